@@ -1,0 +1,181 @@
+# Fathom's build. Everything made goes to build/ ($(O)); V=1 shows the commands.
+#
+#   make               the program: build/fathom
+#   make check         unit and scenario tests        make lint       house rules
+#   make fuzz TIME=10  each fuzz target for some seconds
+#   make bench         figures, beside the peers'     make format     clang-format
+#   make install DESTDIR= PREFIX=/usr/local           make clean
+#   SAN=address,undefined  a sanitizer build in a folder of its own
+#   WERROR=            warnings do not fail the build (for packagers)
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+
+CC = gcc
+CLANG ?= clang
+FUZZ_CC ?= clang
+CLANG_FORMAT ?= clang-format
+LLVM_STRIP ?= llvm-strip
+PROTOC_C ?= protoc-c
+PKG_CONFIG ?= pkg-config
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
+PREFIX ?= /usr/local
+DESTDIR ?=
+WERROR ?= -Werror
+SAN ?=
+TIME ?= 10
+V ?=
+
+comma := ,
+ifeq ($(SAN),)
+O ?= build
+else
+O ?= build/san-$(subst $(comma),-,$(SAN))
+san_flags := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)')
+
+version := $(shell cat VERSION 2>/dev/null || echo 0)
+machine := $(shell uname -m)
+bpf_arch := $(if $(filter aarch64,$(machine)),arm64,x86)
+
+libs := libbpf libelf libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp
+warnings := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef \
+	-Wno-missing-field-initializers -Wno-override-init
+CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE -DFATHOM_VERSION='"$(version)"'
+CFLAGS ?= -O2 -g
+all_cflags = -std=gnu17 $(CFLAGS) $(warnings) $(WERROR) -fstack-protector-strong $(san_flags)
+# libiberty (demangling) is a static library without a pkg-config file.
+LDLIBS += $(shell $(PKG_CONFIG) --libs $(libs)) -l:libiberty.a -lz -lpthread
+LDFLAGS += $(san_flags) -Wl,--as-needed -Wl,-z,relro,-z,now
+lib_cflags := $(shell $(PKG_CONFIG) --cflags $(libs) 2>/dev/null)
+
+rooms := base symbolizer symbolizer/index pprof $(sort $(patsubst %/,%,$(wildcard agent/ agent/*/)))
+sources := $(wildcard $(addsuffix /*.c,$(rooms)))
+# What differs by architecture is a file: NAME_x86_64.c, NAME_aarch64.c.
+other_machines := $(filter-out $(machine),x86_64 aarch64)
+sources := $(filter-out $(foreach m,$(other_machines),%_$(m).c),$(sources))
+objects := $(sources:%.c=$(O)/obj/%.o)
+main_object := $(O)/obj/agent/main.o
+protos := $(wildcard proto/*.proto)
+proto_objects := $(protos:%.proto=$(O)/gen/%.pb-c.o)
+bpf_programs := $(wildcard bpf/*.bpf.c)
+skeletons := $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.skel.h)
+generated := $(protos:%.proto=$(O)/gen/%.pb-c.h) $(skeletons)
+library := $(O)/libfathom.a
+
+unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+unit_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+fuzz_targets := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+.PHONY: all check check-unit check-scenario lint format fuzz bench install clean compile_commands
+all: $(O)/fathom $(if $(SAN),,compile_commands.json)
+
+# ---- generated code -------------------------------------------------------------------------
+$(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h: proto/%.proto
+	$(call say,PROTOC,$<)
+	$(Q)mkdir -p $(O)/gen/proto
+	$(Q)$(PROTOC_C) --c_out=$(O)/gen -I. $<
+
+# The few kernel types that the BPF programs read, from the list bpf/kernel.types.
+$(O)/gen/bpf/kernel_types.h: bpf/kernel.types bpf/kernel-types.awk
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)awk -f bpf/kernel-types.awk bpf/kernel.types > $@
+
+$(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(O)/gen/bpf/kernel_types.h
+	$(call say,BPF,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_$(bpf_arch) -O2 -g -mcpu=v3 -Wall -Wextra \
+		$(WERROR) -Wno-unused-parameter -I. -I$(O)/gen -idirafter /usr/include/$(machine)-linux-gnu \
+		-MMD -MP -MT $@ -c $< -o $@
+	$(Q)$(LLVM_STRIP) -g $@
+
+$(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
+
+# ---- the program ----------------------------------------------------------------------------
+$(O)/obj/%.o: %.c $(O)/flags | $(generated)
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(lib_cflags) $(all_cflags) -MMD -MP -c $< -o $@
+
+$(O)/gen/proto/%.pb-c.o: $(O)/gen/proto/%.pb-c.c $(O)/flags
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 $(CFLAGS) $(san_flags) -MMD -MP -c $< -o $@
+
+$(library): $(filter-out $(main_object),$(objects)) $(proto_objects)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(O)/fathom: $(main_object) $(library)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# Rebuilds when a flag, the version or the compiler changes.
+$(O)/flags: FORCE
+	@mkdir -p $(O)
+	@printf '%s\n' '$(CC) $(CPPFLAGS) $(all_cflags) $(LDFLAGS)' | cmp -s - $@ || \
+		printf '%s\n' '$(CC) $(CPPFLAGS) $(all_cflags) $(LDFLAGS)' > $@
+FORCE:
+
+compile_commands.json: Makefile $(sources)
+	$(Q){ echo '['; sep=; for f in $(sources); do \
+		printf '%s{"directory":"%s","file":"%s","command":"%s"}' "$$sep" "$(CURDIR)" "$$f" \
+		"$(CC) $(subst ",\\\",$(CPPFLAGS)) $(lib_cflags) -std=gnu17 $(CFLAGS) $(warnings) -c $$f"; \
+		sep=",`printf '\n_'`"; sep="$${sep%_}"; done; echo; echo ']'; } > $@
+
+# ---- tests ----------------------------------------------------------------------------------
+$(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(unit_support) $(library)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+# Fuzz targets take the sources anew, with clang's coverage and sanitizers.
+fuzz_flags := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
+fuzz_objects := $(patsubst %.c,$(O)/fuzzobj/%.o,$(filter-out agent/main.c,$(sources)))
+$(O)/fuzzobj/%.o: %.c | $(generated)
+	$(call say,FUZZCC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 -w \
+		$(subst fuzzer$(comma),fuzzer-no-link$(comma),$(fuzz_flags)) -MMD -MP -c $< -o $@
+$(O)/fuzzobj/libfathom.a: $(fuzz_objects) $(proto_objects)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/fuzzobj/libfathom.a
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 -w $(fuzz_flags) -o $@ $< \
+		$(O)/fuzzobj/libfathom.a $(LDLIBS)
+
+check: all $(unit_tests)
+	$(Q)tests/run --build $(O) unit $(if $(SAN),,scenario)
+check-unit: all $(unit_tests)
+	$(Q)tests/run --build $(O) unit
+check-scenario: all
+	$(Q)tests/run --build $(O) scenario
+fuzz: $(fuzz_targets)
+	$(Q)tests/fuzz/run $(O) $(TIME)
+bench: all
+	$(Q)tests/bench/run $(O)
+
+lint: $(generated)
+	$(Q)tests/lint/run '$(CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 $(warnings)' '$(CLANG_FORMAT)'
+format:
+	$(Q)git ls-files -co --exclude-standard '*.c' '*.h' | xargs -r $(CLANG_FORMAT) -i
+
+# ---- installing -----------------------------------------------------------------------------
+install: all
+	install -D -m 0755 $(O)/fathom $(DESTDIR)$(PREFIX)/bin/fathom
+	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fathom/LICENSE
+	install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/fathom/README.md
+
+clean:
+	rm -rf build compile_commands.json
+
+-include $(objects:.o=.d) $(proto_objects:.o=.d) $(fuzz_objects:.o=.d)
+-include $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.bpf.d)
+-include $(patsubst tests/unit/%.c,$(O)/obj/tests/unit/%.d,$(wildcard tests/unit/*.c))

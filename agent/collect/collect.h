@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The kernel side: one output event and ring per CPU that carries the sampler's records and the
+ * kernel's side-band in order, and the sampling events with the BPF program. Merges the rings by
+ * time and hands each record to the owner. Knows nothing of processes, modules or symbols.
+ *
+ * Order of calls: create (everything is loaded and the rings record side-band), then the owner reads
+ * /proc, then start (sampling begins). CPUs that come online later are taken in by
+ * collect_check_cpus().
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/metrics.h"
+#include "base/module_id.h"
+#include "bpf/abi/sample.h"
+#include "bpf/abi/sampler.h"
+
+struct collect;
+
+/* PERF_RECORD_MMAP2 of an executable mapping. */
+struct collect_mmap {
+	uint64_t time_ns;
+	uint32_t tgid, tid;
+	uint64_t start, length, file_off; /* bytes */
+	uint32_t protection;		  /* PROT_* */
+	struct build_id build_id;	  /* size 0: the kernel gave device and inode instead */
+	uint64_t device;		  /* makedev(major, minor) */
+	uint64_t inode;
+	const char *path; /* as the kernel gives it: `/…`, `[vdso]`, `//anon` */
+};
+
+/* Called in time order. Pointers live for the call. Any may be NULL. */
+struct collect_handlers {
+	void (*sample)(void *context, uint64_t time_ns, const struct abi_sample *sample);
+	void (*stack)(void *context, const struct abi_stack *stack);
+	void (*mmap)(void *context, const struct collect_mmap *mmap);
+	void (*comm)(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid, const char *comm,
+		bool exec);
+	void (*fork)(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid,
+		uint32_t parent_tgid, uint32_t parent_tid);
+	void (*exit)(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid);
+	void (*ksymbol)(void *context, uint64_t kaddr, uint32_t size, const char *name, bool bpf,
+		bool gone);
+	/* COUNT records were dropped on one CPU before TIME_NS: the process table may be wrong. */
+	void (*lost)(void *context, uint64_t time_ns, uint64_t count);
+	void *context;
+};
+
+enum collect_event { COLLECT_CPU_CLOCK, COLLECT_CYCLES };
+
+struct collect_options {
+	enum collect_event event;
+	uint64_t frequency_hz; /* or, when 0, */
+	uint64_t period;       /* ns (cpu-clock) or cycles */
+	const int *cpus;       /* only these, or NULL for all online */
+	size_t cpu_count;
+	uint32_t ring_pages; /* of data, a power of two; 0 = 32 (128 KiB) */
+	bool user, kernel;   /* at least one; both by default */
+	struct abi_sampler_config filter; /* stacks, pidns_level, self and read_goids included */
+	const uint32_t *tgids; /* for filter.filter_tgids */
+	size_t tgid_count;
+	const uint32_t *tids;
+	size_t tid_count;
+	struct metrics *metrics;
+	struct collect_handlers handlers;
+};
+
+/*
+ * Errors: -EPERM/-EACCES no right to (root, CAP_PERFMON + CAP_BPF, perf_event_paranoid), -ENOENT no
+ * PMU for the event, -EOPNOTSUPP no kernel BTF or a program the kernel refuses. *RET_STEP says at
+ * which step, for the message ("open the sampling event", "load the BPF program"); a static text.
+ */
+int collect_create(
+	const struct collect_options *options, struct collect **ret_collect, const char **ret_step);
+void collect_destroy(struct collect *c);
+int collect_start(struct collect *c);
+int collect_stop(struct collect *c); /* no more samples; rings stay readable */
+
+/* Readable when rings want to be drained (an epoll of all rings): put it into the loop. */
+int collect_fd(const struct collect *c);
+/*
+ * Hands over everything up to UNTIL_NS (0: up to now); records of different CPUs are delivered in
+ * time order. Returns how many records, or a negative errno.
+ */
+int64_t collect_drain(struct collect *c, uint64_t until_ns);
+/* From here on each stack is shipped anew; returns the new window's number (from 1). */
+uint32_t collect_next_window(struct collect *c);
+/* Opens events on CPUs that came online, forgets those that went. */
+int collect_check_cpus(struct collect *c);
+
+/* The go_processes map: TGID's goids are read this way from now on. */
+int collect_set_go_process(struct collect *c, uint32_t tgid, const struct abi_go_process *how);
+void collect_remove_go_process(struct collect *c, uint32_t tgid);
+
+/* Sum over CPUs of an ABI counter. */
+uint64_t collect_counter(const struct collect *c, enum abi_counter counter);
+/* Adds what the kernel and BPF counted since the last call to the metrics given at creation. */
+void collect_count(struct collect *c);
+size_t collect_cpu_count(const struct collect *c);
+/* Run time of the sampler program in ns and its runs (needs kernel.bpf_stats_enabled). */
+int collect_bpf_stats(const struct collect *c, uint64_t *ret_ns, uint64_t *ret_runs);
+/* Bytes of kernel memory of the maps (memlock as fdinfo tells). */
+uint64_t collect_map_bytes(const struct collect *c);

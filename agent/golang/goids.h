@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Tells the sampler how to read goroutine ids of Go processes: from a module's Go facts (index_go)
+ * to the entry of the BPF map. One entry per live generation of a process whose program is Go and
+ * whose offsets are known; the entry carries the generation's number, so that a goid read with
+ * another program's offsets is recognized and left out.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/abi/sampler.h"
+#include "symbolizer/index/writer.h"
+
+/* False when the facts do not suffice (not Go, unknown version). */
+bool goids_how(const struct index_go *go, uint32_t generation, struct abi_go_process *ret_how);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A snapshot of a process's executable mappings, sorted and without overlaps. Shared by reference
+ * (a fork costs nothing); a change makes a new snapshot unless nobody else holds this one. The only
+ * place where a pc of a process becomes a file offset of a module.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct module;
+
+struct mapping {
+	uint64_t start, end; /* pc, end exclusive */
+	uint64_t file_off;   /* of `start` in the file, bytes */
+	struct module *module; /* never NULL; what is no file has a module of its own kind */
+};
+
+struct mappings; /* reference-counted */
+
+enum { MAPPINGS_LIMIT = 65536 }; /* in one process; more are refused with -E2BIG */
+
+struct mappings *mappings_create(void); /* empty; NULL = out of memory */
+struct mappings *mappings_ref(struct mappings *m);
+void mappings_unref(struct mappings *m);
+/*
+ * Puts MAPPING in, cutting or removing what it overlaps. *M is replaced by a changed copy when it
+ * is shared. Unchanged on failure.
+ */
+int mappings_add(struct mappings **m, const struct mapping *mapping);
+/* The mapping that holds PC, or NULL. */
+const struct mapping *mappings_find(const struct mappings *m, uint64_t pc);
+size_t mappings_count(const struct mappings *m);
+const struct mapping *mappings_at(const struct mappings *m, size_t number);
+/* Differs between any two snapshots with different content; never 0. */
+uint64_t mappings_generation(const struct mappings *m);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Everything that was ever mapped, each once: a file by its build ID (else device, inode, mtime),
+ * the vDSO, and the rest by kind. A module remembers a path for people and how to open the very
+ * file that is mapped.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/metrics.h"
+#include "base/module_id.h"
+
+struct modules;
+
+enum module_kind {
+	MODULE_FILE,
+	MODULE_VDSO,
+	MODULE_ANON,	/* memory without a file: JIT code; named by a perf map */
+	MODULE_SPECIAL, /* [vsyscall], [uprobes], … : no symbols */
+};
+
+struct module {
+	uint32_t number; /* from 1 */
+	enum module_kind kind;
+	struct module_id id;
+	char *path; /* as first seen, below that process's root; any bytes but NUL */
+	bool requested; /* owner's: its index has been asked for */
+	void *owner_data; /* the composition's; NULL at first */
+};
+
+int modules_create(size_t limit, struct modules **ret_modules);
+void modules_destroy(struct modules *m);
+/* The module of this kind and identity, made if new. -E2BIG over the limit. */
+int modules_get(struct modules *m, enum module_kind kind, const struct module_id *id,
+	const char *path, struct module **ret_module);
+struct module *modules_find(const struct modules *m, uint32_t number);
+size_t modules_count(const struct modules *m);
+
+/*
+ * Opens the file behind a mapping of process PID: through /proc/PID/map_files/START-END, else
+ * /proc/PID/root + path, else the path in our own root; in the latter cases the build ID (or device
+ * and inode) must be the module's. -ESRCH gone, -ESTALE another file is there now.
+ */
+int module_open(int proc_fd, uint32_t pid, uint64_t start, uint64_t end,
+	const struct module *module, int *ret_fd);
+/* The GNU build ID of an open ELF file, read with bounded preads of its note segments. */
+int module_read_build_id(int fd, struct build_id *ret_id);

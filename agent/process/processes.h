@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The process table: who ran, which program (each exec makes a new generation), what was mapped
+ * where, at the time of each sample. Fed in time order with the kernel's side-band records; reads
+ * /proc once at the start, for a process it never heard of, and after records were lost. Knows
+ * nothing of rings or symbols.
+ *
+ * A `struct process` is one generation of one pid: from fork or exec to exec or exit. Ended ones
+ * that had samples are kept until processes_sweep(), so that a sealed window can still be read.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/process/mappings.h"
+#include "agent/process/modules.h"
+#include "base/metrics.h"
+
+struct processes;
+
+enum { PROCESS_COMM_BYTES = 16, CONTAINER_ID_BYTES = 65 };
+
+struct process {
+	uint32_t pid;
+	uint32_t number;      /* of this generation; from 1, never used again */
+	uint64_t start_ns;    /* CLOCK_MONOTONIC of its fork or exec; 0 = before we looked */
+	uint64_t synced_ns;   /* /proc was read at this time: older records are known; 0 = never */
+	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */
+	char container_id[CONTAINER_ID_BYTES]; /* 64 hex digits, or "" */
+	struct mappings *mappings; /* never NULL; a snapshot: replaced, not changed, once shared */
+	struct module *executable; /* the program's module, or NULL while unknown */
+	uint32_t namespace_pid;    /* in its own pid namespace; 0 = not read yet */
+	bool kernel_thread;
+	bool sampled;	/* a sample named it: keep until the sweep */
+	bool ended;
+	bool stale;	/* records were lost: read /proc before the next use */
+	bool unreadable; /* /proc did not give its mappings (gone before we looked) */
+	void *owner_data; /* the composition's; NULL at first */
+	/* table's own */
+	struct process *next_ended;
+};
+
+struct processes_options {
+	int proc_fd; /* an open /proc; borrowed */
+	struct modules *modules;
+	struct metrics *metrics;
+	size_t limit; /* live processes; over it the table says -E2BIG and counts */
+	/* A generation begins to be known with its program, or ends. May be NULL. */
+	void (*program)(void *context, struct process *process); /* `executable` became known */
+	void (*ended)(void *context, struct process *process);
+	void *context;
+};
+
+int processes_create(const struct processes_options *options, struct processes **ret_processes);
+void processes_destroy(struct processes *ps);
+
+/* Reads all of /proc (or only PIDS), as of NOW_NS taken before the first read. */
+int processes_scan(struct processes *ps, const uint32_t *pids, size_t pid_count);
+
+/* Side-band, in time order. Records older than a process's synced_ns change nothing. */
+struct processes_mmap {
+	uint64_t time_ns;
+	uint32_t pid;
+	uint64_t start, length, file_off;
+	struct build_id build_id; /* size 0 = none given */
+	uint64_t device, inode;	  /* when no build ID was given */
+	const char *path;
+};
+void processes_mmap(struct processes *ps, const struct processes_mmap *event);
+void processes_comm(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid,
+	const char *comm, bool exec);
+void processes_fork(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid,
+	uint32_t parent_pid, uint32_t parent_tid);
+void processes_exit(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid);
+/* Records were lost before TIME_NS: every live process is read again when next used. */
+void processes_lost(struct processes *ps, uint64_t time_ns);
+
+/*
+ * The generation of PID at this point of the stream, for a sample taken at TIME_NS. One that is not
+ * known is read from /proc now. NULL only when out of memory or over the limit: even an unreadable
+ * process has an entry (with no mappings).
+ */
+struct process *processes_get(struct processes *ps, uint32_t pid, uint64_t time_ns);
+struct process *processes_find(struct processes *ps, uint32_t number); /* NULL = swept */
+/* Forgets ended generations (of sealed windows). */
+void processes_sweep(struct processes *ps);
+size_t processes_count(const struct processes *ps);
+/* Walks live generations. Start with *ITERATOR = 0. NULL at the end. */
+struct process *processes_next(struct processes *ps, size_t *iterator);
+/* PID in the process's own innermost pid namespace (NSpid), read on first use; PID itself if gone. */
+uint32_t process_namespace_pid(struct processes *ps, struct process *p);

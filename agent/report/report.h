@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Turns a sealed window into output: symbolizes each distinct frame once, then writes pprof or
+ * folded text. Reads the profile, the process table and the symbol sources; changes none of them
+ * but the metrics.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/process/modules.h"
+#include "agent/process/processes.h"
+#include "agent/profile/profile.h"
+#include "base/buffer.h"
+#include "base/metrics.h"
+#include "symbolizer/index/index.h"
+#include "symbolizer/kallsyms.h"
+#include "symbolizer/perf_map.h"
+
+struct report_sources {
+	const struct profile *profile;
+	struct processes *processes;
+	struct modules *modules;
+	const struct kallsyms *kallsyms; /* NULL: kernel frames stay addresses */
+	/* The index of a module, or NULL where there is none. */
+	const struct index *(*index)(void *context, const struct module *module);
+	/* The perf map of a process, up to date, or NULL. */
+	const struct perf_map *(*perf_map)(void *context, struct process *process);
+	void *context;
+	struct metrics *metrics;
+};
+
+struct report_options {
+	bool cycles;	     /* the event was cycles: second value is cycles/count */
+	int64_t period;	     /* ns or cycles */
+	int64_t time_ns;     /* start, since 1970 */
+	int64_t duration_ns;
+	bool no_inlines;
+	bool no_demangle;
+	const char *comment; /* or NULL */
+};
+
+/* What the end of `fathom record` says. */
+struct report_summary {
+	uint64_t samples;
+	uint64_t user_stacks, complete_stacks; /* weighted by samples */
+	uint64_t user_frames, named_user_frames; /* innermost user frames, weighted by samples */
+};
+
+/* Appends a gzip pprof to OUT. */
+int report_pprof(const struct report_sources *sources, const struct report_options *options,
+	struct buffer *out, struct report_summary *ret_summary);
+/* Appends `comm;frame;frame count` lines, root first, sorted. */
+int report_folded(const struct report_sources *sources, const struct report_options *options,
+	struct buffer *out, struct report_summary *ret_summary);
+
+/* The functions with most weight, for the terminal: by self weight, descending. */
+struct report_hot {
+	const char *name; /* owned by the list */
+	const char *module;
+	uint64_t self_count;
+	uint64_t total_count;
+};
+int report_hottest(const struct report_sources *sources, struct report_hot **ret_list, size_t max,
+	size_t *ret_count);
+void report_hottest_free(struct report_hot *list, size_t count);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The clocks, each under a name of its own so that they do not mix. All in nanoseconds. */
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_read_ns(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC: what the perf rings and bpf_ktime_get_ns() use. */
+static inline uint64_t clock_monotonic_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+/* CLOCK_REALTIME: since 1970, for profiles and logs; it may jump. */
+static inline uint64_t clock_real_ns(void)
+{
+	return clock_read_ns(CLOCK_REALTIME);
+}
+
+/* CPU time of this process, user and system. */
+static inline uint64_t clock_cpu_ns(void)
+{
+	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}

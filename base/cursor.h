@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A bounds-checked reader over bytes that somebody else wrote: ELF, DWARF, pclntab, perf records,
+ * index files. Nothing of a foreign file is read any other way.
+ *
+ * The first read past the end sets `bad` and every read from then on gives 0, an empty string or
+ * NULL, so a parser may read a whole header and check once. Values are little-endian, as on both
+ * supported architectures; unaligned input is fine.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct cursor {
+	const uint8_t *start;
+	const uint8_t *at;
+	const uint8_t *end;
+	bool bad; /* something was read past the end, or a LEB128 did not fit */
+};
+
+static inline struct cursor cursor_over(const void *bytes, size_t size)
+{
+	const uint8_t *start = bytes;
+
+	return (struct cursor){ .start = start, .at = start, .end = start ? start + size : start };
+}
+
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return c->bad ? 0 : (size_t)(c->end - c->at);
+}
+
+static inline size_t cursor_offset(const struct cursor *c)
+{
+	return (size_t)(c->at - c->start);
+}
+
+/* The next SIZE bytes, or NULL when there are fewer. */
+static inline const void *cursor_bytes(struct cursor *c, size_t size)
+{
+	const uint8_t *bytes = c->at;
+
+	if (c->bad || size > (size_t)(c->end - c->at)) {
+		c->bad = true;
+		return NULL;
+	}
+	c->at += size;
+	return bytes;
+}
+
+static inline bool cursor_skip(struct cursor *c, uint64_t size)
+{
+	if (c->bad || size > (uint64_t)(c->end - c->at)) {
+		c->bad = true;
+		return false;
+	}
+	c->at += size;
+	return true;
+}
+
+static inline bool cursor_seek(struct cursor *c, uint64_t offset)
+{
+	if (c->bad || offset > (uint64_t)(c->end - c->start)) {
+		c->bad = true;
+		return false;
+	}
+	c->at = c->start + offset;
+	return true;
+}
+
+static inline uint8_t cursor_u8(struct cursor *c)
+{
+	const uint8_t *p = cursor_bytes(c, 1);
+
+	return p ? *p : 0;
+}
+
+static inline uint16_t cursor_u16(struct cursor *c)
+{
+	const void *p = cursor_bytes(c, 2);
+	uint16_t value = 0;
+
+	if (p)
+		memcpy(&value, p, sizeof(value));
+	return value;
+}
+
+static inline uint32_t cursor_u32(struct cursor *c)
+{
+	const void *p = cursor_bytes(c, 4);
+	uint32_t value = 0;
+
+	if (p)
+		memcpy(&value, p, sizeof(value));
+	return value;
+}
+
+static inline uint64_t cursor_u64(struct cursor *c)
+{
+	const void *p = cursor_bytes(c, 8);
+	uint64_t value = 0;
+
+	if (p)
+		memcpy(&value, p, sizeof(value));
+	return value;
+}
+
+/* An unsigned number of 1 to 8 bytes; another SIZE sets `bad`. */
+uint64_t cursor_unsigned(struct cursor *c, unsigned int size);
+/* DWARF's LEB128 (DWARF 5, 7.6); more than 64 significant bits sets `bad`. */
+uint64_t cursor_uleb128(struct cursor *c);
+int64_t cursor_sleb128(struct cursor *c);
+/* A NUL-terminated string inside the bounds, else NULL and `bad`. */
+const char *cursor_string(struct cursor *c);
+/* A cursor over SIZE bytes from OFFSET on; out of bounds gives a cursor that is `bad`. */
+struct cursor cursor_slice(const struct cursor *c, uint64_t offset, uint64_t size);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/intern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/array.h"
+
+struct intern_entry {
+	const char *text;
+	uint64_t hash;
+	uint32_t size;
+};
+
+uint64_t hash_bytes(const void *bytes, size_t size)
+{
+	return XXH3_64bits(bytes, size);
+}
+
+int intern_init(struct intern *in, size_t limit, size_t limit_bytes)
+{
+	uint32_t empty;
+	int err;
+
+	*in = (struct intern){ .limit = limit };
+	arena_init(&in->bytes, limit_bytes);
+	err = intern_bytes(in, "", 0, &empty);
+	if (err)
+		intern_deinit(in);
+	return err;
+}
+
+void intern_deinit(struct intern *in)
+{
+	free(in->entries);
+	free(in->slots);
+	arena_deinit(&in->bytes);
+	*in = (struct intern){ .limit = in->limit };
+}
+
+static size_t find(const struct intern *in, uint64_t hash, const void *bytes, size_t size)
+{
+	size_t i = (size_t)hash & (in->slot_count - 1);
+
+	while (in->slots[i]) {
+		const struct intern_entry *e = &in->entries[in->slots[i] - 1];
+
+		if (e->hash == hash && e->size == size && !memcmp(e->text, bytes, size))
+			break;
+		i = (i + 1) & (in->slot_count - 1);
+	}
+	return i;
+}
+
+static int grow_slots(struct intern *in)
+{
+	size_t slot_count = in->slot_count ? in->slot_count * 2 : 64;
+	uint32_t *slots = calloc(slot_count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t n = 0; n < in->count; n++) {
+		size_t i = (size_t)in->entries[n].hash & (slot_count - 1);
+
+		while (slots[i])
+			i = (i + 1) & (slot_count - 1);
+		slots[i] = (uint32_t)n + 1;
+	}
+	free(in->slots);
+	in->slots = slots;
+	in->slot_count = slot_count;
+	return 0;
+}
+
+int intern_bytes(struct intern *in, const void *bytes, size_t size, uint32_t *ret_number)
+{
+	uint64_t hash = hash_bytes(bytes, size);
+	char *copy;
+	size_t slot;
+	int err;
+
+	if (size > UINT32_MAX / 2)
+		return -E2BIG;
+	if ((in->count + 1) * 3 > in->slot_count * 2) {
+		err = grow_slots(in);
+		if (err)
+			return err;
+	}
+	slot = find(in, hash, bytes, size);
+	if (in->slots[slot]) {
+		*ret_number = in->slots[slot] - 1;
+		return 0;
+	}
+	err = array_reserve(in->entries, in->capacity, in->count + 1, in->limit);
+	if (err)
+		return err;
+	copy = arena_strndup(&in->bytes, bytes, size);
+	if (!copy)
+		return -E2BIG;
+	in->entries[in->count] =
+		(struct intern_entry){ .text = copy, .hash = hash, .size = (uint32_t)size };
+	in->slots[slot] = (uint32_t)++in->count;
+	*ret_number = (uint32_t)in->count - 1;
+	return 0;
+}
+
+int intern_string(struct intern *in, const char *text, uint32_t *ret_number)
+{
+	return intern_bytes(in, text, strlen(text), ret_number);
+}
+
+const char *intern_text(const struct intern *in, uint32_t number)
+{
+	return number < in->count ? in->entries[number].text : "";
+}
+
+size_t intern_size(const struct intern *in, uint32_t number)
+{
+	return number < in->count ? in->entries[number].size : 0;
+}

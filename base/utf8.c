@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/utf8.h"
+
+#include <stdint.h>
+
+/* Length of the well-formed sequence at TEXT, or 0. Table 3-7 of the Unicode standard. */
+static size_t sequence(const uint8_t *text, size_t size)
+{
+	uint8_t lead = text[0], low = 0x80, high = 0xbf;
+	size_t length;
+
+	if (lead < 0x80)
+		return 1;
+	if (lead >= 0xc2 && lead <= 0xdf)
+		length = 2;
+	else if (lead >= 0xe0 && lead <= 0xef)
+		length = 3;
+	else if (lead >= 0xf0 && lead <= 0xf4)
+		length = 4;
+	else
+		return 0;
+	if (length > size)
+		return 0;
+	if (lead == 0xe0)
+		low = 0xa0;
+	else if (lead == 0xed)
+		high = 0x9f;
+	else if (lead == 0xf0)
+		low = 0x90;
+	else if (lead == 0xf4)
+		high = 0x8f;
+	if (text[1] < low || text[1] > high)
+		return 0;
+	for (size_t i = 2; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return length;
+}
+
+bool utf8_valid(const char *text, size_t size)
+{
+	const uint8_t *at = (const uint8_t *)text;
+
+	while (size > 0) {
+		size_t length = sequence(at, size);
+
+		if (length == 0)
+			return false;
+		at += length;
+		size -= length;
+	}
+	return true;
+}
+
+void utf8_clean(char *text, size_t size, bool control)
+{
+	uint8_t *at = (uint8_t *)text;
+
+	while (size > 0) {
+		size_t length = sequence(at, size);
+
+		if (length == 0 || (control && (at[0] < 0x20 || at[0] == 0x7f))) {
+			*at = '?';
+			length = 1;
+		}
+		at += length;
+		size -= length;
+	}
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Builds one profile.proto message (proto/profile.proto) and encodes it. Equal mappings, functions,
+ * locations and strings become one each, with ids 1..N in order of first use. Knows nothing of
+ * processes or symbols. Strings that are not UTF-8 are cleaned ('?'). Bounded by the options.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+struct pprof;
+
+struct pprof_type {
+	const char *type; /* "cpu" */
+	const char *unit; /* "nanoseconds" */
+};
+
+enum { PPROF_MAX_TYPES = 4, PPROF_MAX_LABELS = 64, PPROF_MAX_FRAMES = 1024 };
+
+struct pprof_options {
+	struct pprof_type types[PPROF_MAX_TYPES];
+	size_t type_count;
+	const char *default_type; /* type name */
+	struct pprof_type period_type;
+	int64_t period;
+	int64_t time_ns;     /* since 1970 */
+	int64_t duration_ns;
+	size_t limit_bytes;  /* of memory; 0 = 256 MiB */
+};
+
+struct pprof_mapping {
+	uint64_t start, limit, offset;
+	const char *file;
+	const char *build_id; /* hex, "" = none */
+};
+
+struct pprof_line {
+	const char *name;	 /* demangled */
+	const char *system_name; /* linkage */
+	const char *file;	 /* "" = unknown */
+	int64_t line, column, start_line;
+};
+
+/* A label has either TEXT or a number with UNIT. */
+struct pprof_label {
+	const char *key;
+	const char *text; /* NULL: numeric */
+	int64_t number;
+	const char *unit;
+};
+
+int pprof_create(const struct pprof_options *options, struct pprof **ret_pprof);
+void pprof_destroy(struct pprof *p);
+/* The id of this mapping; the same content gives the same id. */
+int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t *ret_id);
+/*
+ * The id of the location at ADDRESS of MAPPING (0 = none). LINES innermost first; LINE_COUNT 0: an
+ * address without a name. The has_* flags of a mapping are true only when they hold for every one
+ * of its locations, has_inline_frames when symbolization with inlines was done for all.
+ */
+int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
+	const struct pprof_line *lines, size_t line_count, uint64_t *ret_id);
+/* LOCATIONS leaf first; one value per type. Equal stacks with equal labels are summed. */
+int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_count,
+	const int64_t *values, const struct pprof_label *labels, size_t label_count);
+int pprof_comment(struct pprof *p, const char *text);
+size_t pprof_sample_count(const struct pprof *p);
+/* Appends the encoded message, gzip-compressed with GZIP. The profile may not be added to after. */
+int pprof_encode(struct pprof *p, bool gzip, struct buffer *out);

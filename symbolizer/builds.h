@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The queue of index builds: which module waits for its index, which is being built, what came of
+ * it. At most MAX_CHILDREN sandboxes run at once. Owns no thread and no event loop: its owner polls
+ * the descriptors that `watch` tells it and calls builds_ready().
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/metrics.h"
+#include "base/module_id.h"
+#include "symbolizer/cache.h"
+#include "symbolizer/sandbox.h"
+
+struct builds;
+
+struct builds_options {
+	struct cache *cache;
+	struct metrics *metrics;
+	struct sandbox_limits limits;
+	unsigned int max_children;
+	unsigned int max_waiting; /* more are refused with -EAGAIN */
+	/* FD is to be watched for reading (or, with WATCH false, no longer). May be NULL in tests. */
+	void (*watch)(void *context, int fd, bool watch);
+	/* A module's index is there (INDEX, now the callee's) or cannot be had (NULL). */
+	void (*done)(void *context, uint64_t tag, struct index *index);
+	void *context;
+};
+
+int builds_create(const struct builds_options *options, struct builds **ret_builds);
+/* Kills the children; `done` is not called for what was waiting. */
+void builds_destroy(struct builds *b);
+/*
+ * Asks for ID's index. From the cache: `done` is called before this returns. Else FD (the module's
+ * file, moved in: closed here in any case) waits for a sandbox. FD -1: look in the cache only.
+ * A module whose build failed before is done with NULL at once.
+ */
+int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_t tag);
+/* A watched FD is readable. */
+void builds_ready(struct builds *b, int fd);
+/* Builds waiting or running. */
+unsigned int builds_pending(const struct builds *b);
+/* CPU time of all children collected so far (getrusage), and the largest peak RSS in bytes. */
+uint64_t builds_cpu_ns(const struct builds *b);
+uint64_t builds_peak_bytes(const struct builds *b);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The directory of module indexes: one file per module identity and format version. Files are
+ * written beside their name and renamed into place, so a reader sees a whole file or none; two
+ * agents may share a directory. Bounded in bytes, the least recently used go first.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/module_id.h"
+#include "symbolizer/index/index.h"
+
+struct cache;
+
+/*
+ * Opens (and makes, mode 0700) DIRECTORY. A directory that somebody else owns or may write to is
+ * refused with -EPERM: its files would be believed.
+ */
+int cache_create(const char *directory, uint64_t limit_bytes, struct cache **ret_cache);
+void cache_destroy(struct cache *cache);
+/* -ENOENT: never built. -EBADMSG: there, but bad; it has been removed. Marks the file as used. */
+int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index);
+/*
+ * Remembers that ID's build failed, so that no later run tries it again (until the format changes);
+ * cache_failed() tells.
+ */
+void cache_set_failed(struct cache *cache, const struct module_id *id);
+bool cache_failed(struct cache *cache, const struct module_id *id);
+
+/* A file in the making: an unlinked-on-abandon temporary in the directory. */
+struct cache_entry {
+	int fd; /* read and write; owned by the entry; -1 = none */
+	char temporary[64];
+};
+int cache_begin(struct cache *cache, struct cache_entry *ret_entry);
+/* Renames into place. The entry is used up either way. */
+int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id);
+void cache_abandon(struct cache *cache, struct cache_entry *entry);
+/* Removes what exceeds the limit and temporaries of processes that are gone. */
+int cache_trim(struct cache *cache);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A module index: everything that symbolization asks of one module, in one read-only mapped file.
+ * It was written by a sandboxed process that read a foreign file, so the reader trusts nothing in
+ * it: each offset is checked at use, a lie in the file gives a wrong or missing name and never an
+ * access outside the mapping. The layout is in format.h.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/module_id.h"
+#include "symbolizer/index/writer.h"
+
+struct index;
+
+enum index_source {
+	INDEX_SOURCE_SYMTAB = 1 << 0,
+	INDEX_SOURCE_DYNSYM = 1 << 1,
+	INDEX_SOURCE_DWARF = 1 << 2,
+	INDEX_SOURCE_PCLNTAB = 1 << 3,
+	INDEX_SOURCE_DWARF_PARTIAL = 1 << 4, /* some units could not be read */
+};
+
+enum { INDEX_MAX_FRAMES = 256 }; /* of one address's inline chain */
+
+struct index_frame {
+	const char *name;     /* for people (demangled); never "" */
+	const char *linkage;  /* as in the symbol table; equals `name` where nothing was mangled */
+	const char *file;     /* path, or "" when unknown */
+	uint32_t line;	      /* 0 = unknown */
+	uint32_t column;      /* 0 = unknown */
+	uint32_t start_line;  /* of the function; 0 = unknown */
+};
+
+/*
+ * Maps an index file. -EBADMSG: not an index, another version, a wrong checksum or a shape that
+ * makes no sense. The fd may be closed afterwards.
+ */
+int index_open(int fd, struct index **ret_index);
+void index_destroy(struct index *index);
+
+/*
+ * The frames at ELF_ADDR, innermost first: the inline chain and the function around it. Returns
+ * their number, 0 when no function is known there. Strings live as long as the index. The address
+ * is looked up as it is: a return address is the caller's to step back from.
+ */
+size_t index_lookup(
+	const struct index *index, uint64_t elf_addr, struct index_frame *ret_frames, size_t max);
+
+struct index_segment {
+	uint64_t address;  /* p_vaddr */
+	uint64_t size;
+	uint64_t file_off; /* p_offset */
+};
+/* Executable segments, ascending. */
+size_t index_segment_count(const struct index *index);
+struct index_segment index_segment(const struct index *index, size_t number);
+/* File offset → ELF address by its segment (each has a load bias of its own). */
+bool index_address(
+	const struct index *index, uint64_t file_off, uint64_t *ret_elf_addr, size_t *ret_segment);
+
+/* NULL when the module is not a Go program. */
+const struct index_go *index_go(const struct index *index);
+const struct build_id *index_build_id(const struct index *index);
+const char *index_go_build_id(const struct index *index); /* "" = none */
+uint32_t index_sources(const struct index *index);	  /* enum index_source */
+size_t index_bytes(const struct index *index);		  /* of the mapping */
+/* Lets the kernel take back the mapping's pages; the next look-up reads them again. */
+void index_forget_pages(const struct index *index);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Collects what the sources (symbols, DWARF, pclntab) know of one module and writes the index file
+ * (format.h). Runs only in the sandbox. It does not know where a fact came from, but it keeps what
+ * came from one `unit` together: where ranges of two units overlap (identical code folding), an
+ * address takes function and line from the same unit.
+ *
+ * Addresses are ELF addresses of the file. Everything is dropped that does not start in executable
+ * code (the tombstones of discarded functions: 0, 1, -1, -2). Errors: -ENOMEM, -E2BIG over a
+ * limit; the caller stops at the first.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/module_id.h"
+
+enum { WRITER_NONE = UINT32_MAX };
+
+struct index_writer;
+
+struct index_writer *index_writer_create(void);
+void index_writer_destroy(struct index_writer *w);
+
+/* A loaded executable segment, before everything else. */
+struct writer_segment {
+	uint64_t address;     /* p_vaddr */
+	uint64_t size;	      /* p_memsz */
+	uint64_t file_off;    /* p_offset */
+};
+int writer_segment(struct index_writer *w, const struct writer_segment *segment);
+/* An executable section: only addresses inside one count as code. None given: the segments. */
+int writer_code(struct index_writer *w, uint64_t address, uint64_t size);
+
+/* Text is copied; not NUL-terminated input is fine. Number 0 is "". */
+int writer_string(struct index_writer *w, const char *text, size_t size, uint32_t *ret_string);
+
+/* A function (parent WRITER_NONE) or one inlined call of a function inside its parent. */
+struct writer_node {
+	uint32_t parent;      /* node it was inlined into, or WRITER_NONE */
+	uint32_t linkage;     /* string: the linkage name (mangled), else the plain name */
+	uint32_t name;	      /* string: for people; 0 = demangle the linkage name at the end */
+	uint32_t start_line;  /* line of the function's declaration; 0 = unknown */
+	uint32_t call_file;   /* string, for inlined calls: where the parent calls it; 0 = unknown */
+	uint32_t call_line;   /* 0 = unknown */
+	uint32_t call_column; /* 0 = unknown */
+	uint32_t unit;	      /* number of the compile unit, for the overlap rule */
+};
+int writer_node(struct index_writer *w, const struct writer_node *node, uint32_t *ret_node);
+/*
+ * NODE covers [low, high). Ranges may come in any order and stick out of the parent's; at each
+ * address the deepest node wins, among functions that overlap the first one given.
+ */
+int writer_range(struct index_writer *w, uint32_t node, uint64_t low, uint64_t high);
+
+/*
+ * A line sequence: begin, rows in address order, end. The last row at an address wins; line 0
+ * means unknown; nothing is known from the end address on.
+ */
+int writer_sequence_begin(struct index_writer *w, uint32_t unit);
+int writer_row(
+	struct index_writer *w, uint64_t address, uint32_t file, uint32_t line, uint32_t column);
+int writer_sequence_end(struct index_writer *w, uint64_t end_address);
+
+/* Higher wins where several symbols stand at one address. */
+enum writer_symbol_rank {
+	WRITER_SYMBOL_NOTYPE,
+	WRITER_SYMBOL_LOCAL,
+	WRITER_SYMBOL_WEAK,
+	WRITER_SYMBOL_GLOBAL,
+};
+/*
+ * A symbol of executable code. SIZE 0 (assembly): it reaches to the next symbol or the end of the
+ * section, LIMIT.
+ */
+int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint64_t limit,
+	uint32_t name, enum writer_symbol_rank rank);
+
+/* How to read goroutine ids of a Go program. */
+struct index_go {
+	uint32_t version;     /* 1.21 → 21; 0 = not a Go program */
+	uint32_t supported;   /* 1: the fields below are known */
+	int64_t g_tls_offset; /* from the thread pointer */
+	uint32_t g_m, m_curg, g_goid;
+	uint32_t g_stack_hi, g_sched_bp, g_labels; /* labels 0 = unknown */
+	uint32_t labels_kind;			    /* 0 none, 1 map, 2 slice */
+	uint32_t reserved;
+};
+void writer_go(struct index_writer *w, const struct index_go *go);
+/* The file's GNU build ID, and for Go programs the text of the Go build ID (string; 0 = none). */
+void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t go_build_id);
+
+/* What is worth knowing of a build, kept in the file; see `enum index_source` in index.h. */
+void writer_source(struct index_writer *w, uint32_t source);
+
+/* Demangles, flattens, sorts and writes the whole index file to FD, which is empty. */
+int writer_finish(struct index_writer *w, int fd);
