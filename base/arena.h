@@ -10,8 +10,8 @@ struct arena_chunk;
 
 struct arena {
 	struct arena_chunk *chunks; /* the newest first */
-	size_t used_bytes;	    /* of the newest chunk */
-	size_t total_bytes;	    /* of all chunks */
+	size_t used_bytes; /* of the newest chunk */
+	size_t total_bytes; /* of all chunks */
 	size_t limit_bytes;
 };
 

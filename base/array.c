@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int array_reserve_(
-	void **items, size_t *capacity, size_t need, size_t element_size, size_t limit)
+int array_reserve_(void **items, size_t *capacity, size_t need, size_t element_size, size_t limit)
 {
 	size_t grown, bytes;
 	void *moved;

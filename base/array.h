@@ -10,8 +10,7 @@
  * Makes room for NEED elements of ELEMENT_SIZE bytes, growing by half at least. More than LIMIT
  * elements is -E2BIG; -ENOMEM leaves the array as it was.
  */
-int array_reserve_(
-	void **items, size_t *capacity, size_t need, size_t element_size, size_t limit);
+int array_reserve_(void **items, size_t *capacity, size_t need, size_t element_size, size_t limit);
 
-#define array_reserve(items, capacity, need, limit)                                                \
+#define array_reserve(items, capacity, need, limit) \
 	array_reserve_((void **)&(items), &(capacity), (need), sizeof(*(items)), (limit))

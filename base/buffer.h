@@ -13,7 +13,7 @@ struct buffer {
 	size_t size;
 	size_t capacity;
 	size_t limit; /* bytes */
-	int error;    /* 0, -E2BIG over the limit, or -ENOMEM; the first failure stays */
+	int error; /* 0, -E2BIG over the limit, or -ENOMEM; the first failure stays */
 };
 
 void buffer_init(struct buffer *b, size_t limit);

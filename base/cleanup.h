@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 /* Moves a pointer out of its guarded variable: yields it and leaves NULL behind. */
-#define take(p)                                                                                    \
-	({                                                                                         \
-		__auto_type taken_ = (p);                                                          \
-		(p) = NULL;                                                                        \
-		taken_;                                                                            \
+#define take(p)                           \
+	({                                \
+		__auto_type taken_ = (p); \
+		(p) = NULL;               \
+		taken_;                   \
 	})
 
 static inline int take_fd(int *fd)
@@ -56,11 +56,11 @@ static inline void cleanup_closedir_(DIR **dir)
 #define autocall(fn) __attribute__((cleanup(fn)))
 
 /* Defines auto_TYPE_destroy(), so that `autocall(auto_map_destroy) struct map *m` works. */
-#define DEFINE_AUTO(type)                                                                          \
-	static inline void auto_##type##_destroy(struct type **object)                             \
-	{                                                                                          \
-		type##_destroy(*object);                                                           \
-	}                                                                                          \
+#define DEFINE_AUTO(type)                                              \
+	static inline void auto_##type##_destroy(struct type **object) \
+	{                                                              \
+		type##_destroy(*object);                               \
+	}                                                              \
 	struct type
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

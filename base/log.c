@@ -77,8 +77,8 @@ static size_t put_json_fields(char *line, size_t used, const char *fields)
 
 		value += quoted;
 		length = strcspn(value, quoted ? "\"" : " ");
-		used += (size_t)snprintf(
-			line + used, LINE_BYTES - used, ",\"%.*s\":\"", (int)(key < 40 ? key : 40), fields);
+		used += (size_t)snprintf(line + used, LINE_BYTES - used, ",\"%.*s\":\"",
+			(int)(key < 40 ? key : 40), fields);
 		used = put_escaped(line, used, value, length);
 		line[used++] = '"';
 		fields = value + length;
@@ -101,8 +101,9 @@ void log_line(enum log_level level, const char *message, const char *fields, ...
 	utf8_clean(field_text, strlen(field_text), true);
 	format_time(time_text, sizeof(time_text));
 	if (logger.json) {
-		used = (size_t)snprintf(line, LINE_BYTES, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":\"",
-			time_text, level_names[level]);
+		used = (size_t)snprintf(line, LINE_BYTES,
+			"{\"time\":\"%s\",\"level\":\"%s\",\"msg\":\"", time_text,
+			level_names[level]);
 		used = put_escaped(line, used, message, strlen(message));
 		line[used++] = '"';
 		used = put_json_fields(line, used, field_text);

@@ -26,7 +26,8 @@ bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value);
 int map_set(struct map *m, uint64_t key, uint64_t value);
 bool map_remove(struct map *m, uint64_t key);
 void map_clear(struct map *m);
-/* Walks all entries: start with *ITERATOR = 0, ends with false. The map must not change meanwhile. */
+/* Walks all entries: start with *ITERATOR = 0, ends with false. The map must not change meanwhile.
+ */
 bool map_next(const struct map *m, size_t *iterator, uint64_t *ret_key, uint64_t *ret_value);
 
 static inline void *map_get_pointer(const struct map *m, uint64_t key)

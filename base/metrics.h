@@ -14,7 +14,7 @@ enum metric {
 };
 
 struct metric_text {
-	const char *name;  /* `fathom_…_total` */
+	const char *name; /* `fathom_…_total` */
 	const char *label; /* `reason="…"`, or "" */
 	const char *help;
 };

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+enum { LIST_TEXT_LIMIT = 64 * 1024 };
+
+struct setting_row {
+	const char *name;
+	const char *argument; /* of the option, for --help; NULL = none */
+	const char *fallback; /* default as text; NULL = unset */
+	const char *help;
+	enum setting_type type;
+	unsigned int commands;
+	char letter; /* 0 = none */
+};
+
+static const struct setting_row rows[SETTING_COUNT] = {
+#define SETTING(id, type_, name_, letter_, commands_, argument_, fallback_, help_) \
+	[SETTING_##id] = { .name = (name_),                                        \
+		.argument = (argument_),                                           \
+		.fallback = (fallback_),                                           \
+		.help = (help_),                                                   \
+		.type = SETTING_TYPE_##type_,                                      \
+		.commands = (commands_),                                           \
+		.letter = (letter_) },
+#include "agent/settings.def"
+#undef SETTING
+};
+
+struct unit {
+	const char *suffix;
+	uint64_t factor;
+};
+
+static const struct unit duration_units[] = {
+	{ "", 1000000000 },
+	{ "ns", 1 },
+	{ "us", 1000 },
+	{ "ms", 1000000 },
+	{ "s", 1000000000 },
+	{ "m", UINT64_C(60000000000) },
+	{ "h", UINT64_C(3600000000000) },
+};
+
+static const struct unit byte_units[] = {
+	{ "", 1 },
+	{ "K", 1 << 10 },
+	{ "M", 1 << 20 },
+	{ "G", 1 << 30 },
+	{ "KiB", 1 << 10 },
+	{ "MiB", 1 << 20 },
+	{ "GiB", 1 << 30 },
+};
+
+/* Decimal digits with a fraction for units above 1: `1.5s`. */
+static bool parse_scaled(
+	const char *text, const struct unit *units, size_t unit_count, uint64_t *ret_number)
+{
+	double value;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	value = strtod(text, &end);
+	if (errno || strspn(text, "0123456789.") != (size_t)(end - text))
+		return false;
+	for (size_t i = 0; i < unit_count; i++) {
+		if (strcmp(end, units[i].suffix))
+			continue;
+		value *= (double)units[i].factor;
+		if (value >= 9e18)
+			return false;
+		*ret_number = (uint64_t)value;
+		return true;
+	}
+	return false;
+}
+
+static bool parse_number(const char *text, uint64_t *ret_number)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	*ret_number = strtoull(text, &end, 10);
+	return !errno && !*end;
+}
+
+static bool parse_flag(const char *text, uint64_t *ret_number)
+{
+	if (!strcmp(text, "1") || !strcasecmp(text, "true") || !strcasecmp(text, "yes"))
+		*ret_number = 1;
+	else if (!strcmp(text, "0") || !strcasecmp(text, "false") || !strcasecmp(text, "no") ||
+		 !*text)
+		*ret_number = 0;
+	else
+		return false;
+	return true;
+}
+
+static bool parse_value(enum setting_type type, const char *text, uint64_t *ret_number)
+{
+	switch (type) {
+	case SETTING_TYPE_FLAG:
+		return parse_flag(text, ret_number);
+	case SETTING_TYPE_NUMBER:
+		return parse_number(text, ret_number);
+	case SETTING_TYPE_DURATION:
+		return parse_scaled(text, duration_units, ARRAY_SIZE(duration_units), ret_number);
+	case SETTING_TYPE_BYTES:
+		return parse_scaled(text, byte_units, ARRAY_SIZE(byte_units), ret_number);
+	case SETTING_TYPE_TEXT:
+	case SETTING_TYPE_LIST:
+		break;
+	}
+	return true;
+}
+
+/* A list that is given again grows; everything else is replaced. */
+static char *joined(const struct setting_value *value, enum setting_type type, const char *text)
+{
+	char *both = NULL;
+
+	if (type != SETTING_TYPE_LIST || !value->given || !value->text)
+		return strdup(text);
+	if (strlen(value->text) + strlen(text) > LIST_TEXT_LIMIT)
+		return NULL;
+	if (asprintf(&both, "%s,%s", value->text, text) < 0)
+		return NULL;
+	return both;
+}
+
+static int set(struct config *config, enum setting id, const char *text, bool given)
+{
+	struct setting_value *value = &config->values[id];
+	uint64_t number = 0;
+	char *copy;
+
+	if (!parse_value(rows[id].type, text, &number))
+		return -EINVAL;
+	copy = joined(value, rows[id].type, text);
+	if (!copy)
+		return -ENOMEM;
+	free(value->text);
+	*value = (struct setting_value){ .text = copy, .number = number, .given = given };
+	return 0;
+}
+
+static void environment_name(const char *name, char *text, size_t size)
+{
+	size_t used = (size_t)snprintf(text, size, "FATHOM_%s", name);
+
+	for (size_t i = 0; i < used && i + 1 < size; i++)
+		text[i] = text[i] == '-' ? '_' : (char)toupper((unsigned char)text[i]);
+}
+
+static int set_fallbacks(struct config *config)
+{
+	char name[80];
+	int err;
+
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const char *text;
+
+		if (!(rows[id].commands & config->command))
+			continue;
+		err = rows[id].fallback ? set(config, id, rows[id].fallback, false) : 0;
+		if (err)
+			return err;
+		environment_name(rows[id].name, name, sizeof(name));
+		text = getenv(name);
+		if (!text || id == SETTING_help)
+			continue;
+		err = set(config, id, text, true);
+		if (err) {
+			fprintf(stderr, "fathom: %s=%s: not a value for %s\n", name, text,
+				config_name(id));
+			return err;
+		}
+		/* The command line replaces what the environment gave, lists too. */
+		config->values[id].given = rows[id].type != SETTING_TYPE_LIST;
+	}
+	return 0;
+}
+
+struct option_table {
+	struct option longs[SETTING_COUNT + 1];
+	char letters[2 * SETTING_COUNT + 3];
+};
+
+enum { LONG_BASE = 256 }; /* what getopt_long gives for setting id: LONG_BASE + id */
+
+static void fill_options(struct option_table *table, enum config_command command)
+{
+	size_t count = 0, letters = 0;
+
+	/* `+`: the first argument that is no option ends them; `:`: we say what is missing. */
+	table->letters[letters++] = '+';
+	table->letters[letters++] = ':';
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		bool takes = rows[id].type != SETTING_TYPE_FLAG;
+
+		if (!(rows[id].commands & command))
+			continue;
+		table->longs[count++] = (struct option){
+			.name = rows[id].name,
+			.has_arg = takes ? required_argument : optional_argument,
+			.val = LONG_BASE + id,
+		};
+		if (!rows[id].letter)
+			continue;
+		table->letters[letters++] = rows[id].letter;
+		if (takes)
+			table->letters[letters++] = ':';
+	}
+	table->letters[letters] = 0;
+	table->longs[count] = (struct option){ 0 };
+}
+
+static int setting_of(int got, enum config_command command)
+{
+	if (got >= LONG_BASE)
+		return got - LONG_BASE;
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if (rows[id].letter == got && (rows[id].commands & command))
+			return id;
+	}
+	return -1;
+}
+
+static int complain(const char *command, int got, char **argv)
+{
+	if (got == ':')
+		fprintf(stderr, "fathom %s: %s wants a value\n", command, argv[optind - 1]);
+	else if (optopt && optopt < LONG_BASE)
+		fprintf(stderr, "fathom %s: unknown option -%c; see fathom %s --help\n", command,
+			optopt, command);
+	else
+		fprintf(stderr, "fathom %s: unknown option %s; see fathom %s --help\n", command,
+			argv[optind - 1], command);
+	return -EINVAL;
+}
+
+static int parse_options(struct config *config, int argc, char **argv)
+{
+	struct option_table table;
+	int got, id, err;
+
+	fill_options(&table, config->command);
+	optind = 0;
+	opterr = 0;
+	while ((got = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
+		id = got == '?' || got == ':' ? -1 : setting_of(got, config->command);
+		if (id < 0)
+			return complain(argv[0], got, argv);
+		err = set(config, id, optarg ? optarg : "1", true);
+		if (err == -EINVAL)
+			fprintf(stderr, "fathom %s: %s %s: not a valid value\n", argv[0],
+				config_name(id), optarg);
+		if (err)
+			return err;
+	}
+	config->rest = argv + optind;
+	config->rest_count = argc - optind;
+	return 0;
+}
+
+int config_parse(struct config *config, enum config_command command, int argc, char **argv)
+{
+	int err;
+
+	*config = (struct config){ .command = command };
+	err = set_fallbacks(config);
+	if (!err)
+		err = parse_options(config, argc, argv);
+	if (err)
+		config_deinit(config);
+	return err;
+}
+
+void config_deinit(struct config *config)
+{
+	for (int id = 0; id < SETTING_COUNT; id++)
+		free(config->values[id].text);
+	*config = (struct config){ 0 };
+}
+
+bool config_flag(const struct config *config, enum setting id)
+{
+	return config->values[id].number != 0;
+}
+
+uint64_t config_number(const struct config *config, enum setting id)
+{
+	return config->values[id].number;
+}
+
+const char *config_text(const struct config *config, enum setting id)
+{
+	return config->values[id].text;
+}
+
+bool config_given(const struct config *config, enum setting id)
+{
+	return config->values[id].given;
+}
+
+const char *config_name(enum setting id)
+{
+	static const char *const names[SETTING_COUNT] = {
+#define SETTING(id, type, name, letter, commands, argument, fallback, help) \
+	[SETTING_##id] = "--" name,
+#include "agent/settings.def"
+#undef SETTING
+	};
+
+	return names[id];
+}
+
+/* One `7` or `4-7` of a list. */
+static bool parse_span(const char *text, uint32_t *ret_first, uint32_t *ret_last)
+{
+	unsigned long first, last;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	first = last = strtoul(text, &end, 10);
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		last = strtoul(end + 1, &end, 10);
+	if (errno || *end || last < first || last > INT32_MAX)
+		return false;
+	*ret_first = (uint32_t)first;
+	*ret_last = (uint32_t)last;
+	return true;
+}
+
+int config_numbers(const struct config *config, enum setting id, size_t limit,
+	uint32_t **ret_numbers, size_t *ret_count)
+{
+	autofree
+	char *text = NULL;
+	autofree
+	uint32_t *numbers = NULL;
+	size_t count = 0, capacity = 0;
+	char *next, *item;
+
+	text = strdup(config->values[id].text ? config->values[id].text : "");
+	if (!text)
+		return -ENOMEM;
+	next = *text ? text : NULL;
+	while ((item = strsep(&next, ",")) != NULL) {
+		uint32_t first, last;
+
+		if (!parse_span(item, &first, &last) || last - first >= limit - count) {
+			fprintf(stderr, "fathom: %s %s: expected at most %zu numbers like 1,4-7\n",
+				config_name(id), config->values[id].text, limit);
+			return -EINVAL;
+		}
+		for (uint32_t n = first; n <= last; n++) {
+			if (array_reserve(numbers, capacity, count + 1, limit))
+				return -ENOMEM;
+			numbers[count++] = n;
+		}
+	}
+	*ret_numbers = take(numbers);
+	*ret_count = count;
+	return 0;
+}
+
+void config_print_options(FILE *out, enum config_command command)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const struct setting_row *row = &rows[id];
+		char head[64];
+		int used;
+
+		if (!(row->commands & command))
+			continue;
+		used = row->letter
+			       ? snprintf(head, sizeof(head), "-%c, --%s", row->letter, row->name)
+			       : snprintf(head, sizeof(head), "    --%s", row->name);
+		if (row->argument)
+			snprintf(head + used, sizeof(head) - (size_t)used, " %s", row->argument);
+		fprintf(out, "  %-28s %s", head, row->help);
+		if (row->fallback)
+			fprintf(out, " (default: %s)", row->fallback);
+		fputc('\n', out);
+	}
+}
+
+void config_print_man(FILE *out, enum config_command command)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const struct setting_row *row = &rows[id];
+		char name[80];
+
+		if (!(row->commands & command))
+			continue;
+		fputs(".TP\n", out);
+		if (row->letter)
+			fprintf(out, "\\fB\\-%c\\fR, ", row->letter);
+		fprintf(out, "\\fB\\-\\-%s\\fR", row->name);
+		if (row->argument)
+			fprintf(out, "=\\fI%s\\fR", row->argument);
+		environment_name(row->name, name, sizeof(name));
+		fprintf(out, "\n%s.", row->help);
+		if (row->fallback)
+			fprintf(out, " Default: %s.", row->fallback);
+		if (id != SETTING_help)
+			fprintf(out, " Environment: \\fB%s\\fR.", name);
+		fputc('\n', out);
+	}
+}

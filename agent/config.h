@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The settings of one run: settings.def's defaults, then FATHOM_… from the environment, then the
+ * command line. A value that makes no sense is refused with a message that names the setting.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum config_command {
+	IN_RECORD = 1 << 0,
+	IN_SYMBOLIZE = 1 << 1,
+	IN_CHECK = 1 << 2,
+	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK,
+};
+
+enum setting_type {
+	SETTING_TYPE_FLAG,
+	SETTING_TYPE_TEXT,
+	SETTING_TYPE_NUMBER,
+	SETTING_TYPE_DURATION,
+	SETTING_TYPE_BYTES,
+	SETTING_TYPE_LIST,
+};
+
+enum setting {
+#define SETTING(id, type, name, letter, commands, argument, fallback, help) SETTING_##id,
+#include "agent/settings.def"
+#undef SETTING
+	SETTING_COUNT
+};
+
+struct setting_value {
+	char *text; /* as given, lists joined by commas; NULL = unset */
+	uint64_t number; /* FLAG 0 or 1, NUMBER, DURATION in ns, BYTES */
+	bool given; /* by the command line or the environment */
+};
+
+struct config {
+	enum config_command command;
+	struct setting_value values[SETTING_COUNT];
+	char **rest; /* arguments after the options (a command to run); borrowed from argv */
+	int rest_count;
+};
+
+/* Defaults and environment, then ARGV (argv[0] is the command's name). Says what is wrong on
+ * stderr and returns -EINVAL; -ENOMEM. */
+int config_parse(struct config *config, enum config_command command, int argc, char **argv);
+void config_deinit(struct config *config);
+
+bool config_flag(const struct config *config, enum setting id);
+uint64_t config_number(const struct config *config, enum setting id);
+const char *config_text(const struct config *config, enum setting id); /* NULL = unset */
+bool config_given(const struct config *config, enum setting id);
+/* The name as on the command line, for messages: "--duration". */
+const char *config_name(enum setting id);
+
+/*
+ * A LIST of numbers and ranges (`1,4-7`), at most LIMIT of them. *RET_NUMBERS is the caller's to
+ * free; unset gives none. -EINVAL is said on stderr.
+ */
+int config_numbers(const struct config *config, enum setting id, size_t limit,
+	uint32_t **ret_numbers, size_t *ret_count);
+
+/* The option list of COMMAND for --help. */
+void config_print_options(FILE *out, enum config_command command);
+/* The same as the OPTIONS section of a manual page (man(7) macros). */
+void config_print_man(FILE *out, enum config_command command);
