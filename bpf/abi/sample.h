@@ -63,5 +63,5 @@ struct abi_stack {
 	abi_u64 frames[]; /* innermost first; return addresses but for the first */
 };
 
-_Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
+_Static_assert(sizeof(struct abi_sample) == 88, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");

@@ -52,5 +52,5 @@ struct abi_go_process {
 	abi_u32 generation; /* copied into each sample; never 0 */
 };
 
-_Static_assert(sizeof(struct abi_sampler_config) == 80, "read-only data's layout");
+_Static_assert(sizeof(struct abi_sampler_config) == 64, "read-only data's layout");
 _Static_assert(sizeof(struct abi_go_process) == 24, "map value's layout");
