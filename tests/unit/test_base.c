@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/metrics.h"
+#include "base/module_id.h"
+#include "base/utf8.h"
+
+static int enter_directory(void **state)
+{
+	char *path = strdup("/tmp/fathom-test-XXXXXX");
+
+	if (!path || !mkdtemp(path) || chdir(path))
+		return -1;
+	*state = path;
+	return 0;
+}
+
+static int leave_directory(void **state)
+{
+	autofree
+	char *path = *state;
+	autofree
+	char *command = NULL;
+
+	if (chdir("/") || asprintf(&command, "rm -rf %s", path) < 0)
+		return -1;
+	return system(command); /* NOLINT: a path of our own making */
+}
+
+static void file_is_replaced_whole(void **state)
+{
+	struct buffer b;
+
+	(void)state;
+	assert_int_equal(io_replace_file(AT_FDCWD, "f", "one", 3, 0600), 0);
+	assert_int_equal(io_replace_file(AT_FDCWD, "f", "twotwo", 6, 0600), 0);
+	buffer_init(&b, 100);
+	assert_int_equal(io_read_file(AT_FDCWD, "f", &b), 0);
+	assert_int_equal(b.size, 6);
+	assert_memory_equal(b.bytes, "twotwo", 6);
+	buffer_deinit(&b);
+}
+
+static void failed_replacement_leaves_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir("d", 0700), 0);
+	assert_int_equal(mkdir("d/f", 0700), 0);
+	/* A directory cannot be replaced by a file. */
+	assert_int_equal(io_replace_file(AT_FDCWD, "d/f", "x", 1, 0600), -EISDIR);
+	assert_int_equal(rmdir("d/f"), 0);
+	assert_int_equal(rmdir("d"), 0); /* empty: the temporary is gone */
+}
+
+static void reading_stops_at_the_limit(void **state)
+{
+	struct buffer b;
+	char big[50000];
+
+	(void)state;
+	memset(big, 'x', sizeof(big));
+	assert_int_equal(io_replace_file(AT_FDCWD, "big", big, sizeof(big), 0600), 0);
+	buffer_init(&b, sizeof(big) - 1);
+	assert_int_equal(io_read_file(AT_FDCWD, "big", &b), -E2BIG);
+	buffer_deinit(&b);
+	buffer_init(&b, sizeof(big));
+	assert_int_equal(io_read_file(AT_FDCWD, "big", &b), 0);
+	assert_int_equal(b.size, sizeof(big));
+	buffer_deinit(&b);
+}
+
+static void reads_proc_files(void **state)
+{
+	struct buffer b;
+	char line[64];
+
+	(void)state;
+	buffer_init(&b, 1 << 20);
+	assert_int_equal(io_read_file(AT_FDCWD, "/proc/self/maps", &b), 0);
+	assert_true(b.size > 100);
+	buffer_deinit(&b);
+	assert_true(io_read_line(AT_FDCWD, "/proc/self/comm", line, sizeof(line)) > 0);
+	assert_null(strchr(line, '\n'));
+	assert_int_equal(io_read_line(AT_FDCWD, "no-such-file", line, sizeof(line)), -ENOENT);
+}
+
+static void makes_directories(void **state)
+{
+	struct stat info;
+
+	(void)state;
+	assert_int_equal(io_make_directories("a/b/c", 0700), 0);
+	assert_int_equal(io_make_directories("a/b/c", 0700), 0);
+	assert_int_equal(stat("a/b/c", &info), 0);
+	assert_int_equal(io_replace_file(AT_FDCWD, "a/file", "", 0, 0600), 0);
+	assert_int_equal(io_make_directories("a/file/x", 0700), -ENOTDIR);
+}
+
+static void utf8_tells_good_from_bad(void **state)
+{
+	static const char *const good[] = { "", "plain", "\xc3\xa9", "\xe2\x82\xac",
+		"\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf" };
+	static const char *const bad[] = { "\x80", "\xc3", "\xc0\xaf", "\xe0\x80\xaf",
+		"\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "a\xff", "\xe2\x82" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_true(utf8_valid(good[i], strlen(good[i])));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		char text[16];
+
+		assert_false(utf8_valid(bad[i], strlen(bad[i])));
+		snprintf(text, sizeof(text), "%s", bad[i]);
+		utf8_clean(text, strlen(text), false);
+		assert_true(utf8_valid(text, strlen(text)));
+		assert_int_equal(strlen(text), strlen(bad[i]));
+	}
+}
+
+static void utf8_clean_keeps_what_is_good(void **state)
+{
+	char text[] = "a\xc3\xa9\xff\n";
+
+	(void)state;
+	utf8_clean(text, strlen(text), false);
+	assert_string_equal(text, "a\xc3\xa9?\n");
+	utf8_clean(text, strlen(text), true);
+	assert_string_equal(text, "a\xc3\xa9??");
+}
+
+static void module_ids_compare_by_build_id_first(void **state)
+{
+	struct module_id a = { .build_id = { .size = 2, .bytes = { 0xab, 0x01 } } };
+	struct module_id b = a, c = { .file = { .inode = 7 } }, d = c;
+	char text[MODULE_ID_TEXT_BYTES];
+
+	(void)state;
+	b.file.inode = 99;
+	assert_true(module_id_equal(&a, &b));
+	assert_true(module_id_hash(&a) == module_id_hash(&b));
+	assert_false(module_id_equal(&a, &c));
+	assert_true(module_id_equal(&c, &d));
+	d.file.mtime_ns = 1;
+	assert_false(module_id_equal(&c, &d));
+	module_id_format(&a, text, sizeof(text));
+	assert_string_equal(text, "ab01");
+	module_id_format(&c, text, sizeof(text));
+	assert_int_equal(text[0], 'i');
+	assert_int_equal(strlen(text), 33);
+}
+
+static void each_metric_has_its_texts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < METRIC_COUNT; i++) {
+		assert_non_null(metric_texts[i].name);
+		assert_int_equal(strncmp(metric_texts[i].name, "fathom_", 7), 0);
+		assert_true(strlen(metric_texts[i].help) > 10);
+		for (size_t j = 0; j < i; j++)
+			assert_false(!strcmp(metric_texts[i].name, metric_texts[j].name) &&
+				     !strcmp(metric_texts[i].label, metric_texts[j].label));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			file_is_replaced_whole, enter_directory, leave_directory),
+		cmocka_unit_test_setup_teardown(
+			failed_replacement_leaves_nothing, enter_directory, leave_directory),
+		cmocka_unit_test_setup_teardown(
+			reading_stops_at_the_limit, enter_directory, leave_directory),
+		cmocka_unit_test_setup_teardown(reads_proc_files, enter_directory, leave_directory),
+		cmocka_unit_test_setup_teardown(
+			makes_directories, enter_directory, leave_directory),
+		cmocka_unit_test(utf8_tells_good_from_bad),
+		cmocka_unit_test(utf8_clean_keeps_what_is_good),
+		cmocka_unit_test(module_ids_compare_by_build_id_first),
+		cmocka_unit_test(each_metric_has_its_texts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
