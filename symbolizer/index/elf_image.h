@@ -14,14 +14,14 @@
 struct elf_image;
 
 struct elf_segment {
-	uint32_t type;	/* PT_* */
+	uint32_t type; /* PT_* */
 	uint32_t flags; /* PF_* */
 	uint64_t address, file_off, file_size, memory_size, align;
 };
 
 struct elf_section {
 	const char *name;
-	uint32_t type;	/* SHT_* */
+	uint32_t type; /* SHT_* */
 	uint32_t link;
 	uint64_t flags; /* SHF_* */
 	uint64_t address, file_off, size, entry_size;
@@ -33,12 +33,13 @@ int elf_image_open(int fd, struct elf_image **ret_image);
 void elf_image_destroy(struct elf_image *image);
 
 uint16_t elf_image_machine(const struct elf_image *image); /* EM_* */
-uint16_t elf_image_type(const struct elf_image *image);	   /* ET_* */
+uint16_t elf_image_type(const struct elf_image *image); /* ET_* */
 size_t elf_image_segment_count(const struct elf_image *image);
 struct elf_segment elf_image_segment(const struct elf_image *image, size_t number);
 size_t elf_image_section_count(const struct elf_image *image);
 struct elf_section elf_image_section(const struct elf_image *image, size_t number);
-bool elf_image_find(const struct elf_image *image, const char *name, struct elf_section *ret_section);
+bool elf_image_find(
+	const struct elf_image *image, const char *name, struct elf_section *ret_section);
 
 /*
  * A section's bytes, decompressed on first use and kept. Absent, NOBITS, broken or over the size
