@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pprof/pprof.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "pprof/records.h"
+
+enum {
+	DEFAULT_LIMIT_BYTES = 256 << 20,
+	MAX_RECORDS = 1 << 26, /* of each kind; the memory limit comes first */
+	INTERN_ENTRY_BYTES = 24, /* what base/intern.c keeps of each entry beside its bytes */
+};
+
+DEFINE_AUTO(pprof);
+
+static size_t intern_bytes_held(const struct intern *in)
+{
+	return in->bytes.total_bytes + in->capacity * INTERN_ENTRY_BYTES +
+	       in->slot_count * sizeof(*in->slots);
+}
+
+size_t pprof_bytes(const struct pprof *p)
+{
+	return sizeof(*p) + intern_bytes_held(&p->strings) + intern_bytes_held(&p->mappings) +
+	       intern_bytes_held(&p->functions) + intern_bytes_held(&p->locations) +
+	       intern_bytes_held(&p->samples) + p->facts_capacity * sizeof(*p->facts) +
+	       p->values_capacity * sizeof(*p->values);
+}
+
+static size_t cut_length(const char *text)
+{
+	size_t size = strnlen(text, PPROF_MAX_STRING + 1);
+
+	if (size <= PPROF_MAX_STRING)
+		return size;
+	/* Not inside a character: go back over its continuation bytes. */
+	size = PPROF_MAX_STRING;
+	while (size > PPROF_MAX_STRING - 4 && ((uint8_t)text[size] & 0xc0) == 0x80)
+		size--;
+	return size;
+}
+
+static int add_string(struct pprof *p, const char *text, uint32_t *ret_string)
+{
+	autofree
+	char *clean = NULL;
+	size_t size;
+
+	if (!text || !*text) {
+		*ret_string = 0;
+		return 0;
+	}
+	size = cut_length(text);
+	if (utf8_valid(text, size))
+		return intern_bytes(&p->strings, text, size, ret_string);
+	clean = strndup(text, size);
+	if (!clean)
+		return -ENOMEM;
+	utf8_clean(clean, size, false);
+	return intern_bytes(&p->strings, clean, size, ret_string);
+}
+
+static int add_type(struct pprof *p, const struct pprof_type *type, struct type_strings *ret_type)
+{
+	int err;
+
+	err = add_string(p, type->type, &ret_type->type);
+	if (err)
+		return err;
+	return add_string(p, type->unit, &ret_type->unit);
+}
+
+static int add_types(struct pprof *p, const struct pprof_options *options)
+{
+	int err;
+
+	if (options->type_count > PPROF_MAX_TYPES)
+		return -E2BIG;
+	p->type_count = options->type_count;
+	for (size_t i = 0; i < p->type_count; i++) {
+		err = add_type(p, &options->types[i], &p->types[i]);
+		if (err)
+			return err;
+	}
+	err = add_type(p, &options->period_type, &p->period_type);
+	if (err)
+		return err;
+	return add_string(p, options->default_type, &p->default_type);
+}
+
+static int init_tables(struct pprof *p)
+{
+	struct intern *tables[] = { &p->strings, &p->mappings, &p->functions, &p->locations,
+		&p->samples };
+	int err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		err = intern_init(tables[i], MAX_RECORDS, p->limit_bytes);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int pprof_create(const struct pprof_options *options, struct pprof **ret_pprof)
+{
+	autocall(auto_pprof_destroy) struct pprof *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	p->limit_bytes = options->limit_bytes ? options->limit_bytes : DEFAULT_LIMIT_BYTES;
+	p->period = options->period;
+	p->time_ns = options->time_ns;
+	p->duration_ns = options->duration_ns;
+	p->no_inlines = options->no_inlines;
+	err = init_tables(p);
+	if (err)
+		return err;
+	err = add_types(p, options);
+	if (err)
+		return err;
+	*ret_pprof = take(p);
+	return 0;
+}
+
+void pprof_destroy(struct pprof *p)
+{
+	if (!p)
+		return;
+	intern_deinit(&p->strings);
+	intern_deinit(&p->mappings);
+	intern_deinit(&p->functions);
+	intern_deinit(&p->locations);
+	intern_deinit(&p->samples);
+	free(p->facts);
+	free(p->values);
+	free(p);
+}
+
+/* Interns a record unless the memory limit is reached; tells whether it is a new one. */
+static int add_record(struct pprof *p, struct intern *table, const void *record, size_t size,
+	uint32_t *ret_number)
+{
+	if (pprof_bytes(p) > p->limit_bytes)
+		return -E2BIG;
+	return intern_bytes(table, record, size, ret_number);
+}
+
+int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t *ret_id)
+{
+	struct mapping_record record = { mapping->start, mapping->limit, mapping->offset, 0, 0 };
+	size_t known = p->mappings.count;
+	uint32_t number;
+	int err;
+
+	err = add_string(p, mapping->file, &record.file);
+	if (err)
+		return err;
+	err = add_string(p, mapping->build_id, &record.build_id);
+	if (err)
+		return err;
+	err = array_reserve(p->facts, p->facts_capacity, known + 1, MAX_RECORDS);
+	if (err)
+		return err;
+	err = add_record(p, &p->mappings, &record, sizeof(record), &number);
+	if (err)
+		return err;
+	if (number == known)
+		p->facts[number] = (struct mapping_facts){ 0 };
+	*ret_id = number;
+	return 0;
+}
+
+static uint32_t line_number(int64_t line)
+{
+	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
+}
+
+static int add_line(struct pprof *p, const struct pprof_line *line, struct line_record *ret_line)
+{
+	struct function_record record = { .start_line = line_number(line->start_line) };
+	uint32_t function;
+	int err;
+
+	err = add_string(p, line->name, &record.name);
+	if (err)
+		return err;
+	err = add_string(p, line->system_name, &record.system_name);
+	if (err)
+		return err;
+	err = add_string(p, line->file, &record.file);
+	if (err)
+		return err;
+	err = add_record(p, &p->functions, &record, sizeof(record), &function);
+	if (err)
+		return err;
+	*ret_line = (struct line_record){ function, line_number(line->line),
+		line_number(line->column) };
+	return 0;
+}
+
+static const struct function_record *function_at(const struct pprof *p, uint32_t id)
+{
+	return (const void *)intern_text(&p->functions, id);
+}
+
+static void note_facts(
+	const struct pprof *p, const struct location_record *location, struct mapping_facts *facts)
+{
+	facts->used = true;
+	if (location->line_count == 0)
+		facts->lacks_function = facts->lacks_file = facts->lacks_line = true;
+	for (uint32_t i = 0; i < location->line_count; i++) {
+		const struct line_record *line = &location->lines[i];
+		const struct function_record *function = function_at(p, line->function);
+
+		facts->lacks_function |= function->name == 0;
+		facts->lacks_file |= function->file == 0;
+		facts->lacks_line |= line->line == 0;
+	}
+}
+
+int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
+	const struct pprof_line *lines, size_t line_count, uint64_t *ret_id)
+{
+	struct location_record record; /* set as far as it is used */
+	size_t known = p->locations.count;
+	uint32_t number;
+	int err;
+
+	if (mapping >= p->mappings.count)
+		return -ENOENT;
+	if (line_count > PPROF_MAX_LINES)
+		return -E2BIG;
+	record.address = address;
+	record.mapping = (uint32_t)mapping;
+	record.line_count = (uint32_t)line_count;
+	for (size_t i = 0; i < line_count; i++) {
+		err = add_line(p, &lines[i], &record.lines[i]);
+		if (err)
+			return err;
+	}
+	err = add_record(p, &p->locations, &record,
+		offsetof(struct location_record, lines[line_count]), &number);
+	if (err)
+		return err;
+	if (number == known && mapping)
+		note_facts(p, &record, &p->facts[mapping]);
+	*ret_id = number;
+	return 0;
+}
+
+/* Puts LABEL into the COUNT sorted ones, unless its key is there or it is an empty text. */
+static int add_label(struct pprof *p, const struct pprof_label *label, struct label_record *labels,
+	size_t *count)
+{
+	struct label_record record = { 0 };
+	size_t at = *count;
+	int err;
+
+	if (label->text && !*label->text)
+		return 0;
+	err = add_string(p, label->key, &record.key);
+	if (err)
+		return err;
+	err = add_string(p, label->text ? label->text : label->unit,
+		label->text ? &record.text : &record.unit);
+	if (err)
+		return err;
+	if (!label->text)
+		record.number = label->number;
+	while (at > 0 && labels[at - 1].key > record.key)
+		at--;
+	if (at > 0 && labels[at - 1].key == record.key)
+		return 0;
+	memmove(&labels[at + 1], &labels[at], (*count - at) * sizeof(*labels));
+	labels[at] = record;
+	++*count;
+	return 0;
+}
+
+static void add_values(struct pprof *p, uint32_t sample, bool first, const int64_t *values)
+{
+	int64_t *sums = &p->values[(sample - 1) * p->type_count];
+
+	for (size_t i = 0; i < p->type_count; i++) {
+		if (first)
+			sums[i] = values[i];
+		else if (__builtin_add_overflow(sums[i], values[i], &sums[i]))
+			sums[i] = INT64_MAX;
+	}
+}
+
+static int check_locations(const struct pprof *p, const uint64_t *locations, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (locations[i] == 0 || locations[i] >= p->locations.count)
+			return -ENOENT;
+	}
+	return 0;
+}
+
+/* Lays the record's parts out one after the other; returns its size. */
+static size_t lay_out_sample(const struct label_record *labels, size_t label_count,
+	const uint64_t *locations, size_t location_count, uint8_t *record)
+{
+	struct sample_record head = { (uint32_t)label_count, (uint32_t)location_count };
+	uint8_t *at = record;
+
+	at = mempcpy(at, &head, sizeof(head));
+	at = mempcpy(at, labels, label_count * sizeof(*labels));
+	for (size_t i = 0; i < location_count; i++) {
+		uint32_t id = (uint32_t)locations[i];
+
+		at = mempcpy(at, &id, sizeof(id));
+	}
+	return (size_t)(at - record);
+}
+
+int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_count,
+	const int64_t *values, const struct pprof_label *labels, size_t label_count)
+{
+	struct label_record sorted[PPROF_MAX_LABELS];
+	uint8_t record[SAMPLE_RECORD_MAX_BYTES];
+	size_t kept = 0, known = p->samples.count, size;
+	uint32_t number;
+	int err;
+
+	if (location_count > PPROF_MAX_FRAMES || label_count > PPROF_MAX_LABELS)
+		return -E2BIG;
+	err = check_locations(p, locations, location_count);
+	if (err)
+		return err;
+	for (size_t i = 0; i < label_count; i++) {
+		err = add_label(p, &labels[i], sorted, &kept);
+		if (err)
+			return err;
+	}
+	size = lay_out_sample(sorted, kept, locations, location_count, record);
+	err = array_reserve(p->values, p->values_capacity, known * p->type_count, SIZE_MAX / 8);
+	if (err)
+		return err;
+	err = add_record(p, &p->samples, record, size, &number);
+	if (err)
+		return err;
+	add_values(p, number, number == known, values);
+	return 0;
+}
+
+int pprof_comment(struct pprof *p, const char *text)
+{
+	int err;
+
+	if (p->comment_count == PPROF_MAX_COMMENTS)
+		return -E2BIG;
+	err = add_string(p, text, &p->comments[p->comment_count]);
+	if (err)
+		return err;
+	p->comment_count++;
+	return 0;
+}
+
+size_t pprof_sample_count(const struct pprof *p)
+{
+	return p->samples.count - 1;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Encoding without a second copy of the profile. Protocol buffers promise that the concatenation of
+ * two encoded messages decodes as their merge, in which repeated fields are appended. So each
+ * mapping, function, location and sample is packed by itself, as a Profile that holds nothing else,
+ * and the encoded Profiles stand one after the other in the buffer: the same bytes as one big pack
+ * with its fields in this order.
+ */
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "pprof/records.h"
+#include "proto/profile.pb-c.h"
+
+enum {
+	/* Measured on 20,000 samples of 30 frames: 0.6 µs a sample; level 6 takes 1.5 for 8 % less. */
+	GZIP_LEVEL = 1,
+	STRINGS_AT_ONCE = 128,
+};
+
+static int put(struct buffer *out, const Perftools__Profiles__Profile *part)
+{
+	size_t size = perftools__profiles__profile__get_packed_size(part);
+	void *room = buffer_room(out, size);
+
+	if (!room)
+		return out->error;
+	out->size += perftools__profiles__profile__pack(part, room);
+	return 0;
+}
+
+static Perftools__Profiles__ValueType type_of(const struct type_strings *type)
+{
+	Perftools__Profiles__ValueType message = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+
+	message.type = type->type;
+	message.unit = type->unit;
+	return message;
+}
+
+static int put_head(const struct pprof *p, struct buffer *out)
+{
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType types[PPROF_MAX_TYPES], *type_pointers[PPROF_MAX_TYPES];
+	Perftools__Profiles__ValueType period_type;
+	int64_t comments[PPROF_MAX_COMMENTS];
+
+	for (size_t i = 0; i < p->type_count; i++) {
+		types[i] = type_of(&p->types[i]);
+		type_pointers[i] = &types[i];
+	}
+	for (size_t i = 0; i < p->comment_count; i++)
+		comments[i] = p->comments[i];
+	period_type = type_of(&p->period_type);
+	part.n_sample_type = p->type_count;
+	part.sample_type = type_pointers;
+	part.time_nanos = p->time_ns;
+	part.duration_nanos = p->duration_ns;
+	part.period_type = &period_type;
+	part.period = p->period;
+	part.n_comment = p->comment_count;
+	part.comment = comments;
+	part.default_sample_type = p->default_type;
+	return put(out, &part);
+}
+
+static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
+{
+	const struct sample_record *record = (const void *)intern_text(&p->samples, id);
+	const struct label_record *labels = (const void *)(record + 1);
+	const uint32_t *ids = (const void *)(labels + record->label_count);
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *samples = &sample;
+	Perftools__Profiles__Label label[PPROF_MAX_LABELS], *label_pointers[PPROF_MAX_LABELS];
+	uint64_t locations[PPROF_MAX_FRAMES];
+
+	for (uint32_t i = 0; i < record->location_count; i++)
+		locations[i] = ids[i];
+	for (uint32_t i = 0; i < record->label_count; i++) {
+		perftools__profiles__label__init(&label[i]);
+		label[i].key = labels[i].key;
+		label[i].str = labels[i].text;
+		label[i].num = labels[i].number;
+		label[i].num_unit = labels[i].unit;
+		label_pointers[i] = &label[i];
+	}
+	sample.n_location_id = record->location_count;
+	sample.location_id = locations;
+	sample.n_value = p->type_count;
+	sample.value = &p->values[(id - 1) * p->type_count];
+	sample.n_label = record->label_count;
+	sample.label = label_pointers;
+	part.n_sample = 1;
+	part.sample = &samples;
+	return put(out, &part);
+}
+
+static int put_mapping(const struct pprof *p, uint32_t id, struct buffer *out)
+{
+	const struct mapping_record *record = (const void *)intern_text(&p->mappings, id);
+	const struct mapping_facts *facts = &p->facts[id];
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT,
+				     *mappings = &mapping;
+
+	mapping.id = id;
+	mapping.memory_start = record->start;
+	mapping.memory_limit = record->limit;
+	mapping.file_offset = record->offset;
+	mapping.filename = record->file;
+	mapping.build_id = record->build_id;
+	mapping.has_functions = facts->used && !facts->lacks_function;
+	mapping.has_filenames = facts->used && !facts->lacks_file;
+	mapping.has_line_numbers = facts->used && !facts->lacks_line;
+	mapping.has_inline_frames =
+		mapping.has_functions && mapping.has_line_numbers && !p->no_inlines;
+	part.n_mapping = 1;
+	part.mapping = &mappings;
+	return put(out, &part);
+}
+
+static int put_location(const struct pprof *p, uint32_t id, struct buffer *out)
+{
+	const struct location_record *record = (const void *)intern_text(&p->locations, id);
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT,
+				      *locations = &location;
+	Perftools__Profiles__Line lines[PPROF_MAX_LINES], *line_pointers[PPROF_MAX_LINES];
+
+	for (uint32_t i = 0; i < record->line_count; i++) {
+		perftools__profiles__line__init(&lines[i]);
+		lines[i].function_id = record->lines[i].function;
+		lines[i].line = record->lines[i].line;
+		lines[i].column = record->lines[i].column;
+		line_pointers[i] = &lines[i];
+	}
+	location.id = id;
+	location.mapping_id = record->mapping;
+	location.address = record->address;
+	location.n_line = record->line_count;
+	location.line = line_pointers;
+	part.n_location = 1;
+	part.location = &locations;
+	return put(out, &part);
+}
+
+static int put_function(const struct pprof *p, uint32_t id, struct buffer *out)
+{
+	const struct function_record *record = (const void *)intern_text(&p->functions, id);
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Function function = PERFTOOLS__PROFILES__FUNCTION__INIT,
+				      *functions = &function;
+
+	function.id = id;
+	function.name = record->name;
+	function.system_name = record->system_name;
+	function.filename = record->file;
+	function.start_line = record->start_line;
+	part.n_function = 1;
+	part.function = &functions;
+	return put(out, &part);
+}
+
+static int put_strings(const struct pprof *p, struct buffer *out)
+{
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	char *strings[STRINGS_AT_ONCE];
+	int err;
+
+	part.string_table = strings;
+	for (uint32_t id = 0; id < p->strings.count;) {
+		part.n_string_table = 0;
+		while (id < p->strings.count && part.n_string_table < STRINGS_AT_ONCE)
+			strings[part.n_string_table++] = (char *)intern_text(&p->strings, id++);
+		err = put(out, &part);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+typedef int put_record_fn(const struct pprof *p, uint32_t id, struct buffer *out);
+
+static int put_all(const struct pprof *p, const struct intern *table, put_record_fn *put_record,
+	struct buffer *out)
+{
+	int err;
+
+	for (uint32_t id = 1; id < table->count; id++) {
+		err = put_record(p, id, out);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int put_profile(const struct pprof *p, struct buffer *out)
+{
+	int err;
+
+	err = put_head(p, out);
+	if (err)
+		return err;
+	err = put_all(p, &p->samples, put_sample, out);
+	if (err)
+		return err;
+	err = put_all(p, &p->mappings, put_mapping, out);
+	if (err)
+		return err;
+	err = put_all(p, &p->locations, put_location, out);
+	if (err)
+		return err;
+	err = put_all(p, &p->functions, put_function, out);
+	if (err)
+		return err;
+	return put_strings(p, out);
+}
+
+static void free_compressor(struct libdeflate_compressor **compressor)
+{
+	libdeflate_free_compressor(*compressor);
+}
+
+static int compress_to(const struct buffer *raw, struct buffer *out)
+{
+	autocall(free_compressor) struct libdeflate_compressor *compressor =
+		libdeflate_alloc_compressor(GZIP_LEVEL);
+	size_t bound, left = out->limit - out->size, size;
+	void *room;
+
+	if (!compressor)
+		return -ENOMEM;
+	/* The bound is for bytes that cannot be compressed: less room is no error yet. */
+	bound = MIN(libdeflate_gzip_compress_bound(compressor, raw->size), left);
+	room = buffer_room(out, bound);
+	if (!room)
+		return out->error;
+	size = libdeflate_gzip_compress(compressor, raw->bytes, raw->size, room, bound);
+	if (size == 0)
+		return -E2BIG;
+	out->size += size;
+	return 0;
+}
+
+static int put_compressed(const struct pprof *p, struct buffer *out)
+{
+	autocall(buffer_deinit) struct buffer raw;
+	int err;
+
+	buffer_init(&raw, p->limit_bytes);
+	err = put_profile(p, &raw);
+	if (err)
+		return err;
+	return compress_to(&raw, out);
+}
+
+int pprof_encode(struct pprof *p, bool gzip, struct buffer *out)
+{
+	size_t before = out->size;
+	int err;
+
+	err = gzip ? put_compressed(p, out) : put_profile(p, out);
+	if (err)
+		out->size = before;
+	return err;
+}
