@@ -126,12 +126,13 @@ static bool parse_value(enum setting_type type, const char *text, uint64_t *ret_
 	return true;
 }
 
-/* A list that is given again grows; everything else is replaced. */
-static char *joined(const struct setting_value *value, enum setting_type type, const char *text)
+/* A list that is given again in the same place grows; everything else is replaced. */
+static char *joined(const struct setting_value *value, enum setting_type type, const char *text,
+	enum config_source source)
 {
 	char *both = NULL;
 
-	if (type != SETTING_TYPE_LIST || !value->given || !value->text)
+	if (type != SETTING_TYPE_LIST || value->source != source || !value->text)
 		return strdup(text);
 	if (strlen(value->text) + strlen(text) > LIST_TEXT_LIMIT)
 		return NULL;
@@ -140,7 +141,8 @@ static char *joined(const struct setting_value *value, enum setting_type type, c
 	return both;
 }
 
-static int set(struct config *config, enum setting id, const char *text, bool given)
+/* Does nothing when a stronger source has spoken. */
+static int set(struct config *config, enum setting id, const char *text, enum config_source source)
 {
 	struct setting_value *value = &config->values[id];
 	uint64_t number = 0;
@@ -148,11 +150,13 @@ static int set(struct config *config, enum setting id, const char *text, bool gi
 
 	if (!parse_value(rows[id].type, text, &number))
 		return -EINVAL;
-	copy = joined(value, rows[id].type, text);
+	if (value->source > source)
+		return 0;
+	copy = joined(value, rows[id].type, text, source);
 	if (!copy)
 		return -ENOMEM;
 	free(value->text);
-	*value = (struct setting_value){ .text = copy, .number = number, .given = given };
+	*value = (struct setting_value){ .text = copy, .number = number, .source = source };
 	return 0;
 }
 
@@ -174,21 +178,19 @@ static int set_fallbacks(struct config *config)
 
 		if (!(rows[id].commands & config->command))
 			continue;
-		err = rows[id].fallback ? set(config, id, rows[id].fallback, false) : 0;
+		err = rows[id].fallback ? set(config, id, rows[id].fallback, CONFIG_DEFAULT) : 0;
 		if (err)
 			return err;
 		environment_name(rows[id].name, name, sizeof(name));
 		text = getenv(name);
 		if (!text || id == SETTING_help)
 			continue;
-		err = set(config, id, text, true);
+		err = set(config, id, text, CONFIG_ENVIRONMENT);
 		if (err) {
 			fprintf(stderr, "fathom: %s=%s: not a value for %s\n", name, text,
 				config_name(id));
 			return err;
 		}
-		/* The command line replaces what the environment gave, lists too. */
-		config->values[id].given = rows[id].type != SETTING_TYPE_LIST;
 	}
 	return 0;
 }
@@ -263,7 +265,7 @@ static int parse_options(struct config *config, int argc, char **argv)
 		id = got == '?' || got == ':' ? -1 : setting_of(got, config->command);
 		if (id < 0)
 			return complain(argv[0], got, argv);
-		err = set(config, id, optarg ? optarg : "1", true);
+		err = set(config, id, optarg ? optarg : "1", CONFIG_COMMAND_LINE);
 		if (err == -EINVAL)
 			fprintf(stderr, "fathom %s: %s %s: not a valid value\n", argv[0],
 				config_name(id), optarg);
@@ -312,7 +314,7 @@ const char *config_text(const struct config *config, enum setting id)
 
 bool config_given(const struct config *config, enum setting id)
 {
-	return config->values[id].given;
+	return config->values[id].source > CONFIG_DEFAULT;
 }
 
 const char *config_name(enum setting id)

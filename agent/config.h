@@ -32,10 +32,19 @@ enum setting {
 	SETTING_COUNT
 };
 
+/* Where a value came from; a later one replaces an earlier one. */
+enum config_source {
+	CONFIG_UNSET,
+	CONFIG_DEFAULT,
+	CONFIG_FILE,
+	CONFIG_ENVIRONMENT,
+	CONFIG_COMMAND_LINE,
+};
+
 struct setting_value {
 	char *text; /* as given, lists joined by commas; NULL = unset */
 	uint64_t number; /* FLAG 0 or 1, NUMBER, DURATION in ns, BYTES */
-	bool given; /* by the command line or the environment */
+	enum config_source source;
 };
 
 struct config {
@@ -53,6 +62,7 @@ void config_deinit(struct config *config);
 bool config_flag(const struct config *config, enum setting id);
 uint64_t config_number(const struct config *config, enum setting id);
 const char *config_text(const struct config *config, enum setting id); /* NULL = unset */
+/* Given by the user, not by default. */
 bool config_given(const struct config *config, enum setting id);
 /* The name as on the command line, for messages: "--duration". */
 const char *config_name(enum setting id);
