@@ -7,37 +7,72 @@
  * dozen (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other descriptors, and its
  * priority. It reads fd 3 (the ELF file) and writes fd 4 (the index), and says what came of it by a
  * struct on fd 5. Whatever else happens to it, it dies alone.
+ *
+ * The child dies with the thread that started it, so that thread has to outlive its builds.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "symbolizer/index/builder.h"
 
 struct sandbox_limits {
-	unsigned long memory_bytes; /* RLIMIT_AS */
-	unsigned int cpu_seconds;
-	unsigned long output_bytes; /* RLIMIT_FSIZE */
+	unsigned long memory_bytes; /* RLIMIT_AS; 0 = none */
+	unsigned int cpu_seconds; /* 0 = none */
+	unsigned long output_bytes; /* RLIMIT_FSIZE; 0 = none */
+};
+
+/* The child's last words, as they come through the pipe. */
+struct sandbox_message {
+	uint32_t magic;
+	int32_t error;
+	uint32_t broken_units;
+	uint32_t check; /* the three above, folded: random bytes are not a message */
 };
 
 struct sandbox {
-	pid_t pid;     /* of the child, a group of its own; -1 = none */
-	int result_fd; /* readable when the child has spoken or gone */
+	pid_t pid; /* of the child, a group of its own; -1 = none */
+	int result_fd; /* not blocking; readable when the child has spoken or gone; -1 = none */
+	struct sandbox_message message;
+	size_t message_bytes; /* of `message` that came; more than its size: it said too much */
+	uint64_t cpu_ns; /* user and system, once it was reaped */
+	uint64_t peak_bytes; /* likewise; the kernel counts what it shared before exec too */
 };
 
 enum sandbox_outcome {
 	SANDBOX_OK,
-	SANDBOX_BAD_INPUT, /* it said the file is not readable */
-	SANDBOX_LIMIT,	   /* killed by a limit, or it said -E2BIG or -ENOMEM */
-	SANDBOX_CRASH,	   /* any other signal or exit, a forbidden system call included */
+	SANDBOX_BAD_INPUT, /* it said the file is not readable, or another error of its own */
+	SANDBOX_LIMIT, /* killed by a limit, or it said -E2BIG, -EFBIG or -ENOMEM */
+	SANDBOX_CRASH, /* any other signal or exit, a forbidden system call included */
 };
 
 /* Starts the child on borrowed fds. */
-int sandbox_start(
-	int elf_fd, int output_fd, const struct sandbox_limits *limits, struct sandbox *ret_sandbox);
-/* Collects a child whose result_fd became readable; kills and reaps it when it lingers. */
+int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits,
+	struct sandbox *ret_sandbox);
+/*
+ * Takes in what result_fd has. True when the pipe's other end is closed, which the kernel does
+ * after it gave the child's memory back: sandbox_finish() will then not wait.
+ */
+bool sandbox_receive(struct sandbox *s);
+/*
+ * Collects a child whose result_fd became readable; kills and reaps it when it lingers. *RET_RESULT
+ * holds an error of its own making where the child left none.
+ */
 enum sandbox_outcome sandbox_finish(struct sandbox *s, struct builder_result *ret_result);
 /* Kills and reaps. */
 void sandbox_kill(struct sandbox *s);
-/* The hidden command's main: closes itself in, builds, reports. Returns the exit status. */
+/*
+ * The hidden command's main, with the arguments that sandbox_start() gave: closes itself in,
+ * builds, reports and exits. Returns an exit status only where that could not begin.
+ */
 int sandbox_child_main(int argc, char **argv);
+/* The same with another BUILD in builder_run()'s place. */
+int sandbox_child_run(int argc, char **argv,
+	int (*build)(int elf_fd, int output_fd, struct builder_result *ret_result));
 /* For the tests: closes this process in (same steps as the child). */
 int sandbox_enter(const struct sandbox_limits *limits);
+/*
+ * False in sanitizer builds: their run-time maps terabytes and needs system calls of its own, so
+ * the child goes without RLIMIT_AS and the system-call filter there.
+ */
+bool sandbox_is_closed(void);

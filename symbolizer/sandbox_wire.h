@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the two sides of the sandbox, sandbox.c and sandbox_child.c, agree on. */
+#include <stdint.h>
+
+#include "symbolizer/sandbox.h"
+
+enum {
+	SANDBOX_ELF_FD = 3,
+	SANDBOX_OUTPUT_FD = 4,
+	SANDBOX_RESULT_FD = 5,
+	SANDBOX_FD_COUNT = 6,
+	SANDBOX_MAGIC = 0x46735831,
+	/* argv: program, command, parent's pid, memory, CPU seconds, output bytes. */
+	SANDBOX_ARGUMENTS = 6,
+};
+
+static inline uint32_t sandbox_check(const struct sandbox_message *m)
+{
+	return (m->magic ^ (uint32_t)m->error) * 2654435761u ^ m->broken_units;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sandbox from both sides: this program is its own child, told apart by the hidden command.
+ * What the child does instead of a build stands as one letter in the "ELF file" it is given.
+ */
+#include "symbolizer/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+enum { RESULT_FD = 5, PATIENCE_MS = 20000 };
+
+/* ---- the child's side --------------------------------------------------------------------- */
+
+static int eat_memory(void)
+{
+	for (;;) {
+		char *block = malloc(1 << 20);
+
+		if (!block)
+			return -ENOMEM;
+		memset(block, 1, 1 << 20);
+	}
+}
+
+static int fill_output(int fd)
+{
+	static const char zeros[65536];
+
+	while (write(fd, zeros, sizeof(zeros)) > 0)
+		;
+	return -EFBIG;
+}
+
+/* All that a build does legitimately. */
+static int work_honestly(int elf_fd, int output_fd, struct builder_result *ret_result)
+{
+	struct stat st;
+	char *map, byte;
+
+	if (fstat(elf_fd, &st) || fcntl(elf_fd, F_GETFD) < 0)
+		return -EIO;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, elf_fd, 0);
+	if (map == MAP_FAILED || pread(elf_fd, &byte, 1, 0) != 1 || byte != map[0])
+		return -EIO;
+	if (readlink("/proc/self/fd/3", &byte, 1) != -1 || errno != ENOENT)
+		return -EIO;
+	free(malloc(10 << 20));
+	if (ftruncate(output_fd, 100) || pwrite(output_fd, "index", 5, 0) != 5)
+		return -EIO;
+	ret_result->broken_units = 7;
+	return 0;
+}
+
+/* What a child that was taken over would try; each must end it. */
+static int misbehave(char what)
+{
+	static char *const arguments[] = { NULL };
+
+	switch (what) {
+	case 'o':
+		return open("/etc/hostname", O_RDONLY);
+	case 's':
+		return socket(AF_INET, SOCK_STREAM, 0);
+	case 'e':
+		return execve("/bin/true", arguments, arguments);
+	case 'p':
+		return (int)ptrace(PTRACE_ATTACH, getppid(), 0, 0);
+	case 'f':
+		return fork();
+	case 'k':
+		return kill(getppid(), 0);
+	case 'x':
+		mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		return 0;
+	default:
+		return (int)syscall(SYS_unlinkat, AT_FDCWD, "/nowhere", 0);
+	}
+}
+
+static int act(int elf_fd, int output_fd, struct builder_result *ret_result)
+{
+	char what = 0;
+
+	if (pread(elf_fd, &what, 1, 0) != 1)
+		return -EIO;
+	switch (what) {
+	case 'h':
+		return work_honestly(elf_fd, output_fd, ret_result);
+	case 'B':
+		return -EBADMSG;
+	case '2':
+		return -E2BIG;
+	case 'm':
+		return eat_memory();
+	case 'w':
+		return fill_output(output_fd);
+	case 'r': /* tells that it is closed in, then runs on */
+		if (write(RESULT_FD, "r", 1) != 1)
+			return -EIO;
+		/* fall through */
+	case 'l':
+		for (volatile unsigned int i = 0;; i++)
+			;
+	case 'c':
+		*(volatile char *)NULL = 1;
+		return 0;
+	case 'q':
+		_exit(0);
+	case 'g':
+		return write(RESULT_FD, "0123456789abcdef", 16) == 16 ? (_exit(0), 0) : -EIO;
+	case 'b':
+		while (write(RESULT_FD, "babble babble babble", 20) > 0)
+			;
+		return 0;
+	case 'C':
+		close(RESULT_FD);
+		for (volatile unsigned int i = 0;; i++)
+			;
+	case 'v': /* speaks, and then says more */
+		return write(RESULT_FD, "x", 1) == 1 ? 0 : -EIO;
+	default:
+		return misbehave(what);
+	}
+}
+
+/* ---- the parent's side -------------------------------------------------------------------- */
+
+static int file_with(const char *text)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	return fd;
+}
+
+static void wait_for(struct sandbox *s)
+{
+	struct pollfd waited = { .fd = s->result_fd, .events = POLLIN };
+
+	do {
+		assert_int_equal(poll(&waited, 1, PATIENCE_MS), 1);
+	} while (!sandbox_receive(s));
+}
+
+static enum sandbox_outcome run(
+	const char *what, struct builder_result *ret_result, struct sandbox *ret_sandbox)
+{
+	struct sandbox_limits limits = {
+		.memory_bytes = 256 << 20,
+		.cpu_seconds = 1,
+		.output_bytes = 1 << 20,
+	};
+	autoclose
+	int elf = file_with(what);
+	autoclose
+	int output = memfd_create("output", MFD_CLOEXEC);
+	enum sandbox_outcome outcome;
+	pid_t pid;
+
+	assert_int_equal(sandbox_start(elf, output, &limits, ret_sandbox), 0);
+	pid = ret_sandbox->pid;
+	wait_for(ret_sandbox);
+	outcome = sandbox_finish(ret_sandbox, ret_result);
+	assert_int_equal(ret_sandbox->pid, -1);
+	assert_int_equal(ret_sandbox->result_fd, -1);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(errno, ESRCH);
+	return outcome;
+}
+
+static void expect(const char *what, enum sandbox_outcome outcome)
+{
+	struct builder_result result = { 0 };
+	struct sandbox s;
+
+	assert_int_equal(run(what, &result, &s), outcome);
+	if (outcome != SANDBOX_OK)
+		assert_true(result.error < 0);
+}
+
+static void test_honest_work_comes_back(void **state)
+{
+	struct sandbox_limits limits = { .memory_bytes = 256 << 20, .cpu_seconds = 5 };
+	autoclose
+	int elf = file_with("h");
+	autoclose
+	int output = memfd_create("output", MFD_CLOEXEC);
+	struct builder_result result = { .error = -1 };
+	char text[6] = "";
+	struct sandbox s;
+
+	(void)state;
+	assert_int_equal(sandbox_start(elf, output, &limits, &s), 0);
+	wait_for(&s);
+	assert_int_equal(
+		sandbox_finish(&s, &result), sandbox_is_closed() ? SANDBOX_OK : SANDBOX_BAD_INPUT);
+	if (!sandbox_is_closed())
+		return; /* readlink() works there, which this child reports */
+	assert_int_equal(result.error, 0);
+	assert_int_equal(result.broken_units, 7);
+	assert_int_equal(pread(output, text, 5, 0), 5);
+	assert_string_equal(text, "index");
+	assert_true(s.cpu_ns > 0);
+	assert_true(s.peak_bytes > 0);
+}
+
+static void test_an_error_that_it_reports(void **state)
+{
+	(void)state;
+	expect("B", SANDBOX_BAD_INPUT);
+	expect("2", SANDBOX_LIMIT);
+}
+
+static void test_memory_limit(void **state)
+{
+	(void)state;
+	if (!sandbox_is_closed())
+		skip();
+	expect("m", SANDBOX_LIMIT);
+}
+
+static void test_cpu_limit(void **state)
+{
+	(void)state;
+	expect("l", SANDBOX_LIMIT);
+}
+
+static void test_output_limit(void **state)
+{
+	(void)state;
+	expect("w", SANDBOX_LIMIT);
+}
+
+static void test_crash(void **state)
+{
+	(void)state;
+	expect("c", SANDBOX_CRASH);
+}
+
+static void test_exit_without_a_word(void **state)
+{
+	(void)state;
+	expect("q", SANDBOX_CRASH);
+}
+
+static void test_garbage_on_the_pipe(void **state)
+{
+	(void)state;
+	expect("g", SANDBOX_CRASH);
+	expect("b", SANDBOX_CRASH);
+	expect("v", SANDBOX_CRASH);
+}
+
+static void test_closes_the_pipe_and_lingers(void **state)
+{
+	(void)state;
+	expect("C", SANDBOX_CRASH);
+}
+
+static void test_forbidden_system_calls(void **state)
+{
+	static const char *const calls[] = { "o", "s", "e", "p", "f", "k", "x", "u" };
+
+	(void)state;
+	if (!sandbox_is_closed())
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		expect(calls[i], SANDBOX_CRASH);
+}
+
+static void test_kill_ends_a_running_child(void **state)
+{
+	struct sandbox_limits limits = { 0 };
+	autoclose
+	int elf = file_with("l");
+	struct sandbox s;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(sandbox_start(elf, elf, &limits, &s), 0);
+	pid = s.pid;
+	sandbox_kill(&s);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(s.pid, -1);
+	sandbox_kill(&s); /* a second time is nothing */
+}
+
+/* The only reader of PIPE_END sees its end when the last holder, the orphaned child, is gone. */
+static void test_dies_with_its_parent(void **state)
+{
+	autoclose
+	int elf = file_with("l");
+	int ends[2];
+	char byte;
+	pid_t parent;
+	struct pollfd waited;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	parent = fork();
+	if (parent == 0) {
+		struct sandbox_limits limits = { 0 };
+		struct sandbox s;
+
+		/* The pipe stands in for the output file: the child holds it as fd 4. */
+		_exit(sandbox_start(elf, ends[1], &limits, &s) ? 1 : 0);
+	}
+	assert_int_equal(waitpid(parent, NULL, 0), parent);
+	close(ends[1]);
+	waited = (struct pollfd){ .fd = ends[0], .events = POLLIN };
+	assert_int_equal(poll(&waited, 1, PATIENCE_MS), 1);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+}
+
+static bool status_has(const struct buffer *status, const char *line)
+{
+	return memmem(status->bytes, status->size, line, strlen(line)) != NULL;
+}
+
+/* Seen from outside, while it runs: what proc(5) tells of it. */
+static void test_gives_everything_up(void **state)
+{
+	struct sandbox_limits limits = { .memory_bytes = 256 << 20 };
+	autoclose
+	int elf = file_with("r");
+	autocall(buffer_deinit) struct buffer status = { 0 }, limits_text = { 0 };
+	struct pollfd waited;
+	struct sandbox s;
+	char path[64];
+
+	(void)state;
+	buffer_init(&status, 65536);
+	buffer_init(&limits_text, 65536);
+	assert_int_equal(sandbox_start(elf, elf, &limits, &s), 0);
+	waited = (struct pollfd){ .fd = s.result_fd, .events = POLLIN };
+	assert_int_equal(poll(&waited, 1, PATIENCE_MS), 1);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)s.pid);
+	assert_int_equal(io_read_file(AT_FDCWD, path, &status), 0);
+	snprintf(path, sizeof(path), "/proc/%d/limits", (int)s.pid);
+	assert_int_equal(io_read_file(AT_FDCWD, path, &limits_text), 0);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)s.pid), MIN(getpriority(0, 0) + 10, 19));
+	assert_int_equal(sched_getscheduler(s.pid), SCHED_BATCH);
+	assert_int_equal(getpgid(s.pid), s.pid);
+	sandbox_kill(&s);
+	assert_true(status_has(&status, "CapEff:\t0000000000000000\n"));
+	assert_true(status_has(&status, "CapPrm:\t0000000000000000\n"));
+	assert_true(status_has(&status, "CapAmb:\t0000000000000000\n"));
+	if (geteuid() == 0)
+		assert_true(status_has(&status, "CapBnd:\t0000000000000000\n"));
+	assert_true(status_has(&status, "NoNewPrivs:\t1\n"));
+	assert_true(status_has(&limits_text, "Max open files            6 "));
+	assert_true(status_has(&limits_text, "Max processes             0 "));
+	assert_true(status_has(&limits_text, "Max core file size        0 "));
+	if (sandbox_is_closed()) {
+		assert_true(status_has(&status, "Seccomp:\t2\n"));
+		assert_true(status_has(&limits_text, "Max address space         268435456 "));
+	}
+}
+
+static void test_enter_forbids_what_follows(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (!sandbox_is_closed())
+		skip();
+	pid = fork();
+	if (pid == 0) {
+		struct sandbox_limits limits = { 0 };
+
+		if (sandbox_enter(&limits))
+			_exit(1);
+		open("/dev/null", O_RDONLY);
+		_exit(2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSYS);
+}
+
+/* The command line of the hidden command is nobody's to use by hand. */
+static void test_refuses_other_arguments(void **state)
+{
+	char program[] = "fathom", command[] = "index-module", word[] = "1x";
+	char *few[] = { program, command, NULL };
+	char *wrong[] = { program, command, word, word, word, word, NULL };
+
+	(void)state;
+	assert_int_equal(sandbox_child_run(2, few, act), EXIT_FAILURE);
+	assert_int_equal(sandbox_child_run(6, wrong, act), EXIT_FAILURE);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_honest_work_comes_back),
+		cmocka_unit_test(test_an_error_that_it_reports),
+		cmocka_unit_test(test_memory_limit),
+		cmocka_unit_test(test_cpu_limit),
+		cmocka_unit_test(test_output_limit),
+		cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_exit_without_a_word),
+		cmocka_unit_test(test_garbage_on_the_pipe),
+		cmocka_unit_test(test_closes_the_pipe_and_lingers),
+		cmocka_unit_test(test_forbidden_system_calls),
+		cmocka_unit_test(test_kill_ends_a_running_child),
+		cmocka_unit_test(test_dies_with_its_parent),
+		cmocka_unit_test(test_gives_everything_up),
+		cmocka_unit_test(test_enter_forbids_what_follows),
+		cmocka_unit_test(test_refuses_other_arguments),
+	};
+
+	if (argc > 1 && !strcmp(argv[1], "index-module"))
+		return sandbox_child_run(argc, argv, act);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
