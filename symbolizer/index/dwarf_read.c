@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/index/dwarf_read.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/index/dwarf_walk.h"
+#include "symbolizer/index/sources.h"
+
+enum { MAX_LINE_TABLES = 1 << 19 };
+
+struct reader {
+	struct dwarf d;
+	struct dwarf_names names;
+	struct dwarf_lines lines;
+	struct dwarf_walker walker;
+	struct index_writer *w;
+	/*
+	 * Offset of a line program → the unit number that its rows carry. Units that share a
+	 * program share the number, so that function and line are seen to belong together.
+	 */
+	struct map line_owners;
+	bool skip_go;
+	uint32_t broken;
+};
+
+static int reader_init(
+	struct reader *r, const struct dwarf_sections *sections, struct index_writer *w)
+{
+	int err = dwarf_init(&r->d, sections);
+
+	r->w = w;
+	r->broken = r->d.broken_units;
+	map_init(&r->line_owners, MAX_LINE_TABLES);
+	dwarf_lines_init(&r->lines);
+	dwarf_names_init(&r->names, &r->d, w);
+	r->walker =
+		(struct dwarf_walker){ .d = &r->d, .w = w, .names = &r->names, .lines = &r->lines };
+	return err;
+}
+
+static void reader_deinit(struct reader *r)
+{
+	dwarf_walker_deinit(&r->walker);
+	dwarf_names_deinit(&r->names);
+	dwarf_lines_deinit(&r->lines);
+	map_deinit(&r->line_owners);
+	dwarf_deinit(&r->d);
+}
+
+/* The number of U, and whether its line program is still to be run. */
+static int number_unit(
+	struct reader *r, const struct dwarf_unit *u, uint32_t *ret_number, bool *ret_first)
+{
+	uint64_t number = (uint64_t)(u - r->d.units);
+
+	*ret_first = u->has_lines && !map_get(&r->line_owners, u->line_off, &number);
+	*ret_number = (uint32_t)number;
+	return *ret_first ? map_set(&r->line_owners, u->line_off, number) : 0;
+}
+
+/* A broken line table costs the lines, broken entries the functions: the other half stays. */
+static int read_unit(struct reader *r, struct dwarf_unit *u)
+{
+	uint32_t number;
+	bool first;
+	int err = dwarf_unit_open(&r->d, u), lines_err = 0;
+
+	if (err || (r->skip_go && u->language == DW_LANG_Go))
+		return err;
+	err = number_unit(r, u, &number, &first);
+	if (err)
+		return err;
+	r->lines.file_count = 0;
+	if (u->has_lines)
+		lines_err = dwarf_lines_open(&r->lines, &r->d, u);
+	err = dwarf_walk(&r->walker, u, number);
+	if (err && err != -EBADMSG)
+		return err;
+	if (!lines_err && first)
+		lines_err = dwarf_lines_run(&r->lines, &r->d, number, r->w);
+	return lines_err ? lines_err : err;
+}
+
+int dwarf_read_sections(const struct dwarf_sections *sections, bool skip_go, struct index_writer *w,
+	uint32_t *ret_units, uint32_t *ret_broken_units)
+{
+	autocall(reader_deinit) struct reader r = { .skip_go = skip_go };
+	int err = reader_init(&r, sections, w);
+
+	for (size_t i = 0; i < r.d.unit_count && !err; i++) {
+		err = read_unit(&r, &r.d.units[i]);
+		if (err == -EBADMSG) {
+			r.broken++;
+			err = 0;
+		}
+	}
+	if (err)
+		return err;
+	*ret_units = (uint32_t)r.d.unit_count;
+	*ret_broken_units = r.broken;
+	return 0;
+}
+
+static size_t code_sections(struct elf_image *image, struct dwarf_code *code, size_t max)
+{
+	const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
+	size_t count = 0;
+
+	for (size_t i = 0; i < elf_image_section_count(image) && count < max; i++) {
+		struct elf_section s = elf_image_section(image, i);
+
+		if ((s.flags & wanted) == wanted && s.address + s.size > s.address)
+			code[count++] = (struct dwarf_code){ s.address, s.address + s.size };
+	}
+	return count;
+}
+
+static size_t code_segments(struct elf_image *image, struct dwarf_code *code, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < elf_image_segment_count(image) && count < max; i++) {
+		struct elf_segment s = elf_image_segment(image, i);
+
+		if (s.type == PT_LOAD && (s.flags & PF_X))
+			code[count++] = (struct dwarf_code){ s.address, s.address + s.memory_size };
+	}
+	return count;
+}
+
+void dwarf_sections_find(struct elf_image *image, struct dwarf_code *code, size_t max_code,
+	struct dwarf_sections *ret_sections)
+{
+	size_t count = code_sections(image, code, max_code);
+
+	*ret_sections = (struct dwarf_sections){
+		.info = elf_image_bytes(image, ".debug_info"),
+		.abbrev = elf_image_bytes(image, ".debug_abbrev"),
+		.str = elf_image_bytes(image, ".debug_str"),
+		.line_str = elf_image_bytes(image, ".debug_line_str"),
+		.str_offsets = elf_image_bytes(image, ".debug_str_offsets"),
+		.line = elf_image_bytes(image, ".debug_line"),
+		.ranges = elf_image_bytes(image, ".debug_ranges"),
+		.rnglists = elf_image_bytes(image, ".debug_rnglists"),
+		.addr = elf_image_bytes(image, ".debug_addr"),
+		.code = code,
+		.code_count = count ? count : code_segments(image, code, max_code),
+	};
+}
+
+int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w, uint32_t *ret_units,
+	uint32_t *ret_broken_units)
+{
+	struct dwarf_code code[DWARF_MAX_CODE];
+	struct dwarf_sections sections;
+
+	dwarf_sections_find(image, code, DWARF_MAX_CODE, &sections);
+	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
+}
