@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * Who is running, in the agent's eyes, and whether it is wanted. All of it is settled before any
+ * stack is walked. The settings are read-only data, so that the verifier drops what is not asked
+ * for.
+ */
+#include <stddef.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/sampler.h"
+#include "bpf/kernel_types.h"
+
+enum {
+	PID_NAMESPACE_LEVELS = 32, /* MAX_PID_NS_LEVEL */
+	TASK_IS_KERNEL_THREAD = 0x00200000, /* PF_KTHREAD */
+};
+
+const volatile struct abi_sampler_config config = {};
+/*
+ * Of the agent's pid namespace, where that is not the initial one. How deep it is cannot be seen
+ * from inside, so the inode number decides and not the level.
+ */
+const volatile __u32 pidns_inode;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_MAX_PIDS);
+	__type(key, __u32);
+	__type(value, __u8);
+} tgids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_MAX_PIDS);
+	__type(key, __u32);
+	__type(value, __u8);
+} tids SEC(".maps");
+
+/* TASK's number in the pid namespace with this inode, 0 when it is not to be seen from there. */
+static __always_inline __u32 pid_in_namespace(struct task_struct *task, __u32 inode)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level);
+	void *numbers = __builtin_preserve_access_index(&pid->numbers[0]);
+
+	/* From the innermost out: an agent in a container samples its own kind mostly. */
+	for (__u32 i = 0; i < PID_NAMESPACE_LEVELS; i++) {
+		struct upid *number = numbers + level * bpf_core_type_size(struct upid);
+
+		if (BPF_CORE_READ(number, ns, ns.inum) == inode)
+			return BPF_CORE_READ(number, nr);
+		if (level-- == 0)
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * bpf_get_ns_current_pid_tgid() does not do: it fails for tasks of namespaces below the agent's.
+ */
+static __always_inline void identify(struct task_struct *task, struct abi_sample *sample)
+{
+	if (config.pidns_level) {
+		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+		sample->tgid = pid_in_namespace(leader, pidns_inode);
+		sample->tid = pid_in_namespace(task, pidns_inode);
+	} else {
+		__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+		sample->tgid = pid_tgid >> 32;
+		sample->tid = (__u32)pid_tgid;
+	}
+}
+
+static __always_inline __u64 ancestor_cgroup_id(struct task_struct *task, int level)
+{
+	struct cgroup *cgroup = NULL;
+	__u64 id = 0;
+
+	/* Kernels with this field do not let a sampling program call the helper, later ones do. */
+	if (!bpf_core_field_exists(cgroup->ancestor_ids))
+		return bpf_get_current_ancestor_cgroup_id(level);
+	cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	if (BPF_CORE_READ(cgroup, level) < level)
+		return 0;
+	bpf_probe_read_kernel(&id, sizeof(id),
+		(__u64 *)__builtin_preserve_access_index(&cgroup->ancestor_ids[0]) + level);
+	return id;
+}
+
+static __always_inline bool comm_wanted(const char *comm)
+{
+	for (int i = 0; i < ABI_COMM_BYTES; i++) {
+		if (comm[i] != config.comm[i])
+			return false;
+		if (!comm[i])
+			return true;
+	}
+	return true;
+}
+
+/* The pid 0 is the idle task, or one that the agent's pid namespace cannot name. */
+static __always_inline bool wanted(struct task_struct *task, const struct abi_sample *sample)
+{
+	if (!sample->tgid || (config.self_tgid && sample->tgid == config.self_tgid))
+		return false;
+	if (config.filter_tgids && !bpf_map_lookup_elem(&tgids, &sample->tgid))
+		return false;
+	if (config.filter_tids && !bpf_map_lookup_elem(&tids, &sample->tid))
+		return false;
+	if (config.filter_comm && !comm_wanted(sample->comm))
+		return false;
+	if (config.cgroup_level &&
+		ancestor_cgroup_id(task, config.cgroup_level - 1) != config.cgroup_id)
+		return false;
+	return true;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/* What differs by architecture: one header each. */
+#if defined(__TARGET_ARCH_x86)
+#include "bpf/regs_x86.bpf.h"
+#elif defined(__TARGET_ARCH_arm64)
+#include "bpf/regs_arm64.bpf.h"
+#else
+#error "this architecture is not supported"
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * Stacks: walked by the kernel, named by a hash, shipped once a window. What was shipped is
+ * remembered in a direct-mapped table of tags: no lock and no allocation in interrupt context. Two
+ * stacks that share a slot evict each other, which only ships frames again; two CPUs that race for
+ * a slot do the same.
+ */
+#include <stddef.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/sampler.h"
+#include "bpf/hash.bpf.h"
+
+enum { ERROR_NO_SPACE = -28 /* -ENOSPC: the ring is full */ };
+
+/* struct abi_stack with room for the deepest stack. */
+struct stack_record {
+	__u32 kind;
+	__u32 flags;
+	__u64 id;
+	__u32 window;
+	__u32 frame_count;
+	__u64 frames[ABI_MAX_FRAMES];
+};
+
+_Static_assert(offsetof(struct stack_record, frames) == sizeof(struct abi_stack) &&
+		       offsetof(struct stack_record, id) == offsetof(struct abi_stack, id) &&
+		       offsetof(struct stack_record, window) == offsetof(struct abi_stack, window),
+	"as the ABI has it");
+
+struct counters {
+	__u64 of[ABI_COUNTERS];
+};
+
+/* What kernel.perf_event_max_stack allows, at most ABI_MAX_FRAMES. */
+const volatile __u32 max_frames = ABI_MAX_FRAMES;
+
+/* One output event a CPU, by number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} output SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ABI_SEEN_SLOTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} seen SEC(".maps");
+
+/*
+ * The count is read from memory at every turn: were it in a register, the verifier would follow the
+ * rest of the program once for each length it can have.
+ */
+static __always_inline __u64 stack_hash(const struct stack_record *record)
+{
+	const volatile __u32 *count = &record->frame_count;
+	__u64 hash = STACK_HASH_MUL_3;
+
+	for (__u32 i = 0; i < ABI_MAX_FRAMES; i++) {
+		if (i >= *count)
+			break;
+		hash = stack_hash_frame(hash, record->frames[i]);
+	}
+	return stack_hash_end(hash, *count, record->flags);
+}
+
+static __always_inline long stack_output(void *ctx, struct stack_record *record)
+{
+	__u64 bytes = *(volatile __u32 *)&record->frame_count;
+
+	if (bytes > ABI_MAX_FRAMES)
+		bytes = ABI_MAX_FRAMES;
+	bytes = offsetof(struct stack_record, frames) + bytes * sizeof(record->frames[0]);
+	return bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, record, bytes);
+}
+
+/*
+ * Ships RECORD unless that was done in this window. The tag is set only after the frames went out,
+ * so that no sample anywhere relies on frames that are still to come.
+ */
+static __always_inline void stack_ship(
+	void *ctx, struct stack_record *record, struct counters *counters)
+{
+	__u64 tag = stack_tag(record->id, record->window);
+	__u32 slot = record->id & (ABI_SEEN_SLOTS - 1);
+	__u64 *shipped = bpf_map_lookup_elem(&seen, &slot);
+	long error;
+
+	if (!shipped || *(volatile __u64 *)shipped == tag)
+		return;
+	error = stack_output(ctx, record);
+	if (!error)
+		*(volatile __u64 *)shipped = tag;
+	else if (error == ERROR_NO_SPACE)
+		counters->of[ABI_COUNT_STACK_FULL]++;
+	else
+		counters->of[ABI_COUNT_OUTPUT_ERROR]++;
+}
+
+/* Walks the user or (ABI_STACK_KERNEL) the kernel stack. Its id, or 0 when there is none. */
+static __always_inline __u64 stack_take(
+	void *ctx, struct stack_record *record, __u32 kind, struct counters *counters)
+{
+	__u64 walk = kind == ABI_STACK_KERNEL ? 0 : BPF_F_USER_STACK;
+	long bytes = bpf_get_stack(ctx, record->frames, sizeof(record->frames), walk);
+
+	if (bytes <= 0)
+		return 0;
+	record->frame_count = (__u64)bytes / sizeof(record->frames[0]);
+	record->flags = kind;
+	if (record->frame_count >= max_frames)
+		record->flags |= ABI_STACK_DEPTH;
+	record->id = stack_hash(record);
+	stack_ship(ctx, record, counters);
+	return record->id;
+}

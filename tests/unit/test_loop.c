@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "agent/loop/loop.h"
+#include "base/clock.h"
+
+enum { MS = 1000000 };
+
+struct fixture {
+	struct loop *loop;
+	int pipe[2], other_pipe[2];
+	unsigned int fd_calls, other_calls, timer_calls, signal_calls;
+	unsigned int stop_after; /* timer calls */
+	int last_signal, timer;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	f = (struct fixture){ .stop_after = 1 };
+	assert_int_equal(loop_create(&f.loop), 0);
+	assert_int_equal(pipe(f.pipe), 0);
+	assert_int_equal(pipe(f.other_pipe), 0);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	loop_destroy(f->loop);
+	for (int i = 0; i < 2; i++) {
+		close(f->pipe[i]);
+		close(f->other_pipe[i]);
+	}
+	return 0;
+}
+
+static void read_and_stop(void *context, int fd, uint32_t events)
+{
+	struct fixture *f = context;
+	char byte;
+
+	assert_true(events & EPOLLIN);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	f->fd_calls++;
+	loop_stop(f->loop);
+}
+
+static void count_other(void *context, int fd, uint32_t events)
+{
+	struct fixture *f = context;
+
+	(void)fd;
+	(void)events;
+	f->other_calls++;
+}
+
+static void timer_fired(void *context)
+{
+	struct fixture *f = context;
+
+	if (++f->timer_calls >= f->stop_after)
+		loop_stop(f->loop);
+}
+
+static void signal_came(void *context, int signal)
+{
+	struct fixture *f = context;
+
+	f->signal_calls++;
+	f->last_signal = signal;
+	loop_stop(f->loop);
+}
+
+static void readable_fd_is_called_with_its_context(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, read_and_stop, f), 0);
+	assert_int_equal(write(f->pipe[1], "x", 1), 1);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->fd_calls, 1);
+}
+
+static void second_callback_for_an_fd_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, read_and_stop, f), 0);
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, count_other, f), -EEXIST);
+}
+
+static void loop_may_run_again(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, read_and_stop, f), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(write(f->pipe[1], "x", 1), 1);
+		assert_int_equal(loop_run(f->loop), 0);
+	}
+	assert_int_equal(f->fd_calls, 2);
+}
+
+static void removed_fd_is_not_called(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(loop_add(f->loop, f->other_pipe[0], EPOLLIN, count_other, f), 0);
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, read_and_stop, f), 0);
+	loop_remove(f->loop, f->other_pipe[0]);
+	assert_int_equal(write(f->other_pipe[1], "x", 1), 1);
+	assert_int_equal(write(f->pipe[1], "x", 1), 1);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->other_calls, 0);
+}
+
+/* Removes both, puts a third fd where one of them was. */
+static void remove_both(void *context, int fd, uint32_t events)
+{
+	struct fixture *f = context;
+
+	(void)fd;
+	(void)events;
+	f->fd_calls++;
+	loop_remove(f->loop, f->pipe[0]);
+	loop_remove(f->loop, f->other_pipe[0]);
+	assert_int_equal(loop_add(f->loop, f->pipe[1], EPOLLERR, count_other, f), 0);
+	assert_int_equal(loop_timer(f->loop, 0, 0, timer_fired, f, &f->timer), 0);
+}
+
+static void event_of_a_removed_fd_is_dropped(void **state)
+{
+	struct fixture *f = *state;
+
+	/* Both are readable in the same turn; whichever comes first removes the other. */
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, remove_both, f), 0);
+	assert_int_equal(loop_add(f->loop, f->other_pipe[0], EPOLLIN, remove_both, f), 0);
+	assert_int_equal(write(f->pipe[1], "x", 1), 1);
+	assert_int_equal(write(f->other_pipe[1], "x", 1), 1);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->fd_calls, 1);
+	assert_int_equal(f->other_calls, 0);
+}
+
+static void one_shot_timer_fires_once(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t start = clock_monotonic_ns();
+	int later;
+
+	f->stop_after = 2;
+	assert_int_equal(loop_timer(f->loop, 1 * MS, 0, timer_fired, f, &f->timer), 0);
+	assert_int_equal(loop_timer(f->loop, 20 * MS, 0, timer_fired, f, &later), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->timer_calls, 2);
+	assert_true(clock_monotonic_ns() - start >= 20 * MS);
+}
+
+static void periodic_timer_fires_again(void **state)
+{
+	struct fixture *f = *state;
+
+	f->stop_after = 3;
+	assert_int_equal(loop_timer(f->loop, 0, MS, timer_fired, f, &f->timer), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->timer_calls, 3);
+	loop_cancel(f->loop, f->timer);
+}
+
+static void cancelled_timer_does_not_fire(void **state)
+{
+	struct fixture *f = *state;
+	int other;
+
+	f->stop_after = 1;
+	assert_int_equal(loop_timer(f->loop, 0, MS, timer_fired, f, &other), 0);
+	loop_cancel(f->loop, other);
+	assert_int_equal(loop_timer(f->loop, 5 * MS, 0, timer_fired, f, &f->timer), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->timer_calls, 1);
+}
+
+/* A timer that has fired is gone; its name must not hit the one made after it. */
+static void fired_timers_name_is_not_reused(void **state)
+{
+	struct fixture *f = *state;
+	int fired;
+
+	assert_int_equal(loop_timer(f->loop, 0, 0, timer_fired, f, &fired), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(loop_timer(f->loop, 0, 0, timer_fired, f, &f->timer), 0);
+	loop_cancel(f->loop, fired);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->timer_calls, 2);
+}
+
+static void cancel_itself(void *context)
+{
+	struct fixture *f = context;
+
+	f->timer_calls++;
+	loop_cancel(f->loop, f->timer);
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, read_and_stop, f), 0);
+	assert_int_equal(write(f->pipe[1], "x", 1), 1);
+}
+
+static void timer_may_cancel_itself(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(loop_timer(f->loop, 0, MS, cancel_itself, f, &f->timer), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->timer_calls, 1);
+}
+
+static void signal_is_delivered_on_the_loop(void **state)
+{
+	struct fixture *f = *state;
+	sigset_t signals, before;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigprocmask(SIG_SETMASK, NULL, &before);
+	assert_int_equal(loop_signals(f->loop, &signals, signal_came, f), 0);
+	assert_int_equal(kill(getpid(), SIGUSR1), 0);
+	assert_int_equal(f->signal_calls, 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->signal_calls, 1);
+	assert_int_equal(f->last_signal, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static void destroy_accepts_null(void **state)
+{
+	(void)state;
+	loop_destroy(NULL);
+}
+
+#define LOOP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LOOP_TEST(readable_fd_is_called_with_its_context),
+		LOOP_TEST(second_callback_for_an_fd_is_refused),
+		LOOP_TEST(loop_may_run_again),
+		LOOP_TEST(removed_fd_is_not_called),
+		LOOP_TEST(event_of_a_removed_fd_is_dropped),
+		LOOP_TEST(one_shot_timer_fires_once),
+		LOOP_TEST(periodic_timer_fires_again),
+		LOOP_TEST(cancelled_timer_does_not_fire),
+		LOOP_TEST(fired_timers_name_is_not_reused),
+		LOOP_TEST(timer_may_cancel_itself),
+		LOOP_TEST(signal_is_delivered_on_the_loop),
+		cmocka_unit_test(destroy_accepts_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
