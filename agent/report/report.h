@@ -31,9 +31,9 @@ struct report_sources {
 };
 
 struct report_options {
-	bool cycles;	     /* the event was cycles: second value is cycles/count */
-	int64_t period;	     /* ns or cycles */
-	int64_t time_ns;     /* start, since 1970 */
+	bool cycles; /* the event was cycles: second value is cycles/count */
+	int64_t period; /* ns or cycles */
+	int64_t time_ns; /* start, since 1970 */
 	int64_t duration_ns;
 	bool no_inlines;
 	bool no_demangle;

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/report/stacks.h"
+#include "base/cleanup.h"
+#include "pprof/pprof.h"
+
+enum {
+	MAX_PPROF_BYTES = 256 << 20,
+	MAX_PROCESSES = 1 << 22,
+	LABELS = 7, /* of a sample, at most */
+};
+
+DEFINE_AUTO(pprof);
+DEFINE_AUTO(stacks);
+
+/* pid, tid, … are names, not amounts: a unit that no tool scales. A 0 without a unit is dropped. */
+static const char *const id_unit = "id";
+
+struct pprof_report {
+	const struct report_sources *sources;
+	struct pprof *pprof;
+	struct stacks *stacks;
+	struct report_summary summary;
+};
+
+/* ---- frames → locations ---- */
+
+static int mapping_id(
+	struct pprof *pprof, const struct symbolize_mapping *mapping, uint64_t *ret_id)
+{
+	if (mapping)
+		return pprof_mapping(pprof, &mapping->content, ret_id);
+	*ret_id = 0;
+	return 0;
+}
+
+static int add_location(void *context, const struct symbolized *frame, uint32_t *ret_id)
+{
+	struct pprof_report *r = context;
+	struct pprof_line lines[INDEX_MAX_FRAMES];
+	uint64_t mapping, id;
+	int err;
+
+	for (size_t i = 0; i < frame->line_count; i++) {
+		const struct index_frame *line = &frame->lines[i];
+
+		lines[i] = (struct pprof_line){ line->name, line->linkage, line->file, line->line,
+			line->column, line->start_line };
+	}
+	err = mapping_id(r->pprof, frame->mapping, &mapping);
+	if (err)
+		return err;
+	err = pprof_location(r->pprof, mapping, frame->address, lines, frame->line_count, &id);
+	if (err)
+		return err;
+	*ret_id = (uint32_t)id;
+	return 0;
+}
+
+/* ---- the main binary ---- */
+
+/* The generation with most samples, 0 when there is none. */
+static int busiest_process(const struct profile *profile, uint32_t *ret_process)
+{
+	autocall(map_deinit) struct map counts;
+	uint64_t most = 0, count;
+	uint32_t busiest = 0;
+	int err;
+
+	map_init(&counts, MAX_PROCESSES);
+	for (size_t i = 0; i < profile_sample_count(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+
+		count = 0;
+		map_get(&counts, sample->process, &count);
+		count += sample->count;
+		err = map_set(&counts, sample->process, count);
+		if (err)
+			return err;
+		if (count > most) {
+			most = count;
+			busiest = sample->process;
+		}
+	}
+	*ret_process = busiest;
+	return 0;
+}
+
+static const struct profile_frame *frame_in_module(
+	const struct profile_stack *stack, uint32_t module)
+{
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		if (stack->frames[i].module == module)
+			return &stack->frames[i];
+	}
+	return NULL;
+}
+
+/*
+ * google/pprof takes the first mapping for the program that was profiled and heads its reports with
+ * it: let that be the program of the busiest process, by symbolizing a frame of it first.
+ */
+static int put_main_binary_first(struct pprof_report *r)
+{
+	const struct profile *profile = r->sources->profile;
+	const struct profile_frame *frame;
+	struct process *process;
+	uint32_t busiest;
+	int err;
+
+	err = busiest_process(profile, &busiest);
+	if (err)
+		return err;
+	process = processes_find(r->sources->processes, busiest);
+	if (!process || !process->executable)
+		return 0;
+	for (size_t i = 0; i < profile_sample_count(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+		struct profile_stack stack = profile_stack_at(profile, sample->stack);
+
+		frame = frame_in_module(&stack, process->executable->number);
+		if (frame && sample->process == busiest)
+			return stacks_prime(r->stacks, busiest, frame);
+	}
+	return 0;
+}
+
+/* ---- samples ---- */
+
+static size_t sample_labels(const struct profile_sample *sample, const struct process *process,
+	struct pprof_label *ret_labels)
+{
+	struct pprof_label *label = ret_labels;
+
+	*label++ = (struct pprof_label){ "pid", NULL, sample->pid, id_unit };
+	*label++ = (struct pprof_label){ "tid", NULL, sample->tid, id_unit };
+	*label++ = (struct pprof_label){ "cpu", NULL, sample->cpu, id_unit };
+	if (sample->goid)
+		*label++ = (struct pprof_label){ "goid", NULL, (int64_t)sample->goid, id_unit };
+	*label++ = (struct pprof_label){ "thread_comm", sample->comm, 0, NULL };
+	if (process) {
+		*label++ = (struct pprof_label){ "comm", process->comm, 0, NULL };
+		*label++ = (struct pprof_label){ "container_id", process->container_id, 0, NULL };
+	}
+	return (size_t)(label - ret_labels);
+}
+
+static int64_t value_of(uint64_t number)
+{
+	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
+}
+
+static int add_sample(struct pprof_report *r, const struct profile_sample *sample)
+{
+	const struct process *process = processes_find(r->sources->processes, sample->process);
+	int64_t values[] = { value_of(sample->count), value_of(sample->weight) };
+	const struct stack_facts *facts;
+	struct pprof_label labels[LABELS];
+	uint64_t locations[PPROF_MAX_FRAMES];
+	size_t count;
+	int err;
+
+	err = stacks_get(r->stacks, sample, &facts);
+	if (err)
+		return err;
+	count = MIN(facts->count, (uint32_t)PPROF_MAX_FRAMES);
+	for (size_t i = 0; i < count; i++)
+		locations[i] = r->stacks->ids[facts->first + i];
+	err = pprof_sample(
+		r->pprof, locations, count, values, labels, sample_labels(sample, process, labels));
+	if (err)
+		return err;
+	stacks_account(r->stacks, facts, sample->count, &r->summary);
+	return 0;
+}
+
+/* A sample that does not fit is counted, those before it stay. */
+static int add_samples(struct pprof_report *r)
+{
+	const struct profile *profile = r->sources->profile;
+	int err;
+
+	for (size_t i = 0; i < profile_sample_count(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+
+		err = add_sample(r, sample);
+		if (err == -E2BIG)
+			metrics_add(r->sources->metrics, METRIC_LOST_MEMORY_LIMIT, sample->count);
+		else if (err)
+			return err;
+	}
+	return 0;
+}
+
+static struct pprof_options pprof_options_of(const struct report_options *options)
+{
+	struct pprof_type weight = options->cycles ? (struct pprof_type){ "cycles", "count" }
+						   : (struct pprof_type){ "cpu", "nanoseconds" };
+
+	return (struct pprof_options){
+		.types = { { "samples", "count" }, weight },
+		.type_count = 2,
+		.default_type = weight.type,
+		.period_type = weight,
+		.period = options->period,
+		.time_ns = options->time_ns,
+		.duration_ns = options->duration_ns,
+		.limit_bytes = MAX_PPROF_BYTES,
+		.no_inlines = options->no_inlines,
+	};
+}
+
+int report_pprof(const struct report_sources *sources, const struct report_options *options,
+	struct buffer *out, struct report_summary *ret_summary)
+{
+	struct pprof_options head = pprof_options_of(options);
+	autocall(auto_pprof_destroy) struct pprof *pprof = NULL;
+	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
+	struct pprof_report r = { .sources = sources };
+	int err;
+
+	err = pprof_create(&head, &pprof);
+	if (err)
+		return err;
+	err = stacks_create(sources, options, add_location, &r, &stacks);
+	if (err)
+		return err;
+	r.pprof = pprof;
+	r.stacks = stacks;
+	err = options->comment ? pprof_comment(pprof, options->comment) : 0;
+	if (err)
+		return err;
+	err = put_main_binary_first(&r) ?: add_samples(&r);
+	if (err)
+		return err;
+	err = pprof_encode(pprof, true, out);
+	if (err)
+		return err;
+	*ret_summary = r.summary;
+	return 0;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/report/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/report/roots.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+
+enum {
+	MAX_FRAMES = 1 << 24, /* distinct, of one profile */
+	MAX_STACKS = 1 << 24,
+	MAX_IDS = 1 << 28,
+	MAX_KEY_BYTES = 256 << 20,
+};
+
+DEFINE_AUTO(stacks);
+
+enum stack_kind {
+	KIND_UNKNOWN,
+	KIND_SHARED, /* the same in every process */
+	KIND_PRIVATE, /* has JIT frames */
+};
+
+enum frame_trait {
+	FRAME_NAMED = 1 << 0,
+	FRAME_ROOT = 1 << 1,
+	FRAME_STARTS_PROGRAM = 1 << 2,
+};
+
+struct known_frame {
+	uint32_t id; /* the output's */
+	uint8_t outcome; /* enum symbolize_outcome */
+	uint8_t traits; /* enum frame_trait */
+	bool known;
+};
+
+struct frame_key {
+	uint64_t address; /* of a caller: of its call */
+	uint32_t module;
+	uint32_t process; /* 0 unless the module is anonymous memory */
+};
+
+int stacks_create(const struct report_sources *sources, const struct report_options *options,
+	stacks_frame_fn *frame_fn, void *context, struct stacks **ret_stacks)
+{
+	autocall(auto_stacks_destroy) struct stacks *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->profile = sources->profile;
+	s->frame_fn = frame_fn;
+	s->context = context;
+	map_init(&s->by_stack, MAX_STACKS);
+	err = symbolize_init(&s->symbolize, sources, options);
+	if (err)
+		return err;
+	err = intern_init(&s->frame_keys, MAX_FRAMES, MAX_KEY_BYTES);
+	if (err)
+		return err;
+	s->kinds = calloc(profile_stack_count(s->profile) + 1, sizeof(*s->kinds));
+	if (!s->kinds)
+		return -ENOMEM;
+	*ret_stacks = take(s);
+	return 0;
+}
+
+void stacks_destroy(struct stacks *s)
+{
+	if (!s)
+		return;
+	symbolize_deinit(&s->symbolize);
+	intern_deinit(&s->frame_keys);
+	map_deinit(&s->by_stack);
+	free(s->frames);
+	free(s->kinds);
+	free(s->facts);
+	free(s->ids);
+	free(s);
+}
+
+static uint8_t traits_of(const struct symbolized *frame)
+{
+	const char *outermost;
+	uint8_t traits = 0;
+
+	if (frame->outcome != SYMBOLIZE_NAMED)
+		return 0;
+	traits = FRAME_NAMED;
+	if (frame->kernel)
+		return traits;
+	outermost = frame->lines[frame->line_count - 1].linkage;
+	if (root_function(outermost))
+		traits |= FRAME_ROOT;
+	if (root_starts_program(outermost))
+		traits |= FRAME_STARTS_PROGRAM;
+	return traits;
+}
+
+/* The known frame of KEY, to be filled in when it is not known yet. */
+static int slot_of(struct stacks *s, const void *key, size_t size, struct known_frame **ret_frame)
+{
+	size_t known = s->frame_keys.count;
+	uint32_t number;
+	int err;
+
+	err = array_reserve(s->frames, s->frame_capacity, known + 1, MAX_FRAMES);
+	if (err)
+		return err;
+	err = intern_bytes(&s->frame_keys, key, size, &number);
+	if (err)
+		return err;
+	if (number == known)
+		s->frames[number] = (struct known_frame){ 0 };
+	*ret_frame = &s->frames[number];
+	return 0;
+}
+
+/* Hands what is in the scratch frame to the output. */
+static int learn(struct stacks *s, struct known_frame *known)
+{
+	int err;
+
+	err = s->frame_fn(s->context, &s->scratch, &known->id);
+	if (err)
+		return err;
+	known->outcome = (uint8_t)s->scratch.outcome;
+	known->traits = traits_of(&s->scratch);
+	known->known = true;
+	return 0;
+}
+
+static int frame_of(struct stacks *s, uint32_t process, const struct profile_frame *frame,
+	struct known_frame *ret_frame)
+{
+	struct frame_key key = { symbolize_address(frame), frame->module, 0 };
+	struct known_frame *known;
+	int err;
+
+	if (process && symbolize_is_private(&s->symbolize, frame))
+		key.process = process;
+	err = slot_of(s, &key, sizeof(key), &known);
+	if (err)
+		return err;
+	if (!known->known) {
+		err = symbolize_frame(&s->symbolize, process, frame, &s->scratch)
+			      ?: learn(s, known);
+		if (err)
+			return err;
+	}
+	*ret_frame = *known;
+	return 0;
+}
+
+int stacks_prime(struct stacks *s, uint32_t process, const struct profile_frame *frame)
+{
+	struct known_frame known;
+
+	return frame_of(s, process, frame, &known);
+}
+
+static int add_id(struct stacks *s, uint32_t id)
+{
+	int err;
+
+	err = array_reserve(s->ids, s->id_capacity, s->id_count + 1, MAX_IDS);
+	if (err)
+		return err;
+	s->ids[s->id_count++] = id;
+	return 0;
+}
+
+static int add_marker(struct stacks *s, const char *name)
+{
+	struct known_frame *known;
+	int err;
+
+	err = slot_of(s, name, strlen(name), &known);
+	if (err)
+		return err;
+	if (!known->known) {
+		symbolize_marker(name, &s->scratch);
+		err = learn(s, known);
+		if (err)
+			return err;
+	}
+	return add_id(s, known->id);
+}
+
+/*
+ * The thread's first function, by name; or the unnamed frame around what only the program's entry
+ * code calls: a stripped program has no symbol for its _start.
+ */
+static bool is_complete(const struct known_frame *outermost, const struct known_frame *inside)
+{
+	if (outermost->traits & FRAME_ROOT)
+		return true;
+	return !(outermost->traits & FRAME_NAMED) && inside &&
+	       (inside->traits & FRAME_STARTS_PROGRAM);
+}
+
+static int add_frames(struct stacks *s, uint32_t process, const struct profile_stack *stack,
+	struct stack_facts *facts)
+{
+	struct known_frame frame = { 0 }, inside = { 0 };
+	int err;
+
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		inside = frame;
+		err = frame_of(s, process, &stack->frames[i], &frame) ?: add_id(s, frame.id);
+		if (err)
+			return err;
+		facts->outcomes[frame.outcome]++;
+		if (i == stack->kernel_count)
+			facts->user_named = frame.outcome == SYMBOLIZE_NAMED;
+	}
+	facts->user = stack->frame_count > stack->kernel_count;
+	if (facts->user)
+		facts->complete = is_complete(
+			&frame, stack->frame_count - stack->kernel_count > 1 ? &inside : NULL);
+	return 0;
+}
+
+static int build(struct stacks *s, uint32_t process, const struct profile_stack *stack,
+	struct stack_facts *facts)
+{
+	bool lost = stack->flags & PROFILE_STACK_MISSING;
+	/* User frames without the kernel's inside: those were lost. */
+	bool lost_kernel = lost && stack->frame_count && !stack->kernel_count;
+	int err = 0;
+
+	if (lost_kernel)
+		err = add_marker(s, "[frames lost]");
+	if (err)
+		return err;
+	err = add_frames(s, process, stack, facts);
+	if (err)
+		return err;
+	facts->depth = stack->flags & PROFILE_STACK_DEPTH;
+	if (lost && !lost_kernel)
+		return add_marker(s, "[frames lost]");
+	return stack->frame_count ? 0 : add_marker(s, "[no stack]");
+}
+
+static enum stack_kind kind_of(struct stacks *s, const struct profile_stack *stack, uint32_t number)
+{
+	uint8_t kind = KIND_SHARED;
+
+	if (s->kinds[number] != KIND_UNKNOWN)
+		return s->kinds[number];
+	for (uint32_t i = 0; i < stack->frame_count && kind == KIND_SHARED; i++) {
+		if (symbolize_is_private(&s->symbolize, &stack->frames[i]))
+			kind = KIND_PRIVATE;
+	}
+	s->kinds[number] = kind;
+	return kind;
+}
+
+static int add_stack(struct stacks *s, uint64_t key, uint32_t process,
+	const struct profile_stack *stack, size_t *ret_number)
+{
+	struct stack_facts facts = { .number = (uint32_t)s->fact_count,
+		.first = (uint32_t)s->id_count };
+	int err;
+
+	err = build(s, process, stack, &facts);
+	if (err)
+		return err;
+	facts.count = (uint32_t)s->id_count - facts.first;
+	err = array_reserve(s->facts, s->fact_capacity, s->fact_count + 1, MAX_STACKS);
+	if (err)
+		return err;
+	err = map_set(&s->by_stack, key, s->fact_count);
+	if (err)
+		return err;
+	s->facts[s->fact_count] = facts;
+	*ret_number = s->fact_count++;
+	return 0;
+}
+
+int stacks_get(
+	struct stacks *s, const struct profile_sample *sample, const struct stack_facts **ret_facts)
+{
+	struct profile_stack stack = profile_stack_at(s->profile, sample->stack);
+	uint64_t key = sample->stack, number;
+	size_t added;
+	int err;
+
+	if (kind_of(s, &stack, sample->stack) == KIND_PRIVATE)
+		key |= (uint64_t)sample->process << 32;
+	if (!map_get(&s->by_stack, key, &number)) {
+		err = add_stack(s, key, sample->process, &stack, &added);
+		if (err)
+			return err;
+		number = added;
+	}
+	*ret_facts = &s->facts[number];
+	return 0;
+}
+
+void stacks_account(struct stacks *s, const struct stack_facts *facts, uint64_t count,
+	struct report_summary *summary)
+{
+	static const enum metric metric_of[SYMBOLIZE_OUTCOMES] = {
+		[SYMBOLIZE_NAMED] = METRIC_FRAMES_NAMED,
+		[SYMBOLIZE_NO_MAPPING] = METRIC_FRAMES_UNKNOWN_MAPPING,
+		[SYMBOLIZE_NO_SYMBOL] = METRIC_FRAMES_NO_SYMBOL,
+		[SYMBOLIZE_NO_INDEX] = METRIC_FRAMES_NO_INDEX,
+	};
+	struct metrics *metrics = s->symbolize.sources->metrics;
+
+	summary->samples += count;
+	for (size_t i = 0; i < SYMBOLIZE_OUTCOMES; i++)
+		metrics_add(metrics, metric_of[i], facts->outcomes[i] * count);
+	if (!facts->user)
+		return;
+	summary->user_stacks += count;
+	summary->user_frames += count;
+	summary->named_user_frames += facts->user_named ? count : 0;
+	summary->complete_stacks += facts->complete ? count : 0;
+	metrics_add(
+		metrics, facts->complete ? METRIC_STACKS_COMPLETE : METRIC_STACKS_TRUNCATED, count);
+	if (!facts->complete)
+		metrics_add(
+			metrics, facts->depth ? METRIC_UNWIND_DEPTH : METRIC_UNWIND_NO_ROOT, count);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/report/symbolize.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolizer/kernel_image.h"
+
+enum {
+	MAX_MAPPINGS = 1 << 20,
+	MAX_MAPPING_BYTES = 64 << 20,
+	BUILD_ID_TEXT_BYTES = 2 * BUILD_ID_MAX_BYTES + 1,
+	KERNEL_NAME_BYTES = 64, /* MODULE_NAME_LEN is 56 */
+	KERNEL_KEY = '\2',
+	NO_SEGMENT = UINT32_MAX,
+};
+
+/* The kernel's half of the address space, on x86_64 and aarch64. */
+static const uint64_t kernel_half = UINT64_C(1) << 63;
+
+/*
+ * What tells the mappings of files apart. The keys of others are texts: a name, for the kernel's
+ * with KERNEL_KEY in front. No text is as long as this and begins like it, with a NUL inside.
+ */
+struct mapping_key {
+	uint32_t tag; /* 1 */
+	uint32_t module; /* number */
+	uint32_t segment; /* of its index, or NO_SEGMENT */
+};
+
+int symbolize_init(struct symbolize *s, const struct report_sources *sources,
+	const struct report_options *options)
+{
+	*s = (struct symbolize){ .sources = sources };
+	if (options) {
+		s->no_inlines = options->no_inlines;
+		s->no_demangle = options->no_demangle;
+	}
+	arena_init(&s->arena, MAX_MAPPING_BYTES);
+	return intern_init(&s->keys, MAX_MAPPINGS, MAX_MAPPING_BYTES);
+}
+
+void symbolize_deinit(struct symbolize *s)
+{
+	free(s->mappings);
+	intern_deinit(&s->keys);
+	arena_deinit(&s->arena);
+}
+
+/* The mapping of KEY; with *RET_NEW it is an empty one to be filled in. */
+static int mapping_of(struct symbolize *s, const void *key, size_t size,
+	struct symbolize_mapping **ret_mapping, bool *ret_new)
+{
+	struct symbolize_mapping *mapping;
+	size_t known = s->keys.count;
+	uint32_t number;
+	bool new;
+	int err;
+
+	err = array_reserve(s->mappings, s->mapping_capacity, known + 1, MAX_MAPPINGS);
+	if (err)
+		return err;
+	err = intern_bytes(&s->keys, key, size, &number);
+	if (err)
+		return err;
+	new = number == known;
+	if (new)
+		s->mappings[number] = arena_zalloc(&s->arena, sizeof(*mapping));
+	mapping = s->mappings[number];
+	if (!mapping)
+		return -E2BIG;
+	if (new)
+		mapping->content.file = mapping->content.build_id = "";
+	*ret_mapping = mapping;
+	*ret_new = new;
+	return 0;
+}
+
+static const char *keep_text(struct symbolize *s, const char *text)
+{
+	const char *copy = arena_strndup(&s->arena, text, strlen(text));
+
+	return copy ? copy : "";
+}
+
+static const char *keep_build_id(struct symbolize *s, const struct build_id *id)
+{
+	char text[BUILD_ID_TEXT_BYTES];
+
+	build_id_format(id, text, sizeof(text));
+	return keep_text(s, text);
+}
+
+/* ---- kernel ---- */
+
+static void fill_kernel(struct symbolize *s, struct pprof_mapping *content)
+{
+	const struct kallsyms *kallsyms = s->sources->kallsyms;
+	struct build_id id;
+
+	content->file = "[kernel.kallsyms]";
+	content->start = kernel_half;
+	content->limit = UINT64_MAX;
+	if (kallsyms)
+		kallsyms_text(kallsyms, &content->start, &content->limit);
+	if (!kernel_build_id(&id))
+		content->build_id = keep_build_id(s, &id);
+}
+
+static void fill_kernel_module(
+	struct symbolize *s, const char *module, struct pprof_mapping *content)
+{
+	char name[KERNEL_NAME_BYTES + 2];
+	struct build_id id;
+
+	snprintf(name, sizeof(name), "[%.*s]", KERNEL_NAME_BYTES - 1, module);
+	content->file = keep_text(s, name);
+	content->start = kernel_half;
+	content->limit = UINT64_MAX;
+	kallsyms_module_range(s->sources->kallsyms, module, &content->start, &content->limit);
+	if (!kernel_module_build_id(module, &id))
+		content->build_id = keep_build_id(s, &id);
+}
+
+/* MODULE as kallsyms says: "" is the kernel itself. */
+static int kernel_mapping(struct symbolize *s, const char *module, struct symbolized *frame)
+{
+	char key[KERNEL_NAME_BYTES + 1];
+	struct symbolize_mapping *mapping;
+	bool new;
+	int err;
+
+	snprintf(key, sizeof(key), "%c%s", KERNEL_KEY, module);
+	err = mapping_of(s, key, strlen(key) + 1, &mapping, &new);
+	if (err)
+		return err;
+	if (new &&*module)
+		fill_kernel_module(s, module, &mapping->content);
+	else if (new)
+		fill_kernel(s, &mapping->content);
+	frame->mapping = mapping;
+	return 0;
+}
+
+/* An address that kallsyms does not know: in the kernel's text, or nowhere. */
+static int unknown_kernel_frame(struct symbolize *s, struct symbolized *frame)
+{
+	int err;
+
+	err = kernel_mapping(s, "", frame);
+	if (err)
+		return err;
+	frame->outcome = s->sources->kallsyms ? SYMBOLIZE_NO_SYMBOL : SYMBOLIZE_NO_INDEX;
+	if (frame->address >= frame->mapping->content.start &&
+		frame->address < frame->mapping->content.limit)
+		return 0;
+	frame->mapping = NULL;
+	frame->outcome = SYMBOLIZE_NO_MAPPING;
+	return 0;
+}
+
+static void set_only_line(struct symbolized *frame, const char *name)
+{
+	frame->outcome = SYMBOLIZE_NAMED;
+	frame->line_count = 1;
+	frame->lines[0] = (struct index_frame){ .name = name, .linkage = name, .file = "" };
+}
+
+static int kernel_frame(struct symbolize *s, struct symbolized *frame)
+{
+	const struct kallsyms *kallsyms = s->sources->kallsyms;
+	struct ksymbol symbol;
+
+	frame->kernel = true;
+	if (!kallsyms || !kallsyms_lookup(kallsyms, frame->address, &symbol))
+		return unknown_kernel_frame(s, frame);
+	set_only_line(frame, symbol.name);
+	return kernel_mapping(s, symbol.module, frame);
+}
+
+/* ---- user ---- */
+
+static const char *module_name(const struct module *module)
+{
+	if (module->kind == MODULE_VDSO)
+		return "[vdso]";
+	return module->path ? module->path : "";
+}
+
+static const char *module_build_id(
+	struct symbolize *s, const struct module *module, const struct index *index)
+{
+	if (module->id.build_id.size)
+		return keep_build_id(s, &module->id.build_id);
+	if (index && index_build_id(index)->size)
+		return keep_build_id(s, index_build_id(index));
+	return index ? keep_text(s, index_go_build_id(index)) : "";
+}
+
+/*
+ * One mapping for each executable segment. Without an index (SEGMENT is NO_SEGMENT) the addresses
+ * of the mapping are file offsets.
+ */
+static int file_mapping(struct symbolize *s, const struct module *module, const struct index *index,
+	uint32_t segment, struct symbolized *frame)
+{
+	struct mapping_key key = { 1, module->number, segment };
+	struct symbolize_mapping *mapping;
+	struct index_segment at;
+	bool new;
+	int err;
+
+	err = mapping_of(s, &key, sizeof(key), &mapping, &new);
+	if (err)
+		return err;
+	frame->mapping = mapping;
+	if (!new)
+		return 0;
+	mapping->is_file = module->kind == MODULE_FILE;
+	mapping->content.file = keep_text(s, module_name(module));
+	mapping->content.build_id = module_build_id(s, module, index);
+	if (segment == NO_SEGMENT) {
+		mapping->content.limit = module->id.file.size_bytes ?: UINT64_MAX;
+		return 0;
+	}
+	at = index_segment(index, segment);
+	mapping->content.start = at.address;
+	mapping->content.limit = at.address + at.size;
+	mapping->content.offset = at.file_off;
+	return 0;
+}
+
+static void apply_options(const struct symbolize *s, struct symbolized *frame)
+{
+	if (s->no_inlines && frame->line_count > 1) {
+		frame->lines[0] = frame->lines[frame->line_count - 1];
+		frame->line_count = 1;
+	}
+	for (size_t i = 0; s->no_demangle && i < frame->line_count; i++)
+		frame->lines[i].name = frame->lines[i].linkage;
+}
+
+static int file_frame(struct symbolize *s, const struct module *module, struct symbolized *frame)
+{
+	const struct index *index = s->sources->index(s->sources->context, module);
+	uint64_t elf_addr;
+	size_t segment;
+	int err;
+
+	frame->outcome = index ? SYMBOLIZE_NO_SYMBOL : SYMBOLIZE_NO_INDEX;
+	if (!index || !index_address(index, frame->address, &elf_addr, &segment))
+		return file_mapping(s, module, index, NO_SEGMENT, frame);
+	err = file_mapping(s, module, index, (uint32_t)segment, frame);
+	if (err)
+		return err;
+	frame->address = elf_addr;
+	frame->line_count = index_lookup(index, elf_addr, frame->lines, INDEX_MAX_FRAMES);
+	if (frame->line_count)
+		frame->outcome = SYMBOLIZE_NAMED;
+	apply_options(s, frame);
+	return 0;
+}
+
+/* Mappings that are no file hold any address of any process. */
+static int bracket_mapping(struct symbolize *s, const char *name, struct symbolized *frame)
+{
+	struct symbolize_mapping *mapping;
+	bool new;
+	int err;
+
+	err = mapping_of(s, name, strlen(name) + 1, &mapping, &new);
+	if (err)
+		return err;
+	if (new) {
+		mapping->content.limit = UINT64_MAX;
+		mapping->content.file = keep_text(s, name);
+	}
+	frame->mapping = mapping;
+	return 0;
+}
+
+static int anon_frame(struct symbolize *s, uint32_t process, struct symbolized *frame)
+{
+	struct process *p = processes_find(s->sources->processes, process);
+	const struct perf_map *map = p ? s->sources->perf_map(s->sources->context, p) : NULL;
+	const char *name;
+	uint64_t start;
+
+	if (map && perf_map_lookup(map, frame->address, &name, &start)) {
+		set_only_line(frame, name);
+		return bracket_mapping(s, "[jit]", frame);
+	}
+	frame->outcome = SYMBOLIZE_NO_SYMBOL;
+	return bracket_mapping(s, "[anon]", frame);
+}
+
+static int special_frame(struct symbolize *s, const struct module *module, struct symbolized *frame)
+{
+	const char *name = module_name(module);
+
+	frame->outcome = SYMBOLIZE_NO_SYMBOL;
+	return bracket_mapping(s, *name ? name : "[special]", frame);
+}
+
+static int module_frame(struct symbolize *s, uint32_t process, const struct module *module,
+	struct symbolized *frame)
+{
+	switch (module->kind) {
+	case MODULE_FILE:
+	case MODULE_VDSO:
+		return file_frame(s, module, frame);
+	case MODULE_ANON:
+		return anon_frame(s, process, frame);
+	case MODULE_SPECIAL:
+		break;
+	}
+	return special_frame(s, module, frame);
+}
+
+uint64_t symbolize_address(const struct profile_frame *frame)
+{
+	bool caller = frame->flags & PROFILE_FRAME_RETURN;
+
+	return caller && frame->address ? frame->address - 1 : frame->address;
+}
+
+int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_frame *frame,
+	struct symbolized *ret_frame)
+{
+	const struct module *module;
+
+	ret_frame->address = symbolize_address(frame);
+	ret_frame->mapping = NULL;
+	ret_frame->outcome = SYMBOLIZE_NO_MAPPING;
+	ret_frame->kernel = false;
+	ret_frame->line_count = 0;
+	if (frame->module == PROFILE_MODULE_KERNEL)
+		return kernel_frame(s, ret_frame);
+	module = modules_find(s->sources->modules, frame->module);
+	return module ? module_frame(s, process, module, ret_frame) : 0;
+}
+
+void symbolize_marker(const char *name, struct symbolized *ret_frame)
+{
+	ret_frame->address = 0;
+	ret_frame->mapping = NULL;
+	ret_frame->kernel = false;
+	set_only_line(ret_frame, name);
+	ret_frame->outcome = SYMBOLIZE_MARKER;
+}
+
+bool symbolize_is_private(const struct symbolize *s, const struct profile_frame *frame)
+{
+	const struct module *module;
+
+	if (frame->module == PROFILE_MODULE_KERNEL || frame->module == PROFILE_MODULE_NONE)
+		return false;
+	module = modules_find(s->sources->modules, frame->module);
+	return module && module->kind == MODULE_ANON;
+}
