@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scenario tests share: workloads that print their own truth, runs of build/fathom, and
+checks that are all evaluated before the test ends.
+
+A test is an executable NN-name: `from fathom import *`, workloads in `with`, check(...) lines,
+done() at the end. Exit 0 passed, 1 failed, 77 skipped with the reason as last line.
+"""
+import collections
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(TESTS)
+sys.path.insert(0, TESTS)
+sys.dont_write_bytecode = True
+import pprof_read  # noqa: E402
+
+BUILD = os.path.join(ROOT, os.environ.get("FATHOM_BUILD", "build"))
+FATHOM = os.path.join(ROOT, os.environ.get("FATHOM", os.path.join(BUILD, "fathom")))
+SOURCES = os.path.join(TESTS, "workloads")
+BUILT = os.path.join(BUILD, "tests/workloads")
+# One index cache for all scenarios, so that each module is indexed once; a scenario that looks at
+# the cache itself gives its own.
+CACHE = os.path.join(BUILD, "tests/cache")
+SCRATCH = tempfile.mkdtemp(prefix="scenario-")
+RECORD_TIMEOUT_S = 120
+
+_failures = []
+_facts = []
+
+
+# ---- verdicts -------------------------------------------------------------------------------
+def check(condition, text):
+    """A condition that the test needs; evaluation goes on, so that one run shows all."""
+    print("%s: %s" % ("ok  " if condition else "FAIL", text))
+    if not condition:
+        _failures.append(text)
+
+
+def fact(text):
+    """A figure for the test's last line."""
+    _facts.append(text)
+
+
+def stop(text):
+    """The test cannot go on: a failure."""
+    print("FAIL: " + text)
+    sys.exit(1)
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+def done():
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    print("; ".join(_failures or _facts))
+    sys.exit(1 if _failures else 0)
+
+
+def scratch(name):
+    return os.path.join(SCRATCH, name)
+
+
+def share(part, whole):
+    """Percent of the weight of PART in WHOLE (lists of samples)."""
+    return 100.0 * weight(part) / max(weight(whole), 1)
+
+
+# ---- workloads ------------------------------------------------------------------------------
+FRAME_POINTERS = "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls"
+if os.uname().machine != "x86_64":
+    FRAME_POINTERS = "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer"
+C = "gcc -O1 -g -D_GNU_SOURCE %s -pthread -o {out} {source}" % FRAME_POINTERS
+RECIPES = {
+    ".c": C,
+    ".cc": "g++ -O2 -g %s -o {out} {source}" % FRAME_POINTERS,
+    ".rs": "rustc -O -g -C force-frame-pointers=yes -o {out} {source}",
+}
+
+
+def built(source, name=None, recipe=None):
+    """Path of the program made from tests/workloads/SOURCE, built when it is older than that."""
+    path = os.path.join(SOURCES, source)
+    stem, suffix = os.path.splitext(source)
+    out = os.path.join(BUILT, name or stem)
+    newest = max([os.path.getmtime(path)] + [os.path.getmtime(os.path.join(path, f))
+                                             for f in os.listdir(path)]
+                 if os.path.isdir(path) else [os.path.getmtime(path)])
+    if os.path.exists(out) and os.path.getmtime(out) >= newest:
+        return out
+    os.makedirs(BUILT, exist_ok=True)
+    command = (recipe or RECIPES[suffix]).format(out=out + ".new", source=path)
+    cwd = path if os.path.isdir(path) else SOURCES
+    r = subprocess.run(command, shell=True, cwd=cwd, capture_output=True, text=True)
+    if r.returncode:
+        stop("building %s: %s\n%s" % (source, command, r.stderr))
+    os.rename(out + ".new", out)
+    return out
+
+
+class Workload:
+    """A running program that printed `ready` after lines of truth: facts[KEY] = [rest, ...]."""
+
+    def __init__(self, argv, wrapper=(), ready=b"ready", **popen):
+        self.process = subprocess.Popen([*wrapper, *argv], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, start_new_session=True, **popen)
+        self.pid = self.process.pid
+        self.facts = collections.defaultdict(list)
+        for line in self.process.stdout:
+            if line.strip() == ready:
+                return
+            key, _, rest = line.rstrip(b"\n").decode(errors="surrogateescape").partition(" ")
+            self.facts[key].append(rest)
+        stop("%s ended before it was ready" % (argv,))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.process.stdout.close()
+
+    def rest_of_output(self):
+        """Waits for the program's own end: its output after `ready`."""
+        text = self.process.stdout.read().decode(errors="replace")
+        self.process.wait()
+        return text
+
+
+# ---- runs of the program --------------------------------------------------------------------
+Result = collections.namedtuple("Result", "status stdout stderr profile")
+
+
+def environment(cache=None):
+    return dict(os.environ, XDG_CACHE_HOME=cache or CACHE)
+
+
+def fathom(*arguments, cache=None, wrapper=(), text=True, **popen):
+    """Runs `fathom ARGUMENTS`; profile is None."""
+    r = subprocess.run([*wrapper, FATHOM, *map(str, arguments)], env=environment(cache),
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       timeout=RECORD_TIMEOUT_S, **popen)
+    out = r.stdout.decode(errors="replace") if text else r.stdout
+    return Result(r.returncode, out, r.stderr.decode(errors="replace"), None)
+
+
+def record(*arguments, cache=None, **popen):
+    """`fathom record ARGUMENTS` into a file that is read back. Fails the test if it fails."""
+    out = scratch("profile.pb.gz")
+    r = fathom("record", "-o", out, *arguments, cache=cache, **popen)
+    if r.status or not os.path.exists(out):
+        stop("record %s: exit status %d\n%s" % (" ".join(map(str, arguments)), r.status, r.stderr))
+    return r._replace(profile=read_profile(out))
+
+
+def read_profile(path):
+    return pprof_read.read(path)
+
+
+# ---- questions to a profile -----------------------------------------------------------------
+def weight(samples):
+    """Number of samples in the list (the first value of each)."""
+    return sum(s.values[0] for s in samples)
+
+
+def of_pid(profile, pid):
+    return [s for s in profile.samples if s.numbers.get("pid") == pid]
+
+
+def of_comm(profile, comm):
+    return [s for s in profile.samples if s.labels.get("comm") == comm]
+
+
+def is_kernel(frame):
+    return frame.mapping_file.startswith("[kernel") or frame.mapping_file.startswith("[bpf") or \
+        bool(re.match(r"\[\w+\]$", frame.mapping_file) and frame.mapping_file != "[vdso]")
+
+
+def user_frames(sample):
+    return [f for f in sample.frames if not is_kernel(f)]
+
+
+def plain(name):
+    """A function name without parameters, template arguments and qualifiers."""
+    name = re.sub(r"\(.*", "", name)
+    while "<" in name[1:]:
+        stripped = re.sub(r"<[^<>]*>", "", name)
+        if stripped == name:
+            break
+        name = stripped
+    return name.strip().split("::")[-1]
+
+
+def user_names(sample):
+    return [f.function for f in user_frames(sample)]
+
+
+def has_function(sample, name):
+    return any(f.function == name for f in sample.frames)
