@@ -6,6 +6,7 @@ A test is an executable NN-name: `from fathom import *`, workloads in `with`, ch
 done() at the end. Exit 0 passed, 1 failed, 77 skipped with the reason as last line.
 """
 import collections
+import json
 import os
 import re
 import shutil
@@ -165,46 +166,49 @@ def record(*arguments, cache=None, **popen):
 
 
 def read_profile(path):
-    return pprof_read.read(path)
+    return pprof_read.Profile(path)
 
 
 # ---- questions to a profile -----------------------------------------------------------------
 def weight(samples):
     """Number of samples in the list (the first value of each)."""
-    return sum(s.values[0] for s in samples)
+    return sum(s["values"][0] for s in samples)
 
 
 def of_pid(profile, pid):
-    return [s for s in profile.samples if s.numbers.get("pid") == pid]
+    return [s for s in profile.samples if s["numbers"].get("pid") == pid]
 
 
 def of_comm(profile, comm):
-    return [s for s in profile.samples if s.labels.get("comm") == comm]
+    return [s for s in profile.samples if s["labels"].get("comm") == comm]
 
 
 def is_kernel(frame):
-    return frame.mapping_file.startswith("[kernel") or frame.mapping_file.startswith("[bpf") or \
-        bool(re.match(r"\[\w+\]$", frame.mapping_file) and frame.mapping_file != "[vdso]")
+    """In the kernel's text, one of its modules or a BPF program: `[...]`, but for the vDSO."""
+    return frame["mapping"].startswith("[") and not frame["mapping"].startswith("[v")
 
 
 def user_frames(sample):
-    return [f for f in sample.frames if not is_kernel(f)]
+    return [f for f in sample["frames"] if not is_kernel(f)]
+
+
+def user_names(sample):
+    return [f["func"] for f in user_frames(sample)]
+
+
+def has_function(sample, name):
+    return any(f["func"] == name for f in sample["frames"])
+
+
+def chain_is(sample, chain):
+    """The user frames begin, innermost first, with the functions of CHAIN."""
+    return user_names(sample)[:len(chain)] == chain
 
 
 def plain(name):
     """A function name without parameters, template arguments and qualifiers."""
-    name = re.sub(r"\(.*", "", name)
-    while "<" in name[1:]:
-        stripped = re.sub(r"<[^<>]*>", "", name)
-        if stripped == name:
-            break
-        name = stripped
+    name = name.split("(")[0]
+    stripped = None
+    while stripped != name:
+        stripped, name = name, re.sub(r"<[^<>]*>", "", name)
     return name.strip().split("::")[-1]
-
-
-def user_names(sample):
-    return [f.function for f in user_frames(sample)]
-
-
-def has_function(sample, name):
-    return any(f.function == name for f in sample.frames)
