@@ -13,7 +13,7 @@ struct module;
 
 struct mapping {
 	uint64_t start, end; /* pc, end exclusive */
-	uint64_t file_off;   /* of `start` in the file, bytes */
+	uint64_t file_off; /* of `start` in the file, bytes; what is no file has `start` here */
 	struct module *module; /* never NULL; what is no file has a module of its own kind */
 };
 
@@ -33,5 +33,13 @@ int mappings_add(struct mappings **m, const struct mapping *mapping);
 const struct mapping *mappings_find(const struct mappings *m, uint64_t pc);
 size_t mappings_count(const struct mappings *m);
 const struct mapping *mappings_at(const struct mappings *m, size_t number);
-/* Differs between any two snapshots with different content; never 0. */
+/*
+ * A 64-bit hash of the content: differs between any two snapshots with different content, and equal
+ * content (after a fork, or without address randomization) has the same. Never 0.
+ */
 uint64_t mappings_generation(const struct mappings *m);
+/* PC as a file offset of the mapping's module; for what is no file it stays the pc. */
+static inline uint64_t mapping_file_off(const struct mapping *m, uint64_t pc)
+{
+	return pc - m->start + m->file_off;
+}

@@ -17,7 +17,7 @@ struct modules;
 enum module_kind {
 	MODULE_FILE,
 	MODULE_VDSO,
-	MODULE_ANON,	/* memory without a file: JIT code; named by a perf map */
+	MODULE_ANON, /* memory without a file: JIT code; named by a perf map */
 	MODULE_SPECIAL, /* [vsyscall], [uprobes], … : no symbols */
 };
 
@@ -40,10 +40,14 @@ size_t modules_count(const struct modules *m);
 
 /*
  * Opens the file behind a mapping of process PID: through /proc/PID/map_files/START-END, else
- * /proc/PID/root + path, else the path in our own root; in the latter cases the build ID (or device
- * and inode) must be the module's. -ESRCH gone, -ESTALE another file is there now.
+ * /proc/PID/root + path, else the path in our own root. Whichever it is, its build ID (or device
+ * and inode) must be the module's; only a regular file is opened, and links of a container are
+ * followed inside its own root. -ESRCH gone, -ESTALE another file is there now.
  */
 int module_open(int proc_fd, uint32_t pid, uint64_t start, uint64_t end,
 	const struct module *module, int *ret_fd);
-/* The GNU build ID of an open ELF file, read with bounded preads of its note segments. */
+/*
+ * The GNU build ID of an open ELF file, read with bounded preads of its note segments. -ENOENT it
+ * has none, -EBADMSG no ELF file, -EOPNOTSUPP big-endian or an ID longer than ours.
+ */
 int module_read_build_id(int fd, struct build_id *ret_id);

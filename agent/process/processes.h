@@ -23,22 +23,31 @@ enum { PROCESS_COMM_BYTES = 16, CONTAINER_ID_BYTES = 65 };
 
 struct process {
 	uint32_t pid;
-	uint32_t number;      /* of this generation; from 1, never used again */
-	uint64_t start_ns;    /* CLOCK_MONOTONIC of its fork or exec; 0 = before we looked */
-	uint64_t synced_ns;   /* /proc was read at this time: older records are known; 0 = never */
+	uint32_t number; /* of this generation; from 1, never used again */
+	uint64_t start_ns; /* CLOCK_MONOTONIC of its fork or exec; 0 = before we looked */
+	uint64_t synced_ns; /* /proc was read at this time: older records are known; 0 = never */
 	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */
 	char container_id[CONTAINER_ID_BYTES]; /* 64 hex digits, or "" */
 	struct mappings *mappings; /* never NULL; a snapshot: replaced, not changed, once shared */
 	struct module *executable; /* the program's module, or NULL while unknown */
-	uint32_t namespace_pid;    /* in its own pid namespace; 0 = not read yet */
+	uint32_t namespace_pid; /* in its own pid namespace; 0 = not read yet */
 	bool kernel_thread;
-	bool sampled;	/* a sample named it: keep until the sweep */
+	bool sampled; /* a sample named it: keep until the sweep */
 	bool ended;
-	bool stale;	/* records were lost: read /proc before the next use */
+	bool stale; /* records were lost: read /proc before the next use */
 	bool unreadable; /* /proc did not give its mappings (gone before we looked) */
 	void *owner_data; /* the composition's; NULL at first */
-	/* table's own */
+
+	/* The table's own. */
 	struct process *next_ended;
+	uint64_t forked_ns; /* when the pid came to be, CLOCK_MONOTONIC; 0 = before we looked */
+	uint64_t ended_ns; /* time of the record that ended it */
+	uint64_t gone_ns; /* /proc had it no longer at this time; 0 = not noticed */
+	uint64_t start_ticks; /* its start as /proc/PID/stat tells; 0 = not read */
+	uint32_t threads; /* live ones; 0 = not known */
+	bool by_exec; /* the stream had the exec that began this generation */
+	bool main_exited; /* the main thread has; the others may live on */
+	bool looked_up; /* /proc was asked for what the stream does not tell */
 };
 
 struct processes_options {
@@ -55,7 +64,10 @@ struct processes_options {
 int processes_create(const struct processes_options *options, struct processes **ret_processes);
 void processes_destroy(struct processes *ps);
 
-/* Reads all of /proc (or only PIDS), as of NOW_NS taken before the first read. */
+/*
+ * Reads all of /proc (or only PIDS, when PID_COUNT is not 0). -E2BIG: more processes than the
+ * limit, the rest is not known. A process that goes away meanwhile is no error.
+ */
 int processes_scan(struct processes *ps, const uint32_t *pids, size_t pid_count);
 
 /* Side-band, in time order. Records older than a process's synced_ns change nothing. */
@@ -64,7 +76,7 @@ struct processes_mmap {
 	uint32_t pid;
 	uint64_t start, length, file_off;
 	struct build_id build_id; /* size 0 = none given */
-	uint64_t device, inode;	  /* when no build ID was given */
+	uint64_t device, inode; /* when no build ID was given */
 	const char *path;
 };
 void processes_mmap(struct processes *ps, const struct processes_mmap *event);
@@ -77,16 +89,21 @@ void processes_exit(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
 void processes_lost(struct processes *ps, uint64_t time_ns);
 
 /*
- * The generation of PID at this point of the stream, for a sample taken at TIME_NS. One that is not
- * known is read from /proc now. NULL only when out of memory or over the limit: even an unreadable
- * process has an entry (with no mappings).
+ * The generation of PID at this point of the stream, for a sample taken at TIME_NS; it is kept
+ * until the sweep after its end. One that is not known is read from /proc now. NULL only when out
+ * of memory or over the limit: even an unreadable process has an entry (with no mappings).
  */
 struct process *processes_get(struct processes *ps, uint32_t pid, uint64_t time_ns);
 struct process *processes_find(struct processes *ps, uint32_t number); /* NULL = swept */
-/* Forgets ended generations (of sealed windows). */
+/*
+ * Forgets ended generations (of sealed windows), and looks whether processes whose end was not told
+ * for sure are still there.
+ */
 void processes_sweep(struct processes *ps);
 size_t processes_count(const struct processes *ps);
 /* Walks live generations. Start with *ITERATOR = 0. NULL at the end. */
 struct process *processes_next(struct processes *ps, size_t *iterator);
-/* PID in the process's own innermost pid namespace (NSpid), read on first use; PID itself if gone. */
+/*
+ * PID in the process's own innermost pid namespace (NSpid), read on first use; PID itself if gone.
+ */
 uint32_t process_namespace_pid(struct processes *ps, struct process *p);

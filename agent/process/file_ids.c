@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process/file_ids.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "agent/process/modules.h"
+#include "agent/process/open_file.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+#include "base/map.h"
+
+struct known_file {
+	struct file_id file;
+	struct build_id build_id;
+	uint64_t round; /* in which it was last looked at */
+};
+
+struct file_ids {
+	struct known_file *items;
+	size_t count, capacity;
+	size_t limit;
+	struct map numbers; /* hash of device and inode → item number */
+	uint64_t round;
+};
+
+int file_ids_create(size_t limit, struct file_ids **ret_ids)
+{
+	struct file_ids *ids = calloc(1, sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	ids->limit = limit;
+	ids->round = 1;
+	map_init(&ids->numbers, limit);
+	*ret_ids = ids;
+	return 0;
+}
+
+void file_ids_destroy(struct file_ids *ids)
+{
+	if (!ids)
+		return;
+	free(ids->items);
+	map_deinit(&ids->numbers);
+	free(ids);
+}
+
+void file_ids_renew(struct file_ids *ids)
+{
+	ids->round++;
+}
+
+static uint64_t key_of(uint64_t device, uint64_t inode)
+{
+	const uint64_t key[2] = { device, inode };
+
+	return hash_bytes(key, sizeof(key));
+}
+
+/* What is known for this device and inode, or NULL. Two files with one hash replace each other. */
+static struct known_file *find(const struct file_ids *ids, uint64_t device, uint64_t inode)
+{
+	uint64_t number;
+	struct known_file *known;
+
+	if (!map_get(&ids->numbers, key_of(device, inode), &number))
+		return NULL;
+	known = &ids->items[number];
+	return known->file.device == device && known->file.inode == inode ? known : NULL;
+}
+
+/* Keeps FILE in place of what was known before. Memory that runs out costs a later look only. */
+static void remember(struct file_ids *ids, const struct known_file *file)
+{
+	uint64_t key = key_of(file->file.device, file->file.inode);
+	uint64_t number;
+
+	if (map_get(&ids->numbers, key, &number)) {
+		ids->items[number] = *file;
+		return;
+	}
+	if (ids->count >= ids->limit) {
+		map_clear(&ids->numbers);
+		ids->count = 0;
+	}
+	if (array_reserve(ids->items, ids->capacity, ids->count + 1, ids->limit) ||
+		map_set(&ids->numbers, key, ids->count))
+		return;
+	ids->items[ids->count++] = *file;
+}
+
+/*
+ * By path only a file whose own numbers are those of the mapping is the mapped one; through an
+ * overlay they never are, and the file stays unknown.
+ */
+static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret_fd)
+{
+	autoclose
+	int fd = -1;
+	struct stat st;
+	int err = open_map_file(task_fd, mapping->start, mapping->end, ret_fd);
+
+	if (!err || mapping->path[0] != '/')
+		return err;
+	err = open_in_root(task_fd, mapping->path, &fd);
+	if (err)
+		return err;
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_dev != mapping->device || st.st_ino != mapping->inode)
+		return -ESTALE;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* Looks at the file itself; only one that was not seen in this state is read. */
+static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
+	struct known_file *ret_file)
+{
+	struct known_file *known = find(ids, mapping->device, mapping->inode);
+	struct known_file file = { .round = ids->round };
+	autoclose
+	int fd = -1;
+	struct stat st;
+	int err = open_mapped(task_fd, mapping, &fd);
+
+	if (err)
+		return err;
+	if (fstat(fd, &st))
+		return -errno;
+	file.file = (struct file_id){ .device = mapping->device,
+		.inode = mapping->inode,
+		.mtime_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000) +
+			    (uint64_t)st.st_mtim.tv_nsec,
+		.size_bytes = (uint64_t)st.st_size };
+	if (known && !memcmp(&known->file, &file.file, sizeof(file.file))) {
+		known->round = ids->round;
+		*ret_file = *known;
+		return 0;
+	}
+	if (module_read_build_id(fd, &file.build_id))
+		file.build_id.size = 0;
+	remember(ids, &file);
+	*ret_file = file;
+	return 0;
+}
+
+static struct module_id to_id(const struct known_file *file)
+{
+	struct module_id id = { 0 };
+
+	if (file->build_id.size)
+		id.build_id = file->build_id;
+	else
+		id.file = file->file;
+	return id;
+}
+
+struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping)
+{
+	const struct known_file *known = find(ids, mapping->device, mapping->inode);
+	struct known_file file = { .file = { mapping->device, mapping->inode, 0, 0 } };
+
+	if (known && (known->round == ids->round || task_fd < 0))
+		return to_id(known);
+	if (task_fd >= 0 && !look(ids, task_fd, mapping, &file))
+		return to_id(&file);
+	return known ? to_id(known) : to_id(&file);
+}
