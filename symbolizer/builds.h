@@ -2,8 +2,13 @@
 #pragma once
 /*
  * The queue of index builds: which module waits for its index, which is being built, what came of
- * it. At most MAX_CHILDREN sandboxes run at once. Owns no thread and no event loop: its owner polls
- * the descriptors that `watch` tells it and calls builds_ready().
+ * it. At most MAX_CHILDREN sandboxes run at once; requests for a module that already waits join it.
+ * Owns no thread and no event loop: its owner polls the descriptors that `watch` tells it and calls
+ * builds_ready(), and calls builds_expire() about once a second, because the limit on CPU time does
+ * not end a child that sleeps. The thread that does so has to live as long as the builds do.
+ *
+ * `watch` and `done` are called from inside the calls below. `done` may ask for more modules; it
+ * must not destroy the builds.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +26,8 @@ struct builds_options {
 	struct sandbox_limits limits;
 	unsigned int max_children;
 	unsigned int max_waiting; /* more are refused with -EAGAIN */
-	/* FD is to be watched for reading (or, with WATCH false, no longer). May be NULL in tests. */
+	/* FD is to be watched for reading (or, with WATCH false, no longer). May be NULL in tests.
+	 */
 	void (*watch)(void *context, int fd, bool watch);
 	/* A module's index is there (INDEX, now the callee's) or cannot be had (NULL). */
 	void (*done)(void *context, uint64_t tag, struct index *index);
@@ -29,16 +35,22 @@ struct builds_options {
 };
 
 int builds_create(const struct builds_options *options, struct builds **ret_builds);
-/* Kills the children; `done` is not called for what was waiting. */
+/* Kills the children; `done` is not called for what was waiting, `watch` is for what ran. */
 void builds_destroy(struct builds *b);
 /*
  * Asks for ID's index. From the cache: `done` is called before this returns. Else FD (the module's
  * file, moved in: closed here in any case) waits for a sandbox. FD -1: look in the cache only.
- * A module whose build failed before is done with NULL at once.
+ * A module whose build failed before is done with NULL at once. On an error (-EAGAIN, -ENOMEM,
+ * -E2BIG for too many requests of one module) `done` is not called.
  */
 int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_t tag);
 /* A watched FD is readable. */
 void builds_ready(struct builds *b, int fd);
+/*
+ * Ends the builds that take longer than four times their CPU limit and five seconds. Not remembered
+ * as failed: it may have been the machine. NOW_NS is of CLOCK_MONOTONIC.
+ */
+void builds_expire(struct builds *b, uint64_t now_ns);
 /* Builds waiting or running. */
 unsigned int builds_pending(const struct builds *b);
 /* CPU time of all children collected so far (getrusage), and the largest peak RSS in bytes. */

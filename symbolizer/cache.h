@@ -3,8 +3,12 @@
 /*
  * The directory of module indexes: one file per module identity and format version. Files are
  * written beside their name and renamed into place, so a reader sees a whole file or none; two
- * agents may share a directory. Bounded in bytes, the least recently used go first.
+ * agents may share a directory, also from different pid namespaces: a temporary belongs to who
+ * holds its lock. Bounded in bytes (a file counts for its size and one page, so that a million
+ * empty ones are not free), the least recently used go first. No file is synced: the checksum in
+ * an index tells what a power failure did to it.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,7 +38,7 @@ struct cache_entry {
 	char temporary[64];
 };
 int cache_begin(struct cache *cache, struct cache_entry *ret_entry);
-/* Renames into place. The entry is used up either way. */
+/* Renames into place; trims when that went over the limit. The entry is used up either way. */
 int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id);
 void cache_abandon(struct cache *cache, struct cache_entry *entry);
 /* Removes what exceeds the limit and temporaries of processes that are gone. */

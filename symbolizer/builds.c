@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/builds.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum {
+	MAX_TAGS = 1 << 16, /* requests that wait for one module */
+	WALL_FACTOR = 4,
+	WALL_EXTRA_SECONDS = 5,
+};
+
+/* One module that waits or is being built. */
+struct build {
+	struct build *next;
+	struct module_id id;
+	int elf_fd;
+	struct cache_entry entry;
+	struct sandbox sandbox;
+	uint64_t deadline_ns; /* of CLOCK_MONOTONIC; 0 = none */
+	uint64_t *tags;
+	size_t tag_count, tag_capacity;
+};
+
+struct builds {
+	struct builds_options options;
+	struct build *waiting, **waiting_end; /* the oldest first */
+	struct build *running;
+	unsigned int waiting_count, running_count;
+	uint64_t cpu_ns, peak_bytes;
+};
+
+static void build_destroy(struct build *build)
+{
+	if (!build)
+		return;
+	if (build->elf_fd >= 0)
+		close(build->elf_fd);
+	sandbox_kill(&build->sandbox);
+	free(build->tags);
+	free(build);
+}
+
+DEFINE_AUTO(build);
+
+int builds_create(const struct builds_options *options, struct builds **ret_builds)
+{
+	struct builds *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->options = *options;
+	b->waiting_end = &b->waiting;
+	*ret_builds = b;
+	return 0;
+}
+
+static void watch(struct builds *b, int fd, bool on)
+{
+	if (b->options.watch)
+		b->options.watch(b->options.context, fd, on);
+}
+
+static void destroy_list(struct builds *b, struct build *list)
+{
+	while (list) {
+		struct build *build = list;
+
+		list = build->next;
+		if (build->sandbox.result_fd >= 0)
+			watch(b, build->sandbox.result_fd, false);
+		sandbox_kill(&build->sandbox);
+		cache_abandon(b->options.cache, &build->entry);
+		build_destroy(build);
+	}
+}
+
+void builds_destroy(struct builds *b)
+{
+	if (!b)
+		return;
+	destroy_list(b, b->running);
+	destroy_list(b, b->waiting);
+	free(b);
+}
+
+static void count(struct builds *b, enum metric id)
+{
+	metrics_add(b->options.metrics, id, 1);
+}
+
+static void done(struct builds *b, uint64_t tag, struct index *index)
+{
+	b->options.done(b->options.context, tag, index);
+}
+
+/* ---- the end of a build -------------------------------------------------------------------- */
+
+static void deliver_nothing(struct builds *b, const struct build *build)
+{
+	for (size_t i = 0; i < build->tag_count; i++)
+		done(b, build->tags[i], NULL);
+}
+
+/*
+ * Each waiter gets an index of its own. They come from the descriptor and not from the cache: a
+ * full disk or a trimmer must not cost what has just been built.
+ */
+static void deliver_index(struct builds *b, const struct build *build, int fd)
+{
+	for (size_t i = 0; i < build->tag_count; i++) {
+		struct index *index = NULL;
+
+		if (index_open(fd, &index))
+			index = NULL;
+		done(b, build->tags[i], index);
+	}
+}
+
+/* The child says it wrote an index; whether that is one, we see for ourselves. */
+static int check_index(int fd)
+{
+	struct index *index;
+	int err = index_open(fd, &index);
+
+	if (!err)
+		index_destroy(index);
+	return err;
+}
+
+static void succeed(struct builds *b, struct build *build)
+{
+	autoclose
+	int fd = dup(build->entry.fd);
+	int err = fd < 0 ? -errno : check_index(fd);
+
+	if (err) {
+		cache_abandon(b->options.cache, &build->entry);
+		if (err == -EBADMSG)
+			cache_set_failed(b->options.cache, &build->id);
+		count(b, METRIC_INDEX_BUILDS_CRASH);
+		deliver_nothing(b, build);
+		return;
+	}
+	cache_commit(b->options.cache, &build->entry, &build->id); /* ignoring: see above */
+	count(b, METRIC_INDEX_BUILDS_OK);
+	deliver_index(b, build, fd);
+}
+
+static enum metric outcome_metric(enum sandbox_outcome outcome)
+{
+	switch (outcome) {
+	case SANDBOX_OK:
+		return METRIC_INDEX_BUILDS_OK;
+	case SANDBOX_BAD_INPUT:
+		return METRIC_INDEX_BUILDS_BAD_INPUT;
+	case SANDBOX_LIMIT:
+		return METRIC_INDEX_BUILDS_LIMIT;
+	case SANDBOX_CRASH:
+		break;
+	}
+	return METRIC_INDEX_BUILDS_CRASH;
+}
+
+/* The disk's fault and not the module's. */
+static bool is_passing(int error)
+{
+	return error == -EIO || error == -ENOSPC || error == -EDQUOT || error == -EINTR;
+}
+
+static void fail(struct builds *b, struct build *build, enum sandbox_outcome outcome, int error)
+{
+	cache_abandon(b->options.cache, &build->entry);
+	if (outcome != SANDBOX_BAD_INPUT || !is_passing(error))
+		cache_set_failed(b->options.cache, &build->id);
+	count(b, outcome_metric(outcome));
+	deliver_nothing(b, build);
+}
+
+static void account(struct builds *b, const struct sandbox *s)
+{
+	b->running_count--;
+	b->cpu_ns += s->cpu_ns;
+	b->peak_bytes = MAX(b->peak_bytes, s->peak_bytes);
+}
+
+static void finish(struct builds *b, struct build *build)
+{
+	struct builder_result result;
+	enum sandbox_outcome outcome;
+
+	watch(b, build->sandbox.result_fd, false);
+	outcome = sandbox_finish(&build->sandbox, &result);
+	account(b, &build->sandbox);
+	if (outcome == SANDBOX_OK)
+		succeed(b, build);
+	else
+		fail(b, build, outcome, result.error);
+}
+
+static void expire(struct builds *b, struct build *build)
+{
+	watch(b, build->sandbox.result_fd, false);
+	sandbox_kill(&build->sandbox);
+	account(b, &build->sandbox);
+	cache_abandon(b->options.cache, &build->entry);
+	count(b, METRIC_INDEX_BUILDS_LIMIT);
+	deliver_nothing(b, build);
+}
+
+/* ---- the start of a build ------------------------------------------------------------------ */
+
+static uint64_t deadline(const struct builds *b)
+{
+	uint64_t cpu = b->options.limits.cpu_seconds;
+
+	return cpu ? clock_monotonic_ns() + (WALL_FACTOR * cpu + WALL_EXTRA_SECONDS) * 1000000000u
+		   : 0;
+}
+
+static int start(struct builds *b, struct build *build)
+{
+	int err = cache_begin(b->options.cache, &build->entry);
+
+	if (err)
+		return err;
+	err = sandbox_start(build->elf_fd, build->entry.fd, &b->options.limits, &build->sandbox);
+	if (err) {
+		cache_abandon(b->options.cache, &build->entry);
+		return err;
+	}
+	close(take_fd(&build->elf_fd));
+	build->deadline_ns = deadline(b);
+	build->next = b->running;
+	b->running = build;
+	b->running_count++;
+	watch(b, build->sandbox.result_fd, true);
+	return 0;
+}
+
+static struct build *take_waiting(struct builds *b)
+{
+	struct build *build = b->waiting;
+
+	b->waiting = build->next;
+	if (!b->waiting)
+		b->waiting_end = &b->waiting;
+	build->next = NULL;
+	b->waiting_count--;
+	return build;
+}
+
+static void start_waiting(struct builds *b)
+{
+	while (b->waiting && b->running_count < b->options.max_children) {
+		struct build *build = take_waiting(b);
+
+		if (!start(b, build))
+			continue;
+		count(b, METRIC_INDEX_BUILDS_NOT_STARTED);
+		deliver_nothing(b, build);
+		build_destroy(build);
+	}
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+static struct build *find_in(struct build *list, const struct module_id *id)
+{
+	while (list && !module_id_equal(&list->id, id))
+		list = list->next;
+	return list;
+}
+
+static int add_tag(struct build *build, uint64_t tag)
+{
+	int err = array_reserve(build->tags, build->tag_capacity, build->tag_count + 1, MAX_TAGS);
+
+	if (err)
+		return err;
+	build->tags[build->tag_count++] = tag;
+	return 0;
+}
+
+/* *FD is taken on success. */
+static int enqueue(struct builds *b, const struct module_id *id, int *fd, uint64_t tag)
+{
+	autocall(auto_build_destroy) struct build *build = NULL;
+	int err;
+
+	if (b->waiting_count >= b->options.max_waiting &&
+		b->running_count >= b->options.max_children)
+		return -EAGAIN;
+	build = calloc(1, sizeof(*build));
+	if (!build)
+		return -ENOMEM;
+	*build = (struct build){
+		.id = *id,
+		.elf_fd = take_fd(fd),
+		.entry.fd = -1,
+		.sandbox = { .pid = -1, .result_fd = -1 },
+	};
+	err = add_tag(build, tag);
+	if (err)
+		return err;
+	*b->waiting_end = build;
+	b->waiting_end = &build->next;
+	b->waiting_count++;
+	take(build);
+	start_waiting(b);
+	return 0;
+}
+
+/* True when the cache settled it. */
+static bool ask_cache(struct builds *b, const struct module_id *id, uint64_t tag)
+{
+	struct index *index;
+	int err = cache_open(b->options.cache, id, &index);
+
+	if (!err) {
+		count(b, METRIC_INDEX_CACHE_HITS);
+		done(b, tag, index);
+		return true;
+	}
+	if (err == -EBADMSG)
+		count(b, METRIC_INDEX_CACHE_BAD);
+	if (!cache_failed(b->options.cache, id))
+		return false;
+	done(b, tag, NULL);
+	return true;
+}
+
+int builds_request(struct builds *b, const struct module_id *id, int fd_, uint64_t tag)
+{
+	autoclose
+	int fd = fd_;
+	struct build *same = find_in(b->running, id);
+
+	if (!same)
+		same = find_in(b->waiting, id);
+	if (same)
+		return add_tag(same, tag);
+	if (ask_cache(b, id, tag))
+		return 0;
+	if (fd < 0) {
+		done(b, tag, NULL);
+		return 0;
+	}
+	return enqueue(b, id, &fd, tag);
+}
+
+/* ---- the owner's events -------------------------------------------------------------------- */
+
+static void unlink_running(struct builds *b, struct build *build)
+{
+	struct build **at = &b->running;
+
+	while (*at != build)
+		at = &(*at)->next;
+	*at = build->next;
+	build->next = NULL;
+}
+
+void builds_ready(struct builds *b, int fd)
+{
+	struct build *build = b->running;
+
+	while (build && build->sandbox.result_fd != fd)
+		build = build->next;
+	if (!build || !sandbox_receive(&build->sandbox))
+		return;
+	/* Off the list first: `done` may come back with a request. */
+	unlink_running(b, build);
+	finish(b, build);
+	build_destroy(build);
+	start_waiting(b);
+}
+
+static struct build *find_expired(const struct builds *b, uint64_t now_ns)
+{
+	struct build *build = b->running;
+
+	while (build && (!build->deadline_ns || now_ns < build->deadline_ns))
+		build = build->next;
+	return build;
+}
+
+void builds_expire(struct builds *b, uint64_t now_ns)
+{
+	struct build *build;
+
+	while ((build = find_expired(b, now_ns))) {
+		unlink_running(b, build);
+		expire(b, build);
+		build_destroy(build);
+	}
+	start_waiting(b);
+}
+
+unsigned int builds_pending(const struct builds *b)
+{
+	return b->waiting_count + b->running_count;
+}
+
+uint64_t builds_cpu_ns(const struct builds *b)
+{
+	return b->cpu_ns;
+}
+
+uint64_t builds_peak_bytes(const struct builds *b)
+{
+	return b->peak_bytes;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+enum {
+	/* Part of every name: files of another generation are not found, and go with time. */
+	CACHE_GENERATION = 1,
+	NAME_BYTES = MODULE_ID_TEXT_BYTES + 24,
+	MAX_FILES = 1 << 20,
+	MAX_TEMPORARY_TRIES = 1000,
+	FILE_OVERHEAD_BYTES = 4096,
+};
+
+static const char temporary_prefix[] = ".tmp-";
+
+struct cache {
+	int dir_fd;
+	uint64_t limit_bytes;
+	uint64_t used_bytes; /* as last counted, and what was added since */
+	unsigned int next_temporary;
+};
+
+DEFINE_AUTO(cache);
+
+static void format_name(
+	const struct module_id *id, const char *suffix, char name[static NAME_BYTES])
+{
+	char text[MODULE_ID_TEXT_BYTES];
+
+	module_id_format(id, text, sizeof(text));
+	snprintf(name, NAME_BYTES, "%s.v%d%s", text, CACHE_GENERATION, suffix);
+}
+
+static int check_directory(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	/* An access control list that lets others write shows in the group bits. */
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return -EPERM;
+	return 0;
+}
+
+int cache_create(const char *directory, uint64_t limit_bytes, struct cache **ret_cache)
+{
+	autocall(auto_cache_destroy) struct cache *cache = calloc(1, sizeof(*cache));
+	int err;
+
+	if (!cache)
+		return -ENOMEM;
+	cache->dir_fd = -1;
+	cache->limit_bytes = limit_bytes;
+	err = io_make_directories(directory, 0700);
+	if (err)
+		return err;
+	cache->dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (cache->dir_fd < 0)
+		return -errno;
+	err = check_directory(cache->dir_fd);
+	if (err)
+		return err;
+	err = cache_trim(cache);
+	if (err)
+		return err;
+	*ret_cache = take(cache);
+	return 0;
+}
+
+void cache_destroy(struct cache *cache)
+{
+	if (!cache)
+		return;
+	if (cache->dir_fd >= 0)
+		close(cache->dir_fd);
+	free(cache);
+}
+
+/* Ours and a plain file: what a restored backup or a careless hand put there is not believed. */
+static bool is_trusted(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index)
+{
+	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW },
+		{ .tv_nsec = UTIME_NOW } };
+	char name[NAME_BYTES];
+	autoclose
+	int fd = -1;
+	int err;
+
+	format_name(id, "", name);
+	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno != ELOOP)
+		return -errno;
+	err = fd >= 0 && is_trusted(fd) ? index_open(fd, ret_index) : -EBADMSG;
+	if (err == -EBADMSG)
+		unlinkat(cache->dir_fd, name, 0);
+	if (err)
+		return err;
+	futimens(fd, now); /* a read-only directory only loses the order of use */
+	return 0;
+}
+
+void cache_set_failed(struct cache *cache, const struct module_id *id)
+{
+	char name[NAME_BYTES];
+	autoclose
+	int fd = -1;
+
+	format_name(id, ".failed", name);
+	fd = openat(
+		cache->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		cache->used_bytes += FILE_OVERHEAD_BYTES;
+}
+
+bool cache_failed(struct cache *cache, const struct module_id *id)
+{
+	char name[NAME_BYTES];
+
+	format_name(id, ".failed", name);
+	return !faccessat(cache->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/* True when the file is locked by us and still has its name: no trimmer was faster. */
+static bool claim(int fd)
+{
+	struct stat st;
+
+	return !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &st) && st.st_nlink == 1;
+}
+
+int cache_begin(struct cache *cache, struct cache_entry *ret_entry)
+{
+	struct cache_entry entry;
+
+	for (int i = 0; i < MAX_TEMPORARY_TRIES; i++) {
+		snprintf(entry.temporary, sizeof(entry.temporary), "%s%d-%u", temporary_prefix,
+			(int)getpid(), cache->next_temporary++);
+		entry.fd = openat(cache->dir_fd, entry.temporary,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (entry.fd < 0 && errno != EEXIST)
+			return -errno;
+		if (entry.fd < 0)
+			continue;
+		if (claim(entry.fd)) {
+			*ret_entry = entry;
+			return 0;
+		}
+		close(entry.fd);
+	}
+	return -EAGAIN;
+}
+
+int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id)
+{
+	autoclose
+	int fd = take_fd(&entry->fd);
+	char name[NAME_BYTES];
+	struct stat st;
+	int err = 0;
+
+	format_name(id, "", name);
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (renameat(cache->dir_fd, entry->temporary, cache->dir_fd, name))
+		err = -errno;
+	if (err) {
+		unlinkat(cache->dir_fd, entry->temporary, 0);
+		return err;
+	}
+	cache->used_bytes += (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
+	if (cache->used_bytes > cache->limit_bytes)
+		cache_trim(cache); /* ignoring: the next commit tries again */
+	return 0;
+}
+
+void cache_abandon(struct cache *cache, struct cache_entry *entry)
+{
+	if (entry->fd < 0)
+		return;
+	unlinkat(cache->dir_fd, entry->temporary, 0);
+	close(take_fd(&entry->fd));
+}
+
+/* ---- trimming ------------------------------------------------------------------------------ */
+
+struct cached_file {
+	uint64_t used_ns; /* mtime */
+	uint64_t bytes;
+	char name[NAME_BYTES];
+};
+
+struct listing {
+	struct cached_file *files;
+	size_t count, capacity;
+	uint64_t bytes;
+};
+
+static void listing_deinit(struct listing *l)
+{
+	free(l->files);
+}
+
+/* A lock that can be had is nobody's: its owner and all its children are gone. */
+static void remove_orphan(struct cache *cache, const char *name)
+{
+	autoclose
+	int fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(cache->dir_fd, name, 0);
+}
+
+static int list_file(struct cache *cache, struct listing *l, const char *name)
+{
+	struct cached_file *file;
+	struct stat st;
+	int err;
+
+	if (strlen(name) >= NAME_BYTES)
+		return 0; /* none of ours */
+	if (fstatat(cache->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return 0;
+	err = array_reserve(l->files, l->capacity, l->count + 1, MAX_FILES);
+	if (err)
+		return err;
+	file = &l->files[l->count++];
+	strcpy(file->name, name);
+	file->used_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	file->bytes = (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
+	l->bytes += file->bytes;
+	return 0;
+}
+
+/* Only what we made is ours to remove. */
+static bool is_our_name(const char *name)
+{
+	const char *generation = strstr(name, ".v");
+
+	return generation && generation > name &&
+	       strspn(name, "0123456789abcdefi") == (size_t)(generation - name);
+}
+
+static int list_directory(struct cache *cache, struct listing *l)
+{
+	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclosedir DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+	int err = 0;
+
+	if (!directory) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (!err && (entry = readdir(directory))) {
+		if (!strncmp(entry->d_name, temporary_prefix, strlen(temporary_prefix)))
+			remove_orphan(cache, entry->d_name);
+		else if (is_our_name(entry->d_name))
+			err = list_file(cache, l, entry->d_name);
+	}
+	return err;
+}
+
+static int compare_use(const void *a, const void *b)
+{
+	const struct cached_file *left = a, *right = b;
+
+	if (left->used_ns != right->used_ns)
+		return left->used_ns < right->used_ns ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+int cache_trim(struct cache *cache)
+{
+	autocall(listing_deinit) struct listing l = { 0 };
+	int err = list_directory(cache, &l);
+
+	/* More files than we count: what was listed is still worth trimming. */
+	if (err && err != -E2BIG)
+		return err;
+	if (l.bytes > cache->limit_bytes)
+		qsort(l.files, l.count, sizeof(*l.files), compare_use);
+	for (size_t i = 0; i < l.count && l.bytes > cache->limit_bytes; i++) {
+		if (!unlinkat(cache->dir_fd, l.files[i].name, 0) || errno == ENOENT)
+			l.bytes -= l.files[i].bytes;
+	}
+	cache->used_bytes = l.bytes;
+	return 0;
+}
