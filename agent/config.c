@@ -351,10 +351,8 @@ static bool parse_span(const char *text, uint32_t *ret_first, uint32_t *ret_last
 int config_numbers(const struct config *config, enum setting id, size_t limit,
 	uint32_t **ret_numbers, size_t *ret_count)
 {
-	autofree
-	char *text = NULL;
-	autofree
-	uint32_t *numbers = NULL;
+	autofree char *text = NULL;
+	autofree uint32_t *numbers = NULL;
 	size_t count = 0, capacity = 0;
 	char *next, *item;
 

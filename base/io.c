@@ -50,8 +50,7 @@ static int read_all(int fd, struct buffer *b)
 
 int io_read_file(int dir_fd, const char *path, struct buffer *b)
 {
-	autoclose
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	autoclose int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -60,8 +59,7 @@ int io_read_file(int dir_fd, const char *path, struct buffer *b)
 
 ssize_t io_read_line(int dir_fd, const char *path, char *line, size_t size)
 {
-	autoclose
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	autoclose int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 	ssize_t got;
 
 	if (fd < 0)
@@ -96,8 +94,7 @@ int io_write_all(int fd, const void *bytes, size_t size)
 int io_replace_file(int dir_fd, const char *path, const void *bytes, size_t size, mode_t mode)
 {
 	char temporary[PATH_MAX];
-	autoclose
-	int fd = -1;
+	autoclose int fd = -1;
 	int err;
 
 	if (snprintf(temporary, sizeof(temporary), "%s.%d.tmp", path, (int)getpid()) >=

@@ -61,8 +61,10 @@ int processes_create(const struct processes_options *options, struct processes *
 	return 0;
 }
 
-static void process_free(struct process *p)
+static void process_free(struct processes *ps, struct process *p)
 {
+	if (ps->options.forget)
+		ps->options.forget(ps->options.context, p);
 	mappings_unref(p->mappings);
 	free(p);
 }
@@ -75,7 +77,7 @@ void processes_destroy(struct processes *ps)
 	if (!ps)
 		return;
 	while (map_next(&ps->by_number, &i, &number, &pointer))
-		process_free((struct process *)(uintptr_t)pointer);
+		process_free(ps, (struct process *)(uintptr_t)pointer);
 	map_deinit(&ps->by_number);
 	map_deinit(&ps->by_pid);
 	file_ids_destroy(ps->files);
@@ -92,7 +94,7 @@ static void forget(struct processes *ps, struct process *p)
 {
 	forget_pid(ps, p);
 	map_remove(&ps->by_number, p->number);
-	process_free(p);
+	process_free(ps, p);
 }
 
 struct process *table_live(struct processes *ps, uint32_t pid)
@@ -131,7 +133,7 @@ struct process *table_begin(
 	p->number = ps->last_number + 1;
 	p->start_ns = start_ns;
 	if (!p->mappings || enter(ps, p)) {
-		process_free(p);
+		process_free(ps, p);
 		return NULL;
 	}
 	ps->last_number++;
@@ -248,8 +250,7 @@ struct process *processes_next(struct processes *ps, size_t *iterator)
 
 uint32_t process_namespace_pid(struct processes *ps, struct process *p)
 {
-	autoclose
-	int pid_fd = -1;
+	autoclose int pid_fd = -1;
 	struct proc_stat stat;
 
 	if (p->namespace_pid)
@@ -263,21 +264,24 @@ uint32_t process_namespace_pid(struct processes *ps, struct process *p)
 	return p->namespace_pid;
 }
 
-static void forget_ended(struct processes *ps)
+static void forget_ended(struct processes *ps, uint64_t before_ns)
 {
+	struct process **link = &ps->ended, *p;
+
 	for (unsigned int i = 0; i < RECENTLY_ENDED; i++) {
-		struct process *p = take(ps->recent[i]);
-
-		if (p)
-			forget(ps, p);
+		if (!ps->recent[i] || ps->recent[i]->ended_ns >= before_ns)
+			continue;
+		forget(ps, take(ps->recent[i]));
 	}
-	while (ps->ended) {
-		struct process *p = ps->ended;
-
-		ps->ended = p->next_ended;
+	while ((p = *link) != NULL) {
+		if (p->ended_ns >= before_ns) {
+			link = &p->next_ended;
+			continue;
+		}
+		*link = p->next_ended;
 		forget(ps, p);
+		ps->ended_count--;
 	}
-	ps->ended_count = 0;
 }
 
 /*
@@ -302,7 +306,7 @@ static struct process *find_gone(struct processes *ps)
 	return gone;
 }
 
-void processes_sweep(struct processes *ps)
+void processes_sweep(struct processes *ps, uint64_t before_ns)
 {
 	struct process *gone = find_gone(ps);
 
@@ -313,5 +317,5 @@ void processes_sweep(struct processes *ps)
 		p->next_ended = NULL;
 		table_end(ps, p, p->gone_ns);
 	}
-	forget_ended(ps);
+	forget_ended(ps, before_ns);
 }

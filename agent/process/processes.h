@@ -58,6 +58,8 @@ struct processes_options {
 	/* A generation begins to be known with its program, or ends. May be NULL. */
 	void (*program)(void *context, struct process *process); /* `executable` became known */
 	void (*ended)(void *context, struct process *process);
+	/* It is about to be freed: its owner_data too, please. */
+	void (*forget)(void *context, struct process *process);
 	void *context;
 };
 
@@ -96,10 +98,10 @@ void processes_lost(struct processes *ps, uint64_t time_ns);
 struct process *processes_get(struct processes *ps, uint32_t pid, uint64_t time_ns);
 struct process *processes_find(struct processes *ps, uint32_t number); /* NULL = swept */
 /*
- * Forgets ended generations (of sealed windows), and looks whether processes whose end was not told
- * for sure are still there.
+ * Forgets the generations that ended before BEFORE_NS (those of sealed windows), and looks whether
+ * processes whose end was not told for sure are still there.
  */
-void processes_sweep(struct processes *ps);
+void processes_sweep(struct processes *ps, uint64_t before_ns);
 size_t processes_count(const struct processes *ps);
 /* Walks live generations. Start with *ITERATOR = 0. NULL at the end. */
 struct process *processes_next(struct processes *ps, size_t *iterator);

@@ -31,10 +31,8 @@ static int enter_directory(void **state)
 
 static int leave_directory(void **state)
 {
-	autofree
-	char *path = *state;
-	autofree
-	char *command = NULL;
+	autofree char *path = *state;
+	autofree char *command = NULL;
 
 	if (chdir("/") || asprintf(&command, "rm -rf %s", path) < 0)
 		return -1;

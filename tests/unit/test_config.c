@@ -134,8 +134,7 @@ static void number_lists(void **state)
 
 static void each_option_is_in_the_help(void **state)
 {
-	autofree
-	char *text = NULL;
+	autofree char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The composition's life: making the rooms in their order, timers, start and stop. */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "agent/agent_internal.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+
+enum {
+	MODULES_LIMIT = 65536,
+	PROCESSES_LIMIT = 262144,
+	FOLLOWED_LIMIT = 65536,
+	BUILD_CHILDREN = 2,
+	BUILDS_WAITING = 4096,
+	PREPARED_PROGRAMS = 32,
+};
+
+static const uint64_t MS = 1000000;
+/*
+ * Rings wake the loop at half full; this timer bounds how late a new process, module or Go program
+ * is noticed on a calm machine.
+ */
+static const uint64_t DRAIN_MS = 100;
+static const uint64_t UPKEEP_MS = 1000;
+
+/* An indexer may take what a big module needs, and no more (budgets: 256 MB resident). */
+static const struct sandbox_limits index_limits = {
+	.memory_bytes = 4UL << 30,
+	.cpu_seconds = 60,
+	.output_bytes = 2UL << 30,
+};
+
+/* ---- timers and descriptors ----------------------------------------------------------------- */
+
+static void drain(struct agent *agent)
+{
+	int64_t got = collect_drain(agent->collect, 0);
+
+	if (got < 0)
+		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
+}
+
+static void on_rings(void *context, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	drain(context);
+}
+
+static void on_drain_timer(void *context)
+{
+	drain(context);
+}
+
+static void on_upkeep_timer(void *context)
+{
+	struct agent *agent = context;
+
+	collect_count(agent->collect);
+	builds_expire(agent->builds, clock_monotonic_ns());
+	if (agent->started && collect_check_cpus(agent->collect) < 0)
+		log_debug("a CPU could not be opened, ignoring", "%s", "");
+}
+
+static void on_build_fd(void *context, int fd, uint32_t events)
+{
+	struct agent *agent = context;
+
+	(void)events;
+	builds_ready(agent->builds, fd);
+}
+
+static void watch_build(void *context, int fd, bool watch)
+{
+	struct agent *agent = context;
+
+	if (!watch)
+		loop_remove(agent->loop, fd);
+	else if (loop_add(agent->loop, fd, EPOLLIN, on_build_fd, agent))
+		log_warn("an index build cannot be watched, ignoring", "fd=%d", fd);
+}
+
+static void on_program(void *context, struct process *p)
+{
+	agent_program_known(context, p);
+}
+
+static void on_ended(void *context, struct process *p)
+{
+	agent_process_ended(context, p);
+}
+
+static void on_forget(void *context, struct process *p)
+{
+	(void)context;
+	agent_process_data_free(p);
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static int fail(struct agent_failure *failure, const char *step, const char *detail, int err)
+{
+	failure->step = step;
+	snprintf(failure->detail, sizeof(failure->detail), "%s", detail);
+	return err;
+}
+
+static int create_symbol_sources(
+	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
+{
+	autoclose int fd = openat(agent->proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
+	int err;
+
+	err = cache_create(options->cache_directory, options->cache_limit_bytes, &agent->cache);
+	if (err)
+		return fail(failure, "open the index cache", options->cache_directory, err);
+	(void)cache_trim(agent->cache);
+	err = builds_create(
+		&(struct builds_options){
+			.cache = agent->cache,
+			.metrics = &agent->metrics,
+			.limits = index_limits,
+			.max_children = BUILD_CHILDREN,
+			.max_waiting = BUILDS_WAITING,
+			.watch = watch_build,
+			.done = agent_index_done,
+			.context = agent,
+		},
+		&agent->builds);
+	if (err)
+		return fail(failure, "prepare the index builder", "", err);
+	err = fd < 0 ? -EACCES : kallsyms_create(fd, &agent->kallsyms);
+	if (err)
+		log_warn("kernel frames stay without names: kernel.kptr_restrict hides "
+			 "/proc/kallsyms, "
+			 "ignoring",
+			"error=%d", err);
+	return 0;
+}
+
+static int create_tables(
+	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
+{
+	int err;
+
+	agent->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (agent->proc_fd < 0)
+		return fail(failure, "open", "/proc", -errno);
+	err = modules_create(MODULES_LIMIT, &agent->modules);
+	if (!err)
+		err = profile_create(options->profile_limit_bytes, &agent->current.profile);
+	if (!err)
+		err = processes_create(
+			&(struct processes_options){
+				.proc_fd = agent->proc_fd,
+				.modules = agent->modules,
+				.metrics = &agent->metrics,
+				.limit = PROCESSES_LIMIT,
+				.program = on_program,
+				.ended = on_ended,
+				.forget = on_forget,
+				.context = agent,
+			},
+			&agent->processes);
+	return err ? fail(failure, "make the tables", "", err) : 0;
+}
+
+static int create_collect(
+	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
+{
+	struct collect_options collect = options->collect;
+	const char *step = "";
+	int err;
+
+	collect.metrics = &agent->metrics;
+	agent_handlers(agent, &collect.handlers);
+	err = collect_create(&collect, &agent->collect, &step);
+	if (err)
+		return fail(failure, step, "", err);
+	err = loop_add(agent->loop, collect_fd(agent->collect), EPOLLIN, on_rings, agent);
+	if (!err)
+		err = loop_timer(agent->loop, DRAIN_MS * MS, DRAIN_MS * MS, on_drain_timer, agent,
+			&agent->drain_timer);
+	if (!err)
+		err = loop_timer(agent->loop, UPKEEP_MS * MS, UPKEEP_MS * MS, on_upkeep_timer,
+			agent, &agent->upkeep_timer);
+	return err ? fail(failure, "watch the rings", "", err) : 0;
+}
+
+/* The rings are open; what runs now is read from /proc, what comes from here on is in the rings. */
+static int read_processes(
+	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
+{
+	const uint32_t *pids = options->collect.filter.filter_tgids ? options->collect.tgids : NULL;
+	size_t count = pids ? options->collect.tgid_count : 0;
+	int err;
+
+	if (options->follow) {
+		pids = &options->follow_pid;
+		count = 1;
+	}
+	err = processes_scan(agent->processes, pids, count);
+	return err ? fail(failure, "read the processes in", "/proc", err) : 0;
+}
+
+int agent_create(const struct agent_options *options, struct agent **ret_agent,
+	struct agent_failure *ret_failure)
+{
+	struct agent *agent = calloc(1, sizeof(*agent));
+	int err;
+
+	if (!agent)
+		return fail(ret_failure, "allocate memory", "", -ENOMEM);
+	agent->loop = options->loop;
+	agent->proc_fd = agent->drain_timer = agent->upkeep_timer = agent->grace_timer = -1;
+	agent->sealed = options->sealed;
+	agent->sealed_context = options->sealed_context;
+	agent->profile_limit_bytes = options->profile_limit_bytes;
+	agent->follow = options->follow;
+	map_init(&agent->followed, FOLLOWED_LIMIT);
+	err = options->follow ? map_set(&agent->followed, options->follow_pid, 1) : 0;
+	if (!err)
+		err = create_tables(agent, options, ret_failure);
+	if (!err)
+		err = create_symbol_sources(agent, options, ret_failure);
+	if (!err)
+		err = create_collect(agent, options, ret_failure);
+	if (!err)
+		err = read_processes(agent, options, ret_failure);
+	if (err) {
+		agent_destroy(agent);
+		return err;
+	}
+	*ret_agent = agent;
+	return 0;
+}
+
+static void free_module_data(struct agent *agent)
+{
+	for (uint32_t n = 1; agent->modules && n <= modules_count(agent->modules); n++)
+		agent_module_data_free(modules_find(agent->modules, n));
+}
+
+void agent_destroy(struct agent *agent)
+{
+	if (!agent)
+		return;
+	if (agent->collect) {
+		loop_remove(agent->loop, collect_fd(agent->collect));
+		loop_cancel(agent->loop, agent->drain_timer);
+		loop_cancel(agent->loop, agent->upkeep_timer);
+	}
+	builds_destroy(agent->builds);
+	collect_destroy(agent->collect);
+	agent->collect = NULL;
+	processes_destroy(agent->processes);
+	free_module_data(agent);
+	modules_destroy(agent->modules);
+	agent_windows_deinit(agent);
+	cache_destroy(agent->cache);
+	kallsyms_destroy(agent->kallsyms);
+	map_deinit(&agent->followed);
+	if (agent->proc_fd >= 0)
+		close(agent->proc_fd);
+	free(agent);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static void on_wait_over(void *context)
+{
+	struct agent *agent = context;
+
+	agent->wait_expired = true;
+	loop_stop(agent->loop);
+}
+
+int agent_finish_builds(struct agent *agent, uint64_t wait_ns)
+{
+	int timer, err;
+
+	if (builds_pending(agent->builds) == 0)
+		return 0;
+	agent->wait_expired = false;
+	err = loop_timer(agent->loop, wait_ns, 0, on_wait_over, agent, &timer);
+	if (err)
+		return err;
+	agent->waiting = true;
+	err = loop_run(agent->loop);
+	agent->waiting = false;
+	if (!agent->wait_expired)
+		loop_cancel(agent->loop, timer);
+	return err;
+}
+
+/* CPU time that PID has used, in clock ticks; 0 when it cannot be told. */
+static uint64_t used_ticks(const struct agent *agent, uint32_t pid)
+{
+	char path[32], line[512];
+	unsigned long long user = 0, system = 0;
+	const char *after_comm;
+
+	snprintf(path, sizeof(path), "%u/stat", pid);
+	if (io_read_line(agent->proc_fd, path, line, sizeof(line)) < 0)
+		return 0;
+	after_comm = strrchr(line, ')');
+	if (!after_comm ||
+		sscanf(after_comm + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+			&user, &system) != 2)
+		return 0;
+	return user + system;
+}
+
+struct candidate {
+	struct process *process;
+	uint64_t ticks;
+};
+
+static int by_ticks(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+
+	return (a->ticks < b->ticks) - (a->ticks > b->ticks);
+}
+
+/* The busiest processes' programs: most samples will be theirs. */
+static int request_busiest(struct agent *agent)
+{
+	autofree struct candidate *candidates = NULL;
+	size_t count = 0, capacity = 0, iterator = 0;
+	struct process *p;
+	int err;
+
+	while ((p = processes_next(agent->processes, &iterator)) != NULL) {
+		if (p->kernel_thread || !p->executable)
+			continue;
+		err = array_reserve(candidates, capacity, count + 1, PROCESSES_LIMIT);
+		if (err)
+			return err;
+		candidates[count++] = (struct candidate){ p, used_ticks(agent, p->pid) };
+	}
+	qsort(candidates, count, sizeof(*candidates), by_ticks);
+	for (size_t i = 0; i < count && i < PREPARED_PROGRAMS; i++)
+		agent_request_program(agent, candidates[i].process);
+	return 0;
+}
+
+int agent_prepare(struct agent *agent, uint64_t wait_ns)
+{
+	int err;
+
+	drain(agent);
+	err = request_busiest(agent);
+	if (err)
+		return err;
+	return agent_finish_builds(agent, wait_ns);
+}
+
+int agent_start(struct agent *agent)
+{
+	int err = collect_start(agent->collect);
+
+	agent->started = !err;
+	return err;
+}
+
+int agent_stop(struct agent *agent)
+{
+	int err = collect_stop(agent->collect);
+
+	agent->started = false;
+	drain(agent);
+	collect_count(agent->collect);
+	return err;
+}
+
+/* ---- what came of it ------------------------------------------------------------------------ */
+
+void agent_sources(
+	struct agent *agent, const struct profile *profile, struct report_sources *ret_sources)
+{
+	*ret_sources = (struct report_sources){
+		.profile = profile ? profile : agent->current.profile,
+		.processes = agent->processes,
+		.modules = agent->modules,
+		.kallsyms = agent->kallsyms,
+		.index = agent_index_of,
+		.perf_map = agent_perf_map_of,
+		.context = agent,
+		.metrics = &agent->metrics,
+	};
+}
+
+unsigned int agent_pending_builds(const struct agent *agent)
+{
+	return builds_pending(agent->builds);
+}
+
+const struct metrics *agent_metrics(const struct agent *agent)
+{
+	return &agent->metrics;
+}
+
+uint64_t agent_samples(const struct agent *agent)
+{
+	return agent->samples;
+}
+
+uint64_t agent_first_sample_ns(const struct agent *agent)
+{
+	return agent->first_sample_ns;
+}
+
+uint64_t agent_builds_cpu_ns(const struct agent *agent)
+{
+	return builds_cpu_ns(agent->builds);
+}
+
+uint64_t agent_builds_peak_bytes(const struct agent *agent)
+{
+	return builds_peak_bytes(agent->builds);
+}
+
+bool agent_bpf_time(const struct agent *agent, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	return collect_bpf_stats(agent->collect, ret_ns, ret_runs) == 0 && *ret_runs > 0;
+}

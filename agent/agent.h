@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The composition: the only place that knows every room. Carries records from collect to the
+ * process table and into the profile, resolves each stack at the time of its sample, asks for
+ * module indexes as soon as a module is first hit, and tells the sampler how to read goroutine ids.
+ *
+ * Order: agent_create (rings record side-band, /proc is read), agent_prepare (waits a bounded time
+ * for the indexes of Go candidates), agent_start, the loop runs, agent_stop, agent_finish_builds,
+ * then agent_sources for the report.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/collect/collect.h"
+#include "agent/loop/loop.h"
+#include "agent/report/report.h"
+#include "base/metrics.h"
+
+struct agent;
+struct agent_tap;
+
+struct agent_options {
+	struct collect_options collect; /* event, rate, CPUs, filter; handlers are the agent's */
+	const char *cache_directory;
+	uint64_t cache_limit_bytes;
+	uint64_t profile_limit_bytes;
+	struct loop *loop;
+	/* A window is complete; PROFILE lives for the call. With agent_turn_window() only. */
+	void (*sealed)(void *context, const struct profile *profile);
+	void *sealed_context;
+	bool follow; /* only FOLLOW_PID and the processes that come from it */
+	uint32_t follow_pid;
+};
+
+/* What failed, for a message: STEP is a static text; DETAIL a path or "". */
+struct agent_failure {
+	const char *step;
+	char detail[256];
+};
+
+int agent_create(const struct agent_options *options, struct agent **ret_agent,
+	struct agent_failure *ret_failure);
+void agent_destroy(struct agent *agent);
+
+/*
+ * Asks for the indexes of the programs that are likely to be sampled, so that goroutine ids are
+ * there from the first sample on, and runs the loop until they are built or WAIT_NS have passed.
+ */
+int agent_prepare(struct agent *agent, uint64_t wait_ns);
+int agent_start(struct agent *agent);
+/* No more samples; takes in what is in the rings. */
+int agent_stop(struct agent *agent);
+/* Runs the loop until no index is being built any more, WAIT_NS at most. */
+int agent_finish_builds(struct agent *agent, uint64_t wait_ns);
+/* Whether a build is still waiting or running. */
+unsigned int agent_pending_builds(const struct agent *agent);
+
+/*
+ * Begins a new window without stopping the sampling. The one before is given to `sealed` a moment
+ * later, when the last records that belong to it have been read. -EBUSY while that is under way.
+ */
+int agent_turn_window(struct agent *agent);
+
+/* A profile on demand of PID (0 = all), beside the windows. -EAGAIN: too many are open. */
+int agent_tap_open(struct agent *agent, uint32_t pid, struct agent_tap **ret_tap);
+const struct profile *agent_tap_profile(struct agent *agent, const struct agent_tap *tap);
+void agent_tap_close(struct agent *agent, struct agent_tap *tap);
+
+/* What a report of PROFILE reads; NULL: the current window's. */
+void agent_sources(
+	struct agent *agent, const struct profile *profile, struct report_sources *ret_sources);
+const struct metrics *agent_metrics(const struct agent *agent);
+uint64_t agent_samples(const struct agent *agent); /* taken in so far */
+uint64_t agent_first_sample_ns(const struct agent *agent); /* CLOCK_MONOTONIC; 0 = none yet */
+/* CPU time of index builds, and the largest one's peak memory. */
+uint64_t agent_builds_cpu_ns(const struct agent *agent);
+uint64_t agent_builds_peak_bytes(const struct agent *agent);
+/* Run time of the BPF program, when the kernel counts it; else false. */
+bool agent_bpf_time(const struct agent *agent, uint64_t *ret_ns, uint64_t *ret_runs);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From record to profile. Records come in time order, so the process table is at each sample as it
+ * was when the sample was taken: stacks are resolved to (module, file offset) here and now, and
+ * nothing later depends on what the process did afterwards.
+ */
+#include <string.h>
+
+#include "agent/agent_internal.h"
+
+enum { STACK_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2 };
+
+struct frames {
+	struct profile_frame items[STACK_FRAMES_LIMIT];
+	uint32_t count, kernel_count, flags;
+};
+
+static void add_kernel_frames(struct frames *out, const struct abi_stack *raw)
+{
+	for (uint32_t i = 0; i < raw->frame_count && i < ABI_MAX_FRAMES; i++) {
+		out->items[out->count++] = (struct profile_frame){
+			.address = raw->frames[i],
+			.module = PROFILE_MODULE_KERNEL,
+			.flags = i > 0 ? PROFILE_FRAME_RETURN : 0,
+		};
+	}
+	out->kernel_count = out->count;
+	if (raw->flags & ABI_STACK_DEPTH)
+		out->flags |= PROFILE_STACK_DEPTH;
+}
+
+static struct profile_frame user_frame(
+	struct agent *agent, struct process *p, uint64_t pc, bool is_return)
+{
+	struct profile_frame frame = {
+		.address = pc,
+		.module = PROFILE_MODULE_NONE,
+		.flags = is_return ? PROFILE_FRAME_RETURN : 0,
+	};
+	/* A call may be the last instruction of a mapping. */
+	const struct mapping *mapping = mappings_find(p->mappings, pc - is_return);
+
+	if (!mapping)
+		return frame;
+	frame.module = mapping->module->number;
+	if (mapping->module->kind == MODULE_ANON)
+		agent_open_perf_map(agent, p);
+	else
+		frame.address = pc - mapping->start + mapping->file_off;
+	agent_module_hit(agent, p, mapping);
+	return frame;
+}
+
+static void add_user_frames(
+	struct agent *agent, struct process *p, struct frames *out, const struct abi_stack *raw)
+{
+	for (uint32_t i = 0; i < raw->frame_count && i < ABI_MAX_FRAMES; i++)
+		out->items[out->count++] = user_frame(agent, p, raw->frames[i], i > 0);
+	if (raw->flags & ABI_STACK_DEPTH)
+		out->flags |= PROFILE_STACK_DEPTH;
+}
+
+/* The window that a record belongs to. One of a window long sealed goes into the current one. */
+static struct profile *profile_of(const struct agent *agent, uint32_t window)
+{
+	bool late = agent->previous.profile && window == agent->previous.number;
+
+	return late ? agent->previous.profile : agent->current.profile;
+}
+
+/* The two stacks of a sample as one, resolved with P's mappings, into PROFILE. */
+static int resolve_stack(struct agent *agent, struct profile *profile, struct process *p,
+	const struct abi_sample *s, uint32_t *ret_stack)
+{
+	const struct profile *raws = profile_of(agent, s->window);
+	struct frames frames = { 0 };
+	const struct abi_stack *raw;
+
+	if (s->kernel_stack) {
+		raw = profile_get_raw(raws, s->window, s->kernel_stack);
+		if (raw)
+			add_kernel_frames(&frames, raw);
+		else
+			frames.flags |= PROFILE_STACK_MISSING;
+	}
+	if (s->user_stack) {
+		raw = profile_get_raw(raws, s->window, s->user_stack);
+		if (raw)
+			add_user_frames(agent, p, &frames, raw);
+		else
+			frames.flags |= PROFILE_STACK_MISSING;
+	}
+	if (frames.flags & PROFILE_STACK_MISSING)
+		metrics_add(&agent->metrics, METRIC_STACK_MISSING, 1);
+	return profile_stack(profile,
+		&(struct profile_stack){
+			.frames = frames.items,
+			.frame_count = frames.count,
+			.kernel_count = frames.kernel_count,
+			.flags = frames.flags,
+		},
+		ret_stack);
+}
+
+static int stack_of(struct agent *agent, struct profile *profile, struct process *p,
+	const struct abi_sample *s, uint32_t *ret_stack)
+{
+	uint64_t context = mappings_generation(p->mappings);
+	struct profile_stack stack;
+	int err;
+
+	if (profile_cached_stack(profile, s->user_stack, s->kernel_stack, context, ret_stack))
+		return 0;
+	err = resolve_stack(agent, profile, p, s, ret_stack);
+	if (err)
+		return err;
+	/* Frames that were lost may come with a later sample: do not remember their absence. */
+	stack = profile_stack_at(profile, *ret_stack);
+	if (stack.flags & PROFILE_STACK_MISSING)
+		return 0;
+	return profile_cache_stack(profile, s->user_stack, s->kernel_stack, context, *ret_stack);
+}
+
+static uint64_t goid_of(struct agent *agent, const struct process *p, const struct abi_sample *s)
+{
+	if (!s->goid || s->go_generation == p->number)
+		return s->goid;
+	metrics_add(&agent->metrics, METRIC_GO_GOIDS_DROPPED, 1);
+	return 0;
+}
+
+static bool wanted(struct agent *agent, uint32_t pid)
+{
+	uint64_t one;
+
+	return !agent->follow || map_get(&agent->followed, pid, &one);
+}
+
+static int add_sample(
+	struct agent *agent, struct profile *profile, struct process *p, const struct abi_sample *s)
+{
+	struct profile_sample sample = {
+		.process = p->number,
+		.pid = s->tgid,
+		.tid = s->tid,
+		.cpu = s->cpu,
+		.flags = s->flags,
+		.count = 1,
+		.weight = s->period,
+	};
+	int err = stack_of(agent, profile, p, s, &sample.stack);
+
+	if (err)
+		return err;
+	sample.goid = goid_of(agent, p, s);
+	memcpy(sample.comm, s->comm, sizeof(s->comm));
+	return profile_add(profile, &sample);
+}
+
+/* What a full profile on demand leaves out is still in the window's: it is not lost. */
+static void add_to_taps(struct agent *agent, struct process *p, const struct abi_sample *s)
+{
+	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
+		const struct agent_tap *tap = &agent->taps[i];
+
+		if (tap->profile && (!tap->pid || tap->pid == s->tgid))
+			(void)add_sample(agent, tap->profile, p, s);
+	}
+}
+
+static void on_sample(void *context, uint64_t time_ns, const struct abi_sample *s)
+{
+	struct agent *agent = context;
+	struct process *p;
+
+	if (!wanted(agent, s->tgid))
+		return;
+	if (!agent->first_sample_ns)
+		agent->first_sample_ns = time_ns;
+	p = processes_get(agent->processes, s->tgid, time_ns);
+	if (!p || add_sample(agent, profile_of(agent, s->window), p, s)) {
+		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+		return;
+	}
+	add_to_taps(agent, p, s);
+	agent->samples++;
+	metrics_add(&agent->metrics,
+		s->flags & ABI_SAMPLE_KERNEL ? METRIC_SAMPLES_KERNEL : METRIC_SAMPLES_USER, 1);
+}
+
+static void on_stack(void *context, const struct abi_stack *stack)
+{
+	struct agent *agent = context;
+
+	/* A stack that cannot be kept shows as `frames lost` in its samples, and is counted there.
+	 */
+	(void)profile_put_raw(profile_of(agent, stack->window), stack);
+}
+
+static void on_mmap(void *context, const struct collect_mmap *m)
+{
+	struct agent *agent = context;
+
+	processes_mmap(agent->processes, &(struct processes_mmap){
+						 .time_ns = m->time_ns,
+						 .pid = m->tgid,
+						 .start = m->start,
+						 .length = m->length,
+						 .file_off = m->file_off,
+						 .build_id = m->build_id,
+						 .device = m->device,
+						 .inode = m->inode,
+						 .path = m->path,
+					 });
+}
+
+static void on_comm(
+	void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid, const char *comm, bool exec)
+{
+	struct agent *agent = context;
+
+	processes_comm(agent->processes, time_ns, tgid, tid, comm, exec);
+}
+
+static void on_fork(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid,
+	uint32_t parent_tgid, uint32_t parent_tid)
+{
+	struct agent *agent = context;
+
+	if (agent->follow && tgid != parent_tgid) {
+		if (wanted(agent, parent_tgid))
+			(void)map_set(&agent->followed, tgid, 1);
+		else
+			(void)map_remove(&agent->followed, tgid);
+	}
+	processes_fork(agent->processes, time_ns, tgid, tid, parent_tgid, parent_tid);
+}
+
+static void on_exit(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid)
+{
+	struct agent *agent = context;
+
+	processes_exit(agent->processes, time_ns, tgid, tid);
+}
+
+static void on_ksymbol(
+	void *context, uint64_t kaddr, uint32_t size, const char *name, bool bpf, bool gone)
+{
+	struct agent *agent = context;
+
+	if (!agent->kallsyms)
+		return;
+	/* A BPF program that is gone still names the samples taken while it was there. */
+	if (!gone)
+		(void)kallsyms_add(agent->kallsyms, kaddr, size, name, bpf);
+}
+
+static void on_lost(void *context, uint64_t time_ns, uint64_t count)
+{
+	struct agent *agent = context;
+
+	(void)count;
+	processes_lost(agent->processes, time_ns);
+}
+
+void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers)
+{
+	*ret_handlers = (struct collect_handlers){
+		.sample = on_sample,
+		.stack = on_stack,
+		.mmap = on_mmap,
+		.comm = on_comm,
+		.fork = on_fork,
+		.exit = on_exit,
+		.ksymbol = on_ksymbol,
+		.lost = on_lost,
+		.context = agent,
+	};
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The composition's own struct, shared by its files: agent.c, agent_events.c, agent_modules.c. */
+#include "agent/agent.h"
+#include "agent/process/processes.h"
+#include "base/map.h"
+#include "symbolizer/builds.h"
+#include "symbolizer/cache.h"
+#include "symbolizer/kallsyms.h"
+#include "symbolizer/perf_map.h"
+
+/* What was sampled between two turns of the sampler's window number. */
+struct agent_window {
+	uint32_t number;
+	uint64_t opened_ns; /* CLOCK_MONOTONIC; 0 = from the start */
+	struct profile *profile; /* NULL = none */
+};
+
+enum { AGENT_MAX_TAPS = 8 };
+
+/* A profile on demand, beside the windows: what is sampled while it is open, of one process or all.
+ */
+struct agent_tap {
+	struct profile *profile; /* NULL = free */
+	uint32_t pid; /* 0 = all */
+	uint64_t opened_ns; /* processes that ended since then are still needed */
+};
+
+struct agent {
+	struct metrics metrics;
+	struct loop *loop; /* borrowed */
+	struct collect *collect;
+	struct modules *modules;
+	struct processes *processes;
+	struct agent_window current;
+	struct agent_window previous; /* being sealed: late records still come */
+	struct agent_tap taps[AGENT_MAX_TAPS];
+	uint64_t profile_limit_bytes;
+	void (*sealed)(void *context, const struct profile *profile);
+	void *sealed_context;
+	int grace_timer; /* -1 = none */
+	struct cache *cache;
+	struct builds *builds;
+	struct kallsyms *kallsyms; /* NULL: the kernel hides its symbols */
+	struct index *vdso_index;
+	int proc_fd;
+	int drain_timer, upkeep_timer; /* -1 = none */
+	bool started;
+	bool follow;
+	bool waiting; /* the loop runs only until the builds are done */
+	bool wait_expired;
+	struct map followed; /* pid → 1, with `follow` */
+	uint64_t samples;
+	uint64_t first_sample_ns;
+};
+
+/* Hangs from module.owner_data. */
+struct agent_module {
+	struct index *index; /* NULL while unknown or not to be had */
+	bool requested;
+};
+
+/* Hangs from process.owner_data. */
+struct agent_process {
+	int perf_map_fd; /* -1 = none; opened when a frame without a file is first seen */
+	bool go_configured; /* the sampler reads this generation's goids */
+	struct perf_map *perf_map;
+};
+
+/* agent_events.c: collect's handlers with the agent as context. */
+void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers);
+
+/* agent_windows.c */
+void agent_windows_deinit(struct agent *agent);
+
+/* agent_modules.c */
+struct agent_process *agent_process_data(struct process *p); /* made on first use; NULL: memory */
+void agent_process_data_free(struct process *p);
+struct agent_module *agent_module_data(struct module *m);
+void agent_module_data_free(struct module *m);
+/* A frame of P fell into MAPPING: asks for its module's index, once. */
+void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping);
+/* P's program became known: asks for what its cache holds, configures goids. */
+void agent_program_known(struct agent *agent, struct process *p);
+void agent_process_ended(struct agent *agent, struct process *p);
+void agent_index_done(void *context, uint64_t tag, struct index *index);
+/* Asks for the index of P's program, building it when it is not cached. */
+void agent_request_program(struct agent *agent, struct process *p);
+/* Opens P's perf map while P lives. */
+void agent_open_perf_map(struct agent *agent, struct process *p);
+const struct index *agent_index_of(void *context, const struct module *m);
+const struct perf_map *agent_perf_map_of(void *context, struct process *p);

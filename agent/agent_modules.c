@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What hangs from modules and processes: indexes, perf maps, goroutine-id settings. A module is
+ * asked for at its first hit, while the process that maps it most likely still lives; its file is
+ * opened then, so that it may be deleted or replaced afterwards.
+ */
+#include "agent/agent_internal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/golang/goids.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "symbolizer/vdso.h"
+
+struct agent_process *agent_process_data(struct process *p)
+{
+	struct agent_process *data = p->owner_data;
+
+	if (data)
+		return data;
+	data = calloc(1, sizeof(*data));
+	if (!data)
+		return NULL;
+	data->perf_map_fd = -1;
+	p->owner_data = data;
+	return data;
+}
+
+void agent_process_data_free(struct process *p)
+{
+	struct agent_process *data = p->owner_data;
+
+	if (!data)
+		return;
+	if (data->perf_map_fd >= 0)
+		close(data->perf_map_fd);
+	perf_map_destroy(data->perf_map);
+	free(data);
+	p->owner_data = NULL;
+}
+
+struct agent_module *agent_module_data(struct module *m)
+{
+	if (!m->owner_data)
+		m->owner_data = calloc(1, sizeof(struct agent_module));
+	return m->owner_data;
+}
+
+void agent_module_data_free(struct module *m)
+{
+	struct agent_module *data = m->owner_data;
+
+	if (!data)
+		return;
+	index_destroy(data->index);
+	free(data);
+	m->owner_data = NULL;
+}
+
+/* ---- goroutine ids -------------------------------------------------------------------------- */
+
+static void configure_goids(struct agent *agent, struct process *p)
+{
+	struct agent_module *module = p->executable ? p->executable->owner_data : NULL;
+	const struct index_go *go = module && module->index ? index_go(module->index) : NULL;
+	struct agent_process *data;
+	struct abi_go_process how;
+	int err;
+
+	if (!go || p->ended)
+		return;
+	data = agent_process_data(p);
+	if (!data || data->go_configured)
+		return;
+	data->go_configured = true;
+	if (!goids_how(go, p->number, &how)) {
+		metrics_add(&agent->metrics, METRIC_GO_UNKNOWN_VERSION, 1);
+		log_info("goroutine ids of this Go program cannot be read", "pid=%u go=1.%u",
+			p->pid, go->version);
+		return;
+	}
+	err = collect_set_go_process(agent->collect, p->pid, &how);
+	if (err)
+		log_debug("goroutine ids cannot be configured, ignoring", "pid=%u error=%d", p->pid,
+			err);
+}
+
+void agent_process_ended(struct agent *agent, struct process *p)
+{
+	struct agent_process *data = p->owner_data;
+
+	if (data && data->go_configured && agent->collect)
+		collect_remove_go_process(agent->collect, p->pid);
+}
+
+/* ---- indexes -------------------------------------------------------------------------------- */
+
+void agent_index_done(void *context, uint64_t tag, struct index *index)
+{
+	struct agent *agent = context;
+	struct module *m = modules_find(agent->modules, (uint32_t)tag);
+	struct agent_module *data = m ? agent_module_data(m) : NULL;
+	struct process *p;
+	size_t iterator = 0;
+
+	if (!data || data->index) {
+		index_destroy(index);
+		return;
+	}
+	data->index = index;
+	if (index && index_go(index)) {
+		while ((p = processes_next(agent->processes, &iterator)) != NULL) {
+			if (p->executable == m)
+				configure_goids(agent, p);
+		}
+	}
+	if (agent->waiting && builds_pending(agent->builds) == 0)
+		loop_stop(agent->loop);
+}
+
+static void request(struct agent *agent, const struct module *m, int fd)
+{
+	int err = builds_request(agent->builds, &m->id, fd, m->number);
+
+	if (err)
+		log_debug("a module's index cannot be built now, ignoring", "error=%d", err);
+}
+
+static void request_vdso(struct agent *agent, const struct module *m)
+{
+	struct module_id id;
+	int fd;
+
+	if (!vdso_open(&fd, &id))
+		(void)builds_request(agent->builds, &id, fd, m->number);
+}
+
+static int open_mapped(struct agent *agent, const struct process *p, const struct mapping *mapping)
+{
+	int fd = -1, err;
+
+	err = module_open(
+		agent->proc_fd, p->pid, mapping->start, mapping->end, mapping->module, &fd);
+	if (err) {
+		metrics_add(&agent->metrics, METRIC_MODULE_OPEN_FAILED, 1);
+		return -1;
+	}
+	return fd;
+}
+
+void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping)
+{
+	struct module *m = mapping->module;
+	struct agent_module *data;
+
+	if (m->requested || (m->kind != MODULE_FILE && m->kind != MODULE_VDSO))
+		return;
+	data = agent_module_data(m);
+	if (!data)
+		return;
+	m->requested = true;
+	if (m->kind == MODULE_VDSO)
+		request_vdso(agent, m);
+	else
+		request(agent, m, open_mapped(agent, p, mapping));
+}
+
+static const struct mapping *mapping_of(const struct process *p, const struct module *m)
+{
+	for (size_t i = 0; i < mappings_count(p->mappings); i++) {
+		const struct mapping *mapping = mappings_at(p->mappings, i);
+
+		if (mapping->module == m)
+			return mapping;
+	}
+	return NULL;
+}
+
+void agent_request_program(struct agent *agent, struct process *p)
+{
+	const struct mapping *mapping = p->executable ? mapping_of(p, p->executable) : NULL;
+
+	if (mapping)
+		agent_module_hit(agent, p, mapping);
+	configure_goids(agent, p);
+}
+
+/*
+ * A program that was seen before has its index in the cache: its goroutine ids can be read at once.
+ * One that was not is built at its first sample.
+ */
+void agent_program_known(struct agent *agent, struct process *p)
+{
+	struct module *m = p->executable;
+	struct agent_module *data = agent_module_data(m);
+	struct index *index;
+
+	if (!data || m->kind != MODULE_FILE)
+		return;
+	if (!m->requested && !cache_open(agent->cache, &m->id, &index)) {
+		m->requested = true;
+		data->index = index;
+		metrics_add(&agent->metrics, METRIC_INDEX_CACHE_HITS, 1);
+	}
+	configure_goids(agent, p);
+}
+
+const struct index *agent_index_of(void *context, const struct module *m)
+{
+	const struct agent_module *data = m->owner_data;
+
+	(void)context;
+	return data ? data->index : NULL;
+}
+
+/* ---- perf maps ------------------------------------------------------------------------------ */
+
+/* A regular file of the process's own user, or root's: nobody else may name its frames. */
+static int open_trusted_map(int proc_fd, uint32_t pid, const char *path)
+{
+	autoclose int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	struct stat map, process;
+	char pid_text[16];
+
+	if (fd < 0)
+		return -1;
+	snprintf(pid_text, sizeof(pid_text), "%u", pid);
+	if (fstat(fd, &map) || !S_ISREG(map.st_mode) || fstatat(proc_fd, pid_text, &process, 0))
+		return -1;
+	if (map.st_uid != 0 && map.st_uid != process.st_uid)
+		return -1;
+	return take_fd(&fd);
+}
+
+void agent_open_perf_map(struct agent *agent, struct process *p)
+{
+	struct agent_process *data = agent_process_data(p);
+	char path[80];
+
+	if (!data || data->perf_map_fd >= 0)
+		return;
+	/* A JIT may make its file after its first code: try again at each new stack while alive. */
+	snprintf(path, sizeof(path), "%u/root/tmp/perf-%u.map", p->pid,
+		process_namespace_pid(agent->processes, p));
+	data->perf_map_fd = open_trusted_map(agent->proc_fd, p->pid, path);
+}
+
+const struct perf_map *agent_perf_map_of(void *context, struct process *p)
+{
+	struct agent *agent = context;
+	struct agent_process *data = p->owner_data;
+
+	if (!p->ended)
+		agent_open_perf_map(agent, p);
+	data = p->owner_data;
+	if (!data || data->perf_map_fd < 0)
+		return NULL;
+	if (!data->perf_map && perf_map_create(&data->perf_map))
+		return NULL;
+	if (perf_map_update(data->perf_map, data->perf_map_fd))
+		log_debug("a perf map cannot be read, ignoring", "pid=%u", p->pid);
+	return data->perf_map;
+}

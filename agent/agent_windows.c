@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows and profiles on demand. A window ends when the sampler is told a new number; programs
+ * that run on another CPU at that moment may still write records with the old one, so the old
+ * window stays open for a moment and is sealed after one more draining.
+ */
+#include <errno.h>
+
+#include "agent/agent_internal.h"
+#include "agent/profile/profile.h"
+#include "base/clock.h"
+
+static const uint64_t GRACE_NS = 20000000;
+
+/* Since when everything that is still to be reported has been sampled. */
+static uint64_t oldest_open_ns(const struct agent *agent)
+{
+	uint64_t oldest = agent->current.opened_ns;
+
+	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
+		if (agent->taps[i].profile && agent->taps[i].opened_ns < oldest)
+			oldest = agent->taps[i].opened_ns;
+	}
+	return oldest;
+}
+
+static void on_grace_over(void *context)
+{
+	struct agent *agent = context;
+	struct profile *sealed;
+
+	agent->grace_timer = -1;
+	(void)collect_drain(agent->collect, 0);
+	sealed = agent->previous.profile;
+	agent->previous = (struct agent_window){ 0 };
+	if (agent->sealed)
+		agent->sealed(agent->sealed_context, sealed);
+	profile_destroy(sealed);
+	processes_sweep(agent->processes, oldest_open_ns(agent));
+}
+
+int agent_turn_window(struct agent *agent)
+{
+	struct profile *next;
+	int err;
+
+	if (agent->previous.profile)
+		return -EBUSY;
+	err = profile_create(agent->profile_limit_bytes, &next);
+	if (err)
+		return err;
+	err = loop_timer(agent->loop, GRACE_NS, 0, on_grace_over, agent, &agent->grace_timer);
+	if (err) {
+		profile_destroy(next);
+		return err;
+	}
+	agent->previous = agent->current;
+	agent->current = (struct agent_window){
+		.number = collect_next_window(agent->collect),
+		.opened_ns = clock_monotonic_ns(),
+		.profile = next,
+	};
+	return 0;
+}
+
+int agent_tap_open(struct agent *agent, uint32_t pid, struct agent_tap **ret_tap)
+{
+	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
+		struct agent_tap *tap = &agent->taps[i];
+		int err;
+
+		if (tap->profile)
+			continue;
+		err = profile_create(agent->profile_limit_bytes, &tap->profile);
+		if (err)
+			return err;
+		tap->pid = pid;
+		tap->opened_ns = clock_monotonic_ns();
+		*ret_tap = tap;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+const struct profile *agent_tap_profile(struct agent *agent, const struct agent_tap *tap)
+{
+	/* What was sampled until this moment is in the rings. */
+	(void)collect_drain(agent->collect, 0);
+	return tap->profile;
+}
+
+void agent_tap_close(struct agent *agent, struct agent_tap *tap)
+{
+	(void)agent;
+	profile_destroy(tap->profile);
+	*tap = (struct agent_tap){ 0 };
+}
+
+void agent_windows_deinit(struct agent *agent)
+{
+	loop_cancel(agent->loop, agent->grace_timer);
+	for (size_t i = 0; i < AGENT_MAX_TAPS; i++)
+		profile_destroy(agent->taps[i].profile);
+	profile_destroy(agent->current.profile);
+	profile_destroy(agent->previous.profile);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fathom record`: one window over the whole run, one output file.
+ *
+ * plan → (spawn CMD, held back) → make the agent, read /proc → wait shortly for what goroutine ids
+ * need → sample until a signal, the time, or CMD's end → take in the rest → wait for indexes →
+ * symbolize, write, tell.
+ */
+#include "agent/commands/record.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/log_options.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum {
+	HOTTEST = 10,
+	OUTPUT_LIMIT = 1 << 30,
+	MS = 1000000,
+};
+
+static const uint64_t PREPARE_ALL_MS = 250;
+static const uint64_t PREPARE_TARGET_MS = 10000;
+static const uint64_t FINISH_BUILDS_MS = 120000;
+static const uint64_t PROGRESS_MS = 500;
+
+struct record {
+	struct record_plan plan;
+	struct loop *loop;
+	struct agent *agent;
+	struct record_command command;
+	uint64_t started_ns, stopped_ns; /* CLOCK_MONOTONIC */
+	uint64_t started_real_ns;
+	unsigned int interrupts;
+	int duration_timer, progress_timer; /* -1 = none */
+	bool progress; /* stderr is a terminal */
+};
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: fathom record [OPTION]… [-- CMD ARG…]\n"
+	      "Samples all processes and the kernel (or CMD, or those chosen) and writes a pprof "
+	      "file.\n\n",
+		out);
+	config_print_options(out, IN_RECORD);
+}
+
+/* ---- the loop's callbacks ------------------------------------------------------------------- */
+
+static void on_signal(void *context, int signal)
+{
+	struct record *r = context;
+
+	if (signal == SIGCHLD) {
+		if (r->command.pid > 0 && record_command_reap(&r->command))
+			loop_stop(r->loop);
+		return;
+	}
+	/* A second Ctrl-C ends the waiting for names, too. */
+	r->interrupts++;
+	loop_stop(r->loop);
+}
+
+static void on_duration(void *context)
+{
+	struct record *r = context;
+
+	loop_stop(r->loop);
+}
+
+static void on_progress(void *context)
+{
+	struct record *r = context;
+	double elapsed = (double)(clock_monotonic_ns() - r->started_ns) / 1e9;
+
+	fprintf(stderr, "\rrecording: %.0f", elapsed);
+	if (r->plan.duration_ns)
+		fprintf(stderr, " of %.0f", (double)r->plan.duration_ns / 1e9);
+	fprintf(stderr, " s, %llu samples ", (unsigned long long)agent_samples(r->agent));
+}
+
+static int watch_signals(struct record *r)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	if (r->command.pid > 0)
+		sigaddset(&signals, SIGCHLD);
+	return loop_signals(r->loop, &signals, on_signal, r);
+}
+
+/* ---- the run -------------------------------------------------------------------------------- */
+
+static int start_sampling(struct record *r)
+{
+	int err;
+
+	r->started_ns = clock_monotonic_ns();
+	r->started_real_ns = clock_real_ns();
+	err = agent_start(r->agent);
+	if (!err && r->plan.duration_ns)
+		err = loop_timer(
+			r->loop, r->plan.duration_ns, 0, on_duration, r, &r->duration_timer);
+	if (!err && r->progress)
+		err = loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_progress, r,
+			&r->progress_timer);
+	if (err) {
+		record_explain(&(struct agent_failure){ .step = "start sampling" }, err);
+		return err;
+	}
+	return 0;
+}
+
+static int run_command(struct record *r)
+{
+	int err = r->command.pid > 0 ? record_command_go(&r->command) : 0;
+
+	if (err)
+		fprintf(stderr, "fathom record: cannot run the command: %s\n", strerror(-err));
+	return err;
+}
+
+static int sample(struct record *r)
+{
+	uint64_t wait_ms = r->plan.targeted ? PREPARE_TARGET_MS : PREPARE_ALL_MS;
+	int err;
+
+	err = agent_prepare(r->agent, wait_ms * MS);
+	if (err)
+		return err;
+	if (r->interrupts)
+		return -EINTR;
+	err = start_sampling(r);
+	if (!err)
+		err = run_command(r);
+	/* CMD may have ended already: then SIGCHLD waits in the loop. */
+	if (!err)
+		err = loop_run(r->loop);
+	r->stopped_ns = clock_monotonic_ns();
+	loop_cancel(r->loop, r->duration_timer);
+	loop_cancel(r->loop, r->progress_timer);
+	if (!err)
+		err = agent_stop(r->agent);
+	if (r->progress)
+		fputs("\r\033[K", stderr);
+	return err;
+}
+
+static void wait_for_names(struct record *r)
+{
+	unsigned int pending = agent_pending_builds(r->agent);
+
+	if (pending && r->progress)
+		fprintf(stderr, "indexing %u modules that were not seen before (once)…\n", pending);
+	(void)agent_finish_builds(r->agent, FINISH_BUILDS_MS * MS);
+	pending = agent_pending_builds(r->agent);
+	if (pending)
+		fprintf(stderr,
+			"fathom record: %u modules are not indexed yet: their frames stay "
+			"addresses\n",
+			pending);
+}
+
+/* ---- the output ----------------------------------------------------------------------------- */
+
+static int64_t period_of(const struct record_plan *plan)
+{
+	const struct collect_options *collect = &plan->agent.collect;
+
+	if (!collect->frequency_hz)
+		return (int64_t)collect->period;
+	return (int64_t)(UINT64_C(1000000000) / collect->frequency_hz);
+}
+
+static int write_report(struct record *r, struct report_summary *ret_summary)
+{
+	struct report_options options = {
+		.cycles = r->plan.agent.collect.event == COLLECT_CYCLES,
+		.period = period_of(&r->plan),
+		.time_ns = (int64_t)r->started_real_ns,
+		.duration_ns = (int64_t)(r->stopped_ns - r->started_ns),
+	};
+	struct report_sources sources;
+	autocall(buffer_deinit) struct buffer out;
+	int err;
+
+	buffer_init(&out, OUTPUT_LIMIT);
+	agent_sources(r->agent, NULL, &sources);
+	err = r->plan.folded ? report_folded(&sources, &options, &out, ret_summary)
+			     : report_pprof(&sources, &options, &out, ret_summary);
+	if (err) {
+		fprintf(stderr, "fathom record: cannot make the profile: %s\n", strerror(-err));
+		return err;
+	}
+	err = record_output_write(r->plan.output, &out);
+	if (err)
+		fprintf(stderr, "fathom record: cannot write %s: %s\n", r->plan.output,
+			strerror(-err));
+	return err;
+}
+
+static void tell(struct record *r, const struct report_summary *summary)
+{
+	bool file = strcmp(r->plan.output, "-") && !r->plan.folded;
+	struct report_sources sources;
+	struct report_hot *hot = NULL;
+	struct record_result result = {
+		.metrics = agent_metrics(r->agent),
+		.summary = *summary,
+		.builds_cpu_ns = agent_builds_cpu_ns(r->agent),
+		.elapsed_ns = r->stopped_ns - r->started_ns,
+		.output = file ? r->plan.output : NULL,
+	};
+
+	agent_sources(r->agent, NULL, &sources);
+	if (report_hottest(&sources, &hot, HOTTEST, &result.hot_count))
+		result.hot_count = 0;
+	result.hot = hot;
+	(void)agent_bpf_time(r->agent, &result.bpf_ns, &result.bpf_runs);
+	result.cpu_ns = clock_cpu_ns();
+	record_print_result(&result);
+	report_hottest_free(hot, result.hot_count);
+}
+
+static int record(struct record *r)
+{
+	struct agent_failure failure = { 0 };
+	struct report_summary summary = { 0 };
+	int err;
+
+	err = loop_create(&r->loop);
+	if (!err)
+		err = watch_signals(r);
+	if (err)
+		return err;
+	r->plan.agent.loop = r->loop;
+	err = agent_create(&r->plan.agent, &r->agent, &failure);
+	if (err) {
+		record_explain(&failure, err);
+		return err;
+	}
+	err = sample(r);
+	if (err)
+		return err;
+	wait_for_names(r);
+	err = write_report(r, &summary);
+	if (!err)
+		tell(r, &summary);
+	return err;
+}
+
+static int spawn(struct record *r, char **argv)
+{
+	int err = record_command_spawn(argv, &r->command);
+
+	if (err) {
+		fprintf(stderr, "fathom record: cannot run %s: %s\n", argv[0], strerror(-err));
+		return err;
+	}
+	r->plan.agent.follow = true;
+	r->plan.agent.follow_pid = (uint32_t)r->command.pid;
+	return 0;
+}
+
+static int plan_and_record(const struct config *config)
+{
+	struct record r = {
+		.command = { .pid = -1, .go_fd = -1, .exec_fd = -1 },
+		.duration_timer = -1,
+		.progress_timer = -1,
+		.progress = isatty(STDERR_FILENO),
+	};
+	int err;
+
+	err = record_plan(config, &r.plan);
+	if (err)
+		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	err = record_output_check(r.plan.output);
+	if (err) {
+		fprintf(stderr, "fathom record: cannot write %s: %s\n", r.plan.output,
+			strerror(-err));
+		record_plan_deinit(&r.plan);
+		return EXIT_FAILED;
+	}
+	err = config->rest_count ? spawn(&r, config->rest) : 0;
+	if (!err)
+		err = record(&r);
+	agent_destroy(r.agent);
+	loop_destroy(r.loop);
+	record_command_deinit(&r.command);
+	record_plan_deinit(&r.plan);
+	return err ? EXIT_FAILED : EXIT_DONE;
+}
+
+int command_record(int argc, char **argv)
+{
+	autocall(config_deinit) struct config config;
+
+	if (config_parse(&config, IN_RECORD, argc, argv))
+		return EXIT_USAGE;
+	if (config_flag(&config, SETTING_help)) {
+		print_usage(stdout);
+		return EXIT_DONE;
+	}
+	if (log_options(&config))
+		return EXIT_USAGE;
+	if (config.rest_count && strcmp(config.rest[-1], "--")) {
+		fprintf(stderr, "fathom record: what is '%s'? A command to run goes after --\n",
+			config.rest[0]);
+		return EXIT_USAGE;
+	}
+	return plan_and_record(&config);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the files of `fathom record` share. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/agent.h"
+#include "agent/config.h"
+#include "base/buffer.h"
+
+/* record_options.c: the settings as the agent takes them. */
+struct record_plan {
+	struct agent_options agent;
+	uint64_t duration_ns; /* 0 = until a signal or the command's end */
+	const char *output; /* path, or "-" */
+	bool folded;
+	bool targeted; /* some processes were named: wait longer for what they need */
+	char *cache_directory;
+	/* what the options point to */
+	uint32_t *tgids, *tids, *cpu_numbers;
+	int *cpus;
+};
+
+/* -EINVAL: said on stderr. */
+int record_plan(const struct config *config, struct record_plan *ret_plan);
+void record_plan_deinit(struct record_plan *plan);
+
+/* record_command.c: a command that is profiled from its first instruction to its end. */
+struct record_command {
+	pid_t pid; /* -1 = none */
+	int go_fd; /* a byte written here lets it run; -1 = it runs */
+	int exec_fd; /* gives an errno when it could not be executed, else ends */
+	int status; /* as waitpid() gives it, once `ended` */
+	bool ended;
+};
+
+int record_command_spawn(char **argv, struct record_command *ret_command);
+/* Lets it run; 0, or why it could not be executed. */
+int record_command_go(struct record_command *command);
+/* After SIGCHLD: true when it has ended. */
+bool record_command_reap(struct record_command *command);
+/* Lets go of it: one that never got the word ends, one that runs goes on. */
+void record_command_deinit(struct record_command *command);
+
+/* record_output.c */
+/* Fails before a long recording, not after it. */
+int record_output_check(const char *path);
+int record_output_write(const char *path, const struct buffer *bytes);
+
+struct record_result {
+	const struct metrics *metrics;
+	struct report_summary summary;
+	const struct report_hot *hot;
+	size_t hot_count;
+	uint64_t cpu_ns; /* our own */
+	uint64_t builds_cpu_ns; /* the indexers' */
+	uint64_t bpf_ns, bpf_runs; /* 0 = the kernel does not count it */
+	uint64_t elapsed_ns;
+	const char *output; /* NULL = nothing to open afterwards */
+};
+/* The end of a run, for people, on stderr. */
+void record_print_result(const struct record_result *result);
+
+/* record_errors.c: what failed, and what to do about it, on stderr. */
+void record_explain(const struct agent_failure *failure, int error);

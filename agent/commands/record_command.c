@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/commands/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* The child: waits for the word, becomes the command, or says why not. */
+static _Noreturn void run_child(char **argv, int go_fd, int exec_fd, pid_t parent)
+{
+	sigset_t none;
+	char word;
+	int err;
+
+	/* Nobody is left to give the word when the parent has gone. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || read(go_fd, &word, 1) != 1)
+		_exit(127);
+	prctl(PR_SET_PDEATHSIG, 0);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execvp(argv[0], argv);
+	err = errno;
+	(void)!write(exec_fd, &err, sizeof(err));
+	_exit(127);
+}
+
+int record_command_spawn(char **argv, struct record_command *ret_command)
+{
+	int go[2], exec[2];
+	pid_t parent = getpid(), pid;
+
+	if (pipe2(go, O_CLOEXEC))
+		return -errno;
+	if (pipe2(exec, O_CLOEXEC)) {
+		int err = -errno;
+
+		close(go[0]);
+		close(go[1]);
+		return err;
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		close(exec[0]);
+		run_child(argv, go[0], exec[1], parent);
+	}
+	close(go[0]);
+	close(exec[1]);
+	*ret_command = (struct record_command){ .pid = pid, .go_fd = go[1], .exec_fd = exec[0] };
+	if (pid < 0) {
+		int err = -errno;
+
+		record_command_deinit(ret_command);
+		return err;
+	}
+	return 0;
+}
+
+int record_command_go(struct record_command *command)
+{
+	int err = 0;
+	ssize_t got;
+
+	if (write(command->go_fd, "g", 1) != 1)
+		return -errno;
+	close(command->go_fd);
+	command->go_fd = -1;
+	do {
+		got = read(command->exec_fd, &err, sizeof(err));
+	} while (got < 0 && errno == EINTR);
+	close(command->exec_fd);
+	command->exec_fd = -1;
+	return got == sizeof(err) ? -err : 0;
+}
+
+bool record_command_reap(struct record_command *command)
+{
+	if (command->pid > 0 && !command->ended &&
+		waitpid(command->pid, &command->status, WNOHANG) == command->pid)
+		command->ended = true;
+	return command->ended;
+}
+
+void record_command_deinit(struct record_command *command)
+{
+	if (command->go_fd >= 0)
+		close(command->go_fd);
+	if (command->exec_fd >= 0)
+		close(command->exec_fd);
+	/* One that never got the word dies of the closed pipe; one that runs goes on by itself. */
+	if (command->pid > 0 && !command->ended && command->go_fd >= 0)
+		waitpid(command->pid, &command->status, 0);
+	*command = (struct record_command){ .pid = -1, .go_fd = -1, .exec_fd = -1 };
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/commands/record.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+
+/* A pipe or a device is written as it is; a regular file is replaced whole. */
+static bool is_special(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+int record_output_check(const char *path)
+{
+	char directory[4096];
+	const char *slash = strrchr(path, '/');
+	struct stat info;
+
+	if (!strcmp(path, "-") || is_special(path))
+		return !strcmp(path, "-") || !access(path, W_OK)         ? 0
+		       : stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? -EISDIR
+									 : -errno;
+	if (slash && (size_t)(slash - path) >= sizeof(directory))
+		return -ENAMETOOLONG;
+	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - path) : 1,
+		slash ? path : ".");
+	if (!*directory)
+		return 0;
+	return access(directory, W_OK | X_OK) ? -errno : 0;
+}
+
+int record_output_write(const char *path, const struct buffer *bytes)
+{
+	autoclose int fd = -1;
+
+	if (!strcmp(path, "-"))
+		return io_write_all(STDOUT_FILENO, bytes->bytes, bytes->size);
+	if (!is_special(path))
+		return io_replace_file(AT_FDCWD, path, bytes->bytes, bytes->size, 0644);
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	return io_write_all(fd, bytes->bytes, bytes->size);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* `reason="ring_full"` → `ring_full`. */
+static void print_label_value(const char *label, uint64_t value, bool first)
+{
+	const char *start = strchr(label, '"');
+
+	if (!start)
+		return;
+	start++;
+	fprintf(stderr, "%s%.*s %llu", first ? " (" : ", ", (int)strcspn(start, "\""), start,
+		(unsigned long long)value);
+}
+
+static void print_losses(const struct metrics *metrics)
+{
+	uint64_t total = 0;
+	bool first = true;
+
+	for (enum metric id = 0; id < METRIC_COUNT; id++) {
+		if (!strcmp(metric_texts[id].name, "fathom_samples_lost_total"))
+			total += metrics_get(metrics, id);
+	}
+	fprintf(stderr, "lost:     %llu", (unsigned long long)total);
+	for (enum metric id = 0; id < METRIC_COUNT; id++) {
+		uint64_t value = metrics_get(metrics, id);
+
+		if (value && !strcmp(metric_texts[id].name, "fathom_samples_lost_total")) {
+			print_label_value(metric_texts[id].label, value, first);
+			first = false;
+		}
+	}
+	fputs(first ? "\n" : ")\n", stderr);
+}
+
+/* Everything else that went wrong, one line each: silence means nothing did. */
+static void print_troubles(const struct metrics *metrics)
+{
+	static const struct {
+		enum metric id;
+		const char *text;
+	} troubles[] = {
+		{ METRIC_STACK_MISSING, "samples whose frames were lost in a full ring" },
+		{ METRIC_PROCESS_UNKNOWN,
+			"samples of processes that were gone before they were read" },
+		{ METRIC_MODULE_OPEN_FAILED, "mapped files that could not be opened" },
+		{ METRIC_INDEX_BUILDS_BAD_INPUT, "mapped files that are not readable ELF files" },
+		{ METRIC_INDEX_BUILDS_LIMIT, "modules too big to index" },
+		{ METRIC_INDEX_BUILDS_CRASH, "modules whose index builder crashed" },
+		{ METRIC_GO_UNKNOWN_VERSION,
+			"Go programs without goroutine ids (unknown version)" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(troubles); i++) {
+		uint64_t value = metrics_get(metrics, troubles[i].id);
+
+		if (value)
+			fprintf(stderr, "          %llu %s\n", (unsigned long long)value,
+				troubles[i].text);
+	}
+}
+
+static void print_cost(const struct record_result *r)
+{
+	uint64_t samples = r->summary.samples ? r->summary.samples : 1;
+
+	fprintf(stderr, "own CPU:  %.1f ms, %.1f us per sample", (double)r->cpu_ns / 1e6,
+		(double)r->cpu_ns / 1e3 / (double)samples);
+	if (r->builds_cpu_ns)
+		fprintf(stderr, "; indexing new modules %.1f ms", (double)r->builds_cpu_ns / 1e6);
+	if (r->bpf_runs)
+		fprintf(stderr, "; in the kernel %.2f us per sample",
+			(double)r->bpf_ns / 1e3 / (double)r->bpf_runs);
+	fputc('\n', stderr);
+}
+
+void record_print_result(const struct record_result *r)
+{
+	const struct report_summary *s = &r->summary;
+
+	if (r->hot_count)
+		fputs("\n   self  total  function\n", stderr);
+	for (size_t i = 0; i < r->hot_count; i++)
+		fprintf(stderr, "%6.1f%% %5.1f%%  %s  %s\n",
+			percent(r->hot[i].self_count, s->samples),
+			percent(r->hot[i].total_count, s->samples), r->hot[i].name,
+			r->hot[i].module);
+	fprintf(stderr, "\nsamples:  %llu in %.1f s\n", (unsigned long long)s->samples,
+		(double)r->elapsed_ns / 1e9);
+	print_losses(r->metrics);
+	fprintf(stderr, "stacks:   %.1f%% of user stacks complete, %.1f%% of user samples named\n",
+		percent(s->complete_stacks, s->user_stacks),
+		percent(s->named_user_frames, s->user_frames));
+	print_troubles(r->metrics);
+	fprintf(stderr, "indexes:  %llu from the cache, %llu built\n",
+		(unsigned long long)metrics_get(r->metrics, METRIC_INDEX_CACHE_HITS),
+		(unsigned long long)metrics_get(r->metrics, METRIC_INDEX_BUILDS_OK));
+	print_cost(r);
+	if (r->output)
+		fprintf(stderr, "\nwrote %s; look at it with: go tool pprof -http=: %s\n",
+			r->output, r->output);
+}
