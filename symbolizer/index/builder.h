@@ -5,7 +5,7 @@
  * there is, best first (pclntab for Go code, DWARF, symbols), and writes what they gave.
  */
 struct builder_result {
-	int error;		  /* 0, -EBADMSG no readable ELF file, -E2BIG, -ENOMEM, -EIO … */
+	int error; /* 0, -EBADMSG no readable ELF file, -E2BIG, -ENOMEM, -EIO … */
 	unsigned int broken_units; /* DWARF units given up */
 };
 

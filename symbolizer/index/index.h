@@ -26,12 +26,12 @@ enum index_source {
 enum { INDEX_MAX_FRAMES = 256 }; /* of one address's inline chain */
 
 struct index_frame {
-	const char *name;     /* for people (demangled); never "" */
-	const char *linkage;  /* as in the symbol table; equals `name` where nothing was mangled */
-	const char *file;     /* path, or "" when unknown */
-	uint32_t line;	      /* 0 = unknown */
-	uint32_t column;      /* 0 = unknown */
-	uint32_t start_line;  /* of the function; 0 = unknown */
+	const char *name; /* for people (demangled); never "" */
+	const char *linkage; /* as in the symbol table; equals `name` where nothing was mangled */
+	const char *file; /* path, or "" when unknown */
+	uint32_t line; /* 0 = unknown */
+	uint32_t column; /* 0 = unknown */
+	uint32_t start_line; /* of the function; 0 = unknown */
 };
 
 /*
@@ -50,7 +50,7 @@ size_t index_lookup(
 	const struct index *index, uint64_t elf_addr, struct index_frame *ret_frames, size_t max);
 
 struct index_segment {
-	uint64_t address;  /* p_vaddr */
+	uint64_t address; /* p_vaddr */
 	uint64_t size;
 	uint64_t file_off; /* p_offset */
 };
@@ -65,7 +65,7 @@ bool index_address(
 const struct index_go *index_go(const struct index *index);
 const struct build_id *index_build_id(const struct index *index);
 const char *index_go_build_id(const struct index *index); /* "" = none */
-uint32_t index_sources(const struct index *index);	  /* enum index_source */
-size_t index_bytes(const struct index *index);		  /* of the mapping */
+uint32_t index_sources(const struct index *index); /* enum index_source */
+size_t index_bytes(const struct index *index); /* of the mapping */
 /* Lets the kernel take back the mapping's pages; the next look-up reads them again. */
 void index_forget_pages(const struct index *index);

@@ -23,8 +23,8 @@ int symbols_read(struct elf_image *image, const struct source_range *skip, struc
  * .debug_*: functions, inline trees, lines of DWARF 2 to 5. Units wholly written in Go are left out
  * when SKIP_GO (pclntab answers for them). *RET_BROKEN_UNITS counts units given up.
  */
-int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w,
-	uint32_t *ret_units, uint32_t *ret_broken_units);
+int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w, uint32_t *ret_units,
+	uint32_t *ret_broken_units);
 
 /* Offset of MEMBER in structure TYPE (`runtime.g`, `goid`), from DWARF; -ENOENT when not there. */
 int dwarf_member_offset(
@@ -34,8 +34,7 @@ int dwarf_member_offset(
  * .gopclntab with its inline tree, Go 1.16 to 1.26 (section found or searched for). *RET_TEXT is
  * the stretch it answers for. -ENOENT: not a Go program.
  */
-int gopclntab_read(
-	struct elf_image *image, struct index_writer *w, struct source_range *ret_text);
+int gopclntab_read(struct elf_image *image, struct index_writer *w, struct source_range *ret_text);
 
 /* Go version and goroutine-id offsets; `version` 0 when not a Go program. */
 int go_facts_read(struct elf_image *image, struct index_go *ret_go);

@@ -24,9 +24,9 @@ void index_writer_destroy(struct index_writer *w);
 
 /* A loaded executable segment, before everything else. */
 struct writer_segment {
-	uint64_t address;     /* p_vaddr */
-	uint64_t size;	      /* p_memsz */
-	uint64_t file_off;    /* p_offset */
+	uint64_t address; /* p_vaddr */
+	uint64_t size; /* p_memsz */
+	uint64_t file_off; /* p_offset */
 };
 int writer_segment(struct index_writer *w, const struct writer_segment *segment);
 /* An executable section: only addresses inside one count as code. None given: the segments. */
@@ -37,14 +37,14 @@ int writer_string(struct index_writer *w, const char *text, size_t size, uint32_
 
 /* A function (parent WRITER_NONE) or one inlined call of a function inside its parent. */
 struct writer_node {
-	uint32_t parent;      /* node it was inlined into, or WRITER_NONE */
-	uint32_t linkage;     /* string: the linkage name (mangled), else the plain name */
-	uint32_t name;	      /* string: for people; 0 = demangle the linkage name at the end */
-	uint32_t start_line;  /* line of the function's declaration; 0 = unknown */
-	uint32_t call_file;   /* string, for inlined calls: where the parent calls it; 0 = unknown */
-	uint32_t call_line;   /* 0 = unknown */
+	uint32_t parent; /* node it was inlined into, or WRITER_NONE */
+	uint32_t linkage; /* string: the linkage name (mangled), else the plain name */
+	uint32_t name; /* string: for people; 0 = demangle the linkage name at the end */
+	uint32_t start_line; /* line of the function's declaration; 0 = unknown */
+	uint32_t call_file; /* string, for inlined calls: where the parent calls it; 0 = unknown */
+	uint32_t call_line; /* 0 = unknown */
 	uint32_t call_column; /* 0 = unknown */
-	uint32_t unit;	      /* number of the compile unit, for the overlap rule */
+	uint32_t unit; /* number of the compile unit, for the overlap rule */
 };
 int writer_node(struct index_writer *w, const struct writer_node *node, uint32_t *ret_node);
 /*
@@ -78,12 +78,12 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
 
 /* How to read goroutine ids of a Go program. */
 struct index_go {
-	uint32_t version;     /* 1.21 → 21; 0 = not a Go program */
-	uint32_t supported;   /* 1: the fields below are known */
+	uint32_t version; /* 1.21 → 21; 0 = not a Go program */
+	uint32_t supported; /* 1: the fields below are known */
 	int64_t g_tls_offset; /* from the thread pointer */
 	uint32_t g_m, m_curg, g_goid;
 	uint32_t g_stack_hi, g_sched_bp, g_labels; /* labels 0 = unknown */
-	uint32_t labels_kind;			    /* 0 none, 1 map, 2 slice */
+	uint32_t labels_kind; /* 0 none, 1 map, 2 slice */
 	uint32_t reserved;
 };
 void writer_go(struct index_writer *w, const struct index_go *go);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The index file, little-endian:
+ *
+ *	header | tables, each aligned to 8 | checksum (8 bytes, XXH3 of all before it)
+ *
+ * Addresses are 32-bit offsets from the header's base, the lowest executable address. What a search
+ * compares (addresses) stands apart from what it finds, so that a look-up touches few cache lines,
+ * and a page table narrows each search to a few steps: pages[p] is the first entry at or above
+ * p << shift, its last element the number of entries.
+ *
+ *	span:  from this address on, up to the next span's, code belongs to this node
+ *	node:  a function, or one inlined call inside its parent, a node of a lower number
+ *	row:   from this address on, up to the next row's, code comes from this line
+ *
+ * Strings are byte offsets into the table of strings, which starts and ends with a NUL.
+ */
+#include <stdint.h>
+
+#include "base/module_id.h"
+#include "symbolizer/index/writer.h"
+
+enum {
+	INDEX_VERSION = 1,
+	INDEX_FILE_BITS = 20, /* of index_row.place; the rest is the column, 0 where it is larger */
+	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
+	INDEX_CHECKSUM_BYTES = 8,
+	INDEX_ALIGN = 8,
+};
+static const uint64_t INDEX_MAGIC = UINT64_C(0x58444e494d485446); /* "FTHMINDX" */
+static const uint32_t INDEX_NO_NODE = UINT32_MAX;
+
+enum index_table_number {
+	INDEX_SEGMENTS, /* struct index_segment_entry */
+	INDEX_SPAN_ADDRESSES, /* uint32_t, ascending */
+	INDEX_SPAN_NODES, /* uint32_t; INDEX_NO_NODE: nobody's */
+	INDEX_SPAN_PAGES, /* uint32_t */
+	INDEX_NODES, /* struct index_node */
+	INDEX_ROW_ADDRESSES, /* uint32_t, ascending */
+	INDEX_ROWS, /* struct index_row */
+	INDEX_ROW_PAGES, /* uint32_t */
+	INDEX_FILES, /* uint32_t: string */
+	INDEX_STRINGS, /* char */
+	INDEX_TABLES
+};
+
+struct index_table {
+	uint64_t offset; /* in the file */
+	uint64_t count; /* of elements */
+};
+
+struct index_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes;
+	uint64_t file_bytes; /* checksum included */
+	uint64_t base; /* ELF address of offset 0 */
+	uint32_t sources; /* enum index_source */
+	uint32_t span_shift, row_shift;
+	uint32_t go_build_id; /* string */
+	struct build_id build_id;
+	uint8_t reserved[3];
+	struct index_go go; /* version 0: not a Go program */
+	struct index_table tables[INDEX_TABLES];
+};
+
+struct index_segment_entry {
+	uint64_t address, size, file_off;
+};
+
+struct index_node {
+	uint32_t parent; /* INDEX_NO_NODE: a function */
+	uint32_t name, linkage;
+	uint32_t start_line;
+	uint32_t call_file; /* string */
+	uint32_t call_line, call_column;
+};
+
+struct index_row {
+	uint32_t line; /* 0 = unknown */
+	uint32_t place; /* number in INDEX_FILES, column << INDEX_FILE_BITS */
+};
+
+static inline uint32_t index_element_bytes(enum index_table_number table)
+{
+	switch (table) {
+	case INDEX_SEGMENTS:
+		return sizeof(struct index_segment_entry);
+	case INDEX_NODES:
+		return sizeof(struct index_node);
+	case INDEX_ROWS:
+		return sizeof(struct index_row);
+	case INDEX_STRINGS:
+		return 1;
+	default:
+		return sizeof(uint32_t);
+	}
+}
+
+_Static_assert(sizeof(struct build_id) == 21, "build IDs are written as they are");
+_Static_assert(sizeof(struct index_go) == 48, "Go facts are written as they are");
+_Static_assert(sizeof(struct index_header) == 56 + 16 + 48 + 16 * INDEX_TABLES + 0,
+	"no padding in the header");

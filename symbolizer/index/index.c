@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/index/index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/index/format.h"
+
+enum { CHECK_BYTES = 1 << 20 };
+
+struct index {
+	const uint8_t *map;
+	size_t size;
+	struct index_header header; /* a copy: it cannot change under us once it was checked */
+};
+
+/* Reads it all once, giving the pages back on the way: a big index must not show in the RSS. */
+static uint64_t checksum_of(const uint8_t *map, size_t size)
+{
+	XXH3_state_t *state = XXH3_createState();
+	uint64_t sum;
+
+	if (!state)
+		return 0;
+	XXH3_64bits_reset(state);
+	for (size_t at = 0; at < size; at += CHECK_BYTES) {
+		size_t part = MIN(size - at, (size_t)CHECK_BYTES);
+
+		XXH3_64bits_update(state, map + at, part);
+		madvise((void *)(uintptr_t)(map + at), part, MADV_DONTNEED);
+	}
+	sum = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return sum;
+}
+
+static bool table_fits(const struct index_header *h, enum index_table_number number)
+{
+	const struct index_table *t = &h->tables[number];
+	uint64_t end = h->file_bytes - INDEX_CHECKSUM_BYTES;
+
+	return t->offset % INDEX_ALIGN == 0 && t->offset <= end && t->count < UINT32_MAX &&
+	       t->count * index_element_bytes(number) <= end - t->offset;
+}
+
+static bool header_makes_sense(const struct index_header *h, size_t size)
+{
+	if (h->magic != INDEX_MAGIC || h->version != INDEX_VERSION ||
+		h->header_bytes != sizeof(*h) || h->file_bytes != size)
+		return false;
+	for (int i = 0; i < INDEX_TABLES; i++)
+		if (!table_fits(h, i))
+			return false;
+	if (h->tables[INDEX_SPAN_ADDRESSES].count != h->tables[INDEX_SPAN_NODES].count ||
+		h->tables[INDEX_ROW_ADDRESSES].count != h->tables[INDEX_ROWS].count)
+		return false;
+	return h->tables[INDEX_STRINGS].count && h->span_shift < 32 && h->row_shift < 32 &&
+	       h->build_id.size <= BUILD_ID_MAX_BYTES;
+}
+
+static const void *table(const struct index *index, enum index_table_number number)
+{
+	return index->map + index->header.tables[number].offset;
+}
+
+static size_t table_count(const struct index *index, enum index_table_number number)
+{
+	return index->header.tables[number].count;
+}
+
+static int check(struct index *index)
+{
+	uint64_t sum;
+
+	if (index->size < sizeof(index->header) + INDEX_CHECKSUM_BYTES)
+		return -EBADMSG;
+	memcpy(&index->header, index->map, sizeof(index->header));
+	if (!header_makes_sense(&index->header, index->size))
+		return -EBADMSG;
+	memcpy(&sum, index->map + index->size - INDEX_CHECKSUM_BYTES, sizeof(sum));
+	if (sum != checksum_of(index->map, index->size - INDEX_CHECKSUM_BYTES))
+		return -EBADMSG;
+	/* With a NUL at its end, each offset into the table of strings is a string. */
+	if (((const char *)table(index, INDEX_STRINGS))[table_count(index, INDEX_STRINGS) - 1])
+		return -EBADMSG;
+	return 0;
+}
+
+static int map_index(struct index *index, int fd)
+{
+	struct stat st;
+	void *map;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_size <= 0)
+		return -EBADMSG;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	index->map = map;
+	index->size = (size_t)st.st_size;
+	return check(index);
+}
+
+int index_open(int fd, struct index **ret_index)
+{
+	struct index *index = calloc(1, sizeof(*index));
+	int err;
+
+	if (!index)
+		return -ENOMEM;
+	err = map_index(index, fd);
+	if (err) {
+		index_destroy(index);
+		return err;
+	}
+	index_forget_pages(index);
+	*ret_index = index;
+	return 0;
+}
+
+void index_destroy(struct index *index)
+{
+	if (!index)
+		return;
+	if (index->map)
+		munmap((void *)(uintptr_t)index->map, index->size);
+	free(index);
+}
+
+static const char *string_at(const struct index *index, uint32_t offset)
+{
+	const char *strings = table(index, INDEX_STRINGS);
+
+	return offset < table_count(index, INDEX_STRINGS) ? strings + offset : "";
+}
+
+/* One of the two searches: sorted addresses and their page table. */
+struct search {
+	enum index_table_number addresses, pages;
+	uint32_t shift;
+};
+
+/* Number of the last entry at or below KEY; false when there is none. */
+static bool find_entry(
+	const struct index *index, struct search search, uint32_t key, size_t *ret_entry)
+{
+	const uint32_t *addresses = table(index, search.addresses);
+	const uint32_t *pages = table(index, search.pages);
+	size_t count = table_count(index, search.addresses);
+	size_t page = key >> search.shift;
+	size_t low = count, high = count;
+
+	if (page + 1 < table_count(index, search.pages)) {
+		high = MIN(pages[page + 1], count);
+		low = MIN(pages[page], high);
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (addresses[middle] <= key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*ret_entry = low - 1;
+	return low > 0;
+}
+
+static uint32_t find_node(const struct index *index, uint32_t key)
+{
+	const struct search search = { INDEX_SPAN_ADDRESSES, INDEX_SPAN_PAGES,
+		index->header.span_shift };
+	const uint32_t *nodes = table(index, INDEX_SPAN_NODES);
+	size_t entry;
+
+	return find_entry(index, search, key, &entry) ? nodes[entry] : INDEX_NO_NODE;
+}
+
+/* File, line and column of the code at KEY, as far as they are known. */
+static void find_place(const struct index *index, uint32_t key, struct index_frame *ret_place)
+{
+	const struct search search = { INDEX_ROW_ADDRESSES, INDEX_ROW_PAGES,
+		index->header.row_shift };
+	const struct index_row *rows = table(index, INDEX_ROWS);
+	const uint32_t *files = table(index, INDEX_FILES);
+	uint32_t file;
+	size_t entry;
+
+	*ret_place = (struct index_frame){ .file = "" };
+	if (!find_entry(index, search, key, &entry))
+		return;
+	file = rows[entry].place & ((1U << INDEX_FILE_BITS) - 1);
+	if (file < table_count(index, INDEX_FILES))
+		ret_place->file = string_at(index, files[file]);
+	ret_place->line = rows[entry].line;
+	ret_place->column = rows[entry].place >> INDEX_FILE_BITS;
+}
+
+static void name_frame(
+	const struct index *index, const struct index_node *node, struct index_frame *frame)
+{
+	frame->name = string_at(index, node->name);
+	frame->linkage = string_at(index, node->linkage);
+	frame->start_line = node->start_line;
+	if (!*frame->linkage)
+		frame->linkage = frame->name;
+	if (!*frame->name)
+		frame->name = *frame->linkage ? frame->linkage : "?";
+	if (!*frame->linkage)
+		frame->linkage = frame->name;
+}
+
+size_t index_lookup(
+	const struct index *index, uint64_t elf_addr, struct index_frame *ret_frames, size_t max)
+{
+	const struct index_node *nodes = table(index, INDEX_NODES);
+	uint64_t offset = elf_addr - index->header.base;
+	struct index_frame place;
+	uint32_t number, before = INDEX_NO_NODE;
+	size_t count = 0;
+
+	if (elf_addr < index->header.base || offset >= UINT32_MAX)
+		return 0;
+	number = find_node(index, (uint32_t)offset);
+	if (number == INDEX_NO_NODE)
+		return 0;
+	find_place(index, (uint32_t)offset, &place);
+	/* Numbers only fall on the way up, so that a file that lies makes no circle. */
+	while (number < table_count(index, INDEX_NODES) && number < before && count < max &&
+		count < INDEX_MAX_FRAMES) {
+		const struct index_node *node = &nodes[number];
+
+		ret_frames[count] = place;
+		name_frame(index, node, &ret_frames[count++]);
+		place = (struct index_frame){
+			.file = string_at(index, node->call_file),
+			.line = node->call_line,
+			.column = node->call_column,
+		};
+		before = number;
+		number = node->parent;
+	}
+	return count;
+}
+
+size_t index_segment_count(const struct index *index)
+{
+	return table_count(index, INDEX_SEGMENTS);
+}
+
+struct index_segment index_segment(const struct index *index, size_t number)
+{
+	const struct index_segment_entry *entries = table(index, INDEX_SEGMENTS);
+
+	if (number >= table_count(index, INDEX_SEGMENTS))
+		return (struct index_segment){ 0 };
+	return (struct index_segment){
+		.address = entries[number].address,
+		.size = entries[number].size,
+		.file_off = entries[number].file_off,
+	};
+}
+
+bool index_address(
+	const struct index *index, uint64_t file_off, uint64_t *ret_elf_addr, size_t *ret_segment)
+{
+	for (size_t i = 0; i < table_count(index, INDEX_SEGMENTS); i++) {
+		struct index_segment s = index_segment(index, i);
+
+		if (file_off < s.file_off || file_off - s.file_off >= s.size)
+			continue;
+		*ret_elf_addr = s.address + (file_off - s.file_off);
+		*ret_segment = i;
+		return true;
+	}
+	return false;
+}
+
+const struct index_go *index_go(const struct index *index)
+{
+	return index->header.go.version ? &index->header.go : NULL;
+}
+
+const struct build_id *index_build_id(const struct index *index)
+{
+	return &index->header.build_id;
+}
+
+const char *index_go_build_id(const struct index *index)
+{
+	return string_at(index, index->header.go_build_id);
+}
+
+uint32_t index_sources(const struct index *index)
+{
+	return index->header.sources;
+}
+
+size_t index_bytes(const struct index *index)
+{
+	return index->size;
+}
+
+void index_forget_pages(const struct index *index)
+{
+	madvise((void *)(uintptr_t)index->map, index->size, MADV_DONTNEED);
+}
