@@ -14,14 +14,14 @@
 struct profile;
 
 enum profile_frame_module {
-	PROFILE_MODULE_NONE = 0,	/* no mapping held it: `address` is the pc */
+	PROFILE_MODULE_NONE = 0, /* no mapping held it: `address` is the pc */
 	PROFILE_MODULE_KERNEL = UINT32_MAX, /* `address` is a kaddr */
 };
 
 struct profile_frame {
 	uint64_t address; /* file offset in `module`; a pc for anonymous modules */
-	uint32_t module;  /* number, or enum profile_frame_module */
-	uint32_t flags;	  /* PROFILE_FRAME_* */
+	uint32_t module; /* number, or enum profile_frame_module */
+	uint32_t flags; /* PROFILE_FRAME_* */
 };
 
 enum {
@@ -33,11 +33,11 @@ struct profile_stack {
 	const struct profile_frame *frames;
 	uint32_t frame_count;
 	uint32_t kernel_count; /* how many of them are kernel frames */
-	uint32_t flags;	       /* enum profile_stack_flags */
+	uint32_t flags; /* enum profile_stack_flags */
 };
 
 enum profile_stack_flags {
-	PROFILE_STACK_DEPTH = 1 << 0,	/* cut at the depth limit */
+	PROFILE_STACK_DEPTH = 1 << 0, /* cut at the depth limit */
 	PROFILE_STACK_MISSING = 1 << 1, /* its frames were lost on the way */
 };
 
@@ -45,11 +45,11 @@ struct profile_sample {
 	uint32_t process; /* generation number */
 	uint32_t pid, tid, cpu;
 	uint64_t goid;
-	uint32_t stack;	  /* number from profile_stack() */
-	uint32_t flags;	  /* enum abi_sample_flags */
+	uint32_t stack; /* number from profile_stack() */
+	uint32_t flags; /* enum abi_sample_flags */
 	char comm[ABI_COMM_BYTES + 1]; /* thread's */
-	uint64_t count;	  /* samples */
-	uint64_t weight;  /* sum of periods */
+	uint64_t count; /* samples */
+	uint64_t weight; /* sum of periods */
 };
 
 int profile_create(size_t limit_bytes, struct profile **ret_profile);
@@ -57,7 +57,7 @@ void profile_destroy(struct profile *p);
 
 /*
  * Raw stacks as BPF shipped them, by (window, id), so that later samples find them. Kept for two
- * windows.
+ * windows; -ENOENT for one that is older. -E2BIG over the limit.
  */
 int profile_put_raw(struct profile *p, const struct abi_stack *stack);
 const struct abi_stack *profile_get_raw(const struct profile *p, uint32_t window, uint64_t id);
@@ -70,11 +70,14 @@ void profile_drop_raw(struct profile *p, uint32_t window);
  * with (mappings generation and process): profile_cached_stack() finds the number without frames.
  */
 int profile_stack(struct profile *p, const struct profile_stack *stack, uint32_t *ret_stack);
-bool profile_cached_stack(
-	const struct profile *p, uint64_t key_a, uint64_t key_b, uint64_t context, uint32_t *ret_stack);
+bool profile_cached_stack(const struct profile *p, uint64_t key_a, uint64_t key_b, uint64_t context,
+	uint32_t *ret_stack);
 int profile_cache_stack(
 	struct profile *p, uint64_t key_a, uint64_t key_b, uint64_t context, uint32_t stack);
-/* Adds SAMPLE's count and weight to the equal one, or keeps it as new. */
+/*
+ * Adds SAMPLE's count and weight to the equal one, or keeps it as new; -E2BIG over the limit,
+ * -EINVAL for a stack number that was never given.
+ */
 int profile_add(struct profile *p, const struct profile_sample *sample);
 
 size_t profile_sample_count(const struct profile *p); /* distinct */
