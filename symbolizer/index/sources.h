@@ -32,11 +32,16 @@ int dwarf_member_offset(
 
 /*
  * .gopclntab with its inline tree, Go 1.16 to 1.26 (section found or searched for). *RET_TEXT is
- * the stretch it answers for. -ENOENT: not a Go program.
+ * the stretch it answers for. -ENOENT: not a Go program. -EOPNOTSUPP: a pclntab of another
+ * version; nothing was written.
  */
 int gopclntab_read(struct elf_image *image, struct index_writer *w, struct source_range *ret_text);
 
-/* Go version and goroutine-id offsets; `version` 0 when not a Go program. */
+/*
+ * Go version and goroutine-id offsets; `version` 0 when not a Go program, GO_VERSION_UNKNOWN for
+ * one whose version does not say which release it is.
+ */
+enum { GO_VERSION_UNKNOWN = UINT32_MAX };
 int go_facts_read(struct elf_image *image, struct index_go *ret_go);
 /* The text of .note.go.buildid, or an empty cursor. */
 struct cursor go_build_id(struct elf_image *image);

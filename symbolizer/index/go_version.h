@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Which Go built a program, from the build information that every strip leaves in place. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbolizer/index/elf_image.h"
+
+struct go_version {
+	uint32_t minor; /* 1.21.3 → 21; GO_VERSION_UNKNOWN */
+	bool released; /* a release, also a candidate; false for a development version */
+};
+
+/* -ENOENT: not a Go program. */
+int go_version_read(struct elf_image *image, struct go_version *ret_version);
