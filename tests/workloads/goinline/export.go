@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+// +build cgo
+
+package main
+
+import "C"
+
+//export called_by_c
+func called_by_c(n C.int) C.int { return C.int(inner(int(n))) }
