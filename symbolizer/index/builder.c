@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/index/builder.h"
+
+#include <elf.h>
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/index/index.h"
+#include "symbolizer/index/sources.h"
+
+DEFINE_AUTO(elf_image);
+DEFINE_AUTO(index_writer);
+
+/* A source that cannot be read costs its names; one that asks for too much ends the build. */
+static bool is_fatal(int err)
+{
+	return err == -ENOMEM || err == -E2BIG;
+}
+
+static int add_code(const struct elf_image *image, struct index_writer *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < elf_image_segment_count(image) && !err; i++) {
+		struct elf_segment s = elf_image_segment(image, i);
+
+		if (s.type == PT_LOAD && s.flags & PF_X)
+			err = writer_segment(w, &(struct writer_segment){
+							.address = s.address,
+							.size = s.memory_size,
+							.file_off = s.file_off,
+						});
+	}
+	for (size_t i = 0; i < elf_image_section_count(image) && !err; i++) {
+		struct elf_section s = elf_image_section(image, i);
+
+		if (s.flags & SHF_ALLOC && s.flags & SHF_EXECINSTR)
+			err = writer_code(w, s.address, s.size);
+	}
+	return err;
+}
+
+static int read_dwarf(struct elf_image *image, bool skip_go, struct index_writer *w,
+	struct builder_result *result)
+{
+	uint32_t units = 0, broken = 0;
+	int err = dwarf_read(image, skip_go, w, &units, &broken);
+
+	result->broken_units = broken;
+	if (units > broken)
+		writer_source(w, INDEX_SOURCE_DWARF);
+	if (broken || (err && err != -ENOENT))
+		writer_source(w, INDEX_SOURCE_DWARF_PARTIAL);
+	return err;
+}
+
+static int add_facts(struct elf_image *image, struct index_writer *w)
+{
+	struct cursor text = go_build_id(image);
+	struct index_go go = { 0 };
+	uint32_t go_id = 0;
+	struct build_id id;
+	int err = go_facts_read(image, &go);
+
+	if (is_fatal(err))
+		return err;
+	if (!err)
+		writer_go(w, &go);
+	if (cursor_left(&text)) {
+		err = writer_string(w, (const char *)text.at, cursor_left(&text), &go_id);
+		if (err)
+			return err;
+	}
+	elf_image_build_id(image, &id);
+	writer_build_id(w, &id, go_id);
+	return 0;
+}
+
+static int read_sources(
+	struct elf_image *image, struct index_writer *w, struct builder_result *result)
+{
+	struct source_range go_text = { 0 };
+	bool is_go;
+	int err = add_code(image, w);
+
+	if (err)
+		return err;
+	err = gopclntab_read(image, w, &go_text);
+	if (is_fatal(err))
+		return err;
+	is_go = !err;
+	if (is_go)
+		writer_source(w, INDEX_SOURCE_PCLNTAB);
+	err = read_dwarf(image, is_go, w, result);
+	if (is_fatal(err))
+		return err;
+	err = symbols_read(image, &go_text, w);
+	if (is_fatal(err))
+		return err;
+	return add_facts(image, w);
+}
+
+static int build(int elf_fd, int output_fd, struct builder_result *result)
+{
+	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
+	autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	err = elf_image_open(elf_fd, &image);
+	if (!err)
+		err = read_sources(image, w, result);
+	if (err)
+		return err;
+	/* The writer has copies of all it needs; the file's sections may be hundreds of MB. */
+	elf_image_destroy(take(image));
+	return writer_finish(w, output_fd);
+}
+
+int builder_run(int elf_fd, int output_fd, struct builder_result *ret_result)
+{
+	struct builder_result result = { 0 };
+
+	result.error = build(elf_fd, output_fd, &result);
+	*ret_result = result;
+	return result.error;
+}
