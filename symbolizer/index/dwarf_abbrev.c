@@ -158,18 +158,30 @@ const struct dwarf_abbrev *dwarf_abbrev_search(const struct dwarf_abbrevs *t, ui
 {
 	const struct dwarf_abbrev key = { .code = code };
 
-	return t->count ? bsearch(&key, t->items, t->count, sizeof(key), compare_codes) : NULL;
+	return bsearch(&key, t->items, t->count, sizeof(key), compare_codes);
+}
+
+/* Room for one of each, so that the arrays are never NULL. */
+static struct dwarf_abbrevs *create_table(void)
+{
+	autocall(auto_dwarf_abbrevs_destroy) struct dwarf_abbrevs *t = calloc(1, sizeof(*t));
+
+	if (!t || array_reserve(t->items, t->capacity, 1, MAX_ABBREVS) ||
+		array_reserve(t->attributes, t->attribute_capacity, 1, MAX_ATTRIBUTES) ||
+		array_reserve(t->skips, t->skip_capacity, 1, MAX_ATTRIBUTES))
+		return NULL;
+	t->dense = true;
+	return take(t);
 }
 
 /* Over a limit of ours is malformed too: it must cost the unit, not the whole build. */
 static int read_table(
 	struct cursor c, const struct dwarf_format *format, struct dwarf_abbrevs **ret_table)
 {
-	autocall(auto_dwarf_abbrevs_destroy) struct dwarf_abbrevs *t = calloc(1, sizeof(*t));
+	autocall(auto_dwarf_abbrevs_destroy) struct dwarf_abbrevs *t = create_table();
 
 	if (!t)
 		return -ENOMEM;
-	t->dense = true;
 	for (;;) {
 		uint64_t code = dwarf_uleb(&c);
 		int err;

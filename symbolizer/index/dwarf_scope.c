@@ -142,8 +142,12 @@ int dwarf_scope_around(struct dwarf_scopes *s, struct dwarf *d, const struct dwa
 
 	if (err)
 		return err;
-	scopes = s->items + (where >> 32);
 	high = (uint32_t)where;
+	if (!high) {
+		*ret_scope = 0;
+		return 0;
+	}
+	scopes = s->items + (where >> 32);
 	while (low < high) { /* the last that begins before the entry, then outwards */
 		size_t middle = low + (high - low) / 2;
 

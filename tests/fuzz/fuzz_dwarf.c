@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The input is nine section sizes of 16 bits, then the sections' bytes; what is missing is empty.
+ * The seeds are small programs of gcc and clang, written that way.
+ */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/index/dwarf_read.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { SECTIONS = 9 };
+
+static const struct dwarf_code code[] = { { 0x1000, 0x8000 }, { 0x400000, 0x500000 } };
+
+static struct cursor cut(struct cursor *data, size_t size)
+{
+	size_t length = MIN(size, cursor_left(data));
+
+	return cursor_over(cursor_bytes(data, length), length);
+}
+
+static void split(struct cursor data, struct dwarf_sections *ret_sections)
+{
+	struct cursor *parts[SECTIONS] = { &ret_sections->info, &ret_sections->abbrev,
+		&ret_sections->str, &ret_sections->line_str, &ret_sections->str_offsets,
+		&ret_sections->line, &ret_sections->ranges, &ret_sections->rnglists,
+		&ret_sections->addr };
+	uint16_t sizes[SECTIONS];
+
+	for (size_t i = 0; i < SECTIONS; i++)
+		sizes[i] = cursor_u16(&data);
+	for (size_t i = 0; i < SECTIONS; i++)
+		*parts[i] = cut(&data, sizes[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct dwarf_sections sections = { .code = code, .code_count = ARRAY_SIZE(code) };
+	struct index_writer *w = index_writer_create();
+	uint32_t units, broken;
+	uint64_t offset;
+
+	if (!w)
+		abort();
+	split(cursor_over(data, size), &sections);
+	dwarf_read_sections(&sections, size % 2, w, &units, &broken);
+	dwarf_member_find(&sections, "runtime.g", "goid", &offset);
+	index_writer_destroy(w);
+	return 0;
+}
