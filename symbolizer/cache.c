@@ -14,10 +14,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "symbolizer/index/format.h"
 
 enum {
-	/* Part of every name: files of another generation are not found, and go with time. */
-	CACHE_GENERATION = 1,
 	NAME_BYTES = MODULE_ID_TEXT_BYTES + 24,
 	MAX_FILES = 1 << 20,
 	MAX_TEMPORARY_TRIES = 1000,
@@ -35,13 +34,14 @@ struct cache {
 
 DEFINE_AUTO(cache);
 
+/* Files of another format version are not found, and go with time. */
 static void format_name(
 	const struct module_id *id, const char *suffix, char name[static NAME_BYTES])
 {
 	char text[MODULE_ID_TEXT_BYTES];
 
 	module_id_format(id, text, sizeof(text));
-	snprintf(name, NAME_BYTES, "%s.v%d%s", text, CACHE_GENERATION, suffix);
+	snprintf(name, NAME_BYTES, "%s.v%d%s", text, INDEX_VERSION, suffix);
 }
 
 static int check_directory(int fd)
@@ -104,8 +104,7 @@ int cache_open(struct cache *cache, const struct module_id *id, struct index **r
 	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW },
 		{ .tv_nsec = UTIME_NOW } };
 	char name[NAME_BYTES];
-	autoclose
-	int fd = -1;
+	autoclose int fd = -1;
 	int err;
 
 	format_name(id, "", name);
@@ -124,8 +123,7 @@ int cache_open(struct cache *cache, const struct module_id *id, struct index **r
 void cache_set_failed(struct cache *cache, const struct module_id *id)
 {
 	char name[NAME_BYTES];
-	autoclose
-	int fd = -1;
+	autoclose int fd = -1;
 
 	format_name(id, ".failed", name);
 	fd = openat(
@@ -174,8 +172,7 @@ int cache_begin(struct cache *cache, struct cache_entry *ret_entry)
 
 int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id)
 {
-	autoclose
-	int fd = take_fd(&entry->fd);
+	autoclose int fd = take_fd(&entry->fd);
 	char name[NAME_BYTES];
 	struct stat st;
 	int err = 0;
@@ -225,8 +222,8 @@ static void listing_deinit(struct listing *l)
 /* A lock that can be had is nobody's: its owner and all its children are gone. */
 static void remove_orphan(struct cache *cache, const char *name)
 {
-	autoclose
-	int fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	autoclose int fd =
+		openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
 		unlinkat(cache->dir_fd, name, 0);

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queue, with real sandboxes: this program is its own child. The "ELF file" of a build is a
+ * pipe from which the child takes one letter that says what to do, so a build runs exactly until
+ * the test lets it go on.
+ */
+#include "symbolizer/builds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "symbolizer/index/index.h"
+#include "symbolizer/index/writer.h"
+
+enum { FUNCTION = 0x1000, MAX_WATCHED = 16, MAX_DONE = 32, PATIENCE_MS = 20000, LIMIT = 1 << 30 };
+
+/* ---- the child's side --------------------------------------------------------------------- */
+
+static int write_index(int fd)
+{
+	struct index_writer *w = index_writer_create();
+	struct writer_segment segment = { .address = FUNCTION, .size = 4096, .file_off = FUNCTION };
+	uint32_t name = 0;
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	err = writer_segment(w, &segment);
+	if (!err)
+		err = writer_string(w, "function", 8, &name);
+	if (!err)
+		err = writer_symbol(w, FUNCTION, 16, FUNCTION + 4096, name, WRITER_SYMBOL_GLOBAL);
+	if (!err)
+		err = writer_finish(w, fd);
+	index_writer_destroy(w);
+	return err;
+}
+
+static int act(int elf_fd, int output_fd, struct builder_result *ret_result)
+{
+	char what = 0;
+
+	(void)ret_result;
+	if (read(elf_fd, &what, 1) != 1)
+		return -EIO;
+	switch (what) {
+	case 'i':
+		return write_index(output_fd);
+	case 'b':
+		return -EBADMSG;
+	case 'd':
+		return -ENOSPC;
+	case 'm':
+		return -ENOMEM;
+	case 'l': /* says that it wrote an index, and did not */
+		return write(output_fd, "not an index", 12) == 12 ? 0 : -EIO;
+	default:
+		__builtin_trap();
+	}
+}
+
+/* ---- the owner's side --------------------------------------------------------------------- */
+
+struct done_call {
+	uint64_t tag;
+	struct index *index;
+};
+
+struct fixture {
+	char directory[64];
+	struct cache *cache;
+	struct metrics metrics;
+	struct builds *builds;
+	struct pollfd watched[MAX_WATCHED];
+	nfds_t watched_count;
+	struct done_call done[MAX_DONE];
+	size_t done_count;
+	uint64_t ask_again; /* tag whose `done` requests module 99; 0 = none */
+};
+
+static struct module_id make_id(uint8_t number)
+{
+	struct module_id id = { .build_id.size = 20 };
+
+	memset(id.build_id.bytes, number, 20);
+	return id;
+}
+
+static void on_watch(void *context, int fd, bool on)
+{
+	struct fixture *f = context;
+	nfds_t i = 0;
+
+	while (i < f->watched_count && f->watched[i].fd != fd)
+		i++;
+	assert_true(on == (i == f->watched_count));
+	if (on)
+		f->watched[f->watched_count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	else
+		f->watched[i] = f->watched[--f->watched_count];
+}
+
+/* A request whose child may do WHAT at once; 0 leaves it waiting at the gate. Returns the gate. */
+static int request(struct fixture *f, uint8_t number, char what, uint64_t tag)
+{
+	struct module_id id = make_id(number);
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	if (what)
+		assert_int_equal(write(ends[1], &what, 1), 1);
+	assert_int_equal(builds_request(f->builds, &id, ends[0], tag), 0);
+	return ends[1];
+}
+
+static void on_done(void *context, uint64_t tag, struct index *index)
+{
+	struct fixture *f = context;
+
+	assert_true(f->done_count < MAX_DONE);
+	f->done[f->done_count++] = (struct done_call){ .tag = tag, .index = index };
+	if (f->ask_again == tag)
+		close(request(f, 99, 'i', 999));
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct builds_options options = {
+		.metrics = &f->metrics,
+		.limits = { .memory_bytes = 256 << 20, .cpu_seconds = 10, .output_bytes = 1 << 20 },
+		.max_children = 2,
+		.max_waiting = 2,
+		.watch = on_watch,
+		.done = on_done,
+		.context = f,
+	};
+
+	strcpy(f->directory, "/tmp/fathom-builds-XXXXXX");
+	if (!mkdtemp(f->directory) || cache_create(f->directory, LIMIT, &f->cache))
+		return -1;
+	options.cache = f->cache;
+	*state = f;
+	return builds_create(&options, &f->builds);
+}
+
+static void empty_directory(const char *path)
+{
+	autoclosedir DIR *d = opendir(path);
+	const struct dirent *entry;
+
+	while ((entry = readdir(d)))
+		unlinkat(dirfd(d), entry->d_name, 0);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	bool clean;
+
+	builds_destroy(f->builds);
+	clean = f->watched_count == 0;
+	for (size_t i = 0; i < f->done_count; i++)
+		index_destroy(f->done[i].index);
+	cache_destroy(f->cache);
+	empty_directory(f->directory);
+	clean = rmdir(f->directory) == 0 && clean;
+	free(f);
+	return clean ? 0 : -1;
+}
+
+static void turn(struct fixture *f)
+{
+	struct pollfd ready[MAX_WATCHED];
+	nfds_t count = f->watched_count;
+
+	memcpy(ready, f->watched, sizeof(ready));
+	assert_true(poll(ready, count, PATIENCE_MS) > 0);
+	for (nfds_t i = 0; i < count; i++) {
+		if (ready[i].revents)
+			builds_ready(f->builds, ready[i].fd);
+	}
+}
+
+static void run_until_done(struct fixture *f, size_t count)
+{
+	while (f->done_count < count)
+		turn(f);
+}
+
+static uint64_t metric(const struct fixture *f, enum metric id)
+{
+	return metrics_get(&f->metrics, id);
+}
+
+static void open_gate(int gate, char what)
+{
+	assert_int_equal(write(gate, &what, 1), 1);
+	close(gate);
+}
+
+static void test_builds_once_and_then_finds_it(void **state)
+{
+	struct fixture *f = *state;
+	struct index_frame frame;
+
+	close(request(f, 1, 'i', 11));
+	assert_int_equal(builds_pending(f->builds), 1);
+	run_until_done(f, 1);
+	assert_int_equal(f->done[0].tag, 11);
+	assert_non_null(f->done[0].index);
+	assert_int_equal(index_lookup(f->done[0].index, FUNCTION, &frame, 1), 1);
+	assert_string_equal(frame.name, "function");
+	assert_int_equal(builds_pending(f->builds), 0);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_OK), 1);
+	assert_int_equal(metric(f, METRIC_INDEX_CACHE_HITS), 0);
+	assert_true(builds_cpu_ns(f->builds) > 0);
+	assert_true(builds_peak_bytes(f->builds) > 0);
+
+	close(request(f, 1, 'i', 12));
+	assert_int_equal(f->done_count, 2);
+	assert_int_equal(f->done[1].tag, 12);
+	assert_non_null(f->done[1].index);
+	assert_int_equal(metric(f, METRIC_INDEX_CACHE_HITS), 1);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_OK), 1);
+}
+
+static void test_requests_of_one_module_share_a_build(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+	int gate = request(f, 1, 0, 11);
+
+	close(request(f, 1, 'i', 12));
+	assert_int_equal(builds_request(f->builds, &id, -1, 13), 0);
+	assert_int_equal(builds_pending(f->builds), 1);
+	open_gate(gate, 'i');
+	run_until_done(f, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(f->done[i].tag, 11 + i);
+		assert_non_null(f->done[i].index);
+	}
+	assert_ptr_not_equal(f->done[0].index, f->done[1].index);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_OK), 1);
+}
+
+static void test_no_more_children_than_allowed(void **state)
+{
+	struct fixture *f = *state;
+	int one = request(f, 1, 0, 1), two = request(f, 2, 0, 2);
+
+	close(request(f, 3, 'i', 3));
+	close(request(f, 4, 'i', 4));
+	assert_int_equal(f->watched_count, 2);
+	assert_int_equal(builds_pending(f->builds), 4);
+	open_gate(two, 'i');
+	run_until_done(f, 1);
+	assert_int_equal(f->watched_count, 2);
+	run_until_done(f, 3); /* 3 and 4 run beside 1, one after the other */
+	assert_int_equal(f->done[1].tag, 3);
+	assert_int_equal(f->done[2].tag, 4);
+	open_gate(one, 'i');
+	run_until_done(f, 4);
+	assert_int_equal(builds_pending(f->builds), 0);
+}
+
+static void test_full_queue_refuses(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(5);
+	int gates[4], ends[2];
+	char byte = 0;
+
+	for (uint8_t i = 0; i < 4; i++)
+		gates[i] = request(f, i, 0, i);
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(builds_request(f->builds, &id, ends[0], 5), -EAGAIN);
+	assert_int_equal(fcntl(ends[0], F_GETFD), -1); /* closed all the same */
+	close(ends[1]);
+	assert_int_equal(f->done_count, 0);
+	for (uint8_t i = 0; i < 4; i++)
+		open_gate(gates[i], byte);
+	run_until_done(f, 4);
+}
+
+static void expect_failure(struct fixture *f, char what, enum metric id, bool remembered)
+{
+	struct module_id module = make_id((uint8_t)what);
+
+	close(request(f, (uint8_t)what, what, 1));
+	run_until_done(f, 1);
+	assert_null(f->done[0].index);
+	assert_int_equal(metric(f, id), 1);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_OK), 0);
+	assert_int_equal(cache_failed(f->cache, &module), remembered);
+	if (!remembered)
+		return;
+	close(request(f, (uint8_t)what, 'i', 2));
+	assert_int_equal(f->done_count, 2);
+	assert_null(f->done[1].index);
+	assert_int_equal(metric(f, id), 1);
+}
+
+static void test_bad_input_is_remembered(void **state)
+{
+	expect_failure(*state, 'b', METRIC_INDEX_BUILDS_BAD_INPUT, true);
+}
+
+static void test_crash_is_remembered(void **state)
+{
+	expect_failure(*state, 'c', METRIC_INDEX_BUILDS_CRASH, true);
+}
+
+static void test_limit_is_remembered(void **state)
+{
+	expect_failure(*state, 'm', METRIC_INDEX_BUILDS_LIMIT, true);
+}
+
+static void test_lie_of_a_child_is_a_crash(void **state)
+{
+	expect_failure(*state, 'l', METRIC_INDEX_BUILDS_CRASH, true);
+}
+
+static void test_full_disk_is_not_the_modules_fault(void **state)
+{
+	expect_failure(*state, 'd', METRIC_INDEX_BUILDS_BAD_INPUT, false);
+}
+
+static void test_crash_costs_no_other_module(void **state)
+{
+	struct fixture *f = *state;
+	int gate = request(f, 1, 0, 1);
+
+	close(request(f, 2, 'c', 2));
+	run_until_done(f, 1);
+	assert_int_equal(f->done[0].tag, 2);
+	open_gate(gate, 'i');
+	run_until_done(f, 2);
+	assert_non_null(f->done[1].index);
+}
+
+static void test_child_that_sleeps_expires(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+	int gate = request(f, 1, 0, 1);
+
+	builds_expire(f->builds, clock_monotonic_ns());
+	assert_int_equal(f->done_count, 0);
+	builds_expire(f->builds, clock_monotonic_ns() + UINT64_C(46000000000));
+	assert_int_equal(f->done_count, 1);
+	assert_null(f->done[0].index);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_LIMIT), 1);
+	assert_false(cache_failed(f->cache, &id));
+	assert_int_equal(builds_pending(f->builds), 0);
+	close(gate);
+}
+
+static void test_without_a_file_only_the_cache_is_asked(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+
+	assert_int_equal(builds_request(f->builds, &id, -1, 1), 0);
+	assert_int_equal(f->done_count, 1);
+	assert_null(f->done[0].index);
+	assert_false(cache_failed(f->cache, &id));
+}
+
+static void test_done_may_ask_for_more(void **state)
+{
+	struct fixture *f = *state;
+
+	f->ask_again = 1;
+	close(request(f, 1, 'i', 1));
+	run_until_done(f, 2);
+	assert_int_equal(f->done[1].tag, 999);
+	assert_non_null(f->done[1].index);
+}
+
+static void test_destroy_ends_what_runs_and_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct pollfd gates[3];
+
+	for (uint8_t i = 0; i < 3; i++)
+		gates[i] = (struct pollfd){ .fd = request(f, i, 0, i) };
+	builds_destroy(take(f->builds));
+	assert_int_equal(f->watched_count, 0);
+	assert_int_equal(f->done_count, 0);
+	/* No reader is left at any of the pipes. */
+	assert_int_equal(poll(gates, 3, 0), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_true(gates[i].revents & POLLERR);
+		close(gates[i].fd);
+	}
+}
+
+static void test_unwritable_cache_starts_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	/* A directory that is gone takes no new file, whoever asks. */
+	assert_int_equal(rmdir(f->directory), 0);
+	close(request(f, 1, 'i', 1));
+	assert_int_equal(f->done_count, 1);
+	assert_null(f->done[0].index);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_NOT_STARTED), 1);
+	assert_int_equal(mkdir(f->directory, 0700), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_builds_once_and_then_finds_it),
+		TEST(test_requests_of_one_module_share_a_build),
+		TEST(test_no_more_children_than_allowed),
+		TEST(test_full_queue_refuses),
+		TEST(test_bad_input_is_remembered),
+		TEST(test_crash_is_remembered),
+		TEST(test_limit_is_remembered),
+		TEST(test_lie_of_a_child_is_a_crash),
+		TEST(test_full_disk_is_not_the_modules_fault),
+		TEST(test_crash_costs_no_other_module),
+		TEST(test_child_that_sleeps_expires),
+		TEST(test_without_a_file_only_the_cache_is_asked),
+		TEST(test_done_may_ask_for_more),
+		TEST(test_destroy_ends_what_runs_and_waits),
+		TEST(test_unwritable_cache_starts_nothing),
+	};
+
+	if (argc > 1 && !strcmp(argv[1], "index-module"))
+		return sandbox_child_run(argc, argv, act);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

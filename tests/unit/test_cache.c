@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/index/writer.h"
+
+enum { PLENTY = 1 << 30, FUNCTION = 0x1000 };
+
+struct fixture {
+	char directory[64];
+	struct cache *cache;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	strcpy(f->directory, "/tmp/fathom-cache-XXXXXX");
+	if (!mkdtemp(f->directory) || cache_create(f->directory, PLENTY, &f->cache))
+		return -1;
+	*state = f;
+	return 0;
+}
+
+static size_t count_files(const char *directory, const char *part, bool remove)
+{
+	autoclosedir DIR *d = opendir(directory);
+	size_t count = 0;
+	const struct dirent *entry;
+
+	while ((entry = readdir(d))) {
+		if (entry->d_name[0] == '.' && strncmp(entry->d_name, ".tmp", 4))
+			continue;
+		count += strstr(entry->d_name, part) != NULL;
+		if (remove)
+			unlinkat(dirfd(d), entry->d_name, 0);
+	}
+	return count;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	cache_destroy(f->cache);
+	chmod(f->directory, 0700);
+	count_files(f->directory, "", true);
+	rmdir(f->directory);
+	free(f);
+	return 0;
+}
+
+static struct module_id make_id(uint8_t number)
+{
+	struct module_id id = { .build_id.size = 20 };
+
+	memset(id.build_id.bytes, number, 20);
+	return id;
+}
+
+/* An index of one function; longer with the length of its name. */
+static void write_index(int fd, const char *name)
+{
+	struct index_writer *w = index_writer_create();
+	uint32_t string;
+
+	assert_non_null(w);
+	assert_int_equal(writer_segment(w, &(struct writer_segment){ .address = FUNCTION,
+						   .size = 0x1000,
+						   .file_off = FUNCTION }),
+		0);
+	assert_int_equal(writer_string(w, name, strlen(name), &string), 0);
+	assert_int_equal(
+		writer_symbol(w, FUNCTION, 16, FUNCTION + 0x1000, string, WRITER_SYMBOL_GLOBAL), 0);
+	assert_int_equal(writer_finish(w, fd), 0);
+	index_writer_destroy(w);
+}
+
+static void put(struct cache *cache, const struct module_id *id, const char *name)
+{
+	struct cache_entry entry;
+
+	assert_int_equal(cache_begin(cache, &entry), 0);
+	write_index(entry.fd, name);
+	assert_int_equal(cache_commit(cache, &entry, id), 0);
+	assert_int_equal(entry.fd, -1);
+}
+
+static void check_name(struct cache *cache, const struct module_id *id, const char *name)
+{
+	struct index_frame frame;
+	struct index *index;
+
+	assert_int_equal(cache_open(cache, id, &index), 0);
+	assert_int_equal(index_lookup(index, FUNCTION, &frame, 1), 1);
+	assert_string_equal(frame.name, name);
+	index_destroy(index);
+}
+
+static int open_result(struct cache *cache, const struct module_id *id)
+{
+	struct index *index;
+	int err = cache_open(cache, id, &index);
+
+	if (!err)
+		index_destroy(index);
+	return err;
+}
+
+/* The one file whose name has PART. */
+static void find_file(const struct fixture *f, const char *part, char *path, size_t size)
+{
+	autoclosedir DIR *d = opendir(f->directory);
+	const struct dirent *entry;
+
+	while ((entry = readdir(d)) && !strstr(entry->d_name, part))
+		;
+	assert_non_null(entry);
+	snprintf(path, size, "%s/%s", f->directory, entry->d_name);
+}
+
+static void set_age(const struct fixture *f, const char *part, time_t seconds)
+{
+	struct timespec times[2] = { { .tv_sec = time(NULL) - seconds },
+		{ .tv_sec = time(NULL) - seconds } };
+	char path[512];
+
+	find_file(f, part, path, sizeof(path));
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void test_round_trip(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id one = make_id(1), two = make_id(2);
+	struct module_id by_file = { .file = { .device = 1, .inode = 2, .size_bytes = 3 } };
+
+	assert_int_equal(open_result(f->cache, &one), -ENOENT);
+	put(f->cache, &one, "first");
+	put(f->cache, &by_file, "by_file");
+	check_name(f->cache, &one, "first");
+	check_name(f->cache, &by_file, "by_file");
+	assert_int_equal(open_result(f->cache, &two), -ENOENT);
+	by_file.file.mtime_ns = 9;
+	assert_int_equal(open_result(f->cache, &by_file), -ENOENT);
+}
+
+static void test_a_later_commit_replaces(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+
+	put(f->cache, &id, "old");
+	put(f->cache, &id, "new");
+	check_name(f->cache, &id, "new");
+	assert_int_equal(count_files(f->directory, "", false), 1);
+}
+
+static void test_bad_file_is_removed(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+	char path[512];
+	autoclose
+	int fd = -1;
+
+	put(f->cache, &id, "function");
+	find_file(f, "0101", path, sizeof(path));
+	fd = open(path, O_WRONLY);
+	assert_int_equal(pwrite(fd, "garbage", 7, 40), 7);
+	assert_int_equal(open_result(f->cache, &id), -EBADMSG);
+	assert_int_equal(open_result(f->cache, &id), -ENOENT);
+}
+
+static void test_symbolic_link_is_not_followed(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+	char path[512], aside[600];
+
+	put(f->cache, &id, "function");
+	find_file(f, "0101", path, sizeof(path));
+	snprintf(aside, sizeof(aside), "%s/aside", f->directory);
+	assert_int_equal(rename(path, aside), 0);
+	assert_int_equal(symlink("aside", path), 0);
+	assert_int_equal(open_result(f->cache, &id), -EBADMSG);
+	assert_int_equal(access(aside, F_OK), 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_file_that_others_may_write_is_not_believed(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+	char path[512];
+
+	put(f->cache, &id, "function");
+	find_file(f, "0101", path, sizeof(path));
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(open_result(f->cache, &id), -EBADMSG);
+}
+
+static void test_makes_missing_directories(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+	struct cache *cache;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/sub", f->directory);
+	assert_int_equal(cache_create(path, PLENTY, &cache), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	cache_destroy(cache);
+	rmdir(path);
+}
+
+static void test_directory_that_others_may_write_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct cache *cache = NULL;
+
+	assert_int_equal(chmod(f->directory, 0770), 0);
+	assert_int_equal(cache_create(f->directory, PLENTY, &cache), -EPERM);
+	assert_int_equal(chmod(f->directory, 0707), 0);
+	assert_int_equal(cache_create(f->directory, PLENTY, &cache), -EPERM);
+	assert_null(cache);
+}
+
+static void test_directory_of_somebody_else_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct cache *cache = NULL;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(f->directory, 12345, 0), 0);
+	assert_int_equal(cache_create(f->directory, PLENTY, &cache), -EPERM);
+	assert_int_equal(chown(f->directory, 0, 0), 0);
+	assert_null(cache);
+}
+
+static void test_directory_that_is_a_link_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+	struct cache *cache = NULL;
+
+	snprintf(path, sizeof(path), "%s-link", f->directory);
+	assert_int_equal(symlink(f->directory, path), 0);
+	assert_true(cache_create(path, PLENTY, &cache) < 0);
+	unlink(path);
+}
+
+static void test_failed_is_remembered(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id one = make_id(1), two = make_id(2);
+	struct cache *again;
+
+	assert_false(cache_failed(f->cache, &one));
+	cache_set_failed(f->cache, &one);
+	cache_set_failed(f->cache, &one);
+	assert_true(cache_failed(f->cache, &one));
+	assert_false(cache_failed(f->cache, &two));
+	assert_int_equal(cache_create(f->directory, PLENTY, &again), 0);
+	assert_true(cache_failed(again, &one));
+	cache_destroy(again);
+}
+
+static void test_abandoned_leaves_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct cache_entry entry;
+
+	assert_int_equal(cache_begin(f->cache, &entry), 0);
+	assert_int_equal(count_files(f->directory, ".tmp", false), 1);
+	cache_abandon(f->cache, &entry);
+	assert_int_equal(entry.fd, -1);
+	assert_int_equal(count_files(f->directory, ".tmp", false), 0);
+	cache_abandon(f->cache, &entry);
+}
+
+static void test_trim_removes_the_least_recently_used(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id a = make_id(0xaa), b = make_id(0xbb), c = make_id(0xcc);
+	struct cache *small;
+	struct stat st;
+	char path[512];
+
+	put(f->cache, &a, "function");
+	put(f->cache, &b, "function");
+	put(f->cache, &c, "function");
+	set_age(f, "aaaa", 3000);
+	set_age(f, "bbbb", 2000);
+	set_age(f, "cccc", 1000);
+	check_name(f->cache, &a, "function"); /* now the youngest */
+	find_file(f, "aaaa", path, sizeof(path));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(cache_create(f->directory, 2 * ((uint64_t)st.st_size + 4096), &small), 0);
+	assert_int_equal(open_result(small, &a), 0);
+	assert_int_equal(open_result(small, &b), -ENOENT);
+	assert_int_equal(open_result(small, &c), 0);
+	cache_destroy(small);
+}
+
+static void test_limit_holds_without_being_asked(void **state)
+{
+	struct fixture *f = *state;
+	struct cache *small;
+
+	assert_int_equal(cache_create(f->directory, 64 << 10, &small), 0);
+	for (uint8_t i = 0; i < 40; i++) {
+		struct module_id id = make_id(i);
+
+		put(small, &id, "function");
+	}
+	assert_in_range(count_files(f->directory, ".v", false), 1, 16);
+	cache_destroy(small);
+}
+
+static void test_strange_files_are_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct cache *small;
+	char path[128];
+	autoclose
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/notes.txt", f->directory);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+	assert_int_equal(cache_create(f->directory, 1, &small), 0);
+	assert_int_equal(access(path, F_OK), 0);
+	cache_destroy(small);
+}
+
+static void test_temporary_in_use_survives_a_trim(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+	struct cache_entry entry;
+	struct cache *other;
+
+	assert_int_equal(cache_begin(f->cache, &entry), 0);
+	assert_int_equal(cache_create(f->directory, PLENTY, &other), 0);
+	assert_int_equal(cache_trim(other), 0);
+	write_index(entry.fd, "function");
+	assert_int_equal(cache_commit(f->cache, &entry, &id), 0);
+	check_name(other, &id, "function");
+	cache_destroy(other);
+}
+
+static void test_temporary_of_a_dead_process_is_removed(void **state)
+{
+	struct fixture *f = *state;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct cache_entry entry;
+
+		_exit(cache_begin(f->cache, &entry) ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(count_files(f->directory, ".tmp", false), 1);
+	assert_int_equal(cache_trim(f->cache), 0);
+	assert_int_equal(count_files(f->directory, ".tmp", false), 0);
+}
+
+/* Writes, trims and reads at once with another process; every file it opens must be whole. */
+static int work_beside_another(const char *directory)
+{
+	struct cache *cache;
+
+	if (cache_create(directory, 40 << 10, &cache))
+		return 1;
+	for (int i = 0; i < 200; i++) {
+		struct module_id id = make_id((uint8_t)(i % 7));
+		struct cache_entry entry;
+		int err = open_result(cache, &id);
+
+		if (err && err != -ENOENT)
+			return 2;
+		if (cache_begin(cache, &entry))
+			return 3;
+		write_index(entry.fd, "function");
+		if (cache_commit(cache, &entry, &id) || cache_trim(cache))
+			return 4;
+	}
+	cache_destroy(cache);
+	return 0;
+}
+
+static void test_two_processes_share_a_directory(void **state)
+{
+	struct fixture *f = *state;
+	int status, own;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(work_beside_another(f->directory));
+	own = work_beside_another(f->directory);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(own, 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(count_files(f->directory, ".tmp", false), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_round_trip),
+		TEST(test_a_later_commit_replaces),
+		TEST(test_bad_file_is_removed),
+		TEST(test_symbolic_link_is_not_followed),
+		TEST(test_file_that_others_may_write_is_not_believed),
+		TEST(test_makes_missing_directories),
+		TEST(test_directory_that_others_may_write_is_refused),
+		TEST(test_directory_of_somebody_else_is_refused),
+		TEST(test_directory_that_is_a_link_is_refused),
+		TEST(test_failed_is_remembered),
+		TEST(test_abandoned_leaves_nothing),
+		TEST(test_trim_removes_the_least_recently_used),
+		TEST(test_limit_holds_without_being_asked),
+		TEST(test_strange_files_are_left_alone),
+		TEST(test_temporary_in_use_survives_a_trim),
+		TEST(test_temporary_of_a_dead_process_is_removed),
+		TEST(test_two_processes_share_a_directory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
