@@ -108,11 +108,11 @@ static bool read_note_segment(
 	return !c->bad && type == PT_NOTE;
 }
 
-/* Skips a note's part with the padding that follows it; the last one may lack it. */
+/* A part of a note with the padding that brings the next to ALIGN; the last one may lack it. */
 static const uint8_t *read_padded(struct cursor *c, uint64_t size, uint64_t align)
 {
-	uint64_t padding = -size & (align - 1);
 	const uint8_t *bytes = cursor_bytes(c, size);
+	uint64_t padding = -cursor_offset(c) & (align - 1);
 
 	if (bytes)
 		cursor_skip(c, MIN(padding, cursor_left(c)));
