@@ -47,8 +47,7 @@ static size_t cut_length(const char *text)
 
 static int add_string(struct pprof *p, const char *text, uint32_t *ret_string)
 {
-	autofree
-	char *clean = NULL;
+	autofree char *clean = NULL;
 	size_t size;
 
 	if (!text || !*text) {
@@ -63,6 +62,15 @@ static int add_string(struct pprof *p, const char *text, uint32_t *ret_string)
 		return -ENOMEM;
 	utf8_clean(clean, size, false);
 	return intern_bytes(&p->strings, clean, size, ret_string);
+}
+
+/* As add_string(), for a text that is probably string *GUESS once more; *GUESS becomes its number.
+ */
+static int add_string_again(struct pprof *p, const char *text, uint32_t *guess)
+{
+	if (text && !strcmp(intern_text(&p->strings, *guess), text))
+		return 0;
+	return add_string(p, text, guess);
 }
 
 static int add_type(struct pprof *p, const struct pprof_type *type, struct type_strings *ret_type)
@@ -256,32 +264,60 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 	return 0;
 }
 
-/* Puts LABEL into the COUNT sorted ones, unless its key is there or it is an empty text. */
-static int add_label(struct pprof *p, const struct pprof_label *label, struct label_record *labels,
-	size_t *count)
+/* LABEL's strings; the last sample's label at the same place mostly had the same ones. */
+static int label_of(struct pprof *p, const struct pprof_label *label, struct label_record *last,
+	struct label_record *ret_label)
 {
-	struct label_record record = { 0 };
-	size_t at = *count;
 	int err;
 
-	if (label->text && !*label->text)
+	err = add_string_again(p, label->key, &last->key);
+	if (err)
+		return err;
+	if (label->text)
+		err = add_string_again(p, label->text, &last->text);
+	else
+		err = add_string_again(p, label->unit, &last->unit);
+	if (err)
+		return err;
+	*ret_label = (struct label_record){ .key = last->key };
+	if (label->text) {
+		ret_label->text = last->text;
 		return 0;
-	err = add_string(p, label->key, &record.key);
-	if (err)
-		return err;
-	err = add_string(p, label->text ? label->text : label->unit,
-		label->text ? &record.text : &record.unit);
-	if (err)
-		return err;
-	if (!label->text)
-		record.number = label->number;
-	while (at > 0 && labels[at - 1].key > record.key)
+	}
+	ret_label->unit = last->unit;
+	ret_label->number = label->number;
+	return 0;
+}
+
+/* Puts RECORD into the COUNT sorted ones, unless its key is there. */
+static void sort_in(const struct label_record *record, struct label_record *labels, size_t *count)
+{
+	size_t at = *count;
+
+	while (at > 0 && labels[at - 1].key > record->key)
 		at--;
-	if (at > 0 && labels[at - 1].key == record.key)
-		return 0;
+	if (at > 0 && labels[at - 1].key == record->key)
+		return;
 	memmove(&labels[at + 1], &labels[at], (*count - at) * sizeof(*labels));
-	labels[at] = record;
+	labels[at] = *record;
 	++*count;
+}
+
+static int add_labels(struct pprof *p, const struct pprof_label *labels, size_t count,
+	struct label_record *ret_sorted, size_t *ret_kept)
+{
+	struct label_record record;
+	int err;
+
+	*ret_kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (labels[i].text && !*labels[i].text)
+			continue;
+		err = label_of(p, &labels[i], &p->last_labels[i], &record);
+		if (err)
+			return err;
+		sort_in(&record, ret_sorted, ret_kept);
+	}
 	return 0;
 }
 
@@ -328,7 +364,7 @@ int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_cou
 {
 	struct label_record sorted[PPROF_MAX_LABELS];
 	uint8_t record[SAMPLE_RECORD_MAX_BYTES];
-	size_t kept = 0, known = p->samples.count, size;
+	size_t kept, known = p->samples.count, size;
 	uint32_t number;
 	int err;
 
@@ -337,11 +373,9 @@ int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_cou
 	err = check_locations(p, locations, location_count);
 	if (err)
 		return err;
-	for (size_t i = 0; i < label_count; i++) {
-		err = add_label(p, &labels[i], sorted, &kept);
-		if (err)
-			return err;
-	}
+	err = add_labels(p, labels, label_count, sorted, &kept);
+	if (err)
+		return err;
 	size = lay_out_sample(sorted, kept, locations, location_count, record);
 	err = array_reserve(p->values, p->values_capacity, known * p->type_count, SIZE_MAX / 8);
 	if (err)

@@ -15,7 +15,8 @@
 #include "proto/profile.pb-c.h"
 
 enum {
-	/* Measured on 20,000 samples of 30 frames: 0.6 µs a sample; level 6 takes 1.5 for 8 % less. */
+	/* Measured on 20,000 samples of 30 frames: 0.6 µs a sample; level 6 takes 1.5 for 8 % less.
+	 */
 	GZIP_LEVEL = 1,
 	STRINGS_AT_ONCE = 128,
 };

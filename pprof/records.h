@@ -71,6 +71,7 @@ struct pprof {
 	size_t facts_capacity;
 	int64_t *values; /* type_count for each sample, from id 1 */
 	size_t values_capacity;
+	struct label_record last_labels[PPROF_MAX_LABELS]; /* of the last sample, as given */
 	uint32_t comments[PPROF_MAX_COMMENTS];
 	size_t comment_count;
 };

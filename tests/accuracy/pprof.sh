@@ -31,6 +31,7 @@ has() { # FILE 'PATTERN' 'PPROF OPTIONS'
 ok "pprofcheck builds" env -C tests/pprofcheck go build -o "$scratch/pprofcheck" .
 
 fixture=$scratch/fixture.pb.gz
+ok "fixture's writer builds" make -s "O=$build" "$build/tests/unit/test_pprof_file"
 ok "fixture is written" env PPROF_FIXTURE="$fixture" "$build/tests/unit/test_pprof_file"
 ok "fixture keeps every rule" "$scratch/pprofcheck" -upload "$fixture"
 ok "default type is cpu" has "$fixture" '^Type: cpu' -top
