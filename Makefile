@@ -96,7 +96,7 @@ $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(O)/gen/bpf/kernel_types.h
 
 $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 # ---- the program ----------------------------------------------------------------------------
 $(O)/obj/%.o: %.c $(O)/flags | $(generated)

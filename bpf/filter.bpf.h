@@ -5,7 +5,9 @@
  * stack is walked. The settings are read-only data, so that the verifier drops what is not asked
  * for.
  */
+#include <stdbool.h>
 #include <stddef.h>
+#include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 

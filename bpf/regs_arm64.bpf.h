@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel_types.h"
 
 /* PSTATE.M is 0 for EL0, with bit 4 set for its 32-bit state. */
 static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)

@@ -6,7 +6,9 @@
  * stacks that share a slot evict each other, which only ships frames again; two CPUs that race for
  * a slot do the same.
  */
+#include <stdbool.h>
 #include <stddef.h>
+#include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi/sampler.h"

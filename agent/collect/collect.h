@@ -5,8 +5,8 @@
  * kernel's side-band in order, and the sampling events with the BPF program. Merges the rings by
  * time and hands each record to the owner. Knows nothing of processes, modules or symbols.
  *
- * Order of calls: create (everything is loaded and the rings record side-band), then the owner reads
- * /proc, then start (sampling begins). CPUs that come online later are taken in by
+ * Order of calls: create (everything is loaded and the rings record side-band), then the owner
+ * reads /proc, then start (sampling begins). CPUs that come online later are taken in by
  * collect_check_cpus().
  */
 #include <stdbool.h>
@@ -25,9 +25,9 @@ struct collect_mmap {
 	uint64_t time_ns;
 	uint32_t tgid, tid;
 	uint64_t start, length, file_off; /* bytes */
-	uint32_t protection;		  /* PROT_* */
-	struct build_id build_id;	  /* size 0: the kernel gave device and inode instead */
-	uint64_t device;		  /* makedev(major, minor) */
+	uint32_t protection; /* PROT_* */
+	struct build_id build_id; /* size 0: the kernel gave device and inode instead */
+	uint64_t device; /* makedev(major, minor) */
 	uint64_t inode;
 	const char *path; /* as the kernel gives it: `/…`, `[vdso]`, `//anon` */
 };
@@ -54,11 +54,11 @@ enum collect_event { COLLECT_CPU_CLOCK, COLLECT_CYCLES };
 struct collect_options {
 	enum collect_event event;
 	uint64_t frequency_hz; /* or, when 0, */
-	uint64_t period;       /* ns (cpu-clock) or cycles */
-	const int *cpus;       /* only these, or NULL for all online */
+	uint64_t period; /* ns (cpu-clock) or cycles */
+	const int *cpus; /* only these, or NULL for all online */
 	size_t cpu_count;
 	uint32_t ring_pages; /* of data, a power of two; 0 = 32 (128 KiB) */
-	bool user, kernel;   /* at least one; both by default */
+	bool user, kernel; /* at least one; both by default */
 	struct abi_sampler_config filter; /* stacks, pidns_level, self and read_goids included */
 	const uint32_t *tgids; /* for filter.filter_tgids */
 	size_t tgid_count;

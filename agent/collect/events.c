@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/events.h"
+
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/cursor.h"
+
+enum {
+	SAMPLE_ID_BYTES = 8, /* the time, at the end of all records but samples */
+	MAX_STACK_BYTES = sizeof(struct abi_stack) + ABI_MAX_FRAMES * sizeof(abi_u64),
+};
+
+/* The pid of a process that is not to be seen from the agent's pid namespace. */
+static const uint32_t OUTSIDE_NAMESPACE = UINT32_MAX;
+
+static bool handle_sample(const struct events *e, uint64_t time_ns, struct cursor *raw)
+{
+	struct abi_sample sample;
+	const void *bytes = cursor_bytes(raw, sizeof(sample));
+
+	if (!bytes)
+		return false;
+	/* Raw data stands at an odd multiple of 4. */
+	memcpy(&sample, bytes, sizeof(sample));
+	if (e->handlers.sample)
+		e->handlers.sample(e->handlers.context, time_ns, &sample);
+	return true;
+}
+
+static bool handle_stack(const struct events *e, struct cursor *raw)
+{
+	union {
+		struct abi_stack stack;
+		uint8_t bytes[MAX_STACK_BYTES];
+	} aligned;
+	const void *head = cursor_bytes(raw, sizeof(aligned.stack));
+	const void *frames;
+	size_t frame_bytes;
+
+	if (!head)
+		return false;
+	memcpy(&aligned.stack, head, sizeof(aligned.stack));
+	if (aligned.stack.frame_count > ABI_MAX_FRAMES)
+		return false;
+	frame_bytes = aligned.stack.frame_count * sizeof(abi_u64);
+	frames = cursor_bytes(raw, frame_bytes);
+	if (!frames)
+		return false;
+	memcpy(aligned.bytes + sizeof(aligned.stack), frames, frame_bytes);
+	if (e->handlers.stack)
+		e->handlers.stack(e->handlers.context, &aligned.stack);
+	return true;
+}
+
+/* PERF_SAMPLE_RAW: a u32 size and so many bytes, which bpf_perf_event_output() filled. */
+static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *body)
+{
+	struct cursor raw, kind;
+	uint32_t size;
+
+	cursor_skip(body, sizeof(uint64_t)); /* the time */
+	size = cursor_u32(body);
+	raw = cursor_slice(body, cursor_offset(body), size);
+	kind = raw;
+	switch (cursor_u32(&kind)) {
+	case ABI_SAMPLE:
+		return handle_sample(e, time_ns, &raw);
+	case ABI_STACK:
+		return handle_stack(e, &raw);
+	default:
+		return false;
+	}
+}
+
+static void read_build_id(struct cursor *body, struct build_id *build_id)
+{
+	uint8_t size = cursor_u8(body);
+	const uint8_t *bytes;
+
+	cursor_skip(body, 3);
+	bytes = cursor_bytes(body, BUILD_ID_MAX_BYTES);
+	if (!bytes || size > BUILD_ID_MAX_BYTES)
+		return;
+	build_id->size = size;
+	memcpy(build_id->bytes, bytes, size);
+}
+
+static bool handle_mmap(
+	const struct events *e, uint64_t time_ns, uint16_t misc, struct cursor *body)
+{
+	struct collect_mmap mmap = { .time_ns = time_ns };
+	uint32_t major, minor;
+
+	mmap.tgid = cursor_u32(body);
+	mmap.tid = cursor_u32(body);
+	mmap.start = cursor_u64(body);
+	mmap.length = cursor_u64(body);
+	mmap.file_off = cursor_u64(body);
+	if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+		read_build_id(body, &mmap.build_id);
+	} else {
+		major = cursor_u32(body);
+		minor = cursor_u32(body);
+		mmap.device = makedev(major, minor);
+		mmap.inode = cursor_u64(body);
+		cursor_skip(body, 8); /* inode generation */
+	}
+	mmap.protection = cursor_u32(body);
+	cursor_skip(body, 4); /* flags */
+	mmap.path = cursor_string(body);
+	if (!mmap.path)
+		return false;
+	if (e->handlers.mmap && mmap.tgid != OUTSIDE_NAMESPACE)
+		e->handlers.mmap(e->handlers.context, &mmap);
+	return true;
+}
+
+static bool handle_comm(
+	const struct events *e, uint64_t time_ns, uint16_t misc, struct cursor *body)
+{
+	uint32_t tgid = cursor_u32(body);
+	uint32_t tid = cursor_u32(body);
+	const char *comm = cursor_string(body);
+
+	if (!comm)
+		return false;
+	if (e->handlers.comm && tgid != OUTSIDE_NAMESPACE)
+		e->handlers.comm(e->handlers.context, time_ns, tgid, tid, comm,
+			misc & PERF_RECORD_MISC_COMM_EXEC);
+	return true;
+}
+
+/* PERF_RECORD_FORK and PERF_RECORD_EXIT look alike. */
+static bool handle_task(
+	const struct events *e, uint64_t time_ns, uint32_t type, struct cursor *body)
+{
+	uint32_t tgid = cursor_u32(body);
+	uint32_t parent_tgid = cursor_u32(body);
+	uint32_t tid = cursor_u32(body);
+	uint32_t parent_tid = cursor_u32(body);
+
+	if (body->bad)
+		return false;
+	if (tgid == OUTSIDE_NAMESPACE)
+		return true;
+	if (type == PERF_RECORD_FORK && e->handlers.fork)
+		e->handlers.fork(e->handlers.context, time_ns, tgid, tid, parent_tgid, parent_tid);
+	if (type == PERF_RECORD_EXIT && e->handlers.exit)
+		e->handlers.exit(e->handlers.context, time_ns, tgid, tid);
+	return true;
+}
+
+static bool handle_ksymbol(const struct events *e, struct cursor *body)
+{
+	uint64_t kaddr = cursor_u64(body);
+	uint32_t size = cursor_u32(body);
+	uint16_t type = cursor_u16(body);
+	uint16_t flags = cursor_u16(body);
+	const char *name = cursor_string(body);
+
+	if (!name)
+		return false;
+	if (e->handlers.ksymbol)
+		e->handlers.ksymbol(e->handlers.context, kaddr, size, name,
+			type == PERF_RECORD_KSYMBOL_TYPE_BPF,
+			flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+	return true;
+}
+
+static bool handle_lost(const struct events *e, uint64_t time_ns, struct cursor *body)
+{
+	uint64_t count;
+
+	cursor_skip(body, 8); /* the event's id */
+	count = cursor_u64(body);
+	if (body->bad)
+		return false;
+	metrics_add(e->metrics, METRIC_LOST_SIDEBAND, count);
+	if (e->handlers.lost)
+		e->handlers.lost(e->handlers.context, time_ns, count);
+	return true;
+}
+
+static bool handle(
+	const struct events *e, uint64_t time_ns, uint32_t type, uint16_t misc, struct cursor *body)
+{
+	switch (type) {
+	case PERF_RECORD_SAMPLE:
+		return handle_raw(e, time_ns, body);
+	case PERF_RECORD_MMAP2:
+		return handle_mmap(e, time_ns, misc, body);
+	case PERF_RECORD_COMM:
+		return handle_comm(e, time_ns, misc, body);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return handle_task(e, time_ns, type, body);
+	case PERF_RECORD_KSYMBOL:
+		return handle_ksymbol(e, body);
+	case PERF_RECORD_LOST:
+		return handle_lost(e, time_ns, body);
+	default:
+		return true; /* of no interest, or of a later kernel */
+	}
+}
+
+void events_deliver(const struct events *e, uint64_t time_ns, const uint8_t *record, size_t size)
+{
+	struct cursor whole = cursor_over(record, size);
+	uint32_t type = cursor_u32(&whole);
+	uint16_t misc = cursor_u16(&whole);
+	struct cursor body;
+	size_t trailer = type == PERF_RECORD_SAMPLE ? 0 : SAMPLE_ID_BYTES;
+
+	cursor_skip(&whole, 2); /* the size */
+	body = cursor_slice(&whole, cursor_offset(&whole),
+		cursor_left(&whole) > trailer ? cursor_left(&whole) - trailer : 0);
+	if (!handle(e, time_ns, type, misc, &body))
+		metrics_add(e->metrics, METRIC_LOST_BAD_RECORD, 1);
+}

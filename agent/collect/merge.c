@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+enum { MAX_RINGS = 1 << 16 };
+
+/* A ring that has a record to give, and when it was written. */
+struct merge_turn {
+	uint64_t time_ns;
+	size_t size; /* of the record */
+	struct ring *ring;
+};
+
+int merge_init(struct merge *m)
+{
+	*m = (struct merge){ .scratch = malloc(RING_MAX_RECORD_BYTES) };
+	return m->scratch ? 0 : -ENOMEM;
+}
+
+void merge_deinit(struct merge *m)
+{
+	free(m->turns);
+	free(m->scratch);
+	*m = (struct merge){ 0 };
+}
+
+static void swap_turns(struct merge_turn *a, struct merge_turn *b)
+{
+	struct merge_turn kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+static void sift_up(struct merge *m, size_t i)
+{
+	while (i && m->turns[i].time_ns < m->turns[(i - 1) / 2].time_ns) {
+		swap_turns(&m->turns[i], &m->turns[(i - 1) / 2]);
+		i = (i - 1) / 2;
+	}
+}
+
+static void sift_down(struct merge *m, size_t i)
+{
+	for (;;) {
+		size_t least = i;
+
+		for (size_t child = 2 * i + 1; child <= 2 * i + 2; child++)
+			if (child < m->turn_count &&
+				m->turns[child].time_ns < m->turns[least].time_ns)
+				least = child;
+		if (least == i)
+			return;
+		swap_turns(&m->turns[i], &m->turns[least]);
+		i = least;
+	}
+}
+
+/* The next turn of RING; false when it has none. Drops what is no record. */
+static bool next_turn(
+	struct merge *m, struct ring *ring, const struct merge_sink *sink, struct merge_turn *turn)
+{
+	int found = ring_peek(ring, &turn->time_ns, &turn->size);
+
+	turn->ring = ring;
+	if (found < 0)
+		sink->bad(sink->context, m->last_ns, ring_drop(ring));
+	return found > 0;
+}
+
+static void start(
+	struct merge *m, struct ring *const *rings, size_t count, const struct merge_sink *sink)
+{
+	struct merge_turn turn;
+
+	m->turn_count = 0;
+	for (size_t i = 0; i < count; i++)
+		ring_look(rings[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (!next_turn(m, rings[i], sink, &turn))
+			continue;
+		m->turns[m->turn_count++] = turn;
+		sift_up(m, m->turn_count - 1);
+	}
+}
+
+static void deliver(struct merge *m, const struct merge_turn *turn, const struct merge_sink *sink)
+{
+	/* The kernel's NMI-safe clock may step back by some ns between CPUs. */
+	m->last_ns = MAX(m->last_ns, turn->time_ns);
+	sink->record(sink->context, m->last_ns, ring_record(turn->ring, turn->size, m->scratch),
+		turn->size);
+	ring_pop(turn->ring, turn->size);
+}
+
+int64_t merge_rings(struct merge *m, struct ring *const *rings, size_t count, uint64_t until_ns,
+	const struct merge_sink *sink)
+{
+	int64_t delivered = 0;
+	int err = array_reserve(m->turns, m->turn_capacity, count, MAX_RINGS);
+
+	if (err)
+		return err;
+	start(m, rings, count, sink);
+	while (m->turn_count && m->turns[0].time_ns <= until_ns) {
+		struct merge_turn *first = &m->turns[0];
+
+		deliver(m, first, sink);
+		delivered++;
+		if (!next_turn(m, first->ring, sink, first))
+			*first = m->turns[--m->turn_count];
+		sift_down(m, 0);
+	}
+	for (size_t i = 0; i < count; i++)
+		ring_release(rings[i]);
+	return delivered;
+}

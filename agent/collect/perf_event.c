@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/perf_event.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/collect/events.h"
+
+static int open_on_cpu(struct perf_event_attr *attr, int cpu)
+{
+	long fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int perf_event_open_output(int cpu, uint32_t watermark_bytes, bool *build_ids)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_BPF_OUTPUT,
+		.sample_type = EVENTS_SAMPLE_TYPE,
+		.sample_id_all = 1,
+		.sample_period = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = *build_ids,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.ksymbol = 1,
+		.watermark = 1,
+		.wakeup_watermark = watermark_bytes,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	int fd = open_on_cpu(&attr, cpu);
+
+	if (fd == -EINVAL && *build_ids) {
+		attr.build_id = 0;
+		fd = open_on_cpu(&attr, cpu);
+		if (fd >= 0)
+			*build_ids = false;
+	}
+	return fd;
+}
+
+int perf_event_open_sampling(int cpu, const struct collect_options *options)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
+		.disabled = 1,
+		.exclude_idle = 1,
+	};
+	int fd;
+
+	if (options->event == COLLECT_CYCLES) {
+		attr.type = PERF_TYPE_HARDWARE;
+		attr.config = PERF_COUNT_HW_CPU_CYCLES;
+		attr.exclude_idle = 0; /* few PMUs know it; the program leaves pid 0 out */
+	}
+	if (options->frequency_hz) {
+		attr.freq = 1;
+		attr.sample_freq = options->frequency_hz;
+	} else {
+		attr.sample_period = options->period;
+	}
+	fd = open_on_cpu(&attr, cpu);
+	/* What kernels say of an event that no PMU provides, or that cannot interrupt. */
+	if (options->event == COLLECT_CYCLES && (fd == -ENODEV || fd == -EOPNOTSUPP))
+		return -ENOENT;
+	return fd;
+}
+
+int perf_event_set_program(int fd, int program_fd)
+{
+	return ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd) < 0 ? -errno : 0;
+}
+
+int perf_event_enable(int fd, bool on)
+{
+	return ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0 ? -errno : 0;
+}
+
+int perf_event_enabled_ns(int fd, uint64_t *ret_ns)
+{
+	uint64_t values[2]; /* count, time enabled */
+
+	if (read(fd, values, sizeof(values)) != sizeof(values))
+		return -ENOENT;
+	*ret_ns = values[1];
+	return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/ring.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	TIME_BYTES = 8,
+	/* The shortest record that has a time. */
+	MIN_RECORD_BYTES = sizeof(struct perf_event_header) + TIME_BYTES,
+	/*
+	 * Records and rings are multiples of 8 bytes, so that a header or a time never goes around
+	 * the ring's end.
+	 */
+	RECORD_ALIGNMENT = 8,
+};
+
+int ring_map(struct ring *r, int fd, uint32_t data_pages)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *memory = mmap(
+		NULL, page * (1 + (size_t)data_pages), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	ring_over(r, (struct perf_event_mmap_page *)memory, memory + page, page * data_pages);
+	return 0;
+}
+
+void ring_unmap(struct ring *r)
+{
+	if (!r->control)
+		return;
+	munmap(r->control, (size_t)(r->data - (const uint8_t *)r->control) + r->size_bytes);
+	*r = (struct ring){ 0 };
+}
+
+void ring_over(
+	struct ring *r, struct perf_event_mmap_page *control, const void *data, uint64_t size_bytes)
+{
+	*r = (struct ring){ .control = control, .data = data, .size_bytes = size_bytes };
+	r->released = __atomic_load_n(&control->data_tail, __ATOMIC_RELAXED);
+	r->at = r->released;
+	r->head = r->released;
+}
+
+void ring_look(struct ring *r)
+{
+	if (!r->control)
+		return;
+	/* Pairs with the kernel's barrier between writing records and moving the head. */
+	r->head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
+}
+
+static const uint8_t *ring_byte(const struct ring *r, uint64_t position)
+{
+	return r->data + (position & (r->size_bytes - 1));
+}
+
+int ring_peek(const struct ring *r, uint64_t *ret_time_ns, size_t *ret_size)
+{
+	uint64_t left = r->head - r->at;
+	struct perf_event_header header;
+	uint64_t time_at;
+
+	if (!left)
+		return 0;
+	if (left > r->size_bytes || left < sizeof(header) || r->at % RECORD_ALIGNMENT)
+		return -EBADMSG;
+	memcpy(&header, ring_byte(r, r->at), sizeof(header));
+	if (header.size < MIN_RECORD_BYTES || header.size > left || header.size % RECORD_ALIGNMENT)
+		return -EBADMSG;
+	/* A sample begins with its time, all other records end with it (sample_id_all). */
+	time_at = header.type == PERF_RECORD_SAMPLE ? r->at + sizeof(header)
+						    : r->at + header.size - TIME_BYTES;
+	memcpy(ret_time_ns, ring_byte(r, time_at), TIME_BYTES);
+	*ret_size = header.size;
+	return 1;
+}
+
+const uint8_t *ring_record(const struct ring *r, size_t size, uint8_t *scratch)
+{
+	uint64_t to_end = r->size_bytes - (r->at & (r->size_bytes - 1));
+
+	if (size <= to_end)
+		return ring_byte(r, r->at);
+	memcpy(scratch, ring_byte(r, r->at), to_end);
+	memcpy(scratch + to_end, r->data, size - to_end);
+	return scratch;
+}
+
+void ring_pop(struct ring *r, size_t size)
+{
+	r->at += size;
+	/* A quarter at a time: the tail's cache line is shared with the writing CPU. */
+	if (r->at - r->released >= r->size_bytes / 4)
+		ring_release(r);
+}
+
+void ring_release(struct ring *r)
+{
+	if (!r->control || r->released == r->at)
+		return;
+	r->released = r->at;
+	/* Our reads must be over before the kernel may overwrite what we read. */
+	__atomic_store_n(&r->control->data_tail, r->at, __ATOMIC_RELEASE);
+}
+
+uint64_t ring_drop(struct ring *r)
+{
+	uint64_t dropped = r->head - r->at;
+
+	r->at = r->head;
+	ring_release(r);
+	return dropped;
+}

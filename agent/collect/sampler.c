@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "bpf/abi/sampler.h"
+#include "bpf/sampler.skel.h"
+
+enum { INITIAL_PID_NAMESPACE = 0xEFFFFFFC }; /* PROC_PID_INIT_INO, the same on every kernel */
+
+struct sampler {
+	struct sampler_bpf *skeleton;
+	uint64_t *per_cpu; /* ABI_COUNTERS of each possible CPU */
+	size_t possible_cpus;
+};
+
+/* libbpf's messages, the verifier's log among them: for those who ask for them. */
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	autofree
+	char *text = NULL;
+	char *rest, *line;
+
+	if (level == LIBBPF_DEBUG || !log_enabled(LOG_DEBUG))
+		return 0;
+	if (vasprintf(&text, format, arguments) < 0) {
+		text = NULL;
+		return 0;
+	}
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		for (char *c = line; *c; c++)
+			if (*c == '"' || (unsigned char)*c < ' ')
+				*c = '\'';
+		log_debug("libbpf", "text=\"%s\"", line);
+	}
+	return 0;
+}
+
+static uint32_t stack_choice(const struct collect_options *options)
+{
+	if (options->user && !options->kernel)
+		return ABI_STACKS_USER;
+	if (options->kernel && !options->user)
+		return ABI_STACKS_KERNEL;
+	return options->filter.stacks;
+}
+
+static uint32_t max_frames(void)
+{
+	char line[32];
+	unsigned long allowed;
+
+	if (io_read_line(AT_FDCWD, "/proc/sys/kernel/perf_event_max_stack", line, sizeof(line)) < 0)
+		return ABI_MAX_FRAMES;
+	allowed = strtoul(line, NULL, 10);
+	return allowed && allowed < ABI_MAX_FRAMES ? (uint32_t)allowed : ABI_MAX_FRAMES;
+}
+
+static void configure(struct sampler_bpf *skeleton, const struct collect_options *options)
+{
+	struct abi_sampler_config *config = &skeleton->rodata->config;
+	struct stat own;
+
+	*config = options->filter;
+	config->stacks = stack_choice(options);
+	config->pidns_level = 0;
+	if (!stat("/proc/self/ns/pid", &own) && own.st_ino != INITIAL_PID_NAMESPACE) {
+		config->pidns_level = 1;
+		skeleton->rodata->pidns_inode = (uint32_t)own.st_ino;
+	}
+	skeleton->rodata->max_frames = max_frames();
+	if (!config->filter_tgids)
+		bpf_map__set_max_entries(skeleton->maps.tgids, 1);
+	if (!config->filter_tids)
+		bpf_map__set_max_entries(skeleton->maps.tids, 1);
+	if (!config->read_goids)
+		bpf_map__set_max_entries(skeleton->maps.go_processes, 1);
+}
+
+static int put_pids(const struct bpf_map *map, const uint32_t *pids, size_t count)
+{
+	uint8_t there = 1;
+
+	if (count > ABI_MAX_PIDS)
+		return -E2BIG;
+	for (size_t i = 0; i < count; i++)
+		if (bpf_map_update_elem(bpf_map__fd(map), &pids[i], &there, BPF_ANY))
+			return -errno;
+	return 0;
+}
+
+/* What the failed load means for the user. */
+static int explain_load(int err, const char **ret_step)
+{
+	/* -EPERM comes from the system call's own check, -EACCES from the verifier. */
+	if (err == -EPERM || err == -ENOMEM)
+		return err;
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		*ret_step = "find the kernel's type information (/sys/kernel/btf/vmlinux)";
+	return -EOPNOTSUPP;
+}
+
+static int load(struct sampler *s, const struct collect_options *options, const char **ret_step)
+{
+	int cpus = libbpf_num_possible_cpus();
+	int err;
+
+	*ret_step = "open the BPF program";
+	if (cpus < 0)
+		return cpus;
+	s->possible_cpus = (size_t)cpus;
+	s->per_cpu = calloc(s->possible_cpus, ABI_COUNTERS * sizeof(*s->per_cpu));
+	s->skeleton = sampler_bpf__open();
+	if (!s->per_cpu || !s->skeleton)
+		return -ENOMEM;
+	configure(s->skeleton, options);
+	*ret_step = "load the BPF program";
+	err = sampler_bpf__load(s->skeleton);
+	if (err)
+		return explain_load(err, ret_step);
+	*ret_step = "set the process filter";
+	if (options->filter.filter_tgids)
+		err = put_pids(s->skeleton->maps.tgids, options->tgids, options->tgid_count);
+	if (!err && options->filter.filter_tids)
+		err = put_pids(s->skeleton->maps.tids, options->tids, options->tid_count);
+	return err;
+}
+
+int sampler_load(
+	const struct collect_options *options, struct sampler **ret_sampler, const char **ret_step)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+	int err;
+
+	*ret_step = "load the BPF program";
+	if (!s)
+		return -ENOMEM;
+	libbpf_set_print(print_libbpf);
+	err = load(s, options, ret_step);
+	if (err) {
+		sampler_unload(s);
+		return err;
+	}
+	*ret_sampler = s;
+	return 0;
+}
+
+void sampler_unload(struct sampler *s)
+{
+	if (!s)
+		return;
+	sampler_bpf__destroy(s->skeleton);
+	free(s->per_cpu);
+	free(s);
+}
+
+int sampler_program_fd(const struct sampler *s)
+{
+	return bpf_program__fd(s->skeleton->progs.take_sample);
+}
+
+int sampler_set_output(struct sampler *s, int cpu, int output_fd)
+{
+	int map = bpf_map__fd(s->skeleton->maps.output);
+	int err = output_fd < 0 ? bpf_map_delete_elem(map, &cpu)
+				: bpf_map_update_elem(map, &cpu, &output_fd, BPF_ANY);
+
+	return err ? -errno : 0;
+}
+
+void sampler_set_window(struct sampler *s, uint32_t window)
+{
+	__atomic_store_n(&s->skeleton->bss->window, window, __ATOMIC_RELAXED);
+}
+
+int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go_process *how)
+{
+	int map = bpf_map__fd(s->skeleton->maps.go_processes);
+
+	return bpf_map_update_elem(map, &tgid, how, BPF_ANY) ? -errno : 0;
+}
+
+void sampler_remove_go_process(struct sampler *s, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(s->skeleton->maps.go_processes), &tgid);
+}
+
+int sampler_counters(const struct sampler *s, uint64_t ret_counts[ABI_COUNTERS])
+{
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(s->skeleton->maps.counts), &zero, s->per_cpu))
+		return -errno;
+	memset(ret_counts, 0, ABI_COUNTERS * sizeof(*ret_counts));
+	for (size_t cpu = 0; cpu < s->possible_cpus; cpu++)
+		for (size_t i = 0; i < ABI_COUNTERS; i++)
+			ret_counts[i] += s->per_cpu[cpu * ABI_COUNTERS + i];
+	return 0;
+}
+
+int sampler_stats(const struct sampler *s, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(sampler_program_fd(s), &info, &size))
+		return -errno;
+	*ret_ns = info.run_time_ns;
+	*ret_runs = info.run_cnt;
+	return 0;
+}
+
+/* The `memlock:` line of a map's fdinfo, in bytes. */
+static uint64_t map_memlock(int fd)
+{
+	char path[64], line[128];
+	uint64_t bytes = 0;
+	autofclose FILE *info = NULL;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = fopen(path, "re");
+	while (info && fgets(line, sizeof(line), info))
+		if (!strncmp(line, "memlock:", 8))
+			bytes = strtoull(line + 8, NULL, 10);
+	return bytes;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map(map, s->skeleton->obj) bytes += map_memlock(bpf_map__fd(map));
+	return bytes;
+}

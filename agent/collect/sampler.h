@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The BPF sampler as user space sees it: loaded with the wanted filters, its window, its counters
+ * and its maps. Knows nothing of perf events and rings; programs and maps are named by descriptor.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/collect/collect.h"
+
+struct sampler;
+
+/* Errors and *RET_STEP as for collect_create(). */
+int sampler_load(
+	const struct collect_options *options, struct sampler **ret_sampler, const char **ret_step);
+void sampler_unload(struct sampler *s);
+int sampler_program_fd(const struct sampler *s);
+/* BPF output on CPU goes to the event OUTPUT_FD; −1 takes the CPU's event out. */
+int sampler_set_output(struct sampler *s, int cpu, int output_fd);
+void sampler_set_window(struct sampler *s, uint32_t window);
+int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go_process *how);
+void sampler_remove_go_process(struct sampler *s, uint32_t tgid);
+/* Sums over all CPUs. */
+int sampler_counters(const struct sampler *s, uint64_t ret_counts[ABI_COUNTERS]);
+int sampler_stats(const struct sampler *s, uint64_t *ret_ns, uint64_t *ret_runs);
+uint64_t sampler_map_bytes(const struct sampler *s);

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "agent/collect/events.h"
+#include "tests/unit/perf_ring.h"
+
+enum { TIME = 1234 };
+
+struct fixture {
+	struct perf_ring w;
+	struct metrics metrics;
+	struct events events;
+	unsigned int calls;
+	struct abi_sample sample;
+	uint64_t frames[ABI_MAX_FRAMES];
+	uint64_t stack_id;
+	uint32_t stack_frame_count;
+	struct collect_mmap mmap;
+	char text[256];
+	uint64_t time_ns, number, count;
+	uint32_t pids[4];
+	bool flag_a, flag_b;
+};
+
+static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample *sample)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->time_ns = time_ns;
+	f->sample = *sample;
+}
+
+static void saw_stack(void *context, const struct abi_stack *stack)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->stack_id = stack->id;
+	f->stack_frame_count = stack->frame_count;
+	memcpy(f->frames, stack->frames, stack->frame_count * sizeof(f->frames[0]));
+}
+
+static void saw_mmap(void *context, const struct collect_mmap *mmap)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->mmap = *mmap;
+	strncpy(f->text, mmap->path, sizeof(f->text) - 1);
+}
+
+static void saw_comm(
+	void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid, const char *comm, bool exec)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->time_ns = time_ns;
+	f->pids[0] = tgid;
+	f->pids[1] = tid;
+	f->flag_a = exec;
+	strncpy(f->text, comm, sizeof(f->text) - 1);
+}
+
+static void saw_fork(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid,
+	uint32_t parent_tgid, uint32_t parent_tid)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->time_ns = time_ns;
+	f->pids[0] = tgid;
+	f->pids[1] = tid;
+	f->pids[2] = parent_tgid;
+	f->pids[3] = parent_tid;
+}
+
+static void saw_exit(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid)
+{
+	saw_fork(context, time_ns, tgid, tid, 0, 0);
+}
+
+static void saw_ksymbol(
+	void *context, uint64_t kaddr, uint32_t size, const char *name, bool bpf, bool gone)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->number = kaddr;
+	f->count = size;
+	f->flag_a = bpf;
+	f->flag_b = gone;
+	strncpy(f->text, name, sizeof(f->text) - 1);
+}
+
+static void saw_lost(void *context, uint64_t time_ns, uint64_t count)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->time_ns = time_ns;
+	f->count = count;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	perf_ring_init(&f->w, 0);
+	f->events.metrics = &f->metrics;
+	f->events.handlers = (struct collect_handlers){ saw_sample, saw_stack, saw_mmap, saw_comm,
+		saw_fork, saw_exit, saw_ksymbol, saw_lost, f };
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+/* Hands over a copy that ends where the record ends, so that sanitizers see reads past it. */
+static void deliver(struct fixture *f)
+{
+	uint8_t *copy;
+
+	perf_ring_end(&f->w);
+	copy = malloc(f->w.size);
+	assert_non_null(copy);
+	memcpy(copy, f->w.record, f->w.size);
+	events_deliver(&f->events, TIME, copy, f->w.size);
+	free(copy);
+}
+
+static uint64_t bad(const struct fixture *f)
+{
+	return metrics_get(&f->metrics, METRIC_LOST_BAD_RECORD);
+}
+
+static void expect_refused(struct fixture *f)
+{
+	deliver(f);
+	assert_int_equal(f->calls, 0);
+	assert_int_equal(bad(f), 1);
+}
+
+static void begin_raw(struct fixture *f, uint32_t raw_size)
+{
+	perf_ring_begin(&f->w, PERF_RECORD_SAMPLE, 0);
+	perf_ring_u64(&f->w, TIME);
+	perf_ring_u32(&f->w, raw_size);
+}
+
+static void sample_is_handed_over(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_sample sample = {
+		.kind = ABI_SAMPLE, .tgid = 7, .goid = 1 << 20, .comm = "0123456789abcde"
+	};
+
+	perf_ring_raw(&f->w, TIME, &sample, sizeof(sample));
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->time_ns, TIME);
+	assert_memory_equal(&f->sample, &sample, sizeof(sample));
+	assert_int_equal(bad(f), 0);
+}
+
+static void stack_is_handed_over(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t words[3 + ABI_MAX_FRAMES] = { 0 };
+	struct abi_stack head = {
+		.kind = ABI_STACK, .id = 99, .window = 3, .frame_count = ABI_MAX_FRAMES
+	};
+
+	memcpy(words, &head, sizeof(head));
+	for (uint64_t i = 0; i < ABI_MAX_FRAMES; i++)
+		words[3 + i] = i << 32;
+	perf_ring_raw(&f->w, TIME, words, sizeof(words));
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->stack_id, 99);
+	assert_int_equal(f->stack_frame_count, ABI_MAX_FRAMES);
+	assert_memory_equal(f->frames, words + 3, sizeof(f->frames));
+}
+
+static void stack_with_more_frames_than_bytes_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_stack head = { .kind = ABI_STACK, .frame_count = 2 };
+
+	begin_raw(f, sizeof(head) + 12);
+	perf_ring_bytes(&f->w, &head, sizeof(head));
+	perf_ring_bytes(&f->w, "frame 1!frag", 12);
+	expect_refused(f);
+}
+
+static void stack_with_too_many_frames_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t words[3 + ABI_MAX_FRAMES + 1] = { 0 };
+	struct abi_stack head = { .kind = ABI_STACK, .frame_count = ABI_MAX_FRAMES + 1 };
+
+	memcpy(words, &head, sizeof(head));
+	perf_ring_raw(&f->w, TIME, words, sizeof(words));
+	expect_refused(f);
+}
+
+static void short_sample_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_sample sample = { .kind = ABI_SAMPLE };
+
+	perf_ring_raw(&f->w, TIME, &sample, sizeof(sample) - 8);
+	expect_refused(f);
+}
+
+static void raw_size_beyond_the_record_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_sample sample = { .kind = ABI_SAMPLE };
+
+	begin_raw(f, sizeof(sample) + 4096);
+	perf_ring_bytes(&f->w, &sample, sizeof(sample));
+	perf_ring_u32(&f->w, 0);
+	expect_refused(f);
+}
+
+static void unknown_kind_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_sample sample = { .kind = 3 };
+
+	perf_ring_raw(&f->w, TIME, &sample, sizeof(sample));
+	expect_refused(f);
+}
+
+static void sample_without_raw_data_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	perf_ring_begin(&f->w, PERF_RECORD_SAMPLE, 0);
+	perf_ring_u64(&f->w, TIME);
+	expect_refused(f);
+}
+
+static void begin_mmap(struct fixture *f, uint16_t misc, uint32_t tgid)
+{
+	perf_ring_begin(&f->w, PERF_RECORD_MMAP2, misc);
+	perf_ring_u32(&f->w, tgid);
+	perf_ring_u32(&f->w, 12);
+	perf_ring_u64(&f->w, 0x7f0000001000);
+	perf_ring_u64(&f->w, 0x2000);
+	perf_ring_u64(&f->w, 0x3000);
+}
+
+static void mapping_with_device_and_inode(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_mmap(f, 0, 11);
+	perf_ring_u32(&f->w, 254);
+	perf_ring_u32(&f->w, 1);
+	perf_ring_u64(&f->w, 4711);
+	perf_ring_u64(&f->w, 5);
+	perf_ring_u32(&f->w, 5);
+	perf_ring_u32(&f->w, 2);
+	perf_ring_string(&f->w, "/usr/lib/libc.so.6");
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->mmap.time_ns, TIME);
+	assert_int_equal(f->mmap.tgid, 11);
+	assert_int_equal(f->mmap.tid, 12);
+	assert_int_equal(f->mmap.start, 0x7f0000001000);
+	assert_int_equal(f->mmap.length, 0x2000);
+	assert_int_equal(f->mmap.file_off, 0x3000);
+	assert_int_equal(f->mmap.protection, 5);
+	assert_int_equal(f->mmap.build_id.size, 0);
+	assert_int_equal(f->mmap.device, makedev(254, 1));
+	assert_int_equal(f->mmap.inode, 4711);
+	assert_string_equal(f->text, "/usr/lib/libc.so.6");
+}
+
+static void write_build_id(struct fixture *f, uint8_t size)
+{
+	uint8_t head[4] = { size };
+
+	perf_ring_bytes(&f->w, head, sizeof(head));
+	perf_ring_bytes(&f->w, "0123456789abcdefghij", 20);
+	perf_ring_u32(&f->w, 5);
+	perf_ring_u32(&f->w, 2);
+}
+
+static void mapping_with_a_build_id(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11);
+	write_build_id(f, 20);
+	perf_ring_string(&f->w, "[vdso]");
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+	assert_int_equal(f->mmap.build_id.size, 20);
+	assert_memory_equal(f->mmap.build_id.bytes, "0123456789abcdefghij", 20);
+	assert_int_equal(f->mmap.inode, 0);
+	assert_string_equal(f->text, "[vdso]");
+}
+
+static void build_id_longer_than_its_room_is_none(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11);
+	write_build_id(f, 21);
+	perf_ring_string(&f->w, "/bin/x");
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->mmap.build_id.size, 0);
+}
+
+static void mapping_without_a_path_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11);
+	write_build_id(f, 20);
+	perf_ring_u64(&f->w, TIME);
+	expect_refused(f);
+}
+
+/* The path's NUL is missing; the time that follows has one, but is no part of it. */
+static void unterminated_path_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11);
+	write_build_id(f, 20);
+	perf_ring_bytes(&f->w, "/bin/abc", 8);
+	perf_ring_u64(&f->w, TIME);
+	expect_refused(f);
+}
+
+static void truncated_mapping_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	perf_ring_begin(&f->w, PERF_RECORD_MMAP2, 0);
+	perf_ring_u64(&f->w, 11);
+	perf_ring_u64(&f->w, TIME);
+	expect_refused(f);
+}
+
+static void mapping_outside_our_pid_namespace_is_left_out(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, UINT32_MAX);
+	write_build_id(f, 20);
+	perf_ring_string(&f->w, "/bin/x");
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+	assert_int_equal(f->calls, 0);
+	assert_int_equal(bad(f), 0);
+}
+
+static void write_comm(struct fixture *f, uint16_t misc)
+{
+	perf_ring_begin(&f->w, PERF_RECORD_COMM, misc);
+	perf_ring_u32(&f->w, 21);
+	perf_ring_u32(&f->w, 22);
+	perf_ring_string(&f->w, "worker");
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+}
+
+static void comm_tells_a_rename_from_an_exec(void **state)
+{
+	struct fixture *f = *state;
+
+	write_comm(f, 0);
+	assert_int_equal(f->pids[0], 21);
+	assert_int_equal(f->pids[1], 22);
+	assert_string_equal(f->text, "worker");
+	assert_false(f->flag_a);
+	write_comm(f, PERF_RECORD_MISC_COMM_EXEC);
+	assert_true(f->flag_a);
+	assert_int_equal(f->calls, 2);
+}
+
+static void fork_names_child_and_parent(void **state)
+{
+	struct fixture *f = *state;
+
+	perf_ring_begin(&f->w, PERF_RECORD_FORK, 0);
+	perf_ring_u32(&f->w, 31);
+	perf_ring_u32(&f->w, 32);
+	perf_ring_u32(&f->w, 33);
+	perf_ring_u32(&f->w, 34);
+	perf_ring_u64(&f->w, 1);
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+	assert_int_equal(f->time_ns, TIME);
+	assert_int_equal(f->pids[0], 31);
+	assert_int_equal(f->pids[1], 33);
+	assert_int_equal(f->pids[2], 32);
+	assert_int_equal(f->pids[3], 34);
+}
+
+static void exit_names_the_thread(void **state)
+{
+	struct fixture *f = *state;
+
+	perf_ring_exit(&f->w, TIME, 41);
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->pids[0], 41);
+	assert_int_equal(f->pids[1], 41);
+}
+
+static void truncated_fork_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	perf_ring_begin(&f->w, PERF_RECORD_FORK, 0);
+	perf_ring_u64(&f->w, 31);
+	perf_ring_u64(&f->w, TIME);
+	expect_refused(f);
+}
+
+static void ksymbol_comes_and_goes(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint16_t gone = 0; gone < 2; gone++) {
+		perf_ring_begin(&f->w, PERF_RECORD_KSYMBOL, 0);
+		perf_ring_u64(&f->w, 0xffffffffc0001000);
+		perf_ring_u32(&f->w, 300);
+		perf_ring_u16(
+			&f->w, gone ? PERF_RECORD_KSYMBOL_TYPE_OOL : PERF_RECORD_KSYMBOL_TYPE_BPF);
+		perf_ring_u16(&f->w, gone);
+		perf_ring_string(&f->w, "bpf_prog_1_x");
+		perf_ring_u64(&f->w, TIME);
+		deliver(f);
+		assert_int_equal(f->number, 0xffffffffc0001000);
+		assert_int_equal(f->count, 300);
+		assert_string_equal(f->text, "bpf_prog_1_x");
+		assert_int_equal(f->flag_a, !gone);
+		assert_int_equal(f->flag_b, gone);
+	}
+}
+
+static void lost_records_are_counted_and_told(void **state)
+{
+	struct fixture *f = *state;
+
+	perf_ring_begin(&f->w, PERF_RECORD_LOST, 0);
+	perf_ring_u64(&f->w, 1);
+	perf_ring_u64(&f->w, 17);
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+	assert_int_equal(f->count, 17);
+	assert_int_equal(f->time_ns, TIME);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_LOST_SIDEBAND), 17);
+}
+
+static void unknown_record_types_are_skipped(void **state)
+{
+	struct fixture *f = *state;
+
+	perf_ring_begin(&f->w, 77, 0);
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+	assert_int_equal(f->calls, 0);
+	assert_int_equal(bad(f), 0);
+}
+
+static void handlers_may_be_null(void **state)
+{
+	struct fixture *f = *state;
+
+	f->events.handlers = (struct collect_handlers){ 0 };
+	perf_ring_exit(&f->w, TIME, 41);
+	deliver(f);
+	write_comm(f, 0);
+	assert_int_equal(bad(f), 0);
+}
+
+#define EVENTS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EVENTS_TEST(sample_is_handed_over),
+		EVENTS_TEST(stack_is_handed_over),
+		EVENTS_TEST(stack_with_more_frames_than_bytes_is_refused),
+		EVENTS_TEST(stack_with_too_many_frames_is_refused),
+		EVENTS_TEST(short_sample_is_refused),
+		EVENTS_TEST(raw_size_beyond_the_record_is_refused),
+		EVENTS_TEST(unknown_kind_is_refused),
+		EVENTS_TEST(sample_without_raw_data_is_refused),
+		EVENTS_TEST(mapping_with_device_and_inode),
+		EVENTS_TEST(mapping_with_a_build_id),
+		EVENTS_TEST(build_id_longer_than_its_room_is_none),
+		EVENTS_TEST(mapping_without_a_path_is_refused),
+		EVENTS_TEST(unterminated_path_is_refused),
+		EVENTS_TEST(truncated_mapping_is_refused),
+		EVENTS_TEST(mapping_outside_our_pid_namespace_is_left_out),
+		EVENTS_TEST(comm_tells_a_rename_from_an_exec),
+		EVENTS_TEST(fork_names_child_and_parent),
+		EVENTS_TEST(exit_names_the_thread),
+		EVENTS_TEST(truncated_fork_is_refused),
+		EVENTS_TEST(ksymbol_comes_and_goes),
+		EVENTS_TEST(lost_records_are_counted_and_told),
+		EVENTS_TEST(unknown_record_types_are_skipped),
+		EVENTS_TEST(handlers_may_be_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
