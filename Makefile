@@ -135,6 +135,12 @@ $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(unit_support) $(library)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
+# These run the BPF programs on this kernel and need root.
+$(O)/tests/bpf/%: $(O)/obj/tests/bpf/%.o $(library)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
 # Fuzz targets take the sources anew, with clang's coverage and sanitizers.
 fuzz_flags := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 fuzz_objects := $(patsubst %.c,$(O)/fuzzobj/%.o,$(filter-out agent/main.c,$(sources)))
