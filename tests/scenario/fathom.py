@@ -5,6 +5,7 @@ checks that are all evaluated before the test ends.
 A test is an executable NN-name: `from fathom import *`, workloads in `with`, check(...) lines,
 done() at the end. Exit 0 passed, 1 failed, 77 skipped with the reason as last line.
 """
+import atexit
 import collections
 import json
 import os
@@ -29,6 +30,7 @@ BUILT = os.path.join(BUILD, "tests/workloads")
 # the cache itself gives its own.
 CACHE = os.path.join(BUILD, "tests/cache")
 SCRATCH = tempfile.mkdtemp(prefix="scenario-")
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 RECORD_TIMEOUT_S = 120
 
 _failures = []
@@ -60,7 +62,6 @@ def skip(reason):
 
 
 def done():
-    shutil.rmtree(SCRATCH, ignore_errors=True)
     print("; ".join(_failures or _facts))
     sys.exit(1 if _failures else 0)
 
