@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "agent/commands/cache_directory.h"
+#include "agent/commands/symbolize.h"
+#include "base/cleanup.h"
+#include "symbolizer/cache.h"
+#include "symbolizer/sandbox.h"
+
+DEFINE_AUTO(cache);
+
+/* One build, and a user who waits for it: more than the agent would allow a module. */
+static const struct sandbox_limits limits = {
+	.memory_bytes = 8UL << 30,
+	.cpu_seconds = 300,
+	.output_bytes = 4UL << 30,
+};
+
+static int open_file(const char *path, int *ret_fd, struct module_id *ret_id)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		int err = -errno;
+
+		fprintf(stderr, "fathom symbolize: cannot open %s: %s\n", path, strerror(-err));
+		return err;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		fprintf(stderr, "fathom symbolize: %s is not a regular file\n", path);
+		return -EBADMSG;
+	}
+	/* Not by build ID: a stripped file and the one with its debug sections share that. */
+	*ret_id =
+		(struct module_id){ .file = {
+					    .device = st.st_dev,
+					    .inode = st.st_ino,
+					    .mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u +
+							(uint64_t)st.st_mtim.tv_nsec,
+					    .size_bytes = (uint64_t)st.st_size,
+				    } };
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* The cache, or NULL where there is none to be had: then the index lives as long as we do. */
+static struct cache *open_cache(const struct config *config)
+{
+	struct cache *cache = NULL;
+	autofree char *path = NULL;
+
+	if (cache_directory(config, &path))
+		return NULL;
+	if (cache_create(path, config_number(config, SETTING_cache_max_bytes), &cache))
+		return NULL;
+	return cache;
+}
+
+static void say_why(const char *path, enum sandbox_outcome outcome, int error)
+{
+	if (outcome == SANDBOX_LIMIT)
+		fprintf(stderr,
+			"fathom symbolize: indexing %s takes more memory or time than is allowed\n",
+			path);
+	else if (outcome == SANDBOX_CRASH)
+		fprintf(stderr,
+			"fathom symbolize: the indexer died on %s: the file is broken, or fathom "
+			"is\n",
+			path);
+	else if (error == -EOPNOTSUPP)
+		fprintf(stderr,
+			"fathom symbolize: %s is no program or library for 64-bit x86 or Arm\n",
+			path);
+	else if (error == -EBADMSG)
+		fprintf(stderr, "fathom symbolize: %s is not a readable ELF file\n", path);
+	else
+		fprintf(stderr, "fathom symbolize: cannot index %s: %s\n", path, strerror(-error));
+}
+
+static int build(const char *path, int elf_fd, int output_fd)
+{
+	struct builder_result result;
+	enum sandbox_outcome outcome;
+	struct sandbox sandbox;
+	int err = sandbox_start(elf_fd, output_fd, &limits, &sandbox);
+
+	if (err) {
+		fprintf(stderr, "fathom symbolize: cannot start the indexer: %s\n", strerror(-err));
+		return err;
+	}
+	do {
+		struct pollfd waited = { .fd = sandbox.result_fd, .events = POLLIN };
+
+		poll(&waited, 1, -1);
+	} while (!sandbox_receive(&sandbox));
+	outcome = sandbox_finish(&sandbox, &result);
+	if (outcome == SANDBOX_OK)
+		return 0;
+	say_why(path, outcome, result.error);
+	return result.error ? result.error : -EBADMSG;
+}
+
+static int open_built(const char *path, int fd, struct index **ret_index)
+{
+	int err = index_open(fd, ret_index);
+
+	if (err)
+		fprintf(stderr, "fathom symbolize: the index of %s is broken\n", path);
+	return err;
+}
+
+static int build_in_memory(const char *path, int elf_fd, struct index **ret_index)
+{
+	autoclose int fd = memfd_create("fathom-index", MFD_CLOEXEC);
+	int err = fd < 0 ? -errno : build(path, elf_fd, fd);
+
+	return err ? err : open_built(path, fd, ret_index);
+}
+
+static int build_in_cache(struct cache *cache, const struct module_id *id, const char *path,
+	int elf_fd, struct index **ret_index)
+{
+	struct cache_entry entry;
+	int err;
+
+	if (cache_begin(cache, &entry))
+		return build_in_memory(path, elf_fd, ret_index);
+	err = build(path, elf_fd, entry.fd);
+	if (!err)
+		err = open_built(path, entry.fd, ret_index);
+	if (err) {
+		cache_abandon(cache, &entry);
+		return err;
+	}
+	/* Ignoring a failure: what was built is open, the next run builds it again. */
+	cache_commit(cache, &entry, id);
+	return 0;
+}
+
+int symbolize_open(const struct config *config, const char *path, struct index **ret_index)
+{
+	autocall(auto_cache_destroy) struct cache *cache = NULL;
+	autoclose int fd = -1;
+	struct module_id id;
+	int err = open_file(path, &fd, &id);
+
+	if (err)
+		return err;
+	cache = open_cache(config);
+	if (!cache)
+		return build_in_memory(path, fd, ret_index);
+	if (!cache_open(cache, &id, ret_index))
+		return 0;
+	return build_in_cache(cache, &id, path, fd, ret_index);
+}

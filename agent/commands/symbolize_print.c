@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two output styles of llvm-symbolizer, to the letter: scripts read them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/commands/symbolize.h"
+#include "base/utf8.h"
+
+static const char *shown_name(const struct symbolize_style *style, const struct index_frame *frame)
+{
+	return style->linkage_names ? frame->linkage : frame->name;
+}
+
+static void print_lines(FILE *out, const struct symbolize_style *style,
+	const struct index_frame *frames, size_t count)
+{
+	if (!count)
+		fputs("??\n??:0:0\n", out);
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%s\n%s:%" PRIu32 ":%" PRIu32 "\n", shown_name(style, &frames[i]),
+			*frames[i].file ? frames[i].file : "??", frames[i].line, frames[i].column);
+	fputc('\n', out);
+}
+
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Length of the UTF-8 sequence that stands at TEXT, 0 where there is none. */
+static size_t sequence_length(const char *text, size_t left)
+{
+	for (size_t length = 2; length <= 4 && length <= left; length++)
+		if (utf8_valid(text, length))
+			return length;
+	return 0;
+}
+
+static void print_json_string(FILE *out, const char *text)
+{
+	size_t size = strlen(text), length;
+
+	fputc('"', out);
+	for (size_t i = 0; i < size; i += length) {
+		unsigned char c = (unsigned char)text[i];
+
+		length = c < 0x80 ? 1 : sequence_length(text + i, size - i);
+		if (length > 1 || is_plain(c)) {
+			fwrite(text + i, 1, length, out);
+		} else if (!length) {
+			fputs("\\ufffd", out);
+			length = 1;
+		} else if (c == '"' || c == '\\') {
+			fprintf(out, "\\%c", c);
+		} else {
+			fprintf(out, "\\u%04x", c);
+		}
+	}
+	fputc('"', out);
+}
+
+static void print_json_frame(
+	FILE *out, const struct symbolize_style *style, const struct index_frame *frame)
+{
+	fprintf(out, "{\"Column\":%" PRIu32 ",\"Discriminator\":0,\"FileName\":", frame->column);
+	print_json_string(out, frame->file);
+	fputs(",\"FunctionName\":", out);
+	print_json_string(out, *frame->name ? shown_name(style, frame) : "");
+	fprintf(out,
+		",\"Line\":%" PRIu32 ",\"StartAddress\":\"\",\"StartFileName\":\"\",\"StartLine\":"
+		"%" PRIu32 "}",
+		frame->line, frame->start_line);
+}
+
+static void print_json(FILE *out, const struct symbolize_style *style, uint64_t elf_addr,
+	const struct index_frame *frames, size_t count)
+{
+	static const struct index_frame unknown = { .name = "", .linkage = "", .file = "" };
+
+	fprintf(out, "{\"Address\":\"0x%" PRIx64 "\",\"ModuleName\":", elf_addr);
+	print_json_string(out, style->module);
+	fputs(",\"Symbol\":[", out);
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			fputc(',', out);
+		print_json_frame(out, style, &frames[i]);
+	}
+	if (!count)
+		print_json_frame(out, style, &unknown);
+	fputs("]}\n", out);
+}
+
+void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t elf_addr,
+	const struct index_frame *frames, size_t count)
+{
+	struct index_frame outermost;
+
+	/* Without inlining: the function around it all, at the line of its innermost code. */
+	if (style->no_inlines && count > 1) {
+		outermost = frames[0];
+		outermost.name = frames[count - 1].name;
+		outermost.linkage = frames[count - 1].linkage;
+		outermost.start_line = frames[count - 1].start_line;
+		frames = &outermost;
+		count = 1;
+	}
+	if (style->json)
+		print_json(out, style, elf_addr, frames, count);
+	else
+		print_lines(out, style, frames, count);
+}
+
+void symbolize_print_error(FILE *out, const struct symbolize_style *style, const char *line)
+{
+	if (!style->json) {
+		fprintf(out, "%s\n", line);
+		return;
+	}
+	fputs("{\"Error\":{\"Message\":", out);
+	print_json_string(out, "unable to parse the address");
+	fputs("},\"ModuleName\":", out);
+	print_json_string(out, style->module);
+	fputs("}\n", out);
+}
