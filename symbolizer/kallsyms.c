@@ -80,15 +80,40 @@ static int compare_lines(const void *a, const void *b, void *text)
 	return strcmp((const char *)text + left->name, (const char *)text + right->name);
 }
 
-/* Kernels list their own symbols in order of address, modules after them in order of loading. */
+static void sort_range(struct ksym_parse *p, size_t first, size_t end)
+{
+	qsort_r(p->lines + first, end - first, sizeof(*p->lines), compare_lines, p->text.bytes);
+}
+
+/* The line before which the addresses first descend. */
+static size_t find_descent(const struct ksym_parse *p)
+{
+	size_t i = 1;
+
+	while (i < p->count && p->lines[i - 1].kaddr <= p->lines[i].kaddr)
+		i++;
+	return i;
+}
+
+/*
+ * Kernels list their own symbols by address, then modules as they were loaded. Sorting it all costs
+ * time and as much memory again, so only what is out of order is sorted: the modules, and the few
+ * names that share an address.
+ */
 static void sort_lines(struct ksym_parse *p)
 {
-	for (size_t i = 1; i < p->count; i++) {
-		if (compare_lines(&p->lines[i - 1], &p->lines[i], p->text.bytes) > 0) {
-			qsort_r(p->lines, p->count, sizeof(*p->lines), compare_lines,
-				p->text.bytes);
-			return;
-		}
+	size_t descent = find_descent(p), end;
+
+	if (descent < p->count)
+		sort_range(p, descent, p->count);
+	if (find_descent(p) < p->count)
+		sort_range(p, 0, p->count);
+	for (size_t first = 0; first < p->count; first = end) {
+		end = first + 1;
+		while (end < p->count && p->lines[end].kaddr == p->lines[first].kaddr)
+			end++;
+		if (end - first > 1)
+			sort_range(p, first, end);
 	}
 }
 
@@ -338,8 +363,7 @@ static const char *module_of(const char *name, bool bpf)
 
 int kallsyms_add(struct kallsyms *k, uint64_t start, uint32_t size, const char *name, bool bpf)
 {
-	autofree
-	char *copy = strndup(name, MAX_ADDED_NAME_BYTES);
+	autofree char *copy = strndup(name, MAX_ADDED_NAME_BYTES);
 	size_t at;
 	int err;
 

@@ -14,7 +14,7 @@ struct kallsyms;
 struct ksymbol {
 	const char *name;
 	const char *module; /* "" = the kernel itself, "bpf" = a BPF program, else the module */
-	uint64_t start;	    /* kaddr */
+	uint64_t start; /* kaddr */
 };
 
 /* From an open /proc/kallsyms. -EACCES when every address reads as 0 (kptr_restrict). */

@@ -19,7 +19,7 @@ enum {
 	MAX_NAME_BYTES = 512, /* KSYM_NAME_LEN */
 	RANK_WEAK = 0x10,
 	RANK_LOCAL = 0x20,
-	RANK_CLONE = 0x08, /* a suffix after a dot */
+	RANK_ALIAS = 0x08, /* a clone's suffix after a dot, or the prefix of early boot code */
 	MAX_UNDERSCORES = 7,
 };
 
@@ -124,6 +124,13 @@ static bool is_name(const struct fields *f, const char *text)
 	return f->name_size == strlen(text) && !memcmp(f->name, text, f->name_size);
 }
 
+static bool starts_with(const struct fields *f, const char *text)
+{
+	size_t size = strlen(text);
+
+	return f->name_size >= size && !memcmp(f->name, text, size);
+}
+
 static bool ends_with(const struct fields *f, const char *text)
 {
 	size_t size = strlen(text);
@@ -163,8 +170,8 @@ static uint8_t rank(const struct fields *f)
 		value = RANK_LOCAL;
 	else if (f->type != 'T')
 		value = RANK_WEAK;
-	if (memchr(f->name, '.', f->name_size))
-		value |= RANK_CLONE;
+	if (memchr(f->name, '.', f->name_size) || starts_with(f, "__pi_"))
+		value |= RANK_ALIAS;
 	while (underscores < MAX_UNDERSCORES && underscores < f->name_size &&
 		f->name[underscores] == '_')
 		underscores++;
@@ -288,8 +295,7 @@ static int add_lines(struct ksym_parse *p, const char *bytes, size_t size, size_
 
 int ksym_parse_file(struct ksym_parse *p, int fd)
 {
-	autofree
-	char *bytes = malloc(READ_BYTES);
+	autofree char *bytes = malloc(READ_BYTES);
 	size_t have = 0, used;
 	ssize_t got;
 	int err;
