@@ -98,8 +98,7 @@ static void remember(struct file_ids *ids, const struct known_file *file)
  */
 static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret_fd)
 {
-	autoclose
-	int fd = -1;
+	autoclose int fd = -1;
 	struct stat st;
 	int err = open_map_file(task_fd, mapping->start, mapping->end, ret_fd);
 
@@ -122,8 +121,7 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 {
 	struct known_file *known = find(ids, mapping->device, mapping->inode);
 	struct known_file file = { .round = ids->round };
-	autoclose
-	int fd = -1;
+	autoclose int fd = -1;
 	struct stat st;
 	int err = open_mapped(task_fd, mapping, &fd);
 

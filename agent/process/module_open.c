@@ -60,8 +60,7 @@ static int accept(int err, int fd, const struct module *module, enum way way)
 int module_open(int proc_fd, uint32_t pid, uint64_t start, uint64_t end,
 	const struct module *module, int *ret_fd)
 {
-	autoclose
-	int pid_fd = -1;
+	autoclose int pid_fd = -1;
 	int gone, fd = -1, err = -ESRCH;
 	bool stale = false;
 

@@ -35,8 +35,7 @@ static int reopen_regular(int path_fd, int *ret_fd)
 int open_map_file(int proc_pid_fd, uint64_t start, uint64_t end, int *ret_fd)
 {
 	char name[64];
-	autoclose
-	int path_fd = -1;
+	autoclose int path_fd = -1;
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
 	path_fd = openat(proc_pid_fd, name, O_PATH | O_CLOEXEC);
@@ -51,8 +50,7 @@ int open_map_file(int proc_pid_fd, uint64_t start, uint64_t end, int *ret_fd)
  */
 static int walk_without_links(int root_fd, const char *path)
 {
-	autoclose
-	int at = dup(root_fd);
+	autoclose int at = dup(root_fd);
 
 	while (at >= 0 && *path) {
 		size_t length = strcspn(path, "/");
@@ -84,10 +82,8 @@ int open_in_root(int proc_pid_fd, const char *path, int *ret_fd)
 {
 	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	autoclose
-	int root_fd = openat(proc_pid_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	autoclose
-	int path_fd = -1;
+	autoclose int root_fd = openat(proc_pid_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int path_fd = -1;
 
 	if (root_fd < 0)
 		return -errno;
@@ -102,8 +98,7 @@ int open_in_root(int proc_pid_fd, const char *path, int *ret_fd)
 
 int open_here(const char *path, int *ret_fd)
 {
-	autoclose
-	int path_fd = open(path, O_PATH | O_CLOEXEC);
+	autoclose int path_fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (path_fd < 0)
 		return -errno;

@@ -115,8 +115,7 @@ static int use_lines(struct line_reader *r)
 
 int proc_maps_read(int task_fd, proc_maps_fn *fn, void *context)
 {
-	autoclose
-	int fd = openat(task_fd, "maps", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = openat(task_fd, "maps", O_RDONLY | O_CLOEXEC);
 	struct line_reader r;
 	int err;
 

@@ -81,8 +81,7 @@ static int parse_stat(const char *text, struct proc_stat *ret_stat)
 int proc_read_stat(int pid_fd, struct proc_stat *ret_stat)
 {
 	char text[MAX_STAT_BYTES];
-	autoclose
-	int fd = openat(pid_fd, "stat", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = openat(pid_fd, "stat", O_RDONLY | O_CLOEXEC);
 	ssize_t got;
 
 	if (fd < 0)
@@ -158,8 +157,7 @@ int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES])
 int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid)
 {
 	char text[MAX_STATUS_BYTES];
-	autoclose
-	int fd = openat(pid_fd, "status", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = openat(pid_fd, "status", O_RDONLY | O_CLOEXEC);
 	uint64_t pid = 0;
 	struct cursor c;
 	const char *line;
@@ -208,8 +206,7 @@ int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
 		return -ENOMEM;
 	}
 	for (int tried = 0; tried < MAX_THREADS_TRIED && (entry = readdir(dir));) {
-		autoclose
-		int task_fd = -1;
+		autoclose int task_fd = -1;
 
 		if (entry->d_name[0] == '.' || strtoul(entry->d_name, NULL, 10) == pid)
 			continue;

@@ -202,7 +202,7 @@ static struct process *known(struct processes *ps, uint32_t pid, uint64_t time_n
 {
 	struct process *p = map_get_pointer(&ps->by_pid, pid);
 
-	if (p && p->ended && time_ns > p->ended_ns + EXIT_GRACE_NS)
+	if (p && p->ended && (p->pid_lost || time_ns > p->ended_ns + EXIT_GRACE_NS))
 		return NULL;
 	return p;
 }

@@ -48,6 +48,7 @@ struct process {
 	bool by_exec; /* the stream had the exec that began this generation */
 	bool main_exited; /* the main thread has; the others may live on */
 	bool looked_up; /* /proc was asked for what the stream does not tell */
+	bool pid_lost; /* ended, and records were lost since: the pid may be another's by now */
 };
 
 struct processes_options {

@@ -42,8 +42,7 @@ static void refuse_mapping(struct processes *ps, struct process *p, uint64_t tim
 static struct module *look_at_file(
 	struct processes *ps, uint32_t pid, const struct proc_mapping *mapping, bool program)
 {
-	autoclose
-	int pid_fd = -1;
+	autoclose int pid_fd = -1;
 
 	file_ids_renew(ps->files);
 	if (mapping->inode != 0 && proc_open(ps->options.proc_fd, pid, &pid_fd))
@@ -201,9 +200,8 @@ void processes_lost(struct processes *ps, uint64_t time_ns)
 	while (map_next(&ps->by_pid, &i, &pid, &pointer)) {
 		struct process *p = (struct process *)(uintptr_t)pointer;
 
-		/* An ended one answers for its pid no longer: somebody else may have it. */
 		if (p->ended)
-			p->ended_ns = 0;
+			p->pid_lost = true;
 		if (p->ended || p->synced_ns >= time_ns)
 			continue;
 		p->stale = true;

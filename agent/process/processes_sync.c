@@ -244,8 +244,7 @@ static bool is_same_process(const struct process *p, const struct proc_stat *sta
 void table_look_up(struct processes *ps, struct process *p)
 {
 	char container_id[CONTAINER_ID_BYTES];
-	autoclose
-	int pid_fd = -1;
+	autoclose int pid_fd = -1;
 	struct proc_stat stat;
 
 	p->looked_up = true;
@@ -259,8 +258,7 @@ void table_look_up(struct processes *ps, struct process *p)
 
 bool table_is_gone(struct processes *ps, uint32_t pid)
 {
-	autoclose
-	int pid_fd = -1;
+	autoclose int pid_fd = -1;
 	struct proc_stat stat;
 
 	if (proc_open(ps->options.proc_fd, pid, &pid_fd) || proc_read_stat(pid_fd, &stat))

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/process_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void on_program(void *context, struct process *p)
+{
+	struct fixture *f = context;
+
+	assert_non_null(p->executable);
+	f->programs++;
+	f->last_program = p->number;
+}
+
+static void on_ended(void *context, struct process *p)
+{
+	struct fixture *f = context;
+
+	assert_true(p->ended);
+	f->ended++;
+}
+
+int process_set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct processes_options options = {
+		.limit = LIMIT, .program = on_program, .ended = on_ended, .context = f
+	};
+
+	fake_proc_init(&f->proc);
+	fake_proc_elf(&f->proc, "program", 1, &f->program);
+	fake_proc_elf(&f->proc, "other", 2, &f->other);
+	fake_proc_elf(&f->proc, "libc", 3, &f->libc);
+	fake_proc_elf(&f->proc, "plain", 0, &f->plain);
+	if (modules_create(64, &f->modules))
+		return -1;
+	options.proc_fd = f->proc.fd;
+	options.modules = f->modules;
+	options.metrics = &f->metrics;
+	*state = f;
+	return processes_create(&options, &f->ps);
+}
+
+int process_tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	processes_destroy(f->ps);
+	modules_destroy(f->modules);
+	fake_proc_deinit(&f->proc);
+	free(f);
+	return 0;
+}
+
+/* ---- records ---- */
+
+void map(struct fixture *f, uint64_t time_ns, uint32_t pid, uint64_t start,
+	const struct fake_file *file)
+{
+	const struct processes_mmap event = { .time_ns = time_ns,
+		.pid = pid,
+		.start = start,
+		.length = 0x1000,
+		.file_off = 0x1000,
+		.build_id = file->build_id,
+		.device = file->build_id.size ? 0 : file->device,
+		.inode = file->build_id.size ? 0 : file->inode,
+		.path = file->path };
+
+	processes_mmap(f->ps, &event);
+}
+
+void map_name(struct fixture *f, uint64_t time_ns, uint32_t pid, uint64_t start, const char *name)
+{
+	const struct processes_mmap event = {
+		.time_ns = time_ns, .pid = pid, .start = start, .length = 0x1000, .path = name
+	};
+
+	processes_mmap(f->ps, &event);
+}
+
+void exec(struct fixture *f, uint64_t time_ns, uint32_t pid, const struct fake_file *file)
+{
+	processes_comm(f->ps, time_ns, pid, pid, "program", true);
+	map(f, time_ns + 1, pid, 0x400000, file);
+	map(f, time_ns + 2, pid, 0x7f0000000000, &f->libc);
+	map_name(f, time_ns + 3, pid, 0x7fff00000000, "[vdso]");
+}
+
+void forks(struct fixture *f, uint64_t time_ns, uint32_t parent, uint32_t child)
+{
+	processes_fork(f->ps, time_ns, child, child, parent, parent);
+}
+
+void new_thread(struct fixture *f, uint64_t time_ns, uint32_t pid, uint32_t tid)
+{
+	processes_fork(f->ps, time_ns, pid, tid, pid, pid);
+}
+
+struct process *live(struct fixture *f, uint32_t pid)
+{
+	struct process *p;
+	size_t i = 0;
+
+	while ((p = processes_next(f->ps, &i))) {
+		if (p->pid == pid)
+			return p;
+	}
+	return NULL;
+}
+
+const struct module *module_at(const struct process *p, uint64_t pc)
+{
+	const struct mapping *mapping = mappings_find(p->mappings, pc);
+
+	return mapping ? mapping->module : NULL;
+}
+
+uint64_t count(struct fixture *f, enum metric metric)
+{
+	return metrics_get(&f->metrics, metric);
+}
+
+/* ---- /proc ---- */
+
+void show(struct fixture *f, uint32_t pid, const struct fake_file *file, struct fake_process how)
+{
+	char maps[2 * PATH_MAX], *at = maps;
+
+	fake_maps_line(at, PATH_MAX, 0x400000, 0x401000, 0x1000, file);
+	at += strlen(at);
+	fake_maps_line(at, PATH_MAX, 0x7f0000000000, 0x7f0000001000, 0x1000, &f->libc);
+	how.maps = maps;
+	how.exe = file->path;
+	if (!how.comm)
+		how.comm = "program";
+	fake_proc_process(&f->proc, pid, &how);
+	fake_proc_map_file(&f->proc, pid, 0x400000, 0x401000, file->path);
+	fake_proc_map_file(&f->proc, pid, 0x7f0000000000, 0x7f0000001000, f->libc.path);
+}

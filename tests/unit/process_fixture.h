@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* A process table over a fake /proc, and the records that the kernel would write. */
+#include "agent/process/processes.h"
+#include "tests/unit/fake_proc.h"
+
+enum { PARENT = 100, CHILD = 200, LIMIT = 64 };
+
+/* Later than any reading of /proc in a test. */
+static const uint64_t later = UINT64_MAX / 2;
+
+struct fixture {
+	struct fake_proc proc;
+	struct modules *modules;
+	struct metrics metrics;
+	struct processes *ps;
+	unsigned int programs, ended; /* calls */
+	uint32_t last_program; /* number */
+	struct fake_file program, other, libc, plain; /* plain has no build ID */
+};
+
+int process_set_up(void **state);
+int process_tear_down(void **state);
+#define CASE(name) cmocka_unit_test_setup_teardown(name, process_set_up, process_tear_down)
+
+/* Records of one page of FILE at START, or of something without a file. */
+void map(struct fixture *f, uint64_t time_ns, uint32_t pid, uint64_t start,
+	const struct fake_file *file);
+void map_name(struct fixture *f, uint64_t time_ns, uint32_t pid, uint64_t start, const char *name);
+/* What the kernel tells of an exec of FILE: the program first, then the rest. */
+void exec(struct fixture *f, uint64_t time_ns, uint32_t pid, const struct fake_file *file);
+void forks(struct fixture *f, uint64_t time_ns, uint32_t parent, uint32_t child);
+void new_thread(struct fixture *f, uint64_t time_ns, uint32_t pid, uint32_t tid);
+/* A process of FILE as /proc shows it: the program and libc. HOW tells the rest. */
+void show(struct fixture *f, uint32_t pid, const struct fake_file *file, struct fake_process how);
+
+struct process *live(struct fixture *f, uint32_t pid);
+const struct module *module_at(const struct process *p, uint64_t pc);
+uint64_t count(struct fixture *f, enum metric metric);

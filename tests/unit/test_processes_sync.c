@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process table as /proc feeds it: at the start, on demand, after lost records. */
+#include "agent/process/processes.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "tests/unit/process_fixture.h"
+
+static const struct fake_process as_usual = { 0 };
+static const char container_a[] =
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+static const char container_b[] =
+	"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+/* ---- /proc ---- */
+
+static void a_scan_reads_everything(void **state)
+{
+	struct fixture *f = *state;
+	char cgroup[200];
+	struct process *p;
+
+	snprintf(cgroup, sizeof(cgroup), "0::/kubepods.slice/cri-containerd-%s.scope\n",
+		container_a);
+	show(f, PARENT, &f->program,
+		(struct fake_process){
+			.comm = "a) R (b", .cgroup = cgroup, .nspid = "\t100\t17\t1" });
+	fake_proc_process(&f->proc, 2,
+		&(struct fake_process){
+			.comm = "kworker/0:1-events_long", .maps = "", .kernel_thread = true });
+	assert_int_equal(processes_scan(f->ps, NULL, 0), 0);
+	assert_int_equal(processes_count(f->ps), 2);
+	p = processes_get(f->ps, PARENT, later);
+	assert_string_equal(p->comm, "a) R (b");
+	assert_string_equal(p->container_id, container_a);
+	assert_string_equal(p->executable->path, f->program.path);
+	assert_int_equal(p->start_ns, 0);
+	assert_true(p->synced_ns > 0 && p->synced_ns <= clock_monotonic_ns());
+	assert_int_equal(process_namespace_pid(f->ps, p), 1);
+	assert_int_equal(mappings_count(p->mappings), 2);
+	p = processes_get(f->ps, 2, later);
+	assert_true(p->kernel_thread);
+	assert_string_equal(p->comm, "kworker/0:1-eve");
+	assert_false(p->unreadable);
+	assert_int_equal(f->programs, 1);
+	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 0);
+}
+
+static void a_scan_of_some_pids_reads_only_those(void **state)
+{
+	const uint32_t pids[] = { CHILD, 4711 };
+	struct fixture *f = *state;
+
+	show(f, PARENT, &f->program, as_usual);
+	show(f, CHILD, &f->program, as_usual);
+	assert_int_equal(processes_scan(f->ps, pids, ARRAY_SIZE(pids)), 0);
+	assert_null(live(f, PARENT));
+	assert_non_null(live(f, CHILD));
+	assert_int_equal(processes_count(f->ps), 1);
+}
+
+static void a_file_is_one_module_by_stream_and_by_proc(void **state)
+{
+	struct fixture *f = *state;
+
+	show(f, PARENT, &f->program, as_usual);
+	processes_scan(f->ps, NULL, 0);
+	exec(f, later, CHILD, &f->program);
+	assert_ptr_equal(live(f, CHILD)->executable, live(f, PARENT)->executable);
+	assert_ptr_equal(module_at(live(f, CHILD), 0x7f0000000000),
+		module_at(live(f, PARENT), 0x7f0000000000));
+}
+
+static void so_is_a_file_without_a_build_id(void **state)
+{
+	struct fixture *f = *state;
+
+	show(f, PARENT, &f->plain, as_usual);
+	processes_scan(f->ps, NULL, 0);
+	/* This one's file can be looked at, and of this one it is known from the others. */
+	show(f, CHILD, &f->plain, as_usual);
+	exec(f, later, CHILD, &f->plain);
+	exec(f, later, CHILD + 1, &f->plain);
+	assert_int_equal(live(f, PARENT)->executable->id.build_id.size, 0);
+	assert_int_not_equal(live(f, PARENT)->executable->id.file.mtime_ns, 0);
+	assert_ptr_equal(live(f, CHILD)->executable, live(f, PARENT)->executable);
+	assert_ptr_equal(live(f, CHILD + 1)->executable, live(f, PARENT)->executable);
+}
+
+/* Without a build ID in the record, as before Linux 5.12, it is read from the file. */
+static void a_record_without_a_build_id_is_completed(void **state)
+{
+	struct fixture *f = *state;
+	struct fake_file bare = f->program;
+
+	show(f, PARENT, &f->program, as_usual);
+	bare.build_id.size = 0;
+	processes_comm(f->ps, 1000, PARENT, PARENT, "program", true);
+	map(f, 1001, PARENT, 0x400000, &bare);
+	assert_true(
+		build_id_equal(&live(f, PARENT)->executable->id.build_id, &f->program.build_id));
+}
+
+static void the_program_is_found_by_path_where_inodes_differ(void **state)
+{
+	struct fixture *f = *state;
+	struct fake_file overlaid = f->program;
+
+	overlaid.device_minor++;
+	overlaid.inode += 1000;
+	show(f, PARENT, &overlaid, as_usual);
+	processes_scan(f->ps, NULL, 0);
+	assert_string_equal(live(f, PARENT)->executable->path, f->program.path);
+	assert_true(
+		build_id_equal(&live(f, PARENT)->executable->id.build_id, &f->program.build_id));
+}
+
+static void the_memory_of_an_exited_main_thread_is_its_threads(void **state)
+{
+	struct fixture *f = *state;
+	char maps[PATH_MAX], path[PATH_MAX + 64];
+
+	show(f, PARENT, &f->program, (struct fake_process){ .state = 'Z', .threads = 2 });
+	fake_proc_write(&f->proc, PARENT, "maps", "");
+	snprintf(path, sizeof(path), "%s/%d/task", f->proc.path, PARENT);
+	mkdir(path, 0755);
+	snprintf(path, sizeof(path), "%s/%d/task/%d", f->proc.path, PARENT, PARENT + 1);
+	mkdir(path, 0755);
+	fake_maps_line(maps, sizeof(maps), 0x400000, 0x401000, 0x1000, &f->program);
+	snprintf(path, sizeof(path), "task/%d/maps", PARENT + 1);
+	fake_proc_write(&f->proc, PARENT, path, maps);
+	assert_int_equal(processes_scan(f->ps, NULL, 0), 0);
+	assert_non_null(module_at(live(f, PARENT), 0x400000));
+	assert_true(live(f, PARENT)->main_exited);
+}
+
+static void what_waits_for_its_parent_is_no_process(void **state)
+{
+	struct fixture *f = *state;
+
+	show(f, PARENT, &f->program, (struct fake_process){ .state = 'Z' });
+	assert_int_equal(processes_scan(f->ps, NULL, 0), 0);
+	assert_int_equal(processes_count(f->ps), 0);
+}
+
+static void older_records_do_not_undo_what_proc_showed(void **state)
+{
+	struct fixture *f = *state;
+	struct process *p;
+	uint32_t number;
+
+	show(f, PARENT, &f->program, as_usual);
+	processes_scan(f->ps, NULL, 0);
+	p = live(f, PARENT);
+	number = p->number;
+	processes_comm(f->ps, 1000, PARENT, PARENT, "old", false);
+	exec(f, 1000, PARENT, &f->other);
+	forks(f, 2000, 1, PARENT);
+	processes_exit(f->ps, 3000, PARENT, PARENT);
+	p = live(f, PARENT);
+	assert_int_equal(p->number, number);
+	assert_string_equal(p->comm, "program");
+	assert_string_equal(p->executable->path, f->program.path);
+	/* Newer ones count. */
+	exec(f, later, PARENT, &f->other);
+	assert_int_not_equal(live(f, PARENT)->number, number);
+	assert_string_equal(live(f, PARENT)->executable->path, f->other.path);
+}
+
+/* Between a fork and our reading, the parent may have become another program. */
+static void a_child_from_before_the_reading_inherits_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct process *p;
+
+	show(f, PARENT, &f->program, as_usual);
+	processes_scan(f->ps, NULL, 0);
+	forks(f, 1000, PARENT, CHILD);
+	assert_null(live(f, CHILD));
+	/* It is read when it is sampled; its exec makes it known as well. */
+	show(f, CHILD, &f->other, as_usual);
+	p = processes_get(f->ps, CHILD, 2000);
+	assert_string_equal(p->executable->path, f->other.path);
+	forks(f, 1000, PARENT, CHILD + 1);
+	exec(f, 1500, CHILD + 1, &f->other);
+	assert_string_equal(live(f, CHILD + 1)->executable->path, f->other.path);
+}
+
+static void an_unknown_process_is_read_when_sampled(void **state)
+{
+	struct fixture *f = *state;
+	struct process *p;
+
+	show(f, PARENT, &f->program, as_usual);
+	p = processes_get(f->ps, PARENT, 1000);
+	assert_string_equal(p->executable->path, f->program.path);
+	assert_ptr_equal(processes_get(f->ps, PARENT, 1001), p);
+	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 0);
+}
+
+static void an_unreadable_process_has_an_entry(void **state)
+{
+	struct fixture *f = *state;
+	struct process *p = processes_get(f->ps, PARENT, 1000);
+
+	assert_non_null(p);
+	assert_true(p->unreadable);
+	assert_int_equal(mappings_count(p->mappings), 0);
+	assert_ptr_equal(processes_get(f->ps, PARENT, 1001), p);
+	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 2);
+	assert_int_equal(process_namespace_pid(f->ps, p), PARENT);
+	/* The idle threads are nothing that could be read. */
+	p = processes_get(f->ps, 0, 1000);
+	assert_false(p->unreadable);
+	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 2);
+}
+
+static void the_container_is_looked_up_at_the_first_sample(void **state)
+{
+	struct fixture *f = *state;
+	char cgroup[200];
+
+	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_a);
+	show(f, PARENT, &f->program, (struct fake_process){ .cgroup = cgroup });
+	processes_scan(f->ps, NULL, 0);
+	forks(f, later, PARENT, CHILD);
+	forks(f, later, PARENT, CHILD + 1);
+	assert_string_equal(live(f, CHILD)->container_id, container_a);
+	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_b);
+	show(f, CHILD, &f->program, (struct fake_process){ .cgroup = cgroup });
+	assert_string_equal(processes_get(f->ps, CHILD, later)->container_id, container_b);
+	/* One that has gone keeps its parent's. */
+	assert_string_equal(processes_get(f->ps, CHILD + 1, later)->container_id, container_a);
+}
+
+/* The pid may belong to another process by the time we look. */
+static void the_container_of_a_later_process_is_not_taken(void **state)
+{
+	struct fixture *f = *state;
+	char cgroup[200];
+
+	exec(f, 1000, PARENT, &f->program);
+	forks(f, 2000, PARENT, CHILD);
+	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_b);
+	show(f, CHILD, &f->program,
+		(struct fake_process){ .cgroup = cgroup, .start_ticks = UINT64_C(1) << 40 });
+	assert_string_equal(processes_get(f->ps, CHILD, 3000)->container_id, "");
+}
+
+/* ---- lost records ---- */
+
+static void after_a_loss_a_process_is_read_again_when_used(void **state)
+{
+	struct fixture *f = *state;
+	struct process *p;
+	uint32_t number;
+
+	exec(f, 1000, PARENT, &f->program);
+	number = live(f, PARENT)->number;
+	show(f, PARENT, &f->program, as_usual);
+	fake_proc_write(&f->proc, PARENT, "cgroup", "0::/\n");
+	processes_lost(f->ps, 2000);
+	assert_true(live(f, PARENT)->stale);
+	p = processes_get(f->ps, PARENT, 2001);
+	assert_false(p->stale);
+	assert_int_equal(p->number, number); /* the same program as before */
+	assert_int_equal(p->start_ns, 1000);
+	assert_null(module_at(p, 0x7fff00000000)); /* what /proc shows, no more */
+	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 1);
+	processes_get(f->ps, PARENT, 2002);
+	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 1);
+	/* A loss from before the reading was mended by it. */
+	processes_lost(f->ps, 2003);
+	assert_false(live(f, PARENT)->stale);
+}
+
+static void a_lost_exec_begins_a_generation(void **state)
+{
+	struct fixture *f = *state;
+	struct process *p;
+	uint32_t number;
+
+	exec(f, 1000, PARENT, &f->program);
+	number = processes_get(f->ps, PARENT, 1500)->number;
+	show(f, PARENT, &f->other, as_usual);
+	processes_lost(f->ps, 2000);
+	p = processes_get(f->ps, PARENT, 2001);
+	assert_int_not_equal(p->number, number);
+	assert_string_equal(p->executable->path, f->other.path);
+	assert_string_equal(processes_find(f->ps, number)->executable->path, f->program.path);
+}
+
+static void a_lost_exit_and_the_pid_used_again(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t number;
+
+	show(f, PARENT, &f->program, (struct fake_process){ .start_ticks = 5 });
+	processes_scan(f->ps, NULL, 0);
+	number = processes_get(f->ps, PARENT, later)->number;
+	show(f, PARENT, &f->program, (struct fake_process){ .start_ticks = 9 });
+	processes_lost(f->ps, later);
+	assert_int_not_equal(processes_get(f->ps, PARENT, later)->number, number);
+}
+
+static void a_process_that_went_after_a_loss(void **state)
+{
+	struct fixture *f = *state;
+	struct process *p;
+
+	exec(f, 1000, PARENT, &f->program);
+	forks(f, 1500, PARENT, CHILD);
+	processes_lost(f->ps, 2000);
+	/* Whose exec was seen is believed to have stayed what it was. */
+	p = processes_get(f->ps, PARENT, 2001);
+	assert_string_equal(p->executable->path, f->program.path);
+	assert_false(p->unreadable);
+	/* What follows a fork is an exec, and that may be what was lost. */
+	p = processes_get(f->ps, CHILD, 2001);
+	assert_true(p->unreadable);
+	assert_int_equal(mappings_count(p->mappings), 0);
+}
+
+static void after_a_loss_an_ended_process_no_longer_answers_for_its_pid(void **state)
+{
+	struct fixture *f = *state;
+	struct process *first, *second;
+	uint32_t number;
+
+	exec(f, 1000, PARENT, &f->program);
+	first = processes_get(f->ps, PARENT, 1500);
+	number = first->number;
+	processes_exit(f->ps, 2000, PARENT, PARENT);
+	processes_lost(f->ps, 2500);
+	show(f, PARENT, &f->other, as_usual);
+	second = processes_get(f->ps, PARENT, 3000);
+	assert_string_equal(second->executable->path, f->other.path);
+	/* The first one's window is still open. */
+	processes_sweep(f->ps, 2000);
+	assert_ptr_equal(processes_find(f->ps, number), first);
+}
+
+static void a_forking_parent_is_read_again_after_a_loss(void **state)
+{
+	struct fixture *f = *state;
+
+	exec(f, 1000, PARENT, &f->program);
+	show(f, PARENT, &f->other, as_usual);
+	processes_lost(f->ps, 2000);
+	forks(f, later, PARENT, CHILD);
+	assert_string_equal(live(f, PARENT)->executable->path, f->other.path);
+	assert_string_equal(live(f, CHILD)->executable->path, f->other.path);
+}
+
+static void the_end_of_a_process_that_is_gone_is_noticed(void **state)
+{
+	struct fixture *f = *state;
+
+	/* With two threads at the scan, nobody knows for sure how many there are. */
+	show(f, PARENT, &f->program, (struct fake_process){ .threads = 2 });
+	processes_scan(f->ps, NULL, 0);
+	processes_exit(f->ps, later, PARENT, PARENT);
+	processes_exit(f->ps, later, PARENT, PARENT + 1);
+	processes_sweep(f->ps, UINT64_MAX);
+	assert_non_null(live(f, PARENT)); /* /proc has it */
+	fake_proc_remove(&f->proc, PARENT);
+	processes_sweep(f->ps, UINT64_MAX);
+	/* Its last records may still come; one that is newer than our look ends it. */
+	assert_non_null(live(f, PARENT));
+	processes_comm(f->ps, later + 1, 1, 1, "x", false);
+	processes_sweep(f->ps, UINT64_MAX);
+	assert_null(live(f, PARENT));
+	assert_int_equal(processes_count(f->ps), 0);
+	assert_int_equal(f->ended, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_scan_reads_everything),
+		CASE(a_scan_of_some_pids_reads_only_those),
+		CASE(a_file_is_one_module_by_stream_and_by_proc),
+		CASE(so_is_a_file_without_a_build_id),
+		CASE(a_record_without_a_build_id_is_completed),
+		CASE(the_program_is_found_by_path_where_inodes_differ),
+		CASE(the_memory_of_an_exited_main_thread_is_its_threads),
+		CASE(what_waits_for_its_parent_is_no_process),
+		CASE(older_records_do_not_undo_what_proc_showed),
+		CASE(a_child_from_before_the_reading_inherits_nothing),
+		CASE(an_unknown_process_is_read_when_sampled),
+		CASE(an_unreadable_process_has_an_entry),
+		CASE(the_container_is_looked_up_at_the_first_sample),
+		CASE(the_container_of_a_later_process_is_not_taken),
+		CASE(after_a_loss_a_process_is_read_again_when_used),
+		CASE(a_lost_exec_begins_a_generation),
+		CASE(a_lost_exit_and_the_pid_used_again),
+		CASE(a_process_that_went_after_a_loss),
+		CASE(after_a_loss_an_ended_process_no_longer_answers_for_its_pid),
+		CASE(a_forking_parent_is_read_again_after_a_loss),
+		CASE(the_end_of_a_process_that_is_gone_is_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
