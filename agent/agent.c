@@ -188,6 +188,7 @@ static int create_collect(
 	err = collect_create(&collect, &agent->collect, &step);
 	if (err)
 		return fail(failure, step, "", err);
+	agent->current.number = collect_next_window(agent->collect);
 	err = loop_add(agent->loop, collect_fd(agent->collect), EPOLLIN, on_rings, agent);
 	if (!err)
 		err = loop_timer(agent->loop, DRAIN_MS * MS, DRAIN_MS * MS, on_drain_timer, agent,

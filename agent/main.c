@@ -19,7 +19,6 @@ static const struct command commands[] = {
 		"turn addresses of an ELF file into functions and lines" },
 	{ "check", command_check,
 		"say what this machine allows, and what each missing piece costs" },
-	{ "index-module", sandbox_child_main, NULL },
 	{ "manual", command_manual, NULL },
 };
 
@@ -41,6 +40,9 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "--help";
 
+	/* Ourselves, executed anew to parse a foreign file: it takes the whole argv. */
+	if (!strcmp(name, "index-module"))
+		return sandbox_child_main(argc, argv);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (!strcmp(name, commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
