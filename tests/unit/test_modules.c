@@ -120,7 +120,7 @@ static void put_note(struct buffer *b, const char *name, uint32_t name_size, uin
 	put_u32(b, content_size);
 	put_u32(b, type);
 	for (uint32_t i = 0; i < ((name_size + 3) & ~3u) && i < 64; i++)
-		put_u8(b, i < name_size ? (uint8_t)name[i] : 0);
+		put_u8(b, i < strlen(name) ? (uint8_t)name[i] : 0);
 	for (uint32_t i = 0; i < ((content_size + 3) & ~3u) && i < 64; i++)
 		put_u8(b, i < content_size ? (uint8_t)(0xa0 + i) : 0);
 }
