@@ -77,5 +77,6 @@ struct cursor cursor_slice(const struct cursor *c, uint64_t offset, uint64_t siz
 		slice.bad = true;
 		return slice;
 	}
-	return cursor_over(c->start + offset, (size_t)size);
+	/* An empty cursor may have no bytes at all. */
+	return cursor_over(c->start ? c->start + offset : NULL, (size_t)size);
 }

@@ -20,11 +20,12 @@ struct cursor {
 	bool bad; /* something was read past the end, or a LEB128 did not fit */
 };
 
+/* NULL gives an empty cursor, which still points somewhere: nothing may be added to NULL. */
 static inline struct cursor cursor_over(const void *bytes, size_t size)
 {
-	const uint8_t *start = bytes;
+	const uint8_t *start = bytes ? bytes : (const void *)"";
 
-	return (struct cursor){ .start = start, .at = start, .end = start ? start + size : start };
+	return (struct cursor){ .start = start, .at = start, .end = bytes ? start + size : start };
 }
 
 static inline size_t cursor_left(const struct cursor *c)
