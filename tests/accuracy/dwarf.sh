@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# dwarf.sh [BUILD_DIR]: inline chains, files, lines and columns against llvm-symbolizer, at the rows of
+# the line tables of programs that gcc, clang and rustc make here in their several ways. What counts
+# as the same is in dwarf_compare.py. FULL=1 compares all rows. Ends with `N passed, N failed`.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=${1:-${FATHOM_BUILD:-build}}
+fathom=${FATHOM:-$build/fathom}
+sources=$PWD/tests/accuracy/dwarf
+limit=${FULL:+100000000}
+limit=${limit:-6000}
+
+for tool in llvm-symbolizer-14 llvm-dwarfdump-14 python3; do
+	command -v $tool >/dev/null || { echo "$tool is missing" && exit 77; }
+done
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+passed=0
+failed=0
+compare() { # NAME BINARY
+	local report
+	if report=$(python3 tests/accuracy/dwarf_compare.py "$fathom" "$2" "$limit" 2>&1); then
+		passed=$((passed + 1))
+		echo "ok   $1: $report"
+	else
+		failed=$((failed + 1))
+		echo "FAIL $1: $report"
+	fi
+}
+
+try() { # NAME COMMAND...: builds $scratch/program and compares
+	local name=$1
+	shift
+	rm -f "$scratch/program"
+	if ! "$@" -o "$scratch/program" 2>"$scratch/errors"; then
+		echo "skip $name: $(head -1 "$scratch/errors")"
+		return
+	fi
+	compare "$name" "$scratch/program"
+}
+
+discard="-ffunction-sections -Wl,--gc-sections"
+for compiler in gcc clang; do
+	command -v $compiler >/dev/null || continue
+	cxx=${compiler/%gcc/g++}
+	cxx=${cxx/%clang/clang++}
+	for version in 2 3 4 5; do
+		for flags in "" "-flto" "-static" "-fPIE -pie" "-no-pie $discard" "-O3 -gdwarf64"; do
+			[ $version -lt 4 ] && [ -n "$flags" ] && continue
+			set -- -O2 -g "-gdwarf-$version" $flags
+			try "$compiler C $*" $compiler "$@" "$sources/one.c" "$sources/two.c"
+			try "$compiler C++ $*" $cxx "$@" "$sources/shapes.cc"
+		done
+	done
+	# A compilation directory that is relative, and types in units of their own.
+	try "$compiler C relative" $compiler -O2 -g "-ffile-prefix-map=$PWD=./here" \
+		"$sources/one.c" "$sources/two.c"
+	try "$compiler C++ type units" $cxx -O2 -g -fdebug-types-section "$sources/shapes.cc"
+	try "$compiler C++ compressed" $cxx -O2 -g -gz=zlib "$sources/shapes.cc"
+done
+if command -v rustc >/dev/null; then
+	for flags in "-O" "-Copt-level=0" "-O -Clto=fat" "-O -Clto=thin -Ccodegen-units=4"; do
+		try "rustc $flags" rustc -g $flags "$sources/shapes.rs"
+	done
+fi
+for library in /usr/lib/debug/.build-id/*/*.debug; do # libc6-dbg, where it is installed
+	[ "$(stat -c %s "$library" 2>/dev/null || echo 0)" -gt 3000000 ] && compare "$library" "$library"
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
