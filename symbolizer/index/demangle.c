@@ -3,9 +3,7 @@
 
 #include <ctype.h>
 #include <libiberty/demangle.h>
-#include <stdbool.h>
 #include <string.h>
-
 
 enum {
 	/* libiberty's own limit refuses names over 1024 bytes; up to this its stack use is fine. */
@@ -49,7 +47,7 @@ size_t demangle_plain_length(const char *name)
 	return strlen(name);
 }
 
-static bool is_mangled(const char *name)
+bool demangle_is_mangled(const char *name)
 {
 	return !strncmp(name, "_Z", 2) || !strncmp(name, "__Z", 3) || !strncmp(name, "_R", 2);
 }
@@ -69,7 +67,7 @@ int demangle(const char *linkage, struct buffer *out)
 	struct buffer name;
 	int ok;
 
-	if (!is_mangled(linkage) || length > MAX_LINKAGE_BYTES)
+	if (!demangle_is_mangled(linkage) || length > MAX_LINKAGE_BYTES)
 		return buffer_append(out, linkage, length);
 	memcpy(plain, linkage, length);
 	plain[length] = 0;

@@ -4,6 +4,7 @@
  * Linkage names made readable: C++ (Itanium ABI) and Rust (v0 and legacy), by libiberty. Runs in
  * the sandbox: a demangler over foreign names is attack surface.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buffer.h"
@@ -14,5 +15,6 @@
  * limits stay mangled.
  */
 int demangle(const char *linkage, struct buffer *out);
+bool demangle_is_mangled(const char *name);
 /* Length of NAME without its clone suffixes. */
 size_t demangle_plain_length(const char *name);

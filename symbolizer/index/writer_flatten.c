@@ -88,7 +88,9 @@ static int flatten_nodes(struct index_writer *w)
 
 	if (w->symbol_count)
 		qsort(w->symbols, w->symbol_count, sizeof(*w->symbols), by_weight);
-	err = add_symbol_nodes(w);
+	err = writer_link_names(w);
+	if (!err)
+		err = add_symbol_nodes(w);
 	if (err)
 		return err;
 	ranking.nodes = w->nodes;
@@ -304,8 +306,7 @@ static int flatten_rows(struct index_writer *w, struct line_spans *lines)
 
 static int flatten_lines(struct index_writer *w)
 {
-	autofree
-	struct interval *items = calloc(w->sequence_count + 1, sizeof(*items));
+	autofree struct interval *items = calloc(w->sequence_count + 1, sizeof(*items));
 	struct line_spans lines = { 0 };
 	int err = items ? flatten_sequences(w, items, &lines) : -ENOMEM;
 

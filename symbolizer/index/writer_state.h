@@ -87,5 +87,7 @@ enum { WRITER_MAX_NODES = 1 << 25, WRITER_MAX_ROWS = 1 << 27 };
 
 /* writer_flatten.c */
 int writer_flatten(struct index_writer *w);
+/* writer_link.c: on symbols that are sorted by address, the best of one address last. */
+int writer_link_names(struct index_writer *w);
 /* writer_output.c */
 int writer_output(struct index_writer *w, int fd);

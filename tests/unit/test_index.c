@@ -395,6 +395,33 @@ static void test_names_for_people(void **)
 	assert_display(".cold", ".cold");
 }
 
+static void assert_linked(const char *name, const char *mangled, const char *linkage)
+{
+	struct index_writer *w = create();
+	struct index_frame frame;
+	struct index *index;
+
+	function(w, name, 0x10, 0x20);
+	symbol(w, 0x10, 0x10, mangled, WRITER_SYMBOL_LOCAL);
+	index = finish(w);
+	assert_int_equal(index_lookup(index, TEXT + 0x10, &frame, 1), 1);
+	assert_string_equal(frame.linkage, linkage);
+	index_destroy(index);
+}
+
+static void test_local_functions_take_their_linkage_name_from_the_symbol(void **)
+{
+	assert_linked("(anonymous namespace)::fill<2>", "_ZN12_GLOBAL__N_14fillILi2EEEvv",
+		"_ZN12_GLOBAL__N_14fillILi2EEEvv");
+	assert_linked("Poly<2>::~Poly", "_ZN4PolyILi2EED2Ev", "_ZN4PolyILi2EED2Ev");
+	assert_linked("area", "_Z4areav.isra.0", "_Z4areav");
+	assert_linked(
+		"main::<lambda(int)>::operator()", "_ZZ4mainENKUliE_clEi", "_ZZ4mainENKUliE_clEi");
+	/* Another function's symbol, in folded code. */
+	assert_linked("area", "_Z6volumev", "area");
+	assert_linked("plain", "plain_alias", "plain");
+}
+
 static void test_given_name_is_kept(void **)
 {
 	struct index_writer *w = create();
@@ -514,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_code_sections_bound_everything),
 		cmocka_unit_test(test_code_beyond_4_gib_is_left_out),
 		cmocka_unit_test(test_names_for_people),
+		cmocka_unit_test(test_local_functions_take_their_linkage_name_from_the_symbol),
 		cmocka_unit_test(test_given_name_is_kept),
 		cmocka_unit_test(test_very_long_names),
 		cmocka_unit_test(test_chain_is_bounded),
