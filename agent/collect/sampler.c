@@ -28,8 +28,7 @@ struct sampler {
 /* libbpf's messages, the verifier's log among them: for those who ask for them. */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	autofree
-	char *text = NULL;
+	autofree char *text = NULL;
 	char *rest, *line;
 
 	if (level == LIBBPF_DEBUG || !log_enabled(LOG_DEBUG))

@@ -153,8 +153,7 @@ int loop_timer(struct loop *loop, uint64_t delay_ns, uint64_t interval_ns, loop_
 	/* A delay of 0 would disarm the timer. */
 	struct itimerspec when = { .it_value = timespec_of(delay_ns ? delay_ns : 1),
 		.it_interval = timespec_of(interval_ns) };
-	autoclose
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	autoclose int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	struct source source = { .kind = SOURCE_TIMER,
 		.fd = fd,
 		.timer_fn = fn,
@@ -186,8 +185,7 @@ void loop_cancel(struct loop *loop, int timer)
 
 int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn, void *context)
 {
-	autoclose
-	int fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	autoclose int fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	struct source source = {
 		.kind = SOURCE_SIGNALS, .fd = fd, .signal_fn = fn, .context = context
 	};

@@ -39,25 +39,25 @@ enum abi_stack_flags {
 };
 
 struct abi_sample {
-	abi_u32 kind;	  /* ABI_SAMPLE */
-	abi_u32 flags;	  /* enum abi_sample_flags */
-	abi_u64 user_stack;   /* id, 0 = none */
+	abi_u32 kind; /* ABI_SAMPLE */
+	abi_u32 flags; /* enum abi_sample_flags */
+	abi_u64 user_stack; /* id, 0 = none */
 	abi_u64 kernel_stack; /* id, 0 = none */
-	abi_u64 goid;	  /* 0 = no goroutine known */
-	abi_u64 cgroup_id;    /* cgroup v2; 0 where there is none */
-	abi_u64 period;	  /* of the sampling event: ns for cpu-clock, events for cycles */
-	abi_u32 tgid, tid;    /* in the agent's pid namespace */
+	abi_u64 goid; /* 0 = no goroutine known */
+	abi_u64 cgroup_id; /* cgroup v2; 0 where there is none */
+	abi_u64 period; /* of the sampling event: ns for cpu-clock, events for cycles */
+	abi_u32 tgid, tid; /* in the agent's pid namespace */
 	abi_u32 cpu;
-	abi_u32 window;	     /* the window the ids belong to */
+	abi_u32 window; /* the window the ids belong to */
 	abi_u32 go_generation; /* of the go_process entry that goid was read with; 0 = none */
 	abi_u32 reserved;
 	char comm[ABI_COMM_BYTES]; /* the thread's; any bytes, NUL-padded */
 };
 
 struct abi_stack {
-	abi_u32 kind;  /* ABI_STACK */
+	abi_u32 kind; /* ABI_STACK */
 	abi_u32 flags; /* enum abi_stack_flags */
-	abi_u64 id;    /* a 64-bit hash of the frames and of the flags; never 0 */
+	abi_u64 id; /* a 64-bit hash of the frames and of the flags; never 0 */
 	abi_u32 window;
 	abi_u32 frame_count;
 	abi_u64 frames[]; /* innermost first; return addresses but for the first */

@@ -8,7 +8,7 @@
 
 enum abi_stack_choice {
 	ABI_STACKS_BOTH = 0,
-	ABI_STACKS_USER = 1,   /* -U */
+	ABI_STACKS_USER = 1, /* -U */
 	ABI_STACKS_KERNEL = 2, /* -K */
 };
 
@@ -19,34 +19,34 @@ enum {
 };
 
 struct abi_sampler_config {
-	abi_u32 stacks;	      /* enum abi_stack_choice */
-	abi_u32 pidns_level;  /* of the agent's pid namespace; 0 = the initial one */
+	abi_u32 stacks; /* enum abi_stack_choice */
+	abi_u32 pidns_level; /* of the agent's pid namespace; 0 = the initial one */
 	abi_u32 filter_tgids; /* 1: only tgids in the map `tgids` */
-	abi_u32 filter_tids;  /* 1: only tids in the map `tids` */
-	abi_u32 filter_comm;  /* 1: only threads whose comm equals `comm` */
+	abi_u32 filter_tids; /* 1: only tids in the map `tids` */
+	abi_u32 filter_comm; /* 1: only threads whose comm equals `comm` */
 	abi_u32 cgroup_level; /* depth of the wanted cgroup below the root + 1; 0 = no filter */
-	abi_u64 cgroup_id;    /* the wanted cgroup or an ancestor of the thread's */
-	abi_u64 goid;	      /* only this goroutine; 0 = no filter */
-	abi_u32 self_tgid;    /* left out when not 0; in the agent's pid namespace */
-	abi_u32 read_goids;   /* 0: no Go process is to be read at all */
+	abi_u64 cgroup_id; /* the wanted cgroup or an ancestor of the thread's */
+	abi_u64 goid; /* only this goroutine; 0 = no filter */
+	abi_u32 self_tgid; /* left out when not 0; in the agent's pid namespace */
+	abi_u32 read_goids; /* 0: no Go process is to be read at all */
 	char comm[ABI_COMM_BYTES];
 };
 
 enum abi_counter {
-	ABI_COUNT_SAMPLES,	  /* the program ran and its filters let the sample through */
+	ABI_COUNT_SAMPLES, /* the program ran and its filters let the sample through */
 	ABI_COUNT_FILTERED,
-	ABI_COUNT_OUTPUT_FULL,	  /* a sample record that did not fit the ring */
-	ABI_COUNT_STACK_FULL,	  /* a stack record that did not fit the ring */
-	ABI_COUNT_OUTPUT_ERROR,	  /* bpf_perf_event_output failed otherwise */
+	ABI_COUNT_OUTPUT_FULL, /* a sample record that did not fit the ring */
+	ABI_COUNT_STACK_FULL, /* a stack record that did not fit the ring */
+	ABI_COUNT_OUTPUT_ERROR, /* bpf_perf_event_output failed otherwise */
 	ABI_COUNT_USER_STACK_ERROR, /* bpf_get_stack failed (no memory, no user stack) */
-	ABI_COUNT_GOID_ERROR,	  /* a Go process whose g could not be read */
+	ABI_COUNT_GOID_ERROR, /* a Go process whose g could not be read */
 	ABI_COUNTERS,
 };
 
 /* How to read a goroutine id: *(goid) of curg of m of the g that thread-local storage holds. */
 struct abi_go_process {
 	abi_u64 g_tls_offset; /* signed: from the fs base (x86_64), or from tpidr_el0 */
-	abi_u32 g_m;	      /* offsetof(g, m) */
+	abi_u32 g_m; /* offsetof(g, m) */
 	abi_u32 m_curg;
 	abi_u32 g_goid;
 	abi_u32 generation; /* copied into each sample; never 0 */
