@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPUs that go and come back while sampling runs. Takes the machine's last CPU offline, so it runs
+ * only where FATHOM_TEST_HOTPLUG says that nobody minds (tests/vm/run does).
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/collect/collect.h"
+#include "base/clock.h"
+
+enum { HZ = 199, ENOUGH = 20 };
+
+static const uint64_t PATIENCE_NS = 60 * UINT64_C(1000000000);
+
+struct seen {
+	struct collect *collect;
+	struct metrics metrics;
+	int cpu; /* the one that comes and goes */
+	pid_t burner;
+	size_t samples; /* on that CPU */
+};
+
+static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample *sample)
+{
+	struct seen *s = context;
+
+	(void)time_ns;
+	s->samples += sample->cpu == (uint32_t)s->cpu && sample->tgid == (uint32_t)s->burner;
+}
+
+static void set_online(int cpu, bool on)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_true(fputs(on ? "1" : "0", file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void pin(const struct seen *s)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(s->cpu, &set);
+	assert_int_equal(sched_setaffinity(s->burner, sizeof(set), &set), 0);
+}
+
+static int setup(void **state)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+	struct collect_options options = { .frequency_hz = HZ, .user = true, .kernel = true };
+	const char *what = "";
+	volatile uint64_t x = 1;
+
+	if (!s)
+		return -1;
+	s->cpu = (int)sysconf(_SC_NPROCESSORS_CONF) - 1;
+	s->burner = fork();
+	if (!s->burner) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			x = x * 3 + 1;
+	}
+	options.metrics = &s->metrics;
+	options.handlers.sample = saw_sample;
+	options.handlers.context = s;
+	if (collect_create(&options, &s->collect, &what)) {
+		print_error("collect_create: %s\n", what);
+		return -1;
+	}
+	*state = s;
+	return collect_start(s->collect);
+}
+
+static int teardown(void **state)
+{
+	struct seen *s = *state;
+
+	collect_destroy(s->collect);
+	kill(s->burner, SIGKILL);
+	waitpid(s->burner, NULL, 0);
+	free(s);
+	return 0;
+}
+
+static void expect_samples(struct seen *s)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	struct pollfd rings = { .fd = collect_fd(s->collect), .events = POLLIN };
+
+	pin(s);
+	assert_true(collect_drain(s->collect, 0) >= 0);
+	s->samples = 0;
+	while (s->samples < ENOUGH) {
+		assert_true(clock_monotonic_ns() - start_ns < PATIENCE_NS);
+		poll(&rings, 1, 50);
+		assert_true(collect_drain(s->collect, 0) >= 0);
+	}
+}
+
+static void cpu_that_went_is_forgotten_and_taken_in_again(void **state)
+{
+	struct seen *s = *state;
+	size_t all = collect_cpu_count(s->collect);
+
+	expect_samples(s);
+	set_online(s->cpu, false);
+	assert_int_equal(collect_check_cpus(s->collect), 0);
+	assert_int_equal(collect_cpu_count(s->collect), all - 1);
+	set_online(s->cpu, true);
+	assert_int_equal(collect_check_cpus(s->collect), 0);
+	assert_int_equal(collect_cpu_count(s->collect), all);
+	expect_samples(s);
+}
+
+/* Nobody looked in between: the list is the same, but the CPU's events are dead. */
+static void cpu_that_was_away_between_two_looks_is_opened_anew(void **state)
+{
+	struct seen *s = *state;
+	size_t all = collect_cpu_count(s->collect);
+
+	expect_samples(s);
+	assert_int_equal(collect_check_cpus(s->collect), 0);
+	set_online(s->cpu, false);
+	set_online(s->cpu, true);
+	/* The first look may find time that passed before the CPU went. */
+	assert_int_equal(collect_check_cpus(s->collect), 0);
+	assert_int_equal(collect_check_cpus(s->collect), 0);
+	assert_int_equal(collect_cpu_count(s->collect), all);
+	expect_samples(s);
+	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BPF_ERROR), 0);
+}
+
+static void nothing_is_reopened_while_all_are_there(void **state)
+{
+	struct seen *s = *state;
+	int fd = collect_fd(s->collect);
+	uint64_t lost;
+
+	expect_samples(s);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(collect_check_cpus(s->collect), 0);
+	expect_samples(s);
+	collect_count(s->collect);
+	lost = metrics_get(&s->metrics, METRIC_LOST_BPF_ERROR);
+	assert_int_equal(lost, 0);
+	assert_int_equal(collect_fd(s->collect), fd);
+}
+
+#define HOTPLUG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HOTPLUG_TEST(cpu_that_went_is_forgotten_and_taken_in_again),
+		HOTPLUG_TEST(cpu_that_was_away_between_two_looks_is_opened_anew),
+		HOTPLUG_TEST(nothing_is_reopened_while_all_are_there),
+	};
+
+	if (!getenv("FATHOM_TEST_HOTPLUG")) {
+		puts("takes a CPU offline: only with FATHOM_TEST_HOTPLUG=1");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
