@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "bpf/abi/sampler.h"
 #include "bpf/hash.bpf.h"
 
 static uint64_t hash_of(const uint64_t *frames, uint32_t count, uint32_t flags)
