@@ -233,10 +233,11 @@ int agent_create(const struct agent_options *options, struct agent **ret_agent,
 	err = options->follow ? map_set(&agent->followed, options->follow_pid, 1) : 0;
 	if (!err)
 		err = create_tables(agent, options, ret_failure);
-	if (!err)
-		err = create_symbol_sources(agent, options, ret_failure);
+	/* First what needs rights: without them nothing else is worth a message. */
 	if (!err)
 		err = create_collect(agent, options, ret_failure);
+	if (!err)
+		err = create_symbol_sources(agent, options, ret_failure);
 	if (!err)
 		err = read_processes(agent, options, ret_failure);
 	if (err) {
