@@ -59,7 +59,8 @@ static void on_signal(void *context, int signal)
 	struct record *r = context;
 
 	if (signal == SIGCHLD) {
-		if (r->command.pid > 0 && record_command_reap(&r->command))
+		/* Index builders are children, too: CMD's end counts once. */
+		if (!r->command.ended && record_command_reap(&r->command))
 			loop_stop(r->loop);
 		return;
 	}
