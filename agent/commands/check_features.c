@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/commands/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "agent/collect/collect.h"
+#include "agent/collect/cpus.h"
+#include "agent/collect/perf_event.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+const char CHECK_SAMPLER[] = "sampler";
+
+/* PROC_PID_INIT_INO (include/linux/proc_ns.h): the machine's first pid namespace. */
+static const ino_t initial_pidns = 0xeffffffc;
+
+enum {
+	OLDEST_MAJOR = 5,
+	OLDEST_MINOR = 10,
+	WATERMARK_BYTES = 4096,
+};
+
+/* Fills in what was found. FIX is text without arguments. */
+static void __attribute__((format(printf, 4, 5)))
+set(struct check_feature *f, enum check_state state, const char *fix, const char *why, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, why);
+	vsnprintf(f->why, sizeof(f->why), why, arguments);
+	va_end(arguments);
+	snprintf(f->fix, sizeof(f->fix), "%s", fix);
+	f->state = state;
+}
+
+static long read_number(const char *path, long otherwise)
+{
+	char line[32];
+
+	if (io_read_line(AT_FDCWD, path, line, sizeof(line)) <= 0)
+		return otherwise;
+	return strtol(line, NULL, 10);
+}
+
+/* The version is told, not believed: whether things work is tried below. */
+static void check_kernel(struct check_feature *f)
+{
+	struct utsname name;
+	int major_number = 0, minor_number = 0;
+
+	uname(&name);
+	sscanf(name.release, "%d.%d", &major_number, &minor_number);
+	if (major_number > OLDEST_MAJOR ||
+		(major_number == OLDEST_MAJOR && minor_number >= OLDEST_MINOR))
+		set(f, CHECK_OK, "", "Linux %s %s", name.release, name.machine);
+	else
+		set(f, CHECK_DEGRADED, "use Linux 5.10 or newer",
+			"Linux %s is older than 5.10, where fathom is not tested", name.release);
+}
+
+static void check_btf(struct check_feature *f)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
+		set(f, CHECK_OK, "", "/sys/kernel/btf/vmlinux");
+	else
+		set(f, CHECK_MISSING,
+			"boot a kernel with CONFIG_DEBUG_INFO_BTF=y (distributions' kernels from "
+			"5.10 have it), or mount /sys",
+			"/sys/kernel/btf/vmlinux: %s", strerror(errno));
+}
+
+static uint64_t effective_capabilities(void)
+{
+	autofclose FILE *status = fopen("/proc/self/status", "re");
+	char line[256];
+
+	while (status && fgets(line, sizeof(line), status)) {
+		if (!strncmp(line, "CapEff:", 7))
+			return strtoull(line + 7, NULL, 16);
+	}
+	return 0;
+}
+
+static void append_name(char *names, size_t size, const char *name)
+{
+	size_t used = strlen(names);
+
+	snprintf(names + used, size - used, "%s%s", used ? ", " : "", name);
+}
+
+/* CAP_SYS_ADMIN stands for all of these but the last two, as before they existed. */
+static void check_capabilities(struct check_feature *f)
+{
+	static const struct {
+		int bit;
+		const char *name;
+		bool needed, by_admin;
+	} wanted[] = {
+		{ CAP_BPF, "CAP_BPF", true, true },
+		{ CAP_PERFMON, "CAP_PERFMON", true, true },
+		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false, false },
+		{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false, false },
+		{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", false, true },
+		{ CAP_SYSLOG, "CAP_SYSLOG", false, true },
+	};
+	uint64_t have = effective_capabilities();
+	bool admin = have & UINT64_C(1) << CAP_SYS_ADMIN;
+	char missing[128] = "";
+	bool needed = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (have & UINT64_C(1) << wanted[i].bit || (admin && wanted[i].by_admin))
+			continue;
+		append_name(missing, sizeof(missing), wanted[i].name);
+		needed |= wanted[i].needed;
+	}
+	if (!missing[0])
+		set(f, CHECK_OK, "", "all that are used");
+	else
+		set(f, needed ? CHECK_MISSING : CHECK_DEGRADED,
+			"run as root, or grant them (before Linux 5.8: CAP_SYS_ADMIN); without "
+			"CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE other "
+			"users' programs stay without names",
+			"without %s", missing);
+}
+
+static void check_lockdown(struct check_feature *f)
+{
+	char line[64];
+
+	if (io_read_line(AT_FDCWD, "/sys/kernel/security/lockdown", line, sizeof(line)) <= 0)
+		set(f, CHECK_OK, "", "none");
+	else if (strstr(line, "[confidentiality]"))
+		set(f, CHECK_MISSING, "boot without lockdown=confidentiality",
+			"confidentiality: BPF may not read memory");
+	else
+		set(f, CHECK_OK, "", "%s", strstr(line, "[integrity]") ? "integrity" : "none");
+}
+
+/* What counts is whether /proc/kallsyms shows addresses; the setting explains why not. */
+static void check_kallsyms(struct check_feature *f)
+{
+	long restriction = read_number("/proc/sys/kernel/kptr_restrict", -1);
+	char line[64];
+
+	if (io_read_line(AT_FDCWD, "/proc/kallsyms", line, sizeof(line)) <= 0)
+		set(f, CHECK_DEGRADED, "use a kernel with CONFIG_KALLSYMS=y",
+			"/proc/kallsyms cannot be read: kernel frames stay addresses");
+	else if (strtoull(line, NULL, 16) == 0 && strncmp(line, "0000000000000000 A", 18))
+		set(f, CHECK_DEGRADED, "run with CAP_SYSLOG, or: sysctl kernel.kptr_restrict=1",
+			"kernel.kptr_restrict=%ld: kernel frames stay addresses", restriction);
+	else
+		set(f, CHECK_OK, "", "kernel.kptr_restrict=%ld, addresses are shown", restriction);
+}
+
+static void check_paranoid(struct check_feature *f)
+{
+	long level = read_number("/proc/sys/kernel/perf_event_paranoid", -2);
+	bool admin = effective_capabilities() & UINT64_C(1) << CAP_SYS_ADMIN;
+
+	if (level == -2)
+		set(f, CHECK_MISSING, "use a kernel with CONFIG_PERF_EVENTS=y",
+			"/proc/sys/kernel/perf_event_paranoid is not there");
+	else if (level > 2 && !admin)
+		set(f, CHECK_DEGRADED, "sysctl kernel.perf_event_paranoid=2, or CAP_SYS_ADMIN",
+			"%ld: some distributions shut out even CAP_PERFMON", level);
+	else
+		set(f, CHECK_OK, "", "%ld", level);
+}
+
+static void check_pid_namespace(struct check_feature *f)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st))
+		set(f, CHECK_DEGRADED, "mount /proc", "/proc/self/ns/pid: %s", strerror(errno));
+	else if (st.st_ino == initial_pidns)
+		set(f, CHECK_OK, "", "the machine's own");
+	else
+		set(f, CHECK_DEGRADED, "hostPID: true (Kubernetes) or --pid=host (Docker)",
+			"a container's own: processes outside of it are not seen");
+}
+
+static int first_cpu(void)
+{
+	autocall(cpu_list_deinit) struct cpu_list list = { 0 };
+
+	return cpu_list_online(&list) == 0 && list.count ? list.numbers[0] : 0;
+}
+
+static int try_event(enum collect_event event)
+{
+	const struct collect_options options = {
+		.event = event, .frequency_hz = 99, .user = true, .kernel = true
+	};
+	autoclose int fd = perf_event_open_sampling(first_cpu(), &options);
+
+	return fd < 0 ? fd : 0;
+}
+
+static void check_cpu_clock(struct check_feature *f)
+{
+	int err = try_event(COLLECT_CPU_CLOCK);
+
+	if (!err)
+		set(f, CHECK_OK, "", "opened");
+	else
+		set(f, CHECK_MISSING,
+			"run as root or with CAP_PERFMON; in a container, allow perf_event_open "
+			"in the seccomp profile",
+			"perf_event_open: %s", strerror(-err));
+}
+
+static void check_cycles(struct check_feature *f)
+{
+	int err = try_event(COLLECT_CYCLES);
+
+	if (!err)
+		set(f, CHECK_OK, "", "opened");
+	else if (err == -EACCES || err == -EPERM)
+		set(f, CHECK_DEGRADED, "run as root or with CAP_PERFMON", "perf_event_open: %s",
+			strerror(-err));
+	else
+		set(f, CHECK_DEGRADED,
+			"keep to cpu-clock, the default; a virtual machine may be given a PMU",
+			"no hardware counter (%s): -e cycles cannot be used", strerror(-err));
+}
+
+static void check_build_ids(struct check_feature *f)
+{
+	bool build_ids = true;
+	autoclose int fd = perf_event_open_output(first_cpu(), WATERMARK_BYTES, &build_ids);
+
+	if (fd < 0)
+		set(f, CHECK_MISSING, "see cpu-clock", "perf_event_open: %s", strerror(-fd));
+	else if (build_ids)
+		set(f, CHECK_OK, "", "the kernel tells them with each mapping");
+	else
+		set(f, CHECK_DEGRADED, "use Linux 5.12 or newer",
+			"files are read for them: a program that is gone in a moment may stay "
+			"without names");
+}
+
+/* Loads and attaches everything, and takes no sample. */
+static void check_sampler(struct check_feature *f)
+{
+	struct collect_options options = {
+		.event = COLLECT_CPU_CLOCK, .frequency_hz = 99, .user = true, .kernel = true
+	};
+	struct metrics metrics = { 0 };
+	struct collect *collect = NULL;
+	const char *step = "start";
+	int err;
+
+	options.metrics = &metrics;
+	err = collect_create(&options, &collect, &step);
+	if (!err)
+		set(f, CHECK_OK, "", "loaded, on %zu CPUs", collect_cpu_count(collect));
+	else
+		set(f, CHECK_MISSING, "see the lines above that are not ok", "cannot %s: %s", step,
+			strerror(-err));
+	collect_destroy(collect);
+}
+
+int check_features(struct check_feature features[CHECK_FEATURES])
+{
+	static const struct {
+		const char *name;
+		void (*check)(struct check_feature *f);
+	} checks[] = {
+		{ "kernel", check_kernel },
+		{ "btf", check_btf },
+		{ "capabilities", check_capabilities },
+		{ "lockdown", check_lockdown },
+		{ "kallsyms", check_kallsyms },
+		{ "perf_event_paranoid", check_paranoid },
+		{ "pid-namespace", check_pid_namespace },
+		{ "cpu-clock", check_cpu_clock },
+		{ "cycles", check_cycles },
+		{ "mapping-build-ids", check_build_ids },
+		{ CHECK_SAMPLER, check_sampler },
+	};
+
+	_Static_assert(ARRAY_SIZE(checks) <= CHECK_FEATURES, "room for all");
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		features[i] = (struct check_feature){ .name = checks[i].name };
+		checks[i].check(&features[i]);
+	}
+	return ARRAY_SIZE(checks);
+}
