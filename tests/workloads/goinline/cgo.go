@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-// +build cgo
+//go:build cgo && !netonly
+// +build cgo,!netonly
 
 package main
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints a file's Go facts in one line: what tests/accuracy/go.sh compares between twins. */
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/index/sources.h"
+
+int main(int argc, char **argv)
+{
+	autoclose int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
+	struct elf_image *image;
+	struct index_go go;
+	int r;
+
+	if (fd < 0 || elf_image_open(fd, &image))
+		return 1;
+	r = go_facts_read(image, &go);
+	elf_image_destroy(image);
+	if (r)
+		return 1;
+	printf("go1.%u supported=%u g=%ld m=%u curg=%u goid=%u hi=%u bp=%u labels=%u/%u\n",
+		go.version, go.supported, (long)go.g_tls_offset, go.g_m, go.m_curg, go.g_goid,
+		go.g_stack_hi, go.g_sched_bp, go.g_labels, go.labels_kind);
+	return 0;
+}
