@@ -27,7 +27,7 @@ static void give_up(const char *why)
 
 __attribute__((noinline)) static int parse(const char *text)
 {
-	int value = atoi(text);
+	int value = (int)strtol(text, NULL, 10);
 
 	if (__builtin_expect(value < 0, 0))
 		give_up("negative");
