@@ -10,7 +10,7 @@
 
 enum {
 	MAX_TABLES = 1 << 18,
-	MAX_TABLE_BYTES = 48 << 20, /* of all tables kept */
+	MAX_TABLE_BYTES = 16 << 20, /* of all tables kept; more is no faster, vmlinux has 50 MB */
 	MAX_ABBREVS = 1 << 17, /* of one table; big LTO units have some thousands */
 	MAX_ATTRIBUTES = 1 << 20, /* of one table */
 	MAX_SKIP_BYTES = 0x7fff,

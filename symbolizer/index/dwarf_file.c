@@ -9,6 +9,7 @@
 
 enum {
 	MAX_UNITS = 1 << 19,
+	FORGET_BYTES = 8 << 20, /* read of a section before their memory is given back */
 	LENGTH_64BIT = 0xffffffff, /* the 64-bit format's mark; 0xfffffff0 and above are reserved */
 	LENGTH_RESERVED = 0xfffffff0,
 };
@@ -86,6 +87,7 @@ static int scan_unit(struct dwarf *d, struct cursor *c)
 int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections)
 {
 	struct cursor c = sections->info;
+	uint64_t forgotten = 0;
 
 	*d = (struct dwarf){ .sections = *sections };
 	dwarf_abbrev_cache_init(&d->abbrevs);
@@ -98,6 +100,7 @@ int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections)
 			d->broken_units++;
 			break;
 		}
+		dwarf_forget(d, &sections->info, cursor_offset(&c), &forgotten);
 	}
 	return 0;
 }
@@ -302,4 +305,13 @@ bool dwarf_is_code(const struct dwarf *d, uint64_t address)
 		if (address >= s->code[i].low && address < s->code[i].high)
 			return true;
 	return false;
+}
+
+void dwarf_forget(
+	const struct dwarf *d, const struct cursor *section, uint64_t read, uint64_t *forgotten)
+{
+	if (!d->sections.image || read < *forgotten || read - *forgotten < FORGET_BYTES)
+		return;
+	elf_image_forget(d->sections.image, section->start + *forgotten, read - *forgotten);
+	*forgotten = read;
 }

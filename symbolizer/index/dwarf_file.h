@@ -24,6 +24,7 @@ struct dwarf_sections {
 	struct cursor info, abbrev, str, line_str, str_offsets, line, ranges, rnglists, addr;
 	const struct dwarf_code *code;
 	size_t code_count;
+	const struct elf_image *image; /* which the bytes are of; may be NULL */
 };
 
 struct dwarf_unit {
@@ -72,3 +73,9 @@ bool dwarf_address(const struct dwarf *d, const struct dwarf_unit *u,
 bool dwarf_indexed_address(
 	const struct dwarf *d, const struct dwarf_unit *u, uint64_t index, uint64_t *ret_address);
 bool dwarf_is_code(const struct dwarf *d, uint64_t address);
+/*
+ * SECTION has been read up to offset READ: gives the memory of what lies before back to the kernel
+ * now and then. *FORGOTTEN, 0 at first, is how far that went. What is asked for again comes back.
+ */
+void dwarf_forget(
+	const struct dwarf *d, const struct cursor *section, uint64_t read, uint64_t *forgotten);

@@ -10,7 +10,11 @@
 #include "symbolizer/index/dwarf_walk.h"
 #include "symbolizer/index/sources.h"
 
-enum { MAX_LINE_TABLES = 1 << 19 };
+enum {
+	MAX_LINE_TABLES = 1 << 19,
+	FORGET_BYTES =
+		8 << 20, /* of a section that have been read, before their memory is given back */
+};
 
 struct reader {
 	struct dwarf d;
@@ -23,6 +27,7 @@ struct reader {
 	 * program share the number, so that function and line are seen to belong together.
 	 */
 	struct map line_owners;
+	uint64_t forgotten_info, forgotten_lines; /* offsets up to which memory was given back */
 	bool skip_go;
 	uint32_t broken;
 };
@@ -85,6 +90,15 @@ static int read_unit(struct reader *r, struct dwarf_unit *u)
 	return lines_err ? lines_err : err;
 }
 
+static void forget_unit(struct reader *r, const struct dwarf_unit *u)
+{
+	const struct dwarf_sections *s = &r->d.sections;
+
+	dwarf_forget(&r->d, &s->info, u->end, &r->forgotten_info);
+	if (u->has_lines && u->line_off < cursor_left(&s->line))
+		dwarf_forget(&r->d, &s->line, u->line_off, &r->forgotten_lines);
+}
+
 int dwarf_read_sections(const struct dwarf_sections *sections, bool skip_go, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units)
 {
@@ -97,6 +111,7 @@ int dwarf_read_sections(const struct dwarf_sections *sections, bool skip_go, str
 			r.broken++;
 			err = 0;
 		}
+		forget_unit(&r, &r.d.units[i]);
 	}
 	if (err)
 		return err;
@@ -149,6 +164,7 @@ void dwarf_sections_find(struct elf_image *image, struct dwarf_code *code, size_
 		.addr = elf_image_bytes(image, ".debug_addr"),
 		.code = code,
 		.code_count = count ? count : code_segments(image, code, max_code),
+		.image = image,
 	};
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "symbolizer/index/elf_image_state.h"
@@ -219,4 +220,18 @@ void elf_image_build_id(const struct elf_image *image, struct build_id *ret_id)
 			id_from(elf_image_file(image, s->file_off, s->size), ret_id))
 			return;
 	}
+}
+
+void elf_image_forget(const struct elf_image *image, const void *bytes, size_t size)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)image->map, at = (uintptr_t)bytes;
+	size_t low, high;
+
+	if (at < start || at - start > image->map_size || size > image->map_size - (at - start))
+		return;
+	low = (at - start + page - 1) & ~(page - 1);
+	high = (at - start + size) & ~(page - 1);
+	if (low < high)
+		madvise((void *)(start + low), high - low, MADV_DONTNEED);
 }

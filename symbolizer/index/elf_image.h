@@ -54,3 +54,8 @@ struct cursor elf_image_from(const struct elf_image *image, uint64_t address);
 /* The 64-bit word at ADDRESS after dynamic relocation: a RELATIVE relocation's addend wins. */
 bool elf_image_word(struct elf_image *image, uint64_t address, uint64_t *ret_word);
 void elf_image_build_id(const struct elf_image *image, struct build_id *ret_id);
+/*
+ * Lets the kernel take back the memory of SIZE bytes that have been read, where they are pages of
+ * the mapped file; read again, they come back from the page cache.
+ */
+void elf_image_forget(const struct elf_image *image, const void *bytes, size_t size);
