@@ -136,8 +136,7 @@ static int check_index(int fd)
 
 static void succeed(struct builds *b, struct build *build)
 {
-	autoclose
-	int fd = dup(build->entry.fd);
+	autoclose int fd = dup(build->entry.fd);
 	int err = fd < 0 ? -errno : check_index(fd);
 
 	if (err) {
@@ -338,8 +337,7 @@ static bool ask_cache(struct builds *b, const struct module_id *id, uint64_t tag
 
 int builds_request(struct builds *b, const struct module_id *id, int fd_, uint64_t tag)
 {
-	autoclose
-	int fd = fd_;
+	autoclose int fd = fd_;
 	struct build *same = find_in(b->running, id);
 
 	if (!same)

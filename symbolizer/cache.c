@@ -243,7 +243,7 @@ static int list_file(struct cache *cache, struct listing *l, const char *name)
 	if (err)
 		return err;
 	file = &l->files[l->count++];
-	strcpy(file->name, name);
+	memcpy(file->name, name, strlen(name) + 1);
 	file->used_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	file->bytes = (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
 	l->bytes += file->bytes;

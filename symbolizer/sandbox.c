@@ -47,8 +47,7 @@ static int duplicate_high(int fd)
 
 static int add_fds(posix_spawn_file_actions_t *actions, const int *fds)
 {
-	autoclose
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int err = 0;
 
 	/* A sanitizer's report is worth reading; nothing else in the child may speak. */
@@ -105,8 +104,7 @@ int sandbox_start(
 	int elf_fd, int output_fd, const struct sandbox_limits *limits, struct sandbox *ret_sandbox)
 {
 	int ends[2];
-	autoclose
-	int read_end = -1, write_end = -1, elf = -1, output = -1, result = -1;
+	autoclose int read_end = -1, write_end = -1, elf = -1, output = -1, result = -1;
 	pid_t pid;
 	int err;
 
@@ -152,8 +150,7 @@ bool sandbox_receive(struct sandbox *s)
 /* True when the process became a zombie in time. */
 static bool wait_briefly(pid_t pid)
 {
-	autoclose
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	autoclose int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd waited = { .fd = fd, .events = POLLIN };
 
 	return fd >= 0 && poll(&waited, 1, FAREWELL_MS) == 1;

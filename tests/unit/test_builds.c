@@ -148,7 +148,7 @@ static int setup(void **state)
 		.context = f,
 	};
 
-	strcpy(f->directory, "/tmp/fathom-builds-XXXXXX");
+	snprintf(f->directory, sizeof(f->directory), "/tmp/fathom-builds-XXXXXX");
 	if (!mkdtemp(f->directory) || cache_create(f->directory, LIMIT, &f->cache))
 		return -1;
 	options.cache = f->cache;

@@ -30,7 +30,7 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	strcpy(f->directory, "/tmp/fathom-cache-XXXXXX");
+	snprintf(f->directory, sizeof(f->directory), "/tmp/fathom-cache-XXXXXX");
 	if (!mkdtemp(f->directory) || cache_create(f->directory, PLENTY, &f->cache))
 		return -1;
 	*state = f;
@@ -176,8 +176,7 @@ static void test_bad_file_is_removed(void **state)
 	struct fixture *f = *state;
 	struct module_id id = make_id(1);
 	char path[512];
-	autoclose
-	int fd = -1;
+	autoclose int fd = -1;
 
 	put(f->cache, &id, "function");
 	find_file(f, "0101", path, sizeof(path));
@@ -340,8 +339,7 @@ static void test_strange_files_are_left_alone(void **state)
 	struct fixture *f = *state;
 	struct cache *small;
 	char path[128];
-	autoclose
-	int fd = -1;
+	autoclose int fd = -1;
 
 	snprintf(path, sizeof(path), "%s/notes.txt", f->directory);
 	fd = open(path, O_CREAT | O_WRONLY, 0600);

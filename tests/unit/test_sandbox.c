@@ -171,10 +171,8 @@ static enum sandbox_outcome run(
 		.cpu_seconds = 1,
 		.output_bytes = 1 << 20,
 	};
-	autoclose
-	int elf = file_with(what);
-	autoclose
-	int output = memfd_create("output", MFD_CLOEXEC);
+	autoclose int elf = file_with(what);
+	autoclose int output = memfd_create("output", MFD_CLOEXEC);
 	enum sandbox_outcome outcome;
 	pid_t pid;
 
@@ -202,10 +200,8 @@ static void expect(const char *what, enum sandbox_outcome outcome)
 static void test_honest_work_comes_back(void **state)
 {
 	struct sandbox_limits limits = { .memory_bytes = 256 << 20, .cpu_seconds = 5 };
-	autoclose
-	int elf = file_with("h");
-	autoclose
-	int output = memfd_create("output", MFD_CLOEXEC);
+	autoclose int elf = file_with("h");
+	autoclose int output = memfd_create("output", MFD_CLOEXEC);
 	struct builder_result result = { .error = -1 };
 	char text[6] = "";
 	struct sandbox s;
@@ -292,8 +288,7 @@ static void test_forbidden_system_calls(void **state)
 static void test_kill_ends_a_running_child(void **state)
 {
 	struct sandbox_limits limits = { 0 };
-	autoclose
-	int elf = file_with("l");
+	autoclose int elf = file_with("l");
 	struct sandbox s;
 	pid_t pid;
 
@@ -309,8 +304,7 @@ static void test_kill_ends_a_running_child(void **state)
 /* The only reader of PIPE_END sees its end when the last holder, the orphaned child, is gone. */
 static void test_dies_with_its_parent(void **state)
 {
-	autoclose
-	int elf = file_with("l");
+	autoclose int elf = file_with("l");
 	int ends[2];
 	char byte;
 	pid_t parent;
@@ -343,8 +337,7 @@ static bool status_has(const struct buffer *status, const char *line)
 static void test_gives_everything_up(void **state)
 {
 	struct sandbox_limits limits = { .memory_bytes = 256 << 20 };
-	autoclose
-	int elf = file_with("r");
+	autoclose int elf = file_with("r");
 	autocall(buffer_deinit) struct buffer status = { 0 }, limits_text = { 0 };
 	struct pollfd waited;
 	struct sandbox s;
