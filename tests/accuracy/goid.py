@@ -4,9 +4,9 @@
 
   tests/accuracy/goid.py [VERSION...]
 
-builds tests/workloads/goid with each version, with DWARF and without, records it, and judges each
-sample with main.workerN on its stack: it must carry the goid that the worker printed. Below 99.5 %
-in one of them the test fails. FULL=1 takes all versions instead of four.
+builds tests/workloads/goid with each version (with DWARF, without, position-independent by the
+external linker), records it, and judges each sample with main.workerN on its stack: it must carry
+the goid that the worker printed. Below 99.5 % in one of them the test fails. FULL=1 takes all versions instead of four.
 """
 import os
 import re
@@ -26,7 +26,11 @@ WORKLOAD = os.path.join(ROOT, "tests/workloads/goid")
 SHORT = ["1.16.15", "1.20.14", "1.24.13", "local"]
 ALL = ["1.16.15", "1.17.13", "1.18.10", "1.19.13", "1.20.14", "1.21.13", "1.22.12", "1.23.12",
        "1.24.13", "1.25.7", "local"]
-KINDS = {"dwarf": [], "stripped": ["-ldflags=-s -w"]}
+KINDS = {
+    "dwarf": [],
+    "stripped": ["-ldflags=-s -w"],
+    "external": ["-buildmode=pie", "-ldflags=-linkmode=external -s -w"],
+}
 WANTED = 0.995
 MIN_SAMPLES = 300
 SECONDS = "5"
@@ -37,7 +41,8 @@ def toolchain(version):
 
 
 def build(version, kind, program):
-    env = dict(os.environ, GOTOOLCHAIN=toolchain(version), GOFLAGS="-mod=mod", CGO_ENABLED="0")
+    env = dict(os.environ, GOTOOLCHAIN=toolchain(version), GOFLAGS="-mod=mod",
+               CGO_ENABLED="1" if kind == "external" else "0")
     argv = ["go", "build", "-o", program] + KINDS[kind] + ["."]
     done = subprocess.run(argv, cwd=WORKLOAD, env=env, stderr=subprocess.PIPE, text=True)
     if done.returncode:
@@ -56,8 +61,11 @@ def record(program, profile):
                     break
                 number, goid = re.fullmatch(r"worker (\d+) goid (\d+)\n", line).groups()
                 goids["main.worker" + number] = int(goid)
-            subprocess.run([FATHOM, "record", "-F", "499", "-d", SECONDS, "-p", str(running.pid),
-                            "-o", profile], check=True, env=env, stdout=subprocess.DEVNULL)
+            done = subprocess.run([FATHOM, "record", "-F", "499", "-d", SECONDS, "-p",
+                                   str(running.pid), "-o", profile], env=env, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if done.returncode:
+                sys.exit(done.stdout)
         finally:
             running.kill()
     return goids

@@ -130,7 +130,7 @@ static void each_version_of_the_table(void **state)
 
 		program("runtime.stackcheck");
 		load_absolute();
-		sprintf(name, "go1.%u.3", minor);
+		snprintf(name, sizeof(name), "go1.%u.3", minor);
 		version(name);
 		go = facts();
 		assert_int_equal(go.version, minor);

@@ -134,8 +134,9 @@ static void answers(const struct index *index, uint64_t offset, const char *expe
 
 	*at = 0;
 	for (size_t i = 0; i < count && i < 8; i++)
-		at += sprintf(at, "%s%s %s:%u %u", i ? ", " : "", frames[i].name, frames[i].file,
-			frames[i].line, frames[i].start_line);
+		at += snprintf(at, (size_t)(answer + sizeof(answer) - at), "%s%s %s:%u %u",
+			i ? ", " : "", frames[i].name, frames[i].file, frames[i].line,
+			frames[i].start_line);
 	assert_string_equal(answer, expected);
 }
 
