@@ -72,7 +72,7 @@ unit_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/unit/t
 fuzz_targets := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: all check check-unit check-scenario lint format fuzz bench install clean compile_commands
-all: $(O)/fathom $(if $(SAN),,compile_commands.json)
+all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 compile_commands.json)
 
 # ---- generated code -------------------------------------------------------------------------
 $(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h: proto/%.proto
@@ -115,6 +115,11 @@ $(library): $(filter-out $(main_object),$(objects)) $(proto_objects)
 $(O)/fathom: $(main_object) $(library)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# The manual page, from the settings table.
+$(O)/fathom.1: $(O)/fathom
+	$(call say,MAN,$@)
+	$(Q)$< manual > $@
 
 # Rebuilds when a flag, the version or the compiler changes.
 $(O)/flags: FORCE
@@ -176,6 +181,7 @@ format:
 # ---- installing -----------------------------------------------------------------------------
 install: all
 	install -D -m 0755 $(O)/fathom $(DESTDIR)$(PREFIX)/bin/fathom
+	install -D -m 0644 $(O)/fathom.1 $(DESTDIR)$(PREFIX)/share/man/man1/fathom.1
 	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fathom/LICENSE
 	install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/fathom/README.md
 
