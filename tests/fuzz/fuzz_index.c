@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arbitrary bytes as an index file, under a right header and checksum so that they are believed. */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "symbolizer/index/format.h"
+#include "symbolizer/index/index.h"
+
+enum { MAX_BYTES = 64 * 1024 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void ask(const struct index *index, uint64_t base)
+{
+	struct index_frame frames[INDEX_MAX_FRAMES];
+	volatile size_t sum = 0;
+	uint64_t address;
+	size_t segment;
+
+	for (uint64_t at = base; at - base < 0x20000; at += at - base < 0x100 ? 1 : 0x777) {
+		size_t count = index_lookup(index, at, frames, INDEX_MAX_FRAMES);
+
+		for (size_t i = 0; i < count; i++)
+			sum += strlen(frames[i].name) + strlen(frames[i].linkage) +
+			       strlen(frames[i].file);
+	}
+	index_address(index, base, &address, &segment);
+	sum += strlen(index_go_build_id(index));
+}
+
+/* The input is what follows magic, version and sizes; the checksum is put right. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	static uint8_t file[MAX_BYTES];
+	struct index_header header = { 0 };
+	size_t fixed = offsetof(struct index_header, base), end;
+	autoclose int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct index *index = NULL;
+	uint64_t sum;
+
+	if (fd < 0 || size > MAX_BYTES - fixed - INDEX_CHECKSUM_BYTES)
+		return 0;
+	end = fixed + size;
+	header.magic = INDEX_MAGIC;
+	header.version = INDEX_VERSION;
+	header.header_bytes = sizeof(header);
+	header.file_bytes = end + INDEX_CHECKSUM_BYTES;
+	memcpy(file, &header, fixed);
+	memcpy(file + fixed, bytes, size);
+	sum = XXH3_64bits(file, end);
+	memcpy(file + end, &sum, sizeof(sum));
+	if (io_write_all(fd, file, end + INDEX_CHECKSUM_BYTES) || index_open(fd, &index))
+		return 0;
+	memcpy(&header, file, MIN(sizeof(header), end));
+	ask(index, header.base);
+	index_destroy(index);
+	return 0;
+}
