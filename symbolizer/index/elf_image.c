@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/index/elf_image_state.h"
+#include "symbolizer/kernel_image.h"
 
 enum { MAX_SEGMENTS = 4096 };
 
@@ -181,26 +182,9 @@ struct cursor elf_image_at(const struct elf_image *image, uint64_t address, uint
 	return cursor_slice(&rest, 0, size);
 }
 
-/* Notes of NAME_SIZE, DESC_SIZE, TYPE, name and contents, both padded to 4 (gABI, Note Section). */
 static bool id_from(struct cursor notes, struct build_id *ret_id)
 {
-	while (cursor_left(&notes)) {
-		uint32_t name_size = cursor_u32(&notes);
-		uint32_t size = cursor_u32(&notes);
-		uint32_t type = cursor_u32(&notes);
-		const char *name = cursor_bytes(&notes, ((uint64_t)name_size + 3) & ~UINT64_C(3));
-		const void *id = cursor_bytes(&notes, size);
-
-		cursor_skip(&notes, -size & 3);
-		if (!id || type != NT_GNU_BUILD_ID || name_size != 4 || memcmp(name, "GNU", 4))
-			continue;
-		if (!size || size > BUILD_ID_MAX_BYTES)
-			continue;
-		ret_id->size = (uint8_t)size;
-		memcpy(ret_id->bytes, id, size);
-		return true;
-	}
-	return false;
+	return !notes.bad && !build_id_from_notes(notes.at, cursor_left(&notes), ret_id);
 }
 
 void elf_image_build_id(const struct elf_image *image, struct build_id *ret_id)

@@ -120,8 +120,7 @@ static bool inflate_zlib(const struct cursor *in, void *out, size_t size)
 static struct cursor inflate(struct elf_image *image, struct image_section *section,
 	struct cursor in, uint32_t method, uint64_t size)
 {
-	autofree
-	void *out = NULL;
+	autofree void *out = NULL;
 	bool ok = false;
 
 	if (in.bad || !size || size > MAX_INFLATED_BYTES - image->inflated_bytes)

@@ -365,8 +365,7 @@ static void put_file(struct output *out, const struct index_writer *w, const str
 
 static int write_file(const struct index_writer *w, const struct selection *s, int fd)
 {
-	autofree
-	struct output *out = calloc(1, sizeof(*out));
+	autofree struct output *out = calloc(1, sizeof(*out));
 	int err;
 
 	if (!out)

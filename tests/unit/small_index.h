@@ -101,8 +101,7 @@ static inline int write_index(struct index_writer *w)
 
 static inline struct index *finish(struct index_writer *w)
 {
-	autoclose
-	int fd = write_index(w);
+	autoclose int fd = write_index(w);
 	struct index *index = NULL;
 
 	assert_int_equal(index_open(fd, &index), 0);
@@ -115,11 +114,12 @@ static inline const char *names(const struct index *index, uint64_t offset)
 	struct index_frame frames[INDEX_MAX_FRAMES];
 	size_t count = index_lookup(index, TEXT + offset, frames, INDEX_MAX_FRAMES);
 	static char text[4096];
-	char *at = text;
+	size_t used = 0;
 
-	*at = 0;
-	for (size_t i = 0; i < count && i < 8; i++)
-		at += sprintf(at, "%s%s", i ? "<" : "", frames[i].name);
+	*text = 0;
+	for (size_t i = 0; i < count && used < sizeof(text); i++)
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "%s%s", i ? "<" : "", frames[i].name);
 	return text;
 }
 
@@ -131,6 +131,6 @@ static inline const char *place(const struct index *index, uint64_t offset)
 
 	if (!index_lookup(index, TEXT + offset, &frame, 1))
 		return "";
-	sprintf(text, "%s:%u:%u", frame.file, frame.line, frame.column);
+	snprintf(text, sizeof(text), "%s:%u:%u", frame.file, frame.line, frame.column);
 	return text;
 }

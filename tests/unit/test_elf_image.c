@@ -21,8 +21,7 @@ static const char text[] =
 
 static struct elf_image *open_writer(struct elf_writer *w)
 {
-	autoclose
-	int fd = elf_writer_file(w);
+	autoclose int fd = elf_writer_file(w);
 	struct elf_image *image = NULL;
 
 	assert_int_equal(elf_image_open(fd, &image), 0);
@@ -32,8 +31,7 @@ static struct elf_image *open_writer(struct elf_writer *w)
 
 static int open_bytes(const void *bytes, size_t size)
 {
-	autoclose
-	int fd = memory_file(bytes, size);
+	autoclose int fd = memory_file(bytes, size);
 	struct elf_image *image = NULL;
 	int err = elf_image_open(fd, &image);
 
@@ -380,8 +378,7 @@ static void test_truncated_or_flipped_anywhere(void **)
 	for (size_t i = 0; i < 2 * w.file.size; i++) {
 		size_t at = i / 2, size = i % 2 ? at : w.file.size;
 		struct elf_image *image = NULL;
-		autoclose
-		int fd = -1;
+		autoclose int fd = -1;
 
 		w.file.bytes[at] ^= 0xff;
 		fd = memory_file(w.file.bytes, size);

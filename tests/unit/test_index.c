@@ -495,7 +495,7 @@ static void test_overlaps_as_by_exhaustive_search(void **)
 			high[i] = low[i] + 1 + (seed >> 8) % 64;
 			depth[i] = parent == WRITER_NONE ? 0 : depth[parent] + 1;
 			root[i] = parent == WRITER_NONE ? i : root[parent];
-			sprintf(expected, "n%u", i);
+			snprintf(expected, sizeof(expected), "n%u", i);
 			nodes[i] = inlined(w, parent == WRITER_NONE ? parent : nodes[parent],
 				expected, low[i], high[i]);
 		}
@@ -510,7 +510,7 @@ static void test_overlaps_as_by_exhaustive_search(void **)
 						(root[i] == root[best] && depth[i] > depth[best])))
 					best = i;
 			index_lookup(index, TEXT + at, &frame, 1);
-			sprintf(expected, "n%d", best);
+			snprintf(expected, sizeof(expected), "n%d", best);
 			assert_string_equal(frame.name, best < 0 ? "" : expected);
 		}
 		index_destroy(index);

@@ -76,17 +76,18 @@ static void test_many_functions(void **)
 
 	assert_int_equal(writer_code(w, TEXT, (uint64_t)COUNT * STEP), 0);
 	for (uint64_t i = 0; i < COUNT; i++) {
-		sprintf(name, "f%u", (unsigned int)i);
+		snprintf(name, sizeof(name), "f%u", (unsigned int)i);
 		function(w, name, i * STEP, i * STEP + 0x40);
 		sequence(w, 0, i * STEP, i * STEP + 0x40, "/many.c", (uint32_t)i + 1);
 	}
 	index = finish(w);
 	for (uint64_t i = 0; i < COUNT; i++) {
-		sprintf(name, "f%u", (unsigned int)i);
+		snprintf(name, sizeof(name), "f%u", (unsigned int)i);
 		assert_string_equal(names(index, i * STEP), name);
 		assert_string_equal(names(index, i * STEP + 0x3f), name);
 		assert_string_equal(names(index, i * STEP + 0x40), "");
-		sprintf(name, "/many.c:%u:%u", (unsigned int)i + 1, (unsigned int)i + 2);
+		snprintf(name, sizeof(name), "/many.c:%u:%u", (unsigned int)i + 1,
+			(unsigned int)i + 2);
 		assert_string_equal(place(index, i * STEP + 0x3f), name);
 	}
 	index_destroy(index);
@@ -97,8 +98,7 @@ static size_t sample_bytes(uint8_t *bytes, size_t room)
 {
 	struct index_writer *w = create();
 	uint32_t f = function(w, "f", 0x10, 0x40);
-	autoclose
-	int fd = -1;
+	autoclose int fd = -1;
 	ssize_t size;
 
 	inlined(w, f, "_ZN3foo3barEi", 0x20, 0x30);
@@ -134,8 +134,7 @@ static void read_everything(const struct index *index)
 
 static int open_bytes(const uint8_t *bytes, size_t size)
 {
-	autoclose
-	int fd = memory_file(bytes, size);
+	autoclose int fd = memory_file(bytes, size);
 	struct index *index = NULL;
 	int err = index_open(fd, &index);
 
