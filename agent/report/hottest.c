@@ -39,8 +39,7 @@ static int function_of(
 {
 	size_t name_size = strlen(name) + 1, size = name_size + strlen(module);
 	size_t known = h->names.count;
-	autofree
-	char *key = malloc(size + 1);
+	autofree char *key = malloc(size + 1);
 	uint32_t number;
 	int err;
 
@@ -131,8 +130,7 @@ static int hotter(const void *a, const void *b, void *context)
 static int make_list(struct hottest *h, struct report_hot **ret_list, size_t max, size_t *ret_count)
 {
 	size_t all = h->names.count - 1, count = MIN(all, max);
-	autofree
-	uint32_t *order = calloc(all + 1, sizeof(*order));
+	autofree uint32_t *order = calloc(all + 1, sizeof(*order));
 	struct report_hot *list;
 
 	if (!order)

@@ -187,8 +187,7 @@ static int by_text(const void *a, const void *b, void *context)
 static int put_lines(struct folded *f, struct buffer *out)
 {
 	size_t count = f->lines.count - 1;
-	autofree
-	uint32_t *order = calloc(count + 1, sizeof(*order));
+	autofree uint32_t *order = calloc(count + 1, sizeof(*order));
 
 	if (!order)
 		return -ENOMEM;

@@ -201,13 +201,29 @@ static bool is_complete(const struct known_frame *outermost, const struct known_
 	       (inside->traits & FRAME_STARTS_PROGRAM);
 }
 
+/*
+ * Callers that are in no mapping are not code: there the walk had left the stack, following a
+ * register that is no frame pointer. Those at the outer end are left out, but counted.
+ */
+static uint32_t believable_count(const struct profile_stack *stack)
+{
+	uint32_t count = stack->frame_count;
+
+	while (count > stack->kernel_count + 1 &&
+		stack->frames[count - 1].module == PROFILE_MODULE_NONE)
+		count--;
+	return count;
+}
+
 static int add_frames(struct stacks *s, uint32_t process, const struct profile_stack *stack,
 	struct stack_facts *facts)
 {
+	uint32_t frame_count = believable_count(stack);
 	struct known_frame frame = { 0 }, inside = { 0 };
 	int err;
 
-	for (uint32_t i = 0; i < stack->frame_count; i++) {
+	facts->outcomes[SYMBOLIZE_NO_MAPPING] = (uint16_t)(stack->frame_count - frame_count);
+	for (uint32_t i = 0; i < frame_count; i++) {
 		inside = frame;
 		err = frame_of(s, process, &stack->frames[i], &frame) ?: add_id(s, frame.id);
 		if (err)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A small world for the tests of agent/report: two processes, a program with an index, a library
+ * without one, JIT code of process `one`, a kernel with a module and a BPF program.
+ */
+#include <stdint.h>
+
+#include "agent/report/report.h"
+
+enum {
+	SEGMENT_ADDRESS = 0x401000,
+	SEGMENT_SIZE = 0x1000,
+	SEGMENT_OFFSET = 0x1000,
+	MAIN = SEGMENT_OFFSET + 0x100, /* file offset of main, 0x100 bytes */
+	START = SEGMENT_OFFSET + 0x300, /* of _start */
+	LIBC_START = SEGMENT_OFFSET + 0x500, /* of __libc_start_main */
+	NAMELESS = SEGMENT_OFFSET + 0x800, /* code without a symbol */
+	JIT_PC = 0x7000,
+};
+
+#define KERNEL_BASE UINT64_C(0xffffffff81000000)
+
+struct fixture {
+	struct metrics metrics;
+	struct modules *modules;
+	struct processes *processes;
+	struct profile *profile;
+	struct kallsyms *kallsyms;
+	struct index *index;
+	struct perf_map *jit;
+	uint32_t jit_process; /* the only generation that has a perf map */
+	struct module *program, *library, *anon, *vsyscall;
+	struct process *one, *two;
+	int proc_fd;
+	struct report_sources sources;
+	struct report_options options;
+};
+
+/* cmocka's setup and teardown; *STATE is a struct fixture. */
+int report_setup(void **state);
+int report_teardown(void **state);
+
+struct profile_frame in_program(uint64_t file_off, uint32_t flags, const struct fixture *f);
+/* In the kernel's PAGE: 1 is do_syscall_64, 2 is vfs_read. */
+struct profile_frame in_kernel(unsigned int page, uint32_t flags);
+void add_stack(struct fixture *f, const struct process *p, const struct profile_stack *stack,
+	uint64_t count);
+/* One sample of user frames only. */
+void add_user(struct fixture *f, const struct process *p, const struct profile_frame *frames,
+	uint32_t count);

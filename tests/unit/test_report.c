@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/report's pprof, decoded with the generated code and compared with what was sampled. */
+#include <libdeflate.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "proto/profile.pb-c.h"
+#include "tests/unit/report_fixture.h"
+
+#define automessage autocall(free_message) Perftools__Profiles__Profile
+#define autobuffer autocall(buffer_deinit) struct buffer
+
+static void free_message(Perftools__Profiles__Profile **message)
+{
+	perftools__profiles__profile__free_unpacked(*message, NULL);
+}
+
+/* ---- reading the answer ---- */
+
+static Perftools__Profiles__Profile *gunzip(const struct buffer *in)
+{
+	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+	autofree uint8_t *plain = malloc(1 << 20);
+	Perftools__Profiles__Profile *message;
+	size_t size;
+
+	assert_int_equal(
+		libdeflate_gzip_decompress(d, in->bytes, in->size, plain, 1 << 20, &size), 0);
+	libdeflate_free_decompressor(d);
+	message = perftools__profiles__profile__unpack(NULL, size, plain);
+	assert_non_null(message);
+	return message;
+}
+
+static Perftools__Profiles__Profile *pprof_of(struct fixture *f, struct report_summary *ret_summary)
+{
+	struct report_summary summary;
+	autobuffer out;
+
+	buffer_init(&out, SIZE_MAX);
+	assert_int_equal(report_pprof(&f->sources, &f->options, &out, &summary), 0);
+	if (ret_summary)
+		*ret_summary = summary;
+	return gunzip(&out);
+}
+
+static const Perftools__Profiles__Location *location_at(
+	const Perftools__Profiles__Profile *m, size_t sample, size_t frame)
+{
+	assert_in_range(sample, 0, m->n_sample - 1);
+	assert_in_range(frame, 0, m->sample[sample]->n_location_id - 1);
+	return m->location[m->sample[sample]->location_id[frame] - 1];
+}
+
+static const Perftools__Profiles__Mapping *mapping_at(
+	const Perftools__Profiles__Profile *m, size_t sample, size_t frame)
+{
+	uint64_t id = location_at(m, sample, frame)->mapping_id;
+
+	return id ? m->mapping[id - 1] : NULL;
+}
+
+static const char *file_at(const Perftools__Profiles__Profile *m, size_t sample, size_t frame)
+{
+	const Perftools__Profiles__Mapping *mapping = mapping_at(m, sample, frame);
+
+	return mapping ? m->string_table[mapping->filename] : "";
+}
+
+static const Perftools__Profiles__Function *function_at(
+	const Perftools__Profiles__Profile *m, size_t sample, size_t frame, size_t line)
+{
+	const Perftools__Profiles__Location *location = location_at(m, sample, frame);
+
+	assert_in_range(line, 0, location->n_line - 1);
+	return m->function[location->line[line]->function_id - 1];
+}
+
+static const char *name_at(
+	const Perftools__Profiles__Profile *m, size_t sample, size_t frame, size_t line)
+{
+	return m->string_table[function_at(m, sample, frame, line)->name];
+}
+
+static const Perftools__Profiles__Label *label_of(
+	const Perftools__Profiles__Profile *m, size_t sample, const char *key)
+{
+	for (size_t i = 0; i < m->sample[sample]->n_label; i++) {
+		if (!strcmp(m->string_table[m->sample[sample]->label[i]->key], key))
+			return m->sample[sample]->label[i];
+	}
+	return NULL;
+}
+
+/* ---- pprof ---- */
+
+static void test_file_addresses_become_elf_addresses_with_lines(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN + 0x90, 0, f);
+
+	add_user(f, f->one, &frame, 1);
+
+	automessage *m = pprof_of(f, NULL);
+	const Perftools__Profiles__Location *location = location_at(m, 0, 0);
+	const Perftools__Profiles__Mapping *mapping = mapping_at(m, 0, 0);
+
+	assert_int_equal(location->address, MAIN + 0x90 + SEGMENT_ADDRESS - SEGMENT_OFFSET);
+	assert_string_equal(file_at(m, 0, 0), "/bin/program");
+	assert_int_equal(mapping->memory_start, SEGMENT_ADDRESS);
+	assert_int_equal(mapping->memory_limit, SEGMENT_ADDRESS + SEGMENT_SIZE);
+	assert_int_equal(mapping->file_offset, SEGMENT_OFFSET);
+	assert_string_equal(m->string_table[mapping->build_id], "01000000");
+	assert_true(mapping->has_functions && mapping->has_inline_frames);
+	assert_int_equal(location->n_line, 2);
+	assert_string_equal(name_at(m, 0, 0, 0), "inner");
+	assert_string_equal(name_at(m, 0, 0, 1), "main");
+	assert_int_equal(location->line[0]->line, 7);
+	assert_int_equal(location->line[1]->line, 42);
+	assert_int_equal(function_at(m, 0, 0, 1)->start_line, 10);
+}
+
+static void test_a_caller_is_looked_up_at_its_call(void **state)
+{
+	struct fixture *f = *state;
+	/* The call is the last byte of main: one further there is no function. */
+	struct profile_frame frame = in_program(MAIN + 0x100, PROFILE_FRAME_RETURN, f);
+
+	add_user(f, f->one, &frame, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_string_equal(name_at(m, 0, 0, 1), "main");
+	assert_int_equal(
+		location_at(m, 0, 0)->address, MAIN + 0xff + SEGMENT_ADDRESS - SEGMENT_OFFSET);
+}
+
+static void test_code_without_a_symbol_stays_an_address(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(NAMELESS, 0, f);
+
+	add_user(f, f->one, &frame, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(location_at(m, 0, 0)->n_line, 0);
+	assert_string_equal(file_at(m, 0, 0), "/bin/program");
+	assert_false(mapping_at(m, 0, 0)->has_functions);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NO_SYMBOL), 1);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NAMED), 0);
+}
+
+static void test_module_without_an_index_keeps_file_offsets(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = { 0x1234, f->library->number, 0 };
+
+	add_user(f, f->one, &frame, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(location_at(m, 0, 0)->address, 0x1234);
+	assert_int_equal(location_at(m, 0, 0)->n_line, 0);
+	assert_int_equal(mapping_at(m, 0, 0)->memory_start, 0);
+	assert_int_equal(mapping_at(m, 0, 0)->file_offset, 0);
+	assert_string_equal(m->string_table[mapping_at(m, 0, 0)->build_id], "02000000");
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NO_INDEX), 1);
+}
+
+static void test_kernel_module_and_bpf_frames_have_their_own_mappings(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = {
+		in_kernel(2, 0),
+		{ UINT64_C(0xffffffffc0001010), PROFILE_MODULE_KERNEL, PROFILE_FRAME_RETURN },
+		{ UINT64_C(0xffffffffc0000010), PROFILE_MODULE_KERNEL, PROFILE_FRAME_RETURN },
+		in_kernel(1, PROFILE_FRAME_RETURN),
+		in_program(MAIN, 0, f),
+	};
+	struct profile_stack stack = { frames, 5, 4, 0 };
+
+	add_stack(f, f->one, &stack, 3);
+
+	automessage *m = pprof_of(f, NULL);
+	static const char *const names[] = { "vfs_read", "bpf_prog_1234", "nf_hook",
+		"do_syscall_64", "main" };
+	static const char *const files[] = { "[kernel.kallsyms]", "[bpf]", "[nf_tables]",
+		"[kernel.kallsyms]", "/bin/program" };
+
+	assert_int_equal(m->n_sample, 1);
+	assert_int_equal(m->sample[0]->n_location_id, 5);
+	for (size_t i = 0; i < 5; i++) {
+		assert_string_equal(name_at(m, 0, i, 0), names[i]);
+		assert_string_equal(file_at(m, 0, i), files[i]);
+	}
+	assert_int_equal(mapping_at(m, 0, 0)->memory_start, KERNEL_BASE);
+	assert_int_equal(mapping_at(m, 0, 0)->memory_limit, KERNEL_BASE + 0x3000);
+	assert_int_equal(m->sample[0]->value[0], 3);
+	assert_int_equal(m->sample[0]->value[1], 30303030);
+}
+
+static void test_kernel_address_outside_everything_has_no_mapping(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = { UINT64_C(0xffff888000001000), PROFILE_MODULE_KERNEL, 0 };
+	struct profile_stack stack = { &frame, 1, 1, 0 };
+
+	add_stack(f, f->one, &stack, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_null(mapping_at(m, 0, 0));
+	assert_int_equal(location_at(m, 0, 0)->address, frame.address);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_UNKNOWN_MAPPING), 1);
+}
+
+static void test_without_kallsyms_kernel_frames_stay_addresses(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_kernel(1, 0);
+	struct profile_stack stack = { &frame, 1, 1, 0 };
+
+	f->sources.kallsyms = NULL;
+	add_stack(f, f->one, &stack, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_string_equal(file_at(m, 0, 0), "[kernel.kallsyms]");
+	assert_int_equal(location_at(m, 0, 0)->n_line, 0);
+	assert_false(mapping_at(m, 0, 0)->has_functions);
+}
+
+static void test_jit_code_is_named_in_its_own_process_only(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = { JIT_PC + 4, f->anon->number, 0 };
+
+	add_user(f, f->two, &frame, 1);
+	add_user(f, f->one, &frame, 1);
+
+	automessage *m = pprof_of(f, NULL);
+	size_t two = label_of(m, 0, "pid")->num == 200 ? 0 : 1, one = 1 - two;
+
+	assert_int_equal(m->n_sample, 2);
+	assert_string_equal(name_at(m, one, 0, 0), "LazyCompile:*foo /src/a.js:12");
+	assert_string_equal(file_at(m, one, 0), "[jit]");
+	assert_int_equal(location_at(m, two, 0)->n_line, 0);
+	assert_string_equal(file_at(m, two, 0), "[anon]");
+	assert_int_equal(location_at(m, two, 0)->address, JIT_PC + 4);
+}
+
+static void test_special_and_unmapped_addresses(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = { { 0x1234, PROFILE_MODULE_NONE, 0 },
+		{ 0xffffffffff600000, f->vsyscall->number, 0 } };
+
+	add_user(f, f->one, frames, 2);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_null(mapping_at(m, 0, 0));
+	assert_int_equal(location_at(m, 0, 0)->address, 0x1234);
+	assert_string_equal(file_at(m, 0, 1), "[vsyscall]");
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_UNKNOWN_MAPPING), 1);
+}
+
+static void test_callers_in_no_mapping_are_left_out_and_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = { in_program(MAIN, 0, f),
+		{ 0x1, PROFILE_MODULE_NONE, PROFILE_FRAME_RETURN },
+		in_program(START + 5, PROFILE_FRAME_RETURN, f),
+		{ 0x801f0f00, PROFILE_MODULE_NONE, PROFILE_FRAME_RETURN },
+		{ 0x7f, PROFILE_MODULE_NONE, PROFILE_FRAME_RETURN } };
+	struct profile_frame nowhere[] = { { 0x1, PROFILE_MODULE_NONE, 0 },
+		{ 0x2, PROFILE_MODULE_NONE, PROFILE_FRAME_RETURN } };
+
+	add_user(f, f->one, frames, 5);
+	add_user(f, f->one, nowhere, 2);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(m->sample[0]->n_location_id, 3);
+	assert_string_equal(name_at(m, 0, 2, 0), "_start");
+	/* The pc itself is true wherever it is. */
+	assert_int_equal(m->sample[1]->n_location_id, 1);
+	assert_int_equal(location_at(m, 1, 0)->address, 1);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_UNKNOWN_MAPPING), 5);
+}
+
+static void test_labels_are_those_of_the_interface(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+	struct profile_sample sample = { .process = f->two->number,
+		.pid = 200,
+		.tid = 201,
+		.cpu = 3,
+		.goid = 17,
+		.comm = "worker",
+		.count = 1,
+		.weight = 1 };
+
+	strcpy(f->two->container_id, "c0ffee");
+	assert_int_equal(profile_stack(f->profile, &stack, &sample.stack), 0);
+	assert_int_equal(profile_add(f->profile, &sample), 0);
+	add_user(f, f->one, &frame, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(label_of(m, 0, "pid")->num, 200);
+	assert_int_equal(label_of(m, 0, "tid")->num, 201);
+	assert_int_equal(label_of(m, 0, "goid")->num, 17);
+	assert_int_equal(label_of(m, 0, "cpu")->num, 3);
+	assert_int_not_equal(label_of(m, 0, "goid")->num_unit, 0);
+	assert_string_equal(m->string_table[label_of(m, 0, "comm")->str], "two");
+	assert_string_equal(m->string_table[label_of(m, 0, "thread_comm")->str], "worker");
+	assert_string_equal(m->string_table[label_of(m, 0, "container_id")->str], "c0ffee");
+	assert_null(label_of(m, 1, "goid"));
+	assert_null(label_of(m, 1, "container_id"));
+	assert_int_equal(label_of(m, 1, "cpu")->num, 0);
+	assert_int_not_equal(label_of(m, 1, "cpu")->num_unit, 0);
+}
+
+static void test_head_of_cpu_and_cycles_profiles(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const types[] = { "cpu", "cycles" }, *const units[] = { "nanoseconds",
+		"count" };
+
+	f->options.comment = "by hand";
+	for (int cycles = 0; cycles < 2; cycles++) {
+		f->options.cycles = cycles;
+
+		automessage *m = pprof_of(f, NULL);
+
+		assert_int_equal(m->n_sample_type, 2);
+		assert_string_equal(m->string_table[m->sample_type[0]->type], "samples");
+		assert_string_equal(m->string_table[m->sample_type[1]->type], types[cycles]);
+		assert_string_equal(m->string_table[m->sample_type[1]->unit], units[cycles]);
+		assert_string_equal(m->string_table[m->period_type->type], types[cycles]);
+		assert_string_equal(m->string_table[m->default_sample_type], types[cycles]);
+		assert_string_equal(m->string_table[m->comment[0]], "by hand");
+		assert_int_equal(m->period, 10101010);
+	}
+}
+
+static void test_lost_frames_leave_a_marker_where_they_were(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame user = in_program(MAIN, 0, f), kernel = in_kernel(1, 0);
+	struct profile_stack all = { NULL, 0, 0, PROFILE_STACK_MISSING };
+	struct profile_stack lost_kernel = { &user, 1, 0, PROFILE_STACK_MISSING };
+	struct profile_stack lost_user = { &kernel, 1, 1, PROFILE_STACK_MISSING };
+	struct profile_stack none = { NULL, 0, 0, 0 };
+
+	add_stack(f, f->one, &all, 1);
+	add_stack(f, f->one, &lost_kernel, 1);
+	add_stack(f, f->one, &lost_user, 1);
+	add_stack(f, f->one, &none, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_string_equal(name_at(m, 0, 0, 0), "[frames lost]");
+	assert_null(mapping_at(m, 0, 0));
+	assert_string_equal(name_at(m, 1, 0, 0), "[frames lost]");
+	assert_string_equal(name_at(m, 1, 1, 0), "main");
+	assert_string_equal(name_at(m, 2, 0, 0), "do_syscall_64");
+	assert_string_equal(name_at(m, 2, 1, 0), "[frames lost]");
+	assert_string_equal(name_at(m, 3, 0, 0), "[no stack]");
+}
+
+static void test_summary_weighs_by_samples(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame whole[] = { in_program(MAIN, 0, f),
+		in_program(START + 5, PROFILE_FRAME_RETURN, f) };
+	struct profile_frame cut[] = { in_program(NAMELESS, 0, f),
+		in_program(MAIN + 5, PROFILE_FRAME_RETURN, f) };
+	struct profile_frame kernel = in_kernel(1, 0);
+	struct profile_stack complete = { whole, 2, 0, 0 }, rootless = { cut, 2, 0, 0 };
+	struct profile_stack deep = { cut, 1, 0, PROFILE_STACK_DEPTH };
+	struct profile_stack kernel_only = { &kernel, 1, 1, 0 };
+	struct report_summary summary;
+
+	add_stack(f, f->one, &complete, 5);
+	add_stack(f, f->one, &rootless, 3);
+	add_stack(f, f->one, &deep, 2);
+	add_stack(f, f->one, &kernel_only, 7);
+
+	automessage *m = pprof_of(f, &summary);
+
+	assert_int_equal(m->n_sample, 4);
+	assert_int_equal(summary.samples, 17);
+	assert_int_equal(summary.user_stacks, 10);
+	assert_int_equal(summary.complete_stacks, 5);
+	assert_int_equal(summary.user_frames, 10);
+	assert_int_equal(summary.named_user_frames, 5);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_COMPLETE), 5);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_TRUNCATED), 5);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_NO_ROOT), 3);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_DEPTH), 2);
+}
+
+static void test_first_mapping_is_the_busiest_program(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = { in_kernel(2, 0), in_program(MAIN, 0, f) };
+	struct profile_stack stack = { frames, 2, 1, 0 };
+
+	f->two->executable = f->program;
+	add_stack(f, f->one, &stack, 1);
+	add_stack(f, f->two, &stack, 4);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_string_equal(m->string_table[m->mapping[0]->filename], "/bin/program");
+}
+
+static void test_no_inlines_keeps_the_real_function(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN + 0x90, 0, f);
+
+	f->options.no_inlines = true;
+	add_user(f, f->one, &frame, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(location_at(m, 0, 0)->n_line, 1);
+	assert_string_equal(name_at(m, 0, 0, 0), "main");
+	assert_false(mapping_at(m, 0, 0)->has_inline_frames);
+}
+
+static void test_stripped_program_is_complete_at_its_nameless_entry(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame entry = in_program(NAMELESS, PROFILE_FRAME_RETURN, f);
+	struct profile_frame started[] = { in_program(MAIN, 0, f),
+		in_program(LIBC_START + 9, PROFILE_FRAME_RETURN, f), entry };
+	struct profile_frame not_started[] = { in_program(MAIN, 0, f), entry };
+	struct profile_stack complete = { started, 3, 0, 0 }, cut = { not_started, 2, 0, 0 };
+	struct report_summary summary;
+
+	add_stack(f, f->one, &complete, 2);
+	add_stack(f, f->one, &cut, 1);
+
+	automessage *m = pprof_of(f, &summary);
+
+	assert_int_equal(m->n_sample, 2);
+	assert_int_equal(summary.complete_stacks, 2);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, report_setup, report_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_file_addresses_become_elf_addresses_with_lines),
+		CASE(test_a_caller_is_looked_up_at_its_call),
+		CASE(test_code_without_a_symbol_stays_an_address),
+		CASE(test_module_without_an_index_keeps_file_offsets),
+		CASE(test_kernel_module_and_bpf_frames_have_their_own_mappings),
+		CASE(test_kernel_address_outside_everything_has_no_mapping),
+		CASE(test_without_kallsyms_kernel_frames_stay_addresses),
+		CASE(test_jit_code_is_named_in_its_own_process_only),
+		CASE(test_special_and_unmapped_addresses),
+		CASE(test_callers_in_no_mapping_are_left_out_and_counted),
+		CASE(test_labels_are_those_of_the_interface),
+		CASE(test_head_of_cpu_and_cycles_profiles),
+		CASE(test_lost_frames_leave_a_marker_where_they_were),
+		CASE(test_summary_weighs_by_samples),
+		CASE(test_first_mapping_is_the_busiest_program),
+		CASE(test_no_inlines_keeps_the_real_function),
+		CASE(test_stripped_program_is_complete_at_its_nameless_entry),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
