@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 enum { MAX_RINGS = 1 << 16 };
 
@@ -70,6 +71,9 @@ static bool next_turn(
 	turn->ring = ring;
 	if (found < 0)
 		sink->bad(sink->context, m->last_ns, ring_drop(ring));
+	/* No record can be of a time after it was looked at; one that says so must not wait. */
+	if (found > 0 && turn->time_ns > m->looked_ns)
+		turn->time_ns = m->last_ns;
 	return found > 0;
 }
 
@@ -81,6 +85,7 @@ static void start(
 	m->turn_count = 0;
 	for (size_t i = 0; i < count; i++)
 		ring_look(rings[i]);
+	m->looked_ns = clock_monotonic_ns();
 	for (size_t i = 0; i < count; i++) {
 		if (!next_turn(m, rings[i], sink, &turn))
 			continue;

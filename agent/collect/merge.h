@@ -4,7 +4,8 @@
  * Reads several rings as one stream in time order. What may be delivered is bounded by a time that
  * the caller took before the rings were looked at: a record that another record depends on was in
  * its ring before the other got its time, so whatever is delivered has all its causes before it.
- * Knows nothing of what records mean.
+ * Knows nothing of what records mean but that they are
+ * stamped with CLOCK_MONOTONIC.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@ struct merge {
 	struct merge_turn *turns; /* a binary heap, the earliest first */
 	size_t turn_count, turn_capacity;
 	uint64_t last_ns; /* time of the record delivered last */
+	uint64_t looked_ns; /* CLOCK_MONOTONIC when the rings had been looked at */
 	uint8_t *scratch; /* RING_MAX_RECORD_BYTES */
 };
 

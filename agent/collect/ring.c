@@ -15,6 +15,7 @@ enum {
 	 * the ring's end.
 	 */
 	RECORD_ALIGNMENT = 8,
+	KSYMBOL_NAME_OFFSET = 16, /* behind address, length, type and flags */
 };
 
 int ring_map(struct ring *r, int fd, uint32_t data_pages)
@@ -59,11 +60,32 @@ static const uint8_t *ring_byte(const struct ring *r, uint64_t position)
 	return r->data + (position & (r->size_bytes - 1));
 }
 
+/*
+ * Where the time of the record at `at` stands: first in a sample, last in all other records
+ * (sample_id_all). In a KSYMBOL record it comes right behind the padded name, which is not always
+ * the end: the kernel makes this record longer by the trailer's size for each CPU it has already
+ * written it to (seen on 6.18), and leaves the surplus as it was.
+ */
+static uint64_t time_position(const struct ring *r, const struct perf_event_header *header)
+{
+	uint64_t last = r->at + header->size - TIME_BYTES;
+	uint64_t name = r->at + sizeof(*header) + KSYMBOL_NAME_OFFSET;
+
+	if (header->type == PERF_RECORD_SAMPLE)
+		return r->at + sizeof(*header);
+	if (header->type != PERF_RECORD_KSYMBOL)
+		return last;
+	/* Eight bytes at a time: where the padding begins, the last of them is NUL. */
+	for (; name + RECORD_ALIGNMENT <= last; name += RECORD_ALIGNMENT)
+		if (!*ring_byte(r, name + RECORD_ALIGNMENT - 1))
+			return name + RECORD_ALIGNMENT;
+	return last;
+}
+
 int ring_peek(const struct ring *r, uint64_t *ret_time_ns, size_t *ret_size)
 {
 	uint64_t left = r->head - r->at;
 	struct perf_event_header header;
-	uint64_t time_at;
 
 	if (!left)
 		return 0;
@@ -72,10 +94,7 @@ int ring_peek(const struct ring *r, uint64_t *ret_time_ns, size_t *ret_size)
 	memcpy(&header, ring_byte(r, r->at), sizeof(header));
 	if (header.size < MIN_RECORD_BYTES || header.size > left || header.size % RECORD_ALIGNMENT)
 		return -EBADMSG;
-	/* A sample begins with its time, all other records end with it (sample_id_all). */
-	time_at = header.type == PERF_RECORD_SAMPLE ? r->at + sizeof(header)
-						    : r->at + header.size - TIME_BYTES;
-	memcpy(ret_time_ns, ring_byte(r, time_at), TIME_BYTES);
+	memcpy(ret_time_ns, ring_byte(r, time_position(r, &header)), TIME_BYTES);
 	*ret_size = header.size;
 	return 1;
 }

@@ -45,6 +45,7 @@ struct seen {
 	size_t step_count;
 	bool exec_path_seen, build_id_seen;
 	uint64_t lost;
+	unsigned int ksymbols; /* of the sampler's program, gone ones included */
 	char comm[ABI_COMM_BYTES + 1];
 	uint64_t frames_max;
 };
@@ -163,6 +164,17 @@ static void saw_lost(void *context, uint64_t time_ns, uint64_t count)
 	s->lost += count;
 }
 
+static void saw_ksymbol(
+	void *context, uint64_t kaddr, uint32_t size, const char *name, bool bpf, bool gone)
+{
+	struct seen *s = context;
+
+	(void)kaddr;
+	(void)size;
+	(void)gone;
+	s->ksymbols += bpf && strstr(name, "_take_sample") != NULL;
+}
+
 static struct collect_options options_for(struct seen *s)
 {
 	return (struct collect_options){
@@ -170,8 +182,8 @@ static struct collect_options options_for(struct seen *s)
 		.user = true,
 		.kernel = true,
 		.metrics = &s->metrics,
-		.handlers = { saw_sample, saw_stack, saw_mmap, saw_comm, saw_fork, saw_exit, NULL,
-			saw_lost, s },
+		.handlers = { saw_sample, saw_stack, saw_mmap, saw_comm, saw_fork, saw_exit,
+			saw_ksymbol, saw_lost, s },
 	};
 }
 
@@ -246,6 +258,15 @@ static void let_go(struct burner *b)
 {
 	assert_int_equal(write(b->go, "g", 1), 1);
 	close(b->go);
+}
+
+static void pin(pid_t pid, int cpu)
+{
+	cpu_set_t only;
+
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	assert_int_equal(sched_setaffinity(pid, sizeof(only), &only), 0);
 }
 
 static void end_burner(struct burner *b)
@@ -606,6 +627,56 @@ static void kernel_only_leaves_user_stacks_out(void **state)
 	assert_int_equal(s->user_stacks, 0);
 }
 
+/* Children that pin themselves to each CPU in turn, so that every ring gets their records. */
+static void run_children_on_all_cpus(int cpus)
+{
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		struct burner b = start_burner(exec_true);
+
+		pin(b.pid, cpu);
+		let_go(&b);
+		assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
+	}
+}
+
+/*
+ * The kernel's record of a new BPF program is too long on all CPUs but the first, and ends with
+ * what the ring held before; taken for a time, that may stop the CPU's stream for ever.
+ */
+static void programs_loaded_meanwhile_do_not_stop_the_stream(void **state)
+{
+	struct seen *s = *state;
+	struct collect_options options = options_for(s);
+	struct collect *another = NULL;
+	const char *what = "";
+	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+	options.ring_pages = 1;
+	open_with(s, &options);
+	for (int i = 0; i < 8; i++) {
+		for (int j = 0; j < 4; j++) {
+			run_children_on_all_cpus(cpus);
+			assert_true(collect_drain(s->collect, 0) >= 0);
+		}
+		assert_int_equal(collect_create(&options, &another, &what), 0);
+		collect_destroy(another);
+	}
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		struct burner b = start_burner(burn);
+
+		pin(b.pid, cpu);
+		s->tgid = (uint32_t)b.pid;
+		s->samples = 0;
+		let_go(&b);
+		drain_until_cpu(s, b.pid, SECOND_NS / 8);
+		end_burner(&b);
+		assert_true(s->samples > HZ / 16);
+	}
+	stop_and_drain(s);
+	assert_true(s->ksymbols > 0);
+	assert_int_equal(s->backwards, 0);
+}
+
 /* Side-band fills a ring that nobody drains: the loss is told, and the stream goes on. */
 static void full_ring_is_told(void **state)
 {
@@ -701,6 +772,7 @@ int main(void)
 		COLLECT_TEST(tid_filter_of_nobody_gives_nothing),
 		COLLECT_TEST(user_only_leaves_kernel_stacks_out),
 		COLLECT_TEST(kernel_only_leaves_user_stacks_out),
+		COLLECT_TEST(programs_loaded_meanwhile_do_not_stop_the_stream),
 		COLLECT_TEST(full_ring_is_told),
 		COLLECT_TEST(cycles_need_a_pmu),
 		COLLECT_TEST(cpu_that_is_not_online_is_refused),

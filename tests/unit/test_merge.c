@@ -257,6 +257,65 @@ static void good_records_before_a_bad_one_are_delivered(void **state)
 	assert_int_equal(f->tgids[0], 1);
 }
 
+/* As the kernel writes it to the CPU that comes after EARLIER others: so many trailers too long. */
+static void write_ksymbol(struct perf_ring *w, const char *name, unsigned int earlier)
+{
+	perf_ring_begin(w, PERF_RECORD_KSYMBOL, 0);
+	perf_ring_u64(w, 0xffffffffc0025bac);
+	perf_ring_u64(w, 0x10001000008e9);
+	perf_ring_string(w, name);
+	perf_ring_u64(w, 30);
+	for (unsigned int i = 0; i < earlier; i++)
+		perf_ring_u64(w, UINT64_MAX / 2);
+	perf_ring_end(w);
+}
+
+static void ignore_record(void *context, uint64_t time_ns, const uint8_t *record, size_t size)
+{
+	struct fixture *f = context;
+
+	(void)record;
+	(void)size;
+	f->times[f->seen++] = time_ns;
+}
+
+static void time_of_a_ksymbol_stands_behind_its_name(void **state)
+{
+	static const char *const names[] = { "", "a", "sixchr", "seven77", "eight888",
+		"fifteen15151515", "sixteen161616161" };
+	struct fixture *f = *state;
+	const struct merge_sink sink = { .record = ignore_record, .bad = saw_bad, .context = f };
+
+	for (size_t name = 0; name < sizeof(names) / sizeof(names[0]); name++) {
+		for (unsigned int earlier = 0; earlier < 3; earlier++) {
+			f->seen = 0;
+			f->merge.last_ns = 0;
+			start_at(f, PERF_RING_BYTES - 8 - 8 * earlier);
+			write_ksymbol(&f->written[0], names[name], earlier);
+			perf_ring_exit(&f->written[0], 40, 1);
+			perf_ring_exit(&f->written[1], 35, 1);
+			assert_int_equal(merge_rings(&f->merge, f->all, RINGS, 100, &sink), 3);
+			assert_int_equal(f->times[0], 30);
+			assert_int_equal(f->times[1], 35);
+			assert_int_equal(f->times[2], 40);
+		}
+	}
+}
+
+/* Whatever a ring may hold, one odd time must not stop the stream for ever. */
+static void time_in_the_future_holds_nothing_up(void **state)
+{
+	struct fixture *f = *state;
+
+	perf_ring_exit(&f->written[0], 10, 1);
+	perf_ring_exit(&f->written[0], UINT64_MAX / 2, 2);
+	perf_ring_exit(&f->written[0], 20, 3);
+	assert_int_equal(merge_until(f, 30), 3);
+	expect_tgids(f, (const uint32_t[]){ 1, 2, 3 }, 3);
+	assert_int_equal(f->times[1], 10);
+	assert_int_equal(f->times[2], 20);
+}
+
 static void unmapped_ring_is_empty(void **state)
 {
 	struct fixture *f = *state;
@@ -311,6 +370,8 @@ int main(void)
 		MERGE_TEST(record_of_an_odd_size_is_dropped),
 		MERGE_TEST(head_beyond_the_rings_size_is_dropped),
 		MERGE_TEST(good_records_before_a_bad_one_are_delivered),
+		MERGE_TEST(time_of_a_ksymbol_stands_behind_its_name),
+		MERGE_TEST(time_in_the_future_holds_nothing_up),
 		MERGE_TEST(unmapped_ring_is_empty),
 		MERGE_TEST(random_slices_come_in_order_and_complete),
 	};

@@ -53,7 +53,7 @@ static void order_count_and_kind_matter(void **state)
 /*
  * Stacks as programs have them: few functions, addresses that differ in few bits, every depth. A
  * million ids are all different, and so are their lower 52 bits, among which a good hash expects a
- * collision once in 9000 runs.
+ * collision once in 8000 runs.
  */
 static void a_million_alike_stacks_have_different_ids(void **state)
 {
