@@ -76,9 +76,8 @@ def share(part, whole):
 
 
 # ---- workloads ------------------------------------------------------------------------------
-FRAME_POINTERS = "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls"
-if os.uname().machine != "x86_64":
-    FRAME_POINTERS = "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer"
+FRAME_POINTERS = ("-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer "
+                  "-fno-optimize-sibling-calls -fno-shrink-wrap")
 C = "gcc -O1 -g -D_GNU_SOURCE %s -pthread -o {out} {source}" % FRAME_POINTERS
 RECIPES = {
     ".c": C,
@@ -195,6 +194,25 @@ def user_frames(sample):
 
 def user_names(sample):
     return [f["func"] for f in user_frames(sample)]
+
+
+def leaf(sample):
+    """The innermost user frame: an interrupt or a page fault may lie above it."""
+    return user_frames(sample)[0]
+
+
+def named(sample):
+    """Whether the innermost user frame has its name. Debian strips the loader and libc of all but
+    what they export, so an address there is all that can be known."""
+    frame = leaf(sample)
+    return bool(frame["func"]) or bool(re.search(r"/(ld-linux|libc\.so|libc-|libm\.)[^/]*$", frame["mapping"]))
+
+
+def enough(samples, seconds, hz, what):
+    """A busy thread's samples: all of its time on an idle machine, a part of it on a busy one."""
+    count = weight(samples)
+    check(count >= seconds * hz * .15, "%s: %d samples" % (what, count))
+    return count
 
 
 def has_function(sample, name):
