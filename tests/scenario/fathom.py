@@ -184,8 +184,8 @@ def of_comm(profile, comm):
 
 
 def is_kernel(frame):
-    """In the kernel's text, one of its modules or a BPF program: `[...]`, but for the vDSO."""
-    return frame["mapping"].startswith("[") and not frame["mapping"].startswith("[v")
+    """The kernel, its modules and BPF programs have the upper half of all addresses."""
+    return frame["address"] >= 1 << 63
 
 
 def user_frames(sample):
