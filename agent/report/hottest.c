@@ -46,7 +46,7 @@ static int function_of(
 	if (!key)
 		return -ENOMEM;
 	memcpy(key, name, name_size);
-	strcpy(key + name_size, module);
+	memcpy(key + name_size, module, size + 1 - name_size);
 	err = array_reserve(h->functions, h->function_capacity, known + 1, MAX_FUNCTIONS);
 	if (err)
 		return err;

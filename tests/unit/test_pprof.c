@@ -4,6 +4,7 @@
 #include <libdeflate.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -414,8 +415,7 @@ static void test_strings_are_valid_utf8_whatever_came_in(void **state)
 static void test_long_string_is_cut_between_characters(void **state)
 {
 	autopprof *p = new_cpu_pprof();
-	autofree
-	char *text = malloc(PPROF_MAX_STRING + 10);
+	autofree char *text = malloc(PPROF_MAX_STRING + 10);
 	struct pprof_line line = { text, "", "", 0, 0, 0 };
 
 	(void)state;
@@ -471,7 +471,7 @@ static void test_too_many_of_anything_is_refused(void **state)
 	struct pprof_label labels[PPROF_MAX_LABELS + 1];
 	struct pprof_line lines[PPROF_MAX_LINES + 1];
 	int64_t values[] = { 1, 1 };
-	char key[16];
+	char key[32];
 	int err;
 
 	(void)state;
@@ -504,7 +504,7 @@ static void test_a_sample_with_every_label_and_frame_survives(void **state)
 	autopprof *p = new_cpu_pprof();
 	uint64_t locations[PPROF_MAX_FRAMES];
 	struct pprof_label labels[PPROF_MAX_LABELS];
-	char keys[PPROF_MAX_LABELS][16];
+	char keys[PPROF_MAX_LABELS][32];
 
 	(void)state;
 	for (size_t i = 0; i < PPROF_MAX_LABELS; i++) {
@@ -604,8 +604,7 @@ static void test_gzip_holds_the_plain_message(void **state)
 {
 	autopprof *p = new_cpu_pprof();
 	autobuffer plain, packed;
-	autofree
-	uint8_t *unpacked = NULL;
+	autofree uint8_t *unpacked = NULL;
 	autocall(free_decompressor) struct libdeflate_decompressor *d =
 		libdeflate_alloc_decompressor();
 	size_t size;

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,7 +311,7 @@ static void test_labels_are_those_of_the_interface(void **state)
 		.count = 1,
 		.weight = 1 };
 
-	strcpy(f->two->container_id, "c0ffee");
+	snprintf(f->two->container_id, sizeof(f->two->container_id), "c0ffee");
 	assert_int_equal(profile_stack(f->profile, &stack, &sample.stack), 0);
 	assert_int_equal(profile_add(f->profile, &sample), 0);
 	add_user(f, f->one, &frame, 1);

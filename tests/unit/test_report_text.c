@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +51,7 @@ static void test_folded_unknown_frames_and_hostile_names(void **state)
 		{ 0x99, f->anon->number, 0 } };
 	autofree char *text = NULL;
 
-	strcpy(f->one->comm, "a;b\n\xff");
+	snprintf(f->one->comm, sizeof(f->one->comm), "a;b\n\xff");
 	add_user(f, f->one, frames, 4);
 	text = folded_of(f);
 	assert_string_equal(text, "a:b??;[anon];LazyCompile:*foo /src/a.js:12;[unknown];"
