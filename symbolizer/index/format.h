@@ -3,12 +3,12 @@
 /*
  * The index file, little-endian:
  *
- *	header | tables, each aligned to 8 | checksum (8 bytes, XXH3 of all before it)
+ *	header | tables, each aligned to 64 | checksum (8 bytes, XXH3 of all before it)
  *
- * Addresses are 32-bit offsets from the header's base, the lowest executable address. What a search
- * compares (addresses) stands apart from what it finds, so that a look-up touches few cache lines,
- * and a page table narrows each search to a few steps: pages[p] is the first entry at or above
- * p << shift, its last element the number of entries.
+ * Addresses are 32-bit offsets from the header's base, the lowest executable address. A page table
+ * narrows each search to a cache line or two: pages[p] is the first entry at or above p << shift,
+ * its last element the number of entries. What is found stands beside the address that was
+ * compared, for the same reason.
  *
  *	span:  from this address on, up to the next span's, code belongs to this node
  *	node:  a function, or one inlined call inside its parent, a node of a lower number
@@ -26,19 +26,17 @@ enum {
 	INDEX_FILE_BITS = 20, /* of index_row.place; the rest is the column, 0 where it is larger */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,
-	INDEX_ALIGN = 8,
+	INDEX_ALIGN = 64, /* of each table: a cache line */
 };
 static const uint64_t INDEX_MAGIC = UINT64_C(0x58444e494d485446); /* "FTHMINDX" */
 static const uint32_t INDEX_NO_NODE = UINT32_MAX;
 
 enum index_table_number {
 	INDEX_SEGMENTS, /* struct index_segment_entry */
-	INDEX_SPAN_ADDRESSES, /* uint32_t, ascending */
-	INDEX_SPAN_NODES, /* uint32_t; INDEX_NO_NODE: nobody's */
+	INDEX_SPANS, /* struct index_span, ascending */
 	INDEX_SPAN_PAGES, /* uint32_t */
 	INDEX_NODES, /* struct index_node */
-	INDEX_ROW_ADDRESSES, /* uint32_t, ascending */
-	INDEX_ROWS, /* struct index_row */
+	INDEX_ROWS, /* struct index_row, ascending */
 	INDEX_ROW_PAGES, /* uint32_t */
 	INDEX_FILES, /* uint32_t: string */
 	INDEX_STRINGS, /* char */
@@ -69,15 +67,22 @@ struct index_segment_entry {
 	uint64_t address, size, file_off;
 };
 
+struct index_span {
+	uint32_t address;
+	uint32_t node; /* INDEX_NO_NODE: nobody's */
+};
+
 struct index_node {
 	uint32_t parent; /* INDEX_NO_NODE: a function */
 	uint32_t name, linkage;
 	uint32_t start_line;
 	uint32_t call_file; /* string */
 	uint32_t call_line, call_column;
+	uint32_t reserved; /* two nodes to a cache line */
 };
 
 struct index_row {
+	uint32_t address;
 	uint32_t line; /* 0 = unknown */
 	uint32_t place; /* number in INDEX_FILES, column << INDEX_FILE_BITS */
 };
@@ -87,6 +92,8 @@ static inline uint32_t index_element_bytes(enum index_table_number table)
 	switch (table) {
 	case INDEX_SEGMENTS:
 		return sizeof(struct index_segment_entry);
+	case INDEX_SPANS:
+		return sizeof(struct index_span);
 	case INDEX_NODES:
 		return sizeof(struct index_node);
 	case INDEX_ROWS:
@@ -100,5 +107,5 @@ static inline uint32_t index_element_bytes(enum index_table_number table)
 
 _Static_assert(sizeof(struct build_id) == 21, "build IDs are written as they are");
 _Static_assert(sizeof(struct index_go) == 48, "Go facts are written as they are");
-_Static_assert(sizeof(struct index_header) == 56 + 16 + 48 + 16 * INDEX_TABLES + 0,
+_Static_assert(sizeof(struct index_header) == 48 + 24 + 48 + 16 * INDEX_TABLES,
 	"no padding in the header");

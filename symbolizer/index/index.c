@@ -56,9 +56,6 @@ static bool header_makes_sense(const struct index_header *h, size_t size)
 	for (int i = 0; i < INDEX_TABLES; i++)
 		if (!table_fits(h, i))
 			return false;
-	if (h->tables[INDEX_SPAN_ADDRESSES].count != h->tables[INDEX_SPAN_NODES].count ||
-		h->tables[INDEX_ROW_ADDRESSES].count != h->tables[INDEX_ROWS].count)
-		return false;
 	return h->tables[INDEX_STRINGS].count && h->span_shift < 32 && h->row_shift < 32 &&
 	       h->build_id.size <= BUILD_ID_MAX_BYTES;
 }
@@ -141,19 +138,19 @@ static const char *string_at(const struct index *index, uint32_t offset)
 	return offset < table_count(index, INDEX_STRINGS) ? strings + offset : "";
 }
 
-/* One of the two searches: sorted addresses and their page table. */
+/* One of the two searches: entries that begin with their address, ascending, and their pages. */
 struct search {
-	enum index_table_number addresses, pages;
+	enum index_table_number entries, pages;
 	uint32_t shift;
 };
 
-/* Number of the last entry at or below KEY; false when there is none. */
-static bool find_entry(
-	const struct index *index, struct search search, uint32_t key, size_t *ret_entry)
+/* The last entry at or below KEY, or NULL. */
+static const void *find_entry(const struct index *index, struct search search, uint32_t key)
 {
-	const uint32_t *addresses = table(index, search.addresses);
+	const uint8_t *entries = table(index, search.entries);
 	const uint32_t *pages = table(index, search.pages);
-	size_t count = table_count(index, search.addresses);
+	size_t count = table_count(index, search.entries);
+	size_t size = index_element_bytes(search.entries);
 	size_t page = key >> search.shift;
 	size_t low = count, high = count;
 
@@ -164,43 +161,38 @@ static bool find_entry(
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (addresses[middle] <= key)
+		if (*(const uint32_t *)(const void *)(entries + middle * size) <= key)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	*ret_entry = low - 1;
-	return low > 0;
+	return low ? entries + (low - 1) * size : NULL;
 }
 
 static uint32_t find_node(const struct index *index, uint32_t key)
 {
-	const struct search search = { INDEX_SPAN_ADDRESSES, INDEX_SPAN_PAGES,
-		index->header.span_shift };
-	const uint32_t *nodes = table(index, INDEX_SPAN_NODES);
-	size_t entry;
+	const struct search search = { INDEX_SPANS, INDEX_SPAN_PAGES, index->header.span_shift };
+	const struct index_span *span = find_entry(index, search, key);
 
-	return find_entry(index, search, key, &entry) ? nodes[entry] : INDEX_NO_NODE;
+	return span ? span->node : INDEX_NO_NODE;
 }
 
 /* File, line and column of the code at KEY, as far as they are known. */
 static void find_place(const struct index *index, uint32_t key, struct index_frame *ret_place)
 {
-	const struct search search = { INDEX_ROW_ADDRESSES, INDEX_ROW_PAGES,
-		index->header.row_shift };
-	const struct index_row *rows = table(index, INDEX_ROWS);
+	const struct search search = { INDEX_ROWS, INDEX_ROW_PAGES, index->header.row_shift };
+	const struct index_row *row = find_entry(index, search, key);
 	const uint32_t *files = table(index, INDEX_FILES);
 	uint32_t file;
-	size_t entry;
 
 	*ret_place = (struct index_frame){ .file = "" };
-	if (!find_entry(index, search, key, &entry))
+	if (!row)
 		return;
-	file = rows[entry].place & ((1U << INDEX_FILE_BITS) - 1);
+	file = row->place & ((1U << INDEX_FILE_BITS) - 1);
 	if (file < table_count(index, INDEX_FILES))
 		ret_place->file = string_at(index, files[file]);
-	ret_place->line = rows[entry].line;
-	ret_place->column = rows[entry].place >> INDEX_FILE_BITS;
+	ret_place->line = row->line;
+	ret_place->column = row->place >> INDEX_FILE_BITS;
 }
 
 static void name_frame(

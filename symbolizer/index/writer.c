@@ -51,7 +51,7 @@ void index_writer_destroy(struct index_writer *w)
 	free(w->symbols);
 	free(w->rows.items);
 	free(w->sequences);
-	free(w->flat_rows.items);
+	writer_lines_destroy(w->lines);
 	spans_deinit(&w->spans);
 	free(w);
 }
@@ -261,24 +261,24 @@ static int file_number(struct index_writer *w, uint32_t file, uint32_t *ret_numb
 	return 0;
 }
 
-static int append_row(struct index_writer *w, uint32_t offset, struct index_row row)
+static int append_row(struct index_writer *w, struct index_row row)
 {
 	struct build_sequence *s = &w->sequence;
-	struct build_row *last = s->row_count ? &w->rows.items[w->rows.count - 1] : NULL;
+	struct index_row *last = s->row_count ? &w->rows.items[w->rows.count - 1] : NULL;
 	int err;
 
-	if (last && offset < last->address)
+	if (last && row.address < last->address)
 		return 0;
-	if (last && offset == last->address) {
-		last->row = row;
+	if (last && row.address == last->address) {
+		*last = row;
 		return 0;
 	}
-	if (last && row.line == last->row.line && row.place == last->row.place)
+	if (last && row.line == last->line && row.place == last->place)
 		return 0;
 	err = array_reserve(w->rows.items, w->rows.capacity, w->rows.count + 1, WRITER_MAX_ROWS);
 	if (err)
 		return err;
-	w->rows.items[w->rows.count++] = (struct build_row){ .address = offset, .row = row };
+	w->rows.items[w->rows.count++] = row;
 	s->row_count++;
 	return 0;
 }
@@ -305,11 +305,12 @@ int writer_row(
 	}
 	if (offset >= w->sequence_limit)
 		return 0;
-	return append_row(w, offset,
-		(struct index_row){
-			.line = line,
-			.place = number | (column > MAX_COLUMN ? 0 : column) << INDEX_FILE_BITS,
-		});
+	return append_row(
+		w, (struct index_row){
+			   .address = offset,
+			   .line = line,
+			   .place = number | (column > MAX_COLUMN ? 0 : column) << INDEX_FILE_BITS,
+		   });
 }
 
 int writer_sequence_end(struct index_writer *w, uint64_t end_address)
@@ -382,6 +383,8 @@ int writer_finish(struct index_writer *w, int fd)
 
 	if (!err)
 		err = writer_flatten(w);
+	if (!err)
+		err = writer_lines_prepare(w);
 	if (!err)
 		err = writer_output(w, fd);
 	return err;

@@ -200,43 +200,42 @@ static uint32_t choose_shift(uint64_t extent, size_t count)
 	return shift;
 }
 
-static uint64_t extent_of(size_t count, uint32_t last_address)
+/* How many entries a searched table has, and how far they reach. */
+struct tally {
+	size_t count;
+	uint32_t last_address;
+};
+
+static uint32_t shift_of(const struct tally *t)
 {
-	return count ? (uint64_t)last_address + 1 : 0;
+	return choose_shift((uint64_t)t->last_address + 1, t->count);
 }
 
-static uint64_t page_count(uint64_t extent, uint32_t shift)
+static uint64_t page_count(const struct tally *t)
 {
-	return (extent >> shift) + 2;
+	return (((uint64_t)t->last_address + 1) >> shift_of(t)) + 2;
 }
 
-static uint64_t span_extent(const struct index_writer *w)
+static void count_row(void *context, const struct index_row *row)
 {
-	size_t count = w->spans.count;
+	struct tally *t = context;
 
-	return extent_of(count, count ? w->spans.items[count - 1].address : 0);
-}
-
-static uint64_t row_extent(const struct index_writer *w)
-{
-	size_t count = w->flat_rows.count;
-
-	return extent_of(count, count ? w->flat_rows.items[count - 1].address : 0);
+	t->count++;
+	t->last_address = row->address;
 }
 
 static struct index_header make_header(const struct index_writer *w, const struct selection *s)
 {
-	uint32_t span_shift = choose_shift(span_extent(w), w->spans.count);
-	uint32_t row_shift = choose_shift(row_extent(w), w->flat_rows.count);
+	size_t span_count = w->spans.count;
+	struct tally rows = { 0 }, spans = {
+		.count = span_count,
+		.last_address = span_count ? w->spans.items[span_count - 1].address : 0,
+	};
 	uint64_t counts[INDEX_TABLES] = {
 		[INDEX_SEGMENTS] = w->segment_count,
-		[INDEX_SPAN_ADDRESSES] = w->spans.count,
-		[INDEX_SPAN_NODES] = w->spans.count,
-		[INDEX_SPAN_PAGES] = page_count(span_extent(w), span_shift),
+		[INDEX_SPANS] = span_count,
+		[INDEX_SPAN_PAGES] = page_count(&spans),
 		[INDEX_NODES] = s->node_count,
-		[INDEX_ROW_ADDRESSES] = w->flat_rows.count,
-		[INDEX_ROWS] = w->flat_rows.count,
-		[INDEX_ROW_PAGES] = page_count(row_extent(w), row_shift),
 		[INDEX_FILES] = w->file_count,
 		[INDEX_STRINGS] = s->string_bytes,
 	};
@@ -246,14 +245,17 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		.header_bytes = sizeof(header),
 		.base = w->base,
 		.sources = w->sources,
-		.span_shift = span_shift,
-		.row_shift = row_shift,
+		.span_shift = shift_of(&spans),
 		.go_build_id = string_offset(w, s, w->go_build_id),
 		.build_id = w->build_id,
 		.go = w->go,
 	};
 	uint64_t offset = sizeof(header);
 
+	writer_lines_each(w, count_row, &rows);
+	header.row_shift = shift_of(&rows);
+	counts[INDEX_ROWS] = rows.count;
+	counts[INDEX_ROW_PAGES] = page_count(&rows);
 	for (int i = 0; i < INDEX_TABLES; i++) {
 		offset = (offset + INDEX_ALIGN - 1) & ~(uint64_t)(INDEX_ALIGN - 1);
 		header.tables[i] = (struct index_table){ .offset = offset, .count = counts[i] };
@@ -263,37 +265,47 @@ static struct index_header make_header(const struct index_writer *w, const struc
 	return header;
 }
 
-/* PAGES elements; entry I's address stands STRIDE bytes behind the one before. */
-static void put_pages(struct output *out, const uint32_t *addresses, size_t stride, size_t count,
-	const struct index_table *pages, uint32_t shift)
-{
-	size_t entry = 0;
+/* Writes a page table from the addresses of its entries, given in order. */
+struct pager {
+	struct output *out;
+	uint32_t shift;
+	uint64_t next_page;
+	uint32_t entry;
+};
 
-	start_table(out);
-	for (uint64_t page = 0; page + 1 < pages->count; page++) {
-		while (entry < count && *(const uint32_t *)((const uint8_t *)addresses +
-							    entry * stride) < page << shift)
-			entry++;
-		put_u32(out, (uint32_t)entry);
-	}
-	put_u32(out, (uint32_t)count);
+static void page_entry(struct pager *p, uint32_t address)
+{
+	for (; p->next_page << p->shift <= address; p->next_page++)
+		put_u32(p->out, p->entry);
+	p->entry++;
+}
+
+static void page_rest(struct pager *p, const struct index_table *pages)
+{
+	for (; p->next_page < pages->count; p->next_page++)
+		put_u32(p->out, p->entry);
 }
 
 static void put_spans(struct output *out, const struct index_writer *w, const struct selection *s,
 	const struct index_header *header)
 {
+	struct pager pager = { .out = out, .shift = header->span_shift };
 	const struct span *spans = w->spans.items;
-	size_t count = w->spans.count;
 
 	start_table(out);
-	for (size_t i = 0; i < count; i++)
-		put_u32(out, spans[i].address);
+	for (size_t i = 0; i < w->spans.count; i++) {
+		struct index_span span = {
+			.address = spans[i].address,
+			.node = spans[i].id == UINT32_MAX ? INDEX_NO_NODE
+							  : s->node_numbers[spans[i].id],
+		};
+
+		put(out, &span, sizeof(span));
+	}
 	start_table(out);
-	for (size_t i = 0; i < count; i++)
-		put_u32(out,
-			spans[i].id == UINT32_MAX ? INDEX_NO_NODE : s->node_numbers[spans[i].id]);
-	put_pages(out, count ? &spans->address : NULL, sizeof(*spans), count,
-		&header->tables[INDEX_SPAN_PAGES], header->span_shift);
+	for (size_t i = 0; i < w->spans.count; i++)
+		page_entry(&pager, spans[i].address);
+	page_rest(&pager, &header->tables[INDEX_SPAN_PAGES]);
 }
 
 static void put_nodes(struct output *out, const struct index_writer *w, const struct selection *s)
@@ -317,20 +329,26 @@ static void put_nodes(struct output *out, const struct index_writer *w, const st
 	}
 }
 
+static void put_row(void *context, const struct index_row *row)
+{
+	put(context, row, sizeof(*row));
+}
+
+static void page_row(void *context, const struct index_row *row)
+{
+	page_entry(context, row->address);
+}
+
 static void put_rows(
 	struct output *out, const struct index_writer *w, const struct index_header *header)
 {
-	const struct build_row *rows = w->flat_rows.items;
-	size_t count = w->flat_rows.count;
+	struct pager pager = { .out = out, .shift = header->row_shift };
 
 	start_table(out);
-	for (size_t i = 0; i < count; i++)
-		put_u32(out, rows[i].address);
+	writer_lines_each(w, put_row, out);
 	start_table(out);
-	for (size_t i = 0; i < count; i++)
-		put(out, &rows[i].row, sizeof(rows[i].row));
-	put_pages(out, count ? &rows->address : NULL, sizeof(*rows), count,
-		&header->tables[INDEX_ROW_PAGES], header->row_shift);
+	writer_lines_each(w, page_row, &pager);
+	page_rest(&pager, &header->tables[INDEX_ROW_PAGES]);
 }
 
 static void put_strings(struct output *out, const struct index_writer *w, const struct selection *s)

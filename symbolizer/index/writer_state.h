@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the writer's files share: writer.c collects, writer_flatten.c makes spans and rows of it,
+ * What the writer's files share: writer.c collects, writer_flatten.c and writer_lines.c order it,
  * writer_output.c writes the file. Nobody else includes this. A big module has millions of these
  * records, so they are small: 32-bit offsets from the base, strings as numbers.
  */
@@ -24,13 +24,8 @@ struct build_node {
 	uint32_t depth; /* of inlining; 0 = a function */
 };
 
-struct build_row {
-	uint32_t address;
-	struct index_row row;
-};
-
 struct build_rows {
-	struct build_row *items;
+	struct index_row *items;
 	size_t count, capacity;
 };
 
@@ -73,9 +68,8 @@ struct index_writer {
 	struct build_sequence sequence; /* the one being given */
 	uint32_t sequence_limit; /* end of the code it lies in */
 
-	/* Made by writer_flatten.c. */
-	struct spans spans; /* of nodes */
-	struct build_rows flat_rows; /* ascending, without overlap */
+	struct spans spans; /* of nodes, made by writer_flatten() */
+	struct writer_lines *lines; /* made by writer_lines_prepare() */
 
 	struct index_go go;
 	struct build_id build_id;
@@ -85,8 +79,13 @@ struct index_writer {
 
 enum { WRITER_MAX_NODES = 1 << 25, WRITER_MAX_ROWS = 1 << 27 };
 
-/* writer_flatten.c */
+/* writer_flatten.c: ranges and symbols become spans. */
 int writer_flatten(struct index_writer *w);
+/* writer_lines.c: after that, hands out the rows, ascending and without overlap. */
+typedef void writer_row_sink(void *context, const struct index_row *row);
+int writer_lines_prepare(struct index_writer *w);
+void writer_lines_destroy(struct writer_lines *lines);
+void writer_lines_each(const struct index_writer *w, writer_row_sink *sink, void *context);
 /* writer_link.c: on symbols that are sorted by address, the best of one address last. */
 int writer_link_names(struct index_writer *w);
 /* writer_output.c */
