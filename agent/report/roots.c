@@ -51,6 +51,14 @@ static const char *const program_starters[] = {
 	"_start_c",
 };
 
+/*
+ * mcall leaves a goroutine for good: what it calls on the scheduler's stack never returns, and
+ * picks the next goroutine. The frame pointer still leads to the old one's stack.
+ */
+static const char *const last[] = {
+	"runtime.mcall",
+};
+
 static bool listed(const char *const *names, size_t count, const char *name)
 {
 	size_t length = strlen(name);
@@ -73,4 +81,9 @@ bool root_function(const char *name)
 bool root_starts_program(const char *name)
 {
 	return listed(program_starters, ARRAY_SIZE(program_starters), name);
+}
+
+bool root_hides_callers(const char *name)
+{
+	return listed(last, ARRAY_SIZE(last), name);
 }

@@ -27,6 +27,7 @@ enum frame_trait {
 	FRAME_NAMED = 1 << 0,
 	FRAME_ROOT = 1 << 1,
 	FRAME_STARTS_PROGRAM = 1 << 2,
+	FRAME_HIDES_CALLERS = 1 << 3,
 };
 
 struct known_frame {
@@ -96,6 +97,8 @@ static uint8_t traits_of(const struct symbolized *frame)
 		traits |= FRAME_ROOT;
 	if (root_starts_program(outermost))
 		traits |= FRAME_STARTS_PROGRAM;
+	if (root_hides_callers(outermost))
+		traits |= FRAME_HIDES_CALLERS;
 	return traits;
 }
 
@@ -223,7 +226,7 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 	int err;
 
 	facts->outcomes[SYMBOLIZE_NO_MAPPING] = (uint16_t)(stack->frame_count - frame_count);
-	for (uint32_t i = 0; i < frame_count; i++) {
+	for (uint32_t i = 0; i < frame_count && !(frame.traits & FRAME_HIDES_CALLERS); i++) {
 		inside = frame;
 		err = frame_of(s, process, &stack->frames[i], &frame) ?: add_id(s, frame.id);
 		if (err)

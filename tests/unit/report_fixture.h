@@ -15,6 +15,7 @@ enum {
 	MAIN = SEGMENT_OFFSET + 0x100, /* file offset of main, 0x100 bytes */
 	START = SEGMENT_OFFSET + 0x300, /* of _start */
 	LIBC_START = SEGMENT_OFFSET + 0x500, /* of __libc_start_main */
+	MCALL = SEGMENT_OFFSET + 0x700, /* of runtime.mcall */
 	NAMELESS = SEGMENT_OFFSET + 0x800, /* code without a symbol */
 	JIT_PC = 0x7000,
 };

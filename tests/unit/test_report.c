@@ -461,6 +461,24 @@ static void test_stripped_program_is_complete_at_its_nameless_entry(void **state
 	assert_int_equal(summary.complete_stacks, 2);
 }
 
+static void test_goroutine_that_was_left_is_no_caller(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = { in_program(LIBC_START, 0, f),
+		in_program(MCALL + 9, PROFILE_FRAME_RETURN, f),
+		in_program(MAIN + 5, PROFILE_FRAME_RETURN, f) };
+	struct profile_stack scheduler = { frames, 3, 0, 0 };
+	struct report_summary summary;
+
+	add_stack(f, f->one, &scheduler, 2);
+
+	automessage *m = pprof_of(f, &summary);
+
+	assert_int_equal(m->sample[0]->n_location_id, 2);
+	assert_string_equal(name_at(m, 0, 1, 0), "runtime.mcall");
+	assert_int_equal(summary.complete_stacks, 2);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, report_setup, report_teardown)
 
 int main(void)
@@ -483,6 +501,7 @@ int main(void)
 		CASE(test_first_mapping_is_the_busiest_program),
 		CASE(test_no_inlines_keeps_the_real_function),
 		CASE(test_stripped_program_is_complete_at_its_nameless_entry),
+		CASE(test_goroutine_that_was_left_is_no_caller),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
