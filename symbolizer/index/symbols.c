@@ -74,6 +74,9 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 		return 0;
 	if (symbol->st_value >= t->skip->low && symbol->st_value < t->skip->high)
 		return 0;
+	/* A symbol without a size (crtstuff's frame_dummy before Go's code) reaches up to there. */
+	if (symbol->st_value < t->skip->low && limit > t->skip->low)
+		limit = t->skip->low;
 	cursor_seek(&names, symbol->st_name);
 	name = cursor_string(&names);
 	length = name ? name_length(name, rank) : 0;

@@ -99,6 +99,9 @@ def compare_outermost(truth, fathom, file):
                           stdout=subprocess.PIPE, check=True, env=dict(os.environ))
     lines = done.stdout.split("\n")
     answers = symbolize(fathom, file, addresses, ["--no-demangle"])
+    if set(lines[: 2 * len(addresses) : 2]) == {"?"}:
+        print("    this go tool addr2line cannot read position-independent files")
+        return True
     wrong = 0
     for address, name, place, answer in zip(addresses, lines[::2], lines[1::2], answers):
         if answer and answer[-1][0] == name and answer[0][1] == place:

@@ -172,6 +172,24 @@ static void test_skipped_range(void **)
 	index_destroy(index);
 }
 
+static void test_symbol_without_size_ends_at_skipped_range(void **)
+{
+	struct source_range skip = { TEXT + 0x20, TEXT + 0x40 };
+	struct elf_writer elf;
+	struct index *index;
+	uint32_t section;
+
+	elf_writer_init(&elf);
+	section = elf_writer_code(&elf, ".text", TEXT, 0x100);
+	elf_writer_symbol(
+		&elf, &(struct elf_symbol_spec){ "before", TEXT + 0x10, 0, .section = section });
+	index = index_of(&elf, &skip);
+	assert_string_equal(names(index, 0x1f), "before");
+	assert_string_equal(names(index, 0x20), "");
+	assert_string_equal(names(index, 0x3f), "");
+	index_destroy(index);
+}
+
 static void test_names_outside_the_string_table(void **)
 {
 	struct elf_writer elf;
@@ -215,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_size_0_ends_with_its_section),
 		cmocka_unit_test(test_end_label_of_a_section_is_not_the_next_one),
 		cmocka_unit_test(test_skipped_range),
+		cmocka_unit_test(test_symbol_without_size_ends_at_skipped_range),
 		cmocka_unit_test(test_names_outside_the_string_table),
 		cmocka_unit_test(test_sizes_that_overflow),
 	};
