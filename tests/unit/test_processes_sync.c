@@ -254,6 +254,26 @@ static void the_container_of_a_later_process_is_not_taken(void **state)
 	show(f, CHILD, &f->program,
 		(struct fake_process){ .cgroup = cgroup, .start_ticks = UINT64_C(1) << 40 });
 	assert_string_equal(processes_get(f->ps, CHILD, 3000)->container_id, "");
+	/* An exec does not change when the pid came to be. */
+	exec(f, 4000, CHILD, &f->other);
+	assert_string_equal(processes_get(f->ps, CHILD, 5000)->container_id, "");
+}
+
+static void a_thread_too_many_does_not_end_the_process(void **state)
+{
+	struct fixture *f = *state;
+
+	/* It exited between the time of the scan and the reading that no longer showed it. */
+	show(f, PARENT, &f->program, as_usual);
+	processes_scan(f->ps, NULL, 0);
+	processes_exit(f->ps, later, PARENT, PARENT + 1);
+	assert_non_null(live(f, PARENT));
+	processes_exit(f->ps, later, PARENT, PARENT);
+	assert_non_null(live(f, PARENT)); /* nobody knows */
+	fake_proc_remove(&f->proc, PARENT);
+	processes_sweep(f->ps, 0);
+	processes_sweep(f->ps, 0);
+	assert_null(live(f, PARENT));
 }
 
 /* ---- lost records ---- */
@@ -383,6 +403,24 @@ static void the_end_of_a_process_that_is_gone_is_noticed(void **state)
 	assert_int_equal(f->ended, 1);
 }
 
+static void the_last_records_of_what_is_gone_are_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	exec(f, 1000, PARENT, &f->program);
+	processes_lost(f->ps, 2000);
+	exec(f, 3000, CHILD, &f->program);
+	/* Neither is in /proc; only of the first it is uncertain whether that was told. */
+	for (int i = 0; i < 3; i++)
+		processes_sweep(f->ps, 0);
+	assert_non_null(live(f, PARENT));
+	processes_comm(f->ps, later, CHILD, CHILD, "x", false);
+	for (int i = 0; i < 3; i++)
+		processes_sweep(f->ps, 0);
+	assert_null(live(f, PARENT));
+	assert_non_null(live(f, CHILD));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +445,8 @@ int main(void)
 		CASE(after_a_loss_an_ended_process_no_longer_answers_for_its_pid),
 		CASE(a_forking_parent_is_read_again_after_a_loss),
 		CASE(the_end_of_a_process_that_is_gone_is_noticed),
+		CASE(the_last_records_of_what_is_gone_are_waited_for),
+		CASE(a_thread_too_many_does_not_end_the_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,6 +263,20 @@ static void keeps_samples_apart_that_differ_in_one_field(void **state)
 	profile_destroy(p);
 }
 
+static void keeps_many_apart_that_differ_in_one_field(void **state)
+{
+	struct profile *p = make_profile(LIMIT_BYTES);
+	struct profile_sample s = make_sample(stack_number(p, 1));
+
+	(void)state;
+	for (s.cpu = 0; s.cpu < MANY; s.cpu++)
+		profile_add(p, &s);
+	for (; s.goid < MANY; s.goid++)
+		profile_add(p, &s);
+	assert_int_equal(profile_sample_count(p), MANY + MANY - 5);
+	profile_destroy(p);
+}
+
 static void refuses_a_sample_of_an_unknown_stack(void **state)
 {
 	struct profile *p = make_profile(LIMIT_BYTES);
@@ -338,6 +352,7 @@ int main(void)
 		cmocka_unit_test(finds_cached_stacks_by_the_whole_key),
 		cmocka_unit_test(adds_equal_samples_up),
 		cmocka_unit_test(keeps_samples_apart_that_differ_in_one_field),
+		cmocka_unit_test(keeps_many_apart_that_differ_in_one_field),
 		cmocka_unit_test(refuses_a_sample_of_an_unknown_stack),
 		cmocka_unit_test(grows_through_its_tables),
 		cmocka_unit_test(a_full_profile_stays_within_its_limit),
