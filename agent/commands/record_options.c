@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "agent/commands/cache_directory.h"
@@ -97,6 +99,23 @@ static int plan_cpus(const struct config *config, struct record_plan *plan)
 	return 0;
 }
 
+/*
+ * How many levels the absolute PATH lies below the root of the cgroup v2 file system it is on; -1
+ * when it is on another. That root is not always /sys/fs/cgroup: beside version 1 it is a folder
+ * below. Cuts PATH short.
+ */
+static int cgroup_depth(char *path)
+{
+	struct statfs info;
+	int depth = -1;
+
+	while (*path && !statfs(path, &info) && info.f_type == CGROUP2_SUPER_MAGIC) {
+		depth++;
+		*strrchr(path, '/') = '\0';
+	}
+	return depth;
+}
+
 /* A cgroup v2 directory's inode is its id; its depth tells which ancestor to compare. */
 static int plan_cgroup(const struct config *config, struct abi_sampler_config *filter)
 {
@@ -104,7 +123,7 @@ static int plan_cgroup(const struct config *config, struct abi_sampler_config *f
 	const char *text = config_text(config, SETTING_cgroup);
 	autofree char *path = NULL, *resolved = NULL;
 	struct stat info;
-	uint32_t depth = 0;
+	int depth;
 
 	if (!text)
 		return 0;
@@ -112,15 +131,14 @@ static int plan_cgroup(const struct config *config, struct abi_sampler_config *f
 		    *text == '/' ? "" : "/", text) < 0)
 		return -ENOMEM;
 	resolved = realpath(path, NULL);
-	if (!resolved || stat(resolved, &info) || !S_ISDIR(info.st_mode) ||
-		strncmp(resolved, root, strlen(root))) {
-		fprintf(stderr, "fathom record: -G %s: no such cgroup below %s\n", text, root);
+	depth = resolved && !stat(resolved, &info) && S_ISDIR(info.st_mode) ? cgroup_depth(resolved)
+									    : -1;
+	if (depth < 0) {
+		fprintf(stderr, "fathom record: -G %s: no such cgroup (v2) below %s\n", text, root);
 		return -EINVAL;
 	}
-	for (const char *at = resolved + strlen(root); *at; at++)
-		depth += *at == '/' && at[1];
 	filter->cgroup_id = info.st_ino;
-	filter->cgroup_level = depth + 1;
+	filter->cgroup_level = (uint32_t)depth + 1;
 	return 0;
 }
 
