@@ -127,7 +127,8 @@ static int run_command(struct record *r)
 	int err = r->command.pid > 0 ? record_command_go(&r->command) : 0;
 
 	if (err)
-		fprintf(stderr, "fathom record: cannot run the command: %s\n", strerror(-err));
+		fprintf(stderr, "fathom record: cannot run %s: %s\n", r->command.name,
+			strerror(-err));
 	return err;
 }
 

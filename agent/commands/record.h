@@ -28,6 +28,7 @@ void record_plan_deinit(struct record_plan *plan);
 
 /* record_command.c: a command that is profiled from its first instruction to its end. */
 struct record_command {
+	const char *name; /* argv[0], borrowed */
 	pid_t pid; /* -1 = none */
 	int go_fd; /* a byte written here lets it run; -1 = it runs */
 	int exec_fd; /* gives an errno when it could not be executed, else ends */

@@ -52,7 +52,9 @@ int record_command_spawn(char **argv, struct record_command *ret_command)
 	}
 	close(go[0]);
 	close(exec[1]);
-	*ret_command = (struct record_command){ .pid = pid, .go_fd = go[1], .exec_fd = exec[0] };
+	*ret_command = (struct record_command){
+		.name = argv[0], .pid = pid, .go_fd = go[1], .exec_fd = exec[0]
+	};
 	if (pid < 0) {
 		int err = -errno;
 
