@@ -69,6 +69,7 @@ library := $(O)/libfathom.a
 
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 unit_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+bpf_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/bpf/test_*.c),$(wildcard tests/bpf/*.c)))
 fuzz_targets := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: all check check-unit check-scenario lint format fuzz bench install clean compile_commands
@@ -141,7 +142,7 @@ $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(unit_support) $(library)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 # These run the BPF programs on this kernel and need root.
-$(O)/tests/bpf/%: $(O)/obj/tests/bpf/%.o $(library)
+$(O)/tests/bpf/%: $(O)/obj/tests/bpf/%.o $(bpf_support) $(library)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
@@ -190,4 +191,4 @@ clean:
 
 -include $(objects:.o=.d) $(proto_objects:.o=.d) $(fuzz_objects:.o=.d)
 -include $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.bpf.d)
--include $(patsubst tests/unit/%.c,$(O)/obj/tests/unit/%.d,$(wildcard tests/unit/*.c))
+-include $(patsubst tests/%.c,$(O)/obj/tests/%.d,$(wildcard tests/unit/*.c tests/bpf/*.c))

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the tests of this folder share: a collector whose events are noted, and children that burn
+ * CPU when they are told to.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/collect/collect.h"
+#include "base/map.h"
+
+enum { HZ = 199, MAX_STEPS = 64 };
+
+static const uint64_t SECOND_NS = 1000000000;
+
+struct seen {
+	struct collect *collect;
+	struct metrics metrics;
+	uint32_t tgid; /* the child whose events are kept */
+	uint64_t last_ns;
+	unsigned int backwards;
+	struct map stacks; /* id mixed with window: 1 */
+	size_t samples, samples_of_others, user_stacks, kernel_stacks;
+	size_t missing_stacks, stack_records, repeated_stacks;
+	uint64_t weight_ns, own_samples;
+	char steps[MAX_STEPS + 1]; /* one letter an event of the child, in order */
+	size_t step_count;
+	bool exec_path_seen, build_id_seen;
+	uint64_t lost;
+	unsigned int ksymbols; /* of the sampler's program, gone ones included */
+	char comm[ABI_COMM_BYTES + 1];
+	uint64_t frames_max;
+};
+
+/* A child that waits for GO and then burns CPU for as long as it lives. */
+struct burner {
+	pid_t pid;
+	int go;
+};
+
+/* Both stacks, HZ samples a second, every event noted in S. */
+struct collect_options options_for(struct seen *s);
+/* Creates s->collect, begins window 1 and starts sampling. */
+void open_with(struct seen *s, const struct collect_options *options);
+/* *STATE becomes a struct seen; the pair for cmocka. */
+int setup(void **state);
+int teardown(void **state);
+/* Burns CPU for as long as the process lives. */
+void burn(void);
+/* A child named "burner" that does WORK once let_go() is called, and dies with us. */
+struct burner start_burner(void (*work)(void));
+void let_go(struct burner *b);
+void pin(pid_t pid, int cpu);
+void end_burner(struct burner *b);
+void exec_true(void);
+/* Drains until the child has had so much CPU time; gives up after a minute. */
+void drain_until_cpu(struct seen *s, pid_t pid, uint64_t cpu_ns);
+/* CPU time of a process, in ns. */
+uint64_t cpu_ns_of(pid_t pid);
+void stop_and_drain(struct seen *s);
+
+#define COLLECT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

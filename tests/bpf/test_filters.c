@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whom the sampler leaves out, and which stacks, on the running kernel, as root.
+ */
+#include "tests/bpf/seen.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static void burn_under_another_name(void)
+{
+	prctl(PR_SET_NAME, "other");
+	burn();
+}
+
+static void comm_filter_keeps_only_that_name(void **state)
+{
+	struct seen *s = *state;
+	struct collect_options options = options_for(s);
+	struct burner b = start_burner(burn);
+	struct burner other = start_burner(burn_under_another_name);
+
+	s->tgid = (uint32_t)b.pid;
+	options.filter.filter_comm = 1;
+	strcpy(options.filter.comm, "burner");
+	open_with(s, &options);
+	let_go(&b);
+	let_go(&other);
+	drain_until_cpu(s, b.pid, SECOND_NS / 4);
+	drain_until_cpu(s, other.pid, SECOND_NS / 4);
+	stop_and_drain(s);
+	end_burner(&b);
+	end_burner(&other);
+	assert_true(s->samples > HZ / 8);
+	assert_int_equal(s->samples_of_others, 0);
+	assert_true(collect_counter(s->collect, ABI_COUNT_FILTERED) > 0);
+	assert_int_equal(collect_counter(s->collect, ABI_COUNT_SAMPLES), s->samples);
+}
+
+/* A cgroup of the unified hierarchy for the test, and the way there; false where there is none. */
+static bool make_cgroup(char *path, size_t size, uint32_t *ret_level)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup/unified", "/sys/fs/cgroup" };
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, size, "%s/cgroup.procs", mounts[i]);
+		if (access(path, W_OK))
+			continue;
+		snprintf(path, size, "%s/fathom-test-%d", mounts[i], (int)getpid());
+		if (mkdir(path, 0755))
+			return false;
+		*ret_level = 1;
+		return true;
+	}
+	return false;
+}
+
+static bool enter_cgroup(const char *path, pid_t pid)
+{
+	char procs[256];
+	FILE *file;
+	bool done;
+
+	snprintf(procs, sizeof(procs), "%.200s/cgroup.procs", path);
+	file = fopen(procs, "we");
+	if (!file)
+		return false;
+	done = fprintf(file, "%d", (int)pid) > 0;
+	return fclose(file) == 0 && done;
+}
+
+/* Samples of a burner in a cgroup below the wanted one, none of a burner outside. */
+static void cgroup_filter_takes_the_cgroups_below(void **state)
+{
+	struct seen *s = *state;
+	struct collect_options options = options_for(s);
+	char path[128], below[192];
+	struct burner inside, outside;
+	struct stat wanted;
+	uint32_t level;
+
+	if (!make_cgroup(path, sizeof(path), &level))
+		skip();
+	snprintf(below, sizeof(below), "%s/below", path);
+	assert_int_equal(mkdir(below, 0755), 0);
+	assert_int_equal(stat(path, &wanted), 0);
+	inside = start_burner(burn);
+	outside = start_burner(burn);
+	assert_true(enter_cgroup(below, inside.pid));
+	s->tgid = (uint32_t)inside.pid;
+	options.filter.cgroup_level = level + 1;
+	options.filter.cgroup_id = wanted.st_ino;
+	open_with(s, &options);
+	let_go(&inside);
+	let_go(&outside);
+	drain_until_cpu(s, inside.pid, SECOND_NS / 4);
+	drain_until_cpu(s, outside.pid, SECOND_NS / 4);
+	stop_and_drain(s);
+	end_burner(&inside);
+	end_burner(&outside);
+	assert_int_equal(rmdir(below), 0);
+	assert_int_equal(rmdir(path), 0);
+	assert_true(s->samples > HZ / 8);
+	assert_int_equal(s->samples_of_others, 0);
+}
+
+/*
+ * An agent in a pid namespace of its own: the samples name its processes as it sees them, and so do
+ * the side-band records. Runs in a child, whose exit status is the verdict.
+ */
+static void as_init_of_a_namespace(struct seen *s)
+{
+	struct collect_options options = options_for(s);
+	struct burner b;
+
+	open_with(s, &options);
+	b = start_burner(burn);
+	s->tgid = (uint32_t)b.pid;
+	let_go(&b);
+	drain_until_cpu(s, b.pid, SECOND_NS / 4);
+	stop_and_drain(s);
+	end_burner(&b);
+	collect_destroy(take(s->collect));
+	_exit(b.pid < 100 && s->samples > HZ / 8 && s->samples_of_others < s->samples &&
+				!strncmp(s->steps, "fc", 2)
+			? 0
+			: 1);
+}
+
+static void pids_are_those_of_the_agents_namespace(void **state)
+{
+	pid_t outer = fork();
+	int status;
+
+	assert_true(outer >= 0);
+	if (!outer) {
+		pid_t inner = unshare(CLONE_NEWPID) ? -1 : fork();
+
+		if (!inner)
+			as_init_of_a_namespace(*state);
+		_exit(inner > 0 && waitpid(inner, &status, 0) == inner && WIFEXITED(status)
+				? WEXITSTATUS(status)
+				: 2);
+	}
+	assert_int_equal(waitpid(outer, &status, 0), outer);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void tid_filter_of_nobody_gives_nothing(void **state)
+{
+	struct seen *s = *state;
+	struct collect_options options = options_for(s);
+	struct burner b = start_burner(burn);
+	uint32_t nobody = INT32_MAX;
+
+	s->tgid = (uint32_t)b.pid;
+	options.filter.filter_tids = 1;
+	options.tids = &nobody;
+	options.tid_count = 1;
+	open_with(s, &options);
+	let_go(&b);
+	drain_until_cpu(s, b.pid, SECOND_NS / 8);
+	stop_and_drain(s);
+	end_burner(&b);
+	assert_int_equal(s->samples + s->samples_of_others, 0);
+	assert_true(collect_counter(s->collect, ABI_COUNT_FILTERED) > 0);
+}
+
+static void burn_system_calls(void)
+{
+	char bytes[4096];
+	FILE *zero = fopen("/dev/zero", "r");
+
+	while (zero && fread(bytes, sizeof(bytes), 1, zero) == 1)
+		;
+}
+
+static void stacks_of_one_kind(struct seen *s, bool user)
+{
+	struct collect_options options = options_for(s);
+	struct burner b = start_burner(burn_system_calls);
+
+	s->tgid = (uint32_t)b.pid;
+	options.user = user;
+	options.kernel = !user;
+	options.filter.filter_tgids = 1;
+	options.tgids = &s->tgid;
+	options.tgid_count = 1;
+	open_with(s, &options);
+	let_go(&b);
+	drain_until_cpu(s, b.pid, SECOND_NS / 2);
+	stop_and_drain(s);
+	end_burner(&b);
+	assert_true(s->samples > HZ / 4);
+	assert_int_equal(s->missing_stacks, 0);
+}
+
+static void user_only_leaves_kernel_stacks_out(void **state)
+{
+	struct seen *s = *state;
+
+	stacks_of_one_kind(s, true);
+	assert_true(s->user_stacks > 0);
+	assert_int_equal(s->kernel_stacks, 0);
+}
+
+static void kernel_only_leaves_user_stacks_out(void **state)
+{
+	struct seen *s = *state;
+
+	stacks_of_one_kind(s, false);
+	assert_true(s->kernel_stacks > 0);
+	assert_int_equal(s->user_stacks, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		COLLECT_TEST(comm_filter_keeps_only_that_name),
+		COLLECT_TEST(cgroup_filter_takes_the_cgroups_below),
+		COLLECT_TEST(pids_are_those_of_the_agents_namespace),
+		COLLECT_TEST(tid_filter_of_nobody_gives_nothing),
+		COLLECT_TEST(user_only_leaves_kernel_stacks_out),
+		COLLECT_TEST(kernel_only_leaves_user_stacks_out),
+	};
+
+	if (geteuid() != 0) {
+		puts("needs root: perf events of all processes and BPF");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
