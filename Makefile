@@ -1,7 +1,7 @@
 # Fathom's build. Everything made goes to build/ ($(O)); V=1 shows the commands.
 #
 #   make               the program: build/fathom
-#   make check         unit and scenario tests        make lint       house rules
+#   make check         unit, BPF, scenario tests       make lint       house rules
 #   make fuzz TIME=10  each fuzz target for some seconds
 #   make bench         figures, beside the peers'     make format     clang-format
 #   make install DESTDIR= PREFIX=/usr/local           make clean
@@ -69,6 +69,7 @@ library := $(O)/libfathom.a
 
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 unit_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+bpf_tests := $(patsubst tests/bpf/%.c,$(O)/tests/bpf/%,$(wildcard tests/bpf/test_*.c))
 bpf_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/bpf/test_*.c),$(wildcard tests/bpf/*.c)))
 fuzz_targets := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -163,8 +164,8 @@ $(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/fuzzobj/libfathom.a
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 -w $(fuzz_flags) -o $@ $< \
 		$(O)/fuzzobj/libfathom.a $(LDLIBS)
 
-check: all $(unit_tests)
-	$(Q)tests/run --build $(O) unit $(if $(SAN),,scenario)
+check: all $(unit_tests) $(if $(SAN),,$(bpf_tests))
+	$(Q)tests/run --build $(O) unit $(if $(SAN),,bpf scenario)
 check-unit: all $(unit_tests)
 	$(Q)tests/run --build $(O) unit
 check-scenario: all

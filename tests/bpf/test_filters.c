@@ -29,7 +29,7 @@ static void comm_filter_keeps_only_that_name(void **state)
 
 	s->tgid = (uint32_t)b.pid;
 	options.filter.filter_comm = 1;
-	strcpy(options.filter.comm, "burner");
+	memcpy(options.filter.comm, "burner", sizeof("burner"));
 	open_with(s, &options);
 	let_go(&b);
 	let_go(&other);
