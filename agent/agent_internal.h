@@ -57,7 +57,7 @@ struct agent {
 /* Hangs from module.owner_data. */
 struct agent_module {
 	struct index *index; /* NULL while unknown or not to be had */
-	bool requested;
+	bool not_cached; /* looked up when its program was executed: do not look again */
 };
 
 /* Hangs from process.owner_data. */

@@ -158,6 +158,7 @@ void agent_module_hit(struct agent *agent, struct process *p, const struct mappi
 {
 	struct module *m = mapping->module;
 	struct agent_module *data;
+	int fd;
 
 	if (m->requested || (m->kind != MODULE_FILE && m->kind != MODULE_VDSO))
 		return;
@@ -165,10 +166,15 @@ void agent_module_hit(struct agent *agent, struct process *p, const struct mappi
 	if (!data)
 		return;
 	m->requested = true;
-	if (m->kind == MODULE_VDSO)
+	if (m->kind == MODULE_VDSO) {
 		request_vdso(agent, m);
-	else
-		request(agent, m, open_mapped(agent, p, mapping));
+		return;
+	}
+	fd = open_mapped(agent, p, mapping);
+	request(agent, m, fd);
+	/* This process was gone already: the next one that maps the file may give it. */
+	if (fd < 0 && !data->index)
+		m->requested = false;
 }
 
 static const struct mapping *mapping_of(const struct process *p, const struct module *m)
@@ -203,10 +209,13 @@ void agent_program_known(struct agent *agent, struct process *p)
 
 	if (!data || m->kind != MODULE_FILE)
 		return;
-	if (!m->requested && !cache_open(agent->cache, &m->id, &index)) {
-		m->requested = true;
-		data->index = index;
-		metrics_add(&agent->metrics, METRIC_INDEX_CACHE_HITS, 1);
+	if (!m->requested && !data->not_cached) {
+		data->not_cached = cache_open(agent->cache, &m->id, &index) != 0;
+		if (!data->not_cached) {
+			m->requested = true;
+			data->index = index;
+			metrics_add(&agent->metrics, METRIC_INDEX_CACHE_HITS, 1);
+		}
 	}
 	configure_goids(agent, p);
 }

@@ -18,6 +18,9 @@
 
 enum {
 	DEFAULT_RING_PAGES = 32,
+	MAX_RING_PAGES = 2048,
+	RING_PAGE_BYTES = 4096,
+	SAMPLE_BYTES = 1000, /* a sample with both its stacks, as measured on a mixed load */
 	MAX_CPUS = 8192,
 };
 
@@ -66,19 +69,30 @@ static void close_cpu(struct collect *c, struct cpu *cpu)
 		close(cpu->output_fd);
 }
 
-static int open_output(struct collect *c, struct cpu *cpu, const char **ret_step)
+static int map_output(struct collect *c, struct cpu *cpu, const char **ret_step)
 {
 	uint32_t pages = c->options.ring_pages;
 	uint32_t half = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 2);
-	struct epoll_event event = { .events = EPOLLIN };
-	int err;
 
 	*ret_step = "open the output event";
 	cpu->output_fd = perf_event_open_output(cpu->number, half, &c->build_ids);
 	if (cpu->output_fd < 0)
 		return cpu->output_fd;
 	*ret_step = "map the output event's ring";
-	err = ring_map(&cpu->ring, cpu->output_fd, pages);
+	return ring_map(&cpu->ring, cpu->output_fd, pages);
+}
+
+static int open_output(struct collect *c, struct cpu *cpu, const char **ret_step)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int err = map_output(c, cpu, ret_step);
+
+	/* Without CAP_IPC_LOCK only so much may be locked (kernel.perf_event_mlock_kb). */
+	if (err == -EPERM && cpu->output_fd >= 0 && c->options.ring_pages > DEFAULT_RING_PAGES) {
+		c->options.ring_pages = DEFAULT_RING_PAGES;
+		close(cpu->output_fd);
+		err = map_output(c, cpu, ret_step);
+	}
 	if (err)
 		return err;
 	*ret_step = "connect the BPF program with the output event";
@@ -169,13 +183,26 @@ static int open_all(struct collect *c, const char **ret_step)
 	return open_missing(c, &online, ret_step);
 }
 
+/* Room for about a second of samples whose stacks are all new: the loop may have to wait so long. */
+static uint32_t ring_pages_for(const struct collect_options *options)
+{
+	uint64_t hz = options->frequency_hz;
+	uint32_t pages = DEFAULT_RING_PAGES;
+
+	if (!hz)
+		hz = UINT64_C(1000000000) / MAX(options->period, UINT64_C(1));
+	while (pages < MAX_RING_PAGES && (uint64_t)pages * RING_PAGE_BYTES < hz * SAMPLE_BYTES)
+		pages *= 2;
+	return pages;
+}
+
 static int copy_options(struct collect *c, const struct collect_options *options)
 {
 	int err;
 
 	c->options = *options;
 	if (!c->options.ring_pages)
-		c->options.ring_pages = DEFAULT_RING_PAGES;
+		c->options.ring_pages = ring_pages_for(options);
 	err = array_reserve(c->chosen.numbers, c->chosen.capacity, options->cpu_count, MAX_CPUS);
 	if (err)
 		return err;

@@ -57,7 +57,7 @@ struct collect_options {
 	uint64_t period; /* ns (cpu-clock) or cycles */
 	const int *cpus; /* only these, or NULL for all online */
 	size_t cpu_count;
-	uint32_t ring_pages; /* of data, a power of two; 0 = 32 (128 KiB) */
+	uint32_t ring_pages; /* of data, a power of two; 0 = by the rate, from 32 (128 KiB) on */
 	bool user, kernel; /* at least one; both by default */
 	struct abi_sampler_config filter; /* stacks, pidns_level, self and read_goids included */
 	const uint32_t *tgids; /* for filter.filter_tgids */
