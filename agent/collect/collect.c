@@ -183,7 +183,8 @@ static int open_all(struct collect *c, const char **ret_step)
 	return open_missing(c, &online, ret_step);
 }
 
-/* Room for about a second of samples whose stacks are all new: the loop may have to wait so long. */
+/* Room for about a second of samples whose stacks are all new: the loop may have to wait so long.
+ */
 static uint32_t ring_pages_for(const struct collect_options *options)
 {
 	uint64_t hz = options->frequency_hz;

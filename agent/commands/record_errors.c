@@ -33,7 +33,8 @@ static const char *fix_permission(void)
 static const char *fix(const struct agent_failure *failure, int error)
 {
 	if (strstr(failure->step, "cache"))
-		return "it must be a directory of yours that nobody else may write to: name another by "
+		return "it must be a directory of yours that nobody else may write to: name "
+		       "another by "
 		       "--cache-directory";
 	if (error == -EPERM || error == -EACCES)
 		return fix_permission();
