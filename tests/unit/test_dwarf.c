@@ -398,7 +398,8 @@ static void code_inside_a_type(void **state)
 
 	(void)state;
 	begin(&w, 4, DW_LANG_C_plus_plus);
-	DIE(&w, DW_TAG_structure_type, true, TEXT(DW_AT_name, "S"),
+	DIE(&w, DW_TAG_structure_type, true,
+		NUMBER(DW_AT_name, DW_FORM_strp, dwarf_writer_string(&w.str, "S")),
 		NUMBER(DW_AT_sibling, DW_FORM_ref4, 0));
 	sibling = w.last_value;
 	DIE(&w, DW_TAG_subprogram, false, TEXT(DW_AT_name, "f"), LOW(0x1000), SIZE(0x10));
