@@ -59,7 +59,8 @@ struct collect_options {
 	size_t cpu_count;
 	uint32_t ring_pages; /* of data, a power of two; 0 = by the rate, from 32 (128 KiB) on */
 	bool user, kernel; /* at least one; both by default */
-	struct abi_sampler_config filter; /* stacks, pidns_level, self and read_goids included */
+	struct abi_sampler_config filter; /* stacks, self and read_goids included; pidns_level is
+						set here */
 	const uint32_t *tgids; /* for filter.filter_tgids */
 	size_t tgid_count;
 	const uint32_t *tids;
@@ -83,7 +84,8 @@ int collect_stop(struct collect *c); /* no more samples; rings stay readable */
 int collect_fd(const struct collect *c);
 /*
  * Hands over everything up to UNTIL_NS (0: up to now); records of different CPUs are delivered in
- * time order. Returns how many records, or a negative errno.
+ * time order. While sampling runs, "now" is 200 us ago, when all outputs that began are done.
+ * Returns how many records, or a negative errno.
  */
 int64_t collect_drain(struct collect *c, uint64_t until_ns);
 /* From here on each stack is shipped anew; returns the new window's number (from 1). */

@@ -20,7 +20,7 @@ enum {
 
 struct abi_sampler_config {
 	abi_u32 stacks; /* enum abi_stack_choice */
-	abi_u32 pidns_level; /* of the agent's pid namespace; 0 = the initial one */
+	abi_u32 pidns_level; /* 0 = the agent is in the initial pid namespace; set by collect */
 	abi_u32 filter_tgids; /* 1: only tgids in the map `tgids` */
 	abi_u32 filter_tids; /* 1: only tids in the map `tids` */
 	abi_u32 filter_comm; /* 1: only threads whose comm equals `comm` */

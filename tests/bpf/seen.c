@@ -254,6 +254,18 @@ void drain_until_cpu(struct seen *s, pid_t pid, uint64_t cpu_ns)
 	}
 }
 
+void drain_until_samples(struct seen *s, size_t count)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	struct pollfd rings = { .fd = collect_fd(s->collect), .events = POLLIN };
+
+	while (s->samples < count) {
+		assert_true(clock_monotonic_ns() - start_ns < 60 * SECOND_NS);
+		poll(&rings, 1, 50);
+		assert_true(collect_drain(s->collect, 0) >= 0);
+	}
+}
+
 void stop_and_drain(struct seen *s)
 {
 	assert_int_equal(collect_stop(s->collect), 0);

@@ -64,6 +64,8 @@ void exec_true(void);
 void drain_until_cpu(struct seen *s, pid_t pid, uint64_t cpu_ns);
 /* CPU time of a process, in ns. */
 uint64_t cpu_ns_of(pid_t pid);
+/* Drains until s->tgid has so many samples; gives up after a minute. */
+void drain_until_samples(struct seen *s, size_t count);
 void stop_and_drain(struct seen *s);
 
 #define COLLECT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
