@@ -22,6 +22,12 @@ enum {
 };
 static const size_t MAX_INFLATED_BYTES = UINT64_C(1) << 30; /* of all sections of a file */
 
+/* No bytes, but a place: nothing may be added to NULL, not even 0. */
+static struct cursor no_bytes(void)
+{
+	return cursor_over("", 0);
+}
+
 static void read_section(struct elf_image *image, Elf_Scn *scn, size_t names, size_t number)
 {
 	struct elf_section *section = &image->sections[number].header;
@@ -124,16 +130,16 @@ static struct cursor inflate(struct elf_image *image, struct image_section *sect
 	bool ok = false;
 
 	if (in.bad || !size || size > MAX_INFLATED_BYTES - image->inflated_bytes)
-		return (struct cursor){ 0 };
+		return no_bytes();
 	out = malloc(size);
 	if (!out)
-		return (struct cursor){ 0 };
+		return no_bytes();
 	if (method == COMPRESSED_ZLIB)
 		ok = inflate_zlib(&in, out, size);
 	else if (method == COMPRESSED_ZSTD)
 		ok = ZSTD_decompress(out, size, in.at, cursor_left(&in)) == size;
 	if (!ok)
-		return (struct cursor){ 0 };
+		return no_bytes();
 	image->inflated_bytes += size;
 	section->inflated = take(out);
 	return cursor_over(section->inflated, size);
@@ -167,10 +173,10 @@ static struct cursor load_section(struct elf_image *image, struct image_section 
 	struct cursor raw;
 
 	if (header->type == SHT_NOBITS || header->type == SHT_NULL)
-		return (struct cursor){ 0 };
+		return no_bytes();
 	raw = elf_image_file(image, header->file_off, header->size);
 	if (raw.bad)
-		return (struct cursor){ 0 };
+		return no_bytes();
 	if (header->flags & SHF_COMPRESSED)
 		return load_compressed(image, section, raw);
 	if (!strncmp(header->name, ".zdebug_", 8) && header->size >= OLD_HEADER_BYTES &&
@@ -184,7 +190,7 @@ struct cursor elf_image_section_bytes(struct elf_image *image, size_t number)
 	struct image_section *section;
 
 	if (number >= image->section_count)
-		return (struct cursor){ 0 };
+		return no_bytes();
 	section = &image->sections[number];
 	if (!section->loaded) {
 		section->bytes = load_section(image, section);
@@ -201,9 +207,9 @@ struct cursor elf_image_bytes(struct elf_image *image, const char *name)
 	if (find_section(image, name, &number))
 		return elf_image_section_bytes(image, number);
 	if (strncmp(name, ".debug_", 7) || strlen(name) > sizeof(old_name) - 2)
-		return (struct cursor){ 0 };
+		return no_bytes();
 	stpcpy(stpcpy(old_name, ".z"), name + 1);
 	if (!find_section(image, old_name, &number))
-		return (struct cursor){ 0 };
+		return no_bytes();
 	return elf_image_section_bytes(image, number);
 }
