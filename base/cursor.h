@@ -57,7 +57,8 @@ static inline bool cursor_skip(struct cursor *c, uint64_t size)
 		c->bad = true;
 		return false;
 	}
-	c->at += size;
+	if (size)
+		c->at += size;
 	return true;
 }
 
@@ -67,7 +68,7 @@ static inline bool cursor_seek(struct cursor *c, uint64_t offset)
 		c->bad = true;
 		return false;
 	}
-	c->at = c->start + offset;
+	c->at = offset ? c->start + offset : c->start;
 	return true;
 }
 
