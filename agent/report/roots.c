@@ -52,11 +52,14 @@ static const char *const program_starters[] = {
 };
 
 /*
- * mcall leaves a goroutine for good: what it calls on the scheduler's stack never returns, and
- * picks the next goroutine. The frame pointer still leads to the old one's stack.
+ * Here a thread has left a goroutine, or never was in it, and the frame pointer still leads to its
+ * stack: what mcall calls never returns, gopreempt_m goes to the scheduler from within morestack,
+ * and a new thread begins in mstart with the frame pointer of the one that made it.
  */
 static const char *const last[] = {
 	"runtime.mcall",
+	"runtime.gopreempt_m",
+	"runtime.mstart",
 };
 
 static bool listed(const char *const *names, size_t count, const char *name)

@@ -98,7 +98,7 @@ static uint8_t traits_of(const struct symbolized *frame)
 	if (root_starts_program(outermost))
 		traits |= FRAME_STARTS_PROGRAM;
 	if (root_hides_callers(outermost))
-		traits |= FRAME_HIDES_CALLERS;
+		traits |= FRAME_HIDES_CALLERS | FRAME_ROOT;
 	return traits;
 }
 
