@@ -4,6 +4,7 @@
  */
 #include "tests/bpf/seen.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,11 +14,27 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
 
 static void burn_under_another_name(void)
 {
 	prctl(PR_SET_NAME, "other");
 	burn();
+}
+
+/* It is born with its parent's name. */
+static void wait_for_name(pid_t pid, const char *name)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	char path[64], line[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	while (strcmp(line, name)) {
+		assert_true(io_read_line(AT_FDCWD, path, line, sizeof(line)) >= 0);
+		assert_true(clock_monotonic_ns() - start_ns < 60 * SECOND_NS);
+		sched_yield();
+	}
 }
 
 static void comm_filter_keeps_only_that_name(void **state)
@@ -30,9 +47,10 @@ static void comm_filter_keeps_only_that_name(void **state)
 	s->tgid = (uint32_t)b.pid;
 	options.filter.filter_comm = 1;
 	memcpy(options.filter.comm, "burner", sizeof("burner"));
+	let_go(&other);
+	wait_for_name(other.pid, "other");
 	open_with(s, &options);
 	let_go(&b);
-	let_go(&other);
 	drain_until_samples(s, 20);
 	drain_until_cpu(s, other.pid, SECOND_NS / 4);
 	stop_and_drain(s);
