@@ -157,6 +157,7 @@ static int create_tables(
 	agent->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (agent->proc_fd < 0)
 		return fail(failure, "open", "/proc", -errno);
+	agent->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	err = modules_create(MODULES_LIMIT, &agent->modules);
 	if (!err)
 		err = profile_create(options->profile_limit_bytes, &agent->current.profile);
@@ -224,7 +225,8 @@ int agent_create(const struct agent_options *options, struct agent **ret_agent,
 	if (!agent)
 		return fail(ret_failure, "allocate memory", "", -ENOMEM);
 	agent->loop = options->loop;
-	agent->proc_fd = agent->drain_timer = agent->upkeep_timer = agent->grace_timer = -1;
+	agent->proc_fd = agent->statm_fd = agent->drain_timer = agent->upkeep_timer =
+		agent->grace_timer = -1;
 	agent->sealed = options->sealed;
 	agent->sealed_context = options->sealed_context;
 	agent->profile_limit_bytes = options->profile_limit_bytes;
@@ -273,6 +275,8 @@ void agent_destroy(struct agent *agent)
 	cache_destroy(agent->cache);
 	kallsyms_destroy(agent->kallsyms);
 	map_deinit(&agent->followed);
+	if (agent->statm_fd >= 0)
+		close(agent->statm_fd);
 	if (agent->proc_fd >= 0)
 		close(agent->proc_fd);
 	free(agent);

@@ -44,6 +44,8 @@ struct agent {
 	struct kallsyms *kallsyms; /* NULL: the kernel hides its symbols */
 	struct index *vdso_index;
 	int proc_fd;
+	int statm_fd; /* our own memory's size; -1 = none */
+	unsigned int look_ups;
 	int drain_timer, upkeep_timer; /* -1 = none */
 	bool started;
 	bool follow;

@@ -18,6 +18,11 @@
 #include "base/log.h"
 #include "symbolizer/vdso.h"
 
+enum {
+	LOOK_UPS_BETWEEN_CHECKS = 16,
+	RESIDENT_FILE_LIMIT = 6 << 20,
+};
+
 struct agent_process *agent_process_data(struct process *p)
 {
 	struct agent_process *data = p->owner_data;
@@ -220,11 +225,44 @@ void agent_program_known(struct agent *agent, struct process *p)
 	configure_goids(agent, p);
 }
 
+/* Resident bytes of mapped files; 0 when it cannot be told. */
+static uint64_t resident_file_bytes(const struct agent *agent)
+{
+	unsigned long long total, resident, shared;
+	char text[96];
+	ssize_t length = pread(agent->statm_fd, text, sizeof(text) - 1, 0);
+
+	if (length <= 0)
+		return 0;
+	text[length] = 0;
+	if (sscanf(text, "%llu %llu %llu", &total, &resident, &shared) != 3)
+		return 0;
+	return shared * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/*
+ * Each look-up touches a few pages of an index and the kernel maps their neighbours, too. They are
+ * clean and quickly found again, so they are let go before they add up.
+ */
+static void keep_indexes_small(struct agent *agent)
+{
+	if (++agent->look_ups % LOOK_UPS_BETWEEN_CHECKS ||
+		resident_file_bytes(agent) < RESIDENT_FILE_LIMIT)
+		return;
+	for (uint32_t n = 1; n <= modules_count(agent->modules); n++) {
+		const struct module *m = modules_find(agent->modules, n);
+		const struct agent_module *data = m ? m->owner_data : NULL;
+
+		if (data && data->index)
+			index_forget_pages(data->index);
+	}
+}
+
 const struct index *agent_index_of(void *context, const struct module *m)
 {
 	const struct agent_module *data = m->owner_data;
 
-	(void)context;
+	keep_indexes_small(context);
 	return data ? data->index : NULL;
 }
 
