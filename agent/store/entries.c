@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/store/entries.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+enum {
+	LABELS_LIMIT = 1 << 16,
+	LABELS_BYTES = 8 << 20,
+	BLOCK_BYTES = 4096,
+};
+
+uint64_t entries_block_bytes(uint64_t size_bytes)
+{
+	return (size_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+}
+
+int entries_init(struct entries *e)
+{
+	*e = (struct entries){ 0 };
+	return intern_init(&e->labels, LABELS_LIMIT, LABELS_BYTES);
+}
+
+void entries_deinit(struct entries *e)
+{
+	free(e->all);
+	intern_deinit(&e->labels);
+	*e = (struct entries){ 0 };
+}
+
+/* Leaves out the labels that no entry has any more: containers come and go for months. */
+static int renew_labels(struct entries *e)
+{
+	struct intern fresh;
+	int err = intern_init(&fresh, LABELS_LIMIT, LABELS_BYTES);
+
+	for (size_t i = e->first; !err && i < e->end; i++) {
+		uint32_t ignored;
+
+		err = intern_string(&fresh, intern_text(&e->labels, e->all[i].label), &ignored);
+	}
+	if (err) {
+		intern_deinit(&fresh);
+		return err;
+	}
+	for (size_t i = e->first; i < e->end; i++) {
+		uint32_t *label = &e->all[i].label;
+
+		/* All of them are in there: this only finds their new numbers. */
+		(void)intern_string(&fresh, intern_text(&e->labels, *label), label);
+	}
+	intern_deinit(&e->labels);
+	e->labels = fresh;
+	return 0;
+}
+
+static int intern_label(struct entries *e, const char *label, uint32_t *ret_number)
+{
+	int err = intern_string(&e->labels, label, ret_number);
+
+	if (err != -E2BIG)
+		return err;
+	err = renew_labels(e);
+	return err ? err : intern_string(&e->labels, label, ret_number);
+}
+
+/* The first place whose time is not before (AFTER: is behind) TIME. */
+static size_t search(const struct entries *e, int64_t time_tenths, bool after)
+{
+	size_t low = e->first, high = e->end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int64_t time = e->all[middle].time_tenths;
+
+		if (time < time_tenths || (after && time == time_tenths))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int make_room(struct entries *e)
+{
+	if (e->first > 1024 && e->first > e->end / 2) {
+		memmove(e->all, e->all + e->first, entries_count(e) * sizeof(*e->all));
+		e->end -= e->first;
+		e->first = 0;
+	}
+	return array_reserve(e->all, e->capacity, e->end + 1, ENTRIES_LIMIT);
+}
+
+int entries_add(struct entries *e, const struct file_name *name, uint64_t size_bytes)
+{
+	struct entry entry = {
+		.time_tenths = name->time_tenths,
+		.duration_tenths = name->duration_tenths,
+		.size_bytes = size_bytes,
+	};
+	int err = make_room(e);
+	size_t place;
+
+	if (!err)
+		err = intern_label(e, name->label, &entry.label);
+	if (err)
+		return err;
+	place = search(e, entry.time_tenths, true);
+	memmove(e->all + place + 1, e->all + place, (e->end - place) * sizeof(*e->all));
+	e->all[place] = entry;
+	e->end++;
+	e->block_bytes += entries_block_bytes(size_bytes);
+	return 0;
+}
+
+const struct entry *entries_find(const struct entries *e, const struct file_name *name)
+{
+	for (size_t i = search(e, name->time_tenths, false); i < e->end; i++) {
+		const struct entry *entry = &e->all[i];
+
+		if (entry->time_tenths != name->time_tenths)
+			break;
+		if (entry->duration_tenths == name->duration_tenths &&
+			!strcmp(intern_text(&e->labels, entry->label), name->label))
+			return entry;
+	}
+	return NULL;
+}
+
+void entries_name(const struct entries *e, const struct entry *entry, struct file_name *ret_name)
+{
+	ret_name->time_tenths = entry->time_tenths;
+	ret_name->duration_tenths = entry->duration_tenths;
+	snprintf(ret_name->label, sizeof(ret_name->label), "%s",
+		intern_text(&e->labels, entry->label));
+}
+
+void entries_remove_oldest(struct entries *e)
+{
+	if (e->first == e->end)
+		return;
+	e->block_bytes -= entries_block_bytes(e->all[e->first].size_bytes);
+	e->first++;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The list of stored files in memory, sorted by time: 24 bytes a file, as there may be hundreds of
+ * thousands; names are kept once. Knows nothing of the disk.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/store/file_name.h"
+#include "base/intern.h"
+
+enum { ENTRIES_LIMIT = 1 << 22 };
+
+struct entry {
+	int64_t time_tenths;
+	uint32_t duration_tenths;
+	uint32_t label; /* in `labels` */
+	uint64_t size_bytes;
+};
+
+struct entries {
+	struct entry *all;
+	size_t first, end; /* what is before FIRST is gone */
+	size_t capacity;
+	struct intern labels;
+	uint64_t block_bytes; /* of all, in whole blocks */
+};
+
+int entries_init(struct entries *e);
+void entries_deinit(struct entries *e);
+static inline size_t entries_count(const struct entries *e)
+{
+	return e->end - e->first;
+}
+static inline const struct entry *entries_at(const struct entries *e, size_t place)
+{
+	return &e->all[e->first + place];
+}
+/* -E2BIG: too many files or names. */
+int entries_add(struct entries *e, const struct file_name *name, uint64_t size_bytes);
+/* The one of that name, or NULL. */
+const struct entry *entries_find(const struct entries *e, const struct file_name *name);
+void entries_name(const struct entries *e, const struct entry *entry, struct file_name *ret_name);
+void entries_remove_oldest(struct entries *e);
+/* What a file of that size takes on a disk. */
+uint64_t entries_block_bytes(uint64_t size_bytes);

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/store/entries.h"
+#include "agent/store/file_name.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+enum {
+	DIRECTORY_MODE = 0750,
+	FILE_MODE = 0640,
+	/* Old files that go for one new file on a full disk: somebody else may be filling it. */
+	MAX_DROPS = 64,
+	MAX_SAME_NAMES = 100,
+};
+
+static const char TEMPORARY_SUFFIX[] = ".tmp";
+
+struct store {
+	int fd; /* the directory, locked */
+	struct store_options options; /* without its texts */
+	struct entries entries;
+};
+
+/* ---- what an earlier run left --------------------------------------------------------------- */
+
+/* `.NAME.tmp`: a file that was being written. */
+static bool is_temporary(const char *day, const char *name)
+{
+	const size_t suffix = sizeof(TEMPORARY_SUFFIX) - 1;
+	size_t length = strlen(name);
+	char path[FILE_NAME_BYTES];
+	struct file_name parsed;
+
+	if (*name != '.' || length <= suffix + 1 ||
+		strcmp(name + length - suffix, TEMPORARY_SUFFIX))
+		return false;
+	if (snprintf(path, sizeof(path), "%s/%.*s", day, (int)(length - suffix - 1), name + 1) >=
+		(int)sizeof(path))
+		return false;
+	return file_name_parse(path, &parsed);
+}
+
+static int scan_file(struct store *s, int day_fd, const char *day, const char *name)
+{
+	char path[FILE_NAME_BYTES];
+	struct file_name parsed;
+	struct stat st;
+
+	if (is_temporary(day, name)) {
+		unlinkat(day_fd, name, 0);
+		return 0;
+	}
+	if (snprintf(path, sizeof(path), "%s/%s", day, name) >= (int)sizeof(path) ||
+		!file_name_parse(path, &parsed))
+		return 0;
+	if (fstatat(day_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return 0;
+	/* A power cut between the file's name and its bytes. */
+	if (!st.st_size) {
+		unlinkat(day_fd, name, 0);
+		return 0;
+	}
+	return entries_add(&s->entries, &parsed, (uint64_t)st.st_size);
+}
+
+static int scan_day(struct store *s, const char *day)
+{
+	autoclosedir DIR *directory = NULL;
+	int fd = openat(s->fd, day, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct dirent *e;
+	int err = 0;
+
+	/* A file of that name, or a link to elsewhere, is not ours. */
+	if (fd < 0)
+		return errno == ENOTDIR || errno == ELOOP || errno == ENOENT ? 0 : -errno;
+	directory = fdopendir(fd);
+	if (!directory) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (!err && (e = readdir(directory)))
+		err = scan_file(s, fd, day, e->d_name);
+	/* Stays when something is in it. */
+	unlinkat(s->fd, day, AT_REMOVEDIR);
+	return err;
+}
+
+static int scan(struct store *s)
+{
+	autoclosedir DIR *directory = NULL;
+	/* A descriptor of its own: reading moves its offset. */
+	int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent *e;
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	directory = fdopendir(fd);
+	if (!directory) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (!err && (e = readdir(directory))) {
+		if (file_name_is_day(e->d_name))
+			err = scan_day(s, e->d_name);
+	}
+	return err;
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static int open_directory(const char *path, int *ret_fd)
+{
+	autoclose int fd = -1;
+	struct stat st;
+	int err = io_make_directories(path, DIRECTORY_MODE);
+
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return -EPERM;
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	/* Better now than after the first window. */
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
+		return -errno;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int store_create(const struct store_options *options, struct store **ret_store)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->fd = -1;
+	s->options = *options;
+	s->options.directory = NULL;
+	err = entries_init(&s->entries);
+	if (!err)
+		err = open_directory(options->directory, &s->fd);
+	if (!err)
+		err = scan(s);
+	if (err) {
+		store_destroy(s);
+		return err;
+	}
+	*ret_store = s;
+	return 0;
+}
+
+void store_destroy(struct store *s)
+{
+	if (!s)
+		return;
+	if (s->fd >= 0)
+		close(s->fd);
+	entries_deinit(&s->entries);
+	free(s);
+}
+
+/* ---- removing ------------------------------------------------------------------------------- */
+
+/* Takes the oldest off the list even where its file cannot be removed: it must not be tried for
+ * ever. */
+static int drop_oldest(struct store *s, enum metric reason)
+{
+	char path[FILE_NAME_BYTES];
+	struct file_name name;
+	int err = 0;
+
+	entries_name(&s->entries, entries_at(&s->entries, 0), &name);
+	file_name_format(&name, path, sizeof(path));
+	if (unlinkat(s->fd, path, 0) && errno != ENOENT)
+		err = -errno;
+	entries_remove_oldest(&s->entries);
+	metrics_add(s->options.metrics, reason, 1);
+	path[FILE_NAME_DAY_LENGTH] = 0;
+	unlinkat(s->fd, path, AT_REMOVEDIR);
+	return err;
+}
+
+static bool too_old(const struct store *s, int64_t now_ns)
+{
+	const struct entry *oldest = entries_at(&s->entries, 0);
+	int64_t end = oldest->time_tenths + oldest->duration_tenths;
+	int64_t now = now_ns / FILE_NAME_TENTH_NS;
+
+	return s->options.limit_age_ns && now > end &&
+	       (uint64_t)(now - end) > s->options.limit_age_ns / FILE_NAME_TENTH_NS;
+}
+
+int store_trim(struct store *s, int64_t now_ns)
+{
+	int err = 0;
+
+	while (entries_count(&s->entries) &&
+		(s->entries.block_bytes > s->options.limit_bytes || too_old(s, now_ns))) {
+		int dropped = drop_oldest(s, METRIC_STORE_DROPPED_LIMIT);
+
+		err = err ? err : dropped;
+	}
+	return err;
+}
+
+void store_set_limits(struct store *s, uint64_t limit_bytes, uint64_t limit_age_ns)
+{
+	s->options.limit_bytes = limit_bytes;
+	s->options.limit_age_ns = limit_age_ns;
+}
+
+/* ---- adding --------------------------------------------------------------------------------- */
+
+/* Once: the whole file or nothing. */
+static int write_file(const struct store *s, const char *path, const void *bytes, size_t size)
+{
+	char temporary[FILE_NAME_BYTES + 8];
+	autoclose int fd = -1;
+	int err;
+
+	snprintf(temporary, sizeof(temporary), "%.*s/.%s%s", FILE_NAME_DAY_LENGTH, path,
+		path + FILE_NAME_DAY_LENGTH + 1, TEMPORARY_SUFFIX);
+	fd = openat(
+		s->fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0)
+		return -errno;
+	err = io_write_all(fd, bytes, size);
+	/* What is written is given to the disk at close by some file systems. */
+	if (close(take_fd(&fd)) && !err)
+		err = -errno;
+	if (!err && renameat(s->fd, temporary, s->fd, path))
+		err = -errno;
+	if (err)
+		unlinkat(s->fd, temporary, 0);
+	return err;
+}
+
+static int write_into_day(const struct store *s, const char *path, const void *bytes, size_t size)
+{
+	char day[FILE_NAME_DAY_LENGTH + 1];
+	int err = write_file(s, path, bytes, size);
+
+	if (err != -ENOENT)
+		return err;
+	memcpy(day, path, FILE_NAME_DAY_LENGTH);
+	day[FILE_NAME_DAY_LENGTH] = 0;
+	if (mkdirat(s->fd, day, DIRECTORY_MODE) && errno != EEXIST)
+		return -errno;
+	return write_file(s, path, bytes, size);
+}
+
+/* A full disk: the oldest go until the new one fits. */
+static int write_with_drops(struct store *s, const char *path, const void *bytes, size_t size)
+{
+	int err = write_into_day(s, path, bytes, size);
+
+	for (int drops = 0; drops < MAX_DROPS && (err == -ENOSPC || err == -EDQUOT); drops++) {
+		if (!entries_count(&s->entries))
+			break;
+		(void)drop_oldest(s, METRIC_STORE_DROPPED_DISK_FULL);
+		err = write_into_day(s, path, bytes, size);
+	}
+	return err;
+}
+
+/* Two groups whose names are the same once cleaned must not replace each other. */
+static int make_unique(const struct store *s, struct file_name *name)
+{
+	char label[FILE_NAME_LABEL_BYTES];
+
+	memcpy(label, name->label, sizeof(label));
+	for (int number = 2; entries_find(&s->entries, name); number++) {
+		if (number > MAX_SAME_NAMES)
+			return -EEXIST;
+		snprintf(name->label, sizeof(name->label), "%.*s_%d", FILE_NAME_LABEL_BYTES - 5,
+			label, number);
+	}
+	return 0;
+}
+
+static int put(struct store *s, struct file_name *name, const void *bytes, size_t size)
+{
+	char path[FILE_NAME_BYTES];
+	int err;
+
+	if (entries_block_bytes(size) > s->options.limit_bytes)
+		return -E2BIG;
+	err = make_unique(s, name);
+	if (err)
+		return err;
+	file_name_format(name, path, sizeof(path));
+	err = write_with_drops(s, path, bytes, size);
+	if (err)
+		return err;
+	err = entries_add(&s->entries, name, size);
+	if (err)
+		unlinkat(s->fd, path, 0);
+	return err;
+}
+
+int store_put(struct store *s, const char *name, int64_t time_ns, int64_t duration_ns,
+	const void *bytes, size_t size)
+{
+	struct file_name file;
+	int err;
+
+	err = file_name_init(&file, name, time_ns, duration_ns) && size ? put(s, &file, bytes, size)
+									: -EINVAL;
+	if (err) {
+		metrics_add(s->options.metrics, METRIC_STORE_FAILED, 1);
+		return err;
+	}
+	/* The clock of the windows: what is too old beside the newest one. */
+	return store_trim(s, time_ns);
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+static struct store_file times_of(const struct entry *entry)
+{
+	return (struct store_file){
+		.time_ns = entry->time_tenths * FILE_NAME_TENTH_NS,
+		.duration_ns = (int64_t)entry->duration_tenths * FILE_NAME_TENTH_NS,
+		.size_bytes = entry->size_bytes,
+	};
+}
+
+static void describe(const struct store *s, const struct entry *entry, struct store_file *file)
+{
+	struct file_name name;
+
+	entries_name(&s->entries, entry, &name);
+	file_name_format(&name, file->path, sizeof(file->path));
+	file->name = intern_text(&s->entries.labels, entry->label);
+}
+
+static bool touches(const struct store_file *file, int64_t from_ns, int64_t to_ns)
+{
+	return file->time_ns < to_ns &&
+	       file->time_ns + MAX(file->duration_ns, FILE_NAME_TENTH_NS) > from_ns;
+}
+
+bool store_next(const struct store *s, size_t *iterator, int64_t from_ns, int64_t to_ns,
+	struct store_file *ret_file)
+{
+	while (*iterator < entries_count(&s->entries)) {
+		struct store_file file = times_of(entries_at(&s->entries, *iterator));
+
+		(*iterator)++;
+		if (!touches(&file, from_ns, to_ns))
+			continue;
+		describe(s, entries_at(&s->entries, *iterator - 1), &file);
+		*ret_file = file;
+		return true;
+	}
+	return false;
+}
+
+int store_open(const struct store *s, const char *path, int *ret_fd)
+{
+	struct file_name name;
+	int fd;
+
+	if (!file_name_parse(path, &name) || !entries_find(&s->entries, &name))
+		return -ENOENT;
+	fd = openat(s->fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+uint64_t store_bytes(const struct store *s)
+{
+	return s->entries.block_bytes;
+}
+
+size_t store_count(const struct store *s)
+{
+	return entries_count(&s->entries);
+}
