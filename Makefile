@@ -42,7 +42,7 @@ version := $(shell cat VERSION 2>/dev/null || echo 0)
 machine := $(shell uname -m)
 bpf_arch := $(if $(filter aarch64,$(machine)),arm64,x86)
 
-libs := libbpf libelf libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp
+libs := libbpf libelf libmicrohttpd yaml-0.1 libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp
 warnings := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef \
 	-Wno-missing-field-initializers -Wno-override-init
 CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE -DFATHOM_VERSION='"$(version)"'
@@ -99,6 +99,17 @@ $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(O)/gen/bpf/kernel_types.h
 $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+# The page of `fathom agent`, one file: a line that is `<!-- include: NAME -->` becomes NAME's content
+# as a style or script; each response puts its own nonce there.
+page_sources := $(wildcard agent/serve/page/*)
+page := $(O)/gen/serve/page.html
+$(page): $(page_sources) agent/serve/page.awk
+	$(call say,PAGE,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)awk -f agent/serve/page.awk agent/serve/page/index.html > $@
+$(O)/obj/agent/serve/page.o $(O)/fuzzobj/agent/serve/page.o: CPPFLAGS += -DFATHOM_PAGE='"$(page)"'
+$(O)/obj/agent/serve/page.o $(O)/fuzzobj/agent/serve/page.o: $(page)
 
 # ---- the program ----------------------------------------------------------------------------
 $(O)/obj/%.o: %.c $(O)/flags | $(generated)

@@ -16,7 +16,8 @@ pprof: base/ proto/
 agent/loop: base/
 agent/process: base/
 agent/profile: base/ bpf/abi/
-agent/serve: base/
+agent/serve: base/ agent/loop/
+agent/store: base/
 agent/collect: base/ agent/loop/ bpf/abi/ bpf/*.skel.h
 agent/unwind: base/ agent/process/ bpf/abi/ symbolizer/index/
 agent/golang: base/ bpf/abi/ symbolizer/

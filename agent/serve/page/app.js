@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page itself: fetches profiles, keeps what the user chose, and brings both into the graph. One
+ * way only: an event changes `state`, then update() makes all of the page from it.
+ */
+"use strict";
+
+const app = (() => {
+	/* The newest profiles up to these limits are loaded; the notice says when there are more. */
+	const MAX_FILES = 4000;
+	const MAX_BYTES = 128 << 20;
+	const MAX_STACKS = 500000; /* kept for profiles that are no longer shown; then all is loaded anew */
+	const PROGRESS_MS = 600;
+	const RETRY_MS = 3000;
+	const { byId, press } = controls;
+
+	class App {
+		constructor() {
+			this.client = new client.Client();
+			this.samples = new samples.Samples();
+			this.state = {
+				minutes: 5, now: null, base: null, diff: false, dragSets: "now", live: true,
+				filter: { group: "", process: "", container: "", thread: "", goroutine: "", code: "all" },
+				by: "group", inverted: false, view: "flame", search: "", zoom: [], selected: null,
+			};
+			this.back = []; /* earlier zooms */
+			this.status = {};
+			this.listed = []; /* of the range, as the agent lists them */
+			this.bad = new Set(); /* paths that could not be read */
+			this.dropped = 0;
+			this.generation = 0;
+			this.loading = true;
+			this.away = "";
+			this.dark = matchMedia("(prefers-color-scheme: dark)");
+			this.views();
+		}
+
+		views() {
+			this.flame = new flame.Flame({
+				scroller: byId("graph"), canvas: byId("flame"), spacer: byId("spacer"),
+				events: {
+					zoom: (node) => this.zoomTo(node),
+					select: (node) => this.select(node),
+					hover: () => this.showDetails(),
+					back: () => this.zoomTo(this.tree.parent[this.node]),
+				},
+			});
+			this.timeline = new timeline.Timeline({
+				box: byId("timeline"), canvas: byId("timeline-canvas"),
+				events: { select: (range) => this.selectTime(range) },
+			});
+			this.table = new table.FunctionTable({
+				box: byId("table"),
+				events: { choose: (name) => this.find(name) },
+			});
+		}
+
+		/* ---- fetching -------------------------------------------------------------------- */
+
+		range() {
+			const to = this.state.live ? this.client.now() : this.heldAt;
+			const from = this.state.minutes ? to - this.state.minutes * 60000 : 0;
+			return { from, to };
+		}
+
+		/* Fetches what is new; a later call takes over from an earlier one. */
+		async refresh() {
+			const mine = ++this.generation;
+			clearTimeout(this.timer);
+			let pause = RETRY_MS;
+			try {
+				this.status = await this.client.status();
+				const { from, to } = this.range();
+				const files = await this.client.list(from, to);
+				if (mine !== this.generation) return;
+				await this.load(files, mine);
+				if (mine !== this.generation) return;
+				this.away = "";
+				this.loading = false;
+				pause = this.pause();
+			} catch (error) {
+				if (mine !== this.generation) return;
+				if (error instanceof client.Unauthorized) return void this.askToken(error.message === "wrong");
+				this.away = error.message;
+				this.loading = false;
+			}
+			this.update();
+			if (this.state.live && !document.hidden)
+				this.timer = setTimeout(() => this.refresh(), pause);
+		}
+
+		pause() {
+			const window = (this.status.window_seconds || 10) * 1000;
+			return Math.min(Math.max(window, 2000), 30000);
+		}
+
+		async load(files, mine) {
+			this.listed = this.bounded(files);
+			this.forget();
+			const wanted = this.listed.filter((f) => !this.samples.files.has(f.path) && !this.bad.has(f.path));
+			wanted.reverse(); /* the newest first */
+			let drawn = performance.now();
+			await client.each(wanted, async (file) => {
+				if (mine !== this.generation) return;
+				await this.loadOne(file);
+				if (mine !== this.generation || performance.now() - drawn < PROGRESS_MS) return;
+				this.update();
+				drawn = performance.now();
+			});
+		}
+
+		async loadOne(file) {
+			try {
+				const profile = await this.client.profile(file);
+				if (profile && !this.samples.add(file, profile)) this.bad.add(file.path);
+			} catch (error) {
+				if (error instanceof client.Away || error instanceof client.Unauthorized) throw error;
+				this.bad.add(file.path); /* broken gzip or a broken message; told in the notice */
+			}
+		}
+
+		/* The newest files within the limits, oldest first. */
+		bounded(files) {
+			let bytes = 0;
+			let first = files.length;
+			while (first > 0 && files.length - first < MAX_FILES && bytes + files[first - 1].bytes <= MAX_BYTES)
+				bytes += files[--first].bytes;
+			this.dropped = first;
+			return files.slice(first);
+		}
+
+		forget() {
+			if (this.samples.stacks.items.length > MAX_STACKS) {
+				this.samples = new samples.Samples();
+				Object.assign(this.state, { zoom: [], selected: null });
+				this.back = [];
+				return;
+			}
+			if (this.samples.files.size < 2 * MAX_FILES) return;
+			const keep = new Set(this.listed.map((f) => f.path));
+			for (const path of this.samples.files.keys())
+				if (!keep.has(path)) this.samples.files.delete(path);
+		}
+
+		askToken(wrong) {
+			byId("token-wrong").hidden = !wrong;
+			if (!byId("token-dialog").open) byId("token-dialog").showModal();
+		}
+
+		/* ---- from state to page ---------------------------------------------------------- */
+
+		/* The loaded files that lie, by their middle, in RANGE. */
+		within(files, range) {
+			const middle = (f) => f.timeMs + f.durationMs / 2;
+			return range ? files.filter((f) => middle(f) >= range[0] && middle(f) < range[1]) : files;
+		}
+
+		/* What is compared, where the user did not say: the newer half with the older one. */
+		ranges(files) {
+			const { now, base, diff } = this.state;
+			if (!diff) return { now, base: null };
+			const span = samples.spans(files);
+			const middle = (span.start + span.end) / 2;
+			if (now) return { now, base: base || [span.start, now[0]] };
+			if (base) return { now: [base[1], span.end], base };
+			return { now: [middle, span.end], base: [span.start, middle] };
+		}
+
+		update() {
+			const { state } = this;
+			const files = this.listed.map((f) => this.samples.files.get(f.path)).filter(Boolean);
+			const ranges = this.ranges(files);
+			this.nowFiles = this.within(files, ranges.now);
+			const baseline = ranges.base ? this.within(files, ranges.base) : [];
+			const covered = samples.spans(this.nowFiles).covered;
+			const baseCovered = samples.spans(baseline).covered;
+			this.scale = state.diff && baseCovered ? covered / baseCovered : 0;
+			const facets = this.samples.facets(files, state.filter);
+			this.rows = this.samples.rows(
+				{ files: this.nowFiles, baseline, filter: state.filter, by: state.by });
+			this.tree = new tree.Tree(this.rows, this.samples.frames.items,
+				{ inverted: state.inverted, scale: this.scale });
+			this.showTimes(files, ranges, facets, covered);
+			this.showFilters(facets);
+			this.showButtons();
+			this.showNotice();
+			this.showStage();
+		}
+
+		showTimes(files, ranges, facets, covered) {
+			const { from, to } = this.range();
+			const start = from || samples.spans(files).start || to - 60000;
+			const sumOf = (f) => {
+				if (f.sum === undefined) f.sum = f.values.reduce((a, b) => a + b, 0);
+				return f.sum;
+			};
+			const type = this.samples.type;
+			const cores = !type || type.unit === "nanoseconds";
+			this.timeline.show({
+				from: start, to, files, total: sumOf, part: (f) => facets.perFile.get(f.path) || 0,
+				selection: ranges.now, baseline: this.state.diff ? ranges.base : null, cores,
+			});
+			const span = samples.spans(this.nowFiles);
+			const value = this.tree.value[0];
+			byId("range-text").textContent = covered
+				? [format.times(span.start, span.end, to), format.value(value, type) + (cores ? " CPU" : ""),
+					cores ? (value / 1e6 / covered).toFixed(2) + " cores" : ""].filter(Boolean).join("  ·  ")
+				: "";
+		}
+
+		showFilters(facets) {
+			const { filter } = this.state;
+			for (const field of samples.FIELDS)
+				controls.fillSelect(byId("f-" + field), facets.choices[field], filter[field]);
+			byId("f-code").classList.toggle("set", filter.code !== "all");
+			const set = this.filtersSet();
+			byId("reset").hidden = !set;
+			byId("filter-count").textContent = set ? `(${set} set)` : "";
+		}
+
+		filtersSet() {
+			const { filter } = this.state;
+			return samples.FIELDS.filter((f) => filter[f]).length + (filter.code !== "all" ? 1 : 0);
+		}
+
+		showButtons() {
+			const { state } = this;
+			for (const button of byId("ranges").children)
+				press(button, Number(button.dataset.minutes) === state.minutes);
+			for (const button of byId("drag-sets").children)
+				press(button, button.dataset.sets === state.dragSets);
+			press(byId("live"), state.live);
+			press(byId("view-flame"), state.view === "flame");
+			press(byId("view-table"), state.view === "table");
+			press(byId("inverted"), state.inverted);
+			press(byId("diff"), state.diff);
+			byId("drag-sets").hidden = !state.diff;
+			byId("clear-range").hidden = !state.now && !state.base;
+			byId("live-text").textContent = !state.live ? "Held" : this.away ? "Away" : "Live";
+			byId("live").classList.toggle("away", Boolean(this.away));
+			byId("node").textContent = format.clean(this.status.node || "");
+			byId("status").textContent = controls.statusText(this.status);
+			if (this.status.node) document.title = format.clean(this.status.node) + " – fathom";
+			byId("download").disabled = !this.rows.length;
+		}
+
+		showNotice() {
+			const texts = [];
+			if (this.away)
+				texts.push(`The agent does not answer (${this.away}). Shown is what came before; trying again.`);
+			if (this.dropped)
+				texts.push(`The newest ${this.listed.length.toLocaleString("en")} profiles are shown, ` +
+					`${this.dropped.toLocaleString("en")} older ones are not: choose a shorter range.`);
+			const bad = this.listed.filter((f) => this.bad.has(f.path));
+			if (bad.length)
+				texts.push(`${bad.length} stored ${bad.length > 1 ? "profiles" : "profile"} could not be read ` +
+					`or have other values, the first being ${format.clean(bad[0].path)}.`);
+			if (this.state.diff && !this.scale && this.rows.length)
+				texts.push("There is no baseline: select one by dragging over an earlier part of the timeline.");
+			const text = texts.join(" ");
+			const box = byId("notice");
+			box.hidden = !text;
+			box.classList.toggle("bad", Boolean(this.away));
+			if (box.textContent !== text) box.textContent = text; /* it is read out when it changes */
+		}
+
+		showStage() {
+			const { state } = this;
+			const none = !this.rows.length;
+			byId("empty").hidden = !none;
+			byId("graph").hidden = state.view !== "flame";
+			byId("table").hidden = state.view !== "table";
+			if (none) {
+				const texts = controls.emptyText({
+					status: this.status, loading: this.loading, listed: this.listed.length,
+					selected: state.now || state.base, filtered: this.listed.length && this.filtersSet(),
+				});
+				const [title, text] = this.away && !this.listed.length
+					? ["The agent does not answer", "Is fathom agent running? This page tries again by itself."] : texts;
+				byId("empty-title").textContent = title;
+				byId("empty-text").textContent = text;
+			}
+			this.flags = state.search ? tree.search(this.samples.frames.items, state.search) : null;
+			this.node = this.tree.find(state.zoom);
+			const selected = state.selected ? this.tree.find(state.selected) : -1;
+			this.flame.show(this.tree,
+				{ zoom: this.node, selected, flags: this.flags, diff: Boolean(this.scale) });
+			controls.crumbs(byId("crumbs"), this.tree, this.node, (node) => this.zoomTo(node));
+			this.showMatched();
+			this.showLegend();
+			if (state.view === "table") this.showTable();
+			this.showDetails();
+		}
+
+		showMatched() {
+			const whole = this.tree.value[this.node];
+			byId("matched").textContent = this.flags
+				? format.percent(this.tree.matched(this.node, this.flags), whole) + " matched" : "";
+		}
+
+		showLegend() {
+			const frames = this.samples.frames.items;
+			const used = new Set(this.rows.flatMap((row) => row.frames));
+			const kinds = new Set([...used].map((f) => frames[f].kind));
+			controls.legend(byId("legend"), { dark: this.dark.matches, diff: Boolean(this.scale), kinds,
+				inlined: [...used].some((f) => frames[f].inlined) });
+		}
+
+		showTable() {
+			const rows = this.tree.rowsOf(this.node);
+			const frames = this.samples.frames.items;
+			this.table.show({
+				entries: tree.functions(rows, frames), frames, whole: this.tree.value[this.node],
+				type: this.samples.type, scale: this.scale, flags: this.flags,
+			});
+		}
+
+		showDetails() {
+			if (!this.tree || !this.rows.length) return void controls.noDetails();
+			const { hovered, selected } = this.flame;
+			const node = hovered >= 0 ? hovered : selected >= 0 ? selected : this.node;
+			controls.details(this.tree, node, this.samples.type);
+		}
+
+		/* ---- what the user does ---------------------------------------------------------- */
+
+		zoomTo(node) {
+			if (node < 0 || !this.tree) return;
+			const path = this.tree.pathTo(node);
+			if (node !== this.node) this.back.push(this.state.zoom);
+			this.setZoom(path);
+			this.announce("zoomed to " + controls.spoken(this.tree, this.node));
+		}
+
+		setZoom(path) {
+			this.state.zoom = path;
+			this.state.selected = path;
+			this.flame.scroller.scrollTop = 0;
+			this.showStage();
+		}
+
+		select(node) {
+			this.state.selected = this.tree.pathTo(node);
+			this.showDetails();
+			this.announce(controls.spoken(this.tree, node));
+		}
+
+		announce(text) {
+			byId("announce").textContent = text;
+		}
+
+		/* One step back: out of the search, then out of the zoom. */
+		escape() {
+			if (this.state.search) this.search("");
+			else if (this.back.length) this.setZoom(this.back.pop());
+			else if (this.state.zoom.length) this.setZoom([]);
+			else if (this.state.view === "table") this.change({ view: "flame" });
+		}
+
+		search(text) {
+			this.state.search = text.trim();
+			if (byId("search").value.trim() !== this.state.search) byId("search").value = text;
+			this.showStage();
+		}
+
+		find(name) {
+			this.state.view = "flame";
+			this.search(name.slice(0, 200));
+			this.showButtons();
+			byId("graph").focus();
+		}
+
+		/* New values in the state; another shape of the tree has no use for the zoom. */
+		change(values) {
+			const shape = ["by", "inverted"].some((key) => key in values);
+			if (shape || values.filter) {
+				Object.assign(this.state, { zoom: [], selected: null });
+				this.back = [];
+			}
+			Object.assign(this.state, values);
+			this.update();
+		}
+
+		setFilter(field, value) {
+			this.change({ filter: { ...this.state.filter, [field]: value } });
+		}
+
+		resetFilters() {
+			byId("f-code").value = "all";
+			document.activeElement.blur();
+			this.change({ filter: Object.fromEntries([...samples.FIELDS.map((f) => [f, ""]), ["code", "all"]]) });
+		}
+
+		setMinutes(minutes) {
+			this.change({ minutes, now: null, base: null });
+			this.refresh();
+		}
+
+		setLive(live) {
+			this.heldAt = this.range().to;
+			this.change({ live });
+			if (live) this.refresh();
+			else clearTimeout(this.timer);
+		}
+
+		selectTime(range) {
+			const files = this.listed.map((f) => this.samples.files.get(f.path)).filter(Boolean);
+			const chosen = range ? this.within(files, range) : [];
+			const span = samples.spans(chosen);
+			const snapped = chosen.length ? [span.start, span.end] : null;
+			if (range && !snapped) this.announce("nothing was stored in that time");
+			if (range && !snapped) return void this.update();
+			const key = this.state.diff ? this.state.dragSets : "now";
+			this.change({ [key]: snapped });
+			if (this.state.diff && snapped && key === "base") this.change({ dragSets: "now" });
+			if (snapped) this.announce("selected " + byId("range-text").textContent);
+		}
+
+		async download() {
+			const { filter, by } = this.state;
+			const keep = this.node ? this.tree.rowsOf(this.node) : null;
+			const profile = this.samples.profile({ files: this.nowFiles, filter, by, keep });
+			const bytes = await pprof.encode(profile);
+			const start = new Date(samples.spans(this.nowFiles).start).toISOString();
+			const link = document.createElement("a");
+			link.href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+			link.download = `fathom-${start.replace(/[-:]|\.\d+/g, "")}.pb.gz`;
+			link.click();
+			setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+		}
+
+		/* ---- events ---------------------------------------------------------------------- */
+
+		listen() {
+			const click = (id, work) => byId(id).addEventListener("click", work);
+			for (const button of byId("ranges").children)
+				button.addEventListener("click", () => this.setMinutes(Number(button.dataset.minutes)));
+			for (const button of byId("drag-sets").children)
+				button.addEventListener("click", () => this.change({ dragSets: button.dataset.sets }));
+			for (const field of samples.FIELDS.concat("code")) {
+				const select = byId("f-" + field);
+				select.addEventListener("change", () => this.setFilter(field, select.value));
+				select.addEventListener("blur", () => setTimeout(() => this.update()));
+			}
+			byId("by").addEventListener("change", () => this.change({ by: byId("by").value }));
+			byId("search").addEventListener("input", () => this.search(byId("search").value));
+			click("reset", () => this.resetFilters());
+			click("live", () => this.setLive(!this.state.live));
+			click("clear-range", () => this.change({ now: null, base: null }));
+			click("view-flame", () => this.change({ view: "flame" }));
+			click("view-table", () => this.change({ view: "table" }));
+			click("inverted", () => this.change({ inverted: !this.state.inverted }));
+			click("diff", () => this.toggleDiff());
+			click("download", () => this.download());
+			click("help", () => byId("help-dialog").showModal());
+			click("help-close", () => byId("help-dialog").close());
+			byId("token-form").addEventListener("submit", (e) => this.useToken(e));
+			byId("token-dialog").addEventListener("cancel", (e) => e.preventDefault());
+			document.addEventListener("keydown", (e) => this.key(e));
+			document.addEventListener("visibilitychange", () => {
+				if (!document.hidden && this.state.live) this.refresh();
+			});
+			this.dark.addEventListener("change", () => this.theme());
+		}
+
+		toggleDiff() {
+			const diff = !this.state.diff;
+			this.change({ diff, base: null, dragSets: diff && this.state.now ? "base" : "now" });
+		}
+
+		useToken(event) {
+			event.preventDefault();
+			this.client.token = byId("token").value;
+			byId("token").value = "";
+			byId("token-dialog").close();
+			this.refresh();
+		}
+
+		theme() {
+			this.flame.setTheme(this.dark.matches);
+			this.timeline.draw();
+			if (this.tree) this.showLegend();
+		}
+
+		key(event) {
+			if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+			const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+			if (event.key === "Escape") {
+				if (typing) byId("graph").focus();
+				this.escape();
+			} else if (typing) {
+				if (event.key === "Enter" && event.target === byId("search")) byId("graph").focus();
+				return;
+			} else if (!this.shortcut(event.key)) {
+				return;
+			}
+			event.preventDefault();
+		}
+
+		shortcut(key) {
+			const actions = {
+				"/": () => byId("search").select(),
+				"?": () => byId("help-dialog").showModal(),
+				i: () => this.change({ inverted: !this.state.inverted }),
+				t: () => this.change({ view: this.state.view === "flame" ? "table" : "flame" }),
+				d: () => this.toggleDiff(),
+				l: () => this.setLive(!this.state.live),
+			};
+			if (!Object.hasOwn(actions, key)) return false;
+			actions[key]();
+			return true;
+		}
+
+		start() {
+			this.listen();
+			this.theme();
+			const narrow = matchMedia("(max-width: 640px)");
+			const fold = () => { byId("filters").open = !narrow.matches; };
+			narrow.addEventListener("change", fold);
+			fold();
+			this.update();
+			this.refresh();
+		}
+	}
+
+	const page = new App();
+	page.start();
+	return page;
+})();

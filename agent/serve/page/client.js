@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's answers: status, the list of stored profiles, the profiles. The token stays in this
+ * object, that is in memory.
+ */
+"use strict";
+
+const client = (() => {
+	const PARALLEL = 6;
+	const TIMEOUT_MS = 20000;
+
+	class Unauthorized extends Error {}
+	class Away extends Error {}
+
+	class Client {
+		constructor() {
+			this.token = null;
+			this.skewMs = 0; /* what to add to this machine's clock to have the agent's */
+		}
+
+		async get(path) {
+			const headers = this.token ? { Authorization: "Bearer " + this.token } : {};
+			let response;
+			try {
+				response = await fetch(path, {
+					headers, cache: "no-store", credentials: "same-origin",
+					signal: AbortSignal.timeout(TIMEOUT_MS),
+				});
+			} catch (error) {
+				throw new Away("no answer from " + location.host);
+			}
+			if (response.status === 401) throw new Unauthorized(this.token ? "wrong" : "wanted");
+			if (!response.ok && response.status !== 404)
+				throw new Away(location.host + " answered " + response.status + " to " + path.split("?")[0]);
+			this.clock(response);
+			return response;
+		}
+
+		clock(response) {
+			const date = Date.parse(response.headers.get("Date"));
+			if (Number.isNaN(date)) return;
+			const skew = date - Date.now();
+			this.skewMs = Math.abs(skew) > 2000 ? skew : 0;
+		}
+
+		now() {
+			return Date.now() + this.skewMs;
+		}
+
+		async status() {
+			const response = await this.get("/status");
+			return response.ok ? response.json() : {};
+		}
+
+		/* Files between FROM and TO (ms since 1970), oldest first. */
+		async list(from, to) {
+			const response = await this.get(`/api/profiles?from=${Math.floor(from)}&to=${Math.ceil(to)}`);
+			if (!response.ok) return [];
+			const files = await response.json();
+			return files.map((f) => ({
+				path: String(f.path), group: String(f.name), bytes: Number(f.bytes),
+				timeMs: Number(f.time_ms), durationMs: Number(f.duration_ms),
+			}));
+		}
+
+		/* The profile of FILE; null when the agent has it no more. */
+		async profile(file) {
+			const path = file.path.split("/").map(encodeURIComponent).join("/");
+			const response = await this.get("/api/profiles/" + path);
+			if (!response.ok) return null;
+			return pprof.decode(new Uint8Array(await response.arrayBuffer()));
+		}
+	}
+
+	/* Runs WORK on each of ITEMS, some at a time; the first error ends it. */
+	async function each(items, work, parallel = PARALLEL) {
+		let next = 0;
+		const worker = async () => {
+			while (next < items.length) await work(items[next++]);
+		};
+		await Promise.all(Array.from({ length: Math.min(parallel, items.length) }, worker));
+	}
+
+	return { Client, Unauthorized, Away, each };
+})();

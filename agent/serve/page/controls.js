@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of the page around the graph: choices, breadcrumb, legend, the facts of a frame. */
+"use strict";
+
+const controls = (() => {
+	const MAX_CHOICES = 300;
+	const MAX_CRUMBS = 6;
+	const { element } = table;
+	const byId = (id) => document.getElementById(id);
+
+	const KIND_TEXTS = ["native", "Go", "JIT", "kernel", "no name", "group"];
+
+	/* ---- choices ------------------------------------------------------------------------- */
+
+	/* CHOICES: Map from text to value. The chosen one stays even where nothing has it any more. */
+	function fillSelect(select, choices, chosen) {
+		if (document.activeElement === select) return; /* perhaps open */
+		const whole = [...choices.values()].reduce((a, b) => a + b, 0);
+		const sorted = [...choices].sort((a, b) => b[1] - a[1]);
+		const listed = sorted.slice(0, MAX_CHOICES);
+		if (chosen && !listed.some(([text]) => text === chosen))
+			listed.push([chosen, choices.get(chosen) || 0]);
+		const options = [new Option(`all (${sorted.length.toLocaleString("en")})`, "")];
+		for (const [text, value] of listed)
+			options.push(new Option(`${format.clean(text)}  ·  ${format.percent(value, whole)}`, text));
+		if (sorted.length > MAX_CHOICES) {
+			const more = new Option(`${sorted.length - MAX_CHOICES} more, lighter ones`, "");
+			more.disabled = true;
+			options.push(more);
+		}
+		select.replaceChildren(...options);
+		select.value = chosen;
+		select.classList.toggle("set", Boolean(chosen));
+		select.disabled = !chosen && sorted.length <= 1 && (!sorted.length || sorted[0][0] === samples.WITHOUT);
+	}
+
+	function press(button, on) {
+		button.setAttribute("aria-pressed", String(on));
+	}
+
+	/* ---- breadcrumb ---------------------------------------------------------------------- */
+
+	/* ZOOM(node) is called for what is chosen. */
+	function crumbs(box, shown, zoom, choose) {
+		const chain = [0, ...shown.chain(zoom)];
+		const hidden = Math.max(0, chain.length - MAX_CRUMBS);
+		const listed = hidden ? [chain[0], ...chain.slice(hidden + 1)] : chain;
+		const parts = [];
+		listed.forEach((node, i) => {
+			if (i) parts.push(element("span", hidden && i === 1 ? `› … ${hidden} … ›` : "›"));
+			const frame = shown.frameOf(node);
+			const name = frame ? format.clean(format.short(frame.name)) : "all";
+			const button = element("button", name);
+			button.type = "button";
+			if (frame) button.title = format.clean(frame.name);
+			if (node === zoom) button.setAttribute("aria-current", "true");
+			button.addEventListener("click", () => choose(node));
+			parts.push(button);
+		});
+		box.replaceChildren(...parts);
+	}
+
+	/* ---- legend -------------------------------------------------------------------------- */
+
+	function swatch(colour, text, className = "") {
+		const item = element("i", undefined, className);
+		const box = element("span", undefined, "swatch");
+		box.style.background = colour;
+		item.append(box, text);
+		return item;
+	}
+
+	function legend(box, { dark, diff, kinds, inlined }) {
+		const palette = dark ? flame.PALETTES.dark : flame.PALETTES.light;
+		const change = (by) => flame.changeColour(palette, by);
+		if (diff) {
+			box.replaceChildren(swatch(change(-1), "shrank"), swatch(change(0), "within noise"),
+				swatch(change(1), "grew"));
+			return;
+		}
+		const items = KIND_TEXTS.map((text, kind) => [kind, text])
+			.filter(([kind]) => kinds.has(kind) && kind !== samples.KINDS.label)
+			.map(([kind, text]) => swatch(flame.hsl(palette.kinds[kind]), text));
+		if (inlined) items.push(element("i", "inlined", "inlined"));
+		box.replaceChildren(...items);
+	}
+
+	/* ---- one frame ----------------------------------------------------------------------- */
+
+	function place(shown, node, frame) {
+		if (frame.kind === samples.KINDS.label) return "";
+		const lines = shown.lines(node).filter((l) => l.line);
+		const more = lines.length > 1 ? ` (and ${lines.length - 1} more ${lines.length > 2 ? "lines" : "line"})` : "";
+		const file = frame.file && frame.file + (lines.length ? ":" + lines[0].line + more : "");
+		return [file, frame.module].filter(Boolean).map(format.clean).join("  ·  ");
+	}
+
+	function figures(shown, node, type) {
+		const parent = shown.parent[node];
+		const value = shown.value[node];
+		const parts = [`${format.value(value, type)}  ·  ${format.percent(value, shown.value[0])} of all`];
+		if (parent > 0) parts[0] += `  ·  ${format.percent(value, shown.value[parent])} of parent`;
+		if (shown.scale) {
+			const before = shown.base[node] * shown.scale;
+			const noise = before !== value && !shown.change(node) ? ", within noise" : "";
+			parts.push(`baseline ${format.value(before, type)} in the same time  ·  ` +
+				format.signedPercent(value, before) + noise);
+		} else if (!shown.inverted && node) {
+			parts.push(`self ${format.value(shown.self[node], type)}`);
+		}
+		return parts.join("\n");
+	}
+
+	function details(shown, node, type) {
+		const frame = shown.frameOf(node);
+		const marks = [];
+		if (frame && frame.inlined) marks.push("inlined");
+		if (frame && frame.kind) marks.push(KIND_TEXTS[frame.kind]);
+		byId("d-name").textContent = frame ? format.clean(frame.name) : "all";
+		byId("d-name").title = frame ? format.clean(frame.name) : "";
+		byId("d-marks").replaceChildren(...marks.map((text) => element("span", text, "mark")));
+		byId("d-where").textContent = frame ? place(shown, node, frame) : "";
+		byId("d-where").title = byId("d-where").textContent;
+		byId("d-figures").textContent = figures(shown, node, type);
+	}
+
+	function noDetails() {
+		for (const id of ["d-name", "d-where", "d-figures"]) byId(id).textContent = "";
+		byId("d-marks").replaceChildren();
+	}
+
+	/* What a screen reader says of NODE. */
+	function spoken(shown, node) {
+		const frame = shown.frameOf(node);
+		const share = format.percent(shown.value[node], shown.value[0]);
+		if (!frame) return "all, " + share;
+		const marks = (frame.inlined ? ", inlined" : "") + (frame.kind ? ", " + KIND_TEXTS[frame.kind] : "");
+		return `${format.clean(frame.name)}${marks}, ${share}, depth ${shown.depth[node]}`;
+	}
+
+	/* ---- texts of the agent's state ------------------------------------------------------ */
+
+	function statusText(status) {
+		const parts = [];
+		if (status.frequency_hertz) parts.push(status.frequency_hertz.effective + " Hz");
+		if (status.cpu) parts.push("agent: " + status.cpu.used_percent.toFixed(2) + " % CPU");
+		if (status.memory) parts.push(format.bytes(status.memory.resident_bytes) + " memory");
+		if (status.store)
+			parts.push(`store: ${status.store.files.toLocaleString("en")} files, ${format.bytes(status.store.bytes)}`);
+		if (status.samples && status.samples.lost)
+			parts.push(status.samples.lost.toLocaleString("en") + " samples lost");
+		return parts.join("  ·  ");
+	}
+
+	/* [title, text] for a stage without a graph. */
+	function emptyText({ status, loading, listed, selected, filtered }) {
+		const window = Math.round(status.window_seconds || 10);
+		if (loading) return ["Loading profiles…", ""];
+		if (filtered) return ["No samples fit these filters", "Reset them, or choose a longer time range."];
+		if (selected) return ["No samples in the selected time", "Clear the selection, or select where the timeline shows CPU use."];
+		if (listed) return ["These profiles have no samples", "The machine was idle. Choose a longer time range."];
+		if (status.ready === false)
+			return ["The agent is not sampling yet", "When this stays, fathom check says what is missing on this machine."];
+		if (status.store && !status.store.files)
+			return ["No profiles yet", `The first one is stored when the first window ends, after ${window} s. This page shows it by itself.`];
+		return ["Nothing was stored in this time", "Choose a longer time range."];
+	}
+
+	return { byId, fillSelect, press, crumbs, legend, details, noDetails, spoken, statusText, emptyText };
+})();

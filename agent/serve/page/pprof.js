@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile.proto messages, read and written, with gzip around them. Numbers are Number where that is
+ * exact and BigInt above (kernel addresses, times in nanoseconds). References between messages are
+ * array indices, -1 for none, and strings stand where they are used: ids and string numbers exist
+ * only in the bytes.
+ *
+ * The bytes come from a server: nothing in them is believed. A broken message is a BadProfile.
+ */
+"use strict";
+
+const pprof = (() => {
+	const MAX_BYTES = 128 << 20; /* after gzip */
+	const MAX_ITEMS = 4 << 20; /* of one kind */
+
+	class BadProfile extends Error {}
+
+	const utf8 = new TextDecoder();
+
+	/* ---- wire format --------------------------------------------------------------------- */
+
+	class Reader {
+		constructor(bytes, at = 0, end = bytes.length) {
+			this.bytes = bytes;
+			this.at = at;
+			this.end = end;
+			this.field = 0;
+			this.wire = 0;
+		}
+
+		byte() {
+			if (this.at >= this.end) throw new BadProfile("a number runs past its message");
+			return this.bytes[this.at++];
+		}
+
+		/* An unsigned varint: Number below 2^53, else BigInt. */
+		number() {
+			let value = 0;
+			for (let shift = 0; shift < 49; shift += 7) {
+				const byte = this.byte();
+				value += (byte & 0x7f) * 2 ** shift;
+				if (byte < 0x80) return value;
+			}
+			let big = BigInt(value);
+			for (let shift = 49n; shift < 70n; shift += 7n) {
+				const byte = this.byte();
+				big |= BigInt(byte & 0x7f) << shift;
+				if (byte < 0x80) return narrow(BigInt.asUintN(64, big));
+			}
+			throw new BadProfile("a number has more than 64 bits");
+		}
+
+		signed() {
+			const value = this.number();
+			return typeof value === "bigint" ? narrow(BigInt.asIntN(64, value)) : value;
+		}
+
+		/* Moves on to the next field; false at the message's end. */
+		next() {
+			if (this.at >= this.end) return false;
+			const key = Number(this.number());
+			this.field = Math.floor(key / 8);
+			this.wire = key % 8;
+			return true;
+		}
+
+		/* The reader of a length-delimited field. */
+		sub() {
+			if (this.wire !== 2) throw new BadProfile("a message is expected in field " + this.field);
+			const size = Number(this.number());
+			if (size > this.end - this.at) throw new BadProfile("a field runs past its message");
+			const reader = new Reader(this.bytes, this.at, this.at + size);
+			this.at += size;
+			return reader;
+		}
+
+		text() {
+			const part = this.sub();
+			return utf8.decode(part.bytes.subarray(part.at, part.end));
+		}
+
+		/* A repeated number, packed or not, onto LIST. */
+		numbers(list, signed) {
+			if (this.wire === 0) {
+				list.push(signed ? this.signed() : this.number());
+				return;
+			}
+			const part = this.sub();
+			while (part.at < part.end) list.push(signed ? part.signed() : part.number());
+		}
+
+		skip() {
+			if (this.wire === 0) this.number();
+			else if (this.wire === 2) this.sub();
+			else if (this.wire === 1 || this.wire === 5) this.at += this.wire === 1 ? 8 : 4;
+			else throw new BadProfile("wire type " + this.wire);
+			if (this.at > this.end) throw new BadProfile("a field runs past its message");
+		}
+	}
+
+	function narrow(big) {
+		const number = Number(big);
+		return Number.isSafeInteger(number) ? number : big;
+	}
+
+	/*
+	 * A message of single fields. SHAPE: field number → [name, signed]; all of them are numbers.
+	 * FIELDS: field number → function of (reader, message), for what is not.
+	 */
+	function message(reader, shape, fields = {}) {
+		const result = {};
+		for (const [name] of Object.values(shape)) result[name] = 0;
+		while (reader.next()) {
+			const known = shape[reader.field];
+			if (known && reader.wire === 0) {
+				result[known[0]] = known[1] ? reader.signed() : reader.number();
+			} else if (fields[reader.field]) {
+				fields[reader.field](reader, result);
+			} else {
+				reader.skip();
+			}
+		}
+		return result;
+	}
+
+	const VALUE_TYPE = { 1: ["type"], 2: ["unit"] };
+	const LABEL = { 1: ["key"], 2: ["text"], 3: ["number", true], 4: ["unit"] };
+	const MAPPING = {
+		1: ["id"], 2: ["start"], 3: ["limit"], 4: ["offset"], 5: ["file"], 6: ["buildId"],
+		7: ["hasFunctions"], 8: ["hasFilenames"], 9: ["hasLineNumbers"], 10: ["hasInlineFrames"],
+	};
+	const LOCATION = { 1: ["id"], 2: ["mapping"], 3: ["address"], 5: ["folded"] };
+	const LINE = { 1: ["function"], 2: ["line", true], 3: ["column", true] };
+	const FUNCTION = {
+		1: ["id"], 2: ["name"], 3: ["systemName"], 4: ["file"], 5: ["startLine", true],
+	};
+	const PROFILE = {
+		9: ["timeNs", true], 10: ["durationNs", true], 12: ["period", true], 14: ["defaultType"],
+	};
+
+	/* ---- reading ------------------------------------------------------------------------- */
+
+	function readLocation(reader) {
+		const lines = [];
+		const location = message(reader, LOCATION, {
+			4: (r) => lines.push(message(r.sub(), LINE)),
+		});
+		location.lines = lines;
+		return location;
+	}
+
+	function readSample(reader) {
+		const sample = { locations: [], values: [], labels: [] };
+		while (reader.next()) {
+			if (reader.field === 1) reader.numbers(sample.locations, false);
+			else if (reader.field === 2) reader.numbers(sample.values, true);
+			else if (reader.field === 3) sample.labels.push(message(reader.sub(), LABEL));
+			else reader.skip();
+		}
+		return sample;
+	}
+
+	/* The message as it stands in the bytes: ids and string numbers. */
+	function readRaw(bytes) {
+		const lists = {
+			types: [], samples: [], mappings: [], locations: [], functions: [], strings: [],
+			comments: [], period: [],
+		};
+		const add = (list, item) => {
+			if (list.length >= MAX_ITEMS) throw new BadProfile("more than we take");
+			list.push(item);
+		};
+		const raw = message(new Reader(bytes), PROFILE, {
+			1: (r) => add(lists.types, message(r.sub(), VALUE_TYPE)),
+			2: (r) => add(lists.samples, readSample(r.sub())),
+			3: (r) => add(lists.mappings, message(r.sub(), MAPPING)),
+			4: (r) => add(lists.locations, readLocation(r.sub())),
+			5: (r) => add(lists.functions, message(r.sub(), FUNCTION)),
+			6: (r) => add(lists.strings, r.text()),
+			11: (r) => add(lists.period, message(r.sub(), VALUE_TYPE)),
+			13: (r) => r.numbers(lists.comments, false),
+		});
+		return Object.assign(raw, { lists });
+	}
+
+	/* A function from ids to indices: -1 for 0, BadProfile for what nothing has. */
+	function idTable(items, what) {
+		const table = new Map();
+		items.forEach((item, index) => {
+			if (!item.id || table.has(item.id)) throw new BadProfile(what + " ids are not unique");
+			table.set(item.id, index);
+			delete item.id;
+		});
+		return (id) => {
+			if (!id) return -1;
+			const index = table.get(id);
+			if (index === undefined) throw new BadProfile("there is no " + what + " " + id);
+			return index;
+		};
+	}
+
+	function resolve(raw) {
+		const { types, samples, mappings, locations, functions, strings } = raw.lists;
+		const text = (number) => {
+			if (number >= strings.length) throw new BadProfile("there is no string " + number);
+			return strings[number];
+		};
+		const type = (t) => ({ type: text(t.type), unit: text(t.unit) });
+		if (strings[0] !== "") throw new BadProfile("the first string is not empty");
+		for (const m of mappings) Object.assign(m, { file: text(m.file), buildId: text(m.buildId) });
+		for (const f of functions) {
+			f.name = text(f.name);
+			f.systemName = text(f.systemName);
+			f.file = text(f.file);
+		}
+		const mappingOf = idTable(mappings, "mapping");
+		const functionOf = idTable(functions, "function");
+		for (const l of locations) {
+			l.mapping = mappingOf(l.mapping);
+			for (const line of l.lines) line.function = functionOf(line.function);
+		}
+		const locationOf = idTable(locations, "location");
+		for (const s of samples) {
+			if (s.values.length !== types.length) throw new BadProfile("a sample lacks values");
+			s.locations = s.locations.map(locationOf);
+			for (const l of s.labels) Object.assign(l, { key: text(l.key), unit: text(l.unit) });
+			for (const l of s.labels) l.text = l.text ? text(l.text) : null;
+		}
+		return {
+			types: types.map(type),
+			defaultType: text(raw.defaultType),
+			periodType: raw.lists.period.length ? type(raw.lists.period[0]) : { type: "", unit: "" },
+			period: raw.period,
+			timeNs: raw.timeNs,
+			durationNs: raw.durationNs,
+			comments: raw.lists.comments.map(text),
+			mappings, functions, locations, samples,
+		};
+	}
+
+	/* The profile in BYTES (a Uint8Array, not compressed). */
+	function read(bytes) {
+		if (bytes.length > MAX_BYTES) throw new BadProfile("too big");
+		return resolve(readRaw(bytes));
+	}
+
+	/* ---- writing ------------------------------------------------------------------------- */
+
+	class Writer {
+		constructor() {
+			this.bytes = new Uint8Array(1024);
+			this.size = 0;
+		}
+
+		room(count) {
+			if (this.size + count <= this.bytes.length) return;
+			const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.size + count));
+			grown.set(this.bytes.subarray(0, this.size));
+			this.bytes = grown;
+		}
+
+		varint(value) {
+			this.room(10);
+			if (value < 0 || typeof value === "bigint") {
+				let big = BigInt.asUintN(64, BigInt(value));
+				for (; big > 127n; big >>= 7n) this.bytes[this.size++] = Number(big & 127n) | 128;
+				this.bytes[this.size++] = Number(big);
+				return;
+			}
+			for (; value > 127; value = Math.floor(value / 128))
+				this.bytes[this.size++] = (value % 128) | 128;
+			this.bytes[this.size++] = value;
+		}
+
+		/* A number; 0 is what is absent. */
+		number(field, value) {
+			if (!value) return;
+			this.varint(field * 8);
+			this.varint(Number.isInteger(value) || typeof value === "bigint" ? value : 1);
+		}
+
+		raw(field, bytes, size = bytes.length) {
+			this.varint(field * 8 + 2);
+			this.varint(size);
+			this.room(size);
+			this.bytes.set(size === bytes.length ? bytes : bytes.subarray(0, size), this.size);
+			this.size += size;
+		}
+
+		packed(field, values) {
+			const part = new Writer();
+			for (const value of values) part.varint(value);
+			if (part.size) this.raw(field, part.bytes, part.size);
+		}
+
+		/* A message whose single fields are numbers, by the SHAPE that reads it. */
+		message(field, shape, values, more) {
+			const part = new Writer();
+			for (const [number, [name]] of Object.entries(shape)) part.number(+number, values[name]);
+			if (more) more(part);
+			this.raw(field, part.bytes, part.size);
+		}
+	}
+
+	class Strings {
+		constructor() {
+			this.list = [""];
+			this.numbers = new Map([["", 0]]);
+		}
+
+		of(text) {
+			let number = this.numbers.get(text || "");
+			if (number === undefined) {
+				number = this.list.length;
+				this.list.push(text);
+				this.numbers.set(text, number);
+			}
+			return number;
+		}
+	}
+
+	function writeSample(writer, sample, strings) {
+		const part = new Writer();
+		part.packed(1, sample.locations.map((index) => index + 1));
+		part.packed(2, sample.values);
+		for (const l of sample.labels) {
+			part.message(3, LABEL, {
+				key: strings.of(l.key),
+				text: l.text === null ? 0 : strings.of(l.text),
+				number: l.text === null ? l.number : 0,
+				unit: strings.of(l.unit),
+			});
+		}
+		writer.raw(2, part.bytes, part.size);
+	}
+
+	/* The bytes of PROFILE (of the form that read() gives), not compressed. */
+	function write(profile) {
+		const out = new Writer();
+		const strings = new Strings();
+		const type = (field, t) => out.message(field, VALUE_TYPE,
+			{ type: strings.of(t.type), unit: strings.of(t.unit) });
+		for (const t of profile.types) type(1, t);
+		for (const s of profile.samples) writeSample(out, s, strings);
+		profile.mappings.forEach((m, index) => out.message(3, MAPPING,
+			{ ...m, id: index + 1, file: strings.of(m.file), buildId: strings.of(m.buildId) }));
+		profile.locations.forEach((l, index) => out.message(4, LOCATION,
+			{ ...l, id: index + 1, mapping: l.mapping + 1 },
+			(part) => l.lines.forEach((line) => part.message(4, LINE,
+				{ ...line, function: line.function + 1 }))));
+		profile.functions.forEach((f, index) => out.message(5, FUNCTION, {
+			id: index + 1, name: strings.of(f.name), systemName: strings.of(f.systemName),
+			file: strings.of(f.file), startLine: f.startLine,
+		}));
+		type(11, profile.periodType);
+		const comments = (profile.comments || []).map((text) => strings.of(text));
+		out.packed(13, comments);
+		for (const [field, [name]] of Object.entries(PROFILE))
+			out.number(+field, name === "defaultType" ? strings.of(profile.defaultType) : profile[name]);
+		const encoder = new TextEncoder();
+		for (const text of strings.list) out.raw(6, encoder.encode(text));
+		return out.bytes.slice(0, out.size);
+	}
+
+	/* ---- gzip ---------------------------------------------------------------------------- */
+
+	/* What STREAM makes of BYTES, at most LIMIT bytes of it. */
+	async function through(stream, bytes, limit) {
+		const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader();
+		const parts = [];
+		let size = 0;
+		for (;;) {
+			const { done, value } = await reader.read();
+			if (done) break;
+			size += value.length;
+			if (size > limit) {
+				reader.cancel().catch(() => {});
+				throw new BadProfile("too big");
+			}
+			parts.push(value);
+		}
+		const whole = new Uint8Array(size);
+		let at = 0;
+		for (const part of parts) {
+			whole.set(part, at);
+			at += part.length;
+		}
+		return whole;
+	}
+
+	async function decode(bytes) {
+		if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return read(bytes);
+		return read(await through(new DecompressionStream("gzip"), bytes, MAX_BYTES));
+	}
+
+	function encode(profile) {
+		return through(new CompressionStream("gzip"), write(profile), Infinity);
+	}
+
+	return { BadProfile, read, write, decode, encode };
+})();
+
+if (typeof module === "object") module.exports = pprof;

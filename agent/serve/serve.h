@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The agent's HTTP side, on libmicrohttpd inside the agent's own loop (no thread of its own): the
+ * flame graph page, metrics, health, status, stored profiles, profiles on demand. Knows nothing of
+ * sampling: what it serves it asks of its owner through callbacks.
+ *
+ *   GET /                       the page (one file, no outside requests)
+ *   GET /metrics                OpenMetrics text
+ *   GET /healthy /-/healthy     200 while the loop turns
+ *   GET /ready /-/ready         200 when sampling, else 503
+ *   GET /status                 JSON
+ *   GET /api/profiles?from=&to= JSON list of stored profiles (ms since 1970)
+ *   GET /api/profiles/PATH      one of them, as stored
+ *   GET /debug/pprof/           a list of what is here, for people
+ *   GET /debug/pprof/profile?seconds=N[&pid=P]
+ *   POST /debug/pprof/symbol    knows no name: pprof wants it to exist
+ *   POST /-/reload
+ *
+ * Limits: connections, header bytes, request time, concurrent profiles on demand (429), seconds
+ * (1 to 300, 400 otherwise). With a token set, everything but /healthy and /ready wants
+ * `Authorization: Bearer TOKEN` (401), or Basic with any user and TOKEN as password, which is what
+ * browsers and `go tool pprof http://x:TOKEN@…` send. Other methods are
+ * refused with 405, POST from pages of other origins with 403. A Host header that is not loopback's
+ * (DNS rebinding) is refused with 403 while listening on loopback.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/loop/loop.h"
+#include "base/buffer.h"
+
+struct serve;
+struct serve_reply; /* a request that is answered later */
+
+struct serve_handlers {
+	/* Append the body. Return 0 or a negative errno (→ 500). */
+	int (*metrics)(void *context, struct buffer *out);
+	const char *metrics_type; /* its content type */
+	int (*status)(void *context, struct buffer *out);
+	bool (*ready)(void *context);
+	/* JSON array of stored profiles in [FROM_NS, TO_NS). */
+	int (*profiles)(void *context, int64_t from_ns, int64_t to_ns, struct buffer *out);
+	/* An open file of the store; -ENOENT → 404. */
+	int (*profile_file)(void *context, const char *path, int *ret_fd);
+	/*
+	 * Begin a profile on demand; REPLY is answered by serve_reply_send() after the call, from
+	 * the loop. PID 0 = all. -EAGAIN → 429, -ESRCH → 404.
+	 */
+	int (*profile_begin)(
+		void *context, struct serve_reply *reply, unsigned int seconds, uint32_t pid);
+	/* The client went away before the answer: forget REPLY. */
+	void (*profile_cancel)(void *context, struct serve_reply *reply);
+	/* Reload the settings; the text (why not, which key) is the answer's body. 0 → 200, else
+	 * 400. */
+	int (*reload)(void *context, struct buffer *out);
+	void *context;
+};
+
+struct serve_options {
+	/* `127.0.0.1:7071`, `localhost:7071`, `[::1]:7071`, `:7071` (all), `unix:/path` */
+	const char *address;
+	const char *token; /* NULL = none */
+	struct loop *loop;
+	struct serve_handlers handlers;
+};
+
+/* -EINVAL the address makes no sense, -EADDRINUSE …. */
+int serve_create(const struct serve_options *options, struct serve **ret_serve);
+void serve_destroy(struct serve *s);
+/* Answers a held request; bytes are copied. CONTENT_TYPE e.g. application/octet-stream. */
+void serve_reply_send(struct serve_reply *reply, unsigned int status, const char *content_type,
+	const void *bytes, size_t size);
+unsigned int serve_port(const struct serve *s); /* as bound (address port 0) */

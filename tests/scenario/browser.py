@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A headless Chromium by the WebDriver protocol, with nothing but the standard library.
+
+    with Browser(width=1280, height=800, dark=False) as b:
+        b.open(url); b.js("return document.title"); b.keys("Enter"); b.screenshot(path)
+"""
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+FLAGS = ("--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
+         "--disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars").split()
+KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012", "ArrowUp": "\ue013",
+        "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Home": "\ue011", "Tab": "\ue004"}
+WAIT_S = 30
+
+
+class Browser:
+    def __init__(self, width=1280, height=800, dark=False):
+        self.size = (width, height)
+        self.dark = dark
+        self.folder = tempfile.mkdtemp(prefix="chromium-")
+        self.driver = self.base = None
+
+    def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        try:
+            if self.base:
+                self._call("DELETE", "")
+        except (OSError, ValueError, AssertionError):
+            pass
+        if self.driver:
+            try:
+                os.killpg(self.driver.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            self.driver.wait()
+            self.driver.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _start(self):
+        # Chromium writes below HOME as well: it gets one of its own.
+        env = dict(os.environ, HOME=self.folder, XDG_CONFIG_HOME=self.folder, XDG_CACHE_HOME=self.folder)
+        self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
+                                       start_new_session=True)
+        port = None
+        for line in self.driver.stdout:
+            if b"started successfully on port" in line:
+                port = int(line.split()[-1].rstrip(b"."))
+                break
+        assert port, "chromedriver did not start"
+        self.base = "http://127.0.0.1:%d/session" % port
+        flags = FLAGS + ["--user-data-dir=" + os.path.join(self.folder, "data"),
+                         "--window-size=%d,%d" % self.size]
+        chrome = {"args": flags, "prefs": {"download.default_directory": self.folder}}
+        always = {"browserName": "chrome", "goog:chromeOptions": chrome,
+                  "goog:loggingPrefs": {"browser": "ALL"}}
+        session = self._call("POST", "", {"capabilities": {"alwaysMatch": always}})
+        self.base += "/" + session["sessionId"]
+        self.devtools("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if self.dark else "light"}])
+        self.resize(*self.size)
+        self.devtools("Browser.setDownloadBehavior", behavior="allow", downloadPath=self.folder)
+
+    def _call(self, method, path, body=None):
+        data = json.dumps(body or {}).encode() if method == "POST" else None
+        request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"},
+                                         method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as r:
+                return json.loads(r.read())["value"]
+        except urllib.error.HTTPError as e:
+            raise AssertionError(json.loads(e.read())["value"]["message"]) from None
+
+    # ---- what a test does -------------------------------------------------------------------
+    def devtools(self, command, **parameters):
+        return self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def resize(self, width, height):
+        """The size of the page itself, also below the least width of a window."""
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                      deviceScaleFactor=1, mobile=False)
+
+    def open(self, url):
+        self._call("POST", "/url", {"url": url})
+
+    def js(self, code, *arguments):
+        return self._call("POST", "/execute/sync", {"script": code, "args": list(arguments)})
+
+    def wait(self, code, *arguments, seconds=WAIT_S):
+        """Until CODE is true; its value, or what it was at the end of the time."""
+        end = time.monotonic() + seconds
+        while True:
+            value = self.js(code, *arguments)
+            if value or time.monotonic() > end:
+                return value
+            time.sleep(0.05)
+
+    def keys(self, *keys):
+        """Pressed one after the other where the focus is."""
+        actions = []
+        for key in keys:
+            for kind in ("keyDown", "keyUp"):
+                actions.append({"type": kind, "value": KEYS.get(key, key)})
+        self._call("POST", "/actions", {"actions": [{"type": "key", "id": "k", "actions": actions}]})
+
+    def drag(self, selector, start, end):
+        """Over the element, from START to END, shares of its width."""
+        box = self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect();"
+                      "return [b.left, b.top, b.width, b.height]", selector)
+        at = [{"type": "pointerMove", "duration": 0, "x": round(box[0] + box[2] * share),
+               "y": round(box[1] + box[3] / 2)} for share in (start, (start + end) / 2, end)]
+        steps = [at[0], {"type": "pointerDown", "button": 0}, at[1], at[2],
+                 {"type": "pointerUp", "button": 0}]
+        self._call("POST", "/actions", {"actions": [
+            {"type": "pointer", "id": "m", "parameters": {"pointerType": "mouse"}, "actions": steps}]})
+
+    def click(self, selector):
+        self.js("document.querySelector(arguments[0]).click()", selector)
+
+    def choose(self, selector, value):
+        """An option of a select, as a user's choice tells the page."""
+        self.js("const s = document.querySelector(arguments[0]); s.value = arguments[1];"
+                "s.dispatchEvent(new Event('change', { bubbles: true }))", selector, value)
+
+    def type(self, selector, text):
+        self.js("const i = document.querySelector(arguments[0]); i.value = arguments[1];"
+                "i.dispatchEvent(new Event('input', { bubbles: true }))", selector, text)
+
+    def text(self, selector):
+        return self.js("return document.querySelector(arguments[0]).textContent", selector)
+
+    def screenshot(self, path):
+        with open(path, "wb") as f:
+            f.write(base64.b64decode(self._call("GET", "/screenshot")))
+
+    def log(self):
+        """What the page wrote to the console since the last call: errors and refusals by CSP too."""
+        return [e["level"] + " " + e["message"] for e in self._call("POST", "/se/log", {"type": "browser"})]
+
+    def downloaded(self):
+        """The path of the file that the page gave to download, once it is whole."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            names = [n for n in os.listdir(self.folder) if n.endswith(".pb.gz")]
+            if names:
+                return os.path.join(self.folder, names[0])
+            time.sleep(0.05)
+        raise AssertionError("nothing was downloaded")

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flame graph page and recorded profiles, served as `fathom agent` serves them."""
+import http.server
+import json
+import os
+import re
+import threading
+import time
+import urllib.parse
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGE = os.path.join(ROOT, "agent/serve/page")
+INCLUDE = re.compile(r"^[ \t]*<!-- include: ([\w.-]+) -->$", re.M)
+CSP = ("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
+       "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+
+
+def assembled(nonce):
+    """One file of all, as the build makes it."""
+    def content(match):
+        name = match.group(1)
+        with open(os.path.join(PAGE, name), encoding="utf-8") as f:
+            tag = "style" if name.endswith(".css") else "script"
+            return '<%s nonce="%s">\n%s</%s>' % (tag, nonce, f.read(), tag)
+    with open(os.path.join(PAGE, "index.html"), encoding="utf-8") as f:
+        return INCLUDE.sub(content, f.read())
+
+
+class PageServer:
+    """files: path → (name, time_ms, duration_ms, bytes), to be changed at any time."""
+
+    def __init__(self, token=None, broken=False):
+        self.files = {}
+        self.token = token
+        self.broken = broken  # answers 500 to all but the page
+        self.requests = []
+        owner = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                owner.answer(self)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = "http://127.0.0.1:%d/" % self.server.server_address[1]
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def answer(self, handler):
+        url = urllib.parse.urlsplit(handler.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        path = urllib.parse.unquote(url.path)
+        self.requests.append(handler.path)
+        if path == "/":
+            return self.send(handler, 200, assembled("n0").encode(), "text/html; charset=utf-8")
+        if self.broken:
+            return self.send(handler, 500, b"broken\n", "text/plain")
+        if self.token and handler.headers.get("Authorization") != "Bearer " + self.token:
+            return self.send(handler, 401, b"a token is wanted\n", "text/plain")
+        if path == "/status":
+            return self.send_json(handler, self.status())
+        if path == "/api/profiles":
+            return self.send_json(handler, self.listing(int(query["from"]), int(query["to"])))
+        name = path[len("/api/profiles/"):]
+        if name in self.files:
+            return self.send(handler, 200, self.files[name][3], "application/octet-stream")
+        return self.send(handler, 404, b"not here\n", "text/plain")
+
+    def status(self):
+        return {"version": "0", "node": "test-node", "ready": True, "window_seconds": 10,
+                "frequency_hertz": {"configured": 19, "effective": 19},
+                "cpu": {"budget_percent": 1, "used_percent": 0.21},
+                "memory": {"limit_bytes": 1 << 28, "resident_bytes": 40 << 20},
+                "samples": {"taken": 1, "lost": 0},
+                "store": {"files": len(self.files), "bytes": 1, "limit_bytes": 1 << 30}}
+
+    def listing(self, start, end):
+        return [{"path": path, "name": f[0], "time_ms": f[1], "duration_ms": f[2], "bytes": len(f[3])}
+                for path, f in sorted(self.files.items(), key=lambda item: item[1][1])
+                if f[1] < end and f[1] + f[2] > start]
+
+    def send_json(self, handler, value):
+        self.send(handler, 200, json.dumps(value).encode(), "application/json")
+
+    @staticmethod
+    def send(handler, status, body, kind):
+        try:
+            handler.send_response(status)
+            handler.send_header("Content-Type", kind)
+            handler.send_header("Content-Length", str(len(body)))
+            handler.send_header("Content-Security-Policy", CSP.format("n0"))
+            handler.end_headers()
+            handler.wfile.write(body)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+
+def now_ms():
+    return int(time.time() * 1000)
