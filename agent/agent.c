@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent_internal.h"
+#include "agent/profile/profile.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -441,4 +442,33 @@ uint64_t agent_builds_peak_bytes(const struct agent *agent)
 bool agent_bpf_time(const struct agent *agent, uint64_t *ret_ns, uint64_t *ret_runs)
 {
 	return collect_bpf_stats(agent->collect, ret_ns, ret_runs) == 0 && *ret_runs > 0;
+}
+
+struct metrics *agent_metrics_to_add(struct agent *agent)
+{
+	return &agent->metrics;
+}
+
+int agent_set_frequency(struct agent *agent, uint64_t hz)
+{
+	return collect_set_frequency(agent->collect, hz);
+}
+
+struct agent_sizes agent_sizes(const struct agent *agent)
+{
+	struct agent_sizes sizes = {
+		.kallsyms_bytes = agent->kallsyms ? kallsyms_bytes(agent->kallsyms) : 0,
+		.profile_bytes = profile_bytes(agent->current.profile),
+		.bpf_map_bytes = collect_map_bytes(agent->collect),
+		.processes = processes_count(agent->processes),
+		.modules = modules_count(agent->modules),
+	};
+
+	for (uint32_t n = 1; n <= sizes.modules; n++) {
+		const struct module *m = modules_find(agent->modules, n);
+		const struct agent_module *data = m ? m->owner_data : NULL;
+
+		sizes.index_bytes += data && data->index ? index_bytes(data->index) : 0;
+	}
+	return sizes;
 }

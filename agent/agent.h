@@ -71,6 +71,18 @@ void agent_tap_close(struct agent *agent, struct agent_tap *tap);
 void agent_sources(
 	struct agent *agent, const struct profile *profile, struct report_sources *ret_sources);
 const struct metrics *agent_metrics(const struct agent *agent);
+/* For rooms that count their own losses. */
+struct metrics *agent_metrics_to_add(struct agent *agent);
+/* Samples a second and CPU from now on. */
+int agent_set_frequency(struct agent *agent, uint64_t hz);
+
+/* What is kept at the moment. */
+struct agent_sizes {
+	uint64_t index_bytes; /* mapped, not resident */
+	uint64_t kallsyms_bytes, profile_bytes, bpf_map_bytes;
+	size_t processes, modules;
+};
+struct agent_sizes agent_sizes(const struct agent *agent);
 uint64_t agent_samples(const struct agent *agent); /* taken in so far */
 uint64_t agent_first_sample_ns(const struct agent *agent); /* CLOCK_MONOTONIC; 0 = none yet */
 /* CPU time of index builds, and the largest one's peak memory. */

@@ -423,3 +423,32 @@ void config_print_man(FILE *out, enum config_command command)
 		fputc('\n', out);
 	}
 }
+
+int config_set_named(struct config *config, const char *name, const char *text)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if ((rows[id].commands & config->command) && !strcmp(rows[id].name, name) &&
+			id != SETTING_help && id != SETTING_config_path)
+			return set(config, id, text, CONFIG_FILE);
+	}
+	return -ENOENT;
+}
+
+int config_copy(const struct config *config, struct config *ret_copy)
+{
+	struct config copy = *config;
+
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if (!config->values[id].text)
+			continue;
+		copy.values[id].text = strdup(config->values[id].text);
+		if (!copy.values[id].text) {
+			for (int done = id; done < SETTING_COUNT; done++)
+				copy.values[done].text = NULL;
+			config_deinit(&copy);
+			return -ENOMEM;
+		}
+	}
+	*ret_copy = copy;
+	return 0;
+}

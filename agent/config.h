@@ -13,7 +13,8 @@ enum config_command {
 	IN_RECORD = 1 << 0,
 	IN_SYMBOLIZE = 1 << 1,
 	IN_CHECK = 1 << 2,
-	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK,
+	IN_AGENT = 1 << 3,
+	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT,
 };
 
 enum setting_type {
@@ -58,6 +59,15 @@ struct config {
  * stderr and returns -EINVAL; -ENOMEM. */
 int config_parse(struct config *config, enum config_command command, int argc, char **argv);
 void config_deinit(struct config *config);
+/*
+ * Values from a YAML file: keys are the settings' names, lists are sequences or comma-separated.
+ * Weaker than the environment and the command line. *RET_MESSAGE says what is wrong, with the line
+ * and the key, and is the caller's to free; nothing of a bad file is taken.
+ */
+int config_load(struct config *config, const char *path, char **ret_message);
+/* Of one setting by its name, for the file. -ENOENT: COMMAND has no such setting. */
+int config_set_named(struct config *config, const char *name, const char *text);
+int config_copy(const struct config *config, struct config *ret_copy);
 
 bool config_flag(const struct config *config, enum setting id);
 uint64_t config_number(const struct config *config, enum setting id);

@@ -14,6 +14,8 @@ struct command {
 };
 
 static const struct command commands[] = {
+	{ "agent", command_agent,
+		"sample all the time: a page, stored profiles, profiles on demand" },
 	{ "record", command_record, "sample processes and the kernel, write a pprof file" },
 	{ "symbolize", command_symbolize,
 		"turn addresses of an ELF file into functions and lines" },

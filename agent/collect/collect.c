@@ -298,6 +298,25 @@ int collect_stop(struct collect *c)
 	return enable(c, false);
 }
 
+int collect_set_frequency(struct collect *c, uint64_t hz)
+{
+	int first_error = 0;
+
+	if (!c->options.frequency_hz || !hz)
+		return -EINVAL;
+	c->options.frequency_hz = hz;
+	for (size_t i = 0; i < c->cpu_count; i++) {
+		int err = 0;
+
+		if (c->cpus[i].sampling_fd >= 0)
+			err = perf_event_set_frequency(
+				c->cpus[i].sampling_fd, c->options.event, hz);
+		if (err && !first_error)
+			first_error = err;
+	}
+	return first_error;
+}
+
 int collect_fd(const struct collect *c)
 {
 	return c->epoll_fd;

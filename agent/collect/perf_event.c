@@ -89,6 +89,13 @@ int perf_event_enable(int fd, bool on)
 	return ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0 ? -errno : 0;
 }
 
+int perf_event_set_frequency(int fd, enum collect_event event, uint64_t hz)
+{
+	uint64_t value = event == COLLECT_CPU_CLOCK ? UINT64_C(1000000000) / hz : hz;
+
+	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &value) < 0 ? -errno : 0;
+}
+
 int perf_event_enabled_ns(int fd, uint64_t *ret_ns)
 {
 	uint64_t values[2]; /* count, time enabled */

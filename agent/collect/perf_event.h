@@ -19,5 +19,10 @@ int perf_event_open_output(int cpu, uint32_t watermark_bytes, bool *build_ids);
 int perf_event_open_sampling(int cpu, const struct collect_options *options);
 int perf_event_set_program(int fd, int program_fd);
 int perf_event_enable(int fd, bool on);
+/*
+ * Changes the rate of a sampling event that was opened with a frequency. The kernel has turned
+ * cpu-clock's frequency into a period at the start, so that is what it takes for it.
+ */
+int perf_event_set_frequency(int fd, enum collect_event event, uint64_t hz);
 /* For how long the event was enabled, in ns; stands still when its CPU went away. */
 int perf_event_enabled_ns(int fd, uint64_t *ret_ns);

@@ -8,6 +8,7 @@ enum {
 	EXIT_USAGE = 2,
 };
 
+int command_agent(int argc, char **argv);
 int command_record(int argc, char **argv);
 int command_symbolize(int argc, char **argv);
 int command_check(int argc, char **argv);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/commands/commands.h"
+#include "agent/commands/explain.h"
 #include "agent/commands/log_options.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -116,7 +117,7 @@ static int start_sampling(struct record *r)
 		err = loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_progress, r,
 			&r->progress_timer);
 	if (err) {
-		record_explain(&(struct agent_failure){ .step = "start sampling" }, err);
+		explain_failure(&(struct agent_failure){ .step = "start sampling" }, err);
 		return err;
 	}
 	return 0;
@@ -248,7 +249,7 @@ static int record(struct record *r)
 	r->plan.agent.loop = r->loop;
 	err = agent_create(&r->plan.agent, &r->agent, &failure);
 	if (err) {
-		record_explain(&failure, err);
+		explain_failure(&failure, err);
 		return err;
 	}
 	err = sample(r);

@@ -62,6 +62,3 @@ struct record_result {
 };
 /* The end of a run, for people, on stderr. */
 void record_print_result(const struct record_result *result);
-
-/* record_errors.c: what failed, and what to do about it, on stderr. */
-void record_explain(const struct agent_failure *failure, int error);

@@ -10,15 +10,13 @@
 
 #include "agent/commands/cache_directory.h"
 #include "agent/commands/record.h"
+#include "agent/commands/sampler_options.h"
 #include "base/cleanup.h"
 
 enum {
 	MAX_HZ = 10000,
 	MAX_CPUS = 4096,
 };
-
-/* The inode of /proc/self/ns/pid in the machine's first pid namespace (PROC_PID_INIT_INO). */
-static const ino_t INITIAL_PIDNS = 0xeffffffc;
 
 static int refuse(const char *message)
 {
@@ -176,31 +174,7 @@ static int plan_filter(const struct config *config, struct record_plan *plan)
 		strncpy(filter->comm, comm, sizeof(filter->comm) - 1);
 	}
 	filter->goid = config_number(config, SETTING_goid);
-	filter->read_goids = 1;
-	filter->self_tgid = (uint32_t)getpid();
 	return 0;
-}
-
-/* How deep our pid namespace is: NSpid lists one pid per level. */
-static uint32_t pidns_level(void)
-{
-	struct stat info;
-	char line[256];
-	uint32_t level = 0;
-	autofclose FILE *status = NULL;
-
-	if (!stat("/proc/self/ns/pid", &info) && info.st_ino == INITIAL_PIDNS)
-		return 0;
-	status = fopen("/proc/self/status", "re");
-	while (status && fgets(line, sizeof(line), status)) {
-		if (strncmp(line, "NSpid:", 6))
-			continue;
-		for (const char *at = line + 6; *at; at++)
-			level += *at == '\t';
-	}
-	/* /proc shows the levels from its own mount's namespace down: at least one below the first.
-	 */
-	return level ? level : 1;
 }
 
 int record_plan(const struct config *config, struct record_plan *ret_plan)
@@ -226,7 +200,7 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 		record_plan_deinit(&plan);
 		return err;
 	}
-	plan.agent.collect.filter.pidns_level = pidns_level();
+	sampler_options_common(&plan.agent.collect.filter);
 	plan.agent.cache_directory = plan.cache_directory;
 	plan.agent.cache_limit_bytes = config_number(config, SETTING_cache_max_bytes);
 	plan.agent.profile_limit_bytes = config_number(config, SETTING_memory_limit);

@@ -38,6 +38,9 @@ struct report_options {
 	bool no_inlines;
 	bool no_demangle;
 	const char *comment; /* or NULL */
+	/* Which samples are in it; NULL: all. pprof only. */
+	bool (*include)(void *context, const struct profile_sample *sample);
+	void *include_context;
 };
 
 /* What the end of `fathom record` says. */

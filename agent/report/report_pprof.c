@@ -20,6 +20,7 @@ static const char *const id_unit = "id";
 
 struct pprof_report {
 	const struct report_sources *sources;
+	const struct report_options *options;
 	struct pprof *pprof;
 	struct stacks *stacks;
 	struct report_summary summary;
@@ -59,11 +60,19 @@ static int add_location(void *context, const struct symbolized *frame, uint32_t 
 	return 0;
 }
 
+static bool included(const struct pprof_report *r, const struct profile_sample *sample)
+{
+	const struct report_options *options = r->options;
+
+	return !options->include || options->include(options->include_context, sample);
+}
+
 /* ---- the main binary ---- */
 
 /* The generation with most samples, 0 when there is none. */
-static int busiest_process(const struct profile *profile, uint32_t *ret_process)
+static int busiest_process(const struct pprof_report *r, uint32_t *ret_process)
 {
+	const struct profile *profile = r->sources->profile;
 	autocall(map_deinit) struct map counts;
 	uint64_t most = 0, count;
 	uint32_t busiest = 0;
@@ -73,6 +82,8 @@ static int busiest_process(const struct profile *profile, uint32_t *ret_process)
 	for (size_t i = 0; i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 
+		if (!included(r, sample))
+			continue;
 		count = 0;
 		map_get(&counts, sample->process, &count);
 		count += sample->count;
@@ -110,7 +121,7 @@ static int put_main_binary_first(struct pprof_report *r)
 	uint32_t busiest;
 	int err;
 
-	err = busiest_process(profile, &busiest);
+	err = busiest_process(r, &busiest);
 	if (err)
 		return err;
 	process = processes_find(r->sources->processes, busiest);
@@ -185,6 +196,8 @@ static int add_samples(struct pprof_report *r)
 	for (size_t i = 0; i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 
+		if (!included(r, sample))
+			continue;
 		err = add_sample(r, sample);
 		if (err == -E2BIG)
 			metrics_add(r->sources->metrics, METRIC_LOST_MEMORY_LIMIT, sample->count);
@@ -218,7 +231,7 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 	struct pprof_options head = pprof_options_of(options);
 	autocall(auto_pprof_destroy) struct pprof *pprof = NULL;
 	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
-	struct pprof_report r = { .sources = sources };
+	struct pprof_report r = { .sources = sources, .options = options };
 	int err;
 
 	err = pprof_create(&head, &pprof);

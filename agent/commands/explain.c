@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/commands/record.h"
+#include "agent/commands/explain.h"
 #include "base/io.h"
 
 static long read_number(const char *path, long otherwise)
@@ -48,7 +48,7 @@ static const char *fix(const struct agent_failure *failure, int error)
 	return "fathom check says what this machine allows";
 }
 
-void record_explain(const struct agent_failure *failure, int error)
+void explain_failure(const struct agent_failure *failure, int error)
 {
 	fprintf(stderr, "fathom: cannot %s%s%s: %s\n  %s\n", failure->step,
 		*failure->detail ? " " : "", failure->detail, strerror(-error),

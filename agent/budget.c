@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/budget.h"
+
+#include "base/cleanup.h"
+
+enum { CALM_LOOKS = 3 };
+
+/* Stepping up is expected to cost in proportion: only where that would still fit. */
+static const double CALM_SHARE = 0.6;
+
+void budget_init(struct budget *b, double share, uint64_t wanted_hz)
+{
+	*b = (struct budget){ .share = share, .wanted_hz = wanted_hz, .current_hz = wanted_hz };
+}
+
+static uint64_t step(struct budget *b, double used)
+{
+	if (used > b->share) {
+		b->calm = 0;
+		return MAX(b->current_hz / 2, 1);
+	}
+	if (used > b->share * CALM_SHARE || b->current_hz >= b->wanted_hz) {
+		b->calm = 0;
+		return b->current_hz;
+	}
+	if (++b->calm < CALM_LOOKS)
+		return b->current_hz;
+	b->calm = 0;
+	return MIN(b->current_hz + MAX(b->current_hz / 4, 1), b->wanted_hz);
+}
+
+uint64_t budget_look(struct budget *b, uint64_t cpu_ns, uint64_t now_ns)
+{
+	uint64_t last_time = b->last_time_ns, last_cpu = b->last_cpu_ns;
+
+	b->last_time_ns = now_ns;
+	b->last_cpu_ns = cpu_ns;
+	if (!last_time || now_ns <= last_time || cpu_ns < last_cpu || b->share <= 0)
+		return b->current_hz;
+	b->current_hz = step(b, (double)(cpu_ns - last_cpu) / (double)(now_ns - last_time));
+	return b->current_hz;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/commands/cache_directory.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/explain.h"
+#include "agent/commands/sampler_options.h"
+#include "agent/daemon_internal.h"
+#include "agent/notify.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+
+static const uint64_t BUDGET_LOOK_NS = UINT64_C(15000000000);
+
+/* ---- callbacks ------------------------------------------------------------------------------ */
+
+static void on_signal(void *context, int signal)
+{
+	struct daemon *d = context;
+	autofree char *message = NULL;
+	int err;
+
+	if (signal != SIGHUP) {
+		d->stopping = true;
+		notify_send("STOPPING=1");
+		loop_stop(d->loop);
+		return;
+	}
+	notify_send("RELOADING=1");
+	err = daemon_reload(d, &message);
+	if (err)
+		log_error("the settings could not be read again, nothing was changed",
+			"error=\"%s\"", message ? message : strerror(-err));
+	else
+		log_info("the settings were read again", "note=\"%s\"", message ? message : "");
+	notify_send("READY=1");
+}
+
+static void on_budget(void *context)
+{
+	struct daemon *d = context;
+	uint64_t ns = 0, runs = 0, before = d->budget.current_hz, hz;
+
+	(void)agent_bpf_time(d->agent, &ns, &runs);
+	hz = budget_look(&d->budget, clock_cpu_ns() + ns, clock_monotonic_ns());
+	if (hz == before)
+		return;
+	log_info("the frequency follows the CPU budget", "hz=%llu", (unsigned long long)hz);
+	if (agent_set_frequency(d->agent, hz))
+		log_warn("the frequency could not be changed, ignoring", "%s", "");
+}
+
+static void on_watchdog(void *context)
+{
+	(void)context;
+	notify_send("WATCHDOG=1");
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static int watch_signals(struct daemon *d)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	return loop_signals(d->loop, &signals, on_signal, d);
+}
+
+static int read_token(struct daemon *d)
+{
+	const char *path = config_text(&d->config, SETTING_http_token_file);
+	char line[512];
+	ssize_t length;
+
+	if (!path || !*path)
+		return 0;
+	length = io_read_line(AT_FDCWD, path, line, sizeof(line));
+	if (length <= 0) {
+		fprintf(stderr, "fathom agent: --http-token-file %s: %s\n", path,
+			length ? strerror((int)-length) : "it is empty");
+		return length ? (int)length : -EINVAL;
+	}
+	d->token = strdup(line);
+	return d->token ? 0 : -ENOMEM;
+}
+
+static int make_store(struct daemon *d)
+{
+	const char *directory = config_text(&d->config, SETTING_local_store_directory);
+	int err;
+
+	if (!directory || !*directory)
+		return 0;
+	err = store_create(
+		&(struct store_options){
+			.directory = directory,
+			.limit_bytes = d->settings.store_bytes,
+			.limit_age_ns = d->settings.store_age_ns,
+			.metrics = agent_metrics_to_add(d->agent),
+		},
+		&d->store);
+	if (err)
+		fprintf(stderr, "fathom agent: --local-store-directory %s: %s\n", directory,
+			err == -EPERM   ? "it must be yours and writable by nobody else"
+			: err == -EBUSY ? "another agent uses it"
+					: strerror(-err));
+	return err;
+}
+
+static int make_serve(struct daemon *d)
+{
+	const char *address = config_text(&d->config, SETTING_http_address);
+	struct serve_options options = { .address = address, .token = d->token, .loop = d->loop };
+	int err;
+
+	if (!address || !*address)
+		return 0;
+	daemon_http_handlers(d, &options.handlers);
+	err = serve_create(&options, &d->serve);
+	if (err)
+		fprintf(stderr, "fathom agent: --http-address %s: %s\n", address,
+			err == -EINVAL ? "expected IP:PORT, localhost:PORT, :PORT or unix:/PATH"
+				       : strerror(-err));
+	return err;
+}
+
+static int make_agent(struct daemon *d)
+{
+	struct agent_failure failure = { 0 };
+	struct agent_options options = {
+		.cache_directory = d->cache_directory,
+		.cache_limit_bytes = config_number(&d->config, SETTING_cache_max_bytes),
+		.profile_limit_bytes = config_number(&d->config, SETTING_memory_limit) / 2,
+		.loop = d->loop,
+		.sealed = daemon_sealed,
+		.sealed_context = d,
+		.collect = { .event = COLLECT_CPU_CLOCK, .user = true, .kernel = true },
+	};
+	int err;
+
+	options.collect.frequency_hz = d->settings.frequency_hz;
+	sampler_options_common(&options.collect.filter);
+	err = agent_create(&options, &d->agent, &failure);
+	if (err)
+		explain_failure(&failure, err);
+	return err;
+}
+
+static int make(struct daemon *d)
+{
+	int err;
+
+	err = cache_directory(&d->config, &d->cache_directory);
+	if (!err)
+		err = loop_create(&d->loop);
+	if (!err)
+		err = watch_signals(d);
+	if (!err)
+		err = read_token(d);
+	if (!err)
+		err = make_agent(d);
+	if (!err)
+		err = make_store(d);
+	return err ? err : make_serve(d);
+}
+
+static void unmake(struct daemon *d)
+{
+	daemon_on_demand_deinit(d);
+	serve_destroy(d->serve);
+	agent_destroy(d->agent);
+	store_destroy(d->store);
+	loop_destroy(d->loop);
+	free(d->token);
+	free(d->cache_directory);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static int start_timers(struct daemon *d)
+{
+	uint64_t watchdog = notify_watchdog_ns();
+	int err = daemon_schedule_window(d);
+
+	if (!err && d->settings.cpu_share > 0)
+		err = loop_timer(
+			d->loop, BUDGET_LOOK_NS, BUDGET_LOOK_NS, on_budget, d, &d->budget_timer);
+	if (!err && watchdog)
+		err = loop_timer(
+			d->loop, watchdog / 2, watchdog / 2, on_watchdog, d, &d->watchdog_timer);
+	return err;
+}
+
+static void announce(const struct daemon *d)
+{
+	const char *address = config_text(&d->config, SETTING_http_address);
+
+	d->serve ? log_info("sampling", "hz=%llu address=%s port=%u",
+			   (unsigned long long)d->settings.frequency_hz, address,
+			   serve_port(d->serve))
+		 : log_info("sampling", "hz=%llu", (unsigned long long)d->settings.frequency_hz);
+	if (!isatty(STDERR_FILENO) || !d->serve || !strncmp(address, "unix:", 5))
+		return;
+	fprintf(stderr,
+		"fathom samples this machine %llu times a second on each CPU.\n"
+		"Look at it:      http://%s/\n"
+		"Profile it:      go tool pprof http://%s/debug/pprof/profile?seconds=5\n"
+		"Ctrl-C ends it.\n",
+		(unsigned long long)d->settings.frequency_hz, address, address);
+}
+
+static int run(struct daemon *d)
+{
+	int err;
+
+	d->started_ns = d->window_started_ns = clock_monotonic_ns();
+	d->started_real_ns = d->window_started_real_ns = clock_real_ns();
+	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
+	err = agent_start(d->agent);
+	if (!err)
+		err = start_timers(d);
+	if (err) {
+		fprintf(stderr, "fathom agent: cannot start sampling: %s\n", strerror(-err));
+		return err;
+	}
+	d->ready = true;
+	notify_send("READY=1");
+	announce(d);
+	err = loop_run(d->loop);
+	(void)agent_stop(d->agent);
+	daemon_seal_last(d);
+	return err;
+}
+
+int daemon_run(struct config *config, int argc, char **argv)
+{
+	struct daemon d = {
+		.config = *config,
+		.argc = argc,
+		.argv = argv,
+		.window_timer = -1,
+		.budget_timer = -1,
+		.watchdog_timer = -1,
+	};
+	autofree char *message = NULL;
+	int err;
+
+	*config = (struct config){ 0 };
+	err = daemon_settings_read(&d.config, &d.settings, &message);
+	if (err) {
+		fprintf(stderr, "fathom agent: %s\n", message ? message : strerror(-err));
+		config_deinit(&d.config);
+		return EXIT_USAGE;
+	}
+	err = make(&d);
+	if (!err)
+		err = run(&d);
+	unmake(&d);
+	config_deinit(&d.config);
+	return err ? EXIT_FAILED : EXIT_DONE;
+}

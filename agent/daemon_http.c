@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the HTTP side asks: figures, stored profiles, profiles on demand, reload. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/daemon_internal.h"
+#include "agent/exposition.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+
+enum { ON_DEMAND_LIMIT_BYTES = 256 << 20 };
+
+int64_t daemon_period_ns(const struct daemon *d)
+{
+	return (int64_t)(UINT64_C(1000000000) / d->budget.current_hz);
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+static uint64_t resident_bytes(void)
+{
+	unsigned long long total = 0, resident = 0;
+	char line[128];
+
+	if (io_read_line(AT_FDCWD, "/proc/self/statm", line, sizeof(line)) < 0 ||
+		sscanf(line, "%llu %llu", &total, &resident) != 2)
+		return 0;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static unsigned int open_fds(void)
+{
+	autoclosedir DIR *directory = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	while (directory && readdir(directory))
+		count++;
+	/* Without `.`, `..` and the directory's own. */
+	return count > 3 ? count - 3 : 0;
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static uint64_t bpf_ns(const struct daemon *d)
+{
+	uint64_t ns = 0, runs = 0;
+
+	return agent_bpf_time(d->agent, &ns, &runs) ? ns : 0;
+}
+
+static int write_metrics(void *context, struct buffer *out)
+{
+	const struct daemon *d = context;
+	const struct agent_sizes sizes = agent_sizes(d->agent);
+	const struct exposition_figure figures[] = {
+		{ "fathom_build_info", "version=\"" FATHOM_VERSION "\"", "The version that runs",
+			EXPOSITION_GAUGE, 1 },
+		{ "fathom_index_build_seconds_total", "", "CPU time of index builds",
+			EXPOSITION_COUNTER, seconds(agent_builds_cpu_ns(d->agent)) },
+		{ "fathom_cache_bytes", "cache=\"index\"", "Bytes of mapped or kept data",
+			EXPOSITION_GAUGE, (double)sizes.index_bytes },
+		{ "fathom_cache_bytes", "cache=\"kallsyms\"", "", EXPOSITION_GAUGE,
+			(double)sizes.kallsyms_bytes },
+		{ "fathom_cache_bytes", "cache=\"profile\"", "", EXPOSITION_GAUGE,
+			(double)sizes.profile_bytes },
+		{ "fathom_bpf_map_memory_bytes", "", "Kernel memory of the BPF maps",
+			EXPOSITION_GAUGE, (double)sizes.bpf_map_bytes },
+		{ "fathom_processes", "", "Live processes in the table", EXPOSITION_GAUGE,
+			(double)sizes.processes },
+		{ "fathom_modules", "", "Mapped files known", EXPOSITION_GAUGE,
+			(double)sizes.modules },
+		{ "fathom_windows_total", "", "Windows sealed", EXPOSITION_COUNTER,
+			(double)d->windows },
+		{ "fathom_local_store_bytes", "", "Size of the local store", EXPOSITION_GAUGE,
+			d->store ? (double)store_bytes(d->store) : 0 },
+		{ "fathom_configured_frequency_hertz", "", "Samples a second and CPU asked for",
+			EXPOSITION_GAUGE, (double)d->settings.frequency_hz },
+		{ "fathom_effective_frequency_hertz", "", "Samples a second and CPU taken",
+			EXPOSITION_GAUGE, (double)d->budget.current_hz },
+		{ "fathom_overhead_cpu_seconds_total", "part=\"user\"", "CPU time of fathom itself",
+			EXPOSITION_COUNTER, seconds(clock_cpu_ns()) },
+		{ "fathom_overhead_cpu_seconds_total", "part=\"bpf\"", "", EXPOSITION_COUNTER,
+			seconds(bpf_ns(d)) },
+		{ "process_cpu_seconds_total", "", "CPU time, user and system", EXPOSITION_COUNTER,
+			seconds(clock_cpu_ns()) },
+		{ "process_resident_memory_bytes", "", "Resident memory", EXPOSITION_GAUGE,
+			(double)resident_bytes() },
+		{ "process_open_fds", "", "Open file descriptors", EXPOSITION_GAUGE, open_fds() },
+		{ "process_start_time_seconds", "", "Start, since 1970", EXPOSITION_GAUGE,
+			seconds(d->started_real_ns) },
+	};
+
+	return exposition_write(out, agent_metrics(d->agent), figures, ARRAY_SIZE(figures));
+}
+
+/* ---- status --------------------------------------------------------------------------------- */
+
+static void write_json_string(struct buffer *out, const char *text)
+{
+	buffer_string(out, "\"");
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			buffer_printf(out, "\\%c", c);
+		else if (c < 0x20)
+			buffer_printf(out, "\\u%04x", c);
+		else
+			buffer_append(out, text, 1);
+	}
+	buffer_string(out, "\"");
+}
+
+static uint64_t lost_samples(const struct metrics *metrics)
+{
+	uint64_t lost = 0;
+
+	for (enum metric id = 0; id < METRIC_COUNT; id++) {
+		if (!strcmp(metric_texts[id].name, "fathom_samples_lost_total"))
+			lost += metrics_get(metrics, id);
+	}
+	return lost;
+}
+
+static int write_status(void *context, struct buffer *out)
+{
+	const struct daemon *d = context;
+	const char *node = config_text(&d->config, SETTING_node);
+	char host[256] = "";
+	uint64_t elapsed = clock_monotonic_ns() - d->started_ns;
+
+	gethostname(host, sizeof(host) - 1);
+	buffer_printf(out, "{\"version\":\"%s\",\"node\":", FATHOM_VERSION);
+	write_json_string(out, node ? node : host);
+	buffer_printf(out,
+		",\"ready\":%s,\"uptime_seconds\":%.0f,\"window_seconds\":%.3f,"
+		"\"frequency_hertz\":{\"configured\":%llu,\"effective\":%llu},",
+		d->ready ? "true" : "false", seconds(elapsed), seconds(d->settings.window_ns),
+		(unsigned long long)d->settings.frequency_hz,
+		(unsigned long long)d->budget.current_hz);
+	buffer_printf(out,
+		"\"cpu\":{\"budget_percent\":%.3f,\"used_percent\":%.3f},"
+		"\"memory\":{\"limit_bytes\":%llu,\"resident_bytes\":%llu},",
+		d->settings.cpu_share * 100,
+		elapsed ? 100.0 * (double)(clock_cpu_ns() + bpf_ns(d)) / (double)elapsed : 0,
+		(unsigned long long)config_number(&d->config, SETTING_memory_limit),
+		(unsigned long long)resident_bytes());
+	buffer_printf(out,
+		"\"samples\":{\"taken\":%llu,\"lost\":%llu},\"windows\":%llu,"
+		"\"last_window_cpu_seconds\":%.6f,\"index_builds_pending\":%u,",
+		(unsigned long long)agent_samples(d->agent),
+		(unsigned long long)lost_samples(agent_metrics(d->agent)),
+		(unsigned long long)d->windows, seconds(d->last_seal_ns),
+		agent_pending_builds(d->agent));
+	return buffer_printf(out,
+		"\"store\":{\"files\":%zu,\"bytes\":%llu,\"limit_bytes\":%llu}}\n",
+		d->store ? store_count(d->store) : 0,
+		(unsigned long long)(d->store ? store_bytes(d->store) : 0),
+		(unsigned long long)d->settings.store_bytes);
+}
+
+static bool is_ready(void *context)
+{
+	const struct daemon *d = context;
+
+	return d->ready && !d->stopping;
+}
+
+/* ---- stored profiles ------------------------------------------------------------------------ */
+
+static int write_profiles(void *context, int64_t from_ns, int64_t to_ns, struct buffer *out)
+{
+	const struct daemon *d = context;
+	struct store_file file;
+	size_t iterator = 0;
+	const char *separator = "";
+
+	buffer_string(out, "[");
+	while (d->store && store_next(d->store, &iterator, from_ns, to_ns, &file)) {
+		buffer_printf(out, "%s\n{\"path\":", separator);
+		write_json_string(out, file.path);
+		buffer_string(out, ",\"name\":");
+		write_json_string(out, file.name);
+		buffer_printf(out, ",\"time_ms\":%lld,\"duration_ms\":%lld,\"bytes\":%llu}",
+			(long long)(file.time_ns / 1000000),
+			(long long)(file.duration_ns / 1000000),
+			(unsigned long long)file.size_bytes);
+		separator = ",";
+	}
+	return buffer_string(out, "]\n");
+}
+
+static int open_profile(void *context, const char *path, int *ret_fd)
+{
+	const struct daemon *d = context;
+
+	return d->store ? store_open(d->store, path, ret_fd) : -ENOENT;
+}
+
+/* ---- profiles on demand --------------------------------------------------------------------- */
+
+static void on_demand_end(struct on_demand *o)
+{
+	loop_cancel(o->daemon->loop, o->timer);
+	if (o->tap)
+		agent_tap_close(o->daemon->agent, o->tap);
+	*o = (struct on_demand){ .timer = -1 };
+}
+
+static void send_profile(struct on_demand *o)
+{
+	struct report_options options = {
+		.period = daemon_period_ns(o->daemon),
+		.time_ns = (int64_t)o->started_real_ns,
+		.duration_ns = (int64_t)(clock_monotonic_ns() - o->started_ns),
+	};
+	struct report_sources sources;
+	struct report_summary summary;
+	autocall(buffer_deinit) struct buffer out;
+	int err;
+
+	buffer_init(&out, ON_DEMAND_LIMIT_BYTES);
+	agent_sources(o->daemon->agent, agent_tap_profile(o->daemon->agent, o->tap), &sources);
+	err = report_pprof(&sources, &options, &out, &summary);
+	if (err)
+		serve_reply_send(o->reply, 500, "text/plain; charset=utf-8",
+			"the profile could not be made\n", 30);
+	else
+		serve_reply_send(o->reply, 200, "application/octet-stream", out.bytes, out.size);
+}
+
+static void on_demand_over(void *context)
+{
+	struct on_demand *o = context;
+
+	o->timer = -1;
+	send_profile(o);
+	on_demand_end(o);
+}
+
+static bool process_lives(uint32_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return !access(path, F_OK);
+}
+
+static int begin_profile(
+	void *context, struct serve_reply *reply, unsigned int seconds_wanted, uint32_t pid)
+{
+	struct daemon *d = context;
+	struct on_demand *o = NULL;
+	int err;
+
+	for (size_t i = 0; i < DAEMON_MAX_ON_DEMAND && !o; i++)
+		o = d->on_demand[i].reply ? NULL : &d->on_demand[i];
+	if (!o || d->stopping)
+		return -EAGAIN;
+	if (pid && !process_lives(pid))
+		return -ESRCH;
+	*o = (struct on_demand){
+		.daemon = d,
+		.started_ns = clock_monotonic_ns(),
+		.started_real_ns = clock_real_ns(),
+		.timer = -1,
+	};
+	err = agent_tap_open(d->agent, pid, &o->tap);
+	if (!err)
+		err = loop_timer(d->loop, seconds_wanted * UINT64_C(1000000000), 0, on_demand_over,
+			o, &o->timer);
+	if (err) {
+		on_demand_end(o);
+		return err;
+	}
+	o->reply = reply;
+	return 0;
+}
+
+static void cancel_profile(void *context, struct serve_reply *reply)
+{
+	struct daemon *d = context;
+
+	for (size_t i = 0; i < DAEMON_MAX_ON_DEMAND; i++) {
+		if (d->on_demand[i].reply == reply)
+			on_demand_end(&d->on_demand[i]);
+	}
+}
+
+void daemon_on_demand_deinit(struct daemon *d)
+{
+	for (size_t i = 0; i < DAEMON_MAX_ON_DEMAND; i++) {
+		if (d->on_demand[i].reply)
+			on_demand_end(&d->on_demand[i]);
+	}
+}
+
+static int reload(void *context, struct buffer *out)
+{
+	autofree char *message = NULL;
+	int err = daemon_reload(context, &message);
+
+	if (err)
+		buffer_printf(out, "nothing was changed: %s\n", message ? message : strerror(-err));
+	else
+		buffer_printf(out, "reloaded%s%s\n", message ? "; " : "", message ? message : "");
+	return err;
+}
+
+void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers)
+{
+	*ret_handlers = (struct serve_handlers){
+		.metrics = write_metrics,
+		.metrics_type = EXPOSITION_CONTENT_TYPE,
+		.status = write_status,
+		.ready = is_ready,
+		.profiles = write_profiles,
+		.profile_file = open_profile,
+		.profile_begin = begin_profile,
+		.profile_cancel = cancel_profile,
+		.reload = reload,
+		.context = d,
+	};
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the daemon's files share: daemon.c, daemon_windows.c, daemon_http.c, daemon_settings.c. */
+#include "agent/agent.h"
+#include "agent/budget.h"
+#include "agent/config.h"
+#include "agent/loop/loop.h"
+#include "agent/serve/serve.h"
+#include "agent/store/store.h"
+
+enum { DAEMON_MAX_ON_DEMAND = 8 };
+
+struct on_demand {
+	struct daemon *daemon;
+	struct serve_reply *reply; /* NULL = free */
+	struct agent_tap *tap;
+	uint64_t started_ns, started_real_ns;
+	int timer;
+};
+
+/* The settings as numbers and checked; borrowed texts live in `config`. */
+struct daemon_settings {
+	uint64_t frequency_hz, window_ns;
+	double cpu_share;
+	uint64_t store_bytes, store_age_ns;
+};
+
+struct daemon {
+	struct config config;
+	struct daemon_settings settings;
+	int argc;
+	char **argv;
+	struct loop *loop;
+	struct agent *agent;
+	struct store *store; /* NULL = nowhere */
+	struct serve *serve; /* NULL = nowhere */
+	char *token; /* NULL = none */
+	char *cache_directory;
+	struct budget budget;
+	int window_timer, budget_timer, watchdog_timer; /* -1 = none */
+	uint64_t started_ns, started_real_ns;
+	uint64_t window_started_ns, window_started_real_ns;
+	uint64_t sealed_started_ns, sealed_started_real_ns; /* of the window being sealed */
+	uint64_t windows; /* sealed so far */
+	uint64_t last_seal_ns; /* CPU time that writing the last one took */
+	bool ready, stopping;
+	struct on_demand on_demand[DAEMON_MAX_ON_DEMAND];
+};
+
+/* daemon_settings.c */
+int daemon_settings_read(
+	const struct config *config, struct daemon_settings *ret_settings, char **ret_message);
+int daemon_reload(struct daemon *d, char **ret_message);
+
+/* daemon_windows.c */
+int daemon_schedule_window(struct daemon *d);
+void daemon_sealed(void *context, const struct profile *profile);
+/* The last window, at the end: sampling has stopped. */
+void daemon_seal_last(struct daemon *d);
+
+/* daemon_http.c */
+void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers);
+void daemon_on_demand_deinit(struct daemon *d);
+int64_t daemon_period_ns(const struct daemon *d);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows begin and end at multiples of their length in wall time, so that those of all machines
+ * cover the same minutes. A clock that jumps makes one window shorter or longer, never wrong: its
+ * duration is measured with the monotonic clock.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/daemon_internal.h"
+#include "agent/groups.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { PROFILE_LIMIT_BYTES = 256 << 20 };
+
+static void on_window_end(void *context)
+{
+	struct daemon *d = context;
+	uint64_t now = clock_monotonic_ns();
+	int err = agent_turn_window(d->agent);
+
+	d->window_timer = -1;
+	if (err) {
+		log_warn("a window could not be ended, it goes on", "error=%d", err);
+	} else {
+		d->sealed_started_ns = d->window_started_ns;
+		d->sealed_started_real_ns = d->window_started_real_ns;
+		d->window_started_ns = now;
+		d->window_started_real_ns = clock_real_ns();
+	}
+	if (daemon_schedule_window(d))
+		log_error("the next window cannot be scheduled", "%s", "");
+}
+
+int daemon_schedule_window(struct daemon *d)
+{
+	uint64_t now = clock_real_ns(), length = d->settings.window_ns;
+	uint64_t left = length - now % length;
+
+	/* A sliver of a window is not worth a file. */
+	if (left < length / 10)
+		left += length;
+	loop_cancel(d->loop, d->window_timer);
+	return loop_timer(d->loop, left, 0, on_window_end, d, &d->window_timer);
+}
+
+struct group_filter {
+	const struct groups *groups;
+	uint32_t group;
+};
+
+static bool in_group(void *context, const struct profile_sample *sample)
+{
+	const struct group_filter *filter = context;
+
+	return groups_of(filter->groups, sample->process) == filter->group;
+}
+
+static int store_group(struct daemon *d, const struct report_sources *sources,
+	const struct groups *groups, uint32_t group)
+{
+	struct group_filter filter = { groups, group };
+	uint64_t duration = clock_monotonic_ns() - d->sealed_started_ns;
+	struct report_options options = {
+		.period = daemon_period_ns(d),
+		.time_ns = (int64_t)d->sealed_started_real_ns,
+		.include = in_group,
+		.include_context = &filter,
+	};
+	autocall(buffer_deinit) struct buffer out;
+	struct report_summary summary;
+	int err;
+
+	if (d->window_started_ns > d->sealed_started_ns)
+		duration = d->window_started_ns - d->sealed_started_ns;
+	options.duration_ns = (int64_t)duration;
+	buffer_init(&out, PROFILE_LIMIT_BYTES);
+	err = report_pprof(sources, &options, &out, &summary);
+	if (err)
+		return err;
+	return store_put(d->store, groups_name(groups, group), options.time_ns, options.duration_ns,
+		out.bytes, out.size);
+}
+
+void daemon_sealed(void *context, const struct profile *profile)
+{
+	struct daemon *d = context;
+	uint64_t cpu = clock_cpu_ns();
+	struct report_sources sources;
+	struct groups groups;
+
+	d->windows++;
+	if (!d->store || !profile_sample_count(profile))
+		return;
+	agent_sources(d->agent, profile, &sources);
+	if (groups_init(&groups, profile, sources.processes)) {
+		log_warn("a window is lost: out of memory", "%s", "");
+		return;
+	}
+	for (uint32_t group = 1; group <= groups_count(&groups); group++) {
+		int err = store_group(d, &sources, &groups, group);
+
+		if (err)
+			log_warn("a profile could not be stored, ignoring", "error=\"%s\"",
+				strerror(-err));
+	}
+	groups_deinit(&groups);
+	d->last_seal_ns = clock_cpu_ns() - cpu;
+}
+
+void daemon_seal_last(struct daemon *d)
+{
+	struct report_sources sources;
+
+	d->sealed_started_ns = d->window_started_ns;
+	d->sealed_started_real_ns = d->window_started_real_ns;
+	agent_sources(d->agent, NULL, &sources);
+	daemon_sealed(d, sources.profile);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/exposition.h"
+
+#include <math.h>
+#include <string.h>
+
+/* OpenMetrics names a counter's family without `_total`. */
+static int family_length(const char *name, enum exposition_type type)
+{
+	size_t length = strlen(name), suffix = strlen("_total");
+
+	if (type == EXPOSITION_COUNTER && length > suffix &&
+		!strcmp(name + length - suffix, "_total"))
+		length -= suffix;
+	return (int)length;
+}
+
+static void write_head(
+	struct buffer *out, const char *name, enum exposition_type type, const char *help)
+{
+	int length = family_length(name, type);
+
+	buffer_printf(out, "# TYPE %.*s %s\n# HELP %.*s %s.\n", length, name,
+		type == EXPOSITION_COUNTER ? "counter" : "gauge", length, name, help);
+}
+
+static void write_value(struct buffer *out, const char *name, const char *label, double value)
+{
+	buffer_printf(out, "%s", name);
+	if (*label)
+		buffer_printf(out, "{%s}", label);
+	if (value == floor(value) && fabs(value) < 1e15)
+		buffer_printf(out, " %.0f\n", value);
+	else
+		buffer_printf(out, " %.9g\n", value);
+}
+
+int exposition_write(struct buffer *out, const struct metrics *metrics,
+	const struct exposition_figure *figures, size_t figure_count)
+{
+	const char *last = "";
+
+	for (enum metric id = 0; id < METRIC_COUNT; id++) {
+		const struct metric_text *text = &metric_texts[id];
+
+		if (strcmp(last, text->name))
+			write_head(out, text->name, EXPOSITION_COUNTER, text->help);
+		last = text->name;
+		write_value(out, text->name, text->label, (double)metrics_get(metrics, id));
+	}
+	for (size_t i = 0; i < figure_count; i++) {
+		const struct exposition_figure *f = &figures[i];
+
+		if (strcmp(last, f->name))
+			write_head(out, f->name, f->type, f->help);
+		last = f->name;
+		write_value(out, f->name, f->label, f->value);
+	}
+	return buffer_string(out, "# EOF\n");
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/groups.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	NAMES_BYTES = 1 << 20,
+	PROCESSES_LIMIT = 1 << 20,
+	SHORT_CONTAINER_ID = 12,
+};
+
+static void describe(const struct process *p, char *name, size_t size)
+{
+	const char *path = p && p->executable ? p->executable->path : NULL;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (!p)
+		snprintf(name, size, "unknown");
+	else if (*p->container_id)
+		snprintf(name, size, "container-%.*s", SHORT_CONTAINER_ID, p->container_id);
+	else if (p->kernel_thread)
+		snprintf(name, size, "kernel");
+	else if (path && *path)
+		snprintf(name, size, "%s", slash && slash[1] ? slash + 1 : path);
+	else
+		snprintf(name, size, "%s", *p->comm ? p->comm : "unknown");
+}
+
+static int add(struct groups *g, struct processes *processes, uint32_t number)
+{
+	char name[256];
+	uint64_t known;
+	uint32_t group;
+	int err;
+
+	if (map_get(&g->of_process, number, &known))
+		return 0;
+	describe(processes_find(processes, number), name, sizeof(name));
+	err = intern_string(&g->names, name, &group);
+	/* Over the limit: the rest goes together under the last name there is. */
+	if (err == -E2BIG)
+		group = groups_count(g);
+	else if (err)
+		return err;
+	return map_set(&g->of_process, number, group);
+}
+
+int groups_init(struct groups *g, const struct profile *profile, struct processes *processes)
+{
+	int err = intern_init(&g->names, GROUPS_LIMIT, NAMES_BYTES);
+
+	map_init(&g->of_process, PROCESSES_LIMIT);
+	for (size_t i = 0; !err && i < profile_sample_count(profile); i++)
+		err = add(g, processes, profile_sample_at(profile, i)->process);
+	if (err)
+		groups_deinit(g);
+	return err;
+}
+
+void groups_deinit(struct groups *g)
+{
+	intern_deinit(&g->names);
+	map_deinit(&g->of_process);
+}
+
+uint32_t groups_count(const struct groups *g)
+{
+	return (uint32_t)g->names.count - 1;
+}
+
+const char *groups_name(const struct groups *g, uint32_t group)
+{
+	return intern_text(&g->names, group);
+}
+
+uint32_t groups_of(const struct groups *g, uint32_t process_number)
+{
+	uint64_t group;
+
+	return map_get(&g->of_process, process_number, &group) ? (uint32_t)group : 0;
+}
