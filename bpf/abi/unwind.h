@@ -27,29 +27,29 @@ enum {
 /* How the canonical frame address comes about. */
 enum abi_cfa {
 	ABI_CFA_NONE = 0, /* no table here: walk by frame pointer */
-	ABI_CFA_SP = 1,	  /* sp + cfa_off */
-	ABI_CFA_FP = 2,	  /* frame pointer (rbp, x29) + cfa_off */
-	ABI_CFA_PLT = 3,  /* x86_64 PLT: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
+	ABI_CFA_SP = 1, /* sp + cfa_off */
+	ABI_CFA_FP = 2, /* frame pointer (rbp, x29) + cfa_off */
+	ABI_CFA_PLT = 3, /* x86_64 PLT: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
 	ABI_CFA_DEREF_SP = 4, /* *(sp + cfa_off) + ra_off */
 	ABI_CFA_DEREF_FP = 5, /* *(fp + cfa_off) + ra_off */
-	ABI_CFA_REG = 6,  /* callee-saved register number `extra` + cfa_off (rare: r10, rbx, r12…) */
+	ABI_CFA_REG = 6, /* callee-saved register number `extra` + cfa_off (rare: r10, rbx, r12…) */
 	ABI_CFA_SIGNAL = 7, /* a signal frame: all registers are in the ucontext on the stack */
-	ABI_CFA_END = 8,  /* return address undefined: the outermost frame */
+	ABI_CFA_END = 8, /* return address undefined: the outermost frame */
 	ABI_CFA_UNSUPPORTED = 9, /* an expression nobody understands: stop, and count */
 };
 
 /* Where a register of the caller is. */
 enum abi_register_rule {
-	ABI_REG_SAME = 0,    /* not saved yet: unchanged (fp), or in the link register (ra, arm64) */
-	ABI_REG_AT_CFA = 1,  /* *(cfa + off) */
+	ABI_REG_SAME = 0, /* not saved yet: unchanged (fp), or in the link register (ra, arm64) */
+	ABI_REG_AT_CFA = 1, /* *(cfa + off) */
 	ABI_REG_UNDEFINED = 2,
 	ABI_REG_UNSUPPORTED = 3,
 };
 
 struct abi_unwind_rule {
-	abi_u8 cfa;   /* enum abi_cfa */
-	abi_u8 fp;    /* enum abi_register_rule */
-	abi_u8 ra;    /* enum abi_register_rule; x86_64: always at cfa - 8 */
+	abi_u8 cfa; /* enum abi_cfa */
+	abi_u8 fp; /* enum abi_register_rule */
+	abi_u8 ra; /* enum abi_register_rule; x86_64: always at cfa - 8 */
 	abi_u8 extra; /* DWARF register number for ABI_CFA_REG */
 	int cfa_off;
 	short fp_off, ra_off; /* from the CFA */

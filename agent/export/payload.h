@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What is sent: one pprof of one series and one window. Labels are the series' (Prometheus names),
+ * sorted by name, each name once, UTF-8; `__name__` and `service_name` are among them. The pprof is
+ * gzip-compressed, has no sample labels, and obeys what both servers demand: ids 1..N in order,
+ * period type and period present, valid UTF-8, sample types samples/count and cpu/nanoseconds.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+enum {
+	LABELS_LIMIT = 128, /* of a set, before relabelling too */
+	SERIES_LABELS_LIMIT = 30, /* of a payload: Pyroscope's limit */
+	LABEL_NAME_BYTES = 1024,
+	LABEL_VALUE_BYTES = 2048,
+};
+
+struct label {
+	char *name;
+	char *value;
+};
+
+/* Owns its texts. All zero is an empty set. */
+struct labels {
+	struct label items[LABELS_LIMIT];
+	size_t count;
+};
+
+struct payload {
+	struct labels labels;
+	struct buffer pprof; /* gzip */
+	uint64_t raw_bytes; /* before compression */
+	uint64_t samples; /* entries of the sample table */
+	int64_t time_ns; /* start of the window, since 1970 */
+	int64_t duration_ns;
+};
+
+/* Keeps the order. An empty VALUE removes NAME. -E2BIG over a limit, -EINVAL: no Prometheus name.
+ */
+int labels_set(struct labels *labels, const char *name, const char *value);
+const char *labels_get(const struct labels *labels, const char *name); /* NULL = none */
+int labels_copy(const struct labels *labels, struct labels *ret_labels);
+void labels_deinit(struct labels *labels);
+void payload_deinit(struct payload *payload);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One remote store: turns a payload into requests of its protocol and judges the answers. Runs on
+ * libcurl's multi interface in the thread that calls remotes_run(); it never retries and keeps
+ * nothing: both are the queue's business.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/export/payload.h"
+#include "base/metrics.h"
+
+enum remote_type {
+	REMOTE_PYROSCOPE, /* push.v1.PusherService/Push, Connect protobuf; /ingest for old servers
+			   */
+	REMOTE_PARCA, /* ProfileStoreService/WriteRaw, gRPC; JSON gateway as fallback */
+	REMOTE_OTLP, /* v1development profiles; unstable */
+	REMOTE_FILE, /* a directory */
+};
+
+/* Texts are borrowed for remote_create() only. NULL = not given. */
+struct remote_options {
+	enum remote_type type;
+	const char *name; /* for metrics and logs; never a secret */
+	const char *address; /* https://host:port/path, http://…, host:port (TLS unless INSECURE) */
+	const char *bearer_token, *bearer_token_file; /* the file is read again when it changes */
+	const char *basic_auth_user, *basic_auth_password_file;
+	const char *ca_file, *client_cert, *client_key, *server_name;
+	const char *const *headers; /* "Name: value" */
+	size_t header_count;
+	const char *tenant_id; /* X-Scope-OrgID */
+	const char *proxy_url;
+	bool insecure; /* plain text */
+	bool insecure_skip_verify;
+	uint64_t timeout_ns; /* of a whole request; 0 = 30 s */
+	struct metrics *metrics;
+};
+
+enum remote_verdict {
+	REMOTE_SENT,
+	REMOTE_RETRY, /* it did not arrive: connection failure, 408, 429, 5xx, retryable gRPC codes
+		       */
+	REMOTE_AMBIGUOUS, /* it may have arrived: time-out or reset after the body was sent; retry
+			   */
+	REMOTE_REFUSED, /* the server calls the payload bad: never again */
+	REMOTE_DENIED, /* credentials or address are wrong: 401, 403, 404, certificate; retry slowly
+			*/
+};
+
+struct remote_result {
+	enum remote_verdict verdict;
+	char code[16]; /* for the metric: "200", "grpc_8", "timeout", "certificate", … */
+	char message[160]; /* for the log: bounded, printable */
+	uint64_t retry_after_ns; /* what the server asked for; 0 = nothing */
+	uint64_t sent_bytes; /* on the wire, bodies and headers */
+};
+
+struct remotes; /* the curl multi handle and what is under way */
+struct remote;
+
+typedef void remote_done_fn(void *context, const struct remote_result *result);
+
+int remotes_create(struct remotes **ret_remotes);
+void remotes_destroy(struct remotes *r); /* after all its remotes */
+/* -EINVAL: an option makes no sense, *RET_MESSAGE (the caller's to free) says which. */
+int remote_create(struct remotes *r, const struct remote_options *options,
+	struct remote **ret_remote, char **ret_message);
+void remote_destroy(struct remote *remote); /* what is under way is dropped without a verdict */
+/*
+ * Sends PAYLOAD (read until DONE is called, exactly once, from remotes_run). One at a time per
+ * remote: -EBUSY.
+ */
+int remote_send(
+	struct remote *remote, const struct payload *payload, remote_done_fn *done, void *context);
+/* Drives all transfers; returns after TIMEOUT_MS, earlier when something happened or by wakeup. */
+int remotes_run(struct remotes *r, int timeout_ms);
+/* From any thread. */
+void remotes_wakeup(struct remotes *r);
