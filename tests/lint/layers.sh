@@ -10,8 +10,8 @@ cd "$(dirname "$0")/../.."
 rules='
 base: base/
 bpf: bpf/
-symbolizer: base/ symbolizer/
-symbolizer/index: base/ symbolizer/
+symbolizer: base/ symbolizer/ bpf/abi/unwind.h
+symbolizer/index: base/ symbolizer/ bpf/abi/unwind.h
 pprof: base/ proto/
 agent/loop: base/
 agent/process: base/
