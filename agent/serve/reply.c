@@ -15,7 +15,6 @@ enum {
 	PAGE_LIMIT_BYTES = 4 << 20,
 };
 
-static const uint64_t SENDING_NS = UINT64_C(60000000000); /* until a client has taken its answer */
 static const char TEXT[] = "text/plain; charset=utf-8";
 static const char NONCE_MARK[] = "{{nonce}}";
 static const char NOTHING_ALLOWED[] = "default-src 'none'; frame-ancestors 'none'";
@@ -38,7 +37,7 @@ static enum MHD_Result queue(
 
 	if (!response)
 		return MHD_NO;
-	server_set_deadline(r->connection, SENDING_NS);
+	server_set_deadline(r->connection, r->serve->limits.sending_ns);
 	result = MHD_queue_response(r->mhd, status, response);
 	MHD_destroy_response(response);
 	return result;

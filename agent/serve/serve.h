@@ -58,12 +58,20 @@ struct serve_handlers {
 	void *context;
 };
 
+/* How long a client may take for each step; 0 = the server's own idea of it. */
+struct serve_limits {
+	uint64_t request_ns; /* from the connection to its first request: 10 s */
+	uint64_t idle_ns; /* from one answer to the next request: 30 s */
+	uint64_t sending_ns; /* until it has taken its answer: 60 s */
+};
+
 struct serve_options {
 	/* `127.0.0.1:7071`, `localhost:7071`, `[::1]:7071`, `:7071` (all), `unix:/path` */
 	const char *address;
 	const char *token; /* NULL = none */
 	struct loop *loop;
 	struct serve_handlers handlers;
+	struct serve_limits limits;
 };
 
 /* -EINVAL the address makes no sense, -EADDRINUSE …. */

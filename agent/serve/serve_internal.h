@@ -30,6 +30,7 @@ struct serve_reply {
 struct serve {
 	struct loop *loop;
 	struct serve_handlers handlers;
+	struct serve_limits limits; /* none is 0 */
 	char *token; /* NULL = none */
 	struct address address;
 	struct MHD_Daemon *mhd;

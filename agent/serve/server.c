@@ -26,8 +26,11 @@ enum {
 	LAST_TURNS = 4,
 };
 
-static const uint64_t REQUEST_NS = UINT64_C(10000000000); /* from the connection to its request */
-static const uint64_t IDLE_NS = UINT64_C(30000000000); /* from one answer to the next request */
+static const struct serve_limits FALLBACK_LIMITS = {
+	.request_ns = UINT64_C(10000000000),
+	.idle_ns = UINT64_C(30000000000),
+	.sending_ns = UINT64_C(60000000000),
+};
 static const uint64_t RETRY_NS = UINT64_C(1000000000); /* when no descriptor was left */
 
 /* ---- turns ---------------------------------------------------------------------------------- */
@@ -204,7 +207,7 @@ static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void *
 		c->next->previous = c;
 	s->connections = c;
 	s->connection_count++;
-	become_idle(c, REQUEST_NS);
+	become_idle(c, s->limits.request_ns);
 }
 
 static void connection_end(struct connection *c)
@@ -282,7 +285,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
 	(void)code;
 	if (!r)
 		return;
-	become_idle(r->connection, IDLE_NS);
+	become_idle(r->connection, r->serve->limits.idle_ns);
 	free(r);
 	*request_context = NULL;
 }
@@ -333,6 +336,17 @@ static int start_listening(struct serve *s)
 	return err;
 }
 
+static struct serve_limits limits_or_fallback(struct serve_limits limits)
+{
+	if (!limits.request_ns)
+		limits.request_ns = FALLBACK_LIMITS.request_ns;
+	if (!limits.idle_ns)
+		limits.idle_ns = FALLBACK_LIMITS.idle_ns;
+	if (!limits.sending_ns)
+		limits.sending_ns = FALLBACK_LIMITS.sending_ns;
+	return limits;
+}
+
 int serve_create(const struct serve_options *options, struct serve **ret_serve)
 {
 	struct serve *s = calloc(1, sizeof(*s));
@@ -342,6 +356,7 @@ int serve_create(const struct serve_options *options, struct serve **ret_serve)
 		return err;
 	s->loop = options->loop;
 	s->handlers = options->handlers;
+	s->limits = limits_or_fallback(options->limits);
 	s->listen_fd = s->epoll_fd = -1;
 	s->turn_timer = s->deadline_timer = s->listen_timer = -1;
 	if (options->token && !(s->token = strdup(options->token)))

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The HTTP side over real sockets: what it answers, and whom. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "tests/unit/serve_fixture.h"
+
+/* ---- what is there -------------------------------------------------------------------------- */
+
+static void test_figures(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask(f, "GET /metrics"), 200);
+	assert_string_equal(serve_body(f), "figures\n");
+	assert_true(serve_says(f, "Content-Type: text/x-figures"));
+	assert_int_equal(serve_ask(f, "GET /status"), 200);
+	assert_true(serve_says(f, "Content-Type: application/json"));
+	f->metrics_error = -EIO;
+	assert_int_equal(serve_ask(f, "GET /metrics"), 500);
+}
+
+static void test_health(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	assert_int_equal(serve_ask(f, "GET /-/healthy"), 200);
+	assert_int_equal(serve_ask(f, "GET /ready"), 200);
+	f->not_ready = true;
+	assert_int_equal(serve_ask(f, "GET /-/ready"), 503);
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+}
+
+static void test_every_answer_forbids_sniffing_and_caching(void **state)
+{
+	static const char *const asked[] = { "GET /", "GET /metrics", "GET /nothing", "PUT /" };
+	struct serve_fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		assert_true(serve_ask(f, asked[i]) > 0);
+		assert_true(serve_says(f, "X-Content-Type-Options: nosniff"));
+		assert_true(serve_says(f, "Cache-Control: no-store"));
+		assert_true(serve_says(f, "Content-Security-Policy: default-src 'none'"));
+	}
+}
+
+static void nonce_of(struct serve_fixture *f, char *nonce)
+{
+	const char *at;
+
+	assert_int_equal(serve_ask(f, "GET /"), 200);
+	assert_true(serve_says(f, "Content-Type: text/html"));
+	at = strstr(f->answer, "script-src 'nonce-");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "script-src 'nonce-%32[0-9a-f]'", nonce), 1);
+	assert_int_equal(strlen(nonce), 32);
+}
+
+static void test_page_has_a_nonce_of_its_own_each_time(void **state)
+{
+	struct serve_fixture *f = *state;
+	char first[33], second[33];
+
+	nonce_of(f, first);
+	nonce_of(f, second);
+	assert_string_not_equal(first, second);
+	assert_false(serve_says(f, "{{nonce}}"));
+	assert_false(serve_says(f, "unsafe-inline"));
+}
+
+static void test_head_has_no_body(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask(f, "HEAD /metrics"), 200);
+	assert_true(serve_says(f, "Content-Length: 8"));
+	assert_string_equal(serve_body(f), "");
+}
+
+static void test_two_requests_on_one_connection(void **state)
+{
+	static const char twice[] = "GET /healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
+				    "GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+				    "Connection: close\r\n\r\n";
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask_raw(f, twice), 200);
+	assert_non_null(strstr(f->answer, "healthy\nHTTP/1.1 200 OK"));
+	assert_true(serve_says(f, "figures"));
+}
+
+/* ---- stored profiles ------------------------------------------------------------------------ */
+
+static void test_profiles_of_a_range(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask(f, "GET /api/profiles?from=1000&to=2500"), 200);
+	assert_int_equal(f->from_ns, 1000000000);
+	assert_int_equal(f->to_ns, 2500000000);
+	assert_int_equal(serve_ask(f, "GET /api/profiles"), 200);
+	assert_int_equal(f->from_ns, 0);
+	assert_true(f->to_ns > INT64_MAX - 1000000);
+	assert_int_equal(serve_ask(f, "GET /api/profiles?from=-1"), 400);
+	assert_int_equal(serve_ask(f, "GET /api/profiles?to=99999999999999999999"), 400);
+	assert_int_equal(serve_ask(f, "GET /api/profiles?to="), 400);
+}
+
+static void test_profile_file(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask(f, "GET /api/profiles/2026-11-21/x.pb.gz"), 200);
+	assert_string_equal(f->path, "2026-11-21/x.pb.gz");
+	assert_string_equal(serve_body(f), "stored bytes");
+	f->file_error = -ENOENT;
+	assert_int_equal(serve_ask(f, "GET /api/profiles/..%2Fetc"), 404);
+	assert_string_equal(f->path, "../etc");
+}
+
+/* ---- profiles on demand --------------------------------------------------------------------- */
+
+static void test_profile_is_answered_later(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	f->send_soon = true;
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?seconds=5&pid=42"), 200);
+	assert_int_equal(f->seconds, 5);
+	assert_int_equal(f->pid, 42);
+	assert_string_equal(serve_body(f), "a profile");
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile"), 200);
+	assert_int_equal(f->seconds, 30);
+	assert_int_equal(f->pid, 0);
+	assert_null(f->cancelled);
+}
+
+static void test_profile_limits(void **state)
+{
+	static const char *const bad[] = { "seconds=0", "seconds=301", "seconds=x",
+		"seconds=", "seconds=1.5", "pid=0", "pid=-1", "pid=x", "pid=99999999999" };
+	struct serve_fixture *f = *state;
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(path, sizeof(path), "GET /debug/pprof/profile?%s", bad[i]);
+		assert_int_equal(serve_ask(f, path), 400);
+	}
+	assert_null(f->reply);
+	f->begin_error = -EAGAIN;
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?seconds=300"), 429);
+	f->begin_error = -ESRCH;
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?pid=5"), 404);
+	assert_int_equal(serve_ask(f, "HEAD /debug/pprof/profile"), 405);
+}
+
+static void begin_profile(struct serve_fixture *f, int fd)
+{
+	static const char request[] =
+		"GET /debug/pprof/profile?seconds=300 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+	f->stop_at_begin = true;
+	assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
+	serve_run(f);
+	assert_non_null(f->reply);
+}
+
+static void test_client_gone_cancels_the_profile(void **state)
+{
+	struct serve_fixture *f = *state;
+	int fd = serve_connect(f);
+	struct serve_reply *begun;
+
+	begin_profile(f, fd);
+	begun = f->reply;
+	f->stop_at_cancel = true;
+	close(fd);
+	serve_run(f);
+	assert_ptr_equal(f->cancelled, begun);
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+}
+
+static void test_destroy_while_a_profile_is_under_way(void **state)
+{
+	struct serve_fixture *f = *state;
+	autoclose int fd = serve_connect(f);
+	struct serve_reply *begun;
+	char answer[64] = "";
+
+	begin_profile(f, fd);
+	begun = f->reply;
+	serve_destroy(take(f->serve));
+	assert_ptr_equal(f->cancelled, begun);
+	assert_true(read(fd, answer, sizeof(answer) - 1) > 12);
+	assert_memory_equal(answer, "HTTP/1.1 503", 12);
+}
+
+static void test_pprof_may_ask_for_names(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/"), 200);
+	assert_true(serve_says(f, "profile?seconds=5"));
+	assert_int_equal(
+		serve_ask_with(f, "POST /debug/pprof/symbol", "Content-Length: 5\r\n\r\n0x123"),
+		200);
+	assert_string_equal(serve_body(f), "num_symbols: 0\n");
+}
+
+/* ---- who may -------------------------------------------------------------------------------- */
+
+static void test_methods(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask(f, "POST /status"), 405);
+	assert_true(serve_says(f, "Allow: GET, HEAD"));
+	assert_int_equal(serve_ask(f, "DELETE /"), 405);
+	assert_int_equal(serve_ask(f, "GET /-/reload"), 405);
+	assert_true(serve_says(f, "Allow: POST"));
+	assert_int_equal(f->reloads, 0);
+	assert_int_equal(serve_ask(f, "GET /nothing"), 404);
+}
+
+static void test_reload(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask(f, "POST /-/reload"), 200);
+	assert_int_equal(f->reloads, 1);
+	f->reload_error = -EINVAL;
+	assert_int_equal(serve_ask(f, "POST /-/reload"), 400);
+	assert_string_equal(serve_body(f), "line 3: no such setting\n");
+}
+
+static void test_pages_of_others_cannot_reload(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(
+		serve_ask_with(f, "POST /-/reload", "Origin: http://evil.example\r\n"), 403);
+	assert_int_equal(serve_ask_with(f, "POST /-/reload", "Origin: null\r\n"), 403);
+	assert_int_equal(f->reloads, 0);
+	assert_int_equal(serve_ask_with(f, "POST /-/reload", "Origin: http://localhost\r\n"), 200);
+}
+
+static void test_other_host_names_are_refused_on_loopback(void **state)
+{
+	static const char request[] =
+		"GET /status HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n";
+	static const char *const good[] = { "localhost", "LOCALHOST:80", "127.0.0.1:7071",
+		"127.9.9.9", "[::1]:7071" };
+	static const char *const bad[] = { "evil.example", "localhost.evil.example", "128.0.0.1",
+		"127.0.0.1.evil.example", "[::2]", "[::1", "" };
+	struct serve_fixture *f = *state;
+	char text[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		snprintf(text, sizeof(text), request, good[i]);
+		assert_int_equal(serve_ask_raw(f, text), 200);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(text, sizeof(text), request, bad[i]);
+		assert_int_equal(serve_ask_raw(f, text), 403);
+	}
+}
+
+static void test_token(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	serve_start(f, "127.0.0.1:0", "secret");
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	assert_int_equal(serve_ask(f, "GET /ready"), 200);
+	assert_int_equal(serve_ask(f, "GET /"), 401);
+	assert_true(serve_says(f, "WWW-Authenticate: Bearer"));
+	assert_int_equal(serve_ask(f, "GET /nothing"), 401);
+	assert_int_equal(serve_ask(f, "POST /-/reload"), 401);
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer wrong1\r\n"), 401);
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer secret\r\n"), 200);
+	/* anybody:secret */
+	assert_int_equal(
+		serve_ask_with(f, "GET /", "Authorization: Basic YW55Ym9keTpzZWNyZXQ=\r\n"), 200);
+	assert_int_equal(f->reloads, 0);
+}
+
+#define STARTED(name) cmocka_unit_test_setup_teardown(name, serve_setup_started, serve_teardown)
+#define UNSTARTED(name) cmocka_unit_test_setup_teardown(name, serve_setup, serve_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STARTED(test_figures),
+		STARTED(test_health),
+		STARTED(test_every_answer_forbids_sniffing_and_caching),
+		STARTED(test_page_has_a_nonce_of_its_own_each_time),
+		STARTED(test_head_has_no_body),
+		STARTED(test_two_requests_on_one_connection),
+		STARTED(test_profiles_of_a_range),
+		STARTED(test_profile_file),
+		STARTED(test_profile_is_answered_later),
+		STARTED(test_profile_limits),
+		STARTED(test_client_gone_cancels_the_profile),
+		STARTED(test_destroy_while_a_profile_is_under_way),
+		STARTED(test_pprof_may_ask_for_names),
+		STARTED(test_methods),
+		STARTED(test_reload),
+		STARTED(test_pages_of_others_cannot_reload),
+		STARTED(test_other_host_names_are_refused_on_loopback),
+		UNSTARTED(test_token),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

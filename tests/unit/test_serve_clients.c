@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The HTTP side and its clients: bad, many, slow ones. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "tests/unit/serve_fixture.h"
+
+enum {
+	CLIENTS_AT_ONCE = 40, /* fewer than wait for accept() */
+	MUCH = 100000,
+	TOO_MUCH = 8 << 20,
+};
+
+static const uint64_t SOON_NS = 50000000;
+
+/* ---- bad and many clients ------------------------------------------------------------------- */
+
+static void test_bad_requests(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask_raw(f, "GARBAGE\r\n\r\n"), 0);
+	assert_int_equal(serve_ask_raw(f, "GET / HTTP/1.1\r\n\r\n"), 400);
+	assert_int_equal(serve_ask_raw(f, "GET / HTTP/2.0\r\nHost: localhost\r\n\r\n"), 505);
+	assert_int_equal(serve_ask_with(f, "POST /-/reload", "Content-Length: -1\r\n"), 400);
+	assert_int_equal(
+		serve_ask_with(f, "POST /-/reload", "Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+		400);
+	assert_int_equal(f->reloads, 0);
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+}
+
+static void test_headers_are_bounded(void **state)
+{
+	struct serve_fixture *f = *state;
+	autofree char *request = malloc(MUCH + 128);
+	autoclose int fd = serve_connect(f);
+	int length;
+
+	assert_non_null(request);
+	length = snprintf(request, 128, "GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
+	memset(request + length, 'a', MUCH);
+	assert_int_equal(serve_ask_on(f, fd, request, (size_t)length + MUCH), 431);
+}
+
+/* Clients that begin a request and never end it. */
+static void connect_unfinished(struct serve_fixture *f, int *fds)
+{
+	for (size_t i = 0; i < CLIENTS_AT_ONCE; i++) {
+		fds[i] = serve_connect(f);
+		assert_int_equal(write(fds[i], "GET", 3), 3);
+	}
+}
+
+static void close_all(const int *fds)
+{
+	for (size_t i = 0; i < CLIENTS_AT_ONCE; i++)
+		close(fds[i]);
+}
+
+static void test_more_clients_than_places(void **state)
+{
+	struct serve_fixture *f = *state;
+	int first[CLIENTS_AT_ONCE], second[CLIENTS_AT_ONCE];
+
+	/* The server accepts the first while it answers: connect() has no queue for all. */
+	connect_unfinished(f, first);
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	connect_unfinished(f, second);
+	/* Those that never finish their request make room, the first first. */
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	assert_int_equal(serve_ask_on(f, first[0], "", 0), 0);
+	close_all(first);
+	close_all(second);
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+}
+
+static void on_stream(void *context, int fd, uint32_t events)
+{
+	struct serve_fixture *f = context;
+	ssize_t sent = send(fd, f->piece, MIN(f->piece_size, f->to_send), MSG_NOSIGNAL);
+
+	if (sent > 0)
+		f->to_send -= (size_t)sent;
+	if (!f->to_send || (sent < 0 && errno != EAGAIN) || (events & (EPOLLHUP | EPOLLERR)))
+		loop_stop(f->loop);
+}
+
+static void test_body_is_bounded(void **state)
+{
+	struct serve_fixture *f = *state;
+	autoclose int fd = serve_connect(f);
+	autofree char *piece = malloc(MUCH);
+	char head[256];
+
+	assert_non_null(piece);
+	memset(piece, 'a', MUCH);
+	snprintf(head, sizeof(head),
+		"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n",
+		TOO_MUCH);
+	assert_int_equal(write(fd, head, strlen(head)), (ssize_t)strlen(head));
+	f->piece = piece;
+	f->piece_size = MUCH;
+	f->to_send = TOO_MUCH;
+	assert_int_equal(loop_add(f->loop, fd, EPOLLOUT, on_stream, f), 0);
+	serve_run(f);
+	loop_remove(f->loop, fd);
+	/* What is still in flight does not make it a request. */
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	assert_int_equal(f->reloads, 0);
+}
+
+static void test_get_changes_nothing(void **state)
+{
+	static const char *const paths[] = { "/", "/metrics", "/healthy", "/ready", "/-/healthy",
+		"/-/ready", "/status", "/api/profiles", "/api/profiles/x", "/debug/pprof/",
+		"/debug/pprof/symbol", "/-/reload", "/-/reload?method=POST", "/-/quit" };
+	struct serve_fixture *f = *state;
+	char text[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		snprintf(text, sizeof(text), "GET %s", paths[i]);
+		assert_true(serve_ask_with(f, text, "X-HTTP-Method-Override: POST\r\n") >= 200);
+		snprintf(text, sizeof(text), "HEAD %s", paths[i]);
+		assert_true(serve_ask(f, text) >= 200);
+	}
+	assert_int_equal(f->reloads, 0);
+	assert_null(f->reply);
+}
+
+/* ---- slow clients --------------------------------------------------------------------------- */
+
+static void test_client_that_says_nothing(void **state)
+{
+	struct serve_fixture *f = *state;
+	autoclose int fd = -1;
+
+	f->limits.request_ns = SOON_NS;
+	serve_start(f, "127.0.0.1:0", NULL);
+	fd = serve_connect(f);
+	/* Comes back when the server has closed. */
+	assert_int_equal(serve_ask_on(f, fd, "", 0), 0);
+	assert_int_equal(f->answer_size, 0);
+}
+
+static void send_byte(void *context)
+{
+	struct serve_fixture *f = context;
+
+	(void)!send(f->slow_fd, "a", 1, MSG_NOSIGNAL);
+}
+
+static void test_client_that_sends_a_byte_now_and_then(void **state)
+{
+	static const char begin[] = "GET / HTTP/1.1\r\nHost: localhost\r\nX: ";
+	struct serve_fixture *f = *state;
+	autoclose int fd = -1;
+	int timer;
+
+	f->limits.request_ns = SOON_NS;
+	serve_start(f, "127.0.0.1:0", NULL);
+	f->slow_fd = fd = serve_connect(f);
+	/* The deadline is the request's: bytes do not move it. */
+	assert_int_equal(loop_timer(f->loop, 1000000, 1000000, send_byte, f, &timer), 0);
+	assert_int_equal(serve_ask_on(f, fd, begin, strlen(begin)), 0);
+	loop_cancel(f->loop, timer);
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+}
+
+static void test_connection_that_is_kept_open_for_nothing(void **state)
+{
+	static const char request[] = "GET /healthy HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	struct serve_fixture *f = *state;
+	autoclose int fd = -1;
+
+	f->limits.idle_ns = SOON_NS;
+	serve_start(f, "127.0.0.1:0", NULL);
+	fd = serve_connect(f);
+	assert_int_equal(serve_ask_on(f, fd, request, strlen(request)), 200);
+	assert_string_equal(serve_body(f), "healthy\n");
+}
+
+static void on_hangup(void *context, int fd, uint32_t events)
+{
+	struct serve_fixture *f = context;
+
+	(void)fd;
+	if (events & (EPOLLHUP | EPOLLRDHUP))
+		loop_stop(f->loop);
+}
+
+/* Over a unix socket, whose client hears of the end without reading up to it. */
+static void test_client_that_does_not_take_its_answer(void **state)
+{
+	static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n";
+	struct serve_fixture *f = *state;
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	char directory[] = "/tmp/test-serve-XXXXXX", address[64];
+	int fd;
+
+	f->limits.sending_ns = SOON_NS;
+	f->metrics_bytes = 3 << 20;
+	assert_non_null(mkdtemp(directory));
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s/s", directory);
+	snprintf(address, sizeof(address), "unix:%s", un.sun_path);
+	serve_start(f, address, NULL);
+	fd = serve_connect_unix(&un);
+	assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
+	assert_int_equal(loop_add(f->loop, fd, EPOLLRDHUP, on_hangup, f), 0);
+	serve_run(f);
+	loop_remove(f->loop, fd);
+	/* A beginning of the answer, and no more. */
+	assert_int_equal(serve_ask_on(f, fd, "", 0), 200);
+	assert_true(f->answer_size < f->metrics_bytes / 2);
+	close(fd);
+	serve_destroy(take(f->serve));
+	assert_int_equal(rmdir(directory), 0);
+}
+
+#define STARTED(name) cmocka_unit_test_setup_teardown(name, serve_setup_started, serve_teardown)
+#define UNSTARTED(name) cmocka_unit_test_setup_teardown(name, serve_setup, serve_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STARTED(test_bad_requests),
+		STARTED(test_headers_are_bounded),
+		STARTED(test_more_clients_than_places),
+		STARTED(test_body_is_bounded),
+		STARTED(test_get_changes_nothing),
+		UNSTARTED(test_client_that_says_nothing),
+		UNSTARTED(test_client_that_sends_a_byte_now_and_then),
+		UNSTARTED(test_connection_that_is_kept_open_for_nothing),
+		UNSTARTED(test_client_that_does_not_take_its_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
