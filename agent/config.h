@@ -14,7 +14,8 @@ enum config_command {
 	IN_SYMBOLIZE = 1 << 1,
 	IN_CHECK = 1 << 2,
 	IN_AGENT = 1 << 3,
-	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT,
+	IN_UPLOAD = 1 << 4,
+	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT | IN_UPLOAD,
 };
 
 enum setting_type {

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/remote_settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum { MAX_HEADERS = 32 };
+
+static int refuse(char **ret_message, enum setting id, const char *text, const char *why)
+{
+	if (asprintf(ret_message, "%s: %s%s%s", config_name(id), text, *text ? ": " : "", why) < 0)
+		*ret_message = NULL;
+	return -EINVAL;
+}
+
+static int parse_type(const struct config *config, enum remote_type *ret_type, char **ret_message)
+{
+	static const struct {
+		const char *name;
+		enum remote_type type;
+	} types[] = {
+		{ "pyroscope", REMOTE_PYROSCOPE },
+		{ "parca", REMOTE_PARCA },
+		{ "file", REMOTE_FILE },
+	};
+	const char *text = config_text(config, SETTING_remote_store_type);
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(types); i++) {
+		if (strcmp(text, types[i].name))
+			continue;
+		*ret_type = types[i].type;
+		return 0;
+	}
+	return refuse(ret_message, SETTING_remote_store_type, text ? text : "",
+		"wants pyroscope, parca or file");
+}
+
+/* Cuts the next item off *NEXT; a separator behind a backslash belongs to the item. In place. */
+static char *next_item(char **next, const char *separators)
+{
+	char *item = *next, *from, *to;
+
+	if (!item)
+		return NULL;
+	for (from = to = item; *from && !strchr(separators, *from); from++) {
+		if (*from == '\\' && from[1] && strchr(separators, from[1]))
+			from++;
+		*to++ = *from;
+	}
+	*next = *from ? from + 1 : NULL;
+	*to = 0;
+	return item;
+}
+
+static char *trimmed(char *text)
+{
+	size_t length;
+
+	text += strspn(text, " \t");
+	length = strlen(text);
+	while (length && strchr(" \t", text[length - 1]))
+		text[--length] = 0;
+	return text;
+}
+
+static int parse_labels(const struct config *config, struct labels *labels, char **ret_message)
+{
+	const char *text = config_text(config, SETTING_external_labels);
+	autofree char *copy = strdup(text ? text : "");
+	char *next = copy, *item;
+
+	if (!copy)
+		return -ENOMEM;
+	while ((item = next_item(&next, ",;")) != NULL) {
+		char *value = strchr(item, '=');
+		int err;
+
+		if (!*trimmed(item))
+			continue;
+		if (!value)
+			return refuse(
+				ret_message, SETTING_external_labels, item, "wants NAME=VALUE");
+		*value++ = 0;
+		err = labels_set(labels, trimmed(item), trimmed(value));
+		if (err == -ENOMEM)
+			return err;
+		if (err)
+			return refuse(ret_message, SETTING_external_labels, item,
+				err == -E2BIG ? "too many labels, or too long"
+					      : "not a label's name");
+	}
+	return 0;
+}
+
+static int add_header(struct remote_settings *s, char *item, char **ret_message)
+{
+	char *value = item + strcspn(item, ":="), *name;
+
+	if (!*value)
+		/* Not shown: it may be half of a secret. */
+		return refuse(ret_message, SETTING_remote_store_headers, "", "wants NAME=VALUE");
+	*value++ = 0;
+	name = trimmed(item);
+	if (s->options.header_count == MAX_HEADERS)
+		return refuse(ret_message, SETTING_remote_store_headers, name, "too many headers");
+	if (asprintf(&s->headers[s->options.header_count], "%s: %s", name, trimmed(value)) < 0)
+		return -ENOMEM;
+	s->options.header_count++;
+	return 0;
+}
+
+static int parse_headers(const struct config *config, struct remote_settings *s, char **ret_message)
+{
+	const char *text = config_text(config, SETTING_remote_store_headers);
+	autofree char *copy = strdup(text ? text : "");
+	char *next = copy, *item;
+	int err = 0;
+
+	s->headers = calloc(MAX_HEADERS, sizeof(*s->headers));
+	if (!copy || !s->headers)
+		return -ENOMEM;
+	while (!err && (item = next_item(&next, ",")) != NULL) {
+		if (*trimmed(item))
+			err = add_header(s, item, ret_message);
+	}
+	s->options.headers = (const char *const *)s->headers;
+	return err;
+}
+
+static const char *given(const struct config *config, enum setting id)
+{
+	const char *text = config_text(config, id);
+
+	return text && *text ? text : NULL;
+}
+
+static void borrow_texts(const struct config *config, struct remote_options *o)
+{
+	o->address = given(config, SETTING_remote_store_address);
+	o->bearer_token = given(config, SETTING_remote_store_bearer_token);
+	o->bearer_token_file = given(config, SETTING_remote_store_bearer_token_file);
+	o->basic_auth_user = given(config, SETTING_remote_store_basic_auth_user);
+	o->basic_auth_password_file = given(config, SETTING_remote_store_basic_auth_password_file);
+	o->ca_file = given(config, SETTING_remote_store_ca_file);
+	o->client_cert = given(config, SETTING_remote_store_client_cert);
+	o->client_key = given(config, SETTING_remote_store_client_key);
+	o->server_name = given(config, SETTING_remote_store_server_name);
+	o->tenant_id = given(config, SETTING_remote_store_tenant_id);
+	o->proxy_url = given(config, SETTING_remote_store_proxy_url);
+	o->insecure = config_flag(config, SETTING_remote_store_insecure);
+	o->insecure_skip_verify = config_flag(config, SETTING_remote_store_insecure_skip_verify);
+}
+
+static int fill(const struct config *config, struct remote_settings *s, char **ret_message)
+{
+	int err = parse_labels(config, &s->external, ret_message);
+
+	if (err)
+		return err;
+	borrow_texts(config, &s->options);
+	s->options.name = given(config, SETTING_remote_store_type);
+	if (!s->options.name && !s->options.address)
+		return -ENOENT;
+	err = parse_type(config, &s->options.type, ret_message);
+	if (err)
+		return err;
+	if (!s->options.address)
+		return refuse(ret_message, SETTING_remote_store_address, "", "is missing");
+	return parse_headers(config, s, ret_message);
+}
+
+int remote_options_from_config(
+	const struct config *config, struct remote_settings *ret_settings, char **ret_message)
+{
+	struct remote_settings settings = { 0 };
+	int err;
+
+	*ret_message = NULL;
+	err = fill(config, &settings, ret_message);
+	if (err && err != -ENOENT) {
+		remote_settings_deinit(&settings);
+		return err;
+	}
+	*ret_settings = settings;
+	return err;
+}
+
+void remote_settings_deinit(struct remote_settings *settings)
+{
+	for (size_t i = 0; i < settings->options.header_count; i++)
+		free(settings->headers[i]);
+	free(settings->headers);
+	labels_deinit(&settings->external);
+	*settings = (struct remote_settings){ 0 };
+}

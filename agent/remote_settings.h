@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The settings of one remote store (--remote-store-…, --metadata-external-labels) as agent/export
+ * takes them; for `fathom agent` and `fathom upload`. Nothing is opened here.
+ */
+#include "agent/config.h"
+#include "agent/export/payload.h"
+#include "agent/export/remote.h"
+
+struct remote_settings {
+	struct remote_options options; /* its texts are the config's and `headers` */
+	struct labels external;
+	char **headers;
+};
+
+/*
+ * Borrows CONFIG's texts. `name` is the type's, `metrics` is left to the caller. -ENOENT: no remote
+ * store is configured; the external labels are there all the same. -EINVAL: *RET_MESSAGE (the
+ * caller's to free) says which setting and why.
+ */
+int remote_options_from_config(
+	const struct config *config, struct remote_settings *ret_settings, char **ret_message);
+void remote_settings_deinit(struct remote_settings *settings);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/remote_settings.h"
+#include "base/cleanup.h"
+
+struct parsed {
+	struct config config;
+	struct remote_settings settings;
+	char *message;
+	int err;
+};
+
+static void parse(struct parsed *p, char **argv)
+{
+	int argc = 0;
+
+	while (argv[argc])
+		argc++;
+	*p = (struct parsed){ 0 };
+	assert_int_equal(config_parse(&p->config, IN_UPLOAD, argc, argv), 0);
+	p->err = remote_options_from_config(&p->config, &p->settings, &p->message);
+}
+
+static void parsed_deinit(struct parsed *p)
+{
+	remote_settings_deinit(&p->settings);
+	config_deinit(&p->config);
+	free(p->message);
+}
+
+#define PARSE(p, ...) parse(p, (char *[]){ (char *)"upload", __VA_ARGS__, NULL })
+
+static void all_options_arrive(void **state)
+{
+	autocall(parsed_deinit) struct parsed p;
+	const struct remote_options *o = &p.settings.options;
+
+	(void)state;
+	PARSE(&p, "--remote-store-type=pyroscope", "--remote-store-address=https://p:4040/x",
+		"--remote-store-bearer-token=t", "--remote-store-ca-file=/ca",
+		"--remote-store-client-cert=/crt", "--remote-store-client-key=/key",
+		"--remote-store-server-name=n", "--remote-store-tenant-id=7",
+		"--remote-store-insecure-skip-verify", "--remote-store-proxy-url=http://px");
+	assert_int_equal(p.err, 0);
+	assert_int_equal(o->type, REMOTE_PYROSCOPE);
+	assert_string_equal(o->name, "pyroscope");
+	assert_string_equal(o->address, "https://p:4040/x");
+	assert_string_equal(o->bearer_token, "t");
+	assert_string_equal(o->ca_file, "/ca");
+	assert_string_equal(o->client_cert, "/crt");
+	assert_string_equal(o->client_key, "/key");
+	assert_string_equal(o->server_name, "n");
+	assert_string_equal(o->tenant_id, "7");
+	assert_string_equal(o->proxy_url, "http://px");
+	assert_true(o->insecure_skip_verify);
+	assert_false(o->insecure);
+	assert_null(o->bearer_token_file);
+	assert_null(o->basic_auth_user);
+}
+
+static void headers_with_colon_equals_and_commas(void **state)
+{
+	autocall(parsed_deinit) struct parsed p;
+
+	(void)state;
+	PARSE(&p, "--remote-store-type=parca", "--remote-store-address=h:1",
+		"--remote-store-headers=X-One=1,X-Two: a\\,b=c", "--remote-store-headers= X-3 = ");
+	assert_int_equal(p.err, 0);
+	assert_int_equal(p.settings.options.header_count, 3);
+	assert_string_equal(p.settings.options.headers[0], "X-One: 1");
+	assert_string_equal(p.settings.options.headers[1], "X-Two: a,b=c");
+	assert_string_equal(p.settings.options.headers[2], "X-3: ");
+}
+
+static void external_labels_in_both_spellings(void **state)
+{
+	autocall(parsed_deinit) struct parsed p;
+
+	(void)state;
+	PARSE(&p, "--metadata-external-labels=zone=a;env= prod,x=1=2");
+	assert_int_equal(p.err, -ENOENT);
+	assert_int_equal(p.settings.external.count, 3);
+	assert_string_equal(labels_get(&p.settings.external, "env"), "prod");
+	assert_string_equal(labels_get(&p.settings.external, "zone"), "a");
+	assert_string_equal(labels_get(&p.settings.external, "x"), "1=2");
+}
+
+static void nothing_configured_is_no_error(void **state)
+{
+	autocall(parsed_deinit) struct parsed p;
+
+	(void)state;
+	PARSE(&p, "--log-level=info");
+	assert_int_equal(p.err, -ENOENT);
+	assert_null(p.message);
+}
+
+static void what_makes_no_sense_is_named(void **state)
+{
+	static const struct {
+		const char *options[2];
+		const char *said;
+	} cases[] = {
+		{ { "--remote-store-type=parka", "--remote-store-address=h:1" },
+			"--remote-store-type: parka" },
+		{ { "--remote-store-address=h:1" }, "--remote-store-type: wants" },
+		{ { "--remote-store-type=parca" }, "--remote-store-address: is missing" },
+		{ { "--metadata-external-labels=abc" }, "abc: wants NAME=VALUE" },
+		{ { "--metadata-external-labels=a b=c" }, "a b: not a label's name" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autocall(parsed_deinit) struct parsed p;
+
+		PARSE(&p, (char *)cases[i].options[0], (char *)cases[i].options[1]);
+		assert_int_equal(p.err, -EINVAL);
+		assert_non_null(strstr(p.message, cases[i].said));
+	}
+}
+
+static void a_bad_header_is_not_shown(void **state)
+{
+	autocall(parsed_deinit) struct parsed p;
+
+	(void)state;
+	PARSE(&p, "--remote-store-type=parca", "--remote-store-address=h:1",
+		"--remote-store-headers=geheim");
+	assert_int_equal(p.err, -EINVAL);
+	assert_non_null(strstr(p.message, "--remote-store-headers"));
+	assert_null(strstr(p.message, "geheim"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_options_arrive),
+		cmocka_unit_test(headers_with_colon_equals_and_commas),
+		cmocka_unit_test(external_labels_in_both_spellings),
+		cmocka_unit_test(nothing_configured_is_no_error),
+		cmocka_unit_test(what_makes_no_sense_is_named),
+		cmocka_unit_test(a_bad_header_is_not_shown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
