@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,6 +231,8 @@ static int run(struct daemon *d)
 	d->started_real_ns = d->window_started_real_ns = clock_real_ns();
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
 	err = agent_start(d->agent);
+	/* Reading the kernel's symbols and all processes left holes. */
+	(void)malloc_trim(0);
 	if (!err)
 		err = start_timers(d);
 	if (err) {
