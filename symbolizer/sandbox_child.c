@@ -105,7 +105,8 @@ static void lower_priority(void)
 {
 	struct sched_param none = { 0 };
 
-	setpriority(PRIO_PROCESS, 0, NICE);
+	/* Below its parent, whatever that one's priority is. */
+	(void)!nice(NICE);
 	sched_setscheduler(0, SCHED_BATCH, &none);
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS_, 0, IOPRIO_IDLE_);
 }
