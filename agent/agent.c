@@ -253,8 +253,11 @@ int agent_create(const struct agent_options *options, struct agent **ret_agent,
 
 static void free_module_data(struct agent *agent)
 {
-	for (uint32_t n = 1; agent->modules && n <= modules_count(agent->modules); n++)
-		agent_module_data_free(modules_find(agent->modules, n));
+	struct module *module;
+	size_t i = 0;
+
+	while (agent->modules && (module = modules_next(agent->modules, &i)))
+		agent_module_data_free(module);
 }
 
 void agent_destroy(struct agent *agent)
@@ -463,10 +466,11 @@ struct agent_sizes agent_sizes(const struct agent *agent)
 		.processes = processes_count(agent->processes),
 		.modules = modules_count(agent->modules),
 	};
+	const struct module *module;
+	size_t i = 0;
 
-	for (uint32_t n = 1; n <= sizes.modules; n++) {
-		const struct module *m = modules_find(agent->modules, n);
-		const struct agent_module *data = m ? m->owner_data : NULL;
+	while ((module = modules_next(agent->modules, &i))) {
+		const struct agent_module *data = module->owner_data;
 
 		sizes.index_bytes += data && data->index ? index_bytes(data->index) : 0;
 	}

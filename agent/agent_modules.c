@@ -246,12 +246,14 @@ static uint64_t resident_file_bytes(const struct agent *agent)
  */
 static void keep_indexes_small(struct agent *agent)
 {
+	const struct module *module;
+	size_t i = 0;
+
 	if (++agent->look_ups % LOOK_UPS_BETWEEN_CHECKS ||
 		resident_file_bytes(agent) < RESIDENT_FILE_LIMIT)
 		return;
-	for (uint32_t n = 1; n <= modules_count(agent->modules); n++) {
-		const struct module *m = modules_find(agent->modules, n);
-		const struct agent_module *data = m ? m->owner_data : NULL;
+	while ((module = modules_next(agent->modules, &i))) {
+		const struct agent_module *data = module->owner_data;
 
 		if (data && data->index)
 			index_forget_pages(data->index);

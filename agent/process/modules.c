@@ -5,16 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "base/map.h"
 
 struct modules {
-	struct module **items; /* by number - 1; each stays where it is */
-	size_t count, capacity;
-	size_t limit;
-	struct map numbers; /* by hash of the key; a taken slot sends on to the next hash */
+	uint32_t last_number;
+	struct map by_number;
+	struct map by_key; /* by hash of the identity; a taken place sends on to the next hash */
 };
 
 /* How many modules may share one hash before a new one is refused. */
@@ -26,8 +24,8 @@ int modules_create(size_t limit, struct modules **ret_modules)
 
 	if (!m)
 		return -ENOMEM;
-	m->limit = limit;
-	map_init(&m->numbers, limit);
+	map_init(&m->by_number, limit);
+	map_init(&m->by_key, limit);
 	*ret_modules = m;
 	return 0;
 }
@@ -43,12 +41,15 @@ DEFINE_AUTO(module);
 
 void modules_destroy(struct modules *m)
 {
+	struct module *module;
+	size_t i = 0;
+
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->count; i++)
-		module_destroy(m->items[i]);
-	free(m->items);
-	map_deinit(&m->numbers);
+	while ((module = modules_next(m, &i)))
+		module_destroy(module);
+	map_deinit(&m->by_number);
+	map_deinit(&m->by_key);
 	free(m);
 }
 
@@ -81,18 +82,20 @@ static int add(struct modules *m, uint64_t key, const struct module *wanted, con
 	if (!module)
 		return -ENOMEM;
 	*module = *wanted;
+	module->number = m->last_number + 1;
 	module->path = strdup(path);
 	if (!module->path)
 		return -ENOMEM;
-	err = array_reserve(m->items, m->capacity, m->count + 1, m->limit);
+	err = map_set_pointer(&m->by_key, key, module);
 	if (err)
 		return err;
-	module->number = (uint32_t)(m->count + 1);
-	err = map_set(&m->numbers, key, module->number);
-	if (err)
+	err = map_set_pointer(&m->by_number, module->number, module);
+	if (err) {
+		map_remove(&m->by_key, key);
 		return err;
-	*ret_module = module;
-	m->items[m->count++] = take(module);
+	}
+	m->last_number++;
+	*ret_module = take(module);
 	return 0;
 }
 
@@ -105,12 +108,10 @@ int modules_get(struct modules *m, enum module_kind kind, const struct module_id
 	if (kind == MODULE_FILE)
 		wanted.id = *id;
 	for (uint64_t key = first; key - first < MAX_PROBES; key++) {
-		struct module *module;
-		uint64_t number;
+		struct module *module = map_get_pointer(&m->by_key, key);
 
-		if (!map_get(&m->numbers, key, &number))
+		if (!module)
 			return add(m, key, &wanted, path, ret_module);
-		module = modules_find(m, (uint32_t)number);
 		if (is_same(module, kind, id, path)) {
 			*ret_module = module;
 			return 0;
@@ -121,10 +122,68 @@ int modules_get(struct modules *m, enum module_kind kind, const struct module_id
 
 struct module *modules_find(const struct modules *m, uint32_t number)
 {
-	return number >= 1 && number <= m->count ? m->items[number - 1] : NULL;
+	return map_get_pointer(&m->by_number, number);
 }
 
 size_t modules_count(const struct modules *m)
 {
-	return m->count;
+	return m->by_number.count;
+}
+
+struct module *modules_next(const struct modules *m, size_t *iterator)
+{
+	uint64_t number, pointer;
+
+	if (!map_next(&m->by_number, iterator, &number, &pointer))
+		return NULL;
+	return (struct module *)(uintptr_t)pointer;
+}
+
+/* ---- forgetting ----------------------------------------------------------------------------- */
+
+static uint64_t home_of(const struct module *module)
+{
+	return key_hash(module->kind, &module->id, module->path);
+}
+
+/*
+ * Takes MODULE's place away. One behind it that was sent on over this place moves into it: else it
+ * would not be found again. That needs no memory, there was one more before.
+ */
+static void unlink_key(struct modules *m, const struct module *module)
+{
+	uint64_t hole = home_of(module), key;
+	struct module *behind;
+
+	while (map_get_pointer(&m->by_key, hole) != module)
+		hole++;
+	map_remove(&m->by_key, hole);
+	for (key = hole + 1; (behind = map_get_pointer(&m->by_key, key)); key++) {
+		if (key - home_of(behind) < key - hole)
+			continue;
+		map_remove(&m->by_key, key);
+		(void)map_set_pointer(&m->by_key, hole, behind);
+		hole = key;
+	}
+}
+
+size_t modules_sweep(struct modules *m, modules_unused_fn *unused, void *context)
+{
+	struct module *module, *list = NULL;
+	size_t i = 0, count = 0;
+
+	while ((module = modules_next(m, &i))) {
+		if (!unused(context, module))
+			continue;
+		module->next_unused = list;
+		list = module;
+	}
+	for (; list; count++) {
+		module = list;
+		list = module->next_unused;
+		unlink_key(m, module);
+		map_remove(&m->by_number, module->number);
+		module_destroy(module);
+	}
+	return count;
 }

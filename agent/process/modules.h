@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Everything that was ever mapped, each once: a file by its build ID (else device, inode, mtime),
- * the vDSO, and the rest by kind. A module remembers a path for people and how to open the very
- * file that is mapped.
+ * What is mapped, each once: a file by its build ID (else device, inode, mtime), the vDSO, and the
+ * rest by kind. A module remembers a path for people and how to open the very file that is mapped.
+ * One that nobody maps any more stays until modules_sweep() is told that it is of no use.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,12 +22,17 @@ enum module_kind {
 };
 
 struct module {
-	uint32_t number; /* from 1 */
+	uint32_t number; /* from 1, never used again */
 	enum module_kind kind;
 	struct module_id id;
 	char *path; /* as first seen, below that process's root; any bytes but NUL */
 	bool requested; /* owner's: its index has been asked for */
+	uint64_t used_ns; /* owner's: a sample last had a frame in it, CLOCK_MONOTONIC; 0 = never */
 	void *owner_data; /* the composition's; NULL at first */
+
+	/* The table's own. */
+	struct module *next_unused;
+	uint64_t mark; /* the sweep in which a process was last seen to map it */
 };
 
 int modules_create(size_t limit, struct modules **ret_modules);
@@ -35,8 +40,16 @@ void modules_destroy(struct modules *m);
 /* The module of this kind and identity, made if new. -E2BIG over the limit. */
 int modules_get(struct modules *m, enum module_kind kind, const struct module_id *id,
 	const char *path, struct module **ret_module);
-struct module *modules_find(const struct modules *m, uint32_t number);
+struct module *modules_find(const struct modules *m, uint32_t number); /* NULL = swept */
 size_t modules_count(const struct modules *m);
+/* Walks all of them; the table must not change meanwhile. Start with *ITERATOR = 0. */
+struct module *modules_next(const struct modules *m, size_t *iterator);
+/*
+ * Forgets the modules that UNUSED returns true for, after it has freed what hangs from them. Nobody
+ * may hold a pointer to one of those. Returns how many went.
+ */
+typedef bool modules_unused_fn(void *context, struct module *module);
+size_t modules_sweep(struct modules *m, modules_unused_fn *unused, void *context);
 
 /*
  * Opens the file behind a mapping of process PID: through /proc/PID/map_files/START-END, else

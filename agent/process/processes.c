@@ -319,3 +319,43 @@ void processes_sweep(struct processes *ps, uint64_t before_ns)
 	}
 	forget_ended(ps, before_ns);
 }
+
+/* ---- modules -------------------------------------------------------------------------------- */
+
+static void mark_modules(struct processes *ps)
+{
+	uint64_t number, pointer;
+	size_t iterator = 0;
+
+	ps->anon->mark = ps->vdso->mark = ps->unknown->mark = ++ps->module_mark;
+	while (map_next(&ps->by_number, &iterator, &number, &pointer)) {
+		const struct process *p = (const struct process *)(uintptr_t)pointer;
+
+		if (p->executable)
+			p->executable->mark = ps->module_mark;
+		for (size_t i = 0; i < mappings_count(p->mappings); i++)
+			mappings_at(p->mappings, i)->module->mark = ps->module_mark;
+	}
+}
+
+struct module_sweep {
+	uint64_t mark;
+	modules_unused_fn *unused;
+	void *context;
+};
+
+static bool is_unused(void *context, struct module *module)
+{
+	const struct module_sweep *sweep = context;
+
+	return module->mark != sweep->mark && sweep->unused(sweep->context, module);
+}
+
+size_t processes_sweep_modules(struct processes *ps, modules_unused_fn *unused, void *context)
+{
+	struct module_sweep sweep = { .unused = unused, .context = context };
+
+	mark_modules(ps);
+	sweep.mark = ps->module_mark;
+	return modules_sweep(ps->options.modules, is_unused, &sweep);
+}

@@ -103,6 +103,11 @@ struct process *processes_find(struct processes *ps, uint32_t number); /* NULL =
  * processes whose end was not told for sure are still there.
  */
 void processes_sweep(struct processes *ps, uint64_t before_ns);
+/*
+ * Forgets the modules that no known generation maps and UNUSED agrees to let go (as in
+ * modules_sweep). Returns how many went.
+ */
+size_t processes_sweep_modules(struct processes *ps, modules_unused_fn *unused, void *context);
 size_t processes_count(const struct processes *ps);
 /* Walks live generations. Start with *ITERATOR = 0. NULL at the end. */
 struct process *processes_next(struct processes *ps, size_t *iterator);

@@ -24,6 +24,7 @@ struct processes {
 	size_t ended_count;
 	struct process *recent[RECENTLY_ENDED]; /* a ring of the others; NULL = free */
 	unsigned int recent_at;
+	uint64_t module_mark; /* of the last sweep over the modules */
 };
 
 /* The live generation of PID, or NULL. */

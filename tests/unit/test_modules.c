@@ -111,6 +111,45 @@ static void refuses_modules_over_the_limit(void **state)
 	modules_destroy(m);
 }
 
+static bool is_even(void *context, struct module *module)
+{
+	(void)context;
+	return module->id.file.inode % 2 == 0;
+}
+
+/* What stays is found by number and by identity, what went is made anew under another number. */
+static void swept_modules_are_gone_and_the_others_found(void **state)
+{
+	enum { COUNT = 1000 };
+	struct module_id id = { .file = { 1, 0, 3, 4 } };
+	uint32_t numbers[COUNT];
+	struct module *module;
+	struct modules *m;
+	size_t i = 0, walked = 0;
+
+	(void)state;
+	assert_int_equal(modules_create(COUNT, &m), 0);
+	for (id.file.inode = 0; id.file.inode < COUNT; id.file.inode++) {
+		assert_int_equal(modules_get(m, MODULE_FILE, &id, "/a", &module), 0);
+		numbers[id.file.inode] = module->number;
+	}
+	assert_int_equal(modules_sweep(m, is_even, NULL), COUNT / 2);
+	assert_int_equal(modules_count(m), COUNT / 2);
+	while (modules_next(m, &i))
+		walked++;
+	assert_int_equal(walked, COUNT / 2);
+	for (id.file.inode = 0; id.file.inode < COUNT; id.file.inode++) {
+		bool stays = id.file.inode % 2;
+
+		module = modules_find(m, numbers[id.file.inode]);
+		assert_int_equal(!!module, stays);
+		assert_int_equal(modules_get(m, MODULE_FILE, &id, "/a", &module), 0);
+		assert_int_equal(module->number == numbers[id.file.inode], stays);
+		assert_int_equal(module->number > COUNT, !stays);
+	}
+	modules_destroy(m);
+}
+
 /* ---- build IDs ---- */
 
 static void put_note(struct buffer *b, const char *name, uint32_t name_size, uint32_t type,
@@ -502,6 +541,7 @@ int main(void)
 		cmocka_unit_test(files_without_a_build_id_differ_by_any_number),
 		cmocka_unit_test(what_is_no_file_is_one_of_its_kind),
 		cmocka_unit_test(refuses_modules_over_the_limit),
+		cmocka_unit_test(swept_modules_are_gone_and_the_others_found),
 		cmocka_unit_test(reads_a_build_id),
 		cmocka_unit_test(reads_a_build_id_behind_other_notes),
 		cmocka_unit_test(pads_notes_to_8_where_the_segment_is),

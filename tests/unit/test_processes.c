@@ -318,6 +318,45 @@ static void more_modules_than_the_limit_are_unknown(void **state)
 	assert_true(count(f, METRIC_MODULES_REFUSED) > 0);
 }
 
+static bool any(void *context, struct module *module)
+{
+	(void)context;
+	(void)module;
+	return true;
+}
+
+/* Also a generation that has ended, and is kept for the window that it was sampled in, needs its
+ * modules. */
+static void modules_go_when_no_generation_maps_them(void **state)
+{
+	struct fixture *f = *state;
+	struct fake_file file = f->other;
+	uint32_t number;
+
+	exec(f, 1000, PARENT, &f->program);
+	forks(f, 2000, PARENT, CHILD);
+	exec(f, 2100, CHILD, &f->other);
+	number = processes_get(f->ps, CHILD, 2200)->number;
+	assert_int_equal(processes_sweep_modules(f->ps, any, NULL), 0);
+	processes_exit(f->ps, 3000, CHILD, CHILD);
+	assert_int_equal(processes_sweep_modules(f->ps, any, NULL), 0);
+	assert_string_equal(processes_find(f->ps, number)->executable->path, f->other.path);
+	processes_sweep(f->ps, 4000);
+	assert_int_equal(processes_sweep_modules(f->ps, any, NULL), 1);
+	assert_non_null(module_at(live(f, PARENT), 0x400000));
+	/* Many more than the table holds come and go, and none is refused. */
+	for (uint64_t i = 0; i < 1000; i++) {
+		file.build_id.bytes[0] = (uint8_t)i;
+		file.build_id.bytes[1] = (uint8_t)(i >> 8);
+		exec(f, 5000 + i * 10, CHILD, &file);
+		assert_int_equal(live(f, CHILD)->executable->kind, MODULE_FILE);
+		processes_exit(f->ps, 5001 + i * 10, CHILD, CHILD);
+		processes_sweep(f->ps, 5002 + i * 10);
+		processes_sweep_modules(f->ps, any, NULL);
+	}
+	assert_int_equal(count(f, METRIC_MODULES_REFUSED), 0);
+}
+
 static void pids_that_are_none_change_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -348,6 +387,7 @@ int main(void)
 		CASE(unsampled_processes_leave_nothing_behind),
 		CASE(more_processes_than_the_limit_are_refused),
 		CASE(more_modules_than_the_limit_are_unknown),
+		CASE(modules_go_when_no_generation_maps_them),
 		CASE(pids_that_are_none_change_nothing),
 	};
 
