@@ -120,7 +120,6 @@ static int fail(struct agent_failure *failure, const char *step, const char *det
 static int create_symbol_sources(
 	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
 {
-	autoclose int fd = openat(agent->proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
 	int err;
 
 	err = cache_create(options->cache_directory, options->cache_limit_bytes, &agent->cache);
@@ -141,7 +140,7 @@ static int create_symbol_sources(
 		&agent->builds);
 	if (err)
 		return fail(failure, "prepare the index builder", "", err);
-	err = fd < 0 ? -EACCES : kallsyms_create(fd, &agent->kallsyms);
+	err = kernel_symbols_create(agent->proc_fd, &agent->kernel_symbols);
 	if (err)
 		log_warn("kernel frames stay without names: kernel.kptr_restrict hides "
 			 "/proc/kallsyms, "
@@ -277,7 +276,7 @@ void agent_destroy(struct agent *agent)
 	modules_destroy(agent->modules);
 	agent_windows_deinit(agent);
 	cache_destroy(agent->cache);
-	kallsyms_destroy(agent->kallsyms);
+	kernel_symbols_destroy(agent->kernel_symbols);
 	map_deinit(&agent->followed);
 	if (agent->statm_fd >= 0)
 		close(agent->statm_fd);
@@ -404,7 +403,7 @@ void agent_sources(
 		.profile = profile ? profile : agent->current.profile,
 		.processes = agent->processes,
 		.modules = agent->modules,
-		.kallsyms = agent->kallsyms,
+		.kallsyms = kernel_symbols_table(agent->kernel_symbols),
 		.index = agent_index_of,
 		.perf_map = agent_perf_map_of,
 		.context = agent,
@@ -459,8 +458,9 @@ int agent_set_frequency(struct agent *agent, uint64_t hz)
 
 struct agent_sizes agent_sizes(const struct agent *agent)
 {
+	const struct kallsyms *kallsyms = kernel_symbols_table(agent->kernel_symbols);
 	struct agent_sizes sizes = {
-		.kallsyms_bytes = agent->kallsyms ? kallsyms_bytes(agent->kallsyms) : 0,
+		.kallsyms_bytes = kallsyms ? kallsyms_bytes(kallsyms) : 0,
 		.profile_bytes = profile_bytes(agent->current.profile),
 		.bpf_map_bytes = collect_map_bytes(agent->collect),
 		.processes = processes_count(agent->processes),

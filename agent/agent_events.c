@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/agent_internal.h"
+#include "base/clock.h"
 
 enum { STACK_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2 };
 
@@ -248,11 +249,12 @@ static void on_ksymbol(
 {
 	struct agent *agent = context;
 
-	if (!agent->kallsyms)
+	if (!agent->kernel_symbols)
 		return;
-	/* A BPF program that is gone still names the samples taken while it was there. */
-	if (!gone)
-		(void)kallsyms_add(agent->kallsyms, kaddr, size, name, bpf);
+	if (gone)
+		kernel_symbols_gone(agent->kernel_symbols, kaddr, clock_monotonic_ns());
+	else
+		(void)kernel_symbols_add(agent->kernel_symbols, kaddr, size, name, bpf);
 }
 
 static void on_lost(void *context, uint64_t time_ns, uint64_t count)

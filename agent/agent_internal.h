@@ -2,11 +2,11 @@
 #pragma once
 /* The composition's own struct, shared by its files: agent.c, agent_events.c, agent_modules.c. */
 #include "agent/agent.h"
+#include "agent/kernel_symbols.h"
 #include "agent/process/processes.h"
 #include "base/map.h"
 #include "symbolizer/builds.h"
 #include "symbolizer/cache.h"
-#include "symbolizer/kallsyms.h"
 #include "symbolizer/perf_map.h"
 
 /* What was sampled between two turns of the sampler's window number. */
@@ -41,7 +41,7 @@ struct agent {
 	int grace_timer; /* -1 = none */
 	struct cache *cache;
 	struct builds *builds;
-	struct kallsyms *kallsyms; /* NULL: the kernel hides its symbols */
+	struct kernel_symbols *kernel_symbols; /* NULL: the kernel hides its symbols */
 	struct index *vdso_index;
 	int proc_fd;
 	int statm_fd; /* our own memory's size; -1 = none */

@@ -37,6 +37,8 @@ static void on_grace_over(void *context)
 		agent->sealed(agent->sealed_context, sealed);
 	profile_destroy(sealed);
 	processes_sweep(agent->processes, oldest_open_ns(agent));
+	if (agent->kernel_symbols)
+		(void)kernel_symbols_renew(agent->kernel_symbols, oldest_open_ns(agent));
 }
 
 int agent_turn_window(struct agent *agent)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The kernel's symbols as they change while the agent runs. BPF programs and trampolines come and
+ * go with side-band records; one that is gone keeps its name until the windows in which it may have
+ * been sampled are sealed. Of kernel modules nobody tells: /proc/modules is looked at, and
+ * /proc/kallsyms read again when it differs, because the next module may take the place, and would
+ * get the names, of one that was unloaded.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbolizer/kallsyms.h"
+
+struct kernel_symbols;
+
+/* PROC_FD is an open /proc; borrowed. -EACCES where the kernel hides its addresses. */
+int kernel_symbols_create(int proc_fd, struct kernel_symbols **ret_symbols);
+void kernel_symbols_destroy(struct kernel_symbols *k);
+/* Valid until the next call of kernel_symbols_renew(). */
+const struct kallsyms *kernel_symbols_table(const struct kernel_symbols *k);
+/* From PERF_RECORD_KSYMBOL. */
+int kernel_symbols_add(
+	struct kernel_symbols *k, uint64_t kaddr, uint32_t size, const char *name, bool bpf);
+/* NOW_NS is of CLOCK_MONOTONIC. */
+void kernel_symbols_gone(struct kernel_symbols *k, uint64_t kaddr, uint64_t now_ns);
+/*
+ * Between two reports: forgets what was gone before BEFORE_NS, and reads the table again if the
+ * kernel's modules have changed. Returns true when it did; on a failure the old table stays.
+ */
+bool kernel_symbols_renew(struct kernel_symbols *k, uint64_t before_ns);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/kernel_symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/io.h"
+#include "tests/unit/fake_proc.h"
+
+static const uint64_t PROGRAM = 0xffffffffc2000000, MODULE = 0xffffffffc0000000;
+
+struct fixture {
+	struct fake_proc proc;
+	struct kernel_symbols *symbols;
+};
+
+static void put(struct fixture *f, const char *name, const char *text)
+{
+	int fd = openat(f->proc.fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(io_write_all(fd, text, strlen(text)), 0);
+	close(fd);
+}
+
+/* The kernel's own text and one module, whose only function is FUNCTION. */
+static void put_kallsyms(struct fixture *f, const char *module, const char *function)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		"ffffffff81000000 T _stext\nffffffff81000000 T startup\n"
+		"ffffffff81000100 t schedule\nffffffff81002000 T _etext\n"
+		"ffffffffc0000000 t %s\t[%s]\n",
+		function, module);
+	put(f, "kallsyms", text);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -1;
+	fake_proc_init(&f->proc);
+	put_kallsyms(f, "first", "first_work");
+	put(f, "modules", "first 16384 0 - Live 0xffffffffc0000000\n");
+	*state = f;
+	return kernel_symbols_create(f->proc.fd, &f->symbols);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	kernel_symbols_destroy(f->symbols);
+	fake_proc_deinit(&f->proc);
+	free(f);
+	return 0;
+}
+
+static const char *name_at(const struct fixture *f, uint64_t kaddr)
+{
+	struct ksymbol symbol;
+
+	return kallsyms_lookup(kernel_symbols_table(f->symbols), kaddr, &symbol) ? symbol.name : "";
+}
+
+static void a_program_that_is_gone_has_its_name_for_the_open_window(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_a", true), 0);
+	kernel_symbols_gone(f->symbols, PROGRAM, 1000);
+	assert_false(kernel_symbols_renew(f->symbols, 1000));
+	assert_string_equal(name_at(f, PROGRAM + 8), "bpf_prog_a");
+	assert_false(kernel_symbols_renew(f->symbols, 1001));
+	assert_string_equal(name_at(f, PROGRAM + 8), "");
+}
+
+static void a_successor_at_the_same_address_stays(void **state)
+{
+	struct fixture *f = *state;
+
+	kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_a", true);
+	kernel_symbols_gone(f->symbols, PROGRAM, 1000);
+	kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_b", true);
+	kernel_symbols_renew(f->symbols, 9000);
+	assert_string_equal(name_at(f, PROGRAM), "bpf_prog_b");
+}
+
+/* A node that loads a program a second does so for months. */
+static void programs_that_come_and_go_leave_nothing_behind(void **state)
+{
+	struct fixture *f = *state;
+	size_t bytes = 0;
+
+	for (uint64_t i = 0; i < 200000; i++) {
+		uint64_t kaddr = PROGRAM + i * 128;
+
+		assert_int_equal(kernel_symbols_add(f->symbols, kaddr, 64, "bpf_prog_a", true), 0);
+		kernel_symbols_gone(f->symbols, kaddr, i);
+		if (i == 20000)
+			bytes = kallsyms_bytes(kernel_symbols_table(f->symbols));
+	}
+	assert_int_equal(kallsyms_bytes(kernel_symbols_table(f->symbols)), bytes);
+	assert_string_equal(name_at(f, PROGRAM), "");
+	assert_string_equal(name_at(f, PROGRAM + 199999 * 128), "bpf_prog_a");
+}
+
+static void another_module_in_the_place_of_one_gets_its_own_names(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_string_equal(name_at(f, MODULE), "first_work");
+	put_kallsyms(f, "second", "second_work");
+	put(f, "modules", "second 16384 0 - Live 0xffffffffc0000000\n");
+	assert_true(kernel_symbols_renew(f->symbols, 0));
+	assert_string_equal(name_at(f, MODULE), "second_work");
+	assert_false(kernel_symbols_renew(f->symbols, 0));
+}
+
+/* Who uses a module is told in the same line. */
+static void a_use_of_a_module_is_no_change(void **state)
+{
+	struct fixture *f = *state;
+
+	put(f, "modules", "first 16384 3 other,another, Live 0xffffffffc0000000\n");
+	assert_false(kernel_symbols_renew(f->symbols, 0));
+}
+
+static void a_table_that_cannot_be_read_leaves_the_old_one(void **state)
+{
+	struct fixture *f = *state;
+
+	put(f, "kallsyms", "");
+	put(f, "modules", "");
+	assert_false(kernel_symbols_renew(f->symbols, 0));
+	assert_string_equal(name_at(f, MODULE), "first_work");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_program_that_is_gone_has_its_name_for_the_open_window),
+		CASE(a_successor_at_the_same_address_stays),
+		CASE(programs_that_come_and_go_leave_nothing_behind),
+		CASE(another_module_in_the_place_of_one_gets_its_own_names),
+		CASE(a_use_of_a_module_is_no_change),
+		CASE(a_table_that_cannot_be_read_leaves_the_old_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
