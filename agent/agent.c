@@ -50,6 +50,7 @@ static void drain(struct agent *agent)
 
 	if (got < 0)
 		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
+	agent_look_at_profile(agent);
 }
 
 static void on_rings(void *context, int fd, uint32_t events)
@@ -69,6 +70,7 @@ static void on_upkeep_timer(void *context)
 	struct agent *agent = context;
 
 	collect_count(agent->collect);
+	agent_look_at_memory(agent);
 	builds_expire(agent->builds, clock_monotonic_ns());
 	if (agent->started && collect_check_cpus(agent->collect) < 0)
 		log_debug("a CPU could not be opened, ignoring", "%s", "");
@@ -228,7 +230,9 @@ int agent_create(const struct agent_options *options, struct agent **ret_agent,
 	agent->proc_fd = agent->statm_fd = agent->drain_timer = agent->upkeep_timer =
 		agent->grace_timer = -1;
 	agent->sealed = options->sealed;
+	agent->full = options->full;
 	agent->sealed_context = options->sealed_context;
+	agent->memory_limit_bytes = options->memory_limit_bytes;
 	agent->profile_limit_bytes = options->profile_limit_bytes;
 	agent->follow = options->follow;
 	map_init(&agent->followed, FOLLOWED_LIMIT);
@@ -389,7 +393,8 @@ int agent_stop(struct agent *agent)
 	int err = collect_stop(agent->collect);
 
 	agent->started = false;
-	drain(agent);
+	(void)collect_drain(agent->collect, 0);
+	agent_seal_previous(agent);
 	collect_count(agent->collect);
 	return err;
 }

@@ -24,11 +24,15 @@ struct agent_options {
 	struct collect_options collect; /* event, rate, CPUs, filter; handlers are the agent's */
 	const char *cache_directory;
 	uint64_t cache_limit_bytes;
-	uint64_t profile_limit_bytes;
+	uint64_t profile_limit_bytes; /* of each window */
+	uint64_t memory_limit_bytes; /* near it, caches are let go; 0 = none */
 	struct loop *loop;
 	/* A window is complete; PROFILE lives for the call. With agent_turn_window() only. */
 	void (*sealed)(void *context, const struct profile *profile);
-	void *sealed_context;
+	/* The window should end now: its samples come near a limit of memory. NULL: they are lost.
+	 */
+	void (*full)(void *context);
+	void *sealed_context; /* of both */
 	bool follow; /* only FOLLOW_PID and the processes that come from it */
 	uint32_t follow_pid;
 };

@@ -178,6 +178,7 @@ static void on_sample(void *context, uint64_t time_ns, const struct abi_sample *
 		return;
 	if (!agent->first_sample_ns)
 		agent->first_sample_ns = time_ns;
+	agent->newest_sample_ns = time_ns;
 	p = processes_get(agent->processes, s->tgid, time_ns);
 	if (!p || add_sample(agent, profile_of(agent, s->window), p, s)) {
 		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);

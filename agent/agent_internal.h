@@ -37,6 +37,7 @@ struct agent {
 	struct agent_tap taps[AGENT_MAX_TAPS];
 	uint64_t profile_limit_bytes;
 	void (*sealed)(void *context, const struct profile *profile);
+	void (*full)(void *context);
 	void *sealed_context;
 	int grace_timer; /* -1 = none */
 	struct cache *cache;
@@ -45,6 +46,10 @@ struct agent {
 	struct index *vdso_index;
 	int proc_fd;
 	int statm_fd; /* our own memory's size; -1 = none */
+	uint64_t memory_limit_bytes; /* 0 = none */
+	unsigned int memory_pause, memory_wait; /* looks until the caches are let go again */
+	uint64_t modules_swept_ns;
+	size_t modules_kept; /* by the last sweep that kept only what is needed */
 	unsigned int look_ups;
 	int drain_timer, upkeep_timer; /* -1 = none */
 	bool started;
@@ -54,11 +59,13 @@ struct agent {
 	struct map followed; /* pid → 1, with `follow` */
 	uint64_t samples;
 	uint64_t first_sample_ns;
+	uint64_t newest_sample_ns;
 };
 
 /* Hangs from module.owner_data. */
 struct agent_module {
 	struct index *index; /* NULL while unknown or not to be had */
+	uint64_t retry_ns; /* no index was to be had: ask again from this time on; 0 = no */
 	bool not_cached; /* looked up when its program was executed: do not look again */
 };
 
@@ -74,6 +81,20 @@ void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers);
 
 /* agent_windows.c */
 void agent_windows_deinit(struct agent *agent);
+/* Seals the window that waits for its last records, if there is one. */
+void agent_seal_previous(struct agent *agent);
+/* Since when everything that is still to be reported has been sampled. */
+uint64_t agent_oldest_open_ns(const struct agent *agent);
+
+/* agent_memory.c */
+/* Between two windows: modules that nobody maps any more. */
+void agent_forget_modules(struct agent *agent);
+/* Once a second: lets caches go when memory comes near its limit. */
+void agent_look_at_memory(struct agent *agent);
+/* After records were read: a window that is nearly full ends early. */
+void agent_look_at_profile(struct agent *agent);
+/* Resident bytes, and those of mapped files among them; 0 when it cannot be told. */
+uint64_t agent_resident_bytes(const struct agent *agent, uint64_t *ret_file_bytes);
 
 /* agent_modules.c */
 struct agent_process *agent_process_data(struct process *p); /* made on first use; NULL: memory */
@@ -92,3 +113,6 @@ void agent_request_program(struct agent *agent, struct process *p);
 void agent_open_perf_map(struct agent *agent, struct process *p);
 const struct index *agent_index_of(void *context, const struct module *m);
 const struct perf_map *agent_perf_map_of(void *context, struct process *p);
+/* What was read of it; it is read again at its next use. */
+void agent_drop_perf_map(struct process *p);
+void agent_forget_index_pages(struct agent *agent);

@@ -15,6 +15,7 @@
 
 #include "agent/golang/goids.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "symbolizer/vdso.h"
 
@@ -22,6 +23,9 @@ enum {
 	LOOK_UPS_BETWEEN_CHECKS = 16,
 	RESIDENT_FILE_LIMIT = 6 << 20,
 };
+
+/* A build that could not be started, or took too long on a busy machine, may do better later. */
+static const uint64_t RETRY_NS = UINT64_C(60000000000);
 
 struct agent_process *agent_process_data(struct process *p)
 {
@@ -119,6 +123,7 @@ void agent_index_done(void *context, uint64_t tag, struct index *index)
 		return;
 	}
 	data->index = index;
+	data->retry_ns = index ? 0 : agent->newest_sample_ns + RETRY_NS;
 	if (index && index_go(index)) {
 		while ((p = processes_next(agent->processes, &iterator)) != NULL) {
 			if (p->executable == m)
@@ -129,21 +134,23 @@ void agent_index_done(void *context, uint64_t tag, struct index *index)
 		loop_stop(agent->loop);
 }
 
-static void request(struct agent *agent, const struct module *m, int fd)
+/* FD is taken. False: not even asked for, the queue is full. */
+static bool request(struct agent *agent, const struct module *m, const struct module_id *id, int fd)
 {
-	int err = builds_request(agent->builds, &m->id, fd, m->number);
+	int err = builds_request(agent->builds, id, fd, m->number);
 
 	if (err)
-		log_debug("a module's index cannot be built now, ignoring", "error=%d", err);
+		log_debug("a module's index cannot be built now", "error=%d", err);
+	return !err;
 }
 
-static void request_vdso(struct agent *agent, const struct module *m)
+static void request_vdso(struct agent *agent, struct module *m)
 {
 	struct module_id id;
 	int fd;
 
 	if (!vdso_open(&fd, &id))
-		(void)builds_request(agent->builds, &id, fd, m->number);
+		m->requested = request(agent, m, &id, fd);
 }
 
 static int open_mapped(struct agent *agent, const struct process *p, const struct mapping *mapping)
@@ -159,24 +166,35 @@ static int open_mapped(struct agent *agent, const struct process *p, const struc
 	return fd;
 }
 
+static bool is_retry_due(const struct agent *agent, const struct module *m)
+{
+	const struct agent_module *data = m->owner_data;
+
+	return data && data->retry_ns && agent->newest_sample_ns >= data->retry_ns;
+}
+
 void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping)
 {
 	struct module *m = mapping->module;
 	struct agent_module *data;
 	int fd;
 
-	if (m->requested || (m->kind != MODULE_FILE && m->kind != MODULE_VDSO))
+	m->used_ns = agent->newest_sample_ns;
+	if (m->kind != MODULE_FILE && m->kind != MODULE_VDSO)
+		return;
+	if (m->requested && !is_retry_due(agent, m))
 		return;
 	data = agent_module_data(m);
 	if (!data)
 		return;
 	m->requested = true;
+	data->retry_ns = 0;
 	if (m->kind == MODULE_VDSO) {
 		request_vdso(agent, m);
 		return;
 	}
 	fd = open_mapped(agent, p, mapping);
-	request(agent, m, fd);
+	m->requested = request(agent, m, &m->id, fd);
 	/* This process was gone already: the next one that maps the file may give it. */
 	if (fd < 0 && !data->index)
 		m->requested = false;
@@ -214,6 +232,7 @@ void agent_program_known(struct agent *agent, struct process *p)
 
 	if (!data || m->kind != MODULE_FILE)
 		return;
+	m->used_ns = clock_monotonic_ns();
 	if (!m->requested && !data->not_cached) {
 		data->not_cached = cache_open(agent->cache, &m->id, &index) != 0;
 		if (!data->not_cached) {
@@ -225,19 +244,17 @@ void agent_program_known(struct agent *agent, struct process *p)
 	configure_goids(agent, p);
 }
 
-/* Resident bytes of mapped files; 0 when it cannot be told. */
-static uint64_t resident_file_bytes(const struct agent *agent)
+void agent_forget_index_pages(struct agent *agent)
 {
-	unsigned long long total, resident, shared;
-	char text[96];
-	ssize_t length = pread(agent->statm_fd, text, sizeof(text) - 1, 0);
+	const struct module *module;
+	size_t i = 0;
 
-	if (length <= 0)
-		return 0;
-	text[length] = 0;
-	if (sscanf(text, "%llu %llu %llu", &total, &resident, &shared) != 3)
-		return 0;
-	return shared * (uint64_t)sysconf(_SC_PAGESIZE);
+	while ((module = modules_next(agent->modules, &i))) {
+		const struct agent_module *data = module->owner_data;
+
+		if (data && data->index)
+			index_forget_pages(data->index);
+	}
 }
 
 /*
@@ -246,18 +263,13 @@ static uint64_t resident_file_bytes(const struct agent *agent)
  */
 static void keep_indexes_small(struct agent *agent)
 {
-	const struct module *module;
-	size_t i = 0;
+	uint64_t file_bytes;
 
-	if (++agent->look_ups % LOOK_UPS_BETWEEN_CHECKS ||
-		resident_file_bytes(agent) < RESIDENT_FILE_LIMIT)
+	if (++agent->look_ups % LOOK_UPS_BETWEEN_CHECKS)
 		return;
-	while ((module = modules_next(agent->modules, &i))) {
-		const struct agent_module *data = module->owner_data;
-
-		if (data && data->index)
-			index_forget_pages(data->index);
-	}
+	(void)agent_resident_bytes(agent, &file_bytes);
+	if (file_bytes >= RESIDENT_FILE_LIMIT)
+		agent_forget_index_pages(agent);
 }
 
 const struct index *agent_index_of(void *context, const struct module *m)
@@ -315,4 +327,14 @@ const struct perf_map *agent_perf_map_of(void *context, struct process *p)
 	if (perf_map_update(data->perf_map, data->perf_map_fd))
 		log_debug("a perf map cannot be read, ignoring", "pid=%u", p->pid);
 	return data->perf_map;
+}
+
+void agent_drop_perf_map(struct process *p)
+{
+	struct agent_process *data = p->owner_data;
+
+	if (!data)
+		return;
+	perf_map_destroy(data->perf_map);
+	data->perf_map = NULL;
 }

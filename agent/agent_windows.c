@@ -12,8 +12,7 @@
 
 static const uint64_t GRACE_NS = 20000000;
 
-/* Since when everything that is still to be reported has been sampled. */
-static uint64_t oldest_open_ns(const struct agent *agent)
+uint64_t agent_oldest_open_ns(const struct agent *agent)
 {
 	uint64_t oldest = agent->current.opened_ns;
 
@@ -24,21 +23,33 @@ static uint64_t oldest_open_ns(const struct agent *agent)
 	return oldest;
 }
 
-static void on_grace_over(void *context)
+void agent_seal_previous(struct agent *agent)
 {
-	struct agent *agent = context;
-	struct profile *sealed;
+	struct profile *sealed = agent->previous.profile;
 
+	if (!sealed)
+		return;
+	loop_cancel(agent->loop, agent->grace_timer);
 	agent->grace_timer = -1;
-	(void)collect_drain(agent->collect, 0);
-	sealed = agent->previous.profile;
 	agent->previous = (struct agent_window){ 0 };
 	if (agent->sealed)
 		agent->sealed(agent->sealed_context, sealed);
 	profile_destroy(sealed);
-	processes_sweep(agent->processes, oldest_open_ns(agent));
+}
+
+static void on_grace_over(void *context)
+{
+	struct agent *agent = context;
+	uint64_t open_ns;
+
+	agent->grace_timer = -1;
+	(void)collect_drain(agent->collect, 0);
+	agent_seal_previous(agent);
+	open_ns = agent_oldest_open_ns(agent);
+	processes_sweep(agent->processes, open_ns);
+	agent_forget_modules(agent);
 	if (agent->kernel_symbols)
-		(void)kernel_symbols_renew(agent->kernel_symbols, oldest_open_ns(agent));
+		(void)kernel_symbols_renew(agent->kernel_symbols, open_ns);
 }
 
 int agent_turn_window(struct agent *agent)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/commands/cache_directory.h"
@@ -144,9 +145,11 @@ static int make_agent(struct daemon *d)
 	struct agent_options options = {
 		.cache_directory = d->cache_directory,
 		.cache_limit_bytes = config_number(&d->config, SETTING_cache_max_bytes),
-		.profile_limit_bytes = config_number(&d->config, SETTING_memory_limit) / 2,
+		.profile_limit_bytes = config_number(&d->config, SETTING_memory_limit) / 4,
+		.memory_limit_bytes = config_number(&d->config, SETTING_memory_limit),
 		.loop = d->loop,
 		.sealed = daemon_sealed,
+		.full = daemon_full,
 		.sealed_context = d,
 		.collect = { .event = COLLECT_CPU_CLOCK, .user = true, .kernel = true },
 	};
@@ -160,10 +163,25 @@ static int make_agent(struct daemon *d)
 	return err;
 }
 
+/*
+ * Files wait open for their index, and perf maps for their report. The soft limit, often 1024, is
+ * made for programs that use select().
+ */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int make(struct daemon *d)
 {
 	int err;
 
+	raise_file_limit();
 	err = cache_directory(&d->config, &d->cache_directory);
 	if (!err)
 		err = loop_create(&d->loop);
@@ -185,6 +203,8 @@ static void unmake(struct daemon *d)
 	agent_destroy(d->agent);
 	store_destroy(d->store);
 	loop_destroy(d->loop);
+	if (d->clock_fd >= 0)
+		close(d->clock_fd);
 	free(d->token);
 	free(d->cache_directory);
 }
@@ -196,6 +216,8 @@ static int start_timers(struct daemon *d)
 	uint64_t watchdog = notify_watchdog_ns();
 	int err = daemon_schedule_window(d);
 
+	if (!err && daemon_watch_clock(d))
+		log_warn("the clock cannot be watched, ignoring", "%s", "");
 	if (!err && d->settings.cpu_share > 0)
 		err = loop_timer(
 			d->loop, BUDGET_LOOK_NS, BUDGET_LOOK_NS, on_budget, d, &d->budget_timer);
@@ -257,6 +279,7 @@ int daemon_run(struct config *config, int argc, char **argv)
 		.window_timer = -1,
 		.budget_timer = -1,
 		.watchdog_timer = -1,
+		.clock_fd = -1,
 	};
 	autofree char *message = NULL;
 	int err;

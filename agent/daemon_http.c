@@ -74,6 +74,9 @@ static int write_metrics(void *context, struct buffer *out)
 			(double)sizes.profile_bytes },
 		{ "fathom_bpf_map_memory_bytes", "", "Kernel memory of the BPF maps",
 			EXPOSITION_GAUGE, (double)sizes.bpf_map_bytes },
+		{ "fathom_memory_limit_bytes", "",
+			"Near this, caches are let go and windows end early", EXPOSITION_GAUGE,
+			(double)config_number(&d->config, SETTING_memory_limit) },
 		{ "fathom_processes", "", "Live processes in the table", EXPOSITION_GAUGE,
 			(double)sizes.processes },
 		{ "fathom_modules", "", "Mapped files known", EXPOSITION_GAUGE,
@@ -134,6 +137,7 @@ static uint64_t lost_samples(const struct metrics *metrics)
 static int write_status(void *context, struct buffer *out)
 {
 	const struct daemon *d = context;
+	const struct metrics *metrics = agent_metrics(d->agent);
 	const char *node = config_text(&d->config, SETTING_node);
 	char host[256] = "";
 	uint64_t elapsed = clock_monotonic_ns() - d->started_ns;
@@ -149,18 +153,20 @@ static int write_status(void *context, struct buffer *out)
 		(unsigned long long)d->budget.current_hz);
 	buffer_printf(out,
 		"\"cpu\":{\"budget_percent\":%.3f,\"used_percent\":%.3f},"
-		"\"memory\":{\"limit_bytes\":%llu,\"resident_bytes\":%llu},",
+		"\"memory\":{\"limit_bytes\":%llu,\"resident_bytes\":%llu,"
+		"\"caches_let_go\":%llu,\"windows_ended_early\":%llu},",
 		d->settings.cpu_share * 100,
 		elapsed ? 100.0 * (double)(clock_cpu_ns() + bpf_ns(d)) / (double)elapsed : 0,
 		(unsigned long long)config_number(&d->config, SETTING_memory_limit),
-		(unsigned long long)resident_bytes());
+		(unsigned long long)resident_bytes(),
+		(unsigned long long)metrics_get(metrics, METRIC_MEMORY_CACHES),
+		(unsigned long long)metrics_get(metrics, METRIC_MEMORY_WINDOW));
 	buffer_printf(out,
 		"\"samples\":{\"taken\":%llu,\"lost\":%llu},\"windows\":%llu,"
 		"\"last_window_cpu_seconds\":%.6f,\"index_builds_pending\":%u,",
 		(unsigned long long)agent_samples(d->agent),
-		(unsigned long long)lost_samples(agent_metrics(d->agent)),
-		(unsigned long long)d->windows, seconds(d->last_seal_ns),
-		agent_pending_builds(d->agent));
+		(unsigned long long)lost_samples(metrics), (unsigned long long)d->windows,
+		seconds(d->last_seal_ns), agent_pending_builds(d->agent));
 	return buffer_printf(out,
 		"\"store\":{\"files\":%zu,\"bytes\":%llu,\"limit_bytes\":%llu}}\n",
 		d->store ? store_count(d->store) : 0,

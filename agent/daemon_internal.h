@@ -38,6 +38,7 @@ struct daemon {
 	char *cache_directory;
 	struct budget budget;
 	int window_timer, budget_timer, watchdog_timer; /* -1 = none */
+	int clock_fd; /* -1 = none */
 	uint64_t started_ns, started_real_ns;
 	uint64_t window_started_ns, window_started_real_ns;
 	uint64_t sealed_started_ns, sealed_started_real_ns; /* of the window being sealed */
@@ -54,6 +55,10 @@ int daemon_reload(struct daemon *d, char **ret_message);
 
 /* daemon_windows.c */
 int daemon_schedule_window(struct daemon *d);
+/* Windows end where wall time jumps. */
+int daemon_watch_clock(struct daemon *d);
+/* The window ends early: the agent asks for it. */
+void daemon_full(void *context);
 void daemon_sealed(void *context, const struct profile *profile);
 /* The last window, at the end: sampling has stopped. */
 void daemon_seal_last(struct daemon *d);

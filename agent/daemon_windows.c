@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows begin and end at multiples of their length in wall time, so that those of all machines
- * cover the same minutes. A clock that jumps makes one window shorter or longer, never wrong: its
+ * Windows begin and end as agent/window_clock.h says, and early when memory asks for it. A window's
  * duration is measured with the monotonic clock.
  */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "agent/daemon_internal.h"
 #include "agent/groups.h"
+#include "agent/window_clock.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 enum { PROFILE_LIMIT_BYTES = 256 << 20 };
 
-static void on_window_end(void *context)
+static void end_window(struct daemon *d)
 {
-	struct daemon *d = context;
 	uint64_t now = clock_monotonic_ns();
 	int err = agent_turn_window(d->agent);
 
-	d->window_timer = -1;
 	if (err) {
 		log_warn("a window could not be ended, it goes on", "error=%d", err);
 	} else {
@@ -36,14 +35,41 @@ static void on_window_end(void *context)
 		log_error("the next window cannot be scheduled", "%s", "");
 }
 
+static void on_window_end(void *context)
+{
+	struct daemon *d = context;
+
+	d->window_timer = -1;
+	end_window(d);
+}
+
+void daemon_full(void *context)
+{
+	end_window(context);
+}
+
+static void on_clock_set(void *context, int fd, uint32_t events)
+{
+	struct daemon *d = context;
+
+	(void)events;
+	log_info("the clock was set or the machine suspended: the window ends here", "%s", "");
+	end_window(d);
+	if (window_clock_again(fd))
+		log_warn("the clock cannot be watched any more, ignoring", "%s", "");
+}
+
+int daemon_watch_clock(struct daemon *d)
+{
+	int err = window_clock_watch(&d->clock_fd);
+
+	return err ? err : loop_add(d->loop, d->clock_fd, EPOLLIN, on_clock_set, d);
+}
+
 int daemon_schedule_window(struct daemon *d)
 {
-	uint64_t now = clock_real_ns(), length = d->settings.window_ns;
-	uint64_t left = length - now % length;
+	uint64_t left = window_clock_left_ns(clock_real_ns(), d->settings.window_ns);
 
-	/* A sliver of a window is not worth a file. */
-	if (left < length / 10)
-		left += length;
 	loop_cancel(d->loop, d->window_timer);
 	return loop_timer(d->loop, left, 0, on_window_end, d, &d->window_timer);
 }
@@ -80,8 +106,10 @@ static int store_group(struct daemon *d, const struct report_sources *sources,
 	options.duration_ns = (int64_t)duration;
 	buffer_init(&out, PROFILE_LIMIT_BYTES);
 	err = report_pprof(sources, &options, &out, &summary);
-	if (err)
+	if (err) {
+		metrics_add(agent_metrics_to_add(d->agent), METRIC_STORE_FAILED, 1);
 		return err;
+	}
 	return store_put(d->store, groups_name(groups, group), options.time_ns, options.duration_ns,
 		out.bytes, out.size);
 }
@@ -98,6 +126,8 @@ void daemon_sealed(void *context, const struct profile *profile)
 		return;
 	agent_sources(d->agent, profile, &sources);
 	if (groups_init(&groups, profile, sources.processes)) {
+		metrics_add(agent_metrics_to_add(d->agent), METRIC_LOST_MEMORY_LIMIT,
+			profile_total_count(profile));
 		log_warn("a window is lost: out of memory", "%s", "");
 		return;
 	}
