@@ -44,6 +44,7 @@ enum abi_register_rule {
 	ABI_REG_AT_CFA = 1, /* *(cfa + off) */
 	ABI_REG_UNDEFINED = 2,
 	ABI_REG_UNSUPPORTED = 3,
+	ABI_REG_AT_FP = 4, /* fp only: *(fp + fp_off), where the stack was realigned */
 };
 
 struct abi_unwind_rule {
