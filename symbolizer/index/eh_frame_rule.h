@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One row of call frame information → the rule that BPF understands. What cannot be said there
+ * becomes ABI_CFA_UNSUPPORTED or ABI_REG_UNSUPPORTED, so that a walk stops instead of going astray.
+ */
+#include "bpf/abi/unwind.h"
+#include "symbolizer/index/eh_frame.h"
+
+/* DWARF register numbers of a machine (its psABI). */
+struct cfi_machine {
+	uint64_t fp, sp, ra;
+	bool link; /* the return address may still be in a register */
+};
+
+struct cfi_machine cfi_machine(uint16_t machine);
+
+/* SIGNAL: the row is a signal frame's. Fields that do not matter are 0: equal rules look equal. */
+struct abi_unwind_rule cfi_rule(
+	const struct cfi_machine *m, bool signal, const struct cfi_state *state);
+
+/* What is valid at a function's first instruction. */
+struct abi_unwind_rule cfi_entry_rule(uint16_t machine);
+
+/* `bregN offset`, leaving the cursor behind it. */
+bool cfi_read_breg(struct cursor *c, uint64_t *ret_register, int64_t *ret_offset);
