@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/index/sources.h"
+#include "symbolizer/index/unwind.h"
 
 DEFINE_AUTO(elf_image);
 DEFINE_AUTO(index_writer);
@@ -96,6 +97,10 @@ static int read_sources(
 		return err;
 	err = symbols_read(image, &go_text, w);
 	if (is_fatal(err))
+		return err;
+	/* Tables over a limit leave code without tables, and that is counted: names are as good. */
+	err = unwind_read(image, &go_text, w);
+	if (err == -ENOMEM)
 		return err;
 	return add_facts(image, w);
 }

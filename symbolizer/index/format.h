@@ -13,6 +13,7 @@
  *	span:  from this address on, up to the next span's, code belongs to this node
  *	node:  a function, or one inlined call inside its parent, a node of a lower number
  *	row:   from this address on, up to the next row's, code comes from this line
+ *	unwind page: how to find the callers of 64 KiB of code (bpf/abi/unwind.h), as BPF reads it
  *
  * Strings are byte offsets into the table of strings, which starts and ends with a NUL.
  */
@@ -22,7 +23,7 @@
 #include "symbolizer/index/writer.h"
 
 enum {
-	INDEX_VERSION = 1,
+	INDEX_VERSION = 2,
 	INDEX_FILE_BITS = 20, /* of index_row.place; the rest is the column, 0 where it is larger */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,
@@ -40,6 +41,8 @@ enum index_table_number {
 	INDEX_ROW_PAGES, /* uint32_t */
 	INDEX_FILES, /* uint32_t: string */
 	INDEX_STRINGS, /* char */
+	INDEX_UNWIND_PAGES, /* struct index_unwind_entry, ascending */
+	INDEX_UNWIND_WORDS, /* uint32_t: the pages' bytes */
 	INDEX_TABLES
 };
 
@@ -60,6 +63,7 @@ struct index_header {
 	struct build_id build_id;
 	uint8_t reserved[3];
 	struct index_go go; /* version 0: not a Go program */
+	struct index_unwind unwind;
 	struct index_table tables[INDEX_TABLES];
 };
 
@@ -87,6 +91,11 @@ struct index_row {
 	uint32_t place; /* number in INDEX_FILES, column << INDEX_FILE_BITS */
 };
 
+struct index_unwind_entry {
+	uint32_t page; /* its ELF address >> 16, counted from that of the base */
+	uint32_t place; /* in INDEX_UNWIND_WORDS */
+};
+
 static inline uint32_t index_element_bytes(enum index_table_number table)
 {
 	switch (table) {
@@ -100,6 +109,8 @@ static inline uint32_t index_element_bytes(enum index_table_number table)
 		return sizeof(struct index_row);
 	case INDEX_STRINGS:
 		return 1;
+	case INDEX_UNWIND_PAGES:
+		return sizeof(struct index_unwind_entry);
 	default:
 		return sizeof(uint32_t);
 	}
@@ -107,5 +118,6 @@ static inline uint32_t index_element_bytes(enum index_table_number table)
 
 _Static_assert(sizeof(struct build_id) == 21, "build IDs are written as they are");
 _Static_assert(sizeof(struct index_go) == 48, "Go facts are written as they are");
-_Static_assert(sizeof(struct index_header) == 48 + 24 + 48 + 16 * INDEX_TABLES,
+_Static_assert(sizeof(struct index_unwind) == 24, "unwind figures are written as they are");
+_Static_assert(sizeof(struct index_header) == 48 + 24 + 48 + 24 + 16 * INDEX_TABLES,
 	"no padding in the header");

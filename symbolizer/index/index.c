@@ -9,15 +9,9 @@
 #include <xxhash.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/format.h"
+#include "symbolizer/index/index_state.h"
 
 enum { CHECK_BYTES = 1 << 20 };
-
-struct index {
-	const uint8_t *map;
-	size_t size;
-	struct index_header header; /* a copy: it cannot change under us once it was checked */
-};
 
 /* Reads it all once, giving the pages back on the way: a big index must not show in the RSS. */
 static uint64_t checksum_of(const uint8_t *map, size_t size)
@@ -60,16 +54,6 @@ static bool header_makes_sense(const struct index_header *h, size_t size)
 	       h->build_id.size <= BUILD_ID_MAX_BYTES;
 }
 
-static const void *table(const struct index *index, enum index_table_number number)
-{
-	return index->map + index->header.tables[number].offset;
-}
-
-static size_t table_count(const struct index *index, enum index_table_number number)
-{
-	return index->header.tables[number].count;
-}
-
 static int check(struct index *index)
 {
 	uint64_t sum;
@@ -83,7 +67,8 @@ static int check(struct index *index)
 	if (sum != checksum_of(index->map, index->size - INDEX_CHECKSUM_BYTES))
 		return -EBADMSG;
 	/* With a NUL at its end, each offset into the table of strings is a string. */
-	if (((const char *)table(index, INDEX_STRINGS))[table_count(index, INDEX_STRINGS) - 1])
+	if (((const char *)index_table_start(
+		    index, INDEX_STRINGS))[index_table_count(index, INDEX_STRINGS) - 1])
 		return -EBADMSG;
 	return 0;
 }
@@ -133,9 +118,9 @@ void index_destroy(struct index *index)
 
 static const char *string_at(const struct index *index, uint32_t offset)
 {
-	const char *strings = table(index, INDEX_STRINGS);
+	const char *strings = index_table_start(index, INDEX_STRINGS);
 
-	return offset < table_count(index, INDEX_STRINGS) ? strings + offset : "";
+	return offset < index_table_count(index, INDEX_STRINGS) ? strings + offset : "";
 }
 
 /* One of the two searches: entries that begin with their address, ascending, and their pages. */
@@ -147,14 +132,14 @@ struct search {
 /* The last entry at or below KEY, or NULL. */
 static const void *find_entry(const struct index *index, struct search search, uint32_t key)
 {
-	const uint8_t *entries = table(index, search.entries);
-	const uint32_t *pages = table(index, search.pages);
-	size_t count = table_count(index, search.entries);
+	const uint8_t *entries = index_table_start(index, search.entries);
+	const uint32_t *pages = index_table_start(index, search.pages);
+	size_t count = index_table_count(index, search.entries);
 	size_t size = index_element_bytes(search.entries);
 	size_t page = key >> search.shift;
 	size_t low = count, high = count;
 
-	if (page + 1 < table_count(index, search.pages)) {
+	if (page + 1 < index_table_count(index, search.pages)) {
 		high = MIN(pages[page + 1], count);
 		low = MIN(pages[page], high);
 	}
@@ -182,14 +167,14 @@ static void find_place(const struct index *index, uint32_t key, struct index_fra
 {
 	const struct search search = { INDEX_ROWS, INDEX_ROW_PAGES, index->header.row_shift };
 	const struct index_row *row = find_entry(index, search, key);
-	const uint32_t *files = table(index, INDEX_FILES);
+	const uint32_t *files = index_table_start(index, INDEX_FILES);
 	uint32_t file;
 
 	*ret_place = (struct index_frame){ .file = "" };
 	if (!row)
 		return;
 	file = row->place & ((1U << INDEX_FILE_BITS) - 1);
-	if (file < table_count(index, INDEX_FILES))
+	if (file < index_table_count(index, INDEX_FILES))
 		ret_place->file = string_at(index, files[file]);
 	ret_place->line = row->line;
 	ret_place->column = row->place >> INDEX_FILE_BITS;
@@ -212,7 +197,7 @@ static void name_frame(
 size_t index_lookup(
 	const struct index *index, uint64_t elf_addr, struct index_frame *ret_frames, size_t max)
 {
-	const struct index_node *nodes = table(index, INDEX_NODES);
+	const struct index_node *nodes = index_table_start(index, INDEX_NODES);
 	uint64_t offset = elf_addr - index->header.base;
 	struct index_frame place;
 	uint32_t number, before = INDEX_NO_NODE;
@@ -225,7 +210,7 @@ size_t index_lookup(
 		return 0;
 	find_place(index, (uint32_t)offset, &place);
 	/* Numbers only fall on the way up, so that a file that lies makes no circle. */
-	while (number < table_count(index, INDEX_NODES) && number < before && count < max &&
+	while (number < index_table_count(index, INDEX_NODES) && number < before && count < max &&
 		count < INDEX_MAX_FRAMES) {
 		const struct index_node *node = &nodes[number];
 
@@ -244,14 +229,14 @@ size_t index_lookup(
 
 size_t index_segment_count(const struct index *index)
 {
-	return table_count(index, INDEX_SEGMENTS);
+	return index_table_count(index, INDEX_SEGMENTS);
 }
 
 struct index_segment index_segment(const struct index *index, size_t number)
 {
-	const struct index_segment_entry *entries = table(index, INDEX_SEGMENTS);
+	const struct index_segment_entry *entries = index_table_start(index, INDEX_SEGMENTS);
 
-	if (number >= table_count(index, INDEX_SEGMENTS))
+	if (number >= index_table_count(index, INDEX_SEGMENTS))
 		return (struct index_segment){ 0 };
 	return (struct index_segment){
 		.address = entries[number].address,
@@ -263,7 +248,7 @@ struct index_segment index_segment(const struct index *index, size_t number)
 bool index_address(
 	const struct index *index, uint64_t file_off, uint64_t *ret_elf_addr, size_t *ret_segment)
 {
-	for (size_t i = 0; i < table_count(index, INDEX_SEGMENTS); i++) {
+	for (size_t i = 0; i < index_table_count(index, INDEX_SEGMENTS); i++) {
 		struct index_segment s = index_segment(index, i);
 
 		if (file_off < s.file_off || file_off - s.file_off >= s.size)

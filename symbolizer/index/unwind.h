@@ -8,23 +8,43 @@
 #include <stdint.h>
 
 #include "bpf/abi/unwind.h"
+#include "symbolizer/index/eh_frame.h"
 #include "symbolizer/index/elf_image.h"
 #include "symbolizer/index/index.h"
+#include "symbolizer/index/sources.h"
 #include "symbolizer/index/writer.h"
 
-/* Reads the tables of IMAGE into the writer. *RET_BROKEN counts entries (FDEs) given up. */
-int unwind_read(struct elf_image *image, struct index_writer *w, uint32_t *ret_broken);
+/*
+ * Reads the tables of IMAGE into the writer, those of functions inside SKIP left out (Go code has
+ * its own ways). Broken entries and rows that nobody understands are counted there. -ENOENT: there
+ * are none. -E2BIG: over a limit; what was read stays.
+ */
+int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w);
+
+/* The same from sections: at an address that several describe, the first of them counts. */
+int unwind_read_sections(const struct cfi_section *sections, size_t count,
+	const struct source_range *skip, struct index_writer *w);
 
 /*
  * The page of ELF_ADDR: *RET_PAGE points into the mapping and *RET_SIZE is its size. False where
  * the module has no table for that page. The bytes were written by a process that read a foreign
- * file, so the page's header is checked here (counts against size), its rules by BPF.
+ * file, so each offset and number in the page is checked here.
  */
 bool index_unwind_page(const struct index *index, uint64_t elf_addr,
 	const struct abi_unwind_page **ret_page, size_t *ret_size);
 /* Pages of the module that have a table, and their bytes together. */
 size_t index_unwind_page_count(const struct index *index);
 size_t index_unwind_bytes(const struct index *index);
-/* The rule at an ELF address, as BPF finds it: for tests, and for walks in user space. */
+/* The ELF address where page NUMBER (below that count) begins. */
+uint64_t index_unwind_page_address(const struct index *index, size_t number);
+/* How reading went. */
+const struct index_unwind *index_unwind_figures(const struct index *index);
+
+/* Whether all in a page is as bpf/abi/unwind.h says. SIZE bytes are there, PAGE is aligned to 4. */
+bool unwind_page_check(const struct abi_unwind_page *page, size_t size);
+/*
+ * The rule at PAGE_OFFSET, as BPF finds it: for tests, and for walks in user space. False: the page
+ * makes no sense.
+ */
 bool unwind_rule_at(const struct abi_unwind_page *page, size_t size, uint32_t page_offset,
 	struct abi_unwind_rule *ret_rule);

@@ -51,6 +51,8 @@ void index_writer_destroy(struct index_writer *w)
 	free(w->symbols);
 	free(w->rows.items);
 	free(w->sequences);
+	free(w->unwind_pages);
+	free(w->unwind_words);
 	writer_lines_destroy(w->lines);
 	spans_deinit(&w->spans);
 	free(w);
@@ -154,6 +156,20 @@ static bool code_at(
 	*ret_offset = (uint32_t)(address - w->base);
 	*ret_end = (uint32_t)(w->code[low].high - w->base);
 	return true;
+}
+
+int writer_code_at(struct index_writer *w, uint64_t address, bool *ret_found, uint64_t *ret_end)
+{
+	uint32_t offset, end = 0;
+	bool found;
+	int err = close_code(w);
+
+	if (err)
+		return err;
+	found = code_at(w, address, &offset, &end);
+	*ret_found = found;
+	*ret_end = w->base + end;
+	return 0;
 }
 
 /* HIGH as an offset, not beyond the code's END. */

@@ -10,6 +10,7 @@
  * code (the tombstones of discarded functions: 0, 1, -1, -2). Errors: -ENOMEM, -E2BIG over a
  * limit; the caller stops at the first.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,9 @@ int writer_code(struct index_writer *w, uint64_t address, uint64_t size);
 
 /* Text is copied; not NUL-terminated input is fine. Number 0 is "". */
 int writer_string(struct index_writer *w, const char *text, size_t size, uint32_t *ret_string);
+
+/* Whether there is executable code at ADDRESS; the end of the code around it. */
+int writer_code_at(struct index_writer *w, uint64_t address, bool *ret_found, uint64_t *ret_end);
 
 /* A function (parent WRITER_NONE) or one inlined call of a function inside its parent. */
 struct writer_node {
@@ -89,6 +93,20 @@ struct index_go {
 void writer_go(struct index_writer *w, const struct index_go *go);
 /* The file's GNU build ID, and for Go programs the text of the Go build ID (string; 0 = none). */
 void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t go_build_id);
+
+/*
+ * A page of unwind tables: SIZE bytes, a multiple of 4, for the 64 KiB of code from ADDRESS on.
+ * Pages come ascending.
+ */
+int writer_unwind_page(struct index_writer *w, uint64_t address, const void *bytes, uint32_t size);
+struct index_unwind {
+	uint32_t functions; /* entries (FDEs) read */
+	uint32_t broken; /* entries given up */
+	uint32_t pages, rows;
+	uint32_t unsupported; /* rows that say only that a walk must stop there */
+	uint32_t left_out; /* pages and rules that a page's limits had no room for */
+};
+void writer_unwind(struct index_writer *w, const struct index_unwind *unwind);
 
 /* What is worth knowing of a build, kept in the file; see `enum index_source` in index.h. */
 void writer_source(struct index_writer *w, uint32_t source);

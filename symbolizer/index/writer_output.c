@@ -238,6 +238,8 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		[INDEX_NODES] = s->node_count,
 		[INDEX_FILES] = w->file_count,
 		[INDEX_STRINGS] = s->string_bytes,
+		[INDEX_UNWIND_PAGES] = w->unwind_page_count,
+		[INDEX_UNWIND_WORDS] = w->unwind_word_count,
 	};
 	struct index_header header = {
 		.magic = INDEX_MAGIC,
@@ -249,6 +251,7 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		.go_build_id = string_offset(w, s, w->go_build_id),
 		.build_id = w->build_id,
 		.go = w->go,
+		.unwind = w->unwind,
 	};
 	uint64_t offset = sizeof(header);
 
@@ -363,6 +366,14 @@ static void put_strings(struct output *out, const struct index_writer *w, const 
 			intern_size(&w->strings, s->strings[i]) + 1);
 }
 
+static void put_unwind(struct output *out, const struct index_writer *w)
+{
+	start_table(out);
+	put(out, w->unwind_pages, w->unwind_page_count * sizeof(*w->unwind_pages));
+	start_table(out);
+	put(out, w->unwind_words, w->unwind_word_count * sizeof(*w->unwind_words));
+}
+
 static void put_file(struct output *out, const struct index_writer *w, const struct selection *s)
 {
 	struct index_header header = make_header(w, s);
@@ -375,6 +386,7 @@ static void put_file(struct output *out, const struct index_writer *w, const str
 	put_nodes(out, w, s);
 	put_rows(out, w, &header);
 	put_strings(out, w, s);
+	put_unwind(out, w);
 	flush(out);
 	checksum = XXH3_64bits_digest(out->hash);
 	put(out, &checksum, sizeof(checksum));

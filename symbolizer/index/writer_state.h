@@ -71,6 +71,12 @@ struct index_writer {
 	struct spans spans; /* of nodes, made by writer_flatten() */
 	struct writer_lines *lines; /* made by writer_lines_prepare() */
 
+	struct index_unwind_entry *unwind_pages;
+	size_t unwind_page_count, unwind_page_capacity;
+	uint32_t *unwind_words;
+	size_t unwind_word_count, unwind_word_capacity;
+	struct index_unwind unwind;
+
 	struct index_go go;
 	struct build_id build_id;
 	uint32_t go_build_id;

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From sections to pages: all entries are collected and sorted by address, then each runs once, its
+ * rows going straight into the pages. Where entries overlap, each one counts up to where the next
+ * begins, as for the binary search of an exception that is thrown; of two that begin at the same
+ * address the first one counts. Time and memory are linear in the size of the sections, whatever
+ * these say.
+ */
+#include "symbolizer/index/unwind.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolizer/index/eh_frame_cfa.h"
+#include "symbolizer/index/eh_frame_rule.h"
+#include "symbolizer/index/unwind_pages.h"
+
+enum {
+	MAX_SECTIONS = 8,
+	MAX_FUNCTIONS = 1 << 22, /* twice what the largest browsers have */
+	HEADER_VERSION = 1, /* of .eh_frame_hdr (LSB 5, 10.6.2) */
+	HEADER_FIXED_BYTES = 4,
+	FUNCTION_ALIGN = 16, /* that of compilers */
+};
+
+struct function {
+	uint64_t low;
+	uint32_t size; /* up to the end of the code around it at most */
+	uint32_t section;
+	uint32_t cie, code, code_size; /* as in struct cfi_fde */
+};
+
+struct job {
+	const struct cfi_section *sections;
+	struct cfi_entries *entries; /* of each section */
+	size_t section_count;
+	const struct source_range *skip;
+	struct index_writer *w;
+	uint32_t section; /* being read */
+	struct function *functions;
+	size_t function_count, function_capacity;
+	uint64_t before; /* where the last row ended */
+	uint64_t start, limit; /* of the function being run; at most where the next one begins */
+	struct abi_unwind_rule entry; /* what is valid at a function's first instruction */
+	struct unwind_pages *pages;
+	struct index_unwind figures;
+};
+
+/* Functions that the linker discarded begin outside of the code. */
+static int add_function(void *context, const struct cfi_fde *fde)
+{
+	struct job *job = context;
+	uint64_t end = 0;
+	bool found = false;
+	int err = writer_code_at(job->w, fde->low, &found, &end);
+
+	if (err)
+		return err;
+	if (!found || !fde->size || (fde->low >= job->skip->low && fde->low < job->skip->high))
+		return 0;
+	err = array_reserve(
+		job->functions, job->function_capacity, job->function_count + 1, MAX_FUNCTIONS);
+	if (err)
+		return err;
+	job->functions[job->function_count++] = (struct function){
+		.low = fde->low,
+		.size = (uint32_t)MIN(fde->size, end - fde->low),
+		.section = job->section,
+		.cie = fde->cie,
+		.code = fde->code,
+		.code_size = fde->code_size,
+	};
+	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	return x->code < y->code ? -1 : x->code > y->code;
+}
+
+/* Whether RULE is that of a function's first instruction. */
+static bool is_entry(const struct job *job, const struct abi_unwind_rule *rule)
+{
+	return !memcmp(rule, &job->entry, sizeof(*rule));
+}
+
+/*
+ * Between functions there is padding up to the next one's alignment, or at most a few instructions
+ * of assembly, which hardly do more than a function's first instruction. A gap so small takes that
+ * rule: two rows less for most functions.
+ */
+static void add_row(void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
+{
+	struct job *job = context;
+
+	if (low == job->start && low - job->before < FUNCTION_ALIGN && !(low % FUNCTION_ALIGN) &&
+		is_entry(job, rule))
+		low = job->before;
+	high = MIN(high, job->limit);
+	unwind_pages_row(job->pages, low, high, rule);
+	job->before = MAX(job->before, high);
+}
+
+static void run_function(struct job *job, const struct function *f)
+{
+	struct cfi_fde fde = {
+		.low = f->low,
+		.size = f->size,
+		.cie = f->cie,
+		.code = f->code,
+		.code_size = f->code_size,
+	};
+	const struct cfi_cie *cie = &job->entries[f->section].cies[f->cie];
+
+	job->start = f->low;
+	if (cfi_run(&job->sections[f->section], cie, &fde, add_row, job))
+		job->figures.broken++;
+}
+
+static int make_pages(struct job *job)
+{
+	struct unwind_counts counts = { 0 };
+	int err;
+
+	if (job->function_count)
+		qsort(job->functions, job->function_count, sizeof(*job->functions), by_address);
+	for (size_t i = 0; i < job->function_count; i++) {
+		const struct function *f = &job->functions[i];
+
+		if (i && f->low == f[-1].low)
+			continue;
+		job->limit = f->low + f->size;
+		for (size_t next = i + 1; next < job->function_count; next++) {
+			if (f->low == job->functions[next].low)
+				continue;
+			job->limit = MIN(job->limit, job->functions[next].low);
+			break;
+		}
+		run_function(job, f);
+	}
+	err = unwind_pages_finish(job->pages, &counts);
+	job->figures.pages = counts.pages;
+	job->figures.rows = counts.rows;
+	job->figures.unsupported = counts.unsupported;
+	job->figures.left_out = counts.left_out;
+	return err;
+}
+
+static int put_page(void *context, uint64_t address, const struct abi_unwind_page *page)
+{
+	return writer_unwind_page(context, address, page, page->size);
+}
+
+/* What is there before a limit is reached stays. */
+static int read_entries(struct job *job)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < job->section_count && !err; i++) {
+		job->section = (uint32_t)i;
+		err = cfi_read(&job->sections[i], &job->entries[i], add_function, job);
+		job->figures.broken += job->entries[i].broken + (err == -EBADMSG);
+		err = err == -EBADMSG ? 0 : err;
+	}
+	return err;
+}
+
+static int run_job(struct job *job)
+{
+	int err = read_entries(job), made = 0;
+
+	if (!err || err == -E2BIG)
+		made = make_pages(job);
+	job->figures.functions = (uint32_t)job->function_count;
+	writer_unwind(job->w, &job->figures);
+	return err ? err : made;
+}
+
+int unwind_read_sections(const struct cfi_section *sections, size_t count,
+	const struct source_range *skip, struct index_writer *w)
+{
+	struct cfi_entries entries[MAX_SECTIONS];
+	struct job job = {
+		.sections = sections,
+		.entries = entries,
+		.section_count = MIN(count, (size_t)MAX_SECTIONS),
+		.skip = skip,
+		.w = w,
+	};
+	int err = -ENOMEM;
+
+	for (size_t i = 0; i < job.section_count; i++)
+		cfi_entries_init(&entries[i]);
+	if (count)
+		job.entry = cfi_entry_rule(sections[0].machine);
+	job.pages = unwind_pages_create(put_page, w);
+	if (job.pages)
+		err = run_job(&job);
+	unwind_pages_destroy(job.pages);
+	free(job.functions);
+	for (size_t i = 0; i < job.section_count; i++)
+		cfi_entries_deinit(&entries[i]);
+	return err;
+}
+
+/* The sections of a file, in the order of their rank. */
+struct found {
+	struct elf_image *image;
+	struct cfi_section sections[MAX_SECTIONS];
+	size_t count;
+};
+
+static uint64_t address_of(const struct elf_image *image, const char *name)
+{
+	struct elf_section section;
+
+	return elf_image_find(image, name, &section) ? section.address : 0;
+}
+
+static void add_section(struct found *f, struct cursor bytes, uint64_t address, bool eh)
+{
+	if (bytes.bad || !cursor_left(&bytes) || f->count == MAX_SECTIONS)
+		return;
+	f->sections[f->count++] = (struct cfi_section){
+		.bytes = bytes,
+		.address = address,
+		.text = address_of(f->image, ".text"),
+		.data = address_of(f->image, ".got"),
+		.machine = elf_image_machine(f->image),
+		.eh = eh,
+	};
+}
+
+/* Files that were rewritten (BOLT) may have more than one. */
+static void find_eh_frames(struct found *f)
+{
+	for (size_t i = 0; i < elf_image_section_count(f->image); i++) {
+		struct elf_section section = elf_image_section(f->image, i);
+
+		if (!strcmp(section.name, ".eh_frame"))
+			add_section(f, elf_image_section_bytes(f->image, i), section.address, true);
+	}
+}
+
+/* Without section headers, .eh_frame_hdr says where .eh_frame begins. */
+static void find_by_header(struct found *f, const struct elf_segment *segment)
+{
+	struct cursor bytes = elf_image_at(f->image, segment->address, segment->file_size);
+	struct cfi_section header = {
+		.bytes = bytes,
+		.address = segment->address,
+		.data = segment->address,
+	};
+	uint64_t address = 0;
+	uint8_t encoding;
+
+	if (cursor_u8(&bytes) != HEADER_VERSION)
+		return;
+	encoding = cursor_u8(&bytes);
+	cursor_skip(&bytes, HEADER_FIXED_BYTES - 2);
+	if (!cfi_pointer(&header, &bytes, encoding, 0, &address))
+		return;
+	add_section(f, elf_image_from(f->image, address), address, true);
+	if (f->count)
+		f->sections[f->count - 1].ends_at_zero = true;
+}
+
+static void find_sections(struct found *f)
+{
+	find_eh_frames(f);
+	for (size_t i = 0; i < elf_image_segment_count(f->image) && !f->count; i++) {
+		struct elf_segment segment = elf_image_segment(f->image, i);
+
+		if (segment.type == PT_GNU_EH_FRAME)
+			find_by_header(f, &segment);
+	}
+	add_section(f, elf_image_bytes(f->image, ".debug_frame"), 0, false);
+}
+
+int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w)
+{
+	struct found f = { .image = image };
+	int err;
+
+	find_sections(&f);
+	if (!f.count)
+		return -ENOENT;
+	err = unwind_read_sections(f.sections, f.count, skip, w);
+	for (size_t i = 0; i < f.count; i++)
+		elf_image_forget(image, f.sections[i].bytes.start,
+			(size_t)(f.sections[i].bytes.end - f.sections[i].bytes.start));
+	return err;
+}
