@@ -33,6 +33,8 @@ static const uint64_t MS = 1000000;
  * is noticed on a calm machine.
  */
 static const uint64_t DRAIN_MS = 100;
+/* On a machine where nothing happens there is nothing to notice: few wake-ups. */
+static const uint64_t IDLE_DRAIN_MS = 500;
 static const uint64_t UPKEEP_MS = 1000;
 
 /* An indexer may take what a big module needs, and no more (budgets: 256 MB resident). */
@@ -44,6 +46,14 @@ static const struct sandbox_limits index_limits = {
 
 /* ---- timers and descriptors ----------------------------------------------------------------- */
 
+static void set_pace(struct agent *agent, bool idle)
+{
+	if (idle == agent->idle)
+		return;
+	if (!loop_retime(agent->loop, agent->drain_timer, (idle ? IDLE_DRAIN_MS : DRAIN_MS) * MS))
+		agent->idle = idle;
+}
+
 static void drain(struct agent *agent)
 {
 	int64_t got = collect_drain(agent->collect, 0);
@@ -51,6 +61,7 @@ static void drain(struct agent *agent)
 	if (got < 0)
 		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
 	agent_look_at_profile(agent);
+	set_pace(agent, got == 0 && agent->first_sample_ns);
 }
 
 static void on_rings(void *context, int fd, uint32_t events)

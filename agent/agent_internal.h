@@ -53,6 +53,7 @@ struct agent {
 	unsigned int look_ups;
 	int drain_timer, upkeep_timer; /* -1 = none */
 	bool started;
+	bool idle; /* the drain timer is slow: the last look found nothing */
 	bool follow;
 	bool waiting; /* the loop runs only until the builds are done */
 	bool wait_expired;

@@ -147,12 +147,18 @@ static struct timespec timespec_of(uint64_t ns)
 		.tv_nsec = (long)(ns % 1000000000) };
 }
 
+static int set_timer(int fd, uint64_t delay_ns, uint64_t interval_ns)
+{
+	/* A delay of 0 would disarm it. */
+	struct itimerspec when = { .it_value = timespec_of(delay_ns ? delay_ns : 1),
+		.it_interval = timespec_of(interval_ns) };
+
+	return timerfd_settime(fd, 0, &when, NULL) < 0 ? -errno : 0;
+}
+
 int loop_timer(struct loop *loop, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn *fn,
 	void *context, int *ret_timer)
 {
-	/* A delay of 0 would disarm the timer. */
-	struct itimerspec when = { .it_value = timespec_of(delay_ns ? delay_ns : 1),
-		.it_interval = timespec_of(interval_ns) };
 	autoclose int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	struct source source = { .kind = SOURCE_TIMER,
 		.fd = fd,
@@ -162,8 +168,11 @@ int loop_timer(struct loop *loop, uint64_t delay_ns, uint64_t interval_ns, loop_
 	size_t place;
 	int err;
 
-	if (fd < 0 || timerfd_settime(fd, 0, &when, NULL) < 0)
+	if (fd < 0)
 		return -errno;
+	err = set_timer(fd, delay_ns, interval_ns);
+	if (err)
+		return err;
 	err = add_source(loop, &source, EPOLLIN, &place);
 	if (err)
 		return err;
@@ -172,15 +181,35 @@ int loop_timer(struct loop *loop, uint64_t delay_ns, uint64_t interval_ns, loop_
 	return 0;
 }
 
-void loop_cancel(struct loop *loop, int timer)
+static bool find_timer(const struct loop *loop, int timer, size_t *ret_place)
 {
 	for (size_t i = 0; i < loop->source_count; i++) {
 		if (loop->sources[i].kind == SOURCE_TIMER &&
 			loop->sources[i].serial == (uint32_t)timer) {
-			remove_source(loop, i);
-			return;
+			*ret_place = i;
+			return true;
 		}
 	}
+	return false;
+}
+
+void loop_cancel(struct loop *loop, int timer)
+{
+	size_t place;
+
+	if (find_timer(loop, timer, &place))
+		remove_source(loop, place);
+}
+
+int loop_retime(struct loop *loop, int timer, uint64_t interval_ns)
+{
+	size_t place;
+
+	if (!interval_ns)
+		return -EINVAL;
+	if (!find_timer(loop, timer, &place) || !loop->sources[place].periodic)
+		return -ENOENT;
+	return set_timer(loop->sources[place].fd, interval_ns, interval_ns);
 }
 
 int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn, void *context)

@@ -22,6 +22,8 @@ void loop_remove(struct loop *loop, int fd);
  */
 int loop_timer(struct loop *loop, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn *fn,
 	void *context, int *ret_timer);
+/* A periodic timer fires every INTERVAL_NS from now on. -ENOENT: there is none of this name. */
+int loop_retime(struct loop *loop, int timer, uint64_t interval_ns);
 void loop_cancel(struct loop *loop, int timer);
 /* Blocks SIGNALS and delivers them to FN on the loop. Once per loop. */
 int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn, void *context);

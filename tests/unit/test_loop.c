@@ -192,6 +192,22 @@ static void cancelled_timer_does_not_fire(void **state)
 	assert_int_equal(f->timer_calls, 1);
 }
 
+static void retimed_timer_keeps_its_new_pace(void **state)
+{
+	struct fixture *f = *state;
+
+	f->stop_after = 3;
+	assert_int_equal(loop_timer(f->loop, UINT64_C(3600000000000), UINT64_C(3600000000000),
+				 timer_fired, f, &f->timer),
+		0);
+	assert_int_equal(loop_retime(f->loop, f->timer, 0), -EINVAL);
+	assert_int_equal(loop_retime(f->loop, f->timer + 1, MS), -ENOENT);
+	assert_int_equal(loop_retime(f->loop, f->timer, MS), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->timer_calls, 3);
+	loop_cancel(f->loop, f->timer);
+}
+
 /* A timer that has fired is gone; its name must not hit the one made after it. */
 static void fired_timers_name_is_not_reused(void **state)
 {
@@ -260,6 +276,7 @@ int main(void)
 		LOOP_TEST(event_of_a_removed_fd_is_dropped),
 		LOOP_TEST(one_shot_timer_fires_once),
 		LOOP_TEST(periodic_timer_fires_again),
+		LOOP_TEST(retimed_timer_keeps_its_new_pace),
 		LOOP_TEST(cancelled_timer_does_not_fire),
 		LOOP_TEST(fired_timers_name_is_not_reused),
 		LOOP_TEST(timer_may_cancel_itself),
