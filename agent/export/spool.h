@@ -4,7 +4,20 @@
  * Payloads on their way, in a directory that survives kill -9: append-only segments, a checksum per
  * record, one cursor per target. Bounded in bytes and age, the oldest dropped first and counted.
  * Knows nothing of networks. One thread.
+ *
+ * What is where:
+ *   version               "fathom-spool 1"; a directory of a newer version is left alone
+ *   0123456789abcdef.seg  records, back to back (agent/export/segment.h); a new one at each start
+ *   NAME-HASH.cursor      how far a target is; replaced by rename, never changed in place
+ *   rejected/             what a server calls bad: NAME.pb.gz and, as text, NAME.txt
+ *
+ * When bytes are safe: spool_put() returns after write(2): the payload survives any death of the
+ * process at once. fdatasync(2) follows when a segment ends, when the spool is closed, and in
+ * spool_upkeep() for what was written more than SPOOL_SYNC_NS before. A power cut costs what came
+ * since, or has a target receive again what it had. What is sent at once is never synced: while the
+ * servers answer, the spool costs the disk nothing but its cache.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,18 +35,51 @@ struct spool_options {
 	struct metrics *metrics;
 };
 
-/* Full and read-only disks, corrupt records and a directory of a newer version are no reason to
+enum { SPOOL_TARGETS_LIMIT = 16 };
+
+static const uint64_t SPOOL_SYNC_NS = 5000000000;
+
+/* Why a target did not get a payload. */
+enum spool_drop { SPOOL_DROP_LIMIT, SPOOL_DROP_AGE, SPOOL_DROP_CORRUPT, SPOOL_DROPS };
+
+/*
+ * Full and read-only disks, corrupt records and a directory of a newer version are no reason to
  * fail: what cannot be kept on disk is kept in memory, bounded, and counted. -EBUSY: another
- * process has it. */
+ * process has it; -EPERM: it is somebody else's or writable by others.
+ */
 int spool_create(const struct spool_options *options, struct spool **ret_spool);
 void spool_destroy(struct spool *s);
-/* Acknowledged when it returns 0: it will be there after a kill. */
+/* Why nothing is kept on disk, for the log; NULL when all is well. */
+const char *spool_trouble(const struct spool *s);
+/*
+ * 0: acknowledged, it will be there after a kill. 1: it is in memory only, until the disk takes it.
+ * -E2BIG: it would not fit the whole spool.
+ */
 int spool_put(struct spool *s, const struct payload *payload);
-/* The oldest payload that TARGET has not acknowledged. -ENOENT: none. Deinit RET_PAYLOAD. */
+/*
+ * The oldest payload that TARGET has not acknowledged. -ENOENT: none. Deinit RET_PAYLOAD. Records
+ * that are damaged or too old are passed over and counted.
+ */
 int spool_peek(struct spool *s, size_t target, struct payload *ret_payload);
+/* The one that comes after what spool_peek gave last. */
+int spool_peek_second(struct spool *s, size_t target, struct payload *ret_payload);
+/*
+ * TARGET is about to be sent what was peeked last; kept on disk before this returns. True: it may
+ * have arrived before: it was begun by a process that did not live to know, or left in doubt.
+ */
+bool spool_begin(struct spool *s, size_t target);
+/* What was begun last did certainly not arrive. */
+void spool_not_sent(struct spool *s, size_t target);
 /* TARGET is done with what spool_peek gave last. */
 int spool_advance(struct spool *s, size_t target);
-/* It is set aside (bounded, for a person to look at), and TARGET is done with it. */
+/* TARGET is done with what spool_peek_second gave last, but not yet with the one before. */
+int spool_advance_second(struct spool *s, size_t target);
+/* The first is set aside (bounded, for a person to look at), and TARGET is done with it. */
 int spool_reject(struct spool *s, size_t target, const char *reason);
-uint64_t spool_bytes(const struct spool *s);
+/* Now and then: syncs, lets go what is too old, moves to the disk what is in memory. */
+void spool_upkeep(struct spool *s);
+uint64_t spool_dropped(const struct spool *s, size_t target, enum spool_drop why);
+/* Payloads that TARGET has not acknowledged; an upper bound where some were damaged. */
+uint64_t spool_pending(const struct spool *s, size_t target);
+uint64_t spool_bytes(const struct spool *s); /* on disk and in memory, without rejected/ */
 uint64_t spool_oldest_ns(const struct spool *s, int64_t now_real_ns); /* age; 0 = empty */

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/export/spool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/export/spool_internal.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum {
+	MEMORY_LIMIT_BYTES = 16 << 20,
+	SEGMENT_BYTES = 8 << 20,
+	SMALLEST_SEGMENT_BYTES = 4 << 10,
+	SEGMENTS_WANTED = 8, /* so many make the limit, at least: one is dropped at a time */
+};
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static int add_target(struct spool *s, const char *name)
+{
+	struct spool_target *t = &s->targets[s->target_count];
+
+	t->name = strdup(name);
+	if (!t->name)
+		return -ENOMEM;
+	s->target_count++;
+	spool_cursor_load(s, t);
+	return 0;
+}
+
+int spool_create(const struct spool_options *options, struct spool **ret_spool)
+{
+	struct spool *s;
+	int err;
+
+	if (options->target_count > SPOOL_TARGETS_LIMIT)
+		return -E2BIG;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->fd = s->write_fd = -1;
+	s->limit_bytes = options->limit_bytes;
+	s->limit_age_ns = options->limit_age_ns;
+	s->segment_bytes = MIN(MAX(s->limit_bytes / SEGMENTS_WANTED, SMALLEST_SEGMENT_BYTES),
+		(uint64_t)SEGMENT_BYTES);
+	s->metrics = options->metrics;
+	s->next_number = 1;
+	err = spool_disk_open(s, options->directory);
+	for (size_t i = 0; !err && i < options->target_count; i++)
+		err = add_target(s, options->targets[i]);
+	if (err) {
+		spool_destroy(s);
+		return err;
+	}
+	/* Before the first payload: a target without a cursor is taken for a new one. */
+	for (size_t i = 0; i < s->target_count; i++)
+		spool_cursor_store(s, &s->targets[i]);
+	spool_disk_release(s);
+	*ret_spool = s;
+	return 0;
+}
+
+static void store_cursors(struct spool *s)
+{
+	for (size_t i = 0; i < s->target_count; i++) {
+		if (s->targets[i].unwritten)
+			spool_cursor_store(s, &s->targets[i]);
+	}
+}
+
+void spool_destroy(struct spool *s)
+{
+	struct spool_memory *next;
+
+	if (!s)
+		return;
+	store_cursors(s);
+	spool_disk_close(s);
+	for (struct spool_memory *m = s->memory_head; m; m = next) {
+		next = m->next;
+		free(m);
+	}
+	for (size_t i = 0; i < s->target_count; i++)
+		free(s->targets[i].name);
+	free(s);
+}
+
+const char *spool_trouble(const struct spool *s)
+{
+	return s->trouble;
+}
+
+/* ---- losing --------------------------------------------------------------------------------- */
+
+static void go_to(struct spool_target *t, uint64_t next)
+{
+	t->next = next;
+	if (t->done_second == t->next)
+		t->next++;
+}
+
+void spool_target_lost(struct spool *s, struct spool_target *t, uint64_t last, enum spool_drop why)
+{
+	uint64_t lost;
+
+	if (t->next > last)
+		return;
+	lost = last - t->next + 1;
+	if (t->done_second > t->next && t->done_second <= last)
+		lost--;
+	t->dropped[why] += lost;
+	go_to(t, last + 1);
+	spool_cursor_store(s, t);
+}
+
+/* ---- in memory ------------------------------------------------------------------------------ */
+
+static void forget_memory(struct spool *s)
+{
+	struct spool_memory *m = s->memory_head;
+
+	s->memory_head = m->next;
+	if (!s->memory_head)
+		s->memory_tail = NULL;
+	s->memory_bytes -= m->size;
+	free(m);
+}
+
+static void trim_memory(struct spool *s, size_t size)
+{
+	const uint64_t limit = MIN((uint64_t)MEMORY_LIMIT_BYTES, s->limit_bytes);
+
+	while (s->memory_head && s->memory_bytes + size > limit) {
+		for (size_t i = 0; i < s->target_count; i++)
+			spool_target_lost(
+				s, &s->targets[i], s->memory_head->number, SPOOL_DROP_LIMIT);
+		forget_memory(s);
+	}
+}
+
+static int keep_in_memory(
+	struct spool *s, uint64_t number, int64_t time_ns, const struct buffer *record)
+{
+	struct spool_memory *m = malloc(sizeof(*m) + record->size);
+
+	if (!m) {
+		s->next_number = number;
+		return -ENOMEM;
+	}
+	*m = (struct spool_memory){ .number = number, .time_ns = time_ns, .size = record->size };
+	memcpy(m->record, record->bytes, record->size);
+	trim_memory(s, record->size);
+	if (s->memory_tail)
+		s->memory_tail->next = m;
+	else
+		s->memory_head = m;
+	s->memory_tail = m;
+	s->memory_bytes += m->size;
+	metrics_add(s->metrics, METRIC_SPOOL_MEMORY_ONLY, 1);
+	return 1;
+}
+
+/* What no target needs any more goes; the rest goes to the disk, in its order. */
+static int move_to_disk(struct spool *s)
+{
+	while (s->memory_head) {
+		const struct spool_memory *m = s->memory_head;
+		bool needed = false;
+		int err = 0;
+
+		for (size_t i = 0; i < s->target_count; i++)
+			needed = needed || s->targets[i].next <= m->number;
+		if (needed)
+			err = spool_disk_append(s, m->number, m->time_ns, m->record, m->size);
+		if (err)
+			return err;
+		forget_memory(s);
+	}
+	return 0;
+}
+
+/* ---- putting -------------------------------------------------------------------------------- */
+
+int spool_put(struct spool *s, const struct payload *payload)
+{
+	autocall(buffer_deinit) struct buffer record;
+	uint64_t number = s->next_number;
+	int err;
+
+	buffer_init(&record, SEGMENT_HEADER_BYTES + (size_t)SEGMENT_BODY_LIMIT);
+	err = segment_encode(payload, number, &record);
+	if (err)
+		return err;
+	if (record.size > s->limit_bytes)
+		return -E2BIG;
+	store_cursors(s);
+	s->next_number++;
+	err = move_to_disk(s);
+	if (!err)
+		err = spool_disk_append(s, number, payload->time_ns, record.bytes, record.size);
+	return err ? keep_in_memory(s, number, payload->time_ns, &record) : 0;
+}
+
+/* ---- peeking -------------------------------------------------------------------------------- */
+
+struct found {
+	uint64_t number;
+	int64_t time_ns;
+};
+
+static int peek_memory(
+	const struct spool *s, uint64_t want, struct found *ret_found, struct payload *ret_payload)
+{
+	const struct spool_memory *m = s->memory_head;
+
+	while (m && m->number < want)
+		m = m->next;
+	if (!m)
+		return -ENOENT;
+	*ret_found = (struct found){ m->number, m->time_ns };
+	return segment_decode(m->record, m->size, ret_payload);
+}
+
+/* The record of number WANT or the first above. -EBADMSG: it is damaged. FOUND is set with both. */
+static int peek_at(struct spool *s, struct spool_target *place, uint64_t want,
+	struct found *ret_found, struct payload *ret_payload)
+{
+	struct segment_record record;
+	autoclose int fd = -1;
+	int err = spool_disk_find(s, want, place, &fd, &record);
+
+	if (err == -ENOENT)
+		return peek_memory(s, want, ret_found, ret_payload);
+	if (err)
+		return err;
+	*ret_found = (struct found){ record.number, record.time_ns };
+	return segment_payload(fd, &record, ret_payload);
+}
+
+/* Numbers that are not there were damaged records: they are given once each. */
+static void count_missing(struct spool_target *t, uint64_t found)
+{
+	uint64_t missing = found - t->next;
+
+	if (t->done_second > t->next && t->done_second < found)
+		missing--;
+	t->dropped[SPOOL_DROP_CORRUPT] += missing;
+}
+
+static bool too_old(const struct spool *s, int64_t time_ns)
+{
+	int64_t now = (int64_t)clock_real_ns();
+
+	return s->limit_age_ns && now > time_ns && (uint64_t)(now - time_ns) > s->limit_age_ns;
+}
+
+int spool_peek(struct spool *s, size_t target, struct payload *ret_payload)
+{
+	struct spool_target *t = &s->targets[target];
+
+	while (t->next < s->next_number) {
+		struct payload payload = { 0 };
+		struct found found;
+		int err = peek_at(s, t, t->next, &found, &payload);
+
+		if (err && err != -EBADMSG)
+			return err;
+		count_missing(t, found.number);
+		t->next = t->peeked = found.number;
+		t->peeked_second = 0;
+		if (!err && !too_old(s, found.time_ns)) {
+			*ret_payload = payload;
+			return 0;
+		}
+		payload_deinit(&payload);
+		t->dropped[err ? SPOOL_DROP_CORRUPT : SPOOL_DROP_AGE]++;
+		go_to(t, found.number + 1);
+		spool_cursor_store(s, t);
+		spool_disk_release(s);
+	}
+	return -ENOENT;
+}
+
+int spool_peek_second(struct spool *s, size_t target, struct payload *ret_payload)
+{
+	struct spool_target *t = &s->targets[target];
+	/* Looks ahead: the target's own place stays. */
+	struct spool_target place = *t;
+	struct found found;
+	int err;
+
+	if (t->done_second > t->peeked)
+		return -ENOENT;
+	err = peek_at(s, &place, t->peeked + 1, &found, ret_payload);
+	if (!err)
+		t->peeked_second = found.number;
+	return err == -EBADMSG ? -ENOENT : err;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+bool spool_begin(struct spool *s, size_t target)
+{
+	struct spool_target *t = &s->targets[target];
+	bool second = t->peeked_second > t->peeked;
+	uint64_t number = second ? t->peeked_second : t->peeked;
+	uint64_t *begun = second ? &t->begun_second : &t->begun;
+
+	t->begun_before = number == t->begun || number == t->begun_second || number <= t->doubtful;
+	t->last_begun = number;
+	if (*begun != number) {
+		*begun = number;
+		spool_cursor_store(s, t);
+	}
+	return t->begun_before;
+}
+
+void spool_not_sent(struct spool *s, size_t target)
+{
+	struct spool_target *t = &s->targets[target];
+
+	t->peeked_second = 0;
+	if (t->begun_before)
+		return;
+	if (t->begun == t->last_begun)
+		t->begun = 0;
+	if (t->begun_second == t->last_begun)
+		t->begun_second = 0;
+	spool_cursor_store(s, t);
+}
+
+int spool_advance(struct spool *s, size_t target)
+{
+	struct spool_target *t = &s->targets[target];
+
+	/* It may have been dropped meanwhile, for the limit. */
+	if (t->peeked >= t->next)
+		go_to(t, t->peeked + 1);
+	t->peeked_second = 0;
+	spool_cursor_store(s, t);
+	spool_disk_release(s);
+	return t->unwritten && s->fd >= 0 ? -EIO : 0;
+}
+
+int spool_advance_second(struct spool *s, size_t target)
+{
+	struct spool_target *t = &s->targets[target];
+
+	t->done_second = t->peeked_second;
+	t->peeked_second = 0;
+	spool_cursor_store(s, t);
+	return t->unwritten && s->fd >= 0 ? -EIO : 0;
+}
+
+int spool_reject(struct spool *s, size_t target, const char *reason)
+{
+	struct spool_target *t = &s->targets[target];
+	struct payload payload = { 0 };
+	struct found found;
+	int err = peek_at(s, t, t->peeked, &found, &payload);
+
+	if (!err && found.number == t->peeked)
+		spool_rejected_keep(s, t, found.number, &payload, reason);
+	payload_deinit(&payload);
+	return spool_advance(s, target);
+}
+
+/* ---- upkeep and figures --------------------------------------------------------------------- */
+
+void spool_upkeep(struct spool *s)
+{
+	if (s->unsynced_ns && clock_monotonic_ns() - s->unsynced_ns >= SPOOL_SYNC_NS)
+		spool_disk_sync(s);
+	if (s->limit_age_ns)
+		spool_disk_expire(s, (int64_t)(clock_real_ns() - s->limit_age_ns));
+	store_cursors(s);
+	(void)move_to_disk(s);
+	spool_disk_release(s);
+}
+
+uint64_t spool_dropped(const struct spool *s, size_t target, enum spool_drop why)
+{
+	return s->targets[target].dropped[why];
+}
+
+uint64_t spool_pending(const struct spool *s, size_t target)
+{
+	return s->next_number - MIN(s->targets[target].next, s->next_number);
+}
+
+uint64_t spool_bytes(const struct spool *s)
+{
+	return s->disk_bytes + s->memory_bytes;
+}
+
+/* The oldest window of any record that is kept; those done are not told apart within a segment. */
+uint64_t spool_oldest_ns(const struct spool *s, int64_t now_real_ns)
+{
+	int64_t oldest = INT64_MAX;
+
+	for (size_t i = 0; i < s->segment_count; i++) {
+		if (s->segments[i].records)
+			oldest = MIN(oldest, s->segments[i].oldest_ns);
+	}
+	if (s->memory_head)
+		oldest = MIN(oldest, s->memory_head->time_ns);
+	return oldest < now_real_ns ? (uint64_t)(now_real_ns - oldest) : 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the spool's files share: spool.c, spool_disk.c, spool_cursor.c, spool_rejected.c. */
+#include "agent/export/segment.h"
+#include "agent/export/spool.h"
+
+enum {
+	SPOOL_FILE_MODE = 0640,
+	SPOOL_NAME_BYTES = 128,
+};
+
+struct spool_segment {
+	uint64_t id; /* its file's name; ascending */
+	uint64_t size; /* bytes */
+	uint64_t records;
+	uint64_t first, last; /* numbers of its records; only with RECORDS */
+	int64_t oldest_ns, newest_ns; /* windows of its records */
+	bool damaged_end; /* bytes behind the last record are none that was merely not finished */
+};
+
+/* Kept as long as the disk takes nothing. */
+struct spool_memory {
+	struct spool_memory *next;
+	uint64_t number;
+	int64_t time_ns;
+	size_t size;
+	uint8_t record[];
+};
+
+struct spool_target {
+	char *name;
+	/* Kept in its cursor file: numbers of records, 0 = none. */
+	uint64_t next; /* all before are done */
+	uint64_t begun, begun_second; /* may have been sent */
+	uint64_t done_second; /* done, although `next` is smaller */
+
+	uint64_t doubtful; /* all up to this may have been sent: the cursor was lost */
+	uint64_t peeked, peeked_second;
+	uint64_t last_begun; /* by spool_begin: for spool_not_sent */
+	bool begun_before;
+	uint64_t place_segment, place_offset; /* where `next` is looked for */
+	bool unwritten; /* the cursor on disk is older */
+	uint64_t dropped[SPOOL_DROPS];
+};
+
+struct spool {
+	int fd; /* the directory, locked; -1 = memory only */
+	const char *trouble;
+	uint64_t limit_bytes, limit_age_ns, segment_bytes;
+	struct metrics *metrics;
+	struct spool_target targets[SPOOL_TARGETS_LIMIT];
+	size_t target_count;
+	uint64_t next_number;
+
+	struct spool_segment *segments; /* ascending */
+	size_t segment_count, segment_capacity;
+	uint64_t disk_bytes, next_segment;
+	int write_fd; /* of the last segment; -1 = none is being written */
+	uint64_t unsynced_ns; /* CLOCK_MONOTONIC of the first write that was not synced; 0 = none */
+
+	struct spool_memory *memory_head, *memory_tail;
+	uint64_t memory_bytes;
+};
+
+/* spool_disk.c */
+int spool_disk_open(struct spool *s, const char *directory);
+void spool_disk_close(struct spool *s);
+/* Makes room, begins a new segment where one is full. The record is whole on disk, or not there. */
+int spool_disk_append(
+	struct spool *s, uint64_t number, int64_t time_ns, const void *record, size_t size);
+/*
+ * The first record of number WANT or above, opened: *RET_FD is the caller's to close. Moves
+ * PLACE there.
+ */
+int spool_disk_find(const struct spool *s, uint64_t want, struct spool_target *place, int *ret_fd,
+	struct segment_record *ret_record);
+void spool_disk_sync(struct spool *s);
+/* Removes the segments that no target needs. */
+void spool_disk_release(struct spool *s);
+/* Removes the segments that hold nothing younger than BEFORE_NS. */
+void spool_disk_expire(struct spool *s, int64_t before_ns);
+
+/* spool_cursor.c */
+void spool_cursor_load(struct spool *s, struct spool_target *target);
+void spool_cursor_store(struct spool *s, struct spool_target *target);
+
+/* spool_rejected.c: keeps it for a person to look at, and lets go of older ones. */
+void spool_rejected_keep(struct spool *s, const struct spool_target *target, uint64_t number,
+	const struct payload *payload, const char *reason);
+
+/* spool.c: all of TARGET's up to number LAST are gone. */
+void spool_target_lost(
+	struct spool *s, struct spool_target *target, uint64_t last, enum spool_drop why);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rejected/: what a server calls bad, for a person to look at: the profile as it was sent and, as
+ * text, where it was to go, why it was refused and its labels. Bounded; the oldest go first. That
+ * something cannot be kept here is no loss: the refusal itself is counted and logged.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/export/spool_internal.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+enum {
+	DIRECTORY_MODE = 0750,
+	MAX_FILES = 64, /* two for each payload */
+	MAX_BYTES = 32 << 20,
+	TEXT_LIMIT = 1 << 20,
+	MAX_ENTRIES = 4096, /* looked at in the directory */
+};
+
+static const char directory_name[] = "rejected";
+
+static int open_directory(const struct spool *s)
+{
+	if (mkdirat(s->fd, directory_name, DIRECTORY_MODE) && errno != EEXIST)
+		return -errno;
+	return openat(s->fd, directory_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void write_file(int dir_fd, const char *name, const void *bytes, size_t size)
+{
+	autoclose int fd =
+		openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, SPOOL_FILE_MODE);
+
+	if (fd >= 0 && io_write_all(fd, bytes, size))
+		unlinkat(dir_fd, name, 0);
+}
+
+/* The name that sorts first, the number of files and their bytes. */
+static size_t look(int fd, char oldest[SPOOL_NAME_BYTES], uint64_t *ret_bytes)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclosedir DIR *directory = again >= 0 ? fdopendir(again) : NULL;
+	struct dirent *e;
+	size_t count = 0;
+	struct stat st;
+
+	*oldest = 0;
+	*ret_bytes = 0;
+	while (directory && count < MAX_ENTRIES && (e = readdir(directory))) {
+		if (*e->d_name == '.' || strlen(e->d_name) >= SPOOL_NAME_BYTES ||
+			fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		count++;
+		*ret_bytes += (uint64_t)st.st_size;
+		if (!*oldest || strcmp(e->d_name, oldest) < 0)
+			snprintf(oldest, SPOOL_NAME_BYTES, "%s", e->d_name);
+	}
+	if (!directory && again >= 0)
+		close(again);
+	return count;
+}
+
+static void prune(int fd)
+{
+	for (size_t removed = 0; removed < MAX_ENTRIES; removed++) {
+		char oldest[SPOOL_NAME_BYTES];
+		uint64_t bytes;
+		size_t count = look(fd, oldest, &bytes);
+
+		if (count <= MAX_FILES && bytes <= MAX_BYTES)
+			return;
+		if (unlinkat(fd, oldest, 0))
+			return;
+	}
+}
+
+void spool_rejected_keep(struct spool *s, const struct spool_target *target, uint64_t number,
+	const struct payload *payload, const char *reason)
+{
+	autocall(buffer_deinit) struct buffer text;
+	autoclose int fd = -1;
+	char name[SPOOL_NAME_BYTES];
+	size_t which = (size_t)(target - s->targets);
+
+	if (s->fd < 0)
+		return;
+	fd = open_directory(s);
+	if (fd < 0)
+		return;
+	buffer_init(&text, TEXT_LIMIT);
+	buffer_printf(&text, "target: %s\nreason: %s\ntime_ns: %" PRId64 "\n", target->name, reason,
+		payload->time_ns);
+	for (size_t i = 0; i < payload->labels.count; i++)
+		buffer_printf(&text, "%s: %s\n", payload->labels.items[i].name,
+			payload->labels.items[i].value);
+	snprintf(name, sizeof(name), "%016" PRIx64 "-%zu.txt", number, which);
+	write_file(fd, name, text.bytes, text.size);
+	snprintf(name, sizeof(name), "%016" PRIx64 "-%zu.pb.gz", number, which);
+	write_file(fd, name, payload->pprof.bytes, payload->pprof.size);
+	prune(fd);
+}

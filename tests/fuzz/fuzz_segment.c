@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A spool's segment of any bytes: the walk ends, goes forward, and gives payloads or an error. The
+ * first byte says how many good records stand around the bytes, which must be found all the same.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/export/segment.h"
+#include "base/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void append_good(struct buffer *out, uint64_t number)
+{
+	struct payload p = { .time_ns = 7 };
+
+	if (labels_set(&p.labels, "a", "b"))
+		abort();
+	buffer_init(&p.pprof, 64);
+	if (buffer_string(&p.pprof, "profile") || segment_encode(&p, number, out))
+		abort();
+	payload_deinit(&p);
+}
+
+static uint64_t walk(int fd, uint64_t end)
+{
+	struct segment_record record = { 0 };
+	uint64_t good = 0, at = 0;
+
+	while (!segment_next(fd, at, end, &record)) {
+		struct payload p = { 0 };
+
+		if (record.offset < at || record.end <= record.offset || record.end > end)
+			abort();
+		if (!segment_payload(fd, &record, &p) && p.time_ns == 7)
+			good++;
+		payload_deinit(&p);
+		at = record.end;
+	}
+	return good;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	autocall(buffer_deinit) struct buffer all;
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct payload p = { 0 };
+
+	buffer_init(&all, 1 << 24);
+	if (size && data[0] & 1)
+		append_good(&all, 1);
+	if (buffer_append(&all, data, size))
+		abort();
+	if (size && data[0] & 2)
+		append_good(&all, 2);
+	if (fd < 0 || write(fd, all.bytes, all.size) != (ssize_t)all.size)
+		abort();
+	/* What precedes is found always; what follows unless the bytes claim to hold it. */
+	if (walk(fd, all.size) < (size ? data[0] & 1 : 0))
+		abort();
+	if (!segment_decode(data, size, &p))
+		payload_deinit(&p);
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* A directory of its own for a spool, and payloads that can be told apart and checked. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/export/spool.h"
+
+struct spool_fixture {
+	char directory[64];
+	struct metrics metrics;
+};
+
+void spool_fixture_init(struct spool_fixture *f);
+void spool_fixture_deinit(struct spool_fixture *f); /* removes all */
+/* NUMBER is in its labels, its time and its bytes; SIZE bytes of pprof. */
+void spool_fixture_payload(uint64_t number, size_t size, struct payload *ret_payload);
+/* The number; fails the test when anything of the payload is not as it was made. */
+uint64_t spool_fixture_check(const struct payload *payload);
+/* Options with LIMIT_BYTES for TARGETS, a NULL-terminated list. */
+struct spool_options spool_fixture_options(
+	struct spool_fixture *f, uint64_t limit_bytes, const char *const *targets);
+/* The path of the N-th segment file, in order; false when there are fewer. */
+bool spool_fixture_segment(const struct spool_fixture *f, size_t n, char path[128]);
