@@ -42,7 +42,7 @@ version := $(shell cat VERSION 2>/dev/null || echo 0)
 machine := $(shell uname -m)
 bpf_arch := $(if $(filter aarch64,$(machine)),arm64,x86)
 
-libs := libbpf libelf libmicrohttpd yaml-0.1 libpcre2-8 libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp
+libs := libbpf libelf libcurl libmicrohttpd yaml-0.1 libpcre2-8 libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp
 warnings := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef \
 	-Wno-missing-field-initializers -Wno-override-init
 CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE -DFATHOM_VERSION='"$(version)"'
@@ -151,7 +151,7 @@ compile_commands.json: Makefile $(sources)
 $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(unit_support) $(library)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -lssl -lcrypto $(LDLIBS)
 
 # These run the BPF programs on this kernel and need root.
 $(O)/tests/bpf/%: $(O)/obj/tests/bpf/%.o $(bpf_support) $(library)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the files of a remote store share:
+ *
+ *   remotes.c            the multi handle; hands out verdicts
+ *   remote.c             one store: created, sends, tries the other way
+ *   remote_options.c     options that make no sense are refused; address → base URL
+ *   remote_credentials.c tokens and passwords, read again when they change; kept out of messages
+ *   remote_answer.c      what came back, bounded
+ *   remote_verdict.c     answer → verdict
+ *   remote_pyroscope.c, remote_parca.c, remote_file.c   the protocols
+ */
+#include <curl/curl.h>
+
+#include "agent/export/remote.h"
+#include "base/buffer.h"
+
+enum {
+	REMOTE_URL_BYTES = 2048,
+	REMOTE_MAX_HEADERS = 32,
+	REMOTE_HEADER_BYTES = 8192, /* of one that is given */
+	REMOTE_SECRET_BYTES = 16 * 1024, /* of a token or password */
+	REMOTE_BODY_BYTES = 96 << 20, /* of a request; 64 MiB become 86 in base64 */
+	REMOTE_MESSAGE_BYTES = 64 << 20, /* of one gRPC message: what Parca takes */
+};
+
+/* ---- what came back ------------------------------------------------------------------------ */
+enum {
+	ANSWER_BODY_BYTES = 1 << 20, /* more is no answer of these protocols */
+	ANSWER_HEADER_BYTES = 64 << 10,
+	ANSWER_KEPT_BYTES = 4096,
+};
+
+struct answer {
+	long http_status; /* 0 = none came */
+	bool too_long;
+	size_t header_bytes, body_bytes;
+	int grpc_status; /* -1 = none; from headers or trailers */
+	char grpc_message[160]; /* percent-decoded, printable */
+	uint64_t pushback_ns; /* grpc-retry-pushback-ms; 0 = none */
+	char content_type[64];
+	char location[160]; /* scheme and host of a redirect, or "" */
+	char kept[ANSWER_KEPT_BYTES]; /* the body's beginning */
+	size_t kept_bytes;
+};
+
+void answer_init(struct answer *answer);
+/* For CURLOPT_HEADERFUNCTION and CURLOPT_WRITEFUNCTION, with a struct answer. */
+size_t answer_on_header(char *bytes, size_t one, size_t size, void *answer);
+size_t answer_on_body(char *bytes, size_t one, size_t size, void *answer);
+/* What the server says is wrong: the JSON body's "message", else its first line; printable. */
+void answer_message(const struct answer *answer, char *text, size_t size);
+
+/* ---- verdicts ------------------------------------------------------------------------------ */
+struct outcome {
+	CURLcode code;
+	const char *error_text; /* curl's own, "" = none */
+	const struct answer *answer;
+	bool body_sent; /* all of it left this process */
+	uint64_t retry_after_ns;
+};
+
+/* Nothing, or nothing complete, came back. */
+void verdict_transport(const struct outcome *outcome, struct remote_result *result);
+/* By the HTTP status, which came. */
+void verdict_http(const struct outcome *outcome, struct remote_result *result);
+/* By grpc-status, which came. */
+void verdict_grpc(const struct outcome *outcome, struct remote_result *result);
+/* Printable, cut to fit. */
+void verdict_set(struct remote_result *result, enum remote_verdict verdict, const char *code,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* ---- credentials --------------------------------------------------------------------------- */
+struct credentials {
+	char *token, *token_file;
+	char *user, *password_file;
+	char *password; /* what the file held last */
+};
+
+int credentials_init(struct credentials *c, const struct remote_options *options);
+void credentials_deinit(struct credentials *c);
+/*
+ * Reads the files again; one that cannot be read now leaves what it held before. Without any:
+ * the error, and *RET_WHICH names the file.
+ */
+int credentials_refresh(struct credentials *c, const char **ret_which);
+/* Replaces SECRET in TEXT by asterisks; short ones too. NULL is no secret. */
+void credentials_hide(char *text, const char *secret);
+
+/* ---- options ------------------------------------------------------------------------------- */
+/* The address with scheme, host and port, without a slash at its end; refuses what makes no sense.
+ * -EINVAL: *RET_MESSAGE says why. */
+int remote_options_check(
+	const struct remote_options *options, char url[REMOTE_URL_BYTES], char **ret_message);
+
+/* ---- one store ----------------------------------------------------------------------------- */
+struct request {
+	char url[REMOTE_URL_BYTES];
+	const char *content_type;
+	bool grpc; /* HTTP/2 from the first byte, trailers */
+};
+
+struct protocol {
+	/* Fills remote->body and REQUEST. -E2BIG, -ENOMEM. */
+	int (*build)(struct remote *remote, const struct payload *payload, struct request *request);
+	/* True: the server does not know this way, the other one is to be tried. */
+	bool (*judge)(
+		struct remote *remote, const struct outcome *outcome, struct remote_result *result);
+	/* What is refused without asking the server. */
+	bool (*refuses)(const struct payload *payload, struct remote_result *result);
+};
+
+extern const struct protocol remote_pyroscope, remote_parca;
+
+struct remote {
+	struct remotes *owner;
+	struct remote *next; /* in the owner's list */
+	enum remote_type type;
+	const struct protocol *protocol; /* NULL: files */
+	char *name;
+	char url[REMOTE_URL_BYTES]; /* base URL, or the directory */
+	char *proxy_url;
+	struct credentials credentials;
+	char **secrets; /* header values: not to be shown */
+	size_t secret_count;
+	CURL *easy; /* NULL: files */
+	struct curl_slist *given_headers, *headers, *connect_to;
+	bool old_way; /* the server did not know the new one */
+	uint64_t old_way_since_ns;
+	bool has_switched; /* in this send */
+	/* what is under way */
+	const struct payload *payload; /* NULL: nothing */
+	remote_done_fn *done;
+	void *context;
+	bool judged; /* `result` waits for remotes_run() */
+	struct remote_result result;
+	uint64_t sent_bytes;
+	struct buffer body;
+	struct answer answer;
+	char error_text[CURL_ERROR_SIZE];
+};
+
+/* remotes.c */
+void remotes_add(struct remotes *r, struct remote *remote); /* to the list */
+void remotes_remove(struct remotes *r, struct remote *remote);
+int remotes_start(struct remotes *r, struct remote *remote); /* its easy handle */
+
+/* remote.c: its transfer has ended with CODE. */
+void remote_ended(struct remote *remote, CURLcode code);
+
+/* remote_file.c */
+void remote_file_write(
+	const char *directory, const struct payload *payload, struct remote_result *result);
