@@ -95,18 +95,50 @@ static int make_room(struct entries *e)
 	return array_reserve(e->all, e->capacity, e->end + 1, ENTRIES_LIMIT);
 }
 
-int entries_add(struct entries *e, const struct file_name *name, uint64_t size_bytes)
+static int make_entry(
+	struct entries *e, const struct file_name *name, uint64_t size_bytes, struct entry *entry)
 {
-	struct entry entry = {
+	int err = make_room(e);
+
+	*entry = (struct entry){
 		.time_tenths = name->time_tenths,
 		.duration_tenths = name->duration_tenths,
 		.size_bytes = size_bytes,
 	};
-	int err = make_room(e);
+	return err ? err : intern_label(e, name->label, &entry->label);
+}
+
+int entries_append(struct entries *e, const struct file_name *name, uint64_t size_bytes)
+{
+	struct entry entry;
+	int err = make_entry(e, name, size_bytes, &entry);
+
+	if (err)
+		return err;
+	e->all[e->end++] = entry;
+	e->block_bytes += entries_block_bytes(size_bytes);
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct entry *left = a, *right = b;
+
+	return (left->time_tenths > right->time_tenths) - (left->time_tenths < right->time_tenths);
+}
+
+void entries_sort(struct entries *e)
+{
+	if (entries_count(e))
+		qsort(e->all + e->first, entries_count(e), sizeof(*e->all), by_time);
+}
+
+int entries_add(struct entries *e, const struct file_name *name, uint64_t size_bytes)
+{
+	struct entry entry;
+	int err = make_entry(e, name, size_bytes, &entry);
 	size_t place;
 
-	if (!err)
-		err = intern_label(e, name->label, &entry.label);
 	if (err)
 		return err;
 	place = search(e, entry.time_tenths, true);

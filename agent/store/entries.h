@@ -40,6 +40,9 @@ static inline const struct entry *entries_at(const struct entries *e, size_t pla
 }
 /* -E2BIG: too many files or names. */
 int entries_add(struct entries *e, const struct file_name *name, uint64_t size_bytes);
+/* The same for many in any order, with one entries_sort() before anything else is asked. */
+int entries_append(struct entries *e, const struct file_name *name, uint64_t size_bytes);
+void entries_sort(struct entries *e);
 /* The one of that name, or NULL. */
 const struct entry *entries_find(const struct entries *e, const struct file_name *name);
 void entries_name(const struct entries *e, const struct entry *entry, struct file_name *ret_name);

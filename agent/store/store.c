@@ -31,6 +31,39 @@ struct store {
 	struct entries entries;
 };
 
+/* ---- removing ------------------------------------------------------------------------------- */
+
+/* Takes the oldest off the list even where its file cannot be removed: it must not be tried for
+ * ever. */
+static int drop_oldest(struct store *s, enum metric reason)
+{
+	char path[FILE_NAME_BYTES];
+	struct file_name name;
+	int err = 0;
+
+	entries_name(&s->entries, entries_at(&s->entries, 0), &name);
+	file_name_format(&name, path, sizeof(path));
+	if (unlinkat(s->fd, path, 0) && errno != ENOENT)
+		err = -errno;
+	entries_remove_oldest(&s->entries);
+	metrics_add(s->options.metrics, reason, 1);
+	path[FILE_NAME_DAY_LENGTH] = 0;
+	unlinkat(s->fd, path, AT_REMOVEDIR);
+	return err;
+}
+
+/*
+ * The list is bounded as well, in files and in different names: when it is full, an eighth of it
+ * goes at once, the oldest. One by one would mean to look through all names each time.
+ */
+static void drop_eighth(struct store *s)
+{
+	size_t drops = entries_count(&s->entries) / 8 + 1;
+
+	for (; drops && entries_count(&s->entries); drops--)
+		(void)drop_oldest(s, METRIC_STORE_DROPPED_LIMIT);
+}
+
 /* ---- what an earlier run left --------------------------------------------------------------- */
 
 /* `.NAME.tmp`: a file that was being written. */
@@ -55,6 +88,7 @@ static int scan_file(struct store *s, int day_fd, const char *day, const char *n
 	char path[FILE_NAME_BYTES];
 	struct file_name parsed;
 	struct stat st;
+	int err;
 
 	if (is_temporary(day, name)) {
 		unlinkat(day_fd, name, 0);
@@ -70,7 +104,12 @@ static int scan_file(struct store *s, int day_fd, const char *day, const char *n
 		unlinkat(day_fd, name, 0);
 		return 0;
 	}
-	return entries_add(&s->entries, &parsed, (uint64_t)st.st_size);
+	err = entries_append(&s->entries, &parsed, (uint64_t)st.st_size);
+	if (err != -E2BIG)
+		return err;
+	entries_sort(&s->entries);
+	drop_eighth(s);
+	return entries_append(&s->entries, &parsed, (uint64_t)st.st_size);
 }
 
 static int scan_day(struct store *s, const char *day)
@@ -114,6 +153,7 @@ static int scan(struct store *s)
 		if (file_name_is_day(e->d_name))
 			err = scan_day(s, e->d_name);
 	}
+	entries_sort(&s->entries);
 	return err;
 }
 
@@ -174,26 +214,7 @@ void store_destroy(struct store *s)
 	free(s);
 }
 
-/* ---- removing ------------------------------------------------------------------------------- */
-
-/* Takes the oldest off the list even where its file cannot be removed: it must not be tried for
- * ever. */
-static int drop_oldest(struct store *s, enum metric reason)
-{
-	char path[FILE_NAME_BYTES];
-	struct file_name name;
-	int err = 0;
-
-	entries_name(&s->entries, entries_at(&s->entries, 0), &name);
-	file_name_format(&name, path, sizeof(path));
-	if (unlinkat(s->fd, path, 0) && errno != ENOENT)
-		err = -errno;
-	entries_remove_oldest(&s->entries);
-	metrics_add(s->options.metrics, reason, 1);
-	path[FILE_NAME_DAY_LENGTH] = 0;
-	unlinkat(s->fd, path, AT_REMOVEDIR);
-	return err;
-}
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static bool too_old(const struct store *s, int64_t now_ns)
 {
@@ -308,6 +329,10 @@ static int put(struct store *s, struct file_name *name, const void *bytes, size_
 	if (err)
 		return err;
 	err = entries_add(&s->entries, name, size);
+	if (err == -E2BIG) {
+		drop_eighth(s);
+		err = entries_add(&s->entries, name, size);
+	}
 	if (err)
 		unlinkat(s->fd, path, 0);
 	return err;
