@@ -424,12 +424,21 @@ void config_print_man(FILE *out, enum config_command command)
 	}
 }
 
-int config_set_named(struct config *config, const char *name, const char *text)
+int config_set_named(struct config *config, const char *name, const char *text, unsigned int line)
 {
 	for (int id = 0; id < SETTING_COUNT; id++) {
-		if ((rows[id].commands & config->command) && !strcmp(rows[id].name, name) &&
-			id != SETTING_help && id != SETTING_config_path)
-			return set(config, id, text, CONFIG_FILE);
+		struct setting_value *value = &config->values[id];
+		int err;
+
+		if (!(rows[id].commands & config->command) || strcmp(rows[id].name, name) ||
+			id == SETTING_help || id == SETTING_config_path)
+			continue;
+		if (value->source == CONFIG_FILE && rows[id].type != SETTING_TYPE_LIST)
+			return -EEXIST;
+		err = set(config, id, text, CONFIG_FILE);
+		if (!err && value->source == CONFIG_FILE)
+			value->line = line;
+		return err;
 	}
 	return -ENOENT;
 }

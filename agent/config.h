@@ -47,6 +47,7 @@ struct setting_value {
 	char *text; /* as given, lists joined by commas; NULL = unset */
 	uint64_t number; /* FLAG 0 or 1, NUMBER, DURATION in ns, BYTES */
 	enum config_source source;
+	unsigned int line; /* in the file; 0 = it does not come from there */
 };
 
 struct config {
@@ -66,8 +67,9 @@ void config_deinit(struct config *config);
  * and the key, and is the caller's to free; nothing of a bad file is taken.
  */
 int config_load(struct config *config, const char *path, char **ret_message);
-/* Of one setting by its name, for the file. -ENOENT: COMMAND has no such setting. */
-int config_set_named(struct config *config, const char *name, const char *text);
+/* Of one setting by its name, for LINE of the file. -ENOENT: COMMAND has no such setting;
+ * -EEXIST: it had a value before. */
+int config_set_named(struct config *config, const char *name, const char *text, unsigned int line);
 int config_copy(const struct config *config, struct config *ret_copy);
 
 bool config_flag(const struct config *config, enum setting id);

@@ -13,13 +13,15 @@
 #include "agent/config.h"
 #include "base/cleanup.h"
 
-enum { MAX_KEYS = 4096 };
+enum { MAX_KEYS = 4096, MAX_FILE_BYTES = 1 << 20 };
 
 struct reader {
 	yaml_parser_t parser;
 	struct config *config;
 	const char *path;
 	char *message;
+	FILE *file;
+	size_t bytes; /* read so far */
 };
 
 static int complain(struct reader *r, const yaml_mark_t *mark, const char *what, const char *key)
@@ -42,10 +44,12 @@ static int next(struct reader *r, yaml_event_t *event)
 static int set_value(struct reader *r, const char *key, const yaml_event_t *event)
 {
 	const char *text = (const char *)event->data.scalar.value;
-	int err = config_set_named(r->config, key, text);
+	int err = config_set_named(r->config, key, text, (unsigned int)event->start_mark.line + 1);
 
 	if (err == -ENOENT)
 		return complain(r, &event->start_mark, "no such setting:", key);
+	if (err == -EEXIST)
+		return complain(r, &event->start_mark, "given twice:", key);
 	if (err == -EINVAL)
 		return complain(r, &event->start_mark, "not a valid value for", key);
 	return err;
@@ -70,7 +74,7 @@ static int read_sequence(struct reader *r, const char *key)
 		if (err || end)
 			return err;
 	}
-	return -E2BIG;
+	return complain(r, &r->parser.mark, "too many values in", key);
 }
 
 static int read_value(struct reader *r, const char *key)
@@ -113,7 +117,7 @@ static int read_mapping(struct reader *r)
 		if (err)
 			return err;
 	}
-	return -E2BIG;
+	return complain(r, &r->parser.mark, "too many settings", "");
 }
 
 static int read_document(struct reader *r)
@@ -141,14 +145,24 @@ static int read_document(struct reader *r)
 	}
 }
 
+/* 0 tells the parser that its input failed. */
+static int read_bytes(void *context, unsigned char *bytes, size_t size, size_t *ret_size)
+{
+	struct reader *r = context;
+
+	*ret_size = fread(bytes, 1, size, r->file);
+	r->bytes += *ret_size;
+	return r->bytes <= MAX_FILE_BYTES && !ferror(r->file);
+}
+
 static int read_file(struct config *config, FILE *file, const char *path, char **ret_message)
 {
-	struct reader r = { .config = config, .path = path };
+	struct reader r = { .config = config, .path = path, .file = file };
 	int err;
 
 	if (!yaml_parser_initialize(&r.parser))
 		return -ENOMEM;
-	yaml_parser_set_input_file(&r.parser, file);
+	yaml_parser_set_input(&r.parser, read_bytes, &r);
 	err = read_document(&r);
 	yaml_parser_delete(&r.parser);
 	*ret_message = r.message;

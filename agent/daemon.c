@@ -14,6 +14,7 @@
 #include "agent/commands/cache_directory.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/explain.h"
+#include "agent/commands/log_options.h"
 #include "agent/commands/sampler_options.h"
 #include "agent/daemon_internal.h"
 #include "agent/notify.h"
@@ -30,7 +31,6 @@ static void on_signal(void *context, int signal)
 {
 	struct daemon *d = context;
 	autofree char *message = NULL;
-	int err;
 
 	if (signal != SIGHUP) {
 		d->stopping = true;
@@ -38,14 +38,7 @@ static void on_signal(void *context, int signal)
 		loop_stop(d->loop);
 		return;
 	}
-	notify_send("RELOADING=1");
-	err = daemon_reload(d, &message);
-	if (err)
-		log_error("the settings could not be read again, nothing was changed",
-			"error=\"%s\"", message ? message : strerror(-err));
-	else
-		log_info("the settings were read again", "note=\"%s\"", message ? message : "");
-	notify_send("READY=1");
+	(void)daemon_reload(d, &message);
 }
 
 static void on_budget(void *context)
@@ -58,8 +51,16 @@ static void on_budget(void *context)
 	if (hz == before)
 		return;
 	log_info("the frequency follows the CPU budget", "hz=%llu", (unsigned long long)hz);
-	if (agent_set_frequency(d->agent, hz))
-		log_warn("the frequency could not be changed, ignoring", "%s", "");
+	daemon_set_frequency(d, hz);
+}
+
+int daemon_schedule_budget(struct daemon *d)
+{
+	loop_cancel(d->loop, d->budget_timer);
+	d->budget_timer = -1;
+	if (d->settings.cpu_share <= 0)
+		return 0;
+	return loop_timer(d->loop, BUDGET_LOOK_NS, BUDGET_LOOK_NS, on_budget, d, &d->budget_timer);
 }
 
 static void on_watchdog(void *context)
@@ -218,9 +219,8 @@ static int start_timers(struct daemon *d)
 
 	if (!err && daemon_watch_clock(d))
 		log_warn("the clock cannot be watched, ignoring", "%s", "");
-	if (!err && d->settings.cpu_share > 0)
-		err = loop_timer(
-			d->loop, BUDGET_LOOK_NS, BUDGET_LOOK_NS, on_budget, d, &d->budget_timer);
+	if (!err)
+		err = daemon_schedule_budget(d);
 	if (!err && watchdog)
 		err = loop_timer(
 			d->loop, watchdog / 2, watchdog / 2, on_watchdog, d, &d->watchdog_timer);
@@ -252,6 +252,7 @@ static int run(struct daemon *d)
 	d->started_ns = d->window_started_ns = clock_monotonic_ns();
 	d->started_real_ns = d->window_started_real_ns = clock_real_ns();
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
+	d->window_period_ns = daemon_period_ns(d);
 	err = agent_start(d->agent);
 	/* Reading the kernel's symbols and all processes left holes. */
 	(void)malloc_trim(0);
@@ -291,7 +292,9 @@ int daemon_run(struct config *config, int argc, char **argv)
 		config_deinit(&d.config);
 		return EXIT_USAGE;
 	}
-	err = make(&d);
+	err = log_options(&d.config);
+	if (!err)
+		err = make(&d);
 	if (!err)
 		err = run(&d);
 	unmake(&d);

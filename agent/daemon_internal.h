@@ -41,16 +41,23 @@ struct daemon {
 	int clock_fd; /* -1 = none */
 	uint64_t started_ns, started_real_ns;
 	uint64_t window_started_ns, window_started_real_ns;
+	int64_t window_period_ns;
 	uint64_t sealed_started_ns, sealed_started_real_ns; /* of the window being sealed */
+	int64_t sealed_period_ns;
 	uint64_t windows; /* sealed so far */
 	uint64_t last_seal_ns; /* CPU time that writing the last one took */
 	bool ready, stopping;
 	struct on_demand on_demand[DAEMON_MAX_ON_DEMAND];
 };
 
+/* daemon.c */
+/* Looks at the CPU budget now and then, if there is one. */
+int daemon_schedule_budget(struct daemon *d);
+
 /* daemon_settings.c */
 int daemon_settings_read(
 	const struct config *config, struct daemon_settings *ret_settings, char **ret_message);
+/* Tells systemd, and the log when nothing was changed. */
 int daemon_reload(struct daemon *d, char **ret_message);
 
 /* daemon_windows.c */
@@ -59,6 +66,8 @@ int daemon_schedule_window(struct daemon *d);
 int daemon_watch_clock(struct daemon *d);
 /* The window ends early: the agent asks for it. */
 void daemon_full(void *context);
+/* Samples a second and CPU, in a window of their own: one window has one period. */
+void daemon_set_frequency(struct daemon *d, uint64_t hz);
 void daemon_sealed(void *context, const struct profile *profile);
 /* The last window, at the end: sampling has stopped. */
 void daemon_seal_last(struct daemon *d);

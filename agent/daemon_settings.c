@@ -6,16 +6,27 @@
 
 #include "agent/commands/log_options.h"
 #include "agent/daemon_internal.h"
+#include "agent/notify.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 enum { MAX_AGENT_HZ = 1000 };
 
 static const uint64_t SECOND_NS = 1000000000;
 
-static int refuse(char **ret_message, enum setting id, const char *why)
+static int refuse(const struct config *config, char **ret_message, enum setting id, const char *why)
 {
-	if (asprintf(ret_message, "%s: %s", config_name(id), why) < 0)
+	const char *path = config_text(config, SETTING_config_path);
+	const struct setting_value *value = &config->values[id];
+	int length;
+
+	if (value->source == CONFIG_FILE && path)
+		length = asprintf(ret_message, "%s:%u: %s %s", path, value->line,
+			config_name(id) + strlen("--"), why);
+	else
+		length = asprintf(ret_message, "%s %s", config_name(id), why);
+	if (length < 0)
 		*ret_message = NULL;
 	return -EINVAL;
 }
@@ -40,53 +51,89 @@ int daemon_settings_read(
 		.store_bytes = config_number(config, SETTING_local_store_max_bytes),
 		.store_age_ns = config_number(config, SETTING_local_store_max_age),
 	};
+	enum setting log_setting;
+	const char *log_problem = log_options_problem(config, &log_setting);
 
 	*ret_message = NULL;
+	if (log_problem)
+		return refuse(config, ret_message, log_setting, log_problem);
 	if (s.frequency_hz < 1 || s.frequency_hz > MAX_AGENT_HZ)
-		return refuse(ret_message, SETTING_sampling_frequency, "wants 1 to 1000");
+		return refuse(config, ret_message, SETTING_sampling_frequency, "wants 1 to 1000");
 	if (s.window_ns < SECOND_NS || s.window_ns > 3600 * SECOND_NS)
-		return refuse(ret_message, SETTING_profiling_duration, "wants 1s to 1h");
+		return refuse(config, ret_message, SETTING_profiling_duration, "wants 1s to 1h");
 	if (!parse_percent(config_text(config, SETTING_cpu_budget), &s.cpu_share))
-		return refuse(ret_message, SETTING_cpu_budget,
+		return refuse(config, ret_message, SETTING_cpu_budget,
 			"wants a percentage of one CPU, 0 for no limit");
 	*ret_settings = s;
 	return 0;
 }
 
-/* What can only be set at the start, and differs. */
-static const char *fixed_change(const struct config *old, const struct config *new)
+static bool can_change(enum setting id)
 {
-	static const enum setting fixed[] = {
-		SETTING_http_address,
-		SETTING_http_token_file,
-		SETTING_local_store_directory,
-		SETTING_cache_directory,
-		SETTING_cache_max_bytes,
-		SETTING_memory_limit,
+	static const enum setting changeable[] = {
+		SETTING_sampling_frequency,
+		SETTING_profiling_duration,
+		SETTING_node,
+		SETTING_local_store_max_bytes,
+		SETTING_local_store_max_age,
+		SETTING_cpu_budget,
+		SETTING_log_level,
+		SETTING_log_format,
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
-		const char *a = config_text(old, fixed[i]), *b = config_text(new, fixed[i]);
-
-		if (strcmp(a ? a : "", b ? b : ""))
-			return config_name(fixed[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(changeable); i++) {
+		if (changeable[i] == id)
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+/* What can only be set at the start keeps its value; returns one that was to have another. */
+static const char *keep_fixed(struct config *old, struct config *new)
+{
+	const char *changed = NULL;
+
+	for (enum setting id = 0; id < SETTING_COUNT; id++) {
+		const char *a = config_text(old, id), *b = config_text(new, id);
+		struct setting_value kept = old->values[id];
+
+		if (can_change(id))
+			continue;
+		if (strcmp(a ? a : "", b ? b : ""))
+			changed = config_name(id);
+		old->values[id] = new->values[id];
+		new->values[id] = kept;
+	}
+	return changed;
+}
+
+/* A budget that stays the same keeps the frequency that it has come to. */
+static void apply_budget(struct daemon *d, const struct daemon_settings *old)
+{
+	const struct daemon_settings *new = &d->settings;
+	uint64_t before = d->budget.current_hz;
+
+	if (new->frequency_hz == old->frequency_hz &&new->cpu_share == old->cpu_share)
+		return;
+	budget_init(&d->budget, new->cpu_share, new->frequency_hz);
+	if (d->budget.current_hz != before)
+		daemon_set_frequency(d, d->budget.current_hz);
+	if (daemon_schedule_budget(d))
+		log_warn("the CPU budget cannot be looked after, ignoring", "%s", "");
 }
 
 static void apply(struct daemon *d, const struct daemon_settings *settings)
 {
-	bool frequency = settings->frequency_hz != d->settings.frequency_hz;
-	bool window = settings->window_ns != d->settings.window_ns;
+	const struct daemon_settings old = d->settings;
 
 	d->settings = *settings;
 	(void)log_options(&d->config);
-	if (d->store)
+	if (d->store) {
 		store_set_limits(d->store, settings->store_bytes, settings->store_age_ns);
-	budget_init(&d->budget, settings->cpu_share, settings->frequency_hz);
-	if (frequency && agent_set_frequency(d->agent, settings->frequency_hz))
-		log_warn("the frequency could not be changed, ignoring", "%s", "");
-	if (window && daemon_schedule_window(d))
+		(void)store_trim(d->store, (int64_t)clock_real_ns());
+	}
+	apply_budget(d, &old);
+	if (old.window_ns != settings->window_ns && daemon_schedule_window(d))
 		log_warn("the window's length could not be changed, ignoring", "%s", "");
 }
 
@@ -112,22 +159,37 @@ static int read_again(const struct daemon *d, struct config *ret_config,
 	return 0;
 }
 
-int daemon_reload(struct daemon *d, char **ret_message)
+static int reload(struct daemon *d, char **ret_message)
 {
 	struct daemon_settings settings;
 	struct config config;
 	const char *fixed;
-	int err;
+	int err = read_again(d, &config, &settings, ret_message);
 
-	*ret_message = NULL;
-	err = read_again(d, &config, &settings, ret_message);
 	if (err)
 		return err;
-	fixed = fixed_change(&d->config, &config);
+	fixed = keep_fixed(&d->config, &config);
 	if (fixed && asprintf(ret_message, "%s takes effect at the next start", fixed) < 0)
 		*ret_message = NULL;
 	config_deinit(&d->config);
 	d->config = config;
 	apply(d, &settings);
 	return 0;
+}
+
+int daemon_reload(struct daemon *d, char **ret_message)
+{
+	int err;
+
+	*ret_message = NULL;
+	notify_reloading();
+	err = reload(d, ret_message);
+	if (err)
+		log_error("the settings could not be read again, nothing was changed",
+			"error=\"%s\"", *ret_message ? *ret_message : strerror(-err));
+	else
+		log_info("the settings were read again", "note=\"%s\"",
+			*ret_message ? *ret_message : "");
+	notify_send("READY=1");
+	return err;
 }

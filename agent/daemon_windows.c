@@ -18,19 +18,27 @@
 
 enum { PROFILE_LIMIT_BYTES = 256 << 20 };
 
-static void end_window(struct daemon *d)
+static int turn_window(struct daemon *d)
 {
 	uint64_t now = clock_monotonic_ns();
 	int err = agent_turn_window(d->agent);
 
-	if (err) {
+	if (err)
+		return err;
+	d->sealed_started_ns = d->window_started_ns;
+	d->sealed_started_real_ns = d->window_started_real_ns;
+	d->sealed_period_ns = d->window_period_ns;
+	d->window_started_ns = now;
+	d->window_started_real_ns = clock_real_ns();
+	return 0;
+}
+
+static void end_window(struct daemon *d)
+{
+	int err = turn_window(d);
+
+	if (err)
 		log_warn("a window could not be ended, it goes on", "error=%d", err);
-	} else {
-		d->sealed_started_ns = d->window_started_ns;
-		d->sealed_started_real_ns = d->window_started_real_ns;
-		d->window_started_ns = now;
-		d->window_started_real_ns = clock_real_ns();
-	}
 	if (daemon_schedule_window(d))
 		log_error("the next window cannot be scheduled", "%s", "");
 }
@@ -41,6 +49,15 @@ static void on_window_end(void *context)
 
 	d->window_timer = -1;
 	end_window(d);
+}
+
+void daemon_set_frequency(struct daemon *d, uint64_t hz)
+{
+	/* One that ended a moment ago is still being sealed: the rest is a part of a second. */
+	(void)turn_window(d);
+	if (agent_set_frequency(d->agent, hz))
+		log_warn("the frequency could not be changed, ignoring", "%s", "");
+	d->window_period_ns = daemon_period_ns(d);
 }
 
 void daemon_full(void *context)
@@ -92,7 +109,7 @@ static int store_group(struct daemon *d, const struct report_sources *sources,
 	struct group_filter filter = { groups, group };
 	uint64_t duration = clock_monotonic_ns() - d->sealed_started_ns;
 	struct report_options options = {
-		.period = daemon_period_ns(d),
+		.period = d->sealed_period_ns,
 		.time_ns = (int64_t)d->sealed_started_real_ns,
 		.include = in_group,
 		.include_context = &filter,
@@ -114,16 +131,30 @@ static int store_group(struct daemon *d, const struct report_sources *sources,
 		out.bytes, out.size);
 }
 
-void daemon_sealed(void *context, const struct profile *profile)
+static void store_groups(
+	struct daemon *d, const struct report_sources *sources, const struct groups *groups)
 {
-	struct daemon *d = context;
-	uint64_t cpu = clock_cpu_ns();
+	uint32_t failed = 0;
+	int first_error = 0;
+
+	for (uint32_t group = 1; group <= groups_count(groups); group++) {
+		int err = store_group(d, sources, groups, group);
+
+		failed += err != 0;
+		first_error = first_error ? first_error : err;
+	}
+	if (failed)
+		log_warn("profiles could not be stored, ignoring", "count=%u of=%u error=\"%s\"",
+			failed, groups_count(groups), strerror(-first_error));
+}
+
+static void store_window(struct daemon *d, const struct profile *profile)
+{
+	const struct metrics *metrics = agent_metrics(d->agent);
+	uint64_t dropped = metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL);
 	struct report_sources sources;
 	struct groups groups;
 
-	d->windows++;
-	if (!d->store || !profile_sample_count(profile))
-		return;
 	agent_sources(d->agent, profile, &sources);
 	if (groups_init(&groups, profile, sources.processes)) {
 		metrics_add(agent_metrics_to_add(d->agent), METRIC_LOST_MEMORY_LIMIT,
@@ -131,16 +162,23 @@ void daemon_sealed(void *context, const struct profile *profile)
 		log_warn("a window is lost: out of memory", "%s", "");
 		return;
 	}
-	for (uint32_t group = 1; group <= groups_count(&groups); group++) {
-		int err = store_group(d, &sources, &groups, group);
-
-		if (err)
-			log_warn("a profile could not be stored, ignoring", "error=\"%s\"",
-				strerror(-err));
-	}
+	store_groups(d, &sources, &groups);
 	groups_deinit(&groups);
-	/* A report is the heap's peak; until the next one nobody needs that memory. */
-	(void)malloc_trim(0);
+	dropped = metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL) - dropped;
+	if (dropped)
+		log_warn("the disk of the local store is full, its oldest profiles were removed",
+			"count=%llu", (unsigned long long)dropped);
+}
+
+void daemon_sealed(void *context, const struct profile *profile)
+{
+	struct daemon *d = context;
+	uint64_t cpu = clock_cpu_ns();
+
+	d->windows++;
+	if (!d->store || !profile_sample_count(profile))
+		return;
+	store_window(d, profile);
 	d->last_seal_ns = clock_cpu_ns() - cpu;
 }
 
@@ -150,6 +188,7 @@ void daemon_seal_last(struct daemon *d)
 
 	d->sealed_started_ns = d->window_started_ns;
 	d->sealed_started_real_ns = d->window_started_real_ns;
+	d->sealed_period_ns = d->window_period_ns;
 	agent_sources(d->agent, NULL, &sources);
 	daemon_sealed(d, sources.profile);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/notify.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 void notify_send(const char *state)
 {
@@ -30,11 +34,24 @@ void notify_send(const char *state)
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
 }
 
+void notify_reloading(void)
+{
+	char state[64];
+
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		(unsigned long long)(clock_monotonic_ns() / 1000));
+	notify_send(state);
+}
+
 uint64_t notify_watchdog_ns(void)
 {
-	const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	const char *text = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	unsigned long long us;
+	char *end;
 
-	if (!us || (pid && strtol(pid, NULL, 10) != getpid()))
+	if (!text || !isdigit((unsigned char)*text) || (pid && strtol(pid, NULL, 10) != getpid()))
 		return 0;
-	return strtoull(us, NULL, 10) * 1000;
+	errno = 0;
+	us = strtoull(text, &end, 10);
+	return errno || *end || us > UINT64_MAX / 1000 ? 0 : us * 1000;
 }

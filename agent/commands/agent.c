@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/commands/log_options.h"
 #include "agent/config.h"
 #include "agent/daemon.h"
 #include "base/cleanup.h"
@@ -42,7 +41,7 @@ int command_agent(int argc, char **argv)
 	} else if (config.rest_count) {
 		fprintf(stderr, "fathom agent: what is '%s'?\n", config.rest[0]);
 		status = EXIT_USAGE;
-	} else if (load_file(&config) || log_options(&config)) {
+	} else if (load_file(&config)) {
 		status = EXIT_USAGE;
 	} else {
 		status = daemon_run(&config, argc, argv);

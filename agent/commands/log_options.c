@@ -15,22 +15,37 @@ static const char *const level_names[] = {
 	[LOG_DEBUG] = "debug",
 };
 
-int log_options(const struct config *config)
+static size_t level_number(const struct config *config)
 {
 	const char *level = config_text(config, SETTING_log_level);
-	const char *format = config_text(config, SETTING_log_format);
 	size_t number = 0;
 
 	while (number < ARRAY_SIZE(level_names) && strcmp(level, level_names[number]))
 		number++;
-	if (number == ARRAY_SIZE(level_names)) {
-		fprintf(stderr, "fathom: --log-level knows error, warn, info and debug\n");
+	return number;
+}
+
+const char *log_options_problem(const struct config *config, enum setting *ret_setting)
+{
+	const char *format = config_text(config, SETTING_log_format);
+
+	*ret_setting = SETTING_log_level;
+	if (level_number(config) == ARRAY_SIZE(level_names))
+		return "knows error, warn, info and debug";
+	*ret_setting = SETTING_log_format;
+	return strcmp(format, "logfmt") && strcmp(format, "json") ? "knows logfmt and json" : NULL;
+}
+
+int log_options(const struct config *config)
+{
+	enum setting setting;
+	const char *problem = log_options_problem(config, &setting);
+
+	if (problem) {
+		fprintf(stderr, "fathom: %s %s\n", config_name(setting), problem);
 		return -EINVAL;
 	}
-	if (strcmp(format, "logfmt") && strcmp(format, "json")) {
-		fprintf(stderr, "fathom: --log-format knows logfmt and json\n");
-		return -EINVAL;
-	}
-	log_configure((enum log_level)number, !strcmp(format, "json"));
+	log_configure((enum log_level)level_number(config),
+		!strcmp(config_text(config, SETTING_log_format), "json"));
 	return 0;
 }

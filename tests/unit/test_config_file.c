@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The settings file: what is taken, what is refused and how the message finds the place. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/config.h"
+#include "base/buffer.h"
+#include "base/cleanup.h"
+
+enum { BIG = 2 << 20 };
+
+struct fixture {
+	struct config config;
+	char path[64];
+	char *message;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	char *argv[] = { (char *)"agent", NULL };
+	int fd;
+
+	assert_non_null(f);
+	snprintf(f->path, sizeof(f->path), "/tmp/test-config-XXXXXX");
+	fd = mkstemp(f->path);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(config_parse(&f->config, IN_AGENT, 1, argv), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	config_deinit(&f->config);
+	free(f->message);
+	unlink(f->path);
+	free(f);
+	return 0;
+}
+
+static int load_bytes(struct fixture *f, const void *bytes, size_t size)
+{
+	FILE *file = fopen(f->path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+	free(f->message);
+	return config_load(&f->config, f->path, &f->message);
+}
+
+static int load(struct fixture *f, const char *text)
+{
+	return load_bytes(f, text, strlen(text));
+}
+
+/* Refused with LINE and WORD in the message, and nothing taken of it. */
+static void refused(struct fixture *f, const char *text, int line, const char *word)
+{
+	char place[80];
+
+	assert_int_equal(load(f, text), -EINVAL);
+	assert_non_null(f->message);
+	snprintf(place, sizeof(place), "%s:%d: ", f->path, line);
+	if (strncmp(f->message, place, strlen(place)) || !strstr(f->message, word))
+		fail_msg("\"%s\" does not say %s…%s", f->message, place, word);
+	assert_true(config_number(&f->config, SETTING_sampling_frequency) == 19);
+}
+
+static void settings_of_all_kinds(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(load(f, "# a comment\n"
+				 "---\n"
+				 "profiling-cpu-sampling-frequency: 97\n"
+				 "profiling-duration: 1m\n"
+				 "local-store-max-bytes: '2G'\n"
+				 "http-address: \"unix:/run/fathom.sock\"\n"
+				 "node:   edge-7   # here\n"),
+		0);
+	assert_null(f->message);
+	assert_true(config_number(&f->config, SETTING_sampling_frequency) == 97);
+	assert_true(config_number(&f->config, SETTING_profiling_duration) == 60000000000);
+	assert_true(config_number(&f->config, SETTING_local_store_max_bytes) == 2ull << 30);
+	assert_string_equal(config_text(&f->config, SETTING_http_address), "unix:/run/fathom.sock");
+	assert_string_equal(config_text(&f->config, SETTING_node), "edge-7");
+	assert_int_equal(f->config.values[SETTING_node].line, 7);
+	assert_int_equal(f->config.values[SETTING_cpu_budget].line, 0);
+}
+
+static void no_settings_at_all(void **state)
+{
+	static const char *const empty[] = { "", "\n\n", "# nothing\n", "---\n", "---\n...\n",
+		"{}\n", "\xef\xbb\xbf" };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(empty); i++)
+		assert_int_equal(load(f, empty[i]), 0);
+	assert_true(config_number(&f->config, SETTING_sampling_frequency) == 19);
+}
+
+static void an_empty_text_means_nowhere(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(load(f, "http-address:\nlocal-store-directory: ''\n"), 0);
+	assert_string_equal(config_text(&f->config, SETTING_http_address), "");
+	assert_string_equal(config_text(&f->config, SETTING_local_store_directory), "");
+}
+
+static void lists_have_two_forms(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(load(f, "remote-store-headers:\n  - X-A=1\n  - X-B=2\n"), 0);
+	assert_string_equal(config_text(&f->config, SETTING_remote_store_headers), "X-A=1,X-B=2");
+	teardown(state);
+	setup(state);
+	f = *state;
+	assert_int_equal(load(f, "remote-store-headers: X-A=1,X-B=2\n"), 0);
+	assert_string_equal(config_text(&f->config, SETTING_remote_store_headers), "X-A=1,X-B=2");
+}
+
+static void unknown_settings_are_named_with_their_line(void **state)
+{
+	struct fixture *f = *state;
+
+	refused(f, "profiling-cpu-sampling-frequency: 97\nfrequenzy: 97\n", 2, "frequenzy");
+	/* Of another command, and two that make no sense in a file. */
+	refused(f, "output-style: JSON\n", 1, "output-style");
+	refused(f, "\nconfig-path: /etc/x\n", 2, "config-path");
+	refused(f, "help: true\n", 1, "help");
+	refused(f, "Node: x\n", 1, "Node");
+	refused(f, "--node: x\n", 1, "--node");
+}
+
+static void values_that_make_no_sense(void **state)
+{
+	struct fixture *f = *state;
+
+	refused(f, "profiling-cpu-sampling-frequency: often\n", 1, "sampling-frequency");
+	refused(f, "profiling-cpu-sampling-frequency: -1\n", 1, "sampling-frequency");
+	refused(f, "node: x\nprofiling-duration: 10 minutes\n", 2, "profiling-duration");
+	refused(f, "memory-limit: 64Q\n", 1, "memory-limit");
+	refused(f, "memory-limit:\n", 1, "memory-limit");
+}
+
+static void a_setting_is_given_once(void **state)
+{
+	struct fixture *f = *state;
+
+	refused(f, "node: a\ncpu-budget: 1\nnode: b\n", 3, "node");
+	refused(f, "node: a\n---\nnode: b\n", 3, "node");
+	refused(f, "node: [a, b]\n", 1, "node");
+}
+
+static void shapes_that_are_no_settings(void **state)
+{
+	struct fixture *f = *state;
+
+	refused(f, "just text\n", 1, "setting: value");
+	refused(f, "- a\n- b\n", 1, "setting: value");
+	refused(f, "node:\n  name: x\n", 2, "node");
+	refused(f, "node: &a x\nhttp-address: *a\n", 2, "http-address");
+	refused(f, "[a, b]: c\n", 1, "name");
+	refused(f, "{a: b}: c\n", 1, "name");
+	refused(f, "remote-store-headers:\n  - a: b\n", 2, "remote-store-headers");
+	refused(f, "remote-store-headers:\n  - [a]\n", 2, "remote-store-headers");
+}
+
+static void what_is_no_yaml(void **state)
+{
+	static const char *const cases[] = { "node: \"never closed\n", "node: [a, b\n",
+		"\tnode: x\n", "node: x: y\n", "node: x\n  cpu-budget: 1\n", "node: \x01\n",
+		"node: \xff\n", "node: \xc3(\n", "%YAML 9.9\n---\nnode: x\n", "node: !<tag x\n",
+		"*nowhere\n" };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(load(f, cases[i]), -EINVAL);
+		assert_non_null(f->message);
+		assert_int_equal(strncmp(f->message, f->path, strlen(f->path)), 0);
+		/* libyaml tells the line of what it does not understand, as far as it came. */
+		assert_true(strtol(f->message + strlen(f->path) + 1, NULL, 10) >= 1);
+	}
+	assert_null(config_text(&f->config, SETTING_node));
+}
+
+static void zero_bytes(void **state)
+{
+	static const char bytes[] = "node: a\0b\n";
+	struct fixture *f = *state;
+
+	assert_int_equal(load_bytes(f, bytes, sizeof(bytes) - 1), -EINVAL);
+	assert_null(config_text(&f->config, SETTING_node));
+}
+
+static void depth_is_bounded(void **state)
+{
+	enum { DEEP = 50000 };
+	struct fixture *f = *state;
+	autofree char *text = malloc(DEEP + 16);
+	int used;
+
+	assert_non_null(text);
+	used = snprintf(text, 16, "node: ");
+	memset(text + used, '[', DEEP);
+	assert_int_equal(load_bytes(f, text, (size_t)used + DEEP), -EINVAL);
+}
+
+static void size_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *text = malloc(BIG);
+
+	assert_non_null(text);
+	memset(text, '\n', BIG);
+	assert_int_equal(load_bytes(f, text, BIG), -EINVAL);
+	memset(text, 'x', BIG);
+	memcpy(text, "node: ", 6);
+	assert_int_equal(load_bytes(f, text, BIG), -EINVAL);
+	assert_null(config_text(&f->config, SETTING_node));
+}
+
+static void items_are_bounded(void **state)
+{
+	static const char head[] = "remote-store-headers: [", item[] = "a=1,";
+	enum { ITEMS = 5000 };
+	struct fixture *f = *state;
+	struct buffer text;
+
+	buffer_init(&text, BIG);
+	buffer_string(&text, head);
+	for (int i = 0; i < ITEMS; i++)
+		buffer_string(&text, item);
+	assert_int_equal(buffer_string(&text, "]\n"), 0);
+	assert_int_equal(load_bytes(f, text.bytes, text.size), -EINVAL);
+	assert_non_null(strstr(f->message, "too many"));
+	buffer_deinit(&text);
+}
+
+static void files_that_cannot_be_read(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(config_load(&f->config, "/nowhere/fathom.yaml", &f->message), -ENOENT);
+	assert_string_equal(f->message, "/nowhere/fathom.yaml: No such file or directory");
+	free(f->message);
+	assert_int_equal(config_load(&f->config, "/tmp", &f->message), -EINVAL);
+	assert_non_null(f->message);
+}
+
+static void stronger_sources_stay(void **state)
+{
+	struct fixture *f = *state;
+	char *argv[] = { (char *)"agent", (char *)"--node=line", NULL };
+
+	config_deinit(&f->config);
+	setenv("FATHOM_CPU_BUDGET", "3", 1);
+	assert_int_equal(config_parse(&f->config, IN_AGENT, 2, argv), 0);
+	unsetenv("FATHOM_CPU_BUDGET");
+	assert_int_equal(load(f, "node: file\ncpu-budget: 9\nmemory-limit: 64M\n"), 0);
+	assert_string_equal(config_text(&f->config, SETTING_node), "line");
+	assert_string_equal(config_text(&f->config, SETTING_cpu_budget), "3");
+	assert_true(config_number(&f->config, SETTING_memory_limit) == 64 << 20);
+	/* What has no effect must make sense all the same. */
+	assert_int_equal(load(f, "node: file\nprofiling-duration: never\n"), -EINVAL);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(settings_of_all_kinds),
+		CASE(no_settings_at_all),
+		CASE(an_empty_text_means_nowhere),
+		CASE(lists_have_two_forms),
+		CASE(unknown_settings_are_named_with_their_line),
+		CASE(values_that_make_no_sense),
+		CASE(a_setting_is_given_once),
+		CASE(shapes_that_are_no_settings),
+		CASE(what_is_no_yaml),
+		CASE(zero_bytes),
+		CASE(depth_is_bounded),
+		CASE(size_is_bounded),
+		CASE(items_are_bounded),
+		CASE(files_that_cannot_be_read),
+		CASE(stronger_sources_stay),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
