@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# unwind.sh [BUILD_DIR]: unwind tables against libdw, row by row, for system libraries, the vDSO and
+# programs that are built here. What counts as the same is in unwind_compare.c. FULL=1 compares each
+# address, and the largest files of this machine. Ends with `N passed, N failed`.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=${1:-${FATHOM_BUILD:-build}}
+here=tests/accuracy
+sources=$PWD/$here/unwind
+full=${FULL:-}
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+# shellcheck disable=SC2046
+cc -O2 -std=gnu17 -D_GNU_SOURCE -I. -o "$work/compare" "$here/unwind_compare.c" "$build/libfathom.a" \
+	$(pkg-config --libs libdw libelf libzstd libdeflate libxxhash) -l:libiberty.a -lz || exit 1
+
+passed=0
+failed=0
+verdict() { # STATUS TEXT
+	if [ "$1" = 0 ]; then
+		passed=$((passed + 1))
+		echo "ok   $2"
+	else
+		failed=$((failed + 1))
+		echo "FAIL $2"
+	fi
+}
+
+compare() { # NAME FILE [MINIMUM]: at least so many rows must be there
+	local report
+	if [ ! -r "$2" ]; then
+		echo "skip $1: no such file"
+		return
+	fi
+	report=$("$work/compare" "$2" ${full:+all} 2>&1)
+	verdict $? "$1: ${report//"$2: "/}"
+	if [ -n "${3:-}" ]; then
+		[[ $report =~ :\ ([0-9]+)\ rows ]] && [ "${BASH_REMATCH[1]}" -ge "$3" ]
+		verdict $? "$1: has at least $3 rows"
+	fi
+}
+
+try() { # NAME MINIMUM COMMAND...: builds $work/program and compares
+	local name=$1 minimum=$2
+	shift 2
+	rm -f "$work/program"
+	if ! command -v "$1" >/dev/null; then
+		echo "skip $name: no $1"
+	elif ! "$@" -o "$work/program" 2>"$work/errors"; then
+		verdict 1 "$name: $(head -1 "$work/errors")"
+	else
+		compare "$name" "$work/program" "$minimum"
+	fi
+}
+
+library() { # NAME: its path as the dynamic linker sees it
+	ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'
+}
+
+vdso() { # FILE: our own, from our memory
+	python3 - "$1" <<-'END'
+		import sys
+		line = next(l for l in open("/proc/self/maps") if "[vdso]" in l)
+		low, high = (int(x, 16) for x in line.split()[0].split("-"))
+		with open("/proc/self/mem", "rb") as memory:
+		    memory.seek(low)
+		    open(sys.argv[1], "wb").write(memory.read(high - low))
+	END
+}
+
+libc=$(library libc.so.6)
+compare libc "$libc" 10000
+compare ld.so "$(ldd /bin/true | awk '/ld-linux/ { print $1 }')" 1000
+compare libstdc++ "$(library libstdc++.so.6)" 10000
+compare libcrypto "$(library libcrypto.so.3)" 10000
+vdso "$work/vdso" && compare vdso "$work/vdso" 20
+
+c=$sources/shapes.c
+for compiler in gcc clang; do
+	for flags in -O0 "-O2 -mavx2 -fomit-frame-pointer" "-O2 -fcf-protection -fPIE -pie" \
+		"-O2 -static" "-Os -fno-omit-frame-pointer -no-pie" "-O2 -fuse-ld=gold"; do
+		# shellcheck disable=SC2086
+		try "$compiler $flags" 25 $compiler $flags "$c"
+	done
+done
+# Where .eh_frame does not have the program's functions, .debug_frame does.
+try ".debug_frame" 25 gcc -O2 -g -fno-asynchronous-unwind-tables "$c"
+try ".debug_frame, compressed" 25 gcc -O2 -g -gz -fno-asynchronous-unwind-tables "$c"
+try "no .eh_frame_hdr" 25 gcc -O2 -Wl,--no-eh-frame-hdr "$c"
+if [ "$(uname -m)" = x86_64 ]; then
+	try "segments far apart" 25 gcc -O2 -no-pie -Wl,--section-start=far_code=0x40123450 \
+		"$c" "$sources/far.s"
+	try "musl" 25 musl-gcc -O2 -static -g "$c"
+fi
+try rust 1000 rustc -O "$here/dwarf/shapes.rs"
+
+if command -v llvm-bolt-15 >/dev/null; then
+	try "to be rewritten by BOLT" 25 gcc -O2 -Wl,--emit-relocs "$c"
+	mv "$work/program" "$work/original"
+	llvm-bolt-15 "$work/original" -o "$work/program" -reorder-functions=hfsort -split-functions \
+		-split-all-cold >"$work/errors" 2>&1
+	report=$("$work/compare" "$work/program" "$work/original" 2>&1)
+	verdict $? "rewritten by BOLT: ${report//"$work/program: "/}"
+fi
+
+arm=aarch64-linux-gnu
+compare "aarch64 libc" /usr/$arm/lib/libc.so.6 10000
+compare "aarch64 ld.so" /usr/$arm/lib/ld-linux-aarch64.so.1 1000
+for flags in -O2 "-O2 -mbranch-protection=standard" "-O2 -static" "-O0"; do
+	# shellcheck disable=SC2086
+	try "aarch64 $flags" 25 $arm-gcc $flags "$c"
+done
+
+if [ -n "$full" ]; then
+	for file in $(realpath -e /usr/lib/*/libLLVM*.so* /usr/lib/*/libnode.so* /usr/bin/node /usr/bin/python3 \
+		/bin/bash "$(dirname "$libc")"/*.so.[0-9] 2>/dev/null | sort -u); do
+		compare "$file" "$file"
+	done
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

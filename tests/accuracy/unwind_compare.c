@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unwind_compare FILE [all|ORIGINAL]: builds FILE's index and compares its unwind tables with what
+ * libdw says, over all addresses of its executable sections: at the beginning, in the middle and at
+ * the end of each of libdw's rows (`all`: at each address), and in the gaps, where there must be
+ * nothing. Prints figures in one line, differences before it; exits 1 where there are any.
+ *
+ * FILE may have been made of ORIGINAL by BOLT, which appends the old entries to the new ones behind
+ * a terminator, where libdw stops reading. What libdw has no entry for is then compared with the
+ * tables of ORIGINAL: old code is still where it was.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/index/builder.h"
+#include "symbolizer/index/unwind.h"
+
+enum { MAX_SHOWN = 10, MAX_MACHINE_OPS = 3 };
+
+/* A module's tables, and the page of the last address. */
+struct tables {
+	struct index *index;
+	const struct abi_unwind_page *page;
+	size_t page_size;
+	uint64_t page_number;
+};
+
+struct compare {
+	struct tables ours, original;
+	Dwarf_CFI *eh, *debug;
+	bool is_arm, all;
+	unsigned int fp, sp, ra;
+	uint64_t rows, addresses, gaps, unsupported, different;
+};
+
+/* A rule in words, so that two are compared as text and a difference is shown as it is. */
+struct words {
+	char text[128];
+};
+
+static const char *register_words(int rule, int off)
+{
+	static char text[2][48];
+	static int turn;
+
+	turn = !turn;
+	switch (rule) {
+	case ABI_REG_SAME:
+		return "same";
+	case ABI_REG_UNDEFINED:
+		return "undefined";
+	case ABI_REG_UNSUPPORTED:
+		return "unsupported";
+	default:
+		snprintf(text[turn], sizeof(text[turn]), "[%s%+d]",
+			rule == ABI_REG_AT_FP ? "fp" : "cfa", off);
+		return text[turn];
+	}
+}
+
+static struct words words_of(const struct compare *c, const struct abi_unwind_rule *r)
+{
+	char cfa[64] = "none";
+	struct words w;
+
+	switch (r->cfa) {
+	case ABI_CFA_END:
+		return (struct words){ "end" };
+	case ABI_CFA_SIGNAL:
+		return (struct words){ "signal" };
+	case ABI_CFA_UNSUPPORTED:
+		return (struct words){ "unsupported" };
+	case ABI_CFA_NONE:
+		return (struct words){ "none" };
+	case ABI_CFA_SP:
+	case ABI_CFA_FP:
+	case ABI_CFA_REG:
+		snprintf(cfa, sizeof(cfa), "r%u%+d",
+			r->cfa == ABI_CFA_REG  ? r->extra
+			: r->cfa == ABI_CFA_SP ? c->sp
+					       : c->fp,
+			r->cfa_off);
+		break;
+	case ABI_CFA_PLT:
+		snprintf(cfa, sizeof(cfa), "plt %d", r->cfa_off);
+		break;
+	default:
+		snprintf(cfa, sizeof(cfa), "[r%u%+d]+%d",
+			r->cfa == ABI_CFA_DEREF_SP ? c->sp : c->fp, r->cfa_off, r->ra_off);
+		break;
+	}
+	if (c->is_arm)
+		snprintf(w.text, sizeof(w.text), "%s fp %s ra %s", cfa,
+			register_words(r->fp, r->fp_off), register_words(r->ra, r->ra_off));
+	else
+		snprintf(w.text, sizeof(w.text), "%s fp %s", cfa, register_words(r->fp, r->fp_off));
+	return w;
+}
+
+static struct words words_at(const struct compare *c, struct tables *t, uint64_t address)
+{
+	struct abi_unwind_rule rule = { 0 };
+
+	if (t->page_number != address >> ABI_UNWIND_PAGE_SHIFT) {
+		t->page_number = address >> ABI_UNWIND_PAGE_SHIFT;
+		if (!index_unwind_page(t->index, address, &t->page, &t->page_size))
+			t->page = NULL;
+	}
+	if (t->page && !unwind_rule_at(t->page, t->page_size, address & 0xffff, &rule))
+		return (struct words){ "a broken page" };
+	return words_of(c, &rule);
+}
+
+/* The expression of a PLT: libdw's operations, compared with DWARF's own description of it. */
+static bool is_plt(const Dwarf_Op *ops, size_t count, unsigned int *ret_bytes)
+{
+	static const uint8_t atoms[] = { DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0,
+		DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
+
+	if (count != sizeof(atoms))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (atoms[i] && ops[i].atom != atoms[i])
+			return false;
+	*ret_bytes = ops[4].atom - DW_OP_lit0;
+	return ops[0].number == 8 && ops[1].number == 0 && *ret_bytes < 16;
+}
+
+static bool cfa_words(const struct compare *c, Dwarf_Frame *frame, char *text, size_t size)
+{
+	unsigned int reg, bytes;
+	size_t count = 0;
+	Dwarf_Op *ops;
+
+	if (dwarf_frame_cfa(frame, &ops, &count) || !count)
+		return false;
+	if (count == 1 && ops[0].atom == DW_OP_bregx) {
+		snprintf(text, size, "r%u%+d", (unsigned int)ops[0].number, (int)ops[0].number2);
+		return true;
+	}
+	reg = ops[0].atom - DW_OP_breg0;
+	if (reg > 31)
+		return false;
+	if (count == 1) {
+		snprintf(text, size, "r%u%+d", reg, (int)ops[0].number);
+		return true;
+	}
+	if (!c->is_arm && is_plt(ops, count, &bytes)) {
+		snprintf(text, size, "plt %u", bytes);
+		return true;
+	}
+	if (c->is_arm || ops[1].atom != DW_OP_deref || (reg != c->sp && reg != c->fp) ||
+		(count == 3 && ops[2].atom != DW_OP_plus_uconst) || count > 3)
+		return false;
+	snprintf(text, size, "[r%u%+d]+%d", reg, (int)ops[0].number,
+		count == 3 ? (int)ops[2].number : 0);
+	return true;
+}
+
+enum place { PLACE_SAME, PLACE_UNDEFINED, PLACE_CFA, PLACE_FP, PLACE_OTHER };
+
+static enum place place_of(
+	const struct compare *c, Dwarf_Frame *frame, unsigned int reg, int *ret_offset)
+{
+	Dwarf_Op memory[MAX_MACHINE_OPS], *ops = NULL;
+	size_t count = 0;
+
+	*ret_offset = 0;
+	if (dwarf_frame_register(frame, (int)reg, memory, &ops, &count))
+		return PLACE_OTHER;
+	if (!count)
+		return ops ? PLACE_UNDEFINED : PLACE_SAME;
+	if (ops[count - 1].atom == DW_OP_stack_value)
+		return PLACE_OTHER;
+	/* An expression finds the CFA on its stack. */
+	if (count == 2 && ops[1].atom == DW_OP_breg0 + c->fp) {
+		*ret_offset = (int)ops[1].number;
+		return PLACE_FP;
+	}
+	if (ops[0].atom == DW_OP_call_frame_cfa && count <= 2) { /* and what fits the rules */
+		if (count == 2 && ops[1].atom != DW_OP_plus_uconst)
+			return PLACE_OTHER;
+		*ret_offset = count == 2 ? (int)ops[1].number : 0;
+		return *ret_offset == (int16_t)*ret_offset ? PLACE_CFA : PLACE_OTHER;
+	}
+	return PLACE_OTHER;
+}
+
+static const char *place_words(enum place place, int offset)
+{
+	static const int rules[] = {
+		[PLACE_SAME] = ABI_REG_SAME,
+		[PLACE_UNDEFINED] = ABI_REG_UNDEFINED,
+		[PLACE_CFA] = ABI_REG_AT_CFA,
+		[PLACE_FP] = ABI_REG_AT_FP,
+		[PLACE_OTHER] = ABI_REG_UNSUPPORTED,
+	};
+
+	return register_words(rules[place], offset);
+}
+
+/* What libdw says of an entry besides the registers. */
+struct entry {
+	Dwarf_Addr low, high; /* of the row */
+	unsigned int ra;
+	bool signal;
+};
+
+static struct words theirs(const struct compare *c, Dwarf_Frame *frame, struct entry *entry)
+{
+	int fp_offset, ra_offset;
+	enum place fp = place_of(c, frame, c->fp, &fp_offset);
+	enum place ra = place_of(c, frame, c->ra, &ra_offset);
+	char cfa[64];
+	struct words w;
+
+	if (ra == PLACE_UNDEFINED)
+		return (struct words){ "end" };
+	if (entry->signal)
+		return (struct words){ "signal" };
+	if (entry->ra != c->ra)
+		ra = PLACE_OTHER;
+	if (!cfa_words(c, frame, cfa, sizeof(cfa)))
+		return (struct words){ "unsupported" };
+	if (!c->is_arm && (ra != PLACE_CFA || ra_offset != -8))
+		return (struct words){ "unsupported" };
+	if (c->is_arm)
+		snprintf(w.text, sizeof(w.text), "%s fp %s ra %s", cfa, place_words(fp, fp_offset),
+			place_words(ra == PLACE_FP ? PLACE_OTHER : ra, ra_offset));
+	else
+		snprintf(w.text, sizeof(w.text), "%s fp %s", cfa, place_words(fp, fp_offset));
+	return w;
+}
+
+static void expect(struct compare *c, uint64_t address, const struct words *expected)
+{
+	struct words ours = words_at(c, &c->ours, address);
+
+	c->addresses++;
+	if (!strcmp(ours.text, expected->text))
+		return;
+	if (c->different++ < MAX_SHOWN)
+		printf("%#lx: %s, libdw says %s\n", (unsigned long)address, ours.text,
+			expected->text);
+}
+
+static void expect_row(struct compare *c, uint64_t low, uint64_t high, const struct words *expected)
+{
+	c->rows++;
+	c->unsupported += !strcmp(expected->text, "unsupported");
+	if (!c->all) {
+		expect(c, low, expected);
+		expect(c, low + (high - low) / 2, expected);
+		expect(c, high - 1, expected);
+		return;
+	}
+	for (; low < high; low++)
+		expect(c, low, expected);
+}
+
+static Dwarf_Frame *frame_at(struct compare *c, uint64_t address)
+{
+	Dwarf_Frame *frame = NULL;
+
+	if (c->eh && !dwarf_cfi_addrframe(c->eh, address, &frame))
+		return frame;
+	if (c->debug && !dwarf_cfi_addrframe(c->debug, address, &frame))
+		return frame;
+	return NULL;
+}
+
+static bool has_frame(struct compare *c, uint64_t address)
+{
+	autofree Dwarf_Frame *frame = frame_at(c, address);
+
+	return frame;
+}
+
+static const char *entry_words(const struct compare *c)
+{
+	return c->is_arm ? "r31+0 fp same ra same" : "r7+8 fp same";
+}
+
+/* In a gap there is nothing, but up to the alignment of a function it may have the entry's rule. */
+static uint64_t compare_gap(struct compare *c, uint64_t low, uint64_t high)
+{
+	static const struct words nothing = { "none" };
+	uint64_t end = low + 1;
+	struct words expected;
+
+	while (end < high && !has_frame(c, end))
+		end++;
+	expected = words_at(c, &c->ours, end);
+	if (end == high || end % 16 || end - low >= 16 || strcmp(expected.text, entry_words(c)))
+		expected = nothing;
+	c->gaps++;
+	for (; low < end; low++) {
+		struct words old = nothing;
+
+		if (c->original.index)
+			old = words_at(c, &c->original, low);
+		expect(c, low, strcmp(old.text, nothing.text) ? &old : &expected);
+	}
+	return end;
+}
+
+static void compare_code(struct compare *c, uint64_t low, uint64_t high)
+{
+	while (low < high) {
+		autofree Dwarf_Frame *frame = frame_at(c, low);
+		struct entry entry = { 0 };
+		struct words expected;
+
+		if (!frame) {
+			low = compare_gap(c, low, high);
+			continue;
+		}
+		entry.ra = (unsigned int)dwarf_frame_info(
+			frame, &entry.low, &entry.high, &entry.signal);
+		entry.high = MIN(entry.high, high);
+		expected = theirs(c, frame, &entry);
+		expect_row(c, low, entry.high, &expected);
+		low = MAX(entry.high, low + 1);
+	}
+}
+
+static int compare_file(struct compare *c, Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Ehdr header;
+
+	if (!gelf_getehdr(elf, &header))
+		return -1;
+	c->is_arm = header.e_machine == EM_AARCH64;
+	c->fp = c->is_arm ? 29 : 6;
+	c->sp = c->is_arm ? 31 : 7;
+	c->ra = c->is_arm ? 30 : 16;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr section;
+
+		if (gelf_getshdr(scn, &section) && section.sh_flags & SHF_EXECINSTR)
+			compare_code(c, section.sh_addr, section.sh_addr + section.sh_size);
+	}
+	return 0;
+}
+
+static bool build_tables(int fd, struct tables *ret_tables)
+{
+	autoclose int output = memfd_create("index", MFD_CLOEXEC);
+	struct builder_result result;
+
+	ret_tables->page_number = UINT64_MAX;
+	return !builder_run(fd, output, &result) && !index_open(output, &ret_tables->index);
+}
+
+static bool build_original(const char *path, struct tables *ret_tables)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && build_tables(fd, ret_tables);
+}
+
+static void print_figures(const struct compare *c, const char *path)
+{
+	const struct index_unwind *u = index_unwind_figures(c->ours.index);
+	size_t bytes = index_unwind_bytes(c->ours.index);
+
+	printf("%s: %lu rows, %lu addresses, %lu gaps, %lu different; %u rows in %u pages, "
+	       "%zu bytes of %zu, %.2f a row; %lu (%u) unsupported, %u broken, %u left out\n",
+		path, (unsigned long)c->rows, (unsigned long)c->addresses, (unsigned long)c->gaps,
+		(unsigned long)c->different, u->rows, u->pages, bytes, index_bytes(c->ours.index),
+		c->rows ? (double)bytes / (double)c->rows : 0, (unsigned long)c->unsupported,
+		u->unsupported, u->broken, u->left_out);
+}
+
+int main(int argc, char **argv)
+{
+	autoclose int fd = argc >= 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
+	struct compare c = { .all = argc == 3 && !strcmp(argv[2], "all") };
+	Dwarf *dwarf;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+	if (!elf || !build_tables(fd, &c.ours))
+		return 1;
+	if (argc == 3 && !c.all && !build_original(argv[2], &c.original))
+		return 1;
+	dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	c.eh = dwarf_getcfi_elf(elf);
+	c.debug = dwarf ? dwarf_getcfi(dwarf) : NULL;
+	if (compare_file(&c, elf))
+		return 1;
+	print_figures(&c, argv[1]);
+	dwarf_end(dwarf);
+	dwarf_cfi_end(c.eh);
+	elf_end(elf);
+	index_destroy(c.ours.index);
+	index_destroy(c.original.index);
+	return c.different != 0;
+}
