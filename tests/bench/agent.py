@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fathom agent` beside `perf record -g` and bcc's profile: the same load, the same time."""
+import glob
+import os
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+
+from fathom import FATHOM, environment, read_profile, scratch, weight
+
+WARM_SECONDS = 12  # two windows and the indexes of what runs
+
+
+def run_seconds(pid):
+    """CPU time of all threads of a process, to the nanosecond."""
+    total = 0
+    for path in glob.glob("/proc/%d/task/*/schedstat" % pid):
+        try:
+            with open(path) as f:
+                total += int(f.read().split()[0])
+        except OSError:
+            pass
+    return total / 1e9
+
+
+def memory_mb(pid, key):
+    with open("/proc/%d/status" % pid) as f:
+        return int(re.search(key + r":\s+(\d+)", f.read()).group(1)) / 1024
+
+
+class Agent:
+    def __init__(self, hz, cache, window="10s"):
+        self.store = scratch("store-%d-%d" % (hz, time.monotonic_ns()))
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.address = "127.0.0.1:%d" % s.getsockname()[1]
+        self.begin = time.monotonic()
+        self.process = subprocess.Popen(
+            [FATHOM, "agent", "-F", str(hz), "--profiling-duration=" + window,
+             "--cpu-budget=0", "--local-store-directory=" + self.store,
+             "--http-address=" + self.address],
+            env=environment(cache), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.pid = self.process.pid
+
+    def metrics(self):
+        url = "http://%s/metrics" % self.address
+        return urllib.request.urlopen(url, timeout=10).read().decode()
+
+    def counter(self, name):
+        return sum(float(line.split()[-1]) for line in self.metrics().split("\n")
+                   if re.match(re.escape(name) + r"([{\s]|$)", line) or line.startswith(name + " "))
+
+    def labelled(self, start):
+        return sum(float(line.split()[-1]) for line in self.metrics().split("\n")
+                   if line.startswith(start))
+
+    def first_sample_seconds(self):
+        while time.monotonic() - self.begin < 30:
+            try:
+                if self.counter("fathom_samples_total"):
+                    return time.monotonic() - self.begin, run_seconds(self.pid)
+            except OSError:
+                pass
+            time.sleep(0.005)
+        sys.exit("the agent took no sample in 30 s")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+
+    def stored_samples(self):
+        return sum(weight(read_profile(path).samples)
+                   for path in glob.glob(self.store + "/*/*.pb.gz"))
+
+
+def agent_figures(hz, seconds, cache):
+    """us per sample, share of a CPU in %, RSS and peak MB, map MB, BPF us per sample."""
+    agent = Agent(hz, cache)
+    try:
+        first, first_cpu = agent.first_sample_seconds()
+        time.sleep(WARM_SECONDS)
+        samples, cpu = agent.counter("fathom_samples_total"), run_seconds(agent.pid)
+        bpf = agent.labelled('fathom_overhead_cpu_seconds_total{part="bpf"}')
+        time.sleep(seconds)
+        cpu = run_seconds(agent.pid) - cpu
+        bpf = agent.labelled('fathom_overhead_cpu_seconds_total{part="bpf"}') - bpf
+        samples = agent.counter("fathom_samples_total") - samples
+        return (1e6 * cpu / samples, 100 * cpu / seconds, memory_mb(agent.pid, "VmRSS"),
+                memory_mb(agent.pid, "VmHWM"),
+                agent.counter("fathom_bpf_map_memory_bytes") / 1e6, 1e6 * bpf / samples,
+                1e3 * first, 1e3 * first_cpu)
+    finally:
+        agent.stop()
+
+
+def peer_run(argv, seconds, env=None):
+    """(CPU s, peak RSS MB) of a program that ends by itself after SECONDS."""
+    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
+    with p.stdout:
+        text = p.stdout.read().decode(errors="replace")
+    _, status, usage = os.wait4(p.pid, 0)
+    p.returncode = os.waitstatus_to_exitcode(status)
+    if p.returncode:
+        raise subprocess.CalledProcessError(p.returncode, argv, text)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text
+
+
+def perf_figures(hz, seconds):
+    out = scratch("perf-%d.data" % hz)
+    cpu, rss, _ = peer_run(["perf", "record", "-B", "-a", "-g", "-F", str(hz), "-e", "cpu-clock",
+                               "-o", out, "--", "sleep", str(seconds)], seconds)
+    text = subprocess.run(["perf", "script", "-F", "time", "-i", out], capture_output=True,
+                          text=True, check=True).stdout
+    return 1e6 * cpu / max(text.count(":"), 1), rss
+
+
+def bcc_sources():
+    """Kernel headers as bcc wants them, in one tree: this kernel's, else Debian's own package (the
+    program needs nothing that differs by version)."""
+    if os.path.isdir("/lib/modules/%s/build" % os.uname().release):
+        return None
+    common = sorted(glob.glob("/usr/src/linux-headers-*-common"))
+    if not common:
+        return ""
+    tree = scratch("kernel-headers")
+    if not os.path.isdir(tree):
+        os.mkdir(tree)
+        arch = [d for d in glob.glob(common[-1].replace("-common", "-*")) if d != common[-1]]
+        for source in [common[-1]] + arch[:1]:
+            subprocess.run(["cp", "-rsf", source + "/.", tree], check=True)
+    return tree
+
+
+def bcc_figures(hz, seconds):
+    env = dict(os.environ)
+    sources = bcc_sources()
+    if sources:
+        env["BCC_KERNEL_SOURCE"] = sources
+    cpu, rss, text = peer_run(["profile-bpfcc", "-f", "-F", str(hz), str(seconds)], seconds, env)
+    samples = sum(int(n) for n in re.findall(r" (\d+)$", text, re.M))
+    return 1e6 * cpu / samples, rss
+
+
+def churn(cache, storm, hz=97, seconds=12):
+    """Samples of processes that live a millisecond or two, as a share of the CPU time that their
+    parent's wait() tells of."""
+    agent = Agent(hz, cache, "2s")
+    agent.first_sample_seconds()
+    with subprocess.Popen([storm, str(seconds)], stdout=subprocess.PIPE, text=True) as load:
+        children = int(re.search(r"children (\d+)", load.stdout.read()).group(1))
+        _, _, usage = os.wait4(load.pid, 0)
+        load.returncode = 0
+    lost = agent.counter("fathom_samples_lost_total")
+    agent.stop()
+    samples = [s for path in glob.glob(agent.store + "/*/*forkstorm*.pb.gz")
+               for s in read_profile(path).samples]
+    taken = weight(samples)
+    return (100 * taken / ((usage.ru_utime + usage.ru_stime) * hz), lost, children / seconds)
+
+
+def beside(show, hz, us, name, program, figures, seconds, runs):
+    if not shutil.which(program):
+        show("  " + name, "not installed")
+        return
+    try:
+        rows = [figures(hz, seconds) for _ in range(runs)]
+    except subprocess.CalledProcessError as e:
+        show("  " + name, "died: status %d" % e.returncode)
+        return
+    peer_us, rss = [statistics.median(column) for column in zip(*rows)]
+    show("  " + name, "%.1f us, peak %.1f MB" % (peer_us, rss), "ratio %.2f" % (us / peer_us))
+
+
+def agent(show, seconds, runs, storm):
+    cache = scratch("agent-cache")
+    for hz in (97, 19):
+        rows = [agent_figures(hz, seconds, cache) for _ in range(runs + 1)][1:]  # indexes are made
+        us, percent, rss, peak, maps, bpf, first, first_cpu = [
+            statistics.median(column) for column in zip(*rows)]
+        show("agent at %d Hz: CPU per sample, names and pprof" % hz,
+             "%.1f us (%.2f%% of a CPU)" % (us, percent))
+        show("  resident, peak; BPF maps", "%.1f, %.1f MB; %.1f MB" % (rss, peak, maps))
+        show("  BPF per sample, both stacks and output", "%.1f us" % bpf)
+        show("  start of the program to its first sample",
+             "%.0f ms, %.0f CPU ms" % (first, first_cpu))
+        beside(show, hz, us, "perf record -g (no symbols, no pprof)", "perf", perf_figures,
+               seconds, runs)
+        beside(show, hz, us, "bcc profile (symbols at the end)", "profile-bpfcc", bcc_figures,
+               seconds, runs)
+    show("delivered of processes that live 2 ms",
+         "%.1f%%, %d lost, %.0f processes a second" % churn(cache, storm))
