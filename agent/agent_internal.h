@@ -51,6 +51,7 @@ struct agent {
 	uint64_t modules_swept_ns;
 	size_t modules_kept; /* by the last sweep that kept only what is needed */
 	unsigned int look_ups;
+	uint64_t file_bytes; /* resident ones, when no index page was */
 	int drain_timer, upkeep_timer; /* -1 = none */
 	bool started;
 	bool idle; /* the drain timer is slow: the last look found nothing */

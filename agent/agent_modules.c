@@ -21,7 +21,7 @@
 
 enum {
 	LOOK_UPS_BETWEEN_CHECKS = 16,
-	RESIDENT_FILE_LIMIT = 6 << 20,
+	RESIDENT_INDEX_LIMIT = 2 << 20, /* what look-ups may add to the resident file pages */
 };
 
 /* A build that could not be started, or took too long on a busy machine, may do better later. */
@@ -255,6 +255,7 @@ void agent_forget_index_pages(struct agent *agent)
 		if (data && data->index)
 			index_forget_pages(data->index);
 	}
+	(void)agent_resident_bytes(agent, &agent->file_bytes);
 }
 
 /*
@@ -268,7 +269,7 @@ static void keep_indexes_small(struct agent *agent)
 	if (++agent->look_ups % LOOK_UPS_BETWEEN_CHECKS)
 		return;
 	(void)agent_resident_bytes(agent, &file_bytes);
-	if (file_bytes >= RESIDENT_FILE_LIMIT)
+	if (file_bytes >= agent->file_bytes + RESIDENT_INDEX_LIMIT)
 		agent_forget_index_pages(agent);
 }
 

@@ -32,8 +32,10 @@ void agent_seal_previous(struct agent *agent)
 	loop_cancel(agent->loop, agent->grace_timer);
 	agent->grace_timer = -1;
 	agent->previous = (struct agent_window){ 0 };
-	if (agent->sealed)
+	if (agent->sealed) {
 		agent->sealed(agent->sealed_context, sealed);
+		agent_forget_index_pages(agent);
+	}
 	profile_destroy(sealed);
 }
 
