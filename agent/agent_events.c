@@ -9,7 +9,11 @@
 #include "agent/agent_internal.h"
 #include "base/clock.h"
 
-enum { STACK_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2 };
+enum {
+	STACK_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2,
+	/* A system call's function is among so many outermost kernel frames. */
+	SYSTEM_CALL_DEPTH = 6,
+};
 
 struct frames {
 	struct profile_frame items[STACK_FRAMES_LIMIT];
@@ -28,6 +32,30 @@ static void add_kernel_frames(struct frames *out, const struct abi_stack *raw)
 	out->kernel_count = out->count;
 	if (raw->flags & ABI_STACK_DEPTH)
 		out->flags |= PROFILE_STACK_DEPTH;
+}
+
+/*
+ * While the kernel prepares a new program, the registers and with them the user stack are still the
+ * old program's, and mean nothing, or the wrong thing, in the new one's mappings. A program that we
+ * saw being executed and that calls execve() itself loses these frames, too: better none than
+ * wrong.
+ */
+static bool is_being_executed(
+	const struct agent *agent, const struct process *p, const struct frames *frames)
+{
+	const struct kallsyms *kallsyms = kernel_symbols_table(agent->kernel_symbols);
+	uint32_t count = frames->kernel_count;
+	struct ksymbol symbol;
+
+	if (!p->by_exec || !kallsyms)
+		return false;
+	for (uint32_t i = 1; i <= SYSTEM_CALL_DEPTH && i <= count; i++) {
+		uint64_t kaddr = frames->items[count - i].address;
+
+		if (kallsyms_lookup(kallsyms, kaddr, &symbol) && strstr(symbol.name, "sys_execve"))
+			return true;
+	}
+	return false;
 }
 
 static struct profile_frame user_frame(
@@ -84,7 +112,7 @@ static int resolve_stack(struct agent *agent, struct profile *profile, struct pr
 		else
 			frames.flags |= PROFILE_STACK_MISSING;
 	}
-	if (s->user_stack) {
+	if (s->user_stack && !is_being_executed(agent, p, &frames)) {
 		raw = profile_get_raw(raws, s->window, s->user_stack);
 		if (raw)
 			add_user_frames(agent, p, &frames, raw);
