@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads argv[3], works in its plugin_work(), unloads it, over and over for argv[1] seconds, with
+ * argv[2] milliseconds of sleep between. Prints `ready`. Built with -DPLUGIN it is the library.
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef PLUGIN
+static volatile uint64_t sink;
+
+void plugin_work(void);
+
+void plugin_work(void)
+{
+	for (int i = 0; i < 8000000; i++)
+		sink = sink * 31 + (uint64_t)i;
+}
+#else
+int main(int argc, char **argv)
+{
+	time_t end;
+
+	if (argc != 4)
+		return 2;
+	end = time(NULL) + strtol(argv[1], NULL, 10);
+	puts("ready");
+	fflush(stdout);
+	while (time(NULL) < end) {
+		void *plugin = dlopen(argv[3], RTLD_NOW);
+		void (*work)(void) = plugin ? (void (*)(void))dlsym(plugin, "plugin_work") : NULL;
+
+		if (!work)
+			return 1;
+		work();
+		dlclose(plugin);
+		usleep((useconds_t)strtoul(argv[2], NULL, 10) * 1000);
+	}
+	return 0;
+}
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs argv[2] and argv[3] by turns for argv[1] seconds, each time under the same pid (clone3()
+ * with set_tid, Linux 5.5, CAP_CHECKPOINT_RESTORE). Prints `pid N`, then `ready`, and at its end
+ * `children N`. Exit status 3: the kernel or the rights are not there.
+ */
+#include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Like fork(); PID 0: any. */
+static pid_t fork_as(pid_t pid)
+{
+	struct clone_args how = { .exit_signal = SIGCHLD };
+
+	if (pid) {
+		how.set_tid = (uint64_t)(uintptr_t)&pid;
+		how.set_tid_size = 1;
+	}
+	return (pid_t)syscall(SYS_clone3, &how, sizeof(how));
+}
+
+static int run(pid_t pid, char *program)
+{
+	char *arguments[] = { program, NULL };
+	pid_t child = fork_as(pid);
+
+	if (child == 0) {
+		execv(program, arguments);
+		_exit(127);
+	}
+	if (child < 0)
+		return -errno;
+	waitpid(child, NULL, 0);
+	return 0;
+}
+
+/* A pid that is free, far from those that are given out next. */
+static pid_t free_pid(void)
+{
+	for (pid_t pid = getpid() + 20000; pid < getpid() + 20100; pid++) {
+		if (kill(pid % 30000 + 1000, 0) && errno == ESRCH)
+			return pid % 30000 + 1000;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	pid_t pid = free_pid();
+	unsigned long children = 0;
+	time_t end;
+	int err;
+
+	if (argc != 4 || !pid)
+		return 2;
+	end = time(NULL) + strtol(argv[1], NULL, 10);
+	printf("pid %d\nready\n", pid);
+	fflush(stdout);
+	while (time(NULL) < end) {
+		err = run(pid, argv[2 + children % 2]);
+		if (err == -EEXIST || err == -EAGAIN)
+			continue;
+		if (err)
+			return err == -EPERM || err == -ENOSYS ? 3 : 1;
+		children++;
+	}
+	printf("children %lu\n", children);
+	return 0;
+}
