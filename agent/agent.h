@@ -62,7 +62,8 @@ unsigned int agent_pending_builds(const struct agent *agent);
 
 /*
  * Begins a new window without stopping the sampling. The one before is given to `sealed` a moment
- * later, when the last records that belong to it have been read. -EBUSY while that is under way.
+ * later, when the last records that belong to it have been read (-EBUSY while that is under way),
+ * and the indexes that are being built are there or five seconds have passed.
  */
 int agent_turn_window(struct agent *agent);
 

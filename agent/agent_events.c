@@ -138,8 +138,11 @@ static int stack_of(struct agent *agent, struct profile *profile, struct process
 	struct profile_stack stack;
 	int err;
 
-	if (profile_cached_stack(profile, s->user_stack, s->kernel_stack, context, ret_stack))
+	if (profile_cached_stack(profile, s->user_stack, s->kernel_stack, context, ret_stack)) {
+		stack = profile_stack_at(profile, *ret_stack);
+		agent_stack_hit(agent, p, &stack);
 		return 0;
+	}
 	err = resolve_stack(agent, profile, p, s, ret_stack);
 	if (err)
 		return err;

@@ -4,6 +4,7 @@
 #include "agent/agent.h"
 #include "agent/kernel_symbols.h"
 #include "agent/process/processes.h"
+#include "agent/profile/profile.h"
 #include "base/map.h"
 #include "symbolizer/builds.h"
 #include "symbolizer/cache.h"
@@ -34,6 +35,7 @@ struct agent {
 	struct processes *processes;
 	struct agent_window current;
 	struct agent_window previous; /* being sealed: late records still come */
+	bool previous_complete; /* they are in; it waits for indexes only */
 	struct agent_tap taps[AGENT_MAX_TAPS];
 	uint64_t profile_limit_bytes;
 	void (*sealed)(void *context, const struct profile *profile);
@@ -62,11 +64,13 @@ struct agent {
 	uint64_t samples;
 	uint64_t first_sample_ns;
 	uint64_t newest_sample_ns;
+	uint64_t unopened_until_ns; /* a module's file is still wanted from whoever maps it */
 };
 
 /* Hangs from module.owner_data. */
 struct agent_module {
 	struct index *index; /* NULL while unknown or not to be had */
+	uint32_t failed_process; /* generation through which the file could not be opened */
 	uint64_t retry_ns; /* no index was to be had: ask again from this time on; 0 = no */
 	bool not_cached; /* looked up when its program was executed: do not look again */
 };
@@ -105,6 +109,8 @@ struct agent_module *agent_module_data(struct module *m);
 void agent_module_data_free(struct module *m);
 /* A frame of P fell into MAPPING: asks for its module's index, once. */
 void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping);
+/* As that, for the modules of a stack that was resolved before, while a file is still wanted. */
+void agent_stack_hit(struct agent *agent, struct process *p, const struct profile_stack *stack);
 /* P's program became known: asks for what its cache holds, configures goids. */
 void agent_program_known(struct agent *agent, struct process *p);
 void agent_process_ended(struct agent *agent, struct process *p);

@@ -110,7 +110,7 @@ static void shrink_caches(struct agent *agent)
 
 static void end_window_early(struct agent *agent)
 {
-	if (!agent->full || agent->previous.profile)
+	if (!agent->full || (agent->previous.profile && !agent->previous_complete))
 		return;
 	metrics_add(&agent->metrics, METRIC_MEMORY_WINDOW, 1);
 	agent->full(agent->sealed_context);

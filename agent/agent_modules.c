@@ -26,6 +26,11 @@ enum {
 
 /* A build that could not be started, or took too long on a busy machine, may do better later. */
 static const uint64_t RETRY_NS = UINT64_C(60000000000);
+/*
+ * A file that only its own short-lived processes see is got from the one that lives when we look.
+ * Their stacks are all the same, so those that were resolved already are looked through, too.
+ */
+static const uint64_t UNOPENED_NS = UINT64_C(10000000000);
 
 struct agent_process *agent_process_data(struct process *p)
 {
@@ -173,6 +178,17 @@ static bool is_retry_due(const struct agent *agent, const struct module *m)
 	return data && data->retry_ns && agent->newest_sample_ns >= data->retry_ns;
 }
 
+static void open_failed(struct agent *agent, const struct process *p, struct module *m)
+{
+	struct agent_module *data = m->owner_data;
+
+	if (data->index)
+		return;
+	m->requested = false;
+	data->failed_process = p->number;
+	agent->unopened_until_ns = agent->newest_sample_ns + UNOPENED_NS;
+}
+
 void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping)
 {
 	struct module *m = mapping->module;
@@ -185,7 +201,7 @@ void agent_module_hit(struct agent *agent, struct process *p, const struct mappi
 	if (m->requested && !is_retry_due(agent, m))
 		return;
 	data = agent_module_data(m);
-	if (!data)
+	if (!data || (data->failed_process == p->number && !is_retry_due(agent, m)))
 		return;
 	m->requested = true;
 	data->retry_ns = 0;
@@ -196,8 +212,8 @@ void agent_module_hit(struct agent *agent, struct process *p, const struct mappi
 	fd = open_mapped(agent, p, mapping);
 	m->requested = request(agent, m, &m->id, fd);
 	/* This process was gone already: the next one that maps the file may give it. */
-	if (fd < 0 && !data->index)
-		m->requested = false;
+	if (fd < 0)
+		open_failed(agent, p, m);
 }
 
 static const struct mapping *mapping_of(const struct process *p, const struct module *m)
@@ -209,6 +225,19 @@ static const struct mapping *mapping_of(const struct process *p, const struct mo
 			return mapping;
 	}
 	return NULL;
+}
+
+void agent_stack_hit(struct agent *agent, struct process *p, const struct profile_stack *stack)
+{
+	if (agent->newest_sample_ns >= agent->unopened_until_ns)
+		return;
+	for (uint32_t i = stack->kernel_count; i < stack->frame_count; i++) {
+		const struct module *m = modules_find(agent->modules, stack->frames[i].module);
+		const struct mapping *mapping = m && !m->requested ? mapping_of(p, m) : NULL;
+
+		if (mapping)
+			agent_module_hit(agent, p, mapping);
+	}
 }
 
 void agent_request_program(struct agent *agent, struct process *p)

@@ -2,7 +2,9 @@
 /*
  * Windows and profiles on demand. A window ends when the sampler is told a new number; programs
  * that run on another CPU at that moment may still write records with the old one, so the old
- * window stays open for a moment and is sealed after one more draining.
+ * window stays open for a moment. It is sealed after one more draining, and after the indexes that
+ * are being built: they may be those of its own new programs. What it does not wait for is the end
+ * of the window after it.
  */
 #include <errno.h>
 
@@ -11,10 +13,13 @@
 #include "base/clock.h"
 
 static const uint64_t GRACE_NS = 20000000;
+static const uint64_t BUILDS_LOOK_NS = 100000000;
+static const uint64_t LONGEST_WAIT_NS = UINT64_C(5000000000);
 
 uint64_t agent_oldest_open_ns(const struct agent *agent)
 {
-	uint64_t oldest = agent->current.opened_ns;
+	uint64_t oldest =
+		agent->previous.profile ? agent->previous.opened_ns : agent->current.opened_ns;
 
 	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
 		if (agent->taps[i].profile && agent->taps[i].opened_ns < oldest)
@@ -22,6 +27,8 @@ uint64_t agent_oldest_open_ns(const struct agent *agent)
 	}
 	return oldest;
 }
+
+static void on_grace_over(void *context);
 
 void agent_seal_previous(struct agent *agent)
 {
@@ -32,11 +39,22 @@ void agent_seal_previous(struct agent *agent)
 	loop_cancel(agent->loop, agent->grace_timer);
 	agent->grace_timer = -1;
 	agent->previous = (struct agent_window){ 0 };
+	agent->previous_complete = false;
 	if (agent->sealed) {
 		agent->sealed(agent->sealed_context, sealed);
 		agent_forget_index_pages(agent);
 	}
 	profile_destroy(sealed);
+}
+
+/* The window waits on, to be looked at again; false: it has waited long enough. */
+static bool wait_for_builds(struct agent *agent)
+{
+	uint64_t waited_ns = clock_monotonic_ns() - agent->current.opened_ns;
+
+	return builds_pending(agent->builds) > 0 && waited_ns < LONGEST_WAIT_NS &&
+	       !loop_timer(
+		       agent->loop, BUILDS_LOOK_NS, 0, on_grace_over, agent, &agent->grace_timer);
 }
 
 static void on_grace_over(void *context)
@@ -45,7 +63,11 @@ static void on_grace_over(void *context)
 	uint64_t open_ns;
 
 	agent->grace_timer = -1;
-	(void)collect_drain(agent->collect, 0);
+	if (!agent->previous_complete)
+		(void)collect_drain(agent->collect, 0);
+	agent->previous_complete = true;
+	if (wait_for_builds(agent))
+		return;
 	agent_seal_previous(agent);
 	open_ns = agent_oldest_open_ns(agent);
 	processes_sweep(agent->processes, open_ns);
@@ -59,8 +81,9 @@ int agent_turn_window(struct agent *agent)
 	struct profile *next;
 	int err;
 
-	if (agent->previous.profile)
+	if (agent->previous.profile && !agent->previous_complete)
 		return -EBUSY;
+	agent_seal_previous(agent);
 	err = profile_create(agent->profile_limit_bytes, &next);
 	if (err)
 		return err;
