@@ -45,7 +45,8 @@ static off_t offset_of(const void *address)
 
 int main(int argc, char **argv)
 {
-	int count = argc > 2 ? atoi(argv[2]) : 1, fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int count = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1,
+	    fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint64_t (**all)(uint64_t) = calloc((size_t)count, sizeof(*all));
 	off_t offset = offset_of((void *)mapped_work);
 	time_t end = time(NULL) + strtol(argv[1], NULL, 10);

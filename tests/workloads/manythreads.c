@@ -55,7 +55,7 @@ static void *run(void *argument)
 
 int main(int argc, char **argv)
 {
-	int count = argc > 2 ? atoi(argv[2]) : 1;
+	int count = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1;
 	pthread_attr_t attributes;
 	pthread_t thread;
 
