@@ -4,7 +4,7 @@
 #   make check         unit, BPF, scenario tests       make lint       house rules
 #   make fuzz TIME=10  each fuzz target for some seconds
 #   make bench         figures, beside the peers'     make format     clang-format
-#   make install DESTDIR= PREFIX=/usr/local           make clean
+#   make install DESTDIR= PREFIX=/usr/local SYSCONFDIR=/etc    make clean
 #   SAN=address,undefined  a sanitizer build in a folder of its own
 #   WERROR=            warnings do not fail the build (for packagers)
 
@@ -22,6 +22,7 @@ PROTOC_C ?= protoc-c
 PKG_CONFIG ?= pkg-config
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
 PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
 DESTDIR ?=
 WERROR ?= -Werror
 SAN ?=
@@ -197,6 +198,13 @@ install: all
 	install -D -m 0644 $(O)/fathom.1 $(DESTDIR)$(PREFIX)/share/man/man1/fathom.1
 	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fathom/LICENSE
 	install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/fathom/README.md
+	install -D -m 0644 deploy/fathom.yaml $(DESTDIR)$(PREFIX)/share/doc/fathom/fathom.yaml
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|/usr/local/bin|$(PREFIX)/bin|' deploy/fathom.service \
+		> $(DESTDIR)$(PREFIX)/lib/systemd/system/fathom.service
+	@# What somebody has written there stays.
+	test -e $(DESTDIR)$(SYSCONFDIR)/fathom/fathom.yaml || \
+		install -D -m 0644 deploy/fathom.yaml $(DESTDIR)$(SYSCONFDIR)/fathom/fathom.yaml
 
 clean:
 	rm -rf build compile_commands.json

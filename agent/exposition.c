@@ -32,7 +32,7 @@ static void write_value(struct buffer *out, const char *name, const char *label,
 	if (value == floor(value) && fabs(value) < 1e15)
 		buffer_printf(out, " %.0f\n", value);
 	else
-		buffer_printf(out, " %.9g\n", value);
+		buffer_printf(out, " %.15g\n", value);
 }
 
 int exposition_write(struct buffer *out, const struct metrics *metrics,

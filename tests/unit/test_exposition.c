@@ -24,6 +24,7 @@ static const struct exposition_figure figures[] = {
 	{ "fathom_overhead_cpu_seconds_total", "part=\"user\"", "CPU time", EXPOSITION_COUNTER,
 		0.25 },
 	{ "fathom_overhead_cpu_seconds_total", "part=\"bpf\"", "", EXPOSITION_COUNTER, 1e-9 },
+	{ "process_start_time_seconds", "", "Start, since 1970", EXPOSITION_GAUGE, 1795262400.125 },
 	{ "process_open_fds", "", "Descriptors", EXPOSITION_GAUGE, 17 },
 };
 
@@ -183,6 +184,7 @@ static void figures_follow(void **state)
 	assert_true(value_of(r, "fathom_build_info{version=\"1\"}") == 1);
 	assert_true(value_of(r, "fathom_overhead_cpu_seconds_total{part=\"user\"}") == 0.25);
 	assert_true(value_of(r, "fathom_overhead_cpu_seconds_total{part=\"bpf\"}") == 1e-9);
+	assert_true(value_of(r, "process_start_time_seconds") == 1795262400.125);
 	assert_true(value_of(r, "process_open_fds") == 17);
 }
 
