@@ -43,7 +43,7 @@ version := $(shell cat VERSION 2>/dev/null || echo 0)
 machine := $(shell uname -m)
 bpf_arch := $(if $(filter aarch64,$(machine)),arm64,x86)
 
-libs := libbpf libelf libcurl libmicrohttpd yaml-0.1 libpcre2-8 libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp
+libs := libbpf libelf libmicrohttpd yaml-0.1 libpcre2-8 libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp
 warnings := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef \
 	-Wno-missing-field-initializers -Wno-override-init
 CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE -DFATHOM_VERSION='"$(version)"'
@@ -52,7 +52,9 @@ all_cflags = -std=gnu17 $(CFLAGS) $(warnings) $(WERROR) -fstack-protector-strong
 # libiberty (demangling) is a static library without a pkg-config file.
 LDLIBS += $(shell $(PKG_CONFIG) --libs $(libs)) -l:libiberty.a -lz -lpthread
 LDFLAGS += $(san_flags) -Wl,--as-needed -Wl,-z,relro,-z,now
-lib_cflags := $(shell $(PKG_CONFIG) --cflags $(libs) 2>/dev/null)
+# Loaded when it is needed, not linked: agent/export/curl_on_demand.c.
+loaded_libs := libcurl
+lib_cflags := $(shell $(PKG_CONFIG) --cflags $(libs) $(loaded_libs) 2>/dev/null)
 
 rooms := base symbolizer symbolizer/index pprof $(sort $(patsubst %/,%,$(wildcard agent/ agent/*/)))
 sources := $(wildcard $(addsuffix /*.c,$(rooms)))
