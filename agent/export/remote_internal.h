@@ -128,6 +128,7 @@ struct remote {
 	struct curl_slist *given_headers, *headers, *connect_to;
 	bool old_way; /* the server did not know the new one */
 	uint64_t old_way_since_ns;
+	bool new_way_works; /* it was answered once */
 	bool has_switched; /* in this send */
 	/* what is under way */
 	const struct payload *payload; /* NULL: nothing */

@@ -152,14 +152,16 @@ static bool is_success(long status)
 
 /*
  * What only a peer without gRPC answers. A server of HTTP/1.1 cannot read the first bytes of
- * HTTP/2, so that nothing arrived.
+ * HTTP/2, so that nothing arrived; but libcurl reports its answer to them as none at all, as it
+ * does when a real server closes. That is taken for HTTP/1.1 only until gRPC was answered once.
  */
-static bool takes_no_grpc(const struct outcome *o)
+static bool takes_no_grpc(const struct remote *remote, const struct outcome *o)
 {
 	switch (o->answer->http_status) {
 	case 0:
-		return o->code == CURLE_HTTP2 || o->code == CURLE_UNSUPPORTED_PROTOCOL ||
-		       o->code == CURLE_WEIRD_SERVER_REPLY;
+		return !remote->new_way_works &&
+		       (o->code == CURLE_HTTP2 || o->code == CURLE_UNSUPPORTED_PROTOCOL ||
+			       o->code == CURLE_WEIRD_SERVER_REPLY || o->code == CURLE_GOT_NOTHING);
 	case 404:
 	case 405:
 	case 415:
@@ -173,17 +175,20 @@ static bool takes_no_grpc(const struct outcome *o)
 	}
 }
 
-static bool judge_grpc(const struct outcome *o, struct remote_result *result)
+static bool judge_grpc(struct remote *remote, const struct outcome *o, struct remote_result *result)
 {
 	const struct answer *answer = o->answer;
 
 	if (answer->grpc_status >= 0) {
 		verdict_grpc(o, result);
+		remote->new_way_works = true;
 		return answer->grpc_status == GRPC_UNIMPLEMENTED;
 	}
 	if (!answer->http_status || (is_success(answer->http_status) && o->code != CURLE_OK)) {
 		verdict_transport(o, result);
-		return takes_no_grpc(o);
+		/* A refusal that comes in one piece with the reset behind it is lost in libcurl. */
+		result->blurred = o->code == CURLE_HTTP2_STREAM;
+		return takes_no_grpc(remote, o);
 	}
 	verdict_http(o, result);
 	if (is_success(answer->http_status) &&
@@ -194,7 +199,7 @@ static bool judge_grpc(const struct outcome *o, struct remote_result *result)
 			*answer->content_type ? answer->content_type : "of no type");
 	else if (is_success(answer->http_status))
 		verdict_set(result, REMOTE_AMBIGUOUS, "no_status", "an answer without grpc-status");
-	return takes_no_grpc(o);
+	return takes_no_grpc(remote, o);
 }
 
 static bool judge_json(const struct outcome *o, struct remote_result *result)
@@ -217,7 +222,7 @@ static bool judge_json(const struct outcome *o, struct remote_result *result)
 
 static bool judge(struct remote *remote, const struct outcome *o, struct remote_result *result)
 {
-	return remote->old_way ? judge_json(o, result) : judge_grpc(o, result);
+	return remote->old_way ? judge_json(o, result) : judge_grpc(remote, o, result);
 }
 
 static bool refuses(const struct payload *payload, struct remote_result *result)

@@ -78,6 +78,16 @@ static SSL_CTX *make_tls(struct fault_server *s, const struct fault_tls *tls)
 	return context;
 }
 
+/* What the peer still sends: closed at once, it would get a reset instead of our alert. */
+static void drain(int fd)
+{
+	char bytes[1024];
+
+	shutdown(fd, SHUT_WR);
+	while (read(fd, bytes, sizeof(bytes)) > 0)
+		;
+}
+
 static void serve_one(struct fault_server *s, int fd)
 {
 	struct fault_connection c = {
@@ -92,6 +102,8 @@ static void serve_one(struct fault_server *s, int fd)
 	}
 	if (!c.broken)
 		s->script(&c);
+	else
+		drain(fd);
 	if (c.ssl && !c.broken)
 		SSL_shutdown(c.ssl);
 	SSL_free(c.ssl);
@@ -275,8 +287,9 @@ static bool keep_data(struct fault_request *request, const uint8_t *bytes, size_
 	return true;
 }
 
-bool fault_h2_read_request(
-	struct fault_connection *c, struct fault_request *request, uint32_t *ret_stream)
+/* The preface and frames, up to LIMIT bytes of the request's body or its end. */
+static bool read_frames(struct fault_connection *c, struct fault_request *request, size_t limit,
+	uint32_t *ret_stream)
 {
 	uint8_t head[24], payload[16384];
 
@@ -297,12 +310,50 @@ bool fault_h2_read_request(
 			return false;
 		if (head[3] == H2_DATA && !keep_data(request, payload, size))
 			return false;
+		if (request->body_size >= limit)
+			break;
 		if ((head[3] == H2_DATA || head[3] == H2_HEADERS) && (head[4] & H2_END_STREAM))
 			break;
 	}
 	*ret_stream = (uint32_t)head[5] << 24 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 8 |
 		      head[8];
 	return true;
+}
+
+bool fault_h2_read_request(
+	struct fault_connection *c, struct fault_request *request, uint32_t *ret_stream)
+{
+	return read_frames(c, request, SIZE_MAX, ret_stream);
+}
+
+/* RFC 9113, 6.9.2: what may be sent before the server opens its window further. */
+enum { H2_FIRST_WINDOW = 65535 };
+
+bool fault_h2_ping(struct fault_connection *c)
+{
+	static const uint8_t data[8];
+	uint8_t head[9], payload[16384];
+	size_t size;
+
+	if (!fault_h2_frame(c, H2_PING, 0, 0, data, sizeof(data)))
+		return false;
+	do {
+		if (!fault_read(c, head, 9))
+			return false;
+		size = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
+		if (size > sizeof(payload) || !fault_read(c, payload, size))
+			return false;
+	} while (head[3] != H2_PING || !(head[4] & H2_ACK));
+	return true;
+}
+
+bool fault_h2_read_window(struct fault_connection *c, uint32_t *ret_stream)
+{
+	struct fault_request request;
+	bool read = read_frames(c, &request, H2_FIRST_WINDOW, ret_stream);
+
+	free(request.body);
+	return read;
 }
 
 /* HPACK (RFC 7541, 6.2.2): literals without indexing, no Huffman. */

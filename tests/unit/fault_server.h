@@ -67,6 +67,10 @@ struct fault_header {
 /* The preface and one request; RET_REQUEST's head is empty. *RET_STREAM is its number. */
 bool fault_h2_read_request(
 	struct fault_connection *c, struct fault_request *request, uint32_t *ret_stream);
+/* Waits until the client has read all that was sent. */
+bool fault_h2_ping(struct fault_connection *c);
+/* As much of a larger request as comes before the server has to ask for more. */
+bool fault_h2_read_window(struct fault_connection *c, uint32_t *ret_stream);
 /* A HEADERS frame; ends the stream with END. Names beginning with ':' first. */
 bool fault_h2_headers(struct fault_connection *c, uint32_t stream,
 	const struct fault_header *headers, size_t count, bool end);
