@@ -167,10 +167,11 @@ static int write_status(void *context, struct buffer *out)
 		(unsigned long long)agent_samples(d->agent),
 		(unsigned long long)lost_samples(metrics), (unsigned long long)d->windows,
 		seconds(d->last_seal_ns), agent_pending_builds(d->agent));
+	if (!d->store)
+		return buffer_string(out, "\"store\":null}\n");
 	return buffer_printf(out,
 		"\"store\":{\"files\":%zu,\"bytes\":%llu,\"limit_bytes\":%llu}}\n",
-		d->store ? store_count(d->store) : 0,
-		(unsigned long long)(d->store ? store_bytes(d->store) : 0),
+		store_count(d->store), (unsigned long long)store_bytes(d->store),
 		(unsigned long long)d->settings.store_bytes);
 }
 

@@ -10,8 +10,11 @@ const app = (() => {
 	const MAX_FILES = 4000;
 	const MAX_BYTES = 128 << 20;
 	const MAX_STACKS = 500000; /* kept for profiles that are no longer shown; then all is loaded anew */
-	const PROGRESS_MS = 600;
+	const PROGRESS_MS = 600; /* the page is drawn this often while it loads, */
+	const PROGRESS_SHARE = 4; /* or less often, so that drawing takes a fourth of the time */
 	const RETRY_MS = 3000;
+	const MIN_SHOWN_MS = 60000; /* of the timeline, where the store is younger than the range */
+	const NO_FILTER = { ...Object.fromEntries(samples.FIELDS.map((f) => [f, ""])), code: "all" };
 	const { byId, press } = controls;
 
 	class App {
@@ -20,7 +23,7 @@ const app = (() => {
 			this.samples = new samples.Samples();
 			this.state = {
 				minutes: 5, now: null, base: null, diff: false, dragSets: "now", live: true,
-				filter: { group: "", process: "", container: "", thread: "", goroutine: "", code: "all" },
+				filter: { ...NO_FILTER },
 				by: "group", inverted: false, view: "flame", search: "", zoom: [], selected: null,
 			};
 			this.back = []; /* earlier zooms */
@@ -31,6 +34,7 @@ const app = (() => {
 			this.generation = 0;
 			this.loading = true;
 			this.away = "";
+			this.fault = "";
 			this.dark = matchMedia("(prefers-color-scheme: dark)");
 			this.views();
 		}
@@ -100,12 +104,17 @@ const app = (() => {
 			const wanted = this.listed.filter((f) => !this.samples.files.has(f.path) && !this.bad.has(f.path));
 			wanted.reverse(); /* the newest first */
 			let drawn = performance.now();
+			let pause = PROGRESS_MS;
+			let loaded = 0;
 			await client.each(wanted, async (file) => {
 				if (mine !== this.generation) return;
 				await this.loadOne(file);
-				if (mine !== this.generation || performance.now() - drawn < PROGRESS_MS) return;
+				loaded++;
+				const start = performance.now();
+				if (mine !== this.generation || start - drawn < pause || loaded === wanted.length) return;
 				this.update();
 				drawn = performance.now();
+				pause = Math.max(PROGRESS_MS, PROGRESS_SHARE * (drawn - start));
 			});
 		}
 
@@ -166,52 +175,83 @@ const app = (() => {
 			return { now: [middle, span.end], base: [span.start, middle] };
 		}
 
+		/* Whatever goes wrong in here is told, and the next answer of the agent is another try. */
 		update() {
+			try {
+				this.compute();
+				this.show();
+				this.fault = "";
+			} catch (error) {
+				this.fail(error);
+			}
+		}
+
+		fail(error) {
+			console.error(error);
+			this.fault = format.clean(String(error && error.message || error));
+			this.showNotice();
+		}
+
+		compute() {
 			const { state } = this;
-			const files = this.listed.map((f) => this.samples.files.get(f.path)).filter(Boolean);
-			const ranges = this.ranges(files);
-			this.nowFiles = this.within(files, ranges.now);
-			const baseline = ranges.base ? this.within(files, ranges.base) : [];
-			const covered = samples.spans(this.nowFiles).covered;
+			this.files = this.listed.map((f) => this.samples.files.get(f.path)).filter(Boolean);
+			this.shown = this.ranges(this.files);
+			this.nowFiles = this.within(this.files, this.shown.now);
+			const baseline = this.shown.base ? this.within(this.files, this.shown.base) : [];
+			this.covered = samples.spans(this.nowFiles).covered;
 			const baseCovered = samples.spans(baseline).covered;
-			this.scale = state.diff && baseCovered ? covered / baseCovered : 0;
-			const facets = this.samples.facets(files, state.filter);
+			this.scale = state.diff && baseCovered ? this.covered / baseCovered : 0;
+			this.facets = this.samples.facets(this.files, state.filter);
 			this.rows = this.samples.rows(
 				{ files: this.nowFiles, baseline, filter: state.filter, by: state.by });
 			this.tree = new tree.Tree(this.rows, this.samples.frames.items,
 				{ inverted: state.inverted, scale: this.scale });
-			this.showTimes(files, ranges, facets, covered);
-			this.showFilters(facets);
+			this.used = this.tree.used();
+		}
+
+		show() {
+			this.showTimes();
+			this.showFilters();
 			this.showButtons();
 			this.showNotice();
 			this.showStage();
 		}
 
-		showTimes(files, ranges, facets, covered) {
+		showTimes() {
+			const { facets, files, shown, state } = this;
 			const { from, to } = this.range();
-			const start = from || samples.spans(files).start || to - 60000;
+			const oldest = Math.min(to - MIN_SHOWN_MS, samples.spans(files).start || to);
 			const sumOf = (f) => {
 				if (f.sum === undefined) f.sum = f.values.reduce((a, b) => a + b, 0);
 				return f.sum;
 			};
-			const type = this.samples.type;
-			const cores = !type || type.unit === "nanoseconds";
 			this.timeline.show({
-				from: start, to, files, total: sumOf, part: (f) => facets.perFile.get(f.path) || 0,
-				selection: ranges.now, baseline: this.state.diff ? ranges.base : null, cores,
+				from: Math.max(from, oldest), to, files, total: sumOf,
+				part: (f) => facets.perFile.get(f.path) || 0, cores: this.inCores(),
+				selection: shown.now, baseline: state.diff ? shown.base : null,
 			});
-			const span = samples.spans(this.nowFiles);
-			const value = this.tree.value[0];
-			byId("range-text").textContent = covered
-				? [format.times(span.start, span.end, to), format.value(value, type) + (cores ? " CPU" : ""),
-					cores ? (value / 1e6 / covered).toFixed(2) + " cores" : ""].filter(Boolean).join("  ·  ")
-				: "";
+			byId("range-text").textContent = this.covered ? this.rangeText(to) : "";
 		}
 
-		showFilters(facets) {
+		/* Whether values are CPU time, so that they can be told in cores. */
+		inCores() {
+			return !this.samples.type || this.samples.type.unit === "nanoseconds";
+		}
+
+		rangeText(now) {
+			const span = samples.spans(this.nowFiles);
+			const value = this.tree.value(0);
+			const parts = [format.times(span.start, span.end, now), format.value(value, this.samples.type)];
+			if (this.inCores())
+				parts.splice(1, 1, parts[1] + " CPU", (value / 1e6 / this.covered).toFixed(2) + " cores");
+			if (this.scale) parts.push("compared with " + format.times(...this.shown.base, now));
+			return parts.join("  ·  ");
+		}
+
+		showFilters() {
 			const { filter } = this.state;
 			for (const field of samples.FIELDS)
-				controls.fillSelect(byId("f-" + field), facets.choices[field], filter[field]);
+				controls.fillSelect(byId("f-" + field), this.facets.choices[field], filter[field]);
 			byId("f-code").classList.toggle("set", filter.code !== "all");
 			const set = this.filtersSet();
 			byId("reset").hidden = !set;
@@ -246,6 +286,8 @@ const app = (() => {
 
 		showNotice() {
 			const texts = [];
+			if (this.fault)
+				texts.push(`This page could not show what came: ${this.fault}. Choose another range, or reload.`);
 			if (this.away)
 				texts.push(`The agent does not answer (${this.away}). Shown is what came before; trying again.`);
 			if (this.dropped)
@@ -260,7 +302,7 @@ const app = (() => {
 			const text = texts.join(" ");
 			const box = byId("notice");
 			box.hidden = !text;
-			box.classList.toggle("bad", Boolean(this.away));
+			box.classList.toggle("bad", Boolean(this.away || this.fault));
 			if (box.textContent !== text) box.textContent = text; /* it is read out when it changes */
 		}
 
@@ -293,24 +335,22 @@ const app = (() => {
 		}
 
 		showMatched() {
-			const whole = this.tree.value[this.node];
+			const whole = this.tree.value(this.node);
 			byId("matched").textContent = this.flags
 				? format.percent(this.tree.matched(this.node, this.flags), whole) + " matched" : "";
 		}
 
 		showLegend() {
-			const frames = this.samples.frames.items;
-			const used = new Set(this.rows.flatMap((row) => row.frames));
-			const kinds = new Set([...used].map((f) => frames[f].kind));
-			controls.legend(byId("legend"), { dark: this.dark.matches, diff: Boolean(this.scale), kinds,
-				inlined: [...used].some((f) => frames[f].inlined) });
+			controls.legend(byId("legend"), { dark: this.dark.matches, diff: Boolean(this.scale),
+				kinds: new Set(this.used.map((frame) => frame.kind)),
+				inlined: this.used.some((frame) => frame.inlined) });
 		}
 
 		showTable() {
 			const rows = this.tree.rowsOf(this.node);
 			const frames = this.samples.frames.items;
 			this.table.show({
-				entries: tree.functions(rows, frames), frames, whole: this.tree.value[this.node],
+				entries: tree.functions(rows, frames), frames, whole: this.tree.value(this.node),
 				type: this.samples.type, scale: this.scale, flags: this.flags,
 			});
 		}
@@ -354,7 +394,7 @@ const app = (() => {
 			if (this.state.search) this.search("");
 			else if (this.back.length) this.setZoom(this.back.pop());
 			else if (this.state.zoom.length) this.setZoom([]);
-			else if (this.state.view === "table") this.change({ view: "flame" });
+			else if (this.state.view === "table") this.setView("flame");
 		}
 
 		search(text) {
@@ -381,6 +421,12 @@ const app = (() => {
 			this.update();
 		}
 
+		setView(view) {
+			this.state.view = view;
+			this.showButtons();
+			this.showStage();
+		}
+
 		setFilter(field, value) {
 			this.change({ filter: { ...this.state.filter, [field]: value } });
 		}
@@ -388,7 +434,7 @@ const app = (() => {
 		resetFilters() {
 			byId("f-code").value = "all";
 			document.activeElement.blur();
-			this.change({ filter: Object.fromEntries([...samples.FIELDS.map((f) => [f, ""]), ["code", "all"]]) });
+			this.change({ filter: { ...NO_FILTER } });
 		}
 
 		setMinutes(minutes) {
@@ -404,8 +450,7 @@ const app = (() => {
 		}
 
 		selectTime(range) {
-			const files = this.listed.map((f) => this.samples.files.get(f.path)).filter(Boolean);
-			const chosen = range ? this.within(files, range) : [];
+			const chosen = range ? this.within(this.files, range) : [];
 			const span = samples.spans(chosen);
 			const snapped = chosen.length ? [span.start, span.end] : null;
 			if (range && !snapped) this.announce("nothing was stored in that time");
@@ -447,8 +492,8 @@ const app = (() => {
 			click("reset", () => this.resetFilters());
 			click("live", () => this.setLive(!this.state.live));
 			click("clear-range", () => this.change({ now: null, base: null }));
-			click("view-flame", () => this.change({ view: "flame" }));
-			click("view-table", () => this.change({ view: "table" }));
+			click("view-flame", () => this.setView("flame"));
+			click("view-table", () => this.setView("table"));
 			click("inverted", () => this.change({ inverted: !this.state.inverted }));
 			click("diff", () => this.toggleDiff());
 			click("download", () => this.download());
@@ -461,6 +506,8 @@ const app = (() => {
 				if (!document.hidden && this.state.live) this.refresh();
 			});
 			this.dark.addEventListener("change", () => this.theme());
+			window.addEventListener("error", (e) => this.fail(e.error || e.message));
+			window.addEventListener("unhandledrejection", (e) => this.fail(e.reason));
 		}
 
 		toggleDiff() {
@@ -502,9 +549,11 @@ const app = (() => {
 				"/": () => byId("search").select(),
 				"?": () => byId("help-dialog").showModal(),
 				i: () => this.change({ inverted: !this.state.inverted }),
-				t: () => this.change({ view: this.state.view === "flame" ? "table" : "flame" }),
+				t: () => this.setView(this.state.view === "flame" ? "table" : "flame"),
 				d: () => this.toggleDiff(),
 				l: () => this.setLive(!this.state.live),
+				r: () => this.resetFilters(),
+				s: () => byId("download").click(),
 			};
 			if (!Object.hasOwn(actions, key)) return false;
 			actions[key]();

@@ -22,7 +22,8 @@ const client = (() => {
 			const headers = this.token ? { Authorization: "Bearer " + this.token } : {};
 			let response;
 			try {
-				response = await fetch(path, {
+				/* Not relative: the page's own address may hold a user and a password. */
+				response = await fetch(location.origin + path, {
 					headers, cache: "no-store", credentials: "same-origin",
 					signal: AbortSignal.timeout(TIMEOUT_MS),
 				});
@@ -49,7 +50,7 @@ const client = (() => {
 
 		async status() {
 			const response = await this.get("/status");
-			return response.ok ? response.json() : {};
+			return (response.ok && await response.json()) || {};
 		}
 
 		/* Files between FROM and TO (ms since 1970), oldest first. */

@@ -97,16 +97,16 @@ const controls = (() => {
 
 	function figures(shown, node, type) {
 		const parent = shown.parent[node];
-		const value = shown.value[node];
-		const parts = [`${format.value(value, type)}  ·  ${format.percent(value, shown.value[0])} of all`];
-		if (parent > 0) parts[0] += `  ·  ${format.percent(value, shown.value[parent])} of parent`;
+		const value = shown.value(node);
+		const parts = [`${format.value(value, type)}  ·  ${format.percent(value, shown.value(0))} of all`];
+		if (parent > 0) parts[0] += `  ·  ${format.percent(value, shown.value(parent))} of parent`;
 		if (shown.scale) {
-			const before = shown.base[node] * shown.scale;
+			const before = shown.base(node) * shown.scale;
 			const noise = before !== value && !shown.change(node) ? ", within noise" : "";
 			parts.push(`baseline ${format.value(before, type)} in the same time  ·  ` +
 				format.signedPercent(value, before) + noise);
 		} else if (!shown.inverted && node) {
-			parts.push(`self ${format.value(shown.self[node], type)}`);
+			parts.push(`self ${format.value(shown.self(node), type)}`);
 		}
 		return parts.join("\n");
 	}
@@ -132,7 +132,7 @@ const controls = (() => {
 	/* What a screen reader says of NODE. */
 	function spoken(shown, node) {
 		const frame = shown.frameOf(node);
-		const share = format.percent(shown.value[node], shown.value[0]);
+		const share = format.percent(shown.value(node), shown.value(0));
 		if (!frame) return "all, " + share;
 		const marks = (frame.inlined ? ", inlined" : "") + (frame.kind ? ", " + KIND_TEXTS[frame.kind] : "");
 		return `${format.clean(frame.name)}${marks}, ${share}, depth ${shown.depth[node]}`;
@@ -143,10 +143,10 @@ const controls = (() => {
 	function statusText(status) {
 		const parts = [];
 		if (status.frequency_hertz) parts.push(status.frequency_hertz.effective + " Hz");
-		if (status.cpu) parts.push("agent: " + status.cpu.used_percent.toFixed(2) + " % CPU");
+		if (status.cpu) parts.push("agent: " + Number(status.cpu.used_percent).toFixed(2) + " % CPU");
 		if (status.memory) parts.push(format.bytes(status.memory.resident_bytes) + " memory");
 		if (status.store)
-			parts.push(`store: ${status.store.files.toLocaleString("en")} files, ${format.bytes(status.store.bytes)}`);
+			parts.push(`store: ${Number(status.store.files).toLocaleString("en")} files, ${format.bytes(status.store.bytes)}`);
 		if (status.samples && status.samples.lost)
 			parts.push(status.samples.lost.toLocaleString("en") + " samples lost");
 		return parts.join("  ·  ");
@@ -154,15 +154,19 @@ const controls = (() => {
 
 	/* [title, text] for a stage without a graph. */
 	function emptyText({ status, loading, listed, selected, filtered }) {
-		const window = Math.round(status.window_seconds || 10);
+		const window = status.window_seconds || 10;
+		const wait = window < 120 ? `${Math.ceil(window)} s` : `${Math.ceil(window / 60)} min`;
 		if (loading) return ["Loading profiles…", ""];
 		if (filtered) return ["No samples fit these filters", "Reset them, or choose a longer time range."];
 		if (selected) return ["No samples in the selected time", "Clear the selection, or select where the timeline shows CPU use."];
 		if (listed) return ["These profiles have no samples", "The machine was idle. Choose a longer time range."];
 		if (status.ready === false)
 			return ["The agent is not sampling yet", "When this stays, fathom check says what is missing on this machine."];
+		if (status.store === null)
+			return ["This agent keeps no profiles", "Start it with --local-store-directory=DIR to see the recent past here.\n" +
+				`Of the present: go tool pprof ${location.origin}/debug/pprof/profile?seconds=5`];
 		if (status.store && !status.store.files)
-			return ["No profiles yet", `The first one is stored when the first window ends, after ${window} s. This page shows it by itself.`];
+			return ["No profiles yet", `The first one is stored when the first window ends, after ${wait}. This page shows it by itself.`];
 		return ["Nothing was stored in this time", "Choose a longer time range."];
 	}
 

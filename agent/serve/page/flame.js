@@ -47,9 +47,8 @@ const flame = (() => {
 		return `rgb(${mixed.join(" ")})`;
 	}
 
-	/* The first of LIST (ascending) that is not below: BELOW(item) is true for those before it. */
-	function lowerBound(list, below) {
-		let low = 0;
+	/* The first of LIST from LOW on that is not below: BELOW(item) is true for those before it. */
+	function lowerBound(list, below, low = 0) {
 		let high = list.length;
 		while (low < high) {
 			const middle = (low + high) >> 1;
@@ -154,11 +153,11 @@ const flame = (() => {
 			const context = this.context;
 			context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
 			context.clearRect(0, 0, this.width, this.height);
-			if (!this.tree || !this.tree.width[this.zoom]) return;
+			if (!this.tree || !this.tree.width(this.zoom)) return;
 			context.font = FONT;
 			context.textBaseline = "middle";
 			this.letter = this.letter || context.measureText("m").width;
-			this.scale = this.width / this.tree.width[this.zoom];
+			this.scale = this.width / this.tree.width(this.zoom);
 			const top = this.scroller.scrollTop;
 			const first = Math.floor(top / ROW);
 			const last = Math.ceil((top + this.height) / ROW);
@@ -172,12 +171,14 @@ const flame = (() => {
 			const level = t.levels[t.depth[zoom] + row];
 			if (!level) return;
 			const end = t.end[zoom];
+			const left = t.x(zoom);
 			let drawn = -1; /* right edge, in pixels of the device */
-			for (let i = lowerBound(level, (n) => n < zoom); i < level.length && level[i] < end; i++) {
+			const hidden = (n) => (t.x(n) + t.width(n) - left) * this.scale * this.ratio < drawn + 0.5;
+			let i = lowerBound(level, (n) => n < zoom);
+			for (; i < level.length && level[i] < end; i = lowerBound(level, hidden, i + 1)) {
 				const node = level[i];
-				const x = (t.x[node] - t.x[zoom]) * this.scale;
-				const width = t.width[node] * this.scale;
-				if ((x + width) * this.ratio < drawn + 0.5) continue;
+				const x = (t.x(node) - left) * this.scale;
+				const width = t.width(node) * this.scale;
 				this.drawBox(node, x, y, width);
 				drawn = (x + width) * this.ratio;
 			}
@@ -233,7 +234,7 @@ const flame = (() => {
 			const letters = Math.floor(room / this.letter);
 			let text = texts.full.length <= letters ? texts.full : texts.short;
 			if (text.length > letters) text = text.slice(0, Math.max(letters - 1, 1)) + "…";
-			context.fillStyle = frame && frame.kind === 4 ? this.palette.muted : this.palette.text;
+			context.fillStyle = frame && frame.kind === 4 && !this.diff ? this.palette.muted : this.palette.text;
 			context.font = frame && frame.inlined ? "italic " + FONT : FONT;
 			/* Letters of other scripts may be wider than an m: the last argument squeezes them. */
 			if (texts.ascii) context.fillText(text, x, y + ROW / 2);
@@ -243,8 +244,8 @@ const flame = (() => {
 		drawRing(node, top, thick) {
 			if (node < this.zoom || node >= this.tree.end[this.zoom]) return;
 			const context = this.context;
-			const x = (this.tree.x[node] - this.tree.x[this.zoom]) * this.scale;
-			const width = Math.max(this.tree.width[node] * this.scale - 1, 3);
+			const x = (this.tree.x(node) - this.tree.x(this.zoom)) * this.scale;
+			const width = Math.max(this.tree.width(node) * this.scale - 1, 3);
 			context.strokeStyle = this.palette.edge;
 			context.lineWidth = thick;
 			context.strokeRect(x + thick / 2, this.rowOf(node) * ROW - top + thick / 2,
@@ -254,16 +255,16 @@ const flame = (() => {
 		/* ---- pointer --------------------------------------------------------------------- */
 
 		nodeAt(event) {
-			if (!this.tree || !this.tree.width[this.zoom]) return -1;
+			if (!this.tree || !this.tree.width(this.zoom)) return -1;
 			const box = this.canvas.getBoundingClientRect();
 			const t = this.tree;
 			const row = Math.floor((event.clientY - box.top + this.scroller.scrollTop) / ROW);
 			const level = t.levels[t.depth[this.zoom] + row];
-			const at = t.x[this.zoom] + (event.clientX - box.left) / this.scale;
+			const at = t.x(this.zoom) + (event.clientX - box.left) / this.scale;
 			if (!level || row < 0) return -1;
-			const node = level[lowerBound(level, (n) => t.x[n] <= at) - 1];
+			const node = level[lowerBound(level, (n) => t.x(n) <= at) - 1];
 			const inside = node !== undefined && node >= this.zoom && node < t.end[this.zoom];
-			return inside && at < t.x[node] + t.width[node] ? node : -1;
+			return inside && at < t.x(node) + t.width(node) ? node : -1;
 		}
 
 		listen() {
@@ -314,7 +315,7 @@ const flame = (() => {
 
 		widest(nodes, otherwise) {
 			return nodes.reduce((best, n) =>
-				best === otherwise || this.tree.width[n] > this.tree.width[best] ? n : best, otherwise);
+				best === otherwise || this.tree.width(n) > this.tree.width(best) ? n : best, otherwise);
 		}
 
 		/* The next box of the same level that is wide enough to be seen. */
@@ -323,7 +324,7 @@ const flame = (() => {
 			const level = t.levels[t.depth[node]];
 			const inside = (n) => n >= this.zoom && n < t.end[this.zoom];
 			for (let i = level.indexOf(node) + step; inside(level[i]); i += step) {
-				if (t.width[level[i]] * this.scale >= 1) return level[i];
+				if (t.width(level[i]) * this.scale >= 1) return level[i];
 			}
 			return node;
 		}

@@ -80,7 +80,7 @@ const format = (() => {
 		let plain = head;
 		for (let before = ""; before !== plain;) {
 			before = plain;
-			plain = plain.replace(/<[^<>]*>/g, "");
+			plain = plain.replace(/(?:::|(?<=[\w>]))<[^<>]*>/g, ""); /* not Rust's `<Type as Trait>` */
 		}
 		return plain.trim() || name;
 	}

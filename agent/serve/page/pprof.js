@@ -12,6 +12,7 @@
 const pprof = (() => {
 	const MAX_BYTES = 128 << 20; /* after gzip */
 	const MAX_ITEMS = 4 << 20; /* of one kind */
+	const MAX_DEPTH = 16384; /* locations of a sample; lines of a location; labels of a sample */
 
 	class BadProfile extends Error {}
 
@@ -145,6 +146,7 @@ const pprof = (() => {
 		const location = message(reader, LOCATION, {
 			4: (r) => lines.push(message(r.sub(), LINE)),
 		});
+		if (lines.length > MAX_DEPTH) throw new BadProfile("a location has too many lines");
 		location.lines = lines;
 		return location;
 	}
@@ -157,6 +159,8 @@ const pprof = (() => {
 			else if (reader.field === 3) sample.labels.push(message(reader.sub(), LABEL));
 			else reader.skip();
 		}
+		if (Math.max(sample.locations.length, sample.labels.length) > MAX_DEPTH)
+			throw new BadProfile("a sample has too many locations or labels");
 		return sample;
 	}
 
@@ -223,6 +227,7 @@ const pprof = (() => {
 		for (const s of samples) {
 			if (s.values.length !== types.length) throw new BadProfile("a sample lacks values");
 			s.locations = s.locations.map(locationOf);
+			if (s.locations.includes(-1)) throw new BadProfile("a sample has location 0");
 			for (const l of s.labels) Object.assign(l, { key: text(l.key), unit: text(l.unit) });
 			for (const l of s.labels) l.text = l.text ? text(l.text) : null;
 		}

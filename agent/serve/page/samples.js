@@ -11,7 +11,7 @@
 
 const samples = (() => {
 	/* What a filter can ask of a sample, and its bit in a mask of what does not fit. */
-	const FIELDS = ["group", "process", "container", "thread", "goroutine"];
+	const FIELDS = ["group", "container", "comm", "process", "thread", "goroutine"];
 	const KINDS = { native: 0, go: 1, jit: 2, kernel: 3, unknown: 4, label: 5 };
 	const KIND_NAMES = Object.keys(KINDS);
 	const HIGH_HALF = 1n << 63n; /* addresses from here on are the kernel's */
@@ -76,10 +76,12 @@ const samples = (() => {
 	/* A set of labels, with the texts that filters compare and choices show. */
 	function labelSet(labels) {
 		const pid = labelNumber(labels, "pid");
-		const process = named(labelText(labels, "comm"), pid);
+		const comm = labelText(labels, "comm");
+		const process = named(comm, pid);
 		const goid = labelNumber(labels, "goid");
 		return {
 			labels,
+			comm: comm || WITHOUT,
 			process,
 			container: labelText(labels, "container_id") || WITHOUT,
 			thread: named(labelText(labels, "thread_comm"), labelNumber(labels, "tid")),
@@ -127,8 +129,8 @@ const samples = (() => {
 			profile.samples.forEach((s, i) => {
 				added.stacks[i] = this.stack(s.locations.map((l) => locations[l]));
 				added.sets[i] = this.set(s.labels);
-				added.values[i] = Number(s.values[main] || 0);
-				added.counts[i] = counts < 0 ? 0 : Number(s.values[counts]);
+				added.values[i] = Math.max(0, Number(s.values[main] || 0));
+				added.counts[i] = counts < 0 ? 0 : Math.max(0, Number(s.values[counts]));
 			});
 			this.files.set(file.path, added);
 			return true;

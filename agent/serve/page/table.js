@@ -39,7 +39,7 @@ const table = (() => {
 			const columns = scale ? DIFF_COLUMNS : COLUMNS;
 			const sorted = kept.slice().sort((a, b) => this.weight(b) - this.weight(a) ||
 				b.total - a.total || (frames[a.frame].name < frames[b.frame].name ? -1 : 1));
-			const made = element("table");
+			const made = element("table", undefined, scale ? "diff" : "");
 			made.append(this.head(columns));
 			const body = element("tbody");
 			for (const entry of sorted.slice(0, MAX_ROWS)) body.append(this.row(entry, columns));
@@ -79,7 +79,7 @@ const table = (() => {
 			};
 			for (const column of columns) {
 				add(column.key, column.title);
-				row.append(element("th", "%"));
+				row.append(element("th", "%", "share"));
 				if (column.change && column.key === "self") row.append(element("th", "vs baseline"));
 				else if (column.change) add("change", "vs baseline");
 			}
@@ -96,7 +96,7 @@ const table = (() => {
 			for (const column of columns) {
 				const value = column.value(entry);
 				row.append(element("td", format.value(value, type)));
-				row.append(element("td", format.percent(value, whole)));
+				row.append(element("td", format.percent(value, whole), "share"));
 				if (!column.change) continue;
 				const change = column.change(entry, scale);
 				row.append(element("td", format.signedPercent(value, column.before(entry) * scale),

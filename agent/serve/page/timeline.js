@@ -129,7 +129,7 @@ const timeline = (() => {
 			context.font = "600 11px system-ui, sans-serif";
 			context.fillStyle = colour;
 			context.textBaseline = "top";
-			context.fillText(text, Math.min(x + 4, this.width - 48), TOP + 2);
+			if (context.measureText(text).width + 8 < width) context.fillText(text, x + 4, TOP + 2);
 		}
 
 		scaleText() {

@@ -2,7 +2,9 @@
 /*
  * A call tree from rows (samples.js): the rows are sorted by their paths, so one pass over them
  * makes the tree in the order of its drawing. A node is a number; its facts are columns. The nodes
- * of a subtree are [node, end[node]), its rows [rowFirst[node], rowEnd[node]).
+ * of a subtree are [node, end[node]), its rows [rowFirst[node], rowEnd[node]): what a node weighs
+ * is a difference of two running sums over the rows, and nothing is added up node by node. A large
+ * profile has millions of nodes.
  *
  * Children stand in the order of their names, which does not change from one refresh to the next.
  */
@@ -23,11 +25,11 @@ const tree = (() => {
 		return row.lines[inverted ? row.lines.length - 1 - at : at] || 0;
 	}
 
-	/* For each frame in the paths its place in the order of names. */
+	/* For each frame in PATHS its place in the order of their names. */
 	function ranksOf(paths, frames) {
-		const used = new Set();
-		for (const path of paths) for (const frame of path) used.add(frame);
-		const order = [...used].sort((a, b) => {
+		const used = new Uint8Array(frames.length);
+		for (const path of paths) for (const frame of path) used[frame] = 1;
+		const order = [...frames.keys()].filter((frame) => used[frame]).sort((a, b) => {
 			const x = frames[a].name;
 			const y = frames[b].name;
 			return x < y ? -1 : x > y ? 1 : a - b;
@@ -37,12 +39,19 @@ const tree = (() => {
 		return ranks;
 	}
 
-	function comparePaths(a, b, ranks) {
+	/* How many steps from the root A and B go together. */
+	function shared(a, b) {
 		const length = Math.min(a.length, b.length);
-		for (let i = 0; i < length; i++) {
-			if (a[i] !== b[i]) return ranks[a[i]] - ranks[b[i]];
-		}
-		return a.length - b.length;
+		let i = 0;
+		while (i < length && a[i] === b[i]) i++;
+		return i;
+	}
+
+	/* LIST's running sums of VALUE: sums[i] is that of the items before i. */
+	function running(list, value) {
+		const sums = new Float64Array(list.length + 1);
+		list.forEach((item, i) => { sums[i + 1] = sums[i] + value(item); });
+		return sums;
 	}
 
 	class Tree {
@@ -54,74 +63,93 @@ const tree = (() => {
 			this.frames = frames;
 			this.inverted = inverted;
 			this.scale = scale;
-			const paths = new Map(rows.map((row) => [row, pathOf(row, inverted)]));
-			const ranks = ranksOf(paths.values(), frames);
-			this.rows = rows.slice().sort((a, b) => comparePaths(paths.get(a), paths.get(b), ranks));
-			this.columns();
+			const paths = this.sort(rows);
+			this.sums = {
+				value: running(this.rows, (row) => row.value),
+				count: running(this.rows, (row) => row.count),
+				base: running(this.rows, (row) => row.base),
+				baseCount: running(this.rows, (row) => row.baseCount),
+				x: running(this.rows, (row) => row.value + row.base * scale),
+			};
 			this.build(paths);
 			this.levels = this.byLevel();
 		}
 
-		columns() {
-			for (const name of ["frame", "parent", "depth", "end", "rowFirst", "rowEnd", "x", "width",
-				"value", "self", "count", "base", "baseSelf", "baseCount"])
-				this[name] = [];
-		}
-
-		open(frame, parent, depth, row, x) {
-			const node = this.frame.length;
-			this.frame.push(frame);
-			this.parent.push(parent);
-			this.depth.push(depth);
-			this.rowFirst.push(row);
-			this.x.push(x);
-			for (const column of [this.end, this.rowEnd, this.width, this.value, this.self,
-				this.count, this.base, this.baseSelf, this.baseCount])
-				column.push(0);
-			return node;
-		}
-
-		close(node, row, x) {
-			this.end[node] = this.frame.length;
-			this.rowEnd[node] = row;
-			this.width[node] = x - this.x[node];
-		}
-
-		account(node, row) {
-			this.value[node] += row.value;
-			this.count[node] += row.count;
-			this.base[node] += row.base;
-			this.baseCount[node] += row.baseCount;
+		/* Puts the rows into the order of their paths, which are given back in that order. */
+		sort(rows) {
+			const paths = rows.map((row) => Int32Array.from(pathOf(row, this.inverted)));
+			const ranks = ranksOf(paths, this.frames);
+			const places = paths.map((path) => path.map((frame) => ranks[frame]));
+			const order = Uint32Array.from(rows, (_, i) => i).sort((i, j) => {
+				const [a, b] = [places[i], places[j]];
+				const at = shared(a, b);
+				return at < a.length && at < b.length ? a[at] - b[at] : a.length - b.length;
+			});
+			this.rows = Array.from(order, (i) => rows[i]);
+			return Array.from(order, (i) => paths[i]);
 		}
 
 		build(paths) {
-			const open = [this.open(-1, -1, 0, 0, 0)];
-			let x = 0;
-			this.rows.forEach((row, number) => {
-				const path = paths.get(row);
-				let depth = 0;
-				while (depth < path.length && depth + 1 < open.length &&
-					this.frame[open[depth + 1]] === path[depth])
-					depth++;
-				while (open.length > depth + 1) this.close(open.pop(), number, x);
-				for (; depth < path.length; depth++)
-					open.push(this.open(path[depth], open[depth], depth + 1, number, x));
-				for (const node of open) this.account(node, row);
-				const leaf = open[open.length - 1];
-				this.self[leaf] += row.value;
-				this.baseSelf[leaf] += row.base;
-				x += row.value + row.base * this.scale;
+			const together = paths.map((path, i) => (i ? shared(paths[i - 1], path) : 0));
+			const size = paths.reduce((sum, path, i) => sum + path.length - together[i], 1);
+			for (const name of ["frame", "parent", "depth", "end", "rowFirst", "rowEnd"])
+				this[name] = new Int32Array(size);
+			this.frame[ROOT] = this.parent[ROOT] = -1;
+			const open = [ROOT];
+			let node = ROOT + 1;
+			paths.forEach((path, row) => {
+				while (open.length > together[row] + 1) this.close(open.pop(), node, row);
+				for (let at = together[row]; at < path.length; at++) {
+					this.frame[node] = path[at];
+					this.parent[node] = open[at];
+					this.depth[node] = at + 1;
+					this.rowFirst[node] = row;
+					open.push(node++);
+				}
 			});
-			while (open.length) this.close(open.pop(), this.rows.length, x);
+			while (open.length) this.close(open.pop(), node, paths.length);
 		}
 
+		close(node, end, row) {
+			this.end[node] = end;
+			this.rowEnd[node] = row;
+		}
+
+		/* For each depth its nodes, in order. */
 		byLevel() {
-			const levels = [];
-			this.depth.forEach((depth, node) => {
-				if (!levels[depth]) levels[depth] = [];
-				levels[depth].push(node);
-			});
+			const sizes = [];
+			for (const depth of this.depth) sizes[depth] = (sizes[depth] || 0) + 1;
+			const levels = sizes.map((size) => new Int32Array(size));
+			const filled = new Int32Array(sizes.length);
+			this.depth.forEach((depth, node) => { levels[depth][filled[depth]++] = node; });
 			return levels;
+		}
+
+		/* ---- weights --------------------------------------------------------------------- */
+
+		sum(sums, node) {
+			return sums[this.rowEnd[node]] - sums[this.rowFirst[node]];
+		}
+
+		value(node) {
+			return this.sum(this.sums.value, node);
+		}
+
+		base(node) {
+			return this.sum(this.sums.base, node);
+		}
+
+		self(node) {
+			return this.children(node).reduce((left, child) => left - this.value(child), this.value(node));
+		}
+
+		/* Where NODE begins and how wide it is, in values of now and of the scaled baseline. */
+		x(node) {
+			return this.sums.x[this.rowFirst[node]];
+		}
+
+		width(node) {
+			return this.sum(this.sums.x, node);
 		}
 
 		/* ---- questions ------------------------------------------------------------------- */
@@ -169,6 +197,13 @@ const tree = (() => {
 			return deepest - this.depth[node];
 		}
 
+		/* The frames that occur, each once. */
+		used() {
+			const flags = new Uint8Array(this.frames.length);
+			for (let node = ROOT + 1; node < this.size; node++) flags[this.frame[node]] = 1;
+			return this.frames.filter((_, frame) => flags[frame]);
+		}
+
 		/* The source lines of NODE with their values, heaviest first; 0 = unknown. */
 		lines(node) {
 			const sums = new Map();
@@ -189,7 +224,7 @@ const tree = (() => {
 			let sum = 0;
 			for (let n = node; n < this.end[node];) {
 				if (n !== ROOT && flags[this.frame[n]]) {
-					sum += this.value[n];
+					sum += this.value(n);
 					n = this.end[n];
 				} else {
 					n++;
@@ -199,8 +234,8 @@ const tree = (() => {
 		}
 
 		change(node) {
-			return change(this.value[node], this.base[node], this.scale, this.count[node],
-				this.baseCount[node]);
+			return change(this.value(node), this.base(node), this.scale,
+				this.sum(this.sums.count, node), this.sum(this.sums.baseCount, node));
 		}
 	}
 
