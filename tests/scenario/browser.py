@@ -69,11 +69,10 @@ class Browser:
                          "--window-size=%d,%d" % self.size]
         chrome = {"args": flags, "prefs": {"download.default_directory": self.folder}}
         always = {"browserName": "chrome", "goog:chromeOptions": chrome,
-                  "goog:loggingPrefs": {"browser": "ALL"}}
+                  "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
         session = self._call("POST", "", {"capabilities": {"alwaysMatch": always}})
         self.base += "/" + session["sessionId"]
-        self.devtools("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": "dark" if self.dark else "light"}])
+        self.theme("dark" if self.dark else "light")
         self.resize(*self.size)
         self.devtools("Browser.setDownloadBehavior", behavior="allow", downloadPath=self.folder)
 
@@ -95,6 +94,11 @@ class Browser:
         """The size of the page itself, also below the least width of a window."""
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height,
                       deviceScaleFactor=1, mobile=False)
+
+    def theme(self, name):
+        """`dark` or `light`, as the user's system asks for it."""
+        self.devtools("Emulation.setEmulatedMedia",
+                      features=[{"name": "prefers-color-scheme", "value": name}])
 
     def open(self, url):
         self._call("POST", "/url", {"url": url})
@@ -130,6 +134,15 @@ class Browser:
         self._call("POST", "/actions", {"actions": [
             {"type": "pointer", "id": "m", "parameters": {"pointerType": "mouse"}, "actions": steps}]})
 
+    def click_at(self, selector, x, y):
+        """With the mouse, X and Y pixels from the element's upper left corner."""
+        box = self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect();"
+                      "return [b.left, b.top]", selector)
+        self._call("POST", "/actions", {"actions": [
+            {"type": "pointer", "id": "m", "parameters": {"pointerType": "mouse"}, "actions": [
+                {"type": "pointerMove", "duration": 0, "x": round(box[0] + x), "y": round(box[1] + y)},
+                {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]}]})
+
     def click(self, selector):
         self.js("document.querySelector(arguments[0]).click()", selector)
 
@@ -152,6 +165,13 @@ class Browser:
     def log(self):
         """What the page wrote to the console since the last call: errors and refusals by CSP too."""
         return [e["level"] + " " + e["message"] for e in self._call("POST", "/se/log", {"type": "browser"})]
+
+    def requests(self):
+        """The addresses asked for since the last call, also those that were refused."""
+        entries = [json.loads(e["message"])["message"] for e in
+                   self._call("POST", "/se/log", {"type": "performance"})]
+        return [e["params"]["request"]["url"] for e in entries
+                if e["method"] == "Network.requestWillBeSent"]
 
     def downloaded(self):
         """The path of the file that the page gave to download, once it is whole."""
