@@ -40,7 +40,7 @@ enum {
 
 void cfi_entries_init(struct cfi_entries *e)
 {
-	*e = (struct cfi_entries){ .last_offset = UINT64_MAX };
+	*e = (struct cfi_entries){ 0 };
 	map_init(&e->cie_numbers, MAX_CIES);
 }
 
@@ -265,7 +265,7 @@ static int find_cie(
 	uint64_t number;
 	int err;
 
-	if (offset != e->last_offset) {
+	if (!e->cie_count || offset != e->last_offset) {
 		if (!map_get(&e->cie_numbers, offset, &number)) {
 			if (e->cie_count == MAX_CIES)
 				return -EBADMSG;

@@ -98,7 +98,7 @@ static bool set_location(struct run *r)
 	uint64_t location;
 
 	return cfi_pointer(r->section, &r->code, r->cie->encoding, r->start, &location) &&
-	       advance_to(r, location);
+	       location <= r->end && advance_to(r, location);
 }
 
 /* Where a register's place is kept, or NULL for those that nobody needs. */
