@@ -23,7 +23,7 @@ enum {
 	PROCESSES_LIMIT = 262144,
 	FOLLOWED_LIMIT = 65536,
 	BUILD_CHILDREN = 2,
-	BUILDS_WAITING = 4096,
+	BUILDS_WAITING = 1024, /* each has its file open; more are asked for again */
 	PREPARED_PROGRAMS = 32,
 };
 

@@ -255,6 +255,12 @@ static void on_comm(
 	processes_comm(agent->processes, time_ns, tgid, tid, comm, exec);
 }
 
+static void follow(struct agent *agent, uint32_t pid)
+{
+	if (map_set(&agent->followed, pid, 1))
+		metrics_add(&agent->metrics, METRIC_PROCESSES_REFUSED, 1);
+}
+
 static void on_fork(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid,
 	uint32_t parent_tgid, uint32_t parent_tid)
 {
@@ -262,7 +268,7 @@ static void on_fork(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid
 
 	if (agent->follow && tgid != parent_tgid) {
 		if (wanted(agent, parent_tgid))
-			(void)map_set(&agent->followed, tgid, 1);
+			follow(agent, tgid);
 		else
 			(void)map_remove(&agent->followed, tgid);
 	}

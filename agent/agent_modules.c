@@ -100,9 +100,11 @@ static void configure_goids(struct agent *agent, struct process *p)
 		return;
 	}
 	err = collect_set_go_process(agent->collect, p->pid, &how);
-	if (err)
+	if (err) {
+		metrics_add(&agent->metrics, METRIC_GO_REFUSED, 1);
 		log_debug("goroutine ids cannot be configured, ignoring", "pid=%u error=%d", p->pid,
 			err);
+	}
 }
 
 void agent_process_ended(struct agent *agent, struct process *p)

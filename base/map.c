@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRIM_CAPACITY = 1024 }; /* smaller ones are left as they are */
+
 struct map_slot {
 	uint64_t key;
 	uint64_t value;
@@ -57,21 +59,31 @@ bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value)
 	return true;
 }
 
-static int grow(struct map *m)
+static int resize(struct map *m, size_t capacity)
 {
-	struct map bigger = { .limit = m->limit, .count = m->count };
+	struct map other = { .limit = m->limit, .count = m->count, .capacity = capacity };
 
-	bigger.capacity = m->capacity ? m->capacity * 2 : 16;
-	bigger.slots = calloc(bigger.capacity, sizeof(*bigger.slots));
-	if (!bigger.slots)
+	other.slots = calloc(capacity, sizeof(*other.slots));
+	if (!other.slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->capacity; i++) {
 		if (m->slots[i].used)
-			*find_slot(&bigger, m->slots[i].key) = m->slots[i];
+			*find_slot(&other, m->slots[i].key) = m->slots[i];
 	}
 	free(m->slots);
-	*m = bigger;
+	*m = other;
 	return 0;
+}
+
+void map_trim(struct map *m)
+{
+	size_t capacity = TRIM_CAPACITY;
+
+	while (capacity < m->count * 4)
+		capacity *= 2;
+	/* Memory that is not to be had leaves it as it is. */
+	if (capacity * 4 <= m->capacity)
+		(void)resize(m, capacity);
 }
 
 int map_set(struct map *m, uint64_t key, uint64_t value)
@@ -80,7 +92,7 @@ int map_set(struct map *m, uint64_t key, uint64_t value)
 	int err;
 
 	if ((m->count + 1) * 4 > m->capacity * 3) {
-		err = grow(m);
+		err = resize(m, m->capacity ? m->capacity * 2 : 16);
 		if (err)
 			return err;
 	}

@@ -26,6 +26,10 @@ bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value);
 int map_set(struct map *m, uint64_t key, uint64_t value);
 bool map_remove(struct map *m, uint64_t key);
 void map_clear(struct map *m);
+/*
+ * Gives memory back when few of the slots are used, as after a burst. Not in the middle of a walk.
+ */
+void map_trim(struct map *m);
 /* Walks all entries: start with *ITERATOR = 0, ends with false. The map must not change meanwhile.
  */
 bool map_next(const struct map *m, size_t *iterator, uint64_t *ret_key, uint64_t *ret_value);

@@ -21,6 +21,7 @@ enum {
 	MAX_FILES = 1 << 20,
 	MAX_TEMPORARY_TRIES = 1000,
 	FILE_OVERHEAD_BYTES = 4096,
+	TRIM_SHARE = 8, /* of the limit: an eighth is freed when it is reached */
 };
 
 static const char temporary_prefix[] = ".tmp-";
@@ -293,14 +294,18 @@ static int compare_use(const void *a, const void *b)
 int cache_trim(struct cache *cache)
 {
 	autocall(listing_deinit) struct listing l = { 0 };
+	uint64_t limit = cache->limit_bytes;
 	int err = list_directory(cache, &l);
 
 	/* More files than we count: what was listed is still worth trimming. */
 	if (err && err != -E2BIG)
 		return err;
-	if (l.bytes > cache->limit_bytes)
+	/* Some room is made at once: each trimming looks at all files. */
+	if (l.bytes > limit) {
 		qsort(l.files, l.count, sizeof(*l.files), compare_use);
-	for (size_t i = 0; i < l.count && l.bytes > cache->limit_bytes; i++) {
+		limit -= limit / TRIM_SHARE;
+	}
+	for (size_t i = 0; i < l.count && l.bytes > limit; i++) {
 		if (!unlinkat(cache->dir_fd, l.files[i].name, 0) || errno == ENOENT)
 			l.bytes -= l.files[i].bytes;
 	}

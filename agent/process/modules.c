@@ -73,6 +73,16 @@ static bool is_same(const struct module *module, enum module_kind kind, const st
 	return kind != MODULE_SPECIAL || !strcmp(module->path, path);
 }
 
+/* Not 0, and after four thousand million modules not one that is still there. */
+static uint32_t next_number(const struct modules *m)
+{
+	uint32_t number = m->last_number + 1;
+
+	while (number == 0 || number == UINT32_MAX || modules_find(m, number))
+		number++;
+	return number;
+}
+
 static int add(struct modules *m, uint64_t key, const struct module *wanted, const char *path,
 	struct module **ret_module)
 {
@@ -82,7 +92,7 @@ static int add(struct modules *m, uint64_t key, const struct module *wanted, con
 	if (!module)
 		return -ENOMEM;
 	*module = *wanted;
-	module->number = m->last_number + 1;
+	module->number = next_number(m);
 	module->path = strdup(path);
 	if (!module->path)
 		return -ENOMEM;
@@ -94,7 +104,7 @@ static int add(struct modules *m, uint64_t key, const struct module *wanted, con
 		map_remove(&m->by_key, key);
 		return err;
 	}
-	m->last_number++;
+	m->last_number = module->number;
 	*ret_module = take(module);
 	return 0;
 }
@@ -185,5 +195,7 @@ size_t modules_sweep(struct modules *m, modules_unused_fn *unused, void *context
 		map_remove(&m->by_number, module->number);
 		module_destroy(module);
 	}
+	map_trim(&m->by_key);
+	map_trim(&m->by_number);
 	return count;
 }

@@ -22,7 +22,7 @@ enum module_kind {
 };
 
 struct module {
-	uint32_t number; /* from 1, never used again */
+	uint32_t number; /* from 1, not soon used again; neither 0 nor UINT32_MAX */
 	enum module_kind kind;
 	struct module_id id;
 	char *path; /* as first seen, below that process's root; any bytes but NUL */

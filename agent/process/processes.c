@@ -116,6 +116,20 @@ static int enter(struct processes *ps, struct process *p)
 	return err;
 }
 
+/*
+ * A machine that starts 2,000 programs a second is through all numbers in twelve days. Then the
+ * first that is no longer in use is next.
+ */
+static uint32_t next_number(const struct processes *ps)
+{
+	uint32_t number = ps->last_number + 1;
+	uint64_t pointer;
+
+	while (number == 0 || map_get(&ps->by_number, number, &pointer))
+		number++;
+	return number;
+}
+
 struct process *table_begin(
 	struct processes *ps, uint32_t pid, uint64_t start_ns, struct mappings *shared)
 {
@@ -130,13 +144,13 @@ struct process *table_begin(
 		return NULL;
 	p->mappings = shared ? mappings_ref(shared) : mappings_create();
 	p->pid = pid;
-	p->number = ps->last_number + 1;
+	p->number = next_number(ps);
 	p->start_ns = start_ns;
 	if (!p->mappings || enter(ps, p)) {
 		process_free(ps, p);
 		return NULL;
 	}
-	ps->last_number++;
+	ps->last_number = p->number;
 	ps->live++;
 	return p;
 }
@@ -318,6 +332,8 @@ void processes_sweep(struct processes *ps, uint64_t before_ns)
 		table_end(ps, p, p->gone_ns);
 	}
 	forget_ended(ps, before_ns);
+	map_trim(&ps->by_pid);
+	map_trim(&ps->by_number);
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ enum { PROCESS_COMM_BYTES = 16, CONTAINER_ID_BYTES = 65 };
 
 struct process {
 	uint32_t pid;
-	uint32_t number; /* of this generation; from 1, never used again */
+	uint32_t number; /* of this generation; from 1, not soon used again */
 	uint64_t start_ns; /* CLOCK_MONOTONIC of its fork or exec; 0 = before we looked */
 	uint64_t synced_ns; /* /proc was read at this time: older records are known; 0 = never */
 	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */

@@ -84,6 +84,28 @@ static void map_keeps_its_limit(void **state)
 	map_deinit(&m);
 }
 
+static void map_gives_memory_back_after_a_burst(void **state)
+{
+	struct map m;
+	uint64_t value;
+	size_t most;
+
+	(void)state;
+	map_init(&m, 100000);
+	for (uint64_t k = 0; k < 100000; k++)
+		assert_int_equal(map_set(&m, k, k * 3), 0);
+	most = m.capacity;
+	map_trim(&m);
+	assert_int_equal(m.capacity, most);
+	for (uint64_t k = 0; k < 99900; k++)
+		assert_true(map_remove(&m, k));
+	map_trim(&m);
+	assert_true(m.capacity <= most / 16);
+	for (uint64_t k = 0; k < 100000; k++)
+		assert_int_equal(map_get(&m, k, &value) && value == k * 3, k >= 99900);
+	map_deinit(&m);
+}
+
 static void buffer_grows_to_its_limit(void **state)
 {
 	struct buffer b;
@@ -214,6 +236,7 @@ int main(void)
 		cmocka_unit_test(map_agrees_with_a_plain_array),
 		cmocka_unit_test(map_walks_every_entry_once),
 		cmocka_unit_test(map_keeps_its_limit),
+		cmocka_unit_test(map_gives_memory_back_after_a_burst),
 		cmocka_unit_test(buffer_grows_to_its_limit),
 		cmocka_unit_test(buffer_prints),
 		cmocka_unit_test(arena_aligns_and_keeps_its_limit),

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
+#include "agent/process/table.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "tests/unit/process_fixture.h"
@@ -280,6 +281,24 @@ static void unsampled_processes_leave_nothing_behind(void **state)
 	assert_int_equal(modules_count(f->modules), 3 + 3);
 }
 
+static void numbers_that_are_in_use_are_not_given_again(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t first, last;
+
+	exec(f, 1000, PARENT, &f->program);
+	first = live(f, PARENT)->number;
+	f->ps->last_number = UINT32_MAX - 1;
+	forks(f, 2000, PARENT, CHILD);
+	last = live(f, CHILD)->number;
+	assert_int_equal(last, UINT32_MAX);
+	forks(f, 3000, PARENT, CHILD + 1);
+	assert_int_not_equal(live(f, CHILD + 1)->number, 0);
+	assert_int_not_equal(live(f, CHILD + 1)->number, first);
+	assert_ptr_equal(processes_find(f->ps, first), live(f, PARENT));
+	assert_ptr_equal(processes_find(f->ps, last), live(f, CHILD));
+}
+
 /* ---- limits ---- */
 
 static void more_processes_than_the_limit_are_refused(void **state)
@@ -385,6 +404,7 @@ int main(void)
 		CASE(a_pid_that_is_used_again_is_another_process),
 		CASE(a_sample_soon_after_the_exit_is_the_ended_ones),
 		CASE(unsampled_processes_leave_nothing_behind),
+		CASE(numbers_that_are_in_use_are_not_given_again),
 		CASE(more_processes_than_the_limit_are_refused),
 		CASE(more_modules_than_the_limit_are_unknown),
 		CASE(modules_go_when_no_generation_maps_them),
