@@ -135,7 +135,7 @@ static int run_command(struct record *r)
 
 static int sample(struct record *r)
 {
-	uint64_t wait_ms = r->plan.targeted ? PREPARE_TARGET_MS : PREPARE_ALL_MS;
+	uint64_t wait_ms = r->plan.sampler.targeted ? PREPARE_TARGET_MS : PREPARE_ALL_MS;
 	int err;
 
 	err = agent_prepare(r->agent, wait_ms * MS);

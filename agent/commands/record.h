@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "agent/agent.h"
+#include "agent/commands/sampler_options.h"
 #include "agent/config.h"
 #include "base/buffer.h"
 
@@ -15,11 +16,8 @@ struct record_plan {
 	uint64_t duration_ns; /* 0 = until a signal or the command's end */
 	const char *output; /* path, or "-" */
 	bool folded;
-	bool targeted; /* some processes were named: wait longer for what they need */
 	char *cache_directory;
-	/* what the options point to */
-	uint32_t *tgids, *tids, *cpu_numbers;
-	int *cpus;
+	struct sampler_options sampler; /* agent.collect points into it */
 };
 
 /* -EINVAL: said on stderr. */

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/commands/sampler_options.h"
 
+#include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+enum { MAX_CPUS = 4096 };
 
 /* The inode of /proc/self/ns/pid in the machine's first pid namespace (PROC_PID_INIT_INO). */
 static const ino_t INITIAL_PIDNS = 0xeffffffc;
@@ -38,4 +44,176 @@ void sampler_options_common(struct abi_sampler_config *filter)
 	filter->read_goids = 1;
 	filter->self_tgid = (uint32_t)getpid();
 	filter->pidns_level = pidns_level();
+}
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+static int refuse(const char *command, const char *message)
+{
+	fprintf(stderr, "fathom %s: %s\n", command, message);
+	return -EINVAL;
+}
+
+static int take_tasks(const struct config *config, const char *command, struct sampler_options *o)
+{
+	struct collect_options *collect = &o->collect;
+	int err;
+
+	if (config_flag(config, SETTING_all) &&
+		(config_given(config, SETTING_pid) || config_given(config, SETTING_tid)))
+		return refuse(command, "-a (all processes) excludes -p and -t");
+	err = config_numbers(config, SETTING_pid, ABI_MAX_PIDS, &o->tgids, &collect->tgid_count);
+	if (!err)
+		err = config_numbers(
+			config, SETTING_tid, ABI_MAX_PIDS, &o->tids, &collect->tid_count);
+	if (err)
+		return err;
+	collect->tgids = o->tgids;
+	collect->tids = o->tids;
+	collect->filter.filter_tgids = collect->tgid_count > 0;
+	collect->filter.filter_tids = collect->tid_count > 0;
+	o->targeted = collect->tgid_count || collect->tid_count;
+	for (size_t i = 0; i < collect->tgid_count; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/%u", o->tgids[i]);
+		if (access(path, F_OK)) {
+			fprintf(stderr, "fathom %s: there is no process %u\n", command,
+				o->tgids[i]);
+			return -ESRCH;
+		}
+	}
+	return 0;
+}
+
+static int take_cpus(const struct config *config, struct sampler_options *o)
+{
+	struct collect_options *collect = &o->collect;
+	int err;
+
+	err = config_numbers(config, SETTING_cpu, MAX_CPUS, &o->cpu_numbers, &collect->cpu_count);
+	if (err || !collect->cpu_count)
+		return err;
+	o->cpus = calloc(collect->cpu_count, sizeof(*o->cpus));
+	if (!o->cpus)
+		return -ENOMEM;
+	for (size_t i = 0; i < collect->cpu_count; i++)
+		o->cpus[i] = (int)o->cpu_numbers[i];
+	collect->cpus = o->cpus;
+	return 0;
+}
+
+/*
+ * How many levels the absolute PATH lies below the root of the cgroup v2 file system it is on; -1
+ * when it is on another. That root is not always /sys/fs/cgroup: beside version 1 it is a folder
+ * below. Cuts PATH short.
+ */
+static int cgroup_depth(char *path)
+{
+	struct statfs info;
+	int depth = -1;
+
+	while (*path && !statfs(path, &info) && info.f_type == CGROUP2_SUPER_MAGIC) {
+		depth++;
+		*strrchr(path, '/') = '\0';
+	}
+	return depth;
+}
+
+/* A cgroup v2 directory's inode is its id; its depth tells which ancestor to compare. */
+static int take_cgroup(
+	const struct config *config, const char *command, struct abi_sampler_config *filter)
+{
+	static const char root[] = "/sys/fs/cgroup";
+	const char *text = config_text(config, SETTING_cgroup);
+	autofree char *path = NULL, *resolved = NULL;
+	struct stat info;
+	int depth;
+
+	if (!text)
+		return 0;
+	if (asprintf(&path, "%s%s%s", strncmp(text, root, strlen(root)) ? root : "",
+		    *text == '/' ? "" : "/", text) < 0)
+		return -ENOMEM;
+	resolved = realpath(path, NULL);
+	depth = resolved && !stat(resolved, &info) && S_ISDIR(info.st_mode) ? cgroup_depth(resolved)
+									    : -1;
+	if (depth < 0) {
+		fprintf(stderr, "fathom %s: -G %s: no such cgroup (v2) below %s\n", command, text,
+			root);
+		return -EINVAL;
+	}
+	filter->cgroup_id = info.st_ino;
+	filter->cgroup_level = (uint32_t)depth + 1;
+	return 0;
+}
+
+static int take_stacks(
+	const struct config *config, const char *command, struct collect_options *collect)
+{
+	bool user = config_flag(config, SETTING_user), kernel = config_flag(config, SETTING_kernel);
+
+	if (user && kernel)
+		return refuse(command, "-U and -K exclude each other");
+	collect->user = !kernel;
+	collect->kernel = !user;
+	collect->filter.stacks = user     ? ABI_STACKS_USER
+				 : kernel ? ABI_STACKS_KERNEL
+					  : ABI_STACKS_BOTH;
+	return 0;
+}
+
+static int take_rate(
+	const struct config *config, const char *command, struct collect_options *collect)
+{
+	collect->event = COLLECT_CPU_CLOCK;
+	collect->frequency_hz = config_number(config, SETTING_frequency);
+	if (collect->frequency_hz < 1 || collect->frequency_hz > SAMPLER_MAX_HZ)
+		return refuse(command, "-F wants 1 to 10000 samples a second");
+	return 0;
+}
+
+static void take_rest(const struct config *config, struct abi_sampler_config *filter)
+{
+	const char *comm = config_text(config, SETTING_comm);
+
+	if (comm) {
+		filter->filter_comm = 1;
+		strncpy(filter->comm, comm, sizeof(filter->comm) - 1);
+	}
+	filter->goid = config_number(config, SETTING_goid);
+	sampler_options_common(filter);
+}
+
+int sampler_options(
+	const struct config *config, const char *command, struct sampler_options *ret_options)
+{
+	struct sampler_options o = { 0 };
+	int err;
+
+	err = take_rate(config, command, &o.collect);
+	if (!err)
+		err = take_tasks(config, command, &o);
+	if (!err)
+		err = take_cpus(config, &o);
+	if (!err)
+		err = take_cgroup(config, command, &o.collect.filter);
+	if (!err)
+		err = take_stacks(config, command, &o.collect);
+	if (err) {
+		sampler_options_deinit(&o);
+		return err;
+	}
+	take_rest(config, &o.collect.filter);
+	*ret_options = o;
+	return 0;
+}
+
+void sampler_options_deinit(struct sampler_options *o)
+{
+	free(o->tgids);
+	free(o->tids);
+	free(o->cpu_numbers);
+	free(o->cpus);
+	*o = (struct sampler_options){ 0 };
 }

@@ -1,7 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What every command that samples tells the sampler. */
+/* What the commands that sample tell the sampler: how often, whom, which stacks. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/collect/collect.h"
+#include "agent/config.h"
 #include "bpf/abi/sampler.h"
 
-/* Our own pid and pid namespace, and that goroutine ids are wanted. */
+enum { SAMPLER_MAX_HZ = 10000 };
+
+struct sampler_options {
+	struct collect_options collect; /* cpu-clock; points to what follows */
+	bool targeted; /* some processes were named: wait longer for what they need */
+	uint32_t *tgids, *tids, *cpu_numbers;
+	int *cpus;
+};
+
+/*
+ * From -F -p -t -G --comm --goid -C -U -K of COMMAND ("record"). -EINVAL and -ESRCH are said on
+ * stderr.
+ */
+int sampler_options(
+	const struct config *config, const char *command, struct sampler_options *ret_options);
+void sampler_options_deinit(struct sampler_options *options);
+
+/* For every sampler: our own pid and pid namespace, and that goroutine ids are wanted. */
 void sampler_options_common(struct abi_sampler_config *filter);

@@ -3,111 +3,73 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/report/functions.h"
 #include "agent/report/stacks.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
-enum {
-	MAX_FUNCTIONS = 1 << 22,
-	MAX_TEXT_BYTES = 256 << 20,
-};
+enum { MAX_FUNCTIONS = 1 << 22 };
 
 DEFINE_AUTO(stacks);
 
-/* A function is its name and its module: `NAME NUL MODULE` in the table of names. */
-struct function {
+struct weight {
 	uint64_t self_count, total_count;
 	uint64_t counted_in; /* the last sample it was added to the total for, from 1 */
 };
 
 struct hottest {
-	struct intern names;
-	struct function *functions; /* by number in names */
-	size_t function_capacity;
-	struct intern frames; /* runs of function numbers, innermost first; the stacks' ids */
+	struct functions functions;
+	struct weight *weights; /* by function */
+	size_t capacity;
 };
 
 static void hottest_deinit(struct hottest *h)
 {
-	intern_deinit(&h->names);
-	intern_deinit(&h->frames);
-	free(h->functions);
+	functions_deinit(&h->functions);
+	free(h->weights);
 }
 
-static int function_of(
-	struct hottest *h, const char *name, const char *module, uint32_t *ret_function)
+/* Room for all functions known so far, zeroed. */
+static int grow(struct hottest *h)
 {
-	size_t name_size = strlen(name) + 1, size = name_size + strlen(module);
-	size_t known = h->names.count;
-	autofree char *key = malloc(size + 1);
-	uint32_t number;
-	int err;
+	size_t need = functions_count(&h->functions) + 1, before = h->capacity;
+	int err = array_reserve(h->weights, h->capacity, need, MAX_FUNCTIONS);
 
-	if (!key)
-		return -ENOMEM;
-	memcpy(key, name, name_size);
-	memcpy(key + name_size, module, size + 1 - name_size);
-	err = array_reserve(h->functions, h->function_capacity, known + 1, MAX_FUNCTIONS);
 	if (err)
 		return err;
-	err = intern_bytes(&h->names, key, size, &number);
-	if (err)
-		return err;
-	if (number == known)
-		h->functions[number] = (struct function){ 0 };
-	*ret_function = number;
+	for (size_t i = before; i < h->capacity; i++)
+		h->weights[i] = (struct weight){ 0 };
 	return 0;
-}
-
-static int add_frame(void *context, const struct symbolized *frame, uint32_t *ret_id)
-{
-	const char *module = frame->mapping ? frame->mapping->content.file : "";
-	struct hottest *h = context;
-	uint32_t functions[INDEX_MAX_FRAMES];
-	size_t count = frame->line_count;
-	int err;
-
-	for (size_t i = 0; i < count; i++) {
-		err = function_of(h, frame->lines[i].name, module, &functions[i]);
-		if (err)
-			return err;
-	}
-	if (count == 0) {
-		err = function_of(h, "[unknown]", module, &functions[count++]);
-		if (err)
-			return err;
-	}
-	return intern_bytes(&h->frames, functions, count * sizeof(*functions), ret_id);
 }
 
 static void count_frame(struct hottest *h, uint32_t frame, uint64_t sample_number, uint64_t count)
 {
-	const uint32_t *functions = (const void *)intern_text(&h->frames, frame);
-	size_t function_count = intern_size(&h->frames, frame) / sizeof(*functions);
+	size_t function_count;
+	const uint32_t *functions = functions_of_frame(&h->functions, frame, &function_count);
 
 	for (size_t i = 0; i < function_count; i++) {
-		struct function *function = &h->functions[functions[i]];
+		struct weight *weight = &h->weights[functions[i]];
 
-		if (function->counted_in != sample_number)
-			function->total_count += count;
-		function->counted_in = sample_number;
+		if (weight->counted_in != sample_number)
+			weight->total_count += count;
+		weight->counted_in = sample_number;
 	}
 }
 
 static int count_samples(struct hottest *h, struct stacks *stacks, const struct profile *profile)
 {
 	const struct stack_facts *facts;
-	const uint32_t *leaf;
+	uint32_t self;
 	int err;
 
 	for (size_t n = 0; n < profile_sample_count(profile); n++) {
 		const struct profile_sample *sample = profile_sample_at(profile, n);
 
-		err = stacks_get(stacks, sample, &facts);
+		err = stacks_get(stacks, sample, &facts) ?: grow(h);
 		if (err)
 			return err;
-		leaf = (const void *)intern_text(&h->frames, stacks->ids[facts->first]);
-		h->functions[*leaf].self_count += sample->count;
+		self = functions_innermost(&h->functions, stacks->ids[facts->first]);
+		h->weights[self].self_count += sample->count;
 		for (uint32_t i = 0; i < facts->count; i++)
 			count_frame(h, stacks->ids[facts->first + i], n + 1, sample->count);
 	}
@@ -118,18 +80,18 @@ static int hotter(const void *a, const void *b, void *context)
 {
 	const struct hottest *h = context;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct function *f = &h->functions[x], *g = &h->functions[y];
+	const struct weight *f = &h->weights[x], *g = &h->weights[y];
 
 	if (f->self_count != g->self_count)
 		return f->self_count > g->self_count ? -1 : 1;
 	if (f->total_count != g->total_count)
 		return f->total_count > g->total_count ? -1 : 1;
-	return strcmp(intern_text(&h->names, x), intern_text(&h->names, y));
+	return strcmp(functions_name(&h->functions, x), functions_name(&h->functions, y));
 }
 
 static int make_list(struct hottest *h, struct report_hot **ret_list, size_t max, size_t *ret_count)
 {
-	size_t all = h->names.count - 1, count = MIN(all, max);
+	size_t all = functions_count(&h->functions), count = MIN(all, max);
 	autofree uint32_t *order = calloc(all + 1, sizeof(*order));
 	struct report_hot *list;
 
@@ -142,12 +104,10 @@ static int make_list(struct hottest *h, struct report_hot **ret_list, size_t max
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		const char *name = intern_text(&h->names, order[i]);
-
-		list[i].name = strdup(name);
-		list[i].module = strdup(name + strlen(name) + 1);
-		list[i].self_count = h->functions[order[i]].self_count;
-		list[i].total_count = h->functions[order[i]].total_count;
+		list[i].name = strdup(functions_name(&h->functions, order[i]));
+		list[i].module = strdup(functions_module(&h->functions, order[i]));
+		list[i].self_count = h->weights[order[i]].self_count;
+		list[i].total_count = h->weights[order[i]].total_count;
 		if (!list[i].name || !list[i].module) {
 			report_hottest_free(list, i + 1);
 			return -ENOMEM;
@@ -165,13 +125,10 @@ int report_hottest(const struct report_sources *sources, struct report_hot **ret
 	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
 	int err;
 
-	err = intern_init(&h.names, MAX_FUNCTIONS, MAX_TEXT_BYTES);
+	err = functions_init(&h.functions);
 	if (err)
 		return err;
-	err = intern_init(&h.frames, MAX_FUNCTIONS, MAX_TEXT_BYTES);
-	if (err)
-		return err;
-	err = stacks_create(sources, NULL, add_frame, &h, &stacks);
+	err = stacks_create(sources, NULL, functions_add, &h.functions, &stacks);
 	if (err)
 		return err;
 	err = count_samples(&h, stacks, sources->profile);
