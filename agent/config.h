@@ -15,7 +15,8 @@ enum config_command {
 	IN_CHECK = 1 << 2,
 	IN_AGENT = 1 << 3,
 	IN_UPLOAD = 1 << 4,
-	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT | IN_UPLOAD,
+	IN_TOP = 1 << 5,
+	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT | IN_UPLOAD | IN_TOP,
 };
 
 enum setting_type {

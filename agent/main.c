@@ -17,6 +17,7 @@ static const struct command commands[] = {
 	{ "agent", command_agent,
 		"sample all the time: a page, stored profiles, profiles on demand" },
 	{ "record", command_record, "sample processes and the kernel, write a pprof file" },
+	{ "top", command_top, "show what the CPUs do now: processes, functions, goroutines" },
 	{ "symbolize", command_symbolize,
 		"turn addresses of an ELF file into functions and lines" },
 	{ "check", command_check,

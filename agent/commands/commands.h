@@ -10,6 +10,7 @@ enum {
 
 int command_agent(int argc, char **argv);
 int command_record(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_symbolize(int argc, char **argv);
 int command_check(int argc, char **argv);
 /* Hidden: the manual page, for `make`. */

@@ -24,6 +24,7 @@ agent/golang: base/ bpf/abi/ symbolizer/
 agent/metadata: base/ agent/loop/ proto/
 agent/export: base/ agent/loop/ proto/
 agent/report: base/ agent/process/ agent/profile/ symbolizer/ pprof/ agent/export/exporter.h
+agent/top: base/ agent/loop/ agent/process/ agent/profile/ agent/report/
 agent/commands: *
 agent: *
 '

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fathom top`: each interval is a window of its own, turned into a snapshot and drawn. An interval
+ * ends when its time is over and the screen before it has been taken by the terminal: behind a slow
+ * line intervals become longer, and nothing is left out.
+ */
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/commands/cache_directory.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/explain.h"
+#include "agent/commands/log_options.h"
+#include "agent/commands/sampler_options.h"
+#include "agent/config.h"
+#include "agent/top/keys.h"
+#include "agent/top/output.h"
+#include "agent/top/screen.h"
+#include "agent/top/snapshot.h"
+#include "agent/top/terminal.h"
+#include "agent/top/view.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+	SCREEN_LIMIT_BYTES = 64 << 20,
+	KEY_BYTES = 64, /* read at once */
+};
+
+static const uint64_t MS = 1000000;
+static const uint64_t PREPARE_MS = 250;
+static const uint64_t ESCAPE_MS = 50;
+static const uint64_t MIN_DELAY_MS = 100, MAX_DELAY_MS = 3600000;
+
+struct interval {
+	uint64_t began_ns, length_ns; /* CLOCK_MONOTONIC */
+	uint64_t own_ns; /* CPU time of fathom in it */
+};
+
+struct top {
+	struct sampler_options sampler;
+	char *cache_directory;
+	uint64_t delay_ns;
+	uint64_t iterations; /* 0 = without end */
+	bool batch;
+
+	struct loop *loop;
+	struct agent *agent;
+	struct output *output;
+	struct terminal terminal;
+	struct keys keys;
+	int escape_timer, tick_timer; /* -1 = none */
+	struct view view;
+	struct snapshot *snapshot; /* NULL before the first */
+	struct screen_facts facts;
+
+	uint64_t began_ns, began_own_ns; /* the running interval; CPU time used until then */
+	struct interval sealed; /* the one before */
+	uint64_t resumed_ns; /* intervals that began before that were held up */
+	uint64_t tables; /* shown so far */
+	bool dirty; /* to be drawn again when the output is free */
+	bool ending; /* when the output is free */
+	int error;
+};
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: fathom top [OPTION]…\n"
+	      "Shows what the CPUs do, anew each second: processes (key p), functions (f) or\n"
+	      "goroutines (g). s and r order, / filters, ? helps, q ends.\n\n",
+		out);
+	config_print_options(out, IN_TOP);
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static void end(struct top *t, int error)
+{
+	t->error = error;
+	loop_stop(t->loop);
+}
+
+static void draw(struct top *t)
+{
+	autocall(buffer_deinit) struct buffer out;
+	struct screen_size size = { 0 };
+	int err;
+
+	buffer_init(&out, SCREEN_LIMIT_BYTES);
+	t->dirty = output_is_pending(t->output);
+	if (t->dirty)
+		return;
+	if (!t->batch)
+		terminal_size(&t->terminal, &size.columns, &size.lines);
+	t->facts.pending_builds = agent_pending_builds(t->agent);
+	err = screen_draw(
+		&out, &t->view, t->snapshot, &t->facts, &size, !t->batch && t->terminal.ansi);
+	if (!err)
+		err = output_put(t->output, &out);
+	if (err)
+		end(t, err);
+}
+
+static void on_drained(void *context)
+{
+	struct top *t = context;
+
+	if (t->ending)
+		end(t, 0);
+	else if (t->dirty)
+		draw(t);
+}
+
+static void on_failed(void *context, int error)
+{
+	end(context, error);
+}
+
+/* ---- intervals ------------------------------------------------------------------------------- */
+
+static uint64_t own_cpu_ns(const struct top *t)
+{
+	uint64_t ns = 0, runs = 0;
+
+	return clock_cpu_ns() + (agent_bpf_time(t->agent, &ns, &runs) ? ns : 0);
+}
+
+static void turn(struct top *t)
+{
+	uint64_t now = clock_monotonic_ns(), own = own_cpu_ns(t);
+
+	if (output_is_pending(t->output) || agent_turn_window(t->agent))
+		return;
+	t->sealed = (struct interval){
+		.began_ns = t->began_ns,
+		.length_ns = now - t->began_ns,
+		.own_ns = own - t->began_own_ns,
+	};
+	t->began_ns = now;
+	t->began_own_ns = own;
+}
+
+static void on_tick(void *context)
+{
+	turn(context);
+}
+
+static void on_sealed(void *context, const struct profile *profile)
+{
+	struct top *t = context;
+	struct report_sources sources;
+	struct snapshot *snapshot;
+
+	if (t->view.paused || t->ending || t->sealed.began_ns < t->resumed_ns)
+		return;
+	agent_sources(t->agent, profile, &sources);
+	if (snapshot_create(&sources, &snapshot)) {
+		metrics_add(
+			sources.metrics, METRIC_LOST_MEMORY_LIMIT, profile_total_count(profile));
+		return;
+	}
+	snapshot_destroy(t->snapshot);
+	t->snapshot = snapshot;
+	t->facts.interval_ns = t->sealed.length_ns;
+	t->facts.own_ns = t->sealed.own_ns;
+	t->facts.time_s = (int64_t)(clock_real_ns() / (1000 * MS));
+	draw(t);
+	if (t->iterations && ++t->tables >= t->iterations) {
+		t->ending = true;
+		if (!output_is_pending(t->output))
+			loop_stop(t->loop);
+	}
+}
+
+/* ---- keys and signals ------------------------------------------------------------------------ */
+
+static void take_key(struct top *t, int key)
+{
+	switch (key ? view_key(&t->view, key) : VIEW_NOTHING) {
+	case VIEW_QUIT:
+		loop_stop(t->loop);
+		break;
+	case VIEW_REDRAW:
+		draw(t);
+		break;
+	case VIEW_NOTHING:
+		break;
+	}
+}
+
+static void on_escape_over(void *context)
+{
+	struct top *t = context;
+
+	t->escape_timer = -1;
+	take_key(t, keys_expire(&t->keys));
+}
+
+static void on_keys(void *context, int fd, uint32_t events)
+{
+	struct top *t = context;
+	uint8_t bytes[KEY_BYTES];
+	ssize_t got = read(fd, bytes, sizeof(bytes));
+
+	(void)events;
+	if (got < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	/* The terminal has gone. */
+	if (got <= 0) {
+		loop_stop(t->loop);
+		return;
+	}
+	for (ssize_t i = 0; i < got; i++)
+		take_key(t, keys_feed(&t->keys, bytes[i]));
+	loop_cancel(t->loop, t->escape_timer);
+	t->escape_timer = -1;
+	if (keys_waiting(&t->keys) &&
+		loop_timer(t->loop, ESCAPE_MS * MS, 0, on_escape_over, t, &t->escape_timer))
+		t->keys = (struct keys){ 0 };
+}
+
+static void enter(struct top *t)
+{
+	int err = terminal_enter(&t->terminal, t->output);
+
+	if (err)
+		end(t, err);
+	else
+		draw(t);
+}
+
+/*
+ * Ctrl-Z: the shell gets its terminal back as it was. The signal is raised anew where it is not
+ * blocked, so that the shell sees a job stopped by it. Comes back when the job is continued.
+ */
+static void suspend(struct top *t)
+{
+	sigset_t stop;
+
+	terminal_leave(&t->terminal, t->output);
+	(void)agent_stop(t->agent);
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	t->resumed_ns = clock_monotonic_ns();
+	if (agent_start(t->agent))
+		log_warn("sampling did not go on, ignoring", "%s", "");
+	enter(t);
+	turn(t);
+}
+
+static void on_signal(void *context, int signal)
+{
+	struct top *t = context;
+
+	switch (signal) {
+	case SIGWINCH:
+		draw(t);
+		break;
+	case SIGTSTP:
+		suspend(t);
+		break;
+	case SIGCONT:
+		/* After a SIGSTOP, which nobody hears: the shell may have changed the terminal. */
+		terminal_leave(&t->terminal, t->output);
+		enter(t);
+		break;
+	default:
+		loop_stop(t->loop);
+	}
+}
+
+static int watch_signals(struct top *t)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	static const int screen[] = { SIGWINCH, SIGTSTP, SIGCONT };
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		sigaddset(&signals, ends[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(screen) && !t->batch; i++)
+		sigaddset(&signals, screen[i]);
+	/* A reader that has gone is an error of the write. */
+	signal(SIGPIPE, SIG_IGN);
+	return loop_signals(t->loop, &signals, on_signal, t);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static int make(struct top *t, const struct config *config)
+{
+	struct agent_failure failure = { 0 };
+	struct agent_options options = {
+		.collect = t->sampler.collect,
+		.cache_directory = t->cache_directory,
+		.cache_limit_bytes = config_number(config, SETTING_cache_max_bytes),
+		/* Two windows are open while one is sealed. */
+		.profile_limit_bytes = config_number(config, SETTING_memory_limit) / 2,
+		.sealed = on_sealed,
+		.sealed_context = t,
+	};
+	int err;
+
+	err = loop_create(&t->loop);
+	if (!err)
+		err = watch_signals(t);
+	if (!err)
+		err = output_create(
+			&(struct output_options){
+				.fd = STDOUT_FILENO,
+				.loop = t->loop,
+				.drained = on_drained,
+				.failed = on_failed,
+				.context = t,
+			},
+			&t->output);
+	if (err)
+		return err;
+	options.loop = t->loop;
+	err = agent_create(&options, &t->agent, &failure);
+	if (err)
+		explain_failure(&failure, err);
+	return err;
+}
+
+static int begin_screen(struct top *t)
+{
+	if (t->batch)
+		return 0;
+	terminal_init(&t->terminal, STDIN_FILENO, STDOUT_FILENO, getenv("TERM"));
+	enter(t);
+	if (t->error || t->terminal.keys_fd < 0)
+		return t->error;
+	return loop_add(t->loop, t->terminal.keys_fd, EPOLLIN, on_keys, t);
+}
+
+static int run(struct top *t)
+{
+	int err = agent_prepare(t->agent, PREPARE_MS * MS);
+
+	t->facts.frequency_hz = t->sampler.collect.frequency_hz;
+	t->facts.cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	t->facts.metrics = agent_metrics(t->agent);
+	t->facts.time_s = (int64_t)(clock_real_ns() / (1000 * MS));
+	t->began_ns = clock_monotonic_ns();
+	t->began_own_ns = own_cpu_ns(t);
+	if (!err)
+		err = agent_start(t->agent);
+	if (err) {
+		explain_failure(&(struct agent_failure){ .step = "start sampling" }, err);
+		return err;
+	}
+	err = begin_screen(t);
+	if (!err)
+		err = loop_timer(t->loop, t->delay_ns, t->delay_ns, on_tick, t, &t->tick_timer);
+	if (!err)
+		err = loop_run(t->loop);
+	if (!t->batch)
+		terminal_leave(&t->terminal, t->output);
+	err = err ? err : t->error;
+	/* Who reads only the first lines, as head does, has what was wanted. */
+	if (err == -EPIPE)
+		return 0;
+	if (err)
+		fprintf(stderr, "fathom top: cannot write: %s\n", strerror(-err));
+	return err;
+}
+
+static void unmake(struct top *t)
+{
+	agent_destroy(t->agent);
+	snapshot_destroy(t->snapshot);
+	output_destroy(t->output);
+	loop_destroy(t->loop);
+	sampler_options_deinit(&t->sampler);
+	free(t->cache_directory);
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static int refuse(const char *message)
+{
+	fprintf(stderr, "fathom top: %s\n", message);
+	return -EINVAL;
+}
+
+static int plan_view(struct top *t, const struct config *config)
+{
+	const char *filter = config_text(config, SETTING_filter);
+	enum rows_by by;
+
+	if (view_by_of_name(config_text(config, SETTING_by), &by))
+		return refuse("--by knows process, function and goroutine");
+	if (view_key_of_name(config_text(config, SETTING_sort), &t->view.key))
+		return refuse("--sort knows cpu, total, pid and name");
+	view_show(&t->view, by);
+	if (filter && strlen(filter) >= sizeof(t->view.filter))
+		return refuse("--filter is too long: 63 bytes at most");
+	snprintf(t->view.filter, sizeof(t->view.filter), "%s", filter ? filter : "");
+	return 0;
+}
+
+static int plan(struct top *t, const struct config *config)
+{
+	int err;
+
+	t->delay_ns = config_number(config, SETTING_delay);
+	t->iterations = config_number(config, SETTING_iterations);
+	t->batch = config_flag(config, SETTING_batch);
+	if (t->delay_ns < MIN_DELAY_MS * MS || t->delay_ns > MAX_DELAY_MS * MS)
+		return refuse("-d wants 0.1 to 3600 seconds");
+	if (config_given(config, SETTING_iterations) && !t->iterations)
+		return refuse("-n wants 1 or more");
+	if (!t->batch && !isatty(STDOUT_FILENO))
+		return refuse("standard output is no terminal: -b prints tables one after the "
+			      "other");
+	err = plan_view(t, config);
+	if (!err)
+		err = sampler_options(config, "top", &t->sampler);
+	if (!err)
+		err = cache_directory(config, &t->cache_directory);
+	return err;
+}
+
+static int plan_and_run(const struct config *config)
+{
+	struct top t = { .escape_timer = -1, .tick_timer = -1 };
+	int err = plan(&t, config);
+
+	if (err) {
+		unmake(&t);
+		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	}
+	/* Log lines would fall onto the screen; what was lost stands in its second line anyway. */
+	if (!t.batch && !config_given(config, SETTING_log_level))
+		log_configure(LOG_ERROR, false);
+	err = make(&t, config);
+	if (!err)
+		err = run(&t);
+	unmake(&t);
+	return err ? EXIT_FAILED : EXIT_DONE;
+}
+
+int command_top(int argc, char **argv)
+{
+	autocall(config_deinit) struct config config;
+
+	if (config_parse(&config, IN_TOP, argc, argv))
+		return EXIT_USAGE;
+	if (config_flag(&config, SETTING_help)) {
+		print_usage(stdout);
+		return EXIT_DONE;
+	}
+	if (config.rest_count) {
+		fprintf(stderr, "fathom top: what is '%s'? See fathom top --help\n",
+			config.rest[0]);
+		return EXIT_USAGE;
+	}
+	if (log_options(&config))
+		return EXIT_USAGE;
+	/* Names are shown as the user's terminal can show them. */
+	setlocale(LC_CTYPE, "");
+	return plan_and_run(&config);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/top/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/report/stacks.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+
+enum {
+	MAX_ROWS = 1 << 20, /* of each kind */
+	MAX_KEY_BYTES = 64 << 20,
+	MAX_TEXT_BYTES = 64 << 20,
+	MAX_PAIRS = 1 << 22,
+};
+
+DEFINE_AUTO(stacks);
+DEFINE_AUTO(snapshot);
+
+/* Processes or goroutines: what is told apart, and in which function each was most. */
+struct group_key {
+	uint64_t goid; /* 0: the process as a whole */
+	uint64_t process; /* generation */
+};
+
+struct tally {
+	struct intern keys; /* struct group_key; the row of number N is N - 1 */
+	struct map in_function; /* row << 32 | function → ns */
+	uint64_t *most_ns; /* by row: the largest of those */
+	size_t capacity;
+};
+
+struct maker {
+	const struct report_sources *sources;
+	struct stacks *stacks;
+	struct snapshot *snapshot;
+	struct tally processes, goroutines;
+	uint64_t *counted_in; /* by function: the last sample added to its total, from 1 */
+	size_t counted_capacity;
+};
+
+static int tally_init(struct tally *g)
+{
+	map_init(&g->in_function, MAX_PAIRS);
+	return intern_init(&g->keys, MAX_ROWS, MAX_KEY_BYTES);
+}
+
+static void tally_deinit(struct tally *g)
+{
+	intern_deinit(&g->keys);
+	map_deinit(&g->in_function);
+	free(g->most_ns);
+}
+
+static void maker_deinit(struct maker *m)
+{
+	tally_deinit(&m->processes);
+	tally_deinit(&m->goroutines);
+	free(m->counted_in);
+}
+
+/* ---- processes and goroutines ---------------------------------------------------------------- */
+
+static int begin_row(struct maker *m, const struct profile_sample *sample, struct row *row)
+{
+	const struct process *p = processes_find(m->sources->processes, sample->process);
+	const char *comm = p && *p->comm ? p->comm : sample->comm;
+	const char *name = arena_strndup(&m->snapshot->texts, comm, strlen(comm));
+
+	if (!name)
+		return -E2BIG;
+	*row = (struct row){ .pid = sample->pid, .name = name, .detail = "" };
+	return 0;
+}
+
+static int row_of(struct maker *m, struct tally *g, struct rows *rows,
+	const struct profile_sample *sample, uint64_t goid, size_t *ret_row)
+{
+	struct group_key key = { goid, sample->process };
+	size_t known = rows->count;
+	uint32_t number;
+	int err;
+
+	err = array_reserve(rows->rows, rows->capacity, known + 1, MAX_ROWS);
+	if (!err)
+		err = array_reserve(g->most_ns, g->capacity, known + 1, MAX_ROWS);
+	if (!err)
+		err = intern_bytes(&g->keys, &key, sizeof(key), &number);
+	if (err)
+		return err;
+	if (number > known) {
+		err = begin_row(m, sample, &rows->rows[known]);
+		if (err)
+			return err;
+		rows->rows[known].goid = goid;
+		g->most_ns[known] = 0;
+		rows->count++;
+	}
+	*ret_row = number - 1;
+	return 0;
+}
+
+static int add_to_row(struct maker *m, struct tally *g, struct row *row, size_t number,
+	const struct profile_sample *sample, uint32_t function)
+{
+	uint64_t pair = (uint64_t)number << 32 | function, ns = 0;
+	int err;
+
+	row->self_ns += sample->weight;
+	row->total_ns += sample->weight;
+	if (sample->flags & ABI_SAMPLE_KERNEL)
+		row->kernel_ns += sample->weight;
+	map_get(&g->in_function, pair, &ns);
+	ns += sample->weight;
+	err = map_set(&g->in_function, pair, ns);
+	if (err)
+		return err;
+	if (ns > g->most_ns[number]) {
+		g->most_ns[number] = ns;
+		row->detail = functions_name(&m->snapshot->functions, function);
+	}
+	return 0;
+}
+
+static int add_process(
+	struct maker *m, const struct profile_sample *sample, const struct stack_facts *facts)
+{
+	struct rows *rows = &m->snapshot->by[ROWS_PROCESS];
+	uint32_t leaf = functions_innermost(&m->snapshot->functions, m->stacks->ids[facts->first]);
+	size_t number;
+	int err = row_of(m, &m->processes, rows, sample, 0, &number);
+
+	if (err)
+		return err;
+	return add_to_row(m, &m->processes, &rows->rows[number], number, sample, leaf);
+}
+
+bool snapshot_is_runtime(const char *function)
+{
+	/* Assembly of the runtime and of internal/bytealg whose names have no package. */
+	static const char *const bare[] = { "aeshashbody", "callRet", "cmpbody", "countbody",
+		"gogo", "gosave_systemstack_switch", "indexbody", "indexbytebody", "memeqbody",
+		"setg_gcc" };
+
+	if (!strncmp(function, "runtime.", strlen("runtime.")) ||
+		!strncmp(function, "runtime/internal/", strlen("runtime/internal/")) ||
+		!strncmp(function, "internal/runtime/", strlen("internal/runtime/")))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(bare); i++) {
+		size_t length = strlen(bare[i]);
+
+		if (!strncmp(function, bare[i], length) &&
+			(!function[length] || !strcmp(function + length, ".abi0")))
+			return true;
+	}
+	return false;
+}
+
+/* The first function of FRAME that is not the runtime's, or 0. */
+static uint32_t own_function(const struct functions *f, uint32_t frame)
+{
+	size_t count;
+	const uint32_t *numbers = functions_of_frame(f, frame, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!snapshot_is_runtime(functions_name(f, numbers[i])))
+			return numbers[i];
+	}
+	return 0;
+}
+
+/* What a goroutine is in: its innermost function outside of the runtime and the kernel. */
+static uint32_t goroutine_function(
+	const struct maker *m, const struct profile_sample *sample, const struct stack_facts *facts)
+{
+	const struct functions *f = &m->snapshot->functions;
+	const uint32_t *frames = m->stacks->ids + facts->first;
+	uint32_t kernel = profile_stack_at(m->sources->profile, sample->stack).kernel_count;
+	uint32_t function = 0;
+
+	if (kernel >= facts->count)
+		return functions_innermost(f, frames[0]);
+	for (uint32_t i = kernel; i < facts->count && !function; i++)
+		function = own_function(f, frames[i]);
+	return function ? function : functions_innermost(f, frames[kernel]);
+}
+
+static int add_goroutine(
+	struct maker *m, const struct profile_sample *sample, const struct stack_facts *facts)
+{
+	struct rows *rows = &m->snapshot->by[ROWS_GOROUTINE];
+	size_t number;
+	int err;
+
+	if (!sample->goid)
+		return 0;
+	err = row_of(m, &m->goroutines, rows, sample, sample->goid, &number);
+	if (err)
+		return err;
+	return add_to_row(m, &m->goroutines, &rows->rows[number], number, sample,
+		goroutine_function(m, sample, facts));
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The row of function N is N - 1. */
+static int grow_functions(struct maker *m)
+{
+	const struct functions *f = &m->snapshot->functions;
+	struct rows *rows = &m->snapshot->by[ROWS_FUNCTION];
+	size_t count = functions_count(f);
+	int err;
+
+	err = array_reserve(rows->rows, rows->capacity, count, MAX_ROWS);
+	if (!err)
+		err = array_reserve(m->counted_in, m->counted_capacity, count, MAX_ROWS);
+	if (err)
+		return err;
+	for (; rows->count < count; rows->count++) {
+		uint32_t function = (uint32_t)rows->count + 1;
+
+		rows->rows[rows->count] = (struct row){
+			.name = functions_name(f, function),
+			.detail = file_name(functions_module(f, function)),
+		};
+		m->counted_in[rows->count] = 0;
+	}
+	return 0;
+}
+
+static void add_total(struct maker *m, uint32_t frame, uint64_t turn, uint64_t weight)
+{
+	struct row *rows = m->snapshot->by[ROWS_FUNCTION].rows;
+	size_t count;
+	const uint32_t *numbers = functions_of_frame(&m->snapshot->functions, frame, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t row = numbers[i] - 1;
+
+		/* A function that calls itself is on the stack once. */
+		if (m->counted_in[row] != turn)
+			rows[row].total_ns += weight;
+		m->counted_in[row] = turn;
+	}
+}
+
+static int add_functions(struct maker *m, const struct profile_sample *sample,
+	const struct stack_facts *facts, uint64_t turn)
+{
+	const struct functions *f = &m->snapshot->functions;
+	const uint32_t *frames = m->stacks->ids + facts->first;
+	int err = grow_functions(m);
+
+	if (err)
+		return err;
+	m->snapshot->by[ROWS_FUNCTION].rows[functions_innermost(f, frames[0]) - 1].self_ns +=
+		sample->weight;
+	for (uint32_t i = 0; i < facts->count; i++)
+		add_total(m, frames[i], turn, sample->weight);
+	return 0;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int add_samples(struct maker *m)
+{
+	const struct profile *profile = m->sources->profile;
+	struct snapshot *s = m->snapshot;
+
+	for (size_t i = 0; i < profile_sample_count(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+		const struct stack_facts *facts;
+		int err;
+
+		err = stacks_get(m->stacks, sample, &facts);
+		if (!err)
+			err = add_process(m, sample, facts);
+		if (!err)
+			err = add_functions(m, sample, facts, i + 1);
+		if (!err)
+			err = add_goroutine(m, sample, facts);
+		if (err)
+			return err;
+		s->weight_ns += sample->weight;
+		stacks_account(m->stacks, facts, sample->count, &s->summary);
+	}
+	return 0;
+}
+
+static int make(struct snapshot *s, const struct report_sources *sources)
+{
+	autocall(maker_deinit) struct maker m = { .sources = sources, .snapshot = s };
+	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
+	int err;
+
+	err = tally_init(&m.processes);
+	if (!err)
+		err = tally_init(&m.goroutines);
+	if (!err)
+		err = stacks_create(sources, NULL, functions_add, &s->functions, &stacks);
+	if (err)
+		return err;
+	m.stacks = stacks;
+	return add_samples(&m);
+}
+
+int snapshot_create(const struct report_sources *sources, struct snapshot **ret_snapshot)
+{
+	autocall(auto_snapshot_destroy) struct snapshot *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	arena_init(&s->texts, MAX_TEXT_BYTES);
+	err = functions_init(&s->functions);
+	if (!err)
+		err = make(s, sources);
+	if (err)
+		return err;
+	*ret_snapshot = take(s);
+	return 0;
+}
+
+void snapshot_destroy(struct snapshot *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < ROWS_KINDS; i++)
+		rows_deinit(&s->by[i]);
+	functions_deinit(&s->functions);
+	arena_deinit(&s->texts);
+	free(s);
+}

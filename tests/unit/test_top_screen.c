@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/top: a window as rows, rows as a screen; writing to who does not read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/top/output.h"
+#include "agent/top/screen.h"
+#include "base/cleanup.h"
+#include "tests/unit/report_fixture.h"
+
+static const uint64_t SECOND_NS = 1000000000;
+
+static void add(struct fixture *f, const struct process *p, uint64_t address, uint64_t goid,
+	uint64_t weight)
+{
+	struct profile_frame frames[] = { in_program(address, 0, f),
+		in_program(MAIN + 0x10, PROFILE_FRAME_RETURN, f) };
+	struct profile_stack stack = { frames, 2, 0, 0 };
+	struct profile_sample sample = { .process = p->number,
+		.pid = p->pid,
+		.tid = p->pid,
+		.goid = goid,
+		.count = 1,
+		.weight = weight,
+		.comm = "thread" };
+
+	assert_int_equal(profile_stack(f->profile, &stack, &sample.stack), 0);
+	assert_int_equal(profile_add(f->profile, &sample), 0);
+}
+
+static struct snapshot *snapshot_of(struct fixture *f)
+{
+	struct snapshot *s;
+
+	assert_int_equal(snapshot_create(&f->sources, &s), 0);
+	return s;
+}
+
+static const struct row *row_named(const struct rows *rows, const char *name)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		if (!strcmp(rows->rows[i].name, name))
+			return &rows->rows[i];
+	}
+	fail_msg("no row %s", name);
+	return NULL;
+}
+
+/* ---- snapshot ---- */
+
+static void test_samples_by_process(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s;
+	const struct row *row;
+
+	add(f, f->one, START + 5, 0, 300);
+	add(f, f->one, LIBC_START + 5, 0, 100);
+	add(f, f->two, LIBC_START + 5, 0, 50);
+	s = snapshot_of(f);
+	assert_int_equal(s->by[ROWS_PROCESS].count, 2);
+	row = row_named(&s->by[ROWS_PROCESS], "one");
+	assert_int_equal(row->self_ns, 400);
+	assert_int_equal(row->pid, f->one->pid);
+	assert_string_equal(row->detail, "_start");
+	assert_int_equal(row_named(&s->by[ROWS_PROCESS], "two")->self_ns, 50);
+	assert_int_equal(s->weight_ns, 450);
+	assert_int_equal(s->summary.samples, 3);
+	snapshot_destroy(s);
+}
+
+static void test_functions_have_self_and_total(void **state)
+{
+	struct fixture *f = *state;
+	const struct row *row;
+	struct snapshot *s;
+
+	add(f, f->one, START + 5, 0, 300);
+	/* main calls itself: it is on the stack once. */
+	add(f, f->two, MAIN + 0x20, 0, 100);
+	s = snapshot_of(f);
+	row = row_named(&s->by[ROWS_FUNCTION], "main");
+	assert_int_equal(row->self_ns, 100);
+	assert_int_equal(row->total_ns, 400);
+	assert_string_equal(row->detail, "program");
+	assert_int_equal(row_named(&s->by[ROWS_FUNCTION], "_start")->self_ns, 300);
+	snapshot_destroy(s);
+}
+
+static void test_goroutines_are_called_by_their_own_function(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s;
+
+	add(f, f->one, MCALL + 5, 7, 10);
+	add(f, f->one, START + 5, 0, 10);
+	add(f, f->two, LIBC_START + 5, 7, 30);
+	s = snapshot_of(f);
+	assert_int_equal(s->by[ROWS_GOROUTINE].count, 2);
+	assert_string_equal(row_named(&s->by[ROWS_GOROUTINE], "two")->detail, "__libc_start_main");
+	assert_int_equal(row_named(&s->by[ROWS_GOROUTINE], "one")->goid, 7);
+	snapshot_destroy(s);
+}
+
+static void test_what_belongs_to_the_runtime(void **state)
+{
+	(void)state;
+	assert_true(snapshot_is_runtime("runtime.mallocgc"));
+	assert_true(snapshot_is_runtime("runtime/internal/atomic.Load"));
+	assert_true(snapshot_is_runtime("internal/runtime/maps.(*Map).Get"));
+	assert_true(snapshot_is_runtime("memeqbody.abi0"));
+	assert_true(snapshot_is_runtime("gogo"));
+	assert_false(snapshot_is_runtime("main.runtime"));
+	assert_false(snapshot_is_runtime("gogo_client"));
+	assert_false(snapshot_is_runtime("runtimex.f"));
+}
+
+static void test_no_samples(void **state)
+{
+	struct snapshot *s = snapshot_of(*state);
+
+	for (size_t by = 0; by < ROWS_KINDS; by++)
+		assert_int_equal(s->by[by].count, 0);
+	snapshot_destroy(s);
+}
+
+/* ---- rows ---- */
+
+static void test_rows_order(void **state)
+{
+	struct row list[] = { { .pid = 3, .self_ns = 1, .total_ns = 9, .name = "b", .detail = "" },
+		{ .pid = 1, .self_ns = 5, .total_ns = 5, .name = "c", .detail = "" },
+		{ .pid = 2, .self_ns = 5, .total_ns = 6, .name = "a", .detail = "" } };
+	struct rows rows = { .rows = list, .count = ARRAY_SIZE(list) };
+
+	(void)state;
+	rows_order(&rows, ROWS_CPU, false);
+	assert_int_equal(list[0].pid, 2); /* of equals the larger total */
+	assert_int_equal(list[2].pid, 3);
+	rows_order(&rows, ROWS_TOTAL, false);
+	assert_int_equal(list[0].pid, 3);
+	rows_order(&rows, ROWS_PID, true);
+	assert_int_equal(list[0].pid, 3);
+	rows_order(&rows, ROWS_NAME, false);
+	assert_int_equal(list[0].pid, 2);
+}
+
+static void test_rows_filter(void **state)
+{
+	const struct row row = { .pid = 42, .goid = 7, .name = "Server", .detail = "main.work" };
+
+	(void)state;
+	assert_true(row_matches(&row, ""));
+	assert_true(row_matches(&row, "serv"));
+	assert_true(row_matches(&row, "WORK"));
+	assert_true(row_matches(&row, "42"));
+	assert_true(row_matches(&row, "7"));
+	assert_false(row_matches(&row, "4"));
+	assert_false(row_matches(&row, "0"));
+	assert_false(row_matches(&row, "x"));
+}
+
+/* ---- screen ---- */
+
+static char *drawn(
+	struct fixture *f, struct view *v, struct snapshot *s, size_t columns, size_t lines)
+{
+	const struct screen_facts facts = { .interval_ns = SECOND_NS,
+		.frequency_hz = 99,
+		.own_ns = SECOND_NS / 50,
+		.cpus = 2,
+		.metrics = &f->metrics };
+	const struct screen_size size = { columns, lines };
+	struct buffer out;
+
+	buffer_init(&out, 1 << 20);
+	assert_int_equal(screen_draw(&out, v, s, &facts, &size, false), 0);
+	assert_int_equal(buffer_append(&out, "", 1), 0);
+	return (char *)out.bytes;
+}
+
+static void test_screen_lines(void **state)
+{
+	struct fixture *f = *state;
+	struct view v = { 0 };
+	struct snapshot *s;
+	autofree char *text = NULL;
+
+	add(f, f->one, START + 5, 0, SECOND_NS / 2);
+	metrics_add(&f->metrics, METRIC_LOST_RING_FULL, 3);
+	s = snapshot_of(f);
+	text = drawn(f, &v, s, 0, 0);
+	assert_non_null(strstr(text, "last 1.0 s: 0.50 of 2 CPUs, 1 samples/s (99 Hz)\n"));
+	assert_non_null(strstr(text, "lost: 3 (ring_full 3); complete stacks: "));
+	assert_non_null(strstr(text, "; own CPU: 2.0%\n"));
+	assert_non_null(strstr(text, "  50.0     0.0  one              _start\n"));
+	snapshot_destroy(s);
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text++)
+		count += *text == '\n' && text[1] != '\n' && text[1];
+	return count + 1;
+}
+
+static void test_screen_fits_any_size(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s;
+
+	add(f, f->one, START + 5, 3, SECOND_NS / 2);
+	add(f, f->two, MAIN + 5, 4, SECOND_NS / 2);
+	s = snapshot_of(f);
+	for (int by = 0; by < ROWS_KINDS; by++) {
+		for (size_t size = 1; size < 90; size++) {
+			struct view v = { .by = (enum rows_by)by, .first = 1000 };
+			autofree char *text = drawn(f, &v, s, size, size);
+			size_t line = 0;
+
+			assert_true(count_lines(text) <= size);
+			for (const char *at = text; *at; at++) {
+				line = *at == '\n' ? 0 : line + 1;
+				assert_true(line <= size);
+			}
+			assert_true(v.first < 2);
+		}
+	}
+	snapshot_destroy(s);
+}
+
+static void test_screen_before_the_first_interval(void **state)
+{
+	struct view v = { .by = ROWS_FUNCTION };
+	autofree char *text = drawn(*state, &v, NULL, 80, 24);
+
+	assert_non_null(strstr(text, "the first interval is not over\n"));
+}
+
+/* ---- output ---- */
+
+struct reader {
+	int ends[2];
+	struct loop *loop;
+	unsigned int drained;
+	int error;
+};
+
+static void on_drained(void *context)
+{
+	struct reader *r = context;
+
+	r->drained++;
+	loop_stop(r->loop);
+}
+
+static void on_failed(void *context, int error)
+{
+	struct reader *r = context;
+
+	r->error = error;
+	loop_stop(r->loop);
+}
+
+static void read_all(void *context)
+{
+	struct reader *r = context;
+	char bytes[65536];
+
+	/* Nothing is there until the loop has written again. */
+	assert_true(read(r->ends[0], bytes, sizeof(bytes)) > 0 || errno == EAGAIN);
+}
+
+static struct output *output_to_pipe(struct reader *r)
+{
+	struct output *output;
+
+	assert_int_equal(pipe2(r->ends, O_CLOEXEC), 0);
+	assert_int_equal(fcntl(r->ends[0], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(loop_create(&r->loop), 0);
+	assert_int_equal(output_create(
+				 &(struct output_options){
+					 .fd = r->ends[1],
+					 .loop = r->loop,
+					 .drained = on_drained,
+					 .failed = on_failed,
+					 .context = r,
+				 },
+				 &output),
+		0);
+	return output;
+}
+
+static void fill(struct buffer *bytes)
+{
+	buffer_init(bytes, 1 << 20);
+	assert_non_null(buffer_room(bytes, 1 << 19));
+	memset(bytes->bytes, 'x', 1 << 19);
+	bytes->size = 1 << 19;
+}
+
+static void test_output_never_waits(void **state)
+{
+	struct reader r = { 0 };
+	struct output *output = output_to_pipe(&r);
+	autocall(buffer_deinit) struct buffer bytes;
+	int timer;
+
+	(void)state;
+	fill(&bytes);
+	assert_int_equal(output_put(output, &bytes), 0);
+	assert_true(output_is_pending(output));
+	assert_int_equal(output_put(output, &bytes), -EBUSY);
+	/* The pipe's own open file is as it was: its other users may wait. */
+	assert_false(fcntl(r.ends[1], F_GETFL) & O_NONBLOCK);
+	assert_int_equal(loop_timer(r.loop, 1000, 1000, read_all, &r, &timer), 0);
+	assert_int_equal(loop_run(r.loop), 0);
+	assert_int_equal(r.drained, 1);
+	assert_false(output_is_pending(output));
+	output_destroy(output);
+	loop_destroy(r.loop);
+	close(r.ends[0]);
+	close(r.ends[1]);
+}
+
+static void test_output_tells_a_reader_that_went_away(void **state)
+{
+	struct reader r = { 0 };
+	struct output *output = output_to_pipe(&r);
+	autocall(buffer_deinit) struct buffer bytes;
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	fill(&bytes);
+	assert_int_equal(output_put(output, &bytes), 0);
+	close(r.ends[0]);
+	assert_int_equal(loop_run(r.loop), 0);
+	assert_int_equal(r.error, -EPIPE);
+	assert_false(output_is_pending(output));
+	assert_int_equal(output_put(output, &bytes), -EPIPE);
+	output_destroy(output);
+	loop_destroy(r.loop);
+	close(r.ends[1]);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, report_setup, report_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_samples_by_process),
+		CASE(test_functions_have_self_and_total),
+		CASE(test_goroutines_are_called_by_their_own_function),
+		cmocka_unit_test(test_what_belongs_to_the_runtime),
+		CASE(test_no_samples),
+		cmocka_unit_test(test_rows_order),
+		cmocka_unit_test(test_rows_filter),
+		CASE(test_screen_lines),
+		CASE(test_screen_fits_any_size),
+		CASE(test_screen_before_the_first_interval),
+		cmocka_unit_test(test_output_never_waits),
+		cmocka_unit_test(test_output_tells_a_reader_that_went_away),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
