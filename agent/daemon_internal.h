@@ -46,6 +46,8 @@ struct daemon {
 	int64_t sealed_period_ns;
 	uint64_t windows; /* sealed so far */
 	uint64_t last_seal_ns; /* CPU time that writing the last one took */
+	int store_error; /* of the last window; 0 = stored */
+	bool disk_full; /* the last window cost old profiles */
 	bool ready, stopping;
 	struct on_demand on_demand[DAEMON_MAX_ON_DEMAND];
 };

@@ -131,6 +131,27 @@ static int store_group(struct daemon *d, const struct report_sources *sources,
 		out.bytes, out.size);
 }
 
+/* Says once that profiles cannot be stored, and once that they can again. */
+static void report_failure(struct daemon *d, uint32_t failed, uint32_t of, int err)
+{
+	if (err && err != d->store_error)
+		log_warn("profiles could not be stored, ignoring", "count=%u of=%u error=\"%s\"",
+			failed, of, strerror(-err));
+	else if (!err && d->store_error)
+		log_info("profiles are stored again", "%s", "");
+	d->store_error = err;
+}
+
+static void report_full_disk(struct daemon *d, uint64_t dropped)
+{
+	if (dropped && !d->disk_full)
+		log_warn("the disk of the local store is full, its oldest profiles are removed",
+			"count=%llu", (unsigned long long)dropped);
+	else if (!dropped && d->disk_full)
+		log_info("the disk of the local store has room again", "%s", "");
+	d->disk_full = dropped != 0;
+}
+
 static void store_groups(
 	struct daemon *d, const struct report_sources *sources, const struct groups *groups)
 {
@@ -143,9 +164,7 @@ static void store_groups(
 		failed += err != 0;
 		first_error = first_error ? first_error : err;
 	}
-	if (failed)
-		log_warn("profiles could not be stored, ignoring", "count=%u of=%u error=\"%s\"",
-			failed, groups_count(groups), strerror(-first_error));
+	report_failure(d, failed, groups_count(groups), first_error);
 }
 
 static void store_window(struct daemon *d, const struct profile *profile)
@@ -164,10 +183,7 @@ static void store_window(struct daemon *d, const struct profile *profile)
 	}
 	store_groups(d, &sources, &groups);
 	groups_deinit(&groups);
-	dropped = metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL) - dropped;
-	if (dropped)
-		log_warn("the disk of the local store is full, its oldest profiles were removed",
-			"count=%llu", (unsigned long long)dropped);
+	report_full_disk(d, metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL) - dropped);
 }
 
 void daemon_sealed(void *context, const struct profile *profile)
