@@ -48,6 +48,8 @@ struct {
 
 /* Set by user space; from 1. */
 volatile __u32 window;
+/* The period since it was changed, as the context goes on telling the first one; 0 = it was not. */
+volatile __u64 changed_period;
 
 static __always_inline void read_goid(
 	struct task_struct *task, struct abi_sample *sample, struct counters *counters)
@@ -127,7 +129,7 @@ int take_sample(struct bpf_perf_event_data *ctx)
 	if (BPF_CORE_READ(task, flags) & TASK_IS_KERNEL_THREAD)
 		sample->flags |= ABI_SAMPLE_KTHREAD;
 	sample->cgroup_id = bpf_get_current_cgroup_id();
-	sample->period = ctx->sample_period;
+	sample->period = changed_period ?: ctx->sample_period;
 	sample->cpu = bpf_get_smp_processor_id();
 	sample->window = window;
 	sample->reserved = 0;

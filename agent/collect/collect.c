@@ -314,6 +314,8 @@ int collect_set_frequency(struct collect *c, uint64_t hz)
 		if (err && !first_error)
 			first_error = err;
 	}
+	if (c->options.event == COLLECT_CPU_CLOCK)
+		sampler_set_period(c->sampler, UINT64_C(1000000000) / hz);
 	return first_error;
 }
 

@@ -183,6 +183,11 @@ void sampler_set_window(struct sampler *s, uint32_t window)
 	__atomic_store_n(&s->skeleton->bss->window, window, __ATOMIC_RELAXED);
 }
 
+void sampler_set_period(struct sampler *s, uint64_t period_ns)
+{
+	__atomic_store_n(&s->skeleton->bss->changed_period, period_ns, __ATOMIC_RELAXED);
+}
+
 int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go_process *how)
 {
 	int map = bpf_map__fd(s->skeleton->maps.go_processes);

@@ -19,6 +19,8 @@ int sampler_program_fd(const struct sampler *s);
 /* BPF output on CPU goes to the event OUTPUT_FD; −1 takes the CPU's event out. */
 int sampler_set_output(struct sampler *s, int cpu, int output_fd);
 void sampler_set_window(struct sampler *s, uint32_t window);
+/* What each sample weighs from now on: cpu-clock goes on telling the period that it began with. */
+void sampler_set_period(struct sampler *s, uint64_t period_ns);
 int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go_process *how);
 void sampler_remove_go_process(struct sampler *s, uint32_t tgid);
 /* Sums over all CPUs. */

@@ -38,18 +38,19 @@ Answer = collections.namedtuple("Answer", "status headers body")
 
 
 class Agent:
-    """Started with windows of a second and a store of its own; `with` ends it. STORE "" is none."""
+    """Started with windows of a second and a store of its own, or with ARGUMENTS and nothing else;
+    `with` ends it. STORE "" is none."""
 
-    def __init__(self, *options, store=None, http="127.0.0.1:0", wrapper=(), cache=None, env=None):
+    def __init__(self, *options, store=None, http="127.0.0.1:0", wrapper=(), cache=None, env=None,
+                 arguments=None):
         self.store = scratch("store") if store is None else store
         self.lines, self.changed = [], threading.Condition()
         self.http = http
-        arguments = ["--http-address=" + http, "--local-store-directory=" + self.store,
-                     "--log-level=info", "--cpu-budget=0", *options]
-        if not any(o.startswith("--profiling-duration") for o in map(str, options)):
-            arguments.append("--profiling-duration=1s")
+        arguments = arguments or ["--http-address=" + http, "--local-store-directory=" + self.store,
+                     "--log-level=info", "--cpu-budget=0",
+                                  "--profiling-duration=1s", *options]
         self.process = subprocess.Popen(
-            [*wrapper, FATHOM, "agent", *map(str, arguments)], stdin=subprocess.DEVNULL,
+            [*wrapper, FATHOM, "agent", *arguments], stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE, env=dict(environment(cache), **(env or {})))
         self.pid = self.process.pid
         self.reader = threading.Thread(target=self.read_log, daemon=True)
