@@ -19,10 +19,10 @@ uint64_t entries_block_bytes(uint64_t size_bytes)
 	return (size_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
 }
 
-int entries_init(struct entries *e)
+int entries_init(struct entries *e, size_t name_limit)
 {
-	*e = (struct entries){ 0 };
-	return intern_init(&e->labels, LABELS_LIMIT, LABELS_BYTES);
+	*e = (struct entries){ .label_limit = name_limit ? name_limit : LABELS_LIMIT };
+	return intern_init(&e->labels, e->label_limit, LABELS_BYTES);
 }
 
 void entries_deinit(struct entries *e)
@@ -36,7 +36,7 @@ void entries_deinit(struct entries *e)
 static int renew_labels(struct entries *e)
 {
 	struct intern fresh;
-	int err = intern_init(&fresh, LABELS_LIMIT, LABELS_BYTES);
+	int err = intern_init(&fresh, e->label_limit, LABELS_BYTES);
 
 	for (size_t i = e->first; !err && i < e->end; i++) {
 		uint32_t ignored;

@@ -25,10 +25,12 @@ struct entries {
 	size_t first, end; /* what is before FIRST is gone */
 	size_t capacity;
 	struct intern labels;
+	size_t label_limit;
 	uint64_t block_bytes; /* of all, in whole blocks */
 };
 
-int entries_init(struct entries *e);
+/* NAME_LIMIT different names at most; 0 = many. */
+int entries_init(struct entries *e, size_t name_limit);
 void entries_deinit(struct entries *e);
 static inline size_t entries_count(const struct entries *e)
 {

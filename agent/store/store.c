@@ -191,7 +191,7 @@ int store_create(const struct store_options *options, struct store **ret_store)
 	s->fd = -1;
 	s->options = *options;
 	s->options.directory = NULL;
-	err = entries_init(&s->entries);
+	err = entries_init(&s->entries, options->limit_names);
 	if (!err)
 		err = open_directory(options->directory, &s->fd);
 	if (!err)

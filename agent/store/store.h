@@ -27,6 +27,7 @@ struct store_options {
 	const char *directory;
 	uint64_t limit_bytes;
 	uint64_t limit_age_ns; /* 0 = none */
+	size_t limit_names; /* different ones at a time; 0 = 65,535 */
 	struct metrics *metrics;
 };
 

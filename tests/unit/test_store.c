@@ -19,7 +19,7 @@
 #include "agent/store/store.h"
 #include "base/cleanup.h"
 
-enum { BLOCK = 4096, LABELS = 1 << 16, PATH_BYTES = 512 };
+enum { BLOCK = 4096, LABELS = 64, PATH_BYTES = 512 };
 
 static const int64_t SECOND = 1000000000;
 static const int64_t NOON = INT64_C(1795262400000000000); /* 2026-11-21T12:00:00Z */
@@ -330,7 +330,7 @@ static void as_many_names_as_the_list_holds(void **state)
 	char label[16];
 
 	(void)state;
-	assert_int_equal(entries_init(&e), 0);
+	assert_int_equal(entries_init(&e, LABELS), 0);
 	for (int i = 0; i < LABELS - 1; i++) {
 		snprintf(label, sizeof(label), "n%d", i);
 		assert_true(file_name_init(&name, label, NOON + i * SECOND, SECOND));
@@ -356,7 +356,8 @@ static void more_names_than_the_list_holds_cost_the_oldest(void **state)
 	struct fixture *f = *state;
 	char label[16];
 
-	store_set_limits(f->store, (uint64_t)BLOCK * LABELS * 2, 0);
+	f->options.limit_names = LABELS;
+	reopen(f);
 	for (int i = 0; i < LABELS; i++) {
 		snprintf(label, sizeof(label), "n%d", i);
 		assert_int_equal(put(f, label, NOON + i * SECOND), 0);
