@@ -269,6 +269,9 @@ static int request_setup(struct remote *remote, const struct request *request)
 		return -ENOMEM;
 	code |= curl_easy_setopt(easy, CURLOPT_URL, request->url);
 	code |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
+	/* libcurl 7.88 cannot take up a connection again that began with HTTP/2 in plain text. */
+	code |= curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->grpc && !tls ? 1L : 0L);
+	code |= curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->grpc && !tls ? 1L : 0L);
 	/* HTTP/2 in plain text passes a proxy only inside a tunnel. */
 	code |= curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, request->grpc ? 1L : 0L);
 	code |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, remote->headers);

@@ -294,9 +294,10 @@ static bool read_frames(struct fault_connection *c, struct fault_request *reques
 	uint8_t head[24], payload[16384];
 
 	*request = (struct fault_request){ 0 };
-	if (!fault_read(c, head, 24) || memcmp(head, "PRI * HTTP/2.0", 14) ||
-		!fault_h2_frame(c, H2_SETTINGS, 0, 0, NULL, 0))
+	if (!c->h2_begun && (!fault_read(c, head, 24) || memcmp(head, "PRI * HTTP/2.0", 14) ||
+				    !fault_h2_frame(c, H2_SETTINGS, 0, 0, NULL, 0)))
 		return false;
+	c->h2_begun = true;
 	for (;;) {
 		size_t size;
 

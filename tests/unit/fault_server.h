@@ -18,6 +18,7 @@ struct fault_connection {
 	struct ssl_st *ssl; /* NULL = plain text */
 	void *context;
 	unsigned int number; /* of connections so far, from 1 */
+	bool h2_begun; /* the preface has come */
 	bool broken; /* the peer has gone */
 };
 

@@ -83,6 +83,21 @@ static void serve(struct fault_connection *c)
 	fault_wait_for_end(c);
 }
 
+/* Good answers, as many as the client wants on one connection. */
+static void serve_many(struct fault_connection *c)
+{
+	static const struct fault_header head[] = { { ":status", "200" },
+		{ "content-type", "application/grpc" }, { "grpc-status", "0" } };
+	struct fault_request request;
+	uint32_t stream;
+
+	while (fault_h2_read_request(c, &request, &stream)) {
+		free(request.body);
+		fault_h2_headers(c, stream, head, ARRAY_SIZE(head), true);
+	}
+	free(request.body);
+}
+
 static void send_one(struct remote_fixture *f, struct call *call)
 {
 	remote_fixture_init(f, serve, call, NULL);
@@ -392,11 +407,10 @@ static void a_tls_server_without_h2_gets_json(void **state)
 	rmdir(directory);
 }
 
-static void grpc_over_tls(void **state)
+static void grpc_over_tls_keeps_its_connection(void **state)
 {
 	char directory[] = "/tmp/fathom-test-XXXXXX", ca[64], certificate[64], key[64];
 	struct authority *authority = authority_create("ours");
-	struct call call = { .status = "0" };
 	struct remote_fixture f;
 
 	(void)state;
@@ -406,16 +420,34 @@ static void grpc_over_tls(void **state)
 	snprintf(key, sizeof(key), "%s/key", directory);
 	authority_write(authority, ca);
 	authority_sign(authority, &(struct leaf){ "localhost", -60, 3600, certificate, key });
-	remote_fixture_init(&f, serve, &call, &(struct fault_tls){ certificate, key, NULL, true });
+	remote_fixture_init(
+		&f, serve_many, NULL, &(struct fault_tls){ certificate, key, NULL, true });
 	remote_fixture_open(&f, (struct remote_options){ .type = REMOTE_PARCA, .ca_file = ca });
-	remote_fixture_send(&f);
-	assert_verdict(&f, REMOTE_SENT, "grpc_0");
-	end(&f, &call);
+	for (int i = 0; i < 4; i++) {
+		remote_fixture_send(&f);
+		assert_verdict(&f, REMOTE_SENT, "grpc_0");
+	}
+	assert_int_equal(fault_server_connections(f.server), 1);
+	remote_fixture_deinit(&f);
 	authority_destroy(authority);
 	unlink(ca);
 	unlink(certificate);
 	unlink(key);
 	rmdir(directory);
+}
+
+static void one_payload_after_another(void **state)
+{
+	struct remote_fixture f;
+
+	(void)state;
+	remote_fixture_init(&f, serve_many, NULL, NULL);
+	remote_fixture_open(&f, (struct remote_options){ .type = REMOTE_PARCA });
+	for (int i = 0; i < 4; i++) {
+		remote_fixture_send(&f);
+		assert_verdict(&f, REMOTE_SENT, "grpc_0");
+	}
+	remote_fixture_deinit(&f);
 }
 
 static void nobody_listens(void **state)
@@ -447,7 +479,8 @@ int main(void)
 		cmocka_unit_test(a_page_that_says_200_is_another_server),
 		cmocka_unit_test(a_server_of_http1_gets_json),
 		cmocka_unit_test(a_tls_server_without_h2_gets_json),
-		cmocka_unit_test(grpc_over_tls),
+		cmocka_unit_test(grpc_over_tls_keeps_its_connection),
+		cmocka_unit_test(one_payload_after_another),
 		cmocka_unit_test(nobody_listens),
 	};
 
