@@ -20,6 +20,7 @@ static const struct command commands[] = {
 	{ "top", command_top, "show what the CPUs do now: processes, functions, goroutines" },
 	{ "symbolize", command_symbolize,
 		"turn addresses of an ELF file into functions and lines" },
+	{ "upload", command_upload, "send pprof files to Pyroscope or Parca" },
 	{ "check", command_check,
 		"say what this machine allows, and what each missing piece costs" },
 	{ "manual", command_manual, NULL },

@@ -12,6 +12,7 @@ int command_agent(int argc, char **argv);
 int command_record(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_symbolize(int argc, char **argv);
+int command_upload(int argc, char **argv);
 int command_check(int argc, char **argv);
 /* Hidden: the manual page, for `make`. */
 int command_manual(int argc, char **argv);

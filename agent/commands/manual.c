@@ -27,6 +27,8 @@ int command_manual(int argc, char **argv)
 		"functions "
 		"and lines, innermost first.",
 		IN_SYMBOLIZE);
+	print_command("upload [OPTION]... FILE...",
+		"Sends pprof files to Pyroscope or Parca, or into a directory.", IN_UPLOAD);
 	print_command("check [OPTION]...",
 		"Says what this machine allows, what each missing piece costs and what to do.",
 		IN_CHECK);

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/upload.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+/* ---- gzip ---------------------------------------------------------------------------------- */
+static void cleanup_decompressor(struct libdeflate_decompressor **d)
+{
+	libdeflate_free_decompressor(*d);
+}
+
+/* One member of GZIP from *AT on, appended to PLAIN. */
+static int inflate_member(struct libdeflate_decompressor *d, const struct buffer *gzip, size_t *at,
+	struct buffer *plain)
+{
+	size_t room_bytes = MAX(4 * (gzip->size - *at), (size_t)64 << 10);
+
+	for (;;) {
+		size_t used, made;
+		enum libdeflate_result result;
+		void *room;
+
+		room_bytes = MIN(room_bytes, plain->limit - plain->size);
+		room = buffer_room(plain, room_bytes);
+		if (!room)
+			return plain->error;
+		result = libdeflate_gzip_decompress_ex(
+			d, gzip->bytes + *at, gzip->size - *at, room, room_bytes, &used, &made);
+		if (result == LIBDEFLATE_SUCCESS) {
+			*at += used;
+			plain->size += made;
+			return 0;
+		}
+		if (result != LIBDEFLATE_INSUFFICIENT_SPACE)
+			return -EBADMSG;
+		if (room_bytes == plain->limit - plain->size)
+			return -E2BIG;
+		room_bytes *= 2;
+	}
+}
+
+static bool is_gzip(const struct buffer *b, size_t at)
+{
+	return b->size - at > 2 && b->bytes[at] == 0x1f && b->bytes[at + 1] == 0x8b;
+}
+
+/* Members that follow one another hold a profile and more of the same: messages append so. */
+static int inflate_all(const struct buffer *gzip, struct buffer *plain)
+{
+	autocall(cleanup_decompressor) struct libdeflate_decompressor *d =
+		libdeflate_alloc_decompressor();
+	size_t at = 0;
+	int err;
+
+	if (!d)
+		return -ENOMEM;
+	do {
+		err = inflate_member(d, gzip, &at, plain);
+		if (err)
+			return err;
+	} while (is_gzip(gzip, at));
+	return 0;
+}
+
+/* ---- checking ------------------------------------------------------------------------------ */
+static bool is_string(const Perftools__Profiles__Profile *p, int64_t string)
+{
+	return string >= 0 && (uint64_t)string < p->n_string_table;
+}
+
+const char *upload_text(const struct upload_profile *profile, int64_t string)
+{
+	return is_string(profile->message, string) ? profile->message->string_table[string] : "";
+}
+
+static bool types_are_good(const Perftools__Profiles__Profile *p)
+{
+	for (size_t i = 0; i < p->n_sample_type; i++) {
+		if (!is_string(p, p->sample_type[i]->type) ||
+			!is_string(p, p->sample_type[i]->unit))
+			return false;
+	}
+	return p->n_sample_type > 0;
+}
+
+static int add_id(struct map *map, uint64_t id, size_t index)
+{
+	uint64_t other;
+
+	if (!id || map_get(map, id, &other))
+		return -EBADMSG;
+	return map_set(map, id, index);
+}
+
+static int index_mappings(struct upload_profile *profile)
+{
+	const Perftools__Profiles__Profile *p = profile->message;
+	int err = 0;
+
+	for (size_t i = 0; i < p->n_mapping && !err; i++) {
+		err = add_id(&profile->mappings, p->mapping[i]->id, i);
+		if (!is_string(p, p->mapping[i]->filename) ||
+			!is_string(p, p->mapping[i]->build_id))
+			err = -EBADMSG;
+	}
+	return err;
+}
+
+static int index_functions(struct upload_profile *profile)
+{
+	const Perftools__Profiles__Profile *p = profile->message;
+	int err = 0;
+
+	for (size_t i = 0; i < p->n_function && !err; i++) {
+		const Perftools__Profiles__Function *function = p->function[i];
+
+		err = add_id(&profile->functions, function->id, i);
+		if (!is_string(p, function->name) || !is_string(p, function->system_name) ||
+			!is_string(p, function->filename))
+			err = -EBADMSG;
+	}
+	return err;
+}
+
+static int index_locations(struct upload_profile *profile)
+{
+	const Perftools__Profiles__Profile *p = profile->message;
+	uint64_t index;
+	int err = 0;
+
+	for (size_t i = 0; i < p->n_location && !err; i++) {
+		const Perftools__Profiles__Location *location = p->location[i];
+
+		err = add_id(&profile->locations, location->id, i);
+		if (location->mapping_id &&
+			!map_get(&profile->mappings, location->mapping_id, &index))
+			err = -EBADMSG;
+		for (size_t k = 0; k < location->n_line && !err; k++) {
+			if (!map_get(&profile->functions, location->line[k]->function_id, &index))
+				err = -EBADMSG;
+		}
+	}
+	return err;
+}
+
+static bool sample_is_good(const struct upload_profile *profile, size_t number)
+{
+	const Perftools__Profiles__Profile *p = profile->message;
+	const Perftools__Profiles__Sample *sample = p->sample[number];
+	uint64_t index;
+
+	if (sample->n_value != p->n_sample_type)
+		return false;
+	for (size_t i = 0; i < sample->n_location_id; i++) {
+		if (!map_get(&profile->locations, sample->location_id[i], &index))
+			return false;
+	}
+	for (size_t i = 0; i < sample->n_label; i++) {
+		if (!is_string(p, sample->label[i]->key) || !is_string(p, sample->label[i]->str))
+			return false;
+	}
+	return true;
+}
+
+static int check(struct upload_profile *profile, const char **ret_why)
+{
+	const Perftools__Profiles__Profile *p = profile->message;
+	int err;
+
+	*ret_why = "its string table does not begin with an empty string";
+	if (!p->n_string_table || *p->string_table[0])
+		return -EBADMSG;
+	*ret_why = "it has no sample types";
+	if (!types_are_good(p))
+		return -EBADMSG;
+	*ret_why = "a mapping, function or location refers to something that is not there";
+	err = index_mappings(profile);
+	if (!err)
+		err = index_functions(profile);
+	if (!err)
+		err = index_locations(profile);
+	if (err)
+		return err;
+	*ret_why = "a sample refers to something that is not there, or has too few values";
+	for (size_t i = 0; i < p->n_sample; i++) {
+		if (!sample_is_good(profile, i))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+/* protobuf-c makes an object of some 50 bytes from two: what a small file may become is bounded. */
+struct budget {
+	size_t left;
+};
+
+static void *budget_alloc(void *context, size_t size)
+{
+	struct budget *budget = context;
+
+	if (size > budget->left)
+		return NULL;
+	budget->left -= size;
+	return malloc(size);
+}
+
+static void budget_free(void *context, void *memory)
+{
+	(void)context;
+	free(memory);
+}
+
+static int unpack(const struct buffer *plain, Perftools__Profiles__Profile **ret_message)
+{
+	enum { UNPACKED_BYTES = 1 << 30 };
+	struct budget budget = { UNPACKED_BYTES };
+	ProtobufCAllocator allocator = { budget_alloc, budget_free, &budget };
+
+	*ret_message = perftools__profiles__profile__unpack(&allocator, plain->size, plain->bytes);
+	return *ret_message ? 0 : -EBADMSG;
+}
+
+static int read_plain(const char *path, struct buffer *plain)
+{
+	autocall(buffer_deinit) struct buffer file;
+	int err;
+
+	buffer_init(&file, UPLOAD_FILE_BYTES);
+	err = io_read_file(AT_FDCWD, path, &file);
+	if (err)
+		return err;
+	if (!file.size)
+		return -EBADMSG;
+	return is_gzip(&file, 0) ? inflate_all(&file, plain)
+				 : buffer_append(plain, file.bytes, file.size);
+}
+
+int upload_profile_read(const char *path, struct upload_profile *ret_profile, const char **ret_why)
+{
+	autocall(buffer_deinit) struct buffer plain;
+	struct upload_profile profile = { 0 };
+	int err;
+
+	*ret_why = "it is neither pprof nor gzip-compressed pprof";
+	buffer_init(&plain, UPLOAD_PLAIN_BYTES);
+	err = read_plain(path, &plain);
+	if (!err)
+		err = unpack(&plain, &profile.message);
+	if (err)
+		return err;
+	map_init(&profile.mappings, UPLOAD_MAX_ENTRIES);
+	map_init(&profile.locations, UPLOAD_MAX_ENTRIES);
+	map_init(&profile.functions, UPLOAD_MAX_ENTRIES);
+	err = check(&profile, ret_why);
+	if (err) {
+		upload_profile_deinit(&profile);
+		return err;
+	}
+	*ret_profile = profile;
+	return 0;
+}
+
+void upload_profile_deinit(struct upload_profile *profile)
+{
+	ProtobufCAllocator allocator = { budget_alloc, budget_free, NULL };
+
+	map_deinit(&profile->mappings);
+	map_deinit(&profile->locations);
+	map_deinit(&profile->functions);
+	if (profile->message)
+		perftools__profiles__profile__free_unpacked(profile->message, &allocator);
+	*profile = (struct upload_profile){ 0 };
+}
