@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "symbolizer/index/format.h"
 #include "symbolizer/index/index.h"
+#include "symbolizer/index/unwind.h"
 
 enum { MAX_BYTES = 64 * 1024 };
 
@@ -30,6 +31,24 @@ static void ask(const struct index *index, uint64_t base)
 	}
 	index_address(index, base, &address, &segment);
 	sum += strlen(index_go_build_id(index));
+}
+
+static void ask_pages(const struct index *index, uint64_t base)
+{
+	const struct abi_unwind_page *page;
+	struct abi_unwind_rule rule;
+	size_t size;
+
+	for (size_t i = 0; i < MIN(index_unwind_page_count(index), (size_t)64); i++) {
+		uint64_t address = index_unwind_page_address(index, i);
+
+		if (!index_unwind_page(index, address, &page, &size))
+			continue;
+		for (uint32_t offset = 0; offset < 1 << ABI_UNWIND_PAGE_SHIFT; offset += 0x777)
+			if (!unwind_rule_at(page, size, offset, &rule))
+				abort();
+	}
+	index_unwind_page(index, base, &page, &size);
 }
 
 /* The input is what follows magic, version and sizes; the checksum is put right. */
@@ -57,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	memcpy(&header, file, MIN(sizeof(header), end));
 	ask(index, header.base);
+	ask_pages(index, header.base);
 	index_destroy(index);
 	return 0;
 }
