@@ -207,7 +207,7 @@ static void test_client_that_does_not_take_its_answer(void **state)
 	static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n";
 	struct serve_fixture *f = *state;
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	char directory[] = "/tmp/test-serve-XXXXXX", address[64];
+	char directory[] = "/tmp/test-serve-XXXXXX", address[128];
 	int fd;
 
 	f->limits.sending_ns = SOON_NS;

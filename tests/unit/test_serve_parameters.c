@@ -79,7 +79,7 @@ static void test_unix_socket(void **state)
 	char directory[] = "/tmp/test-serve-XXXXXX";
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	struct serve_options options = { .loop = f->loop };
-	char address[64];
+	char address[128];
 	struct serve *other;
 	struct stat st;
 	int stale, fd;
