@@ -77,7 +77,7 @@ bpf_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/bpf/tes
 fuzz_targets := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: all check check-unit check-scenario lint format fuzz bench install clean compile_commands
-all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 compile_commands.json)
+all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom compile_commands.json)
 
 # ---- generated code -------------------------------------------------------------------------
 $(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h: proto/%.proto
@@ -136,6 +136,14 @@ $(O)/fathom: $(main_object) $(library)
 $(O)/fathom.1: $(O)/fathom
 	$(call say,MAN,$@)
 	$(Q)$< manual > $@
+
+# Completion, from the same table; the shells want these names.
+$(O)/completion/fathom: $(O)/fathom
+	$(Q)mkdir -p $(@D)
+	$(Q)$< completion bash > $@
+$(O)/completion/_fathom: $(O)/fathom
+	$(Q)mkdir -p $(@D)
+	$(Q)$< completion zsh > $@
 
 # Rebuilds when a flag, the version or the compiler changes.
 $(O)/flags: FORCE
@@ -198,6 +206,8 @@ format:
 install: all
 	install -D -m 0755 $(O)/fathom $(DESTDIR)$(PREFIX)/bin/fathom
 	install -D -m 0644 $(O)/fathom.1 $(DESTDIR)$(PREFIX)/share/man/man1/fathom.1
+	install -D -m 0644 $(O)/completion/fathom $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fathom
+	install -D -m 0644 $(O)/completion/_fathom $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fathom
 	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fathom/LICENSE
 	install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/fathom/README.md
 	install -D -m 0644 deploy/fathom.yaml $(DESTDIR)$(PREFIX)/share/doc/fathom/fathom.yaml

@@ -12,16 +12,6 @@
 
 enum { LIST_TEXT_LIMIT = 64 * 1024 };
 
-struct setting_row {
-	const char *name;
-	const char *argument; /* of the option, for --help; NULL = none */
-	const char *fallback; /* default as text; NULL = unset */
-	const char *help;
-	enum setting_type type;
-	unsigned int commands;
-	char letter; /* 0 = none */
-};
-
 static const struct setting_row rows[SETTING_COUNT] = {
 #define SETTING(id, type_, name_, letter_, commands_, argument_, fallback_, help_) \
 	[SETTING_##id] = { .name = (name_),                                        \
@@ -160,9 +150,9 @@ static int set(struct config *config, enum setting id, const char *text, enum co
 	return 0;
 }
 
-static void environment_name(const char *name, char *text, size_t size)
+void config_environment_name(enum setting id, char *text, size_t size)
 {
-	size_t used = (size_t)snprintf(text, size, "FATHOM_%s", name);
+	size_t used = (size_t)snprintf(text, size, "FATHOM_%s", rows[id].name);
 
 	for (size_t i = 0; i < used && i + 1 < size; i++)
 		text[i] = text[i] == '-' ? '_' : (char)toupper((unsigned char)text[i]);
@@ -181,7 +171,7 @@ static int set_fallbacks(struct config *config)
 		err = rows[id].fallback ? set(config, id, rows[id].fallback, CONFIG_DEFAULT) : 0;
 		if (err)
 			return err;
-		environment_name(rows[id].name, name, sizeof(name));
+		config_environment_name(id, name, sizeof(name));
 		text = getenv(name);
 		if (!text || id == SETTING_help)
 			continue;
@@ -379,11 +369,13 @@ int config_numbers(const struct config *config, enum setting id, size_t limit,
 	return 0;
 }
 
+enum { HEAD_COLUMNS = 29 };
+
 void config_print_options(FILE *out, enum config_command command)
 {
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		const struct setting_row *row = &rows[id];
-		char head[64];
+		char head[80];
 		int used;
 
 		if (!(row->commands & command))
@@ -393,35 +385,26 @@ void config_print_options(FILE *out, enum config_command command)
 			       : snprintf(head, sizeof(head), "    --%s", row->name);
 		if (row->argument)
 			snprintf(head + used, sizeof(head) - (size_t)used, " %s", row->argument);
-		fprintf(out, "  %-28s %s", head, row->help);
+		/* One that is too long has a line of its own. */
+		if (strlen(head) + 2 > HEAD_COLUMNS)
+			fprintf(out, "  %s\n%*s", head, HEAD_COLUMNS + 2, "");
+		else
+			fprintf(out, "  %-*s", HEAD_COLUMNS, head);
+		fputs(row->help, out);
 		if (row->fallback)
 			fprintf(out, " (default: %s)", row->fallback);
 		fputc('\n', out);
 	}
 }
 
-void config_print_man(FILE *out, enum config_command command)
+const struct setting_row *config_row(enum setting id)
 {
-	for (int id = 0; id < SETTING_COUNT; id++) {
-		const struct setting_row *row = &rows[id];
-		char name[80];
+	return &rows[id];
+}
 
-		if (!(row->commands & command))
-			continue;
-		fputs(".TP\n", out);
-		if (row->letter)
-			fprintf(out, "\\fB\\-%c\\fR, ", row->letter);
-		fprintf(out, "\\fB\\-\\-%s\\fR", row->name);
-		if (row->argument)
-			fprintf(out, "=\\fI%s\\fR", row->argument);
-		environment_name(row->name, name, sizeof(name));
-		fprintf(out, "\n%s.", row->help);
-		if (row->fallback)
-			fprintf(out, " Default: %s.", row->fallback);
-		if (id != SETTING_help)
-			fprintf(out, " Environment: \\fB%s\\fR.", name);
-		fputc('\n', out);
-	}
+bool config_in_file(enum setting id)
+{
+	return id != SETTING_help && id != SETTING_config_path;
 }
 
 int config_set_named(struct config *config, const char *name, const char *text, unsigned int line)
@@ -431,7 +414,7 @@ int config_set_named(struct config *config, const char *name, const char *text, 
 		int err;
 
 		if (!(rows[id].commands & config->command) || strcmp(rows[id].name, name) ||
-			id == SETTING_help || id == SETTING_config_path)
+			!config_in_file(id))
 			continue;
 		if (value->source == CONFIG_FILE && rows[id].type != SETTING_TYPE_LIST)
 			return -EEXIST;

@@ -90,5 +90,19 @@ int config_numbers(const struct config *config, enum setting id, size_t limit,
 
 /* The option list of COMMAND for --help. */
 void config_print_options(FILE *out, enum config_command command);
-/* The same as the OPTIONS section of a manual page (man(7) macros). */
-void config_print_man(FILE *out, enum config_command command);
+
+/* The table itself, for what is made from it: the manual page, completion. */
+struct setting_row {
+	const char *name; /* without its dashes */
+	const char *argument; /* of the option, for --help; NULL = none */
+	const char *fallback; /* default as text; NULL = unset */
+	const char *help;
+	enum setting_type type;
+	unsigned int commands; /* enum config_command */
+	char letter; /* 0 = none */
+};
+const struct setting_row *config_row(enum setting id);
+/* Whether a settings file may have it: not what only makes sense for one run. */
+bool config_in_file(enum setting id);
+/* FATHOM_… */
+void config_environment_name(enum setting id, char *text, size_t size);

@@ -1,38 +1,228 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The manual page, from the settings table: `make` writes it to build/fathom.1. */
+/*
+ * The manual page, from the table of commands and the table of settings: `make` writes it to
+ * build/fathom.1. man(7) macros. What stands in no table (signals, HTTP, files) is here.
+ */
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/commands/commands.h"
 #include "agent/config.h"
+#include "base/cleanup.h"
 
-static void print_command(const char *synopsis, const char *what, enum config_command command)
+/* Plain text as roff: a hyphen is one that can be copied, and no line begins a request. */
+static void put_text(const char *text)
 {
-	printf(".SS fathom %s\n%s\n", synopsis, what);
-	config_print_man(stdout, command);
+	bool begin = true;
+
+	for (; *text; text++) {
+		if (begin && (*text == '.' || *text == '\''))
+			fputs("\\&", stdout);
+		begin = *text == '\n';
+		if (begin)
+			fputs("\n.PP", stdout);
+		if (*text == '\\')
+			fputs("\\e", stdout);
+		else if (*text == '-')
+			fputs("\\-", stdout);
+		else if (*text == '\'')
+			fputs("\\(aq", stdout);
+		else if (*text == '`')
+			fputs("\\(ga", stdout);
+		else
+			putchar(*text);
+	}
 }
+
+static void put_option(enum setting id)
+{
+	const struct setting_row *row = config_row(id);
+	char name[80];
+
+	puts(".TP");
+	if (row->letter)
+		printf("\\fB\\-%c\\fR, ", row->letter);
+	fputs("\\fB\\-\\-", stdout);
+	put_text(row->name);
+	fputs("\\fR", stdout);
+	if (row->argument)
+		printf("=\\fI%s\\fR", row->argument);
+	putchar('\n');
+	put_text(row->help);
+	putchar('.');
+	if (row->fallback) {
+		fputs(" Default: ", stdout);
+		put_text(row->fallback);
+		putchar('.');
+	}
+	if (id != SETTING_help) {
+		config_environment_name(id, name, sizeof(name));
+		printf("\nEnvironment: \\fB%s\\fR.", name);
+	}
+	putchar('\n');
+}
+
+static void put_synopsis(void)
+{
+	const struct command *command;
+
+	puts(".SH SYNOPSIS");
+	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
+		if (!command->summary)
+			continue;
+		printf("%s.B fathom %s\n", i ? ".br\n" : "", command->name);
+		put_text(command->synopsis);
+		putchar('\n');
+	}
+	puts(".br\n.B fathom \\-\\-help\n|\n.B \\-\\-version");
+}
+
+static void put_commands(void)
+{
+	const struct command *command;
+
+	puts(".SH COMMANDS");
+	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
+		if (!command->summary)
+			continue;
+		printf(".SS fathom %s\n", command->name);
+		put_text(command->description);
+		putchar('\n');
+	}
+}
+
+static void put_options(void)
+{
+	const struct command *command;
+
+	puts(".SH OPTIONS\nA value of time is a number of seconds or has a unit: 500ms, 10s, 2m, "
+	     "1h. "
+	     "Bytes may have K, M or G. Lists are separated by commas, or the option is repeated.");
+	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
+		if (!command->summary || !command->settings)
+			continue;
+		printf(".SS Options of fathom %s\n", command->name);
+		for (enum setting id = 0; id < SETTING_COUNT; id++) {
+			if (config_row(id)->commands & command->settings)
+				put_option(id);
+		}
+	}
+}
+
+static void put_configuration(void)
+{
+	char name[80];
+
+	puts(".SH CONFIGURATION\n\\fBfathom agent \\-\\-config\\-path\\fR \\fIFILE\\fR reads a "
+	     "YAML "
+	     "file of \\fIkey\\fR: \\fIvalue\\fR lines. The command line wins over the "
+	     "environment, "
+	     "and the environment over the file. A file with a mistake changes nothing; the "
+	     "message "
+	     "names its line and key. Keys and environment names:");
+	for (enum setting id = 0; id < SETTING_COUNT; id++) {
+		if (!(config_row(id)->commands & IN_AGENT) || !config_in_file(id))
+			continue;
+		config_environment_name(id, name, sizeof(name));
+		fputs(".TP\n\\fB", stdout);
+		put_text(config_row(id)->name);
+		printf("\\fR\n%s\n", name);
+	}
+	puts(".PP\nOther commands take their options from the environment in the same way.");
+}
+
+struct entry {
+	const char *head, *text;
+};
+
+static void put_entries(const char *section, const struct entry *entries, size_t count)
+{
+	printf(".SH %s\n", section);
+	for (size_t i = 0; i < count; i++) {
+		fputs(".TP\n\\fB", stdout);
+		put_text(entries[i].head);
+		fputs("\\fR\n", stdout);
+		put_text(entries[i].text);
+		putchar('\n');
+	}
+}
+
+static const struct entry signal_entries[] = {
+	{ "SIGINT, SIGTERM",
+		"End cleanly. record writes what was collected, agent stores its last window, top "
+		"gives the terminal back. A second SIGINT ends record's wait for names." },
+	{ "SIGHUP", "agent: read the settings again. Others end." },
+	{ "SIGTSTP, SIGCONT, SIGWINCH", "top: stop, go on, another size of the terminal." },
+};
+
+static const struct entry http_entries[] = {
+	{ "GET /", "the page: flame graphs of the recent past" },
+	{ "GET /debug/pprof/profile?seconds=N[&pid=P]",
+		"a profile of the next N seconds (1 to 300), for go tool pprof" },
+	{ "GET /debug/pprof/", "a list of what is here" },
+	{ "POST /debug/pprof/symbol", "knows no name; pprof wants it to exist" },
+	{ "GET /api/profiles?from=&to=", "JSON list of the stored profiles (ms since 1970)" },
+	{ "GET /api/profiles/PATH", "one of them, as stored" },
+	{ "GET /metrics", "OpenMetrics text" },
+	{ "GET /status", "JSON: settings, sizes, what was lost, own CPU" },
+	{ "GET /healthy, /-/healthy", "200 while the agent turns" },
+	{ "GET /ready, /-/ready", "200 when it samples, else 503" },
+	{ "POST /-/reload", "read the settings again; 400 with the line and key of a mistake" },
+};
+
+static const struct entry file_entries[] = {
+	{ "/etc/fathom/fathom.yaml", "The agent's settings as the systemd unit gives them." },
+	{ "/var/lib/fathom/profiles",
+		"The local store: DATE/TIME-LENGTH-NAME.pb.gz, for go tool pprof." },
+	{ "/var/cache/fathom",
+		"Module indexes, kept so that no file is read twice; may be removed at any time. "
+		"Others than root: ~/.cache/fathom." },
+	{ "fathom.pb.gz", "What record writes unless told otherwise." },
+};
+
+static const struct entry status_entries[] = {
+	{ "0", "Done." },
+	{ "1", "Failed; standard error says why and what to do." },
+	{ "2", "Bad usage: an option, a value or the settings file." },
+};
+
+static const struct entry example_entries[] = {
+	{ "sudo fathom top", "What runs now; f shows functions." },
+	{ "sudo fathom record -d 10", "Everything on this machine for ten seconds." },
+	{ "sudo fathom record -p 1234 -d 30 -o app.pb.gz", "One process." },
+	{ "sudo fathom record -- make -j8", "A command and what it starts." },
+	{ "go tool pprof -http=: fathom.pb.gz", "Look at a profile." },
+	{ "sudo fathom top -b -n 5 --by function", "Five tables, for a file." },
+	{ "sudo fathom agent", "The page is at http://127.0.0.1:7071/." },
+	{ "go tool pprof 'http://127.0.0.1:7071/debug/pprof/profile?seconds=5'",
+		"A profile of an agent that runs." },
+	{ "echo 0x1149 | fathom symbolize -e ./program", "What is at an address." },
+};
 
 int command_manual(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	puts(".TH FATHOM 1 \"\" \"fathom " FATHOM_VERSION "\"\n.SH NAME\n"
-	     "fathom \\- a sampling profiler for whole Linux machines\n.SH SYNOPSIS\n"
-	     ".B fathom\n.I command\n[\\fIoption\\fR]...\n.SH COMMANDS");
-	print_command("record [OPTION]... [\\-\\- CMD ARG...]",
-		"Samples all processes and the kernel (or CMD, or those chosen) and writes a gzip-"
-		"compressed pprof file that \\fBgo tool pprof\\fR reads.",
-		IN_RECORD);
-	print_command("symbolize \\-e FILE [OPTION]...",
-		"Reads addresses of an ELF file, one a line, from standard input and prints "
-		"functions "
-		"and lines, innermost first.",
-		IN_SYMBOLIZE);
-	print_command("upload [OPTION]... FILE...",
-		"Sends pprof files to Pyroscope or Parca, or into a directory.", IN_UPLOAD);
-	print_command("check [OPTION]...",
-		"Says what this machine allows, what each missing piece costs and what to do.",
-		IN_CHECK);
-	puts(".SH EXIT STATUS\n0 done, 1 failed, 2 bad usage.\n.SH FILES\n.TP\n/var/cache/fathom\n"
-	     "Module indexes; may be removed at any time.");
+	puts(".TH FATHOM 1 \"2026-11-21\" \"fathom " FATHOM_VERSION
+	     "\" \"User Commands\"\n.SH NAME\n"
+	     "fathom \\- a sampling profiler for whole Linux machines");
+	put_synopsis();
+	puts(".SH DESCRIPTION\nFathom samples every process and the kernel, names what it finds on "
+	     "the spot (inlined functions, Go, JITs, short\\-lived processes, containers), tags "
+	     "samples with process, thread, CPU and goroutine, and writes profiles that "
+	     "\\fBgo tool pprof\\fR reads. What cannot be named stays an address, and what is lost "
+	     "is counted.");
+	put_commands();
+	put_options();
+	put_configuration();
+	put_entries("SIGNALS", signal_entries, ARRAY_SIZE(signal_entries));
+	put_entries("HTTP", http_entries, ARRAY_SIZE(http_entries));
+	puts(".PP\nServed by \\fBfathom agent\\fR at \\-\\-http\\-address. With a token, all but "
+	     "health and readiness want it: \\fBAuthorization: Bearer\\fR, or as the password of "
+	     "any user. A GET changes nothing.");
+	put_entries("FILES", file_entries, ARRAY_SIZE(file_entries));
+	put_entries("EXIT STATUS", status_entries, ARRAY_SIZE(status_entries));
+	put_entries("EXAMPLES", example_entries, ARRAY_SIZE(example_entries));
+	puts(".SH SEE ALSO\n.BR perf (1),\n.BR capabilities (7)");
 	return EXIT_DONE;
 }

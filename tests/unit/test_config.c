@@ -140,7 +140,6 @@ static void each_option_is_in_the_help(void **state)
 
 	(void)state;
 	config_print_options(out, IN_RECORD);
-	config_print_man(out, IN_RECORD);
 	fclose(out);
 #define SETTING(id, type, name, letter, commands, argument, fallback, help_) \
 	if ((commands)&IN_RECORD)                                            \

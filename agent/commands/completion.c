@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fathom completion bash|zsh`: completion scripts from the table of commands and the table of
+ * settings. What a value may be is told by its argument's name (FILE, DIR, PIDS) or by the words
+ * that the setting knows.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/config.h"
+#include "base/cleanup.h"
+
+/* The words that a setting knows, or NULL. */
+static const char *words_of(enum setting id)
+{
+	switch ((int)id) {
+	case SETTING_event:
+		return "cpu-clock cycles";
+	case SETTING_by:
+		return "process function goroutine";
+	case SETTING_sort:
+		return "cpu total pid name";
+	case SETTING_output_style:
+		return "LLVM JSON";
+	case SETTING_remote_store_type:
+		return "pyroscope parca file";
+	case SETTING_log_level:
+		return "error warn info debug";
+	case SETTING_log_format:
+		return "logfmt json";
+	default:
+		return NULL;
+	}
+}
+
+static bool applies(enum setting id, const struct command *command)
+{
+	return config_row(id)->commands & command->settings;
+}
+
+/* ---- bash ------------------------------------------------------------------------------------ */
+
+static void bash_commands(void)
+{
+	const struct command *command;
+
+	fputs("_fathom_commands='", stdout);
+	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
+		if (command->summary)
+			printf("%s ", command->name);
+	}
+	puts("--help --version'\n");
+}
+
+static void bash_options(const struct command *command)
+{
+	printf("\t%s) echo '", command->name);
+	for (enum setting id = 0; id < SETTING_COUNT; id++) {
+		if (!applies(id, command))
+			continue;
+		if (config_row(id)->letter)
+			printf("-%c ", config_row(id)->letter);
+		printf("--%s ", config_row(id)->name);
+	}
+	puts("' ;;");
+}
+
+static const char *bash_value(enum setting id)
+{
+	const char *argument = config_row(id)->argument;
+
+	if (words_of(id))
+		return words_of(id);
+	if (!strcmp(argument, "FILE"))
+		return "@file";
+	if (!strcmp(argument, "DIR") || !strcmp(argument, "CGROUP"))
+		return "@directory";
+	return strcmp(argument, "PIDS") ? "@nothing" : "@pid";
+}
+
+static void bash_values(const struct command *command)
+{
+	for (enum setting id = 0; id < SETTING_COUNT; id++) {
+		const struct setting_row *row = config_row(id);
+
+		if (!applies(id, command) || row->type == SETTING_TYPE_FLAG)
+			continue;
+		printf("\t'%s --%s'", command->name, row->name);
+		if (row->letter)
+			printf(" | '%s -%c'", command->name, row->letter);
+		printf(") echo '%s' ;;\n", bash_value(id));
+	}
+}
+
+static void bash_cases(const char *function, void (*each)(const struct command *command))
+{
+	const struct command *command;
+
+	printf("%s() {\n\tcase \"$*\" in\n", function);
+	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
+		if (command->summary && command->settings)
+			each(command);
+	}
+	puts("\tesac\n}\n");
+}
+
+static const char bash_function[] =
+	"_fathom() {\n"
+	"\tlocal current=${COMP_WORDS[COMP_CWORD]} previous= command=${COMP_WORDS[1]} value i\n"
+	"\t[ \"$COMP_CWORD\" -gt 0 ] && previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+	"\t# Readline breaks words at `=`: --option=value comes as three.\n"
+	"\tif [ \"$current\" = = ]; then\n"
+	"\t\tcurrent=\n"
+	"\telif [ \"$previous\" = = ]; then\n"
+	"\t\tprevious=${COMP_WORDS[COMP_CWORD - 2]}\n"
+	"\tfi\n"
+	"\tCOMPREPLY=()\n"
+	"\tif [ \"$COMP_CWORD\" -le 1 ]; then\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -W \"$_fathom_commands\" -- \"$current\")\n"
+	"\t\treturn\n"
+	"\tfi\n"
+	"\tif [ \"$command\" = completion ]; then\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -W 'bash zsh' -- \"$current\")\n"
+	"\t\treturn\n"
+	"\tfi\n"
+	"\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
+	"\t\t[ \"${COMP_WORDS[i]}\" = -- ] || continue\n"
+	"\t\t[ \"$command\" = record ] || return\n"
+	"\t\tif [ \"$previous\" = -- ]; then\n"
+	"\t\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$current\")\n"
+	"\t\telse\n"
+	"\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+	"\t\tfi\n"
+	"\t\treturn\n"
+	"\tdone\n"
+	"\tvalue=$(_fathom_value \"$command $previous\")\n"
+	"\tcase $value in\n"
+	"\t@file) compopt -o filenames 2>/dev/null\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$current\") ;;\n"
+	"\t@directory) compopt -o filenames 2>/dev/null\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$current\") ;;\n"
+	"\t@pid) mapfile -t COMPREPLY < <(cd /proc && compgen -G '[0-9]*' -- \"$current\")\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -W \"${COMPREPLY[*]}\" -- \"$current\") ;;\n"
+	"\t@nothing) ;;\n"
+	"\t'') mapfile -t COMPREPLY < <(compgen -W \"$(_fathom_options \"$command\")\" -- "
+	"\"$current\") ;;\n"
+	"\t*) mapfile -t COMPREPLY < <(compgen -W \"$value\" -- \"$current\") ;;\n"
+	"\tesac\n"
+	"}\n"
+	"complete -F _fathom fathom\n";
+
+static void print_bash(void)
+{
+	puts("# bash completion for fathom, made by `fathom completion bash`");
+	bash_commands();
+	bash_cases("_fathom_options", bash_options);
+	bash_cases("_fathom_value", bash_values);
+	fputs(bash_function, stdout);
+}
+
+/* ---- zsh ------------------------------------------------------------------------------------- */
+
+/* Inside of single quotes and of an _arguments specification. */
+static void put_zsh(const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", stdout);
+		else if (strchr("[]:\\", *text))
+			printf("\\%c", *text);
+		else
+			putchar(*text);
+	}
+}
+
+static void zsh_value(enum setting id)
+{
+	const struct setting_row *row = config_row(id);
+
+	if (row->type == SETTING_TYPE_FLAG)
+		return;
+	printf(":%s:", row->argument);
+	if (words_of(id))
+		printf("(%s)", words_of(id));
+	else if (!strcmp(row->argument, "FILE"))
+		fputs("_files", stdout);
+	else if (!strcmp(row->argument, "DIR") || !strcmp(row->argument, "CGROUP"))
+		fputs("_directories", stdout);
+	else if (!strcmp(row->argument, "PIDS"))
+		fputs("_pids", stdout);
+	else
+		putchar(' ');
+}
+
+static void zsh_option(enum setting id)
+{
+	const struct setting_row *row = config_row(id);
+	bool value = row->type != SETTING_TYPE_FLAG;
+	const char *repeat = row->type == SETTING_TYPE_LIST ? "*" : "";
+
+	if (row->letter)
+		printf("\t\t\t'%s-%c%s[", repeat, row->letter, value ? "+" : "");
+	else
+		printf("\t\t\t'%s--%s%s[", repeat, row->name, value ? "=" : "");
+	put_zsh(row->help);
+	putchar(']');
+	zsh_value(id);
+	puts("' \\");
+	if (!row->letter)
+		return;
+	printf("\t\t\t'%s--%s%s[", repeat, row->name, value ? "=" : "");
+	put_zsh(row->help);
+	putchar(']');
+	zsh_value(id);
+	puts("' \\");
+}
+
+static void zsh_command(const struct command *command)
+{
+	printf("\t%s)\n\t\t_arguments -s -S \\\n", command->name);
+	for (enum setting id = 0; id < SETTING_COUNT; id++) {
+		if (applies(id, command))
+			zsh_option(id);
+	}
+	puts(command->settings == IN_RECORD ? "\t\t\t'*::command:_normal'\n\t\t;;"
+					    : "\t\t\t'*: :'\n\t\t;;");
+}
+
+static void print_zsh(void)
+{
+	const struct command *command;
+
+	puts("#compdef fathom\n# zsh completion for fathom, made by `fathom completion zsh`\n"
+	     "_fathom() {\n\tlocal -a commands=(");
+	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
+		if (!command->summary)
+			continue;
+		printf("\t\t'%s:", command->name);
+		put_zsh(command->summary);
+		puts("'");
+	}
+	puts("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command "
+	     "commands\n\t\treturn\n\tfi\n"
+	     "\tlocal command=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $command in");
+	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
+		if (command->summary && command->settings)
+			zsh_command(command);
+	}
+	puts("\tcompletion)\n\t\t_values shell bash zsh\n\t\t;;\n\tesac\n}\n_fathom \"$@\"");
+}
+
+int command_completion(int argc, char **argv)
+{
+	const char *shell = argc == 2 ? argv[1] : "";
+
+	if (!strcmp(shell, "bash")) {
+		print_bash();
+		return EXIT_DONE;
+	}
+	if (!strcmp(shell, "zsh")) {
+		print_zsh();
+		return EXIT_DONE;
+	}
+	if (!strcmp(shell, "--help") || !strcmp(shell, "-h")) {
+		puts("usage: fathom completion bash|zsh\nPrints the shell's completion script: "
+		     "source <(fathom completion bash)");
+		return EXIT_DONE;
+	}
+	fputs("usage: fathom completion bash|zsh\n", stderr);
+	return EXIT_USAGE;
+}
