@@ -404,7 +404,7 @@ const struct setting_row *config_row(enum setting id)
 
 bool config_in_file(enum setting id)
 {
-	return id != SETTING_help && id != SETTING_config_path;
+	return id != SETTING_help && id != SETTING_config_path && id != SETTING_announce;
 }
 
 int config_set_named(struct config *config, const char *name, const char *text, unsigned int line)

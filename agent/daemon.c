@@ -136,7 +136,9 @@ static int make_serve(struct daemon *d)
 	if (err)
 		fprintf(stderr, "fathom agent: --http-address %s: %s\n", address,
 			err == -EINVAL ? "expected IP:PORT, localhost:PORT, :PORT or unix:/PATH"
-				       : strerror(-err));
+			: err == -EADDRINUSE
+				? "in use, perhaps by another agent: name another address"
+				: strerror(-err));
 	return err;
 }
 
@@ -227,24 +229,6 @@ static int start_timers(struct daemon *d)
 	return err;
 }
 
-static void announce(const struct daemon *d)
-{
-	const char *address = config_text(&d->config, SETTING_http_address);
-
-	d->serve ? log_info("sampling", "hz=%llu address=%s port=%u",
-			   (unsigned long long)d->settings.frequency_hz, address,
-			   serve_port(d->serve))
-		 : log_info("sampling", "hz=%llu", (unsigned long long)d->settings.frequency_hz);
-	if (!isatty(STDERR_FILENO) || !d->serve || !strncmp(address, "unix:", 5))
-		return;
-	fprintf(stderr,
-		"fathom samples this machine %llu times a second on each CPU.\n"
-		"Look at it:      http://%s/\n"
-		"Profile it:      go tool pprof http://%s/debug/pprof/profile?seconds=5\n"
-		"Ctrl-C ends it.\n",
-		(unsigned long long)d->settings.frequency_hz, address, address);
-}
-
 static int run(struct daemon *d)
 {
 	int err;
@@ -264,7 +248,7 @@ static int run(struct daemon *d)
 	}
 	d->ready = true;
 	notify_send("READY=1");
-	announce(d);
+	daemon_announce(d);
 	err = loop_run(d->loop);
 	(void)agent_stop(d->agent);
 	daemon_seal_last(d);

@@ -49,6 +49,7 @@ struct daemon {
 	int store_error; /* of the last window; 0 = stored */
 	bool disk_full; /* the last window cost old profiles */
 	bool ready, stopping;
+	bool hottest_told;
 	struct on_demand on_demand[DAEMON_MAX_ON_DEMAND];
 };
 
@@ -73,6 +74,11 @@ void daemon_set_frequency(struct daemon *d, uint64_t hz);
 void daemon_sealed(void *context, const struct profile *profile);
 /* The last window, at the end: sampling has stopped. */
 void daemon_seal_last(struct daemon *d);
+
+/* daemon_announce.c */
+void daemon_announce(const struct daemon *d);
+/* Once, of the first window that is long enough. */
+void daemon_announce_hottest(struct daemon *d, const struct report_sources *sources);
 
 /* daemon_http.c */
 void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers);

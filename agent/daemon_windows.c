@@ -167,21 +167,19 @@ static void store_groups(
 	report_failure(d, failed, groups_count(groups), first_error);
 }
 
-static void store_window(struct daemon *d, const struct profile *profile)
+static void store_window(struct daemon *d, const struct report_sources *sources)
 {
 	const struct metrics *metrics = agent_metrics(d->agent);
 	uint64_t dropped = metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL);
-	struct report_sources sources;
 	struct groups groups;
 
-	agent_sources(d->agent, profile, &sources);
-	if (groups_init(&groups, profile, sources.processes)) {
+	if (groups_init(&groups, sources->profile, sources->processes)) {
 		metrics_add(agent_metrics_to_add(d->agent), METRIC_LOST_MEMORY_LIMIT,
-			profile_total_count(profile));
+			profile_total_count(sources->profile));
 		log_warn("a window is lost: out of memory", "%s", "");
 		return;
 	}
-	store_groups(d, &sources, &groups);
+	store_groups(d, sources, &groups);
 	groups_deinit(&groups);
 	report_full_disk(d, metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL) - dropped);
 }
@@ -190,11 +188,16 @@ void daemon_sealed(void *context, const struct profile *profile)
 {
 	struct daemon *d = context;
 	uint64_t cpu = clock_cpu_ns();
+	struct report_sources sources;
 
 	d->windows++;
-	if (!d->store || !profile_sample_count(profile))
+	if (!profile_sample_count(profile))
 		return;
-	store_window(d, profile);
+	agent_sources(d->agent, profile, &sources);
+	daemon_announce_hottest(d, &sources);
+	if (!d->store)
+		return;
+	store_window(d, &sources);
 	d->last_seal_ns = clock_cpu_ns() - cpu;
 }
 

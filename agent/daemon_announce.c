@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a person who starts the agent by hand is told: where to look, and what is hottest. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/daemon_internal.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/utf8.h"
+
+enum {
+	HOTTEST = 10,
+	NAME_COLUMNS = 60,
+};
+
+/* The first window may be a sliver of one: windows end at round times. */
+static const uint64_t ENOUGH_NS = UINT64_C(5000000000);
+
+static bool to_a_person(const struct daemon *d)
+{
+	return config_flag(&d->config, SETTING_announce) || isatty(STDERR_FILENO);
+}
+
+/* HOST:PORT as a browser here takes it: of all addresses the loopback, of port 0 the real one. */
+static void put_address(const struct daemon *d, char *text, size_t size)
+{
+	const char *address = config_text(&d->config, SETTING_http_address);
+	const char *colon = strrchr(address, ':');
+	int host = colon ? (int)(colon - address) : 0;
+
+	if (host == 0 || !strncmp(address, "0.0.0.0:", 8))
+		snprintf(text, size, "127.0.0.1:%u", serve_port(d->serve));
+	else
+		snprintf(text, size, "%.*s:%u", host, address, serve_port(d->serve));
+}
+
+void daemon_announce(const struct daemon *d)
+{
+	const char *address = config_text(&d->config, SETTING_http_address);
+	const char *store = config_text(&d->config, SETTING_local_store_directory);
+	char at[128];
+
+	d->serve ? log_info("sampling", "hz=%" PRIu64 " address=%s port=%u",
+			   d->settings.frequency_hz, address, serve_port(d->serve))
+		 : log_info("sampling", "hz=%" PRIu64, d->settings.frequency_hz);
+	if (!to_a_person(d))
+		return;
+	fprintf(stderr, "fathom samples this machine %" PRIu64 " times a second on each CPU.\n",
+		d->settings.frequency_hz);
+	if (d->store)
+		fprintf(stderr, "Profiles are in: %s\n", store);
+	if (d->serve && strncmp(address, "unix:", 5)) {
+		put_address(d, at, sizeof(at));
+		fprintf(stderr,
+			"Look at it:      http://%s/\n"
+			"Profile it:      go tool pprof "
+			"'http://%s/debug/pprof/profile?seconds=5'\n",
+			at, at);
+	}
+	fputs("Ctrl-C ends it. What is hottest comes after the first seconds.\n", stderr);
+}
+
+static void print_hot(const struct report_hot *hot, uint64_t samples)
+{
+	char name[NAME_COLUMNS * 4 + 1];
+	size_t length = (size_t)snprintf(name, sizeof(name), "%s", hot->name);
+
+	/* Names are foreign: nothing in them may steer the terminal. */
+	utf8_clean(name, length < sizeof(name) ? length : sizeof(name) - 1, true);
+	fprintf(stderr, "%6.1f%% %5.1f%%  %s\n", 100.0 * (double)hot->self_count / (double)samples,
+		100.0 * (double)hot->total_count / (double)samples, name);
+}
+
+void daemon_announce_hottest(struct daemon *d, const struct report_sources *sources)
+{
+	uint64_t samples = profile_total_count(sources->profile);
+	struct report_hot *hot = NULL;
+	size_t count = 0;
+
+	if (d->hottest_told || d->stopping || !to_a_person(d) || !samples ||
+		clock_monotonic_ns() - d->sealed_started_ns < ENOUGH_NS)
+		return;
+	d->hottest_told = true;
+	if (report_hottest(sources, &hot, HOTTEST, &count))
+		return;
+	fprintf(stderr, "\n   self  total  function (of %" PRIu64 " samples)\n", samples);
+	for (size_t i = 0; i < count; i++)
+		print_hot(&hot[i], samples);
+	report_hottest_free(hot, count);
+}
