@@ -12,17 +12,14 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(TESTS)
 sys.path.insert(0, TESTS)
 sys.dont_write_bytecode = True
-import bpf_map  # noqa: E402
 import pprof_read  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("FATHOM_BUILD", "build"))
@@ -244,124 +241,6 @@ def plain(name):
     while stripped != name:
         stripped, name = name, re.sub(r"<[^<>]*>", "", name)
     return name.strip().split("::")[-1]
-
-
-# ---- the daemon -----------------------------------------------------------------------------
-class Agent:
-    """`fathom agent` with a store, a cache (the common one) and a socket of its own."""
-
-    def __init__(self, *arguments, window="1s", hz=99, cache=None, wrapper=(), budget="0"):
-        self.home = tempfile.mkdtemp(dir=SCRATCH, prefix="agent-")
-        self.store = os.path.join(self.home, "store")
-        self.socket = os.path.join(self.home, "http")
-        self.log = open(os.path.join(self.home, "log"), "w+")
-        self.cache = cache or os.path.join(CACHE, "fathom")
-        self.final = {}
-        self.counts = None
-        argv = [*wrapper, FATHOM, "agent", "-F", hz, "--profiling-duration", window,
-                "--local-store-directory", self.store, "--cache-directory", self.cache,
-                "--http-address", "unix:" + self.socket, "--cpu-budget", budget,
-                "--log-level", "info", *arguments]
-        self.process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL,
-                                        stderr=self.log, env=environment(cache))
-        self.pid = self.process.pid
-        wait_for(self.is_ready, "the agent is ready", self.logged)
-        self.counts = bpf_map.PerCpuArray(self.pid, "counts")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
-
-    def logged(self):
-        with open(self.log.name) as f:
-            return f.read()
-
-    def get(self, path):
-        """The body of a 200 answer, else an OSError."""
-        with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(30)
-            s.connect(self.socket)
-            s.sendall(b"GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" % path.encode())
-            answer = b"".join(iter(lambda: s.recv(65536), b""))
-        head, _, body = answer.partition(b"\r\n\r\n")
-        if head.split()[1:2] != [b"200"]:
-            raise OSError(head.decode(errors="replace"))
-        return body
-
-    def is_ready(self):
-        if self.process.poll() is not None:
-            stop("the agent ended: " + self.logged())
-        try:
-            return bool(self.get("/ready"))
-        except OSError:
-            return False
-
-    def metrics(self):
-        """Each series of /metrics, as written there, with its value."""
-        return {name: float(value) for name, value in
-                re.findall(r"^([^#\s]\S*) (\S+)$", self.get("/metrics").decode(), re.M)}
-
-    def metric(self, name):
-        """The sum of a metric's series."""
-        return total(self.metrics(), name)
-
-    def status(self):
-        return json.loads(self.get("/status"))
-
-    def wait_windows(self, count):
-        """Until COUNT more windows were sealed."""
-        goal = self.metric("fathom_windows_total") + count
-        wait_for(lambda: self.metric("fathom_windows_total") >= goal, "%d windows" % count,
-                 self.logged)
-
-    def delivered(self):
-        """Samples that the sampler took, counted in the kernel: all end in a profile or are lost."""
-        return self.counts.sums()[0]
-
-    def stop(self):
-        """SIGTERM. `final` are the last metrics before it."""
-        self.final = self.metrics()
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=60)
-        check(self.process.returncode == 0, "the agent ends by itself: status %d" %
-              self.process.returncode)
-
-    def check_nothing_silently_lost(self):
-        """After stop(): what the kernel delivered is in the stored profiles or counted as lost."""
-        stored, delivered = weight(self.samples()), self.delivered()
-        lost = total(self.final, "fathom_samples_lost_total")
-        check(stored + lost == delivered, "%d samples stored and %d counted as lost of %d delivered"
-              % (stored, lost, delivered))
-        for name in ("fathom_local_store_failed_total", "fathom_records_lost_total",
-                     "fathom_table_refused_total"):
-            check(total(self.final, name) == 0, "%s %d" % (name, total(self.final, name)))
-        return stored
-
-    def files(self):
-        return sorted(os.path.join(d, f) for d, _, names in os.walk(self.store)
-                      for f in names if f.endswith(".pb.gz"))
-
-    def samples(self):
-        """Of all stored profiles."""
-        return [s for path in self.files() for s in read_profile(path).samples]
-
-
-def total(metrics, name):
-    return sum(v for k, v in metrics.items() if k.split("{")[0] == name)
-
-
-def wait_for(condition, what, explain=lambda: "", seconds=60):
-    """Polls until CONDITION() holds; a test that waits in vain fails."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            stop("waited in vain: %s\n%s" % (what, explain()))
-        time.sleep(.05)
 
 
 # ---- files ----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 enum { WORKERS = 2, STACK_BYTES = 64 * 1024 };
 
 static time_t end;
-static atomic_int next_turn, left;
+static atomic_int left;
+static atomic_bool told;
 static pthread_mutex_t lock[WORKERS] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
 
 __attribute__((noinline)) void turn_work(void)
@@ -48,8 +50,10 @@ static void *run(void *argument)
 		pthread_mutex_unlock(mine);
 		usleep(1000);
 	}
-	if (atomic_fetch_sub(&left, 1) == 1)
+	if (atomic_fetch_sub(&left, 1) == 1) {
 		tell_cpu_time();
+		atomic_store(&told, true);
+	}
 	return NULL;
 }
 
@@ -74,7 +78,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (argc > 3 && !strcmp(argv[3], "gone"))
 		pthread_exit(NULL);
-	while (atomic_load(&left))
+	while (!atomic_load(&told))
 		usleep(10000);
 	return 0;
 }
