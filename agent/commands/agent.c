@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/config.h"
 #include "agent/daemon.h"
@@ -28,7 +29,7 @@ static int load_file(struct config *config)
 	return err;
 }
 
-int command_agent(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct config config;
 	int status;
@@ -47,5 +48,19 @@ int command_agent(int argc, char **argv)
 		status = daemon_run(&config, argc, argv);
 	}
 	config_deinit(&config);
+	return status;
+}
+
+int command_agent(int argc, char **argv)
+{
+	char **arguments;
+	int status;
+
+	if (arguments_take(argc, argv, &arguments)) {
+		fputs("fathom agent: out of memory\n", stderr);
+		return EXIT_FAILED;
+	}
+	status = run(argc, arguments);
+	arguments_free(arguments);
 	return status;
 }

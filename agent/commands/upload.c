@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/log_options.h"
 #include "agent/remote_settings.h"
@@ -218,7 +219,7 @@ static int run(const struct config *config)
 	return open_and_upload(config, &settings);
 }
 
-int command_upload(int argc, char **argv)
+static int parse_and_run(int argc, char **argv)
 {
 	autocall(config_deinit) struct config config;
 
@@ -229,4 +230,18 @@ int command_upload(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	return log_options(&config) ? EXIT_USAGE : run(&config);
+}
+
+int command_upload(int argc, char **argv)
+{
+	char **arguments;
+	int status;
+
+	if (arguments_take(argc, argv, &arguments)) {
+		fputs("fathom upload: out of memory\n", stderr);
+		return EXIT_FAILED;
+	}
+	status = parse_and_run(argc, arguments);
+	arguments_free(arguments);
+	return status;
 }

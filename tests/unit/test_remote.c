@@ -180,6 +180,27 @@ static void token_tenant_and_headers_are_sent(void **state)
 	end(&f, &notes);
 }
 
+static void a_proxy_is_asked_for_the_whole_address(void **state)
+{
+	struct notes notes = { 0 };
+	struct remote_fixture f;
+	char proxy[64];
+
+	(void)state;
+	remote_fixture_init(&f, note, &notes, NULL);
+	snprintf(proxy, sizeof(proxy), "http://u:p@127.0.0.1:%d", fault_server_port(f.server));
+	remote_fixture_open(&f, (struct remote_options){ .type = REMOTE_PYROSCOPE,
+					.address = "http://pyroscope.invalid:4040/x",
+					.proxy_url = proxy });
+	remote_fixture_send(&f);
+	assert_int_equal(f.result.verdict, REMOTE_SENT);
+	assert_true(!strncmp(notes.requests[0].head,
+		"POST http://pyroscope.invalid:4040/x/push.v1.PusherService/Push HTTP/1.1", 72));
+	/* u:p */
+	assert_non_null(strstr(notes.requests[0].head, "\r\nProxy-Authorization: Basic dTpw\r\n"));
+	end(&f, &notes);
+}
+
 static void write_text(const char *path, const char *text)
 {
 	assert_int_equal(io_replace_file(AT_FDCWD, path, text, strlen(text), 0600), 0);
@@ -497,6 +518,7 @@ int main(void)
 		cmocka_unit_test(old_servers_get_ingest),
 		cmocka_unit_test(a_server_that_knows_neither_way_is_the_wrong_one),
 		cmocka_unit_test(token_tenant_and_headers_are_sent),
+		cmocka_unit_test(a_proxy_is_asked_for_the_whole_address),
 		cmocka_unit_test(a_rotated_token_is_read_again),
 		cmocka_unit_test(a_token_file_that_never_was_denies_without_asking),
 		cmocka_unit_test(a_token_with_a_line_break_is_no_token),

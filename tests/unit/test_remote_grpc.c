@@ -450,6 +450,37 @@ static void one_payload_after_another(void **state)
 	remote_fixture_deinit(&f);
 }
 
+/* A proxy: CONNECT, and behind it, in the same connection, the server. */
+static void tunnel(struct fault_connection *c)
+{
+	struct fault_request *request = c->context;
+
+	if (!fault_read_request(c, request) || !fault_text(c, "HTTP/1.1 200 Connected\r\n\r\n"))
+		return;
+	serve_many(c);
+}
+
+static void a_proxy_gives_a_tunnel_and_sees_no_token(void **state)
+{
+	struct fault_request request = { 0 };
+	struct remote_fixture f;
+	char proxy[64];
+
+	(void)state;
+	remote_fixture_init(&f, tunnel, &request, NULL);
+	snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", fault_server_port(f.server));
+	remote_fixture_open(&f, (struct remote_options){ .type = REMOTE_PARCA,
+					.address = "http://parca.invalid:7070",
+					.bearer_token = "geheim",
+					.proxy_url = proxy });
+	remote_fixture_send(&f);
+	assert_verdict(&f, REMOTE_SENT, "grpc_0");
+	remote_fixture_deinit(&f);
+	assert_true(!strncmp(request.head, "CONNECT parca.invalid:7070 HTTP/1.1\r\n", 37));
+	assert_null(strstr(request.head, "geheim"));
+	free(request.body);
+}
+
 static void nobody_listens(void **state)
 {
 	struct remote_fixture f;
@@ -481,6 +512,7 @@ int main(void)
 		cmocka_unit_test(a_tls_server_without_h2_gets_json),
 		cmocka_unit_test(grpc_over_tls_keeps_its_connection),
 		cmocka_unit_test(one_payload_after_another),
+		cmocka_unit_test(a_proxy_gives_a_tunnel_and_sees_no_token),
 		cmocka_unit_test(nobody_listens),
 	};
 
