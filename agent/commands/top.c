@@ -305,9 +305,11 @@ static int make(struct top *t, const struct config *config)
 		.collect = t->sampler.collect,
 		.cache_directory = t->cache_directory,
 		.cache_limit_bytes = config_number(config, SETTING_cache_max_bytes),
-		/* Two windows are open while one is sealed. */
-		.profile_limit_bytes = config_number(config, SETTING_memory_limit) / 2,
+		/* Two windows are open while one is sealed, and a snapshot is made of it. */
+		.profile_limit_bytes = config_number(config, SETTING_memory_limit) / 4,
+		.memory_limit_bytes = config_number(config, SETTING_memory_limit),
 		.sealed = on_sealed,
+		.full = on_tick,
 		.sealed_context = t,
 	};
 	int err;
