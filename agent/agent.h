@@ -93,5 +93,5 @@ uint64_t agent_first_sample_ns(const struct agent *agent); /* CLOCK_MONOTONIC; 0
 /* CPU time of index builds, and the largest one's peak memory. */
 uint64_t agent_builds_cpu_ns(const struct agent *agent);
 uint64_t agent_builds_peak_bytes(const struct agent *agent);
-/* Run time of the BPF program, when the kernel counts it; else false. */
+/* Run time of the BPF program, as it measures itself; false before the first run. */
 bool agent_bpf_time(const struct agent *agent, uint64_t *ret_ns, uint64_t *ret_runs);

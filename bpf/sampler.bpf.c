@@ -15,6 +15,7 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/go.bpf.h"
 #include "bpf/regs.bpf.h"
+#include "bpf/run_time.bpf.h"
 #include "bpf/stack.bpf.h"
 
 char sampler_license[] SEC("license") = "Dual BSD/GPL";
@@ -111,6 +112,7 @@ int take_sample(struct bpf_perf_event_data *ctx)
 
 	if (!s || !counters)
 		return 0;
+	COUNT_RUN(counters);
 	sample = &s->sample;
 	identify(task, sample);
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));

@@ -104,7 +104,7 @@ uint64_t collect_counter(const struct collect *c, enum abi_counter counter);
 /* Adds what the kernel and BPF counted since the last call to the metrics given at creation. */
 void collect_count(struct collect *c);
 size_t collect_cpu_count(const struct collect *c);
-/* Run time of the sampler program in ns and its runs (needs kernel.bpf_stats_enabled). */
+/* Run time of the sampler program in ns and its runs. */
 int collect_bpf_stats(const struct collect *c, uint64_t *ret_ns, uint64_t *ret_runs);
 /* Bytes of kernel memory of the maps (memlock as fdinfo tells). */
 uint64_t collect_map_bytes(const struct collect *c);

@@ -215,13 +215,13 @@ int sampler_counters(const struct sampler *s, uint64_t ret_counts[ABI_COUNTERS])
 
 int sampler_stats(const struct sampler *s, uint64_t *ret_ns, uint64_t *ret_runs)
 {
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
+	uint64_t counts[ABI_COUNTERS];
+	int err = sampler_counters(s, counts);
 
-	if (bpf_obj_get_info_by_fd(sampler_program_fd(s), &info, &size))
-		return -errno;
-	*ret_ns = info.run_time_ns;
-	*ret_runs = info.run_cnt;
+	if (err)
+		return err;
+	*ret_ns = counts[ABI_COUNT_RUN_NS];
+	*ret_runs = counts[ABI_COUNT_RUNS];
 	return 0;
 }
 

@@ -33,6 +33,8 @@ struct abi_sampler_config {
 };
 
 enum abi_counter {
+	ABI_COUNT_RUN_NS, /* time spent in the program */
+	ABI_COUNT_RUNS,
 	ABI_COUNT_SAMPLES, /* the program ran and its filters let the sample through */
 	ABI_COUNT_FILTERED,
 	ABI_COUNT_OUTPUT_FULL, /* a sample record that did not fit the ring */
