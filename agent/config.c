@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/config_lists.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
@@ -284,6 +285,7 @@ void config_deinit(struct config *config)
 {
 	for (int id = 0; id < SETTING_COUNT; id++)
 		free(config->values[id].text);
+	config_lists_destroy(config->lists);
 	*config = (struct config){ 0 };
 }
 
@@ -429,7 +431,9 @@ int config_set_named(struct config *config, const char *name, const char *text, 
 int config_copy(const struct config *config, struct config *ret_copy)
 {
 	struct config copy = *config;
+	int err = 0;
 
+	copy.lists = NULL;
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		if (!config->values[id].text)
 			continue;
@@ -440,6 +444,12 @@ int config_copy(const struct config *config, struct config *ret_copy)
 			config_deinit(&copy);
 			return -ENOMEM;
 		}
+	}
+	if (config->lists)
+		err = config_lists_copy(config->lists, &copy.lists);
+	if (err) {
+		config_deinit(&copy);
+		return err;
 	}
 	*ret_copy = copy;
 	return 0;

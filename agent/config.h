@@ -51,9 +51,12 @@ struct setting_value {
 	unsigned int line; /* in the file; 0 = it does not come from there */
 };
 
+struct config_lists;
+
 struct config {
 	enum config_command command;
 	struct setting_value values[SETTING_COUNT];
+	struct config_lists *lists; /* agent/config_lists.h; NULL = the file has none */
 	char **rest; /* arguments after the options (a command to run); borrowed from argv */
 	int rest_count;
 };
@@ -63,7 +66,8 @@ struct config {
 int config_parse(struct config *config, enum config_command command, int argc, char **argv);
 void config_deinit(struct config *config);
 /*
- * Values from a YAML file: keys are the settings' names, lists are sequences or comma-separated.
+ * Values from a YAML file: keys are the settings' names, lists are sequences or comma-separated;
+ * besides them `remote-stores` and `relabel_configs`, lists of mappings (agent/config_lists.h).
  * Weaker than the environment and the command line. *RET_MESSAGE says what is wrong, with the line
  * and the key, and is the caller's to free; nothing of a bad file is taken.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The settings file: one YAML mapping from a setting's name to a scalar, or for lists to a sequence
- * of scalars. Everything else is refused with its line, so that a misspelt key is never silently
+ * of scalars; `remote-stores` and `relabel_configs` are sequences of such mappings, with names of
+ * their own. Everything else is refused with its line, so that a misspelt key is never silently
  * without effect. A bad file changes nothing: values go into a copy first.
  */
 #include <errno.h>
@@ -10,14 +11,18 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "agent/config.h"
+#include "agent/config_lists.h"
 #include "base/cleanup.h"
 
 enum { MAX_KEYS = 4096, MAX_FILE_BYTES = 1 << 20 };
 
+/* Of what mapping is being read. */
+typedef int set_fn(struct config *config, const char *name, const char *text, unsigned int line);
+
 struct reader {
 	yaml_parser_t parser;
 	struct config *config;
+	set_fn *set;
 	const char *path;
 	char *message;
 	FILE *file;
@@ -44,7 +49,7 @@ static int next(struct reader *r, yaml_event_t *event)
 static int set_value(struct reader *r, const char *key, const yaml_event_t *event)
 {
 	const char *text = (const char *)event->data.scalar.value;
-	int err = config_set_named(r->config, key, text, (unsigned int)event->start_mark.line + 1);
+	int err = r->set(r->config, key, text, (unsigned int)event->start_mark.line + 1);
 
 	if (err == -ENOENT)
 		return complain(r, &event->start_mark, "no such setting:", key);
@@ -77,14 +82,87 @@ static int read_sequence(struct reader *r, const char *key)
 	return complain(r, &r->parser.mark, "too many values in", key);
 }
 
+static int read_mapping(struct reader *r);
+
+/* The rule that was read last, alone. */
+static int check_rule(struct reader *r, const yaml_mark_t *mark)
+{
+	const struct config_lists *lists = r->config->lists;
+	struct relabel *relabel = NULL;
+	autofree char *message = NULL;
+	const char *colon;
+	int err;
+
+	if (r->set != config_rule_set)
+		return 0;
+	err = relabel_create(&lists->rules[lists->rule_count - 1], 1, &relabel, &message);
+	relabel_destroy(relabel);
+	if (err != -EINVAL || !message)
+		return err;
+	/* The line tells better which rule it is than a number. */
+	colon = strstr(message, ": ");
+	return complain(r, mark, "relabel_configs:", colon ? colon + 2 : message);
+}
+
+/* The mappings of a list, up to its end; what an entry begins with is in EVENT. */
+static int read_entry(struct reader *r, const char *key, const yaml_event_t *event)
+{
+	int err;
+
+	if (event->type != YAML_MAPPING_START_EVENT)
+		return complain(r, &event->start_mark, "expected `name: value` lines in", key);
+	err = r->set == config_rule_set ? config_add_rule(r->config) : config_add_store(r->config);
+	if (err == -E2BIG)
+		return complain(r, &event->start_mark, "too many entries in", key);
+	if (!err)
+		err = read_mapping(r);
+	return err ? err : check_rule(r, &event->start_mark);
+}
+
+static int read_entries(struct reader *r, const char *key, set_fn *set)
+{
+	int err = 0;
+	bool end = false;
+
+	r->set = set;
+	while (!err && !end) {
+		yaml_event_t event;
+
+		err = next(r, &event);
+		if (err)
+			break;
+		end = event.type == YAML_SEQUENCE_END_EVENT;
+		if (!end)
+			err = read_entry(r, key, &event);
+		yaml_event_delete(&event);
+	}
+	r->set = config_set_named;
+	return err;
+}
+
+/* How the entries of KEY's list are set; NULL: it is no such list. */
+static set_fn *entry_setter(const struct reader *r, const char *key)
+{
+	if (r->set != config_set_named)
+		return NULL;
+	if (!strcmp(key, "remote-stores"))
+		return config_store_set;
+	return strcmp(key, "relabel_configs") ? NULL : config_rule_set;
+}
+
 static int read_value(struct reader *r, const char *key)
 {
+	set_fn *setter = entry_setter(r, key);
 	yaml_event_t event;
 	int err = next(r, &event);
 
 	if (err)
 		return err;
-	if (event.type == YAML_SCALAR_EVENT)
+	if (setter && event.type == YAML_SEQUENCE_START_EVENT)
+		err = read_entries(r, key, setter);
+	else if (setter)
+		err = complain(r, &event.start_mark, "expected a list for", key);
+	else if (event.type == YAML_SCALAR_EVENT)
 		err = set_value(r, key, &event);
 	else if (event.type == YAML_SEQUENCE_START_EVENT)
 		err = read_sequence(r, key);
@@ -157,7 +235,7 @@ static int read_bytes(void *context, unsigned char *bytes, size_t size, size_t *
 
 static int read_file(struct config *config, FILE *file, const char *path, char **ret_message)
 {
-	struct reader r = { .config = config, .path = path, .file = file };
+	struct reader r = { .config = config, .set = config_set_named, .path = path, .file = file };
 	int err;
 
 	if (!yaml_parser_initialize(&r.parser))

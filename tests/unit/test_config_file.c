@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/config.h"
+#include "agent/config_lists.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
 
@@ -100,6 +100,75 @@ static void settings_of_all_kinds(void **state)
 	assert_string_equal(config_text(&f->config, SETTING_node), "edge-7");
 	assert_int_equal(f->config.values[SETTING_node].line, 7);
 	assert_int_equal(f->config.values[SETTING_cpu_budget].line, 0);
+}
+
+static void remote_stores_and_relabelling(void **state)
+{
+	struct fixture *f = *state;
+	struct config_lists *lists;
+	struct config copy;
+
+	assert_int_equal(load(f, "remote-stores:\n"
+				 "  - type: parca\n"
+				 "    address: http://127.0.0.1:7070\n"
+				 "  - type: pyroscope\n"
+				 "    address: https://pyroscope.example\n"
+				 "    headers: [X-A=1, X-B=2]\n"
+				 "    insecure-skip-verify: true\n"
+				 "relabel_configs:\n"
+				 "  - source_labels: [comm, node]\n"
+				 "    separator: '-'\n"
+				 "    regex: ''\n"
+				 "    action: Keep\n"
+				 "  - action: hashmod\n"
+				 "    source_labels: [comm]\n"
+				 "    target_label: shard\n"
+				 "    modulus: 18446744073709551615\n"
+				 "  - regex: pod_(.+)\n"
+				 "    replacement: $1\n"
+				 "    action: labelmap\n"
+				 "node: n\n"),
+		0);
+	assert_int_equal(config_copy(&f->config, &copy), 0);
+	lists = copy.lists;
+	assert_int_equal(lists->store_count, 2);
+	assert_string_equal(config_text(&lists->stores[0], SETTING_remote_store_type), "parca");
+	assert_null(config_text(&lists->stores[0], SETTING_remote_store_headers));
+	assert_string_equal(
+		config_text(&lists->stores[1], SETTING_remote_store_headers), "X-A=1,X-B=2");
+	assert_true(config_flag(&lists->stores[1], SETTING_remote_store_insecure_skip_verify));
+	assert_null(config_text(&copy, SETTING_remote_store_type));
+	assert_int_equal(lists->rule_count, 3);
+	assert_int_equal(lists->rules[0].action, RELABEL_KEEP);
+	assert_int_equal(lists->rules[0].source_label_count, 2);
+	assert_string_equal(lists->rules[0].source_labels[1], "node");
+	assert_string_equal(lists->rules[0].separator, "-");
+	assert_string_equal(lists->rules[0].regex, "");
+	assert_null(lists->rules[0].replacement);
+	assert_true(lists->rules[1].modulus == UINT64_MAX);
+	assert_string_equal(lists->rules[2].replacement, "$1");
+	assert_string_equal(config_text(&copy, SETTING_node), "n");
+	config_deinit(&copy);
+}
+
+static void bad_lists_are_refused_with_their_line(void **state)
+{
+	struct fixture *f = *state;
+
+	refused(f, "remote-stores: parca\n", 1, "remote-stores");
+	refused(f, "remote-stores:\n- type: parca\n- parca\n", 3, "remote-stores");
+	refused(f, "remote-stores:\n- type: parca\n  colour: red\n", 3, "colour");
+	refused(f, "remote-stores:\n- type: parca\n  type: file\n", 3, "type");
+	refused(f, "remote-stores:\n- insecure: perhaps\n", 2, "insecure");
+	refused(f, "remote-stores:\n- remote-stores:\n  - type: parca\n", 3, "remote-stores");
+	refused(f, "relabel_configs:\n- {target_label: a}\n- action: remove\n", 3, "action");
+	refused(f, "relabel_configs:\n- target_label: a\n  regex: '('\n", 2, "regex");
+	refused(f, "relabel_configs:\n- {target_label: a}\n- {regex: x}\n", 3, "target_label");
+	refused(f, "relabel_configs:\n- {target_label: a, action: hashmod, modulus: -1}\n", 2,
+		"modulus");
+	refused(f, "relabel_configs:\n- {target_label: a, target_label: b}\n", 2, "target_label");
+	refused(f, "relabel_configs: [[a]]\n", 1, "relabel_configs");
+	assert_null(f->config.lists);
 }
 
 static void no_settings_at_all(void **state)
@@ -287,6 +356,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(settings_of_all_kinds),
+		CASE(remote_stores_and_relabelling),
+		CASE(bad_lists_are_refused_with_their_line),
 		CASE(no_settings_at_all),
 		CASE(an_empty_text_means_nowhere),
 		CASE(lists_have_two_forms),

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What only the settings file can say: several remote stores, and relabelling rules. */
+#include "agent/config.h"
+#include "agent/export/relabel.h"
+
+struct config_lists {
+	/* `remote-stores:`: each with the remote-store-… settings of one entry and nothing else. */
+	struct config *stores;
+	size_t store_count, store_capacity;
+	/* `relabel_configs:`, texts owned. */
+	struct relabel_rule *rules;
+	size_t rule_count, rule_capacity;
+};
+
+int config_lists_copy(const struct config_lists *lists, struct config_lists **ret_lists);
+void config_lists_destroy(struct config_lists *lists);
+/* An empty one at the end. -E2BIG: too many. */
+int config_add_store(struct config *config);
+int config_add_rule(struct config *config);
+/*
+ * Of the last one, by the name in the file. -ENOENT: no such name, -EEXIST: it was given, -EINVAL:
+ * not a value for it.
+ */
+int config_store_set(struct config *config, const char *name, const char *text, unsigned int line);
+int config_rule_set(struct config *config, const char *name, const char *text, unsigned int line);
