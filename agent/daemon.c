@@ -23,6 +23,8 @@
 #include "base/io.h"
 #include "base/log.h"
 
+/* For what can still be sent at the end; the rest is for the next start. */
+static const uint64_t EXPORT_GRACE_NS = UINT64_C(2000000000);
 static const uint64_t BUDGET_LOOK_NS = UINT64_C(15000000000);
 
 /* ---- callbacks ------------------------------------------------------------------------------ */
@@ -123,6 +125,17 @@ static int make_store(struct daemon *d)
 	return err;
 }
 
+static int make_export(struct daemon *d)
+{
+	autofree char *message = NULL;
+	int err = daemon_export_create(
+		&d->config, agent_metrics_to_add(d->agent), &d->export, &message);
+
+	if (err)
+		fprintf(stderr, "fathom agent: %s\n", message ? message : strerror(-err));
+	return err;
+}
+
 static int make_serve(struct daemon *d)
 {
 	const char *address = config_text(&d->config, SETTING_http_address);
@@ -196,6 +209,8 @@ static int make(struct daemon *d)
 		err = make_agent(d);
 	if (!err)
 		err = make_store(d);
+	if (!err)
+		err = make_export(d);
 	return err ? err : make_serve(d);
 }
 
@@ -203,6 +218,8 @@ static void unmake(struct daemon *d)
 {
 	daemon_on_demand_deinit(d);
 	serve_destroy(d->serve);
+	/* Counts in the agent's metrics to its end. */
+	daemon_export_destroy(d->export, EXPORT_GRACE_NS);
 	agent_destroy(d->agent);
 	store_destroy(d->store);
 	loop_destroy(d->loop);

@@ -102,7 +102,11 @@ static int write_metrics(void *context, struct buffer *out)
 			seconds(d->started_real_ns) },
 	};
 
-	return exposition_write(out, agent_metrics(d->agent), figures, ARRAY_SIZE(figures));
+	exposition_counters(out, agent_metrics(d->agent));
+	exposition_figures(out, figures, ARRAY_SIZE(figures));
+	if (d->export)
+		daemon_export_write_metrics(d->export, out);
+	return exposition_end(out);
 }
 
 /* ---- status --------------------------------------------------------------------------------- */
@@ -167,12 +171,17 @@ static int write_status(void *context, struct buffer *out)
 		(unsigned long long)agent_samples(d->agent),
 		(unsigned long long)lost_samples(metrics), (unsigned long long)d->windows,
 		seconds(d->last_seal_ns), agent_pending_builds(d->agent));
-	if (!d->store)
-		return buffer_string(out, "\"store\":null}\n");
-	return buffer_printf(out,
-		"\"store\":{\"files\":%zu,\"bytes\":%llu,\"limit_bytes\":%llu}}\n",
-		store_count(d->store), (unsigned long long)store_bytes(d->store),
-		(unsigned long long)d->settings.store_bytes);
+	if (d->store)
+		buffer_printf(out, "\"store\":{\"files\":%zu,\"bytes\":%llu,\"limit_bytes\":%llu}",
+			store_count(d->store), (unsigned long long)store_bytes(d->store),
+			(unsigned long long)d->settings.store_bytes);
+	else
+		buffer_string(out, "\"store\":null");
+	if (d->export) {
+		buffer_string(out, ",\"export\":");
+		daemon_export_write_status(d->export, out);
+	}
+	return buffer_string(out, "}\n");
 }
 
 static bool is_ready(void *context)

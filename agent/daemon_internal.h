@@ -4,6 +4,7 @@
 #include "agent/agent.h"
 #include "agent/budget.h"
 #include "agent/config.h"
+#include "agent/daemon_export.h"
 #include "agent/loop/loop.h"
 #include "agent/serve/serve.h"
 #include "agent/store/store.h"
@@ -33,6 +34,7 @@ struct daemon {
 	struct loop *loop;
 	struct agent *agent;
 	struct store *store; /* NULL = nowhere */
+	struct daemon_export *export; /* NULL = nothing is sent */
 	struct serve *serve; /* NULL = nowhere */
 	char *token; /* NULL = none */
 	char *cache_directory;

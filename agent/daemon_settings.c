@@ -53,6 +53,7 @@ int daemon_settings_read(
 	};
 	enum setting log_setting;
 	const char *log_problem = log_options_problem(config, &log_setting);
+	int err;
 
 	*ret_message = NULL;
 	if (log_problem)
@@ -64,6 +65,9 @@ int daemon_settings_read(
 	if (!parse_percent(config_text(config, SETTING_cpu_budget), &s.cpu_share))
 		return refuse(config, ret_message, SETTING_cpu_budget,
 			"wants a percentage of one CPU, 0 for no limit");
+	err = daemon_export_check(config, ret_message);
+	if (err)
+		return err;
 	*ret_settings = s;
 	return 0;
 }
@@ -79,13 +83,17 @@ static bool can_change(enum setting id)
 		SETTING_cpu_budget,
 		SETTING_log_level,
 		SETTING_log_format,
+		SETTING_external_labels,
+		SETTING_series_labels,
+		SETTING_series_max,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(changeable); i++) {
 		if (changeable[i] == id)
 			return true;
 	}
-	return false;
+	return !strncmp(config_name(id), "--remote-store-", strlen("--remote-store-")) ||
+	       !strncmp(config_name(id), "--spool-", strlen("--spool-"));
 }
 
 /* What can only be set at the start keeps its value; returns one that was to have another. */
@@ -122,6 +130,18 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 		log_warn("the CPU budget cannot be looked after, ignoring", "%s", "");
 }
 
+/* It was checked before: what fails now is the disk, or memory. */
+static void apply_export(struct daemon *d)
+{
+	autofree char *message = NULL;
+	int err = daemon_export_reload(
+		&d->export, &d->config, agent_metrics_to_add(d->agent), &message);
+
+	if (err)
+		log_error("profiles cannot be sent as the settings say", "error=\"%s\"",
+			message ? message : strerror(-err));
+}
+
 static void apply(struct daemon *d, const struct daemon_settings *settings)
 {
 	const struct daemon_settings old = d->settings;
@@ -133,6 +153,7 @@ static void apply(struct daemon *d, const struct daemon_settings *settings)
 		(void)store_trim(d->store, (int64_t)clock_real_ns());
 	}
 	apply_budget(d, &old);
+	apply_export(d);
 	if (old.window_ns != settings->window_ns && daemon_schedule_window(d))
 		log_warn("the window's length could not be changed, ignoring", "%s", "");
 }

@@ -103,24 +103,31 @@ static bool in_group(void *context, const struct profile_sample *sample)
 	return groups_of(filter->groups, sample->process) == filter->group;
 }
 
+/* Of the window being sealed. */
+static struct report_options window_options(const struct daemon *d)
+{
+	uint64_t end = d->window_started_ns;
+
+	if (end <= d->sealed_started_ns)
+		end = clock_monotonic_ns();
+	return (struct report_options){
+		.period = d->sealed_period_ns,
+		.time_ns = (int64_t)d->sealed_started_real_ns,
+		.duration_ns = (int64_t)(end - d->sealed_started_ns),
+	};
+}
+
 static int store_group(struct daemon *d, const struct report_sources *sources,
 	const struct groups *groups, uint32_t group)
 {
 	struct group_filter filter = { groups, group };
-	uint64_t duration = clock_monotonic_ns() - d->sealed_started_ns;
-	struct report_options options = {
-		.period = d->sealed_period_ns,
-		.time_ns = (int64_t)d->sealed_started_real_ns,
-		.include = in_group,
-		.include_context = &filter,
-	};
+	struct report_options options = window_options(d);
 	autocall(buffer_deinit) struct buffer out;
 	struct report_summary summary;
 	int err;
 
-	if (d->window_started_ns > d->sealed_started_ns)
-		duration = d->window_started_ns - d->sealed_started_ns;
-	options.duration_ns = (int64_t)duration;
+	options.include = in_group;
+	options.include_context = &filter;
 	buffer_init(&out, PROFILE_LIMIT_BYTES);
 	err = report_pprof(sources, &options, &out, &summary);
 	if (err) {
@@ -184,6 +191,13 @@ static void store_window(struct daemon *d, const struct report_sources *sources)
 	report_full_disk(d, metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL) - dropped);
 }
 
+static void export_window(struct daemon *d, const struct report_sources *sources)
+{
+	struct report_options options = window_options(d);
+
+	daemon_export_window(d->export, sources, &options, !d->store);
+}
+
 void daemon_sealed(void *context, const struct profile *profile)
 {
 	struct daemon *d = context;
@@ -195,9 +209,10 @@ void daemon_sealed(void *context, const struct profile *profile)
 		return;
 	agent_sources(d->agent, profile, &sources);
 	daemon_announce_hottest(d, &sources);
-	if (!d->store)
-		return;
-	store_window(d, &sources);
+	if (d->store)
+		store_window(d, &sources);
+	if (d->export)
+		export_window(d, &sources);
 	d->last_seal_ns = clock_cpu_ns() - cpu;
 }
 

@@ -2,6 +2,8 @@
 #include "agent/exposition.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* OpenMetrics names a counter's family without `_total`. */
@@ -35,8 +37,7 @@ static void write_value(struct buffer *out, const char *name, const char *label,
 		buffer_printf(out, " %.15g\n", value);
 }
 
-int exposition_write(struct buffer *out, const struct metrics *metrics,
-	const struct exposition_figure *figures, size_t figure_count)
+void exposition_counters(struct buffer *out, const struct metrics *metrics)
 {
 	const char *last = "";
 
@@ -48,6 +49,13 @@ int exposition_write(struct buffer *out, const struct metrics *metrics,
 		last = text->name;
 		write_value(out, text->name, text->label, (double)metrics_get(metrics, id));
 	}
+}
+
+void exposition_figures(
+	struct buffer *out, const struct exposition_figure *figures, size_t figure_count)
+{
+	const char *last = "";
+
 	for (size_t i = 0; i < figure_count; i++) {
 		const struct exposition_figure *f = &figures[i];
 
@@ -56,5 +64,26 @@ int exposition_write(struct buffer *out, const struct metrics *metrics,
 		last = f->name;
 		write_value(out, f->name, f->label, f->value);
 	}
+}
+
+void exposition_family(
+	struct buffer *out, const char *name, enum exposition_type type, const char *help)
+{
+	write_head(out, name, type, help);
+}
+
+void exposition_value(struct buffer *out, const char *name, double value, const char *label, ...)
+{
+	char text[EXPOSITION_LABEL_BYTES];
+	va_list args;
+
+	va_start(args, label);
+	vsnprintf(text, sizeof(text), label, args);
+	va_end(args);
+	write_value(out, name, text, value);
+}
+
+int exposition_end(struct buffer *out)
+{
 	return buffer_string(out, "# EOF\n");
 }

@@ -22,5 +22,16 @@ struct exposition_figure {
 /* The content type to serve it with. */
 #define EXPOSITION_CONTENT_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-int exposition_write(struct buffer *out, const struct metrics *metrics,
-	const struct exposition_figure *figures, size_t figure_count);
+enum { EXPOSITION_LABEL_BYTES = 256 };
+
+/* In this order; the first failure stays in OUT. */
+void exposition_counters(struct buffer *out, const struct metrics *metrics);
+void exposition_figures(
+	struct buffer *out, const struct exposition_figure *figures, size_t figure_count);
+/* A family whose labels are known at run time only: its head, then its values. LABEL is a format;
+ * what is foreign in it must have no quote, backslash or newline. */
+void exposition_family(
+	struct buffer *out, const char *name, enum exposition_type type, const char *help);
+void exposition_value(struct buffer *out, const char *name, double value, const char *label, ...)
+	__attribute__((format(printf, 4, 5)));
+int exposition_end(struct buffer *out);

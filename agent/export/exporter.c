@@ -194,7 +194,8 @@ static int turn_ms(struct exporter *e, uint64_t now_ns, uint64_t due_ns)
 static void *run(void *context)
 {
 	struct exporter *e = context;
-	uint64_t now = clock_monotonic_ns(), due;
+	const struct timespec pause = { .tv_nsec = 100 * (long)MILLISECOND_NS };
+	uint64_t now, due;
 
 	pthread_setname_np(pthread_self(), "export");
 	for (;;) {
@@ -205,7 +206,9 @@ static void *run(void *context)
 		publish(e);
 		if (is_over(e, now))
 			return NULL;
-		(void)remotes_run(e->transport, turn_ms(e, now, due));
+		if (remotes_run(e->transport, turn_ms(e, now, due)))
+			/* Out of memory: not in a busy loop. */
+			nanosleep(&pause, NULL);
 	}
 }
 
@@ -222,6 +225,21 @@ static int make_remotes(struct exporter *e, const struct exporter_options *o, ch
 		snprintf(e->names[i], sizeof(e->names[i]), "%s", o->remotes[i].name);
 		e->remote_count++;
 	}
+	return err;
+}
+
+int exporter_check(const struct exporter_options *options, char **ret_message)
+{
+	struct exporter e = { 0 };
+	int err;
+
+	*ret_message = NULL;
+	if (options->remote_count > SPOOL_TARGETS_LIMIT)
+		return -E2BIG;
+	err = make_remotes(&e, options, ret_message);
+	for (size_t i = 0; i < e.remote_count; i++)
+		remote_destroy(e.remotes[i]);
+	remotes_destroy(e.transport);
 	return err;
 }
 

@@ -40,6 +40,8 @@ struct exporter_figures {
  */
 int exporter_create(
 	const struct exporter_options *options, struct exporter **ret_exporter, char **ret_message);
+/* Whether the remote stores could be made; opens nothing. */
+int exporter_check(const struct exporter_options *options, char **ret_message);
 /*
  * Puts what is in the inbox into the spool and goes on sending for GRACE_NS at most; the rest stays
  * in the spool for the next start.

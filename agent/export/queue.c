@@ -191,10 +191,7 @@ static void on_refused(struct target *t)
 /* Answers that may be about the payload although they do not say so. */
 static bool is_suspicious(const struct remote_result *r)
 {
-	if (r->verdict == REMOTE_AMBIGUOUS)
-		return true;
-	return !strcmp(r->code, "grpc_2") || !strcmp(r->code, "grpc_13") ||
-	       (r->code[0] == '5' && strcmp(r->code, "503"));
+	return r->verdict == REMOTE_AMBIGUOUS || r->blurred;
 }
 
 static bool is_too_fast(const struct remote_result *r)

@@ -37,6 +37,7 @@ struct report_options {
 	int64_t duration_ns;
 	bool no_inlines;
 	bool no_demangle;
+	bool no_labels; /* samples have no labels: equal stacks are one. pprof only */
 	const char *comment; /* or NULL */
 	/* Which samples are in it; NULL: all. pprof only. */
 	bool (*include)(void *context, const struct profile_sample *sample);
@@ -48,6 +49,7 @@ struct report_summary {
 	uint64_t samples;
 	uint64_t user_stacks, complete_stacks; /* weighted by samples */
 	uint64_t user_frames, named_user_frames; /* innermost user frames, weighted by samples */
+	uint64_t entries; /* of the pprof's sample table */
 };
 
 /* Appends a gzip pprof to OUT. */

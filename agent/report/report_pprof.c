@@ -170,7 +170,7 @@ static int add_sample(struct pprof_report *r, const struct profile_sample *sampl
 	const struct stack_facts *facts;
 	struct pprof_label labels[LABELS];
 	uint64_t locations[PPROF_MAX_FRAMES];
-	size_t count;
+	size_t count, label_count = 0;
 	int err;
 
 	err = stacks_get(r->stacks, sample, &facts);
@@ -179,8 +179,9 @@ static int add_sample(struct pprof_report *r, const struct profile_sample *sampl
 	count = MIN(facts->count, (uint32_t)PPROF_MAX_FRAMES);
 	for (size_t i = 0; i < count; i++)
 		locations[i] = r->stacks->ids[facts->first + i];
-	err = pprof_sample(
-		r->pprof, locations, count, values, labels, sample_labels(sample, process, labels));
+	if (!r->options->no_labels)
+		label_count = sample_labels(sample, process, labels);
+	err = pprof_sample(r->pprof, locations, count, values, labels, label_count);
 	if (err)
 		return err;
 	stacks_account(r->stacks, facts, sample->count, &r->summary);
@@ -251,6 +252,7 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 	err = pprof_encode(pprof, true, out);
 	if (err)
 		return err;
+	r.summary.entries = pprof_sample_count(pprof);
 	*ret_summary = r.summary;
 	return 0;
 }

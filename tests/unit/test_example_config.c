@@ -119,6 +119,11 @@ static void its_values_are_accepted(void **state)
 	parse(&all);
 	load(&all, path);
 	unlink(path);
+	/* It shows ways to be known that exclude each other. */
+	free(all.values[SETTING_remote_store_address].text);
+	free(all.values[SETTING_remote_store_type].text);
+	all.values[SETTING_remote_store_address].text = NULL;
+	all.values[SETTING_remote_store_type].text = NULL;
 	if (daemon_settings_read(&all, &settings, &message))
 		fail_msg("%s", message);
 	assert_true(settings.frequency_hz == 19);

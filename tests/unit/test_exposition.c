@@ -146,7 +146,9 @@ static struct reader *written(const struct metrics *metrics)
 
 	assert_non_null(r);
 	buffer_init(&out, 1 << 20);
-	assert_int_equal(exposition_write(&out, metrics, figures, ARRAY_SIZE(figures)), 0);
+	exposition_counters(&out, metrics);
+	exposition_figures(&out, figures, ARRAY_SIZE(figures));
+	assert_int_equal(exposition_end(&out), 0);
 	assert_int_equal(buffer_append(&out, "", 1), 0);
 	assert_int_equal(strlen((char *)out.bytes), out.size - 1);
 	read_text(r, (char *)out.bytes);
@@ -222,7 +224,9 @@ static void a_full_buffer_is_told(void **state)
 
 	(void)state;
 	buffer_init(&out, 1000);
-	assert_int_equal(exposition_write(&out, &metrics, figures, ARRAY_SIZE(figures)), -E2BIG);
+	exposition_counters(&out, &metrics);
+	exposition_figures(&out, figures, ARRAY_SIZE(figures));
+	assert_int_equal(exposition_end(&out), -E2BIG);
 	buffer_deinit(&out);
 }
 

@@ -111,6 +111,7 @@ static void answer(struct bench *b, size_t target, enum remote_verdict verdict, 
 	struct remote_result result = {
 		.verdict = verdict,
 		.message = "as the test wants",
+		.blurred = verdict == REMOTE_RETRY && !strcmp(code, "500"),
 		.retry_after_ns = retry_after_ns,
 		.sent_bytes = 100,
 	};

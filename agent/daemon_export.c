@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/daemon_export.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/config_lists.h"
+#include "agent/export_settings.h"
+#include "agent/exposition.h"
+#include "agent/series.h"
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/log.h"
+
+enum {
+	PPROF_LIMIT_BYTES = 256 << 20,
+	/*
+	 * Of one payload. Pyroscope takes 4 MiB, but only bursts of 2 MB: a larger one is refused
+	 * as too fast however long one waits.
+	 */
+	PAYLOAD_RAW_BYTES = 1800000,
+	PAYLOAD_ENTRIES = 16000, /* Pyroscope's limit */
+	PARTS_LIMIT = 256,
+	HOST_BYTES = 256,
+};
+
+struct daemon_export {
+	struct exporter *exporter;
+	struct metrics *metrics;
+	struct metrics unused; /* for reports of what another report has counted */
+	uint64_t settings_hash;
+	/* Replaced at a reload. */
+	struct relabel *relabel;
+	struct labels external;
+	char node[HOST_BYTES];
+	struct series_options series;
+};
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+/* Moves labels and rules out of SETTINGS. */
+static void take_labels(
+	struct daemon_export *e, const struct config *config, struct export_settings *settings)
+{
+	const char *node = config_text(config, SETTING_node);
+
+	relabel_destroy(e->relabel);
+	labels_deinit(&e->external);
+	e->relabel = take(settings->relabel);
+	e->external = settings->external;
+	settings->external = (struct labels){ 0 };
+	if (node && *node)
+		snprintf(e->node, sizeof(e->node), "%s", node);
+	else if (gethostname(e->node, sizeof(e->node) - 1))
+		snprintf(e->node, sizeof(e->node), "unknown");
+	e->series = (struct series_options){
+		.node = e->node,
+		.external = &e->external,
+		.relabel = e->relabel,
+		.thread_comm = settings->thread_comm,
+		.tid = settings->tid,
+		.goid = settings->goid,
+		.limit = config_number(config, SETTING_series_max),
+		.metrics = e->metrics,
+	};
+}
+
+static void fill_options(const struct config *config, const struct export_settings *settings,
+	struct remote_options remotes[EXPORT_STORES_LIMIT], struct exporter_options *ret_options)
+{
+	for (size_t i = 0; i < settings->store_count; i++)
+		remotes[i] = settings->stores[i].options;
+	*ret_options = (struct exporter_options){
+		.spool_directory = config_text(config, SETTING_spool_directory),
+		.spool_limit_bytes = config_number(config, SETTING_spool_max_bytes),
+		.spool_limit_age_ns = config_number(config, SETTING_spool_max_age),
+		.remotes = remotes,
+		.remote_count = settings->store_count,
+	};
+}
+
+int daemon_export_check(const struct config *config, char **ret_message)
+{
+	struct remote_options remotes[EXPORT_STORES_LIMIT];
+	struct exporter_options options;
+	struct export_settings settings;
+	int err = export_settings_read(config, &settings, ret_message);
+
+	if (err)
+		return err;
+	fill_options(config, &settings, remotes, &options);
+	if (options.remote_count)
+		err = exporter_check(&options, ret_message);
+	export_settings_deinit(&settings);
+	return err;
+}
+
+static int create(const struct config *config, struct export_settings *settings,
+	struct metrics *metrics, struct daemon_export **ret_export, char **ret_message)
+{
+	struct remote_options remotes[EXPORT_STORES_LIMIT];
+	struct exporter_options options;
+	struct daemon_export *e = calloc(1, sizeof(*e));
+	int err;
+
+	if (!e)
+		return -ENOMEM;
+	e->metrics = metrics;
+	e->settings_hash = export_settings_hash(config);
+	fill_options(config, settings, remotes, &options);
+	options.metrics = metrics;
+	err = exporter_create(&options, &e->exporter, ret_message);
+	if (err) {
+		daemon_export_destroy(e, 0);
+		return err;
+	}
+	take_labels(e, config, settings);
+	*ret_export = e;
+	return 0;
+}
+
+int daemon_export_create(const struct config *config, struct metrics *metrics,
+	struct daemon_export **ret_export, char **ret_message)
+{
+	struct export_settings settings;
+	int err = export_settings_read(config, &settings, ret_message);
+
+	if (err)
+		return err;
+	*ret_export = NULL;
+	if (settings.store_count)
+		err = create(config, &settings, metrics, ret_export, ret_message);
+	export_settings_deinit(&settings);
+	return err;
+}
+
+void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns)
+{
+	if (!e)
+		return;
+	exporter_destroy(e->exporter, grace_ns);
+	relabel_destroy(e->relabel);
+	labels_deinit(&e->external);
+	free(e);
+}
+
+int daemon_export_reload(struct daemon_export **e, const struct config *config,
+	struct metrics *metrics, char **ret_message)
+{
+	struct export_settings settings;
+	int err;
+
+	*ret_message = NULL;
+	if (!*e || (*e)->settings_hash != export_settings_hash(config)) {
+		daemon_export_destroy(take(*e), 0);
+		return daemon_export_create(config, metrics, e, ret_message);
+	}
+	err = export_settings_read(config, &settings, ret_message);
+	if (err)
+		return err;
+	take_labels(*e, config, &settings);
+	export_settings_deinit(&settings);
+	return 0;
+}
+
+/* ---- windows -------------------------------------------------------------------------------- */
+
+/* One part of one series: equal stacks stay together. */
+struct slice {
+	struct series *series;
+	uint32_t number;
+	uint32_t part, parts;
+};
+
+static bool in_slice(void *context, const struct profile_sample *sample)
+{
+	const struct slice *slice = context;
+
+	return sample->stack % slice->parts == slice->part &&
+	       series_of(slice->series, sample) == slice->number;
+}
+
+/* The last four bytes of a gzip member are the size of what it holds (RFC 1952, 2.3.1). */
+static uint64_t raw_bytes(const struct buffer *gzip)
+{
+	struct cursor c = cursor_over(gzip->bytes, gzip->size);
+
+	return cursor_skip(&c, gzip->size - MIN(gzip->size, (size_t)4)) ? cursor_u32(&c) : 0;
+}
+
+static int encode(const struct report_sources *sources, const struct report_options *window,
+	struct slice *slice, struct payload *payload)
+{
+	struct report_options options = *window;
+	struct report_summary summary;
+	int err;
+
+	options.no_labels = true;
+	options.include = in_slice;
+	options.include_context = slice;
+	buffer_init(&payload->pprof, PPROF_LIMIT_BYTES);
+	err = report_pprof(sources, &options, &payload->pprof, &summary);
+	if (err)
+		return err;
+	payload->raw_bytes = raw_bytes(&payload->pprof);
+	payload->samples = summary.entries;
+	payload->time_ns = options.time_ns;
+	payload->duration_ns = options.duration_ns;
+	return 0;
+}
+
+/* How many times too large it is; 1 = not at all. */
+static uint32_t times_too_large(const struct payload *p)
+{
+	uint64_t bytes = (p->raw_bytes + PAYLOAD_RAW_BYTES - 1) / PAYLOAD_RAW_BYTES;
+	uint64_t entries = (p->samples + PAYLOAD_ENTRIES - 1) / PAYLOAD_ENTRIES;
+
+	return (uint32_t)MAX(MAX(bytes, entries), UINT64_C(1));
+}
+
+static int send_slice(struct daemon_export *e, const struct report_sources *sources,
+	const struct report_options *window, struct slice *slice, uint32_t *ret_times)
+{
+	autocall(payload_deinit) struct payload payload = { 0 };
+	int err = encode(sources, window, slice, &payload);
+
+	if (err)
+		return err;
+	*ret_times = times_too_large(&payload);
+	if (*ret_times > 1 || !payload.samples)
+		return 0;
+	err = labels_copy(series_labels(slice->series, slice->number), &payload.labels);
+	if (!err)
+		exporter_submit(e->exporter, &payload);
+	return err;
+}
+
+/* Parts that still are too large are cut in as many parts as it takes; the names repeat in each. */
+static int send_series(struct daemon_export *e, const struct report_sources *sources,
+	const struct report_options *window, struct slice *slice)
+{
+	uint32_t times = 1;
+	int err = send_slice(e, sources, window, slice, &times);
+
+	if (err || times == 1)
+		return err;
+	if (slice->parts * (times + 1) > PARTS_LIMIT) {
+		metrics_add(e->metrics, METRIC_EXPORT_TOO_LARGE, 1);
+		return 0;
+	}
+	for (uint32_t i = 0; !err && i <= times; i++) {
+		struct slice smaller = *slice;
+
+		smaller.parts = slice->parts * (times + 1);
+		smaller.part = slice->part + i * slice->parts;
+		err = send_series(e, sources, window, &smaller);
+	}
+	return err;
+}
+
+static int send_all(struct daemon_export *e, const struct report_sources *sources,
+	const struct report_options *window, struct series *series)
+{
+	int err = 0;
+
+	for (uint32_t n = 1; !err && n <= series_count(series); n++) {
+		struct slice slice = { .series = series, .number = n, .parts = 1 };
+
+		err = send_series(e, sources, window, &slice);
+	}
+	return err;
+}
+
+void daemon_export_window(struct daemon_export *e, const struct report_sources *sources,
+	const struct report_options *options, bool count)
+{
+	struct report_sources from = *sources;
+	struct series series;
+	int err = series_init(&series, &e->series, sources->profile, sources->processes);
+
+	if (!count)
+		from.metrics = &e->unused;
+	if (!err) {
+		err = send_all(e, &from, options, &series);
+		series_deinit(&series);
+	}
+	if (!err)
+		return;
+	metrics_add(e->metrics, METRIC_EXPORT_WINDOW_FAILED, 1);
+	log_warn("a window is not sent, or only a part of it", "error=\"%s\"", strerror(-err));
+}
+
+void daemon_export_figures(struct daemon_export *e, struct exporter_figures *ret_figures)
+{
+	exporter_figures(e->exporter, ret_figures);
+}

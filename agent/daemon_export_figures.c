@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What /metrics and /status say of sending. Names of targets and codes are our own words. */
+#include "agent/daemon_export.h"
+#include "agent/exposition.h"
+#include "base/cleanup.h"
+
+struct drop_reason {
+	const char *name;
+	uint64_t (*count)(const struct exporter_target_figures *t);
+};
+
+static uint64_t dropped_limit(const struct exporter_target_figures *t)
+{
+	return t->dropped[SPOOL_DROP_LIMIT];
+}
+
+static uint64_t dropped_age(const struct exporter_target_figures *t)
+{
+	return t->dropped[SPOOL_DROP_AGE];
+}
+
+static uint64_t dropped_corrupt(const struct exporter_target_figures *t)
+{
+	return t->dropped[SPOOL_DROP_CORRUPT];
+}
+
+static uint64_t dropped_refused(const struct exporter_target_figures *t)
+{
+	return t->queue.refused;
+}
+
+static uint64_t dropped_poisonous(const struct exporter_target_figures *t)
+{
+	return t->queue.poisonous;
+}
+
+static const struct drop_reason reasons[] = {
+	{ "spool_full", dropped_limit },
+	{ "too_old", dropped_age },
+	{ "corrupt", dropped_corrupt },
+	{ "refused", dropped_refused },
+	{ "always_fails", dropped_poisonous },
+};
+
+static void write_codes(struct buffer *out, const struct exporter_figures *f)
+{
+	static const char name[] = "fathom_remote_write_requests_total";
+
+	exposition_family(out, name, EXPOSITION_COUNTER,
+		"Profiles handed to a remote store, by what became of it: an HTTP or gRPC status, "
+		"or the failure");
+	for (size_t i = 0; i < f->target_count; i++) {
+		const struct queue_figures *q = &f->targets[i].queue;
+
+		for (size_t k = 0; k < q->code_count; k++)
+			exposition_value(out, name, (double)q->codes[k].count,
+				"target=\"%s\",code=\"%s\"", f->targets[i].name, q->codes[k].code);
+	}
+}
+
+static void write_drops(struct buffer *out, const struct exporter_figures *f)
+{
+	static const char name[] = "fathom_remote_write_dropped_total";
+
+	exposition_family(out, name, EXPOSITION_COUNTER,
+		"Profiles that a remote store did not get, by reason");
+	for (size_t i = 0; i < f->target_count; i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(reasons); k++)
+			exposition_value(out, name, (double)reasons[k].count(&f->targets[i]),
+				"target=\"%s\",reason=\"%s\"", f->targets[i].name, reasons[k].name);
+	}
+}
+
+static void write_bytes(struct buffer *out, const struct exporter_figures *f)
+{
+	static const char name[] = "fathom_remote_write_sent_bytes_total";
+
+	exposition_family(out, name, EXPOSITION_COUNTER,
+		"Bytes sent to a remote store, headers and failed attempts included");
+	for (size_t i = 0; i < f->target_count; i++)
+		exposition_value(out, name, (double)f->targets[i].queue.sent_bytes, "target=\"%s\"",
+			f->targets[i].name);
+}
+
+static void write_repeated(struct buffer *out, const struct exporter_figures *f)
+{
+	static const char name[] = "fathom_remote_write_possibly_repeated_total";
+
+	exposition_family(out, name, EXPOSITION_COUNTER,
+		"Profiles sent again although an attempt without an answer may have arrived");
+	for (size_t i = 0; i < f->target_count; i++)
+		exposition_value(out, name, (double)f->targets[i].queue.repeated, "target=\"%s\"",
+			f->targets[i].name);
+}
+
+static void write_pending(struct buffer *out, const struct exporter_figures *f)
+{
+	static const char name[] = "fathom_remote_write_pending";
+
+	exposition_family(out, name, EXPOSITION_GAUGE, "Profiles in the spool for a remote store");
+	for (size_t i = 0; i < f->target_count; i++)
+		exposition_value(out, name, (double)f->targets[i].queue.pending, "target=\"%s\"",
+			f->targets[i].name);
+}
+
+void daemon_export_write_metrics(struct daemon_export *e, struct buffer *out)
+{
+	struct exporter_figures f;
+
+	daemon_export_figures(e, &f);
+	write_codes(out, &f);
+	write_bytes(out, &f);
+	write_drops(out, &f);
+	write_repeated(out, &f);
+	write_pending(out, &f);
+	exposition_family(out, "fathom_spool_bytes", EXPOSITION_GAUGE,
+		"Profiles waiting, on disk and in memory");
+	exposition_value(out, "fathom_spool_bytes", (double)f.spool_bytes, "%s", "");
+	exposition_family(out, "fathom_spool_oldest_seconds", EXPOSITION_GAUGE,
+		"Age of the oldest profile that waits, 0 when none does");
+	exposition_value(
+		out, "fathom_spool_oldest_seconds", (double)f.spool_oldest_ns / 1e9, "%s", "");
+}
+
+/* What a server said is bounded and printable, but it may have quotes. */
+static void write_text(struct buffer *out, const char *text)
+{
+	buffer_string(out, "\"");
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c >= 0x20 && c != '"' && c != '\\')
+			buffer_append(out, text, 1);
+	}
+	buffer_string(out, "\"");
+}
+
+void daemon_export_write_status(struct daemon_export *e, struct buffer *out)
+{
+	struct exporter_figures f;
+
+	daemon_export_figures(e, &f);
+	buffer_printf(out, "{\"spool_bytes\":%llu,\"spool_oldest_seconds\":%.0f,\"targets\":[",
+		(unsigned long long)f.spool_bytes, (double)f.spool_oldest_ns / 1e9);
+	for (size_t i = 0; i < f.target_count; i++) {
+		const struct queue_figures *q = &f.targets[i].queue;
+
+		buffer_printf(out, "%s{\"name\":\"%s\",\"ok\":%s,\"sent\":%llu,\"pending\":%llu,",
+			i ? "," : "", f.targets[i].name, q->failing ? "false" : "true",
+			(unsigned long long)q->sent_payloads, (unsigned long long)q->pending);
+		buffer_string(out, "\"error\":");
+		write_text(out, q->trouble);
+		buffer_string(out, "}");
+	}
+	buffer_string(out, "]}");
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/export_settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/config_lists.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+
+enum { HASHED_LIMIT = 1 << 20 };
+
+/* ---- remote stores -------------------------------------------------------------------------- */
+
+static const char *type_name(enum remote_type type)
+{
+	switch (type) {
+	case REMOTE_PYROSCOPE:
+		return "pyroscope";
+	case REMOTE_PARCA:
+		return "parca";
+	case REMOTE_OTLP:
+		return "otlp";
+	case REMOTE_FILE:
+		break;
+	}
+	return "file";
+}
+
+/* The first of a type has its name, further ones a number behind it. */
+static void name_store(struct export_settings *s, size_t at)
+{
+	const char *type = type_name(s->stores[at].options.type);
+	unsigned int same = 1;
+
+	for (size_t i = 0; i < at; i++)
+		same += s->stores[i].options.type == s->stores[at].options.type;
+	if (same == 1)
+		snprintf(s->names[at], EXPORT_NAME_BYTES, "%s", type);
+	else
+		snprintf(s->names[at], EXPORT_NAME_BYTES, "%s-%u", type, same);
+	s->stores[at].options.name = s->names[at];
+}
+
+/* *RET_EXTERNAL: the labels that CONFIG gives, moved; may be NULL. */
+static int add_store(struct export_settings *s, const struct config *config,
+	struct labels *ret_external, char **ret_message)
+{
+	struct remote_settings settings = { 0 };
+	int err = remote_options_from_config(config, &settings, ret_message);
+
+	if (err && err != -ENOENT)
+		return err;
+	if (ret_external) {
+		*ret_external = settings.external;
+		settings.external = (struct labels){ 0 };
+	}
+	if (err || s->store_count == EXPORT_STORES_LIMIT) {
+		remote_settings_deinit(&settings);
+		return err ? 0 : -E2BIG;
+	}
+	s->stores[s->store_count] = settings;
+	name_store(s, s->store_count++);
+	return 0;
+}
+
+static int entry_is_empty(char **ret_message)
+{
+	if (asprintf(ret_message, "remote-stores: an entry has no address") < 0)
+		*ret_message = NULL;
+	return -EINVAL;
+}
+
+static int add_stores(struct export_settings *s, const struct config *config, char **ret_message)
+{
+	const struct config_lists *lists = config->lists;
+	int err = add_store(s, config, &s->external, ret_message);
+
+	for (size_t i = 0; !err && lists && i < lists->store_count; i++) {
+		size_t before = s->store_count;
+
+		err = add_store(s, &lists->stores[i], NULL, ret_message);
+		if (!err && s->store_count == before)
+			err = entry_is_empty(ret_message);
+	}
+	return err;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+static int read_series_labels(
+	const struct config *config, struct export_settings *s, char **ret_message)
+{
+	const char *text = config_text(config, SETTING_series_labels);
+	autofree char *copy = strdup(text ? text : "");
+	char *next = copy, *item;
+
+	if (!copy)
+		return -ENOMEM;
+	while ((item = strsep(&next, ", ")) != NULL) {
+		if (!strcmp(item, "thread_comm"))
+			s->thread_comm = true;
+		else if (!strcmp(item, "tid"))
+			s->tid = true;
+		else if (!strcmp(item, "goid"))
+			s->goid = true;
+		else if (*item && asprintf(ret_message, "%s wants thread_comm, tid or goid",
+					  config_name(SETTING_series_labels)) < 0)
+			*ret_message = NULL;
+		if (*ret_message)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int export_settings_read(
+	const struct config *config, struct export_settings *ret_settings, char **ret_message)
+{
+	struct export_settings *s = ret_settings;
+	const struct config_lists *lists = config->lists;
+	int err;
+
+	*s = (struct export_settings){ 0 };
+	*ret_message = NULL;
+	err = add_stores(s, config, ret_message);
+	if (!err)
+		err = read_series_labels(config, s, ret_message);
+	if (!err && lists && lists->rule_count)
+		err = relabel_create(lists->rules, lists->rule_count, &s->relabel, ret_message);
+	if (err)
+		export_settings_deinit(s);
+	return err;
+}
+
+void export_settings_deinit(struct export_settings *s)
+{
+	for (size_t i = 0; i < s->store_count; i++)
+		remote_settings_deinit(&s->stores[i]);
+	labels_deinit(&s->external);
+	relabel_destroy(s->relabel);
+	*s = (struct export_settings){ 0 };
+}
+
+static bool belongs_to_a_store(enum setting id)
+{
+	return !strncmp(config_name(id), "--remote-store-", strlen("--remote-store-")) ||
+	       !strncmp(config_name(id), "--spool-", strlen("--spool-"));
+}
+
+static void append_config(const struct config *config, struct buffer *out)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const char *text = config_text(config, id);
+
+		if (belongs_to_a_store(id))
+			buffer_printf(out, "%d=%s\n", id, text ? text : "");
+	}
+}
+
+uint64_t export_settings_hash(const struct config *config)
+{
+	const struct config_lists *lists = config->lists;
+	autocall(buffer_deinit) struct buffer all;
+
+	buffer_init(&all, HASHED_LIMIT);
+	append_config(config, &all);
+	for (size_t i = 0; lists && i < lists->store_count; i++)
+		append_config(&lists->stores[i], &all);
+	return hash_bytes(all.bytes, all.size);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The settings of sending, put together: all remote stores, external labels, relabelling, series.
+ */
+#include "agent/config.h"
+#include "agent/export/relabel.h"
+#include "agent/remote_settings.h"
+
+enum { EXPORT_STORES_LIMIT = 16, EXPORT_NAME_BYTES = 32 };
+
+/* Texts are those of the config. */
+struct export_settings {
+	struct remote_settings stores[EXPORT_STORES_LIMIT];
+	char names[EXPORT_STORES_LIMIT][EXPORT_NAME_BYTES]; /* "parca", "parca-2", … */
+	size_t store_count;
+	struct labels external;
+	struct relabel *relabel; /* NULL = no rules */
+	bool thread_comm, tid, goid; /* labels of series */
+};
+
+/* -EINVAL: *RET_MESSAGE (the caller's to free) says what is wrong. */
+int export_settings_read(
+	const struct config *config, struct export_settings *ret_settings, char **ret_message);
+void export_settings_deinit(struct export_settings *s);
+/* Differs where remote stores or the spool do. */
+uint64_t export_settings_hash(const struct config *config);

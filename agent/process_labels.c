@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process_labels.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+enum {
+	CGROUP_LINES_BYTES = 16 << 10,
+	STAT_BYTES = 1024,
+	STAT_START_FIELD = 22, /* proc(5), counted from 1; the state is field 3 */
+	HEX_BYTES = 2 * BUILD_ID_MAX_BYTES + 1,
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static const char *program(const struct process *p)
+{
+	const char *path = p->executable ? p->executable->path : NULL;
+
+	return path && *path ? base_name(path) : "";
+}
+
+/* Too long a value is no reason to leave the process out. */
+static int set(struct labels *labels, const char *name, const char *value)
+{
+	char cut[LABEL_VALUE_BYTES + 1];
+
+	snprintf(cut, sizeof(cut), "%s", value);
+	return labels_set(labels, name, cut);
+}
+
+int process_labels(const struct process *p, struct labels *labels)
+{
+	int err;
+
+	if (p->kernel_thread)
+		return 0;
+	err = set(labels, "comm", p->comm);
+	if (!err)
+		err = set(labels, "executable", program(p));
+	return err ? err : set(labels, "container_id", p->container_id);
+}
+
+void process_labels_service(const struct process *p, char *name, size_t size)
+{
+	const char *text = p->kernel_thread ? "kernel" : program(p);
+
+	if (!*text)
+		text = *p->comm ? p->comm : "unknown";
+	snprintf(name, size, "%s", text);
+}
+
+/* ---- /proc ---------------------------------------------------------------------------------- */
+
+static bool read_proc(const struct process *p, const char *file, struct buffer *out)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/%s", p->pid, file);
+	/* A file that is longer than the buffer is cut. */
+	if (io_read_file(AT_FDCWD, path, out) && out->error != -E2BIG)
+		return false;
+	out->error = 0;
+	out->limit++;
+	return !buffer_append(out, "", 1);
+}
+
+/* False when the pid is another's. */
+static bool read_parent(const struct process *p, unsigned long *ret_parent)
+{
+	autocall(buffer_deinit) struct buffer text;
+	const char *at;
+	char *end;
+	uint64_t value = 0;
+
+	buffer_init(&text, STAT_BYTES);
+	if (!read_proc(p, "stat", &text))
+		return false;
+	/* The name in parentheses may hold anything. */
+	at = strrchr((const char *)text.bytes, ')');
+	if (!at || strlen(at) < 4)
+		return false;
+	at += 3;
+	for (int field = 4; field <= STAT_START_FIELD; field++, at = end) {
+		value = strtoull(at, &end, 10);
+		if (end == at)
+			return false;
+		if (field == 4)
+			*ret_parent = value;
+	}
+	return !p->start_ticks || value == p->start_ticks;
+}
+
+static int set_command_line(const struct process *p, struct labels *labels)
+{
+	autocall(buffer_deinit) struct buffer text;
+	size_t size;
+
+	buffer_init(&text, LABEL_VALUE_BYTES);
+	if (!read_proc(p, "cmdline", &text))
+		return 0;
+	size = text.size - 1;
+	while (size && !text.bytes[size - 1])
+		size--;
+	for (size_t i = 0; i < size; i++)
+		text.bytes[i] = text.bytes[i] ? text.bytes[i] : ' ';
+	return set(labels, "__meta_process_cmdline", (const char *)text.bytes);
+}
+
+/* That of the unified hierarchy, else the first. */
+static int set_cgroup(const struct process *p, struct labels *labels)
+{
+	autocall(buffer_deinit) struct buffer text;
+	char *at, *line;
+	const char *path = "";
+
+	buffer_init(&text, CGROUP_LINES_BYTES);
+	if (!read_proc(p, "cgroup", &text))
+		return 0;
+	at = (char *)text.bytes;
+	while ((line = strsep(&at, "\n")) != NULL) {
+		const char *controllers = strchr(line, ':');
+		const char *colon = controllers ? strchr(controllers + 1, ':') : NULL;
+
+		if (!colon)
+			continue;
+		if (!*path || !strncmp(line, "0::", 3))
+			path = colon + 1;
+	}
+	return set(labels, "__meta_process_cgroup", path);
+}
+
+static int set_from_proc(const struct process *p, struct labels *labels)
+{
+	unsigned long parent = 0;
+	char number[24];
+	int err;
+
+	if (p->ended || !read_parent(p, &parent))
+		return 0;
+	snprintf(number, sizeof(number), "%lu", parent);
+	err = set(labels, "__meta_process_ppid", number);
+	if (!err)
+		err = set_command_line(p, labels);
+	return err ? err : set_cgroup(p, labels);
+}
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+static int set_system(struct labels *labels)
+{
+	struct utsname system;
+	int err;
+
+	if (uname(&system))
+		return 0;
+	err = set(labels, "__meta_system_kernel_release", system.release);
+	if (!err)
+		err = set(labels, "__meta_system_kernel_machine", system.machine);
+	return err ? err : set(labels, "__meta_agent_revision", FATHOM_VERSION);
+}
+
+static int set_program(const struct process *p, struct labels *labels)
+{
+	char hex[HEX_BYTES] = "";
+
+	if (p->executable)
+		build_id_format(&p->executable->id.build_id, hex, sizeof(hex));
+	return set(labels, "__meta_process_executable_name", program(p))
+		       ?: set(labels, "__meta_process_executable_build_id", hex);
+}
+
+int process_labels_meta(const struct process *p, struct labels *labels)
+{
+	char number[16];
+	int err;
+
+	snprintf(number, sizeof(number), "%" PRIu32, p->pid);
+	err = set(labels, "__meta_process_pid", number);
+	if (!err)
+		err = set_program(p, labels);
+	if (!err)
+		err = set_system(labels);
+	return err ? err : set_from_proc(p, labels);
+}

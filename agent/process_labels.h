@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What is known of a process, as labels for relabelling: names are those of Parca's agent, so that
+ * its rules can be kept (`__meta_process_pid`, `__meta_process_executable_name`, …).
+ */
+#include <stdbool.h>
+
+#include "agent/export/payload.h"
+#include "agent/process/processes.h"
+
+/* `comm`, `executable` and `container_id`. The kernel's threads have none: there are hundreds. */
+int process_labels(const struct process *p, struct labels *labels);
+/*
+ * `__meta_…`. What /proc has to tell (parent, command line, cgroup) is missing for a process that
+ * is gone, or whose pid is another's by now.
+ */
+int process_labels_meta(const struct process *p, struct labels *labels);
+/* The file name of its program, else its name; `kernel` for the kernel's threads. Foreign bytes. */
+void process_labels_service(const struct process *p, char *name, size_t size);

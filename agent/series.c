@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/series.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/process_labels.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+
+enum {
+	KEYS_LIMIT = 1 << 20,
+	KEYS_BYTES = 64 << 20,
+	SERIES_LIMIT = 1 << 16,
+	TEXTS_BYTES = 64 << 20,
+	TEXT_LIMIT = 1 << 20, /* of one label set */
+};
+
+/* What is not asked for is 0. */
+struct key {
+	uint32_t process, pid, tid, padding;
+	uint64_t goid;
+	char comm[24];
+};
+
+static struct key key_of(const struct series *s, const struct profile_sample *sample)
+{
+	const struct series_options *o = s->options;
+	struct key key;
+
+	memset(&key, 0, sizeof(key));
+	key.process = sample->process;
+	key.pid = sample->pid;
+	if (o->tid)
+		key.tid = sample->tid;
+	if (o->goid)
+		key.goid = sample->goid;
+	if (o->thread_comm)
+		snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
+	return key;
+}
+
+/* ---- labels --------------------------------------------------------------------------------- */
+
+static int set_number(struct labels *labels, const char *name, uint64_t number)
+{
+	char text[24] = "";
+
+	if (number)
+		snprintf(text, sizeof(text), "%" PRIu64, number);
+	return labels_set(labels, name, text);
+}
+
+static int set_external(const struct series *s, struct labels *labels)
+{
+	const struct labels *external = s->options->external;
+	int err = labels_set(labels, "node", s->options->node);
+
+	for (size_t i = 0; !err && i < external->count; i++)
+		err = labels_set(labels, external->items[i].name, external->items[i].value);
+	return err;
+}
+
+static int set_thread(const struct key *key, struct labels *labels)
+{
+	int err = set_number(labels, "tid", key->tid);
+
+	if (!err)
+		err = set_number(labels, "__meta_thread_id", key->tid);
+	if (!err)
+		err = set_number(labels, "goid", key->goid);
+	if (!err)
+		err = labels_set(labels, "thread_comm", key->comm);
+	return err ? err : labels_set(labels, "__meta_thread_comm", key->comm);
+}
+
+/* Only rules read what costs a look into /proc. */
+static int collect(const struct series *s, const struct process *p, const struct key *key,
+	struct labels *labels)
+{
+	int err = set_external(s, labels);
+
+	if (!err && p)
+		err = process_labels(p, labels);
+	if (!err && p && s->options->relabel)
+		err = process_labels_meta(p, labels);
+	return err ? err : set_thread(key, labels);
+}
+
+static bool is_required(const char *name)
+{
+	return !strcmp(name, "__name__") || !strcmp(name, "service_name");
+}
+
+static void remove_internal(struct labels *labels)
+{
+	for (size_t i = labels->count; i-- > 0;) {
+		const char *name = labels->items[i].name;
+
+		if (!strncmp(name, "__", 2) && strcmp(name, "__name__"))
+			(void)labels_set(labels, name, "");
+	}
+}
+
+/* The last by name go; those that a series cannot be without stay. */
+static void keep_to_limit(const struct series *s, struct labels *labels)
+{
+	for (size_t i = labels->count; i-- > 0 && labels->count > SERIES_LABELS_LIMIT;) {
+		if (is_required(labels->items[i].name))
+			continue;
+		(void)labels_set(labels, labels->items[i].name, "");
+		metrics_add(s->options->metrics, METRIC_SERIES_LABELS_CUT, 1);
+	}
+}
+
+static int name_it(const struct process *p, struct labels *labels)
+{
+	char service[LABEL_VALUE_BYTES + 1] = "unknown";
+	int err = 0;
+
+	if (!labels_get(labels, "__name__"))
+		err = labels_set(labels, "__name__", "process_cpu");
+	if (err || labels_get(labels, "service_name"))
+		return err;
+	if (p)
+		process_labels_service(p, service, sizeof(service));
+	return labels_set(labels, "service_name", service);
+}
+
+/* *RET_KEEP false: a rule wants it dropped. */
+static int make_labels(
+	const struct series *s, const struct key *key, struct labels *labels, bool *ret_keep)
+{
+	const struct process *p = processes_find(s->processes, key->process);
+	int err = collect(s, p, key, labels);
+
+	*ret_keep = true;
+	if (!err && s->options->relabel)
+		err = relabel_apply(s->options->relabel, labels, ret_keep);
+	if (err || !*ret_keep)
+		return err;
+	remove_internal(labels);
+	err = name_it(p, labels);
+	keep_to_limit(s, labels);
+	return err;
+}
+
+/* ---- series --------------------------------------------------------------------------------- */
+
+static int write_text(const struct labels *labels, struct buffer *out)
+{
+	for (size_t i = 0; i < labels->count; i++) {
+		const struct label *label = &labels->items[i];
+
+		(void)buffer_append(out, label->name, strlen(label->name) + 1);
+		(void)buffer_append(out, label->value, strlen(label->value) + 1);
+	}
+	return out->error;
+}
+
+/* Moves LABELS in when they are a new series. */
+static int number_of(struct series *s, struct labels *labels, uint32_t *ret_number)
+{
+	autocall(buffer_deinit) struct buffer text;
+	autofree struct labels *kept = malloc(sizeof(*kept));
+	const size_t known = s->texts.count;
+	uint32_t number;
+	int err = kept ? 0 : -ENOMEM;
+
+	buffer_init(&text, TEXT_LIMIT);
+	if (!err)
+		err = array_reserve(s->labels, s->label_capacity, known + 1, SERIES_LIMIT + 1);
+	if (!err)
+		err = write_text(labels, &text);
+	if (!err)
+		err = intern_bytes(&s->texts, text.bytes, text.size, &number);
+	if (err)
+		return err;
+	if (number == known) {
+		*kept = *labels;
+		*labels = (struct labels){ 0 };
+		s->labels[number] = take(kept);
+	}
+	*ret_number = number;
+	return 0;
+}
+
+/* The series of KEY, made if new; 0 = none. */
+static int find_series(struct series *s, const struct key *key, uint32_t *ret_number)
+{
+	autocall(labels_deinit) struct labels labels = { 0 };
+	bool keep;
+	int err = make_labels(s, key, &labels, &keep);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		metrics_add(s->options->metrics, METRIC_SERIES_DROPPED, 1);
+		*ret_number = 0;
+		return 0;
+	}
+	*ret_number = 0;
+	return keep ? number_of(s, &labels, ret_number) : 0;
+}
+
+static bool has_thread(const struct key *key)
+{
+	return key->tid || key->goid || *key->comm;
+}
+
+/* Over the limit, a thread's series is that of its process. */
+static int find_within_limit(
+	struct series *s, const struct profile_sample *sample, struct key key, uint32_t *ret_number)
+{
+	if (has_thread(&key) && series_count(s) >= s->options->limit) {
+		metrics_add(s->options->metrics, METRIC_SERIES_CAPPED, sample->count);
+		key.tid = 0;
+		key.goid = 0;
+		memset(key.comm, 0, sizeof(key.comm));
+	}
+	return find_series(s, &key, ret_number);
+}
+
+static int add(struct series *s, const struct profile_sample *sample)
+{
+	struct key key = key_of(s, sample);
+	size_t known = s->keys.count;
+	uint32_t number, series;
+	int err = intern_bytes(&s->keys, &key, sizeof(key), &number);
+
+	if (err || number < known)
+		return err;
+	err = find_within_limit(s, sample, key, &series);
+	if (!err)
+		err = array_reserve(s->of_key, s->key_capacity, (size_t)number + 1, KEYS_LIMIT + 1);
+	if (!err) {
+		s->of_key[number] = series;
+		s->key_count = (size_t)number + 1;
+	}
+	return err;
+}
+
+int series_init(struct series *s, const struct series_options *options,
+	const struct profile *profile, struct processes *processes)
+{
+	int err;
+
+	*s = (struct series){ .options = options, .processes = processes };
+	err = intern_init(&s->keys, KEYS_LIMIT, KEYS_BYTES);
+	if (err)
+		return err;
+	err = intern_init(&s->texts, SERIES_LIMIT, TEXTS_BYTES);
+	for (size_t i = 0; !err && i < profile_sample_count(profile); i++)
+		err = add(s, profile_sample_at(profile, i));
+	if (err)
+		series_deinit(s);
+	return err;
+}
+
+void series_deinit(struct series *s)
+{
+	for (uint32_t i = 1; s->labels && i <= series_count(s); i++) {
+		labels_deinit(s->labels[i]);
+		free(s->labels[i]);
+	}
+	free(s->labels);
+	free(s->of_key);
+	intern_deinit(&s->keys);
+	intern_deinit(&s->texts);
+}
+
+uint32_t series_count(const struct series *s)
+{
+	return s->texts.count ? (uint32_t)s->texts.count - 1 : 0;
+}
+
+const struct labels *series_labels(const struct series *s, uint32_t number)
+{
+	return s->labels[number];
+}
+
+uint32_t series_of(struct series *s, const struct profile_sample *sample)
+{
+	struct key key = key_of(s, sample);
+	uint32_t number;
+
+	if (intern_bytes(&s->keys, &key, sizeof(key), &number) || number >= s->key_count)
+		return 0;
+	return s->of_key[number];
+}
