@@ -381,6 +381,9 @@ static void read_outcome(struct remote *remote, CURLcode code, struct outcome *r
 	curl_easy_getinfo(remote->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
 	curl_easy_getinfo(remote->easy, CURLINFO_REQUEST_SIZE, &head);
 	curl_easy_getinfo(remote->easy, CURLINFO_RETRY_AFTER, &retry_after);
+	/* The "request" holds a small body, too, where that went out together with the head. */
+	if (head > uploaded)
+		head -= (long)uploaded;
 	remote->sent_bytes += (uint64_t)uploaded + (uint64_t)head;
 	*ret_outcome = (struct outcome){
 		.code = code,

@@ -91,7 +91,8 @@ static void push_carries_labels_and_profile(void **state)
 	assert_int_equal(push->series[0]->samples[0]->raw_profile.len, 7);
 	assert_memory_equal(push->series[0]->samples[0]->raw_profile.data, "PROFILE", 7);
 	push__v1__push_request__free_unpacked(push, NULL);
-	assert_true(f.result.sent_bytes >= notes.requests[0].body_size);
+	assert_int_equal(
+		f.result.sent_bytes, strlen(notes.requests[0].head) + notes.requests[0].body_size);
 	end(&f, &notes);
 }
 
