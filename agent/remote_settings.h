@@ -15,7 +15,7 @@ struct remote_settings {
 };
 
 /*
- * Borrows CONFIG's texts. `name` is the type's, `metrics` is left to the caller. -ENOENT: no remote
+ * Borrows CONFIG's texts. `name` is the type's. -ENOENT: no remote
  * store is configured; the external labels are there all the same. -EINVAL: *RET_MESSAGE (the
  * caller's to free) says which setting and why.
  */

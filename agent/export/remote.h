@@ -10,13 +10,12 @@
 #include <stdint.h>
 
 #include "agent/export/payload.h"
-#include "base/metrics.h"
 
 enum remote_type {
 	REMOTE_PYROSCOPE, /* push.v1.PusherService/Push, Connect protobuf; /ingest for old servers
 			   */
 	REMOTE_PARCA, /* ProfileStoreService/WriteRaw, gRPC; JSON gateway as fallback */
-	REMOTE_OTLP, /* v1development profiles; unstable */
+	REMOTE_OTLP, /* v1development profiles: refused, not built yet */
 	REMOTE_FILE, /* a directory */
 };
 
@@ -35,7 +34,6 @@ struct remote_options {
 	bool insecure; /* plain text */
 	bool insecure_skip_verify;
 	uint64_t timeout_ns; /* of a whole request; 0 = 30 s */
-	struct metrics *metrics;
 };
 
 enum remote_verdict {

@@ -84,8 +84,8 @@ class Server:
 
 
 class Parca(Server):
-    def __init__(self, binary):
-        address = "127.0.0.1:%d" % free_port()
+    def __init__(self, binary, address=None):
+        address = address or "127.0.0.1:%d" % free_port()
         os.makedirs(scratch("parca/cache"), exist_ok=True)
         super().__init__([binary, "-http-address", address, "-dir", scratch("parca")], address,
                          "metrics")
@@ -133,8 +133,8 @@ def text_field(number, text):
 class Pyroscope(Server):
     """The strict test server, or with PYROSCOPE_BIN the real one."""
 
-    def __init__(self, *options):
-        address = "127.0.0.1:%d" % free_port()
+    def __init__(self, *options, address=None):
+        address = address or "127.0.0.1:%d" % free_port()
         real = os.environ.get("PYROSCOPE_BIN")
         argv = [built_server("pyroscope"), "-address", address, *options]
         if real:
