@@ -10,7 +10,9 @@ static const double CALM_SHARE = 0.6;
 
 void budget_init(struct budget *b, double share, uint64_t wanted_hz)
 {
-	*b = (struct budget){ .share = share, .wanted_hz = wanted_hz, .current_hz = wanted_hz };
+	*b = (struct budget){
+		.share = share, .wanted_hz = wanted_hz, .current_hz = wanted_hz, .used = -1
+	};
 }
 
 static uint64_t step(struct budget *b, double used)
@@ -37,6 +39,7 @@ uint64_t budget_look(struct budget *b, uint64_t cpu_ns, uint64_t now_ns)
 	b->last_cpu_ns = cpu_ns;
 	if (!last_time || now_ns <= last_time || cpu_ns < last_cpu || b->share <= 0)
 		return b->current_hz;
-	b->current_hz = step(b, (double)(cpu_ns - last_cpu) / (double)(now_ns - last_time));
+	b->used = (double)(cpu_ns - last_cpu) / (double)(now_ns - last_time);
+	b->current_hz = step(b, b->used);
 	return b->current_hz;
 }

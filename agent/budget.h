@@ -13,6 +13,7 @@ struct budget {
 	uint64_t wanted_hz; /* the user's */
 	uint64_t current_hz;
 	unsigned int calm; /* looks in a row that were well below */
+	double used; /* share of one CPU between the last two looks; -1 = not yet known */
 	uint64_t last_cpu_ns, last_time_ns; /* at the last look; time 0 = none yet */
 };
 

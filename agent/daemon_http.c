@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the HTTP side asks: figures, stored profiles, profiles on demand, reload. */
+/* What the HTTP side asks: metrics, stored profiles, profiles on demand, reload. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ int64_t daemon_period_ns(const struct daemon *d)
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
-static uint64_t resident_bytes(void)
+uint64_t daemon_resident_bytes(void)
 {
 	unsigned long long total = 0, resident = 0;
 	char line[128];
@@ -34,7 +34,7 @@ static uint64_t resident_bytes(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static unsigned int open_fds(void)
+unsigned int daemon_open_fds(void)
 {
 	autoclosedir DIR *directory = opendir("/proc/self/fd");
 	unsigned int count = 0;
@@ -50,7 +50,7 @@ static double seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-static uint64_t bpf_ns(const struct daemon *d)
+uint64_t daemon_bpf_ns(const struct daemon *d)
 {
 	uint64_t ns = 0, runs = 0;
 
@@ -92,12 +92,13 @@ static int write_metrics(void *context, struct buffer *out)
 		{ "fathom_overhead_cpu_seconds_total", "part=\"user\"", "CPU time of fathom itself",
 			EXPOSITION_COUNTER, seconds(clock_cpu_ns()) },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"bpf\"", "", EXPOSITION_COUNTER,
-			seconds(bpf_ns(d)) },
+			seconds(daemon_bpf_ns(d)) },
 		{ "process_cpu_seconds_total", "", "CPU time, user and system", EXPOSITION_COUNTER,
 			seconds(clock_cpu_ns()) },
 		{ "process_resident_memory_bytes", "", "Resident memory", EXPOSITION_GAUGE,
-			(double)resident_bytes() },
-		{ "process_open_fds", "", "Open file descriptors", EXPOSITION_GAUGE, open_fds() },
+			(double)daemon_resident_bytes() },
+		{ "process_open_fds", "", "Open file descriptors", EXPOSITION_GAUGE,
+			daemon_open_fds() },
 		{ "process_start_time_seconds", "", "Start, since 1970", EXPOSITION_GAUGE,
 			seconds(d->started_real_ns) },
 	};
@@ -107,81 +108,6 @@ static int write_metrics(void *context, struct buffer *out)
 	if (d->export)
 		daemon_export_write_metrics(d->export, out);
 	return exposition_end(out);
-}
-
-/* ---- status --------------------------------------------------------------------------------- */
-
-static void write_json_string(struct buffer *out, const char *text)
-{
-	buffer_string(out, "\"");
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '"' || c == '\\')
-			buffer_printf(out, "\\%c", c);
-		else if (c < 0x20)
-			buffer_printf(out, "\\u%04x", c);
-		else
-			buffer_append(out, text, 1);
-	}
-	buffer_string(out, "\"");
-}
-
-static uint64_t lost_samples(const struct metrics *metrics)
-{
-	uint64_t lost = 0;
-
-	for (enum metric id = 0; id < METRIC_COUNT; id++) {
-		if (!strcmp(metric_texts[id].name, "fathom_samples_lost_total"))
-			lost += metrics_get(metrics, id);
-	}
-	return lost;
-}
-
-static int write_status(void *context, struct buffer *out)
-{
-	const struct daemon *d = context;
-	const struct metrics *metrics = agent_metrics(d->agent);
-	const char *node = config_text(&d->config, SETTING_node);
-	char host[256] = "";
-	uint64_t elapsed = clock_monotonic_ns() - d->started_ns;
-
-	gethostname(host, sizeof(host) - 1);
-	buffer_printf(out, "{\"version\":\"%s\",\"node\":", FATHOM_VERSION);
-	write_json_string(out, node ? node : host);
-	buffer_printf(out,
-		",\"ready\":%s,\"uptime_seconds\":%.0f,\"window_seconds\":%.3f,"
-		"\"frequency_hertz\":{\"configured\":%llu,\"effective\":%llu},",
-		d->ready ? "true" : "false", seconds(elapsed), seconds(d->settings.window_ns),
-		(unsigned long long)d->settings.frequency_hz,
-		(unsigned long long)d->budget.current_hz);
-	buffer_printf(out,
-		"\"cpu\":{\"budget_percent\":%.3f,\"used_percent\":%.3f},"
-		"\"memory\":{\"limit_bytes\":%llu,\"resident_bytes\":%llu,"
-		"\"caches_let_go\":%llu,\"windows_ended_early\":%llu},",
-		d->settings.cpu_share * 100,
-		elapsed ? 100.0 * (double)(clock_cpu_ns() + bpf_ns(d)) / (double)elapsed : 0,
-		(unsigned long long)config_number(&d->config, SETTING_memory_limit),
-		(unsigned long long)resident_bytes(),
-		(unsigned long long)metrics_get(metrics, METRIC_MEMORY_CACHES),
-		(unsigned long long)metrics_get(metrics, METRIC_MEMORY_WINDOW));
-	buffer_printf(out,
-		"\"samples\":{\"taken\":%llu,\"lost\":%llu},\"windows\":%llu,"
-		"\"last_window_cpu_seconds\":%.6f,\"index_builds_pending\":%u,",
-		(unsigned long long)agent_samples(d->agent),
-		(unsigned long long)lost_samples(metrics), (unsigned long long)d->windows,
-		seconds(d->last_seal_ns), agent_pending_builds(d->agent));
-	if (d->store)
-		buffer_printf(out, "\"store\":{\"files\":%zu,\"bytes\":%llu,\"limit_bytes\":%llu}",
-			store_count(d->store), (unsigned long long)store_bytes(d->store),
-			(unsigned long long)d->settings.store_bytes);
-	else
-		buffer_string(out, "\"store\":null");
-	if (d->export) {
-		buffer_string(out, ",\"export\":");
-		daemon_export_write_status(d->export, out);
-	}
-	return buffer_string(out, "}\n");
 }
 
 static bool is_ready(void *context)
@@ -203,9 +129,9 @@ static int write_profiles(void *context, int64_t from_ns, int64_t to_ns, struct 
 	buffer_string(out, "[");
 	while (d->store && store_next(d->store, &iterator, from_ns, to_ns, &file)) {
 		buffer_printf(out, "%s\n{\"path\":", separator);
-		write_json_string(out, file.path);
+		daemon_json_string(out, file.path);
 		buffer_string(out, ",\"name\":");
-		write_json_string(out, file.name);
+		daemon_json_string(out, file.name);
 		buffer_printf(out, ",\"time_ms\":%lld,\"duration_ms\":%lld,\"bytes\":%llu}",
 			(long long)(file.time_ns / 1000000),
 			(long long)(file.duration_ns / 1000000),
@@ -337,7 +263,7 @@ void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers)
 	*ret_handlers = (struct serve_handlers){
 		.metrics = write_metrics,
 		.metrics_type = EXPOSITION_CONTENT_TYPE,
-		.status = write_status,
+		.status = daemon_write_status,
 		.ready = is_ready,
 		.profiles = write_profiles,
 		.profile_file = open_profile,

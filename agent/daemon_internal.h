@@ -86,3 +86,12 @@ void daemon_announce_hottest(struct daemon *d, const struct report_sources *sour
 void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers);
 void daemon_on_demand_deinit(struct daemon *d);
 int64_t daemon_period_ns(const struct daemon *d);
+uint64_t daemon_resident_bytes(void);
+unsigned int daemon_open_fds(void);
+/* CPU time of the BPF program; 0 where the kernel does not count it. */
+uint64_t daemon_bpf_ns(const struct daemon *d);
+
+/* daemon_status.c */
+int daemon_write_status(void *context, struct buffer *out);
+/* In quotes; what JSON or a terminal would not take is replaced. The first 4 KiB. */
+void daemon_json_string(struct buffer *out, const char *text);
