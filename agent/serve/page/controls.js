@@ -143,7 +143,7 @@ const controls = (() => {
 	function statusText(status) {
 		const parts = [];
 		if (status.frequency_hertz) parts.push(status.frequency_hertz.effective + " Hz");
-		if (status.cpu) parts.push("agent: " + Number(status.cpu.used_percent).toFixed(2) + " % CPU");
+		if (status.cpu) parts.push("agent: " + Number(status.cpu.recent_percent ?? status.cpu.used_percent).toFixed(2) + " % CPU");
 		if (status.memory) parts.push(format.bytes(status.memory.resident_bytes) + " memory");
 		if (status.store)
 			parts.push(`store: ${Number(status.store.files).toLocaleString("en")} files, ${format.bytes(status.store.bytes)}`);

@@ -173,13 +173,16 @@ const flame = (() => {
 			const end = t.end[zoom];
 			const left = t.x(zoom);
 			let drawn = -1; /* right edge, in pixels of the device */
-			const hidden = (n) => (t.x(n) + t.width(n) - left) * this.scale * this.ratio < drawn + 0.5;
+			const hidden = (n) => (t.x(n) + t.width(n) - left) * this.scale * this.ratio < drawn + 1;
 			let i = lowerBound(level, (n) => n < zoom);
 			for (; i < level.length && level[i] < end; i = lowerBound(level, hidden, i + 1)) {
 				const node = level[i];
 				const x = (t.x(node) - left) * this.scale;
 				const width = t.width(node) * this.scale;
-				this.drawBox(node, x, y, width);
+				/* What was skipped before it leaves no gap. */
+				const gap = x - drawn / this.ratio;
+				const skipped = drawn >= 0 && gap > 0 && gap < 1 ? gap : 0;
+				this.drawBox(node, x - skipped, y, width + skipped);
 				drawn = (x + width) * this.ratio;
 			}
 		}
