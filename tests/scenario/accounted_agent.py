@@ -12,8 +12,8 @@ class AccountedAgent(Agent):
         home = tempfile.mkdtemp(dir=SCRATCH, prefix="agent-")
         self.cache = cache or os.path.join(CACHE, "fathom")
         self.final = {}
-        super().__init__("--profiling-cpu-sampling-frequency", hz, "--profiling-duration=" + window,
-                         "--cache-directory", self.cache, *arguments,
+        super().__init__("--profiling-cpu-sampling-frequency=%d" % hz, "--profiling-duration=" + window,
+                         "--cache-directory=" + self.cache, *map(str, arguments),
                          store=os.path.join(home, "store"),
                          http="unix:" + os.path.join(home, "http"), cache=cache)
         self.counts = bpf_map.PerCpuArray(self.pid, "counts")
@@ -30,9 +30,10 @@ class AccountedAgent(Agent):
         """Samples that the sampler took, counted in the kernel: all end in a profile or are lost."""
         return self.counts.sums()[0]
 
-    def stop(self):
+    def stop(self, just_before=lambda: None):
         """SIGTERM. `final` are the last metrics before it."""
         self.final = self.metrics()
+        just_before()
         status = self.kill(signal.SIGTERM)
         check(status == 0, "the agent ends by itself: status %d" % status)
 
