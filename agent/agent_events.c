@@ -195,8 +195,10 @@ static void add_to_taps(struct agent *agent, struct process *p, const struct abi
 	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
 		const struct agent_tap *tap = &agent->taps[i];
 
-		if (tap->profile && (!tap->pid || tap->pid == s->tgid))
-			(void)add_sample(agent, tap->profile, p, s);
+		if (!tap->profile || (tap->pid && tap->pid != s->tgid))
+			continue;
+		if (add_sample(agent, tap->profile, p, s))
+			metrics_add(&agent->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
 	}
 }
 

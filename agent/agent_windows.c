@@ -13,6 +13,8 @@
 #include "base/clock.h"
 
 static const uint64_t GRACE_NS = 20000000;
+enum { TAP_SHARE = 4 }; /* of a window's limit; there may be eight */
+
 static const uint64_t BUILDS_LOOK_NS = 100000000;
 static const uint64_t LONGEST_WAIT_NS = UINT64_C(5000000000);
 
@@ -109,7 +111,7 @@ int agent_tap_open(struct agent *agent, uint32_t pid, struct agent_tap **ret_tap
 
 		if (tap->profile)
 			continue;
-		err = profile_create(agent->profile_limit_bytes, &tap->profile);
+		err = profile_create(agent->profile_limit_bytes / TAP_SHARE, &tap->profile);
 		if (err)
 			return err;
 		tap->pid = pid;
