@@ -33,10 +33,10 @@ struct abi_sampler_config {
 };
 
 enum abi_counter {
+	ABI_COUNT_SAMPLES, /* the program ran and its filters let the sample through; stays first */
+	ABI_COUNT_FILTERED,
 	ABI_COUNT_RUN_NS, /* time spent in the program */
 	ABI_COUNT_RUNS,
-	ABI_COUNT_SAMPLES, /* the program ran and its filters let the sample through */
-	ABI_COUNT_FILTERED,
 	ABI_COUNT_OUTPUT_FULL, /* a sample record that did not fit the ring */
 	ABI_COUNT_STACK_FULL, /* a stack record that did not fit the ring */
 	ABI_COUNT_OUTPUT_ERROR, /* bpf_perf_event_output failed otherwise */

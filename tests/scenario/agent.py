@@ -11,7 +11,7 @@ from fathom import *
 WAIT_S = 60  # until something that must happen is taken for not happening
 
 
-def wait_until(condition, what, seconds=WAIT_S):
+def wait_until(condition, what, seconds=WAIT_S, pause=.02):
     """Polls: for what nothing tells."""
     end = time.monotonic() + seconds
     while True:
@@ -20,7 +20,7 @@ def wait_until(condition, what, seconds=WAIT_S):
             return result
         if time.monotonic() > end:
             stop("waited %d s until %s" % (seconds, what))
-        time.sleep(.02)
+        time.sleep(pause)
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -50,7 +50,7 @@ class Agent:
                      "--log-level=info", "--cpu-budget=0",
                                   "--profiling-duration=1s", *options]
         self.process = subprocess.Popen(
-            [*wrapper, FATHOM, "agent", *arguments], stdin=subprocess.DEVNULL,
+            [*wrapper, FATHOM, "agent", *map(str, arguments)], stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE, env=dict(environment(cache), **(env or {})))
         self.pid = self.process.pid
         self.reader = threading.Thread(target=self.read_log, daemon=True)
