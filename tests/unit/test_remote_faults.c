@@ -236,6 +236,25 @@ static void a_reset_behind_the_body_is_ambiguous(void **state)
 	remote_fixture_deinit(&f);
 }
 
+/* What every server does with connections that are idle between two windows. */
+static void a_kept_connection_that_was_closed_costs_nothing(void **state)
+{
+	struct remote_fixture f;
+
+	(void)state;
+	send_one(&f, answer,
+		(void *)"HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\nContent-Length: "
+			"0\r\n"
+			"\r\n",
+		(struct remote_options){ 0 });
+	for (int i = 0; i < 5; i++) {
+		assert_verdict(&f, REMOTE_SENT, "200");
+		remote_fixture_send(&f);
+	}
+	assert_int_equal(fault_server_connections(f.server), 6);
+	remote_fixture_deinit(&f);
+}
+
 static void read_all_and_close(struct fault_connection *c)
 {
 	struct fault_request request;
@@ -514,6 +533,7 @@ int main(void)
 		cmocka_unit_test(a_proxy_that_is_not_there),
 		cmocka_unit_test(a_reset_within_the_body_means_it_did_not_arrive),
 		cmocka_unit_test(a_reset_behind_the_body_is_ambiguous),
+		cmocka_unit_test(a_kept_connection_that_was_closed_costs_nothing),
 		cmocka_unit_test(half_closed_without_an_answer_is_ambiguous),
 		cmocka_unit_test(an_answer_cut_short_is_ambiguous),
 		cmocka_unit_test(a_refusal_cut_short_is_a_refusal),
