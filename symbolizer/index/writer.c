@@ -106,8 +106,7 @@ static int code_from_segments(struct index_writer *w)
 	return err;
 }
 
-/* From the first address on, the code is known: sorted, merged, and cut to 4 GiB from its start. */
-static int close_code(struct index_writer *w)
+int writer_close_code(struct index_writer *w)
 {
 	size_t count = 0;
 	int err;
@@ -162,7 +161,7 @@ int writer_code_at(struct index_writer *w, uint64_t address, bool *ret_found, ui
 {
 	uint32_t offset, end = 0;
 	bool found;
-	int err = close_code(w);
+	int err = writer_close_code(w);
 
 	if (err)
 		return err;
@@ -219,7 +218,7 @@ int writer_node(struct index_writer *w, const struct writer_node *node, uint32_t
 int writer_range(struct index_writer *w, uint32_t node, uint64_t low, uint64_t high)
 {
 	uint32_t offset, end;
-	int err = close_code(w);
+	int err = writer_close_code(w);
 
 	if (err)
 		return err;
@@ -240,7 +239,7 @@ int writer_range(struct index_writer *w, uint32_t node, uint64_t low, uint64_t h
 
 int writer_sequence_begin(struct index_writer *w, uint32_t unit)
 {
-	int err = close_code(w);
+	int err = writer_close_code(w);
 
 	if (err)
 		return err;
@@ -355,7 +354,7 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
 {
 	uint32_t offset, end;
 	uint64_t high;
-	int err = close_code(w);
+	int err = writer_close_code(w);
 
 	if (err)
 		return err;
@@ -395,7 +394,7 @@ void writer_source(struct index_writer *w, uint32_t source)
 
 int writer_finish(struct index_writer *w, int fd)
 {
-	int err = close_code(w);
+	int err = writer_close_code(w);
 
 	if (!err)
 		err = writer_flatten(w);

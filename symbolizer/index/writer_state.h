@@ -85,6 +85,11 @@ struct index_writer {
 
 enum { WRITER_MAX_NODES = 1 << 25, WRITER_MAX_ROWS = 1 << 27 };
 
+/*
+ * writer.c: from the first address on, the code is known: sorted, merged, and cut to 4 GiB from its
+ * start, the base.
+ */
+int writer_close_code(struct index_writer *w);
 /* writer_flatten.c: ranges and symbols become spans. */
 int writer_flatten(struct index_writer *w);
 /* writer_lines.c: after that, hands out the rows, ascending and without overlap. */

@@ -15,11 +15,13 @@ enum {
 
 int writer_unwind_page(struct index_writer *w, uint64_t address, const void *bytes, uint32_t size)
 {
-	const uint64_t first = w->base >> ABI_UNWIND_PAGE_SHIFT;
-	uint64_t page = (address >> ABI_UNWIND_PAGE_SHIFT) - first;
 	size_t words = size / WORD_BYTES;
-	int err;
+	uint64_t page;
+	int err = writer_close_code(w);
 
+	if (err)
+		return err;
+	page = (address >> ABI_UNWIND_PAGE_SHIFT) - (w->base >> ABI_UNWIND_PAGE_SHIFT);
 	if (page > MAX_PAGES || size % WORD_BYTES)
 		return -EBADMSG;
 	if (w->unwind_page_count && page <= w->unwind_pages[w->unwind_page_count - 1].page)
