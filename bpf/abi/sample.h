@@ -3,7 +3,8 @@
 /*
  * What the sampler writes into a CPU's ring, as PERF_SAMPLE_RAW data of the CPU's output event:
  * first, where its frames have not been shipped in this window, an abi_stack for the user and one
- * for the kernel stack, then the abi_sample that names them. Both begin with `kind`.
+ * for the kernel stack, then the abi_sample that names them, or an abi_unfinished, which begins
+ * with one. All begin with `kind`.
  *
  * The raw area that perf delivers may be padded by up to 7 bytes at the end.
  */
@@ -21,11 +22,12 @@ typedef __u64 abi_u64;
 enum abi_kind {
 	ABI_SAMPLE = 1,
 	ABI_STACK = 2,
+	ABI_UNFINISHED = 3, /* an abi_sample with more behind it */
 };
 
 enum {
 	ABI_COMM_BYTES = 16,
-	ABI_MAX_FRAMES = 127, /* kernel.perf_event_max_stack's default */
+	ABI_MAX_FRAMES = 256, /* the kernel's own walk: kernel.perf_event_max_stack, mostly 127 */
 };
 
 enum abi_sample_flags {
@@ -36,6 +38,21 @@ enum abi_sample_flags {
 enum abi_stack_flags {
 	ABI_STACK_KERNEL = 1 << 0,
 	ABI_STACK_DEPTH = 1 << 1, /* the walk stopped at ABI_MAX_FRAMES */
+	ABI_STACK_END_SHIFT = 4, /* from here on: enum abi_unwind_end, of a walk by tables */
+	ABI_STACK_END_MASK = 0xf << ABI_STACK_END_SHIFT,
+};
+
+/* Why a walk by tables ended. */
+enum abi_unwind_end {
+	ABI_UNWIND_GOES_ON = 0,
+	ABI_UNWIND_ROOT,
+	ABI_UNWIND_DEPTH, /* ABI_MAX_FRAMES */
+	ABI_UNWIND_GAP, /* code without a table, and the frame pointer is none */
+	ABI_UNWIND_UNREADABLE, /* stack memory */
+	ABI_UNWIND_BAD_REGISTER, /* not followed, or with a value that cannot be */
+	ABI_UNWIND_UNKNOWN_MAPPING, /* code of no known file, and the frame pointer is none */
+	ABI_UNWIND_MISSED, /* a table that is not loaded: user space finishes the walk */
+	ABI_UNWIND_ENDS,
 };
 
 struct abi_sample {
@@ -50,6 +67,8 @@ struct abi_sample {
 	abi_u32 cpu;
 	abi_u32 window; /* the window the ids belong to */
 	abi_u32 go_generation; /* of the go_process entry that goid was read with; 0 = none */
+	abi_u32 unwind_generation; /* of the process whose ranges the walk used; 0 = none */
+	abi_u32 unwind_missed; /* 1 + the slot of an unwind page that is not loaded; 0 = none */
 	abi_u32 reserved;
 	char comm[ABI_COMM_BYTES]; /* the thread's; any bytes, NUL-padded */
 };
@@ -63,5 +82,30 @@ struct abi_stack {
 	abi_u64 frames[]; /* innermost first; return addresses but for the first */
 };
 
-_Static_assert(sizeof(struct abi_sample) == 88, "the ring's layout");
+/*
+ * What is behind a sample whose walk met a table that is not loaded: the registers of its last
+ * frame, and the stack from there on.
+ */
+struct abi_unwind_rest {
+	abi_u64 pc, sp, fp;
+	abi_u64 lr; /* arm64, of an interrupted frame; else 0 */
+	abi_u32 is_return; /* 1: pc is a return address */
+	abi_u32 stack_bytes; /* that follow */
+	abi_u64 stack_address; /* of the first of them; at most sp */
+};
+
+enum {
+	ABI_UNFINISHED_CHUNK_BYTES = 1024, /* what is read of the stack at once */
+	ABI_UNFINISHED_CHUNKS = 24, /* an element of a per-CPU map has at most 32 KiB */
+	ABI_UNFINISHED_STACK_BYTES = ABI_UNFINISHED_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES,
+};
+
+struct abi_unfinished {
+	struct abi_sample sample; /* kind: ABI_UNFINISHED; user_stack: the frames so far */
+	struct abi_unwind_rest rest;
+	abi_u8 stack[];
+};
+
+_Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
+_Static_assert(sizeof(struct abi_unfinished) == 96 + 48, "the ring's layout");

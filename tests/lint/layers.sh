@@ -19,7 +19,7 @@ agent/profile: base/ bpf/abi/
 agent/serve: base/ agent/loop/
 agent/store: base/
 agent/collect: base/ agent/loop/ bpf/abi/ bpf/*.skel.h
-agent/unwind: base/ agent/process/ bpf/abi/ symbolizer/index/
+agent/unwind: base/ agent/process/ bpf/abi/ bpf/unwind.bpf.h symbolizer/index/
 agent/golang: base/ bpf/abi/ symbolizer/
 agent/metadata: base/ agent/loop/ proto/
 agent/export: base/ agent/loop/ proto/

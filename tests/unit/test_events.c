@@ -240,7 +240,7 @@ static void raw_size_beyond_the_record_is_refused(void **state)
 static void unknown_kind_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	struct abi_sample sample = { .kind = 3 };
+	struct abi_sample sample = { .kind = 99 };
 
 	perf_ring_raw(&f->w, TIME, &sample, sizeof(sample));
 	expect_refused(f);

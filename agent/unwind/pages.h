@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Which pages of which modules' tables the kernel holds. Each module that is known has a run of
+ * slots, one for 64 KiB of its code; a slot says where the page is, once it has been wanted. The
+ * bytes are bounded; the pages that were not used for the longest time go first.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/unwind/space.h"
+#include "agent/unwind/target.h"
+#include "base/map.h"
+#include "base/metrics.h"
+#include "symbolizer/index/index.h"
+
+struct page_module {
+	uint32_t number; /* the module's */
+	uint32_t first_slot, slot_count; /* 0 slots: no tables */
+	uint64_t first_page; /* ELF address >> ABI_UNWIND_PAGE_SHIFT of its first slot */
+	const struct index *index; /* borrowed */
+};
+
+struct loaded_page;
+
+struct pages {
+	const struct unwind_target *target; /* borrowed */
+	struct metrics *metrics; /* borrowed */
+	struct map modules; /* number → struct page_module */
+	struct space slots;
+	struct space regions[ABI_UNWIND_REGIONS]; /* in units of PAGE_UNIT_BYTES */
+	struct loaded_page *loaded;
+	size_t loaded_count, loaded_capacity;
+	uint32_t epoch;
+};
+
+int pages_init(struct pages *p, const struct unwind_target *target, struct metrics *metrics);
+void pages_deinit(struct pages *p);
+/* The module's slots, made at the first call. -EAGAIN: none are left now, -ENOMEM. */
+int pages_module(struct pages *p, uint32_t number, const struct index *index,
+	const struct page_module **ret_module);
+/* The page in SLOT is wanted: loads it, or notes that there is none. */
+void pages_want(struct pages *p, uint32_t slot);
+/*
+ * To be called about once a second: what was let go may be used anew, and pages are let go until
+ * an eighth of the room is free.
+ */
+void pages_turn(struct pages *p);
+/* Slots are running out. */
+bool pages_crowded(const struct pages *p);
+/* Forgets a module: its slots may be another's after two turns. */
+void pages_drop(struct pages *p, uint32_t number);
+void pages_drop_all(struct pages *p);

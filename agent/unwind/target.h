@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The maps of bpf/abi/unwind_maps.h as this room sees them: something to write into. The
+ * composition gives the kernel's, tests give memory.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi/unwind_maps.h"
+
+struct unwind_target {
+	struct abi_unwind_slot *slots; /* ABI_UNWIND_SLOTS, shared with the kernel */
+	int (*write_ranges)(void *context, uint32_t first, const struct abi_unwind_range *ranges,
+		uint32_t count);
+	int (*write_pool)(void *context, uint32_t offset, const void *bytes, size_t size);
+	int (*set_process)(void *context, uint32_t tgid, const struct abi_unwind_process *process);
+	void (*remove_process)(void *context, uint32_t tgid);
+	void (*set_epoch)(void *context, uint32_t epoch);
+	/* No more processes are taken in: unknown ones are not to be told of. */
+	void (*set_full)(void *context, bool full);
+	void *context;
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/* What unwinding on arm64 differs in. Included by bpf/unwind.bpf.h. */
+#include "bpf/abi/unwind.h"
+#include "bpf/unwind_state.bpf.h"
+
+enum {
+	UNWIND_MIN_FRAME_BYTES = 0, /* a leaf need not touch the stack */
+	/*
+	 * struct rt_sigframe of the kernel: siginfo (128 bytes), ucontext; in there after flags,
+	 * link, stack and a signal mask of 128 bytes, aligned to 16, uc_mcontext: fault address,
+	 * x0 to x30, sp, pc.
+	 */
+	UNWIND_SIGNAL_X0 = 128 + 176 + 8,
+	UNWIND_SIGNAL_FP = UNWIND_SIGNAL_X0 + 29 * 8,
+	UNWIND_SIGNAL_LR = UNWIND_SIGNAL_X0 + 30 * 8,
+	UNWIND_SIGNAL_SP = UNWIND_SIGNAL_X0 + 31 * 8,
+	UNWIND_SIGNAL_PC = UNWIND_SIGNAL_X0 + 32 * 8,
+};
+
+/* Without the pointer authentication code, which has the bits above the 48 of an address. */
+UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
+{
+	return pc & ((1ULL << 48) - 1);
+}
+
+UNWIND_INLINE int unwind_return_address(
+	struct unwind_state *s, const struct abi_unwind_rule *rule, __u64 cfa, __u64 *ret_pc)
+{
+	if (rule->ra == ABI_REG_UNDEFINED)
+		return ABI_UNWIND_ROOT;
+	if (rule->ra == ABI_REG_SAME) {
+		/* Only an interrupted frame still has it in the register. */
+		*ret_pc = s->lr;
+		return s->is_return ? ABI_UNWIND_BAD_REGISTER : ABI_UNWIND_GOES_ON;
+	}
+	if (rule->ra != ABI_REG_AT_CFA)
+		return ABI_UNWIND_BAD_REGISTER;
+	return unwind_word(s, cfa + (__s64)rule->ra_off, ret_pc) ? ABI_UNWIND_UNREADABLE
+								 : ABI_UNWIND_GOES_ON;
+}
+
+/* To the code that the signal interrupted: not after a call. */
+UNWIND_INLINE int unwind_signal(struct unwind_state *s)
+{
+	__u64 frame = s->sp, fp = 0, lr = 0, sp = 0, pc = 0;
+	int end;
+
+	if (unwind_word(s, frame + UNWIND_SIGNAL_FP, &fp) ||
+		unwind_word(s, frame + UNWIND_SIGNAL_LR, &lr) ||
+		unwind_word(s, frame + UNWIND_SIGNAL_SP, &sp) ||
+		unwind_word(s, frame + UNWIND_SIGNAL_PC, &pc))
+		return ABI_UNWIND_UNREADABLE;
+	end = unwind_to(s, pc, sp, fp);
+	s->is_return = 0;
+	s->lr = unwind_plain_code(lr);
+	return end;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/* Where a walk is: the registers that are followed, and the part of the stack that was read. */
+#include <stdbool.h>
+#include <linux/types.h>
+
+#include "bpf/abi/sample.h"
+#ifdef __BPF__
+#include "bpf/read_user.bpf.h"
+#endif
+
+#define UNWIND_INLINE static inline __attribute__((always_inline))
+
+enum {
+	UNWIND_BLOCK_WORDS = 64, /* of the stack are read at once */
+	UNWIND_BLOCK_BYTES = UNWIND_BLOCK_WORDS * 8,
+	UNWIND_BLOCK_ALIGN = 64,
+	UNWIND_MIN_CODE = 4096,
+	UNWIND_CODE_BITS = 56, /* of user addresses, with five levels of page tables */
+};
+
+#ifndef __BPF__
+/* A piece of the process's memory, in place of the memory itself. */
+struct unwind_memory {
+	__u64 address; /* of the first byte */
+	__u64 size;
+	const abi_u8 *bytes;
+};
+#endif
+
+struct unwind_state {
+#ifndef __BPF__
+	const struct unwind_memory *memory;
+#endif
+	__u64 pc, sp, fp;
+	__u64 lr; /* arm64, of an interrupted frame; else 0 */
+	__u64 is_return; /* 1: pc is a return address, its call lies before it */
+	__u64 block_address; /* of block[0]; 0 = none */
+	__u64 block[UNWIND_BLOCK_WORDS];
+};
+
+#ifdef __BPF__
+UNWIND_INLINE long unwind_fetch(const struct unwind_state *s, void *to, __u32 size, __u64 address)
+{
+	(void)s;
+	return read_user(to, size, address);
+}
+#else
+UNWIND_INLINE long unwind_fetch(const struct unwind_state *s, void *to, __u32 size, __u64 address)
+{
+	const struct unwind_memory *m = s->memory;
+	__u64 at = address - m->address;
+
+	if (size > m->size || at > m->size - size)
+		return -1;
+	__builtin_memcpy(to, m->bytes + at, size);
+	return 0;
+}
+#endif
+
+/* The word at ADDRESS of the stack. Its neighbours come along: the next frames mostly need them. */
+UNWIND_INLINE long unwind_word(struct unwind_state *s, __u64 address, __u64 *ret_word)
+{
+	__u64 at = address - s->block_address;
+
+	if (address & 7)
+		return unwind_fetch(s, ret_word, sizeof(*ret_word), address);
+	if (at > UNWIND_BLOCK_BYTES - 8 || !s->block_address) {
+		__u64 begin = address & ~(UNWIND_BLOCK_ALIGN - 1ULL);
+
+		if (unwind_fetch(s, s->block, UNWIND_BLOCK_BYTES, begin)) {
+			/* Near the end of the stack. */
+			s->block_address = 0;
+			return unwind_fetch(s, ret_word, sizeof(*ret_word), address);
+		}
+		s->block_address = begin;
+		at = address - begin;
+	}
+	*ret_word = s->block[(at >> 3) & (UNWIND_BLOCK_WORDS - 1)];
+	return 0;
+}
+
+/* Moves to the caller. */
+UNWIND_INLINE int unwind_to(struct unwind_state *s, __u64 pc, __u64 sp, __u64 fp)
+{
+	if (!pc)
+		return ABI_UNWIND_ROOT;
+	if (pc < UNWIND_MIN_CODE || pc >> UNWIND_CODE_BITS)
+		return ABI_UNWIND_BAD_REGISTER;
+	s->pc = pc;
+	s->sp = sp;
+	s->fp = fp;
+	s->lr = 0;
+	s->is_return = 1;
+	return ABI_UNWIND_GOES_ON;
+}

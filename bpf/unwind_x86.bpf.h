@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/* What unwinding on x86_64 differs in. Included by bpf/unwind.bpf.h. */
+#include "bpf/abi/unwind.h"
+#include "bpf/unwind_state.bpf.h"
+
+enum {
+	UNWIND_MIN_FRAME_BYTES = 8, /* the return address */
+	/*
+	 * struct rt_sigframe of the kernel: sp is at its ucontext once the handler has returned;
+	 * uc_mcontext comes after flags, link and stack (40 bytes), with r8 to r15, rdi, rsi, rbp,
+	 * rbx, rdx, rax, rcx, rsp, rip.
+	 */
+	UNWIND_SIGNAL_FP = 40 + 10 * 8,
+	UNWIND_SIGNAL_SP = 40 + 15 * 8,
+	UNWIND_SIGNAL_PC = 40 + 16 * 8,
+};
+
+UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
+{
+	return pc;
+}
+
+UNWIND_INLINE int unwind_return_address(
+	struct unwind_state *s, const struct abi_unwind_rule *rule, __u64 cfa, __u64 *ret_pc)
+{
+	if (rule->ra == ABI_REG_UNDEFINED)
+		return ABI_UNWIND_ROOT;
+	return unwind_word(s, cfa - 8, ret_pc) ? ABI_UNWIND_UNREADABLE : ABI_UNWIND_GOES_ON;
+}
+
+/* To the code that the signal interrupted: not after a call. */
+UNWIND_INLINE int unwind_signal(struct unwind_state *s)
+{
+	__u64 frame = s->sp, fp = 0, sp = 0, pc = 0;
+	int end;
+
+	if (unwind_word(s, frame + UNWIND_SIGNAL_FP, &fp) ||
+		unwind_word(s, frame + UNWIND_SIGNAL_SP, &sp) ||
+		unwind_word(s, frame + UNWIND_SIGNAL_PC, &pc))
+		return ABI_UNWIND_UNREADABLE;
+	end = unwind_to(s, pc, sp, fp);
+	s->is_return = 0;
+	return end;
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The room agent/unwind with memory in place of the kernel's maps: what the kernel would find there
+ * is looked up as BPF does it.
+ */
+#include "agent/unwind/unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bpf/unwind.bpf.h"
+#include "symbolizer/index/unwind.h"
+#include "tests/unit/small_index.h"
+#include "tests/unit/unwind_page_writer.h"
+
+enum {
+	BASE = 0x400000, /* of small_index.h's segment: two pages of code, file offset 0 */
+	LOADED = 0x7f0000000000, /* where the module is mapped */
+	MODULE_BYTES = 0x20000,
+	STACK = 0x7ffd0000,
+	STACK_WORDS = 128,
+	PID = 42,
+	PIDS = 64,
+};
+
+struct fixture {
+	struct unwind *unwind;
+	struct metrics metrics;
+	/* The kernel's side. */
+	struct abi_unwind_slot slots[ABI_UNWIND_SLOTS];
+	struct abi_unwind_range ranges[ABI_UNWIND_RANGES];
+	uint8_t pool[ABI_UNWIND_REGIONS * ABI_UNWIND_REGION_BYTES];
+	struct abi_unwind_process processes[PIDS];
+	uint32_t epoch;
+	bool full;
+	/* Ours. */
+	struct index *index; /* of module 1 */
+	enum unwind_module module_state;
+	struct module module;
+	struct process process;
+	struct page_writer page;
+	uint64_t stack[STACK_WORDS];
+};
+
+static int write_ranges(
+	void *context, uint32_t first, const struct abi_unwind_range *ranges, uint32_t count)
+{
+	struct fixture *f = context;
+
+	assert_true(first + count <= ABI_UNWIND_RANGES);
+	memcpy(f->ranges + first, ranges, count * sizeof(*ranges));
+	return 0;
+}
+
+static int write_pool(void *context, uint32_t offset, const void *bytes, size_t size)
+{
+	struct fixture *f = context;
+
+	assert_true(offset >= ABI_UNWIND_POOL_BEGIN && offset + size <= sizeof(f->pool));
+	assert_int_equal(
+		offset / ABI_UNWIND_REGION_BYTES, (offset + size - 1) / ABI_UNWIND_REGION_BYTES);
+	memcpy(f->pool + offset, bytes, size);
+	return 0;
+}
+
+static int set_process(void *context, uint32_t tgid, const struct abi_unwind_process *process)
+{
+	struct fixture *f = context;
+
+	f->processes[tgid % PIDS] = *process;
+	return 0;
+}
+
+static void remove_process(void *context, uint32_t tgid)
+{
+	struct fixture *f = context;
+
+	f->processes[tgid % PIDS] = (struct abi_unwind_process){ 0 };
+}
+
+static void set_epoch(void *context, uint32_t epoch)
+{
+	((struct fixture *)context)->epoch = epoch;
+}
+
+static void set_full(void *context, bool full)
+{
+	((struct fixture *)context)->full = full;
+}
+
+static enum unwind_module module_state(
+	void *context, const struct module *module, const struct index **ret_index)
+{
+	struct fixture *f = context;
+
+	assert_ptr_equal(module, &f->module);
+	if (f->module_state == UNWIND_MODULE_READY)
+		*ret_index = f->index;
+	return f->module_state;
+}
+
+/* Two pages: sp + 16 from 0x1000 on, the end of all at 0x2000; the second only keeps nothing. */
+static struct index *make_index(struct fixture *f)
+{
+	struct index_writer *w = create();
+	const struct abi_unwind_page *page;
+
+	page_begin(&f->page, rule_none());
+	page_row(&f->page, 0x1000, rule_sp(16));
+	page_row(&f->page, 0x2000, rule_of(ABI_CFA_END));
+	page_row(&f->page, 0x3000, rule_none());
+	page = page_finish(&f->page);
+	assert_int_equal(writer_unwind_page(w, BASE, page, page->size), 0);
+	return finish(w);
+}
+
+static void map_module(struct fixture *f, uint64_t start, uint64_t file_off, uint64_t bytes)
+{
+	assert_int_equal(mappings_add(&f->process.mappings, &(struct mapping){ .start = start,
+								    .end = start + bytes,
+								    .file_off = file_off,
+								    .module = &f->module }),
+		0);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->module = (struct module){ .number = 1, .kind = MODULE_FILE };
+	f->process = (struct process){ .pid = PID, .number = 7, .mappings = mappings_create() };
+	f->module_state = UNWIND_MODULE_READY;
+	f->index = make_index(f);
+	map_module(f, LOADED, 0, MODULE_BYTES);
+	*state = f;
+	return unwind_create(
+		&(struct unwind_options){
+			.target = { f->slots, write_ranges, write_pool, set_process, remove_process,
+				set_epoch, set_full, f },
+			.metrics = &f->metrics,
+			.module = module_state,
+			.context = f,
+		},
+		&f->unwind);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	unwind_destroy(f->unwind);
+	mappings_unref(f->process.mappings);
+	index_destroy(f->index);
+	free(f);
+	return 0;
+}
+
+/* ---- as BPF looks it up --------------------------------------------------------------------- */
+
+static const struct abi_unwind_range *range_of(const struct fixture *f, uint64_t pc)
+{
+	const struct abi_unwind_process *process = &f->processes[PID];
+
+	for (uint32_t i = 0; i < process->range_count; i++) {
+		const struct abi_unwind_range *range = &f->ranges[process->first_range + i];
+
+		if (pc >= range->start && pc < range->end)
+			return range;
+	}
+	return NULL;
+}
+
+static uint32_t slot_of(const struct fixture *f, uint64_t pc)
+{
+	const struct abi_unwind_range *range = range_of(f, pc);
+	uint64_t page;
+
+	assert_non_null(range);
+	page = (pc - range->start + range->address) >> ABI_UNWIND_PAGE_SHIFT;
+	assert_true(page < range->slot_count);
+	return range->first_slot + (uint32_t)page;
+}
+
+static struct abi_unwind_rule rule_at(const struct fixture *f, uint64_t pc)
+{
+	const struct abi_unwind_range *range = range_of(f, pc);
+	uint32_t where = f->slots[slot_of(f, pc)].where;
+	const uint8_t *region = f->pool + (where & ~(ABI_UNWIND_REGION_BYTES - 1U));
+	uint64_t address = pc - range->start + range->address;
+	struct abi_unwind_rule rule;
+
+	assert_true(where != ABI_UNWIND_ABSENT && where != ABI_UNWIND_NO_TABLE);
+	where &= ABI_UNWIND_REGION_BYTES - 1;
+	unwind_rule_of(region, where, unwind_rows_until(region, where, address & 0xffff), &rule);
+	return rule;
+}
+
+static void tell(struct fixture *f)
+{
+	assert_int_equal(unwind_sync(f->unwind, &f->process), 0);
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+static void process_has_its_ranges_and_generation(void **state)
+{
+	struct fixture *f = *state;
+	const struct abi_unwind_range *range;
+
+	tell(f);
+	assert_int_equal(f->processes[PID].generation, 7);
+	assert_int_equal(f->processes[PID].range_count, 1);
+	range = range_of(f, LOADED + 0x1000);
+	assert_int_equal(range->start, LOADED);
+	assert_int_equal(range->end, LOADED + MODULE_BYTES);
+	assert_int_equal(range->kind, ABI_UNWIND_TABLES);
+	assert_int_equal(range->slot_count, 2);
+}
+
+static void ranges_follow_the_mappings(void **state)
+{
+	struct fixture *f = *state;
+
+	tell(f);
+	map_module(f, LOADED + 0x1000000, 0x10000, 0x8000);
+	tell(f);
+	assert_int_equal(f->processes[PID].range_count, 2);
+	assert_int_equal(slot_of(f, LOADED + 0x1000000), slot_of(f, LOADED + 0x10000));
+	assert_null(range_of(f, LOADED + 0x1008000));
+}
+
+static void nothing_changes_nothing_is_written(void **state)
+{
+	struct fixture *f = *state;
+
+	tell(f);
+	f->processes[PID].reserved = 99;
+	tell(f);
+	unwind_modules_changed(f->unwind);
+	tell(f);
+	assert_int_equal(f->processes[PID].reserved, 99);
+}
+
+static void module_without_its_index_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	f->module_state = UNWIND_MODULE_WAITING;
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_WAITING);
+	f->module_state = UNWIND_MODULE_READY;
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_WAITING);
+	unwind_modules_changed(f->unwind);
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_TABLES);
+	assert_int_equal(range_of(f, LOADED)->slot_count, 2);
+}
+
+static void module_without_tables_has_no_slots(void **state)
+{
+	struct fixture *f = *state;
+
+	f->module_state = UNWIND_MODULE_NONE;
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_TABLES);
+	assert_int_equal(range_of(f, LOADED)->slot_count, 0);
+}
+
+static void ended_process_is_taken_out(void **state)
+{
+	struct fixture *f = *state;
+
+	tell(f);
+	unwind_forget(f->unwind, &f->process);
+	assert_int_equal(f->processes[PID].generation, 0);
+	unwind_forget(f->unwind, &f->process);
+}
+
+static void too_many_processes_are_counted_and_told(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < ABI_UNWIND_PROCESSES; i++) {
+		f->process.number = 1000 + i;
+		tell(f);
+	}
+	assert_false(f->full);
+	f->process.number = 999;
+	assert_int_equal(unwind_sync(f->unwind, &f->process), -E2BIG);
+	assert_true(f->full);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PROCESSES_REFUSED), 1);
+	f->process.number = 1000;
+	unwind_forget(f->unwind, &f->process);
+	assert_false(f->full);
+	f->process.number = 999;
+	tell(f);
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+static void page_is_loaded_when_it_is_wanted(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t slot;
+
+	tell(f);
+	slot = slot_of(f, LOADED + 0x1000);
+	assert_int_equal(f->slots[slot].where, ABI_UNWIND_ABSENT);
+	unwind_want(f->unwind, slot);
+	assert_int_equal(rule_at(f, LOADED + 0xfff).cfa, ABI_CFA_NONE);
+	assert_int_equal(rule_at(f, LOADED + 0x1000).cfa_off, 16);
+	assert_int_equal(rule_at(f, LOADED + 0x2fff).cfa, ABI_CFA_END);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 1);
+	unwind_want(f->unwind, slot);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 1);
+}
+
+static void page_that_the_module_has_not_is_noted(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t slot;
+
+	tell(f);
+	slot = slot_of(f, LOADED + 0x10000);
+	unwind_want(f->unwind, slot);
+	assert_int_equal(f->slots[slot].where, ABI_UNWIND_NO_TABLE);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 0);
+}
+
+static void slot_of_nobody_is_ignored(void **state)
+{
+	struct fixture *f = *state;
+
+	unwind_want(f->unwind, 5);
+	unwind_want(f->unwind, ABI_UNWIND_SLOTS);
+	unwind_want(f->unwind, UINT32_MAX);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGES_REFUSED), 0);
+}
+
+static void forgotten_module_gives_its_slots_back(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t slot;
+
+	tell(f);
+	slot = slot_of(f, LOADED);
+	unwind_want(f->unwind, slot);
+	unwind_forget_module(f->unwind, &f->module);
+	assert_int_equal(f->slots[slot].where, ABI_UNWIND_NO_TABLE);
+	unwind_forget_module(f->unwind, &f->module);
+}
+
+/* ---- pages that do not fit ------------------------------------------------------------------ */
+
+enum { BIG_PAGES = 900, BIG_BYTES = 6000 };
+
+/* A module whose tables are larger than the pool. */
+static void make_big(struct fixture *f)
+{
+	struct index_writer *w = index_writer_create();
+	const struct abi_unwind_page *page;
+
+	assert_int_equal(writer_segment(w, &(struct writer_segment){ 0, BIG_PAGES << 16, 0 }), 0);
+	assert_int_equal(writer_code(w, 0, BIG_PAGES << 16), 0);
+	page_begin(&f->page, rule_sp(8));
+	for (uint32_t i = 0; i < BIG_BYTES / 3; i++)
+		page_row(&f->page, (uint16_t)(i * 8), rule_sp(8 * (int)(1 + i % 5)));
+	page = page_finish(&f->page);
+	for (uint64_t i = 0; i < BIG_PAGES; i++)
+		assert_int_equal(writer_unwind_page(w, i << 16, page, page->size), 0);
+	index_destroy(f->index);
+	f->index = finish(w);
+	map_module(f, LOADED, 0, (uint64_t)BIG_PAGES << 16);
+}
+
+static uint32_t count_loaded(const struct fixture *f, uint32_t first)
+{
+	uint32_t loaded = 0;
+
+	for (uint32_t i = 0; i < BIG_PAGES; i++)
+		loaded += f->slots[first + i].where != ABI_UNWIND_ABSENT;
+	return loaded;
+}
+
+static void oldest_pages_make_room_for_new_ones(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t first, before;
+
+	make_big(f);
+	tell(f);
+	first = slot_of(f, LOADED);
+	for (uint32_t i = 0; i < BIG_PAGES; i++)
+		unwind_want(f->unwind, first + i);
+	before = count_loaded(f, first);
+	assert_true(before > 500 && before < BIG_PAGES);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGES_REFUSED), BIG_PAGES - before);
+
+	/* Half of them are in use. */
+	unwind_turn(f->unwind);
+	for (uint32_t i = 0; i < 300; i++)
+		f->slots[first + i].used = f->epoch;
+	for (int i = 0; i < 3; i++)
+		unwind_turn(f->unwind);
+	for (uint32_t i = before; i < before + 50; i++)
+		unwind_want(f->unwind, first + i);
+	assert_true(metrics_get(&f->metrics, METRIC_UNWIND_EVICTIONS) >= 50);
+	for (uint32_t i = 0; i < 50; i++) {
+		assert_int_equal(rule_at(f, LOADED + ((uint64_t)i << 16)).cfa, ABI_CFA_SP);
+		assert_int_equal(
+			rule_at(f, LOADED + ((uint64_t)(before + i) << 16)).cfa, ABI_CFA_SP);
+	}
+}
+
+static void module_with_too_much_code_goes_without(void **state)
+{
+	struct fixture *f = *state;
+	struct index_writer *w = index_writer_create();
+	const uint64_t bytes = (uint64_t)ABI_UNWIND_SLOTS << 16;
+
+	assert_int_equal(writer_segment(w, &(struct writer_segment){ 0, bytes, 0 }), 0);
+	assert_int_equal(writer_code(w, 0, bytes), 0);
+	page_begin(&f->page, rule_sp(8));
+	assert_int_equal(
+		writer_unwind_page(w, 0, page_finish(&f->page), page_finish(&f->page)->size), 0);
+	index_destroy(f->index);
+	f->index = finish(w);
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->slot_count, 0);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_REFUSED), 1);
+}
+
+/* ---- finishing ------------------------------------------------------------------------------ */
+
+static const struct mapping *finish_walk(
+	struct fixture *f, uint64_t pc, bool force, struct unwind_stack *stack)
+{
+	struct abi_unwind_rest rest = {
+		.pc = pc, .sp = STACK, .stack_address = STACK, .stack_bytes = sizeof(f->stack)
+	};
+
+	stack->count = 1;
+	stack->frames[0] = pc;
+	return unwind_finish(
+		f->unwind, f->process.mappings, &rest, (const void *)f->stack, force, stack);
+}
+
+static void walk_is_finished_and_its_pages_are_loaded(void **state)
+{
+	struct fixture *f = *state;
+	struct unwind_stack stack;
+
+	tell(f);
+	f->stack[1] = LOADED + 0x1800;
+	f->stack[3] = LOADED + 0x2001;
+	assert_null(finish_walk(f, LOADED + 0x1004, false, &stack));
+	assert_int_equal(stack.count, 3);
+	assert_int_equal(stack.frames[1], LOADED + 0x1800);
+	assert_int_equal(stack.frames[2], LOADED + 0x2001);
+	assert_int_equal(stack.end, ABI_UNWIND_ROOT);
+	assert_int_equal(rule_at(f, LOADED + 0x1000).cfa_off, 16);
+}
+
+static void walk_waits_for_a_module(void **state)
+{
+	struct fixture *f = *state;
+	struct unwind_stack stack;
+
+	f->module_state = UNWIND_MODULE_WAITING;
+	assert_ptr_equal(finish_walk(f, LOADED + 0x1004, false, &stack)->module, &f->module);
+	assert_int_equal(stack.count, 1);
+	assert_int_equal(stack.end, ABI_UNWIND_MISSED);
+	assert_null(finish_walk(f, LOADED + 0x1004, true, &stack));
+	assert_int_equal(stack.count, 1);
+}
+
+static void walk_ends_where_the_piece_of_stack_does(void **state)
+{
+	struct fixture *f = *state;
+	struct unwind_stack stack;
+
+	tell(f);
+	for (size_t i = 1; i < STACK_WORDS; i += 2)
+		f->stack[i] = LOADED + 0x1800;
+	assert_null(finish_walk(f, LOADED + 0x1004, false, &stack));
+	assert_int_equal(stack.count, 1 + STACK_WORDS / 2);
+	assert_int_equal(stack.end, ABI_UNWIND_UNREADABLE);
+}
+
+static void code_outside_of_all_files_needs_a_frame_pointer(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rest rest = { .pc = 0x1234567,
+		.sp = STACK,
+		.fp = STACK + 64,
+		.stack_address = STACK,
+		.stack_bytes = sizeof(f->stack) };
+	struct unwind_stack stack = { .count = 1 };
+
+	f->stack[9] = LOADED + 0x2001;
+	assert_null(unwind_finish(
+		f->unwind, f->process.mappings, &rest, (const void *)f->stack, false, &stack));
+	assert_int_equal(stack.count, 2);
+	assert_int_equal(stack.end, ABI_UNWIND_ROOT);
+	rest.fp = 3;
+	stack.count = 1;
+	assert_null(unwind_finish(
+		f->unwind, f->process.mappings, &rest, (const void *)f->stack, false, &stack));
+	assert_int_equal(stack.end, ABI_UNWIND_UNKNOWN_MAPPING);
+}
+
+static void endless_stack_is_cut_at_the_limit(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t words[2 * ABI_MAX_FRAMES + 16];
+	struct abi_unwind_rest rest = { .pc = LOADED + 0x1004,
+		.sp = STACK,
+		.stack_address = STACK,
+		.stack_bytes = sizeof(words) };
+	struct unwind_stack stack = { .count = 1 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = LOADED + 0x1800;
+	assert_null(unwind_finish(
+		f->unwind, f->process.mappings, &rest, (const void *)words, false, &stack));
+	assert_int_equal(stack.count, ABI_MAX_FRAMES);
+	assert_int_equal(stack.end, ABI_UNWIND_DEPTH);
+}
+
+#define UNWIND_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNWIND_TEST(process_has_its_ranges_and_generation),
+		UNWIND_TEST(ranges_follow_the_mappings),
+		UNWIND_TEST(nothing_changes_nothing_is_written),
+		UNWIND_TEST(module_without_its_index_waits),
+		UNWIND_TEST(module_without_tables_has_no_slots),
+		UNWIND_TEST(ended_process_is_taken_out),
+		UNWIND_TEST(too_many_processes_are_counted_and_told),
+		UNWIND_TEST(page_is_loaded_when_it_is_wanted),
+		UNWIND_TEST(page_that_the_module_has_not_is_noted),
+		UNWIND_TEST(slot_of_nobody_is_ignored),
+		UNWIND_TEST(forgotten_module_gives_its_slots_back),
+		UNWIND_TEST(oldest_pages_make_room_for_new_ones),
+		UNWIND_TEST(module_with_too_much_code_goes_without),
+		UNWIND_TEST(walk_is_finished_and_its_pages_are_loaded),
+		UNWIND_TEST(walk_waits_for_a_module),
+		UNWIND_TEST(walk_ends_where_the_piece_of_stack_does),
+		UNWIND_TEST(code_outside_of_all_files_needs_a_frame_pointer),
+		UNWIND_TEST(endless_stack_is_cut_at_the_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

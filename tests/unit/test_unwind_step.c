@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bpf/unwind.bpf.h compiled natively: the search in a page, and each kind of step over a stack
+ * written by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpf/unwind.bpf.h"
+#include "symbolizer/index/unwind.h"
+#include "tests/unit/unwind_page_writer.h"
+
+enum { STACK = 0x7ffd0000, STACK_WORDS = 256, CALLER = 0x401234, OTHER = 0x402468 };
+
+static uint8_t region[ABI_UNWIND_REGION_BYTES];
+
+struct fixture {
+	uint64_t words[STACK_WORDS];
+	struct unwind_memory memory;
+	struct unwind_state state;
+	struct page_writer page;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->memory = (struct unwind_memory){ STACK, sizeof(f->words), (const void *)f->words };
+	f->state = (struct unwind_state){
+		.memory = &f->memory, .pc = 0x400100, .sp = STACK, .fp = 0xdead
+	};
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static int by_rule(struct fixture *f, struct abi_unwind_rule rule)
+{
+	return unwind_step_from(&f->state, UNWIND_PLACE_TABLE, &rule);
+}
+
+static void expect_at(const struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	assert_int_equal(f->state.pc, pc);
+	assert_int_equal(f->state.sp, sp);
+	assert_int_equal(f->state.fp, fp);
+}
+
+/* ---- the search ----------------------------------------------------------------------------- */
+
+/* Each offset's rule, found in the region at an odd place, by three ways. */
+static void expect_all_offsets(struct fixture *f)
+{
+	const struct abi_unwind_page *page = page_finish(&f->page);
+	const uint32_t at = 0x12340;
+
+	assert_true(unwind_page_check(page, page->size));
+	memcpy(region + at, page, page->size);
+	for (uint32_t offset = 0; offset < 0x10000; offset++) {
+		struct abi_unwind_rule wanted = page_rule_at(&f->page, (uint16_t)offset);
+		struct abi_unwind_rule here, there;
+
+		unwind_rule_of(region, at, unwind_rows_until(region, at, offset), &here);
+		assert_true(unwind_rule_at(page, page->size, offset, &there));
+		assert_memory_equal(&here, &wanted, sizeof(here));
+		assert_memory_equal(&there, &wanted, sizeof(there));
+	}
+}
+
+static void page_without_rows_has_its_first_rule_everywhere(void **state)
+{
+	struct fixture *f = *state;
+
+	page_begin(&f->page, rule_sp(8));
+	expect_all_offsets(f);
+}
+
+static void rows_at_all_borders_are_found(void **state)
+{
+	struct fixture *f = *state;
+
+	page_begin(&f->page, rule_none());
+	page_row(&f->page, 0, rule_sp(8));
+	page_row(&f->page, 1, rule_sp(16));
+	page_row(&f->page, 0xfff, rule_fp(16));
+	page_row(&f->page, 0x1000, rule_sp(24));
+	page_row(&f->page, 0x1001, rule_none());
+	page_row(&f->page, 0x8000, rule_sp(32));
+	page_row(&f->page, 0xffff, rule_of(ABI_CFA_END));
+	expect_all_offsets(f);
+}
+
+static void step_with_a_row_for_each_byte_is_searched(void **state)
+{
+	struct fixture *f = *state;
+
+	page_begin(&f->page, rule_none());
+	page_row(&f->page, 0x0ff0, rule_sp(8));
+	for (uint32_t offset = 0x1000; offset < 0x2000; offset++)
+		page_row(&f->page, (uint16_t)offset, rule_sp(8 + 8 * (int)(offset % 7)));
+	page_row(&f->page, 0x2000, rule_none());
+	expect_all_offsets(f);
+}
+
+static void random_pages_are_searched(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int seed = 1;
+
+	for (int round = 0; round < 8; round++) {
+		uint32_t step = 1 + (uint32_t)rand_r(&seed) % 200;
+
+		page_begin(&f->page, rule_sp(8));
+		for (uint32_t offset = (uint32_t)rand_r(&seed) % step;
+			offset < 0x10000 && f->page.row_count < PAGE_WRITER_ROWS;
+			offset += 1 + (uint32_t)rand_r(&seed) % step)
+			page_row(&f->page, (uint16_t)offset, rule_sp(8 * (rand_r(&seed) % 12)));
+		expect_all_offsets(f);
+	}
+}
+
+static void negative_offsets_keep_their_sign(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = { .cfa = ABI_CFA_FP,
+		.fp = ABI_REG_AT_CFA,
+		.ra = ABI_REG_AT_CFA,
+		.extra = 200,
+		.cfa_off = -1000000,
+		.fp_off = -32768,
+		.ra_off = 32767 };
+
+	page_begin(&f->page, rule);
+	expect_all_offsets(f);
+}
+
+#ifdef __x86_64__
+/* ---- steps by table ------------------------------------------------------------------------- */
+
+static void leaf_without_a_frame(void **state)
+{
+	struct fixture *f = *state;
+
+	f->words[0] = CALLER;
+	assert_int_equal(by_rule(f, rule_sp(8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 8, 0xdead);
+	assert_int_equal(f->state.is_return, 1);
+}
+
+static void frame_pointer_comes_back_from_the_stack(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.fp = STACK + 32;
+	f->words[4] = 0xbeef;
+	f->words[5] = CALLER;
+	assert_int_equal(by_rule(f, rule_fp(16)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 48, 0xbeef);
+}
+
+static void realigned_stack_has_it_where_the_frame_pointer_is(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = {
+		.cfa = ABI_CFA_DEREF_FP, .fp = ABI_REG_AT_FP, .ra = ABI_REG_AT_CFA, .cfa_off = -8
+	};
+
+	f->state.fp = STACK + 64;
+	f->words[8] = 0xbeef; /* at fp */
+	f->words[7] = STACK + 160; /* the CFA, at fp - 8 */
+	f->words[19] = CALLER;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 160, 0xbeef);
+}
+
+static void cfa_saved_on_the_stack(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = { .cfa = ABI_CFA_DEREF_SP, .cfa_off = 16, .ra_off = 8 };
+
+	f->words[2] = STACK + 72;
+	f->words[9] = CALLER;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 80, 0xdead);
+}
+
+static void plt_entry_before_and_after_its_push(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = { .cfa = ABI_CFA_PLT, .cfa_off = 11 };
+
+	f->words[0] = OTHER;
+	f->words[1] = CALLER;
+	f->state.pc = 0x40100b;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 16, 0xdead);
+	f->state.pc = 0x40100a;
+	f->state.sp = STACK;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, OTHER, STACK + 8, 0xdead);
+}
+
+static void signal_frame_leads_to_the_interrupted_code(void **state)
+{
+	struct fixture *f = *state;
+
+	f->words[5 + 10] = STACK + 0x300; /* uc_mcontext: rbp, rsp, rip */
+	f->words[5 + 15] = STACK + 0x200;
+	f->words[5 + 16] = CALLER;
+	f->state.is_return = 1;
+	assert_int_equal(by_rule(f, rule_of(ABI_CFA_SIGNAL)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 0x200, STACK + 0x300);
+	assert_int_equal(f->state.is_return, 0);
+}
+
+static void undefined_return_address_is_the_root(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_sp(8);
+
+	assert_int_equal(by_rule(f, rule_of(ABI_CFA_END)), ABI_UNWIND_ROOT);
+	rule.ra = ABI_REG_UNDEFINED;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_ROOT);
+}
+
+static void return_address_zero_is_the_root(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(by_rule(f, rule_sp(8)), ABI_UNWIND_ROOT);
+}
+
+static void frame_pointer_that_is_lost_is_zero(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_sp(8);
+
+	rule.fp = ABI_REG_UNDEFINED;
+	f->words[0] = CALLER;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 8, 0);
+}
+
+/* ---- what stops a walk ---------------------------------------------------------------------- */
+
+static void stack_that_does_not_climb_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule backwards = rule_sp(-16);
+
+	assert_int_equal(by_rule(f, rule_sp(0)), ABI_UNWIND_BAD_REGISTER);
+	assert_int_equal(by_rule(f, backwards), ABI_UNWIND_BAD_REGISTER);
+	assert_int_equal(by_rule(f, rule_sp(12)), ABI_UNWIND_BAD_REGISTER);
+}
+
+static void register_that_is_not_followed_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(by_rule(f, rule_of(ABI_CFA_REG)), ABI_UNWIND_BAD_REGISTER);
+	assert_int_equal(by_rule(f, rule_of(ABI_CFA_UNSUPPORTED)), ABI_UNWIND_BAD_REGISTER);
+	assert_int_equal(by_rule(f, rule_of((enum abi_cfa)250)), ABI_UNWIND_BAD_REGISTER);
+}
+
+static void code_address_that_cannot_be_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	f->words[0] = 4095;
+	f->words[1] = 0xffffffff81000000;
+	assert_int_equal(by_rule(f, rule_sp(8)), ABI_UNWIND_BAD_REGISTER);
+	f->state.sp = STACK + 8;
+	assert_int_equal(by_rule(f, rule_sp(8)), ABI_UNWIND_BAD_REGISTER);
+}
+
+static void stack_that_cannot_be_read_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.sp = STACK + sizeof(f->words);
+	assert_int_equal(by_rule(f, rule_sp(8)), ABI_UNWIND_UNREADABLE);
+	f->state.sp = STACK;
+	f->state.fp = STACK - 4096;
+	assert_int_equal(by_rule(f, (struct abi_unwind_rule){ .cfa = ABI_CFA_DEREF_FP }),
+		ABI_UNWIND_UNREADABLE);
+	f->state.sp = STACK + sizeof(f->words) - 64;
+	assert_int_equal(by_rule(f, rule_of(ABI_CFA_SIGNAL)), ABI_UNWIND_UNREADABLE);
+}
+
+static void last_words_of_a_stack_are_read_singly(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.sp = STACK + sizeof(f->words) - 8;
+	f->words[STACK_WORDS - 1] = CALLER;
+	assert_int_equal(by_rule(f, rule_sp(8)), ABI_UNWIND_GOES_ON);
+	assert_int_equal(f->state.pc, CALLER);
+}
+
+static void walk_over_many_blocks_reads_the_right_words(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t steps[] = { 8, 16, 512, 520, 8, 248, 400 };
+	uint64_t sp = STACK;
+
+	for (size_t i = 0; i < 7; i++) {
+		sp += steps[i];
+		f->words[(sp - STACK) / 8 - 1] = CALLER + i;
+	}
+	sp = STACK;
+	for (size_t i = 0; i < 7; i++) {
+		sp += steps[i];
+		assert_int_equal(by_rule(f, rule_sp((int)steps[i])), ABI_UNWIND_GOES_ON);
+		expect_at(f, CALLER + i, sp, 0xdead);
+	}
+}
+
+/* ---- frame pointers ------------------------------------------------------------------------- */
+
+static int by_fp(struct fixture *f, enum unwind_place place)
+{
+	return unwind_step_from(&f->state, place, NULL);
+}
+
+static void gap_goes_by_a_sane_frame_pointer(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.fp = STACK + 80;
+	f->words[10] = STACK + 400;
+	f->words[11] = CALLER;
+	assert_int_equal(by_fp(f, UNWIND_PLACE_GAP), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 96, STACK + 400);
+}
+
+static void register_that_is_no_frame_pointer_is_not_followed(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t bad[] = { STACK + 81, STACK - 8, STACK + (2ULL << 20), 7 };
+
+	f->words[11] = CALLER;
+	for (size_t i = 0; i < 4; i++) {
+		f->state.fp = bad[i];
+		assert_int_equal(by_fp(f, UNWIND_PLACE_GAP), ABI_UNWIND_GAP);
+		assert_int_equal(by_fp(f, UNWIND_PLACE_UNKNOWN), ABI_UNWIND_UNKNOWN_MAPPING);
+	}
+}
+
+static void no_frame_pointer_is_gos_root_only(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.fp = 0;
+	assert_int_equal(by_fp(f, UNWIND_PLACE_GO), ABI_UNWIND_ROOT);
+	assert_int_equal(by_fp(f, UNWIND_PLACE_GAP), ABI_UNWIND_GAP);
+	assert_int_equal(by_fp(f, UNWIND_PLACE_UNKNOWN), ABI_UNWIND_UNKNOWN_MAPPING);
+}
+
+static void go_may_go_on_on_a_lower_stack(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.sp = STACK + 1024;
+	f->state.fp = STACK + 80;
+	f->words[10] = STACK + 40;
+	f->words[11] = CALLER;
+	assert_int_equal(by_fp(f, UNWIND_PLACE_GO), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 96, STACK + 40);
+}
+
+static void frame_pointer_to_itself_ends(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.fp = STACK + 80;
+	f->words[10] = STACK + 80;
+	f->words[11] = CALLER;
+	assert_int_equal(by_fp(f, UNWIND_PLACE_GO), ABI_UNWIND_BAD_REGISTER);
+}
+#endif
+
+#define STEP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STEP_TEST(page_without_rows_has_its_first_rule_everywhere),
+		STEP_TEST(rows_at_all_borders_are_found),
+		STEP_TEST(step_with_a_row_for_each_byte_is_searched),
+		STEP_TEST(random_pages_are_searched),
+		STEP_TEST(negative_offsets_keep_their_sign),
+#ifdef __x86_64__
+		STEP_TEST(leaf_without_a_frame),
+		STEP_TEST(frame_pointer_comes_back_from_the_stack),
+		STEP_TEST(realigned_stack_has_it_where_the_frame_pointer_is),
+		STEP_TEST(cfa_saved_on_the_stack),
+		STEP_TEST(plt_entry_before_and_after_its_push),
+		STEP_TEST(signal_frame_leads_to_the_interrupted_code),
+		STEP_TEST(undefined_return_address_is_the_root),
+		STEP_TEST(return_address_zero_is_the_root),
+		STEP_TEST(frame_pointer_that_is_lost_is_zero),
+		STEP_TEST(stack_that_does_not_climb_is_refused),
+		STEP_TEST(register_that_is_not_followed_is_refused),
+		STEP_TEST(code_address_that_cannot_be_is_refused),
+		STEP_TEST(stack_that_cannot_be_read_is_told),
+		STEP_TEST(last_words_of_a_stack_are_read_singly),
+		STEP_TEST(walk_over_many_blocks_reads_the_right_words),
+		STEP_TEST(gap_goes_by_a_sane_frame_pointer),
+		STEP_TEST(register_that_is_no_frame_pointer_is_not_followed),
+		STEP_TEST(no_frame_pointer_is_gos_root_only),
+		STEP_TEST(go_may_go_on_on_a_lower_stack),
+		STEP_TEST(frame_pointer_to_itself_ends),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* A page of unwind tables (bpf/abi/unwind.h) written row by row. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi/unwind.h"
+
+enum { PAGE_WRITER_ROWS = 6000, PAGE_WRITER_RULES = 16, PAGE_WRITER_BYTES = 32768 };
+
+struct page_writer {
+	uint32_t row_count, rule_count;
+	uint16_t addresses[PAGE_WRITER_ROWS];
+	uint8_t numbers[PAGE_WRITER_ROWS];
+	struct abi_unwind_rule rules[PAGE_WRITER_RULES];
+	_Alignas(8) uint8_t bytes[PAGE_WRITER_BYTES]; /* of page_finish() */
+};
+
+/* Rule 0 is what is valid at the page's beginning. */
+void page_begin(struct page_writer *w, struct abi_unwind_rule first);
+/* From OFFSET on; offsets ascend. */
+void page_row(struct page_writer *w, uint16_t offset, struct abi_unwind_rule rule);
+const struct abi_unwind_page *page_finish(struct page_writer *w);
+/* The rule at OFFSET, by looking at each row. */
+struct abi_unwind_rule page_rule_at(const struct page_writer *w, uint16_t offset);
+
+/* Common rules: x86_64's return address is always just below the CFA. */
+struct abi_unwind_rule rule_none(void);
+struct abi_unwind_rule rule_sp(int offset); /* frame pointer untouched */
+struct abi_unwind_rule rule_fp(int offset); /* frame pointer saved below the return address */
+struct abi_unwind_rule rule_of(enum abi_cfa kind);
