@@ -60,6 +60,7 @@ static void drain(struct agent *agent)
 
 	if (got < 0)
 		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
+	agent_unwind_retry(agent);
 	agent_look_at_profile(agent);
 	set_pace(agent, got == 0 && agent->first_sample_ns);
 }
@@ -76,6 +77,14 @@ static void on_drain_timer(void *context)
 	drain(context);
 }
 
+/* Samples that waited for an index may ask for others. */
+static void after_builds(struct agent *agent)
+{
+	agent_unwind_retry(agent);
+	if (agent->waiting && builds_pending(agent->builds) == 0)
+		loop_stop(agent->loop);
+}
+
 static void on_upkeep_timer(void *context)
 {
 	struct agent *agent = context;
@@ -83,6 +92,9 @@ static void on_upkeep_timer(void *context)
 	collect_count(agent->collect);
 	agent_look_at_memory(agent);
 	builds_expire(agent->builds, clock_monotonic_ns());
+	after_builds(agent);
+	if (agent->unwind)
+		unwind_turn(agent->unwind);
 	if (agent->started && collect_check_cpus(agent->collect) < 0)
 		log_debug("a CPU could not be opened, ignoring", "%s", "");
 }
@@ -93,6 +105,7 @@ static void on_build_fd(void *context, int fd, uint32_t events)
 
 	(void)events;
 	builds_ready(agent->builds, fd);
+	after_builds(agent);
 }
 
 static void watch_build(void *context, int fd, bool watch)
@@ -203,6 +216,9 @@ static int create_collect(
 	if (err)
 		return fail(failure, step, "", err);
 	agent->current.number = collect_next_window(agent->collect);
+	err = agent_unwind_create(agent);
+	if (err)
+		return fail(failure, "prepare the unwind tables", "", err);
 	err = loop_add(agent->loop, collect_fd(agent->collect), EPOLLIN, on_rings, agent);
 	if (!err)
 		err = loop_timer(agent->loop, DRAIN_MS * MS, DRAIN_MS * MS, on_drain_timer, agent,
@@ -284,6 +300,7 @@ void agent_destroy(struct agent *agent)
 		loop_cancel(agent->loop, agent->upkeep_timer);
 	}
 	builds_destroy(agent->builds);
+	agent_unwind_destroy(agent);
 	collect_destroy(agent->collect);
 	agent->collect = NULL;
 	processes_destroy(agent->processes);
@@ -314,6 +331,7 @@ int agent_finish_builds(struct agent *agent, uint64_t wait_ns)
 {
 	int timer, err;
 
+	agent_unwind_retry(agent);
 	if (builds_pending(agent->builds) == 0)
 		return 0;
 	agent->wait_expired = false;
@@ -415,6 +433,8 @@ int agent_stop(struct agent *agent)
 void agent_sources(
 	struct agent *agent, const struct profile *profile, struct report_sources *ret_sources)
 {
+	if (!profile)
+		agent_unwind_flush(agent, 0);
 	*ret_sources = (struct report_sources){
 		.profile = profile ? profile : agent->current.profile,
 		.processes = agent->processes,

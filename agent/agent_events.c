@@ -58,8 +58,8 @@ static bool is_being_executed(
 	return false;
 }
 
-static struct profile_frame user_frame(
-	struct agent *agent, struct process *p, uint64_t pc, bool is_return)
+static struct profile_frame user_frame(struct agent *agent, struct process *p,
+	const struct mappings *mappings, uint64_t pc, bool is_return)
 {
 	struct profile_frame frame = {
 		.address = pc,
@@ -67,7 +67,7 @@ static struct profile_frame user_frame(
 		.flags = is_return ? PROFILE_FRAME_RETURN : 0,
 	};
 	/* A call may be the last instruction of a mapping. */
-	const struct mapping *mapping = mappings_find(p->mappings, pc - is_return);
+	const struct mapping *mapping = mappings_find(mappings, pc - is_return);
 
 	if (!mapping)
 		return frame;
@@ -80,12 +80,22 @@ static struct profile_frame user_frame(
 	return frame;
 }
 
+/* The user stack of a sample, however it was walked, and what its pcs are resolved with. */
+struct user_stack {
+	const struct mappings *mappings;
+	const abi_u64 *frames;
+	uint32_t count, end; /* enum abi_unwind_end; 0 = not known */
+	bool cut; /* at the depth limit */
+};
+
 static void add_user_frames(
-	struct agent *agent, struct process *p, struct frames *out, const struct abi_stack *raw)
+	struct agent *agent, struct process *p, struct frames *out, const struct user_stack *user)
 {
-	for (uint32_t i = 0; i < raw->frame_count && i < ABI_MAX_FRAMES; i++)
-		out->items[out->count++] = user_frame(agent, p, raw->frames[i], i > 0);
-	if (raw->flags & ABI_STACK_DEPTH)
+	for (uint32_t i = 0; i < user->count && i < ABI_MAX_FRAMES; i++)
+		out->items[out->count++] =
+			user_frame(agent, p, user->mappings, user->frames[i], i > 0);
+	out->flags |= user->end << PROFILE_STACK_END_SHIFT;
+	if (user->cut)
 		out->flags |= PROFILE_STACK_DEPTH;
 }
 
@@ -97,28 +107,53 @@ static struct profile *profile_of(const struct agent *agent, uint32_t window)
 	return late ? agent->previous.profile : agent->current.profile;
 }
 
-/* The two stacks of a sample as one, resolved with P's mappings, into PROFILE. */
-static int resolve_stack(struct agent *agent, struct profile *profile, struct process *p,
-	const struct abi_sample *s, uint32_t *ret_stack)
+const struct abi_stack *agent_raw_stack(const struct agent *agent, uint32_t window, uint64_t id)
 {
-	const struct profile *raws = profile_of(agent, s->window);
+	return profile_get_raw(profile_of(agent, window), window, id);
+}
+
+static bool raw_user_stack(const struct agent *agent, const struct process *p,
+	const struct abi_sample *s, struct user_stack *ret_user)
+{
+	const struct abi_stack *raw = agent_raw_stack(agent, s->window, s->user_stack);
+
+	if (!raw)
+		return false;
+	*ret_user = (struct user_stack){
+		.mappings = p->mappings,
+		.frames = raw->frames,
+		.count = raw->frame_count,
+		.end = (raw->flags & ABI_STACK_END_MASK) >> ABI_STACK_END_SHIFT,
+		.cut = raw->flags & ABI_STACK_DEPTH,
+	};
+	return true;
+}
+
+/* The two stacks of a sample as one into PROFILE. USER NULL: as the sample names it. */
+static int resolve_stack(struct agent *agent, struct profile *profile, struct process *p,
+	const struct abi_sample *s, const struct user_stack *user, uint32_t *ret_stack)
+{
 	struct frames frames = { 0 };
+	struct user_stack named;
 	const struct abi_stack *raw;
 
 	if (s->kernel_stack) {
-		raw = profile_get_raw(raws, s->window, s->kernel_stack);
+		raw = agent_raw_stack(agent, s->window, s->kernel_stack);
 		if (raw)
 			add_kernel_frames(&frames, raw);
 		else
 			frames.flags |= PROFILE_STACK_MISSING;
 	}
-	if (s->user_stack && !is_being_executed(agent, p, &frames)) {
-		raw = profile_get_raw(raws, s->window, s->user_stack);
-		if (raw)
-			add_user_frames(agent, p, &frames, raw);
+	if (is_being_executed(agent, p, &frames)) {
+		user = NULL;
+	} else if (!user && s->user_stack) {
+		if (raw_user_stack(agent, p, s, &named))
+			user = &named;
 		else
 			frames.flags |= PROFILE_STACK_MISSING;
 	}
+	if (user)
+		add_user_frames(agent, p, &frames, user);
 	if (frames.flags & PROFILE_STACK_MISSING)
 		metrics_add(&agent->metrics, METRIC_STACK_MISSING, 1);
 	return profile_stack(profile,
@@ -143,7 +178,7 @@ static int stack_of(struct agent *agent, struct profile *profile, struct process
 		agent_stack_hit(agent, p, &stack);
 		return 0;
 	}
-	err = resolve_stack(agent, profile, p, s, ret_stack);
+	err = resolve_stack(agent, profile, p, s, NULL, ret_stack);
 	if (err)
 		return err;
 	/* Frames that were lost may come with a later sample: do not remember their absence. */
@@ -168,8 +203,8 @@ static bool wanted(struct agent *agent, uint32_t pid)
 	return !agent->follow || map_get(&agent->followed, pid, &one);
 }
 
-static int add_sample(
-	struct agent *agent, struct profile *profile, struct process *p, const struct abi_sample *s)
+static int add_sample(struct agent *agent, struct profile *profile, struct process *p,
+	const struct abi_sample *s, const struct user_stack *user)
 {
 	struct profile_sample sample = {
 		.process = p->number,
@@ -180,7 +215,8 @@ static int add_sample(
 		.count = 1,
 		.weight = s->period,
 	};
-	int err = stack_of(agent, profile, p, s, &sample.stack);
+	int err = user ? resolve_stack(agent, profile, p, s, user, &sample.stack)
+		       : stack_of(agent, profile, p, s, &sample.stack);
 
 	if (err)
 		return err;
@@ -190,37 +226,110 @@ static int add_sample(
 }
 
 /* What a full profile on demand leaves out is still in the window's: it is not lost. */
-static void add_to_taps(struct agent *agent, struct process *p, const struct abi_sample *s)
+static void add_to_taps(struct agent *agent, struct process *p, const struct abi_sample *s,
+	const struct user_stack *user)
 {
 	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
 		const struct agent_tap *tap = &agent->taps[i];
 
 		if (!tap->profile || (tap->pid && tap->pid != s->tgid))
 			continue;
-		if (add_sample(agent, tap->profile, p, s))
+		if (add_sample(agent, tap->profile, p, s, user))
 			metrics_add(&agent->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
 	}
+}
+
+void agent_add_sample(struct agent *agent, struct process *p, const struct abi_sample *s,
+	const struct mappings *mappings, const struct unwind_stack *stack)
+{
+	struct user_stack finished, *user = NULL;
+
+	if (stack) {
+		finished = (struct user_stack){
+			.mappings = mappings,
+			.frames = stack->frames,
+			.count = stack->count,
+			.end = stack->end,
+			.cut = stack->end == ABI_UNWIND_DEPTH,
+		};
+		user = &finished;
+	}
+	if (add_sample(agent, profile_of(agent, s->window), p, s, user)) {
+		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+		return;
+	}
+	add_to_taps(agent, p, s, user);
+	agent->samples++;
+	metrics_add(&agent->metrics,
+		s->flags & ABI_SAMPLE_KERNEL ? METRIC_SAMPLES_KERNEL : METRIC_SAMPLES_USER, 1);
+}
+
+/* The process that a sample is of; NULL: not wanted, or no memory. */
+static struct process *sampled_process(
+	struct agent *agent, uint64_t time_ns, const struct abi_sample *s)
+{
+	struct process *p;
+
+	if (!wanted(agent, s->tgid))
+		return NULL;
+	if (!agent->first_sample_ns)
+		agent->first_sample_ns = time_ns;
+	agent->newest_sample_ns = time_ns;
+	p = processes_get(agent->processes, s->tgid, time_ns);
+	if (!p)
+		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	return p;
+}
+
+/*
+ * Whether the kernel walked with the tables of the program that P was before. Then only the first
+ * frame is right for sure.
+ */
+static bool is_stale(const struct process *p, const struct abi_sample *s)
+{
+	return s->unwind_generation && s->unwind_generation != p->number;
+}
+
+static void add_stale(struct agent *agent, struct process *p, const struct abi_sample *s)
+{
+	const struct abi_stack *raw = agent_raw_stack(agent, s->window, s->user_stack);
+	struct unwind_stack first = { .end = ABI_UNWIND_UNKNOWN_MAPPING };
+
+	metrics_add(&agent->metrics, METRIC_UNWIND_STALE, 1);
+	if (raw && raw->frame_count) {
+		first.frames[0] = raw->frames[0];
+		first.count = 1;
+	}
+	agent_add_sample(agent, p, s, p->mappings, &first);
 }
 
 static void on_sample(void *context, uint64_t time_ns, const struct abi_sample *s)
 {
 	struct agent *agent = context;
-	struct process *p;
+	struct process *p = sampled_process(agent, time_ns, s);
 
-	if (!wanted(agent, s->tgid))
+	if (!p)
 		return;
-	if (!agent->first_sample_ns)
-		agent->first_sample_ns = time_ns;
-	agent->newest_sample_ns = time_ns;
-	p = processes_get(agent->processes, s->tgid, time_ns);
-	if (!p || add_sample(agent, profile_of(agent, s->window), p, s)) {
-		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	if (is_stale(p, s))
+		add_stale(agent, p, s);
+	else
+		agent_add_sample(agent, p, s, NULL, NULL);
+	agent_unwind_sampled(agent, p, s);
+}
+
+static void on_unfinished(void *context, uint64_t time_ns, const struct abi_unfinished *unfinished)
+{
+	struct agent *agent = context;
+	const struct abi_sample *s = &unfinished->sample;
+	struct process *p = sampled_process(agent, time_ns, s);
+
+	if (!p)
 		return;
-	}
-	add_to_taps(agent, p, s);
-	agent->samples++;
-	metrics_add(&agent->metrics,
-		s->flags & ABI_SAMPLE_KERNEL ? METRIC_SAMPLES_KERNEL : METRIC_SAMPLES_USER, 1);
+	if (is_stale(p, s))
+		add_stale(agent, p, s);
+	else
+		agent_unwind_finish(agent, p, unfinished);
+	agent_unwind_sampled(agent, p, s);
 }
 
 static void on_stack(void *context, const struct abi_stack *stack)
@@ -309,6 +418,7 @@ void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers)
 {
 	*ret_handlers = (struct collect_handlers){
 		.sample = on_sample,
+		.unfinished = on_unfinished,
 		.stack = on_stack,
 		.mmap = on_mmap,
 		.comm = on_comm,

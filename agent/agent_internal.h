@@ -5,6 +5,7 @@
 #include "agent/kernel_symbols.h"
 #include "agent/process/processes.h"
 #include "agent/profile/profile.h"
+#include "agent/unwind/unwind.h"
 #include "base/map.h"
 #include "symbolizer/builds.h"
 #include "symbolizer/cache.h"
@@ -45,6 +46,10 @@ struct agent {
 	struct cache *cache;
 	struct builds *builds;
 	struct kernel_symbols *kernel_symbols; /* NULL: the kernel hides its symbols */
+	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
+	struct waiting_sample *waiting_samples; /* for module indexes; the last one first */
+	size_t waiting_bytes;
+	bool module_came; /* waiting samples may go on */
 	struct index *vdso_index;
 	int proc_fd;
 	int statm_fd; /* our own memory's size; -1 = none */
@@ -85,6 +90,30 @@ struct agent_process {
 /* agent_events.c: collect's handlers with the agent as context. */
 void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers);
 
+/*
+ * Adds a sample to its profile and the taps. STACK: its user stack, resolved with MAPPINGS; NULL:
+ * the frames it names, with the mappings of P.
+ */
+void agent_add_sample(struct agent *agent, struct process *p, const struct abi_sample *s,
+	const struct mappings *mappings, const struct unwind_stack *stack);
+const struct abi_stack *agent_raw_stack(const struct agent *agent, uint32_t window, uint64_t id);
+
+/* agent_unwind.c */
+int agent_unwind_create(struct agent *agent);
+void agent_unwind_destroy(struct agent *agent);
+/* A sample of P: tables for the next ones. */
+void agent_unwind_sampled(struct agent *agent, const struct process *p, const struct abi_sample *s);
+/* Finishes the walk, now or when the module indexes that it needs are there. */
+void agent_unwind_finish(
+	struct agent *agent, struct process *p, const struct abi_unfinished *unfinished);
+/* Lets samples go on whose modules came. Not to be called from a module's `done`. */
+void agent_unwind_retry(struct agent *agent);
+/* Lets the samples of WINDOW (0 = all) go on without what they wait for. */
+void agent_unwind_flush(struct agent *agent, uint32_t window);
+
+/* What waiting samples may need counts as used. */
+void agent_unwind_keep_modules(const struct agent *agent);
+
 /* agent_windows.c */
 void agent_windows_deinit(struct agent *agent);
 /* Seals the window that waits for its last records, if there is one. */
@@ -124,3 +153,5 @@ const struct perf_map *agent_perf_map_of(void *context, struct process *p);
 /* What was read of it; it is read again at its next use. */
 void agent_drop_perf_map(struct process *p);
 void agent_forget_index_pages(struct agent *agent);
+/* To be called at look-ups: the same, when they have touched many. */
+void agent_keep_indexes_small(struct agent *agent);

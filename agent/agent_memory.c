@@ -29,6 +29,7 @@ static const uint64_t SWEEP_INTERVAL_NS = UINT64_C(30000000000);
 /* ---- modules -------------------------------------------------------------------------------- */
 
 struct sweep {
+	struct agent *agent;
 	uint64_t before_ns; /* those that were used last before this go */
 };
 
@@ -38,6 +39,8 @@ static bool is_unused(void *context, struct module *m)
 
 	if (m->used_ns >= sweep->before_ns)
 		return false;
+	if (sweep->agent->unwind)
+		unwind_forget_module(sweep->agent->unwind, m);
 	agent_module_data_free(m);
 	return true;
 }
@@ -47,11 +50,12 @@ static size_t sweep_modules(struct agent *agent, uint64_t idle_ns)
 {
 	uint64_t open_ns = agent_oldest_open_ns(agent), now_ns = clock_monotonic_ns();
 	uint64_t idle_since_ns = now_ns > idle_ns ? now_ns - idle_ns : 0;
-	struct sweep sweep = { .before_ns = MIN(idle_since_ns, open_ns) };
+	struct sweep sweep = { .agent = agent, .before_ns = MIN(idle_since_ns, open_ns) };
 
 	/* A record that came late was counted into a window that began after its time. */
 	sweep.before_ns -= MIN(sweep.before_ns, SECOND_NS);
 	agent->modules_swept_ns = now_ns;
+	agent_unwind_keep_modules(agent);
 	return processes_sweep_modules(agent->processes, is_unused, &sweep);
 }
 

@@ -113,6 +113,8 @@ void agent_process_ended(struct agent *agent, struct process *p)
 
 	if (data && data->go_configured && agent->collect)
 		collect_remove_go_process(agent->collect, p->pid);
+	if (agent->unwind)
+		unwind_forget(agent->unwind, p);
 }
 
 /* ---- indexes -------------------------------------------------------------------------------- */
@@ -131,14 +133,13 @@ void agent_index_done(void *context, uint64_t tag, struct index *index)
 	}
 	data->index = index;
 	data->retry_ns = index ? 0 : agent->newest_sample_ns + RETRY_NS;
+	agent->module_came = true;
 	if (index && index_go(index)) {
 		while ((p = processes_next(agent->processes, &iterator)) != NULL) {
 			if (p->executable == m)
 				configure_goids(agent, p);
 		}
 	}
-	if (agent->waiting && builds_pending(agent->builds) == 0)
-		loop_stop(agent->loop);
 }
 
 /* FD is taken. False: not even asked for, the queue is full. */
@@ -269,6 +270,7 @@ void agent_program_known(struct agent *agent, struct process *p)
 		if (!data->not_cached) {
 			m->requested = true;
 			data->index = index;
+			agent->module_came = true;
 			metrics_add(&agent->metrics, METRIC_INDEX_CACHE_HITS, 1);
 		}
 	}
@@ -293,7 +295,7 @@ void agent_forget_index_pages(struct agent *agent)
  * Each look-up touches a few pages of an index and the kernel maps their neighbours, too. They are
  * clean and quickly found again, so they are let go before they add up.
  */
-static void keep_indexes_small(struct agent *agent)
+void agent_keep_indexes_small(struct agent *agent)
 {
 	uint64_t file_bytes;
 
@@ -308,7 +310,7 @@ const struct index *agent_index_of(void *context, const struct module *m)
 {
 	const struct agent_module *data = m->owner_data;
 
-	keep_indexes_small(context);
+	agent_keep_indexes_small(context);
 	return data ? data->index : NULL;
 }
 

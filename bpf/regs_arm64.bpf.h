@@ -7,11 +7,50 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel_types.h"
+#include "bpf/unwind.bpf.h"
 
 /* PSTATE.M is 0 for EL0, with bit 4 set for its 32-bit state. */
 static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)
 {
 	return (regs->pstate & 0xf) == 0;
+}
+
+enum {
+	KERNEL_STACK_BYTES = 16384, /* of kernels without bpf_task_pt_regs() (before 5.15) */
+	KERNEL_REGS_BYTES = 336, /* struct pt_regs there, which begins with the user's */
+};
+
+/* What TASK's user mode was left with, at the top of its kernel stack. */
+static __always_inline const void *task_user_regs(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - KERNEL_REGS_BYTES;
+}
+
+static __always_inline void regs_set(struct unwind_state *state, __u64 pc, __u64 sp, __u64 fp)
+{
+	state->pc = pc;
+	state->sp = sp;
+	state->fp = fp;
+}
+
+/* False where TASK has no 64-bit user mode to return to. */
+static __always_inline bool regs_of_user(
+	struct bpf_perf_event_data *ctx, struct task_struct *task, struct unwind_state *state)
+{
+	struct user_pt_regs regs = {};
+
+	if (regs_user_mode(&ctx->regs)) {
+		regs_set(state, ctx->regs.pc, ctx->regs.sp, ctx->regs.regs[29]);
+		state->lr = unwind_plain_code(ctx->regs.regs[30]);
+		return (ctx->regs.pstate & 0x10) == 0;
+	}
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), task_user_regs(task)))
+		return false;
+	regs_set(state, regs.pc, regs.sp, regs.regs[29]);
+	state->lr = unwind_plain_code(regs.regs[30]);
+	return (regs.pstate & 0x1f) == 0;
 }
 
 /*

@@ -7,11 +7,45 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel_types.h"
+#include "bpf/unwind.bpf.h"
 
 /* The code segment's privilege level is 3 in user mode. */
 static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)
 {
 	return (regs->cs & 3) == 3;
+}
+
+enum {
+	CODE_SEGMENT_64 = 0x33, /* __USER_CS: 64-bit code */
+	KERNEL_STACK_BYTES = 16384, /* of kernels without bpf_task_pt_regs() (before 5.15) */
+};
+
+/* What TASK's user mode was left with, at the top of its kernel stack. */
+static __always_inline const struct pt_regs *task_user_regs(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - sizeof(struct pt_regs);
+}
+
+/* False where TASK has no 64-bit user mode to return to. */
+static __always_inline bool regs_of_user(
+	struct bpf_perf_event_data *ctx, struct task_struct *task, struct unwind_state *state)
+{
+	struct pt_regs regs = {};
+
+	if (regs_user_mode(&ctx->regs)) {
+		state->pc = ctx->regs.rip;
+		state->sp = ctx->regs.rsp;
+		state->fp = ctx->regs.rbp;
+		return ctx->regs.cs == CODE_SEGMENT_64;
+	}
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), task_user_regs(task)))
+		return false;
+	state->pc = regs.rip;
+	state->sp = regs.rsp;
+	state->fp = regs.rbp;
+	return regs.cs == CODE_SEGMENT_64;
 }
 
 /* The saved fs base is the current one: threads set it by a system call, which saves it too. */

@@ -17,6 +17,7 @@
 #include "bpf/regs.bpf.h"
 #include "bpf/run_time.bpf.h"
 #include "bpf/stack.bpf.h"
+#include "bpf/unwind_walk.bpf.h"
 
 char sampler_license[] SEC("license") = "Dual BSD/GPL";
 
@@ -71,10 +72,12 @@ static __always_inline void read_goid(
 		counters->of[ABI_COUNT_GOID_ERROR]++;
 }
 
-static __always_inline void take_stacks(
-	struct bpf_perf_event_data *ctx, struct scratch *s, struct counters *counters)
+/* Whether user space is to finish the user stack. */
+static __always_inline bool take_stacks(struct bpf_perf_event_data *ctx, struct task_struct *task,
+	bool tables, struct scratch *s, struct counters *counters)
 {
 	struct abi_sample *sample = &s->sample;
+	bool unfinished = false;
 
 	s->stack.kind = ABI_STACK;
 	s->stack.window = sample->window;
@@ -83,32 +86,41 @@ static __always_inline void take_stacks(
 	if (config.stacks != ABI_STACKS_USER && sample->flags & ABI_SAMPLE_KERNEL)
 		sample->kernel_stack = stack_take(ctx, &s->stack, ABI_STACK_KERNEL, counters);
 	if (config.stacks != ABI_STACKS_KERNEL && !(sample->flags & ABI_SAMPLE_KTHREAD)) {
-		sample->user_stack = stack_take(ctx, &s->stack, 0, counters);
+		sample->user_stack = tables ? unwind_take(ctx, task, sample, counters, &unfinished)
+					    : stack_take(ctx, &s->stack, 0, counters);
 		if (!sample->user_stack)
 			counters->of[ABI_COUNT_USER_STACK_ERROR]++;
 	}
+	return unfinished;
 }
 
-static __always_inline void output_sample(
-	struct bpf_perf_event_data *ctx, struct abi_sample *sample, struct counters *counters)
+static __always_inline void output_sample(struct bpf_perf_event_data *ctx,
+	struct abi_sample *sample, bool unfinished, struct counters *counters)
 {
-	long error =
-		bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, sample, sizeof(*sample));
+	long error = ERROR_NO_SPACE;
 
+	if (unfinished) {
+		counters->of[ABI_COUNT_UNWIND_MISSES]++;
+		error = unwind_ship(ctx, sample);
+	}
+	/* What is too long for the ring's rest may fit without the piece of stack. */
+	if (error == ERROR_NO_SPACE)
+		error = bpf_perf_event_output(
+			ctx, &output, BPF_F_CURRENT_CPU, sample, sizeof(*sample));
 	if (error == ERROR_NO_SPACE)
 		counters->of[ABI_COUNT_OUTPUT_FULL]++;
 	else if (error)
 		counters->of[ABI_COUNT_OUTPUT_ERROR]++;
 }
 
-SEC("perf_event")
-int take_sample(struct bpf_perf_event_data *ctx)
+static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tables)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u32 zero = 0;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
 	struct counters *counters = bpf_map_lookup_elem(&counts, &zero);
 	struct abi_sample *sample;
+	bool unfinished;
 
 	if (!s || !counters)
 		return 0;
@@ -134,8 +146,23 @@ int take_sample(struct bpf_perf_event_data *ctx)
 	sample->period = changed_period ?: ctx->sample_period;
 	sample->cpu = bpf_get_smp_processor_id();
 	sample->window = window;
+	sample->unwind_generation = 0;
+	sample->unwind_missed = 0;
 	sample->reserved = 0;
-	take_stacks(ctx, s, counters);
-	output_sample(ctx, sample, counters);
+	unfinished = take_stacks(ctx, task, tables, s, counters);
+	output_sample(ctx, sample, unfinished, counters);
 	return 0;
+}
+
+/* One of the two is loaded: user stacks by tables, where the kernel takes that program, or not. */
+SEC("perf_event")
+int take_sample_by_tables(struct bpf_perf_event_data *ctx)
+{
+	return sample_with(ctx, true);
+}
+
+SEC("perf_event")
+int take_sample(struct bpf_perf_event_data *ctx)
+{
+	return sample_with(ctx, false);
 }

@@ -20,7 +20,8 @@ enum {
 	DEFAULT_RING_PAGES = 32,
 	MAX_RING_PAGES = 2048,
 	RING_PAGE_BYTES = 4096,
-	SAMPLE_BYTES = 1000, /* a sample with both its stacks, as measured on a mixed load */
+	SAMPLE_BYTES =
+		2000, /* a sample with both its stacks, on a mixed load; deep ones take 3000 */
 	MAX_CPUS = 8192,
 };
 
@@ -433,6 +434,11 @@ void collect_remove_go_process(struct collect *c, uint32_t tgid)
 	sampler_remove_go_process(c->sampler, tgid);
 }
 
+struct tables *collect_tables(const struct collect *c)
+{
+	return sampler_tables(c->sampler);
+}
+
 uint64_t collect_counter(const struct collect *c, enum abi_counter counter)
 {
 	uint64_t counts[ABI_COUNTERS];
@@ -453,6 +459,7 @@ void collect_count(struct collect *c)
 	}
 	metrics_add(m, METRIC_LOST_RING_FULL, since[ABI_COUNT_OUTPUT_FULL]);
 	metrics_add(m, METRIC_LOST_BPF_ERROR, since[ABI_COUNT_OUTPUT_ERROR]);
+	metrics_add(m, METRIC_UNWIND_MISSES, since[ABI_COUNT_UNWIND_MISSES]);
 }
 
 size_t collect_cpu_count(const struct collect *c)

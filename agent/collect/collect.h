@@ -19,6 +19,7 @@
 #include "bpf/abi/sampler.h"
 
 struct collect;
+struct tables;
 
 /* PERF_RECORD_MMAP2 of an executable mapping. */
 struct collect_mmap {
@@ -47,6 +48,10 @@ struct collect_handlers {
 	/* COUNT records were dropped on one CPU before TIME_NS: the process table may be wrong. */
 	void (*lost)(void *context, uint64_t time_ns, uint64_t count);
 	void *context;
+	/* A sample whose walk is to be finished; its stack_bytes lie behind it. NULL: to `sample`.
+	 */
+	void (*unfinished)(
+		void *context, uint64_t time_ns, const struct abi_unfinished *unfinished);
 };
 
 enum collect_event { COLLECT_CPU_CLOCK, COLLECT_CYCLES };
@@ -98,6 +103,9 @@ int collect_check_cpus(struct collect *c);
 /* The go_processes map: TGID's goids are read this way from now on. */
 int collect_set_go_process(struct collect *c, uint32_t tgid, const struct abi_go_process *how);
 void collect_remove_go_process(struct collect *c, uint32_t tgid);
+
+/* Where to write unwind tables (agent/collect/tables.h); NULL: walks go by frame pointer. */
+struct tables *collect_tables(const struct collect *c);
 
 /* Sum over CPUs of an ABI counter. */
 uint64_t collect_counter(const struct collect *c, enum abi_counter counter);

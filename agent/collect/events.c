@@ -9,6 +9,7 @@
 enum {
 	SAMPLE_ID_BYTES = 8, /* the time, at the end of all records but samples */
 	MAX_STACK_BYTES = sizeof(struct abi_stack) + ABI_MAX_FRAMES * sizeof(abi_u64),
+	MAX_UNFINISHED_BYTES = sizeof(struct abi_unfinished) + ABI_UNFINISHED_STACK_BYTES,
 };
 
 /* The pid of a process that is not to be seen from the agent's pid namespace. */
@@ -25,6 +26,33 @@ static bool handle_sample(const struct events *e, uint64_t time_ns, struct curso
 	memcpy(&sample, bytes, sizeof(sample));
 	if (e->handlers.sample)
 		e->handlers.sample(e->handlers.context, time_ns, &sample);
+	return true;
+}
+
+static bool handle_unfinished(const struct events *e, uint64_t time_ns, struct cursor *raw)
+{
+	union {
+		struct abi_unfinished unfinished;
+		uint8_t bytes[MAX_UNFINISHED_BYTES];
+	} aligned;
+	const void *head = cursor_bytes(raw, sizeof(aligned.unfinished));
+	const void *stack;
+	uint32_t stack_bytes;
+
+	if (!head)
+		return false;
+	memcpy(&aligned.unfinished, head, sizeof(aligned.unfinished));
+	stack_bytes = aligned.unfinished.rest.stack_bytes;
+	if (stack_bytes > ABI_UNFINISHED_STACK_BYTES || stack_bytes % ABI_UNFINISHED_CHUNK_BYTES)
+		return false;
+	stack = cursor_bytes(raw, stack_bytes);
+	if (!stack)
+		return false;
+	memcpy(aligned.bytes + sizeof(aligned.unfinished), stack, stack_bytes);
+	if (e->handlers.unfinished)
+		e->handlers.unfinished(e->handlers.context, time_ns, &aligned.unfinished);
+	else if (e->handlers.sample)
+		e->handlers.sample(e->handlers.context, time_ns, &aligned.unfinished.sample);
 	return true;
 }
 
@@ -68,6 +96,8 @@ static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *
 		return handle_sample(e, time_ns, &raw);
 	case ABI_STACK:
 		return handle_stack(e, &raw);
+	case ABI_UNFINISHED:
+		return handle_unfinished(e, time_ns, &raw);
 	default:
 		return false;
 	}

@@ -17,10 +17,19 @@
 #include "bpf/abi/sampler.h"
 #include "bpf/sampler.skel.h"
 
-enum { INITIAL_PID_NAMESPACE = 0xEFFFFFFC }; /* PROC_PID_INIT_INO, the same on every kernel */
+enum {
+	INITIAL_PID_NAMESPACE = 0xEFFFFFFC, /* PROC_PID_INIT_INO, the same on every kernel */
+	RING_PAGE_BYTES = 4096,
+	/*
+	 * Pieces of stack may take an eighth of a ring in 50 ms: rings are read at half full and
+	 * every 100 ms, and a busy machine may let us wait for that.
+	 */
+	ALLOWED_PART = 8,
+};
 
 struct sampler {
 	struct sampler_bpf *skeleton;
+	struct tables *tables; /* NULL: user stacks by frame pointer */
 	uint64_t *per_cpu; /* ABI_COUNTERS of each possible CPU */
 	size_t possible_cpus;
 };
@@ -66,6 +75,21 @@ static uint32_t max_frames(void)
 	return allowed && allowed < ABI_MAX_FRAMES ? (uint32_t)allowed : ABI_MAX_FRAMES;
 }
 
+/* Of the two programs one is loaded, and the maps of the other take no memory. */
+static void choose_walk(struct sampler_bpf *skeleton, bool tables)
+{
+	bpf_program__set_autoload(skeleton->progs.take_sample_by_tables, tables);
+	bpf_program__set_autoload(skeleton->progs.take_sample, !tables);
+	if (tables)
+		return;
+	bpf_map__set_autocreate(skeleton->maps.unwind_walks, false);
+	bpf_map__set_autocreate(skeleton->maps.unfinished_records, false);
+	bpf_map__set_autocreate(skeleton->maps.unwind_processes, false);
+	bpf_map__set_autocreate(skeleton->maps.unwind_ranges, false);
+	bpf_map__set_autocreate(skeleton->maps.unwind_slots, false);
+	bpf_map__set_autocreate(skeleton->maps.unwind_pool, false);
+}
+
 static void configure(struct sampler_bpf *skeleton, const struct collect_options *options)
 {
 	struct abi_sampler_config *config = &skeleton->rodata->config;
@@ -79,6 +103,9 @@ static void configure(struct sampler_bpf *skeleton, const struct collect_options
 		skeleton->rodata->pidns_inode = (uint32_t)own.st_ino;
 	}
 	skeleton->rodata->max_frames = max_frames();
+	if (options->ring_pages)
+		skeleton->rodata->unfinished_allowance =
+			options->ring_pages * RING_PAGE_BYTES / ALLOWED_PART;
 	if (!config->filter_tgids)
 		bpf_map__set_max_entries(skeleton->maps.tgids, 1);
 	if (!config->filter_tids)
@@ -110,6 +137,46 @@ static int explain_load(int err, const char **ret_step)
 	return -EOPNOTSUPP;
 }
 
+static int load_program(struct sampler *s, const struct collect_options *options, bool tables)
+{
+	int err;
+
+	s->skeleton = sampler_bpf__open();
+	if (!s->skeleton)
+		return -ENOMEM;
+	configure(s->skeleton, options);
+	choose_walk(s->skeleton, tables);
+	err = sampler_bpf__load(s->skeleton);
+	if (!err && tables)
+		err = tables_create(
+			&(struct tables_maps){
+				.processes = bpf_map__fd(s->skeleton->maps.unwind_processes),
+				.ranges = bpf_map__fd(s->skeleton->maps.unwind_ranges),
+				.slots = bpf_map__fd(s->skeleton->maps.unwind_slots),
+				.pool = bpf_map__fd(s->skeleton->maps.unwind_pool),
+				.epoch = (uint32_t *)&s->skeleton->data->unwind_epoch,
+				.full = (uint32_t *)&s->skeleton->bss->unwind_full,
+			},
+			&s->tables);
+	if (err) {
+		sampler_bpf__destroy(s->skeleton);
+		s->skeleton = NULL;
+	}
+	return err;
+}
+
+/* By tables, else (an older verifier, too little memory) as the kernel walks. */
+static int load_either(struct sampler *s, const struct collect_options *options)
+{
+	int err = -EOPNOTSUPP;
+
+	if (stack_choice(options) != ABI_STACKS_KERNEL)
+		err = load_program(s, options, true);
+	if (err && err != -EPERM)
+		err = load_program(s, options, false);
+	return err;
+}
+
 static int load(struct sampler *s, const struct collect_options *options, const char **ret_step)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -120,12 +187,10 @@ static int load(struct sampler *s, const struct collect_options *options, const 
 		return cpus;
 	s->possible_cpus = (size_t)cpus;
 	s->per_cpu = calloc(s->possible_cpus, ABI_COUNTERS * sizeof(*s->per_cpu));
-	s->skeleton = sampler_bpf__open();
-	if (!s->per_cpu || !s->skeleton)
+	if (!s->per_cpu)
 		return -ENOMEM;
-	configure(s->skeleton, options);
 	*ret_step = "load the BPF program";
-	err = sampler_bpf__load(s->skeleton);
+	err = load_either(s, options);
 	if (err)
 		return explain_load(err, ret_step);
 	*ret_step = "set the process filter";
@@ -159,6 +224,7 @@ void sampler_unload(struct sampler *s)
 {
 	if (!s)
 		return;
+	tables_destroy(s->tables);
 	sampler_bpf__destroy(s->skeleton);
 	free(s->per_cpu);
 	free(s);
@@ -166,7 +232,13 @@ void sampler_unload(struct sampler *s)
 
 int sampler_program_fd(const struct sampler *s)
 {
-	return bpf_program__fd(s->skeleton->progs.take_sample);
+	return bpf_program__fd(s->tables ? s->skeleton->progs.take_sample_by_tables
+					 : s->skeleton->progs.take_sample);
+}
+
+struct tables *sampler_tables(const struct sampler *s)
+{
+	return s->tables;
 }
 
 int sampler_set_output(struct sampler *s, int cpu, int output_fd)

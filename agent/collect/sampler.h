@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "agent/collect/collect.h"
+#include "agent/collect/tables.h"
 
 struct sampler;
 
@@ -15,6 +16,8 @@ struct sampler;
 int sampler_load(
 	const struct collect_options *options, struct sampler **ret_sampler, const char **ret_step);
 void sampler_unload(struct sampler *s);
+/* NULL where this kernel does not take the program that walks by tables. */
+struct tables *sampler_tables(const struct sampler *s);
 int sampler_program_fd(const struct sampler *s);
 /* BPF output on CPU goes to the event OUTPUT_FD; −1 takes the CPU's event out. */
 int sampler_set_output(struct sampler *s, int cpu, int output_fd);

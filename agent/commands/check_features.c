@@ -264,8 +264,16 @@ static void check_sampler(struct check_feature *f)
 
 	options.metrics = &metrics;
 	err = collect_create(&options, &collect, &step);
-	if (!err)
-		set(f, CHECK_OK, "", "loaded, on %zu CPUs", collect_cpu_count(collect));
+	if (!err && collect_tables(collect))
+		set(f, CHECK_OK, "", "loaded, on %zu CPUs; user stacks by unwind tables",
+			collect_cpu_count(collect));
+	else if (!err)
+		set(f, CHECK_DEGRADED,
+			"fathom record --log-level debug tells what the "
+			"kernel refused",
+			"loaded, on %zu CPUs; user stacks by frame pointer only: code without them "
+			"loses its callers",
+			collect_cpu_count(collect));
 	else
 		set(f, CHECK_MISSING, "see the lines above that are not ok", "cannot %s: %s", step,
 			strerror(-err));

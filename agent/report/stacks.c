@@ -242,6 +242,26 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 	return 0;
 }
 
+/* Why a stack with FLAGS ends where it does, if it is no root. */
+static enum metric truncation_of(uint32_t flags)
+{
+	switch ((flags & PROFILE_STACK_END_MASK) >> PROFILE_STACK_END_SHIFT) {
+	case ABI_UNWIND_DEPTH:
+		return METRIC_UNWIND_DEPTH;
+	case ABI_UNWIND_GAP:
+	case ABI_UNWIND_MISSED:
+		return METRIC_UNWIND_NO_TABLE;
+	case ABI_UNWIND_UNREADABLE:
+		return METRIC_UNWIND_UNREADABLE;
+	case ABI_UNWIND_BAD_REGISTER:
+		return METRIC_UNWIND_BAD_REGISTER;
+	case ABI_UNWIND_UNKNOWN_MAPPING:
+		return METRIC_UNWIND_UNKNOWN_MAPPING;
+	default:
+		return flags & PROFILE_STACK_DEPTH ? METRIC_UNWIND_DEPTH : METRIC_UNWIND_NO_ROOT;
+	}
+}
+
 static int build(struct stacks *s, uint32_t process, const struct profile_stack *stack,
 	struct stack_facts *facts)
 {
@@ -257,7 +277,10 @@ static int build(struct stacks *s, uint32_t process, const struct profile_stack 
 	err = add_frames(s, process, stack, facts);
 	if (err)
 		return err;
-	facts->depth = stack->flags & PROFILE_STACK_DEPTH;
+	facts->end = truncation_of(stack->flags);
+	/* The tables know it better than names do, which a stripped C library has not. */
+	if ((stack->flags & PROFILE_STACK_END_MASK) >> PROFILE_STACK_END_SHIFT == ABI_UNWIND_ROOT)
+		facts->complete = facts->user;
 	if (lost && !lost_kernel)
 		return add_marker(s, "[frames lost]");
 	return stack->frame_count ? 0 : add_marker(s, "[no stack]");
@@ -342,6 +365,5 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts, uint64_t 
 	metrics_add(
 		metrics, facts->complete ? METRIC_STACKS_COMPLETE : METRIC_STACKS_TRUNCATED, count);
 	if (!facts->complete)
-		metrics_add(
-			metrics, facts->depth ? METRIC_UNWIND_DEPTH : METRIC_UNWIND_NO_ROOT, count);
+		metrics_add(metrics, facts->end, count);
 }

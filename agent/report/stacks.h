@@ -23,7 +23,7 @@ struct stack_facts {
 	bool user; /* it has user frames */
 	bool user_named; /* the innermost of them has a name */
 	bool complete; /* the outermost of them is known to be a thread's first */
-	bool depth; /* cut at the depth limit */
+	enum metric end; /* how it is counted if it is no root */
 };
 
 /* The output's number for FRAME; the frame and its texts live for the call. */

@@ -18,7 +18,7 @@ struct unwind_target {
 	int (*set_process)(void *context, uint32_t tgid, const struct abi_unwind_process *process);
 	void (*remove_process)(void *context, uint32_t tgid);
 	void (*set_epoch)(void *context, uint32_t epoch);
-	/* No more processes are taken in: unknown ones are not to be told of. */
+	/* No more can be taken in: walks are not to be left to us. */
 	void (*set_full)(void *context, bool full);
 	void *context;
 };

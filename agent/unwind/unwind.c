@@ -11,6 +11,7 @@
 enum {
 	MAX_RANGES = 4096, /* of one process: the rest of it goes by frame pointer */
 	MAX_SEGMENTS = 64,
+	MANY_RANGES = 256, /* are written anew once a turn at most */
 };
 
 /* A process as the kernel was told of it. */
@@ -18,6 +19,7 @@ struct known_process {
 	uint32_t pid;
 	uint32_t first_range, range_count;
 	uint32_t module_turn;
+	uint32_t turn; /* in which they were written */
 	bool waiting; /* for the index of one of its modules */
 	uint64_t generation; /* of its mappings; 0 = not written yet */
 };
@@ -162,12 +164,26 @@ static void give_ranges(struct unwind *u, const struct known_process *known)
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
+static void tell_full(struct unwind *u)
+{
+	bool full = u->full || u->paused;
+
+	if (u->told_full == full)
+		return;
+	u->told_full = full;
+	u->options.target.set_full(u->options.target.context, full);
+}
+
 static void set_full(struct unwind *u, bool full)
 {
-	if (u->full == full)
-		return;
 	u->full = full;
-	u->options.target.set_full(u->options.target.context, full);
+	tell_full(u);
+}
+
+void unwind_pause(struct unwind *u, bool paused)
+{
+	u->paused = paused;
+	tell_full(u);
 }
 
 static int write_ranges(struct unwind *u, uint32_t count, uint32_t *ret_first)
@@ -214,6 +230,7 @@ static int write_process(struct unwind *u, const struct process *p, struct known
 	known->range_count = entry.range_count;
 	known->waiting = w.waiting;
 	known->module_turn = u->module_turn;
+	known->turn = u->turn;
 	known->generation = mappings_generation(p->mappings);
 	return 0;
 }
@@ -221,6 +238,9 @@ static int write_process(struct unwind *u, const struct process *p, struct known
 static bool is_current(
 	const struct unwind *u, const struct process *p, const struct known_process *known)
 {
+	/* What is given back rests: a process that maps on and on would use up all room. */
+	if (known->range_count > MANY_RANGES && known->turn == u->turn)
+		return true;
 	if (known->waiting && known->module_turn != u->module_turn)
 		return false;
 	return known->generation == mappings_generation(p->mappings);
@@ -256,7 +276,8 @@ int unwind_sync(struct unwind *u, const struct process *p)
 	if (known && is_current(u, p, known))
 		return 0;
 	err = known ? write_process(u, p, known) : -E2BIG;
-	if (err)
+	/* -EAGAIN: there is room again after some turns. */
+	if (err && err != -EAGAIN)
 		metrics_add(u->options.metrics, METRIC_UNWIND_PROCESSES_REFUSED, 1);
 	return err;
 }
@@ -312,6 +333,7 @@ static void forget_all(struct unwind *u)
 
 void unwind_turn(struct unwind *u)
 {
+	u->turn++;
 	space_turn(&u->ranges);
 	pages_turn(&u->pages);
 	if (pages_crowded(&u->pages))

@@ -47,6 +47,8 @@ void unwind_forget_module(struct unwind *u, const struct module *module);
 void unwind_modules_changed(struct unwind *u);
 /* A sample wanted SLOT's page. */
 void unwind_want(struct unwind *u, uint32_t slot);
+/* For want of memory no walk can be finished here for the time being (or again, it can). */
+void unwind_pause(struct unwind *u, bool paused);
 /* About once a second. */
 void unwind_turn(struct unwind *u);
 

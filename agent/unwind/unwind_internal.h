@@ -12,7 +12,10 @@ struct unwind {
 	struct abi_unwind_range *scratch; /* of the process being written */
 	size_t scratch_capacity;
 	uint32_t module_turn; /* counts what modules became known */
-	bool full;
+	uint32_t turn; /* counts seconds, about */
+	bool full; /* of processes */
+	bool paused;
+	bool told_full; /* what the kernel was told */
 };
 
 /* A segment of MAPPING's module that is mapped there. */

@@ -42,6 +42,7 @@ enum abi_counter {
 	ABI_COUNT_OUTPUT_ERROR, /* bpf_perf_event_output failed otherwise */
 	ABI_COUNT_USER_STACK_ERROR, /* bpf_get_stack failed (no memory, no user stack) */
 	ABI_COUNT_GOID_ERROR, /* a Go process whose g could not be read */
+	ABI_COUNT_UNWIND_MISSES, /* walks that met a table that was not loaded */
 	ABI_COUNTERS,
 };
 

@@ -252,7 +252,7 @@ static void maps_are_small(void **state)
 	options.filter.read_goids = 1;
 	open_with(s, &options);
 	print_message("%zu bytes of maps\n", (size_t)collect_map_bytes(s->collect));
-	assert_in_range(collect_map_bytes(s->collect), 1, 2 << 20);
+	assert_in_range(collect_map_bytes(s->collect), 1, 8 << 20);
 }
 
 int main(void)

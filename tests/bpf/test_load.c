@@ -11,6 +11,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,12 +65,19 @@ static int loud(enum libbpf_print_level level, const char *format, va_list argum
 	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, arguments);
 }
 
-static struct sampler_bpf *load(const struct variant *variant)
+static struct bpf_program *program_of(const struct sampler_bpf *skeleton, bool tables)
+{
+	return tables ? skeleton->progs.take_sample_by_tables : skeleton->progs.take_sample;
+}
+
+/* One of the two programs, as the agent does it. */
+static struct sampler_bpf *load(const struct variant *variant, bool tables)
 {
 	struct sampler_bpf *skeleton = sampler_bpf__open();
 
 	if (!skeleton)
 		return NULL;
+	bpf_program__set_autoload(program_of(skeleton, !tables), false);
 	skeleton->rodata->config = variant->config;
 	skeleton->rodata->pidns_inode = variant->pidns_inode;
 	if (sampler_bpf__load(skeleton)) {
@@ -80,12 +88,12 @@ static struct sampler_bpf *load(const struct variant *variant)
 }
 
 /* 0 where the kernel does not tell. */
-static uint32_t verified_instructions(const struct sampler_bpf *skeleton)
+static uint32_t verified_instructions(const struct sampler_bpf *skeleton, bool tables)
 {
 	struct bpf_prog_info info = { 0 };
 	uint32_t size = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(skeleton->progs.take_sample), &info, &size))
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program_of(skeleton, tables)), &info, &size))
 		return 0;
 	return info.verified_insns;
 }
@@ -93,24 +101,28 @@ static uint32_t verified_instructions(const struct sampler_bpf *skeleton)
 static void variant_loads(void **state)
 {
 	const struct variant *variant = *state;
-	struct sampler_bpf *skeleton;
 
 	libbpf_set_print(loud);
-	skeleton = load(variant);
-	if (!skeleton)
-		fail_msg("the kernel refuses the sampler as \"%s\"", variant->name);
-	sampler_bpf__destroy(skeleton);
+	for (int tables = 0; tables <= 1; tables++) {
+		struct sampler_bpf *skeleton = load(variant, tables);
+
+		if (!skeleton)
+			fail_msg("the kernel refuses the sampler %s tables as \"%s\"",
+				tables ? "with" : "without", variant->name);
+		sampler_bpf__destroy(skeleton);
+	}
 }
 
-static int print_counts(void)
+static int print_counts(bool tables)
 {
 	libbpf_set_print(quiet);
 	for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
-		struct sampler_bpf *skeleton = load(&variants[i]);
+		struct sampler_bpf *skeleton = load(&variants[i], tables);
 
 		if (!skeleton)
 			return 1;
-		printf("sampler/%s %u\n", variants[i].name, verified_instructions(skeleton));
+		printf("%s/%s %u\n", tables ? "tables" : "sampler", variants[i].name,
+			verified_instructions(skeleton, tables));
 		sampler_bpf__destroy(skeleton);
 	}
 	return 0;
@@ -125,7 +137,7 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	if (argc > 1 && !strcmp(argv[1], "--counts"))
-		return print_counts();
+		return print_counts(false) ?: print_counts(true);
 	for (size_t i = 0; i < ARRAY_SIZE(variants); i++)
 		tests[i] = (struct CMUnitTest){ .name = variants[i].name,
 			.test_func = variant_loads,

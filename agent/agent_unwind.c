@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples whose walk the kernel did not finish, because a module's tables were not loaded. They are
+ * finished here, with the registers and the piece of stack that came along. One that needs a module
+ * whose index is still being built waits for it, with the mappings of its instant; what waits is
+ * bounded, and a window that is sealed waits for nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_internal.h"
+#include "agent/collect/tables.h"
+#include "base/cleanup.h"
+
+/* Between the two, walks that have to wait are still taken in, but none is asked for. */
+enum { WAITING_ENOUGH_BYTES = 768 << 10, WAITING_LIMIT_BYTES = 1 << 20 };
+
+struct waiting_sample {
+	struct waiting_sample *next;
+	size_t bytes;
+	uint32_t process; /* generation number */
+	const struct module *module; /* what it waits for */
+	struct mappings *mappings;
+	uint32_t frame_count; /* of the frames that the kernel found, behind the stack */
+	struct abi_unfinished unfinished; /* its stack follows */
+};
+
+static enum unwind_module state_of(
+	void *context, const struct module *m, const struct index **ret_index)
+{
+	const struct agent_module *data = m->owner_data;
+
+	(void)context;
+	if (data && data->index) {
+		*ret_index = data->index;
+		return UNWIND_MODULE_READY;
+	}
+	return data && data->retry_ns ? UNWIND_MODULE_NONE : UNWIND_MODULE_WAITING;
+}
+
+int agent_unwind_create(struct agent *agent)
+{
+	struct tables *tables = collect_tables(agent->collect);
+
+	if (!tables)
+		return 0;
+	return unwind_create(
+		&(struct unwind_options){
+			.target = {
+				.slots = tables_slots(tables),
+				.write_ranges = tables_write_ranges,
+				.write_pool = tables_write_pool,
+				.set_process = tables_set_process,
+				.remove_process = tables_remove_process,
+				.set_epoch = tables_set_epoch,
+				.set_full = tables_set_full,
+				.context = tables,
+			},
+			.metrics = &agent->metrics,
+			.module = state_of,
+			.context = agent,
+		},
+		&agent->unwind);
+}
+
+static void free_waiting(struct agent *agent, struct waiting_sample *w)
+{
+	agent->waiting_bytes -= w->bytes;
+	if (agent->waiting_bytes < WAITING_ENOUGH_BYTES / 2 && agent->unwind)
+		unwind_pause(agent->unwind, false);
+	mappings_unref(w->mappings);
+	free(w);
+}
+
+void agent_unwind_destroy(struct agent *agent)
+{
+	while (agent->waiting_samples) {
+		struct waiting_sample *w = agent->waiting_samples;
+
+		agent->waiting_samples = w->next;
+		free_waiting(agent, w);
+	}
+	unwind_destroy(agent->unwind);
+	agent->unwind = NULL;
+}
+
+void agent_unwind_sampled(struct agent *agent, const struct process *p, const struct abi_sample *s)
+{
+	if (!agent->unwind)
+		return;
+	if (s->unwind_missed)
+		unwind_want(agent->unwind, s->unwind_missed - 1);
+	(void)unwind_sync(agent->unwind, p);
+}
+
+/* ---- finishing ------------------------------------------------------------------------------ */
+
+/* A sample to be finished: as it came, or as it waited. */
+struct job {
+	struct process *process;
+	const struct mappings *mappings;
+	const struct abi_unfinished *unfinished;
+	const abi_u64 *frames; /* that the kernel found */
+	uint32_t frame_count;
+	bool force;
+};
+
+/* Walks on, asking for the modules it meets. The one to wait for, or NULL: STACK is final. */
+static const struct module *walk(
+	struct agent *agent, const struct job *job, struct unwind_stack *stack)
+{
+	bool force = job->force;
+
+	for (;;) {
+		const struct index *index;
+		const struct mapping *waits;
+
+		stack->count = MIN(job->frame_count, (uint32_t)ABI_MAX_FRAMES);
+		memcpy(stack->frames, job->frames, stack->count * sizeof(stack->frames[0]));
+		waits = unwind_finish(agent->unwind, job->mappings, &job->unfinished->rest,
+			job->unfinished->stack, force, stack);
+		if (!waits)
+			return NULL;
+		agent_module_hit(agent, job->process, waits);
+		if (state_of(NULL, waits->module, &index) != UNWIND_MODULE_WAITING)
+			continue;
+		if (waits->module->requested)
+			return waits->module;
+		/* Its file is not to be had, and so it will not come. */
+		force = true;
+	}
+}
+
+static void add(struct agent *agent, const struct job *job, const struct unwind_stack *stack)
+{
+	metrics_add(&agent->metrics, METRIC_UNWIND_FINISHED, 1);
+	agent_add_sample(agent, job->process, &job->unfinished->sample, job->mappings, stack);
+}
+
+static struct waiting_sample *copy_job(const struct job *job)
+{
+	const struct abi_unfinished *u = job->unfinished;
+	size_t frame_bytes = job->frame_count * sizeof(job->frames[0]);
+	size_t bytes = sizeof(struct waiting_sample) + u->rest.stack_bytes + frame_bytes;
+	struct waiting_sample *w = malloc(bytes);
+
+	if (!w)
+		return NULL;
+	w->bytes = bytes;
+	w->process = job->process->number;
+	w->frame_count = job->frame_count;
+	memcpy(&w->unfinished, u, sizeof(*u) + u->rest.stack_bytes);
+	memcpy(w->unfinished.stack + u->rest.stack_bytes, job->frames, frame_bytes);
+	return w;
+}
+
+/* False: no room to wait. */
+static bool wait_for(struct agent *agent, const struct job *job, const struct module *module)
+{
+	struct waiting_sample *w = NULL;
+
+	if (agent->waiting_bytes < WAITING_LIMIT_BYTES)
+		w = copy_job(job);
+	if (!w)
+		return false;
+	w->module = module;
+	w->mappings = mappings_ref((struct mappings *)job->mappings);
+	w->next = agent->waiting_samples;
+	agent->waiting_samples = w;
+	agent->waiting_bytes += w->bytes;
+	if (agent->waiting_bytes >= WAITING_ENOUGH_BYTES)
+		unwind_pause(agent->unwind, true);
+	return true;
+}
+
+static void finish(struct agent *agent, struct job *job)
+{
+	struct unwind_stack stack;
+	const struct module *module = walk(agent, job, &stack);
+
+	agent_keep_indexes_small(agent);
+	if (module && wait_for(agent, job, module))
+		return;
+	if (module) {
+		metrics_add(&agent->metrics, METRIC_UNWIND_WAITING_REFUSED, 1);
+		job->force = true;
+		(void)walk(agent, job, &stack);
+	}
+	add(agent, job, &stack);
+}
+
+void agent_unwind_finish(
+	struct agent *agent, struct process *p, const struct abi_unfinished *unfinished)
+{
+	const struct abi_sample *s = &unfinished->sample;
+	const struct abi_stack *raw = agent_raw_stack(agent, s->window, s->user_stack);
+
+	if (!agent->unwind || !raw) {
+		agent_add_sample(agent, p, s, NULL, NULL);
+		return;
+	}
+	finish(agent, &(struct job){
+			      .process = p,
+			      .mappings = p->mappings,
+			      .unfinished = unfinished,
+			      .frames = raw->frames,
+			      .frame_count = raw->frame_count,
+		      });
+}
+
+void agent_unwind_keep_modules(const struct agent *agent)
+{
+	const struct waiting_sample *w;
+
+	for (w = agent->waiting_samples; w; w = w->next)
+		for (size_t i = 0; i < mappings_count(w->mappings); i++)
+			mappings_at(w->mappings, i)->module->used_ns = agent->newest_sample_ns;
+}
+
+/* ---- going on ------------------------------------------------------------------------------- */
+
+static void go_on(struct agent *agent, struct waiting_sample *w, bool force)
+{
+	struct process *p = processes_find(agent->processes, w->process);
+	struct job job = {
+		.process = p,
+		.mappings = w->mappings,
+		.unfinished = &w->unfinished,
+		.frames = (const void *)(w->unfinished.stack + w->unfinished.rest.stack_bytes),
+		.frame_count = w->frame_count,
+		.force = force,
+	};
+
+	if (p)
+		finish(agent, &job);
+	else
+		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	free_waiting(agent, w);
+}
+
+/* Takes those out that may go on, or are of WINDOW, and lets them. */
+static void let_go_on(struct agent *agent, bool force, uint32_t window)
+{
+	struct waiting_sample *all = take(agent->waiting_samples), *w;
+
+	while ((w = all) != NULL) {
+		const struct index *index;
+		bool forced = force && (!window || w->unfinished.sample.window == window);
+
+		all = w->next;
+		if (forced || state_of(NULL, w->module, &index) != UNWIND_MODULE_WAITING) {
+			go_on(agent, w, forced);
+		} else {
+			w->next = agent->waiting_samples;
+			agent->waiting_samples = w;
+		}
+	}
+}
+
+void agent_unwind_retry(struct agent *agent)
+{
+	while (agent->module_came) {
+		agent->module_came = false;
+		if (agent->unwind)
+			unwind_modules_changed(agent->unwind);
+		let_go_on(agent, false, 0);
+	}
+}
+
+void agent_unwind_flush(struct agent *agent, uint32_t window)
+{
+	let_go_on(agent, true, window);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The kernel's copy of the unwind tables: writes into the sampler's maps. What to write, and when,
+ * is the owner's. Of the pool and the ranges only the place being written is mapped, since all of
+ * a mapped map counts as our own memory.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi/unwind_maps.h"
+
+struct tables;
+
+struct tables_maps {
+	int processes, ranges, slots, pool; /* descriptors, borrowed */
+	uint32_t *epoch, *full; /* the program's variables */
+};
+
+int tables_create(const struct tables_maps *maps, struct tables **ret_tables);
+void tables_destroy(struct tables *t);
+struct abi_unwind_slot *tables_slots(const struct tables *t); /* ABI_UNWIND_SLOTS of them */
+/* As struct unwind_target wants them: the context is the tables. */
+int tables_write_ranges(
+	void *context, uint32_t first, const struct abi_unwind_range *ranges, uint32_t count);
+int tables_write_pool(void *context, uint32_t offset, const void *bytes, size_t size);
+int tables_set_process(void *context, uint32_t tgid, const struct abi_unwind_process *process);
+void tables_remove_process(void *context, uint32_t tgid);
+void tables_set_epoch(void *context, uint32_t epoch);
+void tables_set_full(void *context, bool full);

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * The walk of a user stack in the kernel: which module a pc belongs to, which page of its tables,
+ * then the step of unwind.bpf.h, up to ABI_MAX_FRAMES times. The step is a global function: the
+ * verifier looks at it once and not once a frame. Global functions of older kernels take numbers
+ * only, so each finds the scratch area by itself.
+ *
+ * Where a page is not loaded, or nothing is known of the process yet, the walk stops: the sample
+ * takes its registers and a piece of the stack along and user space finishes it (and loads what was
+ * missing). So that a storm of such samples cannot fill the rings, each CPU has an allowance of
+ * bytes; over it the frame pointer has to do.
+ */
+#include "bpf/filter.bpf.h"
+#include "bpf/regs.bpf.h"
+#include "bpf/stack.bpf.h"
+#include "bpf/unwind.bpf.h"
+
+enum { UNFINISHED_MIN_CHUNKS = 4 /* most stacks are shorter */ };
+
+static const __u64 ALLOWANCE_PERIOD_NS = 50000000;
+
+/* What pieces of stack may take of a CPU's ring in each period: set by user space. */
+const volatile __u32 unfinished_allowance = ABI_UNFINISHED_STACK_BYTES;
+
+struct unwind_walk {
+	struct stack_record record;
+	struct unwind_state state;
+	struct abi_unwind_process process;
+	struct abi_unwind_range range; /* of the last pc; end 0 = none */
+	__u64 period_ns; /* when the allowance was last renewed */
+	__u32 allowance; /* bytes that are left of it */
+	__u32 missed; /* 1 + the number of the first slot that was absent */
+	__u32 may_stop; /* user space is to finish the walk */
+	__u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_walk);
+} unwind_walks SEC(".maps");
+
+/* struct abi_unfinished with its room. */
+struct unfinished_record {
+	struct abi_sample sample;
+	struct abi_unwind_rest rest;
+	abi_u8 stack[ABI_UNFINISHED_STACK_BYTES];
+};
+
+_Static_assert(offsetof(struct unfinished_record, stack) == sizeof(struct abi_unfinished),
+	"as the ABI has it");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unfinished_record);
+} unfinished_records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_UNWIND_PROCESSES);
+	__type(key, __u32);
+	__type(value, struct abi_unwind_process);
+} unwind_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ABI_UNWIND_RANGES);
+	__type(key, __u32);
+	__type(value, struct abi_unwind_range);
+} unwind_ranges SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ABI_UNWIND_SLOTS);
+	__type(key, __u32);
+	__type(value, struct abi_unwind_slot);
+} unwind_slots SEC(".maps");
+
+struct unwind_region {
+	abi_u8 bytes[ABI_UNWIND_REGION_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ABI_UNWIND_REGIONS);
+	__type(key, __u32);
+	__type(value, struct unwind_region);
+} unwind_pool SEC(".maps");
+
+/* Turned by user space from time to time; slots remember in which they were used last. */
+volatile __u32 unwind_epoch = 1;
+/* Set by user space when it can take in no more: no walk is left to it. */
+volatile __u32 unwind_full;
+
+/* ---- where the pc is ------------------------------------------------------------------------ */
+
+/* Makes WALK->range the one of PC, which may be none. Returns 0. */
+__noinline int unwind_find_range(__u64 pc)
+{
+	__u32 zero = 0, low = 0, high;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+
+	if (!walk)
+		return 0;
+	walk->range.end = 0;
+	high = walk->process.range_count;
+	for (int i = 0; i < ABI_UNWIND_RANGE_STEPS && low < high; i++) {
+		__u32 middle = (low + high) >> 1;
+		__u32 number = walk->process.first_range + middle;
+		const struct abi_unwind_range *range = bpf_map_lookup_elem(&unwind_ranges, &number);
+
+		if (!range)
+			return 0;
+		if (pc < range->start) {
+			high = middle;
+		} else if (pc >= range->end) {
+			low = middle + 1;
+		} else {
+			walk->range = *range;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* Where the page of ADDRESS (counted from the module's first page) is. */
+static __always_inline __u32 unwind_where(struct unwind_walk *walk, __u64 address)
+{
+	__u64 page = address >> ABI_UNWIND_PAGE_SHIFT;
+	__u32 number = walk->range.first_slot + (__u32)page;
+	struct abi_unwind_slot *slot;
+	__u32 epoch = unwind_epoch;
+
+	if (page >= walk->range.slot_count)
+		return ABI_UNWIND_NO_TABLE;
+	slot = bpf_map_lookup_elem(&unwind_slots, &number);
+	if (!slot)
+		return ABI_UNWIND_NO_TABLE;
+	if (slot->used != epoch)
+		slot->used = epoch;
+	if (slot->where == ABI_UNWIND_ABSENT && !walk->missed)
+		walk->missed = number + 1;
+	return slot->where;
+}
+
+/* By a function of its own the verifier follows the search once, and not all that comes after. */
+__noinline int unwind_find_row(__u32 where, __u32 offset)
+{
+	__u32 number = where / ABI_UNWIND_REGION_BYTES;
+	const struct unwind_region *region = bpf_map_lookup_elem(&unwind_pool, &number);
+
+	if (!region)
+		return 0;
+	return unwind_rows_until(region->bytes, where, offset & 0xffff);
+}
+
+static __always_inline enum unwind_place unwind_without_table(const struct unwind_walk *walk)
+{
+	return walk->range.kind == ABI_UNWIND_GO ? UNWIND_PLACE_GO : UNWIND_PLACE_GAP;
+}
+
+static __always_inline enum unwind_place unwind_look_up(
+	struct unwind_walk *walk, __u64 pc, __u32 *ret_absent, struct abi_unwind_rule *ret_rule)
+{
+	__u64 address = pc - walk->range.start + walk->range.address;
+	__u32 where = unwind_where(walk, address);
+	__u32 number = where / ABI_UNWIND_REGION_BYTES;
+	const struct unwind_region *region;
+	__u32 rows;
+
+	*ret_absent = where == ABI_UNWIND_ABSENT;
+	if (where == ABI_UNWIND_ABSENT || where == ABI_UNWIND_NO_TABLE)
+		return unwind_without_table(walk);
+	rows = unwind_find_row(where, (__u32)address);
+	region = bpf_map_lookup_elem(&unwind_pool, &number);
+	if (!region)
+		return unwind_without_table(walk);
+	unwind_rule_of(region->bytes, where, rows, ret_rule);
+	return ret_rule->cfa == ABI_CFA_NONE ? unwind_without_table(walk) : UNWIND_PLACE_TABLE;
+}
+
+static __always_inline int unwind_step(struct unwind_walk *walk)
+{
+	struct abi_unwind_rule rule = {};
+	__u64 pc = walk->state.pc - walk->state.is_return;
+	enum unwind_place place = UNWIND_PLACE_UNKNOWN;
+	__u32 absent = 0;
+
+	if (pc < walk->range.start || pc >= walk->range.end)
+		unwind_find_range(pc);
+	if (walk->range.end) {
+		place = unwind_look_up(walk, pc, &absent, &rule);
+		absent |= walk->range.kind == ABI_UNWIND_WAITING;
+	}
+	if (absent && walk->may_stop)
+		return ABI_UNWIND_MISSED;
+	return unwind_step_from(&walk->state, place, &rule);
+}
+
+/* Records the frame that the walk is at, the I-th, and steps to its caller: abi_unwind_end. */
+__noinline int unwind_frame(__u32 i)
+{
+	__u32 zero = 0;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+
+	if (!walk)
+		return ABI_UNWIND_ROOT;
+	if (i >= ABI_MAX_FRAMES)
+		return ABI_UNWIND_DEPTH;
+	walk->record.frames[i] = walk->state.pc;
+	walk->record.frame_count = i + 1;
+	return unwind_step(walk);
+}
+
+/* ---- the walk ------------------------------------------------------------------------------- */
+
+static __always_inline bool unwind_may_stop(struct unwind_walk *walk)
+{
+	__u64 now_ns;
+
+	if (unwind_full)
+		return false;
+	if (walk->allowance >= UNFINISHED_MIN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES)
+		return true;
+	now_ns = bpf_ktime_get_ns();
+	if (now_ns - walk->period_ns < ALLOWANCE_PERIOD_NS)
+		return false;
+	walk->period_ns = now_ns;
+	walk->allowance = unfinished_allowance;
+	return true;
+}
+
+static __always_inline int unwind_all(struct unwind_walk *walk, bool known)
+{
+	int end = ABI_UNWIND_GOES_ON;
+
+	if (!known) {
+		walk->record.frames[0] = walk->state.pc;
+		walk->record.frame_count = 1;
+		return ABI_UNWIND_MISSED;
+	}
+	for (__u32 i = 0; i < ABI_MAX_FRAMES; i++) {
+		end = unwind_frame(i);
+		if (end != ABI_UNWIND_GOES_ON)
+			break;
+	}
+	return end == ABI_UNWIND_GOES_ON ? ABI_UNWIND_DEPTH : end;
+}
+
+/* Makes WALK ready for the interrupted task; false: the kernel is to walk. */
+static __always_inline bool unwind_begin(struct bpf_perf_event_data *ctx, struct task_struct *task,
+	struct unwind_walk *walk, struct abi_sample *sample)
+{
+	const struct abi_unwind_process *process;
+
+	walk->may_stop = unwind_may_stop(walk);
+	process = bpf_map_lookup_elem(&unwind_processes, &sample->tgid);
+	if (process) {
+		walk->process = *process;
+		sample->unwind_generation = process->generation;
+	} else if (!walk->may_stop) {
+		return false;
+	}
+	walk->range.end = 0;
+	walk->missed = 0;
+	walk->state.block_address = 0;
+	walk->state.is_return = 0;
+	return regs_of_user(ctx, task, &walk->state);
+}
+
+/*
+ * The user stack of the interrupted task, by tables where that is possible, else as the kernel
+ * walks it. Its id, or 0 when there is none. *RET_UNFINISHED: user space is to finish it.
+ */
+static __always_inline __u64 unwind_take(struct bpf_perf_event_data *ctx, struct task_struct *task,
+	struct abi_sample *sample, struct counters *counters, bool *ret_unfinished)
+{
+	__u32 zero = 0;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	int end;
+
+	if (!walk)
+		return 0;
+	walk->record.kind = ABI_STACK;
+	walk->record.window = sample->window;
+	if (!unwind_begin(ctx, task, walk, sample))
+		return stack_take(ctx, &walk->record, 0, counters);
+	end = unwind_all(walk, sample->unwind_generation);
+	sample->unwind_missed = walk->missed;
+	walk->record.flags = end << ABI_STACK_END_SHIFT;
+	if (end == ABI_UNWIND_DEPTH)
+		walk->record.flags |= ABI_STACK_DEPTH;
+	walk->record.id = stack_hash(&walk->record);
+	stack_ship(ctx, &walk->record, counters);
+	*ret_unfinished = end == ABI_UNWIND_MISSED;
+	return walk->record.id;
+}
+
+/* ---- what user space finishes --------------------------------------------------------------- */
+
+/* Reads the stack from ADDRESS on, to its end or LIMIT. Chunks never cross a page's border. */
+static __always_inline __u32 unwind_read_stack(
+	struct unfinished_record *to, __u64 address, __u32 limit)
+{
+	__u32 i;
+
+	for (i = 0; i < ABI_UNFINISHED_CHUNKS; i++) {
+		if ((i + 1) * ABI_UNFINISHED_CHUNK_BYTES > limit)
+			break;
+		if (read_user(to->stack + i * ABI_UNFINISHED_CHUNK_BYTES,
+			    ABI_UNFINISHED_CHUNK_BYTES, address + i * ABI_UNFINISHED_CHUNK_BYTES))
+			break;
+	}
+	return i * ABI_UNFINISHED_CHUNK_BYTES;
+}
+
+/* Ships SAMPLE with the registers of the frame that the walk stopped at. As output's helper. */
+static __always_inline long unwind_ship(
+	struct bpf_perf_event_data *ctx, const struct abi_sample *sample)
+{
+	__u32 zero = 0;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &zero);
+	__u64 bytes;
+
+	if (!walk || !to)
+		return -1;
+	to->sample = *sample;
+	to->sample.kind = ABI_UNFINISHED;
+	to->rest.pc = walk->state.pc;
+	to->rest.sp = walk->state.sp;
+	to->rest.fp = walk->state.fp;
+	to->rest.lr = walk->state.lr;
+	to->rest.is_return = walk->state.is_return;
+	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
+	bytes = unwind_read_stack(to, to->rest.stack_address, walk->allowance);
+	if (bytes > ABI_UNFINISHED_STACK_BYTES)
+		bytes = ABI_UNFINISHED_STACK_BYTES;
+	to->rest.stack_bytes = bytes;
+	walk->allowance -= bytes;
+	bytes += offsetof(struct unfinished_record, stack);
+	return bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, to, bytes);
+}

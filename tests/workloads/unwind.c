@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks that are hard to walk, built without frame pointers: main or thread_main, then in_KIND,
+ * then what lies below it, in turn, for argv[1] seconds. Prints `kind NAME` for each, then `ready`.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+enum { BLOCK = 1 << 16, ITEMS = 5000, DEPTH = 200, SLICE_NS = 20000000, SIGNAL_US = 2000 };
+
+#define NOINLINE __attribute__((noinline, noclone))
+/* Nothing may be left of the last call but a jump. */
+#define KEEP_FRAME() __asm__ volatile("" ::: "memory")
+
+static char from[BLOCK], to[BLOCK];
+static volatile uint64_t sink;
+static pthread_barrier_t started;
+static long seconds;
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+NOINLINE static void spin_some(void)
+{
+	for (int i = 0; i < 20000; i++)
+		sink = sink * 31 + (uint64_t)i;
+	KEEP_FRAME();
+}
+
+NOINLINE static int compare(const void *left, const void *right)
+{
+	int a = *(const int *)left, b = *(const int *)right;
+
+	for (int i = 0; i < 10; i++)
+		sink += (uint64_t)i;
+	return (a > b) - (a < b);
+}
+
+NOINLINE static void in_memcpy(void)
+{
+	for (int i = 0; i < 100; i++) {
+		memcpy(to, from, BLOCK);
+		KEEP_FRAME();
+	}
+}
+
+NOINLINE static void in_qsort(void)
+{
+	static __thread int items[ITEMS];
+
+	for (int i = 0; i < ITEMS; i++)
+		items[i] = (int)((unsigned int)i * 2654435761U);
+	qsort(items, ITEMS, sizeof(items[0]), compare);
+	KEEP_FRAME();
+}
+
+NOINLINE static uint64_t use_block(volatile char *block, size_t size)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < size; i++)
+		sum += (uint64_t)(block[i] = (char)i);
+	KEEP_FRAME();
+	return sum;
+}
+
+NOINLINE static void alloca_some(size_t size)
+{
+	sink += use_block(__builtin_alloca(size), size);
+	KEEP_FRAME();
+}
+
+NOINLINE static void in_alloca(void)
+{
+	for (size_t size = 64; size < 8192; size += 64)
+		alloca_some(size);
+	KEEP_FRAME();
+}
+
+/* A stack that is aligned for its variable: the CFA comes by another way. */
+NOINLINE static void in_aligned(void)
+{
+	_Alignas(64) char block[512];
+
+	for (int i = 0; i < 100; i++)
+		sink += use_block(block, sizeof(block));
+	KEEP_FRAME();
+}
+
+NOINLINE static void in_vdso(void)
+{
+	for (int i = 0; i < 5000; i++)
+		sink += (uint64_t)now_ns();
+	KEEP_FRAME();
+}
+
+NOINLINE static int descend(int depth)
+{
+	int below;
+
+	if (!depth) {
+		spin_some();
+		return 1;
+	}
+	below = descend(depth - 1);
+	KEEP_FRAME();
+	return below + 1;
+}
+
+NOINLINE static void in_recursion(void)
+{
+	for (int i = 0; i < 10; i++)
+		sink += (uint64_t)descend(DEPTH);
+	KEEP_FRAME();
+}
+
+NOINLINE static void on_signal(int number)
+{
+	(void)number;
+	for (int i = 0; i < 20; i++)
+		spin_some();
+	KEEP_FRAME();
+}
+
+NOINLINE static void in_interrupted(void)
+{
+	const struct itimerval often = { { 0, SIGNAL_US }, { 0, SIGNAL_US } }, never = { 0 };
+	int64_t end = now_ns() + SLICE_NS;
+
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (now_ns() < end)
+		spin_some();
+	setitimer(ITIMER_REAL, &never, NULL);
+	KEEP_FRAME();
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} kinds[] = { { "memcpy", in_memcpy }, { "qsort", in_qsort }, { "alloca", in_alloca },
+	{ "aligned", in_aligned }, { "vdso", in_vdso }, { "recursion", in_recursion },
+	{ "interrupted", in_interrupted } };
+
+NOINLINE static void run_all(size_t count)
+{
+	time_t end = time(NULL) + seconds;
+
+	for (size_t i = 0; time(NULL) < end; i = (i + 1) % count) {
+		int64_t slice = now_ns() + SLICE_NS;
+
+		while (now_ns() < slice)
+			kinds[i].run();
+	}
+	KEEP_FRAME();
+}
+
+NOINLINE static void *thread_main(void *argument)
+{
+	(void)argument;
+	pthread_barrier_wait(&started);
+	/* Signals go to the main thread. */
+	run_all(sizeof(kinds) / sizeof(kinds[0]) - 1);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	sigset_t alarm;
+	pthread_t thread;
+
+	seconds = argc > 1 ? strtol(argv[1], NULL, 10) : 10;
+	signal(SIGALRM, on_signal);
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	pthread_barrier_init(&started, NULL, 2);
+	sigprocmask(SIG_BLOCK, &alarm, NULL);
+	if (pthread_create(&thread, NULL, thread_main, NULL))
+		return 1;
+	sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+	pthread_barrier_wait(&started);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		printf("kind %s\n", kinds[i].name);
+	puts("ready");
+	fflush(stdout);
+	run_all(sizeof(kinds) / sizeof(kinds[0]));
+	pthread_join(thread, NULL);
+	return 0;
+}
