@@ -91,7 +91,7 @@ static void end(struct top *t, int error)
 static void draw(struct top *t)
 {
 	autocall(buffer_deinit) struct buffer out;
-	struct screen_size size = { 0 };
+	struct screen_form form = { .ansi = !t->batch && t->terminal.ansi };
 	int err;
 
 	buffer_init(&out, SCREEN_LIMIT_BYTES);
@@ -99,10 +99,9 @@ static void draw(struct top *t)
 	if (t->dirty)
 		return;
 	if (!t->batch)
-		terminal_size(&t->terminal, &size.columns, &size.lines);
+		terminal_size(&t->terminal, &form.columns, &form.lines);
 	t->facts.pending_builds = agent_pending_builds(t->agent);
-	err = screen_draw(
-		&out, &t->view, t->snapshot, &t->facts, &size, !t->batch && t->terminal.ansi);
+	err = screen_draw(&out, &t->view, t->snapshot, &t->facts, &form);
 	if (!err)
 		err = output_put(t->output, &out);
 	if (err)

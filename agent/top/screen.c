@@ -290,21 +290,21 @@ static void put_body(struct screen *s, struct view *v, struct snapshot *snapshot
 }
 
 int screen_draw(struct buffer *out, struct view *v, struct snapshot *snapshot,
-	const struct screen_facts *facts, const struct screen_size *size, bool ansi)
+	const struct screen_facts *facts, const struct screen_form *form)
 {
 	struct screen s = {
 		.out = out,
 		.facts = facts,
-		.columns = size->columns ? size->columns : LONGEST_LINE,
-		.lines = size->lines,
-		.ansi = ansi,
+		.columns = form->columns ? form->columns : LONGEST_LINE,
+		.lines = form->lines,
+		.ansi = form->ansi,
 	};
 
 	/* Terminals differ in what follows a character in the last column: none is written there.
 	 */
-	if (size->columns > 1)
+	if (form->columns > 1)
 		s.columns--;
-	buffer_string(out, ansi ? HOME : "");
+	buffer_string(out, s.ansi ? HOME : "");
 	put_title(&s, snapshot);
 	put_health(&s, snapshot);
 	if (v->help)
@@ -312,6 +312,6 @@ int screen_draw(struct buffer *out, struct view *v, struct snapshot *snapshot,
 	else
 		put_body(&s, v, snapshot);
 	/* Plain screens follow one another: an empty line between them. */
-	buffer_string(out, ansi ? CLEAR_REST : "\n\n");
+	buffer_string(out, s.ansi ? CLEAR_REST : "\n\n");
 	return out->error;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A snapshot as text: three lines about the whole, a head, the rows. With `ansi` it paints over the
- * last one (a handful of sequences that every VT100 descendant knows), without it is plain lines.
+ * A snapshot as text: three lines about the whole, a head, the rows. It paints over the last one
+ * with a handful of sequences that every VT100 descendant knows, or is plain lines.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,9 +12,10 @@
 #include "base/buffer.h"
 #include "base/metrics.h"
 
-struct screen_size {
+struct screen_form {
 	size_t columns; /* 0 = unlimited */
 	size_t lines; /* 0 = unlimited */
+	bool ansi; /* it paints over the last screen; else plain lines */
 };
 
 /* What stands above the rows. */
@@ -33,4 +34,4 @@ struct screen_facts {
  * V's first row and page.
  */
 int screen_draw(struct buffer *out, struct view *v, struct snapshot *snapshot,
-	const struct screen_facts *facts, const struct screen_size *size, bool ansi);
+	const struct screen_facts *facts, const struct screen_form *form);

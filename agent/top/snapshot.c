@@ -26,6 +26,7 @@ struct group_key {
 };
 
 struct tally {
+	struct rows *rows; /* of the snapshot */
 	struct intern keys; /* struct group_key; the row of number N is N - 1 */
 	struct map in_function; /* row << 32 | function → ns */
 	uint64_t *most_ns; /* by row: the largest of those */
@@ -41,8 +42,9 @@ struct maker {
 	size_t counted_capacity;
 };
 
-static int tally_init(struct tally *g)
+static int tally_init(struct tally *g, struct rows *rows)
 {
+	g->rows = rows;
 	map_init(&g->in_function, MAX_PAIRS);
 	return intern_init(&g->keys, MAX_ROWS, MAX_KEY_BYTES);
 }
@@ -75,9 +77,10 @@ static int begin_row(struct maker *m, const struct profile_sample *sample, struc
 	return 0;
 }
 
-static int row_of(struct maker *m, struct tally *g, struct rows *rows,
-	const struct profile_sample *sample, uint64_t goid, size_t *ret_row)
+static int row_of(struct maker *m, struct tally *g, const struct profile_sample *sample,
+	uint64_t goid, size_t *ret_row)
 {
+	struct rows *rows = g->rows;
 	struct group_key key = { goid, sample->process };
 	size_t known = rows->count;
 	uint32_t number;
@@ -102,9 +105,10 @@ static int row_of(struct maker *m, struct tally *g, struct rows *rows,
 	return 0;
 }
 
-static int add_to_row(struct maker *m, struct tally *g, struct row *row, size_t number,
+static int add_to_row(struct maker *m, struct tally *g, size_t number,
 	const struct profile_sample *sample, uint32_t function)
 {
+	struct row *row = &g->rows->rows[number];
 	uint64_t pair = (uint64_t)number << 32 | function, ns = 0;
 	int err;
 
@@ -127,14 +131,13 @@ static int add_to_row(struct maker *m, struct tally *g, struct row *row, size_t 
 static int add_process(
 	struct maker *m, const struct profile_sample *sample, const struct stack_facts *facts)
 {
-	struct rows *rows = &m->snapshot->by[ROWS_PROCESS];
 	uint32_t leaf = functions_innermost(&m->snapshot->functions, m->stacks->ids[facts->first]);
 	size_t number;
-	int err = row_of(m, &m->processes, rows, sample, 0, &number);
+	int err = row_of(m, &m->processes, sample, 0, &number);
 
 	if (err)
 		return err;
-	return add_to_row(m, &m->processes, &rows->rows[number], number, sample, leaf);
+	return add_to_row(m, &m->processes, number, sample, leaf);
 }
 
 bool snapshot_is_runtime(const char *function)
@@ -190,17 +193,15 @@ static uint32_t goroutine_function(
 static int add_goroutine(
 	struct maker *m, const struct profile_sample *sample, const struct stack_facts *facts)
 {
-	struct rows *rows = &m->snapshot->by[ROWS_GOROUTINE];
 	size_t number;
 	int err;
 
 	if (!sample->goid)
 		return 0;
-	err = row_of(m, &m->goroutines, rows, sample, sample->goid, &number);
+	err = row_of(m, &m->goroutines, sample, sample->goid, &number);
 	if (err)
 		return err;
-	return add_to_row(m, &m->goroutines, &rows->rows[number], number, sample,
-		goroutine_function(m, sample, facts));
+	return add_to_row(m, &m->goroutines, number, sample, goroutine_function(m, sample, facts));
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -302,9 +303,9 @@ static int make(struct snapshot *s, const struct report_sources *sources)
 	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
 	int err;
 
-	err = tally_init(&m.processes);
+	err = tally_init(&m.processes, &s->by[ROWS_PROCESS]);
 	if (!err)
-		err = tally_init(&m.goroutines);
+		err = tally_init(&m.goroutines, &s->by[ROWS_GOROUTINE]);
 	if (!err)
 		err = stacks_create(sources, NULL, functions_add, &s->functions, &stacks);
 	if (err)

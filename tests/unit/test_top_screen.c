@@ -179,11 +179,11 @@ static char *drawn(
 		.own_ns = SECOND_NS / 50,
 		.cpus = 2,
 		.metrics = &f->metrics };
-	const struct screen_size size = { columns, lines };
+	const struct screen_form form = { columns, lines, false };
 	struct buffer out;
 
 	buffer_init(&out, 1 << 20);
-	assert_int_equal(screen_draw(&out, v, s, &facts, &size, false), 0);
+	assert_int_equal(screen_draw(&out, v, s, &facts, &form), 0);
 	assert_int_equal(buffer_append(&out, "", 1), 0);
 	return (char *)out.bytes;
 }
