@@ -25,11 +25,16 @@ struct group_key {
 	uint64_t process; /* generation */
 };
 
+struct best {
+	uint64_t ns;
+	bool own; /* of a goroutine: no function of the runtime */
+};
+
 struct tally {
 	struct rows *rows; /* of the snapshot */
 	struct intern keys; /* struct group_key; the row of number N is N - 1 */
 	struct map in_function; /* row << 32 | function → ns */
-	uint64_t *most_ns; /* by row: the largest of those */
+	struct best *best; /* by row: what it is shown with */
 	size_t capacity;
 };
 
@@ -53,7 +58,7 @@ static void tally_deinit(struct tally *g)
 {
 	intern_deinit(&g->keys);
 	map_deinit(&g->in_function);
-	free(g->most_ns);
+	free(g->best);
 }
 
 static void maker_deinit(struct maker *m)
@@ -88,7 +93,7 @@ static int row_of(struct maker *m, struct tally *g, const struct profile_sample 
 
 	err = array_reserve(rows->rows, rows->capacity, known + 1, MAX_ROWS);
 	if (!err)
-		err = array_reserve(g->most_ns, g->capacity, known + 1, MAX_ROWS);
+		err = array_reserve(g->best, g->capacity, known + 1, MAX_ROWS);
 	if (!err)
 		err = intern_bytes(&g->keys, &key, sizeof(key), &number);
 	if (err)
@@ -98,7 +103,7 @@ static int row_of(struct maker *m, struct tally *g, const struct profile_sample 
 		if (err)
 			return err;
 		rows->rows[known].goid = goid;
-		g->most_ns[known] = 0;
+		g->best[known] = (struct best){ 0 };
 		rows->count++;
 	}
 	*ret_row = number - 1;
@@ -110,6 +115,7 @@ static int add_to_row(struct maker *m, struct tally *g, size_t number,
 {
 	struct row *row = &g->rows->rows[number];
 	uint64_t pair = (uint64_t)number << 32 | function, ns = 0;
+	bool own;
 	int err;
 
 	row->self_ns += sample->weight;
@@ -121,8 +127,10 @@ static int add_to_row(struct maker *m, struct tally *g, size_t number,
 	err = map_set(&g->in_function, pair, ns);
 	if (err)
 		return err;
-	if (ns > g->most_ns[number]) {
-		g->most_ns[number] = ns;
+	/* The runtime's functions only stand for a goroutine that has no other. */
+	own = !row->goid || !snapshot_is_runtime(functions_name(&m->snapshot->functions, function));
+	if (own == g->best[number].own ? ns > g->best[number].ns : own) {
+		g->best[number] = (struct best){ ns, own };
 		row->detail = functions_name(&m->snapshot->functions, function);
 	}
 	return 0;

@@ -19,12 +19,9 @@
 
 static const uint64_t SECOND_NS = 1000000000;
 
-static void add(struct fixture *f, const struct process *p, uint64_t address, uint64_t goid,
-	uint64_t weight)
+static void add_frames(struct fixture *f, const struct process *p,
+	const struct profile_stack *stack, uint64_t goid, uint64_t weight)
 {
-	struct profile_frame frames[] = { in_program(address, 0, f),
-		in_program(MAIN + 0x10, PROFILE_FRAME_RETURN, f) };
-	struct profile_stack stack = { frames, 2, 0, 0 };
 	struct profile_sample sample = { .process = p->number,
 		.pid = p->pid,
 		.tid = p->pid,
@@ -33,8 +30,26 @@ static void add(struct fixture *f, const struct process *p, uint64_t address, ui
 		.weight = weight,
 		.comm = "thread" };
 
-	assert_int_equal(profile_stack(f->profile, &stack, &sample.stack), 0);
+	assert_int_equal(profile_stack(f->profile, stack, &sample.stack), 0);
 	assert_int_equal(profile_add(f->profile, &sample), 0);
+}
+
+/* At ADDRESS, called by main. */
+static void add(struct fixture *f, const struct process *p, uint64_t address, uint64_t goid,
+	uint64_t weight)
+{
+	struct profile_frame frames[] = { in_program(address, 0, f),
+		in_program(MAIN + 0x10, PROFILE_FRAME_RETURN, f) };
+
+	add_frames(f, p, &(struct profile_stack){ frames, 2, 0, 0 }, goid, weight);
+}
+
+static void add_alone(struct fixture *f, const struct process *p, uint64_t address, uint64_t goid,
+	uint64_t weight)
+{
+	struct profile_frame frame = in_program(address, 0, f);
+
+	add_frames(f, p, &(struct profile_stack){ &frame, 1, 0, 0 }, goid, weight);
 }
 
 static struct snapshot *snapshot_of(struct fixture *f)
@@ -104,9 +119,16 @@ static void test_goroutines_are_called_by_their_own_function(void **state)
 	add(f, f->one, MCALL + 5, 7, 10);
 	add(f, f->one, START + 5, 0, 10);
 	add(f, f->two, LIBC_START + 5, 7, 30);
+	/* More in the runtime alone than anywhere else. */
+	add_alone(f, f->two, MCALL + 5, 7, 90);
+	add_alone(f, f->two, MCALL + 5, 8, 90);
 	s = snapshot_of(f);
-	assert_int_equal(s->by[ROWS_GOROUTINE].count, 2);
-	assert_string_equal(row_named(&s->by[ROWS_GOROUTINE], "two")->detail, "__libc_start_main");
+	assert_int_equal(s->by[ROWS_GOROUTINE].count, 3);
+	rows_order(&s->by[ROWS_GOROUTINE], ROWS_CPU, false);
+	assert_string_equal(s->by[ROWS_GOROUTINE].rows[0].detail, "__libc_start_main");
+	assert_string_equal(s->by[ROWS_GOROUTINE].rows[1].detail, "runtime.mcall");
+	/* Of a process it is the hottest function, whatever that is. */
+	assert_string_equal(row_named(&s->by[ROWS_PROCESS], "two")->detail, "runtime.mcall");
 	assert_int_equal(row_named(&s->by[ROWS_GOROUTINE], "one")->goid, 7);
 	snapshot_destroy(s);
 }
