@@ -27,6 +27,7 @@ struct target {
 	char *name;
 	struct payload payload; /* being sent */
 	bool sending, second, answered;
+	bool in_doubt; /* an earlier attempt may have arrived */
 	struct remote_result result; /* with `answered` */
 	uint64_t not_before_ns, backoff_ns;
 	unsigned int suspicious; /* failures of the first that may be its own fault */
@@ -220,12 +221,22 @@ static void on_failure(struct target *t, uint64_t now_ns)
 	wait(t, SHORTEST_NS, now_ns);
 }
 
+/* An attempt that did not arrive repeats nothing. */
+static void count_repeated(struct target *t)
+{
+	bool arrived = t->result.verdict == REMOTE_SENT || t->result.verdict == REMOTE_AMBIGUOUS;
+
+	t->figures.repeated += arrived && t->in_doubt;
+	t->figures.repeated += t->result.resent;
+}
+
 static void judge(struct target *t, uint64_t now_ns)
 {
 	t->answered = t->sending = false;
 	payload_deinit(&t->payload);
 	count_code(&t->figures, t->result.code);
 	t->figures.sent_bytes += t->result.sent_bytes;
+	count_repeated(t);
 	switch (t->result.verdict) {
 	case REMOTE_SENT:
 		on_sent(t);
@@ -303,7 +314,7 @@ static void begin(struct target *t, uint64_t now_ns)
 		payload_deinit(&t->payload);
 		return;
 	}
-	t->figures.repeated += spool_begin(o->spool, t->number);
+	t->in_doubt = spool_begin(o->spool, t->number);
 	t->sending = true;
 	err = o->send(o->context, t->number, &t->payload, on_done, t);
 	if (err)

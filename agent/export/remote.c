@@ -114,6 +114,23 @@ static int setup_tls(struct remote *remote, const struct remote_options *o)
 	return o->server_name ? rename_server(remote, o->server_name) : 0;
 }
 
+/*
+ * libcurl repeats a request by itself when a kept connection turns out to be closed. Whether the
+ * first one arrived is then not known, and whoever counts repetitions has to know that.
+ */
+static int on_request(
+	void *context, char *remote_ip, char *local_ip, int remote_port, int local_port)
+{
+	struct remote *remote = context;
+
+	(void)remote_ip;
+	(void)local_ip;
+	(void)remote_port;
+	(void)local_port;
+	remote->requests++;
+	return CURL_PREREQFUNC_OK;
+}
+
 static int setup_transfer(struct remote *remote, const struct remote_options *o)
 {
 	uint64_t timeout_ms = (o->timeout_ns ? o->timeout_ns : DEFAULT_TIMEOUT_NS) / 1000000;
@@ -138,6 +155,8 @@ static int setup_transfer(struct remote *remote, const struct remote_options *o)
 	code |= curl_easy_setopt(easy, CURLOPT_HEADERDATA, &remote->answer);
 	code |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, answer_on_body);
 	code |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, &remote->answer);
+	code |= curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
+	code |= curl_easy_setopt(easy, CURLOPT_PREREQDATA, remote);
 	if (remote->proxy_url)
 		code |= curl_easy_setopt(easy, CURLOPT_PROXY, remote->proxy_url);
 	if (remote->credentials.user)
@@ -229,6 +248,7 @@ static void settle(struct remote *remote)
 	for (size_t i = 0; i < remote->secret_count; i++)
 		credentials_hide(result->message, remote->secrets[i]);
 	result->sent_bytes = remote->sent_bytes;
+	result->resent = remote->requests > 1;
 	buffer_deinit(&remote->body);
 	remote->judged = true;
 }
@@ -297,6 +317,7 @@ static int start(struct remote *remote)
 		return err;
 	answer_init(&remote->answer);
 	remote->error_text[0] = 0;
+	remote->requests = 0;
 	err = request_setup(remote, &request);
 	return err ? err : remotes_start(remote->owner, remote);
 }
@@ -357,6 +378,7 @@ int remote_send(
 	remote->context = context;
 	remote->result = (struct remote_result){ 0 };
 	remote->sent_bytes = 0;
+	remote->requests = 0;
 	remote->has_switched = false;
 	if (remote->old_way && clock_monotonic_ns() - remote->old_way_since_ns > OLD_WAY_NS)
 		remote->old_way = false;
@@ -389,7 +411,9 @@ static void read_outcome(struct remote *remote, CURLcode code, struct outcome *r
 		.code = code,
 		.error_text = remote->error_text,
 		.answer = &remote->answer,
-		.body_sent = (uint64_t)uploaded >= remote->body.size,
+		/* No connection, but there was a request: the connection was for another. */
+		.body_sent = (uint64_t)uploaded >= remote->body.size || remote->requests > 1 ||
+			     (remote->requests && code == CURLE_COULDNT_CONNECT),
 		.retry_after_ns = (uint64_t)MIN(retry_after, (curl_off_t)24 * 3600) * 1000000000,
 	};
 }

@@ -53,6 +53,7 @@ struct remote_result {
 	char message[160]; /* for the log: bounded, printable */
 	uint64_t retry_after_ns; /* what the server asked for; 0 = nothing */
 	uint64_t sent_bytes; /* on the wire, bodies and headers */
+	bool resent; /* within this attempt: it may have arrived twice */
 	bool blurred; /* RETRY, but the server may mean the payload: bound the retries */
 };
 

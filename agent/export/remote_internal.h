@@ -137,6 +137,7 @@ struct remote {
 	bool judged; /* `result` waits for remotes_run() */
 	struct remote_result result;
 	uint64_t sent_bytes;
+	unsigned int requests; /* begun in this transfer */
 	struct buffer body;
 	struct answer answer;
 	char error_text[CURL_ERROR_SIZE];

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which samples are sent as one series, and under which labels. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/series.h"
+#include "tests/unit/report_fixture.h"
+
+struct set {
+	struct labels external;
+	struct series_options options;
+};
+
+static struct set plain(struct fixture *f)
+{
+	return (struct set){ .options = { .node = "n1", .limit = 1000, .metrics = &f->metrics } };
+}
+
+static void sample(struct fixture *f, const struct process *p)
+{
+	struct profile_frame frame = in_program(MAIN, 0, f);
+
+	add_user(f, p, &frame, 1);
+}
+
+static void begin(struct fixture *f, struct set *set, struct series *s)
+{
+	set->options.external = &set->external;
+	assert_int_equal(series_init(s, &set->options, f->profile, f->processes), 0);
+}
+
+static uint32_t series_at(struct series *s, const struct fixture *f, size_t number)
+{
+	return series_of(s, profile_sample_at(f->profile, number));
+}
+
+static const char *label(const struct series *s, uint32_t number, const char *name)
+{
+	const char *value = labels_get(series_labels(s, number), name);
+
+	return value ? value : "";
+}
+
+static void one_program_is_one_series(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+
+	f->one->executable = f->two->executable = f->program;
+	snprintf(f->one->comm, sizeof(f->one->comm), "program");
+	snprintf(f->two->comm, sizeof(f->two->comm), "program");
+	sample(f, f->one);
+	sample(f, f->two);
+	assert_int_equal(labels_set(&set.external, "zone", "z"), 0);
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 1);
+	assert_int_equal(series_at(&s, f, 0), 1);
+	assert_int_equal(series_at(&s, f, 1), 1);
+	assert_string_equal(label(&s, 1, "__name__"), "process_cpu");
+	assert_string_equal(label(&s, 1, "service_name"), "program");
+	assert_string_equal(label(&s, 1, "comm"), "program");
+	assert_string_equal(label(&s, 1, "node"), "n1");
+	assert_string_equal(label(&s, 1, "zone"), "z");
+	assert_string_equal(label(&s, 1, "tid"), "");
+	series_deinit(&s);
+	labels_deinit(&set.external);
+}
+
+static void the_kernels_threads_are_one_series(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+
+	f->one->kernel_thread = f->two->kernel_thread = true;
+	snprintf(f->one->comm, sizeof(f->one->comm), "kworker/1");
+	snprintf(f->two->comm, sizeof(f->two->comm), "kworker/2");
+	sample(f, f->one);
+	sample(f, f->two);
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 1);
+	assert_string_equal(label(&s, 1, "service_name"), "kernel");
+	assert_string_equal(label(&s, 1, "comm"), "");
+	series_deinit(&s);
+}
+
+static void rules_name_drop_and_see_metadata(void **state)
+{
+	static const char *const pid[] = { "__meta_process_pid" }, *const comm[] = { "comm" };
+	const struct relabel_rule rules[] = {
+		{ .action = RELABEL_DROP,
+			.source_labels = comm,
+			.source_label_count = 1,
+			.regex = "gone" },
+		{ .source_labels = pid,
+			.source_label_count = 1,
+			.target_label = "service_name",
+			.replacement = "pid-$1" },
+	};
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct relabel *relabel = NULL;
+	char *message = NULL, expected[32];
+	struct series s;
+
+	assert_int_equal(relabel_create(rules, 2, &relabel, &message), 0);
+	set.options.relabel = relabel;
+	snprintf(f->one->comm, sizeof(f->one->comm), "kept");
+	snprintf(f->two->comm, sizeof(f->two->comm), "gone");
+	sample(f, f->one);
+	sample(f, f->two);
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 1);
+	assert_int_equal(series_at(&s, f, 0), 1);
+	assert_int_equal(series_at(&s, f, 1), 0);
+	snprintf(expected, sizeof(expected), "pid-%u", f->one->pid);
+	assert_string_equal(label(&s, 1, "service_name"), expected);
+	for (size_t i = 0; i < series_labels(&s, 1)->count; i++)
+		assert_null(strstr(series_labels(&s, 1)->items[i].name, "__meta"));
+	series_deinit(&s);
+	relabel_destroy(relabel);
+}
+
+static void thread_of(struct fixture *f, uint32_t tid, const char *comm)
+{
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_stack stack = { .frames = &frame, .frame_count = 1 };
+	struct profile_sample sample = {
+		.process = f->one->number, .pid = f->one->pid, .tid = tid, .count = 1, .weight = 1
+	};
+
+	snprintf(sample.comm, sizeof(sample.comm), "%s", comm);
+	assert_int_equal(profile_stack(f->profile, &stack, &sample.stack), 0);
+	assert_int_equal(profile_add(f->profile, &sample), 0);
+}
+
+static void threads_are_series_only_when_asked_for(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+
+	thread_of(f, 1, "a");
+	thread_of(f, 2, "a");
+	thread_of(f, 3, "b");
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 1);
+	series_deinit(&s);
+	set.options.thread_comm = true;
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 2);
+	assert_string_equal(label(&s, 2, "thread_comm"), "b");
+	series_deinit(&s);
+	set.options.tid = true;
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 3);
+	assert_string_equal(label(&s, 3, "tid"), "3");
+	series_deinit(&s);
+}
+
+static void beyond_the_limit_threads_are_together(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+
+	for (uint32_t tid = 1; tid <= 20; tid++)
+		thread_of(f, tid, "a");
+	set.options.tid = true;
+	set.options.limit = 5;
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 6);
+	for (size_t i = 0; i < 20; i++)
+		assert_int_equal(series_at(&s, f, i), i < 5 ? i + 1 : 6);
+	assert_string_equal(label(&s, 6, "tid"), "");
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SERIES_CAPPED), 15);
+	series_deinit(&s);
+}
+
+static void a_series_has_thirty_labels_at_most(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+	char name[16];
+
+	for (int i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "zz%02d", i);
+		assert_int_equal(labels_set(&set.external, name, "x"), 0);
+	}
+	sample(f, f->one);
+	begin(f, &set, &s);
+	assert_int_equal(series_labels(&s, 1)->count, SERIES_LABELS_LIMIT);
+	assert_string_equal(label(&s, 1, "__name__"), "process_cpu");
+	assert_true(*label(&s, 1, "service_name"));
+	assert_true(metrics_get(&f->metrics, METRIC_SERIES_LABELS_CUT) > 30);
+	series_deinit(&s);
+	labels_deinit(&set.external);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, report_setup, report_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(one_program_is_one_series),
+		CASE(the_kernels_threads_are_one_series),
+		CASE(rules_name_drop_and_see_metadata),
+		CASE(threads_are_series_only_when_asked_for),
+		CASE(beyond_the_limit_threads_are_together),
+		CASE(a_series_has_thirty_labels_at_most),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
