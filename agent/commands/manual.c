@@ -174,6 +174,7 @@ static const struct entry file_entries[] = {
 	{ "/etc/fathom/fathom.yaml", "The agent's settings as the systemd unit gives them." },
 	{ "/var/lib/fathom/profiles",
 		"The local store: DATE/TIME-LENGTH-NAME.pb.gz, for go tool pprof." },
+	{ "/var/lib/fathom/spool", "What is to be sent to remote stores, until they have it." },
 	{ "/var/cache/fathom",
 		"Module indexes, kept so that no file is read twice; may be removed at any time. "
 		"Others than root: ~/.cache/fathom." },
