@@ -414,6 +414,8 @@ int agent_start(struct agent *agent)
 	int err = collect_start(agent->collect);
 
 	agent->started = !err;
+	/* Reading the kernel's symbols and all processes left holes. */
+	agent_give_back_memory(agent);
 	return err;
 }
 

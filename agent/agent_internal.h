@@ -124,6 +124,8 @@ uint64_t agent_oldest_open_ns(const struct agent *agent);
 /* agent_memory.c */
 /* Between two windows: modules that nobody maps any more. */
 void agent_forget_modules(struct agent *agent);
+/* What is not needed until the next window ends: free heap, pages of indexes, code. */
+void agent_give_back_memory(struct agent *agent);
 /* Once a second: lets caches go when memory comes near its limit. */
 void agent_look_at_memory(struct agent *agent);
 /* After records were read: a window that is nearly full ends early. */

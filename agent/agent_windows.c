@@ -43,11 +43,10 @@ void agent_seal_previous(struct agent *agent)
 	agent_unwind_flush(agent, agent->previous.number);
 	agent->previous = (struct agent_window){ 0 };
 	agent->previous_complete = false;
-	if (agent->sealed) {
+	if (agent->sealed)
 		agent->sealed(agent->sealed_context, sealed);
-		agent_forget_index_pages(agent);
-	}
 	profile_destroy(sealed);
+	agent_give_back_memory(agent);
 }
 
 /* The window waits on, to be looked at again; false: it has waited long enough. */

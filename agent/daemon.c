@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,8 +254,6 @@ static int run(struct daemon *d)
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
 	d->window_period_ns = daemon_period_ns(d);
 	err = agent_start(d->agent);
-	/* Reading the kernel's symbols and all processes left holes. */
-	(void)malloc_trim(0);
 	if (!err)
 		err = start_timers(d);
 	if (err) {
