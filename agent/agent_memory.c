@@ -74,11 +74,12 @@ void agent_forget_modules(struct agent *agent)
 	}
 }
 
-/* ---- after a start and after each window ------------------------------------------------------ */
+/* ---- after a start and after each window ------------------------------------------------------
+ */
 
 /*
- * Code is clean pages of files: what is needed again comes back by a fault. Most of what a start and
- * a report ran is not, until the next one.
+ * Code is clean pages of files: what is needed again comes back by a fault. Most of what a start
+ * and a report ran is not, until the next one.
  */
 static int forget_code(struct dl_phdr_info *object, size_t size, void *context)
 {
