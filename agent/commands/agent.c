@@ -6,7 +6,7 @@
 #include "agent/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/config.h"
-#include "agent/daemon.h"
+#include "agent/daemon/daemon.h"
 #include "base/cleanup.h"
 
 static void print_usage(FILE *out)

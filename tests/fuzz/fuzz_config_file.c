@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "agent/config.h"
-#include "agent/daemon_internal.h"
+#include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

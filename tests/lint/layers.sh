@@ -26,6 +26,7 @@ agent/export: base/ agent/loop/ proto/
 agent/report: base/ agent/process/ agent/profile/ symbolizer/ pprof/ agent/export/exporter.h
 agent/top: base/ agent/loop/ agent/process/ agent/profile/ agent/report/
 agent/commands: *
+agent/daemon: *
 agent: *
 '
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/budget.h"
+#include "agent/daemon/budget.h"
 
 static const uint64_t SECOND = 1000000000;
 

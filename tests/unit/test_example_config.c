@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "agent/config.h"
-#include "agent/daemon_internal.h"
+#include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 
 static const char EXAMPLE[] = "deploy/fathom.yaml";

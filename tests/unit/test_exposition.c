@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/exposition.h"
+#include "agent/daemon/exposition.h"
 #include "base/cleanup.h"
 
 enum { MAX_LINES = 1024, NAME = 128 };

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/groups.h"
+#include "agent/daemon/groups.h"
 #include "tests/unit/report_fixture.h"
 
 static void sample(struct fixture *f, const struct process *p)

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent/notify.h"
+#include "agent/daemon/notify.h"
 #include "base/clock.h"
 
 struct fixture {

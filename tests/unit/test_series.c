@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/series.h"
+#include "agent/daemon/series.h"
 #include "tests/unit/report_fixture.h"
 
 struct set {

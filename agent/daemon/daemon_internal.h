@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the daemon's files share: daemon.c, daemon_windows.c, daemon_http.c, daemon_settings.c. */
+/* What the daemon's files share: daemon.c, windows.c, http.c, settings.c and the rest. */
 #include "agent/agent.h"
-#include "agent/budget.h"
+#include "agent/daemon/budget.h"
 #include "agent/config.h"
-#include "agent/daemon_export.h"
+#include "agent/daemon/export.h"
 #include "agent/loop/loop.h"
 #include "agent/serve/serve.h"
 #include "agent/store/store.h"
@@ -59,13 +59,13 @@ struct daemon {
 /* Looks at the CPU budget now and then, if there is one. */
 int daemon_schedule_budget(struct daemon *d);
 
-/* daemon_settings.c */
+/* settings.c */
 int daemon_settings_read(
 	const struct config *config, struct daemon_settings *ret_settings, char **ret_message);
 /* Tells systemd, and the log when nothing was changed. */
 int daemon_reload(struct daemon *d, char **ret_message);
 
-/* daemon_windows.c */
+/* windows.c */
 int daemon_schedule_window(struct daemon *d);
 /* Windows end where wall time jumps. */
 int daemon_watch_clock(struct daemon *d);
@@ -77,12 +77,12 @@ void daemon_sealed(void *context, const struct profile *profile);
 /* The last window, at the end: sampling has stopped. */
 void daemon_seal_last(struct daemon *d);
 
-/* daemon_announce.c */
+/* announce.c */
 void daemon_announce(const struct daemon *d);
 /* Once, of the first window that is long enough. */
 void daemon_announce_hottest(struct daemon *d, const struct report_sources *sources);
 
-/* daemon_http.c */
+/* http.c */
 void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers);
 void daemon_on_demand_deinit(struct daemon *d);
 int64_t daemon_period_ns(const struct daemon *d);
@@ -91,7 +91,7 @@ unsigned int daemon_open_fds(void);
 /* CPU time of the BPF program; 0 where the kernel does not count it. */
 uint64_t daemon_bpf_ns(const struct daemon *d);
 
-/* daemon_status.c */
+/* status.c */
 int daemon_write_status(void *context, struct buffer *out);
 /* In quotes; what JSON or a terminal would not take is replaced. The first 4 KiB. */
 void daemon_json_string(struct buffer *out, const char *text);

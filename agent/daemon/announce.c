@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/daemon_internal.h"
+#include "agent/daemon/daemon_internal.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"

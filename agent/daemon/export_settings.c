@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/export_settings.h"
+#include "agent/daemon/export_settings.h"
 
 #include <errno.h>
 #include <stdio.h>

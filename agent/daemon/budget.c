@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/budget.h"
+#include "agent/daemon/budget.h"
 
 #include "base/cleanup.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/window_clock.h"
+#include "agent/daemon/window_clock.h"
 
 #include <errno.h>
 #include <sys/timerfd.h>

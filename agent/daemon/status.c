@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/daemon_internal.h"
+#include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/utf8.h"

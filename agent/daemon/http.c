@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/daemon_internal.h"
-#include "agent/exposition.h"
+#include "agent/daemon/daemon_internal.h"
+#include "agent/daemon/exposition.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/daemon_export.h"
+#include "agent/daemon/export.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "agent/config_lists.h"
-#include "agent/export_settings.h"
-#include "agent/exposition.h"
-#include "agent/series.h"
+#include "agent/daemon/export_settings.h"
+#include "agent/daemon/exposition.h"
+#include "agent/daemon/series.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/exposition.h"
+#include "agent/daemon/exposition.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/groups.h"
+#include "agent/daemon/groups.h"
 
 #include <errno.h>
 #include <stdio.h>

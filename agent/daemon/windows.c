@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "agent/daemon_internal.h"
-#include "agent/groups.h"
-#include "agent/window_clock.h"
+#include "agent/daemon/daemon_internal.h"
+#include "agent/daemon/groups.h"
+#include "agent/daemon/window_clock.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"

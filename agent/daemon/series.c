@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/series.h"
+#include "agent/daemon/series.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/process_labels.h"
+#include "agent/daemon/process_labels.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 

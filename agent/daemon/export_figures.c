@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What /metrics and /status say of sending. Names of targets and codes are our own words. */
-#include "agent/daemon_export.h"
-#include "agent/exposition.h"
+#include "agent/daemon/export.h"
+#include "agent/daemon/exposition.h"
 #include "base/cleanup.h"
 
 struct drop_reason {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "agent/commands/log_options.h"
-#include "agent/daemon_internal.h"
-#include "agent/notify.h"
+#include "agent/daemon/daemon_internal.h"
+#include "agent/daemon/notify.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/notify.h"
+#include "agent/daemon/notify.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/daemon.h"
+#include "agent/daemon/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include "agent/commands/explain.h"
 #include "agent/commands/log_options.h"
 #include "agent/commands/sampler_options.h"
-#include "agent/daemon_internal.h"
-#include "agent/notify.h"
+#include "agent/daemon/daemon_internal.h"
+#include "agent/daemon/notify.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/process_labels.h"
+#include "agent/daemon/process_labels.h"
 
 #include <errno.h>
 #include <fcntl.h>
