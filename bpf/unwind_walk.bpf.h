@@ -18,9 +18,7 @@
 
 enum { UNFINISHED_MIN_CHUNKS = 4 /* most stacks are shorter */ };
 
-static const __u64 ALLOWANCE_PERIOD_NS = 50000000;
-
-/* What pieces of stack may take of a CPU's ring in each period: set by user space. */
+/* What pieces of stack may take of a CPU's ring between two readings of it: set by user space. */
 const volatile __u32 unfinished_allowance = ABI_UNFINISHED_STACK_BYTES;
 
 struct unwind_walk {
@@ -28,11 +26,10 @@ struct unwind_walk {
 	struct unwind_state state;
 	struct abi_unwind_process process;
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
-	__u64 period_ns; /* when the allowance was last renewed */
+	__u32 readings; /* of the rings, when the allowance was last renewed */
 	__u32 allowance; /* bytes that are left of it */
 	__u32 missed; /* 1 + the number of the first slot that was absent */
 	__u32 may_stop; /* user space is to finish the walk */
-	__u32 reserved;
 };
 
 struct {
@@ -96,6 +93,8 @@ struct {
 
 /* Turned by user space from time to time; slots remember in which they were used last. */
 volatile __u32 unwind_epoch = 1;
+/* Counted up by user space whenever it has read the rings. */
+volatile __u32 ring_readings = 1;
 /* Set by user space when it can take in no more: no walk is left to it. */
 volatile __u32 unwind_full;
 
@@ -223,16 +222,15 @@ __noinline int unwind_frame(__u32 i)
 
 static __always_inline bool unwind_may_stop(struct unwind_walk *walk)
 {
-	__u64 now_ns;
+	__u32 readings = ring_readings;
 
 	if (unwind_full)
 		return false;
 	if (walk->allowance >= UNFINISHED_MIN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES)
 		return true;
-	now_ns = bpf_ktime_get_ns();
-	if (now_ns - walk->period_ns < ALLOWANCE_PERIOD_NS)
+	if (walk->readings == readings)
 		return false;
-	walk->period_ns = now_ns;
+	walk->readings = readings;
 	walk->allowance = unfinished_allowance;
 	return true;
 }

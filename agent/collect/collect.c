@@ -373,6 +373,8 @@ int64_t collect_drain(struct collect *c, uint64_t until_ns)
 		until_ns = settled_ns;
 	delivered = merge_rings(&c->merge, c->rings, c->cpu_count, until_ns, &sink);
 	forget_gone(c);
+	if (c->sampler)
+		sampler_rings_read(c->sampler);
 	return delivered;
 }
 

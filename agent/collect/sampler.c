@@ -20,11 +20,8 @@
 enum {
 	INITIAL_PID_NAMESPACE = 0xEFFFFFFC, /* PROC_PID_INIT_INO, the same on every kernel */
 	RING_PAGE_BYTES = 4096,
-	/*
-	 * Pieces of stack may take an eighth of a ring in 50 ms: rings are read at half full and
-	 * every 100 ms, and a busy machine may let us wait for that.
-	 */
-	ALLOWED_PART = 8,
+	/* Pieces of stack may take half of a ring: then it is read, and other records have room. */
+	ALLOWED_PART = 2,
 };
 
 struct sampler {
@@ -253,6 +250,13 @@ int sampler_set_output(struct sampler *s, int cpu, int output_fd)
 void sampler_set_window(struct sampler *s, uint32_t window)
 {
 	__atomic_store_n(&s->skeleton->bss->window, window, __ATOMIC_RELAXED);
+}
+
+void sampler_rings_read(struct sampler *s)
+{
+	uint32_t *readings = (uint32_t *)&s->skeleton->data->ring_readings;
+
+	__atomic_add_fetch(readings, 1, __ATOMIC_RELAXED);
 }
 
 void sampler_set_period(struct sampler *s, uint64_t period_ns)

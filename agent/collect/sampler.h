@@ -22,6 +22,8 @@ int sampler_program_fd(const struct sampler *s);
 /* BPF output on CPU goes to the event OUTPUT_FD; −1 takes the CPU's event out. */
 int sampler_set_output(struct sampler *s, int cpu, int output_fd);
 void sampler_set_window(struct sampler *s, uint32_t window);
+/* The rings have room again for what user space is to finish. */
+void sampler_rings_read(struct sampler *s);
 /* What each sample weighs from now on: cpu-clock goes on telling the period that it began with. */
 void sampler_set_period(struct sampler *s, uint64_t period_ns);
 int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go_process *how);
