@@ -9,6 +9,7 @@
  *   remote_credentials.c tokens and passwords, read again when they change; kept out of messages
  *   remote_answer.c      what came back, bounded
  *   remote_verdict.c     answer → verdict
+ *   remote_grpc.c        gRPC: a request's message, an answer's status
  *   remote_pyroscope.c, remote_parca.c, remote_file.c   the protocols
  */
 #include <curl/curl.h>
@@ -67,6 +68,7 @@ void verdict_transport(const struct outcome *outcome, struct remote_result *resu
 void verdict_http(const struct outcome *outcome, struct remote_result *result);
 /* By grpc-status, which came. */
 void verdict_grpc(const struct outcome *outcome, struct remote_result *result);
+bool verdict_is_success(long http_status);
 /* Printable, cut to fit. */
 void verdict_set(struct remote_result *result, enum remote_verdict verdict, const char *code,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -102,6 +104,7 @@ struct request {
 };
 
 struct protocol {
+	const char *server; /* for messages */
 	/* Fills remote->body and REQUEST. -E2BIG, -ENOMEM. */
 	int (*build)(struct remote *remote, const struct payload *payload, struct request *request);
 	/* True: the server does not know this way, the other one is to be tried. */
@@ -142,6 +145,17 @@ struct remote {
 	struct answer answer;
 	char error_text[CURL_ERROR_SIZE];
 };
+
+/* ---- gRPC ---------------------------------------------------------------------------------- */
+enum { GRPC_PREFIX_BYTES = 5 };
+
+void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], size_t size);
+/* Adds a message of SIZE bytes behind its prefix; the caller fills the room. -E2BIG, -ENOMEM. */
+int grpc_body(struct buffer *body, size_t size, uint8_t **ret_room);
+/* METHOD: "package.Service/Method". -E2BIG. */
+int grpc_request(const struct remote *remote, const char *method, struct request *request);
+/* By grpc-status where one came. True: whoever answered knows no gRPC, or not this method. */
+bool grpc_judge(struct remote *remote, const struct outcome *o, struct remote_result *result);
 
 /* remotes.c */
 void remotes_add(struct remotes *r, struct remote *remote); /* to the list */

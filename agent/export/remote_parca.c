@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parca. The newer way is ProfileStoreService/WriteRaw over gRPC
- * (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md): a POST over HTTP/2 whose body
- * is one message behind five bytes, answered by a status in the trailers. That status counts,
- * whatever curl says of the transfer: a server that refuses early resets the stream behind it,
- * which curl reports as an error of its own. Where something between us and the server takes no
- * gRPC, the same goes to the JSON gateway, /api/profiles/writeraw.
+ * Parca. The newer way is ProfileStoreService/WriteRaw over gRPC. Where something between us and
+ * the server takes no gRPC, the same goes to the JSON gateway, /api/profiles/writeraw.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,25 +12,16 @@
 #include "base/cleanup.h"
 #include "proto/parca_profilestore.pb-c.h"
 
-enum { GRPC_PREFIX_BYTES = 5, GRPC_UNIMPLEMENTED = 12 };
-
 /* ---- gRPC ---------------------------------------------------------------------------------- */
 static int pack(struct buffer *body, const Parca__Profilestore__V1alpha1__WriteRawRequest *request)
 {
-	size_t size = parca__profilestore__v1alpha1__write_raw_request__get_packed_size(request);
 	uint8_t *room;
+	int err = grpc_body(body,
+		parca__profilestore__v1alpha1__write_raw_request__get_packed_size(request), &room);
 
-	if (size > REMOTE_MESSAGE_BYTES)
-		return -E2BIG;
-	room = buffer_room(body, GRPC_PREFIX_BYTES + size);
-	if (!room)
-		return body->error;
-	room[0] = 0; /* not compressed: the profile is */
-	for (int i = 0; i < 4; i++)
-		room[1 + i] = (uint8_t)(size >> (24 - 8 * i));
-	parca__profilestore__v1alpha1__write_raw_request__pack(request, room + GRPC_PREFIX_BYTES);
-	body->size += GRPC_PREFIX_BYTES + size;
-	return 0;
+	if (!err)
+		parca__profilestore__v1alpha1__write_raw_request__pack(request, room);
+	return err;
 }
 
 static int build_grpc(struct remote *remote, const struct payload *payload, struct request *request)
@@ -50,6 +37,7 @@ static int build_grpc(struct remote *remote, const struct payload *payload, stru
 		*all = &series;
 	Parca__Profilestore__V1alpha1__WriteRawRequest write =
 		PARCA__PROFILESTORE__V1ALPHA1__WRITE_RAW_REQUEST__INIT;
+	int err;
 
 	for (size_t i = 0; i < payload->labels.count; i++) {
 		parca__profilestore__v1alpha1__label__init(&labels[i]);
@@ -67,13 +55,9 @@ static int build_grpc(struct remote *remote, const struct payload *payload, stru
 	write.n_series = 1;
 	write.series = &all;
 	write.normalized = 1;
-	request->content_type = "application/grpc";
-	request->grpc = true;
-	if ((size_t)snprintf(request->url, sizeof(request->url),
-		    "%s/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
-		    remote->url) >= sizeof(request->url))
-		return -E2BIG;
-	return pack(&remote->body, &write);
+	err = grpc_request(
+		remote, "parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", request);
+	return err ? err : pack(&remote->body, &write);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -145,73 +129,17 @@ static int build(struct remote *remote, const struct payload *payload, struct re
 }
 
 /* ---- judging ------------------------------------------------------------------------------- */
-static bool is_success(long status)
-{
-	return status >= 200 && status < 300;
-}
-
-/*
- * What only a peer without gRPC answers. A server of HTTP/1.1 cannot read the first bytes of
- * HTTP/2, so that nothing arrived; but libcurl reports its answer to them as none at all, as it
- * does when a real server closes. That is taken for HTTP/1.1 only until gRPC was answered once.
- */
-static bool takes_no_grpc(const struct remote *remote, const struct outcome *o)
-{
-	switch (o->answer->http_status) {
-	case 0:
-		return !remote->new_way_works &&
-		       (o->code == CURLE_HTTP2 || o->code == CURLE_UNSUPPORTED_PROTOCOL ||
-			       o->code == CURLE_WEIRD_SERVER_REPLY || o->code == CURLE_GOT_NOTHING);
-	case 404:
-	case 405:
-	case 415:
-	case 426:
-	case 464: /* of a load balancer: incompatible versions */
-	case 501:
-	case 505:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool judge_grpc(struct remote *remote, const struct outcome *o, struct remote_result *result)
-{
-	const struct answer *answer = o->answer;
-
-	if (answer->grpc_status >= 0) {
-		verdict_grpc(o, result);
-		remote->new_way_works = true;
-		return answer->grpc_status == GRPC_UNIMPLEMENTED;
-	}
-	if (!answer->http_status || (is_success(answer->http_status) && o->code != CURLE_OK)) {
-		verdict_transport(o, result);
-		/* A refusal that comes in one piece with the reset behind it is lost in libcurl. */
-		result->blurred = o->code == CURLE_HTTP2_STREAM;
-		return takes_no_grpc(remote, o);
-	}
-	verdict_http(o, result);
-	if (is_success(answer->http_status) &&
-		strncasecmp(answer->content_type, "application/grpc", 16))
-		verdict_set(result, REMOTE_DENIED, "not_grpc",
-			"status %ld, but the answer is %s: is this the address of Parca?",
-			answer->http_status,
-			*answer->content_type ? answer->content_type : "of no type");
-	else if (is_success(answer->http_status))
-		verdict_set(result, REMOTE_AMBIGUOUS, "no_status", "an answer without grpc-status");
-	return takes_no_grpc(remote, o);
-}
-
 static bool judge_json(const struct outcome *o, struct remote_result *result)
 {
 	const struct answer *answer = o->answer;
 
-	if (!answer->http_status || (is_success(answer->http_status) && o->code != CURLE_OK)) {
+	if (!answer->http_status ||
+		(verdict_is_success(answer->http_status) && o->code != CURLE_OK)) {
 		verdict_transport(o, result);
 		return false;
 	}
 	verdict_http(o, result);
-	if (is_success(answer->http_status) &&
+	if (verdict_is_success(answer->http_status) &&
 		strncasecmp(answer->content_type, "application/json", 16))
 		verdict_set(result, REMOTE_DENIED, "not_parca",
 			"status %ld, but the answer is %s: is this the address of Parca?",
@@ -222,7 +150,7 @@ static bool judge_json(const struct outcome *o, struct remote_result *result)
 
 static bool judge(struct remote *remote, const struct outcome *o, struct remote_result *result)
 {
-	return remote->old_way ? judge_json(o, result) : judge_grpc(remote, o, result);
+	return remote->old_way ? judge_json(o, result) : grpc_judge(remote, o, result);
 }
 
 static bool refuses(const struct payload *payload, struct remote_result *result)
@@ -234,4 +162,9 @@ static bool refuses(const struct payload *payload, struct remote_result *result)
 	return true;
 }
 
-const struct protocol remote_parca = { .build = build, .judge = judge, .refuses = refuses };
+const struct protocol remote_parca = {
+	.server = "Parca",
+	.build = build,
+	.judge = judge,
+	.refuses = refuses,
+};

@@ -172,4 +172,9 @@ static bool refuses(const struct payload *payload, struct remote_result *result)
 	return true;
 }
 
-const struct protocol remote_pyroscope = { .build = build, .judge = judge, .refuses = refuses };
+const struct protocol remote_pyroscope = {
+	.server = "Pyroscope",
+	.build = build,
+	.judge = judge,
+	.refuses = refuses,
+};

@@ -141,6 +141,11 @@ static enum remote_verdict of_status(long status)
 	return status >= 500 || status < 200 ? REMOTE_RETRY : REMOTE_REFUSED;
 }
 
+bool verdict_is_success(long http_status)
+{
+	return http_status >= 200 && http_status < 300;
+}
+
 void verdict_http(const struct outcome *o, struct remote_result *result)
 {
 	long status = o->answer->http_status;
