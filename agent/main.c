@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	/* Ourselves, executed anew to parse a foreign file: it takes the whole argv. */
-	if (!strcmp(name, "index-module"))
+	if (sandbox_is_command(name))
 		return sandbox_child_main(argc, argv);
 	command = commands_find(name);
 	if (command)

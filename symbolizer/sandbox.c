@@ -82,7 +82,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
 static int spawn(const int *fds, const struct sandbox_limits *limits, pid_t *ret_pid)
 {
 	static char *const no_environment[] = { NULL };
-	char program[] = "fathom", command[] = "index-module";
+	char program[] = "fathom", command[ARGUMENT_BYTES];
 	struct arguments text;
 	char *argv[] = { program, command, text.parent, text.memory, text.cpu, text.output, NULL };
 	autocall(posix_spawn_file_actions_destroy) posix_spawn_file_actions_t actions;
@@ -92,6 +92,9 @@ static int spawn(const int *fds, const struct sandbox_limits *limits, pid_t *ret
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	format_arguments(limits, &text);
+	snprintf(command, sizeof(command), "%s",
+		limits->task == SANDBOX_KEEP_DEBUG ? SANDBOX_KEEP_DEBUG_COMMAND
+						   : SANDBOX_INDEX_COMMAND);
 	err = add_fds(&actions, fds);
 	if (!err)
 		err = set_attributes(&attributes);

@@ -2,11 +2,11 @@
 #pragma once
 /*
  * The child that parses foreign files: `fathom` itself, executed anew (/proc/self/exe) with the
- * hidden command `index-module`, so that nothing of the agent's memory is in it. Before it reads a
- * byte it gives up: all capabilities and the way to get any (no_new_privs), every system call but a
- * dozen (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other descriptors, and its
- * priority. It reads fd 3 (the ELF file) and writes fd 4 (the index), and says what came of it by a
- * struct on fd 5. Whatever else happens to it, it dies alone.
+ * hidden command `index-module` or `keep-debug`, so that nothing of the agent's memory is in it.
+ * Before it reads a byte it gives up: all capabilities and the way to get any (no_new_privs), every
+ * system call but a dozen (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other
+ * descriptors, and its priority. It reads fd 3 (the ELF file) and writes fd 4 (the index), and says
+ * what came of it by a struct on fd 5. Whatever else happens to it, it dies alone.
  *
  * The child dies with the thread that started it, so that thread has to outlive its builds.
  */
@@ -16,7 +16,14 @@
 
 #include "symbolizer/index/builder.h"
 
+enum sandbox_task {
+	SANDBOX_INDEX, /* builder_run() */
+	SANDBOX_KEEP_DEBUG, /* keep_debug_run() */
+};
+
+/* What the child is for, and what it may use for that. */
 struct sandbox_limits {
+	enum sandbox_task task;
 	unsigned long memory_bytes; /* RLIMIT_AS; 0 = none */
 	unsigned int cpu_seconds; /* 0 = none */
 	unsigned long output_bytes; /* RLIMIT_FSIZE; 0 = none */
@@ -62,10 +69,12 @@ enum sandbox_outcome sandbox_finish(struct sandbox *s, struct builder_result *re
 /* Kills and reaps. */
 void sandbox_kill(struct sandbox *s);
 /*
- * The hidden command's main, with the arguments that sandbox_start() gave: closes itself in,
+ * The hidden commands' main, with the arguments that sandbox_start() gave: closes itself in,
  * builds, reports and exits. Returns an exit status only where that could not begin.
  */
 int sandbox_child_main(int argc, char **argv);
+/* Whether NAME is one of them. */
+bool sandbox_is_command(const char *name);
 /* The same with another BUILD in builder_run()'s place. */
 int sandbox_child_run(int argc, char **argv,
 	int (*build)(int elf_fd, int output_fd, struct builder_result *ret_result));

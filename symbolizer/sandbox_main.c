@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "symbolizer/index/keep_debug.h"
 #include "symbolizer/sandbox.h"
+#include "symbolizer/sandbox_wire.h"
+
+bool sandbox_is_command(const char *name)
+{
+	return !strcmp(name, SANDBOX_INDEX_COMMAND) || !strcmp(name, SANDBOX_KEEP_DEBUG_COMMAND);
+}
 
 int sandbox_child_main(int argc, char **argv)
 {
-	return sandbox_child_run(argc, argv, builder_run);
+	bool keep_debug = argc > 1 && !strcmp(argv[1], SANDBOX_KEEP_DEBUG_COMMAND);
+
+	return sandbox_child_run(argc, argv, keep_debug ? keep_debug_run : builder_run);
 }

@@ -15,6 +15,9 @@ enum {
 	SANDBOX_ARGUMENTS = 6,
 };
 
+static const char SANDBOX_INDEX_COMMAND[] = "index-module";
+static const char SANDBOX_KEEP_DEBUG_COMMAND[] = "keep-debug";
+
 static inline uint32_t sandbox_check(const struct sandbox_message *m)
 {
 	return (m->magic ^ (uint32_t)m->error) * 2654435761u ^ m->broken_units;
