@@ -6,14 +6,12 @@
  */
 #include "agent/agent_internal.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/golang/goids.h"
+#include "agent/process/open_file.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -316,34 +314,15 @@ const struct index *agent_index_of(void *context, const struct module *m)
 
 /* ---- perf maps ------------------------------------------------------------------------------ */
 
-/* A regular file of the process's own user, or root's: nobody else may name its frames. */
-static int open_trusted_map(int proc_fd, uint32_t pid, const char *path)
-{
-	autoclose int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	struct stat map, process;
-	char pid_text[16];
-
-	if (fd < 0)
-		return -1;
-	snprintf(pid_text, sizeof(pid_text), "%u", pid);
-	if (fstat(fd, &map) || !S_ISREG(map.st_mode) || fstatat(proc_fd, pid_text, &process, 0))
-		return -1;
-	if (map.st_uid != 0 && map.st_uid != process.st_uid)
-		return -1;
-	return take_fd(&fd);
-}
-
 void agent_open_perf_map(struct agent *agent, struct process *p)
 {
 	struct agent_process *data = agent_process_data(p);
-	char path[80];
 
 	if (!data || data->perf_map_fd >= 0)
 		return;
 	/* A JIT may make its file after its first code: try again at each new stack while alive. */
-	snprintf(path, sizeof(path), "%u/root/tmp/perf-%u.map", p->pid,
-		process_namespace_pid(agent->processes, p));
-	data->perf_map_fd = open_trusted_map(agent->proc_fd, p->pid, path);
+	(void)open_perf_map(agent->proc_fd, p->pid, process_namespace_pid(agent->processes, p),
+		&data->perf_map_fd);
 }
 
 const struct perf_map *agent_perf_map_of(void *context, struct process *p)

@@ -95,3 +95,5 @@ size_t pprof_sample_count(const struct pprof *p);
 size_t pprof_bytes(const struct pprof *p);
 /* Appends the encoded message, gzip-compressed with GZIP. The same calls give the same bytes. */
 int pprof_encode(struct pprof *p, bool gzip, struct buffer *out);
+/* Appends the bytes of PLAIN, an encoded message, as gzip. -E2BIG over OUT's limit. */
+int pprof_gzip(const struct buffer *plain, struct buffer *out);

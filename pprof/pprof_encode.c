@@ -224,7 +224,7 @@ static void free_compressor(struct libdeflate_compressor **compressor)
 	libdeflate_free_compressor(*compressor);
 }
 
-static int compress_to(const struct buffer *raw, struct buffer *out)
+int pprof_gzip(const struct buffer *raw, struct buffer *out)
 {
 	autocall(free_compressor) struct libdeflate_compressor *compressor =
 		libdeflate_alloc_compressor(GZIP_LEVEL);
@@ -254,7 +254,7 @@ static int put_compressed(const struct pprof *p, struct buffer *out)
 	err = put_profile(p, &raw);
 	if (err)
 		return err;
-	return compress_to(&raw, out);
+	return pprof_gzip(&raw, out);
 }
 
 int pprof_encode(struct pprof *p, bool gzip, struct buffer *out)

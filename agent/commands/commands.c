@@ -39,11 +39,18 @@ static const struct command commands[] = {
 		"Space holds the picture; ? helps; q ends.\n"
 		"With -b tables are printed one after the other, for pipes and files." },
 	{ "symbolize", command_symbolize, IN_SYMBOLIZE,
-		"turn addresses of an ELF file into functions and lines", "-e FILE [OPTION]...",
-		"Reads addresses of an ELF file (0x..., one a line) from standard input and prints "
-		"for each the function and file:line:column, inlined calls innermost first, then "
-		"an "
-		"empty line. What is not known is printed as ?? and ??:0:0." },
+		"turn addresses of a file, a process or the kernel into functions and lines",
+		"(-e FILE | -p PID | -k | --profile FILE -o FILE) [OPTION]...",
+		"Reads addresses (0x..., one a line) of an ELF file, of a process that runs, or of "
+		"the "
+		"kernel from standard input and prints for each the function and file:line:column, "
+		"inlined calls innermost first, then an empty line. What is not known is printed "
+		"as ?? and ??:0:0. Functions of kernel modules and BPF programs are followed by "
+		"[MODULE].\n"
+		"With --profile it gives the locations of a pprof file that have no names theirs: "
+		"from files of the mappings' names with the same build ID, debug files below "
+		"/usr/lib/debug and the index cache. Names that are there stay, and what has "
+		"another build ID stays an address." },
 	{ "upload", command_upload, IN_UPLOAD, "send pprof files to Pyroscope or Parca",
 		"--remote-store-type TYPE --remote-store-address ADDRESS [OPTION]... FILE...",
 		"Sends existing pprof files to a server, as the agent would have sent them, or "

@@ -198,6 +198,8 @@ static const struct entry example_entries[] = {
 	{ "go tool pprof 'http://127.0.0.1:7071/debug/pprof/profile?seconds=5'",
 		"A profile of an agent that runs." },
 	{ "echo 0x1149 | fathom symbolize -e ./program", "What is at an address." },
+	{ "fathom symbolize --profile bare.pb.gz -o named.pb.gz",
+		"Names for a profile that somebody else wrote without them." },
 };
 
 int command_manual(int argc, char **argv)

@@ -12,14 +12,28 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/log_options.h"
 #include "base/cleanup.h"
+#include "symbolizer/kallsyms.h"
 
 DEFINE_AUTO(index);
+DEFINE_AUTO(kallsyms);
+DEFINE_AUTO(symbolize_process);
+
+/* Whose addresses come on standard input: one of these is there. */
+struct source {
+	const char *path; /* of the file */
+	struct index *index;
+	struct symbolize_process *process;
+	struct kallsyms *kallsyms;
+	struct symbolize_kernel_text text;
+};
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: fathom symbolize -e FILE [OPTION]…\n\n"
-	      "Reads addresses of the ELF file (0x…, one a line) from standard input; prints for\n"
-	      "each, as llvm-symbolizer does, function and file:line:column, innermost first.\n\n",
+	fputs("usage: fathom symbolize (-e FILE | -p PID | -k) [OPTION]…\n"
+	      "       fathom symbolize --profile FILE -o FILE [OPTION]…\n\n"
+	      "Reads addresses (0x…, one a line) of an ELF file, a process or the kernel from\n"
+	      "standard input; prints for each, as llvm-symbolizer does, function and\n"
+	      "file:line:column, innermost first. Or gives a pprof file the names it lacks.\n\n",
 		out);
 	config_print_options(out, IN_SYMBOLIZE);
 }
@@ -52,9 +66,25 @@ static bool answers_are_awaited(void)
 	return fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode);
 }
 
-static int answer_lines(const struct index *index, const struct symbolize_style *style)
+static void look_up(struct source *source, uint64_t address, struct symbolize_answer *ret_answer)
 {
-	struct index_frame frames[INDEX_MAX_FRAMES];
+	if (source->process) {
+		symbolize_process_address(source->process, address, ret_answer);
+		return;
+	}
+	if (source->kallsyms) {
+		symbolize_kernel(source->kallsyms, address, &source->text, ret_answer);
+		return;
+	}
+	ret_answer->module = source->path;
+	ret_answer->name_module = false;
+	ret_answer->count =
+		index_lookup(source->index, address, ret_answer->frames, INDEX_MAX_FRAMES);
+}
+
+static int answer_lines(struct source *source, const struct symbolize_style *style)
+{
+	struct symbolize_answer answer;
 	bool flush = answers_are_awaited();
 	autofree char *line = NULL;
 	size_t room = 0;
@@ -65,11 +95,13 @@ static int answer_lines(const struct index *index, const struct symbolize_style 
 
 		if (length && line[length - 1] == '\n')
 			line[length - 1] = 0;
-		if (parse_address(line, &address))
-			symbolize_print(stdout, style, address, frames,
-				index_lookup(index, address, frames, INDEX_MAX_FRAMES));
-		else
-			symbolize_print_error(stdout, style, line);
+		if (parse_address(line, &address)) {
+			look_up(source, address, &answer);
+			symbolize_print(stdout, style, address, &answer);
+		} else {
+			symbolize_print_error(
+				stdout, style, source->path ? source->path : "", line);
+		}
 		if (flush)
 			fflush(stdout);
 		if (ferror(stdout))
@@ -99,16 +131,85 @@ static int parse_style(const struct config *config, struct symbolize_style *ret_
 		.json = !strcasecmp(style, "JSON"),
 		.linkage_names = config_flag(config, SETTING_no_demangle),
 		.no_inlines = config_flag(config, SETTING_no_inlines),
-		.module = config_text(config, SETTING_executable),
 	};
 	return 0;
 }
 
-int command_symbolize(int argc, char **argv)
+static int answer_file(
+	struct symbolize_indexes *indexes, const struct symbolize_style *style, const char *path)
 {
 	autocall(auto_index_destroy) struct index *index = NULL;
+
+	if (symbolize_index_of_file(indexes, path, &index))
+		return EXIT_FAILED;
+	return answer_lines(&(struct source){ .path = path, .index = index }, style);
+}
+
+static int answer_kernel(const struct symbolize_style *style)
+{
+	autocall(auto_kallsyms_destroy) struct kallsyms *kallsyms = NULL;
+
+	if (symbolize_kernel_open(&kallsyms))
+		return EXIT_FAILED;
+	return answer_lines(&(struct source){ .kallsyms = kallsyms }, style);
+}
+
+static int answer_process(struct symbolize_indexes *indexes, const struct config *config,
+	const struct symbolize_style *style)
+{
+	autocall(auto_symbolize_process_destroy) struct symbolize_process *process = NULL;
+	autofree uint32_t *pids = NULL;
+	size_t count;
+
+	if (config_numbers(config, SETTING_pid, 1, &pids, &count))
+		return EXIT_USAGE;
+	if (count != 1 || pids[0] == 0)
+		return usage_error("-p takes the pid of one process");
+	if (symbolize_process_create(pids[0], answers_are_awaited(), indexes, &process))
+		return EXIT_FAILED;
+	return answer_lines(&(struct source){ .process = process }, style);
+}
+
+/* Says what is wrong with what was asked for; NULL where nothing is. */
+static const char *misuse(const struct config *config)
+{
+	int sources = config_given(config, SETTING_executable) + config_given(config, SETTING_pid) +
+		      config_flag(config, SETTING_kallsyms) + config_given(config, SETTING_profile);
+
+	if (config->rest_count)
+		return "addresses come on standard input, not as arguments";
+	if (sources == 0)
+		return "say whose addresses: a file's (-e FILE), a process's (-p PID), the "
+		       "kernel's (-k) or a profile's (--profile FILE)";
+	if (sources > 1)
+		return "only one of -e, -p, -k and --profile";
+	if (config_given(config, SETTING_profile) && !config_given(config, SETTING_output))
+		return "say where the profile with names goes: -o FILE";
+	if (config_given(config, SETTING_output) && !config_given(config, SETTING_profile))
+		return "-o is for --profile: answers go to standard output";
+	return NULL;
+}
+
+static int run(const struct config *config, const struct symbolize_style *style)
+{
+	autocall(symbolize_indexes_deinit) struct symbolize_indexes indexes;
+
+	symbolize_indexes_init(&indexes, config);
+	if (config_given(config, SETTING_profile))
+		return symbolize_profile(&indexes, style, config_text(config, SETTING_profile),
+			config_text(config, SETTING_output));
+	if (config_given(config, SETTING_pid))
+		return answer_process(&indexes, config, style);
+	if (config_flag(config, SETTING_kallsyms))
+		return answer_kernel(style);
+	return answer_file(&indexes, style, config_text(config, SETTING_executable));
+}
+
+int command_symbolize(int argc, char **argv)
+{
 	autocall(config_deinit) struct config config;
 	struct symbolize_style style;
+	const char *wrong;
 
 	if (config_parse(&config, IN_SYMBOLIZE, argc, argv))
 		return EXIT_USAGE;
@@ -118,13 +219,10 @@ int command_symbolize(int argc, char **argv)
 	}
 	if (log_options(&config))
 		return EXIT_USAGE;
-	if (config.rest_count)
-		return usage_error("addresses come on standard input, not as arguments");
-	if (!config_given(&config, SETTING_executable))
-		return usage_error("no file given: name it with -e FILE");
+	wrong = misuse(&config);
+	if (wrong)
+		return usage_error(wrong);
 	if (parse_style(&config, &style))
 		return usage_error("--output-style is LLVM or JSON");
-	if (symbolize_open(&config, style.module, &index))
-		return EXIT_FAILED;
-	return answer_lines(index, &style);
+	return run(&config, &style);
 }

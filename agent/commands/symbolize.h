@@ -1,26 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The parts of `fathom symbolize`: getting a file's index, printing answers. */
+/*
+ * The parts of `fathom symbolize`: whose addresses they are (a file's, a process's, the kernel's, a
+ * profile's), getting indexes, printing answers.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "agent/config.h"
+#include "base/module_id.h"
 #include "symbolizer/index/index.h"
 
-/*
- * The index of the ELF file PATH: from the cache, else built in the sandbox. Without a cache
- * directory that may be used, nothing is kept. Says on stderr what is wrong.
- */
-int symbolize_open(const struct config *config, const char *path, struct index **ret_index);
+/* What is known of one address. Texts live until the next question. */
+struct symbolize_answer {
+	const char *module; /* a path, or [kernel.kallsyms], [ext4], [jit], …; "" = in none */
+	bool name_module; /* part of the name: two kernel modules may have functions of one name */
+	size_t count; /* of frames, innermost first; 0 = not known */
+	struct index_frame frames[INDEX_MAX_FRAMES];
+};
 
+/* ---- symbolize_print.c --------------------------------------------------------------------- */
 struct symbolize_style {
 	bool json;
 	bool linkage_names; /* as in the file, not made readable */
 	bool no_inlines;
-	const char *module; /* the file's name, for JSON */
 };
 /* The answer for one address, as llvm-symbolizer prints it. */
-void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t elf_addr,
-	const struct index_frame *frames, size_t count);
-/* A line that is no address. */
-void symbolize_print_error(FILE *out, const struct symbolize_style *style, const char *line);
+void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t address,
+	const struct symbolize_answer *answer);
+/* A line that is no address; MODULE as in an answer. */
+void symbolize_print_error(
+	FILE *out, const struct symbolize_style *style, const char *module, const char *line);
+
+/* ---- symbolize_index.c --------------------------------------------------------------------- */
+struct symbolize_indexes {
+	struct cache *cache; /* NULL: nothing is kept */
+};
+/* Without a cache directory that may be used, indexes live as long as their users. */
+void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct config *config);
+void symbolize_indexes_deinit(struct symbolize_indexes *indexes);
+/*
+ * The index of an open ELF file: from the cache under ID, else built in the sandbox. Says on stderr
+ * what is wrong, with the file's name PATH.
+ */
+int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id, const char *path,
+	int elf_fd, struct index **ret_index);
+/* The same of a file by its path, which is then its identity too: see there. */
+int symbolize_index_of_file(
+	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
+
+/* ---- symbolize_kernel.c -------------------------------------------------------------------- */
+struct kallsyms;
+/* Says on stderr why there are no kernel symbols. */
+int symbolize_kernel_open(struct kallsyms **ret_kallsyms);
+/* Whether ADDRESS is one of the kernel's half. */
+bool symbolize_is_kernel(uint64_t address);
+struct symbolize_kernel_text {
+	char module[80];
+};
+/* TEXT holds the module's name for the answer. */
+void symbolize_kernel(const struct kallsyms *kallsyms, uint64_t kaddr,
+	struct symbolize_kernel_text *text, struct symbolize_answer *ret_answer);
+
+/* ---- symbolize_process.c ------------------------------------------------------------------- */
+struct symbolize_process;
+/*
+ * The process PID as it is now; INDEXES is borrowed. AWAITED: who asks sees each answer before the
+ * next question, so an address in nothing that is known is looked for anew each time. Says on
+ * stderr what is wrong.
+ */
+int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexes *indexes,
+	struct symbolize_process **ret_process);
+void symbolize_process_destroy(struct symbolize_process *p);
+void symbolize_process_address(
+	struct symbolize_process *p, uint64_t pc, struct symbolize_answer *ret_answer);
+
+/* ---- symbolize_profile.c ------------------------------------------------------------------- */
+/* Names for what has none in pprof file INPUT, written to OUTPUT. Returns the exit status. */
+int symbolize_profile(struct symbolize_indexes *indexes, const struct symbolize_style *style,
+	const char *input, const char *output);

@@ -12,8 +12,6 @@
 #include "symbolizer/cache.h"
 #include "symbolizer/sandbox.h"
 
-DEFINE_AUTO(cache);
-
 /* One build, and a user who waits for it: more than the agent would allow a module. */
 static const struct sandbox_limits limits = {
 	.memory_bytes = 8UL << 30,
@@ -49,17 +47,20 @@ static int open_file(const char *path, int *ret_fd, struct module_id *ret_id)
 	return 0;
 }
 
-/* The cache, or NULL where there is none to be had: then the index lives as long as we do. */
-static struct cache *open_cache(const struct config *config)
+void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct config *config)
 {
-	struct cache *cache = NULL;
 	autofree char *path = NULL;
 
+	indexes->cache = NULL;
 	if (cache_directory(config, &path))
-		return NULL;
-	if (cache_create(path, config_number(config, SETTING_cache_max_bytes), &cache))
-		return NULL;
-	return cache;
+		return;
+	if (cache_create(path, config_number(config, SETTING_cache_max_bytes), &indexes->cache))
+		indexes->cache = NULL;
+}
+
+void symbolize_indexes_deinit(struct symbolize_indexes *indexes)
+{
+	cache_destroy(indexes->cache);
 }
 
 static void say_why(const char *path, enum sandbox_outcome outcome, int error)
@@ -143,19 +144,22 @@ static int build_in_cache(struct cache *cache, const struct module_id *id, const
 	return 0;
 }
 
-int symbolize_open(const struct config *config, const char *path, struct index **ret_index)
+int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id, const char *path,
+	int elf_fd, struct index **ret_index)
 {
-	autocall(auto_cache_destroy) struct cache *cache = NULL;
+	if (!indexes->cache)
+		return build_in_memory(path, elf_fd, ret_index);
+	if (!cache_open(indexes->cache, id, ret_index))
+		return 0;
+	return build_in_cache(indexes->cache, id, path, elf_fd, ret_index);
+}
+
+int symbolize_index_of_file(
+	struct symbolize_indexes *indexes, const char *path, struct index **ret_index)
+{
 	autoclose int fd = -1;
 	struct module_id id;
 	int err = open_file(path, &fd, &id);
 
-	if (err)
-		return err;
-	cache = open_cache(config);
-	if (!cache)
-		return build_in_memory(path, fd, ret_index);
-	if (!cache_open(cache, &id, ret_index))
-		return 0;
-	return build_in_cache(cache, &id, path, fd, ret_index);
+	return err ? err : symbolize_index(indexes, &id, path, fd, ret_index);
 }

@@ -11,14 +11,23 @@ static const char *shown_name(const struct symbolize_style *style, const struct 
 	return style->linkage_names ? frame->linkage : frame->name;
 }
 
+static void print_frame(FILE *out, const struct symbolize_style *style,
+	const struct symbolize_answer *answer, const struct index_frame *frame)
+{
+	fputs(shown_name(style, frame), out);
+	if (answer->name_module)
+		fprintf(out, " %s", answer->module);
+	fprintf(out, "\n%s:%" PRIu32 ":%" PRIu32 "\n", *frame->file ? frame->file : "??",
+		frame->line, frame->column);
+}
+
 static void print_lines(FILE *out, const struct symbolize_style *style,
-	const struct index_frame *frames, size_t count)
+	const struct symbolize_answer *answer, const struct index_frame *frames, size_t count)
 {
 	if (!count)
 		fputs("??\n??:0:0\n", out);
 	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%s\n%s:%" PRIu32 ":%" PRIu32 "\n", shown_name(style, &frames[i]),
-			*frames[i].file ? frames[i].file : "??", frames[i].line, frames[i].column);
+		print_frame(out, style, answer, &frames[i]);
 	fputc('\n', out);
 }
 
@@ -72,13 +81,13 @@ static void print_json_frame(
 		frame->line, frame->start_line);
 }
 
-static void print_json(FILE *out, const struct symbolize_style *style, uint64_t elf_addr,
-	const struct index_frame *frames, size_t count)
+static void print_json(FILE *out, const struct symbolize_style *style, uint64_t address,
+	const char *module, const struct index_frame *frames, size_t count)
 {
 	static const struct index_frame unknown = { .name = "", .linkage = "", .file = "" };
 
-	fprintf(out, "{\"Address\":\"0x%" PRIx64 "\",\"ModuleName\":", elf_addr);
-	print_json_string(out, style->module);
+	fprintf(out, "{\"Address\":\"0x%" PRIx64 "\",\"ModuleName\":", address);
+	print_json_string(out, module);
 	fputs(",\"Symbol\":[", out);
 	for (size_t i = 0; i < count; i++) {
 		if (i)
@@ -90,9 +99,11 @@ static void print_json(FILE *out, const struct symbolize_style *style, uint64_t 
 	fputs("]}\n", out);
 }
 
-void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t elf_addr,
-	const struct index_frame *frames, size_t count)
+void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t address,
+	const struct symbolize_answer *answer)
 {
+	const struct index_frame *frames = answer->frames;
+	size_t count = answer->count;
 	struct index_frame outermost;
 
 	/* Without inlining: the function around it all, at the line of its innermost code. */
@@ -105,12 +116,13 @@ void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t el
 		count = 1;
 	}
 	if (style->json)
-		print_json(out, style, elf_addr, frames, count);
+		print_json(out, style, address, answer->module, frames, count);
 	else
-		print_lines(out, style, frames, count);
+		print_lines(out, style, answer, frames, count);
 }
 
-void symbolize_print_error(FILE *out, const struct symbolize_style *style, const char *line)
+void symbolize_print_error(
+	FILE *out, const struct symbolize_style *style, const char *module, const char *line)
 {
 	if (!style->json) {
 		fprintf(out, "%s\n", line);
@@ -119,6 +131,6 @@ void symbolize_print_error(FILE *out, const struct symbolize_style *style, const
 	fputs("{\"Error\":{\"Message\":", out);
 	print_json_string(out, "unable to parse the address");
 	fputs("},\"ModuleName\":", out);
-	print_json_string(out, style->module);
+	print_json_string(out, module);
 	fputs("}\n", out);
 }

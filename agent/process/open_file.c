@@ -104,3 +104,22 @@ int open_here(const char *path, int *ret_fd)
 		return -errno;
 	return reopen_regular(path_fd, ret_fd);
 }
+
+int open_perf_map(int proc_fd, uint32_t pid, uint32_t namespace_pid, int *ret_fd)
+{
+	char path[80], pid_text[16];
+	struct stat map, process;
+	autoclose int fd = -1;
+
+	snprintf(path, sizeof(path), "%u/root/tmp/perf-%u.map", pid, namespace_pid);
+	snprintf(pid_text, sizeof(pid_text), "%u", pid);
+	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &map) || fstatat(proc_fd, pid_text, &process, 0))
+		return -errno;
+	if (!S_ISREG(map.st_mode))
+		return -ESTALE;
+	if (map.st_uid != 0 && map.st_uid != process.st_uid)
+		return -EPERM;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses of a process that lives. Its mappings are read again where an address is in none of
+ * them and now and then, since it may load and unload libraries between two questions; when it has
+ * ended, what was known of it last stays.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/symbolize.h"
+#include "agent/process/open_file.h"
+#include "agent/process/proc_reader.h"
+#include "agent/process/processes.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "symbolizer/kallsyms.h"
+#include "symbolizer/perf_map.h"
+#include "symbolizer/vdso.h"
+
+enum { MAX_MODULES = 1 << 16 };
+
+/* Between two readings of its mappings while addresses are found. */
+static const uint64_t REFRESH_NS = 100000000;
+
+struct symbolize_process {
+	uint32_t pid;
+	bool awaited;
+	int proc_fd;
+	int pid_fd; /* /proc/PID of this very process, whoever has its pid later */
+	struct symbolize_indexes *indexes;
+	struct metrics metrics; /* that the table counts into; nobody reads them */
+	struct modules *modules; /* owner_data: the module's index */
+	struct processes *processes;
+	struct process *process; /* its generation, as last read */
+	uint64_t read_ns; /* when that was */
+	uint32_t perf_map_number; /* of the generation that the map is of */
+	int perf_map_fd;
+	struct perf_map *perf_map;
+	struct kallsyms *kallsyms;
+	bool kallsyms_tried;
+	struct symbolize_kernel_text text;
+};
+
+DEFINE_AUTO(symbolize_process);
+
+/* Of one that has ended, what is known stays. */
+static void read_mappings(struct symbolize_process *p)
+{
+	struct process *live;
+	struct proc_stat stat;
+	size_t iterator = 0;
+
+	p->read_ns = clock_monotonic_ns();
+	if (proc_read_stat(p->pid_fd, &stat) || processes_scan(p->processes, &p->pid, 1))
+		return;
+	live = processes_next(p->processes, &iterator);
+	if (live)
+		p->process = live;
+}
+
+static int create_tables(struct symbolize_process *p)
+{
+	int err;
+
+	p->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->proc_fd < 0)
+		return -errno;
+	err = modules_create(MAX_MODULES, &p->modules);
+	if (!err)
+		err = proc_open(p->proc_fd, p->pid, &p->pid_fd);
+	if (err)
+		return err;
+	return processes_create(
+		&(struct processes_options){
+			.proc_fd = p->proc_fd,
+			.modules = p->modules,
+			.metrics = &p->metrics,
+			.limit = 1,
+		},
+		&p->processes);
+}
+
+static void say_why_not(uint32_t pid, const struct process *process, int err)
+{
+	if (err && err != -ESRCH)
+		fprintf(stderr, "fathom symbolize: cannot read /proc: %s\n", strerror(-err));
+	else if (!process)
+		fprintf(stderr, "fathom symbolize: there is no process %u\n", pid);
+	else
+		fprintf(stderr,
+			"fathom symbolize: cannot read the mappings of process %u: be root, or its "
+			"user\n",
+			pid);
+}
+
+int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexes *indexes,
+	struct symbolize_process **ret_process)
+{
+	autocall(auto_symbolize_process_destroy) struct symbolize_process *p =
+		calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	p->pid = pid;
+	p->awaited = awaited;
+	p->indexes = indexes;
+	p->proc_fd = p->pid_fd = p->perf_map_fd = -1;
+	err = create_tables(p);
+	if (!err)
+		read_mappings(p);
+	if (err || !p->process || p->process->unreadable) {
+		say_why_not(pid, p->process, err);
+		return err ? err : -ESRCH;
+	}
+	*ret_process = take(p);
+	return 0;
+}
+
+static void destroy_modules(struct modules *modules)
+{
+	const struct module *module;
+	size_t iterator = 0;
+
+	while (modules && (module = modules_next(modules, &iterator)))
+		index_destroy(module->owner_data);
+	modules_destroy(modules);
+}
+
+void symbolize_process_destroy(struct symbolize_process *p)
+{
+	if (!p)
+		return;
+	processes_destroy(p->processes);
+	destroy_modules(p->modules);
+	perf_map_destroy(p->perf_map);
+	kallsyms_destroy(p->kallsyms);
+	if (p->perf_map_fd >= 0)
+		close(p->perf_map_fd);
+	if (p->pid_fd >= 0)
+		close(p->pid_fd);
+	if (p->proc_fd >= 0)
+		close(p->proc_fd);
+	free(p);
+}
+
+/* ---- one address ---------------------------------------------------------------------------- */
+
+static void set_only_frame(struct symbolize_answer *answer, const char *name)
+{
+	answer->count = 1;
+	answer->frames[0] = (struct index_frame){ .name = name, .linkage = name, .file = "" };
+}
+
+static void look_up_kernel(
+	struct symbolize_process *p, uint64_t kaddr, struct symbolize_answer *answer)
+{
+	if (!p->kallsyms_tried)
+		symbolize_kernel_open(&p->kallsyms);
+	p->kallsyms_tried = true;
+	if (p->kallsyms)
+		symbolize_kernel(p->kallsyms, kaddr, &p->text, answer);
+}
+
+static int open_module(const struct symbolize_process *p, const struct mapping *mapping,
+	struct module_id *ret_id, int *ret_fd)
+{
+	const struct module *module = mapping->module;
+	int err;
+
+	if (module->kind == MODULE_VDSO)
+		return vdso_open(ret_fd, ret_id);
+	*ret_id = module->id;
+	err = module_open(p->proc_fd, p->pid, mapping->start, mapping->end, module, ret_fd);
+	if (err)
+		fprintf(stderr, "fathom symbolize: cannot open %s as it is mapped: %s\n",
+			module->path, strerror(-err));
+	return err;
+}
+
+/* Asked for once: why a file has none is said once, too. */
+static const struct index *index_of(struct symbolize_process *p, const struct mapping *mapping)
+{
+	struct module *module = mapping->module;
+	struct index *index = NULL;
+	autoclose int fd = -1;
+	struct module_id id;
+
+	if (module->requested)
+		return module->owner_data;
+	module->requested = true;
+	if (open_module(p, mapping, &id, &fd))
+		return NULL;
+	if (!symbolize_index(p->indexes, &id, module->path ? module->path : "", fd, &index))
+		module->owner_data = index;
+	return index;
+}
+
+static void look_up_file(struct symbolize_process *p, const struct mapping *mapping, uint64_t pc,
+	struct symbolize_answer *answer)
+{
+	const struct index *index = index_of(p, mapping);
+	uint64_t elf_addr;
+	size_t segment;
+
+	if (mapping->module->kind == MODULE_VDSO)
+		answer->module = "[vdso]";
+	else if (mapping->module->path)
+		answer->module = mapping->module->path;
+	if (index && index_address(index, mapping_file_off(mapping, pc), &elf_addr, &segment))
+		answer->count = index_lookup(index, elf_addr, answer->frames, INDEX_MAX_FRAMES);
+}
+
+static struct perf_map *updated_perf_map(struct symbolize_process *p)
+{
+	if (p->perf_map_number != p->process->number) {
+		perf_map_destroy(take(p->perf_map));
+		if (p->perf_map_fd >= 0)
+			close(take_fd(&p->perf_map_fd));
+	}
+	p->perf_map_number = p->process->number;
+	if (p->perf_map_fd < 0 &&
+		open_perf_map(p->proc_fd, p->pid, process_namespace_pid(p->processes, p->process),
+			&p->perf_map_fd))
+		return NULL;
+	if (!p->perf_map && perf_map_create(&p->perf_map))
+		return NULL;
+	/* Ignoring a failure: what was read before stays. */
+	(void)perf_map_update(p->perf_map, p->perf_map_fd);
+	return p->perf_map;
+}
+
+static void look_up_anon(struct symbolize_process *p, uint64_t pc, struct symbolize_answer *answer)
+{
+	const struct perf_map *map = updated_perf_map(p);
+	const char *name;
+	uint64_t start;
+
+	answer->module = "[anon]";
+	if (!map || !perf_map_lookup(map, pc, &name, &start))
+		return;
+	answer->module = "[jit]";
+	set_only_frame(answer, name);
+}
+
+static const struct mapping *mapping_at(struct symbolize_process *p, uint64_t pc)
+{
+	bool old = clock_monotonic_ns() - p->read_ns > REFRESH_NS;
+	const struct mapping *mapping;
+
+	if (old)
+		read_mappings(p);
+	mapping = mappings_find(p->process->mappings, pc);
+	if (mapping || old || !p->awaited)
+		return mapping;
+	read_mappings(p);
+	return mappings_find(p->process->mappings, pc);
+}
+
+void symbolize_process_address(
+	struct symbolize_process *p, uint64_t pc, struct symbolize_answer *ret_answer)
+{
+	const struct mapping *mapping;
+
+	ret_answer->module = "";
+	ret_answer->name_module = false;
+	ret_answer->count = 0;
+	if (symbolize_is_kernel(pc)) {
+		look_up_kernel(p, pc, ret_answer);
+		return;
+	}
+	mapping = mapping_at(p, pc);
+	if (!mapping)
+		return;
+	switch (mapping->module->kind) {
+	case MODULE_FILE:
+	case MODULE_VDSO:
+		look_up_file(p, mapping, pc, ret_answer);
+		break;
+	case MODULE_ANON:
+		look_up_anon(p, pc, ret_answer);
+		break;
+	case MODULE_SPECIAL:
+		ret_answer->module = mapping->module->path ? mapping->module->path : "";
+		break;
+	}
+}

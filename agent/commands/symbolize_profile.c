@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fathom symbolize --profile`: where the names of a foreign profile come from. A mapping's build
+ * ID says which module it was; the file of that name, a debug file and the index cache are asked
+ * for one of the same build ID. Another file of the same name gives nothing: a wrong name is worse
+ * than none.
+ *
+ * Profiles do not agree on what an address is. Most say where the process had it (Go, perf): then
+ * start and offset of the mapping make it a place in the file. In others (ours, newer Parca
+ * agents') it is the file's own ELF address. Ours have mappings in ELF addresses too, so that the
+ * same arithmetic holds; an address outside its mapping can only be meant as an ELF address.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/profile_names.h"
+#include "agent/commands/record.h"
+#include "agent/commands/symbolize.h"
+#include "agent/process/modules.h"
+#include "agent/process/open_file.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+#include "pprof/pprof.h"
+#include "symbolizer/cache.h"
+#include "symbolizer/kallsyms.h"
+#include "symbolizer/kernel_image.h"
+#include "symbolizer/vdso.h"
+
+enum {
+	MAX_SOURCES = 1 << 14, /* distinct modules of one profile */
+	MAX_MODULE_NAME = 64,
+	MAX_SAID = 8, /* modules that are named as not found */
+	KASLR_ALIGN = 1 << 21,
+};
+static const size_t MAX_OUTPUT_BYTES = (size_t)1 << 30;
+
+static const char debug_directory[] = "/usr/lib/debug";
+
+/* A module that mappings of the profile are of. */
+struct source {
+	const char *path, *build_id; /* of the message */
+	struct index *index;
+	bool debug_only; /* the index is of a debug file, whose segments have no place in a file */
+	bool kernel; /* names are those of `kallsyms` */
+	uint64_t shift; /* from its addresses to those of the running kernel */
+};
+
+struct naming {
+	struct symbolize_indexes *indexes;
+	const struct upload_profile *profile;
+	struct source *sources;
+	size_t count, capacity;
+	struct map by_name; /* hash of path and build ID → number */
+	uint32_t *numbers; /* of the source, by number of the mapping, plus 1; 0 = not yet asked */
+	struct kallsyms *kallsyms;
+	bool kallsyms_tried;
+};
+
+static void naming_deinit(struct naming *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		index_destroy(n->sources[i].index);
+	free(n->sources);
+	free(n->numbers);
+	map_deinit(&n->by_name);
+	kallsyms_destroy(n->kallsyms);
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* False for what is no GNU build ID in hex: Go's own, a hash of somebody's. */
+static bool parse_build_id(const char *text, struct build_id *ret_id)
+{
+	size_t length = strlen(text);
+	struct build_id id = { .size = (uint8_t)(length / 2) };
+
+	if (!length || length % 2 || length / 2 > BUILD_ID_MAX_BYTES)
+		return false;
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)tolower((unsigned char)text[i]);
+
+		if (!isxdigit(c))
+			return false;
+		id.bytes[i / 2] =
+			(uint8_t)(id.bytes[i / 2] << 4 | (c <= '9' ? c - '0' : c - 'a' + 10));
+	}
+	*ret_id = id;
+	return true;
+}
+
+static bool has_lines(const struct index *index)
+{
+	return index && index_sources(index) & (INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB);
+}
+
+/*
+ * Whether the open file may be that of build ID WANTED. Go's linker puts its note in no segment:
+ * then only the index tells, which has looked at the sections.
+ */
+static bool may_be(int fd, const struct build_id *wanted)
+{
+	struct build_id found;
+	int err = module_read_build_id(fd, &found);
+
+	return err ? err == -ENOENT : build_id_equal(&found, wanted);
+}
+
+/* The index of the file PATH if that has the build ID WANTED. */
+static struct index *index_of_file(
+	struct symbolize_indexes *indexes, const char *path, const struct build_id *wanted)
+{
+	struct index *index = NULL;
+	autoclose int fd = -1;
+
+	if (path[0] != '/' || open_here(path, &fd) || !may_be(fd, wanted) ||
+		symbolize_index_of_file(indexes, path, &index))
+		return NULL;
+	if (!build_id_equal(index_build_id(index), wanted))
+		index_destroy(take(index));
+	return index;
+}
+
+/* The same by the build ID of Go's linker, a text. */
+static struct index *index_of_go_file(
+	struct symbolize_indexes *indexes, const char *path, const char *wanted)
+{
+	struct index *index = NULL;
+	autoclose int fd = -1;
+
+	if (!*wanted || path[0] != '/' || open_here(path, &fd) ||
+		symbolize_index_of_file(indexes, path, &index))
+		return NULL;
+	if (strcmp(index_go_build_id(index), wanted) != 0)
+		index_destroy(take(index));
+	return index;
+}
+
+static struct index *index_of_debug_file(
+	struct symbolize_indexes *indexes, const struct build_id *id)
+{
+	char text[MODULE_ID_TEXT_BYTES], path[160];
+
+	build_id_format(id, text, sizeof(text));
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_directory, text, text + 2);
+	return index_of_file(indexes, path, id);
+}
+
+static struct index *index_from_cache(
+	struct symbolize_indexes *indexes, const struct build_id *build_id)
+{
+	const struct module_id id = { .build_id = *build_id };
+	struct index *index = NULL;
+
+	if (!indexes->cache || cache_open(indexes->cache, &id, &index))
+		return NULL;
+	return index;
+}
+
+/* Keeps the better one: the first with lines, else the first. */
+static bool offer(struct source *source, struct index *index, bool debug_only)
+{
+	if (!index || (source->index && !has_lines(index))) {
+		index_destroy(index);
+		return has_lines(source->index);
+	}
+	index_destroy(source->index);
+	source->index = index;
+	source->debug_only = debug_only;
+	return has_lines(index);
+}
+
+static struct index *index_of_vdso(struct symbolize_indexes *indexes, const struct build_id *wanted)
+{
+	struct index *index = NULL;
+	autoclose int fd = -1;
+	struct module_id id;
+
+	if (vdso_open(&fd, &id) || !build_id_equal(&id.build_id, wanted))
+		return NULL;
+	return symbolize_index(indexes, &id, "[vdso]", fd, &index) ? NULL : index;
+}
+
+static void find_index(struct naming *n, struct source *source)
+{
+	struct build_id id;
+
+	if (!parse_build_id(source->build_id, &id)) {
+		offer(source, index_of_go_file(n->indexes, source->path, source->build_id), false);
+		return;
+	}
+	if (offer(source, index_from_cache(n->indexes, &id), false) ||
+		offer(source, index_of_file(n->indexes, source->path, &id), false))
+		return;
+	if (!strcmp(source->path, "[vdso]"))
+		offer(source, index_of_vdso(n->indexes, &id), false);
+	else
+		offer(source, index_of_debug_file(n->indexes, &id), true);
+}
+
+/* ---- the kernel ----------------------------------------------------------------------------- */
+
+static bool is_kernel_name(const char *path)
+{
+	return !strncmp(path, "[kernel.kallsyms]", 17) || !strcmp(path, "[kernel]") ||
+	       !strcmp(path, "[guest.kernel.kallsyms]");
+}
+
+/* NAME without its brackets; false where it has none. */
+static bool module_name(const char *path, char name[MAX_MODULE_NAME])
+{
+	size_t length = strlen(path);
+
+	if (length < 3 || length - 2 >= MAX_MODULE_NAME || path[0] != '[' ||
+		path[length - 1] != ']')
+		return false;
+	memcpy(name, path + 1, length - 2);
+	name[length - 2] = 0;
+	return true;
+}
+
+static const struct kallsyms *kernel_symbols(struct naming *n)
+{
+	if (!n->kallsyms_tried)
+		symbolize_kernel_open(&n->kallsyms);
+	n->kallsyms_tried = true;
+	return n->kallsyms;
+}
+
+static bool is_build_id(const struct source *source, const struct build_id *running)
+{
+	struct build_id id;
+
+	return parse_build_id(source->build_id, &id) && build_id_equal(&id, running);
+}
+
+/*
+ * The running kernel of the same build, maybe from before a reboot: then its text stood elsewhere
+ * (KASLR), by a multiple of its alignment. Modules are loaded anywhere and must not have moved.
+ */
+static bool find_kernel(
+	struct naming *n, struct source *source, const Perftools__Profiles__Mapping *mapping)
+{
+	char name[MAX_MODULE_NAME];
+	struct build_id running;
+	uint64_t start, end;
+
+	if (is_kernel_name(source->path)) {
+		if (kernel_build_id(&running) || !is_build_id(source, &running) ||
+			!kernel_symbols(n))
+			return false;
+		kallsyms_text(n->kallsyms, &start, &end);
+		source->shift = start - mapping->memory_start;
+		return source->shift % KASLR_ALIGN == 0;
+	}
+	if (!module_name(source->path, name) || kernel_module_build_id(name, &running) ||
+		!is_build_id(source, &running) || !kernel_symbols(n))
+		return false;
+	return kallsyms_module_range(n->kallsyms, name, &start, &end) &&
+	       start == mapping->memory_start;
+}
+
+/* ---- one address ---------------------------------------------------------------------------- */
+
+static int add_source(struct naming *n, uint64_t key, const Perftools__Profiles__Mapping *mapping)
+{
+	int err = array_reserve(n->sources, n->capacity, n->count + 1, MAX_SOURCES);
+	struct source *source;
+
+	if (!err)
+		err = map_set(&n->by_name, key, n->count);
+	if (err)
+		return err;
+	source = &n->sources[n->count++];
+	*source = (struct source){
+		.path = upload_text(n->profile, mapping->filename),
+		.build_id = upload_text(n->profile, mapping->build_id),
+	};
+	source->kernel = find_kernel(n, source, mapping);
+	if (!source->kernel)
+		find_index(n, source);
+	return 0;
+}
+
+/* What makes two mappings one source; of the kernel's the place counts, too. */
+static uint64_t source_key(const struct naming *n, const Perftools__Profiles__Mapping *mapping)
+{
+	const char *path = upload_text(n->profile, mapping->filename);
+	const char *build_id = upload_text(n->profile, mapping->build_id);
+	const uint64_t parts[3] = { hash_bytes(path, strlen(path)),
+		hash_bytes(build_id, strlen(build_id)),
+		path[0] == '[' ? mapping->memory_start : 0 };
+
+	return hash_bytes(parts, sizeof(parts));
+}
+
+/* The source of mapping NUMBER, NULL where there are too many of them. */
+static const struct source *source_of(struct naming *n, size_t number)
+{
+	const Perftools__Profiles__Mapping *mapping = n->profile->message->mapping[number];
+	uint64_t key = source_key(n, mapping), index;
+
+	if (n->numbers[number])
+		return &n->sources[n->numbers[number] - 1];
+	if (!map_get(&n->by_name, key, &index)) {
+		if (add_source(n, key, mapping))
+			return NULL;
+		index = n->count - 1;
+	}
+	n->numbers[number] = (uint32_t)index + 1;
+	return &n->sources[index];
+}
+
+static bool is_segment(const struct index *index, const Perftools__Profiles__Mapping *mapping)
+{
+	for (size_t i = 0; i < index_segment_count(index); i++) {
+		struct index_segment segment = index_segment(index, i);
+
+		if (segment.address == mapping->memory_start &&
+			segment.address + segment.size == mapping->memory_limit)
+			return true;
+	}
+	return false;
+}
+
+static bool elf_address(const struct source *source, const Perftools__Profiles__Mapping *mapping,
+	uint64_t address, uint64_t *ret_elf_addr)
+{
+	bool inside = address >= mapping->memory_start && address < mapping->memory_limit;
+	size_t segment;
+
+	*ret_elf_addr = address;
+	if (!inside || is_segment(source->index, mapping))
+		return true;
+	return !source->debug_only &&
+	       index_address(source->index, address - mapping->memory_start + mapping->file_offset,
+		       ret_elf_addr, &segment);
+}
+
+static size_t look_up_kernel(const struct naming *n, const struct source *source, uint64_t address,
+	struct index_frame *ret)
+{
+	struct ksymbol symbol;
+
+	if (!kallsyms_lookup(n->kallsyms, address + source->shift, &symbol))
+		return 0;
+	*ret = (struct index_frame){ .name = symbol.name, .linkage = symbol.name, .file = "" };
+	return 1;
+}
+
+static size_t look_up(
+	void *context, size_t number, uint64_t address, struct index_frame *ret_frames, size_t max)
+{
+	struct naming *n = context;
+	const Perftools__Profiles__Mapping *mapping = n->profile->message->mapping[number];
+	const struct source *source = source_of(n, number);
+	uint64_t elf_addr;
+
+	if (source && source->kernel)
+		return look_up_kernel(n, source, address, ret_frames);
+	if (!source || !source->index || !elf_address(source, mapping, address, &elf_addr))
+		return 0;
+	return index_lookup(source->index, elf_addr, ret_frames, max);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static void say_result(const struct naming *n, const struct profile_names_counts *counts)
+{
+	unsigned int said = 0;
+
+	fprintf(stderr, "%zu of %zu addresses without names have one now\n", counts->named,
+		counts->nameless);
+	for (size_t i = 0; i < n->count; i++) {
+		const struct source *source = &n->sources[i];
+
+		if (source->kernel || source->index || !*source->path || said++ >= MAX_SAID)
+			continue;
+		fprintf(stderr, "not found: %s, build ID %s\n", source->path,
+			*source->build_id ? source->build_id : "unknown");
+	}
+	if (said > MAX_SAID)
+		fprintf(stderr, "not found: %u more\n", said - MAX_SAID);
+}
+
+static int write_message(const Perftools__Profiles__Profile *message, const char *path)
+{
+	autocall(buffer_deinit) struct buffer plain, gzip;
+	size_t size = perftools__profiles__profile__get_packed_size(message);
+	void *room;
+	int err;
+
+	buffer_init(&plain, MAX_OUTPUT_BYTES);
+	buffer_init(&gzip, MAX_OUTPUT_BYTES);
+	room = buffer_room(&plain, size);
+	if (!room)
+		return plain.error;
+	plain.size = perftools__profiles__profile__pack(message, room);
+	err = pprof_gzip(&plain, &gzip);
+	return err ? err : record_output_write(path, &gzip);
+}
+
+static int add_names(struct symbolize_indexes *indexes, const struct symbolize_style *style,
+	struct upload_profile *profile)
+{
+	autocall(naming_deinit) struct naming n = { .indexes = indexes, .profile = profile };
+	const struct profile_names_options options = {
+		.look_up = look_up,
+		.context = &n,
+		.no_inlines = style->no_inlines,
+		.linkage_names = style->linkage_names,
+	};
+	struct profile_names_counts counts;
+	int err;
+
+	map_init(&n.by_name, MAX_SOURCES);
+	n.numbers = calloc(profile->message->n_mapping + 1, sizeof(*n.numbers));
+	if (!n.numbers)
+		return -ENOMEM;
+	err = profile_names_add(profile, &options, &counts);
+	if (!err)
+		say_result(&n, &counts);
+	return err;
+}
+
+static int failed(const char *path, const char *why)
+{
+	fprintf(stderr, "fathom symbolize: %s: %s\n", path, why);
+	return EXIT_FAILED;
+}
+
+static const char *reason(int err)
+{
+	return err == -E2BIG ? "is too large" : strerror(-err);
+}
+
+int symbolize_profile(struct symbolize_indexes *indexes, const struct symbolize_style *style,
+	const char *input, const char *output)
+{
+	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	const char *why = "";
+	int err = record_output_check(output);
+
+	if (err)
+		return failed(output, strerror(-err));
+	err = upload_profile_read(input, &profile, &why);
+	if (err)
+		return failed(input, err == -EBADMSG ? why : reason(err));
+	err = add_names(indexes, style, &profile);
+	if (err)
+		return failed(input, reason(err));
+	err = write_message(profile.message, output);
+	return err ? failed(output, reason(err)) : EXIT_DONE;
+}
