@@ -41,26 +41,30 @@ static enum unwind_module state_of(
 int agent_unwind_create(struct agent *agent)
 {
 	struct tables *tables = collect_tables(agent->collect);
+	struct unwind_options options = {
+		.target = {
+			.write_ranges = tables_write_ranges,
+			.write_pool = tables_write_pool,
+			.set_process = tables_set_process,
+			.remove_process = tables_remove_process,
+			.set_epoch = tables_set_epoch,
+			.set_full = tables_set_full,
+			.context = tables,
+		},
+		.metrics = &agent->metrics,
+		.module = state_of,
+		.context = agent,
+	};
 
 	if (!tables)
 		return 0;
-	return unwind_create(
-		&(struct unwind_options){
-			.target = {
-				.slots = tables_slots(tables),
-				.write_ranges = tables_write_ranges,
-				.write_pool = tables_write_pool,
-				.set_process = tables_set_process,
-				.remove_process = tables_remove_process,
-				.set_epoch = tables_set_epoch,
-				.set_full = tables_set_full,
-				.context = tables,
-			},
-			.metrics = &agent->metrics,
-			.module = state_of,
-			.context = agent,
-		},
-		&agent->unwind);
+	options.target.slots = tables_slots(tables);
+	if (tables_by_file(tables)) {
+		options.target.set_file = tables_set_file;
+		options.target.remove_file = tables_remove_file;
+		options.target.set_files_turn = tables_set_files_turn;
+	}
+	return unwind_create(&options, &agent->unwind);
 }
 
 static void free_waiting(struct agent *agent, struct waiting_sample *w)
@@ -90,7 +94,7 @@ void agent_unwind_sampled(struct agent *agent, const struct process *p, const st
 		return;
 	if (s->unwind_missed)
 		unwind_want(agent->unwind, s->unwind_missed - 1);
-	(void)unwind_sync(agent->unwind, p);
+	(void)unwind_sync(agent->unwind, p, s->exec_id);
 }
 
 /* ---- finishing ------------------------------------------------------------------------------ */
@@ -134,6 +138,8 @@ static const struct module *walk(
 static void add(struct agent *agent, const struct job *job, const struct unwind_stack *stack)
 {
 	metrics_add(&agent->metrics, METRIC_UNWIND_FINISHED, 1);
+	if (stack->end == ABI_UNWIND_UNKNOWN_MAPPING)
+		unwind_settle(agent->unwind, job->process);
 	agent_add_sample(agent, job->process, &job->unfinished->sample, job->mappings, stack);
 }
 
@@ -199,6 +205,7 @@ void agent_unwind_finish(
 		agent_add_sample(agent, p, s, NULL, NULL);
 		return;
 	}
+	unwind_learn(agent->unwind, p->mappings, &unfinished->rest);
 	finish(agent, &(struct job){
 			      .process = p,
 			      .mappings = p->mappings,

@@ -148,7 +148,7 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 	sample->window = window;
 	sample->unwind_generation = 0;
 	sample->unwind_missed = 0;
-	sample->reserved = 0;
+	sample->exec_id = tables && !unwind_by_mapping ? BPF_CORE_READ(task, self_exec_id) : 0;
 	unfinished = take_stacks(ctx, task, tables, s, counters);
 	output_sample(ctx, sample, unfinished, counters);
 	return 0;

@@ -14,30 +14,12 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/regs.bpf.h"
 #include "bpf/stack.bpf.h"
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind_where.bpf.h"
 
 enum { UNFINISHED_MIN_CHUNKS = 4 /* most stacks are shorter */ };
 
 /* What pieces of stack may take of a CPU's ring between two readings of it: set by user space. */
 const volatile __u32 unfinished_allowance = ABI_UNFINISHED_STACK_BYTES;
-
-struct unwind_walk {
-	struct stack_record record;
-	struct unwind_state state;
-	struct abi_unwind_process process;
-	struct abi_unwind_range range; /* of the last pc; end 0 = none */
-	__u32 readings; /* of the rings, when the allowance was last renewed */
-	__u32 allowance; /* bytes that are left of it */
-	__u32 missed; /* 1 + the number of the first slot that was absent */
-	__u32 may_stop; /* user space is to finish the walk */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_walk);
-} unwind_walks SEC(".maps");
 
 /* struct abi_unfinished with its room. */
 struct unfinished_record {
@@ -55,21 +37,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct unfinished_record);
 } unfinished_records SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ABI_UNWIND_PROCESSES);
-	__type(key, __u32);
-	__type(value, struct abi_unwind_process);
-} unwind_processes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, ABI_UNWIND_RANGES);
-	__type(key, __u32);
-	__type(value, struct abi_unwind_range);
-} unwind_ranges SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -98,36 +65,7 @@ volatile __u32 ring_readings = 1;
 /* Set by user space when it can take in no more: no walk is left to it. */
 volatile __u32 unwind_full;
 
-/* ---- where the pc is ------------------------------------------------------------------------ */
-
-/* Makes WALK->range the one of PC, which may be none. Returns 0. */
-__noinline int unwind_find_range(__u64 pc)
-{
-	__u32 zero = 0, low = 0, high;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
-
-	if (!walk)
-		return 0;
-	walk->range.end = 0;
-	high = walk->process.range_count;
-	for (int i = 0; i < ABI_UNWIND_RANGE_STEPS && low < high; i++) {
-		__u32 middle = (low + high) >> 1;
-		__u32 number = walk->process.first_range + middle;
-		const struct abi_unwind_range *range = bpf_map_lookup_elem(&unwind_ranges, &number);
-
-		if (!range)
-			return 0;
-		if (pc < range->start) {
-			high = middle;
-		} else if (pc >= range->end) {
-			low = middle + 1;
-		} else {
-			walk->range = *range;
-			return 0;
-		}
-	}
-	return 0;
-}
+/* ---- the table of a pc ---------------------------------------------------------------------- */
 
 /* Where the page of ADDRESS (counted from the module's first page) is. */
 static __always_inline __u32 unwind_where(struct unwind_walk *walk, __u64 address)
@@ -174,7 +112,7 @@ static __always_inline enum unwind_place unwind_look_up(
 	const struct unwind_region *region;
 	__u32 rows;
 
-	*ret_absent = where == ABI_UNWIND_ABSENT;
+	*ret_absent |= where == ABI_UNWIND_ABSENT;
 	if (where == ABI_UNWIND_ABSENT || where == ABI_UNWIND_NO_TABLE)
 		return unwind_without_table(walk);
 	rows = unwind_find_row(where, (__u32)address);
@@ -192,12 +130,9 @@ static __always_inline int unwind_step(struct unwind_walk *walk)
 	enum unwind_place place = UNWIND_PLACE_UNKNOWN;
 	__u32 absent = 0;
 
-	if (pc < walk->range.start || pc >= walk->range.end)
-		unwind_find_range(pc);
-	if (walk->range.end) {
+	absent = unwind_find(walk, pc);
+	if (walk->range.end && walk->range.kind != ABI_UNWIND_MEMORY)
 		place = unwind_look_up(walk, pc, &absent, &rule);
-		absent |= walk->range.kind == ABI_UNWIND_WAITING;
-	}
 	if (absent && walk->may_stop)
 		return ABI_UNWIND_MISSED;
 	return unwind_step_from(&walk->state, place, &rule);
@@ -235,11 +170,11 @@ static __always_inline bool unwind_may_stop(struct unwind_walk *walk)
 	return true;
 }
 
-static __always_inline int unwind_all(struct unwind_walk *walk, bool known)
+static __always_inline int unwind_all(struct unwind_walk *walk)
 {
 	int end = ABI_UNWIND_GOES_ON;
 
-	if (!known) {
+	if (!walk->known) {
 		walk->record.frames[0] = walk->state.pc;
 		walk->record.frame_count = 1;
 		return ABI_UNWIND_MISSED;
@@ -256,16 +191,12 @@ static __always_inline int unwind_all(struct unwind_walk *walk, bool known)
 static __always_inline bool unwind_begin(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	struct unwind_walk *walk, struct abi_sample *sample)
 {
-	const struct abi_unwind_process *process;
-
 	walk->may_stop = unwind_may_stop(walk);
-	process = bpf_map_lookup_elem(&unwind_processes, &sample->tgid);
-	if (process) {
-		walk->process = *process;
-		sample->unwind_generation = process->generation;
-	} else if (!walk->may_stop) {
+	walk->known = unwind_by_mapping ? unwind_begin_mappings(task, walk, sample->tgid)
+					: unwind_begin_ranges(walk, sample);
+	if (!walk->known && (unwind_by_mapping || !walk->may_stop))
 		return false;
-	}
+	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;
 	walk->state.block_address = 0;
@@ -290,7 +221,7 @@ static __always_inline __u64 unwind_take(struct bpf_perf_event_data *ctx, struct
 	walk->record.window = sample->window;
 	if (!unwind_begin(ctx, task, walk, sample))
 		return stack_take(ctx, &walk->record, 0, counters);
-	end = unwind_all(walk, sample->unwind_generation);
+	end = unwind_all(walk);
 	sample->unwind_missed = walk->missed;
 	walk->record.flags = end << ABI_STACK_END_SHIFT;
 	if (end == ABI_UNWIND_DEPTH)
@@ -337,6 +268,7 @@ static __always_inline long unwind_ship(
 	to->rest.fp = walk->state.fp;
 	to->rest.lr = walk->state.lr;
 	to->rest.is_return = walk->state.is_return;
+	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
 	bytes = unwind_read_stack(to, to->rest.stack_address, walk->allowance);
 	if (bytes > ABI_UNFINISHED_STACK_BYTES)

@@ -56,6 +56,13 @@ struct collect_handlers {
 
 enum collect_event { COLLECT_CPU_CLOCK, COLLECT_CYCLES };
 
+/* How BPF finds what is mapped where a pc is: bpf/unwind_where.bpf.h. */
+enum collect_look_up {
+	COLLECT_LOOK_UP_AUTO, /* by mapping where this kernel's tree of them can be read */
+	COLLECT_LOOK_UP_MAPPINGS,
+	COLLECT_LOOK_UP_RANGES,
+};
+
 struct collect_options {
 	enum collect_event event;
 	uint64_t frequency_hz; /* or, when 0, */
@@ -63,6 +70,7 @@ struct collect_options {
 	const int *cpus; /* only these, or NULL for all online */
 	size_t cpu_count;
 	uint32_t ring_pages; /* of data, a power of two; 0 = by the rate, from 32 (128 KiB) on */
+	enum collect_look_up look_up;
 	bool user, kernel; /* at least one; both by default */
 	struct abi_sampler_config filter; /* stacks, self and read_goids included; pidns_level is
 						set here */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/collect/mapping_probe.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -72,13 +73,34 @@ static uint32_t max_frames(void)
 	return allowed && allowed < ABI_MAX_FRAMES ? (uint32_t)allowed : ABI_MAX_FRAMES;
 }
 
-/* Of the two programs one is loaded, and the maps of the other take no memory. */
-static void choose_walk(struct sampler_bpf *skeleton, bool tables)
+/* How user stacks are walked. */
+enum walk { WALK_BY_FRAME_POINTER, WALK_BY_RANGES, WALK_BY_MAPPINGS };
+
+/* Where a pc lies is found in one of two ways; the maps of the other take next to no memory. */
+static void choose_look_up(struct sampler_bpf *skeleton, bool mappings)
 {
+	skeleton->rodata->unwind_by_mapping = mappings;
+	skeleton->rodata->vma_page_shift = mapping_probe_page_shift();
+	if (mappings) {
+		bpf_map__set_max_entries(skeleton->maps.unwind_processes, 1);
+		bpf_map__set_max_entries(skeleton->maps.unwind_ranges, ABI_UNWIND_FILE_RANGES);
+	} else {
+		bpf_map__set_max_entries(skeleton->maps.unwind_files, 1);
+	}
+}
+
+/* Of the two programs one is loaded, and the maps of the other take no memory. */
+static void choose_walk(struct sampler_bpf *skeleton, enum walk walk)
+{
+	bool tables = walk != WALK_BY_FRAME_POINTER;
+
 	bpf_program__set_autoload(skeleton->progs.take_sample_by_tables, tables);
 	bpf_program__set_autoload(skeleton->progs.take_sample, !tables);
-	if (tables)
+	if (tables) {
+		choose_look_up(skeleton, walk == WALK_BY_MAPPINGS);
 		return;
+	}
+	bpf_map__set_autocreate(skeleton->maps.unwind_files, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_walks, false);
 	bpf_map__set_autocreate(skeleton->maps.unfinished_records, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_processes, false);
@@ -134,7 +156,26 @@ static int explain_load(int err, const char **ret_step)
 	return -EOPNOTSUPP;
 }
 
-static int load_program(struct sampler *s, const struct collect_options *options, bool tables)
+static int map_tables(struct sampler *s, enum walk walk)
+{
+	const struct sampler_bpf *skeleton = s->skeleton;
+
+	return tables_create(
+		&(struct tables_maps){
+			.processes = bpf_map__fd(skeleton->maps.unwind_processes),
+			.ranges = bpf_map__fd(skeleton->maps.unwind_ranges),
+			.slots = bpf_map__fd(skeleton->maps.unwind_slots),
+			.pool = bpf_map__fd(skeleton->maps.unwind_pool),
+			.files = walk == WALK_BY_MAPPINGS ? bpf_map__fd(skeleton->maps.unwind_files)
+							  : -1,
+			.epoch = (uint32_t *)&skeleton->data->unwind_epoch,
+			.full = (uint32_t *)&skeleton->bss->unwind_full,
+			.files_turn = (uint32_t *)&skeleton->data->unwind_files_turn,
+		},
+		&s->tables);
+}
+
+static int load_program(struct sampler *s, const struct collect_options *options, enum walk walk)
 {
 	int err;
 
@@ -142,19 +183,10 @@ static int load_program(struct sampler *s, const struct collect_options *options
 	if (!s->skeleton)
 		return -ENOMEM;
 	configure(s->skeleton, options);
-	choose_walk(s->skeleton, tables);
+	choose_walk(s->skeleton, walk);
 	err = sampler_bpf__load(s->skeleton);
-	if (!err && tables)
-		err = tables_create(
-			&(struct tables_maps){
-				.processes = bpf_map__fd(s->skeleton->maps.unwind_processes),
-				.ranges = bpf_map__fd(s->skeleton->maps.unwind_ranges),
-				.slots = bpf_map__fd(s->skeleton->maps.unwind_slots),
-				.pool = bpf_map__fd(s->skeleton->maps.unwind_pool),
-				.epoch = (uint32_t *)&s->skeleton->data->unwind_epoch,
-				.full = (uint32_t *)&s->skeleton->bss->unwind_full,
-			},
-			&s->tables);
+	if (!err && walk != WALK_BY_FRAME_POINTER)
+		err = map_tables(s, walk);
 	if (err) {
 		sampler_bpf__destroy(s->skeleton);
 		s->skeleton = NULL;
@@ -162,16 +194,39 @@ static int load_program(struct sampler *s, const struct collect_options *options
 	return err;
 }
 
-/* By tables, else (an older verifier, too little memory) as the kernel walks. */
-static int load_either(struct sampler *s, const struct collect_options *options)
+static bool try_mappings(const struct collect_options *options)
 {
-	int err = -EOPNOTSUPP;
+	switch (options->look_up) {
+	case COLLECT_LOOK_UP_MAPPINGS:
+		return true;
+	case COLLECT_LOOK_UP_RANGES:
+		return false;
+	default:
+		return !mapping_probe();
+	}
+}
+
+/* By tables, else (an older verifier, too little memory) as the kernel walks. */
+static int load_one(struct sampler *s, const struct collect_options *options)
+{
+	static const char *const names[] = {
+		[WALK_BY_FRAME_POINTER] = "frame_pointer",
+		[WALK_BY_RANGES] = "tables look_up=ranges",
+		[WALK_BY_MAPPINGS] = "tables look_up=mappings",
+	};
+	enum walk walk = WALK_BY_FRAME_POINTER;
+	int err;
 
 	if (stack_choice(options) != ABI_STACKS_KERNEL)
-		err = load_program(s, options, true);
-	if (err && err != -EPERM)
-		err = load_program(s, options, false);
-	return err;
+		walk = try_mappings(options) ? WALK_BY_MAPPINGS : WALK_BY_RANGES;
+	for (;;) {
+		err = load_program(s, options, walk);
+		if (!err)
+			log_info("the sampler is loaded", "walk=%s", names[walk]);
+		if (!err || err == -EPERM || walk == WALK_BY_FRAME_POINTER)
+			return err;
+		walk--;
+	}
 }
 
 static int load(struct sampler *s, const struct collect_options *options, const char **ret_step)
@@ -187,7 +242,7 @@ static int load(struct sampler *s, const struct collect_options *options, const 
 	if (!s->per_cpu)
 		return -ENOMEM;
 	*ret_step = "load the BPF program";
-	err = load_either(s, options);
+	err = load_one(s, options);
 	if (err)
 		return explain_load(err, ret_step);
 	*ret_step = "set the process filter";

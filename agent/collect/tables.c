@@ -15,7 +15,6 @@ struct tables {
 };
 
 static const size_t SLOTS_BYTES = ABI_UNWIND_SLOTS * sizeof(struct abi_unwind_slot);
-static const uint64_t RANGES_BYTES = ABI_UNWIND_RANGES * sizeof(struct abi_unwind_range);
 static const uint64_t POOL_BYTES = (uint64_t)ABI_UNWIND_REGIONS * ABI_UNWIND_REGION_BYTES;
 
 int tables_create(const struct tables_maps *maps, struct tables **ret_tables)
@@ -71,7 +70,8 @@ int tables_write_ranges(
 	uint64_t offset = (uint64_t)first * sizeof(*ranges);
 	size_t size = count * sizeof(*ranges);
 
-	if (offset + size > RANGES_BYTES)
+	if ((uint64_t)first + count >
+		(tables_by_file(t) ? ABI_UNWIND_FILE_RANGES : ABI_UNWIND_RANGES))
 		return -E2BIG;
 	return write_at(t, t->maps.ranges, offset, ranges, size);
 }
@@ -97,6 +97,33 @@ void tables_remove_process(void *context, uint32_t tgid)
 	const struct tables *t = context;
 
 	bpf_map_delete_elem(t->maps.processes, &tgid);
+}
+
+bool tables_by_file(const struct tables *t)
+{
+	return t->maps.files >= 0;
+}
+
+int tables_set_file(
+	void *context, const struct abi_file *file, const struct abi_unwind_process *ranges)
+{
+	const struct tables *t = context;
+
+	return bpf_map_update_elem(t->maps.files, file, ranges, BPF_ANY) ? -errno : 0;
+}
+
+void tables_remove_file(void *context, const struct abi_file *file)
+{
+	const struct tables *t = context;
+
+	bpf_map_delete_elem(t->maps.files, file);
+}
+
+void tables_set_files_turn(void *context, uint32_t turn)
+{
+	const struct tables *t = context;
+
+	__atomic_store_n(t->maps.files_turn, turn, __ATOMIC_RELEASE);
 }
 
 void tables_set_epoch(void *context, uint32_t epoch)

@@ -15,7 +15,8 @@ struct tables;
 
 struct tables_maps {
 	int processes, ranges, slots, pool; /* descriptors, borrowed */
-	uint32_t *epoch, *full; /* the program's variables */
+	int files; /* −1: the kernel does not find mappings by itself */
+	uint32_t *epoch, *full, *files_turn; /* the program's variables */
 };
 
 int tables_create(const struct tables_maps *maps, struct tables **ret_tables);
@@ -27,5 +28,11 @@ int tables_write_ranges(
 int tables_write_pool(void *context, uint32_t offset, const void *bytes, size_t size);
 int tables_set_process(void *context, uint32_t tgid, const struct abi_unwind_process *process);
 void tables_remove_process(void *context, uint32_t tgid);
+/* Whether it is files that the kernel wants to be told of, and not processes. */
+bool tables_by_file(const struct tables *t);
+int tables_set_file(
+	void *context, const struct abi_file *file, const struct abi_unwind_process *ranges);
+void tables_remove_file(void *context, const struct abi_file *file);
+void tables_set_files_turn(void *context, uint32_t turn);
 void tables_set_epoch(void *context, uint32_t epoch);
 void tables_set_full(void *context, bool full);

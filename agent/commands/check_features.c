@@ -15,6 +15,7 @@
 
 #include "agent/collect/collect.h"
 #include "agent/collect/cpus.h"
+#include "agent/collect/mapping_probe.h"
 #include "agent/collect/perf_event.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -251,6 +252,16 @@ static void check_build_ids(struct check_feature *f)
 			"without names");
 }
 
+static void check_mapping_lookup(struct check_feature *f)
+{
+	if (!mapping_probe())
+		set(f, CHECK_OK, "", "by the kernel's own mappings");
+	else
+		set(f, CHECK_DEGRADED, "use Linux 6.1 or newer",
+			"by a table of each process's code, as this kernel's tree of mappings "
+			"cannot be read: what was mapped just now is unwound in user space");
+}
+
 /* Loads and attaches everything, and takes no sample. */
 static void check_sampler(struct check_feature *f)
 {
@@ -296,6 +307,7 @@ int check_features(struct check_feature features[CHECK_FEATURES])
 		{ "cpu-clock", check_cpu_clock },
 		{ "cycles", check_cycles },
 		{ "mapping-build-ids", check_build_ids },
+		{ "mapping-lookup", check_mapping_lookup },
 		{ CHECK_SAMPLER, check_sampler },
 	};
 

@@ -173,6 +173,24 @@ static int take_rate(
 	return 0;
 }
 
+int sampler_options_look_up(const struct config *config, enum collect_look_up *ret_look_up)
+{
+	static const char *const names[] = {
+		[COLLECT_LOOK_UP_AUTO] = "auto",
+		[COLLECT_LOOK_UP_MAPPINGS] = "mappings",
+		[COLLECT_LOOK_UP_RANGES] = "ranges",
+	};
+	const char *text = config_text(config, SETTING_mapping_lookup);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(text, names[i]))
+			continue;
+		*ret_look_up = (enum collect_look_up)i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 static void take_rest(const struct config *config, struct abi_sampler_config *filter)
 {
 	const char *comm = config_text(config, SETTING_comm);
@@ -200,6 +218,8 @@ int sampler_options(
 		err = take_cgroup(config, command, &o.collect.filter);
 	if (!err)
 		err = take_stacks(config, command, &o.collect);
+	if (!err && sampler_options_look_up(config, &o.collect.look_up))
+		err = refuse(command, "--mapping-lookup knows mappings, ranges and auto");
 	if (err) {
 		sampler_options_deinit(&o);
 		return err;

@@ -171,6 +171,7 @@ static int make_agent(struct daemon *d)
 	int err;
 
 	options.collect.frequency_hz = d->settings.frequency_hz;
+	options.collect.look_up = d->settings.look_up;
 	sampler_options_common(&options.collect.filter);
 	err = agent_create(&options, &d->agent, &failure);
 	if (err)

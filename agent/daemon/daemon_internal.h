@@ -24,6 +24,7 @@ struct daemon_settings {
 	uint64_t frequency_hz, window_ns;
 	double cpu_share;
 	uint64_t store_bytes, store_age_ns;
+	enum collect_look_up look_up;
 };
 
 struct daemon {

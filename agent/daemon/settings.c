@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/commands/log_options.h"
+#include "agent/commands/sampler_options.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/notify.h"
 #include "base/cleanup.h"
@@ -65,6 +66,9 @@ int daemon_settings_read(
 	if (!parse_percent(config_text(config, SETTING_cpu_budget), &s.cpu_share))
 		return refuse(config, ret_message, SETTING_cpu_budget,
 			"wants a percentage of one CPU, 0 for no limit");
+	if (sampler_options_look_up(config, &s.look_up))
+		return refuse(config, ret_message, SETTING_mapping_lookup,
+			"knows mappings, ranges and auto");
 	err = daemon_export_check(config, ret_message);
 	if (err)
 		return err;

@@ -17,6 +17,11 @@ struct unwind_target {
 	int (*write_pool)(void *context, uint32_t offset, const void *bytes, size_t size);
 	int (*set_process)(void *context, uint32_t tgid, const struct abi_unwind_process *process);
 	void (*remove_process)(void *context, uint32_t tgid);
+	/* NULL where it is processes that are told of; and then the two below. */
+	int (*set_file)(void *context, const struct abi_file *file,
+		const struct abi_unwind_process *ranges);
+	void (*remove_file)(void *context, const struct abi_file *file);
+	void (*set_files_turn)(void *context, uint32_t turn);
 	void (*set_epoch)(void *context, uint32_t epoch);
 	/* No more can be taken in: walks are not to be left to us. */
 	void (*set_full)(void *context, bool full);

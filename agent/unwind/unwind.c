@@ -4,20 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/unwind/ranges.h"
 #include "agent/unwind/unwind_internal.h"
-#include "base/array.h"
-#include "base/cleanup.h"
 
-enum {
-	MAX_RANGES = 4096, /* of one process: the rest of it goes by frame pointer */
-	MAX_SEGMENTS = 64,
-	MANY_RANGES = 256, /* are written anew once a turn at most */
-};
+enum { MANY_RANGES = 256 /* are written anew once a turn at most */ };
 
 /* A process as the kernel was told of it. */
 struct known_process {
 	uint32_t pid;
-	uint32_t first_range, range_count;
+	struct range_run run;
+	struct abi_unwind_process entry; /* as it was written */
 	uint32_t module_turn;
 	uint32_t turn; /* in which they were written */
 	bool waiting; /* for the index of one of its modules */
@@ -33,7 +29,9 @@ int unwind_create(const struct unwind_options *options, struct unwind **ret_unwi
 		return -ENOMEM;
 	u->options = *options;
 	map_init(&u->processes, ABI_UNWIND_PROCESSES);
-	err = space_init(&u->ranges, 0, ABI_UNWIND_RANGES);
+	files_init(&u->files);
+	err = space_init(
+		&u->ranges, 0, unwind_by_file(u) ? ABI_UNWIND_FILE_RANGES : ABI_UNWIND_RANGES);
 	if (!err)
 		err = pages_init(&u->pages, &u->options.target, options->metrics);
 	if (err) {
@@ -54,112 +52,11 @@ void unwind_destroy(struct unwind *u)
 	while (map_next(&u->processes, &iterator, &number, &known))
 		free((void *)(uintptr_t)known);
 	map_deinit(&u->processes);
+	files_deinit(&u->files);
 	pages_deinit(&u->pages);
 	space_deinit(&u->ranges);
 	free(u->scratch);
 	free(u);
-}
-
-/* ---- ranges --------------------------------------------------------------------------------- */
-
-bool unwind_part_of(const struct mapping *mapping, const struct index_segment *segment,
-	struct unwind_part *ret_part)
-{
-	uint64_t begin = MAX(mapping->file_off, segment->file_off);
-	uint64_t mapping_end = mapping->file_off + (mapping->end - mapping->start);
-	uint64_t segment_end = segment->file_off + segment->size;
-	uint64_t end = MIN(mapping_end, segment_end);
-
-	if (mapping_end < mapping->file_off || segment_end < segment->file_off || begin >= end)
-		return false;
-	ret_part->start = mapping->start + (begin - mapping->file_off);
-	ret_part->end = mapping->start + (end - mapping->file_off);
-	ret_part->elf_addr = segment->address + (begin - segment->file_off);
-	return true;
-}
-
-struct range_writer {
-	struct unwind *u;
-	size_t count;
-	bool waiting;
-	int error;
-};
-
-static void add_range(struct range_writer *w, const struct abi_unwind_range *range)
-{
-	struct unwind *u = w->u;
-	int err;
-
-	if (range->start >= range->end || w->error || w->count == MAX_RANGES)
-		return;
-	err = array_reserve(u->scratch, u->scratch_capacity, w->count + 1, MAX_RANGES);
-	if (err)
-		w->error = err;
-	else
-		u->scratch[w->count++] = *range;
-}
-
-/* Segments are ascending by address; in a mapping they need not be so by pc: a sane file's are. */
-static void add_segments(
-	struct range_writer *w, const struct mapping *mapping, const struct page_module *module)
-{
-	const struct index *index = module->index;
-	uint64_t done = mapping->start;
-
-	for (size_t i = 0; i < index_segment_count(index) && i < MAX_SEGMENTS; i++) {
-		struct index_segment segment = index_segment(index, i);
-		struct unwind_part part;
-
-		if (!unwind_part_of(mapping, &segment, &part) || part.start < done)
-			continue;
-		done = part.end;
-		add_range(w, &(struct abi_unwind_range){
-				     .start = part.start,
-				     .end = part.end,
-				     .address = part.elf_addr -
-						(module->first_page << ABI_UNWIND_PAGE_SHIFT),
-				     .first_slot = module->first_slot,
-				     .slot_count = (unsigned short)module->slot_count,
-				     .kind = index_go(index) ? ABI_UNWIND_GO : ABI_UNWIND_TABLES,
-			     });
-	}
-}
-
-static void add_mapping(struct range_writer *w, const struct mapping *mapping)
-{
-	const struct unwind_options *options = &w->u->options;
-	struct abi_unwind_range whole = { .start = mapping->start, .end = mapping->end };
-	const struct page_module *module;
-	const struct index *index = NULL;
-	int err;
-
-	if (mapping->module->kind != MODULE_FILE && mapping->module->kind != MODULE_VDSO)
-		return;
-	switch (options->module(options->context, mapping->module, &index)) {
-	case UNWIND_MODULE_WAITING:
-		w->waiting = true;
-		whole.kind = ABI_UNWIND_WAITING;
-		add_range(w, &whole);
-		return;
-	case UNWIND_MODULE_NONE:
-		/* It may be asked for once more, and come. */
-		w->waiting = true;
-		add_range(w, &whole);
-		return;
-	case UNWIND_MODULE_READY:
-		break;
-	}
-	err = pages_module(&w->u->pages, mapping->module->number, index, &module);
-	if (err)
-		add_range(w, &whole);
-	else
-		add_segments(w, mapping, module);
-}
-
-static void give_ranges(struct unwind *u, const struct known_process *known)
-{
-	if (known->range_count)
-		(void)space_give(&u->ranges, known->first_range, known->range_count);
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -186,60 +83,46 @@ void unwind_pause(struct unwind *u, bool paused)
 	tell_full(u);
 }
 
-static int write_ranges(struct unwind *u, uint32_t count, uint32_t *ret_first)
-{
-	const struct unwind_target *target = &u->options.target;
-	int err;
-
-	*ret_first = 0;
-	if (!count)
-		return 0;
-	err = space_take(&u->ranges, count, ret_first);
-	if (err)
-		return err;
-	err = target->write_ranges(target->context, *ret_first, u->scratch, count);
-	if (err)
-		(void)space_give(&u->ranges, *ret_first, count);
-	return err;
-}
-
 /* Writes P's ranges anew and makes KNOWN tell of them. */
-static int write_process(struct unwind *u, const struct process *p, struct known_process *known)
+static int write_process(
+	struct unwind *u, const struct process *p, uint32_t exec_id, struct known_process *known)
 {
 	const struct unwind_target *target = &u->options.target;
-	struct range_writer w = { .u = u };
-	struct abi_unwind_process entry = { .generation = p->number };
+	struct abi_unwind_process entry = { .generation = p->number, .exec_id = exec_id };
+	struct range_run run;
+	struct ranges r;
 	int err;
 
-	for (size_t i = 0; i < mappings_count(p->mappings) && !w.error; i++)
-		add_mapping(&w, mappings_at(p->mappings, i));
-	if (w.error)
-		return w.error;
-	entry.range_count = (uint32_t)w.count;
-	err = write_ranges(u, entry.range_count, &entry.first_range);
+	ranges_begin(&r, u);
+	for (size_t i = 0; i < mappings_count(p->mappings) && !r.error; i++)
+		ranges_add(&r, mappings_at(p->mappings, i));
+	err = ranges_write(&r, &run);
 	if (err)
 		return err;
+	entry.first_range = run.first;
+	entry.range_count = run.count;
 	err = target->set_process(target->context, p->pid, &entry);
 	if (err) {
-		if (entry.range_count)
-			(void)space_give(&u->ranges, entry.first_range, entry.range_count);
+		ranges_give(u, &run);
 		return err;
 	}
-	give_ranges(u, known);
-	known->first_range = entry.first_range;
-	known->range_count = entry.range_count;
-	known->waiting = w.waiting;
+	ranges_give(u, &known->run);
+	known->run = run;
+	known->entry = entry;
+	known->waiting = r.waiting;
 	known->module_turn = u->module_turn;
 	known->turn = u->turn;
 	known->generation = mappings_generation(p->mappings);
 	return 0;
 }
 
-static bool is_current(
-	const struct unwind *u, const struct process *p, const struct known_process *known)
+static bool is_current(const struct unwind *u, const struct process *p,
+	const struct known_process *known, uint32_t exec_id)
 {
+	if (known->entry.exec_id != exec_id)
+		return false;
 	/* What is given back rests: a process that maps on and on would use up all room. */
-	if (known->range_count > MANY_RANGES && known->turn == u->turn)
+	if (known->run.count > MANY_RANGES && known->turn == u->turn)
 		return true;
 	if (known->waiting && known->module_turn != u->module_turn)
 		return false;
@@ -265,27 +148,39 @@ static struct known_process *get_known(struct unwind *u, const struct process *p
 	return NULL;
 }
 
-int unwind_sync(struct unwind *u, const struct process *p)
+int unwind_sync(struct unwind *u, const struct process *p, uint32_t exec_id)
 {
 	struct known_process *known;
 	int err;
 
-	if (p->ended || p->kernel_thread)
+	if (unwind_by_file(u) || p->ended || p->kernel_thread)
 		return 0;
 	known = get_known(u, p);
-	if (known && is_current(u, p, known))
+	if (known && is_current(u, p, known, exec_id))
 		return 0;
-	err = known ? write_process(u, p, known) : -E2BIG;
+	err = known ? write_process(u, p, exec_id, known) : -E2BIG;
 	/* -EAGAIN: there is room again after some turns. */
 	if (err && err != -EAGAIN)
 		metrics_add(u->options.metrics, METRIC_UNWIND_PROCESSES_REFUSED, 1);
 	return err;
 }
 
+void unwind_settle(struct unwind *u, const struct process *p)
+{
+	const struct unwind_target *target = &u->options.target;
+	struct known_process *known = map_get_pointer(&u->processes, p->number);
+
+	if (!known || known->entry.settled || !known->generation ||
+		known->generation != mappings_generation(p->mappings))
+		return;
+	known->entry.settled = 1;
+	(void)target->set_process(target->context, p->pid, &known->entry);
+}
+
 static void forget(struct unwind *u, struct known_process *known, uint64_t number)
 {
 	u->options.target.remove_process(u->options.target.context, known->pid);
-	give_ranges(u, known);
+	ranges_give(u, &known->run);
 	map_remove(&u->processes, number);
 	free(known);
 }
@@ -302,12 +197,44 @@ void unwind_forget(struct unwind *u, const struct process *p)
 
 void unwind_forget_module(struct unwind *u, const struct module *module)
 {
+	files_forget_module(u, module);
 	pages_drop(&u->pages, module->number);
 }
 
 void unwind_modules_changed(struct unwind *u)
 {
 	u->module_turn++;
+	files_modules_changed(u);
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* Whether the two tell of the same place: else what we know of the process is out of date. */
+static bool is_same_mapping(const struct abi_mapping *told, const struct mapping *mapping)
+{
+	if (told->file.inode == ABI_FILE_VDSO)
+		return mapping->module->kind == MODULE_VDSO;
+	return told->start - told->file_off == mapping->start - mapping->file_off;
+}
+
+void unwind_learn(
+	struct unwind *u, const struct mappings *mappings, const struct abi_unwind_rest *rest)
+{
+	const struct mapping *mapping;
+	int err;
+
+	if (!unwind_by_file(u) || !rest->mapping.end)
+		return;
+	mapping = mappings_find(mappings, rest->pc - (rest->is_return ? 1 : 0));
+	if (!mapping || !is_same_mapping(&rest->mapping, mapping))
+		return;
+	err = files_learn(u, &rest->mapping.file, mapping->module);
+	if (err == -E2BIG) {
+		files_forget_all(u);
+		err = files_learn(u, &rest->mapping.file, mapping->module);
+	}
+	if (err && err != -EAGAIN)
+		metrics_add(u->options.metrics, METRIC_UNWIND_FILES_REFUSED, 1);
 }
 
 /* ---- pages ---------------------------------------------------------------------------------- */
@@ -327,6 +254,7 @@ static void forget_all(struct unwind *u)
 		forget(u, (void *)(uintptr_t)known, number);
 		iterator = 0;
 	}
+	files_forget_all(u);
 	pages_drop_all(&u->pages);
 	set_full(u, false);
 }

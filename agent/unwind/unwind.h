@@ -35,10 +35,19 @@ int unwind_create(const struct unwind_options *options, struct unwind **ret_unwi
 void unwind_destroy(struct unwind *u);
 
 /*
- * Makes what the kernel knows of P current. To be called at each sample: mostly there is nothing to
- * do. Errors (out of room or memory) leave P to the frame pointer, and are counted.
+ * Makes what the kernel knows of P current, whose sample brought EXEC_ID. To be called at each
+ * sample: mostly there is nothing to do, and never where the kernel finds mappings by itself.
+ * Errors (out of room or memory) leave P to the frame pointer, and are counted.
  */
-int unwind_sync(struct unwind *u, const struct process *p);
+int unwind_sync(struct unwind *u, const struct process *p, uint32_t exec_id);
+/* A walk of P came upon code that we know nothing of either: the kernel need not ask for it. */
+void unwind_settle(struct unwind *u, const struct process *p);
+/*
+ * Takes in which file the kernel says is mapped where REST was, in a process with MAPPINGS at that
+ * instant. Nothing where it does not say so.
+ */
+void unwind_learn(
+	struct unwind *u, const struct mappings *mappings, const struct abi_unwind_rest *rest);
 /* P has ended. */
 void unwind_forget(struct unwind *u, const struct process *p);
 /* MODULE and its index are about to go: no process maps it. */

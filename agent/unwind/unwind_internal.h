@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The room's own struct, shared by unwind.c and finish.c. */
+/* The room's own struct, shared by its files. */
+#include "agent/unwind/files.h"
 #include "agent/unwind/pages.h"
 #include "agent/unwind/unwind.h"
 
@@ -9,7 +10,8 @@ struct unwind {
 	struct pages pages;
 	struct space ranges;
 	struct map processes; /* generation's number → struct known_process */
-	struct abi_unwind_range *scratch; /* of the process being written */
+	struct files files;
+	struct abi_unwind_range *scratch; /* of the process or file being written */
 	size_t scratch_capacity;
 	uint32_t module_turn; /* counts what modules became known */
 	uint32_t turn; /* counts seconds, about */
@@ -18,10 +20,8 @@ struct unwind {
 	bool told_full; /* what the kernel was told */
 };
 
-/* A segment of MAPPING's module that is mapped there. */
-struct unwind_part {
-	uint64_t start, end; /* pc */
-	uint64_t elf_addr; /* of start */
-};
-bool unwind_part_of(const struct mapping *mapping, const struct index_segment *segment,
-	struct unwind_part *ret_part);
+/* Whether the kernel finds mappings by itself. */
+static inline bool unwind_by_file(const struct unwind *u)
+{
+	return u->options.target.set_file;
+}

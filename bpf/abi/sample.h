@@ -69,7 +69,7 @@ struct abi_sample {
 	abi_u32 go_generation; /* of the go_process entry that goid was read with; 0 = none */
 	abi_u32 unwind_generation; /* of the process whose ranges the walk used; 0 = none */
 	abi_u32 unwind_missed; /* 1 + the slot of an unwind page that is not loaded; 0 = none */
-	abi_u32 reserved;
+	abi_u32 exec_id; /* the kernel's number of the program that the process executes */
 	char comm[ABI_COMM_BYTES]; /* the thread's; any bytes, NUL-padded */
 };
 
@@ -82,6 +82,39 @@ struct abi_stack {
 	abi_u64 frames[]; /* innermost first; return addresses but for the first */
 };
 
+/* ABI_FILE_NONE is never an inode's number. */
+#define ABI_FILE_NONE 0ULL
+#define ABI_FILE_VDSO (~0ULL) /* nothing but the inode is set then */
+
+/*
+ * A file as the kernel knows it. The numbers are compared and never looked up: what they belong to
+ * is learned from a sample. Those of change make sure that a file written anew is another.
+ */
+struct abi_file {
+	abi_u64 inode;
+	abi_u64 size; /* bytes */
+	abi_u64 mtime_ns;
+	abi_u32 device;
+	abi_u32 generation; /* of the inode's number */
+};
+
+struct abi_mapping {
+	abi_u64 start, end; /* pc, end exclusive */
+	abi_u64 file_off; /* of start, bytes */
+	abi_u64 executable; /* 0 or 1 */
+	struct abi_file file;
+};
+
+/* A question to bpf/mapping_probe.bpf.c, and its answer. */
+enum abi_probe_answer { ABI_PROBE_ERROR = 0, ABI_PROBE_NOTHING, ABI_PROBE_MAPPING };
+
+struct abi_mapping_probe {
+	abi_u64 address;
+	abi_u32 found; /* enum abi_probe_answer */
+	abi_u32 reserved;
+	struct abi_mapping mapping;
+};
+
 /*
  * What is behind a sample whose walk met a table that is not loaded: the registers of its last
  * frame, and the stack from there on.
@@ -92,6 +125,7 @@ struct abi_unwind_rest {
 	abi_u32 is_return; /* 1: pc is a return address */
 	abi_u32 stack_bytes; /* that follow */
 	abi_u64 stack_address; /* of the first of them; at most sp */
+	struct abi_mapping mapping; /* of pc, where it is of a file not known yet; else end is 0 */
 };
 
 enum {
@@ -107,5 +141,6 @@ struct abi_unfinished {
 };
 
 _Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
+_Static_assert(sizeof(struct abi_mapping) == 64, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
-_Static_assert(sizeof(struct abi_unfinished) == 96 + 48, "the ring's layout");
+_Static_assert(sizeof(struct abi_unfinished) == 96 + 112, "the ring's layout");

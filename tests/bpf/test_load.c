@@ -65,19 +65,25 @@ static int loud(enum libbpf_print_level level, const char *format, va_list argum
 	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, arguments);
 }
 
+/* By frame pointer, by tables and ranges, by tables and mappings. */
+enum walk { FRAME_POINTER, RANGES, MAPPINGS, WALKS };
+
+static const char *const walk_names[] = { "sampler", "tables", "mappings" };
+
 static struct bpf_program *program_of(const struct sampler_bpf *skeleton, bool tables)
 {
 	return tables ? skeleton->progs.take_sample_by_tables : skeleton->progs.take_sample;
 }
 
-/* One of the two programs, as the agent does it. */
-static struct sampler_bpf *load(const struct variant *variant, bool tables)
+/* One of the programs, as the agent does it. */
+static struct sampler_bpf *load(const struct variant *variant, enum walk walk)
 {
 	struct sampler_bpf *skeleton = sampler_bpf__open();
 
 	if (!skeleton)
 		return NULL;
-	bpf_program__set_autoload(program_of(skeleton, !tables), false);
+	bpf_program__set_autoload(program_of(skeleton, walk == FRAME_POINTER), false);
+	skeleton->rodata->unwind_by_mapping = walk == MAPPINGS;
 	skeleton->rodata->config = variant->config;
 	skeleton->rodata->pidns_inode = variant->pidns_inode;
 	if (sampler_bpf__load(skeleton)) {
@@ -103,26 +109,25 @@ static void variant_loads(void **state)
 	const struct variant *variant = *state;
 
 	libbpf_set_print(loud);
-	for (int tables = 0; tables <= 1; tables++) {
-		struct sampler_bpf *skeleton = load(variant, tables);
+	for (enum walk walk = 0; walk < WALKS; walk++) {
+		struct sampler_bpf *skeleton = load(variant, walk);
 
 		if (!skeleton)
-			fail_msg("the kernel refuses the sampler %s tables as \"%s\"",
-				tables ? "with" : "without", variant->name);
+			fail_msg("the kernel refuses %s/%s", walk_names[walk], variant->name);
 		sampler_bpf__destroy(skeleton);
 	}
 }
 
-static int print_counts(bool tables)
+static int print_counts(enum walk walk)
 {
 	libbpf_set_print(quiet);
 	for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
-		struct sampler_bpf *skeleton = load(&variants[i], tables);
+		struct sampler_bpf *skeleton = load(&variants[i], walk);
 
 		if (!skeleton)
 			return 1;
-		printf("%s/%s %u\n", tables ? "tables" : "sampler", variants[i].name,
-			verified_instructions(skeleton, tables));
+		printf("%s/%s %u\n", walk_names[walk], variants[i].name,
+			verified_instructions(skeleton, walk != FRAME_POINTER));
 		sampler_bpf__destroy(skeleton);
 	}
 	return 0;
@@ -137,7 +142,7 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	if (argc > 1 && !strcmp(argv[1], "--counts"))
-		return print_counts(false) ?: print_counts(true);
+		return print_counts(FRAME_POINTER) ?: print_counts(RANGES) ?: print_counts(MAPPINGS);
 	for (size_t i = 0; i < ARRAY_SIZE(variants); i++)
 		tests[i] = (struct CMUnitTest){ .name = variants[i].name,
 			.test_func = variant_loads,

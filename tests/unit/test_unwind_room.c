@@ -20,6 +20,7 @@ enum {
 	STACK = 0x7ffd0000,
 	STACK_WORDS = 128,
 	PID = 42,
+	EXEC_ID = 5,
 	PIDS = 64,
 };
 
@@ -136,7 +137,7 @@ static int setup(void **state)
 	return unwind_create(
 		&(struct unwind_options){
 			.target = { f->slots, write_ranges, write_pool, set_process, remove_process,
-				set_epoch, set_full, f },
+				NULL, NULL, NULL, set_epoch, set_full, f },
 			.metrics = &f->metrics,
 			.module = module_state,
 			.context = f,
@@ -197,7 +198,7 @@ static struct abi_unwind_rule rule_at(const struct fixture *f, uint64_t pc)
 
 static void tell(struct fixture *f)
 {
-	assert_int_equal(unwind_sync(f->unwind, &f->process), 0);
+	assert_int_equal(unwind_sync(f->unwind, &f->process, EXEC_ID), 0);
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -239,6 +240,45 @@ static void nothing_changes_nothing_is_written(void **state)
 	unwind_modules_changed(f->unwind);
 	tell(f);
 	assert_int_equal(f->processes[PID].reserved, 99);
+}
+
+static void another_program_is_written_anew(void **state)
+{
+	struct fixture *f = *state;
+
+	tell(f);
+	assert_int_equal(f->processes[PID].exec_id, EXEC_ID);
+	assert_int_equal(unwind_sync(f->unwind, &f->process, EXEC_ID + 1), 0);
+	assert_int_equal(f->processes[PID].exec_id, EXEC_ID + 1);
+}
+
+static void memory_with_code_is_known(void **state)
+{
+	struct fixture *f = *state;
+
+	f->module.kind = MODULE_ANON;
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_MEMORY);
+	assert_int_equal(range_of(f, LOADED)->slot_count, 0);
+}
+
+static void code_that_nobody_knows_is_asked_for_once(void **state)
+{
+	struct fixture *f = *state;
+
+	unwind_settle(f->unwind, &f->process);
+	assert_int_equal(f->processes[PID].settled, 0);
+	tell(f);
+	assert_int_equal(f->processes[PID].settled, 0);
+	unwind_settle(f->unwind, &f->process);
+	assert_int_equal(f->processes[PID].settled, 1);
+	assert_int_equal(f->processes[PID].range_count, 1);
+	/* What is new since then is not known yet. */
+	map_module(f, LOADED + 0x1000000, 0x10000, 0x8000);
+	unwind_settle(f->unwind, &f->process);
+	tell(f);
+	assert_int_equal(f->processes[PID].settled, 0);
+	assert_int_equal(f->processes[PID].range_count, 2);
 }
 
 static void module_without_its_index_waits(void **state)
@@ -287,7 +327,7 @@ static void too_many_processes_are_counted_and_told(void **state)
 	}
 	assert_false(f->full);
 	f->process.number = 999;
-	assert_int_equal(unwind_sync(f->unwind, &f->process), -E2BIG);
+	assert_int_equal(unwind_sync(f->unwind, &f->process, EXEC_ID), -E2BIG);
 	assert_true(f->full);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PROCESSES_REFUSED), 1);
 	f->process.number = 1000;
@@ -536,6 +576,9 @@ int main(void)
 		UNWIND_TEST(process_has_its_ranges_and_generation),
 		UNWIND_TEST(ranges_follow_the_mappings),
 		UNWIND_TEST(nothing_changes_nothing_is_written),
+		UNWIND_TEST(another_program_is_written_anew),
+		UNWIND_TEST(memory_with_code_is_known),
+		UNWIND_TEST(code_that_nobody_knows_is_asked_for_once),
 		UNWIND_TEST(module_without_its_index_waits),
 		UNWIND_TEST(module_without_tables_has_no_slots),
 		UNWIND_TEST(ended_process_is_taken_out),

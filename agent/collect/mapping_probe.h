@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Whether BPF can read this kernel's tree of mappings (bpf/vma.bpf.h): it is asked for mappings of
+ * our own, which /proc/self/maps tells as well.
+ */
+#include <stdint.h>
+
+/* 0; -EOPNOTSUPP: it cannot, or tells something else. */
+int mapping_probe(void);
+/* Of this kernel's pages: their size is 1 << it. */
+uint32_t mapping_probe_page_shift(void);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Asks vma.bpf.h for a mapping of the process that runs this, which knows the answer: whether the
+ * kernel's tree of mappings is as we think. Run once, never attached to anything.
+ */
+#include "bpf/vma.bpf.h"
+
+char mapping_probe_license[] SEC("license") = "Dual BSD/GPL";
+
+struct abi_mapping_probe probe;
+static __u64 probe_node[VMA_NODE_WORDS];
+
+SEC("raw_tp")
+int probe_mapping(void *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct vm_area_struct *vma = NULL;
+	struct mm_struct *mm;
+
+	probe.found = 0;
+	if (!vma_supported())
+		return 0;
+	mm = BPF_CORE_READ(task, mm);
+	if (vma_find(mm, probe.address, probe_node, &vma))
+		return 0;
+	if (!vma)
+		probe.found = ABI_PROBE_NOTHING;
+	else if (!vma_tell(mm, vma, probe.address, &probe.mapping))
+		probe.found = ABI_PROBE_MAPPING;
+	return 0;
+}

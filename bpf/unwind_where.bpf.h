@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * Which code of which module a pc of the interrupted process lies in. Two ways, one of which user
+ * space chooses before the program is loaded:
+ *
+ * By mapping: the kernel's own mappings (vma.bpf.h) say which file it is, now; what is known of the
+ * file holds for all processes, so a new one has tables from its first sample on. A few mappings
+ * stay at hand on each CPU for as long as the process changes none.
+ *
+ * By range: a table of each process's ranges, which user space writes when it has seen a sample of
+ * it. What was mapped since then is not in there, so a pc outside of it is left to user space, and
+ * so is a process that executes another program than the one that was written.
+ */
+#include "bpf/stack.bpf.h"
+#include "bpf/unwind.bpf.h"
+#include "bpf/vma.bpf.h"
+
+enum { UNWIND_NEAR_RANGES = 8 };
+
+/* 1: by mapping. */
+const volatile __u32 unwind_by_mapping;
+/* Counted up by user space whenever it changed what is known of files. */
+volatile __u32 unwind_files_turn = 1;
+
+/* What was found on this CPU last; all of it is void once one of the first five differs. */
+struct unwind_near {
+	__u64 mm, arg_start; /* the stack's place tells apart what has the same memory anew */
+	__u32 tgid;
+	__u32 changes; /* of the mappings; 0: not counted, valid for one sample only */
+	__u32 files_turn;
+	__u32 next; /* place to be filled */
+	struct abi_unwind_range ranges[UNWIND_NEAR_RANGES];
+};
+
+struct unwind_walk {
+	struct stack_record record;
+	struct unwind_state state;
+	struct abi_unwind_process process; /* or file */
+	struct abi_unwind_range range; /* of the last pc; end 0 = none */
+	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
+	struct unwind_near near;
+	__u64 node[VMA_NODE_WORDS];
+	__u32 readings; /* of the rings, when the allowance was last renewed */
+	__u32 allowance; /* bytes that are left of it */
+	__u32 missed; /* 1 + the number of the first slot that was absent */
+	__u32 may_stop; /* user space is to finish the walk */
+	__u32 known; /* the process is */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_walk);
+} unwind_walks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_UNWIND_PROCESSES);
+	__type(key, __u32);
+	__type(value, struct abi_unwind_process);
+} unwind_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_UNWIND_FILES);
+	__type(key, struct abi_file);
+	__type(value, struct abi_unwind_process);
+} unwind_files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ABI_UNWIND_RANGES);
+	__type(key, __u32);
+	__type(value, struct abi_unwind_range);
+} unwind_ranges SEC(".maps");
+
+/* Makes WALK->range the one of WALK->process that has AT, which may be none. Returns 0. */
+__noinline int unwind_find_range(__u64 at)
+{
+	__u32 zero = 0, low = 0, high;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+
+	if (!walk)
+		return 0;
+	walk->range.end = 0;
+	high = walk->process.range_count;
+	for (int i = 0; i < ABI_UNWIND_RANGE_STEPS && low < high; i++) {
+		__u32 middle = (low + high) >> 1;
+		__u32 number = walk->process.first_range + middle;
+		const struct abi_unwind_range *range = bpf_map_lookup_elem(&unwind_ranges, &number);
+
+		if (!range)
+			return 0;
+		if (at < range->start) {
+			high = middle;
+		} else if (at >= range->end) {
+			low = middle + 1;
+		} else {
+			walk->range = *range;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* ---- by mapping ----------------------------------------------------------------------------- */
+
+/* WALK->range, which is of file offsets, as the mapping M has it. */
+static __always_inline void unwind_map_range(
+	struct abi_unwind_range *range, const struct abi_mapping *m)
+{
+	__u64 bias = m->start - m->file_off;
+	__u64 end = m->file_off + (m->end - m->start);
+
+	if (range->start < m->file_off) {
+		range->address += m->file_off - range->start;
+		range->start = m->file_off;
+	}
+	if (range->end > end)
+		range->end = end;
+	range->start += bias;
+	range->end += bias;
+}
+
+static __always_inline void unwind_keep_near(struct unwind_walk *walk)
+{
+	__u32 place = walk->near.next++ & (UNWIND_NEAR_RANGES - 1);
+
+	walk->near.ranges[place] = walk->range;
+}
+
+/* Makes WALK->range the one of PC in WALK->mapping. */
+static __always_inline void unwind_range_of(struct unwind_walk *walk, __u64 pc)
+{
+	struct abi_mapping *m = &walk->mapping;
+	const struct abi_unwind_process *file;
+
+	walk->range = (struct abi_unwind_range){
+		.start = m->start,
+		.end = m->end,
+		.kind = m->file.inode == ABI_FILE_NONE ? ABI_UNWIND_MEMORY : ABI_UNWIND_WAITING,
+	};
+	if (m->file.inode != ABI_FILE_NONE) {
+		file = bpf_map_lookup_elem(&unwind_files, &m->file);
+		if (!file)
+			return;
+		walk->process = *file;
+		unwind_find_range(pc - m->start + m->file_off);
+		if (walk->range.end)
+			unwind_map_range(&walk->range, m);
+	}
+	/* It is known: user space need not be told of it. */
+	m->end = 0;
+	unwind_keep_near(walk);
+}
+
+/* Makes WALK->range the one of PC, which may be none. Returns 0. */
+__noinline int unwind_find_mapping(__u64 pc)
+{
+	__u32 zero = 0;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	struct vm_area_struct *vma = NULL;
+	struct mm_struct *mm;
+
+	if (!walk || !unwind_by_mapping || !vma_supported())
+		return 0;
+	for (int i = 0; i < UNWIND_NEAR_RANGES; i++) {
+		const struct abi_unwind_range *near = &walk->near.ranges[i];
+
+		if (pc >= near->start && pc < near->end) {
+			walk->range = *near;
+			return 0;
+		}
+	}
+	walk->range.end = 0;
+	walk->mapping.end = 0;
+	mm = (struct mm_struct *)walk->near.mm;
+	if (vma_find(mm, pc, walk->node, &vma) || (vma && vma_tell(mm, vma, pc, &walk->mapping))) {
+		/* It is being changed: user space knows better. */
+		walk->mapping.end = 0;
+		walk->range = (struct abi_unwind_range){
+			.start = pc, .end = pc + 1, .kind = ABI_UNWIND_WAITING
+		};
+		return 0;
+	}
+	if (vma && walk->mapping.executable)
+		unwind_range_of(walk, pc);
+	else
+		walk->mapping.end = 0;
+	return 0;
+}
+
+/* What is at hand, if it is of TASK as it is now. False: it has no memory (any more). */
+static __always_inline bool unwind_begin_mappings(
+	struct task_struct *task, struct unwind_walk *walk, __u32 tgid)
+{
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	struct unwind_near *near = &walk->near;
+	__u32 changes, files_turn = unwind_files_turn;
+	__u64 arg_start;
+
+	if (!mm)
+		return false;
+	changes = vma_changes(mm);
+	arg_start = BPF_CORE_READ(mm, arg_start);
+	if (changes && near->changes == changes && near->mm == (__u64)mm && near->tgid == tgid &&
+		near->arg_start == arg_start && near->files_turn == files_turn)
+		return true;
+	near->mm = (__u64)mm;
+	near->arg_start = arg_start;
+	near->tgid = tgid;
+	near->changes = changes;
+	near->files_turn = files_turn;
+	for (int i = 0; i < UNWIND_NEAR_RANGES; i++)
+		near->ranges[i].end = 0;
+	return true;
+}
+
+/* ---- either way ----------------------------------------------------------------------------- */
+
+/* Makes WALK->range the one of PC. Whether only user space can tell what is there. */
+static __always_inline bool unwind_find(struct unwind_walk *walk, __u64 pc)
+{
+	if (unwind_by_mapping) {
+		if (pc < walk->range.start || pc >= walk->range.end)
+			unwind_find_mapping(pc);
+		return walk->range.end && walk->range.kind == ABI_UNWIND_WAITING;
+	}
+	if (pc < walk->range.start || pc >= walk->range.end)
+		unwind_find_range(pc);
+	if (!walk->range.end)
+		return !walk->process.settled;
+	return walk->range.kind == ABI_UNWIND_WAITING;
+}
+
+/* False: nothing is known of the process yet. */
+static __always_inline bool unwind_begin_ranges(struct unwind_walk *walk, struct abi_sample *sample)
+{
+	const struct abi_unwind_process *process =
+		bpf_map_lookup_elem(&unwind_processes, &sample->tgid);
+
+	if (!process || process->exec_id != sample->exec_id)
+		return false;
+	walk->process = *process;
+	sample->unwind_generation = process->generation;
+	return true;
+}

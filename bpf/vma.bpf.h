@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * Which mapping of the current process an address lies in, and which file that is, by the kernel's
+ * own tree of them (a maple tree, from 6.1 on). It is read as plain memory, without its lock: in
+ * interrupt context bpf_find_vma() could look for one address only, since the lock that it takes is
+ * given back after the program, and would fail whenever somebody changes a mapping. What is read is
+ * believed only if it fits: the mapping has to hold the address and belong to the process.
+ *
+ * The tree's encoding is no interface. So a probe program asks for mappings that user space knows,
+ * and where an answer is wrong another way is taken.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/sample.h"
+#include "bpf/kernel_types.h"
+
+enum {
+	VMA_TREE_DEPTH =
+		8, /* ten branches at each level but the last, of 65530 mappings by default */
+	VMA_NODE_WORDS = 32,
+	VMA_NODE_ALIGN = 256, /* what is below is the node's type and flags */
+	VMA_NODE_TYPE_SHIFT = 3, /* lib/maple_tree.c: MAPLE_NODE_TYPE_SHIFT, _MASK */
+	VMA_NODE_TYPE_MASK = 0x0f,
+	VMA_NODE_LEAF = 1, /* enum maple_type */
+	VMA_NODE_RANGE = 2,
+	VMA_NODE_BRANCH = 3, /* maple_arange_64 */
+	VMA_ENTRY_MASK = 3, /* include/linux/xarray.h: the root is a node */
+	VMA_ENTRY_NODE = 2,
+	VMA_PIVOTS = 15, /* at most */
+	VMA_EXECUTABLE = 0x4, /* VM_EXEC */
+	VMA_ERROR = -14, /* -EFAULT: the tree cannot be read, or is being changed */
+};
+
+/* Of this kernel's pages: 64 KiB on some arm64. Set by user space. */
+const volatile __u32 vma_page_shift = 12;
+
+/* 1 where A < B, else 0. Without a branch: a verifier would follow each side of every pivot. */
+static __always_inline __u64 vma_below(__u64 a, __u64 b)
+{
+	return ((~a & b) | ((~a | b) & (a - b))) >> 63;
+}
+
+/* Where to go on for ADDRESS: the entry of the first pivot that is not below it. */
+static __always_inline __u64 vma_entry(const __u64 *node, __u64 is_branch, __u64 address)
+{
+	__u64 first_pivot = bpf_core_field_offset(struct maple_range_64, pivot) / 8;
+	__u64 slots = bpf_core_field_offset(struct maple_range_64, slot) / 8;
+	__u64 branch_slots = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
+	__u64 below = 1, index = 0, pivots;
+
+	/* Else the compiler makes one load of the two offsets, which are none. */
+	barrier_var(slots);
+	barrier_var(branch_slots);
+	if (is_branch)
+		slots = branch_slots;
+	pivots = slots - first_pivot;
+#pragma unroll
+	for (__u64 i = 0; i < VMA_PIVOTS; i++) {
+		__u64 pivot = node[(first_pivot + i) & (VMA_NODE_WORDS - 1)];
+
+		below &= vma_below(pivot, address) & vma_below(i, pivots);
+		index += below;
+	}
+	return node[(slots + index) & (VMA_NODE_WORDS - 1)];
+}
+
+/* *RET_VMA is NULL where nothing is mapped at ADDRESS. NODE has room for one. */
+static __always_inline int vma_find(
+	struct mm_struct *mm, __u64 address, __u64 *node, struct vm_area_struct **ret_vma)
+{
+	__u64 entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
+
+	if ((entry & VMA_ENTRY_MASK) != VMA_ENTRY_NODE)
+		return VMA_ERROR;
+	for (int i = 0; i < VMA_TREE_DEPTH; i++) {
+		__u64 type = (entry >> VMA_NODE_TYPE_SHIFT) & VMA_NODE_TYPE_MASK;
+		void *from = (void *)(entry & -(__u64)VMA_NODE_ALIGN);
+
+		if (type < VMA_NODE_LEAF || type > VMA_NODE_BRANCH)
+			return VMA_ERROR;
+		if (bpf_probe_read_kernel(node, VMA_NODE_WORDS * sizeof(*node), from))
+			return VMA_ERROR;
+		entry = vma_entry(node, type == VMA_NODE_BRANCH, address);
+		if (type == VMA_NODE_LEAF) {
+			*ret_vma = (struct vm_area_struct *)entry;
+			return 0;
+		}
+	}
+	return VMA_ERROR;
+}
+
+static __always_inline __u64 vma_mtime_ns(struct inode *inode)
+{
+	const struct inode___seconds *newest = (void *)inode;
+	const struct inode___inner *newer = (void *)inode;
+	const struct inode___plain *older = (void *)inode;
+
+	if (bpf_core_field_exists(newest->i_mtime_sec))
+		return BPF_CORE_READ(newest, i_mtime_sec) * 1000000000ULL +
+		       BPF_CORE_READ(newest, i_mtime_nsec);
+	if (bpf_core_field_exists(newer->__i_mtime))
+		return BPF_CORE_READ(newer, __i_mtime.tv_sec) * 1000000000ULL +
+		       BPF_CORE_READ(newer, __i_mtime.tv_nsec);
+	return BPF_CORE_READ(older, i_mtime.tv_sec) * 1000000000ULL +
+	       BPF_CORE_READ(older, i_mtime.tv_nsec);
+}
+
+static __always_inline void vma_file(struct file *file, struct abi_file *ret_file)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+
+	ret_file->inode = BPF_CORE_READ(inode, i_ino);
+	ret_file->size = BPF_CORE_READ(inode, i_size);
+	ret_file->mtime_ns = vma_mtime_ns(inode);
+	ret_file->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	ret_file->generation = BPF_CORE_READ(inode, i_generation);
+}
+
+/* What a file is not: the vDSO, or memory. */
+static __always_inline void vma_no_file(
+	struct mm_struct *mm, __u64 start, struct abi_file *ret_file)
+{
+	bool vdso = (__u64)BPF_CORE_READ(mm, context.vdso) == start;
+
+	*ret_file = (struct abi_file){ .inode = vdso ? ABI_FILE_VDSO : ABI_FILE_NONE };
+}
+
+/* Tells all of VMA, which should hold ADDRESS. 0, or VMA_ERROR. */
+static __always_inline int vma_tell(struct mm_struct *mm, struct vm_area_struct *vma, __u64 address,
+	struct abi_mapping *ret_mapping)
+{
+	struct file *file;
+
+	ret_mapping->start = BPF_CORE_READ(vma, vm_start);
+	ret_mapping->end = BPF_CORE_READ(vma, vm_end);
+	if (address < ret_mapping->start || address >= ret_mapping->end ||
+		BPF_CORE_READ(vma, vm_mm) != mm)
+		return VMA_ERROR;
+	ret_mapping->file_off = (__u64)BPF_CORE_READ(vma, vm_pgoff) << vma_page_shift;
+	ret_mapping->executable = BPF_CORE_READ(vma, vm_flags) & VMA_EXECUTABLE ? 1 : 0;
+	file = BPF_CORE_READ(vma, vm_file);
+	if (file)
+		vma_file(file, &ret_mapping->file);
+	else
+		vma_no_file(mm, ret_mapping->start, &ret_mapping->file);
+	return 0;
+}
+
+/* Whether this kernel has everything that is read here. */
+static __always_inline bool vma_supported(void)
+{
+	return bpf_core_field_exists(struct mm_struct, mm_mt) &&
+	       bpf_core_field_exists(struct mm_struct, context.vdso) &&
+	       bpf_core_field_exists(struct maple_range_64, slot) &&
+	       bpf_core_field_exists(struct maple_arange_64, slot) &&
+	       bpf_core_field_exists(struct vm_area_struct, vm_flags) &&
+	       bpf_core_field_exists(struct vm_area_struct, vm_file) &&
+	       (bpf_core_field_exists(struct inode___seconds, i_mtime_sec) ||
+		       bpf_core_field_exists(struct inode___inner, __i_mtime) ||
+		       bpf_core_field_exists(struct inode___plain, i_mtime));
+}
+
+/*
+ * A number that changes whenever the mappings of MM do; 0 where the kernel counts no such thing, or
+ * they are being changed.
+ */
+static __always_inline __u32 vma_changes(struct mm_struct *mm)
+{
+	const struct mm_struct___sequence *newer = (void *)mm;
+	const struct mm_struct___number *older = (void *)mm;
+
+	if (bpf_core_field_exists(newer->mm_lock_seq.sequence)) {
+		__u32 sequence = BPF_CORE_READ(newer, mm_lock_seq.sequence);
+
+		return sequence & 1 ? 0 : sequence;
+	}
+	if (bpf_core_field_exists(older->mm_lock_seq))
+		return BPF_CORE_READ(older, mm_lock_seq);
+	return 0;
+}
