@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/collect/admin.h"
 #include "agent/commands/cache_directory.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/explain.h"
@@ -291,6 +292,7 @@ int daemon_run(struct config *config, int argc, char **argv)
 		config_deinit(&d.config);
 		return EXIT_USAGE;
 	}
+	admin_lay_down();
 	err = log_options(&d.config);
 	if (!err)
 		err = make(&d);
