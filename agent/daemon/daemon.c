@@ -128,8 +128,8 @@ static int make_store(struct daemon *d)
 static int make_export(struct daemon *d)
 {
 	autofree char *message = NULL;
-	int err = daemon_export_create(
-		&d->config, agent_metrics_to_add(d->agent), &d->export, &message);
+	int err = daemon_export_create(&d->config, agent_metrics_to_add(d->agent),
+		d->cache_directory, &d->export, &message);
 
 	if (err)
 		fprintf(stderr, "fathom agent: %s\n", message ? message : strerror(-err));
@@ -155,6 +155,20 @@ static int make_serve(struct daemon *d)
 	return err;
 }
 
+static bool wants_file(void *context, const struct module *module)
+{
+	struct daemon *d = context;
+
+	return daemon_export_wants_file(d->export, &module->id.build_id);
+}
+
+static void take_file(void *context, const struct module *module, int fd)
+{
+	struct daemon *d = context;
+
+	daemon_export_file(d->export, &module->id.build_id, fd);
+}
+
 static int make_agent(struct daemon *d)
 {
 	struct agent_failure failure = { 0 };
@@ -166,6 +180,8 @@ static int make_agent(struct daemon *d)
 		.loop = d->loop,
 		.sealed = daemon_sealed,
 		.full = daemon_full,
+		.wants_file = wants_file,
+		.take_file = take_file,
 		.sealed_context = d,
 		.collect = { .event = COLLECT_CPU_CLOCK, .user = true, .kernel = true },
 	};
