@@ -7,10 +7,10 @@
  * with its fields in this order.
  */
 #include <errno.h>
-#include <libdeflate.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/gzip.h"
 #include "pprof/records.h"
 #include "proto/profile.pb-c.h"
 
@@ -219,30 +219,9 @@ static int put_profile(const struct pprof *p, struct buffer *out)
 	return put_strings(p, out);
 }
 
-static void free_compressor(struct libdeflate_compressor **compressor)
-{
-	libdeflate_free_compressor(*compressor);
-}
-
 int pprof_gzip(const struct buffer *raw, struct buffer *out)
 {
-	autocall(free_compressor) struct libdeflate_compressor *compressor =
-		libdeflate_alloc_compressor(GZIP_LEVEL);
-	size_t bound, left = out->limit - out->size, size;
-	void *room;
-
-	if (!compressor)
-		return -ENOMEM;
-	/* The bound is for bytes that cannot be compressed: less room is no error yet. */
-	bound = MIN(libdeflate_gzip_compress_bound(compressor, raw->size), left);
-	room = buffer_room(out, bound);
-	if (!room)
-		return out->error;
-	size = libdeflate_gzip_compress(compressor, raw->bytes, raw->size, room, bound);
-	if (size == 0)
-		return -E2BIG;
-	out->size += size;
-	return 0;
+	return gzip_deflate(raw->bytes, raw->size, GZIP_LEVEL, out);
 }
 
 static int put_compressed(const struct pprof *p, struct buffer *out)

@@ -1,72 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/commands/upload.h"
 #include "base/cleanup.h"
+#include "base/gzip.h"
 #include "base/io.h"
-
-/* ---- gzip ---------------------------------------------------------------------------------- */
-static void cleanup_decompressor(struct libdeflate_decompressor **d)
-{
-	libdeflate_free_decompressor(*d);
-}
-
-/* One member of GZIP from *AT on, appended to PLAIN. */
-static int inflate_member(struct libdeflate_decompressor *d, const struct buffer *gzip, size_t *at,
-	struct buffer *plain)
-{
-	size_t room_bytes = MAX(4 * (gzip->size - *at), (size_t)64 << 10);
-
-	for (;;) {
-		size_t used, made;
-		enum libdeflate_result result;
-		void *room;
-
-		room_bytes = MIN(room_bytes, plain->limit - plain->size);
-		room = buffer_room(plain, room_bytes);
-		if (!room)
-			return plain->error;
-		result = libdeflate_gzip_decompress_ex(
-			d, gzip->bytes + *at, gzip->size - *at, room, room_bytes, &used, &made);
-		if (result == LIBDEFLATE_SUCCESS) {
-			*at += used;
-			plain->size += made;
-			return 0;
-		}
-		if (result != LIBDEFLATE_INSUFFICIENT_SPACE)
-			return -EBADMSG;
-		if (room_bytes == plain->limit - plain->size)
-			return -E2BIG;
-		room_bytes *= 2;
-	}
-}
-
-static bool is_gzip(const struct buffer *b, size_t at)
-{
-	return b->size - at > 2 && b->bytes[at] == 0x1f && b->bytes[at + 1] == 0x8b;
-}
-
-/* Members that follow one another hold a profile and more of the same: messages append so. */
-static int inflate_all(const struct buffer *gzip, struct buffer *plain)
-{
-	autocall(cleanup_decompressor) struct libdeflate_decompressor *d =
-		libdeflate_alloc_decompressor();
-	size_t at = 0;
-	int err;
-
-	if (!d)
-		return -ENOMEM;
-	do {
-		err = inflate_member(d, gzip, &at, plain);
-		if (err)
-			return err;
-	} while (is_gzip(gzip, at));
-	return 0;
-}
 
 /* ---- checking ------------------------------------------------------------------------------ */
 static bool is_string(const Perftools__Profiles__Profile *p, int64_t string)
@@ -238,8 +179,10 @@ static int read_plain(const char *path, struct buffer *plain)
 		return err;
 	if (!file.size)
 		return -EBADMSG;
-	return is_gzip(&file, 0) ? inflate_all(&file, plain)
-				 : buffer_append(plain, file.bytes, file.size);
+	/* Members that follow one another hold a profile and more of the same: messages append so.
+	 */
+	return gzip_is(file.bytes, file.size) ? gzip_inflate(file.bytes, file.size, plain)
+					      : buffer_append(plain, file.bytes, file.size);
 }
 
 int upload_profile_read(const char *path, struct upload_profile *ret_profile, const char **ret_why)

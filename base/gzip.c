@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/gzip.h"
+
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+static void free_decompressor(struct libdeflate_decompressor **d)
+{
+	libdeflate_free_decompressor(*d);
+}
+
+static void free_compressor(struct libdeflate_compressor **c)
+{
+	libdeflate_free_compressor(*c);
+}
+
+/* One member from *AT on. Its size is not known: the room grows until it is enough. */
+static int inflate_member(struct libdeflate_decompressor *d, const uint8_t *bytes, size_t size,
+	size_t *at, struct buffer *out)
+{
+	size_t room_bytes = MAX(4 * (size - *at), (size_t)64 << 10);
+
+	for (;;) {
+		enum libdeflate_result result;
+		size_t used, made;
+		void *room;
+
+		room_bytes = MIN(room_bytes, out->limit - out->size);
+		room = buffer_room(out, room_bytes);
+		if (!room)
+			return out->error ?: -E2BIG;
+		result = libdeflate_gzip_decompress_ex(
+			d, bytes + *at, size - *at, room, room_bytes, &used, &made);
+		if (result == LIBDEFLATE_SUCCESS) {
+			*at += used;
+			out->size += made;
+			return 0;
+		}
+		if (result != LIBDEFLATE_INSUFFICIENT_SPACE)
+			return -EBADMSG;
+		if (room_bytes == out->limit - out->size)
+			return -E2BIG;
+		room_bytes *= 2;
+	}
+}
+
+bool gzip_is(const void *bytes, size_t size)
+{
+	const uint8_t *b = bytes;
+
+	return size > 2 && b[0] == 0x1f && b[1] == 0x8b;
+}
+
+int gzip_inflate(const void *bytes, size_t size, struct buffer *out)
+{
+	autocall(free_decompressor) struct libdeflate_decompressor *d =
+		libdeflate_alloc_decompressor();
+	const uint8_t *b = bytes;
+	size_t at = 0;
+	int err;
+
+	if (!d)
+		return -ENOMEM;
+	do {
+		err = inflate_member(d, b, size, &at, out);
+		if (err)
+			return err;
+	} while (gzip_is(b + at, size - at));
+	return 0;
+}
+
+int gzip_deflate(const void *bytes, size_t size, int level, struct buffer *out)
+{
+	autocall(free_compressor) struct libdeflate_compressor *c =
+		libdeflate_alloc_compressor(level);
+	size_t bound, made;
+	void *room;
+
+	if (!c)
+		return -ENOMEM;
+	/* The bound is for bytes that cannot be compressed: less room is no error yet. */
+	bound = MIN(libdeflate_gzip_compress_bound(c, size), out->limit - out->size);
+	room = buffer_room(out, bound);
+	if (!room)
+		return out->error ?: -E2BIG;
+	made = libdeflate_gzip_compress(c, bytes, size, room, bound);
+	if (!made)
+		return -E2BIG;
+	out->size += made;
+	return 0;
+}
