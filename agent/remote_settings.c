@@ -25,6 +25,7 @@ static int parse_type(const struct config *config, enum remote_type *ret_type, c
 	} types[] = {
 		{ "pyroscope", REMOTE_PYROSCOPE },
 		{ "parca", REMOTE_PARCA },
+		{ "otlp", REMOTE_OTLP },
 		{ "file", REMOTE_FILE },
 	};
 	const char *text = config_text(config, SETTING_remote_store_type);
@@ -36,7 +37,33 @@ static int parse_type(const struct config *config, enum remote_type *ret_type, c
 		return 0;
 	}
 	return refuse(ret_message, SETTING_remote_store_type, text ? text : "",
-		"wants pyroscope, parca or file");
+		"wants pyroscope, parca, otlp or file");
+}
+
+static int parse_way(const struct config *config, enum remote_way *ret_way, char **ret_message)
+{
+	const char *text = config_text(config, SETTING_remote_store_otlp_protocol);
+
+	if (!text || !*text)
+		*ret_way = REMOTE_WAY_ANY;
+	else if (!strcmp(text, "grpc"))
+		*ret_way = REMOTE_WAY_GRPC;
+	else if (!strcmp(text, "http"))
+		*ret_way = REMOTE_WAY_HTTP;
+	else
+		return refuse(ret_message, SETTING_remote_store_otlp_protocol, text,
+			"wants grpc or http");
+	return 0;
+}
+
+/* What is sent today may be refused, or misread, by tomorrow's servers. */
+static int check_unstable(const struct config *config, enum remote_type type, char **ret_message)
+{
+	if (type != REMOTE_OTLP || config_flag(config, SETTING_remote_store_otlp_unstable))
+		return 0;
+	return refuse(ret_message, SETTING_remote_store_type, "otlp",
+		"profiles in OTLP are not stable yet, their format still changes; "
+		"--remote-store-otlp-unstable accepts that");
 }
 
 /* Cuts the next item off *NEXT; a separator behind a backslash belongs to the item. In place. */
@@ -166,6 +193,10 @@ static int fill(const struct config *config, struct remote_settings *s, char **r
 	if (!s->options.name && !s->options.address)
 		return -ENOENT;
 	err = parse_type(config, &s->options.type, ret_message);
+	if (!err)
+		err = check_unstable(config, s->options.type, ret_message);
+	if (!err)
+		err = parse_way(config, &s->options.way, ret_message);
 	if (err)
 		return err;
 	if (!s->options.address)

@@ -51,7 +51,7 @@ static const struct command commands[] = {
 		"from files of the mappings' names with the same build ID, debug files below "
 		"/usr/lib/debug and the index cache. Names that are there stay, and what has "
 		"another build ID stays an address." },
-	{ "upload", command_upload, IN_UPLOAD, "send pprof files to Pyroscope or Parca",
+	{ "upload", command_upload, IN_UPLOAD, "send pprof files to Pyroscope, Parca or OTLP",
 		"--remote-store-type TYPE --remote-store-address ADDRESS [OPTION]... FILE...",
 		"Sends existing pprof files to a server, as the agent would have sent them, or "
 		"into "

@@ -24,7 +24,9 @@ static const char *words_of(enum setting id)
 	case SETTING_output_style:
 		return "LLVM JSON";
 	case SETTING_remote_store_type:
-		return "pyroscope parca file";
+		return "pyroscope parca otlp file";
+	case SETTING_remote_store_otlp_protocol:
+		return "grpc http";
 	case SETTING_log_level:
 		return "error warn info debug";
 	case SETTING_log_format:

@@ -26,6 +26,7 @@ struct upload {
 	struct remotes *remotes;
 	struct remote *remote;
 	const struct labels *external;
+	bool sample_labels; /* the server takes them */
 	const char *path; /* of the file under way */
 	bool answered;
 	struct remote_result result;
@@ -38,9 +39,9 @@ static void print_usage(FILE *out)
 	      "[OPTION]… FILE…\n\n"
 	      "Sends pprof files (of fathom record, of an agent's local store, of Go's "
 	      "/debug/pprof) "
-	      "to a\nserver. Sample labels are left out; each value of the label `comm` becomes a "
-	      "series of that\nservice_name, files without it one of the file's name. Pyroscope "
-	      "refuses profiles older than\nan hour.\n\n",
+	      "to a\nserver. Sample labels are left out (but for OTLP); each value of the label "
+	      "`comm` becomes a\nseries of that service_name, files without it one of the file's "
+	      "name. Pyroscope refuses\nprofiles older than an hour.\n\n",
 		out);
 	config_print_options(out, IN_UPLOAD);
 }
@@ -136,7 +137,9 @@ static int upload_file(struct upload *u, const char *path)
 {
 	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
 	char service[SERVICE_BYTES];
-	struct upload_series series = { .external = u->external, .service = service };
+	struct upload_series series = {
+		.external = u->external, .service = service, .sample_labels = u->sample_labels
+	};
 	const char *why = "";
 	int err;
 
@@ -185,7 +188,8 @@ static int usage_error(const char *message)
 static int open_and_upload(const struct config *config, struct remote_settings *settings)
 {
 	autofree char *message = NULL;
-	struct upload u = { .external = &settings->external };
+	struct upload u = { .external = &settings->external,
+		.sample_labels = settings->options.type == REMOTE_OTLP };
 	int status, err;
 
 	if (remotes_create(&u.remotes)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The parts of `fathom upload`: reading a pprof of somebody else's, making payloads of it. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,15 +36,16 @@ struct upload_series {
 	const struct labels *external;
 	const char *service; /* where neither labels nor samples say */
 	int64_t time_ns; /* where the profile does not say */
+	bool sample_labels; /* they stay: Pyroscope would make series of them */
 };
 
 /* A negative return ends it and is passed on. */
 typedef int upload_payload_fn(void *context, const struct payload *payload);
 
 /*
- * Hands PROFILE out in payloads as agent/export wants them: without sample labels, one series for
- * each value of the string label `comm` (where the external labels have no service_name), each cut
- * into pieces that servers take at once.
+ * Hands PROFILE out in payloads as agent/export wants them: one series for each value of the string
+ * label `comm` (where the external labels have no service_name), each cut into pieces that servers
+ * take at once.
  */
 int upload_payloads(const struct upload_profile *profile, const struct upload_series *series,
 	upload_payload_fn *each, void *context);

@@ -193,15 +193,37 @@ static int add_location(struct splitter *s, uint64_t id, uint64_t *ret_id)
 	return err;
 }
 
+static size_t copy_labels(const struct splitter *s, const Perftools__Profiles__Sample *sample,
+	struct pprof_label labels[PPROF_MAX_LABELS])
+{
+	size_t count =
+		s->series->sample_labels ? MIN(sample->n_label, (size_t)PPROF_MAX_LABELS) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const Perftools__Profiles__Label *label = sample->label[i];
+
+		labels[i] = (struct pprof_label){
+			.key = upload_text(s->profile, label->key),
+			.text = label->str ? upload_text(s->profile, label->str) : NULL,
+			.number = label->num,
+			.unit = upload_text(s->profile, label->num_unit),
+		};
+	}
+	return count;
+}
+
 static int add_sample(struct splitter *s, const Perftools__Profiles__Sample *sample)
 {
 	size_t depth = MIN(sample->n_location_id, MAX_DEPTH);
+	struct pprof_label labels[PPROF_MAX_LABELS];
 	uint64_t locations[PPROF_MAX_FRAMES];
+	size_t label_count = copy_labels(s, sample, labels);
 	int err = 0;
 
 	for (size_t i = 0; i < depth && !err; i++)
 		err = add_location(s, sample->location_id[i], &locations[i]);
-	return err ? err : pprof_sample(s->piece, locations, depth, sample->value, NULL, 0);
+	return err ? err
+		   : pprof_sample(s->piece, locations, depth, sample->value, labels, label_count);
 }
 
 /* ---- payloads -------------------------------------------------------------------------------- */

@@ -10,9 +10,7 @@
 #include "agent/config_lists.h"
 #include "agent/daemon/export_settings.h"
 #include "agent/daemon/exposition.h"
-#include "agent/daemon/keep_debug.h"
 #include "agent/daemon/series.h"
-#include "agent/export/debuginfo.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/log.h"
@@ -31,10 +29,10 @@ enum {
 
 struct daemon_export {
 	struct exporter *exporter;
-	struct debuginfo *debuginfo; /* NULL: nothing is uploaded */
 	struct metrics *metrics;
 	struct metrics unused; /* for reports of what another report has counted */
 	uint64_t settings_hash;
+	bool sample_labels;
 	/* Replaced at a reload. */
 	struct relabel *relabel;
 	struct labels external;
@@ -71,6 +69,22 @@ static void take_labels(
 	};
 }
 
+/* Parca drops the labels of samples, Pyroscope makes series of them: payloads are for all stores.
+ */
+static bool all_take_sample_labels(const struct export_settings *settings)
+{
+	bool otlp = false;
+
+	for (size_t i = 0; i < settings->store_count; i++) {
+		enum remote_type type = settings->stores[i].options.type;
+
+		if (type != REMOTE_OTLP && type != REMOTE_FILE)
+			return false;
+		otlp = otlp || type == REMOTE_OTLP;
+	}
+	return otlp;
+}
+
 static void fill_options(const struct config *config, const struct export_settings *settings,
 	struct remote_options remotes[EXPORT_STORES_LIMIT], struct exporter_options *ret_options)
 {
@@ -83,31 +97,6 @@ static void fill_options(const struct config *config, const struct export_settin
 		.remotes = remotes,
 		.remote_count = settings->store_count,
 	};
-}
-
-/* Makes the uploading of debug information, or ends it, as SETTINGS say. */
-static int change_debuginfo(struct daemon_export *e, const struct export_settings *settings,
-	const char *cache_directory, char **ret_message)
-{
-	struct remote_options remotes[EXPORT_STORES_LIMIT];
-	struct debuginfo_options options = {
-		.remotes = remotes,
-		.directory = cache_directory,
-		.strip = keep_debug_in_sandbox,
-		.metrics = e->metrics,
-	};
-
-	if (settings->debuginfo_upload == (e->debuginfo != NULL))
-		return 0;
-	if (!settings->debuginfo_upload) {
-		debuginfo_destroy(take(e->debuginfo));
-		return 0;
-	}
-	for (size_t i = 0; i < settings->store_count; i++) {
-		if (settings->stores[i].options.type == REMOTE_PARCA)
-			remotes[options.remote_count++] = settings->stores[i].options;
-	}
-	return debuginfo_create(&options, &e->debuginfo, ret_message);
 }
 
 int daemon_export_check(const struct config *config, char **ret_message)
@@ -138,6 +127,7 @@ static int create(const struct config *config, struct export_settings *settings,
 		return -ENOMEM;
 	e->metrics = metrics;
 	e->settings_hash = export_settings_hash(config);
+	e->sample_labels = all_take_sample_labels(settings);
 	fill_options(config, settings, remotes, &options);
 	options.metrics = metrics;
 	err = exporter_create(&options, &e->exporter, ret_message);
@@ -151,9 +141,8 @@ static int create(const struct config *config, struct export_settings *settings,
 }
 
 int daemon_export_create(const struct config *config, struct metrics *metrics,
-	const char *cache_directory, struct daemon_export **ret_export, char **ret_message)
+	struct daemon_export **ret_export, char **ret_message)
 {
-	struct daemon_export *e = NULL;
 	struct export_settings settings;
 	int err = export_settings_read(config, &settings, ret_message);
 
@@ -161,14 +150,8 @@ int daemon_export_create(const struct config *config, struct metrics *metrics,
 		return err;
 	*ret_export = NULL;
 	if (settings.store_count)
-		err = create(config, &settings, metrics, &e, ret_message);
-	if (!err && e)
-		err = change_debuginfo(e, &settings, cache_directory, ret_message);
+		err = create(config, &settings, metrics, ret_export, ret_message);
 	export_settings_deinit(&settings);
-	if (err)
-		daemon_export_destroy(e, 0);
-	else
-		*ret_export = e;
 	return err;
 }
 
@@ -176,7 +159,6 @@ void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns)
 {
 	if (!e)
 		return;
-	debuginfo_destroy(e->debuginfo);
 	exporter_destroy(e->exporter, grace_ns);
 	relabel_destroy(e->relabel);
 	labels_deinit(&e->external);
@@ -184,7 +166,7 @@ void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns)
 }
 
 int daemon_export_reload(struct daemon_export **e, const struct config *config,
-	struct metrics *metrics, const char *cache_directory, char **ret_message)
+	struct metrics *metrics, char **ret_message)
 {
 	struct export_settings settings;
 	int err;
@@ -192,43 +174,38 @@ int daemon_export_reload(struct daemon_export **e, const struct config *config,
 	*ret_message = NULL;
 	if (!*e || (*e)->settings_hash != export_settings_hash(config)) {
 		daemon_export_destroy(take(*e), 0);
-		return daemon_export_create(config, metrics, cache_directory, e, ret_message);
+		return daemon_export_create(config, metrics, e, ret_message);
 	}
 	err = export_settings_read(config, &settings, ret_message);
 	if (err)
 		return err;
 	take_labels(*e, config, &settings);
-	err = change_debuginfo(*e, &settings, cache_directory, ret_message);
 	export_settings_deinit(&settings);
-	return err;
-}
-
-/* ---- debug information ---------------------------------------------------------------------- */
-
-bool daemon_export_wants_file(struct daemon_export *e, const struct build_id *id)
-{
-	return e && e->debuginfo && debuginfo_wants(e->debuginfo, id);
-}
-
-void daemon_export_file(struct daemon_export *e, const struct build_id *id, int fd)
-{
-	debuginfo_offer(e->debuginfo, id, fd);
+	return 0;
 }
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-/* One part of one series: equal stacks stay together. */
+/* One part of one series: what is one entry of the profile stays together. */
 struct slice {
 	struct series *series;
 	uint32_t number;
 	uint32_t part, parts;
+	bool sample_labels;
 };
+
+static uint64_t entry_hash(const struct slice *slice, const struct profile_sample *sample)
+{
+	if (!slice->sample_labels)
+		return sample->stack;
+	return sample->stack + 31 * (sample->tid + 31 * (sample->cpu + 31 * sample->goid));
+}
 
 static bool in_slice(void *context, const struct profile_sample *sample)
 {
 	const struct slice *slice = context;
 
-	return sample->stack % slice->parts == slice->part &&
+	return entry_hash(slice, sample) % slice->parts == slice->part &&
 	       series_of(slice->series, sample) == slice->number;
 }
 
@@ -247,7 +224,7 @@ static int encode(const struct report_sources *sources, const struct report_opti
 	struct report_summary summary;
 	int err;
 
-	options.no_labels = true;
+	options.no_labels = !slice->sample_labels;
 	options.include = in_slice;
 	options.include_context = slice;
 	buffer_init(&payload->pprof, PPROF_LIMIT_BYTES);
@@ -316,7 +293,9 @@ static int send_all(struct daemon_export *e, const struct report_sources *source
 	int err = 0;
 
 	for (uint32_t n = 1; !err && n <= series_count(series); n++) {
-		struct slice slice = { .series = series, .number = n, .parts = 1 };
+		struct slice slice = {
+			.series = series, .number = n, .parts = 1, .sample_labels = e->sample_labels
+		};
 
 		err = send_series(e, sources, window, &slice);
 	}

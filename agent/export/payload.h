@@ -3,8 +3,9 @@
 /*
  * What is sent: one pprof of one series and one window. Labels are the series' (Prometheus names),
  * sorted by name, each name once, UTF-8; `__name__` and `service_name` are among them. The pprof is
- * gzip-compressed, has no sample labels, and obeys what both servers demand: ids 1..N in order,
- * period type and period present, valid UTF-8, sample types samples/count and cpu/nanoseconds.
+ * gzip-compressed and obeys what the servers demand: ids 1..N in order, period type and period
+ * present, valid UTF-8, sample types samples/count and cpu/nanoseconds. Its samples have labels
+ * only where nobody gets it but OTLP and files: Pyroscope would make series of them.
  */
 #include <stddef.h>
 #include <stdint.h>

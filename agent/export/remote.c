@@ -98,8 +98,7 @@ static int setup_tls(struct remote *remote, const struct remote_options *o)
 
 	if (o->ca_file) {
 		code |= curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
-		if (!o->also_system_ca)
-			code |= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+		code |= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
 	if (o->client_cert) {
 		code |= curl_easy_setopt(easy, CURLOPT_SSLCERT, o->client_cert);
@@ -170,6 +169,7 @@ static int fill(struct remote *remote, const struct remote_options *o)
 	static const struct protocol *const protocols[] = {
 		[REMOTE_PYROSCOPE] = &remote_pyroscope,
 		[REMOTE_PARCA] = &remote_parca,
+		[REMOTE_OTLP] = &remote_otlp,
 		[REMOTE_FILE] = NULL,
 	};
 	int err = credentials_init(&remote->credentials, o);
@@ -177,6 +177,7 @@ static int fill(struct remote *remote, const struct remote_options *o)
 	buffer_init(&remote->body, REMOTE_BODY_BYTES);
 	remote->type = o->type;
 	remote->protocol = protocols[o->type];
+	remote->way = o->way;
 	remote->name = strdup(o->name ? o->name : "remote");
 	remote->proxy_url = o->proxy_url ? strdup(o->proxy_url) : NULL;
 	if (err || !remote->name || !remote->proxy_url != !o->proxy_url)
@@ -263,12 +264,13 @@ static int request_headers(struct remote *remote, const struct request *request)
 	remote->headers = NULL;
 	/* Without it curl waits a second for leave to send a large body. */
 	err = append(&remote->headers, "Expect:");
-	if (!err && request->content_type)
+	if (!err)
 		err = append_header(&remote->headers, "Content-Type", request->content_type);
-	else if (!err)
-		err = append(&remote->headers, "Content-Type:");
 	if (!err && request->grpc)
 		err = append_header(&remote->headers, "TE", "trailers");
+	if (!err && request->gzip)
+		err = append_header(&remote->headers,
+			request->grpc ? "grpc-encoding" : "Content-Encoding", "gzip");
 	if (!err && remote->credentials.token) {
 		if (asprintf(&bearer, "Bearer %s", remote->credentials.token) < 0)
 			return -ENOMEM;
@@ -299,16 +301,12 @@ static int request_setup(struct remote *remote, const struct request *request)
 	code |= curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, request->grpc ? 1L : 0L);
 	code |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, remote->headers);
 	code |= curl_easy_setopt(easy, CURLOPT_CONNECT_TO, remote->connect_to);
+	code |= curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)remote->body.size);
+	code |= curl_easy_setopt(easy, CURLOPT_POSTFIELDS, (const char *)remote->body.bytes);
 	if (remote->credentials.user) {
 		code |= curl_easy_setopt(easy, CURLOPT_USERNAME, remote->credentials.user);
 		code |= curl_easy_setopt(easy, CURLOPT_PASSWORD, remote->credentials.password);
 	}
-	if (code != CURLE_OK)
-		return -ENOMEM;
-	if (remote->call)
-		return remote_call_setup(remote);
-	code |= curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)remote->body.size);
-	code |= curl_easy_setopt(easy, CURLOPT_POSTFIELDS, (const char *)remote->body.bytes);
 	return code == CURLE_OK ? 0 : -ENOMEM;
 }
 
@@ -319,8 +317,7 @@ static int start(struct remote *remote)
 	int err;
 
 	buffer_deinit(&remote->body);
-	err = remote->call ? remote_call_request(remote, &request)
-			   : remote->protocol->build(remote, remote->payload, &request);
+	err = remote->protocol->build(remote, remote->payload, &request);
 	if (err)
 		return err;
 	answer_init(&remote->answer);
@@ -336,8 +333,11 @@ static void start_or_settle(struct remote *remote)
 
 	if (!err)
 		return;
-	verdict_set(&remote->result, err == -E2BIG ? REMOTE_REFUSED : REMOTE_RETRY,
-		err == -E2BIG ? "too_large" : "memory", "%s", strerror(-err));
+	verdict_set(&remote->result, err == -ENOMEM ? REMOTE_RETRY : REMOTE_REFUSED,
+		err == -ENOMEM  ? "memory"
+		: err == -E2BIG ? "too_large"
+				: "invalid",
+		"%s", err == -EBADMSG ? "the profile makes no sense" : strerror(-err));
 	settle(remote);
 }
 
@@ -376,49 +376,26 @@ static void send_file(struct remote *remote)
 	settle(remote);
 }
 
-static int begin(struct remote *remote, remote_done_fn *done, void *context)
+int remote_send(
+	struct remote *remote, const struct payload *payload, remote_done_fn *done, void *context)
 {
-	if (remote->payload || remote->call)
+	if (remote->payload)
 		return -EBUSY;
+	remote->payload = payload;
 	remote->done = done;
 	remote->context = context;
 	remote->result = (struct remote_result){ 0 };
 	remote->sent_bytes = 0;
 	remote->requests = 0;
 	remote->has_switched = false;
-	return 0;
-}
-
-int remote_call(
-	struct remote *remote, const struct remote_call *call, remote_done_fn *done, void *context)
-{
-	int err = begin(remote, done, context);
-
-	if (err)
-		return err;
-	remote->call = call;
-	if (credentials_are_there(remote))
-		start_or_settle(remote);
-	else
-		settle(remote);
-	return 0;
-}
-
-int remote_send(
-	struct remote *remote, const struct payload *payload, remote_done_fn *done, void *context)
-{
-	int err = begin(remote, done, context);
-
-	if (err)
-		return err;
-	remote->payload = payload;
 	if (remote->old_way && clock_monotonic_ns() - remote->old_way_since_ns > OLD_WAY_NS)
 		remote->old_way = false;
 	if (refuse_payload(payload, &remote->result))
 		settle(remote);
 	else if (!remote->protocol)
 		send_file(remote);
-	else if (remote->protocol->refuses(payload, &remote->result) ||
+	else if ((remote->protocol->refuses &&
+			 remote->protocol->refuses(payload, &remote->result)) ||
 		 !credentials_are_there(remote))
 		settle(remote);
 	else
@@ -429,7 +406,6 @@ int remote_send(
 /* ---- the end of a transfer ----------------------------------------------------------------- */
 static void read_outcome(struct remote *remote, CURLcode code, struct outcome *ret_outcome)
 {
-	uint64_t body_bytes = remote->call ? remote->call->size : remote->body.size;
 	curl_off_t uploaded = 0, retry_after = 0;
 	long head = 0;
 
@@ -445,7 +421,7 @@ static void read_outcome(struct remote *remote, CURLcode code, struct outcome *r
 		.error_text = remote->error_text,
 		.answer = &remote->answer,
 		/* No connection, but there was a request: the connection was for another. */
-		.body_sent = (uint64_t)uploaded >= body_bytes || remote->requests > 1 ||
+		.body_sent = (uint64_t)uploaded >= remote->body.size || remote->requests > 1 ||
 			     (remote->requests && code == CURLE_COULDNT_CONNECT),
 		.retry_after_ns = (uint64_t)MIN(retry_after, (curl_off_t)24 * 3600) * 1000000000,
 	};
@@ -457,11 +433,6 @@ void remote_ended(struct remote *remote, CURLcode code)
 	bool other_way;
 
 	read_outcome(remote, code, &outcome);
-	if (remote->call) {
-		remote_call_judge(remote, &outcome, &remote->result);
-		settle(remote);
-		return;
-	}
 	other_way = remote->protocol->judge(remote, &outcome, &remote->result);
 	/* Both ways once: where neither is known, the next payload begins with the newer one. */
 	if (other_way && !remote->has_switched) {

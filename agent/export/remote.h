@@ -15,8 +15,15 @@ enum remote_type {
 	REMOTE_PYROSCOPE, /* push.v1.PusherService/Push, Connect protobuf; /ingest for old servers
 			   */
 	REMOTE_PARCA, /* ProfileStoreService/WriteRaw, gRPC; JSON gateway as fallback */
-	REMOTE_OTLP, /* v1development profiles: refused, not built yet */
+	REMOTE_OTLP, /* v1development profiles: ProfilesService/Export, gRPC; HTTP as fallback */
 	REMOTE_FILE, /* a directory */
+};
+
+/* How OTLP is spoken. */
+enum remote_way {
+	REMOTE_WAY_ANY, /* gRPC; HTTP where the server does not know that */
+	REMOTE_WAY_GRPC,
+	REMOTE_WAY_HTTP,
 };
 
 /* Texts are borrowed for remote_create() only. NULL = not given. */
@@ -31,9 +38,9 @@ struct remote_options {
 	size_t header_count;
 	const char *tenant_id; /* X-Scope-OrgID */
 	const char *proxy_url;
+	enum remote_way way; /* of REMOTE_OTLP */
 	bool insecure; /* plain text */
 	bool insecure_skip_verify;
-	bool also_system_ca; /* beside the CA file */
 	uint64_t timeout_ns; /* of a whole request; 0 = 30 s */
 };
 

@@ -101,6 +101,11 @@ static void parse_header(struct answer *answer, struct cursor line)
 		uint64_t ms = isdigit((unsigned char)value[0]) ? strtoull(value, NULL, 10) : 0;
 
 		answer->pushback_ns = MIN(ms, MAX_PUSHBACK_MS) * 1000000;
+	} else if (header_value(line, "grpc-status-details-bin", answer->grpc_details,
+			   sizeof(answer->grpc_details))) {
+		/* Cut, it would be another text. */
+		if (strlen(answer->grpc_details) == sizeof(answer->grpc_details) - 1)
+			answer->grpc_details[0] = 0;
 	} else if (header_value(line, "location", value, sizeof(value))) {
 		keep_origin(value);
 		memcpy(answer->location, value, sizeof(value));

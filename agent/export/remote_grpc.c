@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "agent/export/remote_internal.h"
+#include "base/cursor.h"
 
 enum { GRPC_UNIMPLEMENTED = 12 };
 
@@ -44,6 +45,22 @@ int grpc_request(const struct remote *remote, const char *method, struct request
 		sizeof(request->url))
 		return -E2BIG;
 	return 0;
+}
+
+bool grpc_read_message(
+	const struct answer *answer, bool *ret_compressed, struct cursor *ret_message)
+{
+	struct cursor c = cursor_over(answer->kept, answer->kept_bytes);
+	bool compressed = cursor_u8(&c) == 1;
+	uint32_t size = 0;
+
+	for (int i = 0; i < 4; i++)
+		size = size << 8 | cursor_u8(&c);
+	if (c.bad || size > cursor_left(&c))
+		return false;
+	*ret_compressed = compressed;
+	*ret_message = cursor_slice(&c, GRPC_PREFIX_BYTES, size);
+	return true;
 }
 
 /*

@@ -10,17 +10,16 @@
  *   remote_answer.c      what came back, bounded
  *   remote_verdict.c     answer → verdict
  *   remote_grpc.c        gRPC: a request's message, an answer's status
- *   remote_call.c        requests that are no profiles
- *   remote_pyroscope.c, remote_parca.c, remote_file.c   the protocols
+ *   remote_pyroscope.c, remote_parca.c, remote_otlp.c, remote_file.c   the protocols
  */
 #include <curl/curl.h>
 
 #include "agent/export/remote.h"
-#include "agent/export/remote_call.h"
 #include "base/buffer.h"
+#include "base/cursor.h"
 
 enum {
-	REMOTE_URL_BYTES = 4096, /* signed ones are long */
+	REMOTE_URL_BYTES = 2048,
 	REMOTE_MAX_HEADERS = 32,
 	REMOTE_HEADER_BYTES = 8192, /* of one that is given */
 	REMOTE_SECRET_BYTES = 16 * 1024, /* of a token or password */
@@ -32,7 +31,7 @@ enum {
 enum {
 	ANSWER_BODY_BYTES = 1 << 20, /* more is no answer of these protocols */
 	ANSWER_HEADER_BYTES = 64 << 10,
-	ANSWER_KEPT_BYTES = 8192,
+	ANSWER_KEPT_BYTES = 4096,
 };
 
 struct answer {
@@ -41,6 +40,7 @@ struct answer {
 	size_t header_bytes, body_bytes;
 	int grpc_status; /* -1 = none; from headers or trailers */
 	char grpc_message[160]; /* percent-decoded, printable */
+	char grpc_details[1024]; /* base64 of a google.rpc.Status; "" = none, or a longer one */
 	uint64_t pushback_ns; /* grpc-retry-pushback-ms; 0 = none */
 	char content_type[64];
 	char location[160]; /* scheme and host of a redirect, or "" */
@@ -101,8 +101,9 @@ int remote_options_check(
 /* ---- one store ----------------------------------------------------------------------------- */
 struct request {
 	char url[REMOTE_URL_BYTES];
-	const char *content_type; /* NULL = none */
+	const char *content_type;
 	bool grpc; /* HTTP/2 from the first byte, trailers */
+	bool gzip; /* the body, or the message in it, is compressed */
 };
 
 struct protocol {
@@ -112,11 +113,11 @@ struct protocol {
 	/* True: the server does not know this way, the other one is to be tried. */
 	bool (*judge)(
 		struct remote *remote, const struct outcome *outcome, struct remote_result *result);
-	/* What is refused without asking the server. */
+	/* What is refused without asking the server; NULL: nothing. */
 	bool (*refuses)(const struct payload *payload, struct remote_result *result);
 };
 
-extern const struct protocol remote_pyroscope, remote_parca;
+extern const struct protocol remote_pyroscope, remote_parca, remote_otlp;
 
 struct remote {
 	struct remotes *owner;
@@ -131,14 +132,13 @@ struct remote {
 	size_t secret_count;
 	CURL *easy; /* NULL: files */
 	struct curl_slist *given_headers, *headers, *connect_to;
+	enum remote_way way; /* OTLP: what the user wants */
 	bool old_way; /* the server did not know the new one */
 	uint64_t old_way_since_ns;
-	bool new_way_works; /* it was answered once */
+	bool new_way_works, old_way_works; /* it was answered once */
 	bool has_switched; /* in this send */
 	/* what is under way */
-	const struct payload *payload; /* NULL: nothing, or a call */
-	const struct remote_call *call; /* NULL: nothing, or a payload */
-	uint64_t call_off; /* what was read of the call's body */
+	const struct payload *payload; /* NULL: nothing */
 	remote_done_fn *done;
 	void *context;
 	bool judged; /* `result` waits for remotes_run() */
@@ -158,6 +158,9 @@ void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], size_t size);
 int grpc_body(struct buffer *body, size_t size, uint8_t **ret_room);
 /* METHOD: "package.Service/Method". -E2BIG. */
 int grpc_request(const struct remote *remote, const char *method, struct request *request);
+/* The message of an answer; false: there is none, or not all of it was kept. */
+bool grpc_read_message(
+	const struct answer *answer, bool *ret_compressed, struct cursor *ret_message);
 /* By grpc-status where one came. True: whoever answered knows no gRPC, or not this method. */
 bool grpc_judge(struct remote *remote, const struct outcome *o, struct remote_result *result);
 
@@ -165,12 +168,6 @@ bool grpc_judge(struct remote *remote, const struct outcome *o, struct remote_re
 void remotes_add(struct remotes *r, struct remote *remote); /* to the list */
 void remotes_remove(struct remotes *r, struct remote *remote);
 int remotes_start(struct remotes *r, struct remote *remote); /* its easy handle */
-
-/* remote_call.c */
-int remote_call_request(struct remote *remote, struct request *request);
-int remote_call_setup(struct remote *remote); /* of its easy handle */
-void remote_call_judge(
-	struct remote *remote, const struct outcome *o, struct remote_result *result);
 
 /* remote.c: its transfer has ended with CODE. */
 void remote_ended(struct remote *remote, CURLcode code);

@@ -186,8 +186,6 @@ int remote_options_check(
 
 	if (!o->address || !*o->address)
 		return refuse(ret_message, "address", "is missing");
-	if (o->type == REMOTE_OTLP)
-		return refuse(ret_message, "", "OTLP profiles are not sent yet");
 	if (o->type == REMOTE_FILE) {
 		if (strlen(o->address) >= REMOTE_URL_BYTES)
 			return refuse(ret_message, "address", "is too long");

@@ -32,6 +32,23 @@ static void judge(const struct answer *answer)
 	check_text(result.code, sizeof(result.code));
 }
 
+static void judge_otlp(const struct answer *answer, enum remote_way way)
+{
+	struct outcome outcome = {
+		.code = CURLE_OK, .error_text = "", .answer = answer, .body_sent = true
+	};
+	struct remote_result result = { 0 };
+	struct remote *remote = calloc(1, sizeof(*remote));
+
+	if (!remote)
+		abort();
+	remote->way = way;
+	remote_otlp.judge(remote, &outcome, &result);
+	check_text(result.code, sizeof(result.code));
+	check_text(result.message, sizeof(result.message));
+	free(remote);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct answer answer;
@@ -60,5 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_text(message, sizeof(message));
 	check_text(answer.content_type, sizeof(answer.content_type));
 	judge(&answer);
+	judge_otlp(&answer, REMOTE_WAY_HTTP);
+	judge_otlp(&answer, REMOTE_WAY_GRPC);
 	return 0;
 }

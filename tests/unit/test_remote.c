@@ -413,7 +413,6 @@ static void options_that_make_no_sense_are_refused(void **state)
 		{ { .address = "h", .headers = folded, .header_count = 1 }, "headers" },
 		{ { .address = "h", .headers = host, .header_count = 1 }, "Host" },
 		{ { .address = "h", .headers = nameless, .header_count = 1 }, "NAME: VALUE" },
-		{ { .address = "h", .type = REMOTE_OTLP }, "OTLP" },
 	};
 	struct remotes *remotes;
 

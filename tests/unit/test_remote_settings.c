@@ -114,6 +114,8 @@ static void what_makes_no_sense_is_named(void **state)
 			"--remote-store-type: parka" },
 		{ { "--remote-store-address=h:1" }, "--remote-store-type: wants" },
 		{ { "--remote-store-type=parca" }, "--remote-store-address: is missing" },
+		{ { "--remote-store-type=otlp", "--remote-store-address=h:1" },
+			"--remote-store-otlp-unstable" },
 		{ { "--metadata-external-labels=abc" }, "abc: wants NAME=VALUE" },
 		{ { "--metadata-external-labels=a b=c" }, "a b: not a label's name" },
 	};
@@ -126,6 +128,34 @@ static void what_makes_no_sense_is_named(void **state)
 		assert_int_equal(p.err, -EINVAL);
 		assert_non_null(strstr(p.message, cases[i].said));
 	}
+}
+
+static void otlp_wants_to_be_allowed_and_has_two_ways(void **state)
+{
+	static const struct {
+		const char *option;
+		enum remote_way way;
+	} cases[] = {
+		{ "--remote-store-otlp-protocol=", REMOTE_WAY_ANY },
+		{ "--remote-store-otlp-protocol=grpc", REMOTE_WAY_GRPC },
+		{ "--remote-store-otlp-protocol=http", REMOTE_WAY_HTTP },
+	};
+	autocall(parsed_deinit) struct parsed bad;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autocall(parsed_deinit) struct parsed p;
+
+		PARSE(&p, "--remote-store-type=otlp", "--remote-store-address=h:1",
+			"--remote-store-otlp-unstable", (char *)cases[i].option);
+		assert_int_equal(p.err, 0);
+		assert_int_equal(p.settings.options.type, REMOTE_OTLP);
+		assert_int_equal(p.settings.options.way, cases[i].way);
+	}
+	PARSE(&bad, "--remote-store-type=otlp", "--remote-store-address=h:1",
+		"--remote-store-otlp-unstable", "--remote-store-otlp-protocol=json");
+	assert_int_equal(bad.err, -EINVAL);
+	assert_non_null(strstr(bad.message, "json: wants grpc or http"));
 }
 
 static void a_bad_header_is_not_shown(void **state)
@@ -148,6 +178,7 @@ int main(void)
 		cmocka_unit_test(external_labels_in_both_spellings),
 		cmocka_unit_test(nothing_configured_is_no_error),
 		cmocka_unit_test(what_makes_no_sense_is_named),
+		cmocka_unit_test(otlp_wants_to_be_allowed_and_has_two_ways),
 		cmocka_unit_test(a_bad_header_is_not_shown),
 	};
 

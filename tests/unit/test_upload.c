@@ -214,6 +214,28 @@ static void what_servers_need_is_there_afterwards(void **state)
 	assert_false(out->mapping[0]->has_functions);
 }
 
+static void labels_of_samples_stay_where_servers_take_them(void **state)
+{
+	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(seen_deinit) struct seen seen = { 0 };
+	struct labels external = { 0 };
+	struct upload_series series = {
+		.external = &external, .service = "file", .time_ns = 1, .sample_labels = true
+	};
+	struct sample_profile p;
+	const MESSAGE(Profile) * out;
+	const char *why;
+
+	(void)state;
+	fill(&p);
+	assert_int_equal(read_message(&p, &profile, &why), 0);
+	assert_int_equal(upload_payloads(&profile, &series, note, &seen), 0);
+	out = seen.profile.message;
+	assert_int_equal(out->sample[0]->n_label, 1);
+	assert_string_equal(string_of(out, out->sample[0]->label[0]->key), "comm");
+	assert_string_equal(string_of(out, out->sample[0]->label[0]->str), "shop");
+}
+
 static void a_service_that_is_given_keeps_all_together(void **state)
 {
 	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
@@ -372,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_servers_need_is_there_afterwards),
+		cmocka_unit_test(labels_of_samples_stay_where_servers_take_them),
 		cmocka_unit_test(a_service_that_is_given_keeps_all_together),
 		cmocka_unit_test(without_comm_the_file_is_the_service),
 		cmocka_unit_test(many_samples_go_in_pieces),
