@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 import time
+import types
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -185,6 +186,32 @@ class Pyroscope(Server):
                         varint(3 << 3) + varint(start) + varint(4 << 3) + varint(end), "proto")
         profile = pprof_read.Profile(body) if body else None
         return profile if profile and profile.samples else None
+
+
+Place = collections.namedtuple("Place", "address")
+
+
+class OtlpCollector(Server):
+    """The OpenTelemetry Collector's own receiver, at two ports; what breaks a rule it refuses."""
+
+    def __init__(self, *options):
+        address, grpc, http = ("127.0.0.1:%d" % free_port() for _ in range(3))
+        self.grpc, self.http = Place(grpc), Place(http)
+        super().__init__([os.environ.get("OTLP_COLLECTOR_BIN") or built_server("otlp"), "-address",
+                          address, "-grpc", grpc, "-http", http, *options], address, "ready")
+
+    def got(self):
+        return json.loads(http("http://%s/profiles" % self.address)[1])
+
+    def profiles(self, kind, **resource):
+        """All that came of a type ("cpu", "nanoseconds") from where RESOURCE is."""
+        return [p for p in self.got()["profiles"] if tuple(p["type"]) == kind and
+                resource.items() <= p["resource"].items()]
+
+    def profile(self, kind, **resource):
+        """The same in one, to be compared with a pprof_read.Profile."""
+        return types.SimpleNamespace(samples=[s for p in self.profiles(kind, **resource)
+                                              for s in p["samples"]])
 
 
 def stacks(profile, value):
