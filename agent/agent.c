@@ -258,6 +258,8 @@ int agent_create(const struct agent_options *options, struct agent **ret_agent,
 		agent->grace_timer = -1;
 	agent->sealed = options->sealed;
 	agent->full = options->full;
+	agent->wants_file = options->wants_file;
+	agent->take_file = options->take_file;
 	agent->sealed_context = options->sealed_context;
 	agent->memory_limit_bytes = options->memory_limit_bytes;
 	agent->profile_limit_bytes = options->profile_limit_bytes;

@@ -32,7 +32,13 @@ struct agent_options {
 	/* The window should end now: its samples come near a limit of memory. NULL: they are lost.
 	 */
 	void (*full)(void *context);
-	void *sealed_context; /* of both */
+	/*
+	 * Sampled files that the composition wants for itself, NULL: none. Asked once a minute at
+	 * most for each; one that WANTS_FILE agrees to is opened and given away.
+	 */
+	bool (*wants_file)(void *context, const struct module *module);
+	void (*take_file)(void *context, const struct module *module, int fd);
+	void *sealed_context; /* of all four */
 	bool follow; /* only FOLLOW_PID and the processes that come from it */
 	uint32_t follow_pid;
 };

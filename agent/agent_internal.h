@@ -41,6 +41,8 @@ struct agent {
 	uint64_t profile_limit_bytes;
 	void (*sealed)(void *context, const struct profile *profile);
 	void (*full)(void *context);
+	bool (*wants_file)(void *context, const struct module *module);
+	void (*take_file)(void *context, const struct module *module, int fd);
 	void *sealed_context;
 	int grace_timer; /* -1 = none */
 	struct cache *cache;
@@ -76,6 +78,7 @@ struct agent {
 struct agent_module {
 	struct index *index; /* NULL while unknown or not to be had */
 	uint32_t failed_process; /* generation through which the file could not be opened */
+	uint64_t offered_ns; /* when WANTS_FILE was asked; 0 = never */
 	uint64_t retry_ns; /* no index was to be had: ask again from this time on; 0 = no */
 	bool not_cached; /* looked up when its program was executed: do not look again */
 };

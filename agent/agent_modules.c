@@ -22,6 +22,8 @@ enum {
 	RESIDENT_INDEX_LIMIT = 2 << 20, /* what look-ups may add to the resident file pages */
 };
 
+/* Between two times that a file is offered to the composition. */
+static const uint64_t OFFER_NS = UINT64_C(60000000000);
 /* A build that could not be started, or took too long on a busy machine, may do better later. */
 static const uint64_t RETRY_NS = UINT64_C(60000000000);
 /*
@@ -190,6 +192,23 @@ static void open_failed(struct agent *agent, const struct process *p, struct mod
 	agent->unopened_until_ns = agent->newest_sample_ns + UNOPENED_NS;
 }
 
+/* While the process most likely lives: its file may be deleted, or nobody else's to see. */
+static void offer_file(struct agent *agent, const struct process *p, const struct mapping *mapping)
+{
+	struct agent_module *data = agent_module_data(mapping->module);
+	uint64_t now_ns = agent->newest_sample_ns;
+	int fd;
+
+	if (!data || (data->offered_ns && now_ns < data->offered_ns + OFFER_NS))
+		return;
+	data->offered_ns = now_ns;
+	if (!agent->wants_file(agent->sealed_context, mapping->module))
+		return;
+	fd = open_mapped(agent, p, mapping);
+	if (fd >= 0)
+		agent->take_file(agent->sealed_context, mapping->module, fd);
+}
+
 void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping)
 {
 	struct module *m = mapping->module;
@@ -199,6 +218,8 @@ void agent_module_hit(struct agent *agent, struct process *p, const struct mappi
 	m->used_ns = agent->newest_sample_ns;
 	if (m->kind != MODULE_FILE && m->kind != MODULE_VDSO)
 		return;
+	if (agent->wants_file && m->kind == MODULE_FILE)
+		offer_file(agent, p, mapping);
 	if (m->requested && !is_retry_due(agent, m))
 		return;
 	data = agent_module_data(m);

@@ -8,13 +8,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/collect/admin.h"
 #include "agent/collect/events.h"
 
-static int open_on_cpu(struct perf_event_attr *attr, int cpu)
+static int try_open(struct perf_event_attr *attr, int cpu)
 {
 	long fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+static int open_on_cpu(struct perf_event_attr *attr, int cpu)
+{
+	int fd = try_open(attr, cpu);
+
+	if (fd == -EACCES && admin_take_up()) {
+		fd = try_open(attr, cpu);
+		admin_lay_down();
+	}
+	return fd;
 }
 
 int perf_event_open_output(int cpu, uint32_t watermark_bytes, bool *build_ids)

@@ -174,7 +174,7 @@ static void check_paranoid(struct check_feature *f)
 			"/proc/sys/kernel/perf_event_paranoid is not there");
 	else if (level > 2 && !admin)
 		set(f, CHECK_DEGRADED, "sysctl kernel.perf_event_paranoid=2, or CAP_SYS_ADMIN",
-			"%ld: some distributions shut out even CAP_PERFMON", level);
+			"%ld: this distribution may shut out even CAP_PERFMON", level);
 	else
 		set(f, CHECK_OK, "", "%ld", level);
 }

@@ -25,6 +25,9 @@ static const char *fix_permission(void)
 	if (geteuid() != 0)
 		return "run it with sudo, or give it CAP_PERFMON, CAP_BPF, CAP_SYS_PTRACE and "
 		       "CAP_DAC_READ_SEARCH";
+	if (read_number("/proc/sys/kernel/perf_event_paranoid", 2) > 2)
+		return "kernel.perf_event_paranoid above 2 shuts out even CAP_PERFMON: grant "
+		       "CAP_SYS_ADMIN, or sysctl kernel.perf_event_paranoid=2; see fathom check";
 	return "root alone is not enough here: a container needs CAP_SYS_ADMIN (or CAP_PERFMON and "
 	       "CAP_BPF) and a seccomp profile that allows perf_event_open and bpf; see fathom "
 	       "check";

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/collect/admin.h"
 #include "agent/commands/cache_directory.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/explain.h"
@@ -127,8 +128,8 @@ static int make_store(struct daemon *d)
 static int make_export(struct daemon *d)
 {
 	autofree char *message = NULL;
-	int err = daemon_export_create(
-		&d->config, agent_metrics_to_add(d->agent), &d->export, &message);
+	int err = daemon_export_create(&d->config, agent_metrics_to_add(d->agent),
+		d->cache_directory, &d->export, &message);
 
 	if (err)
 		fprintf(stderr, "fathom agent: %s\n", message ? message : strerror(-err));
@@ -154,6 +155,20 @@ static int make_serve(struct daemon *d)
 	return err;
 }
 
+static bool wants_file(void *context, const struct module *module)
+{
+	struct daemon *d = context;
+
+	return daemon_export_wants_file(d->export, &module->id.build_id);
+}
+
+static void take_file(void *context, const struct module *module, int fd)
+{
+	struct daemon *d = context;
+
+	daemon_export_file(d->export, &module->id.build_id, fd);
+}
+
 static int make_agent(struct daemon *d)
 {
 	struct agent_failure failure = { 0 };
@@ -165,6 +180,8 @@ static int make_agent(struct daemon *d)
 		.loop = d->loop,
 		.sealed = daemon_sealed,
 		.full = daemon_full,
+		.wants_file = wants_file,
+		.take_file = take_file,
 		.sealed_context = d,
 		.collect = { .event = COLLECT_CPU_CLOCK, .user = true, .kernel = true },
 	};
@@ -291,6 +308,7 @@ int daemon_run(struct config *config, int argc, char **argv)
 		config_deinit(&d.config);
 		return EXIT_USAGE;
 	}
+	admin_lay_down();
 	err = log_options(&d.config);
 	if (!err)
 		err = make(&d);

@@ -10,7 +10,9 @@
 #include "agent/config_lists.h"
 #include "agent/daemon/export_settings.h"
 #include "agent/daemon/exposition.h"
+#include "agent/daemon/keep_debug.h"
 #include "agent/daemon/series.h"
+#include "agent/export/debuginfo.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/log.h"
@@ -29,6 +31,7 @@ enum {
 
 struct daemon_export {
 	struct exporter *exporter;
+	struct debuginfo *debuginfo; /* NULL: nothing is uploaded */
 	struct metrics *metrics;
 	struct metrics unused; /* for reports of what another report has counted */
 	uint64_t settings_hash;
@@ -99,6 +102,31 @@ static void fill_options(const struct config *config, const struct export_settin
 	};
 }
 
+/* Makes the uploading of debug information, or ends it, as SETTINGS say. */
+static int change_debuginfo(struct daemon_export *e, const struct export_settings *settings,
+	const char *cache_directory, char **ret_message)
+{
+	struct remote_options remotes[EXPORT_STORES_LIMIT];
+	struct debuginfo_options options = {
+		.remotes = remotes,
+		.directory = cache_directory,
+		.strip = keep_debug_in_sandbox,
+		.metrics = e->metrics,
+	};
+
+	if (settings->debuginfo_upload == (e->debuginfo != NULL))
+		return 0;
+	if (!settings->debuginfo_upload) {
+		debuginfo_destroy(take(e->debuginfo));
+		return 0;
+	}
+	for (size_t i = 0; i < settings->store_count; i++) {
+		if (settings->stores[i].options.type == REMOTE_PARCA)
+			remotes[options.remote_count++] = settings->stores[i].options;
+	}
+	return debuginfo_create(&options, &e->debuginfo, ret_message);
+}
+
 int daemon_export_check(const struct config *config, char **ret_message)
 {
 	struct remote_options remotes[EXPORT_STORES_LIMIT];
@@ -141,8 +169,9 @@ static int create(const struct config *config, struct export_settings *settings,
 }
 
 int daemon_export_create(const struct config *config, struct metrics *metrics,
-	struct daemon_export **ret_export, char **ret_message)
+	const char *cache_directory, struct daemon_export **ret_export, char **ret_message)
 {
+	struct daemon_export *e = NULL;
 	struct export_settings settings;
 	int err = export_settings_read(config, &settings, ret_message);
 
@@ -150,8 +179,14 @@ int daemon_export_create(const struct config *config, struct metrics *metrics,
 		return err;
 	*ret_export = NULL;
 	if (settings.store_count)
-		err = create(config, &settings, metrics, ret_export, ret_message);
+		err = create(config, &settings, metrics, &e, ret_message);
+	if (!err && e)
+		err = change_debuginfo(e, &settings, cache_directory, ret_message);
 	export_settings_deinit(&settings);
+	if (err)
+		daemon_export_destroy(e, 0);
+	else
+		*ret_export = e;
 	return err;
 }
 
@@ -159,6 +194,7 @@ void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns)
 {
 	if (!e)
 		return;
+	debuginfo_destroy(e->debuginfo);
 	exporter_destroy(e->exporter, grace_ns);
 	relabel_destroy(e->relabel);
 	labels_deinit(&e->external);
@@ -166,7 +202,7 @@ void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns)
 }
 
 int daemon_export_reload(struct daemon_export **e, const struct config *config,
-	struct metrics *metrics, char **ret_message)
+	struct metrics *metrics, const char *cache_directory, char **ret_message)
 {
 	struct export_settings settings;
 	int err;
@@ -174,14 +210,27 @@ int daemon_export_reload(struct daemon_export **e, const struct config *config,
 	*ret_message = NULL;
 	if (!*e || (*e)->settings_hash != export_settings_hash(config)) {
 		daemon_export_destroy(take(*e), 0);
-		return daemon_export_create(config, metrics, e, ret_message);
+		return daemon_export_create(config, metrics, cache_directory, e, ret_message);
 	}
 	err = export_settings_read(config, &settings, ret_message);
 	if (err)
 		return err;
 	take_labels(*e, config, &settings);
+	err = change_debuginfo(*e, &settings, cache_directory, ret_message);
 	export_settings_deinit(&settings);
-	return 0;
+	return err;
+}
+
+/* ---- debug information ---------------------------------------------------------------------- */
+
+bool daemon_export_wants_file(struct daemon_export *e, const struct build_id *id)
+{
+	return e && e->debuginfo && debuginfo_wants(e->debuginfo, id);
+}
+
+void daemon_export_file(struct daemon_export *e, const struct build_id *id, int fd)
+{
+	debuginfo_offer(e->debuginfo, id, fd);
 }
 
 /* ---- windows -------------------------------------------------------------------------------- */

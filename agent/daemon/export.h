@@ -9,12 +9,16 @@
 #include "agent/export/exporter.h"
 #include "agent/report/report.h"
 #include "base/buffer.h"
+#include "base/module_id.h"
 
 struct daemon_export;
 
-/* *RET_EXPORT is NULL where no remote store is set. -EINVAL: *RET_MESSAGE says what is wrong. */
+/*
+ * *RET_EXPORT is NULL where no remote store is set. -EINVAL: *RET_MESSAGE says what is wrong. Debug
+ * information is made ready in CACHE_DIRECTORY.
+ */
 int daemon_export_create(const struct config *config, struct metrics *metrics,
-	struct daemon_export **ret_export, char **ret_message);
+	const char *cache_directory, struct daemon_export **ret_export, char **ret_message);
 void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns);
 /* Whether the settings make sense; opens nothing. */
 int daemon_export_check(const struct config *config, char **ret_message);
@@ -24,7 +28,10 @@ int daemon_export_check(const struct config *config, char **ret_message);
  * opened.
  */
 int daemon_export_reload(struct daemon_export **e, const struct config *config,
-	struct metrics *metrics, char **ret_message);
+	struct metrics *metrics, const char *cache_directory, char **ret_message);
+/* Whether the file of that build ID is to be opened for its debug information. E may be NULL. */
+bool daemon_export_wants_file(struct daemon_export *e, const struct build_id *id);
+void daemon_export_file(struct daemon_export *e, const struct build_id *id, int fd); /* takes FD */
 /*
  * OPTIONS: time, duration and period of the window. Its stacks are added to the metrics with COUNT,
  * when no other report of the window does so.

@@ -115,6 +115,22 @@ static int read_series_labels(
 	return 0;
 }
 
+static int read_debuginfo(
+	const struct config *config, struct export_settings *s, char **ret_message)
+{
+	s->debuginfo_upload = config_flag(config, SETTING_debuginfo_upload);
+	if (!s->debuginfo_upload)
+		return 0;
+	for (size_t i = 0; i < s->store_count; i++) {
+		if (s->stores[i].options.type == REMOTE_PARCA)
+			return 0;
+	}
+	if (asprintf(ret_message, "%s: only Parca takes it, and no remote store is of that type",
+		    config_name(SETTING_debuginfo_upload)) < 0)
+		*ret_message = NULL;
+	return -EINVAL;
+}
+
 int export_settings_read(
 	const struct config *config, struct export_settings *ret_settings, char **ret_message)
 {
@@ -127,6 +143,8 @@ int export_settings_read(
 	err = add_stores(s, config, ret_message);
 	if (!err)
 		err = read_series_labels(config, s, ret_message);
+	if (!err)
+		err = read_debuginfo(config, s, ret_message);
 	if (!err && lists && lists->rule_count)
 		err = relabel_create(lists->rules, lists->rule_count, &s->relabel, ret_message);
 	if (err)

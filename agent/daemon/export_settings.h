@@ -16,6 +16,7 @@ struct export_settings {
 	struct labels external;
 	struct relabel *relabel; /* NULL = no rules */
 	bool thread_comm, tid, goid; /* labels of series */
+	bool debuginfo_upload;
 };
 
 /* -EINVAL: *RET_MESSAGE (the caller's to free) says what is wrong. */

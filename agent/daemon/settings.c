@@ -90,6 +90,7 @@ static bool can_change(enum setting id)
 		SETTING_external_labels,
 		SETTING_series_labels,
 		SETTING_series_max,
+		SETTING_debuginfo_upload,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(changeable); i++) {
@@ -138,8 +139,8 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 static void apply_export(struct daemon *d)
 {
 	autofree char *message = NULL;
-	int err = daemon_export_reload(
-		&d->export, &d->config, agent_metrics_to_add(d->agent), &message);
+	int err = daemon_export_reload(&d->export, &d->config, agent_metrics_to_add(d->agent),
+		d->cache_directory, &message);
 
 	if (err)
 		log_error("profiles cannot be sent as the settings say", "error=\"%s\"",

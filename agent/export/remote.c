@@ -98,7 +98,8 @@ static int setup_tls(struct remote *remote, const struct remote_options *o)
 
 	if (o->ca_file) {
 		code |= curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
-		code |= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+		if (!o->also_system_ca)
+			code |= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
 	if (o->client_cert) {
 		code |= curl_easy_setopt(easy, CURLOPT_SSLCERT, o->client_cert);
@@ -264,8 +265,10 @@ static int request_headers(struct remote *remote, const struct request *request)
 	remote->headers = NULL;
 	/* Without it curl waits a second for leave to send a large body. */
 	err = append(&remote->headers, "Expect:");
-	if (!err)
+	if (!err && request->content_type)
 		err = append_header(&remote->headers, "Content-Type", request->content_type);
+	else if (!err)
+		err = append(&remote->headers, "Content-Type:");
 	if (!err && request->grpc)
 		err = append_header(&remote->headers, "TE", "trailers");
 	if (!err && request->gzip)
@@ -301,12 +304,16 @@ static int request_setup(struct remote *remote, const struct request *request)
 	code |= curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, request->grpc ? 1L : 0L);
 	code |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, remote->headers);
 	code |= curl_easy_setopt(easy, CURLOPT_CONNECT_TO, remote->connect_to);
-	code |= curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)remote->body.size);
-	code |= curl_easy_setopt(easy, CURLOPT_POSTFIELDS, (const char *)remote->body.bytes);
 	if (remote->credentials.user) {
 		code |= curl_easy_setopt(easy, CURLOPT_USERNAME, remote->credentials.user);
 		code |= curl_easy_setopt(easy, CURLOPT_PASSWORD, remote->credentials.password);
 	}
+	if (code != CURLE_OK)
+		return -ENOMEM;
+	if (remote->call)
+		return remote_call_setup(remote);
+	code |= curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)remote->body.size);
+	code |= curl_easy_setopt(easy, CURLOPT_POSTFIELDS, (const char *)remote->body.bytes);
 	return code == CURLE_OK ? 0 : -ENOMEM;
 }
 
@@ -317,7 +324,8 @@ static int start(struct remote *remote)
 	int err;
 
 	buffer_deinit(&remote->body);
-	err = remote->protocol->build(remote, remote->payload, &request);
+	err = remote->call ? remote_call_request(remote, &request)
+			   : remote->protocol->build(remote, remote->payload, &request);
 	if (err)
 		return err;
 	answer_init(&remote->answer);
@@ -376,18 +384,42 @@ static void send_file(struct remote *remote)
 	settle(remote);
 }
 
-int remote_send(
-	struct remote *remote, const struct payload *payload, remote_done_fn *done, void *context)
+static int begin(struct remote *remote, remote_done_fn *done, void *context)
 {
-	if (remote->payload)
+	if (remote->payload || remote->call)
 		return -EBUSY;
-	remote->payload = payload;
 	remote->done = done;
 	remote->context = context;
 	remote->result = (struct remote_result){ 0 };
 	remote->sent_bytes = 0;
 	remote->requests = 0;
 	remote->has_switched = false;
+	return 0;
+}
+
+int remote_call(
+	struct remote *remote, const struct remote_call *call, remote_done_fn *done, void *context)
+{
+	int err = begin(remote, done, context);
+
+	if (err)
+		return err;
+	remote->call = call;
+	if (credentials_are_there(remote))
+		start_or_settle(remote);
+	else
+		settle(remote);
+	return 0;
+}
+
+int remote_send(
+	struct remote *remote, const struct payload *payload, remote_done_fn *done, void *context)
+{
+	int err = begin(remote, done, context);
+
+	if (err)
+		return err;
+	remote->payload = payload;
 	if (remote->old_way && clock_monotonic_ns() - remote->old_way_since_ns > OLD_WAY_NS)
 		remote->old_way = false;
 	if (refuse_payload(payload, &remote->result))
@@ -406,6 +438,7 @@ int remote_send(
 /* ---- the end of a transfer ----------------------------------------------------------------- */
 static void read_outcome(struct remote *remote, CURLcode code, struct outcome *ret_outcome)
 {
+	uint64_t body_bytes = remote->call ? remote->call->size : remote->body.size;
 	curl_off_t uploaded = 0, retry_after = 0;
 	long head = 0;
 
@@ -421,7 +454,7 @@ static void read_outcome(struct remote *remote, CURLcode code, struct outcome *r
 		.error_text = remote->error_text,
 		.answer = &remote->answer,
 		/* No connection, but there was a request: the connection was for another. */
-		.body_sent = (uint64_t)uploaded >= remote->body.size || remote->requests > 1 ||
+		.body_sent = (uint64_t)uploaded >= body_bytes || remote->requests > 1 ||
 			     (remote->requests && code == CURLE_COULDNT_CONNECT),
 		.retry_after_ns = (uint64_t)MIN(retry_after, (curl_off_t)24 * 3600) * 1000000000,
 	};
@@ -433,6 +466,11 @@ void remote_ended(struct remote *remote, CURLcode code)
 	bool other_way;
 
 	read_outcome(remote, code, &outcome);
+	if (remote->call) {
+		remote_call_judge(remote, &outcome, &remote->result);
+		settle(remote);
+		return;
+	}
 	other_way = remote->protocol->judge(remote, &outcome, &remote->result);
 	/* Both ways once: where neither is known, the next payload begins with the newer one. */
 	if (other_way && !remote->has_switched) {

@@ -41,6 +41,7 @@ struct remote_options {
 	enum remote_way way; /* of REMOTE_OTLP */
 	bool insecure; /* plain text */
 	bool insecure_skip_verify;
+	bool also_system_ca; /* beside the CA file */
 	uint64_t timeout_ns; /* of a whole request; 0 = 30 s */
 };
 

@@ -10,16 +10,18 @@
  *   remote_answer.c      what came back, bounded
  *   remote_verdict.c     answer → verdict
  *   remote_grpc.c        gRPC: a request's message, an answer's status
+ *   remote_call.c        requests that are no profiles
  *   remote_pyroscope.c, remote_parca.c, remote_otlp.c, remote_file.c   the protocols
  */
 #include <curl/curl.h>
 
 #include "agent/export/remote.h"
+#include "agent/export/remote_call.h"
 #include "base/buffer.h"
 #include "base/cursor.h"
 
 enum {
-	REMOTE_URL_BYTES = 2048,
+	REMOTE_URL_BYTES = 4096, /* signed ones are long */
 	REMOTE_MAX_HEADERS = 32,
 	REMOTE_HEADER_BYTES = 8192, /* of one that is given */
 	REMOTE_SECRET_BYTES = 16 * 1024, /* of a token or password */
@@ -31,7 +33,7 @@ enum {
 enum {
 	ANSWER_BODY_BYTES = 1 << 20, /* more is no answer of these protocols */
 	ANSWER_HEADER_BYTES = 64 << 10,
-	ANSWER_KEPT_BYTES = 4096,
+	ANSWER_KEPT_BYTES = 8192,
 };
 
 struct answer {
@@ -101,7 +103,7 @@ int remote_options_check(
 /* ---- one store ----------------------------------------------------------------------------- */
 struct request {
 	char url[REMOTE_URL_BYTES];
-	const char *content_type;
+	const char *content_type; /* NULL = none */
 	bool grpc; /* HTTP/2 from the first byte, trailers */
 	bool gzip; /* the body, or the message in it, is compressed */
 };
@@ -138,7 +140,9 @@ struct remote {
 	bool new_way_works, old_way_works; /* it was answered once */
 	bool has_switched; /* in this send */
 	/* what is under way */
-	const struct payload *payload; /* NULL: nothing */
+	const struct payload *payload; /* NULL: nothing, or a call */
+	const struct remote_call *call; /* NULL: nothing, or a payload */
+	uint64_t call_off; /* what was read of the call's body */
 	remote_done_fn *done;
 	void *context;
 	bool judged; /* `result` waits for remotes_run() */
@@ -168,6 +172,12 @@ bool grpc_judge(struct remote *remote, const struct outcome *o, struct remote_re
 void remotes_add(struct remotes *r, struct remote *remote); /* to the list */
 void remotes_remove(struct remotes *r, struct remote *remote);
 int remotes_start(struct remotes *r, struct remote *remote); /* its easy handle */
+
+/* remote_call.c */
+int remote_call_request(struct remote *remote, struct request *request);
+int remote_call_setup(struct remote *remote); /* of its easy handle */
+void remote_call_judge(
+	struct remote *remote, const struct outcome *o, struct remote_result *result);
 
 /* remote.c: its transfer has ended with CODE. */
 void remote_ended(struct remote *remote, CURLcode code);

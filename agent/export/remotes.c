@@ -98,6 +98,7 @@ static bool hand_out_one(struct remotes *r)
 	result = remote->result;
 	remote->judged = false;
 	remote->payload = NULL;
+	remote->call = NULL;
 	remote->done(remote->context, &result);
 	return true;
 }

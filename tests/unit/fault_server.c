@@ -262,7 +262,7 @@ void fault_wait_for_end(struct fault_connection *c)
 
 /* ---- HTTP/2 (RFC 9113, section 4.1: nine bytes before each frame) -----------------------------
  */
-enum { H2_DATA = 0, H2_HEADERS = 1, H2_SETTINGS = 4, H2_PING = 6 };
+enum { H2_DATA = 0, H2_HEADERS = 1, H2_SETTINGS = 4, H2_PING = 6, H2_WINDOW_UPDATE = 8 };
 enum { H2_ACK = 1, H2_END_STREAM = 1, H2_END_HEADERS = 4 };
 
 bool fault_h2_frame(struct fault_connection *c, uint8_t type, uint8_t flags, uint32_t stream,
@@ -285,6 +285,21 @@ static bool keep_data(struct fault_request *request, const uint8_t *bytes, size_
 	memcpy(request->body + request->body_size, bytes, size);
 	request->body_size += size;
 	return true;
+}
+
+/* RFC 9113, 6.9: leave to send SIZE bytes more, on the connection and on the stream. */
+static bool open_window(struct fault_connection *c, uint32_t stream, size_t size)
+{
+	const uint8_t more[4] = { (uint8_t)(size >> 24), (uint8_t)(size >> 16),
+		(uint8_t)(size >> 8), (uint8_t)size };
+
+	return !size || (fault_h2_frame(c, H2_WINDOW_UPDATE, 0, 0, more, sizeof(more)) &&
+				fault_h2_frame(c, H2_WINDOW_UPDATE, 0, stream, more, sizeof(more)));
+}
+
+static uint32_t stream_of(const uint8_t head[9])
+{
+	return (uint32_t)head[5] << 24 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 8 | head[8];
 }
 
 /* The preface and frames, up to LIMIT bytes of the request's body or its end. */
@@ -315,9 +330,11 @@ static bool read_frames(struct fault_connection *c, struct fault_request *reques
 			break;
 		if ((head[3] == H2_DATA || head[3] == H2_HEADERS) && (head[4] & H2_END_STREAM))
 			break;
+		if (head[3] == H2_DATA && limit == SIZE_MAX &&
+			!open_window(c, stream_of(head), size))
+			return false;
 	}
-	*ret_stream = (uint32_t)head[5] << 24 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 8 |
-		      head[8];
+	*ret_stream = stream_of(head);
 	return true;
 }
 

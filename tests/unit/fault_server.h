@@ -11,7 +11,7 @@
 
 struct ssl_st;
 
-enum { FAULT_REQUEST_BYTES = 256 << 10 };
+enum { FAULT_REQUEST_BYTES = 8 << 20 };
 
 struct fault_connection {
 	int fd;
