@@ -148,6 +148,10 @@ static int create_symbol_sources(
 {
 	int err;
 
+	agent->debug_directories =
+		strdup(options->debug_directories ? options->debug_directories : "");
+	if (!agent->debug_directories)
+		return fail(failure, "allocate memory", "", -ENOMEM);
 	err = cache_create(options->cache_directory, options->cache_limit_bytes, &agent->cache);
 	if (err)
 		return fail(failure, "open the index cache", options->cache_directory, err);
@@ -310,6 +314,7 @@ void agent_destroy(struct agent *agent)
 	modules_destroy(agent->modules);
 	agent_windows_deinit(agent);
 	cache_destroy(agent->cache);
+	free(agent->debug_directories);
 	kernel_symbols_destroy(agent->kernel_symbols);
 	map_deinit(&agent->followed);
 	if (agent->statm_fd >= 0)

@@ -24,6 +24,7 @@ struct agent_options {
 	struct collect_options collect; /* event, rate, CPUs, filter; handlers are the agent's */
 	const char *cache_directory;
 	uint64_t cache_limit_bytes;
+	const char *debug_directories; /* comma-separated (symbolizer/debug_files.h); NULL = none */
 	uint64_t profile_limit_bytes; /* of each window */
 	uint64_t memory_limit_bytes; /* near it, caches are let go; 0 = none */
 	struct loop *loop;

@@ -46,6 +46,7 @@ struct agent {
 	void *sealed_context;
 	int grace_timer; /* -1 = none */
 	struct cache *cache;
+	char *debug_directories; /* comma-separated */
 	struct builds *builds;
 	struct kernel_symbols *kernel_symbols; /* NULL: the kernel hides its symbols */
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */

@@ -6,6 +6,8 @@
  */
 #include "agent/agent_internal.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -142,11 +144,22 @@ void agent_index_done(void *context, uint64_t tag, struct index *index)
 	}
 }
 
-/* FD is taken. False: not even asked for, the queue is full. */
-static bool request(struct agent *agent, const struct module *m, const struct module_id *id, int fd)
+/* FD is taken. False: not even asked for, the queue is full. P is NULL for what is no file. */
+static bool request(struct agent *agent, const struct module *m, const struct module_id *id,
+	const struct process *p, int fd)
 {
-	int err = builds_request(agent->builds, id, fd, m->number);
+	autoclose int root_fd = -1;
+	struct debug_search search = { .directories = agent->debug_directories };
+	char root[32];
+	int err;
 
+	if (p) {
+		snprintf(root, sizeof(root), "%u/root", p->pid);
+		root_fd = openat(agent->proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	search.root_fd = root_fd;
+	search.path = m->path ? m->path : "";
+	err = builds_request_debug(agent->builds, id, fd, m->number, &search);
 	if (err)
 		log_debug("a module's index cannot be built now", "error=%d", err);
 	return !err;
@@ -158,7 +171,7 @@ static void request_vdso(struct agent *agent, struct module *m)
 	int fd;
 
 	if (!vdso_open(&fd, &id))
-		m->requested = request(agent, m, &id, fd);
+		m->requested = request(agent, m, &id, NULL, fd);
 }
 
 static int open_mapped(struct agent *agent, const struct process *p, const struct mapping *mapping)
@@ -232,7 +245,7 @@ void agent_module_hit(struct agent *agent, struct process *p, const struct mappi
 		return;
 	}
 	fd = open_mapped(agent, p, mapping);
-	m->requested = request(agent, m, &m->id, fd);
+	m->requested = request(agent, m, &m->id, p, fd);
 	/* This process was gone already: the next one that maps the file may give it. */
 	if (fd < 0)
 		open_failed(agent, p, m);
@@ -286,6 +299,11 @@ void agent_program_known(struct agent *agent, struct process *p)
 	m->used_ns = clock_monotonic_ns();
 	if (!m->requested && !data->not_cached) {
 		data->not_cached = cache_open(agent->cache, &m->id, &index) != 0;
+		/* What a debug file may add is looked for at the first hit. */
+		if (!data->not_cached && index_lacks_debug(index)) {
+			index_destroy(index);
+			data->not_cached = true;
+		}
 		if (!data->not_cached) {
 			m->requested = true;
 			data->index = index;

@@ -21,6 +21,7 @@ struct build {
 	struct build *next;
 	struct module_id id;
 	int elf_fd;
+	struct companions companions;
 	struct cache_entry entry;
 	struct sandbox sandbox;
 	uint64_t deadline_ns; /* of CLOCK_MONOTONIC; 0 = none */
@@ -42,6 +43,7 @@ static void build_destroy(struct build *build)
 		return;
 	if (build->elf_fd >= 0)
 		close(build->elf_fd);
+	companions_close(&build->companions);
 	sandbox_kill(&build->sandbox);
 	free(build->tags);
 	free(build);
@@ -223,18 +225,30 @@ static uint64_t deadline(const struct builds *b)
 		   : 0;
 }
 
+static int start_sandbox(struct builds *b, struct build *build)
+{
+	const struct builder_files files = {
+		.elf_fd = build->elf_fd,
+		.output_fd = build->entry.fd,
+		.companions = build->companions,
+	};
+
+	return sandbox_start_files(&files, &b->options.limits, &build->sandbox);
+}
+
 static int start(struct builds *b, struct build *build)
 {
 	int err = cache_begin(b->options.cache, &build->entry);
 
 	if (err)
 		return err;
-	err = sandbox_start(build->elf_fd, build->entry.fd, &b->options.limits, &build->sandbox);
+	err = start_sandbox(b, build);
 	if (err) {
 		cache_abandon(b->options.cache, &build->entry);
 		return err;
 	}
 	close(take_fd(&build->elf_fd));
+	companions_close(&build->companions);
 	build->deadline_ns = deadline(b);
 	build->next = b->running;
 	b->running = build;
@@ -287,8 +301,15 @@ static int add_tag(struct build *build, uint64_t tag)
 	return 0;
 }
 
+/* What a request is about. */
+struct request {
+	const struct module_id *id;
+	uint64_t tag;
+	const struct debug_search *search; /* NULL: no debug files */
+};
+
 /* *FD is taken on success. */
-static int enqueue(struct builds *b, const struct module_id *id, int *fd, uint64_t tag)
+static int enqueue(struct builds *b, const struct request *r, int *fd)
 {
 	autocall(auto_build_destroy) struct build *build = NULL;
 	int err;
@@ -300,14 +321,16 @@ static int enqueue(struct builds *b, const struct module_id *id, int *fd, uint64
 	if (!build)
 		return -ENOMEM;
 	*build = (struct build){
-		.id = *id,
+		.id = *r->id,
 		.elf_fd = take_fd(fd),
 		.entry.fd = -1,
 		.sandbox = { .pid = -1, .result_fd = -1 },
 	};
-	err = add_tag(build, tag);
+	err = add_tag(build, r->tag);
 	if (err)
 		return err;
+	if (r->search)
+		debug_files_find(r->search, build->elf_fd, &build->companions);
 	*b->waiting_end = build;
 	b->waiting_end = &build->next;
 	b->waiting_count++;
@@ -316,27 +339,47 @@ static int enqueue(struct builds *b, const struct module_id *id, int *fd, uint64
 	return 0;
 }
 
+/* Whether there is a debug file for FD by now. */
+static bool would_help(const struct debug_search *search, int fd)
+{
+	struct companions found;
+	bool any;
+
+	if (!search || fd < 0)
+		return false;
+	debug_files_find(search, fd, &found);
+	any = found.count > 0;
+	companions_close(&found);
+	return any;
+}
+
 /* True when the cache settled it. */
-static bool ask_cache(struct builds *b, const struct module_id *id, uint64_t tag)
+static bool ask_cache(struct builds *b, const struct request *r, int fd)
 {
 	struct index *index;
-	int err = cache_open(b->options.cache, id, &index);
+	int err = cache_open(b->options.cache, r->id, &index);
 
+	if (!err && index_lacks_debug(index) && would_help(r->search, fd)) {
+		index_destroy(index);
+		return false;
+	}
 	if (!err) {
 		count(b, METRIC_INDEX_CACHE_HITS);
-		done(b, tag, index);
+		done(b, r->tag, index);
 		return true;
 	}
 	if (err == -EBADMSG)
 		count(b, METRIC_INDEX_CACHE_BAD);
-	if (!cache_failed(b->options.cache, id))
+	if (!cache_failed(b->options.cache, r->id))
 		return false;
-	done(b, tag, NULL);
+	done(b, r->tag, NULL);
 	return true;
 }
 
-int builds_request(struct builds *b, const struct module_id *id, int fd_, uint64_t tag)
+int builds_request_debug(struct builds *b, const struct module_id *id, int fd_, uint64_t tag,
+	const struct debug_search *search)
 {
+	const struct request request = { id, tag, search };
 	autoclose int fd = fd_;
 	struct build *same = find_in(b->running, id);
 
@@ -344,13 +387,18 @@ int builds_request(struct builds *b, const struct module_id *id, int fd_, uint64
 		same = find_in(b->waiting, id);
 	if (same)
 		return add_tag(same, tag);
-	if (ask_cache(b, id, tag))
+	if (ask_cache(b, &request, fd))
 		return 0;
 	if (fd < 0) {
 		done(b, tag, NULL);
 		return 0;
 	}
-	return enqueue(b, id, &fd, tag);
+	return enqueue(b, &request, &fd);
+}
+
+int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_t tag)
+{
+	return builds_request_debug(b, id, fd, tag, NULL);
 }
 
 /* ---- the owner's events -------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 #include "base/metrics.h"
 #include "base/module_id.h"
 #include "symbolizer/cache.h"
+#include "symbolizer/debug_files.h"
 #include "symbolizer/sandbox.h"
 
 struct builds;
@@ -44,6 +45,13 @@ void builds_destroy(struct builds *b);
  * -E2BIG for too many requests of one module) `done` is not called.
  */
 int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_t tag);
+/*
+ * The same with the place where debug files are to be looked for, if FD is built; SEARCH is read
+ * before this returns. An index from the cache that was built without any is built anew where one
+ * is there now.
+ */
+int builds_request_debug(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
+	const struct debug_search *search);
 /* A watched FD is readable. */
 void builds_ready(struct builds *b, int fd);
 /*

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -27,25 +28,53 @@ struct arguments {
 	char memory[ARGUMENT_BYTES];
 	char cpu[ARGUMENT_BYTES];
 	char output[ARGUMENT_BYTES];
+	char companions[SANDBOX_COMPANIONS_BYTES];
 };
 
-static void format_arguments(const struct sandbox_limits *limits, struct arguments *a)
+/* What the child gets, from number SANDBOX_ELF_FD on; all of them ours to close. */
+struct child_fds {
+	int items[SANDBOX_FD_COUNT - SANDBOX_ELF_FD];
+	size_t count;
+};
+
+static void format_companions(const struct companions *c, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < c->count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%u.%" PRIu32 ",",
+			(unsigned int)c->items[i].role, c->items[i].crc);
+}
+
+static void format_arguments(const struct sandbox_limits *limits,
+	const struct companions *companions, struct arguments *a)
 {
 	snprintf(a->parent, sizeof(a->parent), "%d", (int)getpid());
 	snprintf(a->memory, sizeof(a->memory), "%lu", limits->memory_bytes);
 	snprintf(a->cpu, sizeof(a->cpu), "%u", limits->cpu_seconds);
 	snprintf(a->output, sizeof(a->output), "%lu", limits->output_bytes);
+	format_companions(companions, a->companions, sizeof(a->companions));
+}
+
+static void child_fds_close(struct child_fds *fds)
+{
+	while (fds->count)
+		close(fds->items[--fds->count]);
 }
 
 /* A duplicate above the child's numbers, so that placing one does not overwrite another. */
-static int duplicate_high(int fd)
+static int child_fds_add(struct child_fds *fds, int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, SANDBOX_FD_COUNT);
 
-	return high < 0 ? -errno : high;
+	if (high < 0)
+		return -errno;
+	fds->items[fds->count++] = high;
+	return 0;
 }
 
-static int add_fds(posix_spawn_file_actions_t *actions, const int *fds)
+static int add_fds(posix_spawn_file_actions_t *actions, const struct child_fds *fds)
 {
 	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int err = 0;
@@ -55,8 +84,9 @@ static int add_fds(posix_spawn_file_actions_t *actions, const int *fds)
 		err = null >= 0 ? posix_spawn_file_actions_addopen(
 					  actions, fd, "/dev/null", O_RDWR, 0)
 				: posix_spawn_file_actions_addclose(actions, fd);
-	for (int i = 0; i < 3 && !err; i++)
-		err = posix_spawn_file_actions_adddup2(actions, fds[i], SANDBOX_ELF_FD + i);
+	for (size_t i = 0; i < fds->count && !err; i++)
+		err = posix_spawn_file_actions_adddup2(
+			actions, fds->items[i], SANDBOX_ELF_FD + (int)i);
 	return -err;
 }
 
@@ -79,19 +109,21 @@ static int set_attributes(posix_spawnattr_t *attributes)
 }
 
 /* posix_spawn shares the memory until exec: no page table is copied, whatever our size is. */
-static int spawn(const int *fds, const struct sandbox_limits *limits, pid_t *ret_pid)
+static int spawn(const struct child_fds *fds, const struct companions *companions,
+	const struct sandbox_limits *limits, pid_t *ret_pid)
 {
 	static char *const no_environment[] = { NULL };
 	char program[] = "fathom", command[ARGUMENT_BYTES];
 	struct arguments text;
-	char *argv[] = { program, command, text.parent, text.memory, text.cpu, text.output, NULL };
+	char *argv[] = { program, command, text.parent, text.memory, text.cpu, text.output,
+		text.companions, NULL };
 	autocall(posix_spawn_file_actions_destroy) posix_spawn_file_actions_t actions;
 	autocall(posix_spawnattr_destroy) posix_spawnattr_t attributes;
 	int err;
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
-	format_arguments(limits, &text);
+	format_arguments(limits, companions, &text);
 	snprintf(command, sizeof(command), "%s",
 		limits->task == SANDBOX_KEEP_DEBUG ? SANDBOX_KEEP_DEBUG_COMMAND
 						   : SANDBOX_INDEX_COMMAND);
@@ -103,11 +135,25 @@ static int spawn(const int *fds, const struct sandbox_limits *limits, pid_t *ret
 	return -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, no_environment);
 }
 
-int sandbox_start(
-	int elf_fd, int output_fd, const struct sandbox_limits *limits, struct sandbox *ret_sandbox)
+static int gather_fds(const struct builder_files *files, int result_fd, struct child_fds *fds)
 {
+	int err = child_fds_add(fds, files->elf_fd);
+
+	if (!err)
+		err = child_fds_add(fds, files->output_fd);
+	if (!err)
+		err = child_fds_add(fds, result_fd);
+	for (size_t i = 0; i < files->companions.count && !err; i++)
+		err = child_fds_add(fds, files->companions.items[i].fd);
+	return err;
+}
+
+int sandbox_start_files(const struct builder_files *files, const struct sandbox_limits *limits,
+	struct sandbox *ret_sandbox)
+{
+	autocall(child_fds_close) struct child_fds fds = { .count = 0 };
+	autoclose int read_end = -1, write_end = -1;
 	int ends[2];
-	autoclose int read_end = -1, write_end = -1, elf = -1, output = -1, result = -1;
 	pid_t pid;
 	int err;
 
@@ -117,16 +163,21 @@ int sandbox_start(
 	write_end = ends[1];
 	if (fcntl(read_end, F_SETFL, O_NONBLOCK))
 		return -errno;
-	elf = duplicate_high(elf_fd);
-	output = duplicate_high(output_fd);
-	result = duplicate_high(write_end);
-	if (elf < 0 || output < 0 || result < 0)
-		return MIN(elf, MIN(output, result));
-	err = spawn((int[]){ elf, output, result }, limits, &pid);
+	err = gather_fds(files, write_end, &fds);
+	if (!err)
+		err = spawn(&fds, &files->companions, limits, &pid);
 	if (err)
 		return err;
 	*ret_sandbox = (struct sandbox){ .pid = pid, .result_fd = take_fd(&read_end) };
 	return 0;
+}
+
+int sandbox_start(
+	int elf_fd, int output_fd, const struct sandbox_limits *limits, struct sandbox *ret_sandbox)
+{
+	const struct builder_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
+
+	return sandbox_start_files(&files, limits, ret_sandbox);
 }
 
 bool sandbox_receive(struct sandbox *s)

@@ -5,8 +5,9 @@
  * hidden command `index-module` or `keep-debug`, so that nothing of the agent's memory is in it.
  * Before it reads a byte it gives up: all capabilities and the way to get any (no_new_privs), every
  * system call but a dozen (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other
- * descriptors, and its priority. It reads fd 3 (the ELF file) and writes fd 4 (the index), and says
- * what came of it by a struct on fd 5. Whatever else happens to it, it dies alone.
+ * descriptors, and its priority. It reads fd 3 (the ELF file) and from fd 6 on what may belong to
+ * it, writes fd 4 (the index), and says what came of it by a struct on fd 5. Whatever else happens
+ * to it, it dies alone.
  *
  * The child dies with the thread that started it, so that thread has to outlive its builds.
  */
@@ -54,6 +55,9 @@ enum sandbox_outcome {
 };
 
 /* Starts the child on borrowed fds. */
+int sandbox_start_files(const struct builder_files *files, const struct sandbox_limits *limits,
+	struct sandbox *ret_sandbox);
+/* The same of a file alone. */
 int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);
 /*
@@ -75,9 +79,9 @@ void sandbox_kill(struct sandbox *s);
 int sandbox_child_main(int argc, char **argv);
 /* Whether NAME is one of them. */
 bool sandbox_is_command(const char *name);
-/* The same with another BUILD in builder_run()'s place. */
-int sandbox_child_run(int argc, char **argv,
-	int (*build)(int elf_fd, int output_fd, struct builder_result *ret_result));
+/* The same with another BUILD in the place of builder_run_files(). */
+typedef int sandbox_build_fn(const struct builder_files *files, struct builder_result *ret_result);
+int sandbox_child_run(int argc, char **argv, sandbox_build_fn *build);
 /* For the tests: closes this process in (same steps as the child). */
 int sandbox_enter(const struct sandbox_limits *limits);
 /*

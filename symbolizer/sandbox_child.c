@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -232,20 +233,50 @@ static int tie_to_parent(pid_t parent)
 	return getppid() == parent ? 0 : -ESRCH;
 }
 
-static int close_in(int argc, char **argv)
+/* `ROLE.CRC,` each, as sandbox.c writes it. */
+static bool parse_companions(const char *text, struct companions *ret_companions)
+{
+	struct companions c = { .count = 0 };
+
+	while (*text) {
+		unsigned int role, crc;
+		int used = 0;
+
+		if (c.count == COMPANIONS_MAX ||
+			sscanf(text, "%u.%u,%n", &role, &crc, &used) != 2 || !used ||
+			role >= COMPANION_ROLES)
+			return false;
+		c.items[c.count] = (struct companion){
+			.fd = SANDBOX_FIRST_COMPANION_FD + (int)c.count,
+			.role = role,
+			.crc = crc,
+		};
+		c.count++;
+		text += used;
+	}
+	*ret_companions = c;
+	return true;
+}
+
+static int close_in(int argc, char **argv, struct companions *ret_companions)
 {
 	unsigned long parent, memory, cpu, output;
+	unsigned int fd_count;
 	int err;
 
 	if (argc != SANDBOX_ARGUMENTS || !parse_number(argv[2], &parent) ||
 		!parse_number(argv[3], &memory) || !parse_number(argv[4], &cpu) ||
-		!parse_number(argv[5], &output))
+		!parse_number(argv[5], &output) || !parse_companions(argv[6], ret_companions))
 		return -EINVAL;
 	err = tie_to_parent((pid_t)parent);
 	if (err)
 		return err;
-	if (syscall(SYS_close_range, SANDBOX_FD_COUNT, ~0u, 0))
+	fd_count = SANDBOX_FIRST_COMPANION_FD + (unsigned int)ret_companions->count;
+	if (syscall(SYS_close_range, fd_count, ~0u, 0))
 		return -errno;
+	err = limit(RLIMIT_NOFILE, fd_count, fd_count);
+	if (err)
+		return err;
 	return sandbox_enter(&(struct sandbox_limits){
 		.memory_bytes = memory,
 		.cpu_seconds = (unsigned int)cpu,
@@ -253,15 +284,15 @@ static int close_in(int argc, char **argv)
 	});
 }
 
-int sandbox_child_run(int argc, char **argv,
-	int (*build)(int elf_fd, int output_fd, struct builder_result *ret_result))
+int sandbox_child_run(int argc, char **argv, sandbox_build_fn *build)
 {
+	struct builder_files files = { .elf_fd = SANDBOX_ELF_FD, .output_fd = SANDBOX_OUTPUT_FD };
 	struct builder_result result = { 0 };
 	struct sandbox_message message;
 
-	if (close_in(argc, argv))
+	if (close_in(argc, argv, &files.companions))
 		return EXIT_FAILURE;
-	result.error = build(SANDBOX_ELF_FD, SANDBOX_OUTPUT_FD, &result);
+	result.error = build(&files, &result);
 	message = (struct sandbox_message){
 		.magic = SANDBOX_MAGIC,
 		.error = result.error,

@@ -10,9 +10,14 @@ bool sandbox_is_command(const char *name)
 	return !strcmp(name, SANDBOX_INDEX_COMMAND) || !strcmp(name, SANDBOX_KEEP_DEBUG_COMMAND);
 }
 
+static int keep_debug(const struct builder_files *files, struct builder_result *ret_result)
+{
+	return keep_debug_run(files->elf_fd, files->output_fd, ret_result);
+}
+
 int sandbox_child_main(int argc, char **argv)
 {
-	bool keep_debug = argc > 1 && !strcmp(argv[1], SANDBOX_KEEP_DEBUG_COMMAND);
+	bool keeps = argc > 1 && !strcmp(argv[1], SANDBOX_KEEP_DEBUG_COMMAND);
 
-	return sandbox_child_run(argc, argv, keep_debug ? keep_debug_run : builder_run);
+	return sandbox_child_run(argc, argv, keeps ? keep_debug : builder_run_files);
 }

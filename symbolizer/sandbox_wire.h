@@ -9,10 +9,13 @@ enum {
 	SANDBOX_ELF_FD = 3,
 	SANDBOX_OUTPUT_FD = 4,
 	SANDBOX_RESULT_FD = 5,
-	SANDBOX_FD_COUNT = 6,
+	SANDBOX_FIRST_COMPANION_FD = 6,
+	SANDBOX_FD_COUNT = SANDBOX_FIRST_COMPANION_FD + COMPANIONS_MAX, /* at most */
 	SANDBOX_MAGIC = 0x46735831,
-	/* argv: program, command, parent's pid, memory, CPU seconds, output bytes. */
-	SANDBOX_ARGUMENTS = 6,
+	/* argv: program, command, parent's pid, memory, CPU seconds, output bytes, companions. */
+	SANDBOX_ARGUMENTS = 7,
+	/* Each companion as two numbers, role and CRC: `0.0,1.4294967295,`. */
+	SANDBOX_COMPANIONS_BYTES = COMPANIONS_MAX * 16 + 1,
 };
 
 static const char SANDBOX_INDEX_COMMAND[] = "index-module";

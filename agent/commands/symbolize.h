@@ -35,16 +35,23 @@ void symbolize_print_error(
 /* ---- symbolize_index.c --------------------------------------------------------------------- */
 struct symbolize_indexes {
 	struct cache *cache; /* NULL: nothing is kept */
+	const char *debug_directories; /* comma-separated; of the settings */
+};
+/* A file to be indexed. */
+struct symbolize_file {
+	const char *path; /* for people, and below the root */
+	int elf_fd; /* open */
+	int root_fd; /* root directory of who maps it; -1 = ours */
 };
 /* Without a cache directory that may be used, indexes live as long as their users. */
 void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct config *config);
 void symbolize_indexes_deinit(struct symbolize_indexes *indexes);
 /*
- * The index of an open ELF file: from the cache under ID, else built in the sandbox. Says on stderr
- * what is wrong, with the file's name PATH.
+ * The index of a file: from the cache under ID, else built in the sandbox, of what its debug files
+ * have too. Says on stderr what is wrong.
  */
-int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id, const char *path,
-	int elf_fd, struct index **ret_index);
+int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id,
+	const struct symbolize_file *file, struct index **ret_index);
 /* The same of a file by its path, which is then its identity too: see there. */
 int symbolize_index_of_file(
 	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);

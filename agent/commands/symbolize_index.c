@@ -10,6 +10,7 @@
 #include "agent/commands/symbolize.h"
 #include "base/cleanup.h"
 #include "symbolizer/cache.h"
+#include "symbolizer/debug_files.h"
 #include "symbolizer/sandbox.h"
 
 /* One build, and a user who waits for it: more than the agent would allow a module. */
@@ -52,6 +53,7 @@ void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct conf
 	autofree char *path = NULL;
 
 	indexes->cache = NULL;
+	indexes->debug_directories = config_text(config, SETTING_debuginfo_directories);
 	if (cache_directory(config, &path))
 		return;
 	if (cache_create(path, config_number(config, SETTING_cache_max_bytes), &indexes->cache))
@@ -84,82 +86,128 @@ static void say_why(const char *path, enum sandbox_outcome outcome, int error)
 		fprintf(stderr, "fathom symbolize: cannot index %s: %s\n", path, strerror(-error));
 }
 
-static int build(const char *path, int elf_fd, int output_fd)
+static int wait_for(struct sandbox *sandbox, const char *path)
 {
 	struct builder_result result;
 	enum sandbox_outcome outcome;
-	struct sandbox sandbox;
-	int err = sandbox_start(elf_fd, output_fd, &limits, &sandbox);
 
-	if (err) {
-		fprintf(stderr, "fathom symbolize: cannot start the indexer: %s\n", strerror(-err));
-		return err;
-	}
 	do {
-		struct pollfd waited = { .fd = sandbox.result_fd, .events = POLLIN };
+		struct pollfd waited = { .fd = sandbox->result_fd, .events = POLLIN };
 
 		poll(&waited, 1, -1);
-	} while (!sandbox_receive(&sandbox));
-	outcome = sandbox_finish(&sandbox, &result);
+	} while (!sandbox_receive(sandbox));
+	outcome = sandbox_finish(sandbox, &result);
 	if (outcome == SANDBOX_OK)
 		return 0;
 	say_why(path, outcome, result.error);
 	return result.error ? result.error : -EBADMSG;
 }
 
-static int open_built(const char *path, int fd, struct index **ret_index)
+static void find_debug_files(const struct symbolize_indexes *indexes,
+	const struct symbolize_file *file, struct companions *ret_companions)
 {
-	int err = index_open(fd, ret_index);
+	const struct debug_search search = {
+		.directories = indexes->debug_directories ? indexes->debug_directories : "",
+		.root_fd = file->root_fd,
+		.path = file->path,
+	};
 
+	debug_files_find(&search, file->elf_fd, ret_companions);
+}
+
+static int build(const struct symbolize_indexes *indexes, const struct symbolize_file *file,
+	int output_fd, struct index **ret_index)
+{
+	struct builder_files files = { .elf_fd = file->elf_fd, .output_fd = output_fd };
+	struct sandbox sandbox;
+	int err;
+
+	find_debug_files(indexes, file, &files.companions);
+	err = sandbox_start_files(&files, &limits, &sandbox);
+	companions_close(&files.companions);
+	if (err) {
+		fprintf(stderr, "fathom symbolize: cannot start the indexer: %s\n", strerror(-err));
+		return err;
+	}
+	err = wait_for(&sandbox, file->path);
 	if (err)
-		fprintf(stderr, "fathom symbolize: the index of %s is broken\n", path);
+		return err;
+	err = index_open(output_fd, ret_index);
+	if (err)
+		fprintf(stderr, "fathom symbolize: the index of %s is broken\n", file->path);
 	return err;
 }
 
-static int build_in_memory(const char *path, int elf_fd, struct index **ret_index)
+static int build_in_memory(const struct symbolize_indexes *indexes,
+	const struct symbolize_file *file, struct index **ret_index)
 {
 	autoclose int fd = memfd_create("fathom-index", MFD_CLOEXEC);
-	int err = fd < 0 ? -errno : build(path, elf_fd, fd);
 
-	return err ? err : open_built(path, fd, ret_index);
+	return fd < 0 ? -errno : build(indexes, file, fd, ret_index);
 }
 
-static int build_in_cache(struct cache *cache, const struct module_id *id, const char *path,
-	int elf_fd, struct index **ret_index)
+static int build_in_cache(struct symbolize_indexes *indexes, const struct module_id *id,
+	const struct symbolize_file *file, struct index **ret_index)
 {
 	struct cache_entry entry;
 	int err;
 
-	if (cache_begin(cache, &entry))
-		return build_in_memory(path, elf_fd, ret_index);
-	err = build(path, elf_fd, entry.fd);
-	if (!err)
-		err = open_built(path, entry.fd, ret_index);
+	if (cache_begin(indexes->cache, &entry))
+		return build_in_memory(indexes, file, ret_index);
+	err = build(indexes, file, entry.fd, ret_index);
 	if (err) {
-		cache_abandon(cache, &entry);
+		cache_abandon(indexes->cache, &entry);
 		return err;
 	}
 	/* Ignoring a failure: what was built is open, the next run builds it again. */
-	cache_commit(cache, &entry, id);
+	cache_commit(indexes->cache, &entry, id);
 	return 0;
 }
 
-int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id, const char *path,
-	int elf_fd, struct index **ret_index)
+/* An index that was built before its debug file was installed is not good enough any more. */
+static bool is_outdated(const struct symbolize_indexes *indexes, const struct symbolize_file *file,
+	const struct index *index)
 {
+	struct companions found;
+	bool any;
+
+	if (!index_lacks_debug(index))
+		return false;
+	find_debug_files(indexes, file, &found);
+	any = found.count > 0;
+	companions_close(&found);
+	return any;
+}
+
+int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id,
+	const struct symbolize_file *file, struct index **ret_index)
+{
+	struct index *index;
+
 	if (!indexes->cache)
-		return build_in_memory(path, elf_fd, ret_index);
-	if (!cache_open(indexes->cache, id, ret_index))
-		return 0;
-	return build_in_cache(indexes->cache, id, path, elf_fd, ret_index);
+		return build_in_memory(indexes, file, ret_index);
+	if (cache_open(indexes->cache, id, &index))
+		return build_in_cache(indexes, id, file, ret_index);
+	if (is_outdated(indexes, file, index)) {
+		index_destroy(index);
+		return build_in_cache(indexes, id, file, ret_index);
+	}
+	*ret_index = index;
+	return 0;
 }
 
 int symbolize_index_of_file(
 	struct symbolize_indexes *indexes, const char *path, struct index **ret_index)
 {
+	autofree char *whole = realpath(path, NULL);
 	autoclose int fd = -1;
 	struct module_id id;
 	int err = open_file(path, &fd, &id);
+	const struct symbolize_file file = {
+		.path = whole ? whole : path,
+		.elf_fd = fd,
+		.root_fd = -1,
+	};
 
-	return err ? err : symbolize_index(indexes, &id, path, fd, ret_index);
+	return err ? err : symbolize_index(indexes, &id, &file, ret_index);
 }

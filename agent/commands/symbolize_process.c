@@ -184,8 +184,8 @@ static int open_module(const struct symbolize_process *p, const struct mapping *
 static const struct index *index_of(struct symbolize_process *p, const struct mapping *mapping)
 {
 	struct module *module = mapping->module;
+	autoclose int fd = -1, root_fd = -1;
 	struct index *index = NULL;
-	autoclose int fd = -1;
 	struct module_id id;
 
 	if (module->requested)
@@ -193,7 +193,14 @@ static const struct index *index_of(struct symbolize_process *p, const struct ma
 	module->requested = true;
 	if (open_module(p, mapping, &id, &fd))
 		return NULL;
-	if (!symbolize_index(p->indexes, &id, module->path ? module->path : "", fd, &index))
+	root_fd = openat(p->pid_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (!symbolize_index(p->indexes, &id,
+		    &(struct symbolize_file){
+			    .path = module->path ? module->path : "",
+			    .elf_fd = fd,
+			    .root_fd = root_fd,
+		    },
+		    &index))
 		module->owner_data = index;
 	return index;
 }

@@ -26,6 +26,7 @@
 #include "base/intern.h"
 #include "pprof/pprof.h"
 #include "symbolizer/cache.h"
+#include "symbolizer/debug_files.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/kernel_image.h"
 #include "symbolizer/vdso.h"
@@ -37,8 +38,6 @@ enum {
 	KASLR_ALIGN = 1 << 21,
 };
 static const size_t MAX_OUTPUT_BYTES = (size_t)1 << 30;
-
-static const char debug_directory[] = "/usr/lib/debug";
 
 /* A module that mappings of the profile are of. */
 struct source {
@@ -142,10 +141,10 @@ static struct index *index_of_go_file(
 static struct index *index_of_debug_file(
 	struct symbolize_indexes *indexes, const struct build_id *id)
 {
-	char text[MODULE_ID_TEXT_BYTES], path[160];
+	autofree char *path = NULL;
 
-	build_id_format(id, text, sizeof(text));
-	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_directory, text, text + 2);
+	if (debug_files_by_id(indexes->debug_directories, id, &path))
+		return NULL;
 	return index_of_file(indexes, path, id);
 }
 
@@ -181,7 +180,11 @@ static struct index *index_of_vdso(struct symbolize_indexes *indexes, const stru
 
 	if (vdso_open(&fd, &id) || !build_id_equal(&id.build_id, wanted))
 		return NULL;
-	return symbolize_index(indexes, &id, "[vdso]", fd, &index) ? NULL : index;
+	return symbolize_index(indexes, &id,
+		       &(struct symbolize_file){ .path = "[vdso]", .elf_fd = fd, .root_fd = -1 },
+		       &index)
+		       ? NULL
+		       : index;
 }
 
 static void find_index(struct naming *n, struct source *source)

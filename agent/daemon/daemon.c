@@ -174,6 +174,7 @@ static int make_agent(struct daemon *d)
 	struct agent_failure failure = { 0 };
 	struct agent_options options = {
 		.cache_directory = d->cache_directory,
+		.debug_directories = config_text(&d->config, SETTING_debuginfo_directories),
 		.cache_limit_bytes = config_number(&d->config, SETTING_cache_max_bytes),
 		.profile_limit_bytes = config_number(&d->config, SETTING_memory_limit) / 4,
 		.memory_limit_bytes = config_number(&d->config, SETTING_memory_limit),

@@ -5,11 +5,11 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/index/images.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/index/sources.h"
 #include "symbolizer/index/unwind.h"
 
-DEFINE_AUTO(elf_image);
 DEFINE_AUTO(index_writer);
 
 /* A source that cannot be read costs its names; one that asks for too much ends the build. */
@@ -41,11 +41,11 @@ static int add_code(const struct elf_image *image, struct index_writer *w)
 	return err;
 }
 
-static int read_dwarf(struct elf_image *image, bool skip_go, struct index_writer *w,
+static int read_dwarf(const struct images *images, bool skip_go, struct index_writer *w,
 	struct builder_result *result)
 {
 	uint32_t units = 0, broken = 0;
-	int err = dwarf_read(image, skip_go, w, &units, &broken);
+	int err = dwarf_read_images(images, skip_go, w, &units, &broken);
 
 	result->broken_units = broken;
 	if (units > broken)
@@ -77,57 +77,78 @@ static int add_facts(struct elf_image *image, struct index_writer *w)
 	return 0;
 }
 
+static int read_symbols(
+	const struct images *images, const struct source_range *skip, struct index_writer *w)
+{
+	int err = symbols_read(images->own, skip, w);
+
+	if (!is_fatal(err) && images->debug)
+		err = symbols_read(images->debug, skip, w);
+	if (!is_fatal(err) && images->small)
+		err = symbols_read(images->small, skip, w);
+	return err;
+}
+
 static int read_sources(
-	struct elf_image *image, struct index_writer *w, struct builder_result *result)
+	const struct images *images, struct index_writer *w, struct builder_result *result)
 {
 	struct source_range go_text = { 0 };
 	bool is_go;
-	int err = add_code(image, w);
+	int err = add_code(images->own, w);
 
 	if (err)
 		return err;
-	err = gopclntab_read(image, w, &go_text);
+	err = gopclntab_read(images->own, w, &go_text);
 	if (is_fatal(err))
 		return err;
 	is_go = !err;
 	if (is_go)
 		writer_source(w, INDEX_SOURCE_PCLNTAB);
-	err = read_dwarf(image, is_go, w, result);
+	err = read_dwarf(images, is_go, w, result);
 	if (is_fatal(err))
 		return err;
-	err = symbols_read(image, &go_text, w);
+	err = read_symbols(images, &go_text, w);
 	if (is_fatal(err))
 		return err;
 	/* Tables over a limit leave code without tables, and that is counted: names are as good. */
-	err = unwind_read(image, &go_text, w);
+	err = unwind_read(images->own, &go_text, w);
 	if (err == -ENOMEM)
 		return err;
-	return add_facts(image, w);
+	return add_facts(images->own, w);
 }
 
-static int build(int elf_fd, int output_fd, struct builder_result *result)
+static int build(const struct builder_files *files, struct builder_result *result)
 {
 	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
-	autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
+	autocall(images_deinit) struct images images = { 0 };
 	int err;
 
 	if (!w)
 		return -ENOMEM;
-	err = elf_image_open(elf_fd, &image);
+	err = images_open(files->elf_fd, &files->companions, &images);
 	if (!err)
-		err = read_sources(image, w, result);
+		err = read_sources(&images, w, result);
 	if (err)
 		return err;
+	if (files->companions.count)
+		writer_source(w, INDEX_SOURCE_COMPANIONS);
 	/* The writer has copies of all it needs; the file's sections may be hundreds of MB. */
-	elf_image_destroy(take(image));
-	return writer_finish(w, output_fd);
+	images_deinit(&images);
+	return writer_finish(w, files->output_fd);
+}
+
+int builder_run_files(const struct builder_files *files, struct builder_result *ret_result)
+{
+	struct builder_result result = { 0 };
+
+	result.error = build(files, &result);
+	*ret_result = result;
+	return result.error;
 }
 
 int builder_run(int elf_fd, int output_fd, struct builder_result *ret_result)
 {
-	struct builder_result result = { 0 };
+	const struct builder_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
 
-	result.error = build(elf_fd, output_fd, &result);
-	*ret_result = result;
-	return result.error;
+	return builder_run_files(&files, ret_result);
 }

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/index/dwarf_walk.h"
+#include "symbolizer/index/images.h"
 #include "symbolizer/index/sources.h"
 
 enum {
@@ -147,11 +148,16 @@ static size_t code_segments(struct elf_image *image, struct dwarf_code *code, si
 	return count;
 }
 
+static size_t find_code(struct elf_image *image, struct dwarf_code *code, size_t max)
+{
+	size_t count = code_sections(image, code, max);
+
+	return count ? count : code_segments(image, code, max);
+}
+
 void dwarf_sections_find(struct elf_image *image, struct dwarf_code *code, size_t max_code,
 	struct dwarf_sections *ret_sections)
 {
-	size_t count = code_sections(image, code, max_code);
-
 	*ret_sections = (struct dwarf_sections){
 		.info = elf_image_bytes(image, ".debug_info"),
 		.abbrev = elf_image_bytes(image, ".debug_abbrev"),
@@ -163,7 +169,7 @@ void dwarf_sections_find(struct elf_image *image, struct dwarf_code *code, size_
 		.rnglists = elf_image_bytes(image, ".debug_rnglists"),
 		.addr = elf_image_bytes(image, ".debug_addr"),
 		.code = code,
-		.code_count = count ? count : code_segments(image, code, max_code),
+		.code_count = find_code(image, code, max_code),
 		.image = image,
 	};
 }
@@ -175,5 +181,17 @@ int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w, ui
 	struct dwarf_sections sections;
 
 	dwarf_sections_find(image, code, DWARF_MAX_CODE, &sections);
+	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
+}
+
+int dwarf_read_images(const struct images *images, bool skip_go, struct index_writer *w,
+	uint32_t *ret_units, uint32_t *ret_broken_units)
+{
+	struct dwarf_code code[DWARF_MAX_CODE];
+	struct dwarf_sections sections;
+
+	dwarf_sections_find(images_dwarf(images), code, DWARF_MAX_CODE, &sections);
+	/* Where the code is, the module's own file knows. */
+	sections.code_count = find_code(images->own, code, DWARF_MAX_CODE);
 	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <gelf.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,8 @@
 #include "base/cleanup.h"
 #include "symbolizer/index/elf_image_state.h"
 #include "symbolizer/kernel_image.h"
+
+DEFINE_AUTO(elf_image);
 
 enum { MAX_SEGMENTS = 4096 };
 
@@ -94,12 +97,10 @@ static int read_segments(struct elf_image *image)
 	return 0;
 }
 
-static int open_image(struct elf_image *image, int fd)
+static int read_image(struct elf_image *image)
 {
-	int err = map_file(image, fd);
+	int err = read_header(image);
 
-	if (!err)
-		err = read_header(image);
 	if (!err)
 		err = read_segments(image);
 	if (!err)
@@ -109,18 +110,35 @@ static int open_image(struct elf_image *image, int fd)
 
 int elf_image_open(int fd, struct elf_image **ret_image)
 {
-	struct elf_image *image = calloc(1, sizeof(*image));
+	autocall(auto_elf_image_destroy) struct elf_image *image = calloc(1, sizeof(*image));
 	int err;
 
 	if (!image)
 		return -ENOMEM;
-	err = open_image(image, fd);
-	if (err) {
-		elf_image_destroy(image);
-		return err;
-	}
-	*ret_image = image;
-	return 0;
+	err = map_file(image, fd);
+	if (!err)
+		err = read_image(image);
+	if (!err)
+		*ret_image = take(image);
+	return err;
+}
+
+int elf_image_open_bytes(const void *bytes, size_t size, struct elf_image **ret_image)
+{
+	autocall(auto_elf_image_destroy) struct elf_image *image = calloc(1, sizeof(*image));
+	int err;
+
+	if (!image)
+		return -ENOMEM;
+	if (size < EI_NIDENT)
+		return -EBADMSG;
+	image->map = bytes;
+	image->map_size = size;
+	image->borrowed = true;
+	err = read_image(image);
+	if (!err)
+		*ret_image = take(image);
+	return err;
 }
 
 void elf_image_destroy(struct elf_image *image)
@@ -131,7 +149,7 @@ void elf_image_destroy(struct elf_image *image)
 	free(image->segments);
 	free(image->relocations);
 	elf_end(image->elf);
-	if (image->map)
+	if (image->map && !image->borrowed)
 		munmap((void *)(uintptr_t)image->map, image->map_size);
 	free(image);
 }
@@ -206,12 +224,19 @@ void elf_image_build_id(const struct elf_image *image, struct build_id *ret_id)
 	}
 }
 
+uint32_t elf_image_crc32(const struct elf_image *image)
+{
+	return libdeflate_crc32(0, image->map, image->map_size);
+}
+
 void elf_image_forget(const struct elf_image *image, const void *bytes, size_t size)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uintptr_t start = (uintptr_t)image->map, at = (uintptr_t)bytes;
 	size_t low, high;
 
+	if (image->borrowed)
+		return;
 	if (at < start || at - start > image->map_size || size > image->map_size - (at - start))
 		return;
 	low = (at - start + page - 1) & ~(page - 1);

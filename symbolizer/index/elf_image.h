@@ -30,6 +30,8 @@ struct elf_section {
 
 /* -EBADMSG not a readable ELF file, -EOPNOTSUPP another class, order or machine. FD is borrowed. */
 int elf_image_open(int fd, struct elf_image **ret_image);
+/* The same of SIZE bytes in memory, which must outlive it. */
+int elf_image_open_bytes(const void *bytes, size_t size, struct elf_image **ret_image);
 void elf_image_destroy(struct elf_image *image);
 
 uint16_t elf_image_machine(const struct elf_image *image); /* EM_* */
@@ -54,6 +56,8 @@ struct cursor elf_image_from(const struct elf_image *image, uint64_t address);
 /* The 64-bit word at ADDRESS after dynamic relocation: a RELATIVE relocation's addend wins. */
 bool elf_image_word(struct elf_image *image, uint64_t address, uint64_t *ret_word);
 void elf_image_build_id(const struct elf_image *image, struct build_id *ret_id);
+/* CRC-32 (of zlib and IEEE 802.3) of the whole file, as .gnu_debuglink has it. */
+uint32_t elf_image_crc32(const struct elf_image *image);
 /*
  * Lets the kernel take back the memory of SIZE bytes that have been read, where they are pages of
  * the mapped file; read again, they come back from the page cache.

@@ -20,6 +20,7 @@ struct relative_relocation {
 struct elf_image {
 	const uint8_t *map; /* the whole file */
 	size_t map_size;
+	bool borrowed; /* the bytes are somebody else's memory, no mapped file */
 	Elf *elf;
 	uint16_t machine, type;
 	struct elf_segment *segments;

@@ -280,6 +280,14 @@ uint32_t index_sources(const struct index *index)
 	return index->header.sources;
 }
 
+bool index_lacks_debug(const struct index *index)
+{
+	const uint32_t settled =
+		INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB | INDEX_SOURCE_COMPANIONS;
+
+	return !(index_sources(index) & settled);
+}
+
 size_t index_bytes(const struct index *index)
 {
 	return index->size;

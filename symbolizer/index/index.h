@@ -21,6 +21,8 @@ enum index_source {
 	INDEX_SOURCE_DWARF = 1 << 2,
 	INDEX_SOURCE_PCLNTAB = 1 << 3,
 	INDEX_SOURCE_DWARF_PARTIAL = 1 << 4, /* some units could not be read */
+	INDEX_SOURCE_COMPANIONS =
+		1 << 5, /* other files were offered (whether they were right or not) */
 };
 
 enum { INDEX_MAX_FRAMES = 256 }; /* of one address's inline chain */
@@ -66,6 +68,8 @@ const struct index_go *index_go(const struct index *index);
 const struct build_id *index_build_id(const struct index *index);
 const char *index_go_build_id(const struct index *index); /* "" = none */
 uint32_t index_sources(const struct index *index); /* enum index_source */
+/* Neither lines nor a debug file that could have had them: one that is found now would help. */
+bool index_lacks_debug(const struct index *index);
 size_t index_bytes(const struct index *index); /* of the mapping */
 /* Lets the kernel take back the mapping's pages; the next look-up reads them again. */
 void index_forget_pages(const struct index *index);

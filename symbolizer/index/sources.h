@@ -26,6 +26,11 @@ int symbols_read(struct elf_image *image, const struct source_range *skip, struc
 int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w, uint32_t *ret_units,
 	uint32_t *ret_broken_units);
 
+/* The same of a module whose DWARF is in other files. */
+struct images;
+int dwarf_read_images(const struct images *images, bool skip_go, struct index_writer *w,
+	uint32_t *ret_units, uint32_t *ret_broken_units);
+
 /* Offset of MEMBER in structure TYPE (`runtime.g`, `goid`), from DWARF; -ENOENT when not there. */
 int dwarf_member_offset(
 	struct elf_image *image, const char *type, const char *member, uint64_t *ret_offset);

@@ -19,9 +19,9 @@ trap 'rm -rf "$scratch"' EXIT
 
 passed=0
 failed=0
-compare() { # NAME BINARY
+compare() { # NAME BINARY [DEBUG]
 	local report
-	if report=$(python3 tests/accuracy/dwarf_compare.py "$fathom" "$2" "$limit" 2>&1); then
+	if report=$(python3 tests/accuracy/dwarf_compare.py "$fathom" "$2" "$limit" ${3:+"$3"} 2>&1); then
 		passed=$((passed + 1))
 		echo "ok   $1: $report"
 	else
@@ -67,6 +67,12 @@ if command -v rustc >/dev/null; then
 fi
 for library in /usr/lib/debug/.build-id/*/*.debug; do # libc6-dbg, where it is installed
 	[ "$(stat -c %s "$library" 2>/dev/null || echo 0)" -gt 3000000 ] && compare "$library" "$library"
+done
+# The stripped library together with that file (libc6-dbg, any -dbgsym package).
+for library in ${FULL:+/usr/lib/*/lib*.so*}; do
+	id=$(readelf -n "$library" 2>/dev/null | sed -n 's/.*Build ID: //p')
+	debug=/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
+	[ -L "$library" ] || [ ! -e "$debug" ] || compare "$library and its debug file" "$library" "$debug"
 done
 
 echo "$passed passed, $failed failed"

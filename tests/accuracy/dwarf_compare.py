@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dwarf_compare.py FATHOM BINARY LIMIT: compares what `fathom symbolize -e` and llvm-symbolizer say
-of the addresses in BINARY's line table.
+"""dwarf_compare.py FATHOM BINARY LIMIT [DEBUG]: compares what `fathom symbolize -e` and llvm-symbolizer
+say of the addresses in BINARY's line table, or in that of its debug file DEBUG, which both find.
 
 Both read a copy whose symbol tables are hidden: llvm-symbolizer prefers the symbol's name for the
 outermost frame where it can, and DWARF is what is compared here. Frames must agree in number, order,
@@ -137,12 +137,13 @@ def compare(ours, theirs, symbols):
 
 def main():
     fathom, binary, limit = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    debug = sys.argv[4] if len(sys.argv) > 4 else binary
     with tempfile.NamedTemporaryFile() as copy:
-        addresses = row_addresses(binary, hide_symbols(binary, copy.name), limit)
+        addresses = row_addresses(debug, hide_symbols(binary, copy.name), limit)
         ours = ask([fathom, "symbolize", "-e", copy.name, "--no-demangle"], addresses)
         theirs = ask([LLVM, "--obj=" + copy.name, "--no-demangle", "--inlines",
                       "--functions=linkage", "--output-style=LLVM"], addresses)
-    symbols = symbol_addresses(binary)
+    symbols = symbol_addresses(debug)
     counts = collections.Counter()
     examples = []
     for address in addresses:

@@ -48,8 +48,9 @@ static int write_index(int fd)
 	return err;
 }
 
-static int act(int elf_fd, int output_fd, struct builder_result *ret_result)
+static int act(const struct builder_files *files, struct builder_result *ret_result)
 {
+	int elf_fd = files->elf_fd, output_fd = files->output_fd;
 	char what = 0;
 
 	(void)ret_result;

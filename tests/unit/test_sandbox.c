@@ -98,8 +98,9 @@ static int misbehave(char what)
 	}
 }
 
-static int act(int elf_fd, int output_fd, struct builder_result *ret_result)
+static int act(const struct builder_files *files, struct builder_result *ret_result)
 {
+	int elf_fd = files->elf_fd, output_fd = files->output_fd;
 	char what = 0;
 
 	if (pread(elf_fd, &what, 1, 0) != 1)
@@ -399,11 +400,14 @@ static void test_refuses_other_arguments(void **state)
 {
 	char program[] = "fathom", command[] = "index-module", word[] = "1x";
 	char *few[] = { program, command, NULL };
-	char *wrong[] = { program, command, word, word, word, word, NULL };
+	char number[] = "1", companions[] = "0.5,9.1,";
+	char *wrong[] = { program, command, word, word, word, word, number, NULL };
+	char *role[] = { program, command, number, number, number, number, companions, NULL };
 
 	(void)state;
 	assert_int_equal(sandbox_child_run(2, few, act), EXIT_FAILURE);
-	assert_int_equal(sandbox_child_run(6, wrong, act), EXIT_FAILURE);
+	assert_int_equal(sandbox_child_run(7, wrong, act), EXIT_FAILURE);
+	assert_int_equal(sandbox_child_run(7, role, act), EXIT_FAILURE);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/open_regular.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+int open_regular_again(int path_fd, int *ret_fd)
+{
+	char name[40];
+	struct stat st;
+	int fd;
+
+	if (fstat(path_fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ESTALE;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", path_fd);
+	fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+/*
+ * Without openat2(): one component after the other and no symbolic link at all, so that nothing
+ * leads out of the root.
+ */
+static int walk_without_links(int root_fd, const char *path)
+{
+	autoclose int at = dup(root_fd);
+
+	while (at >= 0 && *path) {
+		size_t length = strcspn(path, "/");
+		char name[NAME_MAX + 1];
+		struct stat st;
+		int next;
+
+		if (length > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, path, length);
+		name[length] = 0;
+		path += length + strspn(path + length, "/");
+		if (length == 0)
+			continue;
+		if (!strcmp(name, ".."))
+			return -ENOENT;
+		next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return -errno;
+		close(at);
+		at = next;
+		if (!fstat(at, &st) && S_ISLNK(st.st_mode))
+			return -EOPNOTSUPP;
+	}
+	return at < 0 ? -errno : take_fd(&at);
+}
+
+int open_regular_below(int root_fd, const char *path, int *ret_fd)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	autoclose int path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+
+	if (path_fd < 0 && errno != ENOSYS && errno != EPERM)
+		return -errno;
+	/* Old kernels have no openat2(), old container runtimes answer EPERM for it. */
+	if (path_fd < 0)
+		path_fd = walk_without_links(root_fd, path);
+	return path_fd < 0 ? path_fd : open_regular_again(path_fd, ret_fd);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The places that gdb, elfutils and LLVM look at, in the order of what they cost to be wrong: by
+ * build ID, then by name beside the file, in .debug/ there, and below the debug directories. Each
+ * is tried below the root of the process first: its container may bring its own debug files, and
+ * paths mean something only there. Links in there lead nowhere outside (openat2).
+ */
+#include "symbolizer/debug_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/open_regular.h"
+
+enum {
+	MAX_DIRECTORIES = 16,
+	MAX_DEBUG =
+		4, /* debug files that are offered; the rest of the room is for what they name */
+	ROOTS = 2,
+};
+
+struct search {
+	const struct debug_search *options;
+	int roots[ROOTS]; /* -1 = none */
+	struct stat module;
+	struct companions *found;
+	int found_below[COMPANIONS_MAX]; /* one of the roots, for each */
+};
+
+/* A path being put together; what does not fit is not looked for. */
+struct place {
+	char text[PATH_MAX];
+};
+
+static void open_roots(struct search *s)
+{
+	struct stat target, ours;
+
+	s->roots[0] = s->options->root_fd;
+	s->roots[1] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->roots[0] < 0 || fstat(s->roots[0], &target) || fstat(s->roots[1], &ours))
+		return;
+	if (target.st_dev == ours.st_dev && target.st_ino == ours.st_ino)
+		s->roots[0] = -1;
+}
+
+static bool is_found_already(const struct search *s, const struct stat *st)
+{
+	struct stat other;
+
+	if (st->st_dev == s->module.st_dev && st->st_ino == s->module.st_ino)
+		return true;
+	for (size_t i = 0; i < s->found->count; i++)
+		if (!fstat(s->found->items[i].fd, &other) && other.st_dev == st->st_dev &&
+			other.st_ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/* Opens PATH below ROOT as a companion like KIND. */
+static void try_path(
+	struct search *s, int root, const struct companion *kind, const struct place *place)
+{
+	autoclose int fd = -1;
+	struct stat st;
+
+	if (root < 0 || s->found->count == COMPANIONS_MAX ||
+		open_regular_below(root, place->text, &fd) || fstat(fd, &st) ||
+		is_found_already(s, &st))
+		return;
+	s->found_below[s->found->count] = root;
+	s->found->items[s->found->count] = *kind;
+	s->found->items[s->found->count++].fd = take_fd(&fd);
+}
+
+static void try_below(
+	struct search *s, int root, const struct companion *kind, const char *parts[3])
+{
+	struct place place;
+	int length =
+		snprintf(place.text, sizeof(place.text), "%s%s%s", parts[0], parts[1], parts[2]);
+
+	if (length > 0 && (size_t)length < sizeof(place.text))
+		try_path(s, root, kind, &place);
+}
+
+/* Calls TRY_ONE for each debug directory. */
+static void each_directory(struct search *s, const void *context,
+	void (*try_one)(struct search *s, const char *directory, const void *context))
+{
+	const char *at = s->options->directories;
+	char directory[PATH_MAX];
+
+	for (int i = 0; i < MAX_DIRECTORIES && *at; i++) {
+		size_t length = strcspn(at, ",");
+
+		if (length && length < sizeof(directory) && *at == '/') {
+			memcpy(directory, at, length);
+			directory[length] = 0;
+			try_one(s, directory, context);
+		}
+		at += length + (at[length] == ',');
+	}
+}
+
+/* ---- by build ID ---------------------------------------------------------------------------- */
+
+struct by_id {
+	const struct build_id *id;
+	struct companion kind;
+};
+
+static void try_build_id(struct search *s, const char *directory, const void *context)
+{
+	const struct by_id *by_id = context;
+	char text[MODULE_ID_TEXT_BYTES], name[MODULE_ID_TEXT_BYTES + 24];
+
+	build_id_format(by_id->id, text, sizeof(text));
+	snprintf(name, sizeof(name), "/.build-id/%.2s/%s.debug", text, text + 2);
+	for (int i = 0; i < ROOTS; i++)
+		try_below(s, s->roots[i], &by_id->kind, (const char *[3]){ directory, name, "" });
+}
+
+static void find_by_id(struct search *s, const struct build_id *id, enum companion_role role)
+{
+	const struct by_id by_id = { .id = id, .kind = { .role = role } };
+
+	if (id->size > 1)
+		each_directory(s, &by_id, try_build_id);
+}
+
+/* ---- by name -------------------------------------------------------------------------------- */
+
+struct by_link {
+	const char *folder; /* of the module, with its last slash */
+	const char *name;
+	struct companion kind;
+};
+
+static void try_link(struct search *s, const char *directory, const void *context)
+{
+	const struct by_link *link = context;
+
+	for (int i = 0; i < ROOTS; i++) {
+		struct place place;
+		int length = snprintf(place.text, sizeof(place.text), "%s%s%s", directory,
+			link->folder, link->name);
+
+		if (length > 0 && (size_t)length < sizeof(place.text))
+			try_path(s, s->roots[i], &link->kind, &place);
+	}
+}
+
+/* The root below which the module's path is a path. */
+static int home_root(const struct search *s)
+{
+	return s->roots[0] >= 0 ? s->roots[0] : s->roots[1];
+}
+
+static bool folder_of(const char *path, char folder[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+
+	if (!length || length >= PATH_MAX || path[0] != '/')
+		return false;
+	memcpy(folder, path, length);
+	folder[length] = 0;
+	return true;
+}
+
+static void find_by_link(struct search *s, const struct debug_names *names)
+{
+	char folder[PATH_MAX];
+	struct by_link link = {
+		.folder = folder,
+		.name = names->link,
+		.kind = { .role = COMPANION_LINKED, .crc = names->link_crc },
+	};
+
+	if (!names->link[0] || !folder_of(s->options->path, folder))
+		return;
+	try_below(s, home_root(s), &link.kind, (const char *[3]){ folder, names->link, "" });
+	try_below(s, home_root(s), &link.kind, (const char *[3]){ folder, ".debug/", names->link });
+	each_directory(s, &link, try_link);
+}
+
+/* ---- what the files found name in turn ------------------------------------------------------ */
+
+/* PATH, below ROOT, is that of the file that has the names: a relative one counts from its folder.
+ */
+static void find_alternate(
+	struct search *s, const struct debug_names *names, int root, const char *path)
+{
+	const struct companion kind = { .role = COMPANION_SUPPLEMENTARY };
+	char folder[PATH_MAX];
+
+	if (!names->alternate[0])
+		return;
+	find_by_id(s, &names->alternate_id, COMPANION_SUPPLEMENTARY);
+	for (int i = 0; i < ROOTS && names->alternate[0] == '/'; i++)
+		try_below(s, s->roots[i], &kind, (const char *[3]){ names->alternate, "", "" });
+	if (names->alternate[0] != '/' && folder_of(path, folder))
+		try_below(s, root, &kind, (const char *[3]){ folder, names->alternate, "" });
+}
+
+/* Where an open file lies after all links. Of one in a container, what its mounts call it. */
+static void path_of(int fd, struct place *ret_path)
+{
+	char name[40];
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	length = readlink(name, ret_path->text, sizeof(ret_path->text) - 1);
+	ret_path->text[MAX(length, 0)] = 0;
+}
+
+static void find_alternates(struct search *s, struct debug_names *names)
+{
+	size_t debug_files = s->found->count;
+
+	find_alternate(s, names, home_root(s), s->options->path);
+	for (size_t i = 0; i < debug_files; i++) {
+		int fd = s->found->items[i].fd;
+		struct place place;
+
+		path_of(fd, &place);
+		if (!debug_names_read(fd, names))
+			find_alternate(s, names, s->found_below[i], place.text);
+	}
+}
+
+static void find_all(struct search *s, struct debug_names *names)
+{
+	if (!names->has_dwarf) {
+		find_by_id(s, &names->build_id, COMPANION_DEBUG);
+		find_by_link(s, names);
+	}
+	while (s->found->count > MAX_DEBUG)
+		close(s->found->items[--s->found->count].fd);
+	find_alternates(s, names);
+}
+
+void debug_files_find(
+	const struct debug_search *search, int elf_fd, struct companions *ret_companions)
+{
+	autofree struct debug_names *names = calloc(1, sizeof(*names));
+	struct search s = { .options = search, .found = ret_companions };
+
+	ret_companions->count = 0;
+	if (!names || fstat(elf_fd, &s.module) || debug_names_read(elf_fd, names))
+		return;
+	open_roots(&s);
+	find_all(&s, names);
+	if (s.roots[1] >= 0)
+		close(s.roots[1]);
+}
+
+struct path_by_id {
+	const struct build_id *id;
+	char **path;
+};
+
+static void note_path(struct search *s, const char *directory, const void *context)
+{
+	const struct path_by_id *by_id = context;
+	char text[MODULE_ID_TEXT_BYTES];
+	char *path;
+
+	(void)s;
+	build_id_format(by_id->id, text, sizeof(text));
+	if (*by_id->path ||
+		asprintf(&path, "%s/.build-id/%.2s/%s.debug", directory, text, text + 2) < 0)
+		return;
+	if (access(path, R_OK))
+		free(path);
+	else
+		*by_id->path = path;
+}
+
+int debug_files_by_id(const char *directories, const struct build_id *id, char **ret_path)
+{
+	const struct debug_search options = {
+		.directories = directories, .root_fd = -1, .path = ""
+	};
+	struct search s = { .options = &options, .roots = { -1, -1 } };
+	char *path = NULL;
+	const struct path_by_id by_id = { id, &path };
+
+	if (id->size > 1)
+		each_directory(&s, &by_id, note_path);
+	if (!path)
+		return -ENOENT;
+	*ret_path = path;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Files that may hold what a module's own file lacks. Whoever starts a build finds and opens them
+ * (symbolizer/debug_files.h); whether one belongs to the module, the builder sees for itself.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+enum companion_role {
+	COMPANION_DEBUG, /* separate debug file: counts with the module's build ID */
+	COMPANION_LINKED, /* named by .gnu_debuglink: counts with the CRC-32 given there, too */
+	COMPANION_SUPPLEMENTARY, /* named by .gnu_debugaltlink: counts with the build ID given there
+				  */
+	COMPANION_PACKAGE, /* split DWARF, all in one (.dwp) */
+	COMPANION_ROLES
+};
+
+struct companion {
+	int fd;
+	enum companion_role role;
+	uint32_t crc; /* of COMPANION_LINKED */
+};
+
+enum { COMPANIONS_MAX = 8 };
+
+struct companions {
+	struct companion items[COMPANIONS_MAX];
+	size_t count;
+};
+
+/* Closes them all. */
+void companions_close(struct companions *c);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which companion is the module's. A debug file has the build ID of its program; where the program
+ * has none, the CRC-32 in its .gnu_debuglink has to do. One that was found by that link must agree
+ * with both. What does not agree is another build's file, and its names would be wrong.
+ */
+#include "symbolizer/index/images.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <lzma.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+DEFINE_AUTO(elf_image);
+
+enum {
+	/* .gnu_debugdata is a symbol table less what .dynsym has: some hundred KB of a big program.
+	 */
+	MAX_SMALL_BYTES = 64 << 20,
+	LZMA_MEMORY = 128 << 20, /* the format's highest preset asks for 65 MiB */
+	FIRST_SMALL_BYTES = 1 << 20,
+};
+
+static bool has_section(const struct elf_image *image, const char *name)
+{
+	struct elf_section section;
+
+	return elf_image_find(image, name, &section) && section.type != SHT_NOBITS &&
+	       section.size != 0;
+}
+
+static bool has_dwarf(const struct elf_image *image)
+{
+	return has_section(image, ".debug_info") || has_section(image, ".zdebug_info");
+}
+
+/* ---- separate debug files ------------------------------------------------------------------- */
+
+static bool is_debug_file_of(
+	const struct elf_image *own, const struct elf_image *image, const struct companion *c)
+{
+	struct build_id wanted, found;
+
+	if (elf_image_machine(own) != elf_image_machine(image))
+		return false;
+	elf_image_build_id(own, &wanted);
+	elf_image_build_id(image, &found);
+	if (!build_id_equal(&wanted, &found))
+		return false;
+	if (c->role == COMPANION_LINKED)
+		return elf_image_crc32(image) == c->crc;
+	return wanted.size != 0;
+}
+
+static int find_debug_file(struct images *images, const struct companions *companions)
+{
+	for (size_t i = 0; i < companions->count && !images->debug; i++) {
+		const struct companion *c = &companions->items[i];
+		autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
+		int err;
+
+		if (c->role != COMPANION_DEBUG && c->role != COMPANION_LINKED)
+			continue;
+		err = elf_image_open(c->fd, &image);
+		if (err == -ENOMEM)
+			return err;
+		if (!err && (has_dwarf(image) || has_section(image, ".symtab")) &&
+			is_debug_file_of(images->own, image, c))
+			images->debug = take(image);
+	}
+	return 0;
+}
+
+/* ---- .gnu_debugdata ------------------------------------------------------------------------- */
+
+static void end_stream(lzma_stream *stream)
+{
+	lzma_end(stream);
+}
+
+/* More room for what comes out of STREAM. */
+static int grow(lzma_stream *stream, uint8_t **bytes, size_t *capacity)
+{
+	size_t used = stream->total_out;
+	int err = array_reserve(
+		*bytes, *capacity, MAX(used * 2, (size_t)FIRST_SMALL_BYTES), MAX_SMALL_BYTES);
+
+	if (err)
+		return err;
+	stream->next_out = *bytes + used;
+	stream->avail_out = *capacity - used;
+	return 0;
+}
+
+static int unpack(struct cursor packed, uint8_t **ret_bytes, size_t *ret_size)
+{
+	autocall(end_stream) lzma_stream stream = LZMA_STREAM_INIT;
+	autofree uint8_t *bytes = NULL;
+	size_t capacity = 0;
+	lzma_ret status;
+
+	if (lzma_stream_decoder(&stream, LZMA_MEMORY, 0) != LZMA_OK)
+		return -ENOMEM;
+	stream.next_in = packed.at;
+	stream.avail_in = cursor_left(&packed);
+	do {
+		int err = stream.avail_out ? 0 : grow(&stream, &bytes, &capacity);
+
+		if (err)
+			return err;
+		status = lzma_code(&stream, LZMA_FINISH);
+	} while (status == LZMA_OK);
+	if (status != LZMA_STREAM_END)
+		return status == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
+	*ret_size = stream.total_out;
+	*ret_bytes = take(bytes);
+	return 0;
+}
+
+/* A small ELF file with the symbols that a distribution stripped (Fedora's "MiniDebugInfo"). */
+static int open_small(struct images *images)
+{
+	struct cursor packed = elf_image_bytes(images->own, ".gnu_debugdata");
+	autofree uint8_t *bytes = NULL;
+	size_t size;
+	int err;
+
+	if (!cursor_left(&packed))
+		return 0;
+	err = unpack(packed, &bytes, &size);
+	if (!err)
+		err = elf_image_open_bytes(bytes, size, &images->small);
+	if (!err)
+		images->small_bytes = take(bytes);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+int images_open(int elf_fd, const struct companions *companions, struct images *ret_images)
+{
+	autocall(images_deinit) struct images images = { 0 };
+	int err = elf_image_open(elf_fd, &images.own);
+
+	if (!err && !has_dwarf(images.own))
+		err = find_debug_file(&images, companions);
+	if (!err && !images.debug && !has_section(images.own, ".symtab"))
+		err = open_small(&images);
+	if (err)
+		return err;
+	*ret_images = images;
+	images = (struct images){ 0 };
+	return 0;
+}
+
+void images_deinit(struct images *images)
+{
+	elf_image_destroy(images->own);
+	elf_image_destroy(images->debug);
+	elf_image_destroy(images->small);
+	free(images->small_bytes);
+	*images = (struct images){ 0 };
+}
+
+struct elf_image *images_dwarf(const struct images *images)
+{
+	return images->debug && has_dwarf(images->debug) ? images->debug : images->own;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A module and files beside it, all arbitrary: what they name is looked for, and the index is built
+ * of them. The input is the role of each file and its size (16 bits), up to three times, then
+ * bytes.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/io.h"
+#include "symbolizer/debug_files.h"
+#include "symbolizer/index/builder.h"
+#include "symbolizer/index/index.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+enum { FILES = 3 };
+
+static int file_of(struct cursor *c, size_t size)
+{
+	size_t length = MIN(size, cursor_left(c));
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	if (fd < 0 || io_write_all(fd, cursor_bytes(c, length), length))
+		abort();
+	return fd;
+}
+
+static void look_for(int fd)
+{
+	const struct debug_search search = {
+		.directories = "/nonexistent", .root_fd = -1, .path = "/nonexistent/x"
+	};
+	struct companions found;
+
+	debug_files_find(&search, fd, &found);
+	companions_close(&found);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct cursor c = cursor_over(bytes, size);
+	struct builder_files files = { .output_fd = memfd_create("fuzz", MFD_CLOEXEC) };
+	uint8_t roles[FILES];
+	uint16_t sizes[FILES];
+	struct builder_result result;
+	struct index *index;
+
+	for (size_t i = 0; i < FILES; i++) {
+		roles[i] = cursor_u8(&c);
+		sizes[i] = cursor_u16(&c);
+	}
+	c.bad = false;
+	for (size_t i = 0; i < FILES; i++)
+		files.companions.items[files.companions.count++] =
+			(struct companion){ file_of(&c, sizes[i]), roles[i] % COMPANION_ROLES,
+				roles[i] };
+	files.elf_fd = file_of(&c, SIZE_MAX);
+	look_for(files.elf_fd);
+	if (!builder_run_files(&files, &result)) {
+		if (index_open(files.output_fd, &index))
+			abort();
+		index_destroy(index);
+	}
+	companions_close(&files.companions);
+	close(files.elf_fd);
+	close(files.output_fd);
+	return 0;
+}
