@@ -496,6 +496,11 @@ struct metrics *agent_metrics_to_add(struct agent *agent)
 	return &agent->metrics;
 }
 
+void agent_select(struct agent *agent, const struct selection *selection)
+{
+	agent->selection = selection;
+}
+
 int agent_set_frequency(struct agent *agent, uint64_t hz)
 {
 	return collect_set_frequency(agent->collect, hz);

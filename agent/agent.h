@@ -14,6 +14,7 @@
 
 #include "agent/collect/collect.h"
 #include "agent/loop/loop.h"
+#include "agent/process/selection.h"
 #include "agent/report/report.h"
 #include "base/metrics.h"
 
@@ -85,6 +86,8 @@ void agent_sources(
 const struct metrics *agent_metrics(const struct agent *agent);
 /* For rooms that count their own losses. */
 struct metrics *agent_metrics_to_add(struct agent *agent);
+/* Which processes are profiled from now on; borrowed until the next call. NULL: all. */
+void agent_select(struct agent *agent, const struct selection *selection);
 /* Samples a second and CPU from now on. */
 int agent_set_frequency(struct agent *agent, uint64_t hz);
 

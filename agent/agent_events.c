@@ -278,6 +278,10 @@ static struct process *sampled_process(
 	p = processes_get(agent->processes, s->tgid, time_ns);
 	if (!p)
 		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	if (p && agent->selection && !selection_wants(agent->selection, p)) {
+		metrics_add(&agent->metrics, METRIC_SAMPLES_NOT_SELECTED, 1);
+		return NULL;
+	}
 	return p;
 }
 

@@ -4,6 +4,7 @@
 #include "agent/agent.h"
 #include "agent/kernel_symbols.h"
 #include "agent/process/processes.h"
+#include "agent/process/selection.h"
 #include "agent/profile/profile.h"
 #include "agent/unwind/unwind.h"
 #include "base/map.h"
@@ -66,6 +67,7 @@ struct agent {
 	bool started;
 	bool idle; /* the drain timer is slow: the last look found nothing */
 	bool follow;
+	const struct selection *selection; /* the owner's; NULL = all processes */
 	bool waiting; /* the loop runs only until the builds are done */
 	bool wait_expired;
 	struct map followed; /* pid → 1, with `follow` */

@@ -194,6 +194,8 @@ static int make_agent(struct daemon *d)
 	err = agent_create(&options, &d->agent, &failure);
 	if (err)
 		explain_failure(&failure, err);
+	else
+		agent_select(d->agent, d->settings.selection);
 	return err;
 }
 
@@ -243,6 +245,7 @@ static void unmake(struct daemon *d)
 	loop_destroy(d->loop);
 	if (d->clock_fd >= 0)
 		close(d->clock_fd);
+	selection_destroy(d->settings.selection);
 	free(d->token);
 	free(d->cache_directory);
 }

@@ -25,6 +25,7 @@ struct daemon_settings {
 	double cpu_share;
 	uint64_t store_bytes, store_age_ns;
 	enum collect_look_up look_up;
+	struct selection *selection; /* NULL = all processes */
 };
 
 struct daemon {

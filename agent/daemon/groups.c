@@ -13,8 +13,8 @@ enum {
 
 static void describe(const struct process *p, char *name, size_t size)
 {
-	const char *path = p && p->executable ? p->executable->path : NULL;
-	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *path = p ? process_program_path(p) : "";
+	const char *slash = strrchr(path, '/');
 
 	if (!p)
 		snprintf(name, size, "unknown");
@@ -22,7 +22,7 @@ static void describe(const struct process *p, char *name, size_t size)
 		snprintf(name, size, "container-%.*s", SHORT_CONTAINER_ID, p->container_id);
 	else if (p->kernel_thread)
 		snprintf(name, size, "kernel");
-	else if (path && *path)
+	else if (*path)
 		snprintf(name, size, "%s", slash && slash[1] ? slash + 1 : path);
 	else
 		snprintf(name, size, "%s", *p->comm ? p->comm : "unknown");

@@ -28,9 +28,7 @@ static const char *base_name(const char *path)
 
 static const char *program(const struct process *p)
 {
-	const char *path = p->executable ? p->executable->path : NULL;
-
-	return path && *path ? base_name(path) : "";
+	return base_name(process_program_path(p));
 }
 
 /* Too long a value is no reason to leave the process out. */

@@ -43,6 +43,21 @@ static bool parse_percent(const char *text, double *ret_share)
 	return true;
 }
 
+static int read_selection(
+	const struct config *config, struct selection **ret_selection, char **ret_message)
+{
+	bool second = false;
+	int err = selection_create(config_text(config, SETTING_include),
+		config_text(config, SETTING_exclude), ret_selection, &second);
+
+	if (!err)
+		return 0;
+	return refuse(config, ret_message, second ? SETTING_exclude : SETTING_include,
+		err == -EINVAL
+			? "wants KEY=GLOB, the key one of pid, comm, executable, container_id"
+			: strerror(-err));
+}
+
 int daemon_settings_read(
 	const struct config *config, struct daemon_settings *ret_settings, char **ret_message)
 {
@@ -70,6 +85,8 @@ int daemon_settings_read(
 		return refuse(config, ret_message, SETTING_mapping_lookup,
 			"knows mappings, ranges and auto");
 	err = daemon_export_check(config, ret_message);
+	if (!err)
+		err = read_selection(config, &s.selection, ret_message);
 	if (err)
 		return err;
 	*ret_settings = s;
@@ -85,6 +102,8 @@ static bool can_change(enum setting id)
 		SETTING_local_store_max_bytes,
 		SETTING_local_store_max_age,
 		SETTING_cpu_budget,
+		SETTING_include,
+		SETTING_exclude,
 		SETTING_log_level,
 		SETTING_log_format,
 		SETTING_external_labels,
@@ -152,6 +171,8 @@ static void apply(struct daemon *d, const struct daemon_settings *settings)
 	const struct daemon_settings old = d->settings;
 
 	d->settings = *settings;
+	agent_select(d->agent, settings->selection);
+	selection_destroy(old.selection);
 	(void)log_options(&d->config);
 	if (d->store) {
 		store_set_limits(d->store, settings->store_bytes, settings->store_age_ns);

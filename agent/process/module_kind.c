@@ -57,7 +57,7 @@ static enum module_kind kind_of(const struct proc_mapping *mapping)
 }
 
 /* The path without what the kernel appends to the name of an unlinked file. */
-static const char *clean_path(const char *path, char *copy, size_t size)
+const char *table_clean_path(const char *path, char *copy, size_t size)
 {
 	static const char suffix[] = " (deleted)";
 	size_t length = strlen(path);
@@ -77,7 +77,7 @@ static struct module *get(
 	char copy[4096];
 
 	if (kind == MODULE_FILE)
-		path = clean_path(path, copy, sizeof(copy));
+		path = table_clean_path(path, copy, sizeof(copy));
 	if (modules_get(ps->options.modules, kind, id, path, &module)) {
 		metrics_add(ps->options.metrics, METRIC_MODULES_REFUSED, 1);
 		return ps->unknown;

@@ -66,6 +66,7 @@ static void process_free(struct processes *ps, struct process *p)
 	if (ps->options.forget)
 		ps->options.forget(ps->options.context, p);
 	mappings_unref(p->mappings);
+	free(p->other_path);
 	free(p);
 }
 
@@ -204,8 +205,20 @@ void table_set_comm(struct process *p, const char *comm)
 	p->comm[length] = 0;
 }
 
-void table_set_executable(struct processes *ps, struct process *p, struct module *executable)
+void table_set_executable(
+	struct processes *ps, struct process *p, struct module *executable, const char *path)
 {
+	char copy[4096];
+
+	path = table_clean_path(path, copy, sizeof(copy));
+	free(p->other_path);
+	p->other_path = NULL;
+	if (executable && *path && strcmp(path, executable->path)) {
+		p->other_path = strdup(path);
+		/* No name is better than that of another file. */
+		if (!p->other_path)
+			executable = NULL;
+	}
 	p->executable = executable;
 	if (executable && ps->options.program)
 		ps->options.program(ps->options.context, p);
@@ -242,6 +255,13 @@ struct process *processes_get(struct processes *ps, uint32_t pid, uint64_t time_
 struct process *processes_find(struct processes *ps, uint32_t number)
 {
 	return map_get_pointer(&ps->by_number, number);
+}
+
+const char *process_program_path(const struct process *p)
+{
+	if (p->other_path)
+		return p->other_path;
+	return p->executable ? p->executable->path : "";
 }
 
 size_t processes_count(const struct processes *ps)

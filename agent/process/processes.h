@@ -39,6 +39,7 @@ struct process {
 	void *owner_data; /* the composition's; NULL at first */
 
 	/* The table's own. */
+	char *other_path; /* of its program, where that is not the module's */
 	struct process *next_ended;
 	uint64_t forked_ns; /* when the pid came to be, CLOCK_MONOTONIC; 0 = before we looked */
 	uint64_t ended_ns; /* time of the record that ended it */
@@ -97,6 +98,11 @@ void processes_lost(struct processes *ps, uint64_t time_ns);
  * of memory or over the limit: even an unreadable process has an entry (with no mappings).
  */
 struct process *processes_get(struct processes *ps, uint32_t pid, uint64_t time_ns);
+/*
+ * The program's file as the process was started by it, without the kernel's " (deleted)"; "" while
+ * unknown. Copies of a file are one module, which has the path of the first that was seen.
+ */
+const char *process_program_path(const struct process *p);
 struct process *processes_find(struct processes *ps, uint32_t number); /* NULL = swept */
 /*
  * Forgets the generations that ended before BEFORE_NS (those of sealed windows), and looks whether

@@ -74,7 +74,7 @@ void processes_mmap(struct processes *ps, const struct processes_mmap *event)
 	if (table_add_mapping(&p->mappings, &mapping, module))
 		refuse_mapping(ps, p, event->time_ns);
 	if (program && module->kind == MODULE_FILE)
-		table_set_executable(ps, p, module);
+		table_set_executable(ps, p, module, event->path);
 	else if (program && module == ps->unknown)
 		p->by_exec = false; /* that was the program; the next file is not */
 }
@@ -151,7 +151,7 @@ static void begin_child(struct processes *ps, uint64_t time_ns, uint32_t pid, ui
 	child->stale = parent->unreadable;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	memcpy(child->container_id, parent->container_id, sizeof(child->container_id));
-	table_set_executable(ps, child, parent->executable);
+	table_set_executable(ps, child, parent->executable, process_program_path(parent));
 }
 
 void processes_fork(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid,

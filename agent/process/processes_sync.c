@@ -150,7 +150,7 @@ static void apply(struct processes *ps, struct process *p, struct reading *r)
 	mappings_unref(p->mappings);
 	p->mappings = take(r->mappings);
 	if (p->executable != r->executable && !r->unreadable)
-		table_set_executable(ps, p, r->executable);
+		table_set_executable(ps, p, r->executable, r->exe_path);
 }
 
 /*

@@ -38,7 +38,12 @@ struct process *table_begin(
 /* Ends a live generation; P may be freed. */
 void table_end(struct processes *ps, struct process *p, uint64_t time_ns);
 void table_set_comm(struct process *p, const char *comm);
-void table_set_executable(struct processes *ps, struct process *p, struct module *executable);
+/* PATH: as this process was started by; the module's is that of the first file with its build ID.
+ */
+void table_set_executable(
+	struct processes *ps, struct process *p, struct module *executable, const char *path);
+/* PATH, or without the kernel's " (deleted)" in COPY. */
+const char *table_clean_path(const char *path, char *copy, size_t size);
 
 /*
  * The module that MAPPING is of. Files with BUILD_ID (may be NULL) are known by it, others are

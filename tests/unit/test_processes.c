@@ -43,6 +43,27 @@ static void a_short_lived_process_is_known_from_the_stream(void **state)
 	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 0);
 }
 
+static void a_copy_is_called_by_its_own_name(void **state)
+{
+	struct fixture *f = *state;
+	struct fake_file copy = f->program;
+	const struct process *original, *renamed;
+
+	snprintf(copy.path, sizeof(copy.path), "/srv/copy (deleted)");
+	exec(f, 1000, PARENT, &f->program);
+	exec(f, 2000, CHILD, &copy);
+	original = processes_get(f->ps, PARENT, 3000);
+	renamed = processes_get(f->ps, CHILD, 3000);
+	assert_ptr_equal(original->executable, renamed->executable);
+	assert_string_equal(process_program_path(original), f->program.path);
+	assert_string_equal(process_program_path(renamed), "/srv/copy");
+	/* What it forks is called so too, until it executes another. */
+	forks(f, 4000, CHILD, CHILD + 1);
+	assert_string_equal(process_program_path(live(f, CHILD + 1)), "/srv/copy");
+	exec(f, 5000, CHILD + 1, &f->other);
+	assert_string_equal(process_program_path(live(f, CHILD + 1)), f->other.path);
+}
+
 static void exec_begins_a_generation(void **state)
 {
 	struct fixture *f = *state;
@@ -392,6 +413,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_short_lived_process_is_known_from_the_stream),
+		CASE(a_copy_is_called_by_its_own_name),
 		CASE(exec_begins_a_generation),
 		CASE(a_child_shares_its_parents_snapshot),
 		CASE(comm_changes_by_the_main_thread_only),

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `--include` and `--exclude`: what they take, and which processes they choose. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/process/selection.h"
+
+static char nginx_path[] = "/usr/sbin/nginx";
+static struct module nginx_file = { .path = nginx_path };
+static const struct process NGINX = {
+	.pid = 4711,
+	.comm = "nginx: worker",
+	.container_id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+	.executable = &nginx_file,
+};
+static const struct process THREAD = { .pid = 17, .comm = "kworker/0:1", .kernel_thread = true };
+
+static bool chosen(const char *include, const char *exclude, const struct process *p)
+{
+	struct selection *s = NULL;
+	bool second, wants;
+
+	assert_int_equal(selection_create(include, exclude, &s, &second), 0);
+	assert_non_null(s);
+	wants = selection_wants(s, p);
+	selection_destroy(s);
+	return wants;
+}
+
+static void none_is_no_selection(void **state)
+{
+	struct selection *s = NULL;
+	bool second;
+
+	(void)state;
+	assert_int_equal(selection_create(NULL, NULL, &s, &second), 0);
+	assert_null(s);
+	assert_int_equal(selection_create("", "", &s, &second), 0);
+	assert_null(s);
+	selection_destroy(NULL);
+}
+
+static void each_key_chooses(void **state)
+{
+	(void)state;
+	assert_true(chosen("pid=4711", NULL, &NGINX));
+	assert_false(chosen("pid=471", NULL, &NGINX));
+	assert_true(chosen("comm=nginx: *", NULL, &NGINX));
+	assert_false(chosen("comm=nginx", NULL, &NGINX));
+	assert_true(chosen("container_id=0123456789ab*", NULL, &NGINX));
+	assert_false(chosen("container_id=0123456789ab", NULL, &NGINX));
+}
+
+static void program_by_name_or_path(void **state)
+{
+	(void)state;
+	assert_true(chosen("executable=nginx", NULL, &NGINX));
+	assert_true(chosen("executable=/usr/sbin/*", NULL, &NGINX));
+	assert_true(chosen("executable=*/nginx", NULL, &NGINX));
+	assert_false(chosen("executable=sbin", NULL, &NGINX));
+	assert_false(chosen("executable=/sbin/nginx", NULL, &NGINX));
+	assert_false(chosen("executable=*", NULL, &THREAD));
+}
+
+static void exclude_wins(void **state)
+{
+	(void)state;
+	assert_false(chosen("executable=nginx", "pid=4711", &NGINX));
+	assert_false(chosen(NULL, "comm=kworker*", &THREAD));
+	assert_true(chosen(NULL, "comm=kworker*", &NGINX));
+	assert_true(chosen("comm=x,executable=nginx", "comm=y", &NGINX));
+}
+
+static void refused(const char *include, const char *exclude, int error, bool in_second)
+{
+	struct selection *untouched = (struct selection *)&NGINX, *s = untouched;
+	bool second = !in_second;
+
+	assert_int_equal(selection_create(include, exclude, &s, &second), error);
+	assert_ptr_equal(s, untouched);
+	assert_int_equal(second, in_second);
+}
+
+static void nonsense_is_refused(void **state)
+{
+	static const char *const bad[] = { "nginx", "=nginx", "pid=", "Pid=1", "executable",
+		"pid=1,", ",pid=1", "pid=1,,comm=x", "name=x" };
+	char many[SELECTION_MAX * 8 + 16] = "";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		refused(bad[i], NULL, -EINVAL, false);
+		refused("pid=1", bad[i], -EINVAL, true);
+	}
+	for (int i = 0; i < SELECTION_MAX; i++)
+		strcat(many, i ? ",pid=1" : "pid=1");
+	assert_false(chosen(many, NULL, &NGINX));
+	strcat(many, ",pid=1");
+	refused(many, NULL, -E2BIG, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(none_is_no_selection),
+		cmocka_unit_test(each_key_chooses),
+		cmocka_unit_test(program_by_name_or_path),
+		cmocka_unit_test(exclude_wins),
+		cmocka_unit_test(nonsense_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
