@@ -39,18 +39,19 @@ static __always_inline void regs_set(struct unwind_state *state, __u64 pc, __u64
 static __always_inline bool regs_of_user(
 	struct bpf_perf_event_data *ctx, struct task_struct *task, struct unwind_state *state)
 {
-	struct user_pt_regs regs = {};
+	/* The stack of BPF is small, and the block is not in use yet. */
+	struct user_pt_regs *regs = (struct user_pt_regs *)state->block;
 
 	if (regs_user_mode(&ctx->regs)) {
 		regs_set(state, ctx->regs.pc, ctx->regs.sp, ctx->regs.regs[29]);
 		state->lr = unwind_plain_code(ctx->regs.regs[30]);
 		return (ctx->regs.pstate & 0x10) == 0;
 	}
-	if (bpf_probe_read_kernel(&regs, sizeof(regs), task_user_regs(task)))
+	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
 		return false;
-	regs_set(state, regs.pc, regs.sp, regs.regs[29]);
-	state->lr = unwind_plain_code(regs.regs[30]);
-	return (regs.pstate & 0x1f) == 0;
+	regs_set(state, regs->pc, regs->sp, regs->regs[29]);
+	state->lr = unwind_plain_code(regs->regs[30]);
+	return (regs->pstate & 0x1f) == 0;
 }
 
 /*

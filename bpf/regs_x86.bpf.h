@@ -32,7 +32,8 @@ static __always_inline const struct pt_regs *task_user_regs(struct task_struct *
 static __always_inline bool regs_of_user(
 	struct bpf_perf_event_data *ctx, struct task_struct *task, struct unwind_state *state)
 {
-	struct pt_regs regs = {};
+	/* The stack of BPF is small, and the block is not in use yet. */
+	struct pt_regs *regs = (struct pt_regs *)state->block;
 
 	if (regs_user_mode(&ctx->regs)) {
 		state->pc = ctx->regs.rip;
@@ -40,12 +41,12 @@ static __always_inline bool regs_of_user(
 		state->fp = ctx->regs.rbp;
 		return ctx->regs.cs == CODE_SEGMENT_64;
 	}
-	if (bpf_probe_read_kernel(&regs, sizeof(regs), task_user_regs(task)))
+	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
 		return false;
-	state->pc = regs.rip;
-	state->sp = regs.rsp;
-	state->fp = regs.rbp;
-	return regs.cs == CODE_SEGMENT_64;
+	state->pc = regs->rip;
+	state->sp = regs->rsp;
+	state->fp = regs->rbp;
+	return regs->cs == CODE_SEGMENT_64;
 }
 
 /* The saved fs base is the current one: threads set it by a system call, which saves it too. */

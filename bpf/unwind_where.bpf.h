@@ -132,32 +132,42 @@ static __always_inline void unwind_keep_near(struct unwind_walk *walk)
 	walk->near.ranges[place] = walk->range;
 }
 
-/* Makes WALK->range the one of PC in WALK->mapping. */
-static __always_inline void unwind_range_of(struct unwind_walk *walk, __u64 pc)
+/* Field by field: a struct would be made on the stack first. */
+static __always_inline void unwind_set_range(
+	struct unwind_walk *walk, __u64 start, __u64 end, __u32 kind)
+{
+	walk->range.start = start;
+	walk->range.end = end;
+	walk->range.address = 0;
+	walk->range.first_slot = 0;
+	walk->range.slot_count = 0;
+	walk->range.kind = (unsigned short)kind;
+}
+
+/*
+ * Makes WALK->range the one of PC, where no file's ranges are needed for it. 1: they are, those of
+ * WALK->process, which is the file of WALK->mapping.
+ */
+static __always_inline int unwind_range_of(struct unwind_walk *walk)
 {
 	struct abi_mapping *m = &walk->mapping;
 	const struct abi_unwind_process *file;
 
-	walk->range = (struct abi_unwind_range){
-		.start = m->start,
-		.end = m->end,
-		.kind = m->file.inode == ABI_FILE_NONE ? ABI_UNWIND_MEMORY : ABI_UNWIND_WAITING,
-	};
-	if (m->file.inode != ABI_FILE_NONE) {
-		file = bpf_map_lookup_elem(&unwind_files, &m->file);
-		if (!file)
-			return;
-		walk->process = *file;
-		unwind_find_range(pc - m->start + m->file_off);
-		if (walk->range.end)
-			unwind_map_range(&walk->range, m);
+	unwind_set_range(walk, m->start, m->end, ABI_UNWIND_WAITING);
+	if (m->file.inode == ABI_FILE_NONE) {
+		walk->range.kind = ABI_UNWIND_MEMORY;
+		m->end = 0;
+		unwind_keep_near(walk);
+		return 0;
 	}
-	/* It is known: user space need not be told of it. */
-	m->end = 0;
-	unwind_keep_near(walk);
+	file = bpf_map_lookup_elem(&unwind_files, &m->file);
+	if (!file)
+		return 0;
+	walk->process = *file;
+	return 1;
 }
 
-/* Makes WALK->range the one of PC, which may be none. Returns 0. */
+/* As said there. */
 __noinline int unwind_find_mapping(__u64 pc)
 {
 	__u32 zero = 0;
@@ -181,16 +191,30 @@ __noinline int unwind_find_mapping(__u64 pc)
 	if (vma_find(mm, pc, walk->node, &vma) || (vma && vma_tell(mm, vma, pc, &walk->mapping))) {
 		/* It is being changed: user space knows better. */
 		walk->mapping.end = 0;
-		walk->range = (struct abi_unwind_range){
-			.start = pc, .end = pc + 1, .kind = ABI_UNWIND_WAITING
-		};
+		unwind_set_range(walk, pc, pc + 1, ABI_UNWIND_WAITING);
 		return 0;
 	}
 	if (vma && walk->mapping.executable)
-		unwind_range_of(walk, pc);
-	else
-		walk->mapping.end = 0;
+		return unwind_range_of(walk);
+	walk->mapping.end = 0;
 	return 0;
+}
+
+/* Makes WALK->range the one of PC, which may be none. */
+static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u64 pc)
+{
+	struct abi_mapping *m = &walk->mapping;
+
+	if (!unwind_find_mapping(pc))
+		return;
+	/* Called from here and not from there: their places on the stack do not add up. */
+	unwind_find_range(pc - m->start + m->file_off);
+	if (walk->range.end) {
+		unwind_map_range(&walk->range, m);
+		unwind_keep_near(walk);
+	}
+	/* User space need not be told of it. */
+	m->end = 0;
 }
 
 /* What is at hand, if it is of TASK as it is now. False: it has no memory (any more). */
@@ -226,7 +250,7 @@ static __always_inline bool unwind_find(struct unwind_walk *walk, __u64 pc)
 {
 	if (unwind_by_mapping) {
 		if (pc < walk->range.start || pc >= walk->range.end)
-			unwind_find_mapping(pc);
+			unwind_find_by_mapping(walk, pc);
 		return walk->range.end && walk->range.kind == ABI_UNWIND_WAITING;
 	}
 	if (pc < walk->range.start || pc >= walk->range.end)

@@ -59,7 +59,7 @@ static __always_inline __u64 vma_entry(const __u64 *node, __u64 is_branch, __u64
 	if (is_branch)
 		slots = branch_slots;
 	pivots = slots - first_pivot;
-#pragma unroll
+#pragma clang loop unroll(disable) /* it would take half of the stack */
 	for (__u64 i = 0; i < VMA_PIVOTS; i++) {
 		__u64 pivot = node[(first_pivot + i) & (VMA_NODE_WORDS - 1)];
 
@@ -94,60 +94,80 @@ static __always_inline int vma_find(
 	return VMA_ERROR;
 }
 
-static __always_inline __u64 vma_mtime_ns(struct inode *inode)
-{
-	const struct inode___seconds *newest = (void *)inode;
-	const struct inode___inner *newer = (void *)inode;
-	const struct inode___plain *older = (void *)inode;
+/*
+ * Fields are read straight to where they are wanted: each value that goes through a variable takes
+ * a place of its own on the stack, which is small and shared with the callers.
+ */
+#define VMA_READ(to_, from_, field_) bpf_core_read(&(to_), sizeof(to_), &(from_)->field_)
 
-	if (bpf_core_field_exists(newest->i_mtime_sec))
-		return BPF_CORE_READ(newest, i_mtime_sec) * 1000000000ULL +
-		       BPF_CORE_READ(newest, i_mtime_nsec);
-	if (bpf_core_field_exists(newer->__i_mtime))
-		return BPF_CORE_READ(newer, __i_mtime.tv_sec) * 1000000000ULL +
-		       BPF_CORE_READ(newer, __i_mtime.tv_nsec);
-	return BPF_CORE_READ(older, i_mtime.tv_sec) * 1000000000ULL +
-	       BPF_CORE_READ(older, i_mtime.tv_nsec);
+static __always_inline void vma_mtime(void *inode, struct abi_file *ret_file)
+{
+	const struct inode___seconds *newest = inode;
+	const struct inode___inner *newer = inode;
+	const struct inode___plain *older = inode;
+
+	if (bpf_core_field_exists(newest->i_mtime_sec)) {
+		VMA_READ(ret_file->mtime_s, newest, i_mtime_sec);
+		VMA_READ(ret_file->mtime_ns, newest, i_mtime_nsec);
+	} else if (bpf_core_field_exists(newer->__i_mtime)) {
+		VMA_READ(ret_file->mtime_s, newer, __i_mtime.tv_sec);
+		VMA_READ(ret_file->mtime_ns, newer, __i_mtime.tv_nsec);
+	} else {
+		VMA_READ(ret_file->mtime_s, older, i_mtime.tv_sec);
+		VMA_READ(ret_file->mtime_ns, older, i_mtime.tv_nsec);
+	}
 }
 
 static __always_inline void vma_file(struct file *file, struct abi_file *ret_file)
 {
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct super_block *super;
+	struct inode *inode;
 
-	ret_file->inode = BPF_CORE_READ(inode, i_ino);
-	ret_file->size = BPF_CORE_READ(inode, i_size);
-	ret_file->mtime_ns = vma_mtime_ns(inode);
-	ret_file->device = BPF_CORE_READ(inode, i_sb, s_dev);
-	ret_file->generation = BPF_CORE_READ(inode, i_generation);
+	VMA_READ(inode, file, f_inode);
+	VMA_READ(super, inode, i_sb);
+	VMA_READ(ret_file->inode, inode, i_ino);
+	VMA_READ(ret_file->size, inode, i_size);
+	VMA_READ(ret_file->device, super, s_dev);
+	VMA_READ(ret_file->generation, inode, i_generation);
+	ret_file->reserved = 0;
+	vma_mtime(inode, ret_file);
 }
 
 /* What a file is not: the vDSO, or memory. */
-static __always_inline void vma_no_file(
-	struct mm_struct *mm, __u64 start, struct abi_file *ret_file)
+static __always_inline void vma_no_file(struct mm_struct *mm, struct abi_mapping *ret_mapping)
 {
-	bool vdso = (__u64)BPF_CORE_READ(mm, context.vdso) == start;
+	__u64 vdso;
 
-	*ret_file = (struct abi_file){ .inode = vdso ? ABI_FILE_VDSO : ABI_FILE_NONE };
+	VMA_READ(vdso, mm, context.vdso);
+	ret_mapping->file.inode = vdso == ret_mapping->start ? ABI_FILE_VDSO : ABI_FILE_NONE;
+	ret_mapping->file.size = 0;
+	ret_mapping->file.mtime_s = 0;
+	ret_mapping->file.mtime_ns = 0;
+	ret_mapping->file.device = 0;
+	ret_mapping->file.generation = 0;
+	ret_mapping->file.reserved = 0;
 }
 
 /* Tells all of VMA, which should hold ADDRESS. 0, or VMA_ERROR. */
 static __always_inline int vma_tell(struct mm_struct *mm, struct vm_area_struct *vma, __u64 address,
 	struct abi_mapping *ret_mapping)
 {
-	struct file *file;
+	__u64 word;
 
-	ret_mapping->start = BPF_CORE_READ(vma, vm_start);
-	ret_mapping->end = BPF_CORE_READ(vma, vm_end);
-	if (address < ret_mapping->start || address >= ret_mapping->end ||
-		BPF_CORE_READ(vma, vm_mm) != mm)
+	VMA_READ(ret_mapping->start, vma, vm_start);
+	VMA_READ(ret_mapping->end, vma, vm_end);
+	VMA_READ(word, vma, vm_mm);
+	if (address < ret_mapping->start || address >= ret_mapping->end || word != (__u64)mm)
 		return VMA_ERROR;
-	ret_mapping->file_off = (__u64)BPF_CORE_READ(vma, vm_pgoff) << vma_page_shift;
-	ret_mapping->executable = BPF_CORE_READ(vma, vm_flags) & VMA_EXECUTABLE ? 1 : 0;
-	file = BPF_CORE_READ(vma, vm_file);
-	if (file)
-		vma_file(file, &ret_mapping->file);
+	VMA_READ(word, vma, vm_pgoff);
+	ret_mapping->file_off = word << vma_page_shift;
+	VMA_READ(word, vma, vm_flags);
+	ret_mapping->executable = word & VMA_EXECUTABLE ? 1 : 0;
+	VMA_READ(word, vma, vm_file);
+	if (word)
+		vma_file((struct file *)word, &ret_mapping->file);
 	else
-		vma_no_file(mm, ret_mapping->start, &ret_mapping->file);
+		vma_no_file(mm, ret_mapping);
 	return 0;
 }
 

@@ -93,9 +93,11 @@ struct abi_stack {
 struct abi_file {
 	abi_u64 inode;
 	abi_u64 size; /* bytes */
-	abi_u64 mtime_ns;
+	abi_u64 mtime_s;
+	abi_u32 mtime_ns; /* beside the seconds */
 	abi_u32 device;
 	abi_u32 generation; /* of the inode's number */
+	abi_u32 reserved; /* 0 */
 };
 
 struct abi_mapping {
@@ -141,6 +143,6 @@ struct abi_unfinished {
 };
 
 _Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
-_Static_assert(sizeof(struct abi_mapping) == 64, "the ring's layout");
+_Static_assert(sizeof(struct abi_mapping) == 72, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
-_Static_assert(sizeof(struct abi_unfinished) == 96 + 112, "the ring's layout");
+_Static_assert(sizeof(struct abi_unfinished) == 96 + 120, "the ring's layout");
