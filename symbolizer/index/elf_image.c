@@ -66,6 +66,7 @@ static int read_header(struct elf_image *image)
 		return -EOPNOTSUPP;
 	image->machine = header.e_machine;
 	image->type = header.e_type;
+	image->entry_point = header.e_entry;
 	return 0;
 }
 
@@ -162,6 +163,11 @@ uint16_t elf_image_machine(const struct elf_image *image)
 uint16_t elf_image_type(const struct elf_image *image)
 {
 	return image->type;
+}
+
+uint64_t elf_image_entry_point(const struct elf_image *image)
+{
+	return image->entry_point;
 }
 
 size_t elf_image_segment_count(const struct elf_image *image)

@@ -36,6 +36,7 @@ void elf_image_destroy(struct elf_image *image);
 
 uint16_t elf_image_machine(const struct elf_image *image); /* EM_* */
 uint16_t elf_image_type(const struct elf_image *image); /* ET_* */
+uint64_t elf_image_entry_point(const struct elf_image *image); /* ELF address; 0 = none */
 size_t elf_image_segment_count(const struct elf_image *image);
 struct elf_segment elf_image_segment(const struct elf_image *image, size_t number);
 size_t elf_image_section_count(const struct elf_image *image);

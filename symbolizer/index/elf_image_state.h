@@ -23,6 +23,7 @@ struct elf_image {
 	bool borrowed; /* the bytes are somebody else's memory, no mapped file */
 	Elf *elf;
 	uint16_t machine, type;
+	uint64_t entry_point;
 	struct elf_segment *segments;
 	size_t segment_count;
 	struct image_section *sections;

@@ -25,6 +25,7 @@ enum {
 	HEADER_VERSION = 1, /* of .eh_frame_hdr (LSB 5, 10.6.2) */
 	HEADER_FIXED_BYTES = 4,
 	FUNCTION_ALIGN = 16, /* that of compilers */
+	ENTRY_BYTES = 256, /* of code at a file's entry point at most */
 };
 
 struct function {
@@ -39,6 +40,7 @@ struct job {
 	struct cfi_entries *entries; /* of each section */
 	size_t section_count;
 	const struct source_range *skip;
+	uint64_t entry_point; /* 0 once it was seen */
 	struct index_writer *w;
 	uint32_t section; /* being read */
 	struct function *functions;
@@ -127,6 +129,27 @@ static void run_function(struct job *job, const struct function *f)
 		job->figures.broken++;
 }
 
+/*
+ * Nobody calls a file's entry point. Where the assembly there has no entry of its own, as in ld.so,
+ * what calls the first function is the end of the stack. LIMIT: where the next function begins.
+ */
+static void add_entry_point(struct job *job, uint64_t limit)
+{
+	static const struct abi_unwind_rule outermost = { .cfa = ABI_CFA_END };
+	uint64_t low = job->entry_point, end = 0;
+	bool found = false;
+
+	if (!low || low >= limit)
+		return;
+	job->entry_point = 0;
+	if (low < job->before || (low >= job->skip->low && low < job->skip->high) ||
+		writer_code_at(job->w, low, &found, &end) || !found)
+		return;
+	end = MIN(end, MIN(limit, low + ENTRY_BYTES));
+	unwind_pages_row(job->pages, low, end, &outermost);
+	job->before = end;
+}
+
 static int make_pages(struct job *job)
 {
 	struct unwind_counts counts = { 0 };
@@ -146,8 +169,10 @@ static int make_pages(struct job *job)
 			job->limit = MIN(job->limit, job->functions[next].low);
 			break;
 		}
+		add_entry_point(job, f->low);
 		run_function(job, f);
 	}
+	add_entry_point(job, UINT64_MAX);
 	err = unwind_pages_finish(job->pages, &counts);
 	job->figures.pages = counts.pages;
 	job->figures.rows = counts.rows;
@@ -186,7 +211,7 @@ static int run_job(struct job *job)
 	return err ? err : made;
 }
 
-int unwind_read_sections(const struct cfi_section *sections, size_t count,
+int unwind_read_sections(const struct cfi_section *sections, size_t count, uint64_t entry_point,
 	const struct source_range *skip, struct index_writer *w)
 {
 	struct cfi_entries entries[MAX_SECTIONS];
@@ -195,6 +220,7 @@ int unwind_read_sections(const struct cfi_section *sections, size_t count,
 		.entries = entries,
 		.section_count = MIN(count, (size_t)MAX_SECTIONS),
 		.skip = skip,
+		.entry_point = entry_point,
 		.w = w,
 	};
 	int err = -ENOMEM;
@@ -295,7 +321,7 @@ int unwind_read(struct elf_image *image, const struct source_range *skip, struct
 	find_sections(&f);
 	if (!f.count)
 		return -ENOENT;
-	err = unwind_read_sections(f.sections, f.count, skip, w);
+	err = unwind_read_sections(f.sections, f.count, elf_image_entry_point(image), skip, w);
 	for (size_t i = 0; i < f.count; i++)
 		elf_image_forget(image, f.sections[i].bytes.start,
 			(size_t)(f.sections[i].bytes.end - f.sections[i].bytes.start));

@@ -21,8 +21,11 @@
  */
 int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w);
 
-/* The same from sections: at an address that several describe, the first of them counts. */
-int unwind_read_sections(const struct cfi_section *sections, size_t count,
+/*
+ * The same from sections: at an address that several describe, the first of them counts. What they
+ * leave out from the file's ENTRY_POINT on (0: it has none) has no caller.
+ */
+int unwind_read_sections(const struct cfi_section *sections, size_t count, uint64_t entry_point,
 	const struct source_range *skip, struct index_writer *w);
 
 /*

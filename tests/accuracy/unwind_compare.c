@@ -22,6 +22,8 @@
 
 enum { MAX_SHOWN = 10, MAX_MACHINE_OPS = 3 };
 
+enum { ENTRY_BYTES = 256 /* at a file's entry point, as symbolizer/index/unwind.c */ };
+
 /* A module's tables, and the page of the last address. */
 struct tables {
 	struct index *index;
@@ -35,6 +37,7 @@ struct compare {
 	Dwarf_CFI *eh, *debug;
 	bool is_arm, all;
 	unsigned int fp, sp, ra;
+	uint64_t entry_point;
 	uint64_t rows, addresses, gaps, unsupported, different;
 };
 
@@ -286,11 +289,14 @@ static const char *entry_words(const struct compare *c)
 	return c->is_arm ? "r31+0 fp same ra same" : "r7+8 fp same";
 }
 
-/* In a gap there is nothing, but up to the alignment of a function it may have the entry's rule. */
+/*
+ * In a gap there is nothing, but up to the alignment of a function it may have the entry's rule,
+ * and the file's entry point is the end of all stacks.
+ */
 static uint64_t compare_gap(struct compare *c, uint64_t low, uint64_t high)
 {
-	static const struct words nothing = { "none" };
-	uint64_t end = low + 1;
+	static const struct words nothing = { "none" }, outermost = { "end" };
+	uint64_t gap = low, end = low + 1;
 	struct words expected;
 
 	while (end < high && !has_frame(c, end))
@@ -302,6 +308,10 @@ static uint64_t compare_gap(struct compare *c, uint64_t low, uint64_t high)
 	for (; low < end; low++) {
 		struct words old = nothing;
 
+		if (low - c->entry_point < ENTRY_BYTES && c->entry_point >= gap) {
+			expect(c, low, &outermost);
+			continue;
+		}
 		if (c->original.index)
 			old = words_at(c, &c->original, low);
 		expect(c, low, strcmp(old.text, nothing.text) ? &old : &expected);
@@ -337,6 +347,7 @@ static int compare_file(struct compare *c, Elf *elf)
 	if (!gelf_getehdr(elf, &header))
 		return -1;
 	c->is_arm = header.e_machine == EM_AARCH64;
+	c->entry_point = header.e_entry;
 	c->fp = c->is_arm ? 29 : 6;
 	c->sp = c->is_arm ? 31 : 7;
 	c->ra = c->is_arm ? 30 : 16;

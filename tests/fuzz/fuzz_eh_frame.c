@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	section.bytes = cursor_over(data + 1, size - 1);
 	section.address = section.eh ? SECTION : 0;
 	if (writer_code(w, LOW, HIGH - LOW) || writer_code(w, FAR, HIGH) ||
-		unwind_read_sections(&section, 1, &skip, w))
+		unwind_read_sections(&section, 1, LOW + (size & 0xff), &skip, w))
 		abort();
 	for (size_t i = 0; i < w->unwind_page_count; i++)
 		check_page(w, i);

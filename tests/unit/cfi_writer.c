@@ -132,7 +132,7 @@ struct index *cfi_writer_index(const struct cfi_writer *w, const struct cfi_writ
 		sections[1] = cfi_writer_section(other);
 	err = writer_code(writer, CFI_TEXT, CFI_TEXT_SIZE);
 	assert(!err);
-	err = unwind_read_sections(sections, other ? 2 : 1, &nothing, writer);
+	err = unwind_read_sections(sections, other ? 2 : 1, 0, &nothing, writer);
 	assert(!err);
 	err = writer_finish(writer, fd);
 	assert(!err);

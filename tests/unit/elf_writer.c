@@ -192,6 +192,7 @@ void elf_writer_finish(struct elf_writer *w)
 		.e_type = w->type,
 		.e_machine = w->machine,
 		.e_version = EV_CURRENT,
+		.e_entry = w->entry_point,
 		.e_ehsize = sizeof(Elf64_Ehdr),
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_shentsize = sizeof(Elf64_Shdr),

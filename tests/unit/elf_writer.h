@@ -40,6 +40,7 @@ struct elf_symbol_spec {
 
 struct elf_writer {
 	uint16_t machine, type; /* may be set after init; x86_64, ET_DYN */
+	uint64_t entry_point;
 	bool no_segments; /* no PT_LOAD made of each allocated section */
 	bool no_section_headers;
 	Elf64_Shdr sections[ELF_WRITER_SECTIONS];

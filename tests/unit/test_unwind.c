@@ -145,6 +145,32 @@ static void no_tables(struct elf_writer *elf)
 	index_destroy(index);
 }
 
+/* ENTRY_POINT is where the file begins; what is said of it and of what is around it. */
+static void assert_entry_point(uint64_t entry_point, const char *before, const char *at)
+{
+	struct elf_writer elf;
+	struct cfi_writer cfi;
+	struct index *index;
+
+	start_file(&elf, &cfi, false);
+	elf.entry_point = entry_point;
+	add_section(&elf, &cfi, ".eh_frame");
+	index = index_of(&elf);
+	assert_string_equal(cfi_rule_at(index, entry_point - 1), before);
+	assert_string_equal(cfi_rule_at(index, entry_point), at);
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0xff), entry);
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x200), "none");
+	index_destroy(index);
+}
+
+static void nobody_calls_the_entry_point(void **)
+{
+	assert_entry_point(CFI_TEXT + 0x110, "none", "end");
+	assert_entry_point(CFI_TEXT + 0x100, entry, "end");
+	assert_entry_point(CFI_TEXT + 0x80, entry, entry); /* has an entry of its own */
+	assert_entry_point(CFI_TEXT + 0x300, "none", "none"); /* no code */
+}
+
 static void headers_that_lie(void **)
 {
 	static const struct {
@@ -220,7 +246,7 @@ static void code_of_another_source_is_left_out(void **)
 		cfi_writer_fde(&cfi, cie, CFI_TEXT + i * 0x100, 0x100, NO_CODE);
 	section = cfi_writer_section(&cfi);
 	assert_int_equal(writer_code(writer, CFI_TEXT, CFI_TEXT_SIZE), 0);
-	assert_int_equal(unwind_read_sections(&section, 1, &skip, writer), 0);
+	assert_int_equal(unwind_read_sections(&section, 1, CFI_TEXT + 0x140, &skip, writer), 0);
 	assert_int_equal(writer_finish(writer, fd), 0);
 	index_writer_destroy(writer);
 	cfi_writer_deinit(&cfi);
@@ -327,6 +353,7 @@ int main(void)
 		cmocka_unit_test(eh_frame_by_its_section),
 		cmocka_unit_test(debug_frame),
 		cmocka_unit_test(eh_frame_without_section_headers),
+		cmocka_unit_test(nobody_calls_the_entry_point),
 		cmocka_unit_test(headers_that_lie),
 		cmocka_unit_test(file_without_tables),
 		cmocka_unit_test(two_sections_and_segments_far_apart),
