@@ -91,6 +91,9 @@ void agent_select(struct agent *agent, const struct selection *selection);
 /* Samples a second and CPU from now on. */
 int agent_set_frequency(struct agent *agent, uint64_t hz);
 
+/* What WANTS_FILE says has changed: asks for all files anew. */
+void agent_offer_files_again(struct agent *agent);
+
 /* What is kept at the moment. */
 struct agent_sizes {
 	uint64_t index_bytes; /* mapped, not resident */

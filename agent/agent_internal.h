@@ -44,6 +44,7 @@ struct agent {
 	void (*full)(void *context);
 	bool (*wants_file)(void *context, const struct module *module);
 	void (*take_file)(void *context, const struct module *module, int fd);
+	uint64_t offered_anew_ns; /* what was offered until then does not count */
 	void *sealed_context;
 	int grace_timer; /* -1 = none */
 	struct cache *cache;

@@ -212,7 +212,8 @@ static void offer_file(struct agent *agent, const struct process *p, const struc
 	uint64_t now_ns = agent->newest_sample_ns;
 	int fd;
 
-	if (!data || (data->offered_ns && now_ns < data->offered_ns + OFFER_NS))
+	if (!data ||
+		(data->offered_ns > agent->offered_anew_ns && now_ns < data->offered_ns + OFFER_NS))
 		return;
 	data->offered_ns = now_ns;
 	if (!agent->wants_file(agent->sealed_context, mapping->module))
@@ -220,6 +221,11 @@ static void offer_file(struct agent *agent, const struct process *p, const struc
 	fd = open_mapped(agent, p, mapping);
 	if (fd >= 0)
 		agent->take_file(agent->sealed_context, mapping->module, fd);
+}
+
+void agent_offer_files_again(struct agent *agent)
+{
+	agent->offered_anew_ns = agent->newest_sample_ns;
 }
 
 void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping)

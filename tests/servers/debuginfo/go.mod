@@ -1,0 +1,3 @@
+module strictdebuginfo
+
+go 1.24
