@@ -30,7 +30,7 @@ struct debug_names {
 	bool has_dwarf; /* sections .debug_info or .zdebug_info of its own */
 	char link[DEBUG_FILES_NAME_BYTES]; /* of .gnu_debuglink; "" = none */
 	uint32_t link_crc;
-	char alternate[DEBUG_FILES_NAME_BYTES]; /* of .gnu_debugaltlink; "" = none */
+	char alternate[DEBUG_FILES_NAME_BYTES]; /* of .gnu_debugaltlink or .debug_sup; "" = none */
 	struct build_id alternate_id;
 };
 

@@ -107,21 +107,31 @@ static void use_link(struct reader *r, struct cursor c)
 		names->link[0] = 0;
 }
 
-/* A path, then the build ID of the file. */
-static void use_alternate(struct reader *r, struct cursor c)
+static void take_alternate_id(struct reader *r, struct cursor *c, uint64_t size)
 {
 	struct debug_names *names = r->names;
-	uint64_t size;
 
-	if (!copy_name(&c, names->alternate))
-		return;
-	size = cursor_left(&c);
-	if (!size || size > BUILD_ID_MAX_BYTES) {
+	if (c->bad || !size || size > MIN(cursor_left(c), (uint64_t)BUILD_ID_MAX_BYTES)) {
 		names->alternate[0] = 0;
 		return;
 	}
 	names->alternate_id.size = (uint8_t)size;
-	memcpy(names->alternate_id.bytes, cursor_bytes(&c, size), size);
+	memcpy(names->alternate_id.bytes, cursor_bytes(c, size), size);
+}
+
+/* A path, then the build ID of the file. */
+static void use_alternate(struct reader *r, struct cursor c)
+{
+	if (copy_name(&c, r->names->alternate))
+		take_alternate_id(r, &c, cursor_left(&c));
+}
+
+/* The same since DWARF 5 (7.3.6): version, which side this is, the path, length and ID. */
+static void use_supplementary(struct reader *r, struct cursor c)
+{
+	cursor_skip(&c, 2);
+	if (cursor_u8(&c) == 0 && copy_name(&c, r->names->alternate))
+		take_alternate_id(r, &c, cursor_uleb128(&c));
 }
 
 static void use_note(struct reader *r, struct cursor c)
@@ -152,6 +162,8 @@ static void use_section(struct reader *r, const struct section *s, const char *n
 		use_bytes(r, s, MAX_LINK_BYTES, use_link);
 	else if (!strcmp(name, ".gnu_debugaltlink"))
 		use_bytes(r, s, MAX_LINK_BYTES, use_alternate);
+	else if (!strcmp(name, ".debug_sup"))
+		use_bytes(r, s, MAX_LINK_BYTES, use_supplementary);
 }
 
 static int use_sections(struct reader *r, struct cursor headers, struct cursor names)

@@ -260,6 +260,9 @@ const char *dwarf_text(
 		return value->text;
 	case DWARF_STR:
 		return text_at(&d->sections.str, value->number);
+	case DWARF_ALTERNATE_STR:
+		return d->sections.alternate ? text_at(&d->sections.alternate->str, value->number)
+					     : NULL;
 	case DWARF_LINE_STR:
 		return text_at(&d->sections.line_str, value->number);
 	case DWARF_STR_INDEX:

@@ -25,6 +25,11 @@ struct dwarf_sections {
 	const struct dwarf_code *code;
 	size_t code_count;
 	const struct elf_image *image; /* which the bytes are of; may be NULL */
+	/*
+	 * Of the supplementary file (DWARF 5, 7.3.6; dwz's .gnu_debugaltlink): entries and strings
+	 * that several programs share, and no code. NULL = none.
+	 */
+	const struct dwarf_sections *alternate;
 };
 
 struct dwarf_unit {

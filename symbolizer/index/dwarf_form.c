@@ -53,15 +53,15 @@ static const struct form forms[] = {
 	[DW_FORM_flag_present] = { LAYOUT_IMPLICIT, 0, DWARF_CONSTANT },
 	[DW_FORM_strx] = { LAYOUT_ULEB, 0, DWARF_STR_INDEX },
 	[DW_FORM_addrx] = { LAYOUT_ULEB, 0, DWARF_ADDRESS_INDEX },
-	[DW_FORM_ref_sup4] = { LAYOUT_FIXED, 4, DWARF_ELSEWHERE },
-	[DW_FORM_strp_sup] = { LAYOUT_OFFSET, 0, DWARF_ELSEWHERE },
+	[DW_FORM_ref_sup4] = { LAYOUT_FIXED, 4, DWARF_ALTERNATE_REFERENCE },
+	[DW_FORM_strp_sup] = { LAYOUT_OFFSET, 0, DWARF_ALTERNATE_STR },
 	[DW_FORM_data16] = { LAYOUT_FIXED, 16, DWARF_BLOCK },
 	[DW_FORM_line_strp] = { LAYOUT_OFFSET, 0, DWARF_LINE_STR },
 	[DW_FORM_ref_sig8] = { LAYOUT_FIXED, 8, DWARF_ELSEWHERE },
 	[DW_FORM_implicit_const] = { LAYOUT_IMPLICIT, 0, DWARF_CONSTANT },
 	[DW_FORM_loclistx] = { LAYOUT_ULEB, 0, DWARF_LIST_INDEX },
 	[DW_FORM_rnglistx] = { LAYOUT_ULEB, 0, DWARF_LIST_INDEX },
-	[DW_FORM_ref_sup8] = { LAYOUT_FIXED, 8, DWARF_ELSEWHERE },
+	[DW_FORM_ref_sup8] = { LAYOUT_FIXED, 8, DWARF_ALTERNATE_REFERENCE },
 	[DW_FORM_strx1] = { LAYOUT_FIXED, 1, DWARF_STR_INDEX },
 	[DW_FORM_strx2] = { LAYOUT_FIXED, 2, DWARF_STR_INDEX },
 	[DW_FORM_strx3] = { LAYOUT_FIXED, 3, DWARF_STR_INDEX },
@@ -85,6 +85,7 @@ static struct form form_of(unsigned int form)
 	case DW_FORM_GNU_str_index:
 		return forms[DW_FORM_strx];
 	case DW_FORM_GNU_ref_alt:
+		return (struct form){ LAYOUT_OFFSET, 0, DWARF_ALTERNATE_REFERENCE };
 	case DW_FORM_GNU_strp_alt:
 		return forms[DW_FORM_strp_sup];
 	}

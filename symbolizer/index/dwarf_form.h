@@ -23,9 +23,11 @@ enum dwarf_kind {
 	DWARF_ADDRESS, /* number: an ELF address */
 	DWARF_ADDRESS_INDEX, /* number: entry of .debug_addr */
 	DWARF_REFERENCE, /* number: offset in .debug_info of another entry */
-	DWARF_ELSEWHERE, /* in a supplementary file or a type unit: not known here */
+	DWARF_ALTERNATE_REFERENCE, /* the same in the supplementary file */
+	DWARF_ELSEWHERE, /* in a type unit: not known here */
 	DWARF_TEXT, /* text */
 	DWARF_STR, /* number: offset in .debug_str */
+	DWARF_ALTERNATE_STR, /* the same in the supplementary file */
 	DWARF_LINE_STR, /* number: offset in .debug_line_str */
 	DWARF_STR_INDEX, /* number: entry of .debug_str_offsets */
 	DWARF_SECTION_OFFSET, /* number: offset in the section that the attribute implies */

@@ -65,18 +65,35 @@ static const char *anonymous_scope(uint16_t tag)
 	return "(anonymous)";
 }
 
-/* Goes from *OFFSET to the entry that bears the name, which may be in another unit. */
-static int find_named(
-	struct dwarf *d, uint64_t *offset, struct dwarf_die *ret_die, struct dwarf_unit **ret_unit)
+/* Whose entry a reference of N's file leads to; NULL where that is not there. */
+static struct dwarf_names *names_of(struct dwarf_names *n, const struct dwarf_value *reference)
+{
+	if (reference->kind == DWARF_REFERENCE)
+		return n;
+	return reference->kind == DWARF_ALTERNATE_REFERENCE ? n->alternate : NULL;
+}
+
+/* Where the scopes of an entry are followed: file, unit and offset change from step to step. */
+struct place {
+	struct dwarf_names *names;
+	struct dwarf_unit *unit;
+	uint64_t offset;
+};
+
+/* Goes to the entry that bears the name, which may be in another unit, or in another file. */
+static int find_named(struct place *at, struct dwarf_die *ret_die)
 {
 	for (int i = 0; i < MAX_CHAIN; i++) {
-		int err = dwarf_die_at(d, *offset, ret_die, ret_unit);
+		struct dwarf_names *next;
+		int err = dwarf_die_at(at->names->d, at->offset, ret_die, &at->unit);
 
 		if (err)
 			return err;
-		if (ret_die->name.kind != DWARF_NONE || ret_die->origin.kind != DWARF_REFERENCE)
+		next = names_of(at->names, &ret_die->origin);
+		if (ret_die->name.kind != DWARF_NONE || !next)
 			return 0;
-		*offset = ret_die->origin.number;
+		at->names = next;
+		at->offset = ret_die->origin.number;
 	}
 	return -EBADMSG;
 }
@@ -87,23 +104,25 @@ static int find_named(
 static int collect_scopes(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,
 	const char **texts, unsigned int *ret_count)
 {
+	struct place at = { n, u, offset };
 	unsigned int count = 0;
 
 	for (;;) {
 		struct dwarf_die die;
 		const char *text;
-		int err = dwarf_scope_around(&n->scopes, n->d, u, offset, &offset);
+		int err = dwarf_scope_around(
+			&at.names->scopes, at.names->d, at.unit, at.offset, &at.offset);
 
 		if (err)
 			return err;
-		if (!offset)
+		if (!at.offset)
 			break;
 		if (count == MAX_SCOPES)
 			return -EBADMSG;
-		err = find_named(n->d, &offset, &die, &u);
+		err = find_named(&at, &die);
 		if (err)
 			return err;
-		text = dwarf_text(n->d, u, &die.name);
+		text = dwarf_text(at.names->d, at.unit, &die.name);
 		texts[count++] = text && *text ? text : anonymous_scope(die.tag);
 	}
 	*ret_count = count;
@@ -152,12 +171,13 @@ static int from_linkage(struct dwarf_names *n, const struct dwarf_unit *u,
 static int from_origin(struct dwarf_names *n, const struct dwarf_die *die, unsigned int depth,
 	struct dwarf_function *f)
 {
+	struct dwarf_names *names = names_of(n, &die->origin);
 	struct dwarf_function origin;
 	int err;
 
-	if (die->origin.kind != DWARF_REFERENCE || (f->linkage && f->start_line))
+	if (!names || (f->linkage && f->start_line))
 		return 0;
-	err = function_at(n, die->origin.number, depth + 1, &origin);
+	err = function_at(names, die->origin.number, depth + 1, &origin);
 	if (err)
 		return err;
 	if (!f->linkage) {

@@ -17,6 +17,7 @@ struct dwarf_function {
 
 struct dwarf_names {
 	struct dwarf *d;
+	struct dwarf_names *alternate; /* of the supplementary file; NULL = none */
 	struct index_writer *w;
 	struct dwarf_scopes scopes;
 	struct map known; /* offset of an entry → its place in `functions` */

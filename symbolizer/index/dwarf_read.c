@@ -20,6 +20,8 @@ enum {
 struct reader {
 	struct dwarf d;
 	struct dwarf_names names;
+	struct dwarf alternate; /* nothing of it is walked, its names are looked up */
+	struct dwarf_names alternate_names;
 	struct dwarf_lines lines;
 	struct dwarf_walker walker;
 	struct index_writer *w;
@@ -38,11 +40,15 @@ static int reader_init(
 {
 	int err = dwarf_init(&r->d, sections);
 
+	if (!err && sections->alternate)
+		err = dwarf_init(&r->alternate, sections->alternate);
+	dwarf_names_init(&r->alternate_names, &r->alternate, w);
 	r->w = w;
 	r->broken = r->d.broken_units;
 	map_init(&r->line_owners, MAX_LINE_TABLES);
 	dwarf_lines_init(&r->lines);
 	dwarf_names_init(&r->names, &r->d, w);
+	r->names.alternate = sections->alternate ? &r->alternate_names : NULL;
 	r->walker =
 		(struct dwarf_walker){ .d = &r->d, .w = w, .names = &r->names, .lines = &r->lines };
 	return err;
@@ -54,6 +60,8 @@ static void reader_deinit(struct reader *r)
 	dwarf_names_deinit(&r->names);
 	dwarf_lines_deinit(&r->lines);
 	map_deinit(&r->line_owners);
+	dwarf_names_deinit(&r->alternate_names);
+	dwarf_deinit(&r->alternate);
 	dwarf_deinit(&r->d);
 }
 
@@ -187,11 +195,15 @@ int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w, ui
 int dwarf_read_images(const struct images *images, bool skip_go, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units)
 {
+	struct dwarf_sections sections, alternate;
 	struct dwarf_code code[DWARF_MAX_CODE];
-	struct dwarf_sections sections;
 
 	dwarf_sections_find(images_dwarf(images), code, DWARF_MAX_CODE, &sections);
 	/* Where the code is, the module's own file knows. */
 	sections.code_count = find_code(images->own, code, DWARF_MAX_CODE);
+	if (images->alternate) {
+		dwarf_sections_find(images->alternate, NULL, 0, &alternate);
+		sections.alternate = &alternate;
+	}
 	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
 }

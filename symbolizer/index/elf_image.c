@@ -62,8 +62,6 @@ static int read_header(struct elf_image *image)
 		return -EBADMSG;
 	if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64)
 		return -EOPNOTSUPP;
-	if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
-		return -EOPNOTSUPP;
 	image->machine = header.e_machine;
 	image->type = header.e_type;
 	image->entry_point = header.e_entry;
@@ -109,7 +107,7 @@ static int read_image(struct elf_image *image)
 	return err;
 }
 
-int elf_image_open(int fd, struct elf_image **ret_image)
+int elf_image_open_any(int fd, struct elf_image **ret_image)
 {
 	autocall(auto_elf_image_destroy) struct elf_image *image = calloc(1, sizeof(*image));
 	int err;
@@ -122,6 +120,19 @@ int elf_image_open(int fd, struct elf_image **ret_image)
 	if (!err)
 		*ret_image = take(image);
 	return err;
+}
+
+int elf_image_open(int fd, struct elf_image **ret_image)
+{
+	autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
+	int err = elf_image_open_any(fd, &image);
+
+	if (err)
+		return err;
+	if (image->type != ET_EXEC && image->type != ET_DYN)
+		return -EOPNOTSUPP;
+	*ret_image = take(image);
+	return 0;
 }
 
 int elf_image_open_bytes(const void *bytes, size_t size, struct elf_image **ret_image)

@@ -30,6 +30,8 @@ struct elf_section {
 
 /* -EBADMSG not a readable ELF file, -EOPNOTSUPP another class, order or machine. FD is borrowed. */
 int elf_image_open(int fd, struct elf_image **ret_image);
+/* The same of any type, such as the files with parts of DWARF that linkers do not see (ET_REL). */
+int elf_image_open_any(int fd, struct elf_image **ret_image);
 /* The same of SIZE bytes in memory, which must outlive it. */
 int elf_image_open_bytes(const void *bytes, size_t size, struct elf_image **ret_image);
 void elf_image_destroy(struct elf_image *image);

@@ -75,6 +75,68 @@ static int find_debug_file(struct images *images, const struct companions *compa
 	return 0;
 }
 
+/* ---- supplementary files -------------------------------------------------------------------- */
+
+/* The SIZE bytes at C as an ID; none where they are too many or not there. */
+static void take_id(struct cursor *c, uint64_t size, struct build_id *ret_id)
+{
+	const uint8_t *bytes = size <= BUILD_ID_MAX_BYTES ? cursor_bytes(c, size) : NULL;
+
+	*ret_id = (struct build_id){ 0 };
+	if (c->bad || !bytes)
+		return;
+	ret_id->size = (uint8_t)size;
+	memcpy(ret_id->bytes, bytes, size);
+}
+
+/* .debug_sup (DWARF 5, 7.3.6): version, which side this is, a file name, an ID with its length. */
+static void supplementary_id(struct elf_image *image, bool supplementary, struct build_id *ret_id)
+{
+	struct cursor c = elf_image_bytes(image, ".debug_sup");
+
+	*ret_id = (struct build_id){ 0 };
+	cursor_skip(&c, 2);
+	if (cursor_u8(&c) != supplementary)
+		return;
+	cursor_string(&c);
+	take_id(&c, cursor_uleb128(&c), ret_id);
+}
+
+/* .gnu_debugaltlink, before there was that: a path and, behind its NUL, the file's build ID. */
+static void alternate_id(struct elf_image *image, struct build_id *ret_id)
+{
+	struct cursor c = elf_image_bytes(image, ".gnu_debugaltlink");
+
+	cursor_string(&c);
+	take_id(&c, cursor_left(&c), ret_id);
+	if (!ret_id->size)
+		supplementary_id(image, false, ret_id);
+}
+
+static int find_alternate(struct images *images, const struct companions *companions)
+{
+	struct build_id wanted, found;
+
+	alternate_id(images_dwarf(images), &wanted);
+	for (size_t i = 0; i < companions->count && wanted.size && !images->alternate; i++) {
+		autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
+		int err = -ENOENT;
+
+		if (companions->items[i].role == COMPANION_SUPPLEMENTARY)
+			err = elf_image_open_any(companions->items[i].fd, &image);
+		if (err == -ENOMEM)
+			return err;
+		if (err)
+			continue;
+		elf_image_build_id(image, &found);
+		if (!found.size)
+			supplementary_id(image, true, &found);
+		if (build_id_equal(&wanted, &found))
+			images->alternate = take(image);
+	}
+	return 0;
+}
+
 /* ---- .gnu_debugdata ------------------------------------------------------------------------- */
 
 static void end_stream(lzma_stream *stream)
@@ -150,6 +212,8 @@ int images_open(int elf_fd, const struct companions *companions, struct images *
 		err = find_debug_file(&images, companions);
 	if (!err && !images.debug && !has_section(images.own, ".symtab"))
 		err = open_small(&images);
+	if (!err)
+		err = find_alternate(&images, companions);
 	if (err)
 		return err;
 	*ret_images = images;
@@ -161,6 +225,7 @@ void images_deinit(struct images *images)
 {
 	elf_image_destroy(images->own);
 	elf_image_destroy(images->debug);
+	elf_image_destroy(images->alternate);
 	elf_image_destroy(images->small);
 	free(images->small_bytes);
 	*images = (struct images){ 0 };

@@ -37,7 +37,7 @@ static void split(struct cursor data, struct dwarf_sections *ret_sections)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct dwarf_sections sections = { .code = code, .code_count = ARRAY_SIZE(code) };
+	struct dwarf_sections sections = { .code = code, .code_count = ARRAY_SIZE(code) }, same;
 	struct index_writer *w = index_writer_create();
 	uint32_t units, broken;
 	uint64_t offset;
@@ -45,6 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!w)
 		abort();
 	split(cursor_over(data, size), &sections);
+	/* A supplementary file that is the file itself. */
+	same = sections;
+	sections.alternate = size & 4 ? &same : NULL;
 	dwarf_read_sections(&sections, size % 2, w, &units, &broken);
 	dwarf_member_find(&sections, "runtime.g", "goid", &offset);
 	index_writer_destroy(w);
