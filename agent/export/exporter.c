@@ -48,6 +48,7 @@ struct exporter {
 	char names[SPOOL_TARGETS_LIMIT][64];
 	size_t remote_count;
 	struct spool *spool;
+	bool memory_only; /* what was put into the spool last is not on disk */
 	struct queue *queue;
 };
 
@@ -129,6 +130,17 @@ static struct letter *next_letter(struct exporter *e)
 	return letter;
 }
 
+/* Once each time that it changes: full disks and read-only ones last. */
+static void report_memory(struct exporter *e, bool memory_only)
+{
+	if (memory_only && !e->memory_only)
+		log_warn("the spool's disk takes no profiles, they do not survive a restart", "%s",
+			"");
+	else if (!memory_only && e->memory_only)
+		log_info("the spool's disk takes profiles again", "%s", "");
+	e->memory_only = memory_only;
+}
+
 static void empty_inbox(struct exporter *e)
 {
 	struct letter *letter;
@@ -138,6 +150,8 @@ static void empty_inbox(struct exporter *e)
 
 		if (err < 0)
 			metrics_add(e->metrics, METRIC_EXPORT_TOO_LARGE, 1);
+		else
+			report_memory(e, err == 1);
 		letter_free(letter);
 	}
 }
@@ -264,7 +278,8 @@ static int make_spool(struct exporter *e, const struct exporter_options *o, char
 			   : err == -EBUSY ? "another agent uses it"
 					   : strerror(-err)) < 0)
 		*ret_message = NULL;
-	if (!err && spool_trouble(e->spool))
+	e->memory_only = !err && spool_trouble(e->spool);
+	if (e->memory_only)
 		log_error("the spool keeps profiles in memory only: they do not survive a restart",
 			"directory=\"%s\" error=\"%s\"", o->spool_directory,
 			spool_trouble(e->spool));

@@ -31,6 +31,19 @@ static int add_target(struct spool *s, const char *name)
 	return 0;
 }
 
+/*
+ * Before the first payload: a target without a cursor is taken for a new one. Where it cannot be
+ * written, an earlier process may have sent what is here without being able to say so.
+ */
+static void check_cursor(struct spool *s, struct spool_target *t)
+{
+	spool_cursor_store(s, t);
+	if (!t->unwritten || s->fd < 0)
+		return;
+	t->doubtful = s->next_number - 1;
+	s->trouble = "it cannot be written to";
+}
+
 int spool_create(const struct spool_options *options, struct spool **ret_spool)
 {
 	struct spool *s;
@@ -55,9 +68,8 @@ int spool_create(const struct spool_options *options, struct spool **ret_spool)
 		spool_destroy(s);
 		return err;
 	}
-	/* Before the first payload: a target without a cursor is taken for a new one. */
 	for (size_t i = 0; i < s->target_count; i++)
-		spool_cursor_store(s, &s->targets[i]);
+		check_cursor(s, &s->targets[i]);
 	spool_disk_release(s);
 	*ret_spool = s;
 	return 0;
