@@ -487,8 +487,10 @@ static int pack(const Otlp__ExportProfilesServiceRequest *request, struct buffer
 
 static int encode(struct otlp *o, struct buffer *out)
 {
-	/* Readers want the lengths that trace and span ids have. */
-	static uint8_t no_trace[16], no_span[8];
+	/*
+	 * Entry 0. Zeroes of the ids' lengths would be "none" as well, and profiles.proto prefers
+	 * them; but Parca 0.28 takes only a message without fields.
+	 */
 	Otlp__Link link = OTLP__LINK__INIT, *links = &link;
 	Otlp__ProfilesDictionary dictionary = OTLP__PROFILES_DICTIONARY__INIT;
 	Otlp__InstrumentationScope by = OTLP__INSTRUMENTATION_SCOPE__INIT;
@@ -498,8 +500,6 @@ static int encode(struct otlp *o, struct buffer *out)
 	Otlp__ExportProfilesServiceRequest request = OTLP__EXPORT_PROFILES_SERVICE_REQUEST__INIT;
 	int err;
 
-	link.trace_id = (ProtobufCBinaryData){ sizeof(no_trace), no_trace };
-	link.span_id = (ProtobufCBinaryData){ sizeof(no_span), no_span };
 	dictionary.n_link_table = 1;
 	dictionary.link_table = &links;
 	by.name = (char *)"fathom";
