@@ -6,31 +6,39 @@
  * samples it is g0 (the scheduler, the garbage collector, system calls' slow paths) or the signal
  * stack's, and m.curg still names the goroutine that all of this happens for.
  */
+#include <stdbool.h>
+
 #include "bpf/abi/sampler.h"
 #include "bpf/read_user.bpf.h"
 
+/* What a thread of a Go program is doing; 0 = none, or not known. */
+struct go_thread {
+	__u64 m, curg, goid;
+};
+
 /*
- * 0 when the thread runs for no goroutine: one that C code made (its g is NULL), one without
- * thread-local storage yet, or the scheduler between two goroutines. *RET_ERROR is then 0. A
- * pointer that cannot be followed gives 0 and *RET_ERROR 1.
+ * No goroutine when the thread runs for none: one that C code made (its g is NULL), one without
+ * thread-local storage yet, or the scheduler between two goroutines. False: a pointer could not be
+ * followed.
  */
-static __always_inline __u64 go_read_goid(
-	const struct abi_go_process *how, __u64 thread_pointer, __u32 *ret_error)
+static __always_inline bool go_read_thread(
+	const struct abi_go_process *how, __u64 thread_pointer, struct go_thread *ret_thread)
 {
 	__u64 g = 0, m = 0, curg = 0, goid = 0;
 
-	*ret_error = 0;
+	*ret_thread = (struct go_thread){};
 	if (!thread_pointer)
-		return 0;
-	*ret_error = 1;
+		return true;
 	if (read_user(&g, sizeof(g), thread_pointer + how->g_tls_offset))
-		return 0;
+		return false;
 	if (g && read_user(&m, sizeof(m), g + how->g_m))
-		return 0;
+		return false;
 	if (m && read_user(&curg, sizeof(curg), m + how->m_curg))
-		return 0;
+		return false;
 	if (curg && read_user(&goid, sizeof(goid), curg + how->g_goid))
-		return 0;
-	*ret_error = 0;
-	return goid;
+		return false;
+	ret_thread->m = m;
+	ret_thread->curg = curg;
+	ret_thread->goid = goid;
+	return true;
 }

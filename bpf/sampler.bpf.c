@@ -17,6 +17,7 @@
 #include "bpf/regs.bpf.h"
 #include "bpf/run_time.bpf.h"
 #include "bpf/stack.bpf.h"
+#include "bpf/unwind_rest.bpf.h"
 #include "bpf/unwind_walk.bpf.h"
 
 char sampler_license[] SEC("license") = "Dual BSD/GPL";
@@ -24,6 +25,7 @@ char sampler_license[] SEC("license") = "Dual BSD/GPL";
 struct scratch {
 	struct abi_sample sample;
 	struct stack_record stack;
+	struct go_thread thread;
 };
 
 struct {
@@ -53,31 +55,29 @@ volatile __u32 window;
 /* The period since it was changed, as the context goes on telling the first one; 0 = it was not. */
 volatile __u64 changed_period;
 
-static __always_inline void read_goid(
-	struct task_struct *task, struct abi_sample *sample, struct counters *counters)
+static __always_inline void read_goroutine(
+	struct task_struct *task, struct scratch *s, struct counters *counters)
 {
-	const struct abi_go_process *how;
-	__u32 error = 0;
+	const struct abi_go_process *how = NULL;
 
-	sample->goid = 0;
-	sample->go_generation = 0;
-	if (!config.read_goids)
-		return;
-	how = bpf_map_lookup_elem(&go_processes, &sample->tgid);
+	s->thread = (struct go_thread){};
+	s->sample.goid = 0;
+	s->sample.go_generation = 0;
+	if (config.read_goids)
+		how = bpf_map_lookup_elem(&go_processes, &s->sample.tgid);
 	if (!how)
 		return;
-	sample->goid = go_read_goid(how, task_thread_pointer(task), &error);
-	sample->go_generation = how->generation;
-	if (error)
+	s->sample.go_generation = how->generation;
+	if (!go_read_thread(how, task_thread_pointer(task), &s->thread))
 		counters->of[ABI_COUNT_GOID_ERROR]++;
+	s->sample.goid = s->thread.goid;
 }
 
-/* Whether user space is to finish the user stack. */
-static __always_inline bool take_stacks(struct bpf_perf_event_data *ctx, struct task_struct *task,
+/* Makes the sample an ABI_UNFINISHED where user space is to finish the user stack. */
+static __always_inline void take_stacks(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	bool tables, struct scratch *s, struct counters *counters)
 {
 	struct abi_sample *sample = &s->sample;
-	bool unfinished = false;
 
 	s->stack.kind = ABI_STACK;
 	s->stack.window = sample->window;
@@ -86,22 +86,22 @@ static __always_inline bool take_stacks(struct bpf_perf_event_data *ctx, struct 
 	if (config.stacks != ABI_STACKS_USER && sample->flags & ABI_SAMPLE_KERNEL)
 		sample->kernel_stack = stack_take(ctx, &s->stack, ABI_STACK_KERNEL, counters);
 	if (config.stacks != ABI_STACKS_KERNEL && !(sample->flags & ABI_SAMPLE_KTHREAD)) {
-		sample->user_stack = tables ? unwind_take(ctx, task, sample, counters, &unfinished)
+		sample->user_stack = tables ? unwind_take(ctx, task, sample, &s->thread, counters)
 					    : stack_take(ctx, &s->stack, 0, counters);
 		if (!sample->user_stack)
 			counters->of[ABI_COUNT_USER_STACK_ERROR]++;
 	}
-	return unfinished;
 }
 
-static __always_inline void output_sample(struct bpf_perf_event_data *ctx,
-	struct abi_sample *sample, bool unfinished, struct counters *counters)
+static __always_inline void output_sample(struct bpf_perf_event_data *ctx, bool tables,
+	struct abi_sample *sample, struct counters *counters)
 {
 	long error = ERROR_NO_SPACE;
 
-	if (unfinished) {
+	if (tables && sample->kind == ABI_UNFINISHED) {
 		counters->of[ABI_COUNT_UNWIND_MISSES]++;
 		error = unwind_ship(ctx, sample);
+		sample->kind = ABI_SAMPLE;
 	}
 	/* What is too long for the ring's rest may fit without the piece of stack. */
 	if (error == ERROR_NO_SPACE)
@@ -120,7 +120,6 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
 	struct counters *counters = bpf_map_lookup_elem(&counts, &zero);
 	struct abi_sample *sample;
-	bool unfinished;
 
 	if (!s || !counters)
 		return 0;
@@ -132,7 +131,7 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 		counters->of[ABI_COUNT_FILTERED]++;
 		return 0;
 	}
-	read_goid(task, sample, counters);
+	read_goroutine(task, s, counters);
 	if (config.goid && sample->goid != config.goid) {
 		counters->of[ABI_COUNT_FILTERED]++;
 		return 0;
@@ -149,8 +148,8 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 	sample->unwind_generation = 0;
 	sample->unwind_missed = 0;
 	sample->exec_id = tables && !unwind_by_mapping ? BPF_CORE_READ(task, self_exec_id) : 0;
-	unfinished = take_stacks(ctx, task, tables, s, counters);
-	output_sample(ctx, sample, unfinished, counters);
+	take_stacks(ctx, task, tables, s, counters);
+	output_sample(ctx, tables, sample, counters);
 	return 0;
 }
 

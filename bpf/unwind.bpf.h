@@ -8,8 +8,8 @@
  * A table says where the canonical frame address is (CFA: the caller's stack pointer, as it was
  * before the call), and where the caller's frame pointer and the return address lie from there.
  * Only sp, fp and the link register are followed: all but a few functions in a hundred thousand
- * need no more. What a table leaves out (Go, JIT, assembly) goes by frame pointer; there the
- * register may hold anything, so it has to look like one.
+ * need no more. What a table leaves out (JIT, assembly) goes by frame pointer; there the register
+ * may hold anything, so it has to look like one. Go's tables come from its pclntab.
  *
  * The bytes of a page are masked into their region at each access; nothing in them leads outside.
  * What they say is trusted only so far that a stack must be climbed upwards. Go's goroutines are
@@ -20,11 +20,8 @@
 
 #include "bpf/abi/unwind_maps.h"
 #include "bpf/unwind_state.bpf.h"
-#if defined(__TARGET_ARCH_arm64) || (!defined(__BPF__) && defined(__aarch64__))
-#include "bpf/unwind_arm64.bpf.h"
-#else
-#include "bpf/unwind_x86.bpf.h"
-#endif
+#include "bpf/unwind_arch.bpf.h"
+#include "bpf/unwind_go.bpf.h"
 
 enum {
 	UNWIND_STEP_SHIFT = 12, /* of abi_unwind_page.steps */
@@ -37,7 +34,7 @@ enum {
 enum unwind_place {
 	UNWIND_PLACE_UNKNOWN, /* no mapping, or one without a file */
 	UNWIND_PLACE_GAP, /* a file's, and no table has it */
-	UNWIND_PLACE_GO, /* keeps a frame pointer always */
+	UNWIND_PLACE_GO, /* Go's, and no table has it: keeps a frame pointer, if any */
 	UNWIND_PLACE_TABLE, /* has a rule */
 };
 
@@ -126,7 +123,7 @@ UNWIND_INLINE bool unwind_is_frame_pointer(const struct unwind_state *s)
 	return !(s->fp & 7) && s->fp >= s->sp && s->fp - s->sp <= UNWIND_MAX_FRAME_BYTES;
 }
 
-UNWIND_INLINE int unwind_by_frame_pointer(struct unwind_state *s)
+UNWIND_INLINE int unwind_by_frame_pointer(struct unwind_state *s, enum unwind_place place)
 {
 	__u64 fp = s->fp, caller_fp = 0, pc = 0;
 
@@ -136,7 +133,8 @@ UNWIND_INLINE int unwind_by_frame_pointer(struct unwind_state *s)
 		return ABI_UNWIND_UNREADABLE;
 	if (caller_fp == fp)
 		return ABI_UNWIND_BAD_REGISTER;
-	return unwind_to(s, unwind_plain_code(pc), fp + 16, caller_fp);
+	return unwind_to(s, unwind_plain_code(pc),
+		place == UNWIND_PLACE_GO ? unwind_go_cfa(fp, caller_fp) : fp + 16, caller_fp);
 }
 
 UNWIND_INLINE int unwind_deref(struct unwind_state *s, const struct abi_unwind_rule *rule,
@@ -174,6 +172,12 @@ UNWIND_INLINE int unwind_cfa(
 	}
 }
 
+/* It is not known, but the frame has it: calls are behind the prologue. */
+UNWIND_INLINE bool unwind_lost_fp(const struct unwind_state *s, const struct abi_unwind_rule *rule)
+{
+	return !s->fp && s->is_return && rule->cfa_off > UNWIND_MIN_FRAME_BYTES;
+}
+
 /* A caller's frame pointer that is not to be had is 0: what needs it later stops there. */
 UNWIND_INLINE long unwind_caller_fp(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, __u64 cfa, __u64 *ret_fp)
@@ -186,6 +190,11 @@ UNWIND_INLINE long unwind_caller_fp(
 		return unwind_word(s, cfa + (__s64)rule->fp_off, ret_fp);
 	case ABI_REG_AT_FP:
 		return unwind_word(s, s->fp + (__s64)rule->fp_off, ret_fp);
+	case ABI_REG_FRAME:
+		if (s->fp == cfa + (__s64)rule->fp_off || unwind_lost_fp(s, rule))
+			return unwind_word(s, cfa + (__s64)rule->fp_off, ret_fp);
+		*ret_fp = s->fp;
+		return 0;
 	default:
 		*ret_fp = 0;
 		return 0;
@@ -196,15 +205,19 @@ UNWIND_INLINE long unwind_caller_fp(
 UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
 	__u64 cfa = 0, fp = 0, pc = 0;
+	bool interrupted = rule->cfa == ABI_CFA_SP && rule->extra & ABI_UNWIND_INTERRUPTED;
+	bool done = false;
 	int end;
 
 	if (rule->cfa == ABI_CFA_END)
 		return ABI_UNWIND_ROOT;
 	if (rule->cfa == ABI_CFA_SIGNAL)
 		return unwind_signal(s);
-	end = unwind_cfa(s, rule, &cfa);
-	if (end)
+	end = rule->cfa >= ABI_CFA_GO_FRAME ? unwind_go(s, rule, &done) : unwind_cfa(s, rule, &cfa);
+	if (end || done)
 		return end;
+	if (rule->cfa >= ABI_CFA_GO_FRAME)
+		cfa = s->sp + (__s64)rule->cfa_off;
 	if ((cfa & 7) || cfa < s->sp + UNWIND_MIN_FRAME_BYTES)
 		return ABI_UNWIND_BAD_REGISTER;
 	if (unwind_caller_fp(s, rule, cfa, &fp))
@@ -212,7 +225,9 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 	end = unwind_return_address(s, rule, cfa, &pc);
 	if (end)
 		return end;
-	return unwind_to(s, unwind_plain_code(pc), cfa, fp);
+	end = unwind_to(s, unwind_plain_code(pc), cfa, fp);
+	s->is_return = !interrupted;
+	return end;
 }
 
 /* One step from PLACE; RULE is read for UNWIND_PLACE_TABLE only. An enum abi_unwind_end. */
@@ -222,6 +237,6 @@ UNWIND_INLINE int unwind_step_from(
 	if (place == UNWIND_PLACE_TABLE)
 		return unwind_by_rule(s, rule);
 	if (place == UNWIND_PLACE_GO || unwind_is_frame_pointer(s))
-		return unwind_by_frame_pointer(s);
+		return unwind_by_frame_pointer(s, place);
 	return place == UNWIND_PLACE_GAP ? ABI_UNWIND_GAP : ABI_UNWIND_UNKNOWN_MAPPING;
 }

@@ -16,12 +16,27 @@ enum {
 	UNWIND_SIGNAL_LR = UNWIND_SIGNAL_X0 + 30 * 8,
 	UNWIND_SIGNAL_SP = UNWIND_SIGNAL_X0 + 31 * 8,
 	UNWIND_SIGNAL_PC = UNWIND_SIGNAL_X0 + 32 * 8,
+	/* Go: cfa_off of a function without variables that has a frame; from its frame pointer to
+	   sp. */
+	UNWIND_GO_FRAMED_CFA = 16,
+	UNWIND_GO_FRAME_BELOW_SP = 8,
+	UNWIND_GO_ARENA =
+		0x40, /* where its heap, and so its stacks, begin: upper half of addresses */
 };
 
 /* Without the pointer authentication code, which has the bits above the 48 of an address. */
 UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 {
 	return pc & ((1ULL << 48) - 1);
+}
+
+/*
+ * The CFA of a Go function, by frame pointer. Go keeps it below the stack pointer: the caller's own
+ * says where that is, the function's says only where its frame begins.
+ */
+UNWIND_INLINE __u64 unwind_go_cfa(__u64 fp, __u64 caller_fp)
+{
+	return caller_fp ? caller_fp + 8 : fp + 16;
 }
 
 UNWIND_INLINE int unwind_return_address(

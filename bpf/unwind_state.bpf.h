@@ -25,8 +25,16 @@ struct unwind_memory {
 	__u64 address; /* of the first byte */
 	__u64 size;
 	const abi_u8 *bytes;
+	const struct unwind_memory *next; /* NULL: the last piece */
 };
 #endif
+
+/* What is known of the goroutine that the thread runs for. */
+struct unwind_goroutine {
+	bool known;
+	bool home; /* the stack pointer is on its stack */
+	__u64 head[ABI_GO_HEAD_WORDS];
+};
 
 struct unwind_state {
 #ifndef __BPF__
@@ -35,6 +43,8 @@ struct unwind_state {
 	__u64 pc, sp, fp;
 	__u64 lr; /* arm64, of an interrupted frame; else 0 */
 	__u64 is_return; /* 1: pc is a return address, its call lies before it */
+	struct abi_unwind_go go;
+	struct unwind_goroutine goroutine; /* read where it is needed; not on BPF's small stack */
 	__u64 block_address; /* of block[0]; 0 = none */
 	__u64 block[UNWIND_BLOCK_WORDS];
 };
@@ -48,13 +58,15 @@ UNWIND_INLINE long unwind_fetch(const struct unwind_state *s, void *to, __u32 si
 #else
 UNWIND_INLINE long unwind_fetch(const struct unwind_state *s, void *to, __u32 size, __u64 address)
 {
-	const struct unwind_memory *m = s->memory;
-	__u64 at = address - m->address;
+	for (const struct unwind_memory *m = s->memory; m; m = m->next) {
+		__u64 at = address - m->address;
 
-	if (size > m->size || at > m->size - size)
-		return -1;
-	__builtin_memcpy(to, m->bytes + at, size);
-	return 0;
+		if (size > m->size || at > m->size - size)
+			continue;
+		__builtin_memcpy(to, m->bytes + at, size);
+		return 0;
+	}
+	return -1;
 }
 #endif
 

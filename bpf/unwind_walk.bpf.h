@@ -12,6 +12,7 @@
  * bytes; over it the frame pointer has to do.
  */
 #include "bpf/filter.bpf.h"
+#include "bpf/go.bpf.h"
 #include "bpf/regs.bpf.h"
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind_where.bpf.h"
@@ -20,23 +21,6 @@ enum { UNFINISHED_MIN_CHUNKS = 4 /* most stacks are shorter */ };
 
 /* What pieces of stack may take of a CPU's ring between two readings of it: set by user space. */
 const volatile __u32 unfinished_allowance = ABI_UNFINISHED_STACK_BYTES;
-
-/* struct abi_unfinished with its room. */
-struct unfinished_record {
-	struct abi_sample sample;
-	struct abi_unwind_rest rest;
-	abi_u8 stack[ABI_UNFINISHED_STACK_BYTES];
-};
-
-_Static_assert(offsetof(struct unfinished_record, stack) == sizeof(struct abi_unfinished),
-	"as the ABI has it");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unfinished_record);
-} unfinished_records SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -187,9 +171,20 @@ static __always_inline int unwind_all(struct unwind_walk *walk)
 	return end == ABI_UNWIND_GOES_ON ? ABI_UNWIND_DEPTH : end;
 }
 
+/* The goroutine counts only if it was read with the offsets of the same program as the tables. */
+static __always_inline void unwind_begin_go(
+	struct unwind_walk *walk, const struct abi_sample *sample, const struct go_thread *thread)
+{
+	bool same =
+		!sample->unwind_generation || sample->unwind_generation == sample->go_generation;
+
+	walk->state.go.curg = same ? thread->curg : 0;
+	walk->state.go.m = thread->m;
+}
+
 /* Makes WALK ready for the interrupted task; false: the kernel is to walk. */
 static __always_inline bool unwind_begin(struct bpf_perf_event_data *ctx, struct task_struct *task,
-	struct unwind_walk *walk, struct abi_sample *sample)
+	struct unwind_walk *walk, struct abi_sample *sample, const struct go_thread *thread)
 {
 	walk->may_stop = unwind_may_stop(walk);
 	walk->known = unwind_by_mapping ? unwind_begin_mappings(task, walk, sample->tgid)
@@ -201,15 +196,17 @@ static __always_inline bool unwind_begin(struct bpf_perf_event_data *ctx, struct
 	walk->missed = 0;
 	walk->state.block_address = 0;
 	walk->state.is_return = 0;
+	unwind_begin_go(walk, sample, thread);
 	return regs_of_user(ctx, task, &walk->state);
 }
 
 /*
  * The user stack of the interrupted task, by tables where that is possible, else as the kernel
- * walks it. Its id, or 0 when there is none. *RET_UNFINISHED: user space is to finish it.
+ * walks it. Its id, or 0 when there is none. SAMPLE becomes an ABI_UNFINISHED where user space is
+ * to finish it.
  */
 static __always_inline __u64 unwind_take(struct bpf_perf_event_data *ctx, struct task_struct *task,
-	struct abi_sample *sample, struct counters *counters, bool *ret_unfinished)
+	struct abi_sample *sample, const struct go_thread *thread, struct counters *counters)
 {
 	__u32 zero = 0;
 	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
@@ -219,7 +216,7 @@ static __always_inline __u64 unwind_take(struct bpf_perf_event_data *ctx, struct
 		return 0;
 	walk->record.kind = ABI_STACK;
 	walk->record.window = sample->window;
-	if (!unwind_begin(ctx, task, walk, sample))
+	if (!unwind_begin(ctx, task, walk, sample, thread))
 		return stack_take(ctx, &walk->record, 0, counters);
 	end = unwind_all(walk);
 	sample->unwind_missed = walk->missed;
@@ -228,53 +225,7 @@ static __always_inline __u64 unwind_take(struct bpf_perf_event_data *ctx, struct
 		walk->record.flags |= ABI_STACK_DEPTH;
 	walk->record.id = stack_hash(&walk->record);
 	stack_ship(ctx, &walk->record, counters);
-	*ret_unfinished = end == ABI_UNWIND_MISSED;
+	if (end == ABI_UNWIND_MISSED)
+		sample->kind = ABI_UNFINISHED;
 	return walk->record.id;
-}
-
-/* ---- what user space finishes --------------------------------------------------------------- */
-
-/* Reads the stack from ADDRESS on, to its end or LIMIT. Chunks never cross a page's border. */
-static __always_inline __u32 unwind_read_stack(
-	struct unfinished_record *to, __u64 address, __u32 limit)
-{
-	__u32 i;
-
-	for (i = 0; i < ABI_UNFINISHED_CHUNKS; i++) {
-		if ((i + 1) * ABI_UNFINISHED_CHUNK_BYTES > limit)
-			break;
-		if (read_user(to->stack + i * ABI_UNFINISHED_CHUNK_BYTES,
-			    ABI_UNFINISHED_CHUNK_BYTES, address + i * ABI_UNFINISHED_CHUNK_BYTES))
-			break;
-	}
-	return i * ABI_UNFINISHED_CHUNK_BYTES;
-}
-
-/* Ships SAMPLE with the registers of the frame that the walk stopped at. As output's helper. */
-static __always_inline long unwind_ship(
-	struct bpf_perf_event_data *ctx, const struct abi_sample *sample)
-{
-	__u32 zero = 0;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
-	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &zero);
-	__u64 bytes;
-
-	if (!walk || !to)
-		return -1;
-	to->sample = *sample;
-	to->sample.kind = ABI_UNFINISHED;
-	to->rest.pc = walk->state.pc;
-	to->rest.sp = walk->state.sp;
-	to->rest.fp = walk->state.fp;
-	to->rest.lr = walk->state.lr;
-	to->rest.is_return = walk->state.is_return;
-	to->rest.mapping = walk->mapping;
-	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
-	bytes = unwind_read_stack(to, to->rest.stack_address, walk->allowance);
-	if (bytes > ABI_UNFINISHED_STACK_BYTES)
-		bytes = ABI_UNFINISHED_STACK_BYTES;
-	to->rest.stack_bytes = bytes;
-	walk->allowance -= bytes;
-	bytes += offsetof(struct unfinished_record, stack);
-	return bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, to, bytes);
 }

@@ -14,11 +14,24 @@ enum {
 	UNWIND_SIGNAL_FP = 40 + 10 * 8,
 	UNWIND_SIGNAL_SP = 40 + 15 * 8,
 	UNWIND_SIGNAL_PC = 40 + 16 * 8,
+	/* Go: cfa_off of a function without variables that has a frame; from its frame pointer to
+	   sp. */
+	UNWIND_GO_FRAMED_CFA = 16,
+	UNWIND_GO_FRAME_BELOW_SP = 0,
+	UNWIND_GO_ARENA =
+		0xc0, /* where its heap, and so its stacks, begin: upper half of addresses */
 };
 
 UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 {
 	return pc;
+}
+
+/* The CFA of a Go function, by frame pointer. */
+UNWIND_INLINE __u64 unwind_go_cfa(__u64 fp, __u64 caller_fp)
+{
+	(void)caller_fp;
+	return fp + 16;
 }
 
 UNWIND_INLINE int unwind_return_address(

@@ -6,6 +6,7 @@
  */
 #include "agent/unwind/unwind.h"
 #include "agent/unwind/unwind_internal.h"
+#include "base/cleanup.h"
 #include "bpf/unwind.bpf.h"
 #include "symbolizer/index/unwind.h"
 
@@ -61,18 +62,45 @@ static enum unwind_place place_of(struct unwind *u, const struct mappings *mappi
 	return look_up(u, mapping, index, pc, ret_rule);
 }
 
+/* What came along of the process's memory. */
+static const struct unwind_memory *pieces_of(
+	const struct abi_unwind_rest *rest, const uint8_t *bytes, struct unwind_memory pieces[3])
+{
+	uint32_t room = MIN(rest->other_room, rest->stack_bytes);
+
+	pieces[0] = (struct unwind_memory){
+		.address = rest->stack_address,
+		.size = rest->stack_bytes - room,
+		.bytes = bytes + room,
+		.next = &pieces[1],
+	};
+	pieces[1] = (struct unwind_memory){
+		.address = rest->other_address,
+		.size = MIN(rest->other_bytes, room),
+		.bytes = bytes,
+		.next = &pieces[2],
+	};
+	pieces[2] = (struct unwind_memory){
+		.address = rest->go.curg,
+		.size = rest->go.curg ? sizeof(rest->go_head) : 0,
+		.bytes = (const uint8_t *)rest->go_head,
+	};
+	return pieces;
+}
+
 const struct mapping *unwind_finish(struct unwind *u, const struct mappings *mappings,
 	const struct abi_unwind_rest *rest, const uint8_t *bytes, bool force,
 	struct unwind_stack *stack)
 {
-	const struct unwind_memory memory = { rest->stack_address, rest->stack_bytes, bytes };
+	struct unwind_memory pieces[3];
 	struct unwind_state state = {
-		.memory = &memory,
+		.memory = pieces_of(rest, bytes, pieces),
 		.pc = rest->pc,
 		.sp = rest->sp,
 		.fp = rest->fp,
 		.lr = rest->lr,
 		.is_return = rest->is_return ? 1 : 0,
+		.go = rest->go,
 	};
 
 	stack->end = ABI_UNWIND_GOES_ON;

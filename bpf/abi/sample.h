@@ -118,31 +118,58 @@ struct abi_mapping_probe {
 };
 
 /*
+ * The thread's goroutine (m.curg) as the walk needs it, in a Go process whose offsets are known.
+ * The head of struct g is the same in all versions that are known: stack.lo, stack.hi, …, m (at
+ * 48), sched.sp, sched.pc.
+ */
+enum {
+	ABI_GO_STACK_LOW = 0, /* words of the head */
+	ABI_GO_STACK_HIGH = 1,
+	ABI_GO_M = 6,
+	ABI_GO_SCHED_SP = 7, /* valid while the thread runs on another stack for it */
+	ABI_GO_SCHED_PC = 8,
+	ABI_GO_HEAD_WORDS = 9,
+};
+
+struct abi_unwind_go {
+	abi_u64 curg; /* the address of its struct g; 0 = none, or not known */
+	abi_u64 m; /* the thread's m, which that of curg has to be */
+};
+
+/*
  * What is behind a sample whose walk met a table that is not loaded: the registers of its last
- * frame, and the stack from there on.
+ * frame, and the stack from there on. Where it goes on on another stack (Go), a piece of that one
+ * comes first.
  */
 struct abi_unwind_rest {
 	abi_u64 pc, sp, fp;
 	abi_u64 lr; /* arm64, of an interrupted frame; else 0 */
 	abi_u32 is_return; /* 1: pc is a return address */
-	abi_u32 stack_bytes; /* that follow */
-	abi_u64 stack_address; /* of the first of them; at most sp */
+	abi_u32 stack_bytes; /* that follow, the other's room included */
+	abi_u64 stack_address; /* of the first of them behind that room; at most sp */
 	struct abi_mapping mapping; /* of pc, where it is of a file not known yet; else end is 0 */
+	struct abi_unwind_go go;
+	abi_u64 go_head[ABI_GO_HEAD_WORDS]; /* of go.curg; 0 where it is none */
+	abi_u64 other_address;
+	abi_u32 other_room; /* bytes at the beginning */
+	abi_u32 other_bytes; /* of them that could be read */
 };
 
 enum {
 	ABI_UNFINISHED_CHUNK_BYTES = 1024, /* what is read of the stack at once */
 	ABI_UNFINISHED_CHUNKS = 24, /* an element of a per-CPU map has at most 32 KiB */
+	ABI_UNFINISHED_OTHER_CHUNKS = 16, /* of them for the other stack, at most */
 	ABI_UNFINISHED_STACK_BYTES = ABI_UNFINISHED_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES,
 };
 
 struct abi_unfinished {
 	struct abi_sample sample; /* kind: ABI_UNFINISHED; user_stack: the frames so far */
 	struct abi_unwind_rest rest;
-	abi_u8 stack[];
+	abi_u8 stack[]; /* rest.stack_bytes */
 };
 
 _Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
 _Static_assert(sizeof(struct abi_mapping) == 72, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
-_Static_assert(sizeof(struct abi_unfinished) == 96 + 120, "the ring's layout");
+_Static_assert(sizeof(struct abi_unwind_rest) == 48 + 72 + 16 + 72 + 16, "the ring's layout");
+_Static_assert(sizeof(struct abi_unfinished) == 96 + 224, "the ring's layout");

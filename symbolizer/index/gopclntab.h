@@ -45,12 +45,18 @@ int gopclntab_find(struct elf_image *image, struct gopclntab *ret_table);
 bool gopclntab_entry(
 	const struct gopclntab *table, uint32_t number, uint64_t *ret_entry, uint32_t *ret_record);
 
+enum gopclntab_flags {
+	GOPCLNTAB_TOP_FRAME = 1, /* nothing called it */
+	GOPCLNTAB_WRITES_SP = 2, /* in a way that `pcsp` does not tell */
+};
+
 struct gopclntab_function {
 	uint64_t entry;
 	uint64_t next; /* the next function's entry: this one ends there at the latest */
 	uint32_t name; /* offset into `names` */
 	uint32_t start_line; /* 0 = unknown */
-	uint32_t pcfile, pcln, pcinline; /* offsets into `pctab`; 0 = none */
+	uint32_t pcsp, pcfile, pcln, pcinline; /* offsets into `pctab`; 0 = none */
+	uint8_t flags; /* enum gopclntab_flags; none in 1.16 */
 	uint32_t unit; /* of the file numbers: index into `units` */
 	uint64_t inline_tree; /* ELF address; 0 = none */
 };

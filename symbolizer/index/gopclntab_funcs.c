@@ -97,14 +97,17 @@ int gopclntab_function(
 	cursor_seek(&c, place);
 	cursor_skip(&c, table->format == GOPCLNTAB_1_16 ? 8 : 4); /* the entry again */
 	f.name = cursor_u32(&c);
-	cursor_skip(&c, 12); /* args, deferreturn, pcsp */
+	cursor_skip(&c, 8); /* args, deferreturn */
+	f.pcsp = cursor_u32(&c);
 	f.pcfile = cursor_u32(&c);
 	f.pcln = cursor_u32(&c);
 	pcdata = cursor_u32(&c);
 	f.unit = cursor_u32(&c);
 	if (table->format == GOPCLNTAB_1_20)
 		f.start_line = cursor_u32(&c);
-	cursor_skip(&c, 3); /* function id, flags, padding */
+	cursor_skip(&c, 1); /* function id */
+	f.flags = cursor_u8(&c);
+	cursor_skip(&c, 1);
 	funcdata = cursor_u8(&c);
 	if (c.bad || pcdata > MAX_PCDATA || f.next < f.entry || f.next - f.entry > UINT32_MAX)
 		return -EBADMSG;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From sections to pages: all entries are collected and sorted by address, then each runs once, its
- * rows going straight into the pages. Where entries overlap, each one counts up to where the next
- * begins, as for the binary search of an exception that is thrown; of two that begin at the same
- * address the first one counts. Time and memory are linear in the size of the sections, whatever
- * these say.
+ * From sections and pclntab to pages: all functions are collected and sorted by address, then each
+ * runs once, its rows going straight into the pages. Where entries overlap, each one counts up to
+ * where the next begins, as for the binary search of an exception that is thrown; of two that begin
+ * at the same address the first one counts. Time and memory are linear in the size of the sections,
+ * whatever these say.
  */
 #include "symbolizer/index/unwind.h"
 
@@ -17,10 +17,12 @@
 #include "base/cleanup.h"
 #include "symbolizer/index/eh_frame_cfa.h"
 #include "symbolizer/index/eh_frame_rule.h"
+#include "symbolizer/index/go_unwind.h"
 #include "symbolizer/index/unwind_pages.h"
 
 enum {
 	MAX_SECTIONS = 8,
+	GO_SECTION = MAX_SECTIONS, /* functions of the pclntab */
 	MAX_FUNCTIONS = 1 << 22, /* twice what the largest browsers have */
 	HEADER_VERSION = 1, /* of .eh_frame_hdr (LSB 5, 10.6.2) */
 	HEADER_FIXED_BYTES = 4,
@@ -32,7 +34,7 @@ struct function {
 	uint64_t low;
 	uint32_t size; /* up to the end of the code around it at most */
 	uint32_t section;
-	uint32_t cie, code, code_size; /* as in struct cfi_fde */
+	uint32_t cie, code, code_size; /* as in struct cfi_fde; Go: `code` is its number */
 };
 
 struct job {
@@ -41,6 +43,7 @@ struct job {
 	size_t section_count;
 	const struct source_range *skip;
 	uint64_t entry_point; /* 0 once it was seen */
+	struct go_unwind *go; /* NULL: no Go code */
 	struct index_writer *w;
 	uint32_t section; /* being read */
 	struct function *functions;
@@ -52,31 +55,55 @@ struct job {
 	struct index_unwind figures;
 };
 
-/* Functions that the linker discarded begin outside of the code. */
-static int add_function(void *context, const struct cfi_fde *fde)
+/* F may reach over SIZE bytes. Functions that the linker discarded begin outside of the code. */
+static int add_function(struct job *job, uint64_t size, struct function f)
 {
-	struct job *job = context;
 	uint64_t end = 0;
 	bool found = false;
-	int err = writer_code_at(job->w, fde->low, &found, &end);
+	int err = writer_code_at(job->w, f.low, &found, &end);
 
-	if (err)
+	if (err || !found || !size)
 		return err;
-	if (!found || !fde->size || (fde->low >= job->skip->low && fde->low < job->skip->high))
-		return 0;
 	err = array_reserve(
 		job->functions, job->function_capacity, job->function_count + 1, MAX_FUNCTIONS);
 	if (err)
 		return err;
-	job->functions[job->function_count++] = (struct function){
-		.low = fde->low,
-		.size = (uint32_t)MIN(fde->size, end - fde->low),
-		.section = job->section,
-		.cie = fde->cie,
-		.code = fde->code,
-		.code_size = fde->code_size,
-	};
+	f.size = (uint32_t)MIN(size, end - f.low);
+	job->functions[job->function_count++] = f;
 	return 0;
+}
+
+static int add_fde(void *context, const struct cfi_fde *fde)
+{
+	struct job *job = context;
+
+	if (fde->low >= job->skip->low && fde->low < job->skip->high)
+		return 0;
+	return add_function(job, fde->size,
+		(struct function){
+			.low = fde->low,
+			.section = job->section,
+			.cie = fde->cie,
+			.code = fde->code,
+			.code_size = fde->code_size,
+		});
+}
+
+static int add_go_functions(struct job *job)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; job->go && i < job->go->table->function_count && !err; i++) {
+		struct gopclntab_function f;
+
+		if (gopclntab_function(job->go->table, i, &f))
+			job->figures.broken++;
+		else if (f.pcsp)
+			err = add_function(job, f.next - f.entry,
+				(struct function){
+					.low = f.entry, .section = GO_SECTION, .code = i });
+	}
+	return err;
 }
 
 static int by_address(const void *a, const void *b)
@@ -113,7 +140,18 @@ static void add_row(void *context, uint64_t low, uint64_t high, const struct abi
 	job->before = MAX(job->before, high);
 }
 
-static void run_function(struct job *job, const struct function *f)
+static int run_go_function(struct job *job, const struct function *f)
+{
+	struct gopclntab_function function;
+	int err = gopclntab_function(job->go->table, f->code, &function);
+
+	job->entry = go_unwind_entry_rule(job->go);
+	if (!err)
+		err = go_unwind_function(job->go, &function, add_row, job);
+	return err;
+}
+
+static int run_fde(struct job *job, const struct function *f)
 {
 	struct cfi_fde fde = {
 		.low = f->low,
@@ -124,9 +162,8 @@ static void run_function(struct job *job, const struct function *f)
 	};
 	const struct cfi_cie *cie = &job->entries[f->section].cies[f->cie];
 
-	job->start = f->low;
-	if (cfi_run(&job->sections[f->section], cie, &fde, add_row, job))
-		job->figures.broken++;
+	job->entry = cfi_entry_rule(job->sections[0].machine);
+	return cfi_run(&job->sections[f->section], cie, &fde, add_row, job);
 }
 
 /*
@@ -170,7 +207,9 @@ static int make_pages(struct job *job)
 			break;
 		}
 		add_entry_point(job, f->low);
-		run_function(job, f);
+		job->start = f->low;
+		if (f->section == GO_SECTION ? run_go_function(job, f) : run_fde(job, f))
+			job->figures.broken++;
 	}
 	add_entry_point(job, UINT64_MAX);
 	err = unwind_pages_finish(job->pages, &counts);
@@ -189,11 +228,11 @@ static int put_page(void *context, uint64_t address, const struct abi_unwind_pag
 /* What is there before a limit is reached stays. */
 static int read_entries(struct job *job)
 {
-	int err = 0;
+	int err = add_go_functions(job);
 
 	for (size_t i = 0; i < job->section_count && !err; i++) {
 		job->section = (uint32_t)i;
-		err = cfi_read(&job->sections[i], &job->entries[i], add_function, job);
+		err = cfi_read(&job->sections[i], &job->entries[i], add_fde, job);
 		job->figures.broken += job->entries[i].broken + (err == -EBADMSG);
 		err = err == -EBADMSG ? 0 : err;
 	}
@@ -211,32 +250,37 @@ static int run_job(struct job *job)
 	return err ? err : made;
 }
 
+/* JOB's sections, Go code, range to skip and writer are set. */
+static int begin_job(struct job *job)
+{
+	struct cfi_entries entries[MAX_SECTIONS];
+	int err = -ENOMEM;
+
+	job->entries = entries;
+	for (size_t i = 0; i < job->section_count; i++)
+		cfi_entries_init(&entries[i]);
+	job->pages = unwind_pages_create(put_page, job->w);
+	if (job->pages)
+		err = run_job(job);
+	unwind_pages_destroy(job->pages);
+	free(job->functions);
+	for (size_t i = 0; i < job->section_count; i++)
+		cfi_entries_deinit(&entries[i]);
+	return err;
+}
+
 int unwind_read_sections(const struct cfi_section *sections, size_t count, uint64_t entry_point,
 	const struct source_range *skip, struct index_writer *w)
 {
-	struct cfi_entries entries[MAX_SECTIONS];
 	struct job job = {
 		.sections = sections,
-		.entries = entries,
 		.section_count = MIN(count, (size_t)MAX_SECTIONS),
 		.skip = skip,
 		.entry_point = entry_point,
 		.w = w,
 	};
-	int err = -ENOMEM;
 
-	for (size_t i = 0; i < job.section_count; i++)
-		cfi_entries_init(&entries[i]);
-	if (count)
-		job.entry = cfi_entry_rule(sections[0].machine);
-	job.pages = unwind_pages_create(put_page, w);
-	if (job.pages)
-		err = run_job(&job);
-	unwind_pages_destroy(job.pages);
-	free(job.functions);
-	for (size_t i = 0; i < job.section_count; i++)
-		cfi_entries_deinit(&entries[i]);
-	return err;
+	return begin_job(&job);
 }
 
 /* The sections of a file, in the order of their rank. */
@@ -316,12 +360,22 @@ static void find_sections(struct found *f)
 int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w)
 {
 	struct found f = { .image = image };
+	struct job job = { .skip = skip, .w = w };
+	autocall(go_unwind_deinit) struct go_unwind go = { 0 };
+	struct gopclntab table;
 	int err;
 
 	find_sections(&f);
-	if (!f.count)
+	if (!gopclntab_find(image, &table)) {
+		go_unwind_init(&go, &table);
+		job.go = &go;
+	}
+	if (!f.count && !job.go)
 		return -ENOENT;
-	err = unwind_read_sections(f.sections, f.count, elf_image_entry_point(image), skip, w);
+	job.sections = f.sections;
+	job.section_count = f.count;
+	job.entry_point = elf_image_entry_point(image);
+	err = begin_job(&job);
 	for (size_t i = 0; i < f.count; i++)
 		elf_image_forget(image, f.sections[i].bytes.start,
 			(size_t)(f.sections[i].bytes.end - f.sections[i].bytes.start));

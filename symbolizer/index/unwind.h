@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A module's unwind tables: what .eh_frame (or .debug_frame, where it is all there is) says, as the
- * pages of bpf/abi/unwind.h. Made in the sandbox, kept in the index file, handed out as bytes.
+ * A module's unwind tables: what .eh_frame (or .debug_frame, where it is all there is) and a Go
+ * program's pclntab say, as the pages of bpf/abi/unwind.h. Made in the sandbox, kept in the index
+ * file, handed out as bytes.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,9 +16,9 @@
 #include "symbolizer/index/writer.h"
 
 /*
- * Reads the tables of IMAGE into the writer, those of functions inside SKIP left out (Go code has
- * its own ways). Broken entries and rows that nobody understands are counted there. -ENOENT: there
- * are none. -E2BIG: over a limit; what was read stays.
+ * Reads the tables of IMAGE into the writer, what sections say of functions inside SKIP left out
+ * (Go code, which the pclntab describes). Broken entries and rows that nobody understands are
+ * counted there. -ENOENT: there are none. -E2BIG: over a limit; what was read stays.
  */
 int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w);
 

@@ -61,7 +61,7 @@ static bool rules_make_sense(const struct abi_unwind_page *page, const struct pa
 	for (uint32_t i = 0; i < page->rule_count; i++) {
 		const struct abi_unwind_rule *rule = &parts->rules[i];
 
-		if (rule->cfa > ABI_CFA_UNSUPPORTED || rule->fp > ABI_REG_AT_FP ||
+		if (rule->cfa >= ABI_CFA_KINDS || rule->fp >= ABI_REG_KINDS ||
 			rule->ra > ABI_REG_UNSUPPORTED)
 			return false;
 	}

@@ -3,9 +3,10 @@
  * A pclntab, its module data and its inline trees made of the input, in an ELF file that is right:
  * the reader meets the bytes at once, and the mutations are not spent on ELF headers. The input's
  * first bytes say the format and how it is cut into the three. What is read must become an index
- * that opens and answers.
+ * that opens and answers, its unwind pages included.
  */
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 #include "base/io.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/index/sources.h"
+#include "symbolizer/index/unwind.h"
 
 enum {
 	TEXT = 0x401000,
@@ -112,12 +114,18 @@ static void put_module(uint8_t *module, const uint8_t *blob, size_t size, uint8_
 static void look_up(int fd)
 {
 	struct index_frame frames[INDEX_MAX_FRAMES];
+	const struct abi_unwind_page *page;
 	struct index *index;
+	size_t page_size;
 
 	if (index_open(fd, &index))
 		abort();
 	for (uint64_t a = TEXT - 1; a <= TEXT + TEXT_SIZE; a += 3)
 		index_lookup(index, a, frames, INDEX_MAX_FRAMES);
+	for (size_t i = 0; i < index_unwind_page_count(index); i++)
+		if (!index_unwind_page(
+			    index, index_unwind_page_address(index, i), &page, &page_size))
+			abort();
 	index_destroy(index);
 }
 
@@ -127,12 +135,18 @@ static void read_elf(int fd)
 	int output = memfd_create("fuzz", MFD_CLOEXEC);
 	struct source_range text;
 	struct elf_image *image;
+	int unwound;
 
 	if (!w || elf_image_open(fd, &image))
 		abort();
 	writer_segment(w, &(struct writer_segment){ TEXT, TEXT_SIZE, PAGE });
-	if (!gopclntab_read(image, w, &text) && !writer_finish(w, output))
-		look_up(output);
+	if (!gopclntab_read(image, w, &text)) {
+		unwound = unwind_read(image, &text, w);
+		if (unwound && unwound != -EBADMSG && unwound != -E2BIG)
+			abort();
+		if (!writer_finish(w, output))
+			look_up(output);
+	}
 	index_writer_destroy(w);
 	elf_image_destroy(image);
 	close(output);

@@ -9,7 +9,13 @@
 #include "bpf/unwind.bpf.h"
 #include "symbolizer/index/unwind.h"
 
-enum { HEAD_BYTES = 32, STACK = 0x7ff000, MAX_STACK_BYTES = 4096, MAX_STEPS = 256 };
+enum {
+	HEAD_BYTES = 32,
+	STACK = 0x7ff000,
+	OTHER_STACK = 0xc000,
+	MAX_STACK_BYTES = 4096,
+	MAX_STEPS = 256
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -49,6 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	uint8_t *region;
 	uint32_t head[HEAD_BYTES / sizeof(uint32_t)], at;
 	struct unwind_memory memory = { .address = STACK };
+	struct unwind_memory other = { .address = OTHER_STACK };
 	struct unwind_state state = { .memory = &memory };
 
 	if (size < HEAD_BYTES)
@@ -75,6 +82,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	state.fp = STACK + head[4] % (MAX_STACK_BYTES + 64);
 	state.lr = head[5];
 	state.is_return = head[6] & 1;
+	/* The other stack has the same bytes, and the goroutine is somewhere in one of them. */
+	other.size = memory.size;
+	other.bytes = memory.bytes;
+	memory.next = &other;
+	state.go.curg = head[6] & 2 ? OTHER_STACK + head[7] % MAX_STACK_BYTES : 0;
+	state.go.m = head[6] & 4 ? head[7] >> 16 : 0;
 	walk(region, at, &state);
 	free(region);
 	return 0;

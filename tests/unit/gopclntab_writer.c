@@ -127,14 +127,17 @@ void gopclntab_writer_function(
 	else
 		put_u32(b, spec->entry);
 	put_u32(b, spec->name);
-	put_zeros(b, 12); /* args, deferreturn, pcsp */
+	put_zeros(b, 8); /* args, deferreturn */
+	put_u32(b, spec->pcsp);
 	put_u32(b, spec->pcfile);
 	put_u32(b, spec->pcln);
 	put_u32(b, spec->pcdata_count ? spec->pcdata_count : 3);
 	put_u32(b, 0); /* unit */
 	if (w->format == 20)
 		put_u32(b, spec->start_line);
-	put_zeros(b, 3);
+	put_u8(b, 0); /* function id */
+	put_u8(b, spec->flags);
+	put_u8(b, 0);
 	put_u8(b, 4); /* funcdata */
 	put_zeros(b, 8);
 	put_u32(b, spec->pcinline);

@@ -33,7 +33,8 @@ struct gopclntab_table_part {
 struct gopclntab_function_spec {
 	uint32_t entry; /* from GO_TEXT */
 	uint32_t name, start_line;
-	uint32_t pcfile, pcln, pcinline;
+	uint32_t pcsp, pcfile, pcln, pcinline;
+	uint8_t flags;
 	uint32_t tree; /* the first of its inline entries, or GO_NO_TREE */
 	uint32_t pcdata_count; /* 0: 3 */
 };

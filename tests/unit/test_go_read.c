@@ -41,6 +41,14 @@ static const struct abi_go_process how = {
 	.generation = 1,
 };
 
+static __u64 goid_of(const struct abi_go_process *of, __u64 thread_pointer, __u32 *ret_error)
+{
+	struct go_thread thread;
+
+	*ret_error = !go_read_thread(of, thread_pointer, &thread);
+	return thread.goid;
+}
+
 static int empty_memory(void **state)
 {
 	(void)state;
@@ -57,8 +65,22 @@ static void goroutine_on_its_own_stack(void **state)
 	put(0xc000 + 48, 0xd000);
 	put(0xd000 + 184, 0xc000);
 	put(0xc000 + 152, 17);
-	assert_int_equal(go_read_goid(&how, 0x1000, &error), 17);
+	assert_int_equal(goid_of(&how, 0x1000, &error), 17);
 	assert_int_equal(error, 0);
+}
+
+static void goroutine_and_its_m_come_with_the_id(void **state)
+{
+	struct go_thread thread;
+
+	(void)state;
+	put(0x1000 - 8, 0xe000);
+	put(0xe000 + 48, 0xd000);
+	put(0xd000 + 184, 0xc000);
+	put(0xc000 + 152, 17);
+	assert_true(go_read_thread(&how, 0x1000, &thread));
+	assert_int_equal(thread.m, 0xd000);
+	assert_int_equal(thread.curg, 0xc000);
 }
 
 static void system_stack_answers_for_its_goroutine(void **state)
@@ -71,7 +93,7 @@ static void system_stack_answers_for_its_goroutine(void **state)
 	put(0xe000 + 152, 0);
 	put(0xd000 + 184, 0xc000);
 	put(0xc000 + 152, 18);
-	assert_int_equal(go_read_goid(&how, 0x1000, &error), 18);
+	assert_int_equal(goid_of(&how, 0x1000, &error), 18);
 	assert_int_equal(error, 0);
 }
 
@@ -83,7 +105,7 @@ static void scheduler_without_goroutine(void **state)
 	put(0x1000 - 8, 0xe000);
 	put(0xe000 + 48, 0xd000);
 	put(0xd000 + 184, 0);
-	assert_int_equal(go_read_goid(&how, 0x1000, &error), 0);
+	assert_int_equal(goid_of(&how, 0x1000, &error), 0);
 	assert_int_equal(error, 0);
 }
 
@@ -93,7 +115,7 @@ static void thread_of_c_code(void **state)
 
 	(void)state;
 	put(0x1000 - 8, 0);
-	assert_int_equal(go_read_goid(&how, 0x1000, &error), 0);
+	assert_int_equal(goid_of(&how, 0x1000, &error), 0);
 	assert_int_equal(error, 0);
 }
 
@@ -102,7 +124,7 @@ static void thread_without_local_storage(void **state)
 	__u32 error = 7;
 
 	(void)state;
-	assert_int_equal(go_read_goid(&how, 0, &error), 0);
+	assert_int_equal(goid_of(&how, 0, &error), 0);
 	assert_int_equal(error, 0);
 }
 
@@ -113,7 +135,7 @@ static void dead_g_without_m(void **state)
 	(void)state;
 	put(0x1000 - 8, 0xc000);
 	put(0xc000 + 48, 0);
-	assert_int_equal(go_read_goid(&how, 0x1000, &error), 0);
+	assert_int_equal(goid_of(&how, 0x1000, &error), 0);
 	assert_int_equal(error, 0);
 }
 
@@ -132,7 +154,7 @@ static void each_unreadable_pointer_is_an_error(void **state)
 		words = 0;
 		for (size_t i = 0; i < known; i++)
 			put(chain[i][0], chain[i][1]);
-		assert_int_equal(go_read_goid(&how, 0x1000, &error), 0);
+		assert_int_equal(goid_of(&how, 0x1000, &error), 0);
 		assert_int_equal(error, 1);
 	}
 }
@@ -148,7 +170,7 @@ static void offset_above_the_thread_pointer(void **state)
 	put(0xc000 + 48, 0xd000);
 	put(0xd000 + 184, 0xc000);
 	put(0xc000 + 152, 19);
-	assert_int_equal(go_read_goid(&positive, 0x1000, &error), 19);
+	assert_int_equal(goid_of(&positive, 0x1000, &error), 19);
 	assert_int_equal(error, 0);
 }
 
@@ -156,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(goroutine_on_its_own_stack, empty_memory),
+		cmocka_unit_test_setup(goroutine_and_its_m_come_with_the_id, empty_memory),
 		cmocka_unit_test_setup(system_stack_answers_for_its_goroutine, empty_memory),
 		cmocka_unit_test_setup(scheduler_without_goroutine, empty_memory),
 		cmocka_unit_test_setup(thread_of_c_code, empty_memory),

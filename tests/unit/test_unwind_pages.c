@@ -319,10 +319,10 @@ static void rules_of_unknown_kinds(void **)
 	struct abi_unwind_page *page = small_page();
 	struct abi_unwind_rule good = rules_of(page)[1];
 
-	rules_of(page)[1].cfa = ABI_CFA_UNSUPPORTED + 1;
+	rules_of(page)[1].cfa = ABI_CFA_KINDS;
 	assert_refused(page);
 	rules_of(page)[1] = good;
-	rules_of(page)[1].fp = ABI_REG_AT_FP + 1;
+	rules_of(page)[1].fp = ABI_REG_KINDS;
 	assert_refused(page);
 	rules_of(page)[1] = good;
 	rules_of(page)[1].ra = ABI_REG_AT_FP;

@@ -528,6 +528,43 @@ static void walk_ends_where_the_piece_of_stack_does(void **state)
 	assert_int_equal(stack.end, ABI_UNWIND_UNREADABLE);
 }
 
+/* The stack that the walk comes to lies in a piece of its own, before the other. */
+static void walk_goes_on_in_the_piece_of_the_other_stack(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t words[32] = { 0 };
+	struct abi_unwind_rest rest = { .pc = 0x1234567,
+		.sp = STACK,
+		.fp = STACK + 16,
+		.stack_address = STACK,
+		.stack_bytes = sizeof(words),
+		.other_address = STACK + 0x8000,
+		.other_room = 128,
+		.other_bytes = 128 };
+	struct unwind_stack stack = { .count = 1 };
+
+	tell(f);
+	words[16 + 2] = STACK + 0x8010;
+	words[16 + 3] = 0x1234568;
+	words[3] = LOADED + 0x2001;
+	assert_null(unwind_finish(
+		f->unwind, f->process.mappings, &rest, (const void *)words, false, &stack));
+	assert_int_equal(stack.count, 3);
+	assert_int_equal(stack.frames[2], LOADED + 0x2001);
+	assert_int_equal(stack.end, ABI_UNWIND_ROOT);
+	/* What could not be read of it does not count, nor does a room that is larger than all. */
+	rest.other_bytes = 0;
+	stack.count = 1;
+	assert_null(unwind_finish(
+		f->unwind, f->process.mappings, &rest, (const void *)words, false, &stack));
+	assert_int_equal(stack.count, 2);
+	rest.other_room = rest.other_bytes = 1 << 20;
+	stack.count = 1;
+	assert_null(unwind_finish(
+		f->unwind, f->process.mappings, &rest, (const void *)words, false, &stack));
+	assert_int_equal(stack.end, ABI_UNWIND_UNREADABLE);
+}
+
 static void code_outside_of_all_files_needs_a_frame_pointer(void **state)
 {
 	struct fixture *f = *state;
@@ -592,6 +629,7 @@ int main(void)
 		UNWIND_TEST(walk_is_finished_and_its_pages_are_loaded),
 		UNWIND_TEST(walk_waits_for_a_module),
 		UNWIND_TEST(walk_ends_where_the_piece_of_stack_does),
+		UNWIND_TEST(walk_goes_on_in_the_piece_of_the_other_stack),
 		UNWIND_TEST(code_outside_of_all_files_needs_a_frame_pointer),
 		UNWIND_TEST(endless_stack_is_cut_at_the_limit),
 	};

@@ -387,6 +387,262 @@ static void frame_pointer_to_itself_ends(void **state)
 	f->words[11] = CALLER;
 	assert_int_equal(by_fp(f, UNWIND_PLACE_GO), ABI_UNWIND_BAD_REGISTER);
 }
+
+/* ---- Go's stacks ---------------------------------------------------------------------------- */
+
+enum { GOROUTINE = 0xc000000, M = 0xd000000, WAITS = 160, GO_PC = 0x40aaaa };
+
+/*
+ * The fixture's stack is the thread's up to word 128, and the goroutine's from there on; that one
+ * waits at word WAITS.
+ */
+struct go_fixture {
+	struct unwind_memory head_memory;
+	uint64_t head[ABI_GO_HEAD_WORDS];
+};
+
+static uint64_t word_at(size_t word)
+{
+	return STACK + 8 * word;
+}
+
+static void begin_go(struct fixture *f, struct go_fixture *go)
+{
+	*go = (struct go_fixture){ .head = {
+					   [ABI_GO_STACK_LOW] = word_at(128),
+					   [ABI_GO_STACK_HIGH] = word_at(STACK_WORDS),
+					   [ABI_GO_M] = M,
+					   [ABI_GO_SCHED_SP] = word_at(WAITS),
+					   [ABI_GO_SCHED_PC] = GO_PC,
+				   } };
+	go->head_memory =
+		(struct unwind_memory){ GOROUTINE, sizeof(go->head), (const void *)go->head, NULL };
+	f->memory.next = &go->head_memory;
+	f->state.go = (struct abi_unwind_go){ .curg = GOROUTINE, .m = M };
+	f->state.is_return = 1;
+}
+
+static struct abi_unwind_rule rule_go(enum abi_cfa kind, int offset)
+{
+	struct abi_unwind_rule rule = rule_sp(offset);
+
+	rule.cfa = (abi_u8)kind;
+	rule.fp = ABI_REG_FRAME;
+	rule.fp_off = -16;
+	return rule;
+}
+
+static void systemstack_goes_on_on_the_goroutines_stack(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->words[WAITS] = CALLER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_SYSTEMSTACK, 8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(WAITS + 1), 0xdead);
+}
+
+static void systemstack_with_a_frame_has_its_frame_pointer_there(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->state.fp = word_at(WAITS);
+	f->words[WAITS] = word_at(200);
+	f->words[WAITS + 1] = CALLER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_SYSTEMSTACK, 16)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(WAITS + 2), word_at(200));
+}
+
+static void systemstack_before_its_switch_is_as_usual(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->state.is_return = 0;
+	f->state.sp = word_at(140);
+	f->words[140] = CALLER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_SYSTEMSTACK, 8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(141), 0xdead);
+}
+
+static void goroutine_of_another_thread_is_not_followed(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	go.head[ABI_GO_M] = M + 8;
+	f->words[WAITS] = CALLER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_SYSTEMSTACK, 8)), ABI_UNWIND_BAD_REGISTER);
+	go.head[ABI_GO_M] = M;
+	go.head[ABI_GO_SCHED_SP] = STACK;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_SYSTEMSTACK, 8)), ABI_UNWIND_BAD_REGISTER);
+}
+
+static void goroutine_that_is_not_known_is_found_by_its_frame(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->state.go = (struct abi_unwind_go){ 0 };
+	f->state.fp = word_at(WAITS);
+	f->words[WAITS] = word_at(200);
+	f->words[WAITS + 1] = CALLER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_SYSTEMSTACK, 8)), ABI_UNWIND_BAD_REGISTER);
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_SYSTEMSTACK, 16)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(WAITS + 2), word_at(200));
+}
+
+static void thread_that_left_its_goroutine_ends(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->state.go.curg = 0;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MORESTACK, 8)), ABI_UNWIND_ROOT);
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MCALL, 8)), ABI_UNWIND_ROOT);
+}
+
+static void morestack_goes_on_in_the_function_that_called_it(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->words[WAITS - 1] = 0x77777778; /* below its stack */
+	f->words[WAITS] = OTHER;
+	f->words[WAITS + 4] = word_at(200);
+	f->words[WAITS + 5] = CALLER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MORESTACK, 8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, GO_PC, word_at(WAITS), 0);
+	assert_int_equal(f->state.is_return, 1);
+	/* It had no frame yet; the frame pointer is found again in the next one. */
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, OTHER, word_at(WAITS + 1), 0);
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 40)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(WAITS + 6), word_at(200));
+}
+
+static void mcall_is_the_root_once_it_has_left_the_goroutine(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MCALL, 8)), ABI_UNWIND_ROOT);
+	f->state.is_return = 0;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MCALL, 8)), ABI_UNWIND_ROOT);
+	f->state.sp = word_at(140);
+	f->words[140] = CALLER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MCALL, 8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(141), 0xdead);
+}
+
+static void gogo_is_the_root_once_it_is_on_the_goroutines_stack(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->state.is_return = 0;
+	f->words[0] = CALLER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_GOGO, 8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(1), 0xdead);
+	f->state.sp = word_at(140);
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_GOGO, 8)), ABI_UNWIND_ROOT);
+}
+
+static void frame_on_another_stack_is_found_in_either_direction(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.sp = word_at(100);
+	f->state.fp = word_at(10);
+	f->words[10] = word_at(180);
+	f->words[11] = CALLER;
+	f->words[180] = 0xbeef;
+	f->words[181] = OTHER;
+	assert_int_equal(by_rule(f, (struct abi_unwind_rule){ ABI_CFA_GO_FRAME, ABI_REG_AT_CFA,
+					    ABI_REG_AT_CFA, 0, 16, -16, -8 }),
+		ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(12), word_at(180));
+	assert_int_equal(by_rule(f, (struct abi_unwind_rule){ ABI_CFA_GO_FRAME, ABI_REG_AT_CFA,
+					    ABI_REG_AT_CFA, 0, 16, -16, -8 }),
+		ABI_UNWIND_GOES_ON);
+	expect_at(f, OTHER, word_at(182), 0xbeef);
+	f->state.fp = 0;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_FRAME, 16)), ABI_UNWIND_BAD_REGISTER);
+}
+
+static struct abi_unwind_rule rule_cgocall(void)
+{
+	struct abi_unwind_rule rule = rule_go(ABI_CFA_GO_CGOCALL, 8);
+
+	rule.extra = 40;
+	return rule;
+}
+
+static void c_returns_to_the_depth_that_was_written_down(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->words[5] = (STACK_WORDS - 170) * 8;
+	f->words[6] = GOROUTINE;
+	f->words[170] = CALLER;
+	assert_int_equal(by_rule(f, rule_cgocall()), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(171), 0xdead);
+}
+
+static void c_that_was_called_on_the_threads_stack_returns_there(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->words[5] = word_at(20);
+	f->words[20] = CALLER;
+	assert_int_equal(by_rule(f, rule_cgocall()), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(21), 0xdead);
+	f->state.sp = STACK + sizeof(f->words);
+	assert_int_equal(by_rule(f, rule_cgocall()), ABI_UNWIND_UNREADABLE);
+}
+
+static void prologue_of_go_keeps_the_callers_frame_pointer(void **state)
+{
+	struct fixture *f = *state;
+
+	/* Pushed, but the register is the caller's still. */
+	f->words[0] = 0xdead;
+	f->words[1] = CALLER;
+	f->words[4] = 0xbeef;
+	f->words[5] = OTHER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 16)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 16, 0xdead);
+	/* The register is this frame's. */
+	f->state.fp = STACK + 32;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 32)), ABI_UNWIND_GOES_ON);
+	expect_at(f, OTHER, STACK + 48, 0xbeef);
+}
+
+static void interrupted_caller_is_where_it_was(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_go(ABI_CFA_SP, 8);
+
+	rule.extra = ABI_UNWIND_INTERRUPTED;
+	f->words[0] = CALLER;
+	f->state.is_return = 1;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	assert_int_equal(f->state.is_return, 0);
+}
 #endif
 
 #define STEP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -420,6 +676,20 @@ int main(void)
 		STEP_TEST(no_frame_pointer_is_gos_root_only),
 		STEP_TEST(go_may_go_on_on_a_lower_stack),
 		STEP_TEST(frame_pointer_to_itself_ends),
+		STEP_TEST(systemstack_goes_on_on_the_goroutines_stack),
+		STEP_TEST(systemstack_with_a_frame_has_its_frame_pointer_there),
+		STEP_TEST(systemstack_before_its_switch_is_as_usual),
+		STEP_TEST(goroutine_of_another_thread_is_not_followed),
+		STEP_TEST(goroutine_that_is_not_known_is_found_by_its_frame),
+		STEP_TEST(thread_that_left_its_goroutine_ends),
+		STEP_TEST(morestack_goes_on_in_the_function_that_called_it),
+		STEP_TEST(mcall_is_the_root_once_it_has_left_the_goroutine),
+		STEP_TEST(gogo_is_the_root_once_it_is_on_the_goroutines_stack),
+		STEP_TEST(frame_on_another_stack_is_found_in_either_direction),
+		STEP_TEST(c_returns_to_the_depth_that_was_written_down),
+		STEP_TEST(c_that_was_called_on_the_threads_stack_returns_there),
+		STEP_TEST(prologue_of_go_keeps_the_callers_frame_pointer),
+		STEP_TEST(interrupted_caller_is_where_it_was),
 #endif
 	};
 

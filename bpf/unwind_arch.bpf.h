@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/* What unwinding differs in by architecture: one header each. */
+#if defined(__TARGET_ARCH_arm64) || (!defined(__BPF__) && defined(__aarch64__))
+#include "bpf/unwind_arm64.bpf.h"
+#else
+#include "bpf/unwind_x86.bpf.h"
+#endif

@@ -1,0 +1,3 @@
+module gostacks
+
+go 1.16
