@@ -356,7 +356,11 @@ void daemon_export_window(struct daemon_export *e, const struct report_sources *
 {
 	struct report_sources from = *sources;
 	struct series series;
-	int err = series_init(&series, &e->series, sources->profile, sources->processes);
+	int err;
+
+	e->series.index = sources->index;
+	e->series.index_context = sources->context;
+	err = series_init(&series, &e->series, sources->profile, sources->processes);
 
 	if (!count)
 		from.metrics = &e->unused;

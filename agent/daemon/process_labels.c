@@ -181,7 +181,24 @@ static int set_program(const struct process *p, struct labels *labels)
 		       ?: set(labels, "__meta_process_executable_build_id", hex);
 }
 
-int process_labels_meta(const struct process *p, struct labels *labels)
+static int set_making(const struct index *index, struct labels *labels)
+{
+	uint32_t kind;
+	int err;
+
+	if (!index)
+		return 0;
+	kind = index_kind(index);
+	err = set(labels, "__meta_process_executable_compiler", index_toolchain(index));
+	if (!err)
+		err = set(labels, "__meta_process_executable_static",
+			kind & INDEX_STATIC ? "true" : "false");
+	return err ? err
+		   : set(labels, "__meta_process_executable_stripped",
+			     kind & INDEX_STRIPPED ? "true" : "false");
+}
+
+int process_labels_meta(const struct process *p, const struct index *index, struct labels *labels)
 {
 	char number[16];
 	int err;
@@ -190,6 +207,8 @@ int process_labels_meta(const struct process *p, struct labels *labels)
 	err = set(labels, "__meta_process_pid", number);
 	if (!err)
 		err = set_program(p, labels);
+	if (!err)
+		err = set_making(index, labels);
 	if (!err)
 		err = set_system(labels);
 	return err ? err : set_from_proc(p, labels);

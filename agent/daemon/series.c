@@ -77,6 +77,13 @@ static int set_thread(const struct key *key, struct labels *labels)
 	return err ? err : labels_set(labels, "__meta_thread_comm", key->comm);
 }
 
+static const struct index *index_of(const struct series *s, const struct process *p)
+{
+	const struct series_options *o = s->options;
+
+	return p->executable && o->index ? o->index(o->index_context, p->executable) : NULL;
+}
+
 /* Only rules read what costs a look into /proc. */
 static int collect(const struct series *s, const struct process *p, const struct key *key,
 	struct labels *labels)
@@ -86,7 +93,7 @@ static int collect(const struct series *s, const struct process *p, const struct
 	if (!err && p)
 		err = process_labels(p, labels);
 	if (!err && p && s->options->relabel)
-		err = process_labels_meta(p, labels);
+		err = process_labels_meta(p, index_of(s, p), labels);
 	return err ? err : set_thread(key, labels);
 }
 

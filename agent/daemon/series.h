@@ -14,6 +14,7 @@
 #include "agent/process/processes.h"
 #include "agent/profile/profile.h"
 #include "base/intern.h"
+#include "symbolizer/index/index.h"
 
 struct series_options {
 	const char *node;
@@ -21,6 +22,9 @@ struct series_options {
 	const struct relabel *relabel; /* NULL = none */
 	bool thread_comm, tid, goid;
 	uint64_t limit; /* series, for those three */
+	/* The index of a module, or NULL where there is none. */
+	const struct index *(*index)(void *context, const struct module *module);
+	void *index_context;
 	struct metrics *metrics;
 };
 

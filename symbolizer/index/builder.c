@@ -3,11 +3,13 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "symbolizer/index/images.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/index/sources.h"
+#include "symbolizer/index/toolchain.h"
 #include "symbolizer/index/unwind.h"
 
 DEFINE_AUTO(index_writer);
@@ -55,6 +57,37 @@ static int read_dwarf(const struct images *images, bool skip_go, struct index_wr
 	return err;
 }
 
+static uint32_t kind_of(const struct elf_image *image)
+{
+	uint32_t kind = INDEX_STATIC | INDEX_STRIPPED;
+
+	for (size_t i = 0; i < elf_image_segment_count(image); i++) {
+		if (elf_image_segment(image, i).type == PT_INTERP)
+			kind &= ~(uint32_t)INDEX_STATIC;
+	}
+	for (size_t i = 0; i < elf_image_section_count(image); i++) {
+		struct elf_section s = elf_image_section(image, i);
+
+		if (s.type == SHT_SYMTAB && s.size)
+			kind &= ~(uint32_t)INDEX_STRIPPED;
+	}
+	return kind;
+}
+
+static int add_making(struct elf_image *image, struct index_writer *w)
+{
+	char text[TOOLCHAIN_BYTES];
+	uint32_t string = 0;
+	int err = 0;
+
+	toolchain_read(image, text);
+	if (*text)
+		err = writer_string(w, text, strlen(text), &string);
+	if (!err)
+		writer_making(w, string, kind_of(image));
+	return err;
+}
+
 static int add_facts(struct elf_image *image, struct index_writer *w)
 {
 	struct cursor text = go_build_id(image);
@@ -74,7 +107,7 @@ static int add_facts(struct elf_image *image, struct index_writer *w)
 	}
 	elf_image_build_id(image, &id);
 	writer_build_id(w, &id, go_id);
-	return 0;
+	return add_making(image, w);
 }
 
 static int read_symbols(

@@ -60,8 +60,10 @@ struct index_header {
 	uint32_t sources; /* enum index_source */
 	uint32_t span_shift, row_shift;
 	uint32_t go_build_id; /* string */
+	uint32_t toolchain; /* string */
+	uint32_t kind; /* enum index_kind */
 	struct build_id build_id;
-	uint8_t reserved[3];
+	uint8_t padding[3];
 	struct index_go go; /* version 0: not a Go program */
 	struct index_unwind unwind;
 	struct index_table tables[INDEX_TABLES];
@@ -119,5 +121,5 @@ static inline uint32_t index_element_bytes(enum index_table_number table)
 _Static_assert(sizeof(struct build_id) == 21, "build IDs are written as they are");
 _Static_assert(sizeof(struct index_go) == 48, "Go facts are written as they are");
 _Static_assert(sizeof(struct index_unwind) == 24, "unwind figures are written as they are");
-_Static_assert(sizeof(struct index_header) == 48 + 24 + 48 + 24 + 16 * INDEX_TABLES,
+_Static_assert(sizeof(struct index_header) == 56 + 24 + 48 + 24 + 16 * INDEX_TABLES,
 	"no padding in the header");

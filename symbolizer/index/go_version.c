@@ -116,6 +116,19 @@ static struct go_version parse(const char *text)
 	return version;
 }
 
+/* Without "go" and what stands behind. */
+static void copy_number(const char *text, char number[GO_VERSION_TEXT_BYTES])
+{
+	const char *start = strstr(text, "go1.");
+	size_t length = start ? strspn(start + 2, "0123456789.rcbeta") : 0;
+
+	if (length >= GO_VERSION_TEXT_BYTES)
+		length = 0;
+	if (length)
+		memcpy(number, start + 2, length);
+	number[length] = 0;
+}
+
 int go_version_read(struct elf_image *image, struct go_version *ret_version)
 {
 	char text[MAX_VERSION_BYTES + 1] = "";
@@ -133,5 +146,6 @@ int go_version_read(struct elf_image *image, struct go_version *ret_version)
 	if (length)
 		memcpy(text, cursor_bytes(&c, length), length);
 	*ret_version = parse(text);
+	copy_number(text, ret_version->text);
 	return 0;
 }

@@ -6,8 +6,11 @@
 
 #include "symbolizer/index/elf_image.h"
 
+enum { GO_VERSION_TEXT_BYTES = 24 };
+
 struct go_version {
 	uint32_t minor; /* 1.21.3 → 21; GO_VERSION_UNKNOWN */
+	char text[GO_VERSION_TEXT_BYTES]; /* "1.21.3", "1.22rc1"; "" where it says none */
 	bool released; /* a release, also a candidate; false for a development version */
 };
 

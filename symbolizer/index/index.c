@@ -275,6 +275,16 @@ const char *index_go_build_id(const struct index *index)
 	return string_at(index, index->header.go_build_id);
 }
 
+const char *index_toolchain(const struct index *index)
+{
+	return string_at(index, index->header.toolchain);
+}
+
+uint32_t index_kind(const struct index *index)
+{
+	return index->header.kind;
+}
+
 uint32_t index_sources(const struct index *index)
 {
 	return index->header.sources;

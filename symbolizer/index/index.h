@@ -25,6 +25,12 @@ enum index_source {
 		1 << 5, /* other files were offered (whether they were right or not) */
 };
 
+/* What the file itself is like, whatever other files say of it. */
+enum index_kind {
+	INDEX_STATIC = 1 << 0, /* it asks for no dynamic linker */
+	INDEX_STRIPPED = 1 << 1, /* it has no symbol table of its own */
+};
+
 enum { INDEX_MAX_FRAMES = 256 }; /* of one address's inline chain */
 
 struct index_frame {
@@ -67,6 +73,8 @@ bool index_address(
 const struct index_go *index_go(const struct index *index);
 const struct build_id *index_build_id(const struct index *index);
 const char *index_go_build_id(const struct index *index); /* "" = none */
+const char *index_toolchain(const struct index *index); /* "GCC 12.2.0", … ; "" = not known */
+uint32_t index_kind(const struct index *index); /* enum index_kind */
 uint32_t index_sources(const struct index *index); /* enum index_source */
 /* Neither lines nor a debug file that could have had them: one that is found now would help. */
 bool index_lacks_debug(const struct index *index);

@@ -387,6 +387,12 @@ void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t
 	w->go_build_id = go_build_id;
 }
 
+void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind)
+{
+	w->toolchain = toolchain;
+	w->kind = kind;
+}
+
 void writer_source(struct index_writer *w, uint32_t source)
 {
 	w->sources |= source;

@@ -93,6 +93,8 @@ struct index_go {
 void writer_go(struct index_writer *w, const struct index_go *go);
 /* The file's GNU build ID, and for Go programs the text of the Go build ID (string; 0 = none). */
 void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t go_build_id);
+/* What made the file (string; 0 = not known), and what it is like (enum index_kind). */
+void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind);
 
 /*
  * A page of unwind tables: SIZE bytes, a multiple of 4, for the 64 KiB of code from ADDRESS on.

@@ -181,7 +181,9 @@ static int select_strings(struct index_writer *w, struct selection *s)
 	}
 	for (size_t i = 0; i < w->file_count && !err; i++)
 		err = select_string(w, s, w->files[i]);
-	return err ? err : select_string(w, s, w->go_build_id);
+	if (!err)
+		err = select_string(w, s, w->go_build_id);
+	return err ? err : select_string(w, s, w->toolchain);
 }
 
 static uint32_t string_offset(
@@ -249,6 +251,8 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		.sources = w->sources,
 		.span_shift = shift_of(&spans),
 		.go_build_id = string_offset(w, s, w->go_build_id),
+		.toolchain = string_offset(w, s, w->toolchain),
+		.kind = w->kind,
 		.build_id = w->build_id,
 		.go = w->go,
 		.unwind = w->unwind,
