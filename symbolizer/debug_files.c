@@ -237,6 +237,25 @@ static void find_alternates(struct search *s, struct debug_names *names)
 	}
 }
 
+/* Split DWARF in one file, which stands beside what it was made of. */
+static void find_packages(struct search *s)
+{
+	const struct companion kind = { .role = COMPANION_PACKAGE };
+	size_t debug_files = s->found->count;
+
+	if (s->options->path[0] == '/')
+		try_below(
+			s, home_root(s), &kind, (const char *[3]){ s->options->path, ".dwp", "" });
+	for (size_t i = 0; i < debug_files; i++) {
+		struct place place;
+
+		path_of(s->found->items[i].fd, &place);
+		if (place.text[0] == '/')
+			try_below(s, s->found_below[i], &kind,
+				(const char *[3]){ place.text, ".dwp", "" });
+	}
+}
+
 static void find_all(struct search *s, struct debug_names *names)
 {
 	if (!names->has_dwarf) {
@@ -245,6 +264,7 @@ static void find_all(struct search *s, struct debug_names *names)
 	}
 	while (s->found->count > MAX_DEBUG)
 		close(s->found->items[--s->found->count].fd);
+	find_packages(s);
 	find_alternates(s, names);
 }
 

@@ -26,8 +26,9 @@ static bool read_header(struct cursor *c, struct dwarf_unit *u, uint8_t *ret_typ
 		type = cursor_u8(c);
 		address_size = cursor_u8(c);
 		u->abbrev_off = cursor_unsigned(c, u->format.offset_size);
-		if (type == DW_UT_skeleton || type == DW_UT_split_compile)
-			cursor_skip(c, 8);
+		u->has_dwo_id = type == DW_UT_skeleton || type == DW_UT_split_compile;
+		if (u->has_dwo_id)
+			u->dwo_id = cursor_u64(c);
 	} else {
 		u->abbrev_off = cursor_unsigned(c, u->format.offset_size);
 		address_size = cursor_u8(c);
@@ -38,7 +39,8 @@ static bool read_header(struct cursor *c, struct dwarf_unit *u, uint8_t *ret_typ
 
 static bool is_walked(uint8_t type)
 {
-	return type == DW_UT_compile || type == DW_UT_partial || type == DW_UT_skeleton;
+	return type == DW_UT_compile || type == DW_UT_partial || type == DW_UT_skeleton ||
+	       type == DW_UT_split_compile;
 }
 
 static int add_unit(struct dwarf *d, const struct dwarf_unit *u)
@@ -113,15 +115,43 @@ void dwarf_deinit(struct dwarf *d)
 
 /* The root's attributes as they stand: bases may come after what needs them. */
 struct root {
-	struct dwarf_value name, comp_dir, low_pc;
+	struct dwarf_value name, comp_dir, low_pc, dwo_name;
 };
+
+/* What the skeleton of a split unit says for it. */
+static bool is_skeletons(uint16_t name)
+{
+	switch (name) {
+	case DW_AT_low_pc:
+	case DW_AT_stmt_list:
+	case DW_AT_str_offsets_base:
+	case DW_AT_addr_base:
+	case DW_AT_GNU_addr_base:
+	case DW_AT_rnglists_base:
+		return true;
+	}
+	return false;
+}
 
 static void keep_root(
 	struct dwarf_unit *u, struct root *root, uint16_t name, const struct dwarf_value *value)
 {
+	if (u->is_split && is_skeletons(name))
+		return;
 	switch (name) {
 	case DW_AT_name:
 		root->name = *value;
+		break;
+	case DW_AT_dwo_name:
+	case DW_AT_GNU_dwo_name:
+		root->dwo_name = *value;
+		break;
+	case DW_AT_GNU_dwo_id:
+		u->dwo_id = value->number;
+		u->has_dwo_id = true;
+		break;
+	case DW_AT_GNU_ranges_base:
+		u->split_ranges_base = value->number;
 		break;
 	case DW_AT_comp_dir:
 		root->comp_dir = *value;
@@ -153,10 +183,12 @@ static void finish_root(const struct dwarf *d, struct dwarf_unit *u, const struc
 {
 	const char *name = dwarf_text(d, u, &root->name);
 	const char *comp_dir = dwarf_text(d, u, &root->comp_dir);
+	const char *dwo_name = dwarf_text(d, u, &root->dwo_name);
 
 	u->name = name ? name : "";
 	u->comp_dir = comp_dir ? comp_dir : "";
-	if (!dwarf_address(d, u, &root->low_pc, &u->low_pc))
+	u->dwo_name = dwo_name ? dwo_name : "";
+	if (!u->is_split && !dwarf_address(d, u, &root->low_pc, &u->low_pc))
 		u->low_pc = 0;
 	u->opened = true;
 }

@@ -30,6 +30,15 @@ struct dwarf_sections {
 	 * that several programs share, and no code. NULL = none.
 	 */
 	const struct dwarf_sections *alternate;
+	/* Files with units of which this one has the skeletons (dwarf_split.h). */
+	const struct dwarf_split_source *splits;
+	size_t split_count;
+};
+
+/* A .dwo file or a package of them (.dwp), its sections under the names without `.dwo`. */
+struct dwarf_split_source {
+	struct dwarf_sections sections; /* .debug_addr, .debug_ranges and code are the program's */
+	struct cursor cu_index; /* .debug_cu_index; empty: no package */
 };
 
 struct dwarf_unit {
@@ -45,6 +54,14 @@ struct dwarf_unit {
 	const char *comp_dir; /* likewise */
 	uint16_t language; /* DW_LANG_*, 0 = not said */
 	bool has_lines, opened;
+	/* Split DWARF: a unit and its skeleton bear the same ID. */
+	uint64_t dwo_id;
+	const char *dwo_name; /* of a skeleton: its file, below comp_dir; "" when there is none */
+	uint64_t split_ranges_base; /* of a skeleton, for its unit's .debug_ranges (GNU) */
+	uint64_t ranges_base; /* what offsets of range lists count from; 0 but in a split unit */
+	bool has_dwo_id;
+	bool is_split; /* its bases and addresses are set by who joins it to its skeleton */
+	bool elsewhere; /* a skeleton whose unit has been found: that one is walked */
 };
 
 struct dwarf {

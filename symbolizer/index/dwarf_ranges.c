@@ -176,6 +176,6 @@ int dwarf_ranges_each(const struct dwarf *d, const struct dwarf_unit *u,
 	if (die->ranges.kind == DWARF_LIST_INDEX)
 		seek_index(&list, die->ranges.number);
 	else
-		cursor_seek(&list.c, die->ranges.number);
+		cursor_seek(&list.c, u->ranges_base + die->ranges.number);
 	return new_lists ? read_rnglist(&list) : read_ranges(&list);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/index/dwarf_split.h"
 #include "symbolizer/index/dwarf_walk.h"
 #include "symbolizer/index/images.h"
 #include "symbolizer/index/sources.h"
@@ -30,6 +31,8 @@ struct reader {
 	 * program share the number, so that function and line are seen to belong together.
 	 */
 	struct map line_owners;
+	struct dwarf_split *splits;
+	size_t split_count;
 	uint64_t forgotten_info, forgotten_lines; /* offsets up to which memory was given back */
 	bool skip_go;
 	uint32_t broken;
@@ -56,6 +59,9 @@ static int reader_init(
 
 static void reader_deinit(struct reader *r)
 {
+	for (size_t i = 0; i < r->split_count; i++)
+		dwarf_split_deinit(&r->splits[i]);
+	free(r->splits);
 	dwarf_walker_deinit(&r->walker);
 	dwarf_names_deinit(&r->names);
 	dwarf_lines_deinit(&r->lines);
@@ -91,7 +97,7 @@ static int read_unit(struct reader *r, struct dwarf_unit *u)
 	r->lines.file_count = 0;
 	if (u->has_lines)
 		lines_err = dwarf_lines_open(&r->lines, &r->d, u);
-	err = dwarf_walk(&r->walker, u, number);
+	err = u->elsewhere ? 0 : dwarf_walk(&r->walker, u, number);
 	if (err && err != -EBADMSG)
 		return err;
 	if (!lines_err && first)
@@ -108,12 +114,79 @@ static void forget_unit(struct reader *r, const struct dwarf_unit *u)
 		dwarf_forget(&r->d, &s->line, u->line_off, &r->forgotten_lines);
 }
 
+/* ---- split units ---------------------------------------------------------------------------- */
+
+static int open_split(struct reader *r, const struct dwarf_split_source *source, struct map *ids)
+{
+	struct dwarf_split *s = &r->splits[r->split_count++];
+	int err = dwarf_split_open(s, source, &r->d, ids);
+
+	dwarf_names_init(&s->names, &s->d, r->w);
+	s->walker = (struct dwarf_walker){
+		.d = &s->d, .w = r->w, .names = &s->names, .lines = &r->lines
+	};
+	return err;
+}
+
+static int open_splits(struct reader *r, const struct dwarf_sections *sections)
+{
+	autocall(map_deinit) struct map ids;
+	int err;
+
+	map_init(&ids, MAX_LINE_TABLES);
+	if (!sections->split_count)
+		return 0;
+	r->splits = calloc(sections->split_count, sizeof(*r->splits));
+	if (!r->splits)
+		return -ENOMEM;
+	err = dwarf_split_ids(&r->d, &ids);
+	for (size_t i = 0; i < sections->split_count && !err; i++)
+		err = open_split(r, &sections->splits[i], &ids);
+	return err;
+}
+
+/* Files of call sites are numbered as in the skeleton's line table. */
+static int read_split_unit(struct reader *r, struct dwarf_split *s, size_t i)
+{
+	struct dwarf_unit *skeleton = &r->d.units[s->skeletons[i]];
+	uint64_t number = s->skeletons[i];
+
+	r->lines.file_count = 0;
+	if (skeleton->has_lines) {
+		int err = dwarf_lines_open(&r->lines, &r->d, skeleton);
+
+		if (err && err != -EBADMSG)
+			return err;
+		map_get(&r->line_owners, skeleton->line_off, &number);
+	}
+	return dwarf_walk(&s->walker, &s->d.units[i], (uint32_t)number);
+}
+
+static int read_splits(struct reader *r)
+{
+	for (size_t k = 0; k < r->split_count; k++) {
+		struct dwarf_split *s = &r->splits[k];
+
+		for (size_t i = 0; i < s->d.unit_count; i++) {
+			int err =
+				s->skeletons[i] == DWARF_NO_SKELETON ? 0 : read_split_unit(r, s, i);
+
+			if (err && err != -EBADMSG)
+				return err;
+			r->broken += err == -EBADMSG;
+		}
+	}
+	return 0;
+}
+
 int dwarf_read_sections(const struct dwarf_sections *sections, bool skip_go, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units)
 {
 	autocall(reader_deinit) struct reader r = { .skip_go = skip_go };
 	int err = reader_init(&r, sections, w);
 
+	if (!err)
+		err = open_splits(&r, sections);
 	for (size_t i = 0; i < r.d.unit_count && !err; i++) {
 		err = read_unit(&r, &r.d.units[i]);
 		if (err == -EBADMSG) {
@@ -122,6 +195,8 @@ int dwarf_read_sections(const struct dwarf_sections *sections, bool skip_go, str
 		}
 		forget_unit(&r, &r.d.units[i]);
 	}
+	if (!err)
+		err = read_splits(&r);
 	if (err)
 		return err;
 	*ret_units = (uint32_t)r.d.unit_count;
@@ -192,9 +267,32 @@ int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w, ui
 	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
 }
 
+static void find_split_sections(struct elf_image *image, const struct dwarf_sections *program,
+	struct dwarf_split_source *ret_source)
+{
+	*ret_source = (struct dwarf_split_source){
+		.sections = {
+			.info = elf_image_bytes(image, ".debug_info.dwo"),
+			.abbrev = elf_image_bytes(image, ".debug_abbrev.dwo"),
+			.str = elf_image_bytes(image, ".debug_str.dwo"),
+			.line_str = program->line_str,
+			.str_offsets = elf_image_bytes(image, ".debug_str_offsets.dwo"),
+			.line = program->line,
+			.ranges = program->ranges,
+			.rnglists = elf_image_bytes(image, ".debug_rnglists.dwo"),
+			.addr = program->addr,
+			.code = program->code,
+			.code_count = program->code_count,
+			.image = image,
+		},
+		.cu_index = elf_image_bytes(image, ".debug_cu_index"),
+	};
+}
+
 int dwarf_read_images(const struct images *images, bool skip_go, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units)
 {
+	struct dwarf_split_source splits[COMPANIONS_MAX];
 	struct dwarf_sections sections, alternate;
 	struct dwarf_code code[DWARF_MAX_CODE];
 
@@ -205,5 +303,9 @@ int dwarf_read_images(const struct images *images, bool skip_go, struct index_wr
 		dwarf_sections_find(images->alternate, NULL, 0, &alternate);
 		sections.alternate = &alternate;
 	}
+	for (size_t i = 0; i < images->split_count; i++)
+		find_split_sections(images->splits[i], &sections, &splits[i]);
+	sections.splits = splits;
+	sections.split_count = images->split_count;
 	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
 }

@@ -137,6 +137,25 @@ static int find_alternate(struct images *images, const struct companions *compan
 	return 0;
 }
 
+/* ---- split DWARF ---------------------------------------------------------------------------- */
+
+/* Whether a unit in there is one of ours, its ID tells. */
+static int find_splits(struct images *images, const struct companions *companions)
+{
+	for (size_t i = 0; i < companions->count; i++) {
+		autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
+		int err = -ENOENT;
+
+		if (companions->items[i].role == COMPANION_PACKAGE)
+			err = elf_image_open_any(companions->items[i].fd, &image);
+		if (err == -ENOMEM)
+			return err;
+		if (!err && elf_image_machine(image) == elf_image_machine(images->own))
+			images->splits[images->split_count++] = take(image);
+	}
+	return 0;
+}
+
 /* ---- .gnu_debugdata ------------------------------------------------------------------------- */
 
 static void end_stream(lzma_stream *stream)
@@ -214,6 +233,8 @@ int images_open(int elf_fd, const struct companions *companions, struct images *
 		err = open_small(&images);
 	if (!err)
 		err = find_alternate(&images, companions);
+	if (!err)
+		err = find_splits(&images, companions);
 	if (err)
 		return err;
 	*ret_images = images;
@@ -226,6 +247,8 @@ void images_deinit(struct images *images)
 	elf_image_destroy(images->own);
 	elf_image_destroy(images->debug);
 	elf_image_destroy(images->alternate);
+	for (size_t i = 0; i < images->split_count; i++)
+		elf_image_destroy(images->splits[i]);
 	elf_image_destroy(images->small);
 	free(images->small_bytes);
 	*images = (struct images){ 0 };

@@ -60,6 +60,28 @@ for compiler in gcc clang; do
 	try "$compiler C++ type units" $cxx -O2 -g -fdebug-types-section "$sources/shapes.cc"
 	try "$compiler C++ compressed" $cxx -O2 -g -gz=zlib "$sources/shapes.cc"
 done
+# Split DWARF in a package: llvm-dwp writes version 5 of clang, binutils' dwp only version 4.
+split() { # NAME DWP COMPILER FLAGS...
+	local name=$1 dwp=$2 cxx=$3
+	shift 3
+	rm -f "$scratch"/*.dwo "$scratch"/*.dwp
+	if (cd "$scratch" && "$cxx" -O2 -g -gsplit-dwarf "$@" -c "$sources/shapes.cc" -o shapes.o &&
+		"$cxx" -o program shapes.o && timeout 60 $dwp -e program -o program.dwp) \
+		2>"$scratch/errors" </dev/null; then
+		rm -f "$scratch"/*.dwo
+		compare "$name" "$scratch/program"
+	else
+		echo "skip $name: $(head -1 "$scratch/errors")"
+	fi
+	rm -f "$scratch"/*.dwp
+}
+split "g++ -gdwarf-4 dwp" dwp g++ -gdwarf-4
+split "g++ -gdwarf-4 llvm-dwp" llvm-dwp-14 g++ -gdwarf-4
+for version in 4 5; do
+	split "clang++ -gdwarf-$version llvm-dwp" llvm-dwp-14 clang++ -gdwarf-$version
+	split "clang++ -gdwarf-$version llvm-dwp, no inlining in skeletons" llvm-dwp-14 clang++ \
+		-gdwarf-$version -fno-split-dwarf-inlining
+done
 if command -v rustc >/dev/null; then
 	for flags in "-O" "-Copt-level=0" "-O -Clto=fat" "-O -Clto=thin -Ccodegen-units=4"; do
 		try "rustc $flags" rustc -g $flags "$sources/shapes.rs"

@@ -16,8 +16,10 @@ linkage name, file, line and column. Not counted as differences, but by name:
 Prints one line of counts, and examples of differences; exits 1 when there are any.
 """
 import collections
+import os
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -138,10 +140,13 @@ def compare(ours, theirs, symbols):
 def main():
     fathom, binary, limit = sys.argv[1], sys.argv[2], int(sys.argv[3])
     debug = sys.argv[4] if len(sys.argv) > 4 else binary
-    with tempfile.NamedTemporaryFile() as copy:
-        addresses = row_addresses(debug, hide_symbols(binary, copy.name), limit)
-        ours = ask([fathom, "symbolize", "-e", copy.name, "--no-demangle"], addresses)
-        theirs = ask([LLVM, "--obj=" + copy.name, "--no-demangle", "--inlines",
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "copy")
+        if os.path.exists(binary + ".dwp"):
+            shutil.copy(binary + ".dwp", copy + ".dwp")
+        addresses = row_addresses(debug, hide_symbols(binary, copy), limit)
+        ours = ask([fathom, "symbolize", "-e", copy, "--no-demangle"], addresses)
+        theirs = ask([LLVM, "--obj=" + copy, "--no-demangle", "--inlines",
                       "--functions=linkage", "--output-style=LLVM"], addresses)
     symbols = symbol_addresses(debug)
     counts = collections.Counter()

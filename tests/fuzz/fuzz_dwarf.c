@@ -38,6 +38,7 @@ static void split(struct cursor data, struct dwarf_sections *ret_sections)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct dwarf_sections sections = { .code = code, .code_count = ARRAY_SIZE(code) }, same;
+	struct dwarf_split_source split_source;
 	struct index_writer *w = index_writer_create();
 	uint32_t units, broken;
 	uint64_t offset;
@@ -48,6 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* A supplementary file that is the file itself. */
 	same = sections;
 	sections.alternate = size & 4 ? &same : NULL;
+	/* And its own package, too. */
+	split_source = (struct dwarf_split_source){ .sections = same };
+	if (size & 16)
+		split_source.cu_index = same.line_str;
+	sections.splits = &split_source;
+	sections.split_count = size & 8 ? 1 : 0;
 	dwarf_read_sections(&sections, size % 2, w, &units, &broken);
 	dwarf_member_find(&sections, "runtime.g", "goid", &offset);
 	index_writer_destroy(w);
