@@ -43,8 +43,9 @@ static const struct special specials[] = {
 	{ "runtime.systemstack", ABI_CFA_GO_SYSTEMSTACK, true, 0 },
 	{ "runtime.morestack", ABI_CFA_GO_MORESTACK, true, 0 },
 	{ "runtime.mcall", ABI_CFA_GO_MCALL, true, 0 },
-	/* They too leave the goroutine, below morestack. */
+	/* They too leave the goroutine, below morestack (the first may be inlined in newstack). */
 	{ "runtime.gopreempt_m", ABI_CFA_GO_MCALL, true, 0 },
+	{ "runtime.goschedImpl", ABI_CFA_GO_MCALL, true, 0 },
 	{ "runtime.preemptPark", ABI_CFA_GO_MCALL, true, 0 },
 	{ "runtime.gogo", ABI_CFA_GO_GOGO, true, 0 },
 	{ "gogo", ABI_CFA_GO_GOGO, true, 0 },
@@ -104,7 +105,9 @@ static struct abi_unwind_rule usual_rule(const struct go_unwind *g, int32_t dept
 
 	if (g->machine == EM_AARCH64) {
 		rule.cfa_off = depth;
-		rule.fp_off = (int16_t)(-depth - WORD);
+		/* Without a frame the register is the caller's, which points below this very sp. */
+		rule.fp = depth ? ABI_REG_FRAME : ABI_REG_SAME;
+		rule.fp_off = depth ? (int16_t)(-depth - WORD) : 0;
 		rule.ra = depth ? ABI_REG_AT_CFA : ABI_REG_SAME;
 		rule.ra_off = (int16_t)-depth;
 	} else {

@@ -150,9 +150,11 @@ static void return_address_of_aarch64_is_in_a_register_first(void **state)
 	assert_int_equal(read_rows(0), 0);
 	expect_row(0, 0x20, 0x28, ABI_CFA_SP, 0);
 	assert_int_equal(rows[0].rule.ra, ABI_REG_SAME);
+	assert_int_equal(rows[0].rule.fp, ABI_REG_SAME);
 	expect_row(1, 0x28, 0x30, ABI_CFA_SP, 64);
 	assert_int_equal(rows[1].rule.ra, ABI_REG_AT_CFA);
 	assert_int_equal(rows[1].rule.ra_off, -64);
+	assert_int_equal(rows[1].rule.fp, ABI_REG_FRAME);
 	assert_int_equal(rows[1].rule.fp_off, -72);
 	/* Its offsets do not fit. */
 	expect_row(2, 0x30, 0x38, ABI_CFA_NONE, 0);
@@ -190,6 +192,7 @@ static void switches_are_known_by_name(void **state)
 		{ "runtime.morestack", ABI_CFA_GO_MORESTACK },
 		{ "runtime.mcall", ABI_CFA_GO_MCALL },
 		{ "runtime.gopreempt_m", ABI_CFA_GO_MCALL },
+		{ "runtime.goschedImpl", ABI_CFA_GO_MCALL },
 		{ "gogo", ABI_CFA_GO_GOGO },
 		{ "runtime.sigreturn", ABI_CFA_SIGNAL },
 		{ "runtime.sigreturn__sigaction", ABI_CFA_SIGNAL },
