@@ -27,7 +27,11 @@ enum {
 	HEADER_VERSION = 1, /* of .eh_frame_hdr (LSB 5, 10.6.2) */
 	HEADER_FIXED_BYTES = 4,
 	FUNCTION_ALIGN = 16, /* that of compilers */
+	LANDMARKS = 2,
 	ENTRY_BYTES = 256, /* of code at a file's entry point at most */
+	RETURN_BYTES = 12, /* what a signal handler returns to: a nop, and two instructions */
+	NOP_BYTES = 4,
+	MAX_VDSO_SYMBOLS = 64,
 };
 
 struct function {
@@ -37,12 +41,19 @@ struct function {
 	uint32_t cie, code, code_size; /* as in struct cfi_fde; Go: `code` is its number */
 };
 
+/* A place whose rule is known without an entry: ABI_CFA_… for so many bytes, 0 once it was seen. */
+struct landmark {
+	uint64_t low;
+	uint32_t size;
+	uint8_t cfa;
+};
+
 struct job {
 	const struct cfi_section *sections;
 	struct cfi_entries *entries; /* of each section */
 	size_t section_count;
 	const struct source_range *skip;
-	uint64_t entry_point; /* 0 once it was seen */
+	struct landmark landmarks[LANDMARKS]; /* the vDSO has no entry point */
 	struct go_unwind *go; /* NULL: no Go code */
 	struct index_writer *w;
 	uint32_t section; /* being read */
@@ -167,24 +178,30 @@ static int run_fde(struct job *job, const struct function *f)
 }
 
 /*
- * Nobody calls a file's entry point. Where the assembly there has no entry of its own, as in ld.so,
+ * Assembly without an entry of its own, and what is known of it. Nobody calls a file's entry point:
  * what calls the first function is the end of the stack. LIMIT: where the next function begins.
  */
-static void add_entry_point(struct job *job, uint64_t limit)
+static void add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 {
-	static const struct abi_unwind_rule outermost = { .cfa = ABI_CFA_END };
-	uint64_t low = job->entry_point, end = 0;
+	const struct abi_unwind_rule rule = { .cfa = mark->cfa };
+	uint64_t low = MAX(mark->low, job->before), high = mark->low + mark->size, end = 0;
 	bool found = false;
 
-	if (!low || low >= limit)
+	if (!mark->size || mark->low >= limit)
 		return;
-	job->entry_point = 0;
-	if (low < job->before || (low >= job->skip->low && low < job->skip->high) ||
+	mark->size = 0;
+	if (low >= high || (low >= job->skip->low && low < job->skip->high) ||
 		writer_code_at(job->w, low, &found, &end) || !found)
 		return;
-	end = MIN(end, MIN(limit, low + ENTRY_BYTES));
-	unwind_pages_row(job->pages, low, end, &outermost);
+	end = MIN(end, MIN(limit, high));
+	unwind_pages_row(job->pages, low, end, &rule);
 	job->before = end;
+}
+
+static void add_landmarks(struct job *job, uint64_t limit)
+{
+	for (size_t i = 0; i < LANDMARKS; i++)
+		add_landmark(job, &job->landmarks[i], limit);
 }
 
 static int make_pages(struct job *job)
@@ -206,12 +223,12 @@ static int make_pages(struct job *job)
 			job->limit = MIN(job->limit, job->functions[next].low);
 			break;
 		}
-		add_entry_point(job, f->low);
+		add_landmarks(job, f->low);
 		job->start = f->low;
 		if (f->section == GO_SECTION ? run_go_function(job, f) : run_fde(job, f))
 			job->figures.broken++;
 	}
-	add_entry_point(job, UINT64_MAX);
+	add_landmarks(job, UINT64_MAX);
 	err = unwind_pages_finish(job->pages, &counts);
 	job->figures.pages = counts.pages;
 	job->figures.rows = counts.rows;
@@ -269,6 +286,13 @@ static int begin_job(struct job *job)
 	return err;
 }
 
+static struct landmark entry_landmark(uint64_t entry_point)
+{
+	return (struct landmark){
+		.low = entry_point, .size = entry_point ? ENTRY_BYTES : 0, .cfa = ABI_CFA_END
+	};
+}
+
 int unwind_read_sections(const struct cfi_section *sections, size_t count, uint64_t entry_point,
 	const struct source_range *skip, struct index_writer *w)
 {
@@ -276,7 +300,7 @@ int unwind_read_sections(const struct cfi_section *sections, size_t count, uint6
 		.sections = sections,
 		.section_count = MIN(count, (size_t)MAX_SECTIONS),
 		.skip = skip,
-		.entry_point = entry_point,
+		.landmarks = { entry_landmark(entry_point) },
 		.w = w,
 	};
 
@@ -357,6 +381,44 @@ static void find_sections(struct found *f)
 	add_section(f, elf_image_bytes(f->image, ".debug_frame"), 0, false);
 }
 
+/* The address of NAME among the exports of a file that has few, 0 where it is not. */
+static uint64_t find_export(struct elf_image *image, const char *name)
+{
+	struct cursor symbols = elf_image_bytes(image, ".dynsym");
+	size_t count = cursor_left(&symbols) / sizeof(Elf64_Sym);
+
+	for (size_t i = 0; i < count && count <= MAX_VDSO_SYMBOLS; i++) {
+		struct cursor names = elf_image_bytes(image, ".dynstr");
+		const char *found;
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, cursor_bytes(&symbols, sizeof(symbol)), sizeof(symbol));
+		cursor_seek(&names, symbol.st_name);
+		found = cursor_string(&names);
+		if (found && !strcmp(found, name))
+			return symbol.st_value;
+	}
+	return 0;
+}
+
+/*
+ * On aarch64 signal handlers return into the vDSO, whose code for that has no entry (since 5.8): by
+ * frame pointer the walk would miss the function that was interrupted. A nop before it is there for
+ * those who look one byte back.
+ */
+static struct landmark signal_landmark(struct elf_image *image)
+{
+	uint64_t low = 0;
+
+	if (elf_image_machine(image) == EM_AARCH64)
+		low = find_export(image, "__kernel_rt_sigreturn");
+	if (low < NOP_BYTES)
+		return (struct landmark){ 0 };
+	return (struct landmark){
+		.low = low - NOP_BYTES, .size = RETURN_BYTES, .cfa = ABI_CFA_SIGNAL
+	};
+}
+
 int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w)
 {
 	struct found f = { .image = image };
@@ -374,7 +436,8 @@ int unwind_read(struct elf_image *image, const struct source_range *skip, struct
 		return -ENOENT;
 	job.sections = f.sections;
 	job.section_count = f.count;
-	job.entry_point = elf_image_entry_point(image);
+	job.landmarks[0] = entry_landmark(elf_image_entry_point(image));
+	job.landmarks[1] = signal_landmark(image);
 	err = begin_job(&job);
 	for (size_t i = 0; i < f.count; i++)
 		elf_image_forget(image, f.sections[i].bytes.start,

@@ -171,6 +171,33 @@ static void nobody_calls_the_entry_point(void **)
 	assert_entry_point(CFI_TEXT + 0x300, "none", "none"); /* no code */
 }
 
+static void signal_handlers_return_into_the_vdso_of_aarch64(void **)
+{
+	static const char name[] = "__kernel_rt_sigreturn";
+	struct elf_writer elf;
+	struct cfi_writer cfi;
+	struct index *index;
+
+	elf_writer_init(&elf);
+	elf.machine = EM_AARCH64;
+	elf_writer_code(&elf, ".text", CFI_TEXT, 0x200);
+	elf_writer_symbol(&elf, &(struct elf_symbol_spec){ .name = name,
+					.address = CFI_TEXT + 0x110,
+					.size = 8,
+					.section = 1,
+					.bind = STB_GLOBAL,
+					.dynamic = true });
+	cfi_writer_init(&cfi, EM_AARCH64);
+	cfi_writer_fde(&cfi, cfi_writer_usual_cie(&cfi), CFI_TEXT, 0x100, NO_CODE);
+	add_section(&elf, &cfi, ".eh_frame");
+	index = index_of(&elf);
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x10b), "none");
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x10f), "signal");
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x117), "signal");
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x118), "none");
+	index_destroy(index);
+}
+
 static void headers_that_lie(void **)
 {
 	static const struct {
@@ -354,6 +381,7 @@ int main(void)
 		cmocka_unit_test(debug_frame),
 		cmocka_unit_test(eh_frame_without_section_headers),
 		cmocka_unit_test(nobody_calls_the_entry_point),
+		cmocka_unit_test(signal_handlers_return_into_the_vdso_of_aarch64),
 		cmocka_unit_test(headers_that_lie),
 		cmocka_unit_test(file_without_tables),
 		cmocka_unit_test(two_sections_and_segments_far_apart),
