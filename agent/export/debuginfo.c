@@ -27,6 +27,8 @@ enum {
 
 static const uint64_t SECOND_NS = 1000000000;
 static const uint64_t SHORTEST_NS = 30 * SECOND_NS, LONGEST_NS = 600 * SECOND_NS;
+/* On the average, to each server. */
+static const uint64_t BYTES_PER_SECOND = 4 << 20;
 /* A server that asks for more is wrong or hostile. */
 static const uint64_t RETRY_AFTER_LIMIT_NS = 3600 * SECOND_NS;
 
@@ -252,6 +254,25 @@ static void slow_down(struct debuginfo *d, struct debuginfo_target *t)
 	t->not_before_ns = clock_monotonic_ns() + MAX(t->backoff_ns, asked);
 }
 
+static void go_on(const struct debuginfo *d, struct debuginfo_target *t)
+{
+	t->backoff_ns = 0;
+	t->not_before_ns = clock_monotonic_ns() + d->sent_bytes * SECOND_NS / BYTES_PER_SECOND;
+}
+
+/*
+ * A file whose upload breaks off twice in a day would do so again: it is too large for the time
+ * that the server or something before it allows, or for the line. Under the lock.
+ */
+static bool broke_off_again(struct debuginfo *d, const struct debuginfo_job *job)
+{
+	uint64_t key = hash_bytes(&job->key, sizeof(job->key));
+	bool again = debuginfo_known_has(&d->known, key, now_s());
+
+	(void)debuginfo_known_add(&d->known, key, now_s() + DAY_S, now_s());
+	return again;
+}
+
 static void settle(struct debuginfo *d, struct debuginfo_job *job, enum debuginfo_outcome outcome)
 {
 	bool failed = outcome == DEBUGINFO_FAILED || outcome == DEBUGINFO_BROKEN_OFF;
@@ -260,13 +281,15 @@ static void settle(struct debuginfo *d, struct debuginfo_job *job, enum debuginf
 
 	job->attempts += failed;
 	rest = rest_s(outcome, job);
-	until = now_s() + rest;
 	pthread_mutex_lock(&d->lock);
 	d->current = NULL;
+	if (outcome == DEBUGINFO_BROKEN_OFF && broke_off_again(d, job))
+		rest = DAY_S;
+	until = now_s() + rest;
 	if (failed)
 		slow_down(d, t);
 	else
-		t->not_before_ns = t->backoff_ns = 0;
+		go_on(d, t);
 	if (rest)
 		(void)debuginfo_known_add(&d->known, job->key, until, now_s());
 	else
@@ -317,6 +340,7 @@ static void *run(void *context)
 		enum debuginfo_outcome outcome;
 
 		d->result = (struct remote_result){ 0 };
+		d->sent_bytes = 0;
 		outcome = debuginfo_upload(d, job);
 		if (outcome != DEBUGINFO_STOPPED) {
 			metrics_add(d->metrics, metric_of(outcome), 1);

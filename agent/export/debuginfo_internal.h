@@ -66,6 +66,7 @@ struct debuginfo {
 	size_t target_count;
 	bool answered;
 	struct remote_result result; /* of the last request */
+	uint64_t sent_bytes; /* of the last file; 0 = it did not come to that */
 };
 
 bool debuginfo_stopping(struct debuginfo *d);

@@ -28,7 +28,11 @@ enum {
 static const uint64_t CALL_TIMEOUT_NS = UINT64_C(30000000000);
 /* Parca's own limit on an upload. */
 static const uint64_t UPLOAD_TIMEOUT_NS = UINT64_C(900000000000);
-static const uint64_t UPLOAD_BYTES_PER_SECOND = 4 << 20;
+/*
+ * While one goes up: Parca gives a whole request five seconds unless it is told otherwise
+ * (--http-read-timeout). The average is kept low by the pause behind it.
+ */
+static const uint64_t UPLOAD_BYTES_PER_SECOND = 32 << 20;
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
@@ -403,6 +407,7 @@ static enum debuginfo_outcome send_file(struct upload *u)
 		outcome = send_and_finish(u);
 	}
 	parca__debuginfo__v1alpha1__initiate_upload_response__free_unpacked(response, NULL);
+	u->d->sent_bytes = u->size;
 	if (outcome == DEBUGINFO_UPLOADED)
 		metrics_add(u->d->metrics, METRIC_DEBUGINFO_UPLOADED_BYTES, u->size);
 	return outcome;
