@@ -402,9 +402,9 @@ static uint64_t find_export(struct elf_image *image, const char *name)
 }
 
 /*
- * On aarch64 signal handlers return into the vDSO, whose code for that has no entry (since 5.8): by
- * frame pointer the walk would miss the function that was interrupted. A nop before it is there for
- * those who look one byte back.
+ * On aarch64 signal handlers return into the vDSO, whose code for that has no entry since 5.8 (and
+ * the vDSO may have no tables at all): by frame pointer the walk would miss the function that was
+ * interrupted. A nop before it is there for those who look one byte back.
  */
 static struct landmark signal_landmark(struct elf_image *image)
 {
@@ -432,12 +432,12 @@ int unwind_read(struct elf_image *image, const struct source_range *skip, struct
 		go_unwind_init(&go, &table);
 		job.go = &go;
 	}
-	if (!f.count && !job.go)
+	job.landmarks[1] = signal_landmark(image);
+	if (!f.count && !job.go && !job.landmarks[1].size)
 		return -ENOENT;
 	job.sections = f.sections;
 	job.section_count = f.count;
 	job.landmarks[0] = entry_landmark(elf_image_entry_point(image));
-	job.landmarks[1] = signal_landmark(image);
 	err = begin_job(&job);
 	for (size_t i = 0; i < f.count; i++)
 		elf_image_forget(image, f.sections[i].bytes.start,
