@@ -22,6 +22,12 @@ struct build {
 	struct module_id id;
 	int elf_fd;
 	struct companions companions;
+	/*
+	 * For a second pass with the .dwo files that the first found wanting: where the module is,
+	 * "" = none, and what the first made, -1 = it is not over.
+	 */
+	char *path, *directories;
+	int first_fd;
 	struct cache_entry entry;
 	struct sandbox sandbox;
 	uint64_t deadline_ns; /* of CLOCK_MONOTONIC; 0 = none */
@@ -44,6 +50,10 @@ static void build_destroy(struct build *build)
 	if (build->elf_fd >= 0)
 		close(build->elf_fd);
 	companions_close(&build->companions);
+	if (build->first_fd >= 0)
+		close(build->first_fd);
+	free(build->path);
+	free(build->directories);
 	sandbox_kill(&build->sandbox);
 	free(build->tags);
 	free(build);
@@ -104,12 +114,6 @@ static void done(struct builds *b, uint64_t tag, struct index *index)
 
 /* ---- the end of a build -------------------------------------------------------------------- */
 
-static void deliver_nothing(struct builds *b, const struct build *build)
-{
-	for (size_t i = 0; i < build->tag_count; i++)
-		done(b, build->tags[i], NULL);
-}
-
 /*
  * Each waiter gets an index of its own. They come from the descriptor and not from the cache: a
  * full disk or a trimmer must not cost what has just been built.
@@ -125,33 +129,68 @@ static void deliver_index(struct builds *b, const struct build *build, int fd)
 	}
 }
 
-/* The child says it wrote an index; whether that is one, we see for ourselves. */
-static int check_index(int fd)
+/* Nothing, or what the first pass made. */
+static void deliver_rest(struct builds *b, const struct build *build)
 {
-	struct index *index;
-	int err = index_open(fd, &index);
-
-	if (!err)
-		index_destroy(index);
-	return err;
+	if (build->first_fd >= 0) {
+		deliver_index(b, build, build->first_fd);
+		return;
+	}
+	for (size_t i = 0; i < build->tag_count; i++)
+		done(b, build->tags[i], NULL);
 }
 
-static void succeed(struct builds *b, struct build *build)
+static int start(struct builds *b, struct build *build);
+
+/*
+ * Builds again with the .dwo files that INDEX wants. False: there are none, or it cannot be; then
+ * what is in FD has to do. That is taken otherwise.
+ */
+static bool start_second(struct builds *b, struct build *build, const struct index *index, int *fd)
+{
+	const struct debug_search search = {
+		.directories = build->directories,
+		.root_fd = -1,
+		.path = build->path,
+	};
+
+	if (build->first_fd >= 0 || !*build->path || !index_wanted_count(index))
+		return false;
+	debug_files_find(&search, build->elf_fd, &build->companions);
+	if (!debug_files_add_split(&search, index, &build->companions))
+		return false;
+	build->first_fd = take_fd(fd);
+	build->sandbox = (struct sandbox){ .pid = -1, .result_fd = -1 };
+	if (!start(b, build))
+		return true;
+	*fd = take_fd(&build->first_fd);
+	return false;
+}
+
+/* The child says it wrote an index; whether that is one, we see for ourselves. True: it goes on. */
+static bool succeed(struct builds *b, struct build *build)
 {
 	autoclose int fd = dup(build->entry.fd);
-	int err = fd < 0 ? -errno : check_index(fd);
+	struct index *index = NULL;
+	int err = fd < 0 ? -errno : index_open(fd, &index);
+	bool goes_on;
 
 	if (err) {
 		cache_abandon(b->options.cache, &build->entry);
-		if (err == -EBADMSG)
+		if (err == -EBADMSG && build->first_fd < 0)
 			cache_set_failed(b->options.cache, &build->id);
 		count(b, METRIC_INDEX_BUILDS_CRASH);
-		deliver_nothing(b, build);
-		return;
+		deliver_rest(b, build);
+		return false;
 	}
 	cache_commit(b->options.cache, &build->entry, &build->id); /* ignoring: see above */
+	goes_on = start_second(b, build, index, &fd);
+	index_destroy(index);
+	if (goes_on)
+		return true;
 	count(b, METRIC_INDEX_BUILDS_OK);
 	deliver_index(b, build, fd);
+	return false;
 }
 
 static enum metric outcome_metric(enum sandbox_outcome outcome)
@@ -178,10 +217,10 @@ static bool is_passing(int error)
 static void fail(struct builds *b, struct build *build, enum sandbox_outcome outcome, int error)
 {
 	cache_abandon(b->options.cache, &build->entry);
-	if (outcome != SANDBOX_BAD_INPUT || !is_passing(error))
+	if (build->first_fd < 0 && (outcome != SANDBOX_BAD_INPUT || !is_passing(error)))
 		cache_set_failed(b->options.cache, &build->id);
 	count(b, outcome_metric(outcome));
-	deliver_nothing(b, build);
+	deliver_rest(b, build);
 }
 
 static void account(struct builds *b, const struct sandbox *s)
@@ -191,7 +230,8 @@ static void account(struct builds *b, const struct sandbox *s)
 	b->peak_bytes = MAX(b->peak_bytes, s->peak_bytes);
 }
 
-static void finish(struct builds *b, struct build *build)
+/* True: a second pass has begun. */
+static bool finish(struct builds *b, struct build *build)
 {
 	struct builder_result result;
 	enum sandbox_outcome outcome;
@@ -200,9 +240,9 @@ static void finish(struct builds *b, struct build *build)
 	outcome = sandbox_finish(&build->sandbox, &result);
 	account(b, &build->sandbox);
 	if (outcome == SANDBOX_OK)
-		succeed(b, build);
-	else
-		fail(b, build, outcome, result.error);
+		return succeed(b, build);
+	fail(b, build, outcome, result.error);
+	return false;
 }
 
 static void expire(struct builds *b, struct build *build)
@@ -212,7 +252,7 @@ static void expire(struct builds *b, struct build *build)
 	account(b, &build->sandbox);
 	cache_abandon(b->options.cache, &build->entry);
 	count(b, METRIC_INDEX_BUILDS_LIMIT);
-	deliver_nothing(b, build);
+	deliver_rest(b, build);
 }
 
 /* ---- the start of a build ------------------------------------------------------------------ */
@@ -247,7 +287,8 @@ static int start(struct builds *b, struct build *build)
 		cache_abandon(b->options.cache, &build->entry);
 		return err;
 	}
-	close(take_fd(&build->elf_fd));
+	if (!*build->path || build->first_fd >= 0)
+		close(take_fd(&build->elf_fd));
 	companions_close(&build->companions);
 	build->deadline_ns = deadline(b);
 	build->next = b->running;
@@ -277,7 +318,7 @@ static void start_waiting(struct builds *b)
 		if (!start(b, build))
 			continue;
 		count(b, METRIC_INDEX_BUILDS_NOT_STARTED);
-		deliver_nothing(b, build);
+		deliver_rest(b, build);
 		build_destroy(build);
 	}
 }
@@ -308,6 +349,19 @@ struct request {
 	const struct debug_search *search; /* NULL: no debug files */
 };
 
+/*
+ * Where to look for .dwo files later. Not for processes with a root directory of their own, which
+ * would have to be kept open; images of containers do not hold such files.
+ */
+static int keep_place(struct build *build, const struct debug_search *search)
+{
+	bool wanted = search && debug_files_is_our_root(search->root_fd);
+
+	build->path = strdup(wanted ? search->path : "");
+	build->directories = strdup(wanted ? search->directories : "");
+	return build->path && build->directories ? 0 : -ENOMEM;
+}
+
 /* *FD is taken on success. */
 static int enqueue(struct builds *b, const struct request *r, int *fd)
 {
@@ -323,10 +377,13 @@ static int enqueue(struct builds *b, const struct request *r, int *fd)
 	*build = (struct build){
 		.id = *r->id,
 		.elf_fd = take_fd(fd),
+		.first_fd = -1,
 		.entry.fd = -1,
 		.sandbox = { .pid = -1, .result_fd = -1 },
 	};
-	err = add_tag(build, r->tag);
+	err = keep_place(build, r->search);
+	if (!err)
+		err = add_tag(build, r->tag);
 	if (err)
 		return err;
 	if (r->search)
@@ -423,8 +480,8 @@ void builds_ready(struct builds *b, int fd)
 		return;
 	/* Off the list first: `done` may come back with a request. */
 	unlink_running(b, build);
-	finish(b, build);
-	build_destroy(build);
+	if (!finish(b, build))
+		build_destroy(build);
 	start_waiting(b);
 }
 

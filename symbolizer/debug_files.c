@@ -18,11 +18,13 @@
 
 #include "base/cleanup.h"
 #include "base/open_regular.h"
+#include "symbolizer/index/index.h"
 
 enum {
 	MAX_DIRECTORIES = 16,
 	MAX_DEBUG =
 		4, /* debug files that are offered; the rest of the room is for what they name */
+	MAX_FOUND = 8,
 	ROOTS = 2,
 };
 
@@ -31,7 +33,7 @@ struct search {
 	int roots[ROOTS]; /* -1 = none */
 	struct stat module;
 	struct companions *found;
-	int found_below[COMPANIONS_MAX]; /* one of the roots, for each */
+	int found_below[MAX_FOUND]; /* one of the roots, for each */
 };
 
 /* A path being put together; what does not fit is not looked for. */
@@ -39,16 +41,20 @@ struct place {
 	char text[PATH_MAX];
 };
 
-static void open_roots(struct search *s)
+bool debug_files_is_our_root(int root_fd)
 {
 	struct stat target, ours;
 
-	s->roots[0] = s->options->root_fd;
+	if (root_fd < 0)
+		return true;
+	return !fstat(root_fd, &target) && !stat("/", &ours) && target.st_dev == ours.st_dev &&
+	       target.st_ino == ours.st_ino;
+}
+
+static void open_roots(struct search *s)
+{
+	s->roots[0] = debug_files_is_our_root(s->options->root_fd) ? -1 : s->options->root_fd;
 	s->roots[1] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (s->roots[0] < 0 || fstat(s->roots[0], &target) || fstat(s->roots[1], &ours))
-		return;
-	if (target.st_dev == ours.st_dev && target.st_ino == ours.st_ino)
-		s->roots[0] = -1;
 }
 
 static bool is_found_already(const struct search *s, const struct stat *st)
@@ -71,7 +77,7 @@ static void try_path(
 	autoclose int fd = -1;
 	struct stat st;
 
-	if (root < 0 || s->found->count == COMPANIONS_MAX ||
+	if (root < 0 || s->found->count == MAX_FOUND ||
 		open_regular_below(root, place->text, &fd) || fstat(fd, &st) ||
 		is_found_already(s, &st))
 		return;
@@ -240,7 +246,7 @@ static void find_alternates(struct search *s, struct debug_names *names)
 /* Split DWARF in one file, which stands beside what it was made of. */
 static void find_packages(struct search *s)
 {
-	const struct companion kind = { .role = COMPANION_PACKAGE };
+	const struct companion kind = { .role = COMPANION_SPLIT };
 	size_t debug_files = s->found->count;
 
 	if (s->options->path[0] == '/')
@@ -320,4 +326,46 @@ int debug_files_by_id(const char *directories, const struct build_id *id, char *
 		return -ENOENT;
 	*ret_path = path;
 	return 0;
+}
+
+/* ---- .dwo files ----------------------------------------------------------------------------- */
+
+static bool open_split(const struct search *s, const char *path, int *ret_fd)
+{
+	const char *name = strrchr(path, '/');
+	char folder[PATH_MAX];
+	struct place place;
+	int length;
+
+	for (int i = 0; i < ROOTS && path[0] == '/'; i++)
+		if (s->roots[i] >= 0 && !open_regular_below(s->roots[i], path, ret_fd))
+			return true;
+	if (!folder_of(s->options->path, folder))
+		return false;
+	length = snprintf(place.text, sizeof(place.text), "%s%s", folder, name ? name + 1 : path);
+	return length > 0 && (size_t)length < sizeof(place.text) &&
+	       !open_regular_below(home_root(s), place.text, ret_fd);
+}
+
+size_t debug_files_add_split(
+	const struct debug_search *search, const struct index *index, struct companions *companions)
+{
+	struct search s = { .options = search };
+	size_t before = companions->count;
+
+	if (!index_wanted_count(index))
+		return 0;
+	open_roots(&s);
+	for (size_t i = 0; i < index_wanted_count(index); i++) {
+		struct companion *c = &companions->items[companions->count];
+
+		if (companions->count == COMPANIONS_MAX)
+			break;
+		*c = (struct companion){ .role = COMPANION_SPLIT };
+		if (open_split(&s, index_wanted(index, i), &c->fd))
+			companions->count++;
+	}
+	if (s.roots[1] >= 0)
+		close(s.roots[1]);
+	return companions->count - before;
 }

@@ -43,6 +43,15 @@ int debug_names_read(int elf_fd, struct debug_names *ret_names);
  */
 void debug_files_find(
 	const struct debug_search *search, int elf_fd, struct companions *ret_companions);
+/* Whether ROOT_FD, as in a search, is the root directory that we have. */
+bool debug_files_is_our_root(int root_fd);
+/*
+ * Opens the .dwo files that INDEX, built without them, wants, and adds them to COMPANIONS: where
+ * the compiler wrote them, or by their name beside the module. Returns how many there were.
+ */
+struct index;
+size_t debug_files_add_split(const struct debug_search *search, const struct index *index,
+	struct companions *companions);
 /*
  * Path of the debug file with build ID ID below our own root, not opened: the caller's to free.
  * -ENOENT: none is there.

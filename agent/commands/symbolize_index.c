@@ -103,28 +103,25 @@ static int wait_for(struct sandbox *sandbox, const char *path)
 	return result.error ? result.error : -EBADMSG;
 }
 
-static void find_debug_files(const struct symbolize_indexes *indexes,
-	const struct symbolize_file *file, struct companions *ret_companions)
+static struct debug_search search_for(
+	const struct symbolize_indexes *indexes, const struct symbolize_file *file)
 {
-	const struct debug_search search = {
+	return (struct debug_search){
 		.directories = indexes->debug_directories ? indexes->debug_directories : "",
 		.root_fd = file->root_fd,
 		.path = file->path,
 	};
-
-	debug_files_find(&search, file->elf_fd, ret_companions);
 }
 
-static int build(const struct symbolize_indexes *indexes, const struct symbolize_file *file,
-	int output_fd, struct index **ret_index)
+static int build_to(int output_fd, const struct symbolize_file *file,
+	const struct companions *companions, struct index **ret_index)
 {
-	struct builder_files files = { .elf_fd = file->elf_fd, .output_fd = output_fd };
+	const struct builder_files files = {
+		.elf_fd = file->elf_fd, .output_fd = output_fd, .companions = *companions
+	};
 	struct sandbox sandbox;
-	int err;
+	int err = sandbox_start_files(&files, &limits, &sandbox);
 
-	find_debug_files(indexes, file, &files.companions);
-	err = sandbox_start_files(&files, &limits, &sandbox);
-	companions_close(&files.companions);
 	if (err) {
 		fprintf(stderr, "fathom symbolize: cannot start the indexer: %s\n", strerror(-err));
 		return err;
@@ -138,23 +135,24 @@ static int build(const struct symbolize_indexes *indexes, const struct symbolize
 	return err;
 }
 
-static int build_in_memory(const struct symbolize_indexes *indexes,
-	const struct symbolize_file *file, struct index **ret_index)
+static int build_in_memory(const struct symbolize_file *file, const struct companions *companions,
+	struct index **ret_index)
 {
 	autoclose int fd = memfd_create("fathom-index", MFD_CLOEXEC);
 
-	return fd < 0 ? -errno : build(indexes, file, fd, ret_index);
+	return fd < 0 ? -errno : build_to(fd, file, companions, ret_index);
 }
 
-static int build_in_cache(struct symbolize_indexes *indexes, const struct module_id *id,
-	const struct symbolize_file *file, struct index **ret_index)
+static int build_once(struct symbolize_indexes *indexes, const struct module_id *id,
+	const struct symbolize_file *file, const struct companions *companions,
+	struct index **ret_index)
 {
 	struct cache_entry entry;
 	int err;
 
-	if (cache_begin(indexes->cache, &entry))
-		return build_in_memory(indexes, file, ret_index);
-	err = build(indexes, file, entry.fd, ret_index);
+	if (!indexes->cache || cache_begin(indexes->cache, &entry))
+		return build_in_memory(file, companions, ret_index);
+	err = build_to(entry.fd, file, companions, ret_index);
 	if (err) {
 		cache_abandon(indexes->cache, &entry);
 		return err;
@@ -164,16 +162,39 @@ static int build_in_cache(struct symbolize_indexes *indexes, const struct module
 	return 0;
 }
 
+/* Only the first index tells which .dwo files there should be; with them there is a second. */
+static int build(struct symbolize_indexes *indexes, const struct module_id *id,
+	const struct symbolize_file *file, struct index **ret_index)
+{
+	autocall(companions_close) struct companions companions = { .count = 0 };
+	struct debug_search search = search_for(indexes, file);
+	struct index *index, *second;
+	int err;
+
+	debug_files_find(&search, file->elf_fd, &companions);
+	err = build_once(indexes, id, file, &companions, &index);
+	if (err)
+		return err;
+	if (debug_files_add_split(&search, index, &companions) &&
+		!build_once(indexes, id, file, &companions, &second)) {
+		index_destroy(index);
+		index = second;
+	}
+	*ret_index = index;
+	return 0;
+}
+
 /* An index that was built before its debug file was installed is not good enough any more. */
 static bool is_outdated(const struct symbolize_indexes *indexes, const struct symbolize_file *file,
 	const struct index *index)
 {
+	struct debug_search search = search_for(indexes, file);
 	struct companions found;
 	bool any;
 
 	if (!index_lacks_debug(index))
 		return false;
-	find_debug_files(indexes, file, &found);
+	debug_files_find(&search, file->elf_fd, &found);
 	any = found.count > 0;
 	companions_close(&found);
 	return any;
@@ -184,13 +205,11 @@ int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *i
 {
 	struct index *index;
 
-	if (!indexes->cache)
-		return build_in_memory(indexes, file, ret_index);
-	if (cache_open(indexes->cache, id, &index))
-		return build_in_cache(indexes, id, file, ret_index);
+	if (!indexes->cache || cache_open(indexes->cache, id, &index))
+		return build(indexes, id, file, ret_index);
 	if (is_outdated(indexes, file, index)) {
 		index_destroy(index);
-		return build_in_cache(indexes, id, file, ret_index);
+		return build(indexes, id, file, ret_index);
 	}
 	*ret_index = index;
 	return 0;

@@ -12,7 +12,7 @@ enum companion_role {
 	COMPANION_LINKED, /* named by .gnu_debuglink: counts with the CRC-32 given there, too */
 	COMPANION_SUPPLEMENTARY, /* named by .gnu_debugaltlink: counts with the build ID given there
 				  */
-	COMPANION_PACKAGE, /* split DWARF, all in one (.dwp) */
+	COMPANION_SPLIT, /* split DWARF: of one unit (.dwo) or of many (.dwp) */
 	COMPANION_ROLES
 };
 
@@ -22,7 +22,8 @@ struct companion {
 	uint32_t crc; /* of COMPANION_LINKED */
 };
 
-enum { COMPANIONS_MAX = 8 };
+/* Most are .dwo files; a program of more units than this is shipped with a package of them. */
+enum { COMPANIONS_MAX = 128 };
 
 struct companions {
 	struct companion items[COMPANIONS_MAX];

@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -179,6 +180,37 @@ static int read_splits(struct reader *r)
 	return 0;
 }
 
+enum { MAX_PATH_BYTES = 4096 };
+
+/* The .dwo file of a skeleton whose unit is not at hand. */
+static int note_wanted(struct reader *r, const struct dwarf_unit *u)
+{
+	bool whole = u->dwo_name[0] == '/' || !*u->comp_dir;
+	char path[MAX_PATH_BYTES];
+	uint32_t string;
+	int length = snprintf(path, sizeof(path), "%s%s%s", whole ? "" : u->comp_dir,
+		whole ? "" : "/", u->dwo_name);
+	int err;
+
+	if (length <= 0 || (size_t)length >= sizeof(path))
+		return 0;
+	err = writer_string(r->w, path, (size_t)length, &string);
+	return err ? err : writer_wanted(r->w, string);
+}
+
+static int note_all_wanted(struct reader *r)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < r->d.unit_count && !err; i++) {
+		const struct dwarf_unit *u = &r->d.units[i];
+
+		if (u->opened && u->has_dwo_id && !u->elsewhere && *u->dwo_name)
+			err = note_wanted(r, u);
+	}
+	return err;
+}
+
 int dwarf_read_sections(const struct dwarf_sections *sections, bool skip_go, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units)
 {
@@ -197,6 +229,8 @@ int dwarf_read_sections(const struct dwarf_sections *sections, bool skip_go, str
 	}
 	if (!err)
 		err = read_splits(&r);
+	if (!err)
+		err = note_all_wanted(&r);
 	if (err)
 		return err;
 	*ret_units = (uint32_t)r.d.unit_count;

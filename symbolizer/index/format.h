@@ -23,7 +23,7 @@
 #include "symbolizer/index/writer.h"
 
 enum {
-	INDEX_VERSION = 6,
+	INDEX_VERSION = 7,
 	INDEX_FILE_BITS = 20, /* of index_row.place; the rest is the column, 0 where it is larger */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,
@@ -43,6 +43,7 @@ enum index_table_number {
 	INDEX_STRINGS, /* char */
 	INDEX_UNWIND_PAGES, /* struct index_unwind_entry, ascending */
 	INDEX_UNWIND_WORDS, /* uint32_t: the pages' bytes */
+	INDEX_WANTED, /* uint32_t: string */
 	INDEX_TABLES
 };
 

@@ -146,7 +146,7 @@ static int find_splits(struct images *images, const struct companions *companion
 		autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
 		int err = -ENOENT;
 
-		if (companions->items[i].role == COMPANION_PACKAGE)
+		if (companions->items[i].role == COMPANION_SPLIT)
 			err = elf_image_open_any(companions->items[i].fd, &image);
 		if (err == -ENOMEM)
 			return err;

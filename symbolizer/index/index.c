@@ -298,6 +298,18 @@ bool index_lacks_debug(const struct index *index)
 	return !(index_sources(index) & settled);
 }
 
+size_t index_wanted_count(const struct index *index)
+{
+	return index_table_count(index, INDEX_WANTED);
+}
+
+const char *index_wanted(const struct index *index, size_t number)
+{
+	const uint32_t *wanted = index_table_start(index, INDEX_WANTED);
+
+	return string_at(index, wanted[number]);
+}
+
 size_t index_bytes(const struct index *index)
 {
 	return index->size;

@@ -78,6 +78,9 @@ uint32_t index_kind(const struct index *index); /* enum index_kind */
 uint32_t index_sources(const struct index *index); /* enum index_source */
 /* Neither lines nor a debug file that could have had them: one that is found now would help. */
 bool index_lacks_debug(const struct index *index);
+/* Paths of files that have what is missing here, as the compiler wrote them: .dwo files. */
+size_t index_wanted_count(const struct index *index);
+const char *index_wanted(const struct index *index, size_t number);
 size_t index_bytes(const struct index *index); /* of the mapping */
 /* Lets the kernel take back the mapping's pages; the next look-up reads them again. */
 void index_forget_pages(const struct index *index);

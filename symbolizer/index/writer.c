@@ -18,6 +18,7 @@ enum {
 	MAX_SEQUENCES = 1 << 24,
 	MAX_SYMBOLS = 1 << 24,
 	MAX_COLUMN = (1 << INDEX_COLUMN_BITS) - 1,
+	MAX_WANTED = 4096,
 };
 static const size_t MAX_STRING_BYTES = UINT64_C(1) << 30;
 
@@ -53,6 +54,7 @@ void index_writer_destroy(struct index_writer *w)
 	free(w->sequences);
 	free(w->unwind_pages);
 	free(w->unwind_words);
+	free(w->wanted);
 	writer_lines_destroy(w->lines);
 	spans_deinit(&w->spans);
 	free(w);
@@ -391,6 +393,16 @@ void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind)
 {
 	w->toolchain = toolchain;
 	w->kind = kind;
+}
+
+int writer_wanted(struct index_writer *w, uint32_t path)
+{
+	if (w->wanted_count == MAX_WANTED)
+		return 0;
+	if (array_reserve(w->wanted, w->wanted_capacity, w->wanted_count + 1, MAX_WANTED))
+		return -ENOMEM;
+	w->wanted[w->wanted_count++] = path;
+	return 0;
 }
 
 void writer_source(struct index_writer *w, uint32_t source)

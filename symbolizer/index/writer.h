@@ -110,6 +110,12 @@ struct index_unwind {
 };
 void writer_unwind(struct index_writer *w, const struct index_unwind *unwind);
 
+/*
+ * String PATH names a file that has what is missing here (a .dwo file of split DWARF). Those over
+ * a limit are not noted.
+ */
+int writer_wanted(struct index_writer *w, uint32_t path);
+
 /* What is worth knowing of a build, kept in the file; see `enum index_source` in index.h. */
 void writer_source(struct index_writer *w, uint32_t source);
 

@@ -181,6 +181,8 @@ static int select_strings(struct index_writer *w, struct selection *s)
 	}
 	for (size_t i = 0; i < w->file_count && !err; i++)
 		err = select_string(w, s, w->files[i]);
+	for (size_t i = 0; i < w->wanted_count && !err; i++)
+		err = select_string(w, s, w->wanted[i]);
 	if (!err)
 		err = select_string(w, s, w->go_build_id);
 	return err ? err : select_string(w, s, w->toolchain);
@@ -242,6 +244,7 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		[INDEX_STRINGS] = s->string_bytes,
 		[INDEX_UNWIND_PAGES] = w->unwind_page_count,
 		[INDEX_UNWIND_WORDS] = w->unwind_word_count,
+		[INDEX_WANTED] = w->wanted_count,
 	};
 	struct index_header header = {
 		.magic = INDEX_MAGIC,
@@ -378,6 +381,13 @@ static void put_unwind(struct output *out, const struct index_writer *w)
 	put(out, w->unwind_words, w->unwind_word_count * sizeof(*w->unwind_words));
 }
 
+static void put_wanted(struct output *out, const struct index_writer *w, const struct selection *s)
+{
+	start_table(out);
+	for (size_t i = 0; i < w->wanted_count; i++)
+		put_u32(out, string_offset(w, s, w->wanted[i]));
+}
+
 static void put_file(struct output *out, const struct index_writer *w, const struct selection *s)
 {
 	struct index_header header = make_header(w, s);
@@ -391,6 +401,7 @@ static void put_file(struct output *out, const struct index_writer *w, const str
 	put_rows(out, w, &header);
 	put_strings(out, w, s);
 	put_unwind(out, w);
+	put_wanted(out, w, s);
 	flush(out);
 	checksum = XXH3_64bits_digest(out->hash);
 	put(out, &checksum, sizeof(checksum));

@@ -77,6 +77,9 @@ struct index_writer {
 	size_t unwind_word_count, unwind_word_capacity;
 	struct index_unwind unwind;
 
+	uint32_t *wanted; /* strings */
+	size_t wanted_count, wanted_capacity;
+
 	struct index_go go;
 	struct build_id build_id;
 	uint32_t go_build_id, toolchain, kind;

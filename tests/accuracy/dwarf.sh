@@ -60,15 +60,17 @@ for compiler in gcc clang; do
 	try "$compiler C++ type units" $cxx -O2 -g -fdebug-types-section "$sources/shapes.cc"
 	try "$compiler C++ compressed" $cxx -O2 -g -gz=zlib "$sources/shapes.cc"
 done
-# Split DWARF in a package: llvm-dwp writes version 5 of clang, binutils' dwp only version 4.
-split() { # NAME DWP COMPILER FLAGS...
+# Split DWARF, in files of its own or in a package: llvm-dwp writes version 5 of clang, binutils' dwp
+# only version 4.
+split() { # NAME DWP|- COMPILER FLAGS...
 	local name=$1 dwp=$2 cxx=$3
 	shift 3
 	rm -f "$scratch"/*.dwo "$scratch"/*.dwp
 	if (cd "$scratch" && "$cxx" -O2 -g -gsplit-dwarf "$@" -c "$sources/shapes.cc" -o shapes.o &&
-		"$cxx" -o program shapes.o && timeout 60 $dwp -e program -o program.dwp) \
-		2>"$scratch/errors" </dev/null; then
-		rm -f "$scratch"/*.dwo
+		"$cxx" -o program shapes.o &&
+		if [ "$dwp" != - ]; then
+			timeout 60 $dwp -e program -o program.dwp && rm -f ./*.dwo
+		fi) 2>"$scratch/errors" </dev/null; then
 		compare "$name" "$scratch/program"
 	else
 		echo "skip $name: $(head -1 "$scratch/errors")"
@@ -78,6 +80,8 @@ split() { # NAME DWP COMPILER FLAGS...
 split "g++ -gdwarf-4 dwp" dwp g++ -gdwarf-4
 split "g++ -gdwarf-4 llvm-dwp" llvm-dwp-14 g++ -gdwarf-4
 for version in 4 5; do
+	split "g++ -gdwarf-$version dwo" - g++ -gdwarf-$version
+	split "clang++ -gdwarf-$version dwo" - clang++ -gdwarf-$version
 	split "clang++ -gdwarf-$version llvm-dwp" llvm-dwp-14 clang++ -gdwarf-$version
 	split "clang++ -gdwarf-$version llvm-dwp, no inlining in skeletons" llvm-dwp-14 clang++ \
 		-gdwarf-$version -fno-split-dwarf-inlining

@@ -28,24 +28,34 @@ enum { FUNCTION = 0x1000, MAX_WATCHED = 16, MAX_DONE = 32, PATIENCE_MS = 20000, 
 
 /* ---- the child's side --------------------------------------------------------------------- */
 
-static int write_index(int fd)
+/* WANTED: a file that the index lacks, NULL = none. */
+static int write_index_of(int fd, const char *function, const char *wanted)
 {
 	struct index_writer *w = index_writer_create();
 	struct writer_segment segment = { .address = FUNCTION, .size = 4096, .file_off = FUNCTION };
-	uint32_t name = 0;
+	uint32_t name = 0, path = 0;
 	int err;
 
 	if (!w)
 		return -ENOMEM;
 	err = writer_segment(w, &segment);
+	if (!err && wanted)
+		err = writer_string(w, wanted, strlen(wanted), &path);
+	if (!err && wanted)
+		err = writer_wanted(w, path);
 	if (!err)
-		err = writer_string(w, "function", 8, &name);
+		err = writer_string(w, function, strlen(function), &name);
 	if (!err)
 		err = writer_symbol(w, FUNCTION, 16, FUNCTION + 4096, name, WRITER_SYMBOL_GLOBAL);
 	if (!err)
 		err = writer_finish(w, fd);
 	index_writer_destroy(w);
 	return err;
+}
+
+static int write_index(int fd)
+{
+	return write_index_of(fd, "function", NULL);
 }
 
 static int act(const struct builder_files *files, struct builder_result *ret_result)
@@ -59,6 +69,15 @@ static int act(const struct builder_files *files, struct builder_result *ret_res
 	switch (what) {
 	case 'i':
 		return write_index(output_fd);
+	case 'w': /* wants a file that is there, and then has it */
+	case 'W': /* likewise, and dies of it */
+		if (!files->companions.count)
+			return write_index_of(output_fd, "without", "/etc/passwd");
+		if (what == 'W')
+			__builtin_trap();
+		return write_index_of(output_fd, "with", NULL);
+	case 'n':
+		return write_index_of(output_fd, "without", "/nonexistent/a.dwo");
 	case 'b':
 		return -EBADMSG;
 	case 'd':
@@ -422,11 +441,83 @@ static void test_unwritable_cache_starts_nothing(void **state)
 	assert_int_equal(mkdir(f->directory, 0700), 0);
 }
 
+/* ---- what a second pass gives --------------------------------------------------------------- */
+
+/* The child reads one byte in each pass. */
+static void request_twice(struct fixture *f, uint8_t number, char what)
+{
+	const struct debug_search search = {
+		.directories = "/nonexistent", .root_fd = -1, .path = "/nonexistent/x"
+	};
+	const char bytes[2] = { what, what };
+	struct module_id id = make_id(number);
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], bytes, 2), 2);
+	assert_int_equal(builds_request_debug(f->builds, &id, ends[0], number, &search), 0);
+	close(ends[1]);
+}
+
+static void assert_function(const struct index *index, const char *name)
+{
+	struct index_frame frame;
+
+	assert_non_null(index);
+	assert_int_equal(index_lookup(index, FUNCTION, &frame, 1), 1);
+	assert_string_equal(frame.name, name);
+}
+
+static void test_what_is_wanted_is_given_in_a_second_pass(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(50);
+	struct index *cached;
+
+	request_twice(f, 50, 'w');
+	run_until_done(f, 1);
+	assert_function(f->done[0].index, "with");
+	assert_int_equal(builds_pending(f->builds), 0);
+	assert_int_equal(cache_open(f->cache, &id, &cached), 0);
+	assert_function(cached, "with");
+	index_destroy(cached);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_INDEX_BUILDS_OK), 1);
+}
+
+static void test_a_second_pass_that_fails_leaves_the_first(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(51);
+
+	request_twice(f, 51, 'W');
+	run_until_done(f, 1);
+	assert_function(f->done[0].index, "without");
+	assert_int_equal(metrics_get(&f->metrics, METRIC_INDEX_BUILDS_CRASH), 1);
+	assert_false(cache_failed(f->cache, &id));
+}
+
+static void test_what_is_not_there_takes_no_second_pass(void **state)
+{
+	struct fixture *f = *state;
+
+	request_twice(f, 52, 'n');
+	run_until_done(f, 1);
+	assert_function(f->done[0].index, "without");
+	/* Nor does a request that does not say where to look. */
+	close(request(f, 53, 'w', 53));
+	run_until_done(f, 2);
+	assert_function(f->done[1].index, "without");
+	assert_int_equal(metrics_get(&f->metrics, METRIC_INDEX_BUILDS_OK), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(test_what_is_wanted_is_given_in_a_second_pass),
+		TEST(test_a_second_pass_that_fails_leaves_the_first),
+		TEST(test_what_is_not_there_takes_no_second_pass),
 		TEST(test_builds_once_and_then_finds_it),
 		TEST(test_requests_of_one_module_share_a_build),
 		TEST(test_no_more_children_than_allowed),
