@@ -21,13 +21,19 @@ static void print_frame(FILE *out, const struct symbolize_style *style,
 		frame->line, frame->column);
 }
 
+/* What is printed of an answer: its frames, or the one that stands for all of them. */
+struct shown {
+	const struct index_frame *frames;
+	size_t count;
+};
+
 static void print_lines(FILE *out, const struct symbolize_style *style,
-	const struct symbolize_answer *answer, const struct index_frame *frames, size_t count)
+	const struct symbolize_answer *answer, struct shown shown)
 {
-	if (!count)
+	if (!shown.count)
 		fputs("??\n??:0:0\n", out);
-	for (size_t i = 0; i < count; i++)
-		print_frame(out, style, answer, &frames[i]);
+	for (size_t i = 0; i < shown.count; i++)
+		print_frame(out, style, answer, &shown.frames[i]);
 	fputc('\n', out);
 }
 
@@ -82,19 +88,19 @@ static void print_json_frame(
 }
 
 static void print_json(FILE *out, const struct symbolize_style *style, uint64_t address,
-	const char *module, const struct index_frame *frames, size_t count)
+	const struct symbolize_answer *answer, struct shown shown)
 {
 	static const struct index_frame unknown = { .name = "", .linkage = "", .file = "" };
 
 	fprintf(out, "{\"Address\":\"0x%" PRIx64 "\",\"ModuleName\":", address);
-	print_json_string(out, module);
+	print_json_string(out, answer->module);
 	fputs(",\"Symbol\":[", out);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < shown.count; i++) {
 		if (i)
 			fputc(',', out);
-		print_json_frame(out, style, &frames[i]);
+		print_json_frame(out, style, &shown.frames[i]);
 	}
-	if (!count)
+	if (!shown.count)
 		print_json_frame(out, style, &unknown);
 	fputs("]}\n", out);
 }
@@ -102,23 +108,23 @@ static void print_json(FILE *out, const struct symbolize_style *style, uint64_t 
 void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t address,
 	const struct symbolize_answer *answer)
 {
-	const struct index_frame *frames = answer->frames;
-	size_t count = answer->count;
+	struct shown shown = { answer->frames, answer->count };
 	struct index_frame outermost;
 
 	/* Without inlining: the function around it all, at the line of its innermost code. */
-	if (style->no_inlines && count > 1) {
-		outermost = frames[0];
-		outermost.name = frames[count - 1].name;
-		outermost.linkage = frames[count - 1].linkage;
-		outermost.start_line = frames[count - 1].start_line;
-		frames = &outermost;
-		count = 1;
+	if (style->no_inlines && answer->count > 1) {
+		const struct index_frame *last = &answer->frames[answer->count - 1];
+
+		outermost = answer->frames[0];
+		outermost.name = last->name;
+		outermost.linkage = last->linkage;
+		outermost.start_line = last->start_line;
+		shown = (struct shown){ &outermost, 1 };
 	}
 	if (style->json)
-		print_json(out, style, address, answer->module, frames, count);
+		print_json(out, style, address, answer, shown);
 	else
-		print_lines(out, style, answer, frames, count);
+		print_lines(out, style, answer, shown);
 }
 
 void symbolize_print_error(
