@@ -95,6 +95,12 @@ UNWIND_INLINE __u32 unwind_rows_until(const abi_u8 *region, __u32 page, __u32 of
 	return (__u32)search.first;
 }
 
+UNWIND_INLINE bool unwind_page_is_framed(const abi_u8 *region, __u32 page)
+{
+	return unwind_u16(region, page + __builtin_offsetof(struct abi_unwind_page, flags)) &
+	       ABI_UNWIND_PAGE_FRAMED;
+}
+
 /* The rule of the last of ROWS rows, of the page at byte PAGE of REGION. */
 UNWIND_INLINE void unwind_rule_of(
 	const abi_u8 *region, __u32 page, __u32 rows, struct abi_unwind_rule *ret_rule)

@@ -99,10 +99,14 @@ static __always_inline enum unwind_place unwind_look_up(
 	*ret_absent |= where == ABI_UNWIND_ABSENT;
 	if (where == ABI_UNWIND_ABSENT || where == ABI_UNWIND_NO_TABLE)
 		return unwind_without_table(walk);
-	rows = unwind_find_row(where, (__u32)address);
 	region = bpf_map_lookup_elem(&unwind_pool, &number);
 	if (!region)
 		return unwind_without_table(walk);
+	/* Most frames of Go are such. */
+	if (walk->state.is_return && unwind_page_is_framed(region->bytes, where) &&
+		unwind_is_frame_pointer(&walk->state))
+		return UNWIND_PLACE_GO;
+	rows = unwind_find_row(where, (__u32)address);
 	unwind_rule_of(region->bytes, where, rows, ret_rule);
 	return ret_rule->cfa == ABI_CFA_NONE ? unwind_without_table(walk) : UNWIND_PLACE_TABLE;
 }

@@ -52,6 +52,12 @@ enum abi_cfa {
 /* In abi_unwind_rule.extra of other kinds than ABI_CFA_REG and ABI_CFA_GO_CGOCALL. */
 enum {
 	ABI_UNWIND_INTERRUPTED = 1, /* the caller was interrupted, it did not call */
+	ABI_UNWIND_FRAMED = 2, /* of code whose frame pointer is its own at all of its calls */
+};
+
+enum abi_unwind_page_flags {
+	/* All of its rules are ABI_UNWIND_FRAMED: a call's frame is found without the search. */
+	ABI_UNWIND_PAGE_FRAMED = 1,
 };
 
 /* Where a register of the caller is. */
@@ -80,7 +86,7 @@ struct abi_unwind_page {
 	abi_u32 size; /* of all, header included */
 	/* Number of rows before each 4 KiB step: the search starts in steps[i]..steps[i+1]. */
 	unsigned short steps[ABI_UNWIND_STEPS];
-	unsigned short reserved;
+	unsigned short flags; /* enum abi_unwind_page_flags */
 };
 
 _Static_assert(sizeof(struct abi_unwind_rule) == 12, "the page's layout");

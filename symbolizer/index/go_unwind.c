@@ -17,9 +17,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/index/go_version.h"
+#include "symbolizer/index/sources.h"
 
 enum {
 	WORD = 8,
+	FRAMED_SINCE = 21, /* 1.21: before, a function without variables had no frame */
 	MAX_FRAME_BYTES = 1 << 30, /* what a goroutine's stack can have */
 	CGOCALL_DEPTH_PLACE = 40, /* above sp while C runs, until 1.20 */
 	/*
@@ -90,7 +93,11 @@ static const struct special *special_of(
 
 void go_unwind_init(struct go_unwind *g, const struct gopclntab *table)
 {
+	struct go_version version;
+
 	*g = (struct go_unwind){ .table = table, .machine = elf_image_machine(table->image) };
+	g->framed = g->machine == EM_X86_64 && !go_version_read(table->image, &version) &&
+		    version.minor != GO_VERSION_UNKNOWN && version.minor >= FRAMED_SINCE;
 }
 
 void go_unwind_deinit(struct go_unwind *g)
@@ -119,9 +126,20 @@ static struct abi_unwind_rule usual_rule(const struct go_unwind *g, int32_t dept
 	return rule;
 }
 
-struct abi_unwind_rule go_unwind_entry_rule(const struct go_unwind *g)
+static bool is_framed(const struct go_unwind *g, const struct gopclntab_function *f,
+	const struct special *special)
 {
-	return usual_rule(g, 0);
+	return g->framed && !special && !f->flags;
+}
+
+struct abi_unwind_rule go_unwind_entry_rule(
+	const struct go_unwind *g, const struct gopclntab_function *f)
+{
+	struct abi_unwind_rule rule = usual_rule(g, 0);
+
+	if (is_framed(g, f, special_of(g, f)))
+		rule.extra = ABI_UNWIND_FRAMED;
+	return rule;
 }
 
 /* That of a function which is found by its frame pointer. */
@@ -155,9 +173,14 @@ static struct abi_unwind_rule rule_of(const struct go_unwind *g, const struct go
 	rule = usual_rule(g, depth);
 	if (special && special->cfa == ABI_CFA_SIGNAL)
 		return (struct abi_unwind_rule){ .cfa = ABI_CFA_SIGNAL };
+	if (is_framed(g, f, special))
+		rule.extra = ABI_UNWIND_FRAMED;
 	if (special && (special->framed_too || !framed)) {
 		if (special->cfa != ABI_CFA_GO_FRAME)
 			rule.cfa = (uint8_t)special->cfa;
+		/* What calls it has no frame yet, and its frame pointer is its own caller's. */
+		if (special->cfa == ABI_CFA_GO_MORESTACK)
+			rule.fp = ABI_REG_UNDEFINED;
 		rule.extra = special->extra;
 		return rule;
 	}

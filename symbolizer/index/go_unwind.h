@@ -13,6 +13,7 @@
 struct go_unwind {
 	const struct gopclntab *table; /* borrowed */
 	uint16_t machine; /* EM_X86_64 or EM_AARCH64 */
+	bool framed; /* whatever the compiler made has a frame where it calls */
 	struct gopclntab_runs runs; /* of the function at hand */
 };
 
@@ -24,5 +25,6 @@ typedef void go_unwind_sink(
 /* The rows of F, ascending; none where it has no pcsp (C code). -EBADMSG, -ENOMEM. */
 int go_unwind_function(struct go_unwind *g, const struct gopclntab_function *f,
 	go_unwind_sink *sink, void *context);
-/* What is valid at a function's first instruction, mostly. */
-struct abi_unwind_rule go_unwind_entry_rule(const struct go_unwind *g);
+/* What is valid at F's first instruction, mostly. */
+struct abi_unwind_rule go_unwind_entry_rule(
+	const struct go_unwind *g, const struct gopclntab_function *f);

@@ -48,6 +48,7 @@ bool gopclntab_entry(
 enum gopclntab_flags {
 	GOPCLNTAB_TOP_FRAME = 1, /* nothing called it */
 	GOPCLNTAB_WRITES_SP = 2, /* in a way that `pcsp` does not tell */
+	GOPCLNTAB_ASSEMBLY = 4, /* since 1.18 */
 };
 
 struct gopclntab_function {

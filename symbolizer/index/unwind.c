@@ -156,10 +156,10 @@ static int run_go_function(struct job *job, const struct function *f)
 	struct gopclntab_function function;
 	int err = gopclntab_function(job->go->table, f->code, &function);
 
-	job->entry = go_unwind_entry_rule(job->go);
-	if (!err)
-		err = go_unwind_function(job->go, &function, add_row, job);
-	return err;
+	if (err)
+		return err;
+	job->entry = go_unwind_entry_rule(job->go, &function);
+	return go_unwind_function(job->go, &function, add_row, job);
 }
 
 static int run_fde(struct job *job, const struct function *f)

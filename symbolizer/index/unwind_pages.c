@@ -109,6 +109,22 @@ static uint8_t *put(uint8_t *at, const void *bytes, size_t size)
 	return at + size;
 }
 
+static bool is_framed(const struct unwind_pages *p)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->rule_count; i++) {
+		const struct abi_unwind_rule *rule = &p->rules[i];
+
+		if (rule->cfa == ABI_CFA_NONE)
+			continue;
+		if (rule->cfa != ABI_CFA_SP || !(rule->extra & ABI_UNWIND_FRAMED))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 static void write_page(struct unwind_pages *p)
 {
 	size_t padding = -(size_t)p->row_count * 3 & 3;
@@ -122,6 +138,7 @@ static void write_page(struct unwind_pages *p)
 		.row_count = (uint16_t)p->row_count,
 		.rule_count = (uint16_t)p->rule_count,
 		.size = (uint32_t)(at - p->output.bytes),
+		.flags = is_framed(p) ? ABI_UNWIND_PAGE_FRAMED : 0,
 	};
 	fill_steps(p);
 	p->counts.pages++;

@@ -18,7 +18,7 @@
 #include "symbolizer/index/unwind.h"
 #include "tests/unit/gopclntab_writer.h"
 
-enum { MAX_ROWS = 16, TOP_FRAME = 1, WRITES_SP = 2 };
+enum { MAX_ROWS = 16, TOP_FRAME = 1, WRITES_SP = 2, ASSEMBLY = 4, BUILD_INFO_BYTES = 64 };
 
 static struct gopclntab_writer w;
 
@@ -292,6 +292,46 @@ static void depths_that_cannot_be_have_no_rule(void **state)
 	expect_row(3, 0x38, 0x40, ABI_CFA_SP, 24);
 }
 
+/* The build information of Go 1.MINOR. */
+static void add_version(const char *text, uint8_t *blob)
+{
+	memset(blob, 0, BUILD_INFO_BYTES);
+	memcpy(blob, "\xff Go buildinf:", 14);
+	blob[14] = 8;
+	blob[15] = 2;
+	blob[32] = (uint8_t)strlen(text);
+	memcpy(blob + 33, text, strlen(text));
+	elf_writer_section(&w.elf, &(struct elf_section_spec){ .name = ".go.buildinfo",
+					   .flags = SHF_ALLOC | SHF_WRITE,
+					   .address = 0x700000,
+					   .bytes = blob,
+					   .size = BUILD_INFO_BYTES });
+}
+
+static uint8_t extra_of(const char *version, const char *name, uint8_t flags)
+{
+	uint8_t blob[BUILD_INFO_BYTES];
+
+	gopclntab_writer_deinit(&w);
+	gopclntab_writer_init(&w, 20);
+	row_count = 0;
+	add_version(version, blob);
+	read_function(name, flags);
+	return rows[0].rule.extra;
+}
+
+static void compiled_functions_have_frames_since_1_21(void **state)
+{
+	(void)state;
+	assert_int_equal(extra_of("go1.21.3", "main.work", 0), ABI_UNWIND_FRAMED);
+	assert_int_equal(extra_of("go1.20.14", "main.work", 0), 0);
+	assert_int_equal(extra_of("devel +8dce8bd", "main.work", 0), 0);
+	assert_int_equal(extra_of("go1.21.3", "runtime.memmove", ASSEMBLY), 0);
+	assert_int_equal(extra_of("go1.21.3", "runtime.goschedImpl", 0), 0);
+	assert_int_equal(extra_of("go1.21.3", "runtime.morestack", WRITES_SP), 0);
+	assert_int_equal(rows[0].rule.fp, ABI_REG_UNDEFINED);
+}
+
 static void table_outside_of_the_file_is_broken(void **state)
 {
 	(void)state;
@@ -358,6 +398,7 @@ int main(void)
 		GO_TEST(signal_returns_to_the_first_byte),
 		GO_TEST(function_of_c_has_no_rows),
 		GO_TEST(depths_that_cannot_be_have_no_rule),
+		GO_TEST(compiled_functions_have_frames_since_1_21),
 		GO_TEST(table_outside_of_the_file_is_broken),
 		GO_TEST(index_has_the_rows_of_all_functions),
 	};

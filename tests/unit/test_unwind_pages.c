@@ -85,6 +85,26 @@ static int at(uint64_t address)
 	return 0;
 }
 
+static void page_is_framed_if_all_of_its_rules_are(void **)
+{
+	struct abi_unwind_rule framed = {
+		.cfa = ABI_CFA_SP, .cfa_off = 8, .extra = ABI_UNWIND_FRAMED
+	};
+
+	unwind_pages_row(made.packer, 0x10100, 0x10110, &framed);
+	unwind_pages_row(made.packer, 0x20100, 0x2ff00, &framed);
+	row(0x2ff00, 0x30100, 8);
+	/* The page's first rule is that of the row before. */
+	unwind_pages_row(made.packer, 0x30100, 0x40010, &framed);
+	unwind_pages_row(made.packer, 0x40020, 0x40030, &framed);
+	finish();
+	assert_int_equal(made.count, 4);
+	assert_int_equal(made.pages[0]->flags, ABI_UNWIND_PAGE_FRAMED);
+	assert_int_equal(made.pages[1]->flags, 0);
+	assert_int_equal(made.pages[2]->flags, 0);
+	assert_int_equal(made.pages[3]->flags, ABI_UNWIND_PAGE_FRAMED);
+}
+
 static void nothing_gives_no_page(void **)
 {
 	finish();
@@ -344,6 +364,7 @@ static void offsets_outside_of_a_page(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(page_is_framed_if_all_of_its_rules_are),
 		CASE(nothing_gives_no_page),
 		CASE(rows_and_gaps),
 		CASE(neighbours_with_one_rule_are_one_row),
