@@ -127,6 +127,7 @@ static void its_values_are_accepted(void **state)
 	if (daemon_settings_read(&all, &settings, &message))
 		fail_msg("%s", message);
 	assert_true(settings.frequency_hz == 19);
+	selection_destroy(settings.selection);
 	config_deinit(&all);
 }
 
