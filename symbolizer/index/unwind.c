@@ -190,6 +190,9 @@ static void add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 	if (!mark->size || mark->low >= limit)
 		return;
 	mark->size = 0;
+	/* An entry point with an entry of its own; what follows that is other code. */
+	if (mark->cfa == ABI_CFA_END && mark->low < job->before)
+		return;
 	if (low >= high || (low >= job->skip->low && low < job->skip->high) ||
 		writer_code_at(job->w, low, &found, &end) || !found)
 		return;

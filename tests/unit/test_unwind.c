@@ -163,6 +163,22 @@ static void assert_entry_point(uint64_t entry_point, const char *before, const c
 	index_destroy(index);
 }
 
+static void code_behind_an_entry_point_with_an_entry_is_other_code(void **)
+{
+	struct elf_writer elf;
+	struct cfi_writer cfi;
+	struct index *index;
+
+	start_file(&elf, &cfi, false);
+	elf.entry_point = CFI_TEXT + 0x80;
+	add_section(&elf, &cfi, ".eh_frame");
+	index = index_of(&elf);
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x80), entry);
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x100), "none");
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x17f), "none");
+	index_destroy(index);
+}
+
 static void nobody_calls_the_entry_point(void **)
 {
 	assert_entry_point(CFI_TEXT + 0x110, "none", "end");
@@ -389,6 +405,7 @@ int main(void)
 		cmocka_unit_test(debug_frame),
 		cmocka_unit_test(eh_frame_without_section_headers),
 		cmocka_unit_test(nobody_calls_the_entry_point),
+		cmocka_unit_test(code_behind_an_entry_point_with_an_entry_is_other_code),
 		cmocka_unit_test(signal_handlers_return_into_the_vdso_of_aarch64),
 		cmocka_unit_test(headers_that_lie),
 		cmocka_unit_test(file_without_tables),
