@@ -42,6 +42,7 @@ static void judge_otlp(const struct answer *answer, enum remote_way way)
 
 	if (!remote)
 		abort();
+	remote->protocol = &remote_otlp;
 	remote->way = way;
 	remote_otlp.judge(remote, &outcome, &result);
 	check_text(result.code, sizeof(result.code));
