@@ -48,10 +48,12 @@ warnings := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvl
 	-Wno-missing-field-initializers -Wno-override-init
 CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE -DFATHOM_VERSION='"$(version)"'
 CFLAGS ?= -O2 -g
-all_cflags = -std=gnu17 $(CFLAGS) $(warnings) $(WERROR) -fstack-protector-strong $(san_flags)
+# Each function in a section of its own, so that the linker leaves out what nobody calls.
+sections := -ffunction-sections -fdata-sections
+all_cflags = -std=gnu17 $(CFLAGS) $(sections) $(warnings) $(WERROR) -fstack-protector-strong $(san_flags)
 # libiberty (demangling) is a static library without a pkg-config file.
 LDLIBS += $(shell $(PKG_CONFIG) --libs $(libs)) -l:libiberty.a -lz -lpthread
-LDFLAGS += $(san_flags) -Wl,--as-needed -Wl,-z,relro,-z,now
+LDFLAGS += $(san_flags) -Wl,--as-needed -Wl,--gc-sections -Wl,-z,relro,-z,now
 # Loaded when it is needed, not linked: agent/export/curl_on_demand.c.
 loaded_libs := libcurl
 lib_cflags := $(shell $(PKG_CONFIG) --cflags $(libs) $(loaded_libs) 2>/dev/null)
@@ -99,18 +101,21 @@ $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(O)/gen/bpf/kernel_types.h
 		-MMD -MP -MT $@ -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@
 
-$(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
+# Objects and page are embedded compressed; -n: the same bytes each time.
+$(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o bpf/skeleton.awk
 	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@.plain
+	$(Q)gzip -9nc $< | od -An -v -tx1 | awk -f bpf/skeleton.awk - $@.plain > $@
 
 # The page of `fathom agent`, one file: a line that is `<!-- include: NAME -->` becomes NAME's content
 # as a style or script; each response puts its own nonce there.
 page_sources := $(wildcard agent/serve/page/*)
-page := $(O)/gen/serve/page.html
+page := $(O)/gen/serve/page.html.gz
 $(page): $(page_sources) agent/serve/page.awk
 	$(call say,PAGE,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)awk -f agent/serve/page.awk agent/serve/page/index.html > $@
+	$(Q)awk -f agent/serve/page.awk agent/serve/page/index.html > $(@:.gz=)
+	$(Q)gzip -9nc $(@:.gz=) > $@
 $(O)/obj/agent/serve/page.o $(O)/fuzzobj/agent/serve/page.o: CPPFLAGS += -DFATHOM_PAGE='"$(page)"'
 $(O)/obj/agent/serve/page.o $(O)/fuzzobj/agent/serve/page.o: $(page)
 
@@ -122,7 +127,7 @@ $(O)/obj/%.o: %.c $(O)/flags | $(generated)
 
 $(O)/gen/proto/%.pb-c.o: $(O)/gen/proto/%.pb-c.c $(O)/flags
 	$(call say,CC,$<)
-	$(Q)$(CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 $(CFLAGS) $(san_flags) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 $(CFLAGS) $(sections) $(san_flags) -MMD -MP -c $< -o $@
 
 $(library): $(filter-out $(main_object),$(objects)) $(proto_objects)
 	$(call say,AR,$@)

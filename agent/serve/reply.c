@@ -9,6 +9,7 @@
 
 #include "agent/serve/serve_internal.h"
 #include "base/cleanup.h"
+#include "base/gzip.h"
 
 enum {
 	NONCE_BYTES = 16,
@@ -134,13 +135,21 @@ static int make_nonce(char *text, size_t size)
 	return 0;
 }
 
-/* The page with NONCE in each place where it belongs. */
-static int write_page(struct buffer *out, const char *nonce)
+static int read_page(struct buffer *out)
 {
-	const char *at, *mark;
-	size_t left;
+	const char *bytes;
+	size_t size;
 
-	page_bytes(&at, &left);
+	page_gzip(&bytes, &size);
+	return gzip_inflate(bytes, size, out);
+}
+
+/* PAGE with NONCE in each place where it belongs. */
+static int write_page(struct buffer *out, const struct buffer *page, const char *nonce)
+{
+	const char *at = (const char *)page->bytes, *mark;
+	size_t left = page->size;
+
 	while ((mark = memmem(at, left, NONCE_MARK, sizeof(NONCE_MARK) - 1)) != NULL) {
 		size_t before = (size_t)(mark - at);
 
@@ -155,10 +164,12 @@ static int write_page(struct buffer *out, const char *nonce)
 enum MHD_Result reply_page(struct serve_reply *r)
 {
 	char nonce[2 * NONCE_BYTES + 1] = "", policy[320];
+	autocall(buffer_deinit) struct buffer page;
 	autocall(buffer_deinit) struct buffer body;
 
+	buffer_init(&page, PAGE_LIMIT_BYTES);
 	buffer_init(&body, PAGE_LIMIT_BYTES);
-	if (make_nonce(nonce, sizeof(nonce)) || write_page(&body, nonce))
+	if (make_nonce(nonce, sizeof(nonce)) || read_page(&page) || write_page(&body, &page, nonce))
 		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the page cannot be made\n");
 	snprintf(policy, sizeof(policy),
 		"default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; "

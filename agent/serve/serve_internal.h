@@ -68,5 +68,5 @@ void reply_hold(struct serve_reply *r);
 /* Gives up a held request: its owner forgets it, the client hears 503 if it still listens. */
 void reply_cancel(struct serve_reply *r);
 
-/* page.c: the page as built; `{{nonce}}` stands where the response's nonce belongs. */
-void page_bytes(const char **ret_bytes, size_t *ret_size);
+/* page.c: the page as built, in gzip; `{{nonce}}` stands where the response's nonce belongs. */
+void page_gzip(const char **ret_bytes, size_t *ret_size);
