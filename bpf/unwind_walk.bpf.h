@@ -87,8 +87,9 @@ static __always_inline enum unwind_place unwind_without_table(const struct unwin
 	return walk->range.kind == ABI_UNWIND_GO ? UNWIND_PLACE_GO : UNWIND_PLACE_GAP;
 }
 
-static __always_inline enum unwind_place unwind_look_up(
-	struct unwind_walk *walk, __u64 pc, __u32 *ret_absent, struct abi_unwind_rule *ret_rule)
+/* Writes what the tables say of PC, which lies in WALK->range. Whether the page is not loaded. */
+static __always_inline bool unwind_look_up(
+	struct unwind_walk *walk, __u64 pc, struct unwind_near_rule *ret_rule)
 {
 	__u64 address = pc - walk->range.start + walk->range.address;
 	__u32 where = unwind_where(walk, address);
@@ -96,34 +97,66 @@ static __always_inline enum unwind_place unwind_look_up(
 	const struct unwind_region *region;
 	__u32 rows;
 
-	*ret_absent |= where == ABI_UNWIND_ABSENT;
+	ret_rule->place = unwind_without_table(walk);
 	if (where == ABI_UNWIND_ABSENT || where == ABI_UNWIND_NO_TABLE)
-		return unwind_without_table(walk);
+		return where == ABI_UNWIND_ABSENT;
 	region = bpf_map_lookup_elem(&unwind_pool, &number);
 	if (!region)
-		return unwind_without_table(walk);
+		return false;
 	/* Most frames of Go are such. */
 	if (walk->state.is_return && unwind_page_is_framed(region->bytes, where) &&
-		unwind_is_frame_pointer(&walk->state))
-		return UNWIND_PLACE_GO;
+		unwind_is_frame_pointer(&walk->state)) {
+		ret_rule->place = UNWIND_PLACE_GO_FRAME;
+		return false;
+	}
 	rows = unwind_find_row(where, (__u32)address);
-	unwind_rule_of(region->bytes, where, rows, ret_rule);
-	return ret_rule->cfa == ABI_CFA_NONE ? unwind_without_table(walk) : UNWIND_PLACE_TABLE;
+	unwind_rule_of(region->bytes, where, rows, &ret_rule->rule);
+	if (ret_rule->rule.cfa != ABI_CFA_NONE)
+		ret_rule->place = UNWIND_PLACE_TABLE;
+	return false;
+}
+
+/*
+ * Finds the rule of PC. 1: what is needed for it is not loaded, and the walk stops here if it may;
+ * what was found then is of this step only.
+ */
+__noinline int unwind_learn(__u64 pc)
+{
+	__u32 zero = 0;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	struct unwind_near_rule *near;
+	bool absent;
+
+	if (!walk)
+		return 0;
+	near = unwind_near_rule(pc, walk->serial);
+	if (!near)
+		return 0;
+	near->pc = pc;
+	near->place = UNWIND_PLACE_UNKNOWN;
+	absent = unwind_find(walk, pc);
+	if (walk->range.end && walk->range.kind != ABI_UNWIND_MEMORY)
+		absent |= unwind_look_up(walk, pc, near);
+	near->serial = absent ? 0 : walk->serial;
+	return absent;
 }
 
 static __always_inline int unwind_step(struct unwind_walk *walk)
 {
-	struct abi_unwind_rule rule = {};
 	__u64 pc = walk->state.pc - walk->state.is_return;
-	enum unwind_place place = UNWIND_PLACE_UNKNOWN;
-	__u32 absent = 0;
+	struct unwind_near_rule *near = unwind_near_rule(pc, walk->serial);
+	enum unwind_place place;
+	bool known;
 
-	absent = unwind_find(walk, pc);
-	if (walk->range.end && walk->range.kind != ABI_UNWIND_MEMORY)
-		place = unwind_look_up(walk, pc, &absent, &rule);
-	if (absent && walk->may_stop)
+	if (!near)
+		return ABI_UNWIND_ROOT;
+	known = walk->serial && near->serial == walk->serial && near->pc == pc;
+	if (known && near->place == UNWIND_PLACE_GO_FRAME)
+		known = walk->state.is_return && unwind_is_frame_pointer(&walk->state);
+	if (!known && unwind_learn(pc) && walk->may_stop)
 		return ABI_UNWIND_MISSED;
-	return unwind_step_from(&walk->state, place, &rule);
+	place = near->place == UNWIND_PLACE_GO_FRAME ? UNWIND_PLACE_GO : near->place;
+	return unwind_step_from(&walk->state, place, &near->rule);
 }
 
 /* Records the frame that the walk is at, the I-th, and steps to its caller: abi_unwind_end. */
@@ -186,15 +219,29 @@ static __always_inline void unwind_begin_go(
 	walk->state.go.m = thread->m;
 }
 
+static __always_inline void unwind_begin_near(
+	struct unwind_walk *walk, const struct unwind_near_key *key)
+{
+	const struct unwind_near *near;
+
+	walk->near = unwind_near_begin(key);
+	near = unwind_near_at(walk->near);
+	walk->serial = near ? near->serial : 0;
+}
+
 /* Makes WALK ready for the interrupted task; false: the kernel is to walk. */
 static __always_inline bool unwind_begin(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	struct unwind_walk *walk, struct abi_sample *sample, const struct go_thread *thread)
 {
+	struct unwind_near_key key = { .tgid = sample->tgid,
+		.epoch = unwind_epoch >> UNWIND_NEAR_EPOCHS };
+
 	walk->may_stop = unwind_may_stop(walk);
-	walk->known = unwind_by_mapping ? unwind_begin_mappings(task, walk, sample->tgid)
-					: unwind_begin_ranges(walk, sample);
+	walk->known = unwind_by_mapping ? unwind_begin_mappings(task, walk, &key)
+					: unwind_begin_ranges(walk, sample, &key);
 	if (!walk->known && (unwind_by_mapping || !walk->may_stop))
 		return false;
+	unwind_begin_near(walk, &key);
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;

@@ -6,7 +6,7 @@
  *
  * By mapping: the kernel's own mappings (vma.bpf.h) say which file it is, now; what is known of the
  * file holds for all processes, so a new one has tables from its first sample on. A few mappings
- * stay at hand on each CPU for as long as the process changes none.
+ * of a few processes stay at hand on each CPU (unwind_near.bpf.h).
  *
  * By range: a table of each process's ranges, which user space writes when it has seen a sample of
  * it. What was mapped since then is not in there, so a pc outside of it is left to user space, and
@@ -14,24 +14,13 @@
  */
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind.bpf.h"
+#include "bpf/unwind_near.bpf.h"
 #include "bpf/vma.bpf.h"
-
-enum { UNWIND_NEAR_RANGES = 8 };
 
 /* 1: by mapping. */
 const volatile __u32 unwind_by_mapping;
 /* Counted up by user space whenever it changed what is known of files. */
 volatile __u32 unwind_files_turn = 1;
-
-/* What was found on this CPU last; all of it is void once one of the first five differs. */
-struct unwind_near {
-	__u64 mm, arg_start; /* the stack's place tells apart what has the same memory anew */
-	__u32 tgid;
-	__u32 changes; /* of the mappings; 0: not counted, valid for one sample only */
-	__u32 files_turn;
-	__u32 next; /* place to be filled */
-	struct abi_unwind_range ranges[UNWIND_NEAR_RANGES];
-};
 
 struct unwind_walk {
 	struct stack_record record;
@@ -39,7 +28,9 @@ struct unwind_walk {
 	struct abi_unwind_process process; /* or file */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
-	struct unwind_near near;
+	struct mm_struct *mm;
+	__u64 serial; /* of what is at hand, and its place */
+	__u32 near;
 	__u64 node[VMA_NODE_WORDS];
 	__u32 readings; /* of the rings, when the allowance was last renewed */
 	__u32 allowance; /* bytes that are left of it */
@@ -127,9 +118,10 @@ static __always_inline void unwind_map_range(
 
 static __always_inline void unwind_keep_near(struct unwind_walk *walk)
 {
-	__u32 place = walk->near.next++ & (UNWIND_NEAR_RANGES - 1);
+	struct unwind_near *near = unwind_near_at(walk->near);
 
-	walk->near.ranges[place] = walk->range;
+	if (near)
+		near->ranges[near->next++ & (UNWIND_NEAR_RANGES - 1)] = walk->range;
 }
 
 /* Field by field: a struct would be made on the stack first. */
@@ -173,21 +165,25 @@ __noinline int unwind_find_mapping(__u64 pc)
 	__u32 zero = 0;
 	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
 	struct vm_area_struct *vma = NULL;
+	const struct unwind_near *near;
 	struct mm_struct *mm;
 
 	if (!walk || !unwind_by_mapping || !vma_supported())
 		return 0;
+	near = unwind_near_at(walk->near);
+	if (!near)
+		return 0;
 	for (int i = 0; i < UNWIND_NEAR_RANGES; i++) {
-		const struct abi_unwind_range *near = &walk->near.ranges[i];
+		const struct abi_unwind_range *range = &near->ranges[i];
 
-		if (pc >= near->start && pc < near->end) {
-			walk->range = *near;
+		if (pc >= range->start && pc < range->end) {
+			walk->range = *range;
 			return 0;
 		}
 	}
 	walk->range.end = 0;
 	walk->mapping.end = 0;
-	mm = (struct mm_struct *)walk->near.mm;
+	mm = walk->mm;
 	if (vma_find(mm, pc, walk->node, &vma) || (vma && vma_tell(mm, vma, pc, &walk->mapping))) {
 		/* It is being changed: user space knows better. */
 		walk->mapping.end = 0;
@@ -217,29 +213,19 @@ static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u
 	m->end = 0;
 }
 
-/* What is at hand, if it is of TASK as it is now. False: it has no memory (any more). */
+/* False: TASK has no memory (any more). */
 static __always_inline bool unwind_begin_mappings(
-	struct task_struct *task, struct unwind_walk *walk, __u32 tgid)
+	struct task_struct *task, struct unwind_walk *walk, struct unwind_near_key *key)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
-	struct unwind_near *near = &walk->near;
-	__u32 changes, files_turn = unwind_files_turn;
-	__u64 arg_start;
 
 	if (!mm)
 		return false;
-	changes = vma_changes(mm);
-	arg_start = BPF_CORE_READ(mm, arg_start);
-	if (changes && near->changes == changes && near->mm == (__u64)mm && near->tgid == tgid &&
-		near->arg_start == arg_start && near->files_turn == files_turn)
-		return true;
-	near->mm = (__u64)mm;
-	near->arg_start = arg_start;
-	near->tgid = tgid;
-	near->changes = changes;
-	near->files_turn = files_turn;
-	for (int i = 0; i < UNWIND_NEAR_RANGES; i++)
-		near->ranges[i].end = 0;
+	walk->mm = mm;
+	key->mm = (__u64)mm;
+	key->changes = vma_changes(mm);
+	key->arg_start = BPF_CORE_READ(mm, arg_start);
+	key->files_turn = unwind_files_turn;
 	return true;
 }
 
@@ -261,7 +247,8 @@ static __always_inline bool unwind_find(struct unwind_walk *walk, __u64 pc)
 }
 
 /* False: nothing is known of the process yet. */
-static __always_inline bool unwind_begin_ranges(struct unwind_walk *walk, struct abi_sample *sample)
+static __always_inline bool unwind_begin_ranges(
+	struct unwind_walk *walk, struct abi_sample *sample, struct unwind_near_key *key)
 {
 	const struct abi_unwind_process *process =
 		bpf_map_lookup_elem(&unwind_processes, &sample->tgid);
@@ -270,5 +257,7 @@ static __always_inline bool unwind_begin_ranges(struct unwind_walk *walk, struct
 		return false;
 	walk->process = *process;
 	sample->unwind_generation = process->generation;
+	key->mm = process->version;
+	key->changes = 1;
 	return true;
 }

@@ -88,7 +88,11 @@ static int write_process(
 	struct unwind *u, const struct process *p, uint32_t exec_id, struct known_process *known)
 {
 	const struct unwind_target *target = &u->options.target;
-	struct abi_unwind_process entry = { .generation = p->number, .exec_id = exec_id };
+	struct abi_unwind_process entry = {
+		.generation = p->number,
+		.exec_id = exec_id,
+		.version = ++u->version,
+	};
 	struct range_run run;
 	struct ranges r;
 	int err;

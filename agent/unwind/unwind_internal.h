@@ -15,6 +15,7 @@ struct unwind {
 	size_t scratch_capacity;
 	uint32_t module_turn; /* counts what modules became known */
 	uint32_t turn; /* counts seconds, about */
+	uint32_t version; /* of the last process's ranges that were written */
 	bool full; /* of processes */
 	bool paused;
 	bool told_full; /* what the kernel was told */

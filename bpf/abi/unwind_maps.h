@@ -32,7 +32,7 @@ struct abi_unwind_process {
 	abi_u32 generation; /* of the process; copied into each sample; never 0 */
 	abi_u32 exec_id; /* of the program that the ranges are of */
 	abi_u32 settled; /* 1: code outside of the ranges is none that user space knows of either */
-	abi_u32 reserved;
+	abi_u32 version; /* another one whenever anything else here, or in the ranges, is */
 };
 
 enum abi_unwind_range_kind {

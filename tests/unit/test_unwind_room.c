@@ -234,22 +234,28 @@ static void nothing_changes_nothing_is_written(void **state)
 {
 	struct fixture *f = *state;
 
+	uint32_t version;
+
 	tell(f);
-	f->processes[PID].reserved = 99;
+	version = f->processes[PID].version += 99;
 	tell(f);
 	unwind_modules_changed(f->unwind);
 	tell(f);
-	assert_int_equal(f->processes[PID].reserved, 99);
+	assert_int_equal(f->processes[PID].version, version);
 }
 
 static void another_program_is_written_anew(void **state)
 {
 	struct fixture *f = *state;
 
+	uint32_t version;
+
 	tell(f);
 	assert_int_equal(f->processes[PID].exec_id, EXEC_ID);
+	version = f->processes[PID].version;
 	assert_int_equal(unwind_sync(f->unwind, &f->process, EXEC_ID + 1), 0);
 	assert_int_equal(f->processes[PID].exec_id, EXEC_ID + 1);
+	assert_int_not_equal(f->processes[PID].version, version);
 }
 
 static void memory_with_code_is_known(void **state)
