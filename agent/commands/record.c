@@ -105,14 +105,15 @@ static int watch_signals(struct record *r)
 
 static int start_sampling(struct record *r)
 {
-	int err;
+	int err = 0;
 
 	r->started_ns = clock_monotonic_ns();
 	r->started_real_ns = clock_real_ns();
-	err = agent_start(r->agent);
-	if (!err && r->plan.duration_ns)
+	if (r->plan.duration_ns)
 		err = loop_timer(
 			r->loop, r->plan.duration_ns, 0, on_duration, r, &r->duration_timer);
+	if (!err)
+		err = agent_start(r->agent);
 	if (!err && r->progress)
 		err = loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_progress, r,
 			&r->progress_timer);
