@@ -29,7 +29,7 @@ size_t pprof_bytes(const struct pprof *p)
 	return sizeof(*p) + intern_bytes_held(&p->strings) + intern_bytes_held(&p->mappings) +
 	       intern_bytes_held(&p->functions) + intern_bytes_held(&p->locations) +
 	       intern_bytes_held(&p->samples) + p->facts_capacity * sizeof(*p->facts) +
-	       p->values_capacity * sizeof(*p->values);
+	       p->comment_capacity * sizeof(*p->comments) + p->values_capacity * sizeof(*p->values);
 }
 
 static size_t cut_length(const char *text)
@@ -147,6 +147,7 @@ void pprof_destroy(struct pprof *p)
 	intern_deinit(&p->locations);
 	intern_deinit(&p->samples);
 	free(p->facts);
+	free(p->comments);
 	free(p->values);
 	free(p);
 }
@@ -391,9 +392,10 @@ int pprof_comment(struct pprof *p, const char *text)
 {
 	int err;
 
-	if (p->comment_count == PPROF_MAX_COMMENTS)
-		return -E2BIG;
-	err = add_string(p, text, &p->comments[p->comment_count]);
+	err = array_reserve(
+		p->comments, p->comment_capacity, p->comment_count + 1, PPROF_MAX_COMMENTS);
+	if (!err)
+		err = add_string(p, text, &p->comments[p->comment_count]);
 	if (err)
 		return err;
 	p->comment_count++;

@@ -19,6 +19,7 @@ enum {
 	 */
 	GZIP_LEVEL = 1,
 	STRINGS_AT_ONCE = 128,
+	COMMENTS_AT_ONCE = 128,
 };
 
 static int put(struct buffer *out, const Perftools__Profiles__Profile *part)
@@ -46,14 +47,11 @@ static int put_head(const struct pprof *p, struct buffer *out)
 	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType types[PPROF_MAX_TYPES], *type_pointers[PPROF_MAX_TYPES];
 	Perftools__Profiles__ValueType period_type;
-	int64_t comments[PPROF_MAX_COMMENTS];
 
 	for (size_t i = 0; i < p->type_count; i++) {
 		types[i] = type_of(&p->types[i]);
 		type_pointers[i] = &types[i];
 	}
-	for (size_t i = 0; i < p->comment_count; i++)
-		comments[i] = p->comments[i];
 	period_type = type_of(&p->period_type);
 	part.n_sample_type = p->type_count;
 	part.sample_type = type_pointers;
@@ -61,10 +59,26 @@ static int put_head(const struct pprof *p, struct buffer *out)
 	part.duration_nanos = p->duration_ns;
 	part.period_type = &period_type;
 	part.period = p->period;
-	part.n_comment = p->comment_count;
-	part.comment = comments;
 	part.default_sample_type = p->default_type;
 	return put(out, &part);
+}
+
+static int put_comments(const struct pprof *p, struct buffer *out)
+{
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	int64_t comments[COMMENTS_AT_ONCE];
+	int err;
+
+	part.comment = comments;
+	for (size_t i = 0; i < p->comment_count;) {
+		part.n_comment = 0;
+		while (i < p->comment_count && part.n_comment < COMMENTS_AT_ONCE)
+			comments[part.n_comment++] = p->comments[i++];
+		err = put(out, &part);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
@@ -202,6 +216,9 @@ static int put_profile(const struct pprof *p, struct buffer *out)
 	int err;
 
 	err = put_head(p, out);
+	if (err)
+		return err;
+	err = put_comments(p, out);
 	if (err)
 		return err;
 	err = put_all(p, &p->samples, put_sample, out);

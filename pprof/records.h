@@ -57,7 +57,7 @@ struct type_strings {
 	uint32_t type, unit;
 };
 
-enum { PPROF_MAX_COMMENTS = 64 };
+enum { PPROF_MAX_COMMENTS = 1 << 16 };
 
 struct pprof {
 	struct type_strings types[PPROF_MAX_TYPES], period_type;
@@ -72,6 +72,6 @@ struct pprof {
 	int64_t *values; /* type_count for each sample, from id 1 */
 	size_t values_capacity;
 	struct label_record last_labels[PPROF_MAX_LABELS]; /* of the last sample, as given */
-	uint32_t comments[PPROF_MAX_COMMENTS];
-	size_t comment_count;
+	uint32_t *comments; /* strings */
+	size_t comment_count, comment_capacity;
 };

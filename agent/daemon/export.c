@@ -36,6 +36,7 @@ struct daemon_export {
 	struct metrics unused; /* for reports of what another report has counted */
 	uint64_t settings_hash;
 	bool sample_labels;
+	bool file_hashes; /* OTLP has a place for them */
 	/* Replaced at a reload. */
 	struct relabel *relabel;
 	struct labels external;
@@ -85,6 +86,15 @@ static bool all_take_sample_labels(const struct export_settings *settings)
 			return false;
 		otlp = otlp || type == REMOTE_OTLP;
 	}
+	return otlp;
+}
+
+static bool some_take_file_hashes(const struct export_settings *settings)
+{
+	bool otlp = false;
+
+	for (size_t i = 0; i < settings->store_count; i++)
+		otlp = otlp || settings->stores[i].options.type == REMOTE_OTLP;
 	return otlp;
 }
 
@@ -156,6 +166,7 @@ static int create(const struct config *config, struct export_settings *settings,
 	e->metrics = metrics;
 	e->settings_hash = export_settings_hash(config);
 	e->sample_labels = all_take_sample_labels(settings);
+	e->file_hashes = some_take_file_hashes(settings);
 	fill_options(config, settings, remotes, &options);
 	options.metrics = metrics;
 	err = exporter_create(&options, &e->exporter, ret_message);
@@ -240,7 +251,7 @@ struct slice {
 	struct series *series;
 	uint32_t number;
 	uint32_t part, parts;
-	bool sample_labels;
+	bool sample_labels, file_hashes;
 };
 
 static uint64_t entry_hash(const struct slice *slice, const struct profile_sample *sample)
@@ -274,6 +285,7 @@ static int encode(const struct report_sources *sources, const struct report_opti
 	int err;
 
 	options.no_labels = !slice->sample_labels;
+	options.file_hashes = slice->file_hashes;
 	options.include = in_slice;
 	options.include_context = slice;
 	buffer_init(&payload->pprof, PPROF_LIMIT_BYTES);
@@ -343,7 +355,11 @@ static int send_all(struct daemon_export *e, const struct report_sources *source
 
 	for (uint32_t n = 1; !err && n <= series_count(series); n++) {
 		struct slice slice = {
-			.series = series, .number = n, .parts = 1, .sample_labels = e->sample_labels
+			.series = series,
+			.number = n,
+			.parts = 1,
+			.sample_labels = e->sample_labels,
+			.file_hashes = e->file_hashes,
 		};
 
 		err = send_series(e, sources, window, &slice);

@@ -17,6 +17,7 @@
 
 #include "agent/export/otlp_internal.h"
 #include "base/cleanup.h"
+#include "base/file_hash.h"
 #include "base/gzip.h"
 
 enum {
@@ -128,6 +129,23 @@ static bool samples_are_good(const Perftools__Profiles__Profile *p)
 	return p->n_sample_type && p->n_string_table && !*p->string_table[0];
 }
 
+static int read_file_hashes(struct otlp *o)
+{
+	const Perftools__Profiles__Profile *p = o->pprof;
+	const char *hex;
+	uint64_t id;
+
+	o->file_hashes = otlp_alloc(o, p->n_mapping + 1, sizeof(*o->file_hashes));
+	if (!o->file_hashes)
+		return -E2BIG;
+	for (size_t i = 0; i < p->n_comment; i++) {
+		if (file_hash_parse(otlp_pprof_text(o, p->comment[i]), &id, &hex) &&
+			id <= p->n_mapping)
+			o->file_hashes[id] = hex;
+	}
+	return 0;
+}
+
 static int read_pprof(struct otlp *o)
 {
 	const struct buffer *gzip = &o->payload->pprof;
@@ -148,7 +166,7 @@ static int read_pprof(struct otlp *o)
 		return -E2BIG;
 	for (size_t i = 0; i < o->pprof->n_string_table; i++)
 		o->string_of[i] = -1;
-	return 0;
+	return read_file_hashes(o);
 }
 
 /* ---- mappings, functions, locations -------------------------------------------------------- */

@@ -227,8 +227,11 @@ int otlp_mapping_attributes(
 	struct otlp *o, const Perftools__Profiles__Mapping *mapping, struct attribute_set *set)
 {
 	const char *id = otlp_pprof_text(o, mapping->build_id);
+	const char *hash = o->file_hashes[mapping->id];
 	int err = *id ? otlp_add_text(o, set, build_id_key(id), id) : 0;
 
+	if (!err && hash)
+		err = otlp_add_text(o, set, "process.executable.build_id.htlhash", hash);
 	if (!err && mapping->has_functions)
 		err = otlp_add_true(o, set, "pprof.mapping.has_functions");
 	if (!err && mapping->has_filenames)

@@ -22,6 +22,7 @@ struct otlp {
 	struct intern attributes; /* struct attribute_record: attribute_table */
 	struct intern stacks; /* int32_t[]: stack_table */
 	int32_t *string_of; /* by number in pprof's table; -1 = not yet */
+	const char **file_hashes; /* hex, by id of the mapping; NULL = not known */
 };
 
 /* Numbers of attributes: a set, in the order of what came first. */

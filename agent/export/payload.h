@@ -5,7 +5,8 @@
  * sorted by name, each name once, UTF-8; `__name__` and `service_name` are among them. The pprof is
  * gzip-compressed and obeys what the servers demand: ids 1..N in order, period type and period
  * present, valid UTF-8, sample types samples/count and cpu/nanoseconds. Its samples have labels
- * only where nobody gets it but OTLP and files: Pyroscope would make series of them.
+ * only where nobody gets it but OTLP and files: Pyroscope would make series of them. Comments tell
+ * OTLP, where it is among the stores, what files its mappings are (base/file_hash.h).
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -39,6 +39,8 @@ struct report_options {
 	bool no_demangle;
 	bool no_labels; /* samples have no labels: equal stacks are one. pprof only */
 	const char *comment; /* or NULL */
+	/* A comment on each mapping whose file is known (base/file_hash.h). pprof only. */
+	bool file_hashes;
 	/* Which samples are in it; NULL: all. pprof only. */
 	bool (*include)(void *context, const struct profile_sample *sample);
 	void *include_context;

@@ -24,17 +24,29 @@ struct pprof_report {
 	struct pprof *pprof;
 	struct stacks *stacks;
 	struct report_summary summary;
+	uint64_t last_mapping; /* id */
 };
 
 /* ---- frames → locations ---- */
 
+/* Ids rise by one with each mapping that is new. */
 static int mapping_id(
-	struct pprof *pprof, const struct symbolize_mapping *mapping, uint64_t *ret_id)
+	struct pprof_report *r, const struct symbolize_mapping *mapping, uint64_t *ret_id)
 {
-	if (mapping)
-		return pprof_mapping(pprof, &mapping->content, ret_id);
+	char comment[FILE_HASH_COMMENT_BYTES];
+	int err;
+
 	*ret_id = 0;
-	return 0;
+	if (!mapping)
+		return 0;
+	err = pprof_mapping(r->pprof, &mapping->content, ret_id);
+	if (err || *ret_id <= r->last_mapping)
+		return err;
+	r->last_mapping = *ret_id;
+	if (!mapping->file_hash)
+		return 0;
+	file_hash_comment(*ret_id, mapping->file_hash, comment);
+	return pprof_comment(r->pprof, comment);
 }
 
 static int add_location(void *context, const struct symbolized *frame, uint32_t *ret_id)
@@ -50,7 +62,7 @@ static int add_location(void *context, const struct symbolized *frame, uint32_t 
 		lines[i] = (struct pprof_line){ line->name, line->linkage, line->file, line->line,
 			line->column, line->start_line };
 	}
-	err = mapping_id(r->pprof, frame->mapping, &mapping);
+	err = mapping_id(r, frame->mapping, &mapping);
 	if (err)
 		return err;
 	err = pprof_location(r->pprof, mapping, frame->address, lines, frame->line_count, &id);

@@ -39,6 +39,7 @@ int symbolize_init(struct symbolize *s, const struct report_sources *sources,
 	if (options) {
 		s->no_inlines = options->no_inlines;
 		s->no_demangle = options->no_demangle;
+		s->file_hashes = options->file_hashes;
 	}
 	arena_init(&s->arena, MAX_MAPPING_BYTES);
 	return intern_init(&s->keys, MAX_MAPPINGS, MAX_MAPPING_BYTES);
@@ -201,6 +202,16 @@ static const char *module_build_id(
 	return index ? keep_text(s, index_go_build_id(index)) : "";
 }
 
+static const char *file_hash(struct symbolize *s, const struct index *index)
+{
+	char hex[FILE_HASH_TEXT_BYTES];
+
+	if (!s->file_hashes || !index)
+		return NULL;
+	file_hash_format(index_file_hash(index), hex);
+	return *hex ? keep_text(s, hex) : NULL;
+}
+
 /*
  * One mapping for each executable segment. Without an index (SEGMENT is NO_SEGMENT) the addresses
  * of the mapping are file offsets.
@@ -223,6 +234,7 @@ static int file_mapping(struct symbolize *s, const struct module *module, const 
 	mapping->is_file = module->kind == MODULE_FILE;
 	mapping->content.file = keep_text(s, module_name(module));
 	mapping->content.build_id = module_build_id(s, module, index);
+	mapping->file_hash = file_hash(s, index);
 	if (segment == NO_SEGMENT) {
 		mapping->content.limit = module->id.file.size_bytes ?: UINT64_MAX;
 		return 0;

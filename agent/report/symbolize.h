@@ -22,6 +22,7 @@
 struct symbolize_mapping {
 	struct pprof_mapping content;
 	bool is_file; /* content.file is a path, its addresses are the file's */
+	const char *file_hash; /* hex; NULL = not known, or not asked for */
 };
 
 enum symbolize_outcome {
@@ -44,7 +45,7 @@ struct symbolized {
 
 struct symbolize {
 	const struct report_sources *sources;
-	bool no_inlines, no_demangle;
+	bool no_inlines, no_demangle, file_hashes;
 	struct arena arena;
 	struct intern keys; /* of the mappings, by the same numbers */
 	struct symbolize_mapping **mappings;

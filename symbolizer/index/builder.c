@@ -88,6 +88,14 @@ static int add_making(struct elf_image *image, struct index_writer *w)
 	return err;
 }
 
+static void add_file_hash(const struct elf_image *image, struct index_writer *w)
+{
+	struct cursor file = elf_image_whole(image);
+	struct file_hash hash = file_hash_of(file.at, cursor_left(&file));
+
+	writer_file_hash(w, &hash);
+}
+
 static int add_facts(struct elf_image *image, struct index_writer *w)
 {
 	struct cursor text = go_build_id(image);
@@ -107,6 +115,7 @@ static int add_facts(struct elf_image *image, struct index_writer *w)
 	}
 	elf_image_build_id(image, &id);
 	writer_build_id(w, &id, go_id);
+	add_file_hash(image, w);
 	return add_making(image, w);
 }
 

@@ -241,6 +241,11 @@ void elf_image_build_id(const struct elf_image *image, struct build_id *ret_id)
 	}
 }
 
+struct cursor elf_image_whole(const struct elf_image *image)
+{
+	return cursor_over(image->map, image->map_size);
+}
+
 uint32_t elf_image_crc32(const struct elf_image *image)
 {
 	return libdeflate_crc32(0, image->map, image->map_size);

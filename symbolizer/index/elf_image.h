@@ -59,6 +59,7 @@ struct cursor elf_image_from(const struct elf_image *image, uint64_t address);
 /* The 64-bit word at ADDRESS after dynamic relocation: a RELATIVE relocation's addend wins. */
 bool elf_image_word(struct elf_image *image, uint64_t address, uint64_t *ret_word);
 void elf_image_build_id(const struct elf_image *image, struct build_id *ret_id);
+struct cursor elf_image_whole(const struct elf_image *image); /* all its bytes */
 /* CRC-32 (of zlib and IEEE 802.3) of the whole file, as .gnu_debuglink has it. */
 uint32_t elf_image_crc32(const struct elf_image *image);
 /*

@@ -19,11 +19,12 @@
  */
 #include <stdint.h>
 
+#include "base/file_hash.h"
 #include "base/module_id.h"
 #include "symbolizer/index/writer.h"
 
 enum {
-	INDEX_VERSION = 7,
+	INDEX_VERSION = 8,
 	INDEX_FILE_BITS = 20, /* of index_row.place; the rest is the column, 0 where it is larger */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,
@@ -65,6 +66,7 @@ struct index_header {
 	uint32_t kind; /* enum index_kind */
 	struct build_id build_id;
 	uint8_t padding[3];
+	struct file_hash file_hash;
 	struct index_go go; /* version 0: not a Go program */
 	struct index_unwind unwind;
 	struct index_table tables[INDEX_TABLES];
@@ -120,7 +122,8 @@ static inline uint32_t index_element_bytes(enum index_table_number table)
 }
 
 _Static_assert(sizeof(struct build_id) == 21, "build IDs are written as they are");
+_Static_assert(sizeof(struct file_hash) == 16, "file hashes are written as they are");
 _Static_assert(sizeof(struct index_go) == 48, "Go facts are written as they are");
 _Static_assert(sizeof(struct index_unwind) == 24, "unwind figures are written as they are");
-_Static_assert(sizeof(struct index_header) == 56 + 24 + 48 + 24 + 16 * INDEX_TABLES,
+_Static_assert(sizeof(struct index_header) == 56 + 24 + 16 + 48 + 24 + 16 * INDEX_TABLES,
 	"no padding in the header");

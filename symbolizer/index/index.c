@@ -275,6 +275,11 @@ const char *index_go_build_id(const struct index *index)
 	return string_at(index, index->header.go_build_id);
 }
 
+const struct file_hash *index_file_hash(const struct index *index)
+{
+	return &index->header.file_hash;
+}
+
 const char *index_toolchain(const struct index *index)
 {
 	return string_at(index, index->header.toolchain);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file_hash.h"
 #include "base/module_id.h"
 #include "symbolizer/index/writer.h"
 
@@ -73,6 +74,8 @@ bool index_address(
 const struct index_go *index_go(const struct index *index);
 const struct build_id *index_build_id(const struct index *index);
 const char *index_go_build_id(const struct index *index); /* "" = none */
+/* Of the file that it was built from: another one with the same build ID has the same index. */
+const struct file_hash *index_file_hash(const struct index *index);
 const char *index_toolchain(const struct index *index); /* "GCC 12.2.0", … ; "" = not known */
 uint32_t index_kind(const struct index *index); /* enum index_kind */
 uint32_t index_sources(const struct index *index); /* enum index_source */

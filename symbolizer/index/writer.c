@@ -389,6 +389,11 @@ void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t
 	w->go_build_id = go_build_id;
 }
 
+void writer_file_hash(struct index_writer *w, const struct file_hash *hash)
+{
+	w->file_hash = *hash;
+}
+
 void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind)
 {
 	w->toolchain = toolchain;

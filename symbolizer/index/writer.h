@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file_hash.h"
 #include "base/module_id.h"
 
 enum { WRITER_NONE = UINT32_MAX };
@@ -93,6 +94,7 @@ struct index_go {
 void writer_go(struct index_writer *w, const struct index_go *go);
 /* The file's GNU build ID, and for Go programs the text of the Go build ID (string; 0 = none). */
 void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t go_build_id);
+void writer_file_hash(struct index_writer *w, const struct file_hash *hash);
 /* What made the file (string; 0 = not known), and what it is like (enum index_kind). */
 void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind);
 

@@ -257,6 +257,7 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		.toolchain = string_offset(w, s, w->toolchain),
 		.kind = w->kind,
 		.build_id = w->build_id,
+		.file_hash = w->file_hash,
 		.go = w->go,
 		.unwind = w->unwind,
 	};

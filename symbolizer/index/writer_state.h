@@ -82,6 +82,7 @@ struct index_writer {
 
 	struct index_go go;
 	struct build_id build_id;
+	struct file_hash file_hash;
 	uint32_t go_build_id, toolchain, kind;
 	uint32_t sources;
 };

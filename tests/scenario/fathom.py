@@ -7,6 +7,7 @@ done() at the end. Exit 0 passed, 1 failed, 77 skipped with the reason as last l
 """
 import atexit
 import collections
+import hashlib
 import json
 import os
 import re
@@ -191,6 +192,14 @@ def of_comm_of(samples, comm):
 def build_id_of(path):
     r = subprocess.run(["readelf", "-n", path], capture_output=True, text=True)
     return re.search(r"Build ID: ([0-9a-f]+)", r.stdout).group(1)
+
+
+def content_hash_of(path):
+    """OpenTelemetry's process.executable.build_id.htlhash."""
+    with open(path, "rb") as f:
+        content = f.read()
+    ends = content[:4096] + content[-4096:] + len(content).to_bytes(8, "big")
+    return hashlib.sha256(ends).hexdigest()[:32]
 
 
 def is_kernel(frame):

@@ -20,6 +20,7 @@ enum {
 	JIT_PC = 0x7000,
 };
 
+#define PROGRAM_HASH "01020304000000000000000000000009" /* its file hash */
 #define KERNEL_BASE UINT64_C(0xffffffff81000000)
 
 struct fixture {

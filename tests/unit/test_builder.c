@@ -63,6 +63,26 @@ static void test_symbols_segments_and_build_id(void **)
 	index_destroy(index);
 }
 
+static void test_the_file_is_known_by_its_content(void **)
+{
+	autocall(elf_writer_deinit) struct elf_writer elf;
+	autoclose int output = memory_file("", 0);
+	autoclose int fd = -1;
+	struct builder_result result;
+	struct file_hash expected;
+	struct index *index;
+
+	elf_writer_init(&elf);
+	elf_writer_code(&elf, ".text", TEXT, TEXT_SIZE);
+	add_function(&elf, "main", 0x10, 0x10);
+	fd = elf_writer_file(&elf);
+	assert_int_equal(builder_run(fd, output, &result), 0);
+	assert_int_equal(index_open(output, &index), 0);
+	expected = file_hash_of(elf.file.bytes, elf.file.size);
+	assert_memory_equal(index_file_hash(index), &expected, sizeof(expected));
+	index_destroy(index);
+}
+
 static void test_each_segment_has_its_own_load_bias(void **)
 {
 	struct elf_writer elf;
@@ -169,6 +189,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_symbols_segments_and_build_id),
+		cmocka_unit_test(test_the_file_is_known_by_its_content),
 		cmocka_unit_test(test_each_segment_has_its_own_load_bias),
 		cmocka_unit_test(test_without_symbols_there_are_no_names),
 		cmocka_unit_test(test_broken_dwarf_costs_only_itself),

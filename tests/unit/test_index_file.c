@@ -32,6 +32,7 @@ static void test_facts_of_the_module(void **)
 		writer_segment(w, &(struct writer_segment){ 0x700000, 0x1000, 0x30000 }), 0);
 	writer_go(w, &(struct index_go){ .version = 21, .supported = 1, .g_goid = 152 });
 	writer_build_id(w, &id, string(w, "abc/def"));
+	writer_file_hash(w, &(struct file_hash){ { 1, 2, [15] = 3 } });
 	writer_making(w, string(w, "GCC 12.2.0"), INDEX_STRIPPED);
 	writer_source(w, INDEX_SOURCE_SYMTAB);
 	writer_source(w, INDEX_SOURCE_DWARF);
@@ -47,6 +48,8 @@ static void test_facts_of_the_module(void **)
 	assert_true(build_id_equal(index_build_id(index), &id));
 	assert_string_equal(index_go_build_id(index), "abc/def");
 	assert_int_equal(index_sources(index), INDEX_SOURCE_SYMTAB | INDEX_SOURCE_DWARF);
+	assert_memory_equal(index_file_hash(index), (&(struct file_hash){ { 1, 2, [15] = 3 } }),
+		sizeof(struct file_hash));
 	assert_string_equal(index_toolchain(index), "GCC 12.2.0");
 	assert_int_equal(index_kind(index), INDEX_STRIPPED);
 	assert_true(index_bytes(index) > sizeof(struct index_header));

@@ -13,6 +13,7 @@
 
 #include "agent/export/otlp.h"
 #include "base/cleanup.h"
+#include "base/file_hash.h"
 #include "base/gzip.h"
 #include "pprof/pprof.h"
 #include "proto/otlp_profiles.pb-c.h"
@@ -73,6 +74,14 @@ static uint64_t mapping(struct fixture *f, const char *file, const char *build_i
 
 	assert_int_equal(pprof_mapping(f->pprof, &m, &id), 0);
 	return id;
+}
+
+static void file_hash(struct fixture *f, uint64_t mapping, const char *hex)
+{
+	char comment[FILE_HASH_COMMENT_BYTES];
+
+	file_hash_comment(mapping, hex, comment);
+	assert_int_equal(pprof_comment(f->pprof, comment), 0);
 }
 
 static uint64_t location(struct fixture *f, uint64_t of, uint64_t address, const char *file)
@@ -422,6 +431,7 @@ static const Otlp__Mapping *mapping_of(const struct fixture *f, const char *file
 static void mappings_say_their_build_id_and_what_they_have(void **state)
 {
 	static const char gnu[] = "00112233445566778899aabbccddeeff00112233", go[] = "aB/c/d/e";
+	static const char hash[] = "caf6e5907166ac76eef618e5f7f59cd9";
 	autocall(end) struct fixture f;
 	const Otlp__Mapping *m;
 
@@ -430,11 +440,15 @@ static void mappings_say_their_build_id_and_what_they_have(void **state)
 	sample(&f, location(&f, mapping(&f, "/bin/gnu", gnu), 1, "a.c"), 1, 1);
 	sample(&f, location(&f, mapping(&f, "/bin/go", go), 2, ""), 1, 1);
 	sample(&f, location(&f, mapping(&f, "/bin/none", ""), 3, ""), 1, 1);
+	file_hash(&f, mapping(&f, "/bin/gnu", gnu), hash);
+	file_hash(&f, 4, hash); /* there are three */
+	assert_int_equal(pprof_comment(f.pprof, "made by hand"), 0);
 	encode(&f);
 	m = mapping_of(&f, "/bin/gnu");
+	assert_text(ATTRIBUTE(&f, m, "process.executable.build_id.htlhash"), hash);
 	assert_text(ATTRIBUTE(&f, m, "process.executable.build_id.gnu"), gnu);
 	assert_null(ATTRIBUTE(&f, m, "process.executable.build_id.go"));
-	assert_int_equal(m->n_attribute_indices, 5);
+	assert_int_equal(m->n_attribute_indices, 6);
 	assert_true(ATTRIBUTE(&f, m, "pprof.mapping.has_functions")->bool_value);
 	assert_true(ATTRIBUTE(&f, m, "pprof.mapping.has_filenames")->bool_value);
 	assert_true(ATTRIBUTE(&f, m, "pprof.mapping.has_line_numbers")->bool_value);

@@ -355,6 +355,28 @@ static void test_head_of_cpu_and_cycles_profiles(void **state)
 	}
 }
 
+static void test_file_hashes_are_comments_on_their_mappings(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	char comment[FILE_HASH_COMMENT_BYTES];
+
+	add_user(f, f->one, &frame, 1);
+	add_user(f, f->two, &frame, 1);
+	for (int asked = 0; asked < 2; asked++) {
+		f->options.file_hashes = asked;
+
+		automessage *m = pprof_of(f, NULL);
+
+		assert_int_equal(m->n_comment, asked);
+		assert_int_equal(m->n_mapping, 1);
+		if (!asked)
+			continue;
+		file_hash_comment(m->mapping[0]->id, PROGRAM_HASH, comment);
+		assert_string_equal(m->string_table[m->comment[0]], comment);
+	}
+}
+
 static void test_lost_frames_leave_a_marker_where_they_were(void **state)
 {
 	struct fixture *f = *state;
@@ -496,6 +518,7 @@ int main(void)
 		CASE(test_callers_in_no_mapping_are_left_out_and_counted),
 		CASE(test_labels_are_those_of_the_interface),
 		CASE(test_head_of_cpu_and_cycles_profiles),
+		CASE(test_file_hashes_are_comments_on_their_mappings),
 		CASE(test_lost_frames_leave_a_marker_where_they_were),
 		CASE(test_summary_weighs_by_samples),
 		CASE(test_first_mapping_is_the_busiest_program),

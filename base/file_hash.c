@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/file_hash.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+
+enum { END_BYTES = 4096 };
+
+static const char COMMENT[] = "#htlhash ";
+static const char DIGITS[] = "0123456789abcdef";
+
+struct file_hash file_hash_of(const void *bytes, size_t size)
+{
+	const size_t part = MIN(size, (size_t)END_BYTES);
+	const uint64_t length = htobe64(size);
+	uint8_t digest[SHA256_BYTES];
+	struct file_hash hash;
+	struct sha256 s;
+
+	sha256_init(&s);
+	sha256_update(&s, bytes, part);
+	sha256_update(&s, (const uint8_t *)bytes + (size - part), part);
+	sha256_update(&s, &length, sizeof(length));
+	sha256_finish(&s, digest);
+	memcpy(hash.bytes, digest, sizeof(hash.bytes));
+	return hash;
+}
+
+void file_hash_format(const struct file_hash *hash, char text[FILE_HASH_TEXT_BYTES])
+{
+	static const struct file_hash none;
+
+	*text = 0;
+	if (!memcmp(hash, &none, sizeof(none)))
+		return;
+	for (size_t i = 0; i < FILE_HASH_BYTES; i++) {
+		*text++ = DIGITS[hash->bytes[i] >> 4];
+		*text++ = DIGITS[hash->bytes[i] & 15];
+	}
+	*text = 0;
+}
+
+void file_hash_comment(uint64_t mapping_id, const char *hex, char comment[FILE_HASH_COMMENT_BYTES])
+{
+	snprintf(comment, FILE_HASH_COMMENT_BYTES, "%s%" PRIu64 " %s", COMMENT, mapping_id, hex);
+}
+
+bool file_hash_parse(const char *comment, uint64_t *ret_mapping_id, const char **ret_hex)
+{
+	const char *number = comment + strlen(COMMENT);
+	uint64_t id;
+	char *end;
+
+	if (strncmp(comment, COMMENT, strlen(COMMENT)) || *number < '1' || *number > '9')
+		return false;
+	errno = 0;
+	id = strtoull(number, &end, 10);
+	if (errno || *end != ' ' || strspn(end + 1, DIGITS) != FILE_HASH_TEXT_BYTES - 1 ||
+		strlen(end + 1) != FILE_HASH_TEXT_BYTES - 1)
+		return false;
+	*ret_mapping_id = id;
+	*ret_hex = end + 1;
+	return true;
+}

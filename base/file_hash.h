@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A file's identity by what is in it, `process.executable.build_id.htlhash` of OpenTelemetry
+ * (https://opentelemetry.io/docs/specs/otel/profiles/mappings/): the first 16 bytes of the SHA-256
+ * of the file's first 4096 bytes, its last 4096 bytes (which may overlap) and its length in eight
+ * bytes, big-endian. Parca's agent calls it the file ID.
+ *
+ * pprof has no place for it. There it is a comment on the mapping, `#htlhash MAPPING-ID HEX`; tools
+ * do not show comments that begin with '#'.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	FILE_HASH_BYTES = 16,
+	FILE_HASH_TEXT_BYTES = 2 * FILE_HASH_BYTES + 1,
+	FILE_HASH_COMMENT_BYTES = 64,
+};
+
+/* All 0 = none. */
+struct file_hash {
+	uint8_t bytes[FILE_HASH_BYTES];
+};
+
+/* Of a whole file in memory. */
+struct file_hash file_hash_of(const void *bytes, size_t size);
+/* Lower-case hex, "" for none. */
+void file_hash_format(const struct file_hash *hash, char text[FILE_HASH_TEXT_BYTES]);
+void file_hash_comment(uint64_t mapping_id, const char *hex, char comment[FILE_HASH_COMMENT_BYTES]);
+/* *RET_HEX is part of COMMENT. False: another comment. */
+bool file_hash_parse(const char *comment, uint64_t *ret_mapping_id, const char **ret_hex);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SHA-256 as its standard has it, what OpenTelemetry makes of it, and the comment in pprof. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/file_hash.h"
+#include "base/sha256.h"
+
+/* ---- SHA-256 -------------------------------------------------------------------------------- */
+
+static void assert_digest(struct sha256 *s, const char *expected)
+{
+	uint8_t digest[SHA256_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
+
+	sha256_finish(s, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	assert_string_equal(hex, expected);
+}
+
+/* NIST's examples, and lengths around the end of a block. */
+static void digests_of_the_standard(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *digest;
+	} cases[] = {
+		{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+		{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+			"248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+		{ "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmno"
+		  "ijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
+			"cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1" },
+		{ "0123456789012345678901234567890123456789012345678901234",
+			"f34d5a0f80c0cbf84c8c0b90218c22637abd199965249da736a20143c8c9c9d9" },
+		{ "0123456789012345678901234567890123456789012345678901234567890123",
+			"9674d9e078535b7cec43284387a6ee39956188e735a85452b0050b55341cda56" },
+	};
+	struct sha256 s;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		sha256_init(&s);
+		sha256_update(&s, cases[i].text, strlen(cases[i].text));
+		assert_digest(&s, cases[i].digest);
+	}
+}
+
+static void a_million_letters_in_pieces(void **state)
+{
+	char piece[1000];
+	struct sha256 s;
+	size_t left = 1000000;
+
+	(void)state;
+	memset(piece, 'a', sizeof(piece));
+	sha256_init(&s);
+	for (size_t size = 1; left; size = size % sizeof(piece) + 1) {
+		size_t part = MIN(size, left);
+
+		sha256_update(&s, piece, part);
+		left -= part;
+	}
+	assert_digest(&s, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static void assert_hash(const void *bytes, size_t size, const char *expected)
+{
+	struct file_hash hash = file_hash_of(bytes, size);
+	char hex[FILE_HASH_TEXT_BYTES];
+
+	file_hash_format(&hash, hex);
+	assert_string_equal(hex, expected);
+}
+
+/* What other programs compute: OpenTelemetry's profiler, and for the others Python's hashlib. */
+static void files_around_the_lengths_of_their_ends(void **state)
+{
+	static const uint8_t small[] = { 0x7f, 'E', 'L', 'F', 0, 1, 2, 3, 4 };
+	static const struct {
+		size_t size;
+		const char *hash;
+	} cases[] = {
+		{ 0, "af5570f5a1810b7af78caf4bc70a660f" },
+		{ 1, "52807a4607ea5debf0b7d4ccb452f4af" },
+		{ 4095, "770c9562e0bb264672773e0eba6236c5" },
+		{ 4096, "6c3376bc183b0a4994bc0b2c2c9d8b05" },
+		{ 4097, "5caa6d2c6348b199ee7902cd00aa97b0" },
+		{ 8191, "517b77705561f6703a78bfdb67380295" },
+		{ 8192, "a7b0097f07ff25b7b48b13edc4aa7939" },
+		{ 8193, "c7c2d298e983c984b695964c8f91aa98" },
+		{ 10000, "29e3194e821b97b5565d43a5156ad97a" },
+	};
+	uint8_t bytes[10000];
+
+	(void)state;
+	assert_hash(small, sizeof(small), "caf6e5907166ac76eef618e5f7f59cd9");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i % 251);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_hash(bytes, cases[i].size, cases[i].hash);
+}
+
+static void none_is_no_text(void **state)
+{
+	struct file_hash none = { 0 };
+	char hex[FILE_HASH_TEXT_BYTES] = "x";
+
+	(void)state;
+	file_hash_format(&none, hex);
+	assert_string_equal(hex, "");
+}
+
+/* ---- comments ------------------------------------------------------------------------------- */
+
+static void a_comment_is_read_as_it_was_written(void **state)
+{
+	const char *const hex = "caf6e5907166ac76eef618e5f7f59cd9", *read;
+	char comment[FILE_HASH_COMMENT_BYTES];
+	uint64_t id;
+
+	(void)state;
+	file_hash_comment(UINT64_MAX, hex, comment);
+	assert_true(file_hash_parse(comment, &id, &read));
+	assert_true(id == UINT64_MAX);
+	assert_string_equal(read, hex);
+	file_hash_comment(3, hex, comment);
+	assert_string_equal(comment, "#htlhash 3 caf6e5907166ac76eef618e5f7f59cd9");
+}
+
+static void other_comments_are_left_alone(void **state)
+{
+	static const char *const others[] = {
+		"",
+		"made by hand",
+		"#htlhash",
+		"#htlhash ",
+		"#htlhash 3",
+		"#htlhash 3 ",
+		"#htlhash 0 caf6e5907166ac76eef618e5f7f59cd9",
+		"#htlhash -1 caf6e5907166ac76eef618e5f7f59cd9",
+		"#htlhash  3 caf6e5907166ac76eef618e5f7f59cd9",
+		"#htlhash 3x caf6e5907166ac76eef618e5f7f59cd9",
+		"#htlhash 18446744073709551616 caf6e5907166ac76eef618e5f7f59cd9",
+		"#htlhash 3 caf6e5907166ac76eef618e5f7f59cd",
+		"#htlhash 3 caf6e5907166ac76eef618e5f7f59cd90",
+		"#htlhash 3 CAF6E5907166AC76EEF618E5F7F59CD9",
+		"#htlhash 3 caf6e5907166ac76eef618e5f7f59cd9 ",
+	};
+	const char *hex = "as it was";
+	uint64_t id = 17;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_false(file_hash_parse(others[i], &id, &hex));
+	assert_int_equal(id, 17);
+	assert_string_equal(hex, "as it was");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(digests_of_the_standard),
+		cmocka_unit_test(a_million_letters_in_pieces),
+		cmocka_unit_test(files_around_the_lengths_of_their_ends),
+		cmocka_unit_test(none_is_no_text),
+		cmocka_unit_test(a_comment_is_read_as_it_was_written),
+		cmocka_unit_test(other_comments_are_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
