@@ -40,6 +40,7 @@ struct daemon_export {
 	/* Replaced at a reload. */
 	struct relabel *relabel;
 	struct labels external;
+	char *environment;
 	char node[HOST_BYTES];
 	struct series_options series;
 };
@@ -54,7 +55,9 @@ static void take_labels(
 
 	relabel_destroy(e->relabel);
 	labels_deinit(&e->external);
+	free(e->environment);
 	e->relabel = take(settings->relabel);
+	e->environment = take(settings->environment);
 	e->external = settings->external;
 	settings->external = (struct labels){ 0 };
 	if (node && *node)
@@ -65,6 +68,7 @@ static void take_labels(
 		.node = e->node,
 		.external = &e->external,
 		.relabel = e->relabel,
+		.environment = e->environment,
 		.thread_comm = settings->thread_comm,
 		.tid = settings->tid,
 		.goid = settings->goid,
@@ -209,6 +213,7 @@ void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns)
 	exporter_destroy(e->exporter, grace_ns);
 	relabel_destroy(e->relabel);
 	labels_deinit(&e->external);
+	free(e->environment);
 	free(e);
 }
 

@@ -10,7 +10,11 @@
 #include "base/cleanup.h"
 #include "base/intern.h"
 
-enum { HASHED_LIMIT = 1 << 20 };
+enum {
+	HASHED_LIMIT = 1 << 20,
+	VARIABLES_LIMIT = 32,
+	VARIABLE_BYTES = 256,
+};
 
 /* ---- remote stores -------------------------------------------------------------------------- */
 
@@ -115,6 +119,43 @@ static int read_series_labels(
 	return 0;
 }
 
+/* What a label's name may hold: any other would be refused for each process anew. */
+static bool is_variable(const char *name)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+	return !name[strspn(name, allowed)] && strlen(name) <= VARIABLE_BYTES;
+}
+
+static int read_environment(
+	const struct config *config, struct export_settings *s, char **ret_message)
+{
+	const char *text = config_text(config, SETTING_include_env_var);
+	autofree char *copy = strdup(text ? text : "");
+	/* Two NULs end it, though nothing is in it. */
+	autofree char *names = calloc(1, strlen(text ? text : "") + 2);
+	char *next = copy, *item, *at = names;
+	size_t count = 0;
+
+	if (!copy || !names)
+		return -ENOMEM;
+	while ((item = strsep(&next, ", ")) != NULL) {
+		if (!*item)
+			continue;
+		if (!is_variable(item) || ++count > VARIABLES_LIMIT) {
+			if (asprintf(ret_message, "%s: %s: up to %d names of letters, digits and _",
+				    config_name(SETTING_include_env_var), item,
+				    VARIABLES_LIMIT) < 0)
+				*ret_message = NULL;
+			return -EINVAL;
+		}
+		at = stpcpy(at, item) + 1;
+	}
+	s->environment = take(names);
+	return 0;
+}
+
 static int read_debuginfo(
 	const struct config *config, struct export_settings *s, char **ret_message)
 {
@@ -144,6 +185,8 @@ int export_settings_read(
 	if (!err)
 		err = read_series_labels(config, s, ret_message);
 	if (!err)
+		err = read_environment(config, s, ret_message);
+	if (!err)
 		err = read_debuginfo(config, s, ret_message);
 	if (!err && lists && lists->rule_count)
 		err = relabel_create(lists->rules, lists->rule_count, &s->relabel, ret_message);
@@ -158,6 +201,7 @@ void export_settings_deinit(struct export_settings *s)
 		remote_settings_deinit(&s->stores[i]);
 	labels_deinit(&s->external);
 	relabel_destroy(s->relabel);
+	free(s->environment);
 	*s = (struct export_settings){ 0 };
 }
 

@@ -15,6 +15,7 @@ struct export_settings {
 	size_t store_count;
 	struct labels external;
 	struct relabel *relabel; /* NULL = no rules */
+	char *environment; /* names of variables, each with its NUL, then an empty one */
 	bool thread_comm, tid, goid; /* labels of series */
 	bool debuginfo_upload;
 };

@@ -15,6 +15,8 @@
 enum {
 	CGROUP_LINES_BYTES = 16 << 10,
 	STAT_BYTES = 1024,
+	ENVIRONMENT_BYTES = 64 << 10,
+	ENVIRONMENT_LABEL_BYTES = LABEL_NAME_BYTES + 1,
 	STAT_START_FIELD = 22, /* proc(5), counted from 1; the state is field 3 */
 	HEX_BYTES = 2 * BUILD_ID_MAX_BYTES + 1,
 };
@@ -141,7 +143,41 @@ static int set_cgroup(const struct process *p, struct labels *labels)
 	return set(labels, "__meta_process_cgroup", path);
 }
 
-static int set_from_proc(const struct process *p, struct labels *labels)
+/* ENTRY is `NAME=value`. The first one counts, as for getenv(). */
+static int set_variable(const char *entry, const char *names, struct labels *labels)
+{
+	char label[ENVIRONMENT_LABEL_BYTES];
+
+	for (const char *name = names; *name; name += strlen(name) + 1) {
+		size_t length = strlen(name);
+
+		if (strncmp(entry, name, length) || entry[length] != '=')
+			continue;
+		snprintf(label, sizeof(label), "__meta_env_var_%s", name);
+		return labels_get(labels, label) ? 0 : set(labels, label, entry + length + 1);
+	}
+	return 0;
+}
+
+/* What the program was started with; setenv() does not show there. */
+static int set_environment(const struct process *p, const char *names, struct labels *labels)
+{
+	autocall(buffer_deinit) struct buffer text;
+	const char *at, *end, *nul;
+	int err = 0;
+
+	buffer_init(&text, ENVIRONMENT_BYTES);
+	if (!names || !read_proc(p, "environ", &text))
+		return 0;
+	at = (const char *)text.bytes;
+	end = at + text.size - 1;
+	/* What has no end of its own is cut: half a value is a wrong one. */
+	for (; !err && (nul = memchr(at, 0, (size_t)(end - at))) != NULL; at = nul + 1)
+		err = set_variable(at, names, labels);
+	return err;
+}
+
+static int set_from_proc(const struct process *p, const char *environment, struct labels *labels)
 {
 	unsigned long parent = 0;
 	char number[24];
@@ -153,7 +189,9 @@ static int set_from_proc(const struct process *p, struct labels *labels)
 	err = set(labels, "__meta_process_ppid", number);
 	if (!err)
 		err = set_command_line(p, labels);
-	return err ? err : set_cgroup(p, labels);
+	if (!err)
+		err = set_cgroup(p, labels);
+	return err ? err : set_environment(p, environment, labels);
 }
 
 /* ---- the rest ------------------------------------------------------------------------------- */
@@ -183,13 +221,17 @@ static int set_program(const struct process *p, struct labels *labels)
 
 static int set_making(const struct index *index, struct labels *labels)
 {
+	char hex[FILE_HASH_TEXT_BYTES];
 	uint32_t kind;
 	int err;
 
 	if (!index)
 		return 0;
 	kind = index_kind(index);
-	err = set(labels, "__meta_process_executable_compiler", index_toolchain(index));
+	file_hash_format(index_file_hash(index), hex);
+	err = set(labels, "__meta_process_executable_file_id", hex);
+	if (!err)
+		err = set(labels, "__meta_process_executable_compiler", index_toolchain(index));
 	if (!err)
 		err = set(labels, "__meta_process_executable_static",
 			kind & INDEX_STATIC ? "true" : "false");
@@ -198,7 +240,8 @@ static int set_making(const struct index *index, struct labels *labels)
 			     kind & INDEX_STRIPPED ? "true" : "false");
 }
 
-int process_labels_meta(const struct process *p, const struct index *index, struct labels *labels)
+int process_labels_meta(const struct process *p, const struct index *index, const char *environment,
+	struct labels *labels)
 {
 	char number[16];
 	int err;
@@ -211,5 +254,5 @@ int process_labels_meta(const struct process *p, const struct index *index, stru
 		err = set_making(index, labels);
 	if (!err)
 		err = set_system(labels);
-	return err ? err : set_from_proc(p, labels);
+	return err ? err : set_from_proc(p, environment, labels);
 }

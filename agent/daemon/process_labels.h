@@ -13,10 +13,12 @@
 /* `comm`, `executable` and `container_id`. The kernel's threads have none: there are hundreds. */
 int process_labels(const struct process *p, struct labels *labels);
 /*
- * `__meta_…`. INDEX: of its program; NULL: how that was made is not told. What /proc has to tell
- * (parent, command line, cgroup) is missing for a process that is gone, or whose pid is another's
- * by now.
+ * `__meta_…`. INDEX: of its program; NULL: how that was made is not told. ENVIRONMENT: names of
+ * variables that become `__meta_env_var_NAME`, each with its NUL, then an empty one; NULL = none.
+ * What /proc has to tell (parent, command line, cgroup, environment) is missing for a process that
+ * is gone, or whose pid is another's by now.
  */
-int process_labels_meta(const struct process *p, const struct index *index, struct labels *labels);
+int process_labels_meta(const struct process *p, const struct index *index, const char *environment,
+	struct labels *labels);
 /* The file name of its program, else its name; `kernel` for the kernel's threads. Foreign bytes. */
 void process_labels_service(const struct process *p, char *name, size_t size);

@@ -93,7 +93,7 @@ static int collect(const struct series *s, const struct process *p, const struct
 	if (!err && p)
 		err = process_labels(p, labels);
 	if (!err && p && s->options->relabel)
-		err = process_labels_meta(p, index_of(s, p), labels);
+		err = process_labels_meta(p, index_of(s, p), s->options->environment, labels);
 	return err ? err : set_thread(key, labels);
 }
 

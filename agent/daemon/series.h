@@ -20,6 +20,7 @@ struct series_options {
 	const char *node;
 	const struct labels *external;
 	const struct relabel *relabel; /* NULL = none */
+	const char *environment; /* names of variables as for process_labels_meta() */
 	bool thread_comm, tid, goid;
 	uint64_t limit; /* series, for those three */
 	/* The index of a module, or NULL where there is none. */

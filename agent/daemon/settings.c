@@ -109,6 +109,7 @@ static bool can_change(enum setting id)
 		SETTING_external_labels,
 		SETTING_series_labels,
 		SETTING_series_max,
+		SETTING_include_env_var,
 		SETTING_debuginfo_upload,
 	};
 
