@@ -129,7 +129,9 @@ static enum remote_verdict of_status(long status)
 	case 501:
 	case 505:
 		return REMOTE_DENIED;
-	case 504: /* a gateway gave up on a server that has the request */
+	/* A gateway that had no answer, or no good one, from a server that it gave the request. */
+	case 502:
+	case 504:
 		return REMOTE_AMBIGUOUS;
 	default:
 		break;

@@ -62,7 +62,7 @@ static void statuses_and_their_verdicts(void **state)
 		{ 422, REMOTE_REFUSED, false },
 		{ 429, REMOTE_RETRY, false },
 		{ 500, REMOTE_RETRY, true },
-		{ 502, REMOTE_RETRY, false },
+		{ 502, REMOTE_AMBIGUOUS, false },
 		{ 503, REMOTE_RETRY, false },
 		{ 504, REMOTE_AMBIGUOUS, false },
 	};

@@ -248,7 +248,7 @@ static void http_statuses_and_their_verdicts(void **state)
 		{ "425 Too Early", REMOTE_REFUSED },
 		{ "429 Too Many Requests", REMOTE_RETRY },
 		{ "500 Internal Server Error", REMOTE_REFUSED },
-		{ "502 Bad Gateway", REMOTE_RETRY },
+		{ "502 Bad Gateway", REMOTE_AMBIGUOUS },
 		{ "503 Service Unavailable", REMOTE_RETRY },
 		{ "504 Gateway Timeout", REMOTE_AMBIGUOUS },
 		{ "507 Insufficient Storage", REMOTE_REFUSED },
