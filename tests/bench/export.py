@@ -195,8 +195,8 @@ def drain(show, name, target, sink):
 
 
 def hour(show):
-    """Nobody listens for so many windows; both agents at once, one for each protocol."""
-    targets = {"pyroscope": free_port(), "parca": free_port()}
+    """Nobody listens for so many windows; all agents at once, one for each protocol."""
+    targets = {"pyroscope": free_port(), "parca": free_port(), "otlp": free_port()}
     agents = {kind: Agent("hour-" + kind, {kind: port}) for kind, port in targets.items()}
     for agent in agents.values():
         agent.wait_windows(20)
