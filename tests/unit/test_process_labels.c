@@ -10,7 +10,9 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "agent/daemon/process_labels.h"
 #include "base/cleanup.h"
@@ -18,20 +20,40 @@
 
 enum { LONG_BYTES = 60 << 10 };
 
-static pid_t start(char **environment)
+struct program {
+	pid_t pid;
+	int fd; /* its input and output */
+};
+
+/*
+ * A program that gives back what it is sent. When posix_spawn() returns the kernel may not have
+ * laid out the new program's memory yet: its first answer says that it runs.
+ */
+static struct program start(char **environment)
 {
-	char *argv[] = { "sleep", "600", NULL };
+	char *argv[] = { "cat", "-", NULL };
+	posix_spawn_file_actions_t actions;
+	int pair[2];
+	char byte;
 	pid_t pid;
 
-	/* It returns when the program is there. */
-	assert_int_equal(posix_spawn(&pid, "/bin/sleep", NULL, NULL, argv, environment), 0);
-	return pid;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+	posix_spawn_file_actions_adddup2(&actions, pair[1], STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
+	assert_int_equal(posix_spawn(&pid, "/bin/cat", &actions, NULL, argv, environment), 0);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pair[1]);
+	assert_int_equal(write(pair[0], "x", 1), 1);
+	assert_int_equal(read(pair[0], &byte, 1), 1);
+	return (struct program){ pid, pair[0] };
 }
 
-static void finish(pid_t pid)
+static void finish(struct program *p)
 {
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	kill(p->pid, SIGKILL);
+	waitpid(p->pid, NULL, 0);
+	close(p->fd);
 }
 
 static void read_labels(
@@ -54,10 +76,9 @@ static void only_named_variables_are_labels(void **state)
 	autocall(labels_deinit) struct labels labels = { .count = 0 };
 	char *environment[] = { "TEAM=core", "TEAM=other", "SECRET=x", "EMPTY=", "TEAMS=both",
 		"PATTERN=a=b c", "no name", NULL };
-	pid_t pid = start(environment);
+	autocall(finish) struct program p = start(environment);
 
-	read_labels(*state, pid, "PATTERN\0TEAM\0EMPTY\0ABSENT\0", &labels);
-	finish(pid);
+	read_labels(*state, p.pid, "PATTERN\0TEAM\0EMPTY\0ABSENT\0", &labels);
 	assert_string_equal(get(&labels, "__meta_env_var_TEAM"), "core");
 	assert_string_equal(get(&labels, "__meta_env_var_PATTERN"), "a=b c");
 	assert_string_equal(get(&labels, "__meta_env_var_EMPTY"), "(none)");
@@ -70,14 +91,13 @@ static void no_variable_without_a_name(void **state)
 {
 	autocall(labels_deinit) struct labels labels = { .count = 0 };
 	char *environment[] = { "TEAM=core", NULL };
-	pid_t pid = start(environment);
+	autocall(finish) struct program p = start(environment);
 
-	read_labels(*state, pid, NULL, &labels);
+	read_labels(*state, p.pid, NULL, &labels);
 	assert_string_equal(get(&labels, "__meta_env_var_TEAM"), "(none)");
-	assert_string_equal(get(&labels, "__meta_process_cmdline"), "sleep 600");
-	read_labels(*state, pid, "\0", &labels);
+	assert_string_equal(get(&labels, "__meta_process_cmdline"), "cat -");
+	read_labels(*state, p.pid, "\0", &labels);
 	assert_string_equal(get(&labels, "__meta_env_var_TEAM"), "(none)");
-	finish(pid);
 }
 
 /* A long value is cut as any label is; one that we see the beginning of only is none. */
@@ -86,15 +106,15 @@ static void large_environments_are_cut_between_variables(void **state)
 	autocall(labels_deinit) struct labels labels = { .count = 0 };
 	autofree char *first = calloc(1, LONG_BYTES), *second = calloc(1, LONG_BYTES);
 	char *environment[] = { first, second, "LAST=1", NULL };
-	pid_t pid;
+	struct program p;
 
 	memset(first, 'a', LONG_BYTES - 1);
 	memset(second, 'b', LONG_BYTES - 1);
 	memcpy(first, "FIRST=", 6);
 	memcpy(second, "SECOND=", 7);
-	pid = start(environment);
-	read_labels(*state, pid, "FIRST\0SECOND\0LAST\0", &labels);
-	finish(pid);
+	p = start(environment);
+	read_labels(*state, p.pid, "FIRST\0SECOND\0LAST\0", &labels);
+	finish(&p);
 	assert_int_equal(strlen(get(&labels, "__meta_env_var_FIRST")), LABEL_VALUE_BYTES);
 	assert_string_equal(get(&labels, "__meta_env_var_SECOND"), "(none)");
 	assert_string_equal(get(&labels, "__meta_env_var_LAST"), "(none)");
@@ -105,13 +125,12 @@ static void another_process_of_that_number_tells_nothing(void **state)
 	autocall(labels_deinit) struct labels labels = { .count = 0 };
 	struct fixture *f = *state;
 	char *environment[] = { "TEAM=core", NULL };
-	pid_t pid = start(environment);
+	autocall(finish) struct program p = start(environment);
 
 	f->one->start_ticks = 1;
-	read_labels(f, pid, "TEAM\0", &labels);
+	read_labels(f, p.pid, "TEAM\0", &labels);
 	assert_string_equal(get(&labels, "__meta_env_var_TEAM"), "(none)");
 	assert_string_equal(get(&labels, "__meta_process_cmdline"), "(none)");
-	finish(pid);
 }
 
 static void the_index_knows_the_file(void **state)
