@@ -23,7 +23,7 @@ agent/unwind: base/ agent/process/ bpf/abi/ bpf/unwind.bpf.h symbolizer/index/
 agent/golang: base/ bpf/abi/ symbolizer/
 agent/metadata: base/ agent/loop/ proto/
 agent/export: base/ agent/loop/ proto/
-agent/report: base/ agent/process/ agent/profile/ symbolizer/ pprof/ agent/export/exporter.h
+agent/report: base/ agent/process/ agent/profile/ symbolizer/ pprof/
 agent/top: base/ agent/loop/ agent/process/ agent/profile/ agent/report/
 agent/commands: *
 agent/daemon: *
