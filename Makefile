@@ -54,7 +54,7 @@ all_cflags = -std=gnu17 $(CFLAGS) $(sections) $(warnings) $(WERROR) -fstack-prot
 # libiberty (demangling) is a static library without a pkg-config file.
 LDLIBS += $(shell $(PKG_CONFIG) --libs $(libs)) -l:libiberty.a -lz -lpthread
 LDFLAGS += $(san_flags) -Wl,--as-needed -Wl,--gc-sections -Wl,-z,relro,-z,now
-# Loaded when it is needed, not linked: agent/export/curl_on_demand.c.
+# Loaded when it is needed, not linked: base/curl_on_demand.c.
 loaded_libs := libcurl
 lib_cflags := $(shell $(PKG_CONFIG) --cflags $(libs) $(loaded_libs) 2>/dev/null)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl, loaded when the first remote store is made: it and the thirty libraries that come with
- * it take 6 MB of memory, which an agent that sends nothing should not have. The functions here
- * have libcurl's names and pass on to the library; without it they fail as it would for want of
- * memory.
+ * libcurl, loaded when the first remote store is made, or in the child that asks debuginfod: it and
+ * the thirty libraries that come with it take 6 MB of memory, which an agent that sends nothing
+ * should not have. The functions here have libcurl's names and pass on to the library; without it
+ * they fail as it would for want of memory.
  */
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -93,6 +93,7 @@ typedef typeof(*__builtin_choose_expr(
 
 /* clang-format off */
 FORWARD(CURL *, NULL, curl_easy_init, (void), ())
+FORWARD(CURLcode, CURLE_FAILED_INIT, curl_easy_perform, (CURL *handle), (handle))
 FORWARD(char *, NULL, curl_easy_escape, (CURL *handle, const char *text, int length),
 	(handle, text, length))
 FORWARD(const char *, "libcurl is not installed", curl_easy_strerror, (CURLcode code), (code))
