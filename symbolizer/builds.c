@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/builds.h"
+#include "symbolizer/builds_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -16,34 +17,9 @@ enum {
 	WALL_EXTRA_SECONDS = 5,
 };
 
-/* One module that waits or is being built. */
-struct build {
-	struct build *next;
-	struct module_id id;
-	int elf_fd;
-	struct companions companions;
-	/*
-	 * For a second pass with the .dwo files that the first found wanting: where the module is,
-	 * "" = none, and what the first made, -1 = it is not over.
-	 */
-	char *path, *directories;
-	int first_fd;
-	struct cache_entry entry;
-	struct sandbox sandbox;
-	uint64_t deadline_ns; /* of CLOCK_MONOTONIC; 0 = none */
-	uint64_t *tags;
-	size_t tag_count, tag_capacity;
-};
+DEFINE_AUTO(index);
 
-struct builds {
-	struct builds_options options;
-	struct build *waiting, **waiting_end; /* the oldest first */
-	struct build *running;
-	unsigned int waiting_count, running_count;
-	uint64_t cpu_ns, peak_bytes;
-};
-
-static void build_destroy(struct build *build)
+void build_destroy(struct build *build)
 {
 	if (!build)
 		return;
@@ -55,11 +31,10 @@ static void build_destroy(struct build *build)
 	free(build->path);
 	free(build->directories);
 	sandbox_kill(&build->sandbox);
+	debuginfod_abandon(&build->debug);
 	free(build->tags);
 	free(build);
 }
-
-DEFINE_AUTO(build);
 
 int builds_create(const struct builds_options *options, struct builds **ret_builds)
 {
@@ -69,11 +44,12 @@ int builds_create(const struct builds_options *options, struct builds **ret_buil
 		return -ENOMEM;
 	b->options = *options;
 	b->waiting_end = &b->waiting;
+	b->debug.waiting_end = &b->debug.waiting;
 	*ret_builds = b;
 	return 0;
 }
 
-static void watch(struct builds *b, int fd, bool on)
+void builds_watch(struct builds *b, int fd, bool on)
 {
 	if (b->options.watch)
 		b->options.watch(b->options.context, fd, on);
@@ -86,8 +62,10 @@ static void destroy_list(struct builds *b, struct build *list)
 
 		list = build->next;
 		if (build->sandbox.result_fd >= 0)
-			watch(b, build->sandbox.result_fd, false);
+			builds_watch(b, build->sandbox.result_fd, false);
 		sandbox_kill(&build->sandbox);
+		if (build->debug.child.result_fd >= 0)
+			builds_watch(b, build->debug.child.result_fd, false);
 		cache_abandon(b->options.cache, &build->entry);
 		build_destroy(build);
 	}
@@ -99,6 +77,8 @@ void builds_destroy(struct builds *b)
 		return;
 	destroy_list(b, b->running);
 	destroy_list(b, b->waiting);
+	destroy_list(b, b->debug.waiting);
+	destroy_list(b, b->debug.asking);
 	free(b);
 }
 
@@ -129,9 +109,11 @@ static void deliver_index(struct builds *b, const struct build *build, int fd)
 	}
 }
 
-/* Nothing, or what the first pass made. */
+/* Nothing, or what the first pass made, where they do not have that already. */
 static void deliver_rest(struct builds *b, const struct build *build)
 {
+	if (build->improves)
+		return;
 	if (build->first_fd >= 0) {
 		deliver_index(b, build, build->first_fd);
 		return;
@@ -167,30 +149,52 @@ static bool start_second(struct builds *b, struct build *build, const struct ind
 	return false;
 }
 
-/* The child says it wrote an index; whether that is one, we see for ourselves. True: it goes on. */
-static bool succeed(struct builds *b, struct build *build)
+/* With a debug file from a server, which was what was asked for if it gave names and lines. */
+static bool improve(struct builds *b, struct build *build, const struct index *index, int fd)
 {
-	autoclose int fd = dup(build->entry.fd);
-	struct index *index = NULL;
-	int err = fd < 0 ? -errno : index_open(fd, &index);
-	bool goes_on;
+	bool right = index_sources(index) & INDEX_SOURCE_DWARF;
 
-	if (err) {
+	builds_debug_over(b, build, right ? BUILDS_FILES_RIGHT : BUILDS_FILES_USELESS);
+	if (!right) {
 		cache_abandon(b->options.cache, &build->entry);
-		if (err == -EBADMSG && build->first_fd < 0)
-			cache_set_failed(b->options.cache, &build->id);
-		count(b, METRIC_INDEX_BUILDS_CRASH);
-		deliver_rest(b, build);
 		return false;
 	}
-	cache_commit(b->options.cache, &build->entry, &build->id); /* ignoring: see above */
-	goes_on = start_second(b, build, index, &fd);
-	index_destroy(index);
-	if (goes_on)
-		return true;
+	cache_commit(b->options.cache, &build->entry, &build->id); /* ignoring: as below */
 	count(b, METRIC_INDEX_BUILDS_OK);
 	deliver_index(b, build, fd);
 	return false;
+}
+
+/* The child says it wrote an index; whether that is one, we see for ourselves. True: it goes on. */
+static bool succeed(struct builds *b, struct build *build)
+{
+	autocall(auto_index_destroy) struct index *index = NULL;
+	autoclose int fd = dup(build->entry.fd);
+	int err = fd < 0 ? -errno : index_open(fd, &index);
+
+	if (err) {
+		cache_abandon(b->options.cache, &build->entry);
+		if (err == -EBADMSG && build->first_fd < 0 && !build->improves)
+			cache_set_failed(b->options.cache, &build->id);
+		count(b, METRIC_INDEX_BUILDS_CRASH);
+		deliver_rest(b, build);
+		builds_debug_over(b, build, BUILDS_FILES_USELESS);
+		return false;
+	}
+	if (build->improves)
+		return improve(b, build, index, fd);
+	cache_commit(b->options.cache, &build->entry, &build->id); /* ignoring: see above */
+	if (start_second(b, build, index, &fd))
+		return true;
+	count(b, METRIC_INDEX_BUILDS_OK);
+	/* Before they get it, and may ask for the same once more. */
+	if (!builds_debug_wants(b, build, index)) {
+		deliver_index(b, build, fd);
+		return false;
+	}
+	builds_debug_add(b, build);
+	deliver_index(b, build, fd);
+	return true;
 }
 
 static enum metric outcome_metric(enum sandbox_outcome outcome)
@@ -216,11 +220,14 @@ static bool is_passing(int error)
 
 static void fail(struct builds *b, struct build *build, enum sandbox_outcome outcome, int error)
 {
+	bool passing = outcome == SANDBOX_BAD_INPUT && is_passing(error);
+
 	cache_abandon(b->options.cache, &build->entry);
-	if (build->first_fd < 0 && (outcome != SANDBOX_BAD_INPUT || !is_passing(error)))
+	if (build->first_fd < 0 && !build->improves && !passing)
 		cache_set_failed(b->options.cache, &build->id);
 	count(b, outcome_metric(outcome));
 	deliver_rest(b, build);
+	builds_debug_over(b, build, passing ? BUILDS_FILES_UNREAD : BUILDS_FILES_USELESS);
 }
 
 static void account(struct builds *b, const struct sandbox *s)
@@ -236,7 +243,7 @@ static bool finish(struct builds *b, struct build *build)
 	struct builder_result result;
 	enum sandbox_outcome outcome;
 
-	watch(b, build->sandbox.result_fd, false);
+	builds_watch(b, build->sandbox.result_fd, false);
 	outcome = sandbox_finish(&build->sandbox, &result);
 	account(b, &build->sandbox);
 	if (outcome == SANDBOX_OK)
@@ -247,12 +254,13 @@ static bool finish(struct builds *b, struct build *build)
 
 static void expire(struct builds *b, struct build *build)
 {
-	watch(b, build->sandbox.result_fd, false);
+	builds_watch(b, build->sandbox.result_fd, false);
 	sandbox_kill(&build->sandbox);
 	account(b, &build->sandbox);
 	cache_abandon(b->options.cache, &build->entry);
 	count(b, METRIC_INDEX_BUILDS_LIMIT);
 	deliver_rest(b, build);
+	builds_debug_over(b, build, BUILDS_FILES_USELESS);
 }
 
 /* ---- the start of a build ------------------------------------------------------------------ */
@@ -287,15 +295,22 @@ static int start(struct builds *b, struct build *build)
 		cache_abandon(b->options.cache, &build->entry);
 		return err;
 	}
-	if (!*build->path || build->first_fd >= 0)
+	if (build->improves || build->first_fd >= 0 || (!*build->path && !build->asks_servers))
 		close(take_fd(&build->elf_fd));
 	companions_close(&build->companions);
 	build->deadline_ns = deadline(b);
 	build->next = b->running;
 	b->running = build;
 	b->running_count++;
-	watch(b, build->sandbox.result_fd, true);
+	builds_watch(b, build->sandbox.result_fd, true);
 	return 0;
+}
+
+void builds_append(struct builds *b, struct build *build)
+{
+	*b->waiting_end = build;
+	b->waiting_end = &build->next;
+	b->waiting_count++;
 }
 
 static struct build *take_waiting(struct builds *b)
@@ -310,7 +325,7 @@ static struct build *take_waiting(struct builds *b)
 	return build;
 }
 
-static void start_waiting(struct builds *b)
+void builds_start_waiting(struct builds *b)
 {
 	while (b->waiting && b->running_count < b->options.max_children) {
 		struct build *build = take_waiting(b);
@@ -319,6 +334,7 @@ static void start_waiting(struct builds *b)
 			continue;
 		count(b, METRIC_INDEX_BUILDS_NOT_STARTED);
 		deliver_rest(b, build);
+		builds_debug_over(b, build, BUILDS_FILES_UNREAD);
 		build_destroy(build);
 	}
 }
@@ -334,7 +350,12 @@ static struct build *find_in(struct build *list, const struct module_id *id)
 
 static int add_tag(struct build *build, uint64_t tag)
 {
-	int err = array_reserve(build->tags, build->tag_capacity, build->tag_count + 1, MAX_TAGS);
+	int err;
+
+	for (size_t i = 0; build->improves && i < build->tag_count; i++)
+		if (build->tags[i] == tag)
+			return 0;
+	err = array_reserve(build->tags, build->tag_capacity, build->tag_count + 1, MAX_TAGS);
 
 	if (err)
 		return err;
@@ -348,6 +369,12 @@ struct request {
 	uint64_t tag;
 	const struct debug_search *search; /* NULL: no debug files */
 };
+
+/* Of what is no file of a file system, no server knows. */
+static bool asks_servers(const struct builds *b, const struct request *r)
+{
+	return b->options.debuginfod && r->search && r->search->path[0] == '/';
+}
 
 /*
  * Where to look for .dwo files later. Not for processes with a root directory of their own, which
@@ -363,21 +390,19 @@ static int keep_place(struct build *build, const struct debug_search *search)
 }
 
 /* *FD is taken on success. */
-static int enqueue(struct builds *b, const struct request *r, int *fd)
+static int new_build(const struct builds *b, const struct request *r, int *fd, struct build **ret)
 {
-	autocall(auto_build_destroy) struct build *build = NULL;
+	autocall(auto_build_destroy) struct build *build = calloc(1, sizeof(*build));
 	int err;
 
-	if (b->waiting_count >= b->options.max_waiting &&
-		b->running_count >= b->options.max_children)
-		return -EAGAIN;
-	build = calloc(1, sizeof(*build));
 	if (!build)
 		return -ENOMEM;
 	*build = (struct build){
 		.id = *r->id,
-		.elf_fd = take_fd(fd),
+		.elf_fd = -1,
 		.first_fd = -1,
+		.asks_servers = asks_servers(b, r),
+		.debug = { .child = { .pid = -1, .result_fd = -1 }, .fd = -1 },
 		.entry.fd = -1,
 		.sandbox = { .pid = -1, .result_fd = -1 },
 	};
@@ -386,14 +411,42 @@ static int enqueue(struct builds *b, const struct request *r, int *fd)
 		err = add_tag(build, r->tag);
 	if (err)
 		return err;
+	build->elf_fd = take_fd(fd);
+	*ret = take(build);
+	return 0;
+}
+
+/* *FD is taken on success. */
+static int enqueue(struct builds *b, const struct request *r, int *fd)
+{
+	struct build *build;
+	int err;
+
+	if (b->waiting_count >= b->options.max_waiting &&
+		b->running_count >= b->options.max_children)
+		return -EAGAIN;
+	err = new_build(b, r, fd, &build);
+	if (err)
+		return err;
 	if (r->search)
 		debug_files_find(r->search, build->elf_fd, &build->companions);
-	*b->waiting_end = build;
-	b->waiting_end = &build->next;
-	b->waiting_count++;
-	take(build);
-	start_waiting(b);
+	builds_append(b, build);
+	builds_start_waiting(b);
 	return 0;
+}
+
+/* Servers may have what INDEX, which was in the cache, lacks. *FD is taken if they are asked. */
+static void improve_cached(
+	struct builds *b, const struct request *r, int *fd, const struct index *index)
+{
+	struct build *build;
+
+	if (*fd < 0 || !asks_servers(b, r) || new_build(b, r, fd, &build))
+		return;
+	if (builds_debug_wants(b, build, index))
+		builds_debug_add(b, build);
+	else
+		build_destroy(build);
 }
 
 /* Whether there is a debug file for FD by now. */
@@ -410,18 +463,19 @@ static bool would_help(const struct debug_search *search, int fd)
 	return any;
 }
 
-/* True when the cache settled it. */
-static bool ask_cache(struct builds *b, const struct request *r, int fd)
+/* True when the cache settled it. *FD may be taken. */
+static bool ask_cache(struct builds *b, const struct request *r, int *fd)
 {
 	struct index *index;
 	int err = cache_open(b->options.cache, r->id, &index);
 
-	if (!err && index_lacks_debug(index) && would_help(r->search, fd)) {
+	if (!err && index_lacks_debug(index) && would_help(r->search, *fd)) {
 		index_destroy(index);
 		return false;
 	}
 	if (!err) {
 		count(b, METRIC_INDEX_CACHE_HITS);
+		improve_cached(b, r, fd, index);
 		done(b, r->tag, index);
 		return true;
 	}
@@ -433,18 +487,40 @@ static bool ask_cache(struct builds *b, const struct request *r, int fd)
 	return true;
 }
 
+static struct build *find(const struct builds *b, const struct module_id *id)
+{
+	struct build *build = find_in(b->running, id);
+
+	if (!build)
+		build = find_in(b->waiting, id);
+	if (!build)
+		build = find_in(b->debug.waiting, id);
+	return build ? build : find_in(b->debug.asking, id);
+}
+
+/* What there is while a better one is being made. */
+static void deliver_meanwhile(struct builds *b, const struct request *r)
+{
+	struct index *index;
+
+	done(b, r->tag, cache_open(b->options.cache, r->id, &index) ? NULL : index);
+}
+
 int builds_request_debug(struct builds *b, const struct module_id *id, int fd_, uint64_t tag,
 	const struct debug_search *search)
 {
 	const struct request request = { id, tag, search };
 	autoclose int fd = fd_;
-	struct build *same = find_in(b->running, id);
+	struct build *same = find(b, id);
+	int err;
 
-	if (!same)
-		same = find_in(b->waiting, id);
-	if (same)
-		return add_tag(same, tag);
-	if (ask_cache(b, &request, fd))
+	if (same && same->improves)
+		deliver_meanwhile(b, &request);
+	if (same) {
+		err = add_tag(same, tag);
+		return same->improves ? 0 : err;
+	}
+	if (ask_cache(b, &request, &fd))
 		return 0;
 	if (fd < 0) {
 		done(b, tag, NULL);
@@ -476,13 +552,15 @@ void builds_ready(struct builds *b, int fd)
 
 	while (build && build->sandbox.result_fd != fd)
 		build = build->next;
+	if (!build && builds_debug_ready(b, fd))
+		return;
 	if (!build || !sandbox_receive(&build->sandbox))
 		return;
 	/* Off the list first: `done` may come back with a request. */
 	unlink_running(b, build);
 	if (!finish(b, build))
 		build_destroy(build);
-	start_waiting(b);
+	builds_start_waiting(b);
 }
 
 static struct build *find_expired(const struct builds *b, uint64_t now_ns)
@@ -503,12 +581,28 @@ void builds_expire(struct builds *b, uint64_t now_ns)
 		expire(b, build);
 		build_destroy(build);
 	}
-	start_waiting(b);
+	builds_debug_turn(b, now_ns);
+	builds_start_waiting(b);
 }
 
 unsigned int builds_pending(const struct builds *b)
 {
-	return b->waiting_count + b->running_count;
+	return b->waiting_count + b->running_count - b->improving_count;
+}
+
+struct builds_improving builds_improving(const struct builds *b)
+{
+	const struct build *build;
+	struct builds_improving now = {
+		.modules = b->debug.waiting_count + b->debug.open_count,
+	};
+
+	for (build = b->debug.asking; build; build = build->next) {
+		struct stat st;
+
+		now.bytes += fstat(build->debug.fd, &st) ? 0 : (uint64_t)st.st_size;
+	}
+	return now;
 }
 
 uint64_t builds_cpu_ns(const struct builds *b)

@@ -20,10 +20,20 @@
 #include "symbolizer/sandbox.h"
 
 struct builds;
+struct debuginfod;
+
+enum { BUILDS_OPEN_DEBUG = 4 };
 
 struct builds_options {
 	struct cache *cache;
 	struct metrics *metrics;
+	/*
+	 * Servers that may have the debug file of a module that lacks one (of files of
+	 * builds_request_debug() only); borrowed, NULL = none. `done` is called for such a module
+	 * as for others, and once more with a better index when the file has come. All files that
+	 * are there at once are BUILDS_OPEN_DEBUG modules'.
+	 */
+	struct debuginfod *debuginfod;
 	struct sandbox_limits limits;
 	unsigned int max_children;
 	unsigned int max_waiting; /* more are refused with -EAGAIN */
@@ -59,8 +69,15 @@ void builds_ready(struct builds *b, int fd);
  * as failed: it may have been the machine. NOW_NS is of CLOCK_MONOTONIC.
  */
 void builds_expire(struct builds *b, uint64_t now_ns);
-/* Builds waiting or running. */
+/* Modules without an index whose builds wait or run. */
 unsigned int builds_pending(const struct builds *b);
+/* Those with one, for which debug files are being asked or built anew; bytes that are coming now.
+ */
+struct builds_improving {
+	unsigned int modules;
+	uint64_t bytes;
+};
+struct builds_improving builds_improving(const struct builds *b);
 /* CPU time of all children collected so far (getrusage), and the largest peak RSS in bytes. */
 uint64_t builds_cpu_ns(const struct builds *b);
 uint64_t builds_peak_bytes(const struct builds *b);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/intern.h"
 #include "base/io.h"
 #include "symbolizer/index/format.h"
 
@@ -22,7 +24,11 @@ enum {
 	MAX_TEMPORARY_TRIES = 1000,
 	FILE_OVERHEAD_BYTES = 4096,
 	TRIM_SHARE = 8, /* of the limit: an eighth is freed when it is reached */
+	WHOM_BYTES = 16 + 1,
 };
+
+/* How long it is believed that servers do not have something. */
+static const uint64_t ABSENT_NS = UINT64_C(86400000000000);
 
 static const char temporary_prefix[] = ".tmp-";
 
@@ -141,6 +147,46 @@ bool cache_failed(struct cache *cache, const struct module_id *id)
 	return !faccessat(cache->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
+/* ---- what servers do not have --------------------------------------------------------------- */
+
+/* Whom was asked, as the marker has it. */
+static void format_whom(const char *whom, char text[static WHOM_BYTES])
+{
+	snprintf(text, WHOM_BYTES, "%016" PRIx64, hash_bytes(whom, strlen(whom)));
+}
+
+void cache_set_absent(struct cache *cache, const struct build_id *id, const char *whom)
+{
+	const struct module_id module = { .build_id = *id };
+	char name[NAME_BYTES], text[WHOM_BYTES];
+	autoclose int fd = -1;
+
+	format_name(&module, ".absent", name);
+	format_whom(whom, text);
+	fd = openat(cache->dir_fd, name,
+		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd >= 0 && !io_write_all(fd, text, strlen(text)))
+		cache->used_bytes += FILE_OVERHEAD_BYTES;
+}
+
+bool cache_absent(struct cache *cache, const struct build_id *id, const char *whom, uint64_t now_ns)
+{
+	const struct module_id module = { .build_id = *id };
+	char name[NAME_BYTES], text[WHOM_BYTES], found[WHOM_BYTES] = "";
+	autoclose int fd = -1;
+	struct stat st;
+	uint64_t since_ns;
+
+	format_name(&module, ".absent", name);
+	format_whom(whom, text);
+	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || !is_trusted(fd) || fstat(fd, &st) ||
+		read(fd, found, sizeof(found) - 1) != (ssize_t)strlen(text) || strcmp(found, text))
+		return false;
+	since_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	return now_ns >= since_ns && now_ns - since_ns < ABSENT_NS;
+}
+
 /* True when the file is locked by us and still has its name: no trimmer was faster. */
 static bool claim(int fd)
 {
@@ -199,6 +245,18 @@ void cache_abandon(struct cache *cache, struct cache_entry *entry)
 		return;
 	unlinkat(cache->dir_fd, entry->temporary, 0);
 	close(take_fd(&entry->fd));
+}
+
+int cache_scratch(struct cache *cache, int *ret_fd)
+{
+	struct cache_entry entry;
+	int err = cache_begin(cache, &entry);
+
+	if (err)
+		return err;
+	unlinkat(cache->dir_fd, entry.temporary, 0);
+	*ret_fd = take_fd(&entry.fd);
+	return 0;
 }
 
 /* ---- trimming ------------------------------------------------------------------------------ */

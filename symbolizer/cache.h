@@ -32,6 +32,14 @@ int cache_open(struct cache *cache, const struct module_id *id, struct index **r
 void cache_set_failed(struct cache *cache, const struct module_id *id);
 bool cache_failed(struct cache *cache, const struct module_id *id);
 
+/*
+ * Remembers that the servers that the text WHOM names do not have what belongs to build ID ID.
+ * cache_absent() tells for a day, and of the same servers only. NOW_NS is of CLOCK_REALTIME.
+ */
+void cache_set_absent(struct cache *cache, const struct build_id *id, const char *whom);
+bool cache_absent(
+	struct cache *cache, const struct build_id *id, const char *whom, uint64_t now_ns);
+
 /* A file in the making: an unlinked-on-abandon temporary in the directory. */
 struct cache_entry {
 	int fd; /* read and write; owned by the entry; -1 = none */
@@ -41,5 +49,7 @@ int cache_begin(struct cache *cache, struct cache_entry *ret_entry);
 /* Renames into place; trims when that went over the limit. The entry is used up either way. */
 int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id);
 void cache_abandon(struct cache *cache, struct cache_entry *entry);
+/* A file of the directory that has no name and goes with its last descriptor. */
+int cache_scratch(struct cache *cache, int *ret_fd);
 /* Removes what exceeds the limit and temporaries of processes that are gone. */
 int cache_trim(struct cache *cache);

@@ -328,6 +328,25 @@ int debug_files_by_id(const char *directories, const struct build_id *id, char *
 	return 0;
 }
 
+bool debug_files_alternate(
+	const char *directories, int debug_fd, struct build_id *ret_id, int *ret_fd)
+{
+	autofree struct debug_names *names = calloc(1, sizeof(*names));
+	autofree char *path = NULL;
+	struct stat st;
+	int fd = -1;
+
+	if (!names || debug_names_read(debug_fd, names) || names->alternate_id.size <= 1)
+		return false;
+	if (!debug_files_by_id(directories, &names->alternate_id, &path))
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode)))
+		close(take_fd(&fd));
+	*ret_id = names->alternate_id;
+	*ret_fd = fd;
+	return true;
+}
+
 /* ---- .dwo files ----------------------------------------------------------------------------- */
 
 static bool open_split(const struct search *s, const char *path, int *ret_fd)

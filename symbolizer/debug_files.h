@@ -43,6 +43,12 @@ int debug_names_read(int elf_fd, struct debug_names *ret_names);
  */
 void debug_files_find(
 	const struct debug_search *search, int elf_fd, struct companions *ret_companions);
+/*
+ * What dwz moved out of the debug file DEBUG_FD into one that several share: false where it names
+ * none. *RET_FD: that, opened below our own root; -1 = it is not there.
+ */
+bool debug_files_alternate(
+	const char *directories, int debug_fd, struct build_id *ret_id, int *ret_fd);
 /* Whether ROOT_FD, as in a search, is the root directory that we have. */
 bool debug_files_is_our_root(int root_fd);
 /*

@@ -2,11 +2,9 @@
 #include "symbolizer/sandbox.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/child.h"
 #include "symbolizer/sandbox_wire.h"
 
 enum {
@@ -29,12 +28,6 @@ struct arguments {
 	char cpu[ARGUMENT_BYTES];
 	char output[ARGUMENT_BYTES];
 	char companions[SANDBOX_COMPANIONS_BYTES];
-};
-
-/* What the child gets, from number SANDBOX_ELF_FD on; all of them ours to close. */
-struct child_fds {
-	int items[SANDBOX_FD_COUNT - SANDBOX_ELF_FD];
-	size_t count;
 };
 
 static void format_companions(const struct companions *c, char *text, size_t size)
@@ -57,58 +50,6 @@ static void format_arguments(const struct sandbox_limits *limits,
 	format_companions(companions, a->companions, sizeof(a->companions));
 }
 
-static void child_fds_close(struct child_fds *fds)
-{
-	while (fds->count)
-		close(fds->items[--fds->count]);
-}
-
-/* A duplicate above the child's numbers, so that placing one does not overwrite another. */
-static int child_fds_add(struct child_fds *fds, int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, SANDBOX_FD_COUNT);
-
-	if (high < 0)
-		return -errno;
-	fds->items[fds->count++] = high;
-	return 0;
-}
-
-static int add_fds(posix_spawn_file_actions_t *actions, const struct child_fds *fds)
-{
-	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int err = 0;
-
-	/* A sanitizer's report is worth reading; nothing else in the child may speak. */
-	for (int fd = 0; fd < (sandbox_is_closed() ? 3 : 2) && !err; fd++)
-		err = null >= 0 ? posix_spawn_file_actions_addopen(
-					  actions, fd, "/dev/null", O_RDWR, 0)
-				: posix_spawn_file_actions_addclose(actions, fd);
-	for (size_t i = 0; i < fds->count && !err; i++)
-		err = posix_spawn_file_actions_adddup2(
-			actions, fds->items[i], SANDBOX_ELF_FD + (int)i);
-	return -err;
-}
-
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t none, all;
-	int err;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	err = posix_spawnattr_setflags(
-		attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	if (!err)
-		err = posix_spawnattr_setpgroup(attributes, 0);
-	if (!err)
-		err = posix_spawnattr_setsigmask(attributes, &none);
-	if (!err)
-		err = posix_spawnattr_setsigdefault(attributes, &all);
-	return -err;
-}
-
-/* posix_spawn shares the memory until exec: no page table is copied, whatever our size is. */
 static int spawn(const struct child_fds *fds, const struct companions *companions,
 	const struct sandbox_limits *limits, pid_t *ret_pid)
 {
@@ -117,22 +58,12 @@ static int spawn(const struct child_fds *fds, const struct companions *companion
 	struct arguments text;
 	char *argv[] = { program, command, text.parent, text.memory, text.cpu, text.output,
 		text.companions, NULL };
-	autocall(posix_spawn_file_actions_destroy) posix_spawn_file_actions_t actions;
-	autocall(posix_spawnattr_destroy) posix_spawnattr_t attributes;
-	int err;
 
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attributes);
 	format_arguments(limits, companions, &text);
 	snprintf(command, sizeof(command), "%s",
 		limits->task == SANDBOX_KEEP_DEBUG ? SANDBOX_KEEP_DEBUG_COMMAND
 						   : SANDBOX_INDEX_COMMAND);
-	err = add_fds(&actions, fds);
-	if (!err)
-		err = set_attributes(&attributes);
-	if (err)
-		return err;
-	return -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, no_environment);
+	return child_spawn(argv, no_environment, fds, ret_pid);
 }
 
 static int gather_fds(const struct builder_files *files, int result_fd, struct child_fds *fds)
@@ -153,17 +84,11 @@ int sandbox_start_files(const struct builder_files *files, const struct sandbox_
 {
 	autocall(child_fds_close) struct child_fds fds = { .count = 0 };
 	autoclose int read_end = -1, write_end = -1;
-	int ends[2];
 	pid_t pid;
-	int err;
+	int err = child_pipe(&read_end, &write_end);
 
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	read_end = ends[0];
-	write_end = ends[1];
-	if (fcntl(read_end, F_SETFL, O_NONBLOCK))
-		return -errno;
-	err = gather_fds(files, write_end, &fds);
+	if (!err)
+		err = gather_fds(files, write_end, &fds);
 	if (!err)
 		err = spawn(&fds, &files->companions, limits, &pid);
 	if (err)

@@ -28,6 +28,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "symbolizer/sandbox_steps.h"
 #include "symbolizer/sandbox_wire.h"
 
 enum {
@@ -56,7 +57,7 @@ bool sandbox_is_closed(void)
 	return !SANITIZED;
 }
 
-static int drop_capabilities(void)
+int sandbox_drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
@@ -71,7 +72,7 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
-static int limit(int resource, rlim_t soft, rlim_t hard)
+int sandbox_limit(int resource, rlim_t soft, rlim_t hard)
 {
 	struct rlimit old, value = { .rlim_cur = soft, .rlim_max = hard };
 
@@ -85,24 +86,24 @@ static int limit(int resource, rlim_t soft, rlim_t hard)
 
 static int set_limits(const struct sandbox_limits *limits)
 {
-	int err = limit(RLIMIT_CORE, 0, 0);
+	int err = sandbox_limit(RLIMIT_CORE, 0, 0);
 
 	if (!err)
-		err = limit(RLIMIT_NPROC, 0, 0);
+		err = sandbox_limit(RLIMIT_NPROC, 0, 0);
 	if (!err)
-		err = limit(RLIMIT_NOFILE, SANDBOX_FD_COUNT, SANDBOX_FD_COUNT);
+		err = sandbox_limit(RLIMIT_NOFILE, SANDBOX_FD_COUNT, SANDBOX_FD_COUNT);
 	/* SIGXCPU first, which tells the parent why; SIGKILL for who does not listen. */
 	if (!err && limits->cpu_seconds)
-		err = limit(RLIMIT_CPU, limits->cpu_seconds, limits->cpu_seconds + 1);
+		err = sandbox_limit(RLIMIT_CPU, limits->cpu_seconds, limits->cpu_seconds + 1);
 	if (!err && limits->output_bytes)
-		err = limit(RLIMIT_FSIZE, limits->output_bytes, limits->output_bytes);
+		err = sandbox_limit(RLIMIT_FSIZE, limits->output_bytes, limits->output_bytes);
 	if (!err && limits->memory_bytes && !SANITIZED)
-		err = limit(RLIMIT_AS, limits->memory_bytes, limits->memory_bytes);
+		err = sandbox_limit(RLIMIT_AS, limits->memory_bytes, limits->memory_bytes);
 	return err;
 }
 
-/* Best effort: a build that runs at the agent's priority is still right. */
-static void lower_priority(void)
+/* A build that runs at the agent's priority is still right. */
+void sandbox_lower_priority(void)
 {
 	struct sched_param none = { 0 };
 
@@ -204,8 +205,8 @@ int sandbox_enter(const struct sandbox_limits *limits)
 {
 	int err;
 
-	lower_priority();
-	err = drop_capabilities();
+	sandbox_lower_priority();
+	err = sandbox_drop_capabilities();
 	if (!err)
 		err = set_limits(limits);
 	if (err || SANITIZED)
@@ -216,7 +217,7 @@ int sandbox_enter(const struct sandbox_limits *limits)
 	return load_filter();
 }
 
-static bool parse_number(const char *text, unsigned long *ret_number)
+bool sandbox_parse_number(const char *text, unsigned long *ret_number)
 {
 	char *end;
 
@@ -226,7 +227,7 @@ static bool parse_number(const char *text, unsigned long *ret_number)
 }
 
 /* The parent may have died before its death could signal anything. */
-static int tie_to_parent(pid_t parent)
+int sandbox_tie_to_parent(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		return -errno;
@@ -264,17 +265,18 @@ static int close_in(int argc, char **argv, struct companions *ret_companions)
 	unsigned int fd_count;
 	int err;
 
-	if (argc != SANDBOX_ARGUMENTS || !parse_number(argv[2], &parent) ||
-		!parse_number(argv[3], &memory) || !parse_number(argv[4], &cpu) ||
-		!parse_number(argv[5], &output) || !parse_companions(argv[6], ret_companions))
+	if (argc != SANDBOX_ARGUMENTS || !sandbox_parse_number(argv[2], &parent) ||
+		!sandbox_parse_number(argv[3], &memory) || !sandbox_parse_number(argv[4], &cpu) ||
+		!sandbox_parse_number(argv[5], &output) ||
+		!parse_companions(argv[6], ret_companions))
 		return -EINVAL;
-	err = tie_to_parent((pid_t)parent);
+	err = sandbox_tie_to_parent((pid_t)parent);
 	if (err)
 		return err;
 	fd_count = SANDBOX_FIRST_COMPANION_FD + (unsigned int)ret_companions->count;
 	if (syscall(SYS_close_range, fd_count, ~0u, 0))
 		return -errno;
-	err = limit(RLIMIT_NOFILE, fd_count, fd_count);
+	err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);
 	if (err)
 		return err;
 	return sandbox_enter(&(struct sandbox_limits){
@@ -284,22 +286,27 @@ static int close_in(int argc, char **argv, struct companions *ret_companions)
 	});
 }
 
-int sandbox_child_run(int argc, char **argv, sandbox_build_fn *build)
+void sandbox_report(const struct builder_result *result)
 {
-	struct builder_files files = { .elf_fd = SANDBOX_ELF_FD, .output_fd = SANDBOX_OUTPUT_FD };
-	struct builder_result result = { 0 };
-	struct sandbox_message message;
-
-	if (close_in(argc, argv, &files.companions))
-		return EXIT_FAILURE;
-	result.error = build(&files, &result);
-	message = (struct sandbox_message){
+	struct sandbox_message message = {
 		.magic = SANDBOX_MAGIC,
-		.error = result.error,
-		.broken_units = result.broken_units,
+		.error = result->error,
+		.broken_units = result->broken_units,
 	};
+
 	message.check = sandbox_check(&message);
 	/* Exit handlers would find nothing to do and no system call to do it with. */
 	_exit(io_write_all(SANDBOX_RESULT_FD, &message, sizeof(message)) ? EXIT_FAILURE
 									 : EXIT_SUCCESS);
+}
+
+int sandbox_child_run(int argc, char **argv, sandbox_build_fn *build)
+{
+	struct builder_files files = { .elf_fd = SANDBOX_ELF_FD, .output_fd = SANDBOX_OUTPUT_FD };
+	struct builder_result result = { 0 };
+
+	if (close_in(argc, argv, &files.companions))
+		return EXIT_FAILURE;
+	result.error = build(&files, &result);
+	sandbox_report(&result);
 }

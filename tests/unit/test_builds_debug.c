@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds that lack lines and get a debug file from servers. This program is its own child: as the
+ * one that asks, it does what the letter in the "server's" name says; as the sandbox, it makes of
+ * an ELF file alone an index without lines, and of a companion what that one's first letter says.
+ */
+#include "symbolizer/builds.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "tests/unit/elf_writer.h"
+#include "symbolizer/debuginfod.h"
+#include "symbolizer/index/index.h"
+#include "symbolizer/index/writer.h"
+#include "symbolizer/sandbox_steps.h"
+#include "symbolizer/sandbox_wire.h"
+
+enum { FUNCTION = 0x1000, MAX_WATCHED = 16, MAX_DONE = 64, PATIENCE_MS = 20000, LIMIT = 1 << 30 };
+
+static const uint64_t SECOND_NS = UINT64_C(1000000000);
+
+/* ---- the children's side ------------------------------------------------------------------ */
+
+static int write_index(int fd, const char *function, uint32_t sources)
+{
+	struct index_writer *w = index_writer_create();
+	struct writer_segment segment = { .address = FUNCTION, .size = 4096, .file_off = FUNCTION };
+	uint32_t name = 0;
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	writer_source(w, sources);
+	err = writer_segment(w, &segment);
+	if (!err)
+		err = writer_string(w, function, strlen(function), &name);
+	if (!err)
+		err = writer_symbol(w, FUNCTION, 16, FUNCTION + 4096, name, WRITER_SYMBOL_GLOBAL);
+	if (!err)
+		err = writer_finish(w, fd);
+	index_writer_destroy(w);
+	return err;
+}
+
+static int act(const struct builder_files *files, struct builder_result *ret_result)
+{
+	char what = 0;
+
+	(void)ret_result;
+	if (!files->companions.count)
+		return write_index(files->output_fd, "bare", INDEX_SOURCE_SYMTAB);
+	if (files->companions.items[0].role != COMPANION_DEBUG ||
+		pread(files->companions.items[0].fd, &what, 1, 0) != 1)
+		return -EIO;
+	switch (what) {
+	case 'r':
+		return write_index(files->output_fd, "lines", INDEX_SOURCE_DWARF);
+	case 'o': /* another build's: nothing of it is taken */
+		return write_index(files->output_fd, "bare", INDEX_SOURCE_COMPANIONS);
+	case 'd':
+		return -ENOSPC;
+	default:
+		__builtin_trap();
+	}
+}
+
+static int ask(void)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	char what = urls ? urls[strlen("http://")] : 0;
+	struct builder_result result = { .broken_units = 200 };
+
+	switch (what) {
+	case 'n':
+		result = (struct builder_result){ .error = -ENOENT, .broken_units = 1 << 16 };
+		break;
+	case 'e':
+		result.error = -ECONNREFUSED;
+		break;
+	case 'h':
+		for (;;)
+			pause();
+	default:
+		result.error = write(SANDBOX_OUTPUT_FD, &what, 1) == 1 ? 0 : -EIO;
+	}
+	sandbox_report(&result);
+}
+
+/* ---- the owner's side --------------------------------------------------------------------- */
+
+struct done_call {
+	uint64_t tag;
+	struct index *index;
+};
+
+struct fixture {
+	char directory[64];
+	struct cache *cache;
+	struct metrics metrics;
+	struct debuginfod *debuginfod;
+	struct builds *builds;
+	struct pollfd watched[MAX_WATCHED];
+	nfds_t watched_count;
+	struct done_call done[MAX_DONE];
+	size_t done_count;
+};
+
+static void on_watch(void *context, int fd, bool on)
+{
+	struct fixture *f = context;
+	nfds_t i = 0;
+
+	while (i < f->watched_count && f->watched[i].fd != fd)
+		i++;
+	assert_true(on == (i == f->watched_count));
+	if (on)
+		f->watched[f->watched_count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	else
+		f->watched[i] = f->watched[--f->watched_count];
+}
+
+static void on_done(void *context, uint64_t tag, struct index *index)
+{
+	struct fixture *f = context;
+
+	assert_true(f->done_count < MAX_DONE);
+	f->done[f->done_count++] = (struct done_call){ .tag = tag, .index = index };
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	snprintf(f->directory, sizeof(f->directory), "/tmp/fathom-builds-XXXXXX");
+	if (!mkdtemp(f->directory) || cache_create(f->directory, LIMIT, &f->cache))
+		return -1;
+	*state = f;
+	return 0;
+}
+
+/* Builds that ask the server whose name begins with WHAT; 0 = none. */
+static void start(struct fixture *f, char what)
+{
+	char url[] = "http://?.test";
+	struct builds_options options = {
+		.cache = f->cache,
+		.metrics = &f->metrics,
+		.limits = { .memory_bytes = 256 << 20, .cpu_seconds = 10, .output_bytes = 1 << 20 },
+		.max_children = 2,
+		.max_waiting = 64,
+		.watch = on_watch,
+		.done = on_done,
+		.context = f,
+	};
+
+	builds_destroy(f->builds);
+	debuginfod_destroy(take(f->debuginfod));
+	url[strlen("http://")] = what;
+	assert_int_equal(!what ? 0
+			       : debuginfod_create(
+					 &(struct debuginfod_options){
+						 .urls = url,
+						 .cache = f->cache,
+						 .metrics = &f->metrics,
+					 },
+					 &f->debuginfod),
+		0);
+	options.debuginfod = f->debuginfod;
+	assert_int_equal(builds_create(&options, &f->builds), 0);
+}
+
+static void empty_directory(const char *path)
+{
+	autoclosedir DIR *d = opendir(path);
+	const struct dirent *entry;
+
+	while ((entry = readdir(d)))
+		unlinkat(dirfd(d), entry->d_name, 0);
+}
+
+static size_t files_in(const char *path, const char *part)
+{
+	autoclosedir DIR *d = opendir(path);
+	const struct dirent *entry;
+	size_t count = 0;
+
+	while ((entry = readdir(d)))
+		count += strstr(entry->d_name, part) != NULL;
+	return count;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	bool clean;
+
+	builds_destroy(f->builds);
+	clean = f->watched_count == 0;
+	debuginfod_destroy(f->debuginfod);
+	for (size_t i = 0; i < f->done_count; i++)
+		index_destroy(f->done[i].index);
+	clean = files_in(f->directory, ".tmp") == 0 && clean;
+	cache_destroy(f->cache);
+	empty_directory(f->directory);
+	clean = rmdir(f->directory) == 0 && clean;
+	free(f);
+	return clean ? 0 : -1;
+}
+
+static struct module_id make_id(uint8_t number)
+{
+	struct module_id id = { .build_id.size = 20 };
+
+	memset(id.build_id.bytes, number, 20);
+	return id;
+}
+
+static int module_file(uint8_t number)
+{
+	struct module_id id = make_id(number);
+	struct elf_writer w;
+	int fd;
+
+	elf_writer_init(&w);
+	elf_writer_code(&w, ".text", FUNCTION, 0x200);
+	elf_writer_build_id(&w, 0x400, id.build_id.bytes, 20);
+	fd = elf_writer_file(&w);
+	elf_writer_deinit(&w);
+	return fd;
+}
+
+static void request_path(struct fixture *f, uint8_t number, uint64_t tag, const char *path)
+{
+	const struct debug_search search = { .directories = "", .root_fd = -1, .path = path };
+	struct module_id id = make_id(number);
+
+	assert_int_equal(
+		builds_request_debug(f->builds, &id, module_file(number), tag, &search), 0);
+}
+
+static void request(struct fixture *f, uint8_t number, uint64_t tag)
+{
+	request_path(f, number, tag, "/nowhere/program");
+}
+
+static void turn(struct fixture *f)
+{
+	struct pollfd ready[MAX_WATCHED];
+	nfds_t count = f->watched_count;
+
+	memcpy(ready, f->watched, sizeof(ready));
+	assert_true(poll(ready, count, PATIENCE_MS) > 0);
+	for (nfds_t i = 0; i < count; i++) {
+		if (ready[i].revents)
+			builds_ready(f->builds, ready[i].fd);
+	}
+}
+
+/* Until nothing is built, asked or expected any more. */
+static void run(struct fixture *f)
+{
+	builds_expire(f->builds, clock_monotonic_ns());
+	while (f->watched_count) {
+		turn(f);
+		builds_expire(f->builds, clock_monotonic_ns());
+	}
+	assert_int_equal(builds_pending(f->builds), 0);
+	assert_int_equal(builds_improving(f->builds).modules, 0);
+}
+
+static void assert_done(const struct fixture *f, size_t number, uint64_t tag, const char *function)
+{
+	struct index_frame frame;
+
+	assert_true(number < f->done_count);
+	assert_int_equal(f->done[number].tag, tag);
+	assert_non_null(f->done[number].index);
+	assert_int_equal(index_lookup(f->done[number].index, FUNCTION, &frame, 1), 1);
+	assert_string_equal(frame.name, function);
+}
+
+static uint64_t metric(const struct fixture *f, enum metric id)
+{
+	return metrics_get(&f->metrics, id);
+}
+
+/* ---- the cases ------------------------------------------------------------------------------ */
+
+static void test_an_index_at_once_and_a_better_one_later(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 'r');
+	request(f, 1, 11);
+	assert_int_equal(builds_pending(f->builds), 1);
+	while (!f->done_count)
+		turn(f);
+	assert_done(f, 0, 11, "bare");
+	assert_int_equal(builds_pending(f->builds), 0);
+	assert_int_equal(builds_improving(f->builds).modules, 1);
+	run(f);
+	assert_int_equal(f->done_count, 2);
+	assert_done(f, 1, 11, "lines");
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 1);
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_BYTES), 1);
+	assert_int_equal(files_in(f->directory, ""), 2 + 1); /* . and .. and the index */
+	/* That is what the cache has now. */
+	request(f, 1, 12);
+	run(f);
+	assert_int_equal(f->done_count, 3);
+	assert_done(f, 2, 12, "lines");
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 1);
+}
+
+static void test_an_index_of_the_cache_becomes_better(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 0);
+	request(f, 1, 11);
+	run(f);
+	assert_int_equal(f->done_count, 1);
+	start(f, 'r');
+	request(f, 1, 12);
+	assert_done(f, 1, 12, "bare");
+	run(f);
+	assert_int_equal(f->done_count, 3);
+	assert_done(f, 2, 12, "lines");
+}
+
+static void test_who_comes_meanwhile_gets_both(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 'r');
+	request(f, 1, 11);
+	while (!f->done_count)
+		turn(f);
+	request(f, 1, 12);
+	request(f, 1, 12);
+	assert_int_equal(f->done_count, 3);
+	assert_done(f, 1, 12, "bare");
+	run(f);
+	assert_int_equal(f->done_count, 5);
+	assert_done(f, 3, 11, "lines");
+	assert_done(f, 4, 12, "lines");
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 1);
+}
+
+static void test_of_no_file_nobody_is_asked(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(3);
+
+	start(f, 'r');
+	request_path(f, 1, 11, "");
+	request_path(f, 2, 12, "[vdso]");
+	assert_int_equal(builds_request(f->builds, &id, module_file(3), 13), 0);
+	run(f);
+	assert_int_equal(f->done_count, 3);
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 0);
+}
+
+static void expect_no_better(struct fixture *f, enum metric id, uint64_t count)
+{
+	request(f, 1, 11);
+	run(f);
+	assert_int_equal(f->done_count, 1);
+	assert_done(f, 0, 11, "bare");
+	assert_int_equal(metric(f, id), count);
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 0);
+	/* The index of the cache is the one that was there before. */
+	request(f, 1, 12);
+	run(f);
+	assert_int_equal(f->done_count, 2);
+	assert_done(f, 1, 12, "bare");
+	assert_true(index_lacks_debug(f->done[1].index));
+}
+
+static void test_what_is_not_there_is_asked_once(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 'n');
+	expect_no_better(f, METRIC_DEBUGINFOD_ABSENT, 1);
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_ABSENT), 1);
+}
+
+static void test_the_file_of_another_build_is_asked_once(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 'o');
+	expect_no_better(f, METRIC_DEBUGINFOD_WRONG, 1);
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_WRONG), 1);
+}
+
+static void test_a_file_that_kills_the_sandbox_is_asked_once(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+
+	start(f, 'x');
+	expect_no_better(f, METRIC_DEBUGINFOD_WRONG, 1);
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_WRONG), 1);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_CRASH), 1);
+	/* Not the module's fault. */
+	assert_false(cache_failed(f->cache, &id));
+}
+
+static void test_a_full_disk_is_not_the_files_fault(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 'd');
+	expect_no_better(f, METRIC_DEBUGINFOD_WRONG, 0);
+	start(f, 'r');
+	request(f, 1, 13);
+	run(f);
+	assert_done(f, f->done_count - 1, 13, "lines");
+}
+
+static void test_servers_that_fail_are_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 'e');
+	for (uint8_t i = 1; i <= 20; i++)
+		request(f, i, i);
+	run(f);
+	assert_int_equal(f->done_count, 20);
+	assert_true(metric(f, METRIC_DEBUGINFOD_FAILED) >= 1);
+	assert_true(metric(f, METRIC_DEBUGINFOD_FAILED) <= BUILDS_OPEN_DEBUG);
+	assert_int_equal(debuginfod_state(f->debuginfod).failures, 1);
+	/* They have forgotten nothing. */
+	start(f, 'r');
+	request(f, 1, 21);
+	run(f);
+	assert_done(f, f->done_count - 1, 21, "lines");
+}
+
+static void test_a_few_at_once(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	start(f, 'h');
+	for (uint8_t i = 1; i <= 20; i++)
+		request(f, i, i);
+	while (f->done_count < 20)
+		turn(f);
+	builds_expire(f->builds, now_ns);
+	assert_int_equal(f->watched_count, BUILDS_OPEN_DEBUG);
+	assert_int_equal(builds_improving(f->builds).modules, 20);
+	assert_int_equal(builds_pending(f->builds), 0);
+	/* Who does not answer is given up, and then nobody waits. */
+	builds_expire(f->builds, now_ns + 3600 * SECOND_NS);
+	assert_int_equal(f->watched_count, 0);
+	assert_int_equal(builds_improving(f->builds).modules, 0);
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FAILED), BUILDS_OPEN_DEBUG);
+}
+
+static void test_many_one_after_the_other(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 'r');
+	for (uint8_t i = 1; i <= 20; i++)
+		request(f, i, i);
+	run(f);
+	assert_int_equal(f->done_count, 40);
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 20);
+}
+
+static void test_destroy_ends_questions(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 'h');
+	for (uint8_t i = 1; i <= 6; i++)
+		request(f, i, i);
+	while (f->done_count < 6)
+		turn(f);
+	builds_expire(f->builds, clock_monotonic_ns());
+	assert_int_equal(f->watched_count, BUILDS_OPEN_DEBUG);
+	builds_destroy(take(f->builds));
+	assert_int_equal(f->watched_count, 0);
+	assert_int_equal(f->done_count, 6);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_an_index_at_once_and_a_better_one_later),
+		TEST(test_an_index_of_the_cache_becomes_better),
+		TEST(test_who_comes_meanwhile_gets_both),
+		TEST(test_of_no_file_nobody_is_asked),
+		TEST(test_what_is_not_there_is_asked_once),
+		TEST(test_the_file_of_another_build_is_asked_once),
+		TEST(test_a_file_that_kills_the_sandbox_is_asked_once),
+		TEST(test_a_full_disk_is_not_the_files_fault),
+		TEST(test_servers_that_fail_are_left_alone),
+		TEST(test_a_few_at_once),
+		TEST(test_many_one_after_the_other),
+		TEST(test_destroy_ends_questions),
+	};
+
+	if (argc > 1 && !strcmp(argv[1], "index-module"))
+		return sandbox_child_run(argc, argv, act);
+	if (argc > 1 && sandbox_is_command(argv[1]))
+		return ask();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
