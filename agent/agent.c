@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "symbolizer/debuginfod.h"
 
 enum {
 	MODULES_LIMIT = 65536,
@@ -77,11 +78,17 @@ static void on_drain_timer(void *context)
 	drain(context);
 }
 
+static bool is_building(const struct agent *agent)
+{
+	return builds_pending(agent->builds) > 0 ||
+	       (agent->waiting_debug && builds_improving(agent->builds).modules > 0);
+}
+
 /* Samples that waited for an index may ask for others. */
 static void after_builds(struct agent *agent)
 {
 	agent_unwind_retry(agent);
-	if (agent->waiting && builds_pending(agent->builds) == 0)
+	if (agent->waiting && !is_building(agent))
 		loop_stop(agent->loop);
 }
 
@@ -93,6 +100,7 @@ static void on_upkeep_timer(void *context)
 	agent_look_at_memory(agent);
 	builds_expire(agent->builds, clock_monotonic_ns());
 	after_builds(agent);
+	agent_look_at_debuginfod(agent);
 	if (agent->unwind)
 		unwind_turn(agent->unwind);
 	if (agent->started && collect_check_cpus(agent->collect) < 0)
@@ -143,6 +151,23 @@ static int fail(struct agent_failure *failure, const char *step, const char *det
 	return err;
 }
 
+/* All files that are there at once may take as much room as the cache. */
+static int create_debuginfod(struct agent *agent, const struct agent_options *options)
+{
+	const char *urls = options->debuginfod_urls;
+	int err = debuginfod_create(
+		&(struct debuginfod_options){
+			.urls = urls ? urls : "",
+			.cache = agent->cache,
+			.metrics = &agent->metrics,
+			.limit_bytes = options->cache_limit_bytes / BUILDS_OPEN_DEBUG,
+			.per_minute = options->debuginfod_per_minute,
+		},
+		&agent->debuginfod);
+
+	return err == -ENOENT ? 0 : err;
+}
+
 static int create_symbol_sources(
 	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
 {
@@ -155,10 +180,14 @@ static int create_symbol_sources(
 	err = cache_create(options->cache_directory, options->cache_limit_bytes, &agent->cache);
 	if (err)
 		return fail(failure, "open the index cache", options->cache_directory, err);
+	err = create_debuginfod(agent, options);
+	if (err)
+		return fail(failure, "prepare to ask debuginfod", "", err);
 	err = builds_create(
 		&(struct builds_options){
 			.cache = agent->cache,
 			.metrics = &agent->metrics,
+			.debuginfod = agent->debuginfod,
 			.limits = index_limits,
 			.max_children = BUILD_CHILDREN,
 			.max_waiting = BUILDS_WAITING,
@@ -297,6 +326,7 @@ void agent_destroy(struct agent *agent)
 		loop_cancel(agent->loop, agent->upkeep_timer);
 	}
 	builds_destroy(agent->builds);
+	debuginfod_destroy(agent->debuginfod);
 	agent_unwind_destroy(agent);
 	collect_destroy(agent->collect);
 	agent->collect = NULL;
@@ -330,7 +360,7 @@ int agent_finish_builds(struct agent *agent, uint64_t wait_ns)
 	int timer, err;
 
 	agent_unwind_retry(agent);
-	if (builds_pending(agent->builds) == 0)
+	if (!is_building(agent))
 		return 0;
 	agent->wait_expired = false;
 	err = loop_timer(agent->loop, wait_ns, 0, on_wait_over, agent, &timer);
@@ -341,6 +371,17 @@ int agent_finish_builds(struct agent *agent, uint64_t wait_ns)
 	agent->waiting = false;
 	if (!agent->wait_expired)
 		loop_cancel(agent->loop, timer);
+	return err;
+}
+
+int agent_finish_debug(struct agent *agent, uint64_t wait_ns)
+{
+	int err;
+
+	agent->waiting_debug = true;
+	err = agent_finish_builds(agent, wait_ns);
+	agent->waiting_debug = false;
+	agent_look_at_debuginfod(agent);
 	return err;
 }
 
@@ -465,6 +506,11 @@ void agent_sources(
 unsigned int agent_pending_builds(const struct agent *agent)
 {
 	return builds_pending(agent->builds);
+}
+
+struct builds_improving agent_pending_debug(const struct agent *agent)
+{
+	return builds_improving(agent->builds);
 }
 
 const struct metrics *agent_metrics(const struct agent *agent)

@@ -17,6 +17,7 @@
 #include "agent/process/selection.h"
 #include "agent/report/report.h"
 #include "base/metrics.h"
+#include "symbolizer/builds.h"
 
 struct agent;
 struct agent_tap;
@@ -26,6 +27,8 @@ struct agent_options {
 	const char *cache_directory;
 	uint64_t cache_limit_bytes;
 	const char *debug_directories; /* comma-separated (symbolizer/debug_files.h); NULL = none */
+	const char *debuginfod_urls; /* of servers that have debug files; NULL or "" = none */
+	unsigned int debuginfod_per_minute; /* questions to them; 0 = no limit */
 	uint64_t profile_limit_bytes; /* of each window */
 	uint64_t memory_limit_bytes; /* near it, caches are let go; 0 = none */
 	struct loop *loop;
@@ -65,8 +68,12 @@ int agent_start(struct agent *agent);
 int agent_stop(struct agent *agent);
 /* Runs the loop until no index is being built any more, WAIT_NS at most. */
 int agent_finish_builds(struct agent *agent, uint64_t wait_ns);
+/* The same until nothing is expected from debuginfod servers any more either. */
+int agent_finish_debug(struct agent *agent, uint64_t wait_ns);
 /* Whether a build is still waiting or running. */
 unsigned int agent_pending_builds(const struct agent *agent);
+/* Modules for which debuginfod servers are being asked, and bytes that are coming. */
+struct builds_improving agent_pending_debug(const struct agent *agent);
 
 /*
  * Begins a new window without stopping the sampling. The one before is given to `sealed` a moment

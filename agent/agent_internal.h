@@ -50,6 +50,8 @@ struct agent {
 	struct cache *cache;
 	char *debug_directories; /* comma-separated */
 	struct builds *builds;
+	struct debuginfod *debuginfod; /* NULL = no server is asked */
+	bool debuginfod_failing, debuginfod_wrong; /* which the log has said */
 	struct kernel_symbols *kernel_symbols; /* NULL: the kernel hides its symbols */
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
 	struct waiting_sample *waiting_samples; /* for module indexes; the last one first */
@@ -70,6 +72,7 @@ struct agent {
 	bool follow;
 	const struct selection *selection; /* the owner's; NULL = all processes */
 	bool waiting; /* the loop runs only until the builds are done */
+	bool waiting_debug; /* and until no server is asked any more */
 	bool wait_expired;
 	struct map followed; /* pid → 1, with `follow` */
 	uint64_t samples;
@@ -83,7 +86,8 @@ struct agent_module {
 	struct index *index; /* NULL while unknown or not to be had */
 	uint32_t failed_process; /* generation through which the file could not be opened */
 	uint64_t offered_ns; /* when WANTS_FILE was asked; 0 = never */
-	uint64_t retry_ns; /* no index was to be had: ask again from this time on; 0 = no */
+	/* No index was to be had, or one without lines: ask again from this time on; 0 = no. */
+	uint64_t retry_ns;
 	bool not_cached; /* looked up when its program was executed: do not look again */
 };
 
@@ -152,6 +156,8 @@ void agent_stack_hit(struct agent *agent, struct process *p, const struct profil
 /* P's program became known: asks for what its cache holds, configures goids. */
 void agent_program_known(struct agent *agent, struct process *p);
 void agent_process_ended(struct agent *agent, struct process *p);
+/* Once a second: says whether debuginfod servers answer. */
+void agent_look_at_debuginfod(struct agent *agent);
 void agent_index_done(void *context, uint64_t tag, struct index *index);
 /* Asks for the index of P's program, building it when it is not cached. */
 void agent_request_program(struct agent *agent, struct process *p);

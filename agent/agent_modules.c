@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "symbolizer/debuginfod.h"
 #include "symbolizer/vdso.h"
 
 enum {
@@ -28,6 +29,7 @@ enum {
 static const uint64_t OFFER_NS = UINT64_C(60000000000);
 /* A build that could not be started, or took too long on a busy machine, may do better later. */
 static const uint64_t RETRY_NS = UINT64_C(60000000000);
+static const uint64_t RETRY_DEBUG_NS = 10 * UINT64_C(60000000000);
 /*
  * A file that only its own short-lived processes see is got from the one that lives when we look.
  * Their stacks are all the same, so those that were resolved already are looked through, too.
@@ -121,6 +123,57 @@ void agent_process_ended(struct agent *agent, struct process *p)
 
 /* ---- indexes -------------------------------------------------------------------------------- */
 
+static bool has_lines(const struct index *index)
+{
+	return index_sources(index) & (INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB);
+}
+
+/* When to ask once more. Of an index without lines: servers or files that are there by then. */
+static uint64_t retry_at(const struct agent *agent, const struct index *index)
+{
+	if (!index)
+		return agent->newest_sample_ns + RETRY_NS;
+	return agent->debuginfod && !has_lines(index) ? agent->newest_sample_ns + RETRY_DEBUG_NS
+						      : 0;
+}
+
+/* Its debug file came. Addresses are the file's, as before, and so are the unwind tables. */
+static void replace_index(struct agent *agent, struct module *m, struct index *index)
+{
+	struct agent_module *data = m->owner_data;
+
+	if (!index || has_lines(data->index) || !has_lines(index)) {
+		index_destroy(index);
+		return;
+	}
+	if (agent->unwind)
+		unwind_replace_index(agent->unwind, m, index);
+	index_destroy(data->index);
+	data->index = index;
+	log_debug("a module's debug file came", "path=\"%s\"", m->path ? m->path : "");
+}
+
+void agent_look_at_debuginfod(struct agent *agent)
+{
+	struct debuginfod_state state;
+
+	if (!agent->debuginfod)
+		return;
+	state = debuginfod_state(agent->debuginfod);
+	if (state.failures && !agent->debuginfod_failing)
+		log_warn("debuginfod does not answer, asking again later",
+			"error=\"%s\" http_status=%u", debuginfod_explain(state.last.error),
+			state.last.http_status);
+	else if (!state.failures && agent->debuginfod_failing)
+		log_info("debuginfod answers again", "%s", "");
+	agent->debuginfod_failing = state.failures > 0;
+	if (state.wrong && !agent->debuginfod_wrong)
+		log_warn("debuginfod sent files that are not what was asked for, or cannot be "
+			 "read, ignoring them",
+			"%s", "");
+	agent->debuginfod_wrong = state.wrong > 0;
+}
+
 void agent_index_done(void *context, uint64_t tag, struct index *index)
 {
 	struct agent *agent = context;
@@ -129,12 +182,16 @@ void agent_index_done(void *context, uint64_t tag, struct index *index)
 	struct process *p;
 	size_t iterator = 0;
 
-	if (!data || data->index) {
+	if (!data) {
 		index_destroy(index);
 		return;
 	}
+	data->retry_ns = retry_at(agent, index);
+	if (data->index) {
+		replace_index(agent, m, index);
+		return;
+	}
 	data->index = index;
-	data->retry_ns = index ? 0 : agent->newest_sample_ns + RETRY_NS;
 	agent->module_came = true;
 	if (index && index_go(index)) {
 		while ((p = processes_next(agent->processes, &iterator)) != NULL) {

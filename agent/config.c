@@ -10,6 +10,7 @@
 #include "agent/config_lists.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "symbolizer/debuginfod_fetch.h"
 
 enum { LIST_TEXT_LIMIT = 64 * 1024 };
 
@@ -139,7 +140,8 @@ static int set(struct config *config, enum setting id, const char *text, enum co
 	uint64_t number = 0;
 	char *copy;
 
-	if (!parse_value(rows[id].type, text, &number))
+	if (!parse_value(rows[id].type, text, &number) ||
+		(id == SETTING_debuginfod_urls && !debuginfod_urls_are_valid(text)))
 		return -EINVAL;
 	if (value->source > source)
 		return 0;
@@ -174,6 +176,11 @@ static int set_fallbacks(struct config *config)
 			return err;
 		config_environment_name(id, name, sizeof(name));
 		text = getenv(name);
+		/* What other tools go by, gdb among them. */
+		if (!text && id == SETTING_debuginfod_urls) {
+			snprintf(name, sizeof(name), "DEBUGINFOD_URLS");
+			text = getenv(name);
+		}
 		if (!text || id == SETTING_help)
 			continue;
 		err = set(config, id, text, CONFIG_ENVIRONMENT);

@@ -88,6 +88,17 @@ static void on_progress(void *context)
 	fprintf(stderr, " s, %llu samples ", (unsigned long long)agent_samples(r->agent));
 }
 
+static void on_debug_progress(void *context)
+{
+	struct record *r = context;
+	struct builds_improving now = agent_pending_debug(r->agent);
+
+	if (!now.modules)
+		return;
+	fprintf(stderr, "\rdebug files from debuginfod: %u modules, %.1f MB (Ctrl-C ends it)\033[K",
+		now.modules, (double)now.bytes / 1e6);
+}
+
 static int watch_signals(struct record *r)
 {
 	sigset_t signals;
@@ -166,12 +177,24 @@ static void wait_for_names(struct record *r)
 
 	if (pending && r->progress)
 		fprintf(stderr, "indexing %u modules that were not seen before (once)…\n", pending);
-	(void)agent_finish_builds(r->agent, FINISH_BUILDS_MS * MS);
+	if (r->progress && r->plan.agent.debuginfod_urls)
+		(void)loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_debug_progress, r,
+			&r->progress_timer);
+	(void)agent_finish_debug(r->agent, FINISH_BUILDS_MS * MS);
+	loop_cancel(r->loop, r->progress_timer);
+	if (r->progress)
+		fputs("\r\033[K", stderr);
 	pending = agent_pending_builds(r->agent);
 	if (pending)
 		fprintf(stderr,
 			"fathom record: %u modules are not indexed yet: their frames stay "
 			"addresses\n",
+			pending);
+	pending = agent_pending_debug(r->agent).modules;
+	if (pending)
+		fprintf(stderr,
+			"fathom record: debug files of %u modules did not come in time: of these "
+			"only symbols are known\n",
 			pending);
 }
 

@@ -60,6 +60,7 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 	plan.agent.collect = plan.sampler.collect;
 	plan.agent.cache_directory = plan.cache_directory;
 	plan.agent.debug_directories = config_text(config, SETTING_debuginfo_directories);
+	plan.agent.debuginfod_urls = config_text(config, SETTING_debuginfod_urls);
 	plan.agent.cache_limit_bytes = config_number(config, SETTING_cache_max_bytes);
 	plan.agent.profile_limit_bytes = config_number(config, SETTING_memory_limit);
 	plan.agent.memory_limit_bytes = config_number(config, SETTING_memory_limit);

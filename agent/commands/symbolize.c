@@ -33,7 +33,10 @@ static void print_usage(FILE *out)
 	      "       fathom symbolize --profile FILE -o FILE [OPTION]…\n\n"
 	      "Reads addresses (0x…, one a line) of an ELF file, a process or the kernel from\n"
 	      "standard input; prints for each, as llvm-symbolizer does, function and\n"
-	      "file:line:column, innermost first. Or gives a pprof file the names it lacks.\n\n",
+	      "file:line:column, innermost first. Or gives a pprof file the names it lacks.\n"
+	      "With --debuginfod-urls or $DEBUGINFOD_URLS, servers are asked for the debug files "
+	      "of\n"
+	      "stripped programs; they are told build IDs.\n\n",
 		out);
 	config_print_options(out, IN_SYMBOLIZE);
 }

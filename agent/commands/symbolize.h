@@ -36,6 +36,7 @@ void symbolize_print_error(
 struct symbolize_indexes {
 	struct cache *cache; /* NULL: nothing is kept */
 	const char *debug_directories; /* comma-separated; of the settings */
+	struct debuginfod *debuginfod; /* NULL: no server is asked */
 };
 /* A file to be indexed. */
 struct symbolize_file {
@@ -52,9 +53,24 @@ void symbolize_indexes_deinit(struct symbolize_indexes *indexes);
  */
 int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id,
 	const struct symbolize_file *file, struct index **ret_index);
+/*
+ * Of a module of which there is only the build ID: of its debug file, which servers may have. Its
+ * segments have no place in a file.
+ */
+int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct build_id *id,
+	const char *name, struct index **ret_index);
 /* The same of a file by its path, which is then its identity too: see there. */
 int symbolize_index_of_file(
 	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
+
+/* ---- symbolize_debuginfod.c ---------------------------------------------------------------- */
+struct companions;
+/*
+ * Asks the servers for the debug file of build ID ID, and for what dwz moved out of it, and waits.
+ * False: they do not have it, or do not answer, which is said on stderr. NAME is for people.
+ */
+bool symbolize_fetch(const struct symbolize_indexes *indexes, const struct build_id *id,
+	const char *name, struct companions *companions);
 
 /* ---- symbolize_kernel.c -------------------------------------------------------------------- */
 struct kallsyms;

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/cache.h"
 #include "symbolizer/debug_files.h"
+#include "symbolizer/debuginfod.h"
 #include "symbolizer/sandbox.h"
 
 /* One build, and a user who waits for it: more than the agent would allow a module. */
@@ -19,6 +20,8 @@ static const struct sandbox_limits limits = {
 	.cpu_seconds = 300,
 	.output_bytes = 4UL << 30,
 };
+
+DEFINE_AUTO(index);
 
 static int open_file(const char *path, int *ret_fd, struct module_id *ret_id)
 {
@@ -48,20 +51,40 @@ static int open_file(const char *path, int *ret_fd, struct module_id *ret_id)
 	return 0;
 }
 
-void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct config *config)
+static void create_cache(struct symbolize_indexes *indexes, const struct config *config)
 {
 	autofree char *path = NULL;
 
 	indexes->cache = NULL;
-	indexes->debug_directories = config_text(config, SETTING_debuginfo_directories);
 	if (cache_directory(config, &path))
 		return;
 	if (cache_create(path, config_number(config, SETTING_cache_max_bytes), &indexes->cache))
 		indexes->cache = NULL;
 }
 
+static void create_debuginfod(struct symbolize_indexes *indexes, const struct config *config)
+{
+	const char *urls = config_text(config, SETTING_debuginfod_urls);
+	const struct debuginfod_options options = {
+		.urls = urls ? urls : "",
+		.cache = indexes->cache,
+		.limit_bytes = config_number(config, SETTING_cache_max_bytes) / 2,
+	};
+
+	if (debuginfod_create(&options, &indexes->debuginfod))
+		indexes->debuginfod = NULL;
+}
+
+void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct config *config)
+{
+	indexes->debug_directories = config_text(config, SETTING_debuginfo_directories);
+	create_cache(indexes, config);
+	create_debuginfod(indexes, config);
+}
+
 void symbolize_indexes_deinit(struct symbolize_indexes *indexes)
 {
+	debuginfod_destroy(indexes->debuginfod);
 	cache_destroy(indexes->cache);
 }
 
@@ -143,23 +166,68 @@ static int build_in_memory(const struct symbolize_file *file, const struct compa
 	return fd < 0 ? -errno : build_to(fd, file, companions, ret_index);
 }
 
-static int build_once(struct symbolize_indexes *indexes, const struct module_id *id,
-	const struct symbolize_file *file, const struct companions *companions,
-	struct index **ret_index)
+static bool has_lines(const struct index *index)
 {
+	return index_sources(index) & INDEX_SOURCE_DWARF;
+}
+
+/* An index to be built. */
+struct job {
+	const struct module_id *id;
+	const struct symbolize_file *file;
+	const struct companions *companions;
+	bool has_lines; /* it has, or it is of no use */
+};
+
+static int build_once(
+	struct symbolize_indexes *indexes, const struct job *job, struct index **ret_index)
+{
+	autocall(auto_index_destroy) struct index *index = NULL;
 	struct cache_entry entry;
 	int err;
 
+	entry.fd = -1;
 	if (!indexes->cache || cache_begin(indexes->cache, &entry))
-		return build_in_memory(file, companions, ret_index);
-	err = build_to(entry.fd, file, companions, ret_index);
-	if (err) {
+		err = build_in_memory(job->file, job->companions, &index);
+	else
+		err = build_to(entry.fd, job->file, job->companions, &index);
+	if (!err && job->has_lines && !has_lines(index))
+		err = -ENOENT;
+	if (err && entry.fd >= 0)
 		cache_abandon(indexes->cache, &entry);
+	if (err)
 		return err;
-	}
 	/* Ignoring a failure: what was built is open, the next run builds it again. */
-	cache_commit(indexes->cache, &entry, id);
+	if (entry.fd >= 0)
+		cache_commit(indexes->cache, &entry, job->id);
+	*ret_index = take(index);
 	return 0;
+}
+
+/* With what servers have, if INDEX lacks it; that is moved in, and out in the place of a better. */
+static struct index *improved(
+	struct symbolize_indexes *indexes, const struct job *job, struct index *index)
+{
+	autocall(companions_close) struct companions companions = { .count = 0 };
+	struct index *better;
+	struct build_id id;
+	struct job again = *job;
+
+	if (!indexes->debuginfod || job->file->path[0] != '/' ||
+		!debuginfod_is_wanted(indexes->debuginfod, job->file->elf_fd, index, &id) ||
+		!symbolize_fetch(indexes, &id, job->file->path, &companions))
+		return index;
+	again.companions = &companions;
+	again.has_lines = true;
+	if (build_once(indexes, &again, &better)) {
+		debuginfod_is_wrong(indexes->debuginfod, &id);
+		fprintf(stderr,
+			"fathom symbolize: what debuginfod sent is not the debug file of %s\n",
+			job->file->path);
+		return index;
+	}
+	index_destroy(index);
+	return better;
 }
 
 /* Only the first index tells which .dwo files there should be; with them there is a second. */
@@ -168,19 +236,20 @@ static int build(struct symbolize_indexes *indexes, const struct module_id *id,
 {
 	autocall(companions_close) struct companions companions = { .count = 0 };
 	struct debug_search search = search_for(indexes, file);
+	const struct job job = { .id = id, .file = file, .companions = &companions };
 	struct index *index, *second;
 	int err;
 
 	debug_files_find(&search, file->elf_fd, &companions);
-	err = build_once(indexes, id, file, &companions, &index);
+	err = build_once(indexes, &job, &index);
 	if (err)
 		return err;
 	if (debug_files_add_split(&search, index, &companions) &&
-		!build_once(indexes, id, file, &companions, &second)) {
+		!build_once(indexes, &job, &second)) {
 		index_destroy(index);
 		index = second;
 	}
-	*ret_index = index;
+	*ret_index = improved(indexes, &job, index);
 	return 0;
 }
 
@@ -210,6 +279,34 @@ int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *i
 	if (is_outdated(indexes, file, index)) {
 		index_destroy(index);
 		return build(indexes, id, file, ret_index);
+	}
+	*ret_index = improved(indexes, &(struct job){ .id = id, .file = file }, index);
+	return 0;
+}
+
+int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct build_id *id,
+	const char *name, struct index **ret_index)
+{
+	autocall(companions_close) struct companions companions = { .count = 0 };
+	struct companions others = { .count = 0 };
+	struct index *index;
+	int err;
+
+	if (!indexes->debuginfod || debuginfod_is_absent(indexes->debuginfod, id) ||
+		!symbolize_fetch(indexes, id, name, &companions))
+		return -ENOENT;
+	for (size_t i = 1; i < companions.count; i++)
+		others.items[others.count++] = companions.items[i];
+	err = build_in_memory(
+		&(struct symbolize_file){
+			.path = name, .elf_fd = companions.items[0].fd, .root_fd = -1 },
+		&others, &index);
+	if (err)
+		return err;
+	if (!has_lines(index) || !build_id_equal(index_build_id(index), id)) {
+		debuginfod_is_wrong(indexes->debuginfod, id);
+		index_destroy(index);
+		return -ENOENT;
 	}
 	*ret_index = index;
 	return 0;

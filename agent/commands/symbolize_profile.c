@@ -139,13 +139,16 @@ static struct index *index_of_go_file(
 }
 
 static struct index *index_of_debug_file(
-	struct symbolize_indexes *indexes, const struct build_id *id)
+	struct symbolize_indexes *indexes, const struct build_id *id, const char *name)
 {
 	autofree char *path = NULL;
+	struct index *index;
 
-	if (debug_files_by_id(indexes->debug_directories, id, &path))
+	if (!debug_files_by_id(indexes->debug_directories, id, &path))
+		return index_of_file(indexes, path, id);
+	if (name[0] == '[')
 		return NULL;
-	return index_of_file(indexes, path, id);
+	return symbolize_index_of_id(indexes, id, name, &index) ? NULL : index;
 }
 
 static struct index *index_from_cache(
@@ -201,7 +204,7 @@ static void find_index(struct naming *n, struct source *source)
 	if (!strcmp(source->path, "[vdso]"))
 		offer(source, index_of_vdso(n->indexes, &id), false);
 	else
-		offer(source, index_of_debug_file(n->indexes, &id), true);
+		offer(source, index_of_debug_file(n->indexes, &id, source->path), true);
 }
 
 /* ---- the kernel ----------------------------------------------------------------------------- */

@@ -304,6 +304,7 @@ static int make(struct top *t, const struct config *config)
 		.collect = t->sampler.collect,
 		.cache_directory = t->cache_directory,
 		.debug_directories = config_text(config, SETTING_debuginfo_directories),
+		.debuginfod_urls = config_text(config, SETTING_debuginfod_urls),
 		.cache_limit_bytes = config_number(config, SETTING_cache_max_bytes),
 		/* Two windows are open while one is sealed, and a snapshot is made of it. */
 		.profile_limit_bytes = config_number(config, SETTING_memory_limit) / 4,

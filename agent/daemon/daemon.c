@@ -27,6 +27,9 @@
 static const uint64_t EXPORT_GRACE_NS = UINT64_C(2000000000);
 static const uint64_t BUDGET_LOOK_NS = UINT64_C(15000000000);
 
+/* A server is asked for the modules of thousands of nodes. */
+enum { DEBUGINFOD_PER_MINUTE = 30 };
+
 /* ---- callbacks ------------------------------------------------------------------------------ */
 
 static void on_signal(void *context, int signal)
@@ -175,6 +178,8 @@ static int make_agent(struct daemon *d)
 	struct agent_options options = {
 		.cache_directory = d->cache_directory,
 		.debug_directories = config_text(&d->config, SETTING_debuginfo_directories),
+		.debuginfod_urls = config_text(&d->config, SETTING_debuginfod_urls),
+		.debuginfod_per_minute = DEBUGINFOD_PER_MINUTE,
 		.cache_limit_bytes = config_number(&d->config, SETTING_cache_max_bytes),
 		.profile_limit_bytes = config_number(&d->config, SETTING_memory_limit) / 4,
 		.memory_limit_bytes = config_number(&d->config, SETTING_memory_limit),

@@ -290,6 +290,14 @@ static void drop_pages(struct pages *p, const struct page_module *module)
 		p->target->slots[module->first_slot + slot].where = ABI_UNWIND_NO_TABLE;
 }
 
+void pages_replace(struct pages *p, uint32_t number, const struct index *index)
+{
+	struct page_module *module = map_get_pointer(&p->modules, number);
+
+	if (module)
+		module->index = index;
+}
+
 void pages_drop(struct pages *p, uint32_t number)
 {
 	struct page_module *module = map_get_pointer(&p->modules, number);

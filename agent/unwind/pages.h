@@ -49,6 +49,8 @@ void pages_want(struct pages *p, uint32_t slot);
 void pages_turn(struct pages *p);
 /* Slots are running out. */
 bool pages_crowded(const struct pages *p);
+/* A module's index gives way to one of the same file. */
+void pages_replace(struct pages *p, uint32_t number, const struct index *index);
 /* Forgets a module: its slots may be another's after two turns. */
 void pages_drop(struct pages *p, uint32_t number);
 void pages_drop_all(struct pages *p);

@@ -199,6 +199,11 @@ void unwind_forget(struct unwind *u, const struct process *p)
 	set_full(u, false);
 }
 
+void unwind_replace_index(struct unwind *u, const struct module *module, const struct index *index)
+{
+	pages_replace(&u->pages, module->number, index);
+}
+
 void unwind_forget_module(struct unwind *u, const struct module *module)
 {
 	files_forget_module(u, module);

@@ -52,6 +52,8 @@ void unwind_learn(
 void unwind_forget(struct unwind *u, const struct process *p);
 /* MODULE and its index are about to go: no process maps it. */
 void unwind_forget_module(struct unwind *u, const struct module *module);
+/* MODULE's index gives way to INDEX, of the same file: its tables are the same. */
+void unwind_replace_index(struct unwind *u, const struct module *module, const struct index *index);
 /* The index of some module came, or will not come. */
 void unwind_modules_changed(struct unwind *u);
 /* A sample wanted SLOT's page. */

@@ -145,7 +145,9 @@ Result = collections.namedtuple("Result", "status stdout stderr profile")
 
 
 def environment(cache=None):
-    return dict(os.environ, XDG_CACHE_HOME=cache or CACHE)
+    """Without servers that the machine's user may have set."""
+    rest = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
+    return dict(rest, XDG_CACHE_HOME=cache or CACHE)
 
 
 def fathom(*arguments, cache=None, wrapper=(), text=True, **popen):

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Debug files from debuginfod for a user who waits: one question after the other. What goes wrong
+ * is said once, since after that the servers are left alone for a while.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/commands/symbolize.h"
+#include "base/clock.h"
+#include "symbolizer/debug_files.h"
+#include "symbolizer/debuginfod.h"
+
+enum { PROGRESS_MS = 500 };
+
+static void show_progress(const struct debuginfod_request *request, const char *name)
+{
+	struct stat st;
+
+	if (isatty(STDERR_FILENO) && !fstat(request->fd, &st))
+		fprintf(stderr, "\rdebug file of %s from debuginfod: %.1f MB \033[K", name,
+			(double)st.st_size / 1e6);
+}
+
+static void clear_progress(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+static int wait_for(struct debuginfod *d, struct debuginfod_request *request, const char *name)
+{
+	int fd, err;
+
+	for (;;) {
+		struct pollfd waited = { .fd = request->child.result_fd, .events = POLLIN };
+
+		if (poll(&waited, 1, PROGRESS_MS) <= 0)
+			show_progress(request, name);
+		err = debuginfod_collect(d, request, clock_monotonic_ns(), &fd);
+		if (err != -EAGAIN)
+			break;
+	}
+	clear_progress();
+	return err ? err : fd;
+}
+
+/* The file, or -1. */
+static int fetch(struct debuginfod *d, const struct build_id *id, const char *name)
+{
+	struct debuginfod_request request;
+	int fd, err;
+
+	if (debuginfod_is_paused(d, clock_monotonic_ns()))
+		return -1;
+	err = debuginfod_ask(d, id, &request);
+	fd = err ? err : wait_for(d, &request, name);
+	if (fd < 0 && fd != -ENOENT)
+		fprintf(stderr, "fathom symbolize: no debug file of %s from debuginfod: %s\n", name,
+			debuginfod_explain(fd));
+	return fd < 0 ? -1 : fd;
+}
+
+static void add(struct companions *companions, int fd, enum companion_role role)
+{
+	companions->items[companions->count++] = (struct companion){ .fd = fd, .role = role };
+}
+
+bool symbolize_fetch(const struct symbolize_indexes *indexes, const struct build_id *id,
+	const char *name, struct companions *companions)
+{
+	struct debuginfod *d = indexes->debuginfod;
+	const char *directories = indexes->debug_directories ? indexes->debug_directories : "";
+	struct build_id alternate;
+	int fd = fetch(d, id, name);
+
+	if (fd < 0)
+		return false;
+	add(companions, fd, COMPANION_DEBUG);
+	if (!debug_files_alternate(directories, fd, &alternate, &fd))
+		return true;
+	if (fd < 0 && !debuginfod_is_absent(d, &alternate))
+		fd = fetch(d, &alternate, name);
+	if (fd >= 0)
+		add(companions, fd, COMPANION_SUPPLEMENTARY);
+	return true;
+}
