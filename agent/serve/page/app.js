@@ -32,6 +32,7 @@ const app = (() => {
 			this.bad = new Set(); /* paths that could not be read */
 			this.dropped = 0;
 			this.generation = 0;
+			this.refreshing = false; /* something is on its way */
 			this.loading = true;
 			this.away = "";
 			this.fault = "";
@@ -71,6 +72,12 @@ const app = (() => {
 		async refresh() {
 			const mine = ++this.generation;
 			clearTimeout(this.timer);
+			this.refreshing = true;
+			await this.fetchAndShow(mine);
+			if (mine === this.generation) this.refreshing = false;
+		}
+
+		async fetchAndShow(mine) {
 			let pause = RETRY_MS;
 			try {
 				this.status = await this.client.status();
