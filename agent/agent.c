@@ -240,7 +240,7 @@ static int create_collect(
 	if (err)
 		return fail(failure, step, "", err);
 	agent->current.number = collect_next_window(agent->collect);
-	err = agent_unwind_create(agent);
+	err = agent_unwind_create(agent, collect.off_cpu_share);
 	if (err)
 		return fail(failure, "prepare the unwind tables", "", err);
 	err = loop_add(agent->loop, collect_fd(agent->collect), EPOLLIN, on_rings, agent);
@@ -288,6 +288,8 @@ int agent_create(const struct agent_options *options, struct agent **ret_agent,
 	agent->memory_limit_bytes = options->memory_limit_bytes;
 	agent->profile_limit_bytes = options->profile_limit_bytes;
 	agent->follow = options->follow;
+	waits_init(&agent->waits,
+		options->collect.off_cpu_share > 0 ? options->collect.off_cpu_share : 1);
 	map_init(&agent->followed, FOLLOWED_LIMIT);
 	err = options->follow ? map_set(&agent->followed, options->follow_pid, 1) : 0;
 	if (!err)
@@ -338,6 +340,7 @@ void agent_destroy(struct agent *agent)
 	free(agent->debug_directories);
 	kernel_symbols_destroy(agent->kernel_symbols);
 	map_deinit(&agent->followed);
+	waits_deinit(&agent->waits);
 	if (agent->statm_fd >= 0)
 		close(agent->statm_fd);
 	if (agent->proc_fd >= 0)

@@ -13,6 +13,8 @@ enum {
 	STACK_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2,
 	/* A system call's function is among so many outermost kernel frames. */
 	SYSTEM_CALL_DEPTH = 6,
+	/* Of the tracing of a switch are so many innermost ones at most. */
+	SWITCH_DEPTH = 12,
 };
 
 struct frames {
@@ -20,9 +22,26 @@ struct frames {
 	uint32_t count, kernel_count, flags;
 };
 
-static void add_kernel_frames(struct frames *out, const struct abi_stack *raw)
+/*
+ * A thread leaves the CPU in __schedule(); what that calls to tell us of it is not what the thread
+ * does. The number of these frames differs from kernel to kernel.
+ */
+static uint32_t frames_of_tracing(const struct agent *agent, const struct abi_stack *raw)
 {
-	for (uint32_t i = 0; i < raw->frame_count && i < ABI_MAX_FRAMES; i++) {
+	const struct kallsyms *kallsyms = kernel_symbols_table(agent->kernel_symbols);
+	struct ksymbol symbol;
+
+	for (uint32_t i = 0; kallsyms && i < raw->frame_count && i < SWITCH_DEPTH; i++) {
+		if (kallsyms_lookup(kallsyms, raw->frames[i], &symbol) &&
+			!strncmp(symbol.name, "__schedule", strlen("__schedule")))
+			return i;
+	}
+	return 0;
+}
+
+static void add_kernel_frames(struct frames *out, const struct abi_stack *raw, uint32_t first)
+{
+	for (uint32_t i = first; i < raw->frame_count && i < ABI_MAX_FRAMES; i++) {
 		out->items[out->count++] = (struct profile_frame){
 			.address = raw->frames[i],
 			.module = PROFILE_MODULE_KERNEL,
@@ -140,7 +159,8 @@ static int resolve_stack(struct agent *agent, struct profile *profile, struct pr
 	if (s->kernel_stack) {
 		raw = agent_raw_stack(agent, s->window, s->kernel_stack);
 		if (raw)
-			add_kernel_frames(&frames, raw);
+			add_kernel_frames(&frames, raw,
+				s->flags & ABI_SAMPLE_OFF_CPU ? frames_of_tracing(agent, raw) : 0);
 		else
 			frames.flags |= PROFILE_STACK_MISSING;
 	}
@@ -203,17 +223,17 @@ static bool wanted(struct agent *agent, uint32_t pid)
 	return !agent->follow || map_get(&agent->followed, pid, &one);
 }
 
-static int add_sample(struct agent *agent, struct profile *profile, struct process *p,
-	const struct abi_sample *s, const struct user_stack *user)
+/* S with its stack in PROFILE, without count and weight. */
+static int make_sample(struct agent *agent, struct profile *profile, struct process *p,
+	const struct abi_sample *s, const struct user_stack *user,
+	struct profile_sample *ret_sample)
 {
 	struct profile_sample sample = {
 		.process = p->number,
 		.pid = s->tgid,
 		.tid = s->tid,
 		.cpu = s->cpu,
-		.flags = s->flags,
-		.count = 1,
-		.weight = s->period,
+		.flags = s->flags & ~(uint32_t)AGENT_SAMPLE_WAITED,
 	};
 	int err = user ? resolve_stack(agent, profile, p, s, user, &sample.stack)
 		       : stack_of(agent, profile, p, s, &sample.stack);
@@ -222,21 +242,77 @@ static int add_sample(struct agent *agent, struct profile *profile, struct proce
 		return err;
 	sample.goid = goid_of(agent, p, s);
 	memcpy(sample.comm, s->comm, sizeof(s->comm));
+	*ret_sample = sample;
+	return 0;
+}
+
+/* What a sample adds to a profile. */
+struct amount {
+	uint64_t count, weight;
+};
+
+static int add_sample(struct agent *agent, struct profile *profile, struct process *p,
+	const struct abi_sample *s, const struct user_stack *user, const struct amount *amount)
+{
+	struct profile_sample sample;
+	int err = make_sample(agent, profile, p, s, user, &sample);
+
+	if (err)
+		return err;
+	sample.count = amount->count;
+	sample.weight = amount->weight;
 	return profile_add(profile, &sample);
 }
 
 /* What a full profile on demand leaves out is still in the window's: it is not lost. */
 static void add_to_taps(struct agent *agent, struct process *p, const struct abi_sample *s,
-	const struct user_stack *user)
+	const struct user_stack *user, const struct amount *amount)
 {
 	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
 		const struct agent_tap *tap = &agent->taps[i];
 
 		if (!tap->profile || (tap->pid && tap->pid != s->tgid))
 			continue;
-		if (add_sample(agent, tap->profile, p, s, user))
+		if (add_sample(agent, tap->profile, p, s, user, amount))
 			metrics_add(&agent->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
 	}
+}
+
+/* The thread does not run again yet. */
+static void add_waiting(struct agent *agent, struct process *p, const struct abi_sample *s,
+	const struct user_stack *user)
+{
+	struct profile_sample sample;
+
+	if (!agent_wait_of(agent, s))
+		return;
+	if (!make_sample(agent, profile_of(agent, s->window), p, s, user, &sample)) {
+		agent_wait_resolved(agent, s, &sample);
+		return;
+	}
+	metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	waits_forget(&agent->waits, s->tid);
+}
+
+static void add_amount(struct agent *agent, struct process *p, const struct abi_sample *s,
+	const struct user_stack *user)
+{
+	struct amount amount = { 1, s->period };
+
+	if (s->flags & ABI_SAMPLE_OFF_CPU)
+		waits_weigh(&agent->waits, s->period, &amount.count, &amount.weight);
+	if (add_sample(agent, profile_of(agent, s->window), p, s, user, &amount)) {
+		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+		return;
+	}
+	add_to_taps(agent, p, s, user, &amount);
+	if (s->flags & ABI_SAMPLE_OFF_CPU) {
+		metrics_add(&agent->metrics, METRIC_SAMPLES_OFF_CPU, 1);
+		return;
+	}
+	agent->samples++;
+	metrics_add(&agent->metrics,
+		s->flags & ABI_SAMPLE_KERNEL ? METRIC_SAMPLES_KERNEL : METRIC_SAMPLES_USER, 1);
 }
 
 void agent_add_sample(struct agent *agent, struct process *p, const struct abi_sample *s,
@@ -254,14 +330,10 @@ void agent_add_sample(struct agent *agent, struct process *p, const struct abi_s
 		};
 		user = &finished;
 	}
-	if (add_sample(agent, profile_of(agent, s->window), p, s, user)) {
-		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
-		return;
-	}
-	add_to_taps(agent, p, s, user);
-	agent->samples++;
-	metrics_add(&agent->metrics,
-		s->flags & ABI_SAMPLE_KERNEL ? METRIC_SAMPLES_KERNEL : METRIC_SAMPLES_USER, 1);
+	if (s->flags & ABI_SAMPLE_OFF_CPU && !(s->flags & AGENT_SAMPLE_WAITED))
+		add_waiting(agent, p, s, user);
+	else
+		add_amount(agent, p, s, user);
 }
 
 /* The process that a sample is of; NULL: not wanted, or no memory. */
@@ -282,6 +354,8 @@ static struct process *sampled_process(
 		metrics_add(&agent->metrics, METRIC_SAMPLES_NOT_SELECTED, 1);
 		return NULL;
 	}
+	if (p && s->flags & ABI_SAMPLE_OFF_CPU)
+		agent_wait_begins(agent, s);
 	return p;
 }
 
@@ -345,6 +419,12 @@ static void on_stack(void *context, const struct abi_stack *stack)
 	(void)profile_put_raw(profile_of(agent, stack->window), stack);
 }
 
+static void on_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
+{
+	(void)time_ns;
+	agent_wait_ends(context, wake);
+}
+
 static void on_mmap(void *context, const struct collect_mmap *m)
 {
 	struct agent *agent = context;
@@ -394,6 +474,7 @@ static void on_exit(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid
 {
 	struct agent *agent = context;
 
+	waits_forget(&agent->waits, tid);
 	processes_exit(agent->processes, time_ns, tgid, tid);
 }
 
@@ -423,6 +504,7 @@ void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers)
 	*ret_handlers = (struct collect_handlers){
 		.sample = on_sample,
 		.unfinished = on_unfinished,
+		.wake = on_wake,
 		.stack = on_stack,
 		.mmap = on_mmap,
 		.comm = on_comm,

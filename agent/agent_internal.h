@@ -6,6 +6,7 @@
 #include "agent/process/processes.h"
 #include "agent/process/selection.h"
 #include "agent/profile/profile.h"
+#include "agent/profile/waits.h"
 #include "agent/unwind/unwind.h"
 #include "base/map.h"
 #include "symbolizer/builds.h"
@@ -19,7 +20,14 @@ struct agent_window {
 	struct profile *profile; /* NULL = none */
 };
 
-enum { AGENT_MAX_TAPS = 8 };
+enum {
+	AGENT_MAX_TAPS = 8,
+	/*
+	 * Beside abi_sample's flags: the thread of an ABI_SAMPLE_OFF_CPU runs again, and `period`
+	 * is how long it was away, in ns.
+	 */
+	AGENT_SAMPLE_WAITED = 1 << 16,
+};
 
 /* A profile on demand, beside the windows: what is sampled while it is open, of one process or all.
  */
@@ -55,7 +63,7 @@ struct agent {
 	struct kernel_symbols *kernel_symbols; /* NULL: the kernel hides its symbols */
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
 	struct waiting_sample *waiting_samples; /* for module indexes; the last one first */
-	size_t waiting_bytes;
+	size_t waiting_bytes, waiting_limit_bytes;
 	bool module_came; /* waiting samples may go on */
 	struct index *vdso_index;
 	int proc_fd;
@@ -75,6 +83,7 @@ struct agent {
 	bool waiting_debug; /* and until no server is asked any more */
 	bool wait_expired;
 	struct map followed; /* pid → 1, with `follow` */
+	struct waits waits; /* threads that left the CPU */
 	uint64_t samples;
 	uint64_t first_sample_ns;
 	uint64_t newest_sample_ns;
@@ -110,7 +119,8 @@ void agent_add_sample(struct agent *agent, struct process *p, const struct abi_s
 const struct abi_stack *agent_raw_stack(const struct agent *agent, uint32_t window, uint64_t id);
 
 /* agent_unwind.c */
-int agent_unwind_create(struct agent *agent);
+/* So many of the times that threads leave the CPU are sampled: what waits is more then. */
+int agent_unwind_create(struct agent *agent, double off_cpu_share);
 void agent_unwind_destroy(struct agent *agent);
 /* A sample of P: tables for the next ones. */
 void agent_unwind_sampled(struct agent *agent, const struct process *p, const struct abi_sample *s);
@@ -124,6 +134,21 @@ void agent_unwind_flush(struct agent *agent, uint32_t window);
 
 /* What waiting samples may need counts as used. */
 void agent_unwind_keep_modules(const struct agent *agent);
+
+/* The thread of WAKE runs before the walk of its sample was finished. */
+void agent_unwind_waited(struct agent *agent, const struct abi_wake *wake);
+
+/* agent_waits.c */
+/* S is of a thread that leaves the CPU. */
+void agent_wait_begins(struct agent *agent, const struct abi_sample *s);
+/* What is known of the wait that began with S; NULL: no longer of interest. */
+struct wait *agent_wait_of(struct agent *agent, const struct abi_sample *s);
+/* SAMPLE is S, its stack in the profile of S's window. */
+void agent_wait_resolved(
+	struct agent *agent, const struct abi_sample *s, const struct profile_sample *sample);
+void agent_wait_ends(struct agent *agent, const struct abi_wake *wake);
+/* WINDOW, the previous one, is about to be sealed. */
+void agent_waits_move(struct agent *agent, uint32_t window);
 
 /* agent_windows.c */
 void agent_windows_deinit(struct agent *agent);

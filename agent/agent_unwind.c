@@ -12,8 +12,17 @@
 #include "agent/collect/tables.h"
 #include "base/cleanup.h"
 
-/* Between the two, walks that have to wait are still taken in, but none is asked for. */
-enum { WAITING_ENOUGH_BYTES = 768 << 10, WAITING_LIMIT_BYTES = 1 << 20 };
+enum {
+	WAITING_LIMIT_BYTES = 1 << 20,
+	/* Where all waits are sampled: threads leave the CPU more often than it ticks. */
+	WAITING_OFF_CPU_BYTES = 32 << 20,
+};
+
+/* From here on, walks that have to wait are still taken in, but none is asked for. */
+static size_t waiting_enough(const struct agent *agent)
+{
+	return agent->waiting_limit_bytes / 4 * 3;
+}
 
 struct waiting_sample {
 	struct waiting_sample *next;
@@ -38,7 +47,7 @@ static enum unwind_module state_of(
 	return data && data->retry_ns ? UNWIND_MODULE_NONE : UNWIND_MODULE_WAITING;
 }
 
-int agent_unwind_create(struct agent *agent)
+int agent_unwind_create(struct agent *agent, double off_cpu_share)
 {
 	struct tables *tables = collect_tables(agent->collect);
 	struct unwind_options options = {
@@ -56,6 +65,8 @@ int agent_unwind_create(struct agent *agent)
 		.context = agent,
 	};
 
+	agent->waiting_limit_bytes =
+		WAITING_LIMIT_BYTES + (size_t)(off_cpu_share * WAITING_OFF_CPU_BYTES);
 	if (!tables)
 		return 0;
 	options.target.slots = tables_slots(tables);
@@ -70,7 +81,7 @@ int agent_unwind_create(struct agent *agent)
 static void free_waiting(struct agent *agent, struct waiting_sample *w)
 {
 	agent->waiting_bytes -= w->bytes;
-	if (agent->waiting_bytes < WAITING_ENOUGH_BYTES / 2 && agent->unwind)
+	if (agent->waiting_bytes < waiting_enough(agent) / 2 && agent->unwind)
 		unwind_pause(agent->unwind, false);
 	mappings_unref(w->mappings);
 	free(w);
@@ -165,7 +176,7 @@ static bool wait_for(struct agent *agent, const struct job *job, const struct mo
 {
 	struct waiting_sample *w = NULL;
 
-	if (agent->waiting_bytes < WAITING_LIMIT_BYTES)
+	if (agent->waiting_bytes < agent->waiting_limit_bytes)
 		w = copy_job(job);
 	if (!w)
 		return false;
@@ -174,7 +185,7 @@ static bool wait_for(struct agent *agent, const struct job *job, const struct mo
 	w->next = agent->waiting_samples;
 	agent->waiting_samples = w;
 	agent->waiting_bytes += w->bytes;
-	if (agent->waiting_bytes >= WAITING_ENOUGH_BYTES)
+	if (agent->waiting_bytes >= waiting_enough(agent))
 		unwind_pause(agent->unwind, true);
 	return true;
 }
@@ -271,6 +282,22 @@ void agent_unwind_retry(struct agent *agent)
 		if (agent->unwind)
 			unwind_modules_changed(agent->unwind);
 		let_go_on(agent, false, 0);
+	}
+}
+
+void agent_unwind_waited(struct agent *agent, const struct abi_wake *wake)
+{
+	struct waiting_sample *w;
+
+	for (w = agent->waiting_samples; w; w = w->next) {
+		struct abi_sample *s = &w->unfinished.sample;
+
+		if (s->tid != wake->tid || s->period != wake->began_ns ||
+			!(s->flags & ABI_SAMPLE_OFF_CPU) || s->flags & AGENT_SAMPLE_WAITED)
+			continue;
+		s->flags |= AGENT_SAMPLE_WAITED;
+		s->period = wake->wait_ns;
+		return;
 	}
 }
 

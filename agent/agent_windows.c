@@ -41,6 +41,7 @@ void agent_seal_previous(struct agent *agent)
 	loop_cancel(agent->loop, agent->grace_timer);
 	agent->grace_timer = -1;
 	agent_unwind_flush(agent, agent->previous.number);
+	agent_waits_move(agent, agent->previous.number);
 	agent->previous = (struct agent_window){ 0 };
 	agent->previous_complete = false;
 	if (agent->sealed)

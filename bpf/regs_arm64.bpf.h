@@ -35,17 +35,20 @@ static __always_inline void regs_set(struct unwind_state *state, __u64 pc, __u64
 	state->fp = fp;
 }
 
-/* False where TASK has no 64-bit user mode to return to. */
+/*
+ * Of the user mode that was INTERRUPTED (NULL: none was), else as the kernel was entered from it.
+ * False where TASK has no 64-bit user mode to return to.
+ */
 static __always_inline bool regs_of_user(
-	struct bpf_perf_event_data *ctx, struct task_struct *task, struct unwind_state *state)
+	const bpf_user_pt_regs_t *interrupted, struct task_struct *task, struct unwind_state *state)
 {
 	/* The stack of BPF is small, and the block is not in use yet. */
 	struct user_pt_regs *regs = (struct user_pt_regs *)state->block;
 
-	if (regs_user_mode(&ctx->regs)) {
-		regs_set(state, ctx->regs.pc, ctx->regs.sp, ctx->regs.regs[29]);
-		state->lr = unwind_plain_code(ctx->regs.regs[30]);
-		return (ctx->regs.pstate & 0x10) == 0;
+	if (interrupted && regs_user_mode(interrupted)) {
+		regs_set(state, interrupted->pc, interrupted->sp, interrupted->regs[29]);
+		state->lr = unwind_plain_code(interrupted->regs[30]);
+		return (interrupted->pstate & 0x10) == 0;
 	}
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
 		return false;

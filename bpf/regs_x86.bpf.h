@@ -28,18 +28,21 @@ static __always_inline const struct pt_regs *task_user_regs(struct task_struct *
 	return BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - sizeof(struct pt_regs);
 }
 
-/* False where TASK has no 64-bit user mode to return to. */
+/*
+ * Of the user mode that was INTERRUPTED (NULL: none was), else as the kernel was entered from it.
+ * False where TASK has no 64-bit user mode to return to.
+ */
 static __always_inline bool regs_of_user(
-	struct bpf_perf_event_data *ctx, struct task_struct *task, struct unwind_state *state)
+	const bpf_user_pt_regs_t *interrupted, struct task_struct *task, struct unwind_state *state)
 {
 	/* The stack of BPF is small, and the block is not in use yet. */
 	struct pt_regs *regs = (struct pt_regs *)state->block;
 
-	if (regs_user_mode(&ctx->regs)) {
-		state->pc = ctx->regs.rip;
-		state->sp = ctx->regs.rsp;
-		state->fp = ctx->regs.rbp;
-		return ctx->regs.cs == CODE_SEGMENT_64;
+	if (interrupted && regs_user_mode(interrupted)) {
+		state->pc = interrupted->rip;
+		state->sp = interrupted->rsp;
+		state->fp = interrupted->rbp;
+		return interrupted->cs == CODE_SEGMENT_64;
 	}
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
 		return false;

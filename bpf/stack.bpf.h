@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi/sampler.h"
@@ -33,6 +34,21 @@ _Static_assert(offsetof(struct stack_record, frames) == sizeof(struct abi_stack)
 
 struct counters {
 	__u64 of[ABI_COUNTERS];
+};
+
+/*
+ * Whose scratch memory: a sampling event can interrupt the program at a switch of threads, so that
+ * both have their own on each CPU, counters included.
+ */
+enum { SCRATCH_SAMPLER = 0, SCRATCH_OFF_CPU = 1, SCRATCHES };
+
+/* One run of a program. */
+struct taking {
+	void *ctx; /* the program's, for the kernel's helpers */
+	bpf_user_pt_regs_t *interrupted; /* registers; NULL: it left the CPU by itself */
+	struct task_struct *task; /* the current one */
+	struct counters *counters;
+	__u32 whose; /* scratch */
 };
 
 /* What kernel.perf_event_max_stack allows, at most ABI_MAX_FRAMES. */
@@ -83,8 +99,7 @@ static __always_inline long stack_output(void *ctx, struct stack_record *record)
  * Ships RECORD unless that was done in this window. The tag is set only after the frames went out,
  * so that no sample anywhere relies on frames that are still to come.
  */
-static __always_inline void stack_ship(
-	void *ctx, struct stack_record *record, struct counters *counters)
+static __always_inline void stack_ship(const struct taking *t, struct stack_record *record)
 {
 	__u64 tag = stack_tag(record->id, record->window);
 	__u32 slot = record->id & (ABI_SEEN_SLOTS - 1);
@@ -93,21 +108,21 @@ static __always_inline void stack_ship(
 
 	if (!shipped || *(volatile __u64 *)shipped == tag)
 		return;
-	error = stack_output(ctx, record);
+	error = stack_output(t->ctx, record);
 	if (!error)
 		*(volatile __u64 *)shipped = tag;
 	else if (error == ERROR_NO_SPACE)
-		counters->of[ABI_COUNT_STACK_FULL]++;
+		t->counters->of[ABI_COUNT_STACK_FULL]++;
 	else
-		counters->of[ABI_COUNT_OUTPUT_ERROR]++;
+		t->counters->of[ABI_COUNT_OUTPUT_ERROR]++;
 }
 
 /* Walks the user or (ABI_STACK_KERNEL) the kernel stack. Its id, or 0 when there is none. */
 static __always_inline __u64 stack_take(
-	void *ctx, struct stack_record *record, __u32 kind, struct counters *counters)
+	const struct taking *t, struct stack_record *record, __u32 kind)
 {
 	__u64 walk = kind == ABI_STACK_KERNEL ? 0 : BPF_F_USER_STACK;
-	long bytes = bpf_get_stack(ctx, record->frames, sizeof(record->frames), walk);
+	long bytes = bpf_get_stack(t->ctx, record->frames, sizeof(record->frames), walk);
 
 	if (bytes <= 0)
 		return 0;
@@ -116,6 +131,6 @@ static __always_inline __u64 stack_take(
 	if (record->frame_count >= max_frames)
 		record->flags |= ABI_STACK_DEPTH;
 	record->id = stack_hash(record);
-	stack_ship(ctx, record, counters);
+	stack_ship(t, record);
 	return record->id;
 }

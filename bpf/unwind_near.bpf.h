@@ -8,7 +8,7 @@
  * All of it holds as long as nothing changes that it was made of. A process that changed gets a new
  * serial number, with which no rule was ever kept.
  */
-#include "bpf/hash.bpf.h"
+#include "bpf/stack.bpf.h"
 #include "bpf/unwind.bpf.h"
 
 enum {
@@ -61,22 +61,21 @@ _Static_assert(sizeof(struct unwind_near_rule) == 32, "two in a line of the cach
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SCRATCHES);
 	__type(key, __u32);
 	__type(value, struct unwind_near_processes);
 } unwind_near_processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SCRATCHES);
 	__type(key, __u32);
 	__type(value, struct unwind_near_rules);
 } unwind_near_rules SEC(".maps");
 
-static __always_inline struct unwind_near *unwind_near_at(__u32 place)
+static __always_inline struct unwind_near *unwind_near_at(__u32 whose, __u32 place)
 {
-	__u32 zero = 0;
-	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &zero);
+	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
 
 	return all ? &all->of[place & (UNWIND_NEAR_PROCESSES - 1)] : NULL;
 }
@@ -89,12 +88,11 @@ static __always_inline bool unwind_near_same(
 }
 
 /* Makes what is at hand that of KEY, emptied where it was another's. Its place. */
-static __always_inline __u32 unwind_near_begin(const struct unwind_near_key *key)
+static __always_inline __u32 unwind_near_begin(__u32 whose, const struct unwind_near_key *key)
 {
 	__u32 place = (__u32)(((__u64)key->tgid * STACK_HASH_MUL_3) >> UNWIND_NEAR_HASH_SHIFT) &
 		      (UNWIND_NEAR_PROCESSES - 1);
-	__u32 zero = 0;
-	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &zero);
+	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
 	struct unwind_near *near;
 
 	if (!all)
@@ -110,10 +108,10 @@ static __always_inline __u32 unwind_near_begin(const struct unwind_near_key *key
 }
 
 /* Where the rule of PC is, or is to be written. */
-static __always_inline struct unwind_near_rule *unwind_near_rule(__u64 pc, __u64 serial)
+static __always_inline struct unwind_near_rule *unwind_near_rule(
+	__u32 whose, __u64 pc, __u64 serial)
 {
-	__u32 zero = 0;
-	struct unwind_near_rules *all = bpf_map_lookup_elem(&unwind_near_rules, &zero);
+	struct unwind_near_rules *all = bpf_map_lookup_elem(&unwind_near_rules, &whose);
 	__u64 hash = (pc + serial) * STACK_HASH_MUL_3;
 
 	return all ? &all->of[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_RULES - 1)] : NULL;

@@ -26,21 +26,21 @@ _Static_assert(offsetof(struct unfinished_record, stack) == sizeof(struct abi_un
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SCRATCHES);
 	__type(key, __u32);
 	__type(value, struct unfinished_record);
 } unfinished_records SEC(".maps");
 
 /*
- * Reads into the record what its `rest` tells: the other stack's piece, into the room that is set
- * apart for it, then the stack's own, to its end or LIMIT bytes in all. Chunks never cross a page's
- * border. The other piece counts as far as it could be read at once. Returns the bytes,
- * room included. The verifier looks at it once, as at unwind_frame.
+ * Reads into the record of scratch WHOSE what its `rest` tells: the other stack's piece, into the
+ * room that is set apart for it, then the stack's own, to its end or LIMIT bytes in all. Chunks
+ * never cross a page's border. The other piece counts as far as it could be read at once. Returns
+ * the bytes, room included. The verifier looks at it once, as at unwind_frame.
  */
-__noinline int unwind_read_stacks(__u32 limit)
+__noinline int unwind_read_stacks(__u32 whose, __u32 limit)
 {
-	__u32 zero = 0, i;
-	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &zero);
+	__u32 i;
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &whose);
 
 	if (!to)
 		return 0;
@@ -158,12 +158,11 @@ static __always_inline __u32 unwind_rest_of_go(
 }
 
 /* Ships SAMPLE with the registers of the frame that the walk stopped at. As output's helper. */
-static __always_inline long unwind_ship(
-	struct bpf_perf_event_data *ctx, const struct abi_sample *sample)
+static __always_inline long unwind_ship(const struct taking *t, const struct abi_sample *sample)
 {
-	__u32 zero = 0;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
-	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &zero);
+	__u32 whose = t->whose;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &whose);
 	__u32 limit;
 	__u64 bytes;
 
@@ -178,11 +177,11 @@ static __always_inline long unwind_ship(
 	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
 	limit = unwind_rest_of_go(walk, &to->rest);
-	bytes = unwind_read_stacks(limit < walk->allowance ? limit : walk->allowance);
+	bytes = unwind_read_stacks(whose, limit < walk->allowance ? limit : walk->allowance);
 	if (bytes > ABI_UNFINISHED_STACK_BYTES)
 		bytes = ABI_UNFINISHED_STACK_BYTES;
 	to->rest.stack_bytes = bytes;
 	walk->allowance -= bytes;
 	bytes += offsetof(struct unfinished_record, stack);
-	return bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, to, bytes);
+	return bpf_perf_event_output(t->ctx, &output, BPF_F_CURRENT_CPU, to, bytes);
 }

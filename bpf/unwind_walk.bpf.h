@@ -120,31 +120,30 @@ static __always_inline bool unwind_look_up(
  * Finds the rule of PC. 1: what is needed for it is not loaded, and the walk stops here if it may;
  * what was found then is of this step only.
  */
-__noinline int unwind_learn(__u64 pc)
+__noinline int unwind_learn(__u32 whose, __u64 pc)
 {
-	__u32 zero = 0;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
 	struct unwind_near_rule *near;
 	bool absent;
 
 	if (!walk)
 		return 0;
-	near = unwind_near_rule(pc, walk->serial);
+	near = unwind_near_rule(whose, pc, walk->serial);
 	if (!near)
 		return 0;
 	near->pc = pc;
 	near->place = UNWIND_PLACE_UNKNOWN;
-	absent = unwind_find(walk, pc);
+	absent = unwind_find(walk, whose, pc);
 	if (walk->range.end && walk->range.kind != ABI_UNWIND_MEMORY)
 		absent |= unwind_look_up(walk, pc, near);
 	near->serial = absent ? 0 : walk->serial;
 	return absent;
 }
 
-static __always_inline int unwind_step(struct unwind_walk *walk)
+static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
 {
 	__u64 pc = walk->state.pc - walk->state.is_return;
-	struct unwind_near_rule *near = unwind_near_rule(pc, walk->serial);
+	struct unwind_near_rule *near = unwind_near_rule(whose, pc, walk->serial);
 	enum unwind_place place;
 	bool known;
 
@@ -153,17 +152,16 @@ static __always_inline int unwind_step(struct unwind_walk *walk)
 	known = walk->serial && near->serial == walk->serial && near->pc == pc;
 	if (known && near->place == UNWIND_PLACE_GO_FRAME)
 		known = walk->state.is_return && unwind_is_frame_pointer(&walk->state);
-	if (!known && unwind_learn(pc) && walk->may_stop)
+	if (!known && unwind_learn(whose, pc) && walk->may_stop)
 		return ABI_UNWIND_MISSED;
 	place = near->place == UNWIND_PLACE_GO_FRAME ? UNWIND_PLACE_GO : near->place;
 	return unwind_step_from(&walk->state, place, &near->rule);
 }
 
 /* Records the frame that the walk is at, the I-th, and steps to its caller: abi_unwind_end. */
-__noinline int unwind_frame(__u32 i)
+__noinline int unwind_frame(__u32 whose, __u32 i)
 {
-	__u32 zero = 0;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
 
 	if (!walk)
 		return ABI_UNWIND_ROOT;
@@ -171,7 +169,7 @@ __noinline int unwind_frame(__u32 i)
 		return ABI_UNWIND_DEPTH;
 	walk->record.frames[i] = walk->state.pc;
 	walk->record.frame_count = i + 1;
-	return unwind_step(walk);
+	return unwind_step(walk, whose);
 }
 
 /* ---- the walk ------------------------------------------------------------------------------- */
@@ -191,7 +189,7 @@ static __always_inline bool unwind_may_stop(struct unwind_walk *walk)
 	return true;
 }
 
-static __always_inline int unwind_all(struct unwind_walk *walk)
+static __always_inline int unwind_all(struct unwind_walk *walk, __u32 whose)
 {
 	int end = ABI_UNWIND_GOES_ON;
 
@@ -201,7 +199,7 @@ static __always_inline int unwind_all(struct unwind_walk *walk)
 		return ABI_UNWIND_MISSED;
 	}
 	for (__u32 i = 0; i < ABI_MAX_FRAMES; i++) {
-		end = unwind_frame(i);
+		end = unwind_frame(whose, i);
 		if (end != ABI_UNWIND_GOES_ON)
 			break;
 	}
@@ -220,62 +218,61 @@ static __always_inline void unwind_begin_go(
 }
 
 static __always_inline void unwind_begin_near(
-	struct unwind_walk *walk, const struct unwind_near_key *key)
+	struct unwind_walk *walk, __u32 whose, const struct unwind_near_key *key)
 {
 	const struct unwind_near *near;
 
-	walk->near = unwind_near_begin(key);
-	near = unwind_near_at(walk->near);
+	walk->near = unwind_near_begin(whose, key);
+	near = unwind_near_at(whose, walk->near);
 	walk->serial = near ? near->serial : 0;
 }
 
-/* Makes WALK ready for the interrupted task; false: the kernel is to walk. */
-static __always_inline bool unwind_begin(struct bpf_perf_event_data *ctx, struct task_struct *task,
-	struct unwind_walk *walk, struct abi_sample *sample, const struct go_thread *thread)
+/* Makes WALK ready for the task; false: the kernel is to walk. */
+static __always_inline bool unwind_begin(const struct taking *t, struct unwind_walk *walk,
+	struct abi_sample *sample, const struct go_thread *thread)
 {
 	struct unwind_near_key key = { .tgid = sample->tgid,
 		.epoch = unwind_epoch >> UNWIND_NEAR_EPOCHS };
 
 	walk->may_stop = unwind_may_stop(walk);
-	walk->known = unwind_by_mapping ? unwind_begin_mappings(task, walk, &key)
+	walk->known = unwind_by_mapping ? unwind_begin_mappings(t->task, walk, &key)
 					: unwind_begin_ranges(walk, sample, &key);
 	if (!walk->known && (unwind_by_mapping || !walk->may_stop))
 		return false;
-	unwind_begin_near(walk, &key);
+	unwind_begin_near(walk, t->whose, &key);
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;
 	walk->state.block_address = 0;
 	walk->state.is_return = 0;
 	unwind_begin_go(walk, sample, thread);
-	return regs_of_user(ctx, task, &walk->state);
+	return regs_of_user(t->interrupted, t->task, &walk->state);
 }
 
 /*
- * The user stack of the interrupted task, by tables where that is possible, else as the kernel
- * walks it. Its id, or 0 when there is none. SAMPLE becomes an ABI_UNFINISHED where user space is
- * to finish it.
+ * The user stack of the task, by tables where that is possible, else as the kernel walks it. Its
+ * id, or 0 when there is none. SAMPLE becomes an ABI_UNFINISHED where user space is to finish it.
  */
-static __always_inline __u64 unwind_take(struct bpf_perf_event_data *ctx, struct task_struct *task,
-	struct abi_sample *sample, const struct go_thread *thread, struct counters *counters)
+static __always_inline __u64 unwind_take(
+	const struct taking *t, struct abi_sample *sample, const struct go_thread *thread)
 {
-	__u32 zero = 0;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	__u32 whose = t->whose;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
 	int end;
 
 	if (!walk)
 		return 0;
 	walk->record.kind = ABI_STACK;
 	walk->record.window = sample->window;
-	if (!unwind_begin(ctx, task, walk, sample, thread))
-		return stack_take(ctx, &walk->record, 0, counters);
-	end = unwind_all(walk);
+	if (!unwind_begin(t, walk, sample, thread))
+		return stack_take(t, &walk->record, 0);
+	end = unwind_all(walk, whose);
 	sample->unwind_missed = walk->missed;
 	walk->record.flags = end << ABI_STACK_END_SHIFT;
 	if (end == ABI_UNWIND_DEPTH)
 		walk->record.flags |= ABI_STACK_DEPTH;
 	walk->record.id = stack_hash(&walk->record);
-	stack_ship(ctx, &walk->record, counters);
+	stack_ship(t, &walk->record);
 	if (end == ABI_UNWIND_MISSED)
 		sample->kind = ABI_UNFINISHED;
 	return walk->record.id;

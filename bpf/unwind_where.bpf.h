@@ -41,7 +41,7 @@ struct unwind_walk {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SCRATCHES);
 	__type(key, __u32);
 	__type(value, struct unwind_walk);
 } unwind_walks SEC(".maps");
@@ -68,11 +68,14 @@ struct {
 	__type(value, struct abi_unwind_range);
 } unwind_ranges SEC(".maps");
 
-/* Makes WALK->range the one of WALK->process that has AT, which may be none. Returns 0. */
-__noinline int unwind_find_range(__u64 at)
+/*
+ * Makes the range of the walk of scratch WHOSE the one of its process that has AT, which may be
+ * none. Returns 0.
+ */
+__noinline int unwind_find_range(__u32 whose, __u64 at)
 {
-	__u32 zero = 0, low = 0, high;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	__u32 low = 0, high;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
 
 	if (!walk)
 		return 0;
@@ -116,9 +119,9 @@ static __always_inline void unwind_map_range(
 	range->end += bias;
 }
 
-static __always_inline void unwind_keep_near(struct unwind_walk *walk)
+static __always_inline void unwind_keep_near(struct unwind_walk *walk, __u32 whose)
 {
-	struct unwind_near *near = unwind_near_at(walk->near);
+	struct unwind_near *near = unwind_near_at(whose, walk->near);
 
 	if (near)
 		near->ranges[near->next++ & (UNWIND_NEAR_RANGES - 1)] = walk->range;
@@ -140,7 +143,7 @@ static __always_inline void unwind_set_range(
  * Makes WALK->range the one of PC, where no file's ranges are needed for it. 1: they are, those of
  * WALK->process, which is the file of WALK->mapping.
  */
-static __always_inline int unwind_range_of(struct unwind_walk *walk)
+static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose)
 {
 	struct abi_mapping *m = &walk->mapping;
 	const struct abi_unwind_process *file;
@@ -149,7 +152,7 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk)
 	if (m->file.inode == ABI_FILE_NONE) {
 		walk->range.kind = ABI_UNWIND_MEMORY;
 		m->end = 0;
-		unwind_keep_near(walk);
+		unwind_keep_near(walk, whose);
 		return 0;
 	}
 	file = bpf_map_lookup_elem(&unwind_files, &m->file);
@@ -160,17 +163,16 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk)
 }
 
 /* As said there. */
-__noinline int unwind_find_mapping(__u64 pc)
+__noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 {
-	__u32 zero = 0;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &zero);
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
 	struct vm_area_struct *vma = NULL;
 	const struct unwind_near *near;
 	struct mm_struct *mm;
 
 	if (!walk || !unwind_by_mapping || !vma_supported())
 		return 0;
-	near = unwind_near_at(walk->near);
+	near = unwind_near_at(whose, walk->near);
 	if (!near)
 		return 0;
 	for (int i = 0; i < UNWIND_NEAR_RANGES; i++) {
@@ -191,23 +193,23 @@ __noinline int unwind_find_mapping(__u64 pc)
 		return 0;
 	}
 	if (vma && walk->mapping.executable)
-		return unwind_range_of(walk);
+		return unwind_range_of(walk, whose);
 	walk->mapping.end = 0;
 	return 0;
 }
 
 /* Makes WALK->range the one of PC, which may be none. */
-static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u64 pc)
+static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u32 whose, __u64 pc)
 {
 	struct abi_mapping *m = &walk->mapping;
 
-	if (!unwind_find_mapping(pc))
+	if (!unwind_find_mapping(whose, pc))
 		return;
 	/* Called from here and not from there: their places on the stack do not add up. */
-	unwind_find_range(pc - m->start + m->file_off);
+	unwind_find_range(whose, pc - m->start + m->file_off);
 	if (walk->range.end) {
 		unwind_map_range(&walk->range, m);
-		unwind_keep_near(walk);
+		unwind_keep_near(walk, whose);
 	}
 	/* User space need not be told of it. */
 	m->end = 0;
@@ -232,15 +234,15 @@ static __always_inline bool unwind_begin_mappings(
 /* ---- either way ----------------------------------------------------------------------------- */
 
 /* Makes WALK->range the one of PC. Whether only user space can tell what is there. */
-static __always_inline bool unwind_find(struct unwind_walk *walk, __u64 pc)
+static __always_inline bool unwind_find(struct unwind_walk *walk, __u32 whose, __u64 pc)
 {
 	if (unwind_by_mapping) {
 		if (pc < walk->range.start || pc >= walk->range.end)
-			unwind_find_by_mapping(walk, pc);
+			unwind_find_by_mapping(walk, whose, pc);
 		return walk->range.end && walk->range.kind == ABI_UNWIND_WAITING;
 	}
 	if (pc < walk->range.start || pc >= walk->range.end)
-		unwind_find_range(pc);
+		unwind_find_range(whose, pc);
 	if (!walk->range.end)
 		return !walk->process.settled;
 	return walk->range.kind == ABI_UNWIND_WAITING;

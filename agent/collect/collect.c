@@ -22,6 +22,8 @@ enum {
 	RING_PAGE_BYTES = 4096,
 	SAMPLE_BYTES =
 		2000, /* a sample with both its stacks, on a mixed load; deep ones take 3000 */
+	/* What a CPU's switches of threads bring while the loop waits: 15000, few new stacks. */
+	SWITCHES_BYTES = 4 << 20,
 	MAX_CPUS = 8192,
 };
 
@@ -190,10 +192,12 @@ static uint32_t ring_pages_for(const struct collect_options *options)
 {
 	uint64_t hz = options->frequency_hz;
 	uint32_t pages = DEFAULT_RING_PAGES;
+	uint64_t bytes = (uint64_t)(options->off_cpu_share * SWITCHES_BYTES);
 
 	if (!hz)
 		hz = UINT64_C(1000000000) / MAX(options->period, UINT64_C(1));
-	while (pages < MAX_RING_PAGES && (uint64_t)pages * RING_PAGE_BYTES < hz * SAMPLE_BYTES)
+	bytes += hz * SAMPLE_BYTES;
+	while (pages < MAX_RING_PAGES && (uint64_t)pages * RING_PAGE_BYTES < bytes)
 		pages *= 2;
 	return pages;
 }
@@ -275,7 +279,7 @@ void collect_destroy(struct collect *c)
 
 static int enable(struct collect *c, bool on)
 {
-	int first_error = 0;
+	int first_error = sampler_watch_switches(c->sampler, on);
 
 	c->started = on;
 	for (size_t i = 0; i < c->cpu_count; i++) {
@@ -461,6 +465,8 @@ void collect_count(struct collect *c)
 	}
 	metrics_add(m, METRIC_LOST_RING_FULL, since[ABI_COUNT_OUTPUT_FULL]);
 	metrics_add(m, METRIC_LOST_BPF_ERROR, since[ABI_COUNT_OUTPUT_ERROR]);
+	metrics_add(m, METRIC_LOST_WAITS_FULL, since[ABI_COUNT_WAITS_FULL]);
+	metrics_add(m, METRIC_LOST_WAITS_UNENDED, since[ABI_COUNT_WAITS_UNENDED]);
 	metrics_add(m, METRIC_UNWIND_MISSES, since[ABI_COUNT_UNWIND_MISSES]);
 }
 

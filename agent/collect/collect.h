@@ -52,6 +52,8 @@ struct collect_handlers {
 	 */
 	void (*unfinished)(
 		void *context, uint64_t time_ns, const struct abi_unfinished *unfinished);
+	/* A thread runs again whose sample had ABI_SAMPLE_OFF_CPU. */
+	void (*wake)(void *context, uint64_t time_ns, const struct abi_wake *wake);
 };
 
 enum collect_event { COLLECT_CPU_CLOCK, COLLECT_CYCLES };
@@ -72,6 +74,8 @@ struct collect_options {
 	uint32_t ring_pages; /* of data, a power of two; 0 = by the rate, from 32 (128 KiB) on */
 	enum collect_look_up look_up;
 	bool user, kernel; /* at least one; both by default */
+	/* Of the times that threads leave the CPU so many are sampled, 0 to 1. 0: none */
+	double off_cpu_share;
 	struct abi_sampler_config filter; /* stacks, self and read_goids included; pidns_level is
 						set here */
 	const uint32_t *tgids; /* for filter.filter_tgids */
@@ -120,7 +124,7 @@ uint64_t collect_counter(const struct collect *c, enum abi_counter counter);
 /* Adds what the kernel and BPF counted since the last call to the metrics given at creation. */
 void collect_count(struct collect *c);
 size_t collect_cpu_count(const struct collect *c);
-/* Run time of the sampler program in ns and its runs. */
+/* Run time of the BPF programs in ns and their runs. */
 int collect_bpf_stats(const struct collect *c, uint64_t *ret_ns, uint64_t *ret_runs);
 /* Bytes of kernel memory of the maps (memlock as fdinfo tells). */
 uint64_t collect_map_bytes(const struct collect *c);

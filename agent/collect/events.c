@@ -56,6 +56,19 @@ static bool handle_unfinished(const struct events *e, uint64_t time_ns, struct c
 	return true;
 }
 
+static bool handle_wake(const struct events *e, uint64_t time_ns, struct cursor *raw)
+{
+	struct abi_wake wake;
+	const void *bytes = cursor_bytes(raw, sizeof(wake));
+
+	if (!bytes)
+		return false;
+	memcpy(&wake, bytes, sizeof(wake));
+	if (e->handlers.wake)
+		e->handlers.wake(e->handlers.context, time_ns, &wake);
+	return true;
+}
+
 static bool handle_stack(const struct events *e, struct cursor *raw)
 {
 	union {
@@ -98,6 +111,8 @@ static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *
 		return handle_stack(e, &raw);
 	case ABI_UNFINISHED:
 		return handle_unfinished(e, time_ns, &raw);
+	case ABI_WAKE:
+		return handle_wake(e, time_ns, &raw);
 	default:
 		return false;
 	}

@@ -25,9 +25,14 @@ enum {
 	ALLOWED_PART = 2,
 };
 
+/* Of so many times that a thread leaves the CPU, BPF takes off_cpu_chance. */
+static const uint64_t OFF_CPU_ALL = UINT64_C(1) << 32;
+
 struct sampler {
 	struct sampler_bpf *skeleton;
 	struct tables *tables; /* NULL: user stacks by frame pointer */
+	struct bpf_link *switches; /* NULL: threads that leave the CPU are not sampled */
+	bool off_cpu; /* they are to be */
 	uint64_t *per_cpu; /* ABI_COUNTERS of each possible CPU */
 	size_t possible_cpus;
 };
@@ -89,24 +94,49 @@ static void choose_look_up(struct sampler_bpf *skeleton, bool mappings)
 	}
 }
 
-/* Of the two programs one is loaded, and the maps of the other take no memory. */
-static void choose_walk(struct sampler_bpf *skeleton, enum walk walk)
+/* Of each two programs one is loaded at most, and the maps of the others take no memory. */
+static void choose_walk(struct sampler_bpf *skeleton, enum walk walk, bool off_cpu)
 {
 	bool tables = walk != WALK_BY_FRAME_POINTER;
 
 	bpf_program__set_autoload(skeleton->progs.take_sample_by_tables, tables);
 	bpf_program__set_autoload(skeleton->progs.take_sample, !tables);
+	bpf_program__set_autoload(skeleton->progs.take_switch_by_tables, off_cpu && tables);
+	bpf_program__set_autoload(skeleton->progs.take_switch, off_cpu && !tables);
 	if (tables) {
 		choose_look_up(skeleton, walk == WALK_BY_MAPPINGS);
 		return;
 	}
 	bpf_map__set_autocreate(skeleton->maps.unwind_files, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_walks, false);
+	bpf_map__set_autocreate(skeleton->maps.unwind_near_processes, false);
+	bpf_map__set_autocreate(skeleton->maps.unwind_near_rules, false);
 	bpf_map__set_autocreate(skeleton->maps.unfinished_records, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_processes, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_ranges, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_slots, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_pool, false);
+}
+
+/* The programs of the sampling events and of switches have scratch memory of their own. */
+static void configure_off_cpu(struct sampler_bpf *skeleton, double share)
+{
+	struct bpf_map *scratches[] = {
+		skeleton->maps.scratches,
+		skeleton->maps.counts,
+		skeleton->maps.unwind_walks,
+		skeleton->maps.unwind_near_processes,
+		skeleton->maps.unwind_near_rules,
+		skeleton->maps.unfinished_records,
+	};
+
+	if (share > 0 && share < 1)
+		skeleton->rodata->off_cpu_chance = (uint32_t)MAX(share * (double)OFF_CPU_ALL, 1.0);
+	if (share > 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(scratches); i++)
+		bpf_map__set_max_entries(scratches[i], 1);
+	bpf_map__set_autocreate(skeleton->maps.waits, false);
 }
 
 static void configure(struct sampler_bpf *skeleton, const struct collect_options *options)
@@ -123,8 +153,10 @@ static void configure(struct sampler_bpf *skeleton, const struct collect_options
 	}
 	skeleton->rodata->max_frames = max_frames();
 	if (options->ring_pages)
-		skeleton->rodata->unfinished_allowance =
-			options->ring_pages * RING_PAGE_BYTES / ALLOWED_PART;
+		skeleton->rodata->unfinished_allowance = options->ring_pages * RING_PAGE_BYTES /
+							 ALLOWED_PART /
+							 (options->off_cpu_share > 0 ? 2 : 1);
+	configure_off_cpu(skeleton, options->off_cpu_share);
 	if (!config->filter_tgids)
 		bpf_map__set_max_entries(skeleton->maps.tgids, 1);
 	if (!config->filter_tids)
@@ -183,7 +215,7 @@ static int load_program(struct sampler *s, const struct collect_options *options
 	if (!s->skeleton)
 		return -ENOMEM;
 	configure(s->skeleton, options);
-	choose_walk(s->skeleton, walk);
+	choose_walk(s->skeleton, walk, s->off_cpu);
 	err = sampler_bpf__load(s->skeleton);
 	if (!err && walk != WALK_BY_FRAME_POINTER)
 		err = map_tables(s, walk);
@@ -237,6 +269,7 @@ static int load(struct sampler *s, const struct collect_options *options, const 
 	*ret_step = "open the BPF program";
 	if (cpus < 0)
 		return cpus;
+	s->off_cpu = options->off_cpu_share > 0;
 	s->possible_cpus = (size_t)cpus;
 	s->per_cpu = calloc(s->possible_cpus, ABI_COUNTERS * sizeof(*s->per_cpu));
 	if (!s->per_cpu)
@@ -276,6 +309,7 @@ void sampler_unload(struct sampler *s)
 {
 	if (!s)
 		return;
+	bpf_link__destroy(s->switches);
 	tables_destroy(s->tables);
 	sampler_bpf__destroy(s->skeleton);
 	free(s->per_cpu);
@@ -286,6 +320,21 @@ int sampler_program_fd(const struct sampler *s)
 {
 	return bpf_program__fd(s->tables ? s->skeleton->progs.take_sample_by_tables
 					 : s->skeleton->progs.take_sample);
+}
+
+int sampler_watch_switches(struct sampler *s, bool on)
+{
+	if (!s->off_cpu || on == (s->switches != NULL))
+		return 0;
+	if (!on) {
+		bpf_link__destroy(take(s->switches));
+		return 0;
+	}
+	s->switches = bpf_program__attach_raw_tracepoint(
+		s->tables ? s->skeleton->progs.take_switch_by_tables
+			  : s->skeleton->progs.take_switch,
+		"sched_switch");
+	return s->switches ? 0 : -errno;
 }
 
 struct tables *sampler_tables(const struct sampler *s)
@@ -333,14 +382,18 @@ void sampler_remove_go_process(struct sampler *s, uint32_t tgid)
 
 int sampler_counters(const struct sampler *s, uint64_t ret_counts[ABI_COUNTERS])
 {
-	uint32_t zero = 0;
+	int map = bpf_map__fd(s->skeleton->maps.counts);
+	uint64_t counts[ABI_COUNTERS] = { 0 };
 
-	if (bpf_map_lookup_elem(bpf_map__fd(s->skeleton->maps.counts), &zero, s->per_cpu))
-		return -errno;
-	memset(ret_counts, 0, ABI_COUNTERS * sizeof(*ret_counts));
-	for (size_t cpu = 0; cpu < s->possible_cpus; cpu++)
-		for (size_t i = 0; i < ABI_COUNTERS; i++)
-			ret_counts[i] += s->per_cpu[cpu * ABI_COUNTERS + i];
+	/* An element for each kind of program. */
+	for (uint32_t whose = 0; whose < bpf_map__max_entries(s->skeleton->maps.counts); whose++) {
+		if (bpf_map_lookup_elem(map, &whose, s->per_cpu))
+			return -errno;
+		for (size_t cpu = 0; cpu < s->possible_cpus; cpu++)
+			for (size_t i = 0; i < ABI_COUNTERS; i++)
+				counts[i] += s->per_cpu[cpu * ABI_COUNTERS + i];
+	}
+	memcpy(ret_counts, counts, sizeof(counts));
 	return 0;
 }
 

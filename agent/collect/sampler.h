@@ -4,6 +4,7 @@
  * The BPF sampler as user space sees it: loaded with the wanted filters, its window, its counters
  * and its maps. Knows nothing of perf events and rings; programs and maps are named by descriptor.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,8 @@ void sampler_unload(struct sampler *s);
 /* NULL where this kernel does not take the program that walks by tables. */
 struct tables *sampler_tables(const struct sampler *s);
 int sampler_program_fd(const struct sampler *s);
+/* Samples threads that leave the CPU, if the options say so; or no more. */
+int sampler_watch_switches(struct sampler *s, bool on);
 /* BPF output on CPU goes to the event OUTPUT_FD; −1 takes the CPU's event out. */
 int sampler_set_output(struct sampler *s, int cpu, int output_fd);
 void sampler_set_window(struct sampler *s, uint32_t window);

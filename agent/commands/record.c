@@ -213,6 +213,7 @@ static int write_report(struct record *r, struct report_summary *ret_summary)
 {
 	struct report_options options = {
 		.cycles = r->plan.agent.collect.event == COLLECT_CYCLES,
+		.off_cpu = r->plan.agent.collect.off_cpu_share > 0,
 		.period = period_of(&r->plan),
 		.time_ns = (int64_t)r->started_real_ns,
 		.duration_ns = (int64_t)(r->stopped_ns - r->started_ns),
@@ -247,6 +248,7 @@ static void tell(struct record *r, const struct report_summary *summary)
 		.builds_cpu_ns = agent_builds_cpu_ns(r->agent),
 		.elapsed_ns = r->stopped_ns - r->started_ns,
 		.output = file ? r->plan.output : NULL,
+		.off_cpu = r->plan.agent.collect.off_cpu_share > 0,
 	};
 
 	agent_sources(r->agent, NULL, &sources);

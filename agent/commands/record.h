@@ -57,6 +57,7 @@ struct record_result {
 	uint64_t bpf_ns, bpf_runs; /* 0 = the kernel does not count it */
 	uint64_t elapsed_ns;
 	const char *output; /* NULL = nothing to open afterwards */
+	bool off_cpu; /* waits were sampled, too */
 };
 /* The end of a run, for people, on stderr. */
 void record_print_result(const struct record_result *result);

@@ -13,6 +13,17 @@ static int refuse(const char *message)
 	return -EINVAL;
 }
 
+/* A thread that waits is on no CPU. */
+static int plan_off_cpu(const struct config *config, struct collect_options *collect)
+{
+	if (!config_flag(config, SETTING_off_cpu))
+		return 0;
+	if (config_given(config, SETTING_cpu))
+		return refuse("-C and --off-cpu exclude each other: who waits is on no CPU");
+	collect->off_cpu_share = 1;
+	return 0;
+}
+
 static int plan_event(const struct config *config, struct collect_options *collect)
 {
 	const char *event = config_text(config, SETTING_event);
@@ -53,6 +64,8 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 		err = sampler_options(config, "record", &plan.sampler);
 	if (!err)
 		err = plan_event(config, &plan.sampler.collect);
+	if (!err)
+		err = plan_off_cpu(config, &plan.sampler.collect);
 	if (err) {
 		record_plan_deinit(&plan);
 		return err;

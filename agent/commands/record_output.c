@@ -119,15 +119,17 @@ static void print_troubles(const struct metrics *metrics)
 
 static void print_cost(const struct record_result *r)
 {
-	uint64_t samples = r->summary.samples ? r->summary.samples : 1;
+	uint64_t samples = MAX(r->summary.samples + r->summary.waits, UINT64_C(1));
 
-	fprintf(stderr, "own CPU:  %.1f ms, %.1f us per sample", (double)r->cpu_ns / 1e6,
-		(double)r->cpu_ns / 1e3 / (double)samples);
+	fprintf(stderr, "own CPU:  %.1f ms, %.1f us per %s", (double)r->cpu_ns / 1e6,
+		(double)r->cpu_ns / 1e3 / (double)samples,
+		r->off_cpu ? "sample or wait" : "sample");
 	if (r->builds_cpu_ns)
 		fprintf(stderr, "; indexing new modules %.1f ms", (double)r->builds_cpu_ns / 1e6);
 	if (r->bpf_runs)
-		fprintf(stderr, "; in the kernel %.2f us per sample",
-			(double)r->bpf_ns / 1e3 / (double)r->bpf_runs);
+		fprintf(stderr, "; in the kernel %.2f us per %s",
+			(double)r->bpf_ns / 1e3 / (double)r->bpf_runs,
+			r->off_cpu ? "sample or switch of threads" : "sample");
 	fputc('\n', stderr);
 }
 
@@ -144,6 +146,9 @@ void record_print_result(const struct record_result *r)
 			r->hot[i].module);
 	fprintf(stderr, "\nsamples:  %llu in %.1f s\n", (unsigned long long)s->samples,
 		(double)r->elapsed_ns / 1e9);
+	if (r->off_cpu)
+		fprintf(stderr, "waits:    %llu that ended, of %.3f s together\n",
+			(unsigned long long)s->waits, (double)s->wait_ns / 1e9);
 	print_losses(r->metrics);
 	fprintf(stderr, "stacks:   %.1f%% of user stacks complete, %.1f%% of user samples named\n",
 		percent(s->complete_stacks, s->user_stacks),
@@ -156,4 +161,8 @@ void record_print_result(const struct record_result *r)
 	if (r->output)
 		fprintf(stderr, "\nwrote %s; look at it with: go tool pprof -http=: %s\n",
 			r->output, r->output);
+	if (r->output && r->off_cpu)
+		fprintf(stderr,
+			"at what was waited for: go tool pprof -http=: -sample_index=off_cpu %s\n",
+			r->output);
 }

@@ -195,6 +195,8 @@ static int make_agent(struct daemon *d)
 
 	options.collect.frequency_hz = d->settings.frequency_hz;
 	options.collect.look_up = d->settings.look_up;
+	options.collect.off_cpu_share = d->settings.off_cpu_share;
+	d->off_cpu = d->settings.off_cpu_share > 0;
 	sampler_options_common(&options.collect.filter);
 	err = agent_create(&options, &d->agent, &failure);
 	if (err)

@@ -23,6 +23,7 @@ struct on_demand {
 struct daemon_settings {
 	uint64_t frequency_hz, window_ns;
 	double cpu_share;
+	double off_cpu_share; /* 0 = waits are not sampled */
 	uint64_t store_bytes, store_age_ns;
 	enum collect_look_up look_up;
 	struct selection *selection; /* NULL = all processes */
@@ -52,6 +53,7 @@ struct daemon {
 	uint64_t last_seal_ns; /* CPU time that writing the last one took */
 	int store_error; /* of the last window; 0 = stored */
 	bool disk_full; /* the last window cost old profiles */
+	bool off_cpu; /* waits are sampled: settled at the start */
 	bool ready, stopping;
 	bool hottest_told;
 	struct on_demand on_demand[DAEMON_MAX_ON_DEMAND];

@@ -161,6 +161,7 @@ static void on_demand_end(struct on_demand *o)
 static void send_profile(struct on_demand *o)
 {
 	struct report_options options = {
+		.off_cpu = o->daemon->off_cpu,
 		.period = daemon_period_ns(o->daemon),
 		.time_ns = (int64_t)o->started_real_ns,
 		.duration_ns = (int64_t)(clock_monotonic_ns() - o->started_ns),

@@ -43,6 +43,17 @@ static bool parse_percent(const char *text, double *ret_share)
 	return true;
 }
 
+static bool parse_share(const char *text, double *ret_share)
+{
+	char *end;
+	double share = strtod(text, &end);
+
+	if (end == text || *end || !(share >= 0 && share <= 1))
+		return false;
+	*ret_share = share;
+	return true;
+}
+
 static int read_selection(
 	const struct config *config, struct selection **ret_selection, char **ret_message)
 {
@@ -81,6 +92,9 @@ int daemon_settings_read(
 	if (!parse_percent(config_text(config, SETTING_cpu_budget), &s.cpu_share))
 		return refuse(config, ret_message, SETTING_cpu_budget,
 			"wants a percentage of one CPU, 0 for no limit");
+	if (!parse_share(config_text(config, SETTING_off_cpu_threshold), &s.off_cpu_share))
+		return refuse(config, ret_message, SETTING_off_cpu_threshold,
+			"wants a probability from 0 (off) to 1 (all)");
 	if (sampler_options_look_up(config, &s.look_up))
 		return refuse(config, ret_message, SETTING_mapping_lookup,
 			"knows mappings, ranges and auto");

@@ -111,6 +111,7 @@ static struct report_options window_options(const struct daemon *d)
 	if (end <= d->sealed_started_ns)
 		end = clock_monotonic_ns();
 	return (struct report_options){
+		.off_cpu = d->off_cpu,
 		.period = d->sealed_period_ns,
 		.time_ns = (int64_t)d->sealed_started_real_ns,
 		.duration_ns = (int64_t)(end - d->sealed_started_ns),

@@ -126,3 +126,8 @@ uint64_t profile_total_count(const struct profile *p)
 {
 	return p->samples.total_count;
 }
+
+uint64_t profile_wait_count(const struct profile *p)
+{
+	return p->samples.wait_count;
+}

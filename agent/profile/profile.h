@@ -50,8 +50,8 @@ struct profile_sample {
 	uint32_t stack; /* number from profile_stack() */
 	uint32_t flags; /* enum abi_sample_flags */
 	char comm[ABI_COMM_BYTES + 1]; /* thread's */
-	uint64_t count; /* samples */
-	uint64_t weight; /* sum of periods */
+	uint64_t count; /* samples; waits, with ABI_SAMPLE_OFF_CPU */
+	uint64_t weight; /* sum of periods; ns of waiting */
 };
 
 int profile_create(size_t limit_bytes, struct profile **ret_profile);
@@ -88,3 +88,4 @@ size_t profile_stack_count(const struct profile *p);
 struct profile_stack profile_stack_at(const struct profile *p, uint32_t number);
 size_t profile_bytes(const struct profile *p);
 uint64_t profile_total_count(const struct profile *p);
+uint64_t profile_wait_count(const struct profile *p); /* with ABI_SAMPLE_OFF_CPU, of these */

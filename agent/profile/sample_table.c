@@ -95,6 +95,8 @@ int sample_table_add(
 		t->items[*slot - 1].weight += sample->weight;
 	}
 	t->total_count += sample->count;
+	if (sample->flags & ABI_SAMPLE_OFF_CPU)
+		t->wait_count += sample->count;
 	return 0;
 }
 

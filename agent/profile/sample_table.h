@@ -11,7 +11,8 @@ struct sample_table {
 	size_t count, capacity;
 	uint32_t *slots; /* hash table of item number + 1 */
 	size_t slot_count; /* a power of two, or 0 */
-	uint64_t total_count; /* samples */
+	uint64_t total_count; /* samples, waits included */
+	uint64_t wait_count;
 };
 
 void sample_table_init(struct sample_table *t);

@@ -32,6 +32,11 @@ struct report_sources {
 
 struct report_options {
 	bool cycles; /* the event was cycles: second value is cycles/count */
+	/*
+	 * Waits were sampled, too. pprof: two more types, waits/count and off_cpu/nanoseconds, 0 in
+	 * all other samples, as the first two are in those of waits. Folded: waits only.
+	 */
+	bool off_cpu;
 	int64_t period; /* ns or cycles */
 	int64_t time_ns; /* start, since 1970 */
 	int64_t duration_ns;
@@ -49,19 +54,23 @@ struct report_options {
 /* What the end of `fathom record` says. */
 struct report_summary {
 	uint64_t samples;
-	uint64_t user_stacks, complete_stacks; /* weighted by samples */
-	uint64_t user_frames, named_user_frames; /* innermost user frames, weighted by samples */
+	uint64_t waits, wait_ns; /* of threads that left the CPU; no samples above */
+	uint64_t user_stacks, complete_stacks; /* weighted by samples and waits */
+	uint64_t user_frames, named_user_frames; /* innermost user frames, as these */
 	uint64_t entries; /* of the pprof's sample table */
 };
 
 /* Appends a gzip pprof to OUT. */
 int report_pprof(const struct report_sources *sources, const struct report_options *options,
 	struct buffer *out, struct report_summary *ret_summary);
-/* Appends `comm;frame;frame count` lines, root first, sorted. */
+/*
+ * Appends `comm;frame;frame count` lines, root first, sorted. With off_cpu the count is
+ * microseconds of waiting.
+ */
 int report_folded(const struct report_sources *sources, const struct report_options *options,
 	struct buffer *out, struct report_summary *ret_summary);
 
-/* The functions with most weight, for the terminal: by self weight, descending. */
+/* The functions with most samples, for the terminal: by self count, descending; without waits. */
 struct report_hot {
 	const char *name; /* owned by the list */
 	const char *module;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Folded stacks: `comm;frame;frame count`, root first, one line for each distinct text. A frame is
- * written once, as the names of its inlined calls joined by `;`.
+ * written once, as the names of its inlined calls joined by `;`. Counts are samples, or
+ * microseconds of waiting: the two cannot stand in one file, whose counts have no unit.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,16 +18,18 @@ enum {
 	MAX_TEXTS = 1 << 24,
 	MAX_TEXT_BYTES = 256 << 20,
 	MAX_LINE_BYTES = 8 << 20,
+	NS_PER_US = 1000,
 };
 
 DEFINE_AUTO(stacks);
 
 struct folded {
 	const struct report_sources *sources;
+	bool off_cpu; /* waits, and nothing else */
 	struct stacks *stacks;
 	struct intern frames; /* texts; the stacks' ids */
 	struct intern comms;
-	struct map counts; /* comm << 32 | stack → samples */
+	struct map counts; /* comm << 32 | stack → samples, or ns */
 	struct report_summary summary;
 	struct buffer scratch;
 	/* lines of output */
@@ -111,10 +114,10 @@ static int count_sample(struct folded *f, const struct profile_sample *sample)
 		return err;
 	key = (uint64_t)comm << 32 | facts->number;
 	map_get(&f->counts, key, &count);
-	err = map_set(&f->counts, key, count + sample->count);
+	err = map_set(&f->counts, key, count + (f->off_cpu ? sample->weight : sample->count));
 	if (err)
 		return err;
-	stacks_account(f->stacks, facts, sample->count, &f->summary);
+	stacks_account(f->stacks, facts, sample, &f->summary);
 	return 0;
 }
 
@@ -126,6 +129,8 @@ static int count_samples(struct folded *f)
 	for (size_t i = 0; i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 
+		if (f->off_cpu != ((sample->flags & ABI_SAMPLE_OFF_CPU) != 0))
+			continue;
 		err = count_sample(f, sample);
 		if (err == -E2BIG)
 			metrics_add(f->sources->metrics, METRIC_LOST_MEMORY_LIMIT, sample->count);
@@ -195,8 +200,14 @@ static int put_lines(struct folded *f, struct buffer *out)
 		order[i] = (uint32_t)i + 1;
 	qsort_r(order, count, sizeof(*order), by_text, &f->lines);
 	for (size_t i = 0; i < count; i++) {
+		uint64_t value = f->line_counts[order[i]];
+
+		if (f->off_cpu)
+			value /= NS_PER_US;
+		if (!value)
+			continue;
 		buffer_string(out, intern_text(&f->lines, order[i]));
-		buffer_printf(out, " %" PRIu64 "\n", f->line_counts[order[i]]);
+		buffer_printf(out, " %" PRIu64 "\n", value);
 	}
 	return out->error;
 }
@@ -219,7 +230,8 @@ static int folded_init(struct folded *f)
 int report_folded(const struct report_sources *sources, const struct report_options *options,
 	struct buffer *out, struct report_summary *ret_summary)
 {
-	autocall(folded_deinit) struct folded f = { .sources = sources };
+	autocall(folded_deinit) struct folded f = { .sources = sources,
+		.off_cpu = options && options->off_cpu };
 	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
 	int err;
 

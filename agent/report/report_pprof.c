@@ -10,6 +10,7 @@ enum {
 	MAX_PPROF_BYTES = 256 << 20,
 	MAX_PROCESSES = 1 << 22,
 	LABELS = 7, /* of a sample, at most */
+	CPU_TYPES = 2, /* values of samples on the CPU; those of waits come after them */
 };
 
 DEFINE_AUTO(pprof);
@@ -175,10 +176,19 @@ static int64_t value_of(uint64_t number)
 	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
 }
 
+/* As pprof_options_of() says what they are. */
+static void put_values(const struct profile_sample *sample, int64_t values[PPROF_MAX_TYPES])
+{
+	size_t first = sample->flags & ABI_SAMPLE_OFF_CPU ? CPU_TYPES : 0;
+
+	values[first] = value_of(sample->count);
+	values[first + 1] = value_of(sample->weight);
+}
+
 static int add_sample(struct pprof_report *r, const struct profile_sample *sample)
 {
 	const struct process *process = processes_find(r->sources->processes, sample->process);
-	int64_t values[] = { value_of(sample->count), value_of(sample->weight) };
+	int64_t values[PPROF_MAX_TYPES] = { 0 };
 	const struct stack_facts *facts;
 	struct pprof_label labels[LABELS];
 	uint64_t locations[PPROF_MAX_FRAMES];
@@ -193,10 +203,11 @@ static int add_sample(struct pprof_report *r, const struct profile_sample *sampl
 		locations[i] = r->stacks->ids[facts->first + i];
 	if (!r->options->no_labels)
 		label_count = sample_labels(sample, process, labels);
+	put_values(sample, values);
 	err = pprof_sample(r->pprof, locations, count, values, labels, label_count);
 	if (err)
 		return err;
-	stacks_account(r->stacks, facts, sample->count, &r->summary);
+	stacks_account(r->stacks, facts, sample, &r->summary);
 	return 0;
 }
 
@@ -226,8 +237,9 @@ static struct pprof_options pprof_options_of(const struct report_options *option
 						   : (struct pprof_type){ "cpu", "nanoseconds" };
 
 	return (struct pprof_options){
-		.types = { { "samples", "count" }, weight },
-		.type_count = 2,
+		.types = { { "samples", "count" }, weight, { "waits", "count" },
+			{ "off_cpu", "nanoseconds" } },
+		.type_count = options->off_cpu ? PPROF_MAX_TYPES : CPU_TYPES,
 		.default_type = weight.type,
 		.period_type = weight,
 		.period = options->period,

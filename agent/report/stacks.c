@@ -342,8 +342,8 @@ int stacks_get(
 	return 0;
 }
 
-void stacks_account(struct stacks *s, const struct stack_facts *facts, uint64_t count,
-	struct report_summary *summary)
+void stacks_account(struct stacks *s, const struct stack_facts *facts,
+	const struct profile_sample *sample, struct report_summary *summary)
 {
 	static const enum metric metric_of[SYMBOLIZE_OUTCOMES] = {
 		[SYMBOLIZE_NAMED] = METRIC_FRAMES_NAMED,
@@ -352,8 +352,14 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts, uint64_t 
 		[SYMBOLIZE_NO_INDEX] = METRIC_FRAMES_NO_INDEX,
 	};
 	struct metrics *metrics = s->symbolize.sources->metrics;
+	uint64_t count = sample->count;
 
-	summary->samples += count;
+	if (sample->flags & ABI_SAMPLE_OFF_CPU) {
+		summary->waits += count;
+		summary->wait_ns += sample->weight;
+	} else {
+		summary->samples += count;
+	}
 	for (size_t i = 0; i < SYMBOLIZE_OUTCOMES; i++)
 		metrics_add(metrics, metric_of[i], facts->outcomes[i] * count);
 	if (!facts->user)

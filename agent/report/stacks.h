@@ -56,6 +56,6 @@ int stacks_get(struct stacks *s, const struct profile_sample *sample,
 	const struct stack_facts **ret_facts);
 /* Hands FRAME of generation PROCESS to the output now, before any stack that has it. */
 int stacks_prime(struct stacks *s, uint32_t process, const struct profile_frame *frame);
-/* Adds COUNT samples of a stack to the summary and to the metrics. */
-void stacks_account(struct stacks *s, const struct stack_facts *facts, uint64_t count,
-	struct report_summary *summary);
+/* Adds SAMPLE, whose stack has FACTS, to the summary and to the metrics. */
+void stacks_account(struct stacks *s, const struct stack_facts *facts,
+	const struct profile_sample *sample, struct report_summary *summary);

@@ -300,7 +300,7 @@ static int add_samples(struct maker *m)
 		if (err)
 			return err;
 		s->weight_ns += sample->weight;
-		stacks_account(m->stacks, facts, sample->count, &s->summary);
+		stacks_account(m->stacks, facts, sample, &s->summary);
 	}
 	return 0;
 }

@@ -4,7 +4,7 @@
  * What the sampler writes into a CPU's ring, as PERF_SAMPLE_RAW data of the CPU's output event:
  * first, where its frames have not been shipped in this window, an abi_stack for the user and one
  * for the kernel stack, then the abi_sample that names them, or an abi_unfinished, which begins
- * with one. All begin with `kind`.
+ * with one; and an abi_wake when a thread that had left the CPU runs again. All begin with `kind`.
  *
  * The raw area that perf delivers may be padded by up to 7 bytes at the end.
  */
@@ -23,6 +23,7 @@ enum abi_kind {
 	ABI_SAMPLE = 1,
 	ABI_STACK = 2,
 	ABI_UNFINISHED = 3, /* an abi_sample with more behind it */
+	ABI_WAKE = 4,
 };
 
 enum {
@@ -33,6 +34,7 @@ enum {
 enum abi_sample_flags {
 	ABI_SAMPLE_KERNEL = 1 << 0, /* the CPU was in kernel mode */
 	ABI_SAMPLE_KTHREAD = 1 << 1, /* a thread without user memory */
+	ABI_SAMPLE_OFF_CPU = 1 << 2, /* it left the CPU: how long for says an abi_wake */
 };
 
 enum abi_stack_flags {
@@ -62,7 +64,11 @@ struct abi_sample {
 	abi_u64 kernel_stack; /* id, 0 = none */
 	abi_u64 goid; /* 0 = no goroutine known */
 	abi_u64 cgroup_id; /* cgroup v2; 0 where there is none */
-	abi_u64 period; /* of the sampling event: ns for cpu-clock, events for cycles */
+	/*
+	 * Of the sampling event: ns for cpu-clock, events for cycles. ABI_SAMPLE_OFF_CPU: when it
+	 * left, ns of CLOCK_MONOTONIC.
+	 */
+	abi_u64 period;
 	abi_u32 tgid, tid; /* in the agent's pid namespace */
 	abi_u32 cpu;
 	abi_u32 window; /* the window the ids belong to */
@@ -71,6 +77,15 @@ struct abi_sample {
 	abi_u32 unwind_missed; /* 1 + the slot of an unwind page that is not loaded; 0 = none */
 	abi_u32 exec_id; /* the kernel's number of the program that the process executes */
 	char comm[ABI_COMM_BYTES]; /* the thread's; any bytes, NUL-padded */
+};
+
+/* The thread of an ABI_SAMPLE_OFF_CPU runs again. */
+struct abi_wake {
+	abi_u32 kind; /* ABI_WAKE */
+	abi_u32 window; /* now */
+	abi_u32 tgid, tid; /* the sample's */
+	abi_u64 began_ns; /* the sample's `period` */
+	abi_u64 wait_ns; /* since then */
 };
 
 struct abi_stack {
@@ -169,6 +184,7 @@ struct abi_unfinished {
 };
 
 _Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
+_Static_assert(sizeof(struct abi_wake) == 32, "the ring's layout");
 _Static_assert(sizeof(struct abi_mapping) == 72, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
 _Static_assert(sizeof(struct abi_unwind_rest) == 48 + 72 + 16 + 72 + 16, "the ring's layout");

@@ -16,6 +16,7 @@ enum {
 	ABI_MAX_PIDS = 1024, /* in -p, and in -t */
 	ABI_SEEN_SLOTS = 1 << 15, /* shipped-stack tags; a collision only ships frames again */
 	ABI_GO_PROCESSES = 4096,
+	ABI_WAITS = 16384, /* threads that are off the CPU, with --off-cpu */
 };
 
 struct abi_sampler_config {
@@ -43,6 +44,9 @@ enum abi_counter {
 	ABI_COUNT_USER_STACK_ERROR, /* bpf_get_stack failed (no memory, no user stack) */
 	ABI_COUNT_GOID_ERROR, /* a Go process whose g could not be read */
 	ABI_COUNT_UNWIND_MISSES, /* walks that met a table that was not loaded */
+	ABI_COUNT_WAITS, /* that began, of those wanted */
+	ABI_COUNT_WAITS_FULL, /* that could not be remembered */
+	ABI_COUNT_WAITS_UNENDED, /* whose end was not seen */
 	ABI_COUNTERS,
 };
 

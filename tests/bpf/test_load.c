@@ -70,19 +70,31 @@ enum walk { FRAME_POINTER, RANGES, MAPPINGS, WALKS };
 
 static const char *const walk_names[] = { "sampler", "tables", "mappings" };
 
-static struct bpf_program *program_of(const struct sampler_bpf *skeleton, bool tables)
+/* What runs them. */
+enum trigger { TICK, SWITCH, TRIGGERS };
+
+static const char *const trigger_names[] = { "", "_switch" };
+
+static struct bpf_program *program_of(
+	const struct sampler_bpf *skeleton, enum walk walk, enum trigger trigger)
 {
-	return tables ? skeleton->progs.take_sample_by_tables : skeleton->progs.take_sample;
+	if (trigger == SWITCH)
+		return walk == FRAME_POINTER ? skeleton->progs.take_switch
+					     : skeleton->progs.take_switch_by_tables;
+	return walk == FRAME_POINTER ? skeleton->progs.take_sample
+				     : skeleton->progs.take_sample_by_tables;
 }
 
-/* One of the programs, as the agent does it. */
+/* One of the programs of each trigger, as the agent does it. */
 static struct sampler_bpf *load(const struct variant *variant, enum walk walk)
 {
 	struct sampler_bpf *skeleton = sampler_bpf__open();
+	enum walk other = walk == FRAME_POINTER ? RANGES : FRAME_POINTER;
 
 	if (!skeleton)
 		return NULL;
-	bpf_program__set_autoload(program_of(skeleton, walk == FRAME_POINTER), false);
+	for (enum trigger trigger = 0; trigger < TRIGGERS; trigger++)
+		bpf_program__set_autoload(program_of(skeleton, other, trigger), false);
 	skeleton->rodata->unwind_by_mapping = walk == MAPPINGS;
 	skeleton->rodata->config = variant->config;
 	skeleton->rodata->pidns_inode = variant->pidns_inode;
@@ -94,12 +106,12 @@ static struct sampler_bpf *load(const struct variant *variant, enum walk walk)
 }
 
 /* 0 where the kernel does not tell. */
-static uint32_t verified_instructions(const struct sampler_bpf *skeleton, bool tables)
+static uint32_t verified_instructions(const struct bpf_program *program)
 {
 	struct bpf_prog_info info = { 0 };
 	uint32_t size = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(program_of(skeleton, tables)), &info, &size))
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
 		return 0;
 	return info.verified_insns;
 }
@@ -126,8 +138,10 @@ static int print_counts(enum walk walk)
 
 		if (!skeleton)
 			return 1;
-		printf("%s/%s %u\n", walk_names[walk], variants[i].name,
-			verified_instructions(skeleton, walk != FRAME_POINTER));
+		for (enum trigger trigger = 0; trigger < TRIGGERS; trigger++)
+			printf("%s%s/%s %u\n", walk_names[walk], trigger_names[trigger],
+				variants[i].name,
+				verified_instructions(program_of(skeleton, walk, trigger)));
 		sampler_bpf__destroy(skeleton);
 	}
 	return 0;

@@ -29,6 +29,12 @@ static void take_sample(void *context, uint64_t time_ns, const struct abi_sample
 	touched += time_ns + sample->tgid + (uint8_t)sample->comm[ABI_COMM_BYTES - 1];
 }
 
+static void take_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
+{
+	(void)context;
+	touched += time_ns + wake->tid + wake->wait_ns;
+}
+
 static void take_stack(void *context, const struct abi_stack *stack)
 {
 	(void)context;
@@ -111,7 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 			.stack = take_stack,
 			.mmap = take_mmap,
 			.comm = take_comm,
-			.ksymbol = take_ksymbol } };
+			.ksymbol = take_ksymbol,
+			.wake = take_wake } };
 	struct side sides[2] = { 0 };
 	size_t first;
 

@@ -206,6 +206,21 @@ void add_stack(struct fixture *f, const struct process *p, const struct profile_
 	assert_int_equal(profile_add(f->profile, &sample), 0);
 }
 
+void add_wait(struct fixture *f, const struct process *p, const struct profile_stack *stack,
+	uint64_t wait_ns)
+{
+	struct profile_sample sample = { .process = p->number,
+		.pid = p->pid,
+		.tid = p->pid + 1,
+		.flags = ABI_SAMPLE_KERNEL | ABI_SAMPLE_OFF_CPU,
+		.comm = "thread",
+		.count = 1,
+		.weight = wait_ns };
+
+	assert_int_equal(profile_stack(f->profile, stack, &sample.stack), 0);
+	assert_int_equal(profile_add(f->profile, &sample), 0);
+}
+
 void add_user(struct fixture *f, const struct process *p, const struct profile_frame *frames,
 	uint32_t count)
 {

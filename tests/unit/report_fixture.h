@@ -48,6 +48,9 @@ struct profile_frame in_program(uint64_t file_off, uint32_t flags, const struct 
 struct profile_frame in_kernel(unsigned int page, uint32_t flags);
 void add_stack(struct fixture *f, const struct process *p, const struct profile_stack *stack,
 	uint64_t count);
+/* A wait of WAIT_NS. */
+void add_wait(struct fixture *f, const struct process *p, const struct profile_stack *stack,
+	uint64_t wait_ns);
 /* One sample of user frames only. */
 void add_user(struct fixture *f, const struct process *p, const struct profile_frame *frames,
 	uint32_t count);

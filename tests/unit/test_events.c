@@ -19,6 +19,7 @@ struct fixture {
 	struct events events;
 	unsigned int calls;
 	struct abi_sample sample;
+	struct abi_wake wake;
 	uint64_t frames[ABI_MAX_FRAMES];
 	uint64_t stack_id;
 	uint32_t stack_frame_count;
@@ -36,6 +37,15 @@ static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample 
 	f->calls++;
 	f->time_ns = time_ns;
 	f->sample = *sample;
+}
+
+static void saw_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->time_ns = time_ns;
+	f->wake = *wake;
 }
 
 static void saw_stack(void *context, const struct abi_stack *stack)
@@ -118,7 +128,7 @@ static int setup(void **state)
 	perf_ring_init(&f->w, 0);
 	f->events.metrics = &f->metrics;
 	f->events.handlers = (struct collect_handlers){ saw_sample, saw_stack, saw_mmap, saw_comm,
-		saw_fork, saw_exit, saw_ksymbol, saw_lost, f };
+		saw_fork, saw_exit, saw_ksymbol, saw_lost, f, NULL, saw_wake };
 	*state = f;
 	return 0;
 }
@@ -174,6 +184,33 @@ static void sample_is_handed_over(void **state)
 	assert_int_equal(f->time_ns, TIME);
 	assert_memory_equal(&f->sample, &sample, sizeof(sample));
 	assert_int_equal(bad(f), 0);
+}
+
+static void wake_is_handed_over(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_wake wake = { .kind = ABI_WAKE,
+		.window = 3,
+		.tgid = 7,
+		.tid = 8,
+		.began_ns = 1,
+		.wait_ns = 1 << 30 };
+
+	perf_ring_raw(&f->w, TIME, &wake, sizeof(wake));
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->time_ns, TIME);
+	assert_memory_equal(&f->wake, &wake, sizeof(wake));
+	assert_int_equal(bad(f), 0);
+}
+
+static void short_wake_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_wake wake = { .kind = ABI_WAKE };
+
+	perf_ring_raw(&f->w, TIME, &wake, sizeof(wake) - 8);
+	expect_refused(f);
 }
 
 static void stack_is_handed_over(void **state)
@@ -504,6 +541,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EVENTS_TEST(sample_is_handed_over),
+		EVENTS_TEST(wake_is_handed_over),
+		EVENTS_TEST(short_wake_is_refused),
 		EVENTS_TEST(stack_is_handed_over),
 		EVENTS_TEST(stack_with_more_frames_than_bytes_is_refused),
 		EVENTS_TEST(stack_with_too_many_frames_is_refused),

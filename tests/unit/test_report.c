@@ -434,6 +434,43 @@ static void test_summary_weighs_by_samples(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_DEPTH), 2);
 }
 
+static void test_waits_have_values_of_their_own(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = { in_program(MAIN, 0, f),
+		in_program(START + 5, PROFILE_FRAME_RETURN, f) };
+	struct profile_stack stack = { frames, 2, 0, 0 }, other = { frames, 1, 0, 0 };
+	struct report_summary summary;
+
+	f->options.off_cpu = true;
+	add_stack(f, f->one, &stack, 5);
+	add_wait(f, f->one, &other, 7000);
+	add_wait(f, f->one, &other, 500);
+
+	automessage *m = pprof_of(f, &summary);
+
+	assert_int_equal(m->n_sample_type, 4);
+	assert_string_equal(m->string_table[m->sample_type[2]->type], "waits");
+	assert_string_equal(m->string_table[m->sample_type[2]->unit], "count");
+	assert_string_equal(m->string_table[m->sample_type[3]->type], "off_cpu");
+	assert_string_equal(m->string_table[m->sample_type[3]->unit], "nanoseconds");
+	assert_string_equal(m->string_table[m->default_sample_type], "cpu");
+	assert_int_equal(m->n_sample, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(m->sample[i]->n_value, 4);
+	assert_int_equal(m->sample[0]->value[0], 5);
+	assert_int_equal(m->sample[0]->value[1], 5 * 10101010);
+	assert_int_equal(m->sample[0]->value[2], 0);
+	assert_int_equal(m->sample[0]->value[3], 0);
+	assert_int_equal(m->sample[1]->value[0], 0);
+	assert_int_equal(m->sample[1]->value[1], 0);
+	assert_int_equal(m->sample[1]->value[2], 2);
+	assert_int_equal(m->sample[1]->value[3], 7500);
+	assert_int_equal(summary.samples, 5);
+	assert_int_equal(summary.waits, 2);
+	assert_int_equal(summary.wait_ns, 7500);
+}
+
 static void test_first_mapping_is_the_busiest_program(void **state)
 {
 	struct fixture *f = *state;
@@ -521,6 +558,7 @@ int main(void)
 		CASE(test_file_hashes_are_comments_on_their_mappings),
 		CASE(test_lost_frames_leave_a_marker_where_they_were),
 		CASE(test_summary_weighs_by_samples),
+		CASE(test_waits_have_values_of_their_own),
 		CASE(test_first_mapping_is_the_busiest_program),
 		CASE(test_no_inlines_keeps_the_real_function),
 		CASE(test_stripped_program_is_complete_at_its_nameless_entry),

@@ -58,6 +58,26 @@ static void test_folded_unknown_frames_and_hostile_names(void **state)
 				  "[stripped:odd.so+0x1234] 1\n");
 }
 
+static void test_folded_waits_are_microseconds_and_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = { in_kernel(1, 0), in_program(MAIN + 0x90, 0, f),
+		in_program(START + 5, PROFILE_FRAME_RETURN, f) };
+	struct profile_stack stack = { frames, 3, 1, 0 }, short_one = { frames, 1, 1, 0 };
+	autofree char *waits = NULL, *samples = NULL;
+
+	add_stack(f, f->one, &stack, 4);
+	add_wait(f, f->one, &stack, 1500);
+	add_wait(f, f->one, &stack, 1500);
+	add_wait(f, f->one, &short_one, 999);
+	f->options.off_cpu = true;
+	waits = folded_of(f);
+	assert_string_equal(waits, "one;_start;main;inner;do_syscall_64_[k] 3\n");
+	f->options.off_cpu = false;
+	samples = folded_of(f);
+	assert_string_equal(samples, "one;_start;main;inner;do_syscall_64_[k] 4\n");
+}
+
 /* ---- hottest ---- */
 
 static void test_hottest_counts_recursion_once(void **state)
@@ -73,6 +93,7 @@ static void test_hottest_counts_recursion_once(void **state)
 
 	add_stack(f, f->one, &stack, 5);
 	add_user(f, f->one, &library, 1);
+	add_wait(f, f->one, &stack, 1000000);
 	assert_int_equal(report_hottest(&f->sources, &list, 10, &count), 0);
 	assert_int_equal(count, 4);
 	assert_string_equal(list[0].name, "inner");
@@ -115,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_folded_lines_are_root_first_sorted_and_merged),
 		CASE(test_folded_unknown_frames_and_hostile_names),
+		CASE(test_folded_waits_are_microseconds_and_alone),
 		CASE(test_hottest_counts_recursion_once),
 		CASE(test_roots),
 	};

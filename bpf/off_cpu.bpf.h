@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * What threads wait for: runs at every switch from one thread to another.
+ *
+ * The thread that leaves is still the current one, its memory can be read, and its user registers
+ * lie at the top of its kernel stack: so its stacks are taken now, and go into the ring with the
+ * time as a sample that has begun (ABI_SAMPLE_OFF_CPU). The thread that comes is not yet the
+ * current one; of it only the number is needed, which finds the time at which it left, and a short
+ * record says for how long that was (struct abi_wake). Stacks therefore never wait in the kernel,
+ * and a wait may take longer than the frames of its window are kept.
+ *
+ * A thread that was preempted waits for a CPU, and counts as well. One that ends does not: it never
+ * comes back.
+ */
+#include "bpf/run_time.bpf.h"
+#include "bpf/take.bpf.h"
+
+enum { TASK_IS_EXITING = 0x4 /* PF_EXITING */ };
+
+/* Of 2^32 waits so many are taken; 0 = all. */
+const volatile __u32 off_cpu_chance;
+
+struct wait {
+	__u64 began_ns;
+	__u32 tgid, tid; /* in the agent's pid namespace */
+};
+
+/* Preallocated: at a switch no memory can be had. By the kernel's number of the thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_WAITS);
+	__type(key, __u32);
+	__type(value, struct wait);
+} waits SEC(".maps");
+
+/*
+ * The arguments are (preempted, from, to, state of from); Linux 5.18 alone had the state in second
+ * place. The thread that leaves is known anyway, and tells which it is. The fourth argument is read
+ * as memory: a program that names it is not attached where there are three.
+ */
+static __always_inline struct task_struct *coming_thread(
+	const struct bpf_raw_tracepoint_args *ctx, const struct task_struct *leaving)
+{
+	struct task_struct *coming = NULL;
+
+	if (ctx->args[1] == (__u64)leaving)
+		return (struct task_struct *)ctx->args[2];
+	if (ctx->args[2] == (__u64)leaving)
+		bpf_probe_read_kernel(&coming, sizeof(coming), (const __u64 *)ctx + 3);
+	return coming;
+}
+
+/* The wait of THREAD, if it is known of one, is over since END_NS. */
+static __always_inline void wait_ends(const struct taking *t, __u32 thread, __u64 end_ns)
+{
+	const struct wait *wait = thread ? bpf_map_lookup_elem(&waits, &thread) : NULL;
+	struct abi_wake wake = { .kind = ABI_WAKE };
+
+	if (!wait)
+		return;
+	wake.window = window;
+	wake.tgid = wait->tgid;
+	wake.tid = wait->tid;
+	wake.began_ns = wait->began_ns;
+	wake.wait_ns = end_ns - wait->began_ns;
+	bpf_map_delete_elem(&waits, &thread);
+	if ((__s64)wake.wait_ns < 0)
+		t->counters->of[ABI_COUNT_WAITS_UNENDED]++;
+	else
+		is_out(t, bpf_perf_event_output(
+				  t->ctx, &output, BPF_F_CURRENT_CPU, &wake, sizeof(wake)));
+}
+
+/*
+ * A kernel may keep some threads of its own out of all tracing, and with them who comes after them.
+ * So a thread that leaves may still be waiting, as far as is known: it has been back for as long as
+ * it ran since. (Of threads with a real-time priority the kernel does not keep account of that:
+ * then the wait is lost.)
+ */
+static __always_inline void wait_ended_unseen(
+	const struct taking *t, __u32 thread, struct task_struct *leaving, __u64 now_ns)
+{
+	__u64 ran_ns = BPF_CORE_READ(leaving, se.sum_exec_runtime) -
+		       BPF_CORE_READ(leaving, se.prev_sum_exec_runtime);
+
+	wait_ends(t, thread, now_ns - ran_ns);
+}
+
+/* Before anything is looked at that costs time. */
+static __always_inline bool is_chosen(const struct task_struct *leaving)
+{
+	if (off_cpu_chance && bpf_get_prandom_u32() >= off_cpu_chance)
+		return false;
+	return !(BPF_CORE_READ(leaving, flags) & TASK_IS_EXITING);
+}
+
+static __always_inline void wait_begins(
+	const struct taking *t, __u32 thread, bool tables, struct scratch *s)
+{
+	struct wait wait = { .began_ns = bpf_ktime_get_ns() };
+
+	if (!is_chosen(t->task) || !take_identity(t, s))
+		return;
+	t->counters->of[ABI_COUNT_WAITS]++;
+	s->sample.flags = ABI_SAMPLE_KERNEL | ABI_SAMPLE_OFF_CPU;
+	take_facts(t, tables, wait.began_ns, &s->sample);
+	wait.tgid = s->sample.tgid;
+	wait.tid = s->sample.tid;
+	take_stacks(t, tables, s);
+	if (!output_sample(t, tables, &s->sample))
+		return;
+	if (bpf_map_update_elem(&waits, &thread, &wait, BPF_ANY))
+		t->counters->of[ABI_COUNT_WAITS_FULL]++;
+}
+
+static __always_inline int switch_with(struct bpf_raw_tracepoint_args *ctx, bool tables)
+{
+	__u32 whose = SCRATCH_OFF_CPU;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
+	struct counters *counters = bpf_map_lookup_elem(&counts, &whose);
+	struct taking t = {
+		.ctx = ctx,
+		.task = (struct task_struct *)bpf_get_current_task(),
+		.counters = counters,
+		.whose = SCRATCH_OFF_CPU,
+	};
+	__u32 leaving = (__u32)bpf_get_current_pid_tgid();
+	const struct task_struct *coming;
+
+	if (!s || !counters)
+		return 0;
+	COUNT_RUN(counters);
+	coming = coming_thread(ctx, t.task);
+	wait_ends(&t, BPF_CORE_READ(coming, pid), run.began_ns);
+	/* The idle task has no number. */
+	if (leaving) {
+		wait_ended_unseen(&t, leaving, t.task, run.began_ns);
+		wait_begins(&t, leaving, tables, s);
+	}
+	return 0;
+}
+
+/* As of the sampler's, one of the two is loaded; or none. */
+SEC("raw_tp/sched_switch")
+int take_switch_by_tables(struct bpf_raw_tracepoint_args *ctx)
+{
+	return switch_with(ctx, true);
+}
+
+SEC("raw_tp/sched_switch")
+int take_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+	return switch_with(ctx, false);
+}

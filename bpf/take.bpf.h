@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * What a sample is made of, whether a thread was interrupted or leaves the CPU: who it is, its
+ * goroutine, its stacks; and how it gets into the CPU's ring.
+ */
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/sampler.h"
+#include "bpf/kernel_types.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/go.bpf.h"
+#include "bpf/regs.bpf.h"
+#include "bpf/stack.bpf.h"
+#include "bpf/unwind_rest.bpf.h"
+#include "bpf/unwind_walk.bpf.h"
+
+struct scratch {
+	struct abi_sample sample;
+	struct stack_record stack;
+	struct go_thread thread;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCHES);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCHES);
+	__type(key, __u32);
+	__type(value, struct counters);
+} counts SEC(".maps");
+
+/* Preallocated: older kernels let a sampling program use no other hash map. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_GO_PROCESSES);
+	__type(key, __u32);
+	__type(value, struct abi_go_process);
+} go_processes SEC(".maps");
+
+/* Set by user space; from 1. */
+volatile __u32 window;
+
+static __always_inline void read_goroutine(const struct taking *t, struct scratch *s)
+{
+	const struct abi_go_process *how = NULL;
+
+	s->thread = (struct go_thread){};
+	s->sample.goid = 0;
+	s->sample.go_generation = 0;
+	if (config.read_goids)
+		how = bpf_map_lookup_elem(&go_processes, &s->sample.tgid);
+	if (!how)
+		return;
+	s->sample.go_generation = how->generation;
+	if (!go_read_thread(how, task_thread_pointer(t->task), &s->thread))
+		t->counters->of[ABI_COUNT_GOID_ERROR]++;
+	s->sample.goid = s->thread.goid;
+}
+
+/* Who it is; false: nobody wants to know. */
+static __always_inline bool take_identity(const struct taking *t, struct scratch *s)
+{
+	struct abi_sample *sample = &s->sample;
+
+	identify(t->task, sample);
+	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
+	if (!wanted(t->task, sample))
+		return false;
+	read_goroutine(t, s);
+	return !config.goid || sample->goid == config.goid;
+}
+
+/* All but its identity, its flags and its stacks. */
+static __always_inline void take_facts(
+	const struct taking *t, bool tables, __u64 period, struct abi_sample *sample)
+{
+	/* Not as t->task: that would be taken for a field of the kernel's, too. */
+	struct task_struct *task = t->task;
+
+	sample->kind = ABI_SAMPLE;
+	if (BPF_CORE_READ(task, flags) & TASK_IS_KERNEL_THREAD)
+		sample->flags |= ABI_SAMPLE_KTHREAD;
+	sample->cgroup_id = bpf_get_current_cgroup_id();
+	sample->period = period;
+	sample->cpu = bpf_get_smp_processor_id();
+	sample->window = window;
+	sample->unwind_generation = 0;
+	sample->unwind_missed = 0;
+	sample->exec_id = tables && !unwind_by_mapping ? BPF_CORE_READ(task, self_exec_id) : 0;
+}
+
+/* Makes the sample an ABI_UNFINISHED where user space is to finish the user stack. */
+static __always_inline void take_stacks(const struct taking *t, bool tables, struct scratch *s)
+{
+	struct abi_sample *sample = &s->sample;
+
+	s->stack.kind = ABI_STACK;
+	s->stack.window = sample->window;
+	sample->kernel_stack = 0;
+	sample->user_stack = 0;
+	if (config.stacks != ABI_STACKS_USER && sample->flags & ABI_SAMPLE_KERNEL)
+		sample->kernel_stack = stack_take(t, &s->stack, ABI_STACK_KERNEL);
+	if (config.stacks != ABI_STACKS_KERNEL && !(sample->flags & ABI_SAMPLE_KTHREAD)) {
+		sample->user_stack =
+			tables ? unwind_take(t, sample, &s->thread) : stack_take(t, &s->stack, 0);
+		if (!sample->user_stack)
+			t->counters->of[ABI_COUNT_USER_STACK_ERROR]++;
+	}
+}
+
+/* A record that did not get into the ring is counted. */
+static __always_inline bool is_out(const struct taking *t, long error)
+{
+	if (!error)
+		return true;
+	t->counters->of[error == ERROR_NO_SPACE ? ABI_COUNT_OUTPUT_FULL : ABI_COUNT_OUTPUT_ERROR]++;
+	return false;
+}
+
+static __always_inline bool output_sample(
+	const struct taking *t, bool tables, struct abi_sample *sample)
+{
+	long error = ERROR_NO_SPACE;
+
+	if (tables && sample->kind == ABI_UNFINISHED) {
+		t->counters->of[ABI_COUNT_UNWIND_MISSES]++;
+		error = unwind_ship(t, sample);
+		sample->kind = ABI_SAMPLE;
+	}
+	/* What is too long for the ring's rest may fit without the piece of stack. */
+	if (error == ERROR_NO_SPACE)
+		error = bpf_perf_event_output(
+			t->ctx, &output, BPF_F_CURRENT_CPU, sample, sizeof(*sample));
+	return is_out(t, error);
+}

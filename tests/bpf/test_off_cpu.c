@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waits on the running kernel, as root: a child that naps a known number of times leaves the CPU so
+ * often, with a stack each, and comes back each time.
+ */
+#include "tests/bpf/seen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { NAPS = 400 };
+
+static const uint64_t NAP_NS = 2000000;
+
+struct waited {
+	struct seen *seen;
+	uint64_t began_ns; /* of the wait that has not ended; 0 = none */
+	uint64_t wait_ns;
+	size_t began, ended, unknown, without_stack, on_cpu;
+};
+
+static void nap(void)
+{
+	const struct timespec time = { .tv_nsec = (long)NAP_NS };
+
+	for (int i = 0; i < NAPS; i++)
+		nanosleep(&time, NULL);
+}
+
+static void saw_leave(void *context, uint64_t time_ns, const struct abi_sample *sample)
+{
+	struct waited *w = context;
+
+	if (sample->tgid != w->seen->tgid)
+		return;
+	if (!(sample->flags & ABI_SAMPLE_OFF_CPU)) {
+		w->on_cpu++;
+		return;
+	}
+	w->unknown += w->began_ns != 0 || sample->period > time_ns;
+	w->began_ns = sample->period;
+	w->began++;
+	w->without_stack += !sample->user_stack || !sample->kernel_stack;
+}
+
+static void saw_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
+{
+	struct waited *w = context;
+
+	if (wake->tgid != w->seen->tgid)
+		return;
+	w->unknown += wake->tid != w->seen->tgid || wake->began_ns != w->began_ns ||
+		      wake->began_ns + wake->wait_ns > time_ns;
+	w->wait_ns += wake->wait_ns;
+	w->began_ns = 0;
+	w->ended++;
+}
+
+/* A child that naps, seen from its first nap to its end. Returns how long that was. */
+static uint64_t watch_naps(struct seen *s, double share, struct waited *ret_waited)
+{
+	struct collect_options options = options_for(s);
+	struct burner b = start_burner(nap);
+	struct waited w = { .seen = s };
+	uint64_t began_ns;
+
+	s->tgid = (uint32_t)b.pid;
+	options.off_cpu_share = share;
+	options.filter.filter_tgids = 1;
+	options.tgids = &s->tgid;
+	options.tgid_count = 1;
+	options.handlers =
+		(struct collect_handlers){ .sample = saw_leave, .wake = saw_wake, .context = &w };
+	open_with(s, &options);
+	began_ns = clock_monotonic_ns();
+	let_go(&b);
+	assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
+	stop_and_drain(s);
+	*ret_waited = w;
+	return clock_monotonic_ns() - began_ns;
+}
+
+static void every_nap_begins_and_ends(void **state)
+{
+	struct seen *s = *state;
+	struct waited w;
+	uint64_t passed_ns = watch_naps(s, 1, &w);
+
+	print_message("%zu waits of %d naps, %.3f of %.3f s\n", w.ended, NAPS,
+		(double)w.wait_ns / 1e9, (double)passed_ns / 1e9);
+	/* A nap that begins late is over before the thread leaves. */
+	assert_true(w.ended >= NAPS * 9 / 10);
+	/* The one that it ends with has no end. */
+	assert_in_range(w.began, w.ended, w.ended + 1);
+	assert_int_equal(w.unknown, 0);
+	assert_int_equal(w.without_stack, 0);
+	assert_in_range(w.wait_ns, NAPS * NAP_NS * 9 / 10, passed_ns);
+	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BPF_ERROR), 0);
+	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_WAITS_FULL), 0);
+	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_WAITS_UNENDED), 0);
+}
+
+/*
+ * Of a fair coin's 400 throws 120 to 280 show heads, but for one time in 10^15; and it may leave
+ * the CPU against its will, too.
+ */
+static void about_half_of_the_naps_are_taken_where_half_are_asked_for(void **state)
+{
+	struct seen *s = *state;
+	struct waited w;
+
+	watch_naps(s, 0.5, &w);
+	print_message("%zu waits of %d naps\n", w.ended, NAPS);
+	assert_in_range(w.ended, 120, 340);
+	assert_int_equal(w.unknown, 0);
+	assert_in_range(w.began, w.ended, w.ended + 1);
+}
+
+static void nothing_is_taken_unless_it_is_asked_for(void **state)
+{
+	struct seen *s = *state;
+	struct waited w;
+
+	watch_naps(s, 0, &w);
+	assert_int_equal(w.began, 0);
+	assert_int_equal(w.ended, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		COLLECT_TEST(every_nap_begins_and_ends),
+		COLLECT_TEST(about_half_of_the_naps_are_taken_where_half_are_asked_for),
+		COLLECT_TEST(nothing_is_taken_unless_it_is_asked_for),
+	};
+
+	if (geteuid() != 0) {
+		puts("needs root: perf events of all processes and BPF");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

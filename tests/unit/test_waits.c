@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits are found by thread and time, one for each thread, and weigh what they stand for. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/profile/waits.h"
+#include "bpf/abi/sampler.h"
+
+static void test_wait_is_found_by_thread_and_beginning(void **state)
+{
+	struct waits w;
+	struct wait *wait;
+
+	(void)state;
+	waits_init(&w, 1);
+	assert_null(waits_find(&w, 7, 100));
+	assert_int_equal(waits_begin(&w, 7, 100), 0);
+	assert_null(waits_find(&w, 7, 99));
+	assert_null(waits_find(&w, 8, 100));
+	wait = waits_find(&w, 7, 100);
+	assert_non_null(wait);
+	assert_int_equal(wait->window, 0);
+	assert_int_equal(wait->sample.tid, 7);
+	waits_forget(&w, 7);
+	assert_null(waits_find(&w, 7, 100));
+	waits_forget(&w, 7);
+	waits_deinit(&w);
+}
+
+static void test_next_wait_of_a_thread_replaces_one_whose_end_was_lost(void **state)
+{
+	struct waits w;
+	size_t i = 0;
+
+	(void)state;
+	waits_init(&w, 1);
+	assert_int_equal(waits_begin(&w, 7, 100), 0);
+	waits_find(&w, 7, 100)->window = 3;
+	assert_int_equal(waits_begin(&w, 7, 200), 0);
+	assert_null(waits_find(&w, 7, 100));
+	assert_int_equal(waits_find(&w, 7, 200)->window, 0);
+	assert_non_null(waits_next(&w, &i));
+	assert_null(waits_next(&w, &i));
+	waits_deinit(&w);
+}
+
+static void test_walk_forgets_on_its_way_and_places_are_used_again(void **state)
+{
+	struct waits w;
+	struct wait *wait;
+	size_t i = 0, seen = 0;
+
+	(void)state;
+	waits_init(&w, 1);
+	for (uint32_t tid = 1; tid <= 100; tid++)
+		assert_int_equal(waits_begin(&w, tid, 1000 + tid), 0);
+	while ((wait = waits_next(&w, &i))) {
+		seen++;
+		if (wait->sample.tid % 2)
+			waits_forget(&w, wait->sample.tid);
+	}
+	assert_int_equal(seen, 100);
+	for (uint32_t tid = 101; tid <= 150; tid++)
+		assert_int_equal(waits_begin(&w, tid, 1000 + tid), 0);
+	assert_int_equal(w.count, 100);
+	for (uint32_t tid = 1; tid <= 150; tid++)
+		assert_int_equal(
+			waits_find(&w, tid, 1000 + tid) != NULL, tid > 100 || tid % 2 == 0);
+	waits_deinit(&w);
+}
+
+static void test_full_table_refuses_new_threads_only(void **state)
+{
+	struct waits w;
+	uint32_t tid = 1;
+
+	(void)state;
+	waits_init(&w, 1);
+	while (!waits_begin(&w, tid, tid))
+		tid++;
+	assert_true(tid > ABI_WAITS);
+	assert_int_equal(waits_begin(&w, tid, tid), -E2BIG);
+	assert_int_equal(waits_begin(&w, 5, 500), 0);
+	waits_forget(&w, 6);
+	assert_int_equal(waits_begin(&w, tid, tid), 0);
+	assert_non_null(waits_find(&w, tid, tid));
+	waits_deinit(&w);
+}
+
+static void test_every_wait_weighs_itself(void **state)
+{
+	uint64_t count, weight;
+	struct waits w;
+
+	(void)state;
+	waits_init(&w, 1);
+	for (uint64_t ns = 1; ns; ns <<= 1) {
+		waits_weigh(&w, ns | 1, &count, &weight);
+		assert_int_equal(count, 1);
+		assert_int_equal(weight, ns | 1);
+	}
+	waits_deinit(&w);
+}
+
+static void test_one_of_many_weighs_them_all(void **state)
+{
+	static const double shares[] = { 0.5, 0.3, 0.07, 0.001, 0.9 };
+	struct waits w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++) {
+		uint64_t counts = 0, weights = 0, count, weight;
+
+		waits_init(&w, shares[i]);
+		for (int n = 0; n < 1000; n++) {
+			waits_weigh(&w, 1000000, &count, &weight);
+			assert_true(count >= 1);
+			counts += count;
+			weights += weight;
+		}
+		assert_in_range(
+			counts, (uint64_t)(1000 / shares[i]) - 1, (uint64_t)(1000 / shares[i]) + 1);
+		assert_in_range(weights, (uint64_t)(1e9 / shares[i]) - 1000,
+			(uint64_t)(1e9 / shares[i]) + 1);
+		waits_deinit(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_wait_is_found_by_thread_and_beginning),
+		cmocka_unit_test(test_next_wait_of_a_thread_replaces_one_whose_end_was_lost),
+		cmocka_unit_test(test_walk_forgets_on_its_way_and_places_are_used_again),
+		cmocka_unit_test(test_full_table_refuses_new_threads_only),
+		cmocka_unit_test(test_every_wait_weighs_itself),
+		cmocka_unit_test(test_one_of_many_weighs_them_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that each wait in one way, in a function of that name, for argv[1] milliseconds together;
+ * `spin` waits for nothing. Prints `thread NAME TID` for each, then `ready`, and at the end for
+ * each `waited NAME NS TIMES`: the time that passed in its function less the CPU time that the
+ * thread had there, and how often it waited.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STEP_MS = 20 };
+
+struct waiter {
+	const char *name;
+	void (*wait)(struct waiter *w);
+	pthread_t id;
+	pthread_barrier_t *begin;
+	int64_t run_ns, waited_ns;
+	uint64_t times;
+	int64_t began_ns, began_cpu_ns;
+};
+
+static const struct timespec STEP = { .tv_nsec = STEP_MS * 1000000 };
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* The two are called in the function that waits, so that what passes between them passes there. */
+static inline __attribute__((always_inline)) void begin(struct waiter *w)
+{
+	w->began_ns = clock_ns(CLOCK_MONOTONIC);
+	w->began_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static inline __attribute__((always_inline)) int goes_on(struct waiter *w)
+{
+	int64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - w->began_cpu_ns;
+	int64_t passed_ns = clock_ns(CLOCK_MONOTONIC) - w->began_ns;
+
+	w->waited_ns = passed_ns - cpu_ns;
+	if (passed_ns >= w->run_ns)
+		return 0;
+	w->times++;
+	return 1;
+}
+
+__attribute__((noinline)) void wait_sleep(struct waiter *w)
+{
+	begin(w);
+	while (goes_on(w))
+		nanosleep(&STEP, NULL);
+}
+
+__attribute__((noinline)) void wait_futex(struct waiter *w)
+{
+	uint32_t word = 0;
+
+	begin(w);
+	while (goes_on(w))
+		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &STEP, NULL, 0);
+}
+
+__attribute__((noinline)) void wait_poll(struct waiter *w)
+{
+	begin(w);
+	while (goes_on(w))
+		poll(NULL, 0, STEP_MS);
+}
+
+static void *feed(void *fd)
+{
+	char byte = 0;
+
+	while (write((int)(intptr_t)fd, &byte, 1) == 1)
+		nanosleep(&STEP, NULL);
+	return NULL;
+}
+
+__attribute__((noinline)) void wait_pipe(struct waiter *w)
+{
+	pthread_t feeder;
+	int ends[2];
+	char byte;
+
+	if (pipe(ends) || pthread_create(&feeder, NULL, feed, (void *)(intptr_t)ends[1]))
+		exit(1);
+	begin(w);
+	while (goes_on(w))
+		if (read(ends[0], &byte, 1) != 1)
+			exit(1);
+	pthread_cancel(feeder);
+	pthread_join(feeder, NULL);
+}
+
+__attribute__((noinline)) void spin(struct waiter *w)
+{
+	volatile uint64_t sink = 0;
+
+	begin(w);
+	while (goes_on(w))
+		for (int i = 0; i < 1000000; i++)
+			sink = sink * 31 + (uint64_t)i;
+	w->times = 0;
+}
+
+static void *run(void *argument)
+{
+	struct waiter *w = argument;
+
+	prctl(PR_SET_NAME, w->name);
+	printf("thread %s %d\n", w->name, gettid());
+	pthread_barrier_wait(w->begin);
+	w->wait(w);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct waiter all[] = {
+		{ .name = "wait_sleep", .wait = wait_sleep },
+		{ .name = "wait_futex", .wait = wait_futex },
+		{ .name = "wait_poll", .wait = wait_poll },
+		{ .name = "wait_pipe", .wait = wait_pipe },
+		{ .name = "spin", .wait = spin },
+	};
+	const unsigned int count = sizeof(all) / sizeof(*all);
+	pthread_barrier_t begin_all;
+
+	if (argc != 2)
+		return 2;
+	pthread_barrier_init(&begin_all, NULL, count + 1);
+	for (unsigned int i = 0; i < count; i++) {
+		all[i].begin = &begin_all;
+		all[i].run_ns = strtoll(argv[1], NULL, 10) * 1000000;
+		if (pthread_create(&all[i].id, NULL, run, &all[i]))
+			return 1;
+	}
+	pthread_barrier_wait(&begin_all);
+	puts("ready");
+	fflush(stdout);
+	for (unsigned int i = 0; i < count; i++)
+		pthread_join(all[i].id, NULL);
+	for (unsigned int i = 0; i < count; i++)
+		printf("waited %s %lld %llu\n", all[i].name, (long long)all[i].waited_ns,
+			(unsigned long long)all[i].times);
+	return 0;
+}
