@@ -219,18 +219,35 @@ static const struct function_record *function_at(const struct pprof *p, uint32_t
 	return (const void *)intern_text(&p->functions, id);
 }
 
+bool pprof_is_named(const struct pprof *p, const struct location_record *location)
+{
+	for (uint32_t i = 0; i < location->line_count; i++)
+		if (!function_at(p, location->lines[i].function)->name)
+			return false;
+	return location->line_count > 0;
+}
+
+static void note_unnamed(uint64_t address, struct mapping_facts *facts)
+{
+	if (!facts->unnamed || address < facts->first_unnamed)
+		facts->first_unnamed = address;
+	if (!facts->unnamed || address > facts->last_unnamed)
+		facts->last_unnamed = address;
+	facts->unnamed = true;
+}
+
 static void note_facts(
 	const struct pprof *p, const struct location_record *location, struct mapping_facts *facts)
 {
-	facts->used = true;
-	if (location->line_count == 0)
-		facts->lacks_function = facts->lacks_file = facts->lacks_line = true;
+	if (!pprof_is_named(p, location)) {
+		note_unnamed(location->address, facts);
+		return;
+	}
+	facts->named = true;
 	for (uint32_t i = 0; i < location->line_count; i++) {
 		const struct line_record *line = &location->lines[i];
-		const struct function_record *function = function_at(p, line->function);
 
-		facts->lacks_function |= function->name == 0;
-		facts->lacks_file |= function->file == 0;
+		facts->lacks_file |= function_at(p, line->function)->file == 0;
 		facts->lacks_line |= line->line == 0;
 	}
 }

@@ -79,7 +79,8 @@ int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t
  * The has_* flags of a mapping are true only when they hold for every line of every one of its
  * locations; has_inline_frames where all have line numbers (what knows the line of an address knows
  * the inlined calls there) and options.no_inlines was not given. A mapping without locations has
- * none of them.
+ * none of them. Where some locations have a name and others have not, these are given a mapping of
+ * their own: the part of MAPPING that they lie in, with no flag.
  */
 int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 	const struct pprof_line *lines, size_t line_count, uint64_t *ret_id);

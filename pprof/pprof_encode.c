@@ -22,6 +22,8 @@ enum {
 	COMMENTS_AT_ONCE = 128,
 };
 
+#define PART_BYTES 4096ULL /* of a mapping: a page, as those that the kernel splits */
+
 static int put(struct buffer *out, const Perftools__Profiles__Profile *part)
 {
 	size_t size = perftools__profiles__profile__get_packed_size(part);
@@ -112,7 +114,44 @@ static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
 	return put(out, &part);
 }
 
-static int put_mapping(const struct pprof *p, uint32_t id, struct buffer *out)
+/* ---- mappings ------------------------------------------------------------------------------- */
+
+/*
+ * Readers believe a mapping's flags for all of its locations: `go tool pprof` names them all anew
+ * from a file of its own where one flag is missing, Pyroscope drops the addresses of all where they
+ * are there. So the locations without a name have a mapping of their own, which is the part of the
+ * file that they lie in: merging takes mappings of the same size and offset for one.
+ */
+static void number_unnamed(struct pprof *p)
+{
+	uint32_t last = (uint32_t)p->mappings.count - 1;
+
+	for (uint32_t id = 1; id < p->mappings.count; id++) {
+		struct mapping_facts *facts = &p->facts[id];
+
+		facts->unnamed_id = facts->named && facts->unnamed ? ++last : 0;
+	}
+}
+
+static void part_of_unnamed(const struct mapping_record *whole, const struct mapping_facts *facts,
+	Perftools__Profiles__Mapping *mapping)
+{
+	uint64_t begin = facts->first_unnamed & ~(PART_BYTES - 1);
+	uint64_t end = (facts->last_unnamed | (PART_BYTES - 1)) + 1;
+
+	/* What is not inside of it, as where the kernel is, stays as it is. */
+	if (facts->first_unnamed < whole->start || facts->last_unnamed >= whole->limit)
+		return;
+	if (begin <= whole->start && (end >= whole->limit || end == 0)) {
+		begin = facts->first_unnamed;
+		end = facts->last_unnamed + 1;
+	}
+	mapping->memory_start = MAX(begin, whole->start);
+	mapping->memory_limit = end && end < whole->limit ? end : whole->limit;
+	mapping->file_offset = whole->offset + (mapping->memory_start - whole->start);
+}
+
+static int put_part(const struct pprof *p, uint32_t id, bool named, struct buffer *out)
 {
 	const struct mapping_record *record = (const void *)intern_text(&p->mappings, id);
 	const struct mapping_facts *facts = &p->facts[id];
@@ -126,14 +165,27 @@ static int put_mapping(const struct pprof *p, uint32_t id, struct buffer *out)
 	mapping.file_offset = record->offset;
 	mapping.filename = record->file;
 	mapping.build_id = record->build_id;
-	mapping.has_functions = facts->used && !facts->lacks_function;
-	mapping.has_filenames = facts->used && !facts->lacks_file;
-	mapping.has_line_numbers = facts->used && !facts->lacks_line;
-	mapping.has_inline_frames =
-		mapping.has_functions && mapping.has_line_numbers && !p->no_inlines;
+	mapping.has_functions = named;
+	mapping.has_filenames = named && !facts->lacks_file;
+	mapping.has_line_numbers = named && !facts->lacks_line;
+	mapping.has_inline_frames = mapping.has_line_numbers && !p->no_inlines;
+	if (!named && facts->named) {
+		mapping.id = facts->unnamed_id;
+		part_of_unnamed(record, facts, &mapping);
+	}
 	part.n_mapping = 1;
 	part.mapping = &mappings;
 	return put(out, &part);
+}
+
+static int put_mapping(const struct pprof *p, uint32_t id, struct buffer *out)
+{
+	return put_part(p, id, p->facts[id].named, out);
+}
+
+static int put_unnamed_mapping(const struct pprof *p, uint32_t id, struct buffer *out)
+{
+	return p->facts[id].unnamed_id ? put_part(p, id, false, out) : 0;
 }
 
 static int put_location(const struct pprof *p, uint32_t id, struct buffer *out)
@@ -143,6 +195,7 @@ static int put_location(const struct pprof *p, uint32_t id, struct buffer *out)
 	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT,
 				      *locations = &location;
 	Perftools__Profiles__Line lines[PPROF_MAX_LINES], *line_pointers[PPROF_MAX_LINES];
+	uint32_t unnamed_id = record->mapping ? p->facts[record->mapping].unnamed_id : 0;
 
 	for (uint32_t i = 0; i < record->line_count; i++) {
 		perftools__profiles__line__init(&lines[i]);
@@ -152,7 +205,8 @@ static int put_location(const struct pprof *p, uint32_t id, struct buffer *out)
 		line_pointers[i] = &lines[i];
 	}
 	location.id = id;
-	location.mapping_id = record->mapping;
+	location.mapping_id =
+		unnamed_id && !pprof_is_named(p, record) ? unnamed_id : record->mapping;
 	location.address = record->address;
 	location.n_line = record->line_count;
 	location.line = line_pointers;
@@ -211,10 +265,11 @@ static int put_all(const struct pprof *p, const struct intern *table, put_record
 	return 0;
 }
 
-static int put_profile(const struct pprof *p, struct buffer *out)
+static int put_profile(struct pprof *p, struct buffer *out)
 {
 	int err;
 
+	number_unnamed(p);
 	err = put_head(p, out);
 	if (err)
 		return err;
@@ -225,6 +280,8 @@ static int put_profile(const struct pprof *p, struct buffer *out)
 	if (err)
 		return err;
 	err = put_all(p, &p->mappings, put_mapping, out);
+	if (!err)
+		err = put_all(p, &p->mappings, put_unnamed_mapping, out);
 	if (err)
 		return err;
 	err = put_all(p, &p->locations, put_location, out);
@@ -241,7 +298,7 @@ int pprof_gzip(const struct buffer *raw, struct buffer *out)
 	return gzip_deflate(raw->bytes, raw->size, GZIP_LEVEL, out);
 }
 
-static int put_compressed(const struct pprof *p, struct buffer *out)
+static int put_compressed(struct pprof *p, struct buffer *out)
 {
 	autocall(buffer_deinit) struct buffer raw;
 	int err;

@@ -47,10 +47,12 @@ enum {
 				  PPROF_MAX_FRAMES * sizeof(uint32_t),
 };
 
-/* What some location of a mapping lacks. */
+/* Of a mapping's locations. */
 struct mapping_facts {
-	bool used; /* it has a location */
-	bool lacks_function, lacks_file, lacks_line;
+	bool named, unnamed; /* some are; neither: there are none */
+	bool lacks_file, lacks_line; /* some of those with a name */
+	uint32_t unnamed_id; /* of the mapping for those without, while being encoded; 0 = none */
+	uint64_t first_unnamed, last_unnamed; /* addresses */
 };
 
 struct type_strings {
@@ -75,3 +77,6 @@ struct pprof {
 	uint32_t *comments; /* strings */
 	size_t comment_count, comment_capacity;
 };
+
+/* Whether each of its lines has a function's name, and there is one. */
+bool pprof_is_named(const struct pprof *p, const struct location_record *location);

@@ -128,7 +128,8 @@ static void test_ids_count_from_one_in_order_of_first_use(void **state)
 
 	automessage *message = decode(p);
 
-	assert_int_equal(message->n_mapping, 2);
+	/* One more for the location without a name. */
+	assert_int_equal(message->n_mapping, 3);
 	assert_int_equal(message->n_location, 3);
 	assert_int_equal(message->n_function, 1);
 	for (size_t i = 0; i < message->n_mapping; i++)
@@ -232,23 +233,72 @@ static void test_flags_hold_when_every_location_is_whole(void **state)
 	assert_true(message->mapping[0]->has_inline_frames);
 }
 
-static void test_one_address_without_a_name_takes_the_flags(void **state)
+static void test_addresses_without_a_name_have_a_mapping_without_flags(void **state)
 {
 	autopprof *p = new_cpu_pprof();
 	uint64_t mapping = add_mapping(p, "/bin/a"), whole = add_mapping(p, "/bin/b");
+	Perftools__Profiles__Mapping *named, *unnamed;
 
 	(void)state;
-	add_location(p, mapping, 0x10, &main_line);
-	add_location(p, mapping, 0x11, NULL);
-	add_location(p, whole, 0x11, &main_line);
+	add_location(p, mapping, 0x1010, &main_line);
+	add_location(p, mapping, 0x3011, NULL);
+	add_location(p, whole, 0x1011, &main_line);
 
 	automessage *message = decode(p);
 
-	assert_false(message->mapping[0]->has_functions);
-	assert_false(message->mapping[0]->has_filenames);
-	assert_false(message->mapping[0]->has_line_numbers);
-	assert_false(message->mapping[0]->has_inline_frames);
+	assert_int_equal(message->n_mapping, 3);
+	named = message->mapping[0];
+	unnamed = message->mapping[2];
+	assert_true(named->has_functions && named->has_filenames && named->has_line_numbers &&
+		    named->has_inline_frames);
 	assert_true(message->mapping[1]->has_functions);
+	assert_false(unnamed->has_functions || unnamed->has_filenames ||
+		     unnamed->has_line_numbers || unnamed->has_inline_frames);
+	assert_int_equal(unnamed->id, 3);
+	assert_int_equal(unnamed->build_id, named->build_id);
+	assert_int_equal(unnamed->filename, named->filename);
+	assert_int_equal(unnamed->memory_start, 0x3000);
+	assert_int_equal(unnamed->memory_limit, 0x4000);
+	assert_int_equal(unnamed->file_offset,
+		named->file_offset + unnamed->memory_start - named->memory_start);
+	assert_int_equal(message->location[0]->mapping_id, 1);
+	assert_int_equal(message->location[1]->mapping_id, 3);
+	assert_int_equal(message->location[2]->mapping_id, 2);
+}
+
+/* Else merging would make one of the two, with the flags of the first. */
+static void test_the_mapping_without_flags_is_never_as_large(void **state)
+{
+	autopprof *p = new_cpu_pprof();
+	uint64_t mapping = add_mapping(p, "/bin/a");
+
+	(void)state;
+	add_location(p, mapping, 0x2010, &main_line);
+	add_location(p, mapping, 0x1001, NULL);
+	add_location(p, mapping, 0x8ffe, NULL);
+
+	automessage *message = decode(p);
+	Perftools__Profiles__Mapping *unnamed = message->mapping[1];
+
+	assert_int_equal(unnamed->memory_start, 0x1001);
+	assert_int_equal(unnamed->memory_limit, 0x8fff);
+	assert_int_equal(unnamed->file_offset, message->mapping[0]->file_offset + 1);
+}
+
+static void test_addresses_outside_of_their_mapping_leave_it_whole(void **state)
+{
+	autopprof *p = new_cpu_pprof();
+	uint64_t mapping = add_mapping(p, "/bin/a");
+
+	(void)state;
+	add_location(p, mapping, 0x2010, &main_line);
+	add_location(p, mapping, UINT64_MAX, NULL);
+
+	automessage *message = decode(p);
+
+	assert_int_equal(message->mapping[1]->memory_start, message->mapping[0]->memory_start);
+	assert_int_equal(message->mapping[1]->memory_limit, message->mapping[0]->memory_limit);
+	assert_false(message->mapping[1]->has_functions);
 }
 
 static void test_names_without_lines_give_functions_only(void **state)
@@ -645,7 +695,9 @@ int main(void)
 		cmocka_unit_test(test_one_address_with_two_names_is_two_locations),
 		cmocka_unit_test(test_what_is_no_line_number_is_unknown),
 		cmocka_unit_test(test_flags_hold_when_every_location_is_whole),
-		cmocka_unit_test(test_one_address_without_a_name_takes_the_flags),
+		cmocka_unit_test(test_addresses_without_a_name_have_a_mapping_without_flags),
+		cmocka_unit_test(test_the_mapping_without_flags_is_never_as_large),
+		cmocka_unit_test(test_addresses_outside_of_their_mapping_leave_it_whole),
 		cmocka_unit_test(test_names_without_lines_give_functions_only),
 		cmocka_unit_test(test_mapping_without_locations_has_no_flag),
 		cmocka_unit_test(test_no_inlines_option_takes_the_inline_flag),

@@ -210,8 +210,11 @@ static void what_servers_need_is_there_afterwards(void **state)
 	assert_int_equal(out->location[0]->n_line, 2);
 	assert_string_equal(string_of(out, out->function[0]->name), "inner");
 	assert_string_equal(string_of(out, out->function[1]->name), "outer?");
-	/* The outer location has no line: the mapping does not claim functions for all. */
-	assert_false(out->mapping[0]->has_functions);
+	/* The outer location has no line: it does not count as one of those with functions. */
+	assert_int_equal(out->n_mapping, 2);
+	assert_true(out->mapping[0]->has_functions);
+	assert_false(out->mapping[1]->has_functions);
+	assert_int_equal(out->location[1]->mapping_id, 2);
 }
 
 static void labels_of_samples_stay_where_servers_take_them(void **state)
