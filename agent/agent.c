@@ -196,7 +196,15 @@ static int create_symbol_sources(
 			.context = agent,
 		},
 		&agent->builds);
-	return err ? fail(failure, "prepare the index builder", "", err) : 0;
+	if (err)
+		return fail(failure, "prepare the index builder", "", err);
+	err = kernel_symbols_create(agent->proc_fd, &agent->kernel_symbols);
+	if (err)
+		log_warn("kernel frames stay without names: kernel.kptr_restrict hides "
+			 "/proc/kallsyms, "
+			 "ignoring",
+			"error=%d", err);
+	return 0;
 }
 
 static int create_tables(
@@ -451,25 +459,10 @@ int agent_prepare(struct agent *agent, uint64_t wait_ns)
 	return agent_finish_builds(agent, wait_ns);
 }
 
-/* Half of what a start costs: samples need not wait for it, only their names do. */
-static void finish_start(struct agent *agent)
-{
-	int err = kernel_symbols_create(agent->proc_fd, &agent->kernel_symbols);
-
-	if (err)
-		log_warn("kernel frames stay without names: kernel.kptr_restrict hides "
-			 "/proc/kallsyms, "
-			 "ignoring",
-			"error=%d", err);
-	(void)cache_trim(agent->cache);
-}
-
 int agent_start(struct agent *agent)
 {
 	int err = collect_start(agent->collect);
 
-	if (!err && !agent->kernel_symbols)
-		finish_start(agent);
 	agent->started = !err;
 	/* Reading the kernel's symbols and all processes left holes. */
 	agent_give_back_memory(agent);
