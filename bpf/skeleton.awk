@@ -4,8 +4,10 @@
 
 FNR == NR {
 	count += NF
-	gsub(/ /, "\\x")
-	compressed = compressed "\t\"" $0 "\"\n"
+	line = ""
+	for (i = 1; i <= NF; i++)
+		line = line "\\x" $i
+	compressed = compressed "\t\"" line "\"\n"
 	next
 }
 
