@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * The goroutine that a thread of a Go program is running for: thread-local storage holds g, g.m the
- * thread's m, m.curg the goroutine, whose goid is the answer. g itself will not do: in 7 to 11 % of
- * samples it is g0 (the scheduler, the garbage collector, system calls' slow paths) or the signal
- * stack's, and m.curg still names the goroutine that all of this happens for.
+ * The goroutine that a thread of a Go program is running for: thread-local storage (on arm64
+ * without cgo a register) holds g, g.m the thread's m, m.curg the goroutine, whose goid is the
+ * answer. g itself will not do: in 7 to 11 % of samples it is g0 (the scheduler, the garbage
+ * collector, system calls' slow paths) or the signal stack's, and m.curg still names the goroutine
+ * that all of this happens for.
  */
 #include <stdbool.h>
 
 #include "bpf/abi/sampler.h"
 #include "bpf/read_user.bpf.h"
+
+/* Where a thread has g: one of the two. */
+struct go_place {
+	__u64 thread_pointer;
+	__u64 g_register; /* of user mode; 0 = this architecture has none */
+};
 
 /* What a thread of a Go program is doing; 0 = none, or not known. */
 struct go_thread {
@@ -22,14 +29,16 @@ struct go_thread {
  * followed.
  */
 static __always_inline bool go_read_thread(
-	const struct abi_go_process *how, __u64 thread_pointer, struct go_thread *ret_thread)
+	const struct abi_go_process *how, struct go_place place, struct go_thread *ret_thread)
 {
 	__u64 g = 0, m = 0, curg = 0, goid = 0;
 
 	*ret_thread = (struct go_thread){};
-	if (!thread_pointer)
+	if (how->g_tls_offset == ABI_GO_G_IN_REGISTER)
+		g = place.g_register;
+	else if (!place.thread_pointer)
 		return true;
-	if (read_user(&g, sizeof(g), thread_pointer + how->g_tls_offset))
+	else if (read_user(&g, sizeof(g), place.thread_pointer + how->g_tls_offset))
 		return false;
 	if (g && read_user(&m, sizeof(m), g + how->g_m))
 		return false;

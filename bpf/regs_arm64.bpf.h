@@ -17,6 +17,7 @@ static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)
 
 enum {
 	KERNEL_STACK_BYTES = 16384, /* of kernels without bpf_task_pt_regs() (before 5.15) */
+	GO_G_REGISTER = 28,
 	KERNEL_REGS_BYTES = 336, /* struct pt_regs there, which begins with the user's */
 };
 
@@ -55,6 +56,20 @@ static __always_inline bool regs_of_user(
 	regs_set(state, regs->pc, regs->sp, regs->regs[29]);
 	state->lr = unwind_plain_code(regs->regs[30]);
 	return (regs->pstate & 0x1f) == 0;
+}
+
+/* Where Go keeps g: x28 of user mode. */
+static __always_inline __u64 task_g_register(
+	const bpf_user_pt_regs_t *interrupted, struct task_struct *task)
+{
+	const struct user_pt_regs *regs = task_user_regs(task);
+	__u64 g = 0;
+
+	if (interrupted && regs_user_mode(interrupted))
+		return interrupted->regs[GO_G_REGISTER];
+	if (bpf_probe_read_kernel(&g, sizeof(g), &regs->regs[GO_G_REGISTER]))
+		return 0;
+	return g;
 }
 
 /*

@@ -52,6 +52,15 @@ static __always_inline bool regs_of_user(
 	return regs->cs == CODE_SEGMENT_64;
 }
 
+/* Where Go keeps g whatever else happens: in none, C code uses them all. */
+static __always_inline __u64 task_g_register(
+	const bpf_user_pt_regs_t *interrupted, struct task_struct *task)
+{
+	(void)interrupted;
+	(void)task;
+	return 0;
+}
+
 /* The saved fs base is the current one: threads set it by a system call, which saves it too. */
 static __always_inline __u64 task_thread_pointer(struct task_struct *task)
 {

@@ -52,6 +52,7 @@ volatile __u32 window;
 static __always_inline void read_goroutine(const struct taking *t, struct scratch *s)
 {
 	const struct abi_go_process *how = NULL;
+	struct go_place place;
 
 	s->thread = (struct go_thread){};
 	s->sample.goid = 0;
@@ -61,7 +62,9 @@ static __always_inline void read_goroutine(const struct taking *t, struct scratc
 	if (!how)
 		return;
 	s->sample.go_generation = how->generation;
-	if (!go_read_thread(how, task_thread_pointer(t->task), &s->thread))
+	place.thread_pointer = task_thread_pointer(t->task);
+	place.g_register = task_g_register(t->interrupted, t->task);
+	if (!go_read_thread(how, place, &s->thread))
 		t->counters->of[ABI_COUNT_GOID_ERROR]++;
 	s->sample.goid = s->thread.goid;
 }

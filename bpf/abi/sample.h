@@ -146,6 +146,12 @@ enum {
 	ABI_GO_HEAD_WORDS = 9,
 };
 
+/*
+ * In place of the offset of g in thread-local storage: it is in a register of the interrupted code
+ * (arm64, x28). No offset is odd.
+ */
+enum { ABI_GO_G_IN_REGISTER = 1 };
+
 struct abi_unwind_go {
 	abi_u64 curg; /* the address of its struct g; 0 = none, or not known */
 	abi_u64 m; /* the thread's m, which that of curg has to be */

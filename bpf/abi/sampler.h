@@ -50,9 +50,13 @@ enum abi_counter {
 	ABI_COUNTERS,
 };
 
-/* How to read a goroutine id: *(goid) of curg of m of the g that thread-local storage holds. */
+/*
+ * How to read a goroutine id: *(goid) of curg of m of the g that thread-local storage holds, or a
+ * register.
+ */
 struct abi_go_process {
-	abi_u64 g_tls_offset; /* signed: from the fs base (x86_64), or from tpidr_el0 */
+	/* Signed: from the fs base (x86_64), or from tpidr_el0; or ABI_GO_G_IN_REGISTER. */
+	abi_u64 g_tls_offset;
 	abi_u32 g_m; /* offsetof(g, m) */
 	abi_u32 m_curg;
 	abi_u32 g_goid;

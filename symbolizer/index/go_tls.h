@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Where a Go program keeps g: the offset from the thread pointer. */
+/* Where a Go program keeps g: the offset from the thread pointer, or in a register. */
 #include <stdint.h>
 
 #include "symbolizer/index/gopclntab.h"
 
-/* -EOPNOTSUPP: not in thread-local storage at a place fixed when the program was linked. */
+/*
+ * Or ABI_GO_G_IN_REGISTER. -EOPNOTSUPP: not in thread-local storage at a place fixed when the
+ * program was linked.
+ */
 int go_tls_offset(struct elf_image *image, int64_t *ret_offset);
 
 /*

@@ -7,11 +7,13 @@
  *	mrs x0,tpidr_el0; movz x27,#OFFSET; ldr x28,[x0,x27]
  *
  * runtime.iscgo is a variable that the linker sets; where the program has no cgo it is 0 or not
- * in the file at all, and then the storage is never written. An offset from the GOT instead of
- * the constant is a shared library's. (Arm's A64 instruction set for the words.)
+ * in the file at all, and then the storage is never written: no code but Go's runs there, which
+ * always has g in the register (and the vDSO, which leaves it alone). An offset from the GOT
+ * instead of the constant is a shared library's. (Arm's A64 instruction set for the words.)
  */
 #include <errno.h>
 
+#include "bpf/abi/unwind.h"
 #include "symbolizer/index/go_tls.h"
 
 enum {
@@ -71,8 +73,10 @@ int go_tls_arm64(const struct gopclntab *table, int64_t *ret_offset)
 	if (!iscgo_address(&code, f.entry, &iscgo))
 		return -EOPNOTSUPP;
 	flag = elf_image_at(table->image, iscgo, 1);
-	if (!cursor_u8(&flag))
-		return -EOPNOTSUPP;
+	if (!cursor_u8(&flag)) {
+		*ret_offset = ABI_GO_G_IN_REGISTER;
+		return 0;
+	}
 	if (!find_word(&code, 0xffffffe0, 0xd53bd040, &word)) /* mrs xN,tpidr_el0 */
 		return -EOPNOTSUPP;
 	if (!find_word(&code, 0xffe00000, 0xd2800000, &word)) /* movz xN,#imm16 */

@@ -85,7 +85,7 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
 struct index_go {
 	uint32_t version; /* 1.21 → 21; 0 = not a Go program */
 	uint32_t supported; /* 1: the fields below are known */
-	int64_t g_tls_offset; /* from the thread pointer */
+	int64_t g_tls_offset; /* from the thread pointer; or ABI_GO_G_IN_REGISTER */
 	uint32_t g_m, m_curg, g_goid;
 	uint32_t g_stack_hi, g_sched_bp, g_labels; /* labels 0 = unknown */
 	uint32_t labels_kind; /* 0 none, 1 map, 2 slice */

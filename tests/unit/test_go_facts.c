@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "bpf/abi/unwind.h"
 #include "symbolizer/index/sources.h"
 #include "tests/unit/bytes.h"
 #include "tests/unit/gopclntab_writer.h"
@@ -400,11 +401,15 @@ static void arm_with_cgo(void **state)
 	}
 }
 
-static void arm_without_cgo_is_refused(void **state)
+static void arm_without_cgo_has_g_in_a_register(void **state)
 {
+	struct index_go go;
+
 	(void)state;
 	arm_program(0, true, 0xd280021b);
-	refused(26);
+	go = facts();
+	assert_int_equal(go.supported, 1);
+	assert_int_equal(go.g_tls_offset, ABI_GO_G_IN_REGISTER);
 }
 
 static void arm_offset_from_the_got_is_refused(void **state)
@@ -479,7 +484,7 @@ int main(void)
 		cmocka_unit_test(symbol_outside_of_its_segment),
 		cmocka_unit_test(neither_symbol_nor_code),
 		cmocka_unit_test(arm_with_cgo),
-		cmocka_unit_test(arm_without_cgo_is_refused),
+		cmocka_unit_test(arm_without_cgo_has_g_in_a_register),
 		cmocka_unit_test(arm_offset_from_the_got_is_refused),
 		cmocka_unit_test(build_ids),
 	};

@@ -45,7 +45,9 @@ static __u64 goid_of(const struct abi_go_process *of, __u64 thread_pointer, __u3
 {
 	struct go_thread thread;
 
-	*ret_error = !go_read_thread(of, thread_pointer, &thread);
+	*ret_error = !go_read_thread(of,
+		(struct go_place){ .thread_pointer = thread_pointer, .g_register = 0xbad0 },
+		&thread);
 	return thread.goid;
 }
 
@@ -78,7 +80,7 @@ static void goroutine_and_its_m_come_with_the_id(void **state)
 	put(0xe000 + 48, 0xd000);
 	put(0xd000 + 184, 0xc000);
 	put(0xc000 + 152, 17);
-	assert_true(go_read_thread(&how, 0x1000, &thread));
+	assert_true(go_read_thread(&how, (struct go_place){ .thread_pointer = 0x1000 }, &thread));
 	assert_int_equal(thread.m, 0xd000);
 	assert_int_equal(thread.curg, 0xc000);
 }
@@ -174,6 +176,26 @@ static void offset_above_the_thread_pointer(void **state)
 	assert_int_equal(error, 0);
 }
 
+static void g_in_a_register(void **state)
+{
+	struct abi_go_process of = how; /* arm64 without cgo */
+	struct go_place place = { .thread_pointer = 0x1000, .g_register = 0xe000 };
+	struct go_thread thread;
+
+	(void)state;
+	of.g_tls_offset = ABI_GO_G_IN_REGISTER;
+	put(0xe000 + 48, 0xd000);
+	put(0xd000 + 184, 0xc000);
+	put(0xc000 + 152, 20);
+	assert_true(go_read_thread(&of, place, &thread));
+	assert_int_equal(thread.goid, 20);
+	place.g_register = 0; /* a thread that has not entered Go yet */
+	assert_true(go_read_thread(&of, place, &thread));
+	assert_int_equal(thread.goid, 0);
+	place.g_register = 0xf000;
+	assert_false(go_read_thread(&of, place, &thread));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +208,7 @@ int main(void)
 		cmocka_unit_test_setup(dead_g_without_m, empty_memory),
 		cmocka_unit_test_setup(each_unreadable_pointer_is_an_error, empty_memory),
 		cmocka_unit_test_setup(offset_above_the_thread_pointer, empty_memory),
+		cmocka_unit_test_setup(g_in_a_register, empty_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
