@@ -42,6 +42,8 @@ static __always_inline bool regs_of_user(
 		state->pc = interrupted->rip;
 		state->sp = interrupted->rsp;
 		state->fp = interrupted->rbp;
+		state->kept[ABI_KEPT_R12] = interrupted->r12;
+		state->kept[ABI_KEPT_RBX] = interrupted->rbx;
 		return interrupted->cs == CODE_SEGMENT_64;
 	}
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
@@ -49,6 +51,8 @@ static __always_inline bool regs_of_user(
 	state->pc = regs->rip;
 	state->sp = regs->rsp;
 	state->fp = regs->rbp;
+	state->kept[ABI_KEPT_R12] = regs->r12;
+	state->kept[ABI_KEPT_RBX] = regs->rbx;
 	return regs->cs == CODE_SEGMENT_64;
 }
 

@@ -7,9 +7,10 @@
  *
  * A table says where the canonical frame address is (CFA: the caller's stack pointer, as it was
  * before the call), and where the caller's frame pointer and the return address lie from there.
- * Only sp, fp and the link register are followed: all but a few functions in a hundred thousand
- * need no more. What a table leaves out (JIT, assembly) goes by frame pointer; there the register
- * may hold anything, so it has to look like one. Go's tables come from its pclntab.
+ * Only sp, fp and the link register are followed, and where a file needs it rbx or r12: all but a
+ * few functions in a hundred thousand need no more. What a table leaves out (JIT, assembly) goes by
+ * frame pointer; there the register may hold anything, so it has to look like one. Go's tables come
+ * from its pclntab.
  *
  * The bytes of a page are masked into their region at each access; nothing in them leads outside.
  * What they say is trusted only so far that a stack must be climbed upwards. Go's goroutines are
@@ -173,7 +174,13 @@ UNWIND_INLINE int unwind_cfa(
 		return unwind_deref(s, rule, s->sp, ret_cfa);
 	case ABI_CFA_DEREF_FP:
 		return unwind_deref(s, rule, s->fp, ret_cfa);
-	default: /* another register, or an expression */
+	case ABI_CFA_REG:
+		*ret_cfa = unwind_register(s, rule->extra);
+		if (!*ret_cfa)
+			return ABI_UNWIND_BAD_REGISTER;
+		*ret_cfa += offset;
+		return ABI_UNWIND_GOES_ON;
+	default: /* an expression */
 		return ABI_UNWIND_BAD_REGISTER;
 	}
 }
@@ -210,7 +217,7 @@ UNWIND_INLINE long unwind_caller_fp(
 /* One step by RULE, which is not ABI_CFA_NONE. */
 UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
-	__u64 cfa = 0, fp = 0, pc = 0;
+	__u64 cfa = 0, fp = 0, pc = 0, kept;
 	bool interrupted = rule->cfa == ABI_CFA_SP && rule->extra & ABI_UNWIND_INTERRUPTED;
 	bool done = false;
 	int end;
@@ -231,7 +238,9 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 	end = unwind_return_address(s, rule, cfa, &pc);
 	if (end)
 		return end;
+	kept = unwind_kept(s, rule, cfa);
 	end = unwind_to(s, unwind_plain_code(pc), cfa, fp);
+	s->kept[unwind_kept_number(rule)] = kept;
 	s->is_return = !interrupted;
 	return end;
 }

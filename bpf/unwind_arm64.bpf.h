@@ -39,6 +39,29 @@ UNWIND_INLINE __u64 unwind_go_cfa(__u64 fp, __u64 caller_fp)
 	return caller_fp ? caller_fp + 8 : fp + 16;
 }
 
+/* No file needs another register to be followed. */
+UNWIND_INLINE __u32 unwind_kept_number(const struct abi_unwind_rule *rule)
+{
+	(void)rule;
+	return 0;
+}
+
+UNWIND_INLINE __u64 unwind_kept(
+	struct unwind_state *s, const struct abi_unwind_rule *rule, __u64 cfa)
+{
+	(void)s;
+	(void)rule;
+	(void)cfa;
+	return 0;
+}
+
+UNWIND_INLINE __u64 unwind_register(const struct unwind_state *s, __u32 number)
+{
+	(void)s;
+	(void)number;
+	return 0;
+}
+
 UNWIND_INLINE int unwind_return_address(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, __u64 cfa, __u64 *ret_pc)
 {

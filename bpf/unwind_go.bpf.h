@@ -3,14 +3,15 @@
 /*
  * Where the Go runtime changes stacks. Go's own functions are unwound by the stack pointer, as any
  * code with tables; a handful of assembly functions of the runtime load another stack pointer on
- *the way, and what they call finds its caller there. The index names their rules by function
+ * the way, and what they call finds its caller there. The index names their rules by function
  * (symbolizer/index/go_unwind.c); here is what the rules mean.
  *
- *	systemstack, asmcgocall   run something on the thread's stack for the goroutine, whose own
- *	                          stack pointer waits in g.sched: the stack goes on there
- *	morestack                 as these, and what goes on is the function that had too little
- *stack mcall                     leaves the goroutine for good: the stack ends gogo enters a
- *goroutine: what was before is not its caller
+ * - systemstack, asmcgocall: run something on the thread's stack for the goroutine, whose own stack
+ *   pointer waits in g.sched: the stack goes on there.
+ * - racecall: the same for the race detector; it writes nothing down, its stack pointer is in r12.
+ * - morestack: as these, and what goes on is the function that had too little stack.
+ * - mcall: leaves the goroutine for good: the stack ends.
+ * - gogo: enters a goroutine: what was before is not its caller.
  *
  * The frame pointer is kept by nearly all of them, and by C code. A function that has made its
  * frame before it changes stacks is therefore found again by its frame pointer (ABI_CFA_GO_FRAME):
@@ -22,6 +23,8 @@
 #include "bpf/abi/unwind.h"
 #include "bpf/unwind_arch.bpf.h"
 #include "bpf/unwind_state.bpf.h"
+
+enum { UNWIND_RACE_ALIGN = 8 }; /* bytes by which racecall lowers sp for C at most */
 
 UNWIND_INLINE bool unwind_is_on(const struct unwind_goroutine *g, __u64 sp)
 {
@@ -80,6 +83,25 @@ UNWIND_INLINE int unwind_from_c(struct unwind_state *s, const struct abi_unwind_
 	return ABI_UNWIND_GOES_ON;
 }
 
+/*
+ * From C, which keeps r12: there racecall has its stack pointer, on the goroutine's stack or, a
+ * word higher at most, on this one. Interrupted it may not have done anything yet.
+ */
+UNWIND_INLINE int unwind_from_race(struct unwind_state *s)
+{
+	const struct unwind_goroutine *g = &s->goroutine;
+	__u64 sp = s->kept[ABI_KEPT_R12];
+	bool is_its =
+		!(sp & 7) && (sp - s->sp <= UNWIND_RACE_ALIGN || (g->known && unwind_is_on(g, sp)));
+
+	if (!s->is_return && (g->home || !is_its))
+		return ABI_UNWIND_GOES_ON;
+	if (!is_its)
+		return ABI_UNWIND_BAD_REGISTER;
+	s->sp = sp;
+	return ABI_UNWIND_GOES_ON;
+}
+
 /* To the function that called for more stack. */
 UNWIND_INLINE int unwind_from_morestack(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, bool *ret_done)
@@ -117,6 +139,8 @@ UNWIND_INLINE int unwind_go(
 		return ABI_UNWIND_GOES_ON;
 	case ABI_CFA_GO_GOGO:
 		return g->home ? ABI_UNWIND_ROOT : ABI_UNWIND_GOES_ON;
+	case ABI_CFA_GO_RACECALL:
+		return unwind_from_race(s);
 	case ABI_CFA_GO_CGOCALL:
 		/* It calls one function before it changes stacks. */
 		return s->is_return && !g->home ? unwind_from_c(s, rule)

@@ -173,6 +173,8 @@ static __always_inline long unwind_ship(const struct taking *t, const struct abi
 	to->rest.sp = walk->state.sp;
 	to->rest.fp = walk->state.fp;
 	to->rest.lr = walk->state.lr;
+	to->rest.kept[ABI_KEPT_R12] = walk->state.kept[ABI_KEPT_R12];
+	to->rest.kept[ABI_KEPT_RBX] = walk->state.kept[ABI_KEPT_RBX];
 	to->rest.is_return = walk->state.is_return;
 	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);

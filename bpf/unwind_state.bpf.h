@@ -42,6 +42,7 @@ struct unwind_state {
 #endif
 	__u64 pc, sp, fp;
 	__u64 lr; /* arm64, of an interrupted frame; else 0 */
+	__u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
 	__u64 is_return; /* 1: pc is a return address, its call lies before it */
 	struct abi_unwind_go go;
 	struct unwind_goroutine goroutine; /* read where it is needed; not on BPF's small stack */
@@ -103,6 +104,8 @@ UNWIND_INLINE int unwind_to(struct unwind_state *s, __u64 pc, __u64 sp, __u64 fp
 	s->sp = sp;
 	s->fp = fp;
 	s->lr = 0;
+	s->kept[ABI_KEPT_R12] = 0;
+	s->kept[ABI_KEPT_RBX] = 0;
 	s->is_return = 1;
 	return ABI_UNWIND_GOES_ON;
 }

@@ -18,6 +18,8 @@ enum {
 	   sp. */
 	UNWIND_GO_FRAMED_CFA = 16,
 	UNWIND_GO_FRAME_BELOW_SP = 0,
+	UNWIND_DWARF_RBX = 3,
+	UNWIND_DWARF_R12 = 12,
 	UNWIND_GO_ARENA =
 		0xc0, /* where its heap, and so its stacks, begin: upper half of addresses */
 };
@@ -40,6 +42,34 @@ UNWIND_INLINE int unwind_return_address(
 	if (rule->ra == ABI_REG_UNDEFINED)
 		return ABI_UNWIND_ROOT;
 	return unwind_word(s, cfa - 8, ret_pc) ? ABI_UNWIND_UNREADABLE : ABI_UNWIND_GOES_ON;
+}
+
+/* The number of the register that RULE tells of. */
+UNWIND_INLINE __u32 unwind_kept_number(const struct abi_unwind_rule *rule)
+{
+	return rule->extra & ABI_UNWIND_KEPT_RBX ? ABI_KEPT_RBX : ABI_KEPT_R12;
+}
+
+/* Its value in the caller; 0 = not known. */
+UNWIND_INLINE __u64 unwind_kept(
+	struct unwind_state *s, const struct abi_unwind_rule *rule, __u64 cfa)
+{
+	__u64 words = (rule->extra >> ABI_UNWIND_KEPT_SHIFT) & ABI_UNWIND_KEPT_WORDS;
+	__u64 value = 0;
+
+	if (!words || rule->cfa > ABI_CFA_DEREF_FP)
+		return 0;
+	if (words == ABI_UNWIND_UNCHANGED)
+		return s->kept[unwind_kept_number(rule)];
+	return unwind_word(s, cfa - 8 * words, &value) ? 0 : value;
+}
+
+/* The value of the register of DWARF's number, where that is followed; else 0. */
+UNWIND_INLINE __u64 unwind_register(const struct unwind_state *s, __u32 number)
+{
+	if (number == UNWIND_DWARF_RBX)
+		return s->kept[ABI_KEPT_RBX];
+	return number == UNWIND_DWARF_R12 ? s->kept[ABI_KEPT_R12] : 0;
 }
 
 /* To the code that the signal interrupted: not after a call. */

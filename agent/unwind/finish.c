@@ -99,6 +99,7 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		.sp = rest->sp,
 		.fp = rest->fp,
 		.lr = rest->lr,
+		.kept = { rest->kept[0], rest->kept[1] },
 		.is_return = rest->is_return ? 1 : 0,
 		.go = rest->go,
 	};

@@ -157,6 +157,13 @@ struct abi_unwind_go {
 	abi_u64 m; /* the thread's m, which that of curg has to be */
 };
 
+/* Registers that calls keep, besides the frame pointer, and that some files need. */
+enum abi_kept {
+	ABI_KEPT_R12 = 0, /* C code below racecall, in Go programs with the race detector */
+	ABI_KEPT_RBX = 1, /* the loader below _dl_runtime_resolve, which realigns the stack */
+	ABI_KEPT_REGISTERS = 2,
+};
+
 /*
  * What is behind a sample whose walk met a table that is not loaded: the registers of its last
  * frame, and the stack from there on. Where it goes on on another stack (Go), a piece of that one
@@ -165,6 +172,7 @@ struct abi_unwind_go {
 struct abi_unwind_rest {
 	abi_u64 pc, sp, fp;
 	abi_u64 lr; /* arm64, of an interrupted frame; else 0 */
+	abi_u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
 	abi_u32 is_return; /* 1: pc is a return address */
 	abi_u32 stack_bytes; /* that follow, the other's room included */
 	abi_u64 stack_address; /* of the first of them behind that room; at most sp */
@@ -193,5 +201,5 @@ _Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
 _Static_assert(sizeof(struct abi_wake) == 32, "the ring's layout");
 _Static_assert(sizeof(struct abi_mapping) == 72, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
-_Static_assert(sizeof(struct abi_unwind_rest) == 48 + 72 + 16 + 72 + 16, "the ring's layout");
-_Static_assert(sizeof(struct abi_unfinished) == 96 + 224, "the ring's layout");
+_Static_assert(sizeof(struct abi_unwind_rest) == 64 + 72 + 16 + 72 + 16, "the ring's layout");
+_Static_assert(sizeof(struct abi_unfinished) == 96 + 240, "the ring's layout");

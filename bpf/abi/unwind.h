@@ -46,13 +46,23 @@ enum abi_cfa {
 	ABI_CFA_GO_MCALL = 13, /* on the other, and for all it calls: the outermost frame */
 	ABI_CFA_GO_GOGO = 14, /* on the goroutine's stack already: the outermost frame */
 	ABI_CFA_GO_CGOCALL = 15, /* what it calls: `extra` bytes above sp say where it goes on */
+	ABI_CFA_GO_RACECALL = 16, /* what it calls: r12 says where it goes on */
 	ABI_CFA_KINDS,
 };
 
-/* In abi_unwind_rule.extra of other kinds than ABI_CFA_REG and ABI_CFA_GO_CGOCALL. */
+/* In abi_unwind_rule.extra of ABI_CFA_SP, _FP, _DEREF_SP and _DEREF_FP. */
 enum {
 	ABI_UNWIND_INTERRUPTED = 1, /* the caller was interrupted, it did not call */
 	ABI_UNWIND_FRAMED = 2, /* of code whose frame pointer is its own at all of its calls */
+	/*
+	 * x86_64: where the caller's rbx (else r12) is, in words below the CFA;
+	 * ABI_UNWIND_UNCHANGED; 0: not known. Said only in files that a walk needs it for: most
+	 * have no use for the rows.
+	 */
+	ABI_UNWIND_KEPT_SHIFT = 2,
+	ABI_UNWIND_KEPT_WORDS = 31,
+	ABI_UNWIND_UNCHANGED = 1, /* that word is the return address */
+	ABI_UNWIND_KEPT_RBX = 128,
 };
 
 enum abi_unwind_page_flags {

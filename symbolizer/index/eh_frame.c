@@ -179,7 +179,7 @@ static bool parse_cie(const struct cfi_section *s, struct cursor c, struct cfi_c
 	cie->code_align = cursor_uleb128(&c);
 	cie->data_align = cursor_sleb128(&c);
 	ra = version == 1 ? cursor_u8(&c) : cursor_uleb128(&c);
-	cie->ra_elsewhere = ra != cfi_machine(s->machine).ra;
+	cie->ra_elsewhere = ra != cfi_machine(s).ra;
 	data = c;
 	if (*letters == 'z') {
 		uint64_t size = cursor_uleb128(&c);

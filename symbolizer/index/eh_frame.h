@@ -18,6 +18,7 @@ struct cfi_section {
 	uint64_t text, data; /* what textrel and datarel pointers are relative to */
 	uint16_t machine; /* EM_X86_64 or EM_AARCH64 */
 	bool eh; /* .eh_frame, not .debug_frame */
+	uint8_t kept; /* enum abi_kept + 1: its rules tell where that register is; 0 = none */
 	bool ends_at_zero; /* its size is not known: the terminator ends it */
 };
 
@@ -42,7 +43,7 @@ struct cfi_state {
 	bool has_cfa; /* a register and an offset were given */
 	uint64_t cfa_register;
 	int64_t cfa_offset;
-	struct cfi_register fp, ra;
+	struct cfi_register fp, ra, kept;
 };
 
 struct cfi_cie {

@@ -3,8 +3,8 @@
  * Call frame instructions are a small machine: a current row (the rule of the canonical frame
  * address, and where each register of the caller is), instructions that change it, and others that
  * advance the location, which completes a row. Of the registers only two are followed: the frame
- * pointer and the return address; a walk needs no others. Rows are turned into rules when the
- * location advances, so what is never valid anywhere costs nothing.
+ * pointer and the return address; a walk needs no others, but for one more in a few files. Rows are
+ * turned into rules when the location advances, so what is never valid anywhere costs nothing.
  */
 #include "symbolizer/index/eh_frame_cfa.h"
 
@@ -108,6 +108,8 @@ static struct cfi_register *followed(struct run *r, struct cfi_state *state, uin
 		return &state->fp;
 	if (number == r->machine.ra && !r->cie->ra_elsewhere)
 		return &state->ra;
+	if (number == r->machine.kept && number)
+		return &state->kept;
 	return NULL;
 }
 
@@ -328,7 +330,7 @@ void cfi_start(const struct cfi_section *s, struct cfi_cie *cie)
 	struct run r = {
 		.section = s,
 		.cie = cie,
-		.machine = cfi_machine(s->machine),
+		.machine = cfi_machine(s),
 		.code = code_of(s, cie->code, cie->code_size),
 		.is_initial = true,
 		.state.ra.place = cie->ra_elsewhere ? CFI_ELSEWHERE : CFI_SAME,
@@ -349,7 +351,7 @@ int cfi_run(const struct cfi_section *s, const struct cfi_cie *cie, const struct
 		return -EBADMSG;
 	r.section = s;
 	r.cie = cie;
-	r.machine = cfi_machine(s->machine);
+	r.machine = cfi_machine(s);
 	r.code = code_of(s, fde->code, fde->code_size);
 	r.state = cie->initial;
 	r.depth = 0;

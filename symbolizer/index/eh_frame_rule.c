@@ -17,6 +17,8 @@ enum {
 	OP_BREG31 = 0x8f,
 };
 
+enum { DWARF_RBX = 3, DWARF_R12 = 12, WORD = 8 };
+
 /* A rule in the making. */
 struct parts {
 	uint32_t cfa, fp, ra, extra;
@@ -41,11 +43,15 @@ static struct abi_unwind_rule pack(const struct parts *p)
 	return rule;
 }
 
-struct cfi_machine cfi_machine(uint16_t machine)
+struct cfi_machine cfi_machine(const struct cfi_section *s)
 {
-	if (machine == EM_AARCH64)
+	struct cfi_machine machine = { .fp = 6, .sp = 7, .ra = 16 };
+
+	if (s->machine == EM_AARCH64)
 		return (struct cfi_machine){ .fp = 29, .sp = 31, .ra = 30, .link = true };
-	return (struct cfi_machine){ .fp = 6, .sp = 7, .ra = 16 };
+	if (s->kept)
+		machine.kept = s->kept - 1 == ABI_KEPT_RBX ? DWARF_RBX : DWARF_R12;
+	return machine;
 }
 
 static bool fits_short(int64_t value)
@@ -187,6 +193,23 @@ static void set_linked_ra(struct parts *rule, const struct cfi_register *ra)
 	}
 }
 
+/* Elsewhere than close below the CFA is nowhere. */
+static void set_kept(
+	const struct cfi_machine *m, struct parts *rule, const struct cfi_register *kept)
+{
+	int64_t words = kept->place == CFI_SAME ? ABI_UNWIND_UNCHANGED : 0;
+
+	if (!m->kept || rule->cfa == ABI_CFA_REG || rule->cfa == ABI_CFA_PLT)
+		return;
+	if (kept->place == CFI_AT_CFA && kept->offset % WORD == 0)
+		words = -(kept->offset / WORD);
+	if (words < ABI_UNWIND_UNCHANGED || words > ABI_UNWIND_KEPT_WORDS ||
+		(kept->place == CFI_AT_CFA && words == ABI_UNWIND_UNCHANGED))
+		return;
+	rule->extra = (uint32_t)words << ABI_UNWIND_KEPT_SHIFT |
+		      (m->kept == DWARF_RBX ? ABI_UNWIND_KEPT_RBX : 0);
+}
+
 struct abi_unwind_rule cfi_rule(
 	const struct cfi_machine *m, bool signal, const struct cfi_state *state)
 {
@@ -204,12 +227,14 @@ struct abi_unwind_rule cfi_rule(
 		set_linked_ra(&rule, &state->ra);
 	else
 		set_pushed_ra(&rule, &state->ra);
+	if (rule.cfa != ABI_CFA_UNSUPPORTED)
+		set_kept(m, &rule, &state->kept);
 	return pack(&rule);
 }
 
-struct abi_unwind_rule cfi_entry_rule(uint16_t machine)
+struct abi_unwind_rule cfi_entry_rule(const struct cfi_section *s)
 {
-	struct cfi_machine m = cfi_machine(machine);
+	struct cfi_machine m = cfi_machine(s);
 	struct cfi_state state = { .has_cfa = true, .cfa_register = m.sp };
 
 	if (!m.link) {

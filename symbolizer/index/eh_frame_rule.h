@@ -10,17 +10,18 @@
 /* DWARF register numbers of a machine (its psABI). */
 struct cfi_machine {
 	uint64_t fp, sp, ra;
+	uint64_t kept; /* another register to be followed (x86_64: rbx or r12); 0 = none */
 	bool link; /* the return address may still be in a register */
 };
 
-struct cfi_machine cfi_machine(uint16_t machine);
+struct cfi_machine cfi_machine(const struct cfi_section *s);
 
 /* SIGNAL: the row is a signal frame's. Fields that do not matter are 0: equal rules look equal. */
 struct abi_unwind_rule cfi_rule(
 	const struct cfi_machine *m, bool signal, const struct cfi_state *state);
 
 /* What is valid at a function's first instruction. */
-struct abi_unwind_rule cfi_entry_rule(uint16_t machine);
+struct abi_unwind_rule cfi_entry_rule(const struct cfi_section *s);
 
 /* `bregN offset`, leaving the cursor behind it. */
 bool cfi_read_breg(struct cursor *c, uint64_t *ret_register, int64_t *ret_offset);

@@ -53,6 +53,7 @@ static const struct special specials[] = {
 	{ "runtime.gogo", ABI_CFA_GO_GOGO, true, 0 },
 	{ "gogo", ABI_CFA_GO_GOGO, true, 0 },
 	{ "runtime.asmcgocall", ABI_CFA_GO_CGOCALL, false, CGOCALL_DEPTH_PLACE },
+	{ "racecall", ABI_CFA_GO_RACECALL, true, 0 },
 	{ "runtime.cgocallback", ABI_CFA_GO_FRAME, false, 0 },
 	{ "runtime.nanotime1", ABI_CFA_GO_FRAME, false, 0 },
 	{ "runtime.walltime", ABI_CFA_GO_FRAME, false, 0 },

@@ -173,7 +173,7 @@ static int run_fde(struct job *job, const struct function *f)
 	};
 	const struct cfi_cie *cie = &job->entries[f->section].cies[f->cie];
 
-	job->entry = cfi_entry_rule(job->sections[0].machine);
+	job->entry = cfi_entry_rule(&job->sections[0]);
 	return cfi_run(&job->sections[f->section], cie, &fde, add_row, job);
 }
 
@@ -422,6 +422,21 @@ static struct landmark signal_landmark(struct elf_image *image)
 	};
 }
 
+/*
+ * Which register the walk needs besides, as eh_frame.h has it. The loader's code for what is bound
+ * when it is called first realigns the stack with the old one in rbx; it is known by an export.
+ */
+static uint8_t kept_register(struct elf_image *image, const struct go_unwind *go)
+{
+	struct gopclntab_function racecall;
+
+	if (elf_image_machine(image) != EM_X86_64)
+		return 0;
+	if (go && !gopclntab_function_named(go->table, "racecall", &racecall))
+		return ABI_KEPT_R12 + 1;
+	return find_export(image, "_r_debug") ? ABI_KEPT_RBX + 1 : 0;
+}
+
 int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w)
 {
 	struct found f = { .image = image };
@@ -435,6 +450,8 @@ int unwind_read(struct elf_image *image, const struct source_range *skip, struct
 		go_unwind_init(&go, &table);
 		job.go = &go;
 	}
+	for (size_t i = 0; i < f.count; i++)
+		f.sections[i].kept = kept_register(image, job.go);
 	job.landmarks[1] = signal_landmark(image);
 	if (!f.count && !job.go && !job.landmarks[1].size)
 		return -ENOENT;

@@ -115,6 +115,7 @@ struct cfi_section cfi_writer_section(const struct cfi_writer *w)
 		.bytes = cursor_over(w->bytes.bytes, w->bytes.size),
 		.address = CFI_ADDRESS,
 		.machine = w->machine,
+		.kept = w->kept,
 		.eh = !w->debug,
 	};
 }
@@ -166,6 +167,9 @@ static void put_rule(struct buffer *b, const struct abi_unwind_rule *r)
 		buffer_printf(b, "]%+d", r->ra_off);
 	put_register(b, "fp", r->fp, r->fp_off);
 	put_register(b, "ra", r->ra, r->ra_off);
+	if (r->cfa != ABI_CFA_REG && r->extra >> ABI_UNWIND_KEPT_SHIFT)
+		buffer_printf(b, " %s=-%u words", r->extra & ABI_UNWIND_KEPT_RBX ? "rbx" : "r12",
+			r->extra >> ABI_UNWIND_KEPT_SHIFT & ABI_UNWIND_KEPT_WORDS);
 }
 
 const char *cfi_rule_at(const struct index *index, uint64_t address)

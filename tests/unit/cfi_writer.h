@@ -40,6 +40,7 @@ struct cfi_writer {
 	uint16_t machine;
 	bool debug; /* .debug_frame: absolute addresses, no terminator */
 	bool wide; /* the 64-bit format, from the next entry on */
+	uint8_t kept; /* as in struct cfi_section */
 	uint8_t ra; /* return address register of the next CIE */
 };
 

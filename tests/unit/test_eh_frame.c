@@ -53,6 +53,34 @@ static void pushes_move_the_cfa(void **)
 	assert_string_equal(rule_at(64), "none");
 }
 
+static void kept_register_is_told_where_it_is_followed(void **)
+{
+	w.kept = ABI_KEPT_R12 + 1;
+	cfi_writer_fde(&w, cfi_writer_usual_cie(&w), CFI_TEXT, 64,
+		CFI(ADVANCE(1), DEF_CFA_OFFSET(16), OFFSET(12, 2), OFFSET(3, 3), ADVANCE(1),
+			DEF_CFA_REGISTER(6), ADVANCE(1), OFFSET(12, 31), ADVANCE(1), OFFSET(12, 32),
+			ADVANCE(1), OFFSET(12, 1), ADVANCE(1), UNDEFINED(12), ADVANCE(1),
+			RESTORE(12), ADVANCE(1), DEF_CFA(12, 8)));
+	assert_string_equal(rule_at(0), "sp+8 fp=same ra=[cfa-8] r12=-1 words");
+	assert_string_equal(rule_at(1), "sp+16 fp=same ra=[cfa-8] r12=-2 words");
+	assert_string_equal(rule_at(2), "fp+16 fp=same ra=[cfa-8] r12=-2 words");
+	assert_string_equal(rule_at(3), "fp+16 fp=same ra=[cfa-8] r12=-31 words");
+	assert_string_equal(rule_at(4), "fp+16 fp=same ra=[cfa-8]");
+	assert_string_equal(rule_at(5), "fp+16 fp=same ra=[cfa-8]");
+	assert_string_equal(rule_at(6), "fp+16 fp=same ra=[cfa-8]");
+	assert_string_equal(rule_at(7), "fp+16 fp=same ra=[cfa-8] r12=-1 words");
+	assert_string_equal(rule_at(8), "r12+8 fp=same ra=[cfa-8]");
+}
+
+static void rbx_is_followed_in_its_place(void **)
+{
+	w.kept = ABI_KEPT_RBX + 1;
+	cfi_writer_fde(&w, cfi_writer_usual_cie(&w), CFI_TEXT, 64,
+		CFI(ADVANCE(1), DEF_CFA_OFFSET(16), OFFSET(12, 2), OFFSET(3, 3)));
+	assert_string_equal(rule_at(0), "sp+8 fp=same ra=[cfa-8] rbx=-1 words");
+	assert_string_equal(rule_at(1), "sp+16 fp=same ra=[cfa-8] rbx=-3 words");
+}
+
 static void all_forms_of_advance(void **)
 {
 	cfi_writer_fde(&w, cfi_writer_usual_cie(&w), CFI_TEXT, 0x80000 - 1,
@@ -331,6 +359,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(pushes_move_the_cfa),
 		CASE(all_forms_of_advance),
+		CASE(kept_register_is_told_where_it_is_followed),
+		CASE(rbx_is_followed_in_its_place),
 		CASE(set_loc_goes_to_an_address),
 		CASE(remembered_rows_nest),
 		CASE(places_of_the_frame_pointer),

@@ -194,6 +194,8 @@ static void switches_are_known_by_name(void **state)
 		{ "runtime.gopreempt_m", ABI_CFA_GO_MCALL },
 		{ "runtime.goschedImpl", ABI_CFA_GO_MCALL },
 		{ "gogo", ABI_CFA_GO_GOGO },
+		{ "racecall", ABI_CFA_GO_RACECALL },
+		{ "runtime.racecall", ABI_CFA_SP },
 		{ "runtime.sigreturn", ABI_CFA_SIGNAL },
 		{ "runtime.sigreturn__sigaction", ABI_CFA_SIGNAL },
 		{ "runtime.systemstack_switch", ABI_CFA_SP },

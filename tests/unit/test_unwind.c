@@ -222,6 +222,31 @@ static void signal_handlers_return_into_the_vdso_of_aarch64(void **)
 	assert_signal_return(false);
 }
 
+/* The loader realigns the stack in _dl_runtime_resolve and finds its frame by rbx. */
+static void rbx_is_followed_in_the_loader(void **)
+{
+	static const char *const exports[] = { "_r_debug", "_r_other" };
+
+	for (int i = 0; i < 2; i++) {
+		struct elf_writer elf;
+		struct cfi_writer cfi;
+		struct index *index;
+
+		start_file(&elf, &cfi, false);
+		elf_writer_symbol(&elf, &(struct elf_symbol_spec){ .name = exports[i],
+						.address = CFI_TEXT + 0x10,
+						.size = 8,
+						.section = 1,
+						.bind = STB_GLOBAL,
+						.dynamic = true });
+		add_section(&elf, &cfi, ".eh_frame");
+		index = index_of(&elf);
+		assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x80),
+			i ? entry : "sp+8 fp=same ra=[cfa-8] rbx=-1 words");
+		index_destroy(index);
+	}
+}
+
 static void headers_that_lie(void **)
 {
 	static const struct {
@@ -407,6 +432,7 @@ int main(void)
 		cmocka_unit_test(nobody_calls_the_entry_point),
 		cmocka_unit_test(code_behind_an_entry_point_with_an_entry_is_other_code),
 		cmocka_unit_test(signal_handlers_return_into_the_vdso_of_aarch64),
+		cmocka_unit_test(rbx_is_followed_in_the_loader),
 		cmocka_unit_test(headers_that_lie),
 		cmocka_unit_test(file_without_tables),
 		cmocka_unit_test(two_sections_and_segments_far_apart),
