@@ -39,6 +39,14 @@ UNWIND_INLINE __u64 unwind_go_cfa(__u64 fp, __u64 caller_fp)
 	return caller_fp ? caller_fp + 8 : fp + 16;
 }
 
+/* The return address of a function that called for more stack, before it had stored it. */
+UNWIND_INLINE __u64 unwind_sched_lr(const struct unwind_goroutine *g)
+{
+	__u64 lr = g->head[ABI_GO_SCHED_LR];
+
+	return unwind_plain_code(lr ? lr : g->head[ABI_GO_SCHED_LR + 1]);
+}
+
 /* No file needs another register to be followed. */
 UNWIND_INLINE __u32 unwind_kept_number(const struct abi_unwind_rule *rule)
 {
@@ -68,9 +76,10 @@ UNWIND_INLINE int unwind_return_address(
 	if (rule->ra == ABI_REG_UNDEFINED)
 		return ABI_UNWIND_ROOT;
 	if (rule->ra == ABI_REG_SAME) {
-		/* Only an interrupted frame still has it in the register. */
+		/* Only an interrupted frame still has it in the register (or morestack's caller).
+		 */
 		*ret_pc = s->lr;
-		return s->is_return ? ABI_UNWIND_BAD_REGISTER : ABI_UNWIND_GOES_ON;
+		return s->is_return && !s->lr ? ABI_UNWIND_BAD_REGISTER : ABI_UNWIND_GOES_ON;
 	}
 	if (rule->ra != ABI_REG_AT_CFA)
 		return ABI_UNWIND_BAD_REGISTER;

@@ -111,7 +111,9 @@ UNWIND_INLINE int unwind_from_morestack(
 	if (end || s->goroutine.home || !s->goroutine.known)
 		return end;
 	*ret_done = true;
-	return unwind_to(s, unwind_plain_code(s->goroutine.head[ABI_GO_SCHED_PC]), s->sp, 0);
+	end = unwind_to(s, unwind_plain_code(s->goroutine.head[ABI_GO_SCHED_PC]), s->sp, 0);
+	s->lr = unwind_sched_lr(&s->goroutine);
+	return end;
 }
 
 /*

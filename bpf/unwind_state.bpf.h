@@ -41,7 +41,7 @@ struct unwind_state {
 	const struct unwind_memory *memory;
 #endif
 	__u64 pc, sp, fp;
-	__u64 lr; /* arm64, of an interrupted frame; else 0 */
+	__u64 lr; /* arm64, of a frame that has not stored it; else 0 */
 	__u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
 	__u64 is_return; /* 1: pc is a return address, its call lies before it */
 	struct abi_unwind_go go;

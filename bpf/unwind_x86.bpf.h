@@ -44,6 +44,13 @@ UNWIND_INLINE int unwind_return_address(
 	return unwind_word(s, cfa - 8, ret_pc) ? ABI_UNWIND_UNREADABLE : ABI_UNWIND_GOES_ON;
 }
 
+/* A function that called for more stack had pushed its return address. */
+UNWIND_INLINE __u64 unwind_sched_lr(const struct unwind_goroutine *g)
+{
+	(void)g;
+	return 0;
+}
+
 /* The number of the register that RULE tells of. */
 UNWIND_INLINE __u32 unwind_kept_number(const struct abi_unwind_rule *rule)
 {

@@ -135,7 +135,7 @@ struct abi_mapping_probe {
 /*
  * The thread's goroutine (m.curg) as the walk needs it, in a Go process whose offsets are known.
  * The head of struct g is the same in all versions that are known: stack.lo, stack.hi, …, m (at
- * 48), sched.sp, sched.pc.
+ * 48), sched.sp, sched.pc, …
  */
 enum {
 	ABI_GO_STACK_LOW = 0, /* words of the head */
@@ -143,7 +143,8 @@ enum {
 	ABI_GO_M = 6,
 	ABI_GO_SCHED_SP = 7, /* valid while the thread runs on another stack for it */
 	ABI_GO_SCHED_PC = 8,
-	ABI_GO_HEAD_WORDS = 9,
+	ABI_GO_SCHED_LR = 11, /* arm64, since 1.25; before, this one is 0 and the next has it */
+	ABI_GO_HEAD_WORDS = 13,
 };
 
 /*
@@ -201,5 +202,5 @@ _Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
 _Static_assert(sizeof(struct abi_wake) == 32, "the ring's layout");
 _Static_assert(sizeof(struct abi_mapping) == 72, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
-_Static_assert(sizeof(struct abi_unwind_rest) == 64 + 72 + 16 + 72 + 16, "the ring's layout");
-_Static_assert(sizeof(struct abi_unfinished) == 96 + 240, "the ring's layout");
+_Static_assert(sizeof(struct abi_unwind_rest) == 64 + 72 + 16 + 104 + 16, "the ring's layout");
+_Static_assert(sizeof(struct abi_unfinished) == 96 + 272, "the ring's layout");

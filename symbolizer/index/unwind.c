@@ -18,6 +18,7 @@
 #include "symbolizer/index/eh_frame_cfa.h"
 #include "symbolizer/index/eh_frame_rule.h"
 #include "symbolizer/index/go_unwind.h"
+#include "symbolizer/index/leaf_arm64.h"
 #include "symbolizer/index/unwind_pages.h"
 
 enum {
@@ -27,7 +28,8 @@ enum {
 	HEADER_VERSION = 1, /* of .eh_frame_hdr (LSB 5, 10.6.2) */
 	HEADER_FIXED_BYTES = 4,
 	FUNCTION_ALIGN = 16, /* that of compilers */
-	LANDMARKS = 2,
+	LEAVES = 3,
+	LANDMARKS = 2 + LEAVES,
 	ENTRY_BYTES = 256, /* of code at a file's entry point at most */
 	RETURN_BYTES = 12, /* what a signal handler returns to: a nop, and two instructions */
 	NOP_BYTES = 4,
@@ -384,8 +386,8 @@ static void find_sections(struct found *f)
 	add_section(f, elf_image_bytes(f->image, ".debug_frame"), 0, false);
 }
 
-/* The address of NAME among the exports of a file that has few, 0 where it is not. */
-static uint64_t find_export(struct elf_image *image, const char *name)
+/* NAME among the exports of a file that has few; address 0 where it is not. */
+static struct function find_export(struct elf_image *image, const char *name)
 {
 	struct cursor symbols = elf_image_bytes(image, ".dynsym");
 	size_t count = cursor_left(&symbols) / sizeof(Elf64_Sym);
@@ -398,10 +400,11 @@ static uint64_t find_export(struct elf_image *image, const char *name)
 		memcpy(&symbol, cursor_bytes(&symbols, sizeof(symbol)), sizeof(symbol));
 		cursor_seek(&names, symbol.st_name);
 		found = cursor_string(&names);
-		if (found && !strcmp(found, name))
-			return symbol.st_value;
+		if (found && !strcmp(found, name) && symbol.st_size <= UINT32_MAX)
+			return (struct function){ .low = symbol.st_value,
+				.size = (uint32_t)symbol.st_size };
 	}
-	return 0;
+	return (struct function){ 0 };
 }
 
 /*
@@ -414,12 +417,52 @@ static struct landmark signal_landmark(struct elf_image *image)
 	uint64_t low = 0;
 
 	if (elf_image_machine(image) == EM_AARCH64)
-		low = find_export(image, "__kernel_rt_sigreturn");
+		low = find_export(image, "__kernel_rt_sigreturn").low;
 	if (low < NOP_BYTES)
 		return (struct landmark){ 0 };
 	return (struct landmark){
 		.low = low - NOP_BYTES, .size = RETURN_BYTES, .cfa = ABI_CFA_SIGNAL
 	};
+}
+
+/*
+ * The rest of that vDSO has no tables either. What tells the time has no frame: its caller is in
+ * the link register.
+ */
+static void leaf_landmarks(struct elf_image *image, struct landmark marks[LEAVES])
+{
+	static const char *const names[LEAVES] = { "__kernel_clock_gettime",
+		"__kernel_gettimeofday", "__kernel_clock_getres" };
+
+	for (size_t i = 0; i < LEAVES; i++) {
+		struct function f = find_export(image, names[i]);
+
+		if (f.low && leaf_arm64(elf_image_at(image, f.low, f.size)))
+			marks[i] = (struct landmark){
+				.low = f.low, .size = f.size, .cfa = ABI_CFA_SP
+			};
+	}
+}
+
+static int mark_by_address(const void *a, const void *b)
+{
+	const struct landmark *x = a, *y = b;
+
+	return (x->low > y->low) - (x->low < y->low);
+}
+
+/* What is known without an entry, ascending; whether there is anything but the entry point. */
+static bool find_landmarks(struct elf_image *image, struct landmark marks[LANDMARKS])
+{
+	bool is_vdso;
+
+	marks[0] = entry_landmark(elf_image_entry_point(image));
+	marks[1] = signal_landmark(image);
+	is_vdso = marks[1].size;
+	if (is_vdso)
+		leaf_landmarks(image, &marks[2]);
+	qsort(marks, LANDMARKS, sizeof(marks[0]), mark_by_address);
+	return is_vdso;
 }
 
 /*
@@ -434,7 +477,7 @@ static uint8_t kept_register(struct elf_image *image, const struct go_unwind *go
 		return 0;
 	if (go && !gopclntab_function_named(go->table, "racecall", &racecall))
 		return ABI_KEPT_R12 + 1;
-	return find_export(image, "_r_debug") ? ABI_KEPT_RBX + 1 : 0;
+	return find_export(image, "_r_debug").low ? ABI_KEPT_RBX + 1 : 0;
 }
 
 int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w)
@@ -452,12 +495,10 @@ int unwind_read(struct elf_image *image, const struct source_range *skip, struct
 	}
 	for (size_t i = 0; i < f.count; i++)
 		f.sections[i].kept = kept_register(image, job.go);
-	job.landmarks[1] = signal_landmark(image);
-	if (!f.count && !job.go && !job.landmarks[1].size)
+	if (!find_landmarks(image, job.landmarks) && !f.count && !job.go)
 		return -ENOENT;
 	job.sections = f.sections;
 	job.section_count = f.count;
-	job.landmarks[0] = entry_landmark(elf_image_entry_point(image));
 	err = begin_job(&job);
 	for (size_t i = 0; i < f.count; i++)
 		elf_image_forget(image, f.sections[i].bytes.start,

@@ -157,61 +157,6 @@ static void leaf_without_a_frame(void **state)
 	assert_int_equal(f->state.is_return, 1);
 }
 
-/* The usual rule of a frame of two words, and where it has REGISTER of enum abi_kept. */
-static struct abi_unwind_rule rule_kept(enum abi_kept which, uint8_t words)
-{
-	struct abi_unwind_rule rule = rule_sp(16);
-
-	rule.extra = (uint8_t)(words << ABI_UNWIND_KEPT_SHIFT |
-			       (which == ABI_KEPT_RBX ? ABI_UNWIND_KEPT_RBX : 0));
-	return rule;
-}
-
-static void kept_registers_are_followed_where_rules_tell(void **state)
-{
-	struct fixture *f = *state;
-
-	for (enum abi_kept which = 0; which < ABI_KEPT_REGISTERS; which++) {
-		f->state.sp = STACK;
-		for (int i = 0; i < 4; i++)
-			f->words[2 * i + 1] = CALLER;
-		f->words[2] = 0x5678;
-		f->state.kept[ABI_KEPT_R12] = f->state.kept[ABI_KEPT_RBX] = 0x1234;
-		by_rule(f, rule_kept(which, ABI_UNWIND_UNCHANGED));
-		assert_int_equal(f->state.kept[which], 0x1234);
-		assert_int_equal(f->state.kept[!which], 0);
-		by_rule(f, rule_kept(which, 2));
-		assert_int_equal(f->state.kept[which], 0x5678);
-		by_rule(f, rule_kept(which, 0));
-		assert_int_equal(f->state.kept[which], 0);
-		/* Beyond the memory. */
-		f->state.kept[which] = 1;
-		by_rule(f, rule_kept(which, ABI_UNWIND_KEPT_WORDS));
-		assert_int_equal(f->state.kept[which], 0);
-	}
-}
-
-static void frame_by_a_kept_register(void **state)
-{
-	struct fixture *f = *state;
-	struct abi_unwind_rule rule = rule_of(ABI_CFA_REG);
-
-	rule.ra = ABI_REG_AT_CFA;
-	rule.cfa_off = 56;
-	rule.extra = 3;
-	f->words[106] = CALLER;
-	f->state.kept[ABI_KEPT_RBX] = STACK + 800;
-	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
-	expect_at(f, CALLER, STACK + 856, 0xdead);
-	/* Not known any more, below the stack, or one that is not followed. */
-	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
-	f->state.kept[ABI_KEPT_RBX] = STACK - 800;
-	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
-	rule.extra = 10;
-	f->state.kept[ABI_KEPT_RBX] = f->state.kept[ABI_KEPT_R12] = STACK + 1000;
-	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
-}
-
 static void frame_pointer_comes_back_from_the_stack(void **state)
 {
 	struct fixture *f = *state;
@@ -670,71 +615,6 @@ static void c_that_was_called_on_the_threads_stack_returns_there(void **state)
 	assert_int_equal(by_rule(f, rule_cgocall()), ABI_UNWIND_UNREADABLE);
 }
 
-static void race_detector_returns_to_what_r12_says(void **state)
-{
-	struct fixture *f = *state;
-	struct go_fixture go;
-
-	begin_go(f, &go);
-	f->words[0] = OTHER;
-	f->words[170] = CALLER;
-	f->state.kept[ABI_KEPT_R12] = word_at(170);
-	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);
-	expect_at(f, CALLER, word_at(171), 0xdead);
-}
-
-static void race_detector_without_r12_is_not_followed(void **state)
-{
-	static const uint64_t values[] = { 0, STACK + 100 * 8, STACK + 170 * 8 + 4, OTHER };
-	struct fixture *f = *state;
-	struct go_fixture go;
-
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-		begin_go(f, &go);
-		f->state.kept[ABI_KEPT_R12] = values[i];
-		assert_int_equal(
-			by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_BAD_REGISTER);
-	}
-}
-
-static void race_detector_called_on_the_threads_stack_returns_there(void **state)
-{
-	struct fixture *f = *state;
-	struct go_fixture go;
-
-	f->words[0] = CALLER;
-	f->words[1] = CALLER;
-	for (uint32_t aligned = 0; aligned < 2; aligned++) {
-		begin_go(f, &go);
-		f->state.go.curg = 0;
-		f->state.sp = STACK;
-		f->state.kept[ABI_KEPT_R12] = word_at(aligned);
-		assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);
-		expect_at(f, CALLER, word_at(aligned + 1), f->state.fp);
-	}
-}
-
-static void racecall_interrupted_before_its_switch_is_as_usual(void **state)
-{
-	struct fixture *f = *state;
-	struct go_fixture go;
-
-	begin_go(f, &go);
-	f->state.is_return = 0;
-	f->state.sp = word_at(140);
-	f->state.kept[ABI_KEPT_R12] = word_at(170);
-	f->words[140] = CALLER;
-	f->words[170] = OTHER;
-	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);
-	expect_at(f, CALLER, word_at(141), 0xdead);
-	/* And once it has. */
-	f->state.is_return = 0;
-	f->state.sp = STACK;
-	f->state.kept[ABI_KEPT_R12] = word_at(170);
-	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);
-	expect_at(f, OTHER, word_at(171), 0xdead);
-}
-
 static void prologue_of_go_keeps_the_callers_frame_pointer(void **state)
 {
 	struct fixture *f = *state;
@@ -777,12 +657,6 @@ int main(void)
 		STEP_TEST(negative_offsets_keep_their_sign),
 #ifdef __x86_64__
 		STEP_TEST(leaf_without_a_frame),
-		STEP_TEST(kept_registers_are_followed_where_rules_tell),
-		STEP_TEST(frame_by_a_kept_register),
-		STEP_TEST(race_detector_returns_to_what_r12_says),
-		STEP_TEST(race_detector_without_r12_is_not_followed),
-		STEP_TEST(race_detector_called_on_the_threads_stack_returns_there),
-		STEP_TEST(racecall_interrupted_before_its_switch_is_as_usual),
 		STEP_TEST(frame_pointer_comes_back_from_the_stack),
 		STEP_TEST(realigned_stack_has_it_where_the_frame_pointer_is),
 		STEP_TEST(cfa_saved_on_the_stack),

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the walk of arm64 differs in, on whatever machine the test runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#ifndef __aarch64__
+#define __TARGET_ARCH_arm64
+#endif
+#include "bpf/unwind.bpf.h"
+
+enum { STACK = 0x7ffd0000, STACK_WORDS = 64, CALLER = 0x401234, OTHER = 0x402468 };
+enum { GOROUTINE = 0xc000000, M = 0xd000000, GO_PC = 0x40aaaa, GO_WAITS = 40 };
+
+/* Bits that pointer authentication puts above an address. */
+static const uint64_t SIGNED = UINT64_C(0x55) << 48;
+
+struct fixture {
+	uint64_t words[STACK_WORDS];
+	uint64_t head[ABI_GO_HEAD_WORDS];
+	struct unwind_memory memory, head_memory;
+	struct unwind_state state;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->head_memory =
+		(struct unwind_memory){ GOROUTINE, sizeof(f->head), (const void *)f->head, NULL };
+	f->memory = (struct unwind_memory){ STACK, sizeof(f->words), (const void *)f->words,
+		&f->head_memory };
+	f->state = (struct unwind_state){
+		.memory = &f->memory, .pc = 0x400100, .sp = STACK, .fp = 0xdead, .lr = CALLER
+	};
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static uint64_t word_at(uint64_t number)
+{
+	return STACK + 8 * number;
+}
+
+static int by_rule(struct fixture *f, struct abi_unwind_rule rule)
+{
+	return unwind_step_from(&f->state, UNWIND_PLACE_TABLE, &rule);
+}
+
+static void expect_at(const struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	assert_int_equal(f->state.pc, pc);
+	assert_int_equal(f->state.sp, sp);
+	assert_int_equal(f->state.fp, fp);
+}
+
+/* A Go function that has lowered the stack pointer by DEPTH. */
+static struct abi_unwind_rule rule_go(enum abi_cfa kind, int depth)
+{
+	return (struct abi_unwind_rule){
+		.cfa = (abi_u8)kind,
+		.fp = depth ? ABI_REG_FRAME : ABI_REG_SAME,
+		.ra = depth ? ABI_REG_AT_CFA : ABI_REG_SAME,
+		.cfa_off = depth,
+		.fp_off = (short)(depth ? -depth - 8 : 0),
+		.ra_off = (short)-depth,
+	};
+}
+
+static void leaf_returns_by_its_register(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 0)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK, 0xdead);
+	/* A call has put another address there. */
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 0)), ABI_UNWIND_BAD_REGISTER);
+}
+
+static void signed_return_addresses_are_plain(void **state)
+{
+	struct fixture *f = *state;
+
+	f->words[0] = STACK + 32;
+	f->words[1] = CALLER | SIGNED;
+	assert_int_equal(by_rule(f, (struct abi_unwind_rule){ .cfa = ABI_CFA_SP,
+					    .fp = ABI_REG_AT_CFA,
+					    .ra = ABI_REG_AT_CFA,
+					    .cfa_off = 16,
+					    .fp_off = -16,
+					    .ra_off = -8 }),
+		ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 16, STACK + 32);
+	f->words[4] = STACK + 64;
+	f->words[5] = OTHER | SIGNED;
+	f->state.block_address = 0;
+	assert_int_equal(unwind_step_from(&f->state, UNWIND_PLACE_GAP, NULL), ABI_UNWIND_GOES_ON);
+	expect_at(f, OTHER, STACK + 48, STACK + 64);
+}
+
+static void frame_of_go_is_below_its_stack_pointer(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.sp = word_at(1);
+	f->state.fp = word_at(0);
+	f->words[0] = word_at(20);
+	f->words[1] = CALLER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 48)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(7), word_at(20));
+}
+
+static void morestack_leads_to_a_function_that_has_not_stored_its_return(void **state)
+{
+	struct fixture *f = *state;
+
+	/* gobuf had one member more until 1.24. */
+	for (int old = 0; old < 2; old++) {
+		teardown(state);
+		setup(state);
+		f = *state;
+		f->head[ABI_GO_STACK_LOW] = word_at(32);
+		f->head[ABI_GO_STACK_HIGH] = word_at(STACK_WORDS);
+		f->head[ABI_GO_M] = M;
+		f->head[ABI_GO_SCHED_SP] = word_at(GO_WAITS);
+		f->head[ABI_GO_SCHED_PC] = GO_PC;
+		f->head[ABI_GO_SCHED_LR + old] = OTHER;
+		if (!old)
+			f->head[ABI_GO_SCHED_LR + 1] = word_at(60); /* its frame pointer */
+		f->words[GO_WAITS - 1] = word_at(50);
+		f->words[GO_WAITS] = CALLER;
+		f->state.go = (struct abi_unwind_go){ .curg = GOROUTINE, .m = M };
+		f->state.is_return = 1;
+		assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MORESTACK, 0)), ABI_UNWIND_GOES_ON);
+		expect_at(f, GO_PC, word_at(GO_WAITS), 0);
+		assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 0)), ABI_UNWIND_GOES_ON);
+		expect_at(f, OTHER, word_at(GO_WAITS), 0);
+		assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 32)), ABI_UNWIND_GOES_ON);
+		expect_at(f, CALLER, word_at(GO_WAITS + 4), word_at(50));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(leaf_returns_by_its_register, setup, teardown),
+		cmocka_unit_test_setup_teardown(signed_return_addresses_are_plain, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			frame_of_go_is_below_its_stack_pointer, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			morestack_leads_to_a_function_that_has_not_stored_its_return, setup,
+			teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps of bpf/unwind.bpf.h that need a register which calls keep: rules that tell where it is, a
+ * frame that is found by rbx, and the race detector of Go, whose caller's stack is in r12.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "bpf/unwind.bpf.h"
+#include "tests/unit/unwind_page_writer.h"
+
+enum { STACK = 0x7ffd0000, STACK_WORDS = 256, CALLER = 0x401234, OTHER = 0x402468 };
+enum { GOROUTINE = 0xc000000, M = 0xd000000, WAITS = 160, GO_PC = 0x40aaaa };
+
+struct fixture {
+	uint64_t words[STACK_WORDS];
+	struct unwind_memory memory;
+	struct unwind_state state;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->memory = (struct unwind_memory){ STACK, sizeof(f->words), (const void *)f->words };
+	f->state = (struct unwind_state){
+		.memory = &f->memory, .pc = 0x400100, .sp = STACK, .fp = 0xdead
+	};
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+#ifdef __x86_64__
+static int by_rule(struct fixture *f, struct abi_unwind_rule rule)
+{
+	return unwind_step_from(&f->state, UNWIND_PLACE_TABLE, &rule);
+}
+
+static void expect_at(const struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	assert_int_equal(f->state.pc, pc);
+	assert_int_equal(f->state.sp, sp);
+	assert_int_equal(f->state.fp, fp);
+}
+
+/* The usual rule of a frame of two words, and where it has REGISTER of enum abi_kept. */
+static struct abi_unwind_rule rule_kept(enum abi_kept which, uint8_t words)
+{
+	struct abi_unwind_rule rule = rule_sp(16);
+
+	rule.extra = (uint8_t)(words << ABI_UNWIND_KEPT_SHIFT |
+			       (which == ABI_KEPT_RBX ? ABI_UNWIND_KEPT_RBX : 0));
+	return rule;
+}
+
+static void kept_registers_are_followed_where_rules_tell(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum abi_kept which = 0; which < ABI_KEPT_REGISTERS; which++) {
+		f->state.sp = STACK;
+		for (int i = 0; i < 4; i++)
+			f->words[2 * i + 1] = CALLER;
+		f->words[2] = 0x5678;
+		f->state.kept[ABI_KEPT_R12] = f->state.kept[ABI_KEPT_RBX] = 0x1234;
+		by_rule(f, rule_kept(which, ABI_UNWIND_UNCHANGED));
+		assert_int_equal(f->state.kept[which], 0x1234);
+		assert_int_equal(f->state.kept[!which], 0);
+		by_rule(f, rule_kept(which, 2));
+		assert_int_equal(f->state.kept[which], 0x5678);
+		by_rule(f, rule_kept(which, 0));
+		assert_int_equal(f->state.kept[which], 0);
+		/* Beyond the memory. */
+		f->state.kept[which] = 1;
+		by_rule(f, rule_kept(which, ABI_UNWIND_KEPT_WORDS));
+		assert_int_equal(f->state.kept[which], 0);
+	}
+}
+
+static void frame_by_a_kept_register(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_of(ABI_CFA_REG);
+
+	rule.ra = ABI_REG_AT_CFA;
+	rule.cfa_off = 56;
+	rule.extra = 3;
+	f->words[106] = CALLER;
+	f->state.kept[ABI_KEPT_RBX] = STACK + 800;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 856, 0xdead);
+	/* Not known any more, below the stack, or one that is not followed. */
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+	f->state.kept[ABI_KEPT_RBX] = STACK - 800;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+	rule.extra = 10;
+	f->state.kept[ABI_KEPT_RBX] = f->state.kept[ABI_KEPT_R12] = STACK + 1000;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+}
+
+static uint64_t word_at(size_t word)
+{
+	return STACK + 8 * word;
+}
+
+struct go_fixture {
+	struct unwind_memory head_memory;
+	uint64_t head[ABI_GO_HEAD_WORDS];
+};
+
+static void begin_go(struct fixture *f, struct go_fixture *go)
+{
+	*go = (struct go_fixture){ .head = {
+					   [ABI_GO_STACK_LOW] = word_at(128),
+					   [ABI_GO_STACK_HIGH] = word_at(STACK_WORDS),
+					   [ABI_GO_M] = M,
+					   [ABI_GO_SCHED_SP] = word_at(WAITS),
+					   [ABI_GO_SCHED_PC] = GO_PC,
+				   } };
+	go->head_memory =
+		(struct unwind_memory){ GOROUTINE, sizeof(go->head), (const void *)go->head, NULL };
+	f->memory.next = &go->head_memory;
+	f->state.go = (struct abi_unwind_go){ .curg = GOROUTINE, .m = M };
+	f->state.is_return = 1;
+}
+
+static struct abi_unwind_rule rule_go(enum abi_cfa kind, int offset)
+{
+	struct abi_unwind_rule rule = rule_sp(offset);
+
+	rule.cfa = (abi_u8)kind;
+	rule.fp = ABI_REG_FRAME;
+	rule.fp_off = -16;
+	return rule;
+}
+
+static void race_detector_returns_to_what_r12_says(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->words[0] = OTHER;
+	f->words[170] = CALLER;
+	f->state.kept[ABI_KEPT_R12] = word_at(170);
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(171), 0xdead);
+}
+
+static void race_detector_without_r12_is_not_followed(void **state)
+{
+	static const uint64_t values[] = { 0, STACK + 100 * 8, STACK + 170 * 8 + 4, OTHER };
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		begin_go(f, &go);
+		f->state.kept[ABI_KEPT_R12] = values[i];
+		assert_int_equal(
+			by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_BAD_REGISTER);
+	}
+}
+
+static void race_detector_called_on_the_threads_stack_returns_there(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	f->words[0] = CALLER;
+	f->words[1] = CALLER;
+	for (uint32_t aligned = 0; aligned < 2; aligned++) {
+		begin_go(f, &go);
+		f->state.go.curg = 0;
+		f->state.sp = STACK;
+		f->state.kept[ABI_KEPT_R12] = word_at(aligned);
+		assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);
+		expect_at(f, CALLER, word_at(aligned + 1), f->state.fp);
+	}
+}
+
+static void racecall_interrupted_before_its_switch_is_as_usual(void **state)
+{
+	struct fixture *f = *state;
+	struct go_fixture go;
+
+	begin_go(f, &go);
+	f->state.is_return = 0;
+	f->state.sp = word_at(140);
+	f->state.kept[ABI_KEPT_R12] = word_at(170);
+	f->words[140] = CALLER;
+	f->words[170] = OTHER;
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(141), 0xdead);
+	/* And once it has. */
+	f->state.is_return = 0;
+	f->state.sp = STACK;
+	f->state.kept[ABI_KEPT_R12] = word_at(170);
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);
+	expect_at(f, OTHER, word_at(171), 0xdead);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			kept_registers_are_followed_where_rules_tell, setup, teardown),
+		cmocka_unit_test_setup_teardown(frame_by_a_kept_register, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			race_detector_returns_to_what_r12_says, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			race_detector_without_r12_is_not_followed, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			race_detector_called_on_the_threads_stack_returns_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			racecall_interrupted_before_its_switch_is_as_usual, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
