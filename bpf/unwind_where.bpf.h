@@ -209,7 +209,9 @@ static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u
 	unwind_find_range(whose, pc - m->start + m->file_off);
 	if (walk->range.end) {
 		unwind_map_range(&walk->range, m);
-		unwind_keep_near(walk, whose);
+		/* What is waited for comes without a word, and then counts at once. */
+		if (walk->range.kind != ABI_UNWIND_WAITING)
+			unwind_keep_near(walk, whose);
 	}
 	/* User space need not be told of it. */
 	m->end = 0;

@@ -14,7 +14,7 @@ struct known_file {
 	struct abi_file file;
 	const struct module *module;
 	struct range_run run;
-	enum unwind_module state; /* of the module, when it was written */
+	enum unwind_module state; /* of the module, when it was written; first, it waits */
 };
 
 void files_init(struct files *f)
@@ -34,7 +34,10 @@ void files_deinit(struct files *f)
 	map_deinit(&f->by_module);
 }
 
-/* What the kernel's processors have at hand is void from here on. */
+/*
+ * What the kernel's processors have at hand is void from here on. They hold nothing of files that
+ * are not known, or waited for: those that come change nothing.
+ */
 static void tell_change(struct unwind *u)
 {
 	u->options.target.set_files_turn(u->options.target.context, ++u->files.turn);
@@ -72,7 +75,8 @@ static int write_file(struct unwind *u, struct known_file *known)
 		ranges_give(u, &run);
 		return err;
 	}
-	tell_change(u);
+	if (known->state != UNWIND_MODULE_WAITING)
+		tell_change(u);
 	ranges_give(u, &known->run);
 	known->run = run;
 	known->state = state_of(u, known->module);

@@ -227,19 +227,20 @@ static void file_has_ranges_by_its_offsets(void **state)
 	assert_int_equal(range->address, 0);
 	assert_int_equal(range->slot_count, 2);
 	assert_int_equal(range->kind, ABI_UNWIND_TABLES);
-	assert_true(f->turn > 0);
+	/* Nobody has anything at hand of it. */
+	assert_int_equal(f->turn, 0);
 }
 
 static void what_is_known_is_not_written_again(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t turn;
+	const struct abi_unwind_range *range;
 
 	learn(f, 7);
-	turn = f->turn;
+	range = only_range(f, 7);
 	learn(f, 7);
 	unwind_modules_changed(f->unwind);
-	assert_int_equal(f->turn, turn);
+	assert_ptr_equal(only_range(f, 7), range);
 	assert_int_equal(f->file_count, 1);
 }
 
@@ -256,19 +257,33 @@ static void copies_of_a_module_share_its_slots(void **state)
 static void file_without_its_index_waits(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t turn;
+	const struct abi_unwind_range *range;
 
 	f->module_state = UNWIND_MODULE_WAITING;
 	learn(f, 7);
-	assert_int_equal(only_range(f, 7)->kind, ABI_UNWIND_WAITING);
-	assert_true(only_range(f, 7)->end > BYTES);
-	turn = f->turn;
+	range = only_range(f, 7);
+	assert_int_equal(range->kind, ABI_UNWIND_WAITING);
+	assert_true(range->end > BYTES);
 	unwind_modules_changed(f->unwind);
-	assert_int_equal(f->turn, turn);
+	assert_ptr_equal(only_range(f, 7), range);
 	f->module_state = UNWIND_MODULE_READY;
 	unwind_modules_changed(f->unwind);
 	assert_int_equal(only_range(f, 7)->kind, ABI_UNWIND_TABLES);
-	assert_int_not_equal(f->turn, turn);
+	assert_int_equal(f->turn, 0);
+}
+
+/* It was unwound without tables, and that is at hand. */
+static void file_whose_index_comes_late_is_told_of(void **state)
+{
+	struct fixture *f = *state;
+
+	f->module_state = UNWIND_MODULE_NONE;
+	learn(f, 7);
+	assert_int_equal(f->turn, 0);
+	f->module_state = UNWIND_MODULE_READY;
+	unwind_modules_changed(f->unwind);
+	assert_int_not_equal(only_range(f, 7)->slot_count, 0);
+	assert_int_not_equal(f->turn, 0);
 }
 
 static void file_without_tables_has_no_slots(void **state)
@@ -363,6 +378,7 @@ int main(void)
 		FILES_TEST(what_is_known_is_not_written_again),
 		FILES_TEST(copies_of_a_module_share_its_slots),
 		FILES_TEST(file_without_its_index_waits),
+		FILES_TEST(file_whose_index_comes_late_is_told_of),
 		FILES_TEST(file_without_tables_has_no_slots),
 		FILES_TEST(forgotten_module_takes_its_files_along),
 		FILES_TEST(what_does_not_fit_the_process_is_not_learned),
