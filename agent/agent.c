@@ -160,7 +160,7 @@ static int create_debuginfod(struct agent *agent, const struct agent_options *op
 			.urls = urls ? urls : "",
 			.cache = agent->cache,
 			.metrics = &agent->metrics,
-			.limit_bytes = options->cache_limit_bytes / BUILDS_OPEN_DEBUG,
+			.limit_bytes = options->cache_limit_bytes / BUILDS_OPEN_DEBUG + 1,
 			.per_minute = options->debuginfod_per_minute,
 		},
 		&agent->debuginfod);

@@ -161,6 +161,18 @@ void config_environment_name(enum setting id, char *text, size_t size)
 		text[i] = text[i] == '-' ? '_' : (char)toupper((unsigned char)text[i]);
 }
 
+/* The variable that gdb, elfutils and others go by: a scheme that only they know is no mistake. */
+static const char *urls_of_others(void)
+{
+	const char *text = getenv("DEBUGINFOD_URLS");
+
+	if (!text || debuginfod_urls_are_valid(text))
+		return text;
+	fputs("fathom: DEBUGINFOD_URLS has more than http:// and https:// URLs, ignoring it\n",
+		stderr);
+	return NULL;
+}
+
 static int set_fallbacks(struct config *config)
 {
 	char name[80];
@@ -176,11 +188,8 @@ static int set_fallbacks(struct config *config)
 			return err;
 		config_environment_name(id, name, sizeof(name));
 		text = getenv(name);
-		/* What other tools go by, gdb among them. */
-		if (!text && id == SETTING_debuginfod_urls) {
-			snprintf(name, sizeof(name), "DEBUGINFOD_URLS");
-			text = getenv(name);
-		}
+		if (!text && id == SETTING_debuginfod_urls)
+			text = urls_of_others();
 		if (!text || id == SETTING_help)
 			continue;
 		err = set(config, id, text, CONFIG_ENVIRONMENT);

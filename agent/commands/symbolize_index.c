@@ -68,7 +68,7 @@ static void create_debuginfod(struct symbolize_indexes *indexes, const struct co
 	const struct debuginfod_options options = {
 		.urls = urls ? urls : "",
 		.cache = indexes->cache,
-		.limit_bytes = config_number(config, SETTING_cache_max_bytes) / 2,
+		.limit_bytes = config_number(config, SETTING_cache_max_bytes) / 2 + 1,
 	};
 
 	if (debuginfod_create(&options, &indexes->debuginfod))

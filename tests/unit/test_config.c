@@ -107,6 +107,38 @@ static void environment_comes_before_the_command_line(void **state)
 	unsetenv("FATHOM_CPU");
 }
 
+static void servers_of_debug_files(void **state)
+{
+	struct config config;
+
+	(void)state;
+	unsetenv("DEBUGINFOD_URLS");
+	assert_int_equal(PARSE(&config, "-U"), 0);
+	assert_null(config_text(&config, SETTING_debuginfod_urls));
+	config_deinit(&config);
+	setenv("DEBUGINFOD_URLS", "https://a http://b/c/", 1);
+	assert_int_equal(PARSE(&config, "-U"), 0);
+	assert_string_equal(config_text(&config, SETTING_debuginfod_urls), "https://a http://b/c/");
+	config_deinit(&config);
+	assert_int_equal(PARSE(&config, "--debuginfod-urls="), 0);
+	assert_string_equal(config_text(&config, SETTING_debuginfod_urls), "");
+	config_deinit(&config);
+	setenv("FATHOM_DEBUGINFOD_URLS", "https://d", 1);
+	assert_int_equal(PARSE(&config, "-U"), 0);
+	assert_string_equal(config_text(&config, SETTING_debuginfod_urls), "https://d");
+	config_deinit(&config);
+	assert_int_equal(PARSE(&config, "--debuginfod-urls=debian.net"), -EINVAL);
+	setenv("FATHOM_DEBUGINFOD_URLS", "debian.net", 1);
+	assert_int_equal(PARSE(&config, "-U"), -EINVAL);
+	unsetenv("FATHOM_DEBUGINFOD_URLS");
+	/* What gdb may know and we do not. */
+	setenv("DEBUGINFOD_URLS", "https://a file:///mnt", 1);
+	assert_int_equal(PARSE(&config, "-U"), 0);
+	assert_null(config_text(&config, SETTING_debuginfod_urls));
+	config_deinit(&config);
+	unsetenv("DEBUGINFOD_URLS");
+}
+
 static void number_lists(void **state)
 {
 	static const char *const bad[] = { "1-", "a", "3-1", "1,,2", "0-99999999", "-1", "1;2" };
@@ -156,6 +188,7 @@ int main(void)
 		cmocka_unit_test(units_of_time_and_size),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(environment_comes_before_the_command_line),
+		cmocka_unit_test(servers_of_debug_files),
 		cmocka_unit_test(number_lists),
 		cmocka_unit_test(each_option_is_in_the_help),
 	};
