@@ -362,8 +362,9 @@ void agent_program_known(struct agent *agent, struct process *p)
 	m->used_ns = clock_monotonic_ns();
 	if (!m->requested && !data->not_cached) {
 		data->not_cached = cache_open(agent->cache, &m->id, &index) != 0;
-		/* What a debug file may add is looked for at the first hit. */
-		if (!data->not_cached && index_lacks_debug(index)) {
+		/* What debug files may add is looked for at the first hit. */
+		if (!data->not_cached && (index_lacks_debug(index) || index_lacks_shared(index) ||
+						 index_lacks_split(index))) {
 			index_destroy(index);
 			data->not_cached = true;
 		}

@@ -449,27 +449,13 @@ static void improve_cached(
 		build_destroy(build);
 }
 
-/* Whether there is a debug file for FD by now. */
-static bool would_help(const struct debug_search *search, int fd)
-{
-	struct companions found;
-	bool any;
-
-	if (!search || fd < 0)
-		return false;
-	debug_files_find(search, fd, &found);
-	any = found.count > 0;
-	companions_close(&found);
-	return any;
-}
-
 /* True when the cache settled it. *FD may be taken. */
 static bool ask_cache(struct builds *b, const struct request *r, int *fd)
 {
 	struct index *index;
 	int err = cache_open(b->options.cache, r->id, &index);
 
-	if (!err && index_lacks_debug(index) && would_help(r->search, *fd)) {
+	if (!err && r->search && *fd >= 0 && debug_files_would_help(r->search, *fd, index)) {
 		index_destroy(index);
 		return false;
 	}

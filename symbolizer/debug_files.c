@@ -289,6 +289,33 @@ void debug_files_find(
 		close(s.roots[1]);
 }
 
+static bool has_role(const struct companions *c, enum companion_role role)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->items[i].role == role)
+			return true;
+	return false;
+}
+
+bool debug_files_would_help(
+	const struct debug_search *search, int elf_fd, const struct index *index)
+{
+	bool lacks = index_lacks_debug(index), shared = index_lacks_shared(index);
+	bool split = index_lacks_split(index), helps;
+	struct companions found;
+
+	if (!lacks && !shared && !split)
+		return false;
+	debug_files_find(search, elf_fd, &found);
+	helps = (lacks && found.count) || (shared && has_role(&found, COMPANION_SUPPLEMENTARY)) ||
+		(split && has_role(&found, COMPANION_SPLIT));
+	/* A second pass, which takes these, is made where we know the way to them. */
+	if (split && !helps && debug_files_is_our_root(search->root_fd))
+		helps = debug_files_add_split(search, index, &found) > 0;
+	companions_close(&found);
+	return helps;
+}
+
 struct path_by_id {
 	const struct build_id *id;
 	char **path;

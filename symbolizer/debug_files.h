@@ -59,6 +59,12 @@ struct index;
 size_t debug_files_add_split(const struct debug_search *search, const struct index *index,
 	struct companions *companions);
 /*
+ * Whether there are files by now that the module ELF_FD's INDEX was built without: its debug file,
+ * what dwz moved out of that, or .dwo files. Each is asked for until one was there to be looked at.
+ */
+bool debug_files_would_help(
+	const struct debug_search *search, int elf_fd, const struct index *index);
+/*
  * Path of the debug file with build ID ID below our own root, not opened: the caller's to free.
  * -ENOENT: none is there.
  */

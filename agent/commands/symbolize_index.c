@@ -253,20 +253,13 @@ static int build(struct symbolize_indexes *indexes, const struct module_id *id,
 	return 0;
 }
 
-/* An index that was built before its debug file was installed is not good enough any more. */
+/* An index that was built before its debug files were installed is not good enough any more. */
 static bool is_outdated(const struct symbolize_indexes *indexes, const struct symbolize_file *file,
 	const struct index *index)
 {
 	struct debug_search search = search_for(indexes, file);
-	struct companions found;
-	bool any;
 
-	if (!index_lacks_debug(index))
-		return false;
-	debug_files_find(&search, file->elf_fd, &found);
-	any = found.count > 0;
-	companions_close(&found);
-	return any;
+	return debug_files_would_help(&search, file->elf_fd, index);
 }
 
 int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id,

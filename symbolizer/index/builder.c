@@ -159,6 +159,26 @@ static int read_sources(
 	return add_facts(images->own, w);
 }
 
+static bool was_offered(const struct companions *c, enum companion_role role)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->items[i].role == role)
+			return true;
+	return false;
+}
+
+/* What was there to be looked at, so that what comes later is told from it. */
+static void note_companions(
+	const struct companions *c, const struct images *images, struct index_writer *w)
+{
+	if (c->count)
+		writer_source(w, INDEX_SOURCE_COMPANIONS);
+	if (was_offered(c, COMPANION_SPLIT))
+		writer_source(w, INDEX_SOURCE_SPLIT);
+	if (images->names_alternate && !was_offered(c, COMPANION_SUPPLEMENTARY))
+		writer_source(w, INDEX_SOURCE_NOT_SHARED);
+}
+
 static int build(const struct builder_files *files, struct builder_result *result)
 {
 	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
@@ -172,8 +192,7 @@ static int build(const struct builder_files *files, struct builder_result *resul
 		err = read_sources(&images, w, result);
 	if (err)
 		return err;
-	if (files->companions.count)
-		writer_source(w, INDEX_SOURCE_COMPANIONS);
+	note_companions(&files->companions, &images, w);
 	/* The writer has copies of all it needs; the file's sections may be hundreds of MB. */
 	images_deinit(&images);
 	return writer_finish(w, files->output_fd);

@@ -118,6 +118,7 @@ static int find_alternate(struct images *images, const struct companions *compan
 	struct build_id wanted, found;
 
 	alternate_id(images_dwarf(images), &wanted);
+	images->names_alternate = wanted.size > 0;
 	for (size_t i = 0; i < companions->count && wanted.size && !images->alternate; i++) {
 		autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
 		int err = -ENOENT;

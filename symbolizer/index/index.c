@@ -303,6 +303,16 @@ bool index_lacks_debug(const struct index *index)
 	return !(index_sources(index) & settled);
 }
 
+bool index_lacks_shared(const struct index *index)
+{
+	return index_sources(index) & INDEX_SOURCE_NOT_SHARED;
+}
+
+bool index_lacks_split(const struct index *index)
+{
+	return index_wanted_count(index) && !(index_sources(index) & INDEX_SOURCE_SPLIT);
+}
+
 size_t index_wanted_count(const struct index *index)
 {
 	return index_table_count(index, INDEX_WANTED);

@@ -24,6 +24,8 @@ enum index_source {
 	INDEX_SOURCE_DWARF_PARTIAL = 1 << 4, /* some units could not be read */
 	INDEX_SOURCE_COMPANIONS =
 		1 << 5, /* other files were offered (whether they were right or not) */
+	INDEX_SOURCE_NOT_SHARED = 1 << 6, /* what dwz moved out is missing: none was offered */
+	INDEX_SOURCE_SPLIT = 1 << 7, /* files with split DWARF were offered, right or not */
 };
 
 /* What the file itself is like, whatever other files say of it. */
@@ -81,6 +83,9 @@ uint32_t index_kind(const struct index *index); /* enum index_kind */
 uint32_t index_sources(const struct index *index); /* enum index_source */
 /* Neither lines nor a debug file that could have had them: one that is found now would help. */
 bool index_lacks_debug(const struct index *index);
+/* It names a file that dwz made, or .dwo files, of which none were there. */
+bool index_lacks_shared(const struct index *index);
+bool index_lacks_split(const struct index *index);
 /* Paths of files that have what is missing here, as the compiler wrote them: .dwo files. */
 size_t index_wanted_count(const struct index *index);
 const char *index_wanted(const struct index *index, size_t number);

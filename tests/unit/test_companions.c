@@ -105,6 +105,22 @@ static void test_nothing_that_fits(void **state)
 	index_destroy(index);
 }
 
+static void test_what_was_offered_is_told(void **state)
+{
+	const struct companion debug = { file_of("debug", one_id), COMPANION_DEBUG, 0 };
+	struct companion split = { memory_file("no ELF file", 11), COMPANION_SPLIT, 0 };
+	struct index *index = build(file_of(NULL, one_id), &debug, 1);
+
+	(void)state;
+	assert_false(index_sources(index) & (INDEX_SOURCE_SPLIT | INDEX_SOURCE_NOT_SHARED));
+	assert_false(index_lacks_shared(index));
+	assert_false(index_lacks_split(index));
+	index_destroy(index);
+	index = build(file_of(NULL, one_id), &split, 1);
+	assert_true(index_sources(index) & INDEX_SOURCE_SPLIT);
+	index_destroy(index);
+}
+
 static void test_a_link_wants_crc_and_build_id(void **state)
 {
 	int right = file_of("right", one_id), other = file_of("other", other_id);
@@ -224,6 +240,7 @@ int main(void)
 		cmocka_unit_test(test_the_same_build_id_counts),
 		cmocka_unit_test(test_another_build_id_does_not),
 		cmocka_unit_test(test_nothing_that_fits),
+		cmocka_unit_test(test_what_was_offered_is_told),
 		cmocka_unit_test(test_a_link_wants_crc_and_build_id),
 		cmocka_unit_test(test_without_build_ids_the_crc_has_to_do),
 		cmocka_unit_test(test_another_machine_is_another_file),
