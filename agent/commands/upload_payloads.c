@@ -100,12 +100,24 @@ static int64_t time_of(const struct splitter *s)
 	return p->time_nanos > 0 ? p->time_nanos : s->series->time_ns;
 }
 
+/* The file's own, else the last: what tools show first. */
+static const char *default_type(const struct splitter *s)
+{
+	const Perftools__Profiles__Profile *p = s->profile->message;
+
+	for (size_t i = 0; i < s->type_count; i++) {
+		if (p->default_sample_type && p->sample_type[i]->type == p->default_sample_type)
+			return s->types[i];
+	}
+	return s->types[s->type_count - 1];
+}
+
 static int begin_piece(struct splitter *s)
 {
 	const Perftools__Profiles__Profile *p = s->profile->message;
 	struct pprof_options options = {
 		.type_count = s->type_count,
-		.default_type = s->types[s->type_count - 1],
+		.default_type = default_type(s),
 		.period_type = { s->types[s->type_count - 1], unit_of(s, s->type_count - 1) },
 		.period = p->period > 0 ? p->period : 1,
 		.time_ns = time_of(s),

@@ -305,6 +305,40 @@ static void many_samples_go_in_pieces(void **state)
 	assert_int_equal(seen.samples, SAMPLES);
 }
 
+static void type_that_is_shown_first_stays_so(void **state)
+{
+	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(seen_deinit) struct seen seen = { 0 };
+	struct labels external = { 0 };
+	struct pprof_options options = { .types = { { "cpu", "nanoseconds" },
+						 { "off_cpu", "nanoseconds" } },
+		.type_count = 2,
+		.default_type = "cpu",
+		.period_type = { "cpu", "nanoseconds" },
+		.period = 1,
+		.time_ns = 1 };
+	autocall(buffer_deinit) struct buffer bytes;
+	const MESSAGE(Profile) * out;
+	int64_t values[] = { 0, 5 };
+	struct pprof *pprof;
+	uint64_t location;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(pprof_create(&options, &pprof), 0);
+	assert_int_equal(pprof_location(pprof, 0, 0x1000, NULL, 0, &location), 0);
+	assert_int_equal(pprof_sample(pprof, &location, 1, values, NULL, 0), 0);
+	buffer_init(&bytes, 1 << 20);
+	assert_int_equal(pprof_encode(pprof, true, &bytes), 0);
+	pprof_destroy(pprof);
+	assert_int_equal(read_bytes(bytes.bytes, bytes.size, &profile, &why), 0);
+	assert_int_equal(hand_out(&profile, &external, &seen), 0);
+	out = seen.profile.message;
+	assert_string_equal(string_of(out, out->default_sample_type), "cpu");
+	assert_int_equal(out->sample[0]->value[0], 0);
+	assert_int_equal(out->sample[0]->value[1], 5);
+}
+
 /* ---- what is refused --------------------------------------------------------------------------
  */
 static void assert_refused(const struct sample_profile *p)
@@ -401,6 +435,7 @@ int main(void)
 		cmocka_unit_test(a_service_that_is_given_keeps_all_together),
 		cmocka_unit_test(without_comm_the_file_is_the_service),
 		cmocka_unit_test(many_samples_go_in_pieces),
+		cmocka_unit_test(type_that_is_shown_first_stays_so),
 		cmocka_unit_test(dangling_references_are_refused),
 		cmocka_unit_test(ids_that_are_none_or_twice_are_refused),
 		cmocka_unit_test(values_and_strings_that_are_missing_are_refused),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that each wait in one way, in a function of that name, for argv[1] milliseconds together;
- * `spin` waits for nothing. Prints `thread NAME TID` for each, then `ready`, and at the end for
- * each `waited NAME NS TIMES`: the time that passed in its function less the CPU time that the
- * thread had there, and how often it waited.
+ * Threads that each wait in one way, in a function of that name, for argv[1] milliseconds together,
+ * argv[2] (20) each time; `spin` waits for nothing. Prints `thread NAME TID` for each, then
+ * `ready`, and at the end for each `waited NAME NS TIMES`: the time that passed in its function
+ * less the CPU time that the thread had there, and how often it waited.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -17,19 +17,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEP_MS = 20 };
-
 struct waiter {
 	const char *name;
 	void (*wait)(struct waiter *w);
 	pthread_t id;
 	pthread_barrier_t *begin;
 	int64_t run_ns, waited_ns;
+	struct timespec step;
+	int feed_fd; /* of wait_pipe */
 	uint64_t times;
 	int64_t began_ns, began_cpu_ns;
 };
-
-static const struct timespec STEP = { .tv_nsec = STEP_MS * 1000000 };
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -62,7 +60,7 @@ __attribute__((noinline)) void wait_sleep(struct waiter *w)
 {
 	begin(w);
 	while (goes_on(w))
-		nanosleep(&STEP, NULL);
+		nanosleep(&w->step, NULL);
 }
 
 __attribute__((noinline)) void wait_futex(struct waiter *w)
@@ -71,22 +69,23 @@ __attribute__((noinline)) void wait_futex(struct waiter *w)
 
 	begin(w);
 	while (goes_on(w))
-		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &STEP, NULL, 0);
+		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &w->step, NULL, 0);
 }
 
 __attribute__((noinline)) void wait_poll(struct waiter *w)
 {
 	begin(w);
 	while (goes_on(w))
-		poll(NULL, 0, STEP_MS);
+		poll(NULL, 0, (int)(w->step.tv_sec * 1000 + w->step.tv_nsec / 1000000));
 }
 
-static void *feed(void *fd)
+static void *feed(void *argument)
 {
+	const struct waiter *w = argument;
 	char byte = 0;
 
-	while (write((int)(intptr_t)fd, &byte, 1) == 1)
-		nanosleep(&STEP, NULL);
+	while (write(w->feed_fd, &byte, 1) == 1)
+		nanosleep(&w->step, NULL);
 	return NULL;
 }
 
@@ -96,7 +95,10 @@ __attribute__((noinline)) void wait_pipe(struct waiter *w)
 	int ends[2];
 	char byte;
 
-	if (pipe(ends) || pthread_create(&feeder, NULL, feed, (void *)(intptr_t)ends[1]))
+	if (pipe(ends))
+		exit(1);
+	w->feed_fd = ends[1];
+	if (pthread_create(&feeder, NULL, feed, w))
 		exit(1);
 	begin(w);
 	while (goes_on(w))
@@ -140,12 +142,16 @@ int main(int argc, char **argv)
 	const unsigned int count = sizeof(all) / sizeof(*all);
 	pthread_barrier_t begin_all;
 
-	if (argc != 2)
+	int64_t step_ms = argc > 2 ? strtoll(argv[2], NULL, 10) : 20;
+
+	if (argc < 2)
 		return 2;
 	pthread_barrier_init(&begin_all, NULL, count + 1);
 	for (unsigned int i = 0; i < count; i++) {
 		all[i].begin = &begin_all;
 		all[i].run_ns = strtoll(argv[1], NULL, 10) * 1000000;
+		all[i].step.tv_sec = step_ms / 1000;
+		all[i].step.tv_nsec = step_ms % 1000 * 1000000;
 		if (pthread_create(&all[i].id, NULL, run, &all[i]))
 			return 1;
 	}

@@ -119,14 +119,17 @@ const samples = (() => {
 			const mappings = profile.mappings.map((m) => this.mapping(m));
 			const functions = profile.functions.map((f) => this.fn(f));
 			const locations = profile.locations.map((l) => this.location(l, mappings, functions));
-			const size = profile.samples.length;
+			/* Samples of other values only, as time off the CPU, are no samples of this one. */
+			const samples = profile.samples.filter((s) =>
+				counts < 0 || Number(s.values[main]) || Number(s.values[counts]));
+			const size = samples.length;
 			const added = {
 				...file, size,
 				groupNumber: this.groups.of(file.group, () => file.group),
 				stacks: new Int32Array(size), sets: new Int32Array(size),
 				values: new Float64Array(size), counts: new Float64Array(size),
 			};
-			profile.samples.forEach((s, i) => {
+			samples.forEach((s, i) => {
 				added.stacks[i] = this.stack(s.locations.map((l) => locations[l]));
 				added.sets[i] = this.set(s.labels);
 				added.values[i] = Math.max(0, Number(s.values[main] || 0));
