@@ -128,6 +128,8 @@ static int read_symbols(
 		err = symbols_read(images->debug, skip, w);
 	if (!is_fatal(err) && images->small)
 		err = symbols_read(images->small, skip, w);
+	if (!is_fatal(err))
+		err = plt_read(images->own, w);
 	return err;
 }
 

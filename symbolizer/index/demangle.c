@@ -59,16 +59,15 @@ static void append(const char *text, size_t length, void *context)
 	buffer_append(name, text, length);
 }
 
-int demangle(const char *linkage, struct buffer *out)
+/* Of LENGTH bytes of LINKAGE, which is mangled. */
+static int demangle_mangled(const char *linkage, size_t length, struct buffer *out)
 {
-	size_t length = demangle_plain_length(linkage), start = out->size;
+	size_t start = out->size;
 	int options = DMGL_PARAMS | DMGL_ANSI;
 	char plain[MAX_LINKAGE_BYTES + 1];
 	struct buffer name;
 	int ok;
 
-	if (!demangle_is_mangled(linkage) || length > MAX_LINKAGE_BYTES)
-		return buffer_append(out, linkage, length);
 	memcpy(plain, linkage, length);
 	plain[length] = 0;
 	if (length > LONG_LINKAGE_BYTES)
@@ -85,4 +84,24 @@ int demangle(const char *linkage, struct buffer *out)
 	if (out->size == start && !out->error)
 		buffer_append(out, linkage, length);
 	return out->error;
+}
+
+/* NULL: LINKAGE is no stub's. */
+static const char *stub_suffix(const char *linkage)
+{
+	size_t length = strlen(linkage), suffix = strlen(DEMANGLE_STUB);
+	const char *at = linkage + length - suffix;
+
+	return length > suffix && !strcmp(at, DEMANGLE_STUB) ? at : NULL;
+}
+
+int demangle(const char *linkage, struct buffer *out)
+{
+	const char *stub = stub_suffix(linkage);
+	size_t length = stub ? (size_t)(stub - linkage) : demangle_plain_length(linkage);
+
+	if (!demangle_is_mangled(linkage) || length > MAX_LINKAGE_BYTES)
+		return buffer_append(out, linkage, stub ? strlen(linkage) : length);
+	demangle_mangled(linkage, length, out);
+	return stub ? buffer_append(out, stub, strlen(stub)) : out->error;
 }

@@ -9,6 +9,10 @@
 
 #include "base/buffer.h"
 
+/* Ends the name of what jumps to a function in another file; what is before it is a linkage name.
+ */
+#define DEMANGLE_STUB "@plt"
+
 /*
  * Appends the readable form of LINKAGE to OUT, clone suffixes (`.isra.0`, `.cold` …) stripped;
  * LINKAGE itself, less its suffixes, where it is not mangled or cannot be read. Names over the

@@ -19,6 +19,9 @@ struct source_range {
 /* .symtab, else .dynsym (both where both are there). Symbols inside SKIP are left out. */
 int symbols_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w);
 
+/* .plt, .plt.sec, .plt.got: each stub that jumps to `puts` is a function `puts@plt`. */
+int plt_read(struct elf_image *image, struct index_writer *w);
+
 /*
  * .debug_*: functions, inline trees, lines of DWARF 2 to 5. Units wholly written in Go are left out
  * when SKIP_GO (pclntab answers for them). *RET_BROKEN_UNITS counts units given up.
