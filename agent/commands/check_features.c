@@ -291,6 +291,39 @@ static void check_sampler(struct check_feature *f)
 	collect_destroy(collect);
 }
 
+/* The same with the program that runs at each switch of threads, for nobody's process. */
+static void check_off_cpu(struct check_feature *f)
+{
+	struct collect_options options = {
+		.event = COLLECT_CPU_CLOCK,
+		.frequency_hz = 1,
+		.user = true,
+		.kernel = true,
+		.off_cpu_share = 1,
+		.filter.filter_tgids = 1,
+	};
+	struct metrics metrics = { 0 };
+	struct collect *collect = NULL;
+	const char *step = "";
+	int err;
+
+	options.metrics = &metrics;
+	err = collect_create(&options, &collect, &step);
+	if (!err) {
+		step = "attach to sched_switch";
+		err = collect_start(collect);
+	}
+	if (!err)
+		set(f, CHECK_OK, "", "what threads wait for can be sampled");
+	else
+		set(f, CHECK_DEGRADED,
+			"see the lines above that are not ok; fathom record --off-cpu --log-level "
+			"debug tells more",
+			"cannot %s (%s): --off-cpu and --off-cpu-threshold cannot be used", step,
+			strerror(-err));
+	collect_destroy(collect);
+}
+
 int check_features(struct check_feature features[CHECK_FEATURES])
 {
 	static const struct {
@@ -309,6 +342,7 @@ int check_features(struct check_feature features[CHECK_FEATURES])
 		{ "mapping-build-ids", check_build_ids },
 		{ "mapping-lookup", check_mapping_lookup },
 		{ CHECK_SAMPLER, check_sampler },
+		{ "off-cpu", check_off_cpu },
 	};
 
 	_Static_assert(ARRAY_SIZE(checks) <= CHECK_FEATURES, "room for all");
