@@ -46,8 +46,17 @@ struct {
 	__type(value, struct abi_go_process);
 } go_processes SEC(".maps");
 
+/* Of those; looking there finds memory that is not in the caches, and most processes are not Go's.
+ */
+volatile __u64 go_hints[ABI_GO_HINTS / 64];
+
 /* Set by user space; from 1. */
 volatile __u32 window;
+
+static __always_inline bool may_be_go(__u32 tgid)
+{
+	return go_hints[tgid % ABI_GO_HINTS / 64] >> (tgid % 64) & 1;
+}
 
 static __always_inline void read_goroutine(const struct taking *t, struct scratch *s)
 {
@@ -57,7 +66,7 @@ static __always_inline void read_goroutine(const struct taking *t, struct scratc
 	s->thread = (struct go_thread){};
 	s->sample.goid = 0;
 	s->sample.go_generation = 0;
-	if (config.read_goids)
+	if (config.read_goids && may_be_go(s->sample.tgid))
 		how = bpf_map_lookup_elem(&go_processes, &s->sample.tgid);
 	if (!how)
 		return;

@@ -35,6 +35,7 @@ struct sampler {
 	bool off_cpu; /* they are to be */
 	uint64_t *per_cpu; /* ABI_COUNTERS of each possible CPU */
 	size_t possible_cpus;
+	uint16_t go_hints[ABI_GO_HINTS]; /* how many processes each bit stands for */
 };
 
 /* libbpf's messages, the verifier's log among them: for those who ask for them. */
@@ -368,16 +369,37 @@ void sampler_set_period(struct sampler *s, uint64_t period_ns)
 	__atomic_store_n(&s->skeleton->bss->changed_period, period_ns, __ATOMIC_RELAXED);
 }
 
+/* One more, or one less, of the processes whose bit this is. */
+static void hint_go_process(struct sampler *s, uint32_t tgid, int more)
+{
+	uint16_t *count = &s->go_hints[tgid % ABI_GO_HINTS];
+	uint64_t *word = (uint64_t *)&s->skeleton->bss->go_hints[tgid % ABI_GO_HINTS / 64];
+	uint64_t bit = UINT64_C(1) << tgid % 64;
+
+	*count = (uint16_t)(*count + more);
+	if (*count)
+		__atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
+}
+
 int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go_process *how)
 {
 	int map = bpf_map__fd(s->skeleton->maps.go_processes);
 
-	return bpf_map_update_elem(map, &tgid, how, BPF_ANY) ? -errno : 0;
+	if (!bpf_map_update_elem(map, &tgid, how, BPF_NOEXIST)) {
+		hint_go_process(s, tgid, 1);
+		return 0;
+	}
+	if (errno != EEXIST)
+		return -errno;
+	return bpf_map_update_elem(map, &tgid, how, BPF_EXIST) ? -errno : 0;
 }
 
 void sampler_remove_go_process(struct sampler *s, uint32_t tgid)
 {
-	bpf_map_delete_elem(bpf_map__fd(s->skeleton->maps.go_processes), &tgid);
+	if (!bpf_map_delete_elem(bpf_map__fd(s->skeleton->maps.go_processes), &tgid))
+		hint_go_process(s, tgid, -1);
 }
 
 int sampler_counters(const struct sampler *s, uint64_t ret_counts[ABI_COUNTERS])

@@ -16,6 +16,7 @@ enum {
 	ABI_MAX_PIDS = 1024, /* in -p, and in -t */
 	ABI_SEEN_SLOTS = 1 << 15, /* shipped-stack tags; a collision only ships frames again */
 	ABI_GO_PROCESSES = 4096,
+	ABI_GO_HINTS = 4096, /* bits: which tgids, modulo this, may be in there */
 	ABI_WAITS = 16384, /* threads that are off the CPU, with --off-cpu */
 };
 
