@@ -24,6 +24,7 @@ enum {
 		2000, /* a sample with both its stacks, on a mixed load; deep ones take 3000 */
 	/* What a CPU's switches of threads bring while the loop waits: 15000, few new stacks. */
 	SWITCHES_BYTES = 4 << 20,
+	SWITCHES_ALL_BYTES = 128 << 20, /* on machines with many CPUs */
 	MAX_CPUS = 8192,
 };
 
@@ -192,7 +193,9 @@ static uint32_t ring_pages_for(const struct collect_options *options)
 {
 	uint64_t hz = options->frequency_hz;
 	uint32_t pages = DEFAULT_RING_PAGES;
-	uint64_t bytes = (uint64_t)(options->off_cpu_share * SWITCHES_BYTES);
+	int64_t cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+	int64_t switches = MIN((int64_t)SWITCHES_BYTES, SWITCHES_ALL_BYTES / cpus);
+	uint64_t bytes = (uint64_t)(options->off_cpu_share * (double)switches);
 
 	if (!hz)
 		hz = UINT64_C(1000000000) / MAX(options->period, UINT64_C(1));
