@@ -242,7 +242,7 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 	end = unwind_to(s, unwind_plain_code(pc), cfa, fp);
 	s->kept[unwind_kept_number(rule)] = kept;
 	s->is_return = !interrupted;
-	return end;
+	return interrupted && !end ? unwind_pushed_call(s) : end;
 }
 
 /* One step from PLACE; RULE is read for UNWIND_PLACE_TABLE only. An enum abi_unwind_end. */

@@ -20,6 +20,7 @@ enum {
 	   sp. */
 	UNWIND_GO_FRAMED_CFA = 16,
 	UNWIND_GO_FRAME_BELOW_SP = 8,
+	UNWIND_PUSHED_BYTES = 16, /* for the link register, and the alignment */
 	UNWIND_GO_ARENA =
 		0x40, /* where its heap, and so its stacks, begin: upper half of addresses */
 };
@@ -37,6 +38,26 @@ UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 UNWIND_INLINE __u64 unwind_go_cfa(__u64 fp, __u64 caller_fp)
 {
 	return caller_fp ? caller_fp + 8 : fp + 16;
+}
+
+/* To interrupted code that Go's runtime made call something: its link register is on its stack. */
+UNWIND_INLINE int unwind_pushed_call(struct unwind_state *s)
+{
+	__u64 lr = 0;
+
+	if (unwind_word(s, s->sp, &lr))
+		return ABI_UNWIND_UNREADABLE;
+	s->lr = unwind_plain_code(lr);
+	s->sp += UNWIND_PUSHED_BYTES;
+	return ABI_UNWIND_GOES_ON;
+}
+
+/* What asmcgocall wrote down at the stack pointer: its g, and how deep it was. */
+UNWIND_INLINE long unwind_cgocall(
+	struct unwind_state *s, __u32 place, __u64 *ret_depth, __u64 *ret_g)
+{
+	(void)place;
+	return unwind_word(s, s->sp, ret_g) || unwind_word(s, s->sp + 8, ret_depth);
 }
 
 /* The return address of a function that called for more stack, before it had stored it. */

@@ -69,8 +69,7 @@ UNWIND_INLINE int unwind_from_c(struct unwind_state *s, const struct abi_unwind_
 {
 	__u64 depth = 0, g = 0, high = s->goroutine.head[ABI_GO_STACK_HIGH];
 
-	if (unwind_word(s, s->sp + rule->extra, &depth) ||
-		unwind_word(s, s->sp + rule->extra + 8, &g))
+	if (unwind_cgocall(s, rule->extra, &depth, &g))
 		return ABI_UNWIND_UNREADABLE;
 	if (!g) { /* it was on the thread's stack already */
 		s->sp = depth;

@@ -44,6 +44,20 @@ UNWIND_INLINE int unwind_return_address(
 	return unwind_word(s, cfa - 8, ret_pc) ? ABI_UNWIND_UNREADABLE : ABI_UNWIND_GOES_ON;
 }
 
+/* To interrupted code that Go's runtime made call something: its return address was all. */
+UNWIND_INLINE int unwind_pushed_call(struct unwind_state *s)
+{
+	(void)s;
+	return ABI_UNWIND_GOES_ON;
+}
+
+/* What asmcgocall wrote down PLACE bytes above the stack pointer: how deep it was, and its g. */
+UNWIND_INLINE long unwind_cgocall(
+	struct unwind_state *s, __u32 place, __u64 *ret_depth, __u64 *ret_g)
+{
+	return unwind_word(s, s->sp + place, ret_depth) || unwind_word(s, s->sp + place + 8, ret_g);
+}
+
 /* A function that called for more stack had pushed its return address. */
 UNWIND_INLINE __u64 unwind_sched_lr(const struct unwind_goroutine *g)
 {

@@ -45,7 +45,8 @@ enum abi_cfa {
 	ABI_CFA_GO_MORESTACK = 12, /* on the other: to the goroutine's pc and sp */
 	ABI_CFA_GO_MCALL = 13, /* on the other, and for all it calls: the outermost frame */
 	ABI_CFA_GO_GOGO = 14, /* on the goroutine's stack already: the outermost frame */
-	ABI_CFA_GO_CGOCALL = 15, /* what it calls: `extra` bytes above sp say where it goes on */
+	/* What it calls: `extra` bytes above sp (arm64: at sp) it says where it goes on. */
+	ABI_CFA_GO_CGOCALL = 15,
 	ABI_CFA_GO_RACECALL = 16, /* what it calls: r12 says where it goes on */
 	ABI_CFA_KINDS,
 };

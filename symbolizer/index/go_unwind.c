@@ -24,7 +24,8 @@ enum {
 	WORD = 8,
 	FRAMED_SINCE = 21, /* 1.21: before, a function without variables had no frame */
 	MAX_FRAME_BYTES = 1 << 30, /* what a goroutine's stack can have */
-	CGOCALL_DEPTH_PLACE = 40, /* above sp while C runs, until 1.20 */
+	CGOCALL_DEPTH_PLACE = 40, /* above sp while C runs, until 1.20 (x86_64) */
+	LINK_SEARCH_WORDS = 32,
 	/*
 	 * On x86_64, from where a frame was opened to where the frame pointer points at it: a store
 	 * and a LEA. No function loads another stack pointer so early.
@@ -37,6 +38,7 @@ struct special {
 	enum abi_cfa cfa; /* ABI_CFA_SP: as usual */
 	bool framed_too; /* not only where it has no frame of its own */
 	uint8_t extra;
+	bool other_on_arm; /* special_frame() */
 };
 
 static const struct special specials[] = {
@@ -52,7 +54,8 @@ static const struct special specials[] = {
 	{ "runtime.preemptPark", ABI_CFA_GO_MCALL, true, 0 },
 	{ "runtime.gogo", ABI_CFA_GO_GOGO, true, 0 },
 	{ "gogo", ABI_CFA_GO_GOGO, true, 0 },
-	{ "runtime.asmcgocall", ABI_CFA_GO_CGOCALL, false, CGOCALL_DEPTH_PLACE },
+	{ "runtime.asmcgocall", ABI_CFA_GO_CGOCALL, false, CGOCALL_DEPTH_PLACE, true },
+	{ "crosscall2", ABI_CFA_SP, false, 0, true },
 	{ "racecall", ABI_CFA_GO_RACECALL, true, 0 },
 	{ "runtime.cgocallback", ABI_CFA_GO_FRAME, false, 0 },
 	{ "runtime.nanotime1", ABI_CFA_GO_FRAME, false, 0 },
@@ -151,6 +154,48 @@ static void by_frame(const struct go_unwind *g, int32_t depth, struct abi_unwind
 	rule->cfa_off = g->machine == EM_AARCH64 ? depth + WORD : 2 * WORD;
 }
 
+/*
+ * Where in its frame crosscall2 of aarch64, which saves registers for C, has frame pointer and link
+ * register: from `stp x29,x30,[sp,#OFFSET]`, or `str x29,[sp,#OFFSET]` and the other behind it
+ * (until 1.18). -1: nowhere.
+ */
+static int32_t link_place(const struct go_unwind *g, const struct gopclntab_function *f)
+{
+	struct cursor code = elf_image_at(g->table->image, f->entry, f->next - f->entry);
+
+	for (int i = 0; i < LINK_SEARCH_WORDS && cursor_left(&code); i++) {
+		uint32_t word = cursor_u32(&code);
+
+		if (!code.bad && (word & 0xffe07fff) == 0xa9007bfd)
+			return (int32_t)(word >> 15 & 0x3f) * WORD;
+		if (!code.bad && (word & 0xffc003ff) == 0xf90003fd)
+			return (int32_t)(word >> 10 & 0xfff) * WORD;
+	}
+	return -1;
+}
+
+/* Rules that are others on aarch64 where there is a frame of DEPTH bytes. */
+static void special_frame(const struct go_unwind *g, const struct gopclntab_function *f,
+	const struct special *special, struct abi_unwind_rule *rule)
+{
+	int32_t depth = rule->cfa_off, place;
+
+	if (special->cfa == ABI_CFA_GO_CGOCALL) {
+		/* The thread's frame pointer is in the register. */
+		rule->cfa = ABI_CFA_GO_CGOCALL;
+		rule->fp = ABI_REG_AT_CFA;
+		return;
+	}
+	place = link_place(g, f);
+	if (place < 0 || place > depth - 2 * WORD) {
+		*rule = (struct abi_unwind_rule){ .cfa = ABI_CFA_NONE };
+		return;
+	}
+	rule->fp = ABI_REG_AT_CFA;
+	rule->fp_off = (int16_t)(place - depth);
+	rule->ra_off = (int16_t)(place + WORD - depth);
+}
+
 static bool is_usable(const struct go_unwind *g, int32_t depth)
 {
 	if (depth < 0 || depth > MAX_FRAME_BYTES || depth % WORD)
@@ -176,6 +221,10 @@ static struct abi_unwind_rule rule_of(const struct go_unwind *g, const struct go
 		return (struct abi_unwind_rule){ .cfa = ABI_CFA_SIGNAL };
 	if (is_framed(g, f, special))
 		rule.extra = ABI_UNWIND_FRAMED;
+	if (special && special->other_on_arm && g->machine == EM_AARCH64 && framed) {
+		special_frame(g, f, special, &rule);
+		return rule;
+	}
 	if (special && (special->framed_too || !framed)) {
 		if (special->cfa != ABI_CFA_GO_FRAME)
 			rule.cfa = (uint8_t)special->cfa;

@@ -31,7 +31,9 @@ enum {
 	LEAVES = 3,
 	LANDMARKS = 2 + LEAVES,
 	ENTRY_BYTES = 256, /* of code at a file's entry point at most */
-	RETURN_BYTES = 12, /* what a signal handler returns to: a nop, and two instructions */
+	/* What a signal handler returns to: a nop, two instructions, and where the second one is.
+	 */
+	RETURN_BYTES = 16,
 	NOP_BYTES = 4,
 	MAX_VDSO_SYMBOLS = 64,
 };

@@ -160,6 +160,59 @@ static void return_address_of_aarch64_is_in_a_register_first(void **state)
 	expect_row(2, 0x30, 0x38, ABI_CFA_NONE, 0);
 }
 
+static void cgocall_of_aarch64_has_a_frame(void **state)
+{
+	static const struct gopclntab_table_part parts[] = { { 12, 0 }, { 40, 16 } };
+
+	(void)state;
+	w.elf.machine = EM_AARCH64;
+	w.quantum = 4;
+	add(0x20, "runtime.asmcgocall", WRITES_SP, gopclntab_writer_table(&w, parts, 2));
+	assert_int_equal(read_rows(0), 0);
+	expect_row(1, 0x2c, 0x54, ABI_CFA_GO_CGOCALL, 16);
+	assert_int_equal(rows[1].rule.fp, ABI_REG_AT_CFA);
+	assert_int_equal(rows[1].rule.fp_off, -24);
+	assert_int_equal(rows[1].rule.ra_off, -16);
+}
+
+/* The row of crosscall2 once it has lowered the stack pointer by 192, and then done as WORD says.
+ */
+static struct abi_unwind_rule rule_of_crosscall2(uint32_t word)
+{
+	static const struct gopclntab_table_part parts[] = { { 4, 0 }, { 40, 192 } };
+	static uint8_t code[GO_TEXT_SIZE];
+
+	gopclntab_writer_deinit(&w);
+	gopclntab_writer_init(&w, 20);
+	row_count = 0;
+	memset(code, 0, sizeof(code));
+	memcpy(code + 0x2c, &word, sizeof(word));
+	w.elf.machine = EM_AARCH64;
+	w.quantum = 4;
+	w.code = code;
+	add(0x20, "crosscall2", 0, gopclntab_writer_table(&w, parts, ARRAY_SIZE(parts)));
+	assert_int_equal(read_rows(0), 0);
+	assert_true(row_count == 2);
+	return rows[1].rule;
+}
+
+static void crosscall2_of_aarch64_saves_registers_as_c(void **state)
+{
+	struct abi_unwind_rule rule = rule_of_crosscall2(0xa90b7bfd); /* stp x29,x30,[sp,#176] */
+
+	(void)state;
+	assert_int_equal(rule.cfa, ABI_CFA_SP);
+	assert_int_equal(rule.cfa_off, 192);
+	assert_int_equal(rule.fp, ABI_REG_AT_CFA);
+	assert_int_equal(rule.fp_off, -16);
+	assert_int_equal(rule.ra_off, -8);
+	rule = rule_of_crosscall2(0xf9003bfd); /* str x29,[sp,#112] */
+	assert_int_equal(rule.fp_off, -80);
+	assert_int_equal(rule.ra_off, -72);
+	assert_int_equal(rule_of_crosscall2(0xf9005ffd).cfa, ABI_CFA_NONE); /* no room for both */
+	assert_int_equal(rule_of_crosscall2(0).cfa, ABI_CFA_NONE);
+}
+
 static void function_that_nothing_called_is_the_root(void **state)
 {
 	(void)state;
@@ -390,6 +443,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		GO_TEST(usual_function_goes_by_its_stack_pointer),
 		GO_TEST(return_address_of_aarch64_is_in_a_register_first),
+		GO_TEST(cgocall_of_aarch64_has_a_frame),
+		GO_TEST(crosscall2_of_aarch64_saves_registers_as_c),
 		GO_TEST(function_that_nothing_called_is_the_root),
 		GO_TEST(roots_of_1_16_are_known_by_name),
 		GO_TEST(switches_are_known_by_name),

@@ -211,8 +211,8 @@ static void assert_signal_return(bool tables)
 	index = index_of(&elf);
 	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x10b), "none");
 	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x10f), "signal");
-	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x117), "signal");
-	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x118), "none");
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x118), "signal");
+	assert_string_equal(cfi_rule_at(index, CFI_TEXT + 0x11c), "none");
 	index_destroy(index);
 }
 

@@ -149,6 +149,40 @@ static void morestack_leads_to_a_function_that_has_not_stored_its_return(void **
 	}
 }
 
+static void pushed_call_has_the_link_register_of_what_it_interrupted(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_go(ABI_CFA_SP, 32);
+
+	rule.extra = ABI_UNWIND_INTERRUPTED;
+	f->words[0] = CALLER; /* where it was interrupted */
+	f->words[4] = OTHER; /* what it had in its link register */
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(6), 0xdead);
+	assert_int_equal(f->state.is_return, 0);
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 0)), ABI_UNWIND_GOES_ON);
+	expect_at(f, OTHER, word_at(6), 0xdead);
+}
+
+static void c_returns_to_the_goroutine_that_called_it(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_go(ABI_CFA_GO_CGOCALL, 16);
+
+	rule.fp = ABI_REG_AT_CFA;
+	f->head[ABI_GO_STACK_LOW] = word_at(32);
+	f->head[ABI_GO_STACK_HIGH] = word_at(STACK_WORDS);
+	f->head[ABI_GO_M] = M;
+	f->state.go = (struct abi_unwind_go){ .curg = GOROUTINE, .m = M };
+	f->state.is_return = 1;
+	f->words[0] = GOROUTINE;
+	f->words[1] = 8 * (STACK_WORDS - GO_WAITS);
+	f->words[GO_WAITS - 1] = word_at(50);
+	f->words[GO_WAITS] = CALLER;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(GO_WAITS + 2), word_at(50));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +193,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			morestack_leads_to_a_function_that_has_not_stored_its_return, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(
+			c_returns_to_the_goroutine_that_called_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			pushed_call_has_the_link_register_of_what_it_interrupted, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
