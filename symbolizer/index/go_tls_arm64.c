@@ -5,6 +5,7 @@
  *
  *	adrp x27,iscgo; [add x27,x27,#lo]; ldrsb x0,[x27,#lo]; cbz x0,…
  *	mrs x0,tpidr_el0; movz x27,#OFFSET; ldr x28,[x0,x27]
+ *	                  (or movz x27,#HIGH,lsl #16; movk x27,#LOW)
  *
  * runtime.iscgo is a variable that the linker sets; where the program has no cgo it is 0 or not
  * in the file at all, and then the storage is never written: no code but Go's runs there, which
@@ -60,6 +61,23 @@ static bool find_word(struct cursor *c, uint32_t mask, uint32_t wanted, uint32_t
 	return false;
 }
 
+/* The constant: one instruction, or two (position-independent programs of external linkers). */
+static bool read_offset(struct cursor *c, uint32_t *ret_offset)
+{
+	uint32_t high, low;
+
+	if (!find_word(c, 0xff800000, 0xd2800000, &high)) /* movz xN,#imm16{,lsl #16} */
+		return false;
+	*ret_offset = high >> 5 & 0xffff;
+	if ((high & 0x00600000) == 0)
+		return true;
+	low = cursor_u32(c);
+	if (c->bad || (high & 0x00600000) != 0x00200000 || (low & 0xffe00000) != 0xf2800000)
+		return false; /* not movk xN,#imm16 behind it */
+	*ret_offset = *ret_offset << 16 | (low >> 5 & 0xffff);
+	return true;
+}
+
 int go_tls_arm64(const struct gopclntab *table, int64_t *ret_offset)
 {
 	struct gopclntab_function f;
@@ -79,9 +97,8 @@ int go_tls_arm64(const struct gopclntab *table, int64_t *ret_offset)
 	}
 	if (!find_word(&code, 0xffffffe0, 0xd53bd040, &word)) /* mrs xN,tpidr_el0 */
 		return -EOPNOTSUPP;
-	if (!find_word(&code, 0xffe00000, 0xd2800000, &word)) /* movz xN,#imm16 */
+	if (!read_offset(&code, &offset))
 		return -EOPNOTSUPP;
-	offset = (word >> 5) & 0xffff;
 	word = cursor_u32(&code);
 	if (code.bad || (word & 0xffe0fc1f) != 0xf860681c) /* ldr x28,[xN,xM] */
 		return -EOPNOTSUPP;

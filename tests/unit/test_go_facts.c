@@ -365,9 +365,9 @@ static void neither_symbol_nor_code(void **state)
 }
 
 /* runtime.load_g of a program with cgo (ISCGO 1) or without, whose flag is at BUILDINFO - 16. */
-static void arm_program(uint8_t iscgo, bool add, uint32_t movz)
+static void arm_program_of(uint8_t iscgo, bool add, uint32_t movz, uint32_t movk)
 {
-	uint32_t words[8], n = 0;
+	uint32_t words[9], n = 0;
 	struct buffer flag;
 
 	program("runtime.load_g");
@@ -379,6 +379,8 @@ static void arm_program(uint8_t iscgo, bool add, uint32_t movz)
 	words[n++] = 0xb4000080;
 	words[n++] = 0xd53bd040;
 	words[n++] = movz;
+	if (movk)
+		words[n++] = movk;
 	words[n++] = 0xf87b681c;
 	memcpy(text + TEXT_CODE, words, n * sizeof(words[0]));
 	version("go1.26.1");
@@ -386,6 +388,33 @@ static void arm_program(uint8_t iscgo, bool add, uint32_t movz)
 	put_u8(&flag, iscgo);
 	data(".noptrbss", BUILDINFO - 16, &flag);
 	buffer_deinit(&flag);
+}
+
+static void arm_program(uint8_t iscgo, bool add, uint32_t movz)
+{
+	arm_program_of(iscgo, add, movz, 0);
+}
+
+static void arm_position_independent_with_cgo(void **state)
+{
+	static const struct {
+		uint32_t movz, movk;
+		int64_t offset; /* 0: refused */
+	} cases[] = {
+		{ 0xd2a0001b, 0xf280021b, 16 }, /* movz x27,#0,lsl #16; movk x27,#16 */
+		{ 0xd2a0003b, 0xf280011b, 0x10008 }, { 0xd2a0001b, 0xd280021b, 0 }, /* movz twice */
+		{ 0xd2a0001b, 0xf2a0021b, 0 }, /* movk x27,#16,lsl #16 */
+		{ 0xd2c0001b, 0xf280021b, 0 }, /* movz x27,#0,lsl #32 */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		arm_program_of(1, false, cases[i].movz, cases[i].movk);
+		if (cases[i].offset)
+			assert_int_equal(facts().g_tls_offset, cases[i].offset);
+		else
+			refused(26);
+	}
 }
 
 static void arm_with_cgo(void **state)
@@ -484,6 +513,7 @@ int main(void)
 		cmocka_unit_test(symbol_outside_of_its_segment),
 		cmocka_unit_test(neither_symbol_nor_code),
 		cmocka_unit_test(arm_with_cgo),
+		cmocka_unit_test(arm_position_independent_with_cgo),
 		cmocka_unit_test(arm_without_cgo_has_g_in_a_register),
 		cmocka_unit_test(arm_offset_from_the_got_is_refused),
 		cmocka_unit_test(build_ids),
