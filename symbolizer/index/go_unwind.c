@@ -38,7 +38,7 @@ struct special {
 	enum abi_cfa cfa; /* ABI_CFA_SP: as usual */
 	bool framed_too; /* not only where it has no frame of its own */
 	uint8_t extra;
-	bool other_on_arm; /* special_frame() */
+	enum { AS_ELSEWHERE, OTHER_ON_ARM, ONLY_ON_ARM } arm; /* special_frame() */
 };
 
 static const struct special specials[] = {
@@ -54,8 +54,8 @@ static const struct special specials[] = {
 	{ "runtime.preemptPark", ABI_CFA_GO_MCALL, true, 0 },
 	{ "runtime.gogo", ABI_CFA_GO_GOGO, true, 0 },
 	{ "gogo", ABI_CFA_GO_GOGO, true, 0 },
-	{ "runtime.asmcgocall", ABI_CFA_GO_CGOCALL, false, CGOCALL_DEPTH_PLACE, true },
-	{ "crosscall2", ABI_CFA_SP, false, 0, true },
+	{ "runtime.asmcgocall", ABI_CFA_GO_CGOCALL, false, CGOCALL_DEPTH_PLACE, OTHER_ON_ARM },
+	{ "crosscall2", ABI_CFA_SP, false, 0, ONLY_ON_ARM },
 	{ "racecall", ABI_CFA_GO_RACECALL, true, 0 },
 	{ "runtime.cgocallback", ABI_CFA_GO_FRAME, false, 0 },
 	{ "runtime.nanotime1", ABI_CFA_GO_FRAME, false, 0 },
@@ -89,9 +89,12 @@ static const struct special *special_of(
 {
 	const char *name = gopclntab_name(g->table, f->name);
 
-	for (size_t i = 0; name && i < ARRAY_SIZE(specials); i++)
+	for (size_t i = 0; name && i < ARRAY_SIZE(specials); i++) {
+		if (specials[i].arm == ONLY_ON_ARM && g->machine != EM_AARCH64)
+			continue;
 		if (is_named(name, specials[i].name))
 			return &specials[i];
+	}
 	return NULL;
 }
 
@@ -221,7 +224,7 @@ static struct abi_unwind_rule rule_of(const struct go_unwind *g, const struct go
 		return (struct abi_unwind_rule){ .cfa = ABI_CFA_SIGNAL };
 	if (is_framed(g, f, special))
 		rule.extra = ABI_UNWIND_FRAMED;
-	if (special && special->other_on_arm && g->machine == EM_AARCH64 && framed) {
+	if (special && special->arm && g->machine == EM_AARCH64 && framed) {
 		special_frame(g, f, special, &rule);
 		return rule;
 	}

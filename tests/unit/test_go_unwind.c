@@ -213,6 +213,14 @@ static void crosscall2_of_aarch64_saves_registers_as_c(void **state)
 	assert_int_equal(rule_of_crosscall2(0).cfa, ABI_CFA_NONE);
 }
 
+static void crosscall2_of_x86_64_is_as_others(void **state)
+{
+	(void)state;
+	read_function("crosscall2", 0);
+	expect_all(ABI_CFA_SP);
+	assert_int_equal(rows[1].rule.fp, ABI_REG_FRAME);
+}
+
 static void function_that_nothing_called_is_the_root(void **state)
 {
 	(void)state;
@@ -445,6 +453,7 @@ int main(void)
 		GO_TEST(return_address_of_aarch64_is_in_a_register_first),
 		GO_TEST(cgocall_of_aarch64_has_a_frame),
 		GO_TEST(crosscall2_of_aarch64_saves_registers_as_c),
+		GO_TEST(crosscall2_of_x86_64_is_as_others),
 		GO_TEST(function_that_nothing_called_is_the_root),
 		GO_TEST(roots_of_1_16_are_known_by_name),
 		GO_TEST(switches_are_known_by_name),
