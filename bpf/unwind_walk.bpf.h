@@ -217,12 +217,11 @@ static __always_inline void unwind_begin_go(
 	walk->state.go.m = thread->m;
 }
 
-static __always_inline void unwind_begin_near(
-	struct unwind_walk *walk, __u32 whose, const struct unwind_near_key *key)
+static __always_inline void unwind_begin_near(struct unwind_walk *walk, __u32 whose)
 {
 	const struct unwind_near *near;
 
-	walk->near = unwind_near_begin(whose, key);
+	walk->near = unwind_near_begin(whose, &walk->key);
 	near = unwind_near_at(whose, walk->near);
 	walk->serial = near ? near->serial : 0;
 }
@@ -231,15 +230,16 @@ static __always_inline void unwind_begin_near(
 static __always_inline bool unwind_begin(const struct taking *t, struct unwind_walk *walk,
 	struct abi_sample *sample, const struct go_thread *thread)
 {
-	struct unwind_near_key key = { .tgid = sample->tgid,
-		.epoch = unwind_epoch >> UNWIND_NEAR_EPOCHS };
-
+	walk->key.mm = walk->key.arg_start = 0;
+	walk->key.changes = walk->key.files_turn = 0;
+	walk->key.tgid = sample->tgid;
+	walk->key.epoch = unwind_epoch >> UNWIND_NEAR_EPOCHS;
 	walk->may_stop = unwind_may_stop(walk);
-	walk->known = unwind_by_mapping ? unwind_begin_mappings(t->task, walk, &key)
-					: unwind_begin_ranges(walk, sample, &key);
+	walk->known = unwind_by_mapping ? unwind_begin_mappings(t->task, walk)
+					: unwind_begin_ranges(walk, sample);
 	if (!walk->known && (unwind_by_mapping || !walk->may_stop))
 		return false;
-	unwind_begin_near(walk, t->whose, &key);
+	unwind_begin_near(walk, t->whose);
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;

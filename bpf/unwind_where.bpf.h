@@ -29,6 +29,7 @@ struct unwind_walk {
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
 	struct mm_struct *mm;
+	struct unwind_near_key key; /* here and not on the stack, which is small */
 	__u64 serial; /* of what is at hand, and its place */
 	__u32 near;
 	__u64 node[VMA_NODE_WORDS];
@@ -219,17 +220,17 @@ static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u
 
 /* False: TASK has no memory (any more). */
 static __always_inline bool unwind_begin_mappings(
-	struct task_struct *task, struct unwind_walk *walk, struct unwind_near_key *key)
+	struct task_struct *task, struct unwind_walk *walk)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 
 	if (!mm)
 		return false;
 	walk->mm = mm;
-	key->mm = (__u64)mm;
-	key->changes = vma_changes(mm);
-	key->arg_start = BPF_CORE_READ(mm, arg_start);
-	key->files_turn = unwind_files_turn;
+	walk->key.mm = (__u64)mm;
+	walk->key.changes = vma_changes(mm);
+	walk->key.arg_start = BPF_CORE_READ(mm, arg_start);
+	walk->key.files_turn = unwind_files_turn;
 	return true;
 }
 
@@ -251,8 +252,7 @@ static __always_inline bool unwind_find(struct unwind_walk *walk, __u32 whose, _
 }
 
 /* False: nothing is known of the process yet. */
-static __always_inline bool unwind_begin_ranges(
-	struct unwind_walk *walk, struct abi_sample *sample, struct unwind_near_key *key)
+static __always_inline bool unwind_begin_ranges(struct unwind_walk *walk, struct abi_sample *sample)
 {
 	const struct abi_unwind_process *process =
 		bpf_map_lookup_elem(&unwind_processes, &sample->tgid);
@@ -261,7 +261,7 @@ static __always_inline bool unwind_begin_ranges(
 		return false;
 	walk->process = *process;
 	sample->unwind_generation = process->generation;
-	key->mm = process->version;
-	key->changes = 1;
+	walk->key.mm = process->version;
+	walk->key.changes = 1;
 	return true;
 }
