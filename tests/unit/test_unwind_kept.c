@@ -3,56 +3,9 @@
  * Steps of bpf/unwind.bpf.h that need a register which calls keep: rules that tell where it is, a
  * frame that is found by rbx, and the race detector of Go, whose caller's stack is in r12.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "bpf/unwind.bpf.h"
-#include "tests/unit/unwind_page_writer.h"
-
-enum { STACK = 0x7ffd0000, STACK_WORDS = 256, CALLER = 0x401234, OTHER = 0x402468 };
-enum { GOROUTINE = 0xc000000, M = 0xd000000, WAITS = 160, GO_PC = 0x40aaaa };
-
-struct fixture {
-	uint64_t words[STACK_WORDS];
-	struct unwind_memory memory;
-	struct unwind_state state;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	f->memory = (struct unwind_memory){ STACK, sizeof(f->words), (const void *)f->words };
-	f->state = (struct unwind_state){
-		.memory = &f->memory, .pc = 0x400100, .sp = STACK, .fp = 0xdead
-	};
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	free(*state);
-	return 0;
-}
+#include "tests/unit/unwind_fixture.h"
 
 #ifdef __x86_64__
-static int by_rule(struct fixture *f, struct abi_unwind_rule rule)
-{
-	return unwind_step_from(&f->state, UNWIND_PLACE_TABLE, &rule);
-}
-
-static void expect_at(const struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp)
-{
-	assert_int_equal(f->state.pc, pc);
-	assert_int_equal(f->state.sp, sp);
-	assert_int_equal(f->state.fp, fp);
-}
-
 /* The usual rule of a frame of two words, and where it has REGISTER of enum abi_kept. */
 static struct abi_unwind_rule rule_kept(enum abi_kept which, uint8_t words)
 {
@@ -106,42 +59,6 @@ static void frame_by_a_kept_register(void **state)
 	rule.extra = 10;
 	f->state.kept[ABI_KEPT_RBX] = f->state.kept[ABI_KEPT_R12] = STACK + 1000;
 	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
-}
-
-static uint64_t word_at(size_t word)
-{
-	return STACK + 8 * word;
-}
-
-struct go_fixture {
-	struct unwind_memory head_memory;
-	uint64_t head[ABI_GO_HEAD_WORDS];
-};
-
-static void begin_go(struct fixture *f, struct go_fixture *go)
-{
-	*go = (struct go_fixture){ .head = {
-					   [ABI_GO_STACK_LOW] = word_at(128),
-					   [ABI_GO_STACK_HIGH] = word_at(STACK_WORDS),
-					   [ABI_GO_M] = M,
-					   [ABI_GO_SCHED_SP] = word_at(WAITS),
-					   [ABI_GO_SCHED_PC] = GO_PC,
-				   } };
-	go->head_memory =
-		(struct unwind_memory){ GOROUTINE, sizeof(go->head), (const void *)go->head, NULL };
-	f->memory.next = &go->head_memory;
-	f->state.go = (struct abi_unwind_go){ .curg = GOROUTINE, .m = M };
-	f->state.is_return = 1;
-}
-
-static struct abi_unwind_rule rule_go(enum abi_cfa kind, int offset)
-{
-	struct abi_unwind_rule rule = rule_sp(offset);
-
-	rule.cfa = (abi_u8)kind;
-	rule.fp = ABI_REG_FRAME;
-	rule.fp_off = -16;
-	return rule;
 }
 
 static void race_detector_returns_to_what_r12_says(void **state)
