@@ -4,27 +4,21 @@
  * pipe from which the child takes one letter that says what to do, so a build runs exactly until
  * the test lets it go on.
  */
-#include "symbolizer/builds.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/index/writer.h"
+#include "tests/unit/builds_fixture.h"
 
-enum { FUNCTION = 0x1000, MAX_WATCHED = 16, MAX_DONE = 32, PATIENCE_MS = 20000, LIMIT = 1 << 30 };
+enum { MAX_DONE = 32 };
 
 /* ---- the child's side --------------------------------------------------------------------- */
 
@@ -93,45 +87,6 @@ static int act(const struct builder_files *files, struct builder_result *ret_res
 
 /* ---- the owner's side --------------------------------------------------------------------- */
 
-struct done_call {
-	uint64_t tag;
-	struct index *index;
-};
-
-struct fixture {
-	char directory[64];
-	struct cache *cache;
-	struct metrics metrics;
-	struct builds *builds;
-	struct pollfd watched[MAX_WATCHED];
-	nfds_t watched_count;
-	struct done_call done[MAX_DONE];
-	size_t done_count;
-	uint64_t ask_again; /* tag whose `done` requests module 99; 0 = none */
-};
-
-static struct module_id make_id(uint8_t number)
-{
-	struct module_id id = { .build_id.size = 20 };
-
-	memset(id.build_id.bytes, number, 20);
-	return id;
-}
-
-static void on_watch(void *context, int fd, bool on)
-{
-	struct fixture *f = context;
-	nfds_t i = 0;
-
-	while (i < f->watched_count && f->watched[i].fd != fd)
-		i++;
-	assert_true(on == (i == f->watched_count));
-	if (on)
-		f->watched[f->watched_count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	else
-		f->watched[i] = f->watched[--f->watched_count];
-}
-
 /* A request whose child may do WHAT at once; 0 leaves it waiting at the gate. Returns the gate. */
 static int request(struct fixture *f, uint8_t number, char what, uint64_t tag)
 {
@@ -176,15 +131,6 @@ static int setup(void **state)
 	return builds_create(&options, &f->builds);
 }
 
-static void empty_directory(const char *path)
-{
-	autoclosedir DIR *d = opendir(path);
-	const struct dirent *entry;
-
-	while ((entry = readdir(d)))
-		unlinkat(dirfd(d), entry->d_name, 0);
-}
-
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -201,28 +147,10 @@ static int teardown(void **state)
 	return clean ? 0 : -1;
 }
 
-static void turn(struct fixture *f)
-{
-	struct pollfd ready[MAX_WATCHED];
-	nfds_t count = f->watched_count;
-
-	memcpy(ready, f->watched, sizeof(ready));
-	assert_true(poll(ready, count, PATIENCE_MS) > 0);
-	for (nfds_t i = 0; i < count; i++) {
-		if (ready[i].revents)
-			builds_ready(f->builds, ready[i].fd);
-	}
-}
-
 static void run_until_done(struct fixture *f, size_t count)
 {
 	while (f->done_count < count)
 		turn(f);
-}
-
-static uint64_t metric(const struct fixture *f, enum metric id)
-{
-	return metrics_get(&f->metrics, id);
 }
 
 static void open_gate(int gate, char what)

@@ -4,29 +4,23 @@
  * one that asks, it does what the letter in the "server's" name says; as the sandbox, it makes of
  * an ELF file alone an index without lines, and of a companion what that one's first letter says.
  */
-#include "symbolizer/builds.h"
-
 #include <errno.h>
-#include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "tests/unit/elf_writer.h"
 #include "symbolizer/debuginfod.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/index/writer.h"
 #include "symbolizer/sandbox_steps.h"
 #include "symbolizer/sandbox_wire.h"
+#include "tests/unit/builds_fixture.h"
+#include "tests/unit/elf_writer.h"
 
-enum { FUNCTION = 0x1000, MAX_WATCHED = 16, MAX_DONE = 64, PATIENCE_MS = 20000, LIMIT = 1 << 30 };
+enum { MAX_DONE = 64 };
 
 static const uint64_t SECOND_NS = UINT64_C(1000000000);
 
@@ -99,37 +93,6 @@ static int ask(void)
 
 /* ---- the owner's side --------------------------------------------------------------------- */
 
-struct done_call {
-	uint64_t tag;
-	struct index *index;
-};
-
-struct fixture {
-	char directory[64];
-	struct cache *cache;
-	struct metrics metrics;
-	struct debuginfod *debuginfod;
-	struct builds *builds;
-	struct pollfd watched[MAX_WATCHED];
-	nfds_t watched_count;
-	struct done_call done[MAX_DONE];
-	size_t done_count;
-};
-
-static void on_watch(void *context, int fd, bool on)
-{
-	struct fixture *f = context;
-	nfds_t i = 0;
-
-	while (i < f->watched_count && f->watched[i].fd != fd)
-		i++;
-	assert_true(on == (i == f->watched_count));
-	if (on)
-		f->watched[f->watched_count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	else
-		f->watched[i] = f->watched[--f->watched_count];
-}
-
 static void on_done(void *context, uint64_t tag, struct index *index)
 {
 	struct fixture *f = context;
@@ -180,15 +143,6 @@ static void start(struct fixture *f, char what)
 	assert_int_equal(builds_create(&options, &f->builds), 0);
 }
 
-static void empty_directory(const char *path)
-{
-	autoclosedir DIR *d = opendir(path);
-	const struct dirent *entry;
-
-	while ((entry = readdir(d)))
-		unlinkat(dirfd(d), entry->d_name, 0);
-}
-
 static size_t files_in(const char *path, const char *part)
 {
 	autoclosedir DIR *d = opendir(path);
@@ -216,14 +170,6 @@ static int teardown(void **state)
 	clean = rmdir(f->directory) == 0 && clean;
 	free(f);
 	return clean ? 0 : -1;
-}
-
-static struct module_id make_id(uint8_t number)
-{
-	struct module_id id = { .build_id.size = 20 };
-
-	memset(id.build_id.bytes, number, 20);
-	return id;
 }
 
 static int module_file(uint8_t number)
@@ -254,19 +200,6 @@ static void request(struct fixture *f, uint8_t number, uint64_t tag)
 	request_path(f, number, tag, "/nowhere/program");
 }
 
-static void turn(struct fixture *f)
-{
-	struct pollfd ready[MAX_WATCHED];
-	nfds_t count = f->watched_count;
-
-	memcpy(ready, f->watched, sizeof(ready));
-	assert_true(poll(ready, count, PATIENCE_MS) > 0);
-	for (nfds_t i = 0; i < count; i++) {
-		if (ready[i].revents)
-			builds_ready(f->builds, ready[i].fd);
-	}
-}
-
 /* Until nothing is built, asked or expected any more. */
 static void run(struct fixture *f)
 {
@@ -288,11 +221,6 @@ static void assert_done(const struct fixture *f, size_t number, uint64_t tag, co
 	assert_non_null(f->done[number].index);
 	assert_int_equal(index_lookup(f->done[number].index, FUNCTION, &frame, 1), 1);
 	assert_string_equal(frame.name, function);
-}
-
-static uint64_t metric(const struct fixture *f, enum metric id)
-{
-	return metrics_get(&f->metrics, id);
 }
 
 /* ---- the cases ------------------------------------------------------------------------------ */
