@@ -73,11 +73,20 @@ struct {
 	__type(value, struct unwind_near_rules);
 } unwind_near_rules SEC(".maps");
 
-static __always_inline struct unwind_near *unwind_near_at(__u32 whose, __u32 place)
+/* What is at hand of TGID, or of another that has its place. */
+static __always_inline struct unwind_near *unwind_near_in(
+	struct unwind_near_processes *all, __u32 tgid)
+{
+	__u64 hash = (__u64)tgid * STACK_HASH_MUL_3;
+
+	return &all->of[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_PROCESSES - 1)];
+}
+
+static __always_inline struct unwind_near *unwind_near_of(__u32 whose, __u32 tgid)
 {
 	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
 
-	return all ? &all->of[place & (UNWIND_NEAR_PROCESSES - 1)] : NULL;
+	return all ? unwind_near_in(all, tgid) : NULL;
 }
 
 static __always_inline bool unwind_near_same(
@@ -87,24 +96,22 @@ static __always_inline bool unwind_near_same(
 	       a->changes == b->changes && a->files_turn == b->files_turn && a->epoch == b->epoch;
 }
 
-/* Makes what is at hand that of KEY, emptied where it was another's. Its place. */
-static __always_inline __u32 unwind_near_begin(__u32 whose, const struct unwind_near_key *key)
+/* Makes what is at hand that of KEY, emptied where it was another's. Its serial number. */
+static __always_inline __u64 unwind_near_begin(__u32 whose, const struct unwind_near_key *key)
 {
-	__u32 place = (__u32)(((__u64)key->tgid * STACK_HASH_MUL_3) >> UNWIND_NEAR_HASH_SHIFT) &
-		      (UNWIND_NEAR_PROCESSES - 1);
 	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
 	struct unwind_near *near;
 
 	if (!all)
 		return 0;
-	near = &all->of[place];
+	near = unwind_near_in(all, key->tgid);
 	if (key->changes && unwind_near_same(&near->key, key))
-		return place;
+		return near->serial;
 	near->key = *key;
 	near->serial = key->changes ? ++all->last_serial : 0;
 	for (int i = 0; i < UNWIND_NEAR_RANGES; i++)
 		near->ranges[i].end = 0;
-	return place;
+	return near->serial;
 }
 
 /* Where the rule of PC is, or is to be written. */

@@ -217,15 +217,6 @@ static __always_inline void unwind_begin_go(
 	walk->state.go.m = thread->m;
 }
 
-static __always_inline void unwind_begin_near(struct unwind_walk *walk, __u32 whose)
-{
-	const struct unwind_near *near;
-
-	walk->near = unwind_near_begin(whose, &walk->key);
-	near = unwind_near_at(whose, walk->near);
-	walk->serial = near ? near->serial : 0;
-}
-
 /* Makes WALK ready for the task; false: the kernel is to walk. */
 static __always_inline bool unwind_begin(const struct taking *t, struct unwind_walk *walk,
 	struct abi_sample *sample, const struct go_thread *thread)
@@ -239,7 +230,7 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
 					: unwind_begin_ranges(walk, sample);
 	if (!walk->known && (unwind_by_mapping || !walk->may_stop))
 		return false;
-	unwind_begin_near(walk, t->whose);
+	walk->serial = unwind_near_begin(t->whose, &walk->key);
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;

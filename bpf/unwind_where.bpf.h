@@ -28,10 +28,8 @@ struct unwind_walk {
 	struct abi_unwind_process process; /* or file */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
-	struct mm_struct *mm;
-	struct unwind_near_key key; /* here and not on the stack, which is small */
-	__u64 serial; /* of what is at hand, and its place */
-	__u32 near;
+	struct unwind_near_key key; /* of what is at hand; not on the stack, which is small */
+	__u64 serial; /* its */
 	__u64 node[VMA_NODE_WORDS];
 	__u32 readings; /* of the rings, when the allowance was last renewed */
 	__u32 allowance; /* bytes that are left of it */
@@ -122,7 +120,7 @@ static __always_inline void unwind_map_range(
 
 static __always_inline void unwind_keep_near(struct unwind_walk *walk, __u32 whose)
 {
-	struct unwind_near *near = unwind_near_at(whose, walk->near);
+	struct unwind_near *near = unwind_near_of(whose, walk->key.tgid);
 
 	if (near)
 		near->ranges[near->next++ & (UNWIND_NEAR_RANGES - 1)] = walk->range;
@@ -173,7 +171,7 @@ __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 
 	if (!walk || !unwind_by_mapping || !vma_supported())
 		return 0;
-	near = unwind_near_at(whose, walk->near);
+	near = unwind_near_of(whose, walk->key.tgid);
 	if (!near)
 		return 0;
 	for (int i = 0; i < UNWIND_NEAR_RANGES; i++) {
@@ -186,7 +184,7 @@ __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 	}
 	walk->range.end = 0;
 	walk->mapping.end = 0;
-	mm = walk->mm;
+	mm = (struct mm_struct *)walk->key.mm;
 	if (vma_find(mm, pc, walk->node, &vma) || (vma && vma_tell(mm, vma, pc, &walk->mapping))) {
 		/* It is being changed: user space knows better. */
 		walk->mapping.end = 0;
@@ -226,7 +224,6 @@ static __always_inline bool unwind_begin_mappings(
 
 	if (!mm)
 		return false;
-	walk->mm = mm;
 	walk->key.mm = (__u64)mm;
 	walk->key.changes = vma_changes(mm);
 	walk->key.arg_start = BPF_CORE_READ(mm, arg_start);
