@@ -2,7 +2,7 @@
 /*
  * How to read the goroutine that a thread runs for: where thread-local storage holds g, and the
  * offsets of a few members of runtime.g and runtime.m. DWARF has the offsets; for programs without
- * it they were measured on the releases of Go 1.16 to 1.26 (their DWARF, amd64; the structures
+ * it they were measured on the releases of Go 1.16 to 1.27 (their DWARF, amd64; the structures
  * hold nothing whose size depends on the architecture before these members). A version that is in
  * neither is not supported: a number read from the wrong place would be a wrong goroutine.
  */
@@ -23,7 +23,7 @@ enum labels_kind {
 
 enum {
 	FIRST_MINOR = 16,
-	LAST_MINOR = 26,
+	LAST_MINOR = 27,
 	FIRST_MINOR_WITH_LABEL_SLICE = 24,
 	MAX_MEMBER_OFFSET = 1 << 16,
 	NOTE_GO_BUILD_ID = 4,
@@ -47,6 +47,7 @@ static const struct offsets measured[LAST_MINOR - FIRST_MINOR + 1] = {
 	[24 - 16] = { 48, 192, 160, 8, 104, 352 },
 	[25 - 16] = { 48, 184, 152, 8, 96, 344 },
 	[26 - 16] = { 48, 184, 152, 8, 96, 352 },
+	[27 - 16] = { 48, 184, 152, 8, 96, 352 },
 };
 
 static bool table_offsets(const struct go_version *version, struct offsets *ret_offsets)

@@ -88,13 +88,21 @@ static int file_string(struct gopclntab_reader *r, int32_t file, uint32_t *ret_s
 	return error;
 }
 
+/* Whether the line at PC may be that of a function which is inlined there. */
+static bool is_unknown_call(const struct gopclntab_reader *r, uint32_t pc)
+{
+	if (!r->calls_unknown)
+		return false;
+	return !r->inlined.count || gopclntab_runs_value(&r->inlined, pc) >= 0;
+}
+
 int gopclntab_reader_line(
 	struct gopclntab_reader *r, uint32_t pc, uint32_t *ret_file, uint32_t *ret_line)
 {
 	int32_t file = gopclntab_runs_value(&r->file, pc);
 	int32_t line = gopclntab_runs_value(&r->line, pc);
 
-	if (file < 0 || line < 0) {
+	if (file < 0 || line < 0 || is_unknown_call(r, pc)) {
 		*ret_file = 0;
 		*ret_line = 0;
 		return 0;
@@ -103,27 +111,35 @@ int gopclntab_reader_line(
 	return file_string(r, file, ret_file);
 }
 
+/* Goes on to the run that holds PC, from number *AT on. Returns where it ends. */
+static uint32_t run_end(const struct gopclntab_runs *runs, size_t *at, uint32_t pc)
+{
+	while (*at < runs->count && runs->items[*at].end <= pc)
+		++*at;
+	return *at < runs->count ? runs->items[*at].end : UINT32_MAX;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 /* A row wherever the file or the line changes, and an unknown one behind the function. */
 static int write_rows(struct gopclntab_reader *r)
 {
-	size_t file = 0, line = 0;
+	size_t file = 0, line = 0, inlined = 0;
 	uint32_t pc = 0;
 	int error = 0;
 
 	while (!error && pc < r->size) {
-		uint32_t file_end = UINT32_MAX, line_end = UINT32_MAX;
-		uint32_t name, number;
+		uint32_t from = pc, name, number;
 
-		error = gopclntab_reader_line(r, pc, &name, &number);
+		pc = least(run_end(&r->file, &file, from), run_end(&r->line, &line, from));
+		if (r->calls_unknown)
+			pc = least(pc, run_end(&r->inlined, &inlined, from));
+		error = gopclntab_reader_line(r, from, &name, &number);
 		if (!error)
-			error = writer_row(r->writer, r->function.entry + pc, name, number, 0);
-		if (file < r->file.count)
-			file_end = r->file.items[file].end;
-		if (line < r->line.count)
-			line_end = r->line.items[line].end;
-		pc = file_end < line_end ? file_end : line_end;
-		file += pc == file_end;
-		line += pc == line_end;
+			error = writer_row(r->writer, r->function.entry + from, name, number, 0);
 	}
 	if (!error && r->function.entry + r->size < r->function.next)
 		error = writer_row(r->writer, r->function.entry + r->size, 0, 0, 0);
@@ -153,11 +169,14 @@ static int read_tables(struct gopclntab_reader *r)
 	if (!error)
 		error = read_runs(r, r->function.pcln, &r->line);
 	if (!error)
-		error = read_runs(
-			r, r->function.inline_tree ? r->function.pcinline : 0, &r->inlined);
+		error = read_runs(r, r->function.pcinline, &r->inlined);
 	r->size = r->line.count ? r->line.items[r->line.count - 1].end
 				: (uint32_t)(r->function.next - r->function.entry);
-	return error;
+	if (error)
+		return error;
+	error = gopclntab_inline_read(r);
+	r->calls_unknown = only_broken(error);
+	return r->calls_unknown ? 0 : error;
 }
 
 static int write_function(struct gopclntab_reader *r)
@@ -180,10 +199,9 @@ static int write_function(struct gopclntab_reader *r)
 		error = writer_range(r->writer, root, entry, entry + r->size);
 	if (!error && r->line.count)
 		error = write_rows(r);
-	if (error)
-		return error;
-	error = gopclntab_inline_write(r, root);
-	return only_broken(error) ? 0 : error;
+	if (!error && !r->calls_unknown)
+		error = gopclntab_inline_write(r, root);
+	return error;
 }
 
 static int write_functions(struct gopclntab_reader *r)

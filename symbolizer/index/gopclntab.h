@@ -98,6 +98,7 @@ struct gopclntab_reader {
 	struct gopclntab_function function;
 	uint32_t size; /* bytes of code of `function` */
 	struct gopclntab_runs file, line, inlined;
+	bool calls_unknown; /* the lines at `inlined` are another function's, nobody knows which */
 	struct gopclntab_inline *inlines; /* of `function` */
 	size_t inline_capacity;
 };
@@ -107,9 +108,14 @@ int gopclntab_reader_name(struct gopclntab_reader *r, uint32_t offset, struct wr
 int gopclntab_reader_line(
 	struct gopclntab_reader *r, uint32_t pc, uint32_t *ret_file, uint32_t *ret_line);
 /*
- * Writes the inlined calls below ROOT, the node of the reader's function. A broken tree is
- * -EBADMSG and leaves nothing behind.
+ * Reads the inline tree of the reader's function, whose pc tables are read already. One that is
+ * broken or not found is -EBADMSG: then nobody knows whose lines those in inlined calls are.
  */
+int gopclntab_inline_read(struct gopclntab_reader *r);
+/* Writes the inlined calls that were read below ROOT, the node of the reader's function. */
 int gopclntab_inline_write(struct gopclntab_reader *r, uint32_t root);
+/* Whether the tree of FUNCTION, which has one, begins as trees do. */
+bool gopclntab_inline_plausible(
+	const struct gopclntab *table, const struct gopclntab_function *function);
 /* How the writer tells Go's functions from the DWARF reader's compile units. */
 enum { GOPCLNTAB_UNIT = UINT32_MAX - 1 };

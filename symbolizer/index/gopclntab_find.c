@@ -12,6 +12,10 @@
  * position-independent file keeps only the addend). It begins with the pclntab's address,
  * and is believed when the tables it names lie where the header puts them and it counts one entry
  * more than there are functions.
+ *
+ * Go 1.27 moved go.func.* within the module data and left the pclntab's magic number as it was. So
+ * a word is taken for it when the inline trees that it leads to are some, and no other; and
+ * runtime.text, when functions begin and end with it where the module data says.
  */
 #include <errno.h>
 #include <elf.h>
@@ -22,17 +26,21 @@ enum {
 	MAX_FUNCTIONS = 1 << 23,
 	MAX_SCAN_BYTES = 1 << 28, /* of a segment, for a header or module data without a section */
 	HEADER_BYTES = 72,
-	MODULE_BYTES = 328, /* of the module data, as far as it is read */
+	MODULE_BYTES = 352, /* of the module data, as far as it is read */
+	MAX_TREES_TRIED = 256,
 };
 
-/* Offsets in runtime.moduledata; the same since 1.16 but for the last. */
+/* Offsets in runtime.moduledata; the same since 1.16 but for the last three. */
 enum {
 	MODULE_NAMES = 8,
 	MODULE_FUNCTIONS = 104,
 	MODULE_ENTRIES = 136, /* length of ftab */
+	MODULE_MIN_PC = 160,
+	MODULE_MAX_PC = 168,
 	MODULE_TEXT = 176,
 	MODULE_FUNCDATA_1_18 = 304,
 	MODULE_FUNCDATA_1_20 = 320,
+	MODULE_FUNCDATA_1_27 = 344,
 };
 
 struct header {
@@ -232,10 +240,57 @@ static bool find_module(struct elf_image *image, const struct place *place, uint
 	return false;
 }
 
+/* Whether the first inline trees are such, all but a few, if T's funcdata is right. */
+static bool funcdata_is_right(const struct gopclntab *t)
+{
+	unsigned int right = 0, wrong = 0;
+
+	for (uint32_t i = 0; i < t->function_count && right + wrong < MAX_TREES_TRIED; i++) {
+		struct gopclntab_function f;
+
+		if (gopclntab_function(t, i, &f) || !f.pcinline || !f.inline_tree)
+			continue;
+		if (gopclntab_inline_plausible(t, &f))
+			right++;
+		else
+			wrong++;
+	}
+	return wrong <= right / 16;
+}
+
+/* go.func.*; 0 where none of its known places in the module data leads to inline trees. */
+static uint64_t find_funcdata(const struct gopclntab *table, uint64_t module)
+{
+	static const uint64_t places_1_18[] = { MODULE_FUNCDATA_1_18 };
+	static const uint64_t places_1_20[] = { MODULE_FUNCDATA_1_20, MODULE_FUNCDATA_1_27 };
+	bool old = table->format == GOPCLNTAB_1_18;
+	const uint64_t *places = old ? places_1_18 : places_1_20;
+	size_t count = old ? 1 : sizeof(places_1_20) / sizeof(places_1_20[0]);
+	struct gopclntab t = *table;
+
+	for (size_t i = 0; i < count; i++)
+		if (elf_image_word(t.image, module + places[i], &t.funcdata) && t.funcdata &&
+			funcdata_is_right(&t))
+			return t.funcdata;
+	return 0;
+}
+
+/* The runtime itself refuses to run where the first and the last entry are not these. */
+static bool text_is_right(const struct gopclntab *t, uint64_t module)
+{
+	uint64_t first, last;
+	uint32_t record;
+
+	return gopclntab_entry(t, 0, &first, &record) &&
+	       gopclntab_entry(t, t->function_count, &last, &record) &&
+	       word_is(t->image, module + MODULE_MIN_PC, first) &&
+	       word_is(t->image, module + MODULE_MAX_PC, last);
+}
+
 /* The addresses that offsets count from; without module data the header's text must do. */
 static int find_bases(struct elf_image *image, const struct place *place, struct gopclntab *t)
 {
-	uint64_t module, at;
+	uint64_t module;
 
 	t->base = 0;
 	t->funcdata = 0;
@@ -246,11 +301,11 @@ static int find_bases(struct elf_image *image, const struct place *place, struct
 			return -EOPNOTSUPP;
 		return 0;
 	}
-	at = t->format == GOPCLNTAB_1_18 ? MODULE_FUNCDATA_1_18 : MODULE_FUNCDATA_1_20;
 	if (!elf_image_word(image, module + MODULE_TEXT, &t->base))
 		return -EBADMSG;
-	if (!elf_image_word(image, module + at, &t->funcdata))
-		t->funcdata = 0;
+	if (!text_is_right(t, module))
+		return -EOPNOTSUPP;
+	t->funcdata = find_funcdata(t, module);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
  * Where go.func.* was taken from the wrong word of the module data, this tree would be any bytes
  * at all. Hence an entry must name a string that begins where a string begins, point back into its
  * function, and lead to the function in a bounded number of steps; else the function keeps its own
- * name alone.
+ * name alone, and no lines where something is inlined: they are not its own.
  */
 #include <errno.h>
 
@@ -43,20 +43,41 @@ struct gopclntab_inline {
 	uint32_t node;
 };
 
+/* Entry NUMBER of the tree of a function of SIZE bytes; its parent is not known yet. */
+static int parse_entry(const struct gopclntab *table, uint64_t tree, uint32_t size, int32_t number,
+	struct gopclntab_inline *ret_entry)
+{
+	bool old = table->format != GOPCLNTAB_1_20;
+	uint64_t bytes = old ? ENTRY_1_16 : ENTRY_1_20;
+	struct cursor c = elf_image_at(table->image, tree + (uint64_t)number * bytes, bytes);
+	struct gopclntab_inline entry = { .parent = -1 };
+
+	cursor_skip(&c, old ? 12 : 4);
+	entry.name = cursor_u32(&c);
+	entry.parent_pc = cursor_u32(&c);
+	entry.start_line = old ? 0 : cursor_u32(&c);
+	if (c.bad || entry.parent_pc >= size || !gopclntab_name(table, entry.name))
+		return -EBADMSG;
+	*ret_entry = entry;
+	return 0;
+}
+
+bool gopclntab_inline_plausible(
+	const struct gopclntab *table, const struct gopclntab_function *function)
+{
+	struct gopclntab_inline first;
+
+	return !parse_entry(table, function->inline_tree,
+		(uint32_t)(function->next - function->entry), 0, &first);
+}
+
 static int read_entry(struct gopclntab_reader *r, int32_t number)
 {
 	struct gopclntab_inline *entry = &r->inlines[number];
-	bool old = r->table->format != GOPCLNTAB_1_20;
-	uint64_t size = old ? ENTRY_1_16 : ENTRY_1_20;
-	struct cursor c = elf_image_at(
-		r->table->image, r->function.inline_tree + (uint64_t)number * size, size);
+	int error = parse_entry(r->table, r->function.inline_tree, r->size, number, entry);
 
-	cursor_skip(&c, old ? 12 : 4);
-	entry->name = cursor_u32(&c);
-	entry->parent_pc = cursor_u32(&c);
-	entry->start_line = old ? 0 : cursor_u32(&c);
-	if (c.bad || entry->parent_pc >= r->size || !gopclntab_name(r->table, entry->name))
-		return -EBADMSG;
+	if (error)
+		return error;
 	entry->parent = gopclntab_runs_value(&r->inlined, entry->parent_pc);
 	entry->progress = READ;
 	return 0;
@@ -136,14 +157,23 @@ static int write_entry(struct gopclntab_reader *r, struct gopclntab_inline *entr
 	return error;
 }
 
+int gopclntab_inline_read(struct gopclntab_reader *r)
+{
+	int error;
+
+	if (!r->function.pcinline)
+		return 0;
+	if (!r->inlined.count || !r->function.inline_tree)
+		return -EBADMSG;
+	error = read_entries(r);
+	return error ? error : check_chains(r);
+}
+
 int gopclntab_inline_write(struct gopclntab_reader *r, uint32_t root)
 {
 	uint32_t low = 0;
-	int error;
+	int error = 0;
 
-	error = read_entries(r);
-	if (!error)
-		error = check_chains(r);
 	for (size_t i = 0; !error && i < r->inlined.count; i++) {
 		const struct gopclntab_run *run = &r->inlined.items[i];
 		int32_t next;

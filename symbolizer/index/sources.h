@@ -39,7 +39,7 @@ int dwarf_member_offset(
 	struct elf_image *image, const char *type, const char *member, uint64_t *ret_offset);
 
 /*
- * .gopclntab with its inline tree, Go 1.16 to 1.26 (section found or searched for). *RET_TEXT is
+ * .gopclntab with its inline tree, Go 1.16 to 1.27 (section found or searched for). *RET_TEXT is
  * the stretch it answers for. -ENOENT: not a Go program. -EOPNOTSUPP: a pclntab of another
  * version; nothing was written.
  */

@@ -17,11 +17,11 @@ here=$root/tests/accuracy
 export XDG_CACHE_HOME CGO_CFLAGS=-O2 GOFLAGS=-mod=mod
 
 if [[ -n ${FULL:-} ]]; then
-	VERSIONS=${VERSIONS:-1.16.15 1.17.13 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.13 1.25.7 local}
+	VERSIONS=${VERSIONS:-1.16.15 1.17.13 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.13 1.25.7 1.27.4 local}
 	KINDS=${KINDS:-static stripped pie pie-stripped no-sections cgo-net external external-stripped external-pie external-static}
 	step=5
 else
-	VERSIONS=${VERSIONS:-1.16.15 1.20.14 1.24.13 local}
+	VERSIONS=${VERSIONS:-1.16.15 1.20.14 1.27.4 local}
 	KINDS=${KINDS:-static no-sections pie-stripped cgo-net external-stripped external-pie}
 	step=17
 fi

@@ -23,9 +23,9 @@ import pprof_read  # noqa: E402
 BUILD = os.path.join(ROOT, os.environ.get("FATHOM_BUILD", "build"))
 FATHOM = os.path.join(ROOT, os.environ.get("FATHOM", os.path.join(BUILD, "fathom")))
 WORKLOAD = os.path.join(ROOT, "tests/workloads/goid")
-SHORT = ["1.16.15", "1.20.14", "1.24.13", "local"]
+SHORT = ["1.16.15", "1.20.14", "1.27.4", "local"]
 ALL = ["1.16.15", "1.17.13", "1.18.10", "1.19.13", "1.20.14", "1.21.13", "1.22.12", "1.23.12",
-       "1.24.13", "1.25.7", "local"]
+       "1.24.13", "1.25.7", "1.27.4", "local"]
 KINDS = {
     "dwarf": [],
     "stripped": ["-ldflags=-s -w"],

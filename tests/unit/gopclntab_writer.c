@@ -20,6 +20,7 @@ void gopclntab_writer_init(struct gopclntab_writer *w, unsigned int format)
 		.offsets = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX },
 		.section = ".gopclntab",
 		.module_section = ".noptrdata",
+		.module_text = GO_TEXT,
 		.module_funcdata = GO_FUNCDATA,
 	};
 	buffer_init(&w->names, LIMIT);
@@ -121,7 +122,8 @@ void gopclntab_writer_function(
 	put_zeros(b, -b->size & 7);
 	put_u32(&w->entries, spec->entry);
 	put_u32(&w->entries, (uint32_t)b->size);
-	w->count++;
+	if (!w->count++)
+		w->first_entry = spec->entry;
 	if (w->format == 16)
 		put_u64(b, GO_TEXT + spec->entry);
 	else
@@ -204,16 +206,24 @@ void gopclntab_writer_blob(struct gopclntab_writer *w, uint32_t end, struct buff
 	assert(!b->error);
 }
 
-static void put_module(struct gopclntab_writer *w, struct buffer *b)
+static void put_module(struct gopclntab_writer *w, uint32_t end, struct buffer *b)
 {
+	uint32_t funcdata_at = w->format == 20 ? 320 : 304;
+
 	put_zeros(b, MODULE_SIZE);
 	set_u64(b, 0, GO_PCLNTAB);
 	set_u64(b, 8, GO_PCLNTAB + w->offsets[0]);
 	set_u64(b, 104, GO_PCLNTAB + w->offsets[4]);
 	set_u64(b, 136, w->module_functions ? w->module_functions : w->count + 1);
-	set_u64(b, 176, GO_TEXT);
+	set_u64(b, 160, GO_TEXT + w->first_entry);
+	set_u64(b, 168, GO_TEXT + end);
+	set_u64(b, 176, w->module_text);
 	set_u64(b, 184, GO_TEXT + GO_TEXT_SIZE);
-	set_u64(b, w->format == 20 ? 320 : 304, w->module_funcdata);
+	if (w->module_funcdata_at) {
+		set_u64(b, funcdata_at, 0x1234);
+		funcdata_at = w->module_funcdata_at;
+	}
+	set_u64(b, funcdata_at, w->module_funcdata);
 }
 
 static void add(struct gopclntab_writer *w, const char *name, uint64_t address, uint64_t flags,
@@ -244,7 +254,7 @@ int gopclntab_writer_file(struct gopclntab_writer *w, uint32_t end)
 	add(w, w->section, GO_PCLNTAB, 0, &blob);
 	put_zeros(&w->trees, 8);
 	add(w, ".rodata", GO_FUNCDATA, 0, &w->trees);
-	put_module(w, &module);
+	put_module(w, end, &module);
 	if (!w->no_module)
 		add(w, w->module_section, GO_MODULE, SHF_WRITE, &module);
 	fd = elf_writer_file(&w->elf);

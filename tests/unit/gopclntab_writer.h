@@ -49,9 +49,11 @@ struct gopclntab_writer {
 	const char *section, *module_section;
 	bool no_module;
 	uint64_t module_functions; /* length of ftab in the module data; 0: the right one */
+	uint64_t module_text;
 	uint64_t module_funcdata;
+	uint32_t module_funcdata_at; /* offset in the module data; 0: where FORMAT's has it */
 	struct buffer names, units, files, pctab, entries, records, trees;
-	uint32_t count;
+	uint32_t count, first_entry;
 	const uint8_t *code; /* GO_TEXT_SIZE bytes of text; NULL: any */
 	struct elf_writer elf; /* for more sections; initialized */
 };

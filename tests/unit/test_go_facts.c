@@ -121,11 +121,13 @@ static void refused(uint32_t version)
 
 static void each_version_of_the_table(void **state)
 {
-	static const uint32_t goids[] = { 152, 152, 152, 152, 152, 152, 152, 160, 160, 152, 152 };
-	static const uint32_t curgs[] = { 192, 192, 192, 192, 192, 192, 192, 192, 192, 184, 184 };
+	static const uint32_t goids[] = { 152, 152, 152, 152, 152, 152, 152, 160, 160, 152, 152,
+		152 };
+	static const uint32_t curgs[] = { 192, 192, 192, 192, 192, 192, 192, 192, 192, 184, 184,
+		184 };
 
 	(void)state;
-	for (uint32_t minor = 16; minor <= 26; minor++) {
+	for (uint32_t minor = 16; minor <= 27; minor++) {
 		char name[32];
 		struct index_go go;
 
@@ -202,8 +204,8 @@ static void unknown_versions_are_refused(void **state)
 		uint32_t minor;
 	} versions[] = {
 		{ "go1.15.15", 15 },
-		{ "go1.27", 27 },
-		{ "go1.27.1", 27 },
+		{ "go1.28", 28 },
+		{ "go1.28.1", 28 },
 		{ "devel go1.25-8dce8bd Tue", 25 },
 		{ "devel +8dce8bd Tue", GO_VERSION_UNKNOWN },
 		{ "go2.1", GO_VERSION_UNKNOWN },

@@ -322,7 +322,9 @@ static void no_module_data_costs_the_inlines(void **state)
 	write_two(20, "main.next");
 	w.no_module = true;
 	index = read_index();
-	answers(index, 0x18, "main.outer /src/inner.go:30 9");
+	answers(index, 0x08, "main.outer /src/main.go:11 9");
+	answers(index, 0x18, "main.outer :0 9");
+	answers(index, 0x28, "main.outer /src/main.go:12 9");
 	index_destroy(index);
 }
 
@@ -343,7 +345,9 @@ static void module_data_with_another_count_is_not_it(void **state)
 	write_two(20, "main.next");
 	w.module_functions = 7;
 	index = read_index();
-	answers(index, 0x18, "main.outer /src/inner.go:30 9");
+	answers(index, 0x08, "main.outer /src/main.go:11 9");
+	answers(index, 0x18, "main.outer :0 9");
+	answers(index, 0x28, "main.outer /src/main.go:12 9");
 	index_destroy(index);
 }
 
@@ -358,9 +362,32 @@ static void wrong_funcdata_base_costs_the_inlines(void **state)
 		write_two(20, "main.next");
 		w.module_funcdata = bases[i];
 		index = read_index();
-		answers(index, 0x18, "main.outer /src/inner.go:30 9");
+		answers(index, 0x18, "main.outer :0 9");
+		answers(index, 0x28, "main.outer /src/main.go:12 9");
 		index_destroy(index);
 	}
+}
+
+static void go_1_27_has_the_funcdata_base_elsewhere(void **state)
+{
+	struct index *index;
+
+	(void)state;
+	write_two(20, "main.next");
+	w.module_funcdata_at = 344;
+	index = read_index();
+	answers(index, 0x18,
+		"main.inner /src/inner.go:30 28, main.middle /src/main.go:20 18, "
+		"main.outer /src/main.go:11 9");
+	index_destroy(index);
+}
+
+static void functions_elsewhere_than_the_module_data_says(void **state)
+{
+	(void)state;
+	write_two(20, "main.next");
+	w.module_text = GO_TEXT + 8;
+	fails(-EOPNOTSUPP);
 }
 
 static void unknown_magic(void **state)
@@ -573,27 +600,27 @@ static void inline_tree(
 static void inline_entries_that_call_each_other(void **state)
 {
 	(void)state;
-	inline_tree(0x10, 8, 1, "main.loop /src/main.go:40 39");
+	inline_tree(0x10, 8, 1, "main.loop :0 39");
 }
 
 static void inline_entry_that_calls_itself(void **state)
 {
 	(void)state;
-	inline_tree(0, 0x10, 1, "main.loop /src/main.go:40 39");
+	inline_tree(0, 0x10, 1, "main.loop :0 39");
 }
 
 static void inline_parent_outside_of_the_function(void **state)
 {
 	(void)state;
-	inline_tree(0, 0x18, 1, "main.loop /src/main.go:40 39");
-	inline_tree(0, UINT32_MAX, 1, "main.loop /src/main.go:40 39");
+	inline_tree(0, 0x18, 1, "main.loop :0 39");
+	inline_tree(0, UINT32_MAX, 1, "main.loop :0 39");
 }
 
 static void inline_number_that_is_huge(void **state)
 {
 	(void)state;
-	inline_tree(0, 8, 1000000, "main.loop /src/main.go:40 39");
-	inline_tree(0, 8, INT32_MAX, "main.loop /src/main.go:40 39");
+	inline_tree(0, 8, 1000000, "main.loop :0 39");
+	inline_tree(0, 8, INT32_MAX, "main.loop :0 39");
 }
 
 static void inline_numbers_below_none(void **state)
@@ -629,6 +656,8 @@ int main(void)
 		cmocka_unit_test(neither_module_data_nor_text_start),
 		cmocka_unit_test(module_data_with_another_count_is_not_it),
 		cmocka_unit_test(wrong_funcdata_base_costs_the_inlines),
+		cmocka_unit_test(go_1_27_has_the_funcdata_base_elsewhere),
+		cmocka_unit_test(functions_elsewhere_than_the_module_data_says),
 		cmocka_unit_test(unknown_magic),
 		cmocka_unit_test(header_that_makes_no_sense),
 		cmocka_unit_test(more_functions_than_bytes),
