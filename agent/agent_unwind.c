@@ -57,6 +57,7 @@ int agent_unwind_create(struct agent *agent, double off_cpu_share)
 			.set_process = tables_set_process,
 			.remove_process = tables_remove_process,
 			.set_epoch = tables_set_epoch,
+			.set_rules_turn = tables_set_rules_turn,
 			.set_full = tables_set_full,
 			.context = tables,
 		},

@@ -123,6 +123,23 @@ UNWIND_INLINE void unwind_rule_of(
 	ret_rule->ra_off = (short)(offsets >> 16);
 }
 
+/* Of which bytes of the page the rule of ROWS rows is. */
+UNWIND_INLINE __u32 unwind_row_first(const abi_u8 *region, __u32 page, __u32 rows)
+{
+	__u32 addresses = page + sizeof(struct abi_unwind_page);
+
+	return rows ? unwind_u16(region, addresses + 2 * (rows - 1)) : 0;
+}
+
+UNWIND_INLINE __u32 unwind_row_last(const abi_u8 *region, __u32 page, __u32 rows)
+{
+	__u32 addresses = page + sizeof(struct abi_unwind_page);
+
+	if (rows >= unwind_u16(region, page))
+		return (1 << ABI_UNWIND_PAGE_SHIFT) - 1;
+	return unwind_u16(region, addresses + 2 * rows) - 1;
+}
+
 /* ---- the step ------------------------------------------------------------------------------- */
 
 UNWIND_INLINE bool unwind_is_frame_pointer(const struct unwind_state *s)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What each CPU has at hand of the processes that were sampled on it last: where their code is
+ * What each CPU has at hand: where the code of the processes that were sampled on it last is
  * mapped, and the rules of the code they were in. A tick finds the processor's caches full of other
  * things, so that each line of memory that a walk does without counts.
  *
- * All of it holds as long as nothing changes that it was made of. A process that changed gets a new
- * serial number, with which no rule was ever kept.
+ * Mappings are a process's, and hold as long as nothing changes that they were made of. Rules are
+ * of a page of a module, whichever process runs it, and hold until user space turns them all away:
+ * when a slot becomes another page's, and from time to time, so that pages are seen to be used. A
+ * rule is kept with the extent of its row, for samples hit the same code and seldom the same
+ * instruction; it is found by the block of code that was asked for, of which a row may have
+ * several.
  */
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind.bpf.h"
@@ -14,14 +18,17 @@
 enum {
 	UNWIND_NEAR_RANGES = 8,
 	UNWIND_NEAR_PROCESSES = 32,
-	UNWIND_NEAR_RULES = 512,
+	UNWIND_NEAR_BLOCKS = 256,
+	UNWIND_NEAR_BLOCK_SHIFT = 6, /* bytes of code, as a power of two */
+	UNWIND_NEAR_WAYS = 2, /* rules that a block can have at hand */
 	UNWIND_NEAR_HASH_SHIFT = 40,
-	UNWIND_NEAR_EPOCHS =
-		4, /* as a power of two: by how much the use of a page may look older */
 };
 
 /* More than enum unwind_place tells: Go's, and at calls its frame pointer is to be trusted. */
 enum { UNWIND_PLACE_GO_FRAME = 16 };
+
+/* Counted up by user space, from 1 on, to turn all rules away. */
+volatile __u32 unwind_rules_turn = 1;
 
 /* Of what a process's ranges are. All the same: nothing has changed. */
 struct unwind_near_key {
@@ -30,34 +37,36 @@ struct unwind_near_key {
 	__u32 tgid;
 	__u32 changes; /* of the mappings; 0: not counted, valid for one sample only */
 	__u32 files_turn;
-	__u32 epoch; /* so that pages are seen to be used */
 };
 
 struct unwind_near {
 	struct unwind_near_key key;
-	__u64 serial; /* 0: rules are not kept */
 	__u64 next; /* place to be filled */
 	struct abi_unwind_range ranges[UNWIND_NEAR_RANGES];
 };
 
 struct unwind_near_processes {
-	__u64 last_serial;
 	struct unwind_near of[UNWIND_NEAR_PROCESSES];
 };
 
-/* The rule of a pc of a process. */
+/* The rule of a row of the page that a slot stands for. */
 struct unwind_near_rule {
-	__u64 pc;
-	__u64 serial; /* of the process; 0: of this step only */
-	struct abi_unwind_rule rule;
+	__u32 slot;
+	__u32 turn; /* unwind_rules_turn; 0: of one step only */
+	__u32 first, last; /* bytes in the page */
 	__u32 place; /* enum unwind_place, or UNWIND_PLACE_GO_FRAME */
+	struct abi_unwind_rule rule;
+};
+
+struct unwind_near_block {
+	struct unwind_near_rule of[UNWIND_NEAR_WAYS];
 };
 
 struct unwind_near_rules {
-	struct unwind_near_rule of[UNWIND_NEAR_RULES];
+	struct unwind_near_block blocks[UNWIND_NEAR_BLOCKS];
 };
 
-_Static_assert(sizeof(struct unwind_near_rule) == 32, "two in a line of the cache");
+_Static_assert(sizeof(struct unwind_near_block) == 64, "a line of the cache");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -74,52 +83,52 @@ struct {
 } unwind_near_rules SEC(".maps");
 
 /* What is at hand of TGID, or of another that has its place. */
-static __always_inline struct unwind_near *unwind_near_in(
-	struct unwind_near_processes *all, __u32 tgid)
-{
-	__u64 hash = (__u64)tgid * STACK_HASH_MUL_3;
-
-	return &all->of[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_PROCESSES - 1)];
-}
-
 static __always_inline struct unwind_near *unwind_near_of(__u32 whose, __u32 tgid)
 {
 	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
+	__u64 hash = (__u64)tgid * STACK_HASH_MUL_3;
 
-	return all ? unwind_near_in(all, tgid) : NULL;
+	if (!all)
+		return NULL;
+	return &all->of[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_PROCESSES - 1)];
 }
 
 static __always_inline bool unwind_near_same(
 	const struct unwind_near_key *a, const struct unwind_near_key *b)
 {
 	return a->mm == b->mm && a->arg_start == b->arg_start && a->tgid == b->tgid &&
-	       a->changes == b->changes && a->files_turn == b->files_turn && a->epoch == b->epoch;
+	       a->changes == b->changes && a->files_turn == b->files_turn;
 }
 
-/* Makes what is at hand that of KEY, emptied where it was another's. Its serial number. */
-static __always_inline __u64 unwind_near_begin(__u32 whose, const struct unwind_near_key *key)
+/* Makes what is at hand that of KEY, emptied where it was another's. */
+static __always_inline void unwind_near_begin(__u32 whose, const struct unwind_near_key *key)
 {
-	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
-	struct unwind_near *near;
+	struct unwind_near *near = unwind_near_of(whose, key->tgid);
 
-	if (!all)
-		return 0;
-	near = unwind_near_in(all, key->tgid);
-	if (key->changes && unwind_near_same(&near->key, key))
-		return near->serial;
+	if (!near || (key->changes && unwind_near_same(&near->key, key)))
+		return;
 	near->key = *key;
-	near->serial = key->changes ? ++all->last_serial : 0;
 	for (int i = 0; i < UNWIND_NEAR_RANGES; i++)
 		near->ranges[i].end = 0;
-	return near->serial;
 }
 
-/* Where the rule of PC is, or is to be written. */
-static __always_inline struct unwind_near_rule *unwind_near_rule(
-	__u32 whose, __u64 pc, __u64 serial)
+/* Where the rules are of the code around byte OFFSET of the page of SLOT, or are to be written. */
+static __always_inline struct unwind_near_block *unwind_near_block(
+	__u32 whose, __u32 slot, __u32 offset)
 {
 	struct unwind_near_rules *all = bpf_map_lookup_elem(&unwind_near_rules, &whose);
-	__u64 hash = (pc + serial) * STACK_HASH_MUL_3;
+	__u64 block = ((__u64)slot << ABI_UNWIND_PAGE_SHIFT | offset) >> UNWIND_NEAR_BLOCK_SHIFT;
+	__u64 hash = block * STACK_HASH_MUL_3;
 
-	return all ? &all->of[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_RULES - 1)] : NULL;
+	if (!all)
+		return NULL;
+	return &all->blocks[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_BLOCKS - 1)];
+}
+
+/* TURN: of the walk, which may have begun before the rules were turned away. */
+static __always_inline bool unwind_near_has(
+	const struct unwind_near_rule *rule, __u32 turn, __u32 slot, __u32 offset)
+{
+	return rule->turn == turn && rule->slot == slot && offset >= rule->first &&
+	       offset <= rule->last;
 }

@@ -51,17 +51,32 @@ volatile __u32 unwind_full;
 
 /* ---- the table of a pc ---------------------------------------------------------------------- */
 
-/* Where the page of ADDRESS (counted from the module's first page) is. */
-static __always_inline __u32 unwind_where(struct unwind_walk *walk, __u64 address)
+/* Where a pc lies in the tables. */
+struct unwind_at {
+	__u64 page; /* of the module */
+	__u32 slot;
+	__u32 offset; /* bytes in the page */
+};
+
+/* Where PC, which lies in WALK->range, has its rule. */
+static __always_inline struct unwind_at unwind_at(const struct unwind_walk *walk, __u64 pc)
 {
+	__u64 address = pc - walk->range.start + walk->range.address;
 	__u64 page = address >> ABI_UNWIND_PAGE_SHIFT;
-	__u32 number = walk->range.first_slot + (__u32)page;
-	struct abi_unwind_slot *slot;
+
+	return (struct unwind_at){
+		.page = page,
+		.slot = walk->range.first_slot + (__u32)page,
+		.offset = address & ((1 << ABI_UNWIND_PAGE_SHIFT) - 1),
+	};
+}
+
+/* Where the bytes of the page of SLOT are. */
+static __always_inline __u32 unwind_where(struct unwind_walk *walk, __u32 number)
+{
+	struct abi_unwind_slot *slot = bpf_map_lookup_elem(&unwind_slots, &number);
 	__u32 epoch = unwind_epoch;
 
-	if (page >= walk->range.slot_count)
-		return ABI_UNWIND_NO_TABLE;
-	slot = bpf_map_lookup_elem(&unwind_slots, &number);
 	if (!slot)
 		return ABI_UNWIND_NO_TABLE;
 	if (slot->used != epoch)
@@ -87,75 +102,113 @@ static __always_inline enum unwind_place unwind_without_table(const struct unwin
 	return walk->range.kind == ABI_UNWIND_GO ? UNWIND_PLACE_GO : UNWIND_PLACE_GAP;
 }
 
-/* Writes what the tables say of PC, which lies in WALK->range. Whether the page is not loaded. */
-static __always_inline bool unwind_look_up(
-	struct unwind_walk *walk, __u64 pc, struct unwind_near_rule *ret_rule)
+/* What tells the caller of a frame of Go that called: its frame pointer. */
+static __always_inline bool unwind_is_framed(const struct unwind_walk *walk)
 {
-	__u64 address = pc - walk->range.start + walk->range.address;
-	__u32 where = unwind_where(walk, address);
+	return walk->state.is_return && unwind_is_frame_pointer(&walk->state);
+}
+
+/* Writes what the tables say of byte OFFSET of the page of RET_RULE->slot. Whether it is absent. */
+static __always_inline bool unwind_look_up(
+	struct unwind_walk *walk, __u32 offset, struct unwind_near_rule *ret_rule)
+{
+	__u32 where = unwind_where(walk, ret_rule->slot);
 	__u32 number = where / ABI_UNWIND_REGION_BYTES;
 	const struct unwind_region *region;
 	__u32 rows;
 
 	ret_rule->place = unwind_without_table(walk);
+	ret_rule->first = 0;
+	ret_rule->last = (1 << ABI_UNWIND_PAGE_SHIFT) - 1;
 	if (where == ABI_UNWIND_ABSENT || where == ABI_UNWIND_NO_TABLE)
 		return where == ABI_UNWIND_ABSENT;
 	region = bpf_map_lookup_elem(&unwind_pool, &number);
 	if (!region)
 		return false;
 	/* Most frames of Go are such. */
-	if (walk->state.is_return && unwind_page_is_framed(region->bytes, where) &&
-		unwind_is_frame_pointer(&walk->state)) {
+	if (unwind_page_is_framed(region->bytes, where) && unwind_is_framed(walk)) {
 		ret_rule->place = UNWIND_PLACE_GO_FRAME;
 		return false;
 	}
-	rows = unwind_find_row(where, (__u32)address);
+	rows = unwind_find_row(where, offset);
 	unwind_rule_of(region->bytes, where, rows, &ret_rule->rule);
+	ret_rule->first = unwind_row_first(region->bytes, where, rows);
+	ret_rule->last = unwind_row_last(region->bytes, where, rows);
 	if (ret_rule->rule.cfa != ABI_CFA_NONE)
 		ret_rule->place = UNWIND_PLACE_TABLE;
 	return false;
 }
 
 /*
- * Finds the rule of PC. 1: what is needed for it is not loaded, and the walk stops here if it may;
- * what was found then is of this step only.
+ * Makes the first rule of PC's block the one of PC. 1: the page is not loaded, and the walk stops
+ * here if it may; what was found then is of this step only.
  */
 __noinline int unwind_learn(__u32 whose, __u64 pc)
 {
 	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
-	struct unwind_near_rule *near;
+	struct unwind_near_block *block;
+	struct unwind_at at;
 	bool absent;
 
 	if (!walk)
 		return 0;
-	near = unwind_near_rule(whose, pc, walk->serial);
-	if (!near)
+	at = unwind_at(walk, pc);
+	block = unwind_near_block(whose, at.slot, at.offset);
+	if (!block)
 		return 0;
-	near->pc = pc;
-	near->place = UNWIND_PLACE_UNKNOWN;
-	absent = unwind_find(walk, whose, pc);
-	if (walk->range.end && walk->range.kind != ABI_UNWIND_MEMORY)
-		absent |= unwind_look_up(walk, pc, near);
-	near->serial = absent ? 0 : walk->serial;
+	block->of[1] = block->of[0];
+	block->of[0].slot = at.slot;
+	block->of[0].turn = 0;
+	absent = unwind_look_up(walk, at.offset, &block->of[0]);
+	block->of[0].turn = absent ? 0 : walk->rules_turn;
 	return absent;
+}
+
+static __always_inline bool unwind_fits(const struct unwind_walk *walk,
+	const struct unwind_near_rule *rule, const struct unwind_at *at)
+{
+	return unwind_near_has(rule, walk->rules_turn, at->slot, at->offset) &&
+	       (rule->place != UNWIND_PLACE_GO_FRAME || unwind_is_framed(walk));
+}
+
+/* Which rule of BLOCK is that of PC, at AT. −1: its page is not loaded, and the walk is to stop. */
+static __always_inline int unwind_way(struct unwind_walk *walk, __u32 whose, __u64 pc,
+	const struct unwind_at *at, const struct unwind_near_block *block)
+{
+	for (int way = 0; way < UNWIND_NEAR_WAYS; way++)
+		if (unwind_fits(walk, &block->of[way], at))
+			return way;
+	return unwind_learn(whose, pc) && walk->may_stop ? -1 : 0;
 }
 
 static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
 {
 	__u64 pc = walk->state.pc - walk->state.is_return;
-	struct unwind_near_rule *near = unwind_near_rule(whose, pc, walk->serial);
-	enum unwind_place place;
-	bool known;
+	enum unwind_place place = UNWIND_PLACE_UNKNOWN;
+	struct unwind_near_block *block;
+	struct unwind_at at;
+	int way = 0;
 
-	if (!near)
-		return ABI_UNWIND_ROOT;
-	known = walk->serial && near->serial == walk->serial && near->pc == pc;
-	if (known && near->place == UNWIND_PLACE_GO_FRAME)
-		known = walk->state.is_return && unwind_is_frame_pointer(&walk->state);
-	if (!known && unwind_learn(whose, pc) && walk->may_stop)
+	if (pc < walk->range.start || pc >= walk->range.end)
+		unwind_find(whose, pc);
+	if (unwind_is_unknown(walk) && walk->may_stop)
 		return ABI_UNWIND_MISSED;
-	place = near->place == UNWIND_PLACE_GO_FRAME ? UNWIND_PLACE_GO : near->place;
-	return unwind_step_from(&walk->state, place, &near->rule);
+	at = unwind_at(walk, pc);
+	block = unwind_near_block(whose, at.slot, at.offset);
+	if (!block)
+		return ABI_UNWIND_ROOT;
+	if (walk->range.end && walk->range.kind != ABI_UNWIND_MEMORY) {
+		place = unwind_without_table(walk);
+		if (at.page < walk->range.slot_count) {
+			way = unwind_way(walk, whose, pc, &at, block);
+			if (way < 0)
+				return ABI_UNWIND_MISSED;
+			place = block->of[way & 1].place;
+		}
+	}
+	if (place == UNWIND_PLACE_GO_FRAME)
+		place = UNWIND_PLACE_GO;
+	return unwind_step_from(&walk->state, place, &block->of[way & 1].rule);
 }
 
 /* Records the frame that the walk is at, the I-th, and steps to its caller: abi_unwind_end. */
@@ -221,16 +274,17 @@ static __always_inline void unwind_begin_go(
 static __always_inline bool unwind_begin(const struct taking *t, struct unwind_walk *walk,
 	struct abi_sample *sample, const struct go_thread *thread)
 {
+	/* Before all that leads to slots: what is a slot now may be another page's by and by. */
+	walk->rules_turn = unwind_rules_turn;
 	walk->key.mm = walk->key.arg_start = 0;
 	walk->key.changes = walk->key.files_turn = 0;
 	walk->key.tgid = sample->tgid;
-	walk->key.epoch = unwind_epoch >> UNWIND_NEAR_EPOCHS;
 	walk->may_stop = unwind_may_stop(walk);
 	walk->known = unwind_by_mapping ? unwind_begin_mappings(t->task, walk)
 					: unwind_begin_ranges(walk, sample);
 	if (!walk->known && (unwind_by_mapping || !walk->may_stop))
 		return false;
-	walk->serial = unwind_near_begin(t->whose, &walk->key);
+	unwind_near_begin(t->whose, &walk->key);
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;

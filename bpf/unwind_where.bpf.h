@@ -5,12 +5,13 @@
  * space chooses before the program is loaded:
  *
  * By mapping: the kernel's own mappings (vma.bpf.h) say which file it is, now; what is known of the
- * file holds for all processes, so a new one has tables from its first sample on. A few mappings
- * of a few processes stay at hand on each CPU (unwind_near.bpf.h).
+ * file holds for all processes, so a new one has tables from its first sample on.
  *
  * By range: a table of each process's ranges, which user space writes when it has seen a sample of
  * it. What was mapped since then is not in there, so a pc outside of it is left to user space, and
  * so is a process that executes another program than the one that was written.
+ *
+ * Either way a few ranges of a few processes stay at hand on each CPU (unwind_near.bpf.h).
  */
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind.bpf.h"
@@ -29,13 +30,13 @@ struct unwind_walk {
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
 	struct unwind_near_key key; /* of what is at hand; not on the stack, which is small */
-	__u64 serial; /* its */
 	__u64 node[VMA_NODE_WORDS];
 	__u32 readings; /* of the rings, when the allowance was last renewed */
 	__u32 allowance; /* bytes that are left of it */
 	__u32 missed; /* 1 + the number of the first slot that was absent */
 	__u32 may_stop; /* user space is to finish the walk */
 	__u32 known; /* the process is */
+	__u32 rules_turn; /* as it began */
 };
 
 struct {
@@ -166,23 +167,10 @@ __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 {
 	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
 	struct vm_area_struct *vma = NULL;
-	const struct unwind_near *near;
 	struct mm_struct *mm;
 
 	if (!walk || !unwind_by_mapping || !vma_supported())
 		return 0;
-	near = unwind_near_of(whose, walk->key.tgid);
-	if (!near)
-		return 0;
-	for (int i = 0; i < UNWIND_NEAR_RANGES; i++) {
-		const struct abi_unwind_range *range = &near->ranges[i];
-
-		if (pc >= range->start && pc < range->end) {
-			walk->range = *range;
-			return 0;
-		}
-	}
-	walk->range.end = 0;
 	walk->mapping.end = 0;
 	mm = (struct mm_struct *)walk->key.mm;
 	if (vma_find(mm, pc, walk->node, &vma) || (vma && vma_tell(mm, vma, pc, &walk->mapping))) {
@@ -233,18 +221,41 @@ static __always_inline bool unwind_begin_mappings(
 
 /* ---- either way ----------------------------------------------------------------------------- */
 
-/* Makes WALK->range the one of PC. Whether only user space can tell what is there. */
-static __always_inline bool unwind_find(struct unwind_walk *walk, __u32 whose, __u64 pc)
+/* Makes the range of the walk of scratch WHOSE the one of PC, which may be none. Returns 0. */
+__noinline int unwind_find(__u32 whose, __u64 pc)
 {
-	if (unwind_by_mapping) {
-		if (pc < walk->range.start || pc >= walk->range.end)
-			unwind_find_by_mapping(walk, whose, pc);
-		return walk->range.end && walk->range.kind == ABI_UNWIND_WAITING;
+	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
+	const struct unwind_near *near;
+
+	if (!walk)
+		return 0;
+	near = unwind_near_of(whose, walk->key.tgid);
+	if (!near)
+		return 0;
+	for (int i = 0; i < UNWIND_NEAR_RANGES; i++) {
+		const struct abi_unwind_range *range = &near->ranges[i];
+
+		if (pc >= range->start && pc < range->end) {
+			walk->range = *range;
+			return 0;
+		}
 	}
-	if (pc < walk->range.start || pc >= walk->range.end)
-		unwind_find_range(whose, pc);
+	walk->range.end = 0;
+	if (unwind_by_mapping) {
+		unwind_find_by_mapping(walk, whose, pc);
+		return 0;
+	}
+	unwind_find_range(whose, pc);
+	if (walk->range.end && walk->range.kind != ABI_UNWIND_WAITING)
+		unwind_keep_near(walk, whose);
+	return 0;
+}
+
+/* Whether only user space can tell what is at the pc that WALK->range was found for. */
+static __always_inline bool unwind_is_unknown(const struct unwind_walk *walk)
+{
 	if (!walk->range.end)
-		return !walk->process.settled;
+		return !unwind_by_mapping && !walk->process.settled;
 	return walk->range.kind == ABI_UNWIND_WAITING;
 }
 

@@ -204,6 +204,7 @@ static int map_tables(struct sampler *s, enum walk walk)
 			.epoch = (uint32_t *)&skeleton->data->unwind_epoch,
 			.full = (uint32_t *)&skeleton->bss->unwind_full,
 			.files_turn = (uint32_t *)&skeleton->data->unwind_files_turn,
+			.rules_turn = (uint32_t *)&skeleton->data->unwind_rules_turn,
 		},
 		&s->tables);
 }

@@ -133,6 +133,13 @@ void tables_set_epoch(void *context, uint32_t epoch)
 	__atomic_store_n(t->maps.epoch, epoch, __ATOMIC_RELAXED);
 }
 
+void tables_set_rules_turn(void *context, uint32_t turn)
+{
+	const struct tables *t = context;
+
+	__atomic_store_n(t->maps.rules_turn, turn, __ATOMIC_RELEASE);
+}
+
 void tables_set_full(void *context, bool full)
 {
 	const struct tables *t = context;

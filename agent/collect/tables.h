@@ -16,7 +16,7 @@ struct tables;
 struct tables_maps {
 	int processes, ranges, slots, pool; /* descriptors, borrowed */
 	int files; /* −1: the kernel does not find mappings by itself */
-	uint32_t *epoch, *full, *files_turn; /* the program's variables */
+	uint32_t *epoch, *full, *files_turn, *rules_turn; /* the program's variables */
 };
 
 int tables_create(const struct tables_maps *maps, struct tables **ret_tables);
@@ -35,4 +35,5 @@ int tables_set_file(
 void tables_remove_file(void *context, const struct abi_file *file);
 void tables_set_files_turn(void *context, uint32_t turn);
 void tables_set_epoch(void *context, uint32_t epoch);
+void tables_set_rules_turn(void *context, uint32_t turn);
 void tables_set_full(void *context, bool full);

@@ -14,6 +14,7 @@ enum {
 	REGION_UNITS = ABI_UNWIND_REGION_BYTES / UNIT_BYTES,
 	MAX_MODULES = 65536,
 	SPARE_PART = 8, /* one in so many units is kept free */
+	RULES_TURNS = 16, /* by how much the use of a page may look older */
 };
 
 struct loaded_page {
@@ -25,7 +26,7 @@ int pages_init(struct pages *p, const struct unwind_target *target, struct metri
 {
 	int err;
 
-	*p = (struct pages){ .target = target, .metrics = metrics, .epoch = 1 };
+	*p = (struct pages){ .target = target, .metrics = metrics, .epoch = 1, .rules_turn = 1 };
 	map_init(&p->modules, MAX_MODULES);
 	err = space_init(&p->slots, 0, ABI_UNWIND_SLOTS);
 	for (uint32_t i = 0; i < ABI_UNWIND_REGIONS && !err; i++) {
@@ -49,6 +50,12 @@ void pages_deinit(struct pages *p)
 	for (size_t i = 0; i < ABI_UNWIND_REGIONS; i++)
 		space_deinit(&p->regions[i]);
 	free(p->loaded);
+}
+
+/* What the kernel's processors have at hand of any page is void from here on. */
+static void tell_rules(struct pages *p)
+{
+	p->target->set_rules_turn(p->target->context, ++p->rules_turn);
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */
@@ -264,6 +271,8 @@ void pages_turn(struct pages *p)
 		space_turn(&p->regions[i]);
 	make_room(p);
 	p->target->set_epoch(p->target->context, ++p->epoch);
+	if (p->epoch % RULES_TURNS == 0)
+		tell_rules(p);
 }
 
 bool pages_crowded(const struct pages *p)
@@ -305,8 +314,10 @@ void pages_drop(struct pages *p, uint32_t number)
 	if (!module)
 		return;
 	drop_pages(p, module);
-	if (module->slot_count)
+	if (module->slot_count) {
+		tell_rules(p);
 		(void)space_give(&p->slots, module->first_slot, module->slot_count);
+	}
 	map_remove(&p->modules, number);
 	free(module);
 }

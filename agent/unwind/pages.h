@@ -33,6 +33,7 @@ struct pages {
 	struct loaded_page *loaded;
 	size_t loaded_count, loaded_capacity;
 	uint32_t epoch;
+	uint32_t rules_turn;
 };
 
 int pages_init(struct pages *p, const struct unwind_target *target, struct metrics *metrics);

@@ -23,6 +23,7 @@ struct unwind_target {
 	void (*remove_file)(void *context, const struct abi_file *file);
 	void (*set_files_turn)(void *context, uint32_t turn);
 	void (*set_epoch)(void *context, uint32_t epoch);
+	void (*set_rules_turn)(void *context, uint32_t turn);
 	/* No more can be taken in: walks are not to be left to us. */
 	void (*set_full)(void *context, bool full);
 	void *context;

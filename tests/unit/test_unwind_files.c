@@ -118,6 +118,12 @@ static void set_epoch(void *context, uint32_t epoch)
 	(void)epoch;
 }
 
+static void set_rules_turn(void *context, uint32_t turn)
+{
+	(void)context;
+	(void)turn;
+}
+
 static void set_full(void *context, bool full)
 {
 	(void)context;
@@ -165,7 +171,8 @@ static int setup(void **state)
 	return unwind_create(
 		&(struct unwind_options){
 			.target = { f->slots, write_ranges, write_pool, set_process, remove_process,
-				set_file, remove_file, set_files_turn, set_epoch, set_full, f },
+				set_file, remove_file, set_files_turn, set_epoch, set_rules_turn,
+				set_full, f },
 			.metrics = &f->metrics,
 			.module = module_state,
 			.context = f,

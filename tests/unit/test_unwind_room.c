@@ -32,7 +32,7 @@ struct fixture {
 	struct abi_unwind_range ranges[ABI_UNWIND_RANGES];
 	uint8_t pool[ABI_UNWIND_REGIONS * ABI_UNWIND_REGION_BYTES];
 	struct abi_unwind_process processes[PIDS];
-	uint32_t epoch;
+	uint32_t epoch, rules_turn;
 	bool full;
 	/* Ours. */
 	struct index *index; /* of module 1 */
@@ -82,6 +82,11 @@ static void remove_process(void *context, uint32_t tgid)
 static void set_epoch(void *context, uint32_t epoch)
 {
 	((struct fixture *)context)->epoch = epoch;
+}
+
+static void set_rules_turn(void *context, uint32_t turn)
+{
+	((struct fixture *)context)->rules_turn = turn;
 }
 
 static void set_full(void *context, bool full)
@@ -137,7 +142,7 @@ static int setup(void **state)
 	return unwind_create(
 		&(struct unwind_options){
 			.target = { f->slots, write_ranges, write_pool, set_process, remove_process,
-				NULL, NULL, NULL, set_epoch, set_full, f },
+				NULL, NULL, NULL, set_epoch, set_rules_turn, set_full, f },
 			.metrics = &f->metrics,
 			.module = module_state,
 			.context = f,
@@ -397,6 +402,33 @@ static void forgotten_module_gives_its_slots_back(void **state)
 	unwind_forget_module(f->unwind, &f->module);
 }
 
+/* Else the next module in its slots would be walked by them. */
+static void rules_at_hand_of_a_forgotten_module_are_turned_away(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t before;
+
+	tell(f);
+	unwind_want(f->unwind, slot_of(f, LOADED));
+	before = f->rules_turn;
+	unwind_forget_module(f->unwind, &f->module);
+	assert_int_not_equal(f->rules_turn, before);
+	assert_int_not_equal(f->rules_turn, 0);
+}
+
+/* Else nobody would see that the page is in use. */
+static void rules_at_hand_are_turned_away_from_time_to_time(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t before = f->rules_turn;
+
+	unwind_turn(f->unwind);
+	assert_int_equal(f->rules_turn, before);
+	for (int i = 0; i < 16; i++)
+		unwind_turn(f->unwind);
+	assert_int_not_equal(f->rules_turn, before);
+}
+
 /* ---- pages that do not fit ------------------------------------------------------------------ */
 
 enum { BIG_PAGES = 900, BIG_BYTES = 6000 };
@@ -630,6 +662,8 @@ int main(void)
 		UNWIND_TEST(page_that_the_module_has_not_is_noted),
 		UNWIND_TEST(slot_of_nobody_is_ignored),
 		UNWIND_TEST(forgotten_module_gives_its_slots_back),
+		UNWIND_TEST(rules_at_hand_of_a_forgotten_module_are_turned_away),
+		UNWIND_TEST(rules_at_hand_are_turned_away_from_time_to_time),
 		UNWIND_TEST(oldest_pages_make_room_for_new_ones),
 		UNWIND_TEST(module_with_too_much_code_goes_without),
 		UNWIND_TEST(walk_is_finished_and_its_pages_are_loaded),

@@ -12,6 +12,22 @@ static uint8_t region[ABI_UNWIND_REGION_BYTES];
 
 /* ---- the search ----------------------------------------------------------------------------- */
 
+/* ROWS rows begin at or before all that the row of OFFSET is said to reach over, and nowhere else.
+ */
+static void expect_extent(uint32_t at, uint32_t rows, uint32_t offset)
+{
+	uint32_t first = unwind_row_first(region, at, rows);
+	uint32_t last = unwind_row_last(region, at, rows);
+
+	assert_in_range(offset, first, last);
+	assert_int_equal(unwind_rows_until(region, at, first), rows);
+	assert_int_equal(unwind_rows_until(region, at, last), rows);
+	if (first > 0)
+		assert_int_equal(unwind_rows_until(region, at, first - 1), rows - 1);
+	if (last < 0xffff)
+		assert_int_equal(unwind_rows_until(region, at, last + 1), rows + 1);
+}
+
 /* Each offset's rule, found in the region at an odd place, by three ways. */
 static void expect_all_offsets(struct fixture *f)
 {
@@ -22,9 +38,11 @@ static void expect_all_offsets(struct fixture *f)
 	memcpy(region + at, page, page->size);
 	for (uint32_t offset = 0; offset < 0x10000; offset++) {
 		struct abi_unwind_rule wanted = page_rule_at(&f->page, (uint16_t)offset);
+		uint32_t rows = unwind_rows_until(region, at, offset);
 		struct abi_unwind_rule here, there;
 
-		unwind_rule_of(region, at, unwind_rows_until(region, at, offset), &here);
+		expect_extent(at, rows, offset);
+		unwind_rule_of(region, at, rows, &here);
 		assert_true(unwind_rule_at(page, page->size, offset, &there));
 		assert_memory_equal(&here, &wanted, sizeof(here));
 		assert_memory_equal(&there, &wanted, sizeof(there));
