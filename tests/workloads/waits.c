@@ -3,7 +3,7 @@
  * Threads that each wait in one way, in a function of that name, for argv[1] milliseconds together,
  * argv[2] (20) each time; `spin` waits for nothing. Prints `thread NAME TID` for each, then
  * `ready`, and at the end for each `waited NAME NS TIMES`: the time that passed in its function
- * less the CPU time that the thread had there, and how often it waited.
+ * less the CPU time that the thread had there, and how often it waited (voluntary switches).
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ struct waiter {
 	int64_t run_ns, waited_ns;
 	struct timespec step;
 	int feed_fd; /* of wait_pipe */
-	uint64_t times;
+	int64_t began_times, times;
 	int64_t began_ns, began_cpu_ns;
 };
 
@@ -37,9 +38,18 @@ static int64_t clock_ns(clockid_t clock)
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+static int64_t switches(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
 /* The two are called in the function that waits, so that what passes between them passes there. */
 static inline __attribute__((always_inline)) void begin(struct waiter *w)
 {
+	w->began_times = switches();
 	w->began_ns = clock_ns(CLOCK_MONOTONIC);
 	w->began_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -50,10 +60,8 @@ static inline __attribute__((always_inline)) int goes_on(struct waiter *w)
 	int64_t passed_ns = clock_ns(CLOCK_MONOTONIC) - w->began_ns;
 
 	w->waited_ns = passed_ns - cpu_ns;
-	if (passed_ns >= w->run_ns)
-		return 0;
-	w->times++;
-	return 1;
+	w->times = switches() - w->began_times;
+	return passed_ns < w->run_ns;
 }
 
 __attribute__((noinline)) void wait_sleep(struct waiter *w)
@@ -116,7 +124,6 @@ __attribute__((noinline)) void spin(struct waiter *w)
 	while (goes_on(w))
 		for (int i = 0; i < 1000000; i++)
 			sink = sink * 31 + (uint64_t)i;
-	w->times = 0;
 }
 
 static void *run(void *argument)
@@ -161,7 +168,7 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < count; i++)
 		pthread_join(all[i].id, NULL);
 	for (unsigned int i = 0; i < count; i++)
-		printf("waited %s %lld %llu\n", all[i].name, (long long)all[i].waited_ns,
-			(unsigned long long)all[i].times);
+		printf("waited %s %lld %lld\n", all[i].name, (long long)all[i].waited_ns,
+			(long long)all[i].times);
 	return 0;
 }
