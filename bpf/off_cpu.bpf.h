@@ -108,7 +108,7 @@ static __always_inline void wait_begins(
 	wait.tgid = s->sample.tgid;
 	wait.tid = s->sample.tid;
 	take_stacks(t, tables, s);
-	if (!output_sample(t, tables, &s->sample))
+	if (!output_sample(t, tables, s))
 		return;
 	if (bpf_map_update_elem(&waits, &thread, &wait, BPF_ANY))
 		t->counters->of[ABI_COUNT_WAITS_FULL]++;
@@ -118,19 +118,18 @@ static __always_inline int switch_with(struct bpf_raw_tracepoint_args *ctx, bool
 {
 	__u32 whose = SCRATCH_OFF_CPU;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
-	struct counters *counters = bpf_map_lookup_elem(&counts, &whose);
 	struct taking t = {
 		.ctx = ctx,
 		.task = (struct task_struct *)bpf_get_current_task(),
-		.counters = counters,
 		.whose = SCRATCH_OFF_CPU,
 	};
 	__u32 leaving = (__u32)bpf_get_current_pid_tgid();
 	const struct task_struct *coming;
 
-	if (!s || !counters)
+	if (!s)
 		return 0;
-	COUNT_RUN(counters);
+	t.counters = &s->counters;
+	COUNT_RUN(t.counters);
 	coming = coming_thread(ctx, t.task);
 	wait_ends(&t, BPF_CORE_READ(coming, pid), run.began_ns);
 	/* The idle task has no number. */

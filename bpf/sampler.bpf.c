@@ -18,34 +18,30 @@
 
 char sampler_license[] SEC("license") = "Dual BSD/GPL";
 
-/* The period since it was changed, as the context goes on telling the first one; 0 = it was not. */
-volatile __u64 changed_period;
-
 static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tables)
 {
 	__u32 whose = SCRATCH_SAMPLER;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
-	struct counters *counters = bpf_map_lookup_elem(&counts, &whose);
 	struct taking t = {
 		.ctx = ctx,
 		.interrupted = &ctx->regs,
 		.task = (struct task_struct *)bpf_get_current_task(),
-		.counters = counters,
 		.whose = SCRATCH_SAMPLER,
 	};
 
-	if (!s || !counters)
+	if (!s)
 		return 0;
-	COUNT_RUN(counters);
+	t.counters = &s->counters;
+	COUNT_RUN(t.counters);
 	if (!take_identity(&t, s)) {
-		counters->of[ABI_COUNT_FILTERED]++;
+		t.counters->of[ABI_COUNT_FILTERED]++;
 		return 0;
 	}
-	counters->of[ABI_COUNT_SAMPLES]++;
+	t.counters->of[ABI_COUNT_SAMPLES]++;
 	s->sample.flags = regs_user_mode(&ctx->regs) ? 0 : ABI_SAMPLE_KERNEL;
 	take_facts(&t, tables, changed_period ?: ctx->sample_period, &s->sample);
 	take_stacks(&t, tables, s);
-	output_sample(&t, tables, &s->sample);
+	output_sample(&t, tables, s);
 	return 0;
 }
 

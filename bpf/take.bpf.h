@@ -14,29 +14,10 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/go.bpf.h"
 #include "bpf/regs.bpf.h"
+#include "bpf/scratch.bpf.h"
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind_rest.bpf.h"
 #include "bpf/unwind_walk.bpf.h"
-
-struct scratch {
-	struct abi_sample sample;
-	struct stack_record stack;
-	struct go_thread thread;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
-	__type(key, __u32);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
-	__type(key, __u32);
-	__type(value, struct counters);
-} counts SEC(".maps");
 
 /* Preallocated: older kernels let a sampling program use no other hash map. */
 struct {
@@ -46,12 +27,14 @@ struct {
 	__type(value, struct abi_go_process);
 } go_processes SEC(".maps");
 
+/* Set by user space; from 1. Among the other variables: what is 0 at first would lie elsewhere. */
+volatile __u32 window SEC(".data");
+/* The period since it was changed, as the context goes on telling the first one; 0 = it was not. */
+volatile __u64 changed_period SEC(".data");
+
 /* Of those; looking there finds memory that is not in the caches, and most processes are not Go's.
  */
-volatile __u64 go_hints[ABI_GO_HINTS / 64];
-
-/* Set by user space; from 1. */
-volatile __u32 window;
+volatile __u64 go_hints[ABI_GO_HINTS / 64] SEC(".data");
 
 static __always_inline bool may_be_go(__u32 tgid)
 {
@@ -115,15 +98,14 @@ static __always_inline void take_stacks(const struct taking *t, bool tables, str
 {
 	struct abi_sample *sample = &s->sample;
 
-	s->stack.kind = ABI_STACK;
-	s->stack.window = sample->window;
+	s->walk.record.kind = ABI_STACK;
+	s->walk.record.window = sample->window;
 	sample->kernel_stack = 0;
 	sample->user_stack = 0;
 	if (config.stacks != ABI_STACKS_USER && sample->flags & ABI_SAMPLE_KERNEL)
-		sample->kernel_stack = stack_take(t, &s->stack, ABI_STACK_KERNEL);
+		sample->kernel_stack = stack_take(t, &s->walk.record, ABI_STACK_KERNEL);
 	if (config.stacks != ABI_STACKS_KERNEL && !(sample->flags & ABI_SAMPLE_KTHREAD)) {
-		sample->user_stack =
-			tables ? unwind_take(t, sample, &s->thread) : stack_take(t, &s->stack, 0);
+		sample->user_stack = tables ? unwind_take(t, s) : stack_take(t, &s->walk.record, 0);
 		if (!sample->user_stack)
 			t->counters->of[ABI_COUNT_USER_STACK_ERROR]++;
 	}
@@ -138,14 +120,14 @@ static __always_inline bool is_out(const struct taking *t, long error)
 	return false;
 }
 
-static __always_inline bool output_sample(
-	const struct taking *t, bool tables, struct abi_sample *sample)
+static __always_inline bool output_sample(const struct taking *t, bool tables, struct scratch *s)
 {
+	struct abi_sample *sample = &s->sample;
 	long error = ERROR_NO_SPACE;
 
 	if (tables && sample->kind == ABI_UNFINISHED) {
 		t->counters->of[ABI_COUNT_UNWIND_MISSES]++;
-		error = unwind_ship(t, sample);
+		error = unwind_ship(t, s);
 		sample->kind = ABI_SAMPLE;
 	}
 	/* What is too long for the ring's rest may fit without the piece of stack. */

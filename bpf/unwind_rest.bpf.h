@@ -157,18 +157,18 @@ static __always_inline __u32 unwind_rest_of_go(
 	return rest->other_room + unwind_own_room(g, rest->stack_address);
 }
 
-/* Ships SAMPLE with the registers of the frame that the walk stopped at. As output's helper. */
-static __always_inline long unwind_ship(const struct taking *t, const struct abi_sample *sample)
+/* Ships the sample with the registers of the frame that the walk stopped at. As output's helper. */
+static __always_inline long unwind_ship(const struct taking *t, struct scratch *s)
 {
 	__u32 whose = t->whose;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
+	struct unwind_walk *walk = &s->walk;
 	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &whose);
 	__u32 limit;
 	__u64 bytes;
 
-	if (!walk || !to)
+	if (!to)
 		return -1;
-	to->sample = *sample;
+	to->sample = s->sample;
 	to->rest.pc = walk->state.pc;
 	to->rest.sp = walk->state.sp;
 	to->rest.fp = walk->state.fp;

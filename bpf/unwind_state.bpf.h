@@ -45,9 +45,9 @@ struct unwind_state {
 	__u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
 	__u64 is_return; /* 1: pc is a return address, its call lies before it */
 	struct abi_unwind_go go;
-	struct unwind_goroutine goroutine; /* read where it is needed; not on BPF's small stack */
 	__u64 block_address; /* of block[0]; 0 = none */
 	__u64 block[UNWIND_BLOCK_WORDS];
+	struct unwind_goroutine goroutine; /* read where it is needed; not on BPF's small stack */
 };
 
 #ifdef __BPF__

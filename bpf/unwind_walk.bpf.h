@@ -47,7 +47,7 @@ volatile __u32 unwind_epoch = 1;
 /* Counted up by user space whenever it has read the rings. */
 volatile __u32 ring_readings = 1;
 /* Set by user space when it can take in no more: no walk is left to it. */
-volatile __u32 unwind_full;
+volatile __u32 unwind_full SEC(".data");
 
 /* ---- the table of a pc ---------------------------------------------------------------------- */
 
@@ -145,7 +145,7 @@ static __always_inline bool unwind_look_up(
  */
 __noinline int unwind_learn(__u32 whose, __u64 pc)
 {
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
+	struct unwind_walk *walk = unwind_walk_of(whose);
 	struct unwind_near_block *block;
 	struct unwind_at at;
 	bool absent;
@@ -214,7 +214,7 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
 /* Records the frame that the walk is at, the I-th, and steps to its caller: abi_unwind_end. */
 __noinline int unwind_frame(__u32 whose, __u32 i)
 {
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
+	struct unwind_walk *walk = unwind_walk_of(whose);
 
 	if (!walk)
 		return ABI_UNWIND_ROOT;
@@ -298,20 +298,15 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
  * The user stack of the task, by tables where that is possible, else as the kernel walks it. Its
  * id, or 0 when there is none. SAMPLE becomes an ABI_UNFINISHED where user space is to finish it.
  */
-static __always_inline __u64 unwind_take(
-	const struct taking *t, struct abi_sample *sample, const struct go_thread *thread)
+static __always_inline __u64 unwind_take(const struct taking *t, struct scratch *s)
 {
-	__u32 whose = t->whose;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
+	struct abi_sample *sample = &s->sample;
+	struct unwind_walk *walk = &s->walk;
 	int end;
 
-	if (!walk)
-		return 0;
-	walk->record.kind = ABI_STACK;
-	walk->record.window = sample->window;
-	if (!unwind_begin(t, walk, sample, thread))
+	if (!unwind_begin(t, walk, sample, &s->thread))
 		return stack_take(t, &walk->record, 0);
-	end = unwind_all(walk, whose);
+	end = unwind_all(walk, t->whose);
 	sample->unwind_missed = walk->missed;
 	walk->record.flags = end << ABI_STACK_END_SHIFT;
 	if (end == ABI_UNWIND_DEPTH)

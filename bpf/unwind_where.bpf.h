@@ -13,7 +13,7 @@
  *
  * Either way a few ranges of a few processes stay at hand on each CPU (unwind_near.bpf.h).
  */
-#include "bpf/stack.bpf.h"
+#include "bpf/scratch.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "bpf/unwind_near.bpf.h"
 #include "bpf/vma.bpf.h"
@@ -22,29 +22,6 @@
 const volatile __u32 unwind_by_mapping;
 /* Counted up by user space whenever it changed what is known of files. */
 volatile __u32 unwind_files_turn = 1;
-
-struct unwind_walk {
-	struct stack_record record;
-	struct unwind_state state;
-	struct abi_unwind_process process; /* or file */
-	struct abi_unwind_range range; /* of the last pc; end 0 = none */
-	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
-	struct unwind_near_key key; /* of what is at hand; not on the stack, which is small */
-	__u64 node[VMA_NODE_WORDS];
-	__u32 readings; /* of the rings, when the allowance was last renewed */
-	__u32 allowance; /* bytes that are left of it */
-	__u32 missed; /* 1 + the number of the first slot that was absent */
-	__u32 may_stop; /* user space is to finish the walk */
-	__u32 known; /* the process is */
-	__u32 rules_turn; /* as it began */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
-	__type(key, __u32);
-	__type(value, struct unwind_walk);
-} unwind_walks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -75,7 +52,7 @@ struct {
 __noinline int unwind_find_range(__u32 whose, __u64 at)
 {
 	__u32 low = 0, high;
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
+	struct unwind_walk *walk = unwind_walk_of(whose);
 
 	if (!walk)
 		return 0;
@@ -165,7 +142,7 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose
 /* As said there. */
 __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 {
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
+	struct unwind_walk *walk = unwind_walk_of(whose);
 	struct vm_area_struct *vma = NULL;
 	struct mm_struct *mm;
 
@@ -224,7 +201,7 @@ static __always_inline bool unwind_begin_mappings(
 /* Makes the range of the walk of scratch WHOSE the one of PC, which may be none. Returns 0. */
 __noinline int unwind_find(__u32 whose, __u64 pc)
 {
-	struct unwind_walk *walk = bpf_map_lookup_elem(&unwind_walks, &whose);
+	struct unwind_walk *walk = unwind_walk_of(whose);
 	const struct unwind_near *near;
 
 	if (!walk)

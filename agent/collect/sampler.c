@@ -33,7 +33,8 @@ struct sampler {
 	struct tables *tables; /* NULL: user stacks by frame pointer */
 	struct bpf_link *switches; /* NULL: threads that leave the CPU are not sampled */
 	bool off_cpu; /* they are to be */
-	uint64_t *per_cpu; /* ABI_COUNTERS of each possible CPU */
+	uint64_t *scratch; /* room for that of each possible CPU; it begins with the counters */
+	size_t scratch_words; /* of one */
 	size_t possible_cpus;
 	uint16_t go_hints[ABI_GO_HINTS]; /* how many processes each bit stands for */
 };
@@ -109,7 +110,6 @@ static void choose_walk(struct sampler_bpf *skeleton, enum walk walk, bool off_c
 		return;
 	}
 	bpf_map__set_autocreate(skeleton->maps.unwind_files, false);
-	bpf_map__set_autocreate(skeleton->maps.unwind_walks, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_near_processes, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_near_rules, false);
 	bpf_map__set_autocreate(skeleton->maps.unfinished_records, false);
@@ -124,8 +124,6 @@ static void configure_off_cpu(struct sampler_bpf *skeleton, double share)
 {
 	struct bpf_map *scratches[] = {
 		skeleton->maps.scratches,
-		skeleton->maps.counts,
-		skeleton->maps.unwind_walks,
 		skeleton->maps.unwind_near_processes,
 		skeleton->maps.unwind_near_rules,
 		skeleton->maps.unfinished_records,
@@ -202,7 +200,7 @@ static int map_tables(struct sampler *s, enum walk walk)
 			.files = walk == WALK_BY_MAPPINGS ? bpf_map__fd(skeleton->maps.unwind_files)
 							  : -1,
 			.epoch = (uint32_t *)&skeleton->data->unwind_epoch,
-			.full = (uint32_t *)&skeleton->bss->unwind_full,
+			.full = (uint32_t *)&skeleton->data->unwind_full,
 			.files_turn = (uint32_t *)&skeleton->data->unwind_files_turn,
 			.rules_turn = (uint32_t *)&skeleton->data->unwind_rules_turn,
 		},
@@ -273,13 +271,14 @@ static int load(struct sampler *s, const struct collect_options *options, const 
 		return cpus;
 	s->off_cpu = options->off_cpu_share > 0;
 	s->possible_cpus = (size_t)cpus;
-	s->per_cpu = calloc(s->possible_cpus, ABI_COUNTERS * sizeof(*s->per_cpu));
-	if (!s->per_cpu)
-		return -ENOMEM;
 	*ret_step = "load the BPF program";
 	err = load_one(s, options);
 	if (err)
 		return explain_load(err, ret_step);
+	s->scratch_words = (bpf_map__value_size(s->skeleton->maps.scratches) + 7) / 8;
+	s->scratch = calloc(s->possible_cpus, s->scratch_words * sizeof(*s->scratch));
+	if (!s->scratch)
+		return -ENOMEM;
 	*ret_step = "set the process filter";
 	if (options->filter.filter_tgids)
 		err = put_pids(s->skeleton->maps.tgids, options->tgids, options->tgid_count);
@@ -314,7 +313,7 @@ void sampler_unload(struct sampler *s)
 	bpf_link__destroy(s->switches);
 	tables_destroy(s->tables);
 	sampler_bpf__destroy(s->skeleton);
-	free(s->per_cpu);
+	free(s->scratch);
 	free(s);
 }
 
@@ -355,7 +354,7 @@ int sampler_set_output(struct sampler *s, int cpu, int output_fd)
 
 void sampler_set_window(struct sampler *s, uint32_t window)
 {
-	__atomic_store_n(&s->skeleton->bss->window, window, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->skeleton->data->window, window, __ATOMIC_RELAXED);
 }
 
 void sampler_rings_read(struct sampler *s)
@@ -367,14 +366,14 @@ void sampler_rings_read(struct sampler *s)
 
 void sampler_set_period(struct sampler *s, uint64_t period_ns)
 {
-	__atomic_store_n(&s->skeleton->bss->changed_period, period_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->skeleton->data->changed_period, period_ns, __ATOMIC_RELAXED);
 }
 
 /* One more, or one less, of the processes whose bit this is. */
 static void hint_go_process(struct sampler *s, uint32_t tgid, int more)
 {
 	uint16_t *count = &s->go_hints[tgid % ABI_GO_HINTS];
-	uint64_t *word = (uint64_t *)&s->skeleton->bss->go_hints[tgid % ABI_GO_HINTS / 64];
+	uint64_t *word = (uint64_t *)&s->skeleton->data->go_hints[tgid % ABI_GO_HINTS / 64];
 	uint64_t bit = UINT64_C(1) << tgid % 64;
 
 	*count = (uint16_t)(*count + more);
@@ -405,16 +404,16 @@ void sampler_remove_go_process(struct sampler *s, uint32_t tgid)
 
 int sampler_counters(const struct sampler *s, uint64_t ret_counts[ABI_COUNTERS])
 {
-	int map = bpf_map__fd(s->skeleton->maps.counts);
+	const struct bpf_map *scratches = s->skeleton->maps.scratches;
 	uint64_t counts[ABI_COUNTERS] = { 0 };
 
 	/* An element for each kind of program. */
-	for (uint32_t whose = 0; whose < bpf_map__max_entries(s->skeleton->maps.counts); whose++) {
-		if (bpf_map_lookup_elem(map, &whose, s->per_cpu))
+	for (uint32_t whose = 0; whose < bpf_map__max_entries(scratches); whose++) {
+		if (bpf_map_lookup_elem(bpf_map__fd(scratches), &whose, s->scratch))
 			return -errno;
 		for (size_t cpu = 0; cpu < s->possible_cpus; cpu++)
 			for (size_t i = 0; i < ABI_COUNTERS; i++)
-				counts[i] += s->per_cpu[cpu * ABI_COUNTERS + i];
+				counts[i] += s->scratch[cpu * s->scratch_words + i];
 	}
 	memcpy(ret_counts, counts, sizeof(counts));
 	return 0;

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * The scratch memory of a CPU, in one piece and in the order of use: at a tick nothing of it is in
+ * the caches, and each page and each line that is touched is waited for.
+ */
+#include "bpf/abi/sample.h"
+#include "bpf/abi/unwind_maps.h"
+#include "bpf/go.bpf.h"
+#include "bpf/stack.bpf.h"
+#include "bpf/unwind_near.bpf.h"
+#include "bpf/unwind_state.bpf.h"
+#include "bpf/vma.bpf.h"
+
+struct unwind_walk {
+	__u32 rules_turn; /* as it began */
+	__u32 readings; /* of the rings, when the allowance was last renewed */
+	__u32 allowance; /* bytes that are left of it */
+	__u32 missed; /* 1 + the number of the first slot that was absent */
+	__u32 may_stop; /* user space is to finish the walk */
+	__u32 known; /* the process is */
+	struct unwind_near_key key; /* of what is at hand; not on the stack, which is small */
+	struct abi_unwind_range range; /* of the last pc; end 0 = none */
+	struct unwind_state state;
+	struct stack_record record; /* the kernel's stack before that, once it is shipped */
+	struct abi_unwind_process process; /* or file */
+	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
+	__u64 node[VMA_NODE_WORDS];
+};
+
+struct scratch {
+	struct counters counters; /* user space reads them here */
+	struct abi_sample sample;
+	struct go_thread thread;
+	struct unwind_walk walk;
+};
+
+_Static_assert(offsetof(struct scratch, counters) == 0, "the ABI has it so");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCHES);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline struct unwind_walk *unwind_walk_of(__u32 whose)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
+
+	return s ? &s->walk : NULL;
+}
