@@ -4,7 +4,8 @@ and those that the kernel delivered, which the BPF program's own counter says.""
 import bpf_map
 from agent import *
 
-# Words of the sampler's counters (enum abi_counter).
+COUNTS = "scratches"  # begins with the sampler's counters
+# Words of these (enum abi_counter).
 TAKEN, RING_FULL, BPF_ERROR = 0, 4, 6
 
 
@@ -19,7 +20,7 @@ class AccountedAgent(Agent):
                          "--cache-directory=" + self.cache, *map(str, arguments),
                          store=os.path.join(home, "store"),
                          http="unix:" + os.path.join(home, "http"), cache=cache)
-        self.counts = bpf_map.PerCpuArray(self.pid, "counts")
+        self.counts = bpf_map.PerCpuArray(self.pid, COUNTS)
 
     def __exit__(self, *_):
         super().__exit__()
