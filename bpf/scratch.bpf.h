@@ -18,6 +18,7 @@ struct unwind_walk {
 	__u32 allowance; /* bytes that are left of it */
 	__u32 missed; /* 1 + the number of the first slot that was absent */
 	__u32 may_stop; /* user space is to finish the walk */
+	__u32 guessed; /* it may not, and a table was not loaded: by frame pointer from there on */
 	__u32 known; /* the process is */
 	struct unwind_near_key key; /* of what is at hand; not on the stack, which is small */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */

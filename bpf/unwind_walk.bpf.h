@@ -178,7 +178,10 @@ static __always_inline int unwind_way(struct unwind_walk *walk, __u32 whose, __u
 	for (int way = 0; way < UNWIND_NEAR_WAYS; way++)
 		if (unwind_fits(walk, &block->of[way], at))
 			return way;
-	return unwind_learn(whose, pc) && walk->may_stop ? -1 : 0;
+	if (!unwind_learn(whose, pc))
+		return 0;
+	walk->guessed = !walk->may_stop;
+	return walk->may_stop ? -1 : 0;
 }
 
 static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
@@ -191,8 +194,11 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
 
 	if (pc < walk->range.start || pc >= walk->range.end)
 		unwind_find(whose, pc);
-	if (unwind_is_unknown(walk) && walk->may_stop)
-		return ABI_UNWIND_MISSED;
+	if (unwind_is_unknown(walk)) {
+		if (walk->may_stop)
+			return ABI_UNWIND_MISSED;
+		walk->guessed = 1;
+	}
 	at = unwind_at(walk, pc);
 	block = unwind_near_block(whose, at.slot, at.offset);
 	if (!block)
@@ -288,6 +294,7 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;
+	walk->guessed = 0;
 	walk->state.block_address = 0;
 	walk->state.is_return = 0;
 	unwind_begin_go(walk, sample, thread);
@@ -307,6 +314,8 @@ static __always_inline __u64 unwind_take(const struct taking *t, struct scratch 
 	if (!unwind_begin(t, walk, sample, &s->thread))
 		return stack_take(t, &walk->record, 0);
 	end = unwind_all(walk, t->whose);
+	if (walk->guessed && end > ABI_UNWIND_DEPTH)
+		end = ABI_UNWIND_NOT_LOADED;
 	sample->unwind_missed = walk->missed;
 	walk->record.flags = end << ABI_STACK_END_SHIFT;
 	if (end == ABI_UNWIND_DEPTH)

@@ -69,25 +69,50 @@ static void print_label_value(const char *label, uint64_t value, bool first)
 		(unsigned long long)value);
 }
 
-static void print_losses(const struct metrics *metrics)
+static uint64_t total_of(const struct metrics *metrics, const char *name)
 {
 	uint64_t total = 0;
+
+	for (enum metric id = 0; id < METRIC_COUNT; id++) {
+		if (!strcmp(metric_texts[id].name, name))
+			total += metrics_get(metrics, id);
+	}
+	return total;
+}
+
+/* ` (no_table 8, depth 1)`, or nothing; and the line's end. */
+static void print_reasons(const struct metrics *metrics, const char *name)
+{
 	bool first = true;
 
 	for (enum metric id = 0; id < METRIC_COUNT; id++) {
-		if (!strcmp(metric_texts[id].name, "fathom_samples_lost_total"))
-			total += metrics_get(metrics, id);
-	}
-	fprintf(stderr, "lost:     %llu", (unsigned long long)total);
-	for (enum metric id = 0; id < METRIC_COUNT; id++) {
 		uint64_t value = metrics_get(metrics, id);
 
-		if (value && !strcmp(metric_texts[id].name, "fathom_samples_lost_total")) {
+		if (value && !strcmp(metric_texts[id].name, name)) {
 			print_label_value(metric_texts[id].label, value, first);
 			first = false;
 		}
 	}
 	fputs(first ? "\n" : ")\n", stderr);
+}
+
+static void print_losses(const struct metrics *metrics)
+{
+	static const char name[] = "fathom_samples_lost_total";
+
+	fprintf(stderr, "lost:     %llu", (unsigned long long)total_of(metrics, name));
+	print_reasons(metrics, name);
+}
+
+static void print_cut(const struct metrics *metrics)
+{
+	static const char name[] = "fathom_unwind_truncated_total";
+	uint64_t total = total_of(metrics, name);
+
+	if (!total)
+		return;
+	fprintf(stderr, "          %llu user stacks cut short", (unsigned long long)total);
+	print_reasons(metrics, name);
 }
 
 /* Everything else that went wrong, one line each: silence means nothing did. */
@@ -153,6 +178,7 @@ void record_print_result(const struct record_result *r)
 	fprintf(stderr, "stacks:   %.1f%% of user stacks complete, %.1f%% of user samples named\n",
 		percent(s->complete_stacks, s->user_stacks),
 		percent(s->named_user_frames, s->user_frames));
+	print_cut(r->metrics);
 	print_troubles(r->metrics);
 	fprintf(stderr, "indexes:  %llu from the cache, %llu built\n",
 		(unsigned long long)metrics_get(r->metrics, METRIC_INDEX_CACHE_HITS),

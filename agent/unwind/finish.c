@@ -104,6 +104,8 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		.go = rest->go,
 	};
 
+	bool guessed = false;
+
 	stack->end = ABI_UNWIND_GOES_ON;
 	for (;;) {
 		struct abi_unwind_rule rule = { 0 };
@@ -115,7 +117,10 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 			stack->end = ABI_UNWIND_MISSED;
 			return waits;
 		}
+		guessed |= waits != NULL;
 		stack->end = (enum abi_unwind_end)unwind_step_from(&state, place, &rule);
+		if (guessed && stack->end > ABI_UNWIND_DEPTH)
+			stack->end = ABI_UNWIND_NOT_LOADED;
 		if (stack->end != ABI_UNWIND_GOES_ON)
 			return NULL;
 		if (stack->count == ABI_MAX_FRAMES) {

@@ -54,6 +54,7 @@ enum abi_unwind_end {
 	ABI_UNWIND_BAD_REGISTER, /* not followed, or with a value that cannot be */
 	ABI_UNWIND_UNKNOWN_MAPPING, /* code of no known file, and the frame pointer is none */
 	ABI_UNWIND_MISSED, /* a table that is not loaded: user space finishes the walk */
+	ABI_UNWIND_NOT_LOADED, /* the same, but nobody finishes it: the frame pointer did not do */
 	ABI_UNWIND_ENDS,
 };
 

@@ -412,26 +412,30 @@ static void test_summary_weighs_by_samples(void **state)
 	struct profile_frame kernel = in_kernel(1, 0);
 	struct profile_stack complete = { whole, 2, 0, 0 }, rootless = { cut, 2, 0, 0 };
 	struct profile_stack deep = { cut, 1, 0, PROFILE_STACK_DEPTH };
+	struct profile_stack early = { cut, 1, 0,
+		ABI_UNWIND_NOT_LOADED << PROFILE_STACK_END_SHIFT };
 	struct profile_stack kernel_only = { &kernel, 1, 1, 0 };
 	struct report_summary summary;
 
 	add_stack(f, f->one, &complete, 5);
 	add_stack(f, f->one, &rootless, 3);
 	add_stack(f, f->one, &deep, 2);
+	add_stack(f, f->one, &early, 1);
 	add_stack(f, f->one, &kernel_only, 7);
 
 	automessage *m = pprof_of(f, &summary);
 
 	assert_int_equal(m->n_sample, 4);
-	assert_int_equal(summary.samples, 17);
-	assert_int_equal(summary.user_stacks, 10);
+	assert_int_equal(summary.samples, 18);
+	assert_int_equal(summary.user_stacks, 11);
 	assert_int_equal(summary.complete_stacks, 5);
-	assert_int_equal(summary.user_frames, 10);
+	assert_int_equal(summary.user_frames, 11);
 	assert_int_equal(summary.named_user_frames, 5);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_COMPLETE), 5);
-	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_TRUNCATED), 5);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_TRUNCATED), 6);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_NO_ROOT), 3);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_DEPTH), 2);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_NOT_LOADED), 1);
 }
 
 static void test_waits_have_values_of_their_own(void **state)

@@ -551,6 +551,7 @@ static void walk_waits_for_a_module(void **state)
 	assert_int_equal(stack.end, ABI_UNWIND_MISSED);
 	assert_null(finish_walk(f, LOADED + 0x1004, true, &stack));
 	assert_int_equal(stack.count, 1);
+	assert_int_equal(stack.end, ABI_UNWIND_NOT_LOADED);
 }
 
 static void walk_ends_where_the_piece_of_stack_does(void **state)
