@@ -342,8 +342,10 @@ static struct process *sampled_process(
 {
 	struct process *p;
 
-	if (!wanted(agent, s->tgid))
+	if (!wanted(agent, s->tgid)) {
+		agent_unwind_leave_out(agent, s->tgid, true);
 		return NULL;
+	}
 	if (!agent->first_sample_ns)
 		agent->first_sample_ns = time_ns;
 	agent->newest_sample_ns = time_ns;
@@ -352,8 +354,10 @@ static struct process *sampled_process(
 		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 	if (p && agent->selection && !selection_wants(agent->selection, p)) {
 		metrics_add(&agent->metrics, METRIC_SAMPLES_NOT_SELECTED, 1);
+		agent_unwind_leave_out(agent, s->tgid, true);
 		return NULL;
 	}
+	agent_unwind_leave_out(agent, s->tgid, false);
 	if (p && s->flags & ABI_SAMPLE_OFF_CPU)
 		agent_wait_begins(agent, s);
 	return p;
@@ -448,6 +452,7 @@ static void on_comm(
 	struct agent *agent = context;
 
 	processes_comm(agent->processes, time_ns, tgid, tid, comm, exec);
+	agent_unwind_leave_out(agent, tgid, !wanted(agent, tgid));
 }
 
 static void follow(struct agent *agent, uint32_t pid)
@@ -467,6 +472,8 @@ static void on_fork(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid
 		else
 			(void)map_remove(&agent->followed, tgid);
 	}
+	if (tgid != parent_tgid)
+		agent_unwind_leave_out(agent, tgid, !wanted(agent, tgid));
 	processes_fork(agent->processes, time_ns, tgid, tid, parent_tgid, parent_tid);
 }
 

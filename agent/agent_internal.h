@@ -124,6 +124,8 @@ int agent_unwind_create(struct agent *agent, double off_cpu_share);
 void agent_unwind_destroy(struct agent *agent);
 /* A sample of P: tables for the next ones. */
 void agent_unwind_sampled(struct agent *agent, const struct process *p, const struct abi_sample *s);
+/* Whether the samples of TGID are not wanted: its walks are then not left to us. */
+void agent_unwind_leave_out(struct agent *agent, uint32_t tgid, bool out);
 /* Finishes the walk, now or when the module indexes that it needs are there. */
 void agent_unwind_finish(
 	struct agent *agent, struct process *p, const struct abi_unfinished *unfinished);

@@ -109,6 +109,14 @@ void agent_unwind_sampled(struct agent *agent, const struct process *p, const st
 	(void)unwind_sync(agent->unwind, p, s->exec_id);
 }
 
+void agent_unwind_leave_out(struct agent *agent, uint32_t tgid, bool out)
+{
+	struct tables *tables = agent->collect ? collect_tables(agent->collect) : NULL;
+
+	if (tables)
+		tables_leave_out(tables, tgid, out);
+}
+
 /* ---- finishing ------------------------------------------------------------------------------ */
 
 /* A sample to be finished: as it came, or as it waited. */

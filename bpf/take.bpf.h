@@ -36,6 +36,13 @@ volatile __u64 changed_period SEC(".data");
  */
 volatile __u64 go_hints[ABI_GO_HINTS / 64] SEC(".data");
 
+/*
+ * The tgids of processes whose samples user space throws away, each at its place modulo the length:
+ * it learns nothing of their modules, so each of their walks would be left to it, with a piece of
+ * stack that takes the others' allowance. One that has lost its place to another only gets it back.
+ */
+volatile __u32 left_out[ABI_LEFT_OUT];
+
 static __always_inline bool may_be_go(__u32 tgid)
 {
 	return go_hints[tgid % ABI_GO_HINTS / 64] >> (tgid % 64) & 1;
@@ -126,8 +133,10 @@ static __always_inline bool output_sample(const struct taking *t, bool tables, s
 	long error = ERROR_NO_SPACE;
 
 	if (tables && sample->kind == ABI_UNFINISHED) {
-		t->counters->of[ABI_COUNT_UNWIND_MISSES]++;
-		error = unwind_ship(t, s);
+		if (left_out[sample->tgid % ABI_LEFT_OUT] != sample->tgid) {
+			t->counters->of[ABI_COUNT_UNWIND_MISSES]++;
+			error = unwind_ship(t, s);
+		}
 		sample->kind = ABI_SAMPLE;
 	}
 	/* What is too long for the ring's rest may fit without the piece of stack. */

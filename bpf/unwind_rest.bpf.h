@@ -125,15 +125,26 @@ static __always_inline __u32 unwind_other_room(const struct unwind_goroutine *g,
 	return unwind_chunks_of(g->head[ABI_GO_STACK_HIGH] - address, ABI_UNFINISHED_OTHER_CHUNKS);
 }
 
+/* A program's first thread began where its arguments are: behind them is nothing but text. */
+static __always_inline __u32 unwind_first_room(struct task_struct *task, __u64 address)
+{
+	__u64 began = BPF_CORE_READ(task, mm, start_stack);
+
+	if (began < address)
+		return ABI_UNFINISHED_STACK_BYTES;
+	return unwind_chunks_of(began + 8 - address, ABI_UNFINISHED_CHUNKS);
+}
+
 /* How much of the stack itself, from ADDRESS on: what is behind a goroutine's can be read, too. */
-static __always_inline __u32 unwind_own_room(const struct unwind_goroutine *g, __u64 address)
+static __always_inline __u32 unwind_own_room(
+	struct task_struct *task, const struct unwind_goroutine *g, __u64 address)
 {
 	if (g->home)
 		return unwind_chunks_of(
 			g->head[ABI_GO_STACK_HIGH] - address, ABI_UNFINISHED_CHUNKS);
 	if (!g->known && unwind_in_go_arena(address))
 		return UNFINISHED_GO_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
-	return ABI_UNFINISHED_STACK_BYTES;
+	return unwind_first_room(task, address);
 }
 
 /*
@@ -141,7 +152,7 @@ static __always_inline __u32 unwind_own_room(const struct unwind_goroutine *g, _
  * Returns the bytes of both pieces together that are of use.
  */
 static __always_inline __u32 unwind_rest_of_go(
-	struct unwind_walk *walk, struct abi_unwind_rest *rest)
+	struct task_struct *task, struct unwind_walk *walk, struct abi_unwind_rest *rest)
 {
 	const struct unwind_goroutine *g = &walk->state.goroutine;
 	__u64 other;
@@ -154,7 +165,7 @@ static __always_inline __u32 unwind_rest_of_go(
 	rest->other_address = other;
 	rest->other_room = unwind_other_room(g, other);
 	rest->other_bytes = rest->other_room;
-	return rest->other_room + unwind_own_room(g, rest->stack_address);
+	return rest->other_room + unwind_own_room(task, g, rest->stack_address);
 }
 
 /* Ships the sample with the registers of the frame that the walk stopped at. As output's helper. */
@@ -178,7 +189,7 @@ static __always_inline long unwind_ship(const struct taking *t, struct scratch *
 	to->rest.is_return = walk->state.is_return;
 	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
-	limit = unwind_rest_of_go(walk, &to->rest);
+	limit = unwind_rest_of_go(t->task, walk, &to->rest);
 	bytes = unwind_read_stacks(whose, limit < walk->allowance ? limit : walk->allowance);
 	if (bytes > ABI_UNFINISHED_STACK_BYTES)
 		bytes = ABI_UNFINISHED_STACK_BYTES;

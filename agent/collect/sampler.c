@@ -203,6 +203,7 @@ static int map_tables(struct sampler *s, enum walk walk)
 			.full = (uint32_t *)&skeleton->data->unwind_full,
 			.files_turn = (uint32_t *)&skeleton->data->unwind_files_turn,
 			.rules_turn = (uint32_t *)&skeleton->data->unwind_rules_turn,
+			.left_out = (uint32_t *)skeleton->bss->left_out,
 		},
 		&s->tables);
 }

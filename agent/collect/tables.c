@@ -146,3 +146,12 @@ void tables_set_full(void *context, bool full)
 
 	__atomic_store_n(t->maps.full, full, __ATOMIC_RELAXED);
 }
+
+void tables_leave_out(struct tables *t, uint32_t tgid, bool out)
+{
+	uint32_t *place = &t->maps.left_out[tgid % ABI_LEFT_OUT];
+	uint32_t there = __atomic_load_n(place, __ATOMIC_RELAXED);
+
+	if (out != (there == tgid))
+		__atomic_store_n(place, out ? tgid : 0, __ATOMIC_RELAXED);
+}

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/abi/sampler.h"
 #include "bpf/abi/unwind_maps.h"
 
 struct tables;
@@ -17,6 +18,7 @@ struct tables_maps {
 	int processes, ranges, slots, pool; /* descriptors, borrowed */
 	int files; /* −1: the kernel does not find mappings by itself */
 	uint32_t *epoch, *full, *files_turn, *rules_turn; /* the program's variables */
+	uint32_t *left_out; /* ABI_LEFT_OUT of them, as above */
 };
 
 int tables_create(const struct tables_maps *maps, struct tables **ret_tables);
@@ -37,3 +39,8 @@ void tables_set_files_turn(void *context, uint32_t turn);
 void tables_set_epoch(void *context, uint32_t epoch);
 void tables_set_rules_turn(void *context, uint32_t turn);
 void tables_set_full(void *context, bool full);
+/*
+ * Whether TGID's samples are thrown away: then their walks are not left to us. It may be forgotten
+ * when another process is left out, so it is told again with each sample.
+ */
+void tables_leave_out(struct tables *t, uint32_t tgid, bool out);

@@ -17,6 +17,7 @@ enum {
 	ABI_SEEN_SLOTS = 1 << 15, /* shipped-stack tags; a collision only ships frames again */
 	ABI_GO_PROCESSES = 4096,
 	ABI_GO_HINTS = 4096, /* bits: which tgids, modulo this, may be in there */
+	ABI_LEFT_OUT = 4096, /* processes, each at its tgid modulo this */
 	ABI_WAITS = 16384, /* threads that are off the CPU, with --off-cpu */
 };
 

@@ -57,6 +57,14 @@ static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample 
 	need_stack(s, sample->kernel_stack, sample->window, &s->kernel_stacks);
 }
 
+static void saw_unfinished(void *context, uint64_t time_ns, const struct abi_unfinished *unfinished)
+{
+	struct seen *s = context;
+
+	s->unfinished += unfinished->sample.tgid == s->tgid && unfinished->rest.stack_bytes;
+	saw_sample(context, time_ns, &unfinished->sample);
+}
+
 static void saw_stack(void *context, const struct abi_stack *stack)
 {
 	struct seen *s = context;
@@ -145,8 +153,16 @@ struct collect_options options_for(struct seen *s)
 		.user = true,
 		.kernel = true,
 		.metrics = &s->metrics,
-		.handlers = { saw_sample, saw_stack, saw_mmap, saw_comm, saw_fork, saw_exit,
-			saw_ksymbol, saw_lost, s },
+		.handlers = { .sample = saw_sample,
+			.unfinished = saw_unfinished,
+			.stack = saw_stack,
+			.mmap = saw_mmap,
+			.comm = saw_comm,
+			.fork = saw_fork,
+			.exit = saw_exit,
+			.ksymbol = saw_ksymbol,
+			.lost = saw_lost,
+			.context = s },
 	};
 }
 

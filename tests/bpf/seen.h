@@ -29,6 +29,7 @@ struct seen {
 	struct map stacks; /* id mixed with window: 1 */
 	size_t samples, samples_of_others, user_stacks, kernel_stacks;
 	size_t missing_stacks, stack_records, repeated_stacks;
+	size_t unfinished; /* samples that brought a piece of stack along */
 	uint64_t weight_ns, own_samples;
 	char steps[MAX_STEPS + 1]; /* one letter an event of the child, in order */
 	size_t step_count;

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/collect/tables.h"
 #include "base/clock.h"
 
 static void busy_child_is_sampled_at_the_asked_rate(void **state)
@@ -255,6 +256,38 @@ static void chosen_cpu_is_the_only_one_sampled(void **state)
 	assert_int_equal(collect_cpu_count(s->collect), 1);
 }
 
+/* Nobody tells the kernel of the child's modules, so each of its walks is left to user space. */
+static void process_that_is_left_out_brings_no_stack(void **state)
+{
+	struct seen *s = *state;
+	struct collect_options options = options_for(s);
+	struct burner b = start_burner(burn);
+	struct tables *tables;
+
+	s->tgid = (uint32_t)b.pid;
+	open_with(s, &options);
+	tables = collect_tables(s->collect);
+	let_go(&b);
+	while (tables && !s->unfinished)
+		drain_until_samples(s, s->samples + 1);
+	if (tables) {
+		tables_leave_out(tables, s->tgid, true);
+		tables_leave_out(tables, s->tgid + ABI_LEFT_OUT, false);
+		/* Those that came before are still in the rings. */
+		drain_until_samples(s, s->samples + HZ);
+		s->unfinished = 0;
+		drain_until_samples(s, s->samples + HZ / 4);
+		assert_int_equal(s->unfinished, 0);
+		tables_leave_out(tables, s->tgid, false);
+		while (!s->unfinished)
+			drain_until_samples(s, s->samples + 1);
+	}
+	stop_and_drain(s);
+	end_burner(&b);
+	if (!tables)
+		skip();
+}
+
 static void maps_are_small(void **state)
 {
 	struct seen *s = *state;
@@ -278,6 +311,7 @@ int main(void)
 		COLLECT_TEST(cycles_need_a_pmu),
 		COLLECT_TEST(cpu_that_is_not_online_is_refused),
 		COLLECT_TEST(chosen_cpu_is_the_only_one_sampled),
+		COLLECT_TEST(process_that_is_left_out_brings_no_stack),
 		COLLECT_TEST(maps_are_small),
 	};
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loads argv[3], works in its plugin_work(), unloads it, over and over for argv[1] seconds, with
- * argv[2] milliseconds of sleep between. Prints `ready`. Built with -DPLUGIN it is the library.
+ * argv[2] milliseconds of sleep between. Prints `ready`. Built with -DPLUGIN it is the library;
+ * what that does can be made less (-DPLUGIN_ROUNDS=10).
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -10,6 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef PLUGIN_ROUNDS
+#define PLUGIN_ROUNDS 8000000
+#endif
+
 #ifdef PLUGIN
 static volatile uint64_t sink;
 
@@ -17,7 +22,7 @@ void plugin_work(void);
 
 void plugin_work(void)
 {
-	for (int i = 0; i < 8000000; i++)
+	for (int i = 0; i < PLUGIN_ROUNDS; i++)
 		sink = sink * 31 + (uint64_t)i;
 }
 #else
