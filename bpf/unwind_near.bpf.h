@@ -18,9 +18,9 @@
 enum {
 	UNWIND_NEAR_RANGES = 8,
 	UNWIND_NEAR_PROCESSES = 32,
-	UNWIND_NEAR_BLOCKS = 256,
+	UNWIND_NEAR_BLOCKS = 512, /* an element of a per-CPU map has at most 32 KiB */
 	UNWIND_NEAR_BLOCK_SHIFT = 6, /* bytes of code, as a power of two */
-	UNWIND_NEAR_WAYS = 2, /* rules that a block can have at hand */
+	UNWIND_NEAR_WAYS = 3, /* rules that a block can have at hand */
 	UNWIND_NEAR_HASH_SHIFT = 40,
 };
 
@@ -51,14 +51,14 @@ struct unwind_near_processes {
 
 /* The rule of a row of the page that a slot stands for. */
 struct unwind_near_rule {
-	__u32 slot;
-	__u32 turn; /* unwind_rules_turn; 0: of one step only */
-	__u32 first, last; /* bytes in the page */
-	__u32 place; /* enum unwind_place, or UNWIND_PLACE_GO_FRAME */
+	unsigned short slot;
+	unsigned short place; /* enum unwind_place, or UNWIND_PLACE_GO_FRAME */
+	unsigned short first, last; /* bytes in the page; first > last: of one step only */
 	struct abi_unwind_rule rule;
 };
 
 struct unwind_near_block {
+	__u32 turn; /* unwind_rules_turn, of all */
 	struct unwind_near_rule of[UNWIND_NEAR_WAYS];
 };
 
@@ -67,6 +67,7 @@ struct unwind_near_rules {
 };
 
 _Static_assert(sizeof(struct unwind_near_block) == 64, "a line of the cache");
+_Static_assert(ABI_UNWIND_SLOTS <= 1 << 16, "their numbers fit");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -125,10 +126,28 @@ static __always_inline struct unwind_near_block *unwind_near_block(
 	return &all->blocks[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_BLOCKS - 1)];
 }
 
-/* TURN: of the walk, which may have begun before the rules were turned away. */
 static __always_inline bool unwind_near_has(
-	const struct unwind_near_rule *rule, __u32 turn, __u32 slot, __u32 offset)
+	const struct unwind_near_rule *rule, __u32 slot, __u32 offset)
 {
-	return rule->turn == turn && rule->slot == slot && offset >= rule->first &&
-	       offset <= rule->last;
+	return rule->slot == slot && offset >= rule->first && offset <= rule->last;
+}
+
+static __always_inline void unwind_near_forget(struct unwind_near_rule *rule)
+{
+	rule->first = 1;
+	rule->last = 0;
+}
+
+/* Makes room for a rule of SLOT, as the first one. TURN: of the walk. */
+static __always_inline struct unwind_near_rule *unwind_near_room(
+	struct unwind_near_block *block, __u32 turn, __u32 slot)
+{
+	for (int way = UNWIND_NEAR_WAYS - 1; way > 0; way--) {
+		block->of[way] = block->of[way - 1];
+		if (block->turn != turn)
+			unwind_near_forget(&block->of[way]);
+	}
+	block->turn = turn;
+	block->of[0].slot = (unsigned short)slot;
+	return &block->of[0];
 }

@@ -147,6 +147,7 @@ __noinline int unwind_learn(__u32 whose, __u64 pc)
 {
 	struct unwind_walk *walk = unwind_walk_of(whose);
 	struct unwind_near_block *block;
+	struct unwind_near_rule *rule;
 	struct unwind_at at;
 	bool absent;
 
@@ -156,32 +157,34 @@ __noinline int unwind_learn(__u32 whose, __u64 pc)
 	block = unwind_near_block(whose, at.slot, at.offset);
 	if (!block)
 		return 0;
-	block->of[1] = block->of[0];
-	block->of[0].slot = at.slot;
-	block->of[0].turn = 0;
-	absent = unwind_look_up(walk, at.offset, &block->of[0]);
-	block->of[0].turn = absent ? 0 : walk->rules_turn;
+	rule = unwind_near_room(block, walk->rules_turn, at.slot);
+	absent = unwind_look_up(walk, at.offset, rule);
+	if (absent)
+		unwind_near_forget(rule);
 	return absent;
 }
 
 static __always_inline bool unwind_fits(const struct unwind_walk *walk,
 	const struct unwind_near_rule *rule, const struct unwind_at *at)
 {
-	return unwind_near_has(rule, walk->rules_turn, at->slot, at->offset) &&
+	return unwind_near_has(rule, at->slot, at->offset) &&
 	       (rule->place != UNWIND_PLACE_GO_FRAME || unwind_is_framed(walk));
 }
 
-/* Which rule of BLOCK is that of PC, at AT. −1: its page is not loaded, and the walk is to stop. */
-static __always_inline int unwind_way(struct unwind_walk *walk, __u32 whose, __u64 pc,
+/*
+ * Which rule of BLOCK is that of PC, at AT. UNWIND_NEAR_WAYS: its page is not loaded, and the walk
+ * is to stop.
+ */
+static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u32 whose, __u64 pc,
 	const struct unwind_at *at, const struct unwind_near_block *block)
 {
-	for (int way = 0; way < UNWIND_NEAR_WAYS; way++)
+	for (__u32 way = 0; way < UNWIND_NEAR_WAYS && block->turn == walk->rules_turn; way++)
 		if (unwind_fits(walk, &block->of[way], at))
 			return way;
 	if (!unwind_learn(whose, pc))
 		return 0;
 	walk->guessed = !walk->may_stop;
-	return walk->may_stop ? -1 : 0;
+	return walk->may_stop ? UNWIND_NEAR_WAYS : 0;
 }
 
 static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
@@ -190,7 +193,7 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
 	enum unwind_place place = UNWIND_PLACE_UNKNOWN;
 	struct unwind_near_block *block;
 	struct unwind_at at;
-	int way = 0;
+	__u32 way = 0;
 
 	if (pc < walk->range.start || pc >= walk->range.end)
 		unwind_find(whose, pc);
@@ -207,14 +210,14 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
 		place = unwind_without_table(walk);
 		if (at.page < walk->range.slot_count) {
 			way = unwind_way(walk, whose, pc, &at, block);
-			if (way < 0)
+			if (way >= UNWIND_NEAR_WAYS)
 				return ABI_UNWIND_MISSED;
-			place = block->of[way & 1].place;
+			place = block->of[way].place;
 		}
 	}
 	if (place == UNWIND_PLACE_GO_FRAME)
 		place = UNWIND_PLACE_GO;
-	return unwind_step_from(&walk->state, place, &block->of[way & 1].rule);
+	return unwind_step_from(&walk->state, place, &block->of[way].rule);
 }
 
 /* Records the frame that the walk is at, the I-th, and steps to its caller: abi_unwind_end. */
