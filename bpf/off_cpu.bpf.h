@@ -103,10 +103,10 @@ static __always_inline void wait_begins(
 	if (!is_chosen(t->task) || !take_identity(t, s))
 		return;
 	t->counters->of[ABI_COUNT_WAITS]++;
-	s->sample.flags = ABI_SAMPLE_KERNEL | ABI_SAMPLE_OFF_CPU;
-	take_facts(t, tables, wait.began_ns, &s->sample);
-	wait.tgid = s->sample.tgid;
-	wait.tid = s->sample.tid;
+	s->walk.sample.flags = ABI_SAMPLE_KERNEL | ABI_SAMPLE_OFF_CPU;
+	take_facts(t, tables, wait.began_ns, &s->walk.sample);
+	wait.tgid = s->walk.sample.tgid;
+	wait.tid = s->walk.sample.tid;
 	take_stacks(t, tables, s);
 	if (!output_sample(t, tables, s))
 		return;

@@ -38,8 +38,8 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 		return 0;
 	}
 	t.counters->of[ABI_COUNT_SAMPLES]++;
-	s->sample.flags = regs_user_mode(&ctx->regs) ? 0 : ABI_SAMPLE_KERNEL;
-	take_facts(&t, tables, changed_period ?: ctx->sample_period, &s->sample);
+	s->walk.sample.flags = regs_user_mode(&ctx->regs) ? 0 : ABI_SAMPLE_KERNEL;
+	take_facts(&t, tables, changed_period ?: ctx->sample_period, &s->walk.sample);
 	take_stacks(&t, tables, s);
 	output_sample(&t, tables, s);
 	return 0;

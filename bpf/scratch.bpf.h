@@ -20,10 +20,12 @@ struct unwind_walk {
 	__u32 may_stop; /* user space is to finish the walk */
 	__u32 guessed; /* it may not, and a table was not loaded: by frame pointer from there on */
 	__u32 known; /* the process is */
+	__u32 stack_waits; /* for the sample, to be shipped with it */
 	struct unwind_near_key key; /* of what is at hand; not on the stack, which is small */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct unwind_state state;
-	struct stack_record record; /* the kernel's stack before that, once it is shipped */
+	struct abi_sample sample;
+	struct stack_record record; /* to be shipped with the sample; before, the kernel's */
 	struct abi_unwind_process process; /* or file */
 	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
 	__u64 node[VMA_NODE_WORDS];
@@ -31,11 +33,13 @@ struct unwind_walk {
 
 struct scratch {
 	struct counters counters; /* user space reads them here */
-	struct abi_sample sample;
 	struct go_thread thread;
 	struct unwind_walk walk;
 };
 
+_Static_assert(offsetof(struct unwind_walk, record) ==
+		       offsetof(struct unwind_walk, sample) + sizeof(struct abi_sample),
+	"the ABI has it so");
 _Static_assert(offsetof(struct scratch, counters) == 0, "the ABI has it so");
 
 struct {

@@ -85,21 +85,25 @@ static __always_inline __u64 stack_hash(const struct stack_record *record)
 	return stack_hash_end(hash, *count, record->flags);
 }
 
-static __always_inline long stack_output(void *ctx, struct stack_record *record)
+/* RECORD, and the BEFORE bytes in front of it. */
+static __always_inline long stack_output(void *ctx, struct stack_record *record, __u64 before)
 {
 	__u64 bytes = *(volatile __u32 *)&record->frame_count;
 
 	if (bytes > ABI_MAX_FRAMES)
 		bytes = ABI_MAX_FRAMES;
-	bytes = offsetof(struct stack_record, frames) + bytes * sizeof(record->frames[0]);
-	return bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, record, bytes);
+	bytes = before + offsetof(struct stack_record, frames) + bytes * sizeof(record->frames[0]);
+	return bpf_perf_event_output(
+		ctx, &output, BPF_F_CURRENT_CPU, (void *)record - before, bytes);
 }
 
 /*
- * Ships RECORD unless that was done in this window. The tag is set only after the frames went out,
- * so that no sample anywhere relies on frames that are still to come.
+ * Ships RECORD unless that was done in this window, with the BEFORE bytes in front of it: each
+ * output costs more than what is in it. The tag is set only after the frames went out, so that no
+ * sample anywhere relies on frames that are still to come. Whether it went out now.
  */
-static __always_inline void stack_ship(const struct taking *t, struct stack_record *record)
+static __always_inline bool stack_ship(
+	const struct taking *t, struct stack_record *record, __u64 before)
 {
 	__u64 tag = stack_tag(record->id, record->window);
 	__u32 slot = record->id & (ABI_SEEN_SLOTS - 1);
@@ -107,14 +111,15 @@ static __always_inline void stack_ship(const struct taking *t, struct stack_reco
 	long error;
 
 	if (!shipped || *(volatile __u64 *)shipped == tag)
-		return;
-	error = stack_output(t->ctx, record);
+		return false;
+	error = stack_output(t->ctx, record, before);
 	if (!error)
 		*(volatile __u64 *)shipped = tag;
 	else if (error == ERROR_NO_SPACE)
 		t->counters->of[ABI_COUNT_STACK_FULL]++;
 	else
 		t->counters->of[ABI_COUNT_OUTPUT_ERROR]++;
+	return !error;
 }
 
 /* Walks the user or (ABI_STACK_KERNEL) the kernel stack. Its id, or 0 when there is none. */
@@ -131,6 +136,6 @@ static __always_inline __u64 stack_take(
 	if (record->frame_count >= max_frames)
 		record->flags |= ABI_STACK_DEPTH;
 	record->id = stack_hash(record);
-	stack_ship(t, record);
+	stack_ship(t, record, 0);
 	return record->id;
 }

@@ -54,24 +54,24 @@ static __always_inline void read_goroutine(const struct taking *t, struct scratc
 	struct go_place place;
 
 	s->thread = (struct go_thread){};
-	s->sample.goid = 0;
-	s->sample.go_generation = 0;
-	if (config.read_goids && may_be_go(s->sample.tgid))
-		how = bpf_map_lookup_elem(&go_processes, &s->sample.tgid);
+	s->walk.sample.goid = 0;
+	s->walk.sample.go_generation = 0;
+	if (config.read_goids && may_be_go(s->walk.sample.tgid))
+		how = bpf_map_lookup_elem(&go_processes, &s->walk.sample.tgid);
 	if (!how)
 		return;
-	s->sample.go_generation = how->generation;
+	s->walk.sample.go_generation = how->generation;
 	place.thread_pointer = task_thread_pointer(t->task);
 	place.g_register = task_g_register(t->interrupted, t->task);
 	if (!go_read_thread(how, place, &s->thread))
 		t->counters->of[ABI_COUNT_GOID_ERROR]++;
-	s->sample.goid = s->thread.goid;
+	s->walk.sample.goid = s->thread.goid;
 }
 
 /* Who it is; false: nobody wants to know. */
 static __always_inline bool take_identity(const struct taking *t, struct scratch *s)
 {
-	struct abi_sample *sample = &s->sample;
+	struct abi_sample *sample = &s->walk.sample;
 
 	identify(t->task, sample);
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
@@ -103,8 +103,9 @@ static __always_inline void take_facts(
 /* Makes the sample an ABI_UNFINISHED where user space is to finish the user stack. */
 static __always_inline void take_stacks(const struct taking *t, bool tables, struct scratch *s)
 {
-	struct abi_sample *sample = &s->sample;
+	struct abi_sample *sample = &s->walk.sample;
 
+	s->walk.stack_waits = 0;
 	s->walk.record.kind = ABI_STACK;
 	s->walk.record.window = sample->window;
 	sample->kernel_stack = 0;
@@ -129,9 +130,11 @@ static __always_inline bool is_out(const struct taking *t, long error)
 
 static __always_inline bool output_sample(const struct taking *t, bool tables, struct scratch *s)
 {
-	struct abi_sample *sample = &s->sample;
+	struct abi_sample *sample = &s->walk.sample;
 	long error = ERROR_NO_SPACE;
 
+	if (tables && s->walk.stack_waits && stack_ship(t, &s->walk.record, sizeof(*sample)))
+		return true;
 	if (tables && sample->kind == ABI_UNFINISHED) {
 		if (left_out[sample->tgid % ABI_LEFT_OUT] != sample->tgid) {
 			t->counters->of[ABI_COUNT_UNWIND_MISSES]++;

@@ -179,7 +179,7 @@ static __always_inline long unwind_ship(const struct taking *t, struct scratch *
 
 	if (!to)
 		return -1;
-	to->sample = s->sample;
+	to->sample = s->walk.sample;
 	to->rest.pc = walk->state.pc;
 	to->rest.sp = walk->state.sp;
 	to->rest.fp = walk->state.fp;

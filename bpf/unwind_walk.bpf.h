@@ -310,7 +310,7 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
  */
 static __always_inline __u64 unwind_take(const struct taking *t, struct scratch *s)
 {
-	struct abi_sample *sample = &s->sample;
+	struct abi_sample *sample = &s->walk.sample;
 	struct unwind_walk *walk = &s->walk;
 	int end;
 
@@ -324,8 +324,10 @@ static __always_inline __u64 unwind_take(const struct taking *t, struct scratch 
 	if (end == ABI_UNWIND_DEPTH)
 		walk->record.flags |= ABI_STACK_DEPTH;
 	walk->record.id = stack_hash(&walk->record);
-	stack_ship(t, &walk->record);
-	if (end == ABI_UNWIND_MISSED)
+	walk->stack_waits = end != ABI_UNWIND_MISSED;
+	if (end == ABI_UNWIND_MISSED) {
+		stack_ship(t, &walk->record, 0);
 		sample->kind = ABI_UNFINISHED;
+	}
 	return walk->record.id;
 }

@@ -15,20 +15,6 @@ enum {
 /* The pid of a process that is not to be seen from the agent's pid namespace. */
 static const uint32_t OUTSIDE_NAMESPACE = UINT32_MAX;
 
-static bool handle_sample(const struct events *e, uint64_t time_ns, struct cursor *raw)
-{
-	struct abi_sample sample;
-	const void *bytes = cursor_bytes(raw, sizeof(sample));
-
-	if (!bytes)
-		return false;
-	/* Raw data stands at an odd multiple of 4. */
-	memcpy(&sample, bytes, sizeof(sample));
-	if (e->handlers.sample)
-		e->handlers.sample(e->handlers.context, time_ns, &sample);
-	return true;
-}
-
 static bool handle_unfinished(const struct events *e, uint64_t time_ns, struct cursor *raw)
 {
 	union {
@@ -91,6 +77,32 @@ static bool handle_stack(const struct events *e, struct cursor *raw)
 	memcpy(aligned.bytes + sizeof(aligned.stack), frames, frame_bytes);
 	if (e->handlers.stack)
 		e->handlers.stack(e->handlers.context, &aligned.stack);
+	return true;
+}
+
+/* The frames of a sample, where they come with it. */
+static bool handle_own_stack(const struct events *e, struct cursor *raw)
+{
+	struct cursor kind = *raw;
+
+	if (cursor_left(raw) < sizeof(struct abi_stack))
+		return true;
+	return cursor_u32(&kind) == ABI_STACK && handle_stack(e, raw);
+}
+
+static bool handle_sample(const struct events *e, uint64_t time_ns, struct cursor *raw)
+{
+	struct abi_sample sample;
+	const void *bytes = cursor_bytes(raw, sizeof(sample));
+
+	if (!bytes)
+		return false;
+	/* Raw data stands at an odd multiple of 4. */
+	memcpy(&sample, bytes, sizeof(sample));
+	if (!handle_own_stack(e, raw))
+		return false;
+	if (e->handlers.sample)
+		e->handlers.sample(e->handlers.context, time_ns, &sample);
 	return true;
 }
 

@@ -2,9 +2,10 @@
 #pragma once
 /*
  * What the sampler writes into a CPU's ring, as PERF_SAMPLE_RAW data of the CPU's output event:
- * first, where its frames have not been shipped in this window, an abi_stack for the user and one
- * for the kernel stack, then the abi_sample that names them, or an abi_unfinished, which begins
- * with one; and an abi_wake when a thread that had left the CPU runs again. All begin with `kind`.
+ * first, where its frames have not been shipped in this window, an abi_stack for the kernel and one
+ * for the user stack, then the abi_sample that names them, or an abi_unfinished, which begins with
+ * one; and an abi_wake when a thread that had left the CPU runs again. All begin with `kind`. The
+ * user's abi_stack may also come in one piece with the abi_sample, behind it.
  *
  * The raw area that perf delivers may be padded by up to 7 bytes at the end.
  */

@@ -254,6 +254,51 @@ static void stack_with_too_many_frames_is_refused(void **state)
 	expect_refused(f);
 }
 
+/* A sample and, behind it, COUNT frames of its stack, of which FRAME_BYTES are there. */
+static void write_sample_with_stack(
+	struct fixture *f, uint32_t kind, uint32_t count, uint32_t frame_bytes)
+{
+	const struct abi_sample sample = { .kind = ABI_SAMPLE, .user_stack = 99, .tid = 7 };
+	const struct abi_stack head = { .kind = kind, .id = 99, .frame_count = count };
+	const uint64_t frames[] = { 0x1000, 0x2000, 0x3000 };
+
+	begin_raw(f, sizeof(sample) + sizeof(head) + frame_bytes);
+	perf_ring_bytes(&f->w, &sample, sizeof(sample));
+	perf_ring_bytes(&f->w, &head, sizeof(head));
+	perf_ring_bytes(&f->w, frames, frame_bytes);
+	perf_ring_u32(&f->w, 0);
+}
+
+static void stack_comes_with_its_sample(void **state)
+{
+	struct fixture *f = *state;
+
+	write_sample_with_stack(f, ABI_STACK, 3, 24);
+	deliver(f);
+	assert_int_equal(f->calls, 2);
+	assert_int_equal(f->stack_id, 99);
+	assert_int_equal(f->stack_frame_count, 3);
+	assert_int_equal(f->frames[2], 0x3000);
+	assert_int_equal(f->sample.tid, 7);
+	assert_int_equal(f->sample.user_stack, 99);
+}
+
+static void sample_with_half_a_stack_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_sample_with_stack(f, ABI_STACK, 3, 16);
+	expect_refused(f);
+}
+
+static void sample_with_something_else_behind_it_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_sample_with_stack(f, ABI_WAKE, 3, 24);
+	expect_refused(f);
+}
+
 static void short_sample_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -546,6 +591,9 @@ int main(void)
 		EVENTS_TEST(stack_is_handed_over),
 		EVENTS_TEST(stack_with_more_frames_than_bytes_is_refused),
 		EVENTS_TEST(stack_with_too_many_frames_is_refused),
+		EVENTS_TEST(stack_comes_with_its_sample),
+		EVENTS_TEST(sample_with_half_a_stack_is_refused),
+		EVENTS_TEST(sample_with_something_else_behind_it_is_refused),
 		EVENTS_TEST(short_sample_is_refused),
 		EVENTS_TEST(raw_size_beyond_the_record_is_refused),
 		EVENTS_TEST(unknown_kind_is_refused),
