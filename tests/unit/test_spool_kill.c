@@ -130,7 +130,6 @@ static bool take_down(int fd)
 	return true;
 }
 
-/* Numbers that were put without an acknowledgement stay unused afterwards. */
 static void one_life(struct spool_fixture *f, uint32_t next, bool takes)
 {
 	struct timespec delay = { .tv_nsec = rand() % MAX_DELAY_US * 1000L };
@@ -160,12 +159,19 @@ static void one_life(struct spool_fixture *f, uint32_t next, bool takes)
 static void live_and_die(struct spool_fixture *f, bool takes)
 {
 	struct timespec now;
+	uint32_t next = 0;
 
 	memset(&ledger, 0, sizeof(ledger));
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	srand((unsigned int)now.tv_nsec);
-	for (int i = 0; i < KILLS; i++)
-		one_life(f, ledger.highest + 10, takes);
+	for (int i = 0; i < KILLS; i++) {
+		/*
+		 * One that was put without an acknowledgement stays unused afterwards, be it the
+		 * first of its life.
+		 */
+		next = (next > ledger.highest ? next : ledger.highest) + 10;
+		one_life(f, next, takes);
+	}
 }
 
 static void killed_while_putting(void **state)
