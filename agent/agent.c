@@ -88,7 +88,11 @@ static bool is_building(const struct agent *agent)
 static void after_builds(struct agent *agent)
 {
 	agent_unwind_retry(agent);
-	if (agent->waiting && !is_building(agent))
+	if (!agent->waiting)
+		return;
+	if (is_building(agent))
+		builds_hurry(agent->builds);
+	else
 		loop_stop(agent->loop);
 }
 
@@ -378,6 +382,7 @@ int agent_finish_builds(struct agent *agent, uint64_t wait_ns)
 	if (err)
 		return err;
 	agent->waiting = true;
+	builds_hurry(agent->builds);
 	err = loop_run(agent->loop);
 	agent->waiting = false;
 	if (!agent->wait_expired)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -569,6 +570,14 @@ void builds_expire(struct builds *b, uint64_t now_ns)
 	}
 	builds_debug_turn(b, now_ns);
 	builds_start_waiting(b);
+}
+
+void builds_hurry(struct builds *b)
+{
+	int ours = getpriority(PRIO_PROCESS, 0);
+
+	for (struct build *build = b->running; build; build = build->next)
+		(void)setpriority(PRIO_PROCESS, (id_t)build->sandbox.pid, ours);
 }
 
 unsigned int builds_pending(const struct builds *b)

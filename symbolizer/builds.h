@@ -69,6 +69,11 @@ void builds_ready(struct builds *b, int fd);
  * as failed: it may have been the machine. NOW_NS is of CLOCK_MONOTONIC.
  */
 void builds_expire(struct builds *b, uint64_t now_ns);
+/*
+ * Somebody waits for them: the builds that run have this process's priority from now on, where it
+ * may give it (CAP_SYS_NICE). Theirs is lower, and on a busy machine that can mean minutes.
+ */
+void builds_hurry(struct builds *b);
 /* Modules without an index whose builds wait or run. */
 unsigned int builds_pending(const struct builds *b);
 /* Those with one, for which debug files are being asked or built anew; bytes that are coming now.

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -316,6 +318,41 @@ static void test_child_that_sleeps_expires(void **state)
 	close(gate);
 }
 
+/* This process's only child. */
+static pid_t only_child(void)
+{
+	char path[64], text[32] = "";
+	autoclose int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+static void test_builds_that_hurry_have_our_priority(void **state)
+{
+	struct fixture *f = *state;
+	int gate = request(f, 1, 0, 1), ours = getpriority(PRIO_PROCESS, 0);
+	id_t child = (id_t)only_child();
+	int lower;
+
+	for (int i = 0; i < PATIENCE_MS && getpriority(PRIO_PROCESS, child) == ours; i++)
+		poll(NULL, 0, 1);
+	lower = getpriority(PRIO_PROCESS, child);
+	/* As in a container without CAP_SYS_NICE, or where there is nothing lower. */
+	if (lower == ours || setpriority(PRIO_PROCESS, child, ours)) {
+		close(gate);
+		skip();
+	}
+	assert_int_equal(setpriority(PRIO_PROCESS, child, lower), 0);
+	builds_hurry(f->builds);
+	assert_int_equal(getpriority(PRIO_PROCESS, child), ours);
+	open_gate(gate, 'i');
+	run_until_done(f, 1);
+	assert_non_null(f->done[0].index);
+}
+
 static void test_without_a_file_only_the_cache_is_asked(void **state)
 {
 	struct fixture *f = *state;
@@ -457,6 +494,7 @@ int main(int argc, char **argv)
 		TEST(test_full_disk_is_not_the_modules_fault),
 		TEST(test_crash_costs_no_other_module),
 		TEST(test_child_that_sleeps_expires),
+		TEST(test_builds_that_hurry_have_our_priority),
 		TEST(test_without_a_file_only_the_cache_is_asked),
 		TEST(test_done_may_ask_for_more),
 		TEST(test_destroy_ends_what_runs_and_waits),
