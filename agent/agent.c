@@ -554,6 +554,11 @@ void agent_select(struct agent *agent, const struct selection *selection)
 	agent->selection = selection;
 }
 
+int agent_pause(struct agent *agent, bool pause)
+{
+	return collect_pause(agent->collect, pause);
+}
+
 int agent_set_frequency(struct agent *agent, uint64_t hz)
 {
 	return collect_set_frequency(agent->collect, hz);

@@ -95,6 +95,8 @@ const struct metrics *agent_metrics(const struct agent *agent);
 struct metrics *agent_metrics_to_add(struct agent *agent);
 /* Which processes are profiled from now on; borrowed until the next call. NULL: all. */
 void agent_select(struct agent *agent, const struct selection *selection);
+/* Until it is called again without PAUSE the CPUs are not sampled. */
+int agent_pause(struct agent *agent, bool pause);
 /* Samples a second and CPU from now on. */
 int agent_set_frequency(struct agent *agent, uint64_t hz);
 

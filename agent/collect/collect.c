@@ -280,11 +280,10 @@ void collect_destroy(struct collect *c)
 	free(c);
 }
 
-static int enable(struct collect *c, bool on)
+static int enable_events(struct collect *c, bool on)
 {
-	int first_error = sampler_watch_switches(c->sampler, on);
+	int first_error = 0;
 
-	c->started = on;
 	for (size_t i = 0; i < c->cpu_count; i++) {
 		int err = 0;
 
@@ -296,6 +295,15 @@ static int enable(struct collect *c, bool on)
 	return first_error;
 }
 
+static int enable(struct collect *c, bool on)
+{
+	int watched = sampler_watch_switches(c->sampler, on);
+	int enabled = enable_events(c, on);
+
+	c->started = on;
+	return watched ? watched : enabled;
+}
+
 int collect_start(struct collect *c)
 {
 	return enable(c, true);
@@ -304,6 +312,11 @@ int collect_start(struct collect *c)
 int collect_stop(struct collect *c)
 {
 	return enable(c, false);
+}
+
+int collect_pause(struct collect *c, bool pause)
+{
+	return c->started ? enable_events(c, !pause) : 0;
 }
 
 int collect_set_frequency(struct collect *c, uint64_t hz)

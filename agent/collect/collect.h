@@ -107,6 +107,8 @@ int collect_fd(const struct collect *c);
 int64_t collect_drain(struct collect *c, uint64_t until_ns);
 /* From here on each stack is shipped anew; returns the new window's number (from 1). */
 uint32_t collect_next_window(struct collect *c);
+/* Until it is called again without PAUSE the CPUs are not sampled; waits go on being watched. */
+int collect_pause(struct collect *c, bool pause);
 /* Changes the rate of a sampler made with frequency_hz; no sample is lost. */
 int collect_set_frequency(struct collect *c, uint64_t hz);
 /* Opens events on CPUs that came online, forgets those that went. */

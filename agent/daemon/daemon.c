@@ -56,7 +56,7 @@ static void on_budget(void *context)
 	if (hz == before)
 		return;
 	log_info("the frequency follows the CPU budget", "hz=%llu", (unsigned long long)hz);
-	daemon_set_frequency(d, hz);
+	daemon_set_frequency(d);
 }
 
 int daemon_schedule_budget(struct daemon *d)
@@ -305,6 +305,7 @@ int daemon_run(struct config *config, int argc, char **argv)
 		.argc = argc,
 		.argv = argv,
 		.window_timer = -1,
+		.frequency_timer = -1,
 		.budget_timer = -1,
 		.watchdog_timer = -1,
 		.clock_fd = -1,

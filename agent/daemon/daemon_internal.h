@@ -42,7 +42,7 @@ struct daemon {
 	char *token; /* NULL = none */
 	char *cache_directory;
 	struct budget budget;
-	int window_timer, budget_timer, watchdog_timer; /* -1 = none */
+	int window_timer, frequency_timer, budget_timer, watchdog_timer; /* -1 = none */
 	int clock_fd; /* -1 = none */
 	uint64_t started_ns, started_real_ns;
 	uint64_t window_started_ns, window_started_real_ns;
@@ -75,8 +75,8 @@ int daemon_schedule_window(struct daemon *d);
 int daemon_watch_clock(struct daemon *d);
 /* The window ends early: the agent asks for it. */
 void daemon_full(void *context);
-/* Samples a second and CPU, in a window of their own: one window has one period. */
-void daemon_set_frequency(struct daemon *d, uint64_t hz);
+/* The budget's samples a second and CPU, in a window of their own: one window has one period. */
+void daemon_set_frequency(struct daemon *d);
 void daemon_sealed(void *context, const struct profile *profile);
 /* The last window, at the end: sampling has stopped. */
 void daemon_seal_last(struct daemon *d);

@@ -164,7 +164,7 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 		return;
 	budget_init(&d->budget, new->cpu_share, new->frequency_hz);
 	if (d->budget.current_hz != before)
-		daemon_set_frequency(d, d->budget.current_hz);
+		daemon_set_frequency(d);
 	if (daemon_schedule_budget(d))
 		log_warn("the CPU budget cannot be looked after, ignoring", "%s", "");
 }

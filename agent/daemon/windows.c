@@ -18,6 +18,8 @@
 
 enum { PROFILE_LIMIT_BYTES = 256 << 20 };
 
+static const uint64_t FREQUENCY_AGAIN_NS = 5000000;
+
 static int turn_window(struct daemon *d)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -51,13 +53,39 @@ static void on_window_end(void *context)
 	end_window(d);
 }
 
-void daemon_set_frequency(struct daemon *d, uint64_t hz)
+static void on_frequency_again(void *context)
 {
-	/* One that ended a moment ago is still being sealed: the rest is a part of a second. */
-	(void)turn_window(d);
-	if (agent_set_frequency(d->agent, hz))
-		log_warn("the frequency could not be changed, ignoring", "%s", "");
-	d->window_period_ns = daemon_period_ns(d);
+	struct daemon *d = context;
+
+	d->frequency_timer = -1;
+	daemon_set_frequency(d);
+}
+
+/*
+ * Nothing is sampled while window and frequency change: should this thread lose its CPU in between,
+ * samples of the one would have the period of the other.
+ */
+void daemon_set_frequency(struct daemon *d)
+{
+	int err;
+
+	loop_cancel(d->loop, d->frequency_timer);
+	d->frequency_timer = -1;
+	(void)agent_pause(d->agent, true);
+	err = turn_window(d);
+	/* Another window ended a moment ago: where it is still being read, this one cannot end yet.
+	 */
+	if (err == -EBUSY)
+		err = loop_timer(
+			d->loop, FREQUENCY_AGAIN_NS, 0, on_frequency_again, d, &d->frequency_timer);
+	if (d->frequency_timer < 0) {
+		if (agent_set_frequency(d->agent, d->budget.current_hz) || err)
+			log_warn("the frequency could not be changed as it should, ignoring", "%s",
+				"");
+		d->window_period_ns = daemon_period_ns(d);
+	}
+	if (agent_pause(d->agent, false))
+		log_warn("a CPU is not sampled any more, ignoring", "%s", "");
 }
 
 void daemon_full(void *context)
