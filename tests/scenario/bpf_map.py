@@ -10,6 +10,9 @@ import struct
 _NUMBER = {"x86_64": 321, "aarch64": 280}[platform.machine()]
 _LOOKUP_ELEM, _MAP_GET_FD_BY_ID, _GET_INFO_BY_FD = 1, 14, 15
 _PERCPU_ARRAY = 6
+# The sampler's scratch memory begins with its counters; words of these (enum abi_counter).
+COUNTS = "scratches"
+TAKEN, RING_FULL, BPF_ERROR = 0, 4, 6
 _libc = ctypes.CDLL(None, use_errno=True)
 
 

@@ -19,7 +19,7 @@ FLAGS = ("--headless --no-sandbox --disable-gpu --no-first-run --disable-backgro
          "--disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars").split()
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012", "ArrowUp": "\ue013",
         "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Home": "\ue011", "Tab": "\ue004"}
-WAIT_S = 30
+WAIT_S = 120
 
 
 class Browser:
@@ -81,7 +81,7 @@ class Browser:
         request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"},
                                          method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as r:
+            with urllib.request.urlopen(request, timeout=300) as r:
                 return json.loads(r.read())["value"]
         except urllib.error.HTTPError as e:
             raise AssertionError(json.loads(e.read())["value"]["message"]) from None

@@ -16,11 +16,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(TESTS)
 sys.path.insert(0, TESTS)
 sys.dont_write_bytecode = True
+import bpf_map  # noqa: E402
 import pprof_read  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("FATHOM_BUILD", "build"))
@@ -33,6 +35,7 @@ CACHE = os.path.join(BUILD, "tests/cache")
 SCRATCH = tempfile.mkdtemp(prefix="scenario-")
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 RECORD_TIMEOUT_S = 120
+UNTIL_TIMEOUT_S = 400  # of a run that ends when a workload has had its CPU time
 
 _failures = []
 _facts = []
@@ -140,6 +143,42 @@ class Workload:
         return text
 
 
+def own_copy(program):
+    """A copy whose name no other run of the tests on this machine has: for tests that go by names."""
+    return shutil.copy(program, scratch("%s_%d" % (os.path.basename(program)[:7], os.getpid())))
+
+
+# ---- CPU time: what a busy machine leaves of a second is not known before -------------------
+def cpu_seconds(pid):
+    """Of all threads of the process, and of its children that have ended."""
+    with open("/proc/%d/stat" % pid, "rb") as f:
+        fields = f.read().rpartition(b")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def thread_seconds(tid):
+    with open("/proc/%d/task/%d/schedstat" % (tid, tid)) as f:
+        return int(f.read().split()[0]) / 1e9
+
+
+def ran(*pids, seconds=2, of=cpu_seconds):
+    """For `until`: whether each has had so much CPU time since the first question."""
+    first = {}
+    return lambda: all([of(pid) - first.setdefault(pid, of(pid)) >= seconds for pid in pids])
+
+
+def samples_now(pid):
+    """Whether it has taken a sample. Its events and maps are there long before that."""
+    try:
+        counts = bpf_map.PerCpuArray(pid, bpf_map.COUNTS)
+    except OSError:
+        return False
+    try:
+        return counts.sums()[bpf_map.TAKEN] > 0
+    finally:
+        counts.close()
+
+
 # ---- runs of the program --------------------------------------------------------------------
 Result = collections.namedtuple("Result", "status stdout stderr profile")
 
@@ -150,19 +189,38 @@ def environment(cache=None):
     return dict(rest, XDG_CACHE_HOME=cache or CACHE)
 
 
-def fathom(*arguments, cache=None, wrapper=(), text=True, **popen):
-    """Runs `fathom ARGUMENTS`; profile is None."""
-    r = subprocess.run([*wrapper, FATHOM, *map(str, arguments)], env=environment(cache),
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       timeout=RECORD_TIMEOUT_S, **popen)
-    out = r.stdout.decode(errors="replace") if text else r.stdout
-    return Result(r.returncode, out, r.stderr.decode(errors="replace"), None)
+def interrupt(process, until):
+    """Ctrl-C, once it samples and UNTIL() holds after that."""
+    end = time.monotonic() + UNTIL_TIMEOUT_S
+    sampling = False
+    while process.poll() is None and time.monotonic() < end:
+        sampling = sampling or samples_now(process.pid)
+        if sampling and until():
+            process.send_signal(signal.SIGINT)
+            return
+        time.sleep(.02)
 
 
-def record(*arguments, cache=None, **popen):
+def fathom(*arguments, cache=None, wrapper=(), text=True, until=None, **popen):
+    """Runs `fathom ARGUMENTS`, to its own end or until UNTIL() holds; profile is None."""
+    with subprocess.Popen([*wrapper, FATHOM, *map(str, arguments)], env=environment(cache),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          **popen) as p:
+        try:
+            if until:
+                interrupt(p, until)
+            out, errors = p.communicate(timeout=RECORD_TIMEOUT_S)
+        except BaseException:
+            p.kill()
+            raise
+    out = out.decode(errors="replace") if text else out
+    return Result(p.returncode, out, errors.decode(errors="replace"), None)
+
+
+def record(*arguments, **how):
     """`fathom record ARGUMENTS` into a file that is read back. Fails the test if it fails."""
     out = scratch("profile.pb.gz")
-    r = fathom("record", "-o", out, *arguments, cache=cache, **popen)
+    r = fathom("record", "-o", out, *arguments, **how)
     if r.status or not os.path.exists(out):
         stop("record %s: exit status %d\n%s" % (" ".join(map(str, arguments)), r.status, r.stderr))
     return r._replace(profile=read_profile(out))

@@ -1,18 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A chain of calls that is known: prints `chain NAME...`, innermost first, then `ready`, and spins
- * at its end for argv[1] seconds. Built with frame pointers, also in the leaf.
+ * at its end for argv[1] seconds, or so many of CPU time if argv[2] is `cpu`. Built with frame
+ * pointers, also in the leaf.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static volatile uint64_t sink;
 
-__attribute__((noinline)) void spin_here(const time_t *end)
+struct end {
+	time_t at;
+	bool cpu;
+};
+
+static inline bool over(const struct end *end)
 {
-	while (time(NULL) < *end) {
+	return (end->cpu ? clock() / CLOCKS_PER_SEC : time(NULL)) >= end->at;
+}
+
+__attribute__((noinline)) void spin_here(const struct end *end)
+{
+	while (!over(end)) {
 		uint64_t x = sink + 1;
 
 		/* Long between two looks at the clock: the vDSO keeps no frame pointers. */
@@ -26,11 +39,11 @@ __attribute__((noinline)) void spin_here(const time_t *end)
 }
 
 /* The empty asm keeps the call from becoming a jump. */
-#define LINK(name, next)                                       \
-	__attribute__((noinline)) void name(const time_t *end) \
-	{                                                      \
-		next(end);                                     \
-		__asm__ volatile("" ::: "memory");             \
+#define LINK(name, next)                                           \
+	__attribute__((noinline)) void name(const struct end *end) \
+	{                                                          \
+		next(end);                                         \
+		__asm__ volatile("" ::: "memory");                 \
 	}
 
 LINK(chain_a, spin_here)
@@ -44,12 +57,17 @@ LINK(chain_h, chain_g)
 
 int main(int argc, char **argv)
 {
-	time_t end = time(NULL) + (argc > 1 ? strtol(argv[1], NULL, 10) : 60);
+	struct end end = {
+		.at = argc > 1 ? strtol(argv[1], NULL, 10) : 60,
+		.cpu = argc > 2 && !strcmp(argv[2], "cpu"),
+	};
 
 	puts("chain spin_here chain_a chain_b chain_c chain_d chain_e chain_f chain_g chain_h "
 	     "main");
 	puts("ready");
 	fflush(stdout);
+	if (!end.cpu)
+		end.at += time(NULL);
 	chain_h(&end);
 	return 0;
 }

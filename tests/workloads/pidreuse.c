@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs argv[2] and argv[3] by turns for argv[1] seconds, each time under the same pid (clone3()
- * with set_tid, Linux 5.5, CAP_CHECKPOINT_RESTORE). Prints `pid N`, then `ready`, and at its end
- * `children N`. Exit status 3: the kernel or the rights are not there.
+ * Runs argv[2] and argv[3] by turns until both together had argv[1] seconds of CPU time, each time
+ * under the same pid (clone3() with set_tid, Linux 5.5, CAP_CHECKPOINT_RESTORE). Prints `pid N`,
+ * then `ready`, and at its end `children N`. Exit status 3: the kernel or the rights are not there.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -42,6 +43,14 @@ static int run(pid_t pid, char *program)
 	return 0;
 }
 
+static time_t used_seconds(void)
+{
+	struct rusage used;
+
+	getrusage(RUSAGE_CHILDREN, &used);
+	return used.ru_utime.tv_sec + used.ru_stime.tv_sec;
+}
+
 /* A pid that is free, far from those that are given out next. */
 static pid_t free_pid(void)
 {
@@ -56,15 +65,15 @@ int main(int argc, char **argv)
 {
 	pid_t pid = free_pid();
 	unsigned long children = 0;
-	time_t end;
+	time_t enough;
 	int err;
 
 	if (argc != 4 || !pid)
 		return 2;
-	end = time(NULL) + strtol(argv[1], NULL, 10);
+	enough = strtol(argv[1], NULL, 10);
 	printf("pid %d\nready\n", pid);
 	fflush(stdout);
-	while (time(NULL) < end) {
+	while (used_seconds() < enough) {
 		err = run(pid, argv[2 + children % 2]);
 		if (err == -EEXIST || err == -EAGAIN)
 			continue;
