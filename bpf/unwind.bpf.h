@@ -25,9 +25,8 @@
 #include "bpf/unwind_go.bpf.h"
 
 enum {
-	UNWIND_STEP_SHIFT = 12, /* of abi_unwind_page.steps */
-	UNWIND_HALVINGS = 13, /* of the 4096 rows that a step can have */
-	UNWIND_MOSTLY_HALVINGS = 7, /* few have more than 127 */
+	UNWIND_NIBBLE_BITS = 4,
+	UNWIND_NUMBER_BITS = 8, /* of a rule */
 	UNWIND_MAX_FRAME_BYTES = 1 << 20, /* between two frame pointers */
 };
 
@@ -56,44 +55,158 @@ UNWIND_INLINE __u32 unwind_u32(const abi_u8 *region, __u32 at)
 	return *(const __u32 *)(region + (at & (ABI_UNWIND_REGION_BYTES - 4)));
 }
 
-/* What is left of a search among sorted rows: COUNT of them, from FIRST on. */
-struct unwind_search {
-	__u64 first, count;
+/* A page's header and where its parts lie in the region. */
+struct unwind_parts {
+	__u32 shift, entry, buckets, rules, wide, changes;
 };
 
-/*
- * Halves the search TIMES times. Without branches: a verifier follows each side of a branch, and
- * the processor guesses wrong at every second one.
- */
-UNWIND_INLINE void unwind_halve(
-	struct unwind_search *search, const abi_u8 *region, __u32 rows, __u64 offset, int times)
+UNWIND_INLINE struct unwind_parts unwind_parts_of(const abi_u8 *region, __u32 page)
 {
-	for (int i = 0; i < times; i++) {
-		__u64 half = search->count >> 1;
-		__u64 row = unwind_u16(region, rows + 2 * (__u32)(search->first + half));
-		/* All ones where the row begins at or before OFFSET, and there is one. */
-		__u64 before = (__u64)((__s64)(row - offset - 1) >> 63) &
-			       (__u64)((__s64)(0 - search->count) >> 63);
+	__u32 counts =
+		unwind_u32(region, page + __builtin_offsetof(struct abi_unwind_page, row_count));
+	__u32 head =
+		unwind_u32(region, page + __builtin_offsetof(struct abi_unwind_page, bucket_shift));
+	struct unwind_parts parts = {
+		.shift = head & 15,
+		.entry = head >> 8 & 255,
+		.buckets = page + sizeof(struct abi_unwind_page),
+	};
 
-		search->first += (half + 1) & before;
-		search->count = (half & ~before) + ((search->count - half - 1) & before);
-	}
+	parts.rules = parts.buckets + 4 + 2 * (0x10000U >> parts.shift);
+	parts.wide = parts.rules + 4 * (counts >> 16 & 255);
+	parts.changes = parts.wide + sizeof(struct abi_unwind_rule) * (counts >> 24);
+	return parts;
 }
 
-/* How many rows begin at or before OFFSET (in its 64 KiB) in the page at byte PAGE of REGION. */
-UNWIND_INLINE __u32 unwind_rows_until(const abi_u8 *region, __u32 page, __u32 offset)
+/* All ones where A is below B, else 0: without a branch, whose sides a verifier follows both. */
+UNWIND_INLINE __u64 unwind_below(__u64 a, __u64 b)
 {
-	__u32 steps = page + __builtin_offsetof(struct abi_unwind_page, steps);
-	__u32 step = steps + 2 * (offset >> UNWIND_STEP_SHIFT);
-	__u32 rows = page + sizeof(struct abi_unwind_page);
-	__u32 begin = unwind_u16(region, step), end = unwind_u16(region, step + 2);
-	struct unwind_search search = { begin, end > begin ? end - begin : 0 };
+	return (__u64)((__s64)(a - b) >> 63);
+}
 
-	unwind_halve(&search, region, rows, offset, UNWIND_MOSTLY_HALVINGS);
-	if (search.count)
-		unwind_halve(
-			&search, region, rows, offset, UNWIND_HALVINGS - UNWIND_MOSTLY_HALVINGS);
-	return (__u32)search.first;
+/* The 33 bits or more from bit AT of the region on. */
+UNWIND_INLINE __u64 unwind_bits(const abi_u8 *region, __u32 at)
+{
+	__u32 word = at >> 5 << 2;
+	__u64 low = unwind_u32(region, word), high = unwind_u32(region, word + 4);
+
+	return (low | high << 32) >> (at & 31);
+}
+
+/* What a bucket's changes were read up to. */
+struct unwind_bucket {
+	__u64 rule; /* its number */
+	/* What ABI_CHANGE_BACK, _TOP and _ENTRY lead to, in bytes 1 to 3. */
+	__u64 marks;
+	__u64 distance; /* that is left */
+	__u64 next; /* distance of the change behind the address */
+	__u32 at, end; /* bits of the region */
+};
+
+enum { UNWIND_BACK_SHIFT = 8, UNWIND_TOP_SHIFT = 16, UNWIND_ENTRY_SHIFT = 24 };
+
+/* The rule that a change of KIND leads to; NUMBER: the one that it names. */
+UNWIND_INLINE __u64 unwind_changed(const struct unwind_bucket *b, __u64 kind, __u64 number)
+{
+	/* By kind, a byte each: what is counted from, and how far. */
+	__u64 from = number | b->marks | (b->rule * 0x01010101) << 32;
+	__u64 by = 0xfe02ff0100000000ULL;
+
+	return ((from >> 8 * kind) + (by >> 8 * kind)) & 255;
+}
+
+/* On to the bucket's next change. False: it lies behind the address, or there is none. */
+UNWIND_INLINE bool unwind_next_change(struct unwind_bucket *b, const abi_u8 *region, __u32 codes)
+{
+	__u64 bits = unwind_bits(region, b->at);
+	__u64 other = ((bits & 15) + 1) >> 4;
+	__u64 next = bits >> UNWIND_NIBBLE_BITS;
+	__u64 code = unwind_u16(region, codes + 2 * (bits & 15));
+	__u64 kind, nibbles, named, number, distance, used, rule;
+
+	/* The code of what has none. */
+	code &= other - 1;
+	code |= (0 - other) &
+		((next & (ABI_CHANGE_KINDS - 1)) |
+			(ABI_CODE_NEAR_NIBBLES + (next >> 3 & 1)) << ABI_CODE_NIBBLES_SHIFT |
+			1 << ABI_CODE_LEAST_SHIFT);
+	next >>= other * UNWIND_NIBBLE_BITS;
+	kind = code & (ABI_CHANGE_KINDS - 1);
+	nibbles = code >> ABI_CODE_NIBBLES_SHIFT & ABI_CODE_NIBBLES;
+	named = unwind_below(kind, ABI_CHANGE_TO + 1);
+	number = next & 255 & named;
+	next >>= UNWIND_NUMBER_BITS & named;
+	distance = (code >> ABI_CODE_LEAST_SHIFT) +
+		   (next & ((1ULL << nibbles * UNWIND_NIBBLE_BITS) - 1));
+	used = (1 + other + nibbles) * UNWIND_NIBBLE_BITS + (UNWIND_NUMBER_BITS & named);
+	b->at += (__u32)used;
+	if (b->at > b->end)
+		return false;
+	if (distance > b->distance) {
+		b->next = distance;
+		return false;
+	}
+	b->distance -= distance;
+	rule = unwind_changed(b, kind, number);
+	number = 255ULL << UNWIND_BACK_SHIFT & named;
+	b->marks = (b->marks & ~number) | (b->rule << UNWIND_BACK_SHIFT & number);
+	number = 255ULL << UNWIND_TOP_SHIFT & ((kind & 1) - 1);
+	b->marks = (b->marks & ~number) | (rule << UNWIND_TOP_SHIFT & number);
+	b->rule = rule;
+	return true;
+}
+
+/* A rule's number, and from where to where in the page at least it is valid, in one word. */
+enum { UNWIND_ROW_FIRST_SHIFT = 8, UNWIND_ROW_LAST_SHIFT = 24 };
+
+UNWIND_INLINE __u32 unwind_row_number(__u64 row)
+{
+	return row & 255;
+}
+
+UNWIND_INLINE __u32 unwind_row_first(__u64 row)
+{
+	return row >> UNWIND_ROW_FIRST_SHIFT & 0xffff;
+}
+
+UNWIND_INLINE __u32 unwind_row_last(__u64 row)
+{
+	return row >> UNWIND_ROW_LAST_SHIFT & 0xffff;
+}
+
+/* B was read up to OFFSET, and ends at byte LAST of the page. */
+UNWIND_INLINE __u64 unwind_row_of(const struct unwind_bucket *b, __u32 offset, __u32 last)
+{
+	__u64 first = offset - b->distance;
+
+	if (b->next && first + b->next <= last)
+		last = (__u32)(first + b->next - 1);
+	return b->rule | (first & 0xffff) << UNWIND_ROW_FIRST_SHIFT |
+	       (__u64)last << UNWIND_ROW_LAST_SHIFT;
+}
+
+/* The row of OFFSET (in its 64 KiB) in the page at byte PAGE of REGION. */
+UNWIND_INLINE __u64 unwind_row_at(const abi_u8 *region, __u32 page, __u32 offset)
+{
+	struct unwind_parts parts = unwind_parts_of(region, page);
+	__u32 codes = page + __builtin_offsetof(struct abi_unwind_page, codes);
+	__u32 bucket = parts.buckets + 2 * (offset >> parts.shift);
+	__u32 begin = parts.changes + unwind_u16(region, bucket);
+	__u32 last = (1U << parts.shift) - 1;
+	struct unwind_bucket b = {
+		.rule = unwind_u8(region, begin),
+		.distance = offset & last,
+		.at = (begin + 1) * 8,
+		.end = (parts.changes + unwind_u16(region, bucket + 2)) * 8,
+	};
+
+	b.marks = b.rule << UNWIND_BACK_SHIFT | b.rule << UNWIND_TOP_SHIFT |
+		  (__u64)parts.entry << UNWIND_ENTRY_SHIFT;
+	/* 64 bits: older verifiers know a smaller counter no more once it was on the stack. */
+	for (__u64 i = 0; i < ABI_UNWIND_CHANGES; i++)
+		if (!unwind_next_change(&b, region, codes))
+			break;
+	return unwind_row_of(&b, offset, offset | last);
 }
 
 UNWIND_INLINE bool unwind_page_is_framed(const abi_u8 *region, __u32 page)
@@ -102,15 +215,9 @@ UNWIND_INLINE bool unwind_page_is_framed(const abi_u8 *region, __u32 page)
 	       ABI_UNWIND_PAGE_FRAMED;
 }
 
-/* The rule of the last of ROWS rows, of the page at byte PAGE of REGION. */
-UNWIND_INLINE void unwind_rule_of(
-	const abi_u8 *region, __u32 page, __u32 rows, struct abi_unwind_rule *ret_rule)
+UNWIND_INLINE void unwind_wide_rule(
+	const abi_u8 *region, __u32 at, struct abi_unwind_rule *ret_rule)
 {
-	__u32 row_count = unwind_u16(region, page);
-	__u32 numbers = page + sizeof(struct abi_unwind_page) + 2 * row_count;
-	__u32 rules = (numbers + row_count + 3) & ~3U;
-	__u32 number = rows ? unwind_u8(region, numbers + rows - 1) : 0;
-	__u32 at = rules + number * sizeof(struct abi_unwind_rule);
 	__u32 kinds = unwind_u32(region, at);
 	__u32 offsets = unwind_u32(region, at + 8);
 
@@ -123,21 +230,30 @@ UNWIND_INLINE void unwind_rule_of(
 	ret_rule->ra_off = (short)(offsets >> 16);
 }
 
-/* Of which bytes of the page the rule of ROWS rows is. */
-UNWIND_INLINE __u32 unwind_row_first(const abi_u8 *region, __u32 page, __u32 rows)
+/* Rule NUMBER of the page at byte PAGE of REGION. */
+UNWIND_INLINE void unwind_rule_of(
+	const abi_u8 *region, __u32 page, __u32 number, struct abi_unwind_rule *ret_rule)
 {
-	__u32 addresses = page + sizeof(struct abi_unwind_page);
+	struct unwind_parts parts = unwind_parts_of(region, page);
+	__u32 rule = unwind_u32(region, parts.rules + 4 * number);
+	int place = rule >> ABI_RULE_RA_PLACE_SHIFT & ABI_RULE_RA_PLACE;
+	int fp_words = rule >> ABI_RULE_FP_WORDS_SHIFT & ABI_RULE_FP_WORDS;
 
-	return rows ? unwind_u16(region, addresses + 2 * (rows - 1)) : 0;
-}
-
-UNWIND_INLINE __u32 unwind_row_last(const abi_u8 *region, __u32 page, __u32 rows)
-{
-	__u32 addresses = page + sizeof(struct abi_unwind_page);
-
-	if (rows >= unwind_u16(region, page))
-		return (1 << ABI_UNWIND_PAGE_SHIFT) - 1;
-	return unwind_u16(region, addresses + 2 * rows) - 1;
+	if ((rule & ABI_RULE_CFA) == ABI_RULE_WIDE) {
+		number = rule >> ABI_RULE_FP_SHIFT & 255;
+		unwind_wide_rule(region,
+			parts.wide + number * (__u32)sizeof(struct abi_unwind_rule), ret_rule);
+		return;
+	}
+	ret_rule->cfa = rule & ABI_RULE_CFA;
+	ret_rule->fp = rule >> ABI_RULE_FP_SHIFT & ABI_RULE_FP;
+	ret_rule->ra = rule >> ABI_RULE_RA_SHIFT & ABI_RULE_RA;
+	ret_rule->extra = rule >> ABI_RULE_EXTRA_SHIFT & ABI_RULE_EXTRA;
+	ret_rule->cfa_off = (int)(rule >> ABI_RULE_CFA_WORDS_SHIFT) * ABI_RULE_WORD_BYTES;
+	ret_rule->fp_off = (short)(-fp_words * ABI_RULE_WORD_BYTES);
+	/* 0, -1 words, or one more than the frame pointer's. */
+	ret_rule->ra_off =
+		(short)(((place >> 1) * (1 - fp_words) - (place & 1)) * ABI_RULE_WORD_BYTES);
 }
 
 /* ---- the step ------------------------------------------------------------------------------- */

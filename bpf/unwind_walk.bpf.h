@@ -87,14 +87,14 @@ static __always_inline __u32 unwind_where(struct unwind_walk *walk, __u32 number
 }
 
 /* By a function of its own the verifier follows the search once, and not all that comes after. */
-__noinline int unwind_find_row(__u32 where, __u32 offset)
+__noinline __u64 unwind_find_row(__u32 where, __u32 offset)
 {
 	__u32 number = where / ABI_UNWIND_REGION_BYTES;
 	const struct unwind_region *region = bpf_map_lookup_elem(&unwind_pool, &number);
 
 	if (!region)
 		return 0;
-	return unwind_rows_until(region->bytes, where, offset & 0xffff);
+	return unwind_row_at(region->bytes, where, offset & 0xffff);
 }
 
 static __always_inline enum unwind_place unwind_without_table(const struct unwind_walk *walk)
@@ -115,7 +115,7 @@ static __always_inline bool unwind_look_up(
 	__u32 where = unwind_where(walk, ret_rule->slot);
 	__u32 number = where / ABI_UNWIND_REGION_BYTES;
 	const struct unwind_region *region;
-	__u32 rows;
+	__u64 row;
 
 	ret_rule->place = unwind_without_table(walk);
 	ret_rule->first = 0;
@@ -130,10 +130,10 @@ static __always_inline bool unwind_look_up(
 		ret_rule->place = UNWIND_PLACE_GO_FRAME;
 		return false;
 	}
-	rows = unwind_find_row(where, offset);
-	unwind_rule_of(region->bytes, where, rows, &ret_rule->rule);
-	ret_rule->first = unwind_row_first(region->bytes, where, rows);
-	ret_rule->last = unwind_row_last(region->bytes, where, rows);
+	row = unwind_find_row(where, offset);
+	unwind_rule_of(region->bytes, where, unwind_row_number(row), &ret_rule->rule);
+	ret_rule->first = unwind_row_first(row);
+	ret_rule->last = unwind_row_last(row);
 	if (ret_rule->rule.cfa != ABI_CFA_NONE)
 		ret_rule->place = UNWIND_PLACE_TABLE;
 	return false;

@@ -211,7 +211,8 @@ void pages_want(struct pages *p, uint32_t slot)
 	if (!module)
 		return;
 	elf_addr = (module->first_page + (slot - module->first_slot)) << ABI_UNWIND_PAGE_SHIFT;
-	if (!index_unwind_page(module->index, elf_addr, &page, &size)) {
+	if (!index_unwind_page(module->index, elf_addr, &page, &size) ||
+		!unwind_page_check(page, size)) {
 		set_where(p, slot, ABI_UNWIND_NO_TABLE);
 		return;
 	}

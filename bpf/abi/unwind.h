@@ -2,18 +2,36 @@
 #pragma once
 /*
  * Unwind tables as BPF reads them. The module index holds, for each 64 KiB of a module's executable
- * ELF addresses (a page: elf_addr >> 16), one abi_unwind_page that stands alone: rows sorted by
- * address, each naming one of the page's own rules. User space copies a page's bytes into the map
- * unchanged.
+ * ELF addresses (a page: elf_addr >> 16), one abi_unwind_page that stands alone. User space copies
+ * a page's bytes into the map unchanged.
  *
  *   struct abi_unwind_page header
- *   u16 row_addresses[row_count]   offset in the page (elf_addr & 0xffff) where the row begins
- *   u8  row_rules[row_count]       number of its rule; padded to a multiple of 4
- *   struct abi_unwind_rule rules[rule_count]
+ *   u16 buckets[n + 1], u16 0       where in `changes` each bucket begins, and the last one ends;
+ *                                   n = 64 KiB >> bucket_shift
+ *   u32 rules[rule_count]           as ABI_RULE_..._SHIFT say
+ *   struct abi_unwind_rule wide[wide_count]
+ *   u8  changes[], padded to a multiple of 4
  *
- * A row reaches to the next one. Addresses before the first row have rule 0, which is what is
- * valid at the page's start (ABI_CFA_NONE where nothing is). Gaps between functions are rows of
- * kind ABI_CFA_NONE. Little-endian; everything was written by the sandbox: BPF masks each index.
+ * A bucket is what is known of 1 << bucket_shift bytes of code: a byte, the number of the rule that
+ * is valid at its first address, and the addresses where the rule changes, in nibbles, the lower
+ * one of a byte first. A search reads a bucket from its beginning: most functions are entered,
+ * pushed, popped and left in the same few ways, so that a change takes a byte on average where a
+ * table of addresses and rules takes three, and a walk whose caches are cold reads one line of
+ * memory where the search of such a table reads three.
+ *
+ * The first nibble of a change is a number of `codes`, what the page's changes mostly are; or it is
+ * ABI_CHANGE_OTHER, and the next one holds an abi_change with ABI_CHANGE_FAR or without:
+ *
+ *   code      | change, in bits 0 to 2 | nibbles of distance << 4 | least distance << 8 |
+ *   other     that of the nibble's abi_change, 3 nibbles (FAR) or 2, least distance 1
+ *
+ * After that: for ABI_CHANGE_TO two nibbles, the number of the rule; then those of the distance,
+ * the lowest first, which the least one is added to. It is that from the last change, or from the
+ * bucket's beginning. A nibble that is left over is ABI_CHANGE_OTHER. Rules are sorted (those that
+ * differ in the CFA's offset only lie together, ascending), so that a push leads to the next one.
+ *
+ * Gaps between functions have kind ABI_CFA_NONE. Little-endian; everything was written by the
+ * sandbox: BPF masks each index.
  */
 #include "bpf/abi/sample.h"
 
@@ -21,7 +39,35 @@ enum {
 	ABI_UNWIND_PAGE_SHIFT = 16,
 	ABI_UNWIND_PAGE_ROWS = 16384, /* at most; a page with more is left out */
 	ABI_UNWIND_PAGE_RULES = 255,
-	ABI_UNWIND_STEPS = 17,
+	ABI_UNWIND_BUCKET_SHIFT_MIN = 6,
+	ABI_UNWIND_BUCKET_SHIFT_MAX = 12,
+	ABI_UNWIND_CHANGES = 96, /* of a bucket, at most */
+	ABI_UNWIND_CODES = 16, /* the last one is not used */
+};
+
+/* To which rule. */
+enum abi_change {
+	ABI_CHANGE_TO = 0, /* its number follows */
+	ABI_CHANGE_BACK = 1, /* the one before the last ABI_CHANGE_TO */
+	ABI_CHANGE_TOP = 2, /* where the last change of an even kind led */
+	ABI_CHANGE_ENTRY = 3, /* the header's `entry` */
+	/* Counted from the one before; the bucket's first one is also its BACK and TOP. */
+	ABI_CHANGE_UP = 4,
+	ABI_CHANGE_DOWN = 5,
+	ABI_CHANGE_UP_2 = 6,
+	ABI_CHANGE_DOWN_2 = 7,
+	ABI_CHANGE_KINDS,
+	ABI_CHANGE_FAR = 8,
+	ABI_CHANGE_OTHER = 15,
+};
+
+/* Of a code, in bits. */
+enum {
+	ABI_CODE_NIBBLES_SHIFT = 4,
+	ABI_CODE_NIBBLES = 3,
+	ABI_CODE_LEAST_SHIFT = 8,
+	ABI_CODE_NEAR_NIBBLES = 2, /* of what has no code */
+	ABI_CODE_FAR_NIBBLES = 3,
 };
 
 /* How the canonical frame address comes about. */
@@ -91,13 +137,43 @@ struct abi_unwind_rule {
 	short fp_off, ra_off; /* from the CFA */
 };
 
+/*
+ * A rule in 32 bits, where it fits. CFA is ABI_RULE_WIDE where it does not: then the number of its
+ * struct abi_unwind_rule is in the bits from ABI_RULE_FP_SHIFT on.
+ */
+enum {
+	ABI_RULE_CFA = 15,
+	ABI_RULE_WIDE = 15,
+	ABI_RULE_FP_SHIFT = 4,
+	ABI_RULE_FP = 7,
+	ABI_RULE_RA_SHIFT = 7,
+	ABI_RULE_RA = 3,
+	ABI_RULE_EXTRA_SHIFT = 9,
+	ABI_RULE_EXTRA = 3,
+	/* Where ra_off is: 0; one word below the CFA; one above fp_off. */
+	ABI_RULE_RA_PLACE_SHIFT = 11,
+	ABI_RULE_RA_PLACE = 3,
+	ABI_RULE_FP_WORDS_SHIFT = 13, /* below the CFA */
+	ABI_RULE_FP_WORDS = 255,
+	ABI_RULE_CFA_WORDS_SHIFT = 21,
+	ABI_RULE_CFA_WORDS = 2047,
+	ABI_RULE_WORD_BYTES = 8,
+};
+
+enum abi_rule_ra_place {
+	ABI_RULE_RA_NOWHERE = 0,
+	ABI_RULE_RA_BELOW_CFA = 1,
+	ABI_RULE_RA_ABOVE_FP = 2,
+};
+
 struct abi_unwind_page {
-	unsigned short row_count;
-	unsigned short rule_count;
 	abi_u32 size; /* of all, header included */
-	/* Number of rows before each 4 KiB step: the search starts in steps[i]..steps[i+1]. */
-	unsigned short steps[ABI_UNWIND_STEPS];
+	unsigned short row_count; /* addresses where the rule changes */
+	abi_u8 rule_count, wide_count;
+	abi_u8 bucket_shift;
+	abi_u8 entry;
 	unsigned short flags; /* enum abi_unwind_page_flags */
+	unsigned short codes[ABI_UNWIND_CODES];
 };
 
 _Static_assert(sizeof(struct abi_unwind_rule) == 12, "the page's layout");

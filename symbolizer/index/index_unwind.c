@@ -38,7 +38,7 @@ bool index_unwind_page(const struct index *index, uint64_t elf_addr,
 	if (entry == index_unwind_page_count(index) || entries[entry].place >= word_count)
 		return false;
 	page = (const void *)(words + entries[entry].place);
-	if (!unwind_page_check(page, (word_count - entries[entry].place) * sizeof(*words)))
+	if (!unwind_page_fits(page, (word_count - entries[entry].place) * sizeof(*words)))
 		return false;
 	*ret_page = page;
 	*ret_size = page->size;

@@ -211,13 +211,23 @@ static void add_landmarks(struct job *job, uint64_t limit)
 		add_landmark(job, &job->landmarks[i], limit);
 }
 
+/* Linkers keep the order of most files. */
+static void sort_functions(struct job *job)
+{
+	for (size_t i = 1; i < job->function_count; i++) {
+		if (by_address(&job->functions[i - 1], &job->functions[i]) <= 0)
+			continue;
+		qsort(job->functions, job->function_count, sizeof(*job->functions), by_address);
+		return;
+	}
+}
+
 static int make_pages(struct job *job)
 {
 	struct unwind_counts counts = { 0 };
 	int err;
 
-	if (job->function_count)
-		qsort(job->functions, job->function_count, sizeof(*job->functions), by_address);
+	sort_functions(job);
 	for (size_t i = 0; i < job->function_count; i++) {
 		const struct function *f = &job->functions[i];
 

@@ -32,7 +32,8 @@ int unwind_read_sections(const struct cfi_section *sections, size_t count, uint6
 /*
  * The page of ELF_ADDR: *RET_PAGE points into the mapping and *RET_SIZE is its size. False where
  * the module has no table for that page. The bytes were written by a process that read a foreign
- * file, so each offset and number in the page is checked here.
+ * file: here no more than the page's counts are checked, not to read all of it for one address.
+ * unwind_rule_at() checks what it meets, and what BPF gets has to pass unwind_page_check().
  */
 bool index_unwind_page(const struct index *index, uint64_t elf_addr,
 	const struct abi_unwind_page **ret_page, size_t *ret_size);
@@ -44,6 +45,8 @@ uint64_t index_unwind_page_address(const struct index *index, size_t number);
 /* How reading went. */
 const struct index_unwind *index_unwind_figures(const struct index *index);
 
+/* Whether the page's parts lie inside of it. */
+bool unwind_page_fits(const struct abi_unwind_page *page, size_t size);
 /* Whether all in a page is as bpf/abi/unwind.h says. SIZE bytes are there, PAGE is aligned to 4. */
 bool unwind_page_check(const struct abi_unwind_page *page, size_t size);
 /*

@@ -11,16 +11,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/index/unwind_pack.h"
 
 enum {
 	PAGE_BYTES = 1 << ABI_UNWIND_PAGE_SHIFT,
-	STEP_SHIFT = 12,
 	/* Number of the rule that stands for those which a full page has no room for. */
 	LAST_RULE = ABI_UNWIND_PAGE_RULES - 1,
 	HASH_SLOTS = 1024,
 	HASH_SHIFT = 64 - 10,
-	MAX_OUTPUT_BYTES = sizeof(struct abi_unwind_page) + 3 * ABI_UNWIND_PAGE_ROWS +
-			   sizeof(struct abi_unwind_rule) * ABI_UNWIND_PAGE_RULES,
 };
 
 static const struct abi_unwind_rule none = { .cfa = ABI_CFA_NONE };
@@ -35,15 +33,9 @@ struct unwind_pages {
 	uint64_t end; /* where the last row ended */
 	struct abi_unwind_rule current; /* of the last change */
 	uint64_t page; /* address >> ABI_UNWIND_PAGE_SHIFT */
-	uint32_t row_count, rule_count;
-	uint16_t addresses[ABI_UNWIND_PAGE_ROWS];
-	uint8_t numbers[ABI_UNWIND_PAGE_ROWS];
-	struct abi_unwind_rule rules[ABI_UNWIND_PAGE_RULES];
+	struct unwind_rows rows;
 	uint8_t slots[HASH_SLOTS]; /* number of a rule + 1 */
-	union {
-		struct abi_unwind_page header;
-		uint8_t bytes[MAX_OUTPUT_BYTES];
-	} output;
+	struct unwind_pack pack;
 };
 
 static bool same_rule(const struct abi_unwind_rule *a, const struct abi_unwind_rule *b)
@@ -66,22 +58,22 @@ static uint8_t *find_slot(struct unwind_pages *p, const struct abi_unwind_rule *
 {
 	size_t slot = slot_of(rule);
 
-	while (p->slots[slot] && !same_rule(&p->rules[p->slots[slot] - 1], rule))
+	while (p->slots[slot] && !same_rule(&p->rows.rules[p->slots[slot] - 1], rule))
 		slot = (slot + 1) % HASH_SLOTS;
 	return &p->slots[slot];
 }
 
 static uint8_t add_rule(struct unwind_pages *p, const struct abi_unwind_rule *rule, uint8_t *slot)
 {
-	if (p->rule_count >= LAST_RULE) {
+	if (p->rows.rule_count >= LAST_RULE) {
 		p->counts.left_out++;
-		p->rules[LAST_RULE] = unsupported;
-		p->rule_count = ABI_UNWIND_PAGE_RULES;
+		p->rows.rules[LAST_RULE] = unsupported;
+		p->rows.rule_count = ABI_UNWIND_PAGE_RULES;
 		return LAST_RULE;
 	}
-	p->rules[p->rule_count] = *rule;
-	*slot = (uint8_t)(p->rule_count + 1);
-	return (uint8_t)p->rule_count++;
+	p->rows.rules[p->rows.rule_count] = *rule;
+	*slot = (uint8_t)(p->rows.rule_count + 1);
+	return (uint8_t)p->rows.rule_count++;
 }
 
 static uint8_t number_of(struct unwind_pages *p, const struct abi_unwind_rule *rule)
@@ -91,30 +83,12 @@ static uint8_t number_of(struct unwind_pages *p, const struct abi_unwind_rule *r
 	return *slot ? *slot - 1 : add_rule(p, rule, slot);
 }
 
-/* steps[i]: how many rows begin before i * 4 KiB. */
-static void fill_steps(struct unwind_pages *p)
-{
-	uint32_t row = 0;
-
-	for (uint32_t i = 0; i < ABI_UNWIND_STEPS; i++) {
-		while (row < p->row_count && p->addresses[row] < i << STEP_SHIFT)
-			row++;
-		p->output.header.steps[i] = (uint16_t)row;
-	}
-}
-
-static uint8_t *put(uint8_t *at, const void *bytes, size_t size)
-{
-	memcpy(at, bytes, size);
-	return at + size;
-}
-
 static bool is_framed(const struct unwind_pages *p)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < p->rule_count; i++) {
-		const struct abi_unwind_rule *rule = &p->rules[i];
+	for (uint32_t i = 0; i < p->rows.rule_count; i++) {
+		const struct abi_unwind_rule *rule = &p->rows.rules[i];
 
 		if (rule->cfa == ABI_CFA_NONE)
 			continue;
@@ -127,30 +101,17 @@ static bool is_framed(const struct unwind_pages *p)
 
 static void write_page(struct unwind_pages *p)
 {
-	size_t padding = -(size_t)p->row_count * 3 & 3;
-	uint8_t *at = p->output.bytes + sizeof(p->output.header);
-
-	at = put(at, p->addresses, p->row_count * sizeof(*p->addresses));
-	at = put(at, p->numbers, p->row_count);
-	memset(at, 0, padding);
-	at = put(at + padding, p->rules, p->rule_count * sizeof(*p->rules));
-	p->output.header = (struct abi_unwind_page){
-		.row_count = (uint16_t)p->row_count,
-		.rule_count = (uint16_t)p->rule_count,
-		.size = (uint32_t)(at - p->output.bytes),
-		.flags = is_framed(p) ? ABI_UNWIND_PAGE_FRAMED : 0,
-	};
-	fill_steps(p);
+	unwind_pack(&p->pack, &p->rows, is_framed(p) ? ABI_UNWIND_PAGE_FRAMED : 0);
 	p->counts.pages++;
-	p->counts.rows += p->row_count;
-	p->error = p->sink(p->context, p->page << ABI_UNWIND_PAGE_SHIFT, &p->output.header);
+	p->counts.rows += p->rows.row_count;
+	p->error = p->sink(p->context, p->page << ABI_UNWIND_PAGE_SHIFT, &p->pack.output.header);
 }
 
 static void finish_page(struct unwind_pages *p)
 {
-	bool empty = !p->row_count && same_rule(&p->rules[0], &none);
+	bool empty = !p->rows.row_count && same_rule(&p->rows.rules[0], &none);
 
-	if (p->row_count > ABI_UNWIND_PAGE_ROWS)
+	if (p->rows.row_count > ABI_UNWIND_PAGE_ROWS)
 		p->counts.left_out++;
 	else if (!empty && !p->error)
 		write_page(p);
@@ -159,9 +120,9 @@ static void finish_page(struct unwind_pages *p)
 static void start_page(struct unwind_pages *p, uint64_t page)
 {
 	p->page = page;
-	p->row_count = 0;
-	p->rule_count = 1;
-	p->rules[0] = p->current;
+	p->rows.row_count = 0;
+	p->rows.rule_count = 1;
+	p->rows.rules[0] = p->current;
 	memset(p->slots, 0, sizeof(p->slots));
 	*find_slot(p, &p->current) = 1;
 }
@@ -193,15 +154,27 @@ static void go_to_page(struct unwind_pages *p, uint64_t page)
 	}
 }
 
+static uint8_t last_number(const struct unwind_rows *rows)
+{
+	return rows->row_count ? rows->numbers[rows->row_count - 1] : 0;
+}
+
 static void append(struct unwind_pages *p, uint32_t offset, const struct abi_unwind_rule *rule)
 {
+	struct unwind_rows *rows = &p->rows;
+	uint8_t number;
+
 	/* One more than there may be marks the page as too full. */
-	if (p->row_count >= ABI_UNWIND_PAGE_ROWS) {
-		p->row_count = ABI_UNWIND_PAGE_ROWS + 1;
+	if (rows->row_count >= ABI_UNWIND_PAGE_ROWS) {
+		rows->row_count = ABI_UNWIND_PAGE_ROWS + 1;
 		return;
 	}
-	p->addresses[p->row_count] = (uint16_t)offset;
-	p->numbers[p->row_count++] = number_of(p, rule);
+	number = number_of(p, rule);
+	/* All that a full page has no room for has the same one. */
+	if (number == last_number(rows))
+		return;
+	rows->addresses[rows->row_count] = (uint16_t)offset;
+	rows->numbers[rows->row_count++] = number;
 }
 
 /* From ADDRESS on, RULE. */

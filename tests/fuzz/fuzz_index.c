@@ -38,14 +38,16 @@ static void ask_pages(const struct index *index, uint64_t base)
 	const struct abi_unwind_page *page;
 	struct abi_unwind_rule rule;
 	size_t size;
+	bool good;
 
 	for (size_t i = 0; i < MIN(index_unwind_page_count(index), (size_t)64); i++) {
 		uint64_t address = index_unwind_page_address(index, i);
 
 		if (!index_unwind_page(index, address, &page, &size))
 			continue;
+		good = unwind_page_check(page, size);
 		for (uint32_t offset = 0; offset < 1 << ABI_UNWIND_PAGE_SHIFT; offset += 0x777)
-			if (!unwind_rule_at(page, size, offset, &rule))
+			if (!unwind_rule_at(page, size, offset, &rule) && good)
 				abort();
 	}
 	index_unwind_page(index, base, &page, &size);

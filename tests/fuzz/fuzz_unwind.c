@@ -28,7 +28,8 @@ static void compare_lookups(const uint8_t *region, uint32_t at, size_t size)
 	for (uint32_t offset = 0; offset < 0x10000; offset += 13) {
 		struct abi_unwind_rule here, there;
 
-		unwind_rule_of(region, at, unwind_rows_until(region, at, offset), &here);
+		unwind_rule_of(
+			region, at, unwind_row_number(unwind_row_at(region, at, offset)), &here);
 		if (!unwind_rule_at(page, size, offset, &there) ||
 			memcmp(&here, &there, sizeof(here)))
 			abort();
@@ -43,7 +44,8 @@ static void walk(const uint8_t *region, uint32_t at, struct unwind_state *state)
 		uint32_t offset = (uint32_t)(state->pc - state->is_return) & 0xffff;
 		struct abi_unwind_rule rule;
 
-		unwind_rule_of(region, at, unwind_rows_until(region, at, offset), &rule);
+		unwind_rule_of(
+			region, at, unwind_row_number(unwind_row_at(region, at, offset)), &rule);
 		if (unwind_step_from(state, place, &rule) != ABI_UNWIND_GOES_ON)
 			return;
 	}

@@ -450,7 +450,8 @@ static void assert_no_page(struct index *index)
 	const struct abi_unwind_page *page;
 	size_t size;
 
-	assert_false(index_unwind_page(index, CFI_TEXT, &page, &size));
+	assert_false(
+		index_unwind_page(index, CFI_TEXT, &page, &size) && unwind_page_check(page, size));
 	index_destroy(index);
 }
 
@@ -461,10 +462,10 @@ static void an_index_that_lies_gives_no_page(void **)
 	assert_no_page(with_lie(INDEX_UNWIND_PAGES, 0, 77)); /* another page's number */
 	assert_no_page(with_lie(INDEX_UNWIND_PAGES, 4, 1)); /* inside the page */
 	assert_no_page(with_lie(INDEX_UNWIND_PAGES, 4, 0xffffffff));
-	assert_no_page(with_lie(INDEX_UNWIND_WORDS, 0, 0xffffffff)); /* counts */
-	assert_no_page(with_lie(INDEX_UNWIND_WORDS, 4, 0xffffff)); /* size */
-	assert_no_page(with_lie(INDEX_UNWIND_WORDS, 4, good));
-	assert_no_page(with_lie(INDEX_UNWIND_WORDS, good, 0)); /* rows */
+	assert_no_page(with_lie(INDEX_UNWIND_WORDS, 0, 0xffffff)); /* size */
+	assert_no_page(with_lie(INDEX_UNWIND_WORDS, 0, good));
+	assert_no_page(with_lie(INDEX_UNWIND_WORDS, 4, 0xffffffff)); /* counts */
+	assert_no_page(with_lie(INDEX_UNWIND_WORDS, good, 0)); /* places of buckets */
 }
 
 static void the_vdso_has_tables(void **)

@@ -11,10 +11,15 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "bpf/unwind.bpf.h"
 #include "symbolizer/index/unwind.h"
 #include "symbolizer/index/unwind_pages.h"
 
-enum { MAX_PAGES = 64, PAGE_BYTES = 1 << ABI_UNWIND_PAGE_SHIFT };
+enum {
+	MAX_PAGES = 64,
+	PAGE_BYTES = 1 << ABI_UNWIND_PAGE_SHIFT,
+	PLACE = 0x54340, /* of a page in BPF's pool */
+};
 
 /* What the packer gave. */
 struct made {
@@ -27,6 +32,8 @@ struct made {
 };
 
 static struct made made;
+static uint8_t region[ABI_UNWIND_REGION_BYTES];
+static const struct abi_unwind_page *in_region; /* the page that was copied there */
 
 static int keep(void *context, uint64_t address, const struct abi_unwind_page *page)
 {
@@ -44,6 +51,7 @@ static int keep(void *context, uint64_t address, const struct abi_unwind_page *p
 
 static int begin(void **)
 {
+	in_region = NULL;
 	made = (struct made){ .packer = unwind_pages_create(keep, &made) };
 	return !made.packer;
 }
@@ -69,20 +77,34 @@ static void finish(void)
 	assert_int_equal(made.counts.pages, made.count);
 }
 
-/* The offset at ADDRESS; 0 = nothing. */
-static int at(uint64_t address)
+/* The rule at ADDRESS, as user space and BPF find it. */
+static struct abi_unwind_rule rule_at(uint64_t address)
 {
-	struct abi_unwind_rule rule;
+	struct abi_unwind_rule here = { 0 }, there;
+	const uint32_t offset = address & (PAGE_BYTES - 1);
 
 	for (size_t i = 0; i < made.count; i++) {
 		if (made.addresses[i] != (address & -(uint64_t)PAGE_BYTES))
 			continue;
-		assert_true(unwind_rule_at(
-			made.pages[i], made.pages[i]->size, address & (PAGE_BYTES - 1), &rule));
-		assert_true(rule.cfa == ABI_CFA_NONE || rule.cfa == ABI_CFA_SP);
-		return rule.cfa_off;
+		assert_true(unwind_rule_at(made.pages[i], made.pages[i]->size, offset, &here));
+		if (in_region != made.pages[i])
+			memcpy(region + PLACE, made.pages[i], made.pages[i]->size);
+		in_region = made.pages[i];
+		unwind_rule_of(region, PLACE,
+			unwind_row_number(unwind_row_at(region, PLACE, offset)), &there);
+		assert_memory_equal(&here, &there, sizeof(here));
+		return here;
 	}
-	return 0;
+	return here;
+}
+
+/* The offset at ADDRESS; 0 = nothing. */
+static int at(uint64_t address)
+{
+	struct abi_unwind_rule rule = rule_at(address);
+
+	assert_true(rule.cfa == ABI_CFA_NONE || rule.cfa == ABI_CFA_SP);
+	return rule.cfa_off;
 }
 
 static void page_is_framed_if_all_of_its_rules_are(void **)
@@ -146,7 +168,9 @@ static void a_row_that_goes_on_over_pages(void **)
 	finish();
 	assert_int_equal(made.count, 5);
 	assert_int_equal(made.pages[1]->row_count, 0);
-	assert_int_equal(made.pages[1]->size, sizeof(struct abi_unwind_page) + 12);
+	assert_int_equal(made.pages[1]->rule_count, 1);
+	/* The header, 16 buckets' places and their end, a rule, and the number of it for each. */
+	assert_int_equal(made.pages[1]->size, 44 + 2 * 16 + 4 + 4 + 16);
 	assert_int_equal(at(0x1feff), 0);
 	assert_int_equal(at(0x20000), 8);
 	assert_int_equal(at(0x4ffff), 8);
@@ -234,7 +258,150 @@ static void an_error_of_the_sink_ends_it(void **)
 	assert_int_equal(made.count, 0);
 }
 
-/* A small page, and what is wrong with it. */
+/* ---- what comes out is what went in --------------------------------------------------------- */
+
+enum { SHADOW_LOW = 0x10000, SHADOW_END = 0x60000, SHADOW_RULES = 200 };
+
+/* For each address the number of its rule + 1. */
+static uint8_t shadow[SHADOW_END - SHADOW_LOW];
+static struct abi_unwind_rule shadow_rules[SHADOW_RULES];
+
+static void begin_shadow(void)
+{
+	memset(shadow, 0, sizeof(shadow));
+	for (int i = 0; i < SHADOW_RULES; i++)
+		shadow_rules[i] =
+			(struct abi_unwind_rule){ .cfa = ABI_CFA_SP, .cfa_off = 8 * (i + 1) };
+}
+
+static uint64_t shadow_row(uint64_t low, uint64_t size, int rule)
+{
+	if (low + size > SHADOW_END)
+		return SHADOW_END;
+	memset(shadow + low - SHADOW_LOW, rule + 1, size);
+	unwind_pages_row(made.packer, low, low + size, &shadow_rules[rule]);
+	return low + size;
+}
+
+static void compare_shadow(void)
+{
+	const struct abi_unwind_rule nothing = { 0 };
+
+	finish();
+	assert_int_equal(made.counts.left_out, 0);
+	for (uint64_t i = SHADOW_LOW; i < SHADOW_END; i++) {
+		uint8_t number = shadow[i - SHADOW_LOW];
+		struct abi_unwind_rule rule = rule_at(i);
+
+		assert_memory_equal(
+			&rule, number ? &shadow_rules[number - 1] : &nothing, sizeof(rule));
+	}
+}
+
+/* Functions are entered, pushed, popped and left, one twice, as compilers make them. */
+static void what_compilers_make_takes_little_room(void **)
+{
+	uint64_t at = SHADOW_LOW;
+	unsigned int seed = 1;
+	size_t bytes = 0;
+
+	begin_shadow();
+	while (at < SHADOW_END) {
+		const int pushes = rand_r(&seed) % 7, frame = pushes + 1 + rand_r(&seed) % 20;
+
+		for (int i = 0; i < pushes; i++)
+			at = shadow_row(at, 2, i);
+		for (int part = 0; part < 2; part++) {
+			at = shadow_row(at, 1 + (unsigned int)rand_r(&seed) % 300, frame);
+			for (int i = pushes; i >= 0; i--)
+				at = shadow_row(at, 2, i);
+		}
+		at = (at + 15) & ~15ULL;
+	}
+	compare_shadow();
+	for (size_t i = 0; i < made.count; i++)
+		bytes += made.pages[i]->size;
+	assert_true(made.counts.rows > 4000);
+	assert_true(bytes * 10 < made.counts.rows * 17ULL);
+}
+
+static struct abi_unwind_rule random_rule(unsigned int *seed)
+{
+	static const int offsets[] = { 0, 8, 16, 11, -8, 16376, 16384, 1 << 20, INT32_MIN };
+	static const short places[] = { 0, -8, -16, -24, 8, 3, -2040, -2048, INT16_MIN };
+	struct abi_unwind_rule rule = {
+		.cfa = (uint8_t)(1 + rand_r(seed) % (ABI_CFA_KINDS - 1)),
+		.fp = (uint8_t)(rand_r(seed) % ABI_REG_KINDS),
+		.ra = (uint8_t)(rand_r(seed) % (ABI_REG_UNSUPPORTED + 1)),
+		.extra = (uint8_t)(rand_r(seed) % 3 ? 0 : rand_r(seed)),
+		.cfa_off = offsets[rand_r(seed) % (int)ARRAY_SIZE(offsets)],
+		.fp_off = places[rand_r(seed) % (int)ARRAY_SIZE(places)],
+		.ra_off = places[rand_r(seed) % (int)ARRAY_SIZE(places)],
+	};
+
+	return rule;
+}
+
+/* Rules of all kinds, rows from dense to sparse, gaps between them. */
+static void rows_at_random(void **)
+{
+	for (unsigned int seed = 1; seed < 12; seed++) {
+		unsigned int turn = seed;
+		uint64_t at = SHADOW_LOW + seed;
+
+		begin_shadow();
+		for (int i = 0; i < SHADOW_RULES; i++)
+			shadow_rules[i] = random_rule(&turn);
+		while (at < SHADOW_END) {
+			unsigned int size = 4 + (unsigned int)rand_r(&turn) % (1U << (seed + 3));
+			int rule = rand_r(&turn) % (int)(20 * seed % SHADOW_RULES + 1);
+
+			at = shadow_row(at, size, rule);
+			at += rand_r(&turn) % 8 ? 0 : (unsigned int)rand_r(&turn) % size;
+		}
+		compare_shadow();
+		end(NULL);
+		begin(NULL);
+	}
+}
+
+/* Where a row begins at each byte, buckets have to be small; elsewhere they need not. */
+static void rows_at_each_byte_in_one_place(void **)
+{
+	uint64_t at = SHADOW_LOW;
+
+	begin_shadow();
+	at = shadow_row(at, 0x7ff0, 1);
+	for (int i = 0; i < 1000; i++)
+		at = shadow_row(at, 1, i * 7 % 150);
+	at = shadow_row(at, 0x18000, 1);
+	shadow_row(at, 0x10, 2);
+	compare_shadow();
+	assert_true(made.pages[0]->bucket_shift <= 7);
+	assert_int_equal(made.pages[1]->bucket_shift, ABI_UNWIND_BUCKET_SHIFT_MAX);
+}
+
+/* Nothing repeats: most changes take their longest form. */
+static void the_densest_pages(void **)
+{
+	uint64_t at = SHADOW_LOW;
+	unsigned int seed = 1;
+	int before = 0;
+
+	begin_shadow();
+	while (at < SHADOW_END) {
+		int rule = (before + 3 + rand_r(&seed) % 190) % 200;
+
+		at = shadow_row(at, 4 + (unsigned int)(rand_r(&seed) % 64 == 0), rule);
+		before = rule;
+	}
+	compare_shadow();
+	assert_true(made.counts.rows > 5 * 16000);
+}
+
+/* ---- pages that lie ------------------------------------------------------------------------- */
+
+/* Rows at 0x100, 0x110, 0x5000 and 0x5010 in buckets of 4 KiB; rules: nothing, 8, 16. */
 static struct abi_unwind_page *small_page(void)
 {
 	row(0x100, 0x110, 8);
@@ -243,24 +410,32 @@ static struct abi_unwind_page *small_page(void)
 	return made.pages[0];
 }
 
-static uint16_t *addresses_of(struct abi_unwind_page *page)
+static uint16_t *buckets_of(struct abi_unwind_page *page)
 {
 	return (uint16_t *)(page + 1);
 }
 
-static uint8_t *numbers_of(struct abi_unwind_page *page)
+static uint32_t *rules_of(struct abi_unwind_page *page)
 {
-	return (uint8_t *)(addresses_of(page) + page->row_count);
+	return (uint32_t *)(void *)(buckets_of(page) + (0x10000 >> page->bucket_shift) + 2);
 }
 
-static struct abi_unwind_rule *rules_of(struct abi_unwind_page *page)
+static uint8_t *changes_of(struct abi_unwind_page *page)
 {
-	return (struct abi_unwind_rule *)((char *)page + page->size) - page->rule_count;
+	return (uint8_t *)(rules_of(page) + page->rule_count) +
+	       page->wide_count * sizeof(struct abi_unwind_rule);
 }
 
+/* Whatever it says, look-ups stay inside of it. */
 static void assert_refused(struct abi_unwind_page *page)
 {
+	autofree struct abi_unwind_page *copy = malloc(page->size);
+	struct abi_unwind_rule rule;
+
 	assert_false(unwind_page_check(page, page->size));
+	memcpy(copy, page, page->size);
+	for (uint32_t offset = 0; offset < PAGE_BYTES; offset += 8)
+		(void)unwind_rule_at(copy, page->size, offset, &rule);
 }
 
 static void a_page_cut_off(void **)
@@ -284,12 +459,24 @@ static void counts_that_lie(void **)
 
 	page->row_count++;
 	assert_refused(page);
-	page->row_count = UINT16_MAX;
-	assert_refused(page);
 	*page = good;
 	page->rule_count = 0;
 	assert_refused(page);
-	page->rule_count = ABI_UNWIND_PAGE_RULES + 1;
+	*page = good;
+	page->wide_count = (uint8_t)(page->rule_count + 1);
+	assert_refused(page);
+	*page = good;
+	page->rule_count = ABI_UNWIND_PAGE_RULES;
+	assert_refused(page);
+	*page = good;
+	page->entry = page->rule_count;
+	assert_refused(page);
+	*page = good;
+	page->bucket_shift = ABI_UNWIND_BUCKET_SHIFT_MIN - 1;
+	assert_refused(page);
+	page->bucket_shift = ABI_UNWIND_BUCKET_SHIFT_MAX + 1;
+	assert_refused(page);
+	page->bucket_shift = UINT8_MAX;
 	assert_refused(page);
 	*page = good;
 	page->size -= 4;
@@ -298,55 +485,118 @@ static void counts_that_lie(void **)
 	assert_true(unwind_page_check(page, page->size));
 }
 
-static void rows_out_of_order(void **)
+static void buckets_that_lie(void **)
 {
 	struct abi_unwind_page *page = small_page();
+	const int count = 0x10000 >> page->bucket_shift;
 
-	addresses_of(page)[1] = addresses_of(page)[0];
-	assert_refused(page);
+	for (int i = 0; i <= count; i++) {
+		uint16_t good = buckets_of(page)[i];
+
+		buckets_of(page)[i] = UINT16_MAX;
+		assert_refused(page);
+		buckets_of(page)[i] = i ? 0 : 1;
+		assert_refused(page);
+		buckets_of(page)[i] = good;
+	}
+	assert_true(unwind_page_check(page, page->size));
 }
 
 static void rule_numbers_outside(void **)
 {
 	struct abi_unwind_page *page = small_page();
+	uint8_t *start = changes_of(page) + buckets_of(page)[5];
 	struct abi_unwind_rule rule;
 
-	numbers_of(page)[0] = (uint8_t)page->rule_count;
+	*start = page->rule_count;
 	assert_refused(page);
-	assert_false(unwind_rule_at(page, page->size, 0x100, &rule));
-	assert_true(unwind_rule_at(page, page->size, 0x5000, &rule));
+	assert_false(unwind_rule_at(page, page->size, 0x5000, &rule));
+	assert_true(unwind_rule_at(page, page->size, 0x100, &rule));
 }
 
-static void steps_that_lie(void **)
+/* The first bucket's first change gets each code. */
+static void changes_that_lie(void **)
+{
+	const struct {
+		int kind, nibbles, least;
+	} codes[] = {
+		{ ABI_CHANGE_TO, 0, 1 }, /* the next nibbles are no rule's number */
+		{ ABI_CHANGE_DOWN, 0, 1 }, /* from rule 0 */
+		{ ABI_CHANGE_DOWN_2, 0, 1 }, { ABI_CHANGE_UP, 0, 0 }, /* no distance */
+		{ ABI_CHANGE_UP, 3, 255 }, /* beyond the bucket's end */
+	};
+	struct abi_unwind_page *page = small_page();
+	uint8_t *change = changes_of(page) + buckets_of(page)[0] + 1;
+
+	memset(change, 0xf0, (size_t)buckets_of(page)[1] - 1);
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		page->codes[0] =
+			(uint16_t)(codes[i].kind | codes[i].nibbles << ABI_CODE_NIBBLES_SHIFT |
+				   codes[i].least << ABI_CODE_LEAST_SHIFT);
+		assert_refused(page);
+	}
+}
+
+static void changes_that_end_in_the_middle(void **)
 {
 	struct abi_unwind_page *page = small_page();
-	struct abi_unwind_rule rule;
+	uint8_t *change = changes_of(page) + buckets_of(page)[0] + 1;
 
-	for (int i = 0; i < ABI_UNWIND_STEPS; i++) {
-		uint16_t good = page->steps[i];
+	memset(change, ABI_CHANGE_OTHER << 4 | ABI_CHANGE_OTHER, (size_t)buckets_of(page)[1] - 1);
+	assert_refused(page);
+}
 
-		page->steps[i] = UINT16_MAX;
-		assert_refused(page);
-		for (uint32_t offset = 0; offset < PAGE_BYTES; offset += 16)
-			unwind_rule_at(page, page->size, offset, &rule);
-		page->steps[i] = good;
-	}
-	assert_true(unwind_page_check(page, page->size));
+static void a_bucket_with_too_many_changes(void **)
+{
+	struct abi_unwind_page *page;
+
+	for (uint64_t i = 0; i < 20; i++)
+		row(0x1000 + i * 0x200, 0x1100 + i * 0x200, 8);
+	for (uint64_t i = 0; i < 100; i++)
+		row(0x8000 + i * 2, 0x8001 + i * 2, 16);
+	finish();
+	page = made.pages[0];
+	assert_true(page->bucket_shift <= 7);
+	/* As if buckets were larger, with the same beginnings. */
+	page->bucket_shift = ABI_UNWIND_BUCKET_SHIFT_MAX;
+	assert_refused(page);
 }
 
 static void rules_of_unknown_kinds(void **)
 {
 	struct abi_unwind_page *page = small_page();
-	struct abi_unwind_rule good = rules_of(page)[1];
+	uint32_t good = rules_of(page)[1];
 
-	rules_of(page)[1].cfa = ABI_CFA_KINDS;
+	rules_of(page)[1] = good | ABI_REG_KINDS << ABI_RULE_FP_SHIFT;
+	assert_refused(page);
+	/* There are no wide ones. */
+	rules_of(page)[1] = ABI_RULE_WIDE;
 	assert_refused(page);
 	rules_of(page)[1] = good;
-	rules_of(page)[1].fp = ABI_REG_KINDS;
+	assert_true(unwind_page_check(page, page->size));
+}
+
+static void wide_rules_of_unknown_kinds(void **)
+{
+	struct abi_unwind_rule *wide, good;
+	struct abi_unwind_page *page;
+
+	row(0x100, 0x110, 11);
+	finish();
+	page = made.pages[0];
+	assert_int_equal(page->wide_count, 1);
+	wide = (struct abi_unwind_rule *)(rules_of(page) + page->rule_count);
+	good = *wide;
+	wide->cfa = ABI_CFA_KINDS;
 	assert_refused(page);
-	rules_of(page)[1] = good;
-	rules_of(page)[1].ra = ABI_REG_AT_FP;
+	*wide = good;
+	wide->fp = ABI_REG_KINDS;
 	assert_refused(page);
+	*wide = good;
+	wide->ra = ABI_REG_AT_FP;
+	assert_refused(page);
+	*wide = good;
+	assert_true(unwind_page_check(page, page->size));
 }
 
 static void offsets_outside_of_a_page(void **)
@@ -377,10 +627,17 @@ int main(void)
 		CASE(an_error_of_the_sink_ends_it),
 		CASE(a_page_cut_off),
 		CASE(counts_that_lie),
-		CASE(rows_out_of_order),
+		CASE(what_compilers_make_takes_little_room),
+		CASE(rows_at_random),
+		CASE(rows_at_each_byte_in_one_place),
+		CASE(the_densest_pages),
+		CASE(buckets_that_lie),
 		CASE(rule_numbers_outside),
-		CASE(steps_that_lie),
+		CASE(changes_that_lie),
+		CASE(changes_that_end_in_the_middle),
+		CASE(a_bucket_with_too_many_changes),
 		CASE(rules_of_unknown_kinds),
+		CASE(wide_rules_of_unknown_kinds),
 		CASE(offsets_outside_of_a_page),
 	};
 

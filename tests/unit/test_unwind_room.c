@@ -197,7 +197,8 @@ static struct abi_unwind_rule rule_at(const struct fixture *f, uint64_t pc)
 
 	assert_true(where != ABI_UNWIND_ABSENT && where != ABI_UNWIND_NO_TABLE);
 	where &= ABI_UNWIND_REGION_BYTES - 1;
-	unwind_rule_of(region, where, unwind_rows_until(region, where, address & 0xffff), &rule);
+	unwind_rule_of(region, where,
+		unwind_row_number(unwind_row_at(region, where, address & 0xffff)), &rule);
 	return rule;
 }
 
@@ -431,7 +432,7 @@ static void rules_at_hand_are_turned_away_from_time_to_time(void **state)
 
 /* ---- pages that do not fit ------------------------------------------------------------------ */
 
-enum { BIG_PAGES = 900, BIG_BYTES = 6000 };
+enum { BIG_PAGES = 900, BIG_ROWS = 1200 /* 7 KiB */ };
 
 /* A module whose tables are larger than the pool. */
 static void make_big(struct fixture *f)
@@ -442,7 +443,7 @@ static void make_big(struct fixture *f)
 	assert_int_equal(writer_segment(w, &(struct writer_segment){ 0, BIG_PAGES << 16, 0 }), 0);
 	assert_int_equal(writer_code(w, 0, BIG_PAGES << 16), 0);
 	page_begin(&f->page, rule_sp(8));
-	for (uint32_t i = 0; i < BIG_BYTES / 3; i++)
+	for (uint32_t i = 0; i < BIG_ROWS; i++)
 		page_row(&f->page, (uint16_t)(i * 8), rule_sp(8 * (int)(1 + i % 5)));
 	page = page_finish(&f->page);
 	for (uint64_t i = 0; i < BIG_PAGES; i++)

@@ -12,20 +12,18 @@ static uint8_t region[ABI_UNWIND_REGION_BYTES];
 
 /* ---- the search ----------------------------------------------------------------------------- */
 
-/* ROWS rows begin at or before all that the row of OFFSET is said to reach over, and nowhere else.
- */
-static void expect_extent(uint32_t at, uint32_t rows, uint32_t offset)
+/* ROW is that of all addresses that it is said to reach over; the next ones begin at its ends. */
+static void expect_extent(uint32_t at, uint64_t row, uint32_t offset)
 {
-	uint32_t first = unwind_row_first(region, at, rows);
-	uint32_t last = unwind_row_last(region, at, rows);
+	uint32_t first = unwind_row_first(row), last = unwind_row_last(row);
 
 	assert_in_range(offset, first, last);
-	assert_int_equal(unwind_rows_until(region, at, first), rows);
-	assert_int_equal(unwind_rows_until(region, at, last), rows);
+	assert_true(unwind_row_at(region, at, first) == row);
+	assert_true(unwind_row_at(region, at, last) == row);
 	if (first > 0)
-		assert_int_equal(unwind_rows_until(region, at, first - 1), rows - 1);
+		assert_int_equal(unwind_row_last(unwind_row_at(region, at, first - 1)), first - 1);
 	if (last < 0xffff)
-		assert_int_equal(unwind_rows_until(region, at, last + 1), rows + 1);
+		assert_int_equal(unwind_row_first(unwind_row_at(region, at, last + 1)), last + 1);
 }
 
 /* Each offset's rule, found in the region at an odd place, by three ways. */
@@ -38,11 +36,11 @@ static void expect_all_offsets(struct fixture *f)
 	memcpy(region + at, page, page->size);
 	for (uint32_t offset = 0; offset < 0x10000; offset++) {
 		struct abi_unwind_rule wanted = page_rule_at(&f->page, (uint16_t)offset);
-		uint32_t rows = unwind_rows_until(region, at, offset);
+		uint64_t row = unwind_row_at(region, at, offset);
 		struct abi_unwind_rule here, there;
 
-		expect_extent(at, rows, offset);
-		unwind_rule_of(region, at, rows, &here);
+		expect_extent(at, row, offset);
+		unwind_rule_of(region, at, unwind_row_number(row), &here);
 		assert_true(unwind_rule_at(page, page->size, offset, &there));
 		assert_memory_equal(&here, &wanted, sizeof(here));
 		assert_memory_equal(&there, &wanted, sizeof(there));

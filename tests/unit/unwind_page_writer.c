@@ -27,36 +27,89 @@ void page_row(struct page_writer *w, uint16_t offset, struct abi_unwind_rule rul
 	w->numbers[w->row_count++] = number_of(w, &rule);
 }
 
-const struct abi_unwind_page *page_finish(struct page_writer *w)
-{
-	struct abi_unwind_page *page = (void *)w->bytes;
-	size_t at = sizeof(*page);
-
-	memset(w->bytes, 0, sizeof(w->bytes));
-	page->row_count = (uint16_t)w->row_count;
-	page->rule_count = (uint16_t)w->rule_count;
-	for (uint32_t step = 0; step < ABI_UNWIND_STEPS; step++)
-		while (page->steps[step] < w->row_count &&
-			w->addresses[page->steps[step]] < step << 12)
-			page->steps[step]++;
-	memcpy(w->bytes + at, w->addresses, w->row_count * sizeof(w->addresses[0]));
-	at += w->row_count * sizeof(w->addresses[0]);
-	memcpy(w->bytes + at, w->numbers, w->row_count);
-	at = (at + w->row_count + 3) & ~(size_t)3;
-	memcpy(w->bytes + at, w->rules, w->rule_count * sizeof(w->rules[0]));
-	at += w->rule_count * sizeof(w->rules[0]);
-	assert(at <= PAGE_WRITER_BYTES);
-	page->size = (uint32_t)at;
-	return page;
-}
-
-struct abi_unwind_rule page_rule_at(const struct page_writer *w, uint16_t offset)
+static uint8_t page_number_at(const struct page_writer *w, uint16_t offset)
 {
 	uint8_t number = 0;
 
 	for (uint32_t i = 0; i < w->row_count && w->addresses[i] <= offset; i++)
 		number = w->numbers[i];
-	return w->rules[number];
+	return number;
+}
+
+static void put(struct page_writer *w, uint32_t *at, const void *bytes, uint32_t size)
+{
+	assert(*at + size <= PAGE_WRITER_BYTES);
+	memcpy(w->bytes + *at, bytes, size);
+	*at += size;
+}
+
+/* One without a code, to a rule that it names: six nibbles, or seven. */
+static void put_change(struct page_writer *w, uint32_t *nibble, uint32_t distance, uint8_t number)
+{
+	const bool far = distance > 256;
+	uint32_t bits = ABI_CHANGE_OTHER | (far ? ABI_CHANGE_FAR : 0U) << 4 |
+			(uint32_t)number << 8 | (distance - 1) << 16;
+
+	assert(distance && distance <= 4096);
+	for (uint32_t i = 0; i < (far ? 7U : 6U); i++, ++*nibble, bits >>= 4) {
+		assert(*nibble / 2 < PAGE_WRITER_BYTES);
+		w->bytes[*nibble / 2] |= (uint8_t)((bits & 15) << *nibble % 2 * 4);
+	}
+}
+
+/* The bucket from BEGIN to END: the rule there, and the changes. Counts those. */
+static uint32_t put_bucket(struct page_writer *w, uint32_t at, uint32_t begin, uint32_t end)
+{
+	struct abi_unwind_page *page = (void *)w->bytes;
+	uint8_t start = page_number_at(w, (uint16_t)begin);
+	uint32_t nibble, before = begin;
+
+	put(w, &at, &start, 1);
+	if (begin && start != page_number_at(w, (uint16_t)(begin - 1)))
+		page->row_count++;
+	nibble = 2 * at;
+	for (uint32_t i = 0; i < w->row_count; i++) {
+		if (w->addresses[i] <= begin || w->addresses[i] >= end)
+			continue;
+		put_change(w, &nibble, w->addresses[i] - before, w->numbers[i]);
+		before = w->addresses[i];
+		page->row_count++;
+	}
+	if (nibble % 2)
+		w->bytes[nibble / 2] |= ABI_CHANGE_OTHER << 4;
+	return (nibble + 1) / 2;
+}
+
+const struct abi_unwind_page *page_finish(struct page_writer *w)
+{
+	struct abi_unwind_page *page = (void *)w->bytes;
+	const uint32_t shift = w->row_count > 1000 ? 6 : 10, buckets = 0x10000U >> shift;
+	uint32_t at = sizeof(*page) + 2 * buckets + 4, changes;
+
+	memset(w->bytes, 0, sizeof(w->bytes));
+	*page = (struct abi_unwind_page){
+		.rule_count = (uint8_t)w->rule_count,
+		.wide_count = (uint8_t)w->rule_count,
+		.bucket_shift = (uint8_t)shift,
+	};
+	for (uint32_t i = 0; i < w->rule_count; i++)
+		put(w, &at, &(uint32_t){ ABI_RULE_WIDE | i << ABI_RULE_FP_SHIFT }, 4);
+	put(w, &at, w->rules, w->rule_count * (uint32_t)sizeof(w->rules[0]));
+	changes = at;
+	for (uint32_t i = 0; i < buckets; i++) {
+		uint16_t *places = (void *)(w->bytes + sizeof(*page));
+
+		at = put_bucket(w, at, i << shift, (i + 1) << shift);
+		places[i + 1] = (uint16_t)(at - changes);
+	}
+	page->size = (at + 3) & ~3U;
+	assert(page->size <= PAGE_WRITER_BYTES);
+	return page;
+}
+
+struct abi_unwind_rule page_rule_at(const struct page_writer *w, uint16_t offset)
+{
+	return w->rules[page_number_at(w, offset)];
 }
 
 struct abi_unwind_rule rule_none(void)

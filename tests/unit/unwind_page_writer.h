@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A page of unwind tables (bpf/abi/unwind.h) written row by row. */
+/*
+ * A page of unwind tables (bpf/abi/unwind.h) written row by row, in the plainest way: each change
+ * names its rule and has no code, each rule is a wide one.
+ */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/abi/unwind.h"
 
-enum { PAGE_WRITER_ROWS = 6000, PAGE_WRITER_RULES = 16, PAGE_WRITER_BYTES = 32768 };
+enum { PAGE_WRITER_ROWS = 6000, PAGE_WRITER_RULES = 16, PAGE_WRITER_BYTES = 65536 };
 
 struct page_writer {
 	uint32_t row_count, rule_count;
