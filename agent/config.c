@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/debuginfod_fetch.h"
 
-enum { LIST_TEXT_LIMIT = 64 * 1024 };
+enum { TEXT_LIMIT = 64 * 1024 };
 
 static const struct setting_row rows[SETTING_COUNT] = {
 #define SETTING(id, type_, name_, letter_, commands_, argument_, fallback_, help_) \
@@ -59,11 +59,9 @@ static bool parse_scaled(
 	double value;
 	char *end;
 
-	if (!isdigit((unsigned char)text[0]))
-		return false;
 	errno = 0;
 	value = strtod(text, &end);
-	if (errno || strspn(text, "0123456789.") != (size_t)(end - text))
+	if (errno || end == text || strspn(text, "0123456789.") != (size_t)(end - text))
 		return false;
 	for (size_t i = 0; i < unit_count; i++) {
 		if (strcmp(end, units[i].suffix))
@@ -118,6 +116,41 @@ static bool parse_value(enum setting_type type, const char *text, uint64_t *ret_
 	return true;
 }
 
+const char *config_wants(enum setting id)
+{
+	if (id == SETTING_debuginfod_urls)
+		return "http:// and https:// URLs";
+	switch (rows[id].type) {
+	case SETTING_TYPE_FLAG:
+		return "true or false";
+	case SETTING_TYPE_NUMBER:
+		return "a number";
+	case SETTING_TYPE_DURATION:
+		return "a time: 10 (seconds), 500ms, 2m, 1h";
+	case SETTING_TYPE_BYTES:
+		return "a size: 4096, 64M, 2G";
+	case SETTING_TYPE_TEXT:
+	case SETTING_TYPE_LIST:
+		break;
+	}
+	return "a shorter value";
+}
+
+const char *config_wants_named(const char *name)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if (!strcmp(rows[id].name, name))
+			return config_wants((enum setting)id);
+	}
+	return NULL;
+}
+
+/* For messages: a value that is too long may be anything, a secret too. */
+static const char *shown(const char *text)
+{
+	return text && strlen(text) <= TEXT_LIMIT ? text : "";
+}
+
 /* A list that is given again in the same place grows; everything else is replaced. */
 static char *joined(const struct setting_value *value, enum setting_type type, const char *text,
 	enum config_source source)
@@ -126,8 +159,6 @@ static char *joined(const struct setting_value *value, enum setting_type type, c
 
 	if (type != SETTING_TYPE_LIST || value->source != source || !value->text)
 		return strdup(text);
-	if (strlen(value->text) + strlen(text) > LIST_TEXT_LIMIT)
-		return NULL;
 	if (asprintf(&both, "%s,%s", value->text, text) < 0)
 		return NULL;
 	return both;
@@ -140,7 +171,8 @@ static int set(struct config *config, enum setting id, const char *text, enum co
 	uint64_t number = 0;
 	char *copy;
 
-	if (!parse_value(rows[id].type, text, &number) ||
+	if (!parse_value(rows[id].type, text, &number) || strlen(text) > TEXT_LIMIT ||
+		(value->text && strlen(value->text) > TEXT_LIMIT) ||
 		(id == SETTING_debuginfod_urls && !debuginfod_urls_are_valid(text)))
 		return -EINVAL;
 	if (value->source > source)
@@ -194,8 +226,8 @@ static int set_fallbacks(struct config *config)
 			continue;
 		err = set(config, id, text, CONFIG_ENVIRONMENT);
 		if (err) {
-			fprintf(stderr, "fathom: %s=%s: not a value for %s\n", name, text,
-				config_name(id));
+			fprintf(stderr, "fathom: %s=%s: %s wants %s\n", name, shown(text),
+				config_name(id), config_wants(id));
 			return err;
 		}
 	}
@@ -274,8 +306,8 @@ static int parse_options(struct config *config, int argc, char **argv)
 			return complain(argv[0], got, argv);
 		err = set(config, id, optarg ? optarg : "1", CONFIG_COMMAND_LINE);
 		if (err == -EINVAL)
-			fprintf(stderr, "fathom %s: %s %s: not a valid value\n", argv[0],
-				config_name(id), optarg);
+			fprintf(stderr, "fathom %s: %s %s: wants %s\n", argv[0], config_name(id),
+				shown(optarg), config_wants(id));
 		if (err)
 			return err;
 	}
@@ -356,6 +388,18 @@ static bool parse_span(const char *text, uint32_t *ret_first, uint32_t *ret_last
 	return true;
 }
 
+static int complain_numbers(const struct config *config, enum setting id, size_t limit)
+{
+	const char *name = config_name(id), *text = config->values[id].text;
+
+	if (limit == 1)
+		fprintf(stderr, "fathom: %s %s: wants one number\n", name, text);
+	else
+		fprintf(stderr, "fathom: %s %s: wants numbers like 1,4-7, at most %zu\n", name,
+			text, limit);
+	return -EINVAL;
+}
+
 int config_numbers(const struct config *config, enum setting id, size_t limit,
 	uint32_t **ret_numbers, size_t *ret_count)
 {
@@ -372,9 +416,7 @@ int config_numbers(const struct config *config, enum setting id, size_t limit,
 		uint32_t first, last;
 
 		if (!parse_span(item, &first, &last) || last - first >= limit - count) {
-			fprintf(stderr, "fathom: %s %s: expected at most %zu numbers like 1,4-7\n",
-				config_name(id), config->values[id].text, limit);
-			return -EINVAL;
+			return complain_numbers(config, id, limit);
 		}
 		for (uint32_t n = first; n <= last; n++) {
 			if (array_reserve(numbers, capacity, count + 1, limit))

@@ -84,6 +84,10 @@ const char *config_text(const struct config *config, enum setting id); /* NULL =
 bool config_given(const struct config *config, enum setting id);
 /* The name as on the command line, for messages: "--duration". */
 const char *config_name(enum setting id);
+/* What a value of it looks like, for messages: "a number". */
+const char *config_wants(enum setting id);
+/* NULL: there is no such setting. */
+const char *config_wants_named(const char *name);
 
 /*
  * A LIST of numbers and ranges (`1,4-7`), at most LIMIT of them. *RET_NUMBERS is the caller's to

@@ -46,6 +46,16 @@ static int next(struct reader *r, yaml_event_t *event)
 		"not YAML:", r->parser.problem ? r->parser.problem : "unreadable");
 }
 
+static int complain_value(struct reader *r, const yaml_mark_t *mark, const char *key)
+{
+	const char *wants = config_wants_named(key);
+	autofree char *text = NULL;
+
+	if (!wants || asprintf(&text, "%s: it wants %s", key, wants) < 0)
+		text = NULL;
+	return complain(r, mark, "not a valid value for", text ? text : key);
+}
+
 static int set_value(struct reader *r, const char *key, const yaml_event_t *event)
 {
 	const char *text = (const char *)event->data.scalar.value;
@@ -56,7 +66,7 @@ static int set_value(struct reader *r, const char *key, const yaml_event_t *even
 	if (err == -EEXIST)
 		return complain(r, &event->start_mark, "given twice:", key);
 	if (err == -EINVAL)
-		return complain(r, &event->start_mark, "not a valid value for", key);
+		return complain_value(r, &event->start_mark, key);
 	return err;
 }
 

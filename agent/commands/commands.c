@@ -24,7 +24,8 @@ static const struct command commands[] = {
 		"of -d, and writes a gzip-compressed pprof file that go tool pprof reads. With CMD "
 		"it runs that command and samples it and what it starts, from the first "
 		"instruction "
-		"to the end.\n"
+		"to the end; with -a, -p, -t or -G those are sampled, while CMD runs. A run ends "
+		"when all of -p or -t have ended, too.\n"
 		"At the end it prints the hottest functions, what was lost and why, the share of "
 		"complete stacks, and its own CPU time." },
 	{ "top", command_top, IN_TOP, "show what the CPUs do now: processes, functions, goroutines",

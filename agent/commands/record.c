@@ -5,6 +5,8 @@
  * plan → (spawn CMD, held back) → make the agent, read /proc → wait shortly for what goroutine ids
  * need → sample until a signal, the time, or CMD's end → take in the rest → wait for indexes →
  * symbolize, write, tell.
+ *
+ * CMD is what is sampled, unless -a, -p, -t or -G says who is: then it says how long.
  */
 #include "agent/commands/record.h"
 
@@ -37,6 +39,7 @@ struct record {
 	struct loop *loop;
 	struct agent *agent;
 	struct record_command command;
+	struct record_targets targets;
 	uint64_t started_ns, stopped_ns; /* CLOCK_MONOTONIC */
 	uint64_t started_real_ns;
 	unsigned int interrupts;
@@ -71,6 +74,13 @@ static void on_signal(void *context, int signal)
 }
 
 static void on_duration(void *context)
+{
+	struct record *r = context;
+
+	loop_stop(r->loop);
+}
+
+static void on_targets_ended(void *context)
 {
 	struct record *r = context;
 
@@ -128,6 +138,9 @@ static int start_sampling(struct record *r)
 	if (!err && r->progress)
 		err = loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_progress, r,
 			&r->progress_timer);
+	if (!err)
+		err = record_targets_watch(
+			&r->targets, &r->plan.sampler.collect, r->loop, on_targets_ended, r);
 	if (err) {
 		explain_failure(&(struct agent_failure){ .step = "start sampling" }, err);
 		return err;
@@ -159,7 +172,7 @@ static int sample(struct record *r)
 	if (!err)
 		err = run_command(r);
 	/* CMD may have ended already: then SIGCHLD waits in the loop. */
-	if (!err)
+	if (!err && !record_targets_ended(&r->targets))
 		err = loop_run(r->loop);
 	r->stopped_ns = clock_monotonic_ns();
 	loop_cancel(r->loop, r->duration_timer);
@@ -249,6 +262,8 @@ static void tell(struct record *r, const struct report_summary *summary)
 		.elapsed_ns = r->stopped_ns - r->started_ns,
 		.output = file ? r->plan.output : NULL,
 		.off_cpu = r->plan.agent.collect.off_cpu_share > 0,
+		.command = r->command.ended ? &r->command : NULL,
+		.targets_ended = record_targets_ended(&r->targets),
 	};
 
 	agent_sources(r->agent, NULL, &sources);
@@ -296,7 +311,7 @@ static int spawn(struct record *r, char **argv)
 		fprintf(stderr, "fathom record: cannot run %s: %s\n", argv[0], strerror(-err));
 		return err;
 	}
-	r->plan.agent.follow = true;
+	r->plan.agent.follow = !r->plan.others;
 	r->plan.agent.follow_pid = (uint32_t)r->command.pid;
 	return 0;
 }
@@ -325,6 +340,7 @@ static int plan_and_record(const struct config *config)
 	if (!err)
 		err = record(&r);
 	agent_destroy(r.agent);
+	record_targets_deinit(&r.targets);
 	loop_destroy(r.loop);
 	record_command_deinit(&r.command);
 	record_plan_deinit(&r.plan);
@@ -343,6 +359,10 @@ int command_record(int argc, char **argv)
 	}
 	if (log_options(&config))
 		return EXIT_USAGE;
+	if (!config.rest_count && !strcmp(config.rest[-1], "--")) {
+		fputs("fathom record: -- wants a command to run behind it\n", stderr);
+		return EXIT_USAGE;
+	}
 	if (config.rest_count && strcmp(config.rest[-1], "--")) {
 		fprintf(stderr, "fathom record: what is '%s'? A command to run goes after --\n",
 			config.rest[0]);

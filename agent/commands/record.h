@@ -16,6 +16,7 @@ struct record_plan {
 	uint64_t duration_ns; /* 0 = until a signal or the command's end */
 	const char *output; /* path, or "-" */
 	bool folded;
+	bool others; /* -a, -p, -t or -G: a command that is run only says how long */
 	char *cache_directory;
 	struct sampler_options sampler; /* agent.collect points into it */
 };
@@ -42,6 +43,24 @@ bool record_command_reap(struct record_command *command);
 /* Lets go of it: one that never got the word ends, one that runs goes on. */
 void record_command_deinit(struct record_command *command);
 
+/*
+ * record_targets.c: the processes of -p and threads of -t; when all of them have ended there is
+ * nothing more to sample. Where the kernel cannot tell, nobody is watched.
+ */
+struct record_targets {
+	struct loop *loop; /* borrowed; NULL = nobody is watched */
+	int *fds; /* pidfds; -1 = has ended */
+	size_t count, left;
+	void (*ended)(void *context);
+	void *context;
+};
+
+/* Calls ENDED, from the loop, when the last of them ends. */
+int record_targets_watch(struct record_targets *targets, const struct collect_options *who,
+	struct loop *loop, void (*ended)(void *context), void *context);
+bool record_targets_ended(const struct record_targets *targets);
+void record_targets_deinit(struct record_targets *targets);
+
 /* record_output.c */
 /* Fails before a long recording, not after it. */
 int record_output_check(const char *path);
@@ -58,6 +77,8 @@ struct record_result {
 	uint64_t elapsed_ns;
 	const char *output; /* NULL = nothing to open afterwards */
 	bool off_cpu; /* waits were sampled, too */
+	const struct record_command *command; /* that has ended; NULL = none */
+	bool targets_ended; /* all that were asked for */
 };
 /* The end of a run, for people, on stderr. */
 void record_print_result(const struct record_result *result);

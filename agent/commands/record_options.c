@@ -44,7 +44,8 @@ static int plan_event(const struct config *config, struct collect_options *colle
 	collect->frequency_hz = 0;
 	/* The same ceiling as -F's. */
 	if (collect->period < 1000000000 / SAMPLER_MAX_HZ)
-		return refuse("-c wants 100000 or more");
+		return refuse(
+			"-c wants 100000 or more: that is 10000 samples a second of cpu-clock");
 	return 0;
 }
 
@@ -70,6 +71,8 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 		record_plan_deinit(&plan);
 		return err;
 	}
+	plan.others = config_flag(config, SETTING_all) || plan.sampler.targeted ||
+		      config_given(config, SETTING_cgroup);
 	plan.agent.collect = plan.sampler.collect;
 	plan.agent.cache_directory = plan.cache_directory;
 	plan.agent.debug_directories = config_text(config, SETTING_debuginfo_directories);

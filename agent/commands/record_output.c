@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/commands/record.h"
@@ -144,11 +145,12 @@ static void print_troubles(const struct metrics *metrics)
 
 static void print_cost(const struct record_result *r)
 {
-	uint64_t samples = MAX(r->summary.samples + r->summary.waits, UINT64_C(1));
+	uint64_t samples = r->summary.samples + r->summary.waits;
 
-	fprintf(stderr, "own CPU:  %.1f ms, %.1f us per %s", (double)r->cpu_ns / 1e6,
-		(double)r->cpu_ns / 1e3 / (double)samples,
-		r->off_cpu ? "sample or wait" : "sample");
+	fprintf(stderr, "own CPU:  %.1f ms", (double)r->cpu_ns / 1e6);
+	if (samples)
+		fprintf(stderr, ", %.1f us per %s", (double)r->cpu_ns / 1e3 / (double)samples,
+			r->off_cpu ? "sample or wait" : "sample");
 	if (r->builds_cpu_ns)
 		fprintf(stderr, "; indexing new modules %.1f ms", (double)r->builds_cpu_ns / 1e6);
 	if (r->bpf_runs)
@@ -156,6 +158,24 @@ static void print_cost(const struct record_result *r)
 			(double)r->bpf_ns / 1e3 / (double)r->bpf_runs,
 			r->off_cpu ? "sample or switch of threads" : "sample");
 	fputc('\n', stderr);
+}
+
+/* Who ended the run, where it was not the user; and why there may be nothing in it. */
+static void print_ends(const struct record_result *r)
+{
+	int status = r->command ? r->command->status : 0;
+
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "          %s was ended by signal %d (%s)\n", r->command->name,
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		fprintf(stderr, "          %s ended with status %d\n", r->command->name,
+			WEXITSTATUS(status));
+	if (r->targets_ended)
+		fputs("          all that was to be sampled has ended\n", stderr);
+	if (!r->summary.samples && !r->summary.waits)
+		fputs("          what was to be sampled was on no CPU when samples were taken\n",
+			stderr);
 }
 
 void record_print_result(const struct record_result *r)
@@ -174,10 +194,13 @@ void record_print_result(const struct record_result *r)
 	if (r->off_cpu)
 		fprintf(stderr, "waits:    %llu that ended, of %.3f s together\n",
 			(unsigned long long)s->waits, (double)s->wait_ns / 1e9);
+	print_ends(r);
 	print_losses(r->metrics);
-	fprintf(stderr, "stacks:   %.1f%% of user stacks complete, %.1f%% of user samples named\n",
-		percent(s->complete_stacks, s->user_stacks),
-		percent(s->named_user_frames, s->user_frames));
+	if (s->user_stacks)
+		fprintf(stderr,
+			"stacks:   %.1f%% of user stacks complete, %.1f%% of user samples named\n",
+			percent(s->complete_stacks, s->user_stacks),
+			percent(s->named_user_frames, s->user_frames));
 	print_cut(r->metrics);
 	print_troubles(r->metrics);
 	fprintf(stderr, "indexes:  %llu from the cache, %llu built\n",

@@ -54,6 +54,65 @@ static int refuse(const char *command, const char *message)
 	return -EINVAL;
 }
 
+/* The process of thread ID, which has a folder of its own in /proc; 0 = there is none. */
+static uint32_t process_of(uint32_t id)
+{
+	autofclose FILE *status = NULL;
+	char line[256];
+	unsigned int tgid;
+
+	snprintf(line, sizeof(line), "/proc/%u/status", id);
+	status = fopen(line, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		if (sscanf(line, "Tgid: %u", &tgid) == 1)
+			return tgid;
+	}
+	return 0;
+}
+
+static int check_process(const char *command, uint32_t pid)
+{
+	uint32_t tgid = process_of(pid);
+
+	if (tgid == pid)
+		return 0;
+	if (tgid)
+		fprintf(stderr, "fathom %s: %u is a thread of process %u: -t %u, or -p %u\n",
+			command, pid, tgid, pid, tgid);
+	else
+		fprintf(stderr, "fathom %s: there is no process %u\n", command, pid);
+	return -ESRCH;
+}
+
+static int check_thread(const char *command, uint32_t tid, const struct sampler_options *o)
+{
+	uint32_t tgid = process_of(tid);
+	bool wanted = !o->collect.tgid_count;
+
+	for (size_t i = 0; i < o->collect.tgid_count; i++)
+		wanted |= o->tgids[i] == tgid;
+	if (tgid && wanted)
+		return 0;
+	if (tgid)
+		fprintf(stderr, "fathom %s: thread %u is of process %u, which -p leaves out\n",
+			command, tid, tgid);
+	else
+		fprintf(stderr, "fathom %s: there is no thread %u\n", command, tid);
+	return -ESRCH;
+}
+
+/* What would sample nothing at all is a mistake. */
+static int check_tasks(const char *command, const struct sampler_options *o)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < o->collect.tgid_count; i++)
+		err = check_process(command, o->tgids[i]);
+	for (size_t i = 0; !err && i < o->collect.tid_count; i++)
+		err = check_thread(command, o->tids[i], o);
+	return err;
+}
+
 static int take_tasks(const struct config *config, const char *command, struct sampler_options *o)
 {
 	struct collect_options *collect = &o->collect;
@@ -73,17 +132,7 @@ static int take_tasks(const struct config *config, const char *command, struct s
 	collect->filter.filter_tgids = collect->tgid_count > 0;
 	collect->filter.filter_tids = collect->tid_count > 0;
 	o->targeted = collect->tgid_count || collect->tid_count;
-	for (size_t i = 0; i < collect->tgid_count; i++) {
-		char path[32];
-
-		snprintf(path, sizeof(path), "/proc/%u", o->tgids[i]);
-		if (access(path, F_OK)) {
-			fprintf(stderr, "fathom %s: there is no process %u\n", command,
-				o->tgids[i]);
-			return -ESRCH;
-		}
-	}
-	return 0;
+	return check_tasks(command, o);
 }
 
 static int take_cpus(const struct config *config, struct sampler_options *o)
@@ -191,16 +240,21 @@ int sampler_options_look_up(const struct config *config, enum collect_look_up *r
 	return -EINVAL;
 }
 
-static void take_rest(const struct config *config, struct abi_sampler_config *filter)
+static int take_names(
+	const struct config *config, const char *command, struct abi_sampler_config *filter)
 {
 	const char *comm = config_text(config, SETTING_comm);
 
+	if (comm && !*comm)
+		return refuse(command, "--comm wants a thread's name");
 	if (comm) {
 		filter->filter_comm = 1;
 		strncpy(filter->comm, comm, sizeof(filter->comm) - 1);
 	}
 	filter->goid = config_number(config, SETTING_goid);
-	sampler_options_common(filter);
+	if (config_given(config, SETTING_goid) && !filter->goid)
+		return refuse(command, "--goid wants a goroutine's number: they begin at 1");
+	return 0;
 }
 
 int sampler_options(
@@ -218,13 +272,15 @@ int sampler_options(
 		err = take_cgroup(config, command, &o.collect.filter);
 	if (!err)
 		err = take_stacks(config, command, &o.collect);
+	if (!err)
+		err = take_names(config, command, &o.collect.filter);
 	if (!err && sampler_options_look_up(config, &o.collect.look_up))
 		err = refuse(command, "--mapping-lookup knows mappings, ranges and auto");
 	if (err) {
 		sampler_options_deinit(&o);
 		return err;
 	}
-	take_rest(config, &o.collect.filter);
+	sampler_options_common(&o.collect.filter);
 	*ret_options = o;
 	return 0;
 }

@@ -61,7 +61,8 @@ static void units_of_time_and_size(void **state)
 		const char *text;
 		uint64_t ns;
 	} cases[] = { { "10", 10000000000 }, { "10s", 10000000000 }, { "500ms", 500000000 },
-		{ "2m", 120000000000 }, { "1h", 3600000000000 }, { "0.25", 250000000 } };
+		{ "2m", 120000000000 }, { "1h", 3600000000000 }, { "0.25", 250000000 },
+		{ ".5s", 500000000 } };
 	struct config config;
 
 	(void)state;
@@ -77,8 +78,9 @@ static void units_of_time_and_size(void **state)
 
 static void nonsense_is_refused(void **state)
 {
-	static const char *const bad[] = { "-Fabc", "-F-1", "-F", "-d1x", "-d-1", "--no-such", "-Z",
-		"--memory-limit=1Q", "-F99999999999999999999", "--duration=1e3", "--duration=nan" };
+	static const char *const bad[] = { "-Fabc", "-F-1", "-F", "-d1x", "-d-1", "-d.", "-ds",
+		"-dinf", "-d0x1", "-d1e3", "--no-such", "-Z", "--memory-limit=1Q",
+		"-F99999999999999999999", "--duration=1e3", "--duration=nan" };
 	struct config config;
 
 	(void)state;
