@@ -24,7 +24,7 @@
 #include "symbolizer/index/writer.h"
 
 enum {
-	INDEX_VERSION = 13,
+	INDEX_VERSION = 14,
 	INDEX_FILE_BITS = 20, /* of index_row.place; the rest is the column, 0 where it is larger */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,

@@ -19,6 +19,7 @@
 #include "symbolizer/index/eh_frame_rule.h"
 #include "symbolizer/index/go_unwind.h"
 #include "symbolizer/index/leaf_arm64.h"
+#include "symbolizer/index/plt_unwind.h"
 #include "symbolizer/index/unwind_pages.h"
 
 enum {
@@ -29,7 +30,8 @@ enum {
 	HEADER_FIXED_BYTES = 4,
 	FUNCTION_ALIGN = 16, /* that of compilers */
 	LEAVES = 3,
-	LANDMARKS = 2 + LEAVES,
+	PLT_LANDMARKS = 16,
+	LANDMARKS = 2 + LEAVES + PLT_LANDMARKS,
 	ENTRY_BYTES = 256, /* of code at a file's entry point at most */
 	/* What a signal handler returns to: a nop, two instructions, and where the second one is.
 	 */
@@ -43,13 +45,6 @@ struct function {
 	uint32_t size; /* up to the end of the code around it at most */
 	uint32_t section;
 	uint32_t cie, code, code_size; /* as in struct cfi_fde; Go: `code` is its number */
-};
-
-/* A place whose rule is known without an entry: ABI_CFA_… for so many bytes, 0 once it was seen. */
-struct landmark {
-	uint64_t low;
-	uint32_t size;
-	uint8_t cfa;
 };
 
 struct job {
@@ -187,7 +182,6 @@ static int run_fde(struct job *job, const struct function *f)
  */
 static void add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 {
-	const struct abi_unwind_rule rule = { .cfa = mark->cfa };
 	uint64_t low = MAX(mark->low, job->before), high = mark->low + mark->size, end = 0;
 	bool found = false;
 
@@ -195,20 +189,23 @@ static void add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 		return;
 	mark->size = 0;
 	/* An entry point with an entry of its own; what follows that is other code. */
-	if (mark->cfa == ABI_CFA_END && mark->low < job->before)
+	if (mark->rule.cfa == ABI_CFA_END && mark->low < job->before)
 		return;
 	if (low >= high || (low >= job->skip->low && low < job->skip->high) ||
 		writer_code_at(job->w, low, &found, &end) || !found)
 		return;
 	end = MIN(end, MIN(limit, high));
-	unwind_pages_row(job->pages, low, end, &rule);
+	unwind_pages_row(job->pages, low, end, &mark->rule);
 	job->before = end;
 }
 
 static void add_landmarks(struct job *job, uint64_t limit)
 {
-	for (size_t i = 0; i < LANDMARKS; i++)
-		add_landmark(job, &job->landmarks[i], limit);
+	for (size_t i = 0; i < LANDMARKS; i++) {
+		uint64_t next = i + 1 < LANDMARKS ? job->landmarks[i + 1].low : limit;
+
+		add_landmark(job, &job->landmarks[i], MIN(limit, next));
+	}
 }
 
 /* Linkers keep the order of most files. */
@@ -306,7 +303,9 @@ static int begin_job(struct job *job)
 static struct landmark entry_landmark(uint64_t entry_point)
 {
 	return (struct landmark){
-		.low = entry_point, .size = entry_point ? ENTRY_BYTES : 0, .cfa = ABI_CFA_END
+		.low = entry_point,
+		.size = entry_point ? ENTRY_BYTES : 0,
+		.rule.cfa = ABI_CFA_END,
 	};
 }
 
@@ -317,7 +316,7 @@ int unwind_read_sections(const struct cfi_section *sections, size_t count, uint6
 		.sections = sections,
 		.section_count = MIN(count, (size_t)MAX_SECTIONS),
 		.skip = skip,
-		.landmarks = { entry_landmark(entry_point) },
+		.landmarks[LANDMARKS - 1] = entry_landmark(entry_point),
 		.w = w,
 	};
 
@@ -433,7 +432,9 @@ static struct landmark signal_landmark(struct elf_image *image)
 	if (low < NOP_BYTES)
 		return (struct landmark){ 0 };
 	return (struct landmark){
-		.low = low - NOP_BYTES, .size = RETURN_BYTES, .cfa = ABI_CFA_SIGNAL
+		.low = low - NOP_BYTES,
+		.size = RETURN_BYTES,
+		.rule.cfa = ABI_CFA_SIGNAL,
 	};
 }
 
@@ -451,7 +452,7 @@ static void leaf_landmarks(struct elf_image *image, struct landmark marks[LEAVES
 
 		if (f.low && leaf_arm64(elf_image_at(image, f.low, f.size)))
 			marks[i] = (struct landmark){
-				.low = f.low, .size = f.size, .cfa = ABI_CFA_SP
+				.low = f.low, .size = f.size, .rule.cfa = ABI_CFA_SP
 			};
 	}
 }
@@ -473,6 +474,7 @@ static bool find_landmarks(struct elf_image *image, struct landmark marks[LANDMA
 	is_vdso = marks[1].size;
 	if (is_vdso)
 		leaf_landmarks(image, &marks[2]);
+	plt_unwind(image, &marks[2 + LEAVES], PLT_LANDMARKS);
 	qsort(marks, LANDMARKS, sizeof(marks[0]), mark_by_address);
 	return is_vdso;
 }
