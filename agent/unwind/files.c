@@ -40,7 +40,8 @@ void files_deinit(struct files *f)
  */
 static void tell_change(struct unwind *u)
 {
-	u->options.target.set_files_turn(u->options.target.context, ++u->files.turn);
+	if (unwind_by_file(u))
+		u->options.target.set_files_turn(u->options.target.context, ++u->files.turn);
 }
 
 static enum unwind_module state_of(const struct unwind *u, const struct module *module)

@@ -13,7 +13,11 @@ enum {
 	UNIT_BYTES = 64,
 	REGION_UNITS = ABI_UNWIND_REGION_BYTES / UNIT_BYTES,
 	MAX_MODULES = 65536,
+	POOL_UNITS = ABI_UNWIND_REGIONS * REGION_UNITS,
 	SPARE_PART = 8, /* one in so many units is kept free */
+	MAX_DEFERRED_PART = 4, /* and for pages that found no room at most one in so many */
+	DEFERRED_TURNS = 60, /* between two times that all is dropped for modules without slots */
+	MAX_DEFERRED = 4096, /* slots that are remembered until the next turn */
 	RULES_TURNS = 16, /* by how much the use of a page may look older */
 };
 
@@ -26,8 +30,11 @@ int pages_init(struct pages *p, const struct unwind_target *target, struct metri
 {
 	int err;
 
-	*p = (struct pages){ .target = target, .metrics = metrics, .epoch = 1, .rules_turn = 1 };
+	*p = (struct pages){
+		.target = target, .metrics = metrics, .epoch = DEFERRED_TURNS, .rules_turn = 1
+	};
 	map_init(&p->modules, MAX_MODULES);
+	map_init(&p->deferred, MAX_DEFERRED);
 	err = space_init(&p->slots, 0, ABI_UNWIND_SLOTS);
 	for (uint32_t i = 0; i < ABI_UNWIND_REGIONS && !err; i++) {
 		uint32_t reserved = i == 0 ? ABI_UNWIND_POOL_BEGIN / UNIT_BYTES : 0;
@@ -46,6 +53,7 @@ void pages_deinit(struct pages *p)
 	while (map_next(&p->modules, &iterator, &number, &module))
 		free((void *)(uintptr_t)module);
 	map_deinit(&p->modules);
+	map_deinit(&p->deferred);
 	space_deinit(&p->slots);
 	for (size_t i = 0; i < ABI_UNWIND_REGIONS; i++)
 		space_deinit(&p->regions[i]);
@@ -94,6 +102,7 @@ static int take_slots(struct pages *p, struct page_module *module, uint64_t coun
 		return 0;
 	}
 	err = space_take(&p->slots, (uint32_t)count, &module->first_slot);
+	p->slots_deferred |= err == -EAGAIN;
 	if (err)
 		return err;
 	module->slot_count = (uint32_t)count;
@@ -125,7 +134,10 @@ int pages_module(struct pages *p, uint32_t number, const struct index *index,
 		if (module->slot_count)
 			space_give(&p->slots, module->first_slot, module->slot_count);
 		free(module);
-		metrics_add(p->metrics, METRIC_UNWIND_MODULES_REFUSED, 1);
+		metrics_add(p->metrics,
+			err == -EAGAIN ? METRIC_UNWIND_MODULES_DEFERRED
+				       : METRIC_UNWIND_MODULES_REFUSED,
+			1);
 		return err;
 	}
 	*ret_module = module;
@@ -198,14 +210,26 @@ static int load(struct pages *p, uint32_t slot, const struct abi_unwind_page *pa
 	return 0;
 }
 
+/* What is wanted often counts once a turn. */
+static void defer(struct pages *p, uint32_t slot, uint32_t units)
+{
+	(void)map_set(&p->deferred, slot, units);
+	p->deferred_units += units;
+	metrics_add(p->metrics, METRIC_UNWIND_PAGES_DEFERRED, 1);
+}
+
 void pages_want(struct pages *p, uint32_t slot)
 {
 	const struct page_module *module;
 	const struct abi_unwind_page *page;
-	uint64_t elf_addr;
+	uint64_t elf_addr, units;
 	size_t size;
+	int err;
 
 	if (slot >= ABI_UNWIND_SLOTS || p->target->slots[slot].where != ABI_UNWIND_ABSENT)
+		return;
+	/* No room comes before the next turn. */
+	if (map_get(&p->deferred, slot, &units))
 		return;
 	module = module_of(p, slot);
 	if (!module)
@@ -216,10 +240,12 @@ void pages_want(struct pages *p, uint32_t slot)
 		set_where(p, slot, ABI_UNWIND_NO_TABLE);
 		return;
 	}
-	if (size > ABI_UNWIND_REGION_BYTES || load(p, slot, page, size))
-		metrics_add(p->metrics, METRIC_UNWIND_PAGES_REFUSED, 1);
+	err = size > ABI_UNWIND_REGION_BYTES ? -E2BIG : load(p, slot, page, size);
+	if (err == -EAGAIN)
+		defer(p, slot, units_of(size));
 	else
-		metrics_add(p->metrics, METRIC_UNWIND_PAGE_LOADS, 1);
+		metrics_add(p->metrics,
+			err ? METRIC_UNWIND_PAGES_REFUSED : METRIC_UNWIND_PAGE_LOADS, 1);
 }
 
 /* ---- letting go ----------------------------------------------------------------------------- */
@@ -251,7 +277,8 @@ static uint32_t units_left(const struct pages *p)
 
 static void make_room(struct pages *p)
 {
-	const uint32_t wanted = ABI_UNWIND_REGIONS * REGION_UNITS / SPARE_PART;
+	const uint32_t wanted =
+		POOL_UNITS / SPARE_PART + MIN(p->deferred_units, POOL_UNITS / MAX_DEFERRED_PART);
 
 	if (units_left(p) >= wanted)
 		return;
@@ -271,6 +298,8 @@ void pages_turn(struct pages *p)
 	for (size_t i = 0; i < ABI_UNWIND_REGIONS; i++)
 		space_turn(&p->regions[i]);
 	make_room(p);
+	map_clear(&p->deferred);
+	p->deferred_units = 0;
 	p->target->set_epoch(p->target->context, ++p->epoch);
 	if (p->epoch % RULES_TURNS == 0)
 		tell_rules(p);
@@ -278,6 +307,8 @@ void pages_turn(struct pages *p)
 
 bool pages_crowded(const struct pages *p)
 {
+	if (p->slots_deferred && p->epoch - p->dropped_epoch >= DEFERRED_TURNS)
+		return true;
 	return space_left(&p->slots) < ABI_UNWIND_SLOTS / SPARE_PART;
 }
 
@@ -332,4 +363,6 @@ void pages_drop_all(struct pages *p)
 		pages_drop(p, (uint32_t)number);
 		iterator = 0;
 	}
+	p->slots_deferred = false;
+	p->dropped_epoch = p->epoch;
 }

@@ -32,7 +32,11 @@ struct pages {
 	struct space regions[ABI_UNWIND_REGIONS]; /* in units of PAGE_UNIT_BYTES */
 	struct loaded_page *loaded;
 	size_t loaded_count, loaded_capacity;
+	struct map deferred; /* slots whose pages found no room since the last turn */
+	uint32_t deferred_units; /* of those pages together */
+	bool slots_deferred; /* a module found no slots since the last pages_drop_all() */
 	uint32_t epoch;
+	uint32_t dropped_epoch; /* of the last pages_drop_all() */
 	uint32_t rules_turn;
 };
 
@@ -41,14 +45,18 @@ void pages_deinit(struct pages *p);
 /* The module's slots, made at the first call. -EAGAIN: none are left now, -ENOMEM. */
 int pages_module(struct pages *p, uint32_t number, const struct index *index,
 	const struct page_module **ret_module);
-/* The page in SLOT is wanted: loads it, or notes that there is none. */
+/*
+ * The page in SLOT is wanted: loads it, or notes that there is none. Where there is no room before
+ * the next turn it stays absent, so that the walks that meet it go on in user space, and is loaded
+ * when it is wanted again.
+ */
 void pages_want(struct pages *p, uint32_t slot);
 /*
  * To be called about once a second: what was let go may be used anew, and pages are let go until
- * an eighth of the room is free.
+ * an eighth of the room is free, and as much again as found no room since the last call.
  */
 void pages_turn(struct pages *p);
-/* Slots are running out. */
+/* Slots are running out, or have. */
 bool pages_crowded(const struct pages *p);
 /* A module's index gives way to one of the same file. */
 void pages_replace(struct pages *p, uint32_t number, const struct index *index);

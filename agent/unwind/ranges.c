@@ -96,6 +96,9 @@ static void add_code(struct ranges *r, const struct mapping *mapping)
 		break;
 	}
 	err = pages_module(&r->unwind->pages, mapping->module->number, index, &module);
+	/* Without slots for now, walks end here and go on in user space. */
+	if (err == -EAGAIN)
+		whole.kind = ABI_UNWIND_WAITING;
 	if (err)
 		add(r, &whole);
 	else

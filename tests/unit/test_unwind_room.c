@@ -474,7 +474,13 @@ static void oldest_pages_make_room_for_new_ones(void **state)
 		unwind_want(f->unwind, first + i);
 	before = count_loaded(f, first);
 	assert_true(before > 500 && before < BIG_PAGES);
-	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGES_REFUSED), BIG_PAGES - before);
+	assert_int_equal(
+		metrics_get(&f->metrics, METRIC_UNWIND_PAGES_DEFERRED), BIG_PAGES - before);
+	/* Wanted again in the same turn they count no more; nothing of this is a refusal. */
+	unwind_want(f->unwind, first + before);
+	assert_int_equal(
+		metrics_get(&f->metrics, METRIC_UNWIND_PAGES_DEFERRED), BIG_PAGES - before);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGES_REFUSED), 0);
 
 	/* Half of them are in use. */
 	unwind_turn(f->unwind);
@@ -492,19 +498,94 @@ static void oldest_pages_make_room_for_new_ones(void **state)
 	}
 }
 
-static void module_with_too_much_code_goes_without(void **state)
+/* More than is kept free anyhow is let go for them. */
+static void pages_that_found_no_room_find_it_after_some_turns(void **state)
 {
 	struct fixture *f = *state;
+	uint32_t first, before;
+
+	make_big(f);
+	tell(f);
+	first = slot_of(f, LOADED);
+	for (uint32_t i = 0; i < BIG_PAGES; i++)
+		unwind_want(f->unwind, first + i);
+	before = count_loaded(f, first);
+	for (int i = 0; i < 3; i++)
+		unwind_turn(f->unwind);
+	assert_true(metrics_get(&f->metrics, METRIC_UNWIND_EVICTIONS) > before / 4);
+	for (uint32_t i = before; i < before + before / 4; i++)
+		unwind_want(f->unwind, first + i);
+	assert_int_equal(
+		metrics_get(&f->metrics, METRIC_UNWIND_PAGES_DEFERRED), BIG_PAGES - before);
+	for (uint32_t i = before; i < before + before / 4; i++)
+		assert_int_equal(rule_at(f, LOADED + ((uint64_t)i << 16)).cfa, ABI_CFA_SP);
+}
+
+/* Walks that meet such a page are none the worse for it. */
+static void walk_is_finished_where_a_page_found_no_room(void **state)
+{
+	struct fixture *f = *state;
+	struct unwind_stack stack = { .count = 1 };
+	struct abi_unwind_rest rest = {
+		.sp = STACK, .stack_address = STACK, .stack_bytes = sizeof(f->stack)
+	};
+	uint32_t first, before;
+
+	make_big(f);
+	tell(f);
+	first = slot_of(f, LOADED);
+	for (uint32_t i = 0; i < BIG_PAGES; i++)
+		unwind_want(f->unwind, first + i);
+	before = count_loaded(f, first);
+	rest.pc = LOADED + ((uint64_t)before << 16);
+	f->stack[0] = rest.pc + 1;
+	assert_null(unwind_finish(
+		f->unwind, f->process.mappings, &rest, (const void *)f->stack, false, &stack));
+	assert_int_equal(f->slots[first + before].where, ABI_UNWIND_ABSENT);
+	assert_int_equal(stack.frames[1], rest.pc + 1);
+}
+
+static void make_module_of(struct fixture *f, uint64_t bytes)
+{
 	struct index_writer *w = index_writer_create();
-	const uint64_t bytes = (uint64_t)ABI_UNWIND_SLOTS << 16;
+	const struct abi_unwind_page *page;
 
 	assert_int_equal(writer_segment(w, &(struct writer_segment){ 0, bytes, 0 }), 0);
 	assert_int_equal(writer_code(w, 0, bytes), 0);
 	page_begin(&f->page, rule_sp(8));
-	assert_int_equal(
-		writer_unwind_page(w, 0, page_finish(&f->page), page_finish(&f->page)->size), 0);
+	page = page_finish(&f->page);
+	assert_int_equal(writer_unwind_page(w, 0, page, page->size), 0);
 	index_destroy(f->index);
 	f->index = finish(w);
+}
+
+static void module_without_slots_is_finished_until_it_has_them(void **state)
+{
+	struct fixture *f = *state;
+
+	make_module_of(f, (uint64_t)ABI_UNWIND_SLOTS / 3 << 16);
+	for (uint32_t i = 1; i <= 3; i++) {
+		f->module.number = f->process.number = i;
+		tell(f);
+		assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_TABLES);
+	}
+	f->module.number = f->process.number = 4;
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_WAITING);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_DEFERRED), 1);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_REFUSED), 0);
+	for (int i = 0; i < 3; i++)
+		unwind_turn(f->unwind);
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_TABLES);
+	assert_int_equal(range_of(f, LOADED)->slot_count, ABI_UNWIND_SLOTS / 3);
+}
+
+static void module_with_too_much_code_goes_without(void **state)
+{
+	struct fixture *f = *state;
+
+	make_module_of(f, (uint64_t)ABI_UNWIND_SLOTS << 16);
 	tell(f);
 	assert_int_equal(range_of(f, LOADED)->slot_count, 0);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_REFUSED), 1);
@@ -667,6 +748,9 @@ int main(void)
 		UNWIND_TEST(rules_at_hand_of_a_forgotten_module_are_turned_away),
 		UNWIND_TEST(rules_at_hand_are_turned_away_from_time_to_time),
 		UNWIND_TEST(oldest_pages_make_room_for_new_ones),
+		UNWIND_TEST(pages_that_found_no_room_find_it_after_some_turns),
+		UNWIND_TEST(walk_is_finished_where_a_page_found_no_room),
+		UNWIND_TEST(module_without_slots_is_finished_until_it_has_them),
 		UNWIND_TEST(module_with_too_much_code_goes_without),
 		UNWIND_TEST(walk_is_finished_and_its_pages_are_loaded),
 		UNWIND_TEST(walk_waits_for_a_module),
