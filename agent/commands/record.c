@@ -109,14 +109,15 @@ static void on_debug_progress(void *context)
 		now.modules, (double)now.bytes / 1e6);
 }
 
+static const int endings[] = { SIGINT, SIGTERM, SIGHUP };
+
 static int watch_signals(struct record *r)
 {
 	sigset_t signals;
 
 	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
+		sigaddset(&signals, endings[i]);
 	if (r->command.pid > 0)
 		sigaddset(&signals, SIGCHLD);
 	return loop_signals(r->loop, &signals, on_signal, r);
@@ -158,6 +159,30 @@ static int run_command(struct record *r)
 	return err;
 }
 
+/* A signal that came while nothing was waited for is still there for the loop to read. */
+static bool is_interrupted(const struct record *r)
+{
+	sigset_t pending;
+
+	sigemptyset(&pending);
+	(void)sigpending(&pending);
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
+		if (sigismember(&pending, endings[i]) == 1)
+			return true;
+	return r->interrupts > 0;
+}
+
+/* What was collected is written all the same: a profile of nothing. */
+static int end_before_sampling(struct record *r)
+{
+	fprintf(stderr, "fathom record: interrupted before sampling began: the profile is empty\n");
+	if (r->command.pid > 0)
+		fprintf(stderr, "fathom record: %s was not run\n", r->command.name);
+	r->started_real_ns = clock_real_ns();
+	r->started_ns = r->stopped_ns = clock_monotonic_ns();
+	return 0;
+}
+
 static int sample(struct record *r)
 {
 	uint64_t wait_ms = r->plan.sampler.targeted ? PREPARE_TARGET_MS : PREPARE_ALL_MS;
@@ -166,8 +191,8 @@ static int sample(struct record *r)
 	err = agent_prepare(r->agent, wait_ms * MS);
 	if (err)
 		return err;
-	if (r->interrupts)
-		return -EINTR;
+	if (is_interrupted(r))
+		return end_before_sampling(r);
 	err = start_sampling(r);
 	if (!err)
 		err = run_command(r);
@@ -296,7 +321,8 @@ static int record(struct record *r)
 	err = sample(r);
 	if (err)
 		return err;
-	wait_for_names(r);
+	if (r->stopped_ns > r->started_ns)
+		wait_for_names(r);
 	err = write_report(r, &summary);
 	if (!err)
 		tell(r, &summary);
