@@ -12,8 +12,15 @@ enum {
 	MAX_UNFINISHED_BYTES = sizeof(struct abi_unfinished) + ABI_UNFINISHED_STACK_BYTES,
 };
 
-/* The pid of a process that is not to be seen from the agent's pid namespace. */
-static const uint32_t OUTSIDE_NAMESPACE = UINT32_MAX;
+/*
+ * Whether the process cannot be seen from the agent's pid namespace: its pid there is 0, and −1
+ * when it has ended (perf_event_pid_type() of the kernel). The idle threads, whose pid is 0 too,
+ * have no records.
+ */
+static bool is_outside_namespace(uint32_t tgid)
+{
+	return tgid == 0 || tgid == UINT32_MAX;
+}
 
 static bool handle_unfinished(const struct events *e, uint64_t time_ns, struct cursor *raw)
 {
@@ -168,7 +175,7 @@ static bool handle_mmap(
 	mmap.path = cursor_string(body);
 	if (!mmap.path)
 		return false;
-	if (e->handlers.mmap && mmap.tgid != OUTSIDE_NAMESPACE)
+	if (e->handlers.mmap && !is_outside_namespace(mmap.tgid))
 		e->handlers.mmap(e->handlers.context, &mmap);
 	return true;
 }
@@ -182,7 +189,7 @@ static bool handle_comm(
 
 	if (!comm)
 		return false;
-	if (e->handlers.comm && tgid != OUTSIDE_NAMESPACE)
+	if (e->handlers.comm && !is_outside_namespace(tgid))
 		e->handlers.comm(e->handlers.context, time_ns, tgid, tid, comm,
 			misc & PERF_RECORD_MISC_COMM_EXEC);
 	return true;
@@ -199,7 +206,7 @@ static bool handle_task(
 
 	if (body->bad)
 		return false;
-	if (tgid == OUTSIDE_NAMESPACE)
+	if (is_outside_namespace(tgid))
 		return true;
 	if (type == PERF_RECORD_FORK && e->handlers.fork)
 		e->handlers.fork(e->handlers.context, time_ns, tgid, tid, parent_tgid, parent_tid);

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Turns one perf record into one call of the owner's handlers: linux/perf_event.h describes the
- * records. Says nothing of processes that the agent's pid namespace cannot name (pid −1).
+ * records. Says nothing of processes that the agent's pid namespace cannot name (pid 0 or −1).
  */
 #include <stddef.h>
 #include <stdint.h>

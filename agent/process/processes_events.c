@@ -123,7 +123,7 @@ static bool knew_at(const struct process *parent, uint64_t time_ns)
 
 static struct process *find_parent(struct processes *ps, uint32_t pid, uint64_t time_ns)
 {
-	struct process *parent = table_live(ps, pid);
+	struct process *parent = pid ? table_live(ps, pid) : NULL; /* 0: not in our namespace */
 
 	if (parent && parent->stale) {
 		table_sync(ps, pid);

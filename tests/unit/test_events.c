@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "agent/collect/events.h"
+#include "base/cleanup.h"
 #include "tests/unit/perf_ring.h"
 
 enum { TIME = 1234 };
@@ -448,24 +449,42 @@ static void truncated_mapping_is_refused(void **state)
 static void mapping_outside_our_pid_namespace_is_left_out(void **state)
 {
 	struct fixture *f = *state;
+	const uint32_t living_and_ended[] = { 0, UINT32_MAX };
 
-	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, UINT32_MAX);
-	write_build_id(f, 20);
-	perf_ring_string(&f->w, "/bin/x");
-	perf_ring_u64(&f->w, TIME);
-	deliver(f);
+	for (size_t i = 0; i < ARRAY_SIZE(living_and_ended); i++) {
+		begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, living_and_ended[i]);
+		write_build_id(f, 20);
+		perf_ring_string(&f->w, "/bin/x");
+		perf_ring_u64(&f->w, TIME);
+		deliver(f);
+	}
 	assert_int_equal(f->calls, 0);
 	assert_int_equal(bad(f), 0);
 }
 
-static void write_comm(struct fixture *f, uint16_t misc)
+static void write_comm_of(struct fixture *f, uint16_t misc, uint32_t tgid)
 {
 	perf_ring_begin(&f->w, PERF_RECORD_COMM, misc);
-	perf_ring_u32(&f->w, 21);
+	perf_ring_u32(&f->w, tgid);
 	perf_ring_u32(&f->w, 22);
 	perf_ring_string(&f->w, "worker");
 	perf_ring_u64(&f->w, TIME);
 	deliver(f);
+}
+
+static void write_comm(struct fixture *f, uint16_t misc)
+{
+	write_comm_of(f, misc, 21);
+}
+
+static void name_outside_our_pid_namespace_is_left_out(void **state)
+{
+	struct fixture *f = *state;
+
+	write_comm_of(f, PERF_RECORD_MISC_COMM_EXEC, 0);
+	write_comm_of(f, PERF_RECORD_MISC_COMM_EXEC, UINT32_MAX);
+	assert_int_equal(f->calls, 0);
+	assert_int_equal(bad(f), 0);
 }
 
 static void comm_tells_a_rename_from_an_exec(void **state)
@@ -605,6 +624,7 @@ int main(void)
 		EVENTS_TEST(unterminated_path_is_refused),
 		EVENTS_TEST(truncated_mapping_is_refused),
 		EVENTS_TEST(mapping_outside_our_pid_namespace_is_left_out),
+		EVENTS_TEST(name_outside_our_pid_namespace_is_left_out),
 		EVENTS_TEST(comm_tells_a_rename_from_an_exec),
 		EVENTS_TEST(fork_names_child_and_parent),
 		EVENTS_TEST(exit_names_the_thread),

@@ -64,6 +64,16 @@ static void a_copy_is_called_by_its_own_name(void **state)
 	assert_string_equal(process_program_path(live(f, CHILD + 1)), f->other.path);
 }
 
+/* Its parent's pid is 0 here, which is that of the idle threads, too. */
+static void a_child_of_another_pid_namespace_is_not_the_idle_threads(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(processes_get(f->ps, 0, 1000)->kernel_thread);
+	forks(f, 2000, 0, CHILD);
+	assert_null(table_live(f->ps, CHILD));
+}
+
 static void exec_begins_a_generation(void **state)
 {
 	struct fixture *f = *state;
@@ -414,6 +424,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_short_lived_process_is_known_from_the_stream),
 		CASE(a_copy_is_called_by_its_own_name),
+		CASE(a_child_of_another_pid_namespace_is_not_the_idle_threads),
 		CASE(exec_begins_a_generation),
 		CASE(a_child_shares_its_parents_snapshot),
 		CASE(comm_changes_by_the_main_thread_only),
