@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -65,9 +66,9 @@ static int walk_without_links(int root_fd, const char *path)
 	return at < 0 ? -errno : take_fd(&at);
 }
 
-int open_regular_below(int root_fd, const char *path, int *ret_fd)
+static int resolve(int root_fd, const char *path, uint64_t flags, int *ret_fd)
 {
-	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	autoclose int path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 
@@ -77,4 +78,14 @@ int open_regular_below(int root_fd, const char *path, int *ret_fd)
 	if (path_fd < 0)
 		path_fd = walk_without_links(root_fd, path);
 	return path_fd < 0 ? path_fd : open_regular_again(path_fd, ret_fd);
+}
+
+int open_regular_below(int root_fd, const char *path, int *ret_fd)
+{
+	return resolve(root_fd, path, 0, ret_fd);
+}
+
+int open_regular_itself_below(int root_fd, const char *path, int *ret_fd)
+{
+	return resolve(root_fd, path, O_NOFOLLOW, ret_fd);
 }

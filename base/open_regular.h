@@ -12,3 +12,5 @@ int open_regular_again(int path_fd, int *ret_fd);
  * with -EOPNOTSUPP before Linux 5.6 where the path holds links.
  */
 int open_regular_below(int root_fd, const char *path, int *ret_fd);
+/* The same, but PATH itself may be no link; one leads nowhere (-ESTALE). */
+int open_regular_itself_below(int root_fd, const char *path, int *ret_fd);

@@ -41,17 +41,23 @@ int open_here(const char *path, int *ret_fd)
 
 int open_perf_map(int proc_fd, uint32_t pid, uint32_t namespace_pid, int *ret_fd)
 {
-	char path[80], pid_text[16];
+	char path[80], root[32], pid_text[16];
 	struct stat map, process;
-	autoclose int fd = -1;
+	autoclose int root_fd = -1, fd = -1;
+	int err;
 
-	snprintf(path, sizeof(path), "%u/root/tmp/perf-%u.map", pid, namespace_pid);
+	snprintf(path, sizeof(path), "tmp/perf-%u.map", namespace_pid);
+	snprintf(root, sizeof(root), "%u/root", pid);
 	snprintf(pid_text, sizeof(pid_text), "%u", pid);
-	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &map) || fstatat(proc_fd, pid_text, &process, 0))
+	root_fd = openat(proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
 		return -errno;
-	if (!S_ISREG(map.st_mode))
-		return -ESTALE;
+	/* Anybody may put a link into /tmp. */
+	err = open_regular_itself_below(root_fd, path, &fd);
+	if (err)
+		return err;
+	if (fstat(fd, &map) || fstatat(proc_fd, pid_text, &process, 0))
+		return -errno;
 	if (map.st_uid != 0 && map.st_uid != process.st_uid)
 		return -EPERM;
 	*ret_fd = take_fd(&fd);

@@ -17,7 +17,8 @@ int open_in_root(int proc_pid_fd, const char *path, int *ret_fd);
 /* PATH as we see it. */
 int open_here(const char *path, int *ret_fd);
 /*
- * The perf map of process PID, which its JIT writes under the pid of its own namespace. Only a file
- * of the process's user, or root's (-EPERM): nobody else may name its frames.
+ * The perf map of process PID, which its JIT writes under the pid of its own namespace: found below
+ * its root as open_in_root() does, and no link itself. Only a file of the process's user, or root's
+ * (-EPERM): nobody else may name its frames.
  */
 int open_perf_map(int proc_fd, uint32_t pid, uint32_t namespace_pid, int *ret_fd);
