@@ -83,6 +83,14 @@ static bool is_retried(const struct remote_result *result, int attempt)
 	       attempt < most;
 }
 
+static void tell_retry(const struct upload *u, uint64_t wait_ns)
+{
+	fprintf(stderr, "fathom upload: %s: %s (%s); trying again in %.1f s%s\n", u->path,
+		*u->result.message ? u->result.message : "no answer", u->result.code,
+		(double)wait_ns / 1e9,
+		u->result.verdict == REMOTE_AMBIGUOUS ? ", it may arrive twice" : "");
+}
+
 static int send_payload(void *context, const struct payload *payload)
 {
 	struct upload *u = context;
@@ -90,10 +98,10 @@ static int send_payload(void *context, const struct payload *payload)
 	int err = send_once(u, payload);
 
 	for (int attempt = 1; !err && is_retried(&u->result, attempt); attempt++) {
-		fprintf(stderr, "fathom upload: %s: %s (%s); trying again%s\n", u->path,
-			*u->result.message ? u->result.message : "no answer", u->result.code,
-			u->result.verdict == REMOTE_AMBIGUOUS ? ", it may arrive twice" : "");
-		wait_for(u, MIN(MAX(wait_ns, u->result.retry_after_ns), MAX_WAIT_NS));
+		uint64_t now_ns = MIN(MAX(wait_ns, u->result.retry_after_ns), MAX_WAIT_NS);
+
+		tell_retry(u, now_ns);
+		wait_for(u, now_ns);
 		wait_ns *= 2;
 		err = send_once(u, payload);
 	}

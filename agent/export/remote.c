@@ -440,11 +440,12 @@ static void read_outcome(struct remote *remote, CURLcode code, struct outcome *r
 {
 	uint64_t body_bytes = remote->call ? remote->call->size : remote->body.size;
 	curl_off_t uploaded = 0, retry_after = 0;
-	long head = 0;
+	long head = 0, proxy_status = 0;
 
 	curl_easy_getinfo(remote->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
 	curl_easy_getinfo(remote->easy, CURLINFO_REQUEST_SIZE, &head);
 	curl_easy_getinfo(remote->easy, CURLINFO_RETRY_AFTER, &retry_after);
+	curl_easy_getinfo(remote->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
 	/* The "request" holds a small body, too, where that went out together with the head. */
 	if (head > uploaded)
 		head -= (long)uploaded;
@@ -456,6 +457,7 @@ static void read_outcome(struct remote *remote, CURLcode code, struct outcome *r
 		/* No connection, but there was a request: the connection was for another. */
 		.body_sent = (uint64_t)uploaded >= body_bytes || remote->requests > 1 ||
 			     (remote->requests && code == CURLE_COULDNT_CONNECT),
+		.proxy_status = proxy_status,
 		.retry_after_ns = (uint64_t)MIN(retry_after, (curl_off_t)24 * 3600) * 1000000000,
 	};
 }
@@ -466,6 +468,10 @@ void remote_ended(struct remote *remote, CURLcode code)
 	bool other_way;
 
 	read_outcome(remote, code, &outcome);
+	if (verdict_proxy(&outcome, &remote->result)) {
+		settle(remote);
+		return;
+	}
 	if (remote->call) {
 		remote_call_judge(remote, &outcome, &remote->result);
 		settle(remote);

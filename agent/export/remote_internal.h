@@ -63,9 +63,12 @@ struct outcome {
 	const char *error_text; /* curl's own, "" = none */
 	const struct answer *answer;
 	bool body_sent; /* all of it left this process */
+	long proxy_status; /* of a proxy that was asked for a tunnel; 0 = none was */
 	uint64_t retry_after_ns;
 };
 
+/* True: there is no way through the proxy, so that the server was not asked. */
+bool verdict_proxy(const struct outcome *outcome, struct remote_result *result);
 /* Nothing, or nothing complete, came back. */
 void verdict_transport(const struct outcome *outcome, struct remote_result *result);
 /* By the HTTP status, which came. */

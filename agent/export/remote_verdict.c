@@ -148,6 +148,50 @@ bool verdict_is_success(long http_status)
 	return http_status >= 200 && http_status < 300;
 }
 
+/* For an answer that says nothing but its status. */
+static const char *in_words(long status)
+{
+	switch (status) {
+	case 401:
+		return "the server wants credentials or a tenant ID, or other ones";
+	case 403:
+		return "the server does not let these credentials do that";
+	case 404:
+	case 405:
+		return "there is no such service at this address";
+	case 407:
+		return "the proxy wants credentials";
+	case 408:
+	case 425:
+	case 429:
+		return "the server wants it later";
+	case 413:
+		return "too large for the server";
+	case 502:
+	case 504:
+		return "the gateway got no answer from the server";
+	case 503:
+		return "the server is not available";
+	default:
+		return verdict_is_success(status) ? "" : "the server does not say why";
+	}
+}
+
+bool verdict_proxy(const struct outcome *o, struct remote_result *result)
+{
+	long status = o->proxy_status;
+	char code[sizeof(result->code)];
+	bool denied = of_status(status) == REMOTE_DENIED;
+
+	if (o->code == CURLE_OK || status < 300)
+		return false;
+	snprintf(code, sizeof(code), "proxy_%d", (int)MIN(status, 999));
+	verdict_set(result, denied ? REMOTE_DENIED : REMOTE_RETRY, code,
+		"the proxy does not connect to the server: status %ld%s", status,
+		status == 407 ? ", it wants credentials (in its URL)" : "");
+	return true;
+}
+
 void verdict_http(const struct outcome *o, struct remote_result *result)
 {
 	long status = o->answer->http_status;
@@ -155,6 +199,8 @@ void verdict_http(const struct outcome *o, struct remote_result *result)
 
 	snprintf(code, sizeof(code), "%ld", status);
 	answer_message(o->answer, text, sizeof(text));
+	if (!*text)
+		snprintf(text, sizeof(text), "%s", in_words(status));
 	if (status >= 300 && status < 400)
 		snprintf(text, sizeof(text), "a redirect to %s, which is not followed",
 			*o->answer->location ? o->answer->location : "another page");

@@ -80,6 +80,8 @@ static void statuses_and_their_verdicts(void **state)
 		send_one(&f, answer, text, (struct remote_options){ 0 });
 		assert_verdict(&f, cases[i].verdict, code);
 		assert_int_equal(f.result.blurred, cases[i].blurred);
+		/* Also of an answer without words something is said. */
+		assert_true(!*f.result.message == (cases[i].verdict == REMOTE_SENT));
 		remote_fixture_deinit(&f);
 	}
 }

@@ -481,6 +481,50 @@ static void a_proxy_gives_a_tunnel_and_sees_no_token(void **state)
 	free(request.body);
 }
 
+static void no_tunnel(struct fault_connection *c)
+{
+	struct fault_request request = { 0 };
+
+	if (fault_read_request(c, &request))
+		fault_text(c, c->context);
+	free(request.body);
+}
+
+/* The server was not asked: neither is it of an older kind nor can anything have arrived. */
+static void a_proxy_gives_no_tunnel(void **state)
+{
+	static const struct {
+		const char *answer, *address, *code;
+		enum remote_verdict verdict;
+	} cases[] = {
+		{ "HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n", "http://parca.invalid:7070",
+			"proxy_407", REMOTE_DENIED },
+		{ "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "https://parca.invalid:7070",
+			"proxy_404", REMOTE_DENIED },
+		{ "HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n", "https://parca.invalid:7070",
+			"proxy_502", REMOTE_RETRY },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct remote_fixture f;
+		char proxy[64];
+
+		remote_fixture_init(&f, no_tunnel, (void *)(uintptr_t)cases[i].answer, NULL);
+		snprintf(proxy, sizeof(proxy), "http://u:geheim@127.0.0.1:%d",
+			fault_server_port(f.server));
+		remote_fixture_open(&f, (struct remote_options){ .type = REMOTE_PARCA,
+						.address = cases[i].address,
+						.proxy_url = proxy });
+		remote_fixture_send(&f);
+		assert_verdict(&f, cases[i].verdict, cases[i].code);
+		assert_non_null(strstr(f.result.message, "proxy"));
+		assert_null(strstr(f.result.message, "geheim"));
+		assert_int_equal(fault_server_connections(f.server), 1);
+		remote_fixture_deinit(&f);
+	}
+}
+
 static void nobody_listens(void **state)
 {
 	struct remote_fixture f;
@@ -513,6 +557,7 @@ int main(void)
 		cmocka_unit_test(grpc_over_tls_keeps_its_connection),
 		cmocka_unit_test(one_payload_after_another),
 		cmocka_unit_test(a_proxy_gives_a_tunnel_and_sees_no_token),
+		cmocka_unit_test(a_proxy_gives_no_tunnel),
 		cmocka_unit_test(nobody_listens),
 	};
 
