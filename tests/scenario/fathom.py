@@ -32,6 +32,9 @@ BUILT = os.path.join(BUILD, "tests/workloads")
 # One index cache for all scenarios, so that each module is indexed once; a scenario that looks at
 # the cache itself gives its own.
 CACHE = os.path.join(BUILD, "tests/cache")
+if os.path.isdir(CACHE) and os.stat(CACHE).st_uid != os.geteuid() == 0:
+    # setup gives what is built back to the user of the checkout; a cache must be ours to be trusted.
+    subprocess.run(["chown", "-R", "0:0", CACHE], check=True)
 SCRATCH = tempfile.mkdtemp(prefix="scenario-")
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 RECORD_TIMEOUT_S = 120
