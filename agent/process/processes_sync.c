@@ -33,6 +33,8 @@ struct reading {
 	struct module *executable;
 	char container_id[CONTAINER_ID_BYTES];
 	bool unreadable;
+	char root[MAX_LINK_BYTES]; /* of the process, as we see it; "" = ours, or not known */
+	size_t root_length;
 	/* The program, to be found among the mappings. */
 	uint64_t exe_device, exe_inode;
 	char exe_path[MAX_LINK_BYTES];
@@ -46,6 +48,27 @@ static void reading_deinit(struct reading *r)
 		close(r->task_fd);
 	if (r->pid_fd >= 0)
 		close(r->pid_fd);
+}
+
+static void read_root(struct reading *r)
+{
+	ssize_t length = readlinkat(r->task_fd, "root", r->root, sizeof(r->root) - 1);
+
+	/* The root of another mount namespace that has no place in ours is "/", too. */
+	r->root_length = length > 1 && r->root[0] == '/' ? (size_t)length : 0;
+	r->root[r->root_length] = 0;
+}
+
+/*
+ * The process's own name for a file: /proc says where it is from our root. The kernel's records
+ * name it from the root of the process (d_path() of the current task).
+ */
+static const char *own_path(const struct reading *r, const char *path)
+{
+	size_t length = r->root_length;
+
+	return length && !strncmp(path, r->root, length) && path[length] == '/' ? path + length
+										: path;
 }
 
 static void read_exe(struct reading *r)
@@ -74,20 +97,22 @@ static bool is_program(struct reading *r, const struct proc_mapping *mapping)
 	       (!r->executable && r->exe_path[0] == '/' && !strcmp(mapping->path, r->exe_path));
 }
 
-static int use_mapping(void *context, const struct proc_mapping *mapping)
+static int use_mapping(void *context, const struct proc_mapping *shown)
 {
 	struct reading *r = context;
+	struct proc_mapping mapping = *shown;
 	struct module *module;
 	bool program;
 	int err;
 
-	if (!mapping->executable)
+	if (!mapping.executable)
 		return 0;
-	program = is_program(r, mapping);
-	module = table_module(r->ps, r->task_fd, mapping, NULL, program);
+	program = is_program(r, &mapping);
+	mapping.path = own_path(r, mapping.path);
+	module = table_module(r->ps, r->task_fd, &mapping, NULL, program);
 	if (program && module->kind == MODULE_FILE)
 		r->executable = module;
-	err = table_add_mapping(&r->mappings, mapping, module);
+	err = table_add_mapping(&r->mappings, &mapping, module);
 	if (err == -E2BIG)
 		metrics_add(r->ps->options.metrics, METRIC_MAPPINGS_REFUSED, 1);
 	return err;
@@ -120,6 +145,7 @@ static int read_process(struct reading *r, uint32_t pid)
 	proc_read_container_id(r->pid_fd, r->container_id);
 	if (r->stat.kernel_thread)
 		return 0;
+	read_root(r);
 	read_exe(r);
 	err = proc_maps_read(r->task_fd, use_mapping, r);
 	/* Over a limit of ours, what was read is right. */
@@ -150,7 +176,7 @@ static void apply(struct processes *ps, struct process *p, struct reading *r)
 	mappings_unref(p->mappings);
 	p->mappings = take(r->mappings);
 	if (p->executable != r->executable && !r->unreadable)
-		table_set_executable(ps, p, r->executable, r->exe_path);
+		table_set_executable(ps, p, r->executable, own_path(r, r->exe_path));
 }
 
 /*

@@ -55,6 +55,27 @@ static void a_scan_reads_everything(void **state)
 	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 0);
 }
 
+/* As the kernel's records name it: from the process's own root. */
+static void a_program_in_a_chroot_is_called_as_it_calls_itself(void **state)
+{
+	struct fixture *f = *state;
+	const struct process *p;
+	size_t root = strlen(f->proc.path);
+
+	show(f, PARENT, &f->program, as_usual);
+	fake_proc_root(&f->proc, PARENT, f->proc.path);
+	assert_int_equal(processes_scan(f->ps, NULL, 0), 0);
+	p = processes_get(f->ps, PARENT, later);
+	assert_int_equal(strncmp(f->program.path, f->proc.path, root), 0);
+	assert_string_equal(process_program_path(p), f->program.path + root);
+	assert_string_equal(p->executable->path, f->program.path + root);
+	/* Another file's name only begins like that root. */
+	show(f, CHILD, &f->other, as_usual);
+	fake_proc_root(&f->proc, CHILD, "/tm");
+	p = processes_get(f->ps, CHILD, later);
+	assert_string_equal(process_program_path(p), f->other.path);
+}
+
 static void a_scan_of_some_pids_reads_only_those(void **state)
 {
 	const uint32_t pids[] = { CHILD, 4711 };
@@ -425,6 +446,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_scan_reads_everything),
+		CASE(a_program_in_a_chroot_is_called_as_it_calls_itself),
 		CASE(a_scan_of_some_pids_reads_only_those),
 		CASE(a_file_is_one_module_by_stream_and_by_proc),
 		CASE(so_is_a_file_without_a_build_id),
