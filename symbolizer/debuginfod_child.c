@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The child that asks. Servers are asked in the order of the list until one has the file. All of
- * them together have MAX_SECONDS; one that sends less than 100 KiB in DEBUGINFOD_TIMEOUT seconds is
- * given up, as libdebuginfod does. What a server sends is counted after decompression, and has to
- * begin as an ELF file does: a login page is not downloaded to its end.
+ * The child that asks. Servers are asked in the order of the list, so that a public one behind
+ * one's own is told only what that does not have; but one that has said nothing for HEAD_START_NS
+ * is not waited for, the next is asked beside it. The first that sends a file is listened to, and
+ * the others hear again from us only if that breaks off. All of them together have MAX_SECONDS; one
+ * that sends less than 100 KiB in DEBUGINFOD_TIMEOUT seconds is given up, as libdebuginfod does.
+ * What a server sends is counted after decompression, and has to begin as an ELF file does: a login
+ * page is not downloaded to its end.
  *
  * There is no filter of system calls here: what name services and TLS libraries call differs from
  * one machine to the next. There are no capabilities, no descriptors but three, and limits.
@@ -38,17 +41,34 @@ enum {
 	MAX_DESCRIPTORS = 64,
 };
 static const rlim_t MAX_MEMORY_BYTES = (rlim_t)2 << 30; /* addresses, threads' stacks included */
+static const uint64_t HEAD_START_NS = UINT64_C(2000000000); /* of a server, before the next */
+
+struct asking;
+
+struct server {
+	struct asking *asking;
+	const char *url; /* of the list, not terminated */
+	size_t url_length;
+	CURL *easy; /* NULL = it is not being asked */
+	bool over; /* it was asked, and has failed */
+	bool too_late; /* another sends already: it may be asked again */
+	uint64_t bytes;
+	uint8_t head[SELFMAG];
+	int error; /* why the body was not taken; 0 = it was */
+};
 
 struct asking {
 	const char *build_id;
 	uint64_t limit_bytes;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
 	unsigned long slow_seconds; /* 0 = it may be as slow as it likes */
-	CURL *easy;
-	/* of the server that is being asked */
-	uint64_t bytes;
-	uint8_t head[SELFMAG];
-	int error; /* why the body was not taken; 0 = it was */
+	CURLM *multi;
+	struct server servers[MAX_SERVERS];
+	size_t server_count, active;
+	struct server *sender; /* whose file is being written; NULL = none */
+	uint64_t begun_ns; /* when the last of them was asked; 0 = it has failed */
+	struct builder_result result;
+	bool found;
 };
 
 static unsigned long from_environment(const char *name, unsigned long otherwise)
@@ -61,26 +81,48 @@ static unsigned long from_environment(const char *name, unsigned long otherwise)
 
 /* ---- the body ------------------------------------------------------------------------------- */
 
-static bool begins_as_elf(struct asking *a, const uint8_t *bytes, size_t size)
+static bool begins_as_elf(struct server *s, const uint8_t *bytes, size_t size)
 {
-	for (size_t i = 0; i < size && a->bytes + i < SELFMAG; i++)
-		a->head[a->bytes + i] = bytes[i];
-	return !memcmp(a->head, ELFMAG, MIN(a->bytes + size, (uint64_t)SELFMAG));
+	for (size_t i = 0; i < size && s->bytes + i < SELFMAG; i++)
+		s->head[s->bytes + i] = bytes[i];
+	return !memcmp(s->head, ELFMAG, MIN(s->bytes + size, (uint64_t)SELFMAG));
+}
+
+/* What another one sent before goes. */
+static int become_sender(struct server *s)
+{
+	if (lseek(SANDBOX_OUTPUT_FD, 0, SEEK_SET) || ftruncate(SANDBOX_OUTPUT_FD, 0))
+		return -errno;
+	s->asking->sender = s;
+	return 0;
+}
+
+static int take_bytes(struct server *s, const char *bytes, size_t size)
+{
+	struct asking *a = s->asking;
+	int err = 0;
+
+	if (!begins_as_elf(s, (const uint8_t *)bytes, size))
+		return -EBADMSG;
+	if (size > a->limit_bytes - s->bytes)
+		return -EFBIG;
+	if (a->sender != s)
+		err = become_sender(s);
+	return err ? err : io_write_all(SANDBOX_OUTPUT_FD, bytes, size);
 }
 
 static size_t on_body(char *bytes, size_t one, size_t count, void *context)
 {
-	struct asking *a = context;
+	struct server *s = context;
 	size_t size = one * count;
 
-	if (!begins_as_elf(a, (const uint8_t *)bytes, size))
-		a->error = -EBADMSG;
-	else if (size > a->limit_bytes - a->bytes)
-		a->error = -EFBIG;
-	else
-		a->error = io_write_all(SANDBOX_OUTPUT_FD, bytes, size);
-	a->bytes += size;
-	return a->error ? 0 : size;
+	if (s->asking->sender && s->asking->sender != s) {
+		s->too_late = true;
+		return 0;
+	}
+	s->error = take_bytes(s, bytes, size);
+	s->bytes += size;
+	return s->error ? 0 : size;
 }
 
 /* ---- one server ----------------------------------------------------------------------------- */
@@ -92,9 +134,8 @@ static long milliseconds_left(const struct asking *a)
 	return now_ns < a->deadline_ns ? (long)((a->deadline_ns - now_ns) / 1000000) : 0;
 }
 
-static CURLcode set_limits(struct asking *a)
+static CURLcode set_limits(const struct asking *a, CURL *easy)
 {
-	CURL *easy = a->easy;
 	CURLcode code = CURLE_OK;
 
 	code |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
@@ -125,9 +166,9 @@ static CURLcode set_certificates(CURL *easy)
 	return code;
 }
 
-static CURLcode set_options(struct asking *a, const char *url)
+static CURLcode set_options(struct server *s, const char *url)
 {
-	CURL *easy = a->easy;
+	CURL *easy = s->easy;
 	CURLcode code = CURLE_OK;
 
 	code |= curl_easy_setopt(easy, CURLOPT_URL, url);
@@ -136,8 +177,9 @@ static CURLcode set_options(struct asking *a, const char *url)
 	code |= curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
 	code |= curl_easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
 	code |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-	code |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, a);
-	code |= set_limits(a);
+	code |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, s);
+	code |= curl_easy_setopt(easy, CURLOPT_PRIVATE, s);
+	code |= set_limits(s->asking, easy);
 	code |= set_certificates(easy);
 	return code;
 }
@@ -188,37 +230,16 @@ static int error_of_code(CURLcode code)
 	}
 }
 
-static int judge(const struct asking *a, CURLcode code, long status)
+static int judge(const struct server *s, CURLcode code, long status)
 {
-	if (a->error)
-		return a->error;
+	if (s->error)
+		return s->error;
 	if (code == CURLE_HTTP_RETURNED_ERROR || (code == CURLE_OK && status != 200))
 		return error_of_status(status);
-	if (code == CURLE_OK && a->bytes < SELFMAG)
+	if (code == CURLE_OK && s->bytes < SELFMAG)
 		return -EBADMSG;
 	return error_of_code(code);
 }
-
-static int ask(struct asking *a, const char *url, long *ret_status)
-{
-	CURLcode code;
-
-	a->bytes = 0;
-	a->error = 0;
-	if (lseek(SANDBOX_OUTPUT_FD, 0, SEEK_SET) || ftruncate(SANDBOX_OUTPUT_FD, 0))
-		return -errno;
-	a->easy = curl_easy_init();
-	if (!a->easy)
-		return -ENOSYS;
-	code = set_options(a, url);
-	if (code == CURLE_OK)
-		code = curl_easy_perform(a->easy);
-	(void)curl_easy_getinfo(a->easy, CURLINFO_RESPONSE_CODE, ret_status);
-	curl_easy_cleanup(a->easy);
-	return judge(a, code, *ret_status);
-}
-
-/* ---- all of them ---------------------------------------------------------------------------- */
 
 /* What tells more of why there is no file: one that cannot be asked may have it. */
 static int worse(int error, int other)
@@ -233,30 +254,150 @@ static int worse(int error, int other)
 	return b > a ? other : error;
 }
 
-static struct builder_result ask_all(struct asking *a, const char *urls)
+static void fail(struct server *s, int err, long status)
 {
-	struct builder_result result = { 0 };
+	struct builder_result *result = &s->asking->result;
+
+	s->over = true;
+	s->asking->begun_ns = 0; /* it is the next one's turn */
+	if (status)
+		result->broken_units = (result->broken_units & DEBUGINFOD_ANSWERED) |
+				       ((unsigned int)status & DEBUGINFOD_STATUS_MASK);
+	if (err == -ENOENT || err == -EFBIG)
+		result->broken_units |= DEBUGINFOD_ANSWERED;
+	result->error = worse(result->error, err);
+}
+
+static void begin(struct server *s)
+{
+	struct asking *a = s->asking;
 	char url[MAX_URL_BYTES];
-	const char *server;
+	int used = snprintf(url, sizeof(url), "%.*s/buildid/%s/debuginfo",
+		(int)MIN(s->url_length, sizeof(url)), s->url, a->build_id);
+
+	a->begun_ns = clock_monotonic_ns();
+	s->bytes = 0;
+	s->error = 0;
+	s->too_late = false;
+	if (used <= 0 || (size_t)used >= sizeof(url)) {
+		fail(s, -EINVAL, 0);
+		return;
+	}
+	s->easy = curl_easy_init();
+	if (s->easy && set_options(s, url) == CURLE_OK &&
+		curl_multi_add_handle(a->multi, s->easy) == CURLM_OK) {
+		a->active++;
+		return;
+	}
+	if (s->easy)
+		curl_easy_cleanup(s->easy);
+	s->easy = NULL;
+	fail(s, -ENOSYS, 0);
+}
+
+static void end(struct server *s, CURLcode code)
+{
+	struct asking *a = s->asking;
+	long status = 0;
+	int err;
+
+	(void)curl_easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl_multi_remove_handle(a->multi, s->easy);
+	curl_easy_cleanup(s->easy);
+	s->easy = NULL;
+	a->active--;
+	if (s->too_late)
+		return;
+	err = judge(s, code, status);
+	if (a->sender == s)
+		a->sender = NULL;
+	if (err) {
+		fail(s, err, status);
+		return;
+	}
+	a->found = true;
+	a->result = (struct builder_result){ .broken_units = DEBUGINFOD_ANSWERED |
+							     ((unsigned int)status &
+								     DEBUGINFOD_STATUS_MASK) };
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static struct server *next_server(struct asking *a)
+{
+	for (size_t i = 0; i < a->server_count; i++) {
+		if (!a->servers[i].over && !a->servers[i].easy)
+			return &a->servers[i];
+	}
+	return NULL;
+}
+
+/* Until the next one's turn, at most a second. */
+static int milliseconds_of_turn(const struct asking *a)
+{
+	uint64_t since_ns = clock_monotonic_ns() - a->begun_ns;
+	uint64_t rest_ns = since_ns < HEAD_START_NS ? HEAD_START_NS - since_ns : HEAD_START_NS;
+
+	return (int)MIN(rest_ns / 1000000 + 1, UINT64_C(1000));
+}
+
+static void collect_ended(struct asking *a)
+{
+	CURLMsg *message;
+	int left;
+
+	while (!a->found && (message = curl_multi_info_read(a->multi, &left)) != NULL) {
+		struct server *s = NULL;
+
+		(void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&s);
+		if (message->msg == CURLMSG_DONE && s)
+			end(s, message->data.result);
+	}
+}
+
+/* False: there is nobody left, or no time. */
+static bool turn(struct asking *a)
+{
+	struct server *next = a->sender ? NULL : next_server(a);
+	int running;
+
+	if (!milliseconds_left(a))
+		return false;
+	if (next && (!a->active || clock_monotonic_ns() - a->begun_ns >= HEAD_START_NS))
+		begin(next);
+	if (curl_multi_perform(a->multi, &running) != CURLM_OK)
+		return false;
+	collect_ended(a);
+	if (a->found || (!a->active && !next_server(a)))
+		return false;
+	return !a->active ||
+	       curl_multi_poll(a->multi, NULL, 0, milliseconds_of_turn(a), NULL) == CURLM_OK;
+}
+
+static void list_servers(struct asking *a, const char *urls)
+{
+	const char *url;
 	size_t length;
 
-	for (int i = 0; i < MAX_SERVERS && (server = debuginfod_next_url(&urls, &length)); i++) {
-		long status = 0;
-		int err = -EINVAL, used = snprintf(url, sizeof(url), "%.*s/buildid/%s/debuginfo",
-					   (int)MIN(length, sizeof(url)), server, a->build_id);
+	while (a->server_count < MAX_SERVERS && (url = debuginfod_next_url(&urls, &length)))
+		a->servers[a->server_count++] =
+			(struct server){ .asking = a, .url = url, .url_length = length };
+}
 
-		if (used > 0 && (size_t)used < sizeof(url) && milliseconds_left(a))
-			err = ask(a, url, &status);
-		if (status)
-			result.broken_units = (result.broken_units & DEBUGINFOD_ANSWERED) |
-					      ((unsigned int)status & DEBUGINFOD_STATUS_MASK);
-		if (!err || err == -ENOENT || err == -EFBIG)
-			result.broken_units |= DEBUGINFOD_ANSWERED;
-		result.error = err ? worse(result.error, err) : 0;
-		if (!err)
-			break;
+static struct builder_result ask_all(struct asking *a, const char *urls)
+{
+	list_servers(a, urls);
+	a->multi = curl_multi_init();
+	if (!a->multi)
+		return (struct builder_result){ .error = -ENOSYS };
+	while (turn(a))
+		;
+	/* Who has not answered up to now. */
+	for (size_t i = 0; !a->found && i < a->server_count; i++) {
+		if (!a->servers[i].over)
+			fail(&a->servers[i], -ETIMEDOUT, 0);
 	}
-	return result;
+	return a->result;
 }
 
 static int close_in(unsigned long parent, uint64_t limit_bytes)

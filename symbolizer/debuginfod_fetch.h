@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One question to debuginfod servers: the debug file of a build ID. A short-lived child asks them,
- * one after the other (`fathom` itself with the hidden command `fetch-debuginfo`), so that neither
- * libcurl nor what a server sends is ever in the agent. The child has no capabilities and the
- * limits of debuginfod_child.c; what it brings is as foreign as any file, and is looked at in the
- * sandbox only.
+ * One question to debuginfod servers: the debug file of a build ID. A short-lived child asks them
+ * (`fathom` itself with the hidden command `fetch-debuginfo`; in what order: debuginfod_child.c),
+ * so that neither libcurl nor what a server sends is ever in the agent. The child has no
+ * capabilities and the limits of debuginfod_child.c; what it brings is as foreign as any file, and
+ * is looked at in the sandbox only.
  *
  * elfutils' own libdebuginfod is not used: 0.188 takes a server's error 500 for "there is no such
  * file" and remembers that, follows redirects without end, and has a cache that only it bounds.
