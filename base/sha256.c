@@ -48,18 +48,21 @@ static void expand(const uint8_t *block, uint32_t words[ROUNDS])
 	}
 }
 
-/* Step 3, one round. */
-static void turn(uint32_t s[8], uint32_t word)
-{
-	uint32_t a = s[0], e = s[4];
-	uint32_t sum = s[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
-		       ((e & s[5]) ^ (~e & s[6])) + word;
-	uint32_t other = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
-			 ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
+/* The working variable a (0) to h (7) in round I: instead of moving all, they are counted on. */
+#define VARIABLE(s, number, i) ((s)[((number) - (i)) & 7])
 
-	memmove(s + 1, s, 7 * sizeof(*s));
-	s[4] += sum;
-	s[0] = sum + other;
+/* Step 3, one round. */
+static inline void turn(uint32_t s[8], unsigned int i, uint32_t word)
+{
+	uint32_t a = VARIABLE(s, 0, i), b = VARIABLE(s, 1, i), c = VARIABLE(s, 2, i);
+	uint32_t e = VARIABLE(s, 4, i), f = VARIABLE(s, 5, i), g = VARIABLE(s, 6, i);
+	uint32_t sum = VARIABLE(s, 7, i) + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+		       ((e & f) ^ (~e & g)) + word;
+	uint32_t other =
+		(rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+
+	VARIABLE(s, 3, i) += sum;
+	VARIABLE(s, 7, i) = sum + other;
 }
 
 static void add_block(struct sha256 *s, const uint8_t *block)
@@ -68,8 +71,11 @@ static void add_block(struct sha256 *s, const uint8_t *block)
 
 	expand(block, words);
 	memcpy(state, s->state, sizeof(state));
-	for (int i = 0; i < ROUNDS; i++)
-		turn(state, words[i] + constants[i]);
+	for (unsigned int i = 0; i < ROUNDS; i += 8) {
+#pragma GCC unroll 8
+		for (unsigned int j = 0; j < 8; j++)
+			turn(state, j, words[i + j] + constants[i + j]);
+	}
 	for (int i = 0; i < 8; i++)
 		s->state[i] += state[i];
 }
