@@ -480,6 +480,7 @@ int agent_stop(struct agent *agent)
 
 	agent->started = false;
 	(void)collect_drain(agent->collect, 0);
+	agent_identify_modules(agent);
 	agent_seal_previous(agent);
 	collect_count(agent->collect);
 	return err;

@@ -442,6 +442,7 @@ static void on_mmap(void *context, const struct collect_mmap *m)
 						 .build_id = m->build_id,
 						 .device = m->device,
 						 .inode = m->inode,
+						 .generation = m->generation,
 						 .path = m->path,
 					 });
 }

@@ -178,6 +178,8 @@ struct agent_module *agent_module_data(struct module *m);
 void agent_module_data_free(struct module *m);
 /* A frame of P fell into MAPPING: asks for its module's index, once. */
 void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping);
+/* Indexes for files that could not be looked at when they were mapped, and were seen since. */
+void agent_identify_modules(struct agent *agent);
 /* As that, for the modules of a stack that was resolved before, while a file is still wanted. */
 void agent_stack_hit(struct agent *agent, struct process *p, const struct profile_stack *stack);
 /* P's program became known: asks for what its cache holds, configures goids. */

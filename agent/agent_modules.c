@@ -231,6 +231,21 @@ static void request_vdso(struct agent *agent, struct module *m)
 		m->requested = request(agent, m, &id, NULL, fd);
 }
 
+/*
+ * What an index of M is asked for by: the identity of its file, which is FD, or was seen elsewhere
+ * (-1). False: it never was, and what it says of itself is not enough.
+ */
+static bool identify(
+	const struct agent *agent, const struct module *m, int fd, struct module_id *ret_id)
+{
+	if (!file_hash_is_none(&m->id.content)) {
+		*ret_id = m->id;
+		return true;
+	}
+	return fd >= 0 ? !module_identify(fd, ret_id)
+		       : processes_identify(agent->processes, &m->id, ret_id);
+}
+
 static int open_mapped(struct agent *agent, const struct process *p, const struct mapping *mapping)
 {
 	int fd = -1, err;
@@ -289,6 +304,7 @@ void agent_module_hit(struct agent *agent, struct process *p, const struct mappi
 {
 	struct module *m = mapping->module;
 	struct agent_module *data;
+	struct module_id id;
 	int fd;
 
 	m->used_ns = agent->newest_sample_ns;
@@ -308,10 +324,28 @@ void agent_module_hit(struct agent *agent, struct process *p, const struct mappi
 		return;
 	}
 	fd = open_mapped(agent, p, mapping);
-	m->requested = request(agent, m, &m->id, p, fd);
+	if (identify(agent, m, fd, &id))
+		m->requested = request(agent, m, &id, p, fd);
+	else if (fd >= 0)
+		close(take_fd(&fd));
 	/* This process was gone already: the next one that maps the file may give it. */
 	if (fd < 0)
 		open_failed(agent, p, m);
+}
+
+void agent_identify_modules(struct agent *agent)
+{
+	struct module *m;
+	size_t i = 0;
+
+	while ((m = modules_next(agent->modules, &i))) {
+		const struct agent_module *data = m->owner_data;
+		struct module_id id;
+
+		if (m->kind == MODULE_FILE && file_hash_is_none(&m->id.content) && m->used_ns &&
+			!m->requested && data && !data->index && identify(agent, m, -1, &id))
+			m->requested = request(agent, m, &id, NULL, -1);
+	}
 }
 
 static const struct mapping *mapping_of(const struct process *p, const struct module *m)
@@ -355,13 +389,14 @@ void agent_program_known(struct agent *agent, struct process *p)
 {
 	struct module *m = p->executable;
 	struct agent_module *data = agent_module_data(m);
+	struct module_id id;
 	struct index *index;
 
 	if (!data || m->kind != MODULE_FILE)
 		return;
 	m->used_ns = clock_monotonic_ns();
-	if (!m->requested && !data->not_cached) {
-		data->not_cached = cache_open(agent->cache, &m->id, &index) != 0;
+	if (!m->requested && !data->not_cached && identify(agent, m, -1, &id)) {
+		data->not_cached = cache_open(agent->cache, &id, &index) != 0;
 		/* What debug files may add is looked for at the first hit. */
 		if (!data->not_cached && (index_lacks_debug(index) || index_lacks_shared(index) ||
 						 index_lacks_split(index))) {

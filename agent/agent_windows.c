@@ -69,6 +69,7 @@ static void on_grace_over(void *context)
 	if (!agent->previous_complete)
 		(void)collect_drain(agent->collect, 0);
 	agent->previous_complete = true;
+	agent_identify_modules(agent);
 	if (wait_for_builds(agent))
 		return;
 	agent_seal_previous(agent);

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/sha256.h"
 
 enum { END_BYTES = 4096 };
@@ -16,29 +18,52 @@ enum { END_BYTES = 4096 };
 static const char COMMENT[] = "#htlhash ";
 static const char DIGITS[] = "0123456789abcdef";
 
-struct file_hash file_hash_of(const void *bytes, size_t size)
+static struct file_hash hash_ends(const void *head, const void *tail, size_t part, uint64_t size)
 {
-	const size_t part = MIN(size, (size_t)END_BYTES);
 	const uint64_t length = htobe64(size);
 	uint8_t digest[SHA256_BYTES];
 	struct file_hash hash;
 	struct sha256 s;
 
 	sha256_init(&s);
-	sha256_update(&s, bytes, part);
-	sha256_update(&s, (const uint8_t *)bytes + (size - part), part);
+	sha256_update(&s, head, part);
+	sha256_update(&s, tail, part);
 	sha256_update(&s, &length, sizeof(length));
 	sha256_finish(&s, digest);
 	memcpy(hash.bytes, digest, sizeof(hash.bytes));
 	return hash;
 }
 
+struct file_hash file_hash_of(const void *bytes, size_t size)
+{
+	const size_t part = MIN(size, (size_t)END_BYTES);
+
+	return hash_ends(bytes, (const uint8_t *)bytes + (size - part), part, size);
+}
+
+int file_hash_read(int fd, struct file_hash *ret_hash)
+{
+	uint8_t head[END_BYTES], tail[END_BYTES];
+	struct stat st;
+	size_t part;
+	ssize_t got;
+
+	if (fstat(fd, &st))
+		return -errno;
+	part = MIN((size_t)st.st_size, sizeof(head));
+	got = io_read_at(fd, 0, head, part);
+	if (got == (ssize_t)part)
+		got = io_read_at(fd, (uint64_t)st.st_size - part, tail, part);
+	if (got != (ssize_t)part)
+		return got < 0 ? (int)got : -ESTALE;
+	*ret_hash = hash_ends(head, tail, part, (uint64_t)st.st_size);
+	return 0;
+}
+
 void file_hash_format(const struct file_hash *hash, char text[FILE_HASH_TEXT_BYTES])
 {
-	static const struct file_hash none;
-
 	*text = 0;
-	if (!memcmp(hash, &none, sizeof(none)))
+	if (file_hash_is_none(hash))
 		return;
 	for (size_t i = 0; i < FILE_HASH_BYTES; i++) {
 		*text++ = DIGITS[hash->bytes[i] >> 4];

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	FILE_HASH_BYTES = 16,
@@ -24,8 +25,22 @@ struct file_hash {
 	uint8_t bytes[FILE_HASH_BYTES];
 };
 
+static inline bool file_hash_equal(const struct file_hash *a, const struct file_hash *b)
+{
+	return !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
+}
+
+static inline bool file_hash_is_none(const struct file_hash *hash)
+{
+	static const struct file_hash none;
+
+	return file_hash_equal(hash, &none);
+}
+
 /* Of a whole file in memory. */
 struct file_hash file_hash_of(const void *bytes, size_t size);
+/* Of an open file, of which the two ends are read. -ESTALE: it became shorter meanwhile. */
+int file_hash_read(int fd, struct file_hash *ret_hash);
 /* Lower-case hex, "" for none. */
 void file_hash_format(const struct file_hash *hash, char text[FILE_HASH_TEXT_BYTES]);
 void file_hash_comment(uint64_t mapping_id, const char *hex, char comment[FILE_HASH_COMMENT_BYTES]);

@@ -74,6 +74,26 @@ ssize_t io_read_line(int dir_fd, const char *path, char *line, size_t size)
 	return (ssize_t)strlen(line);
 }
 
+ssize_t io_read_at(int fd, uint64_t off, void *bytes, size_t size)
+{
+	size_t done = 0;
+
+	if (off > INT64_MAX - size)
+		return -EBADMSG;
+	while (done < size) {
+		ssize_t got = pread(fd, (char *)bytes + done, size - done, (off_t)(off + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
 int io_write_all(int fd, const void *bytes, size_t size)
 {
 	const char *at = bytes;

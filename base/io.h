@@ -2,6 +2,7 @@
 #pragma once
 /* Whole-file reading and writing with limits, below a directory fd where one is given. */
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/buffer.h"
@@ -13,6 +14,8 @@
 int io_read_file(int dir_fd, const char *path, struct buffer *b);
 /* The first line or SIZE-1 bytes of a file, NUL-terminated, the newline cut. Length or an error. */
 ssize_t io_read_line(int dir_fd, const char *path, char *line, size_t size);
+/* Up to SIZE bytes at OFF of a file, whole but for its end. How many, or a negative errno. */
+ssize_t io_read_at(int fd, uint64_t off, void *bytes, size_t size);
 /* Writes it all, through EINTR and short writes. */
 int io_write_all(int fd, const void *bytes, size_t size);
 /*

@@ -6,9 +6,10 @@
 
 uint64_t module_id_hash(const struct module_id *id)
 {
-	if (id->build_id.size)
-		return XXH3_64bits(id->build_id.bytes, id->build_id.size);
-	return XXH3_64bits(&id->file, sizeof(id->file));
+	uint64_t hash = XXH3_64bits(id->build_id.bytes, id->build_id.size);
+
+	hash = XXH3_64bits_withSeed(&id->content, sizeof(id->content), hash);
+	return XXH3_64bits_withSeed(&id->file, sizeof(id->file), hash);
 }
 
 void build_id_format(const struct build_id *id, char *text, size_t size)
@@ -26,13 +27,21 @@ void build_id_format(const struct build_id *id, char *text, size_t size)
 
 void module_id_format(const struct module_id *id, char *text, size_t size)
 {
+	static const struct file_id none;
+	char content[FILE_HASH_TEXT_BYTES];
 	XXH128_hash_t hash;
+	size_t used;
 
-	if (id->build_id.size) {
+	file_hash_format(&id->content, content);
+	if (id->build_id.size && !memcmp(&id->file, &none, sizeof(none))) {
 		build_id_format(&id->build_id, text, size);
-		return;
+	} else {
+		hash = XXH3_128bits_withSeed(&id->file, sizeof(id->file),
+			XXH3_64bits(id->build_id.bytes, id->build_id.size));
+		snprintf(text, size, "i%016llx%016llx", (unsigned long long)hash.high64,
+			(unsigned long long)hash.low64);
 	}
-	hash = XXH3_128bits(&id->file, sizeof(id->file));
-	snprintf(text, size, "i%016llx%016llx", (unsigned long long)hash.high64,
-		(unsigned long long)hash.low64);
+	used = strlen(text);
+	if (*content)
+		snprintf(text + used, size - used, "-%s", content);
 }

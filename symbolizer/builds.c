@@ -173,11 +173,15 @@ static bool succeed(struct builds *b, struct build *build)
 	autoclose int fd = dup(build->entry.fd);
 	int err = fd < 0 ? -errno : index_open(fd, &index);
 
+	/* The file was changed after it had been looked at, so it is not the one to be named. */
+	if (!err && !index_is_of(index, &build->id))
+		err = -ESTALE;
 	if (err) {
 		cache_abandon(b->options.cache, &build->entry);
 		if (err == -EBADMSG && build->first_fd < 0 && !build->improves)
 			cache_set_failed(b->options.cache, &build->id);
-		count(b, METRIC_INDEX_BUILDS_CRASH);
+		count(b,
+			err == -ESTALE ? METRIC_INDEX_BUILDS_BAD_INPUT : METRIC_INDEX_BUILDS_CRASH);
 		deliver_rest(b, build);
 		builds_debug_over(b, build, BUILDS_FILES_USELESS);
 		return false;

@@ -106,25 +106,76 @@ static bool is_trusted(int fd)
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index)
+/* ID: what it has to be the index of. */
+static int open_named(
+	struct cache *cache, const char *name, const struct module_id *id, struct index **ret_index)
 {
 	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW },
 		{ .tv_nsec = UTIME_NOW } };
-	char name[NAME_BYTES];
+	struct index *index = NULL;
 	autoclose int fd = -1;
 	int err;
 
-	format_name(id, "", name);
 	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno != ELOOP)
 		return -errno;
-	err = fd >= 0 && is_trusted(fd) ? index_open(fd, ret_index) : -EBADMSG;
+	err = fd >= 0 && is_trusted(fd) ? index_open(fd, &index) : -EBADMSG;
+	if (!err && !index_is_of(index, id)) {
+		index_destroy(index);
+		err = -EBADMSG;
+	}
 	if (err == -EBADMSG)
 		unlinkat(cache->dir_fd, name, 0);
 	if (err)
 		return err;
+	*ret_index = index;
 	futimens(fd, now); /* a read-only directory only loses the order of use */
 	return 0;
+}
+
+int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index)
+{
+	char name[NAME_BYTES];
+
+	format_name(id, "", name);
+	return open_named(cache, name, id, ret_index);
+}
+
+/* Whether NAME is that of an index of this format, of some file with the build ID HEX. */
+static bool has_build_id(const char *name, const char *hex)
+{
+	char end[16];
+	size_t length = strlen(name), end_length;
+
+	end_length = (size_t)snprintf(end, sizeof(end), ".v%d", INDEX_VERSION);
+	return length < NAME_BYTES && length > end_length &&
+	       !strcmp(name + length - end_length, end) && !strncmp(name, hex, strlen(hex)) &&
+	       (name[strlen(hex)] == '-' || name[strlen(hex)] == '.');
+}
+
+int cache_open_by_build_id(
+	struct cache *cache, const struct build_id *build_id, struct index **ret_index)
+{
+	const struct module_id id = { .build_id = *build_id };
+	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclosedir DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	char hex[MODULE_ID_TEXT_BYTES], name[NAME_BYTES] = "";
+	const struct dirent *entry;
+
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return fd < 0 ? -errno : -ENOMEM;
+	}
+	build_id_format(build_id, hex, sizeof(hex));
+	while ((entry = readdir(directory))) {
+		if (!has_build_id(entry->d_name, hex))
+			continue;
+		if (*name)
+			return -ENOTUNIQ;
+		snprintf(name, sizeof(name), "%.*s", NAME_BYTES - 1, entry->d_name);
+	}
+	return *name ? open_named(cache, name, &id, ret_index) : -ENOENT;
 }
 
 void cache_set_failed(struct cache *cache, const struct module_id *id)
@@ -315,7 +366,7 @@ static bool is_our_name(const char *name)
 	const char *generation = strstr(name, ".v");
 
 	return generation && generation > name &&
-	       strspn(name, "0123456789abcdefi") == (size_t)(generation - name);
+	       strspn(name, "0123456789abcdefi-") == (size_t)(generation - name);
 }
 
 static int list_directory(struct cache *cache, struct listing *l)

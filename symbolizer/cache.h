@@ -26,6 +26,12 @@ void cache_destroy(struct cache *cache);
 /* -ENOENT: never built. -EBADMSG: there, but bad; it has been removed. Marks the file as used. */
 int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index);
 /*
+ * Of a file of which there is no more than the build ID: the index of the only one that is here.
+ * -ENOTUNIQ: there are several files of that build ID, and it may be any of them.
+ */
+int cache_open_by_build_id(
+	struct cache *cache, const struct build_id *build_id, struct index **ret_index);
+/*
  * Remembers that ID's build failed, so that no later run tries it again (until the format changes);
  * cache_failed() tells.
  */

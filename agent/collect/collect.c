@@ -36,7 +36,7 @@ static const uint64_t SETTLE_NS = 200 * 1000;
 
 struct cpu {
 	int number;
-	int output_fd, sampling_fd; /* −1 = none */
+	int output_fd, files_fd, sampling_fd; /* −1 = none */
 	struct ring ring;
 	uint64_t enabled_ns; /* of the sampling event when last asked */
 	bool gone; /* no longer online: its ring is read once more */
@@ -51,6 +51,7 @@ struct collect {
 	int epoll_fd;
 	uint32_t window;
 	bool build_ids; /* the kernel puts them into mapping records */
+	struct mapped_files files; /* of the other half of these */
 	bool started;
 	struct cpu *cpus;
 	size_t cpu_count, cpu_capacity;
@@ -69,6 +70,8 @@ static void close_cpu(struct collect *c, struct cpu *cpu)
 	ring_unmap(&cpu->ring);
 	if (cpu->sampling_fd >= 0)
 		close(cpu->sampling_fd);
+	if (cpu->files_fd >= 0)
+		close(cpu->files_fd);
 	if (cpu->output_fd >= 0)
 		close(cpu->output_fd);
 }
@@ -86,6 +89,18 @@ static int map_output(struct collect *c, struct cpu *cpu, const char **ret_step)
 	return ring_map(&cpu->ring, cpu->output_fd, pages);
 }
 
+/* Records without build IDs tell of the file themselves. */
+static int open_files(struct collect *c, struct cpu *cpu, const char **ret_step)
+{
+	if (!c->build_ids)
+		return 0;
+	c->events.files = &c->files;
+	*ret_step = "open the event that tells of mapped files";
+	cpu->files_fd = perf_event_open_files(cpu->number);
+	return cpu->files_fd < 0 ? cpu->files_fd
+				 : perf_event_share_ring(cpu->files_fd, cpu->output_fd);
+}
+
 static int open_output(struct collect *c, struct cpu *cpu, const char **ret_step)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -97,6 +112,9 @@ static int open_output(struct collect *c, struct cpu *cpu, const char **ret_step
 		close(cpu->output_fd);
 		err = map_output(c, cpu, ret_step);
 	}
+	if (err)
+		return err;
+	err = open_files(c, cpu, ret_step);
 	if (err)
 		return err;
 	*ret_step = "connect the BPF program with the output event";
@@ -127,7 +145,7 @@ static int open_sampling(struct collect *c, struct cpu *cpu, const char **ret_st
  */
 static int open_cpu(struct collect *c, int number, const char **ret_step)
 {
-	struct cpu cpu = { .number = number, .output_fd = -1, .sampling_fd = -1 };
+	struct cpu cpu = { .number = number, .output_fd = -1, .files_fd = -1, .sampling_fd = -1 };
 	int err;
 
 	*ret_step = "remember the CPU";

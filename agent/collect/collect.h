@@ -27,9 +27,11 @@ struct collect_mmap {
 	uint32_t tgid, tid;
 	uint64_t start, length, file_off; /* bytes */
 	uint32_t protection; /* PROT_* */
-	struct build_id build_id; /* size 0: the kernel gave device and inode instead */
+	struct build_id build_id; /* size 0: none, or the kernel cannot tell */
+	/* The file; all 0 = none, or (of what has a build ID) its record was lost. */
 	uint64_t device; /* makedev(major, minor) */
 	uint64_t inode;
+	uint64_t generation; /* of the inode number */
 	const char *path; /* as the kernel gives it: `/…`, `[vdso]`, `//anon` */
 };
 

@@ -150,31 +150,65 @@ static void read_build_id(struct cursor *body, struct build_id *build_id)
 	memcpy(build_id->bytes, bytes, size);
 }
 
+static void read_file(struct cursor *body, struct collect_mmap *mmap)
+{
+	uint32_t major = cursor_u32(body);
+	uint32_t minor = cursor_u32(body);
+
+	mmap->device = makedev(major, minor);
+	mmap->inode = cursor_u64(body);
+	mmap->generation = cursor_u64(body);
+}
+
+/*
+ * Whether it is a record of the event that tells of files: it ends with the pid and tid that it
+ * begins with. Another one ends with a name and zeros, so that nothing follows a zero. The flag of
+ * build IDs does not tell: the kernel leaves it set from the event that it wrote before.
+ */
+static bool is_of_file(const struct cursor *body)
+{
+	uint8_t ends[2][2 * sizeof(uint32_t)];
+	struct cursor first = cursor_slice(body, 0, sizeof(ends[0]));
+	struct cursor last;
+	const void *bytes;
+
+	if (cursor_left(body) < 2 * sizeof(ends[0]))
+		return false;
+	last = cursor_slice(body, cursor_left(body) - sizeof(ends[1]), sizeof(ends[1]));
+	bytes = cursor_bytes(&first, sizeof(ends[0]));
+	if (!bytes)
+		return false;
+	memcpy(ends[0], bytes, sizeof(ends[0]));
+	bytes = cursor_bytes(&last, sizeof(ends[1]));
+	return bytes && !memcmp(ends[0], bytes, sizeof(ends[0]));
+}
+
 static bool handle_mmap(
 	const struct events *e, uint64_t time_ns, uint16_t misc, struct cursor *body)
 {
+	bool of_file = e->files && is_of_file(body);
 	struct collect_mmap mmap = { .time_ns = time_ns };
-	uint32_t major, minor;
 
 	mmap.tgid = cursor_u32(body);
 	mmap.tid = cursor_u32(body);
 	mmap.start = cursor_u64(body);
 	mmap.length = cursor_u64(body);
 	mmap.file_off = cursor_u64(body);
-	if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+	if (!of_file && misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
 		read_build_id(body, &mmap.build_id);
-	} else {
-		major = cursor_u32(body);
-		minor = cursor_u32(body);
-		mmap.device = makedev(major, minor);
-		mmap.inode = cursor_u64(body);
-		cursor_skip(body, 8); /* inode generation */
-	}
+	else
+		read_file(body, &mmap);
 	mmap.protection = cursor_u32(body);
 	cursor_skip(body, 4); /* flags */
 	mmap.path = cursor_string(body);
 	if (!mmap.path)
 		return false;
+	if (of_file) {
+		mapped_files_keep(e->files, &mmap);
+		return true;
+	}
+	if (e->files && mmap.build_id.size)
+		mapped_files_complete(e->files, &mmap);
 	if (e->handlers.mmap && !is_outside_namespace(mmap.tgid))
 		e->handlers.mmap(e->handlers.context, &mmap);
 	return true;
@@ -204,9 +238,11 @@ static bool handle_task(
 	uint32_t tid = cursor_u32(body);
 	uint32_t parent_tid = cursor_u32(body);
 
+	cursor_skip(body, 8); /* the time */
 	if (body->bad)
 		return false;
-	if (is_outside_namespace(tgid))
+	/* What the event that tells of files says of tasks, unasked, is longer and is known. */
+	if (is_outside_namespace(tgid) || (e->files && cursor_left(body)))
 		return true;
 	if (type == PERF_RECORD_FORK && e->handlers.fork)
 		e->handlers.fork(e->handlers.context, time_ns, tgid, tid, parent_tgid, parent_tid);

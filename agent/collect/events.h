@@ -10,13 +10,20 @@
 #include <linux/perf_event.h>
 
 #include "agent/collect/collect.h"
+#include "agent/collect/mapped_files.h"
 
 /* What a record of the output event carries besides itself; ring.c relies on the time's place. */
-enum { EVENTS_SAMPLE_TYPE = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW };
+enum {
+	EVENTS_SAMPLE_TYPE = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
+	/* Those of the event that tells of files; the pid and tid before the time set them apart.
+	 */
+	EVENTS_FILE_SAMPLE_TYPE = PERF_SAMPLE_TIME | PERF_SAMPLE_TID,
+};
 
 struct events {
 	struct collect_handlers handlers;
 	struct metrics *metrics;
+	struct mapped_files *files; /* where mapping records come in two halves; else NULL */
 };
 
 void events_deliver(const struct events *e, uint64_t time_ns, const uint8_t *record, size_t size);

@@ -61,6 +61,28 @@ int perf_event_open_output(int cpu, uint32_t watermark_bytes, bool *build_ids)
 	return fd;
 }
 
+int perf_event_open_files(int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = EVENTS_FILE_SAMPLE_TYPE,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+
+	return open_on_cpu(&attr, cpu);
+}
+
+int perf_event_share_ring(int fd, int output_fd)
+{
+	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, output_fd) < 0 ? -errno : 0;
+}
+
 int perf_event_open_sampling(int cpu, const struct collect_options *options)
 {
 	struct perf_event_attr attr = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The two perf events of a CPU: the output event, whose ring carries the side-band and what BPF
- * writes, and the sampling event that runs the BPF program.
+ * The perf events of a CPU: the output event, whose ring carries the side-band and what BPF
+ * writes, the event that tells of mapped files, and the sampling event that runs the BPF program.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +15,13 @@
  * Returns a descriptor or a negative errno.
  */
 int perf_event_open_output(int cpu, uint32_t watermark_bytes, bool *build_ids);
+/*
+ * The event of CPU that tells with device and inode of what the output event tells of with build
+ * IDs. To be opened after that one: the kernel writes the newest event's record first.
+ */
+int perf_event_open_files(int cpu);
+/* FD's records go into the ring of OUTPUT_FD, which is mapped. */
+int perf_event_share_ring(int fd, int output_fd);
 /* The sampling event of CPU, disabled. -ENOENT where there is no PMU for it. */
 int perf_event_open_sampling(int cpu, const struct collect_options *options);
 int perf_event_set_program(int fd, int program_fd);

@@ -168,15 +168,19 @@ static int open_module(const struct symbolize_process *p, const struct mapping *
 	struct module_id *ret_id, int *ret_fd)
 {
 	const struct module *module = mapping->module;
+	autoclose int fd = -1;
 	int err;
 
 	if (module->kind == MODULE_VDSO)
 		return vdso_open(ret_fd, ret_id);
-	*ret_id = module->id;
-	err = module_open(p->proc_fd, p->pid, mapping->start, mapping->end, module, ret_fd);
+	err = module_open(p->proc_fd, p->pid, mapping->start, mapping->end, module, &fd);
+	if (!err)
+		err = module_identify(fd, ret_id);
 	if (err)
 		fprintf(stderr, "fathom symbolize: cannot open %s as it is mapped: %s\n",
 			module->path, strerror(-err));
+	else
+		*ret_fd = take_fd(&fd);
 	return err;
 }
 

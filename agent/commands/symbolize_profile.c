@@ -114,9 +114,16 @@ static struct index *index_of_file(
 {
 	struct index *index = NULL;
 	autoclose int fd = -1;
+	struct module_id id;
 
-	if (path[0] != '/' || open_here(path, &fd) || !may_be(fd, wanted) ||
-		symbolize_index_of_file(indexes, path, &index))
+	if (path[0] != '/' || open_here(path, &fd) || !may_be(fd, wanted))
+		return NULL;
+	if (!module_identify(fd, &id) && indexes->cache &&
+		!cache_open(indexes->cache, &id, &index) && has_lines(index) &&
+		build_id_equal(index_build_id(index), wanted))
+		return index;
+	index_destroy(take(index));
+	if (symbolize_index_of_file(indexes, path, &index))
 		return NULL;
 	if (!build_id_equal(index_build_id(index), wanted))
 		index_destroy(take(index));
@@ -154,10 +161,9 @@ static struct index *index_of_debug_file(
 static struct index *index_from_cache(
 	struct symbolize_indexes *indexes, const struct build_id *build_id)
 {
-	const struct module_id id = { .build_id = *build_id };
 	struct index *index = NULL;
 
-	if (!indexes->cache || cache_open(indexes->cache, &id, &index))
+	if (!indexes->cache || cache_open_by_build_id(indexes->cache, build_id, &index))
 		return NULL;
 	return index;
 }
@@ -198,8 +204,8 @@ static void find_index(struct naming *n, struct source *source)
 		offer(source, index_of_go_file(n->indexes, source->path, source->build_id), false);
 		return;
 	}
-	if (offer(source, index_from_cache(n->indexes, &id), false) ||
-		offer(source, index_of_file(n->indexes, source->path, &id), false))
+	if (offer(source, index_of_file(n->indexes, source->path, &id), false) ||
+		offer(source, index_from_cache(n->indexes, &id), false))
 		return;
 	if (!strcmp(source->path, "[vdso]"))
 		offer(source, index_of_vdso(n->indexes, &id), false);

@@ -13,8 +13,10 @@
 #include "base/map.h"
 
 struct known_file {
-	struct file_id file;
+	struct file_id file; /* without its generation */
+	uint64_t generation; /* of the inode number; 0 = not told yet */
 	struct build_id build_id;
+	struct file_hash content;
 	uint64_t round; /* in which it was last looked at */
 };
 
@@ -92,35 +94,55 @@ static void remember(struct file_ids *ids, const struct known_file *file)
 	ids->items[ids->count++] = *file;
 }
 
-/*
- * By path only a file whose own numbers are those of the mapping is the mapped one; through an
- * overlay they never are, and the file stays unknown.
- */
+/* Whether FD is the mapped file by its own numbers, which it never has through an overlay. */
+static int check_numbers(int fd, const struct proc_mapping *mapping)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	return st.st_dev == mapping->device && st.st_ino == mapping->inode ? 0 : -ESTALE;
+}
+
 static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret_fd)
 {
-	autoclose int fd = -1;
-	struct stat st;
-	int err = open_map_file(task_fd, mapping->start, mapping->end, ret_fd);
+	autoclose int fd = -1, here = -1;
+	int err =
+		task_fd < 0 ? -ESRCH : open_map_file(task_fd, mapping->start, mapping->end, ret_fd);
 
 	if (!err || mapping->path[0] != '/')
 		return err;
-	err = open_in_root(task_fd, mapping->path, &fd);
-	if (err)
-		return err;
-	if (fstat(fd, &st))
-		return -errno;
-	if (st.st_dev != mapping->device || st.st_ino != mapping->inode)
-		return -ESTALE;
-	*ret_fd = take_fd(&fd);
-	return 0;
+	if (task_fd >= 0 && !open_in_root(task_fd, mapping->path, &fd) &&
+		!check_numbers(fd, mapping)) {
+		*ret_fd = take_fd(&fd);
+		return 0;
+	}
+	err = open_here(mapping->path, &here);
+	if (!err)
+		err = check_numbers(here, mapping);
+	if (!err)
+		*ret_fd = take_fd(&here);
+	return err;
+}
+
+static int read_file(int fd, struct known_file *file)
+{
+	if (module_read_build_id(fd, &file->build_id))
+		file->build_id.size = 0;
+	return file_hash_read(fd, &file->content);
+}
+
+static bool is_told(const struct build_id *build_id)
+{
+	return build_id && build_id->size;
 }
 
 /* Looks at the file itself; only one that was not seen in this state is read. */
 static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
-	struct known_file *ret_file)
+	const struct build_id *build_id, struct known_file *ret_file)
 {
 	struct known_file *known = find(ids, mapping->device, mapping->inode);
-	struct known_file file = { .round = ids->round };
+	struct known_file file = { .round = ids->round, .generation = mapping->generation };
 	autoclose int fd = -1;
 	struct stat st;
 	int err = open_mapped(task_fd, mapping, &fd);
@@ -134,13 +156,20 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 		.mtime_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000) +
 			    (uint64_t)st.st_mtim.tv_nsec,
 		.size_bytes = (uint64_t)st.st_size };
-	if (known && !memcmp(&known->file, &file.file, sizeof(file.file))) {
+	if (known && !memcmp(&known->file, &file.file, sizeof(file.file)) &&
+		(!is_told(build_id) || build_id_equal(build_id, &known->build_id))) {
 		known->round = ids->round;
+		if (mapping->generation)
+			known->generation = mapping->generation;
 		*ret_file = *known;
 		return 0;
 	}
-	if (module_read_build_id(fd, &file.build_id))
-		file.build_id.size = 0;
+	err = read_file(fd, &file);
+	/* It has been changed since it was mapped. */
+	if (!err && is_told(build_id) && !build_id_equal(build_id, &file.build_id))
+		err = -ESTALE;
+	if (err)
+		return err;
 	remember(ids, &file);
 	*ret_file = file;
 	return 0;
@@ -148,23 +177,58 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 
 static struct module_id to_id(const struct known_file *file)
 {
-	struct module_id id = { 0 };
+	struct module_id id = { .build_id = file->build_id, .content = file->content };
 
-	if (file->build_id.size)
-		id.build_id = file->build_id;
-	else
+	if (!file->build_id.size)
 		id.file = file->file;
 	return id;
 }
 
-struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping)
+/* The build ID alone is what anybody can write into a file of his own. */
+static struct module_id unseen(const struct proc_mapping *mapping, const struct build_id *build_id)
+{
+	struct module_id id = { .file = { .device = mapping->device,
+					.inode = mapping->inode,
+					.generation = mapping->generation } };
+
+	if (is_told(build_id))
+		id.build_id = *build_id;
+	return id;
+}
+
+bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mapping,
+	const struct build_id *build_id, struct module_id *ret_id)
 {
 	const struct known_file *known = find(ids, mapping->device, mapping->inode);
-	struct known_file file = { .file = { mapping->device, mapping->inode, 0, 0 } };
 
-	if (known && (known->round == ids->round || task_fd < 0))
+	if (!known || !is_told(build_id) || !build_id_equal(build_id, &known->build_id) ||
+		known->generation != mapping->generation)
+		return false;
+	*ret_id = to_id(known);
+	return true;
+}
+
+/* The last that was known, where nothing is said that makes it another. */
+static bool may_be(const struct known_file *known, const struct proc_mapping *mapping,
+	const struct build_id *build_id)
+{
+	if (is_told(build_id) && !build_id_equal(build_id, &known->build_id))
+		return false;
+	return !known->generation || !mapping->generation ||
+	       known->generation == mapping->generation;
+}
+
+struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
+	const struct build_id *build_id)
+{
+	const struct known_file *known = find(ids, mapping->device, mapping->inode);
+	struct known_file file;
+
+	if (known && !may_be(known, mapping, build_id))
+		known = NULL;
+	if (known && known->round == ids->round)
 		return to_id(known);
-	if (task_fd >= 0 && !look(ids, task_fd, mapping, &file))
+	if (!look(ids, task_fd, mapping, build_id, &file))
 		return to_id(&file);
-	return known ? to_id(known) : to_id(&file);
+	return known ? to_id(known) : unseen(mapping, build_id);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The identity of mapped files for which the kernel gave device and inode only: from /proc always,
- * from side-band records before Linux 5.12 and where a note was not in memory. Each file's build ID
- * is read once, however many processes map it: the answers are kept by device and inode and hold
- * while modification time and size stay the same.
+ * The identity of mapped files. The kernel gives device and inode, in side-band records from Linux
+ * 5.12 on the build ID too (where its note is in memory); the rest takes a look at the file. Each
+ * file is read once, however many processes map it: the answers are kept by device and inode and
+ * hold while modification time and size stay the same, and for records that tell the same build ID
+ * and generation of the inode without a look.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/process/proc_maps.h"
@@ -19,8 +21,13 @@ void file_ids_destroy(struct file_ids *ids);
 /* From now on a file is looked at again before what is known of it is believed. */
 void file_ids_renew(struct file_ids *ids);
 /*
- * The identity of MAPPING's file. TASK_FD (an open /proc/PID, or -1) is what to reach it through;
- * when that fails, it is the last that was known for this device and inode, else these two alone.
+ * The identity of MAPPING's file, which the kernel says has BUILD_ID (NULL or none: it does not
+ * say). TASK_FD (an open /proc/PID, or -1) is what to reach it through, its path in our own root is
+ * tried too; when both fail, it is the last that was known for this device and inode, else these,
+ * the generation and BUILD_ID alone, without a content hash.
  */
-struct module_id file_ids_get(
-	struct file_ids *ids, int task_fd, const struct proc_mapping *mapping);
+struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
+	const struct build_id *build_id);
+/* What file_ids_get() gives without a look, if that is certain. */
+bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mapping,
+	const struct build_id *build_id, struct module_id *ret_id);

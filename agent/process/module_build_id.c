@@ -7,11 +7,11 @@
  */
 #include <elf.h>
 #include <errno.h>
-#include <unistd.h>
 
 #include "agent/process/modules.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/io.h"
 
 enum {
 	MAX_PROGRAM_HEADERS = 256,
@@ -32,27 +32,6 @@ struct note_segment {
 	uint64_t off, size, align;
 };
 
-/* Up to SIZE bytes at OFF; how many there are, or a negative errno. */
-static ssize_t read_at(int fd, uint64_t off, void *bytes, size_t size)
-{
-	size_t done = 0;
-
-	if (off > INT64_MAX - size)
-		return -EBADMSG;
-	while (done < size) {
-		ssize_t got = pread(fd, (char *)bytes + done, size - done, (off_t)(off + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
-}
-
 static uint64_t read_word(struct cursor *c, const struct elf_layout *elf)
 {
 	return elf->is_64 ? cursor_u64(c) : cursor_u32(c);
@@ -61,7 +40,7 @@ static uint64_t read_word(struct cursor *c, const struct elf_layout *elf)
 static int read_layout(int fd, struct elf_layout *ret_elf)
 {
 	uint8_t bytes[sizeof(Elf64_Ehdr)];
-	ssize_t got = read_at(fd, 0, bytes, sizeof(bytes));
+	ssize_t got = io_read_at(fd, 0, bytes, sizeof(bytes));
 	struct elf_layout elf;
 	const uint8_t *ident;
 	struct cursor c;
@@ -147,7 +126,7 @@ static int find_build_id(struct cursor *c, uint64_t align, struct build_id *ret_
 static int read_segment(int fd, const struct note_segment *segment, struct build_id *ret_id)
 {
 	uint8_t bytes[MAX_NOTE_BYTES];
-	ssize_t got = read_at(fd, segment->off, bytes, MIN(segment->size, sizeof(bytes)));
+	ssize_t got = io_read_at(fd, segment->off, bytes, MIN(segment->size, sizeof(bytes)));
 	struct cursor c;
 
 	if (got < 0)
@@ -172,7 +151,7 @@ int module_read_build_id(int fd, struct build_id *ret_id)
 		return -EBADMSG;
 	if (elf.header_count > MAX_PROGRAM_HEADERS)
 		return -E2BIG;
-	got = read_at(fd, elf.headers_off, bytes, (size_t)elf.header_count * elf.header_bytes);
+	got = io_read_at(fd, elf.headers_off, bytes, (size_t)elf.header_count * elf.header_bytes);
 	if (got < 0)
 		return (int)got;
 	c = cursor_over(bytes, (size_t)got);

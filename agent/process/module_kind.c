@@ -97,13 +97,11 @@ struct module *table_module(struct processes *ps, int task_fd, const struct proc
 		return ps->vdso;
 	if (kind == MODULE_SPECIAL)
 		return get(ps, kind, &id, mapping->path);
-	if (build_id && build_id->size)
-		id.build_id = *build_id;
-	else
-		id = file_ids_get(ps->files, task_fd, mapping);
+	if (!file_ids_known(ps->files, mapping, build_id, &id))
+		id = file_ids_get(ps->files, task_fd, mapping, build_id);
 	if (!id.build_id.size && !program && is_memory_file(mapping->path))
 		return ps->anon;
-	if (!id.build_id.size && id.file.inode == 0)
+	if (file_hash_is_none(&id.content) && id.file.inode == 0)
 		return ps->unknown;
 	return get(ps, kind, &id, mapping->path);
 }

@@ -29,21 +29,57 @@ static bool is_file(const struct stat *st, const struct file_id *id, enum way wa
 	return unchanged && (way == BY_MAPPING || same_inode);
 }
 
+int module_identify(int fd, struct module_id *ret_id)
+{
+	struct module_id id = { 0 };
+	struct stat st;
+	int err = module_read_build_id(fd, &id.build_id);
+
+	if (err == -ENOMEM || err == -EIO)
+		return err;
+	if (err)
+		id.build_id.size = 0;
+	err = file_hash_read(fd, &id.content);
+	if (err)
+		return err;
+	if (!id.build_id.size) {
+		if (fstat(fd, &st))
+			return -errno;
+		id.file = (struct file_id){ .device = st.st_dev,
+			.inode = st.st_ino,
+			.mtime_ns = mtime_ns(&st),
+			.size_bytes = (uint64_t)st.st_size };
+	}
+	*ret_id = id;
+	return 0;
+}
+
+/* One that was never looked at is, by path, the one with its numbers. */
+static bool is_same(const struct stat *st, const struct module_id *found,
+	const struct module_id *wanted, enum way way)
+{
+	bool seen = !file_hash_is_none(&wanted->content);
+
+	if ((seen || wanted->build_id.size) && !build_id_equal(&found->build_id, &wanted->build_id))
+		return false;
+	if (seen && !file_hash_equal(&found->content, &wanted->content))
+		return false;
+	if (wanted->build_id.size && (seen || way == BY_MAPPING))
+		return true;
+	return is_file(st, &wanted->file, way);
+}
+
 static int verify(int fd, const struct module *module, enum way way)
 {
-	struct build_id found;
+	struct module_id found;
 	struct stat st;
-	int err;
+	int err = module_identify(fd, &found);
 
-	if (module->id.build_id.size) {
-		err = module_read_build_id(fd, &found);
-		if (err == -ENOMEM || err == -EIO)
-			return err;
-		return !err && build_id_equal(&found, &module->id.build_id) ? 0 : -ESTALE;
-	}
+	if (err)
+		return err;
 	if (fstat(fd, &st))
 		return -errno;
-	return is_file(&st, &module->id.file, way) ? 0 : -ESTALE;
+	return is_same(&st, &found, &module->id, way) ? 0 : -ESTALE;
 }
 
 /* Keeps FD if it was opened (ERR 0) and is the module's. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What is mapped, each once: a file by its build ID (else device, inode, mtime), the vDSO, and the
- * rest by kind. A module remembers a path for people and how to open the very file that is mapped.
+ * What is mapped, each once: a file by its identity (base/module_id.h), the vDSO, and the rest by
+ * kind. A module remembers a path for people and how to open the very file that is mapped.
  * One that nobody maps any more stays until modules_sweep() is told that it is of no use.
  */
 #include <stdbool.h>
@@ -54,11 +54,13 @@ size_t modules_sweep(struct modules *m, modules_unused_fn *unused, void *context
 /*
  * Opens the file behind a mapping of process PID: through /proc/PID/map_files/START-END, else
  * /proc/PID/root + path, else the path in our own root. Whichever it is, its build ID (or device
- * and inode) must be the module's; only a regular file is opened, and links of a container are
- * followed inside its own root. -ESRCH gone, -ESTALE another file is there now.
+ * and inode) and its content hash must be the module's; only a regular file is opened, and links of
+ * a container are followed inside its own root. -ESRCH gone, -ESTALE another file is there now.
  */
 int module_open(int proc_fd, uint32_t pid, uint64_t start, uint64_t end,
 	const struct module *module, int *ret_fd);
+/* The whole identity of an open file. */
+int module_identify(int fd, struct module_id *ret_id);
 /*
  * The GNU build ID of an open ELF file, read with bounded preads of its note segments. -ENOENT it
  * has none, -EBADMSG no ELF file, -EOPNOTSUPP big-endian or an ID longer than ours.

@@ -10,6 +10,7 @@ struct proc_mapping {
 	uint64_t file_off; /* bytes */
 	uint64_t device; /* makedev(major, minor) of the kernel's numbers */
 	uint64_t inode;
+	uint64_t generation; /* of the inode number; 0 = not told, as in /proc */
 	bool executable;
 	const char *path; /* without the kernel's escapes; "" for memory without a name */
 };

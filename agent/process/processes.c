@@ -61,6 +61,17 @@ int processes_create(const struct processes_options *options, struct processes *
 	return 0;
 }
 
+bool processes_identify(
+	struct processes *ps, const struct module_id *unseen, struct module_id *ret_id)
+{
+	const struct proc_mapping mapping = { .device = unseen->file.device,
+		.inode = unseen->file.inode,
+		.generation = unseen->file.generation,
+		.path = "" };
+
+	return file_ids_known(ps->files, &mapping, &unseen->build_id, ret_id);
+}
+
 static void process_free(struct processes *ps, struct process *p)
 {
 	if (ps->options.forget)

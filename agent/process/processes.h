@@ -80,7 +80,7 @@ struct processes_mmap {
 	uint32_t pid;
 	uint64_t start, length, file_off;
 	struct build_id build_id; /* size 0 = none given */
-	uint64_t device, inode; /* when no build ID was given */
+	uint64_t device, inode, generation; /* of the file; all 0 = none, or not known */
 	const char *path;
 };
 void processes_mmap(struct processes *ps, const struct processes_mmap *event);
@@ -91,6 +91,13 @@ void processes_fork(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
 void processes_exit(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid);
 /* Records were lost before TIME_NS: every live process is read again when next used. */
 void processes_lost(struct processes *ps, uint64_t time_ns);
+
+/*
+ * The identity of a file that could not be looked at when it was mapped, if it was seen elsewhere
+ * since: its inode and what it says of itself are the same. False: it was not.
+ */
+bool processes_identify(
+	struct processes *ps, const struct module_id *unseen, struct module_id *ret_id);
 
 /*
  * The generation of PID at this point of the stream, for a sample taken at TIME_NS; it is kept

@@ -36,18 +36,21 @@ static void refuse_mapping(struct processes *ps, struct process *p, uint64_t tim
 }
 
 /*
- * A record without a build ID: the file itself must be looked at, if the process is still there.
- * What was learned of other files stays valid only for the moment.
+ * A file that is new, or of whose state the record tells nothing, must be looked at, if the process
+ * is still there. What was learned of other files stays valid only for the moment.
  */
-static struct module *look_at_file(
-	struct processes *ps, uint32_t pid, const struct proc_mapping *mapping, bool program)
+static struct module *look_at_file(struct processes *ps, uint32_t pid,
+	const struct proc_mapping *mapping, const struct build_id *build_id, bool program)
 {
 	autoclose int pid_fd = -1;
+	struct module_id id;
 
+	if (file_ids_known(ps->files, mapping, build_id, &id))
+		return table_module(ps, -1, mapping, build_id, program);
 	file_ids_renew(ps->files);
 	if (mapping->inode != 0 && proc_open(ps->options.proc_fd, pid, &pid_fd))
 		pid_fd = -1;
-	return table_module(ps, pid_fd, mapping, NULL, program);
+	return table_module(ps, pid_fd, mapping, build_id, program);
 }
 
 void processes_mmap(struct processes *ps, const struct processes_mmap *event)
@@ -58,6 +61,7 @@ void processes_mmap(struct processes *ps, const struct processes_mmap *event)
 		.file_off = event->file_off,
 		.device = event->device,
 		.inode = event->inode,
+		.generation = event->generation,
 		.executable = true,
 		.path = event->path };
 	struct module *module;
@@ -67,10 +71,10 @@ void processes_mmap(struct processes *ps, const struct processes_mmap *event)
 		return;
 	/* The kernel maps the program before its interpreter (binfmt_elf.c). */
 	program = p->by_exec && !p->executable;
-	if (event->build_id.size)
-		module = table_module(ps, -1, &mapping, &event->build_id, program);
-	else
-		module = look_at_file(ps, event->pid, &mapping, program);
+	module = look_at_file(ps, event->pid, &mapping, &event->build_id, program);
+	/* Which file it is was lost on the way: /proc tells, if somebody asks in time. */
+	if (event->build_id.size && event->inode == 0)
+		p->stale = true;
 	if (table_add_mapping(&p->mappings, &mapping, module))
 		refuse_mapping(ps, p, event->time_ns);
 	if (program && module->kind == MODULE_FILE)

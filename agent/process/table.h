@@ -46,9 +46,10 @@ void table_set_executable(
 const char *table_clean_path(const char *path, char *copy, size_t size);
 
 /*
- * The module that MAPPING is of. Files with BUILD_ID (may be NULL) are known by it, others are
- * looked at through TASK_FD (or -1). PROGRAM: only an ELF program can be mapped here, whatever the
- * name. Never NULL: what cannot be kept apart is the `unknown` module.
+ * The module that MAPPING is of. The kernel says that it has BUILD_ID (NULL: it does not
+ * say); a file that is not known yet is looked at through TASK_FD (or -1). PROGRAM: only an ELF
+ * program can be mapped here, whatever the name. Never NULL: what cannot be kept apart is the
+ * `unknown` module.
  */
 struct module *table_module(struct processes *ps, int task_fd, const struct proc_mapping *mapping,
 	const struct build_id *build_id, bool program);

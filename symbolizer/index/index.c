@@ -275,6 +275,12 @@ const char *index_go_build_id(const struct index *index)
 	return string_at(index, index->header.go_build_id);
 }
 
+bool index_is_of(const struct index *index, const struct module_id *id)
+{
+	return file_hash_is_none(&id->content) ||
+	       file_hash_equal(&id->content, &index->header.file_hash);
+}
+
 const struct file_hash *index_file_hash(const struct index *index)
 {
 	return &index->header.file_hash;

@@ -76,8 +76,10 @@ bool index_address(
 const struct index_go *index_go(const struct index *index);
 const struct build_id *index_build_id(const struct index *index);
 const char *index_go_build_id(const struct index *index); /* "" = none */
-/* Of the file that it was built from: another one with the same build ID has the same index. */
+/* Of the file that it was built from. */
 const struct file_hash *index_file_hash(const struct index *index);
+/* False: it was built from another file than ID, as far as that has a content hash. */
+bool index_is_of(const struct index *index, const struct module_id *id);
 const char *index_toolchain(const struct index *index); /* "GCC 12.2.0", … ; "" = not known */
 uint32_t index_kind(const struct index *index); /* enum index_kind */
 uint32_t index_sources(const struct index *index); /* enum index_source */

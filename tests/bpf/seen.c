@@ -87,6 +87,7 @@ static void saw_mmap(void *context, const struct collect_mmap *mmap)
 	step(s, 'm');
 	s->exec_path_seen |= strstr(mmap->path, "/true") != NULL;
 	s->build_id_seen |= mmap->build_id.size > 0;
+	s->file_lost |= mmap->build_id.size > 0 && mmap->inode == 0;
 }
 
 static void saw_comm(

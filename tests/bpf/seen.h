@@ -34,6 +34,7 @@ struct seen {
 	char steps[MAX_STEPS + 1]; /* one letter an event of the child, in order */
 	size_t step_count;
 	bool exec_path_seen, build_id_seen;
+	bool file_lost; /* of a mapping with a build ID */
 	uint64_t lost;
 	unsigned int ksymbols; /* of the sampler's program, gone ones included */
 	char comm[ABI_COMM_BYTES + 1];

@@ -102,6 +102,7 @@ static void life_of_a_child_comes_in_order(void **state)
 	assert_true(strspn(exec_at + 1, "m") >= 3);
 	assert_string_equal(exec_at + 1 + strspn(exec_at + 1, "m"), "e");
 	assert_true(s->exec_path_seen);
+	assert_false(s->file_lost);
 	assert_int_equal(s->backwards, 0);
 	assert_int_equal(s->lost, 0);
 }

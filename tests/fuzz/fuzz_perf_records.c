@@ -112,7 +112,9 @@ static void run(struct side sides[2], const struct events *events)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static struct metrics metrics;
+	struct mapped_files files = { 0 };
 	const struct events events = { .metrics = &metrics,
+		.files = size % 2 ? &files : NULL,
 		.handlers = { .sample = take_sample,
 			.stack = take_stack,
 			.mmap = take_mmap,

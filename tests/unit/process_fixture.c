@@ -67,8 +67,8 @@ void map(struct fixture *f, uint64_t time_ns, uint32_t pid, uint64_t start,
 		.length = 0x1000,
 		.file_off = 0x1000,
 		.build_id = file->build_id,
-		.device = file->build_id.size ? 0 : file->device,
-		.inode = file->build_id.size ? 0 : file->inode,
+		.device = file->device,
+		.inode = file->inode,
 		.path = file->path };
 
 	processes_mmap(f->ps, &event);

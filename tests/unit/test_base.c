@@ -140,25 +140,52 @@ static void utf8_clean_keeps_what_is_good(void **state)
 	assert_string_equal(text, "a\xc3\xa9??");
 }
 
-static void module_ids_compare_by_build_id_first(void **state)
+static void a_module_id_is_all_of_what_is_known(void **state)
+{
+	const struct module_id a = { .build_id = { .size = 2, .bytes = { 0xab, 0x01 } } };
+	const struct module_id file = { .file = { .inode = 7 } };
+	struct module_id other;
+
+	(void)state;
+	assert_true(module_id_equal(&a, &a));
+	assert_false(module_id_equal(&a, &file));
+	other = a;
+	other.content.bytes[15] = 1;
+	assert_false(module_id_equal(&a, &other));
+	assert_true(module_id_hash(&a) != module_id_hash(&other));
+	other = a;
+	other.file.inode = 99;
+	assert_false(module_id_equal(&a, &other));
+	assert_true(module_id_hash(&a) != module_id_hash(&other));
+	other = file;
+	assert_true(module_id_equal(&file, &other));
+	assert_true(module_id_hash(&file) == module_id_hash(&other));
+	other.file.generation = 1;
+	assert_false(module_id_equal(&file, &other));
+}
+
+static void a_module_ids_name_tells_files_apart(void **state)
 {
 	struct module_id a = { .build_id = { .size = 2, .bytes = { 0xab, 0x01 } } };
-	struct module_id b = a, c = { .file = { .inode = 7 } }, d = c;
+	struct module_id c = { .file = { .inode = 7 } };
 	char text[MODULE_ID_TEXT_BYTES];
 
 	(void)state;
-	b.file.inode = 99;
-	assert_true(module_id_equal(&a, &b));
-	assert_true(module_id_hash(&a) == module_id_hash(&b));
-	assert_false(module_id_equal(&a, &c));
-	assert_true(module_id_equal(&c, &d));
-	d.file.mtime_ns = 1;
-	assert_false(module_id_equal(&c, &d));
 	module_id_format(&a, text, sizeof(text));
 	assert_string_equal(text, "ab01");
+	a.content.bytes[0] = 0x2f;
+	module_id_format(&a, text, sizeof(text));
+	assert_string_equal(text, "ab01-2f000000000000000000000000000000");
+	/* A build ID of a file that was not looked at is no name for it. */
+	a.file.inode = 7;
+	module_id_format(&a, text, sizeof(text));
+	assert_int_equal(text[0], 'i');
 	module_id_format(&c, text, sizeof(text));
 	assert_int_equal(text[0], 'i');
 	assert_int_equal(strlen(text), 33);
+	memset(&c.content, 0xff, sizeof(c.content));
+	module_id_format(&c, text, sizeof(text));
+	assert_int_equal(strlen(text), 66);
 }
 
 static void each_metric_has_its_texts(void **state)
@@ -188,7 +215,8 @@ int main(void)
 			makes_directories, enter_directory, leave_directory),
 		cmocka_unit_test(utf8_tells_good_from_bad),
 		cmocka_unit_test(utf8_clean_keeps_what_is_good),
-		cmocka_unit_test(module_ids_compare_by_build_id_first),
+		cmocka_unit_test(a_module_id_is_all_of_what_is_known),
+		cmocka_unit_test(a_module_ids_name_tells_files_apart),
 		cmocka_unit_test(each_metric_has_its_texts),
 	};
 

@@ -226,6 +226,24 @@ static void test_no_more_children_than_allowed(void **state)
 	assert_int_equal(builds_pending(f->builds), 0);
 }
 
+/* Something else was read than what had been looked at, and what it is called is not known. */
+static void test_an_index_of_another_content_is_not_delivered(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+	int ends[2];
+
+	id.content.bytes[0] = 1;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(builds_request(f->builds, &id, ends[0], 11), 0);
+	open_gate(ends[1], 'i');
+	run_until_done(f, 1);
+	assert_null(f->done[0].index);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_OK), 0);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_BAD_INPUT), 1);
+	assert_false(cache_failed(f->cache, &id));
+}
+
 static void test_full_queue_refuses(void **state)
 {
 	struct fixture *f = *state;
@@ -486,6 +504,7 @@ int main(int argc, char **argv)
 		TEST(test_builds_once_and_then_finds_it),
 		TEST(test_requests_of_one_module_share_a_build),
 		TEST(test_no_more_children_than_allowed),
+		TEST(test_an_index_of_another_content_is_not_delivered),
 		TEST(test_full_queue_refuses),
 		TEST(test_bad_input_is_remembered),
 		TEST(test_crash_is_remembered),

@@ -160,6 +160,37 @@ static void test_round_trip(void **state)
 	assert_int_equal(open_result(f->cache, &by_file), -ENOENT);
 }
 
+/* Indexes of files without contents: what write_index() makes has no content hash. */
+static void test_an_index_of_another_file_is_not_believed(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+
+	id.content.bytes[0] = 7;
+	put(f->cache, &id, "wrong");
+	assert_int_equal(open_result(f->cache, &id), -EBADMSG);
+	assert_int_equal(open_result(f->cache, &id), -ENOENT);
+}
+
+static void test_by_build_id_there_must_be_only_one(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id one = make_id(1), other = make_id(1), two = make_id(2);
+	struct index *index;
+
+	one.content.bytes[0] = 7;
+	other.content.bytes[0] = 8;
+	assert_int_equal(cache_open_by_build_id(f->cache, &one.build_id, &index), -ENOENT);
+	put(f->cache, &two, "two");
+	put(f->cache, &one, "one");
+	assert_int_equal(cache_open_by_build_id(f->cache, &one.build_id, &index), 0);
+	index_destroy(index);
+	put(f->cache, &other, "other");
+	assert_int_equal(cache_open_by_build_id(f->cache, &one.build_id, &index), -ENOTUNIQ);
+	assert_int_equal(cache_open_by_build_id(f->cache, &two.build_id, &index), 0);
+	index_destroy(index);
+}
+
 static void test_a_later_commit_replaces(void **state)
 {
 	struct fixture *f = *state;
@@ -429,6 +460,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(test_round_trip),
 		TEST(test_a_later_commit_replaces),
+		TEST(test_an_index_of_another_file_is_not_believed),
+		TEST(test_by_build_id_there_must_be_only_one),
 		TEST(test_bad_file_is_removed),
 		TEST(test_symbolic_link_is_not_followed),
 		TEST(test_file_that_others_may_write_is_not_believed),

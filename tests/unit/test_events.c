@@ -401,6 +401,123 @@ static void mapping_with_a_build_id(void **state)
 	assert_string_equal(f->text, "[vdso]");
 }
 
+/* The record of the event that tells of files; the kernel leaves flags of others in it. */
+static void write_file_half(struct fixture *f, uint32_t tid)
+{
+	perf_ring_begin(&f->w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
+	perf_ring_u32(&f->w, 11);
+	perf_ring_u32(&f->w, tid);
+	perf_ring_u64(&f->w, 0x7f0000001000);
+	perf_ring_u64(&f->w, 0x2000);
+	perf_ring_u64(&f->w, 0x3000);
+	perf_ring_u32(&f->w, 8);
+	perf_ring_u32(&f->w, 1);
+	perf_ring_u64(&f->w, 4711);
+	perf_ring_u64(&f->w, 77);
+	perf_ring_u32(&f->w, 5);
+	perf_ring_u32(&f->w, 2);
+	perf_ring_string(&f->w, "/bin/x");
+	perf_ring_u32(&f->w, 11);
+	perf_ring_u32(&f->w, tid);
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+}
+
+static void write_build_id_half(struct fixture *f)
+{
+	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11);
+	write_build_id(f, 20);
+	perf_ring_string(&f->w, "/bin/x");
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+}
+
+static void a_mapping_in_two_halves_is_one(void **state)
+{
+	struct fixture *f = *state;
+	struct mapped_files files = { 0 };
+
+	f->events.files = &files;
+	write_file_half(f, 12);
+	assert_int_equal(f->calls, 0);
+	write_build_id_half(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->mmap.build_id.size, 20);
+	assert_int_equal(f->mmap.device, makedev(8, 1));
+	assert_int_equal(f->mmap.inode, 4711);
+	assert_int_equal(f->mmap.generation, 77);
+	/* It is not there for another one. */
+	write_build_id_half(f);
+	assert_int_equal(f->calls, 2);
+	assert_int_equal(f->mmap.inode, 0);
+	assert_int_equal(bad(f), 0);
+}
+
+static void halves_of_two_threads_are_no_mapping(void **state)
+{
+	struct fixture *f = *state;
+	struct mapped_files files = { 0 };
+
+	f->events.files = &files;
+	write_file_half(f, 12 + MAPPED_FILES);
+	write_build_id_half(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->mmap.inode, 0);
+}
+
+/* A file without a build ID is told of twice; once is enough. */
+static void a_mapping_without_a_build_id_is_delivered_once(void **state)
+{
+	struct fixture *f = *state;
+	struct mapped_files files = { 0 };
+
+	f->events.files = &files;
+	write_file_half(f, 12);
+	begin_mmap(f, 0, 11);
+	perf_ring_u32(&f->w, 8);
+	perf_ring_u32(&f->w, 1);
+	perf_ring_u64(&f->w, 4711);
+	perf_ring_u64(&f->w, 77);
+	perf_ring_u32(&f->w, 5);
+	perf_ring_u32(&f->w, 2);
+	perf_ring_string(&f->w, "/bin/x");
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->mmap.build_id.size, 0);
+	assert_int_equal(f->mmap.inode, 4711);
+}
+
+static void write_fork(struct fixture *f, bool of_file)
+{
+	perf_ring_begin(&f->w, PERF_RECORD_FORK, 0);
+	perf_ring_u32(&f->w, 31);
+	perf_ring_u32(&f->w, 30);
+	perf_ring_u32(&f->w, 31);
+	perf_ring_u32(&f->w, 30);
+	perf_ring_u64(&f->w, TIME);
+	if (of_file) {
+		perf_ring_u32(&f->w, 30);
+		perf_ring_u32(&f->w, 30);
+	}
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
+}
+
+/* The kernel tells every event that wants mappings. */
+static void what_the_event_of_files_says_of_tasks_is_left_out(void **state)
+{
+	struct fixture *f = *state;
+	struct mapped_files files = { 0 };
+
+	f->events.files = &files;
+	write_fork(f, true);
+	assert_int_equal(f->calls, 0);
+	write_fork(f, false);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(bad(f), 0);
+}
+
 static void build_id_longer_than_its_room_is_none(void **state)
 {
 	struct fixture *f = *state;
@@ -619,6 +736,10 @@ int main(void)
 		EVENTS_TEST(sample_without_raw_data_is_refused),
 		EVENTS_TEST(mapping_with_device_and_inode),
 		EVENTS_TEST(mapping_with_a_build_id),
+		EVENTS_TEST(a_mapping_in_two_halves_is_one),
+		EVENTS_TEST(halves_of_two_threads_are_no_mapping),
+		EVENTS_TEST(a_mapping_without_a_build_id_is_delivered_once),
+		EVENTS_TEST(what_the_event_of_files_says_of_tasks_is_left_out),
 		EVENTS_TEST(build_id_longer_than_its_room_is_none),
 		EVENTS_TEST(mapping_without_a_path_is_refused),
 		EVENTS_TEST(unterminated_path_is_refused),

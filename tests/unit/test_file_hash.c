@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file_hash.h"
@@ -168,9 +169,34 @@ static void other_comments_are_left_alone(void **state)
 	assert_string_equal(hex, "as it was");
 }
 
+static void an_open_file_has_the_hash_of_its_bytes(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 4095, 4096, 4097, 8192, 20000 };
+	uint8_t bytes[20000];
+	char path[] = "/tmp/fathom-file-hash-XXXXXX";
+	autoclose int fd = mkstemp(path);
+	struct file_hash hash, expected;
+
+	(void)state;
+	assert_true(fd >= 0);
+	unlink(path);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 31 + i / 256);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, bytes, sizes[i], 0), sizes[i]);
+		assert_int_equal(file_hash_read(fd, &hash), 0);
+		expected = file_hash_of(bytes, sizes[i]);
+		assert_true(file_hash_equal(&hash, &expected));
+		assert_false(file_hash_is_none(&hash));
+	}
+	assert_true(file_hash_read(-1, &hash) < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_open_file_has_the_hash_of_its_bytes),
 		cmocka_unit_test(digests_of_the_standard),
 		cmocka_unit_test(a_million_letters_in_pieces),
 		cmocka_unit_test(files_around_the_lengths_of_their_ends),

@@ -72,7 +72,7 @@ static void rewrite(struct fixture *f, uint8_t build_id)
 
 static void expect_build_id(struct fixture *f, int task_fd, uint8_t byte)
 {
-	struct module_id id = file_ids_get(f->ids, task_fd, &f->mapping);
+	struct module_id id = file_ids_get(f->ids, task_fd, &f->mapping, NULL);
 
 	assert_int_equal(id.build_id.size, BUILD_ID_MAX_BYTES);
 	assert_int_equal(id.build_id.bytes[0], byte);
@@ -110,8 +110,10 @@ static void an_unchanged_file_is_not_read_again(void **state)
 static void what_cannot_be_reached_is_what_it_was(void **state)
 {
 	struct fixture *f = *state;
-	struct module_id id = file_ids_get(f->ids, -1, &f->mapping);
+	struct module_id id;
 
+	f->mapping.path = "/nowhere";
+	id = file_ids_get(f->ids, -1, &f->mapping, NULL);
 	assert_int_equal(id.build_id.size, 0);
 	assert_int_equal(id.file.device, f->file.device);
 	assert_int_equal(id.file.inode, f->file.inode);
@@ -131,7 +133,7 @@ static void a_path_to_another_file_is_not_believed(void **state)
 	f->mapping.start++; /* no longer in map_files */
 	expect_build_id(f, f->pid_fd, 1);
 	f->mapping.inode++;
-	assert_int_equal(file_ids_get(f->ids, f->pid_fd, &f->mapping).build_id.size, 0);
+	assert_int_equal(file_ids_get(f->ids, f->pid_fd, &f->mapping, NULL).build_id.size, 0);
 }
 
 static void more_files_than_the_limit_begin_afresh(void **state)
@@ -146,6 +148,85 @@ static void more_files_than_the_limit_begin_afresh(void **state)
 	}
 }
 
+static void without_its_process_it_is_found_by_path_and_numbers(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_build_id(f, -1, 1);
+	f->mapping.inode++;
+	assert_int_equal(file_ids_get(f->ids, -1, &f->mapping, NULL).build_id.size, 0);
+}
+
+/* What a record tells. */
+static struct module_id told(struct fixture *f, int task_fd, uint64_t generation)
+{
+	f->mapping.generation = generation;
+	return file_ids_get(f->ids, task_fd, &f->mapping, &f->file.build_id);
+}
+
+static void what_a_record_says_of_a_known_file_needs_no_look(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id, again;
+
+	id = told(f, f->pid_fd, 5);
+	assert_false(file_hash_is_none(&id.content));
+	fake_proc_remove(&f->proc, PID);
+	file_ids_renew(f->ids);
+	assert_true(file_ids_known(f->ids, &f->mapping, &f->file.build_id, &again));
+	assert_true(module_id_equal(&id, &again));
+	/* The inode's number was given to another file since. */
+	f->mapping.generation = 6;
+	assert_false(file_ids_known(f->ids, &f->mapping, &f->file.build_id, &again));
+	f->mapping.generation = 5;
+	f->file.build_id.bytes[0]++;
+	assert_false(file_ids_known(f->ids, &f->mapping, &f->file.build_id, &again));
+	assert_false(file_ids_known(f->ids, &f->mapping, NULL, &again));
+}
+
+static void a_build_id_alone_makes_no_two_files_one(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id seen = told(f, f->pid_fd, 5), unseen, other;
+
+	f->mapping.path = "/nowhere";
+	f->mapping.inode++;
+	unseen = told(f, -1, 5);
+	assert_true(build_id_equal(&unseen.build_id, &seen.build_id));
+	assert_true(file_hash_is_none(&unseen.content));
+	assert_false(module_id_equal(&unseen, &seen));
+	f->mapping.inode++;
+	other = told(f, -1, 5);
+	assert_false(module_id_equal(&unseen, &other));
+}
+
+static void two_contents_of_one_build_id_are_two_files(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id first = told(f, f->pid_fd, 5), second;
+	int fd = open(f->file.path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	assert_int_equal(write(fd, "code", 4), 4);
+	close(fd);
+	file_ids_renew(f->ids);
+	second = told(f, f->pid_fd, 6);
+	assert_true(build_id_equal(&first.build_id, &second.build_id));
+	assert_false(file_hash_is_none(&second.content));
+	assert_false(module_id_equal(&first, &second));
+}
+
+/* It was replaced in its place between the record and our look. */
+static void a_file_that_is_not_what_the_record_says_is_not_seen(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id;
+
+	rewrite(f, 2);
+	id = told(f, f->pid_fd, 5);
+	assert_true(build_id_equal(&id.build_id, &f->file.build_id));
+	assert_true(file_hash_is_none(&id.content));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -155,6 +236,11 @@ int main(void)
 		CASE(an_unchanged_file_is_not_read_again),
 		CASE(what_cannot_be_reached_is_what_it_was),
 		CASE(a_path_to_another_file_is_not_believed),
+		CASE(without_its_process_it_is_found_by_path_and_numbers),
+		CASE(what_a_record_says_of_a_known_file_needs_no_look),
+		CASE(a_build_id_alone_makes_no_two_files_one),
+		CASE(two_contents_of_one_build_id_are_two_files),
+		CASE(a_file_that_is_not_what_the_record_says_is_not_seen),
 		CASE(more_files_than_the_limit_begin_afresh),
 	};
 

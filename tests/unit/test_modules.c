@@ -406,6 +406,14 @@ static struct module module_of(const struct fake_file *file, char *path)
 	return module;
 }
 
+static void look_at(const struct fake_file *file, struct module *module)
+{
+	autoclose int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(module_identify(fd, &module->id), 0);
+	assert_true(build_id_equal(&module->id.build_id, &file->build_id));
+}
+
 static int open_module(struct fake_proc *p, const struct module *module)
 {
 	int fd = -1, err = module_open(p->fd, PID, START, END, module, &fd);
@@ -462,8 +470,57 @@ static void opens_by_path_below_the_processes_root(void **state)
 	fake_proc_root(&p, PID, target);
 	fake_proc_elf(&p, "container/real/lib", 1, &file);
 	module = module_of(&file, path);
+	look_at(&file, &module);
 	assert_int_equal(open_module(&p, &module), 0);
-	module.id = id_of(9);
+	module.id.build_id = id_of(9).build_id;
+	assert_int_equal(open_module(&p, &module), -ESTALE);
+	fake_proc_deinit(&p);
+}
+
+/* A longer file says that it is the other one. */
+static void another_file_of_the_same_build_id_is_not_opened(void **state)
+{
+	struct fake_file file, forged;
+	struct module module;
+	struct fake_proc p;
+	char path[] = "/nowhere";
+	int fd;
+
+	(void)state;
+	fake_proc_init(&p);
+	fake_proc_process(&p, PID, &some_process);
+	fake_proc_elf(&p, "lib", 1, &file);
+	fake_proc_elf(&p, "forged", 1, &forged);
+	fd = open(forged.path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_int_equal(write(fd, "code", 4), 4);
+	close(fd);
+	module = module_of(&file, path);
+	look_at(&file, &module);
+	fake_proc_map_file(&p, PID, START, END, forged.path);
+	assert_int_equal(open_module(&p, &module), -ESTALE);
+	fake_proc_map_file(&p, PID, START, END, file.path);
+	assert_int_equal(open_module(&p, &module), 0);
+	fake_proc_deinit(&p);
+}
+
+/* Its path leads to a file of the same build ID; only its numbers say whether it is the one. */
+static void a_file_that_was_never_seen_is_the_one_with_its_numbers(void **state)
+{
+	struct fake_file file;
+	struct module module;
+	struct fake_proc p;
+	char path[] = "/lib";
+
+	(void)state;
+	fake_proc_init(&p);
+	fake_proc_process(&p, PID, &some_process);
+	fake_proc_root(&p, PID, p.path);
+	fake_proc_elf(&p, "lib", 1, &file);
+	module = module_of(&file, path);
+	module.id.file =
+		(struct file_id){ .device = file.device, .inode = file.inode, .generation = 5 };
+	assert_int_equal(open_module(&p, &module), 0);
+	module.id.file.inode++;
 	assert_int_equal(open_module(&p, &module), -ESTALE);
 	fake_proc_deinit(&p);
 }
@@ -554,6 +611,8 @@ int main(void)
 		cmocka_unit_test(a_file_without_notes_has_none),
 		cmocka_unit_test(opens_the_mapped_file_even_when_it_has_gone),
 		cmocka_unit_test(opens_by_path_below_the_processes_root),
+		cmocka_unit_test(another_file_of_the_same_build_id_is_not_opened),
+		cmocka_unit_test(a_file_that_was_never_seen_is_the_one_with_its_numbers),
 		cmocka_unit_test(never_leaves_the_processes_root),
 		cmocka_unit_test(opens_by_device_and_inode_without_a_build_id),
 		cmocka_unit_test(refuses_what_is_no_regular_file),
