@@ -11,6 +11,7 @@
 
 #include "base/cursor.h"
 #include "base/map.h"
+#include "bpf/abi/unwind.h"
 
 struct cfi_section {
 	struct cursor bytes;
@@ -44,6 +45,8 @@ struct cfi_state {
 	uint64_t cfa_register;
 	int64_t cfa_offset;
 	struct cfi_register fp, ra, kept;
+	bool has_rule;
+	struct abi_unwind_rule rule; /* what all this comes to, where somebody asked */
 };
 
 struct cfi_cie {

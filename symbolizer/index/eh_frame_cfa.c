@@ -70,14 +70,16 @@ struct run {
 /* The row ends at LOCATION: it is complete. What lies beyond the function is nobody's. */
 static bool advance_to(struct run *r, uint64_t location)
 {
-	struct abi_unwind_rule rule;
+	struct cfi_state *state = &r->state;
 	uint64_t high = location < r->end ? location : r->end;
 
 	if (r->is_initial || location < r->location)
 		return false;
 	if (high > r->location) {
-		rule = cfi_rule(&r->machine, r->cie->signal, &r->state);
-		r->sink(r->context, r->location, high, &rule);
+		if (!state->has_rule)
+			state->rule = cfi_rule(&r->machine, r->cie->signal, state);
+		state->has_rule = true;
+		r->sink(r->context, r->location, high, &state->rule);
 	}
 	r->location = location;
 	return true;
@@ -117,8 +119,10 @@ static void place(struct run *r, uint64_t number, enum cfi_place where, int64_t 
 {
 	struct cfi_register *reg = followed(r, &r->state, number);
 
-	if (reg)
-		*reg = (struct cfi_register){ .place = where, .offset = offset };
+	if (!reg)
+		return;
+	*reg = (struct cfi_register){ .place = where, .offset = offset };
+	r->state.has_rule = false;
 }
 
 /* Wraps instead of overflowing; what is absurd does not fit a rule. */
@@ -129,11 +133,14 @@ static int64_t scaled(const struct run *r, uint64_t factored)
 
 static void restore_register(struct run *r, uint64_t number)
 {
-	struct cfi_state initial = r->is_initial ? (struct cfi_state){ 0 } : r->cie->initial;
-	struct cfi_register *from = followed(r, &initial, number);
+	struct cfi_register *reg = followed(r, &r->state, number);
+	struct cfi_state initial;
 
-	if (from)
-		*followed(r, &r->state, number) = *from;
+	if (!reg)
+		return;
+	initial = r->is_initial ? (struct cfi_state){ 0 } : r->cie->initial;
+	*reg = *followed(r, &initial, number);
+	r->state.has_rule = false;
 }
 
 static struct cursor read_block(struct run *r)
@@ -207,8 +214,17 @@ static void set_expression(struct run *r)
 {
 	struct cursor block = read_block(r);
 
+	r->state.has_rule = false;
 	r->state.expression = block.bad ? NULL : block.at;
 	r->state.expression_size = cursor_left(&block);
+}
+
+static void set_cfa_offset(struct run *r, int64_t offset)
+{
+	struct cfi_state *s = &r->state;
+
+	s->cfa_offset = offset;
+	s->has_rule = s->has_rule && cfi_rule_move(&s->rule, offset);
 }
 
 static bool run_cfa(struct run *r, uint8_t op)
@@ -220,14 +236,15 @@ static bool run_cfa(struct run *r, uint8_t op)
 		return true;
 	}
 	if (op == CFA_DEF_CFA || op == CFA_DEF_CFA_SF || op == CFA_DEF_CFA_REGISTER) {
+		s->has_rule = false;
 		s->expression = NULL;
 		s->has_cfa = true;
 		s->cfa_register = cfi_uleb(&r->code);
 	}
 	if (op == CFA_DEF_CFA || op == CFA_DEF_CFA_OFFSET)
-		s->cfa_offset = (int64_t)cfi_uleb(&r->code);
+		set_cfa_offset(r, (int64_t)cfi_uleb(&r->code));
 	else if (op != CFA_DEF_CFA_REGISTER)
-		s->cfa_offset = scaled(r, (uint64_t)cursor_sleb128(&r->code));
+		set_cfa_offset(r, scaled(r, (uint64_t)cursor_sleb128(&r->code)));
 	return true;
 }
 
@@ -304,13 +321,58 @@ static bool run_one(struct run *r)
 	}
 }
 
-/* An operand that is cut off leaves the cursor bad, before any row was made of it. */
+/*
+ * The instructions that most code is made of, as long as their operands are one byte. False: it is
+ * another one, and CODE stays where it is.
+ */
+static inline bool run_short(struct run *r, struct cursor *code, bool *ret_good)
+{
+	uint8_t op = code->at[0], operand;
+	bool is_offset = op >> OPERAND_BITS == CFA_OFFSET;
+
+	if (op == CFA_NOP || op >> OPERAND_BITS == CFA_ADVANCE) {
+		cursor_u8(code);
+		*ret_good = op == CFA_NOP || advance(r, op & ((1U << OPERAND_BITS) - 1));
+		return true;
+	}
+	if (!is_offset && op != CFA_DEF_CFA_OFFSET && op != CFA_ADVANCE1)
+		return false;
+	if (cursor_left(code) < 2 || (code->at[1] & 0x80 && op != CFA_ADVANCE1))
+		return false;
+	cursor_u8(code);
+	operand = cursor_u8(code);
+	*ret_good = true;
+	if (is_offset)
+		place(r, op & ((1U << OPERAND_BITS) - 1), CFI_AT_CFA, scaled(r, operand));
+	else if (op == CFA_DEF_CFA_OFFSET)
+		set_cfa_offset(r, operand);
+	else
+		*ret_good = advance(r, operand);
+	return true;
+}
+
+/*
+ * An operand that is cut off leaves the cursor bad, before any row was made of it. The copy of the
+ * cursor is nobody else's: it stays in registers.
+ */
 static bool run_all(struct run *r)
 {
-	while (cursor_left(&r->code))
+	struct cursor code = r->code;
+
+	while (cursor_left(&code)) {
+		bool good = true;
+
+		if (run_short(r, &code, &good)) {
+			if (!good)
+				return false;
+			continue;
+		}
+		r->code = code;
 		if (!run_one(r) || r->code.bad)
 			return false;
-	return !r->code.bad;
+		code = r->code;
+	}
+	return !code.bad;
 }
 
 static struct cursor code_of(const struct cfi_section *s, uint32_t offset, uint32_t size)

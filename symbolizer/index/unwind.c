@@ -15,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "symbolizer/index/address_sort.h"
 #include "symbolizer/index/eh_frame_cfa.h"
 #include "symbolizer/index/eh_frame_rule.h"
 #include "symbolizer/index/go_unwind.h"
@@ -53,6 +54,7 @@ struct job {
 	size_t section_count;
 	const struct source_range *skip;
 	struct landmark landmarks[LANDMARKS]; /* the vDSO has no entry point */
+	uint64_t next_landmark; /* none that was not seen begins before it */
 	struct go_unwind *go; /* NULL: no Go code */
 	struct index_writer *w;
 	uint32_t section; /* being read */
@@ -60,7 +62,8 @@ struct job {
 	size_t function_count, function_capacity;
 	uint64_t before; /* where the last row ended */
 	uint64_t start, limit; /* of the function being run; at most where the next one begins */
-	struct abi_unwind_rule entry; /* what is valid at a function's first instruction */
+	/* What is valid at its first instruction, and at that of all whose entry is a section's. */
+	struct abi_unwind_rule entry, cfi_entry;
 	struct unwind_pages *pages;
 	struct index_unwind figures;
 };
@@ -116,17 +119,6 @@ static int add_go_functions(struct job *job)
 	return err;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct function *x = a, *y = b;
-
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	return x->code < y->code ? -1 : x->code > y->code;
-}
-
 /* Whether RULE is that of a function's first instruction. */
 static bool is_entry(const struct job *job, const struct abi_unwind_rule *rule)
 {
@@ -172,7 +164,7 @@ static int run_fde(struct job *job, const struct function *f)
 	};
 	const struct cfi_cie *cie = &job->entries[f->section].cies[f->cie];
 
-	job->entry = cfi_entry_rule(&job->sections[0]);
+	job->entry = job->cfi_entry;
 	return cfi_run(&job->sections[f->section], cie, &fde, add_row, job);
 }
 
@@ -201,47 +193,56 @@ static void add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 
 static void add_landmarks(struct job *job, uint64_t limit)
 {
+	if (limit <= job->next_landmark)
+		return;
+	job->next_landmark = UINT64_MAX;
 	for (size_t i = 0; i < LANDMARKS; i++) {
-		uint64_t next = i + 1 < LANDMARKS ? job->landmarks[i + 1].low : limit;
+		struct landmark *mark = &job->landmarks[i];
+		uint64_t next = i + 1 < LANDMARKS ? mark[1].low : limit;
 
-		add_landmark(job, &job->landmarks[i], MIN(limit, next));
+		add_landmark(job, mark, MIN(limit, next));
+		if (mark->size)
+			job->next_landmark = MIN(job->next_landmark, mark->low);
 	}
 }
 
-/* Linkers keep the order of most files. */
-static void sort_functions(struct job *job)
+/* LIMIT: where the next one begins. */
+static void run_function(struct job *job, const struct function *f, uint64_t limit)
 {
-	for (size_t i = 1; i < job->function_count; i++) {
-		if (by_address(&job->functions[i - 1], &job->functions[i]) <= 0)
-			continue;
-		qsort(job->functions, job->function_count, sizeof(*job->functions), by_address);
-		return;
+	add_landmarks(job, f->low);
+	job->start = f->low;
+	job->limit = MIN(f->low + f->size, limit);
+	if (f->section == GO_SECTION ? run_go_function(job, f) : run_fde(job, f))
+		job->figures.broken++;
+}
+
+/* They were collected in the order of their rank. */
+static int run_functions(struct job *job)
+{
+	const size_t count = job->function_count;
+	autofree struct address_item *order = malloc((count + 1) * sizeof(*order));
+	int err = order ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !err; i++)
+		order[i] = (struct address_item){ job->functions[i].low, (uint32_t)i };
+	if (!err)
+		err = address_sort(order, count);
+	for (size_t i = 0, next; i < count && !err; i = next) {
+		for (next = i + 1; next < count && order[next].address == order[i].address;)
+			next++;
+		run_function(job, &job->functions[order[i].number],
+			next < count ? order[next].address : UINT64_MAX);
 	}
+	return err;
 }
 
 static int make_pages(struct job *job)
 {
 	struct unwind_counts counts = { 0 };
-	int err;
+	int err = run_functions(job);
 
-	sort_functions(job);
-	for (size_t i = 0; i < job->function_count; i++) {
-		const struct function *f = &job->functions[i];
-
-		if (i && f->low == f[-1].low)
-			continue;
-		job->limit = f->low + f->size;
-		for (size_t next = i + 1; next < job->function_count; next++) {
-			if (f->low == job->functions[next].low)
-				continue;
-			job->limit = MIN(job->limit, job->functions[next].low);
-			break;
-		}
-		add_landmarks(job, f->low);
-		job->start = f->low;
-		if (f->section == GO_SECTION ? run_go_function(job, f) : run_fde(job, f))
-			job->figures.broken++;
-	}
+	if (err)
+		return err;
 	add_landmarks(job, UINT64_MAX);
 	err = unwind_pages_finish(job->pages, &counts);
 	job->figures.pages = counts.pages;
@@ -259,7 +260,7 @@ static int put_page(void *context, uint64_t address, const struct abi_unwind_pag
 /* What is there before a limit is reached stays. */
 static int read_entries(struct job *job)
 {
-	int err = add_go_functions(job);
+	int err = 0;
 
 	for (size_t i = 0; i < job->section_count && !err; i++) {
 		job->section = (uint32_t)i;
@@ -267,7 +268,7 @@ static int read_entries(struct job *job)
 		job->figures.broken += job->entries[i].broken + (err == -EBADMSG);
 		err = err == -EBADMSG ? 0 : err;
 	}
-	return err;
+	return err ? err : add_go_functions(job);
 }
 
 static int run_job(struct job *job)
@@ -290,6 +291,8 @@ static int begin_job(struct job *job)
 	job->entries = entries;
 	for (size_t i = 0; i < job->section_count; i++)
 		cfi_entries_init(&entries[i]);
+	if (job->section_count)
+		job->cfi_entry = cfi_entry_rule(&job->sections[0]);
 	job->pages = unwind_pages_create(put_page, job->w);
 	if (job->pages)
 		err = run_job(job);

@@ -28,21 +28,13 @@ static uint32_t named(uint32_t kind)
 	return kind == ABI_CHANGE_TO ? NUMBER_NIBBLES : 0;
 }
 
-void unwind_codes_count(struct unwind_codes *c, enum abi_change kind, uint32_t distance)
+void unwind_codes_add(struct unwind_codes *c, enum abi_change kind, uint32_t distance)
 {
-	struct unwind_coded *coded = &c->coded[kind][distance % UNWIND_CODED_DISTANCES];
+	struct unwind_coded *coded = &c->coded[kind][distance];
 
-	if (distance >= UNWIND_CODED_DISTANCES || coded->count++)
-		return;
 	coded->code = ABI_CHANGE_OTHER;
 	coded->nibbles = (uint8_t)(2 + named(kind) + ABI_CODE_NEAR_NIBBLES);
 	c->distances[kind][c->distance_counts[kind]++] = (uint8_t)distance;
-}
-
-/* What a code that takes so many nibbles would save. */
-static uint32_t gain_of(const struct unwind_coded *coded, uint32_t nibbles)
-{
-	return coded->nibbles > nibbles ? coded->count * (uint32_t)(coded->nibbles - nibbles) : 0;
 }
 
 static void consider(struct candidate *best, uint32_t least, uint32_t nibbles, uint32_t gain)
@@ -51,19 +43,23 @@ static void consider(struct candidate *best, uint32_t least, uint32_t nibbles, u
 		*best = (struct candidate){ .least = least, .nibbles = nibbles, .gain = gain };
 }
 
+/* What a code saves for each change, where one takes MORE nibbles than its kind needs at least. */
+static const uint8_t saved_by_one[] = { 0, 0, 1, 2 }, saved_by_two[] = { 0, 0, 0, 1 };
+
 static struct candidate best_of(const struct unwind_codes *c, uint32_t kind)
 {
-	uint32_t shorts[SHORT_RANGES] = { 0 }, all = 0, nibbles = 1 + named(kind);
+	uint32_t shorts[UNWIND_CODED_DISTANCES >> SHORT_SHIFT] = { 0 }, all = 0;
+	uint32_t nibbles = 1 + named(kind);
 	struct candidate best = { 0 };
 
 	for (uint32_t i = 0; i < c->distance_counts[kind]; i++) {
-		uint32_t distance = c->distances[kind][i], range = (distance - 1) >> SHORT_SHIFT;
+		uint32_t distance = c->distances[kind][i];
 		const struct unwind_coded *coded = &c->coded[kind][distance];
+		uint32_t more = coded->nibbles - nibbles, count = coded->count;
 
-		consider(&best, distance, 0, gain_of(coded, nibbles));
-		if (range < SHORT_RANGES)
-			shorts[range] += gain_of(coded, nibbles + 1);
-		all += gain_of(coded, nibbles + 2);
+		consider(&best, distance, 0, count * more);
+		shorts[(distance - 1) >> SHORT_SHIFT] += count * saved_by_one[more];
+		all += count * saved_by_two[more];
 	}
 	for (uint32_t range = 0; range < SHORT_RANGES; range++)
 		consider(&best, 1 + (range << SHORT_SHIFT), 1, shorts[range]);
@@ -89,7 +85,23 @@ static void take_code(struct unwind_codes *c, uint32_t kind, const struct candid
 					  chosen->least << ABI_CODE_LEAST_SHIFT);
 }
 
-void unwind_codes_choose(struct unwind_codes *c)
+/* What a change is written as. */
+static void write_out(const struct unwind_codes *c, enum abi_change kind, uint32_t distance,
+	struct unwind_coded *coded)
+{
+	uint32_t count = 1 + named(kind), least = 1;
+
+	coded->bits = coded->code;
+	if (coded->code == ABI_CHANGE_OTHER) {
+		coded->bits |= (uint32_t)kind << 4;
+		count++;
+	} else {
+		least = c->codes[coded->code] >> ABI_CODE_LEAST_SHIFT;
+	}
+	coded->bits |= (distance - least) << 4 * count;
+}
+
+static void choose_codes(struct unwind_codes *c)
 {
 	struct candidate best[ABI_CHANGE_KINDS];
 
@@ -108,27 +120,26 @@ void unwind_codes_choose(struct unwind_codes *c)
 	}
 }
 
-uint64_t unwind_codes_nibbles(const struct unwind_codes *c, enum abi_change kind, uint32_t distance,
-	uint8_t number, uint32_t *ret_count)
+void unwind_codes_choose(struct unwind_codes *c)
 {
-	uint32_t code = ABI_CHANGE_OTHER, nibbles, least = 1, count = 1;
-	bool far = distance > NEAR_DISTANCES;
-	uint64_t bits;
+	choose_codes(c);
+	for (uint32_t kind = 0; kind < ABI_CHANGE_KINDS; kind++) {
+		for (uint32_t i = 0; i < c->distance_counts[kind]; i++) {
+			uint32_t distance = c->distances[kind][i];
 
-	if (distance < UNWIND_CODED_DISTANCES)
-		code = c->coded[kind][distance].code;
-	bits = code;
-	if (code == ABI_CHANGE_OTHER) {
-		nibbles = far ? ABI_CODE_FAR_NIBBLES : ABI_CODE_NEAR_NIBBLES;
-		bits |= (uint64_t)(kind | (far ? ABI_CHANGE_FAR : 0)) << 4 * count++;
-	} else {
-		nibbles = c->codes[code] >> ABI_CODE_NIBBLES_SHIFT & ABI_CODE_NIBBLES;
-		least = c->codes[code] >> ABI_CODE_LEAST_SHIFT;
+			write_out(c, kind, distance, &c->coded[kind][distance]);
+		}
 	}
-	if (kind == ABI_CHANGE_TO) {
-		bits |= (uint64_t)number << 4 * count;
-		count += NUMBER_NIBBLES;
-	}
-	*ret_count = count + nibbles;
-	return bits | (uint64_t)(distance - least) << 4 * count;
+}
+
+uint64_t unwind_codes_far_nibbles(
+	enum abi_change kind, uint32_t distance, uint8_t number, uint32_t *ret_count)
+{
+	bool far = distance > NEAR_DISTANCES;
+	uint32_t count = 2 + named(kind);
+	uint64_t bits = ABI_CHANGE_OTHER | (uint32_t)(kind | (far ? ABI_CHANGE_FAR : 0)) << 4;
+
+	bits |= (uint64_t)number << UNWIND_CODED_NUMBER_SHIFT;
+	*ret_count = count + (far ? ABI_CODE_FAR_NIBBLES : ABI_CODE_NEAR_NIBBLES);
+	return bits | (uint64_t)(distance - 1) << 4 * count;
 }

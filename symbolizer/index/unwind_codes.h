@@ -9,13 +9,18 @@
 
 #include "bpf/abi/unwind.h"
 
-enum { UNWIND_CODED_DISTANCES = 256 /* further ones have no code */ };
+enum {
+	UNWIND_CODED_DISTANCES = 256, /* further ones have no code */
+	UNWIND_CODED_NUMBER_SHIFT = 8, /* where `bits` of what has no code leave out the number */
+};
 
 /* Changes of a kind that are so far from the ones before: how often, and what one takes. */
 struct unwind_coded {
 	uint16_t count;
 	uint8_t code; /* or ABI_CHANGE_OTHER */
 	uint8_t nibbles;
+	/* Once codes are chosen: all of them, but for a rule's number. */
+	uint32_t bits;
 };
 
 struct unwind_codes {
@@ -29,9 +34,34 @@ struct unwind_codes {
 
 /* All counts are 0. */
 void unwind_codes_init(struct unwind_codes *c);
-void unwind_codes_count(struct unwind_codes *c, enum abi_change kind, uint32_t distance);
+/* The first of its kind and distance. */
+void unwind_codes_add(struct unwind_codes *c, enum abi_change kind, uint32_t distance);
 /* After the last one. */
 void unwind_codes_choose(struct unwind_codes *c);
-/* The nibbles of a change, the lowest first, and how many of them. NUMBER: of ABI_CHANGE_TO. */
-uint64_t unwind_codes_nibbles(const struct unwind_codes *c, enum abi_change kind, uint32_t distance,
-	uint8_t number, uint32_t *ret_count);
+/* The nibbles of a change that is further. */
+uint64_t unwind_codes_far_nibbles(
+	enum abi_change kind, uint32_t distance, uint8_t number, uint32_t *ret_count);
+
+static inline void unwind_codes_count(
+	struct unwind_codes *c, enum abi_change kind, uint32_t distance)
+{
+	if (distance < UNWIND_CODED_DISTANCES && !c->coded[kind][distance].count++)
+		unwind_codes_add(c, kind, distance);
+}
+
+/* The nibbles of a change, the lowest first, and how many of them. NUMBER: of ABI_CHANGE_TO, else
+ * 0. */
+static inline uint64_t unwind_codes_nibbles(const struct unwind_codes *c, enum abi_change kind,
+	uint32_t distance, uint8_t number, uint32_t *ret_count)
+{
+	const struct unwind_coded *coded;
+	unsigned int shift;
+
+	if (distance >= UNWIND_CODED_DISTANCES)
+		return unwind_codes_far_nibbles(kind, distance, number, ret_count);
+	coded = &c->coded[kind][distance];
+	shift = coded->code == ABI_CHANGE_OTHER ? UNWIND_CODED_NUMBER_SHIFT
+						: UNWIND_CODED_NUMBER_SHIFT / 2;
+	*ret_count = coded->nibbles;
+	return coded->bits | (uint64_t)number << shift;
+}

@@ -14,11 +14,12 @@
 enum {
 	BUCKET_ROWS = 16, /* on average, at most */
 	NEAR_RULES = 2, /* ABI_CHANGE_UP_2 */
+	CROWD = ABI_UNWIND_CHANGES / 2,
 };
 
 /* What a reader knows when it comes to a change. */
 struct reader {
-	uint8_t rule, top, back, entry;
+	uint32_t rule, top, back, entry;
 };
 
 /* ---- the order of rules --------------------------------------------------------------------- */
@@ -50,21 +51,25 @@ static void sort_rules(struct unwind_pack *p, const struct unwind_rows *rows)
 		p->place[p->sorted[i]] = (uint8_t)i;
 }
 
-/* The rule that most rows begin that no neighbour leads to. */
-static uint8_t find_entry(const struct unwind_pack *p, const struct unwind_rows *rows)
+/*
+ * Where the rules of rows are now, and which one begins most of those that no neighbour leads to.
+ * Without branches: which rows these are is not foreseeable.
+ */
+static void place_rules(struct unwind_pack *p, const struct unwind_rows *rows)
 {
 	uint32_t counts[ABI_UNWIND_PAGE_RULES] = { 0 };
-	uint8_t before = p->place[0], entry = before;
+	uint32_t before = p->place[0], entry = before, most = 0;
 
 	for (uint32_t i = 0; i < rows->row_count; i++) {
-		uint8_t rule = p->place[rows->numbers[i]];
+		uint32_t rule = p->place[rows->numbers[i]];
+		uint32_t count = counts[rule] += rule - before + NEAR_RULES > 2 * NEAR_RULES;
 
-		if (rule > before + NEAR_RULES || before > rule + NEAR_RULES)
-			if (++counts[rule] > counts[entry])
-				entry = rule;
+		entry = count > most ? rule : entry;
+		most = MAX(most, count);
+		p->rules[i] = (uint8_t)rule;
 		before = rule;
 	}
-	return entry;
+	p->entry = (uint8_t)entry;
 }
 
 /* ---- buckets -------------------------------------------------------------------------------- */
@@ -72,8 +77,12 @@ static uint8_t find_entry(const struct unwind_pack *p, const struct unwind_rows 
 static bool bucket_is_too_full(const struct unwind_rows *rows, uint32_t shift)
 {
 	uint32_t bucket = 0, count = 0;
+	bool crowded = false;
 
-	for (uint32_t i = 0; i < rows->row_count; i++) {
+	/* Two rows of a full one are so far apart; hardly any page has such rows. */
+	for (uint32_t i = CROWD; i < rows->row_count; i += CROWD)
+		crowded |= rows->addresses[i] >> shift == rows->addresses[i - CROWD] >> shift;
+	for (uint32_t i = 0; crowded && i < rows->row_count; i++) {
 		uint32_t here = rows->addresses[i] >> shift;
 
 		count = here == bucket ? count + 1 : 1;
@@ -97,62 +106,62 @@ static uint32_t choose_shift(const struct unwind_rows *rows)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-static enum abi_change kind_of(const struct reader *r, uint8_t rule)
+/* Which kinds are taken first where several would do. */
+static const uint8_t ranks[ABI_CHANGE_KINDS] = { ABI_CHANGE_UP, ABI_CHANGE_DOWN, ABI_CHANGE_TOP,
+	ABI_CHANGE_BACK, ABI_CHANGE_ENTRY, ABI_CHANGE_UP_2, ABI_CHANGE_DOWN_2, ABI_CHANGE_TO };
+enum { RANK_TOP = 2, RANK_BACK = 3, RANK_ENTRY = 4, RANK_TO = 7 };
+/* Those of two rules down to two rules up, and of what is further. */
+static const uint8_t near_ranks[] = { 6, 1, RANK_TO, 0, 5, RANK_TO };
+
+/* All are asked, and without branches: no answer is foreseeable. */
+static enum abi_change kind_of(const struct reader *r, uint32_t rule)
 {
-	if (rule == r->rule + 1)
-		return ABI_CHANGE_UP;
-	if (rule + 1 == r->rule)
-		return ABI_CHANGE_DOWN;
-	if (rule == r->top)
-		return ABI_CHANGE_TOP;
-	if (rule == r->back)
-		return ABI_CHANGE_BACK;
-	if (rule == r->entry)
-		return ABI_CHANGE_ENTRY;
-	if (rule == r->rule + 2)
-		return ABI_CHANGE_UP_2;
-	if (rule + 2 == r->rule)
-		return ABI_CHANGE_DOWN_2;
-	return ABI_CHANGE_TO;
+	uint32_t difference = rule - r->rule + NEAR_RULES, near_rank, rank = RANK_TO;
+
+	near_rank = near_ranks[MIN(difference, (uint32_t)NEAR_RULES * 2 + 1)];
+	rank = rule == r->entry ? RANK_ENTRY : rank;
+	rank = rule == r->back ? RANK_BACK : rank;
+	rank = rule == r->top ? RANK_TOP : rank;
+	return ranks[MIN(rank, near_rank)];
 }
 
-static void read_on(struct reader *r, enum abi_change kind, uint8_t rule)
+static void read_on(struct reader *r, enum abi_change kind, uint32_t rule)
 {
-	if (kind == ABI_CHANGE_TO)
-		r->back = r->rule;
-	if (!(kind & 1))
-		r->top = rule;
+	r->back = kind == ABI_CHANGE_TO ? r->rule : r->back;
+	r->top = kind & 1 ? r->top : rule;
 	r->rule = rule;
 }
 
 static void add_change(
-	struct unwind_pack *p, struct reader *reader, uint32_t distance, uint8_t rule)
+	struct unwind_pack *p, struct reader *reader, uint32_t distance, uint32_t rule)
 {
+	struct unwind_change *change = &p->changes[p->change_count++];
 	enum abi_change kind = kind_of(reader, rule);
 
 	unwind_codes_count(&p->codes, kind, distance);
-	p->changes[p->change_count++] = (struct unwind_change){
-		.distance = (uint16_t)distance, .kind = (uint8_t)kind, .number = rule
-	};
+	change->distance = (uint16_t)distance;
+	change->kind = (uint8_t)kind;
+	change->number = kind == ABI_CHANGE_TO ? (uint8_t)rule : 0;
 	read_on(reader, kind, rule);
 }
 
 /* The changes of BUCKET, from row *AT on; RULE is valid before it. Returns the one after it. */
-static uint8_t add_bucket(struct unwind_pack *p, const struct unwind_rows *rows, uint32_t bucket,
-	uint32_t *at, uint8_t rule)
+static uint32_t add_bucket(struct unwind_pack *p, const struct unwind_rows *rows, uint32_t bucket,
+	uint32_t *at, uint32_t rule)
 {
-	uint32_t before = bucket << p->shift, end = before + (1U << p->shift);
+	uint32_t before = bucket << p->shift, end = before + (1U << p->shift), row = *at;
 	struct reader reader;
 
-	if (*at < rows->row_count && rows->addresses[*at] == before)
-		rule = p->place[rows->numbers[(*at)++]];
-	p->starts[bucket] = rule;
+	if (row < rows->row_count && rows->addresses[row] == before)
+		rule = p->rules[row++];
+	p->starts[bucket] = (uint8_t)rule;
 	reader = (struct reader){ .rule = rule, .top = rule, .back = rule, .entry = p->entry };
-	for (; *at < rows->row_count && rows->addresses[*at] < end; ++*at) {
-		add_change(p, &reader, rows->addresses[*at] - before, p->place[rows->numbers[*at]]);
-		before = rows->addresses[*at];
+	for (; row < rows->row_count && rows->addresses[row] < end; row++) {
+		add_change(p, &reader, rows->addresses[row] - before, p->rules[row]);
+		before = rows->addresses[row];
 	}
 	p->ends[bucket] = p->change_count;
+	*at = row;
 	return reader.rule;
 }
 
@@ -164,8 +173,7 @@ static uint32_t buckets_of(const struct unwind_pack *p)
 
 static void find_changes(struct unwind_pack *p, const struct unwind_rows *rows)
 {
-	uint8_t rule = p->place[0];
-	uint32_t at = 0;
+	uint32_t rule = p->place[0], at = 0;
 
 	unwind_codes_init(&p->codes);
 	p->change_count = 0;
@@ -246,7 +254,7 @@ void unwind_pack(struct unwind_pack *p, const struct unwind_rows *rows, uint32_t
 	uint32_t wide;
 
 	sort_rules(p, rows);
-	p->entry = find_entry(p, rows);
+	place_rules(p, rows);
 	p->shift = choose_shift(rows);
 	find_changes(p, rows);
 	wide = put_rules(p, rows);

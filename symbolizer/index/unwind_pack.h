@@ -32,13 +32,14 @@ struct unwind_rows {
 struct unwind_change {
 	uint16_t distance;
 	uint8_t kind; /* enum abi_change */
-	uint8_t number; /* of the rule that it leads to */
+	uint8_t number; /* ABI_CHANGE_TO: of the rule that it leads to, else 0 */
 };
 
 struct unwind_pack {
 	uint8_t sorted[ABI_UNWIND_PAGE_RULES]; /* numbers of rules in the page's order */
 	uint8_t place[ABI_UNWIND_PAGE_RULES]; /* in there, of each rule */
 	uint8_t entry;
+	uint8_t rules[ABI_UNWIND_PAGE_ROWS]; /* the place of each row's rule */
 	uint32_t shift;
 	uint32_t change_count;
 	struct unwind_change changes[ABI_UNWIND_PAGE_ROWS];

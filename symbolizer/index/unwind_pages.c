@@ -34,6 +34,7 @@ struct unwind_pages {
 	struct abi_unwind_rule current; /* of the last change */
 	uint64_t page; /* address >> ABI_UNWIND_PAGE_SHIFT */
 	struct unwind_rows rows;
+	uint8_t last; /* number of the last row's rule */
 	uint8_t slots[HASH_SLOTS]; /* number of a rule + 1 */
 	struct unwind_pack pack;
 };
@@ -54,7 +55,7 @@ static size_t slot_of(const struct abi_unwind_rule *rule)
 }
 
 /* The rule's slot, or the empty one where it belongs: there are more slots than rules. */
-static uint8_t *find_slot(struct unwind_pages *p, const struct abi_unwind_rule *rule)
+static inline uint8_t *find_slot(struct unwind_pages *p, const struct abi_unwind_rule *rule)
 {
 	size_t slot = slot_of(rule);
 
@@ -120,6 +121,7 @@ static void finish_page(struct unwind_pages *p)
 static void start_page(struct unwind_pages *p, uint64_t page)
 {
 	p->page = page;
+	p->last = 0;
 	p->rows.row_count = 0;
 	p->rows.rule_count = 1;
 	p->rows.rules[0] = p->current;
@@ -154,11 +156,6 @@ static void go_to_page(struct unwind_pages *p, uint64_t page)
 	}
 }
 
-static uint8_t last_number(const struct unwind_rows *rows)
-{
-	return rows->row_count ? rows->numbers[rows->row_count - 1] : 0;
-}
-
 static void append(struct unwind_pages *p, uint32_t offset, const struct abi_unwind_rule *rule)
 {
 	struct unwind_rows *rows = &p->rows;
@@ -171,8 +168,9 @@ static void append(struct unwind_pages *p, uint32_t offset, const struct abi_unw
 	}
 	number = number_of(p, rule);
 	/* All that a full page has no room for has the same one. */
-	if (number == last_number(rows))
+	if (number == p->last)
 		return;
+	p->last = number;
 	rows->addresses[rows->row_count] = (uint16_t)offset;
 	rows->numbers[rows->row_count++] = number;
 }
@@ -191,7 +189,27 @@ static void change(struct unwind_pages *p, uint64_t address, const struct abi_un
 		start_page(p, p->page);
 }
 
-void unwind_pages_row(
+/* As change(), where the page has the rule already: nearly all rows. False: nothing was done. */
+static inline bool change_within_page(
+	struct unwind_pages *p, uint64_t address, const struct abi_unwind_rule *rule)
+{
+	struct unwind_rows *rows = &p->rows;
+	uint32_t number;
+
+	if (address >> ABI_UNWIND_PAGE_SHIFT != p->page || !(address % PAGE_BYTES) ||
+		rows->row_count >= ABI_UNWIND_PAGE_ROWS || rule->cfa == ABI_CFA_UNSUPPORTED)
+		return false;
+	number = *find_slot(p, rule);
+	if (!number || number - 1 == p->last)
+		return false;
+	p->current = *rule;
+	p->last = (uint8_t)(number - 1);
+	rows->addresses[rows->row_count] = (uint16_t)(address % PAGE_BYTES);
+	rows->numbers[rows->row_count++] = (uint8_t)(number - 1);
+	return true;
+}
+
+static void add_row(
 	struct unwind_pages *p, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
 {
 	low = MAX(low, p->end);
@@ -201,6 +219,15 @@ void unwind_pages_row(
 		change(p, p->end, &none);
 	change(p, low, rule);
 	p->end = high;
+}
+
+void unwind_pages_row(
+	struct unwind_pages *p, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
+{
+	if (low == p->end && low < high && !p->error && change_within_page(p, low, rule))
+		p->end = high;
+	else
+		add_row(p, low, high, rule);
 }
 
 int unwind_pages_finish(struct unwind_pages *p, struct unwind_counts *ret_counts)
