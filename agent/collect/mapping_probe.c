@@ -87,13 +87,20 @@ static bool tells_all(struct mapping_probe_bpf *skeleton)
 	       skeleton->bss->probe.found == ABI_PROBE_NOTHING;
 }
 
-int mapping_probe(void)
+int mapping_probe(struct kernel_types *types)
 {
-	struct mapping_probe_bpf *skeleton = mapping_probe_bpf__open();
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = kernel_types_path(types));
+	struct mapping_probe_bpf *skeleton = mapping_probe_bpf__open_opts(&options);
 	bool works;
+	int err;
 
 	if (!skeleton)
 		return -ENOMEM;
+	err = kernel_types_reduce(types, bpf_object__btf(skeleton->obj));
+	if (err) {
+		mapping_probe_bpf__destroy(skeleton);
+		return err;
+	}
 	skeleton->rodata->vma_page_shift = mapping_probe_page_shift();
 	works = !mapping_probe_bpf__load(skeleton) && tells_all(skeleton);
 	mapping_probe_bpf__destroy(skeleton);

@@ -6,7 +6,9 @@
  */
 #include <stdint.h>
 
-/* 0; -EOPNOTSUPP: it cannot, or tells something else. */
-int mapping_probe(void);
+#include "agent/collect/kernel_types.h"
+
+/* 0; -EOPNOTSUPP: it cannot, or tells something else. TYPES may be NULL. */
+int mapping_probe(struct kernel_types *types);
 /* Of this kernel's pages: their size is 1 << it. */
 uint32_t mapping_probe_page_shift(void);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/collect/kernel_types.h"
 #include "agent/collect/mapping_probe.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -30,6 +31,7 @@ static const uint64_t OFF_CPU_ALL = UINT64_C(1) << 32;
 
 struct sampler {
 	struct sampler_bpf *skeleton;
+	struct kernel_types *types; /* while it is loaded */
 	struct tables *tables; /* NULL: user stacks by frame pointer */
 	struct bpf_link *switches; /* NULL: threads that leave the CPU are not sampled */
 	bool off_cpu; /* they are to be */
@@ -210,14 +212,17 @@ static int map_tables(struct sampler *s, enum walk walk)
 
 static int load_program(struct sampler *s, const struct collect_options *options, enum walk walk)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, how, .btf_custom_path = kernel_types_path(s->types));
 	int err;
 
-	s->skeleton = sampler_bpf__open();
+	s->skeleton = sampler_bpf__open_opts(&how);
 	if (!s->skeleton)
 		return -ENOMEM;
 	configure(s->skeleton, options);
 	choose_walk(s->skeleton, walk, s->off_cpu);
-	err = sampler_bpf__load(s->skeleton);
+	err = kernel_types_reduce(s->types, bpf_object__btf(s->skeleton->obj));
+	if (!err)
+		err = sampler_bpf__load(s->skeleton);
 	if (!err && walk != WALK_BY_FRAME_POINTER)
 		err = map_tables(s, walk);
 	if (err) {
@@ -227,7 +232,7 @@ static int load_program(struct sampler *s, const struct collect_options *options
 	return err;
 }
 
-static bool try_mappings(const struct collect_options *options)
+static bool try_mappings(const struct sampler *s, const struct collect_options *options)
 {
 	switch (options->look_up) {
 	case COLLECT_LOOK_UP_MAPPINGS:
@@ -235,7 +240,7 @@ static bool try_mappings(const struct collect_options *options)
 	case COLLECT_LOOK_UP_RANGES:
 		return false;
 	default:
-		return !mapping_probe();
+		return !mapping_probe(s->types);
 	}
 }
 
@@ -251,7 +256,7 @@ static int load_one(struct sampler *s, const struct collect_options *options)
 	int err;
 
 	if (stack_choice(options) != ABI_STACKS_KERNEL)
-		walk = try_mappings(options) ? WALK_BY_MAPPINGS : WALK_BY_RANGES;
+		walk = try_mappings(s, options) ? WALK_BY_MAPPINGS : WALK_BY_RANGES;
 	for (;;) {
 		err = load_program(s, options, walk);
 		if (!err)
@@ -260,6 +265,21 @@ static int load_one(struct sampler *s, const struct collect_options *options)
 			return err;
 		walk--;
 	}
+}
+
+/*
+ * With the kernel's types as we make them ready; should that not do on some kernel, as libbpf reads
+ * them.
+ */
+static int load_by_types(struct sampler *s, const struct collect_options *options)
+{
+	int err;
+
+	if (kernel_types_create(&s->types))
+		return load_one(s, options);
+	err = load_one(s, options);
+	kernel_types_destroy(take(s->types));
+	return err && err != -EPERM ? load_one(s, options) : err;
 }
 
 static int load(struct sampler *s, const struct collect_options *options, const char **ret_step)
@@ -273,7 +293,7 @@ static int load(struct sampler *s, const struct collect_options *options, const 
 	s->off_cpu = options->off_cpu_share > 0;
 	s->possible_cpus = (size_t)cpus;
 	*ret_step = "load the BPF program";
-	err = load_one(s, options);
+	err = load_by_types(s, options);
 	if (err)
 		return explain_load(err, ret_step);
 	s->scratch_words = (bpf_map__value_size(s->skeleton->maps.scratches) + 7) / 8;

@@ -254,7 +254,7 @@ static void check_build_ids(struct check_feature *f)
 
 static void check_mapping_lookup(struct check_feature *f)
 {
-	if (!mapping_probe())
+	if (!mapping_probe(NULL))
 		set(f, CHECK_OK, "", "by the kernel's own mappings");
 	else
 		set(f, CHECK_DEGRADED, "use Linux 6.1 or newer",
