@@ -55,6 +55,18 @@ static void set_pace(struct agent *agent, bool idle)
 		agent->idle = idle;
 }
 
+/*
+ * What can wait until sampling has begun: until then nobody asks for a kernel's name. Later it
+ * should not wait, because a module that is unloaded takes its names along.
+ */
+static void after_first_sample(struct agent *agent)
+{
+	if (!agent->kernel_frames || kernel_symbols_are_read(agent->kernel_symbols))
+		return;
+	(void)kernel_symbols_table(agent->kernel_symbols);
+	agent_give_back_memory(agent);
+}
+
 static void drain(struct agent *agent)
 {
 	int64_t got = collect_drain(agent->collect, 0);
@@ -63,6 +75,7 @@ static void drain(struct agent *agent)
 		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
 	agent_unwind_retry(agent);
 	agent_look_at_profile(agent);
+	after_first_sample(agent);
 	set_pace(agent, got == 0 && agent->first_sample_ns);
 }
 
@@ -96,6 +109,14 @@ static void after_builds(struct agent *agent)
 		loop_stop(agent->loop);
 }
 
+/* Once, for a limit that was lowered since the last run; commits look after it from then on. */
+static void trim_cache(struct agent *agent)
+{
+	if (agent->started && !agent->cache_trimmed)
+		(void)cache_trim(agent->cache);
+	agent->cache_trimmed |= agent->started;
+}
+
 static void on_upkeep_timer(void *context)
 {
 	struct agent *agent = context;
@@ -107,6 +128,7 @@ static void on_upkeep_timer(void *context)
 	agent_look_at_debuginfod(agent);
 	if (agent->unwind)
 		unwind_turn(agent->unwind);
+	trim_cache(agent);
 	if (agent->started && collect_check_cpus(agent->collect) < 0)
 		log_debug("a CPU could not be opened, ignoring", "%s", "");
 }
@@ -203,12 +225,7 @@ static int create_symbol_sources(
 	if (err)
 		return fail(failure, "prepare the index builder", "", err);
 	err = kernel_symbols_create(agent->proc_fd, &agent->kernel_symbols);
-	if (err)
-		log_warn("kernel frames stay without names: kernel.kptr_restrict hides "
-			 "/proc/kallsyms, "
-			 "ignoring",
-			"error=%d", err);
-	return 0;
+	return err ? fail(failure, "allocate memory", "", err) : 0;
 }
 
 static int create_tables(
@@ -469,7 +486,7 @@ int agent_start(struct agent *agent)
 	int err = collect_start(agent->collect);
 
 	agent->started = !err;
-	/* Reading the kernel's symbols and all processes left holes. */
+	/* Reading the kernel's types and all processes left holes. */
 	agent_give_back_memory(agent);
 	return err;
 }
@@ -567,9 +584,8 @@ int agent_set_frequency(struct agent *agent, uint64_t hz)
 
 struct agent_sizes agent_sizes(const struct agent *agent)
 {
-	const struct kallsyms *kallsyms = kernel_symbols_table(agent->kernel_symbols);
 	struct agent_sizes sizes = {
-		.kallsyms_bytes = kallsyms ? kallsyms_bytes(kallsyms) : 0,
+		.kallsyms_bytes = kernel_symbols_bytes(agent->kernel_symbols),
 		.profile_bytes = profile_bytes(agent->current.profile),
 		.bpf_map_bytes = collect_map_bytes(agent->collect),
 		.processes = processes_count(agent->processes),

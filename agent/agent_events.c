@@ -62,13 +62,14 @@ static void add_kernel_frames(struct frames *out, const struct abi_stack *raw, u
 static bool is_being_executed(
 	const struct agent *agent, const struct process *p, const struct frames *frames)
 {
-	const struct kallsyms *kallsyms = kernel_symbols_table(agent->kernel_symbols);
 	uint32_t count = frames->kernel_count;
+	const struct kallsyms *kallsyms;
 	struct ksymbol symbol;
 
-	if (!p->by_exec || !kallsyms)
+	if (!p->by_exec || !count)
 		return false;
-	for (uint32_t i = 1; i <= SYSTEM_CALL_DEPTH && i <= count; i++) {
+	kallsyms = kernel_symbols_table(agent->kernel_symbols);
+	for (uint32_t i = 1; kallsyms && i <= SYSTEM_CALL_DEPTH && i <= count; i++) {
 		uint64_t kaddr = frames->items[count - i].address;
 
 		if (kallsyms_lookup(kallsyms, kaddr, &symbol) && strstr(symbol.name, "sys_execve"))
@@ -157,6 +158,7 @@ static int resolve_stack(struct agent *agent, struct profile *profile, struct pr
 	const struct abi_stack *raw;
 
 	if (s->kernel_stack) {
+		agent->kernel_frames = true;
 		raw = agent_raw_stack(agent, s->window, s->kernel_stack);
 		if (raw)
 			add_kernel_frames(&frames, raw,
@@ -491,12 +493,11 @@ static void on_ksymbol(
 {
 	struct agent *agent = context;
 
-	if (!agent->kernel_symbols)
-		return;
+	/* What went before the table was read is not in it. */
+	if (!gone || !kernel_symbols_are_read(agent->kernel_symbols))
+		(void)kernel_symbols_add(agent->kernel_symbols, kaddr, size, name, bpf);
 	if (gone)
 		kernel_symbols_gone(agent->kernel_symbols, kaddr, clock_monotonic_ns());
-	else
-		(void)kernel_symbols_add(agent->kernel_symbols, kaddr, size, name, bpf);
 }
 
 static void on_lost(void *context, uint64_t time_ns, uint64_t count)

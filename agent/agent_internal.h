@@ -56,11 +56,13 @@ struct agent {
 	void *sealed_context;
 	int grace_timer; /* -1 = none */
 	struct cache *cache;
+	bool cache_trimmed;
 	char *debug_directories; /* comma-separated */
 	struct builds *builds;
 	struct debuginfod *debuginfod; /* NULL = no server is asked */
 	bool debuginfod_failing, debuginfod_wrong; /* which the log has said */
-	struct kernel_symbols *kernel_symbols; /* NULL: the kernel hides its symbols */
+	struct kernel_symbols *kernel_symbols;
+	bool kernel_frames; /* there was one */
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
 	struct waiting_sample *waiting_samples; /* for module indexes; the last one first */
 	size_t waiting_bytes, waiting_limit_bytes;

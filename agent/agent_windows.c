@@ -76,8 +76,7 @@ static void on_grace_over(void *context)
 	open_ns = agent_oldest_open_ns(agent);
 	processes_sweep(agent->processes, open_ns);
 	agent_forget_modules(agent);
-	if (agent->kernel_symbols)
-		(void)kernel_symbols_renew(agent->kernel_symbols, open_ns);
+	(void)kernel_symbols_renew(agent->kernel_symbols, open_ns);
 }
 
 int agent_turn_window(struct agent *agent)

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "base/log.h"
 
 enum {
 	MAX_GONE = 1024, /* kept at a time; over it the oldest loses its name at once */
@@ -22,13 +23,12 @@ struct gone {
 
 struct kernel_symbols {
 	int proc_fd;
-	struct kallsyms *table;
+	struct kallsyms *table; /* NULL: not read yet, or hidden */
+	bool hidden;
 	uint64_t modules; /* a hash of which are loaded, and where */
 	struct gone gone[MAX_GONE]; /* the oldest first */
 	size_t gone_count;
 };
-
-DEFINE_AUTO(kernel_symbols);
 
 /*
  * Name and address of each module; the rest of a line changes with each use. Without
@@ -64,18 +64,12 @@ static int read_table(int proc_fd, struct kallsyms **ret_table)
 
 int kernel_symbols_create(int proc_fd, struct kernel_symbols **ret_symbols)
 {
-	autocall(auto_kernel_symbols_destroy) struct kernel_symbols *k = calloc(1, sizeof(*k));
-	int err;
+	struct kernel_symbols *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
 	k->proc_fd = proc_fd;
-	/* Before the table: a module that comes in between is noticed later. */
-	k->modules = loaded_modules(proc_fd);
-	err = read_table(proc_fd, &k->table);
-	if (err)
-		return err;
-	*ret_symbols = take(k);
+	*ret_symbols = k;
 	return 0;
 }
 
@@ -87,9 +81,37 @@ void kernel_symbols_destroy(struct kernel_symbols *k)
 	free(k);
 }
 
-const struct kallsyms *kernel_symbols_table(const struct kernel_symbols *k)
+static struct kallsyms *read_first(struct kernel_symbols *k)
 {
-	return k ? k->table : NULL;
+	int err;
+
+	if (k->table || k->hidden)
+		return k->table;
+	/* Before the table: a module that comes in between is noticed later. */
+	k->modules = loaded_modules(k->proc_fd);
+	err = read_table(k->proc_fd, &k->table);
+	if (!err)
+		return k->table;
+	k->hidden = true;
+	log_warn("kernel frames stay without names: kernel.kptr_restrict hides /proc/kallsyms, "
+		 "ignoring",
+		"error=%d", err);
+	return NULL;
+}
+
+const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
+{
+	return read_first(k);
+}
+
+bool kernel_symbols_are_read(const struct kernel_symbols *k)
+{
+	return k->table || k->hidden;
+}
+
+size_t kernel_symbols_bytes(const struct kernel_symbols *k)
+{
+	return k->table ? kallsyms_bytes(k->table) : 0;
 }
 
 static void remove_gone(struct kernel_symbols *k, size_t first, size_t count)
@@ -102,6 +124,8 @@ static void remove_gone(struct kernel_symbols *k, size_t first, size_t count)
 int kernel_symbols_add(
 	struct kernel_symbols *k, uint64_t kaddr, uint32_t size, const char *name, bool bpf)
 {
+	if (!read_first(k))
+		return -EACCES;
 	/* What is there now must not go when its predecessor's time is over. */
 	for (size_t i = 0; i < k->gone_count; i++) {
 		if (k->gone[i].kaddr == kaddr) {
@@ -114,6 +138,8 @@ int kernel_symbols_add(
 
 void kernel_symbols_gone(struct kernel_symbols *k, uint64_t kaddr, uint64_t now_ns)
 {
+	if (!k->table)
+		return;
 	if (k->gone_count == MAX_GONE) {
 		kallsyms_remove(k->table, k->gone[0].kaddr);
 		remove_gone(k, 0, 1);
@@ -132,10 +158,13 @@ static void forget_gone(struct kernel_symbols *k, uint64_t before_ns)
 
 bool kernel_symbols_renew(struct kernel_symbols *k, uint64_t before_ns)
 {
-	uint64_t modules = loaded_modules(k->proc_fd);
 	struct kallsyms *table;
+	uint64_t modules;
 
+	if (!k->table)
+		return false;
 	forget_gone(k, before_ns);
+	modules = loaded_modules(k->proc_fd);
 	if (modules == k->modules || read_table(k->proc_fd, &table))
 		return false;
 	kallsyms_destroy(k->table);

@@ -8,18 +8,26 @@
  * get the names, of one that was unloaded.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "symbolizer/kallsyms.h"
 
 struct kernel_symbols;
 
-/* PROC_FD is an open /proc; borrowed. -EACCES where the kernel hides its addresses. */
+/* PROC_FD is an open /proc; borrowed. */
 int kernel_symbols_create(int proc_fd, struct kernel_symbols **ret_symbols);
 void kernel_symbols_destroy(struct kernel_symbols *k);
-/* Valid until the next call of kernel_symbols_renew(). */
-const struct kallsyms *kernel_symbols_table(const struct kernel_symbols *k);
-/* From PERF_RECORD_KSYMBOL. */
+/*
+ * The first call reads them, which takes the CPU time of some thousand samples. Valid until the
+ * next call of kernel_symbols_renew(). NULL, and said once in the log, where the kernel hides its
+ * addresses.
+ */
+const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k);
+/* Whether that was called. */
+bool kernel_symbols_are_read(const struct kernel_symbols *k);
+size_t kernel_symbols_bytes(const struct kernel_symbols *k);
+/* From PERF_RECORD_KSYMBOL. -EACCES as above. */
 int kernel_symbols_add(
 	struct kernel_symbols *k, uint64_t kaddr, uint32_t size, const char *name, bool bpf);
 /* NOW_NS is of CLOCK_MONOTONIC. */

@@ -56,6 +56,16 @@ static int setup(void **state)
 	return kernel_symbols_create(f->proc.fd, &f->symbols);
 }
 
+/* The same, and somebody has asked for a name. */
+static int setup_read(void **state)
+{
+	struct fixture *f;
+	int err = setup(state);
+
+	f = *state;
+	return err || !kernel_symbols_table(f->symbols) ? -1 : 0;
+}
+
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -146,7 +156,49 @@ static void a_table_that_cannot_be_read_leaves_the_old_one(void **state)
 	assert_string_equal(name_at(f, MODULE), "first_work");
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+static void nothing_is_read_before_somebody_asks(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_false(kernel_symbols_are_read(f->symbols));
+	assert_int_equal(kernel_symbols_bytes(f->symbols), 0);
+	put_kallsyms(f, "second", "second_work");
+	put(f, "modules", "second 16384 0 - Live 0xffffffffc0000000\n");
+	assert_false(kernel_symbols_renew(f->symbols, 0));
+	assert_false(kernel_symbols_are_read(f->symbols));
+	assert_string_equal(name_at(f, MODULE), "second_work");
+	assert_true(kernel_symbols_are_read(f->symbols));
+	assert_true(kernel_symbols_bytes(f->symbols) > 0);
+	assert_false(kernel_symbols_renew(f->symbols, 0));
+}
+
+/* Its record has all that is known of it. */
+static void a_program_that_was_gone_before_they_were_read_has_a_name(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_a", true), 0);
+	kernel_symbols_gone(f->symbols, PROGRAM, 1000);
+	assert_string_equal(name_at(f, PROGRAM + 8), "bpf_prog_a");
+	assert_string_equal(name_at(f, MODULE), "first_work");
+}
+
+static void hidden_symbols_are_tried_once(void **state)
+{
+	struct fixture *f = *state;
+
+	put(f, "kallsyms", "0000000000000000 T _stext\n");
+	assert_null(kernel_symbols_table(f->symbols));
+	assert_true(kernel_symbols_are_read(f->symbols));
+	put_kallsyms(f, "first", "first_work");
+	assert_null(kernel_symbols_table(f->symbols));
+	assert_int_equal(kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_a", true), -EACCES);
+	kernel_symbols_gone(f->symbols, PROGRAM, 1000);
+	assert_false(kernel_symbols_renew(f->symbols, 0));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup_read, teardown)
+#define CASE_UNREAD(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
@@ -157,6 +209,9 @@ int main(void)
 		CASE(another_module_in_the_place_of_one_gets_its_own_names),
 		CASE(a_use_of_a_module_is_no_change),
 		CASE(a_table_that_cannot_be_read_leaves_the_old_one),
+		CASE_UNREAD(nothing_is_read_before_somebody_asks),
+		CASE_UNREAD(a_program_that_was_gone_before_they_were_read_has_a_name),
+		CASE_UNREAD(hidden_symbols_are_tried_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
