@@ -36,6 +36,7 @@ struct cache {
 	int dir_fd;
 	uint64_t limit_bytes;
 	uint64_t used_bytes; /* as last counted, and what was added since */
+	bool counted; /* it was, once */
 	unsigned int next_temporary;
 };
 
@@ -79,9 +80,6 @@ int cache_create(const char *directory, uint64_t limit_bytes, struct cache **ret
 	if (cache->dir_fd < 0)
 		return -errno;
 	err = check_directory(cache->dir_fd);
-	if (err)
-		return err;
-	err = cache_trim(cache);
 	if (err)
 		return err;
 	*ret_cache = take(cache);
@@ -285,7 +283,7 @@ int cache_commit(struct cache *cache, struct cache_entry *entry, const struct mo
 		return err;
 	}
 	cache->used_bytes += (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
-	if (cache->used_bytes > cache->limit_bytes)
+	if (!cache->counted || cache->used_bytes > cache->limit_bytes)
 		cache_trim(cache); /* ignoring: the next commit tries again */
 	return 0;
 }
@@ -419,5 +417,6 @@ int cache_trim(struct cache *cache)
 			l.bytes -= l.files[i].bytes;
 	}
 	cache->used_bytes = l.bytes;
+	cache->counted = true;
 	return 0;
 }

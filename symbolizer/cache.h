@@ -19,7 +19,8 @@ struct cache;
 
 /*
  * Opens (and makes, mode 0700) DIRECTORY. A directory that somebody else owns or may write to is
- * refused with -EPERM: its files would be believed.
+ * refused with -EPERM: its files would be believed. What is over the limit already goes with the
+ * first commit, or when cache_trim() is called: that looks at all files.
  */
 int cache_create(const char *directory, uint64_t limit_bytes, struct cache **ret_cache);
 void cache_destroy(struct cache *cache);

@@ -346,6 +346,7 @@ static void test_trim_removes_the_least_recently_used(void **state)
 	/* Two and a half; an eighth of it is freed beyond what is needed. */
 	assert_int_equal(
 		cache_create(f->directory, 5 * ((uint64_t)st.st_size + 4096) / 2, &small), 0);
+	assert_int_equal(cache_trim(small), 0);
 	assert_int_equal(open_result(small, &a), 0);
 	assert_int_equal(open_result(small, &b), -ENOENT);
 	assert_int_equal(open_result(small, &c), 0);
@@ -367,6 +368,25 @@ static void test_limit_holds_without_being_asked(void **state)
 	cache_destroy(small);
 }
 
+/* What an earlier run with a larger limit left there. */
+static void test_first_commit_counts_what_was_there(void **state)
+{
+	struct module_id another = make_id(40);
+	struct fixture *f = *state;
+	struct cache *small;
+
+	for (uint8_t i = 0; i < 40; i++) {
+		struct module_id id = make_id(i);
+
+		put(f->cache, &id, "function");
+	}
+	assert_int_equal(cache_create(f->directory, 64 << 10, &small), 0);
+	assert_int_equal(count_files(f->directory, ".v", false), 40);
+	put(small, &another, "function");
+	assert_in_range(count_files(f->directory, ".v", false), 1, 16);
+	cache_destroy(small);
+}
+
 static void test_strange_files_are_left_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -378,6 +398,7 @@ static void test_strange_files_are_left_alone(void **state)
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
 	assert_int_equal(cache_create(f->directory, 1, &small), 0);
+	assert_int_equal(cache_trim(small), 0);
 	assert_int_equal(access(path, F_OK), 0);
 	cache_destroy(small);
 }
@@ -473,6 +494,7 @@ int main(void)
 		TEST(test_abandoned_leaves_nothing),
 		TEST(test_trim_removes_the_least_recently_used),
 		TEST(test_limit_holds_without_being_asked),
+		TEST(test_first_commit_counts_what_was_there),
 		TEST(test_strange_files_are_left_alone),
 		TEST(test_temporary_in_use_survives_a_trim),
 		TEST(test_temporary_of_a_dead_process_is_removed),
