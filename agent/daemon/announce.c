@@ -8,11 +8,10 @@
 #include "agent/daemon/daemon_internal.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/utf8.h"
 
 enum {
 	HOTTEST = 10,
-	NAME_COLUMNS = 60,
+	NAME_BYTES = 240, /* of a function's name */
 };
 
 /* The first window may be a sliver of one: windows end at round times. */
@@ -64,13 +63,10 @@ void daemon_announce(const struct daemon *d)
 
 static void print_hot(const struct report_hot *hot, uint64_t samples)
 {
-	char name[NAME_COLUMNS * 4 + 1];
-	size_t length = (size_t)snprintf(name, sizeof(name), "%s", hot->name);
-
-	/* Names are foreign: nothing in them may steer the terminal. */
-	utf8_clean(name, length < sizeof(name) ? length : sizeof(name) - 1, true);
-	fprintf(stderr, "%6.1f%% %5.1f%%  %s\n", 100.0 * (double)hot->self_count / (double)samples,
-		100.0 * (double)hot->total_count / (double)samples, name);
+	fprintf(stderr, "%6.1f%% %5.1f%%  %.*s  %s\n",
+		100.0 * (double)hot->self_count / (double)samples,
+		100.0 * (double)hot->total_count / (double)samples, NAME_BYTES, hot->name,
+		hot->module);
 }
 
 void daemon_announce_hottest(struct daemon *d, const struct report_sources *sources)

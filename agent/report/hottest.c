@@ -7,6 +7,7 @@
 #include "agent/report/stacks.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 enum { MAX_FUNCTIONS = 1 << 22 };
 
@@ -91,6 +92,16 @@ static int hotter(const void *a, const void *b, void *context)
 	return strcmp(functions_name(&h->functions, x), functions_name(&h->functions, y));
 }
 
+/* Names are foreign: nothing in them may steer the terminal. */
+static char *clean_copy(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy)
+		utf8_clean(copy, strlen(copy), true);
+	return copy;
+}
+
 static int make_list(struct hottest *h, struct report_hot **ret_list, size_t max, size_t *ret_count)
 {
 	size_t all = functions_count(&h->functions), count = MIN(all, max);
@@ -106,8 +117,8 @@ static int make_list(struct hottest *h, struct report_hot **ret_list, size_t max
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		list[i].name = strdup(functions_name(&h->functions, order[i]));
-		list[i].module = strdup(functions_module(&h->functions, order[i]));
+		list[i].name = clean_copy(functions_name(&h->functions, order[i]));
+		list[i].module = clean_copy(functions_module(&h->functions, order[i]));
 		list[i].self_count = h->weights[order[i]].self_count;
 		list[i].total_count = h->weights[order[i]].total_count;
 		if (!list[i].name || !list[i].module) {

@@ -72,8 +72,8 @@ int report_folded(const struct report_sources *sources, const struct report_opti
 
 /* The functions with most samples, for the terminal: by self count, descending; without waits. */
 struct report_hot {
-	const char *name; /* owned by the list */
-	const char *module;
+	const char *name; /* owned by the list, and fit for a terminal */
+	const char *module; /* likewise */
 	uint64_t self_count;
 	uint64_t total_count;
 };

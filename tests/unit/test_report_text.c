@@ -111,6 +111,22 @@ static void test_hottest_counts_recursion_once(void **state)
 	report_hottest_free(list, count);
 }
 
+static void test_hottest_names_steer_no_terminal(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame library = { 0x1234, f->library->number, 0 };
+	struct report_hot *list;
+	size_t count;
+
+	f->library->path[1] = '\033';
+	add_user(f, f->one, &library, 1);
+	assert_int_equal(report_hottest(&f->sources, &list, 10, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(list[0].module[0], '/');
+	assert_int_equal(list[0].module[1], '?');
+	report_hottest_free(list, count);
+}
+
 /* ---- roots ---- */
 
 static void test_roots(void **state)
@@ -138,6 +154,7 @@ int main(void)
 		CASE(test_folded_unknown_frames_and_hostile_names),
 		CASE(test_folded_waits_are_microseconds_and_alone),
 		CASE(test_hottest_counts_recursion_once),
+		CASE(test_hottest_names_steer_no_terminal),
 		CASE(test_roots),
 	};
 
