@@ -51,10 +51,10 @@ static time_t used_seconds(void)
 	return used.ru_utime.tv_sec + used.ru_stime.tv_sec;
 }
 
-/* A pid that is free, far from those that are given out next. */
+/* A pid that is free, far from those that are given out next. Threads may have many in a row. */
 static pid_t free_pid(void)
 {
-	for (pid_t pid = getpid() + 20000; pid < getpid() + 20100; pid++) {
+	for (pid_t pid = getpid() + 20000; pid < getpid() + 29000; pid++) {
 		if (kill(pid % 30000 + 1000, 0) && errno == ESRCH)
 			return pid % 30000 + 1000;
 	}
