@@ -60,6 +60,7 @@ struct job {
 	uint32_t section; /* being read */
 	struct function *functions;
 	size_t function_count, function_capacity;
+	uint64_t code_low, code_end; /* all in between is code; no more is known where it begins */
 	uint64_t before; /* where the last row ended */
 	uint64_t start, limit; /* of the function being run; at most where the next one begins */
 	/* What is valid at its first instruction, and at that of all whose entry is a section's. */
@@ -68,12 +69,29 @@ struct job {
 	struct index_unwind figures;
 };
 
+/* As writer_code_at(): nearly all functions are in the same piece of code. */
+static int find_code(struct job *job, uint64_t address, bool *ret_found, uint64_t *ret_end)
+{
+	int err = 0;
+
+	*ret_found = true;
+	if (address < job->code_low || address >= job->code_end) {
+		err = writer_code_at(job->w, address, ret_found, ret_end);
+		if (err || !*ret_found)
+			return err;
+		job->code_low = address;
+		job->code_end = *ret_end;
+	}
+	*ret_end = job->code_end;
+	return 0;
+}
+
 /* F may reach over SIZE bytes. Functions that the linker discarded begin outside of the code. */
 static int add_function(struct job *job, uint64_t size, struct function f)
 {
 	uint64_t end = 0;
 	bool found = false;
-	int err = writer_code_at(job->w, f.low, &found, &end);
+	int err = find_code(job, f.low, &found, &end);
 
 	if (err || !found || !size)
 		return err;
