@@ -48,6 +48,8 @@ class PushServer:
         self.changed = threading.Condition()
         self.arrived = []  # what a request brought and was taken, doubles included
         self.refused = []
+        self.cut = set()  # keys of what was taken without an answer
+        self.most = 0  # payloads of one request
         self.requests = collections.Counter()  # by mode
         self.mode, self.port, self.listener = "away", 0, None
         self.set("ok")
@@ -72,10 +74,24 @@ class PushServer:
             if not self.changed.wait_for(lambda: self.requests[mode] >= before + requests, 4 * WAIT_S):
                 stop("no %d requests while the server is %s" % (requests, mode))
 
-    def take(self, body):
+    def doubles(self):
+        with self.changed:
+            payloads = self.arrived + self.refused
+            return len(payloads) - len({p.key for p in payloads})
+
+    def cut_came_again(self):
+        """Whether all that was taken without an answer was sent once more."""
+        with self.changed:
+            came = collections.Counter(p.key for p in self.arrived + self.refused)
+            return all(came[key] > 1 for key in self.cut)
+
+    def take(self, body, cut):
         """The HTTP status for it."""
         payloads = [Payload(labels_of(series), raw) for number, series in pprof_read.fields(body)
                     if number == 1 for raw in profiles_of(series)]
+        self.most = max(self.most, len(payloads))
+        if cut:
+            self.cut.update(p.key for p in payloads)
         bad = any(self.poison(p) for p in payloads)
         (self.refused if bad else self.arrived).extend(payloads)
         return 400 if bad else 200
@@ -89,7 +105,7 @@ class PushServer:
             if mode == "slow":
                 self.changed.wait_for(lambda: self.mode != "slow", 4 * WAIT_S)
             if mode in ("ok", "slow", "cut"):
-                status = self.take(body)
+                status = self.take(body, mode == "cut")
                 return None if mode == "cut" else (status, {})
             if mode == "away":
                 return None
