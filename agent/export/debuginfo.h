@@ -6,7 +6,7 @@
  * wants them, has them stripped to what naming needs, and uploads that. One file at a time, at a
  * bounded rate, with a bounded queue; what was uploaded, is there already or cannot be used is
  * remembered for a day, also over restarts. It has connections of its own: profiles never wait for
- * it. Only files with a GNU build ID: Parca's server finds nothing by Go's.
+ * it. Only files with a GNU build ID: Parca's server finds nothing by Go's, which holds slashes.
  */
 #include <stdbool.h>
 #include <stddef.h>
