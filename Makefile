@@ -209,18 +209,19 @@ format:
 
 # ---- installing -----------------------------------------------------------------------------
 install: all
-	install -D -m 0755 $(O)/fathom $(DESTDIR)$(PREFIX)/bin/fathom
-	install -D -m 0644 $(O)/fathom.1 $(DESTDIR)$(PREFIX)/share/man/man1/fathom.1
-	install -D -m 0644 $(O)/completion/fathom $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fathom
-	install -D -m 0644 $(O)/completion/_fathom $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fathom
-	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fathom/LICENSE
-	install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/fathom/README.md
-	install -D -m 0644 deploy/fathom.yaml $(DESTDIR)$(PREFIX)/share/doc/fathom/fathom.yaml
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	sed 's|/usr/local/bin|$(PREFIX)/bin|' deploy/fathom.service \
+	$(call say,INSTALL,$(DESTDIR)$(PREFIX))
+	$(Q)install -D -m 0755 $(O)/fathom $(DESTDIR)$(PREFIX)/bin/fathom
+	$(Q)install -D -m 0644 $(O)/fathom.1 $(DESTDIR)$(PREFIX)/share/man/man1/fathom.1
+	$(Q)install -D -m 0644 $(O)/completion/fathom $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fathom
+	$(Q)install -D -m 0644 $(O)/completion/_fathom $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fathom
+	$(Q)install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fathom/LICENSE
+	$(Q)install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/fathom/README.md
+	$(Q)install -D -m 0644 deploy/fathom.yaml $(DESTDIR)$(PREFIX)/share/doc/fathom/fathom.yaml
+	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	$(Q)sed 's|/usr/local/bin|$(PREFIX)/bin|' deploy/fathom.service \
 		> $(DESTDIR)$(PREFIX)/lib/systemd/system/fathom.service
 	@# What somebody has written there stays.
-	test -e $(DESTDIR)$(SYSCONFDIR)/fathom/fathom.yaml || \
+	$(Q)test -e $(DESTDIR)$(SYSCONFDIR)/fathom/fathom.yaml || \
 		install -D -m 0644 deploy/fathom.yaml $(DESTDIR)$(SYSCONFDIR)/fathom/fathom.yaml
 
 clean:

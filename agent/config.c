@@ -411,6 +411,9 @@ int config_numbers(const struct config *config, enum setting id, size_t limit,
 	text = strdup(config->values[id].text ? config->values[id].text : "");
 	if (!text)
 		return -ENOMEM;
+	/* `-p "$(pidof x)"` where there is no x does not mean everybody. */
+	if (!*text && config->values[id].source == CONFIG_COMMAND_LINE)
+		return complain_numbers(config, id, limit);
 	next = *text ? text : NULL;
 	while ((item = strsep(&next, ",")) != NULL) {
 		uint32_t first, last;

@@ -43,7 +43,7 @@ static int plan_event(const struct config *config, struct collect_options *colle
 	collect->period = config_number(config, SETTING_count);
 	collect->frequency_hz = 0;
 	/* The same ceiling as -F's. */
-	if (collect->period < 1000000000 / SAMPLER_MAX_HZ)
+	if (collect->period < 1000000000 / SAMPLER_MAX_HZ || collect->period > INT64_MAX)
 		return refuse(
 			"-c wants 100000 or more: that is 10000 samples a second of cpu-clock");
 	return 0;

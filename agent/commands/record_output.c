@@ -173,7 +173,8 @@ static void print_ends(const struct record_result *r)
 			WEXITSTATUS(status));
 	if (r->targets_ended)
 		fputs("          all that was to be sampled has ended\n", stderr);
-	if (!r->summary.samples && !r->summary.waits)
+	if (!r->summary.samples && !r->summary.waits &&
+		!total_of(r->metrics, "fathom_samples_lost_total"))
 		fputs("          what was to be sampled was on no CPU when samples were taken\n",
 			stderr);
 }

@@ -143,7 +143,8 @@ static void servers_of_debug_files(void **state)
 
 static void number_lists(void **state)
 {
-	static const char *const bad[] = { "1-", "a", "3-1", "1,,2", "0-99999999", "-1", "1;2" };
+	static const char *const bad[] = { "", "1-", "a", "3-1", "1,,2", "0-99999999", "-1",
+		"1;2" };
 	struct config config;
 	uint32_t *numbers = NULL;
 	size_t count = 0;
