@@ -3,7 +3,8 @@
  * unwind_compare FILE [all|ORIGINAL]: builds FILE's index and compares its unwind tables with what
  * libdw says, over all addresses of its executable sections: at the beginning, in the middle and at
  * the end of each of libdw's rows (`all`: at each address), and in the gaps, where there must be
- * nothing. Prints figures in one line, differences before it; exits 1 where there are any.
+ * nothing, or in stubs what their code pushes. Prints figures in one line, differences before it;
+ * exits 1 where there are any.
  *
  * FILE may have been made of ORIGINAL by BOLT, which appends the old entries to the new ones behind
  * a terminator, where libdw stops reading. What libdw has no entry for is then compared with the
@@ -38,6 +39,9 @@ struct compare {
 	bool is_arm, all;
 	unsigned int fp, sp, ra;
 	uint64_t entry_point;
+	/* Of the section being compared, where that is a table of stubs; else NULL. */
+	const uint8_t *stubs;
+	uint64_t stubs_low, stubs_high;
 	uint64_t rows, addresses, gaps, unsupported, different;
 };
 
@@ -289,9 +293,61 @@ static const char *entry_words(const struct compare *c)
 	return c->is_arm ? "r31+0 fp same ra same" : "r7+8 fp same";
 }
 
+static struct words words(const char *text)
+{
+	struct words w;
+
+	snprintf(w.text, sizeof(w.text), "%s", text);
+	return w;
+}
+
+/* What is valid in the 16 bytes at STUB of x86_64, AT bytes on. */
+static struct words stub_words(const uint8_t *stub, uint64_t at)
+{
+	static const uint8_t landing[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	bool lands = !memcmp(stub, landing, sizeof(landing));
+
+	if (stub[0] == 0xff && stub[1] == 0x35) /* the header, which is behind a push */
+		return words(at < 6 ? "r7+16 fp same" : "r7+24 fp same");
+	if (stub[0] == 0xff && stub[1] == 0x25 && stub[6] == 0x68)
+		return words("plt 11 fp same");
+	if (lands && stub[4] == 0x68)
+		return words("plt 9 fp same");
+	return words("r7+8 fp same");
+}
+
+/* The same of arm64's: the header stores the caller in the first 32 bytes of the section. */
+static struct words arm_stub_words(const struct compare *c, uint64_t address)
+{
+	static const uint8_t store[] = { 0xf0, 0x7b, 0xbf, 0xa9 };
+	uint64_t at = address - c->stubs_low;
+
+	for (uint64_t i = 0; i <= 4; i += 4)
+		if (at >= i + 4 && at < 32 && !memcmp(c->stubs + i, store, sizeof(store)))
+			return words("r31+16 fp same ra [cfa-8]");
+	return words(entry_words(c));
+}
+
+/* GNU ld has entries for most stubs, and none for those of static programs and of arm64. */
+static bool expected_of_stub(const struct compare *c, uint64_t address, struct words *ret_words)
+{
+	uint64_t at = address - c->stubs_low;
+	bool ends_early = c->stubs && c->stubs_high - c->stubs_low < 16;
+
+	if (!c->stubs || ends_early)
+		return false;
+	if (c->is_arm)
+		*ret_words = arm_stub_words(c, address);
+	else if (c->stubs_low % 16 || at - at % 16 + 16 > c->stubs_high - c->stubs_low)
+		*ret_words = words(entry_words(c));
+	else
+		*ret_words = stub_words(c->stubs + at - at % 16, at % 16);
+	return true;
+}
+
 /*
  * In a gap there is nothing, but up to the alignment of a function it may have the entry's rule,
- * and the file's entry point is the end of all stacks.
+ * the file's entry point is the end of all stacks, and stubs are known by their code.
  */
 static uint64_t compare_gap(struct compare *c, uint64_t low, uint64_t high)
 {
@@ -310,6 +366,10 @@ static uint64_t compare_gap(struct compare *c, uint64_t low, uint64_t high)
 
 		if (low - c->entry_point < ENTRY_BYTES && c->entry_point >= gap) {
 			expect(c, low, &outermost);
+			continue;
+		}
+		if (expected_of_stub(c, low, &old)) {
+			expect(c, low, &old);
 			continue;
 		}
 		if (c->original.index)
@@ -339,6 +399,27 @@ static void compare_code(struct compare *c, uint64_t low, uint64_t high)
 	}
 }
 
+static void find_stubs(struct compare *c, Elf *elf, Elf_Scn *scn, const GElf_Shdr *section)
+{
+	const char *name;
+	Elf_Data *data;
+	size_t names;
+
+	c->stubs = NULL;
+	if (elf_getshdrstrndx(elf, &names))
+		return;
+	name = elf_strptr(elf, names, section->sh_name);
+	if (!name || (strcmp(name, ".plt") != 0 && strncmp(name, ".plt.", 5) != 0 &&
+			     strcmp(name, ".iplt") != 0))
+		return;
+	data = elf_getdata(scn, NULL);
+	if (!data || data->d_size != section->sh_size)
+		return;
+	c->stubs = data->d_buf;
+	c->stubs_low = section->sh_addr;
+	c->stubs_high = section->sh_addr + section->sh_size;
+}
+
 static int compare_file(struct compare *c, Elf *elf)
 {
 	Elf_Scn *scn = NULL;
@@ -354,8 +435,10 @@ static int compare_file(struct compare *c, Elf *elf)
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr section;
 
-		if (gelf_getshdr(scn, &section) && section.sh_flags & SHF_EXECINSTR)
-			compare_code(c, section.sh_addr, section.sh_addr + section.sh_size);
+		if (!gelf_getshdr(scn, &section) || !(section.sh_flags & SHF_EXECINSTR))
+			continue;
+		find_stubs(c, elf, scn, &section);
+		compare_code(c, section.sh_addr, section.sh_addr + section.sh_size);
 	}
 	return 0;
 }
