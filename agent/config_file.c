@@ -243,6 +243,18 @@ static int read_bytes(void *context, unsigned char *bytes, size_t size, size_t *
 	return r->bytes <= MAX_FILE_BYTES && !ferror(r->file);
 }
 
+/* What the parser only knows as an input error. */
+static int complain_input(struct reader *r)
+{
+	int err = ferror(r->file) ? errno : 0;
+
+	free(r->message);
+	if (asprintf(&r->message, "%s: %s", r->path,
+		    r->bytes > MAX_FILE_BYTES ? "is larger than 1 MiB" : strerror(err ?: EIO)) < 0)
+		r->message = NULL;
+	return -EINVAL;
+}
+
 static int read_file(struct config *config, FILE *file, const char *path, char **ret_message)
 {
 	struct reader r = { .config = config, .set = config_set_named, .path = path, .file = file };
@@ -251,7 +263,10 @@ static int read_file(struct config *config, FILE *file, const char *path, char *
 	if (!yaml_parser_initialize(&r.parser))
 		return -ENOMEM;
 	yaml_parser_set_input(&r.parser, read_bytes, &r);
+	errno = 0;
 	err = read_document(&r);
+	if (err && (r.bytes > MAX_FILE_BYTES || ferror(file)))
+		err = complain_input(&r);
 	yaml_parser_delete(&r.parser);
 	*ret_message = r.message;
 	return err;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,13 @@ static int load_file(struct config *config)
 {
 	const char *path = config_text(config, SETTING_config_path);
 	autofree char *message = NULL;
-	int err = path ? config_load(config, path, &message) : 0;
+	int err;
 
+	if (path && !*path) {
+		fputs("fathom agent: --config-path wants a file\n", stderr);
+		return -EINVAL;
+	}
+	err = path ? config_load(config, path, &message) : 0;
 	if (err)
 		fprintf(stderr, "fathom agent: %s\n", message ? message : strerror(-err));
 	return err;
@@ -40,7 +46,8 @@ static int run(int argc, char **argv)
 		print_usage(stdout);
 		status = EXIT_DONE;
 	} else if (config.rest_count) {
-		fprintf(stderr, "fathom agent: what is '%s'?\n", config.rest[0]);
+		fprintf(stderr, "fathom agent: '%s' is not wanted here; see fathom agent --help\n",
+			config.rest[0]);
 		status = EXIT_USAGE;
 	} else if (load_file(&config)) {
 		status = EXIT_USAGE;

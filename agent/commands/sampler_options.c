@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-enum { MAX_CPUS = 4096 };
+enum { MAX_CPUS = 4096, MIN_MEMORY_BYTES = 8 << 20 };
 
 /* The inode of /proc/self/ns/pid in the machine's first pid namespace (PROC_PID_INIT_INO). */
 static const ino_t INITIAL_PIDNS = 0xeffffffc;
@@ -257,6 +257,11 @@ static int take_names(
 	return 0;
 }
 
+int sampler_options_memory(const struct config *config)
+{
+	return config_number(config, SETTING_memory_limit) < MIN_MEMORY_BYTES ? -EINVAL : 0;
+}
+
 int sampler_options(
 	const struct config *config, const char *command, struct sampler_options *ret_options)
 {
@@ -276,6 +281,8 @@ int sampler_options(
 		err = take_names(config, command, &o.collect.filter);
 	if (!err && sampler_options_look_up(config, &o.collect.look_up))
 		err = refuse(command, "--mapping-lookup knows mappings, ranges and auto");
+	if (!err && sampler_options_memory(config))
+		err = refuse(command, "--memory-limit wants 8M or more");
 	if (err) {
 		sampler_options_deinit(&o);
 		return err;

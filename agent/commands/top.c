@@ -33,6 +33,8 @@
 enum {
 	SCREEN_LIMIT_BYTES = 64 << 20,
 	KEY_BYTES = 64, /* read at once */
+	MIN_COLUMNS = 20,
+	MAX_COLUMNS = 1024,
 };
 
 static const uint64_t MS = 1000000;
@@ -88,6 +90,16 @@ static void end(struct top *t, int error)
 	loop_stop(t->loop);
 }
 
+/* As of other programs that write tables: what $COLUMNS says, 0 without it. */
+static size_t batch_columns(void)
+{
+	const char *text = getenv("COLUMNS");
+	char *end;
+	unsigned long columns = text ? strtoul(text, &end, 10) : 0;
+
+	return text && !*end && columns >= MIN_COLUMNS && columns <= MAX_COLUMNS ? columns : 0;
+}
+
 static void draw(struct top *t)
 {
 	autocall(buffer_deinit) struct buffer out;
@@ -98,7 +110,9 @@ static void draw(struct top *t)
 	t->dirty = output_is_pending(t->output);
 	if (t->dirty)
 		return;
-	if (!t->batch)
+	if (t->batch)
+		form.columns = batch_columns();
+	else
 		terminal_size(&t->terminal, &form.columns, &form.lines);
 	t->facts.pending_builds = agent_pending_builds(t->agent);
 	err = screen_draw(&out, &t->view, t->snapshot, &t->facts, &form);
@@ -466,7 +480,7 @@ int command_top(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	if (config.rest_count) {
-		fprintf(stderr, "fathom top: what is '%s'? See fathom top --help\n",
+		fprintf(stderr, "fathom top: '%s' is not wanted here; see fathom top --help\n",
 			config.rest[0]);
 		return EXIT_USAGE;
 	}

@@ -18,6 +18,7 @@
 #include "agent/commands/sampler_options.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/notify.h"
+#include "agent/serve/address.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -143,6 +144,7 @@ static int make_serve(struct daemon *d)
 {
 	const char *address = config_text(&d->config, SETTING_http_address);
 	struct serve_options options = { .address = address, .token = d->token, .loop = d->loop };
+	struct address parsed;
 	int err;
 
 	if (!address || !*address)
@@ -151,10 +153,12 @@ static int make_serve(struct daemon *d)
 	err = serve_create(&options, &d->serve);
 	if (err)
 		fprintf(stderr, "fathom agent: --http-address %s: %s\n", address,
-			err == -EINVAL ? "expected IP:PORT, localhost:PORT, :PORT or unix:/PATH"
-			: err == -EADDRINUSE
+			err == -EADDRINUSE
 				? "in use, perhaps by another agent: name another address"
 				: strerror(-err));
+	else if (!d->token && !address_parse(address, &parsed) && !parsed.loopback)
+		log_warn("whoever reaches this address sees all profiles: set --http-token-file",
+			"address=%s", address);
 	return err;
 }
 

@@ -8,11 +8,12 @@
 #include "agent/commands/sampler_options.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/notify.h"
+#include "agent/serve/address.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { MAX_AGENT_HZ = 1000 };
+enum { MAX_AGENT_HZ = 1000, MIN_STORE_BYTES = 4096 };
 
 static const uint64_t SECOND_NS = 1000000000;
 
@@ -69,6 +70,23 @@ static int read_selection(
 			: strerror(-err));
 }
 
+/* With less, everything would be let go or thrown away all the time. */
+static int check_limits(const struct config *config, char **ret_message)
+{
+	const char *address = config_text(config, SETTING_http_address);
+	struct address parsed;
+
+	if (sampler_options_memory(config))
+		return refuse(config, ret_message, SETTING_memory_limit, "wants 8M or more");
+	if (config_number(config, SETTING_local_store_max_bytes) < MIN_STORE_BYTES)
+		return refuse(config, ret_message, SETTING_local_store_max_bytes,
+			"wants 4K or more; for no store leave local-store-directory empty");
+	if (address && *address && address_parse(address, &parsed))
+		return refuse(config, ret_message, SETTING_http_address,
+			"wants IP:PORT, localhost:PORT, :PORT or unix:/PATH");
+	return 0;
+}
+
 int daemon_settings_read(
 	const struct config *config, struct daemon_settings *ret_settings, char **ret_message)
 {
@@ -98,7 +116,9 @@ int daemon_settings_read(
 	if (sampler_options_look_up(config, &s.look_up))
 		return refuse(config, ret_message, SETTING_mapping_lookup,
 			"knows mappings, ranges and auto");
-	err = daemon_export_check(config, ret_message);
+	err = check_limits(config, ret_message);
+	if (!err)
+		err = daemon_export_check(config, ret_message);
 	if (!err)
 		err = read_selection(config, &s.selection, ret_message);
 	if (err)
@@ -250,9 +270,10 @@ int daemon_reload(struct daemon *d, char **ret_message)
 	if (err)
 		log_error("the settings could not be read again, nothing was changed",
 			"error=\"%s\"", *ret_message ? *ret_message : strerror(-err));
+	else if (*ret_message)
+		log_info("the settings were read again", "note=\"%s\"", *ret_message);
 	else
-		log_info("the settings were read again", "note=\"%s\"",
-			*ret_message ? *ret_message : "");
+		log_info("the settings were read again", "%s", "");
 	notify_send("READY=1");
 	return err;
 }

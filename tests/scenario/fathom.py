@@ -187,8 +187,9 @@ Result = collections.namedtuple("Result", "status stdout stderr profile")
 
 
 def environment(cache=None):
-    """Without servers that the machine's user may have set."""
-    rest = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
+    """Without servers and a width that the machine's user may have set."""
+    rest = {name: value for name, value in os.environ.items()
+            if name not in ("DEBUGINFOD_URLS", "COLUMNS")}
     return dict(rest, XDG_CACHE_HOME=cache or CACHE)
 
 

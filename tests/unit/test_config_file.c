@@ -102,6 +102,23 @@ static void settings_of_all_kinds(void **state)
 	assert_int_equal(f->config.values[SETTING_cpu_budget].line, 0);
 }
 
+/* The parser says of both that its input failed. */
+static void a_file_that_cannot_be_read_is_told_apart_from_bad_yaml(void **state)
+{
+	enum { TOO_LARGE = (1 << 20) + 1 };
+	struct fixture *f = *state;
+	char *text = malloc(TOO_LARGE);
+
+	assert_non_null(text);
+	memset(text, '#', TOO_LARGE);
+	assert_int_equal(load_bytes(f, text, TOO_LARGE), -EINVAL);
+	free(text);
+	assert_non_null(strstr(f->message, ": is larger than 1 MiB"));
+	free(f->message);
+	assert_int_equal(config_load(&f->config, "/tmp", &f->message), -EINVAL);
+	assert_string_equal(f->message, "/tmp: Is a directory");
+}
+
 static void remote_stores_and_relabelling(void **state)
 {
 	struct fixture *f = *state;
@@ -356,6 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(settings_of_all_kinds),
+		CASE(a_file_that_cannot_be_read_is_told_apart_from_bad_yaml),
 		CASE(remote_stores_and_relabelling),
 		CASE(bad_lists_are_refused_with_their_line),
 		CASE(no_settings_at_all),
