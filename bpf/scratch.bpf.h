@@ -22,6 +22,7 @@ struct unwind_walk {
 	__u32 known; /* the process is */
 	__u32 stack_waits; /* for the sample, to be shipped with it */
 	struct unwind_near_key key; /* of what is at hand; not on the stack, which is small */
+	unsigned short blocks[UNWIND_NEAR_AHEAD]; /* of rules at hand, of the innermost frames */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct unwind_state state;
 	struct abi_sample sample;

@@ -127,7 +127,13 @@ static __always_inline __u64 stack_take(
 	const struct taking *t, struct stack_record *record, __u32 kind)
 {
 	__u64 walk = kind == ABI_STACK_KERNEL ? 0 : BPF_F_USER_STACK;
-	long bytes = bpf_get_stack(t->ctx, record->frames, sizeof(record->frames), walk);
+	/* Room that is left over would be cleared. */
+	__u32 room = max_frames * sizeof(record->frames[0]);
+	long bytes;
+
+	if (room > sizeof(record->frames))
+		room = sizeof(record->frames);
+	bytes = bpf_get_stack(t->ctx, record->frames, room, walk);
 
 	if (bytes <= 0)
 		return 0;

@@ -11,6 +11,9 @@
  * rule is kept with the extent of its row, for samples hit the same code and seldom the same
  * instruction; it is found by the block of code that was asked for, of which a row may have
  * several.
+ *
+ * Of files ranges are kept, too: a process that is new, or has changed its mappings, mostly maps
+ * files that others did.
  */
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind.bpf.h"
@@ -22,6 +25,8 @@ enum {
 	UNWIND_NEAR_BLOCK_SHIFT = 6, /* bytes of code, as a power of two */
 	UNWIND_NEAR_WAYS = 3, /* rules that a block can have at hand */
 	UNWIND_NEAR_HASH_SHIFT = 40,
+	UNWIND_NEAR_AHEAD = 16, /* blocks that are asked for before they are needed */
+	UNWIND_NEAR_FILES = 64,
 };
 
 /* More than enum unwind_place tells: Go's, and at calls its frame pointer is to be trusted. */
@@ -41,12 +46,22 @@ struct unwind_near_key {
 
 struct unwind_near {
 	struct unwind_near_key key;
+	/* Of the rules at hand, those that the innermost frames of its last walk needed. */
+	unsigned short blocks[UNWIND_NEAR_AHEAD];
 	__u64 next; /* place to be filled */
 	struct abi_unwind_range ranges[UNWIND_NEAR_RANGES];
 };
 
+/* A range of a file, by its offsets, for processes that have not met it yet. */
+struct unwind_near_file {
+	struct abi_file file;
+	__u64 files_turn;
+	struct abi_unwind_range range;
+};
+
 struct unwind_near_processes {
 	struct unwind_near of[UNWIND_NEAR_PROCESSES];
+	struct unwind_near_file files[UNWIND_NEAR_FILES];
 };
 
 /* The rule of a row of the page that a slot stands for. */
@@ -83,6 +98,24 @@ struct {
 	__type(value, struct unwind_near_rules);
 } unwind_near_rules SEC(".maps");
 
+static __always_inline struct unwind_near_file *unwind_near_file_of(__u32 whose, __u64 inode)
+{
+	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
+	__u64 hash = inode * STACK_HASH_MUL_3;
+
+	if (!all)
+		return NULL;
+	return &all->files[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_FILES - 1)];
+}
+
+static __always_inline bool unwind_near_same_file(
+	const struct abi_file *a, const struct abi_file *b)
+{
+	return a->inode == b->inode && a->size == b->size && a->mtime_s == b->mtime_s &&
+	       a->mtime_ns == b->mtime_ns && a->device == b->device &&
+	       a->generation == b->generation;
+}
+
 /* What is at hand of TGID, or of another that has its place. */
 static __always_inline struct unwind_near *unwind_near_of(__u32 whose, __u32 tgid)
 {
@@ -101,29 +134,64 @@ static __always_inline bool unwind_near_same(
 	       a->changes == b->changes && a->files_turn == b->files_turn;
 }
 
+/*
+ * Asks for the rules that the process needed last, mostly the same: a walk would wait for one after
+ * the other, where the processor fetches many at once.
+ */
+static __always_inline void unwind_near_ahead(__u32 whose, const struct unwind_near *near)
+{
+	const struct unwind_near_rules *all = bpf_map_lookup_elem(&unwind_near_rules, &whose);
+
+	if (!all)
+		return;
+#pragma clang loop unroll(full)
+	for (int i = 0; i < UNWIND_NEAR_AHEAD; i++) {
+		__u32 number = near->blocks[i] & (UNWIND_NEAR_BLOCKS - 1);
+
+		(void)*(const volatile __u32 *)&all->blocks[number].turn;
+	}
+}
+
 /* Makes what is at hand that of KEY, emptied where it was another's. */
 static __always_inline void unwind_near_begin(__u32 whose, const struct unwind_near_key *key)
 {
 	struct unwind_near *near = unwind_near_of(whose, key->tgid);
 
-	if (!near || (key->changes && unwind_near_same(&near->key, key)))
+	if (!near)
+		return;
+	unwind_near_ahead(whose, near);
+	if (key->changes && unwind_near_same(&near->key, key))
 		return;
 	near->key = *key;
 	for (int i = 0; i < UNWIND_NEAR_RANGES; i++)
 		near->ranges[i].end = 0;
 }
 
-/* Where the rules are of the code around byte OFFSET of the page of SLOT, or are to be written. */
-static __always_inline struct unwind_near_block *unwind_near_block(
-	__u32 whose, __u32 slot, __u32 offset)
+/* BLOCKS: the numbers of those that the walk needed. */
+static __always_inline void unwind_near_end(
+	__u32 whose, __u32 tgid, const unsigned short blocks[UNWIND_NEAR_AHEAD])
 {
-	struct unwind_near_rules *all = bpf_map_lookup_elem(&unwind_near_rules, &whose);
+	struct unwind_near *near = unwind_near_of(whose, tgid);
+
+	if (near)
+		__builtin_memcpy(near->blocks, blocks, sizeof(near->blocks));
+}
+
+/* The number of the block of the code around byte OFFSET of the page of SLOT. */
+static __always_inline __u32 unwind_near_number(__u32 slot, __u32 offset)
+{
 	__u64 block = ((__u64)slot << ABI_UNWIND_PAGE_SHIFT | offset) >> UNWIND_NEAR_BLOCK_SHIFT;
 	__u64 hash = block * STACK_HASH_MUL_3;
 
-	if (!all)
-		return NULL;
-	return &all->blocks[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_BLOCKS - 1)];
+	return (hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_BLOCKS - 1);
+}
+
+/* Where its rules are, or are to be written. */
+static __always_inline struct unwind_near_block *unwind_near_block(__u32 whose, __u32 number)
+{
+	struct unwind_near_rules *all = bpf_map_lookup_elem(&unwind_near_rules, &whose);
+
+	return all ? &all->blocks[number & (UNWIND_NEAR_BLOCKS - 1)] : NULL;
 }
 
 static __always_inline bool unwind_near_has(

@@ -154,7 +154,7 @@ __noinline int unwind_learn(__u32 whose, __u64 pc)
 	if (!walk)
 		return 0;
 	at = unwind_at(walk, pc);
-	block = unwind_near_block(whose, at.slot, at.offset);
+	block = unwind_near_block(whose, unwind_near_number(at.slot, at.offset));
 	if (!block)
 		return 0;
 	rule = unwind_near_room(block, walk->rules_turn, at.slot);
@@ -187,13 +187,14 @@ static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u32 whose, _
 	return walk->may_stop ? UNWIND_NEAR_WAYS : 0;
 }
 
-static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
+/* One step from the I-th frame. */
+static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __u32 i)
 {
 	__u64 pc = walk->state.pc - walk->state.is_return;
 	enum unwind_place place = UNWIND_PLACE_UNKNOWN;
 	struct unwind_near_block *block;
 	struct unwind_at at;
-	__u32 way = 0;
+	__u32 way = 0, number;
 
 	if (pc < walk->range.start || pc >= walk->range.end)
 		unwind_find(whose, pc);
@@ -203,7 +204,10 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose)
 		walk->guessed = 1;
 	}
 	at = unwind_at(walk, pc);
-	block = unwind_near_block(whose, at.slot, at.offset);
+	number = unwind_near_number(at.slot, at.offset);
+	if (i < UNWIND_NEAR_AHEAD)
+		walk->blocks[i] = (unsigned short)number;
+	block = unwind_near_block(whose, number);
 	if (!block)
 		return ABI_UNWIND_ROOT;
 	if (walk->range.end && walk->range.kind != ABI_UNWIND_MEMORY) {
@@ -231,7 +235,7 @@ __noinline int unwind_frame(__u32 whose, __u32 i)
 		return ABI_UNWIND_DEPTH;
 	walk->record.frames[i] = walk->state.pc;
 	walk->record.frame_count = i + 1;
-	return unwind_step(walk, whose);
+	return unwind_step(walk, whose, i);
 }
 
 /* ---- the walk ------------------------------------------------------------------------------- */
@@ -317,6 +321,7 @@ static __always_inline __u64 unwind_take(const struct taking *t, struct scratch 
 	if (!unwind_begin(t, walk, sample, &s->thread))
 		return stack_take(t, &walk->record, 0);
 	end = unwind_all(walk, t->whose);
+	unwind_near_end(t->whose, walk->key.tgid, walk->blocks);
 	if (walk->guessed && end > ABI_UNWIND_DEPTH)
 		end = ABI_UNWIND_NOT_LOADED;
 	sample->unwind_missed = walk->missed;

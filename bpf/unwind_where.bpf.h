@@ -116,11 +116,38 @@ static __always_inline void unwind_set_range(
 	walk->range.kind = (unsigned short)kind;
 }
 
-/*
- * Makes WALK->range the one of PC, where no file's ranges are needed for it. 1: they are, those of
- * WALK->process, which is the file of WALK->mapping.
- */
-static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose)
+/* Byte AT of WALK->mapping's file; false: its range is not at hand. */
+static __always_inline bool unwind_range_is_near(struct unwind_walk *walk, __u32 whose, __u64 at)
+{
+	const struct unwind_near_file *near = unwind_near_file_of(whose, walk->mapping.file.inode);
+
+	if (!near || near->files_turn != walk->key.files_turn || at < near->range.start ||
+		at >= near->range.end || !unwind_near_same_file(&near->file, &walk->mapping.file))
+		return false;
+	walk->range = near->range;
+	return true;
+}
+
+static __always_inline void unwind_keep_file(struct unwind_walk *walk, __u32 whose)
+{
+	struct unwind_near_file *near = unwind_near_file_of(whose, walk->mapping.file.inode);
+
+	if (!near || !walk->range.end || walk->range.kind == ABI_UNWIND_WAITING)
+		return;
+	near->file = walk->mapping.file;
+	near->files_turn = walk->key.files_turn;
+	near->range = walk->range;
+}
+
+/* How far WALK->range is known. */
+enum unwind_found {
+	UNWIND_FOUND, /* it is what it is */
+	UNWIND_FOUND_NEAR, /* it is the file's, by its offsets */
+	UNWIND_FOUND_FILE, /* to be searched for in those of WALK->process, the file */
+};
+
+/* Makes WALK->range the one of PC, of WALK->mapping. An enum unwind_found. */
+static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose, __u64 pc)
 {
 	struct abi_mapping *m = &walk->mapping;
 	const struct abi_unwind_process *file;
@@ -130,13 +157,15 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose
 		walk->range.kind = ABI_UNWIND_MEMORY;
 		m->end = 0;
 		unwind_keep_near(walk, whose);
-		return 0;
+		return UNWIND_FOUND;
 	}
+	if (unwind_range_is_near(walk, whose, pc - m->start + m->file_off))
+		return UNWIND_FOUND_NEAR;
 	file = bpf_map_lookup_elem(&unwind_files, &m->file);
 	if (!file)
-		return 0;
+		return UNWIND_FOUND;
 	walk->process = *file;
-	return 1;
+	return UNWIND_FOUND_FILE;
 }
 
 /* As said there. */
@@ -147,30 +176,34 @@ __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 	struct mm_struct *mm;
 
 	if (!walk || !unwind_by_mapping || !vma_supported())
-		return 0;
+		return UNWIND_FOUND;
 	walk->mapping.end = 0;
 	mm = (struct mm_struct *)walk->key.mm;
 	if (vma_find(mm, pc, walk->node, &vma) || (vma && vma_tell(mm, vma, pc, &walk->mapping))) {
 		/* It is being changed: user space knows better. */
 		walk->mapping.end = 0;
 		unwind_set_range(walk, pc, pc + 1, ABI_UNWIND_WAITING);
-		return 0;
+		return UNWIND_FOUND;
 	}
 	if (vma && walk->mapping.executable)
-		return unwind_range_of(walk, whose);
+		return unwind_range_of(walk, whose, pc);
 	walk->mapping.end = 0;
-	return 0;
+	return UNWIND_FOUND;
 }
 
 /* Makes WALK->range the one of PC, which may be none. */
 static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u32 whose, __u64 pc)
 {
 	struct abi_mapping *m = &walk->mapping;
+	int found = unwind_find_mapping(whose, pc);
 
-	if (!unwind_find_mapping(whose, pc))
+	if (found == UNWIND_FOUND)
 		return;
-	/* Called from here and not from there: their places on the stack do not add up. */
-	unwind_find_range(whose, pc - m->start + m->file_off);
+	if (found == UNWIND_FOUND_FILE) {
+		/* Called from here and not from there: their places on the stack do not add up. */
+		unwind_find_range(whose, pc - m->start + m->file_off);
+		unwind_keep_file(walk, whose);
+	}
 	if (walk->range.end) {
 		unwind_map_range(&walk->range, m);
 		/* What is waited for comes without a word, and then counts at once. */
