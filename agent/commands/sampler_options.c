@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-enum { MAX_CPUS = 4096, MIN_MEMORY_BYTES = 8 << 20 };
+enum { MAX_CPUS = 4096, MIN_MEMORY_BYTES = 1 << 20 };
 
 /* The inode of /proc/self/ns/pid in the machine's first pid namespace (PROC_PID_INIT_INO). */
 static const ino_t INITIAL_PIDNS = 0xeffffffc;
@@ -282,7 +282,7 @@ int sampler_options(
 	if (!err && sampler_options_look_up(config, &o.collect.look_up))
 		err = refuse(command, "--mapping-lookup knows mappings, ranges and auto");
 	if (!err && sampler_options_memory(config))
-		err = refuse(command, "--memory-limit wants 8M or more");
+		err = refuse(command, "--memory-limit wants 1M or more");
 	if (err) {
 		sampler_options_deinit(&o);
 		return err;

@@ -77,7 +77,7 @@ static int check_limits(const struct config *config, char **ret_message)
 	struct address parsed;
 
 	if (sampler_options_memory(config))
-		return refuse(config, ret_message, SETTING_memory_limit, "wants 8M or more");
+		return refuse(config, ret_message, SETTING_memory_limit, "wants 1M or more");
 	if (config_number(config, SETTING_local_store_max_bytes) < MIN_STORE_BYTES)
 		return refuse(config, ret_message, SETTING_local_store_max_bytes,
 			"wants 4K or more; for no store leave local-store-directory empty");
