@@ -81,7 +81,7 @@ void kernel_symbols_destroy(struct kernel_symbols *k)
 	free(k);
 }
 
-static struct kallsyms *read_first(struct kernel_symbols *k)
+const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 {
 	int err;
 
@@ -97,11 +97,6 @@ static struct kallsyms *read_first(struct kernel_symbols *k)
 		 "ignoring",
 		"error=%d", err);
 	return NULL;
-}
-
-const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
-{
-	return read_first(k);
 }
 
 bool kernel_symbols_are_read(const struct kernel_symbols *k)
@@ -124,7 +119,7 @@ static void remove_gone(struct kernel_symbols *k, size_t first, size_t count)
 int kernel_symbols_add(
 	struct kernel_symbols *k, uint64_t kaddr, uint32_t size, const char *name, bool bpf)
 {
-	if (!read_first(k))
+	if (!kernel_symbols_table(k))
 		return -EACCES;
 	/* What is there now must not go when its predecessor's time is over. */
 	for (size_t i = 0; i < k->gone_count; i++) {

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/io.h"
 #include "symbolizer/debug_files.h"
 #include "symbolizer/kernel_image.h"
 
@@ -33,20 +33,11 @@ struct reader {
 /* SIZE bytes at OFF, all of them. */
 static int read_at(int fd, uint64_t off, void *bytes, size_t size)
 {
-	size_t done = 0;
+	ssize_t got = io_read_at(fd, off, bytes, size);
 
-	if (off > INT64_MAX - size)
-		return -EBADMSG;
-	while (done < size) {
-		ssize_t got = pread(fd, (char *)bytes + done, size - done, (off_t)(off + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -EBADMSG;
-		done += (size_t)got;
-	}
-	return 0;
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == size ? 0 : -EBADMSG;
 }
 
 static int read_header(struct reader *r)

@@ -15,8 +15,7 @@
 /* What a record of the output event carries besides itself; ring.c relies on the time's place. */
 enum {
 	EVENTS_SAMPLE_TYPE = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
-	/* Those of the event that tells of files; the pid and tid before the time set them apart.
-	 */
+	/* The other event's; the pid and tid before the time set its records apart. */
 	EVENTS_FILE_SAMPLE_TYPE = PERF_SAMPLE_TIME | PERF_SAMPLE_TID,
 };
 
