@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/intern.h"
+#include "base/io.h"
 
 enum {
 	MAGIC = 0x52535046, /* FPSR */
@@ -75,25 +76,6 @@ int segment_encode(const struct payload *payload, uint64_t number, struct buffer
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* Bytes read; less than SIZE at the end of the file. */
-static ssize_t read_at(int fd, uint64_t offset, void *bytes, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t got = pread(fd, (char *)bytes + done, size - done, (off_t)(offset + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			break;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
-}
-
 static bool read_header(const void *bytes, size_t size, struct header *ret_header)
 {
 	struct cursor c = cursor_over(bytes, size);
@@ -115,7 +97,7 @@ static bool record_at(
 	int fd, uint64_t offset, uint64_t end, struct segment_record *ret_record, bool *ret_torn)
 {
 	uint8_t bytes[SEGMENT_HEADER_BYTES];
-	ssize_t size = read_at(fd, offset, bytes, MIN(sizeof(bytes), end - offset));
+	ssize_t size = io_read_at(fd, offset, bytes, MIN(sizeof(bytes), end - offset));
 	struct header header;
 	const uint32_t magic = MAGIC;
 
@@ -144,7 +126,7 @@ static uint64_t find_magic(int fd, uint64_t from, uint64_t end)
 	const uint32_t magic = MAGIC;
 
 	while (bytes && from + sizeof(magic) <= end) {
-		ssize_t size = read_at(fd, from, bytes, MIN((uint64_t)SCAN_BYTES, end - from));
+		ssize_t size = io_read_at(fd, from, bytes, MIN((uint64_t)SCAN_BYTES, end - from));
 		const uint8_t *found;
 
 		if (size < (ssize_t)sizeof(magic))
@@ -247,7 +229,7 @@ int segment_payload(int fd, const struct segment_record *record, struct payload 
 
 	if (!bytes)
 		return -ENOMEM;
-	got = read_at(fd, record->offset + SEGMENT_HEADER_BYTES, bytes, size);
+	got = io_read_at(fd, record->offset + SEGMENT_HEADER_BYTES, bytes, size);
 	if (got != (ssize_t)size)
 		return -EBADMSG;
 	return decode_body(bytes, size, record->body_hash, ret_payload);

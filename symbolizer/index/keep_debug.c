@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/io.h"
 
 enum {
 	MAX_SECTIONS = SHN_LORESERVE,
@@ -41,22 +42,14 @@ struct plan {
 
 static int read_all(const struct plan *p, uint64_t off, void *bytes, size_t size)
 {
-	size_t done = 0;
+	ssize_t got;
 
 	if (off > p->in_size || size > p->in_size - off)
 		return -EBADMSG;
-	while (done < size) {
-		ssize_t got = pread(p->in, (char *)bytes + done, size - done, (off_t)(off + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return -EBADMSG;
-		done += (size_t)got;
-	}
-	return 0;
+	got = io_read_at(p->in, off, bytes, size);
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == size ? 0 : -EBADMSG;
 }
 
 static int read_table(const struct plan *p, uint64_t off, size_t size, void **ret_table)
