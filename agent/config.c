@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,6 +335,7 @@ void config_deinit(struct config *config)
 	for (int id = 0; id < SETTING_COUNT; id++)
 		free(config->values[id].text);
 	config_lists_destroy(config->lists);
+	free(config->file);
 	*config = (struct config){ 0 };
 }
 
@@ -367,6 +369,44 @@ const char *config_name(enum setting id)
 	};
 
 	return names[id];
+}
+
+/* As the user wrote it, where he did. */
+static int name_place(const struct config *config, enum setting id, char **ret_place)
+{
+	const struct setting_value *value = &config->values[id];
+	unsigned int line = value->source == CONFIG_FILE ? value->line : config->line;
+	const char *name = rows[id].name;
+	int length;
+
+	if (config->line)
+		length = asprintf(ret_place, "%s:%u: remote-stores: %s", config->file, line,
+			name + strlen(CONFIG_STORE_PREFIX));
+	else if (line)
+		length = asprintf(ret_place, "%s:%u: %s", config->file, line, name);
+	else
+		length = asprintf(ret_place, "--%s", name);
+	return length < 0 ? -ENOMEM : 0;
+}
+
+int config_refuse(
+	const struct config *config, enum setting id, char **ret_message, const char *format, ...)
+{
+	autofree char *place = NULL, *why = NULL;
+	va_list arguments;
+	int length;
+
+	*ret_message = NULL;
+	if (name_place(config, id, &place))
+		return -EINVAL;
+	va_start(arguments, format);
+	length = vasprintf(&why, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		why = NULL;
+	if (!why || asprintf(ret_message, "%s%s", place, why) < 0)
+		*ret_message = NULL;
+	return -EINVAL;
 }
 
 /* One `7` or `4-7` of a list. */
@@ -489,24 +529,33 @@ int config_set_named(struct config *config, const char *name, const char *text, 
 	return -ENOENT;
 }
 
+static int copy_values(const struct config *config, struct config *copy)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const struct setting_value *from = &config->values[id];
+		char *text = from->text ? strdup(from->text) : NULL;
+
+		if (from->text && !text)
+			return -ENOMEM;
+		copy->values[id] = *from;
+		copy->values[id].text = text;
+	}
+	return 0;
+}
+
 int config_copy(const struct config *config, struct config *ret_copy)
 {
-	struct config copy = *config;
-	int err = 0;
+	struct config copy = { .command = config->command,
+		.line = config->line,
+		.rest = config->rest,
+		.rest_count = config->rest_count };
+	int err = copy_values(config, &copy);
 
-	copy.lists = NULL;
-	for (int id = 0; id < SETTING_COUNT; id++) {
-		if (!config->values[id].text)
-			continue;
-		copy.values[id].text = strdup(config->values[id].text);
-		if (!copy.values[id].text) {
-			for (int done = id; done < SETTING_COUNT; done++)
-				copy.values[done].text = NULL;
-			config_deinit(&copy);
-			return -ENOMEM;
-		}
+	if (!err && config->file) {
+		copy.file = strdup(config->file);
+		err = copy.file ? 0 : -ENOMEM;
 	}
-	if (config->lists)
+	if (!err && config->lists)
 		err = config_lists_copy(config->lists, &copy.lists);
 	if (err) {
 		config_deinit(&copy);

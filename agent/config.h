@@ -53,10 +53,15 @@ struct setting_value {
 
 struct config_lists;
 
+/* What `remote-stores` leaves out of the names of its settings. */
+#define CONFIG_STORE_PREFIX "remote-store-"
+
 struct config {
 	enum config_command command;
 	struct setting_value values[SETTING_COUNT];
 	struct config_lists *lists; /* agent/config_lists.h; NULL = the file has none */
+	char *file; /* that was read; NULL = none */
+	unsigned int line; /* of the entry of `remote-stores` that this is; 0 = it is none */
 	char **rest; /* arguments after the options (a command to run); borrowed from argv */
 	int rest_count;
 };
@@ -84,6 +89,12 @@ const char *config_text(const struct config *config, enum setting id); /* NULL =
 bool config_given(const struct config *config, enum setting id);
 /* The name as on the command line, for messages: "--duration". */
 const char *config_name(enum setting id);
+/*
+ * -EINVAL. *RET_MESSAGE, the caller's to free, is FORMAT's text behind the place that the user has
+ * to look at: "--node", or "FILE:7: node" for what the file says.
+ */
+int config_refuse(const struct config *config, enum setting id, char **ret_message,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* What a value of it looks like, for messages: "a number". */
 const char *config_wants(enum setting id);
 /* NULL: there is no such setting. */

@@ -121,7 +121,10 @@ static int read_entry(struct reader *r, const char *key, const yaml_event_t *eve
 
 	if (event->type != YAML_MAPPING_START_EVENT)
 		return complain(r, &event->start_mark, "expected `name: value` lines in", key);
-	err = r->set == config_rule_set ? config_add_rule(r->config) : config_add_store(r->config);
+	if (r->set == config_rule_set)
+		err = config_add_rule(r->config);
+	else
+		err = config_add_store(r->config, (unsigned int)event->start_mark.line + 1);
 	if (err == -E2BIG)
 		return complain(r, &event->start_mark, "too many entries in", key);
 	if (!err)
@@ -288,7 +291,9 @@ int config_load(struct config *config, const char *path, char **ret_message)
 	err = config_copy(config, &copy);
 	if (err)
 		return err;
-	err = read_file(&copy, file, path, ret_message);
+	free(copy.file);
+	copy.file = strdup(path);
+	err = copy.file ? read_file(&copy, file, path, ret_message) : -ENOMEM;
 	if (err) {
 		config_deinit(&copy);
 		return err;

@@ -18,8 +18,6 @@ enum {
 	NAME_BYTES = 80,
 };
 
-static const char store_prefix[] = "remote-store-";
-
 /* By enum relabel_action. */
 static const char *const actions[] = { "replace", "keep", "drop", "labelmap", "labeldrop",
 	"labelkeep", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal" };
@@ -142,9 +140,11 @@ static int make_lists(struct config *config)
 	return config->lists ? 0 : -ENOMEM;
 }
 
-int config_add_store(struct config *config)
+int config_add_store(struct config *config, unsigned int line)
 {
-	const struct config empty = { .command = config->command };
+	const struct config empty = {
+		.command = config->command, .file = config->file, .line = line
+	};
 	int err = make_lists(config);
 
 	return err ? err : add_store(config->lists, &empty);
@@ -163,7 +163,7 @@ int config_store_set(struct config *config, const char *name, const char *text, 
 	struct config_lists *lists = config->lists;
 	char full[NAME_BYTES];
 
-	if (snprintf(full, sizeof(full), "%s%s", store_prefix, name) >= (int)sizeof(full))
+	if (snprintf(full, sizeof(full), "%s%s", CONFIG_STORE_PREFIX, name) >= (int)sizeof(full))
 		return -ENOENT;
 	return config_set_named(&lists->stores[lists->store_count - 1], full, text, line);
 }

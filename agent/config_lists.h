@@ -15,8 +15,8 @@ struct config_lists {
 
 int config_lists_copy(const struct config_lists *lists, struct config_lists **ret_lists);
 void config_lists_destroy(struct config_lists *lists);
-/* An empty one at the end. -E2BIG: too many. */
-int config_add_store(struct config *config);
+/* An empty one at the end, which begins at LINE of the file. -E2BIG: too many. */
+int config_add_store(struct config *config, unsigned int line);
 int config_add_rule(struct config *config);
 /*
  * Of the last one, by the name in the file. -ENOENT: no such name, -EEXIST: it was given, -EINVAL:

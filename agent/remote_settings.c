@@ -10,13 +10,6 @@
 
 enum { MAX_HEADERS = 32 };
 
-static int refuse(char **ret_message, enum setting id, const char *text, const char *why)
-{
-	if (asprintf(ret_message, "%s: %s%s%s", config_name(id), text, *text ? ": " : "", why) < 0)
-		*ret_message = NULL;
-	return -EINVAL;
-}
-
 static int parse_type(const struct config *config, enum remote_type *ret_type, char **ret_message)
 {
 	static const struct {
@@ -36,8 +29,8 @@ static int parse_type(const struct config *config, enum remote_type *ret_type, c
 		*ret_type = types[i].type;
 		return 0;
 	}
-	return refuse(ret_message, SETTING_remote_store_type, text ? text : "",
-		"wants pyroscope, parca, otlp or file");
+	return config_refuse(config, SETTING_remote_store_type, ret_message,
+		"%s%s: wants pyroscope, parca, otlp or file", text ? ": " : "", text ? text : "");
 }
 
 static int parse_way(const struct config *config, enum remote_way *ret_way, char **ret_message)
@@ -51,8 +44,8 @@ static int parse_way(const struct config *config, enum remote_way *ret_way, char
 	else if (!strcmp(text, "http"))
 		*ret_way = REMOTE_WAY_HTTP;
 	else
-		return refuse(ret_message, SETTING_remote_store_otlp_protocol, text,
-			"wants grpc or http");
+		return config_refuse(config, SETTING_remote_store_otlp_protocol, ret_message,
+			": %s: wants grpc or http", text);
 	return 0;
 }
 
@@ -61,9 +54,11 @@ static int check_unstable(const struct config *config, enum remote_type type, ch
 {
 	if (type != REMOTE_OTLP || config_flag(config, SETTING_remote_store_otlp_unstable))
 		return 0;
-	return refuse(ret_message, SETTING_remote_store_type, "otlp",
-		"profiles in OTLP are not stable yet, their format still changes; "
-		"--remote-store-otlp-unstable accepts that");
+	return config_refuse(config, SETTING_remote_store_type, ret_message,
+		": otlp: profiles in OTLP are not stable yet, their format still changes; %s "
+		"accepts that",
+		config->line ? "otlp-unstable: true"
+			     : config_name(SETTING_remote_store_otlp_unstable));
 }
 
 /* Cuts the next item off *NEXT; a separator behind a backslash belongs to the item. In place. */
@@ -109,31 +104,34 @@ static int parse_labels(const struct config *config, struct labels *labels, char
 		if (!*trimmed(item))
 			continue;
 		if (!value)
-			return refuse(
-				ret_message, SETTING_external_labels, item, "wants NAME=VALUE");
+			return config_refuse(config, SETTING_external_labels, ret_message,
+				": %s: wants NAME=VALUE", item);
 		*value++ = 0;
 		err = labels_set(labels, trimmed(item), trimmed(value));
 		if (err == -ENOMEM)
 			return err;
 		if (err)
-			return refuse(ret_message, SETTING_external_labels, item,
+			return config_refuse(config, SETTING_external_labels, ret_message,
+				": %s: %s", item,
 				err == -E2BIG ? "too many labels, or too long"
 					      : "not a label's name");
 	}
 	return 0;
 }
 
-static int add_header(struct remote_settings *s, char *item, char **ret_message)
+static int add_header(
+	const struct config *config, struct remote_settings *s, char *item, char **ret_message)
 {
+	const enum setting id = SETTING_remote_store_headers;
 	char *value = item + strcspn(item, ":="), *name;
 
 	if (!*value)
 		/* Not shown: it may be half of a secret. */
-		return refuse(ret_message, SETTING_remote_store_headers, "", "wants NAME=VALUE");
+		return config_refuse(config, id, ret_message, ": wants NAME=VALUE");
 	*value++ = 0;
 	name = trimmed(item);
 	if (s->options.header_count == MAX_HEADERS)
-		return refuse(ret_message, SETTING_remote_store_headers, name, "too many headers");
+		return config_refuse(config, id, ret_message, ": %s: too many headers", name);
 	if (asprintf(&s->headers[s->options.header_count], "%s: %s", name, trimmed(value)) < 0)
 		return -ENOMEM;
 	s->options.header_count++;
@@ -152,7 +150,7 @@ static int parse_headers(const struct config *config, struct remote_settings *s,
 		return -ENOMEM;
 	while (!err && (item = next_item(&next, ",")) != NULL) {
 		if (*trimmed(item))
-			err = add_header(s, item, ret_message);
+			err = add_header(config, s, item, ret_message);
 	}
 	s->options.headers = (const char *const *)s->headers;
 	return err;
@@ -182,6 +180,18 @@ static void borrow_texts(const struct config *config, struct remote_options *o)
 	o->insecure_skip_verify = config_flag(config, SETTING_remote_store_insecure_skip_verify);
 }
 
+/* For what is found wrong only when the store is made. */
+static int name_place(const struct config *config, struct remote_settings *s)
+{
+	if (config->line &&
+		asprintf(&s->place, "%s:%u: remote-stores", config->file, config->line) < 0) {
+		s->place = NULL;
+		return -ENOMEM;
+	}
+	s->options.place = s->place;
+	return 0;
+}
+
 static int fill(const struct config *config, struct remote_settings *s, char **ret_message)
 {
 	int err = parse_labels(config, &s->external, ret_message);
@@ -192,7 +202,9 @@ static int fill(const struct config *config, struct remote_settings *s, char **r
 	s->options.name = given(config, SETTING_remote_store_type);
 	if (!s->options.name && !s->options.address)
 		return -ENOENT;
-	err = parse_type(config, &s->options.type, ret_message);
+	err = name_place(config, s);
+	if (!err)
+		err = parse_type(config, &s->options.type, ret_message);
 	if (!err)
 		err = check_unstable(config, s->options.type, ret_message);
 	if (!err)
@@ -200,7 +212,8 @@ static int fill(const struct config *config, struct remote_settings *s, char **r
 	if (err)
 		return err;
 	if (!s->options.address)
-		return refuse(ret_message, SETTING_remote_store_address, "", "is missing");
+		return config_refuse(
+			config, SETTING_remote_store_address, ret_message, ": is missing");
 	return parse_headers(config, s, ret_message);
 }
 
@@ -225,6 +238,7 @@ void remote_settings_deinit(struct remote_settings *settings)
 	for (size_t i = 0; i < settings->options.header_count; i++)
 		free(settings->headers[i]);
 	free(settings->headers);
+	free(settings->place);
 	labels_deinit(&settings->external);
 	*settings = (struct remote_settings){ 0 };
 }

@@ -9,9 +9,10 @@
 #include "agent/export/remote.h"
 
 struct remote_settings {
-	struct remote_options options; /* its texts are the config's and `headers` */
+	struct remote_options options; /* its texts are the config's and those below */
 	struct labels external;
 	char **headers;
+	char *place;
 };
 
 /*

@@ -70,13 +70,6 @@ static int add_store(struct export_settings *s, const struct config *config,
 	return 0;
 }
 
-static int entry_is_empty(char **ret_message)
-{
-	if (asprintf(ret_message, "remote-stores: an entry has no address") < 0)
-		*ret_message = NULL;
-	return -EINVAL;
-}
-
 static int add_stores(struct export_settings *s, const struct config *config, char **ret_message)
 {
 	const struct config_lists *lists = config->lists;
@@ -87,7 +80,8 @@ static int add_stores(struct export_settings *s, const struct config *config, ch
 
 		err = add_store(s, &lists->stores[i], NULL, ret_message);
 		if (!err && s->store_count == before)
-			err = entry_is_empty(ret_message);
+			err = config_refuse(&lists->stores[i], SETTING_remote_store_address,
+				ret_message, ": is missing");
 	}
 	return err;
 }
@@ -110,11 +104,9 @@ static int read_series_labels(
 			s->tid = true;
 		else if (!strcmp(item, "goid"))
 			s->goid = true;
-		else if (*item && asprintf(ret_message, "%s wants thread_comm, tid or goid",
-					  config_name(SETTING_series_labels)) < 0)
-			*ret_message = NULL;
-		if (*ret_message)
-			return -EINVAL;
+		else if (*item)
+			return config_refuse(config, SETTING_series_labels, ret_message,
+				" wants thread_comm, tid or goid");
 	}
 	return 0;
 }
@@ -143,13 +135,10 @@ static int read_environment(
 	while ((item = strsep(&next, ", ")) != NULL) {
 		if (!*item)
 			continue;
-		if (!is_variable(item) || ++count > VARIABLES_LIMIT) {
-			if (asprintf(ret_message, "%s: %s: up to %d names of letters, digits and _",
-				    config_name(SETTING_include_env_var), item,
-				    VARIABLES_LIMIT) < 0)
-				*ret_message = NULL;
-			return -EINVAL;
-		}
+		if (!is_variable(item) || ++count > VARIABLES_LIMIT)
+			return config_refuse(config, SETTING_include_env_var, ret_message,
+				": %s: up to %d names of letters, digits and _", item,
+				VARIABLES_LIMIT);
 		at = stpcpy(at, item) + 1;
 	}
 	s->environment = take(names);
@@ -166,10 +155,8 @@ static int read_debuginfo(
 		if (s->stores[i].options.type == REMOTE_PARCA)
 			return 0;
 	}
-	if (asprintf(ret_message, "%s: only Parca takes it, and no remote store is of that type",
-		    config_name(SETTING_debuginfo_upload)) < 0)
-		*ret_message = NULL;
-	return -EINVAL;
+	return config_refuse(config, SETTING_debuginfo_upload, ret_message,
+		": only Parca takes it, and no remote store is of that type");
 }
 
 int export_settings_read(

@@ -17,22 +17,6 @@ enum { MAX_AGENT_HZ = 1000, MIN_STORE_BYTES = 4096 };
 
 static const uint64_t SECOND_NS = 1000000000;
 
-static int refuse(const struct config *config, char **ret_message, enum setting id, const char *why)
-{
-	const char *path = config_text(config, SETTING_config_path);
-	const struct setting_value *value = &config->values[id];
-	int length;
-
-	if (value->source == CONFIG_FILE && path)
-		length = asprintf(ret_message, "%s:%u: %s %s", path, value->line,
-			config_name(id) + strlen("--"), why);
-	else
-		length = asprintf(ret_message, "%s %s", config_name(id), why);
-	if (length < 0)
-		*ret_message = NULL;
-	return -EINVAL;
-}
-
 static bool parse_percent(const char *text, double *ret_share)
 {
 	char *end;
@@ -64,7 +48,7 @@ static int read_selection(
 
 	if (!err)
 		return 0;
-	return refuse(config, ret_message, second ? SETTING_exclude : SETTING_include,
+	return config_refuse(config, second ? SETTING_exclude : SETTING_include, ret_message, " %s",
 		err == -EINVAL
 			? "wants KEY=GLOB, the key one of pid, comm, executable, container_id"
 			: strerror(-err));
@@ -77,13 +61,14 @@ static int check_limits(const struct config *config, char **ret_message)
 	struct address parsed;
 
 	if (sampler_options_memory(config))
-		return refuse(config, ret_message, SETTING_memory_limit, "wants 1M or more");
+		return config_refuse(
+			config, SETTING_memory_limit, ret_message, " wants 1M or more");
 	if (config_number(config, SETTING_local_store_max_bytes) < MIN_STORE_BYTES)
-		return refuse(config, ret_message, SETTING_local_store_max_bytes,
-			"wants 4K or more; for no store leave local-store-directory empty");
+		return config_refuse(config, SETTING_local_store_max_bytes, ret_message,
+			" wants 4K or more; for no store leave local-store-directory empty");
 	if (address && *address && address_parse(address, &parsed))
-		return refuse(config, ret_message, SETTING_http_address,
-			"wants IP:PORT, localhost:PORT, :PORT or unix:/PATH");
+		return config_refuse(config, SETTING_http_address, ret_message,
+			" wants IP:PORT, localhost:PORT, :PORT or unix:/PATH");
 	return 0;
 }
 
@@ -102,20 +87,22 @@ int daemon_settings_read(
 
 	*ret_message = NULL;
 	if (log_problem)
-		return refuse(config, ret_message, log_setting, log_problem);
+		return config_refuse(config, log_setting, ret_message, " %s", log_problem);
 	if (s.frequency_hz < 1 || s.frequency_hz > MAX_AGENT_HZ)
-		return refuse(config, ret_message, SETTING_sampling_frequency, "wants 1 to 1000");
+		return config_refuse(
+			config, SETTING_sampling_frequency, ret_message, " wants 1 to 1000");
 	if (s.window_ns < SECOND_NS || s.window_ns > 3600 * SECOND_NS)
-		return refuse(config, ret_message, SETTING_profiling_duration, "wants 1s to 1h");
+		return config_refuse(
+			config, SETTING_profiling_duration, ret_message, " wants 1s to 1h");
 	if (!parse_percent(config_text(config, SETTING_cpu_budget), &s.cpu_share))
-		return refuse(config, ret_message, SETTING_cpu_budget,
-			"wants a percentage of one CPU, 0 for no limit");
+		return config_refuse(config, SETTING_cpu_budget, ret_message,
+			" wants a percentage of one CPU, 0 for no limit");
 	if (!parse_share(config_text(config, SETTING_off_cpu_threshold), &s.off_cpu_share))
-		return refuse(config, ret_message, SETTING_off_cpu_threshold,
-			"wants a probability from 0 (off) to 1 (all)");
+		return config_refuse(config, SETTING_off_cpu_threshold, ret_message,
+			" wants a probability from 0 (off) to 1 (all)");
 	if (sampler_options_look_up(config, &s.look_up))
-		return refuse(config, ret_message, SETTING_mapping_lookup,
-			"knows mappings, ranges and auto");
+		return config_refuse(config, SETTING_mapping_lookup, ret_message,
+			" knows mappings, ranges and auto");
 	err = check_limits(config, ret_message);
 	if (!err)
 		err = daemon_export_check(config, ret_message);

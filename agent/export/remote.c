@@ -194,6 +194,18 @@ static int fill(struct remote *remote, const struct remote_options *o)
 	return err ? err : setup_tls(remote, o);
 }
 
+/* Puts OPTIONS' place before *MESSAGE. */
+static void say_where(const struct remote_options *options, char **message)
+{
+	autofree char *what = NULL;
+
+	if (!options->place || !*message)
+		return;
+	what = take(*message);
+	if (asprintf(message, "%s: %s", options->place, what) < 0)
+		*message = NULL;
+}
+
 int remote_create(struct remotes *r, const struct remote_options *options,
 	struct remote **ret_remote, char **ret_message)
 {
@@ -203,8 +215,10 @@ int remote_create(struct remotes *r, const struct remote_options *options,
 
 	*ret_message = NULL;
 	err = remote_options_check(options, url, ret_message);
-	if (err)
+	if (err) {
+		say_where(options, ret_message);
 		return err;
+	}
 	remote = calloc(1, sizeof(*remote));
 	if (!remote)
 		return -ENOMEM;

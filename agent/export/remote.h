@@ -30,6 +30,7 @@ enum remote_way {
 struct remote_options {
 	enum remote_type type;
 	const char *name; /* for metrics and logs; never a secret */
+	const char *place; /* where the user said all this, for messages */
 	const char *address; /* https://host:port/path, http://…, host:port (TLS unless INSECURE) */
 	const char *bearer_token, *bearer_token_file; /* the file is read again when it changes */
 	const char *basic_auth_user, *basic_auth_password_file;

@@ -6,9 +6,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "agent/config_lists.h"
+#include "agent/daemon/export.h"
 #include "agent/remote_settings.h"
 #include "base/cleanup.h"
 
@@ -170,6 +174,49 @@ static void a_bad_header_is_not_shown(void **state)
 	assert_null(strstr(p.message, "geheim"));
 }
 
+/* Refused with the message SAID behind the file's name. */
+static void refused_in_file(const char *text, const char *said)
+{
+	char path[] = "/tmp/test-remote-settings-XXXXXX", whole[256];
+	char *argv[] = { (char *)"agent", NULL };
+	autocall(config_deinit) struct config config;
+	autofree char *message = NULL;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(config_parse(&config, IN_AGENT, 1, argv), 0);
+	assert_int_equal(config_load(&config, path, &message), 0);
+	unlink(path);
+	assert_int_equal(daemon_export_check(&config, &message), -EINVAL);
+	snprintf(whole, sizeof(whole), "%s:%s", path, said);
+	assert_string_equal(message, whole);
+}
+
+static void what_a_file_says_is_refused_with_its_line(void **state)
+{
+	(void)state;
+	refused_in_file("node: x\nremote-stores:\n- address: h:1\n  type: parka\n",
+		"4: remote-stores: type: parka: wants pyroscope, parca, otlp or file");
+	refused_in_file("remote-stores:\n- type: parca\n  address: h:1\n- type: parca\n",
+		"4: remote-stores: address: is missing");
+	refused_in_file("remote-stores:\n- {}\n", "2: remote-stores: address: is missing");
+	refused_in_file("remote-stores:\n- type: otlp\n  address: h:1\n",
+		"2: remote-stores: type: otlp: profiles in OTLP are not stable yet, their format "
+		"still changes; otlp-unstable: true accepts that");
+	refused_in_file("remote-stores:\n- {type: parca, address: 'h:1', bearer-token: x,\n"
+			"   bearer-token-file: /x}\n",
+		"2: remote-stores: a bearer token and a file of one: which?");
+	refused_in_file("\nremote-store-type: parka\n",
+		"2: remote-store-type: parka: wants pyroscope, parca, otlp or file");
+	refused_in_file("\nmetadata-external-labels: [a=b, c]\n",
+		"2: metadata-external-labels: c: wants NAME=VALUE");
+	refused_in_file("series-labels: cpu\n", "1: series-labels wants thread_comm, tid or goid");
+	refused_in_file("node: x\ndebuginfo-upload: true\n",
+		"2: debuginfo-upload: only Parca takes it, and no remote store is of that type");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +227,7 @@ int main(void)
 		cmocka_unit_test(what_makes_no_sense_is_named),
 		cmocka_unit_test(otlp_wants_to_be_allowed_and_has_two_ways),
 		cmocka_unit_test(a_bad_header_is_not_shown),
+		cmocka_unit_test(what_a_file_says_is_refused_with_its_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
