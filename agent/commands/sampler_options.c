@@ -12,7 +12,17 @@
 
 #include "base/cleanup.h"
 
-enum { MAX_CPUS = 4096, MIN_MEMORY_BYTES = 1 << 20 };
+enum {
+	MAX_CPUS = 4096,
+	/* With less, everything would be let go or thrown away all the time. */
+	MIN_MEMORY_BYTES = 1 << 20,
+};
+
+static const char *const look_up_names[] = {
+	[COLLECT_LOOK_UP_AUTO] = "auto",
+	[COLLECT_LOOK_UP_MAPPINGS] = "mappings",
+	[COLLECT_LOOK_UP_RANGES] = "ranges",
+};
 
 /* The inode of /proc/self/ns/pid in the machine's first pid namespace (PROC_PID_INIT_INO). */
 static const ino_t INITIAL_PIDNS = 0xeffffffc;
@@ -222,22 +232,45 @@ static int take_rate(
 	return 0;
 }
 
-int sampler_options_look_up(const struct config *config, enum collect_look_up *ret_look_up)
+/* ARRAY_SIZE(look_up_names): it is none of them. */
+static size_t look_up_number(const struct config *config)
 {
-	static const char *const names[] = {
-		[COLLECT_LOOK_UP_AUTO] = "auto",
-		[COLLECT_LOOK_UP_MAPPINGS] = "mappings",
-		[COLLECT_LOOK_UP_RANGES] = "ranges",
-	};
 	const char *text = config_text(config, SETTING_mapping_lookup);
+	size_t number = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(text, names[i]))
-			continue;
-		*ret_look_up = (enum collect_look_up)i;
-		return 0;
+	while (number < ARRAY_SIZE(look_up_names) && strcmp(text, look_up_names[number]))
+		number++;
+	return number;
+}
+
+const char *sampler_options_problem(const struct config *config, enum setting *ret_setting)
+{
+	*ret_setting = SETTING_mapping_lookup;
+	if (look_up_number(config) == ARRAY_SIZE(look_up_names))
+		return "knows mappings, ranges and auto";
+	*ret_setting = SETTING_memory_limit;
+	if (config_number(config, SETTING_memory_limit) < MIN_MEMORY_BYTES)
+		return "wants 1M or more";
+	return NULL;
+}
+
+enum collect_look_up sampler_options_look_up(const struct config *config)
+{
+	return (enum collect_look_up)look_up_number(config);
+}
+
+static int check_settings(
+	const struct config *config, const char *command, struct sampler_options *o)
+{
+	enum setting setting;
+	const char *problem = sampler_options_problem(config, &setting);
+
+	if (problem) {
+		fprintf(stderr, "fathom %s: %s %s\n", command, config_name(setting), problem);
+		return -EINVAL;
 	}
-	return -EINVAL;
+	o->collect.look_up = sampler_options_look_up(config);
+	return 0;
 }
 
 static int take_names(
@@ -257,11 +290,6 @@ static int take_names(
 	return 0;
 }
 
-int sampler_options_memory(const struct config *config)
-{
-	return config_number(config, SETTING_memory_limit) < MIN_MEMORY_BYTES ? -EINVAL : 0;
-}
-
 int sampler_options(
 	const struct config *config, const char *command, struct sampler_options *ret_options)
 {
@@ -279,10 +307,8 @@ int sampler_options(
 		err = take_stacks(config, command, &o.collect);
 	if (!err)
 		err = take_names(config, command, &o.collect.filter);
-	if (!err && sampler_options_look_up(config, &o.collect.look_up))
-		err = refuse(command, "--mapping-lookup knows mappings, ranges and auto");
-	if (!err && sampler_options_memory(config))
-		err = refuse(command, "--memory-limit wants 1M or more");
+	if (!err)
+		err = check_settings(config, command, &o);
 	if (err) {
 		sampler_options_deinit(&o);
 		return err;

@@ -23,10 +23,10 @@ struct sampler_options {
  */
 int sampler_options(
 	const struct config *config, const char *command, struct sampler_options *ret_options);
-/* --mapping-lookup; -EINVAL: it is none of the three, nothing is said. */
-int sampler_options_look_up(const struct config *config, enum collect_look_up *ret_look_up);
-/* --memory-limit; -EINVAL: too little to work with, nothing is said. */
-int sampler_options_memory(const struct config *config);
+/* What is wrong with --mapping-lookup or --memory-limit, for a message; NULL = nothing. */
+const char *sampler_options_problem(const struct config *config, enum setting *ret_setting);
+/* --mapping-lookup, with which nothing is wrong. */
+enum collect_look_up sampler_options_look_up(const struct config *config);
 void sampler_options_deinit(struct sampler_options *options);
 
 /* For every sampler: our own pid and pid namespace, and that goroutine ids are wanted. */

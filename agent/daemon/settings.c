@@ -54,15 +54,11 @@ static int read_selection(
 			: strerror(-err));
 }
 
-/* With less, everything would be let go or thrown away all the time. */
 static int check_limits(const struct config *config, char **ret_message)
 {
 	const char *address = config_text(config, SETTING_http_address);
 	struct address parsed;
 
-	if (sampler_options_memory(config))
-		return config_refuse(
-			config, SETTING_memory_limit, ret_message, " wants 1M or more");
 	if (config_number(config, SETTING_local_store_max_bytes) < MIN_STORE_BYTES)
 		return config_refuse(config, SETTING_local_store_max_bytes, ret_message,
 			" wants 4K or more; for no store leave local-store-directory empty");
@@ -81,13 +77,16 @@ int daemon_settings_read(
 		.store_bytes = config_number(config, SETTING_local_store_max_bytes),
 		.store_age_ns = config_number(config, SETTING_local_store_max_age),
 	};
-	enum setting log_setting;
-	const char *log_problem = log_options_problem(config, &log_setting);
+	enum setting setting;
+	const char *problem = log_options_problem(config, &setting);
 	int err;
 
 	*ret_message = NULL;
-	if (log_problem)
-		return config_refuse(config, log_setting, ret_message, " %s", log_problem);
+	if (!problem)
+		problem = sampler_options_problem(config, &setting);
+	if (problem)
+		return config_refuse(config, setting, ret_message, " %s", problem);
+	s.look_up = sampler_options_look_up(config);
 	if (s.frequency_hz < 1 || s.frequency_hz > MAX_AGENT_HZ)
 		return config_refuse(
 			config, SETTING_sampling_frequency, ret_message, " wants 1 to 1000");
@@ -100,9 +99,6 @@ int daemon_settings_read(
 	if (!parse_share(config_text(config, SETTING_off_cpu_threshold), &s.off_cpu_share))
 		return config_refuse(config, SETTING_off_cpu_threshold, ret_message,
 			" wants a probability from 0 (off) to 1 (all)");
-	if (sampler_options_look_up(config, &s.look_up))
-		return config_refuse(config, SETTING_mapping_lookup, ret_message,
-			" knows mappings, ranges and auto");
 	err = check_limits(config, ret_message);
 	if (!err)
 		err = daemon_export_check(config, ret_message);
