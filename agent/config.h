@@ -74,7 +74,8 @@ void config_deinit(struct config *config);
  * Values from a YAML file: keys are the settings' names, lists are sequences or comma-separated;
  * besides them `remote-stores` and `relabel_configs`, lists of mappings (agent/config_lists.h).
  * Weaker than the environment and the command line. *RET_MESSAGE says what is wrong, with the line
- * and the key, and is the caller's to free; nothing of a bad file is taken.
+ * and the key, and is the caller's to free; nothing of a bad file is taken. PATH may be a pipe,
+ * which has five seconds to deliver it all.
  */
 int config_load(struct config *config, const char *path, char **ret_message);
 /* Of one setting by its name, for LINE of the file. -ENOENT: COMMAND has no such setting;

@@ -6,15 +6,19 @@
  * without effect. A bad file changes nothing: values go into a copy first.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <yaml.h>
 
 #include "agent/config_lists.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
-enum { MAX_KEYS = 4096, MAX_FILE_BYTES = 1 << 20 };
+enum { MAX_KEYS = 4096, MAX_FILE_BYTES = 1 << 20, MAX_WAIT_SECONDS = 5 };
 
 /* Of what mapping is being read. */
 typedef int set_fn(struct config *config, const char *name, const char *text, unsigned int line);
@@ -25,7 +29,9 @@ struct reader {
 	set_fn *set;
 	const char *path;
 	char *message;
-	FILE *file;
+	int fd;
+	int input_error; /* of the last reading */
+	uint64_t deadline_ns; /* of reading it all */
 	size_t bytes; /* read so far */
 };
 
@@ -236,39 +242,77 @@ static int read_document(struct reader *r)
 	}
 }
 
+/* Up to its deadline: a FIFO may have no writer, a terminal nobody who types. */
+static int wait_for_bytes(const struct reader *r)
+{
+	struct pollfd waiting = { .fd = r->fd, .events = POLLIN };
+	uint64_t now = clock_monotonic_ns();
+	int ready = 0;
+
+	if (now < r->deadline_ns)
+		ready = poll(&waiting, 1, (int)((r->deadline_ns - now) / 1000000) + 1);
+	if (ready < 0 && errno != EINTR)
+		return -errno;
+	return ready ? 0 : -ETIMEDOUT;
+}
+
+static ssize_t read_some(const struct reader *r, void *bytes, size_t size)
+{
+	ssize_t got = -1;
+	int err = wait_for_bytes(r);
+
+	while (!err && (got = read(r->fd, bytes, size)) < 0 && (errno == EAGAIN || errno == EINTR))
+		err = wait_for_bytes(r);
+	if (err)
+		return err;
+	return got < 0 ? -errno : got;
+}
+
 /* 0 tells the parser that its input failed. */
 static int read_bytes(void *context, unsigned char *bytes, size_t size, size_t *ret_size)
 {
 	struct reader *r = context;
+	ssize_t got = read_some(r, bytes, size);
 
-	*ret_size = fread(bytes, 1, size, r->file);
+	*ret_size = got < 0 ? 0 : (size_t)got;
 	r->bytes += *ret_size;
-	return r->bytes <= MAX_FILE_BYTES && !ferror(r->file);
+	r->input_error = got < 0 ? (int)got : r->bytes > MAX_FILE_BYTES ? -E2BIG : 0;
+	return !r->input_error;
 }
 
 /* What the parser only knows as an input error. */
 static int complain_input(struct reader *r)
 {
-	int err = ferror(r->file) ? errno : 0;
+	char why[80];
 
+	if (r->input_error == -E2BIG)
+		snprintf(why, sizeof(why), "is larger than 1 MiB");
+	else if (r->input_error == -ETIMEDOUT)
+		snprintf(why, sizeof(why), "has no end: waited for %d s", MAX_WAIT_SECONDS);
+	else
+		snprintf(why, sizeof(why), "%s", strerror(-r->input_error));
 	free(r->message);
-	if (asprintf(&r->message, "%s: %s", r->path,
-		    r->bytes > MAX_FILE_BYTES ? "is larger than 1 MiB" : strerror(err ?: EIO)) < 0)
+	if (asprintf(&r->message, "%s: %s", r->path, why) < 0)
 		r->message = NULL;
 	return -EINVAL;
 }
 
-static int read_file(struct config *config, FILE *file, const char *path, char **ret_message)
+static int read_file(struct config *config, int fd, const char *path, char **ret_message)
 {
-	struct reader r = { .config = config, .set = config_set_named, .path = path, .file = file };
+	struct reader r = {
+		.config = config,
+		.set = config_set_named,
+		.path = path,
+		.fd = fd,
+		.deadline_ns = clock_monotonic_ns() + MAX_WAIT_SECONDS * UINT64_C(1000000000),
+	};
 	int err;
 
 	if (!yaml_parser_initialize(&r.parser))
 		return -ENOMEM;
 	yaml_parser_set_input(&r.parser, read_bytes, &r);
-	errno = 0;
 	err = read_document(&r);
-	if (err && (r.bytes > MAX_FILE_BYTES || ferror(file)))
+	if (err && r.input_error)
 		err = complain_input(&r);
 	yaml_parser_delete(&r.parser);
 	*ret_message = r.message;
@@ -277,12 +321,13 @@ static int read_file(struct config *config, FILE *file, const char *path, char *
 
 int config_load(struct config *config, const char *path, char **ret_message)
 {
-	autofclose FILE *file = fopen(path, "re");
+	/* What waits is the reading, for a while. */
+	autoclose int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct config copy;
 	int err;
 
 	*ret_message = NULL;
-	if (!file) {
+	if (fd < 0) {
 		err = -errno;
 		if (asprintf(ret_message, "%s: %s", path, strerror(errno)) < 0)
 			*ret_message = NULL;
@@ -293,7 +338,7 @@ int config_load(struct config *config, const char *path, char **ret_message)
 		return err;
 	free(copy.file);
 	copy.file = strdup(path);
-	err = copy.file ? read_file(&copy, file, path, ret_message) : -ENOMEM;
+	err = copy.file ? read_file(&copy, fd, path, ret_message) : -ENOMEM;
 	if (err) {
 		config_deinit(&copy);
 		return err;

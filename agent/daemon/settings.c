@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/commands/log_options.h"
 #include "agent/commands/sampler_options.h"
@@ -203,6 +204,18 @@ static void apply(struct daemon *d, const struct daemon_settings *settings)
 		log_warn("the window's length could not be changed, ignoring", "%s", "");
 }
 
+/* A pipe has delivered once: what is left, nothing, would be all defaults. */
+static int check_readable_again(const char *path, char **ret_message)
+{
+	struct stat st;
+
+	if (stat(path, &st) || S_ISREG(st.st_mode))
+		return 0;
+	if (asprintf(ret_message, "%s: is no regular file, which could be read again", path) < 0)
+		*ret_message = NULL;
+	return -EINVAL;
+}
+
 static int read_again(const struct daemon *d, struct config *ret_config,
 	struct daemon_settings *ret_settings, char **ret_message)
 {
@@ -214,6 +227,8 @@ static int read_again(const struct daemon *d, struct config *ret_config,
 		return err;
 	path = config_text(&config, SETTING_config_path);
 	if (path)
+		err = check_readable_again(path, ret_message);
+	if (!err && path)
 		err = config_load(&config, path, ret_message);
 	if (!err)
 		err = daemon_settings_read(&config, ret_settings, ret_message);

@@ -7,9 +7,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/config_lists.h"
@@ -350,6 +355,75 @@ static void files_that_cannot_be_read(void **state)
 	assert_non_null(f->message);
 }
 
+/* One piece after the other, each when the one before was read. */
+static void write_pieces(int fd)
+{
+	static const char *const pieces[] = { "node: ", "a\ncpu-bud", "get: 9\n" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+		int unread = 1;
+
+		if (write(fd, pieces[i], strlen(pieces[i])) < 0)
+			_exit(1);
+		while (!ioctl(fd, FIONREAD, &unread) && unread)
+			sched_yield();
+	}
+	_exit(0);
+}
+
+/* As of a shell's <(…). */
+static void a_pipe_is_read_to_its_end(void **state)
+{
+	struct fixture *f = *state;
+	char path[32];
+	int ends[2], status = 1;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	if (fork() == 0)
+		write_pieces(ends[1]);
+	close(ends[1]);
+	assert_int_equal(config_load(&f->config, path, &f->message), 0);
+	assert_string_equal(config_text(&f->config, SETTING_node), "a");
+	assert_string_equal(config_text(&f->config, SETTING_cpu_budget), "9");
+	close(ends[0]);
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+}
+
+static void has_no_end(struct fixture *f, const char *path)
+{
+	char said[96];
+
+	snprintf(said, sizeof(said), "%s: has no end: waited for 5 s", path);
+	assert_int_equal(config_load(&f->config, path, &f->message), -EINVAL);
+	assert_string_equal(f->message, said);
+	assert_null(config_text(&f->config, SETTING_node));
+}
+
+/* A FIFO without a writer, and a pipe whose writer begins and goes silent. */
+static void what_has_no_end_is_not_waited_for_for_ever(void **state)
+{
+	struct fixture *f = *state;
+	int ends[2], status = 1;
+	char path[32];
+	pid_t child;
+
+	unlink(f->path);
+	assert_int_equal(mkfifo(f->path, 0600), 0);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "node: x\n", 8), 8);
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	child = fork();
+	has_no_end(f, child ? f->path : path);
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void stronger_sources_stay(void **state)
 {
 	struct fixture *f = *state;
@@ -389,6 +463,8 @@ int main(void)
 		CASE(size_is_bounded),
 		CASE(items_are_bounded),
 		CASE(files_that_cannot_be_read),
+		CASE(a_pipe_is_read_to_its_end),
+		CASE(what_has_no_end_is_not_waited_for_for_ever),
 		CASE(stronger_sources_stay),
 	};
 
