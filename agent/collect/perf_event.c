@@ -29,29 +29,36 @@ static int open_on_cpu(struct perf_event_attr *attr, int cpu)
 	return fd;
 }
 
-int perf_event_open_output(int cpu, uint32_t watermark_bytes, bool *build_ids)
+/* One that brings records of mappings, with the times of bpf_ktime_get_ns(). */
+static struct perf_event_attr mappings_attr(uint64_t config, uint64_t sample_type)
 {
-	struct perf_event_attr attr = {
+	return (struct perf_event_attr){
 		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_BPF_OUTPUT,
-		.sample_type = EVENTS_SAMPLE_TYPE,
+		.size = sizeof(struct perf_event_attr),
+		.config = config,
+		.sample_type = sample_type,
 		.sample_id_all = 1,
-		.sample_period = 1,
 		.mmap = 1,
 		.mmap2 = 1,
-		.build_id = *build_ids,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.ksymbol = 1,
-		.watermark = 1,
-		.wakeup_watermark = watermark_bytes,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
-	int fd = open_on_cpu(&attr, cpu);
+}
 
+int perf_event_open_output(int cpu, uint32_t watermark_bytes, bool *build_ids)
+{
+	struct perf_event_attr attr = mappings_attr(PERF_COUNT_SW_BPF_OUTPUT, EVENTS_SAMPLE_TYPE);
+	int fd;
+
+	attr.sample_period = 1;
+	attr.build_id = *build_ids;
+	attr.comm = 1;
+	attr.comm_exec = 1;
+	attr.task = 1;
+	attr.ksymbol = 1;
+	attr.watermark = 1;
+	attr.wakeup_watermark = watermark_bytes;
+	fd = open_on_cpu(&attr, cpu);
 	if (fd == -EINVAL && *build_ids) {
 		attr.build_id = 0;
 		fd = open_on_cpu(&attr, cpu);
@@ -63,17 +70,7 @@ int perf_event_open_output(int cpu, uint32_t watermark_bytes, bool *build_ids)
 
 int perf_event_open_files(int cpu)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = EVENTS_FILE_SAMPLE_TYPE,
-		.sample_id_all = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-	};
+	struct perf_event_attr attr = mappings_attr(PERF_COUNT_SW_DUMMY, EVENTS_FILE_SAMPLE_TYPE);
 
 	return open_on_cpu(&attr, cpu);
 }

@@ -338,14 +338,37 @@ static void sample_without_raw_data_is_refused(void **state)
 	expect_refused(f);
 }
 
-static void begin_mmap(struct fixture *f, uint16_t misc, uint32_t tgid)
+static void begin_mmap_of(struct fixture *f, uint16_t misc, uint32_t tgid, uint32_t tid)
 {
 	perf_ring_begin(&f->w, PERF_RECORD_MMAP2, misc);
 	perf_ring_u32(&f->w, tgid);
-	perf_ring_u32(&f->w, 12);
+	perf_ring_u32(&f->w, tid);
 	perf_ring_u64(&f->w, 0x7f0000001000);
 	perf_ring_u64(&f->w, 0x2000);
 	perf_ring_u64(&f->w, 0x3000);
+}
+
+static void begin_mmap(struct fixture *f, uint16_t misc, uint32_t tgid)
+{
+	begin_mmap_of(f, misc, tgid, 12);
+}
+
+/* What stands there without a build ID, up to the path. */
+static void write_file(struct fixture *f)
+{
+	perf_ring_u32(&f->w, 8);
+	perf_ring_u32(&f->w, 1);
+	perf_ring_u64(&f->w, 4711);
+	perf_ring_u64(&f->w, 77);
+	perf_ring_u32(&f->w, 5);
+	perf_ring_u32(&f->w, 2);
+}
+
+static void end_mmap(struct fixture *f, const char *path)
+{
+	perf_ring_string(&f->w, path);
+	perf_ring_u64(&f->w, TIME);
+	deliver(f);
 }
 
 static void mapping_with_device_and_inode(void **state)
@@ -353,15 +376,8 @@ static void mapping_with_device_and_inode(void **state)
 	struct fixture *f = *state;
 
 	begin_mmap(f, 0, 11);
-	perf_ring_u32(&f->w, 254);
-	perf_ring_u32(&f->w, 1);
-	perf_ring_u64(&f->w, 4711);
-	perf_ring_u64(&f->w, 5);
-	perf_ring_u32(&f->w, 5);
-	perf_ring_u32(&f->w, 2);
-	perf_ring_string(&f->w, "/usr/lib/libc.so.6");
-	perf_ring_u64(&f->w, TIME);
-	deliver(f);
+	write_file(f);
+	end_mmap(f, "/usr/lib/libc.so.6");
 	assert_int_equal(f->calls, 1);
 	assert_int_equal(f->mmap.time_ns, TIME);
 	assert_int_equal(f->mmap.tgid, 11);
@@ -371,7 +387,7 @@ static void mapping_with_device_and_inode(void **state)
 	assert_int_equal(f->mmap.file_off, 0x3000);
 	assert_int_equal(f->mmap.protection, 5);
 	assert_int_equal(f->mmap.build_id.size, 0);
-	assert_int_equal(f->mmap.device, makedev(254, 1));
+	assert_int_equal(f->mmap.device, makedev(8, 1));
 	assert_int_equal(f->mmap.inode, 4711);
 	assert_string_equal(f->text, "/usr/lib/libc.so.6");
 }
@@ -386,15 +402,18 @@ static void write_build_id(struct fixture *f, uint8_t size)
 	perf_ring_u32(&f->w, 2);
 }
 
+static void deliver_build_id(struct fixture *f, uint32_t tgid, uint8_t size, const char *path)
+{
+	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, tgid);
+	write_build_id(f, size);
+	end_mmap(f, path);
+}
+
 static void mapping_with_a_build_id(void **state)
 {
 	struct fixture *f = *state;
 
-	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11);
-	write_build_id(f, 20);
-	perf_ring_string(&f->w, "[vdso]");
-	perf_ring_u64(&f->w, TIME);
-	deliver(f);
+	deliver_build_id(f, 11, 20, "[vdso]");
 	assert_int_equal(f->mmap.build_id.size, 20);
 	assert_memory_equal(f->mmap.build_id.bytes, "0123456789abcdefghij", 20);
 	assert_int_equal(f->mmap.inode, 0);
@@ -404,30 +423,11 @@ static void mapping_with_a_build_id(void **state)
 /* The record of the event that tells of files; the kernel leaves flags of others in it. */
 static void write_file_half(struct fixture *f, uint32_t tid)
 {
-	perf_ring_begin(&f->w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
-	perf_ring_u32(&f->w, 11);
-	perf_ring_u32(&f->w, tid);
-	perf_ring_u64(&f->w, 0x7f0000001000);
-	perf_ring_u64(&f->w, 0x2000);
-	perf_ring_u64(&f->w, 0x3000);
-	perf_ring_u32(&f->w, 8);
-	perf_ring_u32(&f->w, 1);
-	perf_ring_u64(&f->w, 4711);
-	perf_ring_u64(&f->w, 77);
-	perf_ring_u32(&f->w, 5);
-	perf_ring_u32(&f->w, 2);
+	begin_mmap_of(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11, tid);
+	write_file(f);
 	perf_ring_string(&f->w, "/bin/x");
 	perf_ring_u32(&f->w, 11);
 	perf_ring_u32(&f->w, tid);
-	perf_ring_u64(&f->w, TIME);
-	deliver(f);
-}
-
-static void write_build_id_half(struct fixture *f)
-{
-	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11);
-	write_build_id(f, 20);
-	perf_ring_string(&f->w, "/bin/x");
 	perf_ring_u64(&f->w, TIME);
 	deliver(f);
 }
@@ -440,14 +440,14 @@ static void a_mapping_in_two_halves_is_one(void **state)
 	f->events.files = &files;
 	write_file_half(f, 12);
 	assert_int_equal(f->calls, 0);
-	write_build_id_half(f);
+	deliver_build_id(f, 11, 20, "/bin/x");
 	assert_int_equal(f->calls, 1);
 	assert_int_equal(f->mmap.build_id.size, 20);
 	assert_int_equal(f->mmap.device, makedev(8, 1));
 	assert_int_equal(f->mmap.inode, 4711);
 	assert_int_equal(f->mmap.generation, 77);
 	/* It is not there for another one. */
-	write_build_id_half(f);
+	deliver_build_id(f, 11, 20, "/bin/x");
 	assert_int_equal(f->calls, 2);
 	assert_int_equal(f->mmap.inode, 0);
 	assert_int_equal(bad(f), 0);
@@ -460,7 +460,7 @@ static void halves_of_two_threads_are_no_mapping(void **state)
 
 	f->events.files = &files;
 	write_file_half(f, 12 + MAPPED_FILES);
-	write_build_id_half(f);
+	deliver_build_id(f, 11, 20, "/bin/x");
 	assert_int_equal(f->calls, 1);
 	assert_int_equal(f->mmap.inode, 0);
 }
@@ -474,28 +474,25 @@ static void a_mapping_without_a_build_id_is_delivered_once(void **state)
 	f->events.files = &files;
 	write_file_half(f, 12);
 	begin_mmap(f, 0, 11);
-	perf_ring_u32(&f->w, 8);
-	perf_ring_u32(&f->w, 1);
-	perf_ring_u64(&f->w, 4711);
-	perf_ring_u64(&f->w, 77);
-	perf_ring_u32(&f->w, 5);
-	perf_ring_u32(&f->w, 2);
-	perf_ring_string(&f->w, "/bin/x");
-	perf_ring_u64(&f->w, TIME);
-	deliver(f);
+	write_file(f);
+	end_mmap(f, "/bin/x");
 	assert_int_equal(f->calls, 1);
 	assert_int_equal(f->mmap.build_id.size, 0);
 	assert_int_equal(f->mmap.inode, 4711);
 }
 
-static void write_fork(struct fixture *f, bool of_file)
+/* Up to the identity of the event. */
+static void begin_fork(struct fixture *f)
 {
 	perf_ring_begin(&f->w, PERF_RECORD_FORK, 0);
-	perf_ring_u32(&f->w, 31);
-	perf_ring_u32(&f->w, 30);
-	perf_ring_u32(&f->w, 31);
-	perf_ring_u32(&f->w, 30);
-	perf_ring_u64(&f->w, TIME);
+	for (uint32_t number = 31; number <= 34; number++)
+		perf_ring_u32(&f->w, number);
+	perf_ring_u64(&f->w, 1);
+}
+
+static void write_fork(struct fixture *f, bool of_file)
+{
+	begin_fork(f);
 	if (of_file) {
 		perf_ring_u32(&f->w, 30);
 		perf_ring_u32(&f->w, 30);
@@ -522,11 +519,7 @@ static void build_id_longer_than_its_room_is_none(void **state)
 {
 	struct fixture *f = *state;
 
-	begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11);
-	write_build_id(f, 21);
-	perf_ring_string(&f->w, "/bin/x");
-	perf_ring_u64(&f->w, TIME);
-	deliver(f);
+	deliver_build_id(f, 11, 21, "/bin/x");
 	assert_int_equal(f->calls, 1);
 	assert_int_equal(f->mmap.build_id.size, 0);
 }
@@ -568,13 +561,8 @@ static void mapping_outside_our_pid_namespace_is_left_out(void **state)
 	struct fixture *f = *state;
 	const uint32_t living_and_ended[] = { 0, UINT32_MAX };
 
-	for (size_t i = 0; i < ARRAY_SIZE(living_and_ended); i++) {
-		begin_mmap(f, PERF_RECORD_MISC_MMAP_BUILD_ID, living_and_ended[i]);
-		write_build_id(f, 20);
-		perf_ring_string(&f->w, "/bin/x");
-		perf_ring_u64(&f->w, TIME);
-		deliver(f);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(living_and_ended); i++)
+		deliver_build_id(f, living_and_ended[i], 20, "/bin/x");
 	assert_int_equal(f->calls, 0);
 	assert_int_equal(bad(f), 0);
 }
@@ -622,14 +610,7 @@ static void fork_names_child_and_parent(void **state)
 {
 	struct fixture *f = *state;
 
-	perf_ring_begin(&f->w, PERF_RECORD_FORK, 0);
-	perf_ring_u32(&f->w, 31);
-	perf_ring_u32(&f->w, 32);
-	perf_ring_u32(&f->w, 33);
-	perf_ring_u32(&f->w, 34);
-	perf_ring_u64(&f->w, 1);
-	perf_ring_u64(&f->w, TIME);
-	deliver(f);
+	write_fork(f, false);
 	assert_int_equal(f->time_ns, TIME);
 	assert_int_equal(f->pids[0], 31);
 	assert_int_equal(f->pids[1], 33);

@@ -434,8 +434,8 @@ static void rules_at_hand_are_turned_away_from_time_to_time(void **state)
 
 enum { BIG_PAGES = 900, BIG_ROWS = 1200 /* 7 KiB */ };
 
-/* A module whose tables are larger than the pool. */
-static void make_big(struct fixture *f)
+/* A module whose tables are larger than the pool; returns its first slot. */
+static uint32_t make_big(struct fixture *f)
 {
 	struct index_writer *w = index_writer_create();
 	const struct abi_unwind_page *page;
@@ -451,6 +451,8 @@ static void make_big(struct fixture *f)
 	index_destroy(f->index);
 	f->index = finish(w);
 	map_module(f, LOADED, 0, (uint64_t)BIG_PAGES << 16);
+	tell(f);
+	return slot_of(f, LOADED);
 }
 
 static uint32_t count_loaded(const struct fixture *f, uint32_t first)
@@ -462,17 +464,19 @@ static uint32_t count_loaded(const struct fixture *f, uint32_t first)
 	return loaded;
 }
 
+/* How many of them found room. */
+static uint32_t want_all(struct fixture *f, uint32_t first)
+{
+	for (uint32_t i = 0; i < BIG_PAGES; i++)
+		unwind_want(f->unwind, first + i);
+	return count_loaded(f, first);
+}
+
 static void oldest_pages_make_room_for_new_ones(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t first, before;
+	uint32_t first = make_big(f), before = want_all(f, first);
 
-	make_big(f);
-	tell(f);
-	first = slot_of(f, LOADED);
-	for (uint32_t i = 0; i < BIG_PAGES; i++)
-		unwind_want(f->unwind, first + i);
-	before = count_loaded(f, first);
 	assert_true(before > 500 && before < BIG_PAGES);
 	assert_int_equal(
 		metrics_get(&f->metrics, METRIC_UNWIND_PAGES_DEFERRED), BIG_PAGES - before);
@@ -502,14 +506,8 @@ static void oldest_pages_make_room_for_new_ones(void **state)
 static void pages_that_found_no_room_find_it_after_some_turns(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t first, before;
+	uint32_t first = make_big(f), before = want_all(f, first);
 
-	make_big(f);
-	tell(f);
-	first = slot_of(f, LOADED);
-	for (uint32_t i = 0; i < BIG_PAGES; i++)
-		unwind_want(f->unwind, first + i);
-	before = count_loaded(f, first);
 	for (int i = 0; i < 3; i++)
 		unwind_turn(f->unwind);
 	assert_true(metrics_get(&f->metrics, METRIC_UNWIND_EVICTIONS) > before / 4);
@@ -521,28 +519,39 @@ static void pages_that_found_no_room_find_it_after_some_turns(void **state)
 		assert_int_equal(rule_at(f, LOADED + ((uint64_t)i << 16)).cfa, ABI_CFA_SP);
 }
 
+/* From REST on, whose piece of stack is WORDS. */
+static const struct mapping *finish_rest(struct fixture *f, const struct abi_unwind_rest *rest,
+	const uint64_t *words, bool force, struct unwind_stack *stack)
+{
+	stack->count = 1;
+	stack->frames[0] = rest->pc;
+	return unwind_finish(
+		f->unwind, f->process.mappings, rest, (const void *)words, force, stack);
+}
+
+/* From PC on, on the fixture's stack. */
+static const struct mapping *finish_walk(
+	struct fixture *f, uint64_t pc, bool force, struct unwind_stack *stack)
+{
+	const struct abi_unwind_rest rest = {
+		.pc = pc, .sp = STACK, .stack_address = STACK, .stack_bytes = sizeof(f->stack)
+	};
+
+	return finish_rest(f, &rest, f->stack, force, stack);
+}
+
 /* Walks that meet such a page are none the worse for it. */
 static void walk_is_finished_where_a_page_found_no_room(void **state)
 {
 	struct fixture *f = *state;
-	struct unwind_stack stack = { .count = 1 };
-	struct abi_unwind_rest rest = {
-		.sp = STACK, .stack_address = STACK, .stack_bytes = sizeof(f->stack)
-	};
-	uint32_t first, before;
+	struct unwind_stack stack;
+	uint32_t first = make_big(f), before = want_all(f, first);
+	uint64_t pc = LOADED + ((uint64_t)before << 16);
 
-	make_big(f);
-	tell(f);
-	first = slot_of(f, LOADED);
-	for (uint32_t i = 0; i < BIG_PAGES; i++)
-		unwind_want(f->unwind, first + i);
-	before = count_loaded(f, first);
-	rest.pc = LOADED + ((uint64_t)before << 16);
-	f->stack[0] = rest.pc + 1;
-	assert_null(unwind_finish(
-		f->unwind, f->process.mappings, &rest, (const void *)f->stack, false, &stack));
+	f->stack[0] = pc + 1;
+	assert_null(finish_walk(f, pc, false, &stack));
 	assert_int_equal(f->slots[first + before].where, ABI_UNWIND_ABSENT);
-	assert_int_equal(stack.frames[1], rest.pc + 1);
+	assert_int_equal(stack.frames[1], pc + 1);
 }
 
 static void make_module_of(struct fixture *f, uint64_t bytes)
@@ -592,19 +601,6 @@ static void module_with_too_much_code_goes_without(void **state)
 }
 
 /* ---- finishing ------------------------------------------------------------------------------ */
-
-static const struct mapping *finish_walk(
-	struct fixture *f, uint64_t pc, bool force, struct unwind_stack *stack)
-{
-	struct abi_unwind_rest rest = {
-		.pc = pc, .sp = STACK, .stack_address = STACK, .stack_bytes = sizeof(f->stack)
-	};
-
-	stack->count = 1;
-	stack->frames[0] = pc;
-	return unwind_finish(
-		f->unwind, f->process.mappings, &rest, (const void *)f->stack, force, stack);
-}
 
 static void walk_is_finished_and_its_pages_are_loaded(void **state)
 {
@@ -662,27 +658,22 @@ static void walk_goes_on_in_the_piece_of_the_other_stack(void **state)
 		.other_address = STACK + 0x8000,
 		.other_room = 128,
 		.other_bytes = 128 };
-	struct unwind_stack stack = { .count = 1 };
+	struct unwind_stack stack;
 
 	tell(f);
 	words[16 + 2] = STACK + 0x8010;
 	words[16 + 3] = 0x1234568;
 	words[3] = LOADED + 0x2001;
-	assert_null(unwind_finish(
-		f->unwind, f->process.mappings, &rest, (const void *)words, false, &stack));
+	assert_null(finish_rest(f, &rest, words, false, &stack));
 	assert_int_equal(stack.count, 3);
 	assert_int_equal(stack.frames[2], LOADED + 0x2001);
 	assert_int_equal(stack.end, ABI_UNWIND_ROOT);
 	/* What could not be read of it does not count, nor does a room that is larger than all. */
 	rest.other_bytes = 0;
-	stack.count = 1;
-	assert_null(unwind_finish(
-		f->unwind, f->process.mappings, &rest, (const void *)words, false, &stack));
+	assert_null(finish_rest(f, &rest, words, false, &stack));
 	assert_int_equal(stack.count, 2);
 	rest.other_room = rest.other_bytes = 1 << 20;
-	stack.count = 1;
-	assert_null(unwind_finish(
-		f->unwind, f->process.mappings, &rest, (const void *)words, false, &stack));
+	assert_null(finish_rest(f, &rest, words, false, &stack));
 	assert_int_equal(stack.end, ABI_UNWIND_UNREADABLE);
 }
 
@@ -694,17 +685,14 @@ static void code_outside_of_all_files_needs_a_frame_pointer(void **state)
 		.fp = STACK + 64,
 		.stack_address = STACK,
 		.stack_bytes = sizeof(f->stack) };
-	struct unwind_stack stack = { .count = 1 };
+	struct unwind_stack stack;
 
 	f->stack[9] = LOADED + 0x2001;
-	assert_null(unwind_finish(
-		f->unwind, f->process.mappings, &rest, (const void *)f->stack, false, &stack));
+	assert_null(finish_rest(f, &rest, f->stack, false, &stack));
 	assert_int_equal(stack.count, 2);
 	assert_int_equal(stack.end, ABI_UNWIND_ROOT);
 	rest.fp = 3;
-	stack.count = 1;
-	assert_null(unwind_finish(
-		f->unwind, f->process.mappings, &rest, (const void *)f->stack, false, &stack));
+	assert_null(finish_rest(f, &rest, f->stack, false, &stack));
 	assert_int_equal(stack.end, ABI_UNWIND_UNKNOWN_MAPPING);
 }
 
@@ -716,12 +704,11 @@ static void endless_stack_is_cut_at_the_limit(void **state)
 		.sp = STACK,
 		.stack_address = STACK,
 		.stack_bytes = sizeof(words) };
-	struct unwind_stack stack = { .count = 1 };
+	struct unwind_stack stack;
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = LOADED + 0x1800;
-	assert_null(unwind_finish(
-		f->unwind, f->process.mappings, &rest, (const void *)words, false, &stack));
+	assert_null(finish_rest(f, &rest, words, false, &stack));
 	assert_int_equal(stack.count, ABI_MAX_FRAMES);
 	assert_int_equal(stack.end, ABI_UNWIND_DEPTH);
 }
