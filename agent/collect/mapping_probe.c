@@ -24,8 +24,7 @@ uint32_t mapping_probe_page_shift(void)
 	return (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 }
 
-/* The line of /proc/self/maps that has ADDRESS. */
-static bool own_mapping(uint64_t address, struct abi_mapping *ret_mapping)
+bool mapping_probe_own(uint64_t address, struct abi_mapping *ret_mapping)
 {
 	autofclose FILE *maps = fopen("/proc/self/maps", "re");
 	autofree char *line = NULL;
@@ -73,7 +72,7 @@ static bool tells(struct mapping_probe_bpf *skeleton, uint64_t address, bool vds
 	const struct abi_mapping_probe *probe = &skeleton->bss->probe;
 	struct abi_mapping own;
 
-	return own_mapping(address, &own) && !ask(skeleton, address) &&
+	return mapping_probe_own(address, &own) && !ask(skeleton, address) &&
 	       probe->found == ABI_PROBE_MAPPING && is_same(&probe->mapping, &own, vdso);
 }
 

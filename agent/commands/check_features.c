@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,8 +12,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "agent/collect/attach_probe.h"
 #include "agent/collect/collect.h"
 #include "agent/collect/cpus.h"
 #include "agent/collect/mapping_probe.h"
@@ -140,7 +143,7 @@ static void check_lockdown(struct check_feature *f)
 	char line[64];
 
 	if (io_read_line(AT_FDCWD, "/sys/kernel/security/lockdown", line, sizeof(line)) <= 0)
-		set(f, CHECK_OK, "", "none");
+		set(f, CHECK_OK, "", "/sys/kernel/security/lockdown does not tell of any");
 	else if (strstr(line, "[confidentiality]"))
 		set(f, CHECK_MISSING, "boot without lockdown=confidentiality",
 			"confidentiality: BPF may not read memory");
@@ -324,6 +327,90 @@ static void check_off_cpu(struct check_feature *f)
 	collect_destroy(collect);
 }
 
+/* ---- ways to attach to functions, which sampling does not need --------------------------------
+ */
+
+static bool is_refused(int err)
+{
+	return err == -EPERM || err == -EACCES;
+}
+
+static void check_uprobe_multi(struct check_feature *f)
+{
+	int err = attach_probe_uprobe_multi();
+
+	if (!err)
+		set(f, CHECK_OK, "", "one link attaches to many user functions");
+	else if (is_refused(err))
+		set(f, CHECK_DEGRADED,
+			"run as root or with CAP_BPF and CAP_PERFMON; in a container, allow bpf in "
+			"the seccomp profile",
+			"refused (%s); sampling does not need it", strerror(-err));
+	else
+		set(f, CHECK_DEGRADED, "use Linux 6.6 or newer",
+			"no link for many user functions (%s): each has to be attached to alone; "
+			"sampling does not need it",
+			strerror(-err));
+}
+
+static void check_fentry(struct check_feature *f)
+{
+	int err = attach_probe_fentry();
+
+	if (!err)
+		set(f, CHECK_OK, "", "entries of kernel functions can be attached to");
+	else if (is_refused(err))
+		set(f, CHECK_DEGRADED,
+			"run as root or with CAP_BPF and CAP_PERFMON; lockdown may refuse it as "
+			"well",
+			"refused (%s); sampling does not need it", strerror(-err));
+	else
+		set(f, CHECK_DEGRADED,
+			"use a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y "
+			"(arm64: Linux 6.4 or newer)",
+			"not on this kernel (%s); sampling does not need it", strerror(-err));
+}
+
+static const char *tracefs_directory(void)
+{
+	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	struct statfs info;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		if (!statfs(places[i], &info) && info.f_type == TRACEFS_MAGIC)
+			return places[i];
+	}
+	return NULL;
+}
+
+/* What is there at all, and what may be attached to: lockdown shuts the second. */
+static void check_tracefs(struct check_feature *f)
+{
+	static const char *const files[] = { "events/sched/sched_switch/id",
+		"available_filter_functions" };
+	const char *directory = tracefs_directory();
+	char path[80], line[64];
+
+	if (!directory) {
+		set(f, CHECK_DEGRADED, "mount -t tracefs none /sys/kernel/tracing",
+			"not mounted; sampling does not need it");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		ssize_t length;
+
+		snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+		length = io_read_line(AT_FDCWD, path, line, sizeof(line));
+		if (length > 0)
+			continue;
+		set(f, CHECK_DEGRADED, "run as root; lockdown may refuse it as well",
+			"%s: %s; sampling does not need it", path,
+			length < 0 ? strerror((int)-length) : "empty");
+		return;
+	}
+	set(f, CHECK_OK, "", "%s", directory);
+}
+
 int check_features(struct check_feature features[CHECK_FEATURES])
 {
 	static const struct {
@@ -343,6 +430,9 @@ int check_features(struct check_feature features[CHECK_FEATURES])
 		{ "mapping-lookup", check_mapping_lookup },
 		{ CHECK_SAMPLER, check_sampler },
 		{ "off-cpu", check_off_cpu },
+		{ "uprobe_multi", check_uprobe_multi },
+		{ "fentry", check_fentry },
+		{ "tracefs", check_tracefs },
 	};
 
 	_Static_assert(ARRAY_SIZE(checks) <= CHECK_FEATURES, "room for all");
