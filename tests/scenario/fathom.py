@@ -68,6 +68,14 @@ def skip(reason):
     sys.exit(77)
 
 
+def need_mounts():
+    """Skips where there is no mount namespace to be had: `unshare -m` makes all mounts its own from the
+    root on, which has to be a mount point. That of a chroot may be none."""
+    r = subprocess.run(["unshare", "-m", "true"], capture_output=True, text=True)
+    if r.returncode:
+        skip("wants a mount namespace (in a chroot, a root that is a mount point): " + r.stderr.strip())
+
+
 def done():
     print("; ".join(_failures or _facts))
     sys.exit(1 if _failures else 0)
