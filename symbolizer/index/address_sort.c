@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, ADDRESS_BITS = 64 };
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, ADDRESS_BITS = 32 };
 
 static uint32_t digit_of(const struct address_item *item, unsigned int shift)
 {
@@ -34,9 +34,9 @@ static void sort_by_digit(
 }
 
 /* The bits that are not the same in all of them; 0: they are in order already. */
-static uint64_t bits_to_sort(const struct address_item *items, size_t count)
+static uint32_t bits_to_sort(const struct address_item *items, size_t count)
 {
-	uint64_t differ = 0;
+	uint32_t differ = 0;
 	bool sorted = true;
 
 	for (size_t i = 1; i < count; i++) {
@@ -48,7 +48,7 @@ static uint64_t bits_to_sort(const struct address_item *items, size_t count)
 
 int address_sort(struct address_item *items, size_t count)
 {
-	uint64_t differ = bits_to_sort(items, count);
+	uint32_t differ = bits_to_sort(items, count);
 	struct address_item *from = items, *to;
 	autofree struct address_item *other = NULL;
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct address_item {
-	uint64_t address;
+	uint32_t address; /* from a lowest one on */
 	uint32_t number; /* whose it is */
 };
 

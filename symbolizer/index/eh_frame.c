@@ -205,7 +205,8 @@ struct entry {
 };
 
 /* False at the end, and with ALL bad where a length makes no sense. */
-static bool next_entry(const struct cfi_section *s, struct cursor *all, struct entry *ret_entry)
+static inline bool next_entry(
+	const struct cfi_section *s, struct cursor *all, struct entry *ret_entry)
 {
 	uint64_t length = cursor_u32(all), id, none;
 	struct entry entry = { 0 };
@@ -281,13 +282,29 @@ static int find_cie(
 	return 0;
 }
 
+/* An FDE's range. Nearly all are written in one way. */
+static inline bool read_range(const struct cfi_section *s, const struct cfi_cie *cie,
+	struct cursor *c, struct cfi_fde *fde)
+{
+	const uint64_t here = address_of(s, c);
+
+	if (cie->encoding == (ENCODING_PC | ENCODING_S32)) {
+		fde->low = here + (uint64_t)(int32_t)cursor_u32(c);
+		fde->size = (uint64_t)(int32_t)cursor_u32(c);
+		return true;
+	}
+	if (!cfi_pointer(s, c, cie->encoding, 0, &fde->low))
+		return false;
+	/* The size is a plain number in the format of the address. */
+	fde->size = read_value(c, cie->encoding);
+	return true;
+}
+
 static bool parse_fde(const struct cfi_section *s, const struct cfi_cie *cie, struct cursor c,
 	struct cfi_fde *fde)
 {
-	/* A range's size is a plain number in the format of the address. */
-	if (cie->broken || !cfi_pointer(s, &c, cie->encoding, 0, &fde->low))
+	if (cie->broken || !read_range(s, cie, &c, fde))
 		return false;
-	fde->size = read_value(&c, cie->encoding);
 	if (cie->sized)
 		cursor_skip(&c, cfi_uleb(&c));
 	fde->code = (uint32_t)(c.at - s->bytes.start);

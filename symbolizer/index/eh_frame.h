@@ -23,6 +23,13 @@ struct cfi_section {
 	bool ends_at_zero; /* its size is not known: the terminator ends it */
 };
 
+/* DWARF register numbers of a machine (its psABI). */
+struct cfi_machine {
+	uint64_t fp, sp, ra;
+	uint64_t kept; /* another register to be followed (x86_64: rbx or r12); 0 = none */
+	bool link; /* the return address may still be in a register */
+};
+
 /* Where the caller's value of a register is. */
 enum cfi_place {
 	CFI_SAME, /* nothing was said, or that it is unchanged */
@@ -46,7 +53,9 @@ struct cfi_state {
 	int64_t cfa_offset;
 	struct cfi_register fp, ra, kept;
 	bool has_rule;
-	struct abi_unwind_rule rule; /* what all this comes to, where somebody asked */
+	/* What all this comes to, where somebody asked; but its CFA's offset is the one below. */
+	struct abi_unwind_rule rule;
+	int32_t rule_offset;
 };
 
 struct cfi_cie {
@@ -58,7 +67,9 @@ struct cfi_cie {
 	bool signal; /* its functions are signal frames */
 	bool broken;
 	uint32_t code, code_size; /* initial instructions, in the section */
-	struct cfi_state initial; /* after its instructions; filled in by cfi_start() */
+	/* Filled in by cfi_start(). */
+	struct cfi_machine machine;
+	struct cfi_state initial; /* after its instructions */
 };
 
 struct cfi_fde {

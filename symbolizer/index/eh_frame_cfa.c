@@ -11,9 +11,15 @@
 #include <elf.h>
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "symbolizer/index/eh_frame_rule.h"
 
-enum { MAX_REMEMBERED = 32 }; /* compilers need one or two */
+enum {
+	MAX_REMEMBERED = 32, /* compilers need one or two */
+	ROWS = 64, /* given at once */
+	PLAIN_BYTES = 3, /* of a plain instruction at most */
+	MORE_BYTES = 0x80, /* of a LEB128 follow */
+};
 
 /* DW_CFA_*: three have their operand in the low six bits. */
 enum {
@@ -56,7 +62,6 @@ enum {
 struct run {
 	const struct cfi_section *section;
 	const struct cfi_cie *cie;
-	struct cfi_machine machine;
 	struct cursor code;
 	struct cfi_state state;
 	struct cfi_state remembered[MAX_REMEMBERED];
@@ -65,27 +70,52 @@ struct run {
 	uint64_t start, location, end;
 	cfi_row_sink *sink;
 	void *context;
+	size_t row_count;
+	struct unwind_row rows[ROWS]; /* complete, not given yet */
 };
 
-/* The row ends at LOCATION: it is complete. What lies beyond the function is nobody's. */
-static bool advance_to(struct run *r, uint64_t location)
+static void give_rows(struct run *r)
+{
+	if (r->row_count)
+		r->sink(r->context, r->rows, r->row_count, MIN(r->location, r->end));
+	r->row_count = 0;
+}
+
+static void make_rule(struct run *r)
 {
 	struct cfi_state *state = &r->state;
-	uint64_t high = location < r->end ? location : r->end;
 
+	state->rule = cfi_rule(&r->cie->machine, r->cie->signal, state);
+	state->rule_offset = state->rule.cfa_off;
+	state->has_rule = true;
+}
+
+static inline void add_row(struct run *r)
+{
+	struct unwind_row *row;
+
+	if (!r->state.has_rule)
+		make_rule(r);
+	if (r->row_count == ROWS)
+		give_rows(r);
+	row = &r->rows[r->row_count++];
+	row->low = r->location;
+	cfi_rule_move(&r->state.rule, r->state.rule_offset, &row->rule);
+}
+
+/* The row ends at LOCATION: it is complete. What lies beyond the function is nobody's. */
+static inline bool advance_to(struct run *r, uint64_t location)
+{
 	if (r->is_initial || location < r->location)
 		return false;
-	if (high > r->location) {
-		if (!state->has_rule)
-			state->rule = cfi_rule(&r->machine, r->cie->signal, state);
-		state->has_rule = true;
-		r->sink(r->context, r->location, high, &state->rule);
-	}
+	if (location > r->location && r->location < r->end)
+		add_row(r);
 	r->location = location;
 	return true;
 }
 
-static bool advance(struct run *r, uint64_t delta)
+/* False: nothing was done. */
+static inline bool advance(struct run *r, uint64_t delta)
 {
 	uint64_t bytes, location;
 
@@ -106,11 +136,11 @@ static bool set_location(struct run *r)
 /* Where a register's place is kept, or NULL for those that nobody needs. */
 static struct cfi_register *followed(struct run *r, struct cfi_state *state, uint64_t number)
 {
-	if (number == r->machine.fp)
+	if (number == r->cie->machine.fp)
 		return &state->fp;
-	if (number == r->machine.ra && !r->cie->ra_elsewhere)
+	if (number == r->cie->machine.ra && !r->cie->ra_elsewhere)
 		return &state->ra;
-	if (number == r->machine.kept && number)
+	if (number == r->cie->machine.kept && number)
 		return &state->kept;
 	return NULL;
 }
@@ -162,7 +192,8 @@ static void place_by_expression(struct run *r, uint64_t number)
 	uint64_t base;
 	int64_t offset = 0;
 
-	if (cfi_read_breg(&block, &base, &offset) && !cursor_left(&block) && base == r->machine.fp)
+	if (cfi_read_breg(&block, &base, &offset) && !cursor_left(&block) &&
+		base == r->cie->machine.fp)
 		where = CFI_AT_FP;
 	place(r, number, where, offset);
 }
@@ -219,28 +250,33 @@ static void set_expression(struct run *r)
 	r->state.expression_size = cursor_left(&block);
 }
 
-static void set_cfa_offset(struct run *r, int64_t offset)
+static inline void set_cfa_offset(struct run *r, int64_t offset)
 {
 	struct cfi_state *s = &r->state;
 
 	s->cfa_offset = offset;
-	s->has_rule = s->has_rule && cfi_rule_move(&s->rule, offset);
+	s->rule_offset = (int32_t)offset;
+	s->has_rule = s->has_rule && cfi_rule_can_move(&s->rule, offset);
+}
+
+static inline void set_cfa_register(struct run *r, uint64_t number)
+{
+	struct cfi_state *s = &r->state;
+
+	s->has_rule = false;
+	s->expression = NULL;
+	s->has_cfa = true;
+	s->cfa_register = number;
 }
 
 static bool run_cfa(struct run *r, uint8_t op)
 {
-	struct cfi_state *s = &r->state;
-
 	if (op == CFA_DEF_CFA_EXPRESSION) {
 		set_expression(r);
 		return true;
 	}
-	if (op == CFA_DEF_CFA || op == CFA_DEF_CFA_SF || op == CFA_DEF_CFA_REGISTER) {
-		s->has_rule = false;
-		s->expression = NULL;
-		s->has_cfa = true;
-		s->cfa_register = cfi_uleb(&r->code);
-	}
+	if (op == CFA_DEF_CFA || op == CFA_DEF_CFA_SF || op == CFA_DEF_CFA_REGISTER)
+		set_cfa_register(r, cfi_uleb(&r->code));
 	if (op == CFA_DEF_CFA || op == CFA_DEF_CFA_OFFSET)
 		set_cfa_offset(r, (int64_t)cfi_uleb(&r->code));
 	else if (op != CFA_DEF_CFA_REGISTER)
@@ -321,58 +357,81 @@ static bool run_one(struct run *r)
 	}
 }
 
-/*
- * The instructions that most code is made of, as long as their operands are one byte. False: it is
- * another one, and CODE stays where it is.
- */
-static inline bool run_short(struct run *r, struct cursor *code, bool *ret_good)
+/* Those of the plain instructions that are less frequent; as run_plain(). */
+static size_t run_plain_other(struct run *r, const uint8_t code[PLAIN_BYTES])
 {
-	uint8_t op = code->at[0], operand;
-	bool is_offset = op >> OPERAND_BITS == CFA_OFFSET;
-
-	if (op == CFA_NOP || op >> OPERAND_BITS == CFA_ADVANCE) {
-		cursor_u8(code);
-		*ret_good = op == CFA_NOP || advance(r, op & ((1U << OPERAND_BITS) - 1));
-		return true;
+	switch (code[0]) {
+	case CFA_REMEMBER_STATE:
+		return remember(r);
+	case CFA_RESTORE_STATE:
+		return restore_remembered(r);
+	case CFA_DEF_CFA_REGISTER:
+		if (code[1] & MORE_BYTES)
+			return 0;
+		set_cfa_register(r, code[1]);
+		return 2;
+	case CFA_DEF_CFA:
+		if ((code[1] | code[2]) & MORE_BYTES)
+			return 0;
+		set_cfa_register(r, code[1]);
+		set_cfa_offset(r, code[2]);
+		return 3;
+	default:
+		return 0;
 	}
-	if (!is_offset && op != CFA_DEF_CFA_OFFSET && op != CFA_ADVANCE1)
-		return false;
-	if (cursor_left(code) < 2 || (code->at[1] & 0x80 && op != CFA_ADVANCE1))
-		return false;
-	cursor_u8(code);
-	operand = cursor_u8(code);
-	*ret_good = true;
-	if (is_offset)
-		place(r, op & ((1U << OPERAND_BITS) - 1), CFI_AT_CFA, scaled(r, operand));
-	else if (op == CFA_DEF_CFA_OFFSET)
-		set_cfa_offset(r, operand);
-	else
-		*ret_good = advance(r, operand);
-	return true;
 }
 
 /*
- * An operand that is cut off leaves the cursor bad, before any row was made of it. The copy of the
+ * An instruction of those that most code is made of, with its operands in one byte each. Returns
+ * how many bytes it has; 0: it is another one, or makes no sense, and nothing was done.
+ */
+static inline size_t run_plain(struct run *r, const uint8_t code[PLAIN_BYTES])
+{
+	const uint8_t op = code[0], operand = code[1];
+	const uint8_t low_bits = op & ((1U << OPERAND_BITS) - 1);
+
+	if (op >> OPERAND_BITS == CFA_ADVANCE)
+		return advance(r, low_bits);
+	if (op == CFA_ADVANCE1)
+		return advance(r, operand) ? 2 : 0;
+	if (op == CFA_DEF_CFA_OFFSET && !(operand & MORE_BYTES)) {
+		set_cfa_offset(r, operand);
+		return 2;
+	}
+	if (op >> OPERAND_BITS == CFA_OFFSET && !(operand & MORE_BYTES)) {
+		place(r, low_bits, CFI_AT_CFA, scaled(r, operand));
+		return 2;
+	}
+	return run_plain_other(r, code);
+}
+
+/*
+ * And what entries are filled up with, which is nearly always where they end. The copy of the
  * cursor is nobody else's: it stays in registers.
  */
-static bool run_all(struct run *r)
+static void run_plain_ones(struct run *r)
 {
 	struct cursor code = r->code;
+	size_t size = 1;
 
-	while (cursor_left(&code)) {
-		bool good = true;
-
-		if (run_short(r, &code, &good)) {
-			if (!good)
-				return false;
-			continue;
-		}
-		r->code = code;
-		if (!run_one(r) || r->code.bad)
-			return false;
-		code = r->code;
+	while (size && cursor_left(&code) >= PLAIN_BYTES) {
+		size = run_plain(r, code.at);
+		cursor_skip(&code, size);
 	}
-	return !code.bad;
+	while (cursor_left(&code) && *code.at == CFA_NOP)
+		cursor_skip(&code, 1);
+	r->code = code;
+}
+
+/* An operand that is cut off leaves the cursor bad, before any row was made of it. */
+static bool run_all(struct run *r)
+{
+	while (cursor_left(&r->code)) {
+		run_plain_ones(r);
+		if (cursor_left(&r->code) && (!run_one(r) || r->code.bad))
+			return false;
+	}
+	return !r->code.bad;
 }
 
 static struct cursor code_of(const struct cfi_section *s, uint32_t offset, uint32_t size)
@@ -392,7 +451,6 @@ void cfi_start(const struct cfi_section *s, struct cfi_cie *cie)
 	struct run r = {
 		.section = s,
 		.cie = cie,
-		.machine = cfi_machine(s),
 		.code = code_of(s, cie->code, cie->code_size),
 		.is_initial = true,
 		.state.ra.place = cie->ra_elsewhere ? CFI_ELSEWHERE : CFI_SAME,
@@ -400,7 +458,9 @@ void cfi_start(const struct cfi_section *s, struct cfi_cie *cie)
 
 	if (cie->broken)
 		return;
+	cie->machine = cfi_machine(s);
 	cie->broken = !run_all(&r);
+	make_rule(&r);
 	cie->initial = r.state;
 }
 
@@ -408,12 +468,12 @@ int cfi_run(const struct cfi_section *s, const struct cfi_cie *cie, const struct
 	cfi_row_sink *sink, void *context)
 {
 	struct run r;
+	bool good;
 
 	if (cie->broken || fde->low > UINT64_MAX - fde->size)
 		return -EBADMSG;
 	r.section = s;
 	r.cie = cie;
-	r.machine = cfi_machine(s);
 	r.code = code_of(s, fde->code, fde->code_size);
 	r.state = cie->initial;
 	r.depth = 0;
@@ -423,9 +483,10 @@ int cfi_run(const struct cfi_section *s, const struct cfi_cie *cie, const struct
 	r.end = fde->low + fde->size;
 	r.sink = sink;
 	r.context = context;
-	if (!run_all(&r))
-		return -EBADMSG;
-	if (r.location < r.end)
+	r.row_count = 0;
+	good = run_all(&r);
+	if (good && r.location < r.end)
 		advance_to(&r, r.end);
-	return 0;
+	give_rows(&r);
+	return good ? 0 : -EBADMSG;
 }

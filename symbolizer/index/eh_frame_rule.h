@@ -9,34 +9,34 @@
 #include "bpf/abi/unwind.h"
 #include "symbolizer/index/eh_frame.h"
 
-/* DWARF register numbers of a machine (its psABI). */
-struct cfi_machine {
-	uint64_t fp, sp, ra;
-	uint64_t kept; /* another register to be followed (x86_64: rbx or r12); 0 = none */
-	bool link; /* the return address may still be in a register */
-};
-
 struct cfi_machine cfi_machine(const struct cfi_section *s);
 
 /* SIGNAL: the row is a signal frame's. Fields that do not matter are 0: equal rules look equal. */
 struct abi_unwind_rule cfi_rule(
 	const struct cfi_machine *m, bool signal, const struct cfi_state *state);
 
-/*
- * RULE where nothing but the CFA's offset changed, which is most rows. False: that takes more. The
- * offset is not written alone: rules are read as two numbers, and the processor would wait for it.
- */
-static inline bool cfi_rule_move(struct abi_unwind_rule *rule, int64_t cfa_offset)
+/* Whether RULE stays what it is, but for its offset, where the CFA's becomes that: most rows. */
+static inline bool cfi_rule_can_move(const struct abi_unwind_rule *rule, int64_t cfa_offset)
 {
+	return (rule->cfa == ABI_CFA_SP || rule->cfa == ABI_CFA_FP) &&
+	       cfa_offset == (int32_t)cfa_offset;
+}
+
+/*
+ * RULE with that offset. It is put together in a register: rules are read as two numbers, and the
+ * processor would wait for an offset that was written alone.
+ */
+static inline void cfi_rule_move(
+	const struct abi_unwind_rule *rule, int32_t cfa_offset, struct abi_unwind_rule *ret_rule)
+{
+	uint32_t kinds, tail;
 	uint64_t head;
 
-	if ((rule->cfa != ABI_CFA_SP && rule->cfa != ABI_CFA_FP) ||
-		cfa_offset != (int32_t)cfa_offset)
-		return false;
-	memcpy(&head, rule, sizeof(head));
-	head = (uint32_t)head | (uint64_t)(uint32_t)cfa_offset << 32;
-	memcpy(rule, &head, sizeof(head));
-	return true;
+	memcpy(&kinds, rule, sizeof(kinds));
+	memcpy(&tail, (const uint8_t *)rule + sizeof(head), sizeof(tail));
+	head = kinds | (uint64_t)(uint32_t)cfa_offset << 32;
+	memcpy(ret_rule, &head, sizeof(head));
+	memcpy((uint8_t *)ret_rule + sizeof(head), &tail, sizeof(tail));
 }
 
 /* What is valid at a function's first instruction. */

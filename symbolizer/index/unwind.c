@@ -41,11 +41,13 @@ enum {
 	MAX_VDSO_SYMBOLS = 64,
 };
 
+/* There may be millions. */
 struct function {
 	uint64_t low;
 	uint32_t size; /* up to the end of the code around it at most */
-	uint32_t section;
-	uint32_t cie, code, code_size; /* as in struct cfi_fde; Go: `code` is its number */
+	uint32_t section : 8;
+	uint32_t cie : 24; /* as in struct cfi_fde */
+	uint32_t code, code_size; /* the same; Go: `code` is its number */
 };
 
 struct job {
@@ -60,6 +62,7 @@ struct job {
 	uint32_t section; /* being read */
 	struct function *functions;
 	size_t function_count, function_capacity;
+	uint64_t lowest; /* of their addresses */
 	uint64_t code_low, code_end; /* all in between is code; no more is known where it begins */
 	uint64_t before; /* where the last row ended */
 	uint64_t start, limit; /* of the function being run; at most where the next one begins */
@@ -100,6 +103,7 @@ static int add_function(struct job *job, uint64_t size, struct function f)
 	if (err)
 		return err;
 	f.size = (uint32_t)MIN(size, end - f.low);
+	job->lowest = job->function_count ? MIN(job->lowest, f.low) : f.low;
 	job->functions[job->function_count++] = f;
 	return 0;
 }
@@ -144,19 +148,39 @@ static bool is_entry(const struct job *job, const struct abi_unwind_rule *rule)
 }
 
 /*
- * Between functions there is padding up to the next one's alignment, or at most a few instructions
- * of assembly, which hardly do more than a function's first instruction. A gap so small takes that
- * rule: two rows less for most functions.
+ * Where a function's first row begins. Between functions there is padding up to the next one's
+ * alignment, or at most a few instructions of assembly, which hardly do more than a function's
+ * first instruction. A gap so small takes that rule: two rows less for most functions.
  */
+static uint64_t over_padding(
+	const struct job *job, uint64_t low, const struct abi_unwind_rule *rule)
+{
+	if (low == job->start && low - job->before < FUNCTION_ALIGN && !(low % FUNCTION_ALIGN) &&
+		is_entry(job, rule))
+		return job->before;
+	return low;
+}
+
 static void add_row(void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
 {
 	struct job *job = context;
 
-	if (low == job->start && low - job->before < FUNCTION_ALIGN && !(low % FUNCTION_ALIGN) &&
-		is_entry(job, rule))
-		low = job->before;
 	high = MIN(high, job->limit);
-	unwind_pages_row(job->pages, low, high, rule);
+	unwind_pages_row(job->pages, over_padding(job, low, rule), high, rule);
+	job->before = MAX(job->before, high);
+}
+
+static void add_rows(void *context, struct unwind_row *rows, size_t count, uint64_t high)
+{
+	struct job *job = context;
+
+	while (count && rows[count - 1].low >= job->limit)
+		count--;
+	if (!count)
+		return;
+	high = MIN(high, job->limit);
+	rows[0].low = over_padding(job, rows[0].low, &rows[0].rule);
+	unwind_pages_rows(job->pages, rows, count, high);
 	job->before = MAX(job->before, high);
 }
 
@@ -183,7 +207,7 @@ static int run_fde(struct job *job, const struct function *f)
 	const struct cfi_cie *cie = &job->entries[f->section].cies[f->cie];
 
 	job->entry = job->cfi_entry;
-	return cfi_run(&job->sections[f->section], cie, &fde, add_row, job);
+	return cfi_run(&job->sections[f->section], cie, &fde, add_rows, job);
 }
 
 /*
@@ -234,22 +258,39 @@ static void run_function(struct job *job, const struct function *f, uint64_t lim
 		job->figures.broken++;
 }
 
-/* They were collected in the order of their rank. */
+/* They were collected in the order of their rank. All code of a module lies in 4 GiB. */
+static int sort_functions(const struct job *job, struct address_item **ret_order)
+{
+	const size_t count = job->function_count;
+	struct address_item *order = malloc((count + 1) * sizeof(*order));
+	int err;
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (struct address_item){
+			.address = (uint32_t)(job->functions[i].low - job->lowest),
+			.number = (uint32_t)i,
+		};
+	err = address_sort(order, count);
+	if (err)
+		free(order);
+	else
+		*ret_order = order;
+	return err;
+}
+
 static int run_functions(struct job *job)
 {
 	const size_t count = job->function_count;
-	autofree struct address_item *order = malloc((count + 1) * sizeof(*order));
-	int err = order ? 0 : -ENOMEM;
+	autofree struct address_item *order = NULL;
+	int err = sort_functions(job, &order);
 
-	for (size_t i = 0; i < count && !err; i++)
-		order[i] = (struct address_item){ job->functions[i].low, (uint32_t)i };
-	if (!err)
-		err = address_sort(order, count);
 	for (size_t i = 0, next; i < count && !err; i = next) {
 		for (next = i + 1; next < count && order[next].address == order[i].address;)
 			next++;
 		run_function(job, &job->functions[order[i].number],
-			next < count ? order[next].address : UINT64_MAX);
+			next < count ? job->lowest + order[next].address : UINT64_MAX);
 	}
 	return err;
 }

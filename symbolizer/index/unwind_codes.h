@@ -9,18 +9,14 @@
 
 #include "bpf/abi/unwind.h"
 
-enum {
-	UNWIND_CODED_DISTANCES = 256, /* further ones have no code */
-	UNWIND_CODED_NUMBER_SHIFT = 8, /* where `bits` of what has no code leave out the number */
-};
+enum { UNWIND_CODED_DISTANCES = 256 }; /* further ones have no code */
 
 /* Changes of a kind that are so far from the ones before: how often, and what one takes. */
 struct unwind_coded {
+	uint32_t bits; /* the code or ABI_CHANGE_OTHER; once codes are chosen, all but the number */
 	uint16_t count;
-	uint8_t code; /* or ABI_CHANGE_OTHER */
 	uint8_t nibbles;
-	/* Once codes are chosen: all of them, but for a rule's number. */
-	uint32_t bits;
+	uint8_t number_shift; /* where `bits` leave out a rule's number */
 };
 
 struct unwind_codes {
@@ -55,13 +51,10 @@ static inline uint64_t unwind_codes_nibbles(const struct unwind_codes *c, enum a
 	uint32_t distance, uint8_t number, uint32_t *ret_count)
 {
 	const struct unwind_coded *coded;
-	unsigned int shift;
 
 	if (distance >= UNWIND_CODED_DISTANCES)
 		return unwind_codes_far_nibbles(kind, distance, number, ret_count);
 	coded = &c->coded[kind][distance];
-	shift = coded->code == ABI_CHANGE_OTHER ? UNWIND_CODED_NUMBER_SHIFT
-						: UNWIND_CODED_NUMBER_SHIFT / 2;
 	*ret_count = coded->nibbles;
-	return coded->bits | (uint64_t)number << shift;
+	return coded->bits | (uint64_t)number << coded->number_shift;
 }

@@ -55,12 +55,13 @@ static void sort_rules(struct unwind_pack *p, const struct unwind_rows *rows)
  * Where the rules of rows are now, and which one begins most of those that no neighbour leads to.
  * Without branches: which rows these are is not foreseeable.
  */
-static void place_rules(struct unwind_pack *p, const struct unwind_rows *rows)
+static void place_rules(struct unwind_pack *restrict p, const struct unwind_rows *restrict rows)
 {
 	uint32_t counts[ABI_UNWIND_PAGE_RULES] = { 0 };
+	const uint32_t row_count = rows->row_count;
 	uint32_t before = p->place[0], entry = before, most = 0;
 
-	for (uint32_t i = 0; i < rows->row_count; i++) {
+	for (uint32_t i = 0; i < row_count; i++) {
 		uint32_t rule = p->place[rows->numbers[i]];
 		uint32_t count = counts[rule] += rule - before + NEAR_RULES > 2 * NEAR_RULES;
 
@@ -110,58 +111,90 @@ static uint32_t choose_shift(const struct unwind_rows *rows)
 static const uint8_t ranks[ABI_CHANGE_KINDS] = { ABI_CHANGE_UP, ABI_CHANGE_DOWN, ABI_CHANGE_TOP,
 	ABI_CHANGE_BACK, ABI_CHANGE_ENTRY, ABI_CHANGE_UP_2, ABI_CHANGE_DOWN_2, ABI_CHANGE_TO };
 enum { RANK_TOP = 2, RANK_BACK = 3, RANK_ENTRY = 4, RANK_TO = 7 };
-/* Those of two rules down to two rules up, and of what is further. */
-static const uint8_t near_ranks[] = { 6, 1, RANK_TO, 0, 5, RANK_TO };
+
+/* A change by how far its rule is from the one before: two down to two up, and further. */
+struct step {
+	uint8_t rank; /* of the kind that says so */
+	uint8_t is_top; /* the reader's `top` becomes that rule */
+	uint8_t may_be_top; /* unless it is one that the reader knows */
+	uint8_t is_far;
+};
+static const struct step steps[] = { { 6, 0, 0, 0 }, { 1, 0, 0, 0 }, { RANK_TO, 0, 1, 1 },
+	{ 0, 1, 0, 0 }, { 5, 0, 1, 0 }, { RANK_TO, 0, 1, 1 } };
 
 /* All are asked, and without branches: no answer is foreseeable. */
-static enum abi_change kind_of(const struct reader *r, uint32_t rule)
+static enum abi_change kind_of(const struct reader *r, const struct step *step, uint32_t rule)
 {
-	uint32_t difference = rule - r->rule + NEAR_RULES, near_rank, rank = RANK_TO;
+	uint32_t rank = RANK_TO;
 
-	near_rank = near_ranks[MIN(difference, (uint32_t)NEAR_RULES * 2 + 1)];
 	rank = rule == r->entry ? RANK_ENTRY : rank;
 	rank = rule == r->back ? RANK_BACK : rank;
 	rank = rule == r->top ? RANK_TOP : rank;
-	return ranks[MIN(rank, near_rank)];
+	return ranks[MIN(rank, step->rank)];
 }
 
-static void read_on(struct reader *r, enum abi_change kind, uint32_t rule)
+/*
+ * The reader goes on to RULE. What it knows then does not come from the kind, which takes long to
+ * be found: each change waits for the one before.
+ */
+static struct unwind_change read_on(struct reader *r, uint32_t distance, uint32_t rule)
 {
-	r->back = kind == ABI_CHANGE_TO ? r->rule : r->back;
-	r->top = kind & 1 ? r->top : rule;
+	const struct step *step =
+		&steps[MIN(rule - r->rule + NEAR_RULES, (uint32_t)NEAR_RULES * 2 + 1)];
+	const uint32_t is_new = (uint32_t)(rule != r->back) & (uint32_t)(rule != r->entry);
+	const uint32_t is_top = -(step->is_top | (step->may_be_top & is_new));
+	const uint32_t is_to = -(step->is_far & is_new & (uint32_t)(rule != r->top));
+	const struct unwind_change change = {
+		.distance = (uint16_t)distance,
+		.kind = (uint8_t)kind_of(r, step, rule),
+		.number = (uint8_t)(rule & is_to),
+	};
+
+	r->top ^= (r->top ^ rule) & is_top;
+	r->back ^= (r->back ^ r->rule) & is_to;
 	r->rule = rule;
+	return change;
 }
 
-static void add_change(
-	struct unwind_pack *p, struct reader *reader, uint32_t distance, uint32_t rule)
+/*
+ * The changes of the rows from number ROW on, up to END in the page. Returns the number of the row
+ * that is there.
+ */
+static uint32_t add_changes(struct unwind_pack *restrict p, const struct unwind_rows *restrict rows,
+	struct reader *r, uint32_t row, uint32_t end)
 {
-	struct unwind_change *change = &p->changes[p->change_count++];
-	enum abi_change kind = kind_of(reader, rule);
+	const uint32_t row_count = rows->row_count;
+	uint32_t before = end - (1U << p->shift), at = p->change_count;
+	struct reader reader = *r;
 
-	unwind_codes_count(&p->codes, kind, distance);
-	change->distance = (uint16_t)distance;
-	change->kind = (uint8_t)kind;
-	change->number = kind == ABI_CHANGE_TO ? (uint8_t)rule : 0;
-	read_on(reader, kind, rule);
+	for (; row < row_count && rows->addresses[row] < end; row++) {
+		const uint32_t address = rows->addresses[row];
+		const struct unwind_change change =
+			read_on(&reader, address - before, p->rules[row]);
+
+		p->changes[at++] = change;
+		unwind_codes_count(&p->codes, change.kind, address - before);
+		before = address;
+	}
+	p->change_count = at;
+	*r = reader;
+	return row;
 }
 
 /* The changes of BUCKET, from row *AT on; RULE is valid before it. Returns the one after it. */
 static uint32_t add_bucket(struct unwind_pack *p, const struct unwind_rows *rows, uint32_t bucket,
 	uint32_t *at, uint32_t rule)
 {
-	uint32_t before = bucket << p->shift, end = before + (1U << p->shift), row = *at;
+	const uint32_t low = bucket << p->shift;
+	uint32_t row = *at;
 	struct reader reader;
 
-	if (row < rows->row_count && rows->addresses[row] == before)
+	if (row < rows->row_count && rows->addresses[row] == low)
 		rule = p->rules[row++];
 	p->starts[bucket] = (uint8_t)rule;
 	reader = (struct reader){ .rule = rule, .top = rule, .back = rule, .entry = p->entry };
-	for (; row < rows->row_count && rows->addresses[row] < end; row++) {
-		add_change(p, &reader, rows->addresses[row] - before, p->rules[row]);
-		before = rows->addresses[row];
-	}
+	*at = add_changes(p, rows, &reader, row, low + (1U << p->shift));
 	p->ends[bucket] = p->change_count;
-	*at = row;
 	return reader.rule;
 }
 
@@ -212,10 +245,11 @@ static uint32_t put_rules(struct unwind_pack *p, const struct unwind_rows *rows)
 static void put_bucket(struct unwind_pack *p, uint32_t bucket, uint32_t first)
 {
 	uint8_t *at = p->output.bytes + p->size;
+	const uint32_t end = p->ends[bucket];
 	uint64_t bits = p->starts[bucket];
 	uint32_t used = 8;
 
-	for (uint32_t i = first; i < p->ends[bucket]; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		const struct unwind_change *change = &p->changes[i];
 		uint32_t nibbles;
 

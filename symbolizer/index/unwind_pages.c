@@ -189,27 +189,7 @@ static void change(struct unwind_pages *p, uint64_t address, const struct abi_un
 		start_page(p, p->page);
 }
 
-/* As change(), where the page has the rule already: nearly all rows. False: nothing was done. */
-static inline bool change_within_page(
-	struct unwind_pages *p, uint64_t address, const struct abi_unwind_rule *rule)
-{
-	struct unwind_rows *rows = &p->rows;
-	uint32_t number;
-
-	if (address >> ABI_UNWIND_PAGE_SHIFT != p->page || !(address % PAGE_BYTES) ||
-		rows->row_count >= ABI_UNWIND_PAGE_ROWS || rule->cfa == ABI_CFA_UNSUPPORTED)
-		return false;
-	number = *find_slot(p, rule);
-	if (!number || number - 1 == p->last)
-		return false;
-	p->current = *rule;
-	p->last = (uint8_t)(number - 1);
-	rows->addresses[rows->row_count] = (uint16_t)(address % PAGE_BYTES);
-	rows->numbers[rows->row_count++] = (uint8_t)(number - 1);
-	return true;
-}
-
-static void add_row(
+void unwind_pages_row(
 	struct unwind_pages *p, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
 {
 	low = MAX(low, p->end);
@@ -221,13 +201,50 @@ static void add_row(
 	p->end = high;
 }
 
-void unwind_pages_row(
-	struct unwind_pages *p, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
+/*
+ * Takes rows as long as nothing more happens than a change to a rule that the page has already.
+ * Returns how many; the first of them begins where the last row ended.
+ */
+static size_t take_known(struct unwind_pages *p, const struct unwind_row *rows, size_t count)
 {
-	if (low == p->end && low < high && !p->error && change_within_page(p, low, rule))
-		p->end = high;
-	else
-		add_row(p, low, high, rule);
+	const uint64_t start = p->page << ABI_UNWIND_PAGE_SHIFT;
+	struct unwind_rows *to = &p->rows;
+	uint32_t row_count = to->row_count, last = p->last;
+	size_t i;
+
+	for (i = 0; i < count && row_count < ABI_UNWIND_PAGE_ROWS; i++) {
+		uint64_t offset = rows[i].low - start;
+		uint32_t number = *find_slot(p, &rows[i].rule);
+
+		/* Not found, the page's first byte, or not in it. */
+		if (!number || offset - 1 >= PAGE_BYTES - 1 ||
+			rows[i].rule.cfa == ABI_CFA_UNSUPPORTED)
+			break;
+		number--;
+		to->addresses[row_count] = (uint16_t)offset;
+		to->numbers[row_count] = (uint8_t)number;
+		row_count += number != last;
+		last = number;
+	}
+	if (i)
+		p->current = rows[i - 1].rule;
+	to->row_count = row_count;
+	p->last = (uint8_t)last;
+	return i;
+}
+
+void unwind_pages_rows(
+	struct unwind_pages *p, const struct unwind_row *rows, size_t count, uint64_t high)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].low == p->end && !p->error) {
+			i += take_known(p, rows + i, count - i);
+			p->end = i < count ? rows[i].low : high;
+		}
+		if (i < count)
+			unwind_pages_row(p, rows[i].low, i + 1 < count ? rows[i + 1].low : high,
+				&rows[i].rule);
+	}
 }
 
 int unwind_pages_finish(struct unwind_pages *p, struct unwind_counts *ret_counts)

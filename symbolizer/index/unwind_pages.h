@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "bpf/abi/unwind.h"
+#include "symbolizer/index/unwind_row.h"
 
 struct unwind_pages;
 
@@ -27,5 +28,8 @@ void unwind_pages_destroy(struct unwind_pages *p);
 /* RULE is valid in [low, high). Ascending; what overlaps an earlier row is cut off. */
 void unwind_pages_row(
 	struct unwind_pages *p, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule);
+/* The same of many; the last one is valid up to HIGH. None is empty. */
+void unwind_pages_rows(
+	struct unwind_pages *p, const struct unwind_row *rows, size_t count, uint64_t high);
 /* After the last row. Returns the sink's first error. */
 int unwind_pages_finish(struct unwind_pages *p, struct unwind_counts *ret_counts);

@@ -37,11 +37,11 @@ static void nothing_and_one(void **state)
 static void one_digit_that_differs(void **state)
 {
 	(void)state;
-	for (unsigned int bit = 0; bit < 64; bit++) {
+	for (unsigned int bit = 0; bit < 32; bit++) {
 		struct address_item items[] = {
-			{ UINT64_C(1) << bit, 0 },
+			{ UINT32_C(1) << bit, 0 },
 			{ 0, 1 },
-			{ UINT64_C(1) << bit, 2 },
+			{ UINT32_C(1) << bit, 2 },
 			{ 0, 3 },
 		};
 
@@ -49,14 +49,14 @@ static void one_digit_that_differs(void **state)
 		assert_order(items, ARRAY_SIZE(items));
 		assert_int_equal(items[0].number, 1);
 		assert_int_equal(items[3].number, 2);
-		assert_int_equal(items[3].address, UINT64_C(1) << bit);
+		assert_int_equal(items[3].address, UINT32_C(1) << bit);
 	}
 }
 
 static void extremes(void **state)
 {
-	struct address_item items[] = { { UINT64_MAX, 0 }, { 1, 1 }, { UINT64_MAX - 1, 2 },
-		{ 0, 3 }, { UINT64_C(1) << 63, 4 }, { UINT64_MAX, 5 } };
+	struct address_item items[] = { { UINT32_MAX, 0 }, { 1, 1 }, { UINT32_MAX - 1, 2 },
+		{ 0, 3 }, { UINT32_C(1) << 31, 4 }, { UINT32_MAX, 5 } };
 	static const uint32_t expected[] = { 3, 1, 4, 2, 0, 5 };
 
 	(void)state;
@@ -68,7 +68,7 @@ static void extremes(void **state)
 /* Addresses from the whole range, from a few pages, and hardly any different ones. */
 static void many_of_each_kind(void **state)
 {
-	static const uint64_t masks[] = { UINT64_MAX, 0x3ffff, 7 };
+	static const uint32_t masks[] = { UINT32_MAX, 0x3ffff, 7 };
 
 	(void)state;
 	for (size_t kind = 0; kind < ARRAY_SIZE(masks); kind++) {
@@ -78,14 +78,14 @@ static void many_of_each_kind(void **state)
 		assert_non_null(items);
 		for (uint32_t i = 0; i < MANY; i++) {
 			random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-			items[i].address = (random ^ random >> 32) & masks[kind];
+			items[i].address = (uint32_t)(random ^ random >> 32) & masks[kind];
 			items[i].number = i;
-			sum += items[i].address * (i + 1);
+			sum += (uint64_t)items[i].address * (i + 1);
 		}
 		assert_int_equal(address_sort(items, MANY), 0);
 		assert_order(items, MANY);
 		for (uint32_t i = 0; i < MANY; i++) {
-			sum -= items[i].address * (items[i].number + 1);
+			sum -= items[i].address * (items[i].number + UINT64_C(1));
 			numbers += items[i].number;
 		}
 		/* Each address has kept its number. */

@@ -298,6 +298,38 @@ static void compare_shadow(void)
 	}
 }
 
+/* Many at once, which begin before END, up to where rows went, or behind it. Returns the new end.
+ */
+static uint64_t shadow_batch(uint64_t end, unsigned int *seed)
+{
+	struct unwind_row rows[40];
+	const size_t count = 1 + (size_t)rand_r(seed) % ARRAY_SIZE(rows);
+	uint64_t at = end - MIN(end - SHADOW_LOW, (uint64_t)(rand_r(seed) % 3) * 20), high;
+
+	at = rand_r(seed) % 4 ? at : end + 100;
+	for (size_t i = 0; i < count; i++, at = high) {
+		const int rule = rand_r(seed) % (rand_r(seed) % 50 ? 8 : SHADOW_RULES);
+
+		high = at + 1 + (unsigned int)rand_r(seed) % (rand_r(seed) % 20 ? 9 : 3000);
+		rows[i] = (struct unwind_row){ .low = at, .rule = shadow_rules[rule] };
+		for (uint64_t byte = MAX(at, end); byte < high; byte++)
+			shadow[byte - SHADOW_LOW] = (uint8_t)(rule + 1);
+	}
+	unwind_pages_rows(made.packer, rows, count, at);
+	return MAX(at, end);
+}
+
+static void many_rows_at_once(void **)
+{
+	const uint64_t last = SHADOW_END - 41 * 3000;
+	unsigned int seed = 5;
+
+	begin_shadow();
+	for (uint64_t at = SHADOW_LOW; at < last;)
+		at = shadow_batch(at, &seed);
+	compare_shadow();
+}
+
 /* Functions are entered, pushed, popped and left, one twice, as compilers make them. */
 static void what_compilers_make_takes_little_room(void **)
 {
@@ -628,6 +660,7 @@ int main(void)
 		CASE(a_page_cut_off),
 		CASE(counts_that_lie),
 		CASE(what_compilers_make_takes_little_room),
+		CASE(many_rows_at_once),
 		CASE(rows_at_random),
 		CASE(rows_at_each_byte_in_one_place),
 		CASE(the_densest_pages),
