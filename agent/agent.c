@@ -24,6 +24,7 @@ enum {
 	PROCESSES_LIMIT = 262144,
 	FOLLOWED_LIMIT = 65536,
 	BUILD_CHILDREN = 2,
+	RETRIED_AT_ONCE = 128, /* samples that waited: some 10 ms */
 	BUILDS_WAITING = 1024, /* each has its file open; more are asked for again */
 	PREPARED_PROGRAMS = 32,
 };
@@ -73,7 +74,7 @@ static void drain(struct agent *agent)
 
 	if (got < 0)
 		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
-	agent_unwind_retry(agent);
+	agent_unwind_retry(agent, RETRIED_AT_ONCE);
 	agent_look_at_profile(agent);
 	after_first_sample(agent);
 	set_pace(agent, got == 0 && agent->first_sample_ns);
@@ -100,7 +101,7 @@ static bool is_building(const struct agent *agent)
 /* Samples that waited for an index may ask for others. */
 static void after_builds(struct agent *agent)
 {
-	agent_unwind_retry(agent);
+	agent_unwind_retry(agent, agent->waiting ? SIZE_MAX : RETRIED_AT_ONCE);
 	if (!agent->waiting)
 		return;
 	if (is_building(agent))
@@ -391,7 +392,7 @@ int agent_finish_builds(struct agent *agent, uint64_t wait_ns)
 {
 	int timer, err;
 
-	agent_unwind_retry(agent);
+	agent_unwind_retry(agent, SIZE_MAX);
 	if (!is_building(agent))
 		return 0;
 	agent->wait_expired = false;

@@ -67,6 +67,7 @@ struct agent {
 	struct waiting_sample *waiting_samples; /* for module indexes; the last one first */
 	size_t waiting_bytes, waiting_limit_bytes;
 	bool module_came; /* waiting samples may go on */
+	bool more_may_go_on; /* those that were left for the next time */
 	struct index *vdso_index;
 	int proc_fd;
 	int statm_fd; /* our own memory's size; -1 = none */
@@ -131,8 +132,11 @@ void agent_unwind_leave_out(struct agent *agent, uint32_t tgid, bool out);
 /* Finishes the walk, now or when the module indexes that it needs are there. */
 void agent_unwind_finish(
 	struct agent *agent, struct process *p, const struct abi_unfinished *unfinished);
-/* Lets samples go on whose modules came. Not to be called from a module's `done`. */
-void agent_unwind_retry(struct agent *agent);
+/*
+ * Lets samples go on whose modules came, about MOST of them: the rings have to be read meanwhile.
+ * Not to be called from a module's `done`.
+ */
+void agent_unwind_retry(struct agent *agent, size_t most);
 /* Lets the samples of WINDOW (0 = all) go on without what they wait for. */
 void agent_unwind_flush(struct agent *agent, uint32_t window);
 

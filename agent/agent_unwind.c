@@ -10,10 +10,12 @@
 
 #include "agent/agent_internal.h"
 #include "agent/collect/tables.h"
+#include "agent/unwind/stack_pack.h"
 #include "base/cleanup.h"
 
 enum {
-	WAITING_LIMIT_BYTES = 1 << 20,
+	WAITING_LIMIT_BYTES = 2 << 20,
+	WAITING_PART = 8, /* of our own memory, at most one in so many bytes */
 	/* Where all waits are sampled: threads leave the CPU more often than it ticks. */
 	WAITING_OFF_CPU_BYTES = 32 << 20,
 };
@@ -30,9 +32,20 @@ struct waiting_sample {
 	uint32_t process; /* generation number */
 	const struct module *module; /* what it waits for */
 	struct mappings *mappings;
-	uint32_t frame_count; /* of the frames that the kernel found, behind the stack */
-	struct abi_unfinished unfinished; /* its stack follows */
+	uint32_t frame_count; /* of the frames that the kernel found */
+	uint32_t packed_bytes; /* of the stack */
+	struct abi_unfinished unfinished; /* the frames follow, then the packed stack */
 };
+
+static abi_u64 *frames_of(struct waiting_sample *w)
+{
+	return (abi_u64 *)(w + 1);
+}
+
+static uint8_t *packed_of(struct waiting_sample *w)
+{
+	return (uint8_t *)(frames_of(w) + w->frame_count);
+}
 
 static enum unwind_module state_of(
 	void *context, const struct module *m, const struct index **ret_index)
@@ -68,6 +81,9 @@ int agent_unwind_create(struct agent *agent, double off_cpu_share)
 
 	agent->waiting_limit_bytes =
 		WAITING_LIMIT_BYTES + (size_t)(off_cpu_share * WAITING_OFF_CPU_BYTES);
+	if (agent->memory_limit_bytes)
+		agent->waiting_limit_bytes = (size_t)MIN((uint64_t)agent->waiting_limit_bytes,
+			agent->memory_limit_bytes / WAITING_PART);
 	if (!tables)
 		return 0;
 	options.target.slots = tables_slots(tables);
@@ -166,8 +182,11 @@ static void add(struct agent *agent, const struct job *job, const struct unwind_
 static struct waiting_sample *copy_job(const struct job *job)
 {
 	const struct abi_unfinished *u = job->unfinished;
+	uint32_t stack_bytes = MIN(u->rest.stack_bytes, (abi_u32)ABI_UNFINISHED_STACK_BYTES);
 	size_t frame_bytes = job->frame_count * sizeof(job->frames[0]);
-	size_t bytes = sizeof(struct waiting_sample) + u->rest.stack_bytes + frame_bytes;
+	uint8_t packed[STACK_PACK_BOUND(ABI_UNFINISHED_STACK_BYTES)];
+	size_t packed_bytes = stack_pack(u->stack, stack_bytes, packed);
+	size_t bytes = sizeof(struct waiting_sample) + frame_bytes + packed_bytes;
 	struct waiting_sample *w = malloc(bytes);
 
 	if (!w)
@@ -175,9 +194,25 @@ static struct waiting_sample *copy_job(const struct job *job)
 	w->bytes = bytes;
 	w->process = job->process->number;
 	w->frame_count = job->frame_count;
-	memcpy(&w->unfinished, u, sizeof(*u) + u->rest.stack_bytes);
-	memcpy(w->unfinished.stack + u->rest.stack_bytes, job->frames, frame_bytes);
+	w->packed_bytes = (uint32_t)packed_bytes;
+	w->unfinished = *u;
+	w->unfinished.rest.stack_bytes = stack_bytes;
+	memcpy(frames_of(w), job->frames, frame_bytes);
+	memcpy(packed_of(w), packed, packed_bytes);
 	return w;
+}
+
+/* As it came; NULL for want of memory. */
+static struct abi_unfinished *unpack(struct waiting_sample *w)
+{
+	autofree struct abi_unfinished *u = malloc(sizeof(*u) + w->unfinished.rest.stack_bytes);
+
+	if (!u)
+		return NULL;
+	*u = w->unfinished;
+	if (!stack_unpack(packed_of(w), w->packed_bytes, u->stack, u->rest.stack_bytes))
+		return NULL;
+	return take(u);
 }
 
 /* False: no room to wait. */
@@ -205,6 +240,8 @@ static void finish(struct agent *agent, struct job *job)
 	const struct module *module = walk(agent, job, &stack);
 
 	agent_keep_indexes_small(agent);
+	if (module)
+		builds_want(agent->builds, module->number);
 	if (module && wait_for(agent, job, module))
 		return;
 	if (module) {
@@ -248,49 +285,63 @@ void agent_unwind_keep_modules(const struct agent *agent)
 
 static void go_on(struct agent *agent, struct waiting_sample *w, bool force)
 {
+	autofree struct abi_unfinished *unfinished = unpack(w);
 	struct process *p = processes_find(agent->processes, w->process);
 	struct job job = {
 		.process = p,
 		.mappings = w->mappings,
-		.unfinished = &w->unfinished,
-		.frames = (const void *)(w->unfinished.stack + w->unfinished.rest.stack_bytes),
+		.unfinished = unfinished,
+		.frames = frames_of(w),
 		.frame_count = w->frame_count,
 		.force = force,
 	};
 
-	if (p)
+	if (p && unfinished)
 		finish(agent, &job);
 	else
 		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 	free_waiting(agent, w);
 }
 
-/* Takes those out that may go on, or are of WINDOW, and lets them. */
-static void let_go_on(struct agent *agent, bool force, uint32_t window)
+/* Who goes on of those that wait. */
+struct call {
+	bool force; /* also those that would have to wait on, */
+	uint32_t window; /* of this one; 0 = of all */
+	size_t most;
+};
+
+/* Lets them. Returns how many; what is over the most may go on the next time. */
+static size_t let_go_on(struct agent *agent, const struct call *call)
 {
 	struct waiting_sample *all = take(agent->waiting_samples), *w;
+	size_t count = 0;
 
 	while ((w = all) != NULL) {
 		const struct index *index;
-		bool forced = force && (!window || w->unfinished.sample.window == window);
+		bool of_window = !call->window || w->unfinished.sample.window == call->window;
+		bool forced = call->force && of_window;
+		bool may = forced || state_of(NULL, w->module, &index) != UNWIND_MODULE_WAITING;
 
 		all = w->next;
-		if (forced || state_of(NULL, w->module, &index) != UNWIND_MODULE_WAITING) {
+		if (may && count < call->most) {
 			go_on(agent, w, forced);
-		} else {
-			w->next = agent->waiting_samples;
-			agent->waiting_samples = w;
+			count++;
+			continue;
 		}
+		agent->more_may_go_on |= may;
+		w->next = agent->waiting_samples;
+		agent->waiting_samples = w;
 	}
+	return count;
 }
 
-void agent_unwind_retry(struct agent *agent)
+void agent_unwind_retry(struct agent *agent, size_t most)
 {
-	while (agent->module_came) {
-		agent->module_came = false;
-		if (agent->unwind)
+	while (most && (agent->module_came || agent->more_may_go_on)) {
+		if (agent->module_came && agent->unwind)
 			unwind_modules_changed(agent->unwind);
-		let_go_on(agent, false, 0);
+		agent->module_came = agent->more_may_go_on = false;
+		most -= let_go_on(agent, &(struct call){ .most = most });
 	}
 }
 
@@ -312,5 +363,5 @@ void agent_unwind_waited(struct agent *agent, const struct abi_wake *wake)
 
 void agent_unwind_flush(struct agent *agent, uint32_t window)
 {
-	let_go_on(agent, true, window);
+	(void)let_go_on(agent, &(struct call){ true, window, SIZE_MAX });
 }

@@ -4,6 +4,7 @@
  * What a sample takes along whose walk user space is to finish (struct abi_unwind_rest): registers,
  * the end of the stack, and in Go programs a piece of the stack on which it goes on.
  */
+#include "bpf/regs.bpf.h"
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind_where.bpf.h"
 
@@ -125,14 +126,22 @@ static __always_inline __u32 unwind_other_room(const struct unwind_goroutine *g,
 	return unwind_chunks_of(g->head[ABI_GO_STACK_HIGH] - address, ABI_UNFINISHED_OTHER_CHUNKS);
 }
 
-/* A program's first thread began where its arguments are: behind them is nothing but text. */
-static __always_inline __u32 unwind_first_room(struct task_struct *task, __u64 address)
+/*
+ * A program's first thread began where its arguments are: behind them is nothing but text. C
+ * libraries put what is local to any other thread behind its stack (which may be less than what is
+ * read anyway, and so is what lies behind the stack of a coroutine).
+ */
+static __always_inline __u32 unwind_thread_room(struct task_struct *task, __u64 address)
 {
-	__u64 began = BPF_CORE_READ(task, mm, start_stack);
+	__u64 began = BPF_CORE_READ(task, mm, start_stack) + 8;
+	__u64 local = task_thread_pointer(task);
+	__u64 end = address + ABI_UNFINISHED_STACK_BYTES;
 
-	if (began < address)
-		return ABI_UNFINISHED_STACK_BYTES;
-	return unwind_chunks_of(began + 8 - address, ABI_UNFINISHED_CHUNKS);
+	if (began > address && began < end)
+		end = began;
+	if (local > address && local < end)
+		end = local;
+	return unwind_chunks_of(end - address, ABI_UNFINISHED_CHUNKS);
 }
 
 /* How much of the stack itself, from ADDRESS on: what is behind a goroutine's can be read, too. */
@@ -144,7 +153,7 @@ static __always_inline __u32 unwind_own_room(
 			g->head[ABI_GO_STACK_HIGH] - address, ABI_UNFINISHED_CHUNKS);
 	if (!g->known && unwind_in_go_arena(address))
 		return UNFINISHED_GO_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
-	return unwind_first_room(task, address);
+	return unwind_thread_room(task, address);
 }
 
 /*
@@ -174,7 +183,6 @@ static __always_inline long unwind_ship(const struct taking *t, struct scratch *
 	__u32 whose = t->whose;
 	struct unwind_walk *walk = &s->walk;
 	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &whose);
-	__u32 limit;
 	__u64 bytes;
 
 	if (!to)
@@ -189,12 +197,13 @@ static __always_inline long unwind_ship(const struct taking *t, struct scratch *
 	to->rest.is_return = walk->state.is_return;
 	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
-	limit = unwind_rest_of_go(t->task, walk, &to->rest);
-	bytes = unwind_read_stacks(whose, limit < walk->allowance ? limit : walk->allowance);
+	/* The last one before the rings are read has all it needs: half a stack is of little use.
+	 */
+	bytes = unwind_read_stacks(whose, unwind_rest_of_go(t->task, walk, &to->rest));
 	if (bytes > ABI_UNFINISHED_STACK_BYTES)
 		bytes = ABI_UNFINISHED_STACK_BYTES;
 	to->rest.stack_bytes = bytes;
-	walk->allowance -= bytes;
+	walk->allowance -= bytes < walk->allowance ? bytes : walk->allowance;
 	bytes += offsetof(struct unfinished_record, stack);
 	return bpf_perf_event_output(t->ctx, &output, BPF_F_CURRENT_CPU, to, bytes);
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -318,23 +317,11 @@ void builds_append(struct builds *b, struct build *build)
 	b->waiting_count++;
 }
 
-static struct build *take_waiting(struct builds *b)
-{
-	struct build *build = b->waiting;
-
-	b->waiting = build->next;
-	if (!b->waiting)
-		b->waiting_end = &b->waiting;
-	build->next = NULL;
-	b->waiting_count--;
-	return build;
-}
-
 void builds_start_waiting(struct builds *b)
 {
-	while (b->waiting && b->running_count < b->options.max_children) {
-		struct build *build = take_waiting(b);
+	struct build *build;
 
+	while ((build = builds_take_next(b)) != NULL) {
 		if (!start(b, build))
 			continue;
 		count(b, METRIC_INDEX_BUILDS_NOT_STARTED);
@@ -421,6 +408,22 @@ static int new_build(const struct builds *b, const struct request *r, int *fd, s
 	return 0;
 }
 
+static uint64_t file_bytes(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+static uint64_t bytes_of(const struct build *build)
+{
+	uint64_t bytes = file_bytes(build->elf_fd);
+
+	for (size_t i = 0; i < build->companions.count; i++)
+		bytes += file_bytes(build->companions.items[i].fd);
+	return bytes;
+}
+
 /* *FD is taken on success. */
 static int enqueue(struct builds *b, const struct request *r, int *fd)
 {
@@ -435,6 +438,7 @@ static int enqueue(struct builds *b, const struct request *r, int *fd)
 		return err;
 	if (r->search)
 		debug_files_find(r->search, build->elf_fd, &build->companions);
+	build->bytes = bytes_of(build);
 	builds_append(b, build);
 	builds_start_waiting(b);
 	return 0;
@@ -574,14 +578,6 @@ void builds_expire(struct builds *b, uint64_t now_ns)
 	}
 	builds_debug_turn(b, now_ns);
 	builds_start_waiting(b);
-}
-
-void builds_hurry(struct builds *b)
-{
-	int ours = getpriority(PRIO_PROCESS, 0);
-
-	for (struct build *build = b->running; build; build = build->next)
-		(void)setpriority(PRIO_PROCESS, (id_t)build->sandbox.pid, ours);
 }
 
 unsigned int builds_pending(const struct builds *b)

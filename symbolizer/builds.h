@@ -74,6 +74,12 @@ void builds_expire(struct builds *b, uint64_t now_ns);
  * may give it (CAP_SYS_NICE). Theirs is lower, and on a busy machine that can mean minutes.
  */
 void builds_hurry(struct builds *b);
+/*
+ * One thing more cannot go on without the index of TAG's module. What most wait for, and costs
+ * least of those, is built first; a small file at once, beside bigger ones, and with this process's
+ * priority.
+ */
+void builds_want(struct builds *b, uint64_t tag);
 /* Modules without an index whose builds wait or run. */
 unsigned int builds_pending(const struct builds *b);
 /* Those with one, for which debug files are being asked or built anew; bytes that are coming now.

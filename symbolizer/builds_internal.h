@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The queue itself: builds.c, and builds_debug.c for what debuginfod servers may add. */
+/* The queue itself: builds.c, builds_order.c for who is next, and builds_debug.c for what
+ * debuginfod servers may add. */
 #include "base/cleanup.h"
 #include "symbolizer/builds.h"
 #include "symbolizer/debuginfod.h"
@@ -11,6 +12,8 @@ struct build {
 	struct module_id id;
 	int elf_fd;
 	struct companions companions;
+	uint64_t bytes; /* of these files: what the build costs, about */
+	uint64_t wanted; /* how often builds_want() was called for it */
 	/*
 	 * For a second pass with the .dwo files that the first found wanting: where the module is,
 	 * "" = none, and what the first made, -1 = it is not over.
@@ -31,7 +34,7 @@ struct build {
 
 struct builds {
 	struct builds_options options;
-	struct build *waiting, **waiting_end; /* the oldest first */
+	struct build *waiting, **waiting_end; /* the oldest first: builds_take_next() chooses */
 	struct build *running;
 	unsigned int waiting_count, running_count;
 	unsigned int improving_count; /* of both, those whose requesters have an index */
@@ -52,6 +55,10 @@ void builds_watch(struct builds *b, int fd, bool on);
 /* Puts a build behind all others that wait for a sandbox. */
 void builds_append(struct builds *b, struct build *build);
 void builds_start_waiting(struct builds *b);
+
+/* ---- builds_order.c ------------------------------------------------------------------------- */
+/* Takes the one that is to start now off those that wait. NULL: none, or too many run. */
+struct build *builds_take_next(struct builds *b);
 
 /* ---- builds_debug.c ------------------------------------------------------------------------- */
 /* Whether servers may have what INDEX lacks, which was built. */

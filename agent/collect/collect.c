@@ -20,6 +20,9 @@ enum {
 	DEFAULT_RING_PAGES = 32,
 	MAX_RING_PAGES = 2048,
 	RING_PAGE_BYTES = 4096,
+	/* A ring that has one in so many bytes full is read: before pieces of stack take their
+	   half. */
+	READ_PART = 4,
 	SAMPLE_BYTES =
 		2000, /* a sample with both its stacks, on a mixed load; deep ones take 3000 */
 	/* What a CPU's switches of threads bring while the loop waits: 15000, few new stacks. */
@@ -79,10 +82,10 @@ static void close_cpu(struct collect *c, struct cpu *cpu)
 static int map_output(struct collect *c, struct cpu *cpu, const char **ret_step)
 {
 	uint32_t pages = c->options.ring_pages;
-	uint32_t half = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 2);
+	uint32_t enough = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / READ_PART);
 
 	*ret_step = "open the output event";
-	cpu->output_fd = perf_event_open_output(cpu->number, half, &c->build_ids);
+	cpu->output_fd = perf_event_open_output(cpu->number, enough, &c->build_ids);
 	if (cpu->output_fd < 0)
 		return cpu->output_fd;
 	*ret_step = "map the output event's ring";

@@ -22,8 +22,9 @@
 enum {
 	INITIAL_PID_NAMESPACE = 0xEFFFFFFC, /* PROC_PID_INIT_INO, the same on every kernel */
 	RING_PAGE_BYTES = 4096,
-	/* Pieces of stack may take half of a ring: then it is read, and other records have room. */
-	ALLOWED_PART = 2,
+	/* Pieces of stack may take a third of a ring. It is read then; on a busy machine not at
+	   once. */
+	ALLOWED_PART = 3,
 };
 
 /* Of so many times that a thread leaves the CPU, BPF takes off_cpu_chance. */

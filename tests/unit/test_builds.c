@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,6 +75,9 @@ static int act(const struct builder_files *files, struct builder_result *ret_res
 		return write_index_of(output_fd, "with", NULL);
 	case 'n':
 		return write_index_of(output_fd, "without", "/nonexistent/a.dwo");
+	case 'f':
+		for (;;) /* until it is killed */
+			;
 	case 'b':
 		return -EBADMSG;
 	case 'd':
@@ -224,6 +228,72 @@ static void test_no_more_children_than_allowed(void **state)
 	open_gate(one, 'i');
 	run_until_done(f, 4);
 	assert_int_equal(builds_pending(f->builds), 0);
+}
+
+/* A request for a file of BYTES whose child does WHAT. */
+static void request_sized(struct fixture *f, uint8_t number, char what, off_t bytes)
+{
+	struct module_id id = make_id(number);
+	int fd = memfd_create("module", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, &what, 1, 0), 1);
+	assert_int_equal(ftruncate(fd, bytes), 0);
+	assert_int_equal(builds_request(f->builds, &id, fd, number), 0);
+}
+
+static void test_what_costs_least_is_first(void **state)
+{
+	struct fixture *f = *state;
+	int one = request(f, 1, 0, 1), two = request(f, 2, 0, 2);
+
+	request_sized(f, 3, 'i', 2 << 20);
+	request_sized(f, 4, 'i', 1 << 20);
+	open_gate(two, 'i');
+	run_until_done(f, 3);
+	assert_int_equal(f->done[1].tag, 4);
+	assert_int_equal(f->done[2].tag, 3);
+	open_gate(one, 'i');
+	run_until_done(f, 4);
+}
+
+static void test_what_most_wait_for_is_first(void **state)
+{
+	struct fixture *f = *state;
+	int one = request(f, 1, 0, 1), two = request(f, 2, 0, 2);
+
+	request_sized(f, 3, 'i', 2 << 20);
+	request_sized(f, 4, 'i', 1 << 20);
+	for (int i = 0; i < 5; i++)
+		builds_want(f->builds, 3);
+	builds_want(f->builds, 4);
+	/* Small ones are being built already: they wait for their turn. */
+	assert_int_equal(f->watched_count, 2);
+	open_gate(two, 'i');
+	run_until_done(f, 3);
+	assert_int_equal(f->done[1].tag, 3);
+	assert_int_equal(f->done[2].tag, 4);
+	open_gate(one, 'i');
+	run_until_done(f, 4);
+}
+
+static void test_what_is_waited_for_is_built_beside_big_ones(void **state)
+{
+	struct fixture *f = *state;
+
+	request_sized(f, 1, 'f', 1 << 30);
+	request_sized(f, 2, 'f', 1 << 30);
+	request_sized(f, 3, 'i', 1 << 20);
+	assert_int_equal(f->watched_count, 2);
+	builds_want(f->builds, 3);
+	assert_int_equal(f->watched_count, 3);
+	request_sized(f, 4, 'i', 1 << 20);
+	builds_want(f->builds, 4);
+	assert_int_equal(f->watched_count, 3);
+	run_until_done(f, 2);
+	assert_int_equal(f->done[0].tag, 3);
+	assert_int_equal(f->done[1].tag, 4);
+	assert_int_equal(builds_pending(f->builds), 2);
 }
 
 /* Something else was read than what had been looked at, and what it is called is not known. */
@@ -504,6 +574,9 @@ int main(int argc, char **argv)
 		TEST(test_builds_once_and_then_finds_it),
 		TEST(test_requests_of_one_module_share_a_build),
 		TEST(test_no_more_children_than_allowed),
+		TEST(test_what_costs_least_is_first),
+		TEST(test_what_most_wait_for_is_first),
+		TEST(test_what_is_waited_for_is_built_beside_big_ones),
 		TEST(test_an_index_of_another_content_is_not_delivered),
 		TEST(test_full_queue_refuses),
 		TEST(test_bad_input_is_remembered),
