@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * argv[2] threads that take turns working in turn_work(), for argv[1] seconds; with argv[3] =
- * `gone` the main thread exits first. Prints `threads N`, then `ready`, and at its end `cpu_ms N`.
+ * argv[2] threads that take turns working in turn_work(), for argv[1] seconds after the last of
+ * them was made, however long that takes; with argv[3] = `gone` the main thread exits first. Prints
+ * `threads N`, then `ready`, and at its end `cpu_ms N`.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,7 +18,7 @@
 
 enum { WORKERS = 2, STACK_BYTES = 64 * 1024 };
 
-static time_t end;
+static atomic_llong end = LLONG_MAX;
 static atomic_int left;
 static atomic_bool told;
 static pthread_mutex_t lock[WORKERS] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
@@ -43,9 +45,9 @@ static void *run(void *argument)
 {
 	pthread_mutex_t *mine = &lock[(uintptr_t)argument % WORKERS];
 
-	while (time(NULL) < end) {
+	while (time(NULL) < atomic_load(&end)) {
 		pthread_mutex_lock(mine);
-		if (time(NULL) < end)
+		if (time(NULL) < atomic_load(&end))
 			turn_work();
 		pthread_mutex_unlock(mine);
 		usleep(1000);
@@ -63,7 +65,6 @@ int main(int argc, char **argv)
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	end = time(NULL) + strtol(argv[1], NULL, 10);
 	atomic_store(&left, count);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -76,6 +77,7 @@ int main(int argc, char **argv)
 	}
 	printf("threads %d\nready\n", count);
 	fflush(stdout);
+	atomic_store(&end, time(NULL) + strtol(argv[1], NULL, 10));
 	if (argc > 3 && !strcmp(argv[3], "gone"))
 		pthread_exit(NULL);
 	while (!atomic_load(&told))
