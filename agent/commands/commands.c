@@ -50,7 +50,8 @@ static const struct command commands[] = {
 		"[MODULE].\n"
 		"With --profile it gives the locations of a pprof file that have no names theirs: "
 		"from files of the mappings' names with the same build ID, debug files below "
-		"/usr/lib/debug and the index cache. Names that are there stay, and what has "
+		"--debuginfo-directories, the servers of --debuginfod-urls and the index cache. "
+		"Names that are there stay, and what has "
 		"another build ID stays an address." },
 	{ "upload", command_upload, IN_UPLOAD, "send pprof files to Pyroscope, Parca or OTLP",
 		"--remote-store-type TYPE --remote-store-address ADDRESS [OPTION]... FILE...",
@@ -60,7 +61,11 @@ static const struct command commands[] = {
 	{ "check", command_check, IN_CHECK,
 		"say what this machine allows, and what each missing piece costs", "[OPTION]...",
 		"Tries what the profiler needs and prints one line for each: ok, degraded or "
-		"missing, why, and what to do." },
+		"missing, why, and what to do. The last lines, uprobe_multi, fentry and tracefs, "
+		"tell "
+		"whether functions could be attached to; sampling does not need them. The exit "
+		"status "
+		"is 0 where the sampler can run." },
 	{ "completion", command_completion, 0, "print the completion script of a shell", "bash|zsh",
 		"Prints a script that completes commands, options and their values. `make install' "
 		"puts both where the shells look for them; for one session: "
