@@ -13,6 +13,7 @@
 
 #include "bpf/abi/sampler.h"
 #include "bpf/kernel_types.h"
+#include "bpf/task.bpf.h"
 
 enum {
 	PID_NAMESPACE_LEVELS = 32, /* MAX_PID_NS_LEVEL */
@@ -65,10 +66,13 @@ static __always_inline __u32 pid_in_namespace(struct task_struct *task, __u32 in
 static __always_inline void identify(struct task_struct *task, struct abi_sample *sample)
 {
 	if (config.pidns_level) {
-		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+		struct task_struct *leader = TASK_READ(task, group_leader);
 
 		sample->tgid = pid_in_namespace(leader, pidns_inode);
 		sample->tid = pid_in_namespace(task, pidns_inode);
+	} else if (task_is_typed()) {
+		sample->tgid = task->tgid;
+		sample->tid = task->pid;
 	} else {
 		__u64 pid_tgid = bpf_get_current_pid_tgid();
 

@@ -81,18 +81,18 @@ static __always_inline void wait_ends(const struct taking *t, __u32 thread, __u6
 static __always_inline void wait_ended_unseen(
 	const struct taking *t, __u32 thread, struct task_struct *leaving, __u64 now_ns)
 {
-	__u64 ran_ns = BPF_CORE_READ(leaving, se.sum_exec_runtime) -
-		       BPF_CORE_READ(leaving, se.prev_sum_exec_runtime);
+	__u64 ran_ns = TASK_READ(leaving, se.sum_exec_runtime) -
+		       TASK_READ(leaving, se.prev_sum_exec_runtime);
 
 	wait_ends(t, thread, now_ns - ran_ns);
 }
 
 /* Before anything is looked at that costs time. */
-static __always_inline bool is_chosen(const struct task_struct *leaving)
+static __always_inline bool is_chosen(struct task_struct *leaving)
 {
 	if (off_cpu_chance && bpf_get_prandom_u32() >= off_cpu_chance)
 		return false;
-	return !(BPF_CORE_READ(leaving, flags) & TASK_IS_EXITING);
+	return !(TASK_READ(leaving, flags) & TASK_IS_EXITING);
 }
 
 static __always_inline void wait_begins(
@@ -120,7 +120,7 @@ static __always_inline int switch_with(struct bpf_raw_tracepoint_args *ctx, bool
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
 	struct taking t = {
 		.ctx = ctx,
-		.task = (struct task_struct *)bpf_get_current_task(),
+		.task = task_current(),
 		.whose = SCRATCH_OFF_CPU,
 	};
 	__u32 leaving = (__u32)bpf_get_current_pid_tgid();

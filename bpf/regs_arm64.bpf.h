@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel_types.h"
+#include "bpf/task.bpf.h"
 #include "bpf/unwind.bpf.h"
 
 /* PSTATE.M is 0 for EL0, with bit 4 set for its 32-bit state. */
@@ -78,5 +79,5 @@ static __always_inline __u64 task_g_register(
  */
 static __always_inline __u64 task_thread_pointer(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, thread.uw.tp_value);
+	return TASK_READ(task, thread.uw.tp_value);
 }

@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel_types.h"
+#include "bpf/task.bpf.h"
 #include "bpf/unwind.bpf.h"
 
 /* The code segment's privilege level is 3 in user mode. */
@@ -68,5 +69,5 @@ static __always_inline __u64 task_g_register(
 /* The saved fs base is the current one: threads set it by a system call, which saves it too. */
 static __always_inline __u64 task_thread_pointer(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, thread.fsbase);
+	return TASK_READ(task, thread.fsbase);
 }

@@ -25,7 +25,7 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 	struct taking t = {
 		.ctx = ctx,
 		.interrupted = &ctx->regs,
-		.task = (struct task_struct *)bpf_get_current_task(),
+		.task = task_current(),
 		.whose = SCRATCH_SAMPLER,
 	};
 

@@ -16,6 +16,7 @@
 #include "bpf/regs.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/stack.bpf.h"
+#include "bpf/task.bpf.h"
 #include "bpf/unwind_rest.bpf.h"
 #include "bpf/unwind_walk.bpf.h"
 
@@ -74,7 +75,7 @@ static __always_inline bool take_identity(const struct taking *t, struct scratch
 	struct abi_sample *sample = &s->walk.sample;
 
 	identify(t->task, sample);
-	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
+	task_comm(t->task, sample->comm);
 	if (!wanted(t->task, sample))
 		return false;
 	read_goroutine(t, s);
@@ -89,15 +90,15 @@ static __always_inline void take_facts(
 	struct task_struct *task = t->task;
 
 	sample->kind = ABI_SAMPLE;
-	if (BPF_CORE_READ(task, flags) & TASK_IS_KERNEL_THREAD)
+	if (TASK_READ(task, flags) & TASK_IS_KERNEL_THREAD)
 		sample->flags |= ABI_SAMPLE_KTHREAD;
-	sample->cgroup_id = bpf_get_current_cgroup_id();
+	sample->cgroup_id = task_cgroup_id(task);
 	sample->period = period;
 	sample->cpu = bpf_get_smp_processor_id();
 	sample->window = window;
 	sample->unwind_generation = 0;
 	sample->unwind_missed = 0;
-	sample->exec_id = tables && !unwind_by_mapping ? BPF_CORE_READ(task, self_exec_id) : 0;
+	sample->exec_id = tables && !unwind_by_mapping ? TASK_READ(task, self_exec_id) : 0;
 }
 
 /* Makes the sample an ABI_UNFINISHED where user space is to finish the user stack. */

@@ -218,13 +218,13 @@ static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u
 static __always_inline bool unwind_begin_mappings(
 	struct task_struct *task, struct unwind_walk *walk)
 {
-	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	struct mm_struct *mm = TASK_READ(task, mm);
 
 	if (!mm)
 		return false;
 	walk->key.mm = (__u64)mm;
 	walk->key.changes = vma_changes(mm);
-	walk->key.arg_start = BPF_CORE_READ(mm, arg_start);
+	walk->key.arg_start = TASK_READ(mm, arg_start);
 	walk->key.files_turn = unwind_files_turn;
 	return true;
 }

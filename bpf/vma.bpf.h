@@ -18,6 +18,7 @@
 
 #include "bpf/abi/sample.h"
 #include "bpf/kernel_types.h"
+#include "bpf/task.bpf.h"
 
 enum {
 	VMA_TREE_DEPTH =
@@ -195,11 +196,11 @@ static __always_inline __u32 vma_changes(struct mm_struct *mm)
 	const struct mm_struct___number *older = (void *)mm;
 
 	if (bpf_core_field_exists(newer->mm_lock_seq.sequence)) {
-		__u32 sequence = BPF_CORE_READ(newer, mm_lock_seq.sequence);
+		__u32 sequence = TASK_READ(newer, mm_lock_seq.sequence);
 
 		return sequence & 1 ? 0 : sequence;
 	}
 	if (bpf_core_field_exists(older->mm_lock_seq))
-		return BPF_CORE_READ(older, mm_lock_seq);
+		return TASK_READ(older, mm_lock_seq);
 	return 0;
 }
