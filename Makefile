@@ -120,6 +120,10 @@ $(O)/obj/agent/serve/page.o $(O)/fuzzobj/agent/serve/page.o: CPPFLAGS += -DFATHO
 $(O)/obj/agent/serve/page.o $(O)/fuzzobj/agent/serve/page.o: $(page)
 
 # ---- the program ----------------------------------------------------------------------------
+# Each row of call frame information of each file goes through these, millions for a large one.
+hot := eh_frame eh_frame_cfa eh_frame_rule unwind unwind_pages unwind_pack unwind_codes
+$(hot:%=$(O)/obj/symbolizer/index/%.o): private CFLAGS += -O3
+
 $(O)/obj/%.o: %.c $(O)/flags | $(generated)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
