@@ -56,3 +56,23 @@ static __always_inline struct unwind_walk *unwind_walk_of(__u32 whose)
 
 	return s ? &s->walk : NULL;
 }
+
+/*
+ * HASH with STACK_HASHED_AT_ONCE frames more of the record of scratch WHOSE, from FIRST on, as far
+ * as it has them. The verifier follows it once, for both stacks and all lengths.
+ */
+__noinline __u64 stack_hash_frames(__u32 whose, __u32 first, __u64 hash)
+{
+	const struct unwind_walk *walk = unwind_walk_of(whose);
+
+	if (!walk)
+		return hash;
+	for (__u32 i = 0; i < STACK_HASHED_AT_ONCE; i++) {
+		__u32 at = first + i;
+
+		if (at >= *(const volatile __u32 *)&walk->record.frame_count)
+			break;
+		hash = stack_hash_frame(hash, walk->record.frames[at & (ABI_MAX_FRAMES - 1)]);
+	}
+	return hash;
+}

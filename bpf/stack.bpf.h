@@ -68,20 +68,21 @@ struct {
 	__type(value, __u64);
 } seen SEC(".maps");
 
+enum { STACK_HASHED_AT_ONCE = 16 /* frames; most stacks have no more */ };
+
+__u64 stack_hash_frames(__u32 whose, __u32 first, __u64 hash);
+
 /*
- * The count is read from memory at every turn: were it in a register, the verifier would follow the
- * rest of the program once for each length it can have.
+ * Of RECORD, the one of the scratch memory. The count is read from memory at every turn: were it in
+ * a register, the verifier would follow the rest of the program once for each length it can have.
  */
-static __always_inline __u64 stack_hash(const struct stack_record *record)
+static __always_inline __u64 stack_hash(const struct taking *t, const struct stack_record *record)
 {
 	const volatile __u32 *count = &record->frame_count;
 	__u64 hash = STACK_HASH_MUL_3;
 
-	for (__u32 i = 0; i < ABI_MAX_FRAMES; i++) {
-		if (i >= *count)
-			break;
-		hash = stack_hash_frame(hash, record->frames[i]);
-	}
+	for (__u32 i = 0; i < ABI_MAX_FRAMES && i < *count; i += STACK_HASHED_AT_ONCE)
+		hash = stack_hash_frames(t->whose, i, hash);
 	return stack_hash_end(hash, *count, record->flags);
 }
 
@@ -141,7 +142,7 @@ static __always_inline __u64 stack_take(
 	record->flags = kind;
 	if (record->frame_count >= max_frames)
 		record->flags |= ABI_STACK_DEPTH;
-	record->id = stack_hash(record);
+	record->id = stack_hash(t, record);
 	stack_ship(t, record, 0);
 	return record->id;
 }

@@ -328,7 +328,7 @@ static __always_inline __u64 unwind_take(const struct taking *t, struct scratch 
 	walk->record.flags = end << ABI_STACK_END_SHIFT;
 	if (end == ABI_UNWIND_DEPTH)
 		walk->record.flags |= ABI_STACK_DEPTH;
-	walk->record.id = stack_hash(&walk->record);
+	walk->record.id = stack_hash(t, &walk->record);
 	walk->stack_waits = end != ABI_UNWIND_MISSED;
 	if (end == ABI_UNWIND_MISSED) {
 		stack_ship(t, &walk->record, 0);
