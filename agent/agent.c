@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "bpf/abi/kernel_walk.h"
 #include "symbolizer/debuginfod.h"
 
 enum {
@@ -62,9 +63,13 @@ static void set_pace(struct agent *agent, bool idle)
  */
 static void after_first_sample(struct agent *agent)
 {
-	if (!agent->kernel_frames || kernel_symbols_are_read(agent->kernel_symbols))
+	struct abi_kernel_tables tables;
+
+	if (!agent->kernel_frames || agent->kernel_symbols_used)
 		return;
-	(void)kernel_symbols_table(agent->kernel_symbols);
+	agent->kernel_symbols_used = true;
+	if (kernel_symbols_unwind_tables(agent->kernel_symbols, &tables))
+		collect_set_kernel_tables(agent->collect, &tables);
 	agent_give_back_memory(agent);
 }
 

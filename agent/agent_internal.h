@@ -63,6 +63,7 @@ struct agent {
 	bool debuginfod_failing, debuginfod_wrong; /* which the log has said */
 	struct kernel_symbols *kernel_symbols;
 	bool kernel_frames; /* there was one */
+	bool kernel_symbols_used; /* for it, and BPF was told where the unwind tables are */
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
 	struct waiting_sample *waiting_samples; /* for module indexes; the last one first */
 	size_t waiting_bytes, waiting_limit_bytes;

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "base/log.h"
+#include "bpf/abi/kernel_walk.h"
 
 enum {
 	MAX_GONE = 1024, /* kept at a time; over it the oldest loses its name at once */
@@ -102,6 +103,34 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 bool kernel_symbols_are_read(const struct kernel_symbols *k)
 {
 	return k->table || k->hidden;
+}
+
+bool kernel_symbols_unwind_tables(struct kernel_symbols *k, struct abi_kernel_tables *ret_tables)
+{
+	const struct kallsyms *table = kernel_symbols_table(k);
+	const struct kallsyms_marks *m = table ? kallsyms_marks(table) : NULL;
+	uint64_t rows;
+
+	if (!m || !m->stext || m->etext <= m->stext || m->etext - m->stext > UINT32_MAX)
+		return false;
+	if (!m->orc_addresses || m->orc_addresses_end < m->orc_addresses || !m->orc_rules)
+		return false;
+	rows = (m->orc_addresses_end - m->orc_addresses) / sizeof(uint32_t);
+	if (rows < ABI_KERNEL_ROWS_MIN || rows > ABI_KERNEL_ROWS_MAX ||
+		m->orc_rules_end - m->orc_rules != rows * ABI_KERNEL_RULE_BYTES)
+		return false;
+	*ret_tables = (struct abi_kernel_tables){
+		.text = m->stext,
+		.text_end = m->etext,
+		.addresses = m->orc_addresses,
+		.rules = m->orc_rules,
+		/* The linker puts it there without a symbol. */
+		.index = (m->orc_rules_end + 3) & ~UINT64_C(3),
+		.count = (uint32_t)rows,
+	};
+	_Static_assert(sizeof(ret_tables->trampolines) == sizeof(m->trampolines), "the same");
+	memcpy(ret_tables->trampolines, m->trampolines, sizeof(m->trampolines));
+	return true;
 }
 
 size_t kernel_symbols_bytes(const struct kernel_symbols *k)

@@ -13,6 +13,7 @@
 
 #include "symbolizer/kallsyms.h"
 
+struct abi_kernel_tables;
 struct kernel_symbols;
 
 /* PROC_FD is an open /proc; borrowed. */
@@ -26,6 +27,11 @@ void kernel_symbols_destroy(struct kernel_symbols *k);
 const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k);
 /* Whether that was called. */
 bool kernel_symbols_are_read(const struct kernel_symbols *k);
+/*
+ * Where the kernel says that its own unwind tables are, for BPF, which checks what it makes of
+ * them. Reads the symbols as kernel_symbols_table() does. False: it has none, or hides them.
+ */
+bool kernel_symbols_unwind_tables(struct kernel_symbols *k, struct abi_kernel_tables *ret_tables);
 size_t kernel_symbols_bytes(const struct kernel_symbols *k);
 /* From PERF_RECORD_KSYMBOL. -EACCES as above. */
 int kernel_symbols_add(

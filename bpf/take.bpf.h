@@ -13,6 +13,7 @@
 #include "bpf/kernel_types.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/go.bpf.h"
+#include "bpf/kernel_walk.bpf.h"
 #include "bpf/regs.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/stack.bpf.h"
@@ -112,7 +113,7 @@ static __always_inline void take_stacks(const struct taking *t, bool tables, str
 	sample->kernel_stack = 0;
 	sample->user_stack = 0;
 	if (config.stacks != ABI_STACKS_USER && sample->flags & ABI_SAMPLE_KERNEL)
-		sample->kernel_stack = stack_take(t, &s->walk.record, ABI_STACK_KERNEL);
+		sample->kernel_stack = kernel_stack_take(t, s);
 	if (config.stacks != ABI_STACKS_KERNEL && !(sample->flags & ABI_SAMPLE_KTHREAD)) {
 		sample->user_stack = tables ? unwind_take(t, s) : stack_take(t, &s->walk.record, 0);
 		if (!sample->user_stack)

@@ -322,7 +322,8 @@ static __always_inline __u64 unwind_take(const struct taking *t, struct scratch 
 		return stack_take(t, &walk->record, 0);
 	end = unwind_all(walk, t->whose);
 	unwind_near_end(t->whose, walk->key.tgid, walk->blocks);
-	if (walk->guessed && end > ABI_UNWIND_DEPTH)
+	/* A root too: what was passed over on the way there is not known. */
+	if (walk->guessed && end != ABI_UNWIND_DEPTH)
 		end = ABI_UNWIND_NOT_LOADED;
 	sample->unwind_missed = walk->missed;
 	walk->record.flags = end << ABI_STACK_END_SHIFT;

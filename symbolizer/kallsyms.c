@@ -60,7 +60,7 @@ struct kallsyms {
 	size_t text_bytes;
 	struct ksym_module *modules; /* number 1 is the first */
 	size_t module_count;
-	uint64_t stext, etext;
+	struct kallsyms_marks marks;
 	struct added *added; /* ascending, apart from each other */
 	size_t added_count, added_capacity;
 };
@@ -207,8 +207,7 @@ static int pack(struct kallsyms *k, struct ksym_parse *p)
 	k->text = shrink(take(p->text.bytes), k->text_bytes);
 	k->modules = take(p->modules);
 	k->module_count = p->module_count;
-	k->stext = p->stext;
-	k->etext = p->etext;
+	k->marks = p->marks;
 	return 0;
 }
 
@@ -414,8 +413,13 @@ void kallsyms_remove(struct kallsyms *k, uint64_t start)
 
 void kallsyms_text(const struct kallsyms *k, uint64_t *ret_start, uint64_t *ret_end)
 {
-	*ret_start = k->stext;
-	*ret_end = k->etext;
+	*ret_start = k->marks.stext;
+	*ret_end = k->marks.etext;
+}
+
+const struct kallsyms_marks *kallsyms_marks(const struct kallsyms *k)
+{
+	return &k->marks;
 }
 
 size_t kallsyms_bytes(const struct kallsyms *k)

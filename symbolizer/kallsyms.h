@@ -17,6 +17,17 @@ struct ksymbol {
 	uint64_t start; /* kaddr */
 };
 
+enum { KALLSYMS_TRAMPOLINES = 3 };
+
+/* Places in the kernel that have no function's name; 0 = not listed. */
+struct kallsyms_marks {
+	uint64_t stext, etext; /* [_stext, _etext): its code, without modules */
+	/* x86_64: the unwind table's addresses and its rules. */
+	uint64_t orc_addresses, orc_addresses_end, orc_rules, orc_rules_end;
+	/* What tracers make functions return to. */
+	uint64_t trampolines[KALLSYMS_TRAMPOLINES];
+};
+
 /* From an open /proc/kallsyms. -EACCES when every address reads as 0 (kptr_restrict). */
 int kallsyms_create(int fd, struct kallsyms **ret_kallsyms);
 void kallsyms_destroy(struct kallsyms *k);
@@ -25,6 +36,7 @@ bool kallsyms_lookup(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *r
 /* From PERF_RECORD_KSYMBOL: a BPF program or trampoline came or went. */
 int kallsyms_add(struct kallsyms *k, uint64_t start, uint32_t size, const char *name, bool bpf);
 void kallsyms_remove(struct kallsyms *k, uint64_t start);
+const struct kallsyms_marks *kallsyms_marks(const struct kallsyms *k);
 /* [_stext, _etext) of the kernel itself. */
 void kallsyms_text(const struct kallsyms *k, uint64_t *ret_start, uint64_t *ret_end);
 size_t kallsyms_bytes(const struct kallsyms *k);

@@ -239,12 +239,29 @@ static int add_name(struct ksym_parse *p, const struct fields *f, uint32_t *ret_
 	return err;
 }
 
-static void note_border(struct ksym_parse *p, const struct fields *f)
+static void note_mark(struct ksym_parse *p, const struct fields *f)
 {
-	if (is_name(f, "_stext"))
-		p->stext = f->kaddr;
-	else if (is_name(f, "_etext"))
-		p->etext = f->kaddr;
+	struct kallsyms_marks *m = &p->marks;
+	const struct {
+		const char *name;
+		uint64_t *kaddr;
+	} marks[] = {
+		{ "_stext", &m->stext },
+		{ "_etext", &m->etext },
+		{ "__start_orc_unwind_ip", &m->orc_addresses },
+		{ "__stop_orc_unwind_ip", &m->orc_addresses_end },
+		{ "__start_orc_unwind", &m->orc_rules },
+		{ "__stop_orc_unwind", &m->orc_rules_end },
+		{ "return_to_handler", &m->trampolines[0] },
+		{ "arch_rethook_trampoline", &m->trampolines[1] },
+		{ "__kretprobe_trampoline", &m->trampolines[2] },
+	};
+
+	if (f->module || !strchr("_ra", f->name[0]))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (is_name(f, marks[i].name))
+			*marks[i].kaddr = f->kaddr;
 }
 
 static int add_line(struct ksym_parse *p, const char *text, size_t size)
@@ -256,6 +273,7 @@ static int add_line(struct ksym_parse *p, const char *text, size_t size)
 
 	if (!parse_fields(text, size, &f))
 		return 0;
+	note_mark(p, &f);
 	border = is_border(&f);
 	if (!is_code(f.type) && !border)
 		return 0;
@@ -263,8 +281,6 @@ static int add_line(struct ksym_parse *p, const char *text, size_t size)
 		p->hidden++;
 		return 0;
 	}
-	if (border)
-		note_border(p, &f);
 	line = (struct ksym_line){ .kaddr = f.kaddr, .rank = rank(&f) };
 	err = array_reserve(p->lines, p->capacity, p->count + 1, MAX_LINES);
 	if (!err)

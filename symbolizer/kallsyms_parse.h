@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "symbolizer/kallsyms.h"
 
 enum {
 	KSYM_NO_NAME = 0, /* offset of "" in the text: code ends here */
@@ -33,7 +34,7 @@ struct ksym_parse {
 	struct buffer text; /* NUL-terminated names */
 	struct ksym_module *modules;
 	size_t module_count, module_capacity;
-	uint64_t stext, etext; /* 0 = not seen */
+	struct kallsyms_marks marks;
 	size_t hidden; /* lines whose address reads as 0 */
 };
 

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 enum {
 	DEFAULT_RING_PAGES = 32,
@@ -467,6 +468,11 @@ int collect_check_cpus(struct collect *c)
 	return open_missing(c, &online, &step);
 }
 
+void collect_set_kernel_tables(struct collect *c, const struct abi_kernel_tables *tables)
+{
+	sampler_set_kernel_tables(c->sampler, tables);
+}
+
 int collect_set_go_process(struct collect *c, uint32_t tgid, const struct abi_go_process *how)
 {
 	return sampler_set_go_process(c->sampler, tgid, how);
@@ -500,6 +506,9 @@ void collect_count(struct collect *c)
 		since[i] = now[i] - c->counted[i];
 		c->counted[i] = now[i];
 	}
+	if (since[ABI_COUNT_KERNEL_WALKS_WRONG])
+		log_warn("this kernel's unwind tables are not understood, leaving its stacks to it",
+			"stacks=%llu", (unsigned long long)since[ABI_COUNT_KERNEL_WALKS_WRONG]);
 	metrics_add(m, METRIC_LOST_RING_FULL, since[ABI_COUNT_OUTPUT_FULL]);
 	metrics_add(m, METRIC_LOST_BPF_ERROR, since[ABI_COUNT_OUTPUT_ERROR]);
 	metrics_add(m, METRIC_LOST_WAITS_FULL, since[ABI_COUNT_WAITS_FULL]);

@@ -18,6 +18,7 @@
 #include "bpf/abi/sample.h"
 #include "bpf/abi/sampler.h"
 
+struct abi_kernel_tables;
 struct collect;
 struct tables;
 
@@ -119,6 +120,9 @@ int collect_check_cpus(struct collect *c);
 /* The go_processes map: TGID's goids are read this way from now on. */
 int collect_set_go_process(struct collect *c, uint32_t tgid, const struct abi_go_process *how);
 void collect_remove_go_process(struct collect *c, uint32_t tgid);
+
+/* Once: where the kernel has its own unwind tables, so that BPF can walk by them. */
+void collect_set_kernel_tables(struct collect *c, const struct abi_kernel_tables *tables);
 
 /* Where to write unwind tables (agent/collect/tables.h); NULL: walks go by frame pointer. */
 struct tables *collect_tables(const struct collect *c);

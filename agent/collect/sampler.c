@@ -391,6 +391,20 @@ void sampler_set_period(struct sampler *s, uint64_t period_ns)
 	__atomic_store_n(&s->skeleton->data->changed_period, period_ns, __ATOMIC_RELAXED);
 }
 
+void sampler_set_kernel_tables(struct sampler *s, const struct abi_kernel_tables *tables)
+{
+	struct abi_kernel_tables *to = (void *)&s->skeleton->data->kernel_tables;
+
+	__atomic_store_n(&to->count, 0, __ATOMIC_RELEASE);
+	to->text = tables->text;
+	to->text_end = tables->text_end;
+	to->addresses = tables->addresses;
+	to->rules = tables->rules;
+	to->index = tables->index;
+	memcpy(to->trampolines, tables->trampolines, sizeof(to->trampolines));
+	__atomic_store_n(&to->count, tables->count, __ATOMIC_RELEASE);
+}
+
 /* One more, or one less, of the processes whose bit this is. */
 static void hint_go_process(struct sampler *s, uint32_t tgid, int more)
 {

@@ -11,6 +11,7 @@
 #include "agent/collect/collect.h"
 #include "agent/collect/tables.h"
 
+struct abi_kernel_tables;
 struct sampler;
 
 /* Errors and *RET_STEP as for collect_create(). */
@@ -29,6 +30,8 @@ void sampler_set_window(struct sampler *s, uint32_t window);
 void sampler_rings_read(struct sampler *s);
 /* What each sample weighs from now on: cpu-clock goes on telling the period that it began with. */
 void sampler_set_period(struct sampler *s, uint64_t period_ns);
+/* Once: where BPF finds what it walks the kernel's stack by. */
+void sampler_set_kernel_tables(struct sampler *s, const struct abi_kernel_tables *tables);
 int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go_process *how);
 void sampler_remove_go_process(struct sampler *s, uint32_t tgid);
 /* Sums over all CPUs. */

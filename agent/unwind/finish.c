@@ -119,7 +119,8 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		}
 		guessed |= waits != NULL;
 		stack->end = (enum abi_unwind_end)unwind_step_from(&state, place, &rule);
-		if (guessed && stack->end > ABI_UNWIND_DEPTH)
+		/* A root too: what was passed over on the way there is not known. */
+		if (guessed && stack->end != ABI_UNWIND_GOES_ON)
 			stack->end = ABI_UNWIND_NOT_LOADED;
 		if (stack->end != ABI_UNWIND_GOES_ON)
 			return NULL;

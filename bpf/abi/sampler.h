@@ -4,6 +4,7 @@
  * The sampler's load-time settings (read-only data of the BPF object), its one run-time setting and
  * its per-CPU counters.
  */
+#include "bpf/abi/kernel_walk.h"
 #include "bpf/abi/sample.h"
 
 enum abi_stack_choice {
@@ -46,6 +47,8 @@ enum abi_counter {
 	ABI_COUNT_USER_STACK_ERROR, /* bpf_get_stack failed (no memory, no user stack) */
 	ABI_COUNT_GOID_ERROR, /* a Go process whose g could not be read */
 	ABI_COUNT_UNWIND_MISSES, /* walks that met a table that was not loaded */
+	ABI_COUNT_KERNEL_WALKS, /* kernel stacks that BPF walked by itself */
+	ABI_COUNT_KERNEL_WALKS_WRONG, /* of those compared: not as the kernel walks */
 	ABI_COUNT_WAITS, /* that began, of those wanted */
 	ABI_COUNT_WAITS_FULL, /* that could not be remembered */
 	ABI_COUNT_WAITS_UNENDED, /* whose end was not seen */

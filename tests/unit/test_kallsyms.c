@@ -86,6 +86,35 @@ static void test_kernel_functions(void **state)
 	kallsyms_destroy(k);
 }
 
+static void test_marks_are_told_whatever_their_type(void **state)
+{
+	struct kallsyms *k = load("ffffffff81000000 T _stext\n"
+				  "ffffffff81000010 t schedule\n"
+				  "ffffffff81000100 T return_to_handler\n"
+				  "ffffffff81000200 T arch_rethook_trampoline\n"
+				  "ffffffff81005000 R _etext\n"
+				  "ffffffff83000000 R __start_orc_unwind_ip\n"
+				  "ffffffff83000400 R __stop_orc_unwind_ip\n"
+				  "ffffffff83000400 R __start_orc_unwind\n"
+				  "ffffffff83000a00 R __stop_orc_unwind\n"
+				  "ffffffffc0000000 t return_to_handler\t[tracer]\n");
+	const struct kallsyms_marks *m = kallsyms_marks(k);
+
+	(void)state;
+	assert_int_equal(m->stext, 0xffffffff81000000);
+	assert_int_equal(m->etext, 0xffffffff81005000);
+	assert_int_equal(m->orc_addresses, 0xffffffff83000000);
+	assert_int_equal(m->orc_addresses_end, 0xffffffff83000400);
+	assert_int_equal(m->orc_rules, 0xffffffff83000400);
+	assert_int_equal(m->orc_rules_end, 0xffffffff83000a00);
+	assert_int_equal(m->trampolines[0], 0xffffffff81000100);
+	assert_int_equal(m->trampolines[1], 0xffffffff81000200);
+	assert_int_equal(m->trampolines[2], 0);
+	/* A table is no function. */
+	expect_none(k, 0xffffffff83000010);
+	kallsyms_destroy(k);
+}
+
 static void test_outside_of_all_code_there_is_no_name(void **state)
 {
 	struct kallsyms *k = load(kernel_text);
@@ -521,6 +550,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kernel_functions),
+		cmocka_unit_test(test_marks_are_told_whatever_their_type),
 		cmocka_unit_test(test_outside_of_all_code_there_is_no_name),
 		cmocka_unit_test(test_borders_count_whatever_their_type_is),
 		cmocka_unit_test(test_linker_marks_are_no_functions),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "bpf/abi/kernel_walk.h"
 #include "base/io.h"
 #include "tests/unit/fake_proc.h"
 
@@ -183,6 +184,49 @@ static void a_program_that_was_gone_before_they_were_read_has_a_name(void **stat
 	assert_string_equal(name_at(f, MODULE), "first_work");
 }
 
+#define TEXT_SYMBOLS                    \
+	"ffffffff81000000 T _stext\n"   \
+	"ffffffff81000010 t schedule\n" \
+	"ffffffff81005000 T _etext\n"
+#define TABLE_SYMBOLS                                \
+	"ffffffff83000000 R __start_orc_unwind_ip\n" \
+	"ffffffff83000400 R __stop_orc_unwind_ip\n"  \
+	"ffffffff83000402 R __start_orc_unwind\n"
+
+static void place_of_the_kernels_unwind_tables_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_kernel_tables tables;
+
+	put(f, "kallsyms", TEXT_SYMBOLS TABLE_SYMBOLS "ffffffff83000a02 R __stop_orc_unwind\n");
+	assert_true(kernel_symbols_unwind_tables(f->symbols, &tables));
+	assert_int_equal(tables.text, 0xffffffff81000000);
+	assert_int_equal(tables.text_end, 0xffffffff81005000);
+	assert_int_equal(tables.addresses, 0xffffffff83000000);
+	assert_int_equal(tables.rules, 0xffffffff83000402);
+	assert_int_equal(tables.index, 0xffffffff83000a04);
+	assert_int_equal(tables.count, 256);
+}
+
+/* Were one read by the other's rows, names would be wrong. */
+static void tables_that_do_not_go_together_are_not_told(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_kernel_tables tables;
+
+	put(f, "kallsyms", TEXT_SYMBOLS TABLE_SYMBOLS "ffffffff83000a08 R __stop_orc_unwind\n");
+	assert_false(kernel_symbols_unwind_tables(f->symbols, &tables));
+}
+
+static void a_kernel_without_unwind_tables_has_none(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_kernel_tables tables;
+
+	put(f, "kallsyms", TEXT_SYMBOLS);
+	assert_false(kernel_symbols_unwind_tables(f->symbols, &tables));
+}
+
 static void hidden_symbols_are_tried_once(void **state)
 {
 	struct fixture *f = *state;
@@ -211,6 +255,9 @@ int main(void)
 		CASE(a_table_that_cannot_be_read_leaves_the_old_one),
 		CASE_UNREAD(nothing_is_read_before_somebody_asks),
 		CASE_UNREAD(a_program_that_was_gone_before_they_were_read_has_a_name),
+		CASE_UNREAD(place_of_the_kernels_unwind_tables_is_told),
+		CASE_UNREAD(tables_that_do_not_go_together_are_not_told),
+		CASE_UNREAD(a_kernel_without_unwind_tables_has_none),
 		CASE_UNREAD(hidden_symbols_are_tried_once),
 	};
 

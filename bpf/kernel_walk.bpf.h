@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/* How the kernel's own stack is walked, where that is not left to the kernel. */
+#if defined(__TARGET_ARCH_x86)
+#include "bpf/kernel_walk_x86.bpf.h"
+#else
+#include "bpf/kernel_walk_arm64.bpf.h"
+#endif
+
+#include "bpf/stack.bpf.h"
+
+/* Whether this one is to be made both ways. */
+static __always_inline bool kernel_walk_compared(__u64 walks)
+{
+	return walks < ABI_KERNEL_COMPARED || walks % ABI_KERNEL_COMPARED == 0;
+}
+
+/* The kernel stack's id, or 0 when there is none. */
+static __always_inline __u64 kernel_stack_take(const struct taking *t, struct scratch *s)
+{
+	struct stack_record *record = &s->walk.record;
+	__u64 *counters = t->counters->of;
+	__u64 id;
+
+	if (!kernel_walk(t->interrupted, &s->walk, t->whose))
+		return stack_take(t, record, ABI_STACK_KERNEL);
+	record->flags = ABI_STACK_KERNEL;
+	if (*(volatile __u32 *)&record->frame_count >= max_frames)
+		record->flags |= ABI_STACK_DEPTH;
+	id = stack_hash(t, record);
+	record->id = id;
+	if (kernel_walk_compared(counters[ABI_COUNT_KERNEL_WALKS]++)) {
+		if (stack_take(t, record, ABI_STACK_KERNEL) == id)
+			return id;
+		counters[ABI_COUNT_KERNEL_WALKS_WRONG]++;
+		kernel_tables.count = 0;
+		return record->id;
+	}
+	stack_ship(t, record, 0);
+	return id;
+}

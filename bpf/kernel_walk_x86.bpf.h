@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * The kernel's stack, by its own unwind tables, but with what was read of them at hand. The
+ * kernel's own walk takes 1.5 us when it comes twice in a row, and at a tick of 100 Hz twelve times
+ * as long: of megabytes of tables and several functions nothing is in the caches, nor in the TLB.
+ * Most calls are the same few ones, so a few pages of rows on each CPU do.
+ *
+ * It is the same walk, frame by frame, for the plain case: code of the kernel itself, and rules
+ * that go by the stack or the frame pointer. For all else (a module, a tracer's trampoline, a
+ * BPF program, a stack without end) the kernel is asked as ever. And so that nothing rests on
+ * the understanding of a table that is no interface, the first walks and later one of many are made
+ * both ways: a single difference, and from then on the kernel walks.
+ */
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/kernel_walk.h"
+#include "bpf/kernel_types.h"
+#include "bpf/scratch.bpf.h"
+
+enum {
+	KERNEL_ROW_STEPS = 22, /* halvings of ABI_KERNEL_ROWS_MAX */
+	KERNEL_ROW_SETS = 256,
+	KERNEL_ROW_WAYS = 4,
+	KERNEL_ROW_BLOCK_SHIFT = 6, /* bytes of code, as a power of two */
+	KERNEL_BLOCK_BYTES = 512, /* of the stack are read at once: never beyond a page */
+	KERNEL_STACK_MAX_BYTES = 1 << 16,
+};
+
+/* struct orc_entry of arch/x86/include/asm/orc_types.h, in its bits since 6.4. */
+enum {
+	ORC_INDEX_SHIFT = 8, /* bytes of code that an element of orc_lookup[] stands for */
+	ORC_REG_MASK = 15,
+	ORC_BP_SHIFT = 4,
+	ORC_TYPE_SHIFT = 8,
+	ORC_TYPE_MASK = 7,
+	ORC_SIGNAL = 1 << 11,
+};
+
+enum orc_type { ORC_UNDEFINED, ORC_END, ORC_CALL, ORC_REGS, ORC_REGS_PARTIAL };
+
+enum orc_register {
+	ORC_REG_UNDEFINED = 0,
+	ORC_REG_PREV_SP = 1,
+	ORC_REG_BP = 4,
+	ORC_REG_SP = 5,
+	ORC_REG_BP_INDIRECT = 8,
+	ORC_REG_SP_INDIRECT = 9,
+};
+
+/* What a step comes to. */
+enum kernel_step { KERNEL_GOES_ON, KERNEL_ENDS, KERNEL_GIVES_UP };
+
+struct orc_rule {
+	short sp_offset, bp_offset;
+	unsigned short how; /* ORC_... */
+	unsigned short reserved;
+};
+
+/* A rule and where it holds, in bytes of the kernel's code. */
+struct kernel_row {
+	__u32 first, last;
+	struct orc_rule rule;
+};
+
+struct kernel_row_set {
+	struct kernel_row of[KERNEL_ROW_WAYS];
+};
+
+/* In memory: a verifier would follow each value that a register can have. */
+struct kernel_search {
+	__u32 low, high;
+};
+
+struct kernel_rows {
+	struct kernel_row_set sets[KERNEL_ROW_SETS];
+	struct kernel_search search;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_rows);
+} kernel_rows SEC(".maps");
+
+/* Set by user space once it knows; `count` is set back to 0 here, for good. */
+volatile struct abi_kernel_tables kernel_tables SEC(".data");
+
+static __always_inline bool kernel_walk_supported(void)
+{
+	const struct orc_entry *orc = NULL;
+
+	/* Before 6.4 the same bits mean something else. */
+	return bpf_core_field_exists(orc->signal) && !bpf_core_field_exists(orc->end);
+}
+
+static __always_inline struct kernel_rows *kernel_rows_here(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&kernel_rows, &zero);
+}
+
+static __always_inline struct kernel_row_set *kernel_row_set(struct kernel_rows *rows, __u32 offset)
+{
+	__u64 hash = (__u64)(offset >> KERNEL_ROW_BLOCK_SHIFT) * STACK_HASH_MUL_3;
+
+	return &rows->sets[(hash >> 40) & (KERNEL_ROW_SETS - 1)];
+}
+
+/* The address from which on row NUMBER holds, in bytes of the kernel's code. */
+static __always_inline long kernel_row_address(__u32 number, __s64 *ret_offset)
+{
+	__u64 at = kernel_tables.addresses + 4ULL * number;
+	int distance = 0;
+	long err = bpf_probe_read_kernel(&distance, sizeof(distance), (const void *)at);
+
+	*ret_offset = (__s64)(at + (__s64)distance - kernel_tables.text);
+	return err;
+}
+
+/*
+ * Narrows SEARCH to what the kernel's own index has for OFFSET, where that is found behind the
+ * rules and is right: the first row begins at or below it, the last one above.
+ */
+static __always_inline void kernel_rows_near(__u32 offset, volatile struct kernel_search *search)
+{
+	__u64 at = kernel_tables.index + 4ULL * (offset >> ORC_INDEX_SHIFT);
+	__u32 rows[2] = {}, count = kernel_tables.count;
+	__s64 low = 0, high = 0;
+
+	if (bpf_probe_read_kernel(rows, sizeof(rows), (const void *)at))
+		return;
+	if (rows[0] >= count || rows[1] >= count - 1)
+		return;
+	if (kernel_row_address(rows[0], &low) || kernel_row_address(rows[1] + 1, &high))
+		return;
+	if (low > offset || high <= offset)
+		return;
+	search->low = rows[0];
+	search->high = rows[1] + 1;
+}
+
+/* How many rows begin at or below OFFSET; 0: they cannot be read. */
+static __always_inline __u32 kernel_rows_up_to(__u32 offset, volatile struct kernel_search *search)
+{
+	search->low = 0;
+	search->high = kernel_tables.count;
+	kernel_rows_near(offset, search);
+	for (int i = 0; i < KERNEL_ROW_STEPS; i++) {
+		__u32 low = search->low, high = search->high, middle = (low + high) >> 1;
+		__s64 begin = 0;
+
+		if (low >= high)
+			break;
+		if (kernel_row_address(middle, &begin))
+			return 0;
+		if (begin <= offset)
+			search->low = middle + 1;
+		else
+			search->high = middle;
+	}
+	return search->low;
+}
+
+/* Puts the row of byte OFFSET of the kernel's code to hand, as the first of its set. */
+__noinline int kernel_learn(__u32 offset)
+{
+	struct kernel_rows *rows = kernel_rows_here();
+	struct kernel_row_set *set;
+	__s64 first = 0, next = 0;
+	struct orc_rule rule = {};
+	__u32 number;
+
+	/* Where it is not called the verifier goes through it all the same. */
+	if (!rows || !kernel_walk_supported())
+		return 1;
+	set = kernel_row_set(rows, offset);
+	number = kernel_rows_up_to(offset, &rows->search);
+	if (!number || number >= kernel_tables.count)
+		return 1;
+	if (kernel_row_address(number - 1, &first) || kernel_row_address(number, &next))
+		return 1;
+	if (first < 0 || first > offset || next <= offset || next - 1 > 0xffffffffLL)
+		return 1;
+	if (bpf_probe_read_kernel(&rule, ABI_KERNEL_RULE_BYTES,
+		    (const void *)(kernel_tables.rules +
+				   ABI_KERNEL_RULE_BYTES * (__u64)(number - 1))))
+		return 1;
+	for (int way = KERNEL_ROW_WAYS - 1; way > 0; way--)
+		set->of[way] = set->of[way - 1];
+	set->of[0].first = (__u32)first;
+	set->of[0].last = (__u32)(next - 1);
+	set->of[0].rule = rule;
+	return 0;
+}
+
+/* The word at ADDRESS of the stack. */
+static __always_inline long kernel_word(struct unwind_state *s, __u64 address, __u64 *ret_word)
+{
+	__u64 at = address - s->block_address;
+
+	if (address & 7)
+		return -1;
+	if (at >= KERNEL_BLOCK_BYTES || !s->block_address) {
+		__u64 begin = address & ~(KERNEL_BLOCK_BYTES - 1ULL);
+
+		s->block_address = 0;
+		if (bpf_probe_read_kernel(s->block, KERNEL_BLOCK_BYTES, (const void *)begin))
+			return -1;
+		s->block_address = begin;
+		at = address - begin;
+	}
+	*ret_word = s->block[(at >> 3) & (UNWIND_BLOCK_WORDS - 1)];
+	return 0;
+}
+
+/* The previous frame's stack pointer; where the kernel has put registers, theirs. */
+static __always_inline long kernel_sp(
+	struct unwind_state *s, const struct orc_rule *rule, __u64 *ret_sp)
+{
+	__s64 offset = rule->sp_offset;
+	long err = 0;
+
+	switch (rule->how & ORC_REG_MASK) {
+	case ORC_REG_SP:
+		*ret_sp = s->sp + offset;
+		return 0;
+	case ORC_REG_BP:
+		*ret_sp = s->fp + offset;
+		return 0;
+	case ORC_REG_BP_INDIRECT:
+		return kernel_word(s, s->fp + offset, ret_sp);
+	case ORC_REG_SP_INDIRECT:
+		err = kernel_word(s, s->sp, ret_sp);
+		*ret_sp += offset;
+		return err;
+	default:
+		return -1;
+	}
+}
+
+static __always_inline long kernel_bp(struct unwind_state *s, const struct orc_rule *rule, __u64 sp)
+{
+	__s64 offset = rule->bp_offset;
+
+	switch (rule->how >> ORC_BP_SHIFT & ORC_REG_MASK) {
+	case ORC_REG_UNDEFINED:
+		return 0;
+	case ORC_REG_PREV_SP:
+		return kernel_word(s, sp + offset, &s->fp);
+	case ORC_REG_BP:
+		return kernel_word(s, s->fp + offset, &s->fp);
+	default:
+		return -1;
+	}
+}
+
+static __always_inline bool kernel_is_trampoline(__u64 pc)
+{
+	for (int i = 0; i < ABI_KERNEL_TRAMPOLINES; i++)
+		if (pc == kernel_tables.trampolines[i])
+			return true;
+	return false;
+}
+
+/* Words of struct pt_regs, and of what the processor pushes at its end. */
+enum { PT_BP = 4, PT_PUSHED = 16, PUSHED_IP = 0, PUSHED_CS = 1, PUSHED_SP = 3 };
+
+/* On to what was interrupted; WHERE the processor pushed it. */
+static __always_inline enum kernel_step kernel_interrupted(struct unwind_state *s, __u64 where)
+{
+	__u64 pc = 0, cs = 0, sp = 0;
+
+	if (kernel_word(s, where + 8 * PUSHED_CS, &cs))
+		return KERNEL_GIVES_UP;
+	if ((cs & 3) == 3)
+		return KERNEL_ENDS;
+	if (kernel_word(s, where + 8 * PUSHED_IP, &pc) ||
+		kernel_word(s, where + 8 * PUSHED_SP, &sp))
+		return KERNEL_GIVES_UP;
+	s->pc = pc;
+	s->sp = sp;
+	return KERNEL_GOES_ON;
+}
+
+static __always_inline enum kernel_step kernel_step_by(
+	struct unwind_state *s, const struct orc_rule *rule)
+{
+	__u32 type = rule->how >> ORC_TYPE_SHIFT & ORC_TYPE_MASK;
+	enum kernel_step step = KERNEL_GOES_ON;
+	__u64 sp = 0, pc = 0, from = s->sp;
+
+	if (type == ORC_END)
+		return KERNEL_ENDS;
+	if (type == ORC_UNDEFINED || kernel_sp(s, rule, &sp))
+		return KERNEL_GIVES_UP;
+	if (type == ORC_CALL) {
+		if (kernel_word(s, sp - 8, &pc) || kernel_is_trampoline(pc))
+			return KERNEL_GIVES_UP;
+		s->pc = pc;
+		s->sp = sp;
+	} else if (type == ORC_REGS || type == ORC_REGS_PARTIAL) {
+		step = kernel_interrupted(s, type == ORC_REGS ? sp + 8 * PT_PUSHED : sp);
+		if (step != KERNEL_GOES_ON)
+			return step;
+		if (type == ORC_REGS && kernel_word(s, sp + 8 * PT_BP, &s->fp))
+			return KERNEL_GIVES_UP;
+	} else {
+		return KERNEL_GIVES_UP;
+	}
+	if (kernel_bp(s, rule, sp))
+		return KERNEL_GIVES_UP;
+	s->is_return = !(rule->how & ORC_SIGNAL);
+	/* On one stack it goes upwards only. */
+	if (s->sp <= from && from - s->sp < KERNEL_STACK_MAX_BYTES)
+		return KERNEL_GIVES_UP;
+	return step;
+}
+
+/* One step, and records where it leads to as the I-th frame: enum kernel_step. */
+__noinline int kernel_frame(__u32 whose, __u32 i)
+{
+	struct unwind_walk *walk = unwind_walk_of(whose);
+	struct kernel_rows *rows = kernel_rows_here();
+	struct kernel_row_set *set;
+	enum kernel_step step;
+	__u64 offset;
+	__u32 way;
+
+	if (!walk || !rows || i >= ABI_MAX_FRAMES || !kernel_walk_supported())
+		return KERNEL_GIVES_UP;
+	offset = walk->state.pc - walk->state.is_return - kernel_tables.text;
+	if (offset >= kernel_tables.text_end - kernel_tables.text || offset > 0xffffffffULL)
+		return KERNEL_GIVES_UP;
+	set = kernel_row_set(rows, (__u32)offset);
+	for (way = 0; way < KERNEL_ROW_WAYS; way++)
+		if (offset >= set->of[way].first && offset <= set->of[way].last)
+			break;
+	if (way == KERNEL_ROW_WAYS) {
+		if (kernel_learn((__u32)offset))
+			return KERNEL_GIVES_UP;
+		way = 0;
+	}
+	step = kernel_step_by(&walk->state, &set->of[way & (KERNEL_ROW_WAYS - 1)].rule);
+	if (step == KERNEL_GOES_ON) {
+		walk->record.frames[i] = walk->state.pc;
+		walk->record.frame_count = i + 1;
+	}
+	return step;
+}
+
+/* The frames from the first one on: enum kernel_step. Of its own, so that it is verified once. */
+__noinline int kernel_frames(__u32 whose)
+{
+	int step = KERNEL_GOES_ON;
+
+	for (__u32 i = 1; i < ABI_MAX_FRAMES; i++) {
+		if (i >= max_frames)
+			break;
+		step = kernel_frame(whose, i);
+		if (step != KERNEL_GOES_ON)
+			break;
+	}
+	return step;
+}
+
+/* Writes the frames of what was INTERRUPTED; false: the kernel is to. */
+static __always_inline bool kernel_walk(
+	const bpf_user_pt_regs_t *interrupted, struct unwind_walk *walk, __u32 whose)
+{
+	if (!kernel_walk_supported() || !kernel_tables.count || !interrupted)
+		return false;
+	walk->state.pc = interrupted->rip;
+	walk->state.sp = interrupted->rsp;
+	walk->state.fp = interrupted->rbp;
+	walk->state.is_return = 0;
+	walk->state.block_address = 0;
+	walk->record.frames[0] = walk->state.pc;
+	walk->record.frame_count = 1;
+	return kernel_frames(whose) != KERNEL_GIVES_UP;
+}
