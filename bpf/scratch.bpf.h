@@ -32,8 +32,15 @@ struct unwind_walk {
 	__u64 node[VMA_NODE_WORDS];
 };
 
+/* Of the CPU's own ring: bpf/sample_ring.bpf.h. */
+struct ring_place {
+	__u64 head; /* where the next record begins */
+	__u64 tail; /* as last seen */
+};
+
 struct scratch {
 	struct counters counters; /* user space reads them here */
+	struct ring_place ring;
 	struct go_thread thread;
 	struct unwind_walk walk;
 };

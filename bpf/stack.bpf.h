@@ -72,6 +72,27 @@ enum { STACK_HASHED_AT_ONCE = 16 /* frames; most stacks have no more */ };
 
 __u64 stack_hash_frames(__u32 whose, __u32 first, __u64 hash);
 
+/* Of each CPU's own ring (bpf/sample_ring.bpf.h), a power of two; 0 = there is none. */
+const volatile __u32 sample_ring_bytes;
+
+int sample_ring_write(__u32 skip, __u32 bytes);
+
+/*
+ * Puts into the ring the BYTES FROM, which begin SKIP behind the sample of the scratch memory. 0,
+ * ERROR_NO_SPACE or another error.
+ */
+static __always_inline long output_bytes(
+	const struct taking *t, void *from, __u32 skip, __u64 bytes)
+{
+	if (sample_ring_bytes && t->whose == SCRATCH_SAMPLER) {
+		long error = sample_ring_write(skip, bytes);
+
+		if (error <= 0)
+			return error;
+	}
+	return bpf_perf_event_output(t->ctx, &output, BPF_F_CURRENT_CPU, from, bytes);
+}
+
 /*
  * Of RECORD, the one of the scratch memory. The count is read from memory at every turn: were it in
  * a register, the verifier would follow the rest of the program once for each length it can have.
@@ -86,16 +107,16 @@ static __always_inline __u64 stack_hash(const struct taking *t, const struct sta
 	return stack_hash_end(hash, *count, record->flags);
 }
 
-/* RECORD, and the BEFORE bytes in front of it. */
-static __always_inline long stack_output(void *ctx, struct stack_record *record, __u64 before)
+/* RECORD, and the BEFORE bytes in front of it: the sample, or nothing. */
+static __always_inline long stack_output(
+	const struct taking *t, struct stack_record *record, __u64 before)
 {
 	__u64 bytes = *(volatile __u32 *)&record->frame_count;
 
 	if (bytes > ABI_MAX_FRAMES)
 		bytes = ABI_MAX_FRAMES;
 	bytes = before + offsetof(struct stack_record, frames) + bytes * sizeof(record->frames[0]);
-	return bpf_perf_event_output(
-		ctx, &output, BPF_F_CURRENT_CPU, (void *)record - before, bytes);
+	return output_bytes(t, (void *)record - before, sizeof(struct abi_sample) - before, bytes);
 }
 
 /*
@@ -113,7 +134,7 @@ static __always_inline bool stack_ship(
 
 	if (!shipped || *(volatile __u64 *)shipped == tag)
 		return false;
-	error = stack_output(t->ctx, record, before);
+	error = stack_output(t, record, before);
 	if (!error)
 		*(volatile __u64 *)shipped = tag;
 	else if (error == ERROR_NO_SPACE)

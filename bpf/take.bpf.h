@@ -15,6 +15,7 @@
 #include "bpf/go.bpf.h"
 #include "bpf/kernel_walk.bpf.h"
 #include "bpf/regs.bpf.h"
+#include "bpf/sample_ring.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/stack.bpf.h"
 #include "bpf/task.bpf.h"
@@ -146,7 +147,6 @@ static __always_inline bool output_sample(const struct taking *t, bool tables, s
 	}
 	/* What is too long for the ring's rest may fit without the piece of stack. */
 	if (error == ERROR_NO_SPACE)
-		error = bpf_perf_event_output(
-			t->ctx, &output, BPF_F_CURRENT_CPU, sample, sizeof(*sample));
+		error = output_bytes(t, sample, 0, sizeof(*sample));
 	return is_out(t, error);
 }

@@ -18,17 +18,9 @@
 #include "base/log.h"
 
 enum {
-	DEFAULT_RING_PAGES = 32,
-	MAX_RING_PAGES = 2048,
-	RING_PAGE_BYTES = 4096,
 	/* A ring that has one in so many bytes full is read: before pieces of stack take their
 	   half. */
 	READ_PART = 4,
-	SAMPLE_BYTES =
-		2000, /* a sample with both its stacks, on a mixed load; deep ones take 3000 */
-	/* What a CPU's switches of threads bring while the loop waits: 15000, few new stacks. */
-	SWITCHES_BYTES = 4 << 20,
-	SWITCHES_ALL_BYTES = 128 << 20, /* on machines with many CPUs */
 	MAX_CPUS = 8192,
 };
 
@@ -59,7 +51,7 @@ struct collect {
 	bool started;
 	struct cpu *cpus;
 	size_t cpu_count, cpu_capacity;
-	struct ring **rings; /* of `cpus`, as merge_rings() wants them */
+	struct ring **rings; /* of `cpus` and the sampler's, as merge_rings() wants them */
 	size_t ring_capacity;
 	uint64_t counted[ABI_COUNTERS]; /* already added to the metrics */
 };
@@ -111,8 +103,9 @@ static int open_output(struct collect *c, struct cpu *cpu, const char **ret_step
 	int err = map_output(c, cpu, ret_step);
 
 	/* Without CAP_IPC_LOCK only so much may be locked (kernel.perf_event_mlock_kb). */
-	if (err == -EPERM && cpu->output_fd >= 0 && c->options.ring_pages > DEFAULT_RING_PAGES) {
-		c->options.ring_pages = DEFAULT_RING_PAGES;
+	if (err == -EPERM && cpu->output_fd >= 0 &&
+		c->options.ring_pages > RING_SIZES_DEFAULT_PAGES) {
+		c->options.ring_pages = RING_SIZES_DEFAULT_PAGES;
 		close(cpu->output_fd);
 		err = map_output(c, cpu, ret_step);
 	}
@@ -136,6 +129,10 @@ static int open_sampling(struct collect *c, struct cpu *cpu, const char **ret_st
 	cpu->sampling_fd = perf_event_open_sampling(cpu->number, &c->options);
 	if (cpu->sampling_fd < 0)
 		return cpu->sampling_fd;
+	*ret_step = "map the sampler's ring";
+	err = sample_rings_open(sampler_rings(c->sampler), cpu->number);
+	if (err)
+		return err;
 	*ret_step = "attach the BPF program to the sampling event";
 	err = perf_event_set_program(cpu->sampling_fd, sampler_program_fd(c->sampler));
 	if (!err && c->started)
@@ -155,7 +152,8 @@ static int open_cpu(struct collect *c, int number, const char **ret_step)
 	*ret_step = "remember the CPU";
 	err = array_reserve(c->cpus, c->cpu_capacity, c->cpu_count + 1, MAX_CPUS);
 	if (!err)
-		err = array_reserve(c->rings, c->ring_capacity, c->cpu_count + 1, MAX_CPUS);
+		err = array_reserve(c->rings, c->ring_capacity,
+			c->cpu_count + 1 + sampler_rings(c->sampler)->count, 2 * MAX_CPUS);
 	if (err)
 		return err;
 	err = open_output(c, &cpu, ret_step);
@@ -209,31 +207,11 @@ static int open_all(struct collect *c, const char **ret_step)
 	return open_missing(c, &online, ret_step);
 }
 
-/* Room for about a second of samples whose stacks are all new: the loop may have to wait so long.
- */
-static uint32_t ring_pages_for(const struct collect_options *options)
-{
-	uint64_t hz = options->frequency_hz;
-	uint32_t pages = DEFAULT_RING_PAGES;
-	int64_t cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
-	int64_t switches = MIN((int64_t)SWITCHES_BYTES, SWITCHES_ALL_BYTES / cpus);
-	uint64_t bytes = (uint64_t)(options->off_cpu_share * (double)switches);
-
-	if (!hz)
-		hz = UINT64_C(1000000000) / MAX(options->period, UINT64_C(1));
-	bytes += hz * SAMPLE_BYTES;
-	while (pages < MAX_RING_PAGES && (uint64_t)pages * RING_PAGE_BYTES < bytes)
-		pages *= 2;
-	return pages;
-}
-
 static int copy_options(struct collect *c, const struct collect_options *options)
 {
 	int err;
 
 	c->options = *options;
-	if (!c->options.ring_pages)
-		c->options.ring_pages = ring_pages_for(options);
 	err = array_reserve(c->chosen.numbers, c->chosen.capacity, options->cpu_count, MAX_CPUS);
 	if (err)
 		return err;
@@ -242,6 +220,21 @@ static int copy_options(struct collect *c, const struct collect_options *options
 	/* The caller's; used by sampler_load() only. */
 	c->options.cpus = NULL;
 	return 0;
+}
+
+static int load_sampler(struct collect *c, const char **ret_step)
+{
+	autocall(cpu_list_deinit) struct cpu_list online = { 0 };
+	struct ring_sizes sizes;
+	int err;
+
+	*ret_step = "list the online CPUs";
+	err = cpu_list_online(&online);
+	if (err)
+		return err;
+	sizes = ring_sizes_for(&c->options, online.numbers[online.count - 1]);
+	c->options.ring_pages = sizes.pages;
+	return sampler_load(&c->options, &sizes, &c->sampler, ret_step);
 }
 
 static int set_up(struct collect *c, const struct collect_options *options, const char **ret_step)
@@ -257,7 +250,7 @@ static int set_up(struct collect *c, const struct collect_options *options, cons
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll_fd < 0)
 		return -errno;
-	err = sampler_load(&c->options, &c->sampler, ret_step);
+	err = load_sampler(c, ret_step);
 	if (err)
 		return err;
 	return open_all(c, ret_step);
@@ -407,13 +400,16 @@ int64_t collect_drain(struct collect *c, uint64_t until_ns)
 		.record = record_arrived, .bad = ring_was_bad, .context = c
 	};
 	uint64_t settled_ns = clock_monotonic_ns() - (c->started ? SETTLE_NS : 0);
+	size_t count = c->cpu_count;
 	int64_t delivered;
 
 	for (size_t i = 0; i < c->cpu_count; i++)
 		c->rings[i] = &c->cpus[i].ring;
+	if (c->sampler)
+		count += sample_rings_list(sampler_rings(c->sampler), c->rings + count);
 	if (!until_ns || until_ns > settled_ns)
 		until_ns = settled_ns;
-	delivered = merge_rings(&c->merge, c->rings, c->cpu_count, until_ns, &sink);
+	delivered = merge_rings(&c->merge, c->rings, count, until_ns, &sink);
 	forget_gone(c);
 	if (c->sampler)
 		sampler_rings_read(c->sampler);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The kernel side: one output event and ring per CPU that carries the sampler's records and the
- * kernel's side-band in order, and the sampling events with the BPF program. Merges the rings by
- * time and hands each record to the owner. Knows nothing of processes, modules or symbols.
+ * The kernel side: one output event and ring per CPU that carries the kernel's side-band, one ring
+ * with the sampler's records (the same where it has none of its own), and the sampling events with
+ * the BPF program. Merges the rings by time and hands each record to the owner. Knows nothing of
+ * processes, modules or symbols.
  *
  * Order of calls: create (everything is loaded and the rings record side-band), then the owner
  * reads /proc, then start (sampling begins). CPUs that come online later are taken in by
@@ -68,13 +69,21 @@ enum collect_look_up {
 	COLLECT_LOOK_UP_RANGES,
 };
 
+/* Into which rings the sampler writes: bpf/sample_ring.bpf.h. */
+enum collect_rings {
+	COLLECT_RINGS_AUTO, /* its own where this machine and the rate allow it */
+	COLLECT_RINGS_PERF, /* those of the output events */
+};
+
 struct collect_options {
 	enum collect_event event;
 	uint64_t frequency_hz; /* or, when 0, */
 	uint64_t period; /* ns (cpu-clock) or cycles */
 	const int *cpus; /* only these, or NULL for all online */
 	size_t cpu_count;
-	uint32_t ring_pages; /* of data, a power of two; 0 = by the rate, from 32 (128 KiB) on */
+	/* Of data in each CPU's ring, and in the sampler's own; a power of two, 0 = by the rate. */
+	uint32_t ring_pages;
+	enum collect_rings rings;
 	enum collect_look_up look_up;
 	bool user, kernel; /* at least one; both by default */
 	/* Of the times that threads leave the CPU so many are sampled, 0 to 1. 0: none */
@@ -100,7 +109,10 @@ void collect_destroy(struct collect *c);
 int collect_start(struct collect *c);
 int collect_stop(struct collect *c); /* no more samples; rings stay readable */
 
-/* Readable when rings want to be drained (an epoll of all rings): put it into the loop. */
+/*
+ * Readable when rings want to be drained (an epoll of all rings): put it into the loop. The
+ * sampler's own rings do not say so: they are to be drained twice a second at least.
+ */
 int collect_fd(const struct collect *c);
 /*
  * Hands over everything up to UNTIL_NS (0: up to now); records of different CPUs are delivered in

@@ -34,7 +34,8 @@ void ring_unmap(struct ring *r)
 {
 	if (!r->control)
 		return;
-	munmap(r->control, (size_t)(r->data - (const uint8_t *)r->control) + r->size_bytes);
+	munmap(r->control,
+		(size_t)(r->data - (const uint8_t *)r->control) + r->size_bytes + r->behind_bytes);
 	*r = (struct ring){ 0 };
 }
 
@@ -55,29 +56,38 @@ void ring_look(struct ring *r)
 	r->head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
 }
 
-static const uint8_t *ring_byte(const struct ring *r, uint64_t position)
+/* Whether SIZE bytes from `at` on stand there in one piece. */
+static bool in_one_piece(const struct ring *r, uint64_t size)
 {
-	return r->data + (position & (r->size_bytes - 1));
+	return size <= r->size_bytes - (r->at & (r->size_bytes - 1)) + r->behind_bytes;
+}
+
+/* The OFFSET-th byte from `at` on, and the seven that follow: both are multiples of 8. */
+static const uint8_t *ring_byte(const struct ring *r, uint64_t offset)
+{
+	if (in_one_piece(r, offset + RECORD_ALIGNMENT))
+		return r->data + (r->at & (r->size_bytes - 1)) + offset;
+	return r->data + ((r->at + offset) & (r->size_bytes - 1));
 }
 
 /*
- * Where the time of the record at `at` stands: first in a sample, last in all other records
+ * Where in the record at `at` the time stands: first in a sample, last in all other records
  * (sample_id_all). In a KSYMBOL record it comes right behind the padded name, which is not always
  * the end: the kernel makes this record longer by the trailer's size for each CPU it has already
  * written it to (seen on 6.18), and leaves the surplus as it was.
  */
-static uint64_t time_position(const struct ring *r, const struct perf_event_header *header)
+static uint64_t time_offset(const struct ring *r, const struct perf_event_header *header)
 {
-	uint64_t last = r->at + header->size - TIME_BYTES;
-	uint64_t name = r->at + sizeof(*header) + KSYMBOL_NAME_OFFSET;
+	uint64_t last = header->size - TIME_BYTES;
+	uint64_t name = sizeof(*header) + KSYMBOL_NAME_OFFSET;
 
 	if (header->type == PERF_RECORD_SAMPLE)
-		return r->at + sizeof(*header);
+		return sizeof(*header);
 	if (header->type != PERF_RECORD_KSYMBOL)
 		return last;
 	/* Eight bytes at a time: where the padding begins, the last of them is NUL. */
 	for (; name + RECORD_ALIGNMENT <= last; name += RECORD_ALIGNMENT)
-		if (!*ring_byte(r, name + RECORD_ALIGNMENT - 1))
+		if (!ring_byte(r, name)[RECORD_ALIGNMENT - 1])
 			return name + RECORD_ALIGNMENT;
 	return last;
 }
@@ -91,10 +101,10 @@ int ring_peek(const struct ring *r, uint64_t *ret_time_ns, size_t *ret_size)
 		return 0;
 	if (left > r->size_bytes || left < sizeof(header) || r->at % RECORD_ALIGNMENT)
 		return -EBADMSG;
-	memcpy(&header, ring_byte(r, r->at), sizeof(header));
+	memcpy(&header, ring_byte(r, 0), sizeof(header));
 	if (header.size < MIN_RECORD_BYTES || header.size > left || header.size % RECORD_ALIGNMENT)
 		return -EBADMSG;
-	memcpy(ret_time_ns, ring_byte(r, time_position(r, &header)), TIME_BYTES);
+	memcpy(ret_time_ns, ring_byte(r, time_offset(r, &header)), TIME_BYTES);
 	*ret_size = header.size;
 	return 1;
 }
@@ -103,9 +113,9 @@ const uint8_t *ring_record(const struct ring *r, size_t size, uint8_t *scratch)
 {
 	uint64_t to_end = r->size_bytes - (r->at & (r->size_bytes - 1));
 
-	if (size <= to_end)
-		return ring_byte(r, r->at);
-	memcpy(scratch, ring_byte(r, r->at), to_end);
+	if (in_one_piece(r, size))
+		return ring_byte(r, 0);
+	memcpy(scratch, ring_byte(r, 0), to_end);
 	memcpy(scratch + to_end, r->data, size - to_end);
 	return scratch;
 }

@@ -20,6 +20,7 @@ struct ring {
 	struct perf_event_mmap_page *control; /* NULL = none */
 	const uint8_t *data;
 	uint64_t size_bytes; /* of data, a power of two */
+	uint64_t behind_bytes; /* into which records run on at the end; 0: they go around it */
 	uint64_t head; /* as last looked at */
 	uint64_t at; /* the next record */
 	uint64_t released; /* the tail that the kernel knows */

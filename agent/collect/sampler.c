@@ -16,12 +16,12 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "bpf/abi/sample_ring.h"
 #include "bpf/abi/sampler.h"
 #include "bpf/sampler.skel.h"
 
 enum {
 	INITIAL_PID_NAMESPACE = 0xEFFFFFFC, /* PROC_PID_INIT_INO, the same on every kernel */
-	RING_PAGE_BYTES = 4096,
 	/* Pieces of stack may take a third of a ring. It is read then; on a busy machine not at
 	   once. */
 	ALLOWED_PART = 3,
@@ -34,6 +34,8 @@ struct sampler {
 	struct sampler_bpf *skeleton;
 	struct kernel_types *types; /* while it is loaded */
 	struct tables *tables; /* NULL: user stacks by frame pointer */
+	struct ring_sizes sizes;
+	struct sample_rings rings;
 	struct bpf_link *switches; /* NULL: threads that leave the CPU are not sampled */
 	bool off_cpu; /* they are to be */
 	uint64_t *scratch; /* room for that of each possible CPU; it begins with the counters */
@@ -141,8 +143,19 @@ static void configure_off_cpu(struct sampler_bpf *skeleton, double share)
 	bpf_map__set_autocreate(skeleton->maps.waits, false);
 }
 
-static void configure(struct sampler_bpf *skeleton, const struct collect_options *options)
+static void configure_rings(struct sampler_bpf *skeleton, const struct ring_sizes *sizes)
 {
+	if (!sizes->own_bytes)
+		return;
+	skeleton->rodata->sample_ring_bytes = sizes->own_bytes;
+	bpf_map__set_value_size(skeleton->maps.sample_rings,
+		ABI_RING_DATA + sizes->own_bytes + ABI_RING_BEHIND_BYTES);
+	bpf_map__set_max_entries(skeleton->maps.sample_rings, (uint32_t)sizes->own_count);
+}
+
+static void configure(const struct sampler *s, const struct collect_options *options)
+{
+	struct sampler_bpf *skeleton = s->skeleton;
 	struct abi_sampler_config *config = &skeleton->rodata->config;
 	struct stat own;
 
@@ -154,10 +167,10 @@ static void configure(struct sampler_bpf *skeleton, const struct collect_options
 		skeleton->rodata->pidns_inode = (uint32_t)own.st_ino;
 	}
 	skeleton->rodata->max_frames = max_frames();
-	if (options->ring_pages)
-		skeleton->rodata->unfinished_allowance = options->ring_pages * RING_PAGE_BYTES /
-							 ALLOWED_PART /
-							 (options->off_cpu_share > 0 ? 2 : 1);
+	skeleton->rodata->unfinished_allowance = s->sizes.pages * RING_SIZES_PAGE_BYTES /
+						 ALLOWED_PART /
+						 (options->off_cpu_share > 0 ? 2 : 1);
+	configure_rings(skeleton, &s->sizes);
 	configure_off_cpu(skeleton, options->off_cpu_share);
 	if (!config->filter_tgids)
 		bpf_map__set_max_entries(skeleton->maps.tgids, 1);
@@ -219,14 +232,18 @@ static int load_program(struct sampler *s, const struct collect_options *options
 	s->skeleton = sampler_bpf__open_opts(&how);
 	if (!s->skeleton)
 		return -ENOMEM;
-	configure(s->skeleton, options);
+	configure(s, options);
 	choose_walk(s->skeleton, walk, s->off_cpu);
 	err = kernel_types_reduce(s->types, bpf_object__btf(s->skeleton->obj));
 	if (!err)
 		err = sampler_bpf__load(s->skeleton);
 	if (!err && walk != WALK_BY_FRAME_POINTER)
 		err = map_tables(s, walk);
+	if (!err && s->sizes.own_bytes)
+		err = sample_rings_init(&s->rings, bpf_map__fd(s->skeleton->maps.sample_rings),
+			s->sizes.own_bytes, s->sizes.own_count);
 	if (err) {
+		tables_destroy(take(s->tables));
 		sampler_bpf__destroy(s->skeleton);
 		s->skeleton = NULL;
 	}
@@ -245,7 +262,10 @@ static bool try_mappings(const struct sampler *s, const struct collect_options *
 	}
 }
 
-/* By tables, else (an older verifier, too little memory) as the kernel walks. */
+/*
+ * With rings of its own, else with those of perf events; by tables, else (an older verifier, too
+ * little memory) as the kernel walks.
+ */
 static int load_one(struct sampler *s, const struct collect_options *options)
 {
 	static const char *const names[] = {
@@ -261,10 +281,16 @@ static int load_one(struct sampler *s, const struct collect_options *options)
 	for (;;) {
 		err = load_program(s, options, walk);
 		if (!err)
-			log_info("the sampler is loaded", "walk=%s", names[walk]);
-		if (!err || err == -EPERM || walk == WALK_BY_FRAME_POINTER)
+			log_info("the sampler is loaded", "walk=%s rings=%s", names[walk],
+				s->rings.count ? "own" : "perf");
+		if (!err || err == -EPERM)
 			return err;
-		walk--;
+		if (s->sizes.own_bytes)
+			s->sizes.own_bytes = 0;
+		else if (walk == WALK_BY_FRAME_POINTER)
+			return err;
+		else
+			walk--;
 	}
 }
 
@@ -309,8 +335,8 @@ static int load(struct sampler *s, const struct collect_options *options, const 
 	return err;
 }
 
-int sampler_load(
-	const struct collect_options *options, struct sampler **ret_sampler, const char **ret_step)
+int sampler_load(const struct collect_options *options, const struct ring_sizes *sizes,
+	struct sampler **ret_sampler, const char **ret_step)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 	int err;
@@ -318,6 +344,7 @@ int sampler_load(
 	*ret_step = "load the BPF program";
 	if (!s)
 		return -ENOMEM;
+	s->sizes = *sizes;
 	libbpf_set_print(print_libbpf);
 	err = load(s, options, ret_step);
 	if (err) {
@@ -334,6 +361,7 @@ void sampler_unload(struct sampler *s)
 		return;
 	bpf_link__destroy(s->switches);
 	tables_destroy(s->tables);
+	sample_rings_deinit(&s->rings);
 	sampler_bpf__destroy(s->skeleton);
 	free(s->scratch);
 	free(s);
@@ -358,6 +386,11 @@ int sampler_watch_switches(struct sampler *s, bool on)
 			  : s->skeleton->progs.take_switch,
 		"sched_switch");
 	return s->switches ? 0 : -errno;
+}
+
+struct sample_rings *sampler_rings(struct sampler *s)
+{
+	return &s->rings;
 }
 
 struct tables *sampler_tables(const struct sampler *s)

@@ -9,15 +9,19 @@
 #include <stdint.h>
 
 #include "agent/collect/collect.h"
+#include "agent/collect/ring_sizes.h"
+#include "agent/collect/sample_rings.h"
 #include "agent/collect/tables.h"
 
 struct abi_kernel_tables;
 struct sampler;
 
 /* Errors and *RET_STEP as for collect_create(). */
-int sampler_load(
-	const struct collect_options *options, struct sampler **ret_sampler, const char **ret_step);
+int sampler_load(const struct collect_options *options, const struct ring_sizes *sizes,
+	struct sampler **ret_sampler, const char **ret_step);
 void sampler_unload(struct sampler *s);
+/* The rings that it writes by itself; none: it writes to the output events. */
+struct sample_rings *sampler_rings(struct sampler *s);
 /* NULL where this kernel does not take the program that walks by tables. */
 struct tables *sampler_tables(const struct sampler *s);
 int sampler_program_fd(const struct sampler *s);

@@ -248,6 +248,10 @@ const char *sampler_options_problem(const struct config *config, enum setting *r
 	*ret_setting = SETTING_mapping_lookup;
 	if (look_up_number(config) == ARRAY_SIZE(look_up_names))
 		return "knows mappings, ranges and auto";
+	*ret_setting = SETTING_sample_rings;
+	if (strcmp(config_text(config, SETTING_sample_rings), "perf") &&
+		strcmp(config_text(config, SETTING_sample_rings), "auto"))
+		return "knows perf and auto";
 	*ret_setting = SETTING_memory_limit;
 	if (config_number(config, SETTING_memory_limit) < MIN_MEMORY_BYTES)
 		return "wants 1M or more";
@@ -257,6 +261,12 @@ const char *sampler_options_problem(const struct config *config, enum setting *r
 enum collect_look_up sampler_options_look_up(const struct config *config)
 {
 	return (enum collect_look_up)look_up_number(config);
+}
+
+enum collect_rings sampler_options_rings(const struct config *config)
+{
+	return strcmp(config_text(config, SETTING_sample_rings), "perf") ? COLLECT_RINGS_AUTO
+									 : COLLECT_RINGS_PERF;
 }
 
 static int check_settings(
@@ -270,6 +280,7 @@ static int check_settings(
 		return -EINVAL;
 	}
 	o->collect.look_up = sampler_options_look_up(config);
+	o->collect.rings = sampler_options_rings(config);
 	return 0;
 }
 

@@ -23,10 +23,14 @@ struct sampler_options {
  */
 int sampler_options(
 	const struct config *config, const char *command, struct sampler_options *ret_options);
-/* What is wrong with --mapping-lookup or --memory-limit, for a message; NULL = nothing. */
+/*
+ * What is wrong with --mapping-lookup, --sample-rings or --memory-limit, for a message; NULL =
+ * nothing.
+ */
 const char *sampler_options_problem(const struct config *config, enum setting *ret_setting);
 /* --mapping-lookup, with which nothing is wrong. */
 enum collect_look_up sampler_options_look_up(const struct config *config);
+enum collect_rings sampler_options_rings(const struct config *config); /* likewise */
 void sampler_options_deinit(struct sampler_options *options);
 
 /* For every sampler: our own pid and pid namespace, and that goroutine ids are wanted. */

@@ -88,6 +88,7 @@ int daemon_settings_read(
 	if (problem)
 		return config_refuse(config, setting, ret_message, " %s", problem);
 	s.look_up = sampler_options_look_up(config);
+	s.rings = sampler_options_rings(config);
 	if (s.frequency_hz < 1 || s.frequency_hz > MAX_AGENT_HZ)
 		return config_refuse(
 			config, SETTING_sampling_frequency, ret_message, " wants 1 to 1000");

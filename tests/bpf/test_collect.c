@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,8 @@
 #include "agent/collect/tables.h"
 #include "base/clock.h"
 
-static void busy_child_is_sampled_at_the_asked_rate(void **state)
+static void busy_child_is_sampled(struct seen *s, enum collect_rings rings)
 {
-	struct seen *s = *state;
 	struct collect_options options = options_for(s);
 	struct burner b;
 	uint64_t cpu_ns;
@@ -29,6 +29,7 @@ static void busy_child_is_sampled_at_the_asked_rate(void **state)
 	b = start_burner(burn);
 	s->tgid = (uint32_t)b.pid;
 	options.filter.self_tgid = (uint32_t)getpid();
+	options.rings = rings;
 	open_with(s, &options);
 	let_go(&b);
 	drain_until_cpu(s, b.pid, SECOND_NS);
@@ -52,6 +53,16 @@ static void busy_child_is_sampled_at_the_asked_rate(void **state)
 	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_RING_FULL), 0);
 	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BPF_ERROR), 0);
 	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BAD_RECORD), 0);
+}
+
+static void busy_child_is_sampled_at_the_asked_rate(void **state)
+{
+	busy_child_is_sampled(*state, COLLECT_RINGS_AUTO);
+}
+
+static void rings_of_perf_events_do_as_well(void **state)
+{
+	busy_child_is_sampled(*state, COLLECT_RINGS_PERF);
 }
 
 static void frames_are_shipped_once_a_window(void **state)
@@ -207,6 +218,47 @@ static void full_ring_is_told(void **state)
 	assert_int_equal(s->backwards, 0);
 }
 
+/* Nobody drains: what does not fit is counted, and when there is room again samples go on. */
+static void samples_that_do_not_fit_are_counted(struct seen *s, enum collect_rings rings)
+{
+	struct collect_options options = options_for(s);
+	uint64_t start_ns = clock_monotonic_ns();
+	struct burner b = start_burner(burn);
+
+	s->tgid = (uint32_t)b.pid;
+	options.filter.filter_tgids = 1;
+	options.tgids = &s->tgid;
+	options.tgid_count = 1;
+	options.frequency_hz = 999;
+	options.ring_pages = 1;
+	options.rings = rings;
+	open_with(s, &options);
+	let_go(&b);
+	while (!metrics_get(&s->metrics, METRIC_LOST_RING_FULL)) {
+		assert_true(clock_monotonic_ns() - start_ns < 60 * SECOND_NS);
+		poll(NULL, 0, 10);
+		collect_count(s->collect);
+	}
+	assert_true(collect_drain(s->collect, 0) > 0);
+	drain_until_samples(s, s->samples + 100);
+	stop_and_drain(s);
+	end_burner(&b);
+	assert_int_equal(s->samples_of_others, 0);
+	assert_int_equal(s->backwards, 0);
+	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BPF_ERROR), 0);
+	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BAD_RECORD), 0);
+}
+
+static void full_own_ring_is_counted(void **state)
+{
+	samples_that_do_not_fit_are_counted(*state, COLLECT_RINGS_AUTO);
+}
+
+static void full_ring_of_a_perf_event_is_counted(void **state)
+{
+	samples_that_do_not_fit_are_counted(*state, COLLECT_RINGS_PERF);
+}
+
 /* arm64 calls it by its architecture. */
 static bool has_pmu(void)
 {
@@ -304,11 +356,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		COLLECT_TEST(busy_child_is_sampled_at_the_asked_rate),
+		COLLECT_TEST(rings_of_perf_events_do_as_well),
 		COLLECT_TEST(frames_are_shipped_once_a_window),
 		COLLECT_TEST(life_of_a_child_comes_in_order),
 		COLLECT_TEST(drain_leaves_what_is_later_than_asked),
 		COLLECT_TEST(programs_loaded_meanwhile_do_not_stop_the_stream),
 		COLLECT_TEST(full_ring_is_told),
+		COLLECT_TEST(full_own_ring_is_counted),
+		COLLECT_TEST(full_ring_of_a_perf_event_is_counted),
 		COLLECT_TEST(cycles_need_a_pmu),
 		COLLECT_TEST(cpu_that_is_not_online_is_refused),
 		COLLECT_TEST(chosen_cpu_is_the_only_one_sampled),

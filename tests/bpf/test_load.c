@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "bpf/abi/sample_ring.h"
 #include "bpf/abi/sampler.h"
 #include "bpf/sampler.skel.h"
 
@@ -25,10 +26,12 @@ struct variant {
 	const char *name;
 	struct abi_sampler_config config;
 	uint32_t pidns_inode;
+	bool perf_rings; /* samples go into the rings of perf events alone */
 };
 
 static const struct variant variants[] = {
 	{ "plain", { 0 } },
+	{ "perf_rings", { 0 }, .perf_rings = true },
 	{ "user_only", { .stacks = ABI_STACKS_USER } },
 	{ "kernel_only", { .stacks = ABI_STACKS_KERNEL } },
 	{ "pid_namespace", { .pidns_level = 1 }, 4711 },
@@ -96,6 +99,8 @@ static struct sampler_bpf *load(const struct variant *variant, enum walk walk)
 	for (enum trigger trigger = 0; trigger < TRIGGERS; trigger++)
 		bpf_program__set_autoload(program_of(skeleton, other, trigger), false);
 	skeleton->rodata->unwind_by_mapping = walk == MAPPINGS;
+	if (ABI_STORES_IN_ORDER && !variant->perf_rings)
+		skeleton->rodata->sample_ring_bytes = ABI_RING_MIN_BYTES;
 	skeleton->rodata->config = variant->config;
 	skeleton->rodata->pidns_inode = variant->pidns_inode;
 	if (sampler_bpf__load(skeleton)) {

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-enum { DATA_BYTES = 4096, HEADER_BYTES = 4 };
+enum { DATA_BYTES = 4096, HEADER_BYTES = 4, BEHIND_BYTES = 256 };
 
 struct side {
 	struct perf_event_mmap_page control;
@@ -78,17 +78,20 @@ static void ignore_bad(void *context, uint64_t time_ns, uint64_t bytes)
 	touched += time_ns + bytes;
 }
 
-static void fill(struct side *side, uint64_t start, const uint8_t *bytes, size_t size)
+/* BEHIND bytes follow into which records run on, as in the sampler's own rings. */
+static void fill(
+	struct side *side, uint64_t start, const uint8_t *bytes, size_t size, uint64_t behind)
 {
-	side->data = malloc(DATA_BYTES);
+	side->data = malloc(DATA_BYTES + behind);
 	if (!side->data)
 		abort();
-	memset(side->data, 0, DATA_BYTES);
+	memset(side->data, 0, DATA_BYTES + behind);
 	side->control.data_tail = start;
 	side->control.data_head = start + size;
 	for (size_t i = 0; i < size; i++)
 		side->data[(start + i) % DATA_BYTES] = bytes[i];
 	ring_over(&side->ring, &side->control, side->data, DATA_BYTES);
+	side->ring.behind_bytes = behind;
 }
 
 static void run(struct side sides[2], const struct events *events)
@@ -128,8 +131,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	first = (bytes[2] | (size_t)bytes[3] << 8) % (size - HEADER_BYTES + 1);
 	fill(&sides[0], (bytes[0] | (uint64_t)bytes[1] << 8) & ~UINT64_C(7), bytes + HEADER_BYTES,
-		first);
-	fill(&sides[1], 0, bytes + HEADER_BYTES + first, size - HEADER_BYTES - first);
+		first, bytes[0] % 2 ? BEHIND_BYTES : 0);
+	fill(&sides[1], 0, bytes + HEADER_BYTES + first, size - HEADER_BYTES - first, 0);
 	run(sides, &events);
 	free(sides[0].data);
 	free(sides[1].data);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * The sampler's own ring on each CPU (bpf/abi/sample_ring.h). bpf_perf_event_output() takes a
+ * quarter of a sample's time: at a tick nothing is in the caches, and it goes through a dozen pages
+ * of the kernel's code and data. Here it is two pages of a map and one copy.
+ *
+ * One writer, one reader: programs of sampling events never nest on a CPU, and the program at
+ * switches of threads, which they interrupt, goes on using perf's ring. The writer goes by its own
+ * note of the head and never by what is in the shared page; of the tail, whatever it says, all that
+ * can come is a record that is lost or one that is written over before it was read.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/sample_ring.h"
+#include "bpf/scratch.bpf.h"
+
+/* Sizes are set by user space, which has a ring for each CPU that was there at the start. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, ABI_RING_DATA + ABI_RING_MIN_BYTES + ABI_RING_BEHIND_BYTES);
+} sample_rings SEC(".maps");
+
+_Static_assert(
+	sizeof(struct abi_ring_record) + sizeof(struct abi_sample) + sizeof(struct stack_record) <=
+		ABI_RING_BEHIND_BYTES,
+	"the longest record");
+
+/* Whether there is room for SIZE bytes; looks at the tail only if there was none by the last look.
+ */
+static __always_inline bool sample_ring_room(struct ring_place *place, __u8 *ring, __u32 size)
+{
+	if (place->head + size - place->tail <= sample_ring_bytes)
+		return true;
+	place->tail = *(volatile __u64 *)(ring + ABI_RING_TAIL);
+	return place->head + size - place->tail <= sample_ring_bytes;
+}
+
+/*
+ * Writes a record of the BYTES (a multiple of 8) of the sampler's scratch memory that begin SKIP
+ * behind the sample. 0, ERROR_NO_SPACE, or 1: this CPU has no such ring. Of its own, so that the
+ * verifier looks at it once.
+ */
+__noinline int sample_ring_write(__u32 skip, __u32 bytes)
+{
+	__u32 whose = SCRATCH_SAMPLER, cpu = bpf_get_smp_processor_id();
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
+	__u8 *ring = bpf_map_lookup_elem(&sample_rings, &cpu);
+	struct abi_ring_record *record;
+
+	/* Older verifiers look at it also where nobody calls it, and the rings have no size. */
+	if (!sample_ring_bytes)
+		return 1;
+	if (!s || !ring || bytes > sizeof(struct abi_sample) + sizeof(struct stack_record))
+		return 1;
+	if (!sample_ring_room(&s->ring, ring, sizeof(*record) + bytes))
+		return ERROR_NO_SPACE;
+	record = (void *)ring + ABI_RING_DATA +
+		 (s->ring.head & (sample_ring_bytes - 1) & ~(ABI_RING_ALIGNMENT - 1ULL));
+	bpf_probe_read_kernel(record->raw, bytes, (void *)&s->walk.sample + skip);
+	record->type = ABI_RING_RECORD;
+	record->misc = 0;
+	record->size = sizeof(*record) + bytes;
+	record->raw_bytes = sizeof(record->raw) + bytes;
+	record->time_ns = bpf_ktime_get_ns();
+	s->ring.head += sizeof(*record) + bytes;
+	barrier();
+	*(volatile __u64 *)(ring + ABI_RING_HEAD) = s->ring.head;
+	return 0;
+}

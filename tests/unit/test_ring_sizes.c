@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "agent/collect/ring_sizes.h"
+#include "base/cleanup.h"
+#include "bpf/abi/sample_ring.h"
+
+static struct ring_sizes sizes_at(uint64_t hz)
+{
+	return ring_sizes_for(&(struct collect_options){ .frequency_hz = hz }, 1);
+}
+
+/* Elsewhere there are none at all. */
+static void assert_own_bytes(uint32_t bytes, uint32_t expected)
+{
+	assert_int_equal(bytes, ABI_STORES_IN_ORDER ? expected : 0);
+}
+
+static void each_cpu_up_to_the_highest_has_one(void **state)
+{
+	struct ring_sizes sizes =
+		ring_sizes_for(&(struct collect_options){ .frequency_hz = 19 }, 7);
+
+	(void)state;
+	assert_int_equal(sizes.own_count, ABI_STORES_IN_ORDER ? 8 : 0);
+}
+
+static void rings_grow_with_the_rate(void **state)
+{
+	(void)state;
+	assert_own_bytes(sizes_at(19).own_bytes, 64 << 10);
+	assert_own_bytes(sizes_at(97).own_bytes, 128 << 10);
+	assert_own_bytes(sizes_at(999).own_bytes, 1 << 20);
+	assert_int_equal(sizes_at(19).pages, 32);
+	assert_int_equal(sizes_at(97).pages, 64);
+}
+
+static void period_says_the_rate_too(void **state)
+{
+	const struct collect_options options = { .period = 1000000000 / 97 };
+
+	(void)state;
+	assert_own_bytes(ring_sizes_for(&options, 1).own_bytes, 128 << 10);
+}
+
+static void rates_that_a_ring_cannot_hold_for_half_a_second_have_none(void **state)
+{
+	(void)state;
+	assert_int_equal(sizes_at(10000).own_bytes, 0);
+	assert_true(sizes_at(10000).pages > sizes_at(999).pages);
+}
+
+static void rings_of_perf_alone_are_had_for_the_asking(void **state)
+{
+	const struct collect_options options = { .frequency_hz = 97, .rings = COLLECT_RINGS_PERF };
+
+	(void)state;
+	assert_int_equal(ring_sizes_for(&options, 1).own_bytes, 0);
+}
+
+static void so_many_cpus_that_it_would_take_too_much_have_none(void **state)
+{
+	const struct collect_options options = { .frequency_hz = 97 };
+
+	(void)state;
+	assert_own_bytes(ring_sizes_for(&options, 1023).own_bytes, 128 << 10);
+	assert_int_equal(ring_sizes_for(&options, 1024).own_bytes, 0);
+}
+
+static void size_that_was_asked_for_is_that_of_both(void **state)
+{
+	struct collect_options options = { .frequency_hz = 97, .ring_pages = 1 };
+
+	(void)state;
+	assert_int_equal(ring_sizes_for(&options, 1).pages, 1);
+	assert_own_bytes(ring_sizes_for(&options, 1).own_bytes, ABI_RING_MIN_BYTES);
+	options.ring_pages = 2048;
+	assert_own_bytes(ring_sizes_for(&options, 1).own_bytes, ABI_RING_MAX_BYTES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_cpu_up_to_the_highest_has_one),
+		cmocka_unit_test(rings_grow_with_the_rate),
+		cmocka_unit_test(period_says_the_rate_too),
+		cmocka_unit_test(rates_that_a_ring_cannot_hold_for_half_a_second_have_none),
+		cmocka_unit_test(rings_of_perf_alone_are_had_for_the_asking),
+		cmocka_unit_test(so_many_cpus_that_it_would_take_too_much_have_none),
+		cmocka_unit_test(size_that_was_asked_for_is_that_of_both),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
