@@ -70,6 +70,8 @@ int spool_create(const struct spool_options *options, struct spool **ret_spool)
 	}
 	for (size_t i = 0; i < s->target_count; i++)
 		check_cursor(s, &s->targets[i]);
+	settled_clock_init(
+		&s->age_clock, (int64_t)clock_real_ns(), clock_boot_ns(), spool_disk_newest_ns(s));
 	spool_disk_release(s);
 	*ret_spool = s;
 	return 0;
@@ -262,11 +264,18 @@ static void count_missing(struct spool_target *t, uint64_t found)
 	t->dropped[SPOOL_DROP_CORRUPT] += missing;
 }
 
-static bool too_old(const struct spool *s, int64_t time_ns)
+/* The oldest that a window may be. */
+static int64_t age_limit_ns(struct spool *s)
 {
-	int64_t now = (int64_t)clock_real_ns();
+	int64_t now_ns =
+		settled_clock_now(&s->age_clock, (int64_t)clock_real_ns(), clock_boot_ns());
 
-	return s->limit_age_ns && now > time_ns && (uint64_t)(now - time_ns) > s->limit_age_ns;
+	return s->limit_age_ns < (uint64_t)now_ns ? now_ns - (int64_t)s->limit_age_ns : 0;
+}
+
+static bool too_old(struct spool *s, int64_t time_ns)
+{
+	return s->limit_age_ns && time_ns < age_limit_ns(s);
 }
 
 int spool_peek(struct spool *s, size_t target, struct payload *ret_payload)
@@ -387,7 +396,7 @@ void spool_upkeep(struct spool *s)
 	if (s->unsynced_ns && clock_monotonic_ns() - s->unsynced_ns >= SPOOL_SYNC_NS)
 		spool_disk_sync(s);
 	if (s->limit_age_ns)
-		spool_disk_expire(s, (int64_t)(clock_real_ns() - s->limit_age_ns));
+		spool_disk_expire(s, age_limit_ns(s));
 	store_cursors(s);
 	(void)move_to_disk(s);
 	spool_disk_release(s);

@@ -3,6 +3,7 @@
 /*
  * Payloads on their way, in a directory that survives kill -9: append-only segments, a checksum per
  * record, one cursor per target. Bounded in bytes and age, the oldest dropped first and counted.
+ * Ages are judged by base/settled_clock.h: a wall clock that is wrong for a moment costs nothing.
  * Knows nothing of networks. One thread.
  *
  * What is where:

@@ -380,6 +380,17 @@ void spool_disk_release(struct spool *s)
 		remove_segment(s, 0);
 }
 
+int64_t spool_disk_newest_ns(const struct spool *s)
+{
+	int64_t newest_ns = INT64_MIN;
+
+	for (size_t i = 0; i < s->segment_count; i++) {
+		if (s->segments[i].records)
+			newest_ns = MAX(newest_ns, s->segments[i].newest_ns);
+	}
+	return newest_ns == INT64_MIN ? INT64_MAX : newest_ns;
+}
+
 void spool_disk_expire(struct spool *s, int64_t before_ns)
 {
 	while (s->segment_count && s->segments[0].records && s->segments[0].newest_ns < before_ns)

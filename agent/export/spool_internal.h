@@ -3,6 +3,7 @@
 /* What the spool's files share: spool.c, spool_disk.c, spool_cursor.c, spool_rejected.c. */
 #include "agent/export/segment.h"
 #include "agent/export/spool.h"
+#include "base/settled_clock.h"
 
 enum {
 	SPOOL_FILE_MODE = 0640,
@@ -47,6 +48,7 @@ struct spool {
 	int fd; /* the directory, locked; -1 = memory only */
 	const char *trouble;
 	uint64_t limit_bytes, limit_age_ns, segment_bytes;
+	struct settled_clock age_clock; /* what is too old is judged by this */
 	struct metrics *metrics;
 	struct spool_target targets[SPOOL_TARGETS_LIMIT];
 	size_t target_count;
@@ -77,6 +79,8 @@ int spool_disk_find(const struct spool *s, uint64_t want, struct spool_target *p
 void spool_disk_sync(struct spool *s);
 /* Removes the segments that no target needs. */
 void spool_disk_release(struct spool *s);
+/* The newest window on the disk; INT64_MAX where there is none. */
+int64_t spool_disk_newest_ns(const struct spool *s);
 /* Removes the segments that hold nothing younger than BEFORE_NS. */
 void spool_disk_expire(struct spool *s, int64_t before_ns);
 
