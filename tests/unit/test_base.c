@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/failure.h"
 #include "base/io.h"
 #include "base/metrics.h"
 #include "base/module_id.h"
@@ -201,9 +202,37 @@ static void each_metric_has_its_texts(void **state)
 	}
 }
 
+static void a_shortage_passes_and_an_absence_does_not(void **state)
+{
+	static const int transient[] = { -EMFILE, -ENFILE, -ENOMEM, -EAGAIN, -EINTR, -ENOSPC,
+		-EIO };
+	static const int final[] = { 0, -ENOENT, -ESRCH, -EBADMSG, -EACCES, -ESTALE, -E2BIG };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(transient); i++)
+		assert_true(failure_is_transient(transient[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(final); i++)
+		assert_false(failure_is_transient(final[i]));
+}
+
+static void pauses_grow_up_to_their_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(failure_pause_ns(1, 10, 500), 10);
+	assert_int_equal(failure_pause_ns(2, 10, 500), 40);
+	assert_int_equal(failure_pause_ns(3, 10, 500), 160);
+	assert_int_equal(failure_pause_ns(4, 10, 500), 500);
+	assert_int_equal(failure_pause_ns(UINT32_MAX, 10, 500), 500);
+	assert_int_equal(failure_pause_ns(9, 1, UINT64_MAX), 65536);
+	assert_int_equal(failure_pause_ns(UINT32_MAX, 1, UINT64_MAX), UINT64_MAX);
+	assert_int_equal(failure_pause_ns(1, 10, 5), 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_shortage_passes_and_an_absence_does_not),
+		cmocka_unit_test(pauses_grow_up_to_their_limit),
 		cmocka_unit_test_setup_teardown(
 			file_is_replaced_whole, enter_directory, leave_directory),
 		cmocka_unit_test_setup_teardown(
