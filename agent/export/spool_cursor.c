@@ -2,6 +2,7 @@
 /*
  * NAME-HASH.cursor: one line of text, `fathom-cursor 1 NEXT BEGUN BEGUN_SECOND DONE_SECOND HASH`.
  * Written beside it and renamed: whoever reads it after a kill has the old or the new one, whole.
+ * What follows the line is left over from a longer one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -87,23 +88,44 @@ void spool_cursor_load(struct spool *s, struct spool_target *t)
 		s->next_number = t->done_second + 1;
 }
 
+static int replace_file(const struct spool *s, const struct spool_target *t, const char *name)
+{
+	char beside[SPOOL_NAME_BYTES], line[LINE_BYTES];
+	int size = write_text(t, line);
+	autoclose int fd = -1;
+
+	file_name(t, ".tmp", beside);
+	fd = openat(s->fd, beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		SPOOL_FILE_MODE);
+	if (fd < 0 || io_write_all(fd, line, (size_t)size)) {
+		unlinkat(s->fd, beside, 0);
+		return -EIO;
+	}
+	return renameat(s->fd, beside, s->fd, name) ? -errno : 0;
+}
+
+/*
+ * A full disk has no block for a new file, but the old one has its own. A kill cannot part so small
+ * a write; what a power cut leaves is found by its hash.
+ */
+static int overwrite_file(const struct spool *s, const struct spool_target *t, const char *name)
+{
+	char line[LINE_BYTES];
+	int size = write_text(t, line);
+	autoclose int fd = openat(s->fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return -errno;
+	return pwrite(fd, line, (size_t)size, 0) == size ? 0 : -EIO;
+}
+
 void spool_cursor_store(struct spool *s, struct spool_target *t)
 {
-	char name[SPOOL_NAME_BYTES], beside[SPOOL_NAME_BYTES], line[LINE_BYTES];
-	autoclose int fd = -1;
-	int size;
+	char name[SPOOL_NAME_BYTES];
 
 	t->unwritten = true;
 	if (s->fd < 0)
 		return;
 	file_name(t, "", name);
-	file_name(t, ".tmp", beside);
-	size = write_text(t, line);
-	fd = openat(s->fd, beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-		SPOOL_FILE_MODE);
-	if (fd < 0 || io_write_all(fd, line, (size_t)size)) {
-		unlinkat(s->fd, beside, 0);
-		return;
-	}
-	t->unwritten = renameat(s->fd, beside, s->fd, name) != 0;
+	t->unwritten = replace_file(s, t, name) && overwrite_file(s, t, name);
 }

@@ -22,10 +22,22 @@ enum { LIMIT = 1 << 20, SIZE = 1000 };
 static const char *const one[] = { "one", NULL };
 static const char *const two[] = { "one", "two", NULL };
 
+/* As on a full disk: files may have SIZE bytes. */
+static void limit_files(rlim_t size)
+{
+	struct rlimit limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = size == RLIM_INFINITY ? limit.rlim_max : size;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
 static int set_up(void **state)
 {
 	static struct spool_fixture fixture;
 
+	limit_files(RLIM_INFINITY);
 	spool_fixture_init(&fixture);
 	*state = &fixture;
 	return 0;
@@ -418,19 +430,15 @@ static void the_refused_are_set_aside_bounded(void **state)
 static void a_full_disk_keeps_in_memory_and_in_order(void **state)
 {
 	struct spool *s = open_spool(*state, LIMIT, one);
-	struct rlimit before, small;
 
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	small = (struct rlimit){ .rlim_cur = 2500, .rlim_max = before.rlim_max };
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	limit_files(2500);
 	/* Two fit; of the third only a part does. */
 	assert_int_equal(put(s, 1, SIZE), 0);
 	assert_int_equal(put(s, 2, SIZE), 0);
 	assert_int_equal(put(s, 3, SIZE), 1);
 	assert_int_equal(put(s, 4, SIZE), 1);
 	assert_int_equal(take_one(s, 0), 1);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	limit_files(RLIM_INFINITY);
 	assert_int_equal(put(s, 5, SIZE), 0);
 	spool_destroy(s);
 	s = open_spool(*state, LIMIT, one);
@@ -441,6 +449,38 @@ static void a_full_disk_keeps_in_memory_and_in_order(void **state)
 	assert_int_equal(
 		metrics_get(&((struct spool_fixture *)*state)->metrics, METRIC_SPOOL_MEMORY_ONLY),
 		2);
+	spool_destroy(s);
+}
+
+/* Where a cursor's successor would be written something else is in the way. */
+static void block_cursors(const struct spool_fixture *f)
+{
+	char command[200];
+
+	snprintf(command, sizeof(command),
+		"for f in %s/*.cursor; do mkdir $f.tmp && touch $f.tmp/full || exit 1; done",
+		f->directory);
+	assert_int_equal(system(command), 0);
+}
+
+static void without_room_for_a_new_cursor_the_old_one_is_written(void **state)
+{
+	struct spool *s = open_spool(*state, LIMIT, one);
+
+	for (uint64_t n = 1; n <= 20; n++)
+		assert_int_equal(put(s, n, SIZE), 0);
+	block_cursors(*state);
+	for (uint64_t n = 1; n <= 15; n++)
+		assert_int_equal(take_one(s, 0), n);
+	assert_int_equal(peek(s, 0), 16);
+	assert_false(spool_begin(s, 0));
+	spool_destroy(s);
+	s = open_spool(*state, LIMIT, one);
+	assert_int_equal(peek(s, 0), 16);
+	assert_true(spool_begin(s, 0));
+	assert_int_equal(spool_advance(s, 0), 0);
+	assert_int_equal(take_one(s, 0), 17);
+	assert_int_equal(spool_dropped(s, 0, SPOOL_DROP_CORRUPT), 0);
 	spool_destroy(s);
 }
 
@@ -532,6 +572,7 @@ int main(void)
 		CASE(the_second_may_be_done_before_the_first),
 		CASE(the_refused_are_set_aside_bounded),
 		CASE(a_full_disk_keeps_in_memory_and_in_order),
+		CASE(without_room_for_a_new_cursor_the_old_one_is_written),
 		CASE(memory_is_bounded_too),
 		CASE(a_newer_directory_is_left_alone),
 		CASE(two_at_once_are_refused),
