@@ -79,6 +79,8 @@ void queue_destroy(struct queue *q)
 	if (!q)
 		return;
 	for (size_t i = 0; q->targets && i < q->options.target_count; i++) {
+		if (q->targets[i].sending)
+			spool_in_doubt(q->options.spool, i);
 		payload_deinit(&q->targets[i].payload);
 		free(q->targets[i].name);
 	}
@@ -200,23 +202,31 @@ static bool is_too_fast(const struct remote_result *r)
 	return !strcmp(r->code, "429") || !strcmp(r->code, "grpc_8");
 }
 
+/* It stays in the spool until its next turn. */
+static void leave_in_spool(struct target *t)
+{
+	struct spool *spool = t->queue->options.spool;
+
+	if (t->result.verdict == REMOTE_AMBIGUOUS)
+		spool_in_doubt(spool, t->number);
+	else
+		spool_not_sent(spool, t->number);
+}
+
 static void on_failure(struct target *t, uint64_t now_ns)
 {
 	const struct remote_result *r = &t->result;
+	bool suspicious = !t->second && is_suspicious(r);
 
-	if (r->verdict != REMOTE_AMBIGUOUS)
-		spool_not_sent(t->queue->options.spool, t->number);
 	if (is_too_fast(r))
 		pace_too_fast(&t->pace);
-	if (t->second || !is_suspicious(r)) {
-		t->probe = false;
-	} else if (t->others_pass) {
+	if (suspicious && t->others_pass) {
 		set_aside(t, &t->figures.poisonous);
 		return;
-	} else {
-		t->suspicious++;
-		t->probe = t->suspicious >= PROBE_AFTER;
 	}
+	leave_in_spool(t);
+	t->suspicious += suspicious;
+	t->probe = suspicious && t->suspicious >= PROBE_AFTER;
 	failed(t);
 	wait(t, SHORTEST_NS, now_ns);
 }

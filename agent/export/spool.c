@@ -107,29 +107,6 @@ const char *spool_trouble(const struct spool *s)
 	return s->trouble;
 }
 
-/* ---- losing --------------------------------------------------------------------------------- */
-
-static void go_to(struct spool_target *t, uint64_t next)
-{
-	t->next = next;
-	if (t->done_second == t->next)
-		t->next++;
-}
-
-void spool_target_lost(struct spool *s, struct spool_target *t, uint64_t last, enum spool_drop why)
-{
-	uint64_t lost;
-
-	if (t->next > last)
-		return;
-	lost = last - t->next + 1;
-	if (t->done_second > t->next && t->done_second <= last)
-		lost--;
-	t->dropped[why] += lost;
-	go_to(t, last + 1);
-	spool_cursor_store(s, t);
-}
-
 /* ---- in memory ------------------------------------------------------------------------------ */
 
 static void forget_memory(struct spool *s)
@@ -148,9 +125,10 @@ static void trim_memory(struct spool *s, size_t size)
 	const uint64_t limit = MIN((uint64_t)MEMORY_LIMIT_BYTES, s->limit_bytes);
 
 	while (s->memory_head && s->memory_bytes + size > limit) {
-		for (size_t i = 0; i < s->target_count; i++)
-			spool_target_lost(
-				s, &s->targets[i], s->memory_head->number, SPOOL_DROP_LIMIT);
+		const uint64_t number = s->memory_head->number;
+
+		/* What is on disk is older, and stays. */
+		spool_lose(s, number, number, SPOOL_DROP_LIMIT);
 		forget_memory(s);
 	}
 }
@@ -218,6 +196,13 @@ int spool_put(struct spool *s, const struct payload *payload)
 	return err ? keep_in_memory(s, number, payload->time_ns, &record) : 0;
 }
 
+void spool_target_go_to(struct spool_target *t, uint64_t next)
+{
+	t->next = next;
+	if (t->done_second == t->next)
+		t->next++;
+}
+
 /* ---- peeking -------------------------------------------------------------------------------- */
 
 struct found {
@@ -254,16 +239,6 @@ static int peek_at(struct spool *s, struct spool_target *place, uint64_t want,
 	return segment_payload(fd, &record, ret_payload);
 }
 
-/* Numbers that are not there were damaged records: they are given once each. */
-static void count_missing(struct spool_target *t, uint64_t found)
-{
-	uint64_t missing = found - t->next;
-
-	if (t->done_second > t->next && t->done_second < found)
-		missing--;
-	t->dropped[SPOOL_DROP_CORRUPT] += missing;
-}
-
 /* The oldest that a window may be. */
 static int64_t age_limit_ns(struct spool *s)
 {
@@ -289,7 +264,8 @@ int spool_peek(struct spool *s, size_t target, struct payload *ret_payload)
 
 		if (err && err != -EBADMSG)
 			return err;
-		count_missing(t, found.number);
+		/* Numbers are given without a hole: what is missing was damaged. */
+		t->dropped[SPOOL_DROP_CORRUPT] += spool_awaited(s, t, t->next, found.number - 1);
 		t->next = t->peeked = found.number;
 		t->peeked_second = 0;
 		if (!err && !too_old(s, found.time_ns)) {
@@ -298,7 +274,7 @@ int spool_peek(struct spool *s, size_t target, struct payload *ret_payload)
 		}
 		payload_deinit(&payload);
 		t->dropped[err ? SPOOL_DROP_CORRUPT : SPOOL_DROP_AGE]++;
-		go_to(t, found.number + 1);
+		spool_target_go_to(t, found.number + 1);
 		spool_cursor_store(s, t);
 		spool_disk_release(s);
 	}
@@ -331,7 +307,7 @@ bool spool_begin(struct spool *s, size_t target)
 	uint64_t *begun = second ? &t->begun_second : &t->begun;
 
 	t->begun_before = number == t->begun || number == t->begun_second || number <= t->doubtful;
-	t->last_begun = number;
+	t->last_begun = t->under_way = number;
 	if (*begun != number) {
 		*begun = number;
 		spool_cursor_store(s, t);
@@ -343,6 +319,7 @@ void spool_not_sent(struct spool *s, size_t target)
 {
 	struct spool_target *t = &s->targets[target];
 
+	spool_target_answered(t, false);
 	t->peeked_second = 0;
 	if (t->begun_before)
 		return;
@@ -353,13 +330,19 @@ void spool_not_sent(struct spool *s, size_t target)
 	spool_cursor_store(s, t);
 }
 
+void spool_in_doubt(struct spool *s, size_t target)
+{
+	spool_target_answered(&s->targets[target], false);
+}
+
 int spool_advance(struct spool *s, size_t target)
 {
 	struct spool_target *t = &s->targets[target];
 
+	spool_target_answered(t, true);
 	/* It may have been dropped meanwhile, for the limit. */
 	if (t->peeked >= t->next)
-		go_to(t, t->peeked + 1);
+		spool_target_go_to(t, t->peeked + 1);
 	t->peeked_second = 0;
 	spool_cursor_store(s, t);
 	spool_disk_release(s);
@@ -370,6 +353,7 @@ int spool_advance_second(struct spool *s, size_t target)
 {
 	struct spool_target *t = &s->targets[target];
 
+	spool_target_answered(t, true);
 	t->done_second = t->peeked_second;
 	t->peeked_second = 0;
 	spool_cursor_store(s, t);
@@ -409,7 +393,9 @@ uint64_t spool_dropped(const struct spool *s, size_t target, enum spool_drop why
 
 uint64_t spool_pending(const struct spool *s, size_t target)
 {
-	return s->next_number - MIN(s->targets[target].next, s->next_number);
+	const struct spool_target *t = &s->targets[target];
+
+	return spool_awaited(s, t, t->next, s->next_number - 1);
 }
 
 uint64_t spool_bytes(const struct spool *s)

@@ -69,8 +69,13 @@ int spool_peek_second(struct spool *s, size_t target, struct payload *ret_payloa
  * have arrived before: it was begun by a process that did not live to know, or left in doubt.
  */
 bool spool_begin(struct spool *s, size_t target);
-/* What was begun last did certainly not arrive. */
+/*
+ * Each begun attempt has one of four ends: the two below or, when TARGET needs it no more,
+ * spool_advance(), spool_advance_second() or spool_reject(). It did certainly not arrive:
+ */
 void spool_not_sent(struct spool *s, size_t target);
+/* It may have arrived. */
+void spool_in_doubt(struct spool *s, size_t target);
 /* TARGET is done with what spool_peek gave last. */
 int spool_advance(struct spool *s, size_t target);
 /* TARGET is done with what spool_peek_second gave last, but not yet with the one before. */

@@ -273,12 +273,9 @@ static int begin_segment(struct spool *s)
 
 static void drop_segment(struct spool *s, size_t at, enum spool_drop why)
 {
-	uint64_t last = s->segments[at].last;
-
-	if (s->segments[at].records) {
-		for (size_t i = 0; i < s->target_count; i++)
-			spool_target_lost(s, &s->targets[i], last, why);
-	}
+	/* What was damaged before it, too: nobody will come upon it any more. */
+	if (s->segments[at].records)
+		spool_lose(s, at ? s->segments[at].first : 1, s->segments[at].last, why);
 	remove_segment(s, at);
 }
 

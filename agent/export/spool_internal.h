@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the spool's files share: spool.c, spool_disk.c, spool_cursor.c, spool_rejected.c. */
+/*
+ * What the spool's files share: spool.c, spool_disk.c, spool_cursor.c, spool_losses.c,
+ * spool_rejected.c.
+ */
 #include "agent/export/segment.h"
 #include "agent/export/spool.h"
 #include "base/settled_clock.h"
@@ -8,6 +11,12 @@
 enum {
 	SPOOL_FILE_MODE = 0640,
 	SPOOL_NAME_BYTES = 128,
+	SPOOL_GAPS_LIMIT = 64,
+};
+
+/* Numbers of records, both included. */
+struct spool_range {
+	uint64_t first, last;
 };
 
 struct spool_segment {
@@ -39,6 +48,9 @@ struct spool_target {
 	uint64_t peeked, peeked_second;
 	uint64_t last_begun; /* by spool_begin: for spool_not_sent */
 	bool begun_before;
+	uint64_t under_way; /* begun and not answered yet; 0 = none */
+	bool under_way_lost; /* meanwhile it was dropped, for: */
+	enum spool_drop under_way_why;
 	uint64_t place_segment, place_offset; /* where `next` is looked for */
 	bool unwritten; /* the cursor on disk is older */
 	uint64_t dropped[SPOOL_DROPS];
@@ -62,6 +74,9 @@ struct spool {
 
 	struct spool_memory *memory_head, *memory_tail;
 	uint64_t memory_bytes;
+
+	struct spool_range gaps[SPOOL_GAPS_LIMIT]; /* lost and counted; apart from each other */
+	size_t gap_count;
 };
 
 /* spool_disk.c */
@@ -92,6 +107,17 @@ void spool_cursor_store(struct spool *s, struct spool_target *target);
 void spool_rejected_keep(struct spool *s, const struct spool_target *target, uint64_t number,
 	const struct payload *payload, const char *reason);
 
-/* spool.c: all of TARGET's up to number LAST are gone. */
-void spool_target_lost(
-	struct spool *s, struct spool_target *target, uint64_t last, enum spool_drop why);
+/* spool_losses.c */
+/* Records of numbers FIRST to LAST are gone: counts them for each target that waits for them. */
+void spool_lose(struct spool *s, uint64_t first, uint64_t last, enum spool_drop why);
+/* How many of the numbers FIRST to LAST the target waits for; those lost and counted are none. */
+uint64_t spool_awaited(
+	const struct spool *s, const struct spool_target *target, uint64_t first, uint64_t last);
+/*
+ * What was under way has an answer. If the record was dropped meanwhile, it is lost after all,
+ * unless SETTLED: the server has it, or it was set aside.
+ */
+void spool_target_answered(struct spool_target *target, bool settled);
+
+/* spool.c: all before number NEXT are done or lost. */
+void spool_target_go_to(struct spool_target *target, uint64_t next);

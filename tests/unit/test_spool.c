@@ -452,6 +452,92 @@ static void a_full_disk_keeps_in_memory_and_in_order(void **state)
 	spool_destroy(s);
 }
 
+/* Takes all there is, which begins with FIRST, then goes on with SECOND to LAST. */
+static void take_two_runs(struct spool *s, uint64_t first, uint64_t second, uint64_t last)
+{
+	assert_int_equal(take_one(s, 0), first);
+	for (uint64_t n = second; n <= last; n++) {
+		assert_int_equal(spool_pending(s, 0), last - n + 1);
+		assert_int_equal(take_one(s, 0), n);
+	}
+	assert_int_equal(spool_pending(s, 0), 0);
+}
+
+static void an_overflow_of_memory_leaves_the_disk_alone(void **state)
+{
+	struct spool *s = open_spool(*state, 64 << 10, one);
+	uint64_t dropped;
+
+	assert_int_equal(put(s, 1, SIZE), 0);
+	limit_files(1500);
+	for (uint64_t n = 2; n <= 100; n++)
+		assert_int_equal(put(s, n, SIZE), 1);
+	dropped = spool_dropped(s, 0, SPOOL_DROP_LIMIT);
+	assert_in_range(dropped, 30, 60);
+	assert_int_equal(spool_pending(s, 0), 100 - dropped);
+	/* Each further one costs one, the oldest of those in memory. */
+	assert_int_equal(put(s, 101, SIZE), 1);
+	assert_int_equal(spool_dropped(s, 0, SPOOL_DROP_LIMIT), dropped + 1);
+	take_two_runs(s, 1, dropped + 3, 101);
+	assert_int_equal(spool_dropped(s, 0, SPOOL_DROP_LIMIT), dropped + 1);
+	assert_int_equal(spool_dropped(s, 0, SPOOL_DROP_CORRUPT), 0);
+	limit_files(RLIM_INFINITY);
+	spool_destroy(s);
+}
+
+static void a_hole_that_memory_left_is_counted_once_on_disk(void **state)
+{
+	enum { LARGE = 400000, LARGE_LIMIT = 64 << 20 };
+	struct spool *s = open_spool(*state, LARGE_LIMIT, two);
+	uint64_t dropped;
+
+	assert_int_equal(put(s, 1, SIZE), 0);
+	limit_files(1500);
+	for (uint64_t n = 2; n <= 50; n++)
+		assert_int_equal(put(s, n, LARGE), 1);
+	dropped = spool_dropped(s, 0, SPOOL_DROP_LIMIT);
+	assert_in_range(dropped, 5, 20);
+	/* The second target is past the hole before the disk takes what is behind it. */
+	assert_int_equal(take_one(s, 1), 1);
+	assert_int_equal(take_one(s, 1), dropped + 2);
+	limit_files(RLIM_INFINITY);
+	spool_upkeep(s);
+	take_two_runs(s, 1, dropped + 2, 50);
+	for (uint64_t n = dropped + 3; n <= 50; n++)
+		assert_int_equal(take_one(s, 1), n);
+	for (size_t target = 0; target < 2; target++) {
+		assert_int_equal(spool_dropped(s, target, SPOOL_DROP_LIMIT), dropped);
+		assert_int_equal(spool_dropped(s, target, SPOOL_DROP_CORRUPT), 0);
+	}
+	spool_destroy(s);
+}
+
+/* Puts so many that what was there before is dropped. */
+static void drop_the_oldest(struct spool *s, uint64_t from)
+{
+	for (uint64_t n = from; n < from + 100; n++)
+		assert_int_equal(put(s, n, SIZE), 0);
+}
+
+static void a_record_that_is_dropped_while_it_is_sent_counts_once(void **state)
+{
+	struct spool *s = open_spool(*state, 64 << 10, two);
+
+	assert_int_equal(put(s, 1, SIZE), 0);
+	for (size_t target = 0; target < 2; target++) {
+		assert_int_equal(peek(s, target), 1);
+		assert_false(spool_begin(s, target));
+	}
+	drop_the_oldest(s, 2);
+	/* One server takes it after all, the other does not. */
+	assert_int_equal(spool_advance(s, 0), 0);
+	spool_not_sent(s, 1);
+	assert_int_equal(spool_dropped(s, 0, SPOOL_DROP_LIMIT) + 1 + spool_pending(s, 0), 101);
+	assert_int_equal(spool_dropped(s, 1, SPOOL_DROP_LIMIT) + spool_pending(s, 1), 101);
+	assert_int_equal(peek(s, 0), peek(s, 1));
+	spool_destroy(s);
+}
+
 /* Where a cursor's successor would be written something else is in the way. */
 static void block_cursors(const struct spool_fixture *f)
 {
@@ -572,6 +658,9 @@ int main(void)
 		CASE(the_second_may_be_done_before_the_first),
 		CASE(the_refused_are_set_aside_bounded),
 		CASE(a_full_disk_keeps_in_memory_and_in_order),
+		CASE(an_overflow_of_memory_leaves_the_disk_alone),
+		CASE(a_hole_that_memory_left_is_counted_once_on_disk),
+		CASE(a_record_that_is_dropped_while_it_is_sent_counts_once),
 		CASE(without_room_for_a_new_cursor_the_old_one_is_written),
 		CASE(memory_is_bounded_too),
 		CASE(a_newer_directory_is_left_alone),
