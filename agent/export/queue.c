@@ -30,7 +30,8 @@ struct target {
 	bool in_doubt; /* an earlier attempt may have arrived */
 	struct remote_result result; /* with `answered` */
 	uint64_t not_before_ns, backoff_ns;
-	unsigned int suspicious; /* failures of the first that may be its own fault */
+	uint64_t first; /* the spool's number of the first payload, to which these belong: */
+	unsigned int suspicious; /* its failures that may be its own fault */
 	bool probe; /* try the second next */
 	bool others_pass; /* the second was taken while the first was not */
 	struct pace pace;
@@ -289,6 +290,10 @@ static int choose(struct target *t, struct payload *ret_payload)
 	t->second = false;
 	if (err)
 		return err;
+	/* The spool may have dropped the one before, for its limits. */
+	if (spool_peeked(spool, t->number) != t->first)
+		first_is_done(t);
+	t->first = spool_peeked(spool, t->number);
 	if (t->probe && !spool_peek_second(spool, t->number, ret_payload)) {
 		payload_deinit(&first);
 		t->second = true;

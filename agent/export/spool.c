@@ -386,6 +386,11 @@ void spool_upkeep(struct spool *s)
 	spool_disk_release(s);
 }
 
+uint64_t spool_peeked(const struct spool *s, size_t target)
+{
+	return s->targets[target].peeked;
+}
+
 uint64_t spool_dropped(const struct spool *s, size_t target, enum spool_drop why)
 {
 	return s->targets[target].dropped[why];

@@ -62,6 +62,8 @@ int spool_put(struct spool *s, const struct payload *payload);
  * that are damaged or too old are passed over and counted.
  */
 int spool_peek(struct spool *s, size_t target, struct payload *ret_payload);
+/* The number of what spool_peek gave last; a record keeps its number. */
+uint64_t spool_peeked(const struct spool *s, size_t target);
 /* The one that comes after what spool_peek gave last. */
 int spool_peek_second(struct spool *s, size_t target, struct payload *ret_payload);
 /*
@@ -70,7 +72,7 @@ int spool_peek_second(struct spool *s, size_t target, struct payload *ret_payloa
  */
 bool spool_begin(struct spool *s, size_t target);
 /*
- * Each begun attempt has one of four ends: the two below or, when TARGET needs it no more,
+ * What was begun ends in one of these two or, when TARGET needs it no more, in
  * spool_advance(), spool_advance_second() or spool_reject(). It did certainly not arrive:
  */
 void spool_not_sent(struct spool *s, size_t target);

@@ -44,12 +44,12 @@ static int send(void *context, size_t target, const struct payload *payload, rem
 	return 0;
 }
 
-static void begin(struct bench *b, size_t targets, bool paced)
+static void begin_limited(struct bench *b, size_t targets, bool paced, uint64_t limit_bytes)
 {
 	static const char *const only[] = { "one", NULL };
 	struct queue_target list[] = { { "one", paced }, { "two", false } };
 	struct spool_options options =
-		spool_fixture_options(&b->fixture, LIMIT, targets == 1 ? only : names);
+		spool_fixture_options(&b->fixture, limit_bytes, targets == 1 ? only : names);
 	struct queue_options queue_options = {
 		.targets = list,
 		.target_count = targets,
@@ -61,6 +61,11 @@ static void begin(struct bench *b, size_t targets, bool paced)
 	assert_int_equal(spool_create(&options, &b->spool), 0);
 	queue_options.spool = b->spool;
 	assert_int_equal(queue_create(&queue_options, &b->queue), 0);
+}
+
+static void begin(struct bench *b, size_t targets, bool paced)
+{
+	begin_limited(b, targets, paced, LIMIT);
 }
 
 static void end(struct bench *b)
@@ -294,6 +299,34 @@ static void a_poisonous_payload_does_not_block(void **state)
 	assert_int_equal(figures(b, 0).pending, 0);
 }
 
+static void the_next_payload_does_not_inherit_failures(void **state)
+{
+	struct bench *b = *state;
+
+	begin_limited(b, 1, false, 64 << 10);
+	put(b, 1, 1000);
+	put(b, 2, 1000);
+	/* The first fails until another is taken ahead of it: one more failure will do. */
+	for (int i = 0; i < 6; i++) {
+		until_sent(b);
+		assert_int_equal(b->line[0].number, 1);
+		answer(b, 0, REMOTE_RETRY, "500", 0);
+	}
+	until_sent(b);
+	assert_int_equal(b->line[0].number, 2);
+	answer(b, 0, REMOTE_SENT, "200", 0);
+	/* Before it has that one, the spool drops it. */
+	for (uint64_t n = 3; n <= 100; n++)
+		put(b, n, 1000);
+	for (int i = 0; i < 5; i++) {
+		until_sent(b);
+		assert_in_range(b->line[0].number, 3, 99);
+		answer(b, 0, REMOTE_RETRY, "500", 0);
+	}
+	until_sent(b);
+	assert_int_equal(figures(b, 0).poisonous, 0);
+}
+
 static void a_broken_server_poisons_nothing(void **state)
 {
 	struct bench *b = *state;
@@ -389,6 +422,7 @@ int main(void)
 		CASE(a_refused_payload_is_set_aside),
 		CASE(what_is_in_doubt_is_counted_when_repeated),
 		CASE(a_poisonous_payload_does_not_block),
+		CASE(the_next_payload_does_not_inherit_failures),
 		CASE(a_broken_server_poisons_nothing),
 		CASE(a_lonely_payload_is_never_given_up),
 		CASE(a_paced_target_has_a_rate),
