@@ -34,6 +34,8 @@ enum {
 	VMA_ENTRY_NODE = 2,
 	VMA_PIVOTS = 15, /* at most */
 	VMA_EXECUTABLE = 0x4, /* VM_EXEC */
+	/* include/linux/fs.h: FMODE_BACKING, from 6.14 on bit 24 and before that 25. */
+	VMA_FILE_MAY_BACK = 3 << 24,
 	VMA_ERROR = -14, /* -EFAULT: the tree cannot be read, or is being changed */
 };
 
@@ -134,6 +136,34 @@ static __always_inline void vma_file(struct file *file, struct abi_file *ret_fil
 	vma_mtime(inode, ret_file);
 }
 
+/*
+ * Where an overlay's file is mapped, the mapping has the file that it lies in, and /proc shows the
+ * overlay's own. The flag that says so has moved and its old bit means something else now; what is
+ * read of a file that is none of these matches nothing that user space knows, and is ignored there.
+ */
+static __always_inline void vma_shown(struct file *file, struct abi_shown_file *ret_shown)
+{
+	const struct backing_file *backing = (void *)file;
+	struct super_block *super;
+	struct inode *inode;
+	struct dentry *dentry;
+	__u32 mode;
+
+	ret_shown->inode = 0;
+	ret_shown->device = 0;
+	ret_shown->reserved = 0;
+	if (!bpf_core_field_exists(backing->user_path))
+		return;
+	VMA_READ(mode, file, f_mode);
+	if (!(mode & VMA_FILE_MAY_BACK))
+		return;
+	VMA_READ(dentry, backing, user_path.dentry);
+	VMA_READ(inode, dentry, d_inode);
+	VMA_READ(super, inode, i_sb);
+	VMA_READ(ret_shown->inode, inode, i_ino);
+	VMA_READ(ret_shown->device, super, s_dev);
+}
+
 /* What a file is not: the vDSO, or memory. */
 static __always_inline void vma_no_file(struct mm_struct *mm, struct abi_mapping *ret_mapping)
 {
@@ -147,6 +177,9 @@ static __always_inline void vma_no_file(struct mm_struct *mm, struct abi_mapping
 	ret_mapping->file.device = 0;
 	ret_mapping->file.generation = 0;
 	ret_mapping->file.reserved = 0;
+	ret_mapping->shown.inode = 0;
+	ret_mapping->shown.device = 0;
+	ret_mapping->shown.reserved = 0;
 }
 
 /* Tells all of VMA, which should hold ADDRESS. 0, or VMA_ERROR. */
@@ -165,10 +198,12 @@ static __always_inline int vma_tell(struct mm_struct *mm, struct vm_area_struct 
 	VMA_READ(word, vma, vm_flags);
 	ret_mapping->executable = word & VMA_EXECUTABLE ? 1 : 0;
 	VMA_READ(word, vma, vm_file);
-	if (word)
+	if (word) {
 		vma_file((struct file *)word, &ret_mapping->file);
-	else
+		vma_shown((struct file *)word, &ret_mapping->shown);
+	} else {
 		vma_no_file(mm, ret_mapping);
+	}
 	return 0;
 }
 

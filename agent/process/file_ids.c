@@ -232,3 +232,19 @@ struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct pr
 		return to_id(&file);
 	return known ? to_id(known) : unseen(mapping, build_id);
 }
+
+struct file_id file_ids_state(const struct file_ids *ids, const struct proc_mapping *mapping,
+	const struct module_id *id)
+{
+	const struct known_file *known = find(ids, mapping->device, mapping->inode);
+	struct file_id state = { .device = mapping->device,
+		.inode = mapping->inode,
+		.generation = mapping->generation };
+
+	if (!known || !build_id_equal(&known->build_id, &id->build_id) ||
+		!file_hash_equal(&known->content, &id->content))
+		return state;
+	state.mtime_ns = known->file.mtime_ns;
+	state.size_bytes = known->file.size_bytes;
+	return state;
+}

@@ -98,9 +98,36 @@ const struct mapping *mappings_find(const struct mappings *m, uint64_t pc)
 	return found && found->start <= pc ? found : NULL;
 }
 
+static bool is_known_and_differs(uint64_t known, uint64_t seen)
+{
+	return known != 0 && known != seen;
+}
+
+static bool is_seen_file(const struct file_id *file, const struct seen_mapping *seen)
+{
+	if (is_known_and_differs(file->mtime_ns, seen->file.mtime_ns) ||
+		is_known_and_differs(file->size_bytes, seen->file.size_bytes))
+		return false;
+	if (seen->shown.inode != 0 && file->inode == seen->shown.inode &&
+		file->device == seen->shown.device)
+		return true;
+	return file->inode == seen->file.inode && file->device == seen->file.device &&
+	       !is_known_and_differs(file->generation, seen->file.generation);
+}
+
+bool mapping_is_seen(const struct mapping *m, const struct seen_mapping *seen)
+{
+	if (seen->vdso || m->module->kind == MODULE_VDSO)
+		return seen->vdso && m->module->kind == MODULE_VDSO;
+	if (m->module->kind == MODULE_FILE &&
+		seen->start - seen->file_off != m->start - m->file_off)
+		return false;
+	return is_seen_file(&m->file, seen);
+}
+
 static uint64_t content_hash(const struct mapping *mapping)
 {
-	return hash_bytes(mapping, sizeof(*mapping));
+	return hash_bytes(mapping, offsetof(struct mapping, file));
 }
 
 /*
@@ -117,7 +144,8 @@ static bool contains(const struct mapping *outer, const struct mapping *inner)
 {
 	return outer->start <= inner->start && outer->end >= inner->end &&
 	       outer->module == inner->module &&
-	       mapping_file_off(outer, inner->start) == inner->file_off;
+	       mapping_file_off(outer, inner->start) == inner->file_off &&
+	       !memcmp(&outer->file, &inner->file, sizeof(inner->file));
 }
 
 /* Copies the items into an array with room for CAPACITY, the gap at GAP. */

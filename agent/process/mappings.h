@@ -9,12 +9,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/module_id.h"
+
 struct module;
 
 struct mapping {
 	uint64_t start, end; /* pc, end exclusive */
 	uint64_t file_off; /* of `start` in the file, bytes; what is no file has `start` here */
 	struct module *module; /* never NULL; what is no file has a module of its own kind */
+	/* The file, as it was when `module` was found out; what is 0 is not known, or is none. */
+	struct file_id file;
+};
+
+/* A mapping as the kernel's own table had it at the time of a sample. */
+struct seen_mapping {
+	uint64_t start, end, file_off;
+	struct file_id file; /* all 0 = memory without a file */
+	/* What /proc shows in its place (an overlay's own file): device and inode; 0 = the same. */
+	struct file_id shown;
+	bool vdso; /* and so no file */
 };
 
 struct mappings; /* reference-counted */
@@ -34,8 +47,14 @@ const struct mapping *mappings_find(const struct mappings *m, uint64_t pc);
 size_t mappings_count(const struct mappings *m);
 const struct mapping *mappings_at(const struct mappings *m, size_t number);
 /*
- * A 64-bit hash of the content: differs between any two snapshots with different content, and equal
- * content (after a fork, or without address randomization) has the same. Never 0.
+ * Whether M is what was SEEN: the same bytes of the same file, which was not written to since
+ * `module` was found out.
+ */
+bool mapping_is_seen(const struct mapping *m, const struct seen_mapping *seen);
+/*
+ * A 64-bit hash of what pcs mean: differs between any two snapshots where a pc is in another
+ * module, or elsewhere in it; equal ones (after a fork, or without address randomization) have the
+ * same. Never 0.
  */
 uint64_t mappings_generation(const struct mappings *m);
 /* PC as a file offset of the mapping's module; for what is no file it stays the pc. */

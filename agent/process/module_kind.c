@@ -106,14 +106,15 @@ struct module *table_module(struct processes *ps, int task_fd, const struct proc
 	return get(ps, kind, &id, mapping->path);
 }
 
-int table_add_mapping(
-	struct mappings **m, const struct proc_mapping *mapping, struct module *module)
+int table_add_mapping(const struct processes *ps, struct mappings **m,
+	const struct proc_mapping *mapping, struct module *module)
 {
 	bool in_file = module->kind == MODULE_FILE || module->kind == MODULE_VDSO;
 	const struct mapping wanted = { .start = mapping->start,
 		.end = mapping->end,
 		.file_off = in_file ? mapping->file_off : mapping->start,
-		.module = module };
+		.module = module,
+		.file = file_ids_state(ps->files, mapping, &module->id) };
 
 	return mappings_add(m, &wanted);
 }

@@ -75,7 +75,7 @@ void processes_mmap(struct processes *ps, const struct processes_mmap *event)
 	/* Which file it is was lost on the way: /proc tells, if somebody asks in time. */
 	if (event->build_id.size && event->inode == 0)
 		p->stale = true;
-	if (table_add_mapping(&p->mappings, &mapping, module))
+	if (table_add_mapping(ps, &p->mappings, &mapping, module))
 		refuse_mapping(ps, p, event->time_ns);
 	if (program && module->kind == MODULE_FILE)
 		table_set_executable(ps, p, module, event->path);

@@ -54,8 +54,8 @@ const char *table_clean_path(const char *path, char *copy, size_t size);
 struct module *table_module(struct processes *ps, int task_fd, const struct proc_mapping *mapping,
 	const struct build_id *build_id, bool program);
 /* Puts one mapping of MODULE into *M. */
-int table_add_mapping(
-	struct mappings **m, const struct proc_mapping *mapping, struct module *module);
+int table_add_mapping(const struct processes *ps, struct mappings **m,
+	const struct proc_mapping *mapping, struct module *module);
 
 /* Reads PID from /proc: begins its generation, or corrects or replaces the live one. */
 void table_sync(struct processes *ps, uint32_t pid);

@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/sysmacros.h>
 
 #include "agent/unwind/ranges.h"
 #include "agent/unwind/unwind_internal.h"
 
-enum { MANY_RANGES = 256 /* are written anew once a turn at most */ };
+enum {
+	MANY_RANGES = 256, /* are written anew once a turn at most */
+	DEVICE_MINOR_BITS = 20,
+};
 
 /* A process as the kernel was told of it. */
 struct known_process {
@@ -218,12 +222,44 @@ void unwind_modules_changed(struct unwind *u)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Whether the two tell of the same place: else what we know of the process is out of date. */
-static bool is_same_mapping(const struct abi_mapping *told, const struct mapping *mapping)
+/* The kernel's own number of a device (include/linux/kdev_t.h) as /proc and stat() have it. */
+static uint64_t device_of(uint32_t kernel_device)
 {
-	if (told->file.inode == ABI_FILE_VDSO)
-		return mapping->module->kind == MODULE_VDSO;
-	return told->start - told->file_off == mapping->start - mapping->file_off;
+	return makedev(kernel_device >> DEVICE_MINOR_BITS,
+		kernel_device & ((1U << DEVICE_MINOR_BITS) - 1));
+}
+
+struct seen_mapping unwind_seen(const struct abi_mapping *told)
+{
+	const struct abi_file *file = &told->file;
+	struct seen_mapping seen = { .start = told->start,
+		.end = told->end,
+		.file_off = told->file_off,
+		.vdso = file->inode == ABI_FILE_VDSO };
+
+	if (seen.vdso || file->inode == ABI_FILE_NONE)
+		return seen;
+	seen.file = (struct file_id){ .device = device_of(file->device),
+		.inode = file->inode,
+		.mtime_ns = file->mtime_s * UINT64_C(1000000000) + file->mtime_ns,
+		.size_bytes = file->size,
+		.generation = file->generation };
+	if (told->shown.inode)
+		seen.shown = (struct file_id){ .device = device_of(told->shown.device),
+			.inode = told->shown.inode };
+	return seen;
+}
+
+/*
+ * Whether MAPPING's module may be learned for the file that the kernel TOLD of. What is learned
+ * holds for all processes, so one whose mappings we have wrong must not teach it.
+ */
+static bool is_told(const struct mapping *mapping, const struct abi_mapping *told)
+{
+	const struct seen_mapping seen = unwind_seen(told);
+	enum module_kind kind = mapping->module->kind;
+
+	return (kind == MODULE_FILE || kind == MODULE_VDSO) && mapping_is_seen(mapping, &seen);
 }
 
 void unwind_learn(
@@ -235,7 +271,7 @@ void unwind_learn(
 	if (!unwind_by_file(u) || !rest->mapping.end)
 		return;
 	mapping = mappings_find(mappings, rest->pc - (rest->is_return ? 1 : 0));
-	if (!mapping || !is_same_mapping(&rest->mapping, mapping))
+	if (!mapping || !is_told(mapping, &rest->mapping))
 		return;
 	err = files_learn(u, &rest->mapping.file, mapping->module);
 	if (err == -E2BIG) {

@@ -44,10 +44,12 @@ int unwind_sync(struct unwind *u, const struct process *p, uint32_t exec_id);
 void unwind_settle(struct unwind *u, const struct process *p);
 /*
  * Takes in which file the kernel says is mapped where REST was, in a process with MAPPINGS at that
- * instant. Nothing where it does not say so.
+ * instant. Nothing where it does not say so, or these are not what it says.
  */
 void unwind_learn(
 	struct unwind *u, const struct mappings *mappings, const struct abi_unwind_rest *rest);
+/* What the kernel told of a mapping, as agent/process compares it. */
+struct seen_mapping unwind_seen(const struct abi_mapping *told);
 /* P has ended. */
 void unwind_forget(struct unwind *u, const struct process *p);
 /* MODULE and its index are about to go: no process maps it. */

@@ -117,11 +117,19 @@ struct abi_file {
 	abi_u32 reserved; /* 0 */
 };
 
+/* What /proc and side-band records show, from 6.7 on, for a file of a stacked file system. */
+struct abi_shown_file {
+	abi_u64 inode; /* 0 = they show the file itself */
+	abi_u32 device;
+	abi_u32 reserved; /* 0 */
+};
+
 struct abi_mapping {
 	abi_u64 start, end; /* pc, end exclusive */
 	abi_u64 file_off; /* of start, bytes */
 	abi_u64 executable; /* 0 or 1 */
 	struct abi_file file;
+	struct abi_shown_file shown;
 };
 
 /* A question to bpf/mapping_probe.bpf.c, and its answer. */
@@ -202,7 +210,7 @@ struct abi_unfinished {
 
 _Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
 _Static_assert(sizeof(struct abi_wake) == 32, "the ring's layout");
-_Static_assert(sizeof(struct abi_mapping) == 72, "the ring's layout");
+_Static_assert(sizeof(struct abi_mapping) == 88, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
-_Static_assert(sizeof(struct abi_unwind_rest) == 64 + 72 + 16 + 104 + 16, "the ring's layout");
-_Static_assert(sizeof(struct abi_unfinished) == 96 + 272, "the ring's layout");
+_Static_assert(sizeof(struct abi_unwind_rest) == 64 + 88 + 16 + 104 + 16, "the ring's layout");
+_Static_assert(sizeof(struct abi_unfinished) == 96 + 288, "the ring's layout");

@@ -214,6 +214,71 @@ static void refuses_more_than_the_limit(void **state)
 	mappings_unref(m);
 }
 
+/* Copies of a file are one module; the kernel knows them apart. */
+static void a_copy_of_a_file_takes_its_place(void **state)
+{
+	struct mapping mapping = range(0x1000, 0x3000, 0, &libc_module);
+	struct mappings *m = mappings_create();
+	uint64_t generation;
+
+	(void)state;
+	mapping.file.inode = 7;
+	assert_int_equal(mappings_add(&m, &mapping), 0);
+	generation = mappings_generation(m);
+	mapping.file.inode = 8;
+	assert_int_equal(mappings_add(&m, &mapping), 0);
+	assert_int_equal(mappings_count(m), 1);
+	assert_int_equal(mappings_at(m, 0)->file.inode, 8);
+	assert_int_equal(mappings_generation(m), generation);
+	mappings_unref(m);
+}
+
+/* As agent/unwind/unwind.c makes it of what BPF tells. */
+static struct seen_mapping seen(uint64_t start, uint64_t inode)
+{
+	return (struct seen_mapping){ .start = start,
+		.end = start + 0x1000,
+		.file = { .device = 1,
+			.inode = inode,
+			.mtime_ns = 10,
+			.size_bytes = 20,
+			.generation = 30 } };
+}
+
+static void is_seen_as_the_same_bytes_of_the_same_file(void **state)
+{
+	struct mapping mapping = range(0x1000, 0x3000, 0, &libc_module);
+	struct seen_mapping other = seen(0x1000, 7);
+
+	(void)state;
+	/* What is not known decides nothing, but for the file's number. */
+	mapping.file = (struct file_id){ .device = 1, .inode = 7 };
+	assert_true(mapping_is_seen(&mapping, &other));
+	mapping.file = other.file;
+	assert_true(mapping_is_seen(&mapping, &other));
+	other.file.generation++;
+	assert_false(mapping_is_seen(&mapping, &other));
+	other = seen(0x2000, 7);
+	assert_false(mapping_is_seen(&mapping, &other));
+	other.file_off = 0x1000;
+	assert_true(mapping_is_seen(&mapping, &other));
+	mapping.file.inode = 0;
+	assert_false(mapping_is_seen(&mapping, &other));
+	other = (struct seen_mapping){ .start = 0x1000, .end = 0x2000, .vdso = true };
+	assert_false(mapping_is_seen(&mapping, &other));
+}
+
+static void memory_is_seen_as_memory(void **state)
+{
+	const struct mapping memory = range(0x1000, 0x3000, 0x1000, &anon_module);
+	const struct seen_mapping file = seen(0x1000, 7);
+	const struct seen_mapping nothing = { .start = 0x2000, .end = 0x8000 };
+
+	(void)state;
+	assert_true(mapping_is_seen(&memory, &nothing));
+	assert_false(mapping_is_seen(&memory, &file));
+}
+
 /* The naive model: what each page is. */
 struct model_page {
 	struct module *module;
@@ -291,6 +356,9 @@ int main(void)
 		cmocka_unit_test(a_shared_snapshot_stays_as_it_is),
 		cmocka_unit_test(generation_tells_content),
 		cmocka_unit_test(refuses_more_than_the_limit),
+		cmocka_unit_test(a_copy_of_a_file_takes_its_place),
+		cmocka_unit_test(is_seen_as_the_same_bytes_of_the_same_file),
+		cmocka_unit_test(memory_is_seen_as_memory),
 		cmocka_unit_test(agrees_with_a_naive_model),
 	};
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/sysmacros.h>
 
 #include "symbolizer/index/unwind.h"
 #include "tests/unit/small_index.h"
@@ -17,6 +18,7 @@ enum {
 	LOADED = 0x7f0000000000,
 	BYTES = 0x20000,
 	FILES = 8, /* the kernel's room in most cases */
+	KERNEL_DEVICE = 259 << 20 | 300, /* its number of 259:300 */
 };
 
 struct kernel_file {
@@ -154,19 +156,30 @@ static struct index *make_index(void)
 	return finish(w);
 }
 
+/* The process maps file NUMBER from here on; the module is the same. */
+static void map_file(struct fixture *f, uint64_t number)
+{
+	const struct mapping mapping = { .start = LOADED,
+		.end = LOADED + BYTES,
+		.module = &f->module,
+		.file = { .device = makedev(259, 300),
+			.inode = number,
+			.mtime_ns = 5000000001,
+			.size_bytes = BYTES } };
+
+	assert_int_equal(mappings_add(&f->mappings, &mapping), 0);
+}
+
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	const struct mapping mapping = {
-		.start = LOADED, .end = LOADED + BYTES, .module = &f->module
-	};
 
 	f->module = (struct module){ .number = 1, .kind = MODULE_FILE };
 	f->module_state = UNWIND_MODULE_READY;
 	f->index = make_index();
 	f->file_limit = FILES;
 	f->mappings = mappings_create();
-	assert_int_equal(mappings_add(&f->mappings, &mapping), 0);
+	map_file(f, 7);
 	*state = f;
 	return unwind_create(
 		&(struct unwind_options){
@@ -199,7 +212,12 @@ static struct abi_unwind_rest rest_of(uint64_t number)
 		.mapping = { .start = LOADED,
 			.end = LOADED + BYTES,
 			.executable = 1,
-			.file = { .inode = number, .device = 8, .mtime_ns = 1 } },
+			.file = { .inode = number,
+				.device = KERNEL_DEVICE,
+				.mtime_s = 5,
+				.mtime_ns = 1,
+				.size = BYTES,
+				.generation = 3 } },
 	};
 }
 
@@ -207,6 +225,7 @@ static void learn(struct fixture *f, uint64_t number)
 {
 	const struct abi_unwind_rest rest = rest_of(number);
 
+	map_file(f, number);
 	unwind_learn(f->unwind, f->mappings, &rest);
 }
 
@@ -344,6 +363,48 @@ static void what_does_not_fit_the_process_is_not_learned(void **state)
 	assert_int_equal(f->file_count, 1);
 }
 
+/* What mremap() does: no record tells of it, and all processes would have that file's tables. */
+static void file_moved_over_another_is_not_learned_as_that(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rest rest = rest_of(8);
+
+	unwind_learn(f->unwind, f->mappings, &rest);
+	rest = rest_of(7);
+	rest.mapping.file.device++;
+	unwind_learn(f->unwind, f->mappings, &rest);
+	assert_int_equal(f->file_count, 0);
+	learn(f, 8);
+	assert_int_equal(f->file_count, 1);
+}
+
+static void file_written_to_since_it_was_looked_at_is_not_learned(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rest rest = rest_of(7);
+
+	rest.mapping.file.mtime_ns++;
+	unwind_learn(f->unwind, f->mappings, &rest);
+	rest = rest_of(7);
+	rest.mapping.file.size += 1;
+	unwind_learn(f->unwind, f->mappings, &rest);
+	assert_int_equal(f->file_count, 0);
+}
+
+static void file_of_an_overlay_is_known_by_what_is_shown(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rest rest = rest_of(4711);
+
+	rest.mapping.shown = (struct abi_shown_file){ .inode = 7, .device = KERNEL_DEVICE + 1 };
+	unwind_learn(f->unwind, f->mappings, &rest);
+	assert_int_equal(f->file_count, 0);
+	rest.mapping.shown.device = KERNEL_DEVICE;
+	unwind_learn(f->unwind, f->mappings, &rest);
+	assert_int_equal(f->file_count, 1);
+	assert_memory_equal(&f->files[0].file, &rest.mapping.file, sizeof(struct abi_file));
+}
+
 static void full_table_begins_anew(void **state)
 {
 	struct fixture *f = *state;
@@ -389,6 +450,9 @@ int main(void)
 		FILES_TEST(file_without_tables_has_no_slots),
 		FILES_TEST(forgotten_module_takes_its_files_along),
 		FILES_TEST(what_does_not_fit_the_process_is_not_learned),
+		FILES_TEST(file_moved_over_another_is_not_learned_as_that),
+		FILES_TEST(file_written_to_since_it_was_looked_at_is_not_learned),
+		FILES_TEST(file_of_an_overlay_is_known_by_what_is_shown),
 		FILES_TEST(full_table_begins_anew),
 		FILES_TEST(own_table_is_bounded),
 		FILES_TEST(processes_are_not_told_of),
