@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A regular expression that has to match the whole of a text, as relabelling wants it: PCRE2 with
- * the syntax it shares with RE2. What RE2 guarantees by its construction is had by limits here: a
- * match that backtracks too much is given up with an error, so that no pattern stops the agent.
+ * A regular expression that has to match the whole of a text, as Prometheus' relabelling has it:
+ * RE2's syntax, and a dot matches a line break. It is PCRE2 that matches (agent/export/re2.h), so
+ * patterns that RE2 refuses, such as lookaround, are taken as well. What RE2 guarantees by its
+ * construction is had by limits here: a match that backtracks too much is given up with an error,
+ * so that no pattern stops the agent.
  */
 #include <stddef.h>
 

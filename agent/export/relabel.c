@@ -31,6 +31,8 @@ enum {
 static const char default_regex[] = "(.*)";
 static const char default_separator[] = ";";
 static const char default_replacement[] = "$1";
+static const char NAME_CHARACTERS[] =
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
 struct rule {
 	enum relabel_action action;
@@ -65,8 +67,7 @@ static bool is_name_template(const char *text)
 	bool first = true;
 
 	while (*text) {
-		size_t name = strspn(
-			text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+		size_t name = strspn(text, NAME_CHARACTERS);
 
 		if (name && first && isdigit((unsigned char)*text))
 			return false;
@@ -77,9 +78,10 @@ static bool is_name_template(const char *text)
 		if (*text++ != '$')
 			return false;
 		if (*text == '{') {
-			text += strcspn(text, "}");
-			if (!*text++)
+			name = strspn(text + 1, NAME_CHARACTERS);
+			if (!name || text[name + 1] != '}')
 				return false;
+			text += name + 2;
 		} else if (!isalnum((unsigned char)*text) && *text != '_') {
 			return false;
 		}
@@ -104,6 +106,12 @@ static bool only_labels(enum relabel_action action)
 	return action == RELABEL_KEEPEQUAL || action == RELABEL_DROPEQUAL;
 }
 
+/* A field with its default counts as one that is not there. */
+static bool is_given(const char *text, const char *by_default)
+{
+	return text && strcmp(text, by_default);
+}
+
 /* What is wrong with RULE, or NULL. */
 static const char *complaint(const struct relabel_rule *rule)
 {
@@ -123,14 +131,16 @@ static const char *complaint(const struct relabel_rule *rule)
 	if (rule->action == RELABEL_LABELMAP && !is_name_template(replacement))
 		return "replacement is no label name";
 	if ((rule->action == RELABEL_LOWERCASE || rule->action == RELABEL_UPPERCASE) &&
-		rule->replacement)
+		is_given(rule->replacement, default_replacement))
 		return "lowercase and uppercase take no replacement";
 	if (only_labels(rule->action) &&
-		(rule->regex || rule->modulus || rule->separator || rule->replacement))
+		(rule->regex || rule->modulus || is_given(rule->separator, default_separator) ||
+			is_given(rule->replacement, default_replacement)))
 		return "keepequal and dropequal take source_labels and target_label only";
 	if (only_regex(rule->action) &&
-		(rule->source_label_count || rule->target_label || rule->modulus ||
-			rule->separator || rule->replacement))
+		(rule->source_label_count || is_given(rule->target_label, "") || rule->modulus ||
+			is_given(rule->separator, default_separator) ||
+			is_given(rule->replacement, default_replacement)))
 		return "labeldrop and labelkeep take a regex only";
 	for (size_t i = 0; i < rule->source_label_count; i++) {
 		if (!is_label_name(rule->source_labels[i]))

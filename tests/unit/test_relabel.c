@@ -126,6 +126,11 @@ static void replace_with_groups(void **state)
 	assert_string_equal(
 		RELABEL("a=foo", { SOURCES("a"), .target_label = "d", .replacement = "$ $9 ${1" }),
 		"a=foo,d=$  ${1");
+	/* A letter of any script belongs to a name. */
+	assert_string_equal(
+		RELABEL("a=foo", { SOURCES("a"), .target_label = "d",
+					 .replacement = "x$\xc3\xa9.${\xc3\xa9}$\xe2\x80\x93" }),
+		"a=foo,d=x.$\xe2\x80\x93");
 	/* References in the target's name. */
 	assert_string_equal(RELABEL("a=some-name-value",
 				    { SOURCES("a"), .regex = "some-([^-]+)-([^,]+)",
@@ -149,10 +154,44 @@ static void a_regex_matches_the_whole_value(void **state)
 		"dropped");
 	assert_string_equal(
 		RELABEL("a=x\ny", { .action = RELABEL_KEEP, SOURCES("a"), .regex = "x.y" }),
+		"a=x\ny");
+	assert_string_equal(
+		RELABEL("a=x\ny", { .action = RELABEL_KEEP, SOURCES("a"), .regex = "(?-s)x.y" }),
 		"dropped");
 	assert_string_equal(
 		RELABEL("a=\xc3\xa4", { .action = RELABEL_KEEP, SOURCES("a"), .regex = "." }),
 		"a=\xc3\xa4");
+}
+
+static bool keeps(const char *regex, const char *value)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "a=%s", value);
+	return strcmp(
+		RELABEL(text, { .action = RELABEL_KEEP, SOURCES("a"), .regex = regex }), "dropped");
+}
+
+/* Where RE2, which Prometheus has, and PCRE2 mean different things by the same pattern. */
+static void a_regex_means_what_re2_means_by_it(void **state)
+{
+	(void)state;
+	assert_true(keeps(".*", "first line\nsecond line"));
+	assert_false(keeps("\\s", "\v"));
+	assert_true(keeps("\\S", "\v"));
+	assert_false(keeps("[x\\s]", "\v"));
+	assert_true(keeps("[x\\S]", "\v"));
+	assert_true(keeps("\\v", "\v"));
+	assert_false(keeps("\\v", "\n"));
+	assert_true(keeps("[\\t-\\v]+", "\t\n\v"));
+	assert_true(keeps("[\\s-;]+", "- ;"));
+	assert_false(keeps("[\\s-;]+", "0"));
+	assert_true(keeps("[\\pL-;]+", "-a;"));
+	assert_true(keeps("[]\\s]+", "] "));
+	assert_true(keeps("\\Q\\s\\E", "\\s"));
+	assert_true(keeps("(?m)foo\\n^", "foo\n"));
+	assert_true(keeps("x{ 2}", "x{ 2}"));
+	assert_true(keeps("\\x{78}{2}", "xx"));
 }
 
 static void an_empty_replacement_removes(void **state)
@@ -310,6 +349,8 @@ static void senseless_rules_are_refused(void **state)
 	refuse(&(struct relabel_rule){ .regex = "x" }, "target_label");
 	refuse(&(struct relabel_rule){ .target_label = "a-b" }, "target_label");
 	refuse(&(struct relabel_rule){ .target_label = "$" }, "target_label");
+	refuse(&(struct relabel_rule){ .target_label = "${}" }, "target_label");
+	refuse(&(struct relabel_rule){ .target_label = "${a-b}" }, "target_label");
 	refuse(&(struct relabel_rule){ .action = RELABEL_LOWERCASE, .target_label = "${1}" },
 		"target_label");
 	refuse(&(struct relabel_rule){ .action = RELABEL_LABELMAP, .replacement = "a-$1" },
@@ -322,6 +363,33 @@ static void senseless_rules_are_refused(void **state)
 	refuse(&(struct relabel_rule){ SOURCES("a-b"), .target_label = "a" }, "source label");
 	refuse(&(struct relabel_rule){ .target_label = "a", .regex = "(" }, "regex");
 	refuse(&(struct relabel_rule){ .target_label = "a", .regex = "[z-a]" }, "at character");
+}
+
+static void a_default_may_be_written_out(void **state)
+{
+	(void)state;
+	assert_string_equal(RELABEL("a=x", { .action = RELABEL_UPPERCASE,
+						   SOURCES("a"),
+						   .target_label = "b",
+						   .replacement = "$1" }),
+		"a=x,b=X");
+	assert_string_equal(RELABEL("a=x,b=x", { .action = RELABEL_KEEPEQUAL,
+						       SOURCES("a"),
+						       .target_label = "b",
+						       .separator = ";" }),
+		"a=x,b=x");
+	assert_string_equal(RELABEL("a=x,b=x", { .action = RELABEL_LABELDROP,
+						       .regex = "b",
+						       .separator = ";",
+						       .target_label = "" }),
+		"a=x");
+}
+
+/* The place is that in the text as written. */
+static void a_bad_regex_says_where(void **state)
+{
+	(void)state;
+	refuse(&(struct relabel_rule){ .target_label = "a", .regex = "\\s\\s(" }, "at character 6");
 }
 
 static void a_hostile_regex_is_given_up(void **state)
@@ -365,6 +433,7 @@ int main(void)
 		cmocka_unit_test(replace_has_the_documented_defaults),
 		cmocka_unit_test(replace_with_groups),
 		cmocka_unit_test(a_regex_matches_the_whole_value),
+		cmocka_unit_test(a_regex_means_what_re2_means_by_it),
 		cmocka_unit_test(an_empty_replacement_removes),
 		cmocka_unit_test(an_explicit_empty_regex_is_not_the_default),
 		cmocka_unit_test(keep_and_drop),
@@ -376,6 +445,8 @@ int main(void)
 		cmocka_unit_test(rules_see_what_the_ones_before_made),
 		cmocka_unit_test(too_long_a_value_is_cut_between_characters),
 		cmocka_unit_test(senseless_rules_are_refused),
+		cmocka_unit_test(a_default_may_be_written_out),
+		cmocka_unit_test(a_bad_regex_says_where),
 		cmocka_unit_test(a_hostile_regex_is_given_up),
 		cmocka_unit_test(a_huge_regex_is_refused),
 	};
