@@ -233,8 +233,8 @@ struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct pr
 	return known ? to_id(known) : unseen(mapping, build_id);
 }
 
-struct file_id file_ids_state(const struct file_ids *ids, const struct proc_mapping *mapping,
-	const struct module_id *id)
+struct file_id file_ids_state(
+	const struct file_ids *ids, const struct proc_mapping *mapping, const struct module_id *id)
 {
 	const struct known_file *known = find(ids, mapping->device, mapping->inode);
 	struct file_id state = { .device = mapping->device,

@@ -32,8 +32,8 @@ struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct pr
  * Which file MAPPING is of and, where they are known, the time of change and the size that it had
  * when ID was read from it.
  */
-struct file_id file_ids_state(const struct file_ids *ids, const struct proc_mapping *mapping,
-	const struct module_id *id);
+struct file_id file_ids_state(
+	const struct file_ids *ids, const struct proc_mapping *mapping, const struct module_id *id);
 /* What file_ids_get() gives without a look, if that is certain. */
 bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mapping,
 	const struct build_id *build_id, struct module_id *ret_id);
