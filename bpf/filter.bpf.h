@@ -18,6 +18,8 @@
 enum {
 	PID_NAMESPACE_LEVELS = 32, /* MAX_PID_NS_LEVEL */
 	TASK_IS_KERNEL_THREAD = 0x00200000, /* PF_KTHREAD */
+	/* PF_IO_WORKER, and PF_USER_WORKER of 6.4; before 5.18 that bit had another meaning. */
+	TASK_MAY_BE_WORKER = 0x00004010,
 };
 
 const volatile struct abi_sampler_config config = {};

@@ -38,6 +38,18 @@ static __always_inline void regs_set(struct unwind_state *state, __u64 pc, __u64
 }
 
 /*
+ * Whether TASK never was in user mode: copy_thread() clears the registers of a thread that the
+ * kernel makes in a process, and gives it a kernel's state.
+ */
+static __always_inline bool regs_never_user(struct task_struct *task)
+{
+	const struct user_pt_regs *regs = task_user_regs(task);
+	__u64 pstate;
+
+	return !bpf_probe_read_kernel(&pstate, sizeof(pstate), &regs->pstate) && pstate & 0xf;
+}
+
+/*
  * Of the user mode that was INTERRUPTED (NULL: none was), else as the kernel was entered from it.
  * False where TASK has no 64-bit user mode to return to.
  */

@@ -30,6 +30,19 @@ static __always_inline const struct pt_regs *task_user_regs(struct task_struct *
 }
 
 /*
+ * Whether TASK never was in user mode: copy_thread() clears where a thread that the kernel makes in
+ * a process would go on there. The other registers are those of whoever had it made.
+ */
+static __always_inline bool regs_never_user(struct task_struct *task)
+{
+	const struct pt_regs *regs = task_user_regs(task);
+	__u64 pc, sp;
+
+	return !bpf_probe_read_kernel(&pc, sizeof(pc), &regs->rip) &&
+	       !bpf_probe_read_kernel(&sp, sizeof(sp), &regs->rsp) && !pc && !sp;
+}
+
+/*
  * Of the user mode that was INTERRUPTED (NULL: none was), else as the kernel was entered from it.
  * False where TASK has no 64-bit user mode to return to.
  */

@@ -103,6 +103,19 @@ static __always_inline void take_facts(
 	sample->exec_id = tables && !unwind_by_mapping ? TASK_READ(task, self_exec_id) : 0;
 }
 
+/*
+ * Threads that the kernel makes in a process (io_uring's, vhost's) share its memory and have no
+ * stack there. Kernels before 6.18 walk one from a pc of 0.
+ */
+static __always_inline bool has_user_stack(const struct taking *t, const struct abi_sample *sample)
+{
+	struct task_struct *task = t->task;
+
+	if (sample->flags & ABI_SAMPLE_KTHREAD)
+		return false;
+	return !(TASK_READ(task, flags) & TASK_MAY_BE_WORKER) || !regs_never_user(task);
+}
+
 /* Makes the sample an ABI_UNFINISHED where user space is to finish the user stack. */
 static __always_inline void take_stacks(const struct taking *t, bool tables, struct scratch *s)
 {
@@ -115,7 +128,7 @@ static __always_inline void take_stacks(const struct taking *t, bool tables, str
 	sample->user_stack = 0;
 	if (config.stacks != ABI_STACKS_USER && sample->flags & ABI_SAMPLE_KERNEL)
 		sample->kernel_stack = kernel_stack_take(t, s);
-	if (config.stacks != ABI_STACKS_KERNEL && !(sample->flags & ABI_SAMPLE_KTHREAD)) {
+	if (config.stacks != ABI_STACKS_KERNEL && has_user_stack(t, sample)) {
 		sample->user_stack = tables ? unwind_take(t, s) : stack_take(t, &s->walk.record, 0);
 		if (!sample->user_stack)
 			t->counters->of[ABI_COUNT_USER_STACK_ERROR]++;

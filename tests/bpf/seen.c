@@ -53,6 +53,10 @@ static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample 
 	s->samples++;
 	s->weight_ns += sample->period;
 	memcpy(s->comm, sample->comm, ABI_COMM_BYTES);
+	if (!strncmp(s->comm, "iou-wrk", strlen("iou-wrk"))) {
+		s->worker_samples++;
+		s->worker_stacks += sample->user_stack != 0;
+	}
 	need_stack(s, sample->user_stack, sample->window, &s->user_stacks);
 	need_stack(s, sample->kernel_stack, sample->window, &s->kernel_stacks);
 }
@@ -110,7 +114,7 @@ static void saw_fork(void *context, uint64_t time_ns, uint32_t tgid, uint32_t ti
 	struct seen *s = context;
 
 	in_order(s, time_ns);
-	if (tgid != s->tgid)
+	if (tgid != s->tgid || tgid == parent_tgid)
 		return;
 	assert_int_equal(tid, tgid);
 	assert_int_equal(parent_tgid, getpid());

@@ -29,6 +29,8 @@ struct seen {
 	struct map stacks; /* id mixed with window: 1 */
 	size_t samples, samples_of_others, user_stacks, kernel_stacks;
 	size_t missing_stacks, stack_records, repeated_stacks;
+	size_t worker_samples,
+		worker_stacks; /* of the child's threads that io_uring made; users' */
 	size_t unfinished; /* samples that brought a piece of stack along */
 	uint64_t weight_ns, own_samples;
 	char steps[MAX_STEPS + 1]; /* one letter an event of the child, in order */

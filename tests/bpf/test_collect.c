@@ -6,11 +6,15 @@
 #include "tests/bpf/seen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -341,6 +345,76 @@ static void process_that_is_left_out_brings_no_stack(void **state)
 		skip();
 }
 
+static void *map_ring(int ring, size_t bytes, off_t what)
+{
+	void *mapped =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, what);
+
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* One request of io_uring's at a time, to be done by a thread of the kernel's in this process. */
+static void read_by_workers(void)
+{
+	struct io_uring_params p = { 0 };
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &p);
+	int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char *sq = map_ring(ring, p.sq_off.array + p.sq_entries * sizeof(uint32_t), 0);
+	char *cq = map_ring(ring, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe),
+		IORING_OFF_CQ_RING);
+	struct io_uring_sqe *entry = map_ring(ring, sizeof(*entry), IORING_OFF_SQES);
+	static char bytes[16 << 20];
+	uint32_t tail = 0;
+
+	if (ring < 0 || !sq || !cq || !entry)
+		return;
+	for (;;) {
+		*entry = (struct io_uring_sqe){
+			.opcode = IORING_OP_READ,
+			.flags = IOSQE_ASYNC,
+			.fd = zeros,
+			.addr = (uintptr_t)bytes,
+			.len = sizeof(bytes),
+		};
+		__atomic_store_n(
+			(uint32_t *)(void *)(sq + p.sq_off.tail), ++tail, __ATOMIC_RELEASE);
+		syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+		__atomic_store_n((uint32_t *)(void *)(cq + p.cq_off.head), tail, __ATOMIC_RELEASE);
+	}
+}
+
+static bool has_io_uring(void)
+{
+	struct io_uring_params p = { 0 };
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &p);
+
+	if (ring >= 0)
+		close(ring);
+	/* From 5.12 on its threads belong to the process. */
+	return ring >= 0 && p.features & IORING_FEAT_NATIVE_WORKERS;
+}
+
+static void threads_that_the_kernel_makes_have_no_user_stack(void **state)
+{
+	struct seen *s = *state;
+	struct collect_options options = options_for(s);
+	struct burner b;
+
+	if (!has_io_uring())
+		skip();
+	b = start_burner(read_by_workers);
+	s->tgid = (uint32_t)b.pid;
+	open_with(s, &options);
+	let_go(&b);
+	for (size_t count = 1; s->worker_samples < HZ / 4; count++)
+		drain_until_samples(s, count);
+	stop_and_drain(s);
+	end_burner(&b);
+	assert_int_equal(s->worker_stacks, 0);
+	assert_true(s->kernel_stacks >= s->worker_samples);
+	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BPF_ERROR), 0);
+}
+
 static void maps_are_small(void **state)
 {
 	struct seen *s = *state;
@@ -368,6 +442,7 @@ int main(void)
 		COLLECT_TEST(cpu_that_is_not_online_is_refused),
 		COLLECT_TEST(chosen_cpu_is_the_only_one_sampled),
 		COLLECT_TEST(process_that_is_left_out_brings_no_stack),
+		COLLECT_TEST(threads_that_the_kernel_makes_have_no_user_stack),
 		COLLECT_TEST(maps_are_small),
 	};
 
