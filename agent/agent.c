@@ -132,6 +132,7 @@ static void on_upkeep_timer(void *context)
 	builds_expire(agent->builds, clock_monotonic_ns());
 	after_builds(agent);
 	agent_look_at_debuginfod(agent);
+	agent_look_at_builds(agent);
 	if (agent->unwind)
 		unwind_turn(agent->unwind);
 	trim_cache(agent);

@@ -61,6 +61,7 @@ struct agent {
 	struct builds *builds;
 	struct debuginfod *debuginfod; /* NULL = no server is asked */
 	bool debuginfod_failing, debuginfod_wrong; /* which the log has said */
+	struct builds_setbacks setbacks; /* likewise */
 	struct kernel_symbols *kernel_symbols;
 	bool kernel_frames; /* there was one */
 	bool kernel_symbols_used; /* for it, and BPF was told where the unwind tables are */
@@ -194,6 +195,8 @@ void agent_program_known(struct agent *agent, struct process *p);
 void agent_process_ended(struct agent *agent, struct process *p);
 /* Once a second: says whether debuginfod servers answer. */
 void agent_look_at_debuginfod(struct agent *agent);
+/* Likewise: says that index builds came to nothing for a reason that may pass. */
+void agent_look_at_builds(struct agent *agent);
 void agent_index_done(void *context, uint64_t tag, struct index *index);
 /* Asks for the index of P's program, building it when it is not cached. */
 void agent_request_program(struct agent *agent, struct process *p);

@@ -174,6 +174,21 @@ void agent_look_at_debuginfod(struct agent *agent)
 	agent->debuginfod_wrong = state.wrong > 0;
 }
 
+void agent_look_at_builds(struct agent *agent)
+{
+	struct builds_setbacks now = builds_setbacks(agent->builds), said = agent->setbacks;
+
+	if (now.interrupted > said.interrupted)
+		log_warn("index builders were killed, or memory was short: building again later",
+			"builds=%llu", (unsigned long long)(now.interrupted - said.interrupted));
+	if (now.not_started > said.not_started)
+		log_warn("index builds cannot be started, trying again later",
+			"builds=%llu error=\"%s\"",
+			(unsigned long long)(now.not_started - said.not_started),
+			strerror(-now.start_error));
+	agent->setbacks = now;
+}
+
 void agent_index_done(void *context, uint64_t tag, struct index *index)
 {
 	struct agent *agent = context;

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/failure.h"
 
 enum {
 	MAX_TAGS = 1 << 16, /* requests that wait for one module */
@@ -77,6 +78,7 @@ void builds_destroy(struct builds *b)
 		return;
 	destroy_list(b, b->running);
 	destroy_list(b, b->waiting);
+	destroy_list(b, b->postponed);
 	destroy_list(b, b->debug.waiting);
 	destroy_list(b, b->debug.asking);
 	free(b);
@@ -138,6 +140,7 @@ static bool start_second(struct builds *b, struct build *build, const struct ind
 
 	if (build->first_fd >= 0 || !*build->path || !index_wanted_count(index))
 		return false;
+	companions_close(&build->companions);
 	debug_files_find(&search, build->elf_fd, &build->companions);
 	if (!debug_files_add_split(&search, index, &build->companions))
 		return false;
@@ -165,6 +168,26 @@ static bool improve(struct builds *b, struct build *build, const struct index *i
 	return false;
 }
 
+/* The child says it wrote an index, and it is none of this file, or we cannot open it now. */
+static bool disbelieve(struct builds *b, struct build *build, int err)
+{
+	bool transient = failure_is_transient(err);
+
+	cache_abandon(b->options.cache, &build->entry);
+	if (err == -EBADMSG && build->first_fd < 0 && !build->improves)
+		cache_set_failed(b->options.cache, &build->id);
+	if (transient)
+		count(b, METRIC_INDEX_BUILDS_INTERRUPTED);
+	else
+		count(b,
+			err == -ESTALE ? METRIC_INDEX_BUILDS_BAD_INPUT : METRIC_INDEX_BUILDS_CRASH);
+	if (builds_postpone(b, build, err))
+		return true;
+	deliver_rest(b, build);
+	builds_debug_over(b, build, transient ? BUILDS_FILES_UNREAD : BUILDS_FILES_USELESS);
+	return false;
+}
+
 /* The child says it wrote an index; whether that is one, we see for ourselves. True: it goes on. */
 static bool succeed(struct builds *b, struct build *build)
 {
@@ -175,16 +198,8 @@ static bool succeed(struct builds *b, struct build *build)
 	/* The file was changed after it had been looked at, so it is not the one to be named. */
 	if (!err && !index_is_of(index, &build->id))
 		err = -ESTALE;
-	if (err) {
-		cache_abandon(b->options.cache, &build->entry);
-		if (err == -EBADMSG && build->first_fd < 0 && !build->improves)
-			cache_set_failed(b->options.cache, &build->id);
-		count(b,
-			err == -ESTALE ? METRIC_INDEX_BUILDS_BAD_INPUT : METRIC_INDEX_BUILDS_CRASH);
-		deliver_rest(b, build);
-		builds_debug_over(b, build, BUILDS_FILES_USELESS);
-		return false;
-	}
+	if (err)
+		return disbelieve(b, build, err);
 	if (build->improves)
 		return improve(b, build, index, fd);
 	cache_commit(b->options.cache, &build->entry, &build->id); /* ignoring: see above */
@@ -210,28 +225,46 @@ static enum metric outcome_metric(enum sandbox_outcome outcome)
 		return METRIC_INDEX_BUILDS_BAD_INPUT;
 	case SANDBOX_LIMIT:
 		return METRIC_INDEX_BUILDS_LIMIT;
+	case SANDBOX_INTERRUPTED:
+		return METRIC_INDEX_BUILDS_INTERRUPTED;
 	case SANDBOX_CRASH:
 		break;
 	}
 	return METRIC_INDEX_BUILDS_CRASH;
 }
 
-/* The disk's fault and not the module's. */
-static bool is_passing(int error)
-{
-	return error == -EIO || error == -ENOSPC || error == -EDQUOT || error == -EINTR;
-}
-
 static void fail(struct builds *b, struct build *build, enum sandbox_outcome outcome, int error)
 {
-	bool passing = outcome == SANDBOX_BAD_INPUT && is_passing(error);
+	/* The disk's fault and not the module's. */
+	bool transient = outcome == SANDBOX_BAD_INPUT && failure_is_transient(error);
 
 	cache_abandon(b->options.cache, &build->entry);
-	if (build->first_fd < 0 && !build->improves && !passing)
+	if (build->first_fd < 0 && !build->improves && !transient)
 		cache_set_failed(b->options.cache, &build->id);
 	count(b, outcome_metric(outcome));
 	deliver_rest(b, build);
-	builds_debug_over(b, build, passing ? BUILDS_FILES_UNREAD : BUILDS_FILES_USELESS);
+	builds_debug_over(b, build, transient ? BUILDS_FILES_UNREAD : BUILDS_FILES_USELESS);
+}
+
+/* Of a debug file, builds_debug_over() takes note. */
+static void note_interrupted(struct builds *b, const struct build *build)
+{
+	if (build->first_fd < 0 && !build->improves)
+		cache_add_interrupted(b->options.cache, &build->id);
+}
+
+/* True: it will be built again. */
+static bool interrupt(struct builds *b, struct build *build)
+{
+	cache_abandon(b->options.cache, &build->entry);
+	count(b, METRIC_INDEX_BUILDS_INTERRUPTED);
+	b->setbacks.interrupted++;
+	note_interrupted(b, build);
+	if (builds_postpone(b, build, -EAGAIN))
+		return true;
+	deliver_rest(b, build);
+	builds_debug_over(b, build, BUILDS_FILES_INTERRUPTED);
+	return false;
 }
 
 static void account(struct builds *b, const struct sandbox *s)
@@ -241,7 +274,7 @@ static void account(struct builds *b, const struct sandbox *s)
 	b->peak_bytes = MAX(b->peak_bytes, s->peak_bytes);
 }
 
-/* True: a second pass has begun. */
+/* True: a second pass has begun, or it is to be tried again. */
 static bool finish(struct builds *b, struct build *build)
 {
 	struct builder_result result;
@@ -252,6 +285,8 @@ static bool finish(struct builds *b, struct build *build)
 	account(b, &build->sandbox);
 	if (outcome == SANDBOX_OK)
 		return succeed(b, build);
+	if (outcome == SANDBOX_INTERRUPTED)
+		return interrupt(b, build);
 	fail(b, build, outcome, result.error);
 	return false;
 }
@@ -262,9 +297,10 @@ static void expire(struct builds *b, struct build *build)
 	sandbox_kill(&build->sandbox);
 	account(b, &build->sandbox);
 	cache_abandon(b->options.cache, &build->entry);
+	note_interrupted(b, build);
 	count(b, METRIC_INDEX_BUILDS_LIMIT);
 	deliver_rest(b, build);
-	builds_debug_over(b, build, BUILDS_FILES_USELESS);
+	builds_debug_over(b, build, BUILDS_FILES_INTERRUPTED);
 }
 
 /* ---- the start of a build ------------------------------------------------------------------ */
@@ -299,9 +335,6 @@ static int start(struct builds *b, struct build *build)
 		cache_abandon(b->options.cache, &build->entry);
 		return err;
 	}
-	if (build->improves || build->first_fd >= 0 || (!*build->path && !build->asks_servers))
-		close(take_fd(&build->elf_fd));
-	companions_close(&build->companions);
 	build->deadline_ns = deadline(b);
 	build->next = b->running;
 	b->running = build;
@@ -322,9 +355,15 @@ void builds_start_waiting(struct builds *b)
 	struct build *build;
 
 	while ((build = builds_take_next(b)) != NULL) {
-		if (!start(b, build))
+		int err = start(b, build);
+
+		if (!err)
 			continue;
 		count(b, METRIC_INDEX_BUILDS_NOT_STARTED);
+		b->setbacks.not_started++;
+		b->setbacks.start_error = err;
+		if (builds_postpone(b, build, err))
+			continue;
 		deliver_rest(b, build);
 		builds_debug_over(b, build, BUILDS_FILES_UNREAD);
 		build_destroy(build);
@@ -427,6 +466,7 @@ static uint64_t bytes_of(const struct build *build)
 /* *FD is taken on success. */
 static int enqueue(struct builds *b, const struct request *r, int *fd)
 {
+	uint64_t pause_ns = builds_pause_ns(b, r->id);
 	struct build *build;
 	int err;
 
@@ -439,8 +479,13 @@ static int enqueue(struct builds *b, const struct request *r, int *fd)
 	if (r->search)
 		debug_files_find(r->search, build->elf_fd, &build->companions);
 	build->bytes = bytes_of(build);
-	builds_append(b, build);
-	builds_start_waiting(b);
+	if (!pause_ns) {
+		builds_append(b, build);
+		builds_start_waiting(b);
+	} else if (!builds_put_off(b, build, pause_ns)) {
+		deliver_rest(b, build);
+		build_destroy(build);
+	}
 	return 0;
 }
 
@@ -488,6 +533,8 @@ static struct build *find(const struct builds *b, const struct module_id *id)
 
 	if (!build)
 		build = find_in(b->waiting, id);
+	if (!build)
+		build = find_in(b->postponed, id);
 	if (!build)
 		build = find_in(b->debug.waiting, id);
 	return build ? build : find_in(b->debug.asking, id);
@@ -577,12 +624,18 @@ void builds_expire(struct builds *b, uint64_t now_ns)
 		build_destroy(build);
 	}
 	builds_debug_turn(b, now_ns);
+	builds_resume(b, now_ns);
 	builds_start_waiting(b);
 }
 
 unsigned int builds_pending(const struct builds *b)
 {
-	return b->waiting_count + b->running_count - b->improving_count;
+	return b->waiting_count + b->running_count + b->postponed_count - b->improving_count;
+}
+
+struct builds_setbacks builds_setbacks(const struct builds *b)
+{
+	return b->setbacks;
 }
 
 struct builds_improving builds_improving(const struct builds *b)

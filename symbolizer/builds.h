@@ -51,8 +51,10 @@ void builds_destroy(struct builds *b);
 /*
  * Asks for ID's index. From the cache: `done` is called before this returns. Else FD (the module's
  * file, moved in: closed here in any case) waits for a sandbox. FD -1: look in the cache only.
- * A module whose build failed before is done with NULL at once. On an error (-EAGAIN, -ENOMEM,
- * -E2BIG for too many requests of one module) `done` is not called.
+ * A module whose build failed before is done with NULL at once. One whose builder was killed, or
+ * could not be started, is tried again after a second, then after four and sixteen; only then it is
+ * done with NULL, and may be asked for again. On an error (-EAGAIN, -ENOMEM, -E2BIG for too many
+ * requests of one module) `done` is not called.
  */
 int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_t tag);
 /*
@@ -65,8 +67,9 @@ int builds_request_debug(struct builds *b, const struct module_id *id, int fd, u
 /* A watched FD is readable. */
 void builds_ready(struct builds *b, int fd);
 /*
- * Ends the builds that take longer than four times their CPU limit and five seconds. Not remembered
- * as failed: it may have been the machine. NOW_NS is of CLOCK_MONOTONIC.
+ * Ends the builds that take longer than four times their CPU limit and five seconds. Remembered as
+ * interrupted and not as failed: it may have been the machine. Starts those again whose next try is
+ * due. NOW_NS is of CLOCK_MONOTONIC.
  */
 void builds_expire(struct builds *b, uint64_t now_ns);
 /*
@@ -80,8 +83,15 @@ void builds_hurry(struct builds *b);
  * priority.
  */
 void builds_want(struct builds *b, uint64_t tag);
-/* Modules without an index whose builds wait or run. */
+/* Modules without an index whose builds wait, run, or are to be tried again within seconds. */
 unsigned int builds_pending(const struct builds *b);
+/* Tries that came to nothing for a reason that may pass; for the log. */
+struct builds_setbacks {
+	uint64_t interrupted; /* builders that others ended */
+	uint64_t not_started;
+	int start_error; /* of the last of these */
+};
+struct builds_setbacks builds_setbacks(const struct builds *b);
 /* Those with one, for which debug files are being asked or built anew; bytes that are coming now.
  */
 struct builds_improving {

@@ -191,6 +191,8 @@ void builds_debug_over(struct builds *b, struct build *build, enum builds_verdic
 	b->debug.open_count--;
 	if (verdict == BUILDS_FILES_USELESS)
 		debuginfod_is_wrong(servers(b), &build->debug_id);
+	if (verdict == BUILDS_FILES_INTERRUPTED)
+		debuginfod_is_too_much(servers(b), &build->debug_id);
 	for (unsigned int i = 0; i < build->debug_files && verdict == BUILDS_FILES_RIGHT; i++)
 		debuginfod_is_right(servers(b));
 	build->debug_files = 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The queue itself: builds.c, builds_order.c for who is next, and builds_debug.c for what
- * debuginfod servers may add. */
+/*
+ * The queue itself: builds.c, builds_order.c for who is next, builds_postponed.c for those that are
+ * tried again, and builds_debug.c for what debuginfod servers may add.
+ */
 #include "base/cleanup.h"
 #include "symbolizer/builds.h"
 #include "symbolizer/debuginfod.h"
@@ -28,6 +30,8 @@ struct build {
 	struct cache_entry entry;
 	struct sandbox sandbox;
 	uint64_t deadline_ns; /* of CLOCK_MONOTONIC; 0 = none */
+	unsigned int setbacks; /* tries that came to nothing for a reason that may pass */
+	uint64_t resume_ns; /* CLOCK_MONOTONIC; of a postponed one: when it is tried again */
 	uint64_t *tags;
 	size_t tag_count, tag_capacity;
 };
@@ -36,7 +40,9 @@ struct builds {
 	struct builds_options options;
 	struct build *waiting, **waiting_end; /* the oldest first: builds_take_next() chooses */
 	struct build *running;
-	unsigned int waiting_count, running_count;
+	struct build *postponed; /* tried in vain, to be tried again */
+	unsigned int waiting_count, running_count, postponed_count;
+	struct builds_setbacks setbacks;
 	unsigned int improving_count; /* of both, those whose requesters have an index */
 	/* Those that lack debug information which servers may have. */
 	struct {
@@ -56,6 +62,20 @@ void builds_watch(struct builds *b, int fd, bool on);
 void builds_append(struct builds *b, struct build *build);
 void builds_start_waiting(struct builds *b);
 
+/* ---- builds_postponed.c --------------------------------------------------------------------- */
+/*
+ * Puts a build off that was interrupted or could not be started, ERR saying why. False: it has been
+ * tried often enough for now, or its failure does not pass.
+ */
+bool builds_postpone(struct builds *b, struct build *build, int err);
+/* What is still to be waited for before a file is tried that interrupted builds before; 0 = none.
+ */
+uint64_t builds_pause_ns(const struct builds *b, const struct module_id *id);
+/* Puts off a build that is new for PAUSE_NS. False: that is too long to keep its file open. */
+bool builds_put_off(struct builds *b, struct build *build, uint64_t pause_ns);
+/* Lets those wait for a sandbox whose time has come. */
+void builds_resume(struct builds *b, uint64_t now_ns);
+
 /* ---- builds_order.c ------------------------------------------------------------------------- */
 /* Takes the one that is to start now off those that wait. NULL: none, or too many run. */
 struct build *builds_take_next(struct builds *b);
@@ -70,6 +90,7 @@ enum builds_verdict {
 	BUILDS_FILES_RIGHT,
 	BUILDS_FILES_USELESS,
 	BUILDS_FILES_UNREAD, /* it was not about them */
+	BUILDS_FILES_INTERRUPTED, /* it may have been about them */
 };
 /* The build, with or without such files, is over. */
 void builds_debug_over(struct builds *b, struct build *build, enum builds_verdict verdict);

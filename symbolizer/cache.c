@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/failure.h"
 #include "base/intern.h"
 #include "base/io.h"
 #include "symbolizer/index/format.h"
@@ -29,6 +30,9 @@ enum {
 
 /* How long it is believed that servers do not have something. */
 static const uint64_t ABSENT_NS = UINT64_C(86400000000000);
+/* After a build that was interrupted, before the next. */
+static const uint64_t FIRST_PAUSE_NS = UINT64_C(1000000000);
+static const uint64_t LONGEST_PAUSE_NS = UINT64_C(86400000000000);
 
 static const char temporary_prefix[] = ".tmp-";
 
@@ -196,6 +200,48 @@ bool cache_failed(struct cache *cache, const struct module_id *id)
 	return !faccessat(cache->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
+/* ---- builds that were interrupted ----------------------------------------------------------- */
+
+/* One byte for each: the size counts them, and the time of the last write is that of the last. */
+void cache_add_interrupted(struct cache *cache, const struct module_id *id)
+{
+	char name[NAME_BYTES];
+	autoclose int fd = -1;
+	struct stat st;
+
+	format_name(id, ".interrupted", name);
+	fd = openat(cache->dir_fd, name,
+		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd < 0 || !is_trusted(fd) || fstat(fd, &st))
+		return;
+	if (!io_write_all(fd, "\n", 1) && st.st_size == 0)
+		cache->used_bytes += FILE_OVERHEAD_BYTES;
+}
+
+uint64_t cache_pause_ns(struct cache *cache, const struct module_id *id, uint64_t now_ns)
+{
+	char name[NAME_BYTES];
+	uint64_t last_ns, pause_ns;
+	struct stat st;
+
+	format_name(id, ".interrupted", name);
+	if (fstatat(cache->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || st.st_size <= 0)
+		return 0;
+	last_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	pause_ns = failure_pause_ns(
+		(unsigned int)MIN(st.st_size, UINT16_MAX), FIRST_PAUSE_NS, LONGEST_PAUSE_NS);
+	/* A time in the future is that of a clock that was wrong. */
+	return now_ns >= last_ns && now_ns - last_ns < pause_ns ? pause_ns - (now_ns - last_ns) : 0;
+}
+
+static void forget_interrupted(struct cache *cache, const struct module_id *id)
+{
+	char name[NAME_BYTES];
+
+	format_name(id, ".interrupted", name);
+	(void)unlinkat(cache->dir_fd, name, 0);
+}
+
 /* ---- what servers do not have --------------------------------------------------------------- */
 
 /* Whom was asked, as the marker has it. */
@@ -282,6 +328,7 @@ int cache_commit(struct cache *cache, struct cache_entry *entry, const struct mo
 		unlinkat(cache->dir_fd, entry->temporary, 0);
 		return err;
 	}
+	forget_interrupted(cache, id);
 	cache->used_bytes += (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
 	if (!cache->counted || cache->used_bytes > cache->limit_bytes)
 		cache_trim(cache); /* ignoring: the next commit tries again */

@@ -38,6 +38,15 @@ int cache_open_by_build_id(
  */
 void cache_set_failed(struct cache *cache, const struct module_id *id);
 bool cache_failed(struct cache *cache, const struct module_id *id);
+/*
+ * Counts one more build of ID that was interrupted, which need not be the file's fault. Over all
+ * runs, each time ID is left alone for longer before the next try, up to a day: a file that kills
+ * its builder whenever it is built costs one build a day in the end. cache_pause_ns() tells how
+ * long it is to be left alone from NOW_NS on (CLOCK_REALTIME), 0 = not at all. An index of ID that
+ * is committed ends this.
+ */
+void cache_add_interrupted(struct cache *cache, const struct module_id *id);
+uint64_t cache_pause_ns(struct cache *cache, const struct module_id *id, uint64_t now_ns);
 
 /*
  * Remembers that the servers that the text WHOM names do not have what belongs to build ID ID.

@@ -79,7 +79,11 @@ bool debuginfod_may_ask(struct debuginfod *d, uint64_t now_ns)
 
 bool debuginfod_is_absent(const struct debuginfod *d, const struct build_id *id)
 {
-	return d->options.cache && cache_absent(d->options.cache, id, d->urls, clock_real_ns());
+	const struct module_id debug_file = { .build_id = *id };
+	uint64_t now_ns = clock_real_ns();
+
+	return d->options.cache && (cache_absent(d->options.cache, id, d->urls, now_ns) ||
+					   cache_pause_ns(d->options.cache, &debug_file, now_ns));
 }
 
 bool debuginfod_is_wanted(
@@ -165,6 +169,15 @@ void debuginfod_is_wrong(struct debuginfod *d, const struct build_id *id)
 	count(d, METRIC_DEBUGINFOD_WRONG, 1);
 	d->state.wrong++;
 	set_absent(d, id);
+}
+
+/* What is asked for by build ID alone is no module with content, so nobody else counts it. */
+void debuginfod_is_too_much(struct debuginfod *d, const struct build_id *id)
+{
+	const struct module_id debug_file = { .build_id = *id };
+
+	if (d->options.cache)
+		cache_add_interrupted(d->options.cache, &debug_file);
 }
 
 struct debuginfod_state debuginfod_state(const struct debuginfod *d)

@@ -33,7 +33,8 @@ void debuginfod_destroy(struct debuginfod *d);
 bool debuginfod_is_paused(const struct debuginfod *d, uint64_t now_ns);
 /* Whether one more question may be asked at this moment. */
 bool debuginfod_may_ask(struct debuginfod *d, uint64_t now_ns);
-/* They were asked for ID within a day, and have nothing, or nothing that is of use. */
+/* They were asked for ID within a day and have nothing of use, or it is to be left alone for now.
+ */
 bool debuginfod_is_absent(const struct debuginfod *d, const struct build_id *id);
 
 /*
@@ -67,6 +68,11 @@ void debuginfod_abandon(struct debuginfod_request *r);
 void debuginfod_is_right(struct debuginfod *d);
 /* What came for ID is not what was asked for, or cannot be read: not asked for again for a day. */
 void debuginfod_is_wrong(struct debuginfod *d, const struct build_id *id);
+/*
+ * The build with what came for ID was interrupted: ID is not asked for again at once, and after
+ * each time for longer, up to a day.
+ */
+void debuginfod_is_too_much(struct debuginfod *d, const struct build_id *id);
 /* What came of a question, as debuginfod_collect() takes it in. */
 void debuginfod_note(struct debuginfod *d, const struct build_id *id,
 	const struct debuginfod_answer *answer, uint64_t now_ns);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -93,7 +94,12 @@ int sandbox_start_files(const struct builder_files *files, const struct sandbox_
 		err = spawn(&fds, &files->companions, limits, &pid);
 	if (err)
 		return err;
-	*ret_sandbox = (struct sandbox){ .pid = pid, .result_fd = take_fd(&read_end) };
+	*ret_sandbox = (struct sandbox){
+		.pid = pid,
+		.result_fd = take_fd(&read_end),
+		.memory_limit_bytes = limits->memory_bytes,
+		.cpu_limit_ns = limits->cpu_seconds * UINT64_C(1000000000),
+	};
 	return 0;
 }
 
@@ -126,13 +132,14 @@ bool sandbox_receive(struct sandbox *s)
 	}
 }
 
-/* True when the process became a zombie in time. */
-static bool wait_briefly(pid_t pid)
+/* Until the process is a zombie: then its status is its own and not that of our SIGKILL. */
+static void wait_briefly(pid_t pid)
 {
 	autoclose int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd waited = { .fd = fd, .events = POLLIN };
 
-	return fd >= 0 && poll(&waited, 1, FAREWELL_MS) == 1;
+	if (fd >= 0)
+		(void)poll(&waited, 1, FAREWELL_MS);
 }
 
 static int reap(struct sandbox *s)
@@ -165,27 +172,64 @@ static bool has_spoken(const struct sandbox *s)
 	       s->message.check == sandbox_check(&s->message) && s->message.error <= 0;
 }
 
-static enum sandbox_outcome judge_error(int error)
+/*
+ * An allocation is refused by the limit on address space, or (strict overcommit, a control group's
+ * limit on kernel memory) long before it. What the child touched tells the two apart well enough.
+ */
+static bool was_near_its_memory_limit(const struct sandbox *s)
 {
-	if (error == 0)
-		return SANDBOX_OK;
-	if (error == -E2BIG || error == -ENOMEM || error == -EFBIG)
-		return SANDBOX_LIMIT;
-	return SANDBOX_BAD_INPUT;
+	return s->memory_limit_bytes && s->peak_bytes >= s->memory_limit_bytes / 2;
 }
 
-/* SIGKILL that did not come from us is the hard CPU limit or the kernel short of memory. */
-static bool is_limit(int status)
+static enum sandbox_outcome judge_error(const struct sandbox *s, int error)
 {
-	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	switch (error) {
+	case 0:
+		return SANDBOX_OK;
+	case -E2BIG:
+	case -EFBIG:
+		return SANDBOX_LIMIT;
+	case -ENOMEM:
+		return was_near_its_memory_limit(s) ? SANDBOX_LIMIT : SANDBOX_INTERRUPTED;
+	default:
+		return SANDBOX_BAD_INPUT;
+	}
+}
 
-	return number == SIGXCPU || number == SIGXFSZ || number == SIGKILL;
+static enum sandbox_outcome judge_signal(const struct sandbox *s, int number)
+{
+	switch (number) {
+	case SIGXCPU:
+	case SIGXFSZ:
+		return SANDBOX_LIMIT;
+	case SIGKILL: /* the hard CPU limit, or somebody: we ourselves, where it lingered */
+		return s->cpu_limit_ns && s->cpu_ns >= s->cpu_limit_ns ? SANDBOX_LIMIT
+								       : SANDBOX_INTERRUPTED;
+	case SIGTERM:
+	case SIGINT:
+	case SIGHUP:
+	case SIGQUIT:
+	case SIGPWR:
+	case SIGBUS: /* the file was cut while it was mapped, or its disk failed */
+		return SANDBOX_INTERRUPTED;
+	default:
+		return SANDBOX_CRASH;
+	}
+}
+
+/* It left no message. The hidden command returns EXIT_FAILURE where it could not begin. */
+static enum sandbox_outcome judge_death(const struct sandbox *s, int status)
+{
+	if (s->message_bytes)
+		return SANDBOX_CRASH;
+	if (WIFSIGNALED(status))
+		return judge_signal(s, WTERMSIG(status));
+	return WEXITSTATUS(status) == EXIT_FAILURE ? SANDBOX_INTERRUPTED : SANDBOX_CRASH;
 }
 
 enum sandbox_outcome sandbox_finish(struct sandbox *s, struct builder_result *ret_result)
 {
-	bool gone;
-	int status;
+	enum sandbox_outcome outcome;
 
 	sandbox_receive(s);
 	if (has_spoken(s)) {
@@ -194,12 +238,15 @@ enum sandbox_outcome sandbox_finish(struct sandbox *s, struct builder_result *re
 			.error = s->message.error,
 			.broken_units = s->message.broken_units,
 		};
-		return judge_error(s->message.error);
+		outcome = judge_error(s, s->message.error);
+	} else {
+		wait_briefly(s->pid);
+		outcome = judge_death(s, kill_and_reap(s));
+		*ret_result = (struct builder_result){ .error = -EIO };
 	}
-	gone = wait_briefly(s->pid);
-	status = kill_and_reap(s);
-	*ret_result = (struct builder_result){ .error = -EIO };
-	return gone && is_limit(status) ? SANDBOX_LIMIT : SANDBOX_CRASH;
+	if (outcome == SANDBOX_INTERRUPTED)
+		ret_result->error = -EAGAIN;
+	return outcome;
 }
 
 void sandbox_kill(struct sandbox *s)

@@ -45,13 +45,21 @@ struct sandbox {
 	size_t message_bytes; /* of `message` that came; more than its size: it said too much */
 	uint64_t cpu_ns; /* user and system, once it was reaped */
 	uint64_t peak_bytes; /* likewise; the kernel counts what it shared before exec too */
+	/* Of its limits, what tells whether it was they that ended it; 0 = none. */
+	uint64_t memory_limit_bytes, cpu_limit_ns;
 };
 
 enum sandbox_outcome {
 	SANDBOX_OK,
 	SANDBOX_BAD_INPUT, /* it said the file is not readable, or another error of its own */
-	SANDBOX_LIMIT, /* killed by a limit, or it said -E2BIG, -EFBIG or -ENOMEM */
-	SANDBOX_CRASH, /* any other signal or exit, a forbidden system call included */
+	SANDBOX_LIMIT, /* it reached one of its limits: the file is too much for it */
+	SANDBOX_CRASH, /* it died of what it did, or babbled: a forbidden system call, a bad read */
+	/*
+	 * Ended from outside (SIGKILL by the kernel that was short of memory, SIGTERM of a service
+	 * that stops, a file that shrank while it was read), or short of memory long before its own
+	 * limit. The file may be the reason, or the moment: worth some more tries.
+	 */
+	SANDBOX_INTERRUPTED,
 };
 
 /* Starts the child on borrowed fds. */
@@ -67,7 +75,8 @@ int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits
 bool sandbox_receive(struct sandbox *s);
 /*
  * Collects a child whose result_fd became readable; kills and reaps it when it lingers. *RET_RESULT
- * holds an error of its own making where the child left none.
+ * holds an error of its own making where the child left none: -EAGAIN where it was interrupted,
+ * else -EIO.
  */
 enum sandbox_outcome sandbox_finish(struct sandbox *s, struct builder_result *ret_result);
 /* Kills and reaps. */

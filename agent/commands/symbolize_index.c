@@ -9,6 +9,7 @@
 #include "agent/commands/cache_directory.h"
 #include "agent/commands/symbolize.h"
 #include "base/cleanup.h"
+#include "base/failure.h"
 #include "symbolizer/cache.h"
 #include "symbolizer/debug_files.h"
 #include "symbolizer/debuginfod.h"
@@ -98,6 +99,11 @@ static void say_why(const char *path, enum sandbox_outcome outcome, int error)
 		fprintf(stderr,
 			"fathom symbolize: the indexer died on %s: the file is broken, or fathom "
 			"is\n",
+			path);
+	else if (outcome == SANDBOX_INTERRUPTED)
+		fprintf(stderr,
+			"fathom symbolize: the indexer was killed while it read %s: memory may be "
+			"short, try again\n",
 			path);
 	else if (error == -EOPNOTSUPP)
 		fprintf(stderr,
@@ -212,6 +218,7 @@ static struct index *improved(
 	struct index *better;
 	struct build_id id;
 	struct job again = *job;
+	int err;
 
 	if (!indexes->debuginfod || job->file->path[0] != '/' ||
 		!debuginfod_is_wanted(indexes->debuginfod, job->file->elf_fd, index, &id) ||
@@ -219,7 +226,10 @@ static struct index *improved(
 		return index;
 	again.companions = &companions;
 	again.has_lines = true;
-	if (build_once(indexes, &again, &better)) {
+	err = build_once(indexes, &again, &better);
+	if (failure_is_transient(err))
+		return index;
+	if (err) {
 		debuginfod_is_wrong(indexes->debuginfod, &id);
 		fprintf(stderr,
 			"fathom symbolize: what debuginfod sent is not the debug file of %s\n",

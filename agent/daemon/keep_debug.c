@@ -52,6 +52,8 @@ static int judge(enum sandbox_outcome outcome, int error)
 		return error;
 	case SANDBOX_LIMIT:
 		return -E2BIG;
+	case SANDBOX_INTERRUPTED:
+		return -EAGAIN;
 	case SANDBOX_CRASH:
 		break;
 	}

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,6 +56,17 @@ static int write_index(int fd)
 	return write_index_of(fd, "function", NULL);
 }
 
+static int eat_memory(void)
+{
+	for (;;) {
+		char *block = malloc(1 << 20);
+
+		if (!block)
+			return -ENOMEM;
+		memset(block, 1, 1 << 20);
+	}
+}
+
 static int act(const struct builder_files *files, struct builder_result *ret_result)
 {
 	int elf_fd = files->elf_fd, output_fd = files->output_fd;
@@ -83,7 +95,7 @@ static int act(const struct builder_files *files, struct builder_result *ret_res
 	case 'd':
 		return -ENOSPC;
 	case 'm':
-		return -ENOMEM;
+		return eat_memory();
 	case 'l': /* says that it wrote an index, and did not */
 		return write(output_fd, "not an index", 12) == 12 ? 0 : -EIO;
 	default:
@@ -363,6 +375,8 @@ static void test_crash_is_remembered(void **state)
 
 static void test_limit_is_remembered(void **state)
 {
+	if (!sandbox_is_closed())
+		skip();
 	expect_failure(*state, 'm', METRIC_INDEX_BUILDS_LIMIT, true);
 }
 
@@ -416,6 +430,122 @@ static pid_t only_child(void)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
 	return (pid_t)strtol(text, NULL, 10);
+}
+
+/* As the kernel does where memory is short. */
+static void kill_builder(struct fixture *f)
+{
+	size_t done = f->done_count;
+	nfds_t watched = f->watched_count;
+
+	assert_int_equal(kill(only_child(), SIGKILL), 0);
+	while (f->watched_count == watched && f->done_count == done)
+		turn(f);
+}
+
+static void expire_after(struct fixture *f, uint64_t seconds)
+{
+	builds_expire(f->builds, clock_monotonic_ns() + seconds * UINT64_C(1000000000));
+}
+
+static void test_a_builder_that_was_killed_is_started_again(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+	int gate = request(f, 1, 0, 11);
+
+	kill_builder(f);
+	assert_int_equal(f->done_count, 0);
+	assert_int_equal(f->watched_count, 0);
+	assert_int_equal(builds_pending(f->builds), 1);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_INTERRUPTED), 1);
+	assert_int_equal(builds_setbacks(f->builds).interrupted, 1);
+	assert_false(cache_failed(f->cache, &id));
+	/* Who asks meanwhile waits with the others. */
+	assert_int_equal(builds_request(f->builds, &id, -1, 12), 0);
+	builds_expire(f->builds, clock_monotonic_ns());
+	assert_int_equal(f->watched_count, 0);
+	expire_after(f, 2);
+	open_gate(gate, 'i');
+	run_until_done(f, 2);
+	assert_non_null(f->done[0].index);
+	assert_non_null(f->done[1].index);
+	assert_int_equal(builds_pending(f->builds), 0);
+	assert_int_equal(cache_pause_ns(f->cache, &id, clock_real_ns()), 0);
+}
+
+/* Puts the last interruption of each file so many seconds back. */
+static void let_time_pass(const struct fixture *f, int64_t seconds)
+{
+	autoclosedir DIR *d = opendir(f->directory);
+	const struct dirent *entry;
+
+	while ((entry = readdir(d))) {
+		struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+		struct stat st;
+
+		if (!strstr(entry->d_name, ".interrupted"))
+			continue;
+		assert_int_equal(fstatat(dirfd(d), entry->d_name, &st, 0), 0);
+		times[1] = st.st_mtim;
+		times[1].tv_sec -= seconds;
+		assert_int_equal(utimensat(dirfd(d), entry->d_name, times, 0), 0);
+	}
+}
+
+static void test_a_file_that_kills_each_builder_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_id(1);
+	int gate = request(f, 1, 0, 11);
+
+	for (uint64_t seconds = 2; seconds <= 32; seconds *= 4) {
+		kill_builder(f);
+		assert_int_equal(f->done_count, 0);
+		expire_after(f, seconds);
+	}
+	kill_builder(f);
+	assert_int_equal(f->done_count, 1);
+	assert_null(f->done[0].index);
+	assert_int_equal(builds_pending(f->builds), 0);
+	close(gate);
+	/* Nobody builds it for now, and nobody waits for it. */
+	close(request(f, 1, 'i', 12));
+	assert_int_equal(f->done_count, 2);
+	assert_null(f->done[1].index);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_INTERRUPTED), 4);
+	assert_false(cache_failed(f->cache, &id));
+	/* Each further time costs more, up to a day. */
+	for (int i = 0; i < 20; i++)
+		cache_add_interrupted(f->cache, &id);
+	assert_true(cache_pause_ns(f->cache, &id, clock_real_ns()) > UINT64_C(86000000000000));
+	let_time_pass(f, 86401);
+	close(request(f, 1, 'i', 13));
+	run_until_done(f, 3);
+	assert_non_null(f->done[2].index);
+}
+
+static void test_without_descriptors_a_build_waits_for_some(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit whole, none;
+	int ends[2];
+	struct module_id id = make_id(1);
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+	none = whole;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(builds_request(f->builds, &id, ends[0], 11), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_NOT_STARTED), 1);
+	assert_int_equal(builds_setbacks(f->builds).start_error, -EMFILE);
+	assert_int_equal(f->done_count, 0);
+	expire_after(f, 2);
+	open_gate(ends[1], 'i');
+	run_until_done(f, 1);
+	assert_non_null(f->done[0].index);
 }
 
 static void test_builds_that_hurry_have_our_priority(void **state)
@@ -586,6 +716,9 @@ int main(int argc, char **argv)
 		TEST(test_full_disk_is_not_the_modules_fault),
 		TEST(test_crash_costs_no_other_module),
 		TEST(test_child_that_sleeps_expires),
+		TEST(test_a_builder_that_was_killed_is_started_again),
+		TEST(test_a_file_that_kills_each_builder_is_left_alone),
+		TEST(test_without_descriptors_a_build_waits_for_some),
 		TEST(test_builds_that_hurry_have_our_priority),
 		TEST(test_without_a_file_only_the_cache_is_asked),
 		TEST(test_done_may_ask_for_more),

@@ -64,6 +64,8 @@ static int act(const struct builder_files *files, struct builder_result *ret_res
 		return write_index(files->output_fd, "bare", INDEX_SOURCE_COMPANIONS);
 	case 'd':
 		return -ENOSPC;
+	case 'm': /* the machine has none left */
+		return -ENOMEM;
 	default:
 		__builtin_trap();
 	}
@@ -359,6 +361,29 @@ static void test_a_full_disk_is_not_the_files_fault(void **state)
 	assert_done(f, f->done_count - 1, 13, "lines");
 }
 
+static void test_a_file_that_interrupts_the_build_is_asked_for_later(void **state)
+{
+	struct fixture *f = *state;
+	struct build_id debug_id = make_id(1).build_id;
+	const struct module_id debug_file = { .build_id = debug_id };
+	uint64_t now_ns;
+
+	start(f, 'm');
+	request(f, 1, 11);
+	run(f);
+	assert_done(f, 0, 11, "bare");
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_WRONG), 0);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_INTERRUPTED), 1);
+	now_ns = clock_real_ns();
+	assert_false(cache_absent(f->cache, &debug_id, "http://m.test", now_ns));
+	/* The second time it is left alone for longer. */
+	cache_add_interrupted(f->cache, &debug_file);
+	now_ns = clock_real_ns();
+	assert_true(cache_pause_ns(f->cache, &debug_file, now_ns) > SECOND_NS);
+	assert_true(debuginfod_is_absent(f->debuginfod, &debug_id));
+	assert_int_equal(cache_pause_ns(f->cache, &debug_file, now_ns + 5 * SECOND_NS), 0);
+}
+
 static void test_servers_that_fail_are_left_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -440,6 +465,7 @@ int main(int argc, char **argv)
 		TEST(test_the_file_of_another_build_is_asked_once),
 		TEST(test_a_file_that_kills_the_sandbox_is_asked_once),
 		TEST(test_a_full_disk_is_not_the_files_fault),
+		TEST(test_a_file_that_interrupts_the_build_is_asked_for_later),
 		TEST(test_servers_that_fail_are_left_alone),
 		TEST(test_a_few_at_once),
 		TEST(test_many_one_after_the_other),

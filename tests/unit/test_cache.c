@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "symbolizer/index/writer.h"
 
 enum { PLENTY = 1 << 30, FUNCTION = 0x1000 };
@@ -313,6 +314,29 @@ static void test_failed_is_remembered(void **state)
 	cache_destroy(again);
 }
 
+static void test_each_interruption_costs_a_longer_pause(void **state)
+{
+	static const uint64_t SECOND_NS = UINT64_C(1000000000);
+	struct fixture *f = *state;
+	struct module_id one = make_id(1), two = make_id(2);
+	uint64_t now_ns = clock_real_ns();
+
+	assert_int_equal(cache_pause_ns(f->cache, &one, now_ns), 0);
+	cache_add_interrupted(f->cache, &one);
+	now_ns = clock_real_ns();
+	assert_true(cache_pause_ns(f->cache, &one, now_ns) <= SECOND_NS);
+	assert_int_equal(cache_pause_ns(f->cache, &one, now_ns + SECOND_NS), 0);
+	for (int i = 0; i < 3; i++)
+		cache_add_interrupted(f->cache, &one);
+	now_ns = clock_real_ns();
+	assert_true(cache_pause_ns(f->cache, &one, now_ns + 30 * SECOND_NS) > 0);
+	assert_int_equal(cache_pause_ns(f->cache, &one, now_ns + 64 * SECOND_NS), 0);
+	assert_int_equal(cache_pause_ns(f->cache, &two, now_ns), 0);
+	assert_false(cache_failed(f->cache, &one));
+	/* A clock that was wrong. */
+	assert_int_equal(cache_pause_ns(f->cache, &one, now_ns - 3600 * SECOND_NS), 0);
+}
+
 static void test_abandoned_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -491,6 +515,7 @@ int main(void)
 		TEST(test_directory_of_somebody_else_is_refused),
 		TEST(test_directory_that_is_a_link_is_refused),
 		TEST(test_failed_is_remembered),
+		TEST(test_each_interruption_costs_a_longer_pause),
 		TEST(test_abandoned_leaves_nothing),
 		TEST(test_trim_removes_the_least_recently_used),
 		TEST(test_limit_holds_without_being_asked),

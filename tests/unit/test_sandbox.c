@@ -114,6 +114,8 @@ static int act(const struct builder_files *files, struct builder_result *ret_res
 		return -E2BIG;
 	case 'm':
 		return eat_memory();
+	case 'M': /* the machine has none left */
+		return -ENOMEM;
 	case 'w':
 		return fill_output(output_fd);
 	case 'r': /* tells that it is closed in, then runs on */
@@ -272,7 +274,46 @@ static void test_garbage_on_the_pipe(void **state)
 static void test_closes_the_pipe_and_lingers(void **state)
 {
 	(void)state;
-	expect("C", SANDBOX_CRASH);
+	/* Killed by us, which looks as if it had been killed by others. */
+	expect("C", SANDBOX_INTERRUPTED);
+}
+
+/* Sends SIGNAL to a child that is busy, as the kernel does where memory is short. */
+static enum sandbox_outcome outcome_of_signal(int signal_number)
+{
+	struct sandbox_limits limits = { .memory_bytes = 256 << 20, .cpu_seconds = 60 };
+	autoclose int elf = file_with("r");
+	struct builder_result result = { 0 };
+	struct pollfd waited;
+	enum sandbox_outcome outcome;
+	struct sandbox s;
+
+	assert_int_equal(sandbox_start(elf, elf, &limits, &s), 0);
+	waited = (struct pollfd){ .fd = s.result_fd, .events = POLLIN };
+	assert_int_equal(poll(&waited, 1, PATIENCE_MS), 1);
+	/* What it said to tell that it runs is not its message. */
+	assert_false(sandbox_receive(&s));
+	s.message_bytes = 0;
+	assert_int_equal(kill(s.pid, signal_number), 0);
+	wait_for(&s);
+	outcome = sandbox_finish(&s, &result);
+	assert_int_equal(result.error, outcome == SANDBOX_INTERRUPTED ? -EAGAIN : -EIO);
+	return outcome;
+}
+
+static void test_a_child_that_others_kill_was_interrupted(void **state)
+{
+	(void)state;
+	assert_int_equal(outcome_of_signal(SIGKILL), SANDBOX_INTERRUPTED);
+	assert_int_equal(outcome_of_signal(SIGTERM), SANDBOX_INTERRUPTED);
+	assert_int_equal(outcome_of_signal(SIGSEGV), SANDBOX_CRASH);
+	assert_int_equal(outcome_of_signal(SIGXCPU), SANDBOX_LIMIT);
+}
+
+static void test_a_shortage_far_from_its_own_limit_was_an_interruption(void **state)
+{
+	(void)state;
+	expect("M", SANDBOX_INTERRUPTED);
 }
 
 static void test_forbidden_system_calls(void **state)
@@ -422,6 +463,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_exit_without_a_word),
 		cmocka_unit_test(test_garbage_on_the_pipe),
 		cmocka_unit_test(test_closes_the_pipe_and_lingers),
+		cmocka_unit_test(test_a_child_that_others_kill_was_interrupted),
+		cmocka_unit_test(test_a_shortage_far_from_its_own_limit_was_an_interruption),
 		cmocka_unit_test(test_forbidden_system_calls),
 		cmocka_unit_test(test_kill_ends_a_running_child),
 		cmocka_unit_test(test_dies_with_its_parent),
