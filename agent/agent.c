@@ -51,9 +51,11 @@ static const struct sandbox_limits index_limits = {
 
 static void set_pace(struct agent *agent, bool idle)
 {
+	uint64_t interval_ns = (idle ? IDLE_DRAIN_MS : DRAIN_MS) * MS;
+
 	if (idle == agent->idle)
 		return;
-	if (!loop_retime(agent->loop, agent->drain_timer, (idle ? IDLE_DRAIN_MS : DRAIN_MS) * MS))
+	if (!loop_retime(agent->loop, agent->drain_timer, interval_ns, interval_ns))
 		agent->idle = idle;
 }
 

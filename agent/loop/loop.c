@@ -6,18 +6,19 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "agent/loop/timers.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 enum {
 	MAX_SOURCES = 1 << 16,
 	EVENTS_PER_TURN = 32,
 };
 
-enum source_kind { SOURCE_FREE, SOURCE_FD, SOURCE_TIMER, SOURCE_SIGNALS };
+enum source_kind { SOURCE_FREE, SOURCE_FD, SOURCE_TIMERS, SOURCE_SIGNALS };
 
 /*
  * What one descriptor calls. A source's place in the array is half of its epoll key, its serial
@@ -27,14 +28,12 @@ enum source_kind { SOURCE_FREE, SOURCE_FD, SOURCE_TIMER, SOURCE_SIGNALS };
 struct source {
 	enum source_kind kind;
 	uint32_t serial;
-	int fd; /* borrowed for SOURCE_FD, else ours */
+	int fd; /* borrowed for SOURCE_FD, that of `timers`, else ours */
 	union {
 		loop_fd_fn *fd_fn;
-		loop_timer_fn *timer_fn;
 		loop_signal_fn *signal_fn;
 	};
 	void *context;
-	bool periodic;
 };
 
 struct loop {
@@ -42,38 +41,9 @@ struct loop {
 	struct source *sources;
 	size_t source_count, source_capacity;
 	uint32_t next_serial;
+	struct timers timers;
 	bool stopped;
 };
-
-int loop_create(struct loop **ret_loop)
-{
-	struct loop *loop = calloc(1, sizeof(*loop));
-
-	if (!loop)
-		return -ENOMEM;
-	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (loop->epoll_fd < 0) {
-		int err = -errno;
-
-		free(loop);
-		return err;
-	}
-	*ret_loop = loop;
-	return 0;
-}
-
-void loop_destroy(struct loop *loop)
-{
-	if (!loop)
-		return;
-	for (size_t i = 0; i < loop->source_count; i++)
-		if (loop->sources[i].kind == SOURCE_TIMER ||
-			loop->sources[i].kind == SOURCE_SIGNALS)
-			close(loop->sources[i].fd);
-	free(loop->sources);
-	close(loop->epoll_fd);
-	free(loop);
-}
 
 static int free_place(struct loop *loop, size_t *ret_place)
 {
@@ -94,9 +64,13 @@ static int free_place(struct loop *loop, size_t *ret_place)
 	return 0;
 }
 
+static uint64_t source_key(uint32_t serial, size_t place)
+{
+	return (uint64_t)serial << 32 | place;
+}
+
 /* Takes SOURCE in under a new serial number. */
-static int add_source(
-	struct loop *loop, const struct source *source, uint32_t epoll_events, size_t *ret_place)
+static int add_source(struct loop *loop, const struct source *source, uint32_t epoll_events)
 {
 	struct epoll_event event = { .events = epoll_events };
 	size_t place;
@@ -104,12 +78,11 @@ static int add_source(
 
 	if (err)
 		return err;
-	event.data.u64 = ((uint64_t)++loop->next_serial << 32) | place;
+	event.data.u64 = source_key(++loop->next_serial, place);
 	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0)
 		return -errno;
 	loop->sources[place] = *source;
 	loop->sources[place].serial = loop->next_serial;
-	*ret_place = place;
 	return 0;
 }
 
@@ -118,17 +91,61 @@ static void remove_source(struct loop *loop, size_t place)
 	struct source *source = &loop->sources[place];
 
 	epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
-	if (source->kind != SOURCE_FD)
-		close(source->fd);
 	*source = (struct source){ .kind = SOURCE_FREE };
+}
+
+static int loop_init(struct loop *loop)
+{
+	struct source source = { .kind = SOURCE_TIMERS };
+	int err;
+
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll_fd < 0)
+		return -errno;
+	err = timers_init(&loop->timers);
+	if (err)
+		return err;
+	source.fd = loop->timers.fd;
+	return add_source(loop, &source, EPOLLIN);
+}
+
+int loop_create(struct loop **ret_loop)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+	int err;
+
+	if (!loop)
+		return -ENOMEM;
+	loop->epoll_fd = loop->timers.fd = -1;
+	err = loop_init(loop);
+	if (err) {
+		loop_destroy(loop);
+		return err;
+	}
+	*ret_loop = loop;
+	return 0;
+}
+
+void loop_destroy(struct loop *loop)
+{
+	if (!loop)
+		return;
+	for (size_t i = 0; i < loop->source_count; i++) {
+		if (loop->sources[i].kind == SOURCE_SIGNALS)
+			close(loop->sources[i].fd);
+	}
+	free(loop->sources);
+	timers_deinit(&loop->timers);
+	if (loop->epoll_fd >= 0)
+		close(loop->epoll_fd);
+	free(loop);
 }
 
 int loop_add(struct loop *loop, int fd, uint32_t epoll_events, loop_fd_fn *fn, void *context)
 {
 	struct source source = { .kind = SOURCE_FD, .fd = fd, .fd_fn = fn, .context = context };
-	size_t place;
 
-	return add_source(loop, &source, epoll_events, &place);
+	return add_source(loop, &source, epoll_events);
 }
 
 void loop_remove(struct loop *loop, int fd)
@@ -141,75 +158,39 @@ void loop_remove(struct loop *loop, int fd)
 	}
 }
 
-static struct timespec timespec_of(uint64_t ns)
+void loop_set_events(struct loop *loop, int fd, uint32_t epoll_events)
 {
-	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
-		.tv_nsec = (long)(ns % 1000000000) };
-}
+	struct epoll_event event = { .events = epoll_events };
 
-static int set_timer(int fd, uint64_t delay_ns, uint64_t interval_ns)
-{
-	/* A delay of 0 would disarm it. */
-	struct itimerspec when = { .it_value = timespec_of(delay_ns ? delay_ns : 1),
-		.it_interval = timespec_of(interval_ns) };
-
-	return timerfd_settime(fd, 0, &when, NULL) < 0 ? -errno : 0;
+	for (size_t i = 0; i < loop->source_count; i++) {
+		if (loop->sources[i].kind != SOURCE_FD || loop->sources[i].fd != fd)
+			continue;
+		event.data.u64 = source_key(loop->sources[i].serial, i);
+		epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, fd, &event);
+		return;
+	}
 }
 
 int loop_timer(struct loop *loop, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn *fn,
 	void *context, int *ret_timer)
 {
-	autoclose int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	struct source source = { .kind = SOURCE_TIMER,
-		.fd = fd,
-		.timer_fn = fn,
-		.context = context,
-		.periodic = interval_ns != 0 };
-	size_t place;
-	int err;
+	struct timer timer = { .interval_ns = interval_ns, .fn = fn, .context = context };
+	uint32_t name;
+	int err = timers_add(&loop->timers, &timer, delay_ns, &name);
 
-	if (fd < 0)
-		return -errno;
-	err = set_timer(fd, delay_ns, interval_ns);
-	if (err)
-		return err;
-	err = add_source(loop, &source, EPOLLIN, &place);
-	if (err)
-		return err;
-	(void)take_fd(&fd);
-	*ret_timer = (int)loop->sources[place].serial;
-	return 0;
-}
-
-static bool find_timer(const struct loop *loop, int timer, size_t *ret_place)
-{
-	for (size_t i = 0; i < loop->source_count; i++) {
-		if (loop->sources[i].kind == SOURCE_TIMER &&
-			loop->sources[i].serial == (uint32_t)timer) {
-			*ret_place = i;
-			return true;
-		}
-	}
-	return false;
+	if (!err)
+		*ret_timer = (int)name;
+	return err;
 }
 
 void loop_cancel(struct loop *loop, int timer)
 {
-	size_t place;
-
-	if (find_timer(loop, timer, &place))
-		remove_source(loop, place);
+	timers_cancel(&loop->timers, (uint32_t)timer);
 }
 
-int loop_retime(struct loop *loop, int timer, uint64_t interval_ns)
+int loop_retime(struct loop *loop, int timer, uint64_t delay_ns, uint64_t interval_ns)
 {
-	size_t place;
-
-	if (!interval_ns)
-		return -EINVAL;
-	if (!find_timer(loop, timer, &place) || !loop->sources[place].periodic)
-		return -ENOENT;
-	return set_timer(loop->sources[place].fd, interval_ns, interval_ns);
+	return timers_retime(&loop->timers, (uint32_t)timer, delay_ns, interval_ns);
 }
 
 int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn, void *context)
@@ -218,30 +199,27 @@ int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn,
 	struct source source = {
 		.kind = SOURCE_SIGNALS, .fd = fd, .signal_fn = fn, .context = context
 	};
-	size_t place;
 	int err;
 
 	if (fd < 0)
 		return -errno;
 	err = -pthread_sigmask(SIG_BLOCK, signals, NULL);
 	if (!err)
-		err = add_source(loop, &source, EPOLLIN, &place);
+		err = add_source(loop, &source, EPOLLIN);
 	if (err)
 		return err;
 	(void)take_fd(&fd);
 	return 0;
 }
 
-static void call_timer(struct loop *loop, size_t place)
+static void call_timers(struct loop *loop)
 {
-	struct source source = loop->sources[place];
-	uint64_t turns;
+	uint64_t now_ns = clock_monotonic_ns();
+	struct timer timer;
 
-	if (read(source.fd, &turns, sizeof(turns)) != sizeof(turns))
-		return;
-	if (!source.periodic)
-		remove_source(loop, place);
-	source.timer_fn(source.context);
+	while (!loop->stopped && timers_take_due(&loop->timers, now_ns, &timer))
+		timer.fn(timer.context);
+	timers_set(&loop->timers);
 }
 
 static void call_signals(const struct source *source)
@@ -267,8 +245,8 @@ static void call_source(struct loop *loop, const struct epoll_event *event)
 		return;
 	if (source->kind == SOURCE_FD)
 		source->fd_fn(source->context, source->fd, event->events);
-	else if (source->kind == SOURCE_TIMER)
-		call_timer(loop, place);
+	else if (source->kind == SOURCE_TIMERS)
+		call_timers(loop);
 	else
 		call_signals(source);
 }

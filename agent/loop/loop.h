@@ -17,13 +17,22 @@ void loop_destroy(struct loop *loop);
 int loop_add(struct loop *loop, int fd, uint32_t epoll_events, loop_fd_fn *fn, void *context);
 void loop_remove(struct loop *loop, int fd);
 /*
+ * Watches FD for other events from now on; 0 = none but errors. To pause and go on watching without
+ * removing and adding, which can fail.
+ */
+void loop_set_events(struct loop *loop, int fd, uint32_t epoll_events);
+/*
  * Calls FN after DELAY_NS and, with INTERVAL_NS not 0, every INTERVAL_NS from then on (CLOCK_
- * MONOTONIC; missed turns are not made up). *RET_TIMER names it for loop_cancel().
+ * MONOTONIC; missed turns are not made up). *RET_TIMER names it for loop_cancel(). Takes no
+ * descriptor; fails, for want of memory, only beyond some dozens.
  */
 int loop_timer(struct loop *loop, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn *fn,
 	void *context, int *ret_timer);
-/* A periodic timer fires every INTERVAL_NS from now on. -ENOENT: there is none of this name. */
-int loop_retime(struct loop *loop, int timer, uint64_t interval_ns);
+/*
+ * A periodic timer fires after DELAY_NS and every INTERVAL_NS from then on. Cannot fail for a timer
+ * that is there. -ENOENT: no periodic one has this name; -EINVAL: no interval.
+ */
+int loop_retime(struct loop *loop, int timer, uint64_t delay_ns, uint64_t interval_ns);
 void loop_cancel(struct loop *loop, int timer);
 /* Blocks SIGNALS and delivers them to FN on the loop. Once per loop. */
 int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn, void *context);

@@ -5,8 +5,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/loop/loop.h"
@@ -200,9 +203,9 @@ static void retimed_timer_keeps_its_new_pace(void **state)
 	assert_int_equal(loop_timer(f->loop, UINT64_C(3600000000000), UINT64_C(3600000000000),
 				 timer_fired, f, &f->timer),
 		0);
-	assert_int_equal(loop_retime(f->loop, f->timer, 0), -EINVAL);
-	assert_int_equal(loop_retime(f->loop, f->timer + 1, MS), -ENOENT);
-	assert_int_equal(loop_retime(f->loop, f->timer, MS), 0);
+	assert_int_equal(loop_retime(f->loop, f->timer, MS, 0), -EINVAL);
+	assert_int_equal(loop_retime(f->loop, f->timer + 1, MS, MS), -ENOENT);
+	assert_int_equal(loop_retime(f->loop, f->timer, MS, MS), 0);
 	assert_int_equal(loop_run(f->loop), 0);
 	assert_int_equal(f->timer_calls, 3);
 	loop_cancel(f->loop, f->timer);
@@ -220,6 +223,74 @@ static void fired_timers_name_is_not_reused(void **state)
 	loop_cancel(f->loop, fired);
 	assert_int_equal(loop_run(f->loop), 0);
 	assert_int_equal(f->timer_calls, 2);
+}
+
+/* What ends a wait for descriptors must not need one. */
+static void timers_take_no_descriptor(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit before, none;
+	int periodic, errs[2];
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	errs[0] = loop_timer(f->loop, 0, 0, timer_fired, f, &f->timer);
+	errs[1] = loop_timer(f->loop, 0, MS, timer_fired, f, &periodic);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(errs[0], 0);
+	assert_int_equal(errs[1], 0);
+	f->stop_after = 3;
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->timer_calls, 3);
+}
+
+static void outlast_the_interval(void *context)
+{
+	const struct timespec longer = { .tv_nsec = 2 * MS };
+
+	timer_fired(context);
+	nanosleep(&longer, NULL);
+}
+
+/* A timer that is always due again leaves the others and the descriptors their turn. */
+static void slow_timer_keeps_nobody_out(void **state)
+{
+	struct fixture *f = *state;
+	int other;
+
+	f->stop_after = UINT_MAX;
+	assert_int_equal(loop_timer(f->loop, 0, MS, outlast_the_interval, f, &f->timer), 0);
+	assert_int_equal(loop_timer(f->loop, 0, MS, outlast_the_interval, f, &other), 0);
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, read_and_stop, f), 0);
+	assert_int_equal(write(f->pipe[1], "x", 1), 1);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->fd_calls, 1);
+}
+
+static void watch_again(void *context)
+{
+	struct fixture *f = context;
+
+	loop_set_events(f->loop, f->pipe[0], EPOLLIN);
+}
+
+static void paused_fd_is_called_when_it_is_watched_again(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, read_and_stop, f), 0);
+	assert_int_equal(write(f->pipe[1], "x", 1), 1);
+	loop_set_events(f->loop, f->pipe[0], 0);
+	assert_int_equal(loop_timer(f->loop, 0, 0, timer_fired, f, &f->timer), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->fd_calls, 0);
+	assert_int_equal(loop_timer(f->loop, 0, 0, watch_again, f, &f->timer), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(f->fd_calls, 1);
+	/* One that is not there is no error. */
+	loop_set_events(f->loop, f->other_pipe[0], EPOLLIN);
 }
 
 static void cancel_itself(void *context)
@@ -280,6 +351,9 @@ int main(void)
 		LOOP_TEST(cancelled_timer_does_not_fire),
 		LOOP_TEST(fired_timers_name_is_not_reused),
 		LOOP_TEST(timer_may_cancel_itself),
+		LOOP_TEST(timers_take_no_descriptor),
+		LOOP_TEST(slow_timer_keeps_nobody_out),
+		LOOP_TEST(paused_fd_is_called_when_it_is_watched_again),
 		LOOP_TEST(signal_is_delivered_on_the_loop),
 		cmocka_unit_test(destroy_accepts_null),
 	};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/loop/timers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum { MAX_TIMERS = 1 << 16 };
+
+static const uint64_t SECOND_NS = 1000000000;
+
+int timers_init(struct timers *t)
+{
+	int err;
+
+	*t = (struct timers){ .fd = -1, .set_ns = UINT64_MAX };
+	err = array_reserve(t->all, t->capacity, TIMERS_RESERVED, MAX_TIMERS);
+	if (err)
+		return err;
+	t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return t->fd < 0 ? -errno : 0;
+}
+
+void timers_deinit(struct timers *t)
+{
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->all);
+	*t = (struct timers){ .fd = -1 };
+}
+
+/* Setting it also takes what it had to tell, so that it need not be read. */
+static void timers_set_to(struct timers *t, uint64_t due_ns)
+{
+	struct itimerspec when = { 0 };
+
+	if (due_ns != UINT64_MAX) {
+		when.it_value.tv_sec = (time_t)(due_ns / SECOND_NS);
+		when.it_value.tv_nsec = (long)(due_ns % SECOND_NS);
+	}
+	/* It fails for values that make no sense only. */
+	(void)timerfd_settime(t->fd, TFD_TIMER_ABSTIME, &when, NULL);
+	t->set_ns = due_ns;
+}
+
+void timers_set(struct timers *t)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < t->count; i++)
+		due_ns = MIN(due_ns, t->all[i].due_ns);
+	timers_set_to(t, due_ns);
+}
+
+/* Never now: a timer that makes itself anew would have no end. */
+static uint64_t due_in(uint64_t delay_ns)
+{
+	uint64_t due_ns;
+
+	if (__builtin_add_overflow(clock_monotonic_ns(), MAX(delay_ns, UINT64_C(1)), &due_ns))
+		return UINT64_MAX - 1;
+	return due_ns;
+}
+
+static struct timer *timers_find(struct timers *t, uint32_t name)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->all[i].name == name)
+			return &t->all[i];
+	}
+	return NULL;
+}
+
+int timers_add(struct timers *t, const struct timer *timer, uint64_t delay_ns, uint32_t *ret_name)
+{
+	int err = array_reserve(t->all, t->capacity, t->count + 1, MAX_TIMERS);
+	struct timer *added;
+
+	if (err)
+		return err;
+	added = &t->all[t->count++];
+	*added = *timer;
+	added->name = ++t->last_name;
+	added->due_ns = due_in(delay_ns);
+	if (added->due_ns < t->set_ns)
+		timers_set_to(t, added->due_ns);
+	*ret_name = added->name;
+	return 0;
+}
+
+int timers_retime(struct timers *t, uint32_t name, uint64_t delay_ns, uint64_t interval_ns)
+{
+	struct timer *timer = timers_find(t, name);
+
+	if (!interval_ns)
+		return -EINVAL;
+	if (!timer || !timer->interval_ns)
+		return -ENOENT;
+	timer->due_ns = due_in(delay_ns);
+	timer->interval_ns = interval_ns;
+	if (timer->due_ns < t->set_ns)
+		timers_set_to(t, timer->due_ns);
+	return 0;
+}
+
+/* The descriptor stays set to it: one call for nothing costs less than to set it each time. */
+void timers_cancel(struct timers *t, uint32_t name)
+{
+	struct timer *timer = timers_find(t, name);
+
+	if (timer)
+		*timer = t->all[--t->count];
+}
+
+static struct timer *timers_earliest(struct timers *t)
+{
+	struct timer *earliest = NULL;
+
+	for (size_t i = 0; i < t->count; i++) {
+		if (!earliest || t->all[i].due_ns < earliest->due_ns)
+			earliest = &t->all[i];
+	}
+	return earliest;
+}
+
+bool timers_take_due(struct timers *t, uint64_t now_ns, struct timer *ret_timer)
+{
+	struct timer *timer = timers_earliest(t);
+
+	if (!timer || timer->due_ns > now_ns)
+		return false;
+	*ret_timer = *timer;
+	if (timer->interval_ns)
+		/* Turns that were missed are not made up. */
+		timer->due_ns +=
+			(1 + (now_ns - timer->due_ns) / timer->interval_ns) * timer->interval_ns;
+	else
+		*timer = t->all[--t->count];
+	return true;
+}
