@@ -35,7 +35,7 @@ struct serve {
 	struct address address;
 	struct MHD_Daemon *mhd;
 	int listen_fd, epoll_fd; /* the latter is the library's */
-	bool listening; /* listen_fd is in the loop */
+	bool listening; /* the loop watches listen_fd */
 	bool stopping;
 	struct connection *connections;
 	size_t connection_count;

@@ -160,9 +160,8 @@ static void on_client(void *context, int fd, uint32_t events)
 	for (int i = 0; more && i < ACCEPTS_PER_TURN && s->connection_count < MAX_CONNECTIONS; i++)
 		more = accept_one(s);
 	/* No descriptor or memory left: the waiting client would wake us over and over. */
-	if (!more && errno != EAGAIN &&
-		!loop_timer(s->loop, RETRY_NS, 0, on_retry, s, &s->listen_timer))
-		update_listening(s);
+	if (!more && errno != EAGAIN)
+		(void)loop_timer(s->loop, RETRY_NS, 0, on_retry, s, &s->listen_timer);
 	if (s->connection_count >= MAX_CONNECTIONS)
 		evict_idle(s);
 	server_turn(s);
@@ -174,10 +173,7 @@ static void update_listening(struct serve *s)
 
 	if (wanted == s->listening)
 		return;
-	if (!wanted)
-		loop_remove(s->loop, s->listen_fd);
-	else if (loop_add(s->loop, s->listen_fd, EPOLLIN, on_client, s))
-		return;
+	loop_set_events(s->loop, s->listen_fd, wanted ? EPOLLIN : 0);
 	s->listening = wanted;
 }
 
@@ -403,9 +399,8 @@ void serve_destroy(struct serve *s)
 	if (!s)
 		return;
 	s->stopping = true;
-	if (s->listening)
+	if (s->listen_fd >= 0)
 		loop_remove(s->loop, s->listen_fd);
-	s->listening = false;
 	if (s->mhd)
 		stop_library(s);
 	if (s->listen_fd >= 0) {

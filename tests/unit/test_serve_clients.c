@@ -10,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "tests/unit/serve_fixture.h"
 
 enum {
@@ -23,6 +26,9 @@ enum {
 };
 
 static const uint64_t SOON_NS = 50000000;
+static const uint64_t ACCEPT_AGAIN_NS = 1000000000; /* the server's own */
+static const char HEALTHY[] =
+	"GET /healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 /* ---- bad and many clients ------------------------------------------------------------------- */
 
@@ -67,6 +73,53 @@ static void close_all(const int *fds)
 {
 	for (size_t i = 0; i < CLIENTS_AT_ONCE; i++)
 		close(fds[i]);
+}
+
+/* The server's accept4(): without a descriptor, and the loop ends, the second time it is called. */
+static struct {
+	bool fails;
+	unsigned int calls;
+	struct loop *loop;
+	uint64_t first_ns, second_ns;
+} accepting;
+
+int accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
+{
+	if (!accepting.fails)
+		return (int)syscall(SYS_accept4, fd, from, size, flags);
+	if (++accepting.calls == 1) {
+		accepting.first_ns = clock_monotonic_ns();
+	} else {
+		accepting.second_ns = clock_monotonic_ns();
+		accepting.fails = false;
+		loop_stop(accepting.loop);
+	}
+	errno = EMFILE;
+	return -1;
+}
+
+/* What the server does then must not need a descriptor either. */
+static void test_no_descriptor_left(void **state)
+{
+	struct serve_fixture *f = *state;
+	autoclose int waiting = serve_connect(f);
+	struct rlimit before, none;
+	int err;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	accepting.fails = true;
+	accepting.calls = 0;
+	accepting.loop = f->loop;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = loop_run(f->loop);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(err, 0);
+	assert_int_equal(accepting.calls, 2);
+	assert_true(accepting.second_ns - accepting.first_ns >= ACCEPT_AGAIN_NS);
+	/* And the client that waited is served as soon as there is one. */
+	assert_int_equal(serve_ask_on(f, waiting, HEALTHY, strlen(HEALTHY)), 200);
 }
 
 static void test_more_clients_than_places(void **state)
@@ -238,6 +291,7 @@ int main(void)
 		STARTED(test_bad_requests),
 		STARTED(test_headers_are_bounded),
 		STARTED(test_more_clients_than_places),
+		STARTED(test_no_descriptor_left),
 		STARTED(test_body_is_bounded),
 		STARTED(test_get_changes_nothing),
 		UNSTARTED(test_client_that_says_nothing),
