@@ -267,7 +267,7 @@ static void unmake(struct daemon *d)
 static int start_timers(struct daemon *d)
 {
 	uint64_t watchdog = notify_watchdog_ns();
-	int err = daemon_schedule_window(d);
+	int err = daemon_start_windows(d);
 
 	if (!err && daemon_watch_clock(d))
 		log_warn("the clock cannot be watched, ignoring", "%s", "");

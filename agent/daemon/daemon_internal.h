@@ -48,6 +48,8 @@ struct daemon {
 	uint64_t started_ns, started_real_ns;
 	uint64_t window_started_ns, window_started_real_ns;
 	int64_t window_period_ns;
+	uint64_t window_due_ns; /* when it should end, monotonic */
+	int window_error; /* why the last one could not be ended; 0 = it was */
 	uint64_t sealed_started_ns, sealed_started_real_ns; /* of the window being sealed */
 	int64_t sealed_period_ns;
 	uint64_t windows; /* sealed so far */
@@ -71,7 +73,9 @@ int daemon_settings_read(
 int daemon_reload(struct daemon *d, char **ret_message);
 
 /* windows.c */
-int daemon_schedule_window(struct daemon *d);
+int daemon_start_windows(struct daemon *d);
+/* After the windows' length has changed. */
+void daemon_schedule_window(struct daemon *d);
 /* Windows end where wall time jumps. */
 int daemon_watch_clock(struct daemon *d);
 /* The window ends early: the agent asks for it. */
@@ -89,6 +93,8 @@ void daemon_announce_hottest(struct daemon *d, const struct report_sources *sour
 
 /* http.c */
 void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers);
+/* A line that says why, NULL = it is ready. */
+const char *daemon_not_ready(const struct daemon *d);
 void daemon_on_demand_deinit(struct daemon *d);
 int64_t daemon_period_ns(const struct daemon *d);
 uint64_t daemon_resident_bytes(void);

@@ -16,6 +16,9 @@
 
 enum { ON_DEMAND_LIMIT_BYTES = 256 << 20 };
 
+/* More than it takes to write a window of many processes, during which nothing else is done. */
+static const uint64_t WINDOW_LATE_NS = UINT64_C(10000000000);
+
 int64_t daemon_period_ns(const struct daemon *d)
 {
 	return (int64_t)(UINT64_C(1000000000) / d->budget.current_hz);
@@ -110,11 +113,18 @@ static int write_metrics(void *context, struct buffer *out)
 	return exposition_end(out);
 }
 
-static bool is_ready(void *context)
+const char *daemon_not_ready(const struct daemon *d)
 {
-	const struct daemon *d = context;
+	if (!d->ready || d->stopping)
+		return "not sampling\n";
+	if (clock_monotonic_ns() > d->window_due_ns + WINDOW_LATE_NS)
+		return "windows do not end: nothing is stored or sent\n";
+	return NULL;
+}
 
-	return d->ready && !d->stopping;
+static const char *not_ready(void *context)
+{
+	return daemon_not_ready(context);
 }
 
 /* ---- stored profiles ------------------------------------------------------------------------ */
@@ -265,7 +275,7 @@ void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers)
 		.metrics = write_metrics,
 		.metrics_type = EXPOSITION_CONTENT_TYPE,
 		.status = daemon_write_status,
-		.ready = is_ready,
+		.not_ready = not_ready,
 		.profiles = write_profiles,
 		.profile_file = open_profile,
 		.profile_begin = begin_profile,

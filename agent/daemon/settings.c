@@ -201,8 +201,8 @@ static void apply(struct daemon *d, const struct daemon_settings *settings)
 	apply_budget(d, &old);
 	apply_export(d);
 	agent_offer_files_again(d->agent);
-	if (old.window_ns != settings->window_ns && daemon_schedule_window(d))
-		log_warn("the window's length could not be changed, ignoring", "%s", "");
+	if (old.window_ns != settings->window_ns)
+		daemon_schedule_window(d);
 }
 
 /* A pipe has delivered once: what is left, nothing, would be all defaults. */

@@ -136,7 +136,7 @@ static void write_who(struct buffer *out, const struct daemon *d)
 	write_text(out, "config_path", config_text(&d->config, SETTING_config_path));
 	write_text(out, "started", format_time(time, sizeof(time), d->started_real_ns));
 	buffer_printf(out, "  \"pid\": %d,\n  \"ready\": %s,\n  \"uptime_seconds\": %.0f,\n",
-		getpid(), d->ready ? "true" : "false",
+		getpid(), daemon_not_ready(d) ? "false" : "true",
 		seconds(clock_monotonic_ns() - d->started_ns));
 }
 

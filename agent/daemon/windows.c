@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows begin and end as agent/window_clock.h says, and early when memory asks for it. A window's
- * duration is measured with the monotonic clock.
+ * Windows begin and end as window_clock.h says, and early when memory asks for it. A window's
+ * duration is measured with the monotonic clock. Their timer is made once, at the start, and only
+ * set again later, which cannot fail. A window that could not be ended is tried again soon; while
+ * none ends the agent is not ready.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -19,6 +21,7 @@
 enum { PROFILE_LIMIT_BYTES = 256 << 20 };
 
 static const uint64_t FREQUENCY_AGAIN_NS = 5000000;
+static const uint64_t WINDOW_AGAIN_NS = 1000000000;
 
 static int turn_window(struct daemon *d)
 {
@@ -35,22 +38,30 @@ static int turn_window(struct daemon *d)
 	return 0;
 }
 
+/* Says once that windows do not end, and once that they do again. */
+static void report_window(struct daemon *d, int err)
+{
+	if (err && !d->window_error)
+		log_warn("a window could not be ended, it goes on", "error=\"%s\"", strerror(-err));
+	else if (!err && d->window_error)
+		log_info("windows end again", "%s", "");
+	d->window_error = err;
+}
+
 static void end_window(struct daemon *d)
 {
 	int err = turn_window(d);
 
+	report_window(d, err);
 	if (err)
-		log_warn("a window could not be ended, it goes on", "error=%d", err);
-	if (daemon_schedule_window(d))
-		log_error("the next window cannot be scheduled", "%s", "");
+		(void)loop_retime(d->loop, d->window_timer, WINDOW_AGAIN_NS, d->settings.window_ns);
+	else
+		daemon_schedule_window(d);
 }
 
 static void on_window_end(void *context)
 {
-	struct daemon *d = context;
-
-	d->window_timer = -1;
-	end_window(d);
+	end_window(context);
 }
 
 static void on_frequency_again(void *context)
@@ -111,12 +122,22 @@ int daemon_watch_clock(struct daemon *d)
 	return err ? err : loop_add(d->loop, d->clock_fd, EPOLLIN, on_clock_set, d);
 }
 
-int daemon_schedule_window(struct daemon *d)
+void daemon_schedule_window(struct daemon *d)
 {
 	uint64_t left = window_clock_left_ns(clock_real_ns(), d->settings.window_ns);
 
-	loop_cancel(d->loop, d->window_timer);
-	return loop_timer(d->loop, left, 0, on_window_end, d, &d->window_timer);
+	d->window_due_ns = clock_monotonic_ns() + left;
+	(void)loop_retime(d->loop, d->window_timer, left, d->settings.window_ns);
+}
+
+int daemon_start_windows(struct daemon *d)
+{
+	uint64_t length = d->settings.window_ns;
+	int err = loop_timer(d->loop, length, length, on_window_end, d, &d->window_timer);
+
+	if (!err)
+		daemon_schedule_window(d);
+	return err;
 }
 
 struct group_filter {

@@ -104,10 +104,11 @@ static enum MHD_Result answer_healthy(struct serve_reply *r, const char *rest)
 static enum MHD_Result answer_ready(struct serve_reply *r, const char *rest)
 {
 	const struct serve_handlers *h = &r->serve->handlers;
+	const char *why = h->not_ready(h->context);
 
 	(void)rest;
-	return h->ready(h->context) ? reply_text(r, MHD_HTTP_OK, "ready\n")
-				    : reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not sampling\n");
+	return why ? reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, why)
+		   : reply_text(r, MHD_HTTP_OK, "ready\n");
 }
 
 /* ---- profiles ------------------------------------------------------------------------------- */

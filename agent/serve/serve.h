@@ -8,7 +8,7 @@
  *   GET /                       the page (one file, no outside requests)
  *   GET /metrics                OpenMetrics text
  *   GET /healthy /-/healthy     200 while the loop turns
- *   GET /ready /-/ready         200 when sampling, else 503
+ *   GET /ready /-/ready         200 when sampling and windows end, else 503
  *   GET /status                 JSON
  *   GET /api/profiles?from=&to= JSON list of stored profiles (ms since 1970)
  *   GET /api/profiles/PATH      one of them, as stored
@@ -39,7 +39,7 @@ struct serve_handlers {
 	int (*metrics)(void *context, struct buffer *out);
 	const char *metrics_type; /* its content type */
 	int (*status)(void *context, struct buffer *out);
-	bool (*ready)(void *context);
+	const char *(*not_ready)(void *context); /* a line that says why; NULL = it is ready */
 	/* JSON array of stored profiles in [FROM_NS, TO_NS). */
 	int (*profiles)(void *context, int64_t from_ns, int64_t to_ns, struct buffer *out);
 	/* An open file of the store; -ENOENT → 404. */

@@ -38,11 +38,11 @@ static int status(void *context, struct buffer *out)
 	return buffer_string(out, "{}\n");
 }
 
-static bool ready(void *context)
+static const char *not_ready(void *context)
 {
 	const struct serve_fixture *f = context;
 
-	return !f->not_ready;
+	return f->not_ready ? "not sampling\n" : NULL;
 }
 
 static int profiles(void *context, int64_t from_ns, int64_t to_ns, struct buffer *out)
@@ -122,7 +122,7 @@ void serve_start(struct serve_fixture *f, const char *address, const char *token
 		.metrics = metrics,
 		.metrics_type = "text/x-figures",
 		.status = status,
-		.ready = ready,
+		.not_ready = not_ready,
 		.profiles = profiles,
 		.profile_file = profile_file,
 		.profile_begin = profile_begin,
