@@ -3,6 +3,7 @@
 #   make               the program: build/fathom
 #   make check         unit, BPF, scenario tests       make lint       house rules
 #   make fuzz TIME=10  each fuzz target for some seconds
+#   make mutation      changes the program in small places: do the tests notice?
 #   make bench         figures, beside the peers'     make format     clang-format
 #   make install DESTDIR= PREFIX=/usr/local SYSCONFDIR=/etc    make clean
 #   SAN=address,undefined  a sanitizer build in a folder of its own
@@ -78,7 +79,7 @@ bpf_tests := $(patsubst tests/bpf/%.c,$(O)/tests/bpf/%,$(wildcard tests/bpf/test
 bpf_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/bpf/test_*.c),$(wildcard tests/bpf/*.c)))
 fuzz_targets := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench install clean compile_commands
+.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install clean compile_commands
 all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom compile_commands.json)
 
 # ---- generated code -------------------------------------------------------------------------
@@ -205,6 +206,8 @@ fuzz: $(fuzz_targets)
 	$(Q)tests/fuzz/run $(O) $(TIME)
 bench: all
 	$(Q)tests/bench/run $(O)
+mutation:
+	$(Q)tests/mutation/run
 
 lint: $(generated)
 	$(Q)tests/lint/run '$(CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 $(warnings)' '$(CLANG_FORMAT)'

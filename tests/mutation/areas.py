@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the program that the mutation check tells apart.
+
+An area has its files (patterns of the project's root; `!` leaves out) and, where only the whole
+program shows what is wrong, short scenarios that are run after the unit and BPF tests.
+"""
+import fnmatch
+
+AREAS = {
+    "pprof": (["pprof/*.c"], []),
+    "symbolizer": (["symbolizer/*.c", "!symbolizer/*/*"], []),
+    "index": (["symbolizer/index/*.c", "!symbolizer/index/go*"], []),
+    "golang": (["symbolizer/index/go*.c"], []),
+    "profile": (["agent/profile/*.c"], []),
+    "report": (["agent/report/*.c"], []),
+    "process, unwind": (["agent/process/*.c", "agent/unwind/*.c"], []),
+    "store, serve": (["agent/store/*.c", "agent/serve/*.c"], []),
+    "export": (["agent/export/*.c"], []),
+    "base": (["base/*.c"], []),
+    "collect": (["agent/collect/*.c"], ["02-c-chain", "08-labels"]),
+    "daemon": (["agent/daemon/*.c"], ["36-agent-status", "32-agent-reload"]),
+    "composition": (["agent/agent*.c", "agent/kernel_symbols.c", "!agent/*/*"],
+                    ["02-c-chain", "05-short-lived", "08-labels"]),
+    "loop": (["agent/loop/*.c"], []),
+    "top": (["agent/top/*.c"], []),
+    "commands": (["agent/commands/*.c", "agent/main.c"], ["01-usage", "22-symbolize", "27-manual-and-completion", "12-interrupt"]),
+    "settings": (["agent/config*.c", "agent/remote_settings.c", "agent/arguments.c", "!agent/*/*"],
+                 ["01-usage", "27-manual-and-completion"]),
+}
+
+
+def matches(path, patterns):
+    """fnmatch's `*` also takes slashes: `!a/*/*` leaves out what lies deeper than a/."""
+    wanted = any(fnmatch.fnmatch(path, p) for p in patterns if not p.startswith("!"))
+    return wanted and not any(fnmatch.fnmatch(path, p[1:]) for p in patterns if p.startswith("!"))
+
+
+def files_of(area, paths):
+    return [p for p in paths if matches(p, AREAS[area][0])]
+
+
+def scenarios_of(area):
+    return AREAS[area][1]
