@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,10 +39,11 @@ int open_regular_again(int path_fd, int *ret_fd)
  */
 static int walk_without_links(int root_fd, const char *path)
 {
-	autoclose int at = dup(root_fd);
+	autoclose int at = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
 
 	while (at >= 0 && *path) {
 		size_t length = strcspn(path, "/");
+		bool slash = path[length];
 		char name[NAME_MAX + 1];
 		struct stat st;
 		int next;
@@ -60,8 +62,12 @@ static int walk_without_links(int root_fd, const char *path)
 			return -errno;
 		close(at);
 		at = next;
-		if (!fstat(at, &st) && S_ISLNK(st.st_mode))
+		if (fstat(at, &st))
+			return -errno;
+		if (S_ISLNK(st.st_mode))
 			return -EOPNOTSUPP;
+		if (slash && !S_ISDIR(st.st_mode))
+			return -ENOTDIR;
 	}
 	return at < 0 ? -errno : take_fd(&at);
 }
