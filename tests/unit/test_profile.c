@@ -165,6 +165,26 @@ static void stacks_differ_by_each_part(void **state)
 	profile_destroy(p);
 }
 
+/* So many of them meet in the hash table's few slots. */
+static void stacks_that_begin_alike_have_numbers_of_their_own(void **state)
+{
+	struct profile *p = make_profile(LIMIT_BYTES);
+	struct profile_frame frames[150];
+	struct profile_stack stack = { .frames = frames };
+	uint32_t number;
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(frames); i++)
+		frames[i] = (struct profile_frame){ i, 7, PROFILE_FRAME_RETURN };
+	for (uint32_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		stack.frame_count = (uint32_t)ARRAY_SIZE(frames) - i;
+		assert_int_equal(profile_stack(p, &stack, &number), 0);
+		assert_int_equal(number, i);
+		assert_int_equal(profile_stack_at(p, number).frame_count, stack.frame_count);
+	}
+	profile_destroy(p);
+}
+
 static void an_empty_stack_is_one_too(void **state)
 {
 	struct profile *p = make_profile(LIMIT_BYTES);
@@ -348,6 +368,7 @@ int main(void)
 		cmocka_unit_test(refuses_raw_stacks_that_make_no_sense),
 		cmocka_unit_test(equal_stacks_have_one_number),
 		cmocka_unit_test(stacks_differ_by_each_part),
+		cmocka_unit_test(stacks_that_begin_alike_have_numbers_of_their_own),
 		cmocka_unit_test(an_empty_stack_is_one_too),
 		cmocka_unit_test(finds_cached_stacks_by_the_whole_key),
 		cmocka_unit_test(adds_equal_samples_up),
