@@ -74,6 +74,17 @@ static void a_child_of_another_pid_namespace_is_not_the_idle_threads(void **stat
 	assert_null(table_live(f->ps, CHILD));
 }
 
+/* The smallest pid there is, as the first process of a container's host may have. */
+static void pid_1_is_forked_like_any_other(void **state)
+{
+	struct fixture *f = *state;
+
+	exec(f, 1000, PARENT, &f->program);
+	forks(f, 2000, PARENT, 1);
+	assert_non_null(live(f, 1));
+	assert_ptr_equal(live(f, 1)->executable, live(f, PARENT)->executable);
+}
+
 static void exec_begins_a_generation(void **state)
 {
 	struct fixture *f = *state;
@@ -410,13 +421,19 @@ static void modules_go_when_no_generation_maps_them(void **state)
 static void pids_that_are_none_change_nothing(void **state)
 {
 	struct fixture *f = *state;
+	const struct process *idle = processes_get(f->ps, 0, 500);
+	uint32_t idle_number = idle->number;
 
+	processes_fork(f->ps, 1000, 0, 0, 1, 1);
+	assert_non_null(live(f, 0));
+	assert_int_equal(live(f, 0)->number, idle_number);
 	processes_fork(f->ps, 1000, UINT32_MAX, UINT32_MAX, 0, 0);
 	processes_comm(f->ps, 1000, UINT32_MAX, UINT32_MAX, "x", true);
 	processes_comm(f->ps, 1000, 0, 0, "x", true);
 	processes_exit(f->ps, 1000, UINT32_MAX, UINT32_MAX);
 	map(f, 1000, UINT32_MAX, 0x1000, &f->libc);
-	assert_int_equal(processes_count(f->ps), 0);
+	assert_int_equal(processes_count(f->ps), 1);
+	assert_int_equal(live(f, 0)->number, idle_number);
 }
 
 int main(void)
@@ -425,6 +442,7 @@ int main(void)
 		CASE(a_short_lived_process_is_known_from_the_stream),
 		CASE(a_copy_is_called_by_its_own_name),
 		CASE(a_child_of_another_pid_namespace_is_not_the_idle_threads),
+		CASE(pid_1_is_forked_like_any_other),
 		CASE(exec_begins_a_generation),
 		CASE(a_child_shares_its_parents_snapshot),
 		CASE(comm_changes_by_the_main_thread_only),

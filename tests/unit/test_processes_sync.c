@@ -280,6 +280,25 @@ static void the_container_of_a_later_process_is_not_taken(void **state)
 	assert_string_equal(processes_get(f->ps, CHILD, 5000)->container_id, "");
 }
 
+/* By an exec the process stays the same, whose start /proc told before. */
+static void the_container_is_looked_up_again_after_an_exec(void **state)
+{
+	struct fixture *f = *state;
+	char cgroup[200];
+
+	show(f, PARENT, &f->program, (struct fake_process){ .start_ticks = 5 });
+	show(f, CHILD, &f->program, (struct fake_process){ .start_ticks = 5 });
+	processes_scan(f->ps, NULL, 0);
+	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_b);
+	show(f, PARENT, &f->other, (struct fake_process){ .cgroup = cgroup, .start_ticks = 5 });
+	show(f, CHILD, &f->other, (struct fake_process){ .cgroup = cgroup, .start_ticks = 9 });
+	exec(f, later, PARENT, &f->other);
+	exec(f, later, CHILD, &f->other);
+	assert_string_equal(processes_get(f->ps, PARENT, later + 9)->container_id, container_b);
+	/* This pid was used again before we looked. */
+	assert_string_equal(processes_get(f->ps, CHILD, later + 9)->container_id, "");
+}
+
 static void a_thread_too_many_does_not_end_the_process(void **state)
 {
 	struct fixture *f = *state;
@@ -322,6 +341,18 @@ static void after_a_loss_a_process_is_read_again_when_used(void **state)
 	/* A loss from before the reading was mended by it. */
 	processes_lost(f->ps, 2003);
 	assert_false(live(f, PARENT)->stale);
+}
+
+/* The loss may have told of more threads. */
+static void after_a_loss_the_main_threads_exit_does_not_end_the_process(void **state)
+{
+	struct fixture *f = *state;
+
+	exec(f, 1000, PARENT, &f->program);
+	processes_lost(f->ps, 2000);
+	processes_exit(f->ps, 3000, PARENT, PARENT);
+	assert_non_null(live(f, PARENT));
+	assert_int_equal(f->ended, 0);
 }
 
 static void a_lost_exec_begins_a_generation(void **state)
@@ -460,7 +491,9 @@ int main(void)
 		CASE(an_unreadable_process_has_an_entry),
 		CASE(the_container_is_looked_up_at_the_first_sample),
 		CASE(the_container_of_a_later_process_is_not_taken),
+		CASE(the_container_is_looked_up_again_after_an_exec),
 		CASE(after_a_loss_a_process_is_read_again_when_used),
+		CASE(after_a_loss_the_main_threads_exit_does_not_end_the_process),
 		CASE(a_lost_exec_begins_a_generation),
 		CASE(a_lost_exit_and_the_pid_used_again),
 		CASE(a_process_that_went_after_a_loss),
