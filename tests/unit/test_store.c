@@ -400,6 +400,34 @@ static void what_was_being_written_is_removed(void **state)
 	assert_int_equal(store_count(f->store), 1);
 }
 
+/* Its clock reads 0. */
+static void a_file_of_midnight_is_found_again(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(put(f, "x", NOON - 12 * 3600 * SECOND), 0);
+	reopen(f);
+	assert_string_equal(listed(f, 0, INT64_MAX), DAY "/20261121T000000Z-10s-x.pb.gz\n");
+}
+
+/* Nanoseconds since 1970 are 64 bits. */
+static void names_from_before_1970_or_after_2262_are_none(void **state)
+{
+	struct file_name name = { 0 };
+
+	(void)state;
+	assert_true(file_name_parse("2262-03-03/22620303T230640Z-10s-x.pb.gz", &name));
+	assert_int_equal(name.time_tenths, INT64_C(92200000000));
+	assert_true(file_name_parse("1970-01-01/19700101T000000Z-10s-x.pb.gz", &name));
+	assert_int_equal(name.time_tenths, 0);
+	assert_false(file_name_parse("2262-03-03/22620303T230640.1Z-10s-x.pb.gz", &name));
+	assert_false(file_name_parse("2263-01-01/22630101T000000Z-10s-x.pb.gz", &name));
+	assert_false(file_name_parse("9999-12-31/99991231T235959Z-10s-x.pb.gz", &name));
+	assert_false(file_name_parse("1969-12-31/19691231T235959Z-10s-x.pb.gz", &name));
+	assert_false(file_name_parse("0000-01-01/00000101T000000Z-10s-x.pb.gz", &name));
+	assert_int_equal(name.time_tenths, 0);
+}
+
 static void files_of_others_are_left_alone(void **state)
 {
 	static const char *const foreign[] = {
@@ -484,6 +512,22 @@ static void a_file_that_somebody_removed_is_no_error(void **state)
 	assert_int_equal(store_count(f->store), 0);
 }
 
+/* A directory took the file's place: it stays, is told of, and is not tried for ever. */
+static void a_file_that_cannot_be_removed_is_reported(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(put(f, "x", NOON + i * SECOND), 0);
+	assert_int_equal(unlink(path_in(f, DAY "/20261121T120000Z-10s-x.pb.gz")), 0);
+	assert_int_equal(mkdir(path_in(f, DAY "/20261121T120000Z-10s-x.pb.gz"), 0700), 0);
+	store_set_limits(f->store, BLOCK, 0);
+	assert_int_equal(store_trim(f->store, NOON), -EISDIR);
+	assert_string_equal(listed(f, 0, INT64_MAX), DAY "/20261121T120002Z-10s-x.pb.gz\n");
+	assert_false(exists(f, DAY "/20261121T120001Z-10s-x.pb.gz"));
+	assert_int_equal(store_trim(f->store, NOON), 0);
+}
+
 /* ---- a full disk ---------------------------------------------------------------------------- */
 
 static void fill(const struct fixture *f, const char *name)
@@ -546,10 +590,13 @@ int main(void)
 		CASE(more_names_than_the_list_holds_cost_the_oldest),
 		CASE(a_restart_goes_on),
 		CASE(what_was_being_written_is_removed),
+		CASE(a_file_of_midnight_is_found_again),
+		cmocka_unit_test(names_from_before_1970_or_after_2262_are_none),
 		CASE(files_of_others_are_left_alone),
 		CASE(what_is_no_plain_file_is_left_alone),
 		CASE(the_directory_must_be_ours),
 		CASE(a_file_that_somebody_removed_is_no_error),
+		CASE(a_file_that_cannot_be_removed_is_reported),
 		CASE(a_full_disk_costs_the_oldest),
 	};
 
