@@ -71,7 +71,8 @@ static void send_now(void *context)
 {
 	struct serve_fixture *f = context;
 
-	serve_reply_send(take(f->reply), 200, "application/octet-stream", "a profile", 9);
+	serve_reply_send(take(f->reply), f->send_status ? f->send_status : 200,
+		"application/octet-stream", "a profile", 9);
 }
 
 static int profile_begin(

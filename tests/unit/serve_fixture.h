@@ -23,6 +23,7 @@ struct serve_fixture {
 	struct serve_reply *reply;
 	struct serve_reply *cancelled;
 	unsigned int seconds, reloads;
+	unsigned int send_status; /* 0: 200 */
 	uint32_t pid;
 	int begin_error, reload_error, file_error, metrics_error;
 	int64_t from_ns, to_ns;

@@ -54,8 +54,39 @@ static void test_every_answer_forbids_sniffing_and_caching(void **state)
 	}
 }
 
+static size_t occurrences(const char *text, const char *wanted)
+{
+	size_t count = 0;
+
+	while ((text = strstr(text, wanted)) != NULL) {
+		text += strlen(wanted);
+		count++;
+	}
+	return count;
+}
+
+/* The page, whole, with the nonce of its header and no other. */
+static void check_page(const struct serve_fixture *f, const char *nonce)
+{
+	static const char begin[] = "<!doctype html>\n", end[] = "</html>\n";
+	const char *body = serve_body(f);
+	char with_nonce[64], length[64];
+
+	assert_memory_equal(body, begin, strlen(begin));
+	assert_true(strlen(body) > 10000);
+	assert_string_equal(body + strlen(body) - strlen(end), end);
+	snprintf(length, sizeof(length), "Content-Length: %zu\r\n", strlen(body));
+	assert_true(serve_says(f, length));
+	snprintf(with_nonce, sizeof(with_nonce), " nonce=\"%s\">", nonce);
+	assert_true(occurrences(body, with_nonce) > 2);
+	assert_int_equal(occurrences(body, with_nonce), occurrences(body, " nonce=\""));
+	assert_int_equal(occurrences(body, "<script"), occurrences(body, "<script nonce=\""));
+	assert_int_equal(occurrences(body, "<style"), occurrences(body, "<style nonce=\""));
+}
+
 static void nonce_of(struct serve_fixture *f, char *nonce)
 {
+	char style[64];
 	const char *at;
 
 	assert_int_equal(serve_ask(f, "GET /"), 200);
@@ -64,6 +95,9 @@ static void nonce_of(struct serve_fixture *f, char *nonce)
 	assert_non_null(at);
 	assert_int_equal(sscanf(at, "script-src 'nonce-%32[0-9a-f]'", nonce), 1);
 	assert_int_equal(strlen(nonce), 32);
+	snprintf(style, sizeof(style), "style-src 'nonce-%s'", nonce);
+	assert_true(serve_says(f, style));
+	check_page(f, nonce);
 }
 
 static void test_page_has_a_nonce_of_its_own_each_time(void **state)
@@ -143,6 +177,22 @@ static void test_profile_is_answered_later(void **state)
 	assert_int_equal(f->seconds, 30);
 	assert_int_equal(f->pid, 0);
 	assert_null(f->cancelled);
+}
+
+/* A browser saves the one and shows the other. */
+static void test_only_a_profile_is_saved_as_a_file(void **state)
+{
+	static const char saved[] =
+		"Content-Disposition: attachment; filename=\"profile.pb.gz\"\r\n";
+	struct serve_fixture *f = *state;
+
+	f->send_soon = true;
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile"), 200);
+	assert_true(serve_says(f, saved));
+	f->send_status = 500;
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile"), 500);
+	assert_false(serve_says(f, "Content-Disposition"));
+	assert_string_equal(serve_body(f), "a profile");
 }
 
 static void test_profile_limits(void **state)
@@ -309,6 +359,7 @@ int main(void)
 		STARTED(test_profiles_of_a_range),
 		STARTED(test_profile_file),
 		STARTED(test_profile_is_answered_later),
+		STARTED(test_only_a_profile_is_saved_as_a_file),
 		STARTED(test_profile_limits),
 		STARTED(test_client_gone_cancels_the_profile),
 		STARTED(test_destroy_while_a_profile_is_under_way),

@@ -7,16 +7,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/serve/address.h"
 #include "agent/serve/parameters.h"
 #include "base/cleanup.h"
+#include "tests/unit/refused_call.h"
 #include "tests/unit/serve_fixture.h"
 
 /* ---- addresses ------------------------------------------------------------------------------ */
@@ -71,6 +74,55 @@ static void test_address_in_use(void **state)
 	assert_int_equal(serve_create(&options, &other), -EADDRINUSE);
 	options.address = "nonsense";
 	assert_int_equal(serve_create(&options, &other), -EINVAL);
+}
+
+static int listen_there(void *context)
+{
+	struct address *a = context;
+	int fd, err = address_listen(a, &fd);
+
+	return err ? err : fd;
+}
+
+static int port_of(int fd, sa_family_t *ret_family)
+{
+	struct sockaddr_storage bound;
+	socklen_t size = sizeof(bound);
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&bound, &size), 0);
+	*ret_family = bound.ss_family;
+	/* The port is in the same place of both kinds. */
+	return ntohs(((const struct sockaddr_in *)&bound)->sin_port);
+}
+
+/* What listens everywhere does so by IPv4 then; what was asked for by an IPv6 address cannot. */
+static void test_kernel_without_ipv6(void **state)
+{
+	const struct refused_call no_ipv6 = {
+		.number = SYS_socket, .error = EAFNOSUPPORT, .first = AF_INET6
+	};
+	const struct refused_call no_sockets = {
+		.number = SYS_socket, .error = EMFILE, .first = AF_INET6
+	};
+	sa_family_t family;
+	struct address a;
+	char text[16];
+	int fd;
+
+	(void)state;
+	assert_int_equal(address_parse(":0", &a), 0);
+	fd = with_refused_call(&no_ipv6, listen_there, &a);
+	assert_true(fd >= 0);
+	snprintf(text, sizeof(text), ":%d", port_of(fd, &family));
+	assert_int_equal(family, AF_INET);
+	/* It is the same port then, too. */
+	assert_int_equal(address_parse(text, &a), 0);
+	assert_int_equal(with_refused_call(&no_ipv6, listen_there, &a), -EADDRINUSE);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(address_parse(":0", &a), 0);
+	assert_int_equal(with_refused_call(&no_sockets, listen_there, &a), -EMFILE);
+	assert_int_equal(address_parse("[::]:0", &a), 0);
+	assert_int_equal(with_refused_call(&no_ipv6, listen_there, &a), -EAFNOSUPPORT);
 }
 
 static void test_unix_socket(void **state)
@@ -156,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_addresses),
 		UNSTARTED(test_everywhere_takes_other_host_names),
 		STARTED(test_address_in_use),
+		cmocka_unit_test(test_kernel_without_ipv6),
 		UNSTARTED(test_unix_socket),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_credentials),
