@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "symbolizer/index/builder.h"
 #include "symbolizer/index/sources.h"
 #include "symbolizer/index/writer.h"
 #include "tests/unit/bytes.h"
@@ -66,7 +67,7 @@ static void set_length(const struct dwarf_writer *w, struct buffer *b, size_t st
 		set_u32(b, start - 4, (uint32_t)(b->size - start));
 }
 
-void dwarf_writer_unit(struct dwarf_writer *w, unsigned int version)
+static void begin_unit(struct dwarf_writer *w, unsigned int version, uint8_t type)
 {
 	w->unit = w->info.size;
 	w->version = version;
@@ -74,12 +75,23 @@ void dwarf_writer_unit(struct dwarf_writer *w, unsigned int version)
 	put_length(w, &w->info);
 	put_u16(&w->info, (uint16_t)version);
 	if (version >= 5) {
-		put_u8(&w->info, DW_UT_compile);
+		put_u8(&w->info, type);
 		put_u8(&w->info, 8);
 	}
 	put_offset(w, &w->info, w->abbrev.size);
 	if (version < 5)
 		put_u8(&w->info, 8);
+}
+
+void dwarf_writer_unit(struct dwarf_writer *w, unsigned int version)
+{
+	begin_unit(w, version, DW_UT_compile);
+}
+
+void dwarf_writer_split_unit(struct dwarf_writer *w, uint8_t type, uint64_t id)
+{
+	begin_unit(w, 5, type);
+	put_u64(&w->info, id);
 }
 
 void dwarf_writer_unit_end(struct dwarf_writer *w)
@@ -324,9 +336,8 @@ static void add_section(struct elf_writer *elf, const char *name, const struct b
 						.name = name, .bytes = b->bytes, .size = b->size });
 }
 
-static struct elf_image *make_image(struct dwarf_writer *w)
+static int make_file(struct dwarf_writer *w)
 {
-	struct elf_image *image = NULL;
 	struct elf_writer elf;
 	int fd;
 
@@ -342,9 +353,37 @@ static struct elf_image *make_image(struct dwarf_writer *w)
 	add_section(&elf, ".debug_rnglists", &w->rnglists);
 	add_section(&elf, ".debug_addr", &w->addr);
 	fd = elf_writer_file(&elf);
+	elf_writer_deinit(&elf);
+	return fd;
+}
+
+/* No code; line tables, addresses and, of version 4, ranges are the program's. */
+static int make_split_file(const struct dwarf_split_spec *split)
+{
+	const struct dwarf_writer *w = split->w;
+	struct elf_writer elf;
+	int fd;
+
+	elf_writer_init(&elf);
+	add_section(&elf, ".debug_info.dwo", &w->info);
+	add_section(&elf, ".debug_abbrev.dwo", &w->abbrev);
+	add_section(&elf, ".debug_str.dwo", &w->str);
+	add_section(&elf, ".debug_str_offsets.dwo", &w->str_offsets);
+	add_section(&elf, ".debug_rnglists.dwo", &w->rnglists);
+	if (split->cu_index)
+		add_section(&elf, ".debug_cu_index", split->cu_index);
+	fd = elf_writer_file(&elf);
+	elf_writer_deinit(&elf);
+	return fd;
+}
+
+static struct elf_image *make_image(struct dwarf_writer *w)
+{
+	struct elf_image *image = NULL;
+	int fd = make_file(w);
+
 	must(!elf_image_open(fd, &image));
 	close(fd);
-	elf_writer_deinit(&elf);
 	return image;
 }
 
@@ -372,6 +411,25 @@ void dwarf_writer_read(struct dwarf_writer *w, bool skip_go, struct dwarf_result
 	ret_result->index = finish(writer);
 	index_writer_destroy(writer);
 	elf_image_destroy(image);
+}
+
+void dwarf_writer_read_split(struct dwarf_writer *w, const struct dwarf_split_spec *splits,
+	size_t count, struct dwarf_result *ret_result)
+{
+	struct builder_files files = { .elf_fd = make_file(w),
+		.output_fd = memfd_create("index", MFD_CLOEXEC) };
+	struct builder_result built;
+
+	memset(ret_result, 0, sizeof(*ret_result));
+	for (size_t i = 0; i < count; i++)
+		files.companions.items[files.companions.count++] =
+			(struct companion){ make_split_file(&splits[i]), COMPANION_SPLIT, 0 };
+	ret_result->error = builder_run_files(&files, &built);
+	ret_result->broken = built.broken_units;
+	must(ret_result->error || !index_open(files.output_fd, &ret_result->index));
+	companions_close(&files.companions);
+	close(files.elf_fd);
+	close(files.output_fd);
 }
 
 int64_t dwarf_writer_member(struct dwarf_writer *w, const char *type, const char *member)

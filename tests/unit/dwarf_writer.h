@@ -47,6 +47,8 @@ void dwarf_writer_init(struct dwarf_writer *w);
 void dwarf_writer_deinit(struct dwarf_writer *w);
 /* Starts a unit of version 2 to 5; entries follow. */
 void dwarf_writer_unit(struct dwarf_writer *w, unsigned int version);
+/* The same in split DWARF 5: DW_UT_skeleton, or DW_UT_split_compile with the skeleton's ID. */
+void dwarf_writer_split_unit(struct dwarf_writer *w, uint8_t type, uint64_t id);
 void dwarf_writer_unit_end(struct dwarf_writer *w);
 /* Writes an entry and its abbreviation; returns its offset in .debug_info. */
 uint64_t dwarf_writer_die(struct dwarf_writer *w, uint16_t tag, bool children,
@@ -85,6 +87,16 @@ struct dwarf_result {
 	uint32_t units, broken;
 };
 void dwarf_writer_read(struct dwarf_writer *w, bool skip_go, struct dwarf_result *ret_result);
+/*
+ * What it reads as where COUNT files of split DWARF are at hand, of these sections under their
+ * names there (`.debug_info.dwo`). `units` is not told.
+ */
+struct dwarf_split_spec {
+	struct dwarf_writer *w;
+	const struct buffer *cu_index; /* of a package; NULL: it is none */
+};
+void dwarf_writer_read_split(struct dwarf_writer *w, const struct dwarf_split_spec *splits,
+	size_t count, struct dwarf_result *ret_result);
 /* Offset of a member as dwarf_member_offset() finds it, or its negative errno. */
 int64_t dwarf_writer_member(struct dwarf_writer *w, const char *type, const char *member);
 /* The frames at ADDRESS as `name file:line:column < name …`, in TEXT. */

@@ -154,12 +154,27 @@ static void arena_aligns_and_keeps_its_limit(void **state)
 
 static void arena_strings(void **state)
 {
+	const char *first, *second;
 	struct arena a;
+	char *large;
 
 	(void)state;
 	arena_init(&a, 1 << 20);
-	assert_string_equal(arena_strndup(&a, "hello", 4), "hell");
-	assert_non_null(arena_alloc(&a, 200000));
+	first = arena_strndup(&a, "hello", 4);
+	/* More than a chunk: it gets one of its own, and what was there stays. */
+	large = arena_alloc(&a, 200000);
+	assert_non_null(large);
+	memset(large, 'x', 200000);
+	second = arena_strndup(&a, "world", 5);
+	assert_string_equal(first, "hell");
+	assert_string_equal(second, "world");
+	for (size_t i = 0; i < 200000; i++)
+		assert_int_equal(large[i], 'x');
+	assert_in_range(a.total_bytes, 200000 + 16, 1 << 20);
+	assert_null(arena_alloc(&a, (1 << 20) - 200000));
+	arena_reset(&a);
+	assert_int_equal(a.total_bytes, 0);
+	assert_string_equal(arena_strndup(&a, "", 0), "");
 	arena_deinit(&a);
 }
 

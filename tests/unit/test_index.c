@@ -228,10 +228,13 @@ static void test_wide_column_is_unknown(void **)
 	assert_int_equal(writer_sequence_begin(w, 0), 0);
 	assert_int_equal(writer_row(w, TEXT + 0x10, string(w, "/a.js"), 1, 4095), 0);
 	assert_int_equal(writer_row(w, TEXT + 0x20, string(w, "/a.js"), 1, 4096), 0);
+	/* Its lower bits are not 0, as those of 4096 are. */
+	assert_int_equal(writer_row(w, TEXT + 0x30, string(w, "/a.js"), 1, 5000), 0);
 	assert_int_equal(writer_sequence_end(w, TEXT + 0x40), 0);
 	index = finish(w);
 	assert_string_equal(place(index, 0x10), "/a.js:1:4095");
 	assert_string_equal(place(index, 0x20), "/a.js:1:0");
+	assert_string_equal(place(index, 0x30), "/a.js:1:0");
 	index_destroy(index);
 }
 
