@@ -405,13 +405,17 @@ static int list_file(struct cache *cache, struct listing *l, const char *name)
 	return 0;
 }
 
-/* Only what we made is ours to remove. */
+/* Only what we made is ours to remove: ID.vNUMBER, and more behind a dot. */
 static bool is_our_name(const char *name)
 {
 	const char *generation = strstr(name, ".v");
+	size_t digits;
 
-	return generation && generation > name &&
-	       strspn(name, "0123456789abcdefi-") == (size_t)(generation - name);
+	if (!generation || generation == name ||
+		strspn(name, "0123456789abcdefi-") != (size_t)(generation - name))
+		return false;
+	digits = strspn(generation + 2, "0123456789");
+	return digits && (!generation[2 + digits] || generation[2 + digits] == '.');
 }
 
 static int list_directory(struct cache *cache, struct listing *l)

@@ -411,19 +411,43 @@ static void test_first_commit_counts_what_was_there(void **state)
 	cache_destroy(small);
 }
 
+static const char *path_of(const struct fixture *f, const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", f->directory, name);
+	return path;
+}
+
+static void make_file(const struct fixture *f, const char *name)
+{
+	autoclose int fd = open(path_of(f, name), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+}
+
+static bool file_is_there(const struct fixture *f, const char *name)
+{
+	return !access(path_of(f, name), F_OK);
+}
+
 static void test_strange_files_are_left_alone(void **state)
 {
+	static const char *const names[] = { "notes.txt", "abc123", "v1", ".v1", "README.v1",
+		"ABC.v1", "abc.x.v1", "face.video", "face.v", "face.v1x" };
 	struct fixture *f = *state;
+	struct module_id id = make_id(1);
 	struct cache *small;
-	char path[128];
-	autoclose int fd = -1;
 
-	snprintf(path, sizeof(path), "%s/notes.txt", f->directory);
-	fd = open(path, O_CREAT | O_WRONLY, 0600);
-	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+	put(f->cache, &id, "function");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		make_file(f, names[i]);
 	assert_int_equal(cache_create(f->directory, 1, &small), 0);
 	assert_int_equal(cache_trim(small), 0);
-	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(open_result(small, &id), -ENOENT);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_true(file_is_there(f, names[i]));
 	cache_destroy(small);
 }
 
