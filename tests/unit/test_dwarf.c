@@ -559,6 +559,29 @@ static void members_of_structures(void **state)
 	dwarf_writer_deinit(&w);
 }
 
+/* A unit that makes no sense before it costs nothing, and does not answer in its place. */
+static void member_behind_a_broken_unit(void **state)
+{
+	struct dwarf_writer w;
+
+	(void)state;
+	dwarf_writer_init(&w);
+	dwarf_writer_unit(&w, 4);
+	DIE(&w, DW_TAG_compile_unit, true, TEXT(DW_AT_name, "runtime"));
+	put_uleb128(&w.info, 77); /* no such abbreviation */
+	end(&w);
+	assert_int_equal(dwarf_writer_member(&w, "runtime.g", "goid"), -ENOENT);
+	dwarf_writer_unit(&w, 4);
+	DIE(&w, DW_TAG_compile_unit, true, TEXT(DW_AT_name, "runtime"));
+	DIE(&w, DW_TAG_structure_type, true, TEXT(DW_AT_name, "runtime.g"));
+	DIE(&w, DW_TAG_member, false, TEXT(DW_AT_name, "goid"),
+		NUMBER(DW_AT_data_member_location, DW_FORM_udata, 152));
+	dwarf_writer_up(&w);
+	end(&w);
+	assert_int_equal(dwarf_writer_member(&w, "runtime.g", "goid"), 152);
+	dwarf_writer_deinit(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +602,7 @@ int main(void)
 		cmocka_unit_test(indexed_addresses),
 		cmocka_unit_test(names_in_a_supplementary_file),
 		cmocka_unit_test(members_of_structures),
+		cmocka_unit_test(member_behind_a_broken_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -317,6 +317,30 @@ static void test_names_without_lines_give_functions_only(void **state)
 	assert_false(message->mapping[0]->has_inline_frames);
 }
 
+/* One frame of an inline chain is enough: a viewer would ask nobody for its name. */
+static void test_a_line_without_a_name_is_no_name(void **state)
+{
+	static const struct pprof_line nameless = { "", "", "/src/main.c", 12, 3, 10 };
+	const struct pprof_line chains[][2] = { { main_line, nameless }, { nameless, main_line },
+		{ main_line, main_line } };
+	autopprof *p = new_cpu_pprof();
+	uint64_t mapping = add_mapping(p, "/bin/a"), id;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(chains); i++)
+		assert_int_equal(
+			pprof_location(p, mapping, 0x2000 + i * 0x10, chains[i], 2, &id), 0);
+
+	automessage *message = decode(p);
+
+	assert_int_equal(message->n_mapping, 2);
+	assert_true(message->mapping[0]->has_functions);
+	assert_false(message->mapping[1]->has_functions);
+	assert_int_equal(message->location[0]->mapping_id, 2);
+	assert_int_equal(message->location[1]->mapping_id, 2);
+	assert_int_equal(message->location[2]->mapping_id, 1);
+}
+
 static void test_mapping_without_locations_has_no_flag(void **state)
 {
 	autopprof *p = new_cpu_pprof();
@@ -699,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_the_mapping_without_flags_is_never_as_large),
 		cmocka_unit_test(test_addresses_outside_of_their_mapping_leave_it_whole),
 		cmocka_unit_test(test_names_without_lines_give_functions_only),
+		cmocka_unit_test(test_a_line_without_a_name_is_no_name),
 		cmocka_unit_test(test_mapping_without_locations_has_no_flag),
 		cmocka_unit_test(test_no_inlines_option_takes_the_inline_flag),
 		cmocka_unit_test(test_equal_samples_are_summed),

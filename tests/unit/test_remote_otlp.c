@@ -44,6 +44,8 @@ static void put_partial(struct call *call, int64_t rejected, const char *message
 	call->body_size = otlp__export_profiles_service_response__pack(&response, call->body);
 }
 
+enum { NO_RETRY_INFO = -1, NO_DELAY = -2 };
+
 static size_t pack_status(const char *message, int64_t delay_s, uint8_t *bytes)
 {
 	Rpc__Duration delay = RPC__DURATION__INIT;
@@ -54,12 +56,12 @@ static size_t pack_status(const char *message, int64_t delay_s, uint8_t *bytes)
 
 	delay.seconds = delay_s;
 	delay.nanos = 500000000;
-	info.retry_delay = &delay;
+	info.retry_delay = delay_s == NO_DELAY ? NULL : &delay;
 	any.type_url = (char *)"x/google.rpc.RetryInfo";
 	any.value.data = packed;
 	any.value.len = rpc__retry_info__pack(&info, packed);
 	status.message = (char *)message;
-	status.n_details = delay_s >= 0;
+	status.n_details = delay_s != NO_RETRY_INFO;
 	status.details = &details;
 	return rpc__status__pack(&status, bytes);
 }
@@ -274,7 +276,7 @@ static void an_error_over_http_is_a_status_message(void **state)
 	struct remote_fixture f;
 
 	(void)state;
-	call.body_size = pack_status("no \x01 such\ntable", -1, call.body);
+	call.body_size = pack_status("no \x01 such\ntable", NO_RETRY_INFO, call.body);
 	open_and_send(&f, &call, serve_http, REMOTE_WAY_HTTP);
 	assert_verdict(&f, REMOTE_REFUSED, "400");
 	assert_string_equal(f.result.message, "no ? such?table");
@@ -302,13 +304,40 @@ static void retry_after_is_how_long_to_wait(void **state)
 
 static void a_page_that_says_200_is_another_server(void **state)
 {
-	struct call call = { .content_type = "text/html" };
-	struct remote_fixture f;
+	static const char *const types[] = { "text/html", "application/json",
+		"application/x-www-form-urlencoded", "application/x-protobus" };
 
 	(void)state;
-	open_and_send(&f, &call, serve_http, REMOTE_WAY_HTTP);
-	assert_verdict(&f, REMOTE_DENIED, "not_otlp");
-	end(&f, &call);
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		struct call call = { .content_type = types[i] };
+		struct remote_fixture f;
+
+		open_and_send(&f, &call, serve_http, REMOTE_WAY_HTTP);
+		assert_verdict(&f, REMOTE_DENIED, "not_otlp");
+		end(&f, &call);
+	}
+}
+
+/* A media type's case does not matter, and parameters may follow it (RFC 9110, 8.3.1). */
+static void a_media_type_may_have_parameters(void **state)
+{
+	static const char *const types[] = { "application/x-protobuf; charset=utf-8",
+		"Application/X-Protobuf" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		struct call call = { .content_type = types[i] };
+		struct remote_fixture f;
+
+		open_and_send(&f, &call, serve_http, REMOTE_WAY_HTTP);
+		assert_verdict(&f, REMOTE_SENT, "200");
+		end(&f, &call);
+		call.status = "400 Bad Request";
+		call.body_size = pack_status("no", NO_RETRY_INFO, call.body);
+		open_and_send(&f, &call, serve_http, REMOTE_WAY_HTTP);
+		assert_string_equal(f.result.message, "no");
+		end(&f, &call);
+	}
 }
 
 /* ---- partial success ------------------------------------------------------------------------ */
@@ -395,8 +424,14 @@ static void retry_info_is_when_to_come_back(void **state)
 	assert_verdict(&f, REMOTE_RETRY, "grpc_8");
 	assert_true(f.result.retry_after_ns == UINT64_C(3500000000));
 	end(&f, &call);
+	/* It may leave the time to us. */
+	base64(bytes, pack_status("full", NO_DELAY, bytes), details);
+	open_and_send(&f, &call, serve_grpc, REMOTE_WAY_GRPC);
+	assert_verdict(&f, REMOTE_RETRY, "grpc_8");
+	assert_true(f.result.retry_after_ns == 0);
+	end(&f, &call);
 	/* Without it there is too much of it for ever. */
-	base64(bytes, pack_status("full", -1, bytes), details);
+	base64(bytes, pack_status("full", NO_RETRY_INFO, bytes), details);
 	open_and_send(&f, &call, serve_grpc, REMOTE_WAY_GRPC);
 	assert_verdict(&f, REMOTE_REFUSED, "grpc_8");
 	end(&f, &call);
@@ -488,6 +523,7 @@ int main(void)
 		cmocka_unit_test(an_error_over_http_is_a_status_message),
 		cmocka_unit_test(retry_after_is_how_long_to_wait),
 		cmocka_unit_test(a_page_that_says_200_is_another_server),
+		cmocka_unit_test(a_media_type_may_have_parameters),
 		cmocka_unit_test(what_is_rejected_in_part_is_refused),
 		cmocka_unit_test(servers_answer_compressed_as_they_were_asked),
 		cmocka_unit_test(a_warning_is_no_refusal),

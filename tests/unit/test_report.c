@@ -236,6 +236,7 @@ static void test_without_kallsyms_kernel_frames_stay_addresses(void **state)
 	assert_string_equal(file_at(m, 0, 0), "[kernel.kallsyms]");
 	assert_int_equal(location_at(m, 0, 0)->n_line, 0);
 	assert_false(mapping_at(m, 0, 0)->has_functions);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NO_INDEX), 1);
 }
 
 static void test_jit_code_is_named_in_its_own_process_only(void **state)
@@ -257,6 +258,35 @@ static void test_jit_code_is_named_in_its_own_process_only(void **state)
 	assert_int_equal(location_at(m, two, 0)->address, JIT_PC + 4);
 }
 
+/* Each frame is counted by what became of it, once. */
+static void assert_outcomes(
+	const struct fixture *f, uint64_t named, uint64_t no_symbol, uint64_t no_mapping)
+{
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NAMED), named);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NO_SYMBOL), no_symbol);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_UNKNOWN_MAPPING), no_mapping);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NO_INDEX), 0);
+}
+
+/* A mapping that is known, in which nothing has a name. */
+static void test_code_in_no_file_without_a_name_lacks_a_symbol(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame anon = { JIT_PC + 4, f->anon->number, 0 };
+	struct profile_frame outside = { JIT_PC + 0x100000, f->anon->number, 0 };
+	struct profile_frame vsyscall = { 0xffffffffff600000, f->vsyscall->number, 0 };
+
+	add_user(f, f->two, &anon, 1);
+	add_user(f, f->one, &outside, 1);
+	add_user(f, f->one, &vsyscall, 1);
+	add_user(f, f->one, &anon, 1); /* has a perf map */
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(m->n_sample, 4);
+	assert_outcomes(f, 1, 3, 0);
+}
+
 static void test_special_and_unmapped_addresses(void **state)
 {
 	struct fixture *f = *state;
@@ -270,7 +300,7 @@ static void test_special_and_unmapped_addresses(void **state)
 	assert_null(mapping_at(m, 0, 0));
 	assert_int_equal(location_at(m, 0, 0)->address, 0x1234);
 	assert_string_equal(file_at(m, 0, 1), "[vsyscall]");
-	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_UNKNOWN_MAPPING), 1);
+	assert_outcomes(f, 0, 1, 1);
 }
 
 static void test_callers_in_no_mapping_are_left_out_and_counted(void **state)
@@ -426,6 +456,7 @@ static void test_summary_weighs_by_samples(void **state)
 	automessage *m = pprof_of(f, &summary);
 
 	assert_int_equal(m->n_sample, 4);
+	assert_int_equal(summary.entries, 4);
 	assert_int_equal(summary.samples, 18);
 	assert_int_equal(summary.user_stacks, 11);
 	assert_int_equal(summary.complete_stacks, 5);
@@ -555,6 +586,7 @@ int main(void)
 		CASE(test_kernel_address_outside_everything_has_no_mapping),
 		CASE(test_without_kallsyms_kernel_frames_stay_addresses),
 		CASE(test_jit_code_is_named_in_its_own_process_only),
+		CASE(test_code_in_no_file_without_a_name_lacks_a_symbol),
 		CASE(test_special_and_unmapped_addresses),
 		CASE(test_callers_in_no_mapping_are_left_out_and_counted),
 		CASE(test_labels_are_those_of_the_interface),

@@ -70,6 +70,24 @@ static void so_many_cpus_that_it_would_take_too_much_have_none(void **state)
 	assert_int_equal(ring_sizes_for(&options, 1024).own_bytes, 0);
 }
 
+/* Of many switches some are told, or all; up to 4 MiB of them, on large machines less. */
+static void rings_grow_with_the_share_of_waits(void **state)
+{
+	struct collect_options options = { .frequency_hz = 19, .off_cpu_share = 0 };
+	uint32_t none = ring_sizes_for(&options, 1).pages, half, all;
+
+	(void)state;
+	options.off_cpu_share = 0.5;
+	half = ring_sizes_for(&options, 1).pages;
+	options.off_cpu_share = 1;
+	all = ring_sizes_for(&options, 1).pages;
+	assert_int_equal(none, 32);
+	assert_true(all > none && all <= 2048);
+	assert_int_equal(all, 2 * half);
+	options.frequency_hz = 1000000;
+	assert_int_equal(ring_sizes_for(&options, 1).pages, 2048);
+}
+
 static void size_that_was_asked_for_is_that_of_both(void **state)
 {
 	struct collect_options options = { .frequency_hz = 97, .ring_pages = 1 };
@@ -90,6 +108,7 @@ int main(void)
 		cmocka_unit_test(rates_that_a_ring_cannot_hold_for_half_a_second_have_none),
 		cmocka_unit_test(rings_of_perf_alone_are_had_for_the_asking),
 		cmocka_unit_test(so_many_cpus_that_it_would_take_too_much_have_none),
+		cmocka_unit_test(rings_grow_with_the_share_of_waits),
 		cmocka_unit_test(size_that_was_asked_for_is_that_of_both),
 	};
 
