@@ -11,6 +11,7 @@
 #include "agent/config_lists.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/items.h"
 #include "symbolizer/debuginfod_fetch.h"
 
 enum { TEXT_LIMIT = 64 * 1024 };
@@ -130,8 +131,9 @@ const char *config_wants(enum setting id)
 		return "a time: 10 (seconds), 500ms, 2m, 1h";
 	case SETTING_TYPE_BYTES:
 		return "a size: 4096, 64M, 2G";
-	case SETTING_TYPE_TEXT:
 	case SETTING_TYPE_LIST:
+		return "a shorter list, no item of which ends in a backslash";
+	case SETTING_TYPE_TEXT:
 		break;
 	}
 	return "a shorter value";
@@ -510,23 +512,48 @@ bool config_in_file(enum setting id)
 	return id != SETTING_help && id != SETTING_config_path && id != SETTING_announce;
 }
 
-int config_set_named(struct config *config, const char *name, const char *text, unsigned int line)
+/* -1: COMMAND has none of that name, or it makes no sense in a file. */
+static int setting_named(const struct config *config, const char *name)
 {
 	for (int id = 0; id < SETTING_COUNT; id++) {
-		struct setting_value *value = &config->values[id];
-		int err;
-
-		if (!(rows[id].commands & config->command) || strcmp(rows[id].name, name) ||
-			!config_in_file(id))
-			continue;
-		if (value->source == CONFIG_FILE && rows[id].type != SETTING_TYPE_LIST)
-			return -EEXIST;
-		err = set(config, id, text, CONFIG_FILE);
-		if (!err && value->source == CONFIG_FILE)
-			value->line = line;
-		return err;
+		if ((rows[id].commands & config->command) && !strcmp(rows[id].name, name))
+			return config_in_file(id) ? id : -1;
 	}
-	return -ENOENT;
+	return -1;
+}
+
+enum config_kind config_kind_named(const struct config *config, const char *name)
+{
+	int id = setting_named(config, name);
+
+	if (id < 0)
+		return CONFIG_UNKNOWN;
+	return rows[id].type == SETTING_TYPE_LIST ? CONFIG_LIST : CONFIG_VALUE;
+}
+
+int config_set_named(struct config *config, const char *name, const char *text, unsigned int line)
+{
+	int id = setting_named(config, name), err;
+
+	if (id < 0)
+		return -ENOENT;
+	err = set(config, id, text, CONFIG_FILE);
+	if (!err && config->values[id].source == CONFIG_FILE)
+		config->values[id].line = line;
+	return err;
+}
+
+int config_add_named(struct config *config, const char *name, const char *item, unsigned int line)
+{
+	/* External labels have a second separator, which Parca's agent has. */
+	bool labels = setting_named(config, name) == SETTING_external_labels;
+	autofree char *text = items_escape(item, labels ? ",;" : ",");
+	size_t length = strlen(item);
+
+	/* The comma that follows would belong to it. */
+	if (length && item[length - 1] == '\\')
+		return -EINVAL;
+	return text ? config_set_named(config, name, text, line) : -ENOMEM;
 }
 
 static int copy_values(const struct config *config, struct config *copy)

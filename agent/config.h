@@ -45,7 +45,8 @@ enum config_source {
 };
 
 struct setting_value {
-	char *text; /* as given, lists joined by commas; NULL = unset */
+	/* As given; NULL = unset. A LIST is joined by commas, to be read with base/items.h. */
+	char *text;
 	uint64_t number; /* FLAG 0 or 1, NUMBER, DURATION in ns, BYTES */
 	enum config_source source;
 	unsigned int line; /* in the file; 0 = it does not come from there */
@@ -71,16 +72,21 @@ struct config {
 int config_parse(struct config *config, enum config_command command, int argc, char **argv);
 void config_deinit(struct config *config);
 /*
- * Values from a YAML file: keys are the settings' names, lists are sequences or comma-separated;
- * besides them `remote-stores` and `relabel_configs`, lists of mappings (agent/config_lists.h).
+ * Values from a YAML file: keys are the settings' names, lists are sequences (in whose items a
+ * comma is a character like any other) or comma-separated; besides them `remote-stores` and
+ * `relabel_configs`, lists of mappings (agent/config_lists.h).
  * Weaker than the environment and the command line. *RET_MESSAGE says what is wrong, with the line
  * and the key, and is the caller's to free; nothing of a bad file is taken. PATH may be a pipe,
  * which has five seconds to deliver it all.
  */
 int config_load(struct config *config, const char *path, char **ret_message);
-/* Of one setting by its name, for LINE of the file. -ENOENT: COMMAND has no such setting;
- * -EEXIST: it had a value before. */
+/* What may stand behind a name in the file. */
+enum config_kind { CONFIG_UNKNOWN, CONFIG_VALUE, CONFIG_LIST };
+enum config_kind config_kind_named(const struct config *config, const char *name);
+/* Of one setting by its name, for LINE of the file. -ENOENT: COMMAND has no such setting. */
 int config_set_named(struct config *config, const char *name, const char *text, unsigned int line);
+/* Adds one item to a LIST: separators in it belong to it. -EINVAL: it ends in a backslash. */
+int config_add_named(struct config *config, const char *name, const char *item, unsigned int line);
 int config_copy(const struct config *config, struct config *ret_copy);
 
 bool config_flag(const struct config *config, enum setting id);

@@ -2,8 +2,9 @@
 /*
  * The settings file: one YAML mapping from a setting's name to a scalar, or for lists to a sequence
  * of scalars; `remote-stores` and `relabel_configs` are sequences of such mappings, with names of
- * their own. Everything else is refused with its line, so that a misspelt key is never silently
- * without effect. A bad file changes nothing: values go into a copy first.
+ * their own. Everything else is refused with its line, and so are a name that stands twice in one
+ * mapping and a null, so that nothing in the file is silently without effect. A bad file changes
+ * nothing: values go into a copy first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,18 +16,35 @@
 #include <yaml.h>
 
 #include "agent/config_lists.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
 enum { MAX_KEYS = 4096, MAX_FILE_BYTES = 1 << 20, MAX_WAIT_SECONDS = 5 };
 
-/* Of what mapping is being read. */
-typedef int set_fn(struct config *config, const char *name, const char *text, unsigned int line);
+/* What a mapping's names are, and how their values are set. */
+struct section {
+	enum config_kind (*kind)(const struct config *config, const char *name);
+	int (*set)(struct config *config, const char *name, const char *text, unsigned int line);
+	int (*add)(struct config *config, const char *name, const char *item, unsigned int line);
+};
+
+static const struct section file_section = { config_kind_named, config_set_named,
+	config_add_named };
+static const struct section store_section = { config_store_kind, config_store_set,
+	config_store_add };
+static const struct section rule_section = { config_rule_kind, config_rule_set, config_rule_add };
+
+/* The names that one mapping had so far. */
+struct keys {
+	char **names;
+	size_t count, capacity;
+};
 
 struct reader {
 	yaml_parser_t parser;
 	struct config *config;
-	set_fn *set;
+	const struct section *section; /* of the mapping that is being read */
 	const char *path;
 	char *message;
 	int fd;
@@ -62,22 +80,38 @@ static int complain_value(struct reader *r, const yaml_mark_t *mark, const char 
 	return complain(r, mark, "not a valid value for", text ? text : key);
 }
 
-static int set_value(struct reader *r, const char *key, const yaml_event_t *event)
+/* `~` and its kind: whoever wrote it may mean the default, or nothing at all. */
+static bool is_null(const yaml_event_t *event)
+{
+	static const char *const nulls[] = { "~", "null", "Null", "NULL" };
+
+	if (event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(nulls); i++) {
+		if (!strcmp((const char *)event->data.scalar.value, nulls[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A value of KEY, or an item of its list. */
+static int set_value(struct reader *r, const char *key, const yaml_event_t *event, bool is_item)
 {
 	const char *text = (const char *)event->data.scalar.value;
-	int err = r->set(r->config, key, text, (unsigned int)event->start_mark.line + 1);
+	unsigned int line = (unsigned int)event->start_mark.line + 1;
+	int err;
 
-	if (err == -ENOENT)
-		return complain(r, &event->start_mark, "no such setting:", key);
-	if (err == -EEXIST)
-		return complain(r, &event->start_mark, "given twice:", key);
+	if (is_null(event))
+		return complain(r, &event->start_mark,
+			"null is no value (leave the line out, or write '' for nothing):", key);
+	err = (is_item ? r->section->add : r->section->set)(r->config, key, text, line);
 	if (err == -EINVAL)
 		return complain_value(r, &event->start_mark, key);
 	return err;
 }
 
-/* The items of a list, up to its end. */
-static int read_sequence(struct reader *r, const char *key)
+/* The items of a list, up to its end. An empty one takes the place of the default. */
+static int read_sequence(struct reader *r, const char *key, const yaml_event_t *start)
 {
 	for (int items = 0; items < MAX_KEYS; items++) {
 		yaml_event_t event;
@@ -90,7 +124,10 @@ static int read_sequence(struct reader *r, const char *key)
 		if (!end && event.type != YAML_SCALAR_EVENT)
 			err = complain(r, &event.start_mark, "only plain values may be in", key);
 		else if (!end)
-			err = set_value(r, key, &event);
+			err = set_value(r, key, &event, true);
+		else if (!items && r->section != &rule_section)
+			err = r->section->set(
+				r->config, key, "", (unsigned int)start->start_mark.line + 1);
 		yaml_event_delete(&event);
 		if (err || end)
 			return err;
@@ -98,7 +135,27 @@ static int read_sequence(struct reader *r, const char *key)
 	return complain(r, &r->parser.mark, "too many values in", key);
 }
 
-static int read_mapping(struct reader *r);
+static void keys_deinit(struct keys *keys)
+{
+	for (size_t i = 0; i < keys->count; i++)
+		free(keys->names[i]);
+	free(keys->names);
+}
+
+/* -EEXIST: NAME is there. */
+static int keys_add(struct keys *keys, const char *name)
+{
+	for (size_t i = 0; i < keys->count; i++) {
+		if (!strcmp(keys->names[i], name))
+			return -EEXIST;
+	}
+	if (array_reserve(keys->names, keys->capacity, keys->count + 1, MAX_KEYS))
+		return -ENOMEM;
+	keys->names[keys->count] = strdup(name);
+	return keys->names[keys->count++] ? 0 : -ENOMEM;
+}
+
+static int read_mapping(struct reader *r, struct keys *keys);
 
 /* The rule that was read last, alone. */
 static int check_rule(struct reader *r, const yaml_mark_t *mark)
@@ -109,7 +166,7 @@ static int check_rule(struct reader *r, const yaml_mark_t *mark)
 	const char *colon;
 	int err;
 
-	if (r->set != config_rule_set)
+	if (r->section != &rule_section)
 		return 0;
 	err = relabel_create(&lists->rules[lists->rule_count - 1], 1, &relabel, &message);
 	relabel_destroy(relabel);
@@ -123,27 +180,28 @@ static int check_rule(struct reader *r, const yaml_mark_t *mark)
 /* The mappings of a list, up to its end; what an entry begins with is in EVENT. */
 static int read_entry(struct reader *r, const char *key, const yaml_event_t *event)
 {
+	autocall(keys_deinit) struct keys keys = { 0 };
 	int err;
 
 	if (event->type != YAML_MAPPING_START_EVENT)
 		return complain(r, &event->start_mark, "expected `name: value` lines in", key);
-	if (r->set == config_rule_set)
+	if (r->section == &rule_section)
 		err = config_add_rule(r->config);
 	else
 		err = config_add_store(r->config, (unsigned int)event->start_mark.line + 1);
 	if (err == -E2BIG)
 		return complain(r, &event->start_mark, "too many entries in", key);
 	if (!err)
-		err = read_mapping(r);
+		err = read_mapping(r, &keys);
 	return err ? err : check_rule(r, &event->start_mark);
 }
 
-static int read_entries(struct reader *r, const char *key, set_fn *set)
+static int read_entries(struct reader *r, const char *key, const struct section *section)
 {
 	int err = 0;
 	bool end = false;
 
-	r->set = set;
+	r->section = section;
 	while (!err && !end) {
 		yaml_event_t event;
 
@@ -155,46 +213,60 @@ static int read_entries(struct reader *r, const char *key, set_fn *set)
 			err = read_entry(r, key, &event);
 		yaml_event_delete(&event);
 	}
-	r->set = config_set_named;
+	r->section = &file_section;
 	return err;
 }
 
-/* How the entries of KEY's list are set; NULL: it is no such list. */
-static set_fn *entry_setter(const struct reader *r, const char *key)
+/* What the entries of KEY's list are; NULL: it is no such list. */
+static const struct section *entry_section(const struct reader *r, const char *key)
 {
-	if (r->set != config_set_named)
+	if (r->section != &file_section)
 		return NULL;
 	if (!strcmp(key, "remote-stores"))
-		return config_store_set;
-	return strcmp(key, "relabel_configs") ? NULL : config_rule_set;
+		return &store_section;
+	return strcmp(key, "relabel_configs") ? NULL : &rule_section;
 }
 
 static int read_value(struct reader *r, const char *key)
 {
-	set_fn *setter = entry_setter(r, key);
+	const struct section *entries = entry_section(r, key);
 	yaml_event_t event;
 	int err = next(r, &event);
 
 	if (err)
 		return err;
-	if (setter && event.type == YAML_SEQUENCE_START_EVENT)
-		err = read_entries(r, key, setter);
-	else if (setter)
+	if (entries && event.type == YAML_SEQUENCE_START_EVENT)
+		err = read_entries(r, key, entries);
+	else if (entries)
 		err = complain(r, &event.start_mark, "expected a list for", key);
 	else if (event.type == YAML_SCALAR_EVENT)
-		err = set_value(r, key, &event);
-	else if (event.type == YAML_SEQUENCE_START_EVENT)
-		err = read_sequence(r, key);
-	else
+		err = set_value(r, key, &event, false);
+	else if (event.type != YAML_SEQUENCE_START_EVENT)
 		err = complain(r, &event.start_mark, "expected a value for", key);
+	else if (r->section->kind(r->config, key) == CONFIG_LIST)
+		err = read_sequence(r, key, &event);
+	else
+		err = complain(r, &event.start_mark, "expected one value and no list for", key);
 	yaml_event_delete(&event);
 	return err;
 }
 
-/* The keys of the top mapping, up to its end. */
-static int read_mapping(struct reader *r)
+/* Before its value is looked at, which may be anything. */
+static int check_key(struct reader *r, struct keys *keys, const yaml_event_t *event)
 {
-	for (int keys = 0; keys < MAX_KEYS; keys++) {
+	const char *key = (const char *)event->data.scalar.value;
+	int err;
+
+	if (!entry_section(r, key) && r->section->kind(r->config, key) == CONFIG_UNKNOWN)
+		return complain(r, &event->start_mark, "no such setting:", key);
+	err = keys_add(keys, key);
+	return err == -EEXIST ? complain(r, &event->start_mark, "given twice:", key) : err;
+}
+
+/* The names and values of a mapping, up to its end. */
+static int read_mapping(struct reader *r, struct keys *keys)
+{
+	for (int count = 0; count < MAX_KEYS; count++) {
 		autofree char *key = NULL;
 		yaml_event_t event;
 		int err = next(r, &event);
@@ -204,9 +276,11 @@ static int read_mapping(struct reader *r)
 			return err;
 		end = event.type == YAML_MAPPING_END_EVENT;
 		if (!end && event.type == YAML_SCALAR_EVENT)
-			key = strdup((const char *)event.data.scalar.value);
+			err = check_key(r, keys, &event);
 		else if (!end)
 			err = complain(r, &event.start_mark, "expected a setting's name", "");
+		if (!end && !err)
+			key = strdup((const char *)event.data.scalar.value);
 		yaml_event_delete(&event);
 		if (err || end)
 			return err;
@@ -217,8 +291,11 @@ static int read_mapping(struct reader *r)
 	return complain(r, &r->parser.mark, "too many settings", "");
 }
 
-static int read_document(struct reader *r)
+/* A file may have several documents, which are read as one. */
+static int read_documents(struct reader *r)
 {
+	autocall(keys_deinit) struct keys keys = { 0 };
+
 	for (;;) {
 		yaml_event_t event;
 		int err = next(r, &event);
@@ -236,7 +313,7 @@ static int read_document(struct reader *r)
 		if (err || type == YAML_STREAM_END_EVENT)
 			return err;
 		if (type == YAML_MAPPING_START_EVENT)
-			err = read_mapping(r);
+			err = read_mapping(r, &keys);
 		if (err)
 			return err;
 	}
@@ -301,7 +378,7 @@ static int read_file(struct config *config, int fd, const char *path, char **ret
 {
 	struct reader r = {
 		.config = config,
-		.set = config_set_named,
+		.section = &file_section,
 		.path = path,
 		.fd = fd,
 		.deadline_ns = clock_monotonic_ns() + MAX_WAIT_SECONDS * UINT64_C(1000000000),
@@ -311,7 +388,7 @@ static int read_file(struct config *config, int fd, const char *path, char **ret
 	if (!yaml_parser_initialize(&r.parser))
 		return -ENOMEM;
 	yaml_parser_set_input(&r.parser, read_bytes, &r);
-	err = read_document(&r);
+	err = read_documents(&r);
 	if (err && r.input_error)
 		err = complain_input(&r);
 	yaml_parser_delete(&r.parser);

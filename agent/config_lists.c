@@ -158,14 +158,37 @@ int config_add_rule(struct config *config)
 	return err ? err : add_rule(config->lists, &empty);
 }
 
+/* NAME of an entry as a setting's name; empty where it would be too long for one. */
+static const char *store_setting(const char *name, char full[NAME_BYTES])
+{
+	if (snprintf(full, NAME_BYTES, "%s%s", CONFIG_STORE_PREFIX, name) >= NAME_BYTES)
+		*full = 0;
+	return full;
+}
+
+enum config_kind config_store_kind(const struct config *config, const char *name)
+{
+	char full[NAME_BYTES];
+
+	return config_kind_named(config, store_setting(name, full));
+}
+
 int config_store_set(struct config *config, const char *name, const char *text, unsigned int line)
 {
 	struct config_lists *lists = config->lists;
 	char full[NAME_BYTES];
 
-	if (snprintf(full, sizeof(full), "%s%s", CONFIG_STORE_PREFIX, name) >= (int)sizeof(full))
-		return -ENOENT;
-	return config_set_named(&lists->stores[lists->store_count - 1], full, text, line);
+	return config_set_named(
+		&lists->stores[lists->store_count - 1], store_setting(name, full), text, line);
+}
+
+int config_store_add(struct config *config, const char *name, const char *item, unsigned int line)
+{
+	struct config_lists *lists = config->lists;
+	char full[NAME_BYTES];
+
+	return config_add_named(
+		&lists->stores[lists->store_count - 1], store_setting(name, full), item, line);
 }
 
 static int set_action(struct relabel_rule *rule, const char *text)
@@ -188,10 +211,27 @@ static int set_modulus(struct relabel_rule *rule, const char *text)
 	return errno || !isdigit((unsigned char)*text) || *end ? -EINVAL : 0;
 }
 
+static struct relabel_rule *last_rule(const struct config *config)
+{
+	return &config->lists->rules[config->lists->rule_count - 1];
+}
+
+enum config_kind config_rule_kind(const struct config *config, const char *name)
+{
+	static const char *const values[] = { "separator", "regex", "target_label", "replacement",
+		"action", "modulus" };
+
+	(void)config;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		if (!strcmp(name, values[i]))
+			return CONFIG_VALUE;
+	}
+	return strcmp(name, "source_labels") ? CONFIG_UNKNOWN : CONFIG_LIST;
+}
+
 int config_rule_set(struct config *config, const char *name, const char *text, unsigned int line)
 {
-	struct config_lists *lists = config->lists;
-	struct relabel_rule *rule = &lists->rules[lists->rule_count - 1];
+	struct relabel_rule *rule = last_rule(config);
 	const struct {
 		const char *name;
 		const char **text;
@@ -205,7 +245,7 @@ int config_rule_set(struct config *config, const char *name, const char *text, u
 	(void)line;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!strcmp(name, texts[i].name))
-			return *texts[i].text ? -EEXIST : copy_text(text, texts[i].text);
+			return copy_text(text, texts[i].text);
 	}
 	if (!strcmp(name, "source_labels"))
 		return add_source_label(rule, text);
@@ -214,4 +254,10 @@ int config_rule_set(struct config *config, const char *name, const char *text, u
 	if (!strcmp(name, "modulus"))
 		return set_modulus(rule, text);
 	return -ENOENT;
+}
+
+int config_rule_add(struct config *config, const char *name, const char *item, unsigned int line)
+{
+	(void)line;
+	return strcmp(name, "source_labels") ? -ENOENT : add_source_label(last_rule(config), item);
 }

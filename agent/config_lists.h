@@ -19,8 +19,12 @@ void config_lists_destroy(struct config_lists *lists);
 int config_add_store(struct config *config, unsigned int line);
 int config_add_rule(struct config *config);
 /*
- * Of the last one, by the name in the file. -ENOENT: no such name, -EEXIST: it was given, -EINVAL:
- * not a value for it.
+ * Of the last one, by the name in the file. -ENOENT: no such name, -EINVAL: not a value for it. The
+ * add functions add one item to what is a list.
  */
+enum config_kind config_store_kind(const struct config *config, const char *name);
 int config_store_set(struct config *config, const char *name, const char *text, unsigned int line);
+int config_store_add(struct config *config, const char *name, const char *item, unsigned int line);
+enum config_kind config_rule_kind(const struct config *config, const char *name);
 int config_rule_set(struct config *config, const char *name, const char *text, unsigned int line);
+int config_rule_add(struct config *config, const char *name, const char *item, unsigned int line);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/items.h"
 
 enum { MAX_HEADERS = 32 };
 
@@ -61,23 +62,6 @@ static int check_unstable(const struct config *config, enum remote_type type, ch
 			     : config_name(SETTING_remote_store_otlp_unstable));
 }
 
-/* Cuts the next item off *NEXT; a separator behind a backslash belongs to the item. In place. */
-static char *next_item(char **next, const char *separators)
-{
-	char *item = *next, *from, *to;
-
-	if (!item)
-		return NULL;
-	for (from = to = item; *from && !strchr(separators, *from); from++) {
-		if (*from == '\\' && from[1] && strchr(separators, from[1]))
-			from++;
-		*to++ = *from;
-	}
-	*next = *from ? from + 1 : NULL;
-	*to = 0;
-	return item;
-}
-
 static char *trimmed(char *text)
 {
 	size_t length;
@@ -97,7 +81,7 @@ static int parse_labels(const struct config *config, struct labels *labels, char
 
 	if (!copy)
 		return -ENOMEM;
-	while ((item = next_item(&next, ",;")) != NULL) {
+	while ((item = items_next(&next, ",;")) != NULL) {
 		char *value = strchr(item, '=');
 		int err;
 
@@ -148,7 +132,7 @@ static int parse_headers(const struct config *config, struct remote_settings *s,
 	s->headers = calloc(MAX_HEADERS, sizeof(*s->headers));
 	if (!copy || !s->headers)
 		return -ENOMEM;
-	while (!err && (item = next_item(&next, ",")) != NULL) {
+	while (!err && (item = items_next(&next, ",")) != NULL) {
 		if (*trimmed(item))
 			err = add_header(config, s, item, ret_message);
 	}

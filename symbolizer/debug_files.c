@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/items.h"
 #include "base/open_regular.h"
 #include "symbolizer/index/index.h"
 
@@ -101,18 +102,12 @@ static void try_below(
 static void each_directory(struct search *s, const void *context,
 	void (*try_one)(struct search *s, const char *directory, const void *context))
 {
-	const char *at = s->options->directories;
-	char directory[PATH_MAX];
+	autofree char *copy = strdup(s->options->directories);
+	char *next = copy, *directory;
 
-	for (int i = 0; i < MAX_DIRECTORIES && *at; i++) {
-		size_t length = strcspn(at, ",");
-
-		if (length && length < sizeof(directory) && *at == '/') {
-			memcpy(directory, at, length);
-			directory[length] = 0;
+	for (int i = 0; i < MAX_DIRECTORIES && (directory = items_next(&next, ",")); i++) {
+		if (*directory == '/' && strlen(directory) < PATH_MAX)
 			try_one(s, directory, context);
-		}
-		at += length + (at[length] == ',');
 	}
 }
 

@@ -97,7 +97,9 @@ static void put_options(void)
 
 	puts(".SH OPTIONS\nA value of time is a number of seconds or has a unit: 500ms, 10s, 2m, "
 	     "1h. "
-	     "Bytes may have K, M or G. Lists are separated by commas, or the option is repeated.");
+	     "Bytes may have K, M or G. Lists are separated by commas, or the option is repeated; "
+	     "a "
+	     "comma inside an item has a backslash before it.");
 	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
 		if (!command->summary || !command->settings)
 			continue;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/items.h"
 
 enum selector_key { BY_PID, BY_COMM, BY_EXECUTABLE, BY_CONTAINER_ID, SELECTOR_KEYS };
 
@@ -64,7 +65,7 @@ static int read_list(const char *text, struct selectors *list)
 	if (!list->text)
 		return -ENOMEM;
 	rest = list->text;
-	while (!err && (item = strsep(&rest, ",")))
+	while (!err && (item = items_next(&rest, ",")))
 		err = add(list, item);
 	return err;
 }

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/failure.h"
 #include "base/io.h"
+#include "base/items.h"
 #include "base/metrics.h"
 #include "base/module_id.h"
 #include "base/utf8.h"
@@ -228,9 +229,39 @@ static void pauses_grow_up_to_their_limit(void **state)
 	assert_int_equal(failure_pause_ns(1, 10, 5), 5);
 }
 
+/* What items_escape() makes is one item again, and nothing more. */
+static void an_item_is_whole_between_others(void **state)
+{
+	static const char *const items[] = { "", "a", ",", "a,b", ",,", "a;b", "a\\b", "\\x",
+		"a, b," };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
+		autofree char *escaped = items_escape(items[i], ",;"), *list = NULL;
+		char *next;
+
+		assert_true(asprintf(&list, "first,%s;last", escaped) > 0);
+		next = list;
+		assert_string_equal(items_next(&next, ",;"), "first");
+		assert_string_equal(items_next(&next, ",;"), items[i]);
+		assert_string_equal(items_next(&next, ",;"), "last");
+		assert_null(items_next(&next, ",;"));
+	}
+}
+
+static void an_item_that_is_escaped_already_stays(void **state)
+{
+	autofree char *escaped = items_escape("a\\,b,c", ",");
+
+	(void)state;
+	assert_string_equal(escaped, "a\\,b\\,c");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_item_is_whole_between_others),
+		cmocka_unit_test(an_item_that_is_escaped_already_stays),
 		cmocka_unit_test(a_shortage_passes_and_an_absence_does_not),
 		cmocka_unit_test(pauses_grow_up_to_their_limit),
 		cmocka_unit_test_setup_teardown(

@@ -20,6 +20,7 @@
 #include "agent/config_lists.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
+#include "base/items.h"
 
 enum { BIG = 2 << 20 };
 
@@ -182,7 +183,7 @@ static void bad_lists_are_refused_with_their_line(void **state)
 	refused(f, "remote-stores:\n- type: parca\n  colour: red\n", 3, "colour");
 	refused(f, "remote-stores:\n- type: parca\n  type: file\n", 3, "type");
 	refused(f, "remote-stores:\n- insecure: perhaps\n", 2, "insecure");
-	refused(f, "remote-stores:\n- remote-stores:\n  - type: parca\n", 3, "remote-stores");
+	refused(f, "remote-stores:\n- remote-stores:\n  - type: parca\n", 2, "remote-stores");
 	refused(f, "relabel_configs:\n- {target_label: a}\n- action: remove\n", 3, "action");
 	refused(f, "relabel_configs:\n- target_label: a\n  regex: '('\n", 2, "regex");
 	refused(f, "relabel_configs:\n- {target_label: a}\n- {regex: x}\n", 3, "target_label");
@@ -226,6 +227,86 @@ static void lists_have_two_forms(void **state)
 	assert_string_equal(config_text(&f->config, SETTING_remote_store_headers), "X-A=1,X-B=2");
 }
 
+static void an_empty_list_takes_the_place_of_the_default(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_string_equal(
+		config_text(&f->config, SETTING_debuginfo_directories), "/usr/lib/debug");
+	assert_int_equal(load(f, "debuginfo-directories: []\nrelabel_configs: []\n"
+				 "remote-stores:\n- type: parca\n  headers: []\n"),
+		0);
+	assert_string_equal(config_text(&f->config, SETTING_debuginfo_directories), "");
+	assert_int_equal(load(f, "relabel_configs:\n- {source_labels: [], target_label: a}\n"), 0);
+	assert_int_equal(f->config.lists->rules[0].source_label_count, 0);
+}
+
+/* Whatever the value is, or is not. */
+static void a_misspelt_name_is_seen_with_any_value(void **state)
+{
+	static const char *const values[] = { "[]", "~", "null", "''", "", "{}", "[a]", "x" };
+	struct fixture *f = *state;
+	char text[120];
+
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		snprintf(text, sizeof(text), "node: n\nnodee: %s\n", values[i]);
+		refused(f, text, 2, "no such setting: nodee");
+		snprintf(text, sizeof(text), "remote-stores:\n- type: parca\n  insecuree: %s\n",
+			values[i]);
+		refused(f, text, 3, "no such setting: insecuree");
+		snprintf(text, sizeof(text), "relabel_configs:\n- target_label: a\n  regexx: %s\n",
+			values[i]);
+		refused(f, text, 3, "no such setting: regexx");
+	}
+}
+
+static void a_list_is_no_single_value(void **state)
+{
+	struct fixture *f = *state;
+
+	refused(f, "http-address: []\n", 1, "http-address");
+	refused(f, "node: [a]\n", 1, "no list for node");
+	refused(f, "relabel_configs:\n- {target_label: a, regex: [x]}\n", 2, "regex");
+	refused(f, "remote-stores:\n- {type: [parca]}\n", 2, "type");
+}
+
+static void a_null_is_no_value(void **state)
+{
+	struct fixture *f = *state;
+
+	refused(f, "node: ~\n", 1, "node");
+	refused(f, "cpu-budget: 1\nlocal-store-directory: null\n", 2, "local-store-directory");
+	refused(f, "include: [comm=a, Null]\n", 1, "include");
+	refused(f, "remote-stores: ~\n", 1, "remote-stores");
+	refused(f, "relabel_configs:\n- {target_label: a, regex: NULL}\n", 2, "regex");
+	assert_int_equal(load(f, "node: 'null'\n"), 0);
+	assert_string_equal(config_text(&f->config, SETTING_node), "null");
+}
+
+/* An item of a sequence is one item; in a text the commas are separators. */
+static void a_comma_in_an_item_belongs_to_it(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *include = NULL;
+	char *next;
+
+	assert_int_equal(load(f, "include: ['comm=a,b', comm=c]\n"
+				 "exclude: comm=d,comm=e\n"
+				 "metadata-external-labels: ['team=x,y;z', zone=1]\n"
+				 "remote-store-headers: ['X-A=1\\,2', 'X-B=3,4;5']\n"),
+		0);
+	include = next = strdup(config_text(&f->config, SETTING_include));
+	assert_string_equal(items_next(&next, ","), "comm=a,b");
+	assert_string_equal(items_next(&next, ","), "comm=c");
+	assert_null(items_next(&next, ","));
+	assert_string_equal(config_text(&f->config, SETTING_exclude), "comm=d,comm=e");
+	assert_string_equal(
+		config_text(&f->config, SETTING_external_labels), "team=x\\,y\\;z,zone=1");
+	assert_string_equal(
+		config_text(&f->config, SETTING_remote_store_headers), "X-A=1\\,2,X-B=3\\,4;5");
+	refused(f, "include: ['comm=a\\', comm=b]\n", 1, "include");
+}
+
 static void unknown_settings_are_named_with_their_line(void **state)
 {
 	struct fixture *f = *state;
@@ -257,6 +338,25 @@ static void a_setting_is_given_once(void **state)
 	refused(f, "node: a\ncpu-budget: 1\nnode: b\n", 3, "node");
 	refused(f, "node: a\n---\nnode: b\n", 3, "node");
 	refused(f, "node: [a, b]\n", 1, "node");
+}
+
+static void no_name_stands_twice_in_a_mapping(void **state)
+{
+	struct fixture *f = *state;
+
+	refused(f, "include: comm=a\ninclude: comm=b\n", 2, "given twice: include");
+	refused(f, "include: [comm=a]\nnode: x\ninclude: []\n", 3, "given twice: include");
+	refused(f, "remote-stores: []\nremote-stores: []\n", 2, "given twice: remote-stores");
+	refused(f, "relabel_configs: []\n---\nrelabel_configs: []\n", 3, "relabel_configs");
+	refused(f, "relabel_configs:\n- action: keep\n  action: drop\n", 3, "given twice: action");
+	refused(f, "relabel_configs:\n- modulus: 1\n  modulus: 1\n", 3, "given twice: modulus");
+	refused(f, "relabel_configs:\n- source_labels: []\n  source_labels: [a]\n", 3,
+		"given twice: source_labels");
+	refused(f, "remote-stores:\n- headers: [A=1]\n  headers: [B=1]\n", 3,
+		"given twice: headers");
+	/* Each entry has names of its own. */
+	assert_int_equal(
+		load(f, "relabel_configs:\n- {target_label: a}\n- {target_label: a}\n"), 0);
 }
 
 static void shapes_that_are_no_settings(void **state)
@@ -453,9 +553,15 @@ int main(void)
 		CASE(no_settings_at_all),
 		CASE(an_empty_text_means_nowhere),
 		CASE(lists_have_two_forms),
+		CASE(an_empty_list_takes_the_place_of_the_default),
+		CASE(a_misspelt_name_is_seen_with_any_value),
+		CASE(a_list_is_no_single_value),
+		CASE(a_null_is_no_value),
+		CASE(a_comma_in_an_item_belongs_to_it),
 		CASE(unknown_settings_are_named_with_their_line),
 		CASE(values_that_make_no_sense),
 		CASE(a_setting_is_given_once),
+		CASE(no_name_stands_twice_in_a_mapping),
 		CASE(shapes_that_are_no_settings),
 		CASE(what_is_no_yaml),
 		CASE(zero_bytes),

@@ -219,7 +219,7 @@ static const char *find(const struct root *root, const struct module *m, struct 
 {
 	static char text[COMPANIONS_MAX + 1];
 	const struct debug_search search = {
-		.directories = "/dbg,relative,/more/dbg",
+		.directories = "/dbg,relative,/more\\,dbg",
 		.root_fd = root->fd,
 		.path = "/bin/x",
 	};
@@ -246,7 +246,7 @@ static void each_place_is_looked_at(void **state)
 
 	(void)state;
 	root_make(&root);
-	put(&root, "/more/dbg/.build-id/ab/cdef.debug", "1");
+	put(&root, "/more,dbg/.build-id/ab/cdef.debug", "1");
 	put(&root, "/bin/x.debug", "2");
 	put(&root, "/bin/.debug/x.debug", "3");
 	put(&root, "/dbg/bin/x.debug", "4");

@@ -70,6 +70,15 @@ static void program_by_name_or_path(void **state)
 	assert_false(chosen("executable=*", NULL, &THREAD));
 }
 
+static void a_comma_behind_a_backslash_is_part_of_a_glob(void **state)
+{
+	const struct process list = { .pid = 18, .comm = "a,b" };
+
+	(void)state;
+	assert_true(chosen("comm=x,comm=a\\,?", NULL, &list));
+	assert_false(chosen("comm=x", "comm=a\\,b,comm=y", &list));
+}
+
 static void exclude_wins(void **state)
 {
 	(void)state;
@@ -114,6 +123,7 @@ int main(void)
 		cmocka_unit_test(none_is_no_selection),
 		cmocka_unit_test(each_key_chooses),
 		cmocka_unit_test(program_by_name_or_path),
+		cmocka_unit_test(a_comma_behind_a_backslash_is_part_of_a_glob),
 		cmocka_unit_test(exclude_wins),
 		cmocka_unit_test(nonsense_is_refused),
 	};
