@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/export/remote_internal.h"
+#include "agent/export/retry_after.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -453,12 +454,12 @@ int remote_send(
 static void read_outcome(struct remote *remote, CURLcode code, struct outcome *ret_outcome)
 {
 	uint64_t body_bytes = remote->call ? remote->call->size : remote->body.size;
-	curl_off_t uploaded = 0, retry_after = 0;
+	const struct answer *answer = &remote->answer;
+	curl_off_t uploaded = 0;
 	long head = 0, proxy_status = 0;
 
 	curl_easy_getinfo(remote->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
 	curl_easy_getinfo(remote->easy, CURLINFO_REQUEST_SIZE, &head);
-	curl_easy_getinfo(remote->easy, CURLINFO_RETRY_AFTER, &retry_after);
 	curl_easy_getinfo(remote->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
 	/* The "request" holds a small body, too, where that went out together with the head. */
 	if (head > uploaded)
@@ -467,12 +468,13 @@ static void read_outcome(struct remote *remote, CURLcode code, struct outcome *r
 	*ret_outcome = (struct outcome){
 		.code = code,
 		.error_text = remote->error_text,
-		.answer = &remote->answer,
+		.answer = answer,
 		/* No connection, but there was a request: the connection was for another. */
 		.body_sent = (uint64_t)uploaded >= body_bytes || remote->requests > 1 ||
 			     (remote->requests && code == CURLE_COULDNT_CONNECT),
 		.proxy_status = proxy_status,
-		.retry_after_ns = (uint64_t)MIN(retry_after, (curl_off_t)24 * 3600) * 1000000000,
+		.retry_after_ns = retry_after_ns(
+			answer->retry_after, answer->date, (int64_t)(clock_real_ns() / 1000000000)),
 	};
 }
 

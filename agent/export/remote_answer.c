@@ -101,6 +101,10 @@ static void parse_header(struct answer *answer, struct cursor line)
 		uint64_t ms = isdigit((unsigned char)value[0]) ? strtoull(value, NULL, 10) : 0;
 
 		answer->pushback_ns = MIN(ms, MAX_PUSHBACK_MS) * 1000000;
+	} else if (header_value(
+			   line, "retry-after", answer->retry_after, sizeof(answer->retry_after)) ||
+		   header_value(line, "date", answer->date, sizeof(answer->date))) {
+		return;
 	} else if (header_value(line, "grpc-status-details-bin", answer->grpc_details,
 			   sizeof(answer->grpc_details))) {
 		/* Cut, it would be another text. */

@@ -8,6 +8,7 @@
  *   remote_options.c     options that make no sense are refused; address → base URL
  *   remote_credentials.c tokens and passwords, read again when they change; kept out of messages
  *   remote_answer.c      what came back, bounded
+ *   retry_after.c        how long a server wants to be left alone
  *   remote_verdict.c     answer → verdict
  *   remote_grpc.c        gRPC: a request's message, an answer's status
  *   remote_call.c        requests that are no profiles
@@ -44,6 +45,7 @@ struct answer {
 	char grpc_message[160]; /* percent-decoded, printable */
 	char grpc_details[1024]; /* base64 of a google.rpc.Status; "" = none, or a longer one */
 	uint64_t pushback_ns; /* grpc-retry-pushback-ms; 0 = none */
+	char retry_after[64], date[64]; /* as they came; "" = none */
 	char content_type[64];
 	char location[160]; /* scheme and host of a redirect, or "" */
 	char kept[ANSWER_KEPT_BYTES]; /* the body's beginning */

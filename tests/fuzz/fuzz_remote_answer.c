@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/export/remote_internal.h"
+#include "agent/export/retry_after.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -74,6 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (size)
 		answer_on_body((char *)data, 1, size, &answer);
+	if (retry_after_ns(answer.retry_after, answer.date, 0) > RETRY_AFTER_LONGEST_NS)
+		abort();
 	answer_message(&answer, message, sizeof(message));
 	check_text(message, sizeof(message));
 	check_text(answer.content_type, sizeof(answer.content_type));

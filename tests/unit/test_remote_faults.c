@@ -124,7 +124,36 @@ static void retry_after_for_ever_is_a_day(void **state)
 		(void *)"HTTP/1.1 503 X\r\nRetry-After: 99999999999\r\nContent-Length: 0\r\n\r\n",
 		(struct remote_options){ 0 });
 	assert_verdict(&f, REMOTE_RETRY, "503");
-	assert_true(f.result.retry_after_ns <= UINT64_C(86400000000000));
+	assert_true(f.result.retry_after_ns == UINT64_C(86400000000000));
+	remote_fixture_deinit(&f);
+}
+
+/* Of a server whose clock is behind ours, or whose answer took its time. */
+static void retry_after_a_date_that_has_passed_is_at_once(void **state)
+{
+	struct remote_fixture f;
+
+	(void)state;
+	send_one(&f, answer,
+		(void *)"HTTP/1.1 503 X\r\nRetry-After: Sat, 21 Nov 2020 12:00:00 GMT\r\n"
+			"Content-Length: 0\r\n\r\n",
+		(struct remote_options){ 0 });
+	assert_verdict(&f, REMOTE_RETRY, "503");
+	assert_true(f.result.retry_after_ns == 0);
+	remote_fixture_deinit(&f);
+}
+
+static void retry_after_a_date_by_the_servers_clock(void **state)
+{
+	struct remote_fixture f;
+
+	(void)state;
+	send_one(&f, answer,
+		(void *)"HTTP/1.1 503 X\r\nRetry-After: Sat, 21 Nov 2020 12:00:07 GMT\r\n"
+			"Date: Sat, 21 Nov 2020 12:00:00 GMT\r\nContent-Length: 0\r\n\r\n",
+		(struct remote_options){ 0 });
+	assert_verdict(&f, REMOTE_RETRY, "503");
+	assert_true(f.result.retry_after_ns == UINT64_C(7000000000));
 	remote_fixture_deinit(&f);
 }
 
@@ -529,6 +558,8 @@ int main(void)
 		cmocka_unit_test(the_servers_words_are_in_the_message),
 		cmocka_unit_test(retry_after_in_seconds),
 		cmocka_unit_test(retry_after_for_ever_is_a_day),
+		cmocka_unit_test(retry_after_a_date_that_has_passed_is_at_once),
+		cmocka_unit_test(retry_after_a_date_by_the_servers_clock),
 		cmocka_unit_test(ingest_422_is_retried_but_bounded),
 		cmocka_unit_test(nobody_listens),
 		cmocka_unit_test(a_name_that_is_not_there),
