@@ -2,6 +2,7 @@
 #include "symbolizer/builds_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -192,7 +193,7 @@ static bool disbelieve(struct builds *b, struct build *build, int err)
 static bool succeed(struct builds *b, struct build *build)
 {
 	autocall(auto_index_destroy) struct index *index = NULL;
-	autoclose int fd = dup(build->entry.fd);
+	autoclose int fd = fcntl(build->entry.fd, F_DUPFD_CLOEXEC, 0);
 	int err = fd < 0 ? -errno : index_open(fd, &index);
 
 	/* The file was changed after it had been looked at, so it is not the one to be named. */

@@ -2,6 +2,7 @@
 #include "agent/export/debuginfo.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +142,7 @@ static void enqueue(struct debuginfo *d, size_t target, const struct build_id *i
 	*job = (struct debuginfo_job){
 		.target = target,
 		.key = key_of(&d->targets[target], id),
-		.fd = dup(fd),
+		.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0),
 	};
 	build_id_format(id, job->build_id, sizeof(job->build_id));
 	pthread_mutex_lock(&d->lock);

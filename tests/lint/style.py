@@ -17,6 +17,7 @@ MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES, AIM_FUNCTION_LINES = 100, 60
 MAX_PARAMETERS, AIM_PARAMETERS = 7, 5
 
+INHERITED = "programs that are executed inherit it: use the call that takes O_CLOEXEC"
 BANNED = {
     "strcpy": "copies without a bound", "strcat": "appends without a bound",
     "sprintf": "use snprintf or buffer_printf", "vsprintf": "use vsnprintf",
@@ -24,6 +25,7 @@ BANNED = {
     "atol": "cannot report errors", "atoll": "cannot report errors",
     "system": "no shell", "popen": "no shell", "tmpnam": "races", "mktemp": "races",
     "alloca": "no bound on the stack", "setjmp": "skips cleanups", "longjmp": "skips cleanups",
+    **dict.fromkeys(("dup", "dup2", "pipe", "epoll_create", "mkstemp", "creat"), INHERITED),
     "bpf_get_stackid": "its ids collide and mix stacks",
 }
 BANNED_RE = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(BANNED))
@@ -143,8 +145,10 @@ class File:
     def check_line(self, number, line, in_function):
         banned = BANNED_RE.search(line)
         test_code = self.path.startswith("tests/")
-        if banned and not (test_code and banned.group(1) in ("system", "popen")):
-            self.bad(number, "%s(): %s" % (banned.group(1), BANNED[banned.group(1)]))
+        if banned:
+            name, why = banned.group(1), BANNED[banned.group(1)]
+            if not test_code or (why != INHERITED and name not in ("system", "popen")):
+                self.bad(number, "%s(): %s" % (name, why))
         asserted = ASSERT_RE.search(line)
         if asserted and SIDE_EFFECT_RE.search(asserted.group(1)):
             self.bad(number, "assert with a side effect")
