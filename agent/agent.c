@@ -233,7 +233,7 @@ static int create_symbol_sources(
 		&agent->builds);
 	if (err)
 		return fail(failure, "prepare the index builder", "", err);
-	err = kernel_symbols_create(agent->proc_fd, &agent->kernel_symbols);
+	err = kernel_symbols_create(agent->proc_fd, &agent->metrics, &agent->kernel_symbols);
 	return err ? fail(failure, "allocate memory", "", err) : 0;
 }
 
@@ -519,6 +519,7 @@ void agent_sources(
 {
 	if (!profile)
 		agent_unwind_flush(agent, 0);
+	(void)kernel_symbols_renew(agent->kernel_symbols, clock_monotonic_ns());
 	*ret_sources = (struct report_sources){
 		.profile = profile ? profile : agent->current.profile,
 		.processes = agent->processes,

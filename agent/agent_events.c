@@ -39,15 +39,23 @@ static uint32_t frames_of_tracing(const struct agent *agent, const struct abi_st
 	return 0;
 }
 
-static void add_kernel_frames(struct frames *out, const struct abi_stack *raw, uint32_t first)
+static struct profile_frame kernel_frame(const struct agent *agent, uint64_t kaddr, bool is_return)
 {
-	for (uint32_t i = first; i < raw->frame_count && i < ABI_MAX_FRAMES; i++) {
-		out->items[out->count++] = (struct profile_frame){
-			.address = raw->frames[i],
-			.module = PROFILE_MODULE_KERNEL,
-			.flags = i > 0 ? PROFILE_FRAME_RETURN : 0,
-		};
-	}
+	uint32_t tenant = kernel_symbols_tenant(agent->kernel_symbols, kaddr - is_return);
+
+	return (struct profile_frame){
+		.address = kaddr,
+		.module = PROFILE_MODULE_KERNEL,
+		.flags = (is_return ? PROFILE_FRAME_RETURN : 0) |
+			 tenant << PROFILE_FRAME_TENANT_SHIFT,
+	};
+}
+
+static void add_kernel_frames(
+	const struct agent *agent, struct frames *out, const struct abi_stack *raw, uint32_t first)
+{
+	for (uint32_t i = first; i < raw->frame_count && i < ABI_MAX_FRAMES; i++)
+		out->items[out->count++] = kernel_frame(agent, raw->frames[i], i > 0);
 	out->kernel_count = out->count;
 	if (raw->flags & ABI_STACK_DEPTH)
 		out->flags |= PROFILE_STACK_DEPTH;
@@ -161,7 +169,7 @@ static int resolve_stack(struct agent *agent, struct profile *profile, struct pr
 		agent->kernel_frames = true;
 		raw = agent_raw_stack(agent, s->window, s->kernel_stack);
 		if (raw)
-			add_kernel_frames(&frames, raw,
+			add_kernel_frames(agent, &frames, raw,
 				s->flags & ABI_SAMPLE_OFF_CPU ? frames_of_tracing(agent, raw) : 0);
 		else
 			frames.flags |= PROFILE_STACK_MISSING;
@@ -188,10 +196,19 @@ static int resolve_stack(struct agent *agent, struct profile *profile, struct pr
 		ret_stack);
 }
 
+/* What the pcs of a sample's stacks mean depends on this. */
+static uint64_t stack_context(
+	const struct agent *agent, const struct process *p, const struct abi_sample *s)
+{
+	uint64_t turn = s->kernel_stack ? kernel_symbols_turn(agent->kernel_symbols) : 0;
+
+	return mappings_generation(p->mappings) ^ turn * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 static int stack_of(struct agent *agent, struct profile *profile, struct process *p,
 	const struct abi_sample *s, uint32_t *ret_stack)
 {
-	uint64_t context = mappings_generation(p->mappings);
+	uint64_t context = stack_context(agent, p, s);
 	struct profile_stack stack;
 	int err;
 
@@ -492,12 +509,18 @@ static void on_ksymbol(
 	void *context, uint64_t kaddr, uint32_t size, const char *name, bool bpf, bool gone)
 {
 	struct agent *agent = context;
+	const struct kallsyms_event event = {
+		.start = kaddr,
+		.size = size,
+		.bpf = bpf,
+		.name = name,
+		.time_ns = clock_monotonic_ns(),
+	};
 
-	/* What went before the table was read is not in it. */
-	if (!gone || !kernel_symbols_are_read(agent->kernel_symbols))
-		(void)kernel_symbols_add(agent->kernel_symbols, kaddr, size, name, bpf);
 	if (gone)
-		kernel_symbols_gone(agent->kernel_symbols, kaddr, clock_monotonic_ns());
+		(void)kernel_symbols_gone(agent->kernel_symbols, &event);
+	else
+		(void)kernel_symbols_add(agent->kernel_symbols, &event);
 }
 
 static void on_lost(void *context, uint64_t time_ns, uint64_t count)

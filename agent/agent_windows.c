@@ -76,7 +76,7 @@ static void on_grace_over(void *context)
 	open_ns = agent_oldest_open_ns(agent);
 	processes_sweep(agent->processes, open_ns);
 	agent_forget_modules(agent);
-	(void)kernel_symbols_renew(agent->kernel_symbols, open_ns);
+	kernel_symbols_forget(agent->kernel_symbols, open_ns);
 }
 
 int agent_turn_window(struct agent *agent)

@@ -13,22 +13,14 @@
 #include "base/log.h"
 #include "bpf/abi/kernel_walk.h"
 
-enum {
-	MAX_GONE = 1024, /* kept at a time; over it the oldest loses its name at once */
-	MAX_MODULE_LINE = 4096,
-};
-
-struct gone {
-	uint64_t kaddr, time_ns;
-};
+enum { MAX_MODULE_LINE = 4096 };
 
 struct kernel_symbols {
 	int proc_fd;
+	struct metrics *metrics;
 	struct kallsyms *table; /* NULL: not read yet, or hidden */
 	bool hidden;
 	uint64_t modules; /* a hash of which are loaded, and where */
-	struct gone gone[MAX_GONE]; /* the oldest first */
-	size_t gone_count;
 };
 
 /*
@@ -63,13 +55,14 @@ static int read_table(int proc_fd, struct kallsyms **ret_table)
 	return fd < 0 ? -EACCES : kallsyms_create(fd, ret_table);
 }
 
-int kernel_symbols_create(int proc_fd, struct kernel_symbols **ret_symbols)
+int kernel_symbols_create(int proc_fd, struct metrics *metrics, struct kernel_symbols **ret_symbols)
 {
 	struct kernel_symbols *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
 	k->proc_fd = proc_fd;
+	k->metrics = metrics;
 	*ret_symbols = k;
 	return 0;
 }
@@ -138,61 +131,64 @@ size_t kernel_symbols_bytes(const struct kernel_symbols *k)
 	return k->table ? kallsyms_bytes(k->table) : 0;
 }
 
-static void remove_gone(struct kernel_symbols *k, size_t first, size_t count)
-{
-	k->gone_count -= count;
-	memmove(&k->gone[first], &k->gone[first + count],
-		(k->gone_count - first) * sizeof(*k->gone));
-}
+typedef int symbol_event_fn(struct kallsyms *table, const struct kallsyms_event *event);
 
-int kernel_symbols_add(
-	struct kernel_symbols *k, uint64_t kaddr, uint32_t size, const char *name, bool bpf)
+static int take_event(
+	struct kernel_symbols *k, const struct kallsyms_event *event, symbol_event_fn *fn)
 {
+	size_t refused;
+	int err;
+
 	if (!kernel_symbols_table(k))
 		return -EACCES;
-	/* What is there now must not go when its predecessor's time is over. */
-	for (size_t i = 0; i < k->gone_count; i++) {
-		if (k->gone[i].kaddr == kaddr) {
-			remove_gone(k, i, 1);
-			break;
-		}
-	}
-	return kallsyms_add(k->table, kaddr, size, name, bpf);
+	refused = kallsyms_refused(k->table);
+	err = fn(k->table, event);
+	metrics_add(k->metrics, METRIC_KERNEL_SYMBOLS_REFUSED,
+		kallsyms_refused(k->table) - refused + (err == -ENOMEM));
+	return err;
 }
 
-void kernel_symbols_gone(struct kernel_symbols *k, uint64_t kaddr, uint64_t now_ns)
+int kernel_symbols_add(struct kernel_symbols *k, const struct kallsyms_event *event)
 {
-	if (!k->table)
-		return;
-	if (k->gone_count == MAX_GONE) {
-		kallsyms_remove(k->table, k->gone[0].kaddr);
-		remove_gone(k, 0, 1);
-	}
-	k->gone[k->gone_count++] = (struct gone){ kaddr, now_ns };
+	return take_event(k, event, kallsyms_add);
 }
 
-static void forget_gone(struct kernel_symbols *k, uint64_t before_ns)
+int kernel_symbols_gone(struct kernel_symbols *k, const struct kallsyms_event *event)
 {
-	size_t count = 0;
-
-	while (count < k->gone_count && k->gone[count].time_ns < before_ns)
-		kallsyms_remove(k->table, k->gone[count++].kaddr);
-	remove_gone(k, 0, count);
+	return take_event(k, event, kallsyms_gone);
 }
 
-bool kernel_symbols_renew(struct kernel_symbols *k, uint64_t before_ns)
+uint32_t kernel_symbols_tenant(const struct kernel_symbols *k, uint64_t kaddr)
 {
-	struct kallsyms *table;
+	return k->table ? kallsyms_tenant(k->table, kaddr) : 0;
+}
+
+uint64_t kernel_symbols_turn(const struct kernel_symbols *k)
+{
+	return k->table ? kallsyms_turn(k->table) : 0;
+}
+
+void kernel_symbols_forget(struct kernel_symbols *k, uint64_t before_ns)
+{
+	if (k->table)
+		kallsyms_forget(k->table, before_ns);
+}
+
+bool kernel_symbols_renew(struct kernel_symbols *k, uint64_t now_ns)
+{
+	struct kallsyms *newer;
 	uint64_t modules;
 
 	if (!k->table)
 		return false;
-	forget_gone(k, before_ns);
 	modules = loaded_modules(k->proc_fd);
-	if (modules == k->modules || read_table(k->proc_fd, &table))
+	if (modules == k->modules || read_table(k->proc_fd, &newer))
 		return false;
-	kallsyms_destroy(k->table);
-	k->table = table;
+	if (kallsyms_replace(&k->table, newer, now_ns)) {
+		kallsyms_destroy(newer);
+		metrics_add(k->metrics, METRIC_KERNEL_SYMBOLS_REFUSED, 1);
+		return false;
+	}
 	k->modules = modules;
 	return true;
 }

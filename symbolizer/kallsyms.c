@@ -15,19 +15,16 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/utf8.h"
 #include "symbolizer/kallsyms_parse.h"
+#include "symbolizer/ksym_tenants.h"
 
 enum {
 	PAGE_BYTES_ =
 		4096, /* the smallest: a shorter reach is a missing name, a longer a wrong one */
 	MAX_HOLE_BYTES = 1 << 20,
-	MAX_ADDED = 1 << 16,
 	MAX_REGIONS = 1 << 20,
-	MAX_ADDED_NAME_BYTES = 512,
+	MAX_BEFORE = 4, /* older tables that are kept at a time */
 };
-
-static const char bpf_module[] = "bpf";
 
 /* Offset and name side by side: the search ends in the cache line that has both. */
 struct symbol {
@@ -43,14 +40,6 @@ struct region {
 	uint16_t module;
 };
 
-/* What PERF_RECORD_KSYMBOL told. */
-struct added {
-	uint64_t start;
-	uint32_t size;
-	const char *module;
-	char *name;
-};
-
 struct kallsyms {
 	struct region *regions; /* ascending, apart from each other */
 	size_t region_count, region_capacity;
@@ -61,8 +50,10 @@ struct kallsyms {
 	struct ksym_module *modules; /* number 1 is the first */
 	size_t module_count;
 	struct kallsyms_marks marks;
-	struct added *added; /* ascending, apart from each other */
-	size_t added_count, added_capacity;
+	struct ksym_tenants tenants; /* what PERF_RECORD_KSYMBOL told */
+	/* The table whose place this one took, for what was sampled while that was true. */
+	struct kallsyms *before;
+	uint64_t replaced_ns; /* when that befell this one; 0 = it did not */
 };
 
 DEFINE_AUTO(kallsyms);
@@ -237,9 +228,8 @@ void kallsyms_destroy(struct kallsyms *k)
 {
 	if (!k)
 		return;
-	for (size_t i = 0; i < k->added_count; i++)
-		free(k->added[i].name);
-	free(k->added);
+	kallsyms_destroy(k->before);
+	ksym_tenants_deinit(&k->tenants);
 	free(k->regions);
 	free(k->symbols);
 	free(k->text);
@@ -248,22 +238,6 @@ void kallsyms_destroy(struct kallsyms *k)
 }
 
 /* ---- look-up ------------------------------------------------------------------------------- */
-
-/* Number of added symbols that start at or below KADDR. */
-static size_t added_up_to(const struct kallsyms *k, uint64_t kaddr)
-{
-	size_t low = 0, high = k->added_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (k->added[middle].start <= kaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 static const struct region *find_region(const struct kallsyms *k, uint64_t kaddr)
 {
@@ -305,25 +279,12 @@ static const char *module_name(const struct kallsyms *k, uint16_t module)
 	return module == KSYM_KERNEL ? "" : k->modules[module - 1].name;
 }
 
-static bool lookup_added(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
+/* By the table as it was read. */
+static bool lookup_listed(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
 {
-	size_t count = added_up_to(k, kaddr);
-	const struct added *a = count ? &k->added[count - 1] : NULL;
-
-	if (!a || kaddr - a->start >= a->size)
-		return false;
-	*ret_symbol = (struct ksymbol){ .name = a->name, .module = a->module, .start = a->start };
-	return true;
-}
-
-bool kallsyms_lookup(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
-{
-	const struct region *r;
+	const struct region *r = find_region(k, kaddr);
 	const struct symbol *symbol;
 
-	if (k->added_count && lookup_added(k, kaddr, ret_symbol))
-		return true;
-	r = find_region(k, kaddr);
 	if (!r)
 		return false;
 	symbol = find_symbol(k, r, kaddr);
@@ -337,76 +298,138 @@ bool kallsyms_lookup(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *r
 	return true;
 }
 
+static bool is_same_symbol(const struct ksymbol *a, const struct ksymbol *b)
+{
+	return a->start == b->start && !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
+}
+
+/*
+ * By the tables that were true one after the other. Which module a sample was of whose place
+ * another has taken since nobody can tell: then it has no name.
+ */
+static bool lookup_tables(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
+{
+	bool found = false;
+
+	for (; k; k = k->before) {
+		struct ksymbol symbol;
+
+		if (!lookup_listed(k, kaddr, &symbol))
+			continue;
+		if (found && !is_same_symbol(&symbol, ret_symbol))
+			return false;
+		*ret_symbol = symbol;
+		found = true;
+	}
+	return found;
+}
+
+uint32_t kallsyms_tenant(const struct kallsyms *k, uint64_t kaddr)
+{
+	const struct ksym_tenant *tenant = ksym_tenants_at(&k->tenants, kaddr);
+
+	return tenant && !tenant->was_before ? tenant->number : 0;
+}
+
+uint64_t kallsyms_turn(const struct kallsyms *k)
+{
+	return k->tenants.last_number;
+}
+
+bool kallsyms_lookup_of(
+	const struct kallsyms *k, uint64_t kaddr, uint32_t tenant, struct ksymbol *ret_symbol)
+{
+	const struct ksym_tenant *whose = tenant ? ksym_tenants_find(&k->tenants, tenant, kaddr)
+						 : ksym_tenants_first(&k->tenants, kaddr);
+	struct ksymbol symbol;
+
+	if (whose) {
+		*ret_symbol = (struct ksymbol){ whose->name, whose->module, whose->start };
+		return true;
+	}
+	/* The table may have been read after the records came that are still to be seen. */
+	if (tenant || !lookup_tables(k, kaddr, &symbol) ||
+		ksym_tenants_came(&k->tenants, kaddr, symbol.start, symbol.name))
+		return false;
+	*ret_symbol = symbol;
+	return true;
+}
+
+bool kallsyms_lookup(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
+{
+	return kallsyms_lookup_of(k, kaddr, kallsyms_tenant(k, kaddr), ret_symbol);
+}
+
 /* ---- what comes and goes ------------------------------------------------------------------- */
 
-static void remove_added(struct kallsyms *k, size_t number)
+static struct ksym_tenant tenant_of(const struct kallsyms_event *event)
 {
-	free(k->added[number].name);
-	k->added_count--;
-	memmove(&k->added[number], &k->added[number + 1],
-		(k->added_count - number) * sizeof(*k->added));
-}
-
-static bool overlaps(const struct added *a, uint64_t start, uint32_t size)
-{
-	return a->start < start ? start - a->start < a->size : a->start - start < size;
-}
-
-/* The names that kallsyms itself gives to the pages of ftrace and kprobes. */
-static const char *module_of(const char *name, bool bpf)
-{
-	if (bpf)
-		return bpf_module;
-	return !strncmp(name, "ftrace", 6) ? "__builtin__ftrace" : "__builtin__kprobes";
-}
-
-int kallsyms_add(struct kallsyms *k, uint64_t start, uint32_t size, const char *name, bool bpf)
-{
-	autofree char *copy = strndup(name, MAX_ADDED_NAME_BYTES);
-	size_t at;
-	int err;
-
-	if (!copy)
-		return -ENOMEM;
-	if (!size || !*copy || start + size < start)
-		return -EBADMSG;
-	utf8_clean(copy, strlen(copy), true);
-	err = array_reserve(k->added, k->added_capacity, k->added_count + 1, MAX_ADDED);
-	if (err)
-		return err;
-	/* What was there has gone without a record of it. */
-	at = added_up_to(k, start);
-	if (at > 0 && overlaps(&k->added[at - 1], start, size))
-		remove_added(k, --at);
-	while (at < k->added_count && overlaps(&k->added[at], start, size))
-		remove_added(k, at);
-	memmove(&k->added[at + 1], &k->added[at], (k->added_count - at) * sizeof(*k->added));
-	k->added[at] = (struct added){
-		.start = start,
-		.size = size,
-		.module = module_of(copy, bpf),
-		.name = copy,
+	return (struct ksym_tenant){
+		.start = event->start,
+		.size = event->size,
+		.name = (char *)event->name,
 	};
-	k->added_count++;
-	take(copy);
-	return 0;
 }
 
-void kallsyms_remove(struct kallsyms *k, uint64_t start)
+int kallsyms_add(struct kallsyms *k, const struct kallsyms_event *event)
 {
-	size_t count = added_up_to(k, start);
-	const struct region *r;
+	const struct ksym_tenant came = tenant_of(event);
+
+	return ksym_tenants_add(&k->tenants, &came, event->bpf, event->time_ns);
+}
+
+int kallsyms_gone(struct kallsyms *k, const struct kallsyms_event *event)
+{
+	const struct ksym_tenant went = tenant_of(event);
+
+	return ksym_tenants_gone(&k->tenants, &went, event->bpf, event->time_ns);
+}
+
+size_t kallsyms_refused(const struct kallsyms *k)
+{
+	return k->tenants.refused;
+}
+
+/* One that was listed: its place stays, without a name. */
+static void forget_listed(void *context, const struct ksym_tenant *tenant)
+{
+	struct kallsyms *k = context;
+	const struct region *r = find_region(k, tenant->start);
 	struct symbol *symbol;
 
-	if (count && k->added[count - 1].start == start)
-		remove_added(k, count - 1);
-	/* One that was there before us: its place stays, without a name. */
-	r = find_region(k, start);
 	if (!r || r->module == KSYM_KERNEL)
 		return;
-	symbol = find_symbol(k, r, start);
-	if (r->base + symbol->offset == start)
+	symbol = find_symbol(k, r, tenant->start);
+	if (r->base + symbol->offset == tenant->start &&
+		!strcmp(k->text + symbol->name, tenant->name))
 		symbol->name = KSYM_NO_NAME;
+}
+
+void kallsyms_forget(struct kallsyms *k, uint64_t before_ns)
+{
+	struct kallsyms **link = &k->before;
+
+	ksym_tenants_forget(&k->tenants, before_ns, forget_listed, k);
+	while (*link && (*link)->replaced_ns >= before_ns)
+		link = &(*link)->before;
+	kallsyms_destroy(*link);
+	*link = NULL;
+}
+
+int kallsyms_replace(struct kallsyms **k, struct kallsyms *newer, uint64_t now_ns)
+{
+	size_t count = 0;
+
+	for (const struct kallsyms *older = *k; older; older = older->before)
+		count++;
+	if (count > MAX_BEFORE)
+		return -E2BIG;
+	newer->tenants = (*k)->tenants;
+	(*k)->tenants = (struct ksym_tenants){ 0 };
+	(*k)->replaced_ns = now_ns;
+	newer->before = *k;
+	*k = newer;
+	return 0;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -426,7 +449,22 @@ size_t kallsyms_bytes(const struct kallsyms *k)
 {
 	return sizeof(*k) + k->region_capacity * sizeof(*k->regions) +
 	       k->count * sizeof(*k->symbols) + k->text_bytes +
-	       k->module_count * sizeof(*k->modules) + k->added_capacity * sizeof(*k->added);
+	       k->module_count * sizeof(*k->modules) + ksym_tenants_bytes(&k->tenants) +
+	       (k->before ? kallsyms_bytes(k->before) : 0);
+}
+
+/* Of the newest table that knows it: a module that was loaded anew lies elsewhere now. */
+static void listed_range(
+	const struct kallsyms *k, const char *module, uint64_t *start, uint64_t *end)
+{
+	for (; k && *start >= *end; k = k->before) {
+		for (size_t i = 0; i < k->region_count; i++) {
+			if (strcmp(module_name(k, k->regions[i].module), module))
+				continue;
+			*start = MIN(*start, k->regions[i].base);
+			*end = MAX(*end, k->regions[i].end);
+		}
+	}
 }
 
 bool kallsyms_module_range(
@@ -434,18 +472,8 @@ bool kallsyms_module_range(
 {
 	uint64_t start = UINT64_MAX, end = 0;
 
-	for (size_t i = 0; i < k->region_count; i++) {
-		if (strcmp(module_name(k, k->regions[i].module), module))
-			continue;
-		start = MIN(start, k->regions[i].base);
-		end = MAX(end, k->regions[i].end);
-	}
-	for (size_t i = 0; i < k->added_count; i++) {
-		if (strcmp(k->added[i].module, module))
-			continue;
-		start = MIN(start, k->added[i].start);
-		end = MAX(end, k->added[i].start + k->added[i].size);
-	}
+	listed_range(k, module, &start, &end);
+	ksym_tenants_range(&k->tenants, module, &start, &end);
 	if (start >= end)
 		return false;
 	*ret_start = start;

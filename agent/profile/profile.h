@@ -26,6 +26,9 @@ struct profile_frame {
 
 enum {
 	PROFILE_FRAME_RETURN = 1, /* a return address: the call is one byte before */
+	/* From here on, of kernel frames: which of those that had the address one by one; 0 = none.
+	 */
+	PROFILE_FRAME_TENANT_SHIFT = 1,
 };
 
 /* A stack, kernel frames first (innermost first throughout). */

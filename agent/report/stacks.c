@@ -40,7 +40,7 @@ struct known_frame {
 struct frame_key {
 	uint64_t address; /* of a caller: of its call */
 	uint32_t module;
-	uint32_t process; /* 0 unless the module is anonymous memory */
+	uint32_t whose; /* process of anonymous memory, tenant of a kernel address; else 0 */
 };
 
 int stacks_create(const struct report_sources *sources, const struct report_options *options,
@@ -138,12 +138,12 @@ static int learn(struct stacks *s, struct known_frame *known)
 static int frame_of(struct stacks *s, uint32_t process, const struct profile_frame *frame,
 	struct known_frame *ret_frame)
 {
-	struct frame_key key = { symbolize_address(frame), frame->module, 0 };
+	struct frame_key key = { symbolize_address(frame), frame->module, symbolize_tenant(frame) };
 	struct known_frame *known;
 	int err;
 
 	if (process && symbolize_is_private(&s->symbolize, frame))
-		key.process = process;
+		key.whose = process;
 	err = slot_of(s, &key, sizeof(key), &known);
 	if (err)
 		return err;

@@ -171,13 +171,15 @@ static void set_only_line(struct symbolized *frame, const char *name)
 	frame->lines[0] = (struct index_frame){ .name = name, .linkage = name, .file = "" };
 }
 
-static int kernel_frame(struct symbolize *s, struct symbolized *frame)
+_Static_assert(PROFILE_FRAME_TENANT_SHIFT + KALLSYMS_TENANT_BITS <= 32, "it fits");
+
+static int kernel_frame(struct symbolize *s, uint32_t tenant, struct symbolized *frame)
 {
 	const struct kallsyms *kallsyms = s->sources->kallsyms;
 	struct ksymbol symbol;
 
 	frame->kernel = true;
-	if (!kallsyms || !kallsyms_lookup(kallsyms, frame->address, &symbol))
+	if (!kallsyms || !kallsyms_lookup_of(kallsyms, frame->address, tenant, &symbol))
 		return unknown_kernel_frame(s, frame);
 	set_only_line(frame, symbol.name);
 	return kernel_mapping(s, symbol.module, frame);
@@ -340,6 +342,12 @@ uint64_t symbolize_address(const struct profile_frame *frame)
 	return caller && frame->address ? frame->address - 1 : frame->address;
 }
 
+uint32_t symbolize_tenant(const struct profile_frame *frame)
+{
+	return frame->module == PROFILE_MODULE_KERNEL ? frame->flags >> PROFILE_FRAME_TENANT_SHIFT
+						      : 0;
+}
+
 int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_frame *frame,
 	struct symbolized *ret_frame)
 {
@@ -351,7 +359,7 @@ int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_
 	ret_frame->kernel = false;
 	ret_frame->line_count = 0;
 	if (frame->module == PROFILE_MODULE_KERNEL)
-		return kernel_frame(s, ret_frame);
+		return kernel_frame(s, symbolize_tenant(frame), ret_frame);
 	module = modules_find(s->sources->modules, frame->module);
 	return module ? module_frame(s, process, module, ret_frame) : 0;
 }

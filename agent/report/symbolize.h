@@ -62,5 +62,7 @@ int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_
 void symbolize_marker(const char *name, struct symbolized *ret_frame);
 /* The address that is looked up: of a caller, the call's. */
 uint64_t symbolize_address(const struct profile_frame *frame);
+/* Whose the address was, of a kernel frame (kallsyms_tenant()); 0 of others. */
+uint32_t symbolize_tenant(const struct profile_frame *frame);
 /* True when FRAME means something else in another process. */
 bool symbolize_is_private(const struct symbolize *s, const struct profile_frame *frame);

@@ -25,6 +25,7 @@ static void look_up(const struct kallsyms *k, uint64_t kaddr)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	autoclose int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct kallsyms_event event;
 	struct kallsyms *k;
 	uint64_t kaddr;
 
@@ -35,9 +36,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i + sizeof(kaddr) <= size && i < 64; i++) {
 		memcpy(&kaddr, data + i, sizeof(kaddr));
 		look_up(k, kaddr);
-		kallsyms_add(k, kaddr, (uint32_t)i * 8, "bpf_prog_x", i & 1);
+		event = (struct kallsyms_event){ kaddr, (uint32_t)i * 8, i & 1, "bpf_prog_x", i };
+		kallsyms_add(k, &event);
 		look_up(k, kaddr);
-		kallsyms_remove(k, kaddr + 8 * (i & 1));
+		event.start += 8 * (i & 1);
+		kallsyms_gone(k, &event);
+		look_up(k, kaddr);
+		if (i % 8 == 0)
+			kallsyms_forget(k, i / 2);
 	}
 	for (uint64_t i = 0; i < 256; i++)
 		look_up(k, i);

@@ -364,15 +364,25 @@ static void test_many_lines(void **state)
 	kallsyms_destroy(k);
 }
 
+static int came(struct kallsyms *k, uint64_t start, uint32_t size, const char *name, bool bpf)
+{
+	return kallsyms_add(k, &(struct kallsyms_event){ start, size, bpf, name, 1000 });
+}
+
+static int went(struct kallsyms *k, uint64_t start, const char *name)
+{
+	return kallsyms_gone(k, &(struct kallsyms_event){ start, 256, true, name, 1000 });
+}
+
 static void test_added_programs(void **state)
 {
 	struct kallsyms *k = load(module_text);
 	uint64_t start, end;
 
 	(void)state;
-	assert_int_equal(kallsyms_add(k, 0xffffffffc1000000, 256, "bpf_prog_b", true), 0);
-	assert_int_equal(kallsyms_add(k, 0xffffffffc0f00000, 256, "bpf_prog_a", true), 0);
-	assert_int_equal(kallsyms_add(k, 0xffffffffc2000000, 4096, "kprobe_insn_page", false), 0);
+	assert_int_equal(came(k, 0xffffffffc1000000, 256, "bpf_prog_b", true), 0);
+	assert_int_equal(came(k, 0xffffffffc0f00000, 256, "bpf_prog_a", true), 0);
+	assert_int_equal(came(k, 0xffffffffc2000000, 4096, "kprobe_insn_page", false), 0);
 	expect(k, 0xffffffffc0f000ff, "bpf_prog_a", "bpf");
 	expect(k, 0xffffffffc1000000, "bpf_prog_b", "bpf");
 	expect(k, 0xffffffffc2000001, "kprobe_insn_page", "__builtin__kprobes");
@@ -380,7 +390,9 @@ static void test_added_programs(void **state)
 	assert_true(kallsyms_module_range(k, "bpf", &start, &end));
 	assert_int_equal(start, 0xffffffffc0000000);
 	assert_int_equal(end, 0xffffffffc1000100);
-	kallsyms_remove(k, 0xffffffffc1000000);
+	assert_int_equal(went(k, 0xffffffffc1000000, "bpf_prog_b"), 0);
+	expect(k, 0xffffffffc1000000, "bpf_prog_b", "bpf");
+	kallsyms_forget(k, 1001);
 	expect_none(k, 0xffffffffc1000000);
 	expect(k, 0xffffffffc0f00000, "bpf_prog_a", "bpf");
 	kallsyms_destroy(k);
@@ -392,9 +404,8 @@ static void test_added_replaces_what_it_overlaps(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 4; i++)
-		assert_int_equal(
-			kallsyms_add(k, 0xffffffffc1000000 + i * 64, 64, "bpf_prog_old", true), 0);
-	assert_int_equal(kallsyms_add(k, 0xffffffffc1000020, 96, "bpf_prog_new", true), 0);
+		assert_int_equal(came(k, 0xffffffffc1000000 + i * 64, 64, "bpf_prog_old", true), 0);
+	assert_int_equal(came(k, 0xffffffffc1000020, 96, "bpf_prog_new", true), 0);
 	expect_none(k, 0xffffffffc1000000);
 	expect(k, 0xffffffffc1000020, "bpf_prog_new", "bpf");
 	expect(k, 0xffffffffc100007f, "bpf_prog_new", "bpf");
@@ -405,14 +416,139 @@ static void test_added_replaces_what_it_overlaps(void **state)
 static void test_program_from_the_start_may_go(void **state)
 {
 	struct kallsyms *k = load(module_text);
+	const char *name = "bpf_prog_6deef7357e7b4530_x";
 
 	(void)state;
-	kallsyms_remove(k, 0xffffffffc0000001); /* not its start */
-	expect(k, 0xffffffffc0000000, "bpf_prog_6deef7357e7b4530_x", "bpf");
-	kallsyms_remove(k, 0xffffffffc0000000);
+	went(k, 0xffffffffc0000001, name); /* not its start */
+	kallsyms_forget(k, 1001);
+	expect(k, 0xffffffffc0000000, name, "bpf");
+	went(k, 0xffffffffc0000000, name);
+	expect(k, 0xffffffffc0000000, name, "bpf");
+	kallsyms_forget(k, 1001);
 	expect_none(k, 0xffffffffc0000000);
-	kallsyms_remove(k, 0xffffffff81000000); /* the kernel itself stays */
+	went(k, 0xffffffff81000000, "kernel_one"); /* the kernel itself stays */
+	kallsyms_forget(k, 1001);
 	expect(k, 0xffffffff81000000, "kernel_one", "");
+	kallsyms_destroy(k);
+}
+
+static const uint64_t PLACE = 0xffffffffc1000000;
+
+static const char *name_of(const struct kallsyms *k, uint64_t kaddr, uint32_t tenant)
+{
+	struct ksymbol symbol;
+
+	return kallsyms_lookup_of(k, kaddr, tenant, &symbol) ? symbol.name : "";
+}
+
+static void test_tenants_of_an_address_keep_their_names(void **state)
+{
+	struct kallsyms *k = load(module_text);
+	uint32_t first, second;
+
+	(void)state;
+	assert_int_equal(kallsyms_tenant(k, PLACE), 0);
+	came(k, PLACE, 256, "bpf_prog_first", true);
+	first = kallsyms_tenant(k, PLACE + 8);
+	assert_int_not_equal(first, 0);
+	went(k, PLACE, "bpf_prog_first");
+	assert_int_equal(kallsyms_tenant(k, PLACE + 8), first);
+	came(k, PLACE - 64, 256, "bpf_prog_second", true);
+	second = kallsyms_tenant(k, PLACE + 8);
+	assert_int_not_equal(second, first);
+	assert_string_equal(name_of(k, PLACE + 8, first), "bpf_prog_first");
+	assert_string_equal(name_of(k, PLACE + 8, second), "bpf_prog_second");
+	assert_string_equal(name_of(k, PLACE + 250, first), "bpf_prog_first");
+	/* Sampled before either of them was there. */
+	assert_string_equal(name_of(k, PLACE + 8, 0), "");
+	kallsyms_forget(k, 1000);
+	assert_string_equal(name_of(k, PLACE + 8, first), "bpf_prog_first");
+	kallsyms_forget(k, 1001);
+	assert_string_equal(name_of(k, PLACE + 8, first), "");
+	assert_string_equal(name_of(k, PLACE + 8, second), "bpf_prog_second");
+	kallsyms_destroy(k);
+}
+
+/* They are the last that the table tells of, too, if it was read when the second was there. */
+static void test_tenant_from_the_start_is_named_by_the_record_of_its_end(void **state)
+{
+	struct kallsyms *k = load("ffffffff81000000 T _stext\nffffffff81002000 T _etext\n"
+				  "ffffffffc1000000 t bpf_prog_second\t[bpf]\n");
+
+	(void)state;
+	went(k, PLACE, "bpf_prog_first");
+	assert_int_equal(kallsyms_tenant(k, PLACE), 0);
+	assert_string_equal(name_of(k, PLACE, 0), "bpf_prog_first");
+	came(k, PLACE, 256, "bpf_prog_second", true);
+	assert_string_equal(name_of(k, PLACE, 0), "bpf_prog_first");
+	assert_string_equal(name_of(k, PLACE, kallsyms_tenant(k, PLACE)), "bpf_prog_second");
+	kallsyms_forget(k, 1001);
+	assert_string_equal(name_of(k, PLACE, 0), "");
+	kallsyms_destroy(k);
+}
+
+static void test_tenants_are_bounded(void **state)
+{
+	struct kallsyms *k = load(module_text);
+	uint32_t first = 0, last = 0;
+	size_t bytes = 0;
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		assert_int_equal(came(k, PLACE, 256, "bpf_prog_a", true), 0);
+		last = kallsyms_tenant(k, PLACE);
+		first = first ?: last;
+		went(k, PLACE, "bpf_prog_a");
+		if (i == 2000)
+			bytes = kallsyms_bytes(k);
+	}
+	assert_int_equal(kallsyms_bytes(k), bytes);
+	assert_int_equal(kallsyms_refused(k), 5000 - 1 - 1024);
+	assert_string_equal(name_of(k, PLACE, first), "");
+	assert_string_equal(name_of(k, PLACE, last - 1), "bpf_prog_a");
+	kallsyms_destroy(k);
+}
+
+#define KERNEL_LINES "ffffffff81000000 T _stext\nffffffff81002000 T _etext\n"
+
+static void test_modules_keep_their_names_when_the_table_is_read_again(void **state)
+{
+	struct kallsyms *k = load(KERNEL_LINES "ffffffffc1000000 t one_work\t[one]\n"
+					       "ffffffffc2000000 t two_work\t[two]\n"
+					       "ffffffffc3000000 t three_work\t[three]\n");
+
+	(void)state;
+	came(k, 0xffffffffc5000000, 256, "bpf_prog_a", true);
+	assert_int_equal(kallsyms_replace(&k,
+				 load(KERNEL_LINES "ffffffffc2000000 t four_work\t[four]\n"
+						   "ffffffffc3000000 t three_work\t[three]\n"
+						   "ffffffffc4000000 t five_work\t[five]\n"),
+				 500),
+		0);
+	expect(k, 0xffffffffc1000000, "one_work", "one");
+	expect_none(k, 0xffffffffc2000000); /* one's or the other's */
+	expect(k, 0xffffffffc3000000, "three_work", "three");
+	expect(k, 0xffffffffc4000000, "five_work", "five");
+	expect(k, 0xffffffffc5000000, "bpf_prog_a", "bpf");
+	kallsyms_forget(k, 500);
+	expect(k, 0xffffffffc1000000, "one_work", "one");
+	kallsyms_forget(k, 501);
+	expect_none(k, 0xffffffffc1000000);
+	expect(k, 0xffffffffc2000000, "four_work", "four");
+	expect(k, 0xffffffffc5000000, "bpf_prog_a", "bpf");
+	kallsyms_destroy(k);
+}
+
+static void test_tables_that_are_kept_are_bounded(void **state)
+{
+	struct kallsyms *k = load(kernel_text), *one_more = load(kernel_text);
+
+	(void)state;
+	for (uint64_t i = 1; i <= 4; i++)
+		assert_int_equal(kallsyms_replace(&k, load(kernel_text), i), 0);
+	assert_int_equal(kallsyms_replace(&k, one_more, 5), -E2BIG);
+	kallsyms_forget(k, 2);
+	assert_int_equal(kallsyms_replace(&k, one_more, 5), 0);
 	kallsyms_destroy(k);
 }
 
@@ -421,10 +557,10 @@ static void test_added_nonsense_is_refused(void **state)
 	struct kallsyms *k = load(kernel_text);
 
 	(void)state;
-	assert_int_equal(kallsyms_add(k, 4096, 0, "empty", true), -EBADMSG);
-	assert_int_equal(kallsyms_add(k, 4096, 16, "", true), -EBADMSG);
-	assert_int_equal(kallsyms_add(k, UINT64_MAX - 8, 16, "wraps", true), -EBADMSG);
-	assert_int_equal(kallsyms_add(k, 4096, 16, "b\xff\n", true), 0);
+	assert_int_equal(came(k, 4096, 0, "empty", true), -EBADMSG);
+	assert_int_equal(came(k, 4096, 16, "", true), -EBADMSG);
+	assert_int_equal(came(k, UINT64_MAX - 8, 16, "wraps", true), -EBADMSG);
+	assert_int_equal(came(k, 4096, 16, "b\xff\n", true), 0);
 	expect(k, 4096, "b??", "bpf");
 	kallsyms_destroy(k);
 }
@@ -569,6 +705,11 @@ int main(void)
 		cmocka_unit_test(test_added_programs),
 		cmocka_unit_test(test_added_replaces_what_it_overlaps),
 		cmocka_unit_test(test_program_from_the_start_may_go),
+		cmocka_unit_test(test_tenants_of_an_address_keep_their_names),
+		cmocka_unit_test(test_tenant_from_the_start_is_named_by_the_record_of_its_end),
+		cmocka_unit_test(test_tenants_are_bounded),
+		cmocka_unit_test(test_modules_keep_their_names_when_the_table_is_read_again),
+		cmocka_unit_test(test_tables_that_are_kept_are_bounded),
 		cmocka_unit_test(test_added_nonsense_is_refused),
 		cmocka_unit_test(test_this_machines_kallsyms),
 	};

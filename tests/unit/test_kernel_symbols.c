@@ -19,6 +19,7 @@ static const uint64_t PROGRAM = 0xffffffffc2000000, MODULE = 0xffffffffc0000000;
 
 struct fixture {
 	struct fake_proc proc;
+	struct metrics metrics;
 	struct kernel_symbols *symbols;
 };
 
@@ -54,7 +55,7 @@ static int setup(void **state)
 	put_kallsyms(f, "first", "first_work");
 	put(f, "modules", "first 16384 0 - Live 0xffffffffc0000000\n");
 	*state = f;
-	return kernel_symbols_create(f->proc.fd, &f->symbols);
+	return kernel_symbols_create(f->proc.fd, &f->metrics, &f->symbols);
 }
 
 /* The same, and somebody has asked for a name. */
@@ -77,6 +78,18 @@ static int teardown(void **state)
 	return 0;
 }
 
+static int came(struct fixture *f, uint64_t kaddr, const char *name)
+{
+	return kernel_symbols_add(
+		f->symbols, &(struct kallsyms_event){ kaddr, 64, true, name, 1000 });
+}
+
+static int went(struct fixture *f, uint64_t kaddr, const char *name, uint64_t time_ns)
+{
+	return kernel_symbols_gone(
+		f->symbols, &(struct kallsyms_event){ kaddr, 64, true, name, time_ns });
+}
+
 static const char *name_at(const struct fixture *f, uint64_t kaddr)
 {
 	struct ksymbol symbol;
@@ -88,23 +101,47 @@ static void a_program_that_is_gone_has_its_name_for_the_open_window(void **state
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_a", true), 0);
-	kernel_symbols_gone(f->symbols, PROGRAM, 1000);
-	assert_false(kernel_symbols_renew(f->symbols, 1000));
+	assert_int_equal(came(f, PROGRAM, "bpf_prog_a"), 0);
+	went(f, PROGRAM, "bpf_prog_a", 1000);
+	kernel_symbols_forget(f->symbols, 1000);
 	assert_string_equal(name_at(f, PROGRAM + 8), "bpf_prog_a");
-	assert_false(kernel_symbols_renew(f->symbols, 1001));
+	kernel_symbols_forget(f->symbols, 1001);
 	assert_string_equal(name_at(f, PROGRAM + 8), "");
 }
 
-static void a_successor_at_the_same_address_stays(void **state)
+static void programs_at_one_address_have_their_own_names(void **state)
 {
 	struct fixture *f = *state;
+	struct ksymbol symbol;
+	uint32_t first, second;
 
-	kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_a", true);
-	kernel_symbols_gone(f->symbols, PROGRAM, 1000);
-	kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_b", true);
-	kernel_symbols_renew(f->symbols, 9000);
-	assert_string_equal(name_at(f, PROGRAM), "bpf_prog_b");
+	came(f, PROGRAM, "bpf_prog_a");
+	first = kernel_symbols_tenant(f->symbols, PROGRAM + 8);
+	went(f, PROGRAM, "bpf_prog_a", 1000);
+	came(f, PROGRAM, "bpf_prog_b");
+	second = kernel_symbols_tenant(f->symbols, PROGRAM + 8);
+	assert_true(
+		kallsyms_lookup_of(kernel_symbols_table(f->symbols), PROGRAM + 8, first, &symbol));
+	assert_string_equal(symbol.name, "bpf_prog_a");
+	kernel_symbols_forget(f->symbols, 9000);
+	assert_false(
+		kallsyms_lookup_of(kernel_symbols_table(f->symbols), PROGRAM + 8, first, &symbol));
+	assert_true(
+		kallsyms_lookup_of(kernel_symbols_table(f->symbols), PROGRAM + 8, second, &symbol));
+	assert_string_equal(symbol.name, "bpf_prog_b");
+}
+
+/* What was resolved before is resolved anew. */
+static void each_program_that_comes_is_another_turn(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t turn = kernel_symbols_turn(f->symbols);
+
+	came(f, PROGRAM, "bpf_prog_a");
+	assert_int_not_equal(kernel_symbols_turn(f->symbols), turn);
+	turn = kernel_symbols_turn(f->symbols);
+	came(f, PROGRAM, "bpf_prog_b");
+	assert_int_not_equal(kernel_symbols_turn(f->symbols), turn);
 }
 
 /* A node that loads a program a second does so for months. */
@@ -116,16 +153,18 @@ static void programs_that_come_and_go_leave_nothing_behind(void **state)
 	for (uint64_t i = 0; i < 200000; i++) {
 		uint64_t kaddr = PROGRAM + i * 128;
 
-		assert_int_equal(kernel_symbols_add(f->symbols, kaddr, 64, "bpf_prog_a", true), 0);
-		kernel_symbols_gone(f->symbols, kaddr, i);
+		assert_int_equal(came(f, kaddr, "bpf_prog_a"), 0);
+		went(f, kaddr, "bpf_prog_a", i + 1);
 		if (i == 20000)
 			bytes = kallsyms_bytes(kernel_symbols_table(f->symbols));
 	}
 	assert_int_equal(kallsyms_bytes(kernel_symbols_table(f->symbols)), bytes);
 	assert_string_equal(name_at(f, PROGRAM), "");
 	assert_string_equal(name_at(f, PROGRAM + 199999 * 128), "bpf_prog_a");
+	assert_true(metrics_get(&f->metrics, METRIC_KERNEL_SYMBOLS_REFUSED) > 190000);
 }
 
+/* Whose the samples of the open window were nobody can tell. */
 static void another_module_in_the_place_of_one_gets_its_own_names(void **state)
 {
 	struct fixture *f = *state;
@@ -133,9 +172,44 @@ static void another_module_in_the_place_of_one_gets_its_own_names(void **state)
 	assert_string_equal(name_at(f, MODULE), "first_work");
 	put_kallsyms(f, "second", "second_work");
 	put(f, "modules", "second 16384 0 - Live 0xffffffffc0000000\n");
-	assert_true(kernel_symbols_renew(f->symbols, 0));
+	assert_true(kernel_symbols_renew(f->symbols, 1000));
+	assert_string_equal(name_at(f, MODULE), "");
+	kernel_symbols_forget(f->symbols, 1001);
 	assert_string_equal(name_at(f, MODULE), "second_work");
-	assert_false(kernel_symbols_renew(f->symbols, 0));
+	assert_false(kernel_symbols_renew(f->symbols, 2000));
+}
+
+/* Before the report of the window in which it was loaded. */
+static void a_module_that_comes_has_names_in_that_window(void **state)
+{
+	struct fixture *f = *state;
+
+	put(f, "kallsyms",
+		"ffffffff81000000 T _stext\nffffffff81002000 T _etext\n"
+		"ffffffffc0000000 t first_work\t[first]\n"
+		"ffffffffc1000000 t late_work\t[late]\n");
+	put(f, "modules",
+		"late 16384 0 - Live 0xffffffffc1000000\n"
+		"first 16384 0 - Live 0xffffffffc0000000\n");
+	assert_string_equal(name_at(f, 0xffffffffc1000010), "");
+	assert_true(kernel_symbols_renew(f->symbols, 1000));
+	assert_string_equal(name_at(f, 0xffffffffc1000010), "late_work");
+	assert_string_equal(name_at(f, MODULE), "first_work");
+}
+
+static void a_module_that_goes_keeps_its_names_for_the_open_window(void **state)
+{
+	struct fixture *f = *state;
+
+	came(f, PROGRAM, "bpf_prog_a");
+	put(f, "kallsyms", "ffffffff81000000 T _stext\nffffffff81002000 T _etext\n");
+	put(f, "modules", "");
+	assert_true(kernel_symbols_renew(f->symbols, 1000));
+	assert_string_equal(name_at(f, MODULE), "first_work");
+	assert_string_equal(name_at(f, PROGRAM), "bpf_prog_a");
+	kernel_symbols_forget(f->symbols, 1001);
+	assert_string_equal(name_at(f, MODULE), "");
+	assert_string_equal(name_at(f, PROGRAM), "bpf_prog_a");
 }
 
 /* Who uses a module is told in the same line. */
@@ -178,8 +252,8 @@ static void a_program_that_was_gone_before_they_were_read_has_a_name(void **stat
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_a", true), 0);
-	kernel_symbols_gone(f->symbols, PROGRAM, 1000);
+	assert_int_equal(came(f, PROGRAM, "bpf_prog_a"), 0);
+	went(f, PROGRAM, "bpf_prog_a", 1000);
 	assert_string_equal(name_at(f, PROGRAM + 8), "bpf_prog_a");
 	assert_string_equal(name_at(f, MODULE), "first_work");
 }
@@ -236,8 +310,8 @@ static void hidden_symbols_are_tried_once(void **state)
 	assert_true(kernel_symbols_are_read(f->symbols));
 	put_kallsyms(f, "first", "first_work");
 	assert_null(kernel_symbols_table(f->symbols));
-	assert_int_equal(kernel_symbols_add(f->symbols, PROGRAM, 64, "bpf_prog_a", true), -EACCES);
-	kernel_symbols_gone(f->symbols, PROGRAM, 1000);
+	assert_int_equal(came(f, PROGRAM, "bpf_prog_a"), -EACCES);
+	went(f, PROGRAM, "bpf_prog_a", 1000);
 	assert_false(kernel_symbols_renew(f->symbols, 0));
 }
 
@@ -248,9 +322,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_program_that_is_gone_has_its_name_for_the_open_window),
-		CASE(a_successor_at_the_same_address_stays),
+		CASE(programs_at_one_address_have_their_own_names),
+		CASE(each_program_that_comes_is_another_turn),
 		CASE(programs_that_come_and_go_leave_nothing_behind),
 		CASE(another_module_in_the_place_of_one_gets_its_own_names),
+		CASE(a_module_that_comes_has_names_in_that_window),
+		CASE(a_module_that_goes_keeps_its_names_for_the_open_window),
 		CASE(a_use_of_a_module_is_no_change),
 		CASE(a_table_that_cannot_be_read_leaves_the_old_one),
 		CASE_UNREAD(nothing_is_read_before_somebody_asks),

@@ -207,6 +207,32 @@ static void test_kernel_module_and_bpf_frames_have_their_own_mappings(void **sta
 	assert_int_equal(m->sample[0]->value[1], 30303030);
 }
 
+static void test_programs_at_one_kernel_address_are_two_locations(void **state)
+{
+	struct fixture *f = *state;
+	struct kallsyms *k = (struct kallsyms *)f->sources.kallsyms;
+	const uint64_t kaddr = UINT64_C(0xffffffffc7000000);
+
+	for (int i = 0; i < 2; i++) {
+		const struct kallsyms_event came = { kaddr, 64, true, i ? "bpf_b" : "bpf_a", 1 };
+
+		assert_int_equal(kallsyms_add(k, &came), 0);
+
+		struct profile_frame frame = { kaddr + 8, PROFILE_MODULE_KERNEL,
+			kallsyms_tenant(k, kaddr) << PROFILE_FRAME_TENANT_SHIFT };
+		struct profile_stack stack = { &frame, 1, 1, 0 };
+
+		add_stack(f, f->one, &stack, 1 + i);
+	}
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(m->n_sample, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_string_equal(
+			name_at(m, i, 0, 0), m->sample[i]->value[0] == 1 ? "bpf_a" : "bpf_b");
+}
+
 static void test_kernel_address_outside_everything_has_no_mapping(void **state)
 {
 	struct fixture *f = *state;
@@ -583,6 +609,7 @@ int main(void)
 		CASE(test_code_without_a_symbol_stays_an_address),
 		CASE(test_module_without_an_index_keeps_file_offsets),
 		CASE(test_kernel_module_and_bpf_frames_have_their_own_mappings),
+		CASE(test_programs_at_one_kernel_address_are_two_locations),
 		CASE(test_kernel_address_outside_everything_has_no_mapping),
 		CASE(test_without_kallsyms_kernel_frames_stay_addresses),
 		CASE(test_jit_code_is_named_in_its_own_process_only),
