@@ -3,12 +3,16 @@
 
 #include <errno.h>
 
+bool failure_is_shortage(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
+
 bool failure_is_transient(int err)
 {
+	if (failure_is_shortage(err))
+		return true;
 	switch (-err) {
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
 	case ENOBUFS:
 	case EAGAIN:
 	case EINTR:

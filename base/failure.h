@@ -14,6 +14,8 @@
  * asked for.
  */
 bool failure_is_transient(int err);
+/* Whether it is we who have no descriptors or memory: nothing that needs them can be done now. */
+bool failure_is_shortage(int err);
 /*
  * How long to wait after the TRIES-th failure in a row (from 1): FIRST_NS, then four times as long
  * each time, LONGEST_NS at most.

@@ -9,6 +9,7 @@
 #include "agent/process/open_file.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/failure.h"
 #include "base/intern.h"
 #include "base/map.h"
 
@@ -26,6 +27,7 @@ struct file_ids {
 	size_t limit;
 	struct map numbers; /* hash of device and inode → item number */
 	uint64_t round;
+	uint64_t shortages;
 };
 
 int file_ids_create(size_t limit, struct file_ids **ret_ids)
@@ -110,7 +112,8 @@ static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret
 	int err =
 		task_fd < 0 ? -ESRCH : open_map_file(task_fd, mapping->start, mapping->end, ret_fd);
 
-	if (!err || mapping->path[0] != '/')
+	/* A shortage would end the other ways, too, and their errors hide it. */
+	if (!err || failure_is_shortage(err) || mapping->path[0] != '/')
 		return err;
 	if (task_fd >= 0 && !open_in_root(task_fd, mapping->path, &fd) &&
 		!check_numbers(fd, mapping)) {
@@ -127,7 +130,11 @@ static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret
 
 static int read_file(int fd, struct known_file *file)
 {
-	if (module_read_build_id(fd, &file->build_id))
+	int err = module_read_build_id(fd, &file->build_id);
+
+	if (failure_is_transient(err))
+		return err;
+	if (err)
 		file->build_id.size = 0;
 	return file_hash_read(fd, &file->content);
 }
@@ -223,14 +230,22 @@ struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct pr
 {
 	const struct known_file *known = find(ids, mapping->device, mapping->inode);
 	struct known_file file;
+	int err;
 
 	if (known && !may_be(known, mapping, build_id))
 		known = NULL;
 	if (known && known->round == ids->round)
 		return to_id(known);
-	if (!look(ids, task_fd, mapping, build_id, &file))
+	err = look(ids, task_fd, mapping, build_id, &file);
+	if (!err)
 		return to_id(&file);
+	ids->shortages += failure_is_shortage(err);
 	return known ? to_id(known) : unseen(mapping, build_id);
+}
+
+uint64_t file_ids_shortages(const struct file_ids *ids)
+{
+	return ids->shortages;
 }
 
 struct file_id file_ids_state(

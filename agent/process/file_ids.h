@@ -28,6 +28,8 @@ void file_ids_renew(struct file_ids *ids);
  */
 struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
 	const struct build_id *build_id);
+/* How often a file could not be looked at because we had no descriptors or memory. */
+uint64_t file_ids_shortages(const struct file_ids *ids);
 /*
  * Which file MAPPING is of and, where they are known, the time of change and the size that it had
  * when ID was read from it.

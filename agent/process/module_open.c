@@ -6,6 +6,7 @@
 #include "agent/process/open_file.h"
 #include "agent/process/proc_reader.h"
 #include "base/cleanup.h"
+#include "base/failure.h"
 
 enum way { BY_MAPPING, BY_PATH };
 
@@ -93,36 +94,47 @@ static int accept(int err, int fd, const struct module *module, enum way way)
 	return err;
 }
 
+static int rank_error(int err)
+{
+	if (failure_is_shortage(err))
+		return 3; /* with descriptors, that way might have found the file */
+	if (err == -ESRCH)
+		return 2;
+	return err == -ESTALE;
+}
+
+/* The error that says more of why neither of two ways led to the file. */
+static int graver_error(int one, int other)
+{
+	return rank_error(one) > rank_error(other) ? one : other;
+}
+
 int module_open(int proc_fd, uint32_t pid, uint64_t start, uint64_t end,
 	const struct module *module, int *ret_fd)
 {
 	autoclose int pid_fd = -1;
-	int gone, fd = -1, err = -ESRCH;
-	bool stale = false;
+	int gone, why, fd = -1, err = -ESRCH;
 
 	if (module->kind != MODULE_FILE)
 		return -ENOENT;
-	gone = proc_open(proc_fd, pid, &pid_fd);
+	why = gone = proc_open(proc_fd, pid, &pid_fd);
 	if (!gone) {
 		err = open_map_file(pid_fd, start, end, &fd);
 		err = accept(err, fd, module, BY_MAPPING);
-		stale |= err == -ESTALE;
+		why = graver_error(why, err);
 	}
 	if (err && !gone && module->path[0] == '/') {
 		err = open_in_root(pid_fd, module->path, &fd);
 		err = accept(err, fd, module, BY_PATH);
-		stale |= err == -ESTALE;
+		why = graver_error(why, err);
 	}
 	if (err && module->path[0] == '/') {
 		err = open_here(module->path, &fd);
 		err = accept(err, fd, module, BY_PATH);
-		stale |= err == -ESTALE;
+		why = graver_error(why, err);
 	}
-	if (!err)
-		*ret_fd = fd;
-	else if (gone)
-		err = gone;
-	else if (stale)
-		err = -ESTALE;
-	return err;
+	if (err)
+		return why;
+	*ret_fd = fd;
+	return 0;
 }

@@ -55,7 +55,8 @@ size_t modules_sweep(struct modules *m, modules_unused_fn *unused, void *context
  * Opens the file behind a mapping of process PID: through /proc/PID/map_files/START-END, else
  * /proc/PID/root + path, else the path in our own root. Whichever it is, its build ID (or device
  * and inode) and its content hash must be the module's; only a regular file is opened, and links of
- * a container are followed inside its own root. -ESRCH gone, -ESTALE another file is there now.
+ * a container are followed inside its own root. -ESRCH gone, -ESTALE another file is there now; a
+ * shortage of ours (failure_is_shortage()) where that ended one of the ways.
  */
 int module_open(int proc_fd, uint32_t pid, uint64_t start, uint64_t end,
 	const struct module *module, int *ret_fd);

@@ -9,6 +9,7 @@
 #include "agent/process/proc_text.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/failure.h"
 #include "base/io.h"
 
 enum {
@@ -185,11 +186,20 @@ int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid)
 	return 0;
 }
 
-static bool has_memory(int task_fd)
+/* Opens the thread NAME of TASKS_FD if it has memory. -ESRCH: it has none. */
+static int open_thread_with_memory(int tasks_fd, const char *name, int *ret_task_fd)
 {
+	autoclose int fd = openat(tasks_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char line[16];
+	ssize_t length;
 
-	return io_read_line(task_fd, "maps", line, sizeof(line)) > 0;
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	length = io_read_line(fd, "maps", line, sizeof(line));
+	if (length <= 0)
+		return failure_is_shortage((int)length) ? (int)length : -ESRCH;
+	*ret_task_fd = take_fd(&fd);
+	return 0;
 }
 
 int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
@@ -206,16 +216,14 @@ int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
 		return -ENOMEM;
 	}
 	for (int tried = 0; tried < MAX_THREADS_TRIED && (entry = readdir(dir));) {
-		autoclose int task_fd = -1;
+		int err;
 
 		if (entry->d_name[0] == '.' || strtoul(entry->d_name, NULL, 10) == pid)
 			continue;
 		tried++;
-		task_fd = openat(fd, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (task_fd >= 0 && has_memory(task_fd)) {
-			*ret_task_fd = take_fd(&task_fd);
-			return 0;
-		}
+		err = open_thread_with_memory(fd, entry->d_name, ret_task_fd);
+		if (!err || failure_is_shortage(err))
+			return err;
 	}
 	return -ESRCH;
 }

@@ -17,6 +17,7 @@
 #include "agent/process/table.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/failure.h"
 
 enum {
 	MAX_KNOWN_FILES = 16384,
@@ -297,16 +298,20 @@ uint32_t process_namespace_pid(struct processes *ps, struct process *p)
 {
 	autoclose int pid_fd = -1;
 	struct proc_stat stat;
+	uint32_t number = p->pid;
+	int err;
 
-	if (p->namespace_pid)
-		return p->namespace_pid;
-	p->namespace_pid = p->pid;
-	if (p->ended || proc_open(ps->options.proc_fd, p->pid, &pid_fd))
-		return p->pid;
-	if (proc_read_stat(pid_fd, &stat) || (p->start_ticks && p->start_ticks != stat.start_ticks))
-		return p->pid;
-	proc_read_namespace_pid(pid_fd, &p->namespace_pid);
-	return p->namespace_pid;
+	if (p->namespace_pid || p->ended)
+		return p->namespace_pid ? p->namespace_pid : p->pid;
+	err = proc_open(ps->options.proc_fd, p->pid, &pid_fd);
+	if (!err)
+		err = proc_read_stat(pid_fd, &stat);
+	if (!err && (!p->start_ticks || p->start_ticks == stat.start_ticks))
+		err = proc_read_namespace_pid(pid_fd, &number);
+	if (failure_is_shortage(err))
+		return 0;
+	p->namespace_pid = number;
+	return number;
 }
 
 static void forget_ended(struct processes *ps, uint64_t before_ns)

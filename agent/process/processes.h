@@ -49,6 +49,7 @@ struct process {
 	bool by_exec; /* the stream had the exec that began this generation */
 	bool main_exited; /* the main thread has; the others may live on */
 	bool looked_up; /* /proc was asked for what the stream does not tell */
+	bool unread; /* begun without a look at /proc, for want of descriptors or memory */
 	bool pid_lost; /* ended, and records were lost since: the pid may be another's by now */
 };
 
@@ -125,6 +126,7 @@ size_t processes_count(const struct processes *ps);
 /* Walks live generations. Start with *ITERATOR = 0. NULL at the end. */
 struct process *processes_next(struct processes *ps, size_t *iterator);
 /*
- * PID in the process's own innermost pid namespace (NSpid), read on first use; PID itself if gone.
+ * PID in the process's own innermost pid namespace (NSpid), read on first use; PID itself if gone,
+ * 0 where it cannot be read at the moment.
  */
 uint32_t process_namespace_pid(struct processes *ps, struct process *p);

@@ -16,6 +16,7 @@
 #include "agent/process/table.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/failure.h"
 
 enum { MAX_LINK_BYTES = 4096 };
 
@@ -128,6 +129,19 @@ static int open_task(struct reading *r, uint32_t pid)
 	return r->stat.threads > 1 ? proc_open_live_thread(r->pid_fd, pid, &r->task_fd) : -ESRCH;
 }
 
+static int read_mappings(struct reading *r)
+{
+	uint64_t shortages = file_ids_shortages(r->ps->files);
+	int err = proc_maps_read(r->task_fd, use_mapping, r);
+
+	if (failure_is_shortage(err))
+		return err;
+	/* Over a limit of ours, what was read is right. */
+	r->unreadable = err && err != -E2BIG;
+	/* Files that were not looked at would be other modules than they are. */
+	return file_ids_shortages(r->ps->files) == shortages ? 0 : -EMFILE;
+}
+
 static int read_process(struct reading *r, uint32_t pid)
 {
 	int err = proc_open(r->ps->options.proc_fd, pid, &r->pid_fd);
@@ -142,15 +156,14 @@ static int read_process(struct reading *r, uint32_t pid)
 	r->mappings = mappings_create();
 	if (!r->mappings)
 		return -ENOMEM;
-	proc_read_container_id(r->pid_fd, r->container_id);
+	err = proc_read_container_id(r->pid_fd, r->container_id);
+	if (failure_is_shortage(err))
+		return err;
 	if (r->stat.kernel_thread)
 		return 0;
 	read_root(r);
 	read_exe(r);
-	err = proc_maps_read(r->task_fd, use_mapping, r);
-	/* Over a limit of ours, what was read is right. */
-	r->unreadable = err && err != -E2BIG;
-	return 0;
+	return read_mappings(r);
 }
 
 /* Whether P is still the program that /proc shows. */
@@ -158,13 +171,15 @@ static bool is_same_generation(const struct process *p, const struct reading *r)
 {
 	if (p->start_ticks && p->start_ticks != r->stat.start_ticks)
 		return false;
+	if (p->unread)
+		return true;
 	return r->unreadable || p->executable == r->executable;
 }
 
 static void apply(struct processes *ps, struct process *p, struct reading *r)
 {
 	p->synced_ns = r->time_ns;
-	p->stale = false;
+	p->stale = p->unread = false;
 	p->looked_up = true;
 	p->unreadable = r->unreadable;
 	p->kernel_thread = r->stat.kernel_thread;
@@ -215,6 +230,15 @@ static void begin_unreadable(struct processes *ps, uint32_t pid, uint64_t time_n
 	p->gone_ns = pid != 0 ? time_ns : 0;
 }
 
+/* An entry for what cannot be read now: it is read at its next use. */
+static void begin_unread(struct processes *ps, uint32_t pid)
+{
+	struct process *p = table_begin(ps, pid, 0, NULL);
+
+	if (p)
+		p->stale = p->unreadable = p->unread = true;
+}
+
 /* Brings PID's entry to what /proc shows at TIME_NS, which is now. -ESRCH: it is not there. */
 static int sync_as_of(struct processes *ps, uint32_t pid, uint64_t time_ns)
 {
@@ -241,14 +265,20 @@ void table_sync(struct processes *ps, uint32_t pid)
 {
 	uint64_t time_ns = clock_monotonic_ns();
 	struct process *p = table_live(ps, pid);
+	int err;
 
 	if (p)
 		metrics_add(ps->options.metrics, METRIC_PROCESS_RESYNCS, 1);
 	file_ids_renew(ps->files);
-	if (sync_as_of(ps, pid, time_ns) == 0 || table_live(ps, pid) != p)
+	err = sync_as_of(ps, pid, time_ns);
+	if (err == 0 || table_live(ps, pid) != p)
 		return;
+	if (p && failure_is_shortage(err))
+		return; /* it stays stale */
 	if (p)
 		give_up(ps, p, time_ns);
+	else if (failure_is_shortage(err))
+		begin_unread(ps, pid);
 	else
 		begin_unreadable(ps, pid, time_ns);
 }
@@ -272,13 +302,17 @@ void table_look_up(struct processes *ps, struct process *p)
 	char container_id[CONTAINER_ID_BYTES];
 	autoclose int pid_fd = -1;
 	struct proc_stat stat;
+	int err = proc_open(ps->options.proc_fd, p->pid, &pid_fd);
 
-	p->looked_up = true;
-	if (proc_open(ps->options.proc_fd, p->pid, &pid_fd) || proc_read_stat(pid_fd, &stat) ||
-		!is_same_process(p, &stat))
+	if (!err)
+		err = proc_read_stat(pid_fd, &stat);
+	p->looked_up = !failure_is_shortage(err);
+	if (err || !is_same_process(p, &stat))
 		return;
 	p->start_ticks = stat.start_ticks;
-	if (!proc_read_container_id(pid_fd, container_id))
+	err = proc_read_container_id(pid_fd, container_id);
+	p->looked_up = !failure_is_shortage(err);
+	if (!err)
 		memcpy(p->container_id, container_id, sizeof(p->container_id));
 }
 
@@ -286,9 +320,13 @@ bool table_is_gone(struct processes *ps, uint32_t pid)
 {
 	autoclose int pid_fd = -1;
 	struct proc_stat stat;
+	int err = proc_open(ps->options.proc_fd, pid, &pid_fd);
 
-	if (proc_open(ps->options.proc_fd, pid, &pid_fd) || proc_read_stat(pid_fd, &stat))
-		return true;
+	if (!err)
+		err = proc_read_stat(pid_fd, &stat);
+	/* Any other failure is ours. */
+	if (err)
+		return err == -ESRCH;
 	return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
 }
 

@@ -214,6 +214,8 @@ static void a_shortage_passes_and_an_absence_does_not(void **state)
 		assert_true(failure_is_transient(transient[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(final); i++)
 		assert_false(failure_is_transient(final[i]));
+	assert_true(failure_is_shortage(-EMFILE));
+	assert_false(failure_is_shortage(-EIO));
 }
 
 static void pauses_grow_up_to_their_limit(void **state)

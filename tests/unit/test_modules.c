@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -451,6 +452,37 @@ static void opens_the_mapped_file_even_when_it_has_gone(void **state)
 	fake_proc_deinit(&p);
 }
 
+/* The file is there only by its mapping, and each further descriptor lets another step succeed. */
+static void a_shortage_of_descriptors_is_told_as_such(void **state)
+{
+	struct rlimit whole, few;
+	struct fake_file file;
+	struct module module;
+	struct fake_proc p;
+	char path[] = "/nowhere";
+	int lowest, err = -1;
+
+	(void)state;
+	fake_proc_init(&p);
+	fake_proc_process(&p, PID, &some_process);
+	fake_proc_elf(&p, "lib", 1, &file);
+	fake_proc_map_file(&p, PID, START, END, file.path);
+	module = module_of(&file, path);
+	lowest = dup(p.fd);
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+	few = whole;
+	for (int more = 0; err && more < 8; more++) {
+		few.rlim_cur = (rlim_t)(lowest + more);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		err = open_module(&p, &module);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+		assert_true(!err || err == -EMFILE);
+	}
+	assert_int_equal(err, 0);
+	fake_proc_deinit(&p);
+}
+
 static void opens_by_path_below_the_processes_root(void **state)
 {
 	struct fake_file file;
@@ -595,6 +627,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_identity_is_one_module),
+		cmocka_unit_test(a_shortage_of_descriptors_is_told_as_such),
 		cmocka_unit_test(files_without_a_build_id_differ_by_any_number),
 		cmocka_unit_test(what_is_no_file_is_one_of_its_kind),
 		cmocka_unit_test(refuses_modules_over_the_limit),

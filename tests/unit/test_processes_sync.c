@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/cleanup.h"
@@ -473,9 +475,131 @@ static void the_last_records_of_what_is_gone_are_waited_for(void **state)
 	assert_non_null(live(f, CHILD));
 }
 
+/* No descriptor can be opened between these two. */
+static void take_descriptors(struct rlimit *ret_whole)
+{
+	struct rlimit none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, ret_whole), 0);
+	none = *ret_whole;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+static void give_descriptors(const struct rlimit *whole)
+{
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, whole), 0);
+}
+
+static void without_descriptors_a_process_is_not_gone(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit whole;
+	uint32_t number;
+
+	show(f, PARENT, &f->program, as_usual);
+	processes_scan(f->ps, NULL, 0);
+	number = live(f, PARENT)->number;
+	processes_lost(f->ps, later);
+	take_descriptors(&whole);
+	for (int i = 0; i < 3; i++) {
+		processes_sweep(f->ps, UINT64_MAX);
+		processes_comm(f->ps, later + 1, 1, 1, "x", false);
+	}
+	assert_non_null(processes_get(f->ps, PARENT, later));
+	give_descriptors(&whole);
+	assert_int_equal(f->ended, 0);
+	assert_int_equal(live(f, PARENT)->number, number);
+	/* The next sample reads what could not be read. */
+	assert_true(live(f, PARENT)->stale);
+	assert_non_null(processes_get(f->ps, PARENT, later));
+	assert_false(live(f, PARENT)->stale);
+	assert_int_equal(live(f, PARENT)->number, number);
+	assert_int_equal(f->ended, 0);
+}
+
+static void what_was_first_sampled_without_descriptors_is_read_later(void **state)
+{
+	struct fixture *f = *state;
+	const struct process *p;
+	struct rlimit whole;
+	uint32_t number;
+
+	show(f, PARENT, &f->program, as_usual);
+	take_descriptors(&whole);
+	p = processes_get(f->ps, PARENT, later);
+	give_descriptors(&whole);
+	assert_non_null(p);
+	assert_true(p->unreadable);
+	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 1);
+	number = p->number;
+	p = processes_get(f->ps, PARENT, later);
+	assert_false(p->unreadable);
+	assert_int_equal(p->number, number);
+	assert_string_equal(p->executable->path, f->program.path);
+	assert_int_equal(mappings_count(p->mappings), 2);
+	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 1);
+}
+
+/* A descriptor more each time: whatever is opened first, nothing of it is remembered. */
+static void at_no_point_of_a_reading_a_shortage_is_remembered(void **state)
+{
+	struct fixture *f = *state;
+	char cgroup[200];
+	struct rlimit whole, few;
+	int lowest = dup(0);
+
+	snprintf(cgroup, sizeof(cgroup), "0::/kubepods.slice/cri-containerd-%s.scope\n",
+		container_a);
+	show(f, PARENT, &f->program,
+		(struct fake_process){ .cgroup = cgroup, .nspid = "\t100\t17\t1" });
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+	few = whole;
+	for (int more = 0; more < 8; more++) {
+		struct process *p;
+
+		few.rlim_cur = (rlim_t)(lowest + more);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		p = processes_get(f->ps, PARENT, later);
+		if (p)
+			process_namespace_pid(f->ps, p);
+		processes_sweep(f->ps, 0);
+		give_descriptors(&whole);
+		assert_non_null(p);
+		p = processes_get(f->ps, PARENT, later);
+		assert_string_equal(p->container_id, container_a);
+		assert_string_equal(p->executable->path, f->program.path);
+		assert_false(file_hash_is_none(&p->executable->id.content));
+		assert_int_equal(process_namespace_pid(f->ps, p), 1);
+		assert_int_equal(f->ended, 0);
+		processes_lost(f->ps, later + (uint64_t)more);
+	}
+}
+
+static void the_container_is_looked_up_again_after_a_shortage(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit whole;
+	char cgroup[200];
+
+	snprintf(cgroup, sizeof(cgroup), "0::/kubepods.slice/cri-containerd-%s.scope\n",
+		container_a);
+	exec(f, later, CHILD, &f->program);
+	show(f, CHILD, &f->program, (struct fake_process){ .cgroup = cgroup });
+	take_descriptors(&whole);
+	assert_non_null(processes_get(f->ps, CHILD, later));
+	give_descriptors(&whole);
+	assert_string_equal(processes_get(f->ps, CHILD, later)->container_id, container_a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(without_descriptors_a_process_is_not_gone),
+		CASE(what_was_first_sampled_without_descriptors_is_read_later),
+		CASE(at_no_point_of_a_reading_a_shortage_is_remembered),
+		CASE(the_container_is_looked_up_again_after_a_shortage),
 		CASE(a_scan_reads_everything),
 		CASE(a_program_in_a_chroot_is_called_as_it_calls_itself),
 		CASE(a_scan_of_some_pids_reads_only_those),
