@@ -2,6 +2,7 @@
 #include "tests/unit/spool_fixture.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -112,4 +113,50 @@ bool spool_fixture_segment(const struct spool_fixture *f, size_t n, char path[12
 	if (count >= 0)
 		free(list);
 	return found;
+}
+
+struct spool *spool_fixture_open(
+	struct spool_fixture *f, uint64_t limit, const char *const *targets)
+{
+	struct spool_options options = spool_fixture_options(f, limit, targets);
+	struct spool *s = NULL;
+
+	assert_int_equal(spool_create(&options, &s), 0);
+	return s;
+}
+
+int spool_fixture_put(struct spool *s, uint64_t number, size_t size)
+{
+	struct payload p;
+	int err;
+
+	spool_fixture_payload(number, size, &p);
+	err = spool_put(s, &p);
+	payload_deinit(&p);
+	return err;
+}
+
+uint64_t spool_fixture_peek(struct spool *s, size_t target)
+{
+	struct payload p = { 0 };
+	uint64_t number;
+	int err = spool_peek(s, target, &p);
+
+	if (err == -ENOENT)
+		return 0;
+	assert_int_equal(err, 0);
+	number = spool_fixture_check(&p);
+	payload_deinit(&p);
+	return number;
+}
+
+uint64_t spool_fixture_take(struct spool *s, size_t target)
+{
+	uint64_t number = spool_fixture_peek(s, target);
+
+	if (number) {
+		assert_false(spool_begin(s, target));
+		assert_int_equal(spool_advance(s, target), 0);
+	}
+	return number;
 }

@@ -22,3 +22,12 @@ struct spool_options spool_fixture_options(
 	struct spool_fixture *f, uint64_t limit_bytes, const char *const *targets);
 /* The path of the N-th segment file, in order; false when there are fewer. */
 bool spool_fixture_segment(const struct spool_fixture *f, size_t n, char path[128]);
+/* A spool of LIMIT bytes in the fixture's directory. */
+struct spool *spool_fixture_open(
+	struct spool_fixture *f, uint64_t limit, const char *const *targets);
+/* What spool_put() returns for it. */
+int spool_fixture_put(struct spool *s, uint64_t number, size_t size);
+/* The number of what is peeked, 0 for none. */
+uint64_t spool_fixture_peek(struct spool *s, size_t target);
+/* The same; it is begun for the first time, and done. */
+uint64_t spool_fixture_take(struct spool *s, size_t target);
