@@ -150,6 +150,7 @@ static const char *given(const struct config *config, enum setting id)
 static void borrow_texts(const struct config *config, struct remote_options *o)
 {
 	o->address = given(config, SETTING_remote_store_address);
+	o->given_name = given(config, SETTING_remote_store_name);
 	o->bearer_token = given(config, SETTING_remote_store_bearer_token);
 	o->bearer_token_file = given(config, SETTING_remote_store_bearer_token_file);
 	o->basic_auth_user = given(config, SETTING_remote_store_basic_auth_user);

@@ -102,23 +102,41 @@ static bool some_take_file_hashes(const struct export_settings *settings)
 	return otlp;
 }
 
-static void fill_options(const struct config *config, const struct export_settings *settings,
-	struct remote_options remotes[EXPORT_STORES_LIMIT], struct exporter_options *ret_options)
+static void take_settings(
+	struct daemon_export *e, const struct config *config, struct export_settings *settings)
 {
-	for (size_t i = 0; i < settings->store_count; i++)
-		remotes[i] = settings->stores[i].options;
+	e->settings_hash = export_settings_hash(config);
+	e->sample_labels = all_take_sample_labels(settings);
+	e->file_hashes = some_take_file_hashes(settings);
+	take_labels(e, config, settings);
+}
+
+/* What exporter_options point to. */
+struct store_options {
+	struct remote_options remotes[EXPORT_STORES_LIMIT];
+	const char *old_names[EXPORT_STORES_LIMIT];
+};
+
+static void fill_options(const struct config *config, const struct export_settings *settings,
+	struct store_options *stores, struct exporter_options *ret_options)
+{
+	for (size_t i = 0; i < settings->store_count; i++) {
+		stores->remotes[i] = settings->stores[i].options;
+		stores->old_names[i] = settings->place_names[i];
+	}
 	*ret_options = (struct exporter_options){
 		.spool_directory = config_text(config, SETTING_spool_directory),
 		.spool_limit_bytes = config_number(config, SETTING_spool_max_bytes),
 		.spool_limit_age_ns = config_number(config, SETTING_spool_max_age),
-		.remotes = remotes,
+		.remotes = stores->remotes,
+		.old_names = stores->old_names,
 		.remote_count = settings->store_count,
 	};
 }
 
-/* Makes the uploading of debug information, or ends it, as SETTINGS say. */
-static int change_debuginfo(struct daemon_export *e, const struct export_settings *settings,
-	const char *cache_directory, char **ret_message)
+/* *RET_DEBUGINFO is NULL where SETTINGS want no upload. */
+static int make_debuginfo(struct daemon_export *e, const struct export_settings *settings,
+	const char *cache_directory, struct debuginfo **ret_debuginfo, char **ret_message)
 {
 	struct remote_options remotes[EXPORT_STORES_LIMIT];
 	struct debuginfo_options options = {
@@ -128,29 +146,26 @@ static int change_debuginfo(struct daemon_export *e, const struct export_setting
 		.metrics = e->metrics,
 	};
 
-	if (settings->debuginfo_upload == (e->debuginfo != NULL))
+	*ret_debuginfo = NULL;
+	if (!settings->debuginfo_upload)
 		return 0;
-	if (!settings->debuginfo_upload) {
-		debuginfo_destroy(take(e->debuginfo));
-		return 0;
-	}
 	for (size_t i = 0; i < settings->store_count; i++) {
 		if (settings->stores[i].options.type == REMOTE_PARCA)
 			remotes[options.remote_count++] = settings->stores[i].options;
 	}
-	return debuginfo_create(&options, &e->debuginfo, ret_message);
+	return debuginfo_create(&options, ret_debuginfo, ret_message);
 }
 
 int daemon_export_check(const struct config *config, char **ret_message)
 {
-	struct remote_options remotes[EXPORT_STORES_LIMIT];
+	struct store_options stores;
 	struct exporter_options options;
 	struct export_settings settings;
 	int err = export_settings_read(config, &settings, ret_message);
 
 	if (err)
 		return err;
-	fill_options(config, &settings, remotes, &options);
+	fill_options(config, &settings, &stores, &options);
 	if (options.remote_count)
 		err = exporter_check(&options, ret_message);
 	export_settings_deinit(&settings);
@@ -160,7 +175,7 @@ int daemon_export_check(const struct config *config, char **ret_message)
 static int create(const struct config *config, struct export_settings *settings,
 	struct metrics *metrics, struct daemon_export **ret_export, char **ret_message)
 {
-	struct remote_options remotes[EXPORT_STORES_LIMIT];
+	struct store_options stores;
 	struct exporter_options options;
 	struct daemon_export *e = calloc(1, sizeof(*e));
 	int err;
@@ -168,17 +183,14 @@ static int create(const struct config *config, struct export_settings *settings,
 	if (!e)
 		return -ENOMEM;
 	e->metrics = metrics;
-	e->settings_hash = export_settings_hash(config);
-	e->sample_labels = all_take_sample_labels(settings);
-	e->file_hashes = some_take_file_hashes(settings);
-	fill_options(config, settings, remotes, &options);
+	fill_options(config, settings, &stores, &options);
 	options.metrics = metrics;
 	err = exporter_create(&options, &e->exporter, ret_message);
 	if (err) {
 		daemon_export_destroy(e, 0);
 		return err;
 	}
-	take_labels(e, config, settings);
+	take_settings(e, config, settings);
 	*ret_export = e;
 	return 0;
 }
@@ -196,7 +208,7 @@ int daemon_export_create(const struct config *config, struct metrics *metrics,
 	if (settings.store_count)
 		err = create(config, &settings, metrics, &e, ret_message);
 	if (!err && e)
-		err = change_debuginfo(e, &settings, cache_directory, ret_message);
+		err = make_debuginfo(e, &settings, cache_directory, &e->debuginfo, ret_message);
 	export_settings_deinit(&settings);
 	if (err)
 		daemon_export_destroy(e, 0);
@@ -217,6 +229,32 @@ void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns)
 	free(e);
 }
 
+/* Both can fail, and nothing has changed then. */
+static int change_stores(struct daemon_export *e, const struct config *config,
+	const struct export_settings *settings, const char *cache_directory, char **ret_message)
+{
+	bool stores_change = e->settings_hash != export_settings_hash(config);
+	struct debuginfo *debuginfo = NULL;
+	struct store_options stores;
+	struct exporter_options options;
+	int err = 0;
+
+	if (!stores_change && settings->debuginfo_upload == (e->debuginfo != NULL))
+		return 0;
+	fill_options(config, settings, &stores, &options);
+	options.metrics = e->metrics;
+	err = make_debuginfo(e, settings, cache_directory, &debuginfo, ret_message);
+	if (!err && stores_change)
+		err = exporter_change(e->exporter, &options, ret_message);
+	if (err) {
+		debuginfo_destroy(debuginfo);
+		return err;
+	}
+	debuginfo_destroy(e->debuginfo);
+	e->debuginfo = debuginfo;
+	return 0;
+}
+
 int daemon_export_reload(struct daemon_export **e, const struct config *config,
 	struct metrics *metrics, const char *cache_directory, char **ret_message)
 {
@@ -224,15 +262,17 @@ int daemon_export_reload(struct daemon_export **e, const struct config *config,
 	int err;
 
 	*ret_message = NULL;
-	if (!*e || (*e)->settings_hash != export_settings_hash(config)) {
-		daemon_export_destroy(take(*e), 0);
+	if (!*e)
 		return daemon_export_create(config, metrics, cache_directory, e, ret_message);
-	}
 	err = export_settings_read(config, &settings, ret_message);
 	if (err)
 		return err;
-	take_labels(*e, config, &settings);
-	err = change_debuginfo(*e, &settings, cache_directory, ret_message);
+	if (!settings.store_count)
+		daemon_export_destroy(take(*e), 0);
+	else
+		err = change_stores(*e, config, &settings, cache_directory, ret_message);
+	if (!err && *e)
+		take_settings(*e, config, &settings);
 	export_settings_deinit(&settings);
 	return err;
 }

@@ -23,9 +23,10 @@ void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns);
 /* Whether the settings make sense; opens nothing. */
 int daemon_export_check(const struct config *config, char **ret_message);
 /*
- * What CONFIG says from now on, which daemon_export_check() has agreed to; *E may be NULL before
- * and after. Relabelling and labels change at once; remote stores that change are closed and
- * opened.
+ * What CONFIG says from now on, or after an error nothing of it; *E may be NULL before and after.
+ * Relabelling and labels change at once. A remote store that stays keeps its place in the spool,
+ * one that is left out is given up with what waits for it. Without any store the spool is closed
+ * and left as it is.
  */
 int daemon_export_reload(struct daemon_export **e, const struct config *config,
 	struct metrics *metrics, const char *cache_directory, char **ret_message);

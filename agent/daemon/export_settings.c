@@ -18,34 +18,48 @@ enum {
 
 /* ---- remote stores -------------------------------------------------------------------------- */
 
-static const char *type_name(enum remote_type type)
-{
-	switch (type) {
-	case REMOTE_PYROSCOPE:
-		return "pyroscope";
-	case REMOTE_PARCA:
-		return "parca";
-	case REMOTE_OTLP:
-		return "otlp";
-	case REMOTE_FILE:
-		break;
-	}
-	return "file";
-}
-
 /* The first of a type has its name, further ones a number behind it. */
-static void name_store(struct export_settings *s, size_t at)
+static void name_place(struct export_settings *s, size_t at)
 {
-	const char *type = type_name(s->stores[at].options.type);
+	const char *type = remote_type_name(s->stores[at].options.type);
 	unsigned int same = 1;
 
 	for (size_t i = 0; i < at; i++)
 		same += s->stores[i].options.type == s->stores[at].options.type;
 	if (same == 1)
-		snprintf(s->names[at], EXPORT_NAME_BYTES, "%s", type);
+		snprintf(s->place_names[at], EXPORT_NAME_BYTES, "%s", type);
 	else
-		snprintf(s->names[at], EXPORT_NAME_BYTES, "%s-%u", type, same);
-	s->stores[at].options.name = s->names[at];
+		snprintf(s->place_names[at], EXPORT_NAME_BYTES, "%s-%u", type, same);
+}
+
+/* As it may stand in logs, metrics and JSON. */
+static bool is_name(const char *text)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+	return !text[strspn(text, allowed)] && strlen(text) < EXPORT_NAME_BYTES;
+}
+
+static int name_store(
+	struct export_settings *s, size_t at, const struct config *config, char **ret_message)
+{
+	struct remote_options *o = &s->stores[at].options;
+
+	name_place(s, at);
+	if (o->given_name && !is_name(o->given_name))
+		return config_refuse(config, SETTING_remote_store_name, ret_message,
+			": %s: up to %d letters, digits, _, . and -", o->given_name,
+			EXPORT_NAME_BYTES - 1);
+	snprintf(s->names[at], EXPORT_NAME_BYTES, "%s",
+		o->given_name ? o->given_name : s->place_names[at]);
+	o->name = s->names[at];
+	for (size_t i = 0; i < at; i++) {
+		if (!strcmp(s->names[i], s->names[at]))
+			return config_refuse(config, SETTING_remote_store_name, ret_message,
+				": %s is the name of two remote stores", s->names[at]);
+	}
+	return 0;
 }
 
 /* *RET_EXTERNAL: the labels that CONFIG gives, moved; may be NULL. */
@@ -66,8 +80,7 @@ static int add_store(struct export_settings *s, const struct config *config,
 		return err ? 0 : -E2BIG;
 	}
 	s->stores[s->store_count] = settings;
-	name_store(s, s->store_count++);
-	return 0;
+	return name_store(s, s->store_count++, config, ret_message);
 }
 
 static int add_stores(struct export_settings *s, const struct config *config, char **ret_message)

@@ -11,7 +11,8 @@ enum { EXPORT_STORES_LIMIT = 16, EXPORT_NAME_BYTES = 32 };
 /* Texts are those of the config. */
 struct export_settings {
 	struct remote_settings stores[EXPORT_STORES_LIMIT];
-	char names[EXPORT_STORES_LIMIT][EXPORT_NAME_BYTES]; /* "parca", "parca-2", … */
+	char names[EXPORT_STORES_LIMIT][EXPORT_NAME_BYTES]; /* given, or as below */
+	char place_names[EXPORT_STORES_LIMIT][EXPORT_NAME_BYTES]; /* "parca", "parca-2", … */
 	size_t store_count;
 	struct labels external;
 	struct relabel *relabel; /* NULL = no rules */

@@ -174,16 +174,11 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 		log_warn("the CPU budget cannot be looked after, ignoring", "%s", "");
 }
 
-/* It was checked before: what fails now is the disk, or memory. */
-static void apply_export(struct daemon *d)
+/* All that can fail: without it nothing else changes. */
+static int apply_export(struct daemon *d, const struct config *config, char **ret_message)
 {
-	autofree char *message = NULL;
-	int err = daemon_export_reload(&d->export, &d->config, agent_metrics_to_add(d->agent),
-		d->cache_directory, &message);
-
-	if (err)
-		log_error("profiles cannot be sent as the settings say", "error=\"%s\"",
-			message ? message : strerror(-err));
+	return daemon_export_reload(&d->export, config, agent_metrics_to_add(d->agent),
+		d->cache_directory, ret_message);
 }
 
 static void apply(struct daemon *d, const struct daemon_settings *settings)
@@ -199,7 +194,6 @@ static void apply(struct daemon *d, const struct daemon_settings *settings)
 		(void)store_trim(d->store, (int64_t)clock_real_ns());
 	}
 	apply_budget(d, &old);
-	apply_export(d);
 	agent_offer_files_again(d->agent);
 	if (old.window_ns != settings->window_ns)
 		daemon_schedule_window(d);
@@ -250,6 +244,12 @@ static int reload(struct daemon *d, char **ret_message)
 
 	if (err)
 		return err;
+	err = apply_export(d, &config, ret_message);
+	if (err) {
+		selection_destroy(settings.selection);
+		config_deinit(&config);
+		return err;
+	}
 	fixed = keep_fixed(&d->config, &config);
 	if (fixed && asprintf(ret_message, "%s takes effect at the next start", fixed) < 0)
 		*ret_message = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/export/exporter.h"
+#include "agent/export/exporter_internal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -19,38 +20,6 @@ enum {
 };
 
 static const uint64_t MILLISECOND_NS = 1000000;
-
-struct letter {
-	struct letter *next;
-	struct payload payload;
-};
-
-/* Shared by two threads under the lock. */
-struct inbox {
-	struct letter *head, *tail;
-	size_t count, bytes;
-};
-
-struct exporter {
-	pthread_t thread;
-	bool running;
-	struct metrics *metrics;
-
-	pthread_mutex_t lock; /* over what follows, up to the blank line */
-	struct inbox inbox;
-	struct exporter_figures figures;
-	bool stopping;
-	uint64_t deadline_ns; /* with `stopping` */
-
-	/* The thread's own. */
-	struct remotes *transport;
-	struct remote *remotes[SPOOL_TARGETS_LIMIT];
-	char names[SPOOL_TARGETS_LIMIT][64];
-	size_t remote_count;
-	struct spool *spool;
-	bool memory_only; /* what was put into the spool last is not on disk */
-	struct queue *queue;
-};
 
 /* ---- inbox ---------------------------------------------------------------------------------- */
 
@@ -115,7 +84,7 @@ void exporter_submit(struct exporter *e, struct payload *payload)
 		letter_free(dropped);
 		dropped = next;
 	}
-	remotes_wakeup(e->transport);
+	remotes_wakeup(e->stores.transport);
 }
 
 /* ---- the thread ----------------------------------------------------------------------------- */
@@ -141,7 +110,29 @@ static void report_memory(struct exporter *e, bool memory_only)
 	e->memory_only = memory_only;
 }
 
-static void empty_inbox(struct exporter *e)
+static void report_abandoned(struct exporter *e)
+{
+	uint64_t abandoned = spool_abandoned(e->spool);
+
+	if (abandoned != e->abandoned)
+		log_warn(
+			"profiles are given up: the remote store that they waited for is no longer "
+			"in the settings",
+			"profiles=%llu", (unsigned long long)(abandoned - e->abandoned));
+	e->abandoned = abandoned;
+}
+
+/* At the end, when nobody reads the metrics any more. */
+static void report_memory_lost(struct exporter *e)
+{
+	uint64_t lost = spool_memory_records(e->spool);
+
+	if (lost)
+		log_warn("profiles are lost that the spool's disk did not take", "profiles=%llu",
+			(unsigned long long)lost);
+}
+
+void exporter_empty_inbox(struct exporter *e)
 {
 	struct letter *letter;
 
@@ -161,19 +152,19 @@ static int send(void *context, size_t target, const struct payload *payload, rem
 {
 	struct exporter *e = context;
 
-	return remote_send(e->remotes[target], payload, done, done_context);
+	return remote_send(e->stores.remotes[target], payload, done, done_context);
 }
 
-static void publish(struct exporter *e)
+void exporter_publish(struct exporter *e)
 {
 	struct exporter_figures *f = &e->figures;
 
 	pthread_mutex_lock(&e->lock);
-	f->target_count = e->remote_count;
-	for (size_t i = 0; i < e->remote_count; i++) {
+	f->target_count = e->stores.count;
+	for (size_t i = 0; i < e->stores.count; i++) {
 		struct exporter_target_figures *t = &f->targets[i];
 
-		memcpy(t->name, e->names[i], sizeof(t->name));
+		memcpy(t->name, e->stores.names[i], sizeof(t->name));
 		queue_figures(e->queue, i, &t->queue);
 		for (enum spool_drop why = 0; why < SPOOL_DROPS; why++)
 			t->dropped[why] = spool_dropped(e->spool, i, why);
@@ -205,6 +196,8 @@ static int turn_ms(struct exporter *e, uint64_t now_ns, uint64_t due_ns)
 	return until <= now_ns ? 0 : (int)((until - now_ns + MILLISECOND_NS - 1) / MILLISECOND_NS);
 }
 
+/* ---- running -------------------------------------------------------------------------------- */
+
 static void *run(void *context)
 {
 	struct exporter *e = context;
@@ -213,14 +206,16 @@ static void *run(void *context)
 
 	pthread_setname_np(pthread_self(), "export");
 	for (;;) {
-		empty_inbox(e);
+		exporter_take_change(e);
+		exporter_empty_inbox(e);
 		now = clock_monotonic_ns();
 		due = queue_step(e->queue, now);
 		spool_upkeep(e->spool);
-		publish(e);
+		report_abandoned(e);
+		exporter_publish(e);
 		if (is_over(e, now))
 			return NULL;
-		if (remotes_run(e->transport, turn_ms(e, now, due)))
+		if (remotes_run(e->stores.transport, turn_ms(e, now, due)))
 			/* Out of memory: not in a busy loop. */
 			nanosleep(&pause, NULL);
 	}
@@ -228,80 +223,55 @@ static void *run(void *context)
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-static int make_remotes(struct exporter *e, const struct exporter_options *o, char **ret_message)
-{
-	int err = remotes_create(&e->transport);
-
-	for (size_t i = 0; !err && i < o->remote_count; i++) {
-		err = remote_create(e->transport, &o->remotes[i], &e->remotes[i], ret_message);
-		if (err)
-			return err;
-		snprintf(e->names[i], sizeof(e->names[i]), "%s", o->remotes[i].name);
-		e->remote_count++;
-	}
-	return err;
-}
-
 int exporter_check(const struct exporter_options *options, char **ret_message)
 {
-	struct exporter e = { 0 };
+	struct exporter_stores stores;
 	int err;
 
 	*ret_message = NULL;
-	if (options->remote_count > SPOOL_TARGETS_LIMIT)
-		return -E2BIG;
-	err = make_remotes(&e, options, ret_message);
-	for (size_t i = 0; i < e.remote_count; i++)
-		remote_destroy(e.remotes[i]);
-	remotes_destroy(e.transport);
+	err = exporter_stores_init(&stores, options->remotes, options->remote_count, ret_message);
+	exporter_stores_deinit(&stores);
 	return err;
 }
 
-static int make_spool(struct exporter *e, const struct exporter_options *o, char **ret_message)
+int exporter_make_spool(const struct exporter_stores *stores, const struct exporter_options *o,
+	struct spool **ret_spool, char **ret_message)
 {
-	const char *names[SPOOL_TARGETS_LIMIT];
 	struct spool_options options = {
 		.directory = o->spool_directory,
 		.limit_bytes = o->spool_limit_bytes,
 		.limit_age_ns = o->spool_limit_age_ns,
-		.targets = names,
-		.target_count = e->remote_count,
+		.targets = (const char *const *)stores->identities,
+		.old_targets = o->old_names,
+		.target_count = stores->count,
 		.metrics = o->metrics,
 	};
-	int err;
+	int err = spool_create(&options, ret_spool);
 
-	for (size_t i = 0; i < e->remote_count; i++)
-		names[i] = e->names[i];
-	err = spool_create(&options, &e->spool);
 	if (err && asprintf(ret_message, "the spool %s: %s", o->spool_directory,
 			   err == -EPERM   ? "it must be yours and writable by nobody else"
 			   : err == -EBUSY ? "another agent uses it"
 					   : strerror(-err)) < 0)
 		*ret_message = NULL;
-	e->memory_only = !err && spool_trouble(e->spool);
-	if (e->memory_only)
-		log_error("the spool keeps profiles in memory only: they do not survive a restart",
-			"directory=\"%s\" error=\"%s\"", o->spool_directory,
-			spool_trouble(e->spool));
 	return err;
 }
 
-static int make_queue(struct exporter *e, const struct exporter_options *o)
+int exporter_make_queue(struct exporter *e, const struct exporter_stores *stores,
+	struct spool *spool, struct queue **ret_queue)
 {
 	struct queue_target targets[SPOOL_TARGETS_LIMIT];
 	struct queue_options options = {
-		.spool = e->spool,
+		.spool = spool,
 		.targets = targets,
-		.target_count = e->remote_count,
+		.target_count = stores->count,
 		.seed = clock_real_ns() ^ (uint64_t)getpid() << 32,
 		.send = send,
 		.context = e,
 	};
 
-	for (size_t i = 0; i < e->remote_count; i++)
-		targets[i] = (struct queue_target){ e->names[i],
-			o->remotes[i].type == REMOTE_PYROSCOPE };
-	return queue_create(&options, &e->queue);
+	for (size_t i = 0; i < stores->count; i++)
+		targets[i] = (struct queue_target){ stores->names[i], stores->paced[i] };
+	return queue_create(&options, ret_queue);
 }
 
 /* Signals are for the loop's thread. */
@@ -322,36 +292,47 @@ static void unmake(struct exporter *e)
 {
 	struct letter *letter;
 
-	for (size_t i = 0; i < e->remote_count; i++)
-		remote_destroy(e->remotes[i]);
+	exporter_stores_deinit(&e->stores);
 	queue_destroy(e->queue);
-	remotes_destroy(e->transport);
 	spool_destroy(e->spool);
 	while ((letter = inbox_take(&e->inbox)) != NULL)
 		letter_free(letter);
+	pthread_cond_destroy(&e->changed);
 	pthread_mutex_destroy(&e->lock);
+	free(e->directory);
 	free(e);
+}
+
+static int make(struct exporter *e, const struct exporter_options *o, char **ret_message)
+{
+	int err = exporter_stores_init(&e->stores, o->remotes, o->remote_count, ret_message);
+
+	if (!err)
+		err = exporter_make_spool(&e->stores, o, &e->spool, ret_message);
+	if (err)
+		return err;
+	e->memory_only = spool_trouble(e->spool);
+	if (e->memory_only)
+		log_error("the spool keeps profiles in memory only: they do not survive a restart",
+			"directory=\"%s\" error=\"%s\"", o->spool_directory,
+			spool_trouble(e->spool));
+	e->directory = strdup(o->spool_directory);
+	return e->directory ? exporter_make_queue(e, &e->stores, e->spool, &e->queue) : -ENOMEM;
 }
 
 int exporter_create(
 	const struct exporter_options *options, struct exporter **ret_exporter, char **ret_message)
 {
-	struct exporter *e;
+	struct exporter *e = calloc(1, sizeof(*e));
 	int err;
 
 	*ret_message = NULL;
-	if (options->remote_count > SPOOL_TARGETS_LIMIT)
-		return -E2BIG;
-	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
 	pthread_mutex_init(&e->lock, NULL);
+	pthread_cond_init(&e->changed, NULL);
 	e->metrics = options->metrics;
-	err = make_remotes(e, options, ret_message);
-	if (!err)
-		err = make_spool(e, options, ret_message);
-	if (!err)
-		err = make_queue(e, options);
+	err = make(e, options, ret_message);
 	if (!err)
 		err = start(e);
 	if (err) {
@@ -371,8 +352,9 @@ void exporter_destroy(struct exporter *e, uint64_t grace_ns)
 		e->stopping = true;
 		e->deadline_ns = clock_monotonic_ns() + grace_ns;
 		pthread_mutex_unlock(&e->lock);
-		remotes_wakeup(e->transport);
+		remotes_wakeup(e->stores.transport);
 		pthread_join(e->thread, NULL);
+		report_memory_lost(e);
 	}
 	unmake(e);
 }

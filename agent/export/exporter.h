@@ -18,6 +18,8 @@ struct exporter_options {
 	const char *spool_directory;
 	uint64_t spool_limit_bytes, spool_limit_age_ns;
 	const struct remote_options *remotes; /* borrowed for the call; names differ */
+	/* What earlier versions called them in the spool; NULL = nothing. */
+	const char *const *old_names;
 	size_t remote_count; /* SPOOL_TARGETS_LIMIT at most */
 	struct metrics *metrics;
 };
@@ -40,6 +42,13 @@ struct exporter_figures {
  */
 int exporter_create(
 	const struct exporter_options *options, struct exporter **ret_exporter, char **ret_message);
+/*
+ * OPTIONS from now on. Everything that can fail is done before anything changes: after an error all
+ * is as it was. A store that stays keeps its place in the spool and its figures. A new directory
+ * that takes nothing is an error here (-EROFS), while at the start it is not: the old one works.
+ * What waits in the old one stays behind, and is counted.
+ */
+int exporter_change(struct exporter *e, const struct exporter_options *options, char **ret_message);
 /* Whether the remote stores could be made; opens nothing. */
 int exporter_check(const struct exporter_options *options, char **ret_message);
 /*

@@ -80,13 +80,21 @@ void queue_destroy(struct queue *q)
 	if (!q)
 		return;
 	for (size_t i = 0; q->targets && i < q->options.target_count; i++) {
-		if (q->targets[i].sending)
-			spool_in_doubt(q->options.spool, i);
 		payload_deinit(&q->targets[i].payload);
 		free(q->targets[i].name);
 	}
 	free(q->targets);
 	free(q);
+}
+
+/* Not the trouble it was in: the settings may just have ended that. */
+void queue_inherit(struct queue *q, size_t target, const struct queue *old, size_t old_target)
+{
+	struct queue_figures *f = &q->targets[target].figures;
+
+	*f = old->targets[old_target].figures;
+	f->failing = false;
+	f->trouble[0] = 0;
 }
 
 /* ---- verdicts ------------------------------------------------------------------------------- */

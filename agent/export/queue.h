@@ -61,6 +61,8 @@ struct queue_figures {
 };
 
 int queue_create(const struct queue_options *options, struct queue **ret_queue);
+/* Target TARGET of Q is what OLD_TARGET was in OLD, and goes on with its counts. */
+void queue_inherit(struct queue *q, size_t target, const struct queue *old, size_t old_target);
 /* What is being sent must not be answered any more. */
 void queue_destroy(struct queue *q);
 /* Handles answers and sends what is due. Returns when it wants to be called again, or UINT64_MAX.

@@ -30,6 +30,7 @@ enum remote_way {
 struct remote_options {
 	enum remote_type type;
 	const char *name; /* for metrics and logs; never a secret */
+	const char *given_name; /* where the user has named it; tells it from others */
 	const char *place; /* where the user said all this, for messages */
 	const char *address; /* https://host:port/path, http://…, host:port (TLS unless INSECURE) */
 	const char *bearer_token, *bearer_token_file; /* the file is read again when it changes */
@@ -77,6 +78,13 @@ void remotes_destroy(struct remotes *r); /* after all its remotes */
 /* -EINVAL: an option makes no sense, *RET_MESSAGE (the caller's to free) says which. */
 int remote_create(struct remotes *r, const struct remote_options *options,
 	struct remote **ret_remote, char **ret_message);
+const char *remote_type_name(enum remote_type type);
+/*
+ * A text that stays the same as long as OPTIONS mean the same store: its type, address, tenant,
+ * user and given name, whatever its credentials and its place among others are. The caller's to
+ * free.
+ */
+int remote_identity(const struct remote_options *options, char **ret_identity, char **ret_message);
 void remote_destroy(struct remote *remote); /* what is under way is dropped without a verdict */
 /*
  * Sends PAYLOAD (read until DONE is called, exactly once, from remotes_run). One at a time per

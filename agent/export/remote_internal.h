@@ -6,6 +6,7 @@
  *   remotes.c            the multi handle; hands out verdicts
  *   remote.c             one store: created, sends, tries the other way
  *   remote_options.c     options that make no sense are refused; address → base URL
+ *   remote_identity.c    what tells one store from another
  *   remote_credentials.c tokens and passwords, read again when they change; kept out of messages
  *   remote_answer.c      what came back, bounded
  *   retry_after.c        how long a server wants to be left alone

@@ -19,29 +19,24 @@ enum {
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-static int add_target(struct spool *s, const char *name)
+void spool_set_limits(struct spool *s, uint64_t limit_bytes, uint64_t limit_age_ns)
 {
-	struct spool_target *t = &s->targets[s->target_count];
-
-	t->name = strdup(name);
-	if (!t->name)
-		return -ENOMEM;
-	s->target_count++;
-	spool_cursor_load(s, t);
-	return 0;
+	s->limit_bytes = limit_bytes;
+	s->limit_age_ns = limit_age_ns;
+	s->segment_bytes = MIN(MAX(limit_bytes / SEGMENTS_WANTED, SMALLEST_SEGMENT_BYTES),
+		(uint64_t)SEGMENT_BYTES);
 }
 
-/*
- * Before the first payload: a target without a cursor is taken for a new one. Where it cannot be
- * written, an earlier process may have sent what is here without being able to say so.
- */
-static void check_cursor(struct spool *s, struct spool_target *t)
+static int open_targets(struct spool *s, const struct spool_options *o)
 {
-	spool_cursor_store(s, t);
-	if (!t->unwritten || s->fd < 0)
-		return;
-	t->doubtful = s->next_number - 1;
-	s->trouble = "it cannot be written to";
+	int err;
+
+	for (size_t i = 0; o->old_targets && i < o->target_count; i++)
+		spool_cursor_adopt(s, o->old_targets[i], o->targets[i]);
+	err = spool_set_targets(s, o->targets, o->target_count);
+	if (!err)
+		spool_cursors_retire(s);
+	return err;
 }
 
 int spool_create(const struct spool_options *options, struct spool **ret_spool)
@@ -49,30 +44,22 @@ int spool_create(const struct spool_options *options, struct spool **ret_spool)
 	struct spool *s;
 	int err;
 
-	if (options->target_count > SPOOL_TARGETS_LIMIT)
-		return -E2BIG;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->fd = s->write_fd = -1;
-	s->limit_bytes = options->limit_bytes;
-	s->limit_age_ns = options->limit_age_ns;
-	s->segment_bytes = MIN(MAX(s->limit_bytes / SEGMENTS_WANTED, SMALLEST_SEGMENT_BYTES),
-		(uint64_t)SEGMENT_BYTES);
+	spool_set_limits(s, options->limit_bytes, options->limit_age_ns);
 	s->metrics = options->metrics;
 	s->next_number = 1;
 	err = spool_disk_open(s, options->directory);
-	for (size_t i = 0; !err && i < options->target_count; i++)
-		err = add_target(s, options->targets[i]);
+	if (!err)
+		err = open_targets(s, options);
 	if (err) {
 		spool_destroy(s);
 		return err;
 	}
-	for (size_t i = 0; i < s->target_count; i++)
-		check_cursor(s, &s->targets[i]);
 	settled_clock_init(
 		&s->age_clock, (int64_t)clock_real_ns(), clock_boot_ns(), spool_disk_newest_ns(s));
-	spool_disk_release(s);
 	*ret_spool = s;
 	return 0;
 }
@@ -97,8 +84,7 @@ void spool_destroy(struct spool *s)
 		next = m->next;
 		free(m);
 	}
-	for (size_t i = 0; i < s->target_count; i++)
-		free(s->targets[i].name);
+	spool_targets_deinit(s);
 	free(s);
 }
 
@@ -155,17 +141,23 @@ static int keep_in_memory(
 	return 1;
 }
 
+static bool is_needed(const struct spool *s, uint64_t number)
+{
+	for (size_t i = 0; i < s->target_count; i++) {
+		if (s->targets[i].next <= number)
+			return true;
+	}
+	return false;
+}
+
 /* What no target needs any more goes; the rest goes to the disk, in its order. */
 static int move_to_disk(struct spool *s)
 {
 	while (s->memory_head) {
 		const struct spool_memory *m = s->memory_head;
-		bool needed = false;
 		int err = 0;
 
-		for (size_t i = 0; i < s->target_count; i++)
-			needed = needed || s->targets[i].next <= m->number;
-		if (needed)
+		if (is_needed(s, m->number))
 			err = spool_disk_append(s, m->number, m->time_ns, m->record, m->size);
 		if (err)
 			return err;
@@ -386,6 +378,11 @@ void spool_upkeep(struct spool *s)
 	spool_disk_release(s);
 }
 
+uint64_t spool_abandoned(const struct spool *s)
+{
+	return s->abandoned;
+}
+
 uint64_t spool_peeked(const struct spool *s, size_t target)
 {
 	return s->targets[target].peeked;
@@ -401,6 +398,15 @@ uint64_t spool_pending(const struct spool *s, size_t target)
 	const struct spool_target *t = &s->targets[target];
 
 	return spool_awaited(s, t, t->next, s->next_number - 1);
+}
+
+uint64_t spool_memory_records(const struct spool *s)
+{
+	uint64_t count = 0;
+
+	for (const struct spool_memory *m = s->memory_head; m; m = m->next)
+		count += is_needed(s, m->number);
+	return count;
 }
 
 uint64_t spool_bytes(const struct spool *s)

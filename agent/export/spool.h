@@ -9,7 +9,7 @@
  * What is where:
  *   version               "fathom-spool 1"; a directory of a newer version is left alone
  *   0123456789abcdef.seg  records, back to back (agent/export/segment.h); a new one at each start
- *   NAME-HASH.cursor      how far a target is; replaced by rename, never changed in place
+ *   NAME-HASH.cursor      how far a target is; replaced by rename, but on a full disk
  *   rejected/             what a server calls bad: NAME.pb.gz and, as text, NAME.txt
  *
  * When bytes are safe: spool_put() returns after write(2): the payload survives any death of the
@@ -31,7 +31,12 @@ struct spool_options {
 	const char *directory;
 	uint64_t limit_bytes;
 	uint64_t limit_age_ns; /* 0 = none */
-	const char *const *targets; /* names; the order of payloads is kept for each */
+	/*
+	 * Names, each once: what a target is, not where it stands in the settings. The order of
+	 * payloads is kept for each.
+	 */
+	const char *const *targets;
+	const char *const *old_targets; /* their names in earlier versions' cursors; NULL = none */
 	size_t target_count;
 	struct metrics *metrics;
 };
@@ -50,6 +55,15 @@ enum spool_drop { SPOOL_DROP_LIMIT, SPOOL_DROP_AGE, SPOOL_DROP_CORRUPT, SPOOL_DR
  */
 int spool_create(const struct spool_options *options, struct spool **ret_spool);
 void spool_destroy(struct spool *s);
+/*
+ * The targets from now on. One that stays keeps its place and its counts, a new one begins with
+ * what comes next, and what waits for one that is left out is given up and counted. -ENOMEM,
+ * -E2BIG: nothing has changed.
+ */
+int spool_set_targets(struct spool *s, const char *const *targets, size_t target_count);
+void spool_set_limits(struct spool *s, uint64_t limit_bytes, uint64_t limit_age_ns);
+/* Payloads that were given up because their targets are none any more. */
+uint64_t spool_abandoned(const struct spool *s);
 /* Why nothing is kept on disk, for the log; NULL when all is well. */
 const char *spool_trouble(const struct spool *s);
 /*
@@ -89,5 +103,6 @@ void spool_upkeep(struct spool *s);
 uint64_t spool_dropped(const struct spool *s, size_t target, enum spool_drop why);
 /* Payloads that TARGET has not acknowledged; an upper bound where some were damaged. */
 uint64_t spool_pending(const struct spool *s, size_t target);
+uint64_t spool_memory_records(const struct spool *s); /* that end with the process */
 uint64_t spool_bytes(const struct spool *s); /* on disk and in memory, without rejected/ */
 uint64_t spool_oldest_ns(const struct spool *s, int64_t now_real_ns); /* age; 0 = empty */

@@ -17,19 +17,47 @@
 #include "base/intern.h"
 #include "base/io.h"
 
-enum { LINE_BYTES = 160, NAME_PART = 40 };
+enum {
+	LINE_BYTES = 160,
+	NAME_PART = 40,
+	MAX_ENTRIES = 1 << 17, /* looked at in the directory */
+};
 
-/* Readable, and for any name another. */
-static void file_name(const struct spool_target *t, const char *suffix, char *name)
+static const char suffix[] = ".cursor";
+
+/* NAME's beginning as far as a file's name may hold it. */
+static void readable_part(const char *name, char part[NAME_PART + 1])
 {
-	uint64_t hash = hash_bytes(t->name, strlen(t->name));
-	char part[NAME_PART + 1];
 	size_t length = 0;
 
-	for (const char *c = t->name; *c && length < NAME_PART; c++)
+	for (const char *c = name; *c && length < NAME_PART; c++)
 		part[length++] = isalnum((unsigned char)*c) ? *c : '_';
 	part[length] = 0;
-	snprintf(name, SPOOL_NAME_BYTES, "%s-%08" PRIx32 ".cursor%s", part, (uint32_t)hash, suffix);
+}
+
+/* Readable, and for any name another. */
+static void file_name(const char *target, const char *more, char name[SPOOL_NAME_BYTES])
+{
+	char part[NAME_PART + 1];
+
+	readable_part(target, part);
+	snprintf(name, SPOOL_NAME_BYTES, "%s-%016" PRIx64 "%s%s", part,
+		hash_bytes(target, strlen(target)), suffix, more);
+}
+
+/* As version 0.1.0 had it, where targets were named by their place in the settings. */
+static void old_file_name(const char *target, char name[SPOOL_NAME_BYTES])
+{
+	char part[NAME_PART + 1];
+
+	readable_part(target, part);
+	snprintf(name, SPOOL_NAME_BYTES, "%s-%08" PRIx32 "%s", part,
+		(uint32_t)hash_bytes(target, strlen(target)), suffix);
+}
+
+uint32_t spool_target_tag(const struct spool_target *t)
+{
+	return (uint32_t)hash_bytes(t->name, strlen(t->name));
 }
 
 static int write_text(const struct spool_target *t, char *line)
@@ -63,29 +91,31 @@ static bool read_text(const char *line, struct spool_target *t)
 	return true;
 }
 
-/*
- * A target that was never seen begins with what comes next. One whose cursor cannot be read begins
- * with all there is, in doubt.
- */
+/* False: there is none. */
+static bool read_file(const struct spool *s, const char *name, struct spool_target *t)
+{
+	char line[LINE_BYTES];
+	ssize_t length = io_read_line(s->fd, name, line, sizeof(line));
+
+	if (length == -ENOENT)
+		return false;
+	if (length > 0 && read_text(line, t))
+		return true;
+	/* It begins with all there is, in doubt. */
+	t->next = 1;
+	t->doubtful = s->next_number - 1;
+	t->dropped[SPOOL_DROP_CORRUPT]++;
+	return true;
+}
+
 void spool_cursor_load(struct spool *s, struct spool_target *t)
 {
-	char name[SPOOL_NAME_BYTES], line[LINE_BYTES];
-	ssize_t length;
+	char name[SPOOL_NAME_BYTES];
 
-	t->next = s->next_number;
-	if (s->fd < 0)
+	file_name(t->name, "", name);
+	if (s->fd < 0 || !read_file(s, name, t))
 		return;
-	file_name(t, "", name);
-	length = io_read_line(s->fd, name, line, sizeof(line));
-	if (length != -ENOENT && !(length > 0 && read_text(line, t))) {
-		t->next = 1;
-		t->doubtful = s->next_number - 1;
-		t->dropped[SPOOL_DROP_CORRUPT]++;
-	}
-	if (t->next > s->next_number)
-		s->next_number = t->next;
-	if (t->done_second >= s->next_number)
-		s->next_number = t->done_second + 1;
+	s->next_number = MAX(s->next_number, MAX(t->next, t->done_second + 1));
 }
 
 static int replace_file(const struct spool *s, const struct spool_target *t, const char *name)
@@ -94,7 +124,7 @@ static int replace_file(const struct spool *s, const struct spool_target *t, con
 	int size = write_text(t, line);
 	autoclose int fd = -1;
 
-	file_name(t, ".tmp", beside);
+	file_name(t->name, ".tmp", beside);
 	fd = openat(s->fd, beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
 		SPOOL_FILE_MODE);
 	if (fd < 0 || io_write_all(fd, line, (size_t)size)) {
@@ -126,6 +156,70 @@ void spool_cursor_store(struct spool *s, struct spool_target *t)
 	t->unwritten = true;
 	if (s->fd < 0)
 		return;
-	file_name(t, "", name);
+	file_name(t->name, "", name);
 	t->unwritten = replace_file(s, t, name) && overwrite_file(s, t, name);
+}
+
+void spool_cursor_remove(struct spool *s, const struct spool_target *t)
+{
+	char name[SPOOL_NAME_BYTES];
+
+	file_name(t->name, "", name);
+	if (s->fd >= 0)
+		unlinkat(s->fd, name, 0);
+}
+
+void spool_cursor_adopt(struct spool *s, const char *old_name, const char *name)
+{
+	char old[SPOOL_NAME_BYTES], new[SPOOL_NAME_BYTES];
+
+	old_file_name(old_name, old);
+	file_name(name, "", new);
+	if (s->fd >= 0 && faccessat(s->fd, new, F_OK, AT_SYMLINK_NOFOLLOW))
+		(void)renameat(s->fd, old, s->fd, new);
+}
+
+/* ---- cursors of targets that have gone ------------------------------------------------------ */
+
+static bool is_cursor(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && !strcmp(dot, suffix) && strlen(name) < SPOOL_NAME_BYTES;
+}
+
+static bool is_a_targets(const struct spool *s, const char *name)
+{
+	char own[SPOOL_NAME_BYTES];
+
+	for (size_t i = 0; i < s->target_count; i++) {
+		file_name(s->targets[i].name, "", own);
+		if (!strcmp(own, name))
+			return true;
+	}
+	return false;
+}
+
+static void retire(struct spool *s, const char *name)
+{
+	struct spool_target gone = { 0 };
+	uint64_t first = s->segment_count ? s->segments[0].first : s->next_number;
+
+	if (!read_file(s, name, &gone) || unlinkat(s->fd, name, 0))
+		return;
+	spool_abandon(s, spool_awaited(s, &gone, first, s->next_number - 1));
+}
+
+void spool_cursors_retire(struct spool *s)
+{
+	int fd = s->fd < 0 ? -1 : openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclosedir DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	if (!directory && fd >= 0)
+		close(fd);
+	for (size_t n = 0; directory && n < MAX_ENTRIES && (e = readdir(directory)); n++) {
+		if (is_cursor(e->d_name) && !is_a_targets(s, e->d_name))
+			retire(s, e->d_name);
+	}
 }

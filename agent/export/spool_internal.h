@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the spool's files share: spool.c, spool_disk.c, spool_cursor.c, spool_losses.c,
- * spool_rejected.c.
+ * What the spool's files share: spool.c, spool_disk.c, spool_cursor.c, spool_targets.c,
+ * spool_losses.c, spool_rejected.c.
  */
 #include "agent/export/segment.h"
 #include "agent/export/spool.h"
@@ -53,6 +53,7 @@ struct spool_target {
 	enum spool_drop under_way_why;
 	uint64_t place_segment, place_offset; /* where `next` is looked for */
 	bool unwritten; /* the cursor on disk is older */
+	bool opened;
 	uint64_t dropped[SPOOL_DROPS];
 };
 
@@ -64,6 +65,7 @@ struct spool {
 	struct metrics *metrics;
 	struct spool_target targets[SPOOL_TARGETS_LIMIT];
 	size_t target_count;
+	uint64_t abandoned; /* records that waited for targets which have gone */
 	uint64_t next_number;
 
 	struct spool_segment *segments; /* ascending */
@@ -100,8 +102,21 @@ int64_t spool_disk_newest_ns(const struct spool *s);
 void spool_disk_expire(struct spool *s, int64_t before_ns);
 
 /* spool_cursor.c */
+/* Sets what its cursor says; `next` stays 0 where the target has none. */
 void spool_cursor_load(struct spool *s, struct spool_target *target);
 void spool_cursor_store(struct spool *s, struct spool_target *target);
+void spool_cursor_remove(struct spool *s, const struct spool_target *target);
+/* The cursor that earlier versions kept under OLD_NAME becomes that of NAME, if that has none. */
+void spool_cursor_adopt(struct spool *s, const char *old_name, const char *name);
+/* Removes the cursors that are no target's, and counts what waited for those. */
+void spool_cursors_retire(struct spool *s);
+/* Tells a target from others, for file names. */
+uint32_t spool_target_tag(const struct spool_target *target);
+
+/* spool_targets.c */
+/* RECORDS waited for targets that are none any more. */
+void spool_abandon(struct spool *s, uint64_t records);
+void spool_targets_deinit(struct spool *s);
 
 /* spool_rejected.c: keeps it for a person to look at, and lets go of older ones. */
 void spool_rejected_keep(struct spool *s, const struct spool_target *target, uint64_t number,

@@ -88,7 +88,7 @@ void spool_rejected_keep(struct spool *s, const struct spool_target *target, uin
 	autocall(buffer_deinit) struct buffer text;
 	autoclose int fd = -1;
 	char name[SPOOL_NAME_BYTES];
-	size_t which = (size_t)(target - s->targets);
+	uint32_t which = spool_target_tag(target);
 
 	if (s->fd < 0)
 		return;
@@ -101,9 +101,9 @@ void spool_rejected_keep(struct spool *s, const struct spool_target *target, uin
 	for (size_t i = 0; i < payload->labels.count; i++)
 		buffer_printf(&text, "%s: %s\n", payload->labels.items[i].name,
 			payload->labels.items[i].value);
-	snprintf(name, sizeof(name), "%016" PRIx64 "-%zu.txt", number, which);
+	snprintf(name, sizeof(name), "%016" PRIx64 "-%08" PRIx32 ".txt", number, which);
 	write_file(fd, name, text.bytes, text.size);
-	snprintf(name, sizeof(name), "%016" PRIx64 "-%zu.pb.gz", number, which);
+	snprintf(name, sizeof(name), "%016" PRIx64 "-%08" PRIx32 ".pb.gz", number, which);
 	write_file(fd, name, payload->pprof.bytes, payload->pprof.size);
 	prune(fd);
 }
