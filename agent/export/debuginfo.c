@@ -368,13 +368,18 @@ static int copy(const char *text, char **ret_copy)
 static int make_target(struct debuginfo *d, const struct remote_options *o, char **ret_message)
 {
 	struct debuginfo_target *t = &d->targets[d->target_count];
+	autofree char *identity = NULL;
 	int err = remote_create(d->transport, o, &t->remote, ret_message);
 
 	if (err)
 		return err;
 	d->target_count++;
 	t->plain_text = o->insecure || !strncmp(o->address, "http://", 7);
-	t->hash = hash_bytes(o->address, strlen(o->address));
+	/* What one tenant has, another of the same server may lack. */
+	err = remote_identity(o, &identity, ret_message);
+	if (err)
+		return err;
+	t->hash = hash_bytes(identity, strlen(identity));
 	err = copy(o->name ? o->name : "parca", &t->name);
 	if (!err)
 		err = copy(o->proxy_url, &t->proxy_url);
