@@ -211,24 +211,25 @@ static bool belongs_to_a_store(enum setting id)
 	       !strncmp(config_name(id), "--spool-", strlen("--spool-"));
 }
 
-static void append_config(const struct config *config, struct buffer *out)
+static uint64_t add_to_hash(uint64_t hash, const struct config *config)
 {
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		const char *text = config_text(config, id);
+		uint64_t parts[] = { hash, (uint64_t)id,
+			text ? hash_bytes(text, strlen(text)) : 0 };
 
 		if (belongs_to_a_store(id))
-			buffer_printf(out, "%d=%s\n", id, text ? text : "");
+			hash = hash_bytes(parts, sizeof(parts));
 	}
+	return hash;
 }
 
 uint64_t export_settings_hash(const struct config *config)
 {
 	const struct config_lists *lists = config->lists;
-	autocall(buffer_deinit) struct buffer all;
+	uint64_t hash = add_to_hash(0, config);
 
-	buffer_init(&all, HASHED_LIMIT);
-	append_config(config, &all);
 	for (size_t i = 0; lists && i < lists->store_count; i++)
-		append_config(&lists->stores[i], &all);
-	return hash_bytes(all.bytes, all.size);
+		hash = add_to_hash(hash, &lists->stores[i]);
+	return hash;
 }
