@@ -11,7 +11,8 @@
 #include "base/intern.h"
 
 enum {
-	HASHED_LIMIT = 1 << 20,
+	/* The largest profile that is sent (PAYLOAD_RAW_BYTES), should it not compress. */
+	MIN_SPOOL_BYTES = 2 << 20,
 	VARIABLES_LIMIT = 32,
 	VARIABLE_BYTES = 256,
 };
@@ -172,6 +173,15 @@ static int read_debuginfo(
 		": only Parca takes it, and no remote store is of that type");
 }
 
+static int check_spool(
+	const struct config *config, const struct export_settings *s, char **ret_message)
+{
+	if (!s->store_count || config_number(config, SETTING_spool_max_bytes) >= MIN_SPOOL_BYTES)
+		return 0;
+	return config_refuse(config, SETTING_spool_max_bytes, ret_message,
+		" wants 2M or more: one profile may be that large");
+}
+
 int export_settings_read(
 	const struct config *config, struct export_settings *ret_settings, char **ret_message)
 {
@@ -188,6 +198,8 @@ int export_settings_read(
 		err = read_environment(config, s, ret_message);
 	if (!err)
 		err = read_debuginfo(config, s, ret_message);
+	if (!err)
+		err = check_spool(config, s, ret_message);
 	if (!err && lists && lists->rule_count)
 		err = relabel_create(lists->rules, lists->rule_count, &s->relabel, ret_message);
 	if (err)

@@ -132,6 +132,18 @@ static void report_memory_lost(struct exporter *e)
 			(unsigned long long)lost);
 }
 
+static void report_not_kept(struct exporter *e, const struct payload *payload, int err)
+{
+	bool too_large = err == -E2BIG;
+
+	metrics_add(
+		e->metrics, too_large ? METRIC_EXPORT_TOO_LARGE : METRIC_EXPORT_WINDOW_FAILED, 1);
+	if (log_rate_allows(&e->not_kept_log))
+		log_warn("a profile is dropped, the spool does not hold it",
+			"bytes=%zu error=\"%s\"", payload->pprof.size,
+			too_large ? "it is larger than the spool may be" : strerror(-err));
+}
+
 void exporter_empty_inbox(struct exporter *e)
 {
 	struct letter *letter;
@@ -140,7 +152,7 @@ void exporter_empty_inbox(struct exporter *e)
 		int err = spool_put(e->spool, &letter->payload);
 
 		if (err < 0)
-			metrics_add(e->metrics, METRIC_EXPORT_TOO_LARGE, 1);
+			report_not_kept(e, &letter->payload, err);
 		else
 			report_memory(e, err == 1);
 		letter_free(letter);

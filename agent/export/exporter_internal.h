@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "agent/export/exporter.h"
+#include "base/log.h"
 
 /* The remote stores, which are made and replaced together. */
 struct exporter_stores {
@@ -54,6 +55,7 @@ struct exporter {
 	struct spool *spool;
 	bool memory_only; /* what was put into the spool last is not on disk */
 	uint64_t abandoned; /* as the log knows it */
+	struct log_rate not_kept_log;
 	struct queue *queue;
 };
 

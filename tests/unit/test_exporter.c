@@ -253,6 +253,21 @@ static void the_same_store_twice_is_refused(void **state)
 	wait_for(b, 'b', 1, 0);
 }
 
+static void a_profile_larger_than_the_spool_is_counted(void **state)
+{
+	struct bench *b = *state;
+
+	store_is_there(b, 'a');
+	b->options.spool_limit_bytes = SIZE / 2;
+	begin(b, "a");
+	submit(b, 3);
+	b->options.spool_limit_bytes = 1 << 20;
+	change(b, "a");
+	submit(b, 1);
+	wait_for(b, 'a', 1, 0);
+	assert_int_equal(metric(b, METRIC_EXPORT_TOO_LARGE), 3);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -263,6 +278,7 @@ int main(void)
 		CASE(a_spool_that_cannot_be_used_changes_nothing),
 		CASE(another_directory_begins_empty_and_the_old_one_is_counted),
 		CASE(the_same_store_twice_is_refused),
+		CASE(a_profile_larger_than_the_spool_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
