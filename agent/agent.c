@@ -69,6 +69,9 @@ static void after_first_sample(struct agent *agent)
 
 	if (!agent->kernel_frames || agent->kernel_symbols_used)
 		return;
+	(void)kernel_symbols_table(agent->kernel_symbols);
+	if (!kernel_symbols_are_read(agent->kernel_symbols))
+		return;
 	agent->kernel_symbols_used = true;
 	if (kernel_symbols_unwind_tables(agent->kernel_symbols, &tables))
 		collect_set_kernel_tables(agent->collect, &tables);
@@ -135,6 +138,7 @@ static void on_upkeep_timer(void *context)
 	after_builds(agent);
 	agent_look_at_debuginfod(agent);
 	agent_look_at_builds(agent);
+	agent_configure_refused_goids(agent);
 	if (agent->unwind)
 		unwind_turn(agent->unwind);
 	trim_cache(agent);

@@ -8,6 +8,7 @@
 #include "agent/profile/profile.h"
 #include "agent/profile/waits.h"
 #include "agent/unwind/unwind.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "symbolizer/builds.h"
 #include "symbolizer/cache.h"
@@ -93,6 +94,8 @@ struct agent {
 	uint64_t first_sample_ns;
 	uint64_t newest_sample_ns;
 	uint64_t unopened_until_ns; /* a module's file is still wanted from whoever maps it */
+	struct log_rate setback_log;
+	bool goids_refused; /* of a process, by a full table: it is tried again */
 };
 
 /* Hangs from module.owner_data. */
@@ -102,13 +105,17 @@ struct agent_module {
 	uint64_t offered_ns; /* when WANTS_FILE was asked; 0 = never */
 	/* No index was to be had, or one without lines: ask again from this time on; 0 = no. */
 	uint64_t retry_ns;
+	/* Times in a row that we had no means to ask for it, and when to ask again. */
+	unsigned int setbacks;
+	uint64_t rest_until_ns;
 	bool not_cached; /* looked up when its program was executed: do not look again */
 };
 
 /* Hangs from process.owner_data. */
 struct agent_process {
 	int perf_map_fd; /* -1 = none; opened when a frame without a file is first seen */
-	bool go_configured; /* the sampler reads this generation's goids */
+	bool go_configured; /* the sampler reads this generation's goids, or nobody can */
+	bool go_refused; /* it could not be told to, which is counted */
 	struct perf_map *perf_map;
 };
 
@@ -193,6 +200,8 @@ void agent_stack_hit(struct agent *agent, struct process *p, const struct profil
 /* P's program became known: asks for what its cache holds, configures goids. */
 void agent_program_known(struct agent *agent, struct process *p);
 void agent_process_ended(struct agent *agent, struct process *p);
+/* Once a second: goroutine ids of the processes that found no room before. */
+void agent_configure_refused_goids(struct agent *agent);
 /* Once a second: says whether debuginfod servers answer. */
 void agent_look_at_debuginfod(struct agent *agent);
 /* Likewise: says that index builds came to nothing for a reason that may pass. */

@@ -6,6 +6,7 @@
  */
 #include "agent/agent_internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "agent/process/open_file.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/failure.h"
 #include "base/log.h"
 #include "symbolizer/debuginfod.h"
 #include "symbolizer/vdso.h"
@@ -27,7 +29,11 @@ enum {
 
 /* Between two times that a file is offered to the composition. */
 static const uint64_t OFFER_NS = UINT64_C(60000000000);
-/* A build that could not be started, or took too long on a busy machine, may do better later. */
+/*
+ * A build that could not be started, or took too long on a busy machine, may do better later. So
+ * may what we had no means to ask for, but sooner at first.
+ */
+static const uint64_t FIRST_RETRY_NS = UINT64_C(1000000000);
 static const uint64_t RETRY_NS = UINT64_C(60000000000);
 static const uint64_t RETRY_DEBUG_NS = 10 * UINT64_C(60000000000);
 /*
@@ -96,18 +102,37 @@ static void configure_goids(struct agent *agent, struct process *p)
 	data = agent_process_data(p);
 	if (!data || data->go_configured)
 		return;
-	data->go_configured = true;
 	if (!goids_how(go, p->number, &how)) {
+		data->go_configured = true;
 		metrics_add(&agent->metrics, METRIC_GO_UNKNOWN_VERSION, 1);
 		log_info("goroutine ids of this Go program cannot be read", "pid=%u go=1.%u",
 			p->pid, go->version);
 		return;
 	}
 	err = collect_set_go_process(agent->collect, p->pid, &how);
-	if (err) {
+	data->go_configured = !err;
+	agent->goids_refused |= err != 0;
+	if (err && !data->go_refused) {
+		data->go_refused = true;
 		metrics_add(&agent->metrics, METRIC_GO_REFUSED, 1);
-		log_debug("goroutine ids cannot be configured, ignoring", "pid=%u error=%d", p->pid,
-			err);
+		log_debug("goroutine ids cannot be configured, trying again", "pid=%u error=%d",
+			p->pid, err);
+	}
+}
+
+void agent_configure_refused_goids(struct agent *agent)
+{
+	struct process *p;
+	size_t iterator = 0;
+
+	if (!agent->goids_refused)
+		return;
+	agent->goids_refused = false;
+	while ((p = processes_next(agent->processes, &iterator)) != NULL) {
+		const struct agent_process *data = p->owner_data;
+
+		if (data && data->go_refused)
+			configure_goids(agent, p);
 	}
 }
 
@@ -216,62 +241,77 @@ void agent_index_done(void *context, uint64_t tag, struct index *index)
 	}
 }
 
-/* FD is taken. False: not even asked for, the queue is full. P is NULL for what is no file. */
-static bool request(struct agent *agent, const struct module *m, const struct module_id *id,
-	const struct process *p, int fd)
+/*
+ * We had no means to ask for M's index: no descriptors, no memory, no place in the queue. Whoever
+ * maps it is asked again soon, by stacks that were resolved already, too: a program that is all of
+ * one loop has no others.
+ */
+static void set_back(struct agent *agent, struct module *m, int err)
 {
-	autoclose int root_fd = -1;
+	struct agent_module *data = m->owner_data;
+	uint64_t pause_ns = failure_pause_ns(++data->setbacks, FIRST_RETRY_NS, RETRY_NS);
+
+	m->requested = false;
+	data->rest_until_ns = agent->newest_sample_ns + pause_ns;
+	agent->unopened_until_ns = MAX(agent->unopened_until_ns, data->rest_until_ns + UNOPENED_NS);
+	if (log_rate_allows(&agent->setback_log))
+		log_warn("names of a program or library cannot be asked for now, trying again",
+			"error=\"%s\"", strerror(-err));
+}
+
+/* FD is taken, whatever comes of it. P is NULL for what is no file. */
+static int request(struct agent *agent, const struct module *m, const struct module_id *id,
+	const struct process *p, int fd_)
+{
+	autoclose int root_fd = -1, fd = fd_;
 	struct debug_search search = { .directories = agent->debug_directories };
 	char root[32];
-	int err;
 
 	if (p) {
 		snprintf(root, sizeof(root), "%u/root", p->pid);
 		root_fd = openat(agent->proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		/* Without it our own debug files would do for a container's. */
+		if (root_fd < 0 && failure_is_shortage(-errno))
+			return -errno;
 	}
 	search.root_fd = root_fd;
 	search.path = m->path ? m->path : "";
-	err = builds_request_debug(agent->builds, id, fd, m->number, &search);
-	if (err)
-		log_debug("a module's index cannot be built now", "error=%d", err);
-	return !err;
+	return builds_request_debug(agent->builds, id, take_fd(&fd), m->number, &search);
 }
 
-static void request_vdso(struct agent *agent, struct module *m)
+static int request_vdso(struct agent *agent, const struct module *m)
 {
 	struct module_id id;
-	int fd;
+	int fd, err = vdso_open(&fd, &id);
 
-	if (!vdso_open(&fd, &id))
-		m->requested = request(agent, m, &id, NULL, fd);
+	return err ? err : request(agent, m, &id, NULL, fd);
 }
 
 /*
  * What an index of M is asked for by: the identity of its file, which is FD, or was seen elsewhere
- * (-1). False: it never was, and what it says of itself is not enough.
+ * (-1). -ENOENT: it never was, and what it says of itself is not enough.
  */
-static bool identify(
+static int identify(
 	const struct agent *agent, const struct module *m, int fd, struct module_id *ret_id)
 {
 	if (!file_hash_is_none(&m->id.content)) {
 		*ret_id = m->id;
-		return true;
+		return 0;
 	}
-	return fd >= 0 ? !module_identify(fd, ret_id)
-		       : processes_identify(agent->processes, &m->id, ret_id);
+	if (fd >= 0)
+		return module_identify(fd, ret_id);
+	return processes_identify(agent->processes, &m->id, ret_id) ? 0 : -ENOENT;
 }
 
-static int open_mapped(struct agent *agent, const struct process *p, const struct mapping *mapping)
+static int open_mapped(
+	struct agent *agent, const struct process *p, const struct mapping *mapping, int *ret_fd)
 {
-	int fd = -1, err;
+	int err = module_open(
+		agent->proc_fd, p->pid, mapping->start, mapping->end, mapping->module, ret_fd);
 
-	err = module_open(
-		agent->proc_fd, p->pid, mapping->start, mapping->end, mapping->module, &fd);
-	if (err) {
+	if (err)
 		metrics_add(&agent->metrics, METRIC_MODULE_OPEN_FAILED, 1);
-		return -1;
-	}
-	return fd;
+	return err;
 }
 
 static bool is_retry_due(const struct agent *agent, const struct module *m)
@@ -281,12 +321,20 @@ static bool is_retry_due(const struct agent *agent, const struct module *m)
 	return data && data->retry_ns && agent->newest_sample_ns >= data->retry_ns;
 }
 
+static bool is_resting(const struct agent *agent, const struct agent_module *data)
+{
+	return agent->newest_sample_ns < data->rest_until_ns;
+}
+
 static void open_failed(struct agent *agent, const struct process *p, struct module *m)
 {
 	struct agent_module *data = m->owner_data;
 
-	if (data->index)
+	if (data->index) {
+		m->requested = true;
+		data->retry_ns = retry_at(agent, data->index);
 		return;
+	}
 	m->requested = false;
 	data->failed_process = p->number;
 	agent->unopened_until_ns = agent->newest_sample_ns + UNOPENED_NS;
@@ -297,7 +345,7 @@ static void offer_file(struct agent *agent, const struct process *p, const struc
 {
 	struct agent_module *data = agent_module_data(mapping->module);
 	uint64_t now_ns = agent->newest_sample_ns;
-	int fd;
+	int fd = -1;
 
 	if (!data ||
 		(data->offered_ns > agent->offered_anew_ns && now_ns < data->offered_ns + OFFER_NS))
@@ -305,8 +353,7 @@ static void offer_file(struct agent *agent, const struct process *p, const struc
 	data->offered_ns = now_ns;
 	if (!agent->wants_file(agent->sealed_context, mapping->module))
 		return;
-	fd = open_mapped(agent, p, mapping);
-	if (fd >= 0)
+	if (!open_mapped(agent, p, mapping, &fd))
 		agent->take_file(agent->sealed_context, mapping->module, fd);
 }
 
@@ -315,12 +362,36 @@ void agent_offer_files_again(struct agent *agent)
 	agent->offered_anew_ns = agent->newest_sample_ns;
 }
 
+/* Asks for the index of the file behind MAPPING. */
+static void request_mapped(
+	struct agent *agent, const struct process *p, const struct mapping *mapping)
+{
+	struct module *m = mapping->module;
+	struct agent_module *data = m->owner_data;
+	autoclose int fd = -1;
+	struct module_id id;
+	int open_err = open_mapped(agent, p, mapping, &fd);
+	/* What is known of the file may be in the cache, if it cannot be opened. */
+	int err = identify(agent, m, fd, &id);
+
+	if (!err)
+		err = request(agent, m, &id, p, take_fd(&fd));
+	m->requested = !err;
+	if (open_err && !data->index)
+		err = open_err;
+	if (failure_is_transient(err))
+		set_back(agent, m, err);
+	else if (err)
+		open_failed(agent, p, m); /* the next process that maps the file may give it */
+	else
+		data->setbacks = 0;
+}
+
 void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping)
 {
 	struct module *m = mapping->module;
 	struct agent_module *data;
-	struct module_id id;
-	int fd;
+	int err;
 
 	m->used_ns = agent->newest_sample_ns;
 	if (m->kind != MODULE_FILE && m->kind != MODULE_VDSO)
@@ -330,22 +401,18 @@ void agent_module_hit(struct agent *agent, struct process *p, const struct mappi
 	if (m->requested && !is_retry_due(agent, m))
 		return;
 	data = agent_module_data(m);
-	if (!data || (data->failed_process == p->number && !is_retry_due(agent, m)))
+	if (!data || is_resting(agent, data) ||
+		(data->failed_process == p->number && !is_retry_due(agent, m)))
 		return;
 	m->requested = true;
 	data->retry_ns = 0;
-	if (m->kind == MODULE_VDSO) {
-		request_vdso(agent, m);
+	if (m->kind != MODULE_VDSO) {
+		request_mapped(agent, p, mapping);
 		return;
 	}
-	fd = open_mapped(agent, p, mapping);
-	if (identify(agent, m, fd, &id))
-		m->requested = request(agent, m, &id, p, fd);
-	else if (fd >= 0)
-		close(take_fd(&fd));
-	/* This process was gone already: the next one that maps the file may give it. */
-	if (fd < 0)
-		open_failed(agent, p, m);
+	err = request_vdso(agent, m);
+	if (failure_is_transient(err))
+		set_back(agent, m, err);
 }
 
 void agent_identify_modules(struct agent *agent)
@@ -358,8 +425,8 @@ void agent_identify_modules(struct agent *agent)
 		struct module_id id;
 
 		if (m->kind == MODULE_FILE && file_hash_is_none(&m->id.content) && m->used_ns &&
-			!m->requested && data && !data->index && identify(agent, m, -1, &id))
-			m->requested = request(agent, m, &id, NULL, -1);
+			!m->requested && data && !data->index && !identify(agent, m, -1, &id))
+			m->requested = !request(agent, m, &id, NULL, -1);
 	}
 }
 
@@ -406,19 +473,21 @@ void agent_program_known(struct agent *agent, struct process *p)
 	struct agent_module *data = agent_module_data(m);
 	struct module_id id;
 	struct index *index;
+	int err;
 
 	if (!data || m->kind != MODULE_FILE)
 		return;
 	m->used_ns = clock_monotonic_ns();
-	if (!m->requested && !data->not_cached && identify(agent, m, -1, &id)) {
-		data->not_cached = cache_open(agent->cache, &id, &index) != 0;
+	if (!m->requested && !data->not_cached && !identify(agent, m, -1, &id)) {
+		err = cache_open(agent->cache, &id, &index);
+		data->not_cached = err && !failure_is_transient(err);
 		/* What debug files may add is looked for at the first hit. */
-		if (!data->not_cached && (index_lacks_debug(index) || index_lacks_shared(index) ||
-						 index_lacks_split(index))) {
+		if (!err && (index_lacks_debug(index) || index_lacks_shared(index) ||
+				    index_lacks_split(index))) {
 			index_destroy(index);
 			data->not_cached = true;
 		}
-		if (!data->not_cached) {
+		if (!err && !data->not_cached) {
 			m->requested = true;
 			data->index = index;
 			agent->module_came = true;

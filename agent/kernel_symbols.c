@@ -9,17 +9,23 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/failure.h"
 #include "base/intern.h"
 #include "base/log.h"
 #include "bpf/abi/kernel_walk.h"
 
 enum { MAX_MODULE_LINE = 4096 };
 
+static const uint64_t RETRY_NS = 1000000000;
+
 struct kernel_symbols {
 	int proc_fd;
 	struct metrics *metrics;
 	struct kallsyms *table; /* NULL: not read yet, or hidden */
 	bool hidden;
+	bool postponed; /* it could not be read for the moment, which the log has said */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC; not before */
 	uint64_t modules; /* a hash of which are loaded, and where */
 };
 
@@ -52,7 +58,7 @@ static int read_table(int proc_fd, struct kallsyms **ret_table)
 {
 	autoclose int fd = openat(proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
 
-	return fd < 0 ? -EACCES : kallsyms_create(fd, ret_table);
+	return fd < 0 ? -errno : kallsyms_create(fd, ret_table);
 }
 
 int kernel_symbols_create(int proc_fd, struct metrics *metrics, struct kernel_symbols **ret_symbols)
@@ -75,17 +81,31 @@ void kernel_symbols_destroy(struct kernel_symbols *k)
 	free(k);
 }
 
+static void postpone(struct kernel_symbols *k, int err)
+{
+	/* Megabytes were parsed before memory ran out; descriptors run out before that. */
+	k->retry_ns = err == -ENOMEM ? clock_monotonic_ns() + RETRY_NS : 0;
+	if (!k->postponed)
+		log_warn("the kernel's symbols cannot be read now, trying again", "error=\"%s\"",
+			strerror(-err));
+	k->postponed = true;
+}
+
 const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 {
 	int err;
 
-	if (k->table || k->hidden)
+	if (k->table || k->hidden || (k->retry_ns && clock_monotonic_ns() < k->retry_ns))
 		return k->table;
 	/* Before the table: a module that comes in between is noticed later. */
 	k->modules = loaded_modules(k->proc_fd);
 	err = read_table(k->proc_fd, &k->table);
 	if (!err)
 		return k->table;
+	if (failure_is_shortage(err)) {
+		postpone(k, err);
+		return NULL;
+	}
 	k->hidden = true;
 	log_warn("kernel frames stay without names: kernel.kptr_restrict hides /proc/kallsyms, "
 		 "ignoring",

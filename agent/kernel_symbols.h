@@ -25,10 +25,10 @@ void kernel_symbols_destroy(struct kernel_symbols *k);
 /*
  * The first call reads them, which takes the CPU time of some thousand samples. Valid until the
  * next call of kernel_symbols_forget(). NULL, and said once in the log, where the kernel hides its
- * addresses.
+ * addresses, or where we have no descriptors or memory: then a later call tries again.
  */
 const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k);
-/* Whether that was called. */
+/* Whether that read them, or will never do. */
 bool kernel_symbols_are_read(const struct kernel_symbols *k);
 /*
  * Where the kernel says that its own unwind tables are, for BPF, which checks what it makes of

@@ -142,7 +142,7 @@ static bool start_second(struct builds *b, struct build *build, const struct ind
 	if (build->first_fd >= 0 || !*build->path || !index_wanted_count(index))
 		return false;
 	companions_close(&build->companions);
-	debug_files_find(&search, build->elf_fd, &build->companions);
+	(void)debug_files_find(&search, build->elf_fd, &build->companions);
 	if (!debug_files_add_split(&search, index, &build->companions))
 		return false;
 	build->first_fd = take_fd(fd);
@@ -477,8 +477,12 @@ static int enqueue(struct builds *b, const struct request *r, int *fd)
 	err = new_build(b, r, fd, &build);
 	if (err)
 		return err;
-	if (r->search)
-		debug_files_find(r->search, build->elf_fd, &build->companions);
+	/* What is built without them is kept, and has no lines. */
+	err = r->search ? debug_files_find(r->search, build->elf_fd, &build->companions) : 0;
+	if (err) {
+		build_destroy(build);
+		return err;
+	}
 	build->bytes = bytes_of(build);
 	if (!pause_ns) {
 		builds_append(b, build);

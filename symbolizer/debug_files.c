@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/failure.h"
 #include "base/items.h"
 #include "base/open_regular.h"
 #include "symbolizer/index/index.h"
@@ -35,6 +36,7 @@ struct search {
 	struct stat module;
 	struct companions *found;
 	int found_below[MAX_FOUND]; /* one of the roots, for each */
+	int shortage; /* what kept us from looking; 0 = nothing did */
 };
 
 /* A path being put together; what does not fit is not looked for. */
@@ -56,6 +58,8 @@ static void open_roots(struct search *s)
 {
 	s->roots[0] = debug_files_is_our_root(s->options->root_fd) ? -1 : s->options->root_fd;
 	s->roots[1] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->roots[1] < 0 && failure_is_shortage(-errno))
+		s->shortage = -errno;
 }
 
 static bool is_found_already(const struct search *s, const struct stat *st)
@@ -77,10 +81,14 @@ static void try_path(
 {
 	autoclose int fd = -1;
 	struct stat st;
+	int err;
 
-	if (root < 0 || s->found->count == MAX_FOUND ||
-		open_regular_below(root, place->text, &fd) || fstat(fd, &st) ||
-		is_found_already(s, &st))
+	if (root < 0 || s->found->count == MAX_FOUND)
+		return;
+	err = open_regular_below(root, place->text, &fd);
+	if (failure_is_shortage(err))
+		s->shortage = err;
+	if (err || fstat(fd, &st) || is_found_already(s, &st))
 		return;
 	s->found_below[s->found->count] = root;
 	s->found->items[s->found->count] = *kind;
@@ -269,19 +277,24 @@ static void find_all(struct search *s, struct debug_names *names)
 	find_alternates(s, names);
 }
 
-void debug_files_find(
+int debug_files_find(
 	const struct debug_search *search, int elf_fd, struct companions *ret_companions)
 {
 	autofree struct debug_names *names = calloc(1, sizeof(*names));
 	struct search s = { .options = search, .found = ret_companions };
 
 	ret_companions->count = 0;
-	if (!names || fstat(elf_fd, &s.module) || debug_names_read(elf_fd, names))
-		return;
+	if (!names)
+		return -ENOMEM;
+	if (fstat(elf_fd, &s.module) || debug_names_read(elf_fd, names))
+		return 0;
 	open_roots(&s);
 	find_all(&s, names);
 	if (s.roots[1] >= 0)
 		close(s.roots[1]);
+	if (s.shortage)
+		companions_close(ret_companions);
+	return s.shortage;
 }
 
 static bool has_role(const struct companions *c, enum companion_role role)
@@ -301,7 +314,7 @@ bool debug_files_would_help(
 
 	if (!lacks && !shared && !split)
 		return false;
-	debug_files_find(search, elf_fd, &found);
+	(void)debug_files_find(search, elf_fd, &found);
 	helps = (lacks && found.count) || (shared && has_role(&found, COMPANION_SUPPLEMENTARY)) ||
 		(split && has_role(&found, COMPANION_SPLIT));
 	/* A second pass, which takes these, is made where we know the way to them. */

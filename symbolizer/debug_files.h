@@ -39,9 +39,10 @@ int debug_names_read(int elf_fd, struct debug_names *ret_names);
 
 /*
  * Opens what may belong to the module ELF_FD, in the order of trust; RET_COMPANIONS is the caller's
- * to close. Finding nothing is no error.
+ * to close. Finding nothing is no error; not being able to look, for want of descriptors or memory,
+ * is: then there are no companions.
  */
-void debug_files_find(
+int debug_files_find(
 	const struct debug_search *search, int elf_fd, struct companions *ret_companions);
 /*
  * What dwz moved out of the debug file DEBUG_FD into one that several share: false where it names

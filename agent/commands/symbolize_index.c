@@ -250,7 +250,7 @@ static int build(struct symbolize_indexes *indexes, const struct module_id *id,
 	struct index *index, *second;
 	int err;
 
-	debug_files_find(&search, file->elf_fd, &companions);
+	(void)debug_files_find(&search, file->elf_fd, &companions);
 	err = build_once(indexes, &job, &index);
 	if (err)
 		return err;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -377,6 +378,40 @@ static void at_most_as_many_as_there_is_room_for(void **state)
 	assert_int_equal(first_byte(&found.items[found.count - 1]), 'a');
 }
 
+/* With each further descriptor one more of the places can be looked at. */
+static void what_could_not_be_looked_at_is_not_absent(void **state)
+{
+	autocall(root_remove) struct root root;
+	const struct debug_search search = {
+		.directories = "/dbg", .root_fd = -1, .path = "/bin/x"
+	};
+	autoclose int fd = module_file(&full);
+	struct rlimit whole, few;
+	int lowest, err = -1;
+
+	(void)state;
+	root_make(&root);
+	put(&root, "/dbg/.build-id/ab/cdef.debug", "d");
+	lowest = dup(fd);
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+	few = whole;
+	for (int more = 0; err && more < 8; more++) {
+		struct debug_search below = search;
+		struct companions found;
+
+		below.root_fd = root.fd;
+		few.rlim_cur = (rlim_t)(lowest + more);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		err = debug_files_find(&below, fd, &found);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+		assert_int_equal(err, err ? -EMFILE : 0);
+		assert_int_equal(found.count, err ? 0 : 1);
+		companions_close(&found);
+	}
+	assert_int_equal(err, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +428,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_regular_file_is_not_opened),
 		cmocka_unit_test(without_a_build_id_or_a_path_there_is_little_to_go_by),
 		cmocka_unit_test(at_most_as_many_as_there_is_room_for),
+		cmocka_unit_test(what_could_not_be_looked_at_is_not_absent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

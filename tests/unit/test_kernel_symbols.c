@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -315,6 +316,22 @@ static void hidden_symbols_are_tried_once(void **state)
 	assert_false(kernel_symbols_renew(f->symbols, 0));
 }
 
+static void a_shortage_of_descriptors_hides_nothing_for_long(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit whole, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+	none = whole;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_null(kernel_symbols_table(f->symbols));
+	assert_false(kernel_symbols_are_read(f->symbols));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+	assert_non_null(kernel_symbols_table(f->symbols));
+	assert_string_equal(name_at(f, MODULE), "first_work");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup_read, teardown)
 #define CASE_UNREAD(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -336,6 +353,7 @@ int main(void)
 		CASE_UNREAD(tables_that_do_not_go_together_are_not_told),
 		CASE_UNREAD(a_kernel_without_unwind_tables_has_none),
 		CASE_UNREAD(hidden_symbols_are_tried_once),
+		CASE_UNREAD(a_shortage_of_descriptors_hides_nothing_for_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
