@@ -118,6 +118,7 @@ static int make_store(struct daemon *d)
 			.directory = directory,
 			.limit_bytes = d->settings.store_bytes,
 			.limit_age_ns = d->settings.store_age_ns,
+			.now = { (int64_t)clock_real_ns(), clock_boot_ns() },
 			.metrics = agent_metrics_to_add(d->agent),
 		},
 		&d->store);

@@ -83,6 +83,8 @@ void daemon_full(void *context);
 /* The budget's samples a second and CPU, in a window of their own: one window has one period. */
 void daemon_set_frequency(struct daemon *d);
 void daemon_sealed(void *context, const struct profile *profile);
+/* Removes what is over the limits of the local store, if there is one. */
+void daemon_trim_store(struct daemon *d);
 /* The last window, at the end: sampling has stopped. */
 void daemon_seal_last(struct daemon *d);
 

@@ -191,7 +191,7 @@ static void apply(struct daemon *d, const struct daemon_settings *settings)
 	(void)log_options(&d->config);
 	if (d->store) {
 		store_set_limits(d->store, settings->store_bytes, settings->store_age_ns);
-		(void)store_trim(d->store, (int64_t)clock_real_ns());
+		daemon_trim_store(d);
 	}
 	apply_budget(d, &old);
 	agent_offer_files_again(d->agent);

@@ -241,6 +241,15 @@ static void store_window(struct daemon *d, const struct report_sources *sources)
 	report_full_disk(d, metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL) - dropped);
 }
 
+/* What cannot be removed is taken off the list and counted. */
+void daemon_trim_store(struct daemon *d)
+{
+	struct store_now now = { (int64_t)clock_real_ns(), clock_boot_ns() };
+
+	if (d->store)
+		(void)store_trim(d->store, now);
+}
+
 static void export_window(struct daemon *d, const struct report_sources *sources)
 {
 	struct report_options options = window_options(d);
@@ -255,6 +264,7 @@ void daemon_sealed(void *context, const struct profile *profile)
 	struct report_sources sources;
 
 	d->windows++;
+	daemon_trim_store(d);
 	if (!profile_sample_count(profile))
 		return;
 	agent_sources(d->agent, profile, &sources);

@@ -98,12 +98,13 @@ static int make_room(struct entries *e)
 static int make_entry(
 	struct entries *e, const struct file_name *name, uint64_t size_bytes, struct entry *entry)
 {
-	int err = make_room(e);
+	int err = size_bytes > ENTRY_LARGEST_BYTES ? -E2BIG : make_room(e);
 
 	*entry = (struct entry){
 		.time_tenths = name->time_tenths,
 		.duration_tenths = name->duration_tenths,
-		.size_bytes = size_bytes,
+		.size_bytes = (uint32_t)size_bytes,
+		.order = e->next_order,
 	};
 	return err ? err : intern_label(e, name->label, &entry->label);
 }
@@ -116,6 +117,7 @@ int entries_append(struct entries *e, const struct file_name *name, uint64_t siz
 	if (err)
 		return err;
 	e->all[e->end++] = entry;
+	e->next_order++;
 	e->block_bytes += entries_block_bytes(size_bytes);
 	return 0;
 }
@@ -131,6 +133,8 @@ void entries_sort(struct entries *e)
 {
 	if (entries_count(e))
 		qsort(e->all + e->first, entries_count(e), sizeof(*e->all), by_time);
+	for (size_t i = e->first; i < e->end; i++)
+		e->all[i].order = e->next_order++;
 }
 
 int entries_add(struct entries *e, const struct file_name *name, uint64_t size_bytes)
@@ -145,6 +149,7 @@ int entries_add(struct entries *e, const struct file_name *name, uint64_t size_b
 	memmove(e->all + place + 1, e->all + place, (e->end - place) * sizeof(*e->all));
 	e->all[place] = entry;
 	e->end++;
+	e->next_order++;
 	e->block_bytes += entries_block_bytes(size_bytes);
 	return 0;
 }
@@ -171,10 +176,24 @@ void entries_name(const struct entries *e, const struct entry *entry, struct fil
 		intern_text(&e->labels, entry->label));
 }
 
-void entries_remove_oldest(struct entries *e)
+size_t entries_oldest(const struct entries *e, int64_t now_tenths)
 {
-	if (e->first == e->end)
+	size_t ahead = search(e, now_tenths, true);
+
+	if (ahead < e->end && (int32_t)(e->all[ahead].order - e->all[e->first].order) < 0)
+		return ahead - e->first;
+	return 0;
+}
+
+void entries_remove(struct entries *e, size_t place)
+{
+	struct entry *entry = &e->all[e->first + place];
+
+	e->block_bytes -= entries_block_bytes(entry->size_bytes);
+	if (!place) {
+		e->first++;
 		return;
-	e->block_bytes -= entries_block_bytes(e->all[e->first].size_bytes);
-	e->first++;
+	}
+	e->end--;
+	memmove(entry, entry + 1, (size_t)(&e->all[e->end] - entry) * sizeof(*entry));
 }

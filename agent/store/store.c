@@ -14,6 +14,7 @@
 #include "agent/store/file_name.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/settled_clock.h"
 
 enum {
 	DIRECTORY_MODE = 0750,
@@ -29,39 +30,44 @@ struct store {
 	int fd; /* the directory, locked */
 	struct store_options options; /* without its texts */
 	struct entries entries;
+	struct settled_clock age_clock;
 };
 
 /* ---- removing ------------------------------------------------------------------------------- */
 
-/* Takes the oldest off the list even where its file cannot be removed: it must not be tried for
- * ever. */
-static int drop_oldest(struct store *s, enum metric reason)
+/* Takes it off the list even where its file cannot be removed: it must not be tried for ever. */
+static int drop_at(struct store *s, size_t place, enum metric reason)
 {
 	char path[FILE_NAME_BYTES];
 	struct file_name name;
 	int err = 0;
 
-	entries_name(&s->entries, entries_at(&s->entries, 0), &name);
+	entries_name(&s->entries, entries_at(&s->entries, place), &name);
 	file_name_format(&name, path, sizeof(path));
 	if (unlinkat(s->fd, path, 0) && errno != ENOENT)
 		err = -errno;
-	entries_remove_oldest(&s->entries);
+	entries_remove(&s->entries, place);
 	metrics_add(s->options.metrics, reason, 1);
 	path[FILE_NAME_DAY_LENGTH] = 0;
 	unlinkat(s->fd, path, AT_REMOVEDIR);
 	return err;
 }
 
+static int drop_oldest(struct store *s, int64_t now_tenths, enum metric reason)
+{
+	return drop_at(s, entries_oldest(&s->entries, now_tenths), reason);
+}
+
 /*
  * The list is bounded as well, in files and in different names: when it is full, an eighth of it
  * goes at once, the oldest. One by one would mean to look through all names each time.
  */
-static void drop_eighth(struct store *s)
+static void drop_eighth(struct store *s, int64_t now_tenths)
 {
 	size_t drops = entries_count(&s->entries) / 8 + 1;
 
 	for (; drops && entries_count(&s->entries); drops--)
-		(void)drop_oldest(s, METRIC_STORE_DROPPED_LIMIT);
+		(void)drop_oldest(s, now_tenths, METRIC_STORE_DROPPED_LIMIT);
 }
 
 /* ---- what an earlier run left --------------------------------------------------------------- */
@@ -97,7 +103,8 @@ static int scan_file(struct store *s, int day_fd, const char *day, const char *n
 	if (snprintf(path, sizeof(path), "%s/%s", day, name) >= (int)sizeof(path) ||
 		!file_name_parse(path, &parsed))
 		return 0;
-	if (fstatat(day_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+	if (fstatat(day_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+		(uint64_t)st.st_size > ENTRY_LARGEST_BYTES)
 		return 0;
 	/* A power cut between the file's name and its bytes. */
 	if (!st.st_size) {
@@ -108,7 +115,7 @@ static int scan_file(struct store *s, int day_fd, const char *day, const char *n
 	if (err != -E2BIG)
 		return err;
 	entries_sort(&s->entries);
-	drop_eighth(s);
+	drop_eighth(s, INT64_MAX);
 	return entries_append(&s->entries, &parsed, (uint64_t)st.st_size);
 }
 
@@ -181,6 +188,15 @@ static int open_directory(const char *path, int *ret_fd)
 	return 0;
 }
 
+/* INT64_MAX: there is none. */
+static int64_t newest_ns(const struct store *s)
+{
+	size_t count = entries_count(&s->entries);
+
+	return count ? entries_at(&s->entries, count - 1)->time_tenths * FILE_NAME_TENTH_NS
+		     : INT64_MAX;
+}
+
 int store_create(const struct store_options *options, struct store **ret_store)
 {
 	struct store *s = calloc(1, sizeof(*s));
@@ -200,6 +216,7 @@ int store_create(const struct store_options *options, struct store **ret_store)
 		store_destroy(s);
 		return err;
 	}
+	settled_clock_init(&s->age_clock, options->now.real_ns, options->now.boot_ns, newest_ns(s));
 	*ret_store = s;
 	return 0;
 }
@@ -216,27 +233,46 @@ void store_destroy(struct store *s)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static bool too_old(const struct store *s, int64_t now_ns)
+static bool too_old(const struct store *s, int64_t now_tenths)
 {
-	const struct entry *oldest = entries_at(&s->entries, 0);
-	int64_t end = oldest->time_tenths + oldest->duration_tenths;
-	int64_t now = now_ns / FILE_NAME_TENTH_NS;
+	const struct entry *earliest = entries_at(&s->entries, 0);
+	int64_t end = earliest->time_tenths + earliest->duration_tenths;
 
-	return s->options.limit_age_ns && now > end &&
-	       (uint64_t)(now - end) > s->options.limit_age_ns / FILE_NAME_TENTH_NS;
+	return s->options.limit_age_ns && now_tenths > end &&
+	       (uint64_t)(now_tenths - end) > s->options.limit_age_ns / FILE_NAME_TENTH_NS;
 }
 
-int store_trim(struct store *s, int64_t now_ns)
+static int trim_bytes(struct store *s, int64_t now_tenths)
 {
 	int err = 0;
 
-	while (entries_count(&s->entries) &&
-		(s->entries.block_bytes > s->options.limit_bytes || too_old(s, now_ns))) {
-		int dropped = drop_oldest(s, METRIC_STORE_DROPPED_LIMIT);
+	while (entries_count(&s->entries) && s->entries.block_bytes > s->options.limit_bytes) {
+		int dropped = drop_oldest(s, now_tenths, METRIC_STORE_DROPPED_LIMIT);
 
 		err = err ? err : dropped;
 	}
 	return err;
+}
+
+static int trim_age(struct store *s, int64_t now_tenths)
+{
+	int err = 0;
+
+	while (entries_count(&s->entries) && too_old(s, now_tenths)) {
+		int dropped = drop_at(s, 0, METRIC_STORE_DROPPED_LIMIT);
+
+		err = err ? err : dropped;
+	}
+	return err;
+}
+
+int store_trim(struct store *s, struct store_now now)
+{
+	int64_t settled_ns = settled_clock_now(&s->age_clock, now.real_ns, now.boot_ns);
+	int err = trim_age(s, settled_ns / FILE_NAME_TENTH_NS);
+	int bytes_err = trim_bytes(s, now.real_ns / FILE_NAME_TENTH_NS);
+
+	return err ? err : bytes_err;
 }
 
 void store_set_limits(struct store *s, uint64_t limit_bytes, uint64_t limit_age_ns)
@@ -286,14 +322,19 @@ static int write_into_day(const struct store *s, const char *path, const void *b
 }
 
 /* A full disk: the oldest go until the new one fits. */
-static int write_with_drops(struct store *s, const char *path, const void *bytes, size_t size)
+static int write_with_drops(
+	struct store *s, const struct file_name *name, const void *bytes, size_t size)
 {
-	int err = write_into_day(s, path, bytes, size);
+	char path[FILE_NAME_BYTES];
+	int err;
+
+	file_name_format(name, path, sizeof(path));
+	err = write_into_day(s, path, bytes, size);
 
 	for (int drops = 0; drops < MAX_DROPS && (err == -ENOSPC || err == -EDQUOT); drops++) {
 		if (!entries_count(&s->entries))
 			break;
-		(void)drop_oldest(s, METRIC_STORE_DROPPED_DISK_FULL);
+		(void)drop_oldest(s, name->time_tenths, METRIC_STORE_DROPPED_DISK_FULL);
 		err = write_into_day(s, path, bytes, size);
 	}
 	return err;
@@ -319,22 +360,23 @@ static int put(struct store *s, struct file_name *name, const void *bytes, size_
 	char path[FILE_NAME_BYTES];
 	int err;
 
-	if (entries_block_bytes(size) > s->options.limit_bytes)
+	if (entries_block_bytes(size) > s->options.limit_bytes || size > ENTRY_LARGEST_BYTES)
 		return -E2BIG;
 	err = make_unique(s, name);
 	if (err)
 		return err;
-	file_name_format(name, path, sizeof(path));
-	err = write_with_drops(s, path, bytes, size);
+	err = write_with_drops(s, name, bytes, size);
 	if (err)
 		return err;
 	err = entries_add(&s->entries, name, size);
 	if (err == -E2BIG) {
-		drop_eighth(s);
+		drop_eighth(s, name->time_tenths);
 		err = entries_add(&s->entries, name, size);
 	}
-	if (err)
+	if (err) {
+		file_name_format(name, path, sizeof(path));
 		unlinkat(s->fd, path, 0);
+	}
 	return err;
 }
 
@@ -350,8 +392,7 @@ int store_put(struct store *s, const char *name, int64_t time_ns, int64_t durati
 		metrics_add(s->options.metrics, METRIC_STORE_FAILED, 1);
 		return err;
 	}
-	/* The clock of the windows: what is too old beside the newest one. */
-	return store_trim(s, time_ns);
+	return trim_bytes(s, file.time_tenths);
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */

@@ -10,8 +10,9 @@
  * so a file is whole or not there whenever the process is killed; what an earlier run left is found
  * again at the start. Nothing is synced: a power cut may cost the last half minute, and files that
  * it left empty are removed at the next start. A full disk drops the oldest first, then the new
- * one, and counts. Files of other names are left alone. Knows nothing of profiles' content; for the
- * loop's thread only.
+ * one, and counts. The oldest is the one with the earliest time; files dated in the future, from a
+ * clock that was ahead, are as old as they came. Files of other names are left alone. Knows nothing
+ * of profiles' content; for the loop's thread only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,11 +24,18 @@ struct store;
 
 enum { STORE_PATH_BYTES = 192 };
 
+/* What the clocks say: wall time since 1970, and CLOCK_BOOTTIME. */
+struct store_now {
+	int64_t real_ns;
+	uint64_t boot_ns;
+};
+
 struct store_options {
 	const char *directory;
 	uint64_t limit_bytes;
 	uint64_t limit_age_ns; /* 0 = none */
 	size_t limit_names; /* different ones at a time; 0 = 65,535 */
+	struct store_now now;
 	struct metrics *metrics;
 };
 
@@ -60,7 +68,10 @@ int store_open(const struct store *s, const char *path, int *ret_fd);
 /* On disk: each file in whole blocks of 4 KiB. This is what the limit counts. */
 uint64_t store_bytes(const struct store *s);
 size_t store_count(const struct store *s);
-/* Removes what is over the limits; store_put does so for the bytes. */
-int store_trim(struct store *s, int64_t now_ns);
+/*
+ * Removes what is over the limits; store_put does so for the bytes. Ages are judged by
+ * base/settled_clock.h, so that a clock that is wrong for a moment removes nothing.
+ */
+int store_trim(struct store *s, struct store_now now);
 /* New limits, at a reload; store_trim() applies them. */
 void store_set_limits(struct store *s, uint64_t limit_bytes, uint64_t limit_age_ns);

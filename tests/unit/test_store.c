@@ -18,6 +18,7 @@
 #include "agent/store/entries.h"
 #include "agent/store/store.h"
 #include "base/cleanup.h"
+#include "base/settled_clock.h"
 
 enum { BLOCK = 4096, LABELS = 64, PATH_BYTES = 512 };
 
@@ -53,6 +54,7 @@ static int setup(void **state)
 	f->options = (struct store_options){
 		.directory = f->directory,
 		.limit_bytes = 100 * BLOCK,
+		.now = { NOON, 0 },
 		.metrics = &f->metrics,
 	};
 	*state = f;
@@ -90,6 +92,12 @@ static int teardown(void **state)
 static int put(struct fixture *f, const char *name, int64_t time_ns)
 {
 	return store_put(f->store, name, time_ns, 10 * SECOND, name, strlen(name) + 1);
+}
+
+/* At once: no time has passed since the start but what the wall clock says. */
+static int trim(struct fixture *f, int64_t now_ns)
+{
+	return store_trim(f->store, (struct store_now){ now_ns, 0 });
 }
 
 static const char *path_in(const struct fixture *f, const char *name)
@@ -296,15 +304,116 @@ static void age_is_bounded(void **state)
 	assert_int_equal(put(f, "old", NOON - day), 0);
 	assert_int_equal(put(f, "older", NOON - day - 20 * SECOND), 0);
 	assert_int_equal(put(f, "new", NOON), 0);
+	assert_int_equal(trim(f, NOON), 0);
 	assert_int_equal(store_count(f->store), 2);
-	assert_int_equal(store_trim(f->store, NOON + 30 * SECOND), 0);
+	assert_int_equal(trim(f, NOON + 30 * SECOND), 0);
 	assert_int_equal(store_count(f->store), 1);
 	/* The day's directory goes with its last file. */
 	assert_false(exists(f, "2026-11-20"));
 	assert_int_equal(count(f, METRIC_STORE_DROPPED_LIMIT), 2);
 	/* A clock that was set back removes nothing. */
-	assert_int_equal(store_trim(f->store, 0), 0);
+	assert_int_equal(trim(f, 0), 0);
 	assert_int_equal(store_count(f->store), 1);
+}
+
+/* A bad answer of a time server, and a better one three seconds later. */
+static void a_clock_that_is_ahead_for_a_moment_removes_nothing(void **state)
+{
+	const int64_t day = 24 * 3600 * SECOND;
+	struct fixture *f = *state;
+
+	store_set_limits(f->store, 100 * BLOCK, (uint64_t)day);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(put(f, "x", NOON + i * SECOND), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(put(f, "x", NOON + 30 * day + i * SECOND), 0);
+		assert_int_equal(trim(f, NOON + 30 * day + (i + 1) * SECOND), 0);
+	}
+	assert_int_equal(put(f, "x", NOON + 8 * SECOND), 0);
+	assert_int_equal(trim(f, NOON + 9 * SECOND), 0);
+	assert_int_equal(store_count(f->store), 9);
+	assert_int_equal(count(f, METRIC_STORE_DROPPED_LIMIT), 0);
+}
+
+static void a_clock_that_stays_ahead_is_believed_in_the_end(void **state)
+{
+	const int64_t day = 24 * 3600 * SECOND;
+	const uint64_t later_ns = SETTLED_CLOCK_WAIT_NS;
+	struct fixture *f = *state;
+
+	store_set_limits(f->store, 100 * BLOCK, (uint64_t)day);
+	assert_int_equal(put(f, "x", NOON), 0);
+	assert_int_equal(trim(f, NOON + 30 * day), 0);
+	assert_int_equal(store_count(f->store), 1);
+	assert_int_equal(
+		store_trim(f->store,
+			(struct store_now){ NOON + 30 * day + (int64_t)later_ns, later_ns }),
+		0);
+	assert_int_equal(store_count(f->store), 0);
+}
+
+/* A machine starts with a wrong clock. */
+static void a_clock_that_is_ahead_at_the_start_removes_nothing(void **state)
+{
+	const int64_t day = 24 * 3600 * SECOND;
+	struct fixture *f = *state;
+
+	f->options.limit_age_ns = (uint64_t)day;
+	assert_int_equal(put(f, "x", NOON), 0);
+	f->options.now.real_ns = NOON + 30 * day;
+	reopen(f);
+	assert_int_equal(trim(f, NOON + 30 * day), 0);
+	assert_int_equal(put(f, "x", NOON + 30 * day), 0);
+	assert_int_equal(trim(f, NOON + 10 * SECOND), 0);
+	assert_int_equal(store_count(f->store), 2);
+}
+
+/* The times of the files, in seconds after NOON, in the order of the list. */
+static void assert_listed(const struct fixture *f, const char *expected)
+{
+	struct store_file file;
+	size_t iterator = 0, used = 0;
+	char all[256] = "";
+
+	while (store_next(f->store, &iterator, 0, INT64_MAX, &file))
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%lld", used ? " " : "",
+			(long long)((file.time_ns - NOON) / SECOND));
+	assert_string_equal(all, expected);
+}
+
+/* They go in their turn; what comes after them is kept. */
+static void files_of_the_future_do_not_keep_new_ones_out(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(put(f, "x", NOON + (1000 + i) * SECOND), 0);
+	reopen(f);
+	store_set_limits(f->store, 3 * BLOCK, 0);
+	assert_int_equal(put(f, "x", NOON), 0);
+	assert_listed(f, "0 1001 1002");
+	assert_int_equal(put(f, "x", NOON + 1 * SECOND), 0);
+	assert_listed(f, "0 1 1002");
+	assert_int_equal(put(f, "x", NOON + 2 * SECOND), 0);
+	assert_listed(f, "0 1 2");
+	assert_int_equal(put(f, "x", NOON + 3 * SECOND), 0);
+	assert_listed(f, "1 2 3");
+	assert_int_equal(store_bytes(f->store), 3 * BLOCK);
+	assert_int_equal(count(f, METRIC_STORE_DROPPED_LIMIT), 4);
+}
+
+/* A clock that is behind for a moment costs the oldest, and not what came just before. */
+static void what_is_older_than_the_future_goes_first(void **state)
+{
+	struct fixture *f = *state;
+
+	store_set_limits(f->store, 3 * BLOCK, 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(put(f, "x", NOON + i * SECOND), 0);
+	assert_int_equal(put(f, "x", NOON - 100 * SECOND), 0);
+	assert_listed(f, "-100 1 2");
+	assert_int_equal(put(f, "x", NOON - 99 * SECOND), 0);
+	assert_listed(f, "-100 -99 2");
 }
 
 static void new_limits_apply_when_asked(void **state)
@@ -314,10 +423,10 @@ static void new_limits_apply_when_asked(void **state)
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(put(f, "x", NOON + i * SECOND), 0);
 	store_set_limits(f->store, 4 * BLOCK, 0);
-	assert_int_equal(store_trim(f->store, NOON), 0);
+	assert_int_equal(trim(f, NOON), 0);
 	assert_int_equal(store_count(f->store), 4);
 	store_set_limits(f->store, 0, 0);
-	assert_int_equal(store_trim(f->store, NOON), 0);
+	assert_int_equal(trim(f, NOON), 0);
 	assert_int_equal(store_count(f->store), 0);
 	assert_int_equal(put(f, "x", NOON), -E2BIG);
 }
@@ -344,7 +453,7 @@ static void as_many_names_as_the_list_holds(void **state)
 	assert_int_equal(entries_add(&e, &name, 1), 0);
 	/* Those of files that are gone make room. */
 	for (int i = 0; i < 10; i++)
-		entries_remove_oldest(&e);
+		entries_remove(&e, 0);
 	assert_true(file_name_init(&name, "one-more", NOON, SECOND));
 	assert_int_equal(entries_add(&e, &name, 1), 0);
 	assert_non_null(entries_find(&e, &name));
@@ -383,7 +492,7 @@ static void a_restart_goes_on(void **state)
 	assert_int_equal(store_count(f->store), 20);
 	assert_int_equal(store_bytes(f->store), 20 * BLOCK);
 	store_set_limits(f->store, BLOCK, 0);
-	assert_int_equal(store_trim(f->store, NOON), 0);
+	assert_int_equal(trim(f, NOON), 0);
 	assert_string_equal(listed(f, 0, INT64_MAX), DAY "/20261121T120310Z-10s-x.pb.gz\n");
 }
 
@@ -455,7 +564,7 @@ static void files_of_others_are_left_alone(void **state)
 	reopen(f);
 	assert_int_equal(store_count(f->store), 1);
 	store_set_limits(f->store, 0, 0);
-	assert_int_equal(store_trim(f->store, NOON), 0);
+	assert_int_equal(trim(f, NOON), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++)
 		assert_true(exists(f, foreign[i]));
 }
@@ -508,7 +617,7 @@ static void a_file_that_somebody_removed_is_no_error(void **state)
 	assert_int_equal(put(f, "y", NOON + SECOND), 0);
 	assert_int_equal(unlink(path_in(f, DAY "/20261121T120000Z-10s-x.pb.gz")), 0);
 	store_set_limits(f->store, 0, 0);
-	assert_int_equal(store_trim(f->store, NOON), 0);
+	assert_int_equal(trim(f, NOON), 0);
 	assert_int_equal(store_count(f->store), 0);
 }
 
@@ -522,10 +631,10 @@ static void a_file_that_cannot_be_removed_is_reported(void **state)
 	assert_int_equal(unlink(path_in(f, DAY "/20261121T120000Z-10s-x.pb.gz")), 0);
 	assert_int_equal(mkdir(path_in(f, DAY "/20261121T120000Z-10s-x.pb.gz"), 0700), 0);
 	store_set_limits(f->store, BLOCK, 0);
-	assert_int_equal(store_trim(f->store, NOON), -EISDIR);
+	assert_int_equal(trim(f, NOON), -EISDIR);
 	assert_string_equal(listed(f, 0, INT64_MAX), DAY "/20261121T120002Z-10s-x.pb.gz\n");
 	assert_false(exists(f, DAY "/20261121T120001Z-10s-x.pb.gz"));
-	assert_int_equal(store_trim(f->store, NOON), 0);
+	assert_int_equal(trim(f, NOON), 0);
 }
 
 /* ---- a full disk ---------------------------------------------------------------------------- */
@@ -585,6 +694,11 @@ int main(void)
 		CASE(only_what_is_listed_can_be_opened),
 		CASE(bytes_are_bounded),
 		CASE(age_is_bounded),
+		CASE(a_clock_that_is_ahead_for_a_moment_removes_nothing),
+		CASE(a_clock_that_stays_ahead_is_believed_in_the_end),
+		CASE(a_clock_that_is_ahead_at_the_start_removes_nothing),
+		CASE(files_of_the_future_do_not_keep_new_ones_out),
+		CASE(what_is_older_than_the_future_goes_first),
 		CASE(new_limits_apply_when_asked),
 		cmocka_unit_test(as_many_names_as_the_list_holds),
 		CASE(more_names_than_the_list_holds_cost_the_oldest),
