@@ -24,6 +24,11 @@ static uint64_t dropped_corrupt(const struct exporter_target_figures *t)
 	return t->dropped[SPOOL_DROP_CORRUPT];
 }
 
+static uint64_t dropped_removed(const struct exporter_target_figures *t)
+{
+	return t->dropped[SPOOL_DROP_REMOVED];
+}
+
 static uint64_t dropped_refused(const struct exporter_target_figures *t)
 {
 	return t->queue.refused;
@@ -38,6 +43,7 @@ static const struct drop_reason reasons[] = {
 	{ "spool_full", dropped_limit },
 	{ "too_old", dropped_age },
 	{ "corrupt", dropped_corrupt },
+	{ "removed", dropped_removed },
 	{ "refused", dropped_refused },
 	{ "always_fails", dropped_poisonous },
 };

@@ -122,6 +122,20 @@ static void report_abandoned(struct exporter *e)
 	e->abandoned = abandoned;
 }
 
+static void report_removed(struct exporter *e)
+{
+	uint64_t removed = 0;
+
+	for (size_t i = 0; i < e->stores.count; i++)
+		removed += spool_dropped(e->spool, i, SPOOL_DROP_REMOVED);
+	if (spool_removals(e->spool) != e->removals)
+		log_warn("somebody removed files of the spool, the profiles in them are lost",
+			"directory=\"%s\" profiles=%llu", e->directory,
+			(unsigned long long)(removed - MIN(removed, e->removed)));
+	e->removals = spool_removals(e->spool);
+	e->removed = removed;
+}
+
 /* At the end, when nobody reads the metrics any more. */
 static void report_memory_lost(struct exporter *e)
 {
@@ -224,6 +238,7 @@ static void *run(void *context)
 		due = queue_step(e->queue, now);
 		spool_upkeep(e->spool);
 		report_abandoned(e);
+		report_removed(e);
 		exporter_publish(e);
 		if (is_over(e, now))
 			return NULL;

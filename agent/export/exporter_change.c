@@ -34,7 +34,7 @@ static void leave_spool(struct exporter *e, struct change *c)
 	e->spool = take(c->spool);
 	e->directory = take(c->directory);
 	e->memory_only = false;
-	e->abandoned = 0;
+	e->abandoned = e->removals = e->removed = 0;
 }
 
 /* Between two turns of the thread. What fails, fails before anything has changed. */

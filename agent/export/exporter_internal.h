@@ -55,6 +55,8 @@ struct exporter {
 	struct spool *spool;
 	bool memory_only; /* what was put into the spool last is not on disk */
 	uint64_t abandoned; /* as the log knows it */
+	uint64_t removals; /* as the log knows them, and what they cost */
+	uint64_t removed;
 	struct log_rate not_kept_log;
 	struct queue *queue;
 };

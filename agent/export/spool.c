@@ -51,7 +51,8 @@ int spool_create(const struct spool_options *options, struct spool **ret_spool)
 	spool_set_limits(s, options->limit_bytes, options->limit_age_ns);
 	s->metrics = options->metrics;
 	s->next_number = 1;
-	err = spool_disk_open(s, options->directory);
+	s->path = strdup(options->directory);
+	err = s->path ? spool_disk_open(s, s->path) : -ENOMEM;
 	if (!err)
 		err = open_targets(s, options);
 	if (err) {
@@ -85,6 +86,7 @@ void spool_destroy(struct spool *s)
 		free(m);
 	}
 	spool_targets_deinit(s);
+	free(s->path);
 	free(s);
 }
 
@@ -180,6 +182,7 @@ int spool_put(struct spool *s, const struct payload *payload)
 		return err;
 	if (record.size > s->limit_bytes)
 		return -E2BIG;
+	spool_watch_writing(s);
 	store_cursors(s);
 	s->next_number++;
 	err = move_to_disk(s);
@@ -254,6 +257,10 @@ int spool_peek(struct spool *s, size_t target, struct payload *ret_payload)
 		struct found found;
 		int err = peek_at(s, t, t->next, &found, &payload);
 
+		if (err == -ESTALE) {
+			spool_watch(s);
+			continue;
+		}
 		if (err && err != -EBADMSG)
 			return err;
 		/* Numbers are given without a hole: what is missing was damaged. */
@@ -286,7 +293,7 @@ int spool_peek_second(struct spool *s, size_t target, struct payload *ret_payloa
 	err = peek_at(s, &place, t->peeked + 1, &found, ret_payload);
 	if (!err)
 		t->peeked_second = found.number;
-	return err == -EBADMSG ? -ENOENT : err;
+	return err == -EBADMSG || err == -ESTALE ? -ENOENT : err;
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -369,6 +376,7 @@ int spool_reject(struct spool *s, size_t target, const char *reason)
 
 void spool_upkeep(struct spool *s)
 {
+	spool_watch(s);
 	if (s->unsynced_ns && clock_monotonic_ns() - s->unsynced_ns >= SPOOL_SYNC_NS)
 		spool_disk_sync(s);
 	if (s->limit_age_ns)
@@ -376,6 +384,11 @@ void spool_upkeep(struct spool *s)
 	store_cursors(s);
 	(void)move_to_disk(s);
 	spool_disk_release(s);
+}
+
+uint64_t spool_removals(const struct spool *s)
+{
+	return s->removals;
 }
 
 uint64_t spool_abandoned(const struct spool *s)

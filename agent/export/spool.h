@@ -46,7 +46,13 @@ enum { SPOOL_TARGETS_LIMIT = 16 };
 static const uint64_t SPOOL_SYNC_NS = 5000000000;
 
 /* Why a target did not get a payload. */
-enum spool_drop { SPOOL_DROP_LIMIT, SPOOL_DROP_AGE, SPOOL_DROP_CORRUPT, SPOOL_DROPS };
+enum spool_drop {
+	SPOOL_DROP_LIMIT,
+	SPOOL_DROP_AGE,
+	SPOOL_DROP_CORRUPT,
+	SPOOL_DROP_REMOVED, /* from the directory, by somebody else */
+	SPOOL_DROPS
+};
 
 /*
  * Full and read-only disks, corrupt records and a directory of a newer version are no reason to
@@ -62,6 +68,8 @@ void spool_destroy(struct spool *s);
  */
 int spool_set_targets(struct spool *s, const char *const *targets, size_t target_count);
 void spool_set_limits(struct spool *s, uint64_t limit_bytes, uint64_t limit_age_ns);
+/* How many times files of the spool were found to be removed by somebody else. */
+uint64_t spool_removals(const struct spool *s);
 /* Payloads that were given up because their targets are none any more. */
 uint64_t spool_abandoned(const struct spool *s);
 /* Why nothing is kept on disk, for the log; NULL when all is well. */
@@ -98,7 +106,10 @@ int spool_advance(struct spool *s, size_t target);
 int spool_advance_second(struct spool *s, size_t target);
 /* The first is set aside (bounded, for a person to look at), and TARGET is done with it. */
 int spool_reject(struct spool *s, size_t target, const char *reason);
-/* Now and then: syncs, lets go what is too old, moves to the disk what is in memory. */
+/*
+ * Now and then: syncs, lets go what is too old, moves to the disk what is in memory, and finds out
+ * what somebody removed.
+ */
 void spool_upkeep(struct spool *s);
 uint64_t spool_dropped(const struct spool *s, size_t target, enum spool_drop why);
 /* Payloads that TARGET has not acknowledged; an upper bound where some were damaged. */

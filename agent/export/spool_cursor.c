@@ -160,6 +160,14 @@ void spool_cursor_store(struct spool *s, struct spool_target *t)
 	t->unwritten = replace_file(s, t, name) && overwrite_file(s, t, name);
 }
 
+bool spool_cursor_is_gone(const struct spool *s, const struct spool_target *t)
+{
+	char name[SPOOL_NAME_BYTES];
+
+	file_name(t->name, "", name);
+	return faccessat(s->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+}
+
 void spool_cursor_remove(struct spool *s, const struct spool_target *t)
 {
 	char name[SPOOL_NAME_BYTES];

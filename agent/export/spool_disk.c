@@ -271,12 +271,20 @@ static int begin_segment(struct spool *s)
 	return 0;
 }
 
-static void drop_segment(struct spool *s, size_t at, enum spool_drop why)
+void spool_disk_drop(struct spool *s, size_t at, enum spool_drop why)
 {
 	/* What was damaged before it, too: nobody will come upon it any more. */
 	if (s->segments[at].records)
 		spool_lose(s, at ? s->segments[at].first : 1, s->segments[at].last, why);
 	remove_segment(s, at);
+}
+
+bool spool_disk_is_gone(const struct spool *s, size_t at)
+{
+	char name[SPOOL_NAME_BYTES];
+
+	segment_name(s->segments[at].id, name);
+	return faccessat(s->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
 }
 
 static int prepare(struct spool *s, size_t size)
@@ -286,7 +294,7 @@ static int prepare(struct spool *s, size_t size)
 	if (s->write_fd >= 0 && last->records && last->size + size > s->segment_bytes)
 		end_segment(s);
 	while (s->segment_count && s->disk_bytes + size > s->limit_bytes)
-		drop_segment(s, 0, SPOOL_DROP_LIMIT);
+		spool_disk_drop(s, 0, SPOOL_DROP_LIMIT);
 	return s->write_fd < 0 ? begin_segment(s) : 0;
 }
 
@@ -349,8 +357,10 @@ int spool_disk_find(const struct spool *s, uint64_t want, struct spool_target *p
 
 		if (!segment->records || segment->last < want)
 			continue;
-		/* Somebody removed it: what is missing is told by the numbers. */
 		fd = open_segment(s, segment->id, O_RDONLY);
+		if (fd == -ENOENT)
+			return -ESTALE;
+		/* One that cannot be read: what is missing is told by the numbers. */
 		if (fd >= 0 && !find_in(fd, segment, want, place, ret_record)) {
 			*ret_fd = take_fd(&fd);
 			return 0;
@@ -391,5 +401,5 @@ int64_t spool_disk_newest_ns(const struct spool *s)
 void spool_disk_expire(struct spool *s, int64_t before_ns)
 {
 	while (s->segment_count && s->segments[0].records && s->segments[0].newest_ns < before_ns)
-		drop_segment(s, 0, SPOOL_DROP_AGE);
+		spool_disk_drop(s, 0, SPOOL_DROP_AGE);
 }

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * What the spool's files share: spool.c, spool_disk.c, spool_cursor.c, spool_targets.c,
- * spool_losses.c, spool_rejected.c.
+ * spool_losses.c, spool_rejected.c, spool_watch.c.
  */
 #include "agent/export/segment.h"
 #include "agent/export/spool.h"
@@ -59,6 +59,9 @@ struct spool_target {
 
 struct spool {
 	int fd; /* the directory, locked; -1 = memory only */
+	char *path;
+	bool replaced; /* by a directory that could not be opened yet */
+	uint64_t removals; /* times that files were found to be gone */
 	const char *trouble;
 	uint64_t limit_bytes, limit_age_ns, segment_bytes;
 	struct settled_clock age_clock; /* what is too old is judged by this */
@@ -89,11 +92,14 @@ int spool_disk_append(
 	struct spool *s, uint64_t number, int64_t time_ns, const void *record, size_t size);
 /*
  * The first record of number WANT or above, opened: *RET_FD is the caller's to close. Moves
- * PLACE there.
+ * PLACE there. -ESTALE: a file is gone, spool_watch() is to be called.
  */
 int spool_disk_find(const struct spool *s, uint64_t want, struct spool_target *place, int *ret_fd,
 	struct segment_record *ret_record);
 void spool_disk_sync(struct spool *s);
+/* Removes segment number AT, with what targets still wait for. */
+void spool_disk_drop(struct spool *s, size_t at, enum spool_drop why);
+bool spool_disk_is_gone(const struct spool *s, size_t at); /* somebody removed its file */
 /* Removes the segments that no target needs. */
 void spool_disk_release(struct spool *s);
 /* The newest window on the disk; INT64_MAX where there is none. */
@@ -105,6 +111,7 @@ void spool_disk_expire(struct spool *s, int64_t before_ns);
 /* Sets what its cursor says; `next` stays 0 where the target has none. */
 void spool_cursor_load(struct spool *s, struct spool_target *target);
 void spool_cursor_store(struct spool *s, struct spool_target *target);
+bool spool_cursor_is_gone(const struct spool *s, const struct spool_target *target);
 void spool_cursor_remove(struct spool *s, const struct spool_target *target);
 /* The cursor that earlier versions kept under OLD_NAME becomes that of NAME, if that has none. */
 void spool_cursor_adopt(struct spool *s, const char *old_name, const char *name);
@@ -112,6 +119,12 @@ void spool_cursor_adopt(struct spool *s, const char *old_name, const char *name)
 void spool_cursors_retire(struct spool *s);
 /* Tells a target from others, for file names. */
 uint32_t spool_target_tag(const struct spool_target *target);
+
+/* spool_watch.c */
+/* Counts what somebody removed from the directory, and makes it usable again. */
+void spool_watch(struct spool *s);
+/* The same where the segment that is being written is gone, or the directory. */
+void spool_watch_writing(struct spool *s);
 
 /* spool_targets.c */
 /* RECORDS waited for targets that are none any more. */

@@ -191,6 +191,149 @@ static void without_room_for_a_new_cursor_the_old_one_is_written(void **state)
 	spool_destroy(s);
 }
 
+/* ---- somebody else in the directory --------------------------------------------------------- */
+
+static void run_in(const struct spool_fixture *f, const char *command)
+{
+	char line[300];
+
+	snprintf(line, sizeof(line), "d=%s; cd / && %s", f->directory, command);
+	assert_int_equal(system(line), 0);
+}
+
+static void put_some(struct spool *s, uint64_t first, uint64_t last)
+{
+	for (uint64_t n = first; n <= last; n++)
+		assert_int_equal(spool_fixture_put(s, n, SIZE), 0);
+}
+
+/* What TARGET has lost by removed files; nothing is taken for damaged. */
+static uint64_t removed(const struct spool *s, size_t target)
+{
+	assert_int_equal(spool_dropped(s, target, SPOOL_DROP_CORRUPT), 0);
+	return spool_dropped(s, target, SPOOL_DROP_REMOVED);
+}
+
+/* The spool is where the directory says, and a restart finds record N in it, and nothing else. */
+static void assert_restart_finds(struct spool_fixture *f, struct spool *s, uint64_t n)
+{
+	spool_destroy(s);
+	s = spool_fixture_open(f, LIMIT, two);
+	for (size_t target = 0; target < 2; target++) {
+		assert_int_equal(spool_fixture_take(s, target), n);
+		assert_int_equal(spool_fixture_peek(s, target), 0);
+		assert_int_equal(removed(s, target), 0);
+	}
+	spool_destroy(s);
+}
+
+static void an_emptied_directory_is_noticed(void **state)
+{
+	struct spool *s = spool_fixture_open(*state, LIMIT, two);
+
+	put_some(s, 1, 5);
+	assert_int_equal(spool_fixture_take(s, 1), 1);
+	run_in(*state, "rm -r $d/*");
+	spool_upkeep(s);
+	assert_int_equal(spool_removals(s), 1);
+	assert_int_equal(removed(s, 0), 5);
+	assert_int_equal(removed(s, 1), 4);
+	assert_int_equal(spool_pending(s, 0), 0);
+	assert_int_equal(spool_bytes(s), 0);
+	put_some(s, 6, 6);
+	assert_restart_finds(*state, s, 6);
+}
+
+static void nothing_is_put_into_a_removed_segment(void **state)
+{
+	struct spool *s = spool_fixture_open(*state, LIMIT, two);
+
+	put_some(s, 1, 5);
+	run_in(*state, "rm -r $d/*");
+	put_some(s, 6, 6);
+	assert_int_equal(removed(s, 0), 5);
+	assert_restart_finds(*state, s, 6);
+}
+
+static void records_of_removed_files_are_not_taken_for_damaged(void **state)
+{
+	struct spool *s = spool_fixture_open(*state, 64 << 10, two);
+
+	/* Segments are of 8 KiB: seven records in each. */
+	put_some(s, 1, 28);
+	run_in(*state, "rm $d/0000000000000001.seg");
+	for (uint64_t n = 1; n <= 7; n++)
+		assert_int_equal(spool_fixture_take(s, 0), n);
+	assert_int_equal(spool_fixture_take(s, 0), 15);
+	assert_int_equal(removed(s, 0), 7);
+	assert_int_equal(removed(s, 1), 7);
+	assert_int_equal(spool_pending(s, 0), 13);
+	assert_int_equal(spool_pending(s, 1), 21);
+	run_in(*state, "rm $d/*.seg");
+	assert_int_equal(spool_fixture_peek(s, 0), 0);
+	assert_int_equal(removed(s, 0), 20);
+	assert_int_equal(removed(s, 1), 28);
+	spool_destroy(s);
+}
+
+static void a_removed_cursor_is_written_again(void **state)
+{
+	struct spool *s = spool_fixture_open(*state, LIMIT, two);
+
+	put_some(s, 1, 1);
+	run_in(*state, "rm $d/*.cursor");
+	spool_upkeep(s);
+	assert_restart_finds(*state, s, 1);
+}
+
+static void a_directory_that_was_replaced_is_left(void **state)
+{
+	static const char *const ways[] = { "mv $d $d.old && mkdir -m 700 $d", "rm -r $d" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct spool *s = spool_fixture_open(*state, LIMIT, two);
+
+		put_some(s, 1, 5);
+		run_in(*state, ways[i]);
+		spool_upkeep(s);
+		assert_int_equal(removed(s, 0), 5);
+		put_some(s, 6, 6);
+		assert_restart_finds(*state, s, 6);
+		run_in(*state, "rm -rf $d.old");
+	}
+}
+
+static void a_directory_that_cannot_be_used_yet_is_tried_again(void **state)
+{
+	struct spool *s = spool_fixture_open(*state, LIMIT, two);
+
+	put_some(s, 1, 5);
+	run_in(*state, "rm -r $d && mkdir $d && chmod 777 $d");
+	spool_upkeep(s);
+	assert_non_null(spool_trouble(s));
+	assert_int_equal(removed(s, 0), 5);
+	assert_int_equal(spool_fixture_put(s, 6, SIZE), 1);
+	run_in(*state, "chmod 700 $d");
+	spool_upkeep(s);
+	assert_null(spool_trouble(s));
+	assert_int_equal(spool_memory_records(s), 0);
+	assert_restart_finds(*state, s, 6);
+}
+
+static void a_directory_with_profiles_in_it_is_left_alone(void **state)
+{
+	struct spool *s = spool_fixture_open(*state, LIMIT, two);
+
+	put_some(s, 1, 5);
+	run_in(*state, "mv $d $d.old && cp -r $d.old $d");
+	spool_upkeep(s);
+	assert_non_null(spool_trouble(s));
+	assert_int_equal(spool_fixture_put(s, 6, SIZE), 1);
+	assert_int_equal(spool_fixture_take(s, 0), 6);
+	spool_destroy(s);
+	run_in(*state, "diff $d/0000000000000000.seg $d.old/0000000000000000.seg && rm -r $d.old");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -201,6 +344,13 @@ int main(void)
 		CASE(a_hole_that_memory_left_is_counted_once_on_disk),
 		CASE(a_record_that_is_dropped_while_it_is_sent_counts_once),
 		CASE(without_room_for_a_new_cursor_the_old_one_is_written),
+		CASE(an_emptied_directory_is_noticed),
+		CASE(nothing_is_put_into_a_removed_segment),
+		CASE(records_of_removed_files_are_not_taken_for_damaged),
+		CASE(a_removed_cursor_is_written_again),
+		CASE(a_directory_that_was_replaced_is_left),
+		CASE(a_directory_that_cannot_be_used_yet_is_tried_again),
+		CASE(a_directory_with_profiles_in_it_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
