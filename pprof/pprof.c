@@ -101,6 +101,15 @@ static int add_types(struct pprof *p, const struct pprof_options *options)
 	return add_string(p, options->default_type, &p->default_type);
 }
 
+static int add_texts(struct pprof *p, const struct pprof_options *options)
+{
+	int err = add_string(p, options->drop_frames, &p->drop_frames);
+
+	if (!err)
+		err = add_string(p, options->keep_frames, &p->keep_frames);
+	return err ? err : add_string(p, options->doc_url, &p->doc_url);
+}
+
 static int init_tables(struct pprof *p)
 {
 	struct intern *tables[] = { &p->strings, &p->mappings, &p->functions, &p->locations,
@@ -131,6 +140,8 @@ int pprof_create(const struct pprof_options *options, struct pprof **ret_pprof)
 	if (err)
 		return err;
 	err = add_types(p, options);
+	if (!err)
+		err = add_texts(p, options);
 	if (err)
 		return err;
 	*ret_pprof = take(p);

@@ -19,7 +19,7 @@ struct pprof_type {
 };
 
 enum {
-	PPROF_MAX_TYPES = 4,
+	PPROF_MAX_TYPES = 16,
 	PPROF_MAX_LABELS = 64, /* of a sample */
 	PPROF_MAX_FRAMES = 1024, /* locations of a sample */
 	PPROF_MAX_LINES = 256, /* of a location */
@@ -34,6 +34,10 @@ struct pprof_options {
 	int64_t period;
 	int64_t time_ns; /* since 1970 */
 	int64_t duration_ns;
+	/* Regular expressions for readers: functions to leave out, and those to show nevertheless.
+	 */
+	const char *drop_frames, *keep_frames; /* NULL = none */
+	const char *doc_url; /* NULL = none */
 	size_t limit_bytes; /* of memory, and of the encoded message; 0 = 256 MiB */
 	bool no_inlines; /* inlined calls were not looked for: has_inline_frames is never true */
 };

@@ -62,6 +62,9 @@ static int put_head(const struct pprof *p, struct buffer *out)
 	part.period_type = &period_type;
 	part.period = p->period;
 	part.default_sample_type = p->default_type;
+	part.drop_frames = p->drop_frames;
+	part.keep_frames = p->keep_frames;
+	part.doc_url = p->doc_url;
 	return put(out, &part);
 }
 

@@ -64,7 +64,7 @@ enum { PPROF_MAX_COMMENTS = 1 << 16 };
 struct pprof {
 	struct type_strings types[PPROF_MAX_TYPES], period_type;
 	size_t type_count;
-	uint32_t default_type;
+	uint32_t default_type, drop_frames, keep_frames, doc_url; /* strings */
 	int64_t period, time_ns, duration_ns;
 	bool no_inlines;
 	size_t limit_bytes;

@@ -166,7 +166,9 @@ static int upload_file(struct upload *u, const char *path)
 	err = upload_payloads(&profile, &series, send_payload, u);
 	if (err && err != -ECANCELED)
 		fprintf(stderr, "fathom upload: %s: %s\n", path,
-			err == -E2BIG ? "more series than a server should get" : strerror(-err));
+			err == -E2BIG
+				? "more series, sample types or comments than a server should get"
+				: strerror(-err));
 	fprintf(stderr, "%s: %llu profiles, %llu samples, %llu bytes sent\n", path,
 		(unsigned long long)u->payloads, (unsigned long long)u->samples,
 		(unsigned long long)u->bytes);

@@ -10,6 +10,7 @@
 #include "agent/commands/upload.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/file_hash.h"
 #include "base/intern.h"
 #include "pprof/pprof.h"
 
@@ -37,6 +38,7 @@ struct splitter {
 	struct pprof *piece; /* NULL = none begun */
 	size_t piece_base_bytes; /* of an empty one */
 	uint64_t *ids; /* of the piece, by index of the location; 0 = not yet */
+	uint64_t *mapping_ids; /* of the piece, by index of the mapping */
 };
 
 DEFINE_AUTO(pprof);
@@ -59,7 +61,8 @@ static int find_groups(struct splitter *s)
 
 	s->group_of = calloc(p->n_sample + 1, sizeof(*s->group_of));
 	s->ids = calloc(p->n_location + 1, sizeof(*s->ids));
-	if (!s->group_of || !s->ids)
+	s->mapping_ids = calloc(p->n_mapping + 1, sizeof(*s->mapping_ids));
+	if (!s->group_of || !s->ids || !s->mapping_ids)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_sample && !err && !together; i++)
 		err = intern_string(&s->groups, comm_of(s, p->sample[i]), &s->group_of[i]);
@@ -72,7 +75,7 @@ static void clean_types(struct splitter *s)
 {
 	const Perftools__Profiles__Profile *p = s->profile->message;
 
-	s->type_count = MIN(p->n_sample_type, (size_t)PPROF_MAX_TYPES);
+	s->type_count = p->n_sample_type;
 	for (size_t i = 0; i < s->type_count; i++) {
 		const char *name = upload_text(s->profile, p->sample_type[i]->type);
 
@@ -105,8 +108,11 @@ static const char *default_type(const struct splitter *s)
 {
 	const Perftools__Profiles__Profile *p = s->profile->message;
 
-	for (size_t i = 0; i < s->type_count; i++) {
-		if (p->default_sample_type && p->sample_type[i]->type == p->default_sample_type)
+	const char *wanted = upload_text(s->profile, p->default_sample_type);
+
+	/* Compared as texts: a string may be in the table twice. */
+	for (size_t i = 0; *wanted && i < s->type_count; i++) {
+		if (!strcmp(upload_text(s->profile, p->sample_type[i]->type), wanted))
 			return s->types[i];
 	}
 	return s->types[s->type_count - 1];
@@ -122,6 +128,9 @@ static int begin_piece(struct splitter *s)
 		.period = p->period > 0 ? p->period : 1,
 		.time_ns = time_of(s),
 		.duration_ns = MAX(p->duration_nanos, 0),
+		.drop_frames = upload_text(s->profile, p->drop_frames),
+		.keep_frames = upload_text(s->profile, p->keep_frames),
+		.doc_url = upload_text(s->profile, p->doc_url),
 		.limit_bytes = PIECE_LIMIT_BYTES,
 	};
 	const char *type = p->period_type ? upload_text(s->profile, p->period_type->type) : "";
@@ -137,6 +146,7 @@ static int begin_piece(struct splitter *s)
 		return err;
 	s->piece_base_bytes = pprof_bytes(s->piece);
 	memset(s->ids, 0, p->n_location * sizeof(*s->ids));
+	memset(s->mapping_ids, 0, p->n_mapping * sizeof(*s->mapping_ids));
 	return 0;
 }
 
@@ -145,13 +155,14 @@ static int add_mapping(struct splitter *s, uint64_t id, uint64_t *ret_id)
 {
 	const Perftools__Profiles__Mapping *mapping;
 	uint64_t index;
+	int err;
 
 	if (!id || !map_get(&s->profile->mappings, id, &index)) {
 		*ret_id = 0;
 		return 0;
 	}
 	mapping = s->profile->message->mapping[index];
-	return pprof_mapping(s->piece,
+	err = pprof_mapping(s->piece,
 		&(struct pprof_mapping){
 			.start = mapping->memory_start,
 			.limit = mapping->memory_limit,
@@ -160,6 +171,9 @@ static int add_mapping(struct splitter *s, uint64_t id, uint64_t *ret_id)
 			.build_id = upload_text(s->profile, mapping->build_id),
 		},
 		ret_id);
+	if (!err)
+		s->mapping_ids[index] = *ret_id;
+	return err;
 }
 
 static void copy_line(const struct splitter *s, const Perftools__Profiles__Line *line,
@@ -273,6 +287,31 @@ static int fill_labels(const struct splitter *s, uint32_t group, struct labels *
 	return err;
 }
 
+/* Those on mappings name them by their ids, which are others in the piece. */
+static int add_comment(struct splitter *s, const char *text)
+{
+	char comment[FILE_HASH_COMMENT_BYTES];
+	uint64_t id, index;
+	const char *hex;
+
+	if (!file_hash_parse(text, &id, &hex))
+		return pprof_comment(s->piece, text);
+	if (!map_get(&s->profile->mappings, id, &index) || !s->mapping_ids[index])
+		return 0;
+	file_hash_comment(s->mapping_ids[index], hex, comment);
+	return pprof_comment(s->piece, comment);
+}
+
+static int add_comments(struct splitter *s)
+{
+	const Perftools__Profiles__Profile *p = s->profile->message;
+	int err = 0;
+
+	for (size_t i = 0; i < p->n_comment && !err; i++)
+		err = add_comment(s, upload_text(s->profile, p->comment[i]));
+	return err;
+}
+
 static int encode(const struct splitter *s, struct payload *payload)
 {
 	autocall(buffer_deinit) struct buffer plain;
@@ -300,7 +339,9 @@ static int end_piece(struct splitter *s, uint32_t group)
 		s->piece = NULL;
 		return 0;
 	}
-	err = encode(s, &payload);
+	err = add_comments(s);
+	if (!err)
+		err = encode(s, &payload);
 	if (!err)
 		err = fill_labels(s, group, &payload.labels);
 	if (!err)
@@ -342,13 +383,18 @@ int upload_payloads(const struct upload_profile *profile, const struct upload_se
 
 	if (err)
 		return err;
-	clean_types(&s);
-	err = find_groups(&s);
+	if (profile->message->n_sample_type > PPROF_MAX_TYPES)
+		err = -E2BIG;
+	else
+		clean_types(&s);
+	if (!err)
+		err = find_groups(&s);
 	for (uint32_t group = 0; group < s.groups.count && !err; group++)
 		err = hand_out_group(&s, group);
 	pprof_destroy(s.piece);
 	intern_deinit(&s.groups);
 	free(s.group_of);
 	free(s.ids);
+	free(s.mapping_ids);
 	return err;
 }

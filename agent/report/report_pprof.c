@@ -11,6 +11,7 @@ enum {
 	MAX_PROCESSES = 1 << 22,
 	LABELS = 7, /* of a sample, at most */
 	CPU_TYPES = 2, /* values of samples on the CPU; those of waits come after them */
+	ALL_TYPES = 4,
 };
 
 DEFINE_AUTO(pprof);
@@ -177,7 +178,7 @@ static int64_t value_of(uint64_t number)
 }
 
 /* As pprof_options_of() says what they are. */
-static void put_values(const struct profile_sample *sample, int64_t values[PPROF_MAX_TYPES])
+static void put_values(const struct profile_sample *sample, int64_t values[ALL_TYPES])
 {
 	size_t first = sample->flags & ABI_SAMPLE_OFF_CPU ? CPU_TYPES : 0;
 
@@ -188,7 +189,7 @@ static void put_values(const struct profile_sample *sample, int64_t values[PPROF
 static int add_sample(struct pprof_report *r, const struct profile_sample *sample)
 {
 	const struct process *process = processes_find(r->sources->processes, sample->process);
-	int64_t values[PPROF_MAX_TYPES] = { 0 };
+	int64_t values[ALL_TYPES] = { 0 };
 	const struct stack_facts *facts;
 	struct pprof_label labels[LABELS];
 	uint64_t locations[PPROF_MAX_FRAMES];
@@ -239,7 +240,7 @@ static struct pprof_options pprof_options_of(const struct report_options *option
 	return (struct pprof_options){
 		.types = { { "samples", "count" }, weight, { "waits", "count" },
 			{ "off_cpu", "nanoseconds" } },
-		.type_count = options->off_cpu ? PPROF_MAX_TYPES : CPU_TYPES,
+		.type_count = options->off_cpu ? ALL_TYPES : CPU_TYPES,
 		.default_type = weight.type,
 		.period_type = weight,
 		.period = options->period,

@@ -217,6 +217,127 @@ static void what_servers_need_is_there_afterwards(void **state)
 	assert_int_equal(out->location[1]->mapping_id, 2);
 }
 
+/* What readers of the profile are told beside its samples. */
+static void everything_but_the_samples_stays(void **state)
+{
+	static const char hash[] = "#htlhash 9 0123456789abcdef0123456789abcdef";
+	static const char other_hash[] = "#htlhash 8 0123456789abcdef0123456789abcdef";
+	char *strings[] = { "", "alloc_space", "bytes", "inner", "outer", "comm", "shop", "cpu",
+		"drop.*", "keep.*", "https://doc.example", "go1.24", (char *)hash,
+		(char *)other_hash, "cpu" };
+	int64_t comments[] = { 11, 12, 13 };
+	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(seen_deinit) struct seen seen = { 0 };
+	struct labels external = { 0 };
+	struct sample_profile p;
+	const MESSAGE(Profile) * out;
+	const char *why;
+
+	(void)state;
+	fill(&p);
+	p.profile.string_table = strings;
+	p.profile.n_string_table = sizeof(strings) / sizeof(*strings);
+	p.profile.drop_frames = 8;
+	p.profile.keep_frames = 9;
+	p.profile.doc_url = 10;
+	p.profile.comment = comments;
+	p.profile.n_comment = 3;
+	p.profile.duration_nanos = 17;
+	p.profile.period = 18;
+	assert_int_equal(read_message(&p, &profile, &why), 0);
+	assert_int_equal(hand_out(&profile, &external, &seen), 0);
+	out = seen.profile.message;
+	assert_string_equal(string_of(out, out->drop_frames), "drop.*");
+	assert_string_equal(string_of(out, out->keep_frames), "keep.*");
+	assert_string_equal(string_of(out, out->doc_url), "https://doc.example");
+	assert_int_equal(out->duration_nanos, 17);
+	assert_int_equal(out->period, 18);
+	/* A comment on a mapping names it by its new id; one that nothing is sent of has none. */
+	assert_int_equal(out->n_comment, 2);
+	assert_string_equal(string_of(out, out->comment[0]), "go1.24");
+	assert_string_equal(
+		string_of(out, out->comment[1]), "#htlhash 1 0123456789abcdef0123456789abcdef");
+}
+
+/* A profile with TYPES sample types t0, t1, … of which the last is shown first. */
+static int hand_out_types(size_t types, struct seen *seen)
+{
+	enum { MOST = PPROF_MAX_TYPES + 1, FIRST = 8 };
+	static char names[MOST][8];
+	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	MESSAGE(ValueType) type[MOST], *pointers[MOST];
+	struct labels external = { 0 };
+	char *strings[FIRST + MOST + 1];
+	struct sample_profile p;
+	int64_t values[MOST];
+	const char *why;
+
+	fill(&p);
+	memcpy(strings, p.strings, sizeof(p.strings));
+	for (size_t i = 0; i < types; i++) {
+		snprintf(names[i], sizeof(names[i]), "t%zu", i);
+		strings[FIRST + i] = strings[FIRST + i + 1] = names[i];
+		perftools__profiles__value_type__init(&type[i]);
+		type[i].type = FIRST + (int64_t)i;
+		type[i].unit = 2;
+		pointers[i] = &type[i];
+		values[i] = 100 + (int64_t)i;
+	}
+	/* The same text as the last type's, in another place. */
+	p.profile.default_sample_type = FIRST + (int64_t)types;
+	p.profile.string_table = strings;
+	p.profile.n_string_table = FIRST + types + 1;
+	p.profile.sample_type = pointers;
+	p.profile.n_sample_type = types;
+	p.sample.value = values;
+	p.sample.n_value = types;
+	assert_int_equal(read_message(&p, &profile, &why), 0);
+	return hand_out(&profile, &external, seen);
+}
+
+static void all_sample_types_stay(void **state)
+{
+	autocall(seen_deinit) struct seen seen = { 0 };
+	const MESSAGE(Profile) * out;
+
+	(void)state;
+	assert_int_equal(hand_out_types(PPROF_MAX_TYPES, &seen), 0);
+	out = seen.profile.message;
+	assert_int_equal(out->n_sample_type, PPROF_MAX_TYPES);
+	assert_string_equal(string_of(out, out->default_sample_type), "t15");
+	for (size_t i = 0; i < PPROF_MAX_TYPES; i++)
+		assert_int_equal(out->sample[0]->value[i], 100 + (int64_t)i);
+	/* Rather nothing than a part. */
+	seen.count = 0;
+	assert_int_equal(hand_out_types(PPROF_MAX_TYPES + 1, &seen), -E2BIG);
+	assert_int_equal(seen.count, 0);
+}
+
+static void numbers_in_labels_keep_their_units(void **state)
+{
+	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(seen_deinit) struct seen seen = { 0 };
+	struct labels external = { 0 };
+	struct upload_series series = {
+		.external = &external, .service = "file", .time_ns = 1, .sample_labels = true
+	};
+	struct sample_profile p;
+	const MESSAGE(Label) * label;
+	const char *why;
+
+	(void)state;
+	fill(&p);
+	p.label.str = 0;
+	p.label.num = 4096;
+	p.label.num_unit = 2;
+	assert_int_equal(read_message(&p, &profile, &why), 0);
+	assert_int_equal(upload_payloads(&profile, &series, note, &seen), 0);
+	label = seen.profile.message->sample[0]->label[0];
+	assert_int_equal(label->num, 4096);
+	assert_int_equal(label->str, 0);
+	assert_string_equal(string_of(seen.profile.message, label->num_unit), "bytes");
+}
+
 static void labels_of_samples_stay_where_servers_take_them(void **state)
 {
 	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
@@ -431,6 +552,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_servers_need_is_there_afterwards),
+		cmocka_unit_test(everything_but_the_samples_stays),
+		cmocka_unit_test(all_sample_types_stay),
+		cmocka_unit_test(numbers_in_labels_keep_their_units),
 		cmocka_unit_test(labels_of_samples_stay_where_servers_take_them),
 		cmocka_unit_test(a_service_that_is_given_keeps_all_together),
 		cmocka_unit_test(without_comm_the_file_is_the_service),
