@@ -37,7 +37,9 @@ struct report_options {
 	 * all other samples, as the first two are in those of waits. Folded: waits only.
 	 */
 	bool off_cpu;
-	int64_t period; /* ns or cycles */
+	/* ns or cycles; pprof has the samples' mean instead, and says so, where they have another.
+	 */
+	int64_t period;
 	int64_t time_ns; /* start, since 1970 */
 	int64_t duration_ns;
 	bool no_inlines;

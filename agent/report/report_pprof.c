@@ -20,6 +20,9 @@ DEFINE_AUTO(stacks);
 /* pid, tid, … are names, not amounts: a unit that no tool scales. A 0 without a unit is dropped. */
 static const char *const id_unit = "id";
 
+static const char MEAN_PERIOD[] =
+	"the sampling frequency changed meanwhile: the period is the samples' mean";
+
 struct pprof_report {
 	const struct report_sources *sources;
 	const struct report_options *options;
@@ -232,6 +235,40 @@ static int add_samples(struct pprof_report *r)
 	return 0;
 }
 
+/*
+ * What one sample stands for. Where the frequency changed no number is true of all samples, and the
+ * mean is: so many samples times it are the CPU time. True in *RET_MEAN: it is such a mean.
+ */
+static int64_t period_of(const struct pprof_report *r, bool *ret_mean)
+{
+	const struct profile *profile = r->sources->profile;
+	uint64_t period = (uint64_t)r->options->period, count = 0, weight = 0;
+	bool changed = false;
+
+	for (size_t i = 0; !r->options->cycles && i < profile_sample_count(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+
+		if ((sample->flags & ABI_SAMPLE_OFF_CPU) || !included(r, sample))
+			continue;
+		changed |= sample->weight != sample->count * period;
+		count += sample->count;
+		weight += sample->weight;
+	}
+	*ret_mean = changed && count;
+	return *ret_mean ? value_of((weight + count / 2) / count) : r->options->period;
+}
+
+static int put_comments(const struct pprof_report *r, bool mean_period)
+{
+	int err = 0;
+
+	if (r->options->comment)
+		err = pprof_comment(r->pprof, r->options->comment);
+	if (!err && mean_period)
+		err = pprof_comment(r->pprof, MEAN_PERIOD);
+	return err;
+}
+
 static struct pprof_options pprof_options_of(const struct report_options *options)
 {
 	struct pprof_type weight = options->cycles ? (struct pprof_type){ "cycles", "count" }
@@ -258,8 +295,10 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 	autocall(auto_pprof_destroy) struct pprof *pprof = NULL;
 	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
 	struct pprof_report r = { .sources = sources, .options = options };
+	bool mean_period;
 	int err;
 
+	head.period = period_of(&r, &mean_period);
 	err = pprof_create(&head, &pprof);
 	if (err)
 		return err;
@@ -268,10 +307,7 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 		return err;
 	r.pprof = pprof;
 	r.stacks = stacks;
-	err = options->comment ? pprof_comment(pprof, options->comment) : 0;
-	if (err)
-		return err;
-	err = put_main_binary_first(&r) ?: add_samples(&r);
+	err = put_comments(&r, mean_period) ?: put_main_binary_first(&r) ?: add_samples(&r);
 	if (err)
 		return err;
 	err = pprof_encode(pprof, true, out);

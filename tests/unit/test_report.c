@@ -411,6 +411,59 @@ static void test_head_of_cpu_and_cycles_profiles(void **state)
 	}
 }
 
+/* Nine samples of 10 ms and one of 100 ms stand for 190 ms: each for 19. */
+static void test_period_of_a_changed_frequency_is_the_mean(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+	struct profile_sample sample = {
+		.process = f->one->number, .count = 9, .weight = 90000000
+	};
+
+	f->options.period = 100000000;
+	f->options.off_cpu = true;
+	assert_int_equal(profile_stack(f->profile, &stack, &sample.stack), 0);
+	assert_int_equal(profile_add(f->profile, &sample), 0);
+	sample.count = 1;
+	sample.weight = 100000000;
+	assert_int_equal(profile_add(f->profile, &sample), 0);
+	add_wait(f, f->one, &stack, 7000);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(m->period, 19000000);
+	assert_int_equal(m->n_comment, 1);
+	assert_non_null(strstr(m->string_table[m->comment[0]], "frequency changed"));
+}
+
+static bool of_process(void *context, const struct profile_sample *sample)
+{
+	return sample->process == *(uint32_t *)context;
+}
+
+/* What is left out has no part in it, and cycles are no time. */
+static void test_period_is_that_of_what_is_in_the_profile(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN, 0, f);
+
+	add_user(f, f->one, &frame, 3);
+	f->options.period = 77;
+	f->options.include = of_process;
+	f->options.include_context = &f->two->number;
+	for (int cycles = 0; cycles < 2; cycles++) {
+		f->options.cycles = cycles;
+		if (cycles)
+			f->options.include = NULL;
+
+		automessage *m = pprof_of(f, NULL);
+
+		assert_int_equal(m->period, 77);
+		assert_int_equal(m->n_comment, 0);
+	}
+}
+
 static void test_file_hashes_are_comments_on_their_mappings(void **state)
 {
 	struct fixture *f = *state;
@@ -618,6 +671,8 @@ int main(void)
 		CASE(test_callers_in_no_mapping_are_left_out_and_counted),
 		CASE(test_labels_are_those_of_the_interface),
 		CASE(test_head_of_cpu_and_cycles_profiles),
+		CASE(test_period_of_a_changed_frequency_is_the_mean),
+		CASE(test_period_is_that_of_what_is_in_the_profile),
 		CASE(test_file_hashes_are_comments_on_their_mappings),
 		CASE(test_lost_frames_leave_a_marker_where_they_were),
 		CASE(test_summary_weighs_by_samples),
