@@ -106,6 +106,8 @@ int agent_turn_window(struct agent *agent)
 
 int agent_tap_open(struct agent *agent, uint32_t pid, struct agent_tap **ret_tap)
 {
+	/* What was sampled before is in the rings, and not the tap's. */
+	(void)collect_drain(agent->collect, 0);
 	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
 		struct agent_tap *tap = &agent->taps[i];
 		int err;

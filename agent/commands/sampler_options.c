@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "agent/process/thread_group.h"
 #include "base/cleanup.h"
 
 enum {
@@ -64,25 +65,9 @@ static int refuse(const char *command, const char *message)
 	return -EINVAL;
 }
 
-/* The process of thread ID, which has a folder of its own in /proc; 0 = there is none. */
-static uint32_t process_of(uint32_t id)
-{
-	autofclose FILE *status = NULL;
-	char line[256];
-	unsigned int tgid;
-
-	snprintf(line, sizeof(line), "/proc/%u/status", id);
-	status = fopen(line, "re");
-	while (status && fgets(line, sizeof(line), status)) {
-		if (sscanf(line, "Tgid: %u", &tgid) == 1)
-			return tgid;
-	}
-	return 0;
-}
-
 static int check_process(const char *command, uint32_t pid)
 {
-	uint32_t tgid = process_of(pid);
+	uint32_t tgid = thread_group_of(pid);
 
 	if (tgid == pid)
 		return 0;
@@ -96,7 +81,7 @@ static int check_process(const char *command, uint32_t pid)
 
 static int check_thread(const char *command, uint32_t tid, const struct sampler_options *o)
 {
-	uint32_t tgid = process_of(tid);
+	uint32_t tgid = thread_group_of(tid);
 	bool wanted = !o->collect.tgid_count;
 
 	for (size_t i = 0; i < o->collect.tgid_count; i++)

@@ -10,6 +10,7 @@
 
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/exposition.h"
+#include "agent/process/thread_group.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -170,9 +171,11 @@ static void on_demand_end(struct on_demand *o)
 
 static void send_profile(struct on_demand *o)
 {
+	const struct profile *profile = agent_tap_profile(o->daemon->agent, o->tap);
+	/* Reading the rings took its time, in which samples went on arriving. */
 	struct report_options options = {
 		.off_cpu = o->daemon->off_cpu,
-		.period = daemon_period_ns(o->daemon),
+		.period = o->daemon->window_period_ns,
 		.time_ns = (int64_t)o->started_real_ns,
 		.duration_ns = (int64_t)(clock_monotonic_ns() - o->started_ns),
 	};
@@ -182,7 +185,7 @@ static void send_profile(struct on_demand *o)
 	int err;
 
 	buffer_init(&out, ON_DEMAND_LIMIT_BYTES);
-	agent_sources(o->daemon->agent, agent_tap_profile(o->daemon->agent, o->tap), &sources);
+	agent_sources(o->daemon->agent, profile, &sources);
 	err = report_pprof(&sources, &options, &out, &summary);
 	if (err)
 		serve_reply_send(o->reply, 500, "text/plain; charset=utf-8",
@@ -200,27 +203,34 @@ static void on_demand_over(void *context)
 	on_demand_end(o);
 }
 
-static bool process_lives(uint32_t pid)
+/* What says nothing of a thread would be an empty profile. */
+static int check_process(uint32_t pid, struct buffer *why)
 {
-	char path[32];
+	uint32_t process = thread_group_of(pid);
 
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	return !access(path, F_OK);
+	if (process == pid)
+		return 0;
+	if (process)
+		(void)buffer_printf(why, "%u is a thread of the process %u: ask for pid=%u\n", pid,
+			process, process);
+	else
+		(void)buffer_printf(why, "there is no process %u\n", pid);
+	return -ESRCH;
 }
 
-static int begin_profile(
-	void *context, struct serve_reply *reply, unsigned int seconds_wanted, uint32_t pid)
+static int begin_profile(void *context, struct serve_reply *reply, unsigned int seconds_wanted,
+	uint32_t pid, struct buffer *why)
 {
 	struct daemon *d = context;
 	struct on_demand *o = NULL;
-	int err;
+	int err = pid ? check_process(pid, why) : 0;
 
+	if (err)
+		return err;
 	for (size_t i = 0; i < DAEMON_MAX_ON_DEMAND && !o; i++)
 		o = d->on_demand[i].reply ? NULL : &d->on_demand[i];
 	if (!o || d->stopping)
 		return -EAGAIN;
-	if (pid && !process_lives(pid))
-		return -ESRCH;
 	*o = (struct on_demand){
 		.daemon = d,
 		.started_ns = clock_monotonic_ns(),

@@ -9,6 +9,7 @@
 
 #include "agent/serve/serve_internal.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/gzip.h"
 
 enum {
@@ -183,14 +184,22 @@ enum MHD_Result reply_page(struct serve_reply *r)
 
 static void on_hangup(void *context, int fd, uint32_t events)
 {
-	(void)fd;
-	(void)events;
-	reply_cancel(context);
+	struct serve_reply *r = context;
+	struct serve *s = r->serve;
+
+	if (events & (EPOLLHUP | EPOLLERR)) {
+		reply_cancel(r);
+		server_turn(s);
+		return;
+	}
+	r->connection->half_closed_ns = clock_monotonic_ns();
+	loop_set_events(s->loop, fd, 0);
 }
 
 void reply_hold(struct serve_reply *r)
 {
 	r->connection->held = r;
+	r->connection->half_closed_ns = 0;
 	server_set_deadline(r->connection, 0);
 	MHD_suspend_connection(r->mhd);
 	/* The library does not look at a suspended client. Not looking at all is no harm: the
@@ -201,14 +210,11 @@ void reply_hold(struct serve_reply *r)
 /* Takes RESPONSE. */
 static void release(struct serve_reply *r, unsigned int status, struct MHD_Response *response)
 {
-	struct serve *s = r->serve;
-
 	r->connection->held = NULL;
-	loop_remove(s->loop, r->connection->fd);
+	loop_remove(r->serve->loop, r->connection->fd);
 	/* The library asks again for a request that it resumes without an answer. */
 	r->failed = queue(r, status, response) != MHD_YES;
 	MHD_resume_connection(r->mhd);
-	server_turn(s);
 }
 
 void reply_cancel(struct serve_reply *r)
@@ -220,9 +226,24 @@ void reply_cancel(struct serve_reply *r)
 	release(r, MHD_HTTP_SERVICE_UNAVAILABLE, text_response("it was given up\n"));
 }
 
+bool reply_cancel_half_closed(struct serve *s)
+{
+	struct connection *first = NULL;
+
+	for (struct connection *c = s->connections; c; c = c->next) {
+		if (c->held && c->half_closed_ns &&
+			(!first || c->half_closed_ns < first->half_closed_ns))
+			first = c;
+	}
+	if (first)
+		reply_cancel(first->held);
+	return first;
+}
+
 void serve_reply_send(struct serve_reply *r, unsigned int status, const char *content_type,
 	const void *bytes, size_t size)
 {
+	struct serve *s = r->serve;
 	struct MHD_Response *response =
 		response_of(content_type, NOTHING_ALLOWED, bytes, size, MHD_RESPMEM_MUST_COPY);
 
@@ -230,4 +251,5 @@ void serve_reply_send(struct serve_reply *r, unsigned int status, const char *co
 		MHD_add_response_header(
 			response, "Content-Disposition", "attachment; filename=\"profile.pb.gz\"");
 	release(r, status, response);
+	server_turn(s);
 }

@@ -151,10 +151,21 @@ static enum MHD_Result answer_pprof_index(struct serve_reply *r, const char *res
 	return reply_made(r, buffer_string(&body, INDEX), "text/html; charset=utf-8", &body);
 }
 
-static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *rest)
+static int begin_profile(
+	struct serve_reply *r, unsigned int seconds, uint32_t pid, struct buffer *why)
 {
 	const struct serve_handlers *h = &r->serve->handlers;
+	int err = h->profile_begin(h->context, r, seconds, pid, why);
+
+	if (err == -EAGAIN && reply_cancel_half_closed(r->serve))
+		err = h->profile_begin(h->context, r, seconds, pid, why);
+	return err;
+}
+
+static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *rest)
+{
 	uint64_t seconds = FALLBACK_SECONDS, pid = 0;
+	struct buffer why;
 	int err;
 
 	(void)rest;
@@ -162,12 +173,14 @@ static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *r
 		return reply_text(r, MHD_HTTP_BAD_REQUEST, "seconds= takes 1 to 300\n");
 	if (!number_argument(r, "pid", MAX_PID, &pid) || (argument(r, "pid") && !pid))
 		return reply_text(r, MHD_HTTP_BAD_REQUEST, "pid= takes a process id\n");
-	err = h->profile_begin(h->context, r, (unsigned int)seconds, (uint32_t)pid);
+	buffer_init(&why, FIGURES_LIMIT_BYTES);
+	err = begin_profile(r, (unsigned int)seconds, (uint32_t)pid, &why);
+	if (err == -ESRCH)
+		return reply_buffer(r, MHD_HTTP_NOT_FOUND, PLAIN, &why);
+	buffer_deinit(&why);
 	if (err == -EAGAIN)
 		return reply_text(r, MHD_HTTP_TOO_MANY_REQUESTS,
 			"as many profiles as may be are under way\n");
-	if (err == -ESRCH)
-		return reply_text(r, MHD_HTTP_NOT_FOUND, "no such process\n");
 	if (err)
 		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
 	reply_hold(r);

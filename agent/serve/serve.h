@@ -46,11 +46,11 @@ struct serve_handlers {
 	int (*profile_file)(void *context, const char *path, int *ret_fd);
 	/*
 	 * Begin a profile on demand; REPLY is answered by serve_reply_send() after the call, from
-	 * the loop. PID 0 = all. -EAGAIN → 429, -ESRCH → 404.
+	 * the loop. PID 0 = all. -EAGAIN → 429; -ESRCH → 404 with what was written to WHY.
 	 */
-	int (*profile_begin)(
-		void *context, struct serve_reply *reply, unsigned int seconds, uint32_t pid);
-	/* The client went away before the answer: forget REPLY. */
+	int (*profile_begin)(void *context, struct serve_reply *reply, unsigned int seconds,
+		uint32_t pid, struct buffer *why);
+	/* The client went away before the answer, or its place was wanted: forget REPLY. */
 	void (*profile_cancel)(void *context, struct serve_reply *reply);
 	/* Reload the settings; the text (why not, which key) is the answer's body. 0 → 200, else
 	 * 400. */

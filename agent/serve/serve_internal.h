@@ -15,6 +15,8 @@ struct connection {
 	bool idle; /* it has not asked for anything, or not completely */
 	uint64_t idle_since_ns;
 	struct serve_reply *held; /* NULL = none */
+	/* When the client of HELD said that it sends no more; 0 = it did not. */
+	uint64_t half_closed_ns;
 };
 
 /* One request of a connection. */
@@ -63,10 +65,19 @@ enum MHD_Result reply_file(struct serve_reply *r, const char *type, int fd);
 enum MHD_Result reply_unauthorized(struct serve_reply *r);
 enum MHD_Result reply_wrong_method(struct serve_reply *r, const char *allowed);
 enum MHD_Result reply_page(struct serve_reply *r);
-/* Suspends R until serve_reply_send(), or until its client is gone. */
+/*
+ * Suspends R until serve_reply_send(), or until its client is gone. A client that sends no more may
+ * still wait for its answer (`nc -N`) or have closed its socket, which looks the same in TCP: it
+ * keeps its place as long as nobody else wants it.
+ */
 void reply_hold(struct serve_reply *r);
-/* Gives up a held request: its owner forgets it, the client hears 503 if it still listens. */
+/*
+ * Gives up a held request: its owner forgets it, the client hears 503 if it still listens. The
+ * library has something to do then (server_turn()).
+ */
 void reply_cancel(struct serve_reply *r);
+/* Gives up that of the client which sends no more for the longest time; false: there is none. */
+bool reply_cancel_half_closed(struct serve *s);
 
 /* page.c: the page as built, in gzip; `{{nonce}}` stands where the response's nonce belongs. */
 void page_gzip(const char **ret_bytes, size_t *ret_size);

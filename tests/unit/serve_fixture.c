@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static int profile_file(void *context, const char *path, int *ret_fd)
 	return 0;
 }
 
-static void send_now(void *context)
+void serve_send_reply(void *context)
 {
 	struct serve_fixture *f = context;
 
@@ -75,19 +76,24 @@ static void send_now(void *context)
 		"application/octet-stream", "a profile", 9);
 }
 
-static int profile_begin(
-	void *context, struct serve_reply *reply, unsigned int seconds, uint32_t pid)
+static int profile_begin(void *context, struct serve_reply *reply, unsigned int seconds,
+	uint32_t pid, struct buffer *why)
 {
 	struct serve_fixture *f = context;
 	int timer;
+
+	if (f->begin_error == -ESRCH)
+		(void)buffer_string(why, "no such process\n");
 
 	f->seconds = seconds;
 	f->pid = pid;
 	if (f->begin_error)
 		return f->begin_error;
+	if (f->one_place && f->reply)
+		return -EAGAIN;
 	f->reply = reply;
 	if (f->send_soon)
-		assert_int_equal(loop_timer(f->loop, 0, 0, send_now, f, &timer), 0);
+		assert_int_equal(loop_timer(f->loop, 0, 0, serve_send_reply, f, &timer), 0);
 	if (f->stop_at_begin)
 		loop_stop(f->loop);
 	return 0;

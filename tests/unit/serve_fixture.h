@@ -31,6 +31,7 @@ struct serve_fixture {
 	size_t metrics_bytes; /* besides the word */
 	struct serve_limits limits;
 	bool not_ready, send_soon, stop_at_begin, stop_at_cancel;
+	bool one_place; /* -EAGAIN while a profile is under way */
 	/* a client that writes piece by piece */
 	const char *piece;
 	size_t piece_size, to_send;
@@ -54,6 +55,8 @@ int serve_ask_raw(struct serve_fixture *f, const char *request);
 /* METHOD_AND_PATH like `GET /status`; each of HEADERS ends with CR LF. */
 int serve_ask_with(struct serve_fixture *f, const char *method_and_path, const char *headers);
 int serve_ask(struct serve_fixture *f, const char *method_and_path);
+/* A timer's: answers the profile that is under way. CONTEXT is the fixture. */
+void serve_send_reply(void *context);
 /* Of the last answer. */
 const char *serve_body(const struct serve_fixture *f);
 bool serve_says(const struct serve_fixture *f, const char *text);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -211,6 +212,7 @@ static void test_profile_limits(void **state)
 	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?seconds=300"), 429);
 	f->begin_error = -ESRCH;
 	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?pid=5"), 404);
+	assert_string_equal(serve_body(f), "no such process\n");
 	assert_int_equal(serve_ask(f, "HEAD /debug/pprof/profile"), 405);
 }
 
@@ -225,19 +227,97 @@ static void begin_profile(struct serve_fixture *f, int fd)
 	assert_non_null(f->reply);
 }
 
-static void test_client_gone_cancels_the_profile(void **state)
+static void expect_cancelled(struct serve_fixture *f, const struct serve_reply *begun)
 {
+	f->stop_at_cancel = true;
+	serve_run(f);
+	assert_ptr_equal(f->cancelled, begun);
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+}
+
+static void test_reset_cancels_the_profile(void **state)
+{
+	const struct linger at_once = { .l_onoff = 1 };
 	struct serve_fixture *f = *state;
 	int fd = serve_connect(f);
 	struct serve_reply *begun;
 
 	begin_profile(f, fd);
 	begun = f->reply;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+	close(fd);
+	expect_cancelled(f, begun);
+}
+
+/* Calls the loop back until the server has seen what its clients did so far. */
+static void let_server_see(struct serve_fixture *f)
+{
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+}
+
+/* As `nc -N` and `printf | socat` do. */
+static void test_client_that_sends_no_more_gets_its_profile(void **state)
+{
+	struct serve_fixture *f = *state;
+	autoclose int fd = serve_connect(f);
+	int timer;
+
+	begin_profile(f, fd);
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	let_server_see(f);
+	assert_null(f->cancelled);
+	assert_int_equal(loop_timer(f->loop, 0, 0, serve_send_reply, f, &timer), 0);
+	assert_int_equal(serve_ask_on(f, fd, "", 0), 200);
+	assert_string_equal(serve_body(f), "a profile");
+}
+
+/* It may be gone: its place is for those who certainly wait. */
+static void test_client_that_sends_no_more_makes_room(void **state)
+{
+	struct serve_fixture *f = *state;
+	autoclose int first = serve_connect(f), second = serve_connect(f);
+	struct serve_reply *begun;
+
+	f->one_place = true;
+	begin_profile(f, first);
+	begun = f->reply;
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?seconds=300"), 429);
+	assert_null(f->cancelled);
+	assert_int_equal(shutdown(first, SHUT_WR), 0);
+	let_server_see(f);
+	begin_profile(f, second);
+	assert_ptr_equal(f->cancelled, begun);
+	assert_ptr_not_equal(f->reply, begun);
+	assert_int_equal(serve_ask_on(f, first, "", 0), 503);
+	/* Nobody else makes room. */
+	f->cancelled = NULL;
+	f->stop_at_begin = false;
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?seconds=300"), 429);
+	assert_null(f->cancelled);
+}
+
+static void test_unix_client_gone_cancels_the_profile(void **state)
+{
+	struct serve_fixture *f = *state;
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	char directory[] = "/tmp/test-serve-XXXXXX", address[128];
+	struct serve_reply *begun;
+	int fd;
+
+	assert_non_null(mkdtemp(directory));
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s/s", directory);
+	snprintf(address, sizeof(address), "unix:%s", un.sun_path);
+	serve_start(f, address, NULL);
+	fd = serve_connect_unix(&un);
+	begin_profile(f, fd);
+	begun = f->reply;
 	f->stop_at_cancel = true;
 	close(fd);
 	serve_run(f);
 	assert_ptr_equal(f->cancelled, begun);
-	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	serve_destroy(take(f->serve));
+	assert_int_equal(rmdir(directory), 0);
 }
 
 static void test_destroy_while_a_profile_is_under_way(void **state)
@@ -361,7 +441,10 @@ int main(void)
 		STARTED(test_profile_is_answered_later),
 		STARTED(test_only_a_profile_is_saved_as_a_file),
 		STARTED(test_profile_limits),
-		STARTED(test_client_gone_cancels_the_profile),
+		STARTED(test_reset_cancels_the_profile),
+		UNSTARTED(test_unix_client_gone_cancels_the_profile),
+		STARTED(test_client_that_sends_no_more_gets_its_profile),
+		STARTED(test_client_that_sends_no_more_makes_room),
 		STARTED(test_destroy_while_a_profile_is_under_way),
 		STARTED(test_pprof_may_ask_for_names),
 		STARTED(test_methods),
