@@ -32,9 +32,10 @@ static bool kernel_tables(struct abi_kernel_tables *ret_tables)
 {
 	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct kernel_symbols *symbols;
+	struct metrics metrics = { 0 };
 	bool there;
 
-	assert_int_equal(kernel_symbols_create(proc, &symbols), 0);
+	assert_int_equal(kernel_symbols_create(proc, &metrics, &symbols), 0);
 	there = kernel_symbols_unwind_tables(symbols, ret_tables);
 	kernel_symbols_destroy(symbols);
 	return there;
