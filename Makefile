@@ -74,7 +74,8 @@ generated := $(protos:%.proto=$(O)/gen/%.pb-c.h) $(skeletons)
 library := $(O)/libfathom.a
 
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-unit_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+unit_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/unit/test_*.c) \
+	tests/unit/torture.c,$(wildcard tests/unit/*.c)))
 bpf_tests := $(patsubst tests/bpf/%.c,$(O)/tests/bpf/%,$(wildcard tests/bpf/test_*.c))
 bpf_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/bpf/test_*.c),$(wildcard tests/bpf/*.c)))
 fuzz_targets := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -173,6 +174,15 @@ $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(unit_support) $(library)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -lssl -lcrypto $(LDLIBS)
+
+# In these each call of torture_calls.def goes through a wrapper that can let it fail.
+torture_calls := $(shell sed -nE 's/^CALL.[^,]*, ([a-z0-9_]+),.*|^OWN.([a-z_]+).$$/\1\2/p' \
+	tests/unit/torture_calls.def)
+$(O)/tests/unit/test_torture_%: $(O)/obj/tests/unit/test_torture_%.o $(O)/obj/tests/unit/torture.o \
+		$(unit_support) $(library)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $(torture_calls:%=-Wl,--wrap=%) -o $@ $^ -lcmocka -lssl -lcrypto $(LDLIBS)
 
 # These run the BPF programs on this kernel and need root.
 $(O)/tests/bpf/%: $(O)/obj/tests/bpf/%.o $(bpf_support) $(library)

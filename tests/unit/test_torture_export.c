@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/export while each allocation and each system call fails in turn. */
+#include "tests/unit/torture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/export/otlp.h"
+#include "agent/export/queue.h"
+#include "agent/export/relabel.h"
+#include "agent/export/spool.h"
+#include "base/cleanup.h"
+#include "pprof/pprof.h"
+#include "tests/unit/spool_fixture.h"
+
+/* ---- OTLP ----------------------------------------------------------------------------------- */
+
+struct encoding {
+	struct payload payload;
+	struct buffer out;
+};
+
+static void make_pprof(struct buffer *ret_gzip)
+{
+	const struct pprof_options options = { .types = { { "cpu", "nanoseconds" } },
+		.type_count = 1,
+		.default_type = "cpu",
+		.period_type = { "cpu", "nanoseconds" },
+		.period = 1 };
+	const struct pprof_mapping mapping = { 0x1000, 0x9000, 0, "/shop", "abcd" };
+	const struct pprof_line line = { "pay", "pay", "shop.c", 17, 3, 11 };
+	const struct pprof_label label = { .key = "comm", .text = "shop" };
+	const int64_t value = 5;
+	struct pprof *p;
+	uint64_t id;
+
+	assert_int_equal(pprof_create(&options, &p), 0);
+	assert_int_equal(pprof_mapping(p, &mapping, &id), 0);
+	assert_int_equal(pprof_location(p, id, 0x1010, &line, 1, &id), 0);
+	assert_int_equal(pprof_sample(p, &id, 1, &value, &label, 1), 0);
+	assert_int_equal(pprof_encode(p, true, ret_gzip), 0);
+	pprof_destroy(p);
+}
+
+static void begin_encoding(void *context)
+{
+	struct encoding *e = context;
+
+	*e = (struct encoding){ .payload.duration_ns = 1 };
+	buffer_init(&e->payload.pprof, 1 << 20);
+	buffer_init(&e->out, 1 << 20);
+	make_pprof(&e->payload.pprof);
+	assert_int_equal(labels_set(&e->payload.labels, "service_name", "shop"), 0);
+	assert_int_equal(labels_set(&e->payload.labels, "tid", "7"), 0);
+}
+
+static int encode_otlp(void *context)
+{
+	struct encoding *e = context;
+
+	return otlp_encode(&e->payload, &e->out);
+}
+
+static void end_encoding(void *context, int result)
+{
+	struct encoding *e = context;
+
+	if (result)
+		assert_int_equal(e->out.size, 0);
+	buffer_deinit(&e->out);
+	payload_deinit(&e->payload);
+}
+
+/* Any other error would have the payload taken for a bad one, and given up. */
+static void otlp_without_memory_says_so(void **state)
+{
+	struct encoding e;
+	struct torture t = { .begin = begin_encoding,
+		.operation = encode_otlp,
+		.end = end_encoding,
+		.context = &e };
+
+	(void)state;
+	torture_run(&t);
+}
+
+/* ---- relabelling ---------------------------------------------------------------------------- */
+
+struct relabelling {
+	struct relabel *relabel;
+	struct labels labels;
+	char *message;
+	bool keep;
+};
+
+static const char *const sources[] = { "comm", "node" };
+
+static const struct relabel_rule rules[] = {
+	{ .action = RELABEL_REPLACE,
+		.source_labels = sources,
+		.source_label_count = 2,
+		.regex = "(.*);(.*)",
+		.target_label = "both_$1",
+		.replacement = "$2/$1" },
+	{ .action = RELABEL_LABELMAP, .regex = "n(.*)", .replacement = "mapped_$1" },
+	{ .action = RELABEL_LABELDROP, .regex = "node" },
+	{ .action = RELABEL_UPPERCASE,
+		.source_labels = sources,
+		.source_label_count = 1,
+		.target_label = "upper" },
+};
+
+static void begin_relabelling(void *context)
+{
+	struct relabelling *r = context;
+
+	*r = (struct relabelling){ 0 };
+	assert_int_equal(labels_set(&r->labels, "comm", "shop"), 0);
+	assert_int_equal(labels_set(&r->labels, "node", "one"), 0);
+}
+
+static int relabel_labels(void *context)
+{
+	struct relabelling *r = context;
+	int err = relabel_create(rules, ARRAY_SIZE(rules), &r->relabel, &r->message);
+
+	return err ? err : relabel_apply(r->relabel, &r->labels, &r->keep);
+}
+
+static void end_relabelling(void *context, int result)
+{
+	struct relabelling *r = context;
+
+	if (result) {
+		assert_false(r->keep);
+	} else {
+		assert_true(r->keep);
+		assert_string_equal(labels_get(&r->labels, "both_shop"), "one/shop");
+		assert_string_equal(labels_get(&r->labels, "upper"), "SHOP");
+		assert_null(labels_get(&r->labels, "node"));
+	}
+	free(r->message);
+	relabel_destroy(r->relabel);
+	labels_deinit(&r->labels);
+}
+
+static void relabelling_fails_with_its_error(void **state)
+{
+	struct relabelling r;
+	struct torture t = { .begin = begin_relabelling,
+		.operation = relabel_labels,
+		.end = end_relabelling,
+		.context = &r };
+
+	(void)state;
+	torture_run(&t);
+}
+
+/* ---- spool ---------------------------------------------------------------------------------- */
+
+enum { PAYLOADS = 4, PAYLOAD_BYTES = 5000 };
+
+static const char *const targets[] = { "one", "two", NULL };
+
+struct spooling {
+	struct spool_fixture f;
+	struct spool *spool;
+	struct payload payloads[PAYLOADS];
+	size_t taken;
+	bool first_sent; /* target 0 has acknowledged payload 0 */
+};
+
+static int open_spool(struct spooling *s)
+{
+	struct spool_options options = spool_fixture_options(&s->f, 1 << 20, targets);
+
+	return spool_create(&options, &s->spool);
+}
+
+static void begin_spooling(void *context)
+{
+	struct spooling *s = context;
+
+	*s = (struct spooling){ 0 };
+	spool_fixture_init(&s->f);
+	for (size_t i = 0; i < PAYLOADS; i++)
+		spool_fixture_payload(i, PAYLOAD_BYTES, &s->payloads[i]);
+}
+
+static int put_all(void *context)
+{
+	struct spooling *s = context;
+	int err = s->spool ? 0 : open_spool(s);
+
+	for (; s->taken < PAYLOADS && err >= 0; s->taken += err >= 0)
+		err = spool_put(s->spool, &s->payloads[s->taken]);
+	return err < 0 ? err : 0;
+}
+
+/* Each payload that was taken comes out again, whole and in order. */
+static void drain(struct spooling *s, size_t target, size_t first)
+{
+	struct payload payload;
+
+	for (size_t i = first; i < s->taken; i++) {
+		assert_int_equal(spool_peek(s->spool, target, &payload), 0);
+		assert_int_equal(spool_fixture_check(&payload), i);
+		payload_deinit(&payload);
+		assert_int_equal(spool_advance(s->spool, target), 0);
+	}
+	assert_int_equal(spool_peek(s->spool, target, &payload), -ENOENT);
+}
+
+static void all_comes_out(void *context, int result)
+{
+	struct spooling *s = context;
+
+	(void)result;
+	assert_int_equal(put_all(s), 0);
+	drain(s, 0, 0);
+	drain(s, 1, 0);
+	spool_destroy(s->spool);
+	for (size_t i = 0; i < PAYLOADS; i++)
+		payload_deinit(&s->payloads[i]);
+	spool_fixture_deinit(&s->f);
+}
+
+static void what_the_spool_took_comes_out(void **state)
+{
+	struct spooling s;
+	/* What the disk does not take stays in memory: that is a success. */
+	struct torture t = { .begin = begin_spooling,
+		.operation = put_all,
+		.end = all_comes_out,
+		.context = &s,
+		.optional = "openat open unlinkat pwrite write fsync fdatasync renameat fstat "
+			    "fstatat ftruncate readdir fdopendir flock mkdirat pread dup fcntl read" };
+
+	(void)state;
+	torture_run(&t);
+}
+
+static void begin_full(void *context)
+{
+	struct spooling *s = context;
+
+	begin_spooling(s);
+	assert_int_equal(put_all(s), 0);
+}
+
+static int send_first(void *context)
+{
+	struct spooling *s = context;
+	struct payload payload;
+	int err = spool_peek(s->spool, 0, &payload);
+
+	if (err)
+		return err;
+	assert_int_equal(spool_fixture_check(&payload), 0);
+	payload_deinit(&payload);
+	spool_begin(s->spool, 0);
+	s->first_sent = true;
+	return spool_advance(s->spool, 0);
+}
+
+static void the_others_come_out(void *context, int result)
+{
+	struct spooling *s = context;
+
+	(void)result;
+	assert_int_equal(put_all(s), 0);
+	drain(s, 0, s->first_sent);
+	drain(s, 1, 0);
+	spool_destroy(s->spool);
+	for (size_t i = 0; i < PAYLOADS; i++)
+		payload_deinit(&s->payloads[i]);
+	spool_fixture_deinit(&s->f);
+}
+
+static void a_sent_payload_is_sent_once(void **state)
+{
+	struct spooling s;
+	struct torture t = { .begin = begin_full,
+		.operation = send_first,
+		.end = the_others_come_out,
+		.context = &s,
+		.optional = "openat unlinkat pwrite write fsync fdatasync renameat" };
+
+	(void)state;
+	torture_run(&t);
+}
+
+static void begin_closed(void *context)
+{
+	struct spooling *s = context;
+
+	begin_full(s);
+	spool_destroy(take(s->spool));
+}
+
+static int reopen(void *context)
+{
+	return open_spool(context);
+}
+
+/* A start that failed does no harm to what an earlier run left. */
+static void all_is_still_there(void *context, int result)
+{
+	struct spooling *s = context;
+
+	if (result)
+		assert_null(s->spool);
+	spool_destroy(take(s->spool));
+	assert_int_equal(open_spool(s), 0);
+	drain(s, 0, 0);
+	drain(s, 1, 0);
+	spool_destroy(s->spool);
+	for (size_t i = 0; i < PAYLOADS; i++)
+		payload_deinit(&s->payloads[i]);
+	spool_fixture_deinit(&s->f);
+}
+
+static void a_start_that_failed_loses_nothing(void **state)
+{
+	struct spooling s;
+	struct torture t = { .begin = begin_closed,
+		.operation = reopen,
+		.end = all_is_still_there,
+		.context = &s,
+		.optional = "*" };
+
+	(void)state;
+	torture_run(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		torture_test(otlp_without_memory_says_so),
+		torture_test(relabelling_fails_with_its_error),
+		torture_test(what_the_spool_took_comes_out),
+		torture_test(a_sent_payload_is_sent_once),
+		torture_test(a_start_that_failed_loses_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
