@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,10 +43,10 @@ static int add_chunk(struct arena *a, size_t need)
 	if (size > a->limit_bytes - a->total_bytes)
 		size = need;
 	if (size > a->limit_bytes - a->total_bytes)
-		return -1;
+		return -E2BIG;
 	chunk = malloc(sizeof(*chunk) + size);
 	if (!chunk)
-		return -1;
+		return -ENOMEM;
 	chunk->next = a->chunks;
 	chunk->size = size;
 	a->chunks = chunk;
@@ -57,13 +58,14 @@ static int add_chunk(struct arena *a, size_t need)
 void *arena_alloc(struct arena *a, size_t size)
 {
 	size_t rounded = (size + 7) & ~(size_t)7;
+	int err = rounded < size ? -E2BIG : 0;
 	void *room;
 
-	if (rounded < size)
+	if (!err && (!a->chunks || rounded > a->chunks->size - a->used_bytes))
+		err = add_chunk(a, rounded);
+	if (err) {
+		a->error = err;
 		return NULL;
-	if (!a->chunks || rounded > a->chunks->size - a->used_bytes) {
-		if (add_chunk(a, rounded))
-			return NULL;
 	}
 	room = (char *)a->chunks->bytes + a->used_bytes;
 	a->used_bytes += rounded;

@@ -13,11 +13,12 @@ struct arena {
 	size_t used_bytes; /* of the newest chunk */
 	size_t total_bytes; /* of all chunks */
 	size_t limit_bytes;
+	int error; /* of the last allocation that failed: -E2BIG over the limit, or -ENOMEM */
 };
 
 void arena_init(struct arena *a, size_t limit_bytes);
 void arena_deinit(struct arena *a);
-/* SIZE bytes aligned to 8, not cleared; NULL when over the limit or out of memory. */
+/* SIZE bytes aligned to 8, not cleared; NULL on failure, for which see `error`. */
 void *arena_alloc(struct arena *a, size_t size);
 void *arena_zalloc(struct arena *a, size_t size);
 /* A copy of LENGTH bytes of TEXT with a NUL after them. */

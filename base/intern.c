@@ -98,7 +98,7 @@ int intern_bytes(struct intern *in, const void *bytes, size_t size, uint32_t *re
 		return err;
 	copy = arena_strndup(&in->bytes, bytes, size);
 	if (!copy)
-		return -E2BIG;
+		return in->bytes.error;
 	in->entries[in->count] =
 		(struct intern_entry){ .text = copy, .hash = hash, .size = (uint32_t)size };
 	in->slots[slot] = (uint32_t)++in->count;

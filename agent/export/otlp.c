@@ -34,7 +34,7 @@ void *otlp_alloc(struct otlp *o, size_t count, size_t size)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(count, size, &bytes))
-		return NULL;
+		bytes = SIZE_MAX; /* the arena says that it is too much */
 	return arena_zalloc(&o->arena, MAX(bytes, (size_t)1));
 }
 
@@ -137,7 +137,7 @@ static int read_file_hashes(struct otlp *o)
 
 	o->file_hashes = otlp_alloc(o, p->n_mapping + 1, sizeof(*o->file_hashes));
 	if (!o->file_hashes)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < p->n_comment; i++) {
 		if (file_hash_parse(otlp_pprof_text(o, p->comment[i]), &id, &hex) &&
 			id <= p->n_mapping)
@@ -158,12 +158,13 @@ static int read_pprof(struct otlp *o)
 	if (err)
 		return err;
 	o->pprof = perftools__profiles__profile__unpack(&allocator, plain.size, plain.bytes);
-	if (!o->pprof || !ids_are_indices(o->pprof) || !lines_are_good(o->pprof) ||
-		!samples_are_good(o->pprof))
+	if (!o->pprof)
+		return o->arena.error ? o->arena.error : -EBADMSG;
+	if (!ids_are_indices(o->pprof) || !lines_are_good(o->pprof) || !samples_are_good(o->pprof))
 		return -EBADMSG;
 	o->string_of = otlp_alloc(o, o->pprof->n_string_table, sizeof(*o->string_of));
 	if (!o->string_of)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < o->pprof->n_string_table; i++)
 		o->string_of[i] = -1;
 	return read_file_hashes(o);
@@ -206,7 +207,7 @@ static int fill_lines(
 
 	location->lines = otlp_alloc(o, from->n_line, sizeof(*location->lines));
 	if (!lines || !location->lines)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < from->n_line; i++) {
 		otlp__line__init(&lines[i]);
 		lines[i].function_index = (int32_t)from->line[i]->function_id;
@@ -241,7 +242,7 @@ static int fill_mappings(struct otlp *o, Otlp__ProfilesDictionary *d)
 
 	d->mapping_table = otlp_alloc(o, count, sizeof(*d->mapping_table));
 	if (!mappings || !d->mapping_table)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < count && !err; i++) {
 		otlp__mapping__init(&mappings[i]);
 		d->mapping_table[i] = &mappings[i];
@@ -259,7 +260,7 @@ static int fill_functions(struct otlp *o, Otlp__ProfilesDictionary *d)
 
 	d->function_table = otlp_alloc(o, count, sizeof(*d->function_table));
 	if (!functions || !d->function_table)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < count && !err; i++) {
 		otlp__function__init(&functions[i]);
 		d->function_table[i] = &functions[i];
@@ -277,7 +278,7 @@ static int fill_locations(struct otlp *o, Otlp__ProfilesDictionary *d)
 
 	d->location_table = otlp_alloc(o, count, sizeof(*d->location_table));
 	if (!locations || !d->location_table)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < count && !err; i++) {
 		otlp__location__init(&locations[i]);
 		d->location_table[i] = &locations[i];
@@ -323,7 +324,7 @@ static int find_keys(struct otlp *o, struct sample_key **ret_keys)
 {
 	struct sample_key *keys = otlp_alloc(o, o->pprof->n_sample, sizeof(*keys));
 	struct attribute_set of_all = { .count = 0 };
-	int err = keys ? otlp_thread_attributes(o, &of_all) : -E2BIG;
+	int err = keys ? otlp_thread_attributes(o, &of_all) : o->arena.error;
 
 	for (size_t i = 0; i < o->pprof->n_sample && !err; i++) {
 		const Perftools__Profiles__Sample *sample = o->pprof->sample[i];
@@ -360,7 +361,7 @@ static int fill_samples(
 
 	profile->samples = otlp_alloc(o, p->n_sample, sizeof(*profile->samples));
 	if (!samples || !profile->samples)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < p->n_sample; i++) {
 		Otlp__Sample *sample = &samples[i];
 
@@ -384,7 +385,7 @@ static int fill_type(
 	int err;
 
 	if (!type)
-		return -E2BIG;
+		return o->arena.error;
 	otlp__value_type__init(type);
 	err = pprof_string(o, from->type, &type->type_strindex);
 	if (!err)
@@ -407,7 +408,7 @@ static int fill_id(struct otlp *o, size_t type, ProtobufCBinaryData *id)
 	size_t count = 4;
 
 	if (!hashes)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < payload->labels.count; i++) {
 		const struct label *label = &payload->labels.items[i];
 
@@ -447,7 +448,7 @@ static int fill_profiles(struct otlp *o, Otlp__ScopeProfiles *scope)
 
 	scope->profiles = otlp_alloc(o, count, sizeof(*scope->profiles));
 	if (!profiles || !scope->profiles)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < count && !err; i++) {
 		size_t type = i == 0 ? first : i <= first ? i - 1 : i;
 
@@ -467,7 +468,7 @@ static int fill_stacks(struct otlp *o, Otlp__ProfilesDictionary *d)
 
 	d->stack_table = otlp_alloc(o, count, sizeof(*d->stack_table));
 	if (!stacks || !d->stack_table)
-		return -E2BIG;
+		return o->arena.error;
 	for (uint32_t i = 0; i < count; i++) {
 		otlp__stack__init(&stacks[i]);
 		stacks[i].n_location_indices = intern_size(&o->stacks, i) / sizeof(int32_t);
@@ -484,7 +485,7 @@ static int fill_strings(struct otlp *o, Otlp__ProfilesDictionary *d)
 
 	d->string_table = otlp_alloc(o, count, sizeof(*d->string_table));
 	if (!d->string_table)
-		return -E2BIG;
+		return o->arena.error;
 	for (uint32_t i = 0; i < count; i++)
 		d->string_table[i] = (char *)intern_text(&o->strings, i);
 	d->n_string_table = count;

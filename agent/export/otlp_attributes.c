@@ -137,7 +137,7 @@ int otlp_keep_attributes(
 	if (set->count) {
 		indices = otlp_alloc(o, set->count, sizeof(*indices));
 		if (!indices)
-			return -E2BIG;
+			return o->arena.error;
 		memcpy(indices, set->indices, set->count * sizeof(*indices));
 	}
 	*ret_count = set->count;
@@ -310,7 +310,7 @@ int otlp_resource(struct otlp *o, Otlp__Resource *resource)
 
 	resource->attributes = otlp_alloc(o, labels->count, sizeof(*resource->attributes));
 	if (!resource->attributes)
-		return -E2BIG;
+		return o->arena.error;
 	for (size_t i = 0; i < labels->count; i++) {
 		const struct known_label *known = find_known(labels->items[i].name);
 		Otlp__KeyValue *pair;
@@ -319,7 +319,7 @@ int otlp_resource(struct otlp *o, Otlp__Resource *resource)
 			continue;
 		pair = key_value(o, known, &labels->items[i]);
 		if (!pair)
-			return -E2BIG;
+			return o->arena.error;
 		resource->attributes[resource->n_attributes++] = pair;
 	}
 	return 0;
@@ -332,7 +332,7 @@ static int fill_attribute(struct otlp *o, uint32_t number, Otlp__KeyValueAndUnit
 	Otlp__AnyValue *value = text_value(o, "");
 
 	if (!value)
-		return -E2BIG;
+		return o->arena.error;
 	attribute->key_strindex = (int32_t)record->key;
 	attribute->unit_strindex = (int32_t)record->unit;
 	attribute->value = value;
@@ -356,7 +356,7 @@ int otlp_attribute_table(struct otlp *o, Otlp__ProfilesDictionary *dictionary)
 
 	dictionary->attribute_table = otlp_alloc(o, count, sizeof(*dictionary->attribute_table));
 	if (!attributes || !dictionary->attribute_table)
-		return -E2BIG;
+		return o->arena.error;
 	for (uint32_t i = 0; i < count && !err; i++) {
 		otlp__key_value_and_unit__init(&attributes[i]);
 		dictionary->attribute_table[i] = &attributes[i];

@@ -78,7 +78,7 @@ int raw_stacks_put(struct raw_stacks *r, const struct abi_stack *stack, size_t l
 	size = sizeof(*stack) + stack->frame_count * sizeof(stack->frames[0]);
 	copy = arena_alloc(&w->bytes, size);
 	if (!copy)
-		return -E2BIG;
+		return w->bytes.error;
 	memcpy(copy, stack, size);
 	return map_set_pointer(&w->stacks, stack->id, copy);
 }

@@ -86,7 +86,7 @@ static int store(struct stack_table *t, const struct profile_stack *stack, uint6
 	if (size > 0) {
 		frames = arena_alloc(&t->frames, size);
 		if (!frames)
-			return -E2BIG;
+			return t->frames.error;
 		memcpy(frames, stack->frames, size);
 	}
 	t->items[t->count++] = (struct stored_stack){ .frames = frames,

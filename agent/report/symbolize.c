@@ -73,7 +73,7 @@ static int mapping_of(struct symbolize *s, const void *key, size_t size,
 		s->mappings[number] = arena_zalloc(&s->arena, sizeof(*mapping));
 	mapping = s->mappings[number];
 	if (!mapping)
-		return -E2BIG;
+		return s->arena.error;
 	if (new)
 		mapping->content.file = mapping->content.build_id = "";
 	*ret_mapping = mapping;

@@ -77,7 +77,7 @@ static int begin_row(struct maker *m, const struct profile_sample *sample, struc
 	const char *name = arena_strndup(&m->snapshot->texts, comm, strlen(comm));
 
 	if (!name)
-		return -E2BIG;
+		return m->snapshot->texts.error;
 	*row = (struct row){ .pid = sample->pid, .name = name, .detail = "" };
 	return 0;
 }

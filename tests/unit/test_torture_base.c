@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/file_hash.h"
 #include "base/gzip.h"
+#include "base/intern.h"
 #include "base/io.h"
 #include "base/map.h"
 #include "base/open_regular.h"
@@ -191,9 +192,11 @@ enum { MANY = 2000 };
 
 struct containers {
 	struct map map;
+	struct intern intern;
 	struct arena arena;
 	uint32_t *items;
 	size_t count, capacity;
+	int intern_error;
 };
 
 static void begin_empty(void *context)
@@ -239,10 +242,9 @@ static void the_map_is_whole(void *context, int result)
 static void a_map_keeps_what_it_took(void **state)
 {
 	struct containers c;
-	struct torture t = { .begin = begin_empty,
-		.operation = fill_map,
-		.end = the_map_is_whole,
-		.context = &c };
+	struct torture t = {
+		.begin = begin_empty, .operation = fill_map, .end = the_map_is_whole, .context = &c
+	};
 
 	(void)state;
 	torture_run(&t);
@@ -286,6 +288,55 @@ static void a_map_that_cannot_shrink_stays(void **state)
 		.end = ten_are_left,
 		.context = &c,
 		.optional = "calloc" };
+
+	(void)state;
+	torture_run(&t);
+}
+
+static int fill_intern(void *context)
+{
+	struct containers *c = context;
+	char text[32];
+	uint32_t number;
+	int err = 0;
+
+	c->intern_error = intern_init(&c->intern, 100000, 1 << 24);
+	if (c->intern_error)
+		return c->intern_error;
+	for (int i = 0; i < MANY && !err; i++) {
+		snprintf(text, sizeof(text), "text %d", i);
+		number = UINT32_MAX;
+		err = intern_string(&c->intern, text, &number);
+		assert_int_equal(number, err ? UINT32_MAX : (uint32_t)i + 1);
+	}
+	return err;
+}
+
+static void the_texts_are_whole(void *context, int result)
+{
+	struct containers *c = context;
+	char text[32];
+	uint32_t number;
+
+	(void)result;
+	if (c->intern_error)
+		return;
+	for (uint32_t i = 1; i < c->intern.count; i++) {
+		snprintf(text, sizeof(text), "text %u", i - 1);
+		assert_string_equal(intern_text(&c->intern, i), text);
+	}
+	assert_int_equal(intern_string(&c->intern, "one more", &number), 0);
+	assert_string_equal(intern_text(&c->intern, number), "one more");
+	intern_deinit(&c->intern);
+}
+
+static void interned_texts_keep_their_numbers(void **state)
+{
+	struct containers c;
+	struct torture t = { .begin = begin_empty,
+		.operation = fill_intern,
+		.end = the_texts_are_whole,
+		.context = &c };
 
 	(void)state;
 	torture_run(&t);
@@ -429,6 +480,7 @@ int main(void)
 		torture_test(a_foreign_file_is_opened_and_hashed_or_not),
 		torture_test(a_map_keeps_what_it_took),
 		torture_test(a_map_that_cannot_shrink_stays),
+		torture_test(interned_texts_keep_their_numbers),
 		torture_test(arenas_and_arrays_keep_what_they_took),
 		torture_test(packing_fails_with_its_error),
 	};
