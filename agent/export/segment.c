@@ -14,7 +14,8 @@
 enum {
 	MAGIC = 0x52535046, /* FPSR */
 	HASHED_BYTES = 32, /* of the header */
-	SCAN_BYTES = 64 << 10, /* read at once where a record is looked for */
+	SCAN_BYTES = 16 << 10, /* read at once where a record is looked for */
+	SCAN_SKIP_BYTES = 4096, /* of which a part cannot be read */
 };
 
 struct header {
@@ -122,13 +123,17 @@ static bool record_at(
 /* The next place at FROM or behind it where a record may begin; END when there is none. */
 static uint64_t find_magic(int fd, uint64_t from, uint64_t end)
 {
-	autofree uint8_t *bytes = malloc(SCAN_BYTES);
+	uint8_t bytes[SCAN_BYTES];
 	const uint32_t magic = MAGIC;
 
-	while (bytes && from + sizeof(magic) <= end) {
+	while (from + sizeof(magic) <= end) {
 		ssize_t size = io_read_at(fd, from, bytes, MIN((uint64_t)SCAN_BYTES, end - from));
 		const uint8_t *found;
 
+		if (size < 0) {
+			from = (from / SCAN_SKIP_BYTES + 1) * SCAN_SKIP_BYTES;
+			continue;
+		}
 		if (size < (ssize_t)sizeof(magic))
 			break;
 		found = memmem(bytes, (size_t)size, &magic, sizeof(magic));

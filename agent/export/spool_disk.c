@@ -55,6 +55,12 @@ static int open_segment(const struct spool *s, uint64_t id, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+/* It is not there, or is no file of ours. Any other failure says nothing about the file. */
+static bool segment_is_gone(int err)
+{
+	return err == -ENOENT || err == -ELOOP || err == -EACCES || err == -EISDIR || err == -ENXIO;
+}
+
 /* ---- opening -------------------------------------------------------------------------------- */
 
 static void note_record(struct spool_segment *segment, uint64_t number, int64_t time_ns)
@@ -86,7 +92,11 @@ static int add_segment(struct spool *s, uint64_t id)
 	autoclose int fd = open_segment(s, id, O_RDONLY);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (fd < 0)
+		return segment_is_gone(fd) ? 0 : fd;
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (array_reserve(s->segments, s->segment_capacity, s->segment_count + 1, MAX_SEGMENTS))
 		return -ENOMEM;
@@ -154,10 +164,12 @@ static int scan(struct spool *s)
 		close(fd);
 		return -ENOMEM;
 	}
-	while (!err && (e = readdir(directory))) {
+	while (!err && (errno = 0, e = readdir(directory))) {
 		if (parse_name(e->d_name, &id))
 			err = add_segment(s, id);
 	}
+	if (!err && errno)
+		err = -errno;
 	if (s->segment_count)
 		qsort(s->segments, s->segment_count, sizeof(s->segments[0]), by_id);
 	if (!err)
@@ -360,6 +372,8 @@ int spool_disk_find(const struct spool *s, uint64_t want, struct spool_target *p
 		fd = open_segment(s, segment->id, O_RDONLY);
 		if (fd == -ENOENT)
 			return -ESTALE;
+		if (fd < 0 && !segment_is_gone(fd))
+			return fd;
 		/* One that cannot be read: what is missing is told by the numbers. */
 		if (fd >= 0 && !find_in(fd, segment, want, place, ret_record)) {
 			*ret_fd = take_fd(&fd);

@@ -162,7 +162,7 @@ static void relabelling_fails_with_its_error(void **state)
 
 /* ---- spool ---------------------------------------------------------------------------------- */
 
-enum { PAYLOADS = 4, PAYLOAD_BYTES = 5000 };
+enum { PAYLOADS = 4, PAYLOAD_BYTES = 40000 }; /* one or two to a segment */
 
 static const char *const targets[] = { "one", "two", NULL };
 
@@ -171,7 +171,8 @@ struct spooling {
 	struct spool *spool;
 	struct payload payloads[PAYLOADS];
 	size_t taken;
-	bool first_sent; /* target 0 has acknowledged payload 0 */
+	bool is_sent; /* the first of target 0 */
+	uint64_t first;
 };
 
 static int open_spool(struct spooling *s)
@@ -201,18 +202,32 @@ static int put_all(void *context)
 	return err < 0 ? err : 0;
 }
 
-/* Each payload that was taken comes out again, whole and in order. */
+static bool failed_to(const char *call)
+{
+	return torture_failed() && !strcmp(torture_failed(), call);
+}
+
+/*
+ * Each payload that was taken comes out again, whole and in order; only one that the disk could not
+ * give back may be missing, and is counted. So is a cursor that could not be read.
+ */
 static void drain(struct spooling *s, size_t target, size_t first)
 {
+	bool unreadable = failed_to("pread"), bad_cursor = failed_to("openat") || failed_to("read");
+	uint64_t dropped, next = first;
 	struct payload payload;
 
-	for (size_t i = first; i < s->taken; i++) {
-		assert_int_equal(spool_peek(s->spool, target, &payload), 0);
-		assert_int_equal(spool_fixture_check(&payload), i);
+	while (spool_peek(s->spool, target, &payload) != -ENOENT) {
+		uint64_t number = spool_fixture_check(&payload);
+
+		assert_true(number == next || (unreadable && number == next + 1));
+		next = number + 1;
 		payload_deinit(&payload);
 		assert_int_equal(spool_advance(s->spool, target), 0);
 	}
-	assert_int_equal(spool_peek(s->spool, target, &payload), -ENOENT);
+	dropped = spool_dropped(s->spool, target, SPOOL_DROP_CORRUPT);
+	assert_true(next == s->taken || (unreadable && next + 1 == s->taken));
+	assert_true(dropped == 0 || ((unreadable || bad_cursor) && dropped == 1));
 }
 
 static void all_comes_out(void *context, int result)
@@ -232,13 +247,12 @@ static void all_comes_out(void *context, int result)
 static void what_the_spool_took_comes_out(void **state)
 {
 	struct spooling s;
-	/* What the disk does not take stays in memory: that is a success. */
+	/* What the disk does not take stays in memory, a success: what comes out is the proof. */
 	struct torture t = { .begin = begin_spooling,
 		.operation = put_all,
 		.end = all_comes_out,
 		.context = &s,
-		.optional = "openat open unlinkat pwrite write fsync fdatasync renameat fstat "
-			    "fstatat ftruncate readdir fdopendir flock mkdirat pread dup fcntl read" };
+		.optional = "*" };
 
 	(void)state;
 	torture_run(&t);
@@ -260,10 +274,10 @@ static int send_first(void *context)
 
 	if (err)
 		return err;
-	assert_int_equal(spool_fixture_check(&payload), 0);
+	s->first = spool_fixture_check(&payload);
 	payload_deinit(&payload);
 	spool_begin(s->spool, 0);
-	s->first_sent = true;
+	s->is_sent = true;
 	return spool_advance(s->spool, 0);
 }
 
@@ -273,7 +287,7 @@ static void the_others_come_out(void *context, int result)
 
 	(void)result;
 	assert_int_equal(put_all(s), 0);
-	drain(s, 0, s->first_sent);
+	drain(s, 0, s->is_sent ? s->first + 1 : 0);
 	drain(s, 1, 0);
 	spool_destroy(s->spool);
 	for (size_t i = 0; i < PAYLOADS; i++)
@@ -288,7 +302,7 @@ static void a_sent_payload_is_sent_once(void **state)
 		.operation = send_first,
 		.end = the_others_come_out,
 		.context = &s,
-		.optional = "openat unlinkat pwrite write fsync fdatasync renameat" };
+		.optional = "*" };
 
 	(void)state;
 	torture_run(&t);
