@@ -7,15 +7,17 @@
 
 const fs = require("node:fs");
 const path = require("node:path");
+const vm = require("node:vm");
 const page = path.join(__dirname, "../../agent/serve/page");
 const [pprof, samples, tree, format] = ["pprof", "samples", "tree", "format"]
 	.map((name) => require(path.join(page, name + ".js")));
 
-/* FILES: [{ path, group, timeMs, durationMs }] → Samples of all of them. */
-async function load(files) {
+/* FILES: [{ path, group, timeMs, durationMs }] → Samples of all of them but those of FORGET's paths. */
+async function load({ files, forget }) {
 	const all = new samples.Samples();
 	for (const file of files)
 		if (!all.add(file, await pprof.decode(fs.readFileSync(file.path)))) throw new Error("other values");
+	if (forget) all.forget((file) => !forget.includes(file.path));
 	return all;
 }
 
@@ -25,7 +27,7 @@ function pick(all, paths) {
 
 /* The tree of a question, and what it is made from. */
 async function shown(q) {
-	const all = await load(q.files);
+	const all = await load(q);
 	const files = pick(all, q.now);
 	const filter = q.filter || {};
 	const rows = all.rows({ files, baseline: q.base ? pick(all, q.base) : [], filter, by: q.by || "" });
@@ -33,7 +35,87 @@ async function shown(q) {
 	return { all, files, filter, rows, made };
 }
 
+/* ---- the page's App, without what it draws ------------------------------------------------- */
+
+/* Takes every call, has every member. */
+const anything = new Proxy(function () {}, {
+	get: (_, key) => (key === "children" ? [] : key === Symbol.toPrimitive ? () => "" :
+		key === Symbol.iterator ? undefined : anything),
+	apply: () => anything, construct: () => anything, set: () => true,
+});
+
+/* app.js as the browser runs it, on CLIENT; it does not start by itself and shows nothing. */
+function makePage(client) {
+	class View { show() {} draw() {} setTheme() {} }
+	const context = {
+		console, performance, setTimeout: () => 0, clearTimeout() {}, matchMedia: () => anything,
+		document: anything, window: anything, location: anything, samples, format, tree, pprof: {},
+		flame: { Flame: View }, timeline: { Timeline: View }, table: { FunctionTable: View },
+		controls: { byId: () => anything, press() {} },
+		client: { Client: function () { return client; }, Unauthorized: class extends Error {},
+			Away: class extends Error {}, each: async (items, work) => { for (const i of items) await work(i); } },
+	};
+	const text = fs.readFileSync(path.join(page, "app.js"), "utf8");
+	vm.createContext(context);
+	vm.runInContext(text.replace("page.start();", "globalThis.made = page;"), context);
+	context.made.show = () => {};
+	context.made.fail = (error) => { throw error; };
+	return context.made;
+}
+
+/* Window NUMBER: SIZE samples of 1 each, in functions that all have, in stacks or goroutines of its own. */
+function madeWindow(number, size, { stacks, goroutines }) {
+	const label = (key, value) => ({ key, text: null, number: value, unit: "id" });
+	const names = ["main", "work", "window" + number];
+	const own = (i) => number * size + i + 1;
+	return {
+		types: [{ type: "samples", unit: "count" }, { type: "cpu", unit: "nanoseconds" }],
+		defaultType: "cpu", periodType: { type: "cpu", unit: "nanoseconds" }, period: 1, mappings: [],
+		functions: names.map((name) => ({ name, systemName: name, file: "a.go", startLine: 1 })),
+		locations: [0, 1, 2].map((fn) => ({ mapping: -1, address: fn + 1, folded: 0,
+			lines: [{ function: fn, line: fn + 1, column: 0 }] })).concat(Array.from({ length: size }, (_, i) =>
+			({ mapping: -1, address: 10 + (stacks ? own(i) : 0), folded: 0, lines: [] }))),
+		samples: Array.from({ length: size }, (_, i) => ({ locations: [3 + i, 2, 1, 0], values: [1, 1],
+			labels: [label("pid", 7), label("goid", goroutines ? own(i) : 1)] })),
+	};
+}
+
 const questions = {
+	/*
+	 * The page in Live mode over WINDOWS windows of ten seconds, with SIZE samples each. For each
+	 * refresh: what was fetched, what is in memory, which windows the tree has, and the zoom.
+	 */
+	async live(q) {
+		let now = 0;
+		let fetched = 0;
+		const range = q.minutes * 60000;
+		const page = makePage({
+			now: () => now,
+			status: async () => ({ window_seconds: 10 }),
+			list: async () => Array.from({ length: now / 10000 }, (_, i) => i)
+				.filter((i) => i * 10000 >= now - range).map((i) =>
+					({ path: "w" + i, group: "g", bytes: 100, timeMs: i * 10000, durationMs: 10000 })),
+			profile: async (file) => { fetched++; return madeWindow(file.timeMs / 10000, q.size, q); },
+		});
+		page.state.minutes = q.minutes;
+		Object.assign(page.limits || {}, q.limits);
+		const answers = [];
+		const names = (list) => list.map((frame) => page.samples.frames.items[frame].name);
+		for (let window = q.first || 1; window <= q.windows; window++) {
+			now = window * 10000;
+			fetched = 0;
+			await page.refresh();
+			if (!page.state.zoom.length) page.state.zoom = page.tree.pathTo(3);
+			const shown = page.tree.used().map((frame) => frame.name).filter((n) => n.startsWith("window"));
+			answers.push({ fetched, sets: page.samples.sets.items.length, stacks: page.samples.stacks.items.length,
+				frames: page.samples.frames.items.length, locations: page.samples.locations.items.length,
+				value: page.tree.value(0), shown: shown.map((n) => Number(n.slice(6))).sort((a, b) => a - b),
+				dropped: page.dropped, zoom: names(page.state.zoom),
+				zoomed: page.tree.find(page.state.zoom) > 0 });
+		}
+		return answers;
+	},
+
 	/* Every node as [path of names, value, base, self], in the order of drawing. */
 	async nodes(q) {
 		const { made } = await shown(q);

@@ -9,7 +9,11 @@ const app = (() => {
 	/* The newest profiles up to these limits are loaded; the notice says when there are more. */
 	const MAX_FILES = 4000;
 	const MAX_BYTES = 128 << 20;
-	const MAX_STACKS = 500000; /* kept for profiles that are no longer shown; then all is loaded anew */
+	/*
+	 * Distinct stacks and label sets in memory, and samples of profiles that are no longer shown
+	 * beyond as many as are shown. A label set with a new goroutine ID takes some 600 bytes.
+	 */
+	const LIMITS = { stacks: 500000, sets: 500000, spare: 100000 };
 	const PROGRESS_MS = 600; /* the page is drawn this often while it loads, */
 	const PROGRESS_SHARE = 4; /* or less often, so that drawing takes a fourth of the time */
 	const RETRY_MS = 3000;
@@ -31,6 +35,8 @@ const app = (() => {
 			this.listed = []; /* of the range, as the agent lists them */
 			this.bad = new Set(); /* paths that could not be read */
 			this.dropped = 0;
+			this.limits = { ...LIMITS };
+			this.floorMs = 0; /* profiles from before this time do not fit and are not loaded */
 			this.generation = 0;
 			this.refreshing = false; /* something is on its way */
 			this.loading = true;
@@ -107,7 +113,7 @@ const app = (() => {
 
 		async load(files, mine) {
 			this.listed = this.bounded(files);
-			this.forget();
+			if (this.forget()) this.update();
 			const wanted = this.listed.filter((f) => !this.samples.files.has(f.path) && !this.bad.has(f.path));
 			wanted.reverse(); /* the newest first */
 			let drawn = performance.now();
@@ -126,36 +132,76 @@ const app = (() => {
 		}
 
 		async loadOne(file) {
+			if (file.timeMs < this.floorMs) return;
 			try {
 				const profile = await this.client.profile(file);
-				if (profile && !this.samples.add(file, profile)) this.bad.add(file.path);
+				if (!profile || file.timeMs < this.floorMs) return;
+				if (!this.samples.add(file, profile)) this.bad.add(file.path);
 			} catch (error) {
 				if (error instanceof client.Away || error instanceof client.Unauthorized) throw error;
 				this.bad.add(file.path); /* broken gzip or a broken message; told in the notice */
 			}
+			if (this.isFull() && this.forget()) this.update();
 		}
 
 		/* The newest files within the limits, oldest first. */
 		bounded(files) {
 			let bytes = 0;
 			let first = files.length;
-			while (first > 0 && files.length - first < MAX_FILES && bytes + files[first - 1].bytes <= MAX_BYTES)
+			const fits = (file, count) => file.timeMs >= this.floorMs && count < MAX_FILES &&
+				bytes + file.bytes <= MAX_BYTES;
+			while (first > 0 && fits(files[first - 1], files.length - first))
 				bytes += files[--first].bytes;
 			this.dropped = first;
 			return files.slice(first);
 		}
 
+		isFull() {
+			const { limits, samples: { stacks, sets } } = this;
+			return stacks.items.length > limits.stacks || sets.items.length > limits.sets;
+		}
+
+		/*
+		 * Keeps memory within the limits: first goes what is not shown, then the oldest of what is.
+		 * True: things have new numbers, so that the page is to be made anew.
+		 */
 		forget() {
-			if (this.samples.stacks.items.length > MAX_STACKS) {
-				this.samples = new samples.Samples();
-				Object.assign(this.state, { zoom: [], selected: null });
-				this.back = [];
-				return;
-			}
-			if (this.samples.files.size < 2 * MAX_FILES) return;
-			const keep = new Set(this.listed.map((f) => f.path));
-			for (const path of this.samples.files.keys())
-				if (!keep.has(path)) this.samples.files.delete(path);
+			const listed = new Set(this.listed.map((f) => f.path));
+			let shown = 0;
+			let spare = 0;
+			for (const file of this.samples.files.values())
+				if (listed.has(file.path)) shown += file.size;
+				else spare += file.size;
+			for (const path of this.bad) if (!listed.has(path)) this.bad.delete(path);
+			const many = this.samples.files.size >= 2 * MAX_FILES;
+			if (!many && !this.isFull() && spare <= shown + this.limits.spare) return false;
+			this.forgetFiles((file) => listed.has(file.path));
+			while (this.isFull() && this.raiseFloor())
+				this.forgetFiles((file) => file.timeMs >= this.floorMs);
+			return true;
+		}
+
+		/* Leaves the oldest quarter of the loaded files out, or a window. False: there is but one. */
+		raiseFloor() {
+			const times = [...this.samples.files.values()].map((f) => f.timeMs).sort((a, b) => a - b);
+			let first = Math.ceil(times.length / 4);
+			while (first < times.length && times[first] === times[0]) first++;
+			if (first >= times.length) return false;
+			this.floorMs = times[first];
+			const fitting = this.listed.filter((f) => f.timeMs >= this.floorMs);
+			this.dropped += this.listed.length - fitting.length;
+			this.listed = fitting;
+			return true;
+		}
+
+		/* The frames of the paths that are held have new numbers then. */
+		forgetFiles(keep) {
+			const { state } = this;
+			const held = [state.zoom, state.selected || [], ...this.back].flat();
+			const renumbered = this.samples.forget(keep, held);
+			const moved = (path) => path && path.map((frame) => renumbered[frame]);
+			Object.assign(state, { zoom: moved(state.zoom), selected: moved(state.selected) });
+			this.back = this.back.map(moved);
 		}
 
 		askToken(wrong) {
@@ -445,6 +491,7 @@ const app = (() => {
 		}
 
 		setMinutes(minutes) {
+			this.floorMs = 0;
 			this.change({ minutes, now: null, base: null });
 			this.refresh();
 		}

@@ -33,6 +33,25 @@ const samples = (() => {
 			}
 			return number;
 		}
+
+		/*
+		 * Keeps the items whose flag in USED is set, in their order; REKEY gives the key of an item
+		 * whose parts have new numbers. Returns the new number of each old one, -1 for none.
+		 */
+		retain(used, rekey = null) {
+			const { numbers, items } = this;
+			const renumbered = new Int32Array(items.length).fill(-1);
+			this.numbers = new Map();
+			this.items = [];
+			for (const [key, number] of numbers) {
+				if (!used[number]) continue;
+				const item = items[number];
+				renumbered[number] = this.items.length;
+				this.numbers.set(rekey ? rekey(item) : key, this.items.length);
+				this.items.push(item);
+			}
+			return renumbered;
+		}
 	}
 
 	/* ---- what a frame is ----------------------------------------------------------------- */
@@ -99,7 +118,7 @@ const samples = (() => {
 			this.frames = new Table();
 			this.stacks = new Table();
 			this.sets = new Table();
-			this.groups = new Table();
+			this.labels = new Map(); /* key → label: sets differ in few of theirs */
 			this.files = new Map(); /* path → file */
 			this.type = null; /* of the main value */
 		}
@@ -125,7 +144,6 @@ const samples = (() => {
 			const size = samples.length;
 			const added = {
 				...file, size,
-				groupNumber: this.groups.of(file.group, () => file.group),
 				stacks: new Int32Array(size), sets: new Int32Array(size),
 				values: new Float64Array(size), counts: new Float64Array(size),
 			};
@@ -156,9 +174,8 @@ const samples = (() => {
 				function: line.function < 0 ? -1 : functions[line.function],
 				line: line.line, column: line.column,
 			}));
-			const key = [mapping, l.address,
-				...lines.map((n) => n.function + ":" + n.line + ":" + n.column)].join(" ");
-			return this.locations.of(key, () => this.madeLocation(mapping, l, lines));
+			return this.locations.of(locationKey({ mapping, address: l.address, lines }),
+				() => this.madeLocation(mapping, l, lines));
 		}
 
 		/* Frames and their lines stand outermost first, as a tree wants them. */
@@ -193,12 +210,73 @@ const samples = (() => {
 		}
 
 		stack(locations) {
-			return this.stacks.of(locations.join(" "), () => ({ locations, shown: {} }));
+			return this.stacks.of(stackKey({ locations }), () => ({ locations, shown: {} }));
 		}
 
 		set(labels) {
-			const key = labels.map((l) => [l.key, l.text, l.number, l.unit].join("\0")).join("\x01");
-			return this.sets.of(key, () => labelSet(labels));
+			const keys = labels.map(labelKey);
+			return this.sets.of(keys.join("\x01"),
+				() => labelSet(labels.map((l, i) => this.label(keys[i], l))));
+		}
+
+		label(key, l) {
+			if (!this.labels.has(key)) this.labels.set(key, l);
+			return this.labels.get(key);
+		}
+
+		/* ---- forgetting ------------------------------------------------------------------ */
+
+		/*
+		 * Forgets the files that KEEP is false for, and what only they had; the numbers in FRAMES
+		 * are of frames that stay all the same. What stays has new numbers: returns that of each
+		 * frame, -1 for those that are gone.
+		 */
+		forget(keep, frames = []) {
+			for (const [path, file] of this.files) if (!keep(file)) this.files.delete(path);
+			const files = [...this.files.values()];
+			const stacks = marked(this.stacks.items.length, files.map((f) => f.stacks));
+			const sets = marked(this.sets.items.length, files.map((f) => f.sets));
+			const renumbered = this.sets.retain(sets);
+			this.labels.clear();
+			for (const set of this.sets.items) {
+				delete set.frameBy;
+				for (const l of set.labels) this.labels.set(labelKey(l), l);
+			}
+			for (const file of files) {
+				delete file.frameBy;
+				file.sets.forEach((set, i) => { file.sets[i] = renumbered[set]; });
+			}
+			return this.retainStacks(files, stacks, frames);
+		}
+
+		retainStacks(files, used, pinned) {
+			const kept = this.stacks.items.filter((_, i) => used[i]);
+			const locations = marked(this.locations.items.length, kept.map((s) => s.locations));
+			const moved = this.retainLocations(locations, pinned);
+			for (const stack of kept) {
+				stack.locations = stack.locations.map((l) => moved.locations[l]);
+				stack.shown = {};
+			}
+			const renumbered = this.stacks.retain(used, stackKey);
+			for (const file of files)
+				file.stacks.forEach((stack, i) => { file.stacks[i] = renumbered[stack]; });
+			return moved.frames;
+		}
+
+		retainLocations(used, pinned) {
+			const kept = this.locations.items.filter((_, i) => used[i]);
+			const functions = this.functions.retain(marked(this.functions.items.length,
+				kept.map((l) => l.lines.map((n) => n.function).filter((n) => n >= 0))));
+			const mappings = this.mappings.retain(marked(this.mappings.items.length,
+				[kept.map((l) => l.mapping).filter((m) => m >= 0)]));
+			const frames = this.frames.retain(marked(this.frames.items.length,
+				[pinned, ...kept.map((l) => l.frames)]));
+			for (const l of kept) {
+				if (l.mapping >= 0) l.mapping = mappings[l.mapping];
+				for (const line of l.lines) if (line.function >= 0) line.function = functions[line.function];
+				l.frames = l.frames.map((frame) => frames[frame]);
+			}
+			return { locations: this.locations.retain(used, locationKey), frames };
 		}
 
 		/* ---- stacks by side -------------------------------------------------------------- */
@@ -367,6 +445,26 @@ const samples = (() => {
 				samples: list, locations: shown, mappings: mappings.items, functions: functions.items,
 			};
 		}
+	}
+
+	function labelKey(l) {
+		return [l.key, l.text, l.number, l.unit].join("\0");
+	}
+
+	function locationKey({ mapping, address, lines }) {
+		return [mapping, address,
+			...lines.map((n) => n.function + ":" + n.line + ":" + n.column)].join(" ");
+	}
+
+	function stackKey({ locations }) {
+		return locations.join(" ");
+	}
+
+	/* SIZE flags, set for the numbers in LISTS. */
+	function marked(size, lists) {
+		const flags = new Uint8Array(size);
+		for (const list of lists) for (const number of list) flags[number] = 1;
+		return flags;
 	}
 
 	/* Numbers anew those items of LIST that are asked for. */
