@@ -11,8 +11,6 @@
 
 enum {
 	STACK_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2,
-	/* A system call's function is among so many outermost kernel frames. */
-	SYSTEM_CALL_DEPTH = 6,
 	/* Of the tracing of a switch are so many innermost ones at most. */
 	SWITCH_DEPTH = 12,
 };
@@ -59,31 +57,6 @@ static void add_kernel_frames(
 	out->kernel_count = out->count;
 	if (raw->flags & ABI_STACK_DEPTH)
 		out->flags |= PROFILE_STACK_DEPTH;
-}
-
-/*
- * While the kernel prepares a new program, the registers and with them the user stack are still the
- * old program's, and mean nothing, or the wrong thing, in the new one's mappings. A program that we
- * saw being executed and that calls execve() itself loses these frames, too: better none than
- * wrong.
- */
-static bool is_being_executed(
-	const struct agent *agent, const struct process *p, const struct frames *frames)
-{
-	uint32_t count = frames->kernel_count;
-	const struct kallsyms *kallsyms;
-	struct ksymbol symbol;
-
-	if (!p->by_exec || !count)
-		return false;
-	kallsyms = kernel_symbols_table(agent->kernel_symbols);
-	for (uint32_t i = 1; kallsyms && i <= SYSTEM_CALL_DEPTH && i <= count; i++) {
-		uint64_t kaddr = frames->items[count - i].address;
-
-		if (kallsyms_lookup(kallsyms, kaddr, &symbol) && strstr(symbol.name, "sys_execve"))
-			return true;
-	}
-	return false;
 }
 
 static struct profile_frame user_frame(struct agent *agent, struct process *p,
@@ -174,9 +147,7 @@ static int resolve_stack(struct agent *agent, struct profile *profile, struct pr
 		else
 			frames.flags |= PROFILE_STACK_MISSING;
 	}
-	if (is_being_executed(agent, p, &frames)) {
-		user = NULL;
-	} else if (!user && s->user_stack) {
+	if (!user && s->user_stack) {
 		if (raw_user_stack(agent, p, s, &named))
 			user = &named;
 		else
@@ -252,7 +223,7 @@ static int make_sample(struct agent *agent, struct profile *profile, struct proc
 		.pid = s->tgid,
 		.tid = s->tid,
 		.cpu = s->cpu,
-		.flags = s->flags & ~(uint32_t)AGENT_SAMPLE_WAITED,
+		.flags = s->flags & ~(uint32_t)(AGENT_SAMPLE_WAITED | ABI_SAMPLE_EXECUTING),
 	};
 	int err = user ? resolve_stack(agent, profile, p, s, user, &sample.stack)
 		       : stack_of(agent, profile, p, s, &sample.stack);
@@ -379,6 +350,8 @@ static struct process *sampled_process(
 	agent_unwind_leave_out(agent, s->tgid, false);
 	if (p && s->flags & ABI_SAMPLE_OFF_CPU)
 		agent_wait_begins(agent, s);
+	if (p && s->flags & ABI_SAMPLE_EXECUTING)
+		metrics_add(&agent->metrics, METRIC_UNNAMED_EXECUTING, 1);
 	return p;
 }
 

@@ -104,7 +104,7 @@ static __always_inline void wait_begins(
 		return;
 	t->counters->of[ABI_COUNT_WAITS]++;
 	s->walk.sample.flags = ABI_SAMPLE_KERNEL | ABI_SAMPLE_OFF_CPU;
-	take_facts(t, tables, wait.began_ns, &s->walk.sample);
+	take_facts(t, wait.began_ns, &s->walk.sample);
 	wait.tgid = s->walk.sample.tgid;
 	wait.tid = s->walk.sample.tid;
 	take_stacks(t, tables, s);

@@ -86,7 +86,7 @@ static __always_inline bool take_identity(const struct taking *t, struct scratch
 
 /* All but its identity, its flags and its stacks. */
 static __always_inline void take_facts(
-	const struct taking *t, bool tables, __u64 period, struct abi_sample *sample)
+	const struct taking *t, __u64 period, struct abi_sample *sample)
 {
 	/* Not as t->task: that would be taken for a field of the kernel's, too. */
 	struct task_struct *task = t->task;
@@ -94,13 +94,15 @@ static __always_inline void take_facts(
 	sample->kind = ABI_SAMPLE;
 	if (TASK_READ(task, flags) & TASK_IS_KERNEL_THREAD)
 		sample->flags |= ABI_SAMPLE_KTHREAD;
+	if (sample->flags & ABI_SAMPLE_KERNEL && task_is_executing(task))
+		sample->flags |= ABI_SAMPLE_EXECUTING;
 	sample->cgroup_id = task_cgroup_id(task);
 	sample->period = period;
 	sample->cpu = bpf_get_smp_processor_id();
 	sample->window = window;
 	sample->unwind_generation = 0;
 	sample->unwind_missed = 0;
-	sample->exec_id = tables && !unwind_by_mapping ? TASK_READ(task, self_exec_id) : 0;
+	sample->exec_id = TASK_READ(task, self_exec_id);
 }
 
 /*
@@ -111,7 +113,7 @@ static __always_inline bool has_user_stack(const struct taking *t, const struct 
 {
 	struct task_struct *task = t->task;
 
-	if (sample->flags & ABI_SAMPLE_KTHREAD)
+	if (sample->flags & (ABI_SAMPLE_KTHREAD | ABI_SAMPLE_EXECUTING))
 		return false;
 	return !(TASK_READ(task, flags) & TASK_MAY_BE_WORKER) || !regs_never_user(task);
 }

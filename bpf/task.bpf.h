@@ -32,6 +32,19 @@ static __always_inline struct task_struct *task_current(void)
 #define TASK_READ(from_, field_) \
 	(task_is_typed() ? (from_)->field_ : BPF_CORE_READ((from_), field_))
 
+/*
+ * Whether TASK is in execve(): from before its memory gives way to the new program's until its
+ * registers are that program's, too.
+ */
+static __always_inline bool task_is_executing(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->in_execve))
+		return false;
+	if (task_is_typed())
+		return BPF_CORE_READ_BITFIELD(task, in_execve);
+	return BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
 static __always_inline __u64 task_cgroup_id(struct task_struct *task)
 {
 	if (task_is_typed())

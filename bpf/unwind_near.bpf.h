@@ -38,10 +38,11 @@ volatile __u32 unwind_rules_turn = 1;
 /* Of what a process's ranges are. All the same: nothing has changed. */
 struct unwind_near_key {
 	__u64 mm; /* or the version of the ranges that user space wrote */
-	__u64 arg_start; /* the stack's place tells apart what has the same memory anew */
+	__u64 arg_start; /* of the stack */
 	__u32 tgid;
 	__u32 changes; /* of the mappings; 0: not counted, valid for one sample only */
 	__u32 files_turn;
+	__u32 exec_id; /* the program: without randomization both places may be used again */
 };
 
 struct unwind_near {
@@ -131,7 +132,8 @@ static __always_inline bool unwind_near_same(
 	const struct unwind_near_key *a, const struct unwind_near_key *b)
 {
 	return a->mm == b->mm && a->arg_start == b->arg_start && a->tgid == b->tgid &&
-	       a->changes == b->changes && a->files_turn == b->files_turn;
+	       a->changes == b->changes && a->files_turn == b->files_turn &&
+	       a->exec_id == b->exec_id;
 }
 
 /*

@@ -292,6 +292,7 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
 	walk->key.mm = walk->key.arg_start = 0;
 	walk->key.changes = walk->key.files_turn = 0;
 	walk->key.tgid = sample->tgid;
+	walk->key.exec_id = sample->exec_id;
 	walk->may_stop = unwind_may_stop(walk);
 	walk->known = unwind_by_mapping ? unwind_begin_mappings(t->task, walk)
 					: unwind_begin_ranges(walk, sample);

@@ -116,6 +116,19 @@ static void print_cut(const struct metrics *metrics)
 	print_reasons(metrics, name);
 }
 
+static void print_unnamed(const struct metrics *metrics)
+{
+	static const char name[] = "fathom_samples_unnamed_total";
+	uint64_t total = total_of(metrics, name);
+
+	if (!total)
+		return;
+	fprintf(stderr,
+		"          %llu samples without names of which it is not sure what they are of",
+		(unsigned long long)total);
+	print_reasons(metrics, name);
+}
+
 /* Everything else that went wrong, one line each: silence means nothing did. */
 static void print_troubles(const struct metrics *metrics)
 {
@@ -203,6 +216,7 @@ void record_print_result(const struct record_result *r)
 			percent(s->complete_stacks, s->user_stacks),
 			percent(s->named_user_frames, s->user_frames));
 	print_cut(r->metrics);
+	print_unnamed(r->metrics);
 	print_troubles(r->metrics);
 	fprintf(stderr, "indexes:  %llu from the cache, %llu built\n",
 		(unsigned long long)metrics_get(r->metrics, METRIC_INDEX_CACHE_HITS),

@@ -36,6 +36,11 @@ enum abi_sample_flags {
 	ABI_SAMPLE_KERNEL = 1 << 0, /* the CPU was in kernel mode */
 	ABI_SAMPLE_KTHREAD = 1 << 1, /* a thread without user memory */
 	ABI_SAMPLE_OFF_CPU = 1 << 2, /* it left the CPU: how long for says an abi_wake */
+	/*
+	 * In execve(): the registers that user mode was left with may be of another program than
+	 * the memory is, so there is no user stack.
+	 */
+	ABI_SAMPLE_EXECUTING = 1 << 3,
 };
 
 enum abi_stack_flags {
@@ -77,7 +82,11 @@ struct abi_sample {
 	abi_u32 go_generation; /* of the go_process entry that goid was read with; 0 = none */
 	abi_u32 unwind_generation; /* of the process whose ranges the walk used; 0 = none */
 	abi_u32 unwind_missed; /* 1 + the slot of an unwind page that is not loaded; 0 = none */
-	abi_u32 exec_id; /* the kernel's number of the program that the process executes */
+	/*
+	 * How many programs the process and those it was forked from have executed (the kernel's
+	 * self_exec_id): with the process, it tells which program the sample is of.
+	 */
+	abi_u32 exec_id;
 	char comm[ABI_COMM_BYTES]; /* the thread's; any bytes, NUL-padded */
 };
 
