@@ -496,12 +496,12 @@ static void on_ksymbol(
 		(void)kernel_symbols_add(agent->kernel_symbols, &event);
 }
 
-static void on_lost(void *context, uint64_t time_ns, uint64_t count)
+static void on_lost(void *context, uint64_t time_ns, uint64_t until_ns)
 {
 	struct agent *agent = context;
 
-	(void)count;
-	processes_lost(agent->processes, time_ns);
+	(void)time_ns;
+	processes_lost(agent->processes, until_ns);
 }
 
 void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers)

@@ -34,7 +34,7 @@ struct cpu {
 	int number;
 	int output_fd, files_fd, sampling_fd; /* −1 = none */
 	struct ring ring;
-	uint64_t enabled_ns; /* of the sampling event when last asked */
+	uint64_t enabled_ns; /* of the output event when last asked */
 	bool gone; /* no longer online: its ring is read once more */
 };
 
@@ -367,15 +367,22 @@ static void record_arrived(void *context, uint64_t time_ns, const uint8_t *recor
 	events_deliver(&c->events, time_ns, record, size);
 }
 
-/* How many records the bytes were is not known, but the process table may be wrong now. */
+static void tell_of_gap(void *context, uint64_t time_ns, uint64_t until_ns)
+{
+	struct collect *c = context;
+
+	metrics_add(c->options.metrics, METRIC_SIDEBAND_GAPS, 1);
+	if (c->options.handlers.lost)
+		c->options.handlers.lost(c->options.handlers.context, time_ns, until_ns);
+}
+
 static void ring_was_bad(void *context, uint64_t time_ns, uint64_t bytes)
 {
 	struct collect *c = context;
 
 	(void)bytes;
 	metrics_add(c->options.metrics, METRIC_LOST_BAD_RECORD, 1);
-	if (c->options.handlers.lost)
-		c->options.handlers.lost(c->options.handlers.context, time_ns, 1);
+	tell_of_gap(c, time_ns, clock_monotonic_ns());
 }
 
 /* The rings of CPUs that went offline have been read to their end: nobody writes them any more. */
@@ -397,7 +404,7 @@ static void forget_gone(struct collect *c)
 int64_t collect_drain(struct collect *c, uint64_t until_ns)
 {
 	const struct merge_sink sink = {
-		.record = record_arrived, .bad = ring_was_bad, .context = c
+		.record = record_arrived, .bad = ring_was_bad, .gap = tell_of_gap, .context = c
 	};
 	uint64_t settled_ns = clock_monotonic_ns() - (c->started ? SETTLE_NS : 0);
 	size_t count = c->cpu_count;
@@ -423,16 +430,15 @@ uint32_t collect_next_window(struct collect *c)
 }
 
 /*
- * An event dies with its CPU, also when the CPU comes back before anybody looked: then the time it
- * was enabled has stood still.
+ * The events of a CPU die with it, also when it comes back before anybody looked: then the time for
+ * which they were enabled has stood still. The output event is enabled from its opening on, whether
+ * the CPU is sampled or not.
  */
-static bool event_died(const struct collect *c, struct cpu *cpu)
+static bool events_died(struct cpu *cpu)
 {
 	uint64_t before_ns = cpu->enabled_ns;
 
-	if (!c->started || cpu->sampling_fd < 0)
-		return false;
-	return perf_event_enabled_ns(cpu->sampling_fd, &cpu->enabled_ns) < 0 ||
+	return perf_event_enabled_ns(cpu->output_fd, &cpu->enabled_ns) < 0 ||
 	       cpu->enabled_ns == before_ns;
 }
 
@@ -452,16 +458,22 @@ int collect_check_cpus(struct collect *c)
 	autocall(cpu_list_deinit) struct cpu_list online = { 0 };
 	const char *step;
 	int err = cpu_list_online(&online);
+	size_t opened;
 
 	if (err)
 		return err;
 	for (size_t i = 0; i < c->cpu_count; i++) {
 		struct cpu *cpu = &c->cpus[i];
 
-		if (!cpu->gone && (!cpu_list_has(&online, cpu->number) || event_died(c, cpu)))
+		if (!cpu->gone && (!cpu_list_has(&online, cpu->number) || events_died(cpu)))
 			retire(c, cpu);
 	}
-	return open_missing(c, &online, &step);
+	opened = c->cpu_count;
+	err = open_missing(c, &online, &step);
+	/* What was mapped and executed on a CPU before its event was there, nobody has told. */
+	if (c->cpu_count > opened)
+		tell_of_gap(c, c->merge.last_ns, clock_monotonic_ns());
+	return err;
 }
 
 void collect_set_kernel_tables(struct collect *c, const struct abi_kernel_tables *tables)

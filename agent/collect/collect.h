@@ -49,8 +49,11 @@ struct collect_handlers {
 	void (*exit)(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid);
 	void (*ksymbol)(void *context, uint64_t kaddr, uint32_t size, const char *name, bool bpf,
 		bool gone);
-	/* COUNT records were dropped on one CPU before TIME_NS: the process table may be wrong. */
-	void (*lost)(void *context, uint64_t time_ns, uint64_t count);
+	/*
+	 * Side-band records between TIME_NS and UNTIL_NS are missing, or may be: what they told of
+	 * is not known. Called when everything up to TIME_NS has been delivered.
+	 */
+	void (*lost)(void *context, uint64_t time_ns, uint64_t until_ns);
 	void *context;
 	/* A sample whose walk is to be finished; its stack_bytes lie behind it. NULL: to `sample`.
 	 */

@@ -268,7 +268,8 @@ static bool handle_ksymbol(const struct events *e, struct cursor *body)
 	return true;
 }
 
-static bool handle_lost(const struct events *e, uint64_t time_ns, struct cursor *body)
+/* Whoever merges the rings has told of the gap. */
+static bool handle_lost(const struct events *e, struct cursor *body)
 {
 	uint64_t count;
 
@@ -277,8 +278,6 @@ static bool handle_lost(const struct events *e, uint64_t time_ns, struct cursor 
 	if (body->bad)
 		return false;
 	metrics_add(e->metrics, METRIC_LOST_SIDEBAND, count);
-	if (e->handlers.lost)
-		e->handlers.lost(e->handlers.context, time_ns, count);
 	return true;
 }
 
@@ -298,7 +297,7 @@ static bool handle(
 	case PERF_RECORD_KSYMBOL:
 		return handle_ksymbol(e, body);
 	case PERF_RECORD_LOST:
-		return handle_lost(e, time_ns, body);
+		return handle_lost(e, body);
 	default:
 		return true; /* of no interest, or of a later kernel */
 	}

@@ -12,10 +12,14 @@ enum { MAX_RINGS = 1 << 16 };
 
 /* A ring that has a record to give, and when it was written. */
 struct merge_turn {
-	uint64_t time_ns;
-	size_t size; /* of the record */
+	uint64_t time_ns; /* when it is its turn: of a gap, when that began */
+	size_t size; /* of the record; 0 = there is none, but a gap may be here */
 	struct ring *ring;
+	uint32_t rank; /* the lowest first among those of the same time */
+	uint64_t gap_until_ns; /* records until then may be lost; 0 = none are */
 };
+
+enum merge_rank { MERGE_SIDEBAND, MERGE_OWN_SAMPLE, MERGE_SAMPLE };
 
 int merge_init(struct merge *m)
 {
@@ -38,9 +42,14 @@ static void swap_turns(struct merge_turn *a, struct merge_turn *b)
 	*b = kept;
 }
 
+static bool comes_first(const struct merge_turn *a, const struct merge_turn *b)
+{
+	return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->rank < b->rank);
+}
+
 static void sift_up(struct merge *m, size_t i)
 {
-	while (i && m->turns[i].time_ns < m->turns[(i - 1) / 2].time_ns) {
+	while (i && comes_first(&m->turns[i], &m->turns[(i - 1) / 2])) {
 		swap_turns(&m->turns[i], &m->turns[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
@@ -53,7 +62,7 @@ static void sift_down(struct merge *m, size_t i)
 
 		for (size_t child = 2 * i + 1; child <= 2 * i + 2; child++)
 			if (child < m->turn_count &&
-				m->turns[child].time_ns < m->turns[least].time_ns)
+				comes_first(&m->turns[child], &m->turns[least]))
 				least = child;
 		if (least == i)
 			return;
@@ -62,19 +71,46 @@ static void sift_down(struct merge *m, size_t i)
 	}
 }
 
+static enum merge_rank rank_of(const struct ring *ring)
+{
+	if (ring_type(ring) != PERF_RECORD_SAMPLE)
+		return MERGE_SIDEBAND;
+	return ring->behind_bytes ? MERGE_OWN_SAMPLE : MERGE_SAMPLE;
+}
+
+static bool gap_turn(struct ring *ring, struct merge_turn *turn)
+{
+	if (!ring_ends_in_loss(ring))
+		return false;
+	*turn = (struct merge_turn){
+		.time_ns = ring->last_ns,
+		.ring = ring,
+		.gap_until_ns = clock_monotonic_ns(),
+	};
+	return true;
+}
+
 /* The next turn of RING; false when it has none. Drops what is no record. */
 static bool next_turn(
 	struct merge *m, struct ring *ring, const struct merge_sink *sink, struct merge_turn *turn)
 {
-	int found = ring_peek(ring, &turn->time_ns, &turn->size);
+	struct merge_turn next = { .ring = ring };
+	int found = ring_peek(ring, &next.time_ns, &next.size);
 
-	turn->ring = ring;
 	if (found < 0)
 		sink->bad(sink->context, m->last_ns, ring_drop(ring));
+	if (found <= 0)
+		return found == 0 && gap_turn(ring, turn);
 	/* No record can be of a time after it was looked at; one that says so must not wait. */
-	if (found > 0 && turn->time_ns > m->looked_ns)
-		turn->time_ns = m->last_ns;
-	return found > 0;
+	if (next.time_ns > m->looked_ns)
+		next.time_ns = m->last_ns;
+	next.rank = rank_of(ring);
+	if (ring_type(ring) == PERF_RECORD_LOST) {
+		next.gap_until_ns = ring_loss_is_known(ring) ? 0 : next.time_ns;
+		next.time_ns = MIN(next.time_ns, ring->last_ns);
+	}
+	*turn = next;
+	return true;
 }
 
 static void start(
@@ -98,9 +134,13 @@ static void deliver(struct merge *m, const struct merge_turn *turn, const struct
 {
 	/* The kernel's NMI-safe clock may step back by some ns between CPUs. */
 	m->last_ns = MAX(m->last_ns, turn->time_ns);
+	if (turn->gap_until_ns && sink->gap)
+		sink->gap(sink->context, m->last_ns, MAX(m->last_ns, turn->gap_until_ns));
+	if (!turn->size)
+		return;
 	sink->record(sink->context, m->last_ns, ring_record(turn->ring, turn->size, m->scratch),
 		turn->size);
-	ring_pop(turn->ring, turn->size);
+	ring_pop(turn->ring, MAX(turn->time_ns, turn->gap_until_ns), turn->size);
 }
 
 int64_t merge_rings(struct merge *m, struct ring *const *rings, size_t count, uint64_t until_ns,
@@ -116,7 +156,7 @@ int64_t merge_rings(struct merge *m, struct ring *const *rings, size_t count, ui
 		struct merge_turn *first = &m->turns[0];
 
 		deliver(m, first, sink);
-		delivered++;
+		delivered += first->size > 0;
 		if (!next_turn(m, first->ring, sink, first))
 			*first = m->turns[--m->turn_count];
 		sift_down(m, 0);

@@ -4,8 +4,16 @@
  * Reads several rings as one stream in time order. What may be delivered is bounded by a time that
  * the caller took before the rings were looked at: a record that another record depends on was in
  * its ring before the other got its time, so whatever is delivered has all its causes before it.
- * Knows nothing of what records mean but that they are
- * stamped with CLOCK_MONOTONIC.
+ *
+ * Records that the kernel lost are told of when the last one before them has been delivered, ahead
+ * of everything that depends on them: what tells of them in the ring is stamped with the end of the
+ * gap, and may not be there yet.
+ *
+ * Of records with the same time the side-band's come first, then those of the sampler's own rings,
+ * then samples in perf's: a clock that ticks slowly gives a piece of stack in perf's ring the time
+ * of the frames in the sampler's own that it goes on from.
+ *
+ * Knows nothing else of what records mean, and that they are stamped with CLOCK_MONOTONIC.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +35,11 @@ struct merge_sink {
 	void (*record)(void *context, uint64_t time_ns, const uint8_t *record, size_t size);
 	/* A ring held something that is no record; BYTES of it were dropped. */
 	void (*bad)(void *context, uint64_t time_ns, uint64_t bytes);
+	/*
+	 * Records between TIME_NS and UNTIL_NS were lost, or may have been. How many says a record
+	 * (PERF_RECORD_LOST) that follows, unless there were none. NULL: nobody wants to know.
+	 */
+	void (*gap)(void *context, uint64_t time_ns, uint64_t until_ns);
 	void *context;
 };
 

@@ -38,6 +38,7 @@ static struct perf_event_attr mappings_attr(uint64_t config, uint64_t sample_typ
 		.config = config,
 		.sample_type = sample_type,
 		.sample_id_all = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.mmap = 1,
 		.mmap2 = 1,
 		.use_clockid = 1,

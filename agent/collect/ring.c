@@ -27,6 +27,7 @@ int ring_map(struct ring *r, int fd, uint32_t data_pages)
 	if (memory == MAP_FAILED)
 		return -errno;
 	ring_over(r, (struct perf_event_mmap_page *)memory, memory + page, page * data_pages);
+	r->room_bytes = RING_MAX_SIDEBAND_BYTES;
 	return 0;
 }
 
@@ -46,6 +47,7 @@ void ring_over(
 	r->released = __atomic_load_n(&control->data_tail, __ATOMIC_RELAXED);
 	r->at = r->released;
 	r->head = r->released;
+	r->full_at = r->told_at = UINT64_MAX;
 }
 
 void ring_look(struct ring *r)
@@ -120,21 +122,54 @@ const uint8_t *ring_record(const struct ring *r, size_t size, uint8_t *scratch)
 	return scratch;
 }
 
-void ring_pop(struct ring *r, size_t size)
+uint32_t ring_type(const struct ring *r)
+{
+	struct perf_event_header header;
+
+	memcpy(&header, ring_byte(r, 0), sizeof(header));
+	return header.type;
+}
+
+void ring_pop(struct ring *r, uint64_t time_ns, size_t size)
 {
 	r->at += size;
+	r->last_ns = time_ns;
 	/* A quarter at a time: the tail's cache line is shared with the writing CPU. */
 	if (r->at - r->released >= r->size_bytes / 4)
 		ring_release(r);
+}
+
+/* Once there is more room, nothing but a record that may come late tells that there was not. */
+static void ring_note_room(struct ring *r)
+{
+	uint64_t head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
+
+	if (r->room_bytes && head - r->released + r->room_bytes > r->size_bytes)
+		r->full_at = head;
 }
 
 void ring_release(struct ring *r)
 {
 	if (!r->control || r->released == r->at)
 		return;
+	ring_note_room(r);
 	r->released = r->at;
 	/* Our reads must be over before the kernel may overwrite what we read. */
 	__atomic_store_n(&r->control->data_tail, r->at, __ATOMIC_RELEASE);
+}
+
+bool ring_ends_in_loss(struct ring *r)
+{
+	ring_release(r);
+	if (r->full_at != r->at || r->told_at == r->at)
+		return false;
+	r->told_at = r->at;
+	return true;
+}
+
+bool ring_loss_is_known(const struct ring *r)
+{
+	return r->told_at == r->at;
 }
 
 uint64_t ring_drop(struct ring *r)

@@ -132,12 +132,13 @@ static void saw_exit(void *context, uint64_t time_ns, uint32_t tgid, uint32_t ti
 		step(s, 'e');
 }
 
-static void saw_lost(void *context, uint64_t time_ns, uint64_t count)
+static void saw_lost(void *context, uint64_t time_ns, uint64_t until_ns)
 {
 	struct seen *s = context;
 
 	in_order(s, time_ns);
-	s->lost += count;
+	assert_true(until_ns >= time_ns);
+	s->gaps++;
 }
 
 static void saw_ksymbol(

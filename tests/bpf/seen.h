@@ -37,7 +37,7 @@ struct seen {
 	size_t step_count;
 	bool exec_path_seen, build_id_seen;
 	bool file_lost; /* of a mapping with a build ID */
-	uint64_t lost;
+	unsigned int gaps; /* in the side-band */
 	unsigned int ksymbols; /* of the sampler's program, gone ones included */
 	char comm[ABI_COMM_BYTES + 1];
 	uint64_t frames_max;
