@@ -8,12 +8,16 @@
 
 #include "agent/agent_internal.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 enum {
 	STACK_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2,
 	/* Of the tracing of a switch are so many innermost ones at most. */
 	SWITCH_DEPTH = 12,
 };
+
+/* How often the log says again what the counters go on counting. */
+static const uint64_t LOG_INTERVAL_NS = UINT64_C(60) * 1000 * 1000 * 1000;
 
 struct frames {
 	struct profile_frame items[STACK_FRAMES_LIMIT];
@@ -326,6 +330,49 @@ void agent_add_sample(struct agent *agent, struct process *p, const struct abi_s
 		add_amount(agent, p, s, user);
 }
 
+/* Whether a frame of S lies in none of the mappings of P that are sure. */
+static bool has_unsure_frame(
+	const struct agent *agent, const struct process *p, const struct abi_sample *s)
+{
+	const struct abi_stack *raw = agent_raw_stack(agent, s->window, s->user_stack);
+
+	for (uint32_t i = 0; raw && i < raw->frame_count; i++)
+		if (!mappings_find(p->mappings, raw->frames[i] - (i > 0)))
+			return true;
+	return false;
+}
+
+static bool may_log_again(uint64_t *last_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (*last_ns && now_ns - *last_ns < LOG_INTERVAL_NS)
+		return false;
+	*last_ns = now_ns;
+	return true;
+}
+
+static void log_unnamed(struct agent *agent, const struct process *p)
+{
+	if (may_log_again(&agent->unnamed_logged_ns))
+		log_warn("samples stay without names: it is not sure which program they are of",
+			"pid=%u reason=%s", p->pid,
+			p->unreadable ? "process_gone" : "lost_records");
+}
+
+/* What the process table has not counted yet. */
+static void tell_of_unnamed(
+	struct agent *agent, const struct process *p, const struct abi_sample *s)
+{
+	if (p->unproven || p->unreadable)
+		log_unnamed(agent, p);
+	if (s->flags & ABI_SAMPLE_EXECUTING)
+		metrics_add(&agent->metrics, METRIC_UNNAMED_EXECUTING, 1);
+	if (!process_is_settled(p) && !p->unproven && !p->unreadable &&
+		has_unsure_frame(agent, p, s))
+		metrics_add(&agent->metrics, METRIC_UNNAMED_LOST_MAPPING, 1);
+}
+
 /* The process that a sample is of; NULL: not wanted, or no memory. */
 static struct process *sampled_process(
 	struct agent *agent, uint64_t time_ns, const struct abi_sample *s)
@@ -339,7 +386,13 @@ static struct process *sampled_process(
 	if (!agent->first_sample_ns)
 		agent->first_sample_ns = time_ns;
 	agent->newest_sample_ns = time_ns;
-	p = processes_get(agent->processes, s->tgid, time_ns);
+	p = processes_get(agent->processes, &(struct processes_sample){
+						    .time_ns = time_ns,
+						    .pid = s->tgid,
+						    .exec_id = s->exec_id,
+						    .executing = s->flags & ABI_SAMPLE_EXECUTING,
+						    .kernel_thread = s->flags & ABI_SAMPLE_KTHREAD,
+					    });
 	if (!p)
 		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 	if (p && agent->selection && !selection_wants(agent->selection, p)) {
@@ -350,8 +403,8 @@ static struct process *sampled_process(
 	agent_unwind_leave_out(agent, s->tgid, false);
 	if (p && s->flags & ABI_SAMPLE_OFF_CPU)
 		agent_wait_begins(agent, s);
-	if (p && s->flags & ABI_SAMPLE_EXECUTING)
-		metrics_add(&agent->metrics, METRIC_UNNAMED_EXECUTING, 1);
+	if (p)
+		tell_of_unnamed(agent, p, s);
 	return p;
 }
 
@@ -500,8 +553,10 @@ static void on_lost(void *context, uint64_t time_ns, uint64_t until_ns)
 {
 	struct agent *agent = context;
 
-	(void)time_ns;
-	processes_lost(agent->processes, until_ns);
+	if (may_log_again(&agent->gap_logged_ns))
+		log_warn("records of processes were lost, or may have been: reading them again",
+			"gap_ms=%llu", (unsigned long long)(until_ns - time_ns) / 1000000);
+	processes_lost(agent->processes, time_ns, until_ns);
 }
 
 void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers)

@@ -122,7 +122,8 @@ void agent_unwind_sampled(struct agent *agent, const struct process *p, const st
 		return;
 	if (s->unwind_missed)
 		unwind_want(agent->unwind, s->unwind_missed - 1);
-	(void)unwind_sync(agent->unwind, p, s->exec_id);
+	if (process_is_settled(p))
+		(void)unwind_sync(agent->unwind, p, s->exec_id);
 }
 
 void agent_unwind_leave_out(struct agent *agent, uint32_t tgid, bool out)

@@ -137,8 +137,7 @@ static void print_troubles(const struct metrics *metrics)
 		const char *text;
 	} troubles[] = {
 		{ METRIC_STACK_MISSING, "samples whose frames were lost in a full ring" },
-		{ METRIC_PROCESS_UNKNOWN,
-			"samples of processes that were gone before they were read" },
+		{ METRIC_SIDEBAND_GAPS, "times that records of processes were lost" },
 		{ METRIC_MODULE_OPEN_FAILED, "mapped files that could not be opened" },
 		{ METRIC_INDEX_BUILDS_BAD_INPUT, "mapped files that are not readable ELF files" },
 		{ METRIC_INDEX_BUILDS_LIMIT, "modules too big to index" },

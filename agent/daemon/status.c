@@ -194,6 +194,21 @@ static void write_memory(struct buffer *out, const struct daemon *d)
 		sizes.processes, sizes.modules, agent_pending_builds(d->agent), daemon_open_fds());
 }
 
+/* What was lost of the kernel's records of processes, and what became of it. */
+static void write_side_band(struct buffer *out, const struct daemon *d)
+{
+	const struct metrics *m = agent_metrics(d->agent);
+
+	buffer_printf(out,
+		"  \"side_band\": {\"gaps\": %llu, \"records_lost\": %llu, "
+		"\"processes_read_again\": %llu, \"samples_unnamed\": ",
+		(unsigned long long)metrics_get(m, METRIC_SIDEBAND_GAPS),
+		(unsigned long long)metrics_get(m, METRIC_LOST_SIDEBAND),
+		(unsigned long long)metrics_get(m, METRIC_PROCESS_RESYNCS));
+	write_labelled(out, m, METRIC_UNNAMED_GONE);
+	buffer_string(out, "},\n");
+}
+
 static void write_store(struct buffer *out, const struct daemon *d)
 {
 	struct store_file oldest;
@@ -236,6 +251,7 @@ int daemon_write_status(void *context, struct buffer *out)
 	write_cpu(out, d);
 	write_memory(out, d);
 	write_samples(out, d);
+	write_side_band(out, d);
 	write_store(out, d);
 	write_export(out, d);
 	write_counters(out, agent_metrics(d->agent));

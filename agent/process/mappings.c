@@ -311,3 +311,34 @@ int mappings_add(struct mappings **m, const struct mapping *mapping)
 	replace(*m, last - first, pieces, count);
 	return 0;
 }
+
+static bool same_place(const struct mapping *a, const struct mapping *b)
+{
+	return a->module == b->module &&
+	       mapping_file_off(a, b->start) == mapping_file_off(b, b->start);
+}
+
+struct mappings *mappings_common(const struct mappings *a, const struct mappings *b)
+{
+	struct mappings *common = mappings_create();
+	size_t i = 0, j = 0;
+
+	while (common && i < a->count && j < b->count) {
+		const struct mapping *first = item_at(a, i), *second = item_at(b, j);
+		struct mapping both = *first;
+
+		both.start = MAX(first->start, second->start);
+		both.end = MIN(first->end, second->end);
+		both.file_off = mapping_file_off(first, both.start);
+		if (both.start < both.end && same_place(first, second) &&
+			mappings_add(&common, &both)) {
+			mappings_unref(common);
+			return NULL;
+		}
+		if (first->end < second->end)
+			i++;
+		else
+			j++;
+	}
+	return common;
+}

@@ -42,6 +42,8 @@ void mappings_unref(struct mappings *m);
  * is shared. Unchanged on failure.
  */
 int mappings_add(struct mappings **m, const struct mapping *mapping);
+/* What A and B agree on: the same place of the same module. NULL = out of memory. */
+struct mappings *mappings_common(const struct mappings *a, const struct mappings *b);
 /* The mapping that holds PC, or NULL. */
 const struct mapping *mappings_find(const struct mappings *m, uint64_t pc);
 size_t mappings_count(const struct mappings *m);

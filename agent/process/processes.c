@@ -21,8 +21,6 @@
 
 enum {
 	MAX_KNOWN_FILES = 16384,
-	/* How long after its exit record a thread may still be sampled. */
-	EXIT_GRACE_NS = 100 * 1000 * 1000,
 };
 
 DEFINE_AUTO(processes);
@@ -78,6 +76,7 @@ static void process_free(struct processes *ps, struct process *p)
 	if (ps->options.forget)
 		ps->options.forget(ps->options.context, p);
 	mappings_unref(p->mappings);
+	table_shown_free(p->shown);
 	free(p->other_path);
 	free(p);
 }
@@ -200,6 +199,7 @@ void table_end(struct processes *ps, struct process *p, uint64_t time_ns)
 {
 	p->ended = true;
 	p->ended_ns = time_ns;
+	table_shown_free(take(p->shown));
 	ps->live--;
 	if (ps->options.ended)
 		ps->options.ended(ps->options.context, p);
@@ -207,6 +207,12 @@ void table_end(struct processes *ps, struct process *p, uint64_t time_ns)
 		keep_ended(ps, p);
 	else
 		keep_recent(ps, p);
+}
+
+void table_make_current(struct processes *ps, struct process *p)
+{
+	/* There is an entry of this pid, so that no memory is needed. */
+	(void)map_set_pointer(&ps->by_pid, p->pid, p);
 }
 
 void table_set_comm(struct process *p, const char *comm)
@@ -236,32 +242,9 @@ void table_set_executable(
 		ps->options.program(ps->options.context, p);
 }
 
-/* The generation that samples of PID at TIME_NS belong to, as far as it is known. */
-static struct process *known(struct processes *ps, uint32_t pid, uint64_t time_ns)
+bool process_is_settled(const struct process *p)
 {
-	struct process *p = map_get_pointer(&ps->by_pid, pid);
-
-	if (p && p->ended && (p->pid_lost || time_ns > p->ended_ns + EXIT_GRACE_NS))
-		return NULL;
-	return p;
-}
-
-struct process *processes_get(struct processes *ps, uint32_t pid, uint64_t time_ns)
-{
-	struct process *p = known(ps, pid, time_ns);
-
-	if (!p || (p->stale && !p->ended)) {
-		table_sync(ps, pid);
-		p = known(ps, pid, time_ns);
-	} else if (!p->looked_up && !p->ended) {
-		table_look_up(ps, p);
-	}
-	if (!p)
-		return NULL;
-	p->sampled = true;
-	if (p->unreadable)
-		metrics_add(ps->options.metrics, METRIC_PROCESS_UNKNOWN, 1);
-	return p;
+	return !p->stale && !p->shown && !p->unproven && !p->unreadable;
 }
 
 struct process *processes_find(struct processes *ps, uint32_t number)
@@ -374,6 +357,12 @@ void processes_sweep(struct processes *ps, uint64_t before_ns)
 
 /* ---- modules -------------------------------------------------------------------------------- */
 
+static void mark_mappings(const struct mappings *m, uint64_t mark)
+{
+	for (size_t i = 0; i < mappings_count(m); i++)
+		mappings_at(m, i)->module->mark = mark;
+}
+
 static void mark_modules(struct processes *ps)
 {
 	uint64_t number, pointer;
@@ -385,8 +374,9 @@ static void mark_modules(struct processes *ps)
 
 		if (p->executable)
 			p->executable->mark = ps->module_mark;
-		for (size_t i = 0; i < mappings_count(p->mappings); i++)
-			mappings_at(p->mappings, i)->module->mark = ps->module_mark;
+		mark_mappings(p->mappings, ps->module_mark);
+		if (p->shown)
+			mark_mappings(p->shown->mappings, ps->module_mark);
 	}
 }
 

@@ -6,6 +6,11 @@
  * /proc once at the start, for a process it never heard of, and after records were lost. Knows
  * nothing of rings or symbols.
  *
+ * /proc shows a process as it is now, which is later than the sample or record that makes the table
+ * read it. So what it shows counts from the time of the reading on. Until the stream gets there, a
+ * sample counts as what is sure: of a generation only if the exec id says so, and with the mappings
+ * that both the table and /proc have. What is not sure has no mappings, and is counted.
+ *
  * A `struct process` is one generation of one pid: from fork or exec to exec or exit. Ended ones
  * that had samples are kept until processes_sweep(), so that a sealed window can still be read.
  */
@@ -29,17 +34,22 @@ struct process {
 	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */
 	char container_id[CONTAINER_ID_BYTES]; /* 64 hex digits, or "" */
 	struct mappings *mappings; /* never NULL; a snapshot: replaced, not changed, once shared */
+	uint32_t exec_id; /* of its program, as in samples, if `exec_known` */
 	struct module *executable; /* the program's module, or NULL while unknown */
 	uint32_t namespace_pid; /* in its own pid namespace; 0 = not read yet */
 	bool kernel_thread;
 	bool sampled; /* a sample named it: keep until the sweep */
 	bool ended;
+	bool exec_known;
 	bool stale; /* records were lost: read /proc before the next use */
 	bool unreadable; /* /proc did not give its mappings (gone before we looked) */
+	bool unproven; /* records were lost: nothing but its pid is known for sure */
 	void *owner_data; /* the composition's; NULL at first */
 
 	/* The table's own. */
 	char *other_path; /* of its program, where that is not the module's */
+	struct shown *shown; /* by /proc, at a time that the stream has not reached; or NULL */
+	uint32_t replaced; /* number of the generation that its exec ended; 0 = none */
 	struct process *next_ended;
 	uint64_t forked_ns; /* when the pid came to be, CLOCK_MONOTONIC; 0 = before we looked */
 	uint64_t ended_ns; /* time of the record that ended it */
@@ -49,7 +59,6 @@ struct process {
 	bool by_exec; /* the stream had the exec that began this generation */
 	bool main_exited; /* the main thread has; the others may live on */
 	bool looked_up; /* /proc was asked for what the stream does not tell */
-	bool unread; /* begun without a look at /proc, for want of descriptors or memory */
 	bool pid_lost; /* ended, and records were lost since: the pid may be another's by now */
 };
 
@@ -90,8 +99,11 @@ void processes_comm(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
 void processes_fork(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid,
 	uint32_t parent_pid, uint32_t parent_tid);
 void processes_exit(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid);
-/* Records were lost before TIME_NS: every live process is read again when next used. */
-void processes_lost(struct processes *ps, uint64_t time_ns);
+/*
+ * Records between TIME_NS and UNTIL_NS were lost, or may have been: every live process is read
+ * again when next used.
+ */
+void processes_lost(struct processes *ps, uint64_t time_ns, uint64_t until_ns);
 
 /*
  * The identity of a file that could not be looked at when it was mapped, if it was seen elsewhere
@@ -100,12 +112,23 @@ void processes_lost(struct processes *ps, uint64_t time_ns);
 bool processes_identify(
 	struct processes *ps, const struct module_id *unseen, struct module_id *ret_id);
 
+/* What tells of whom a sample is, as in struct abi_sample. */
+struct processes_sample {
+	uint64_t time_ns;
+	uint32_t pid;
+	uint32_t exec_id;
+	bool executing; /* in execve(): the exec id may be that before or after it */
+	bool kernel_thread; /* there is no program */
+};
+
 /*
- * The generation of PID at this point of the stream, for a sample taken at TIME_NS; it is kept
- * until the sweep after its end. One that is not known is read from /proc now. NULL only when out
- * of memory or over the limit: even an unreadable process has an entry (with no mappings).
+ * The generation that SAMPLE is of, at its point of the stream; it is kept until the sweep after
+ * its end. One that is not known is read from /proc now. NULL only when out of memory or over the
+ * limit: even a process of which nothing is known for sure has an entry (with no mappings).
  */
-struct process *processes_get(struct processes *ps, uint32_t pid, uint64_t time_ns);
+struct process *processes_get(struct processes *ps, const struct processes_sample *sample);
+/* Whether all that P maps is known: else a pc outside of its mappings may be of anything. */
+bool process_is_settled(const struct process *p);
 /*
  * The program's file as the process was started by it, without the kernel's " (deleted)"; "" while
  * unknown. Copies of a file are one module, which has the path of the first that was seen.

@@ -21,10 +21,12 @@ static const uint64_t refill_interval_ns = UINT64_C(10) * 1000 * 1000 * 1000;
 /* The live generation of PID that a record of TIME_NS has something new to tell of, or NULL. */
 static struct process *concerned(struct processes *ps, uint32_t pid, uint64_t time_ns)
 {
-	struct process *p = table_live(ps, pid);
+	struct process *p;
 
 	if (time_ns > ps->time_ns)
 		ps->time_ns = time_ns;
+	table_catch_up(ps, pid, time_ns, NULL);
+	p = table_live(ps, pid);
 	return p && p->synced_ns < time_ns ? p : NULL;
 }
 
@@ -94,6 +96,9 @@ static void exec(struct processes *ps, uint64_t time_ns, uint32_t pid, const cha
 	if (!p)
 		return;
 	p->by_exec = true;
+	p->replaced = before.number;
+	p->exec_known = before.exec_known && !before.stale && !before.shown;
+	p->exec_id = before.exec_id + 1;
 	p->threads = 1; /* exec ends all the others */
 	p->forked_ns = before.forked_ns;
 	p->start_ticks = before.start_ticks;
@@ -127,12 +132,12 @@ static bool knew_at(const struct process *parent, uint64_t time_ns)
 
 static struct process *find_parent(struct processes *ps, uint32_t pid, uint64_t time_ns)
 {
-	struct process *parent = pid ? table_live(ps, pid) : NULL; /* 0: not in our namespace */
+	struct process *parent;
 
-	if (parent && parent->stale) {
-		table_sync(ps, pid);
-		parent = table_live(ps, pid);
-	}
+	if (!pid)
+		return NULL; /* not in our namespace */
+	table_catch_up(ps, pid, time_ns, NULL);
+	parent = table_live(ps, pid);
 	return parent && knew_at(parent, time_ns) ? parent : NULL;
 }
 
@@ -152,7 +157,10 @@ static void begin_child(struct processes *ps, uint64_t time_ns, uint32_t pid, ui
 	child->forked_ns = time_ns;
 	child->threads = 1;
 	child->kernel_thread = parent->kernel_thread;
-	child->stale = parent->unreadable;
+	/* What is not sure of the one is not sure of the other. */
+	child->stale = !process_is_settled(parent);
+	child->exec_known = parent->exec_known;
+	child->exec_id = parent->exec_id;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	memcpy(child->container_id, parent->container_id, sizeof(child->container_id));
 	table_set_executable(ps, child, parent->executable, process_program_path(parent));
@@ -194,7 +202,13 @@ void processes_exit(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
 		table_end(ps, p, time_ns);
 }
 
-void processes_lost(struct processes *ps, uint64_t time_ns)
+/* What /proc showed of P after the records were lost still counts. */
+static bool was_shown_since(struct process *p, uint64_t until_ns)
+{
+	return p->shown && p->shown->time_ns >= until_ns && !table_doubt(p, p->shown);
+}
+
+void processes_lost(struct processes *ps, uint64_t time_ns, uint64_t until_ns)
 {
 	uint64_t pid, pointer;
 	size_t i = 0;
@@ -206,9 +220,12 @@ void processes_lost(struct processes *ps, uint64_t time_ns)
 
 		if (p->ended)
 			p->pid_lost = true;
-		if (p->ended || p->synced_ns >= time_ns)
+		if (p->ended || p->synced_ns >= until_ns)
 			continue;
-		p->stale = true;
 		p->threads = 0;
+		if (was_shown_since(p, until_ns))
+			continue;
+		table_shown_free(take(p->shown));
+		p->stale = true;
 	}
 }

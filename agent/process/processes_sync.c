@@ -4,6 +4,9 @@
  * times after it is applied on top, again if need be, and what it tells of times before it is
  * known. An exec between our reads can mix two programs, but its record is then newer than that
  * time and begins the generation anew.
+ *
+ * What was shown waits at the process until the stream has reached that time. An exec that the
+ * stream tells of before makes it superfluous.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,17 +26,12 @@ enum { MAX_LINK_BYTES = 4096 };
 /* /proc/PID/stat counts in 10 ms (USER_HZ 100), and a little later than the fork record. */
 static const uint64_t start_tolerance_ns = UINT64_C(50) * 1000 * 1000;
 
-/* What one reading of /proc found. */
+/* One reading of /proc. */
 struct reading {
 	struct processes *ps;
 	int pid_fd;
 	int task_fd; /* of a thread with memory: PID_FD, or that of another one */
-	uint64_t time_ns; /* taken before it */
-	struct proc_stat stat;
-	struct mappings *mappings;
-	struct module *executable;
-	char container_id[CONTAINER_ID_BYTES];
-	bool unreadable;
+	struct shown *shown; /* what it found */
 	char root[MAX_LINK_BYTES]; /* of the process, as we see it; "" = ours, or not known */
 	size_t root_length;
 	/* The program, to be found among the mappings. */
@@ -42,9 +40,18 @@ struct reading {
 	bool exe_exact; /* `executable` has the program's device and inode */
 };
 
+void table_shown_free(struct shown *shown)
+{
+	if (!shown)
+		return;
+	mappings_unref(shown->mappings);
+	free(shown->exe_path);
+	free(shown);
+}
+
 static void reading_deinit(struct reading *r)
 {
-	mappings_unref(r->mappings);
+	table_shown_free(r->shown);
 	if (r->task_fd >= 0 && r->task_fd != r->pid_fd)
 		close(r->task_fd);
 	if (r->pid_fd >= 0)
@@ -94,8 +101,8 @@ static bool is_program(struct reading *r, const struct proc_mapping *mapping)
 		return false;
 	r->exe_exact = r->exe_inode != 0 && mapping->inode == r->exe_inode &&
 		       mapping->device == r->exe_device;
-	return r->exe_exact ||
-	       (!r->executable && r->exe_path[0] == '/' && !strcmp(mapping->path, r->exe_path));
+	return r->exe_exact || (!r->shown->executable && r->exe_path[0] == '/' &&
+				       !strcmp(mapping->path, r->exe_path));
 }
 
 static int use_mapping(void *context, const struct proc_mapping *shown)
@@ -112,8 +119,8 @@ static int use_mapping(void *context, const struct proc_mapping *shown)
 	mapping.path = own_path(r, mapping.path);
 	module = table_module(r->ps, r->task_fd, &mapping, NULL, program);
 	if (program && module->kind == MODULE_FILE)
-		r->executable = module;
-	err = table_add_mapping(r->ps, &r->mappings, &mapping, module);
+		r->shown->executable = module;
+	err = table_add_mapping(r->ps, &r->shown->mappings, &mapping, module);
 	if (err == -E2BIG)
 		metrics_add(r->ps->options.metrics, METRIC_MAPPINGS_REFUSED, 1);
 	return err;
@@ -122,11 +129,12 @@ static int use_mapping(void *context, const struct proc_mapping *shown)
 /* The memory of a main thread that has exited is gone; the other threads still have theirs. */
 static int open_task(struct reading *r, uint32_t pid)
 {
-	if (r->stat.state != 'Z') {
+	if (r->shown->stat.state != 'Z') {
 		r->task_fd = r->pid_fd;
 		return 0;
 	}
-	return r->stat.threads > 1 ? proc_open_live_thread(r->pid_fd, pid, &r->task_fd) : -ESRCH;
+	return r->shown->stat.threads > 1 ? proc_open_live_thread(r->pid_fd, pid, &r->task_fd)
+					  : -ESRCH;
 }
 
 static int read_mappings(struct reading *r)
@@ -137,154 +145,58 @@ static int read_mappings(struct reading *r)
 	if (failure_is_shortage(err))
 		return err;
 	/* Over a limit of ours, what was read is right. */
-	r->unreadable = err && err != -E2BIG;
+	r->shown->unreadable = err && err != -E2BIG;
 	/* Files that were not looked at would be other modules than they are. */
 	return file_ids_shortages(r->ps->files) == shortages ? 0 : -EMFILE;
 }
 
 static int read_process(struct reading *r, uint32_t pid)
 {
+	struct shown *shown = r->shown;
 	int err = proc_open(r->ps->options.proc_fd, pid, &r->pid_fd);
 
 	if (err)
 		return err;
-	err = proc_read_stat(r->pid_fd, &r->stat);
+	err = proc_read_stat(r->pid_fd, &shown->stat);
 	if (!err)
 		err = open_task(r, pid);
 	if (err)
 		return err;
-	r->mappings = mappings_create();
-	if (!r->mappings)
-		return -ENOMEM;
-	err = proc_read_container_id(r->pid_fd, r->container_id);
+	err = proc_read_container_id(r->pid_fd, shown->container_id);
 	if (failure_is_shortage(err))
 		return err;
-	if (r->stat.kernel_thread)
+	if (shown->stat.kernel_thread)
 		return 0;
 	read_root(r);
 	read_exe(r);
 	return read_mappings(r);
 }
 
-/* Whether P is still the program that /proc shows. */
-static bool is_same_generation(const struct process *p, const struct reading *r)
-{
-	if (p->start_ticks && p->start_ticks != r->stat.start_ticks)
-		return false;
-	if (p->unread)
-		return true;
-	return r->unreadable || p->executable == r->executable;
-}
-
-static void apply(struct processes *ps, struct process *p, struct reading *r)
-{
-	p->synced_ns = r->time_ns;
-	p->stale = p->unread = false;
-	p->looked_up = true;
-	p->unreadable = r->unreadable;
-	p->kernel_thread = r->stat.kernel_thread;
-	p->start_ticks = r->stat.start_ticks;
-	p->main_exited = r->stat.state == 'Z';
-	p->threads = r->stat.threads == 1 && !p->main_exited ? 1 : 0;
-	table_set_comm(p, r->stat.comm);
-	memcpy(p->container_id, r->container_id, sizeof(p->container_id));
-	mappings_unref(p->mappings);
-	p->mappings = take(r->mappings);
-	if (p->executable != r->executable && !r->unreadable)
-		table_set_executable(ps, p, r->executable, own_path(r, r->exe_path));
-}
-
-/*
- * The process is gone, and records that told of it were lost. A program that we saw being executed
- * is what it was to its end but for another exec; after a fork, the exec is what was lost.
- */
-static void give_up(struct processes *ps, struct process *p, uint64_t time_ns)
-{
-	struct process *fresh;
-
-	p->stale = false;
-	p->looked_up = true;
-	p->gone_ns = time_ns;
-	if (p->by_exec)
-		return;
-	table_end(ps, p, ps->time_ns);
-	fresh = table_begin(ps, p->pid, 0, NULL);
-	if (!fresh)
-		return;
-	fresh->unreadable = true;
-	fresh->looked_up = true;
-	fresh->gone_ns = time_ns;
-}
-
-/* An entry for what /proc does not (or no longer) show. */
-static void begin_unreadable(struct processes *ps, uint32_t pid, uint64_t time_ns)
-{
-	struct process *p = table_begin(ps, pid, 0, NULL);
-
-	if (!p)
-		return;
-	p->looked_up = true;
-	/* Pid 0 is the idle threads of the CPUs: nowhere in /proc, and nothing to be known. */
-	p->kernel_thread = pid == 0;
-	p->unreadable = pid != 0;
-	p->gone_ns = pid != 0 ? time_ns : 0;
-}
-
-/* An entry for what cannot be read now: it is read at its next use. */
-static void begin_unread(struct processes *ps, uint32_t pid)
-{
-	struct process *p = table_begin(ps, pid, 0, NULL);
-
-	if (p)
-		p->stale = p->unreadable = p->unread = true;
-}
-
-/* Brings PID's entry to what /proc shows at TIME_NS, which is now. -ESRCH: it is not there. */
-static int sync_as_of(struct processes *ps, uint32_t pid, uint64_t time_ns)
+int table_read(struct processes *ps, uint32_t pid, struct shown **ret_shown)
 {
 	autocall(reading_deinit) struct reading r = { .ps = ps, .pid_fd = -1, .task_fd = -1 };
-	struct process *p = table_live(ps, pid);
 	int err;
 
-	r.time_ns = time_ns;
+	r.shown = calloc(1, sizeof(*r.shown));
+	if (!r.shown)
+		return -ENOMEM;
+	r.shown->time_ns = clock_monotonic_ns();
+	r.shown->mappings = mappings_create();
+	if (!r.shown->mappings)
+		return -ENOMEM;
 	err = read_process(&r, pid);
 	if (err)
 		return err;
-	if (p && !is_same_generation(p, &r)) {
-		table_end(ps, p, ps->time_ns);
-		p = table_begin(ps, pid, time_ns, NULL);
-	} else if (!p) {
-		p = table_begin(ps, pid, 0, NULL);
-	}
-	if (p)
-		apply(ps, p, &r);
-	return p ? 0 : -E2BIG;
+	r.shown->exe_path = strdup(own_path(&r, r.exe_path));
+	if (!r.shown->exe_path)
+		return -ENOMEM;
+	*ret_shown = take(r.shown);
+	return 0;
 }
 
-void table_sync(struct processes *ps, uint32_t pid)
-{
-	uint64_t time_ns = clock_monotonic_ns();
-	struct process *p = table_live(ps, pid);
-	int err;
+/* ---- what was shown ------------------------------------------------------------------------- */
 
-	if (p)
-		metrics_add(ps->options.metrics, METRIC_PROCESS_RESYNCS, 1);
-	file_ids_renew(ps->files);
-	err = sync_as_of(ps, pid, time_ns);
-	if (err == 0 || table_live(ps, pid) != p)
-		return;
-	if (p && failure_is_shortage(err))
-		return; /* it stays stale */
-	if (p)
-		give_up(ps, p, time_ns);
-	else if (failure_is_shortage(err))
-		begin_unread(ps, pid);
-	else
-		begin_unreadable(ps, pid, time_ns);
-}
-
-/* Whether what /proc shows under the pid is P, by the time at which it came to be. */
-static bool is_same_process(const struct process *p, const struct proc_stat *stat)
+bool table_is_same_process(const struct process *p, const struct proc_stat *stat)
 {
 	uint64_t boot_offset_ns, started_ns;
 
@@ -297,6 +209,86 @@ static bool is_same_process(const struct process *p, const struct proc_stat *sta
 	return started_ns <= p->forked_ns + boot_offset_ns + start_tolerance_ns;
 }
 
+int table_doubt(struct process *p, const struct shown *shown)
+{
+	struct mappings *common =
+		shown ? mappings_common(p->mappings, shown->mappings) : mappings_create();
+
+	if (!common)
+		return -ENOMEM;
+	mappings_unref(p->mappings);
+	p->mappings = common;
+	return 0;
+}
+
+/*
+ * Whether P is the program that /proc showed. EXEC_ID: of a sample that was taken after it, with no
+ * exec in between; or NULL.
+ */
+static bool is_same_generation(
+	const struct process *p, const struct shown *shown, const uint32_t *exec_id)
+{
+	bool same_exec = exec_id && p->exec_known && *exec_id == p->exec_id;
+
+	if (p->start_ticks && p->start_ticks != shown->stat.start_ticks)
+		return false;
+	if (p->unproven)
+		return same_exec;
+	if (exec_id && p->exec_known && !same_exec)
+		return false;
+	return shown->unreadable || p->executable == shown->executable;
+}
+
+/* P is what SHOWN, which is freed, tells. */
+static void apply(struct processes *ps, struct process *p, struct shown *shown)
+{
+	p->synced_ns = shown->time_ns;
+	p->stale = false;
+	p->unproven = false;
+	p->looked_up = true;
+	p->unreadable = shown->unreadable;
+	p->kernel_thread = shown->stat.kernel_thread;
+	p->start_ticks = shown->stat.start_ticks;
+	p->main_exited = shown->stat.state == 'Z';
+	p->threads = shown->stat.threads == 1 && !p->main_exited ? 1 : 0;
+	/* The next sample tells: there may have been an exec to the same program. */
+	p->exec_known = false;
+	table_set_comm(p, shown->stat.comm);
+	memcpy(p->container_id, shown->container_id, sizeof(p->container_id));
+	mappings_unref(p->mappings);
+	p->mappings = take(shown->mappings);
+	if (p->executable != shown->executable && !shown->unreadable)
+		table_set_executable(ps, p, shown->executable, shown->exe_path);
+	table_shown_free(shown);
+}
+
+/* Takes SHOWN. -E2BIG: over the limit. */
+static int bring_to(
+	struct processes *ps, uint32_t pid, struct shown *shown, const uint32_t *exec_id)
+{
+	struct process *p = table_live(ps, pid);
+
+	if (p && !is_same_generation(p, shown, exec_id)) {
+		table_end(ps, p, ps->time_ns);
+		p = table_begin(ps, pid, shown->time_ns, NULL);
+	} else if (!p) {
+		p = table_begin(ps, pid, 0, NULL);
+	}
+	if (p)
+		apply(ps, p, shown);
+	else
+		table_shown_free(shown);
+	return p ? 0 : -E2BIG;
+}
+
+void table_catch_up(struct processes *ps, uint32_t pid, uint64_t time_ns, const uint32_t *exec_id)
+{
+	struct process *p = table_live(ps, pid);
+
+	if (p && p->shown && p->shown->time_ns < time_ns)
+		(void)bring_to(ps, pid, take(p->shown), exec_id);
+}
+
 void table_look_up(struct processes *ps, struct process *p)
 {
 	char container_id[CONTAINER_ID_BYTES];
@@ -307,7 +299,7 @@ void table_look_up(struct processes *ps, struct process *p)
 	if (!err)
 		err = proc_read_stat(pid_fd, &stat);
 	p->looked_up = !failure_is_shortage(err);
-	if (err || !is_same_process(p, &stat))
+	if (err || !table_is_same_process(p, &stat))
 		return;
 	p->start_ticks = stat.start_ticks;
 	err = proc_read_container_id(pid_fd, container_id);
@@ -344,6 +336,15 @@ static uint32_t next_pid(DIR *dir)
 	return 0;
 }
 
+/* Before the first record: it counts at once. */
+static int scan_one(struct processes *ps, uint32_t pid)
+{
+	struct shown *shown;
+	int err = table_read(ps, pid, &shown);
+
+	return err ? err : bring_to(ps, pid, shown, NULL);
+}
+
 static int scan_all(struct processes *ps)
 {
 	autoclosedir DIR *dir = NULL;
@@ -358,7 +359,7 @@ static int scan_all(struct processes *ps)
 		return -ENOMEM;
 	}
 	while ((pid = next_pid(dir))) {
-		if (sync_as_of(ps, pid, clock_monotonic_ns()) == -E2BIG)
+		if (scan_one(ps, pid) == -E2BIG)
 			return -E2BIG;
 	}
 	return 0;
@@ -370,7 +371,7 @@ int processes_scan(struct processes *ps, const uint32_t *pids, size_t pid_count)
 	if (pid_count == 0)
 		return scan_all(ps);
 	for (size_t i = 0; i < pid_count; i++) {
-		if (sync_as_of(ps, pids[i], clock_monotonic_ns()) == -E2BIG)
+		if (scan_one(ps, pids[i]) == -E2BIG)
 			return -E2BIG;
 	}
 	return 0;

@@ -2,9 +2,11 @@
 #pragma once
 /*
  * The inside of the process table, shared by the files that feed it: side-band records
- * (processes_events.c), /proc (processes_sync.c), and the table's own upkeep (processes.c).
+ * (processes_events.c), samples (processes_samples.c), /proc (processes_sync.c), and the table's
+ * own upkeep (processes.c).
  */
 #include "agent/process/file_ids.h"
+#include "agent/process/proc_reader.h"
 #include "agent/process/processes.h"
 #include "base/map.h"
 
@@ -27,6 +29,17 @@ struct processes {
 	uint64_t module_mark; /* of the last sweep over the modules */
 };
 
+/* What /proc showed of a process. */
+struct shown {
+	uint64_t time_ns; /* taken before it was read */
+	struct proc_stat stat;
+	struct mappings *mappings; /* never NULL */
+	struct module *executable;
+	char *exe_path; /* "" = not known */
+	char container_id[CONTAINER_ID_BYTES];
+	bool unreadable; /* the mappings were */
+};
+
 /* The live generation of PID, or NULL. */
 struct process *table_live(struct processes *ps, uint32_t pid);
 /*
@@ -37,6 +50,8 @@ struct process *table_begin(
 	struct processes *ps, uint32_t pid, uint64_t start_ns, struct mappings *shared);
 /* Ends a live generation; P may be freed. */
 void table_end(struct processes *ps, struct process *p, uint64_t time_ns);
+/* P, which is live, is what its pid leads to again. */
+void table_make_current(struct processes *ps, struct process *p);
 void table_set_comm(struct process *p, const char *comm);
 /* PATH: as this process was started by; the module's is that of the first file with its build ID.
  */
@@ -57,8 +72,18 @@ struct module *table_module(struct processes *ps, int task_fd, const struct proc
 int table_add_mapping(const struct processes *ps, struct mappings **m,
 	const struct proc_mapping *mapping, struct module *module);
 
-/* Reads PID from /proc: begins its generation, or corrects or replaces the live one. */
-void table_sync(struct processes *ps, uint32_t pid);
+/* Reads PID from /proc. -ESRCH: it is not there. */
+int table_read(struct processes *ps, uint32_t pid, struct shown **ret_shown);
+void table_shown_free(struct shown *shown);
+/* Whether SHOWN is of P, by the time at which the process came to be. */
+bool table_is_same_process(const struct process *p, const struct proc_stat *stat);
+/*
+ * The stream is at TIME_NS: what /proc showed of PID before that counts now. EXEC_ID: of the sample
+ * that is next, or NULL.
+ */
+void table_catch_up(struct processes *ps, uint32_t pid, uint64_t time_ns, const uint32_t *exec_id);
+/* Leaves of P's mappings what SHOWN has as well: nothing where that is NULL. -ENOMEM: unchanged. */
+int table_doubt(struct process *p, const struct shown *shown);
 /* Asks /proc what the stream does not tell of P: container and start. */
 void table_look_up(struct processes *ps, struct process *p);
 /* Whether /proc has PID no longer (or only what waits for its parent). */

@@ -101,6 +101,22 @@ void new_thread(struct fixture *f, uint64_t time_ns, uint32_t pid, uint32_t tid)
 	processes_fork(f->ps, time_ns, pid, tid, pid, pid);
 }
 
+struct process *sampled_as(struct fixture *f, uint32_t pid, uint64_t time_ns, uint32_t exec_id)
+{
+	const struct processes_sample sample = {
+		.pid = pid, .time_ns = time_ns, .exec_id = exec_id
+	};
+
+	return processes_get(f->ps, &sample);
+}
+
+struct process *sampled(struct fixture *f, uint32_t pid, uint64_t time_ns)
+{
+	const struct process *p = live(f, pid);
+
+	return sampled_as(f, pid, time_ns, p ? p->exec_id : 0);
+}
+
 struct process *live(struct fixture *f, uint32_t pid)
 {
 	struct process *p;

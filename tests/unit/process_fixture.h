@@ -34,6 +34,10 @@ void new_thread(struct fixture *f, uint64_t time_ns, uint32_t pid, uint32_t tid)
 /* A process of FILE as /proc shows it: the program and libc. HOW tells the rest. */
 void show(struct fixture *f, uint32_t pid, const struct fake_file *file, struct fake_process how);
 
+/* The generation that a sample is of: of the program that the table knows, or of EXEC_ID's. */
+struct process *sampled(struct fixture *f, uint32_t pid, uint64_t time_ns);
+struct process *sampled_as(struct fixture *f, uint32_t pid, uint64_t time_ns, uint32_t exec_id);
+
 struct process *live(struct fixture *f, uint32_t pid);
 const struct module *module_at(const struct process *p, uint64_t pc);
 uint64_t count(struct fixture *f, enum metric metric);

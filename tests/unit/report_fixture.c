@@ -128,7 +128,7 @@ static struct process *make_process(struct fixture *f, uint32_t pid, const char 
 
 	processes_fork(f->processes, 10, pid, pid, 1, 1);
 	processes_comm(f->processes, 11, pid, pid, comm, true);
-	p = processes_get(f->processes, pid, 12);
+	p = processes_get(f->processes, &(struct processes_sample){ .pid = pid, .time_ns = 12 });
 	assert_non_null(p);
 	p->sampled = true;
 	return p;

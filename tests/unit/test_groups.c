@@ -165,7 +165,8 @@ static void no_sample_without_a_group(void **state)
 		snprintf(comm, sizeof(comm), "p%u", i);
 		processes_fork(f->processes, 20, 1000 + i, 1000 + i, 1, 1);
 		processes_comm(f->processes, 21, 1000 + i, 1000 + i, comm, true);
-		p = processes_get(f->processes, 1000 + i, 22);
+		p = processes_get(
+			f->processes, &(struct processes_sample){ .pid = 1000 + i, .time_ns = 22 });
 		assert_non_null(p);
 		sample(f, p);
 	}

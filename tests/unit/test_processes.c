@@ -28,7 +28,7 @@ static void a_short_lived_process_is_known_from_the_stream(void **state)
 	exec(f, 1000, PARENT, &f->other);
 	forks(f, 2000, PARENT, CHILD);
 	exec(f, 3000, CHILD, &f->program);
-	p = processes_get(f->ps, CHILD, 4000);
+	p = sampled(f, CHILD, 4000);
 	assert_int_equal(p->start_ns, 3000);
 	assert_false(p->unreadable);
 	assert_string_equal(p->comm, "program");
@@ -40,7 +40,7 @@ static void a_short_lived_process_is_known_from_the_stream(void **state)
 	assert_int_equal(mapping_file_off(mappings_find(p->mappings, 0x400010), 0x400010), 0x1010);
 	assert_int_equal(f->programs, 3); /* the parent's, the child's before and after exec */
 	assert_int_equal(f->last_program, p->number);
-	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 0);
+	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 0);
 }
 
 static void a_copy_is_called_by_its_own_name(void **state)
@@ -52,8 +52,8 @@ static void a_copy_is_called_by_its_own_name(void **state)
 	snprintf(copy.path, sizeof(copy.path), "/srv/copy (deleted)");
 	exec(f, 1000, PARENT, &f->program);
 	exec(f, 2000, CHILD, &copy);
-	original = processes_get(f->ps, PARENT, 3000);
-	renamed = processes_get(f->ps, CHILD, 3000);
+	original = sampled(f, PARENT, 3000);
+	renamed = sampled(f, CHILD, 3000);
 	assert_ptr_equal(original->executable, renamed->executable);
 	assert_string_equal(process_program_path(original), f->program.path);
 	assert_string_equal(process_program_path(renamed), "/srv/copy");
@@ -69,7 +69,7 @@ static void a_child_of_another_pid_namespace_is_not_the_idle_threads(void **stat
 {
 	struct fixture *f = *state;
 
-	assert_true(processes_get(f->ps, 0, 1000)->kernel_thread);
+	assert_true(sampled(f, 0, 1000)->kernel_thread);
 	forks(f, 2000, 0, CHILD);
 	assert_null(table_live(f->ps, CHILD));
 }
@@ -92,7 +92,7 @@ static void exec_begins_a_generation(void **state)
 	uint32_t number;
 
 	exec(f, 1000, PARENT, &f->program);
-	before = processes_get(f->ps, PARENT, 2000);
+	before = sampled(f, PARENT, 2000);
 	number = before->number;
 	processes_comm(f->ps, 3000, PARENT, PARENT, "next", true);
 	after = live(f, PARENT);
@@ -270,7 +270,7 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
 	exec(f, 1000, PARENT, &f->program);
 	forks(f, 2000, PARENT, CHILD);
 	exec(f, 3000, CHILD, &f->other);
-	first = processes_get(f->ps, CHILD, 3500);
+	first = sampled(f, CHILD, 3500);
 	number = first->number;
 	/* Its exit was never told. */
 	forks(f, 9000, PARENT, CHILD);
@@ -290,10 +290,10 @@ static void a_sample_soon_after_the_exit_is_the_ended_ones(void **state)
 	exec(f, 1000, PARENT, &f->program);
 	number = live(f, PARENT)->number;
 	processes_exit(f->ps, 2000, PARENT, PARENT);
-	p = processes_get(f->ps, PARENT, 3000);
+	p = sampled(f, PARENT, 3000);
 	assert_int_equal(p->number, number);
 	assert_false(p->unreadable);
-	p = processes_get(f->ps, PARENT, 2000 + UINT64_C(1000000000));
+	p = sampled(f, PARENT, 2000 + UINT64_C(1000000000));
 	assert_int_not_equal(p->number, number);
 	assert_true(p->unreadable);
 	assert_ptr_equal(processes_find(f->ps, number)->executable->kind, MODULE_FILE);
@@ -352,7 +352,7 @@ static void more_processes_than_the_limit_are_refused(void **state)
 		forks(f, 2000 + i, PARENT, CHILD + i);
 	assert_int_equal(processes_count(f->ps), LIMIT);
 	assert_int_equal(count(f, METRIC_PROCESSES_REFUSED), 1);
-	assert_null(processes_get(f->ps, 9999, 3000));
+	assert_null(sampled(f, 9999, 3000));
 	/* An exec takes its own place. */
 	exec(f, 4000, CHILD, &f->other);
 	assert_string_equal(live(f, CHILD)->executable->path, f->other.path);
@@ -397,7 +397,7 @@ static void modules_go_when_no_generation_maps_them(void **state)
 	exec(f, 1000, PARENT, &f->program);
 	forks(f, 2000, PARENT, CHILD);
 	exec(f, 2100, CHILD, &f->other);
-	number = processes_get(f->ps, CHILD, 2200)->number;
+	number = sampled(f, CHILD, 2200)->number;
 	assert_int_equal(processes_sweep_modules(f->ps, any, NULL), 0);
 	processes_exit(f->ps, 3000, CHILD, CHILD);
 	assert_int_equal(processes_sweep_modules(f->ps, any, NULL), 0);
@@ -421,7 +421,7 @@ static void modules_go_when_no_generation_maps_them(void **state)
 static void pids_that_are_none_change_nothing(void **state)
 {
 	struct fixture *f = *state;
-	const struct process *idle = processes_get(f->ps, 0, 500);
+	const struct process *idle = sampled(f, 0, 500);
 	uint32_t idle_number = idle->number;
 
 	processes_fork(f->ps, 1000, 0, 0, 1, 1);

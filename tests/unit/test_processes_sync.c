@@ -41,7 +41,7 @@ static void a_scan_reads_everything(void **state)
 			.comm = "kworker/0:1-events_long", .maps = "", .kernel_thread = true });
 	assert_int_equal(processes_scan(f->ps, NULL, 0), 0);
 	assert_int_equal(processes_count(f->ps), 2);
-	p = processes_get(f->ps, PARENT, later);
+	p = sampled(f, PARENT, later);
 	assert_string_equal(p->comm, "a) R (b");
 	assert_string_equal(p->container_id, container_a);
 	assert_string_equal(p->executable->path, f->program.path);
@@ -49,12 +49,12 @@ static void a_scan_reads_everything(void **state)
 	assert_true(p->synced_ns > 0 && p->synced_ns <= clock_monotonic_ns());
 	assert_int_equal(process_namespace_pid(f->ps, p), 1);
 	assert_int_equal(mappings_count(p->mappings), 2);
-	p = processes_get(f->ps, 2, later);
+	p = sampled(f, 2, later);
 	assert_true(p->kernel_thread);
 	assert_string_equal(p->comm, "kworker/0:1-eve");
 	assert_false(p->unreadable);
 	assert_int_equal(f->programs, 1);
-	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 0);
+	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 0);
 }
 
 /* As the kernel's records name it: from the process's own root. */
@@ -67,14 +67,14 @@ static void a_program_in_a_chroot_is_called_as_it_calls_itself(void **state)
 	show(f, PARENT, &f->program, as_usual);
 	fake_proc_root(&f->proc, PARENT, f->proc.path);
 	assert_int_equal(processes_scan(f->ps, NULL, 0), 0);
-	p = processes_get(f->ps, PARENT, later);
+	p = sampled(f, PARENT, later);
 	assert_int_equal(strncmp(f->program.path, f->proc.path, root), 0);
 	assert_string_equal(process_program_path(p), f->program.path + root);
 	assert_string_equal(p->executable->path, f->program.path + root);
 	/* Another file's name only begins like that root. */
 	show(f, CHILD, &f->other, as_usual);
 	fake_proc_root(&f->proc, CHILD, "/tm");
-	p = processes_get(f->ps, CHILD, later);
+	p = sampled(f, CHILD, later);
 	assert_string_equal(process_program_path(p), f->other.path);
 }
 
@@ -211,7 +211,7 @@ static void a_child_from_before_the_reading_inherits_nothing(void **state)
 	assert_null(live(f, CHILD));
 	/* It is read when it is sampled; its exec makes it known as well. */
 	show(f, CHILD, &f->other, as_usual);
-	p = processes_get(f->ps, CHILD, 2000);
+	p = sampled(f, CHILD, later);
 	assert_string_equal(p->executable->path, f->other.path);
 	forks(f, 1000, PARENT, CHILD + 1);
 	exec(f, 1500, CHILD + 1, &f->other);
@@ -224,27 +224,27 @@ static void an_unknown_process_is_read_when_sampled(void **state)
 	struct process *p;
 
 	show(f, PARENT, &f->program, as_usual);
-	p = processes_get(f->ps, PARENT, 1000);
+	p = sampled(f, PARENT, later);
 	assert_string_equal(p->executable->path, f->program.path);
-	assert_ptr_equal(processes_get(f->ps, PARENT, 1001), p);
+	assert_ptr_equal(sampled(f, PARENT, later), p);
 	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 0);
 }
 
 static void an_unreadable_process_has_an_entry(void **state)
 {
 	struct fixture *f = *state;
-	struct process *p = processes_get(f->ps, PARENT, 1000);
+	struct process *p = sampled(f, PARENT, 1000);
 
 	assert_non_null(p);
 	assert_true(p->unreadable);
 	assert_int_equal(mappings_count(p->mappings), 0);
-	assert_ptr_equal(processes_get(f->ps, PARENT, 1001), p);
-	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 2);
+	assert_ptr_equal(sampled(f, PARENT, 1001), p);
+	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 2);
 	assert_int_equal(process_namespace_pid(f->ps, p), PARENT);
 	/* The idle threads are nothing that could be read. */
-	p = processes_get(f->ps, 0, 1000);
+	p = sampled(f, 0, 1000);
 	assert_false(p->unreadable);
-	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 2);
+	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 2);
 }
 
 static void the_container_is_looked_up_at_the_first_sample(void **state)
@@ -260,9 +260,9 @@ static void the_container_is_looked_up_at_the_first_sample(void **state)
 	assert_string_equal(live(f, CHILD)->container_id, container_a);
 	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_b);
 	show(f, CHILD, &f->program, (struct fake_process){ .cgroup = cgroup });
-	assert_string_equal(processes_get(f->ps, CHILD, later)->container_id, container_b);
+	assert_string_equal(sampled(f, CHILD, later)->container_id, container_b);
 	/* One that has gone keeps its parent's. */
-	assert_string_equal(processes_get(f->ps, CHILD + 1, later)->container_id, container_a);
+	assert_string_equal(sampled(f, CHILD + 1, later)->container_id, container_a);
 }
 
 /* The pid may belong to another process by the time we look. */
@@ -276,10 +276,10 @@ static void the_container_of_a_later_process_is_not_taken(void **state)
 	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_b);
 	show(f, CHILD, &f->program,
 		(struct fake_process){ .cgroup = cgroup, .start_ticks = UINT64_C(1) << 40 });
-	assert_string_equal(processes_get(f->ps, CHILD, 3000)->container_id, "");
+	assert_string_equal(sampled(f, CHILD, 3000)->container_id, "");
 	/* An exec does not change when the pid came to be. */
 	exec(f, 4000, CHILD, &f->other);
-	assert_string_equal(processes_get(f->ps, CHILD, 5000)->container_id, "");
+	assert_string_equal(sampled(f, CHILD, 5000)->container_id, "");
 }
 
 /* By an exec the process stays the same, whose start /proc told before. */
@@ -296,9 +296,9 @@ static void the_container_is_looked_up_again_after_an_exec(void **state)
 	show(f, CHILD, &f->other, (struct fake_process){ .cgroup = cgroup, .start_ticks = 9 });
 	exec(f, later, PARENT, &f->other);
 	exec(f, later, CHILD, &f->other);
-	assert_string_equal(processes_get(f->ps, PARENT, later + 9)->container_id, container_b);
+	assert_string_equal(sampled(f, PARENT, later + 9)->container_id, container_b);
 	/* This pid was used again before we looked. */
-	assert_string_equal(processes_get(f->ps, CHILD, later + 9)->container_id, "");
+	assert_string_equal(sampled(f, CHILD, later + 9)->container_id, "");
 }
 
 static void a_thread_too_many_does_not_end_the_process(void **state)
@@ -327,21 +327,22 @@ static void after_a_loss_a_process_is_read_again_when_used(void **state)
 	uint32_t number;
 
 	exec(f, 1000, PARENT, &f->program);
-	number = live(f, PARENT)->number;
+	number = sampled_as(f, PARENT, 1500, 3)->number;
 	show(f, PARENT, &f->program, as_usual);
 	fake_proc_write(&f->proc, PARENT, "cgroup", "0::/\n");
-	processes_lost(f->ps, 2000);
+	processes_lost(f->ps, 2000, 2000);
 	assert_true(live(f, PARENT)->stale);
-	p = processes_get(f->ps, PARENT, 2001);
+	p = sampled_as(f, PARENT, 2001, 3);
 	assert_false(p->stale);
 	assert_int_equal(p->number, number); /* the same program as before */
 	assert_int_equal(p->start_ns, 1000);
 	assert_null(module_at(p, 0x7fff00000000)); /* what /proc shows, no more */
 	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 1);
-	processes_get(f->ps, PARENT, 2002);
+	sampled_as(f, PARENT, 2002, 3);
+	assert_int_equal(sampled_as(f, PARENT, later, 3)->number, number);
 	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 1);
 	/* A loss from before the reading was mended by it. */
-	processes_lost(f->ps, 2003);
+	processes_lost(f->ps, 2003, 2003);
 	assert_false(live(f, PARENT)->stale);
 }
 
@@ -351,7 +352,7 @@ static void after_a_loss_the_main_threads_exit_does_not_end_the_process(void **s
 	struct fixture *f = *state;
 
 	exec(f, 1000, PARENT, &f->program);
-	processes_lost(f->ps, 2000);
+	processes_lost(f->ps, 2000, 2000);
 	processes_exit(f->ps, 3000, PARENT, PARENT);
 	assert_non_null(live(f, PARENT));
 	assert_int_equal(f->ended, 0);
@@ -364,10 +365,10 @@ static void a_lost_exec_begins_a_generation(void **state)
 	uint32_t number;
 
 	exec(f, 1000, PARENT, &f->program);
-	number = processes_get(f->ps, PARENT, 1500)->number;
+	number = sampled_as(f, PARENT, 1500, 3)->number;
 	show(f, PARENT, &f->other, as_usual);
-	processes_lost(f->ps, 2000);
-	p = processes_get(f->ps, PARENT, 2001);
+	processes_lost(f->ps, 2000, 2000);
+	p = sampled_as(f, PARENT, later, 4);
 	assert_int_not_equal(p->number, number);
 	assert_string_equal(p->executable->path, f->other.path);
 	assert_string_equal(processes_find(f->ps, number)->executable->path, f->program.path);
@@ -380,10 +381,10 @@ static void a_lost_exit_and_the_pid_used_again(void **state)
 
 	show(f, PARENT, &f->program, (struct fake_process){ .start_ticks = 5 });
 	processes_scan(f->ps, NULL, 0);
-	number = processes_get(f->ps, PARENT, later)->number;
+	number = sampled(f, PARENT, later)->number;
 	show(f, PARENT, &f->program, (struct fake_process){ .start_ticks = 9 });
-	processes_lost(f->ps, later);
-	assert_int_not_equal(processes_get(f->ps, PARENT, later)->number, number);
+	processes_lost(f->ps, later, later);
+	assert_int_not_equal(sampled(f, PARENT, later)->number, number);
 }
 
 static void a_process_that_went_after_a_loss(void **state)
@@ -392,16 +393,20 @@ static void a_process_that_went_after_a_loss(void **state)
 	struct process *p;
 
 	exec(f, 1000, PARENT, &f->program);
+	sampled_as(f, PARENT, 1400, 3);
 	forks(f, 1500, PARENT, CHILD);
-	processes_lost(f->ps, 2000);
-	/* Whose exec was seen is believed to have stayed what it was. */
-	p = processes_get(f->ps, PARENT, 2001);
+	processes_lost(f->ps, 2000, 2000);
+	/* It is the same program, but what it had mapped since, nobody knows. */
+	p = sampled_as(f, PARENT, 2001, 3);
 	assert_string_equal(p->executable->path, f->program.path);
-	assert_false(p->unreadable);
-	/* What follows a fork is an exec, and that may be what was lost. */
-	p = processes_get(f->ps, CHILD, 2001);
 	assert_true(p->unreadable);
 	assert_int_equal(mappings_count(p->mappings), 0);
+	/* Its exec is among what was lost. */
+	p = sampled_as(f, CHILD, 2001, 4);
+	assert_true(p->unreadable);
+	assert_null(p->executable);
+	assert_int_equal(mappings_count(p->mappings), 0);
+	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 2);
 }
 
 static void after_a_loss_an_ended_process_no_longer_answers_for_its_pid(void **state)
@@ -411,28 +416,30 @@ static void after_a_loss_an_ended_process_no_longer_answers_for_its_pid(void **s
 	uint32_t number;
 
 	exec(f, 1000, PARENT, &f->program);
-	first = processes_get(f->ps, PARENT, 1500);
+	first = sampled(f, PARENT, 1500);
 	number = first->number;
 	processes_exit(f->ps, 2000, PARENT, PARENT);
-	processes_lost(f->ps, 2500);
+	processes_lost(f->ps, 2500, 2500);
 	show(f, PARENT, &f->other, as_usual);
-	second = processes_get(f->ps, PARENT, 3000);
+	second = sampled(f, PARENT, later);
 	assert_string_equal(second->executable->path, f->other.path);
 	/* The first one's window is still open. */
 	processes_sweep(f->ps, 2000);
 	assert_ptr_equal(processes_find(f->ps, number), first);
 }
 
-static void a_forking_parent_is_read_again_after_a_loss(void **state)
+static void after_a_loss_a_child_is_read_by_itself(void **state)
 {
 	struct fixture *f = *state;
 
 	exec(f, 1000, PARENT, &f->program);
 	show(f, PARENT, &f->other, as_usual);
-	processes_lost(f->ps, 2000);
-	forks(f, later, PARENT, CHILD);
-	assert_string_equal(live(f, PARENT)->executable->path, f->other.path);
-	assert_string_equal(live(f, CHILD)->executable->path, f->other.path);
+	processes_lost(f->ps, 2000, 2000);
+	forks(f, 3000, PARENT, CHILD);
+	assert_true(live(f, CHILD)->stale);
+	show(f, CHILD, &f->other, as_usual);
+	assert_string_equal(sampled(f, CHILD, later)->executable->path, f->other.path);
+	assert_true(live(f, PARENT)->stale);
 }
 
 static void the_end_of_a_process_that_is_gone_is_noticed(void **state)
@@ -462,7 +469,7 @@ static void the_last_records_of_what_is_gone_are_waited_for(void **state)
 	struct fixture *f = *state;
 
 	exec(f, 1000, PARENT, &f->program);
-	processes_lost(f->ps, 2000);
+	processes_lost(f->ps, 2000, 2000);
 	exec(f, 3000, CHILD, &f->program);
 	/* Neither is in /proc; only of the first it is uncertain whether that was told. */
 	for (int i = 0; i < 3; i++)
@@ -499,20 +506,20 @@ static void without_descriptors_a_process_is_not_gone(void **state)
 
 	show(f, PARENT, &f->program, as_usual);
 	processes_scan(f->ps, NULL, 0);
-	number = live(f, PARENT)->number;
-	processes_lost(f->ps, later);
+	number = sampled(f, PARENT, later)->number;
+	processes_lost(f->ps, later, later);
 	take_descriptors(&whole);
 	for (int i = 0; i < 3; i++) {
 		processes_sweep(f->ps, UINT64_MAX);
 		processes_comm(f->ps, later + 1, 1, 1, "x", false);
 	}
-	assert_non_null(processes_get(f->ps, PARENT, later));
+	assert_non_null(sampled(f, PARENT, later));
 	give_descriptors(&whole);
 	assert_int_equal(f->ended, 0);
 	assert_int_equal(live(f, PARENT)->number, number);
 	/* The next sample reads what could not be read. */
 	assert_true(live(f, PARENT)->stale);
-	assert_non_null(processes_get(f->ps, PARENT, later));
+	assert_non_null(sampled(f, PARENT, later));
 	assert_false(live(f, PARENT)->stale);
 	assert_int_equal(live(f, PARENT)->number, number);
 	assert_int_equal(f->ended, 0);
@@ -527,18 +534,18 @@ static void what_was_first_sampled_without_descriptors_is_read_later(void **stat
 
 	show(f, PARENT, &f->program, as_usual);
 	take_descriptors(&whole);
-	p = processes_get(f->ps, PARENT, later);
+	p = sampled(f, PARENT, later);
 	give_descriptors(&whole);
 	assert_non_null(p);
-	assert_true(p->unreadable);
-	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 1);
+	assert_true(p->unproven);
+	assert_int_equal(count(f, METRIC_UNNAMED_LOST_RECORDS), 1);
 	number = p->number;
-	p = processes_get(f->ps, PARENT, later);
-	assert_false(p->unreadable);
+	p = sampled(f, PARENT, later);
+	assert_false(p->unproven);
 	assert_int_equal(p->number, number);
 	assert_string_equal(p->executable->path, f->program.path);
 	assert_int_equal(mappings_count(p->mappings), 2);
-	assert_int_equal(count(f, METRIC_PROCESS_UNKNOWN), 1);
+	assert_int_equal(count(f, METRIC_UNNAMED_LOST_RECORDS), 1);
 }
 
 /* A descriptor more each time: whatever is opened first, nothing of it is remembered. */
@@ -561,19 +568,19 @@ static void at_no_point_of_a_reading_a_shortage_is_remembered(void **state)
 
 		few.rlim_cur = (rlim_t)(lowest + more);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		p = processes_get(f->ps, PARENT, later);
+		p = sampled(f, PARENT, later);
 		if (p)
 			process_namespace_pid(f->ps, p);
 		processes_sweep(f->ps, 0);
 		give_descriptors(&whole);
 		assert_non_null(p);
-		p = processes_get(f->ps, PARENT, later);
+		p = sampled(f, PARENT, later);
 		assert_string_equal(p->container_id, container_a);
 		assert_string_equal(p->executable->path, f->program.path);
 		assert_false(file_hash_is_none(&p->executable->id.content));
 		assert_int_equal(process_namespace_pid(f->ps, p), 1);
 		assert_int_equal(f->ended, 0);
-		processes_lost(f->ps, later + (uint64_t)more);
+		processes_lost(f->ps, later, later + (uint64_t)more);
 	}
 }
 
@@ -588,9 +595,9 @@ static void the_container_is_looked_up_again_after_a_shortage(void **state)
 	exec(f, later, CHILD, &f->program);
 	show(f, CHILD, &f->program, (struct fake_process){ .cgroup = cgroup });
 	take_descriptors(&whole);
-	assert_non_null(processes_get(f->ps, CHILD, later));
+	assert_non_null(sampled(f, CHILD, later));
 	give_descriptors(&whole);
-	assert_string_equal(processes_get(f->ps, CHILD, later)->container_id, container_a);
+	assert_string_equal(sampled(f, CHILD, later)->container_id, container_a);
 }
 
 int main(void)
@@ -622,7 +629,7 @@ int main(void)
 		CASE(a_lost_exit_and_the_pid_used_again),
 		CASE(a_process_that_went_after_a_loss),
 		CASE(after_a_loss_an_ended_process_no_longer_answers_for_its_pid),
-		CASE(a_forking_parent_is_read_again_after_a_loss),
+		CASE(after_a_loss_a_child_is_read_by_itself),
 		CASE(the_end_of_a_process_that_is_gone_is_noticed),
 		CASE(the_last_records_of_what_is_gone_are_waited_for),
 		CASE(a_thread_too_many_does_not_end_the_process),
