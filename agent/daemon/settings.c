@@ -8,6 +8,7 @@
 #include "agent/commands/log_options.h"
 #include "agent/commands/sampler_options.h"
 #include "agent/daemon/daemon_internal.h"
+#include "agent/daemon/fixed_settings.h"
 #include "agent/daemon/notify.h"
 #include "agent/serve/address.h"
 #include "base/cleanup.h"
@@ -112,53 +113,6 @@ int daemon_settings_read(
 	return 0;
 }
 
-static bool can_change(enum setting id)
-{
-	static const enum setting changeable[] = {
-		SETTING_sampling_frequency,
-		SETTING_profiling_duration,
-		SETTING_node,
-		SETTING_local_store_max_bytes,
-		SETTING_local_store_max_age,
-		SETTING_cpu_budget,
-		SETTING_include,
-		SETTING_exclude,
-		SETTING_log_level,
-		SETTING_log_format,
-		SETTING_external_labels,
-		SETTING_series_labels,
-		SETTING_series_max,
-		SETTING_include_env_var,
-		SETTING_debuginfo_upload,
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(changeable); i++) {
-		if (changeable[i] == id)
-			return true;
-	}
-	return !strncmp(config_name(id), "--remote-store-", strlen("--remote-store-")) ||
-	       !strncmp(config_name(id), "--spool-", strlen("--spool-"));
-}
-
-/* What can only be set at the start keeps its value; returns one that was to have another. */
-static const char *keep_fixed(struct config *old, struct config *new)
-{
-	const char *changed = NULL;
-
-	for (enum setting id = 0; id < SETTING_COUNT; id++) {
-		const char *a = config_text(old, id), *b = config_text(new, id);
-		struct setting_value kept = old->values[id];
-
-		if (can_change(id))
-			continue;
-		if (strcmp(a ? a : "", b ? b : ""))
-			changed = config_name(id);
-		old->values[id] = new->values[id];
-		new->values[id] = kept;
-	}
-	return changed;
-}
-
 /* A budget that stays the same keeps the frequency that it has come to. */
 static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 {
@@ -239,7 +193,6 @@ static int reload(struct daemon *d, char **ret_message)
 {
 	struct daemon_settings settings;
 	struct config config;
-	const char *fixed;
 	int err = read_again(d, &config, &settings, ret_message);
 
 	if (err)
@@ -250,9 +203,7 @@ static int reload(struct daemon *d, char **ret_message)
 		config_deinit(&config);
 		return err;
 	}
-	fixed = keep_fixed(&d->config, &config);
-	if (fixed && asprintf(ret_message, "%s takes effect at the next start", fixed) < 0)
-		*ret_message = NULL;
+	fixed_settings_keep(&d->config, &config, ret_message);
 	config_deinit(&d->config);
 	d->config = config;
 	apply(d, &settings);
