@@ -13,6 +13,7 @@
 #include "agent/export/retry_after.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/secret_file.h"
 
 enum { CONNECT_TIMEOUT_MS = 10000 };
 
@@ -371,7 +372,7 @@ static bool credentials_are_there(struct remote *remote)
 
 	if (err)
 		verdict_set(&remote->result, REMOTE_DENIED, "credentials", "%s: %s", which,
-			err == -ENODATA ? "is empty" : strerror(-err));
+			secret_file_explain(err));
 	return !err;
 }
 

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "agent/export/remote_internal.h"
 #include "base/cleanup.h"
-#include "base/io.h"
+#include "base/secret_file.h"
 
 static int copy_text(const char *text, char **ret_copy)
 {
 	*ret_copy = text ? strdup(text) : NULL;
 	return text && !*ret_copy ? -ENOMEM : 0;
-}
-
-static void forget(char **secret)
-{
-	if (*secret)
-		explicit_bzero(*secret, strlen(*secret));
-	free(*secret);
-	*secret = NULL;
 }
 
 int credentials_init(struct credentials *c, const struct remote_options *options)
@@ -37,50 +27,18 @@ int credentials_init(struct credentials *c, const struct remote_options *options
 
 void credentials_deinit(struct credentials *c)
 {
-	forget(&c->token);
-	forget(&c->password);
+	secret_free(&c->token);
+	secret_free(&c->password);
 	free(c->token_file);
 	free(c->user);
 	free(c->password_file);
 	*c = (struct credentials){ 0 };
 }
 
-/* A line break inside would end the header and begin another. */
-static int check_secret(const char *text, size_t length)
-{
-	if (!length)
-		return -ENODATA;
-	for (size_t i = 0; i < length; i++) {
-		if (iscntrl((unsigned char)text[i]))
-			return -EBADMSG;
-	}
-	return 0;
-}
-
-static int read_secret(const char *path, char **ret_secret)
-{
-	autocall(buffer_deinit) struct buffer text;
-	int err;
-
-	buffer_init(&text, REMOTE_SECRET_BYTES);
-	err = io_read_file(AT_FDCWD, path, &text);
-	while (!err && text.size && isspace(text.bytes[text.size - 1]))
-		text.size--;
-	if (!err)
-		err = check_secret((const char *)text.bytes, text.size);
-	if (!err) {
-		*ret_secret = strndup((const char *)text.bytes, text.size);
-		err = *ret_secret ? 0 : -ENOMEM;
-	}
-	if (text.bytes)
-		explicit_bzero(text.bytes, text.capacity);
-	return err;
-}
-
 static int refresh(const char *path, char **secret, const char **ret_which)
 {
 	char *fresh = NULL;
-	int err = path ? read_secret(path, &fresh) : 0;
+	int err = path ? secret_file_read(path, REMOTE_SECRET_BYTES, &fresh) : 0;
 
 	if (err && !*secret) {
 		*ret_which = path;
@@ -88,7 +46,7 @@ static int refresh(const char *path, char **secret, const char **ret_which)
 	}
 	if (!fresh)
 		return 0;
-	forget(secret);
+	secret_free(secret);
 	*secret = fresh;
 	return 0;
 }
