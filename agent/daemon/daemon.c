@@ -2,7 +2,6 @@
 #include "agent/daemon/daemon.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +20,8 @@
 #include "agent/serve/address.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/log.h"
+#include "base/secret_file.h"
 
 /* For what can still be sent at the end; the rest is for the next start. */
 static const uint64_t EXPORT_GRACE_NS = UINT64_C(2000000000);
@@ -88,22 +87,14 @@ static int watch_signals(struct daemon *d)
 	return loop_signals(d->loop, &signals, on_signal, d);
 }
 
-static int read_token(struct daemon *d)
+static int make_token(struct daemon *d)
 {
-	const char *path = config_text(&d->config, SETTING_http_token_file);
-	char line[512];
-	ssize_t length;
+	autofree char *message = NULL;
+	int err = daemon_read_token(&d->config, &d->token, &message);
 
-	if (!path || !*path)
-		return 0;
-	length = io_read_line(AT_FDCWD, path, line, sizeof(line));
-	if (length <= 0) {
-		fprintf(stderr, "fathom agent: --http-token-file %s: %s\n", path,
-			length ? strerror((int)-length) : "it is empty");
-		return length ? (int)length : -EINVAL;
-	}
-	d->token = strdup(line);
-	return d->token ? 0 : -ENOMEM;
+	if (err)
+		fprintf(stderr, "fathom agent: %s\n", message ? message : strerror(-err));
+	return err;
 }
 
 static int make_store(struct daemon *d)
@@ -237,7 +228,7 @@ static int make(struct daemon *d)
 	if (!err)
 		err = watch_signals(d);
 	if (!err)
-		err = read_token(d);
+		err = make_token(d);
 	if (!err)
 		err = make_agent(d);
 	if (!err)
@@ -259,7 +250,7 @@ static void unmake(struct daemon *d)
 	if (d->clock_fd >= 0)
 		close(d->clock_fd);
 	selection_destroy(d->settings.selection);
-	free(d->token);
+	secret_free(&d->token);
 	free(d->cache_directory);
 }
 

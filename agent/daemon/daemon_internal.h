@@ -69,6 +69,8 @@ int daemon_schedule_budget(struct daemon *d);
 /* settings.c */
 int daemon_settings_read(
 	const struct config *config, struct daemon_settings *ret_settings, char **ret_message);
+/* *RET_TOKEN is NULL where no file is named; to be freed by secret_free(). */
+int daemon_read_token(const struct config *config, char **ret_token, char **ret_message);
 /* Tells systemd, and the log when nothing was changed. */
 int daemon_reload(struct daemon *d, char **ret_message);
 

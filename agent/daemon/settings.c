@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/secret_file.h"
 
 enum { MAX_AGENT_HZ = 1000, MIN_STORE_BYTES = 4096 };
 
@@ -113,6 +114,22 @@ int daemon_settings_read(
 	return 0;
 }
 
+int daemon_read_token(const struct config *config, char **ret_token, char **ret_message)
+{
+	const char *path = config_text(config, SETTING_http_token_file);
+	char *token = NULL;
+	int err = path && *path ? secret_file_read(path, SERVE_TOKEN_BYTES, &token) : 0;
+
+	if (err == -E2BIG)
+		return config_refuse(config, SETTING_http_token_file, ret_message,
+			": %s: longer than %d characters", path, SERVE_TOKEN_BYTES);
+	if (err)
+		return config_refuse(config, SETTING_http_token_file, ret_message, ": %s: %s", path,
+			secret_file_explain(err));
+	*ret_token = token;
+	return 0;
+}
+
 /* A budget that stays the same keeps the frequency that it has come to. */
 static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 {
@@ -126,6 +143,21 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 		daemon_set_frequency(d);
 	if (daemon_schedule_budget(d))
 		log_warn("the CPU budget cannot be looked after, ignoring", "%s", "");
+}
+
+/* Clients send the new one from their next request on. */
+static int apply_token(struct daemon *d, char *token)
+{
+	bool changed = strcmp(token ? token : "", d->token ? d->token : "") != 0;
+	int err = d->serve ? serve_set_token(d->serve, token) : 0;
+
+	if (err)
+		return err;
+	if (changed)
+		log_info("the token of the HTTP address has changed", "%s", "");
+	secret_free(&d->token);
+	d->token = token;
+	return 0;
 }
 
 /* All that can fail: without it nothing else changes. */
@@ -189,6 +221,21 @@ static int read_again(const struct daemon *d, struct config *ret_config,
 	return 0;
 }
 
+/* What can fail comes first: then nothing has been changed. */
+static int apply_what_can_fail(struct daemon *d, const struct config *config, char **ret_message)
+{
+	char *token = NULL;
+	int err = daemon_read_token(&d->config, &token, ret_message);
+
+	if (!err)
+		err = apply_export(d, config, ret_message);
+	if (!err)
+		err = apply_token(d, token);
+	if (err)
+		secret_free(&token);
+	return err;
+}
+
 static int reload(struct daemon *d, char **ret_message)
 {
 	struct daemon_settings settings;
@@ -197,7 +244,7 @@ static int reload(struct daemon *d, char **ret_message)
 
 	if (err)
 		return err;
-	err = apply_export(d, &config, ret_message);
+	err = apply_what_can_fail(d, &config, ret_message);
 	if (err) {
 		selection_destroy(settings.selection);
 		config_deinit(&config);

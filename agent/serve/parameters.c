@@ -6,7 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-enum { BASIC_BYTES = 768 }; /* decoded `user:password` */
+#include "agent/serve/serve.h"
+
+enum { BASIC_BYTES = SERVE_TOKEN_BYTES + 256 }; /* decoded `user:password` */
 
 bool parameters_number(const char *text, uint64_t limit, uint64_t *ret_number)
 {

@@ -65,6 +65,8 @@ struct serve_limits {
 	uint64_t sending_ns; /* until it has taken its answer: 60 s */
 };
 
+enum { SERVE_TOKEN_BYTES = 4096 }; /* a longer one is refused */
+
 struct serve_options {
 	/* `127.0.0.1:7071`, `localhost:7071`, `[::1]:7071`, `:7071` (all), `unix:/path` */
 	const char *address;
@@ -74,9 +76,11 @@ struct serve_options {
 	struct serve_limits limits;
 };
 
-/* -EINVAL the address makes no sense, -EADDRINUSE …. */
+/* -EINVAL the address makes no sense, -E2BIG the token is too long, -EADDRINUSE …. */
 int serve_create(const struct serve_options *options, struct serve **ret_serve);
 void serve_destroy(struct serve *s);
+/* From the next request on; NULL = none. -E2BIG, -ENOMEM: the old one stays. */
+int serve_set_token(struct serve *s, const char *token);
 /* Answers a held request; bytes are copied. CONTENT_TYPE e.g. application/octet-stream. */
 void serve_reply_send(struct serve_reply *reply, unsigned int status, const char *content_type,
 	const void *bytes, size_t size);

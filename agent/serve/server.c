@@ -17,6 +17,7 @@
 #include "agent/serve/serve_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/secret_file.h"
 
 enum {
 	MAX_CONNECTIONS = 64,
@@ -355,8 +356,7 @@ int serve_create(const struct serve_options *options, struct serve **ret_serve)
 	s->limits = limits_or_fallback(options->limits);
 	s->listen_fd = s->epoll_fd = -1;
 	s->turn_timer = s->deadline_timer = s->listen_timer = -1;
-	if (options->token && !(s->token = strdup(options->token)))
-		err = -ENOMEM;
+	err = serve_set_token(s, options->token);
 	if (!err)
 		err = address_parse(options->address, &s->address);
 	if (!err)
@@ -410,8 +410,23 @@ void serve_destroy(struct serve *s)
 	loop_cancel(s->loop, s->turn_timer);
 	loop_cancel(s->loop, s->deadline_timer);
 	loop_cancel(s->loop, s->listen_timer);
-	free(s->token);
+	secret_free(&s->token);
 	free(s);
+}
+
+int serve_set_token(struct serve *s, const char *token)
+{
+	char *copy = token ? strdup(token) : NULL;
+
+	if (token && strlen(token) > SERVE_TOKEN_BYTES) {
+		secret_free(&copy);
+		return -E2BIG;
+	}
+	if (token && !copy)
+		return -ENOMEM;
+	secret_free(&s->token);
+	s->token = copy;
+	return 0;
 }
 
 unsigned int serve_port(const struct serve *s)

@@ -229,7 +229,7 @@ int serve_ask_raw(struct serve_fixture *f, const char *request)
 
 int serve_ask_with(struct serve_fixture *f, const char *method_and_path, const char *headers)
 {
-	char request[4096];
+	char request[16384];
 
 	snprintf(request, sizeof(request),
 		"%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n", method_and_path,

@@ -424,6 +424,57 @@ static void test_token(void **state)
 	assert_int_equal(f->reloads, 0);
 }
 
+static void test_token_is_replaced(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	serve_start(f, "127.0.0.1:0", "old");
+	assert_int_equal(serve_set_token(f->serve, "new"), 0);
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer old\r\n"), 401);
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer new\r\n"), 200);
+	assert_int_equal(serve_set_token(f->serve, NULL), 0);
+	assert_int_equal(serve_ask(f, "GET /"), 200);
+}
+
+/* Three bytes at a time, of a length that needs no padding. */
+static void encode_base64(const char *text, char *out)
+{
+	static const char alphabet[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	assert_int_equal(strlen(text) % 3, 0);
+	for (; *text; text += 3) {
+		unsigned int bits = (unsigned int)text[0] << 16 | (unsigned int)text[1] << 8 |
+				    (unsigned int)text[2];
+
+		for (int shift = 18; shift >= 0; shift -= 6)
+			*out++ = alphabet[bits >> shift & 63];
+	}
+	*out = 0;
+}
+
+static void test_longest_token(void **state)
+{
+	struct serve_fixture *f = *state;
+	char token[SERVE_TOKEN_BYTES + 2], pair[SERVE_TOKEN_BYTES + 8];
+	char encoded[2 * sizeof(pair)], header[3 * sizeof(pair)];
+
+	memset(token, 't', SERVE_TOKEN_BYTES);
+	token[SERVE_TOKEN_BYTES] = 0;
+	serve_start(f, "127.0.0.1:0", token);
+	snprintf(header, sizeof(header), "Authorization: Bearer %s\r\n", token);
+	assert_int_equal(serve_ask_with(f, "GET /", header), 200);
+	snprintf(pair, sizeof(pair), "x:%s", token);
+	encode_base64(pair, encoded);
+	snprintf(header, sizeof(header), "Authorization: Basic %s\r\n", encoded);
+	assert_int_equal(serve_ask_with(f, "GET /", header), 200);
+	/* The old one stays where the new one is refused. */
+	memset(token, 'u', SERVE_TOKEN_BYTES + 1);
+	token[SERVE_TOKEN_BYTES + 1] = 0;
+	assert_int_equal(serve_set_token(f->serve, token), -E2BIG);
+	assert_int_equal(serve_ask_with(f, "GET /", header), 200);
+}
+
 #define STARTED(name) cmocka_unit_test_setup_teardown(name, serve_setup_started, serve_teardown)
 #define UNSTARTED(name) cmocka_unit_test_setup_teardown(name, serve_setup, serve_teardown)
 
@@ -452,6 +503,8 @@ int main(void)
 		STARTED(test_pages_of_others_cannot_reload),
 		STARTED(test_other_host_names_are_refused_on_loopback),
 		UNSTARTED(test_token),
+		UNSTARTED(test_token_is_replaced),
+		UNSTARTED(test_longest_token),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
