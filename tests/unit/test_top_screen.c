@@ -237,8 +237,24 @@ static size_t count_lines(const char *text)
 	return count + 1;
 }
 
+static void fits_size(
+	struct fixture *f, struct snapshot *s, enum rows_by by, size_t columns, size_t lines)
+{
+	struct view v = { .by = by, .first = 1000 };
+	autofree char *text = drawn(f, &v, s, columns, lines);
+	size_t column = 0;
+
+	assert_true(count_lines(text) <= lines);
+	for (const char *at = text; *at; at++) {
+		column = *at == '\n' ? 0 : column + 1;
+		assert_true(column <= columns);
+	}
+	assert_true(v.first < 2);
+}
+
 static void test_screen_fits_any_size(void **state)
 {
+	static const size_t heights[] = { 1, 2, 3, 4, 5, 6, 9, 24, 89, 100 };
 	struct fixture *f = *state;
 	struct snapshot *s;
 
@@ -246,17 +262,9 @@ static void test_screen_fits_any_size(void **state)
 	add(f, f->two, MAIN + 5, 4, SECOND_NS / 2);
 	s = snapshot_of(f);
 	for (int by = 0; by < ROWS_KINDS; by++) {
-		for (size_t size = 1; size < 90; size++) {
-			struct view v = { .by = (enum rows_by)by, .first = 1000 };
-			autofree char *text = drawn(f, &v, s, size, size);
-			size_t line = 0;
-
-			assert_true(count_lines(text) <= size);
-			for (const char *at = text; *at; at++) {
-				line = *at == '\n' ? 0 : line + 1;
-				assert_true(line <= size);
-			}
-			assert_true(v.first < 2);
+		for (size_t columns = 1; columns <= 300; columns++) {
+			for (size_t i = 0; i < ARRAY_SIZE(heights); i++)
+				fits_size(f, s, (enum rows_by)by, columns, heights[i]);
 		}
 	}
 	snapshot_destroy(s);
