@@ -160,3 +160,12 @@ uint64_t spool_fixture_take(struct spool *s, size_t target)
 	}
 	return number;
 }
+
+unsigned int spool_fixture_seed(void)
+{
+	const char *text = getenv("FATHOM_TEST_SEED");
+	unsigned int seed = text ? (unsigned int)strtoul(text, NULL, 10) : 1;
+
+	print_message("FATHOM_TEST_SEED=%u\n", seed);
+	return seed;
+}

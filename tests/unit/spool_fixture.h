@@ -22,6 +22,11 @@ struct spool_options spool_fixture_options(
 	struct spool_fixture *f, uint64_t limit_bytes, const char *const *targets);
 /* The path of the N-th segment file, in order; false when there are fewer. */
 bool spool_fixture_segment(const struct spool_fixture *f, size_t n, char path[128]);
+/*
+ * What random choices begin with: 1, or $FATHOM_TEST_SEED. Printed, so that a failure can be had
+ * again.
+ */
+unsigned int spool_fixture_seed(void);
 /* A spool of LIMIT bytes in the fixture's directory. */
 struct spool *spool_fixture_open(
 	struct spool_fixture *f, uint64_t limit, const char *const *targets);

@@ -158,12 +158,10 @@ static void one_life(struct spool_fixture *f, uint32_t next, bool takes)
 
 static void live_and_die(struct spool_fixture *f, bool takes)
 {
-	struct timespec now;
 	uint32_t next = 0;
 
 	memset(&ledger, 0, sizeof(ledger));
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	srand((unsigned int)now.tv_nsec);
+	srand(spool_fixture_seed());
 	for (int i = 0; i < KILLS; i++) {
 		/*
 		 * One that was put without an acknowledgement stays unused afterwards, be it the
