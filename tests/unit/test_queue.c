@@ -7,11 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
 #include "agent/export/pace.h"
 #include "agent/export/queue.h"
+#include "tests/unit/refused_call.h"
 #include "tests/unit/spool_fixture.h"
 
 enum { LIMIT = 16 << 20, MAX_SENT = 1000, TARGETS = 2 };
@@ -22,7 +24,7 @@ struct bench {
 	struct spool_fixture fixture;
 	struct spool *spool;
 	struct queue *queue;
-	uint64_t now;
+	uint64_t now, next;
 	struct {
 		remote_done_fn *done; /* NULL = nothing is under way */
 		void *context;
@@ -366,6 +368,34 @@ static void a_lonely_payload_is_never_given_up(void **state)
 	assert_int_equal(figures(b, 0).pending, 1);
 }
 
+static int step(void *context)
+{
+	struct bench *b = context;
+
+	b->next = queue_step(b->queue, b->now);
+	return 0;
+}
+
+/* What is on the disk is not lost because it cannot be opened for a moment. */
+static void a_disk_that_gives_nothing_is_asked_again_later(void **state)
+{
+	static const struct refused_call no_descriptors = { .number = SYS_openat, .error = EMFILE };
+	struct bench *b = *state;
+
+	begin(b, 1, false);
+	put(b, 1, 1000);
+	with_refused_call(&no_descriptors, step, b);
+	assert_null(b->line[0].done);
+	assert_in_range(b->next, b->now + 5 * SECOND, b->now + 60 * SECOND);
+	b->now = b->next - 1;
+	assert_int_equal(sending(b, 0), 0);
+	b->now++;
+	assert_int_equal(sending(b, 0), 1);
+	assert_int_equal(spool_dropped(b->spool, 0, SPOOL_DROP_CORRUPT), 0);
+	answer(b, 0, REMOTE_SENT, "200", 0);
+	assert_int_equal(sending(b, 0), 0);
+}
+
 static void a_paced_target_has_a_rate(void **state)
 {
 	struct bench *b = *state;
@@ -425,6 +455,7 @@ int main(void)
 		CASE(the_next_payload_does_not_inherit_failures),
 		CASE(a_broken_server_poisons_nothing),
 		CASE(a_lonely_payload_is_never_given_up),
+		CASE(a_disk_that_gives_nothing_is_asked_again_later),
 		CASE(a_paced_target_has_a_rate),
 		cmocka_unit_test(too_many_requests_slow_it_down),
 	};
