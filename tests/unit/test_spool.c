@@ -135,6 +135,34 @@ static void the_oldest_go_first(void **state)
 	spool_destroy(s);
 }
 
+/* As many as it takes for one of them to be an eighth of the limit: so much goes at a time. */
+static void a_small_limit_gives_small_segments(void **state)
+{
+	struct spool_fixture *f = *state;
+	struct spool *s = spool_fixture_open(f, 64 << 10, one);
+	char path[128];
+	size_t count = 0;
+
+	for (uint64_t n = 1; n <= 200; n++) {
+		assert_int_equal(spool_fixture_put(s, n, SIZE), 0);
+		if (n > 60)
+			assert_in_range(spool_bytes(s), 54 << 10, 64 << 10);
+	}
+	while (spool_fixture_segment(f, count, path)) {
+		assert_in_range(size_of(path), SIZE, 8 << 10);
+		count++;
+	}
+	assert_in_range(count, 7, 11);
+	spool_destroy(s);
+	/* Not smaller than 4 KiB. */
+	s = spool_fixture_open(f, 8 << 10, one);
+	for (uint64_t n = 201; n <= 240; n++)
+		assert_int_equal(spool_fixture_put(s, n, SIZE), 0);
+	assert_true(spool_fixture_segment(f, 0, path));
+	assert_in_range(size_of(path), 2 * SIZE, 4 << 10);
+	spool_destroy(s);
+}
+
 static void the_too_old_are_passed_over(void **state)
 {
 	struct spool_options options = spool_fixture_options(*state, LIMIT, one);
@@ -443,6 +471,7 @@ int main(void)
 		CASE(a_restart_goes_on_where_it_was),
 		CASE(a_new_target_begins_with_what_comes),
 		CASE(the_oldest_go_first),
+		CASE(a_small_limit_gives_small_segments),
 		CASE(the_too_old_are_passed_over),
 		CASE(a_damaged_body_costs_one_record),
 		CASE(a_damaged_header_costs_one_record),
