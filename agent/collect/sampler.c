@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/collect/go_hints.h"
 #include "agent/collect/kernel_types.h"
 #include "agent/collect/mapping_probe.h"
 #include "base/cleanup.h"
@@ -41,7 +42,7 @@ struct sampler {
 	uint64_t *scratch; /* room for that of each possible CPU; it begins with the counters */
 	size_t scratch_words; /* of one */
 	size_t possible_cpus;
-	uint16_t go_hints[ABI_GO_HINTS]; /* how many processes each bit stands for */
+	struct go_hints go_hints;
 };
 
 /* libbpf's messages, the verifier's log among them: for those who ask for them. */
@@ -323,6 +324,7 @@ static int load(struct sampler *s, const struct collect_options *options, const 
 	err = load_by_types(s, options);
 	if (err)
 		return explain_load(err, ret_step);
+	s->go_hints.words = (uint64_t *)&s->skeleton->data->go_hints[0];
 	s->scratch_words = (bpf_map__value_size(s->skeleton->maps.scratches) + 7) / 8;
 	s->scratch = calloc(s->possible_cpus, s->scratch_words * sizeof(*s->scratch));
 	if (!s->scratch)
@@ -438,26 +440,12 @@ void sampler_set_kernel_tables(struct sampler *s, const struct abi_kernel_tables
 	__atomic_store_n(&to->count, tables->count, __ATOMIC_RELEASE);
 }
 
-/* One more, or one less, of the processes whose bit this is. */
-static void hint_go_process(struct sampler *s, uint32_t tgid, int more)
-{
-	uint16_t *count = &s->go_hints[tgid % ABI_GO_HINTS];
-	uint64_t *word = (uint64_t *)&s->skeleton->data->go_hints[tgid % ABI_GO_HINTS / 64];
-	uint64_t bit = UINT64_C(1) << tgid % 64;
-
-	*count = (uint16_t)(*count + more);
-	if (*count)
-		__atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
-	else
-		__atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
-}
-
 int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go_process *how)
 {
 	int map = bpf_map__fd(s->skeleton->maps.go_processes);
 
 	if (!bpf_map_update_elem(map, &tgid, how, BPF_NOEXIST)) {
-		hint_go_process(s, tgid, 1);
+		go_hints_add(&s->go_hints, tgid);
 		return 0;
 	}
 	if (errno != EEXIST)
@@ -468,7 +456,7 @@ int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go
 void sampler_remove_go_process(struct sampler *s, uint32_t tgid)
 {
 	if (!bpf_map_delete_elem(bpf_map__fd(s->skeleton->maps.go_processes), &tgid))
-		hint_go_process(s, tgid, -1);
+		go_hints_remove(&s->go_hints, tgid);
 }
 
 int sampler_counters(const struct sampler *s, uint64_t ret_counts[ABI_COUNTERS])
