@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Windows of `fathom agent`: how they end, what of them is stored, and what the log says of it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/daemon/daemon_internal.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "tests/unit/fake_agent.h"
+
+enum { BLOCK = 4096, PLENTY = 1 << 20 };
+
+static const uint64_t SECOND = 1000000000;
+
+struct bench {
+	struct agent agent;
+	struct daemon daemon;
+	char directory[64];
+	char log[4096]; /* of the last logged() */
+};
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+static void open_store(struct bench *b, uint64_t limit_bytes)
+{
+	const struct store_options options = {
+		.directory = b->directory, .limit_bytes = limit_bytes, .metrics = &b->agent.metrics
+	};
+
+	assert_int_equal(store_create(&options, &b->daemon.store), 0);
+}
+
+static int setup(void **state)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+	struct daemon *d = &b->daemon;
+	char *argv[] = { (char *)"agent", NULL };
+	void *world;
+
+	assert_int_equal(report_setup(&world), 0);
+	b->agent.world = world;
+	snprintf(b->directory, sizeof(b->directory), "/tmp/fathom-windows-XXXXXX");
+	assert_non_null(mkdtemp(b->directory));
+	d->agent = &b->agent;
+	d->window_timer = d->frequency_timer = d->budget_timer = d->clock_fd = -1;
+	d->settings.window_ns = 3600 * SECOND;
+	d->window_started_ns = clock_monotonic_ns();
+	d->window_started_real_ns = clock_real_ns();
+	d->window_period_ns = 52631578;
+	budget_init(&d->budget, 0, 19);
+	assert_int_equal(config_parse(&d->config, IN_AGENT, 1, argv), 0);
+	assert_int_equal(loop_create(&d->loop), 0);
+	assert_int_equal(daemon_start_windows(d), 0);
+	open_store(b, PLENTY);
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+	void *world = b->agent.world;
+
+	store_destroy(b->daemon.store);
+	loop_destroy(b->daemon.loop);
+	config_deinit(&b->daemon.config);
+	report_teardown(&world);
+	(void)umount2(b->directory, MNT_DETACH); /* of a test that failed */
+	nftw(b->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(b);
+	return 0;
+}
+
+/* Runs FN and returns what it logged. */
+static const char *logged(struct bench *b, void (*fn)(struct bench *b))
+{
+	autoclose int fd = memfd_create("log", MFD_CLOEXEC);
+	autoclose int before = dup(STDERR_FILENO);
+	ssize_t size;
+
+	assert_true(fd >= 0 && before >= 0);
+	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	fn(b);
+	assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
+	size = pread(fd, b->log, sizeof(b->log) - 1, 0);
+	b->log[MAX(size, 0)] = 0;
+	return b->log;
+}
+
+static void sample(struct bench *b, struct process *p)
+{
+	struct profile_frame frame = in_program(MAIN, 0, b->agent.world);
+
+	add_user(b->agent.world, p, &frame, 1);
+}
+
+/* A window ends and is sealed, as the agent does it a moment later. */
+static void seal(struct bench *b)
+{
+	daemon_full(&b->daemon);
+	daemon_sealed(&b->daemon, b->agent.world->profile);
+}
+
+static size_t stored(const struct bench *b)
+{
+	return store_count(b->daemon.store);
+}
+
+/* ---- storing -------------------------------------------------------------------------------- */
+
+static void each_program_is_a_file_of_the_window(void **state)
+{
+	struct bench *b = *state;
+	struct daemon *d = &b->daemon;
+	uint64_t started = d->window_started_real_ns;
+	struct store_file file;
+	size_t iterator = 0;
+
+	sample(b, b->agent.world->one);
+	sample(b, b->agent.world->two);
+	d->window_started_ns -= 7 * SECOND;
+	seal(b);
+	assert_int_equal(d->windows, 1);
+	assert_int_equal(d->sealed_period_ns, 52631578);
+	assert_int_equal(stored(b), 2);
+	while (store_next(d->store, &iterator, 0, INT64_MAX, &file)) {
+		assert_true(!strcmp(file.name, "one") || !strcmp(file.name, "two"));
+		assert_in_range(file.time_ns, started - SECOND / 10, started + SECOND / 10);
+		assert_true(file.duration_ns >= (int64_t)(7 * SECOND));
+	}
+	/* It began where the last one ended. */
+	assert_true(d->window_started_ns >= d->sealed_started_ns + 7 * SECOND);
+}
+
+static void a_window_without_samples_is_no_file(void **state)
+{
+	struct bench *b = *state;
+
+	seal(b);
+	assert_int_equal(b->daemon.windows, 1);
+	assert_int_equal(stored(b), 0);
+}
+
+static void without_a_store_windows_are_counted(void **state)
+{
+	struct bench *b = *state;
+
+	store_destroy(take(b->daemon.store));
+	sample(b, b->agent.world->one);
+	seal(b);
+	assert_int_equal(b->daemon.windows, 1);
+}
+
+static void the_last_window_is_stored_at_the_end(void **state)
+{
+	struct bench *b = *state;
+
+	sample(b, b->agent.world->one);
+	daemon_seal_last(&b->daemon);
+	assert_int_equal(stored(b), 1);
+	assert_int_equal(b->daemon.windows, 1);
+}
+
+static void a_store_that_takes_nothing_is_told_of_once(void **state)
+{
+	struct bench *b = *state;
+
+	sample(b, b->agent.world->one);
+	sample(b, b->agent.world->two);
+	store_set_limits(b->daemon.store, BLOCK - 1, 0);
+	assert_non_null(strstr(logged(b, seal), "could not be stored, ignoring\" count=2 of=2"));
+	assert_int_equal(b->daemon.store_error, -E2BIG);
+	assert_string_equal(logged(b, seal), "");
+	assert_int_equal(metrics_get(&b->agent.metrics, METRIC_STORE_FAILED), 4);
+	store_set_limits(b->daemon.store, PLENTY, 0);
+	assert_non_null(strstr(logged(b, seal), "profiles are stored again"));
+	assert_int_equal(b->daemon.store_error, 0);
+	assert_string_equal(logged(b, seal), "");
+}
+
+static void fill(const char *path)
+{
+	static const char bytes[BLOCK];
+	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+}
+
+/* Old profiles go for new ones: once it begins and once it ends. */
+static void a_full_disk_is_told_of_once(void **state)
+{
+	struct bench *b = *state;
+	char path[128];
+
+	store_destroy(take(b->daemon.store));
+	if (mount("test", b->directory, "tmpfs", 0, "size=128k,mode=0700")) {
+		open_store(b, PLENTY);
+		skip();
+	}
+	open_store(b, PLENTY);
+	sample(b, b->agent.world->one);
+	for (int i = 0; i < 4; i++)
+		assert_string_equal(logged(b, seal), "");
+	assert_false(b->daemon.disk_full);
+	snprintf(path, sizeof(path), "%s/of-somebody-else", b->directory);
+	fill(path);
+	assert_non_null(strstr(logged(b, seal), "the disk of the local store is full"));
+	assert_non_null(strstr(b->log, "count=1"));
+	assert_true(b->daemon.disk_full);
+	assert_string_equal(logged(b, seal), "");
+	assert_true(b->daemon.disk_full);
+	assert_int_equal(unlink(path), 0);
+	assert_non_null(strstr(logged(b, seal), "has room again"));
+	assert_false(b->daemon.disk_full);
+	assert_string_equal(logged(b, seal), "");
+	store_destroy(take(b->daemon.store));
+	assert_int_equal(umount2(b->directory, MNT_DETACH), 0);
+	open_store(b, PLENTY);
+}
+
+/* ---- ending --------------------------------------------------------------------------------- */
+
+static void full(struct bench *b)
+{
+	daemon_full(&b->daemon);
+}
+
+static void a_window_that_cannot_end_goes_on(void **state)
+{
+	struct bench *b = *state;
+	uint64_t started = b->daemon.window_started_ns;
+
+	b->agent.turn_error = -ENOMEM;
+	assert_non_null(strstr(logged(b, full), "a window could not be ended"));
+	assert_string_equal(logged(b, full), "");
+	assert_int_equal(b->daemon.window_started_ns, started);
+	assert_int_equal(b->agent.turns, 2);
+	b->agent.turn_error = 0;
+	assert_non_null(strstr(logged(b, full), "windows end again"));
+	assert_true(b->daemon.window_started_ns > started);
+	assert_int_equal(b->daemon.sealed_started_ns, started);
+}
+
+/* ---- frequency ------------------------------------------------------------------------------ */
+
+static void stop(void *context)
+{
+	loop_stop(context);
+}
+
+/* Lets what is due within TIME_NS happen. */
+static void run_for(struct bench *b, uint64_t time_ns)
+{
+	int timer;
+
+	assert_int_equal(loop_timer(b->daemon.loop, time_ns, 0, stop, b->daemon.loop, &timer), 0);
+	assert_int_equal(loop_run(b->daemon.loop), 0);
+}
+
+static void a_frequency_has_a_window_of_its_own(void **state)
+{
+	struct bench *b = *state;
+	struct daemon *d = &b->daemon;
+
+	budget_init(&d->budget, 0, 100);
+	daemon_set_frequency(d);
+	assert_int_equal(b->agent.turns, 1);
+	assert_int_equal(b->agent.hz, 100);
+	assert_int_equal(d->window_period_ns, 10000000);
+	assert_int_equal(d->sealed_period_ns, 52631578);
+	/* Nothing is sampled in between, and it is afterwards. */
+	assert_int_equal(b->agent.pauses, 1);
+	assert_false(b->agent.turned_unpaused || b->agent.retimed_unpaused || b->agent.paused);
+}
+
+static void a_frequency_waits_for_the_window_before(void **state)
+{
+	struct bench *b = *state;
+	struct daemon *d = &b->daemon;
+
+	budget_init(&d->budget, 0, 100);
+	b->agent.turn_error = -EBUSY;
+	daemon_set_frequency(d);
+	assert_int_equal(b->agent.hz, 0);
+	assert_int_equal(d->window_period_ns, 52631578);
+	assert_false(b->agent.paused);
+	assert_true(d->frequency_timer >= 0);
+	b->agent.turn_error = 0;
+	while (d->frequency_timer >= 0)
+		run_for(b, SECOND / 100);
+	assert_int_equal(b->agent.hz, 100);
+	assert_int_equal(d->window_period_ns, 10000000);
+}
+
+static void set_frequency(struct bench *b)
+{
+	daemon_set_frequency(&b->daemon);
+}
+
+static void a_frequency_that_is_not_taken_is_told_of(void **state)
+{
+	struct bench *b = *state;
+
+	b->agent.hz_error = -EIO;
+	assert_non_null(strstr(logged(b, set_frequency), "could not be changed as it should"));
+	b->agent.hz_error = 0;
+	assert_string_equal(logged(b, set_frequency), "");
+	b->agent.turn_error = -ENOMEM;
+	assert_non_null(strstr(logged(b, set_frequency), "could not be changed as it should"));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(each_program_is_a_file_of_the_window),
+		CASE(a_window_without_samples_is_no_file),
+		CASE(without_a_store_windows_are_counted),
+		CASE(the_last_window_is_stored_at_the_end),
+		CASE(a_store_that_takes_nothing_is_told_of_once),
+		CASE(a_full_disk_is_told_of_once),
+		CASE(a_window_that_cannot_end_goes_on),
+		CASE(a_frequency_has_a_window_of_its_own),
+		CASE(a_frequency_waits_for_the_window_before),
+		CASE(a_frequency_that_is_not_taken_is_told_of),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
