@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What of a window is sent: each series' samples, whole and once, cut into payloads that servers
+ * take. A directory as the remote store shows them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <libdeflate.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/daemon/export.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "proto/profile.pb-c.h"
+#include "tests/unit/report_fixture.h"
+
+enum { SERIES_LIMIT = 64, PLAIN_LIMIT = 16 << 20 };
+
+static const uint64_t GRACE_NS = UINT64_C(60000000000);
+
+struct sent {
+	char service[64];
+	size_t payloads, entries, largest; /* entries of the largest payload */
+	int64_t samples;
+};
+
+struct bench {
+	struct fixture *world;
+	char directory[64], spool[96], store[96];
+	struct daemon_export *export;
+	struct sent sent[SERIES_LIMIT];
+	size_t sent_count;
+};
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+	void *world;
+
+	assert_int_equal(report_setup(&world), 0);
+	b->world = world;
+	snprintf(b->directory, sizeof(b->directory), "/tmp/fathom-sent-XXXXXX");
+	assert_non_null(mkdtemp(b->directory));
+	snprintf(b->spool, sizeof(b->spool), "--spool-directory=%s/spool", b->directory);
+	snprintf(b->store, sizeof(b->store), "%s/store", b->directory);
+	assert_int_equal(io_make_directories(b->store, 0700), 0);
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+	void *world = b->world;
+
+	daemon_export_destroy(b->export, 0);
+	report_teardown(&world);
+	nftw(b->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(b);
+	return 0;
+}
+
+/* With OPTION besides, or NULL. */
+static void begin(struct bench *b, const char *option)
+{
+	char address[128];
+	char *argv[] = { (char *)"agent", b->spool, (char *)"--remote-store-type=file", address,
+		(char *)option, NULL };
+	autofree char *message = NULL;
+	struct config config;
+
+	snprintf(address, sizeof(address), "--remote-store-address=%s", b->store);
+	assert_int_equal(config_parse(&config, IN_AGENT, option ? 5 : 4, argv), 0);
+	assert_int_equal(daemon_export_create(
+				 &config, &b->world->metrics, b->directory, &b->export, &message),
+		0);
+	assert_non_null(b->export);
+	config_deinit(&config);
+}
+
+/* To a receiver of OTLP as well, which takes the labels of samples; nobody is there. */
+static void begin_with_otlp(struct bench *b)
+{
+	char *argv[] = { (char *)"agent", b->spool, NULL };
+	autofree char *message = NULL;
+	char path[128], text[512];
+	struct config config;
+
+	snprintf(path, sizeof(path), "%s/config.yaml", b->directory);
+	snprintf(text, sizeof(text),
+		"remote-stores:\n"
+		"  - type: file\n"
+		"    address: %s\n"
+		"  - type: otlp\n"
+		"    address: http://127.0.0.1:1\n"
+		"    otlp-unstable: true\n",
+		b->store);
+	assert_int_equal(io_replace_file(AT_FDCWD, path, text, strlen(text), 0600), 0);
+	assert_int_equal(config_parse(&config, IN_AGENT, 2, argv), 0);
+	assert_int_equal(config_load(&config, path, &message), 0);
+	assert_int_equal(daemon_export_create(
+				 &config, &b->world->metrics, b->directory, &b->export, &message),
+		0);
+	config_deinit(&config);
+}
+
+static struct sent *sent_of(struct bench *b, const char *service)
+{
+	for (size_t i = 0; i < b->sent_count; i++)
+		if (!strcmp(b->sent[i].service, service))
+			return &b->sent[i];
+	assert_true(b->sent_count < SERIES_LIMIT);
+	snprintf(b->sent[b->sent_count].service, sizeof(b->sent[0].service), "%s", service);
+	return &b->sent[b->sent_count++];
+}
+
+/* A payload of SERVICE, whose samples are of processes called so. */
+static void count_payload(struct bench *b, const char *service, const struct buffer *gzip)
+{
+	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+	autofree uint8_t *plain = malloc(PLAIN_LIMIT);
+	struct sent *sent = sent_of(b, service);
+	Perftools__Profiles__Profile *m;
+	size_t size;
+
+	assert_int_equal(
+		libdeflate_gzip_decompress(d, gzip->bytes, gzip->size, plain, PLAIN_LIMIT, &size),
+		0);
+	libdeflate_free_decompressor(d);
+	m = perftools__profiles__profile__unpack(NULL, size, plain);
+	assert_non_null(m);
+	assert_true(m->n_sample > 0);
+	sent->payloads++;
+	sent->entries += m->n_sample;
+	sent->largest = MAX(sent->largest, m->n_sample);
+	for (size_t i = 0; i < m->n_sample; i++)
+		sent->samples += m->sample[i]->value[0];
+	perftools__profiles__profile__free_unpacked(m, NULL);
+}
+
+static struct bench *reading; /* nftw() has no context */
+
+static int read_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	autocall(buffer_deinit) struct buffer labels;
+	autocall(buffer_deinit) struct buffer gzip;
+	char labels_path[512], service[64] = "";
+	const char *suffix = strstr(path, ".pb.gz");
+	const char *at;
+
+	(void)st;
+	(void)ftw;
+	buffer_init(&labels, 1 << 16);
+	buffer_init(&gzip, PLAIN_LIMIT);
+	if (flag != FTW_F || !suffix)
+		return 0;
+	snprintf(labels_path, sizeof(labels_path), "%.*s.labels", (int)(suffix - path), path);
+	assert_int_equal(io_read_file(AT_FDCWD, labels_path, &labels), 0);
+	assert_int_equal(buffer_append(&labels, "", 1), 0);
+	at = strstr((const char *)labels.bytes, "service_name=\"");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "service_name=\"%63[^\"]", service), 1);
+	assert_int_equal(io_read_file(AT_FDCWD, path, &gzip), 0);
+	count_payload(reading, service, &gzip);
+	return 0;
+}
+
+/* Sends the world's profile as a window and reads what has arrived. */
+static void send_window(struct bench *b)
+{
+	const struct report_options options = {
+		.period = 10101010, .time_ns = (int64_t)clock_real_ns(), .duration_ns = 1000000000
+	};
+
+	daemon_export_window(b->export, &b->world->sources, &options, true);
+	daemon_export_destroy(take(b->export), GRACE_NS);
+	reading = b;
+	assert_int_equal(nftw(b->store, read_one, 16, FTW_PHYS), 0);
+}
+
+static void sample_stack(struct bench *b, const struct process *p, uint64_t address)
+{
+	struct profile_frame frame = { address, b->world->library->number, 0 };
+
+	add_user(b->world, p, &frame, 1);
+}
+
+/* COUNT samples of P, each with a stack of its own. */
+static void sample_stacks(struct bench *b, const struct process *p, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++)
+		sample_stack(b, p, i);
+}
+
+static void a_programs_samples_are_in_its_series(void **state)
+{
+	struct bench *b = *state;
+
+	sample_stacks(b, b->world->one, 3);
+	sample_stacks(b, b->world->two, 5);
+	begin(b, NULL);
+	send_window(b);
+	assert_int_equal(b->sent_count, 2);
+	assert_int_equal(sent_of(b, "one")->samples, 3);
+	assert_int_equal(sent_of(b, "two")->samples, 5);
+	assert_int_equal(sent_of(b, "two")->entries, 5);
+	assert_int_equal(sent_of(b, "two")->payloads, 1);
+	assert_int_equal(metrics_get(&b->world->metrics, METRIC_EXPORT_TOO_LARGE), 0);
+}
+
+static void a_window_without_samples_sends_nothing(void **state)
+{
+	struct bench *b = *state;
+
+	begin(b, NULL);
+	send_window(b);
+	assert_int_equal(b->sent_count, 0);
+	assert_int_equal(metrics_get(&b->world->metrics, METRIC_EXPORT_WINDOW_FAILED), 0);
+}
+
+/* Servers take 16,000 entries at a time: each is in one of the parts, and in no other. */
+static void a_large_series_is_cut(void **state)
+{
+	struct bench *b = *state;
+
+	sample_stacks(b, b->world->one, 40000);
+	sample_stacks(b, b->world->two, 16000);
+	begin(b, NULL);
+	send_window(b);
+	assert_int_equal(sent_of(b, "one")->samples, 40000);
+	assert_int_equal(sent_of(b, "one")->entries, 40000);
+	assert_true(sent_of(b, "one")->payloads >= 3);
+	assert_true(sent_of(b, "one")->largest <= 16000);
+	assert_int_equal(sent_of(b, "two")->samples, 16000);
+	assert_int_equal(metrics_get(&b->world->metrics, METRIC_EXPORT_TOO_LARGE), 0);
+}
+
+/* Each third stack, where a series is cut in three: all are in one part, which is cut again. */
+static void a_part_that_is_too_large_is_cut_again(void **state)
+{
+	struct bench *b = *state;
+
+	for (uint64_t i = 0; i < 60000; i++)
+		sample_stack(b, i % 3 ? b->world->two : b->world->one, i);
+	begin(b, NULL);
+	send_window(b);
+	assert_int_equal(sent_of(b, "one")->samples, 20000);
+	assert_int_equal(sent_of(b, "one")->entries, 20000);
+	assert_true(sent_of(b, "one")->largest <= 16000);
+	assert_int_equal(sent_of(b, "two")->samples, 40000);
+	assert_int_equal(sent_of(b, "two")->entries, 40000);
+	assert_int_equal(metrics_get(&b->world->metrics, METRIC_EXPORT_TOO_LARGE), 0);
+}
+
+/* Without labels of samples a stack is one entry, whichever threads it was seen in. */
+static void a_stack_is_one_entry_of_one_payload(void **state)
+{
+	struct bench *b = *state;
+	struct profile_frame frame = in_program(MAIN, 0, b->world);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+	struct profile_sample sample = { .process = b->world->one->number,
+		.pid = 100,
+		.comm = "thread",
+		.count = 1,
+		.weight = 1 };
+
+	sample_stacks(b, b->world->one, 20000);
+	assert_int_equal(profile_stack(b->world->profile, &stack, &sample.stack), 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		sample.tid = 100 + i;
+		sample.cpu = i % 8;
+		sample.goid = i / 3;
+		assert_int_equal(profile_add(b->world->profile, &sample), 0);
+	}
+	begin(b, NULL);
+	send_window(b);
+	assert_int_equal(sent_of(b, "one")->samples, 21000);
+	assert_int_equal(sent_of(b, "one")->entries, 20001);
+	assert_true(sent_of(b, "one")->payloads > 1);
+}
+
+/* What the labels tell apart are entries: they can be cut, where it is one stack. */
+static void samples_of_one_stack_are_cut_by_their_labels(void **state)
+{
+	struct bench *b = *state;
+	struct profile_frame frame = in_program(MAIN, 0, b->world);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+	struct profile_sample sample = { .process = b->world->one->number,
+		.pid = 100,
+		.tid = 101,
+		.comm = "thread",
+		.count = 1,
+		.weight = 1 };
+
+	assert_int_equal(profile_stack(b->world->profile, &stack, &sample.stack), 0);
+	for (sample.goid = 1; sample.goid <= 40000; sample.goid++)
+		assert_int_equal(profile_add(b->world->profile, &sample), 0);
+	begin_with_otlp(b);
+	send_window(b);
+	assert_int_equal(metrics_get(&b->world->metrics, METRIC_EXPORT_TOO_LARGE), 0);
+	assert_int_equal(sent_of(b, "one")->samples, 40000);
+	assert_int_equal(sent_of(b, "one")->entries, 40000);
+	assert_true(sent_of(b, "one")->payloads >= 3);
+	assert_true(sent_of(b, "one")->largest <= 16000);
+}
+
+static void series_of_threads_have_all_samples_once(void **state)
+{
+	struct bench *b = *state;
+
+	sample_stacks(b, b->world->one, 3);
+	sample_stacks(b, b->world->two, 5);
+	begin(b, "--series-labels=tid");
+	send_window(b);
+	assert_int_equal(sent_of(b, "one")->samples + sent_of(b, "two")->samples, 8);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_programs_samples_are_in_its_series),
+		CASE(a_window_without_samples_sends_nothing),
+		CASE(a_large_series_is_cut),
+		CASE(a_part_that_is_too_large_is_cut_again),
+		CASE(a_stack_is_one_entry_of_one_payload),
+		CASE(samples_of_one_stack_are_cut_by_their_labels),
+		CASE(series_of_threads_have_all_samples_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
