@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -259,30 +260,218 @@ static void test_only_regular_files(void **state)
 	assert_int_equal(perf_map_update(f->map, -1), -EBADF);
 }
 
-/* A sparse file is an endless line to us and costs its writer nothing. */
-static void test_file_over_the_limit(void **state)
+/* Writes the file anew, by its inode, as JITs do that dump all they have. */
+static void rewrite(struct fixture *f, const char *text)
+{
+	assert_int_equal(ftruncate(f->fd, 0), 0);
+	assert_int_equal(lseek(f->fd, 0, SEEK_SET), 0);
+	update(f, text);
+}
+
+static void test_rewritten_file_is_read_anew(void **state)
 {
 	struct fixture *f = *state;
 
-	append(f, "1000 10 a\n");
-	assert_int_equal(ftruncate(f->fd, INT64_C(1) << 40), 0);
-	assert_int_equal(perf_map_update(f->map, f->fd), -E2BIG);
-	assert_int_equal(perf_map_update(f->map, f->fd), -E2BIG);
-	expect(f, 0x1000, "a", 0x1000);
+	update(f, "1000 100 old_name\n2000 100 old_two\n");
+	rewrite(f, "1000 100 new_name\n3000 100 new_two\n");
+	expect(f, 0x1010, "new_name", 0x1000);
+	expect(f, 0x3010, "new_two", 0x3000);
+	expect_none(f, 0x2010);
+	rewrite(f, "1000 100 later_longer_name\n2000 100 later_two\n3000 100 three\n");
+	expect(f, 0x1010, "later_longer_name", 0x1000);
+	expect(f, 0x2010, "later_two", 0x2000);
+	expect(f, 0x3010, "three", 0x3000);
+	assert_int_equal(perf_map_bad_lines(f->map), 0);
 }
 
-static void test_too_many_functions(void **state)
+/* Line by line: in the middle of a long file, a name of the same length is another. */
+static void test_another_name_in_a_long_file_is_noticed(void **state)
 {
 	struct fixture *f = *state;
 	autocall(buffer_deinit) struct buffer b;
 
+	buffer_init(&b, 1 << 20);
+	for (uint64_t i = 0; i < 20000; i++)
+		buffer_printf(&b, "%06" PRIx64 " 8 interpreted\n", 0x1000 + i * 16);
+	assert_int_equal(io_write_all(f->fd, b.bytes, b.size), 0);
+	update(f, "");
+	expect(f, 0x1000 + 10000 * 16, "interpreted", 0x1000 + 10000 * 16);
+	memcpy(strstr((char *)b.bytes + b.size / 2, "interpreted"), "incompilers", 11);
+	assert_int_equal(pwrite(f->fd, b.bytes, b.size, 0), b.size);
+	update(f, "");
+	expect(f, 0x1000 + 10000 * 16, "incompilers", 0x1000 + 10000 * 16);
+}
+
+/* A sparse file is an endless line to us and costs its writer nothing. */
+static void test_endless_file_gives_no_names(void **state)
+{
+	struct fixture *f = *state;
+
+	update(f, "1000 10 a\n");
+	assert_int_equal(ftruncate(f->fd, INT64_C(1) << 40), 0);
+	assert_int_equal(perf_map_update(f->map, f->fd), -EAGAIN);
+	assert_int_equal(perf_map_update(f->map, f->fd), -EAGAIN);
+	/* There may be another function at that address in what is not read. */
+	assert_true(perf_map_is_behind(f->map));
+	expect_none(f, 0x1000);
+	assert_true(perf_map_bytes(f->map) < 1 << 20);
+}
+
+/* What a server compiles in hours: the newest lines count, however many there are. */
+static void test_long_file_names_what_came_last(void **state)
+{
+	struct fixture *f = *state;
+	autocall(buffer_deinit) struct buffer b;
+
+	buffer_init(&b, 200 << 20);
+	for (uint64_t i = 0; i < 900000; i++)
+		buffer_printf(&b,
+			"%" PRIx64 " 40 LazyCompile:*someFunctionWithAName%d /srv/app/node_modules/"
+			"some-package/lib/index.js:%d:1\n",
+			0x10000000 + i * 64, (int)i, (int)i);
+	buffer_printf(&b, "10000000 40 compiled_last_at_a_reused_address\n");
+	assert_true(b.size > 80 << 20);
+	assert_int_equal(io_write_all(f->fd, b.bytes, b.size), 0);
+	update(f, "f0000000 40 compiled_last\n");
+	assert_false(perf_map_is_behind(f->map));
+	expect(f, 0xf0000000, "compiled_last", 0xf0000000);
+	expect(f, 0x10000000, "compiled_last_at_a_reused_address", 0x10000000);
+	expect_none(f, 0x10000040); /* the oldest names had to go */
+	assert_true(perf_map_dropped(f->map) > 0);
+	assert_true(perf_map_bytes(f->map) < 150 << 20);
+	update(f, "20000000 40 later\n");
+	expect(f, 0x20000000, "later", 0x20000000);
+	expect(f, 0x10000000, "compiled_last_at_a_reused_address", 0x10000000);
+}
+
+static void test_of_too_many_functions_the_oldest_go(void **state)
+{
+	enum { FUNCTIONS = (1 << 20) + (1 << 17) };
+	struct fixture *f = *state;
+	autocall(buffer_deinit) struct buffer b;
+
 	buffer_init(&b, 64 << 20);
-	for (uint64_t i = 0; i < (1 << 20) + 10; i++)
+	for (uint64_t i = 0; i < FUNCTIONS; i++)
 		buffer_printf(&b, "%" PRIx64 " 8 f\n", 0x1000 + i * 16);
 	assert_int_equal(io_write_all(f->fd, b.bytes, b.size), 0);
-	assert_int_equal(perf_map_update(f->map, f->fd), -E2BIG);
-	assert_int_equal(perf_map_count(f->map), 1 << 20);
-	expect(f, 0x1000, "f", 0x1000);
+	update(f, "");
+	assert_true(perf_map_count(f->map) <= 1 << 20);
+	assert_int_equal(perf_map_count(f->map) + perf_map_dropped(f->map), FUNCTIONS);
+	expect_none(f, 0x1000);
+	expect(f, 0x1000 + (FUNCTIONS - 1) * UINT64_C(16), "f",
+		0x1000 + (FUNCTIONS - 1) * UINT64_C(16));
+}
+
+/* ---- whose names they are ------------------------------------------------------------------- */
+
+static void date_file(const struct fixture *f, time_t seconds)
+{
+	const struct timespec times[2] = { { .tv_sec = seconds }, { .tv_sec = seconds } };
+
+	assert_int_equal(futimens(f->fd, times), 0);
+}
+
+static void test_lines_of_an_earlier_program_are_not_its(void **state)
+{
+	struct fixture *f = *state;
+
+	append(f, "1000 100 of_another\n2000 100 of_another\n");
+	date_file(f, 1000);
+	perf_map_set_beginning(f->map, UINT64_C(2000000000000));
+	update(f, "");
+	expect_none(f, 0x1000);
+	/* Python appends to what it finds. */
+	update(f, "2000 10 its_own\n");
+	expect(f, 0x2000, "its_own", 0x2000);
+	expect_none(f, 0x2010);
+	rewrite(f, "1000 100 new\n");
+	expect(f, 0x1000, "new", 0x1000);
+}
+
+static void test_the_file_of_the_running_program_is_its(void **state)
+{
+	struct fixture *f = *state;
+
+	append(f, "1000 100 its_own\n");
+	date_file(f, 1000);
+	perf_map_set_beginning(f->map, UINT64_C(1000000000000));
+	update(f, "");
+	expect(f, 0x1000, "its_own", 0x1000);
+}
+
+static void test_a_forked_child_goes_on_with_its_parents_names(void **state)
+{
+	struct fixture *f = *state, child = { 0 }, grandchild = { 0 };
+
+	assert_int_equal(perf_map_fork(f->map, &child.map), -ENOENT);
+	update(f, "1000 100 early\n2000 100 early_two\n");
+	assert_int_equal(perf_map_fork(f->map, &child.map), 0);
+	/* One without lines of its own stands for its parent. */
+	assert_int_equal(perf_map_fork(child.map, &grandchild.map), 0);
+	update(f, "2000 100 of_the_parent\n3000 100 of_the_parent\n");
+	expect(&child, 0x1000, "early", 0x1000);
+	expect_none(&child, 0x2000); /* early_two, which is covered now: no name */
+	expect_none(&child, 0x3000);
+	child.fd = memfd_create("perf-2.map", MFD_CLOEXEC);
+	update(&child, "1000 10 of_the_child\n3000 100 of_the_child\n");
+	expect(&child, 0x1000, "of_the_child", 0x1000);
+	expect(&child, 0x1010, "early", 0x1000);
+	expect(&child, 0x3000, "of_the_child", 0x3000);
+	expect(f, 0x3000, "of_the_parent", 0x3000);
+	/* A map that others have is not let go. */
+	perf_map_let_go(f->map);
+	perf_map_destroy(take(f->map));
+	expect(&child, 0x1010, "early", 0x1000);
+	perf_map_destroy(child.map);
+	expect(&grandchild, 0x1000, "early", 0x1000);
+	perf_map_destroy(grandchild.map);
+	close(child.fd);
+}
+
+static void test_what_was_read_too_late_is_rolled_back(void **state)
+{
+	struct fixture *f = *state;
+	struct perf_map_mark mark;
+
+	update(f, "1000 100 a\n2000 100 b\n");
+	mark = perf_map_mark(f->map);
+	update(f, "2000 100 of_the_next_program\n3000 100 of_the_next_program\n");
+	perf_map_roll_back(f->map, &mark);
+	expect(f, 0x1000, "a", 0x1000);
+	expect_none(f, 0x2000);
+	expect_none(f, 0x3000);
+}
+
+static void test_what_was_let_go_is_read_again(void **state)
+{
+	struct fixture *f = *state;
+
+	append(f, "5000 10 of_another\n");
+	date_file(f, 1000);
+	perf_map_set_beginning(f->map, UINT64_C(2000000000000));
+	update(f, "");
+	update(f, "1000 100 a\n");
+	assert_true(perf_map_is_unchanged(f->map, f->fd));
+	perf_map_let_go(f->map);
+	expect_none(f, 0x1000);
+	assert_true(perf_map_is_unchanged(f->map, f->fd));
+	update(f, "");
+	expect(f, 0x1000, "a", 0x1000);
+	expect_none(f, 0x5000);
+	append(f, "2000 100 b\n");
+	assert_false(perf_map_is_unchanged(f->map, f->fd));
+}
+
+static void test_continuing_is_told_from_another_content(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(perf_map_continues(f->map, f->fd));
+	update(f, "1000 100 a\n");
+	append(f, "2000 100 b\n");
+	assert_true(perf_map_continues(f->map, f->fd));
+	assert_int_equal(pwrite(f->fd, "1000 200", 8, 0), 8);
+	assert_false(perf_map_continues(f->map, f->fd));
 }
 
 /* Against painting a canvas, one byte an address, in the order of the lines. */
@@ -335,8 +524,17 @@ int main(void)
 		TEST(test_shorter_file_is_read_anew),
 		TEST(test_another_file_is_read_anew),
 		TEST(test_only_regular_files),
-		TEST(test_file_over_the_limit),
-		TEST(test_too_many_functions),
+		TEST(test_rewritten_file_is_read_anew),
+		TEST(test_another_name_in_a_long_file_is_noticed),
+		TEST(test_endless_file_gives_no_names),
+		TEST(test_long_file_names_what_came_last),
+		TEST(test_of_too_many_functions_the_oldest_go),
+		TEST(test_lines_of_an_earlier_program_are_not_its),
+		TEST(test_the_file_of_the_running_program_is_its),
+		TEST(test_a_forked_child_goes_on_with_its_parents_names),
+		TEST(test_what_was_read_too_late_is_rolled_back),
+		TEST(test_what_was_let_go_is_read_again),
+		TEST(test_continuing_is_told_from_another_content),
 		TEST(test_random_overlaps_against_a_canvas),
 	};
 
