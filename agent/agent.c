@@ -175,6 +175,11 @@ static void on_ended(void *context, struct process *p)
 	agent_process_ended(context, p);
 }
 
+static void on_forked(void *context, struct process *parent, struct process *child)
+{
+	agent_jit_forked(context, parent, child);
+}
+
 static void on_forget(void *context, struct process *p)
 {
 	(void)context;
@@ -262,6 +267,7 @@ static int create_tables(
 				.limit = PROCESSES_LIMIT,
 				.program = on_program,
 				.ended = on_ended,
+				.forked = on_forked,
 				.forget = on_forget,
 				.context = agent,
 			},

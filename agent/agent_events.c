@@ -77,9 +77,7 @@ static struct profile_frame user_frame(struct agent *agent, struct process *p,
 	if (!mapping)
 		return frame;
 	frame.module = mapping->module->number;
-	if (mapping->module->kind == MODULE_ANON)
-		agent_open_perf_map(agent, p);
-	else
+	if (mapping->module->kind != MODULE_ANON)
 		frame.address = pc - mapping->start + mapping->file_off;
 	agent_module_hit(agent, p, mapping);
 	return frame;
@@ -96,9 +94,16 @@ struct user_stack {
 static void add_user_frames(
 	struct agent *agent, struct process *p, struct frames *out, const struct user_stack *user)
 {
-	for (uint32_t i = 0; i < user->count && i < ABI_MAX_FRAMES; i++)
-		out->items[out->count++] =
+	for (uint32_t i = 0; i < user->count && i < ABI_MAX_FRAMES; i++) {
+		const struct profile_frame frame =
 			user_frame(agent, p, user->mappings, user->frames[i], i > 0);
+
+		if (frame.module == processes_anon_module(agent->processes))
+			out->flags |= PROFILE_STACK_JIT;
+		out->items[out->count++] = frame;
+	}
+	if (out->flags & PROFILE_STACK_JIT)
+		agent_jit_hit(agent, p);
 	out->flags |= user->end << PROFILE_STACK_END_SHIFT;
 	if (user->cut)
 		out->flags |= PROFILE_STACK_DEPTH;
@@ -190,6 +195,10 @@ static int stack_of(struct agent *agent, struct profile *profile, struct process
 	if (profile_cached_stack(profile, s->user_stack, s->kernel_stack, context, ret_stack)) {
 		stack = profile_stack_at(profile, *ret_stack);
 		agent_stack_hit(agent, p, &stack);
+		/* Resolved for another process, such as the parent that this one was forked from.
+		 */
+		if (stack.flags & PROFILE_STACK_JIT)
+			agent_jit_hit(agent, p);
 		return 0;
 	}
 	err = resolve_stack(agent, profile, p, s, NULL, ret_stack);

@@ -112,12 +112,28 @@ struct agent_module {
 	bool not_cached; /* looked up when its program was executed: do not look again */
 };
 
+/* The perf map of a program image. All times are CLOCK_MONOTONIC. */
+struct agent_jit {
+	int fd; /* -1 = none; opened when a frame without a file is seen */
+	struct perf_map *map; /* NULL = none; a forked child may have one without a file */
+	uint64_t look_ns; /* when the file is to be looked for, or at, again */
+	uint64_t looked_ns; /* when a report did so last */
+	unsigned int misses; /* times in a row that there was none */
+	bool refused; /* it cannot be opened or read, which is counted */
+	bool complete; /* the process has ended, and all it wrote is read */
+	uint64_t sampled_ns; /* the program's last sample with such a frame */
+	uint64_t read_ns, cost_ns; /* when it was read last, and how long that took */
+	struct perf_map_mark before; /* what the map held before that */
+	/* What the map was before the file was written anew, while it may have been by another. */
+	struct perf_map *previous;
+	uint64_t rewritten_ns;
+};
+
 /* Hangs from process.owner_data. */
 struct agent_process {
-	int perf_map_fd; /* -1 = none; opened when a frame without a file is first seen */
+	struct agent_jit jit;
 	bool go_configured; /* the sampler reads this generation's goids, or nobody can */
 	bool go_refused; /* it could not be told to, which is counted */
-	struct perf_map *perf_map;
 };
 
 /* agent_events.c: collect's handlers with the agent as context. */
@@ -187,6 +203,17 @@ void agent_look_at_profile(struct agent *agent);
 /* Resident bytes, and those of mapped files among them; 0 when it cannot be told. */
 uint64_t agent_resident_bytes(const struct agent *agent, uint64_t *ret_file_bytes);
 
+/* agent_jits.c */
+void agent_jit_deinit(struct agent_jit *jit);
+/* A frame of P is in memory without a file. */
+void agent_jit_hit(struct agent *agent, struct process *p);
+void agent_jit_forked(struct agent *agent, struct process *parent, struct process *child);
+void agent_jit_ended(struct process *p);
+/* For a report. NULL: it has none. */
+const struct perf_map *agent_perf_map_of(void *context, struct process *p);
+/* Gives back what can be read again at its next use. */
+void agent_jit_let_go(struct process *p);
+
 /* agent_modules.c */
 struct agent_process *agent_process_data(struct process *p); /* made on first use; NULL: memory */
 void agent_process_data_free(struct process *p);
@@ -210,12 +237,7 @@ void agent_look_at_builds(struct agent *agent);
 void agent_index_done(void *context, uint64_t tag, struct index *index);
 /* Asks for the index of P's program, building it when it is not cached. */
 void agent_request_program(struct agent *agent, struct process *p);
-/* Opens P's perf map while P lives. */
-void agent_open_perf_map(struct agent *agent, struct process *p);
 const struct index *agent_index_of(void *context, const struct module *m);
-const struct perf_map *agent_perf_map_of(void *context, struct process *p);
-/* What was read of it; it is read again at its next use. */
-void agent_drop_perf_map(struct process *p);
 void agent_forget_index_pages(struct agent *agent);
 /* To be called at look-ups: the same, when they have touched many. */
 void agent_keep_indexes_small(struct agent *agent);

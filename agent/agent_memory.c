@@ -142,8 +142,8 @@ static void shrink_caches(struct agent *agent)
 
 	sweep_modules(agent, 0);
 	agent_forget_index_pages(agent);
-	while ((p = processes_next(agent->processes, &i)))
-		agent_drop_perf_map(p);
+	while ((p = processes_next_known(agent->processes, &i)))
+		agent_jit_let_go(p);
 	malloc_trim(0);
 	metrics_add(&agent->metrics, METRIC_MEMORY_CACHES, 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What hangs from modules and processes: indexes, perf maps, goroutine-id settings. A module is
+ * What hangs from modules and processes: indexes, goroutine-id settings. A module is
  * asked for at its first hit, while the process that maps it most likely still lives; its file is
  * opened then, so that it may be deleted or replaced afterwards.
  */
@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "agent/golang/goids.h"
-#include "agent/process/open_file.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
@@ -51,7 +50,7 @@ struct agent_process *agent_process_data(struct process *p)
 	data = calloc(1, sizeof(*data));
 	if (!data)
 		return NULL;
-	data->perf_map_fd = -1;
+	data->jit.fd = -1;
 	p->owner_data = data;
 	return data;
 }
@@ -62,9 +61,7 @@ void agent_process_data_free(struct process *p)
 
 	if (!data)
 		return;
-	if (data->perf_map_fd >= 0)
-		close(data->perf_map_fd);
-	perf_map_destroy(data->perf_map);
+	agent_jit_deinit(&data->jit);
 	free(data);
 	p->owner_data = NULL;
 }
@@ -144,6 +141,7 @@ void agent_process_ended(struct agent *agent, struct process *p)
 		collect_remove_go_process(agent->collect, p->pid);
 	if (agent->unwind)
 		unwind_forget(agent->unwind, p);
+	agent_jit_ended(p);
 }
 
 /* ---- indexes -------------------------------------------------------------------------------- */
@@ -532,44 +530,4 @@ const struct index *agent_index_of(void *context, const struct module *m)
 
 	agent_keep_indexes_small(context);
 	return data ? data->index : NULL;
-}
-
-/* ---- perf maps ------------------------------------------------------------------------------ */
-
-void agent_open_perf_map(struct agent *agent, struct process *p)
-{
-	struct agent_process *data = agent_process_data(p);
-
-	if (!data || data->perf_map_fd >= 0)
-		return;
-	/* A JIT may make its file after its first code: try again at each new stack while alive. */
-	(void)open_perf_map(agent->proc_fd, p->pid, process_namespace_pid(agent->processes, p),
-		&data->perf_map_fd);
-}
-
-const struct perf_map *agent_perf_map_of(void *context, struct process *p)
-{
-	struct agent *agent = context;
-	struct agent_process *data = p->owner_data;
-
-	if (!p->ended)
-		agent_open_perf_map(agent, p);
-	data = p->owner_data;
-	if (!data || data->perf_map_fd < 0)
-		return NULL;
-	if (!data->perf_map && perf_map_create(&data->perf_map))
-		return NULL;
-	if (perf_map_update(data->perf_map, data->perf_map_fd))
-		log_debug("a perf map cannot be read, ignoring", "pid=%u", p->pid);
-	return data->perf_map;
-}
-
-void agent_drop_perf_map(struct process *p)
-{
-	struct agent_process *data = p->owner_data;
-
-	if (!data)
-		return;
-	perf_map_destroy(data->perf_map);
-	data->perf_map = NULL;
 }

@@ -37,6 +37,7 @@ struct symbolize_process {
 	uint64_t read_ns; /* when that was */
 	uint32_t perf_map_number; /* of the generation that the map is of */
 	int perf_map_fd;
+	uint64_t perf_map_ns; /* when it was opened last, or tried to */
 	struct perf_map *perf_map;
 	struct kallsyms *kallsyms;
 	bool kallsyms_tried;
@@ -224,6 +225,20 @@ static void look_up_file(struct symbolize_process *p, const struct mapping *mapp
 		answer->count = index_lookup(index, elf_addr, answer->frames, INDEX_MAX_FRAMES);
 }
 
+/* The file that has the name now: a JIT may put another in its place. */
+static void open_newest_perf_map(struct symbolize_process *p)
+{
+	uint32_t namespace_pid = process_namespace_pid(p->processes, p->process);
+	int fd;
+
+	p->perf_map_ns = clock_monotonic_ns();
+	if (!namespace_pid || open_perf_map(p->proc_fd, p->pid, namespace_pid, &fd))
+		return;
+	if (p->perf_map_fd >= 0)
+		close(p->perf_map_fd);
+	p->perf_map_fd = fd;
+}
+
 static struct perf_map *updated_perf_map(struct symbolize_process *p)
 {
 	if (p->perf_map_number != p->process->number) {
@@ -232,11 +247,9 @@ static struct perf_map *updated_perf_map(struct symbolize_process *p)
 			close(take_fd(&p->perf_map_fd));
 	}
 	p->perf_map_number = p->process->number;
-	if (p->perf_map_fd < 0 &&
-		open_perf_map(p->proc_fd, p->pid, process_namespace_pid(p->processes, p->process),
-			&p->perf_map_fd))
-		return NULL;
-	if (!p->perf_map && perf_map_create(&p->perf_map))
+	if (p->perf_map_fd < 0 || clock_monotonic_ns() - p->perf_map_ns > REFRESH_NS)
+		open_newest_perf_map(p);
+	if (p->perf_map_fd < 0 || (!p->perf_map && perf_map_create(&p->perf_map)))
 		return NULL;
 	/* Ignoring a failure: what was read before stays. */
 	(void)perf_map_update(p->perf_map, p->perf_map_fd);

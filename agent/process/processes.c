@@ -209,6 +209,12 @@ void table_end(struct processes *ps, struct process *p, uint64_t time_ns)
 		keep_recent(ps, p);
 }
 
+void table_supersede(struct processes *ps, struct process *p, uint64_t time_ns)
+{
+	p->superseded = true;
+	table_end(ps, p, time_ns);
+}
+
 void table_make_current(struct processes *ps, struct process *p)
 {
 	/* There is an entry of this pid, so that no memory is needed. */
@@ -275,6 +281,20 @@ struct process *processes_next(struct processes *ps, size_t *iterator)
 			return p;
 	}
 	return NULL;
+}
+
+uint32_t processes_anon_module(const struct processes *ps)
+{
+	return ps->anon->number;
+}
+
+struct process *processes_next_known(struct processes *ps, size_t *iterator)
+{
+	uint64_t number, pointer;
+
+	if (!map_next(&ps->by_number, iterator, &number, &pointer))
+		return NULL;
+	return (struct process *)(uintptr_t)pointer;
 }
 
 uint32_t process_namespace_pid(struct processes *ps, struct process *p)

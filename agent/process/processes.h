@@ -40,6 +40,7 @@ struct process {
 	bool kernel_thread;
 	bool sampled; /* a sample named it: keep until the sweep */
 	bool ended;
+	bool superseded; /* it has ended, and another program or process has its pid */
 	bool exec_known;
 	bool stale; /* records were lost: read /proc before the next use */
 	bool unreadable; /* /proc did not give its mappings (gone before we looked) */
@@ -70,6 +71,8 @@ struct processes_options {
 	/* A generation begins to be known with its program, or ends. May be NULL. */
 	void (*program)(void *context, struct process *process); /* `executable` became known */
 	void (*ended)(void *context, struct process *process);
+	/* CHILD has the program and the mappings of PARENT. May be NULL. */
+	void (*forked)(void *context, struct process *parent, struct process *child);
 	/* It is about to be freed: its owner_data too, please. */
 	void (*forget)(void *context, struct process *process);
 	void *context;
@@ -146,6 +149,10 @@ void processes_sweep(struct processes *ps, uint64_t before_ns);
  */
 size_t processes_sweep_modules(struct processes *ps, modules_unused_fn *unused, void *context);
 size_t processes_count(const struct processes *ps);
+/* What code in memory without a file is in. */
+uint32_t processes_anon_module(const struct processes *ps);
+/* Walks all generations that are known, also those that ended. Start with *ITERATOR = 0. */
+struct process *processes_next_known(struct processes *ps, size_t *iterator);
 /* Walks live generations. Start with *ITERATOR = 0. NULL at the end. */
 struct process *processes_next(struct processes *ps, size_t *iterator);
 /*

@@ -91,7 +91,7 @@ static void exec(struct processes *ps, uint64_t time_ns, uint32_t pid, const cha
 	const struct process before = old ? *old : (struct process){ 0 };
 
 	if (old)
-		table_end(ps, old, time_ns);
+		table_supersede(ps, old, time_ns);
 	p = table_begin(ps, pid, time_ns, NULL);
 	if (!p)
 		return;
@@ -164,6 +164,8 @@ static void begin_child(struct processes *ps, uint64_t time_ns, uint32_t pid, ui
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	memcpy(child->container_id, parent->container_id, sizeof(child->container_id));
 	table_set_executable(ps, child, parent->executable, process_program_path(parent));
+	if (ps->options.forked)
+		ps->options.forked(ps->options.context, parent, child);
 }
 
 void processes_fork(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid,
@@ -183,7 +185,7 @@ void processes_fork(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
 	if (!p && table_live(ps, pid))
 		return; /* /proc has shown it already */
 	if (p)
-		table_end(ps, p, time_ns); /* its exit was lost, the pid is used again */
+		table_supersede(ps, p, time_ns); /* its exit was lost, the pid is used again */
 	begin_child(ps, time_ns, pid, parent_pid);
 }
 

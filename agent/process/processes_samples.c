@@ -93,7 +93,7 @@ static struct process *replace(
 	struct shown *shown = take(p->shown);
 
 	if (!p->ended)
-		table_end(ps, p, ps->time_ns);
+		table_supersede(ps, p, ps->time_ns);
 	if (!shown)
 		metrics_add(ps->options.metrics, METRIC_PROCESS_RESYNCS, 1);
 	return begin_unknown(ps, s, shown);
@@ -113,7 +113,7 @@ static struct process *resync(
 	file_ids_renew(ps->files);
 	err = table_read(ps, p->pid, &shown);
 	if (shown && !table_is_same_process(p, &shown->stat)) {
-		table_end(ps, p, ps->time_ns);
+		table_supersede(ps, p, ps->time_ns);
 		return begin_unknown(ps, s, shown);
 	}
 	if (table_doubt(p, shown)) {

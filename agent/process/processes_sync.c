@@ -269,7 +269,7 @@ static int bring_to(
 	struct process *p = table_live(ps, pid);
 
 	if (p && !is_same_generation(p, shown, exec_id)) {
-		table_end(ps, p, ps->time_ns);
+		table_supersede(ps, p, ps->time_ns);
 		p = table_begin(ps, pid, shown->time_ns, NULL);
 	} else if (!p) {
 		p = table_begin(ps, pid, 0, NULL);

@@ -50,6 +50,8 @@ struct process *table_begin(
 	struct processes *ps, uint32_t pid, uint64_t start_ns, struct mappings *shared);
 /* Ends a live generation; P may be freed. */
 void table_end(struct processes *ps, struct process *p, uint64_t time_ns);
+/* The same, because another program or process has the pid. */
+void table_supersede(struct processes *ps, struct process *p, uint64_t time_ns);
 /* P, which is live, is what its pid leads to again. */
 void table_make_current(struct processes *ps, struct process *p);
 void table_set_comm(struct process *p, const char *comm);

@@ -351,6 +351,7 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts,
 		[SYMBOLIZE_NAMED] = METRIC_FRAMES_NAMED,
 		[SYMBOLIZE_NO_MAPPING] = METRIC_FRAMES_UNKNOWN_MAPPING,
 		[SYMBOLIZE_NO_SYMBOL] = METRIC_FRAMES_NO_SYMBOL,
+		[SYMBOLIZE_UNREAD] = METRIC_FRAMES_MAP_UNREAD,
 		[SYMBOLIZE_NO_INDEX] = METRIC_FRAMES_NO_INDEX,
 	};
 	struct metrics *metrics = s->symbolize.sources->metrics;

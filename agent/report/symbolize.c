@@ -308,7 +308,7 @@ static int anon_frame(struct symbolize *s, uint32_t process, struct symbolized *
 		set_only_line(frame, name);
 		return bracket_mapping(s, "[jit]", frame);
 	}
-	frame->outcome = SYMBOLIZE_NO_SYMBOL;
+	frame->outcome = map && perf_map_is_behind(map) ? SYMBOLIZE_UNREAD : SYMBOLIZE_NO_SYMBOL;
 	return bracket_mapping(s, "[anon]", frame);
 }
 

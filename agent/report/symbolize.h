@@ -29,6 +29,7 @@ enum symbolize_outcome {
 	SYMBOLIZE_NAMED,
 	SYMBOLIZE_NO_MAPPING,
 	SYMBOLIZE_NO_SYMBOL,
+	SYMBOLIZE_UNREAD, /* a part of the perf map that may name it is not read yet */
 	SYMBOLIZE_NO_INDEX,
 	SYMBOLIZE_OUTCOMES,
 	SYMBOLIZE_MARKER = SYMBOLIZE_OUTCOMES, /* no frame, but a note that one is missing */

@@ -22,14 +22,27 @@ static void on_ended(void *context, struct process *p)
 
 	assert_true(p->ended);
 	f->ended++;
+	f->last_ended_superseded = p->superseded;
+}
+
+static void on_forked(void *context, struct process *parent, struct process *child)
+{
+	struct fixture *f = context;
+
+	assert_ptr_equal(parent->executable, child->executable);
+	f->forked++;
+	f->last_parent = parent->number;
+	f->last_child = child->number;
 }
 
 int process_set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct processes_options options = {
-		.limit = LIMIT, .program = on_program, .ended = on_ended, .context = f
-	};
+	struct processes_options options = { .limit = LIMIT,
+		.program = on_program,
+		.ended = on_ended,
+		.forked = on_forked,
+		.context = f };
 
 	fake_proc_init(&f->proc);
 	fake_proc_elf(&f->proc, "program", 1, &f->program);

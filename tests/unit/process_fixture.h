@@ -16,6 +16,9 @@ struct fixture {
 	struct processes *ps;
 	unsigned int programs, ended; /* calls */
 	uint32_t last_program; /* number */
+	unsigned int forked; /* calls, and the numbers in the last one */
+	uint32_t last_parent, last_child;
+	bool last_ended_superseded;
 	struct fake_file program, other, libc, plain; /* plain has no build ID */
 };
 

@@ -245,6 +245,32 @@ static void the_main_thread_may_exit_first(void **state)
 }
 
 /* The thread that calls exec becomes the main thread, after all others have exited. */
+static void a_fork_and_a_program_in_the_place_of_another_are_told(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t parent;
+	const struct process *p;
+	size_t known = 0, i = 0;
+
+	exec(f, 1000, PARENT, &f->program);
+	parent = live(f, PARENT)->number;
+	forks(f, 2000, PARENT, CHILD);
+	assert_int_equal(f->forked, 1);
+	assert_int_equal(f->last_parent, parent);
+	assert_int_equal(f->last_child, live(f, CHILD)->number);
+	assert_non_null(sampled(f, CHILD, 2500));
+	exec(f, 3000, CHILD, &f->other);
+	assert_int_equal(f->ended, 1);
+	assert_true(f->last_ended_superseded);
+	processes_exit(f->ps, 4000, CHILD, CHILD);
+	assert_int_equal(f->ended, 2);
+	assert_false(f->last_ended_superseded);
+	/* What has ended is walked, too. */
+	while ((p = processes_next_known(f->ps, &i)))
+		known += p->number == f->last_child && p->ended;
+	assert_int_equal(known, 1);
+}
+
 static void exec_by_another_thread(void **state)
 {
 	struct fixture *f = *state;
@@ -452,6 +478,7 @@ int main(void)
 		CASE(a_process_ends_with_its_last_thread),
 		CASE(the_main_thread_may_exit_first),
 		CASE(exec_by_another_thread),
+		CASE(a_fork_and_a_program_in_the_place_of_another_are_told),
 		CASE(a_pid_that_is_used_again_is_another_process),
 		CASE(a_sample_soon_after_the_exit_is_the_ended_ones),
 		CASE(unsampled_processes_leave_nothing_behind),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent/report's pprof, decoded with the generated code and compared with what was sampled. */
+#include <errno.h>
 #include <libdeflate.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -282,6 +285,26 @@ static void test_jit_code_is_named_in_its_own_process_only(void **state)
 	assert_int_equal(location_at(m, two, 0)->n_line, 0);
 	assert_string_equal(file_at(m, two, 0), "[anon]");
 	assert_int_equal(location_at(m, two, 0)->address, JIT_PC + 4);
+}
+
+/* In what is not read there may be another function at the address. */
+static void test_a_map_that_is_not_read_to_its_end_names_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = { JIT_PC + 4, f->anon->number, 0 };
+	autoclose int fd = memfd_create("perf-1.map", MFD_CLOEXEC);
+
+	assert_int_equal(dprintf(fd, "7000 100 before\n"), 16);
+	assert_int_equal(ftruncate(fd, INT64_C(1) << 40), 0);
+	assert_int_equal(perf_map_update(f->jit, fd), -EAGAIN);
+	add_user(f, f->one, &frame, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(location_at(m, 0, 0)->n_line, 0);
+	assert_string_equal(file_at(m, 0, 0), "[anon]");
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_MAP_UNREAD), 1);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NO_SYMBOL), 0);
 }
 
 /* Each frame is counted by what became of it, once. */
@@ -666,6 +689,7 @@ int main(void)
 		CASE(test_kernel_address_outside_everything_has_no_mapping),
 		CASE(test_without_kallsyms_kernel_frames_stay_addresses),
 		CASE(test_jit_code_is_named_in_its_own_process_only),
+		CASE(test_a_map_that_is_not_read_to_its_end_names_nothing),
 		CASE(test_code_in_no_file_without_a_name_lacks_a_symbol),
 		CASE(test_special_and_unmapped_addresses),
 		CASE(test_callers_in_no_mapping_are_left_out_and_counted),
