@@ -453,12 +453,41 @@ static void on_sample(void *context, uint64_t time_ns, const struct abi_sample *
 	agent_unwind_sampled(agent, p, s);
 }
 
+static void on_sightings(void *context, uint64_t time_ns, const struct abi_sightings *sightings)
+{
+	struct sighting of[ABI_SIGHTINGS];
+	struct agent *agent = context;
+
+	if (!wanted(agent, sightings->tgid))
+		return;
+	for (uint32_t i = 0; i < sightings->count; i++) {
+		of[i].pc = sightings->of[i].pc;
+		of[i].seen = unwind_sighting(&sightings->of[i]);
+	}
+	processes_seen(agent->processes, time_ns, sightings->tgid, of, sightings->count);
+}
+
+/* The mapping of a file that BPF does not know, with all that tells of the file. */
+static void see_mapping(
+	struct agent *agent, uint64_t time_ns, uint32_t tgid, const struct abi_unwind_rest *rest)
+{
+	const struct sighting sighting = {
+		.pc = rest->pc - (rest->is_return ? 1 : 0),
+		.seen = unwind_seen(&rest->mapping),
+	};
+
+	if (rest->mapping.end && wanted(agent, tgid))
+		processes_seen(agent->processes, time_ns, tgid, &sighting, 1);
+}
+
 static void on_unfinished(void *context, uint64_t time_ns, const struct abi_unfinished *unfinished)
 {
 	struct agent *agent = context;
 	const struct abi_sample *s = &unfinished->sample;
-	struct process *p = sampled_process(agent, time_ns, s);
+	struct process *p;
 
+	see_mapping(agent, time_ns, s->tgid, &unfinished->rest);
+	p = sampled_process(agent, time_ns, s);
 	if (!p)
 		return;
 	if (is_stale(p, s))
@@ -574,6 +603,7 @@ void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers)
 		.sample = on_sample,
 		.unfinished = on_unfinished,
 		.wake = on_wake,
+		.sightings = on_sightings,
 		.stack = on_stack,
 		.mmap = on_mmap,
 		.comm = on_comm,

@@ -12,6 +12,18 @@
 #include "bpf/unwind_state.bpf.h"
 #include "bpf/vma.bpf.h"
 
+/* struct abi_sightings with its room. */
+struct sightings_record {
+	__u32 kind;
+	__u32 tgid;
+	__u32 window;
+	__u32 count;
+	struct abi_sighting of[ABI_SIGHTINGS];
+};
+
+_Static_assert(
+	offsetof(struct sightings_record, of) == sizeof(struct abi_sightings), "as the ABI has it");
+
 struct unwind_walk {
 	__u32 rules_turn; /* as it began */
 	__u32 readings; /* of the rings, when the allowance was last renewed */
@@ -30,6 +42,9 @@ struct unwind_walk {
 	struct abi_unwind_process process; /* or file */
 	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
 	__u64 node[VMA_NODE_WORDS];
+	struct sightings_record sightings; /* to be told before the sample */
+	__u64 sighting_tags[ABI_SIGHTINGS];
+	__u32 sighting_slots[ABI_SIGHTINGS];
 };
 
 /* Of the CPU's own ring: bpf/sample_ring.bpf.h. */

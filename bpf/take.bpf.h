@@ -46,6 +46,11 @@ volatile __u64 go_hints[ABI_GO_HINTS / 64] SEC(".data");
  */
 volatile __u32 left_out[ABI_LEFT_OUT];
 
+static __always_inline bool is_left_out(__u32 tgid)
+{
+	return left_out[tgid % ABI_LEFT_OUT] == tgid;
+}
+
 static __always_inline bool may_be_go(__u32 tgid)
 {
 	return go_hints[tgid % ABI_GO_HINTS / 64] >> (tgid % 64) & 1;
@@ -151,10 +156,12 @@ static __always_inline bool output_sample(const struct taking *t, bool tables, s
 	struct abi_sample *sample = &s->walk.sample;
 	long error = ERROR_NO_SPACE;
 
+	if (tables && unwind_by_mapping && sample->user_stack && !is_left_out(sample->tgid))
+		sightings_output(t, &s->walk);
 	if (tables && s->walk.stack_waits && stack_ship(t, &s->walk.record, sizeof(*sample)))
 		return true;
 	if (tables && sample->kind == ABI_UNFINISHED) {
-		if (left_out[sample->tgid % ABI_LEFT_OUT] != sample->tgid) {
+		if (!is_left_out(sample->tgid)) {
 			t->counters->of[ABI_COUNT_UNWIND_MISSES]++;
 			error = unwind_ship(t, s);
 		}

@@ -289,6 +289,7 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
 {
 	/* Before all that leads to slots: what is a slot now may be another page's by and by. */
 	walk->rules_turn = unwind_rules_turn;
+	walk->sightings.count = 0;
 	walk->key.mm = walk->key.arg_start = 0;
 	walk->key.changes = walk->key.files_turn = 0;
 	walk->key.tgid = sample->tgid;

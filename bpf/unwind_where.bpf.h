@@ -14,6 +14,7 @@
  * Either way a few ranges of a few processes stay at hand on each CPU (unwind_near.bpf.h).
  */
 #include "bpf/scratch.bpf.h"
+#include "bpf/sighting.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "bpf/unwind_near.bpf.h"
 #include "bpf/vma.bpf.h"
@@ -152,6 +153,7 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose
 	struct abi_mapping *m = &walk->mapping;
 	const struct abi_unwind_process *file;
 
+	sighting_note(walk, pc);
 	unwind_set_range(walk, m->start, m->end, ABI_UNWIND_WAITING);
 	if (m->file.inode == ABI_FILE_NONE) {
 		walk->range.kind = ABI_UNWIND_MEMORY;

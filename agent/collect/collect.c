@@ -521,6 +521,7 @@ void collect_count(struct collect *c)
 	metrics_add(m, METRIC_LOST_BPF_ERROR, since[ABI_COUNT_OUTPUT_ERROR]);
 	metrics_add(m, METRIC_LOST_WAITS_FULL, since[ABI_COUNT_WAITS_FULL]);
 	metrics_add(m, METRIC_LOST_WAITS_UNENDED, since[ABI_COUNT_WAITS_UNENDED]);
+	metrics_add(m, METRIC_LOST_SIGHTINGS, since[ABI_COUNT_SIGHTINGS_FULL]);
 	metrics_add(m, METRIC_UNWIND_MISSES, since[ABI_COUNT_UNWIND_MISSES]);
 }
 

@@ -61,6 +61,8 @@ struct collect_handlers {
 		void *context, uint64_t time_ns, const struct abi_unfinished *unfinished);
 	/* A thread runs again whose sample had ABI_SAMPLE_OFF_CPU. */
 	void (*wake)(void *context, uint64_t time_ns, const struct abi_wake *wake);
+	/* What the walk of the sample that comes next found mapped. */
+	void (*sightings)(void *context, uint64_t time_ns, const struct abi_sightings *sightings);
 };
 
 enum collect_event { COLLECT_CPU_CLOCK, COLLECT_CYCLES };

@@ -10,6 +10,8 @@ enum {
 	SAMPLE_ID_BYTES = 8, /* the time, at the end of all records but samples */
 	MAX_STACK_BYTES = sizeof(struct abi_stack) + ABI_MAX_FRAMES * sizeof(abi_u64),
 	MAX_UNFINISHED_BYTES = sizeof(struct abi_unfinished) + ABI_UNFINISHED_STACK_BYTES,
+	MAX_SIGHTINGS_BYTES =
+		sizeof(struct abi_sightings) + ABI_SIGHTINGS * sizeof(struct abi_sighting),
 };
 
 /*
@@ -59,6 +61,31 @@ static bool handle_wake(const struct events *e, uint64_t time_ns, struct cursor 
 	memcpy(&wake, bytes, sizeof(wake));
 	if (e->handlers.wake)
 		e->handlers.wake(e->handlers.context, time_ns, &wake);
+	return true;
+}
+
+static bool handle_sightings(const struct events *e, uint64_t time_ns, struct cursor *raw)
+{
+	union {
+		struct abi_sightings sightings;
+		uint8_t bytes[MAX_SIGHTINGS_BYTES];
+	} aligned;
+	const void *head = cursor_bytes(raw, sizeof(aligned.sightings));
+	const void *of;
+	size_t bytes;
+
+	if (!head)
+		return false;
+	memcpy(&aligned.sightings, head, sizeof(aligned.sightings));
+	if (aligned.sightings.count > ABI_SIGHTINGS)
+		return false;
+	bytes = aligned.sightings.count * sizeof(struct abi_sighting);
+	of = cursor_bytes(raw, bytes);
+	if (!of)
+		return false;
+	memcpy(aligned.bytes + sizeof(aligned.sightings), of, bytes);
+	if (e->handlers.sightings)
+		e->handlers.sightings(e->handlers.context, time_ns, &aligned.sightings);
 	return true;
 }
 
@@ -132,6 +159,8 @@ static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *
 		return handle_unfinished(e, time_ns, &raw);
 	case ABI_WAKE:
 		return handle_wake(e, time_ns, &raw);
+	case ABI_SIGHTINGS_MET:
+		return handle_sightings(e, time_ns, &raw);
 	default:
 		return false;
 	}

@@ -99,6 +99,7 @@ static void choose_look_up(struct sampler_bpf *skeleton, bool mappings)
 		bpf_map__set_max_entries(skeleton->maps.unwind_ranges, ABI_UNWIND_FILE_RANGES);
 	} else {
 		bpf_map__set_max_entries(skeleton->maps.unwind_files, 1);
+		bpf_map__set_max_entries(skeleton->maps.sightings_told, 1);
 	}
 }
 
@@ -116,6 +117,7 @@ static void choose_walk(struct sampler_bpf *skeleton, enum walk walk, bool off_c
 		return;
 	}
 	bpf_map__set_autocreate(skeleton->maps.unwind_files, false);
+	bpf_map__set_autocreate(skeleton->maps.sightings_told, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_near_processes, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_near_rules, false);
 	bpf_map__set_autocreate(skeleton->maps.unfinished_records, false);

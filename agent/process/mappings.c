@@ -100,7 +100,7 @@ const struct mapping *mappings_find(const struct mappings *m, uint64_t pc)
 
 static bool is_known_and_differs(uint64_t known, uint64_t seen)
 {
-	return known != 0 && known != seen;
+	return known != 0 && seen != 0 && known != seen;
 }
 
 static bool is_seen_file(const struct file_id *file, const struct seen_mapping *seen)

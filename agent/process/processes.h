@@ -50,6 +50,9 @@ struct process {
 	/* The table's own. */
 	char *other_path; /* of its program, where that is not the module's */
 	struct shown *shown; /* by /proc, at a time that the stream has not reached; or NULL */
+	struct sighting *hidden; /* what was last taken out of them; NULL = nothing */
+	uint64_t reread_ns; /* /proc was read since a walk saw other mappings; 0 = never */
+	bool numbers_differ; /* /proc does not show its files' numbers */
 	uint32_t replaced; /* number of the generation that its exec ended; 0 = none */
 	struct process *next_ended;
 	uint64_t forked_ns; /* when the pid came to be, CLOCK_MONOTONIC; 0 = before we looked */
@@ -97,6 +100,17 @@ struct processes_mmap {
 	const char *path;
 };
 void processes_mmap(struct processes *ps, const struct processes_mmap *event);
+/* What the walk of a sample saw mapped where one of its pcs is. */
+struct sighting {
+	uint64_t pc;
+	struct seen_mapping seen;
+};
+/*
+ * COUNT sightings OF PID at TIME_NS. Where one is not what the records said, it is looked up in
+ * /proc, and what is not found there either has no module from now on.
+ */
+void processes_seen(struct processes *ps, uint64_t time_ns, uint32_t pid, const struct sighting *of,
+	size_t count);
 void processes_comm(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid,
 	const char *comm, bool exec);
 void processes_fork(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid,

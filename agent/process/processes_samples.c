@@ -203,6 +203,8 @@ static struct process *current(struct processes *ps, const struct processes_samp
 	if (p && (p->ended || !p->stale)) {
 		if (!p->looked_up && !p->ended)
 			table_look_up(ps, p);
+		if (p->hidden && !p->ended)
+			table_show_hidden(ps, p, s->time_ns);
 		return p;
 	}
 	p = p ? resync(ps, p, s) : begin_unknown(ps, s, NULL);

@@ -257,6 +257,7 @@ static void apply(struct processes *ps, struct process *p, struct shown *shown)
 	memcpy(p->container_id, shown->container_id, sizeof(p->container_id));
 	mappings_unref(p->mappings);
 	p->mappings = take(shown->mappings);
+	free(take(p->hidden));
 	if (p->executable != shown->executable && !shown->unreadable)
 		table_set_executable(ps, p, shown->executable, shown->exe_path);
 	table_shown_free(shown);

@@ -86,6 +86,8 @@ bool table_is_same_process(const struct process *p, const struct proc_stat *stat
 void table_catch_up(struct processes *ps, uint32_t pid, uint64_t time_ns, const uint32_t *exec_id);
 /* Leaves of P's mappings what SHOWN has as well: nothing where that is NULL. -ENOMEM: unchanged. */
 int table_doubt(struct process *p, const struct shown *shown);
+/* What was hidden of P's mappings is looked up in /proc if that is due at TIME_NS. */
+void table_show_hidden(struct processes *ps, struct process *p, uint64_t time_ns);
 /* Asks /proc what the stream does not tell of P: container and start. */
 void table_look_up(struct processes *ps, struct process *p);
 /* Whether /proc has PID no longer (or only what waits for its parent). */

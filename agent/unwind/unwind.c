@@ -250,6 +250,17 @@ struct seen_mapping unwind_seen(const struct abi_mapping *told)
 	return seen;
 }
 
+struct seen_mapping unwind_sighting(const struct abi_sighting *told)
+{
+	return unwind_seen(&(struct abi_mapping){
+		.start = told->start,
+		.end = told->end,
+		.file_off = told->file_off,
+		.file = { .inode = told->inode, .device = told->device },
+		.shown = { .inode = told->shown_inode, .device = told->shown_device },
+	});
+}
+
 /*
  * Whether MAPPING's module may be learned for the file that the kernel TOLD of. What is learned
  * holds for all processes, so one whose mappings we have wrong must not teach it.

@@ -50,6 +50,7 @@ void unwind_learn(
 	struct unwind *u, const struct mappings *mappings, const struct abi_unwind_rest *rest);
 /* What the kernel told of a mapping, as agent/process compares it. */
 struct seen_mapping unwind_seen(const struct abi_mapping *told);
+struct seen_mapping unwind_sighting(const struct abi_sighting *told);
 /* P has ended. */
 void unwind_forget(struct unwind *u, const struct process *p);
 /* MODULE and its index are about to go: no process maps it. */

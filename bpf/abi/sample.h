@@ -25,6 +25,7 @@ enum abi_kind {
 	ABI_STACK = 2,
 	ABI_UNFINISHED = 3, /* an abi_sample with more behind it */
 	ABI_WAKE = 4,
+	ABI_SIGHTINGS_MET = 5,
 };
 
 enum {
@@ -141,6 +142,27 @@ struct abi_mapping {
 	struct abi_shown_file shown;
 };
 
+/* Mappings that the walk of a sample of TGID, which comes next, found in the kernel's table. */
+enum {
+	ABI_SIGHTINGS = 8, /* of one walk, at most */
+	ABI_SIGHTING_SLOTS = 16384,
+};
+
+struct abi_sighting {
+	abi_u64 pc; /* in it */
+	abi_u64 start, end, file_off; /* as of struct abi_mapping */
+	abi_u64 inode, shown_inode;
+	abi_u32 device, shown_device;
+};
+
+struct abi_sightings {
+	abi_u32 kind; /* ABI_SIGHTINGS_MET */
+	abi_u32 tgid;
+	abi_u32 window;
+	abi_u32 count; /* at most ABI_SIGHTINGS */
+	struct abi_sighting of[];
+};
+
 /* A question to bpf/mapping_probe.bpf.c, and its answer. */
 enum abi_probe_answer { ABI_PROBE_ERROR = 0, ABI_PROBE_NOTHING, ABI_PROBE_MAPPING };
 
@@ -221,5 +243,7 @@ _Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
 _Static_assert(sizeof(struct abi_wake) == 32, "the ring's layout");
 _Static_assert(sizeof(struct abi_mapping) == 88, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
+_Static_assert(sizeof(struct abi_sighting) == 56, "the ring's layout");
+_Static_assert(sizeof(struct abi_sightings) == 16, "the ring's layout");
 _Static_assert(sizeof(struct abi_unwind_rest) == 64 + 88 + 16 + 104 + 16, "the ring's layout");
 _Static_assert(sizeof(struct abi_unfinished) == 96 + 288, "the ring's layout");

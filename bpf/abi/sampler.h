@@ -52,6 +52,7 @@ enum abi_counter {
 	ABI_COUNT_WAITS, /* that began, of those wanted */
 	ABI_COUNT_WAITS_FULL, /* that could not be remembered */
 	ABI_COUNT_WAITS_UNENDED, /* whose end was not seen */
+	ABI_COUNT_SIGHTINGS_FULL, /* records of mappings that did not fit the ring */
 	ABI_COUNTERS,
 };
 

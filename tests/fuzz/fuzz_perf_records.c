@@ -35,6 +35,14 @@ static void take_wake(void *context, uint64_t time_ns, const struct abi_wake *wa
 	touched += time_ns + wake->tid + wake->wait_ns;
 }
 
+static void take_sightings(void *context, uint64_t time_ns, const struct abi_sightings *sightings)
+{
+	(void)context;
+	touched += time_ns + sightings->tgid;
+	for (uint32_t i = 0; i < sightings->count; i++)
+		touched += sightings->of[i].pc + sightings->of[i].shown_device;
+}
+
 static void take_stack(void *context, const struct abi_stack *stack)
 {
 	(void)context;
@@ -123,7 +131,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 			.mmap = take_mmap,
 			.comm = take_comm,
 			.ksymbol = take_ksymbol,
-			.wake = take_wake } };
+			.wake = take_wake,
+			.sightings = take_sightings } };
 	struct side sides[2] = { 0 };
 	size_t first;
 

@@ -21,6 +21,8 @@ struct fixture {
 	unsigned int calls;
 	struct abi_sample sample;
 	struct abi_wake wake;
+	struct abi_sightings sightings;
+	struct abi_sighting last_sighting;
 	uint64_t frames[ABI_MAX_FRAMES];
 	uint64_t stack_id;
 	uint32_t stack_frame_count;
@@ -38,6 +40,17 @@ static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample 
 	f->calls++;
 	f->time_ns = time_ns;
 	f->sample = *sample;
+}
+
+static void saw_sightings(void *context, uint64_t time_ns, const struct abi_sightings *sightings)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->time_ns = time_ns;
+	f->sightings = *sightings;
+	if (sightings->count)
+		f->last_sighting = sightings->of[sightings->count - 1];
 }
 
 static void saw_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
@@ -120,7 +133,7 @@ static int setup(void **state)
 	perf_ring_init(&f->w, 0);
 	f->events.metrics = &f->metrics;
 	f->events.handlers = (struct collect_handlers){ saw_sample, saw_stack, saw_mmap, saw_comm,
-		saw_fork, saw_exit, saw_ksymbol, NULL, f, NULL, saw_wake };
+		saw_fork, saw_exit, saw_ksymbol, NULL, f, NULL, saw_wake, saw_sightings };
 	*state = f;
 	return 0;
 }
@@ -176,6 +189,49 @@ static void sample_is_handed_over(void **state)
 	assert_int_equal(f->time_ns, TIME);
 	assert_memory_equal(&f->sample, &sample, sizeof(sample));
 	assert_int_equal(bad(f), 0);
+}
+
+static void write_sightings(struct fixture *f, uint32_t count, size_t bytes)
+{
+	uint64_t words[2 + ABI_SIGHTINGS * sizeof(struct abi_sighting) / 8] = { 0 };
+	struct abi_sightings *s = (struct abi_sightings *)words;
+
+	*s = (struct abi_sightings){ .kind = ABI_SIGHTINGS_MET, .tgid = 7, .count = count };
+	for (uint32_t i = 0; i < ABI_SIGHTINGS; i++)
+		s->of[i] = (struct abi_sighting){ .pc = i, .shown_device = i };
+	perf_ring_raw(&f->w, TIME, words, bytes);
+}
+
+static void sightings_are_handed_over(void **state)
+{
+	struct fixture *f = *state;
+
+	write_sightings(f, 3, sizeof(struct abi_sightings) + 3 * sizeof(struct abi_sighting));
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->time_ns, TIME);
+	assert_int_equal(f->sightings.tgid, 7);
+	assert_int_equal(f->sightings.count, 3);
+	assert_int_equal(f->last_sighting.pc, 2);
+	assert_int_equal(f->last_sighting.shown_device, 2);
+	assert_int_equal(bad(f), 0);
+}
+
+static void short_sightings_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_sightings(f, 3, sizeof(struct abi_sightings) + 3 * sizeof(struct abi_sighting) - 8);
+	expect_refused(f);
+}
+
+static void more_sightings_than_there_can_be_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_sightings(f, ABI_SIGHTINGS + 1,
+		sizeof(struct abi_sightings) + ABI_SIGHTINGS * sizeof(struct abi_sighting));
+	expect_refused(f);
 }
 
 static void wake_is_handed_over(void **state)
@@ -694,6 +750,9 @@ int main(void)
 		EVENTS_TEST(sample_is_handed_over),
 		EVENTS_TEST(wake_is_handed_over),
 		EVENTS_TEST(short_wake_is_refused),
+		EVENTS_TEST(sightings_are_handed_over),
+		EVENTS_TEST(short_sightings_are_refused),
+		EVENTS_TEST(more_sightings_than_there_can_be_are_refused),
 		EVENTS_TEST(stack_is_handed_over),
 		EVENTS_TEST(stack_with_more_frames_than_bytes_is_refused),
 		EVENTS_TEST(stack_with_too_many_frames_is_refused),
