@@ -12,6 +12,7 @@
 
 enum {
 	PROBE_AFTER = 6, /* attempts: half a minute */
+	TOLD_KINDS = 8, /* of failures; servers can think of many */
 	MILLISECOND = 1000000,
 };
 
@@ -36,6 +37,8 @@ struct target {
 	bool others_pass; /* the second was taken while the first was not */
 	struct pace pace;
 	struct log_rate refused_log;
+	char told[TOLD_KINDS][QUEUE_CODE_BYTES]; /* since it failed first */
+	size_t told_count;
 	struct queue_figures figures;
 };
 
@@ -141,15 +144,29 @@ static void recovered(struct target *t)
 		log_info("a remote store takes profiles again", "target=%s pending=%llu", t->name,
 			(unsigned long long)spool_pending(t->queue->options.spool, t->number));
 	t->figures.failing = false;
+	t->told_count = 0;
 	t->figures.trouble[0] = 0;
 	t->backoff_ns = 0;
+}
+
+/* Each kind of failure is told once until the store takes profiles again. */
+static bool is_told(struct target *t, const char *code)
+{
+	for (size_t i = 0; i < t->told_count; i++) {
+		if (!strcmp(t->told[i], code))
+			return true;
+	}
+	if (t->told_count == TOLD_KINDS)
+		return true;
+	snprintf(t->told[t->told_count++], QUEUE_CODE_BYTES, "%s", code);
+	return false;
 }
 
 static void failed(struct target *t)
 {
 	const struct remote_result *r = &t->result;
 
-	if (!t->figures.failing)
+	if (!is_told(t, r->code))
 		log_warn("a remote store does not take profiles, they wait in the spool",
 			"target=%s code=%s error=\"%s\"", t->name, r->code, r->message);
 	t->figures.failing = true;

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -440,11 +442,60 @@ static void too_many_requests_slow_it_down(void **state)
 	assert_true(pace_take(&p, 1, now) > SECOND / 2);
 }
 
+/* One attempt that fails with CODE. */
+static void fail_with(struct bench *b, const char *code)
+{
+	b->now += 3600 * SECOND;
+	assert_int_equal(sending(b, 0), 1);
+	answer(b, 0, REMOTE_RETRY, code, 0);
+	(void)queue_step(b->queue, b->now);
+}
+
+/* How often each CODE is told in a log that was written into FD. */
+static size_t count_told(int fd, const char *code)
+{
+	char text[8192] = "", wanted[32];
+	size_t count = 0;
+
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) >= 0);
+	snprintf(wanted, sizeof(wanted), "code=%s ", code);
+	for (const char *at = text; (at = strstr(at, wanted)); at++)
+		count++;
+	return count;
+}
+
+/* A server that went away, and is not believed when it comes back: both are told. */
+static void each_kind_of_failure_is_told_once(void **state)
+{
+	static const char *const codes[] = { "connect", "timeout", "connect", "certificate",
+		"timeout", "certificate" };
+	int log = memfd_create("log", MFD_CLOEXEC), before = dup(STDERR_FILENO);
+	struct bench *b = *state;
+
+	begin(b, 1, false);
+	put(b, 1, 100);
+	assert_int_equal(dup2(log, STDERR_FILENO), STDERR_FILENO);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		fail_with(b, codes[i]);
+	b->now += 3600 * SECOND;
+	assert_int_equal(sending(b, 0), 1);
+	answer(b, 0, REMOTE_SENT, "200", 0);
+	put(b, 1, 100);
+	fail_with(b, "connect");
+	assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
+	assert_int_equal(count_told(log, "timeout"), 1);
+	assert_int_equal(count_told(log, "certificate"), 1);
+	assert_int_equal(count_told(log, "connect"), 2);
+	close(before);
+	close(log);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(each_kind_of_failure_is_told_once),
 		CASE(one_after_the_other_to_each),
 		CASE(failures_wait_longer_each_time),
 		CASE(the_server_may_ask_for_time),
