@@ -98,16 +98,8 @@ static int setup_tls(struct remote *remote, const struct remote_options *o)
 	CURL *easy = remote->easy;
 	CURLcode code = curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 
-	if (o->ca_file) {
-		code |= curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
-		if (!o->also_system_ca)
-			code |= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-	}
-	if (o->client_cert) {
-		code |= curl_easy_setopt(easy, CURLOPT_SSLCERT, o->client_cert);
-		code |= curl_easy_setopt(
-			easy, CURLOPT_SSLKEY, o->client_key ? o->client_key : o->client_cert);
-	}
+	if (o->ca_file && !o->also_system_ca)
+		code |= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	if (o->insecure_skip_verify) {
 		code |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
 		code |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -177,6 +169,8 @@ static int fill(struct remote *remote, const struct remote_options *o)
 	};
 	int err = credentials_init(&remote->credentials, o);
 
+	if (!err)
+		err = certificates_init(&remote->certificates, o);
 	buffer_init(&remote->body, REMOTE_BODY_BYTES);
 	remote->type = o->type;
 	remote->protocol = protocols[o->type];
@@ -249,6 +243,7 @@ void remote_destroy(struct remote *remote)
 		free(remote->secrets[i]);
 	free(remote->secrets);
 	credentials_deinit(&remote->credentials);
+	certificates_deinit(&remote->certificates);
 	buffer_deinit(&remote->body);
 	free(remote->proxy_url);
 	free(remote->name);
@@ -365,14 +360,20 @@ static void start_or_settle(struct remote *remote)
 	settle(remote);
 }
 
-static bool credentials_are_there(struct remote *remote)
+static bool files_are_read(struct remote *remote)
 {
 	const char *which = "";
 	int err = credentials_refresh(&remote->credentials, &which);
 
-	if (err)
+	if (err) {
 		verdict_set(&remote->result, REMOTE_DENIED, "credentials", "%s: %s", which,
 			secret_file_explain(err));
+		return false;
+	}
+	err = certificates_refresh(&remote->certificates, remote->easy, &which);
+	if (err)
+		verdict_set(&remote->result, REMOTE_DENIED, "certificate", "%s: %s", which,
+			err == -ENODATA ? "it is empty" : strerror(-err));
 	return !err;
 }
 
@@ -421,7 +422,7 @@ int remote_call(
 	if (err)
 		return err;
 	remote->call = call;
-	if (credentials_are_there(remote))
+	if (files_are_read(remote))
 		start_or_settle(remote);
 	else
 		settle(remote);
@@ -444,7 +445,7 @@ int remote_send(
 		send_file(remote);
 	else if ((remote->protocol->refuses &&
 			 remote->protocol->refuses(payload, &remote->result)) ||
-		 !credentials_are_there(remote))
+		 !files_are_read(remote))
 		settle(remote);
 	else
 		start_or_settle(remote);
@@ -484,6 +485,8 @@ void remote_ended(struct remote *remote, CURLcode code)
 	struct outcome outcome;
 	bool other_way;
 
+	certificates_explain(
+		&remote->certificates, code, remote->error_text, sizeof(remote->error_text));
 	read_outcome(remote, code, &outcome);
 	if (verdict_proxy(&outcome, &remote->result)) {
 		settle(remote);

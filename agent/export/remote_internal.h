@@ -8,6 +8,7 @@
  *   remote_options.c     options that make no sense are refused; address → base URL
  *   remote_identity.c    what tells one store from another
  *   remote_credentials.c tokens and passwords, read again when they change; kept out of messages
+ *   remote_certificates.c   of servers and our own, read again when they change
  *   remote_answer.c      what came back, bounded
  *   retry_after.c        how long a server wants to be left alone
  *   remote_verdict.c     answer → verdict
@@ -100,6 +101,29 @@ int credentials_refresh(struct credentials *c, const char **ret_which);
 /* Replaces SECRET in TEXT by asterisks; short ones too. NULL is no secret. */
 void credentials_hide(char *text, const char *secret);
 
+/* ---- certificates -------------------------------------------------------------------------- */
+enum { CERTIFICATES_CA, CERTIFICATES_CLIENT, CERTIFICATES_KEY, CERTIFICATES_FILES };
+
+struct certificate_file {
+	char *path; /* NULL = none */
+	CURLoption option; /* that takes its content */
+	struct buffer content; /* what libcurl has; empty = nothing yet */
+};
+
+struct certificates {
+	struct certificate_file files[CERTIFICATES_FILES];
+};
+
+int certificates_init(struct certificates *c, const struct remote_options *options);
+void certificates_deinit(struct certificates *c);
+/*
+ * Reads the files again and gives EASY what has changed; one that cannot be read now leaves what it
+ * held before. Without any: the error, and *RET_WHICH names the file.
+ */
+int certificates_refresh(struct certificates *c, CURL *easy, const char **ret_which);
+/* Names the file where CODE is about one that makes no sense; else TEXT stays. */
+void certificates_explain(const struct certificates *c, CURLcode code, char *text, size_t size);
+
 /* ---- options ------------------------------------------------------------------------------- */
 /* The address with scheme, host and port, without a slash at its end; refuses what makes no sense.
  * -EINVAL: *RET_MESSAGE says why. */
@@ -136,6 +160,7 @@ struct remote {
 	char url[REMOTE_URL_BYTES]; /* base URL, or the directory */
 	char *proxy_url;
 	struct credentials credentials;
+	struct certificates certificates;
 	char **secrets; /* header values: not to be shown */
 	size_t secret_count;
 	CURL *easy; /* NULL: files */

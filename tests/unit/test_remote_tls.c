@@ -216,6 +216,85 @@ static void a_ca_file_without_certificates_is_named(void **state)
 		(struct expected){ REMOTE_DENIED, "certificate", f.key });
 }
 
+/* ---- files that are replaced ----------------------------------------------------------------- */
+
+static void send_again(struct remote_fixture *f, struct expected expected)
+{
+	remote_fixture_send(f);
+	if (f->result.verdict != expected.verdict || strcmp(f->result.code, expected.code) ||
+		!strstr(f->result.message, expected.said))
+		fail_msg("verdict %d, code %s: %s", f->result.verdict, f->result.code,
+			f->result.message);
+}
+
+static void a_ca_file_is_read_again(void **state)
+{
+	const struct expected denied = { REMOTE_DENIED, "certificate", "issuer" };
+	autocall(files_deinit) struct files files;
+	struct remote_fixture f;
+
+	(void)state;
+	files_init(&files);
+	sign(&files, "localhost", -60, 3600);
+	remote_fixture_init(&f, answer_ok, NULL,
+		&(struct fault_tls){ files.certificate, files.key, NULL, false });
+	remote_fixture_open(
+		&f, (struct remote_options){ .type = REMOTE_PYROSCOPE, .ca_file = files.other_ca });
+	send_again(&f, denied);
+	authority_write(files.authority, files.other_ca);
+	send_again(&f, sent);
+	/* Trust that is taken away is gone, too. */
+	authority_write(files.other, files.other_ca);
+	send_again(&f, denied);
+	remote_fixture_deinit(&f);
+}
+
+static void a_client_certificate_is_read_again(void **state)
+{
+	autocall(files_deinit) struct files files;
+	struct remote_fixture f;
+
+	(void)state;
+	files_init(&files);
+	sign(&files, "localhost", -60, 3600);
+	authority_sign(
+		files.other, &(struct leaf){ "client", -60, 3600, files.client, files.client_key });
+	remote_fixture_init(&f, answer_ok, NULL,
+		&(struct fault_tls){ files.certificate, files.key, files.ca, false });
+	remote_fixture_open(&f, (struct remote_options){ .type = REMOTE_PYROSCOPE,
+					.ca_file = files.ca,
+					.client_cert = files.client,
+					.client_key = files.client_key });
+	send_again(&f, (struct expected){ REMOTE_DENIED, "certificate", "" });
+	authority_sign(files.authority,
+		&(struct leaf){ "client", -60, 3600, files.client, files.client_key });
+	send_again(&f, sent);
+	remote_fixture_deinit(&f);
+}
+
+/* Between the old file and the new one there may be none, or half of one. */
+static void a_ca_file_that_is_being_replaced(void **state)
+{
+	autocall(files_deinit) struct files files;
+	struct remote_fixture f;
+
+	(void)state;
+	files_init(&files);
+	sign(&files, "localhost", -60, 3600);
+	remote_fixture_init(&f, answer_ok, NULL,
+		&(struct fault_tls){ files.certificate, files.key, NULL, false });
+	remote_fixture_open(
+		&f, (struct remote_options){ .type = REMOTE_PYROSCOPE, .ca_file = files.ca });
+	send_again(&f, sent);
+	assert_int_equal(unlink(files.ca), 0);
+	send_again(&f, sent);
+	assert_int_equal(rename(files.key, files.ca), 0);
+	send_again(&f, (struct expected){ REMOTE_DENIED, "certificate", files.ca });
+	authority_write(files.authority, files.ca);
+	send_again(&f, sent);
+	remote_fixture_deinit(&f);
+}
+
 static void tls_to_a_server_of_plain_text(void **state)
 {
 	struct remote_fixture f;
@@ -247,6 +326,9 @@ int main(void)
 		cmocka_unit_test(a_client_certificate_is_shown),
 		cmocka_unit_test(a_missing_client_certificate_is_named),
 		cmocka_unit_test(a_ca_file_without_certificates_is_named),
+		cmocka_unit_test(a_ca_file_is_read_again),
+		cmocka_unit_test(a_client_certificate_is_read_again),
+		cmocka_unit_test(a_ca_file_that_is_being_replaced),
 		cmocka_unit_test(tls_to_a_server_of_plain_text),
 	};
 
