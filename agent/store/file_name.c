@@ -6,10 +6,14 @@
 #include <string.h>
 #include <time.h>
 
+#include <xxhash.h>
+
 /* 2262: what fits 64 bits of nanoseconds, with a window's length to spare. */
 static const int64_t LATEST_TENTHS = INT64_C(92200000000);
 static const uint32_t LONGEST_TENTHS = 10 * 7 * 24 * 3600;
 static const char SUFFIX[] = ".pb.gz";
+
+enum { HASH_LENGTH = 9 }; /* `-0123abcd` */
 
 static bool plain(char c)
 {
@@ -27,6 +31,21 @@ static void clean(const char *label, char *out, size_t size)
 	out[length] = 0;
 }
 
+/*
+ * Where LABEL is not as it was, a hash of it tells it from others that look the same now: not their
+ * order, which may be another in the next window.
+ */
+static void make_label(const char *label, char out[FILE_NAME_LABEL_BYTES])
+{
+	size_t length = strlen(label);
+
+	clean(label, out, FILE_NAME_LABEL_BYTES);
+	if (!strcmp(label, out))
+		return;
+	clean(label, out, FILE_NAME_LABEL_BYTES - HASH_LENGTH);
+	snprintf(out + strlen(out), HASH_LENGTH + 1, "-%08x", (uint32_t)XXH3_64bits(label, length));
+}
+
 bool file_name_init(struct file_name *n, const char *label, int64_t time_ns, int64_t duration_ns)
 {
 	const int64_t half = FILE_NAME_TENTH_NS / 2;
@@ -41,7 +60,7 @@ bool file_name_init(struct file_name *n, const char *label, int64_t time_ns, int
 		return false;
 	n->time_tenths = time;
 	n->duration_tenths = (uint32_t)duration;
-	clean(label, n->label, sizeof(n->label));
+	make_label(label, n->label);
 	return true;
 }
 

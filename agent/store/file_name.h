@@ -21,7 +21,8 @@ struct file_name {
 	char label[FILE_NAME_LABEL_BYTES];
 };
 
-/* Rounds the times and cleans LABEL. False: a time before 1970 or after 2260, or a week too long.
+/* Rounds the times and cleans LABEL, one-to-one: `a b` becomes `a_b-0123abcd`. False: a time before
+ * 1970 or after 2260, or a week too long.
  */
 bool file_name_init(struct file_name *n, const char *label, int64_t time_ns, int64_t duration_ns);
 /* `2026-11-21/20261121T114000Z-10s-LABEL.pb.gz` */

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,24 +175,28 @@ static void names_of_others_are_cleaned(void **state)
 	static const struct {
 		const char *name, *file;
 	} cases[] = {
-		{ "../../etc/passwd", ".._.._etc_passwd" },
-		{ "a b\n\"\\", "a_b___" },
-		{ "\xff\xfe", "__" },
-		{ "", "_" },
+		{ "../../etc/passwd", ".._.._etc_passwd-????????" },
+		{ "a b\n\"\\", "a_b___-????????" },
+		{ "\xff\xfe", "__-????????" },
+		{ "", "_-????????" },
 		{ "..", ".." },
 		{ "-rf", "-rf" },
 	};
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char path[PATH_BYTES];
+		char pattern[PATH_BYTES];
 
 		assert_int_equal(store_put(f->store, cases[i].name, NOON + (int64_t)i * SECOND,
 					 SECOND, "x", 1),
 			0);
-		snprintf(path, sizeof(path), DAY "/20261121T12000%zuZ-1s-%s.pb.gz", i,
+		snprintf(pattern, sizeof(pattern), DAY "/20261121T12000%zuZ-1s-%s.pb.gz\n", i,
 			cases[i].file);
-		assert_true(exists(f, path));
+		assert_int_equal(fnmatch(pattern,
+					 listed(f, NOON + (int64_t)i * SECOND,
+						 NOON + (int64_t)(i + 1) * SECOND),
+					 0),
+			0);
 	}
 	reopen(f);
 	assert_int_equal(store_count(f->store), ARRAY_SIZE(cases));
@@ -210,19 +215,56 @@ static void long_names_are_cut(void **state)
 	assert_int_equal(store_count(f->store), 2);
 }
 
+/* The name of the one file between FROM_NS and TO_NS, behind its length. */
+static void label_of(const struct fixture *f, int64_t from_ns, char label[PATH_BYTES])
+{
+	const char *at = strstr(listed(f, from_ns, from_ns + SECOND), "s-");
+
+	assert_non_null(at);
+	snprintf(label, PATH_BYTES, "%s", at + strlen("s-"));
+}
+
+/* Whatever comes first in a window, and however long they are. */
+static void names_that_look_the_same_stay_apart(void **state)
+{
+	static const size_t lengths[] = { 1, 90, 100, 200 };
+	static const char seconds[] = " /_?\n";
+	struct fixture *f = *state;
+	int64_t time_ns = NOON;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		char names[2][sizeof(seconds)][PATH_BYTES], name[256] = "";
+
+		memset(name, 'a', lengths[i]);
+		for (size_t k = 0; k < 2 * strlen(seconds); k++, time_ns += SECOND) {
+			/* The second time round the other way. */
+			size_t of = k < strlen(seconds) ? k : 2 * strlen(seconds) - 1 - k;
+
+			snprintf(name + lengths[i], 3, "%cb", seconds[of]);
+			assert_int_equal(store_put(f->store, name, time_ns, SECOND, "x", 1), 0);
+			label_of(f, time_ns, names[k >= strlen(seconds)][of]);
+		}
+		for (size_t k = 0; k < strlen(seconds); k++) {
+			assert_string_equal(names[0][k], names[1][k]);
+			for (size_t other = 0; other < k; other++)
+				assert_string_not_equal(names[0][k], names[0][other]);
+		}
+	}
+}
+
 static void equal_names_do_not_replace_each_other(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(put(f, "a b", NOON), 0);
-	assert_int_equal(put(f, "a/b", NOON), 0);
-	assert_int_equal(put(f, "a?b", NOON), 0);
+	assert_int_equal(put(f, "a_b", NOON), 0);
+	assert_int_equal(put(f, "a_b", NOON), 0);
+	assert_int_equal(put(f, "a_b", NOON), 0);
 	assert_true(exists(f, DAY "/20261121T120000Z-10s-a_b.pb.gz"));
 	assert_true(exists(f, DAY "/20261121T120000Z-10s-a_b_2.pb.gz"));
 	assert_true(exists(f, DAY "/20261121T120000Z-10s-a_b_3.pb.gz"));
 	for (int i = 3; i < 100; i++)
-		assert_int_equal(put(f, "a b", NOON), 0);
-	assert_int_equal(put(f, "a b", NOON), -EEXIST);
+		assert_int_equal(put(f, "a_b", NOON), 0);
+	assert_int_equal(put(f, "a_b", NOON), -EEXIST);
 	assert_int_equal(count(f, METRIC_STORE_FAILED), 1);
 }
 
@@ -687,6 +729,7 @@ int main(void)
 		CASE(a_person_finds_time_and_name),
 		CASE(tenths_of_seconds),
 		CASE(names_of_others_are_cleaned),
+		CASE(names_that_look_the_same_stay_apart),
 		CASE(long_names_are_cut),
 		CASE(equal_names_do_not_replace_each_other),
 		CASE(times_that_make_no_sense_are_refused),
