@@ -133,6 +133,18 @@ int io_replace_file(int dir_fd, const char *path, const void *bytes, size_t size
 	return err;
 }
 
+int io_next_entry(DIR *directory, struct dirent **ret_entry)
+{
+	struct dirent *entry;
+
+	errno = 0;
+	entry = readdir(directory);
+	if (!entry && errno)
+		return -errno;
+	*ret_entry = entry;
+	return 0;
+}
+
 int io_make_directories(const char *path, mode_t mode)
 {
 	char partial[PATH_MAX];

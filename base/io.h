@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Whole-file reading and writing with limits, below a directory fd where one is given. */
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,5 +24,7 @@ int io_write_all(int fd, const void *bytes, size_t size);
  * failure nothing of it stays and the old file is as it was.
  */
 int io_replace_file(int dir_fd, const char *path, const void *bytes, size_t size, mode_t mode);
+/* The next entry of DIRECTORY; NULL at its end, which readdir() does not tell from an error. */
+int io_next_entry(DIR *directory, struct dirent **ret_entry);
 /* mkdir -p; existing directories are fine. */
 int io_make_directories(const char *path, mode_t mode);

@@ -100,12 +100,15 @@ void cache_destroy(struct cache *cache)
 }
 
 /* Ours and a plain file: what a restored backup or a careless hand put there is not believed. */
-static bool is_trusted(int fd)
+static int check_trusted(int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+	if (fstat(fd, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH))
+		       ? 0
+		       : -EBADMSG;
 }
 
 /* ID: what it has to be the index of. */
@@ -121,7 +124,9 @@ static int open_named(
 	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno != ELOOP)
 		return -errno;
-	err = fd >= 0 && is_trusted(fd) ? index_open(fd, &index) : -EBADMSG;
+	err = fd >= 0 ? check_trusted(fd) : -EBADMSG;
+	if (!err)
+		err = index_open(fd, &index);
 	if (!err && !index_is_of(index, id)) {
 		index_destroy(index);
 		err = -EBADMSG;
@@ -162,7 +167,8 @@ int cache_open_by_build_id(
 	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	autoclosedir DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 	char hex[MODULE_ID_TEXT_BYTES], name[NAME_BYTES] = "";
-	const struct dirent *entry;
+	struct dirent *entry;
+	int err;
 
 	if (!directory) {
 		if (fd >= 0)
@@ -170,13 +176,16 @@ int cache_open_by_build_id(
 		return fd < 0 ? -errno : -ENOMEM;
 	}
 	build_id_format(build_id, hex, sizeof(hex));
-	while ((entry = readdir(directory))) {
+	while (!(err = io_next_entry(directory, &entry)) && entry) {
 		if (!has_build_id(entry->d_name, hex))
 			continue;
 		if (*name)
 			return -ENOTUNIQ;
 		snprintf(name, sizeof(name), "%.*s", NAME_BYTES - 1, entry->d_name);
 	}
+	/* There may be another, and which of them is meant nobody could tell. */
+	if (err)
+		return err;
 	return *name ? open_named(cache, name, &id, ret_index) : -ENOENT;
 }
 
@@ -212,7 +221,7 @@ void cache_add_interrupted(struct cache *cache, const struct module_id *id)
 	format_name(id, ".interrupted", name);
 	fd = openat(cache->dir_fd, name,
 		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	if (fd < 0 || !is_trusted(fd) || fstat(fd, &st))
+	if (fd < 0 || check_trusted(fd) || fstat(fd, &st))
 		return;
 	if (!io_write_all(fd, "\n", 1) && st.st_size == 0)
 		cache->used_bytes += FILE_OVERHEAD_BYTES;
@@ -275,7 +284,7 @@ bool cache_absent(struct cache *cache, const struct build_id *id, const char *wh
 	format_name(&module, ".absent", name);
 	format_whom(whom, text);
 	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || !is_trusted(fd) || fstat(fd, &st) ||
+	if (fd < 0 || check_trusted(fd) || fstat(fd, &st) ||
 		read(fd, found, sizeof(found) - 1) != (ssize_t)strlen(text) || strcmp(found, text))
 		return false;
 	since_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
@@ -422,7 +431,7 @@ static int list_directory(struct cache *cache, struct listing *l)
 {
 	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	autoclosedir DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *entry;
+	struct dirent *entry;
 	int err = 0;
 
 	if (!directory) {
@@ -431,11 +440,14 @@ static int list_directory(struct cache *cache, struct listing *l)
 			close(fd);
 		return err;
 	}
-	while (!err && (entry = readdir(directory))) {
+	err = io_next_entry(directory, &entry);
+	while (!err && entry) {
 		if (!strncmp(entry->d_name, temporary_prefix, strlen(temporary_prefix)))
 			remove_orphan(cache, entry->d_name);
 		else if (is_our_name(entry->d_name))
 			err = list_file(cache, l, entry->d_name);
+		if (!err)
+			err = io_next_entry(directory, &entry);
 	}
 	return err;
 }

@@ -164,12 +164,13 @@ static int scan(struct spool *s)
 		close(fd);
 		return -ENOMEM;
 	}
-	while (!err && (errno = 0, e = readdir(directory))) {
+	err = io_next_entry(directory, &e);
+	while (!err && e) {
 		if (parse_name(e->d_name, &id))
 			err = add_segment(s, id);
+		if (!err)
+			err = io_next_entry(directory, &e);
 	}
-	if (!err && errno)
-		err = -errno;
 	if (s->segment_count)
 		qsort(s->segments, s->segment_count, sizeof(s->segments[0]), by_id);
 	if (!err)

@@ -134,8 +134,12 @@ static int scan_day(struct store *s, const char *day)
 		close(fd);
 		return -ENOMEM;
 	}
-	while (!err && (e = readdir(directory)))
+	err = io_next_entry(directory, &e);
+	while (!err && e) {
 		err = scan_file(s, fd, day, e->d_name);
+		if (!err)
+			err = io_next_entry(directory, &e);
+	}
 	/* Stays when something is in it. */
 	unlinkat(s->fd, day, AT_REMOVEDIR);
 	return err;
@@ -156,9 +160,12 @@ static int scan(struct store *s)
 		close(fd);
 		return -ENOMEM;
 	}
-	while (!err && (e = readdir(directory))) {
+	err = io_next_entry(directory, &e);
+	while (!err && e) {
 		if (file_name_is_day(e->d_name))
 			err = scan_day(s, e->d_name);
+		if (!err)
+			err = io_next_entry(directory, &e);
 	}
 	entries_sort(&s->entries);
 	return err;

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/store while each allocation and each system call fails in turn. */
+#include "tests/unit/torture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/store/store.h"
+#include "base/cleanup.h"
+
+enum { FILES = 3, CONTENT_BYTES = 3000 };
+
+static const int64_t SECOND = 1000000000;
+static const int64_t NOON = INT64_C(1795262400000000000); /* 2026-11-21T12:00:00Z */
+
+struct fixture {
+	char directory[64];
+	struct metrics metrics;
+	struct store *store;
+	char content[CONTENT_BYTES];
+};
+
+static int open_store(struct fixture *f)
+{
+	const struct store_options options = { .directory = f->directory,
+		.limit_bytes = 1 << 20,
+		.metrics = &f->metrics,
+		.now = { .real_ns = NOON, .boot_ns = 1 } };
+
+	return store_create(&options, &f->store);
+}
+
+static int put(struct fixture *f, int number)
+{
+	return store_put(f->store, "shop", NOON + number * 10 * SECOND, 10 * SECOND, f->content,
+		sizeof(f->content));
+}
+
+static void begin_empty(void *context)
+{
+	struct fixture *f = context;
+
+	*f = (struct fixture){ .directory = "/tmp/fathom-store-XXXXXX" };
+	memset(f->content, 'x', sizeof(f->content));
+	assert_non_null(mkdtemp(f->directory));
+}
+
+static void begin_with_files(void *context)
+{
+	struct fixture *f = context;
+
+	begin_empty(f);
+	assert_int_equal(open_store(f), 0);
+	for (int i = 0; i < FILES; i++)
+		assert_int_equal(put(f, i), 0);
+}
+
+static void begin_closed(void *context)
+{
+	struct fixture *f = context;
+
+	begin_with_files(f);
+	store_destroy(take(f->store));
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+static void end(struct fixture *f)
+{
+	store_destroy(take(f->store));
+	nftw(f->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The store's own list; each file of it is there and whole. */
+static size_t whole_files(struct fixture *f)
+{
+	struct store_file file;
+	size_t iterator = 0, count = 0;
+
+	while (store_next(f->store, &iterator, 0, INT64_MAX, &file)) {
+		autoclose int fd = -1;
+		struct stat st;
+
+		assert_int_equal(store_open(f->store, file.path, &fd), 0);
+		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(st.st_size, CONTENT_BYTES);
+		count++;
+	}
+	assert_int_equal(store_count(f->store), count);
+	return count;
+}
+
+static unsigned int files_below;
+
+static int count_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)path;
+	(void)st;
+	(void)ftw;
+	files_below += flag == FTW_F;
+	return 0;
+}
+
+static unsigned int files_on_disk(const struct fixture *f)
+{
+	files_below = 0;
+	assert_int_equal(nftw(f->directory, count_one, 16, FTW_PHYS), 0);
+	return files_below;
+}
+
+/* ---- putting -------------------------------------------------------------------------------- */
+
+static int put_another(void *context)
+{
+	return put(context, FILES);
+}
+
+static void the_new_file_is_whole_or_not_there(void *context, int result)
+{
+	struct fixture *f = context;
+	/* Where the disk is full, the oldest goes for the new one. */
+	bool full = torture_failed() && !strcmp(torture_failed(), "write");
+	unsigned int wanted = FILES + !result - full;
+
+	assert_int_equal(whole_files(f), wanted);
+	/* A temporary that could not be removed goes with the next start. */
+	store_destroy(take(f->store));
+	assert_int_equal(open_store(f), 0);
+	assert_int_equal(whole_files(f), wanted);
+	assert_int_equal(files_on_disk(f), wanted);
+	assert_int_equal(put(f, FILES + 1), 0);
+	end(f);
+}
+
+static void a_file_is_put_whole_or_not_at_all(void **state)
+{
+	struct fixture f;
+	struct torture t = { .begin = begin_with_files,
+		.operation = put_another,
+		.end = the_new_file_is_whole_or_not_there,
+		.context = &f,
+		.optional = "write" };
+
+	(void)state;
+	torture_run(&t);
+}
+
+static int put_first(void *context)
+{
+	return put(context, 0);
+}
+
+static void begin_open(void *context)
+{
+	begin_empty(context);
+	assert_int_equal(open_store(context), 0);
+}
+
+static void the_first_is_whole_or_not_there(void *context, int result)
+{
+	assert_int_equal(whole_files(context), !result);
+	assert_int_equal(put(context, 1), 0);
+	assert_int_equal(whole_files(context), 1 + !result);
+	end(context);
+}
+
+static void the_first_file_of_a_day_makes_its_directory(void **state)
+{
+	struct fixture f;
+	struct torture t = { .begin = begin_open,
+		.operation = put_first,
+		.end = the_first_is_whole_or_not_there,
+		.context = &f };
+
+	(void)state;
+	torture_run(&t);
+}
+
+/* ---- starting ------------------------------------------------------------------------------- */
+
+static int start(void *context)
+{
+	return open_store(context);
+}
+
+/*
+ * A store that starts knows all its files: the limit counts them. One that cannot be looked at is
+ * left alone.
+ */
+static void it_knows_all_files(void *context, int result)
+{
+	struct fixture *f = context;
+	bool left_out = torture_failed() && !strcmp(torture_failed(), "fstatat");
+
+	if (result)
+		assert_null(f->store);
+	else
+		assert_int_equal(whole_files(f), FILES - left_out);
+	assert_int_equal(files_on_disk(f), FILES);
+	store_destroy(take(f->store));
+	assert_int_equal(open_store(f), 0);
+	assert_int_equal(whole_files(f), FILES);
+	end(f);
+}
+
+static void a_start_finds_all_files_or_fails(void **state)
+{
+	struct fixture f;
+	struct torture t = { .begin = begin_closed,
+		.operation = start,
+		.end = it_knows_all_files,
+		.context = &f,
+		.optional = "unlinkat fstatat" };
+
+	(void)state;
+	torture_run(&t);
+}
+
+/* ---- removing ------------------------------------------------------------------------------- */
+
+static int shrink(void *context)
+{
+	struct fixture *f = context;
+
+	store_set_limits(f->store, 4096, 0);
+	return store_trim(f->store, (struct store_now){ .real_ns = NOON, .boot_ns = 2 });
+}
+
+static void what_is_listed_is_there(void *context, int result)
+{
+	struct fixture *f = context;
+
+	assert_int_equal(whole_files(f), 1);
+	assert_int_equal(files_on_disk(f), result ? 2 : 1);
+	end(f);
+}
+
+static void a_removal_that_fails_is_told(void **state)
+{
+	struct fixture f;
+	struct torture t = { .begin = begin_with_files,
+		.operation = shrink,
+		.end = what_is_listed_is_there,
+		.context = &f,
+		.optional = "unlinkat" }; /* of the day's directory */
+
+	(void)state;
+	torture_run(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		torture_test(a_file_is_put_whole_or_not_at_all),
+		torture_test(the_first_file_of_a_day_makes_its_directory),
+		torture_test(a_start_finds_all_files_or_fails),
+		torture_test(a_removal_that_fails_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
