@@ -209,7 +209,9 @@ static int add_lines(
 			m->skipping = false;
 		else if (m->prefix.bytes + used >= m->ignored_bytes)
 			err = add_line(m, new, bytes + used, length);
-		used += length + 1;
+		/* Without memory it is read again. */
+		if (err != -ENOMEM)
+			used += length + 1;
 	}
 	if (!err && used == 0 && size == READ_BYTES) {
 		m->bad_lines += !m->skipping;
@@ -362,6 +364,7 @@ int perf_map_update(struct perf_map *m, int fd)
 	see(m, &st);
 	if ((uint64_t)st.st_size == m->prefix.bytes)
 		return 0;
+	m->text.error = 0; /* of an earlier update, when there was no memory */
 	err = read_lines(m, &lines, fd);
 	/* What was read before an error is as good as ever. */
 	settle_err = settle(m, &lines);
