@@ -27,6 +27,7 @@ struct reader {
 	int fd;
 	uint64_t headers_off;
 	uint16_t count, names_number;
+	int error; /* of a section that could not be read for now */
 	struct debug_names *names;
 };
 
@@ -131,14 +132,20 @@ static void use_note(struct reader *r, struct cursor c)
 		(void)build_id_from_notes(c.at, cursor_left(&c), &r->names->build_id);
 }
 
-/* Reads a small section for USE; one that cannot be read says nothing. */
+/* Reads a small section for USE; one that is not all there says nothing. */
 static void use_bytes(struct reader *r, const struct section *s, size_t max,
 	void (*use)(struct reader *r, struct cursor c))
 {
 	uint8_t bytes[MAX_LINK_BYTES];
+	int err;
 
-	if (s->size <= MIN(max, sizeof(bytes)) && !read_at(r->fd, s->off, bytes, s->size))
+	if (s->size > MIN(max, sizeof(bytes)))
+		return;
+	err = read_at(r->fd, s->off, bytes, s->size);
+	if (!err)
 		use(r, cursor_over(bytes, s->size));
+	else if (err != -EBADMSG)
+		r->error = err;
 }
 
 static void use_section(struct reader *r, const struct section *s, const char *name)
@@ -169,6 +176,8 @@ static int use_sections(struct reader *r, struct cursor headers, struct cursor n
 		if (name)
 			use_section(r, &s, name);
 	}
+	if (r->error)
+		return r->error;
 	return headers.bad ? -EBADMSG : 0;
 }
 
