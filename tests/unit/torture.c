@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,6 +26,7 @@ enum {
 	TRIES_FIRST = 150, /* of the short form: each of these calls, */
 	TRIES_BETWEEN = 100, /* so many of the others, */
 	TRIES_LAST = 50, /* and each of the last */
+	CALLERS = 12,
 };
 
 /* Something that was got and has to be given back. */
@@ -44,7 +46,8 @@ static struct {
 	uint64_t calls;
 	uint64_t fails; /* this call of the operation; 0 = none */
 	const char *failed;
-	const void *failed_site;
+	void *callers[CALLERS]; /* of the call that failed, innermost first */
+	int caller_count;
 	int failed_errno;
 	uint64_t round;
 	struct held held[SLOTS];
@@ -64,12 +67,12 @@ static bool is_ours(void)
 }
 
 /* Whether this call is the one that fails. */
-static bool torture_fails(const char *call, int error, const void *site)
+static bool torture_fails(const char *call, int error)
 {
 	if (!torture.armed || !is_ours() || ++torture.calls != torture.fails)
 		return false;
 	torture.failed = call;
-	torture.failed_site = site;
+	torture.caller_count = backtrace(torture.callers, CALLERS);
 	torture.failed_errno = error;
 	errno = error;
 	return true;
@@ -232,14 +235,24 @@ const char *torture_failed(void)
 	return torture.failed;
 }
 
+/* The callers are for addr2line. */
+static void print_failed(void)
+{
+	print_message("# call %llu, %s(), had failed with %s, called from",
+		(unsigned long long)torture.fails, torture.failed,
+		strerrorname_np(torture.failed_errno));
+	/* Not our own two. */
+	for (int i = 2; i < torture.caller_count; i++)
+		print_message(" 0x%zx", site_offset(torture.callers[i]) - 1);
+	print_message("\n");
+}
+
 int torture_teardown(void **state)
 {
 	(void)state;
 	torture_disarm();
 	if (torture.running && torture.failed)
-		print_message("# call %llu, %s() at 0x%zx, had failed with %s\n",
-			(unsigned long long)torture.fails, torture.failed,
-			site_offset(torture.failed_site), strerrorname_np(torture.failed_errno));
+		print_failed();
 	torture.running = false;
 	return 0;
 }
@@ -252,7 +265,7 @@ int torture_teardown(void **state)
 	type __wrap_##name parameters;                          \
 	type __wrap_##name parameters                           \
 	{                                                       \
-		if (torture_fails(#name, error, SITE))          \
+		if (torture_fails(#name, error))                \
 			return failure;                         \
 		return __real_##name arguments;                 \
 	}
@@ -303,7 +316,7 @@ int __wrap_vasprintf(char **text, const char *format, va_list arguments)
 {
 	int length;
 
-	if (torture_fails("asprintf", ENOMEM, SITE))
+	if (torture_fails("asprintf", ENOMEM))
 		return -1;
 	length = __real_vasprintf(text, format, arguments);
 	if (length >= 0)
@@ -316,7 +329,7 @@ int __wrap_asprintf(char **text, const char *format, ...)
 	va_list arguments;
 	int length;
 
-	if (torture_fails("asprintf", ENOMEM, SITE))
+	if (torture_fails("asprintf", ENOMEM))
 		return -1;
 	va_start(arguments, format);
 	length = __real_vasprintf(text, format, arguments);
@@ -328,14 +341,14 @@ int __wrap_asprintf(char **text, const char *format, ...)
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-	if (torture_fails("calloc", ENOMEM, SITE))
+	if (torture_fails("calloc", ENOMEM))
 		return NULL;
 	return hold(__real_calloc(count, size), count * size, "calloc", SITE);
 }
 
 void *__wrap_malloc(size_t size)
 {
-	if (torture_fails("malloc", ENOMEM, SITE))
+	if (torture_fails("malloc", ENOMEM))
 		return NULL;
 	return hold(__real_malloc(size), size, "malloc", SITE);
 }
@@ -345,7 +358,7 @@ void *__wrap_realloc(void *old, size_t size)
 	uintptr_t was = (uintptr_t)old;
 	void *new;
 
-	if (torture_fails("realloc", ENOMEM, SITE))
+	if (torture_fails("realloc", ENOMEM))
 		return NULL;
 	new = __real_realloc(old, size);
 	if (new)
@@ -358,7 +371,7 @@ void *__wrap_reallocarray(void *old, size_t count, size_t size)
 	uintptr_t was = (uintptr_t)old;
 	void *new;
 
-	if (torture_fails("reallocarray", ENOMEM, SITE))
+	if (torture_fails("reallocarray", ENOMEM))
 		return NULL;
 	new = __real_reallocarray(old, count, size);
 	if (new)
@@ -368,7 +381,7 @@ void *__wrap_reallocarray(void *old, size_t count, size_t size)
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-	if (torture_fails("aligned_alloc", ENOMEM, SITE))
+	if (torture_fails("aligned_alloc", ENOMEM))
 		return NULL;
 	return hold(__real_aligned_alloc(alignment, size), size, "aligned_alloc", SITE);
 }
@@ -377,7 +390,7 @@ int __wrap_posix_memalign(void **ret, size_t alignment, size_t size)
 {
 	int error;
 
-	if (torture_fails("posix_memalign", ENOMEM, SITE))
+	if (torture_fails("posix_memalign", ENOMEM))
 		return ENOMEM;
 	error = __real_posix_memalign(ret, alignment, size);
 	if (!error)
@@ -387,14 +400,14 @@ int __wrap_posix_memalign(void **ret, size_t alignment, size_t size)
 
 char *__wrap_strdup(const char *text)
 {
-	if (torture_fails("strdup", ENOMEM, SITE))
+	if (torture_fails("strdup", ENOMEM))
 		return NULL;
 	return hold(__real_strdup(text), strlen(text) + 1, "strdup", SITE);
 }
 
 char *__wrap_strndup(const char *text, size_t length)
 {
-	if (torture_fails("strndup", ENOMEM, SITE))
+	if (torture_fails("strndup", ENOMEM))
 		return NULL;
 	return hold(__real_strndup(text, length), length + 1, "strndup", SITE);
 }
@@ -409,7 +422,7 @@ ssize_t __wrap_getline(char **line, size_t *size, FILE *file)
 {
 	ssize_t length;
 
-	if (torture_fails("getline", EIO, SITE))
+	if (torture_fails("getline", EIO))
 		return -1;
 	let_go(*line);
 	length = __real_getline(line, size, file);
@@ -419,12 +432,12 @@ ssize_t __wrap_getline(char **line, size_t *size, FILE *file)
 
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
-	return torture_fails("fopen", EMFILE, SITE) ? NULL : __real_fopen(path, mode);
+	return torture_fails("fopen", EMFILE) ? NULL : __real_fopen(path, mode);
 }
 
 FILE *__wrap_fdopen(int fd, const char *mode)
 {
-	return torture_fails("fdopen", ENOMEM, SITE) ? NULL : __real_fdopen(fd, mode);
+	return torture_fails("fdopen", ENOMEM) ? NULL : __real_fdopen(fd, mode);
 }
 
 static mode_t mode_of(int flags, va_list arguments)
@@ -440,7 +453,7 @@ int __wrap_open(const char *path, int flags, ...)
 	va_start(arguments, flags);
 	mode = mode_of(flags, arguments);
 	va_end(arguments);
-	return torture_fails("open", EMFILE, SITE) ? -1 : __real_open(path, flags, mode);
+	return torture_fails("open", EMFILE) ? -1 : __real_open(path, flags, mode);
 }
 
 int __wrap_openat(int dir_fd, const char *path, int flags, ...)
@@ -451,8 +464,7 @@ int __wrap_openat(int dir_fd, const char *path, int flags, ...)
 	va_start(arguments, flags);
 	mode = mode_of(flags, arguments);
 	va_end(arguments);
-	return torture_fails("openat", EMFILE, SITE) ? -1
-						     : __real_openat(dir_fd, path, flags, mode);
+	return torture_fails("openat", EMFILE) ? -1 : __real_openat(dir_fd, path, flags, mode);
 }
 
 int __wrap_fcntl(int fd, int command, ...)
@@ -463,17 +475,17 @@ int __wrap_fcntl(int fd, int command, ...)
 	va_start(arguments, command);
 	argument = va_arg(arguments, long);
 	va_end(arguments);
-	return torture_fails("fcntl", EMFILE, SITE) ? -1 : __real_fcntl(fd, command, argument);
+	return torture_fails("fcntl", EMFILE) ? -1 : __real_fcntl(fd, command, argument);
 }
 
 int __wrap_dup(int fd)
 {
-	return torture_fails("dup", EMFILE, SITE) ? -1 : __real_dup(fd);
+	return torture_fails("dup", EMFILE) ? -1 : __real_dup(fd);
 }
 
 void *__wrap_mmap(void *address, size_t size, int protection, int flags, int fd, off_t off)
 {
-	if (torture_fails("mmap", ENOMEM, SITE))
+	if (torture_fails("mmap", ENOMEM))
 		return MAP_FAILED;
 	return hold(__real_mmap(address, size, protection, flags, fd, off), size, "mmap", SITE);
 }

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/process while each allocation and each system call fails in turn. */
+#include "tests/unit/torture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tests/unit/process_fixture.h"
+
+enum { START = 0x400000 };
+
+struct watching {
+	struct fixture *f;
+	struct process *process;
+	const struct module *module; /* at START */
+};
+
+static void begin(void *context)
+{
+	struct watching *w = context;
+	void *state = NULL;
+
+	*w = (struct watching){ 0 };
+	assert_int_equal(process_set_up(&state), 0);
+	w->f = state;
+	show(w->f, PARENT, &w->f->program, (struct fake_process){ .comm = "shop" });
+}
+
+static void end(struct watching *w)
+{
+	void *state = w->f;
+
+	process_tear_down(&state);
+}
+
+/* What a sample of an unknown process makes: its generation is read from /proc. */
+static int look(void *context)
+{
+	struct watching *w = context;
+
+	w->process = sampled(w->f, PARENT, later);
+	if (!w->process)
+		return -ENOMEM;
+	return w->process->unreadable || !w->process->executable;
+}
+
+static void look_again(struct watching *w, uint64_t time_ns)
+{
+	processes_lost(w->f->ps, time_ns, time_ns);
+	look(w);
+}
+
+/* Whatever failed for the moment, a later sample finds the process and its program. */
+static void it_is_known_later(void *context, int result)
+{
+	struct watching *w = context;
+
+	(void)result;
+	for (int i = 0; i < 3; i++)
+		look_again(w, later + (uint64_t)i);
+	assert_non_null(w->process);
+	assert_int_equal(w->process->pid, PARENT);
+	assert_string_equal(w->process->comm, "shop");
+	assert_non_null(w->process->executable);
+	assert_int_equal(w->process->executable->id.build_id.bytes[0], 1);
+	assert_false(w->process->unreadable);
+	assert_int_equal(processes_count(w->f->ps), 1);
+	end(w);
+}
+
+static void a_process_that_could_not_be_read_is_read_later(void **state)
+{
+	struct watching w;
+	struct torture t = { .begin = begin,
+		.operation = look,
+		.end = it_is_known_later,
+		.context = &w,
+		.optional = "*" };
+
+	(void)state;
+	torture_run(&t);
+}
+
+/* Records of a process that the stream tells of: no /proc needed. */
+static int follow(void *context)
+{
+	struct watching *w = context;
+
+	exec(w->f, 1000, CHILD, &w->f->program);
+	map(w->f, 1001, CHILD, 0x700000, &w->f->libc);
+	w->process = sampled(w->f, CHILD, 1002);
+	return w->process ? 0 : -ENOMEM;
+}
+
+/* A mapping that was not taken leaves no other file's in its place. */
+static void no_wrong_module_is_there(void *context, int result)
+{
+	struct watching *w = context;
+	const struct module *m = w->process ? module_at(w->process, 0x700010) : NULL;
+
+	(void)result;
+	if (m && m->id.build_id.size)
+		assert_int_equal(m->id.build_id.bytes[0], 3);
+	if (!torture_failed())
+		assert_non_null(m);
+	end(w);
+}
+
+static void a_record_that_was_not_taken_gives_no_wrong_module(void **state)
+{
+	struct watching w;
+	struct torture t = { .begin = begin,
+		.operation = follow,
+		.end = no_wrong_module_is_there,
+		.context = &w,
+		.optional = "*" };
+
+	(void)state;
+	torture_run(&t);
+}
+
+static int scan(void *context)
+{
+	struct watching *w = context;
+
+	return processes_scan(w->f->ps, NULL, 0);
+}
+
+static void begin_many(void *context)
+{
+	struct watching *w = context;
+
+	begin(w);
+	for (uint32_t i = 1; i < 5; i++)
+		show(w->f, PARENT + i, &w->f->other, (struct fake_process){ .comm = "other" });
+}
+
+/* A start that succeeds knows all processes. */
+static void all_are_known(void *context, int result)
+{
+	struct watching *w = context;
+
+	if (!result && !torture_failed())
+		assert_int_equal(processes_count(w->f->ps), 5);
+	w->process = sampled(w->f, PARENT, later);
+	assert_non_null(w->process);
+	end(w);
+}
+
+static void a_scan_that_failed_leaves_a_table(void **state)
+{
+	struct watching w;
+	struct torture t = { .begin = begin_many,
+		.operation = scan,
+		.end = all_are_known,
+		.context = &w,
+		.optional = "*" };
+
+	(void)state;
+	torture_run(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		torture_test(a_process_that_could_not_be_read_is_read_later),
+		torture_test(a_record_that_was_not_taken_gives_no_wrong_module),
+		torture_test(a_scan_that_failed_leaves_a_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
