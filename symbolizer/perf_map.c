@@ -362,8 +362,10 @@ int perf_map_update(struct perf_map *m, int fd)
 		m->seen = false;
 	}
 	see(m, &st);
-	if ((uint64_t)st.st_size == m->prefix.bytes)
+	if ((uint64_t)st.st_size == m->prefix.bytes) {
+		m->behind = false;
 		return 0;
+	}
 	m->text.error = 0; /* of an earlier update, when there was no memory */
 	err = read_lines(m, &lines, fd);
 	/* What was read before an error is as good as ever. */
