@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,8 @@ struct seen {
 	int cpu; /* the one that comes and goes */
 	pid_t burner;
 	size_t samples; /* on that CPU */
+	size_t mappings; /* of the burner */
+	size_t gaps; /* in the side-band */
 };
 
 static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample *sample)
@@ -39,6 +42,22 @@ static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample 
 
 	(void)time_ns;
 	s->samples += sample->cpu == (uint32_t)s->cpu && sample->tgid == (uint32_t)s->burner;
+}
+
+static void saw_mmap(void *context, const struct collect_mmap *mmap)
+{
+	struct seen *s = context;
+
+	s->mappings += mmap->tgid == (uint32_t)s->burner;
+}
+
+static void saw_lost(void *context, uint64_t time_ns, uint64_t until_ns)
+{
+	struct seen *s = context;
+
+	(void)time_ns;
+	(void)until_ns;
+	s->gaps++;
 }
 
 static void set_online(int cpu, bool on)
@@ -62,12 +81,31 @@ static void pin(const struct seen *s)
 	assert_int_equal(sched_setaffinity(s->burner, sizeof(set), &set), 0);
 }
 
-static int setup(void **state)
+/* Works, and maps a page of code now and then. */
+static void burn(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	volatile uint64_t x = 1;
+
+	for (uint64_t i = 0;; i++) {
+		x = x * 3 + 1;
+		if (i % (1 << 22) == 0)
+			munmap(mmap(NULL, (size_t)page, PROT_READ | PROT_EXEC,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+				(size_t)page);
+	}
+}
+
+/* Samples all CPUs, or those of CPUS. */
+static int setup_on(void **state, const int *cpus, size_t cpu_count)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	struct collect_options options = { .frequency_hz = HZ, .user = true, .kernel = true };
+	struct collect_options options = { .frequency_hz = HZ,
+		.user = true,
+		.kernel = true,
+		.cpus = cpus,
+		.cpu_count = cpu_count };
 	const char *what = "";
-	volatile uint64_t x = 1;
 
 	if (!s)
 		return -1;
@@ -75,11 +113,12 @@ static int setup(void **state)
 	s->burner = fork();
 	if (!s->burner) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			x = x * 3 + 1;
+		burn();
 	}
 	options.metrics = &s->metrics;
 	options.handlers.sample = saw_sample;
+	options.handlers.mmap = saw_mmap;
+	options.handlers.lost = saw_lost;
 	options.handlers.context = s;
 	if (collect_create(&options, &s->collect, &what)) {
 		print_error("collect_create: %s\n", what);
@@ -87,6 +126,18 @@ static int setup(void **state)
 	}
 	*state = s;
 	return collect_start(s->collect);
+}
+
+static int setup(void **state)
+{
+	return setup_on(state, NULL, 0);
+}
+
+static int setup_on_the_first(void **state)
+{
+	static const int first = 0;
+
+	return setup_on(state, &first, 1);
 }
 
 static int teardown(void **state)
@@ -148,6 +199,38 @@ static void cpu_that_was_away_between_two_looks_is_opened_anew(void **state)
 	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BPF_ERROR), 0);
 }
 
+static void expect_mappings(struct seen *s)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	struct pollfd rings = { .fd = collect_fd(s->collect), .events = POLLIN };
+
+	pin(s);
+	assert_true(collect_drain(s->collect, 0) >= 0);
+	s->mappings = 0;
+	while (!s->mappings) {
+		assert_true(clock_monotonic_ns() - start_ns < PATIENCE_NS);
+		poll(&rings, 1, 50);
+		assert_true(collect_drain(s->collect, 0) >= 0);
+	}
+}
+
+/* What is mapped there matters for samples on the others. */
+static void side_band_of_a_cpu_that_is_not_sampled_comes_again(void **state)
+{
+	struct seen *s = *state;
+
+	expect_mappings(s);
+	assert_int_equal(collect_check_cpus(s->collect), 0);
+	assert_int_equal(s->gaps, 0);
+	set_online(s->cpu, false);
+	set_online(s->cpu, true);
+	assert_int_equal(collect_check_cpus(s->collect), 0);
+	assert_int_equal(collect_check_cpus(s->collect), 0);
+	assert_int_equal(s->gaps, 1); /* what was mapped there meanwhile */
+	expect_mappings(s);
+	assert_int_equal(collect_cpu_count(s->collect), 1);
+}
+
 static void nothing_is_reopened_while_all_are_there(void **state)
 {
 	struct seen *s = *state;
@@ -172,6 +255,8 @@ int main(void)
 		HOTPLUG_TEST(cpu_that_went_is_forgotten_and_taken_in_again),
 		HOTPLUG_TEST(cpu_that_was_away_between_two_looks_is_opened_anew),
 		HOTPLUG_TEST(nothing_is_reopened_while_all_are_there),
+		cmocka_unit_test_setup_teardown(side_band_of_a_cpu_that_is_not_sampled_comes_again,
+			setup_on_the_first, teardown),
 	};
 
 	if (!getenv("FATHOM_TEST_HOTPLUG")) {
