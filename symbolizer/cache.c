@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/failure.h"
 #include "base/intern.h"
 #include "base/io.h"
@@ -366,13 +367,17 @@ int cache_scratch(struct cache *cache, int *ret_fd)
 
 /* ---- trimming ------------------------------------------------------------------------------ */
 
+/* Others write while the directory is read. */
+static const uint64_t FUTURE_NS = UINT64_C(60000000000);
+
 struct cached_file {
-	uint64_t used_ns; /* mtime */
+	uint64_t used_ns; /* mtime; 0 = it is in the future, from a clock that was wrong */
 	uint64_t bytes;
 	char name[NAME_BYTES];
 };
 
 struct listing {
+	uint64_t latest_ns; /* what was used later is in the future */
 	struct cached_file *files;
 	size_t count, capacity;
 	uint64_t bytes;
@@ -409,6 +414,8 @@ static int list_file(struct cache *cache, struct listing *l, const char *name)
 	file = &l->files[l->count++];
 	memcpy(file->name, name, strlen(name) + 1);
 	file->used_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	if (file->used_ns > l->latest_ns)
+		file->used_ns = 0;
 	file->bytes = (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
 	l->bytes += file->bytes;
 	return 0;
@@ -463,7 +470,7 @@ static int compare_use(const void *a, const void *b)
 
 int cache_trim(struct cache *cache)
 {
-	autocall(listing_deinit) struct listing l = { 0 };
+	autocall(listing_deinit) struct listing l = { .latest_ns = clock_real_ns() + FUTURE_NS };
 	uint64_t limit = cache->limit_bytes;
 	int err = list_directory(cache, &l);
 

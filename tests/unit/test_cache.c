@@ -377,6 +377,31 @@ static void test_trim_removes_the_least_recently_used(void **state)
 	cache_destroy(small);
 }
 
+/* A clock that was ahead left them: they do not keep the cache for themselves. */
+static void test_trim_removes_what_is_of_the_future(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id a = make_id(0xaa), b = make_id(0xbb), c = make_id(0xcc);
+	struct cache *small;
+	struct stat st;
+	char path[512];
+
+	put(f->cache, &a, "function");
+	put(f->cache, &b, "function");
+	put(f->cache, &c, "function");
+	set_age(f, "aaaa", 3000);
+	set_age(f, "bbbb", -24 * 3600);
+	find_file(f, "aaaa", path, sizeof(path));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(
+		cache_create(f->directory, 5 * ((uint64_t)st.st_size + 4096) / 2, &small), 0);
+	assert_int_equal(cache_trim(small), 0);
+	assert_int_equal(open_result(small, &a), 0);
+	assert_int_equal(open_result(small, &b), -ENOENT);
+	assert_int_equal(open_result(small, &c), 0);
+	cache_destroy(small);
+}
+
 static void test_limit_holds_without_being_asked(void **state)
 {
 	struct fixture *f = *state;
@@ -542,6 +567,7 @@ int main(void)
 		TEST(test_each_interruption_costs_a_longer_pause),
 		TEST(test_abandoned_leaves_nothing),
 		TEST(test_trim_removes_the_least_recently_used),
+		TEST(test_trim_removes_what_is_of_the_future),
 		TEST(test_limit_holds_without_being_asked),
 		TEST(test_first_commit_counts_what_was_there),
 		TEST(test_strange_files_are_left_alone),
