@@ -18,7 +18,7 @@ enum {
 	LINE_BYTES = 16 + 1 + 12 + 1, /* in hex, a blank, decimal, a line break */
 	FILE_LIMIT_BYTES = 2 * KNOWN_LIMIT * LINE_BYTES,
 	LINES_LIMIT = KNOWN_LIMIT, /* appended, until the file is written anew */
-	LONGEST_S = 30 * 24 * 3600, /* a clock that was wrong is not believed for ever */
+	LONGEST_S = 2 * 24 * 3600, /* longer is only what a clock wrote that was wrong */
 };
 
 static int format_line(char line[LINE_BYTES + 1], uint64_t key, int64_t until_s)
@@ -41,6 +41,11 @@ static bool parse_line(const char *line, uint64_t *ret_key, int64_t *ret_until_s
 	return true;
 }
 
+static bool counts(int64_t until_s, int64_t now_s)
+{
+	return until_s > now_s && until_s - now_s <= LONGEST_S;
+}
+
 /* Lines of another length, half of one among them, end the reading. */
 static void parse(struct debuginfo_known *k, struct cursor text, int64_t now_s)
 {
@@ -52,7 +57,7 @@ static void parse(struct debuginfo_known *k, struct cursor text, int64_t now_s)
 		memcpy(line, cursor_bytes(&text, LINE_BYTES), LINE_BYTES);
 		if (!parse_line(line, &key, &until_s))
 			return;
-		if (until_s <= now_s || until_s - now_s > LONGEST_S)
+		if (!counts(until_s, now_s))
 			map_remove(&k->until, key);
 		else if (map_set(&k->until, key, (uint64_t)until_s))
 			return;
@@ -106,7 +111,7 @@ bool debuginfo_known_has(const struct debuginfo_known *k, uint64_t key, int64_t 
 {
 	uint64_t until_s;
 
-	return map_get(&k->until, key, &until_s) && (int64_t)until_s > now_s;
+	return map_get(&k->until, key, &until_s) && counts((int64_t)until_s, now_s);
 }
 
 static void forget_old(struct debuginfo_known *k, int64_t now_s)
@@ -117,7 +122,7 @@ static void forget_old(struct debuginfo_known *k, int64_t now_s)
 	do {
 		count = i = 0;
 		while (count < ARRAY_SIZE(keys) && map_next(&k->until, &i, &key, &until_s)) {
-			if ((int64_t)until_s <= now_s)
+			if (!counts((int64_t)until_s, now_s))
 				keys[count++] = key;
 		}
 		for (size_t n = 0; n < count; n++)
