@@ -23,9 +23,9 @@
 
 enum {
 	SLOTS = 1 << 18,
-	TRIES_FIRST = 150, /* of the short form: each of these calls, */
-	TRIES_BETWEEN = 100, /* so many of the others, */
-	TRIES_LAST = 50, /* and each of the last */
+	TRIES_FIRST = 80, /* of the short form: each of these calls, */
+	TRIES_BETWEEN = 60, /* so many of the others, */
+	TRIES_LAST = 20, /* and each of the last */
 	CALLERS = 12,
 };
 

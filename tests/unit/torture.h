@@ -34,7 +34,7 @@ struct torture {
 };
 
 /*
- * Tries until no call is left to fail. At most some hundred calls unless FULL is set in the
+ * Tries until no call is left to fail. At most 160 calls unless FULL is set in the
  * environment: the first ones, the last ones and some between.
  */
 void torture_run(const struct torture *t);
