@@ -5,9 +5,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/collect/cpus.h"
+#include "tests/unit/refused_call.h"
 
 static void expect_list(const char *text, const int *numbers, size_t count)
 {
@@ -54,6 +56,33 @@ static void numbers_over_the_limit_are_refused(void **state)
 	expect_error("0-99999999999999999999", -E2BIG);
 }
 
+static void the_highest_number_is_taken(void **state)
+{
+	struct cpu_list list;
+
+	(void)state;
+	expect_list("8191", (const int[]){ 8191 }, 1);
+	assert_int_equal(cpu_list_parse("0-8191", &list), 0);
+	assert_int_equal(list.count, 8192);
+	assert_int_equal(list.numbers[8191], 8191);
+	cpu_list_deinit(&list);
+}
+
+static int read_online(void *context)
+{
+	return cpu_list_online(context);
+}
+
+static void what_cannot_be_read_is_an_error(void **state)
+{
+	static const struct refused_call no_files = { .number = SYS_openat, .error = EACCES };
+	struct cpu_list list = { .count = 77 };
+
+	(void)state;
+	assert_int_equal(with_refused_call(&no_files, read_online, &list), -EACCES);
+	assert_int_equal(list.count, 77);
+}
+
 static void online_cpus_are_those_of_sysconf(void **state)
 {
 	struct cpu_list list;
@@ -72,6 +101,8 @@ int main(void)
 		cmocka_unit_test(single_numbers_and_ranges),
 		cmocka_unit_test(malformed_lists_are_refused),
 		cmocka_unit_test(numbers_over_the_limit_are_refused),
+		cmocka_unit_test(the_highest_number_is_taken),
+		cmocka_unit_test(what_cannot_be_read_is_an_error),
 		cmocka_unit_test(online_cpus_are_those_of_sysconf),
 	};
 
