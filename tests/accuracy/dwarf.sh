@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # dwarf.sh [BUILD_DIR]: inline chains, files, lines and columns against llvm-symbolizer, at the rows of
 # the line tables of programs that gcc, clang and rustc make here in their several ways. What counts
-# as the same is in dwarf_compare.py. FULL=1 compares all rows. Ends with `N passed, N failed`.
+# as the same is in dwarf_compare.py. FULL=1 compares all rows. What a compiler cannot build is a
+# failure; one that is not installed is named at the end, `N passed, N failed[, without NAMES]`.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-${FATHOM_BUILD:-build}}
@@ -19,6 +20,18 @@ trap 'rm -rf "$scratch"' EXIT
 
 passed=0
 failed=0
+missing=
+have() { # TOOL
+	command -v "$1" >/dev/null && return
+	case " $missing " in *" $1 "*) ;; *) missing="$missing $1" ;; esac
+	return 1
+}
+
+not_built() { # NAME
+	failed=$((failed + 1))
+	echo "FAIL $1 is not built: $(head -1 "$scratch/errors")"
+}
+
 compare() { # NAME BINARY [DEBUG]
 	local report
 	if report=$(python3 tests/accuracy/dwarf_compare.py "$fathom" "$2" "$limit" ${3:+"$3"} 2>&1); then
@@ -35,7 +48,7 @@ try() { # NAME COMMAND...: builds $scratch/program and compares
 	shift
 	rm -f "$scratch/program"
 	if ! "$@" -o "$scratch/program" 2>"$scratch/errors"; then
-		echo "skip $name: $(head -1 "$scratch/errors")"
+		not_built "$name"
 		return
 	fi
 	compare "$name" "$scratch/program"
@@ -43,7 +56,7 @@ try() { # NAME COMMAND...: builds $scratch/program and compares
 
 discard="-ffunction-sections -Wl,--gc-sections"
 for compiler in gcc clang; do
-	command -v $compiler >/dev/null || continue
+	have $compiler || continue
 	cxx=${compiler/%gcc/g++}
 	cxx=${cxx/%clang/clang++}
 	for version in 2 3 4 5; do
@@ -65,6 +78,7 @@ done
 split() { # NAME DWP|- COMPILER FLAGS...
 	local name=$1 dwp=$2 cxx=$3
 	shift 3
+	have "$cxx" && { [ "$dwp" = - ] || have "$dwp"; } || return
 	rm -f "$scratch"/*.dwo "$scratch"/*.dwp
 	if (cd "$scratch" && "$cxx" -O2 -g -gsplit-dwarf "$@" -c "$sources/shapes.cc" -o shapes.o &&
 		"$cxx" -o program shapes.o &&
@@ -73,7 +87,7 @@ split() { # NAME DWP|- COMPILER FLAGS...
 		fi) 2>"$scratch/errors" </dev/null; then
 		compare "$name" "$scratch/program"
 	else
-		echo "skip $name: $(head -1 "$scratch/errors")"
+		not_built "$name"
 	fi
 	rm -f "$scratch"/*.dwp
 }
@@ -86,7 +100,7 @@ for version in 4 5; do
 	split "clang++ -gdwarf-$version llvm-dwp, no inlining in skeletons" llvm-dwp-14 clang++ \
 		-gdwarf-$version -fno-split-dwarf-inlining
 done
-if command -v rustc >/dev/null; then
+if have rustc; then
 	for flags in "-O" "-Copt-level=0" "-O -Clto=fat" "-O -Clto=thin -Ccodegen-units=4"; do
 		try "rustc $flags" rustc -g $flags "$sources/shapes.rs"
 	done
@@ -101,5 +115,5 @@ for library in ${FULL:+/usr/lib/*/lib*.so*}; do
 	[ -L "$library" ] || [ ! -e "$debug" ] || compare "$library and its debug file" "$library" "$debug"
 done
 
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed${missing:+, without$missing}"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
