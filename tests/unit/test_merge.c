@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stddef.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
@@ -353,9 +354,21 @@ static void random_slices_come_in_order_and_complete(void **state)
 
 #define MERGE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void a_ring_that_cannot_be_mapped_is_an_error(void **state)
+{
+	struct ring r = { .room_bytes = 77 };
+
+	(void)state;
+	assert_int_equal(ring_map(&r, -1, 1), -EBADF);
+	assert_null(r.control);
+	assert_int_equal(r.room_bytes, 77);
+	ring_unmap(&r); /* nothing to do */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_ring_that_cannot_be_mapped_is_an_error),
 		MERGE_TEST(empty_rings_give_nothing),
 		MERGE_TEST(records_of_several_rings_come_by_time),
 		MERGE_TEST(later_records_wait_in_their_rings),
