@@ -13,6 +13,7 @@
 #include "agent/export/debuginfo_internal.h"
 #include "agent/export/remote_internal.h"
 #include "base/cleanup.h"
+#include "base/failure.h"
 
 enum { BLOCK_BYTES = 64 << 10 };
 
@@ -52,6 +53,14 @@ static int check_disk(const struct debuginfo *d, int elf_fd)
 
 static enum debuginfo_outcome judge_strip(struct debuginfo *d, int err)
 {
+	/* A file on a failing disk must not hold up all others. */
+	bool ours = err == -EROFS || (failure_is_transient(err) && err != -EIO);
+
+	if (ours) {
+		verdict_set(
+			&d->result, REMOTE_RETRY, "disk", "%s: %s", d->directory, strerror(-err));
+		return DEBUGINFO_FAILED;
+	}
 	switch (err) {
 	case 0:
 		return DEBUGINFO_UPLOADED;
@@ -62,14 +71,6 @@ static enum debuginfo_outcome judge_strip(struct debuginfo *d, int err)
 	case -E2BIG:
 	case -EFBIG:
 		return DEBUGINFO_TOO_LARGE;
-	case -ENOSPC:
-	case -EDQUOT:
-	case -EROFS:
-	case -EAGAIN:
-	case -ENOMEM:
-		verdict_set(
-			&d->result, REMOTE_RETRY, "disk", "%s: %s", d->directory, strerror(-err));
-		return DEBUGINFO_FAILED;
 	default:
 		return DEBUGINFO_UNREADABLE;
 	}

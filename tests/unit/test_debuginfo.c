@@ -603,13 +603,17 @@ static void files_that_cannot_be_used(void **state)
 	}
 }
 
-static void a_full_disk_passes(void **state)
+static void a_shortage_of_ours_passes(void **state)
 {
-	struct run run = { .strip_error = -ENOSPC };
+	static const int errors[] = { -ENOSPC, -EMFILE, -EAGAIN };
 
 	(void)state;
-	run_one(&run, METRIC_DEBUGINFO_FAILED);
-	assert_waits(&run);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct run run = { .strip_error = errors[i] };
+
+		run_one(&run, METRIC_DEBUGINFO_FAILED);
+		assert_waits(&run);
+	}
 }
 
 static void nothing_to_send_after_all(void **state)
@@ -740,7 +744,7 @@ int main(void)
 		cmocka_unit_test(errors_before_anything_is_begun),
 		cmocka_unit_test(errors_in_the_middle),
 		cmocka_unit_test(files_that_cannot_be_used),
-		cmocka_unit_test(a_full_disk_passes),
+		cmocka_unit_test(a_shortage_of_ours_passes),
 		cmocka_unit_test(nothing_to_send_after_all),
 		cmocka_unit_test(the_queue_is_bounded),
 		cmocka_unit_test(a_store_gets_the_file_and_no_secrets),
