@@ -21,11 +21,24 @@
 #include "agent/collect/tables.h"
 #include "base/clock.h"
 
+/*
+ * Everything on the machine writes into these rings, and a burst of mappings fills one faster than
+ * anybody reads it. So losses are no failure here, but one that is not counted is.
+ */
+static void assert_losses_are_counted(const struct seen *s)
+{
+	assert_int_equal(s->gaps, metrics_get(&s->metrics, METRIC_SIDEBAND_GAPS));
+	assert_true(s->gaps || !metrics_get(&s->metrics, METRIC_LOST_SIDEBAND));
+	assert_true(s->missing_stacks <= collect_counter(s->collect, ABI_COUNT_STACK_FULL));
+	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BPF_ERROR), 0);
+	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BAD_RECORD), 0);
+}
+
 static void busy_child_is_sampled(struct seen *s, enum collect_rings rings)
 {
 	struct collect_options options = options_for(s);
 	struct burner b;
-	uint64_t cpu_ns;
+	uint64_t cpu_ns, lost;
 
 	/* A starved emulator misses ticks. */
 	if (getenv("VM_GUEST"))
@@ -44,19 +57,17 @@ static void busy_child_is_sampled(struct seen *s, enum collect_rings rings)
 		      "frames, %zu samples of others\n",
 		s->samples, (double)cpu_ns / 1e9, s->stack_records, s->repeated_stacks,
 		(unsigned int)s->frames_max, s->samples_of_others);
+	lost = metrics_get(&s->metrics, METRIC_LOST_RING_FULL);
 	/* A virtual machine's host takes time that the child is not charged for, hence the room. */
-	assert_in_range(s->samples, HZ * 8 / 10, HZ * 12 / 10 * cpu_ns / SECOND_NS + 2);
+	assert_in_range(s->samples + lost, HZ * 8 / 10, UINT64_MAX);
+	assert_in_range(s->samples, 1, HZ * 12 / 10 * cpu_ns / SECOND_NS + 2);
 	assert_in_range(
 		s->weight_ns, s->samples * (SECOND_NS / HZ), s->samples * (SECOND_NS / HZ + 1));
 	assert_string_equal(s->comm, "burner");
 	assert_int_equal(s->own_samples, 0);
 	assert_true(s->user_stacks >= s->samples * 9 / 10);
-	assert_int_equal(s->missing_stacks, 0);
 	assert_int_equal(s->backwards, 0);
-	assert_int_equal(s->gaps, 0);
-	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_RING_FULL), 0);
-	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BPF_ERROR), 0);
-	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BAD_RECORD), 0);
+	assert_losses_are_counted(s);
 }
 
 static void busy_child_is_sampled_at_the_asked_rate(void **state)
@@ -90,26 +101,42 @@ static void frames_are_shipped_once_a_window(void **state)
 	stop_and_drain(s);
 	end_burner(&b);
 	assert_int_equal(s->samples_of_others, 0);
-	assert_int_equal(s->missing_stacks, 0);
+	assert_losses_are_counted(s);
 	/* A loop of a few instructions has few stacks; only slots shared by chance repeat one. */
 	assert_true(s->stack_records >= 4);
 	assert_true(s->stack_records < s->samples);
 	assert_true(s->repeated_stacks * 10 <= s->stack_records);
 }
 
+/* The first child of which no record was lost: whatever else runs may fill the rings. */
+static void see_a_whole_life(struct seen *s)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	unsigned int gaps;
+
+	do {
+		struct burner b;
+
+		assert_true(clock_monotonic_ns() - start_ns < 60 * SECOND_NS);
+		gaps = s->gaps;
+		s->step_count = 0;
+		memset(s->steps, 0, sizeof(s->steps));
+		b = start_burner(exec_true);
+		s->tgid = (uint32_t)b.pid;
+		let_go(&b);
+		assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
+		stop_and_drain(s);
+	} while (s->gaps > gaps);
+}
+
 static void life_of_a_child_comes_in_order(void **state)
 {
 	struct seen *s = *state;
 	struct collect_options options = options_for(s);
-	struct burner b;
 	const char *exec_at;
 
 	open_with(s, &options);
-	b = start_burner(exec_true);
-	s->tgid = (uint32_t)b.pid;
-	let_go(&b);
-	assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
-	stop_and_drain(s);
+	see_a_whole_life(s);
 	/* fork, the child's own name, exec, the mappings of program and libraries, exit */
 	print_message("steps: %s\n", s->steps);
 	assert_true(!strncmp(s->steps, "fcx", 3));
@@ -119,7 +146,6 @@ static void life_of_a_child_comes_in_order(void **state)
 	assert_true(s->exec_path_seen);
 	assert_false(s->file_lost);
 	assert_int_equal(s->backwards, 0);
-	assert_int_equal(s->gaps, 0);
 }
 
 static void drain_leaves_what_is_later_than_asked(void **state)
@@ -208,12 +234,8 @@ static void full_ring_is_told(void **state)
 		assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
 	}
 	assert_true(collect_drain(s->collect, 0) > 0);
-	for (int i = 0; i < 8; i++) {
-		struct burner b = start_burner(exec_true);
-
-		let_go(&b);
-		assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
-	}
+	/* The kernel says how many were lost with the next record of that CPU. */
+	run_children_on_all_cpus((int)sysconf(_SC_NPROCESSORS_ONLN));
 	stop_and_drain(s);
 	assert_true(metrics_get(&s->metrics, METRIC_LOST_SIDEBAND) > 0);
 	assert_true(s->gaps > 0);
