@@ -361,25 +361,54 @@ static bool may_log_again(uint64_t *last_ns)
 	return true;
 }
 
-static void log_unnamed(struct agent *agent, const struct process *p)
+static void log_unnamed(struct agent *agent, const struct process *p, enum agent_unnamed why)
 {
-	if (may_log_again(&agent->unnamed_logged_ns))
-		log_warn("samples stay without names: it is not sure which program they are of",
-			"pid=%u reason=%s", p->pid,
-			p->unreadable ? "process_gone" : "lost_records");
+	static const char *const reasons[] = {
+		[AGENT_UNNAMED_GONE] = "process_gone",
+		[AGENT_UNNAMED_LOST_RECORDS] = "lost_records",
+		[AGENT_UNNAMED_LOST_MAPPING] = "lost_mapping",
+	};
+
+	if (may_log_again(&agent->unnamed_logged_ns[why]))
+		log_warn("samples are left without names because it is not certain which code ran",
+			"pid=%u reason=%s", p->pid, reasons[why]);
 }
 
-/* What the process table has not counted yet. */
+/* The process table counts those of processes that are gone, and of programs that are not sure. */
 static void tell_of_unnamed(
 	struct agent *agent, const struct process *p, const struct abi_sample *s)
 {
-	if (p->unproven || p->unreadable)
-		log_unnamed(agent, p);
 	if (s->flags & ABI_SAMPLE_EXECUTING)
 		metrics_add(&agent->metrics, METRIC_UNNAMED_EXECUTING, 1);
-	if (!process_is_settled(p) && !p->unproven && !p->unreadable &&
-		has_unsure_frame(agent, p, s))
+	if (p->unreadable) {
+		log_unnamed(agent, p, AGENT_UNNAMED_GONE);
+	} else if (p->unproven) {
+		log_unnamed(agent, p, AGENT_UNNAMED_LOST_RECORDS);
+	} else if (!process_is_settled(p) && has_unsure_frame(agent, p, s)) {
 		metrics_add(&agent->metrics, METRIC_UNNAMED_LOST_MAPPING, 1);
+		log_unnamed(agent, p, AGENT_UNNAMED_LOST_MAPPING);
+	}
+}
+
+/* As processes_get(); the log says so if that took another look at /proc after a loss. */
+static struct process *get_process(
+	struct agent *agent, uint64_t time_ns, const struct abi_sample *s)
+{
+	const uint64_t resyncs = metrics_get(&agent->metrics, METRIC_PROCESS_RESYNCS);
+	const struct processes_sample sample = {
+		.time_ns = time_ns,
+		.pid = s->tgid,
+		.exec_id = s->exec_id,
+		.executing = s->flags & ABI_SAMPLE_EXECUTING,
+		.kernel_thread = s->flags & ABI_SAMPLE_KTHREAD,
+	};
+	struct process *p = processes_get(agent->processes, &sample);
+
+	if (metrics_get(&agent->metrics, METRIC_PROCESS_RESYNCS) > resyncs &&
+		may_log_again(&agent->resync_logged_ns))
+		log_warn("a process was read again from /proc because its records may be lost",
+			"pid=%u", s->tgid);
+	return p;
 }
 
 /* The process that a sample is of; NULL: not wanted, or no memory. */
@@ -395,13 +424,7 @@ static struct process *sampled_process(
 	if (!agent->first_sample_ns)
 		agent->first_sample_ns = time_ns;
 	agent->newest_sample_ns = time_ns;
-	p = processes_get(agent->processes, &(struct processes_sample){
-						    .time_ns = time_ns,
-						    .pid = s->tgid,
-						    .exec_id = s->exec_id,
-						    .executing = s->flags & ABI_SAMPLE_EXECUTING,
-						    .kernel_thread = s->flags & ABI_SAMPLE_KTHREAD,
-					    });
+	p = get_process(agent, time_ns, s);
 	if (!p)
 		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 	if (p && agent->selection && !selection_wants(agent->selection, p)) {
@@ -592,7 +615,8 @@ static void on_lost(void *context, uint64_t time_ns, uint64_t until_ns)
 	struct agent *agent = context;
 
 	if (may_log_again(&agent->gap_logged_ns))
-		log_warn("records of processes were lost, or may have been: reading them again",
+		log_warn("records of processes and mappings were lost, or may have been: reading "
+			 "/proc instead",
 			"gap_ms=%llu", (unsigned long long)(until_ns - time_ns) / 1000000);
 	processes_lost(agent->processes, time_ns, until_ns);
 }

@@ -30,6 +30,14 @@ enum {
 	AGENT_SAMPLE_WAITED = 1 << 16,
 };
 
+/* Why samples have no names: METRIC_UNNAMED_*. */
+enum agent_unnamed {
+	AGENT_UNNAMED_GONE,
+	AGENT_UNNAMED_LOST_RECORDS,
+	AGENT_UNNAMED_LOST_MAPPING,
+	AGENT_UNNAMED_REASONS,
+};
+
 /* A profile on demand, beside the windows: what is sampled while it is open, of one process or all.
  */
 struct agent_tap {
@@ -93,7 +101,9 @@ struct agent {
 	uint64_t samples;
 	uint64_t first_sample_ns;
 	uint64_t newest_sample_ns;
-	uint64_t gap_logged_ns, unnamed_logged_ns; /* when the log said so last; 0 = never */
+	/* When the log said so last; 0 = never. */
+	uint64_t gap_logged_ns, resync_logged_ns;
+	uint64_t unnamed_logged_ns[AGENT_UNNAMED_REASONS];
 	uint64_t unopened_until_ns; /* a module's file is still wanted from whoever maps it */
 	struct log_rate setback_log;
 	bool goids_refused; /* of a process, by a full table: it is tried again */

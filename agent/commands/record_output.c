@@ -124,7 +124,7 @@ static void print_unnamed(const struct metrics *metrics)
 	if (!total)
 		return;
 	fprintf(stderr,
-		"          %llu samples without names of which it is not sure what they are of",
+		"          %llu samples without names because it is not certain which code ran",
 		(unsigned long long)total);
 	print_reasons(metrics, name);
 }
@@ -137,7 +137,12 @@ static void print_troubles(const struct metrics *metrics)
 		const char *text;
 	} troubles[] = {
 		{ METRIC_STACK_MISSING, "samples whose frames were lost in a full ring" },
-		{ METRIC_SIDEBAND_GAPS, "times that records of processes were lost" },
+		{ METRIC_SIDEBAND_GAPS,
+			"times that records of processes and mappings were lost, or may have "
+			"been" },
+		{ METRIC_LOST_SIDEBAND, "records that the kernel dropped" },
+		{ METRIC_PROCESS_RESYNCS,
+			"processes read again from /proc because of lost records" },
 		{ METRIC_MODULE_OPEN_FAILED, "mapped files that could not be opened" },
 		{ METRIC_INDEX_BUILDS_BAD_INPUT, "mapped files that are not readable ELF files" },
 		{ METRIC_INDEX_BUILDS_LIMIT, "modules too big to index" },

@@ -141,6 +141,27 @@ static void losses_are_summed_and_told_by_reason(void **state)
 	assert_says(b, "\"ring_full\": 4");
 }
 
+static void lost_records_are_told_with_what_came_of_them(void **state)
+{
+	struct bench *b = *state;
+
+	assert_says(b, "\"side_band\": {\"gaps\": 0, \"records_lost\": 0, "
+		       "\"processes_read_again\": 0, \"samples_unnamed\": "
+		       "{\"process_gone\": 0, \"lost_records\": 0, \"lost_mapping\": 0, "
+		       "\"executing\": 0}},");
+	metrics_add(&b->agent.metrics, METRIC_SIDEBAND_GAPS, 2);
+	metrics_add(&b->agent.metrics, METRIC_LOST_SIDEBAND, 603);
+	metrics_add(&b->agent.metrics, METRIC_PROCESS_RESYNCS, 4);
+	metrics_add(&b->agent.metrics, METRIC_UNNAMED_GONE, 5);
+	metrics_add(&b->agent.metrics, METRIC_UNNAMED_LOST_RECORDS, 6);
+	metrics_add(&b->agent.metrics, METRIC_UNNAMED_LOST_MAPPING, 7);
+	metrics_add(&b->agent.metrics, METRIC_UNNAMED_EXECUTING, 8);
+	assert_says(b, "\"side_band\": {\"gaps\": 2, \"records_lost\": 603, "
+		       "\"processes_read_again\": 4, \"samples_unnamed\": "
+		       "{\"process_gone\": 5, \"lost_records\": 6, \"lost_mapping\": 7, "
+		       "\"executing\": 8}},");
+}
+
 static void the_store_is_told_of(void **state)
 {
 	struct bench *b = *state;
@@ -278,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(status_has_all_its_parts),
 		CASE(losses_are_summed_and_told_by_reason),
+		CASE(lost_records_are_told_with_what_came_of_them),
 		CASE(the_store_is_told_of),
 		CASE(texts_are_json),
 		CASE(a_reload_takes_what_can_change),
