@@ -10,6 +10,7 @@
 
 #include "agent/process/table.h"
 #include "base/cleanup.h"
+#include "base/failure.h"
 
 static bool begins(const char *text, const char *beginning)
 {
@@ -75,10 +76,13 @@ static struct module *get(
 {
 	struct module *module;
 	char copy[4096];
+	int err;
 
 	if (kind == MODULE_FILE)
 		path = table_clean_path(path, copy, sizeof(copy));
-	if (modules_get(ps->options.modules, kind, id, path, &module)) {
+	err = modules_get(ps->options.modules, kind, id, path, &module);
+	if (err) {
+		ps->module_shortages += failure_is_shortage(err);
 		metrics_add(ps->options.metrics, METRIC_MODULES_REFUSED, 1);
 		return ps->unknown;
 	}
@@ -104,6 +108,11 @@ struct module *table_module(struct processes *ps, int task_fd, const struct proc
 	if (file_hash_is_none(&id.content) && id.file.inode == 0)
 		return ps->unknown;
 	return get(ps, kind, &id, mapping->path);
+}
+
+uint64_t table_shortages(const struct processes *ps)
+{
+	return file_ids_shortages(ps->files) + ps->module_shortages;
 }
 
 int table_add_mapping(const struct processes *ps, struct mappings **m,

@@ -139,15 +139,15 @@ static int open_task(struct reading *r, uint32_t pid)
 
 static int read_mappings(struct reading *r)
 {
-	uint64_t shortages = file_ids_shortages(r->ps->files);
+	uint64_t shortages = table_shortages(r->ps);
 	int err = proc_maps_read(r->task_fd, use_mapping, r);
 
 	if (failure_is_shortage(err))
 		return err;
 	/* Over a limit of ours, what was read is right. */
 	r->shown->unreadable = err && err != -E2BIG;
-	/* Files that were not looked at would be other modules than they are. */
-	return file_ids_shortages(r->ps->files) == shortages ? 0 : -EMFILE;
+	/* Files not looked at and modules not made would stay wrong until records are lost. */
+	return table_shortages(r->ps) == shortages ? 0 : -EMFILE;
 }
 
 static int read_process(struct reading *r, uint32_t pid)

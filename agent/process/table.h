@@ -27,6 +27,7 @@ struct processes {
 	struct process *recent[RECENTLY_ENDED]; /* a ring of the others; NULL = free */
 	unsigned int recent_at;
 	uint64_t module_mark; /* of the last sweep over the modules */
+	uint64_t module_shortages; /* modules that were not made for want of memory */
 };
 
 /* What /proc showed of a process. */
@@ -70,6 +71,9 @@ const char *table_clean_path(const char *path, char *copy, size_t size);
  */
 struct module *table_module(struct processes *ps, int task_fd, const struct proc_mapping *mapping,
 	const struct build_id *build_id, bool program);
+/* How often so far table_module() gave less than it could have, for want of descriptors or memory.
+ */
+uint64_t table_shortages(const struct processes *ps);
 /* Puts one mapping of MODULE into *M. */
 int table_add_mapping(const struct processes *ps, struct mappings **m,
 	const struct proc_mapping *mapping, struct module *module);

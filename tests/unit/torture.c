@@ -247,6 +247,11 @@ static void print_failed(void)
 	print_message("\n");
 }
 
+int torture_errno(void)
+{
+	return torture.failed ? torture.failed_errno : 0;
+}
+
 int torture_teardown(void **state)
 {
 	(void)state;

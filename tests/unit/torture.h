@@ -40,6 +40,7 @@ struct torture {
 void torture_run(const struct torture *t);
 /* In end(): the call that failed, NULL = none did. */
 const char *torture_failed(void);
+int torture_errno(void); /* its error, positive; 0 = none failed */
 /* For cmocka_unit_test_teardown(): says which call had failed in a case that did not pass. */
 int torture_teardown(void **state);
 
