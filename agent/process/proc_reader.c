@@ -206,7 +206,8 @@ int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
 {
 	autoclosedir DIR *dir = NULL;
 	int fd = openat(pid_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const struct dirent *entry;
+	struct dirent *entry;
+	int err = 0;
 
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -215,9 +216,10 @@ int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
 		close(fd);
 		return -ENOMEM;
 	}
-	for (int tried = 0; tried < MAX_THREADS_TRIED && (entry = readdir(dir));) {
-		int err;
-
+	for (int tried = 0; tried < MAX_THREADS_TRIED;) {
+		err = io_next_entry(dir, &entry);
+		if (err || !entry)
+			break;
 		if (entry->d_name[0] == '.' || strtoul(entry->d_name, NULL, 10) == pid)
 			continue;
 		tried++;
@@ -225,5 +227,6 @@ int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
 		if (!err || failure_is_shortage(err))
 			return err;
 	}
-	return -ESRCH;
+	/* The kernel has no entries (ENOENT) for a process that is gone. */
+	return err && err != -ENOENT ? err : -ESRCH;
 }

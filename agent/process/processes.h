@@ -86,7 +86,8 @@ void processes_destroy(struct processes *ps);
 
 /*
  * Reads all of /proc (or only PIDS, when PID_COUNT is not 0). -E2BIG: more processes than the
- * limit, the rest is not known. A process that goes away meanwhile is no error.
+ * limit, the rest is not known. A process that goes away meanwhile is no error; a /proc that cannot
+ * be listed to its end is one.
  */
 int processes_scan(struct processes *ps, const uint32_t *pids, size_t pid_count);
 

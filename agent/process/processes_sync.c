@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
+#include "base/io.h"
 
 enum { MAX_LINK_BYTES = 4096 };
 
@@ -323,18 +324,13 @@ bool table_is_gone(struct processes *ps, uint32_t pid)
 	return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
 }
 
-/* The next pid in an open /proc; 0 at the end. */
-static uint32_t next_pid(DIR *dir)
+/* The pid that ENTRY of /proc is of; 0: it is not a process's. */
+static uint32_t entry_pid(const struct dirent *entry)
 {
-	const struct dirent *entry;
+	unsigned long pid = strtoul(entry->d_name, NULL, 10);
+	bool is_number = entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
 
-	while ((entry = readdir(dir))) {
-		unsigned long pid = strtoul(entry->d_name, NULL, 10);
-
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && pid <= INT32_MAX)
-			return (uint32_t)pid;
-	}
-	return 0;
+	return is_number && pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
 
 /* Before the first record: it counts at once. */
@@ -350,7 +346,8 @@ static int scan_all(struct processes *ps)
 {
 	autoclosedir DIR *dir = NULL;
 	int fd = openat(ps->options.proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	uint32_t pid;
+	struct dirent *entry;
+	int err;
 
 	if (fd < 0)
 		return -errno;
@@ -359,11 +356,13 @@ static int scan_all(struct processes *ps)
 		close(fd);
 		return -ENOMEM;
 	}
-	while ((pid = next_pid(dir))) {
-		if (scan_one(ps, pid) == -E2BIG)
+	while (!(err = io_next_entry(dir, &entry)) && entry) {
+		uint32_t pid = entry_pid(entry);
+
+		if (pid && scan_one(ps, pid) == -E2BIG)
 			return -E2BIG;
 	}
-	return 0;
+	return err;
 }
 
 int processes_scan(struct processes *ps, const uint32_t *pids, size_t pid_count)

@@ -6,17 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "agent/process/proc_reader.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
+#include "base/io.h"
 #include "tests/unit/process_fixture.h"
-
-enum { START = 0x400000 };
 
 struct watching {
 	struct fixture *f;
 	struct process *process;
-	const struct module *module; /* at START */
+	int pid_fd, task_fd; /* -1 = none */
 };
 
 static void begin(void *context)
@@ -24,7 +25,7 @@ static void begin(void *context)
 	struct watching *w = context;
 	void *state = NULL;
 
-	*w = (struct watching){ 0 };
+	*w = (struct watching){ .pid_fd = -1, .task_fd = -1 };
 	assert_int_equal(process_set_up(&state), 0);
 	w->f = state;
 	show(w->f, PARENT, &w->f->program, (struct fake_process){ .comm = "shop" });
@@ -141,11 +142,13 @@ static void begin_many(void *context)
 		show(w->f, PARENT + i, &w->f->other, (struct fake_process){ .comm = "other" });
 }
 
-/* A start that succeeds knows all processes. */
+/* A scan that succeeds has listed all of /proc. What it could not read is read at a sample. */
 static void all_are_known(void *context, int result)
 {
 	struct watching *w = context;
+	bool listing_failed = torture_failed() && !strcmp(torture_failed(), "readdir");
 
+	assert_true(result || !listing_failed);
 	if (!result && !torture_failed())
 		assert_int_equal(processes_count(w->f->ps), 5);
 	w->process = sampled(w->f, PARENT, later);
@@ -166,12 +169,65 @@ static void a_scan_that_failed_leaves_a_table(void **state)
 	torture_run(&t);
 }
 
+static void show_thread(struct fixture *f, int tid, const char *maps)
+{
+	char path[PATH_MAX + 64], name[64];
+
+	snprintf(path, sizeof(path), "%s/%d/task/%d", f->proc.path, PARENT, tid);
+	assert_int_equal(io_make_directories(path, 0755), 0);
+	snprintf(name, sizeof(name), "task/%d/maps", tid);
+	fake_proc_write(&f->proc, PARENT, name, maps);
+}
+
+static void begin_exited_main_thread(void *context)
+{
+	struct watching *w = context;
+
+	begin(w);
+	show_thread(w->f, PARENT, "");
+	show_thread(w->f, PARENT + 1, "00400000-00401000 r-xp 00000000 00:00 0\n");
+	assert_int_equal(proc_open(w->f->proc.fd, PARENT, &w->pid_fd), 0);
+}
+
+static int open_live_thread(void *context)
+{
+	struct watching *w = context;
+
+	return proc_open_live_thread(w->pid_fd, PARENT, &w->task_fd);
+}
+
+static void close_live_thread(void *context, int result)
+{
+	struct watching *w = context;
+
+	assert_int_equal(result == 0, w->task_fd >= 0);
+	if (w->task_fd >= 0)
+		close(w->task_fd);
+	close(w->pid_fd);
+	end(w);
+}
+
+/* -ESRCH would say that no thread has memory. */
+static void threads_that_could_not_be_listed_are_not_gone(void **state)
+{
+	struct watching w;
+	struct torture t = { .begin = begin_exited_main_thread,
+		.operation = open_live_thread,
+		.end = close_live_thread,
+		.context = &w,
+		.optional = "read" }; /* of the thread's maps: the next thread is tried */
+
+	(void)state;
+	torture_run(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		torture_test(a_process_that_could_not_be_read_is_read_later),
 		torture_test(a_record_that_was_not_taken_gives_no_wrong_module),
 		torture_test(a_scan_that_failed_leaves_a_table),
+		torture_test(threads_that_could_not_be_listed_are_not_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
