@@ -102,7 +102,7 @@ const char *daemon_not_ready(const struct daemon *d);
 void daemon_on_demand_deinit(struct daemon *d);
 int64_t daemon_period_ns(const struct daemon *d);
 uint64_t daemon_resident_bytes(void);
-unsigned int daemon_open_fds(void);
+unsigned int daemon_open_fds(void); /* 0: not known */
 /* CPU time of the BPF program; 0 where the kernel does not count it. */
 uint64_t daemon_bpf_ns(const struct daemon *d);
 

@@ -42,9 +42,15 @@ unsigned int daemon_open_fds(void)
 {
 	autoclosedir DIR *directory = opendir("/proc/self/fd");
 	unsigned int count = 0;
+	struct dirent *entry;
+	int err;
 
-	while (directory && readdir(directory))
+	if (!directory)
+		return 0;
+	while (!(err = io_next_entry(directory, &entry)) && entry)
 		count++;
+	if (err)
+		return 0;
 	/* Without `.`, `..` and the directory's own. */
 	return count > 3 ? count - 3 : 0;
 }
