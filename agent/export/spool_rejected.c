@@ -43,41 +43,63 @@ static void write_file(int dir_fd, const char *name, const void *bytes, size_t s
 		unlinkat(dir_fd, name, 0);
 }
 
-/* The name that sorts first, the number of files and their bytes. */
-static size_t look(int fd, char oldest[SPOOL_NAME_BYTES], uint64_t *ret_bytes)
+struct listing {
+	char oldest[SPOOL_NAME_BYTES]; /* the name that sorts first */
+	size_t count;
+	uint64_t bytes;
+};
+
+static int add_entry(int fd, const char *name, struct listing *l)
+{
+	struct stat st;
+
+	if (*name == '.' || strlen(name) >= SPOOL_NAME_BYTES)
+		return 0;
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	l->count++;
+	l->bytes += (uint64_t)st.st_size;
+	if (!*l->oldest || strcmp(name, l->oldest) < 0)
+		snprintf(l->oldest, SPOOL_NAME_BYTES, "%s", name);
+	return 0;
+}
+
+static int list_files(int fd, struct listing *ret_listing)
 {
 	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	autoclosedir DIR *directory = again >= 0 ? fdopendir(again) : NULL;
+	struct listing l = { 0 };
 	struct dirent *e;
-	size_t count = 0;
-	struct stat st;
+	int err;
 
-	*oldest = 0;
-	*ret_bytes = 0;
-	while (directory && count < MAX_ENTRIES && (e = readdir(directory))) {
-		if (*e->d_name == '.' || strlen(e->d_name) >= SPOOL_NAME_BYTES ||
-			fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-			continue;
-		count++;
-		*ret_bytes += (uint64_t)st.st_size;
-		if (!*oldest || strcmp(e->d_name, oldest) < 0)
-			snprintf(oldest, SPOOL_NAME_BYTES, "%s", e->d_name);
+	if (!directory) {
+		err = -errno;
+		if (again >= 0)
+			close(again);
+		return err;
 	}
-	if (!directory && again >= 0)
-		close(again);
-	return count;
+	err = io_next_entry(directory, &e);
+	while (!err && e && l.count < MAX_ENTRIES) {
+		err = add_entry(fd, e->d_name, &l);
+		if (!err)
+			err = io_next_entry(directory, &e);
+	}
+	if (!err)
+		*ret_listing = l;
+	return err;
 }
 
+/* An incomplete listing does not tell the oldest file: the next refusal prunes. */
 static void prune(int fd)
 {
 	for (size_t removed = 0; removed < MAX_ENTRIES; removed++) {
-		char oldest[SPOOL_NAME_BYTES];
-		uint64_t bytes;
-		size_t count = look(fd, oldest, &bytes);
+		struct listing l;
 
-		if (count <= MAX_FILES && bytes <= MAX_BYTES)
+		if (list_files(fd, &l) || (l.count <= MAX_FILES && l.bytes <= MAX_BYTES))
 			return;
-		if (unlinkat(fd, oldest, 0))
+		if (unlinkat(fd, l.oldest, 0))
 			return;
 	}
 }

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +16,7 @@
 #include "agent/export/relabel.h"
 #include "agent/export/spool.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "pprof/pprof.h"
 #include "tests/unit/spool_fixture.h"
 
@@ -351,6 +354,79 @@ static void a_start_that_failed_loses_nothing(void **state)
 	torture_run(&t);
 }
 
+/* ---- what was refused ----------------------------------------------------------------------- */
+
+enum {
+	OLD_FILES = 6,
+	OLD_FILE_BYTES = 40 << 20, /* the newest alone is over the limit */
+};
+
+static void old_file_path(const struct spooling *s, int number, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/rejected/%016x-%08x.txt", s->f.directory, 0, number);
+}
+
+static void begin_refused(void *context)
+{
+	struct spooling *s = context;
+	struct payload payload;
+	char path[PATH_MAX];
+
+	begin_full(s);
+	assert_int_equal(spool_peek(s->spool, 0, &payload), 0);
+	payload_deinit(&payload);
+	spool_begin(s->spool, 0);
+	snprintf(path, sizeof(path), "%s/rejected", s->f.directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	for (int i = 0; i < OLD_FILES; i++) {
+		old_file_path(s, i, path);
+		assert_int_equal(io_replace_file(AT_FDCWD, path, "x", 1, 0600), 0);
+	}
+	assert_int_equal(truncate(path, OLD_FILE_BYTES), 0);
+}
+
+static int refuse_first(void *context)
+{
+	struct spooling *s = context;
+
+	return spool_reject(s->spool, 0, "status 400");
+}
+
+static void older_ones_are_gone_first(void *context, int result)
+{
+	struct spooling *s = context;
+	bool is_kept = false;
+	char path[PATH_MAX];
+
+	(void)result;
+	for (int i = 0; i < OLD_FILES; i++) {
+		bool is_there;
+
+		old_file_path(s, i, path);
+		is_there = !access(path, F_OK);
+		assert_true(is_there || !is_kept);
+		is_kept |= is_there;
+	}
+	assert_true(torture_failed() || !is_kept);
+	spool_destroy(s->spool);
+	for (size_t i = 0; i < PAYLOADS; i++)
+		payload_deinit(&s->payloads[i]);
+	spool_fixture_deinit(&s->f);
+}
+
+static void the_oldest_refused_payloads_go_first(void **state)
+{
+	struct spooling s;
+	struct torture t = { .begin = begin_refused,
+		.operation = refuse_first,
+		.end = older_ones_are_gone_first,
+		.context = &s,
+		.optional = "*" };
+
+	(void)state;
+	torture_run(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +435,7 @@ int main(void)
 		torture_test(what_the_spool_took_comes_out),
 		torture_test(a_sent_payload_is_sent_once),
 		torture_test(a_start_that_failed_loses_nothing),
+		torture_test(the_oldest_refused_payloads_go_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
