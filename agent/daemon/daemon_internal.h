@@ -55,6 +55,7 @@ struct daemon {
 	uint64_t windows; /* sealed so far */
 	uint64_t last_seal_ns; /* CPU time that writing the last one took */
 	int store_error; /* of the last window; 0 = stored */
+	int store_removal_error; /* of old profiles, at the last look; 0 = none */
 	bool disk_full; /* the last window cost old profiles */
 	bool off_cpu; /* waits are sampled: settled at the start */
 	bool ready, stopping;

@@ -241,13 +241,15 @@ static void store_window(struct daemon *d, const struct report_sources *sources)
 	report_full_disk(d, metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL) - dropped);
 }
 
-/* What cannot be removed is taken off the list and counted. */
 void daemon_trim_store(struct daemon *d)
 {
 	struct store_now now = { (int64_t)clock_real_ns(), clock_boot_ns() };
+	int err = d->store ? store_trim(d->store, now) : 0;
 
-	if (d->store)
-		(void)store_trim(d->store, now);
+	if (err && err != d->store_removal_error)
+		log_warn("old profiles of the local store could not be removed, ignoring",
+			"error=\"%s\"", strerror(-err));
+	d->store_removal_error = err;
 }
 
 static void export_window(struct daemon *d, const struct report_sources *sources)

@@ -31,31 +31,32 @@ struct store {
 	struct store_options options; /* without its texts */
 	struct entries entries;
 	struct settled_clock age_clock;
+	int removal_error; /* the first since store_trim() returned; 0 = none */
 };
 
 /* ---- removing ------------------------------------------------------------------------------- */
 
 /* Takes it off the list even where its file cannot be removed: it must not be tried for ever. */
-static int drop_at(struct store *s, size_t place, enum metric reason)
+static void drop_at(struct store *s, size_t place, enum metric reason)
 {
 	char path[FILE_NAME_BYTES];
 	struct file_name name;
-	int err = 0;
 
 	entries_name(&s->entries, entries_at(&s->entries, place), &name);
 	file_name_format(&name, path, sizeof(path));
-	if (unlinkat(s->fd, path, 0) && errno != ENOENT)
-		err = -errno;
+	if (unlinkat(s->fd, path, 0) && errno != ENOENT) {
+		s->removal_error = s->removal_error ? s->removal_error : -errno;
+		reason = METRIC_STORE_REMOVE_FAILED;
+	}
 	entries_remove(&s->entries, place);
 	metrics_add(s->options.metrics, reason, 1);
 	path[FILE_NAME_DAY_LENGTH] = 0;
 	unlinkat(s->fd, path, AT_REMOVEDIR);
-	return err;
 }
 
-static int drop_oldest(struct store *s, int64_t now_tenths, enum metric reason)
+static void drop_oldest(struct store *s, int64_t now_tenths, enum metric reason)
 {
-	return drop_at(s, entries_oldest(&s->entries, now_tenths), reason);
+	drop_at(s, entries_oldest(&s->entries, now_tenths), reason);
 }
 
 /*
@@ -67,7 +68,7 @@ static void drop_eighth(struct store *s, int64_t now_tenths)
 	size_t drops = entries_count(&s->entries) / 8 + 1;
 
 	for (; drops && entries_count(&s->entries); drops--)
-		(void)drop_oldest(s, now_tenths, METRIC_STORE_DROPPED_LIMIT);
+		drop_oldest(s, now_tenths, METRIC_STORE_DROPPED_LIMIT);
 }
 
 /* ---- what an earlier run left --------------------------------------------------------------- */
@@ -249,37 +250,28 @@ static bool too_old(const struct store *s, int64_t now_tenths)
 	       (uint64_t)(now_tenths - end) > s->options.limit_age_ns / FILE_NAME_TENTH_NS;
 }
 
-static int trim_bytes(struct store *s, int64_t now_tenths)
+static void trim_bytes(struct store *s, int64_t now_tenths)
 {
-	int err = 0;
-
-	while (entries_count(&s->entries) && s->entries.block_bytes > s->options.limit_bytes) {
-		int dropped = drop_oldest(s, now_tenths, METRIC_STORE_DROPPED_LIMIT);
-
-		err = err ? err : dropped;
-	}
-	return err;
+	while (entries_count(&s->entries) && s->entries.block_bytes > s->options.limit_bytes)
+		drop_oldest(s, now_tenths, METRIC_STORE_DROPPED_LIMIT);
 }
 
-static int trim_age(struct store *s, int64_t now_tenths)
+static void trim_age(struct store *s, int64_t now_tenths)
 {
-	int err = 0;
-
-	while (entries_count(&s->entries) && too_old(s, now_tenths)) {
-		int dropped = drop_at(s, 0, METRIC_STORE_DROPPED_LIMIT);
-
-		err = err ? err : dropped;
-	}
-	return err;
+	while (entries_count(&s->entries) && too_old(s, now_tenths))
+		drop_at(s, 0, METRIC_STORE_DROPPED_LIMIT);
 }
 
 int store_trim(struct store *s, struct store_now now)
 {
 	int64_t settled_ns = settled_clock_now(&s->age_clock, now.real_ns, now.boot_ns);
-	int err = trim_age(s, settled_ns / FILE_NAME_TENTH_NS);
-	int bytes_err = trim_bytes(s, now.real_ns / FILE_NAME_TENTH_NS);
+	int err;
 
-	return err ? err : bytes_err;
+	trim_age(s, settled_ns / FILE_NAME_TENTH_NS);
+	trim_bytes(s, now.real_ns / FILE_NAME_TENTH_NS);
+	err = s->removal_error;
+	s->removal_error = 0;
+	return err;
 }
 
 void store_set_limits(struct store *s, uint64_t limit_bytes, uint64_t limit_age_ns)
@@ -341,7 +333,7 @@ static int write_with_drops(
 	for (int drops = 0; drops < MAX_DROPS && (err == -ENOSPC || err == -EDQUOT); drops++) {
 		if (!entries_count(&s->entries))
 			break;
-		(void)drop_oldest(s, name->time_tenths, METRIC_STORE_DROPPED_DISK_FULL);
+		drop_oldest(s, name->time_tenths, METRIC_STORE_DROPPED_DISK_FULL);
 		err = write_into_day(s, path, bytes, size);
 	}
 	return err;
@@ -399,7 +391,9 @@ int store_put(struct store *s, const char *name, int64_t time_ns, int64_t durati
 		metrics_add(s->options.metrics, METRIC_STORE_FAILED, 1);
 		return err;
 	}
-	return trim_bytes(s, file.time_tenths);
+	/* A failed removal does not undo what was stored; store_trim() returns it. */
+	trim_bytes(s, file.time_tenths);
+	return 0;
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */

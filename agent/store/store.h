@@ -56,7 +56,7 @@ void store_destroy(struct store *s);
 /*
  * NAME is any bytes: what is not [A-Za-z0-9._-] becomes `_`, and its length is bounded. An existing
  * file is never replaced: NAME gets a number behind it. -EINVAL: no such time; -E2BIG: larger than
- * the whole store may be.
+ * the whole store may be. An older file that could not be removed for it is no error of this one.
  */
 int store_put(struct store *s, const char *name, int64_t time_ns, int64_t duration_ns,
 	const void *bytes, size_t size);
@@ -70,7 +70,9 @@ uint64_t store_bytes(const struct store *s);
 size_t store_count(const struct store *s);
 /*
  * Removes what is over the limits; store_put does so for the bytes. Ages are judged by
- * base/settled_clock.h, so that a clock that is wrong for a moment removes nothing.
+ * base/settled_clock.h, so that a clock that is wrong for a moment removes nothing. Returns the
+ * first error of a removal since the last call, those of store_put() included; such a file is no
+ * longer listed, is counted, and stays on the disk until a later start finds it.
  */
 int store_trim(struct store *s, struct store_now now);
 /* New limits, at a reload; store_trim() applies them. */

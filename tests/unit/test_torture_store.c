@@ -261,6 +261,46 @@ static void a_removal_that_fails_is_told(void **state)
 	torture_run(&t);
 }
 
+static int put_over_the_limit(void *context)
+{
+	struct fixture *f = context;
+
+	store_set_limits(f->store, store_bytes(f->store), 0);
+	return put(f, FILES);
+}
+
+static void what_was_stored_counts_as_stored(void *context, int result)
+{
+	struct fixture *f = context;
+	const struct store_now now = { .real_ns = NOON, .boot_ns = 2 };
+	uint64_t kept = metrics_get(&f->metrics, METRIC_STORE_REMOVE_FAILED);
+
+	if (torture_failed() && !strcmp(torture_failed(), "unlinkat"))
+		assert_int_equal(result, 0);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_STORE_FAILED), result != 0);
+	assert_int_equal(whole_files(f), FILES);
+	assert_int_equal(files_on_disk(f), FILES + kept);
+	assert_int_equal(kept + metrics_get(&f->metrics, METRIC_STORE_DROPPED_LIMIT) +
+				 metrics_get(&f->metrics, METRIC_STORE_DROPPED_DISK_FULL),
+		!result);
+	assert_int_equal(store_trim(f->store, now), kept ? -torture_errno() : 0);
+	assert_int_equal(store_trim(f->store, now), 0);
+	end(f);
+}
+
+static void a_file_is_stored_though_an_old_one_stays(void **state)
+{
+	struct fixture f;
+	struct torture t = { .begin = begin_with_files,
+		.operation = put_over_the_limit,
+		.end = what_was_stored_counts_as_stored,
+		.context = &f,
+		.optional = "write unlinkat" };
+
+	(void)state;
+	torture_run(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +308,7 @@ int main(void)
 		torture_test(the_first_file_of_a_day_makes_its_directory),
 		torture_test(a_start_finds_all_files_or_fails),
 		torture_test(a_removal_that_fails_is_told),
+		torture_test(a_file_is_stored_though_an_old_one_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
