@@ -471,7 +471,7 @@ static void test_period_is_that_of_what_is_in_the_profile(void **state)
 	struct fixture *f = *state;
 	struct profile_frame frame = in_program(MAIN, 0, f);
 
-	add_user(f, f->one, &frame, 3);
+	add_user(f, f->one, &frame, 1);
 	f->options.period = 77;
 	f->options.include = of_process;
 	f->options.include_context = &f->two->number;
