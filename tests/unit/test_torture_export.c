@@ -17,6 +17,7 @@
 #include "agent/export/spool.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "pprof/pprof.h"
 #include "tests/unit/spool_fixture.h"
 
@@ -427,6 +428,98 @@ static void the_oldest_refused_payloads_go_first(void **state)
 	torture_run(&t);
 }
 
+/* ---- queue ---------------------------------------------------------------------------------- */
+
+enum { STEPS = 40, ATTEMPTS_LIMIT = 16 };
+
+struct queueing {
+	struct spooling s;
+	struct queue *queue;
+	uint64_t now_ns;
+	uint64_t attempts[ATTEMPTS_LIMIT]; /* the numbers that were sent */
+	size_t attempt_count;
+};
+
+/* The first attempt does not arrive, each further one does. */
+static int send_payload(void *context, size_t target, const struct payload *payload,
+	remote_done_fn *done, void *done_context)
+{
+	struct queueing *q = context;
+	struct remote_result result = { .verdict = q->attempt_count ? REMOTE_SENT : REMOTE_RETRY,
+		.code = "200" };
+
+	assert_int_equal(target, 0);
+	assert_true(q->attempt_count < ATTEMPTS_LIMIT);
+	q->attempts[q->attempt_count++] = spool_fixture_check(payload);
+	done(done_context, &result);
+	return 0;
+}
+
+static void begin_queueing(void *context)
+{
+	struct queueing *q = context;
+
+	begin_full(&q->s);
+	q->queue = NULL;
+	q->now_ns = 1;
+	q->attempt_count = 0;
+}
+
+static int send_all(void *context)
+{
+	struct queueing *q = context;
+	static const struct queue_target only = { .name = "one" };
+	const struct queue_options options = { .spool = q->s.spool,
+		.targets = &only,
+		.target_count = 1,
+		.send = send_payload,
+		.context = q };
+	int err = q->queue ? 0 : queue_create(&options, &q->queue);
+
+	for (int i = 0; !err && i < STEPS && spool_pending(q->s.spool, 0); i++) {
+		uint64_t next_ns = queue_step(q->queue, q->now_ns);
+
+		q->now_ns = next_ns == UINT64_MAX ? q->now_ns + 1 : next_ns;
+	}
+	return err;
+}
+
+/* In order, none left out and none twice but the one that did not arrive. */
+static void each_was_sent_once(void *context, int result)
+{
+	struct queueing *q = context;
+	uint64_t dropped, next = 0;
+
+	(void)result;
+	assert_int_equal(send_all(q), 0);
+	assert_int_equal(spool_pending(q->s.spool, 0), 0);
+	dropped = spool_dropped(q->s.spool, 0, SPOOL_DROP_CORRUPT);
+	assert_true(dropped == 0 || (failed_to("pread") && dropped == 1));
+	for (size_t i = 1; i < q->attempt_count; i++) {
+		assert_true(q->attempts[i] == next || (dropped && q->attempts[i] == next + 1));
+		next = q->attempts[i] + 1;
+	}
+	assert_int_equal(q->attempt_count + dropped, PAYLOADS + 1);
+	queue_destroy(q->queue);
+	spool_destroy(q->s.spool);
+	for (size_t i = 0; i < PAYLOADS; i++)
+		payload_deinit(&q->s.payloads[i]);
+	spool_fixture_deinit(&q->s.f);
+}
+
+static void the_queue_sends_each_payload_once(void **state)
+{
+	struct queueing q;
+	struct torture t = { .begin = begin_queueing,
+		.operation = send_all,
+		.end = each_was_sent_once,
+		.context = &q,
+		.optional = "*" };
+
+	(void)state;
+	torture_run(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,7 +529,10 @@ int main(void)
 		torture_test(a_sent_payload_is_sent_once),
 		torture_test(a_start_that_failed_loses_nothing),
 		torture_test(the_oldest_refused_payloads_go_first),
+		torture_test(the_queue_sends_each_payload_once),
 	};
 
+	/* The queue logs each failure. */
+	log_configure(LOG_ERROR, false);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
