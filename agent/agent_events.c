@@ -435,8 +435,10 @@ static struct process *sampled_process(
 	agent_unwind_leave_out(agent, s->tgid, false);
 	if (p && s->flags & ABI_SAMPLE_OFF_CPU)
 		agent_wait_begins(agent, s);
-	if (p)
-		tell_of_unnamed(agent, p, s);
+	if (!p)
+		return NULL;
+	agent_bind_goids(agent, p);
+	tell_of_unnamed(agent, p, s);
 	return p;
 }
 

@@ -143,6 +143,7 @@ struct agent_jit {
 struct agent_process {
 	struct agent_jit jit;
 	bool go_configured; /* the sampler reads this generation's goids, or nobody can */
+	bool go_bound; /* with the exec id, so that no later program's are read that way */
 	bool go_refused; /* it could not be told to, which is counted */
 };
 
@@ -240,6 +241,8 @@ void agent_program_known(struct agent *agent, struct process *p);
 void agent_process_ended(struct agent *agent, struct process *p);
 /* Once a second: goroutine ids of the processes that found no room before. */
 void agent_configure_refused_goids(struct agent *agent);
+/* Tells the sampler the exec id of P's program, once that is known. */
+void agent_bind_goids(struct agent *agent, struct process *p);
 /* Once a second: says whether debuginfod servers answer. */
 void agent_look_at_debuginfod(struct agent *agent);
 /* Likewise: says that index builds came to nothing for a reason that may pass. */

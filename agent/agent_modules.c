@@ -97,17 +97,18 @@ static void configure_goids(struct agent *agent, struct process *p)
 	if (!go || p->ended)
 		return;
 	data = agent_process_data(p);
-	if (!data || data->go_configured)
+	if (!data || (data->go_configured && (data->go_bound || !p->exec_known)))
 		return;
-	if (!goids_how(go, p->number, &how)) {
-		data->go_configured = true;
+	if (!goids_how(go, p->number, p->exec_known ? &p->exec_id : NULL, &how)) {
+		data->go_configured = data->go_bound = true;
 		metrics_add(&agent->metrics, METRIC_GO_UNKNOWN_VERSION, 1);
 		log_info("goroutine ids of this Go program cannot be read", "pid=%u go=1.%u",
 			p->pid, go->version);
 		return;
 	}
 	err = collect_set_go_process(agent->collect, p->pid, &how);
-	data->go_configured = !err;
+	data->go_configured |= !err;
+	data->go_bound = !err && p->exec_known;
 	agent->goids_refused |= err != 0;
 	if (err && !data->go_refused) {
 		data->go_refused = true;
@@ -115,6 +116,14 @@ static void configure_goids(struct agent *agent, struct process *p)
 		log_debug("goroutine ids cannot be configured, trying again", "pid=%u error=%d",
 			p->pid, err);
 	}
+}
+
+void agent_bind_goids(struct agent *agent, struct process *p)
+{
+	const struct agent_process *data = p->owner_data;
+
+	if (data && data->go_configured && !data->go_bound && p->exec_known)
+		configure_goids(agent, p);
 }
 
 void agent_configure_refused_goids(struct agent *agent)

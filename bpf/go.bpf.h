@@ -24,6 +24,15 @@ struct go_thread {
 };
 
 /*
+ * Whether the offsets are of the program that was executed last. From an exec on until user space
+ * has removed the entry they are not.
+ */
+static __always_inline bool go_is_of(const struct abi_go_process *how, __u32 exec_id)
+{
+	return !how->exec_known || how->exec_id == exec_id;
+}
+
+/*
  * No goroutine when the thread runs for none: one that C code made (its g is NULL), one without
  * thread-local storage yet, or the scheduler between two goroutines. False: a pointer could not be
  * followed.

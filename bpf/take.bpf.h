@@ -66,7 +66,7 @@ static __always_inline void read_goroutine(const struct taking *t, struct scratc
 	s->walk.sample.go_generation = 0;
 	if (config.read_goids && may_be_go(s->walk.sample.tgid))
 		how = bpf_map_lookup_elem(&go_processes, &s->walk.sample.tgid);
-	if (!how)
+	if (!how || !go_is_of(how, s->walk.sample.exec_id))
 		return;
 	s->walk.sample.go_generation = how->generation;
 	place.thread_pointer = task_thread_pointer(t->task);
@@ -80,11 +80,14 @@ static __always_inline void read_goroutine(const struct taking *t, struct scratc
 static __always_inline bool take_identity(const struct taking *t, struct scratch *s)
 {
 	struct abi_sample *sample = &s->walk.sample;
+	/* Not as t->task: that would be taken for a field of the kernel's, too. */
+	struct task_struct *task = t->task;
 
-	identify(t->task, sample);
-	task_comm(t->task, sample->comm);
-	if (!wanted(t->task, sample))
+	identify(task, sample);
+	task_comm(task, sample->comm);
+	if (!wanted(task, sample))
 		return false;
+	sample->exec_id = TASK_READ(task, self_exec_id);
 	read_goroutine(t, s);
 	return !config.goid || sample->goid == config.goid;
 }
@@ -107,7 +110,6 @@ static __always_inline void take_facts(
 	sample->window = window;
 	sample->unwind_generation = 0;
 	sample->unwind_missed = 0;
-	sample->exec_id = TASK_READ(task, self_exec_id);
 }
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/golang/goids.h"
 
-bool goids_how(const struct index_go *go, uint32_t generation, struct abi_go_process *ret_how)
+bool goids_how(const struct index_go *go, uint32_t generation, const uint32_t *exec_id,
+	struct abi_go_process *ret_how)
 {
 	/* An index is a foreign file: offsets of 0 would read the wrong words and call them ids. */
 	if (!go || !go->version || !go->supported || !generation)
@@ -14,6 +15,8 @@ bool goids_how(const struct index_go *go, uint32_t generation, struct abi_go_pro
 		.m_curg = go->m_curg,
 		.g_goid = go->g_goid,
 		.generation = generation,
+		.exec_id = exec_id ? *exec_id : 0,
+		.exec_known = exec_id != NULL,
 	};
 	return true;
 }

@@ -67,7 +67,9 @@ struct abi_go_process {
 	abi_u32 m_curg;
 	abi_u32 g_goid;
 	abi_u32 generation; /* copied into each sample; never 0 */
+	abi_u32 exec_id; /* of the program with these offsets, as in struct abi_sample */
+	abi_u32 exec_known; /* 0: exec_id is not set yet, and not compared */
 };
 
 _Static_assert(sizeof(struct abi_sampler_config) == 64, "read-only data's layout");
-_Static_assert(sizeof(struct abi_go_process) == 24, "map value's layout");
+_Static_assert(sizeof(struct abi_go_process) == 32, "map value's layout");

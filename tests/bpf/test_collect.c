@@ -365,6 +365,37 @@ static void process_that_is_left_out_brings_no_stack(void **state)
 		skip();
 }
 
+/* Samples from before a change may still be in the rings. */
+static void drain_until_go_generation(struct seen *s, uint32_t generation)
+{
+	for (unsigned int i = 0; i < 10 * HZ && s->go_generation != generation; i++)
+		drain_until_samples(s, s->samples + 1);
+	assert_int_equal(s->go_generation, generation);
+}
+
+static void go_offsets_are_not_used_for_another_program(void **state)
+{
+	struct seen *s = *state;
+	struct collect_options options = options_for(s);
+	struct burner b = start_burner(burn);
+	struct abi_go_process how = { .g_m = 48, .m_curg = 184, .g_goid = 152, .generation = 7 };
+
+	s->tgid = (uint32_t)b.pid;
+	options.filter.read_goids = 1;
+	open_with(s, &options);
+	let_go(&b);
+	assert_int_equal(collect_set_go_process(s->collect, s->tgid, &how), 0);
+	drain_until_go_generation(s, 7);
+	how.exec_known = 1;
+	how.exec_id = s->exec_id - 1;
+	assert_int_equal(collect_set_go_process(s->collect, s->tgid, &how), 0);
+	drain_until_go_generation(s, 0);
+	how.exec_id = s->exec_id;
+	assert_int_equal(collect_set_go_process(s->collect, s->tgid, &how), 0);
+	drain_until_go_generation(s, 7);
+	end_burner(&b);
+}
+
 static void *map_ring(int ring, size_t bytes, off_t what)
 {
 	void *mapped =
@@ -462,6 +493,7 @@ int main(void)
 		COLLECT_TEST(cpu_that_is_not_online_is_refused),
 		COLLECT_TEST(chosen_cpu_is_the_only_one_sampled),
 		COLLECT_TEST(process_that_is_left_out_brings_no_stack),
+		COLLECT_TEST(go_offsets_are_not_used_for_another_program),
 		COLLECT_TEST(threads_that_the_kernel_makes_have_no_user_stack),
 		COLLECT_TEST(maps_are_small),
 	};

@@ -21,7 +21,7 @@ static void known_facts_are_copied(void **state)
 	struct abi_go_process how;
 
 	(void)state;
-	assert_true(goids_how(&known, 7, &how));
+	assert_true(goids_how(&known, 7, NULL, &how));
 	assert_true((int64_t)how.g_tls_offset == -128);
 	assert_int_equal(how.g_m, 48);
 	assert_int_equal(how.m_curg, 184);
@@ -29,11 +29,24 @@ static void known_facts_are_copied(void **state)
 	assert_int_equal(how.generation, 7);
 }
 
+static void the_exec_id_is_told_once_it_is_known(void **state)
+{
+	const uint32_t exec_id = 0;
+	struct abi_go_process how;
+
+	(void)state;
+	assert_true(goids_how(&known, 7, NULL, &how));
+	assert_int_equal(how.exec_known, 0);
+	assert_true(goids_how(&known, 7, &exec_id, &how));
+	assert_int_equal(how.exec_known, 1);
+	assert_int_equal(how.exec_id, 0);
+}
+
 static void refused(struct index_go go, uint32_t generation)
 {
 	struct abi_go_process how = { .generation = 99 };
 
-	assert_false(goids_how(&go, generation, &how));
+	assert_false(goids_how(&go, generation, NULL, &how));
 	assert_int_equal(how.generation, 99);
 }
 
@@ -43,7 +56,7 @@ static void no_go_program_is_refused(void **state)
 	struct index_go go = known;
 
 	(void)state;
-	assert_false(goids_how(NULL, 1, &how));
+	assert_false(goids_how(NULL, 1, NULL, &how));
 	go.version = 0;
 	refused(go, 1);
 }
@@ -84,6 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_facts_are_copied),
+		cmocka_unit_test(the_exec_id_is_told_once_it_is_known),
 		cmocka_unit_test(no_go_program_is_refused),
 		cmocka_unit_test(unknown_version_is_refused),
 		cmocka_unit_test(offsets_of_zero_are_refused),
