@@ -9,6 +9,7 @@
  * from /proc where there was only one. Where the number is not known for sure, the end is found by
  * looking for the pid (processes_sweep).
  */
+#include <errno.h>
 #include <string.h>
 
 #include "agent/process/proc_reader.h"
@@ -30,10 +31,11 @@ static struct process *concerned(struct processes *ps, uint32_t pid, uint64_t ti
 	return p && p->synced_ns < time_ns ? p : NULL;
 }
 
-static void refuse_mapping(struct processes *ps, struct process *p, uint64_t time_ns)
+/* Over the limit a new reading seldom helps; without memory the next one may. */
+static void refuse_mapping(struct processes *ps, struct process *p, uint64_t time_ns, int error)
 {
 	metrics_add(ps->options.metrics, METRIC_MAPPINGS_REFUSED, 1);
-	if (time_ns - MAX(p->synced_ns, p->start_ns) > refill_interval_ns)
+	if (error == -ENOMEM || time_ns - MAX(p->synced_ns, p->start_ns) > refill_interval_ns)
 		p->stale = true;
 }
 
@@ -66,8 +68,10 @@ void processes_mmap(struct processes *ps, const struct processes_mmap *event)
 		.generation = event->generation,
 		.executable = true,
 		.path = event->path };
+	uint64_t shortages = ps->module_shortages;
 	struct module *module;
 	bool program;
+	int err;
 
 	if (!p || mapping.end <= mapping.start)
 		return;
@@ -77,8 +81,12 @@ void processes_mmap(struct processes *ps, const struct processes_mmap *event)
 	/* Which file it is was lost on the way: /proc tells, if somebody asks in time. */
 	if (event->build_id.size && event->inode == 0)
 		p->stale = true;
-	if (table_add_mapping(ps, &p->mappings, &mapping, module))
-		refuse_mapping(ps, p, event->time_ns);
+	/* The same where memory was short: the module is `unknown` until then. */
+	if (ps->module_shortages != shortages)
+		p->stale = true;
+	err = table_add_mapping(ps, &p->mappings, &mapping, module);
+	if (err)
+		refuse_mapping(ps, p, event->time_ns, err);
 	if (program && module->kind == MODULE_FILE)
 		table_set_executable(ps, p, module, event->path);
 	else if (program && module == ps->unknown)

@@ -88,6 +88,14 @@ static void a_process_that_could_not_be_read_is_read_later(void **state)
 	torture_run(&t);
 }
 
+static void begin_records(void *context)
+{
+	struct watching *w = context;
+
+	begin(w);
+	show(w->f, CHILD, &w->f->program, (struct fake_process){ .comm = "program" });
+}
+
 /* Records of a process that the stream tells of: no /proc needed. */
 static int follow(void *context)
 {
@@ -97,6 +105,21 @@ static int follow(void *context)
 	map(w->f, 1001, CHILD, 0x700000, &w->f->libc);
 	w->process = sampled(w->f, CHILD, 1002);
 	return w->process ? 0 : -ENOMEM;
+}
+
+/* What could not be taken from the records is read from /proc at a later sample. */
+static void assert_known_later(struct watching *w)
+{
+	const struct module *m;
+
+	for (uint64_t i = 0; i < 3; i++)
+		w->process = sampled(w->f, CHILD, later + i);
+	assert_non_null(w->process);
+	assert_non_null(w->process->executable);
+	assert_int_equal(w->process->executable->id.build_id.bytes[0], 1);
+	m = module_at(w->process, 0x7f0000000010);
+	assert_non_null(m);
+	assert_int_equal(m->id.build_id.size ? m->id.build_id.bytes[0] : 0, 3);
 }
 
 /* A mapping that was not taken leaves no other file's in its place. */
@@ -110,13 +133,14 @@ static void no_wrong_module_is_there(void *context, int result)
 		assert_int_equal(m->id.build_id.bytes[0], 3);
 	if (!torture_failed())
 		assert_non_null(m);
+	assert_known_later(w);
 	end(w);
 }
 
 static void a_record_that_was_not_taken_gives_no_wrong_module(void **state)
 {
 	struct watching w;
-	struct torture t = { .begin = begin,
+	struct torture t = { .begin = begin_records,
 		.operation = follow,
 		.end = no_wrong_module_is_there,
 		.context = &w,
