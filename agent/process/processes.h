@@ -50,7 +50,7 @@ struct process {
 	/* The table's own. */
 	char *other_path; /* of its program, where that is not the module's */
 	struct shown *shown; /* by /proc, at a time that the stream has not reached; or NULL */
-	struct sighting *hidden; /* what was last taken out of them; NULL = nothing */
+	struct hidden *hidden; /* what was taken out of `mappings`; NULL = nothing */
 	uint64_t reread_ns; /* /proc was read since a walk saw other mappings; 0 = never */
 	bool numbers_differ; /* /proc does not show its files' numbers */
 	uint32_t replaced; /* number of the generation that its exec ended; 0 = none */

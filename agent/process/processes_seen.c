@@ -10,11 +10,21 @@
  * read again after a while only, and until then what differs is code that nobody knows.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/process/table.h"
 #include "base/cleanup.h"
 
 static const uint64_t reread_interval_ns = UINT64_C(100) * 1000 * 1000;
+
+enum { HIDDEN_LIMIT = 16 };
+
+/* What was taken out of a process's mappings, to be looked up again; beyond the limit the oldest
+ * go. */
+struct hidden {
+	size_t count;
+	struct sighting of[HIDDEN_LIMIT];
+};
 
 enum agreement {
 	AGREES,
@@ -60,6 +70,18 @@ static void put(struct processes *ps, struct process *p, const struct mapping *m
 		metrics_add(ps->options.metrics, METRIC_MAPPINGS_REFUSED, 1);
 }
 
+static void remember_hidden(struct process *p, const struct sighting *s)
+{
+	struct hidden *h = p->hidden ? p->hidden : calloc(1, sizeof(*h));
+
+	p->hidden = h;
+	if (!h)
+		return;
+	if (h->count == HIDDEN_LIMIT)
+		memmove(h->of, h->of + 1, --h->count * sizeof(*h->of));
+	h->of[h->count++] = *s;
+}
+
 /* No name is better than a wrong one. */
 static void hide(struct processes *ps, struct process *p, const struct sighting *s)
 {
@@ -69,10 +91,7 @@ static void hide(struct processes *ps, struct process *p, const struct sighting 
 		.module = ps->unknown };
 
 	put(ps, p, &hidden);
-	if (!p->hidden)
-		p->hidden = malloc(sizeof(*p->hidden));
-	if (p->hidden)
-		*p->hidden = *s;
+	remember_hidden(p, s);
 }
 
 /* What /proc shows at PC, if that was S as well; NULL: it changed since, or the process is gone. */
@@ -140,18 +159,21 @@ static void correct(struct processes *ps, struct process *p, uint64_t time_ns,
 void processes_seen(struct processes *ps, uint64_t time_ns, uint32_t pid, const struct sighting *of,
 	size_t count)
 {
-	struct process *p = table_live(ps, pid);
+	struct process *p;
 
+	/* BPF shows it once: what /proc showed before must not make it old news. */
+	table_catch_up(ps, pid, time_ns, NULL);
+	p = table_live(ps, pid);
 	if (p && is_news(p, time_ns))
 		correct(ps, p, time_ns, of, count);
 }
 
 void table_show_hidden(struct processes *ps, struct process *p, uint64_t time_ns)
 {
-	autofree struct sighting *hidden = NULL;
+	autofree struct hidden *hidden = NULL;
 
 	if (!is_news(p, time_ns) || time_ns <= p->reread_ns + reread_interval_ns)
 		return;
 	hidden = take(p->hidden);
-	correct(ps, p, time_ns, hidden, 1);
+	correct(ps, p, time_ns, hidden->of, hidden->count);
 }

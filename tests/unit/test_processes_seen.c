@@ -137,6 +137,43 @@ static void of_a_process_that_is_gone_what_differs_has_no_name(void **state)
 	assert_int_equal(count(f, METRIC_MAPPINGS_CORRECTED), 1);
 }
 
+/* A walk may have seen all of it at once, or one piece after the other. */
+static void all_that_has_no_name_is_looked_up_again(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t one = LIBRARY + 0x100000, two = LIBRARY + 0x200000;
+	char maps[3 * PATH_MAX];
+
+	exec(f, STARTED, PARENT, &f->program);
+	show_library(f, &f->libc);
+	see(f, SAMPLED, one, &f->other);
+	see(f, SAMPLED + 1, two, &f->libc);
+	assert_int_equal(kind_at(f, one), MODULE_SPECIAL);
+	assert_int_equal(kind_at(f, two), MODULE_SPECIAL);
+	fake_maps_line(maps, PATH_MAX, PROGRAM, PROGRAM + PAGE, PAGE, &f->program);
+	fake_maps_line(maps + strlen(maps), PATH_MAX, one, one + PAGE, PAGE, &f->other);
+	fake_maps_line(maps + strlen(maps), PATH_MAX, two, two + PAGE, PAGE, &f->libc);
+	fake_proc_process(&f->proc, PARENT,
+		&(struct fake_process){ .comm = "program", .maps = maps, .exe = f->program.path });
+	sampled(f, PARENT, SAMPLED + INTERVAL_NS);
+	assert_string_equal(path_at(f, one), f->other.path);
+	assert_string_equal(path_at(f, two), f->libc.path);
+}
+
+/* Nothing else need have come of the process between the two. */
+static void what_is_seen_after_proc_was_read_is_news(void **state)
+{
+	struct fixture *f = *state;
+
+	exec(f, STARTED, PARENT, &f->program);
+	show_library(f, &f->libc);
+	processes_lost(f->ps, SAMPLED, SAMPLED + 1);
+	sampled(f, PARENT, SAMPLED + 2);
+	show_library(f, &f->other);
+	see(f, clock_monotonic_ns() + INTERVAL_NS, LIBRARY, &f->other);
+	assert_string_equal(path_at(f, LIBRARY), f->other.path);
+}
+
 /* Each time from /proc would cost more than the samples. */
 static void what_moves_on_and_on_is_nameless_until_it_is_read_again(void **state)
 {
@@ -259,6 +296,8 @@ int main(void)
 		CASE(memory_moved_over_a_library_is_not_called_by_it),
 		CASE(of_a_process_that_is_gone_what_differs_has_no_name),
 		CASE(what_moves_on_and_on_is_nameless_until_it_is_read_again),
+		CASE(all_that_has_no_name_is_looked_up_again),
+		CASE(what_is_seen_after_proc_was_read_is_news),
 		CASE(all_that_a_walk_saw_is_looked_up_at_once),
 		CASE(numbers_that_proc_does_not_show_are_not_compared),
 		CASE(a_file_that_was_written_to_is_looked_at_again),
