@@ -26,7 +26,7 @@ enum {
 	MODULE = 0x600000,
 	MODULE_SIZE = 0x250,
 	PAGE = 4096,
-	MAX_INPUT = 1 << 16,
+	MAX_INPUT_BYTES = 1 << 16,
 	SEGMENTS = 4,
 };
 
@@ -154,11 +154,11 @@ static void read_elf(int fd)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint8_t text[TEXT_SIZE], blob[MAX_INPUT], module[MODULE_SIZE];
+	static uint8_t text[TEXT_SIZE], blob[MAX_INPUT_BYTES], module[MODULE_SIZE];
 	size_t tree;
 	int fd;
 
-	if (size < 80 || size > MAX_INPUT)
+	if (size < 80 || size > MAX_INPUT_BYTES)
 		return 0;
 	tree = data[1] * 16u < size - 80 ? data[1] * 16u : 0;
 	memcpy(blob, data + 2, size - 2);

@@ -86,6 +86,15 @@ static void ignore_bad(void *context, uint64_t time_ns, uint64_t bytes)
 	touched += time_ns + bytes;
 }
 
+/* A gap comes in the order of records and does not end before it begins. */
+static void take_gap(void *context, uint64_t time_ns, uint64_t until_ns)
+{
+	(void)context;
+	if (time_ns < last_ns || until_ns < time_ns)
+		abort();
+	last_ns = time_ns;
+}
+
 /* BEHIND bytes follow into which records run on, as in the sampler's own rings. */
 static void fill(
 	struct side *side, uint64_t start, const uint8_t *bytes, size_t size, uint64_t behind)
@@ -104,7 +113,9 @@ static void fill(
 
 static void run(struct side sides[2], const struct events *events)
 {
-	const struct merge_sink sink = { deliver, ignore_bad, (void *)events };
+	const struct merge_sink sink = {
+		.record = deliver, .bad = ignore_bad, .gap = take_gap, .context = (void *)events
+	};
 	struct ring *rings[2] = { &sides[0].ring, &sides[1].ring };
 	struct merge merge;
 
