@@ -45,11 +45,11 @@ static size_t count_files(const char *directory, const char *part, bool remove)
 	const struct dirent *entry;
 
 	while ((entry = readdir(d))) {
+		if (remove)
+			unlinkat(dirfd(d), entry->d_name, 0);
 		if (entry->d_name[0] == '.' && strncmp(entry->d_name, ".tmp", 4))
 			continue;
 		count += strstr(entry->d_name, part) != NULL;
-		if (remove)
-			unlinkat(dirfd(d), entry->d_name, 0);
 	}
 	return count;
 }
@@ -57,13 +57,14 @@ static size_t count_files(const char *directory, const char *part, bool remove)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
+	int err;
 
 	cache_destroy(f->cache);
 	chmod(f->directory, 0700);
 	count_files(f->directory, "", true);
-	rmdir(f->directory);
+	err = rmdir(f->directory);
 	free(f);
-	return 0;
+	return err;
 }
 
 static struct module_id make_id(uint8_t number)
