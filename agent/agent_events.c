@@ -351,16 +351,6 @@ static bool has_unsure_frame(
 	return false;
 }
 
-static bool may_log_again(uint64_t *last_ns)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-
-	if (*last_ns && now_ns - *last_ns < LOG_INTERVAL_NS)
-		return false;
-	*last_ns = now_ns;
-	return true;
-}
-
 static void log_unnamed(struct agent *agent, const struct process *p, enum agent_unnamed why)
 {
 	static const char *const reasons[] = {
@@ -369,7 +359,7 @@ static void log_unnamed(struct agent *agent, const struct process *p, enum agent
 		[AGENT_UNNAMED_LOST_MAPPING] = "lost_mapping",
 	};
 
-	if (may_log_again(&agent->unnamed_logged_ns[why]))
+	if (log_rate_allows_every(&agent->unnamed_log[why], LOG_INTERVAL_NS))
 		log_warn("samples are left without names because it is not certain which code ran",
 			"pid=%u reason=%s", p->pid, reasons[why]);
 }
@@ -405,7 +395,7 @@ static struct process *get_process(
 	struct process *p = processes_get(agent->processes, &sample);
 
 	if (metrics_get(&agent->metrics, METRIC_PROCESS_RESYNCS) > resyncs &&
-		may_log_again(&agent->resync_logged_ns))
+		log_rate_allows_every(&agent->resync_log, LOG_INTERVAL_NS))
 		log_warn("a process was read again from /proc because its records may be lost",
 			"pid=%u", s->tgid);
 	return p;
@@ -616,7 +606,7 @@ static void on_lost(void *context, uint64_t time_ns, uint64_t until_ns)
 {
 	struct agent *agent = context;
 
-	if (may_log_again(&agent->gap_logged_ns))
+	if (log_rate_allows_every(&agent->gap_log, LOG_INTERVAL_NS))
 		log_warn("records of processes and mappings were lost, or may have been: reading "
 			 "/proc instead",
 			"gap_ms=%llu", (unsigned long long)(until_ns - time_ns) / 1000000);

@@ -101,9 +101,7 @@ struct agent {
 	uint64_t samples;
 	uint64_t first_sample_ns;
 	uint64_t newest_sample_ns;
-	/* When the log said so last; 0 = never. */
-	uint64_t gap_logged_ns, resync_logged_ns;
-	uint64_t unnamed_logged_ns[AGENT_UNNAMED_REASONS];
+	struct log_rate gap_log, resync_log, unnamed_log[AGENT_UNNAMED_REASONS];
 	uint64_t unopened_until_ns; /* a module's file is still wanted from whoever maps it */
 	struct log_rate setback_log;
 	bool goids_refused; /* of a process, by a full table: it is tried again */

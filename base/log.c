@@ -32,9 +32,14 @@ bool log_enabled(enum log_level level)
 
 bool log_rate_allows(struct log_rate *rate)
 {
+	return log_rate_allows_every(rate, UINT64_C(1000000000));
+}
+
+bool log_rate_allows_every(struct log_rate *rate, uint64_t interval_ns)
+{
 	uint64_t now = clock_monotonic_ns();
 
-	if (rate->last_ns && now - rate->last_ns < UINT64_C(1000000000)) {
+	if (rate->last_ns && now - rate->last_ns < interval_ns) {
 		rate->held++;
 		return false;
 	}

@@ -26,6 +26,8 @@ struct log_rate {
 	uint64_t held;
 };
 bool log_rate_allows(struct log_rate *rate);
+/* The same with another interval than a second. */
+bool log_rate_allows_every(struct log_rate *rate, uint64_t interval_ns);
 
 #define log_error(message, ...) log_line(LOG_ERROR, message, __VA_ARGS__)
 #define log_warn(message, ...) log_line(LOG_WARN, message, __VA_ARGS__)
