@@ -59,8 +59,8 @@ LDFLAGS += $(san_flags) -Wl,--as-needed -Wl,--gc-sections -Wl,-z,relro,-z,now
 loaded_libs := libcurl
 lib_cflags := $(shell $(PKG_CONFIG) --cflags $(libs) $(loaded_libs) 2>/dev/null)
 
-rooms := base symbolizer symbolizer/index pprof $(sort $(patsubst %/,%,$(wildcard agent/ agent/*/)))
-sources := $(wildcard $(addsuffix /*.c,$(rooms)))
+# A folder is a room; a new one needs no line here, but a rule in tests/lint/layers.sh.
+sources := $(sort $(shell find base symbolizer pprof agent -name '*.c'))
 # What differs by architecture is a file: NAME_x86_64.c, NAME_aarch64.c.
 other_machines := $(filter-out $(machine),x86_64 aarch64)
 sources := $(filter-out $(foreach m,$(other_machines),%_$(m).c),$(sources))
@@ -111,20 +111,20 @@ $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o bpf/skeleton.awk
 
 # The page of `fathom agent`, one file: a line that is `<!-- include: NAME -->` becomes NAME's content
 # as a style or script; each response puts its own nonce there.
-page_sources := $(wildcard agent/serve/page/*)
+page_sources := $(wildcard agent/server/serve/page/*)
 page := $(O)/gen/serve/page.html.gz
-$(page): $(page_sources) agent/serve/page.awk
+$(page): $(page_sources) agent/server/serve/page.awk
 	$(call say,PAGE,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)awk -f agent/serve/page.awk agent/serve/page/index.html > $(@:.gz=)
+	$(Q)awk -f agent/server/serve/page.awk agent/server/serve/page/index.html > $(@:.gz=)
 	$(Q)gzip -9nc $(@:.gz=) > $@
-$(O)/obj/agent/serve/page.o $(O)/fuzzobj/agent/serve/page.o: CPPFLAGS += -DFATHOM_PAGE='"$(page)"'
-$(O)/obj/agent/serve/page.o $(O)/fuzzobj/agent/serve/page.o: $(page)
+$(O)/obj/agent/server/serve/page.o $(O)/fuzzobj/agent/server/serve/page.o: CPPFLAGS += -DFATHOM_PAGE='"$(page)"'
+$(O)/obj/agent/server/serve/page.o $(O)/fuzzobj/agent/server/serve/page.o: $(page)
 
 # ---- the program ----------------------------------------------------------------------------
 # Each row of call frame information of each file goes through these, millions for a large one.
 hot := eh_frame eh_frame_cfa eh_frame_rule unwind unwind_pages unwind_pack unwind_codes
-$(hot:%=$(O)/obj/symbolizer/index/%.o): private CFLAGS += -O3
+$(hot:%=$(O)/obj/symbolizer/indexer/cfi/%.o): private CFLAGS += -O3
 
 $(O)/obj/%.o: %.c $(O)/flags | $(generated)
 	$(call say,CC,$<)

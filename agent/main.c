@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "symbolizer/sandbox.h"
+#include "symbolizer/sandbox/sandbox.h"
 
 static void print_help(FILE *out)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Makes the skeleton that bpftool wrote (the second file) carry its object compressed: the first file
-# is `od -An -v -tx1` of the object's gzip. It is opened by what inflates it, agent/collect/skeleton.h.
+# is `od -An -v -tx1` of the object's gzip. It is opened by what inflates it, agent/sampler/collect/skeleton.h.
 
 FNR == NR {
 	count += NF
@@ -13,7 +13,7 @@ FNR == NR {
 
 /^#include <bpf\/libbpf.h>/ {
 	print
-	print "#include \"agent/collect/skeleton.h\""
+	print "#include \"agent/sampler/collect/skeleton.h\""
 	next
 }
 

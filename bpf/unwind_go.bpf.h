@@ -4,7 +4,7 @@
  * Where the Go runtime changes stacks. Go's own functions are unwound by the stack pointer, as any
  * code with tables; a handful of assembly functions of the runtime load another stack pointer on
  * the way, and what they call finds its caller there. The index names their rules by function
- * (symbolizer/index/go_unwind.c); here is what the rules mean.
+ * (symbolizer/indexer/go/go_unwind.c); here is what the rules mean.
  *
  * - systemstack, asmcgocall: run something on the thread's stack for the goroutine, whose own stack
  *   pointer waits in g.sched: the stack goes on there.

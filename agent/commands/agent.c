@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/arguments.h"
+#include "agent/settings/arguments.h"
 #include "agent/commands/commands.h"
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "agent/daemon/daemon.h"
 #include "base/cleanup.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Where module indexes are kept. */
-#include "agent/config.h"
+#include "agent/settings/config.h"
 
 /*
  * --cache-directory, else $XDG_CACHE_HOME/fathom, else /var/cache/fathom for root and

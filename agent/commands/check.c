@@ -6,7 +6,7 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/log_options.h"
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 

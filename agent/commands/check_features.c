@@ -15,11 +15,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "agent/collect/attach_probe.h"
-#include "agent/collect/collect.h"
-#include "agent/collect/cpus.h"
-#include "agent/collect/mapping_probe.h"
-#include "agent/collect/perf_event.h"
+#include "agent/sampler/collect/attach_probe.h"
+#include "agent/sampler/collect/collect.h"
+#include "agent/sampler/collect/cpus.h"
+#include "agent/sampler/collect/mapping_probe.h"
+#include "agent/sampler/collect/perf_event.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 

@@ -3,7 +3,7 @@
 /* The commands. Each takes its own argv (argv[0] is its name) and returns the exit status. */
 #include <stddef.h>
 
-#include "agent/config.h"
+#include "agent/settings/config.h"
 
 enum {
 	EXIT_DONE = 0,

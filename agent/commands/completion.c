@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "base/cleanup.h"
 
 /* The words that a setting knows, or NULL. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "base/cleanup.h"
 
 /* Plain text as roff: a hyphen is one that can be copied, and no line begins a request. */

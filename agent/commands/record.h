@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/agent.h"
+#include "agent/sampler/sampler.h"
 #include "agent/commands/sampler_options.h"
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "base/buffer.h"
 
 /* record_options.c: the settings as the agent takes them. */

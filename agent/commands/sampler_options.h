@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/collect/collect.h"
-#include "agent/config.h"
+#include "agent/sampler/collect/collect.h"
+#include "agent/settings/config.h"
 #include "bpf/abi/sampler.h"
 
 enum { SAMPLER_MAX_HZ = 10000 };

@@ -12,7 +12,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/log_options.h"
 #include "base/cleanup.h"
-#include "symbolizer/kallsyms.h"
+#include "symbolizer/kallsyms/kallsyms.h"
 
 DEFINE_AUTO(index);
 DEFINE_AUTO(kallsyms);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "base/module_id.h"
 #include "symbolizer/index/index.h"
 

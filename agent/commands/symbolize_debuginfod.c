@@ -11,8 +11,8 @@
 
 #include "agent/commands/symbolize.h"
 #include "base/clock.h"
-#include "symbolizer/debug_files.h"
-#include "symbolizer/debuginfod.h"
+#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/debuginfod/debuginfod.h"
 
 enum { PROGRESS_MS = 500 };
 

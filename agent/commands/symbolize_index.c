@@ -10,10 +10,10 @@
 #include "agent/commands/symbolize.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
-#include "symbolizer/cache.h"
-#include "symbolizer/debug_files.h"
-#include "symbolizer/debuginfod.h"
-#include "symbolizer/sandbox.h"
+#include "symbolizer/builds/cache.h"
+#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/debuginfod/debuginfod.h"
+#include "symbolizer/sandbox/sandbox.h"
 
 /* One build, and a user who waits for it: more than the agent would allow a module. */
 static const struct sandbox_limits limits = {

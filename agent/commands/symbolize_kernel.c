@@ -5,7 +5,7 @@
 
 #include "agent/commands/symbolize.h"
 #include "base/cleanup.h"
-#include "symbolizer/kallsyms.h"
+#include "symbolizer/kallsyms/kallsyms.h"
 
 int symbolize_kernel_open(struct kallsyms **ret_kallsyms)
 {

@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "agent/commands/symbolize.h"
-#include "agent/process/open_file.h"
-#include "agent/process/proc_reader.h"
-#include "agent/process/processes.h"
+#include "agent/sampler/process/open_file.h"
+#include "agent/sampler/process/proc_reader.h"
+#include "agent/sampler/process/processes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "symbolizer/kallsyms.h"
-#include "symbolizer/perf_map.h"
+#include "symbolizer/kallsyms/kallsyms.h"
+#include "symbolizer/perf_map/perf_map.h"
 #include "symbolizer/vdso.h"
 
 enum { MAX_MODULES = 1 << 16 };

@@ -13,13 +13,13 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "agent/sampler/sampler.h"
 #include "agent/commands/cache_directory.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/explain.h"
 #include "agent/commands/log_options.h"
 #include "agent/commands/sampler_options.h"
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "agent/top/keys.h"
 #include "agent/top/output.h"
 #include "agent/top/screen.h"

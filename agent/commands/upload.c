@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/arguments.h"
+#include "agent/settings/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/log_options.h"
-#include "agent/remote_settings.h"
+#include "agent/settings/remote_settings.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/export/payload.h"
+#include "agent/server/export/payload.h"
 #include "base/map.h"
 #include "proto/profile.pb-c.h"
 
@@ -43,9 +43,9 @@ struct upload_series {
 typedef int upload_payload_fn(void *context, const struct payload *payload);
 
 /*
- * Hands PROFILE out in payloads as agent/export wants them: one series for each value of the string
- * label `comm` (where the external labels have no service_name), each cut into pieces that servers
- * take at once.
+ * Hands PROFILE out in payloads as agent/server/export wants them: one series for each value of the
+ * string label `comm` (where the external labels have no service_name), each cut into pieces that
+ * servers take at once.
  */
 int upload_payloads(const struct upload_profile *profile, const struct upload_series *series,
 	upload_payload_fn *each, void *context);

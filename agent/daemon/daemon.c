@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/collect/admin.h"
+#include "agent/sampler/collect/admin.h"
 #include "agent/commands/cache_directory.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/explain.h"
@@ -17,7 +17,7 @@
 #include "agent/commands/sampler_options.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/notify.h"
-#include "agent/serve/address.h"
+#include "agent/server/serve/address.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"

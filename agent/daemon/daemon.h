@@ -5,7 +5,7 @@
  * side, budgets, reload. Everything on the loop's thread: the rings hold what is sampled while a
  * window is being written.
  */
-#include "agent/config.h"
+#include "agent/settings/config.h"
 
 /* Runs until SIGTERM or SIGINT. CONFIG is taken over (and replaced at a reload, which parses ARGV
  * again). Returns the exit status. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What the daemon's files share: daemon.c, windows.c, http.c, settings.c and the rest. */
-#include "agent/agent.h"
+#include "agent/sampler/sampler.h"
 #include "agent/daemon/budget.h"
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "agent/daemon/export.h"
 #include "agent/loop/loop.h"
-#include "agent/serve/serve.h"
-#include "agent/store/store.h"
+#include "agent/server/serve/serve.h"
+#include "agent/server/store/store.h"
 
 enum { DAEMON_MAX_ON_DEMAND = 8 };
 

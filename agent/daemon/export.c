@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/config_lists.h"
+#include "agent/settings/config_lists.h"
 #include "agent/daemon/export_settings.h"
 #include "agent/daemon/exposition.h"
 #include "agent/daemon/keep_debug.h"
 #include "agent/daemon/series.h"
-#include "agent/export/debuginfo.h"
+#include "agent/server/export/debuginfo/debuginfo.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/log.h"

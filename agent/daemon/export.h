@@ -5,8 +5,8 @@
  * payloads, and the figures of it all. Without a remote store there is no struct daemon_export: no
  * thread, no directory, no work.
  */
-#include "agent/config.h"
-#include "agent/export/exporter.h"
+#include "agent/settings/config.h"
+#include "agent/server/export/exporter.h"
 #include "agent/report/report.h"
 #include "base/buffer.h"
 #include "base/module_id.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config_lists.h"
+#include "agent/settings/config_lists.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
 

@@ -2,9 +2,9 @@
 #pragma once
 /* The settings of sending, put together: all remote stores, external labels, relabelling, series.
  */
-#include "agent/config.h"
-#include "agent/export/relabel.h"
-#include "agent/remote_settings.h"
+#include "agent/settings/config.h"
+#include "agent/server/export/labels/relabel.h"
+#include "agent/settings/remote_settings.h"
 
 enum { EXPORT_STORES_LIMIT = 16, EXPORT_NAME_BYTES = 32 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Settings that only a start can change, and what a reload does about them. */
-#include "agent/config.h"
+#include "agent/settings/config.h"
 
 /*
  * They keep their values: those of OLD move to NEW, and the other way. *RET_NOTE, the caller's to

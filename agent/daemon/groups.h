@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/process/processes.h"
-#include "agent/profile/profile.h"
+#include "agent/sampler/process/processes.h"
+#include "agent/sampler/profile/profile.h"
 #include "base/intern.h"
 #include "base/map.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "symbolizer/index/keep_debug.h"
-#include "symbolizer/sandbox.h"
+#include "symbolizer/indexer/keep_debug.h"
+#include "symbolizer/sandbox/sandbox.h"
 
 /* It copies in small pieces, at the lowest priority: little memory, much time. */
 static const struct sandbox_limits limits = {

@@ -6,8 +6,8 @@
  */
 #include <stdbool.h>
 
-#include "agent/export/payload.h"
-#include "agent/process/processes.h"
+#include "agent/server/export/payload.h"
+#include "agent/sampler/process/processes.h"
 #include "symbolizer/index/index.h"
 
 /* `comm`, `executable` and `container_id`. The kernel's threads have none: there are hundreds. */

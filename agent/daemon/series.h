@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/export/relabel.h"
-#include "agent/process/processes.h"
-#include "agent/profile/profile.h"
+#include "agent/server/export/labels/relabel.h"
+#include "agent/sampler/process/processes.h"
+#include "agent/sampler/profile/profile.h"
 #include "base/intern.h"
 #include "symbolizer/index/index.h"
 

@@ -10,7 +10,7 @@
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/fixed_settings.h"
 #include "agent/daemon/notify.h"
-#include "agent/serve/address.h"
+#include "agent/server/serve/address.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"

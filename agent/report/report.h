@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/process/modules.h"
-#include "agent/process/processes.h"
-#include "agent/profile/profile.h"
+#include "agent/sampler/process/modules.h"
+#include "agent/sampler/process/processes.h"
+#include "agent/sampler/profile/profile.h"
 #include "base/buffer.h"
 #include "base/metrics.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/kallsyms.h"
-#include "symbolizer/perf_map.h"
+#include "symbolizer/kallsyms/kallsyms.h"
+#include "symbolizer/perf_map/perf_map.h"
 
 struct report_sources {
 	const struct profile *profile;

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Files that may hold what a module's own file lacks. Whoever starts a build finds and opens them
- * (symbolizer/debug_files.h); whether one belongs to the module, the builder sees for itself.
+ * (symbolizer/builds/debug_files.h); whether one belongs to the module, the builder sees for
+ * itself.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 #include "bpf/abi/unwind.h"
-#include "symbolizer/index/eh_frame.h"
-#include "symbolizer/index/elf_image.h"
+#include "symbolizer/indexer/cfi/eh_frame.h"
+#include "symbolizer/indexer/elf/elf_image.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/index/sources.h"
-#include "symbolizer/index/writer.h"
+#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/writer/writer.h"
 
 /*
  * Reads the tables of IMAGE into the writer, what sections say of functions inside SKIP left out

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/sources.h"
+#include "symbolizer/indexer/sources.h"
 
 int main(int argc, char **argv)
 {

@@ -18,12 +18,12 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/builder.h"
+#include "symbolizer/indexer/builder.h"
 #include "symbolizer/index/unwind.h"
 
 enum { MAX_SHOWN = 10, MAX_MACHINE_OPS = 3 };
 
-enum { ENTRY_BYTES = 256 /* at a file's entry point, as symbolizer/index/unwind.c */ };
+enum { ENTRY_BYTES = 256 /* at a file's entry point, as symbolizer/indexer/cfi/unwind.c */ };
 
 /* A module's tables, and the page of the last address. */
 struct tables {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/collect/collect.h"
+#include "agent/sampler/collect/collect.h"
 #include "base/map.h"
 
 enum { HZ = 199, MAX_STEPS = 64 };

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/collect/tables.h"
+#include "agent/sampler/collect/tables.h"
 #include "base/clock.h"
 
 /*

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/collect/collect.h"
+#include "agent/sampler/collect/collect.h"
 #include "base/clock.h"
 
 enum { HZ = 199, ENOUGH = 20 };

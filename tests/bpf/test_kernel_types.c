@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/collect/kernel_types.h"
-#include "agent/collect/mapping_probe.h"
+#include "agent/sampler/collect/kernel_types.h"
+#include "agent/sampler/collect/mapping_probe.h"
 #include "bpf/abi/sampler.h"
 #include "bpf/sampler.skel.h"
 

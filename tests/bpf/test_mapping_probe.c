@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/collect/mapping_probe.h"
+#include "agent/sampler/collect/mapping_probe.h"
 
 static void tree_is_read_from_6_1_on(void **)
 {

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/process/modules.h"
+#include "agent/sampler/process/modules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

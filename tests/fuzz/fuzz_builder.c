@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "symbolizer/index/builder.h"
+#include "symbolizer/indexer/builder.h"
 #include "symbolizer/index/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

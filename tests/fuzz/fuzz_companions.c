@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/io.h"
-#include "symbolizer/debug_files.h"
-#include "symbolizer/index/builder.h"
+#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/indexer/builder.h"
 #include "symbolizer/index/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/dwarf_read.h"
+#include "symbolizer/indexer/dwarf/dwarf_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

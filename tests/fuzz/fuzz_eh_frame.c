@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/index/unwind.h"
-#include "symbolizer/index/writer_state.h"
+#include "symbolizer/indexer/writer/writer_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "symbolizer/index/sources.h"
+#include "symbolizer/indexer/sources.h"
 
 enum { MAX_OFFSET = 1 << 20 };
 

@@ -15,7 +15,7 @@
 #include "base/cursor.h"
 #include "base/io.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/index/sources.h"
+#include "symbolizer/indexer/sources.h"
 #include "symbolizer/index/unwind.h"
 
 enum {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/serve/address.h"
-#include "agent/serve/parameters.h"
+#include "agent/server/serve/address.h"
+#include "agent/server/serve/parameters.h"
 #include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

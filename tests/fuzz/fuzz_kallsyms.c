@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "symbolizer/kallsyms.h"
+#include "symbolizer/kallsyms/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

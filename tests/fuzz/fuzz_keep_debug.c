@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "symbolizer/index/keep_debug.h"
+#include "symbolizer/indexer/keep_debug.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

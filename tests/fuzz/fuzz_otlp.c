@@ -2,7 +2,7 @@
 /* Any pprof as OTLP: what is encoded decodes again, and each index in it is there. */
 #include <stdlib.h>
 
-#include "agent/export/otlp.h"
+#include "agent/server/export/remote/otlp.h"
 #include "base/cleanup.h"
 #include "base/gzip.h"
 #include "proto/otlp_profiles.pb-c.h"

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "symbolizer/perf_map.h"
+#include "symbolizer/perf_map/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/collect/events.h"
-#include "agent/collect/merge.h"
+#include "agent/sampler/collect/events.h"
+#include "agent/sampler/collect/merge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

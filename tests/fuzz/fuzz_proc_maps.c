@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/process/mappings.h"
-#include "agent/process/modules.h"
-#include "agent/process/proc_maps.h"
-#include "agent/process/proc_reader.h"
+#include "agent/sampler/process/mappings.h"
+#include "agent/sampler/process/modules.h"
+#include "agent/sampler/process/proc_maps.h"
+#include "agent/sampler/process/proc_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

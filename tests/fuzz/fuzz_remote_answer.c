@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/export/remote_internal.h"
-#include "agent/export/retry_after.h"
+#include "agent/server/export/remote/remote_internal.h"
+#include "agent/server/export/remote/retry_after.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

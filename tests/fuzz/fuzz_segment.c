@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/export/segment.h"
+#include "agent/server/export/spool/segment.h"
 #include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 const fs = require("node:fs");
 const path = require("node:path");
 const vm = require("node:vm");
-const page = path.join(__dirname, "../../agent/serve/page");
+const page = path.join(__dirname, "../../agent/server/serve/page");
 const [pprof, samples, tree, format] = ["pprof", "samples", "tree", "format"]
 	.map((name) => require(path.join(page, name + ".js")));
 

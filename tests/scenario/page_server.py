@@ -9,7 +9,7 @@ import time
 import urllib.parse
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PAGE = os.path.join(ROOT, "agent/serve/page")
+PAGE = os.path.join(ROOT, "agent/server/serve/page")
 INCLUDE = re.compile(r"^[ \t]*<!-- include: ([\w.-]+) -->$", re.M)
 CSP = ("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")

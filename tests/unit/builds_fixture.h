@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/builds.h"
+#include "symbolizer/builds/builds.h"
 
 enum { FUNCTION = 0x1000, MAX_WATCHED = 16, DONE_ROOM = 64, PATIENCE_MS = 20000, LIMIT = 1 << 30 };
 

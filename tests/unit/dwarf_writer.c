@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "symbolizer/index/builder.h"
-#include "symbolizer/index/sources.h"
-#include "symbolizer/index/writer.h"
+#include "symbolizer/indexer/builder.h"
+#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/writer/writer.h"
 #include "tests/unit/bytes.h"
 #include "tests/unit/elf_writer.h"
 

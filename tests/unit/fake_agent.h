@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * agent/agent.h without a kernel, for tests of agent/daemon: it notes what it is told, fails as it
- * is told, and its windows are what the test makes of tests/unit/report_fixture.h. Included by one
- * file of a test program, it takes the place of the composition.
+ * agent/sampler/sampler.h without a kernel, for tests of agent/daemon: it notes what it is told,
+ * fails as it is told, and its windows are what the test makes of tests/unit/report_fixture.h.
+ * Included by one file of a test program, it takes the place of the composition.
  */
 #include <errno.h>
 
-#include "agent/agent.h"
+#include "agent/sampler/sampler.h"
 #include "tests/unit/report_fixture.h"
 
 struct agent {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* A process table over a fake /proc, and the records that the kernel would write. */
-#include "agent/process/processes.h"
+#include "agent/sampler/process/processes.h"
 #include "tests/unit/fake_proc.h"
 
 enum { PARENT = 100, CHILD = 200, LIMIT = 64 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* One remote store, one payload and a server that misbehaves, for the tests of agent/export. */
-#include "agent/export/remote.h"
+/* One remote store, one payload and a server that misbehaves, for the tests of agent/server/export.
+ */
+#include "agent/server/export/remote/remote.h"
 #include "tests/unit/fault_server.h"
 
 struct remote_fixture {

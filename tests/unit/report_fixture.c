@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/writer.h"
+#include "symbolizer/indexer/writer/writer.h"
 
 static int text_fd(const char *text)
 {

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 
 #include "agent/loop/loop.h"
-#include "agent/serve/serve.h"
+#include "agent/server/serve/serve.h"
 
 enum { SERVE_ANSWER_BYTES = 1 << 20 };
 

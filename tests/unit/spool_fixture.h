@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/export/spool.h"
+#include "agent/server/export/spool/spool.h"
 
 struct spool_fixture {
 	char directory[64];

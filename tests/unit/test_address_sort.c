@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/address_sort.h"
+#include "symbolizer/indexer/writer/address_sort.h"
 
 enum { MANY = 5000 };
 

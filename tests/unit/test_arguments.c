@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/arguments.h"
+#include "agent/settings/arguments.h"
 #include "base/cleanup.h"
 
 static void secrets_are_overwritten_and_copied(void **state)

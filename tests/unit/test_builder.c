@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "symbolizer/index/builder.h"
+#include "symbolizer/indexer/builder.h"
 #include "tests/unit/bytes.h"
 #include "tests/unit/small_index.h"
 

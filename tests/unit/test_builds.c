@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/index/writer.h"
+#include "symbolizer/indexer/writer/writer.h"
 #include "tests/unit/builds_fixture.h"
 
 enum { MAX_DONE = 32 };

@@ -12,11 +12,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "symbolizer/debuginfod.h"
+#include "symbolizer/debuginfod/debuginfod.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/index/writer.h"
-#include "symbolizer/sandbox_steps.h"
-#include "symbolizer/sandbox_wire.h"
+#include "symbolizer/indexer/writer/writer.h"
+#include "symbolizer/sandbox/sandbox_steps.h"
+#include "symbolizer/sandbox/sandbox_wire.h"
 #include "tests/unit/builds_fixture.h"
 #include "tests/unit/elf_writer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/cache.h"
+#include "symbolizer/builds/cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "symbolizer/index/writer.h"
+#include "symbolizer/indexer/writer/writer.h"
 
 enum { PLENTY = 1 << 30, FUNCTION = 0x1000 };
 

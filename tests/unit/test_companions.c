@@ -6,7 +6,7 @@
 #include <lzma.h>
 #include <unistd.h>
 
-#include "symbolizer/index/builder.h"
+#include "symbolizer/indexer/builder.h"
 #include "tests/unit/bytes.h"
 #include "tests/unit/small_index.h"
 

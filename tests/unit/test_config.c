@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "base/cleanup.h"
 
 static int parse(struct config *config, char **argv)
@@ -179,7 +179,7 @@ static void each_option_is_in_the_help(void **state)
 #define SETTING(id, type, name, letter, commands, argument, fallback, help_) \
 	if ((commands)&IN_RECORD)                                            \
 		assert_non_null(strstr(text, "--" name));
-#include "agent/settings.def"
+#include "agent/settings/settings.def"
 #undef SETTING
 }
 

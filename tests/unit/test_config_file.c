@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/config_lists.h"
+#include "agent/settings/config_lists.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/items.h"

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/collect/cpus.h"
+#include "agent/sampler/collect/cpus.h"
 #include "tests/unit/refused_call.h"
 
 static void expect_list(const char *text, const int *numbers, size_t count)

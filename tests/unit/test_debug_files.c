@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "symbolizer/debug_files.h"
+#include "symbolizer/builds/debug_files.h"
 #include "tests/unit/elf_writer.h"
 
 static const uint8_t id[] = { 0xab, 0xcd, 0xef };

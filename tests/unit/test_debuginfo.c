@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/export/debuginfo.h"
+#include "agent/server/export/debuginfo/debuginfo.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "proto/parca_debuginfo.pb-c.h"

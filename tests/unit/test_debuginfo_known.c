@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/export/debuginfo_known.h"
+#include "agent/server/export/debuginfo/debuginfo_known.h"
 
 enum { DAY_S = 24 * 3600, NOW_S = 1795262400 };
 

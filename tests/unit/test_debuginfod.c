@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is remembered of debuginfod servers: how often, how long, and what they do not have. */
-#include "symbolizer/debuginfod.h"
+#include "symbolizer/debuginfod/debuginfod.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include <zstd.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/elf_image.h"
+#include "symbolizer/indexer/elf/elf_image.h"
 #include "tests/unit/bytes.h"
 #include "tests/unit/elf_writer.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "agent/collect/events.h"
+#include "agent/sampler/collect/events.h"
 #include "base/cleanup.h"
 #include "tests/unit/perf_ring.h"
 

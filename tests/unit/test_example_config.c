@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "agent/export/exporter.h"
+#include "agent/server/export/exporter.h"
 #include "base/cleanup.h"
 #include "tests/unit/fault_server.h"
 #include "tests/unit/spool_fixture.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/process/file_ids.h"
+#include "agent/sampler/process/file_ids.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "agent/process/proc_reader.h"
+#include "agent/sampler/process/proc_reader.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/io.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/collect/merge.h"
+#include "agent/sampler/collect/merge.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "tests/unit/perf_ring.h"

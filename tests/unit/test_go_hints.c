@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/collect/go_hints.h"
+#include "agent/sampler/collect/go_hints.h"
 
 struct fixture {
 	uint64_t words[ABI_GO_HINTS / 64];

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/builder.h"
-#include "symbolizer/index/go_unwind.h"
+#include "symbolizer/indexer/builder.h"
+#include "symbolizer/indexer/go/go_unwind.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/index/unwind.h"
 #include "tests/unit/gopclntab_writer.h"

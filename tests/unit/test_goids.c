@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "agent/golang/goids.h"
+#include "agent/sampler/runtimes/go/goids.h"
 
 static const struct index_go known = {
 	.version = 26,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/kallsyms.h"
+#include "symbolizer/kallsyms/kallsyms.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/process/modules.h"
+#include "agent/sampler/process/modules.h"
 #include "base/cleanup.h"
-#include "symbolizer/index/elf_image.h"
-#include "symbolizer/index/keep_debug.h"
+#include "symbolizer/indexer/elf/elf_image.h"
+#include "symbolizer/indexer/keep_debug.h"
 #include "tests/unit/elf_writer.h"
 
 static const char info[] = "what DWARF says of it, which is a longer text than the others";

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/collect/kernel_types.h"
+#include "agent/sampler/collect/kernel_types.h"
 
 struct fixture {
 	struct btf *kernel, *object, *reduced;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "agent/export/payload.h"
+#include "agent/server/export/payload.h"
 
 static void names_stay_sorted_and_single(void **state)
 {

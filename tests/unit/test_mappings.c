@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/process/mappings.h"
+#include "agent/sampler/process/mappings.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/process/modules.h"
+#include "agent/sampler/process/modules.h"
 
 enum { MODEL_PAGES = 512, PAGE = 4096, RANDOM_STEPS = 20000 };
 
@@ -233,7 +233,7 @@ static void a_copy_of_a_file_takes_its_place(void **state)
 	mappings_unref(m);
 }
 
-/* As agent/unwind/unwind.c makes it of what BPF tells. */
+/* As agent/sampler/unwind/unwind.c makes it of what BPF tells. */
 static struct seen_mapping seen(uint64_t start, uint64_t inode)
 {
 	return (struct seen_mapping){ .start = start,

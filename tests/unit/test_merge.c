@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/collect/merge.h"
+#include "agent/sampler/collect/merge.h"
 #include "tests/unit/perf_ring.h"
 
 enum { RINGS = 3, MAX_SEEN = 256 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/process/modules.h"
+#include "agent/sampler/process/modules.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/process/open_file.h"
+#include "agent/sampler/process/open_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/export/otlp.h"
+#include "agent/server/export/remote/otlp.h"
 #include "base/cleanup.h"
 #include "base/file_hash.h"
 #include "base/gzip.h"

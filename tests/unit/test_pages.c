@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages of several modules at a time, and which part of a mapping a segment covers. */
-#include "agent/unwind/pages.h"
+#include "agent/sampler/unwind/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/unwind/ranges.h"
+#include "agent/sampler/unwind/ranges.h"
 #include "symbolizer/index/unwind.h"
 #include "tests/unit/small_index.h"
 #include "tests/unit/unwind_page_writer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/perf_map.h"
+#include "symbolizer/perf_map/perf_map.h"
 
 #include <errno.h>
 #include <fcntl.h>

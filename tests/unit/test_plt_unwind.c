@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/builder.h"
+#include "symbolizer/indexer/builder.h"
 #include "tests/unit/cfi_writer.h"
 #include "tests/unit/elf_writer.h"
 

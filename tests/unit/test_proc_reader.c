@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/process/proc_reader.h"
+#include "agent/sampler/process/proc_reader.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <cmocka.h>
 
-#include "agent/process/proc_maps.h"
+#include "agent/sampler/process/proc_maps.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "tests/unit/fake_proc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process table as the stream of records feeds it. */
-#include "agent/process/processes.h"
+#include "agent/sampler/process/processes.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "agent/process/table.h"
+#include "agent/sampler/process/table.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "tests/unit/process_fixture.h"

@@ -3,7 +3,7 @@
  * Which program a sample is of, and which of its mappings are sure, where records were lost: the
  * stream's times are far before the readings of /proc, which are now.
  */
-#include "agent/process/processes.h"
+#include "agent/sampler/process/processes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process table where walks see other mappings than the records told of. */
-#include "agent/process/processes.h"
+#include "agent/sampler/process/processes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

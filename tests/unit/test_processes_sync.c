@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process table as /proc feeds it: at the start, on demand, after lost records. */
-#include "agent/process/processes.h"
+#include "agent/sampler/process/processes.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/profile/profile.h"
+#include "agent/sampler/profile/profile.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "agent/export/pace.h"
-#include "agent/export/queue.h"
+#include "agent/server/export/pace.h"
+#include "agent/server/export/queue.h"
 #include "tests/unit/refused_call.h"
 #include "tests/unit/spool_fixture.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "agent/export/md5.h"
-#include "agent/export/relabel.h"
+#include "agent/server/export/labels/md5.h"
+#include "agent/server/export/labels/relabel.h"
 
 #define SOURCES(...)                                           \
 	.source_labels = (const char *const[]){ __VA_ARGS__ }, \

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/export/relabel.h"
+#include "agent/server/export/labels/relabel.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/export/remote.h"
+#include "agent/server/export/remote/remote.h"
 #include "base/cleanup.h"
 
 static char *identity_of(const struct remote_options *options)

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/config_lists.h"
+#include "agent/settings/config_lists.h"
 #include "agent/daemon/export.h"
-#include "agent/remote_settings.h"
+#include "agent/settings/remote_settings.h"
 #include "base/cleanup.h"
 
 struct parsed {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/export/retry_after.h"
+#include "agent/server/export/remote/retry_after.h"
 
 /* Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110 */
 static const int64_t NOW_S = 784111777;

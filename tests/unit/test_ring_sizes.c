@@ -4,7 +4,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "agent/collect/ring_sizes.h"
+#include "agent/sampler/collect/ring_sizes.h"
 #include "base/cleanup.h"
 #include "bpf/abi/sample_ring.h"
 

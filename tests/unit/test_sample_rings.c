@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/collect/merge.h"
-#include "agent/collect/sample_rings.h"
+#include "agent/sampler/collect/merge.h"
+#include "agent/sampler/collect/sample_rings.h"
 #include "bpf/abi/sample_ring.h"
 
 enum {

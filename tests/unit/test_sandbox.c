@@ -3,7 +3,7 @@
  * The sandbox from both sides: this program is its own child, told apart by the hidden command.
  * What the child does instead of a build stands as one letter in the "ELF file" it is given.
  */
-#include "symbolizer/sandbox.h"
+#include "symbolizer/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/process/selection.h"
+#include "agent/sampler/process/selection.h"
 
 static char nginx_path[] = "/usr/sbin/nginx";
 static struct module nginx_file = { .path = nginx_path };

@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/serve/address.h"
-#include "agent/serve/parameters.h"
+#include "agent/server/serve/address.h"
+#include "agent/server/serve/parameters.h"
 #include "base/cleanup.h"
 #include "tests/unit/refused_call.h"
 #include "tests/unit/serve_fixture.h"

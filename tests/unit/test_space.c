@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/space.h"
+#include "agent/sampler/unwind/space.h"
 
 #include <errno.h>
 #include <setjmp.h>

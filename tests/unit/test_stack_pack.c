@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/unwind/stack_pack.h"
+#include "agent/sampler/unwind/stack_pack.h"
 #include "base/cleanup.h"
 
 enum { WORDS = 3072, BYTES = WORDS * 8 };

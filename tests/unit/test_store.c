@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/store/entries.h"
-#include "agent/store/store.h"
+#include "agent/server/store/entries.h"
+#include "agent/server/store/store.h"
 #include "base/cleanup.h"
 #include "base/settled_clock.h"
 

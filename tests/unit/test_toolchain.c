@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/builder.h"
+#include "symbolizer/indexer/builder.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/index/toolchain.h"
+#include "symbolizer/indexer/toolchain.h"
 #include "tests/unit/elf_writer.h"
 
 enum { BUILDINFO = 0x5000 };

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/config.h"
+#include "agent/settings/config.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/export while each allocation and each system call fails in turn. */
+/* agent/server/export while each allocation and each system call fails in turn. */
 #include "tests/unit/torture.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/export/otlp.h"
-#include "agent/export/queue.h"
-#include "agent/export/relabel.h"
-#include "agent/export/spool.h"
+#include "agent/server/export/remote/otlp.h"
+#include "agent/server/export/queue.h"
+#include "agent/server/export/labels/relabel.h"
+#include "agent/server/export/spool/spool.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/process while each allocation and each system call fails in turn. */
+/* agent/sampler/process while each allocation and each system call fails in turn. */
 #include "tests/unit/torture.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/process/proc_reader.h"
+#include "agent/sampler/process/proc_reader.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
 #include "base/io.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/profile and agent/report while each allocation and each system call fails in turn. */
+/* agent/sampler/profile and agent/report while each allocation and each system call fails in turn.
+ */
 #include "tests/unit/torture.h"
 
 #include <errno.h>

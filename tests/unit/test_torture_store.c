@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/store while each allocation and each system call fails in turn. */
+/* agent/server/store while each allocation and each system call fails in turn. */
 #include "tests/unit/torture.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/store/store.h"
+#include "agent/server/store/store.h"
 #include "base/cleanup.h"
 
 enum { FILES = 3, CONTENT_BYTES = 3000 };

@@ -14,13 +14,13 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "symbolizer/cache.h"
-#include "symbolizer/debug_files.h"
-#include "symbolizer/index/builder.h"
+#include "symbolizer/builds/cache.h"
+#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/indexer/builder.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/index/writer.h"
-#include "symbolizer/kallsyms.h"
-#include "symbolizer/perf_map.h"
+#include "symbolizer/indexer/writer/writer.h"
+#include "symbolizer/kallsyms/kallsyms.h"
+#include "symbolizer/perf_map/perf_map.h"
 #include "tests/unit/elf_writer.h"
 
 enum { FUNCTION = 0x1000, PLENTY = 1 << 30 };

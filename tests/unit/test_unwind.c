@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/builder.h"
+#include "symbolizer/indexer/builder.h"
 #include "symbolizer/index/format.h"
 #include "symbolizer/vdso.h"
 #include "tests/unit/bytes.h"

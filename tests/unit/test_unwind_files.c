@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What agent/unwind tells a kernel that finds mappings by itself: files, as samples tell which
- * module each is. Memory stands in place of the kernel's maps.
+ * What agent/sampler/unwind tells a kernel that finds mappings by itself: files, as samples tell
+ * which module each is. Memory stands in place of the kernel's maps.
  */
-#include "agent/unwind/unwind.h"
+#include "agent/sampler/unwind/unwind.h"
 
 #include <errno.h>
 #include <stdlib.h>

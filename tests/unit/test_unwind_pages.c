@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "bpf/unwind.bpf.h"
 #include "symbolizer/index/unwind.h"
-#include "symbolizer/index/unwind_pages.h"
+#include "symbolizer/indexer/cfi/unwind_pages.h"
 
 enum {
 	MAX_PAGES = 64,

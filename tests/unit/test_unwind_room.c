@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The room agent/unwind with memory in place of the kernel's maps: what the kernel would find there
- * is looked up as BPF does it.
+ * The room agent/sampler/unwind with memory in place of the kernel's maps: what the kernel would
+ * find there is looked up as BPF does it.
  */
-#include "agent/unwind/unwind.h"
+#include "agent/sampler/unwind/unwind.h"
 
 #include <errno.h>
 #include <stdlib.h>

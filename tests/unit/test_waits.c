@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/profile/waits.h"
+#include "agent/sampler/profile/waits.h"
 #include "bpf/abi/sampler.h"
 
 static void test_wait_is_found_by_thread_and_beginning(void **state)

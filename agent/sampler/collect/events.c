@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/collect/events.h"
+
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/cursor.h"
+
+enum {
+	SAMPLE_ID_BYTES = 8, /* the time, at the end of all records but samples */
+	MAX_STACK_BYTES = sizeof(struct abi_stack) + ABI_MAX_FRAMES * sizeof(abi_u64),
+	MAX_UNFINISHED_BYTES = sizeof(struct abi_unfinished) + ABI_UNFINISHED_STACK_BYTES,
+	MAX_SIGHTINGS_BYTES =
+		sizeof(struct abi_sightings) + ABI_SIGHTINGS * sizeof(struct abi_sighting),
+};
+
+/*
+ * Whether the process cannot be seen from the agent's pid namespace: its pid there is 0, and −1
+ * when it has ended (perf_event_pid_type() of the kernel). The idle threads, whose pid is 0 too,
+ * have no records.
+ */
+static bool is_outside_namespace(uint32_t tgid)
+{
+	return tgid == 0 || tgid == UINT32_MAX;
+}
+
+static bool handle_unfinished(const struct events *e, uint64_t time_ns, struct cursor *raw)
+{
+	union {
+		struct abi_unfinished unfinished;
+		uint8_t bytes[MAX_UNFINISHED_BYTES];
+	} aligned;
+	const void *head = cursor_bytes(raw, sizeof(aligned.unfinished));
+	const void *stack;
+	uint32_t stack_bytes;
+
+	if (!head)
+		return false;
+	memcpy(&aligned.unfinished, head, sizeof(aligned.unfinished));
+	stack_bytes = aligned.unfinished.rest.stack_bytes;
+	if (stack_bytes > ABI_UNFINISHED_STACK_BYTES || stack_bytes % ABI_UNFINISHED_CHUNK_BYTES)
+		return false;
+	stack = cursor_bytes(raw, stack_bytes);
+	if (!stack)
+		return false;
+	memcpy(aligned.bytes + sizeof(aligned.unfinished), stack, stack_bytes);
+	if (e->handlers.unfinished)
+		e->handlers.unfinished(e->handlers.context, time_ns, &aligned.unfinished);
+	else if (e->handlers.sample)
+		e->handlers.sample(e->handlers.context, time_ns, &aligned.unfinished.sample);
+	return true;
+}
+
+static bool handle_wake(const struct events *e, uint64_t time_ns, struct cursor *raw)
+{
+	struct abi_wake wake;
+	const void *bytes = cursor_bytes(raw, sizeof(wake));
+
+	if (!bytes)
+		return false;
+	memcpy(&wake, bytes, sizeof(wake));
+	if (e->handlers.wake)
+		e->handlers.wake(e->handlers.context, time_ns, &wake);
+	return true;
+}
+
+static bool handle_sightings(const struct events *e, uint64_t time_ns, struct cursor *raw)
+{
+	union {
+		struct abi_sightings sightings;
+		uint8_t bytes[MAX_SIGHTINGS_BYTES];
+	} aligned;
+	const void *head = cursor_bytes(raw, sizeof(aligned.sightings));
+	const void *of;
+	size_t bytes;
+
+	if (!head)
+		return false;
+	memcpy(&aligned.sightings, head, sizeof(aligned.sightings));
+	if (aligned.sightings.count > ABI_SIGHTINGS)
+		return false;
+	bytes = aligned.sightings.count * sizeof(struct abi_sighting);
+	of = cursor_bytes(raw, bytes);
+	if (!of)
+		return false;
+	memcpy(aligned.bytes + sizeof(aligned.sightings), of, bytes);
+	if (e->handlers.sightings)
+		e->handlers.sightings(e->handlers.context, time_ns, &aligned.sightings);
+	return true;
+}
+
+static bool handle_stack(const struct events *e, struct cursor *raw)
+{
+	union {
+		struct abi_stack stack;
+		uint8_t bytes[MAX_STACK_BYTES];
+	} aligned;
+	const void *head = cursor_bytes(raw, sizeof(aligned.stack));
+	const void *frames;
+	size_t frame_bytes;
+
+	if (!head)
+		return false;
+	memcpy(&aligned.stack, head, sizeof(aligned.stack));
+	if (aligned.stack.frame_count > ABI_MAX_FRAMES)
+		return false;
+	frame_bytes = aligned.stack.frame_count * sizeof(abi_u64);
+	frames = cursor_bytes(raw, frame_bytes);
+	if (!frames)
+		return false;
+	memcpy(aligned.bytes + sizeof(aligned.stack), frames, frame_bytes);
+	if (e->handlers.stack)
+		e->handlers.stack(e->handlers.context, &aligned.stack);
+	return true;
+}
+
+/* The frames of a sample, where they come with it. */
+static bool handle_own_stack(const struct events *e, struct cursor *raw)
+{
+	struct cursor kind = *raw;
+
+	if (cursor_left(raw) < sizeof(struct abi_stack))
+		return true;
+	return cursor_u32(&kind) == ABI_STACK && handle_stack(e, raw);
+}
+
+static bool handle_sample(const struct events *e, uint64_t time_ns, struct cursor *raw)
+{
+	struct abi_sample sample;
+	const void *bytes = cursor_bytes(raw, sizeof(sample));
+
+	if (!bytes)
+		return false;
+	/* Raw data stands at an odd multiple of 4. */
+	memcpy(&sample, bytes, sizeof(sample));
+	if (!handle_own_stack(e, raw))
+		return false;
+	if (e->handlers.sample)
+		e->handlers.sample(e->handlers.context, time_ns, &sample);
+	return true;
+}
+
+/* PERF_SAMPLE_RAW: a u32 size and so many bytes, which bpf_perf_event_output() filled. */
+static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *body)
+{
+	struct cursor raw, kind;
+	uint32_t size;
+
+	cursor_skip(body, sizeof(uint64_t)); /* the time */
+	size = cursor_u32(body);
+	raw = cursor_slice(body, cursor_offset(body), size);
+	kind = raw;
+	switch (cursor_u32(&kind)) {
+	case ABI_SAMPLE:
+		return handle_sample(e, time_ns, &raw);
+	case ABI_STACK:
+		return handle_stack(e, &raw);
+	case ABI_UNFINISHED:
+		return handle_unfinished(e, time_ns, &raw);
+	case ABI_WAKE:
+		return handle_wake(e, time_ns, &raw);
+	case ABI_SIGHTINGS_MET:
+		return handle_sightings(e, time_ns, &raw);
+	default:
+		return false;
+	}
+}
+
+static void read_build_id(struct cursor *body, struct build_id *build_id)
+{
+	uint8_t size = cursor_u8(body);
+	const uint8_t *bytes;
+
+	cursor_skip(body, 3);
+	bytes = cursor_bytes(body, BUILD_ID_MAX_BYTES);
+	if (!bytes || size > BUILD_ID_MAX_BYTES)
+		return;
+	build_id->size = size;
+	memcpy(build_id->bytes, bytes, size);
+}
+
+static void read_file(struct cursor *body, struct collect_mmap *mmap)
+{
+	uint32_t major = cursor_u32(body);
+	uint32_t minor = cursor_u32(body);
+
+	mmap->device = makedev(major, minor);
+	mmap->inode = cursor_u64(body);
+	mmap->generation = cursor_u64(body);
+}
+
+/*
+ * Whether it is a record of the event that tells of files: it ends with the pid and tid that it
+ * begins with. Another one ends with a name and zeros, so that nothing follows a zero. The flag of
+ * build IDs does not tell: the kernel leaves it set from the event that it wrote before.
+ */
+static bool is_of_file(const struct cursor *body)
+{
+	uint8_t ends[2][2 * sizeof(uint32_t)];
+	struct cursor first = cursor_slice(body, 0, sizeof(ends[0]));
+	struct cursor last;
+	const void *bytes;
+
+	if (cursor_left(body) < 2 * sizeof(ends[0]))
+		return false;
+	last = cursor_slice(body, cursor_left(body) - sizeof(ends[1]), sizeof(ends[1]));
+	bytes = cursor_bytes(&first, sizeof(ends[0]));
+	if (!bytes)
+		return false;
+	memcpy(ends[0], bytes, sizeof(ends[0]));
+	bytes = cursor_bytes(&last, sizeof(ends[1]));
+	return bytes && !memcmp(ends[0], bytes, sizeof(ends[0]));
+}
+
+static bool handle_mmap(
+	const struct events *e, uint64_t time_ns, uint16_t misc, struct cursor *body)
+{
+	bool of_file = e->files && is_of_file(body);
+	struct collect_mmap mmap = { .time_ns = time_ns };
+
+	mmap.tgid = cursor_u32(body);
+	mmap.tid = cursor_u32(body);
+	mmap.start = cursor_u64(body);
+	mmap.length = cursor_u64(body);
+	mmap.file_off = cursor_u64(body);
+	if (!of_file && misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
+		read_build_id(body, &mmap.build_id);
+	else
+		read_file(body, &mmap);
+	mmap.protection = cursor_u32(body);
+	cursor_skip(body, 4); /* flags */
+	mmap.path = cursor_string(body);
+	if (!mmap.path)
+		return false;
+	if (of_file) {
+		mapped_files_keep(e->files, &mmap);
+		return true;
+	}
+	if (e->files && mmap.build_id.size)
+		mapped_files_complete(e->files, &mmap);
+	if (e->handlers.mmap && !is_outside_namespace(mmap.tgid))
+		e->handlers.mmap(e->handlers.context, &mmap);
+	return true;
+}
+
+static bool handle_comm(
+	const struct events *e, uint64_t time_ns, uint16_t misc, struct cursor *body)
+{
+	uint32_t tgid = cursor_u32(body);
+	uint32_t tid = cursor_u32(body);
+	const char *comm = cursor_string(body);
+
+	if (!comm)
+		return false;
+	if (e->handlers.comm && !is_outside_namespace(tgid))
+		e->handlers.comm(e->handlers.context, time_ns, tgid, tid, comm,
+			misc & PERF_RECORD_MISC_COMM_EXEC);
+	return true;
+}
+
+/* PERF_RECORD_FORK and PERF_RECORD_EXIT look alike. */
+static bool handle_task(
+	const struct events *e, uint64_t time_ns, uint32_t type, struct cursor *body)
+{
+	uint32_t tgid = cursor_u32(body);
+	uint32_t parent_tgid = cursor_u32(body);
+	uint32_t tid = cursor_u32(body);
+	uint32_t parent_tid = cursor_u32(body);
+
+	cursor_skip(body, 8); /* the time */
+	if (body->bad)
+		return false;
+	/* What the event that tells of files says of tasks, unasked, is longer and is known. */
+	if (is_outside_namespace(tgid) || (e->files && cursor_left(body)))
+		return true;
+	if (type == PERF_RECORD_FORK && e->handlers.fork)
+		e->handlers.fork(e->handlers.context, time_ns, tgid, tid, parent_tgid, parent_tid);
+	if (type == PERF_RECORD_EXIT && e->handlers.exit)
+		e->handlers.exit(e->handlers.context, time_ns, tgid, tid);
+	return true;
+}
+
+static bool handle_ksymbol(const struct events *e, struct cursor *body)
+{
+	uint64_t kaddr = cursor_u64(body);
+	uint32_t size = cursor_u32(body);
+	uint16_t type = cursor_u16(body);
+	uint16_t flags = cursor_u16(body);
+	const char *name = cursor_string(body);
+
+	if (!name)
+		return false;
+	if (e->handlers.ksymbol)
+		e->handlers.ksymbol(e->handlers.context, kaddr, size, name,
+			type == PERF_RECORD_KSYMBOL_TYPE_BPF,
+			flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+	return true;
+}
+
+/* Whoever merges the rings has told of the gap. */
+static bool handle_lost(const struct events *e, struct cursor *body)
+{
+	uint64_t count;
+
+	cursor_skip(body, 8); /* the event's id */
+	count = cursor_u64(body);
+	if (body->bad)
+		return false;
+	metrics_add(e->metrics, METRIC_LOST_SIDEBAND, count);
+	return true;
+}
+
+static bool handle(
+	const struct events *e, uint64_t time_ns, uint32_t type, uint16_t misc, struct cursor *body)
+{
+	switch (type) {
+	case PERF_RECORD_SAMPLE:
+		return handle_raw(e, time_ns, body);
+	case PERF_RECORD_MMAP2:
+		return handle_mmap(e, time_ns, misc, body);
+	case PERF_RECORD_COMM:
+		return handle_comm(e, time_ns, misc, body);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return handle_task(e, time_ns, type, body);
+	case PERF_RECORD_KSYMBOL:
+		return handle_ksymbol(e, body);
+	case PERF_RECORD_LOST:
+		return handle_lost(e, body);
+	default:
+		return true; /* of no interest, or of a later kernel */
+	}
+}
+
+void events_deliver(const struct events *e, uint64_t time_ns, const uint8_t *record, size_t size)
+{
+	struct cursor whole = cursor_over(record, size);
+	uint32_t type = cursor_u32(&whole);
+	uint16_t misc = cursor_u16(&whole);
+	struct cursor body;
+	size_t trailer = type == PERF_RECORD_SAMPLE ? 0 : SAMPLE_ID_BYTES;
+
+	cursor_skip(&whole, 2); /* the size */
+	body = cursor_slice(&whole, cursor_offset(&whole),
+		cursor_left(&whole) > trailer ? cursor_left(&whole) - trailer : 0);
+	if (!handle(e, time_ns, type, misc, &body))
+		metrics_add(e->metrics, METRIC_LOST_BAD_RECORD, 1);
+}

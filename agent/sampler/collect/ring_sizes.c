@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/collect/ring_sizes.h"
+
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "bpf/abi/sample_ring.h"
+
+enum {
+	MAX_PAGES = 2048,
+	SAMPLE_BYTES =
+		2000, /* a sample with both its stacks, on a mixed load; deep ones take 3000 */
+	/*
+	 * Nothing wakes the loop for the sampler's own rings, but it looks at them twice a second
+	 * and mostly more often.
+	 */
+	OWN_LOOKS_PER_SECOND = 2,
+	OWN_LEAST_BYTES = 64 << 10,
+	/* All of them together: machines with more CPUs have the rings of perf events only. */
+	OWN_MOST_BYTES = 128 << 20,
+	/* What a CPU's switches of threads bring while the loop waits: 15000, few new stacks. */
+	SWITCHES_BYTES = 4 << 20,
+	SWITCHES_ALL_BYTES = 128 << 20, /* on machines with many CPUs */
+};
+
+static uint64_t hz_of(const struct collect_options *options)
+{
+	if (options->frequency_hz)
+		return options->frequency_hz;
+	return UINT64_C(1000000000) / MAX(options->period, UINT64_C(1));
+}
+
+/* 0: samples come so often that they need a ring of perf's, which wakes the loop. */
+static uint32_t own_bytes_for(const struct collect_options *options)
+{
+	uint64_t wanted = hz_of(options) * SAMPLE_BYTES / OWN_LOOKS_PER_SECOND;
+	uint32_t bytes = OWN_LEAST_BYTES;
+
+	if (options->ring_pages)
+		return MIN(options->ring_pages * RING_SIZES_PAGE_BYTES, ABI_RING_MAX_BYTES);
+	if (wanted > ABI_RING_MAX_BYTES)
+		return 0;
+	while (bytes < wanted)
+		bytes *= 2;
+	return bytes;
+}
+
+/*
+ * Room for about a second of samples whose stacks are all new: the loop may have to wait so long.
+ * With rings for samples alone it is as much: the pieces of stack that come with unfinished walks,
+ * and on a busy machine the side-band, take what there is.
+ */
+static uint32_t pages_for(const struct collect_options *options)
+{
+	uint32_t pages = RING_SIZES_DEFAULT_PAGES;
+	int64_t cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+	int64_t switches = MIN((int64_t)SWITCHES_BYTES, SWITCHES_ALL_BYTES / cpus);
+	uint64_t bytes = (uint64_t)(options->off_cpu_share * (double)switches);
+
+	if (options->ring_pages)
+		return options->ring_pages;
+	bytes += hz_of(options) * SAMPLE_BYTES;
+	while (pages < MAX_PAGES && (uint64_t)pages * RING_SIZES_PAGE_BYTES < bytes)
+		pages *= 2;
+	return pages;
+}
+
+struct ring_sizes ring_sizes_for(const struct collect_options *options, int cpu)
+{
+	struct ring_sizes sizes = { .pages = pages_for(options) };
+
+	if (ABI_STORES_IN_ORDER && options->rings != COLLECT_RINGS_PERF) {
+		sizes.own_bytes = own_bytes_for(options);
+		sizes.own_count = (size_t)cpu + 1;
+	}
+	if (sizes.own_count * sizes.own_bytes > OWN_MOST_BYTES)
+		sizes.own_bytes = 0;
+	return sizes;
+}

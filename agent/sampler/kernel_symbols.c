@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/kernel_symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/failure.h"
+#include "base/intern.h"
+#include "base/log.h"
+#include "bpf/abi/kernel_walk.h"
+
+enum { MAX_MODULE_LINE = 4096 };
+
+static const uint64_t RETRY_NS = 1000000000;
+
+struct kernel_symbols {
+	int proc_fd;
+	struct metrics *metrics;
+	struct kallsyms *table; /* NULL: not read yet, or hidden */
+	bool hidden;
+	bool postponed; /* it could not be read for the moment, which the log has said */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC; not before */
+	uint64_t modules; /* a hash of which are loaded, and where */
+};
+
+/*
+ * Name and address of each module; the rest of a line changes with each use. Without
+ * /proc/modules there are no modules.
+ */
+static uint64_t loaded_modules(int proc_fd)
+{
+	autoclose int fd = openat(proc_fd, "modules", O_RDONLY | O_CLOEXEC);
+	autofclose FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[MAX_MODULE_LINE];
+	uint64_t hash = 0;
+
+	if (!file)
+		return 0;
+	take_fd(&fd);
+	while (fgets(line, sizeof(line), file)) {
+		char name[64], kaddr[32];
+
+		if (sscanf(line, "%63s %*s %*s %*s %*s %31s", name, kaddr) != 2)
+			continue;
+		/* Neighbours may change places in the list. */
+		hash += hash_bytes(name, strlen(name)) ^ hash_bytes(kaddr, strlen(kaddr)) * 3;
+	}
+	return hash;
+}
+
+static int read_table(int proc_fd, struct kallsyms **ret_table)
+{
+	autoclose int fd = openat(proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : kallsyms_create(fd, ret_table);
+}
+
+int kernel_symbols_create(int proc_fd, struct metrics *metrics, struct kernel_symbols **ret_symbols)
+{
+	struct kernel_symbols *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	k->proc_fd = proc_fd;
+	k->metrics = metrics;
+	*ret_symbols = k;
+	return 0;
+}
+
+void kernel_symbols_destroy(struct kernel_symbols *k)
+{
+	if (!k)
+		return;
+	kallsyms_destroy(k->table);
+	free(k);
+}
+
+static void postpone(struct kernel_symbols *k, int err)
+{
+	/* Megabytes were parsed before memory ran out; descriptors run out before that. */
+	k->retry_ns = err == -ENOMEM ? clock_monotonic_ns() + RETRY_NS : 0;
+	if (!k->postponed)
+		log_warn("the kernel's symbols cannot be read now, trying again", "error=\"%s\"",
+			strerror(-err));
+	k->postponed = true;
+}
+
+const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
+{
+	int err;
+
+	if (k->table || k->hidden || (k->retry_ns && clock_monotonic_ns() < k->retry_ns))
+		return k->table;
+	/* Before the table: a module that comes in between is noticed later. */
+	k->modules = loaded_modules(k->proc_fd);
+	err = read_table(k->proc_fd, &k->table);
+	if (!err)
+		return k->table;
+	if (failure_is_shortage(err)) {
+		postpone(k, err);
+		return NULL;
+	}
+	k->hidden = true;
+	log_warn("kernel frames stay without names: kernel.kptr_restrict hides /proc/kallsyms, "
+		 "ignoring",
+		"error=%d", err);
+	return NULL;
+}
+
+bool kernel_symbols_are_read(const struct kernel_symbols *k)
+{
+	return k->table || k->hidden;
+}
+
+bool kernel_symbols_unwind_tables(struct kernel_symbols *k, struct abi_kernel_tables *ret_tables)
+{
+	const struct kallsyms *table = kernel_symbols_table(k);
+	const struct kallsyms_marks *m = table ? kallsyms_marks(table) : NULL;
+	uint64_t rows;
+
+	if (!m || !m->stext || m->etext <= m->stext || m->etext - m->stext > UINT32_MAX)
+		return false;
+	if (!m->orc_addresses || m->orc_addresses_end < m->orc_addresses || !m->orc_rules)
+		return false;
+	rows = (m->orc_addresses_end - m->orc_addresses) / sizeof(uint32_t);
+	if (rows < ABI_KERNEL_ROWS_MIN || rows > ABI_KERNEL_ROWS_MAX ||
+		m->orc_rules_end - m->orc_rules != rows * ABI_KERNEL_RULE_BYTES)
+		return false;
+	*ret_tables = (struct abi_kernel_tables){
+		.text = m->stext,
+		.text_end = m->etext,
+		.addresses = m->orc_addresses,
+		.rules = m->orc_rules,
+		/* The linker puts it there without a symbol. */
+		.index = (m->orc_rules_end + 3) & ~UINT64_C(3),
+		.count = (uint32_t)rows,
+	};
+	_Static_assert(sizeof(ret_tables->trampolines) == sizeof(m->trampolines), "the same");
+	memcpy(ret_tables->trampolines, m->trampolines, sizeof(m->trampolines));
+	return true;
+}
+
+size_t kernel_symbols_bytes(const struct kernel_symbols *k)
+{
+	return k->table ? kallsyms_bytes(k->table) : 0;
+}
+
+typedef int symbol_event_fn(struct kallsyms *table, const struct kallsyms_event *event);
+
+static int take_event(
+	struct kernel_symbols *k, const struct kallsyms_event *event, symbol_event_fn *fn)
+{
+	size_t refused;
+	int err;
+
+	if (!kernel_symbols_table(k))
+		return -EACCES;
+	refused = kallsyms_refused(k->table);
+	err = fn(k->table, event);
+	metrics_add(k->metrics, METRIC_KERNEL_SYMBOLS_REFUSED,
+		kallsyms_refused(k->table) - refused + (err == -ENOMEM));
+	return err;
+}
+
+int kernel_symbols_add(struct kernel_symbols *k, const struct kallsyms_event *event)
+{
+	return take_event(k, event, kallsyms_add);
+}
+
+int kernel_symbols_gone(struct kernel_symbols *k, const struct kallsyms_event *event)
+{
+	return take_event(k, event, kallsyms_gone);
+}
+
+uint32_t kernel_symbols_tenant(const struct kernel_symbols *k, uint64_t kaddr)
+{
+	return k->table ? kallsyms_tenant(k->table, kaddr) : 0;
+}
+
+uint64_t kernel_symbols_turn(const struct kernel_symbols *k)
+{
+	return k->table ? kallsyms_turn(k->table) : 0;
+}
+
+void kernel_symbols_forget(struct kernel_symbols *k, uint64_t before_ns)
+{
+	if (k->table)
+		kallsyms_forget(k->table, before_ns);
+}
+
+bool kernel_symbols_renew(struct kernel_symbols *k, uint64_t now_ns)
+{
+	struct kallsyms *newer;
+	uint64_t modules;
+
+	if (!k->table)
+		return false;
+	modules = loaded_modules(k->proc_fd);
+	if (modules == k->modules || read_table(k->proc_fd, &newer))
+		return false;
+	if (kallsyms_replace(&k->table, newer, now_ns)) {
+		kallsyms_destroy(newer);
+		metrics_add(k->metrics, METRIC_KERNEL_SYMBOLS_REFUSED, 1);
+		return false;
+	}
+	k->modules = modules;
+	return true;
+}

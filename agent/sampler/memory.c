@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What keeps the agent small over months. Modules that nobody maps any more are forgotten after a
+ * while, as their programs may come again. When memory comes near its limit, first everything goes
+ * that can be had again: pages and entries of indexes, perf maps. If that is not enough, the window
+ * ends early, so that its samples are written instead of lost.
+ */
+#include <link.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/sampler/sampler_internal.h"
+#include "agent/sampler/profile/profile.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+	/* More modules than this are not kept for their programs' return. */
+	UNUSED_MODULES = 2048,
+	FULL_PERCENT = 85, /* of the memory limit: time to let go */
+	LONGEST_PAUSE = 64, /* looks, when letting go did not help */
+};
+
+static const uint64_t SECOND_NS = 1000000000;
+static const uint64_t MODULE_IDLE_NS = UINT64_C(300000000000);
+static const uint64_t SWEEP_INTERVAL_NS = UINT64_C(30000000000);
+
+/* ---- modules -------------------------------------------------------------------------------- */
+
+struct sweep {
+	struct agent *agent;
+	uint64_t before_ns; /* those that were used last before this go */
+};
+
+static bool is_unused(void *context, struct module *m)
+{
+	const struct sweep *sweep = context;
+
+	if (m->used_ns >= sweep->before_ns)
+		return false;
+	if (sweep->agent->unwind)
+		unwind_forget_module(sweep->agent->unwind, m);
+	agent_module_data_free(m);
+	return true;
+}
+
+/* The open windows name modules by number: what they may have seen stays. */
+static size_t sweep_modules(struct agent *agent, uint64_t idle_ns)
+{
+	uint64_t open_ns = agent_oldest_open_ns(agent), now_ns = clock_monotonic_ns();
+	uint64_t idle_since_ns = now_ns > idle_ns ? now_ns - idle_ns : 0;
+	struct sweep sweep = { .agent = agent, .before_ns = MIN(idle_since_ns, open_ns) };
+
+	/* A record that came late was counted into a window that began after its time. */
+	sweep.before_ns -= MIN(sweep.before_ns, SECOND_NS);
+	agent->modules_swept_ns = now_ns;
+	agent_unwind_keep_modules(agent);
+	return processes_sweep_modules(agent->processes, is_unused, &sweep);
+}
+
+void agent_forget_modules(struct agent *agent)
+{
+	bool many = modules_count(agent->modules) > agent->modules_kept + UNUSED_MODULES;
+
+	if (!many && clock_monotonic_ns() - agent->modules_swept_ns < SWEEP_INTERVAL_NS)
+		return;
+	sweep_modules(agent, MODULE_IDLE_NS);
+	if (modules_count(agent->modules) > agent->modules_kept + UNUSED_MODULES) {
+		sweep_modules(agent, 0);
+		agent->modules_kept = modules_count(agent->modules);
+	}
+}
+
+/* ---- after a start and after each window ------------------------------------------------------
+ */
+
+/*
+ * Code is clean pages of files: what is needed again comes back by a fault. Most of what a start
+ * and a report ran is not, until the next one.
+ */
+static int forget_code(struct dl_phdr_info *object, size_t size, void *context)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	(void)size;
+	(void)context;
+	for (size_t i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+		uintptr_t end = start + segment->p_memsz;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+			(segment->p_flags & PF_W))
+			continue;
+		start &= ~(page - 1);
+		(void)madvise((void *)start, end - start, MADV_DONTNEED);
+	}
+	return 0;
+}
+
+void agent_give_back_memory(struct agent *agent)
+{
+	(void)malloc_trim(0);
+	agent_forget_index_pages(agent);
+	(void)dl_iterate_phdr(forget_code, NULL);
+}
+
+/* ---- the limit ------------------------------------------------------------------------------ */
+
+uint64_t agent_resident_bytes(const struct agent *agent, uint64_t *ret_file_bytes)
+{
+	unsigned long long total, resident, shared;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	char text[96];
+	ssize_t length = pread(agent->statm_fd, text, sizeof(text) - 1, 0);
+
+	*ret_file_bytes = 0;
+	if (length <= 0)
+		return 0;
+	text[length] = 0;
+	if (sscanf(text, "%llu %llu %llu", &total, &resident, &shared) != 3)
+		return 0;
+	*ret_file_bytes = shared * page;
+	return resident * page;
+}
+
+static bool is_near_limit(const struct agent *agent)
+{
+	uint64_t file_bytes;
+
+	return agent_resident_bytes(agent, &file_bytes) >
+	       agent->memory_limit_bytes / 100 * FULL_PERCENT;
+}
+
+static void shrink_caches(struct agent *agent)
+{
+	struct process *p;
+	size_t i = 0;
+
+	sweep_modules(agent, 0);
+	agent_forget_index_pages(agent);
+	while ((p = processes_next_known(agent->processes, &i)))
+		agent_jit_let_go(p);
+	malloc_trim(0);
+	metrics_add(&agent->metrics, METRIC_MEMORY_CACHES, 1);
+}
+
+static void end_window_early(struct agent *agent)
+{
+	if (!agent->full || (agent->previous.profile && !agent->previous_complete))
+		return;
+	metrics_add(&agent->metrics, METRIC_MEMORY_WINDOW, 1);
+	agent->full(agent->sealed_context);
+}
+
+void agent_look_at_memory(struct agent *agent)
+{
+	if (!agent->memory_limit_bytes || !is_near_limit(agent)) {
+		agent->memory_pause = agent->memory_wait = 0;
+		return;
+	}
+	if (agent->memory_wait) {
+		agent->memory_wait--;
+		return;
+	}
+	shrink_caches(agent);
+	if (!is_near_limit(agent))
+		return;
+	/* Only where the window has a part in it. */
+	if (profile_bytes(agent->current.profile) > agent->profile_limit_bytes / 4)
+		end_window_early(agent);
+	agent->memory_pause = MIN(2 * agent->memory_pause + 1, LONGEST_PAUSE);
+	agent->memory_wait = agent->memory_pause;
+	log_info("memory stays near its limit although all caches were let go", "limit_bytes=%llu",
+		(unsigned long long)agent->memory_limit_bytes);
+}
+
+void agent_look_at_profile(struct agent *agent)
+{
+	if (profile_bytes(agent->current.profile) > agent->profile_limit_bytes / 4 * 3)
+		end_window_early(agent);
+}

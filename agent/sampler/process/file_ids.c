@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/process/file_ids.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "agent/sampler/process/modules.h"
+#include "agent/sampler/process/open_file.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/failure.h"
+#include "base/intern.h"
+#include "base/map.h"
+
+struct known_file {
+	struct file_id file; /* without its generation */
+	uint64_t generation; /* of the inode number; 0 = not told yet */
+	struct build_id build_id;
+	struct file_hash content;
+	uint64_t round; /* in which it was last looked at */
+};
+
+struct file_ids {
+	struct known_file *items;
+	size_t count, capacity;
+	size_t limit;
+	struct map numbers; /* hash of device and inode → item number */
+	uint64_t round;
+	uint64_t shortages;
+};
+
+int file_ids_create(size_t limit, struct file_ids **ret_ids)
+{
+	struct file_ids *ids = calloc(1, sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	ids->limit = limit;
+	ids->round = 1;
+	map_init(&ids->numbers, limit);
+	*ret_ids = ids;
+	return 0;
+}
+
+void file_ids_destroy(struct file_ids *ids)
+{
+	if (!ids)
+		return;
+	free(ids->items);
+	map_deinit(&ids->numbers);
+	free(ids);
+}
+
+void file_ids_renew(struct file_ids *ids)
+{
+	ids->round++;
+}
+
+static uint64_t key_of(uint64_t device, uint64_t inode)
+{
+	const uint64_t key[2] = { device, inode };
+
+	return hash_bytes(key, sizeof(key));
+}
+
+/* What is known for this device and inode, or NULL. Two files with one hash replace each other. */
+static struct known_file *find(const struct file_ids *ids, uint64_t device, uint64_t inode)
+{
+	uint64_t number;
+	struct known_file *known;
+
+	if (!map_get(&ids->numbers, key_of(device, inode), &number))
+		return NULL;
+	known = &ids->items[number];
+	return known->file.device == device && known->file.inode == inode ? known : NULL;
+}
+
+/* Keeps FILE in place of what was known before. Memory that runs out costs a later look only. */
+static void remember(struct file_ids *ids, const struct known_file *file)
+{
+	uint64_t key = key_of(file->file.device, file->file.inode);
+	uint64_t number;
+
+	if (map_get(&ids->numbers, key, &number)) {
+		ids->items[number] = *file;
+		return;
+	}
+	if (ids->count >= ids->limit) {
+		map_clear(&ids->numbers);
+		ids->count = 0;
+	}
+	if (array_reserve(ids->items, ids->capacity, ids->count + 1, ids->limit) ||
+		map_set(&ids->numbers, key, ids->count))
+		return;
+	ids->items[ids->count++] = *file;
+}
+
+/* Whether FD is the mapped file by its own numbers, which it never has through an overlay. */
+static int check_numbers(int fd, const struct proc_mapping *mapping)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	return st.st_dev == mapping->device && st.st_ino == mapping->inode ? 0 : -ESTALE;
+}
+
+static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret_fd)
+{
+	autoclose int fd = -1, here = -1;
+	int err =
+		task_fd < 0 ? -ESRCH : open_map_file(task_fd, mapping->start, mapping->end, ret_fd);
+
+	/* A shortage would end the other ways, too, and their errors hide it. */
+	if (!err || failure_is_shortage(err) || mapping->path[0] != '/')
+		return err;
+	if (task_fd >= 0 && !open_in_root(task_fd, mapping->path, &fd) &&
+		!check_numbers(fd, mapping)) {
+		*ret_fd = take_fd(&fd);
+		return 0;
+	}
+	err = open_here(mapping->path, &here);
+	if (!err)
+		err = check_numbers(here, mapping);
+	if (!err)
+		*ret_fd = take_fd(&here);
+	return err;
+}
+
+static int read_file(int fd, struct known_file *file)
+{
+	int err = module_read_build_id(fd, &file->build_id);
+
+	if (failure_is_transient(err))
+		return err;
+	if (err)
+		file->build_id.size = 0;
+	return file_hash_read(fd, &file->content);
+}
+
+static bool is_told(const struct build_id *build_id)
+{
+	return build_id && build_id->size;
+}
+
+/* Looks at the file itself; only one that was not seen in this state is read. */
+static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
+	const struct build_id *build_id, struct known_file *ret_file)
+{
+	struct known_file *known = find(ids, mapping->device, mapping->inode);
+	struct known_file file = { .round = ids->round, .generation = mapping->generation };
+	autoclose int fd = -1;
+	struct stat st;
+	int err = open_mapped(task_fd, mapping, &fd);
+
+	if (err)
+		return err;
+	if (fstat(fd, &st))
+		return -errno;
+	file.file = (struct file_id){ .device = mapping->device,
+		.inode = mapping->inode,
+		.mtime_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000) +
+			    (uint64_t)st.st_mtim.tv_nsec,
+		.size_bytes = (uint64_t)st.st_size };
+	if (known && !memcmp(&known->file, &file.file, sizeof(file.file)) &&
+		(!is_told(build_id) || build_id_equal(build_id, &known->build_id))) {
+		known->round = ids->round;
+		if (mapping->generation)
+			known->generation = mapping->generation;
+		*ret_file = *known;
+		return 0;
+	}
+	err = read_file(fd, &file);
+	/* It has been changed since it was mapped. */
+	if (!err && is_told(build_id) && !build_id_equal(build_id, &file.build_id))
+		err = -ESTALE;
+	if (err)
+		return err;
+	remember(ids, &file);
+	*ret_file = file;
+	return 0;
+}
+
+static struct module_id to_id(const struct known_file *file)
+{
+	struct module_id id = { .build_id = file->build_id, .content = file->content };
+
+	if (!file->build_id.size)
+		id.file = file->file;
+	return id;
+}
+
+/* The build ID alone is what anybody can write into a file of his own. */
+static struct module_id unseen(const struct proc_mapping *mapping, const struct build_id *build_id)
+{
+	struct module_id id = { .file = { .device = mapping->device,
+					.inode = mapping->inode,
+					.generation = mapping->generation } };
+
+	if (is_told(build_id))
+		id.build_id = *build_id;
+	return id;
+}
+
+bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mapping,
+	const struct build_id *build_id, struct module_id *ret_id)
+{
+	const struct known_file *known = find(ids, mapping->device, mapping->inode);
+
+	if (!known || !is_told(build_id) || !build_id_equal(build_id, &known->build_id) ||
+		known->generation != mapping->generation)
+		return false;
+	*ret_id = to_id(known);
+	return true;
+}
+
+/* The last that was known, where nothing is said that makes it another. */
+static bool may_be(const struct known_file *known, const struct proc_mapping *mapping,
+	const struct build_id *build_id)
+{
+	if (is_told(build_id) && !build_id_equal(build_id, &known->build_id))
+		return false;
+	return !known->generation || !mapping->generation ||
+	       known->generation == mapping->generation;
+}
+
+struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
+	const struct build_id *build_id)
+{
+	const struct known_file *known = find(ids, mapping->device, mapping->inode);
+	struct known_file file;
+	int err;
+
+	if (known && !may_be(known, mapping, build_id))
+		known = NULL;
+	if (known && known->round == ids->round)
+		return to_id(known);
+	err = look(ids, task_fd, mapping, build_id, &file);
+	if (!err)
+		return to_id(&file);
+	ids->shortages += failure_is_shortage(err);
+	return known ? to_id(known) : unseen(mapping, build_id);
+}
+
+uint64_t file_ids_shortages(const struct file_ids *ids)
+{
+	return ids->shortages;
+}
+
+struct file_id file_ids_state(
+	const struct file_ids *ids, const struct proc_mapping *mapping, const struct module_id *id)
+{
+	const struct known_file *known = find(ids, mapping->device, mapping->inode);
+	struct file_id state = { .device = mapping->device,
+		.inode = mapping->inode,
+		.generation = mapping->generation };
+
+	if (!known || !build_id_equal(&known->build_id, &id->build_id) ||
+		!file_hash_equal(&known->content, &id->content))
+		return state;
+	state.mtime_ns = known->file.mtime_ns;
+	state.size_bytes = known->file.size_bytes;
+	return state;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/process/proc_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/sampler/process/proc_text.h"
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/failure.h"
+#include "base/io.h"
+
+enum {
+	MAX_STAT_BYTES = 2048,
+	MAX_STATUS_BYTES = 16 * 1024, /* lists of groups may be long; NSpid stands before them */
+	MAX_CGROUP_BYTES = 64 * 1024,
+	MAX_THREADS_TRIED = 64,
+	CONTAINER_ID_DIGITS = CONTAINER_ID_BYTES - 1,
+	KERNEL_COMM_BYTES = 16, /* TASK_COMM_LEN, with its NUL */
+	/* PF_KTHREAD (include/linux/sched.h), unchanged since 2.6.27 */
+	FLAG_KERNEL_THREAD = 0x00200000,
+};
+
+int proc_open(int proc_fd, uint32_t pid, int *ret_pid_fd)
+{
+	char name[16];
+	int fd;
+
+	snprintf(name, sizeof(name), "%u", pid);
+	fd = openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	*ret_pid_fd = fd;
+	return 0;
+}
+
+static void skip_fields(struct cursor *c, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		while (cursor_left(c) > 0 && *c->at != ' ')
+			c->at++;
+		proc_text_expect(c, ' ');
+	}
+}
+
+/* The kernel shortens comm to 15 bytes, but lengthens it here for its own workers. */
+static void set_comm(struct proc_stat *stat, const char *comm, size_t length)
+{
+	length = MIN(length, (size_t)KERNEL_COMM_BYTES - 1);
+	memcpy(stat->comm, comm, length);
+	stat->comm[length] = 0;
+}
+
+/* PID (COMM) STATE PPID …, numbered in proc_pid_stat(5); COMM may hold blanks and parentheses. */
+static int parse_stat(const char *text, struct proc_stat *ret_stat)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	struct proc_stat stat = { 0 };
+	struct cursor c;
+
+	if (!open || !close || close < open)
+		return -EBADMSG;
+	set_comm(&stat, open + 1, (size_t)(close - open - 1));
+	c = cursor_over(close + 1, strlen(close + 1));
+	proc_text_expect(&c, ' ');
+	stat.state = (char)cursor_u8(&c); /* field 3 */
+	proc_text_expect(&c, ' ');
+	skip_fields(&c, 5); /* 4 to 8 */
+	stat.kernel_thread = proc_text_decimal(&c) & FLAG_KERNEL_THREAD;
+	skip_fields(&c, 11); /* the end of 9, 10 to 19 */
+	stat.threads = (uint32_t)proc_text_decimal(&c);
+	skip_fields(&c, 2); /* the end of 20, 21 */
+	stat.start_ticks = proc_text_decimal(&c);
+	if (c.bad)
+		return -EBADMSG;
+	*ret_stat = stat;
+	return 0;
+}
+
+int proc_read_stat(int pid_fd, struct proc_stat *ret_stat)
+{
+	char text[MAX_STAT_BYTES];
+	autoclose int fd = openat(pid_fd, "stat", O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	got = read(fd, text, sizeof(text) - 1);
+	if (got < 0)
+		return -errno;
+	text[got] = 0;
+	return parse_stat(text, ret_stat);
+}
+
+static bool is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/*
+ * Runtimes name the last or (with cgroup managers of their own inside) an earlier component:
+ * docker-ID.scope, cri-containerd-ID.scope, crio-ID, libpod-ID.scope, /docker/ID,
+ * /kubepods/…/ID. The last run of exactly 64 hex digits is the innermost container. A conmon or
+ * other monitor of the container is not in it.
+ */
+bool proc_container_id(const char *line, size_t length, char id[CONTAINER_ID_BYTES])
+{
+	static const char monitor[] = "conmon-";
+	size_t end = length;
+
+	while (end >= CONTAINER_ID_DIGITS) {
+		size_t start = end;
+
+		while (start > 0 && is_hex(line[start - 1]))
+			start--;
+		if (end - start == CONTAINER_ID_DIGITS) {
+			const size_t prefix = sizeof(monitor) - 1;
+
+			if (start >= prefix && !memcmp(line + start - prefix, monitor, prefix))
+				return false;
+			memcpy(id, line + start, CONTAINER_ID_DIGITS);
+			id[CONTAINER_ID_DIGITS] = 0;
+			return true;
+		}
+		if (start == 0)
+			return false;
+		end = start - 1;
+	}
+	return false;
+}
+
+int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES])
+{
+	autocall(buffer_deinit) struct buffer text;
+	const char *line, *end;
+	int err;
+
+	buffer_init(&text, MAX_CGROUP_BYTES);
+	err = io_read_file(pid_fd, "cgroup", &text);
+	if (err)
+		return err;
+	id[0] = 0;
+	line = (const char *)text.bytes;
+	end = line + text.size;
+	while (line < end) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		size_t length = (size_t)((newline ? newline : end) - line);
+
+		if (proc_container_id(line, length, id))
+			return 0;
+		line += length + 1;
+	}
+	return 0;
+}
+
+int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid)
+{
+	char text[MAX_STATUS_BYTES];
+	autoclose int fd = openat(pid_fd, "status", O_RDONLY | O_CLOEXEC);
+	uint64_t pid = 0;
+	struct cursor c;
+	const char *line;
+	ssize_t got;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	got = read(fd, text, sizeof(text) - 1);
+	if (got < 0)
+		return -errno;
+	text[got] = 0;
+	/* The name of the process stands before it, but with its newlines escaped. */
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return -ENOENT;
+	line += strlen("\nNSpid:");
+	c = cursor_over(line, strcspn(line, "\n"));
+	while (cursor_left(&c) > 0) {
+		proc_text_expect(&c, '\t');
+		pid = proc_text_decimal(&c);
+	}
+	if (c.bad || pid == 0 || pid > INT32_MAX)
+		return -EBADMSG;
+	*ret_pid = (uint32_t)pid;
+	return 0;
+}
+
+/* Opens the thread NAME of TASKS_FD if it has memory. -ESRCH: it has none. */
+static int open_thread_with_memory(int tasks_fd, const char *name, int *ret_task_fd)
+{
+	autoclose int fd = openat(tasks_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char line[16];
+	ssize_t length;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	length = io_read_line(fd, "maps", line, sizeof(line));
+	if (length <= 0)
+		return failure_is_shortage((int)length) ? (int)length : -ESRCH;
+	*ret_task_fd = take_fd(&fd);
+	return 0;
+}
+
+int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
+{
+	autoclosedir DIR *dir = NULL;
+	int fd = openat(pid_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent *entry;
+	int err = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return -ENOMEM;
+	}
+	for (int tried = 0; tried < MAX_THREADS_TRIED;) {
+		err = io_next_entry(dir, &entry);
+		if (err || !entry)
+			break;
+		if (entry->d_name[0] == '.' || strtoul(entry->d_name, NULL, 10) == pid)
+			continue;
+		tried++;
+		err = open_thread_with_memory(fd, entry->d_name, ret_task_fd);
+		if (!err || failure_is_shortage(err))
+			return err;
+	}
+	/* The kernel has no entries (ENOENT) for a process that is gone. */
+	return err && err != -ENOENT ? err : -ESRCH;
+}

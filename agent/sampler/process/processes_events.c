@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel's side-band records. They come in time order, but the table may be ahead of them where
+ * it was read from /proc: a record from before a process's synced_ns is known already and must not
+ * undo what came after it.
+ *
+ * When does a process end? The kernel tells of each thread's exit, not of the process's, and the
+ * main thread may go first. So threads are counted, from the fork or exec that the stream had, or
+ * from /proc where there was only one. Where the number is not known for sure, the end is found by
+ * looking for the pid (processes_sweep).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/sampler/process/proc_reader.h"
+#include "agent/sampler/process/table.h"
+#include "base/cleanup.h"
+
+/* When a full table of mappings is worth being read again: it may be full of what was unmapped. */
+static const uint64_t refill_interval_ns = UINT64_C(10) * 1000 * 1000 * 1000;
+
+/* The live generation of PID that a record of TIME_NS has something new to tell of, or NULL. */
+static struct process *concerned(struct processes *ps, uint32_t pid, uint64_t time_ns)
+{
+	struct process *p;
+
+	if (time_ns > ps->time_ns)
+		ps->time_ns = time_ns;
+	table_catch_up(ps, pid, time_ns, NULL);
+	p = table_live(ps, pid);
+	return p && p->synced_ns < time_ns ? p : NULL;
+}
+
+/* Over the limit a new reading seldom helps; without memory the next one may. */
+static void refuse_mapping(struct processes *ps, struct process *p, uint64_t time_ns, int error)
+{
+	metrics_add(ps->options.metrics, METRIC_MAPPINGS_REFUSED, 1);
+	if (error == -ENOMEM || time_ns - MAX(p->synced_ns, p->start_ns) > refill_interval_ns)
+		p->stale = true;
+}
+
+/*
+ * A file that is new, or of whose state the record tells nothing, must be looked at, if the process
+ * is still there. What was learned of other files stays valid only for the moment.
+ */
+static struct module *look_at_file(struct processes *ps, uint32_t pid,
+	const struct proc_mapping *mapping, const struct build_id *build_id, bool program)
+{
+	autoclose int pid_fd = -1;
+	struct module_id id;
+
+	if (file_ids_known(ps->files, mapping, build_id, &id))
+		return table_module(ps, -1, mapping, build_id, program);
+	file_ids_renew(ps->files);
+	if (mapping->inode != 0 && proc_open(ps->options.proc_fd, pid, &pid_fd))
+		pid_fd = -1;
+	return table_module(ps, pid_fd, mapping, build_id, program);
+}
+
+void processes_mmap(struct processes *ps, const struct processes_mmap *event)
+{
+	struct process *p = concerned(ps, event->pid, event->time_ns);
+	const struct proc_mapping mapping = { .start = event->start,
+		.end = event->start + event->length,
+		.file_off = event->file_off,
+		.device = event->device,
+		.inode = event->inode,
+		.generation = event->generation,
+		.executable = true,
+		.path = event->path };
+	uint64_t shortages = ps->module_shortages;
+	struct module *module;
+	bool program;
+	int err;
+
+	if (!p || mapping.end <= mapping.start)
+		return;
+	/* The kernel maps the program before its interpreter (binfmt_elf.c). */
+	program = p->by_exec && !p->executable;
+	module = look_at_file(ps, event->pid, &mapping, &event->build_id, program);
+	/* Which file it is was lost on the way: /proc tells, if somebody asks in time. */
+	if (event->build_id.size && event->inode == 0)
+		p->stale = true;
+	/* The same where memory was short: the module is `unknown` until then. */
+	if (ps->module_shortages != shortages)
+		p->stale = true;
+	err = table_add_mapping(ps, &p->mappings, &mapping, module);
+	if (err)
+		refuse_mapping(ps, p, event->time_ns, err);
+	if (program && module->kind == MODULE_FILE)
+		table_set_executable(ps, p, module, event->path);
+	else if (program && module == ps->unknown)
+		p->by_exec = false; /* that was the program; the next file is not */
+}
+
+static void exec(struct processes *ps, uint64_t time_ns, uint32_t pid, const char *comm)
+{
+	struct process *old = table_live(ps, pid), *p;
+	const struct process before = old ? *old : (struct process){ 0 };
+
+	if (old)
+		table_supersede(ps, old, time_ns);
+	p = table_begin(ps, pid, time_ns, NULL);
+	if (!p)
+		return;
+	p->by_exec = true;
+	p->replaced = before.number;
+	p->exec_known = before.exec_known && !before.stale && !before.shown;
+	p->exec_id = before.exec_id + 1;
+	p->threads = 1; /* exec ends all the others */
+	p->forked_ns = before.forked_ns;
+	p->start_ticks = before.start_ticks;
+	memcpy(p->container_id, before.container_id, sizeof(p->container_id));
+	table_set_comm(p, comm);
+}
+
+void processes_comm(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid,
+	const char *comm, bool exec_seen)
+{
+	struct process *p = concerned(ps, pid, time_ns);
+
+	if (pid == 0 || pid > INT32_MAX)
+		return;
+	if (exec_seen && (p || !table_live(ps, pid)))
+		exec(ps, time_ns, pid, comm);
+	else if (p && pid == tid)
+		table_set_comm(p, comm);
+}
+
+/*
+ * Whether what is known of PARENT was so when it forked at TIME_NS. Read from /proc later than
+ * that, it is another program's if the parent has changed its own in between.
+ */
+static bool knew_at(const struct process *parent, uint64_t time_ns)
+{
+	if (parent->synced_ns < time_ns)
+		return true;
+	return parent->start_ns != 0 && parent->start_ns <= time_ns;
+}
+
+static struct process *find_parent(struct processes *ps, uint32_t pid, uint64_t time_ns)
+{
+	struct process *parent;
+
+	if (!pid)
+		return NULL; /* not in our namespace */
+	table_catch_up(ps, pid, time_ns, NULL);
+	parent = table_live(ps, pid);
+	return parent && knew_at(parent, time_ns) ? parent : NULL;
+}
+
+/*
+ * A child without a parent that we know is not begun here: it is read from /proc when a sample
+ * names it, and its exec, if there is one, begins it anew with all that is needed.
+ */
+static void begin_child(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t parent_pid)
+{
+	struct process *parent = find_parent(ps, parent_pid, time_ns), *child;
+
+	if (!parent)
+		return;
+	child = table_begin(ps, pid, time_ns, parent->mappings);
+	if (!child)
+		return;
+	child->forked_ns = time_ns;
+	child->threads = 1;
+	child->kernel_thread = parent->kernel_thread;
+	/* What is not sure of the one is not sure of the other. */
+	child->stale = !process_is_settled(parent);
+	child->exec_known = parent->exec_known;
+	child->exec_id = parent->exec_id;
+	memcpy(child->comm, parent->comm, sizeof(child->comm));
+	memcpy(child->container_id, parent->container_id, sizeof(child->container_id));
+	table_set_executable(ps, child, parent->executable, process_program_path(parent));
+	if (ps->options.forked)
+		ps->options.forked(ps->options.context, parent, child);
+}
+
+void processes_fork(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid,
+	uint32_t parent_pid, uint32_t parent_tid)
+{
+	struct process *p = concerned(ps, pid, time_ns);
+
+	(void)tid;
+	(void)parent_tid;
+	if (pid == 0 || pid > INT32_MAX)
+		return;
+	if (pid == parent_pid) {
+		if (p && p->threads)
+			p->threads++;
+		return;
+	}
+	if (!p && table_live(ps, pid))
+		return; /* /proc has shown it already */
+	if (p)
+		table_supersede(ps, p, time_ns); /* its exit was lost, the pid is used again */
+	begin_child(ps, time_ns, pid, parent_pid);
+}
+
+void processes_exit(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t tid)
+{
+	struct process *p = concerned(ps, pid, time_ns);
+
+	if (!p)
+		return;
+	if (pid == tid)
+		p->main_exited = true;
+	if (p->threads == 0 || --p->threads > 0)
+		return;
+	/* Counted down to nothing while the main thread lives: the count was wrong, and stays 0. */
+	if (p->main_exited)
+		table_end(ps, p, time_ns);
+}
+
+/* What /proc showed of P after the records were lost still counts. */
+static bool was_shown_since(struct process *p, uint64_t until_ns)
+{
+	return p->shown && p->shown->time_ns >= until_ns && !table_doubt(p, p->shown);
+}
+
+void processes_lost(struct processes *ps, uint64_t time_ns, uint64_t until_ns)
+{
+	uint64_t pid, pointer;
+	size_t i = 0;
+
+	if (time_ns > ps->time_ns)
+		ps->time_ns = time_ns;
+	while (map_next(&ps->by_pid, &i, &pid, &pointer)) {
+		struct process *p = (struct process *)(uintptr_t)pointer;
+
+		if (p->ended)
+			p->pid_lost = true;
+		if (p->ended || p->synced_ns >= until_ns)
+			continue;
+		p->threads = 0;
+		if (was_shown_since(p, until_ns))
+			continue;
+		table_shown_free(take(p->shown));
+		p->stale = true;
+	}
+}

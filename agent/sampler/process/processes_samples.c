@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which generation a sample is of. The stream tells, in time order: but records may have been lost,
+ * and then the kernel's count of a task's execs, which each sample brings along, tells whether the
+ * program is still the one that the table knows. A generation knows its exec id from the one before
+ * it (a fork hands it on, an exec adds one), else from its first sample, but only while no record
+ * is missing.
+ *
+ * After a loss /proc is read. A sample from before the reading is of a program that the table knew
+ * if the exec id is the same. Then the process has not executed another one since, but it may have
+ * changed its mappings: those count that were known before and that /proc shows as well. Any other
+ * sample from before the reading is of a generation of its own, without mappings.
+ */
+#include "agent/sampler/process/table.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/failure.h"
+
+enum {
+	/* How long after its exit record a thread may still be sampled. */
+	EXIT_GRACE_NS = 100 * 1000 * 1000,
+	/* Generations before the present one that a late sample may be of. */
+	REPLACED_LOOKED_AT = 4,
+};
+
+/* The generation that samples of PID at TIME_NS belong to, as far as the stream tells. */
+static struct process *known(struct processes *ps, uint32_t pid, uint64_t time_ns)
+{
+	struct process *p = map_get_pointer(&ps->by_pid, pid);
+
+	if (p && p->ended && (p->pid_lost || time_ns > p->ended_ns + EXIT_GRACE_NS))
+		return NULL;
+	return p;
+}
+
+/* ---- what is not sure ----------------------------------------------------------------------- */
+
+/* /proc did not show P. */
+static void miss(struct process *p, int error)
+{
+	/* It may well be there when there are descriptors or memory again. */
+	p->stale = failure_is_shortage(error);
+	if (p->stale)
+		return;
+	p->unreadable = true;
+	p->gone_ns = clock_monotonic_ns();
+}
+
+/* A generation for S, of which nothing is sure but the exec id. */
+static struct process *begin_unproven(struct processes *ps, const struct processes_sample *s)
+{
+	struct process *p = table_begin(ps, s->pid, 0, NULL);
+
+	if (!p)
+		return NULL;
+	p->looked_up = true;
+	p->exec_known = true;
+	p->exec_id = s->exec_id;
+	/* Pid 0 is the idle threads of the CPUs: nowhere in /proc, and nothing to be known. */
+	p->kernel_thread = s->kernel_thread || s->pid == 0;
+	p->unproven = !p->kernel_thread;
+	return p;
+}
+
+/*
+ * The same for a pid that is not known, or not as what it is now. What /proc shows may be S's
+ * program or a later one: that is seen when the stream has come so far. SHOWN: it was looked at.
+ */
+static struct process *begin_unknown(
+	struct processes *ps, const struct processes_sample *s, struct shown *shown)
+{
+	struct process *p = begin_unproven(ps, s);
+	int err = 0;
+
+	if (!p) {
+		table_shown_free(shown);
+		return NULL;
+	}
+	if (!shown && s->pid) {
+		file_ids_renew(ps->files);
+		err = table_read(ps, s->pid, &shown);
+	}
+	p->shown = shown;
+	if (err)
+		miss(p, err);
+	return p;
+}
+
+/* P, which is what the pid was until now, is no more. */
+static struct process *replace(
+	struct processes *ps, struct process *p, const struct processes_sample *s)
+{
+	struct shown *shown = take(p->shown);
+
+	if (!p->ended)
+		table_supersede(ps, p, ps->time_ns);
+	if (!shown)
+		metrics_add(ps->options.metrics, METRIC_PROCESS_RESYNCS, 1);
+	return begin_unknown(ps, s, shown);
+}
+
+/*
+ * Records were lost since P was last known: looks at /proc. What has ended by now, nobody can tell
+ * the mappings of.
+ */
+static struct process *resync(
+	struct processes *ps, struct process *p, const struct processes_sample *s)
+{
+	struct shown *shown = NULL;
+	int err;
+
+	metrics_add(ps->options.metrics, METRIC_PROCESS_RESYNCS, 1);
+	file_ids_renew(ps->files);
+	err = table_read(ps, p->pid, &shown);
+	if (shown && !table_is_same_process(p, &shown->stat)) {
+		table_supersede(ps, p, ps->time_ns);
+		return begin_unknown(ps, s, shown);
+	}
+	if (table_doubt(p, shown)) {
+		table_shown_free(shown);
+		return NULL;
+	}
+	p->stale = false;
+	p->looked_up = true;
+	p->shown = shown;
+	if (err)
+		miss(p, err);
+	return p;
+}
+
+/* ---- what is -------------------------------------------------------------------------------- */
+
+/* Whether S is of P, which has its pid, and learns from it. */
+static bool is_of(struct process *p, const struct processes_sample *s)
+{
+	bool settled = process_is_settled(p);
+
+	if (s->kernel_thread || p->kernel_thread)
+		return true;
+	if (s->executing && settled)
+		return true;
+	if (p->exec_known)
+		return p->exec_id == s->exec_id;
+	if (!settled)
+		return false;
+	p->exec_known = true;
+	p->exec_id = s->exec_id;
+	return true;
+}
+
+/* A sample that comes late is of one that P has replaced. NULL: it is not known any more. */
+static struct process *replaced_by(
+	struct processes *ps, const struct process *p, const struct processes_sample *s)
+{
+	for (unsigned int i = 0; i < REPLACED_LOOKED_AT && p->replaced; i++) {
+		struct process *before = map_get_pointer(&ps->by_number, p->replaced);
+
+		if (!before || before->pid != s->pid || !before->ended)
+			return NULL;
+		if (before->exec_known && before->exec_id == s->exec_id)
+			return before;
+		p = before;
+	}
+	return NULL;
+}
+
+/* One for a late sample, beside P, which goes on. */
+static struct process *begin_past(
+	struct processes *ps, struct process *p, const struct processes_sample *s)
+{
+	struct process *past = replaced_by(ps, p, s);
+
+	if (past)
+		return past;
+	past = begin_unproven(ps, s);
+	if (!past)
+		return NULL;
+	past->sampled = true;
+	table_end(ps, past, ps->time_ns);
+	table_make_current(ps, p);
+	return past;
+}
+
+/* The generation of S, where P has its pid at that time. */
+static struct process *generation_of(
+	struct processes *ps, struct process *p, const struct processes_sample *s)
+{
+	if (is_of(p, s))
+		return p;
+	if (p->exec_known && !p->ended && (int32_t)(s->exec_id - p->exec_id) < 0)
+		return begin_past(ps, p, s);
+	return replace(ps, p, s);
+}
+
+/* The generation that has the pid of S at that time, looked up in /proc if need be. */
+static struct process *current(struct processes *ps, const struct processes_sample *s)
+{
+	const uint32_t *exec_id = s->executing ? NULL : &s->exec_id;
+	struct process *p;
+
+	table_catch_up(ps, s->pid, s->time_ns, exec_id);
+	p = known(ps, s->pid, s->time_ns);
+	if (p && (p->ended || !p->stale)) {
+		if (!p->looked_up && !p->ended)
+			table_look_up(ps, p);
+		if (p->hidden && !p->ended)
+			table_show_hidden(ps, p, s->time_ns);
+		return p;
+	}
+	p = p ? resync(ps, p, s) : begin_unknown(ps, s, NULL);
+	if (!p)
+		return NULL;
+	table_catch_up(ps, s->pid, s->time_ns, exec_id);
+	return known(ps, s->pid, s->time_ns);
+}
+
+struct process *processes_get(struct processes *ps, const struct processes_sample *s)
+{
+	struct process *p = current(ps, s);
+
+	if (p)
+		p = generation_of(ps, p, s);
+	if (!p)
+		return NULL;
+	p->sampled = true;
+	if (p->unreadable)
+		metrics_add(ps->options.metrics, METRIC_UNNAMED_GONE, 1);
+	else if (p->unproven)
+		metrics_add(ps->options.metrics, METRIC_UNNAMED_LOST_RECORDS, 1);
+	return p;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/sampler/profile/raw_stacks.h"
+#include "agent/sampler/profile/sample_table.h"
+#include "agent/sampler/profile/stack_cache.h"
+#include "agent/sampler/profile/stack_table.h"
+
+struct profile {
+	size_t limit_bytes;
+	struct raw_stacks raw;
+	struct stack_table stacks;
+	struct stack_cache cache;
+	struct sample_table samples;
+};
+
+int profile_create(size_t limit_bytes, struct profile **ret_profile)
+{
+	struct profile *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->limit_bytes = limit_bytes;
+	raw_stacks_init(&p->raw, limit_bytes);
+	stack_table_init(&p->stacks, limit_bytes);
+	stack_cache_init(&p->cache);
+	sample_table_init(&p->samples);
+	*ret_profile = p;
+	return 0;
+}
+
+void profile_destroy(struct profile *p)
+{
+	if (!p)
+		return;
+	raw_stacks_deinit(&p->raw);
+	stack_table_deinit(&p->stacks);
+	stack_cache_deinit(&p->cache);
+	sample_table_deinit(&p->samples);
+	free(p);
+}
+
+size_t profile_bytes(const struct profile *p)
+{
+	return sizeof(*p) + raw_stacks_bytes(&p->raw) + stack_table_bytes(&p->stacks) +
+	       stack_cache_bytes(&p->cache) + sample_table_bytes(&p->samples);
+}
+
+/* The parts share one limit: a part that takes PART_BYTES now may grow to this. */
+static size_t room_for(const struct profile *p, size_t part_bytes)
+{
+	size_t others = profile_bytes(p) - part_bytes;
+
+	return others < p->limit_bytes ? p->limit_bytes - others : 0;
+}
+
+int profile_put_raw(struct profile *p, const struct abi_stack *stack)
+{
+	return raw_stacks_put(&p->raw, stack, room_for(p, raw_stacks_bytes(&p->raw)));
+}
+
+const struct abi_stack *profile_get_raw(const struct profile *p, uint32_t window, uint64_t id)
+{
+	return raw_stacks_get(&p->raw, window, id);
+}
+
+void profile_drop_raw(struct profile *p, uint32_t window)
+{
+	raw_stacks_drop(&p->raw, window);
+}
+
+int profile_stack(struct profile *p, const struct profile_stack *stack, uint32_t *ret_stack)
+{
+	size_t room = room_for(p, stack_table_bytes(&p->stacks));
+
+	return stack_table_get(&p->stacks, stack, room, ret_stack);
+}
+
+bool profile_cached_stack(const struct profile *p, uint64_t key_a, uint64_t key_b, uint64_t context,
+	uint32_t *ret_stack)
+{
+	const struct stack_key key = { .user = key_a, .kernel = key_b, .context = context };
+
+	return stack_cache_get(&p->cache, &key, ret_stack);
+}
+
+int profile_cache_stack(
+	struct profile *p, uint64_t key_a, uint64_t key_b, uint64_t context, uint32_t stack)
+{
+	const struct stack_key key = { .user = key_a, .kernel = key_b, .context = context };
+
+	return stack_cache_set(&p->cache, &key, stack, room_for(p, stack_cache_bytes(&p->cache)));
+}
+
+int profile_add(struct profile *p, const struct profile_sample *sample)
+{
+	if (sample->stack >= p->stacks.count)
+		return -EINVAL;
+	return sample_table_add(&p->samples, sample, room_for(p, sample_table_bytes(&p->samples)));
+}
+
+size_t profile_sample_count(const struct profile *p)
+{
+	return p->samples.count;
+}
+
+const struct profile_sample *profile_sample_at(const struct profile *p, size_t number)
+{
+	return number < p->samples.count ? &p->samples.items[number] : NULL;
+}
+
+size_t profile_stack_count(const struct profile *p)
+{
+	return p->stacks.count;
+}
+
+struct profile_stack profile_stack_at(const struct profile *p, uint32_t number)
+{
+	return stack_table_at(&p->stacks, number);
+}
+
+uint64_t profile_total_count(const struct profile *p)
+{
+	return p->samples.total_count;
+}
+
+uint64_t profile_wait_count(const struct profile *p)
+{
+	return p->samples.wait_count;
+}

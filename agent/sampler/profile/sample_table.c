@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/profile/sample_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/intern.h"
+
+enum { FIRST_SLOTS = 256 };
+
+void sample_table_init(struct sample_table *t)
+{
+	*t = (struct sample_table){ 0 };
+}
+
+void sample_table_deinit(struct sample_table *t)
+{
+	free(t->items);
+	free(t->slots);
+}
+
+/* The process generation and the stack say most; what else differs is compared. */
+static uint64_t hash_of(const struct profile_sample *s)
+{
+	const uint64_t words[4] = { (uint64_t)s->process << 32 | s->stack,
+		(uint64_t)s->tid << 32 | s->cpu, s->goid, s->flags };
+
+	return hash_bytes(words, sizeof(words));
+}
+
+static bool is_same(const struct profile_sample *a, const struct profile_sample *b)
+{
+	return a->stack == b->stack && a->process == b->process && a->tid == b->tid &&
+	       a->cpu == b->cpu && a->goid == b->goid && a->flags == b->flags && a->pid == b->pid &&
+	       !strncmp(a->comm, b->comm, sizeof(a->comm));
+}
+
+static uint32_t *find_slot(const struct sample_table *t, const struct profile_sample *sample)
+{
+	size_t i = hash_of(sample) & (t->slot_count - 1);
+
+	while (t->slots[i] && !is_same(&t->items[t->slots[i] - 1], sample))
+		i = (i + 1) & (t->slot_count - 1);
+	return &t->slots[i];
+}
+
+static int grow_slots(struct sample_table *t)
+{
+	size_t slot_count = t->slot_count ? t->slot_count * 2 : FIRST_SLOTS;
+	uint32_t *slots = calloc(slot_count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t number = 0; number < t->count; number++) {
+		size_t i = hash_of(&t->items[number]) & (slot_count - 1);
+
+		while (slots[i])
+			i = (i + 1) & (slot_count - 1);
+		slots[i] = (uint32_t)number + 1;
+	}
+	free(t->slots);
+	t->slots = slots;
+	t->slot_count = slot_count;
+	return 0;
+}
+
+/* How many samples LIMIT_BYTES hold: each is stored once and has a share of the slots. */
+static size_t most_samples(size_t limit_bytes)
+{
+	return limit_bytes / (sizeof(struct profile_sample) + 2 * sizeof(uint32_t));
+}
+
+int sample_table_add(
+	struct sample_table *t, const struct profile_sample *sample, size_t limit_bytes)
+{
+	uint32_t *slot;
+	int err;
+
+	if ((t->count + 1) * 4 > t->slot_count * 3) {
+		err = grow_slots(t);
+		if (err)
+			return err;
+	}
+	slot = find_slot(t, sample);
+	if (*slot == 0) {
+		err = array_reserve(t->items, t->capacity, t->count + 1, most_samples(limit_bytes));
+		if (err)
+			return err;
+		t->items[t->count] = *sample;
+		*slot = (uint32_t)++t->count;
+	} else {
+		t->items[*slot - 1].count += sample->count;
+		t->items[*slot - 1].weight += sample->weight;
+	}
+	t->total_count += sample->count;
+	if (sample->flags & ABI_SAMPLE_OFF_CPU)
+		t->wait_count += sample->count;
+	return 0;
+}
+
+size_t sample_table_bytes(const struct sample_table *t)
+{
+	return t->capacity * sizeof(*t->items) + t->slot_count * sizeof(*t->slots);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a walk that the kernel began: the same step over the same tables, with the piece of
+ * stack that came with the sample in place of the process's memory. What was missing in the kernel
+ * is noted on the way, so that the next walk finds it there.
+ */
+#include "agent/sampler/unwind/unwind.h"
+#include "agent/sampler/unwind/unwind_internal.h"
+#include "base/cleanup.h"
+#include "bpf/unwind.bpf.h"
+#include "symbolizer/index/unwind.h"
+
+static enum unwind_place without_table(const struct index *index)
+{
+	return index_go(index) ? UNWIND_PLACE_GO : UNWIND_PLACE_GAP;
+}
+
+/* The rule for PC in MAPPING, whose index is there. */
+static enum unwind_place look_up(struct unwind *u, const struct mapping *mapping,
+	const struct index *index, uint64_t pc, struct abi_unwind_rule *ret_rule)
+{
+	const struct page_module *module;
+	const struct abi_unwind_page *page;
+	uint64_t elf_addr, number;
+	size_t segment, size;
+
+	if (!index_address(index, mapping_file_off(mapping, pc), &elf_addr, &segment) ||
+		!index_unwind_page(index, elf_addr, &page, &size))
+		return without_table(index);
+	if (!pages_module(&u->pages, mapping->module->number, index, &module)) {
+		number = (elf_addr >> ABI_UNWIND_PAGE_SHIFT) - module->first_page;
+		if (number < module->slot_count)
+			pages_want(&u->pages, module->first_slot + (uint32_t)number);
+	}
+	if (!unwind_rule_at(page, size, elf_addr & ((1U << ABI_UNWIND_PAGE_SHIFT) - 1), ret_rule) ||
+		ret_rule->cfa == ABI_CFA_NONE)
+		return without_table(index);
+	return UNWIND_PLACE_TABLE;
+}
+
+/* What is known of PC; *RET_WAITS when its module's index has not come. */
+static enum unwind_place place_of(struct unwind *u, const struct mappings *mappings, uint64_t pc,
+	struct abi_unwind_rule *ret_rule, const struct mapping **ret_waits)
+{
+	const struct mapping *mapping = mappings_find(mappings, pc);
+	const struct unwind_options *options = &u->options;
+	const struct index *index = NULL;
+
+	if (!mapping)
+		return UNWIND_PLACE_UNKNOWN;
+	if (mapping->module->kind != MODULE_FILE && mapping->module->kind != MODULE_VDSO)
+		return UNWIND_PLACE_UNKNOWN;
+	switch (options->module(options->context, mapping->module, &index)) {
+	case UNWIND_MODULE_WAITING:
+		*ret_waits = mapping;
+		return UNWIND_PLACE_GAP;
+	case UNWIND_MODULE_NONE:
+		return UNWIND_PLACE_GAP;
+	case UNWIND_MODULE_READY:
+		break;
+	}
+	return look_up(u, mapping, index, pc, ret_rule);
+}
+
+/* What came along of the process's memory. */
+static const struct unwind_memory *pieces_of(
+	const struct abi_unwind_rest *rest, const uint8_t *bytes, struct unwind_memory pieces[3])
+{
+	uint32_t room = MIN(rest->other_room, rest->stack_bytes);
+
+	pieces[0] = (struct unwind_memory){
+		.address = rest->stack_address,
+		.size = rest->stack_bytes - room,
+		.bytes = bytes + room,
+		.next = &pieces[1],
+	};
+	pieces[1] = (struct unwind_memory){
+		.address = rest->other_address,
+		.size = MIN(rest->other_bytes, room),
+		.bytes = bytes,
+		.next = &pieces[2],
+	};
+	pieces[2] = (struct unwind_memory){
+		.address = rest->go.curg,
+		.size = rest->go.curg ? sizeof(rest->go_head) : 0,
+		.bytes = (const uint8_t *)rest->go_head,
+	};
+	return pieces;
+}
+
+const struct mapping *unwind_finish(struct unwind *u, const struct mappings *mappings,
+	const struct abi_unwind_rest *rest, const uint8_t *bytes, bool force,
+	struct unwind_stack *stack)
+{
+	struct unwind_memory pieces[3];
+	struct unwind_state state = {
+		.memory = pieces_of(rest, bytes, pieces),
+		.pc = rest->pc,
+		.sp = rest->sp,
+		.fp = rest->fp,
+		.lr = rest->lr,
+		.kept = { rest->kept[0], rest->kept[1] },
+		.is_return = rest->is_return ? 1 : 0,
+		.go = rest->go,
+	};
+
+	bool guessed = false;
+
+	stack->end = ABI_UNWIND_GOES_ON;
+	for (;;) {
+		struct abi_unwind_rule rule = { 0 };
+		const struct mapping *waits = NULL;
+		enum unwind_place place =
+			place_of(u, mappings, state.pc - state.is_return, &rule, &waits);
+
+		if (waits && !force) {
+			stack->end = ABI_UNWIND_MISSED;
+			return waits;
+		}
+		guessed |= waits != NULL;
+		stack->end = (enum abi_unwind_end)unwind_step_from(&state, place, &rule);
+		/* A root too: what was passed over on the way there is not known. */
+		if (guessed && stack->end != ABI_UNWIND_GOES_ON)
+			stack->end = ABI_UNWIND_NOT_LOADED;
+		if (stack->end != ABI_UNWIND_GOES_ON)
+			return NULL;
+		if (stack->count == ABI_MAX_FRAMES) {
+			stack->end = ABI_UNWIND_DEPTH;
+			return NULL;
+		}
+		stack->frames[stack->count++] = state.pc;
+	}
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/unwind/pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolizer/index/unwind.h"
+
+enum {
+	UNIT_BYTES = 64,
+	REGION_UNITS = ABI_UNWIND_REGION_BYTES / UNIT_BYTES,
+	MAX_MODULES = 65536,
+	POOL_UNITS = ABI_UNWIND_REGIONS * REGION_UNITS,
+	SPARE_PART = 8, /* one in so many units is kept free */
+	MAX_DEFERRED_PART = 4, /* and for pages that found no room at most one in so many */
+	DEFERRED_TURNS = 60, /* between two times that all is dropped for modules without slots */
+	MAX_DEFERRED = 4096, /* slots that are remembered until the next turn */
+	RULES_TURNS = 16, /* by how much the use of a page may look older */
+};
+
+struct loaded_page {
+	uint32_t slot, where, units;
+	uint32_t used; /* for sorting */
+};
+
+int pages_init(struct pages *p, const struct unwind_target *target, struct metrics *metrics)
+{
+	int err;
+
+	*p = (struct pages){
+		.target = target, .metrics = metrics, .epoch = DEFERRED_TURNS, .rules_turn = 1
+	};
+	map_init(&p->modules, MAX_MODULES);
+	map_init(&p->deferred, MAX_DEFERRED);
+	err = space_init(&p->slots, 0, ABI_UNWIND_SLOTS);
+	for (uint32_t i = 0; i < ABI_UNWIND_REGIONS && !err; i++) {
+		uint32_t reserved = i == 0 ? ABI_UNWIND_POOL_BEGIN / UNIT_BYTES : 0;
+
+		err = space_init(&p->regions[i], reserved, REGION_UNITS - reserved);
+	}
+	p->target->set_epoch(p->target->context, p->epoch);
+	return err;
+}
+
+void pages_deinit(struct pages *p)
+{
+	size_t iterator = 0;
+	uint64_t number, module;
+
+	while (map_next(&p->modules, &iterator, &number, &module))
+		free((void *)(uintptr_t)module);
+	map_deinit(&p->modules);
+	map_deinit(&p->deferred);
+	space_deinit(&p->slots);
+	for (size_t i = 0; i < ABI_UNWIND_REGIONS; i++)
+		space_deinit(&p->regions[i]);
+	free(p->loaded);
+}
+
+/* What the kernel's processors have at hand of any page is void from here on. */
+static void tell_rules(struct pages *p)
+{
+	p->target->set_rules_turn(p->target->context, ++p->rules_turn);
+}
+
+/* ---- modules -------------------------------------------------------------------------------- */
+
+/* The pages that the module's code spans; none where it has no tables. */
+static void span_of(const struct index *index, uint64_t *ret_first, uint64_t *ret_count)
+{
+	uint64_t first = UINT64_MAX, end = 0;
+
+	*ret_first = *ret_count = 0;
+	if (!index_unwind_page_count(index))
+		return;
+	for (size_t i = 0; i < index_segment_count(index); i++) {
+		struct index_segment segment = index_segment(index, i);
+
+		if (!segment.size || segment.address + segment.size < segment.address)
+			continue;
+		first = MIN(first, segment.address >> ABI_UNWIND_PAGE_SHIFT);
+		end = MAX(end, ((segment.address + segment.size - 1) >> ABI_UNWIND_PAGE_SHIFT) + 1);
+	}
+	if (first >= end)
+		return;
+	*ret_first = first;
+	*ret_count = end - first;
+}
+
+static int take_slots(struct pages *p, struct page_module *module, uint64_t count)
+{
+	int err;
+
+	if (!count)
+		return 0;
+	/* More code than all slots can stand for: this one has no tables. */
+	if (count > ABI_UNWIND_SLOTS / 2) {
+		metrics_add(p->metrics, METRIC_UNWIND_MODULES_REFUSED, 1);
+		return 0;
+	}
+	err = space_take(&p->slots, (uint32_t)count, &module->first_slot);
+	p->slots_deferred |= err == -EAGAIN;
+	if (err)
+		return err;
+	module->slot_count = (uint32_t)count;
+	memset(&p->target->slots[module->first_slot], 0, count * sizeof(p->target->slots[0]));
+	return 0;
+}
+
+int pages_module(struct pages *p, uint32_t number, const struct index *index,
+	const struct page_module **ret_module)
+{
+	struct page_module *module = map_get_pointer(&p->modules, number);
+	uint64_t count;
+	int err;
+
+	if (module) {
+		*ret_module = module;
+		return 0;
+	}
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return -ENOMEM;
+	module->number = number;
+	module->index = index;
+	span_of(index, &module->first_page, &count);
+	err = take_slots(p, module, count);
+	if (!err)
+		err = map_set_pointer(&p->modules, number, module);
+	if (err) {
+		if (module->slot_count)
+			space_give(&p->slots, module->first_slot, module->slot_count);
+		free(module);
+		metrics_add(p->metrics,
+			err == -EAGAIN ? METRIC_UNWIND_MODULES_DEFERRED
+				       : METRIC_UNWIND_MODULES_REFUSED,
+			1);
+		return err;
+	}
+	*ret_module = module;
+	return 0;
+}
+
+static const struct page_module *module_of(const struct pages *p, uint32_t slot)
+{
+	size_t iterator = 0;
+	uint64_t number, pointer;
+
+	while (map_next(&p->modules, &iterator, &number, &pointer)) {
+		const struct page_module *module = (const void *)(uintptr_t)pointer;
+
+		if (slot - module->first_slot < module->slot_count)
+			return module;
+	}
+	return NULL;
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+static void set_where(struct pages *p, uint32_t slot, uint32_t where)
+{
+	__atomic_store_n(&p->target->slots[slot].used, p->epoch, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->target->slots[slot].where, where, __ATOMIC_RELEASE);
+}
+
+static uint32_t units_of(size_t size)
+{
+	return (uint32_t)((size + UNIT_BYTES - 1) / UNIT_BYTES);
+}
+
+static int take_room(struct pages *p, uint32_t units, uint32_t *ret_where)
+{
+	for (uint32_t i = 0; i < ABI_UNWIND_REGIONS; i++) {
+		uint32_t first;
+
+		if (space_take(&p->regions[i], units, &first))
+			continue;
+		*ret_where = i * ABI_UNWIND_REGION_BYTES + first * UNIT_BYTES;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+static void give_room(struct pages *p, uint32_t where, uint32_t units)
+{
+	(void)space_give(&p->regions[where / ABI_UNWIND_REGION_BYTES],
+		where % ABI_UNWIND_REGION_BYTES / UNIT_BYTES, units);
+}
+
+static int load(struct pages *p, uint32_t slot, const struct abi_unwind_page *page, size_t size)
+{
+	struct loaded_page entry = { .slot = slot, .units = units_of(size) };
+	int err =
+		array_reserve(p->loaded, p->loaded_capacity, p->loaded_count + 1, ABI_UNWIND_SLOTS);
+
+	if (!err)
+		err = take_room(p, entry.units, &entry.where);
+	if (err)
+		return err;
+	err = p->target->write_pool(p->target->context, entry.where, page, size);
+	if (err) {
+		give_room(p, entry.where, entry.units);
+		return err;
+	}
+	p->loaded[p->loaded_count++] = entry;
+	set_where(p, slot, entry.where);
+	return 0;
+}
+
+/* What is wanted often counts once a turn. */
+static void defer(struct pages *p, uint32_t slot, uint32_t units)
+{
+	(void)map_set(&p->deferred, slot, units);
+	p->deferred_units += units;
+	metrics_add(p->metrics, METRIC_UNWIND_PAGES_DEFERRED, 1);
+}
+
+void pages_want(struct pages *p, uint32_t slot)
+{
+	const struct page_module *module;
+	const struct abi_unwind_page *page;
+	uint64_t elf_addr, units;
+	size_t size;
+	int err;
+
+	if (slot >= ABI_UNWIND_SLOTS || p->target->slots[slot].where != ABI_UNWIND_ABSENT)
+		return;
+	/* No room comes before the next turn. */
+	if (map_get(&p->deferred, slot, &units))
+		return;
+	module = module_of(p, slot);
+	if (!module)
+		return;
+	elf_addr = (module->first_page + (slot - module->first_slot)) << ABI_UNWIND_PAGE_SHIFT;
+	if (!index_unwind_page(module->index, elf_addr, &page, &size) ||
+		!unwind_page_check(page, size)) {
+		set_where(p, slot, ABI_UNWIND_NO_TABLE);
+		return;
+	}
+	err = size > ABI_UNWIND_REGION_BYTES ? -E2BIG : load(p, slot, page, size);
+	if (err == -EAGAIN)
+		defer(p, slot, units_of(size));
+	else
+		metrics_add(p->metrics,
+			err ? METRIC_UNWIND_PAGES_REFUSED : METRIC_UNWIND_PAGE_LOADS, 1);
+}
+
+/* ---- letting go ----------------------------------------------------------------------------- */
+
+static int by_use(const void *left, const void *right)
+{
+	const struct loaded_page *a = left, *b = right;
+
+	return (a->used < b->used) - (a->used > b->used);
+}
+
+/* Takes the last of the loaded pages away from the kernel. */
+static void let_go_last(struct pages *p)
+{
+	struct loaded_page *last = &p->loaded[--p->loaded_count];
+
+	__atomic_store_n(&p->target->slots[last->slot].where, ABI_UNWIND_ABSENT, __ATOMIC_RELEASE);
+	give_room(p, last->where, last->units);
+}
+
+static uint32_t units_left(const struct pages *p)
+{
+	uint32_t left = 0;
+
+	for (size_t i = 0; i < ABI_UNWIND_REGIONS; i++)
+		left += space_left(&p->regions[i]);
+	return left;
+}
+
+static void make_room(struct pages *p)
+{
+	const uint32_t wanted =
+		POOL_UNITS / SPARE_PART + MIN(p->deferred_units, POOL_UNITS / MAX_DEFERRED_PART);
+
+	if (units_left(p) >= wanted)
+		return;
+	for (size_t i = 0; i < p->loaded_count; i++)
+		p->loaded[i].used = __atomic_load_n(
+			&p->target->slots[p->loaded[i].slot].used, __ATOMIC_RELAXED);
+	qsort(p->loaded, p->loaded_count, sizeof(p->loaded[0]), by_use);
+	while (p->loaded_count && units_left(p) < wanted) {
+		let_go_last(p);
+		metrics_add(p->metrics, METRIC_UNWIND_EVICTIONS, 1);
+	}
+}
+
+void pages_turn(struct pages *p)
+{
+	space_turn(&p->slots);
+	for (size_t i = 0; i < ABI_UNWIND_REGIONS; i++)
+		space_turn(&p->regions[i]);
+	make_room(p);
+	map_clear(&p->deferred);
+	p->deferred_units = 0;
+	p->target->set_epoch(p->target->context, ++p->epoch);
+	if (p->epoch % RULES_TURNS == 0)
+		tell_rules(p);
+}
+
+bool pages_crowded(const struct pages *p)
+{
+	if (p->slots_deferred && p->epoch - p->dropped_epoch >= DEFERRED_TURNS)
+		return true;
+	return space_left(&p->slots) < ABI_UNWIND_SLOTS / SPARE_PART;
+}
+
+static void drop_pages(struct pages *p, const struct page_module *module)
+{
+	size_t i = 0;
+
+	while (i < p->loaded_count) {
+		if (p->loaded[i].slot - module->first_slot >= module->slot_count) {
+			i++;
+			continue;
+		}
+		struct loaded_page dropped = p->loaded[i];
+
+		p->loaded[i] = p->loaded[p->loaded_count - 1];
+		p->loaded[p->loaded_count - 1] = dropped;
+		let_go_last(p);
+	}
+	for (uint32_t slot = 0; slot < module->slot_count; slot++)
+		p->target->slots[module->first_slot + slot].where = ABI_UNWIND_NO_TABLE;
+}
+
+void pages_replace(struct pages *p, uint32_t number, const struct index *index)
+{
+	struct page_module *module = map_get_pointer(&p->modules, number);
+
+	if (module)
+		module->index = index;
+}
+
+void pages_drop(struct pages *p, uint32_t number)
+{
+	struct page_module *module = map_get_pointer(&p->modules, number);
+
+	if (!module)
+		return;
+	drop_pages(p, module);
+	if (module->slot_count) {
+		tell_rules(p);
+		(void)space_give(&p->slots, module->first_slot, module->slot_count);
+	}
+	map_remove(&p->modules, number);
+	free(module);
+}
+
+void pages_drop_all(struct pages *p)
+{
+	uint64_t number, module;
+	size_t iterator = 0;
+
+	while (map_next(&p->modules, &iterator, &number, &module)) {
+		pages_drop(p, (uint32_t)number);
+		iterator = 0;
+	}
+	p->slots_deferred = false;
+	p->dropped_epoch = p->epoch;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Four words at a time: a byte that holds two bits for each of them (the first one's lowest), then
+ * what these want. Words are remembered by all but their lowest 16 bits, the last one of each
+ * place.
+ */
+#include "agent/sampler/unwind/stack_pack.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+
+enum {
+	WORD_BYTES = sizeof(uint64_t),
+	GROUP_WORDS = 4,
+	PLACES = 256, /* a place is said in a byte */
+	NEAR_BITS = 16,
+};
+
+enum how {
+	HOW_ZERO = 0,
+	HOW_SAME = 1, /* place */
+	HOW_NEAR = 2, /* place, the lowest 16 bits */
+	HOW_NEW = 3, /* the word */
+};
+
+static size_t place_of(uint64_t word)
+{
+	return (size_t)(((word >> NEAR_BITS) * UINT64_C(0x9e3779b97f4a7c15)) >> 56);
+}
+
+static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
+{
+	memcpy(to, bytes, size);
+	return to + size;
+}
+
+static uint8_t *pack_word(uint64_t word, uint64_t places[PLACES], uint8_t *to, enum how *ret_how)
+{
+	uint8_t place = (uint8_t)place_of(word);
+	uint64_t last = places[place];
+	uint16_t low = (uint16_t)word;
+
+	*ret_how = HOW_ZERO;
+	if (!word)
+		return to;
+	places[place] = word;
+	*ret_how = word == last ? HOW_SAME : HOW_NEAR;
+	if (word >> NEAR_BITS != last >> NEAR_BITS) {
+		*ret_how = HOW_NEW;
+		return put(to, &word, sizeof(word));
+	}
+	*to++ = place;
+	return word == last ? to : put(to, &low, sizeof(low));
+}
+
+size_t stack_pack(const uint8_t *bytes, size_t size, uint8_t *packed)
+{
+	uint64_t places[PLACES] = { 0 };
+	uint8_t *to = packed, *group = NULL;
+
+	for (size_t i = 0; i < size / WORD_BYTES; i++) {
+		unsigned int shift = 2 * (i % GROUP_WORDS);
+		uint64_t word;
+		enum how how;
+
+		if (!shift) {
+			group = to++;
+			*group = 0;
+		}
+		memcpy(&word, bytes + i * WORD_BYTES, sizeof(word));
+		to = pack_word(word, places, to, &how);
+		*group = (uint8_t)(*group | (unsigned int)how << shift);
+	}
+	return (size_t)(to - packed);
+}
+
+static uint64_t unpack_word(struct cursor *c, uint64_t places[PLACES], enum how how)
+{
+	uint64_t word;
+	uint8_t place;
+
+	if (how == HOW_ZERO)
+		return 0;
+	if (how == HOW_NEW) {
+		word = cursor_u64(c);
+		places[place_of(word)] = word;
+		return word;
+	}
+	place = cursor_u8(c);
+	if (how == HOW_NEAR)
+		places[place] = (places[place] >> NEAR_BITS << NEAR_BITS) | cursor_u16(c);
+	return places[place];
+}
+
+bool stack_unpack(const uint8_t *packed, size_t packed_size, uint8_t *bytes, size_t size)
+{
+	uint64_t places[PLACES] = { 0 };
+	struct cursor c = cursor_over(packed, packed_size);
+	uint8_t group = 0;
+
+	for (size_t i = 0; i < size / WORD_BYTES; i++) {
+		uint64_t word;
+
+		if (i % GROUP_WORDS == 0)
+			group = cursor_u8(&c);
+		word = unpack_word(&c, places, group >> 2 * (i % GROUP_WORDS) & 3);
+		memcpy(bytes + i * WORD_BYTES, &word, sizeof(word));
+	}
+	return !c.bad && !cursor_left(&c);
+}

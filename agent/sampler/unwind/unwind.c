@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/unwind/unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+
+#include "agent/sampler/unwind/ranges.h"
+#include "agent/sampler/unwind/unwind_internal.h"
+
+enum {
+	MANY_RANGES = 256, /* are written anew once a turn at most */
+	DEVICE_MINOR_BITS = 20,
+};
+
+/* A process as the kernel was told of it. */
+struct known_process {
+	uint32_t pid;
+	struct range_run run;
+	struct abi_unwind_process entry; /* as it was written */
+	uint32_t module_turn;
+	uint32_t turn; /* in which they were written */
+	bool waiting; /* for the index of one of its modules */
+	uint64_t generation; /* of its mappings; 0 = not written yet */
+};
+
+int unwind_create(const struct unwind_options *options, struct unwind **ret_unwind)
+{
+	struct unwind *u = calloc(1, sizeof(*u));
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	u->options = *options;
+	map_init(&u->processes, ABI_UNWIND_PROCESSES);
+	files_init(&u->files);
+	err = space_init(
+		&u->ranges, 0, unwind_by_file(u) ? ABI_UNWIND_FILE_RANGES : ABI_UNWIND_RANGES);
+	if (!err)
+		err = pages_init(&u->pages, &u->options.target, options->metrics);
+	if (err) {
+		unwind_destroy(u);
+		return err;
+	}
+	*ret_unwind = u;
+	return 0;
+}
+
+void unwind_destroy(struct unwind *u)
+{
+	size_t iterator = 0;
+	uint64_t number, known;
+
+	if (!u)
+		return;
+	while (map_next(&u->processes, &iterator, &number, &known))
+		free((void *)(uintptr_t)known);
+	map_deinit(&u->processes);
+	files_deinit(&u->files);
+	pages_deinit(&u->pages);
+	space_deinit(&u->ranges);
+	free(u->scratch);
+	free(u);
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+static void tell_full(struct unwind *u)
+{
+	bool full = u->full || u->paused;
+
+	if (u->told_full == full)
+		return;
+	u->told_full = full;
+	u->options.target.set_full(u->options.target.context, full);
+}
+
+static void set_full(struct unwind *u, bool full)
+{
+	u->full = full;
+	tell_full(u);
+}
+
+void unwind_pause(struct unwind *u, bool paused)
+{
+	u->paused = paused;
+	tell_full(u);
+}
+
+/* Writes P's ranges anew and makes KNOWN tell of them. */
+static int write_process(
+	struct unwind *u, const struct process *p, uint32_t exec_id, struct known_process *known)
+{
+	const struct unwind_target *target = &u->options.target;
+	struct abi_unwind_process entry = {
+		.generation = p->number,
+		.exec_id = exec_id,
+		.version = ++u->version,
+	};
+	struct range_run run;
+	struct ranges r;
+	int err;
+
+	ranges_begin(&r, u);
+	for (size_t i = 0; i < mappings_count(p->mappings) && !r.error; i++)
+		ranges_add(&r, mappings_at(p->mappings, i));
+	err = ranges_write(&r, &run);
+	if (err)
+		return err;
+	entry.first_range = run.first;
+	entry.range_count = run.count;
+	err = target->set_process(target->context, p->pid, &entry);
+	if (err) {
+		ranges_give(u, &run);
+		return err;
+	}
+	ranges_give(u, &known->run);
+	known->run = run;
+	known->entry = entry;
+	known->waiting = r.waiting;
+	known->module_turn = u->module_turn;
+	known->turn = u->turn;
+	known->generation = mappings_generation(p->mappings);
+	return 0;
+}
+
+static bool is_current(const struct unwind *u, const struct process *p,
+	const struct known_process *known, uint32_t exec_id)
+{
+	if (known->entry.exec_id != exec_id)
+		return false;
+	/* What is given back rests: a process that maps on and on would use up all room. */
+	if (known->run.count > MANY_RANGES && known->turn == u->turn)
+		return true;
+	if (known->waiting && known->module_turn != u->module_turn)
+		return false;
+	return known->generation == mappings_generation(p->mappings);
+}
+
+static struct known_process *get_known(struct unwind *u, const struct process *p)
+{
+	struct known_process *known = map_get_pointer(&u->processes, p->number);
+	int err;
+
+	if (known)
+		return known;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return NULL;
+	known->pid = p->pid;
+	err = map_set_pointer(&u->processes, p->number, known);
+	if (!err)
+		return known;
+	set_full(u, true);
+	free(known);
+	return NULL;
+}
+
+int unwind_sync(struct unwind *u, const struct process *p, uint32_t exec_id)
+{
+	struct known_process *known;
+	int err;
+
+	if (unwind_by_file(u) || p->ended || p->kernel_thread)
+		return 0;
+	known = get_known(u, p);
+	if (known && is_current(u, p, known, exec_id))
+		return 0;
+	err = known ? write_process(u, p, exec_id, known) : -E2BIG;
+	/* -EAGAIN: there is room again after some turns. */
+	if (err && err != -EAGAIN)
+		metrics_add(u->options.metrics, METRIC_UNWIND_PROCESSES_REFUSED, 1);
+	return err;
+}
+
+void unwind_settle(struct unwind *u, const struct process *p)
+{
+	const struct unwind_target *target = &u->options.target;
+	struct known_process *known = map_get_pointer(&u->processes, p->number);
+
+	if (!known || known->entry.settled || !known->generation ||
+		known->generation != mappings_generation(p->mappings))
+		return;
+	known->entry.settled = 1;
+	(void)target->set_process(target->context, p->pid, &known->entry);
+}
+
+static void forget(struct unwind *u, struct known_process *known, uint64_t number)
+{
+	u->options.target.remove_process(u->options.target.context, known->pid);
+	ranges_give(u, &known->run);
+	map_remove(&u->processes, number);
+	free(known);
+}
+
+void unwind_forget(struct unwind *u, const struct process *p)
+{
+	struct known_process *known = map_get_pointer(&u->processes, p->number);
+
+	if (!known)
+		return;
+	forget(u, known, p->number);
+	set_full(u, false);
+}
+
+void unwind_replace_index(struct unwind *u, const struct module *module, const struct index *index)
+{
+	pages_replace(&u->pages, module->number, index);
+}
+
+void unwind_forget_module(struct unwind *u, const struct module *module)
+{
+	files_forget_module(u, module);
+	pages_drop(&u->pages, module->number);
+}
+
+void unwind_modules_changed(struct unwind *u)
+{
+	u->module_turn++;
+	files_modules_changed(u);
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* The kernel's own number of a device (include/linux/kdev_t.h) as /proc and stat() have it. */
+static uint64_t device_of(uint32_t kernel_device)
+{
+	return makedev(kernel_device >> DEVICE_MINOR_BITS,
+		kernel_device & ((1U << DEVICE_MINOR_BITS) - 1));
+}
+
+struct seen_mapping unwind_seen(const struct abi_mapping *told)
+{
+	const struct abi_file *file = &told->file;
+	struct seen_mapping seen = { .start = told->start,
+		.end = told->end,
+		.file_off = told->file_off,
+		.vdso = file->inode == ABI_FILE_VDSO };
+
+	if (seen.vdso || file->inode == ABI_FILE_NONE)
+		return seen;
+	seen.file = (struct file_id){ .device = device_of(file->device),
+		.inode = file->inode,
+		.mtime_ns = file->mtime_s * UINT64_C(1000000000) + file->mtime_ns,
+		.size_bytes = file->size,
+		.generation = file->generation };
+	if (told->shown.inode)
+		seen.shown = (struct file_id){ .device = device_of(told->shown.device),
+			.inode = told->shown.inode };
+	return seen;
+}
+
+struct seen_mapping unwind_sighting(const struct abi_sighting *told)
+{
+	return unwind_seen(&(struct abi_mapping){
+		.start = told->start,
+		.end = told->end,
+		.file_off = told->file_off,
+		.file = { .inode = told->inode, .device = told->device },
+		.shown = { .inode = told->shown_inode, .device = told->shown_device },
+	});
+}
+
+/*
+ * Whether MAPPING's module may be learned for the file that the kernel TOLD of. What is learned
+ * holds for all processes, so one whose mappings we have wrong must not teach it.
+ */
+static bool is_told(const struct mapping *mapping, const struct abi_mapping *told)
+{
+	const struct seen_mapping seen = unwind_seen(told);
+	enum module_kind kind = mapping->module->kind;
+
+	return (kind == MODULE_FILE || kind == MODULE_VDSO) && mapping_is_seen(mapping, &seen);
+}
+
+void unwind_learn(
+	struct unwind *u, const struct mappings *mappings, const struct abi_unwind_rest *rest)
+{
+	const struct mapping *mapping;
+	int err;
+
+	if (!unwind_by_file(u) || !rest->mapping.end)
+		return;
+	mapping = mappings_find(mappings, rest->pc - (rest->is_return ? 1 : 0));
+	if (!mapping || !is_told(mapping, &rest->mapping))
+		return;
+	err = files_learn(u, &rest->mapping.file, mapping->module);
+	if (err == -E2BIG) {
+		files_forget_all(u);
+		err = files_learn(u, &rest->mapping.file, mapping->module);
+	}
+	if (err && err != -EAGAIN)
+		metrics_add(u->options.metrics, METRIC_UNWIND_FILES_REFUSED, 1);
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+void unwind_want(struct unwind *u, uint32_t slot)
+{
+	pages_want(&u->pages, slot);
+}
+
+/* Everything, so that what is in use now finds room again. */
+static void forget_all(struct unwind *u)
+{
+	uint64_t number, known;
+	size_t iterator = 0;
+
+	while (map_next(&u->processes, &iterator, &number, &known)) {
+		forget(u, (void *)(uintptr_t)known, number);
+		iterator = 0;
+	}
+	files_forget_all(u);
+	pages_drop_all(&u->pages);
+	set_full(u, false);
+}
+
+void unwind_turn(struct unwind *u)
+{
+	u->turn++;
+	space_turn(&u->ranges);
+	pages_turn(&u->pages);
+	if (pages_crowded(&u->pages))
+		forget_all(u);
+}

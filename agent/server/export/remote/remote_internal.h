@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the files of a remote store share:
+ *
+ *   remotes.c            the multi handle; hands out verdicts
+ *   remote.c             one store: created, sends, tries the other way
+ *   remote_options.c     options that make no sense are refused; address → base URL
+ *   remote_identity.c    what tells one store from another
+ *   remote_credentials.c tokens and passwords, read again when they change; kept out of messages
+ *   remote_certificates.c   of servers and our own, read again when they change
+ *   remote_answer.c      what came back, bounded
+ *   retry_after.c        how long a server wants to be left alone
+ *   remote_verdict.c     answer → verdict
+ *   remote_grpc.c        gRPC: a request's message, an answer's status
+ *   remote_call.c        requests that are no profiles
+ *   remote_pyroscope.c, remote_parca.c, remote_otlp.c, remote_file.c   the protocols
+ */
+#include <curl/curl.h>
+
+#include "agent/server/export/remote/remote.h"
+#include "agent/server/export/remote/remote_call.h"
+#include "base/buffer.h"
+#include "base/cursor.h"
+
+enum {
+	REMOTE_URL_BYTES = 4096, /* signed ones are long */
+	REMOTE_MAX_HEADERS = 32,
+	REMOTE_HEADER_BYTES = 8192, /* of one that is given */
+	REMOTE_SECRET_BYTES = 16 * 1024, /* of a token or password */
+	REMOTE_BODY_BYTES = 96 << 20, /* of a request; 64 MiB become 86 in base64 */
+	REMOTE_MESSAGE_BYTES = 64 << 20, /* of one gRPC message: what Parca takes */
+};
+
+/* ---- what came back ------------------------------------------------------------------------ */
+enum {
+	ANSWER_BODY_BYTES = 1 << 20, /* more is no answer of these protocols */
+	ANSWER_HEADER_BYTES = 64 << 10,
+	ANSWER_KEPT_BYTES = 8192,
+};
+
+struct answer {
+	long http_status; /* 0 = none came */
+	bool too_long;
+	size_t header_bytes, body_bytes;
+	int grpc_status; /* -1 = none; from headers or trailers */
+	char grpc_message[160]; /* percent-decoded, printable */
+	char grpc_details[1024]; /* base64 of a google.rpc.Status; "" = none, or a longer one */
+	uint64_t pushback_ns; /* grpc-retry-pushback-ms; 0 = none */
+	char retry_after[64], date[64]; /* as they came; "" = none */
+	char content_type[64];
+	char location[160]; /* scheme and host of a redirect, or "" */
+	char kept[ANSWER_KEPT_BYTES]; /* the body's beginning */
+	size_t kept_bytes;
+};
+
+void answer_init(struct answer *answer);
+/* For CURLOPT_HEADERFUNCTION and CURLOPT_WRITEFUNCTION, with a struct answer. */
+size_t answer_on_header(char *bytes, size_t one, size_t size, void *answer);
+size_t answer_on_body(char *bytes, size_t one, size_t size, void *answer);
+/* What the server says is wrong: the JSON body's "message", else its first line; printable. */
+void answer_message(const struct answer *answer, char *text, size_t size);
+
+/* ---- verdicts ------------------------------------------------------------------------------ */
+struct outcome {
+	CURLcode code;
+	const char *error_text; /* curl's own, "" = none */
+	const struct answer *answer;
+	bool body_sent; /* all of it left this process */
+	long proxy_status; /* of a proxy that was asked for a tunnel; 0 = none was */
+	uint64_t retry_after_ns;
+};
+
+/* True: there is no way through the proxy, so that the server was not asked. */
+bool verdict_proxy(const struct outcome *outcome, struct remote_result *result);
+/* Nothing, or nothing complete, came back. */
+void verdict_transport(const struct outcome *outcome, struct remote_result *result);
+/* By the HTTP status, which came. */
+void verdict_http(const struct outcome *outcome, struct remote_result *result);
+/* By grpc-status, which came. */
+void verdict_grpc(const struct outcome *outcome, struct remote_result *result);
+bool verdict_is_success(long http_status);
+/* Printable, cut to fit. */
+void verdict_set(struct remote_result *result, enum remote_verdict verdict, const char *code,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* ---- credentials --------------------------------------------------------------------------- */
+struct credentials {
+	char *token, *token_file;
+	char *user, *password_file;
+	char *password; /* what the file held last */
+};
+
+int credentials_init(struct credentials *c, const struct remote_options *options);
+void credentials_deinit(struct credentials *c);
+/*
+ * Reads the files again; one that cannot be read now leaves what it held before. Without any:
+ * the error, and *RET_WHICH names the file.
+ */
+int credentials_refresh(struct credentials *c, const char **ret_which);
+/* Replaces SECRET in TEXT by asterisks; short ones too. NULL is no secret. */
+void credentials_hide(char *text, const char *secret);
+
+/* ---- certificates -------------------------------------------------------------------------- */
+enum { CERTIFICATES_CA, CERTIFICATES_CLIENT, CERTIFICATES_KEY, CERTIFICATES_FILES };
+
+struct certificate_file {
+	char *path; /* NULL = none */
+	CURLoption option; /* that takes its content */
+	struct buffer content; /* what libcurl has; empty = nothing yet */
+};
+
+struct certificates {
+	struct certificate_file files[CERTIFICATES_FILES];
+};
+
+int certificates_init(struct certificates *c, const struct remote_options *options);
+void certificates_deinit(struct certificates *c);
+/*
+ * Reads the files again and gives EASY what has changed; one that cannot be read now leaves what it
+ * held before. Without any: the error, and *RET_WHICH names the file.
+ */
+int certificates_refresh(struct certificates *c, CURL *easy, const char **ret_which);
+/* Names the file where CODE is about one that makes no sense; else TEXT stays. */
+void certificates_explain(const struct certificates *c, CURLcode code, char *text, size_t size);
+
+/* ---- options ------------------------------------------------------------------------------- */
+/* The address with scheme, host and port, without a slash at its end; refuses what makes no sense.
+ * -EINVAL: *RET_MESSAGE says why. */
+int remote_options_check(
+	const struct remote_options *options, char url[REMOTE_URL_BYTES], char **ret_message);
+
+/* ---- one store ----------------------------------------------------------------------------- */
+struct request {
+	char url[REMOTE_URL_BYTES];
+	const char *content_type; /* NULL = none */
+	bool grpc; /* HTTP/2 from the first byte, trailers */
+	bool gzip; /* the body, or the message in it, is compressed */
+};
+
+struct protocol {
+	const char *server; /* for messages */
+	/* Fills remote->body and REQUEST. -E2BIG, -ENOMEM. */
+	int (*build)(struct remote *remote, const struct payload *payload, struct request *request);
+	/* True: the server does not know this way, the other one is to be tried. */
+	bool (*judge)(
+		struct remote *remote, const struct outcome *outcome, struct remote_result *result);
+	/* What is refused without asking the server; NULL: nothing. */
+	bool (*refuses)(const struct payload *payload, struct remote_result *result);
+};
+
+extern const struct protocol remote_pyroscope, remote_parca, remote_otlp;
+
+struct remote {
+	struct remotes *owner;
+	struct remote *next; /* in the owner's list */
+	enum remote_type type;
+	const struct protocol *protocol; /* NULL: files */
+	char *name;
+	char url[REMOTE_URL_BYTES]; /* base URL, or the directory */
+	char *proxy_url;
+	struct credentials credentials;
+	struct certificates certificates;
+	char **secrets; /* header values: not to be shown */
+	size_t secret_count;
+	CURL *easy; /* NULL: files */
+	struct curl_slist *given_headers, *headers, *connect_to;
+	enum remote_way way; /* OTLP: what the user wants */
+	bool old_way; /* the server did not know the new one */
+	uint64_t old_way_since_ns;
+	bool new_way_works, old_way_works; /* it was answered once */
+	bool has_switched; /* in this send */
+	/* what is under way */
+	const struct payload *payload; /* NULL: nothing, or a call */
+	const struct remote_call *call; /* NULL: nothing, or a payload */
+	uint64_t call_off; /* what was read of the call's body */
+	remote_done_fn *done;
+	void *context;
+	bool judged; /* `result` waits for remotes_run() */
+	struct remote_result result;
+	uint64_t sent_bytes;
+	unsigned int requests; /* begun in this transfer */
+	struct buffer body;
+	struct answer answer;
+	char error_text[CURL_ERROR_SIZE];
+};
+
+/* ---- gRPC ---------------------------------------------------------------------------------- */
+enum { GRPC_PREFIX_BYTES = 5 };
+
+void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], size_t size);
+/* Adds a message of SIZE bytes behind its prefix; the caller fills the room. -E2BIG, -ENOMEM. */
+int grpc_body(struct buffer *body, size_t size, uint8_t **ret_room);
+/* METHOD: "package.Service/Method". -E2BIG. */
+int grpc_request(const struct remote *remote, const char *method, struct request *request);
+/* The message of an answer; false: there is none, or not all of it was kept. */
+bool grpc_read_message(
+	const struct answer *answer, bool *ret_compressed, struct cursor *ret_message);
+/* By grpc-status where one came. True: whoever answered knows no gRPC, or not this method. */
+bool grpc_judge(struct remote *remote, const struct outcome *o, struct remote_result *result);
+
+/* remotes.c */
+void remotes_add(struct remotes *r, struct remote *remote); /* to the list */
+void remotes_remove(struct remotes *r, struct remote *remote);
+int remotes_start(struct remotes *r, struct remote *remote); /* its easy handle */
+
+/* remote_call.c */
+int remote_call_request(struct remote *remote, struct request *request);
+int remote_call_setup(struct remote *remote); /* of its easy handle */
+void remote_call_judge(
+	struct remote *remote, const struct outcome *o, struct remote_result *result);
+
+/* remote.c: its transfer has ended with CODE. */
+void remote_ended(struct remote *remote, CURLcode code);
+
+/* remote_file.c */
+void remote_file_write(
+	const char *directory, const struct payload *payload, struct remote_result *result);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parca. The newer way is ProfileStoreService/WriteRaw over gRPC. Where something between us and
+ * the server takes no gRPC, the same goes to the JSON gateway, /api/profiles/writeraw.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/server/export/remote/remote_internal.h"
+#include "base/cleanup.h"
+#include "proto/parca_profilestore.pb-c.h"
+
+/* ---- gRPC ---------------------------------------------------------------------------------- */
+static int pack(struct buffer *body, const Parca__Profilestore__V1alpha1__WriteRawRequest *request)
+{
+	uint8_t *room;
+	int err = grpc_body(body,
+		parca__profilestore__v1alpha1__write_raw_request__get_packed_size(request), &room);
+
+	if (!err)
+		parca__profilestore__v1alpha1__write_raw_request__pack(request, room);
+	return err;
+}
+
+static int build_grpc(struct remote *remote, const struct payload *payload, struct request *request)
+{
+	Parca__Profilestore__V1alpha1__Label labels[LABELS_LIMIT], *label_pointers[LABELS_LIMIT];
+	Parca__Profilestore__V1alpha1__LabelSet set =
+		PARCA__PROFILESTORE__V1ALPHA1__LABEL_SET__INIT;
+	Parca__Profilestore__V1alpha1__RawSample
+		sample = PARCA__PROFILESTORE__V1ALPHA1__RAW_SAMPLE__INIT,
+		*samples = &sample;
+	Parca__Profilestore__V1alpha1__RawProfileSeries
+		series = PARCA__PROFILESTORE__V1ALPHA1__RAW_PROFILE_SERIES__INIT,
+		*all = &series;
+	Parca__Profilestore__V1alpha1__WriteRawRequest write =
+		PARCA__PROFILESTORE__V1ALPHA1__WRITE_RAW_REQUEST__INIT;
+	int err;
+
+	for (size_t i = 0; i < payload->labels.count; i++) {
+		parca__profilestore__v1alpha1__label__init(&labels[i]);
+		labels[i].name = payload->labels.items[i].name;
+		labels[i].value = payload->labels.items[i].value;
+		label_pointers[i] = &labels[i];
+	}
+	set.n_labels = payload->labels.count;
+	set.labels = label_pointers;
+	sample.raw_profile.data = payload->pprof.bytes;
+	sample.raw_profile.len = payload->pprof.size;
+	series.labels = &set;
+	series.n_samples = 1;
+	series.samples = &samples;
+	write.n_series = 1;
+	write.series = &all;
+	write.normalized = 1;
+	err = grpc_request(
+		remote, "parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", request);
+	return err ? err : pack(&remote->body, &write);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+static void append_json_text(struct buffer *json, const char *text)
+{
+	buffer_string(json, "\"");
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			buffer_printf(json, "\\%c", c);
+		else if (c < 0x20)
+			buffer_printf(json, "\\u%04x", c);
+		else
+			buffer_append(json, text, 1);
+	}
+	buffer_string(json, "\"");
+}
+
+static int append_base64(struct buffer *out, const uint8_t *bytes, size_t size)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char *room = buffer_room(out, (size + 2) / 3 * 4);
+
+	if (!room)
+		return out->error;
+	for (size_t i = 0; i < size; i += 3) {
+		size_t left = size - i;
+		uint32_t three = (uint32_t)bytes[i] << 16 |
+				 (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
+				 (left > 2 ? (uint32_t)bytes[i + 2] : 0);
+
+		*room++ = digits[three >> 18];
+		*room++ = digits[three >> 12 & 63];
+		*room++ = left > 1 ? digits[three >> 6 & 63] : '=';
+		*room++ = left > 2 ? digits[three & 63] : '=';
+	}
+	out->size += (size + 2) / 3 * 4;
+	return 0;
+}
+
+static int build_json(struct remote *remote, const struct payload *payload, struct request *request)
+{
+	struct buffer *json = &remote->body;
+
+	request->content_type = "application/json";
+	if ((size_t)snprintf(request->url, sizeof(request->url), "%s/api/profiles/writeraw",
+		    remote->url) >= sizeof(request->url))
+		return -E2BIG;
+	buffer_string(json, "{\"normalized\":true,\"series\":[{\"labels\":{\"labels\":[");
+	for (size_t i = 0; i < payload->labels.count; i++) {
+		buffer_string(json, i ? ",{\"name\":" : "{\"name\":");
+		append_json_text(json, payload->labels.items[i].name);
+		buffer_string(json, ",\"value\":");
+		append_json_text(json, payload->labels.items[i].value);
+		buffer_string(json, "}");
+	}
+	buffer_string(json, "]},\"samples\":[{\"rawProfile\":\"");
+	append_base64(json, payload->pprof.bytes, payload->pprof.size);
+	buffer_string(json, "\"}]}]}");
+	return json->error;
+}
+
+static int build(struct remote *remote, const struct payload *payload, struct request *request)
+{
+	return remote->old_way ? build_json(remote, payload, request)
+			       : build_grpc(remote, payload, request);
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+static bool judge_json(const struct outcome *o, struct remote_result *result)
+{
+	const struct answer *answer = o->answer;
+
+	if (!answer->http_status ||
+		(verdict_is_success(answer->http_status) && o->code != CURLE_OK)) {
+		verdict_transport(o, result);
+		return false;
+	}
+	verdict_http(o, result);
+	if (verdict_is_success(answer->http_status) &&
+		strncasecmp(answer->content_type, "application/json", 16))
+		verdict_set(result, REMOTE_DENIED, "not_parca",
+			"status %ld, but the answer is %s: is this the address of Parca?",
+			answer->http_status,
+			*answer->content_type ? answer->content_type : "of no type");
+	return answer->http_status == 404 || answer->http_status == 405;
+}
+
+static bool judge(struct remote *remote, const struct outcome *o, struct remote_result *result)
+{
+	return remote->old_way ? judge_json(o, result) : grpc_judge(remote, o, result);
+}
+
+static bool refuses(const struct payload *payload, struct remote_result *result)
+{
+	if (payload->pprof.size <= REMOTE_MESSAGE_BYTES)
+		return false;
+	verdict_set(result, REMOTE_REFUSED, "too_large", "%zu bytes, Parca takes %d",
+		payload->pprof.size, REMOTE_MESSAGE_BYTES);
+	return true;
+}
+
+const struct protocol remote_parca = {
+	.server = "Parca",
+	.build = build,
+	.judge = judge,
+	.refuses = refuses,
+};

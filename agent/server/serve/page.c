@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page, as the Makefile assembles and compresses it from agent/server/serve/page/
+ * (FATHOM_PAGE). */
+#include "agent/server/serve/serve_internal.h"
+
+__asm__(".section .rodata\n"
+	"fathom_page_start:\n"
+	".incbin \"" FATHOM_PAGE "\"\n"
+	"fathom_page_end:\n"
+	".previous\n");
+
+extern const char fathom_page_start[], fathom_page_end[];
+
+void page_gzip(const char **ret_bytes, size_t *ret_size)
+{
+	*ret_bytes = fathom_page_start;
+	*ret_size = (size_t)(fathom_page_end - fathom_page_start);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/server/serve/serve_internal.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/gzip.h"
+
+enum {
+	NONCE_BYTES = 16,
+	PAGE_LIMIT_BYTES = 4 << 20,
+};
+
+static const char TEXT[] = "text/plain; charset=utf-8";
+static const char NONCE_MARK[] = "{{nonce}}";
+static const char NOTHING_ALLOWED[] = "default-src 'none'; frame-ancestors 'none'";
+
+static void add_common(struct MHD_Response *response, const char *type, const char *policy)
+{
+	MHD_add_response_header(response, "Content-Type", type);
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	MHD_add_response_header(response, "Content-Security-Policy", policy);
+}
+
+/* Takes RESPONSE, which may be NULL: no memory. MHD_NO closes the connection. */
+static enum MHD_Result queue(
+	struct serve_reply *r, unsigned int status, struct MHD_Response *response)
+{
+	enum MHD_Result result;
+
+	if (!response)
+		return MHD_NO;
+	server_set_deadline(r->connection, r->serve->limits.sending_ns);
+	result = MHD_queue_response(r->mhd, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static struct MHD_Response *response_of(const char *type, const char *policy, const void *bytes,
+	size_t size, enum MHD_ResponseMemoryMode mode)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, mode);
+
+	if (response)
+		add_common(response, type, policy);
+	return response;
+}
+
+static struct MHD_Response *text_response(const char *text)
+{
+	return response_of(TEXT, NOTHING_ALLOWED, text, strlen(text), MHD_RESPMEM_MUST_COPY);
+}
+
+enum MHD_Result reply_text(struct serve_reply *r, unsigned int status, const char *text)
+{
+	return queue(r, status, text_response(text));
+}
+
+/* BODY's bytes become RESPONSE's, or are freed. */
+static struct MHD_Response *response_taking(
+	const char *type, const char *policy, struct buffer *body)
+{
+	struct MHD_Response *response;
+
+	if (!body->bytes)
+		return response_of(type, policy, "", 0, MHD_RESPMEM_PERSISTENT);
+	response = response_of(type, policy, body->bytes, body->size, MHD_RESPMEM_MUST_FREE);
+	if (response)
+		body->bytes = NULL;
+	buffer_deinit(body);
+	return response;
+}
+
+enum MHD_Result reply_buffer(
+	struct serve_reply *r, unsigned int status, const char *type, struct buffer *body)
+{
+	return queue(r, status, response_taking(type, NOTHING_ALLOWED, body));
+}
+
+enum MHD_Result reply_file(struct serve_reply *r, const char *type, int fd)
+{
+	struct MHD_Response *response = NULL;
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		response = MHD_create_response_from_fd64((uint64_t)st.st_size, fd);
+	if (!response) {
+		close(fd);
+		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "it cannot be read\n");
+	}
+	add_common(response, type, NOTHING_ALLOWED);
+	return queue(r, MHD_HTTP_OK, response);
+}
+
+enum MHD_Result reply_unauthorized(struct serve_reply *r)
+{
+	struct MHD_Response *response =
+		text_response("send `Authorization: Bearer TOKEN`, or TOKEN as password\n");
+
+	if (response) {
+		MHD_add_response_header(response, "WWW-Authenticate", "Bearer realm=\"fathom\"");
+		MHD_add_response_header(response, "WWW-Authenticate", "Basic realm=\"fathom\"");
+	}
+	return queue(r, MHD_HTTP_UNAUTHORIZED, response);
+}
+
+enum MHD_Result reply_wrong_method(struct serve_reply *r, const char *allowed)
+{
+	struct MHD_Response *response = text_response("not with this method\n");
+
+	if (response)
+		MHD_add_response_header(response, "Allow", allowed);
+	return queue(r, MHD_HTTP_METHOD_NOT_ALLOWED, response);
+}
+
+/* ---- the page ------------------------------------------------------------------------------- */
+
+static int make_nonce(char *text, size_t size)
+{
+	unsigned char bytes[NONCE_BYTES];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(bytes) && 2 * i + 2 < size; i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+static int read_page(struct buffer *out)
+{
+	const char *bytes;
+	size_t size;
+
+	page_gzip(&bytes, &size);
+	return gzip_inflate(bytes, size, out);
+}
+
+/* PAGE with NONCE in each place where it belongs. */
+static int write_page(struct buffer *out, const struct buffer *page, const char *nonce)
+{
+	const char *at = (const char *)page->bytes, *mark;
+	size_t left = page->size;
+
+	while ((mark = memmem(at, left, NONCE_MARK, sizeof(NONCE_MARK) - 1)) != NULL) {
+		size_t before = (size_t)(mark - at);
+
+		buffer_append(out, at, before);
+		buffer_string(out, nonce);
+		at = mark + sizeof(NONCE_MARK) - 1;
+		left -= before + sizeof(NONCE_MARK) - 1;
+	}
+	return buffer_append(out, at, left);
+}
+
+enum MHD_Result reply_page(struct serve_reply *r)
+{
+	char nonce[2 * NONCE_BYTES + 1] = "", policy[320];
+	autocall(buffer_deinit) struct buffer page;
+	autocall(buffer_deinit) struct buffer body;
+
+	buffer_init(&page, PAGE_LIMIT_BYTES);
+	buffer_init(&body, PAGE_LIMIT_BYTES);
+	if (make_nonce(nonce, sizeof(nonce)) || read_page(&page) || write_page(&body, &page, nonce))
+		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the page cannot be made\n");
+	snprintf(policy, sizeof(policy),
+		"default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; "
+		"connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+		"frame-ancestors 'none'",
+		nonce, nonce);
+	return queue(r, MHD_HTTP_OK, response_taking("text/html; charset=utf-8", policy, &body));
+}
+
+/* ---- answers that come later ---------------------------------------------------------------- */
+
+static void on_hangup(void *context, int fd, uint32_t events)
+{
+	struct serve_reply *r = context;
+	struct serve *s = r->serve;
+
+	if (events & (EPOLLHUP | EPOLLERR)) {
+		reply_cancel(r);
+		server_turn(s);
+		return;
+	}
+	r->connection->half_closed_ns = clock_monotonic_ns();
+	loop_set_events(s->loop, fd, 0);
+}
+
+void reply_hold(struct serve_reply *r)
+{
+	r->connection->held = r;
+	r->connection->half_closed_ns = 0;
+	server_set_deadline(r->connection, 0);
+	MHD_suspend_connection(r->mhd);
+	/* The library does not look at a suspended client. Not looking at all is no harm: the
+	 * answer then goes nowhere. */
+	(void)loop_add(r->serve->loop, r->connection->fd, EPOLLRDHUP, on_hangup, r);
+}
+
+/* Takes RESPONSE. */
+static void release(struct serve_reply *r, unsigned int status, struct MHD_Response *response)
+{
+	r->connection->held = NULL;
+	loop_remove(r->serve->loop, r->connection->fd);
+	/* The library asks again for a request that it resumes without an answer. */
+	r->failed = queue(r, status, response) != MHD_YES;
+	MHD_resume_connection(r->mhd);
+}
+
+void reply_cancel(struct serve_reply *r)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+
+	if (h->profile_cancel)
+		h->profile_cancel(h->context, r);
+	release(r, MHD_HTTP_SERVICE_UNAVAILABLE, text_response("it was given up\n"));
+}
+
+bool reply_cancel_half_closed(struct serve *s)
+{
+	struct connection *first = NULL;
+
+	for (struct connection *c = s->connections; c; c = c->next) {
+		if (c->held && c->half_closed_ns &&
+			(!first || c->half_closed_ns < first->half_closed_ns))
+			first = c;
+	}
+	if (first)
+		reply_cancel(first->held);
+	return first;
+}
+
+void serve_reply_send(struct serve_reply *r, unsigned int status, const char *content_type,
+	const void *bytes, size_t size)
+{
+	struct serve *s = r->serve;
+	struct MHD_Response *response =
+		response_of(content_type, NOTHING_ALLOWED, bytes, size, MHD_RESPMEM_MUST_COPY);
+
+	if (response && status == MHD_HTTP_OK)
+		MHD_add_response_header(
+			response, "Content-Disposition", "attachment; filename=\"profile.pb.gz\"");
+	release(r, status, response);
+	server_turn(s);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may ask for what. */
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/server/serve/parameters.h"
+#include "agent/server/serve/serve_internal.h"
+#include "base/cleanup.h"
+
+enum {
+	METHOD_GET = 1, /* and HEAD */
+	METHOD_POST = 2,
+	METHOD_GET_ONLY = 4, /* what a HEAD would begin for nothing */
+	FIGURES_LIMIT_BYTES = 4 << 20,
+	LIST_LIMIT_BYTES = 64 << 20,
+	MAX_SECONDS = 300,
+	FALLBACK_SECONDS = 30, /* what Go's own handler takes */
+	MAX_PID = 1 << 22,
+};
+
+static const int64_t MS_NS = 1000000;
+static const char PLAIN[] = "text/plain; charset=utf-8";
+static const char JSON[] = "application/json";
+
+static const char INDEX[] =
+	"<!DOCTYPE html>\n<title>fathom: profiles on demand</title>\n"
+	"<h1>Profiles on demand</h1>\n"
+	"<p><a href=\"profile?seconds=5\">profile?seconds=5</a>: CPU, all processes, five seconds "
+	"(1 to 300; with <code>&amp;pid=N</code> of one process)</p>\n"
+	"<p>Best read by <code>go tool pprof "
+	"http://HOST:PORT/debug/pprof/profile?seconds=5</code></p>\n"
+	"<p><a href=\"/\">Flame graphs of the recent past</a></p>\n";
+
+struct route {
+	const char *path; /* one that ends with `*` takes what follows */
+	unsigned int methods;
+	bool open; /* without a token too */
+	enum MHD_Result (*answer)(struct serve_reply *r, const char *rest);
+};
+
+/* The value of a query's NAME; NULL when it is not there. */
+static const char *argument(const struct serve_reply *r, const char *name)
+{
+	return MHD_lookup_connection_value(r->mhd, MHD_GET_ARGUMENT_KIND, name);
+}
+
+/* A number of the query, or FALLBACK where it is not given. */
+static bool number_argument(
+	const struct serve_reply *r, const char *name, uint64_t limit, uint64_t *number)
+{
+	const char *text = argument(r, name);
+
+	return !text || parameters_number(text, limit, number);
+}
+
+static enum MHD_Result reply_made(
+	struct serve_reply *r, int err, const char *type, struct buffer *body)
+{
+	if (!err)
+		err = body->error;
+	if (!err)
+		return reply_buffer(r, MHD_HTTP_OK, type, body);
+	buffer_deinit(body);
+	if (err == -E2BIG)
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, "that is too much at once\n");
+	return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+static enum MHD_Result answer_page(struct serve_reply *r, const char *rest)
+{
+	(void)rest;
+	return reply_page(r);
+}
+
+static enum MHD_Result answer_metrics(struct serve_reply *r, const char *rest)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+	struct buffer body;
+
+	(void)rest;
+	buffer_init(&body, FIGURES_LIMIT_BYTES);
+	return reply_made(r, h->metrics(h->context, &body), h->metrics_type, &body);
+}
+
+static enum MHD_Result answer_status(struct serve_reply *r, const char *rest)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+	struct buffer body;
+
+	(void)rest;
+	buffer_init(&body, FIGURES_LIMIT_BYTES);
+	return reply_made(r, h->status(h->context, &body), JSON, &body);
+}
+
+static enum MHD_Result answer_healthy(struct serve_reply *r, const char *rest)
+{
+	(void)rest;
+	return reply_text(r, MHD_HTTP_OK, "healthy\n");
+}
+
+static enum MHD_Result answer_ready(struct serve_reply *r, const char *rest)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+	const char *why = h->not_ready(h->context);
+
+	(void)rest;
+	return why ? reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, why)
+		   : reply_text(r, MHD_HTTP_OK, "ready\n");
+}
+
+/* ---- profiles ------------------------------------------------------------------------------- */
+
+static enum MHD_Result answer_profiles(struct serve_reply *r, const char *rest)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+	const uint64_t limit = (uint64_t)(INT64_MAX / MS_NS);
+	uint64_t from = 0, to = limit;
+	struct buffer body;
+
+	(void)rest;
+	if (!number_argument(r, "from", limit, &from) || !number_argument(r, "to", limit, &to))
+		return reply_text(
+			r, MHD_HTTP_BAD_REQUEST, "from= and to= are milliseconds since 1970\n");
+	buffer_init(&body, LIST_LIMIT_BYTES);
+	return reply_made(r,
+		h->profiles(h->context, (int64_t)from * MS_NS, (int64_t)to * MS_NS, &body), JSON,
+		&body);
+}
+
+static enum MHD_Result answer_profile_file(struct serve_reply *r, const char *rest)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+	int fd, err = h->profile_file(h->context, rest, &fd);
+
+	if (err == -ENOENT)
+		return reply_text(r, MHD_HTTP_NOT_FOUND, "no such profile (any more)\n");
+	if (err)
+		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
+	return reply_file(r, "application/octet-stream", fd);
+}
+
+static enum MHD_Result answer_pprof_index(struct serve_reply *r, const char *rest)
+{
+	struct buffer body;
+
+	(void)rest;
+	buffer_init(&body, FIGURES_LIMIT_BYTES);
+	return reply_made(r, buffer_string(&body, INDEX), "text/html; charset=utf-8", &body);
+}
+
+static int begin_profile(
+	struct serve_reply *r, unsigned int seconds, uint32_t pid, struct buffer *why)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+	int err = h->profile_begin(h->context, r, seconds, pid, why);
+
+	if (err == -EAGAIN && reply_cancel_half_closed(r->serve))
+		err = h->profile_begin(h->context, r, seconds, pid, why);
+	return err;
+}
+
+static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *rest)
+{
+	uint64_t seconds = FALLBACK_SECONDS, pid = 0;
+	struct buffer why;
+	int err;
+
+	(void)rest;
+	if (!number_argument(r, "seconds", MAX_SECONDS, &seconds) || seconds < 1)
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, "seconds= takes 1 to 300\n");
+	if (!number_argument(r, "pid", MAX_PID, &pid) || (argument(r, "pid") && !pid))
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, "pid= takes a process id\n");
+	buffer_init(&why, FIGURES_LIMIT_BYTES);
+	err = begin_profile(r, (unsigned int)seconds, (uint32_t)pid, &why);
+	if (err == -ESRCH)
+		return reply_buffer(r, MHD_HTTP_NOT_FOUND, PLAIN, &why);
+	buffer_deinit(&why);
+	if (err == -EAGAIN)
+		return reply_text(r, MHD_HTTP_TOO_MANY_REQUESTS,
+			"as many profiles as may be are under way\n");
+	if (err)
+		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
+	reply_hold(r);
+	return MHD_YES;
+}
+
+/*
+ * `go tool pprof` asks here for the names of locations that came without one, and gives the whole
+ * profile up when nothing answers. What we could name is named in the profile already.
+ */
+static enum MHD_Result answer_pprof_symbol(struct serve_reply *r, const char *rest)
+{
+	(void)rest;
+	return reply_text(r, MHD_HTTP_OK, "num_symbols: 0\n");
+}
+
+/* ---- the one that changes something --------------------------------------------------------- */
+
+static enum MHD_Result answer_reload(struct serve_reply *r, const char *rest)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+	struct buffer body;
+	int err;
+
+	(void)rest;
+	buffer_init(&body, FIGURES_LIMIT_BYTES);
+	err = h->reload(h->context, &body);
+	return reply_buffer(r, err ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_OK, PLAIN, &body);
+}
+
+/* ---- who and what --------------------------------------------------------------------------- */
+
+static const struct route routes[] = {
+	{ "/", METHOD_GET, false, answer_page },
+	{ "/metrics", METHOD_GET, false, answer_metrics },
+	{ "/healthy", METHOD_GET, true, answer_healthy },
+	{ "/-/healthy", METHOD_GET, true, answer_healthy },
+	{ "/ready", METHOD_GET, true, answer_ready },
+	{ "/-/ready", METHOD_GET, true, answer_ready },
+	{ "/status", METHOD_GET, false, answer_status },
+	{ "/api/profiles", METHOD_GET, false, answer_profiles },
+	{ "/api/profiles/*", METHOD_GET, false, answer_profile_file },
+	{ "/debug/pprof/", METHOD_GET, false, answer_pprof_index },
+	{ "/debug/pprof", METHOD_GET, false, answer_pprof_index },
+	{ "/debug/pprof/profile", METHOD_GET_ONLY, false, answer_pprof_profile },
+	{ "/debug/pprof/symbol", METHOD_GET | METHOD_POST, false, answer_pprof_symbol },
+	{ "/-/reload", METHOD_POST, false, answer_reload },
+};
+
+static const struct route *find_route(const char *path, const char **ret_rest)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+		size_t length = strlen(routes[i].path);
+		bool prefix = routes[i].path[length - 1] == '*';
+
+		if (prefix ? !strncmp(path, routes[i].path, length - 1)
+			   : !strcmp(path, routes[i].path)) {
+			*ret_rest = prefix ? path + length - 1 : "";
+			return &routes[i];
+		}
+	}
+	return NULL;
+}
+
+static bool method_allowed(const struct route *route, const char *method)
+{
+	if (!strcmp(method, MHD_HTTP_METHOD_GET))
+		return route->methods & (METHOD_GET | METHOD_GET_ONLY);
+	if (!strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return route->methods & METHOD_GET;
+	return !strcmp(method, MHD_HTTP_METHOD_POST) && (route->methods & METHOD_POST);
+}
+
+static const char *allowed_methods(const struct route *route)
+{
+	if (route->methods & METHOD_POST)
+		return route->methods & METHOD_GET ? "GET, HEAD, POST" : "POST";
+	return route->methods & METHOD_GET ? "GET, HEAD" : "GET";
+}
+
+static const char *header(const struct serve_reply *r, const char *name)
+{
+	return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
+}
+
+/*
+ * Listening on loopback protects from other machines, but not from pages in this machine's browser
+ * whose name was made to lead here: those give themselves away by the Host header.
+ */
+static bool host_fits(const struct serve_reply *r)
+{
+	const char *host = header(r, MHD_HTTP_HEADER_HOST);
+
+	return !r->serve->address.loopback || !host || address_host_is_loopback(host);
+}
+
+/* A page of another origin may send a POST that it cannot read the answer of. */
+static bool origin_fits(const struct serve_reply *r)
+{
+	const char *origin = header(r, MHD_HTTP_HEADER_ORIGIN);
+	const char *host = header(r, MHD_HTTP_HEADER_HOST);
+
+	return !origin || (host && parameters_same_origin(origin, host));
+}
+
+static bool authorized(const struct serve_reply *r, const struct route *route)
+{
+	const char *given = header(r, MHD_HTTP_HEADER_AUTHORIZATION);
+
+	if (!r->serve->token || (route && route->open))
+		return true;
+	return given && parameters_authorized(given, r->serve->token);
+}
+
+enum MHD_Result routes_answer(struct serve_reply *r, const char *path, const char *method)
+{
+	const char *rest;
+	const struct route *route = find_route(path, &rest);
+
+	if (!host_fits(r))
+		return reply_text(r, MHD_HTTP_FORBIDDEN,
+			"the Host header is not this machine's: use 127.0.0.1 or localhost\n");
+	if (!authorized(r, route))
+		return reply_unauthorized(r);
+	if (!route)
+		return reply_text(r, MHD_HTTP_NOT_FOUND, "no such page\n");
+	if (!method_allowed(route, method))
+		return reply_wrong_method(r, allowed_methods(route));
+	if (!strcmp(method, MHD_HTTP_METHOD_POST) && !origin_fits(r))
+		return reply_text(r, MHD_HTTP_FORBIDDEN, "not for pages of other sites\n");
+	return route->answer(r, rest);
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libmicrohttpd inside the agent's loop: no thread of its own. The library's epoll descriptor is in
+ * the loop's epoll; what it has to do besides that it tells after each turn. Accepting is ours, so
+ * that we decide what happens when there are too many clients, and so are the time limits: the
+ * library's own begin anew with each byte, which a slow client can send for ever. Here a connection
+ * has one deadline, moved only by whole steps: request complete, answer taken, next request.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/server/serve/serve_internal.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/secret_file.h"
+
+enum {
+	MAX_CONNECTIONS = 64,
+	ACCEPTS_PER_TURN = 16,
+	CONNECTION_MEMORY_BYTES = 32 * 1024, /* headers and the piece being sent */
+	UPLOAD_LIMIT_BYTES = 4 << 20, /* pprof asks for the names of many addresses at once */
+	LAST_TURNS = 4,
+};
+
+static const struct serve_limits FALLBACK_LIMITS = {
+	.request_ns = UINT64_C(10000000000),
+	.idle_ns = UINT64_C(30000000000),
+	.sending_ns = UINT64_C(60000000000),
+};
+static const uint64_t RETRY_NS = UINT64_C(1000000000); /* when no descriptor was left */
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+static void update_listening(struct serve *s);
+
+static void on_turn(void *context)
+{
+	struct serve *s = context;
+
+	s->turn_timer = -1;
+	server_turn(s);
+}
+
+void server_turn(struct serve *s)
+{
+	unsigned long long wait;
+
+	(void)MHD_run(s->mhd);
+	update_listening(s);
+	if (s->turn_timer >= 0 || MHD_get_timeout(s->mhd, &wait) != MHD_YES)
+		return;
+	/* Between two turns the loop looks at everything else. */
+	(void)loop_timer(s->loop, wait * 1000000, 0, on_turn, s, &s->turn_timer);
+}
+
+static void on_library_event(void *context, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	server_turn(context);
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------ */
+
+static void on_deadline(void *context);
+
+static void arm_deadline_timer(struct serve *s, uint64_t deadline_ns)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (s->deadline_timer >= 0 && s->deadline_timer_ns <= deadline_ns)
+		return;
+	if (s->deadline_timer >= 0)
+		loop_cancel(s->loop, s->deadline_timer);
+	s->deadline_timer = -1;
+	s->deadline_timer_ns = deadline_ns;
+	(void)loop_timer(s->loop, deadline_ns > now ? deadline_ns - now : 0, 0, on_deadline, s,
+		&s->deadline_timer);
+}
+
+void server_set_deadline(struct connection *c, uint64_t delay_ns)
+{
+	c->deadline_ns = delay_ns ? clock_monotonic_ns() + delay_ns : 0;
+	if (delay_ns)
+		arm_deadline_timer(c->serve, c->deadline_ns);
+}
+
+/* The library finds the end of the connection in its next turn. */
+static void on_deadline(void *context)
+{
+	struct serve *s = context;
+	uint64_t now = clock_monotonic_ns(), next = UINT64_MAX;
+
+	s->deadline_timer = -1;
+	for (struct connection *c = s->connections; c; c = c->next) {
+		if (c->deadline_ns && c->deadline_ns <= now) {
+			shutdown(c->fd, SHUT_RDWR);
+			c->deadline_ns = 0;
+		}
+		if (c->deadline_ns)
+			next = MIN(next, c->deadline_ns);
+	}
+	if (next != UINT64_MAX)
+		arm_deadline_timer(s, next);
+	server_turn(s);
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+/*
+ * Too many clients: the one goes that has said nothing complete for the longest time. So neither
+ * forgotten connections nor slow clients keep others out.
+ */
+static void evict_idle(struct serve *s)
+{
+	struct connection *oldest = NULL;
+
+	for (struct connection *c = s->connections; c; c = c->next) {
+		if (c->idle && (!oldest || c->idle_since_ns < oldest->idle_since_ns))
+			oldest = c;
+	}
+	if (oldest)
+		shutdown(oldest->fd, SHUT_RDWR);
+}
+
+/* False: this is all for now. */
+static bool accept_one(struct serve *s)
+{
+	struct sockaddr_storage from;
+	socklen_t size = sizeof(from);
+	int fd = accept4(
+		s->listen_fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ECONNABORTED || errno == EINTR;
+	/* Closes FD when it fails. */
+	(void)MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, size);
+	return true;
+}
+
+static void on_retry(void *context)
+{
+	struct serve *s = context;
+
+	s->listen_timer = -1;
+	update_listening(s);
+}
+
+static void on_client(void *context, int fd, uint32_t events)
+{
+	struct serve *s = context;
+	bool more = true;
+
+	(void)fd;
+	(void)events;
+	for (int i = 0; more && i < ACCEPTS_PER_TURN && s->connection_count < MAX_CONNECTIONS; i++)
+		more = accept_one(s);
+	/* No descriptor or memory left: the waiting client would wake us over and over. */
+	if (!more && errno != EAGAIN)
+		(void)loop_timer(s->loop, RETRY_NS, 0, on_retry, s, &s->listen_timer);
+	if (s->connection_count >= MAX_CONNECTIONS)
+		evict_idle(s);
+	server_turn(s);
+}
+
+static void update_listening(struct serve *s)
+{
+	bool wanted = s->connection_count < MAX_CONNECTIONS && s->listen_timer < 0 && !s->stopping;
+
+	if (wanted == s->listening)
+		return;
+	loop_set_events(s->loop, s->listen_fd, wanted ? EPOLLIN : 0);
+	s->listening = wanted;
+}
+
+static void become_idle(struct connection *c, uint64_t limit_ns)
+{
+	c->idle = true;
+	c->idle_since_ns = clock_monotonic_ns();
+	server_set_deadline(c, limit_ns);
+}
+
+static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void **ret_context)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct connection *c = calloc(1, sizeof(*c));
+
+	*ret_context = c;
+	if (!c || !info) {
+		free(c);
+		*ret_context = NULL;
+		return;
+	}
+	c->serve = s;
+	c->fd = info->connect_fd;
+	c->next = s->connections;
+	if (c->next)
+		c->next->previous = c;
+	s->connections = c;
+	s->connection_count++;
+	become_idle(c, s->limits.request_ns);
+}
+
+static void connection_end(struct connection *c)
+{
+	struct serve *s = c->serve;
+
+	if (c->next)
+		c->next->previous = c->previous;
+	if (c->previous)
+		c->previous->next = c->next;
+	else
+		s->connections = c->next;
+	s->connection_count--;
+	free(c);
+}
+
+static void on_connection(void *context, struct MHD_Connection *mhd, void **connection_context,
+	enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		connection_begin(context, mhd, connection_context);
+	else if (*connection_context)
+		connection_end(*connection_context);
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+static struct serve_reply *request_begin(struct serve *s, struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct connection *c = info ? info->socket_context : NULL;
+	struct serve_reply *r = c ? calloc(1, sizeof(*r)) : NULL;
+
+	if (!r)
+		return NULL;
+	r->serve = s;
+	r->mhd = mhd;
+	r->connection = c;
+	return r;
+}
+
+/* Called when the headers are there, for each piece of a body, and when all is there. */
+static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, const char *url,
+	const char *method, const char *version, const char *upload, size_t *upload_size,
+	void **request_context)
+{
+	struct serve_reply *r = *request_context;
+
+	(void)version;
+	(void)upload;
+	if (!r) {
+		*request_context = request_begin(context, mhd);
+		return *request_context ? MHD_YES : MHD_NO;
+	}
+	if (r->failed)
+		return MHD_NO;
+	if (!*upload_size) {
+		r->connection->idle = false;
+		return routes_answer(r, url, method);
+	}
+	/* No body means anything here: it is read past. */
+	r->upload_bytes += *upload_size;
+	*upload_size = 0;
+	return r->upload_bytes <= UPLOAD_LIMIT_BYTES ? MHD_YES : MHD_NO;
+}
+
+static void on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
+	enum MHD_RequestTerminationCode code)
+{
+	struct serve_reply *r = *request_context;
+
+	(void)context;
+	(void)mhd;
+	(void)code;
+	if (!r)
+		return;
+	become_idle(r->connection, r->serve->limits.idle_ns);
+	free(r);
+	*request_context = NULL;
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static int start_library(struct serve *s)
+{
+	const union MHD_DaemonInfo *info;
+
+	s->mhd = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+		on_request, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)MAX_CONNECTIONS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
+		MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
+		on_connection, s, MHD_OPTION_END);
+	if (!s->mhd)
+		return -ENOMEM;
+	info = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info)
+		return -EOPNOTSUPP;
+	s->epoll_fd = info->epoll_fd;
+	return loop_add(s->loop, s->epoll_fd, EPOLLIN, on_library_event, s);
+}
+
+static int start_listening(struct serve *s)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_storage storage;
+	} bound = { 0 };
+	socklen_t size = sizeof(bound);
+	int err = address_listen(&s->address, &s->listen_fd);
+
+	if (err)
+		return err;
+	if (getsockname(s->listen_fd, &bound.any, &size))
+		return -errno;
+	if (bound.any.sa_family == AF_INET)
+		s->port = ntohs(bound.in.sin_port);
+	else if (bound.any.sa_family == AF_INET6)
+		s->port = ntohs(bound.in6.sin6_port);
+	err = loop_add(s->loop, s->listen_fd, EPOLLIN, on_client, s);
+	s->listening = !err;
+	return err;
+}
+
+static struct serve_limits limits_or_fallback(struct serve_limits limits)
+{
+	if (!limits.request_ns)
+		limits.request_ns = FALLBACK_LIMITS.request_ns;
+	if (!limits.idle_ns)
+		limits.idle_ns = FALLBACK_LIMITS.idle_ns;
+	if (!limits.sending_ns)
+		limits.sending_ns = FALLBACK_LIMITS.sending_ns;
+	return limits;
+}
+
+int serve_create(const struct serve_options *options, struct serve **ret_serve)
+{
+	struct serve *s = calloc(1, sizeof(*s));
+	int err = s ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	s->loop = options->loop;
+	s->handlers = options->handlers;
+	s->limits = limits_or_fallback(options->limits);
+	s->listen_fd = s->epoll_fd = -1;
+	s->turn_timer = s->deadline_timer = s->listen_timer = -1;
+	err = serve_set_token(s, options->token);
+	if (!err)
+		err = address_parse(options->address, &s->address);
+	if (!err)
+		err = start_library(s);
+	if (!err)
+		err = start_listening(s);
+	if (err) {
+		serve_destroy(s);
+		return err;
+	}
+	*ret_serve = s;
+	return 0;
+}
+
+static struct serve_reply *any_held(const struct serve *s)
+{
+	for (const struct connection *c = s->connections; c; c = c->next) {
+		if (c->held)
+			return c->held;
+	}
+	return NULL;
+}
+
+/* Held requests hear that it is over; the library wants none suspended at its end. */
+static void stop_library(struct serve *s)
+{
+	struct serve_reply *held;
+
+	while ((held = any_held(s)) != NULL)
+		reply_cancel(held);
+	for (int i = 0; i < LAST_TURNS; i++)
+		(void)MHD_run(s->mhd);
+	if (s->epoll_fd >= 0)
+		loop_remove(s->loop, s->epoll_fd);
+	MHD_stop_daemon(s->mhd);
+}
+
+void serve_destroy(struct serve *s)
+{
+	if (!s)
+		return;
+	s->stopping = true;
+	if (s->listen_fd >= 0)
+		loop_remove(s->loop, s->listen_fd);
+	if (s->mhd)
+		stop_library(s);
+	if (s->listen_fd >= 0) {
+		address_remove(&s->address);
+		close(s->listen_fd);
+	}
+	loop_cancel(s->loop, s->turn_timer);
+	loop_cancel(s->loop, s->deadline_timer);
+	loop_cancel(s->loop, s->listen_timer);
+	secret_free(&s->token);
+	free(s);
+}
+
+int serve_set_token(struct serve *s, const char *token)
+{
+	char *copy = token ? strdup(token) : NULL;
+
+	if (token && strlen(token) > SERVE_TOKEN_BYTES) {
+		secret_free(&copy);
+		return -E2BIG;
+	}
+	if (token && !copy)
+		return -ENOMEM;
+	secret_free(&s->token);
+	s->token = copy;
+	return 0;
+}
+
+unsigned int serve_port(const struct serve *s)
+{
+	return s->port;
+}

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/settings/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/settings/config_lists.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/items.h"
+#include "symbolizer/debuginfod/debuginfod_fetch.h"
+
+enum { TEXT_LIMIT = 64 * 1024 };
+
+static const struct setting_row rows[SETTING_COUNT] = {
+#define SETTING(id, type_, name_, letter_, commands_, argument_, fallback_, help_) \
+	[SETTING_##id] = { .name = (name_),                                        \
+		.argument = (argument_),                                           \
+		.fallback = (fallback_),                                           \
+		.help = (help_),                                                   \
+		.type = SETTING_TYPE_##type_,                                      \
+		.commands = (commands_),                                           \
+		.letter = (letter_) },
+#include "agent/settings/settings.def"
+#undef SETTING
+};
+
+struct unit {
+	const char *suffix;
+	uint64_t factor;
+};
+
+static const struct unit duration_units[] = {
+	{ "", 1000000000 },
+	{ "ns", 1 },
+	{ "us", 1000 },
+	{ "ms", 1000000 },
+	{ "s", 1000000000 },
+	{ "m", UINT64_C(60000000000) },
+	{ "h", UINT64_C(3600000000000) },
+};
+
+static const struct unit byte_units[] = {
+	{ "", 1 },
+	{ "K", 1 << 10 },
+	{ "M", 1 << 20 },
+	{ "G", 1 << 30 },
+	{ "KiB", 1 << 10 },
+	{ "MiB", 1 << 20 },
+	{ "GiB", 1 << 30 },
+};
+
+/* Decimal digits with a fraction for units above 1: `1.5s`. */
+static bool parse_scaled(
+	const char *text, const struct unit *units, size_t unit_count, uint64_t *ret_number)
+{
+	double value;
+	char *end;
+
+	errno = 0;
+	value = strtod(text, &end);
+	if (errno || end == text || strspn(text, "0123456789.") != (size_t)(end - text))
+		return false;
+	for (size_t i = 0; i < unit_count; i++) {
+		if (strcmp(end, units[i].suffix))
+			continue;
+		value *= (double)units[i].factor;
+		if (value >= 9e18)
+			return false;
+		*ret_number = (uint64_t)value;
+		return true;
+	}
+	return false;
+}
+
+static bool parse_number(const char *text, uint64_t *ret_number)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	*ret_number = strtoull(text, &end, 10);
+	return !errno && !*end;
+}
+
+static bool parse_flag(const char *text, uint64_t *ret_number)
+{
+	if (!strcmp(text, "1") || !strcasecmp(text, "true") || !strcasecmp(text, "yes"))
+		*ret_number = 1;
+	else if (!strcmp(text, "0") || !strcasecmp(text, "false") || !strcasecmp(text, "no") ||
+		 !*text)
+		*ret_number = 0;
+	else
+		return false;
+	return true;
+}
+
+static bool parse_value(enum setting_type type, const char *text, uint64_t *ret_number)
+{
+	switch (type) {
+	case SETTING_TYPE_FLAG:
+		return parse_flag(text, ret_number);
+	case SETTING_TYPE_NUMBER:
+		return parse_number(text, ret_number);
+	case SETTING_TYPE_DURATION:
+		return parse_scaled(text, duration_units, ARRAY_SIZE(duration_units), ret_number);
+	case SETTING_TYPE_BYTES:
+		return parse_scaled(text, byte_units, ARRAY_SIZE(byte_units), ret_number);
+	case SETTING_TYPE_TEXT:
+	case SETTING_TYPE_LIST:
+		break;
+	}
+	return true;
+}
+
+const char *config_wants(enum setting id)
+{
+	if (id == SETTING_debuginfod_urls)
+		return "http:// and https:// URLs";
+	switch (rows[id].type) {
+	case SETTING_TYPE_FLAG:
+		return "true or false";
+	case SETTING_TYPE_NUMBER:
+		return "a number";
+	case SETTING_TYPE_DURATION:
+		return "a time: 10 (seconds), 500ms, 2m, 1h";
+	case SETTING_TYPE_BYTES:
+		return "a size: 4096, 64M, 2G";
+	case SETTING_TYPE_LIST:
+		return "a shorter list, no item of which ends in a backslash";
+	case SETTING_TYPE_TEXT:
+		break;
+	}
+	return "a shorter value";
+}
+
+const char *config_wants_named(const char *name)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if (!strcmp(rows[id].name, name))
+			return config_wants((enum setting)id);
+	}
+	return NULL;
+}
+
+/* For messages: a value that is too long may be anything, a secret too. */
+static const char *shown(const char *text)
+{
+	return text && strlen(text) <= TEXT_LIMIT ? text : "";
+}
+
+/* A list that is given again in the same place grows; everything else is replaced. */
+static char *joined(const struct setting_value *value, enum setting_type type, const char *text,
+	enum config_source source)
+{
+	char *both = NULL;
+
+	if (type != SETTING_TYPE_LIST || value->source != source || !value->text)
+		return strdup(text);
+	if (asprintf(&both, "%s,%s", value->text, text) < 0)
+		return NULL;
+	return both;
+}
+
+/* Does nothing when a stronger source has spoken. */
+static int set(struct config *config, enum setting id, const char *text, enum config_source source)
+{
+	struct setting_value *value = &config->values[id];
+	uint64_t number = 0;
+	char *copy;
+
+	if (!parse_value(rows[id].type, text, &number) || strlen(text) > TEXT_LIMIT ||
+		(value->text && strlen(value->text) > TEXT_LIMIT) ||
+		(id == SETTING_debuginfod_urls && !debuginfod_urls_are_valid(text)))
+		return -EINVAL;
+	if (value->source > source)
+		return 0;
+	copy = joined(value, rows[id].type, text, source);
+	if (!copy)
+		return -ENOMEM;
+	free(value->text);
+	*value = (struct setting_value){ .text = copy, .number = number, .source = source };
+	return 0;
+}
+
+void config_environment_name(enum setting id, char *text, size_t size)
+{
+	size_t used = (size_t)snprintf(text, size, "FATHOM_%s", rows[id].name);
+
+	for (size_t i = 0; i < used && i + 1 < size; i++)
+		text[i] = text[i] == '-' ? '_' : (char)toupper((unsigned char)text[i]);
+}
+
+/* The variable that gdb, elfutils and others go by: a scheme that only they know is no mistake. */
+static const char *urls_of_others(void)
+{
+	const char *text = getenv("DEBUGINFOD_URLS");
+
+	if (!text || debuginfod_urls_are_valid(text))
+		return text;
+	fputs("fathom: DEBUGINFOD_URLS has more than http:// and https:// URLs, ignoring it\n",
+		stderr);
+	return NULL;
+}
+
+static int set_fallbacks(struct config *config)
+{
+	char name[80];
+	int err;
+
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const char *text;
+
+		if (!(rows[id].commands & config->command))
+			continue;
+		err = rows[id].fallback ? set(config, id, rows[id].fallback, CONFIG_DEFAULT) : 0;
+		if (err)
+			return err;
+		config_environment_name(id, name, sizeof(name));
+		text = getenv(name);
+		if (!text && id == SETTING_debuginfod_urls)
+			text = urls_of_others();
+		if (!text || id == SETTING_help)
+			continue;
+		err = set(config, id, text, CONFIG_ENVIRONMENT);
+		if (err) {
+			fprintf(stderr, "fathom: %s=%s: %s wants %s\n", name, shown(text),
+				config_name(id), config_wants(id));
+			return err;
+		}
+	}
+	return 0;
+}
+
+struct option_table {
+	struct option longs[SETTING_COUNT + 1];
+	char letters[2 * SETTING_COUNT + 3];
+};
+
+enum { LONG_BASE = 256 }; /* what getopt_long gives for setting id: LONG_BASE + id */
+
+static void fill_options(struct option_table *table, enum config_command command)
+{
+	size_t count = 0, letters = 0;
+
+	/* `+`: the first argument that is no option ends them; `:`: we say what is missing. */
+	table->letters[letters++] = '+';
+	table->letters[letters++] = ':';
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		bool takes = rows[id].type != SETTING_TYPE_FLAG;
+
+		if (!(rows[id].commands & command))
+			continue;
+		table->longs[count++] = (struct option){
+			.name = rows[id].name,
+			.has_arg = takes ? required_argument : optional_argument,
+			.val = LONG_BASE + id,
+		};
+		if (!rows[id].letter)
+			continue;
+		table->letters[letters++] = rows[id].letter;
+		if (takes)
+			table->letters[letters++] = ':';
+	}
+	table->letters[letters] = 0;
+	table->longs[count] = (struct option){ 0 };
+}
+
+static int setting_of(int got, enum config_command command)
+{
+	if (got >= LONG_BASE)
+		return got - LONG_BASE;
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if (rows[id].letter == got && (rows[id].commands & command))
+			return id;
+	}
+	return -1;
+}
+
+static int complain(const char *command, int got, char **argv)
+{
+	if (got == ':')
+		fprintf(stderr, "fathom %s: %s wants a value\n", command, argv[optind - 1]);
+	else if (optopt && optopt < LONG_BASE)
+		fprintf(stderr, "fathom %s: unknown option -%c; see fathom %s --help\n", command,
+			optopt, command);
+	else
+		fprintf(stderr, "fathom %s: unknown option %s; see fathom %s --help\n", command,
+			argv[optind - 1], command);
+	return -EINVAL;
+}
+
+static int parse_options(struct config *config, int argc, char **argv)
+{
+	struct option_table table;
+	int got, id, err;
+
+	fill_options(&table, config->command);
+	optind = 0;
+	opterr = 0;
+	while ((got = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
+		id = got == '?' || got == ':' ? -1 : setting_of(got, config->command);
+		if (id < 0)
+			return complain(argv[0], got, argv);
+		err = set(config, id, optarg ? optarg : "1", CONFIG_COMMAND_LINE);
+		if (err == -EINVAL)
+			fprintf(stderr, "fathom %s: %s %s: wants %s\n", argv[0], config_name(id),
+				shown(optarg), config_wants(id));
+		if (err)
+			return err;
+	}
+	config->rest = argv + optind;
+	config->rest_count = argc - optind;
+	return 0;
+}
+
+int config_parse(struct config *config, enum config_command command, int argc, char **argv)
+{
+	int err;
+
+	*config = (struct config){ .command = command };
+	err = set_fallbacks(config);
+	if (!err)
+		err = parse_options(config, argc, argv);
+	if (err)
+		config_deinit(config);
+	return err;
+}
+
+void config_deinit(struct config *config)
+{
+	for (int id = 0; id < SETTING_COUNT; id++)
+		free(config->values[id].text);
+	config_lists_destroy(config->lists);
+	free(config->file);
+	*config = (struct config){ 0 };
+}
+
+bool config_flag(const struct config *config, enum setting id)
+{
+	return config->values[id].number != 0;
+}
+
+uint64_t config_number(const struct config *config, enum setting id)
+{
+	return config->values[id].number;
+}
+
+const char *config_text(const struct config *config, enum setting id)
+{
+	return config->values[id].text;
+}
+
+bool config_given(const struct config *config, enum setting id)
+{
+	return config->values[id].source > CONFIG_DEFAULT;
+}
+
+const char *config_name(enum setting id)
+{
+	static const char *const names[SETTING_COUNT] = {
+#define SETTING(id, type, name, letter, commands, argument, fallback, help) \
+	[SETTING_##id] = "--" name,
+#include "agent/settings/settings.def"
+#undef SETTING
+	};
+
+	return names[id];
+}
+
+/* As the user wrote it, where he did. */
+static int name_place(const struct config *config, enum setting id, char **ret_place)
+{
+	const struct setting_value *value = &config->values[id];
+	unsigned int line = value->source == CONFIG_FILE ? value->line : config->line;
+	const char *name = rows[id].name;
+	int length;
+
+	if (config->line)
+		length = asprintf(ret_place, "%s:%u: remote-stores: %s", config->file, line,
+			name + strlen(CONFIG_STORE_PREFIX));
+	else if (line)
+		length = asprintf(ret_place, "%s:%u: %s", config->file, line, name);
+	else
+		length = asprintf(ret_place, "--%s", name);
+	return length < 0 ? -ENOMEM : 0;
+}
+
+int config_refuse(
+	const struct config *config, enum setting id, char **ret_message, const char *format, ...)
+{
+	autofree char *place = NULL, *why = NULL;
+	va_list arguments;
+	int length;
+
+	*ret_message = NULL;
+	if (name_place(config, id, &place))
+		return -EINVAL;
+	va_start(arguments, format);
+	length = vasprintf(&why, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		why = NULL;
+	if (!why || asprintf(ret_message, "%s%s", place, why) < 0)
+		*ret_message = NULL;
+	return -EINVAL;
+}
+
+/* One `7` or `4-7` of a list. */
+static bool parse_span(const char *text, uint32_t *ret_first, uint32_t *ret_last)
+{
+	unsigned long first, last;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	first = last = strtoul(text, &end, 10);
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		last = strtoul(end + 1, &end, 10);
+	if (errno || *end || last < first || last > INT32_MAX)
+		return false;
+	*ret_first = (uint32_t)first;
+	*ret_last = (uint32_t)last;
+	return true;
+}
+
+static int complain_numbers(const struct config *config, enum setting id, size_t limit)
+{
+	const char *name = config_name(id), *text = config->values[id].text;
+
+	if (limit == 1)
+		fprintf(stderr, "fathom: %s %s: wants one number\n", name, text);
+	else
+		fprintf(stderr, "fathom: %s %s: wants numbers like 1,4-7, at most %zu\n", name,
+			text, limit);
+	return -EINVAL;
+}
+
+int config_numbers(const struct config *config, enum setting id, size_t limit,
+	uint32_t **ret_numbers, size_t *ret_count)
+{
+	autofree char *text = NULL;
+	autofree uint32_t *numbers = NULL;
+	size_t count = 0, capacity = 0;
+	char *next, *item;
+
+	text = strdup(config->values[id].text ? config->values[id].text : "");
+	if (!text)
+		return -ENOMEM;
+	/* `-p "$(pidof x)"` where there is no x does not mean everybody. */
+	if (!*text && config->values[id].source == CONFIG_COMMAND_LINE)
+		return complain_numbers(config, id, limit);
+	next = *text ? text : NULL;
+	while ((item = strsep(&next, ",")) != NULL) {
+		uint32_t first, last;
+
+		if (!parse_span(item, &first, &last) || last - first >= limit - count) {
+			return complain_numbers(config, id, limit);
+		}
+		for (uint32_t n = first; n <= last; n++) {
+			if (array_reserve(numbers, capacity, count + 1, limit))
+				return -ENOMEM;
+			numbers[count++] = n;
+		}
+	}
+	*ret_numbers = take(numbers);
+	*ret_count = count;
+	return 0;
+}
+
+enum { HEAD_COLUMNS = 29 };
+
+void config_print_options(FILE *out, enum config_command command)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const struct setting_row *row = &rows[id];
+		char head[80];
+		int used;
+
+		if (!(row->commands & command))
+			continue;
+		used = row->letter
+			       ? snprintf(head, sizeof(head), "-%c, --%s", row->letter, row->name)
+			       : snprintf(head, sizeof(head), "    --%s", row->name);
+		if (row->argument)
+			snprintf(head + used, sizeof(head) - (size_t)used, " %s", row->argument);
+		/* One that is too long has a line of its own. */
+		if (strlen(head) + 2 > HEAD_COLUMNS)
+			fprintf(out, "  %s\n%*s", head, HEAD_COLUMNS + 2, "");
+		else
+			fprintf(out, "  %-*s", HEAD_COLUMNS, head);
+		fputs(row->help, out);
+		if (row->fallback)
+			fprintf(out, " (default: %s)", row->fallback);
+		fputc('\n', out);
+	}
+}
+
+const struct setting_row *config_row(enum setting id)
+{
+	return &rows[id];
+}
+
+bool config_in_file(enum setting id)
+{
+	return id != SETTING_help && id != SETTING_config_path && id != SETTING_announce;
+}
+
+/* -1: COMMAND has none of that name, or it makes no sense in a file. */
+static int setting_named(const struct config *config, const char *name)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if ((rows[id].commands & config->command) && !strcmp(rows[id].name, name))
+			return config_in_file(id) ? id : -1;
+	}
+	return -1;
+}
+
+enum config_kind config_kind_named(const struct config *config, const char *name)
+{
+	int id = setting_named(config, name);
+
+	if (id < 0)
+		return CONFIG_UNKNOWN;
+	return rows[id].type == SETTING_TYPE_LIST ? CONFIG_LIST : CONFIG_VALUE;
+}
+
+int config_set_named(struct config *config, const char *name, const char *text, unsigned int line)
+{
+	int id = setting_named(config, name), err;
+
+	if (id < 0)
+		return -ENOENT;
+	err = set(config, id, text, CONFIG_FILE);
+	if (!err && config->values[id].source == CONFIG_FILE)
+		config->values[id].line = line;
+	return err;
+}
+
+int config_add_named(struct config *config, const char *name, const char *item, unsigned int line)
+{
+	/* External labels have a second separator, which Parca's agent has. */
+	bool labels = setting_named(config, name) == SETTING_external_labels;
+	autofree char *text = items_escape(item, labels ? ",;" : ",");
+	size_t length = strlen(item);
+
+	/* The comma that follows would belong to it. */
+	if (length && item[length - 1] == '\\')
+		return -EINVAL;
+	return text ? config_set_named(config, name, text, line) : -ENOMEM;
+}
+
+static int copy_values(const struct config *config, struct config *copy)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		const struct setting_value *from = &config->values[id];
+		char *text = from->text ? strdup(from->text) : NULL;
+
+		if (from->text && !text)
+			return -ENOMEM;
+		copy->values[id] = *from;
+		copy->values[id].text = text;
+	}
+	return 0;
+}
+
+int config_copy(const struct config *config, struct config *ret_copy)
+{
+	struct config copy = { .command = config->command,
+		.line = config->line,
+		.rest = config->rest,
+		.rest_count = config->rest_count };
+	int err = copy_values(config, &copy);
+
+	if (!err && config->file) {
+		copy.file = strdup(config->file);
+		err = copy.file ? 0 : -ENOMEM;
+	}
+	if (!err && config->lists)
+		err = config_lists_copy(config->lists, &copy.lists);
+	if (err) {
+		config_deinit(&copy);
+		return err;
+	}
+	*ret_copy = copy;
+	return 0;
+}

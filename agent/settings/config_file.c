@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The settings file: one YAML mapping from a setting's name to a scalar, or for lists to a sequence
+ * of scalars; `remote-stores` and `relabel_configs` are sequences of such mappings, with names of
+ * their own. Everything else is refused with its line, and so are a name that stands twice in one
+ * mapping and a null, so that nothing in the file is silently without effect. A bad file changes
+ * nothing: values go into a copy first.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <yaml.h>
+
+#include "agent/settings/config_lists.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum { MAX_KEYS = 4096, MAX_FILE_BYTES = 1 << 20, MAX_WAIT_SECONDS = 5 };
+
+/* What a mapping's names are, and how their values are set. */
+struct section {
+	enum config_kind (*kind)(const struct config *config, const char *name);
+	int (*set)(struct config *config, const char *name, const char *text, unsigned int line);
+	int (*add)(struct config *config, const char *name, const char *item, unsigned int line);
+};
+
+static const struct section file_section = { config_kind_named, config_set_named,
+	config_add_named };
+static const struct section store_section = { config_store_kind, config_store_set,
+	config_store_add };
+static const struct section rule_section = { config_rule_kind, config_rule_set, config_rule_add };
+
+/* The names that one mapping had so far. */
+struct keys {
+	char **names;
+	size_t count, capacity;
+};
+
+struct reader {
+	yaml_parser_t parser;
+	struct config *config;
+	const struct section *section; /* of the mapping that is being read */
+	const char *path;
+	char *message;
+	int fd;
+	int input_error; /* of the last reading */
+	uint64_t deadline_ns; /* of reading it all */
+	size_t bytes; /* read so far */
+};
+
+static int complain(struct reader *r, const yaml_mark_t *mark, const char *what, const char *key)
+{
+	free(r->message);
+	if (asprintf(&r->message, "%s:%zu: %s%s%s", r->path, mark->line + 1, what, *key ? " " : "",
+		    key) < 0)
+		r->message = NULL;
+	return -EINVAL;
+}
+
+static int next(struct reader *r, yaml_event_t *event)
+{
+	if (yaml_parser_parse(&r->parser, event))
+		return 0;
+	return complain(r, &r->parser.problem_mark,
+		"not YAML:", r->parser.problem ? r->parser.problem : "unreadable");
+}
+
+static int complain_value(struct reader *r, const yaml_mark_t *mark, const char *key)
+{
+	const char *wants = config_wants_named(key);
+	autofree char *text = NULL;
+
+	if (!wants || asprintf(&text, "%s: it wants %s", key, wants) < 0)
+		text = NULL;
+	return complain(r, mark, "not a valid value for", text ? text : key);
+}
+
+/* `~` and its kind: whoever wrote it may mean the default, or nothing at all. */
+static bool is_null(const yaml_event_t *event)
+{
+	static const char *const nulls[] = { "~", "null", "Null", "NULL" };
+
+	if (event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(nulls); i++) {
+		if (!strcmp((const char *)event->data.scalar.value, nulls[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A value of KEY, or an item of its list. */
+static int set_value(struct reader *r, const char *key, const yaml_event_t *event, bool is_item)
+{
+	const char *text = (const char *)event->data.scalar.value;
+	unsigned int line = (unsigned int)event->start_mark.line + 1;
+	int err;
+
+	if (is_null(event))
+		return complain(r, &event->start_mark,
+			"null is no value (leave the line out, or write '' for nothing):", key);
+	err = (is_item ? r->section->add : r->section->set)(r->config, key, text, line);
+	if (err == -EINVAL)
+		return complain_value(r, &event->start_mark, key);
+	return err;
+}
+
+/* The items of a list, up to its end. An empty one takes the place of the default. */
+static int read_sequence(struct reader *r, const char *key, const yaml_event_t *start)
+{
+	for (int items = 0; items < MAX_KEYS; items++) {
+		yaml_event_t event;
+		int err = next(r, &event);
+		bool end;
+
+		if (err)
+			return err;
+		end = event.type == YAML_SEQUENCE_END_EVENT;
+		if (!end && event.type != YAML_SCALAR_EVENT)
+			err = complain(r, &event.start_mark, "only plain values may be in", key);
+		else if (!end)
+			err = set_value(r, key, &event, true);
+		else if (!items && r->section != &rule_section)
+			err = r->section->set(
+				r->config, key, "", (unsigned int)start->start_mark.line + 1);
+		yaml_event_delete(&event);
+		if (err || end)
+			return err;
+	}
+	return complain(r, &r->parser.mark, "too many values in", key);
+}
+
+static void keys_deinit(struct keys *keys)
+{
+	for (size_t i = 0; i < keys->count; i++)
+		free(keys->names[i]);
+	free(keys->names);
+}
+
+/* -EEXIST: NAME is there. */
+static int keys_add(struct keys *keys, const char *name)
+{
+	for (size_t i = 0; i < keys->count; i++) {
+		if (!strcmp(keys->names[i], name))
+			return -EEXIST;
+	}
+	if (array_reserve(keys->names, keys->capacity, keys->count + 1, MAX_KEYS))
+		return -ENOMEM;
+	keys->names[keys->count] = strdup(name);
+	return keys->names[keys->count++] ? 0 : -ENOMEM;
+}
+
+static int read_mapping(struct reader *r, struct keys *keys);
+
+/* The rule that was read last, alone. */
+static int check_rule(struct reader *r, const yaml_mark_t *mark)
+{
+	const struct config_lists *lists = r->config->lists;
+	struct relabel *relabel = NULL;
+	autofree char *message = NULL;
+	const char *colon;
+	int err;
+
+	if (r->section != &rule_section)
+		return 0;
+	err = relabel_create(&lists->rules[lists->rule_count - 1], 1, &relabel, &message);
+	relabel_destroy(relabel);
+	if (err != -EINVAL || !message)
+		return err;
+	/* The line tells better which rule it is than a number. */
+	colon = strstr(message, ": ");
+	return complain(r, mark, "relabel_configs:", colon ? colon + 2 : message);
+}
+
+/* The mappings of a list, up to its end; what an entry begins with is in EVENT. */
+static int read_entry(struct reader *r, const char *key, const yaml_event_t *event)
+{
+	autocall(keys_deinit) struct keys keys = { 0 };
+	int err;
+
+	if (event->type != YAML_MAPPING_START_EVENT)
+		return complain(r, &event->start_mark, "expected `name: value` lines in", key);
+	if (r->section == &rule_section)
+		err = config_add_rule(r->config);
+	else
+		err = config_add_store(r->config, (unsigned int)event->start_mark.line + 1);
+	if (err == -E2BIG)
+		return complain(r, &event->start_mark, "too many entries in", key);
+	if (!err)
+		err = read_mapping(r, &keys);
+	return err ? err : check_rule(r, &event->start_mark);
+}
+
+static int read_entries(struct reader *r, const char *key, const struct section *section)
+{
+	int err = 0;
+	bool end = false;
+
+	r->section = section;
+	while (!err && !end) {
+		yaml_event_t event;
+
+		err = next(r, &event);
+		if (err)
+			break;
+		end = event.type == YAML_SEQUENCE_END_EVENT;
+		if (!end)
+			err = read_entry(r, key, &event);
+		yaml_event_delete(&event);
+	}
+	r->section = &file_section;
+	return err;
+}
+
+/* What the entries of KEY's list are; NULL: it is no such list. */
+static const struct section *entry_section(const struct reader *r, const char *key)
+{
+	if (r->section != &file_section)
+		return NULL;
+	if (!strcmp(key, "remote-stores"))
+		return &store_section;
+	return strcmp(key, "relabel_configs") ? NULL : &rule_section;
+}
+
+static int read_value(struct reader *r, const char *key)
+{
+	const struct section *entries = entry_section(r, key);
+	yaml_event_t event;
+	int err = next(r, &event);
+
+	if (err)
+		return err;
+	if (entries && event.type == YAML_SEQUENCE_START_EVENT)
+		err = read_entries(r, key, entries);
+	else if (entries)
+		err = complain(r, &event.start_mark, "expected a list for", key);
+	else if (event.type == YAML_SCALAR_EVENT)
+		err = set_value(r, key, &event, false);
+	else if (event.type != YAML_SEQUENCE_START_EVENT)
+		err = complain(r, &event.start_mark, "expected a value for", key);
+	else if (r->section->kind(r->config, key) == CONFIG_LIST)
+		err = read_sequence(r, key, &event);
+	else
+		err = complain(r, &event.start_mark, "expected one value and no list for", key);
+	yaml_event_delete(&event);
+	return err;
+}
+
+/* Before its value is looked at, which may be anything. */
+static int check_key(struct reader *r, struct keys *keys, const yaml_event_t *event)
+{
+	const char *key = (const char *)event->data.scalar.value;
+	int err;
+
+	if (!entry_section(r, key) && r->section->kind(r->config, key) == CONFIG_UNKNOWN)
+		return complain(r, &event->start_mark, "no such setting:", key);
+	err = keys_add(keys, key);
+	return err == -EEXIST ? complain(r, &event->start_mark, "given twice:", key) : err;
+}
+
+/* The names and values of a mapping, up to its end. */
+static int read_mapping(struct reader *r, struct keys *keys)
+{
+	for (int count = 0; count < MAX_KEYS; count++) {
+		autofree char *key = NULL;
+		yaml_event_t event;
+		int err = next(r, &event);
+		bool end;
+
+		if (err)
+			return err;
+		end = event.type == YAML_MAPPING_END_EVENT;
+		if (!end && event.type == YAML_SCALAR_EVENT)
+			err = check_key(r, keys, &event);
+		else if (!end)
+			err = complain(r, &event.start_mark, "expected a setting's name", "");
+		if (!end && !err)
+			key = strdup((const char *)event.data.scalar.value);
+		yaml_event_delete(&event);
+		if (err || end)
+			return err;
+		err = key ? read_value(r, key) : -ENOMEM;
+		if (err)
+			return err;
+	}
+	return complain(r, &r->parser.mark, "too many settings", "");
+}
+
+/* A file may have several documents, which are read as one. */
+static int read_documents(struct reader *r)
+{
+	autocall(keys_deinit) struct keys keys = { 0 };
+
+	for (;;) {
+		yaml_event_t event;
+		int err = next(r, &event);
+		yaml_event_type_t type;
+		bool empty;
+
+		if (err)
+			return err;
+		type = event.type;
+		empty = type == YAML_SCALAR_EVENT && !event.data.scalar.length;
+		if (type == YAML_SEQUENCE_START_EVENT || type == YAML_ALIAS_EVENT ||
+			(type == YAML_SCALAR_EVENT && !empty))
+			err = complain(r, &event.start_mark, "expected `setting: value` lines", "");
+		yaml_event_delete(&event);
+		if (err || type == YAML_STREAM_END_EVENT)
+			return err;
+		if (type == YAML_MAPPING_START_EVENT)
+			err = read_mapping(r, &keys);
+		if (err)
+			return err;
+	}
+}
+
+/* Up to its deadline: a FIFO may have no writer, a terminal nobody who types. */
+static int wait_for_bytes(const struct reader *r)
+{
+	struct pollfd waiting = { .fd = r->fd, .events = POLLIN };
+	uint64_t now = clock_monotonic_ns();
+	int ready = 0;
+
+	if (now < r->deadline_ns)
+		ready = poll(&waiting, 1, (int)((r->deadline_ns - now) / 1000000) + 1);
+	if (ready < 0 && errno != EINTR)
+		return -errno;
+	return ready ? 0 : -ETIMEDOUT;
+}
+
+static ssize_t read_some(const struct reader *r, void *bytes, size_t size)
+{
+	ssize_t got = -1;
+	int err = wait_for_bytes(r);
+
+	while (!err && (got = read(r->fd, bytes, size)) < 0 && (errno == EAGAIN || errno == EINTR))
+		err = wait_for_bytes(r);
+	if (err)
+		return err;
+	return got < 0 ? -errno : got;
+}
+
+/* 0 tells the parser that its input failed. */
+static int read_bytes(void *context, unsigned char *bytes, size_t size, size_t *ret_size)
+{
+	struct reader *r = context;
+	ssize_t got = read_some(r, bytes, size);
+
+	*ret_size = got < 0 ? 0 : (size_t)got;
+	r->bytes += *ret_size;
+	r->input_error = got < 0 ? (int)got : r->bytes > MAX_FILE_BYTES ? -E2BIG : 0;
+	return !r->input_error;
+}
+
+/* What the parser only knows as an input error. */
+static int complain_input(struct reader *r)
+{
+	char why[80];
+
+	if (r->input_error == -E2BIG)
+		snprintf(why, sizeof(why), "is larger than 1 MiB");
+	else if (r->input_error == -ETIMEDOUT)
+		snprintf(why, sizeof(why), "has no end: waited for %d s", MAX_WAIT_SECONDS);
+	else
+		snprintf(why, sizeof(why), "%s", strerror(-r->input_error));
+	free(r->message);
+	if (asprintf(&r->message, "%s: %s", r->path, why) < 0)
+		r->message = NULL;
+	return -EINVAL;
+}
+
+static int read_file(struct config *config, int fd, const char *path, char **ret_message)
+{
+	struct reader r = {
+		.config = config,
+		.section = &file_section,
+		.path = path,
+		.fd = fd,
+		.deadline_ns = clock_monotonic_ns() + MAX_WAIT_SECONDS * UINT64_C(1000000000),
+	};
+	int err;
+
+	if (!yaml_parser_initialize(&r.parser))
+		return -ENOMEM;
+	yaml_parser_set_input(&r.parser, read_bytes, &r);
+	err = read_documents(&r);
+	if (err && r.input_error)
+		err = complain_input(&r);
+	yaml_parser_delete(&r.parser);
+	*ret_message = r.message;
+	return err;
+}
+
+int config_load(struct config *config, const char *path, char **ret_message)
+{
+	/* What waits is the reading, for a while. */
+	autoclose int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct config copy;
+	int err;
+
+	*ret_message = NULL;
+	if (fd < 0) {
+		err = -errno;
+		if (asprintf(ret_message, "%s: %s", path, strerror(errno)) < 0)
+			*ret_message = NULL;
+		return err;
+	}
+	err = config_copy(config, &copy);
+	if (err)
+		return err;
+	free(copy.file);
+	copy.file = strdup(path);
+	err = copy.file ? read_file(&copy, fd, path, ret_message) : -ENOMEM;
+	if (err) {
+		config_deinit(&copy);
+		return err;
+	}
+	config_deinit(config);
+	*config = copy;
+	return 0;
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/builds/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/failure.h"
+#include "base/intern.h"
+#include "base/io.h"
+#include "symbolizer/index/format.h"
+
+enum {
+	NAME_BYTES = MODULE_ID_TEXT_BYTES + 24,
+	MAX_FILES = 1 << 20,
+	MAX_TEMPORARY_TRIES = 1000,
+	FILE_OVERHEAD_BYTES = 4096,
+	TRIM_SHARE = 8, /* of the limit: an eighth is freed when it is reached */
+	WHOM_BYTES = 16 + 1,
+};
+
+/* How long it is believed that servers do not have something. */
+static const uint64_t ABSENT_NS = UINT64_C(86400000000000);
+/* After a build that was interrupted, before the next. */
+static const uint64_t FIRST_PAUSE_NS = UINT64_C(1000000000);
+static const uint64_t LONGEST_PAUSE_NS = UINT64_C(86400000000000);
+
+static const char temporary_prefix[] = ".tmp-";
+
+struct cache {
+	int dir_fd;
+	uint64_t limit_bytes;
+	uint64_t used_bytes; /* as last counted, and what was added since */
+	bool counted; /* it was, once */
+	unsigned int next_temporary;
+};
+
+DEFINE_AUTO(cache);
+
+/* Files of another format version are not found, and go with time. */
+static void format_name(
+	const struct module_id *id, const char *suffix, char name[static NAME_BYTES])
+{
+	char text[MODULE_ID_TEXT_BYTES];
+
+	module_id_format(id, text, sizeof(text));
+	snprintf(name, NAME_BYTES, "%s.v%d%s", text, INDEX_VERSION, suffix);
+}
+
+static int check_directory(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	/* An access control list that lets others write shows in the group bits. */
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return -EPERM;
+	return 0;
+}
+
+int cache_create(const char *directory, uint64_t limit_bytes, struct cache **ret_cache)
+{
+	autocall(auto_cache_destroy) struct cache *cache = calloc(1, sizeof(*cache));
+	int err;
+
+	if (!cache)
+		return -ENOMEM;
+	cache->dir_fd = -1;
+	cache->limit_bytes = limit_bytes;
+	err = io_make_directories(directory, 0700);
+	if (err)
+		return err;
+	cache->dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (cache->dir_fd < 0)
+		return -errno;
+	err = check_directory(cache->dir_fd);
+	if (err)
+		return err;
+	*ret_cache = take(cache);
+	return 0;
+}
+
+void cache_destroy(struct cache *cache)
+{
+	if (!cache)
+		return;
+	if (cache->dir_fd >= 0)
+		close(cache->dir_fd);
+	free(cache);
+}
+
+/* Ours and a plain file: what a restored backup or a careless hand put there is not believed. */
+static int check_trusted(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH))
+		       ? 0
+		       : -EBADMSG;
+}
+
+/* ID: what it has to be the index of. */
+static int open_named(
+	struct cache *cache, const char *name, const struct module_id *id, struct index **ret_index)
+{
+	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW },
+		{ .tv_nsec = UTIME_NOW } };
+	struct index *index = NULL;
+	autoclose int fd = -1;
+	int err;
+
+	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno != ELOOP)
+		return -errno;
+	err = fd >= 0 ? check_trusted(fd) : -EBADMSG;
+	if (!err)
+		err = index_open(fd, &index);
+	if (!err && !index_is_of(index, id)) {
+		index_destroy(index);
+		err = -EBADMSG;
+	}
+	if (err == -EBADMSG)
+		unlinkat(cache->dir_fd, name, 0);
+	if (err)
+		return err;
+	*ret_index = index;
+	futimens(fd, now); /* a read-only directory only loses the order of use */
+	return 0;
+}
+
+int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index)
+{
+	char name[NAME_BYTES];
+
+	format_name(id, "", name);
+	return open_named(cache, name, id, ret_index);
+}
+
+/* Whether NAME is that of an index of this format, of some file with the build ID HEX. */
+static bool has_build_id(const char *name, const char *hex)
+{
+	char end[16];
+	size_t length = strlen(name), end_length;
+
+	end_length = (size_t)snprintf(end, sizeof(end), ".v%d", INDEX_VERSION);
+	return length < NAME_BYTES && length > end_length &&
+	       !strcmp(name + length - end_length, end) && !strncmp(name, hex, strlen(hex)) &&
+	       (name[strlen(hex)] == '-' || name[strlen(hex)] == '.');
+}
+
+int cache_open_by_build_id(
+	struct cache *cache, const struct build_id *build_id, struct index **ret_index)
+{
+	const struct module_id id = { .build_id = *build_id };
+	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclosedir DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	char hex[MODULE_ID_TEXT_BYTES], name[NAME_BYTES] = "";
+	struct dirent *entry;
+	int err;
+
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return fd < 0 ? -errno : -ENOMEM;
+	}
+	build_id_format(build_id, hex, sizeof(hex));
+	while (!(err = io_next_entry(directory, &entry)) && entry) {
+		if (!has_build_id(entry->d_name, hex))
+			continue;
+		if (*name)
+			return -ENOTUNIQ;
+		snprintf(name, sizeof(name), "%.*s", NAME_BYTES - 1, entry->d_name);
+	}
+	/* There may be another, and which of them is meant nobody could tell. */
+	if (err)
+		return err;
+	return *name ? open_named(cache, name, &id, ret_index) : -ENOENT;
+}
+
+void cache_set_failed(struct cache *cache, const struct module_id *id)
+{
+	char name[NAME_BYTES];
+	autoclose int fd = -1;
+
+	format_name(id, ".failed", name);
+	fd = openat(
+		cache->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		cache->used_bytes += FILE_OVERHEAD_BYTES;
+}
+
+bool cache_failed(struct cache *cache, const struct module_id *id)
+{
+	char name[NAME_BYTES];
+
+	format_name(id, ".failed", name);
+	return !faccessat(cache->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/* ---- builds that were interrupted ----------------------------------------------------------- */
+
+/* One byte for each: the size counts them, and the time of the last write is that of the last. */
+void cache_add_interrupted(struct cache *cache, const struct module_id *id)
+{
+	char name[NAME_BYTES];
+	autoclose int fd = -1;
+	struct stat st;
+
+	format_name(id, ".interrupted", name);
+	fd = openat(cache->dir_fd, name,
+		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd < 0 || check_trusted(fd) || fstat(fd, &st))
+		return;
+	if (!io_write_all(fd, "\n", 1) && st.st_size == 0)
+		cache->used_bytes += FILE_OVERHEAD_BYTES;
+}
+
+uint64_t cache_pause_ns(struct cache *cache, const struct module_id *id, uint64_t now_ns)
+{
+	char name[NAME_BYTES];
+	uint64_t last_ns, pause_ns;
+	struct stat st;
+
+	format_name(id, ".interrupted", name);
+	if (fstatat(cache->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || st.st_size <= 0)
+		return 0;
+	last_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	pause_ns = failure_pause_ns(
+		(unsigned int)MIN(st.st_size, UINT16_MAX), FIRST_PAUSE_NS, LONGEST_PAUSE_NS);
+	/* A time in the future is that of a clock that was wrong. */
+	return now_ns >= last_ns && now_ns - last_ns < pause_ns ? pause_ns - (now_ns - last_ns) : 0;
+}
+
+static void forget_interrupted(struct cache *cache, const struct module_id *id)
+{
+	char name[NAME_BYTES];
+
+	format_name(id, ".interrupted", name);
+	(void)unlinkat(cache->dir_fd, name, 0);
+}
+
+/* ---- what servers do not have --------------------------------------------------------------- */
+
+/* Whom was asked, as the marker has it. */
+static void format_whom(const char *whom, char text[static WHOM_BYTES])
+{
+	snprintf(text, WHOM_BYTES, "%016" PRIx64, hash_bytes(whom, strlen(whom)));
+}
+
+void cache_set_absent(struct cache *cache, const struct build_id *id, const char *whom)
+{
+	const struct module_id module = { .build_id = *id };
+	char name[NAME_BYTES], text[WHOM_BYTES];
+	autoclose int fd = -1;
+
+	format_name(&module, ".absent", name);
+	format_whom(whom, text);
+	fd = openat(cache->dir_fd, name,
+		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd >= 0 && !io_write_all(fd, text, strlen(text)))
+		cache->used_bytes += FILE_OVERHEAD_BYTES;
+}
+
+bool cache_absent(struct cache *cache, const struct build_id *id, const char *whom, uint64_t now_ns)
+{
+	const struct module_id module = { .build_id = *id };
+	char name[NAME_BYTES], text[WHOM_BYTES], found[WHOM_BYTES] = "";
+	autoclose int fd = -1;
+	struct stat st;
+	uint64_t since_ns;
+
+	format_name(&module, ".absent", name);
+	format_whom(whom, text);
+	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || check_trusted(fd) || fstat(fd, &st) ||
+		read(fd, found, sizeof(found) - 1) != (ssize_t)strlen(text) || strcmp(found, text))
+		return false;
+	since_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	return now_ns >= since_ns && now_ns - since_ns < ABSENT_NS;
+}
+
+/* True when the file is locked by us and still has its name: no trimmer was faster. */
+static bool claim(int fd)
+{
+	struct stat st;
+
+	return !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &st) && st.st_nlink == 1;
+}
+
+int cache_begin(struct cache *cache, struct cache_entry *ret_entry)
+{
+	struct cache_entry entry;
+
+	for (int i = 0; i < MAX_TEMPORARY_TRIES; i++) {
+		snprintf(entry.temporary, sizeof(entry.temporary), "%s%d-%u", temporary_prefix,
+			(int)getpid(), cache->next_temporary++);
+		entry.fd = openat(cache->dir_fd, entry.temporary,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (entry.fd < 0 && errno != EEXIST)
+			return -errno;
+		if (entry.fd < 0)
+			continue;
+		if (claim(entry.fd)) {
+			*ret_entry = entry;
+			return 0;
+		}
+		close(entry.fd);
+	}
+	return -EAGAIN;
+}
+
+int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id)
+{
+	autoclose int fd = take_fd(&entry->fd);
+	char name[NAME_BYTES];
+	struct stat st;
+	int err = 0;
+
+	format_name(id, "", name);
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (renameat(cache->dir_fd, entry->temporary, cache->dir_fd, name))
+		err = -errno;
+	if (err) {
+		unlinkat(cache->dir_fd, entry->temporary, 0);
+		return err;
+	}
+	forget_interrupted(cache, id);
+	cache->used_bytes += (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
+	if (!cache->counted || cache->used_bytes > cache->limit_bytes)
+		cache_trim(cache); /* ignoring: the next commit tries again */
+	return 0;
+}
+
+void cache_abandon(struct cache *cache, struct cache_entry *entry)
+{
+	if (entry->fd < 0)
+		return;
+	unlinkat(cache->dir_fd, entry->temporary, 0);
+	close(take_fd(&entry->fd));
+}
+
+int cache_scratch(struct cache *cache, int *ret_fd)
+{
+	struct cache_entry entry;
+	int err = cache_begin(cache, &entry);
+
+	if (err)
+		return err;
+	unlinkat(cache->dir_fd, entry.temporary, 0);
+	*ret_fd = take_fd(&entry.fd);
+	return 0;
+}
+
+/* ---- trimming ------------------------------------------------------------------------------ */
+
+/* Others write while the directory is read. */
+static const uint64_t FUTURE_NS = UINT64_C(60000000000);
+
+struct cached_file {
+	uint64_t used_ns; /* mtime; 0 = it is in the future, from a clock that was wrong */
+	uint64_t bytes;
+	char name[NAME_BYTES];
+};
+
+struct listing {
+	uint64_t latest_ns; /* what was used later is in the future */
+	struct cached_file *files;
+	size_t count, capacity;
+	uint64_t bytes;
+};
+
+static void listing_deinit(struct listing *l)
+{
+	free(l->files);
+}
+
+/* A lock that can be had is nobody's: its owner and all its children are gone. */
+static void remove_orphan(struct cache *cache, const char *name)
+{
+	autoclose int fd =
+		openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(cache->dir_fd, name, 0);
+}
+
+static int list_file(struct cache *cache, struct listing *l, const char *name)
+{
+	struct cached_file *file;
+	struct stat st;
+	int err;
+
+	if (strlen(name) >= NAME_BYTES)
+		return 0; /* none of ours */
+	if (fstatat(cache->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return 0;
+	err = array_reserve(l->files, l->capacity, l->count + 1, MAX_FILES);
+	if (err)
+		return err;
+	file = &l->files[l->count++];
+	memcpy(file->name, name, strlen(name) + 1);
+	file->used_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	if (file->used_ns > l->latest_ns)
+		file->used_ns = 0;
+	file->bytes = (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
+	l->bytes += file->bytes;
+	return 0;
+}
+
+/* Only what we made is ours to remove: ID.vNUMBER, and more behind a dot. */
+static bool is_our_name(const char *name)
+{
+	const char *generation = strstr(name, ".v");
+	size_t digits;
+
+	if (!generation || generation == name ||
+		strspn(name, "0123456789abcdefi-") != (size_t)(generation - name))
+		return false;
+	digits = strspn(generation + 2, "0123456789");
+	return digits && (!generation[2 + digits] || generation[2 + digits] == '.');
+}
+
+static int list_directory(struct cache *cache, struct listing *l)
+{
+	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclosedir DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	int err = 0;
+
+	if (!directory) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	err = io_next_entry(directory, &entry);
+	while (!err && entry) {
+		if (!strncmp(entry->d_name, temporary_prefix, strlen(temporary_prefix)))
+			remove_orphan(cache, entry->d_name);
+		else if (is_our_name(entry->d_name))
+			err = list_file(cache, l, entry->d_name);
+		if (!err)
+			err = io_next_entry(directory, &entry);
+	}
+	return err;
+}
+
+static int compare_use(const void *a, const void *b)
+{
+	const struct cached_file *left = a, *right = b;
+
+	if (left->used_ns != right->used_ns)
+		return left->used_ns < right->used_ns ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+int cache_trim(struct cache *cache)
+{
+	autocall(listing_deinit) struct listing l = { .latest_ns = clock_real_ns() + FUTURE_NS };
+	uint64_t limit = cache->limit_bytes;
+	int err = list_directory(cache, &l);
+
+	/* More files than we count: what was listed is still worth trimming. */
+	if (err && err != -E2BIG)
+		return err;
+	/* Some room is made at once: each trimming looks at all files. */
+	if (l.bytes > limit) {
+		qsort(l.files, l.count, sizeof(*l.files), compare_use);
+		limit -= limit / TRIM_SHARE;
+	}
+	for (size_t i = 0; i < l.count && l.bytes > limit; i++) {
+		if (!unlinkat(cache->dir_fd, l.files[i].name, 0) || errno == ENOENT)
+			l.bytes -= l.files[i].bytes;
+	}
+	cache->used_bytes = l.bytes;
+	cache->counted = true;
+	return 0;
+}

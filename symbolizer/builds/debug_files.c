@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The places that gdb, elfutils and LLVM look at, in the order of what they cost to be wrong: by
+ * build ID, then by name beside the file, in .debug/ there, and below the debug directories. Each
+ * is tried below the root of the process first: its container may bring its own debug files, and
+ * paths mean something only there. Links in there lead nowhere outside (openat2).
+ */
+#include "symbolizer/builds/debug_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/failure.h"
+#include "base/items.h"
+#include "base/open_regular.h"
+#include "symbolizer/index/index.h"
+
+enum {
+	MAX_DIRECTORIES = 16,
+	MAX_DEBUG =
+		4, /* debug files that are offered; the rest of the room is for what they name */
+	MAX_FOUND = 8,
+	ROOTS = 2,
+};
+
+struct search {
+	const struct debug_search *options;
+	int roots[ROOTS]; /* -1 = none */
+	struct stat module;
+	struct companions *found;
+	int found_below[MAX_FOUND]; /* one of the roots, for each */
+	int shortage; /* what kept us from looking; 0 = nothing did */
+};
+
+/* A path being put together; what does not fit is not looked for. */
+struct place {
+	char text[PATH_MAX];
+};
+
+bool debug_files_is_our_root(int root_fd)
+{
+	struct stat target, ours;
+
+	if (root_fd < 0)
+		return true;
+	return !fstat(root_fd, &target) && !stat("/", &ours) && target.st_dev == ours.st_dev &&
+	       target.st_ino == ours.st_ino;
+}
+
+static void open_roots(struct search *s)
+{
+	s->roots[0] = debug_files_is_our_root(s->options->root_fd) ? -1 : s->options->root_fd;
+	s->roots[1] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->roots[1] < 0 && failure_is_shortage(-errno))
+		s->shortage = -errno;
+}
+
+static bool is_found_already(const struct search *s, const struct stat *st)
+{
+	struct stat other;
+
+	if (st->st_dev == s->module.st_dev && st->st_ino == s->module.st_ino)
+		return true;
+	for (size_t i = 0; i < s->found->count; i++)
+		if (!fstat(s->found->items[i].fd, &other) && other.st_dev == st->st_dev &&
+			other.st_ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/* Opens PATH below ROOT as a companion like KIND. */
+static void try_path(
+	struct search *s, int root, const struct companion *kind, const struct place *place)
+{
+	autoclose int fd = -1;
+	struct stat st;
+	int err;
+
+	if (root < 0 || s->found->count == MAX_FOUND)
+		return;
+	err = open_regular_below(root, place->text, &fd);
+	if (failure_is_shortage(err))
+		s->shortage = err;
+	if (err || fstat(fd, &st) || is_found_already(s, &st))
+		return;
+	s->found_below[s->found->count] = root;
+	s->found->items[s->found->count] = *kind;
+	s->found->items[s->found->count++].fd = take_fd(&fd);
+}
+
+static void try_below(
+	struct search *s, int root, const struct companion *kind, const char *parts[3])
+{
+	struct place place;
+	int length =
+		snprintf(place.text, sizeof(place.text), "%s%s%s", parts[0], parts[1], parts[2]);
+
+	if (length > 0 && (size_t)length < sizeof(place.text))
+		try_path(s, root, kind, &place);
+}
+
+/* Calls TRY_ONE for each debug directory. */
+static void each_directory(struct search *s, const void *context,
+	void (*try_one)(struct search *s, const char *directory, const void *context))
+{
+	autofree char *copy = strdup(s->options->directories);
+	char *next = copy, *directory;
+
+	for (int i = 0; i < MAX_DIRECTORIES && (directory = items_next(&next, ",")); i++) {
+		if (*directory == '/' && strlen(directory) < PATH_MAX)
+			try_one(s, directory, context);
+	}
+}
+
+/* ---- by build ID ---------------------------------------------------------------------------- */
+
+struct by_id {
+	const struct build_id *id;
+	struct companion kind;
+};
+
+static void try_build_id(struct search *s, const char *directory, const void *context)
+{
+	const struct by_id *by_id = context;
+	char text[MODULE_ID_TEXT_BYTES], name[MODULE_ID_TEXT_BYTES + 24];
+
+	build_id_format(by_id->id, text, sizeof(text));
+	snprintf(name, sizeof(name), "/.build-id/%.2s/%s.debug", text, text + 2);
+	for (int i = 0; i < ROOTS; i++)
+		try_below(s, s->roots[i], &by_id->kind, (const char *[3]){ directory, name, "" });
+}
+
+static void find_by_id(struct search *s, const struct build_id *id, enum companion_role role)
+{
+	const struct by_id by_id = { .id = id, .kind = { .role = role } };
+
+	if (id->size > 1)
+		each_directory(s, &by_id, try_build_id);
+}
+
+/* ---- by name -------------------------------------------------------------------------------- */
+
+struct by_link {
+	const char *folder; /* of the module, with its last slash */
+	const char *name;
+	struct companion kind;
+};
+
+static void try_link(struct search *s, const char *directory, const void *context)
+{
+	const struct by_link *link = context;
+
+	for (int i = 0; i < ROOTS; i++) {
+		struct place place;
+		int length = snprintf(place.text, sizeof(place.text), "%s%s%s", directory,
+			link->folder, link->name);
+
+		if (length > 0 && (size_t)length < sizeof(place.text))
+			try_path(s, s->roots[i], &link->kind, &place);
+	}
+}
+
+/* The root below which the module's path is a path. */
+static int home_root(const struct search *s)
+{
+	return s->roots[0] >= 0 ? s->roots[0] : s->roots[1];
+}
+
+static bool folder_of(const char *path, char folder[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+
+	if (!length || length >= PATH_MAX || path[0] != '/')
+		return false;
+	memcpy(folder, path, length);
+	folder[length] = 0;
+	return true;
+}
+
+static void find_by_link(struct search *s, const struct debug_names *names)
+{
+	char folder[PATH_MAX];
+	struct by_link link = {
+		.folder = folder,
+		.name = names->link,
+		.kind = { .role = COMPANION_LINKED, .crc = names->link_crc },
+	};
+
+	if (!names->link[0] || !folder_of(s->options->path, folder))
+		return;
+	try_below(s, home_root(s), &link.kind, (const char *[3]){ folder, names->link, "" });
+	try_below(s, home_root(s), &link.kind, (const char *[3]){ folder, ".debug/", names->link });
+	each_directory(s, &link, try_link);
+}
+
+/* ---- what the files found name in turn ------------------------------------------------------ */
+
+/* PATH, below ROOT, is that of the file that has the names: a relative one counts from its folder.
+ */
+static void find_alternate(
+	struct search *s, const struct debug_names *names, int root, const char *path)
+{
+	const struct companion kind = { .role = COMPANION_SUPPLEMENTARY };
+	char folder[PATH_MAX];
+
+	if (!names->alternate[0])
+		return;
+	find_by_id(s, &names->alternate_id, COMPANION_SUPPLEMENTARY);
+	for (int i = 0; i < ROOTS && names->alternate[0] == '/'; i++)
+		try_below(s, s->roots[i], &kind, (const char *[3]){ names->alternate, "", "" });
+	if (names->alternate[0] != '/' && folder_of(path, folder))
+		try_below(s, root, &kind, (const char *[3]){ folder, names->alternate, "" });
+}
+
+/* Where an open file lies after all links. Of one in a container, what its mounts call it. */
+static void path_of(int fd, struct place *ret_path)
+{
+	char name[40];
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	length = readlink(name, ret_path->text, sizeof(ret_path->text) - 1);
+	ret_path->text[MAX(length, 0)] = 0;
+}
+
+static void find_alternates(struct search *s, struct debug_names *names)
+{
+	size_t debug_files = s->found->count;
+
+	find_alternate(s, names, home_root(s), s->options->path);
+	for (size_t i = 0; i < debug_files; i++) {
+		int fd = s->found->items[i].fd;
+		struct place place;
+
+		path_of(fd, &place);
+		if (!debug_names_read(fd, names))
+			find_alternate(s, names, s->found_below[i], place.text);
+	}
+}
+
+/* Split DWARF in one file, which stands beside what it was made of. */
+static void find_packages(struct search *s)
+{
+	const struct companion kind = { .role = COMPANION_SPLIT };
+	size_t debug_files = s->found->count;
+
+	if (s->options->path[0] == '/')
+		try_below(
+			s, home_root(s), &kind, (const char *[3]){ s->options->path, ".dwp", "" });
+	for (size_t i = 0; i < debug_files; i++) {
+		struct place place;
+
+		path_of(s->found->items[i].fd, &place);
+		if (place.text[0] == '/')
+			try_below(s, s->found_below[i], &kind,
+				(const char *[3]){ place.text, ".dwp", "" });
+	}
+}
+
+static void find_all(struct search *s, struct debug_names *names)
+{
+	if (!names->has_dwarf) {
+		find_by_id(s, &names->build_id, COMPANION_DEBUG);
+		find_by_link(s, names);
+	}
+	while (s->found->count > MAX_DEBUG)
+		close(s->found->items[--s->found->count].fd);
+	find_packages(s);
+	find_alternates(s, names);
+}
+
+int debug_files_find(
+	const struct debug_search *search, int elf_fd, struct companions *ret_companions)
+{
+	autofree struct debug_names *names = calloc(1, sizeof(*names));
+	struct search s = { .options = search, .found = ret_companions };
+
+	ret_companions->count = 0;
+	if (!names)
+		return -ENOMEM;
+	if (fstat(elf_fd, &s.module) || debug_names_read(elf_fd, names))
+		return 0;
+	open_roots(&s);
+	find_all(&s, names);
+	if (s.roots[1] >= 0)
+		close(s.roots[1]);
+	if (s.shortage)
+		companions_close(ret_companions);
+	return s.shortage;
+}
+
+static bool has_role(const struct companions *c, enum companion_role role)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->items[i].role == role)
+			return true;
+	return false;
+}
+
+bool debug_files_would_help(
+	const struct debug_search *search, int elf_fd, const struct index *index)
+{
+	bool lacks = index_lacks_debug(index), shared = index_lacks_shared(index);
+	bool split = index_lacks_split(index), helps;
+	struct companions found;
+
+	if (!lacks && !shared && !split)
+		return false;
+	(void)debug_files_find(search, elf_fd, &found);
+	helps = (lacks && found.count) || (shared && has_role(&found, COMPANION_SUPPLEMENTARY)) ||
+		(split && has_role(&found, COMPANION_SPLIT));
+	/* A second pass, which takes these, is made where we know the way to them. */
+	if (split && !helps && debug_files_is_our_root(search->root_fd))
+		helps = debug_files_add_split(search, index, &found) > 0;
+	companions_close(&found);
+	return helps;
+}
+
+struct path_by_id {
+	const struct build_id *id;
+	char **path;
+};
+
+static void note_path(struct search *s, const char *directory, const void *context)
+{
+	const struct path_by_id *by_id = context;
+	char text[MODULE_ID_TEXT_BYTES];
+	char *path;
+
+	(void)s;
+	build_id_format(by_id->id, text, sizeof(text));
+	if (*by_id->path ||
+		asprintf(&path, "%s/.build-id/%.2s/%s.debug", directory, text, text + 2) < 0)
+		return;
+	if (access(path, R_OK))
+		free(path);
+	else
+		*by_id->path = path;
+}
+
+int debug_files_by_id(const char *directories, const struct build_id *id, char **ret_path)
+{
+	const struct debug_search options = {
+		.directories = directories, .root_fd = -1, .path = ""
+	};
+	struct search s = { .options = &options, .roots = { -1, -1 } };
+	char *path = NULL;
+	const struct path_by_id by_id = { id, &path };
+
+	if (id->size > 1)
+		each_directory(&s, &by_id, note_path);
+	if (!path)
+		return -ENOENT;
+	*ret_path = path;
+	return 0;
+}
+
+bool debug_files_alternate(
+	const char *directories, int debug_fd, struct build_id *ret_id, int *ret_fd)
+{
+	autofree struct debug_names *names = calloc(1, sizeof(*names));
+	autofree char *path = NULL;
+	struct stat st;
+	int fd = -1;
+
+	if (!names || debug_names_read(debug_fd, names) || names->alternate_id.size <= 1)
+		return false;
+	if (!debug_files_by_id(directories, &names->alternate_id, &path))
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode)))
+		close(take_fd(&fd));
+	*ret_id = names->alternate_id;
+	*ret_fd = fd;
+	return true;
+}
+
+/* ---- .dwo files ----------------------------------------------------------------------------- */
+
+static bool open_split(const struct search *s, const char *path, int *ret_fd)
+{
+	const char *name = strrchr(path, '/');
+	char folder[PATH_MAX];
+	struct place place;
+	int length;
+
+	for (int i = 0; i < ROOTS && path[0] == '/'; i++)
+		if (s->roots[i] >= 0 && !open_regular_below(s->roots[i], path, ret_fd))
+			return true;
+	if (!folder_of(s->options->path, folder))
+		return false;
+	length = snprintf(place.text, sizeof(place.text), "%s%s", folder, name ? name + 1 : path);
+	return length > 0 && (size_t)length < sizeof(place.text) &&
+	       !open_regular_below(home_root(s), place.text, ret_fd);
+}
+
+size_t debug_files_add_split(
+	const struct debug_search *search, const struct index *index, struct companions *companions)
+{
+	struct search s = { .options = search };
+	size_t before = companions->count;
+
+	if (!index_wanted_count(index))
+		return 0;
+	open_roots(&s);
+	for (size_t i = 0; i < index_wanted_count(index); i++) {
+		struct companion *c = &companions->items[companions->count];
+
+		if (companions->count == COMPANIONS_MAX)
+			break;
+		*c = (struct companion){ .role = COMPANION_SPLIT };
+		if (open_split(&s, index_wanted(index, i), &c->fd))
+			companions->count++;
+	}
+	if (s.roots[1] >= 0)
+		close(s.roots[1]);
+	return companions->count - before;
+}

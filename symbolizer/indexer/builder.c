@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/indexer/builder.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/indexer/images.h"
+#include "symbolizer/index/index.h"
+#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/toolchain.h"
+#include "symbolizer/index/unwind.h"
+
+DEFINE_AUTO(index_writer);
+
+/* A source that cannot be read costs its names; one that asks for too much ends the build. */
+static bool is_fatal(int err)
+{
+	return err == -ENOMEM || err == -E2BIG;
+}
+
+static int add_code(const struct elf_image *image, struct index_writer *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < elf_image_segment_count(image) && !err; i++) {
+		struct elf_segment s = elf_image_segment(image, i);
+
+		if (s.type == PT_LOAD && s.flags & PF_X)
+			err = writer_segment(w, &(struct writer_segment){
+							.address = s.address,
+							.size = s.memory_size,
+							.file_off = s.file_off,
+						});
+	}
+	for (size_t i = 0; i < elf_image_section_count(image) && !err; i++) {
+		struct elf_section s = elf_image_section(image, i);
+
+		if (s.flags & SHF_ALLOC && s.flags & SHF_EXECINSTR)
+			err = writer_code(w, s.address, s.size);
+	}
+	return err;
+}
+
+static int read_dwarf(const struct images *images, bool skip_go, struct index_writer *w,
+	struct builder_result *result)
+{
+	uint32_t units = 0, broken = 0;
+	int err = dwarf_read_images(images, skip_go, w, &units, &broken);
+
+	result->broken_units = broken;
+	if (units > broken)
+		writer_source(w, INDEX_SOURCE_DWARF);
+	if (broken || (err && err != -ENOENT))
+		writer_source(w, INDEX_SOURCE_DWARF_PARTIAL);
+	return err;
+}
+
+static uint32_t kind_of(const struct elf_image *image)
+{
+	uint32_t kind = INDEX_STATIC | INDEX_STRIPPED;
+
+	for (size_t i = 0; i < elf_image_segment_count(image); i++) {
+		if (elf_image_segment(image, i).type == PT_INTERP)
+			kind &= ~(uint32_t)INDEX_STATIC;
+	}
+	for (size_t i = 0; i < elf_image_section_count(image); i++) {
+		struct elf_section s = elf_image_section(image, i);
+
+		if (s.type == SHT_SYMTAB && s.size)
+			kind &= ~(uint32_t)INDEX_STRIPPED;
+	}
+	return kind;
+}
+
+static int add_making(struct elf_image *image, struct index_writer *w)
+{
+	char text[TOOLCHAIN_BYTES];
+	uint32_t string = 0;
+	int err = 0;
+
+	toolchain_read(image, text);
+	if (*text)
+		err = writer_string(w, text, strlen(text), &string);
+	if (!err)
+		writer_making(w, string, kind_of(image));
+	return err;
+}
+
+static void add_file_hash(const struct elf_image *image, struct index_writer *w)
+{
+	struct cursor file = elf_image_whole(image);
+	struct file_hash hash = file_hash_of(file.at, cursor_left(&file));
+
+	writer_file_hash(w, &hash);
+}
+
+static int add_facts(struct elf_image *image, struct index_writer *w)
+{
+	struct cursor text = go_build_id(image);
+	struct index_go go = { 0 };
+	uint32_t go_id = 0;
+	struct build_id id;
+	int err = go_facts_read(image, &go);
+
+	if (is_fatal(err))
+		return err;
+	if (!err)
+		writer_go(w, &go);
+	if (cursor_left(&text)) {
+		err = writer_string(w, (const char *)text.at, cursor_left(&text), &go_id);
+		if (err)
+			return err;
+	}
+	elf_image_build_id(image, &id);
+	writer_build_id(w, &id, go_id);
+	add_file_hash(image, w);
+	return add_making(image, w);
+}
+
+static int read_symbols(
+	const struct images *images, const struct source_range *skip, struct index_writer *w)
+{
+	int err = symbols_read(images->own, skip, w);
+
+	if (!is_fatal(err) && images->debug)
+		err = symbols_read(images->debug, skip, w);
+	if (!is_fatal(err) && images->small)
+		err = symbols_read(images->small, skip, w);
+	if (!is_fatal(err))
+		err = plt_read(images->own, w);
+	return err;
+}
+
+static int read_sources(
+	const struct images *images, struct index_writer *w, struct builder_result *result)
+{
+	struct source_range go_text = { 0 };
+	bool is_go;
+	int err = add_code(images->own, w);
+
+	if (err)
+		return err;
+	err = gopclntab_read(images->own, w, &go_text);
+	if (is_fatal(err))
+		return err;
+	is_go = !err;
+	if (is_go)
+		writer_source(w, INDEX_SOURCE_PCLNTAB);
+	err = read_dwarf(images, is_go, w, result);
+	if (is_fatal(err))
+		return err;
+	err = read_symbols(images, &go_text, w);
+	if (is_fatal(err))
+		return err;
+	/* Tables over a limit leave code without tables, and that is counted: names are as good. */
+	err = unwind_read(images->own, &go_text, w);
+	if (err == -ENOMEM)
+		return err;
+	return add_facts(images->own, w);
+}
+
+static bool was_offered(const struct companions *c, enum companion_role role)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->items[i].role == role)
+			return true;
+	return false;
+}
+
+/* What was there to be looked at, so that what comes later is told from it. */
+static void note_companions(
+	const struct companions *c, const struct images *images, struct index_writer *w)
+{
+	if (c->count)
+		writer_source(w, INDEX_SOURCE_COMPANIONS);
+	if (was_offered(c, COMPANION_SPLIT))
+		writer_source(w, INDEX_SOURCE_SPLIT);
+	if (images->names_alternate && !was_offered(c, COMPANION_SUPPLEMENTARY))
+		writer_source(w, INDEX_SOURCE_NOT_SHARED);
+}
+
+static int build(const struct builder_files *files, struct builder_result *result)
+{
+	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
+	autocall(images_deinit) struct images images = { 0 };
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	err = images_open(files->elf_fd, &files->companions, &images);
+	if (!err)
+		err = read_sources(&images, w, result);
+	if (err)
+		return err;
+	note_companions(&files->companions, &images, w);
+	/* The writer has copies of all it needs; the file's sections may be hundreds of MB. */
+	images_deinit(&images);
+	return writer_finish(w, files->output_fd);
+}
+
+int builder_run_files(const struct builder_files *files, struct builder_result *ret_result)
+{
+	struct builder_result result = { 0 };
+
+	result.error = build(files, &result);
+	*ret_result = result;
+	return result.error;
+}
+
+int builder_run(int elf_fd, int output_fd, struct builder_result *ret_result)
+{
+	const struct builder_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
+
+	return builder_run_files(&files, ret_result);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/indexer/cfi/eh_frame_rule.h"
+
+#include <elf.h>
+#include <string.h>
+
+/* DW_OP_*, as far as they are recognised. */
+enum {
+	OP_DEREF = 0x06,
+	OP_AND = 0x1a,
+	OP_PLUS = 0x22,
+	OP_PLUS_UCONST = 0x23,
+	OP_SHL = 0x24,
+	OP_GE = 0x2a,
+	OP_LIT0 = 0x30,
+	OP_BREG0 = 0x70,
+	OP_BREG31 = 0x8f,
+};
+
+enum { DWARF_RBX = 3, DWARF_R12 = 12, WORD = 8 };
+
+/* A rule in the making. */
+struct parts {
+	uint32_t cfa, fp, ra, extra;
+	int32_t cfa_off, fp_off, ra_off;
+};
+
+static const struct parts unsupported = { .cfa = ABI_CFA_UNSUPPORTED };
+
+/*
+ * Written as two numbers: fields written one by one and then compared as a whole make the
+ * processor wait for its stores, which took a third of the time of a build.
+ */
+static struct abi_unwind_rule pack(const struct parts *p)
+{
+	uint32_t kinds = p->cfa | p->fp << 8 | p->ra << 16 | p->extra << 24;
+	uint64_t head = kinds | (uint64_t)(uint32_t)p->cfa_off << 32;
+	uint32_t tail = (uint16_t)p->fp_off | (uint32_t)p->ra_off << 16;
+	struct abi_unwind_rule rule;
+
+	memcpy(&rule, &head, sizeof(head));
+	memcpy((uint8_t *)&rule + sizeof(head), &tail, sizeof(tail));
+	return rule;
+}
+
+struct cfi_machine cfi_machine(const struct cfi_section *s)
+{
+	struct cfi_machine machine = { .fp = 6, .sp = 7, .ra = 16 };
+
+	if (s->machine == EM_AARCH64)
+		return (struct cfi_machine){ .fp = 29, .sp = 31, .ra = 30, .link = true };
+	if (s->kept)
+		machine.kept = s->kept - 1 == ABI_KEPT_RBX ? DWARF_RBX : DWARF_R12;
+	return machine;
+}
+
+static bool fits_short(int64_t value)
+{
+	return value >= INT16_MIN && value <= INT16_MAX;
+}
+
+static bool fits_int(int64_t value)
+{
+	return value >= INT32_MIN && value <= INT32_MAX;
+}
+
+/*
+ * `breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus`: a slot of the PLT is 16 bytes, and
+ * from its Nth byte on it has pushed a word.
+ */
+static bool is_plt(struct cursor c, uint8_t *ret_bytes)
+{
+	static const uint8_t before[] = { OP_BREG0 + 7, 8, OP_BREG0 + 16, 0, OP_LIT0 + 15, OP_AND };
+	static const uint8_t after[] = { OP_GE, OP_LIT0 + 3, OP_SHL, OP_PLUS };
+	const void *head = cursor_bytes(&c, sizeof(before)), *tail;
+	uint8_t literal = cursor_u8(&c);
+
+	tail = cursor_bytes(&c, sizeof(after));
+	if (!tail || cursor_left(&c) || memcmp(head, before, sizeof(before)) ||
+		memcmp(tail, after, sizeof(after)) || literal < OP_LIT0 || literal > OP_LIT0 + 15)
+		return false;
+	*ret_bytes = literal - OP_LIT0;
+	return true;
+}
+
+bool cfi_read_breg(struct cursor *c, uint64_t *ret_register, int64_t *ret_offset)
+{
+	uint8_t op = cursor_u8(c);
+	int64_t offset = cursor_sleb128(c);
+
+	if (c->bad || op < OP_BREG0 || op > OP_BREG31)
+		return false;
+	*ret_register = op - OP_BREG0;
+	*ret_offset = offset;
+	return true;
+}
+
+/* `breg offset; deref`, and perhaps `plus_uconst`: functions that realigned their stack. */
+static struct parts deref_rule(const struct cfi_machine *m, struct cursor c)
+{
+	struct parts rule = { 0 };
+	uint64_t reg, plus = 0;
+	int64_t offset;
+
+	if (!cfi_read_breg(&c, &reg, &offset) || cursor_u8(&c) != OP_DEREF)
+		return unsupported;
+	if (cursor_left(&c)) {
+		if (cursor_u8(&c) != OP_PLUS_UCONST)
+			return unsupported;
+		plus = cursor_uleb128(&c);
+	}
+	if (c.bad || cursor_left(&c) || plus > INT16_MAX || !fits_int(offset))
+		return unsupported;
+	if (reg != m->sp && reg != m->fp)
+		return unsupported;
+	rule.cfa = reg == m->sp ? ABI_CFA_DEREF_SP : ABI_CFA_DEREF_FP;
+	rule.cfa_off = (int32_t)offset;
+	rule.ra_off = (int32_t)plus;
+	return rule;
+}
+
+static struct parts expression_rule(const struct cfi_machine *m, const struct cfi_state *s)
+{
+	struct cursor c = cursor_over(s->expression, s->expression_size);
+	struct parts rule = { 0 };
+	uint8_t bytes;
+
+	/* Such rules have another use for ra_off: only where the return address never moves. */
+	if (m->link)
+		return unsupported;
+	if (!is_plt(c, &bytes))
+		return deref_rule(m, c);
+	rule.cfa = ABI_CFA_PLT;
+	rule.cfa_off = bytes;
+	return rule;
+}
+
+static struct parts cfa_rule(const struct cfi_machine *m, const struct cfi_state *s)
+{
+	struct parts rule = { 0 };
+
+	if (s->expression)
+		return expression_rule(m, s);
+	if (!s->has_cfa || !fits_int(s->cfa_offset) || s->cfa_register > UINT8_MAX)
+		return unsupported;
+	rule.cfa_off = (int32_t)s->cfa_offset;
+	if (s->cfa_register == m->sp) {
+		rule.cfa = ABI_CFA_SP;
+	} else if (s->cfa_register == m->fp) {
+		rule.cfa = ABI_CFA_FP;
+	} else {
+		rule.cfa = ABI_CFA_REG;
+		rule.extra = (uint32_t)s->cfa_register;
+	}
+	return rule;
+}
+
+static void set_fp(struct parts *rule, const struct cfi_register *fp)
+{
+	if (fp->place == CFI_UNDEFINED) {
+		rule->fp = ABI_REG_UNDEFINED;
+	} else if (fp->place == CFI_SAME) {
+		rule->fp = ABI_REG_SAME;
+	} else if (fp->place == CFI_ELSEWHERE || !fits_short(fp->offset)) {
+		rule->fp = ABI_REG_UNSUPPORTED;
+	} else {
+		rule->fp = fp->place == CFI_AT_FP ? ABI_REG_AT_FP : ABI_REG_AT_CFA;
+		rule->fp_off = (int32_t)fp->offset;
+	}
+}
+
+/* On x86_64 the call pushed the return address: nothing else is known to occur. */
+static void set_pushed_ra(struct parts *rule, const struct cfi_register *ra)
+{
+	if (ra->place != CFI_AT_CFA || ra->offset != -8) {
+		*rule = unsupported;
+		return;
+	}
+	rule->ra = ABI_REG_AT_CFA;
+	if (rule->cfa != ABI_CFA_DEREF_SP && rule->cfa != ABI_CFA_DEREF_FP)
+		rule->ra_off = -8;
+}
+
+static void set_linked_ra(struct parts *rule, const struct cfi_register *ra)
+{
+	if (ra->place == CFI_SAME) {
+		rule->ra = ABI_REG_SAME;
+	} else if (ra->place != CFI_AT_CFA || !fits_short(ra->offset)) {
+		rule->ra = ABI_REG_UNSUPPORTED;
+	} else {
+		rule->ra = ABI_REG_AT_CFA;
+		rule->ra_off = (int32_t)ra->offset;
+	}
+}
+
+/* Elsewhere than close below the CFA is nowhere. */
+static void set_kept(
+	const struct cfi_machine *m, struct parts *rule, const struct cfi_register *kept)
+{
+	int64_t words = kept->place == CFI_SAME ? ABI_UNWIND_UNCHANGED : 0;
+
+	if (!m->kept || rule->cfa == ABI_CFA_REG || rule->cfa == ABI_CFA_PLT)
+		return;
+	if (kept->place == CFI_AT_CFA && kept->offset % WORD == 0)
+		words = -(kept->offset / WORD);
+	if (words < ABI_UNWIND_UNCHANGED || words > ABI_UNWIND_KEPT_WORDS ||
+		(kept->place == CFI_AT_CFA && words == ABI_UNWIND_UNCHANGED))
+		return;
+	rule->extra = (uint32_t)words << ABI_UNWIND_KEPT_SHIFT |
+		      (m->kept == DWARF_RBX ? ABI_UNWIND_KEPT_RBX : 0);
+}
+
+struct abi_unwind_rule cfi_rule(
+	const struct cfi_machine *m, bool signal, const struct cfi_state *state)
+{
+	struct parts rule;
+
+	if (state->ra.place == CFI_UNDEFINED)
+		return pack(&(struct parts){ .cfa = ABI_CFA_END });
+	if (signal)
+		return pack(&(struct parts){ .cfa = ABI_CFA_SIGNAL });
+	rule = cfa_rule(m, state);
+	if (rule.cfa == ABI_CFA_UNSUPPORTED)
+		return pack(&rule);
+	set_fp(&rule, &state->fp);
+	if (m->link)
+		set_linked_ra(&rule, &state->ra);
+	else
+		set_pushed_ra(&rule, &state->ra);
+	if (rule.cfa != ABI_CFA_UNSUPPORTED)
+		set_kept(m, &rule, &state->kept);
+	return pack(&rule);
+}
+
+struct abi_unwind_rule cfi_entry_rule(const struct cfi_section *s)
+{
+	struct cfi_machine m = cfi_machine(s);
+	struct cfi_state state = { .has_cfa = true, .cfa_register = m.sp };
+
+	if (!m.link) {
+		state.cfa_offset = 8;
+		state.ra = (struct cfi_register){ .place = CFI_AT_CFA, .offset = -8 };
+	}
+	return cfi_rule(&m, false, &state);
+}

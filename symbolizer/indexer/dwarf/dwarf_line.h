@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Line tables (DWARF 5, 6.2), versions 2 to 5: the file names that both the rows and the call sites
+ * of inlined functions refer to, and the program that makes the rows.
+ */
+#include "symbolizer/indexer/dwarf/dwarf_file.h"
+
+struct dwarf_line_file {
+	const char *name; /* NULL = not known */
+	uint64_t directory; /* its number, as the version counts */
+	uint32_t string; /* of the whole path; WRITER_NONE = not made yet */
+};
+
+struct dwarf_lines {
+	/* Kept from unit to unit for their memory. */
+	const char **directories;
+	size_t directory_count, directory_capacity;
+	struct dwarf_line_file *files;
+	size_t file_count, file_capacity;
+
+	const char *comp_dir;
+	struct cursor program;
+	uint8_t version;
+	uint8_t min_instruction_size, line_range, opcode_base;
+	int8_t line_base;
+	uint8_t operand_counts[256]; /* of standard opcodes */
+};
+
+void dwarf_lines_init(struct dwarf_lines *l);
+void dwarf_lines_deinit(struct dwarf_lines *l);
+/* Reads the header of U's table; after an error there are no files. -EBADMSG, -ENOMEM. */
+int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf *d, const struct dwarf_unit *u);
+/* Adds a file to the table. -EBADMSG over the limit. */
+int dwarf_lines_add_file(struct dwarf_lines *l, const char *name, uint64_t directory);
+/* The path of file FILE, numbered as in the table's version; string 0 when there is none. */
+int dwarf_lines_path(
+	struct dwarf_lines *l, struct index_writer *w, uint64_t file, uint32_t *ret_string);
+/* Runs the program of an open table. Rows before an error are written. */
+int dwarf_lines_run(
+	struct dwarf_lines *l, const struct dwarf *d, uint32_t unit, struct index_writer *w);

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/indexer/dwarf/dwarf_read.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/indexer/dwarf/dwarf_split.h"
+#include "symbolizer/indexer/dwarf/dwarf_walk.h"
+#include "symbolizer/indexer/images.h"
+#include "symbolizer/indexer/sources.h"
+
+enum {
+	MAX_LINE_TABLES = 1 << 19,
+	FORGET_BYTES =
+		8 << 20, /* of a section that have been read, before their memory is given back */
+};
+
+struct reader {
+	struct dwarf d;
+	struct dwarf_names names;
+	struct dwarf alternate; /* nothing of it is walked, its names are looked up */
+	struct dwarf_names alternate_names;
+	struct dwarf_lines lines;
+	struct dwarf_walker walker;
+	struct index_writer *w;
+	/*
+	 * Offset of a line program → the unit number that its rows carry. Units that share a
+	 * program share the number, so that function and line are seen to belong together.
+	 */
+	struct map line_owners;
+	struct dwarf_split *splits;
+	size_t split_count;
+	uint64_t forgotten_info, forgotten_lines; /* offsets up to which memory was given back */
+	bool skip_go;
+	uint32_t broken;
+};
+
+static int reader_init(
+	struct reader *r, const struct dwarf_sections *sections, struct index_writer *w)
+{
+	int err = dwarf_init(&r->d, sections);
+
+	if (!err && sections->alternate)
+		err = dwarf_init(&r->alternate, sections->alternate);
+	dwarf_names_init(&r->alternate_names, &r->alternate, w);
+	r->w = w;
+	r->broken = r->d.broken_units;
+	map_init(&r->line_owners, MAX_LINE_TABLES);
+	dwarf_lines_init(&r->lines);
+	dwarf_names_init(&r->names, &r->d, w);
+	r->names.alternate = sections->alternate ? &r->alternate_names : NULL;
+	r->walker =
+		(struct dwarf_walker){ .d = &r->d, .w = w, .names = &r->names, .lines = &r->lines };
+	return err;
+}
+
+static void reader_deinit(struct reader *r)
+{
+	for (size_t i = 0; i < r->split_count; i++)
+		dwarf_split_deinit(&r->splits[i]);
+	free(r->splits);
+	dwarf_walker_deinit(&r->walker);
+	dwarf_names_deinit(&r->names);
+	dwarf_lines_deinit(&r->lines);
+	map_deinit(&r->line_owners);
+	dwarf_names_deinit(&r->alternate_names);
+	dwarf_deinit(&r->alternate);
+	dwarf_deinit(&r->d);
+}
+
+/* The number of U, and whether its line program is still to be run. */
+static int number_unit(
+	struct reader *r, const struct dwarf_unit *u, uint32_t *ret_number, bool *ret_first)
+{
+	uint64_t number = (uint64_t)(u - r->d.units);
+
+	*ret_first = u->has_lines && !map_get(&r->line_owners, u->line_off, &number);
+	*ret_number = (uint32_t)number;
+	return *ret_first ? map_set(&r->line_owners, u->line_off, number) : 0;
+}
+
+/* A broken line table costs the lines, broken entries the functions: the other half stays. */
+static int read_unit(struct reader *r, struct dwarf_unit *u)
+{
+	uint32_t number;
+	bool first;
+	int err = dwarf_unit_open(&r->d, u), lines_err = 0;
+
+	if (err || (r->skip_go && u->language == DW_LANG_Go))
+		return err;
+	err = number_unit(r, u, &number, &first);
+	if (err)
+		return err;
+	r->lines.file_count = 0;
+	if (u->has_lines)
+		lines_err = dwarf_lines_open(&r->lines, &r->d, u);
+	err = u->elsewhere ? 0 : dwarf_walk(&r->walker, u, number);
+	if (err && err != -EBADMSG)
+		return err;
+	if (!lines_err && first)
+		lines_err = dwarf_lines_run(&r->lines, &r->d, number, r->w);
+	return lines_err ? lines_err : err;
+}
+
+static void forget_unit(struct reader *r, const struct dwarf_unit *u)
+{
+	const struct dwarf_sections *s = &r->d.sections;
+
+	dwarf_forget(&r->d, &s->info, u->end, &r->forgotten_info);
+	if (u->has_lines && u->line_off < cursor_left(&s->line))
+		dwarf_forget(&r->d, &s->line, u->line_off, &r->forgotten_lines);
+}
+
+/* ---- split units ---------------------------------------------------------------------------- */
+
+static int open_split(struct reader *r, const struct dwarf_split_source *source, struct map *ids)
+{
+	struct dwarf_split *s = &r->splits[r->split_count++];
+	int err = dwarf_split_open(s, source, &r->d, ids);
+
+	dwarf_names_init(&s->names, &s->d, r->w);
+	s->walker = (struct dwarf_walker){
+		.d = &s->d, .w = r->w, .names = &s->names, .lines = &r->lines
+	};
+	return err;
+}
+
+static int open_splits(struct reader *r, const struct dwarf_sections *sections)
+{
+	autocall(map_deinit) struct map ids;
+	int err;
+
+	map_init(&ids, MAX_LINE_TABLES);
+	if (!sections->split_count)
+		return 0;
+	r->splits = calloc(sections->split_count, sizeof(*r->splits));
+	if (!r->splits)
+		return -ENOMEM;
+	err = dwarf_split_ids(&r->d, &ids);
+	for (size_t i = 0; i < sections->split_count && !err; i++)
+		err = open_split(r, &sections->splits[i], &ids);
+	return err;
+}
+
+/* Files of call sites are numbered as in the skeleton's line table. */
+static int read_split_unit(struct reader *r, struct dwarf_split *s, size_t i)
+{
+	struct dwarf_unit *skeleton = &r->d.units[s->skeletons[i]];
+	uint64_t number = s->skeletons[i];
+
+	r->lines.file_count = 0;
+	if (skeleton->has_lines) {
+		int err = dwarf_lines_open(&r->lines, &r->d, skeleton);
+
+		if (err && err != -EBADMSG)
+			return err;
+		map_get(&r->line_owners, skeleton->line_off, &number);
+	}
+	return dwarf_walk(&s->walker, &s->d.units[i], (uint32_t)number);
+}
+
+static int read_splits(struct reader *r)
+{
+	for (size_t k = 0; k < r->split_count; k++) {
+		struct dwarf_split *s = &r->splits[k];
+
+		for (size_t i = 0; i < s->d.unit_count; i++) {
+			int err =
+				s->skeletons[i] == DWARF_NO_SKELETON ? 0 : read_split_unit(r, s, i);
+
+			if (err && err != -EBADMSG)
+				return err;
+			r->broken += err == -EBADMSG;
+		}
+	}
+	return 0;
+}
+
+enum { MAX_PATH_BYTES = 4096 };
+
+/* The .dwo file of a skeleton whose unit is not at hand. */
+static int note_wanted(struct reader *r, const struct dwarf_unit *u)
+{
+	bool whole = u->dwo_name[0] == '/' || !*u->comp_dir;
+	char path[MAX_PATH_BYTES];
+	uint32_t string;
+	int length = snprintf(path, sizeof(path), "%s%s%s", whole ? "" : u->comp_dir,
+		whole ? "" : "/", u->dwo_name);
+	int err;
+
+	if (length <= 0 || (size_t)length >= sizeof(path))
+		return 0;
+	err = writer_string(r->w, path, (size_t)length, &string);
+	return err ? err : writer_wanted(r->w, string);
+}
+
+static int note_all_wanted(struct reader *r)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < r->d.unit_count && !err; i++) {
+		const struct dwarf_unit *u = &r->d.units[i];
+
+		if (u->opened && u->has_dwo_id && !u->elsewhere && *u->dwo_name)
+			err = note_wanted(r, u);
+	}
+	return err;
+}
+
+int dwarf_read_sections(const struct dwarf_sections *sections, bool skip_go, struct index_writer *w,
+	uint32_t *ret_units, uint32_t *ret_broken_units)
+{
+	autocall(reader_deinit) struct reader r = { .skip_go = skip_go };
+	int err = reader_init(&r, sections, w);
+
+	if (!err)
+		err = open_splits(&r, sections);
+	for (size_t i = 0; i < r.d.unit_count && !err; i++) {
+		err = read_unit(&r, &r.d.units[i]);
+		if (err == -EBADMSG) {
+			r.broken++;
+			err = 0;
+		}
+		forget_unit(&r, &r.d.units[i]);
+	}
+	if (!err)
+		err = read_splits(&r);
+	if (!err)
+		err = note_all_wanted(&r);
+	if (err)
+		return err;
+	*ret_units = (uint32_t)r.d.unit_count;
+	*ret_broken_units = r.broken;
+	return 0;
+}
+
+static size_t code_sections(struct elf_image *image, struct dwarf_code *code, size_t max)
+{
+	const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
+	size_t count = 0;
+
+	for (size_t i = 0; i < elf_image_section_count(image) && count < max; i++) {
+		struct elf_section s = elf_image_section(image, i);
+
+		if ((s.flags & wanted) == wanted && s.address + s.size > s.address)
+			code[count++] = (struct dwarf_code){ s.address, s.address + s.size };
+	}
+	return count;
+}
+
+static size_t code_segments(struct elf_image *image, struct dwarf_code *code, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < elf_image_segment_count(image) && count < max; i++) {
+		struct elf_segment s = elf_image_segment(image, i);
+
+		if (s.type == PT_LOAD && (s.flags & PF_X))
+			code[count++] = (struct dwarf_code){ s.address, s.address + s.memory_size };
+	}
+	return count;
+}
+
+static size_t find_code(struct elf_image *image, struct dwarf_code *code, size_t max)
+{
+	size_t count = code_sections(image, code, max);
+
+	return count ? count : code_segments(image, code, max);
+}
+
+void dwarf_sections_find(struct elf_image *image, struct dwarf_code *code, size_t max_code,
+	struct dwarf_sections *ret_sections)
+{
+	*ret_sections = (struct dwarf_sections){
+		.info = elf_image_bytes(image, ".debug_info"),
+		.abbrev = elf_image_bytes(image, ".debug_abbrev"),
+		.str = elf_image_bytes(image, ".debug_str"),
+		.line_str = elf_image_bytes(image, ".debug_line_str"),
+		.str_offsets = elf_image_bytes(image, ".debug_str_offsets"),
+		.line = elf_image_bytes(image, ".debug_line"),
+		.ranges = elf_image_bytes(image, ".debug_ranges"),
+		.rnglists = elf_image_bytes(image, ".debug_rnglists"),
+		.addr = elf_image_bytes(image, ".debug_addr"),
+		.code = code,
+		.code_count = find_code(image, code, max_code),
+		.image = image,
+	};
+}
+
+int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w, uint32_t *ret_units,
+	uint32_t *ret_broken_units)
+{
+	struct dwarf_code code[DWARF_MAX_CODE];
+	struct dwarf_sections sections;
+
+	dwarf_sections_find(image, code, DWARF_MAX_CODE, &sections);
+	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
+}
+
+static void find_split_sections(struct elf_image *image, const struct dwarf_sections *program,
+	struct dwarf_split_source *ret_source)
+{
+	*ret_source = (struct dwarf_split_source){
+		.sections = {
+			.info = elf_image_bytes(image, ".debug_info.dwo"),
+			.abbrev = elf_image_bytes(image, ".debug_abbrev.dwo"),
+			.str = elf_image_bytes(image, ".debug_str.dwo"),
+			.line_str = program->line_str,
+			.str_offsets = elf_image_bytes(image, ".debug_str_offsets.dwo"),
+			.line = program->line,
+			.ranges = program->ranges,
+			.rnglists = elf_image_bytes(image, ".debug_rnglists.dwo"),
+			.addr = program->addr,
+			.code = program->code,
+			.code_count = program->code_count,
+			.image = image,
+		},
+		.cu_index = elf_image_bytes(image, ".debug_cu_index"),
+	};
+}
+
+int dwarf_read_images(const struct images *images, bool skip_go, struct index_writer *w,
+	uint32_t *ret_units, uint32_t *ret_broken_units)
+{
+	struct dwarf_split_source splits[COMPANIONS_MAX];
+	struct dwarf_sections sections, alternate;
+	struct dwarf_code code[DWARF_MAX_CODE];
+
+	dwarf_sections_find(images_dwarf(images), code, DWARF_MAX_CODE, &sections);
+	/* Where the code is, the module's own file knows. */
+	sections.code_count = find_code(images->own, code, DWARF_MAX_CODE);
+	if (images->alternate) {
+		dwarf_sections_find(images->alternate, NULL, 0, &alternate);
+		sections.alternate = &alternate;
+	}
+	for (size_t i = 0; i < images->split_count; i++)
+		find_split_sections(images->splits[i], &sections, &splits[i]);
+	sections.splits = splits;
+	sections.split_count = images->split_count;
+	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
+}

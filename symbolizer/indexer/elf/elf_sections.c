@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sections and their bytes. Decompression is done here and not by libelf: the libelf of Debian 12
+ * cannot read zstd, and a limit on the memory that a section's header may ask for is ours to set.
+ */
+#include <errno.h>
+#include <gelf.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/indexer/elf/elf_image_state.h"
+
+enum {
+	MAX_SECTIONS = 1 << 17,
+	MAX_NAME_BYTES = 256,
+	COMPRESSED_ZLIB = 1, /* ELFCOMPRESS_*, gABI */
+	COMPRESSED_ZSTD = 2,
+	OLD_HEADER_BYTES = 12, /* .zdebug_*: "ZLIB" and the size, big-endian */
+};
+static const size_t MAX_INFLATED_BYTES = UINT64_C(1) << 30; /* of all sections of a file */
+
+/* No bytes, but a place: nothing may be added to NULL, not even 0. */
+static struct cursor no_bytes(void)
+{
+	return cursor_over("", 0);
+}
+
+static void read_section(struct elf_image *image, Elf_Scn *scn, size_t names, size_t number)
+{
+	struct elf_section *section = &image->sections[number].header;
+	const char *name;
+	GElf_Shdr header;
+
+	section->name = "";
+	section->number = (uint32_t)number;
+	if (!scn || !gelf_getshdr(scn, &header))
+		return;
+	name = elf_strptr(image->elf, names, header.sh_name);
+	*section = (struct elf_section){
+		.name = name ? name : "",
+		.type = header.sh_type,
+		.link = header.sh_link,
+		.flags = header.sh_flags,
+		.address = header.sh_addr,
+		.file_off = header.sh_offset,
+		.size = header.sh_size,
+		.entry_size = header.sh_entsize,
+		.number = (uint32_t)number,
+	};
+}
+
+int elf_sections_read(struct elf_image *image)
+{
+	size_t count, names;
+
+	/* A file without usable section headers still has its segments. */
+	if (elf_getshdrnum(image->elf, &count) || elf_getshdrstrndx(image->elf, &names) || !count)
+		return 0;
+	if (count > MAX_SECTIONS)
+		return -E2BIG;
+	image->sections = calloc(count, sizeof(*image->sections));
+	if (!image->sections)
+		return -ENOMEM;
+	image->section_count = count;
+	for (size_t i = 0; i < count; i++)
+		read_section(image, elf_getscn(image->elf, i), names, i);
+	return 0;
+}
+
+void elf_sections_free(struct elf_image *image)
+{
+	for (size_t i = 0; i < image->section_count; i++)
+		free(image->sections[i].inflated);
+	free(image->sections);
+}
+
+size_t elf_image_section_count(const struct elf_image *image)
+{
+	return image->section_count;
+}
+
+struct elf_section elf_image_section(const struct elf_image *image, size_t number)
+{
+	if (number >= image->section_count)
+		return (struct elf_section){ .name = "" };
+	return image->sections[number].header;
+}
+
+static bool find_section(const struct elf_image *image, const char *name, size_t *ret_number)
+{
+	for (size_t i = 1; i < image->section_count; i++) {
+		if (strcmp(image->sections[i].header.name, name))
+			continue;
+		*ret_number = i;
+		return true;
+	}
+	return false;
+}
+
+bool elf_image_find(
+	const struct elf_image *image, const char *name, struct elf_section *ret_section)
+{
+	size_t number;
+
+	if (!find_section(image, name, &number))
+		return false;
+	*ret_section = image->sections[number].header;
+	return true;
+}
+
+static bool inflate_zlib(const struct cursor *in, void *out, size_t size)
+{
+	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+	enum libdeflate_result result;
+
+	if (!d)
+		return false;
+	result = libdeflate_zlib_decompress(d, in->at, cursor_left(in), out, size, NULL);
+	libdeflate_free_decompressor(d);
+	return result == LIBDEFLATE_SUCCESS;
+}
+
+static struct cursor inflate(struct elf_image *image, struct image_section *section,
+	struct cursor in, uint32_t method, uint64_t size)
+{
+	autofree void *out = NULL;
+	bool ok = false;
+
+	if (in.bad || !size || size > MAX_INFLATED_BYTES - image->inflated_bytes)
+		return no_bytes();
+	out = malloc(size);
+	if (!out)
+		return no_bytes();
+	if (method == COMPRESSED_ZLIB)
+		ok = inflate_zlib(&in, out, size);
+	else if (method == COMPRESSED_ZSTD)
+		ok = ZSTD_decompress(out, size, in.at, cursor_left(&in)) == size;
+	if (!ok)
+		return no_bytes();
+	image->inflated_bytes += size;
+	section->inflated = take(out);
+	return cursor_over(section->inflated, size);
+}
+
+static struct cursor load_compressed(
+	struct elf_image *image, struct image_section *section, struct cursor raw)
+{
+	uint32_t method = cursor_u32(&raw); /* Elf64_Chdr */
+	uint64_t size;
+
+	cursor_skip(&raw, 4);
+	size = cursor_u64(&raw);
+	cursor_skip(&raw, 8);
+	return inflate(image, section, raw, method, size);
+}
+
+static struct cursor load_old_compressed(
+	struct elf_image *image, struct image_section *section, struct cursor raw)
+{
+	uint64_t size;
+
+	cursor_skip(&raw, 4);
+	size = __builtin_bswap64(cursor_u64(&raw));
+	return inflate(image, section, raw, COMPRESSED_ZLIB, size);
+}
+
+static struct cursor load_section(struct elf_image *image, struct image_section *section)
+{
+	const struct elf_section *header = &section->header;
+	struct cursor raw;
+
+	if (header->type == SHT_NOBITS || header->type == SHT_NULL)
+		return no_bytes();
+	raw = elf_image_file(image, header->file_off, header->size);
+	if (raw.bad)
+		return no_bytes();
+	if (header->flags & SHF_COMPRESSED)
+		return load_compressed(image, section, raw);
+	if (!strncmp(header->name, ".zdebug_", 8) && header->size >= OLD_HEADER_BYTES &&
+		!memcmp(raw.at, "ZLIB", 4))
+		return load_old_compressed(image, section, raw);
+	return raw;
+}
+
+struct cursor elf_image_section_bytes(struct elf_image *image, size_t number)
+{
+	struct image_section *section;
+
+	if (number >= image->section_count)
+		return no_bytes();
+	section = &image->sections[number];
+	if (!section->loaded) {
+		section->bytes = load_section(image, section);
+		section->loaded = true;
+	}
+	return section->bytes;
+}
+
+struct cursor elf_image_bytes(struct elf_image *image, const char *name)
+{
+	char old_name[MAX_NAME_BYTES];
+	size_t number;
+
+	if (find_section(image, name, &number))
+		return elf_image_section_bytes(image, number);
+	if (strncmp(name, ".debug_", 7) || strlen(name) > sizeof(old_name) - 2)
+		return no_bytes();
+	stpcpy(stpcpy(old_name, ".z"), name + 1);
+	if (!find_section(image, old_name, &number))
+		return no_bytes();
+	return elf_image_section_bytes(image, number);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How to read the goroutine that a thread runs for: where thread-local storage holds g, and the
+ * offsets of a few members of runtime.g and runtime.m. DWARF has the offsets; for programs without
+ * it they were measured on the releases of Go 1.16 to 1.27 (their DWARF, amd64; the structures
+ * hold nothing whose size depends on the architecture before these members). A version that is in
+ * neither is not supported: a number read from the wrong place would be a wrong goroutine.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/indexer/go/go_tls.h"
+#include "symbolizer/indexer/go/go_version.h"
+#include "symbolizer/indexer/sources.h"
+
+enum labels_kind {
+	LABELS_NONE,
+	LABELS_MAP,
+	LABELS_SLICE, /* from 1.24 on */
+};
+
+enum {
+	FIRST_MINOR = 16,
+	LAST_MINOR = 27,
+	FIRST_MINOR_WITH_LABEL_SLICE = 24,
+	MAX_MEMBER_OFFSET = 1 << 16,
+	NOTE_GO_BUILD_ID = 4,
+	MAX_NOTES = 64,
+};
+
+struct offsets {
+	uint32_t g_m, m_curg, g_goid, g_stack_hi, g_sched_bp, g_labels;
+};
+
+static const struct offsets measured[LAST_MINOR - FIRST_MINOR + 1] = {
+	/*	  m, curg, goid, stack.hi, sched.bp, labels */
+	[16 - 16] = { 48, 192, 152, 8, 104, 344 },
+	[17 - 16] = { 48, 192, 152, 8, 104, 360 },
+	[18 - 16] = { 48, 192, 152, 8, 104, 360 },
+	[19 - 16] = { 48, 192, 152, 8, 104, 360 },
+	[20 - 16] = { 48, 192, 152, 8, 104, 360 },
+	[21 - 16] = { 48, 192, 152, 8, 104, 344 },
+	[22 - 16] = { 48, 192, 152, 8, 104, 344 },
+	[23 - 16] = { 48, 192, 160, 8, 104, 352 },
+	[24 - 16] = { 48, 192, 160, 8, 104, 352 },
+	[25 - 16] = { 48, 184, 152, 8, 96, 344 },
+	[26 - 16] = { 48, 184, 152, 8, 96, 352 },
+	[27 - 16] = { 48, 184, 152, 8, 96, 352 },
+};
+
+static bool table_offsets(const struct go_version *version, struct offsets *ret_offsets)
+{
+	if (!version->released || version->minor < FIRST_MINOR || version->minor > LAST_MINOR)
+		return false;
+	*ret_offsets = measured[version->minor - FIRST_MINOR];
+	return true;
+}
+
+static bool member(
+	struct elf_image *image, const char *type, const char *name, uint32_t *ret_offset)
+{
+	uint64_t offset;
+
+	if (dwarf_member_offset(image, type, name, &offset) || offset > MAX_MEMBER_OFFSET)
+		return false;
+	*ret_offset = (uint32_t)offset;
+	return true;
+}
+
+static bool dwarf_offsets(struct elf_image *image, struct offsets *ret_offsets)
+{
+	struct offsets o = { 0 };
+	uint32_t stack, hi, sched, bp;
+
+	if (!member(image, "runtime.g", "goid", &o.g_goid) ||
+		!member(image, "runtime.g", "m", &o.g_m) ||
+		!member(image, "runtime.m", "curg", &o.m_curg) ||
+		!member(image, "runtime.g", "stack", &stack) ||
+		!member(image, "runtime.stack", "hi", &hi) ||
+		!member(image, "runtime.g", "sched", &sched) ||
+		!member(image, "runtime.gobuf", "bp", &bp))
+		return false;
+	o.g_stack_hi = stack + hi;
+	o.g_sched_bp = sched + bp;
+	if (!member(image, "runtime.g", "labels", &o.g_labels))
+		o.g_labels = 0;
+	*ret_offsets = o;
+	return true;
+}
+
+static enum labels_kind labels_kind(const struct go_version *version, uint32_t offset)
+{
+	if (!offset || version->minor == GO_VERSION_UNKNOWN)
+		return LABELS_NONE;
+	return version->minor < FIRST_MINOR_WITH_LABEL_SLICE ? LABELS_MAP : LABELS_SLICE;
+}
+
+int go_facts_read(struct elf_image *image, struct index_go *ret_go)
+{
+	struct go_version version;
+	struct offsets offsets;
+	struct index_go go = { 0 };
+	int r;
+
+	r = go_version_read(image, &version);
+	if (r == -ENOENT) {
+		*ret_go = go;
+		return 0;
+	}
+	if (r)
+		return r;
+	go.version = version.minor;
+	if ((dwarf_offsets(image, &offsets) || table_offsets(&version, &offsets)) &&
+		!go_tls_offset(image, &go.g_tls_offset)) {
+		go.supported = 1;
+		go.g_m = offsets.g_m;
+		go.m_curg = offsets.m_curg;
+		go.g_goid = offsets.g_goid;
+		go.g_stack_hi = offsets.g_stack_hi;
+		go.g_sched_bp = offsets.g_sched_bp;
+		go.labels_kind = labels_kind(&version, offsets.g_labels);
+		go.g_labels = go.labels_kind == LABELS_NONE ? 0 : offsets.g_labels;
+	}
+	*ret_go = go;
+	return 0;
+}
+
+static uint64_t align4(uint32_t size)
+{
+	return ((uint64_t)size + 3) & ~UINT64_C(3);
+}
+
+/* The Go build ID among the notes; names and contents are padded to 4 bytes. */
+static struct cursor build_id_note(struct cursor notes)
+{
+	for (int i = 0; i < MAX_NOTES && cursor_left(&notes); i++) {
+		uint32_t name_size = cursor_u32(&notes);
+		uint32_t size = cursor_u32(&notes);
+		uint32_t type = cursor_u32(&notes);
+		const char *name = cursor_bytes(&notes, align4(name_size));
+		uint64_t at = cursor_offset(&notes);
+
+		if (name && name_size == 4 && type == NOTE_GO_BUILD_ID && !memcmp(name, "Go", 3))
+			return cursor_slice(&notes, at, size);
+		cursor_skip(&notes, align4(size));
+	}
+	return cursor_over(NULL, 0);
+}
+
+static struct cursor build_id_of_segments(const struct elf_image *image)
+{
+	for (size_t i = 0; i < elf_image_segment_count(image); i++) {
+		struct elf_segment s = elf_image_segment(image, i);
+		struct cursor text;
+
+		if (s.type != PT_NOTE)
+			continue;
+		text = build_id_note(elf_image_at(image, s.address, s.file_size));
+		if (cursor_left(&text))
+			return text;
+	}
+	return cursor_over(NULL, 0);
+}
+
+struct cursor go_build_id(struct elf_image *image)
+{
+	struct cursor text = build_id_note(elf_image_bytes(image, ".note.go.buildid"));
+
+	if (!cursor_left(&text))
+		text = build_id_of_segments(image);
+	return cursor_left(&text) ? text : cursor_over(NULL, 0);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The offset of g is -8 in most amd64 programs and that is why guessing it is wrong: an external
+ * linker puts g among the thread-local variables of the C code (-128 and -192 were met). Two ways
+ * lead there. runtime.tlsg is a TLS symbol, whose place counts from the end of the TLS block (ELF
+ * TLS variant II); strip removes it. The code that loads g has the offset as a constant, and
+ * pclntab tells where that code is. Where both are there they must agree.
+ */
+#include "symbolizer/indexer/go/go_tls.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+enum { SYMBOL_BYTES = 24 };
+
+static bool tls_segment(const struct elf_image *image, struct elf_segment *ret_segment)
+{
+	for (size_t i = 0; i < elf_image_segment_count(image); i++) {
+		struct elf_segment s = elf_image_segment(image, i);
+
+		if (s.type != PT_TLS)
+			continue;
+		*ret_segment = s;
+		return true;
+	}
+	return false;
+}
+
+static bool name_is(struct cursor names, uint32_t offset, const char *wanted)
+{
+	const char *name;
+
+	cursor_seek(&names, offset);
+	name = cursor_string(&names);
+	return name && !strcmp(name, wanted);
+}
+
+static bool tls_symbol(struct elf_image *image, const char *wanted, uint64_t *ret_value)
+{
+	struct cursor symbols, names;
+	struct elf_section section;
+
+	if (!elf_image_find(image, ".symtab", &section))
+		return false;
+	symbols = elf_image_section_bytes(image, section.number);
+	names = elf_image_section_bytes(image, section.link);
+	while (cursor_left(&symbols) >= SYMBOL_BYTES) {
+		uint32_t name = cursor_u32(&symbols);
+		uint8_t info = cursor_u8(&symbols);
+		uint64_t value;
+
+		cursor_skip(&symbols, 3);
+		value = cursor_u64(&symbols);
+		cursor_skip(&symbols, 8);
+		if (ELF64_ST_TYPE(info) != STT_TLS || !name_is(names, name, wanted))
+			continue;
+		*ret_value = value;
+		return true;
+	}
+	return false;
+}
+
+/* The TLS block ends at the thread pointer and begins at its alignment (variant II). */
+static int offset_of_symbol(struct elf_image *image, int64_t *ret_offset)
+{
+	struct elf_segment tls;
+	uint64_t value, align;
+
+	if (!tls_segment(image, &tls) || !tls_symbol(image, "runtime.tlsg", &value))
+		return -ENOENT;
+	align = tls.align ? tls.align : 1;
+	if ((align & (align - 1)) || value >= tls.memory_size || tls.memory_size > INT32_MAX)
+		return -EBADMSG;
+	*ret_offset = (int64_t)(value - tls.memory_size -
+				((-tls.address - tls.memory_size) & (align - 1)));
+	return 0;
+}
+
+static int offset_of_code(struct elf_image *image, int64_t *ret_offset)
+{
+	struct gopclntab table;
+	int r;
+
+	r = gopclntab_find(image, &table);
+	if (r)
+		return r;
+	return elf_image_machine(image) == EM_AARCH64 ? go_tls_arm64(&table, ret_offset)
+						      : go_tls_amd64(&table, ret_offset);
+}
+
+int go_tls_offset(struct elf_image *image, int64_t *ret_offset)
+{
+	int64_t code = 0, symbol = 0;
+	int code_error = offset_of_code(image, &code);
+	int symbol_error = -ENOENT;
+
+	if (elf_image_machine(image) == EM_X86_64)
+		symbol_error = offset_of_symbol(image, &symbol);
+	/* Without a constant in the code the linker did not fix the place: a shared library. */
+	if (code_error && code_error != -ENOENT)
+		return -EOPNOTSUPP;
+	if (code_error && symbol_error)
+		return -EOPNOTSUPP;
+	if (!code_error && !symbol_error && code != symbol)
+		return -EOPNOTSUPP;
+	*ret_offset = code_error ? symbol : code;
+	return 0;
+}

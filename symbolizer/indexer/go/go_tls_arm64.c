@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * On arm64 g lives in x28. Only programs with cgo keep it in thread-local storage too, where
+ * runtime.load_g finds it again:
+ *
+ *	adrp x27,iscgo; [add x27,x27,#lo]; ldrsb x0,[x27,#lo]; cbz x0,…
+ *	mrs x0,tpidr_el0; movz x27,#OFFSET; ldr x28,[x0,x27]
+ *	                  (or movz x27,#HIGH,lsl #16; movk x27,#LOW)
+ *
+ * runtime.iscgo is a variable that the linker sets; where the program has no cgo it is 0 or not
+ * in the file at all, and then the storage is never written: no code but Go's runs there, which
+ * always has g in the register (and the vDSO, which leaves it alone). An offset from the GOT
+ * instead of the constant is a shared library's. (Arm's A64 instruction set for the words.)
+ */
+#include <errno.h>
+
+#include "bpf/abi/unwind.h"
+#include "symbolizer/indexer/go/go_tls.h"
+
+enum {
+	SEARCH_WORDS = 6, /* from one part of the sequence to the next */
+	MAX_OFFSET = 1 << 20,
+};
+
+static uint64_t adrp_page(uint32_t word, uint64_t pc)
+{
+	uint64_t pages = ((word >> 5) & 0x7ffff) << 2 | ((word >> 29) & 3);
+
+	if (pages & (1 << 20))
+		pages |= ~UINT64_C(0) << 21;
+	return (pc & ~UINT64_C(0xfff)) + (pages << 12);
+}
+
+/* The address of runtime.iscgo, from the first words. */
+static bool iscgo_address(struct cursor *c, uint64_t pc, uint64_t *ret_address)
+{
+	uint32_t word = cursor_u32(c);
+	uint64_t address;
+
+	if ((word & 0x9f000000) != 0x90000000) /* adrp */
+		return false;
+	address = adrp_page(word, pc);
+	word = cursor_u32(c);
+	if ((word & 0xffc00000) == 0x91000000) { /* add (immediate) */
+		address += (word >> 10) & 0xfff;
+		word = cursor_u32(c);
+	}
+	if ((word & 0xffc00000) != 0x39800000 && (word & 0xffc00000) != 0x39400000)
+		return false; /* neither ldrsb nor ldrb */
+	*ret_address = address + ((word >> 10) & 0xfff);
+	return !c->bad;
+}
+
+static bool find_word(struct cursor *c, uint32_t mask, uint32_t wanted, uint32_t *ret_word)
+{
+	for (int i = 0; i < SEARCH_WORDS; i++) {
+		*ret_word = cursor_u32(c);
+		if (!c->bad && (*ret_word & mask) == wanted)
+			return true;
+	}
+	return false;
+}
+
+/* The constant: one instruction, or two (position-independent programs of external linkers). */
+static bool read_offset(struct cursor *c, uint32_t *ret_offset)
+{
+	uint32_t high, low;
+
+	if (!find_word(c, 0xff800000, 0xd2800000, &high)) /* movz xN,#imm16{,lsl #16} */
+		return false;
+	*ret_offset = high >> 5 & 0xffff;
+	if ((high & 0x00600000) == 0)
+		return true;
+	low = cursor_u32(c);
+	if (c->bad || (high & 0x00600000) != 0x00200000 || (low & 0xffe00000) != 0xf2800000)
+		return false; /* not movk xN,#imm16 behind it */
+	*ret_offset = *ret_offset << 16 | (low >> 5 & 0xffff);
+	return true;
+}
+
+int go_tls_arm64(const struct gopclntab *table, int64_t *ret_offset)
+{
+	struct gopclntab_function f;
+	uint32_t word, offset;
+	uint64_t iscgo;
+	struct cursor code, flag;
+
+	if (gopclntab_function_named(table, "runtime.load_g", &f))
+		return -ENOENT;
+	code = elf_image_at(table->image, f.entry, f.next - f.entry);
+	if (!iscgo_address(&code, f.entry, &iscgo))
+		return -EOPNOTSUPP;
+	flag = elf_image_at(table->image, iscgo, 1);
+	if (!cursor_u8(&flag)) {
+		*ret_offset = ABI_GO_G_IN_REGISTER;
+		return 0;
+	}
+	if (!find_word(&code, 0xffffffe0, 0xd53bd040, &word)) /* mrs xN,tpidr_el0 */
+		return -EOPNOTSUPP;
+	if (!read_offset(&code, &offset))
+		return -EOPNOTSUPP;
+	word = cursor_u32(&code);
+	if (code.bad || (word & 0xffe0fc1f) != 0xf860681c) /* ldr x28,[xN,xM] */
+		return -EOPNOTSUPP;
+	if (!offset || offset % 8 || offset > MAX_OFFSET)
+		return -EOPNOTSUPP;
+	*ret_offset = offset;
+	return 0;
+}

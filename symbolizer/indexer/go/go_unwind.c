@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pcsp says by how many bytes a function has lowered the stack pointer, for each instruction, in
+ * prologues and epilogues too. On x86_64 the return address is above that; on aarch64 it is where
+ * the stack pointer points to once that was lowered, and in the link register before. The caller's
+ * frame pointer is the word below (both), from the instruction on that makes the frame pointer
+ * point to it: ABI_REG_FRAME asks the register.
+ *
+ * Functions that load the stack pointer from elsewhere are marked since 1.17. Those with a frame
+ * keep it in the frame pointer, whatever the stack pointer is; the others are known by name, for
+ * each means something else (bpf/unwind_go.bpf.h). In 1.16, which marks none, all go by name.
+ */
+#include "symbolizer/indexer/go/go_unwind.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/indexer/go/go_version.h"
+#include "symbolizer/indexer/sources.h"
+
+enum {
+	WORD = 8,
+	FRAMED_SINCE = 21, /* 1.21: before, a function without variables had no frame */
+	MAX_FRAME_BYTES = 1 << 30, /* what a goroutine's stack can have */
+	CGOCALL_DEPTH_PLACE = 40, /* above sp while C runs, until 1.20 (x86_64) */
+	LINK_SEARCH_WORDS = 32,
+	/*
+	 * On x86_64, from where a frame was opened to where the frame pointer points at it: a store
+	 * and a LEA. No function loads another stack pointer so early.
+	 */
+	OPENING_BYTES = 10,
+};
+
+struct special {
+	const char *name;
+	enum abi_cfa cfa; /* ABI_CFA_SP: as usual */
+	bool framed_too; /* not only where it has no frame of its own */
+	uint8_t extra;
+	enum { AS_ELSEWHERE, OTHER_ON_ARM, ONLY_ON_ARM } arm; /* special_frame() */
+};
+
+static const struct special specials[] = {
+	{ "runtime.goexit", ABI_CFA_END, true, 0 },
+	{ "runtime.mstart", ABI_CFA_END, true, 0 },
+	{ "runtime.rt0_go", ABI_CFA_END, true, 0 },
+	{ "runtime.systemstack", ABI_CFA_GO_SYSTEMSTACK, true, 0 },
+	{ "runtime.morestack", ABI_CFA_GO_MORESTACK, true, 0 },
+	{ "runtime.mcall", ABI_CFA_GO_MCALL, true, 0 },
+	/* They too leave the goroutine, below morestack (the first may be inlined in newstack). */
+	{ "runtime.gopreempt_m", ABI_CFA_GO_MCALL, true, 0 },
+	{ "runtime.goschedImpl", ABI_CFA_GO_MCALL, true, 0 },
+	{ "runtime.preemptPark", ABI_CFA_GO_MCALL, true, 0 },
+	{ "runtime.gogo", ABI_CFA_GO_GOGO, true, 0 },
+	{ "gogo", ABI_CFA_GO_GOGO, true, 0 },
+	{ "runtime.asmcgocall", ABI_CFA_GO_CGOCALL, false, CGOCALL_DEPTH_PLACE, OTHER_ON_ARM },
+	{ "crosscall2", ABI_CFA_SP, false, 0, ONLY_ON_ARM },
+	{ "racecall", ABI_CFA_GO_RACECALL, true, 0 },
+	{ "runtime.cgocallback", ABI_CFA_GO_FRAME, false, 0 },
+	{ "runtime.nanotime1", ABI_CFA_GO_FRAME, false, 0 },
+	{ "runtime.walltime", ABI_CFA_GO_FRAME, false, 0 },
+	{ "runtime.walltime1", ABI_CFA_GO_FRAME, false, 0 },
+	{ "runtime.asyncPreempt", ABI_CFA_SP, true, ABI_UNWIND_INTERRUPTED },
+	{ "runtime.sigtramp", ABI_CFA_SP, true, 0 }, /* the signal's frame is above it */
+	{ "runtime.sigreturn", ABI_CFA_SIGNAL, true, 0 },
+	{ "runtime.sigreturn__sigaction", ABI_CFA_SIGNAL, true, 0 },
+};
+
+/* The rows of a function in the making. */
+struct rows {
+	struct go_unwind *g;
+	const struct gopclntab_function *f;
+	const struct special *special; /* NULL: none */
+	go_unwind_sink *sink;
+	void *context;
+	bool opened; /* its frame was, further up */
+};
+
+static bool is_named(const char *name, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	return !strncmp(name, wanted, length) && (!name[length] || !strcmp(name + length, ".abi0"));
+}
+
+static const struct special *special_of(
+	const struct go_unwind *g, const struct gopclntab_function *f)
+{
+	const char *name = gopclntab_name(g->table, f->name);
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(specials); i++) {
+		if (specials[i].arm == ONLY_ON_ARM && g->machine != EM_AARCH64)
+			continue;
+		if (is_named(name, specials[i].name))
+			return &specials[i];
+	}
+	return NULL;
+}
+
+void go_unwind_init(struct go_unwind *g, const struct gopclntab *table)
+{
+	struct go_version version;
+
+	*g = (struct go_unwind){ .table = table, .machine = elf_image_machine(table->image) };
+	g->framed = g->machine == EM_X86_64 && !go_version_read(table->image, &version) &&
+		    version.minor != GO_VERSION_UNKNOWN && version.minor >= FRAMED_SINCE;
+}
+
+void go_unwind_deinit(struct go_unwind *g)
+{
+	gopclntab_runs_deinit(&g->runs);
+}
+
+/* The usual rule where the stack pointer was lowered by DEPTH bytes. */
+static struct abi_unwind_rule usual_rule(const struct go_unwind *g, int32_t depth)
+{
+	struct abi_unwind_rule rule = { .cfa = ABI_CFA_SP, .fp = ABI_REG_FRAME };
+
+	if (g->machine == EM_AARCH64) {
+		rule.cfa_off = depth;
+		/* Without a frame the register is the caller's, which points below this very sp. */
+		rule.fp = depth ? ABI_REG_FRAME : ABI_REG_SAME;
+		rule.fp_off = depth ? (int16_t)(-depth - WORD) : 0;
+		rule.ra = depth ? ABI_REG_AT_CFA : ABI_REG_SAME;
+		rule.ra_off = (int16_t)-depth;
+	} else {
+		rule.cfa_off = depth + WORD;
+		rule.fp_off = -2 * WORD;
+		rule.ra = ABI_REG_AT_CFA;
+		rule.ra_off = -WORD;
+	}
+	return rule;
+}
+
+static bool is_framed(const struct go_unwind *g, const struct gopclntab_function *f,
+	const struct special *special)
+{
+	return g->framed && !special && !f->flags;
+}
+
+struct abi_unwind_rule go_unwind_entry_rule(
+	const struct go_unwind *g, const struct gopclntab_function *f)
+{
+	struct abi_unwind_rule rule = usual_rule(g, 0);
+
+	if (is_framed(g, f, special_of(g, f)))
+		rule.extra = ABI_UNWIND_FRAMED;
+	return rule;
+}
+
+/* That of a function which is found by its frame pointer. */
+static void by_frame(const struct go_unwind *g, int32_t depth, struct abi_unwind_rule *rule)
+{
+	rule->cfa = ABI_CFA_GO_FRAME;
+	rule->fp = ABI_REG_AT_CFA;
+	rule->cfa_off = g->machine == EM_AARCH64 ? depth + WORD : 2 * WORD;
+}
+
+/*
+ * Where in its frame crosscall2 of aarch64, which saves registers for C, has frame pointer and link
+ * register: from `stp x29,x30,[sp,#OFFSET]`, or `str x29,[sp,#OFFSET]` and the other behind it
+ * (until 1.18). -1: nowhere.
+ */
+static int32_t link_place(const struct go_unwind *g, const struct gopclntab_function *f)
+{
+	struct cursor code = elf_image_at(g->table->image, f->entry, f->next - f->entry);
+
+	for (int i = 0; i < LINK_SEARCH_WORDS && cursor_left(&code); i++) {
+		uint32_t word = cursor_u32(&code);
+
+		if (!code.bad && (word & 0xffe07fff) == 0xa9007bfd)
+			return (int32_t)(word >> 15 & 0x3f) * WORD;
+		if (!code.bad && (word & 0xffc003ff) == 0xf90003fd)
+			return (int32_t)(word >> 10 & 0xfff) * WORD;
+	}
+	return -1;
+}
+
+/* Rules that are others on aarch64 where there is a frame of DEPTH bytes. */
+static void special_frame(const struct go_unwind *g, const struct gopclntab_function *f,
+	const struct special *special, struct abi_unwind_rule *rule)
+{
+	int32_t depth = rule->cfa_off, place;
+
+	if (special->cfa == ABI_CFA_GO_CGOCALL) {
+		/* The thread's frame pointer is in the register. */
+		rule->cfa = ABI_CFA_GO_CGOCALL;
+		rule->fp = ABI_REG_AT_CFA;
+		return;
+	}
+	place = link_place(g, f);
+	if (place < 0 || place > depth - 2 * WORD) {
+		*rule = (struct abi_unwind_rule){ .cfa = ABI_CFA_NONE };
+		return;
+	}
+	rule->fp = ABI_REG_AT_CFA;
+	rule->fp_off = (int16_t)(place - depth);
+	rule->ra_off = (int16_t)(place + WORD - depth);
+}
+
+static bool is_usable(const struct go_unwind *g, int32_t depth)
+{
+	if (depth < 0 || depth > MAX_FRAME_BYTES || depth % WORD)
+		return false;
+	/* Offsets from the CFA are short; such frames go by frame pointer. */
+	return g->machine != EM_AARCH64 || depth + WORD <= INT16_MAX;
+}
+
+static struct abi_unwind_rule rule_of(const struct go_unwind *g, const struct gopclntab_function *f,
+	const struct special *special, int32_t depth)
+{
+	struct abi_unwind_rule rule = { .cfa = ABI_CFA_NONE };
+	bool framed = depth > 0;
+
+	if (!is_usable(g, depth))
+		return rule;
+	if (special ? special->cfa == ABI_CFA_END : f->flags & GOPCLNTAB_TOP_FRAME) {
+		rule.cfa = ABI_CFA_END;
+		return rule;
+	}
+	rule = usual_rule(g, depth);
+	if (special && special->cfa == ABI_CFA_SIGNAL)
+		return (struct abi_unwind_rule){ .cfa = ABI_CFA_SIGNAL };
+	if (is_framed(g, f, special))
+		rule.extra = ABI_UNWIND_FRAMED;
+	if (special && special->arm && g->machine == EM_AARCH64 && framed) {
+		special_frame(g, f, special, &rule);
+		return rule;
+	}
+	if (special && (special->framed_too || !framed)) {
+		if (special->cfa != ABI_CFA_GO_FRAME)
+			rule.cfa = (uint8_t)special->cfa;
+		/* What calls it has no frame yet, and its frame pointer is its own caller's. */
+		if (special->cfa == ABI_CFA_GO_MORESTACK)
+			rule.fp = ABI_REG_UNDEFINED;
+		rule.extra = special->extra;
+		return rule;
+	}
+	if (framed && (special || f->flags & GOPCLNTAB_WRITES_SP))
+		by_frame(g, depth, &rule);
+	return rule;
+}
+
+/* Gives the row [LOW, HIGH), where the stack pointer was lowered by DEPTH, to the sink. */
+static void put_row(struct rows *rows, uint64_t low, uint64_t high, int32_t depth)
+{
+	struct abi_unwind_rule rule = rule_of(rows->g, rows->f, rows->special, depth);
+
+	if (rule.cfa == ABI_CFA_GO_FRAME && !rows->opened && rows->g->machine == EM_X86_64) {
+		struct abi_unwind_rule usual = usual_rule(rows->g, depth);
+		uint64_t end = MIN(high, low + OPENING_BYTES);
+
+		rows->opened = true;
+		rows->sink(rows->context, low, end, &usual);
+		low = end;
+	}
+	if (low < high)
+		rows->sink(rows->context, low, high, &rule);
+}
+
+int go_unwind_function(struct go_unwind *g, const struct gopclntab_function *f,
+	go_unwind_sink *sink, void *context)
+{
+	struct rows rows = {
+		.g = g,
+		.f = f,
+		.special = special_of(g, f),
+		.sink = sink,
+		.context = context,
+	};
+	uint64_t low = f->entry;
+	int err;
+
+	err = gopclntab_runs_read(g->table, f->pcsp, (uint32_t)(f->next - f->entry), &g->runs);
+	if (err)
+		return err;
+	/* Nothing calls a signal's return: the address is that of its first instruction. */
+	if (rows.special && rows.special->cfa == ABI_CFA_SIGNAL)
+		low--;
+	for (size_t i = 0; i < g->runs.count; i++) {
+		put_row(&rows, low, f->entry + g->runs.items[i].end, g->runs.items[i].value);
+		low = f->entry + g->runs.items[i].end;
+	}
+	return 0;
+}

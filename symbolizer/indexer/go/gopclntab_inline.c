@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inline tree of one function.
+ *
+ * The pcdata table 2 gives at each address the number of the innermost inlined call there, -1
+ * outside of all. An entry of the tree names the called function and parentPc, an instruction
+ * "whose source position is the call site": the file and line at that place are where the parent
+ * calls it, and the pcdata there is the parent's own number, -1 when the function itself is the
+ * parent. So the runtime finds a chain, in all versions alike (entries before 1.20 repeat parent,
+ * file and line, and nobody reads that). The tree's length is written nowhere: it is as long as
+ * the largest number used.
+ *
+ * Where go.func.* was taken from the wrong word of the module data, this tree would be any bytes
+ * at all. Hence an entry must name a string that begins where a string begins, point back into its
+ * function, and lead to the function in a bounded number of steps; else the function keeps its own
+ * name alone, and no lines where something is inlined: they are not its own.
+ */
+#include <errno.h>
+
+#include "base/array.h"
+#include "symbolizer/indexer/go/gopclntab.h"
+
+enum {
+	MAX_INLINES = 1 << 20,
+	MAX_DEPTH = 200, /* of one chain; below INDEX_MAX_FRAMES */
+	ENTRY_1_16 = 20,
+	ENTRY_1_20 = 16,
+};
+
+/* How far an entry has come. */
+enum progress {
+	UNSEEN,
+	READ, /* all but `node` is filled in */
+	WRITTEN,
+};
+
+struct gopclntab_inline {
+	enum progress progress;
+	uint32_t name; /* offset */
+	uint32_t parent_pc;
+	uint32_t start_line;
+	int32_t parent; /* -1: the function itself */
+	uint32_t node;
+};
+
+/* Entry NUMBER of the tree of a function of SIZE bytes; its parent is not known yet. */
+static int parse_entry(const struct gopclntab *table, uint64_t tree, uint32_t size, int32_t number,
+	struct gopclntab_inline *ret_entry)
+{
+	bool old = table->format != GOPCLNTAB_1_20;
+	uint64_t bytes = old ? ENTRY_1_16 : ENTRY_1_20;
+	struct cursor c = elf_image_at(table->image, tree + (uint64_t)number * bytes, bytes);
+	struct gopclntab_inline entry = { .parent = -1 };
+
+	cursor_skip(&c, old ? 12 : 4);
+	entry.name = cursor_u32(&c);
+	entry.parent_pc = cursor_u32(&c);
+	entry.start_line = old ? 0 : cursor_u32(&c);
+	if (c.bad || entry.parent_pc >= size || !gopclntab_name(table, entry.name))
+		return -EBADMSG;
+	*ret_entry = entry;
+	return 0;
+}
+
+bool gopclntab_inline_plausible(
+	const struct gopclntab *table, const struct gopclntab_function *function)
+{
+	struct gopclntab_inline first;
+
+	return !parse_entry(table, function->inline_tree,
+		(uint32_t)(function->next - function->entry), 0, &first);
+}
+
+static int read_entry(struct gopclntab_reader *r, int32_t number)
+{
+	struct gopclntab_inline *entry = &r->inlines[number];
+	int error = parse_entry(r->table, r->function.inline_tree, r->size, number, entry);
+
+	if (error)
+		return error;
+	entry->parent = gopclntab_runs_value(&r->inlined, entry->parent_pc);
+	entry->progress = READ;
+	return 0;
+}
+
+/* Reads each entry that some address needs; every parent's number stands in the same table. */
+static int read_entries(struct gopclntab_reader *r)
+{
+	int32_t largest = -1;
+	int error;
+
+	for (size_t i = 0; i < r->inlined.count; i++)
+		if (r->inlined.items[i].value > largest)
+			largest = r->inlined.items[i].value;
+	if (largest >= MAX_INLINES)
+		return -EBADMSG;
+	error = array_reserve(r->inlines, r->inline_capacity, (size_t)largest + 1, MAX_INLINES);
+	if (error)
+		return error;
+	for (int32_t i = 0; i <= largest; i++)
+		r->inlines[i].progress = UNSEEN;
+	for (size_t i = 0; i < r->inlined.count; i++) {
+		int32_t number = r->inlined.items[i].value;
+
+		if (number < 0 || r->inlines[number].progress != UNSEEN)
+			continue;
+		error = read_entry(r, number);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* Each chain must end at the function: entries that are each other's parents would not. */
+static int check_chains(const struct gopclntab_reader *r)
+{
+	for (size_t i = 0; i < r->inlined.count; i++) {
+		int32_t number = r->inlined.items[i].value;
+		unsigned int depth = 0;
+
+		while (number >= 0 && depth++ < MAX_DEPTH)
+			number = r->inlines[number].parent;
+		if (number >= 0)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+/* The outermost entry of NUMBER's chain that has no node yet; -1 when all have. */
+static int32_t outermost_unwritten(const struct gopclntab_reader *r, int32_t number)
+{
+	int32_t found = -1;
+
+	for (; number >= 0 && r->inlines[number].progress == READ;
+		number = r->inlines[number].parent)
+		found = number;
+	return found;
+}
+
+static int write_entry(struct gopclntab_reader *r, struct gopclntab_inline *entry, uint32_t root)
+{
+	struct writer_node node = {
+		.parent = entry->parent < 0 ? root : r->inlines[entry->parent].node,
+		.start_line = entry->start_line,
+		.unit = GOPCLNTAB_UNIT,
+	};
+	int error;
+
+	error = gopclntab_reader_name(r, entry->name, &node);
+	if (!error)
+		error = gopclntab_reader_line(
+			r, entry->parent_pc, &node.call_file, &node.call_line);
+	if (!error)
+		error = writer_node(r->writer, &node, &entry->node);
+	if (!error)
+		entry->progress = WRITTEN;
+	return error;
+}
+
+int gopclntab_inline_read(struct gopclntab_reader *r)
+{
+	int error;
+
+	if (!r->function.pcinline)
+		return 0;
+	if (!r->inlined.count || !r->function.inline_tree)
+		return -EBADMSG;
+	error = read_entries(r);
+	return error ? error : check_chains(r);
+}
+
+int gopclntab_inline_write(struct gopclntab_reader *r, uint32_t root)
+{
+	uint32_t low = 0;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < r->inlined.count; i++) {
+		const struct gopclntab_run *run = &r->inlined.items[i];
+		int32_t next;
+
+		while (!error && (next = outermost_unwritten(r, run->value)) >= 0)
+			error = write_entry(r, &r->inlines[next], root);
+		if (!error && run->value >= 0)
+			error = writer_range(r->writer, r->inlines[run->value].node,
+				r->function.entry + low, r->function.entry + run->end);
+		low = run->end;
+	}
+	return error;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The symbol tables as a source: each symbol of executable code is a function. */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/index/index.h"
+#include "symbolizer/indexer/sources.h"
+
+enum { MAX_SYMBOLS = 1 << 23, MAX_NAME_BYTES = 64 * 1024 };
+
+struct symbol_table {
+	struct elf_image *image;
+	const struct source_range *skip;
+	struct index_writer *writer;
+	struct cursor names;
+};
+
+static bool is_code(const struct symbol_table *t, const Elf64_Sym *symbol, uint64_t *ret_limit)
+{
+	struct elf_section section = elf_image_section(t->image, symbol->st_shndx);
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+		return false;
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE)
+		return false;
+	if (!(section.flags & SHF_EXECINSTR) || !(section.flags & SHF_ALLOC))
+		return false;
+	return !__builtin_add_overflow(section.address, section.size, ret_limit);
+}
+
+static enum writer_symbol_rank rank_of(const Elf64_Sym *symbol)
+{
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE)
+		return WRITER_SYMBOL_NOTYPE;
+	switch (ELF64_ST_BIND(symbol->st_info)) {
+	case STB_GLOBAL:
+	case STB_GNU_UNIQUE:
+		return WRITER_SYMBOL_GLOBAL;
+	case STB_WEAK:
+		return WRITER_SYMBOL_WEAK;
+	default:
+		return WRITER_SYMBOL_LOCAL;
+	}
+}
+
+/*
+ * The name less its version (`memcpy@@GLIBC_2.14`); 0 for what names no function: the assembler's
+ * labels (`.L12`) and aarch64's marks of code and data (`$x`, `$d.3`; "ELF for the Arm 64-bit
+ * Architecture", Mapping symbols).
+ */
+static size_t name_length(const char *name, enum writer_symbol_rank rank)
+{
+	const char *version = strchr(name, '@');
+
+	if (rank == WRITER_SYMBOL_NOTYPE && (name[0] == '$' || !strncmp(name, ".L", 2)))
+		return 0;
+	return version && version > name ? (size_t)(version - name) : strlen(name);
+}
+
+static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
+{
+	enum writer_symbol_rank rank = rank_of(symbol);
+	struct cursor names = t->names;
+	uint32_t string;
+	uint64_t limit;
+	const char *name;
+	size_t length;
+	int err;
+
+	if (!is_code(t, symbol, &limit))
+		return 0;
+	if (symbol->st_value >= t->skip->low && symbol->st_value < t->skip->high)
+		return 0;
+	/* A symbol without a size (crtstuff's frame_dummy before Go's code) reaches up to there. */
+	if (symbol->st_value < t->skip->low && limit > t->skip->low)
+		limit = t->skip->low;
+	cursor_seek(&names, symbol->st_name);
+	name = cursor_string(&names);
+	length = name ? name_length(name, rank) : 0;
+	if (!length || length > MAX_NAME_BYTES)
+		return 0;
+	err = writer_string(t->writer, name, length, &string);
+	if (err)
+		return err;
+	return writer_symbol(t->writer, symbol->st_value, symbol->st_size, limit, string, rank);
+}
+
+static int read_table(struct symbol_table *t, const struct elf_section *section)
+{
+	struct cursor symbols = elf_image_section_bytes(t->image, section->number);
+	size_t count = cursor_left(&symbols) / sizeof(Elf64_Sym);
+	int err = 0;
+
+	if (count > MAX_SYMBOLS)
+		return -E2BIG;
+	t->names = elf_image_section_bytes(t->image, section->link);
+	for (size_t i = 0; i < count && !err; i++) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, cursor_bytes(&symbols, sizeof(symbol)), sizeof(symbol));
+		err = add_symbol(t, &symbol);
+	}
+	return err;
+}
+
+int symbols_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w)
+{
+	static const struct source_range nothing;
+	struct symbol_table t = {
+		.image = image,
+		.skip = skip ? skip : &nothing,
+		.writer = w,
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < elf_image_section_count(image) && !err; i++) {
+		struct elf_section section = elf_image_section(image, i);
+
+		if (section.type != SHT_SYMTAB && section.type != SHT_DYNSYM)
+			continue;
+		writer_source(
+			w, section.type == SHT_SYMTAB ? INDEX_SOURCE_SYMTAB : INDEX_SOURCE_DYNSYM);
+		err = read_table(&t, &section);
+	}
+	return err;
+}

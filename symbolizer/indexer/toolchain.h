@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What made a program, for people and for labels: "GCC 12.2.0", "Clang 14.0.6", "Rust 1.63.0", "Go
+ * 1.26.1". From Go's build information, else from .comment, which outlives strip. Linked programs
+ * have start-up code of another compiler: the one that is asked for by name wins over GCC.
+ */
+#include <stddef.h>
+
+#include "symbolizer/indexer/elf/elf_image.h"
+
+enum { TOOLCHAIN_BYTES = 48 };
+
+/* NUL-terminated, plain ASCII; "" where nothing tells. */
+void toolchain_read(struct elf_image *image, char text[TOOLCHAIN_BYTES]);

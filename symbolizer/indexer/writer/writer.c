@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/indexer/writer/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolizer/index/index.h"
+#include "symbolizer/indexer/writer/writer_state.h"
+
+enum {
+	MAX_SEGMENTS = 4096,
+	MAX_CODE_RANGES = 1 << 17,
+	MAX_STRINGS = 1 << 24,
+	MAX_FILES = 1 << INDEX_FILE_BITS,
+	MAX_RANGES = 1 << 26,
+	MAX_SEQUENCES = 1 << 24,
+	MAX_SYMBOLS = 1 << 24,
+	MAX_COLUMN = (1 << INDEX_COLUMN_BITS) - 1,
+	MAX_WANTED = 4096,
+};
+static const size_t MAX_STRING_BYTES = UINT64_C(1) << 30;
+
+struct index_writer *index_writer_create(void)
+{
+	struct index_writer *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	map_init(&w->file_numbers, MAX_FILES);
+	if (intern_init(&w->strings, MAX_STRINGS, MAX_STRING_BYTES) ||
+		array_reserve(w->files, w->file_capacity, 1, MAX_FILES)) {
+		index_writer_destroy(w);
+		return NULL;
+	}
+	w->files[w->file_count++] = 0;
+	return w;
+}
+
+void index_writer_destroy(struct index_writer *w)
+{
+	if (!w)
+		return;
+	free(w->segments);
+	free(w->code);
+	intern_deinit(&w->strings);
+	map_deinit(&w->file_numbers);
+	free(w->files);
+	free(w->nodes);
+	free(w->ranges);
+	free(w->symbols);
+	free(w->rows.items);
+	free(w->sequences);
+	free(w->unwind_pages);
+	free(w->unwind_words);
+	free(w->wanted);
+	writer_lines_destroy(w->lines);
+	spans_deinit(&w->spans);
+	free(w);
+}
+
+int writer_segment(struct index_writer *w, const struct writer_segment *segment)
+{
+	uint64_t end;
+	int err;
+
+	if (!segment->size || __builtin_add_overflow(segment->address, segment->size, &end))
+		return 0;
+	err = array_reserve(w->segments, w->segment_capacity, w->segment_count + 1, MAX_SEGMENTS);
+	if (err)
+		return err;
+	w->segments[w->segment_count++] = (struct index_segment_entry){
+		.address = segment->address,
+		.size = segment->size,
+		.file_off = segment->file_off,
+	};
+	return 0;
+}
+
+int writer_code(struct index_writer *w, uint64_t address, uint64_t size)
+{
+	uint64_t end;
+	int err;
+
+	if (!size || __builtin_add_overflow(address, size, &end))
+		return 0;
+	err = array_reserve(w->code, w->code_capacity, w->code_count + 1, MAX_CODE_RANGES);
+	if (err)
+		return err;
+	w->code[w->code_count++] = (struct code_range){ .low = address, .high = end };
+	return 0;
+}
+
+static int by_low(const void *a, const void *b)
+{
+	const struct code_range *x = a, *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+static int code_from_segments(struct index_writer *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < w->segment_count && !err; i++)
+		err = writer_code(w, w->segments[i].address, w->segments[i].size);
+	return err;
+}
+
+int writer_close_code(struct index_writer *w)
+{
+	size_t count = 0;
+	int err;
+
+	if (w->code_closed)
+		return 0;
+	err = w->code_count ? 0 : code_from_segments(w);
+	if (err)
+		return err;
+	w->code_closed = true;
+	if (!w->code_count)
+		return 0;
+	qsort(w->code, w->code_count, sizeof(*w->code), by_low);
+	w->base = w->code[0].low;
+	for (size_t i = 0; i < w->code_count; i++) {
+		struct code_range range = w->code[i];
+
+		if (range.low - w->base >= UINT32_MAX)
+			break;
+		range.high = w->base + MIN(range.high - w->base, UINT32_MAX - 1);
+		if (count && range.low <= w->code[count - 1].high)
+			w->code[count - 1].high = MAX(range.high, w->code[count - 1].high);
+		else
+			w->code[count++] = range;
+	}
+	w->code_count = count;
+	return 0;
+}
+
+/* Offset of an address of code and of the end of the code around it. False: no code. */
+static bool code_at(
+	const struct index_writer *w, uint64_t address, uint32_t *ret_offset, uint32_t *ret_end)
+{
+	size_t low = 0, high = w->code_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (w->code[middle].high <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == w->code_count || address < w->code[low].low)
+		return false;
+	*ret_offset = (uint32_t)(address - w->base);
+	*ret_end = (uint32_t)(w->code[low].high - w->base);
+	return true;
+}
+
+int writer_code_at(struct index_writer *w, uint64_t address, bool *ret_found, uint64_t *ret_end)
+{
+	uint32_t offset, end = 0;
+	bool found;
+	int err = writer_close_code(w);
+
+	if (err)
+		return err;
+	found = code_at(w, address, &offset, &end);
+	*ret_found = found;
+	*ret_end = w->base + end;
+	return 0;
+}
+
+/* HIGH as an offset, not beyond the code's END. */
+static uint32_t end_offset(const struct index_writer *w, uint64_t high, uint32_t end)
+{
+	return (uint32_t)MIN(high - w->base, (uint64_t)end);
+}
+
+int writer_string(struct index_writer *w, const char *text, size_t size, uint32_t *ret_string)
+{
+	return intern_bytes(&w->strings, text, size, ret_string);
+}
+
+int writer_node(struct index_writer *w, const struct writer_node *node, uint32_t *ret_node)
+{
+	const struct build_node *parent = NULL;
+	uint32_t number = (uint32_t)w->node_count;
+	int err;
+
+	if (node->parent != WRITER_NONE && node->parent >= w->node_count)
+		return -EBADMSG;
+	if (node->parent != WRITER_NONE && w->nodes[node->parent].depth >= INDEX_MAX_FRAMES - 1) {
+		*ret_node = node->parent; /* deeper than anybody can ask for */
+		return 0;
+	}
+	err = array_reserve(w->nodes, w->node_capacity, w->node_count + 1, WRITER_MAX_NODES);
+	if (err)
+		return err;
+	if (node->parent != WRITER_NONE)
+		parent = &w->nodes[node->parent];
+	w->nodes[w->node_count++] = (struct build_node){
+		.parent = node->parent,
+		.linkage = node->linkage,
+		.name = node->name,
+		.start_line = node->start_line,
+		.call_file = node->call_file,
+		.call_line = node->call_line,
+		.call_column = node->call_column,
+		.root = parent ? parent->root : number,
+		.unit = node->unit,
+		.depth = parent ? parent->depth + 1 : 0,
+	};
+	*ret_node = number;
+	return 0;
+}
+
+int writer_range(struct index_writer *w, uint32_t node, uint64_t low, uint64_t high)
+{
+	uint32_t offset, end;
+	int err = writer_close_code(w);
+
+	if (err)
+		return err;
+	if (node >= w->node_count)
+		return -EBADMSG;
+	if (low >= high || !code_at(w, low, &offset, &end))
+		return 0;
+	err = array_reserve(w->ranges, w->range_capacity, w->range_count + 1, MAX_RANGES);
+	if (err)
+		return err;
+	w->ranges[w->range_count++] = (struct interval){
+		.low = offset,
+		.high = end_offset(w, high, end),
+		.id = node,
+	};
+	return 0;
+}
+
+int writer_sequence_begin(struct index_writer *w, uint32_t unit)
+{
+	int err = writer_close_code(w);
+
+	if (err)
+		return err;
+	w->rows.count -= w->in_sequence ? w->sequence.row_count : 0; /* one that never ended */
+	w->in_sequence = true;
+	w->sequence = (struct build_sequence){
+		.unit = unit,
+		.first_row = (uint32_t)w->rows.count,
+	};
+	return 0;
+}
+
+static int file_number(struct index_writer *w, uint32_t file, uint32_t *ret_number)
+{
+	uint64_t known;
+	int err;
+
+	if (file == w->last_file) {
+		*ret_number = w->last_file_number;
+		return 0;
+	}
+	if (!map_get(&w->file_numbers, file, &known)) {
+		err = array_reserve(w->files, w->file_capacity, w->file_count + 1, MAX_FILES);
+		if (!err)
+			err = map_set(&w->file_numbers, file, w->file_count);
+		if (err)
+			return err;
+		known = w->file_count;
+		w->files[w->file_count++] = file;
+	}
+	w->last_file = file;
+	w->last_file_number = (uint32_t)known;
+	*ret_number = (uint32_t)known;
+	return 0;
+}
+
+static int append_row(struct index_writer *w, struct index_row row)
+{
+	struct build_sequence *s = &w->sequence;
+	struct index_row *last = s->row_count ? &w->rows.items[w->rows.count - 1] : NULL;
+	int err;
+
+	if (last && row.address < last->address)
+		return 0;
+	if (last && row.address == last->address) {
+		*last = row;
+		return 0;
+	}
+	if (last && row.line == last->line && row.place == last->place)
+		return 0;
+	err = array_reserve(w->rows.items, w->rows.capacity, w->rows.count + 1, WRITER_MAX_ROWS);
+	if (err)
+		return err;
+	w->rows.items[w->rows.count++] = row;
+	s->row_count++;
+	return 0;
+}
+
+int writer_row(
+	struct index_writer *w, uint64_t address, uint32_t file, uint32_t line, uint32_t column)
+{
+	uint32_t offset, end, number;
+	int err;
+
+	if (!w->in_sequence)
+		return 0;
+	if (!code_at(w, address, &offset, &end)) {
+		/* A sequence that does not start in code is a discarded function's. */
+		w->in_sequence = w->sequence.row_count;
+		return 0;
+	}
+	err = file_number(w, file, &number);
+	if (err)
+		return err;
+	if (!w->sequence.row_count) {
+		w->sequence.low = offset;
+		w->sequence_limit = end;
+	}
+	if (offset >= w->sequence_limit)
+		return 0;
+	return append_row(
+		w, (struct index_row){
+			   .address = offset,
+			   .line = line,
+			   .place = number | (column > MAX_COLUMN ? 0 : column) << INDEX_FILE_BITS,
+		   });
+}
+
+int writer_sequence_end(struct index_writer *w, uint64_t end_address)
+{
+	struct build_sequence *s = &w->sequence;
+	int err;
+
+	if (!w->in_sequence || !s->row_count)
+		return 0;
+	w->in_sequence = false;
+	s->high = end_address < w->base ? 0 : end_offset(w, end_address, w->sequence_limit);
+	if (s->high <= s->low) {
+		w->rows.count -= s->row_count;
+		return 0;
+	}
+	err = array_reserve(
+		w->sequences, w->sequence_capacity, w->sequence_count + 1, MAX_SEQUENCES);
+	if (err)
+		return err;
+	w->sequences[w->sequence_count++] = *s;
+	return 0;
+}
+
+int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint64_t limit,
+	uint32_t name, enum writer_symbol_rank rank)
+{
+	uint32_t offset, end;
+	uint64_t high;
+	int err = writer_close_code(w);
+
+	if (err)
+		return err;
+	if (!name || limit <= address || !code_at(w, address, &offset, &end))
+		return 0;
+	if (__builtin_add_overflow(address, size, &high))
+		return 0;
+	end = end_offset(w, limit, end);
+	err = array_reserve(w->symbols, w->symbol_capacity, w->symbol_count + 1, MAX_SYMBOLS);
+	if (err)
+		return err;
+	w->symbols[w->symbol_count++] = (struct build_symbol){
+		.low = offset,
+		.high = size ? end_offset(w, high, end) : 0,
+		.limit = end,
+		.name = name,
+		.rank = rank,
+	};
+	return 0;
+}
+
+void writer_go(struct index_writer *w, const struct index_go *go)
+{
+	w->go = *go;
+}
+
+void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t go_build_id)
+{
+	w->build_id = *id;
+	w->go_build_id = go_build_id;
+}
+
+void writer_file_hash(struct index_writer *w, const struct file_hash *hash)
+{
+	w->file_hash = *hash;
+}
+
+void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind)
+{
+	w->toolchain = toolchain;
+	w->kind = kind;
+}
+
+int writer_wanted(struct index_writer *w, uint32_t path)
+{
+	if (w->wanted_count == MAX_WANTED)
+		return 0;
+	if (array_reserve(w->wanted, w->wanted_capacity, w->wanted_count + 1, MAX_WANTED))
+		return -ENOMEM;
+	w->wanted[w->wanted_count++] = path;
+	return 0;
+}
+
+void writer_source(struct index_writer *w, uint32_t source)
+{
+	w->sources |= source;
+}
+
+int writer_finish(struct index_writer *w, int fd)
+{
+	int err = writer_close_code(w);
+
+	if (!err)
+		err = writer_flatten(w);
+	if (!err)
+		err = writer_lines_prepare(w);
+	if (!err)
+		err = writer_output(w, fd);
+	return err;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One function for each address. Two rankings decide it:
+ *
+ * Functions: where several overlap (identical code folding gives one stretch of code to functions
+ * of many units), the first one given has it; inside it the deepest node. Any function comes before
+ * any symbol.
+ *
+ * Symbols: the innermost, that is the one that starts last, so that after an inner symbol's end the
+ * outer one has the code again. Of those with one start the higher rank, then the larger, then the
+ * later one. A symbol without a size says nothing about what lies behind it, so it only gets what
+ * no other has.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolizer/indexer/writer/writer_state.h"
+
+static const uint64_t SYMBOL_RANK = UINT64_C(1) << 63;
+static const uint64_t SIZELESS_RANK = UINT64_C(1) << 62;
+
+/* Ascending by address; of one address the best last. */
+static int by_weight(const void *a, const void *b)
+{
+	const struct build_symbol *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->high != y->high)
+		return x->high < y->high ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+struct node_ranking {
+	const struct build_node *nodes;
+	const struct build_symbol *symbols;
+	size_t first_symbol; /* nodes from here on stand for symbols, in their order */
+	size_t node_count;
+};
+
+static uint64_t rank_node(const void *context, uint32_t id)
+{
+	const struct node_ranking *r = context;
+
+	if (id < r->first_symbol)
+		return (uint64_t)r->nodes[id].root << 16 | (UINT16_MAX - r->nodes[id].depth);
+	return SYMBOL_RANK | (r->symbols[id - r->first_symbol].high ? 0 : SIZELESS_RANK) |
+	       (r->node_count - id);
+}
+
+/* A symbol takes part like a function of no unit. */
+static int add_symbol_nodes(struct index_writer *w)
+{
+	size_t ranges = w->range_count + w->symbol_count, next = 0;
+	size_t nodes = w->node_count + w->symbol_count;
+	int err = array_reserve(w->nodes, w->node_capacity, nodes, WRITER_MAX_NODES);
+
+	if (!err)
+		err = array_reserve(w->ranges, w->range_capacity, ranges, SIZE_MAX / 16);
+	for (size_t i = 0; i < w->symbol_count && !err; i++) {
+		const struct build_symbol *s = &w->symbols[i];
+		uint32_t id = (uint32_t)w->node_count++, high = s->high;
+
+		while (next < w->symbol_count && w->symbols[next].low <= s->low)
+			next++;
+		if (!high)
+			high = next < w->symbol_count ? MIN(w->symbols[next].low, s->limit)
+						      : s->limit;
+		w->nodes[id] = (struct build_node){
+			.parent = WRITER_NONE, .linkage = s->name, .root = id, .unit = WRITER_NONE
+		};
+		w->ranges[w->range_count++] =
+			(struct interval){ .low = s->low, .high = high, .id = id };
+	}
+	return err;
+}
+
+int writer_flatten(struct index_writer *w)
+{
+	struct node_ranking ranking = { .first_symbol = w->node_count };
+	int err;
+
+	if (w->symbol_count)
+		qsort(w->symbols, w->symbol_count, sizeof(*w->symbols), by_weight);
+	err = writer_link_names(w);
+	if (!err)
+		err = add_symbol_nodes(w);
+	if (err)
+		return err;
+	ranking.nodes = w->nodes;
+	ranking.symbols = w->symbols;
+	ranking.node_count = w->node_count;
+	err = spans_flatten(w->ranges, w->range_count, rank_node, &ranking, &w->spans);
+	free(take(w->ranges));
+	free(take(w->symbols));
+	w->range_count = w->range_capacity = w->symbol_count = w->symbol_capacity = 0;
+	return err;
+}

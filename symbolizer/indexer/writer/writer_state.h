@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the writer's files share: writer.c collects, writer_flatten.c and writer_lines.c order it,
+ * writer_output.c writes the file. Nobody else includes this. A big module has millions of these
+ * records, so they are small: 32-bit offsets from the base, strings as numbers.
+ */
+#include <stdbool.h>
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "symbolizer/index/format.h"
+#include "symbolizer/indexer/spans.h"
+
+struct code_range {
+	uint64_t low, high;
+};
+
+struct build_node {
+	uint32_t parent, linkage, name, start_line;
+	uint32_t call_file, call_line, call_column;
+	uint32_t root; /* the function around it; itself for a function */
+	uint32_t unit;
+	uint32_t depth; /* of inlining; 0 = a function */
+};
+
+struct build_rows {
+	struct index_row *items;
+	size_t count, capacity;
+};
+
+struct build_sequence {
+	uint32_t low, high, unit;
+	uint32_t first_row, row_count;
+};
+
+struct build_symbol {
+	uint32_t low, high; /* high 0 while its size is not known */
+	uint32_t limit;
+	uint32_t name;
+	uint32_t rank;
+};
+
+struct index_writer {
+	struct index_segment_entry *segments;
+	size_t segment_count, segment_capacity;
+	struct code_range *code; /* sorted and merged once `code_closed` */
+	size_t code_count, code_capacity;
+	bool code_closed;
+	uint64_t base;
+
+	struct intern strings;
+	struct map file_numbers; /* string → number in `files` */
+	uint32_t *files; /* strings; 0 is "" */
+	size_t file_count, file_capacity;
+	uint32_t last_file, last_file_number;
+
+	struct build_node *nodes;
+	size_t node_count, node_capacity;
+	struct interval *ranges; /* of nodes */
+	size_t range_count, range_capacity;
+	struct build_symbol *symbols;
+	size_t symbol_count, symbol_capacity;
+	struct build_rows rows;
+	struct build_sequence *sequences;
+	size_t sequence_count, sequence_capacity;
+	bool in_sequence;
+	struct build_sequence sequence; /* the one being given */
+	uint32_t sequence_limit; /* end of the code it lies in */
+
+	struct spans spans; /* of nodes, made by writer_flatten() */
+	struct writer_lines *lines; /* made by writer_lines_prepare() */
+
+	struct index_unwind_entry *unwind_pages;
+	size_t unwind_page_count, unwind_page_capacity;
+	uint32_t *unwind_words;
+	size_t unwind_word_count, unwind_word_capacity;
+	struct index_unwind unwind;
+
+	uint32_t *wanted; /* strings */
+	size_t wanted_count, wanted_capacity;
+
+	struct index_go go;
+	struct build_id build_id;
+	struct file_hash file_hash;
+	uint32_t go_build_id, toolchain, kind;
+	uint32_t sources;
+};
+
+enum { WRITER_MAX_NODES = 1 << 25, WRITER_MAX_ROWS = 1 << 27 };
+
+/*
+ * writer.c: from the first address on, the code is known: sorted, merged, and cut to 4 GiB from its
+ * start, the base.
+ */
+int writer_close_code(struct index_writer *w);
+/* writer_flatten.c: ranges and symbols become spans. */
+int writer_flatten(struct index_writer *w);
+/* writer_lines.c: after that, hands out the rows, ascending and without overlap. */
+typedef void writer_row_sink(void *context, const struct index_row *row);
+int writer_lines_prepare(struct index_writer *w);
+void writer_lines_destroy(struct writer_lines *lines);
+void writer_lines_each(const struct index_writer *w, writer_row_sink *sink, void *context);
+/* writer_link.c: on symbols that are sorted by address, the best of one address last. */
+int writer_link_names(struct index_writer *w);
+/* writer_output.c */
+int writer_output(struct index_writer *w, int fd);

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kallsyms says where functions begin and not where they end, so the table does two things about
+ * addresses that are nobody's. The linker's marks (_etext and its like) stay in it as symbols
+ * without a name. And the addresses are divided into regions, stretches of one module's symbols
+ * without a hole of a megabyte: the last function of a region reaches to the end of its page and
+ * not to the next module. A region also gives 32-bit offsets a base, wherever in the 64-bit address
+ * space a module was loaded.
+ */
+#include "symbolizer/kallsyms/kallsyms.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolizer/kallsyms/kallsyms_parse.h"
+#include "symbolizer/kallsyms/ksym_tenants.h"
+
+enum {
+	PAGE_BYTES_ =
+		4096, /* the smallest: a shorter reach is a missing name, a longer a wrong one */
+	MAX_HOLE_BYTES = 1 << 20,
+	MAX_REGIONS = 1 << 20,
+	MAX_BEFORE = 4, /* older tables that are kept at a time */
+};
+
+/* Offset and name side by side: the search ends in the cache line that has both. */
+struct symbol {
+	uint32_t offset; /* from the region's base; ascending in each region */
+	uint32_t name; /* offset in the text */
+};
+
+/* Symbols [first, first + count) of one module. */
+struct region {
+	uint64_t base; /* kaddr that the offsets count from: its first symbol's */
+	uint64_t end;
+	uint32_t first, count;
+	uint16_t module;
+};
+
+struct kallsyms {
+	struct region *regions; /* ascending, apart from each other */
+	size_t region_count, region_capacity;
+	struct symbol *symbols;
+	size_t count;
+	char *text;
+	size_t text_bytes;
+	struct ksym_module *modules; /* number 1 is the first */
+	size_t module_count;
+	struct kallsyms_marks marks;
+	struct ksym_tenants tenants; /* what PERF_RECORD_KSYMBOL told */
+	/* The table whose place this one took, for what was sampled while that was true. */
+	struct kallsyms *before;
+	uint64_t replaced_ns; /* when that befell this one; 0 = it did not */
+};
+
+DEFINE_AUTO(kallsyms);
+
+/* ---- packing ------------------------------------------------------------------------------- */
+
+static int compare_lines(const void *a, const void *b, void *text)
+{
+	const struct ksym_line *left = a, *right = b;
+
+	if (left->kaddr != right->kaddr)
+		return left->kaddr < right->kaddr ? -1 : 1;
+	if (left->rank != right->rank)
+		return left->rank < right->rank ? -1 : 1;
+	return strcmp((const char *)text + left->name, (const char *)text + right->name);
+}
+
+static void sort_range(struct ksym_parse *p, size_t first, size_t end)
+{
+	qsort_r(p->lines + first, end - first, sizeof(*p->lines), compare_lines, p->text.bytes);
+}
+
+/* The line before which the addresses first descend. */
+static size_t find_descent(const struct ksym_parse *p)
+{
+	size_t i = 1;
+
+	while (i < p->count && p->lines[i - 1].kaddr <= p->lines[i].kaddr)
+		i++;
+	return i;
+}
+
+/*
+ * Kernels list their own symbols by address, then modules as they were loaded. Sorting it all costs
+ * time and as much memory again, so only what is out of order is sorted: the modules, and the few
+ * names that share an address.
+ */
+static void sort_lines(struct ksym_parse *p)
+{
+	size_t descent = find_descent(p), end;
+
+	if (descent < p->count)
+		sort_range(p, descent, p->count);
+	if (find_descent(p) < p->count)
+		sort_range(p, 0, p->count);
+	for (size_t first = 0; first < p->count; first = end) {
+		end = first + 1;
+		while (end < p->count && p->lines[end].kaddr == p->lines[first].kaddr)
+			end++;
+		if (end - first > 1)
+			sort_range(p, first, end);
+	}
+}
+
+static uint64_t end_of_page(uint64_t kaddr)
+{
+	uint64_t end = (kaddr | (PAGE_BYTES_ - 1)) + 1;
+
+	return end ? end : UINT64_MAX;
+}
+
+/* Whether LINE cannot be in the region whose last symbol is at LAST. */
+static bool leaves_region(const struct region *r, const struct ksym_line *line, uint64_t last)
+{
+	if (line->module != r->module || line->kaddr - r->base > UINT32_MAX)
+		return true;
+	/* The kernel's own code ends at marks; a big hole in it is one big function. */
+	return r->module != KSYM_KERNEL && line->kaddr - last > MAX_HOLE_BYTES;
+}
+
+static int begin_region(struct kallsyms *k, const struct ksym_line *line)
+{
+	int err = array_reserve(k->regions, k->region_capacity, k->region_count + 1, MAX_REGIONS);
+
+	if (err)
+		return err;
+	if (k->region_count) {
+		struct region *before = &k->regions[k->region_count - 1];
+
+		before->end = MIN(before->end, line->kaddr);
+	}
+	k->regions[k->region_count++] = (struct region){
+		.base = line->kaddr,
+		.first = (uint32_t)k->count,
+		.module = line->module,
+	};
+	return 0;
+}
+
+/*
+ * In place, as both together would be the peak of our memory: a symbol is half as long as a line,
+ * so it is written where lines were read already.
+ */
+static int pack_lines(struct kallsyms *k, struct ksym_parse *p)
+{
+	size_t line_count = p->count;
+	uint64_t last = 0;
+
+	_Static_assert(sizeof(struct symbol) <= sizeof(struct ksym_line), "packed in place");
+	for (size_t i = 0; i < line_count; i++) {
+		struct ksym_line line = p->lines[i];
+		struct region *r = k->region_count ? &k->regions[k->region_count - 1] : NULL;
+
+		if (r && line.kaddr == last)
+			continue; /* the best of one address came first */
+		if (!r || leaves_region(r, &line, last)) {
+			int err = begin_region(k, &line);
+
+			if (err)
+				return err;
+			r = &k->regions[k->region_count - 1];
+		}
+		last = line.kaddr;
+		k->symbols[k->count++] = (struct symbol){
+			.offset = (uint32_t)(line.kaddr - r->base),
+			.name = line.name,
+		};
+		r->count++;
+		r->end = end_of_page(line.kaddr);
+	}
+	return 0;
+}
+
+static void *shrink(void *block, size_t bytes)
+{
+	void *smaller = realloc(block, bytes);
+
+	return smaller ? smaller : block;
+}
+
+static int pack(struct kallsyms *k, struct ksym_parse *p)
+{
+	int err;
+
+	k->symbols = (void *)p->lines;
+	err = pack_lines(k, p);
+	take(p->lines);
+	if (err)
+		return err;
+	k->symbols = shrink(k->symbols, k->count * sizeof(*k->symbols));
+	k->text_bytes = p->text.size;
+	k->text = shrink(take(p->text.bytes), k->text_bytes);
+	k->modules = take(p->modules);
+	k->module_count = p->module_count;
+	k->marks = p->marks;
+	return 0;
+}
+
+int kallsyms_create(int fd, struct kallsyms **ret_kallsyms)
+{
+	autocall(auto_kallsyms_destroy) struct kallsyms *k = calloc(1, sizeof(*k));
+	autocall(ksym_parse_deinit) struct ksym_parse p;
+	int err;
+
+	ksym_parse_init(&p);
+	if (!k)
+		return -ENOMEM;
+	err = ksym_parse_file(&p, fd);
+	if (err)
+		return err;
+	if (!p.count)
+		return p.hidden ? -EACCES : -EBADMSG;
+	sort_lines(&p);
+	err = pack(k, &p);
+	if (err)
+		return err;
+	*ret_kallsyms = take(k);
+	return 0;
+}
+
+void kallsyms_destroy(struct kallsyms *k)
+{
+	if (!k)
+		return;
+	kallsyms_destroy(k->before);
+	ksym_tenants_deinit(&k->tenants);
+	free(k->regions);
+	free(k->symbols);
+	free(k->text);
+	free(k->modules);
+	free(k);
+}
+
+/* ---- look-up ------------------------------------------------------------------------------- */
+
+static const struct region *find_region(const struct kallsyms *k, uint64_t kaddr)
+{
+	size_t low = 0, high = k->region_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (k->regions[middle].base <= kaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || kaddr >= k->regions[low - 1].end)
+		return NULL;
+	return &k->regions[low - 1];
+}
+
+/*
+ * The last symbol of R that is not above KADDR, which is in R. Without a branch that depends on the
+ * data: the compiler makes conditional moves of it.
+ */
+static struct symbol *find_symbol(const struct kallsyms *k, const struct region *r, uint64_t kaddr)
+{
+	uint32_t offset = (uint32_t)MIN(kaddr - r->base, UINT32_MAX);
+	struct symbol *base = k->symbols + r->first;
+
+	for (size_t count = r->count; count > 1;) {
+		size_t half = count / 2;
+
+		base = base[half].offset <= offset ? base + half : base;
+		count -= half;
+	}
+	return base;
+}
+
+static const char *module_name(const struct kallsyms *k, uint16_t module)
+{
+	return module == KSYM_KERNEL ? "" : k->modules[module - 1].name;
+}
+
+/* By the table as it was read. */
+static bool lookup_listed(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
+{
+	const struct region *r = find_region(k, kaddr);
+	const struct symbol *symbol;
+
+	if (!r)
+		return false;
+	symbol = find_symbol(k, r, kaddr);
+	if (symbol->name == KSYM_NO_NAME)
+		return false;
+	*ret_symbol = (struct ksymbol){
+		.name = k->text + symbol->name,
+		.module = module_name(k, r->module),
+		.start = r->base + symbol->offset,
+	};
+	return true;
+}
+
+static bool is_same_symbol(const struct ksymbol *a, const struct ksymbol *b)
+{
+	return a->start == b->start && !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
+}
+
+/*
+ * By the tables that were true one after the other. Which module a sample was of whose place
+ * another has taken since nobody can tell: then it has no name.
+ */
+static bool lookup_tables(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
+{
+	bool found = false;
+
+	for (; k; k = k->before) {
+		struct ksymbol symbol;
+
+		if (!lookup_listed(k, kaddr, &symbol))
+			continue;
+		if (found && !is_same_symbol(&symbol, ret_symbol))
+			return false;
+		*ret_symbol = symbol;
+		found = true;
+	}
+	return found;
+}
+
+uint32_t kallsyms_tenant(const struct kallsyms *k, uint64_t kaddr)
+{
+	const struct ksym_tenant *tenant = ksym_tenants_at(&k->tenants, kaddr);
+
+	return tenant && !tenant->was_before ? tenant->number : 0;
+}
+
+uint64_t kallsyms_turn(const struct kallsyms *k)
+{
+	return k->tenants.last_number;
+}
+
+bool kallsyms_lookup_of(
+	const struct kallsyms *k, uint64_t kaddr, uint32_t tenant, struct ksymbol *ret_symbol)
+{
+	const struct ksym_tenant *whose = tenant ? ksym_tenants_find(&k->tenants, tenant, kaddr)
+						 : ksym_tenants_first(&k->tenants, kaddr);
+	struct ksymbol symbol;
+
+	if (whose) {
+		*ret_symbol = (struct ksymbol){ whose->name, whose->module, whose->start };
+		return true;
+	}
+	/* The table may have been read after the records came that are still to be seen. */
+	if (tenant || !lookup_tables(k, kaddr, &symbol) ||
+		ksym_tenants_came(&k->tenants, kaddr, symbol.start, symbol.name))
+		return false;
+	*ret_symbol = symbol;
+	return true;
+}
+
+bool kallsyms_lookup(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
+{
+	return kallsyms_lookup_of(k, kaddr, kallsyms_tenant(k, kaddr), ret_symbol);
+}
+
+/* ---- what comes and goes ------------------------------------------------------------------- */
+
+static struct ksym_tenant tenant_of(const struct kallsyms_event *event)
+{
+	return (struct ksym_tenant){
+		.start = event->start,
+		.size = event->size,
+		.name = (char *)event->name,
+	};
+}
+
+int kallsyms_add(struct kallsyms *k, const struct kallsyms_event *event)
+{
+	const struct ksym_tenant came = tenant_of(event);
+
+	return ksym_tenants_add(&k->tenants, &came, event->bpf, event->time_ns);
+}
+
+int kallsyms_gone(struct kallsyms *k, const struct kallsyms_event *event)
+{
+	const struct ksym_tenant went = tenant_of(event);
+
+	return ksym_tenants_gone(&k->tenants, &went, event->bpf, event->time_ns);
+}
+
+size_t kallsyms_refused(const struct kallsyms *k)
+{
+	return k->tenants.refused;
+}
+
+/* One that was listed: its place stays, without a name. */
+static void forget_listed(void *context, const struct ksym_tenant *tenant)
+{
+	struct kallsyms *k = context;
+	const struct region *r = find_region(k, tenant->start);
+	struct symbol *symbol;
+
+	if (!r || r->module == KSYM_KERNEL)
+		return;
+	symbol = find_symbol(k, r, tenant->start);
+	if (r->base + symbol->offset == tenant->start &&
+		!strcmp(k->text + symbol->name, tenant->name))
+		symbol->name = KSYM_NO_NAME;
+}
+
+void kallsyms_forget(struct kallsyms *k, uint64_t before_ns)
+{
+	struct kallsyms **link = &k->before;
+
+	ksym_tenants_forget(&k->tenants, before_ns, forget_listed, k);
+	while (*link && (*link)->replaced_ns >= before_ns)
+		link = &(*link)->before;
+	kallsyms_destroy(*link);
+	*link = NULL;
+}
+
+int kallsyms_replace(struct kallsyms **k, struct kallsyms *newer, uint64_t now_ns)
+{
+	size_t count = 0;
+
+	for (const struct kallsyms *older = *k; older; older = older->before)
+		count++;
+	if (count > MAX_BEFORE)
+		return -E2BIG;
+	newer->tenants = (*k)->tenants;
+	(*k)->tenants = (struct ksym_tenants){ 0 };
+	(*k)->replaced_ns = now_ns;
+	newer->before = *k;
+	*k = newer;
+	return 0;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+void kallsyms_text(const struct kallsyms *k, uint64_t *ret_start, uint64_t *ret_end)
+{
+	*ret_start = k->marks.stext;
+	*ret_end = k->marks.etext;
+}
+
+const struct kallsyms_marks *kallsyms_marks(const struct kallsyms *k)
+{
+	return &k->marks;
+}
+
+size_t kallsyms_bytes(const struct kallsyms *k)
+{
+	return sizeof(*k) + k->region_capacity * sizeof(*k->regions) +
+	       k->count * sizeof(*k->symbols) + k->text_bytes +
+	       k->module_count * sizeof(*k->modules) + ksym_tenants_bytes(&k->tenants) +
+	       (k->before ? kallsyms_bytes(k->before) : 0);
+}
+
+/* Of the newest table that knows it: a module that was loaded anew lies elsewhere now. */
+static void listed_range(
+	const struct kallsyms *k, const char *module, uint64_t *start, uint64_t *end)
+{
+	for (; k && *start >= *end; k = k->before) {
+		for (size_t i = 0; i < k->region_count; i++) {
+			if (strcmp(module_name(k, k->regions[i].module), module))
+				continue;
+			*start = MIN(*start, k->regions[i].base);
+			*end = MAX(*end, k->regions[i].end);
+		}
+	}
+}
+
+bool kallsyms_module_range(
+	const struct kallsyms *k, const char *module, uint64_t *ret_start, uint64_t *ret_end)
+{
+	uint64_t start = UINT64_MAX, end = 0;
+
+	listed_range(k, module, &start, &end);
+	ksym_tenants_range(&k->tenants, module, &start, &end);
+	if (start >= end)
+		return false;
+	*ret_start = start;
+	*ret_end = end;
+	return true;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/sandbox/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+void child_fds_close(struct child_fds *fds)
+{
+	while (fds->count)
+		close(fds->items[--fds->count]);
+}
+
+/* A duplicate above the child's numbers, so that placing one does not overwrite another. */
+int child_fds_add(struct child_fds *fds, int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, SANDBOX_FD_COUNT);
+
+	if (high < 0)
+		return -errno;
+	fds->items[fds->count++] = high;
+	return 0;
+}
+
+int child_pipe(int *ret_read, int *ret_write)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK)) {
+		int err = -errno;
+
+		close(ends[0]);
+		close(ends[1]);
+		return err;
+	}
+	*ret_read = ends[0];
+	*ret_write = ends[1];
+	return 0;
+}
+
+static int add_fds(posix_spawn_file_actions_t *actions, const struct child_fds *fds)
+{
+	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int err = 0;
+
+	/* A sanitizer's report is worth reading; nothing else in the child may speak. */
+	for (int fd = 0; fd < (sandbox_is_closed() ? 3 : 2) && !err; fd++)
+		err = null >= 0 ? posix_spawn_file_actions_addopen(
+					  actions, fd, "/dev/null", O_RDWR, 0)
+				: posix_spawn_file_actions_addclose(actions, fd);
+	for (size_t i = 0; i < fds->count && !err; i++)
+		err = posix_spawn_file_actions_adddup2(
+			actions, fds->items[i], SANDBOX_ELF_FD + (int)i);
+	return -err;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+	sigset_t none, all;
+	int err;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	err = posix_spawnattr_setflags(
+		attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	if (!err)
+		err = posix_spawnattr_setpgroup(attributes, 0);
+	if (!err)
+		err = posix_spawnattr_setsigmask(attributes, &none);
+	if (!err)
+		err = posix_spawnattr_setsigdefault(attributes, &all);
+	return -err;
+}
+
+/* posix_spawn shares the memory until exec: no page table is copied, whatever our size is. */
+int child_spawn(
+	char *const argv[], char *const environment[], const struct child_fds *fds, pid_t *ret_pid)
+{
+	autocall(posix_spawn_file_actions_destroy) posix_spawn_file_actions_t actions;
+	autocall(posix_spawnattr_destroy) posix_spawnattr_t attributes;
+	int err;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	err = add_fds(&actions, fds);
+	if (!err)
+		err = set_attributes(&attributes);
+	if (err)
+		return err;
+	return -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, environment);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Starts this program anew as a child with a given set of descriptors, and nothing else of ours: no
+ * signal mask, no handlers, no other descriptor, /dev/null to speak to.
+ */
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "symbolizer/sandbox/sandbox_wire.h"
+
+/* What the child gets, from number SANDBOX_ELF_FD on. */
+struct child_fds {
+	int items[SANDBOX_FD_COUNT - SANDBOX_ELF_FD]; /* owned */
+	size_t count;
+};
+
+/* Adds a duplicate of FD. */
+int child_fds_add(struct child_fds *fds, int fd);
+void child_fds_close(struct child_fds *fds);
+/* For the child's last words: *RET_READ does not block. Both are closed in children. */
+int child_pipe(int *ret_read, int *ret_write);
+/* A process group of its own. */
+int child_spawn(
+	char *const argv[], char *const environment[], const struct child_fds *fds, pid_t *ret_pid);
