@@ -33,7 +33,7 @@ static const char *fix_permission(void)
 	       "check";
 }
 
-static const char *fix(const struct agent_failure *failure, int error)
+static const char *fix(const struct sampler_failure *failure, int error)
 {
 	if (strstr(failure->step, "cache"))
 		return "it must be a directory of yours that nobody else may write to: name "
@@ -51,7 +51,7 @@ static const char *fix(const struct agent_failure *failure, int error)
 	return "fathom check says what this machine allows";
 }
 
-void explain_failure(const struct agent_failure *failure, int error)
+void explain_failure(const struct sampler_failure *failure, int error)
 {
 	fprintf(stderr, "fathom: cannot %s%s%s: %s\n  %s\n", failure->step,
 		*failure->detail ? " " : "", failure->detail, strerror(-error),

@@ -3,4 +3,4 @@
 /* What failed at the start of sampling, and what to do about it, on stderr. */
 #include "agent/sampler/sampler.h"
 
-void explain_failure(const struct agent_failure *failure, int error);
+void explain_failure(const struct sampler_failure *failure, int error);

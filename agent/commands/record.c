@@ -37,7 +37,7 @@ static const uint64_t PROGRESS_MS = 500;
 struct record {
 	struct record_plan plan;
 	struct loop *loop;
-	struct agent *agent;
+	struct sampler *sampler;
 	struct record_command command;
 	struct record_targets targets;
 	uint64_t started_ns, stopped_ns; /* CLOCK_MONOTONIC */
@@ -95,13 +95,13 @@ static void on_progress(void *context)
 	fprintf(stderr, "\rrecording: %.0f", elapsed);
 	if (r->plan.duration_ns)
 		fprintf(stderr, " of %.0f", (double)r->plan.duration_ns / 1e9);
-	fprintf(stderr, " s, %llu samples ", (unsigned long long)agent_samples(r->agent));
+	fprintf(stderr, " s, %llu samples ", (unsigned long long)sampler_samples(r->sampler));
 }
 
 static void on_debug_progress(void *context)
 {
 	struct record *r = context;
-	struct builds_improving now = agent_pending_debug(r->agent);
+	struct builds_improving now = sampler_pending_debug(r->sampler);
 
 	if (!now.modules)
 		return;
@@ -135,15 +135,15 @@ static int start_sampling(struct record *r)
 		err = loop_timer(
 			r->loop, r->plan.duration_ns, 0, on_duration, r, &r->duration_timer);
 	if (!err)
-		err = agent_start(r->agent);
+		err = sampler_start(r->sampler);
 	if (!err && r->progress)
 		err = loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_progress, r,
 			&r->progress_timer);
 	if (!err)
 		err = record_targets_watch(
-			&r->targets, &r->plan.sampler.collect, r->loop, on_targets_ended, r);
+			&r->targets, &r->plan.sampling.collect, r->loop, on_targets_ended, r);
 	if (err) {
-		explain_failure(&(struct agent_failure){ .step = "start sampling" }, err);
+		explain_failure(&(struct sampler_failure){ .step = "start sampling" }, err);
 		return err;
 	}
 	return 0;
@@ -185,10 +185,10 @@ static int end_before_sampling(struct record *r)
 
 static int sample(struct record *r)
 {
-	uint64_t wait_ms = r->plan.sampler.targeted ? PREPARE_TARGET_MS : PREPARE_ALL_MS;
+	uint64_t wait_ms = r->plan.sampling.targeted ? PREPARE_TARGET_MS : PREPARE_ALL_MS;
 	int err;
 
-	err = agent_prepare(r->agent, wait_ms * MS);
+	err = sampler_prepare(r->sampler, wait_ms * MS);
 	if (err)
 		return err;
 	if (is_interrupted(r))
@@ -203,7 +203,7 @@ static int sample(struct record *r)
 	loop_cancel(r->loop, r->duration_timer);
 	loop_cancel(r->loop, r->progress_timer);
 	if (!err)
-		err = agent_stop(r->agent);
+		err = sampler_stop(r->sampler);
 	if (r->progress)
 		fputs("\r\033[K", stderr);
 	return err;
@@ -211,24 +211,24 @@ static int sample(struct record *r)
 
 static void wait_for_names(struct record *r)
 {
-	unsigned int pending = agent_pending_builds(r->agent);
+	unsigned int pending = sampler_pending_builds(r->sampler);
 
 	if (pending && r->progress)
 		fprintf(stderr, "indexing %u modules that were not seen before (once)…\n", pending);
-	if (r->progress && r->plan.agent.debuginfod_urls)
+	if (r->progress && r->plan.sampler.debuginfod_urls)
 		(void)loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_debug_progress, r,
 			&r->progress_timer);
-	(void)agent_finish_debug(r->agent, FINISH_BUILDS_MS * MS);
+	(void)sampler_finish_debug(r->sampler, FINISH_BUILDS_MS * MS);
 	loop_cancel(r->loop, r->progress_timer);
 	if (r->progress)
 		fputs("\r\033[K", stderr);
-	pending = agent_pending_builds(r->agent);
+	pending = sampler_pending_builds(r->sampler);
 	if (pending)
 		fprintf(stderr,
 			"fathom record: %u modules are not indexed yet: their frames stay "
 			"addresses\n",
 			pending);
-	pending = agent_pending_debug(r->agent).modules;
+	pending = sampler_pending_debug(r->sampler).modules;
 	if (pending)
 		fprintf(stderr,
 			"fathom record: debug files of %u modules did not come in time: of these "
@@ -240,7 +240,7 @@ static void wait_for_names(struct record *r)
 
 static int64_t period_of(const struct record_plan *plan)
 {
-	const struct collect_options *collect = &plan->agent.collect;
+	const struct collect_options *collect = &plan->sampler.collect;
 
 	if (!collect->frequency_hz)
 		return (int64_t)collect->period;
@@ -250,8 +250,8 @@ static int64_t period_of(const struct record_plan *plan)
 static int write_report(struct record *r, struct report_summary *ret_summary)
 {
 	struct report_options options = {
-		.cycles = r->plan.agent.collect.event == COLLECT_CYCLES,
-		.off_cpu = r->plan.agent.collect.off_cpu_share > 0,
+		.cycles = r->plan.sampler.collect.event == COLLECT_CYCLES,
+		.off_cpu = r->plan.sampler.collect.off_cpu_share > 0,
 		.period = period_of(&r->plan),
 		.time_ns = (int64_t)r->started_real_ns,
 		.duration_ns = (int64_t)(r->stopped_ns - r->started_ns),
@@ -261,7 +261,7 @@ static int write_report(struct record *r, struct report_summary *ret_summary)
 	int err;
 
 	buffer_init(&out, OUTPUT_LIMIT);
-	agent_sources(r->agent, NULL, &sources);
+	sampler_sources(r->sampler, NULL, &sources);
 	err = r->plan.folded ? report_folded(&sources, &options, &out, ret_summary)
 			     : report_pprof(&sources, &options, &out, ret_summary);
 	if (err) {
@@ -281,21 +281,21 @@ static void tell(struct record *r, const struct report_summary *summary)
 	struct report_sources sources;
 	struct report_hot *hot = NULL;
 	struct record_result result = {
-		.metrics = agent_metrics(r->agent),
+		.metrics = sampler_metrics(r->sampler),
 		.summary = *summary,
-		.builds_cpu_ns = agent_builds_cpu_ns(r->agent),
+		.builds_cpu_ns = sampler_builds_cpu_ns(r->sampler),
 		.elapsed_ns = r->stopped_ns - r->started_ns,
 		.output = file ? r->plan.output : NULL,
-		.off_cpu = r->plan.agent.collect.off_cpu_share > 0,
+		.off_cpu = r->plan.sampler.collect.off_cpu_share > 0,
 		.command = r->command.ended ? &r->command : NULL,
 		.targets_ended = record_targets_ended(&r->targets),
 	};
 
-	agent_sources(r->agent, NULL, &sources);
+	sampler_sources(r->sampler, NULL, &sources);
 	if (report_hottest(&sources, &hot, HOTTEST, &result.hot_count))
 		result.hot_count = 0;
 	result.hot = hot;
-	(void)agent_bpf_time(r->agent, &result.bpf_ns, &result.bpf_runs);
+	(void)sampler_bpf_time(r->sampler, &result.bpf_ns, &result.bpf_runs);
 	result.cpu_ns = clock_cpu_ns();
 	record_print_result(&result);
 	report_hottest_free(hot, result.hot_count);
@@ -303,7 +303,7 @@ static void tell(struct record *r, const struct report_summary *summary)
 
 static int record(struct record *r)
 {
-	struct agent_failure failure = { 0 };
+	struct sampler_failure failure = { 0 };
 	struct report_summary summary = { 0 };
 	int err;
 
@@ -312,8 +312,8 @@ static int record(struct record *r)
 		err = watch_signals(r);
 	if (err)
 		return err;
-	r->plan.agent.loop = r->loop;
-	err = agent_create(&r->plan.agent, &r->agent, &failure);
+	r->plan.sampler.loop = r->loop;
+	err = sampler_create(&r->plan.sampler, &r->sampler, &failure);
 	if (err) {
 		explain_failure(&failure, err);
 		return err;
@@ -337,8 +337,8 @@ static int spawn(struct record *r, char **argv)
 		fprintf(stderr, "fathom record: cannot run %s: %s\n", argv[0], strerror(-err));
 		return err;
 	}
-	r->plan.agent.follow = !r->plan.others;
-	r->plan.agent.follow_pid = (uint32_t)r->command.pid;
+	r->plan.sampler.follow = !r->plan.others;
+	r->plan.sampler.follow_pid = (uint32_t)r->command.pid;
 	return 0;
 }
 
@@ -365,7 +365,7 @@ static int plan_and_record(const struct config *config)
 	err = config->rest_count ? spawn(&r, config->rest) : 0;
 	if (!err)
 		err = record(&r);
-	agent_destroy(r.agent);
+	sampler_destroy(r.sampler);
 	record_targets_deinit(&r.targets);
 	loop_destroy(r.loop);
 	record_command_deinit(&r.command);

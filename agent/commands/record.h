@@ -6,19 +6,19 @@
 #include <sys/types.h>
 
 #include "agent/sampler/sampler.h"
-#include "agent/commands/sampler_options.h"
+#include "agent/commands/sampling_options.h"
 #include "agent/settings/config.h"
 #include "base/buffer.h"
 
 /* record_options.c: the settings as the agent takes them. */
 struct record_plan {
-	struct agent_options agent;
+	struct sampler_options sampler;
 	uint64_t duration_ns; /* 0 = until a signal or the command's end */
 	const char *output; /* path, or "-" */
 	bool folded;
 	bool others; /* -a, -p, -t or -G: a command that is run only says how long */
 	char *cache_directory;
-	struct sampler_options sampler; /* agent.collect points into it */
+	struct sampling_options sampling; /* sampler.collect points into it */
 };
 
 /* -EINVAL: said on stderr. */

@@ -62,24 +62,24 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 		plan.output = plan.folded ? "-" : "fathom.pb.gz";
 	err = cache_directory(config, &plan.cache_directory);
 	if (!err)
-		err = sampler_options(config, "record", &plan.sampler);
+		err = sampling_options(config, "record", &plan.sampling);
 	if (!err)
-		err = plan_event(config, &plan.sampler.collect);
+		err = plan_event(config, &plan.sampling.collect);
 	if (!err)
-		err = plan_off_cpu(config, &plan.sampler.collect);
+		err = plan_off_cpu(config, &plan.sampling.collect);
 	if (err) {
 		record_plan_deinit(&plan);
 		return err;
 	}
-	plan.others = config_flag(config, SETTING_all) || plan.sampler.targeted ||
+	plan.others = config_flag(config, SETTING_all) || plan.sampling.targeted ||
 		      config_given(config, SETTING_cgroup);
-	plan.agent.collect = plan.sampler.collect;
-	plan.agent.cache_directory = plan.cache_directory;
-	plan.agent.debug_directories = config_text(config, SETTING_debuginfo_directories);
-	plan.agent.debuginfod_urls = config_text(config, SETTING_debuginfod_urls);
-	plan.agent.cache_limit_bytes = config_number(config, SETTING_cache_max_bytes);
-	plan.agent.profile_limit_bytes = config_number(config, SETTING_memory_limit);
-	plan.agent.memory_limit_bytes = config_number(config, SETTING_memory_limit);
+	plan.sampler.collect = plan.sampling.collect;
+	plan.sampler.cache_directory = plan.cache_directory;
+	plan.sampler.debug_directories = config_text(config, SETTING_debuginfo_directories);
+	plan.sampler.debuginfod_urls = config_text(config, SETTING_debuginfod_urls);
+	plan.sampler.cache_limit_bytes = config_number(config, SETTING_cache_max_bytes);
+	plan.sampler.profile_limit_bytes = config_number(config, SETTING_memory_limit);
+	plan.sampler.memory_limit_bytes = config_number(config, SETTING_memory_limit);
 	*ret_plan = plan;
 	return 0;
 }
@@ -87,6 +87,6 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 void record_plan_deinit(struct record_plan *plan)
 {
 	free(plan->cache_directory);
-	sampler_options_deinit(&plan->sampler);
+	sampling_options_deinit(&plan->sampling);
 	*plan = (struct record_plan){ 0 };
 }

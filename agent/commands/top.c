@@ -18,7 +18,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/explain.h"
 #include "agent/commands/log_options.h"
-#include "agent/commands/sampler_options.h"
+#include "agent/commands/sampling_options.h"
 #include "agent/settings/config.h"
 #include "agent/top/keys.h"
 #include "agent/top/output.h"
@@ -48,14 +48,14 @@ struct interval {
 };
 
 struct top {
-	struct sampler_options sampler;
+	struct sampling_options sampling;
 	char *cache_directory;
 	uint64_t delay_ns;
 	uint64_t iterations; /* 0 = without end */
 	bool batch;
 
 	struct loop *loop;
-	struct agent *agent;
+	struct sampler *sampler;
 	struct output *output;
 	struct terminal terminal;
 	struct keys keys;
@@ -114,7 +114,7 @@ static void draw(struct top *t)
 		form.columns = batch_columns();
 	else
 		terminal_size(&t->terminal, &form.columns, &form.lines);
-	t->facts.pending_builds = agent_pending_builds(t->agent);
+	t->facts.pending_builds = sampler_pending_builds(t->sampler);
 	err = screen_draw(&out, &t->view, t->snapshot, &t->facts, &form);
 	if (!err)
 		err = output_put(t->output, &out);
@@ -143,14 +143,14 @@ static uint64_t own_cpu_ns(const struct top *t)
 {
 	uint64_t ns = 0, runs = 0;
 
-	return clock_cpu_ns() + (agent_bpf_time(t->agent, &ns, &runs) ? ns : 0);
+	return clock_cpu_ns() + (sampler_bpf_time(t->sampler, &ns, &runs) ? ns : 0);
 }
 
 static void turn(struct top *t)
 {
 	uint64_t now = clock_monotonic_ns(), own = own_cpu_ns(t);
 
-	if (output_is_pending(t->output) || agent_turn_window(t->agent))
+	if (output_is_pending(t->output) || sampler_turn_window(t->sampler))
 		return;
 	t->sealed = (struct interval){
 		.began_ns = t->began_ns,
@@ -174,7 +174,7 @@ static void on_sealed(void *context, const struct profile *profile)
 
 	if (t->view.paused || t->ending || t->sealed.began_ns < t->resumed_ns)
 		return;
-	agent_sources(t->agent, profile, &sources);
+	sampler_sources(t->sampler, profile, &sources);
 	if (snapshot_create(&sources, &snapshot)) {
 		metrics_add(
 			sources.metrics, METRIC_LOST_MEMORY_LIMIT, profile_total_count(profile));
@@ -259,14 +259,14 @@ static void suspend(struct top *t)
 	sigset_t stop;
 
 	terminal_leave(&t->terminal, t->output);
-	(void)agent_stop(t->agent);
+	(void)sampler_stop(t->sampler);
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTSTP);
 	raise(SIGTSTP);
 	sigprocmask(SIG_UNBLOCK, &stop, NULL);
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 	t->resumed_ns = clock_monotonic_ns();
-	if (agent_start(t->agent))
+	if (sampler_start(t->sampler))
 		log_warn("sampling did not go on, ignoring", "%s", "");
 	enter(t);
 	turn(t);
@@ -313,9 +313,9 @@ static int watch_signals(struct top *t)
 
 static int make(struct top *t, const struct config *config)
 {
-	struct agent_failure failure = { 0 };
-	struct agent_options options = {
-		.collect = t->sampler.collect,
+	struct sampler_failure failure = { 0 };
+	struct sampler_options options = {
+		.collect = t->sampling.collect,
 		.cache_directory = t->cache_directory,
 		.debug_directories = config_text(config, SETTING_debuginfo_directories),
 		.debuginfod_urls = config_text(config, SETTING_debuginfod_urls),
@@ -345,7 +345,7 @@ static int make(struct top *t, const struct config *config)
 	if (err)
 		return err;
 	options.loop = t->loop;
-	err = agent_create(&options, &t->agent, &failure);
+	err = sampler_create(&options, &t->sampler, &failure);
 	if (err)
 		explain_failure(&failure, err);
 	return err;
@@ -364,18 +364,18 @@ static int begin_screen(struct top *t)
 
 static int run(struct top *t)
 {
-	int err = agent_prepare(t->agent, PREPARE_MS * MS);
+	int err = sampler_prepare(t->sampler, PREPARE_MS * MS);
 
-	t->facts.frequency_hz = t->sampler.collect.frequency_hz;
+	t->facts.frequency_hz = t->sampling.collect.frequency_hz;
 	t->facts.cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
-	t->facts.metrics = agent_metrics(t->agent);
+	t->facts.metrics = sampler_metrics(t->sampler);
 	t->facts.time_s = (int64_t)(clock_real_ns() / (1000 * MS));
 	t->began_ns = clock_monotonic_ns();
 	t->began_own_ns = own_cpu_ns(t);
 	if (!err)
-		err = agent_start(t->agent);
+		err = sampler_start(t->sampler);
 	if (err) {
-		explain_failure(&(struct agent_failure){ .step = "start sampling" }, err);
+		explain_failure(&(struct sampler_failure){ .step = "start sampling" }, err);
 		return err;
 	}
 	err = begin_screen(t);
@@ -396,11 +396,11 @@ static int run(struct top *t)
 
 static void unmake(struct top *t)
 {
-	agent_destroy(t->agent);
+	sampler_destroy(t->sampler);
 	snapshot_destroy(t->snapshot);
 	output_destroy(t->output);
 	loop_destroy(t->loop);
-	sampler_options_deinit(&t->sampler);
+	sampling_options_deinit(&t->sampling);
 	free(t->cache_directory);
 }
 
@@ -444,7 +444,7 @@ static int plan(struct top *t, const struct config *config)
 			      "other");
 	err = plan_view(t, config);
 	if (!err)
-		err = sampler_options(config, "top", &t->sampler);
+		err = sampling_options(config, "top", &t->sampling);
 	if (!err)
 		err = cache_directory(config, &t->cache_directory);
 	return err;

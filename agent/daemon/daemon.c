@@ -14,7 +14,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/explain.h"
 #include "agent/commands/log_options.h"
-#include "agent/commands/sampler_options.h"
+#include "agent/commands/sampling_options.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/notify.h"
 #include "agent/server/serve/address.h"
@@ -51,7 +51,7 @@ static void on_budget(void *context)
 	struct daemon *d = context;
 	uint64_t ns = 0, runs = 0, before = d->budget.current_hz, hz;
 
-	(void)agent_bpf_time(d->agent, &ns, &runs);
+	(void)sampler_bpf_time(d->sampler, &ns, &runs);
 	hz = budget_look(&d->budget, clock_cpu_ns() + ns, clock_monotonic_ns());
 	if (hz == before)
 		return;
@@ -110,7 +110,7 @@ static int make_store(struct daemon *d)
 			.limit_bytes = d->settings.store_bytes,
 			.limit_age_ns = d->settings.store_age_ns,
 			.now = { (int64_t)clock_real_ns(), clock_boot_ns() },
-			.metrics = agent_metrics_to_add(d->agent),
+			.metrics = sampler_metrics_to_add(d->sampler),
 		},
 		&d->store);
 	if (err)
@@ -124,7 +124,7 @@ static int make_store(struct daemon *d)
 static int make_export(struct daemon *d)
 {
 	autofree char *message = NULL;
-	int err = daemon_export_create(&d->config, agent_metrics_to_add(d->agent),
+	int err = daemon_export_create(&d->config, sampler_metrics_to_add(d->sampler),
 		d->cache_directory, &d->export, &message);
 
 	if (err)
@@ -170,8 +170,8 @@ static void take_file(void *context, const struct module *module, int fd)
 
 static int make_agent(struct daemon *d)
 {
-	struct agent_failure failure = { 0 };
-	struct agent_options options = {
+	struct sampler_failure failure = { 0 };
+	struct sampler_options options = {
 		.cache_directory = d->cache_directory,
 		.debug_directories = config_text(&d->config, SETTING_debuginfo_directories),
 		.debuginfod_urls = config_text(&d->config, SETTING_debuginfod_urls),
@@ -194,12 +194,12 @@ static int make_agent(struct daemon *d)
 	options.collect.rings = d->settings.rings;
 	options.collect.off_cpu_share = d->settings.off_cpu_share;
 	d->off_cpu = d->settings.off_cpu_share > 0;
-	sampler_options_common(&options.collect.filter);
-	err = agent_create(&options, &d->agent, &failure);
+	sampling_options_common(&options.collect.filter);
+	err = sampler_create(&options, &d->sampler, &failure);
 	if (err)
 		explain_failure(&failure, err);
 	else
-		agent_select(d->agent, d->settings.selection);
+		sampler_select(d->sampler, d->settings.selection);
 	return err;
 }
 
@@ -244,7 +244,7 @@ static void unmake(struct daemon *d)
 	serve_destroy(d->serve);
 	/* Counts in the agent's metrics to its end. */
 	daemon_export_destroy(d->export, EXPORT_GRACE_NS);
-	agent_destroy(d->agent);
+	sampler_destroy(d->sampler);
 	store_destroy(d->store);
 	loop_destroy(d->loop);
 	if (d->clock_fd >= 0)
@@ -279,7 +279,7 @@ static int run(struct daemon *d)
 	d->started_real_ns = d->window_started_real_ns = clock_real_ns();
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
 	d->window_period_ns = daemon_period_ns(d);
-	err = agent_start(d->agent);
+	err = sampler_start(d->sampler);
 	if (!err)
 		err = start_timers(d);
 	if (err) {
@@ -290,7 +290,7 @@ static int run(struct daemon *d)
 	notify_send("READY=1");
 	daemon_announce(d);
 	err = loop_run(d->loop);
-	(void)agent_stop(d->agent);
+	(void)sampler_stop(d->sampler);
 	daemon_seal_last(d);
 	return err;
 }

@@ -14,7 +14,7 @@ enum { DAEMON_MAX_ON_DEMAND = 8 };
 struct on_demand {
 	struct daemon *daemon;
 	struct serve_reply *reply; /* NULL = free */
-	struct agent_tap *tap;
+	struct sampler_tap *tap;
 	uint64_t started_ns, started_real_ns;
 	int timer;
 };
@@ -36,7 +36,7 @@ struct daemon {
 	int argc;
 	char **argv;
 	struct loop *loop;
-	struct agent *agent;
+	struct sampler *sampler;
 	struct store *store; /* NULL = nowhere */
 	struct daemon_export *export; /* NULL = nothing is sent */
 	struct serve *serve; /* NULL = nowhere */

@@ -64,18 +64,18 @@ uint64_t daemon_bpf_ns(const struct daemon *d)
 {
 	uint64_t ns = 0, runs = 0;
 
-	return agent_bpf_time(d->agent, &ns, &runs) ? ns : 0;
+	return sampler_bpf_time(d->sampler, &ns, &runs) ? ns : 0;
 }
 
 static int write_metrics(void *context, struct buffer *out)
 {
 	const struct daemon *d = context;
-	const struct agent_sizes sizes = agent_sizes(d->agent);
+	const struct sampler_sizes sizes = sampler_sizes(d->sampler);
 	const struct exposition_figure figures[] = {
 		{ "fathom_build_info", "version=\"" FATHOM_VERSION "\"", "The version that runs",
 			EXPOSITION_GAUGE, 1 },
 		{ "fathom_index_build_seconds_total", "", "CPU time of index builds",
-			EXPOSITION_COUNTER, seconds(agent_builds_cpu_ns(d->agent)) },
+			EXPOSITION_COUNTER, seconds(sampler_builds_cpu_ns(d->sampler)) },
 		{ "fathom_cache_bytes", "cache=\"index\"", "Bytes of mapped or kept data",
 			EXPOSITION_GAUGE, (double)sizes.index_bytes },
 		{ "fathom_cache_bytes", "cache=\"kallsyms\"", "", EXPOSITION_GAUGE,
@@ -113,7 +113,7 @@ static int write_metrics(void *context, struct buffer *out)
 			seconds(d->started_real_ns) },
 	};
 
-	exposition_counters(out, agent_metrics(d->agent));
+	exposition_counters(out, sampler_metrics(d->sampler));
 	exposition_figures(out, figures, ARRAY_SIZE(figures));
 	if (d->export)
 		daemon_export_write_metrics(d->export, out);
@@ -171,13 +171,13 @@ static void on_demand_end(struct on_demand *o)
 {
 	loop_cancel(o->daemon->loop, o->timer);
 	if (o->tap)
-		agent_tap_close(o->daemon->agent, o->tap);
+		sampler_tap_close(o->daemon->sampler, o->tap);
 	*o = (struct on_demand){ .timer = -1 };
 }
 
 static void send_profile(struct on_demand *o)
 {
-	const struct profile *profile = agent_tap_profile(o->daemon->agent, o->tap);
+	const struct profile *profile = sampler_tap_profile(o->daemon->sampler, o->tap);
 	/* Reading the rings took its time, in which samples went on arriving. */
 	struct report_options options = {
 		.off_cpu = o->daemon->off_cpu,
@@ -191,7 +191,7 @@ static void send_profile(struct on_demand *o)
 	int err;
 
 	buffer_init(&out, ON_DEMAND_LIMIT_BYTES);
-	agent_sources(o->daemon->agent, profile, &sources);
+	sampler_sources(o->daemon->sampler, profile, &sources);
 	err = report_pprof(&sources, &options, &out, &summary);
 	if (err)
 		serve_reply_send(o->reply, 500, "text/plain; charset=utf-8",
@@ -243,7 +243,7 @@ static int begin_profile(void *context, struct serve_reply *reply, unsigned int 
 		.started_real_ns = clock_real_ns(),
 		.timer = -1,
 	};
-	err = agent_tap_open(d->agent, pid, &o->tap);
+	err = sampler_tap_open(d->sampler, pid, &o->tap);
 	if (!err)
 		err = loop_timer(d->loop, seconds_wanted * UINT64_C(1000000000), 0, on_demand_over,
 			o, &o->timer);

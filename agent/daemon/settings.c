@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "agent/commands/log_options.h"
-#include "agent/commands/sampler_options.h"
+#include "agent/commands/sampling_options.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/fixed_settings.h"
 #include "agent/daemon/notify.h"
@@ -86,11 +86,11 @@ int daemon_settings_read(
 
 	*ret_message = NULL;
 	if (!problem)
-		problem = sampler_options_problem(config, &setting);
+		problem = sampling_options_problem(config, &setting);
 	if (problem)
 		return config_refuse(config, setting, ret_message, " %s", problem);
-	s.look_up = sampler_options_look_up(config);
-	s.rings = sampler_options_rings(config);
+	s.look_up = sampling_options_look_up(config);
+	s.rings = sampling_options_rings(config);
 	if (s.frequency_hz < 1 || s.frequency_hz > MAX_AGENT_HZ)
 		return config_refuse(
 			config, SETTING_sampling_frequency, ret_message, " wants 1 to 1000");
@@ -163,7 +163,7 @@ static int apply_token(struct daemon *d, char *token)
 /* All that can fail: without it nothing else changes. */
 static int apply_export(struct daemon *d, const struct config *config, char **ret_message)
 {
-	return daemon_export_reload(&d->export, config, agent_metrics_to_add(d->agent),
+	return daemon_export_reload(&d->export, config, sampler_metrics_to_add(d->sampler),
 		d->cache_directory, ret_message);
 }
 
@@ -172,7 +172,7 @@ static void apply(struct daemon *d, const struct daemon_settings *settings)
 	const struct daemon_settings old = d->settings;
 
 	d->settings = *settings;
-	agent_select(d->agent, settings->selection);
+	sampler_select(d->sampler, settings->selection);
 	selection_destroy(old.selection);
 	(void)log_options(&d->config);
 	if (d->store) {
@@ -180,7 +180,7 @@ static void apply(struct daemon *d, const struct daemon_settings *settings)
 		daemon_trim_store(d);
 	}
 	apply_budget(d, &old);
-	agent_offer_files_again(d->agent);
+	sampler_offer_files_again(d->sampler);
 	if (old.window_ns != settings->window_ns)
 		daemon_schedule_window(d);
 }

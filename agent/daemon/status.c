@@ -105,7 +105,7 @@ static void write_counters(struct buffer *out, const struct metrics *m)
 
 static void write_samples(struct buffer *out, const struct daemon *d)
 {
-	const struct metrics *m = agent_metrics(d->agent);
+	const struct metrics *m = sampler_metrics(d->sampler);
 	enum metric first = 0;
 	uint64_t lost = 0;
 
@@ -114,7 +114,7 @@ static void write_samples(struct buffer *out, const struct daemon *d)
 	for (enum metric id = first; id < METRIC_COUNT && same_name(id, first); id++)
 		lost += metrics_get(m, id);
 	buffer_printf(out, "  \"samples\": {\"taken\": %llu, \"lost\": %llu, \"lost_by_reason\": ",
-		(unsigned long long)agent_samples(d->agent), (unsigned long long)lost);
+		(unsigned long long)sampler_samples(d->sampler), (unsigned long long)lost);
 	write_labelled(out, m, first);
 	buffer_string(out, "},\n");
 }
@@ -168,13 +168,13 @@ static void write_cpu(struct buffer *out, const struct daemon *d)
 	buffer_printf(out,
 		", \"own_seconds\": %.3f, \"bpf_seconds\": %.3f, \"index_builds_seconds\": "
 		"%.3f},\n",
-		seconds(own), seconds(bpf), seconds(agent_builds_cpu_ns(d->agent)));
+		seconds(own), seconds(bpf), seconds(sampler_builds_cpu_ns(d->sampler)));
 }
 
 static void write_memory(struct buffer *out, const struct daemon *d)
 {
-	const struct metrics *m = agent_metrics(d->agent);
-	const struct agent_sizes sizes = agent_sizes(d->agent);
+	const struct metrics *m = sampler_metrics(d->sampler);
+	const struct sampler_sizes sizes = sampler_sizes(d->sampler);
 
 	buffer_printf(out,
 		"  \"memory\": {\"limit_bytes\": %llu, \"resident_bytes\": %llu, "
@@ -191,13 +191,14 @@ static void write_memory(struct buffer *out, const struct daemon *d)
 	buffer_printf(out,
 		"  \"processes\": %zu,\n  \"modules\": %zu,\n  \"index_builds_pending\": %u,\n"
 		"  \"open_fds\": %u,\n",
-		sizes.processes, sizes.modules, agent_pending_builds(d->agent), daemon_open_fds());
+		sizes.processes, sizes.modules, sampler_pending_builds(d->sampler),
+		daemon_open_fds());
 }
 
 /* What was lost of the kernel's records of processes, and what became of it. */
 static void write_side_band(struct buffer *out, const struct daemon *d)
 {
-	const struct metrics *m = agent_metrics(d->agent);
+	const struct metrics *m = sampler_metrics(d->sampler);
 
 	buffer_printf(out,
 		"  \"side_band\": {\"gaps\": %llu, \"records_lost\": %llu, "
@@ -254,6 +255,6 @@ int daemon_write_status(void *context, struct buffer *out)
 	write_side_band(out, d);
 	write_store(out, d);
 	write_export(out, d);
-	write_counters(out, agent_metrics(d->agent));
+	write_counters(out, sampler_metrics(d->sampler));
 	return buffer_string(out, "}\n");
 }

@@ -26,7 +26,7 @@ static const uint64_t WINDOW_AGAIN_NS = 1000000000;
 static int turn_window(struct daemon *d)
 {
 	uint64_t now = clock_monotonic_ns();
-	int err = agent_turn_window(d->agent);
+	int err = sampler_turn_window(d->sampler);
 
 	if (err)
 		return err;
@@ -82,7 +82,7 @@ void daemon_set_frequency(struct daemon *d)
 
 	loop_cancel(d->loop, d->frequency_timer);
 	d->frequency_timer = -1;
-	(void)agent_pause(d->agent, true);
+	(void)sampler_pause(d->sampler, true);
 	err = turn_window(d);
 	/* Another window ended a moment ago: where it is still being read, this one cannot end yet.
 	 */
@@ -90,12 +90,12 @@ void daemon_set_frequency(struct daemon *d)
 		err = loop_timer(
 			d->loop, FREQUENCY_AGAIN_NS, 0, on_frequency_again, d, &d->frequency_timer);
 	if (d->frequency_timer < 0) {
-		if (agent_set_frequency(d->agent, d->budget.current_hz) || err)
+		if (sampler_set_frequency(d->sampler, d->budget.current_hz) || err)
 			log_warn("the frequency could not be changed as it should, ignoring", "%s",
 				"");
 		d->window_period_ns = daemon_period_ns(d);
 	}
-	if (agent_pause(d->agent, false))
+	if (sampler_pause(d->sampler, false))
 		log_warn("a CPU is not sampled any more, ignoring", "%s", "");
 }
 
@@ -181,7 +181,7 @@ static int store_group(struct daemon *d, const struct report_sources *sources,
 	buffer_init(&out, PROFILE_LIMIT_BYTES);
 	err = report_pprof(sources, &options, &out, &summary);
 	if (err) {
-		metrics_add(agent_metrics_to_add(d->agent), METRIC_STORE_FAILED, 1);
+		metrics_add(sampler_metrics_to_add(d->sampler), METRIC_STORE_FAILED, 1);
 		return err;
 	}
 	return store_put(d->store, groups_name(groups, group), options.time_ns, options.duration_ns,
@@ -226,12 +226,12 @@ static void store_groups(
 
 static void store_window(struct daemon *d, const struct report_sources *sources)
 {
-	const struct metrics *metrics = agent_metrics(d->agent);
+	const struct metrics *metrics = sampler_metrics(d->sampler);
 	uint64_t dropped = metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL);
 	struct groups groups;
 
 	if (groups_init(&groups, sources->profile, sources->processes)) {
-		metrics_add(agent_metrics_to_add(d->agent), METRIC_LOST_MEMORY_LIMIT,
+		metrics_add(sampler_metrics_to_add(d->sampler), METRIC_LOST_MEMORY_LIMIT,
 			profile_total_count(sources->profile));
 		log_warn("a window is lost: out of memory", "%s", "");
 		return;
@@ -269,7 +269,7 @@ void daemon_sealed(void *context, const struct profile *profile)
 	daemon_trim_store(d);
 	if (!profile_sample_count(profile))
 		return;
-	agent_sources(d->agent, profile, &sources);
+	sampler_sources(d->sampler, profile, &sources);
 	daemon_announce_hottest(d, &sources);
 	if (d->store)
 		store_window(d, &sources);
@@ -285,6 +285,6 @@ void daemon_seal_last(struct daemon *d)
 	d->sealed_started_ns = d->window_started_ns;
 	d->sealed_started_real_ns = d->window_started_real_ns;
 	d->sealed_period_ns = d->window_period_ns;
-	agent_sources(d->agent, NULL, &sources);
+	sampler_sources(d->sampler, NULL, &sources);
 	daemon_sealed(d, sources.profile);
 }

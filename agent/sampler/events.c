@@ -28,9 +28,9 @@ struct frames {
  * A thread leaves the CPU in __schedule(); what that calls to tell us of it is not what the thread
  * does. The number of these frames differs from kernel to kernel.
  */
-static uint32_t frames_of_tracing(const struct agent *agent, const struct abi_stack *raw)
+static uint32_t frames_of_tracing(const struct sampler *sampler, const struct abi_stack *raw)
 {
-	const struct kallsyms *kallsyms = kernel_symbols_table(agent->kernel_symbols);
+	const struct kallsyms *kallsyms = kernel_symbols_table(sampler->kernel_symbols);
 	struct ksymbol symbol;
 
 	for (uint32_t i = 0; kallsyms && i < raw->frame_count && i < SWITCH_DEPTH; i++) {
@@ -41,9 +41,10 @@ static uint32_t frames_of_tracing(const struct agent *agent, const struct abi_st
 	return 0;
 }
 
-static struct profile_frame kernel_frame(const struct agent *agent, uint64_t kaddr, bool is_return)
+static struct profile_frame kernel_frame(
+	const struct sampler *sampler, uint64_t kaddr, bool is_return)
 {
-	uint32_t tenant = kernel_symbols_tenant(agent->kernel_symbols, kaddr - is_return);
+	uint32_t tenant = kernel_symbols_tenant(sampler->kernel_symbols, kaddr - is_return);
 
 	return (struct profile_frame){
 		.address = kaddr,
@@ -53,17 +54,17 @@ static struct profile_frame kernel_frame(const struct agent *agent, uint64_t kad
 	};
 }
 
-static void add_kernel_frames(
-	const struct agent *agent, struct frames *out, const struct abi_stack *raw, uint32_t first)
+static void add_kernel_frames(const struct sampler *sampler, struct frames *out,
+	const struct abi_stack *raw, uint32_t first)
 {
 	for (uint32_t i = first; i < raw->frame_count && i < ABI_MAX_FRAMES; i++)
-		out->items[out->count++] = kernel_frame(agent, raw->frames[i], i > 0);
+		out->items[out->count++] = kernel_frame(sampler, raw->frames[i], i > 0);
 	out->kernel_count = out->count;
 	if (raw->flags & ABI_STACK_DEPTH)
 		out->flags |= PROFILE_STACK_DEPTH;
 }
 
-static struct profile_frame user_frame(struct agent *agent, struct process *p,
+static struct profile_frame user_frame(struct sampler *sampler, struct process *p,
 	const struct mappings *mappings, uint64_t pc, bool is_return)
 {
 	struct profile_frame frame = {
@@ -79,7 +80,7 @@ static struct profile_frame user_frame(struct agent *agent, struct process *p,
 	frame.module = mapping->module->number;
 	if (mapping->module->kind != MODULE_ANON)
 		frame.address = pc - mapping->start + mapping->file_off;
-	agent_module_hit(agent, p, mapping);
+	sampler_module_hit(sampler, p, mapping);
 	return frame;
 }
 
@@ -91,41 +92,42 @@ struct user_stack {
 	bool cut; /* at the depth limit */
 };
 
-static void add_user_frames(
-	struct agent *agent, struct process *p, struct frames *out, const struct user_stack *user)
+static void add_user_frames(struct sampler *sampler, struct process *p, struct frames *out,
+	const struct user_stack *user)
 {
 	for (uint32_t i = 0; i < user->count && i < ABI_MAX_FRAMES; i++) {
 		const struct profile_frame frame =
-			user_frame(agent, p, user->mappings, user->frames[i], i > 0);
+			user_frame(sampler, p, user->mappings, user->frames[i], i > 0);
 
-		if (frame.module == processes_anon_module(agent->processes))
+		if (frame.module == processes_anon_module(sampler->processes))
 			out->flags |= PROFILE_STACK_JIT;
 		out->items[out->count++] = frame;
 	}
 	if (out->flags & PROFILE_STACK_JIT)
-		agent_jit_hit(agent, p);
+		sampler_jit_hit(sampler, p);
 	out->flags |= user->end << PROFILE_STACK_END_SHIFT;
 	if (user->cut)
 		out->flags |= PROFILE_STACK_DEPTH;
 }
 
 /* The window that a record belongs to. One of a window long sealed goes into the current one. */
-static struct profile *profile_of(const struct agent *agent, uint32_t window)
+static struct profile *profile_of(const struct sampler *sampler, uint32_t window)
 {
-	bool late = agent->previous.profile && window == agent->previous.number;
+	bool late = sampler->previous.profile && window == sampler->previous.number;
 
-	return late ? agent->previous.profile : agent->current.profile;
+	return late ? sampler->previous.profile : sampler->current.profile;
 }
 
-const struct abi_stack *agent_raw_stack(const struct agent *agent, uint32_t window, uint64_t id)
+const struct abi_stack *sampler_raw_stack(
+	const struct sampler *sampler, uint32_t window, uint64_t id)
 {
-	return profile_get_raw(profile_of(agent, window), window, id);
+	return profile_get_raw(profile_of(sampler, window), window, id);
 }
 
-static bool raw_user_stack(const struct agent *agent, const struct process *p,
+static bool raw_user_stack(const struct sampler *sampler, const struct process *p,
 	const struct abi_sample *s, struct user_stack *ret_user)
 {
-	const struct abi_stack *raw = agent_raw_stack(agent, s->window, s->user_stack);
+	const struct abi_stack *raw = sampler_raw_stack(sampler, s->window, s->user_stack);
 
 	if (!raw)
 		return false;
@@ -140,7 +142,7 @@ static bool raw_user_stack(const struct agent *agent, const struct process *p,
 }
 
 /* The two stacks of a sample as one into PROFILE. USER NULL: as the sample names it. */
-static int resolve_stack(struct agent *agent, struct profile *profile, struct process *p,
+static int resolve_stack(struct sampler *sampler, struct profile *profile, struct process *p,
 	const struct abi_sample *s, const struct user_stack *user, uint32_t *ret_stack)
 {
 	struct frames frames = { 0 };
@@ -148,24 +150,25 @@ static int resolve_stack(struct agent *agent, struct profile *profile, struct pr
 	const struct abi_stack *raw;
 
 	if (s->kernel_stack) {
-		agent->kernel_frames = true;
-		raw = agent_raw_stack(agent, s->window, s->kernel_stack);
+		sampler->kernel_frames = true;
+		raw = sampler_raw_stack(sampler, s->window, s->kernel_stack);
 		if (raw)
-			add_kernel_frames(agent, &frames, raw,
-				s->flags & ABI_SAMPLE_OFF_CPU ? frames_of_tracing(agent, raw) : 0);
+			add_kernel_frames(sampler, &frames, raw,
+				s->flags & ABI_SAMPLE_OFF_CPU ? frames_of_tracing(sampler, raw)
+							      : 0);
 		else
 			frames.flags |= PROFILE_STACK_MISSING;
 	}
 	if (!user && s->user_stack) {
-		if (raw_user_stack(agent, p, s, &named))
+		if (raw_user_stack(sampler, p, s, &named))
 			user = &named;
 		else
 			frames.flags |= PROFILE_STACK_MISSING;
 	}
 	if (user)
-		add_user_frames(agent, p, &frames, user);
+		add_user_frames(sampler, p, &frames, user);
 	if (frames.flags & PROFILE_STACK_MISSING)
-		metrics_add(&agent->metrics, METRIC_STACK_MISSING, 1);
+		metrics_add(&sampler->metrics, METRIC_STACK_MISSING, 1);
 	return profile_stack(profile,
 		&(struct profile_stack){
 			.frames = frames.items,
@@ -178,30 +181,30 @@ static int resolve_stack(struct agent *agent, struct profile *profile, struct pr
 
 /* What the pcs of a sample's stacks mean depends on this. */
 static uint64_t stack_context(
-	const struct agent *agent, const struct process *p, const struct abi_sample *s)
+	const struct sampler *sampler, const struct process *p, const struct abi_sample *s)
 {
-	uint64_t turn = s->kernel_stack ? kernel_symbols_turn(agent->kernel_symbols) : 0;
+	uint64_t turn = s->kernel_stack ? kernel_symbols_turn(sampler->kernel_symbols) : 0;
 
 	return mappings_generation(p->mappings) ^ turn * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static int stack_of(struct agent *agent, struct profile *profile, struct process *p,
+static int stack_of(struct sampler *sampler, struct profile *profile, struct process *p,
 	const struct abi_sample *s, uint32_t *ret_stack)
 {
-	uint64_t context = stack_context(agent, p, s);
+	uint64_t context = stack_context(sampler, p, s);
 	struct profile_stack stack;
 	int err;
 
 	if (profile_cached_stack(profile, s->user_stack, s->kernel_stack, context, ret_stack)) {
 		stack = profile_stack_at(profile, *ret_stack);
-		agent_stack_hit(agent, p, &stack);
+		sampler_stack_hit(sampler, p, &stack);
 		/* Resolved for another process, such as the parent that this one was forked from.
 		 */
 		if (stack.flags & PROFILE_STACK_JIT)
-			agent_jit_hit(agent, p);
+			sampler_jit_hit(sampler, p);
 		return 0;
 	}
-	err = resolve_stack(agent, profile, p, s, NULL, ret_stack);
+	err = resolve_stack(sampler, profile, p, s, NULL, ret_stack);
 	if (err)
 		return err;
 	/* Frames that were lost may come with a later sample: do not remember their absence. */
@@ -211,23 +214,24 @@ static int stack_of(struct agent *agent, struct profile *profile, struct process
 	return profile_cache_stack(profile, s->user_stack, s->kernel_stack, context, *ret_stack);
 }
 
-static uint64_t goid_of(struct agent *agent, const struct process *p, const struct abi_sample *s)
+static uint64_t goid_of(
+	struct sampler *sampler, const struct process *p, const struct abi_sample *s)
 {
 	if (!s->goid || s->go_generation == p->number)
 		return s->goid;
-	metrics_add(&agent->metrics, METRIC_GO_GOIDS_DROPPED, 1);
+	metrics_add(&sampler->metrics, METRIC_GO_GOIDS_DROPPED, 1);
 	return 0;
 }
 
-static bool wanted(struct agent *agent, uint32_t pid)
+static bool wanted(struct sampler *sampler, uint32_t pid)
 {
 	uint64_t one;
 
-	return !agent->follow || map_get(&agent->followed, pid, &one);
+	return !sampler->follow || map_get(&sampler->followed, pid, &one);
 }
 
 /* S with its stack in PROFILE, without count and weight. */
-static int make_sample(struct agent *agent, struct profile *profile, struct process *p,
+static int make_sample(struct sampler *sampler, struct profile *profile, struct process *p,
 	const struct abi_sample *s, const struct user_stack *user,
 	struct profile_sample *ret_sample)
 {
@@ -236,14 +240,14 @@ static int make_sample(struct agent *agent, struct profile *profile, struct proc
 		.pid = s->tgid,
 		.tid = s->tid,
 		.cpu = s->cpu,
-		.flags = s->flags & ~(uint32_t)(AGENT_SAMPLE_WAITED | ABI_SAMPLE_EXECUTING),
+		.flags = s->flags & ~(uint32_t)(SAMPLER_SAMPLE_WAITED | ABI_SAMPLE_EXECUTING),
 	};
-	int err = user ? resolve_stack(agent, profile, p, s, user, &sample.stack)
-		       : stack_of(agent, profile, p, s, &sample.stack);
+	int err = user ? resolve_stack(sampler, profile, p, s, user, &sample.stack)
+		       : stack_of(sampler, profile, p, s, &sample.stack);
 
 	if (err)
 		return err;
-	sample.goid = goid_of(agent, p, s);
+	sample.goid = goid_of(sampler, p, s);
 	memcpy(sample.comm, s->comm, sizeof(s->comm));
 	*ret_sample = sample;
 	return 0;
@@ -254,11 +258,11 @@ struct amount {
 	uint64_t count, weight;
 };
 
-static int add_sample(struct agent *agent, struct profile *profile, struct process *p,
+static int add_sample(struct sampler *sampler, struct profile *profile, struct process *p,
 	const struct abi_sample *s, const struct user_stack *user, const struct amount *amount)
 {
 	struct profile_sample sample;
-	int err = make_sample(agent, profile, p, s, user, &sample);
+	int err = make_sample(sampler, profile, p, s, user, &sample);
 
 	if (err)
 		return err;
@@ -268,57 +272,57 @@ static int add_sample(struct agent *agent, struct profile *profile, struct proce
 }
 
 /* What a full profile on demand leaves out is still in the window's: it is not lost. */
-static void add_to_taps(struct agent *agent, struct process *p, const struct abi_sample *s,
+static void add_to_taps(struct sampler *sampler, struct process *p, const struct abi_sample *s,
 	const struct user_stack *user, const struct amount *amount)
 {
-	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
-		const struct agent_tap *tap = &agent->taps[i];
+	for (size_t i = 0; i < SAMPLER_MAX_TAPS; i++) {
+		const struct sampler_tap *tap = &sampler->taps[i];
 
 		if (!tap->profile || (tap->pid && tap->pid != s->tgid))
 			continue;
-		if (add_sample(agent, tap->profile, p, s, user, amount))
-			metrics_add(&agent->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
+		if (add_sample(sampler, tap->profile, p, s, user, amount))
+			metrics_add(&sampler->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
 	}
 }
 
 /* The thread does not run again yet. */
-static void add_waiting(struct agent *agent, struct process *p, const struct abi_sample *s,
+static void add_waiting(struct sampler *sampler, struct process *p, const struct abi_sample *s,
 	const struct user_stack *user)
 {
 	struct profile_sample sample;
 
-	if (!agent_wait_of(agent, s))
+	if (!sampler_wait_of(sampler, s))
 		return;
-	if (!make_sample(agent, profile_of(agent, s->window), p, s, user, &sample)) {
-		agent_wait_resolved(agent, s, &sample);
+	if (!make_sample(sampler, profile_of(sampler, s->window), p, s, user, &sample)) {
+		sampler_wait_resolved(sampler, s, &sample);
 		return;
 	}
-	metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
-	waits_forget(&agent->waits, s->tid);
+	metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	waits_forget(&sampler->waits, s->tid);
 }
 
-static void add_amount(struct agent *agent, struct process *p, const struct abi_sample *s,
+static void add_amount(struct sampler *sampler, struct process *p, const struct abi_sample *s,
 	const struct user_stack *user)
 {
 	struct amount amount = { 1, s->period };
 
 	if (s->flags & ABI_SAMPLE_OFF_CPU)
-		waits_weigh(&agent->waits, s->period, &amount.count, &amount.weight);
-	if (add_sample(agent, profile_of(agent, s->window), p, s, user, &amount)) {
-		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+		waits_weigh(&sampler->waits, s->period, &amount.count, &amount.weight);
+	if (add_sample(sampler, profile_of(sampler, s->window), p, s, user, &amount)) {
+		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 		return;
 	}
-	add_to_taps(agent, p, s, user, &amount);
+	add_to_taps(sampler, p, s, user, &amount);
 	if (s->flags & ABI_SAMPLE_OFF_CPU) {
-		metrics_add(&agent->metrics, METRIC_SAMPLES_OFF_CPU, 1);
+		metrics_add(&sampler->metrics, METRIC_SAMPLES_OFF_CPU, 1);
 		return;
 	}
-	agent->samples++;
-	metrics_add(&agent->metrics,
+	sampler->samples++;
+	metrics_add(&sampler->metrics,
 		s->flags & ABI_SAMPLE_KERNEL ? METRIC_SAMPLES_KERNEL : METRIC_SAMPLES_USER, 1);
 }
 
-void agent_add_sample(struct agent *agent, struct process *p, const struct abi_sample *s,
+void sampler_add_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s,
 	const struct mappings *mappings, const struct unwind_stack *stack)
 {
 	struct user_stack finished, *user = NULL;
@@ -333,17 +337,17 @@ void agent_add_sample(struct agent *agent, struct process *p, const struct abi_s
 		};
 		user = &finished;
 	}
-	if (s->flags & ABI_SAMPLE_OFF_CPU && !(s->flags & AGENT_SAMPLE_WAITED))
-		add_waiting(agent, p, s, user);
+	if (s->flags & ABI_SAMPLE_OFF_CPU && !(s->flags & SAMPLER_SAMPLE_WAITED))
+		add_waiting(sampler, p, s, user);
 	else
-		add_amount(agent, p, s, user);
+		add_amount(sampler, p, s, user);
 }
 
 /* Whether a frame of S lies in none of the mappings of P that are sure. */
 static bool has_unsure_frame(
-	const struct agent *agent, const struct process *p, const struct abi_sample *s)
+	const struct sampler *sampler, const struct process *p, const struct abi_sample *s)
 {
-	const struct abi_stack *raw = agent_raw_stack(agent, s->window, s->user_stack);
+	const struct abi_stack *raw = sampler_raw_stack(sampler, s->window, s->user_stack);
 
 	for (uint32_t i = 0; raw && i < raw->frame_count; i++)
 		if (!mappings_find(p->mappings, raw->frames[i] - (i > 0)))
@@ -351,40 +355,40 @@ static bool has_unsure_frame(
 	return false;
 }
 
-static void log_unnamed(struct agent *agent, const struct process *p, enum agent_unnamed why)
+static void log_unnamed(struct sampler *sampler, const struct process *p, enum sampler_unnamed why)
 {
 	static const char *const reasons[] = {
-		[AGENT_UNNAMED_GONE] = "process_gone",
-		[AGENT_UNNAMED_LOST_RECORDS] = "lost_records",
-		[AGENT_UNNAMED_LOST_MAPPING] = "lost_mapping",
+		[SAMPLER_UNNAMED_GONE] = "process_gone",
+		[SAMPLER_UNNAMED_LOST_RECORDS] = "lost_records",
+		[SAMPLER_UNNAMED_LOST_MAPPING] = "lost_mapping",
 	};
 
-	if (log_rate_allows_every(&agent->unnamed_log[why], LOG_INTERVAL_NS))
+	if (log_rate_allows_every(&sampler->unnamed_log[why], LOG_INTERVAL_NS))
 		log_warn("samples are left without names because it is not certain which code ran",
 			"pid=%u reason=%s", p->pid, reasons[why]);
 }
 
 /* The process table counts those of processes that are gone, and of programs that are not sure. */
 static void tell_of_unnamed(
-	struct agent *agent, const struct process *p, const struct abi_sample *s)
+	struct sampler *sampler, const struct process *p, const struct abi_sample *s)
 {
 	if (s->flags & ABI_SAMPLE_EXECUTING)
-		metrics_add(&agent->metrics, METRIC_UNNAMED_EXECUTING, 1);
+		metrics_add(&sampler->metrics, METRIC_UNNAMED_EXECUTING, 1);
 	if (p->unreadable) {
-		log_unnamed(agent, p, AGENT_UNNAMED_GONE);
+		log_unnamed(sampler, p, SAMPLER_UNNAMED_GONE);
 	} else if (p->unproven) {
-		log_unnamed(agent, p, AGENT_UNNAMED_LOST_RECORDS);
-	} else if (!process_is_settled(p) && has_unsure_frame(agent, p, s)) {
-		metrics_add(&agent->metrics, METRIC_UNNAMED_LOST_MAPPING, 1);
-		log_unnamed(agent, p, AGENT_UNNAMED_LOST_MAPPING);
+		log_unnamed(sampler, p, SAMPLER_UNNAMED_LOST_RECORDS);
+	} else if (!process_is_settled(p) && has_unsure_frame(sampler, p, s)) {
+		metrics_add(&sampler->metrics, METRIC_UNNAMED_LOST_MAPPING, 1);
+		log_unnamed(sampler, p, SAMPLER_UNNAMED_LOST_MAPPING);
 	}
 }
 
 /* As processes_get(); the log says so if that took another look at /proc after a loss. */
 static struct process *get_process(
-	struct agent *agent, uint64_t time_ns, const struct abi_sample *s)
+	struct sampler *sampler, uint64_t time_ns, const struct abi_sample *s)
 {
-	const uint64_t resyncs = metrics_get(&agent->metrics, METRIC_PROCESS_RESYNCS);
+	const uint64_t resyncs = metrics_get(&sampler->metrics, METRIC_PROCESS_RESYNCS);
 	const struct processes_sample sample = {
 		.time_ns = time_ns,
 		.pid = s->tgid,
@@ -392,10 +396,10 @@ static struct process *get_process(
 		.executing = s->flags & ABI_SAMPLE_EXECUTING,
 		.kernel_thread = s->flags & ABI_SAMPLE_KTHREAD,
 	};
-	struct process *p = processes_get(agent->processes, &sample);
+	struct process *p = processes_get(sampler->processes, &sample);
 
-	if (metrics_get(&agent->metrics, METRIC_PROCESS_RESYNCS) > resyncs &&
-		log_rate_allows_every(&agent->resync_log, LOG_INTERVAL_NS))
+	if (metrics_get(&sampler->metrics, METRIC_PROCESS_RESYNCS) > resyncs &&
+		log_rate_allows_every(&sampler->resync_log, LOG_INTERVAL_NS))
 		log_warn("a process was read again from /proc because its records may be lost",
 			"pid=%u", s->tgid);
 	return p;
@@ -403,32 +407,32 @@ static struct process *get_process(
 
 /* The process that a sample is of; NULL: not wanted, or no memory. */
 static struct process *sampled_process(
-	struct agent *agent, uint64_t time_ns, const struct abi_sample *s)
+	struct sampler *sampler, uint64_t time_ns, const struct abi_sample *s)
 {
 	struct process *p;
 
-	if (!wanted(agent, s->tgid)) {
-		agent_unwind_leave_out(agent, s->tgid, true);
+	if (!wanted(sampler, s->tgid)) {
+		sampler_unwind_leave_out(sampler, s->tgid, true);
 		return NULL;
 	}
-	if (!agent->first_sample_ns)
-		agent->first_sample_ns = time_ns;
-	agent->newest_sample_ns = time_ns;
-	p = get_process(agent, time_ns, s);
+	if (!sampler->first_sample_ns)
+		sampler->first_sample_ns = time_ns;
+	sampler->newest_sample_ns = time_ns;
+	p = get_process(sampler, time_ns, s);
 	if (!p)
-		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
-	if (p && agent->selection && !selection_wants(agent->selection, p)) {
-		metrics_add(&agent->metrics, METRIC_SAMPLES_NOT_SELECTED, 1);
-		agent_unwind_leave_out(agent, s->tgid, true);
+		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	if (p && sampler->selection && !selection_wants(sampler->selection, p)) {
+		metrics_add(&sampler->metrics, METRIC_SAMPLES_NOT_SELECTED, 1);
+		sampler_unwind_leave_out(sampler, s->tgid, true);
 		return NULL;
 	}
-	agent_unwind_leave_out(agent, s->tgid, false);
+	sampler_unwind_leave_out(sampler, s->tgid, false);
 	if (p && s->flags & ABI_SAMPLE_OFF_CPU)
-		agent_wait_begins(agent, s);
+		sampler_wait_begins(sampler, s);
 	if (!p)
 		return NULL;
-	agent_bind_goids(agent, p);
-	tell_of_unnamed(agent, p, s);
+	sampler_bind_goids(sampler, p);
+	tell_of_unnamed(sampler, p, s);
 	return p;
 }
 
@@ -441,153 +445,153 @@ static bool is_stale(const struct process *p, const struct abi_sample *s)
 	return s->unwind_generation && s->unwind_generation != p->number;
 }
 
-static void add_stale(struct agent *agent, struct process *p, const struct abi_sample *s)
+static void add_stale(struct sampler *sampler, struct process *p, const struct abi_sample *s)
 {
-	const struct abi_stack *raw = agent_raw_stack(agent, s->window, s->user_stack);
+	const struct abi_stack *raw = sampler_raw_stack(sampler, s->window, s->user_stack);
 	struct unwind_stack first = { .end = ABI_UNWIND_UNKNOWN_MAPPING };
 
-	metrics_add(&agent->metrics, METRIC_UNWIND_STALE, 1);
+	metrics_add(&sampler->metrics, METRIC_UNWIND_STALE, 1);
 	if (raw && raw->frame_count) {
 		first.frames[0] = raw->frames[0];
 		first.count = 1;
 	}
-	agent_add_sample(agent, p, s, p->mappings, &first);
+	sampler_add_sample(sampler, p, s, p->mappings, &first);
 }
 
 static void on_sample(void *context, uint64_t time_ns, const struct abi_sample *s)
 {
-	struct agent *agent = context;
-	struct process *p = sampled_process(agent, time_ns, s);
+	struct sampler *sampler = context;
+	struct process *p = sampled_process(sampler, time_ns, s);
 
 	if (!p)
 		return;
 	if (is_stale(p, s))
-		add_stale(agent, p, s);
+		add_stale(sampler, p, s);
 	else
-		agent_add_sample(agent, p, s, NULL, NULL);
-	agent_unwind_sampled(agent, p, s);
+		sampler_add_sample(sampler, p, s, NULL, NULL);
+	sampler_unwind_sampled(sampler, p, s);
 }
 
 static void on_sightings(void *context, uint64_t time_ns, const struct abi_sightings *sightings)
 {
 	struct sighting of[ABI_SIGHTINGS];
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
-	if (!wanted(agent, sightings->tgid))
+	if (!wanted(sampler, sightings->tgid))
 		return;
 	for (uint32_t i = 0; i < sightings->count; i++) {
 		of[i].pc = sightings->of[i].pc;
 		of[i].seen = unwind_sighting(&sightings->of[i]);
 	}
-	processes_seen(agent->processes, time_ns, sightings->tgid, of, sightings->count);
+	processes_seen(sampler->processes, time_ns, sightings->tgid, of, sightings->count);
 }
 
 /* The mapping of a file that BPF does not know, with all that tells of the file. */
-static void see_mapping(
-	struct agent *agent, uint64_t time_ns, uint32_t tgid, const struct abi_unwind_rest *rest)
+static void see_mapping(struct sampler *sampler, uint64_t time_ns, uint32_t tgid,
+	const struct abi_unwind_rest *rest)
 {
 	const struct sighting sighting = {
 		.pc = rest->pc - (rest->is_return ? 1 : 0),
 		.seen = unwind_seen(&rest->mapping),
 	};
 
-	if (rest->mapping.end && wanted(agent, tgid))
-		processes_seen(agent->processes, time_ns, tgid, &sighting, 1);
+	if (rest->mapping.end && wanted(sampler, tgid))
+		processes_seen(sampler->processes, time_ns, tgid, &sighting, 1);
 }
 
 static void on_unfinished(void *context, uint64_t time_ns, const struct abi_unfinished *unfinished)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 	const struct abi_sample *s = &unfinished->sample;
 	struct process *p;
 
-	see_mapping(agent, time_ns, s->tgid, &unfinished->rest);
-	p = sampled_process(agent, time_ns, s);
+	see_mapping(sampler, time_ns, s->tgid, &unfinished->rest);
+	p = sampled_process(sampler, time_ns, s);
 	if (!p)
 		return;
 	if (is_stale(p, s))
-		add_stale(agent, p, s);
+		add_stale(sampler, p, s);
 	else
-		agent_unwind_finish(agent, p, unfinished);
-	agent_unwind_sampled(agent, p, s);
+		sampler_unwind_finish(sampler, p, unfinished);
+	sampler_unwind_sampled(sampler, p, s);
 }
 
 static void on_stack(void *context, const struct abi_stack *stack)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
 	/* A stack that cannot be kept shows as `frames lost` in its samples, and is counted there.
 	 */
-	(void)profile_put_raw(profile_of(agent, stack->window), stack);
+	(void)profile_put_raw(profile_of(sampler, stack->window), stack);
 }
 
 static void on_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
 {
 	(void)time_ns;
-	agent_wait_ends(context, wake);
+	sampler_wait_ends(context, wake);
 }
 
 static void on_mmap(void *context, const struct collect_mmap *m)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
-	processes_mmap(agent->processes, &(struct processes_mmap){
-						 .time_ns = m->time_ns,
-						 .pid = m->tgid,
-						 .start = m->start,
-						 .length = m->length,
-						 .file_off = m->file_off,
-						 .build_id = m->build_id,
-						 .device = m->device,
-						 .inode = m->inode,
-						 .generation = m->generation,
-						 .path = m->path,
-					 });
+	processes_mmap(sampler->processes, &(struct processes_mmap){
+						   .time_ns = m->time_ns,
+						   .pid = m->tgid,
+						   .start = m->start,
+						   .length = m->length,
+						   .file_off = m->file_off,
+						   .build_id = m->build_id,
+						   .device = m->device,
+						   .inode = m->inode,
+						   .generation = m->generation,
+						   .path = m->path,
+					   });
 }
 
 static void on_comm(
 	void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid, const char *comm, bool exec)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
-	processes_comm(agent->processes, time_ns, tgid, tid, comm, exec);
-	agent_unwind_leave_out(agent, tgid, !wanted(agent, tgid));
+	processes_comm(sampler->processes, time_ns, tgid, tid, comm, exec);
+	sampler_unwind_leave_out(sampler, tgid, !wanted(sampler, tgid));
 }
 
-static void follow(struct agent *agent, uint32_t pid)
+static void follow(struct sampler *sampler, uint32_t pid)
 {
-	if (map_set(&agent->followed, pid, 1))
-		metrics_add(&agent->metrics, METRIC_PROCESSES_REFUSED, 1);
+	if (map_set(&sampler->followed, pid, 1))
+		metrics_add(&sampler->metrics, METRIC_PROCESSES_REFUSED, 1);
 }
 
 static void on_fork(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid,
 	uint32_t parent_tgid, uint32_t parent_tid)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
-	if (agent->follow && tgid != parent_tgid) {
-		if (wanted(agent, parent_tgid))
-			follow(agent, tgid);
+	if (sampler->follow && tgid != parent_tgid) {
+		if (wanted(sampler, parent_tgid))
+			follow(sampler, tgid);
 		else
-			(void)map_remove(&agent->followed, tgid);
+			(void)map_remove(&sampler->followed, tgid);
 	}
 	if (tgid != parent_tgid)
-		agent_unwind_leave_out(agent, tgid, !wanted(agent, tgid));
-	processes_fork(agent->processes, time_ns, tgid, tid, parent_tgid, parent_tid);
+		sampler_unwind_leave_out(sampler, tgid, !wanted(sampler, tgid));
+	processes_fork(sampler->processes, time_ns, tgid, tid, parent_tgid, parent_tid);
 }
 
 static void on_exit(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
-	waits_forget(&agent->waits, tid);
-	processes_exit(agent->processes, time_ns, tgid, tid);
+	waits_forget(&sampler->waits, tid);
+	processes_exit(sampler->processes, time_ns, tgid, tid);
 }
 
 static void on_ksymbol(
 	void *context, uint64_t kaddr, uint32_t size, const char *name, bool bpf, bool gone)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 	const struct kallsyms_event event = {
 		.start = kaddr,
 		.size = size,
@@ -597,23 +601,23 @@ static void on_ksymbol(
 	};
 
 	if (gone)
-		(void)kernel_symbols_gone(agent->kernel_symbols, &event);
+		(void)kernel_symbols_gone(sampler->kernel_symbols, &event);
 	else
-		(void)kernel_symbols_add(agent->kernel_symbols, &event);
+		(void)kernel_symbols_add(sampler->kernel_symbols, &event);
 }
 
 static void on_lost(void *context, uint64_t time_ns, uint64_t until_ns)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
-	if (log_rate_allows_every(&agent->gap_log, LOG_INTERVAL_NS))
+	if (log_rate_allows_every(&sampler->gap_log, LOG_INTERVAL_NS))
 		log_warn("records of processes and mappings were lost, or may have been: reading "
 			 "/proc instead",
 			"gap_ms=%llu", (unsigned long long)(until_ns - time_ns) / 1000000);
-	processes_lost(agent->processes, time_ns, until_ns);
+	processes_lost(sampler->processes, time_ns, until_ns);
 }
 
-void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers)
+void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_handlers)
 {
 	*ret_handlers = (struct collect_handlers){
 		.sample = on_sample,
@@ -627,6 +631,6 @@ void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers)
 		.exit = on_exit,
 		.ksymbol = on_ksymbol,
 		.lost = on_lost,
-		.context = agent,
+		.context = sampler,
 	};
 }

@@ -35,7 +35,7 @@ enum {
 	REPORT_COST_FACTOR = 5,
 };
 
-void agent_jit_deinit(struct agent_jit *jit)
+void sampler_jit_deinit(struct sampler_jit *jit)
 {
 	if (jit->fd >= 0)
 		close(take_fd(&jit->fd));
@@ -55,21 +55,21 @@ static uint64_t program_began_ns(const struct process *p)
 	return p->start_ticks ? clock_real_ns() - (boot_ns - p->start_ticks * tick_ns) : 0;
 }
 
-static void count_refused(struct agent *agent, struct agent_jit *jit)
+static void count_refused(struct sampler *sampler, struct sampler_jit *jit)
 {
 	if (!jit->refused)
-		metrics_add(&agent->metrics, METRIC_PERF_MAP_REFUSED, 1);
+		metrics_add(&sampler->metrics, METRIC_PERF_MAP_REFUSED, 1);
 	jit->refused = true;
 }
 
 /* The file that has the name now. A JIT may have put another in its place, or have removed it. */
-static int open_newest(struct agent *agent, struct process *p, struct agent_jit *jit)
+static int open_newest(struct sampler *sampler, struct process *p, struct sampler_jit *jit)
 {
-	uint32_t namespace_pid = process_namespace_pid(agent->processes, p);
+	uint32_t namespace_pid = process_namespace_pid(sampler->processes, p);
 	int fd, err = -EMFILE;
 
 	if (namespace_pid)
-		err = open_perf_map(agent->proc_fd, p->pid, namespace_pid, &fd);
+		err = open_perf_map(sampler->proc_fd, p->pid, namespace_pid, &fd);
 	if (err)
 		return err;
 	if (jit->fd >= 0)
@@ -79,7 +79,7 @@ static int open_newest(struct agent *agent, struct process *p, struct agent_jit 
 }
 
 /* The file was written anew: by P's program, or by one whose exec we have not heard of. */
-static int set_aside(struct agent_jit *jit)
+static int set_aside(struct sampler_jit *jit)
 {
 	struct perf_map *map;
 	int err = perf_map_renew(jit->map, &map);
@@ -93,7 +93,7 @@ static int set_aside(struct agent_jit *jit)
 	return 0;
 }
 
-static int prepare_map(const struct process *p, struct agent_jit *jit)
+static int prepare_map(const struct process *p, struct sampler_jit *jit)
 {
 	int err = 0;
 
@@ -107,7 +107,7 @@ static int prepare_map(const struct process *p, struct agent_jit *jit)
 	return err;
 }
 
-static void read_map(struct agent *agent, const struct process *p, struct agent_jit *jit)
+static void read_map(struct sampler *sampler, const struct process *p, struct sampler_jit *jit)
 {
 	uint64_t begun_ns = clock_monotonic_ns(), dropped;
 	int err = prepare_map(p, jit);
@@ -118,8 +118,9 @@ static void read_map(struct agent *agent, const struct process *p, struct agent_
 	jit->before = perf_map_mark(jit->map);
 	err = perf_map_update(jit->map, jit->fd);
 	if (err && err != -EAGAIN)
-		count_refused(agent, jit);
-	metrics_add(&agent->metrics, METRIC_PERF_MAP_DROPPED, perf_map_dropped(jit->map) - dropped);
+		count_refused(sampler, jit);
+	metrics_add(
+		&sampler->metrics, METRIC_PERF_MAP_DROPPED, perf_map_dropped(jit->map) - dropped);
 	jit->complete = p->ended && err != -EAGAIN;
 	jit->read_ns = clock_monotonic_ns();
 	jit->cost_ns = jit->read_ns - begun_ns;
@@ -130,52 +131,52 @@ static bool is_absence(int err)
 	return err == -ENOENT || err == -ESRCH;
 }
 
-static void look(struct agent *agent, struct process *p, struct agent_jit *jit)
+static void look(struct sampler *sampler, struct process *p, struct sampler_jit *jit)
 {
-	int err = open_newest(agent, p, jit);
+	int err = open_newest(sampler, p, jit);
 
 	if (err && !is_absence(err) && !failure_is_shortage(err))
-		count_refused(agent, jit);
+		count_refused(sampler, jit);
 	if (jit->fd < 0) {
 		jit->look_ns = clock_monotonic_ns() +
 			       failure_pause_ns(++jit->misses, FIRST_MISS_NS, LONGEST_MISS_NS);
 		return;
 	}
 	jit->misses = 0;
-	read_map(agent, p, jit);
+	read_map(sampler, p, jit);
 	jit->look_ns = clock_monotonic_ns() + MAX(READ_NS, COST_FACTOR * jit->cost_ns);
 }
 
-void agent_jit_hit(struct agent *agent, struct process *p)
+void sampler_jit_hit(struct sampler *sampler, struct process *p)
 {
-	struct agent_process *data = agent_process_data(p);
+	struct sampler_process *data = sampler_process_data(p);
 
 	if (!data || p->ended)
 		return;
-	data->jit.sampled_ns = agent->newest_sample_ns;
-	if (agent->newest_sample_ns < data->jit.look_ns ||
-		clock_monotonic_ns() - agent->newest_sample_ns > LATE_NS)
+	data->jit.sampled_ns = sampler->newest_sample_ns;
+	if (sampler->newest_sample_ns < data->jit.look_ns ||
+		clock_monotonic_ns() - sampler->newest_sample_ns > LATE_NS)
 		return;
 	/* It was this program that wrote the file anew. */
 	if (data->jit.sampled_ns > data->jit.rewritten_ns)
 		perf_map_destroy(take(data->jit.previous));
-	look(agent, p, &data->jit);
+	look(sampler, p, &data->jit);
 }
 
-void agent_jit_forked(struct agent *agent, struct process *parent, struct process *child)
+void sampler_jit_forked(struct sampler *sampler, struct process *parent, struct process *child)
 {
-	const struct agent_process *from = parent->owner_data;
-	struct agent_process *data;
+	const struct sampler_process *from = parent->owner_data;
+	struct sampler_process *data;
 	struct perf_map *map;
 
 	if (!from || !from->jit.map)
 		return;
 	if (clock_monotonic_ns() >= from->jit.look_ns)
-		agent_jit_hit(agent, parent);
+		sampler_jit_hit(sampler, parent);
 	if (perf_map_fork(from->jit.map, &map))
 		return;
 	perf_map_set_beginning(map, program_began_ns(child));
-	data = agent_process_data(child);
+	data = sampler_process_data(child);
 	if (data)
 		data->jit.map = map;
 	else
@@ -186,10 +187,10 @@ void agent_jit_forked(struct agent *agent, struct process *parent, struct proces
  * Another program may have written the file since, at a time that we do not know where its exec
  * record is lost. What was read before the last sample of this one is its own.
  */
-void agent_jit_ended(struct process *p)
+void sampler_jit_ended(struct process *p)
 {
-	struct agent_process *data = p->owner_data;
-	struct agent_jit *jit = data ? &data->jit : NULL;
+	struct sampler_process *data = p->owner_data;
+	struct sampler_jit *jit = data ? &data->jit : NULL;
 
 	if (!jit || !p->superseded)
 		return;
@@ -204,7 +205,7 @@ void agent_jit_ended(struct process *p)
 }
 
 /* Of a process that has ended: what it wrote last, unless it was not the last to write. */
-static bool is_its_last(const struct process *p, const struct agent_jit *jit)
+static bool is_its_last(const struct process *p, const struct sampler_jit *jit)
 {
 	uint64_t ended_ns = clock_real_ns() - (clock_monotonic_ns() - p->ended_ns);
 	struct stat st;
@@ -216,7 +217,7 @@ static bool is_its_last(const struct process *p, const struct agent_jit *jit)
 		       ended_ns + PID_REUSE_NS;
 }
 
-static bool is_due_in_report(const struct agent_jit *jit)
+static bool is_due_in_report(const struct sampler_jit *jit)
 {
 	uint64_t pause_ns = MAX(REPORT_NS, REPORT_COST_FACTOR * jit->cost_ns);
 	uint64_t last_ns = jit->fd >= 0 ? jit->read_ns : jit->looked_ns;
@@ -224,28 +225,28 @@ static bool is_due_in_report(const struct agent_jit *jit)
 	return clock_monotonic_ns() - last_ns >= pause_ns;
 }
 
-const struct perf_map *agent_perf_map_of(void *context, struct process *p)
+const struct perf_map *sampler_perf_map_of(void *context, struct process *p)
 {
-	struct agent *agent = context;
-	struct agent_process *data = agent_process_data(p);
-	struct agent_jit *jit = data ? &data->jit : NULL;
+	struct sampler *sampler = context;
+	struct sampler_process *data = sampler_process_data(p);
+	struct sampler_jit *jit = data ? &data->jit : NULL;
 
 	if (!jit)
 		return NULL;
 	if (is_due_in_report(jit)) {
 		jit->looked_ns = clock_monotonic_ns();
 		if (!p->ended)
-			look(agent, p, jit);
+			look(sampler, p, jit);
 		else if (jit->fd >= 0 && !jit->complete && is_its_last(p, jit))
-			read_map(agent, p, jit);
+			read_map(sampler, p, jit);
 	}
 	return jit->map;
 }
 
-void agent_jit_let_go(struct process *p)
+void sampler_jit_let_go(struct process *p)
 {
-	struct agent_process *data = p->owner_data;
-	struct agent_jit *jit = data ? &data->jit : NULL;
+	struct sampler_process *data = p->owner_data;
+	struct sampler_jit *jit = data ? &data->jit : NULL;
 
 	if (!jit || !jit->map || jit->fd < 0 ||
 		(p->ended && !perf_map_is_unchanged(jit->map, jit->fd)))

@@ -31,7 +31,7 @@ static const uint64_t SWEEP_INTERVAL_NS = UINT64_C(30000000000);
 /* ---- modules -------------------------------------------------------------------------------- */
 
 struct sweep {
-	struct agent *agent;
+	struct sampler *sampler;
 	uint64_t before_ns; /* those that were used last before this go */
 };
 
@@ -41,36 +41,36 @@ static bool is_unused(void *context, struct module *m)
 
 	if (m->used_ns >= sweep->before_ns)
 		return false;
-	if (sweep->agent->unwind)
-		unwind_forget_module(sweep->agent->unwind, m);
-	agent_module_data_free(m);
+	if (sweep->sampler->unwind)
+		unwind_forget_module(sweep->sampler->unwind, m);
+	sampler_module_data_free(m);
 	return true;
 }
 
 /* The open windows name modules by number: what they may have seen stays. */
-static size_t sweep_modules(struct agent *agent, uint64_t idle_ns)
+static size_t sweep_modules(struct sampler *sampler, uint64_t idle_ns)
 {
-	uint64_t open_ns = agent_oldest_open_ns(agent), now_ns = clock_monotonic_ns();
+	uint64_t open_ns = sampler_oldest_open_ns(sampler), now_ns = clock_monotonic_ns();
 	uint64_t idle_since_ns = now_ns > idle_ns ? now_ns - idle_ns : 0;
-	struct sweep sweep = { .agent = agent, .before_ns = MIN(idle_since_ns, open_ns) };
+	struct sweep sweep = { .sampler = sampler, .before_ns = MIN(idle_since_ns, open_ns) };
 
 	/* A record that came late was counted into a window that began after its time. */
 	sweep.before_ns -= MIN(sweep.before_ns, SECOND_NS);
-	agent->modules_swept_ns = now_ns;
-	agent_unwind_keep_modules(agent);
-	return processes_sweep_modules(agent->processes, is_unused, &sweep);
+	sampler->modules_swept_ns = now_ns;
+	sampler_unwind_keep_modules(sampler);
+	return processes_sweep_modules(sampler->processes, is_unused, &sweep);
 }
 
-void agent_forget_modules(struct agent *agent)
+void sampler_forget_modules(struct sampler *sampler)
 {
-	bool many = modules_count(agent->modules) > agent->modules_kept + UNUSED_MODULES;
+	bool many = modules_count(sampler->modules) > sampler->modules_kept + UNUSED_MODULES;
 
-	if (!many && clock_monotonic_ns() - agent->modules_swept_ns < SWEEP_INTERVAL_NS)
+	if (!many && clock_monotonic_ns() - sampler->modules_swept_ns < SWEEP_INTERVAL_NS)
 		return;
-	sweep_modules(agent, MODULE_IDLE_NS);
-	if (modules_count(agent->modules) > agent->modules_kept + UNUSED_MODULES) {
-		sweep_modules(agent, 0);
-		agent->modules_kept = modules_count(agent->modules);
+	sweep_modules(sampler, MODULE_IDLE_NS);
+	if (modules_count(sampler->modules) > sampler->modules_kept + UNUSED_MODULES) {
+		sweep_modules(sampler, 0);
+		sampler->modules_kept = modules_count(sampler->modules);
 	}
 }
 
@@ -101,21 +101,21 @@ static int forget_code(struct dl_phdr_info *object, size_t size, void *context)
 	return 0;
 }
 
-void agent_give_back_memory(struct agent *agent)
+void sampler_give_back_memory(struct sampler *sampler)
 {
 	(void)malloc_trim(0);
-	agent_forget_index_pages(agent);
+	sampler_forget_index_pages(sampler);
 	(void)dl_iterate_phdr(forget_code, NULL);
 }
 
 /* ---- the limit ------------------------------------------------------------------------------ */
 
-uint64_t agent_resident_bytes(const struct agent *agent, uint64_t *ret_file_bytes)
+uint64_t sampler_resident_bytes(const struct sampler *sampler, uint64_t *ret_file_bytes)
 {
 	unsigned long long total, resident, shared;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	char text[96];
-	ssize_t length = pread(agent->statm_fd, text, sizeof(text) - 1, 0);
+	ssize_t length = pread(sampler->statm_fd, text, sizeof(text) - 1, 0);
 
 	*ret_file_bytes = 0;
 	if (length <= 0)
@@ -127,59 +127,59 @@ uint64_t agent_resident_bytes(const struct agent *agent, uint64_t *ret_file_byte
 	return resident * page;
 }
 
-static bool is_near_limit(const struct agent *agent)
+static bool is_near_limit(const struct sampler *sampler)
 {
 	uint64_t file_bytes;
 
-	return agent_resident_bytes(agent, &file_bytes) >
-	       agent->memory_limit_bytes / 100 * FULL_PERCENT;
+	return sampler_resident_bytes(sampler, &file_bytes) >
+	       sampler->memory_limit_bytes / 100 * FULL_PERCENT;
 }
 
-static void shrink_caches(struct agent *agent)
+static void shrink_caches(struct sampler *sampler)
 {
 	struct process *p;
 	size_t i = 0;
 
-	sweep_modules(agent, 0);
-	agent_forget_index_pages(agent);
-	while ((p = processes_next_known(agent->processes, &i)))
-		agent_jit_let_go(p);
+	sweep_modules(sampler, 0);
+	sampler_forget_index_pages(sampler);
+	while ((p = processes_next_known(sampler->processes, &i)))
+		sampler_jit_let_go(p);
 	malloc_trim(0);
-	metrics_add(&agent->metrics, METRIC_MEMORY_CACHES, 1);
+	metrics_add(&sampler->metrics, METRIC_MEMORY_CACHES, 1);
 }
 
-static void end_window_early(struct agent *agent)
+static void end_window_early(struct sampler *sampler)
 {
-	if (!agent->full || (agent->previous.profile && !agent->previous_complete))
+	if (!sampler->full || (sampler->previous.profile && !sampler->previous_complete))
 		return;
-	metrics_add(&agent->metrics, METRIC_MEMORY_WINDOW, 1);
-	agent->full(agent->sealed_context);
+	metrics_add(&sampler->metrics, METRIC_MEMORY_WINDOW, 1);
+	sampler->full(sampler->sealed_context);
 }
 
-void agent_look_at_memory(struct agent *agent)
+void sampler_look_at_memory(struct sampler *sampler)
 {
-	if (!agent->memory_limit_bytes || !is_near_limit(agent)) {
-		agent->memory_pause = agent->memory_wait = 0;
+	if (!sampler->memory_limit_bytes || !is_near_limit(sampler)) {
+		sampler->memory_pause = sampler->memory_wait = 0;
 		return;
 	}
-	if (agent->memory_wait) {
-		agent->memory_wait--;
+	if (sampler->memory_wait) {
+		sampler->memory_wait--;
 		return;
 	}
-	shrink_caches(agent);
-	if (!is_near_limit(agent))
+	shrink_caches(sampler);
+	if (!is_near_limit(sampler))
 		return;
 	/* Only where the window has a part in it. */
-	if (profile_bytes(agent->current.profile) > agent->profile_limit_bytes / 4)
-		end_window_early(agent);
-	agent->memory_pause = MIN(2 * agent->memory_pause + 1, LONGEST_PAUSE);
-	agent->memory_wait = agent->memory_pause;
+	if (profile_bytes(sampler->current.profile) > sampler->profile_limit_bytes / 4)
+		end_window_early(sampler);
+	sampler->memory_pause = MIN(2 * sampler->memory_pause + 1, LONGEST_PAUSE);
+	sampler->memory_wait = sampler->memory_pause;
 	log_info("memory stays near its limit although all caches were let go", "limit_bytes=%llu",
-		(unsigned long long)agent->memory_limit_bytes);
+		(unsigned long long)sampler->memory_limit_bytes);
 }
 
-void agent_look_at_profile(struct agent *agent)
+void sampler_look_at_profile(struct sampler *sampler)
 {
-	if (profile_bytes(agent->current.profile) > agent->profile_limit_bytes / 4 * 3)
-		end_window_early(agent);
+	if (profile_bytes(sampler->current.profile) > sampler->profile_limit_bytes / 4 * 3)
+		end_window_early(sampler);
 }

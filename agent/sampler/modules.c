@@ -41,9 +41,9 @@ static const uint64_t RETRY_DEBUG_NS = 10 * UINT64_C(60000000000);
  */
 static const uint64_t UNOPENED_NS = UINT64_C(10000000000);
 
-struct agent_process *agent_process_data(struct process *p)
+struct sampler_process *sampler_process_data(struct process *p)
 {
-	struct agent_process *data = p->owner_data;
+	struct sampler_process *data = p->owner_data;
 
 	if (data)
 		return data;
@@ -55,27 +55,27 @@ struct agent_process *agent_process_data(struct process *p)
 	return data;
 }
 
-void agent_process_data_free(struct process *p)
+void sampler_process_data_free(struct process *p)
 {
-	struct agent_process *data = p->owner_data;
+	struct sampler_process *data = p->owner_data;
 
 	if (!data)
 		return;
-	agent_jit_deinit(&data->jit);
+	sampler_jit_deinit(&data->jit);
 	free(data);
 	p->owner_data = NULL;
 }
 
-struct agent_module *agent_module_data(struct module *m)
+struct sampler_module *sampler_module_data(struct module *m)
 {
 	if (!m->owner_data)
-		m->owner_data = calloc(1, sizeof(struct agent_module));
+		m->owner_data = calloc(1, sizeof(struct sampler_module));
 	return m->owner_data;
 }
 
-void agent_module_data_free(struct module *m)
+void sampler_module_data_free(struct module *m)
 {
-	struct agent_module *data = m->owner_data;
+	struct sampler_module *data = m->owner_data;
 
 	if (!data)
 		return;
@@ -86,71 +86,71 @@ void agent_module_data_free(struct module *m)
 
 /* ---- goroutine ids -------------------------------------------------------------------------- */
 
-static void configure_goids(struct agent *agent, struct process *p)
+static void configure_goids(struct sampler *sampler, struct process *p)
 {
-	struct agent_module *module = p->executable ? p->executable->owner_data : NULL;
+	struct sampler_module *module = p->executable ? p->executable->owner_data : NULL;
 	const struct index_go *go = module && module->index ? index_go(module->index) : NULL;
-	struct agent_process *data;
+	struct sampler_process *data;
 	struct abi_go_process how;
 	int err;
 
 	if (!go || p->ended)
 		return;
-	data = agent_process_data(p);
+	data = sampler_process_data(p);
 	if (!data || (data->go_configured && (data->go_bound || !p->exec_known)))
 		return;
 	if (!goids_how(go, p->number, p->exec_known ? &p->exec_id : NULL, &how)) {
 		data->go_configured = data->go_bound = true;
-		metrics_add(&agent->metrics, METRIC_GO_UNKNOWN_VERSION, 1);
+		metrics_add(&sampler->metrics, METRIC_GO_UNKNOWN_VERSION, 1);
 		log_info("goroutine ids of this Go program cannot be read", "pid=%u go=1.%u",
 			p->pid, go->version);
 		return;
 	}
-	err = collect_set_go_process(agent->collect, p->pid, &how);
+	err = collect_set_go_process(sampler->collect, p->pid, &how);
 	data->go_configured |= !err;
 	data->go_bound = !err && p->exec_known;
-	agent->goids_refused |= err != 0;
+	sampler->goids_refused |= err != 0;
 	if (err && !data->go_refused) {
 		data->go_refused = true;
-		metrics_add(&agent->metrics, METRIC_GO_REFUSED, 1);
+		metrics_add(&sampler->metrics, METRIC_GO_REFUSED, 1);
 		log_debug("goroutine ids cannot be configured, trying again", "pid=%u error=%d",
 			p->pid, err);
 	}
 }
 
-void agent_bind_goids(struct agent *agent, struct process *p)
+void sampler_bind_goids(struct sampler *sampler, struct process *p)
 {
-	const struct agent_process *data = p->owner_data;
+	const struct sampler_process *data = p->owner_data;
 
 	if (data && data->go_configured && !data->go_bound && p->exec_known)
-		configure_goids(agent, p);
+		configure_goids(sampler, p);
 }
 
-void agent_configure_refused_goids(struct agent *agent)
+void sampler_configure_refused_goids(struct sampler *sampler)
 {
 	struct process *p;
 	size_t iterator = 0;
 
-	if (!agent->goids_refused)
+	if (!sampler->goids_refused)
 		return;
-	agent->goids_refused = false;
-	while ((p = processes_next(agent->processes, &iterator)) != NULL) {
-		const struct agent_process *data = p->owner_data;
+	sampler->goids_refused = false;
+	while ((p = processes_next(sampler->processes, &iterator)) != NULL) {
+		const struct sampler_process *data = p->owner_data;
 
 		if (data && data->go_refused)
-			configure_goids(agent, p);
+			configure_goids(sampler, p);
 	}
 }
 
-void agent_process_ended(struct agent *agent, struct process *p)
+void sampler_process_ended(struct sampler *sampler, struct process *p)
 {
-	struct agent_process *data = p->owner_data;
+	struct sampler_process *data = p->owner_data;
 
-	if (data && data->go_configured && agent->collect)
-		collect_remove_go_process(agent->collect, p->pid);
-	if (agent->unwind)
-		unwind_forget(agent->unwind, p);
-	agent_jit_ended(p);
+	if (data && data->go_configured && sampler->collect)
+		collect_remove_go_process(sampler->collect, p->pid);
+	if (sampler->unwind)
+		unwind_forget(sampler->unwind, p);
+	sampler_jit_ended(p);
 }
 
 /* ---- indexes -------------------------------------------------------------------------------- */
@@ -161,54 +161,54 @@ static bool has_lines(const struct index *index)
 }
 
 /* When to ask once more. Of an index without lines: servers or files that are there by then. */
-static uint64_t retry_at(const struct agent *agent, const struct index *index)
+static uint64_t retry_at(const struct sampler *sampler, const struct index *index)
 {
 	if (!index)
-		return agent->newest_sample_ns + RETRY_NS;
-	return agent->debuginfod && !has_lines(index) ? agent->newest_sample_ns + RETRY_DEBUG_NS
-						      : 0;
+		return sampler->newest_sample_ns + RETRY_NS;
+	return sampler->debuginfod && !has_lines(index) ? sampler->newest_sample_ns + RETRY_DEBUG_NS
+							: 0;
 }
 
 /* Its debug file came. Addresses are the file's, as before, and so are the unwind tables. */
-static void replace_index(struct agent *agent, struct module *m, struct index *index)
+static void replace_index(struct sampler *sampler, struct module *m, struct index *index)
 {
-	struct agent_module *data = m->owner_data;
+	struct sampler_module *data = m->owner_data;
 
 	if (!index || has_lines(data->index) || !has_lines(index)) {
 		index_destroy(index);
 		return;
 	}
-	if (agent->unwind)
-		unwind_replace_index(agent->unwind, m, index);
+	if (sampler->unwind)
+		unwind_replace_index(sampler->unwind, m, index);
 	index_destroy(data->index);
 	data->index = index;
 	log_debug("a module's debug file came", "path=\"%s\"", m->path ? m->path : "");
 }
 
-void agent_look_at_debuginfod(struct agent *agent)
+void sampler_look_at_debuginfod(struct sampler *sampler)
 {
 	struct debuginfod_state state;
 
-	if (!agent->debuginfod)
+	if (!sampler->debuginfod)
 		return;
-	state = debuginfod_state(agent->debuginfod);
-	if (state.failures && !agent->debuginfod_failing)
+	state = debuginfod_state(sampler->debuginfod);
+	if (state.failures && !sampler->debuginfod_failing)
 		log_warn("debuginfod does not answer, asking again later",
 			"error=\"%s\" http_status=%u", debuginfod_explain(state.last.error),
 			state.last.http_status);
-	else if (!state.failures && agent->debuginfod_failing)
+	else if (!state.failures && sampler->debuginfod_failing)
 		log_info("debuginfod answers again", "%s", "");
-	agent->debuginfod_failing = state.failures > 0;
-	if (state.wrong && !agent->debuginfod_wrong)
+	sampler->debuginfod_failing = state.failures > 0;
+	if (state.wrong && !sampler->debuginfod_wrong)
 		log_warn("debuginfod sent files that are not what was asked for, or cannot be "
 			 "read, ignoring them",
 			"%s", "");
-	agent->debuginfod_wrong = state.wrong > 0;
+	sampler->debuginfod_wrong = state.wrong > 0;
 }
 
-void agent_look_at_builds(struct agent *agent)
+void sampler_look_at_builds(struct sampler *sampler)
 {
-	struct builds_setbacks now = builds_setbacks(agent->builds), said = agent->setbacks;
+	struct builds_setbacks now = builds_setbacks(sampler->builds), said = sampler->setbacks;
 
 	if (now.interrupted > said.interrupted)
 		log_warn("index builders were killed, or memory was short: building again later",
@@ -218,14 +218,14 @@ void agent_look_at_builds(struct agent *agent)
 			"builds=%llu error=\"%s\"",
 			(unsigned long long)(now.not_started - said.not_started),
 			strerror(-now.start_error));
-	agent->setbacks = now;
+	sampler->setbacks = now;
 }
 
-void agent_index_done(void *context, uint64_t tag, struct index *index)
+void sampler_index_done(void *context, uint64_t tag, struct index *index)
 {
-	struct agent *agent = context;
-	struct module *m = modules_find(agent->modules, (uint32_t)tag);
-	struct agent_module *data = m ? agent_module_data(m) : NULL;
+	struct sampler *sampler = context;
+	struct module *m = modules_find(sampler->modules, (uint32_t)tag);
+	struct sampler_module *data = m ? sampler_module_data(m) : NULL;
 	struct process *p;
 	size_t iterator = 0;
 
@@ -233,17 +233,17 @@ void agent_index_done(void *context, uint64_t tag, struct index *index)
 		index_destroy(index);
 		return;
 	}
-	data->retry_ns = retry_at(agent, index);
+	data->retry_ns = retry_at(sampler, index);
 	if (data->index) {
-		replace_index(agent, m, index);
+		replace_index(sampler, m, index);
 		return;
 	}
 	data->index = index;
-	agent->module_came = true;
+	sampler->module_came = true;
 	if (index && index_go(index)) {
-		while ((p = processes_next(agent->processes, &iterator)) != NULL) {
+		while ((p = processes_next(sampler->processes, &iterator)) != NULL) {
 			if (p->executable == m)
-				configure_goids(agent, p);
+				configure_goids(sampler, p);
 		}
 	}
 }
@@ -253,45 +253,46 @@ void agent_index_done(void *context, uint64_t tag, struct index *index)
  * maps it is asked again soon, by stacks that were resolved already, too: a program that is all of
  * one loop has no others.
  */
-static void set_back(struct agent *agent, struct module *m, int err)
+static void set_back(struct sampler *sampler, struct module *m, int err)
 {
-	struct agent_module *data = m->owner_data;
+	struct sampler_module *data = m->owner_data;
 	uint64_t pause_ns = failure_pause_ns(++data->setbacks, FIRST_RETRY_NS, RETRY_NS);
 
 	m->requested = false;
-	data->rest_until_ns = agent->newest_sample_ns + pause_ns;
-	agent->unopened_until_ns = MAX(agent->unopened_until_ns, data->rest_until_ns + UNOPENED_NS);
-	if (log_rate_allows(&agent->setback_log))
+	data->rest_until_ns = sampler->newest_sample_ns + pause_ns;
+	sampler->unopened_until_ns =
+		MAX(sampler->unopened_until_ns, data->rest_until_ns + UNOPENED_NS);
+	if (log_rate_allows(&sampler->setback_log))
 		log_warn("names of a program or library cannot be asked for now, trying again",
 			"error=\"%s\"", strerror(-err));
 }
 
 /* FD is taken, whatever comes of it. P is NULL for what is no file. */
-static int request(struct agent *agent, const struct module *m, const struct module_id *id,
+static int request(struct sampler *sampler, const struct module *m, const struct module_id *id,
 	const struct process *p, int fd_)
 {
 	autoclose int root_fd = -1, fd = fd_;
-	struct debug_search search = { .directories = agent->debug_directories };
+	struct debug_search search = { .directories = sampler->debug_directories };
 	char root[32];
 
 	if (p) {
 		snprintf(root, sizeof(root), "%u/root", p->pid);
-		root_fd = openat(agent->proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		root_fd = openat(sampler->proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		/* Without it our own debug files would do for a container's. */
 		if (root_fd < 0 && failure_is_shortage(-errno))
 			return -errno;
 	}
 	search.root_fd = root_fd;
 	search.path = m->path ? m->path : "";
-	return builds_request_debug(agent->builds, id, take_fd(&fd), m->number, &search);
+	return builds_request_debug(sampler->builds, id, take_fd(&fd), m->number, &search);
 }
 
-static int request_vdso(struct agent *agent, const struct module *m)
+static int request_vdso(struct sampler *sampler, const struct module *m)
 {
 	struct module_id id;
 	int fd, err = vdso_open(&fd, &id);
 
-	return err ? err : request(agent, m, &id, NULL, fd);
+	return err ? err : request(sampler, m, &id, NULL, fd);
 }
 
 /*
@@ -299,7 +300,7 @@ static int request_vdso(struct agent *agent, const struct module *m)
  * (-1). -ENOENT: it never was, and what it says of itself is not enough.
  */
 static int identify(
-	const struct agent *agent, const struct module *m, int fd, struct module_id *ret_id)
+	const struct sampler *sampler, const struct module *m, int fd, struct module_id *ret_id)
 {
 	if (!file_hash_is_none(&m->id.content)) {
 		*ret_id = m->id;
@@ -307,133 +308,134 @@ static int identify(
 	}
 	if (fd >= 0)
 		return module_identify(fd, ret_id);
-	return processes_identify(agent->processes, &m->id, ret_id) ? 0 : -ENOENT;
+	return processes_identify(sampler->processes, &m->id, ret_id) ? 0 : -ENOENT;
 }
 
-static int open_mapped(
-	struct agent *agent, const struct process *p, const struct mapping *mapping, int *ret_fd)
+static int open_mapped(struct sampler *sampler, const struct process *p,
+	const struct mapping *mapping, int *ret_fd)
 {
 	int err = module_open(
-		agent->proc_fd, p->pid, mapping->start, mapping->end, mapping->module, ret_fd);
+		sampler->proc_fd, p->pid, mapping->start, mapping->end, mapping->module, ret_fd);
 
 	if (err)
-		metrics_add(&agent->metrics, METRIC_MODULE_OPEN_FAILED, 1);
+		metrics_add(&sampler->metrics, METRIC_MODULE_OPEN_FAILED, 1);
 	return err;
 }
 
-static bool is_retry_due(const struct agent *agent, const struct module *m)
+static bool is_retry_due(const struct sampler *sampler, const struct module *m)
 {
-	const struct agent_module *data = m->owner_data;
+	const struct sampler_module *data = m->owner_data;
 
-	return data && data->retry_ns && agent->newest_sample_ns >= data->retry_ns;
+	return data && data->retry_ns && sampler->newest_sample_ns >= data->retry_ns;
 }
 
-static bool is_resting(const struct agent *agent, const struct agent_module *data)
+static bool is_resting(const struct sampler *sampler, const struct sampler_module *data)
 {
-	return agent->newest_sample_ns < data->rest_until_ns;
+	return sampler->newest_sample_ns < data->rest_until_ns;
 }
 
-static void open_failed(struct agent *agent, const struct process *p, struct module *m)
+static void open_failed(struct sampler *sampler, const struct process *p, struct module *m)
 {
-	struct agent_module *data = m->owner_data;
+	struct sampler_module *data = m->owner_data;
 
 	if (data->index) {
 		m->requested = true;
-		data->retry_ns = retry_at(agent, data->index);
+		data->retry_ns = retry_at(sampler, data->index);
 		return;
 	}
 	m->requested = false;
 	data->failed_process = p->number;
-	agent->unopened_until_ns = agent->newest_sample_ns + UNOPENED_NS;
+	sampler->unopened_until_ns = sampler->newest_sample_ns + UNOPENED_NS;
 }
 
 /* While the process most likely lives: its file may be deleted, or nobody else's to see. */
-static void offer_file(struct agent *agent, const struct process *p, const struct mapping *mapping)
+static void offer_file(
+	struct sampler *sampler, const struct process *p, const struct mapping *mapping)
 {
-	struct agent_module *data = agent_module_data(mapping->module);
-	uint64_t now_ns = agent->newest_sample_ns;
+	struct sampler_module *data = sampler_module_data(mapping->module);
+	uint64_t now_ns = sampler->newest_sample_ns;
 	int fd = -1;
 
-	if (!data ||
-		(data->offered_ns > agent->offered_anew_ns && now_ns < data->offered_ns + OFFER_NS))
+	if (!data || (data->offered_ns > sampler->offered_anew_ns &&
+			     now_ns < data->offered_ns + OFFER_NS))
 		return;
 	data->offered_ns = now_ns;
-	if (!agent->wants_file(agent->sealed_context, mapping->module))
+	if (!sampler->wants_file(sampler->sealed_context, mapping->module))
 		return;
-	if (!open_mapped(agent, p, mapping, &fd))
-		agent->take_file(agent->sealed_context, mapping->module, fd);
+	if (!open_mapped(sampler, p, mapping, &fd))
+		sampler->take_file(sampler->sealed_context, mapping->module, fd);
 }
 
-void agent_offer_files_again(struct agent *agent)
+void sampler_offer_files_again(struct sampler *sampler)
 {
-	agent->offered_anew_ns = agent->newest_sample_ns;
+	sampler->offered_anew_ns = sampler->newest_sample_ns;
 }
 
 /* Asks for the index of the file behind MAPPING. */
 static void request_mapped(
-	struct agent *agent, const struct process *p, const struct mapping *mapping)
+	struct sampler *sampler, const struct process *p, const struct mapping *mapping)
 {
 	struct module *m = mapping->module;
-	struct agent_module *data = m->owner_data;
+	struct sampler_module *data = m->owner_data;
 	autoclose int fd = -1;
 	struct module_id id;
-	int open_err = open_mapped(agent, p, mapping, &fd);
+	int open_err = open_mapped(sampler, p, mapping, &fd);
 	/* What is known of the file may be in the cache, if it cannot be opened. */
-	int err = identify(agent, m, fd, &id);
+	int err = identify(sampler, m, fd, &id);
 
 	if (!err)
-		err = request(agent, m, &id, p, take_fd(&fd));
+		err = request(sampler, m, &id, p, take_fd(&fd));
 	m->requested = !err;
 	if (open_err && !data->index)
 		err = open_err;
 	if (failure_is_transient(err))
-		set_back(agent, m, err);
+		set_back(sampler, m, err);
 	else if (err)
-		open_failed(agent, p, m); /* the next process that maps the file may give it */
+		open_failed(sampler, p, m); /* the next process that maps the file may give it */
 	else
 		data->setbacks = 0;
 }
 
-void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping)
+void sampler_module_hit(struct sampler *sampler, struct process *p, const struct mapping *mapping)
 {
 	struct module *m = mapping->module;
-	struct agent_module *data;
+	struct sampler_module *data;
 	int err;
 
-	m->used_ns = agent->newest_sample_ns;
+	m->used_ns = sampler->newest_sample_ns;
 	if (m->kind != MODULE_FILE && m->kind != MODULE_VDSO)
 		return;
-	if (agent->wants_file && m->kind == MODULE_FILE)
-		offer_file(agent, p, mapping);
-	if (m->requested && !is_retry_due(agent, m))
+	if (sampler->wants_file && m->kind == MODULE_FILE)
+		offer_file(sampler, p, mapping);
+	if (m->requested && !is_retry_due(sampler, m))
 		return;
-	data = agent_module_data(m);
-	if (!data || is_resting(agent, data) ||
-		(data->failed_process == p->number && !is_retry_due(agent, m)))
+	data = sampler_module_data(m);
+	if (!data || is_resting(sampler, data) ||
+		(data->failed_process == p->number && !is_retry_due(sampler, m)))
 		return;
 	m->requested = true;
 	data->retry_ns = 0;
 	if (m->kind != MODULE_VDSO) {
-		request_mapped(agent, p, mapping);
+		request_mapped(sampler, p, mapping);
 		return;
 	}
-	err = request_vdso(agent, m);
+	err = request_vdso(sampler, m);
 	if (failure_is_transient(err))
-		set_back(agent, m, err);
+		set_back(sampler, m, err);
 }
 
-void agent_identify_modules(struct agent *agent)
+void sampler_identify_modules(struct sampler *sampler)
 {
 	struct module *m;
 	size_t i = 0;
 
-	while ((m = modules_next(agent->modules, &i))) {
-		const struct agent_module *data = m->owner_data;
+	while ((m = modules_next(sampler->modules, &i))) {
+		const struct sampler_module *data = m->owner_data;
 		struct module_id id;
 
 		if (m->kind == MODULE_FILE && file_hash_is_none(&m->id.content) && m->used_ns &&
-			!m->requested && data && !data->index && !identify(agent, m, -1, &id))
-			m->requested = !request(agent, m, &id, NULL, -1);
+			!m->requested && data && !data->index && !identify(sampler, m, -1, &id))
+			m->requested = !request(sampler, m, &id, NULL, -1);
 	}
 }
 
@@ -448,36 +450,37 @@ static const struct mapping *mapping_of(const struct process *p, const struct mo
 	return NULL;
 }
 
-void agent_stack_hit(struct agent *agent, struct process *p, const struct profile_stack *stack)
+void sampler_stack_hit(
+	struct sampler *sampler, struct process *p, const struct profile_stack *stack)
 {
-	if (agent->newest_sample_ns >= agent->unopened_until_ns)
+	if (sampler->newest_sample_ns >= sampler->unopened_until_ns)
 		return;
 	for (uint32_t i = stack->kernel_count; i < stack->frame_count; i++) {
-		const struct module *m = modules_find(agent->modules, stack->frames[i].module);
+		const struct module *m = modules_find(sampler->modules, stack->frames[i].module);
 		const struct mapping *mapping = m && !m->requested ? mapping_of(p, m) : NULL;
 
 		if (mapping)
-			agent_module_hit(agent, p, mapping);
+			sampler_module_hit(sampler, p, mapping);
 	}
 }
 
-void agent_request_program(struct agent *agent, struct process *p)
+void sampler_request_program(struct sampler *sampler, struct process *p)
 {
 	const struct mapping *mapping = p->executable ? mapping_of(p, p->executable) : NULL;
 
 	if (mapping)
-		agent_module_hit(agent, p, mapping);
-	configure_goids(agent, p);
+		sampler_module_hit(sampler, p, mapping);
+	configure_goids(sampler, p);
 }
 
 /*
  * A program that was seen before has its index in the cache: its goroutine ids can be read at once.
  * One that was not is built at its first sample.
  */
-void agent_program_known(struct agent *agent, struct process *p)
+void sampler_program_known(struct sampler *sampler, struct process *p)
 {
 	struct module *m = p->executable;
-	struct agent_module *data = agent_module_data(m);
+	struct sampler_module *data = sampler_module_data(m);
 	struct module_id id;
 	struct index *index;
 	int err;
@@ -485,8 +488,8 @@ void agent_program_known(struct agent *agent, struct process *p)
 	if (!data || m->kind != MODULE_FILE)
 		return;
 	m->used_ns = clock_monotonic_ns();
-	if (!m->requested && !data->not_cached && !identify(agent, m, -1, &id)) {
-		err = cache_open(agent->cache, &id, &index);
+	if (!m->requested && !data->not_cached && !identify(sampler, m, -1, &id)) {
+		err = cache_open(sampler->cache, &id, &index);
 		data->not_cached = err && !failure_is_transient(err);
 		/* What debug files may add is looked for at the first hit. */
 		if (!err && (index_lacks_debug(index) || index_lacks_shared(index) ||
@@ -497,46 +500,46 @@ void agent_program_known(struct agent *agent, struct process *p)
 		if (!err && !data->not_cached) {
 			m->requested = true;
 			data->index = index;
-			agent->module_came = true;
-			metrics_add(&agent->metrics, METRIC_INDEX_CACHE_HITS, 1);
+			sampler->module_came = true;
+			metrics_add(&sampler->metrics, METRIC_INDEX_CACHE_HITS, 1);
 		}
 	}
-	configure_goids(agent, p);
+	configure_goids(sampler, p);
 }
 
-void agent_forget_index_pages(struct agent *agent)
+void sampler_forget_index_pages(struct sampler *sampler)
 {
 	const struct module *module;
 	size_t i = 0;
 
-	while ((module = modules_next(agent->modules, &i))) {
-		const struct agent_module *data = module->owner_data;
+	while ((module = modules_next(sampler->modules, &i))) {
+		const struct sampler_module *data = module->owner_data;
 
 		if (data && data->index)
 			index_forget_pages(data->index);
 	}
-	(void)agent_resident_bytes(agent, &agent->file_bytes);
+	(void)sampler_resident_bytes(sampler, &sampler->file_bytes);
 }
 
 /*
  * Each look-up touches a few pages of an index and the kernel maps their neighbours, too. They are
  * clean and quickly found again, so they are let go before they add up.
  */
-void agent_keep_indexes_small(struct agent *agent)
+void sampler_keep_indexes_small(struct sampler *sampler)
 {
 	uint64_t file_bytes;
 
-	if (++agent->look_ups % LOOK_UPS_BETWEEN_CHECKS)
+	if (++sampler->look_ups % LOOK_UPS_BETWEEN_CHECKS)
 		return;
-	(void)agent_resident_bytes(agent, &file_bytes);
-	if (file_bytes >= agent->file_bytes + RESIDENT_INDEX_LIMIT)
-		agent_forget_index_pages(agent);
+	(void)sampler_resident_bytes(sampler, &file_bytes);
+	if (file_bytes >= sampler->file_bytes + RESIDENT_INDEX_LIMIT)
+		sampler_forget_index_pages(sampler);
 }
 
-const struct index *agent_index_of(void *context, const struct module *m)
+const struct index *sampler_index_of(void *context, const struct module *m)
 {
-	const struct agent_module *data = m->owner_data;
+	const struct sampler_module *data = m->owner_data;
 
-	agent_keep_indexes_small(context);
+	sampler_keep_indexes_small(context);
 	return data ? data->index : NULL;
 }

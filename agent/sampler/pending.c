@@ -21,9 +21,9 @@ enum {
 };
 
 /* From here on, walks that have to wait are still taken in, but none is asked for. */
-static size_t waiting_enough(const struct agent *agent)
+static size_t waiting_enough(const struct sampler *sampler)
 {
-	return agent->waiting_limit_bytes / 4 * 3;
+	return sampler->waiting_limit_bytes / 4 * 3;
 }
 
 struct waiting_sample {
@@ -50,7 +50,7 @@ static uint8_t *packed_of(struct waiting_sample *w)
 static enum unwind_module state_of(
 	void *context, const struct module *m, const struct index **ret_index)
 {
-	const struct agent_module *data = m->owner_data;
+	const struct sampler_module *data = m->owner_data;
 
 	(void)context;
 	if (data && data->index) {
@@ -60,9 +60,9 @@ static enum unwind_module state_of(
 	return data && data->retry_ns ? UNWIND_MODULE_NONE : UNWIND_MODULE_WAITING;
 }
 
-int agent_unwind_create(struct agent *agent, double off_cpu_share)
+int sampler_unwind_create(struct sampler *sampler, double off_cpu_share)
 {
-	struct tables *tables = collect_tables(agent->collect);
+	struct tables *tables = collect_tables(sampler->collect);
 	struct unwind_options options = {
 		.target = {
 			.write_ranges = tables_write_ranges,
@@ -74,16 +74,16 @@ int agent_unwind_create(struct agent *agent, double off_cpu_share)
 			.set_full = tables_set_full,
 			.context = tables,
 		},
-		.metrics = &agent->metrics,
+		.metrics = &sampler->metrics,
 		.module = state_of,
-		.context = agent,
+		.context = sampler,
 	};
 
-	agent->waiting_limit_bytes =
+	sampler->waiting_limit_bytes =
 		WAITING_LIMIT_BYTES + (size_t)(off_cpu_share * WAITING_OFF_CPU_BYTES);
-	if (agent->memory_limit_bytes)
-		agent->waiting_limit_bytes = (size_t)MIN((uint64_t)agent->waiting_limit_bytes,
-			agent->memory_limit_bytes / WAITING_PART);
+	if (sampler->memory_limit_bytes)
+		sampler->waiting_limit_bytes = (size_t)MIN((uint64_t)sampler->waiting_limit_bytes,
+			sampler->memory_limit_bytes / WAITING_PART);
 	if (!tables)
 		return 0;
 	options.target.slots = tables_slots(tables);
@@ -92,43 +92,44 @@ int agent_unwind_create(struct agent *agent, double off_cpu_share)
 		options.target.remove_file = tables_remove_file;
 		options.target.set_files_turn = tables_set_files_turn;
 	}
-	return unwind_create(&options, &agent->unwind);
+	return unwind_create(&options, &sampler->unwind);
 }
 
-static void free_waiting(struct agent *agent, struct waiting_sample *w)
+static void free_waiting(struct sampler *sampler, struct waiting_sample *w)
 {
-	agent->waiting_bytes -= w->bytes;
-	if (agent->waiting_bytes < waiting_enough(agent) / 2 && agent->unwind)
-		unwind_pause(agent->unwind, false);
+	sampler->waiting_bytes -= w->bytes;
+	if (sampler->waiting_bytes < waiting_enough(sampler) / 2 && sampler->unwind)
+		unwind_pause(sampler->unwind, false);
 	mappings_unref(w->mappings);
 	free(w);
 }
 
-void agent_unwind_destroy(struct agent *agent)
+void sampler_unwind_destroy(struct sampler *sampler)
 {
-	while (agent->waiting_samples) {
-		struct waiting_sample *w = agent->waiting_samples;
+	while (sampler->waiting_samples) {
+		struct waiting_sample *w = sampler->waiting_samples;
 
-		agent->waiting_samples = w->next;
-		free_waiting(agent, w);
+		sampler->waiting_samples = w->next;
+		free_waiting(sampler, w);
 	}
-	unwind_destroy(agent->unwind);
-	agent->unwind = NULL;
+	unwind_destroy(sampler->unwind);
+	sampler->unwind = NULL;
 }
 
-void agent_unwind_sampled(struct agent *agent, const struct process *p, const struct abi_sample *s)
+void sampler_unwind_sampled(
+	struct sampler *sampler, const struct process *p, const struct abi_sample *s)
 {
-	if (!agent->unwind)
+	if (!sampler->unwind)
 		return;
 	if (s->unwind_missed)
-		unwind_want(agent->unwind, s->unwind_missed - 1);
+		unwind_want(sampler->unwind, s->unwind_missed - 1);
 	if (process_is_settled(p))
-		(void)unwind_sync(agent->unwind, p, s->exec_id);
+		(void)unwind_sync(sampler->unwind, p, s->exec_id);
 }
 
-void agent_unwind_leave_out(struct agent *agent, uint32_t tgid, bool out)
+void sampler_unwind_leave_out(struct sampler *sampler, uint32_t tgid, bool out)
 {
-	struct tables *tables = agent->collect ? collect_tables(agent->collect) : NULL;
+	struct tables *tables = sampler->collect ? collect_tables(sampler->collect) : NULL;
 
 	if (tables)
 		tables_leave_out(tables, tgid, out);
@@ -148,7 +149,7 @@ struct job {
 
 /* Walks on, asking for the modules it meets. The one to wait for, or NULL: STACK is final. */
 static const struct module *walk(
-	struct agent *agent, const struct job *job, struct unwind_stack *stack)
+	struct sampler *sampler, const struct job *job, struct unwind_stack *stack)
 {
 	bool force = job->force;
 
@@ -158,11 +159,11 @@ static const struct module *walk(
 
 		stack->count = MIN(job->frame_count, (uint32_t)ABI_MAX_FRAMES);
 		memcpy(stack->frames, job->frames, stack->count * sizeof(stack->frames[0]));
-		waits = unwind_finish(agent->unwind, job->mappings, &job->unfinished->rest,
+		waits = unwind_finish(sampler->unwind, job->mappings, &job->unfinished->rest,
 			job->unfinished->stack, force, stack);
 		if (!waits)
 			return NULL;
-		agent_module_hit(agent, job->process, waits);
+		sampler_module_hit(sampler, job->process, waits);
 		if (state_of(NULL, waits->module, &index) != UNWIND_MODULE_WAITING)
 			continue;
 		if (waits->module->requested)
@@ -172,12 +173,12 @@ static const struct module *walk(
 	}
 }
 
-static void add(struct agent *agent, const struct job *job, const struct unwind_stack *stack)
+static void add(struct sampler *sampler, const struct job *job, const struct unwind_stack *stack)
 {
-	metrics_add(&agent->metrics, METRIC_UNWIND_FINISHED, 1);
+	metrics_add(&sampler->metrics, METRIC_UNWIND_FINISHED, 1);
 	if (stack->end == ABI_UNWIND_UNKNOWN_MAPPING)
-		unwind_settle(agent->unwind, job->process);
-	agent_add_sample(agent, job->process, &job->unfinished->sample, job->mappings, stack);
+		unwind_settle(sampler->unwind, job->process);
+	sampler_add_sample(sampler, job->process, &job->unfinished->sample, job->mappings, stack);
 }
 
 static struct waiting_sample *copy_job(const struct job *job)
@@ -217,77 +218,77 @@ static struct abi_unfinished *unpack(struct waiting_sample *w)
 }
 
 /* False: no room to wait. */
-static bool wait_for(struct agent *agent, const struct job *job, const struct module *module)
+static bool wait_for(struct sampler *sampler, const struct job *job, const struct module *module)
 {
 	struct waiting_sample *w = NULL;
 
-	if (agent->waiting_bytes < agent->waiting_limit_bytes)
+	if (sampler->waiting_bytes < sampler->waiting_limit_bytes)
 		w = copy_job(job);
 	if (!w)
 		return false;
 	w->module = module;
 	w->mappings = mappings_ref((struct mappings *)job->mappings);
-	w->next = agent->waiting_samples;
-	agent->waiting_samples = w;
-	agent->waiting_bytes += w->bytes;
-	if (agent->waiting_bytes >= waiting_enough(agent))
-		unwind_pause(agent->unwind, true);
+	w->next = sampler->waiting_samples;
+	sampler->waiting_samples = w;
+	sampler->waiting_bytes += w->bytes;
+	if (sampler->waiting_bytes >= waiting_enough(sampler))
+		unwind_pause(sampler->unwind, true);
 	return true;
 }
 
-static void finish(struct agent *agent, struct job *job)
+static void finish(struct sampler *sampler, struct job *job)
 {
 	struct unwind_stack stack;
-	const struct module *module = walk(agent, job, &stack);
+	const struct module *module = walk(sampler, job, &stack);
 
-	agent_keep_indexes_small(agent);
+	sampler_keep_indexes_small(sampler);
 	if (module)
-		builds_want(agent->builds, module->number);
-	if (module && wait_for(agent, job, module))
+		builds_want(sampler->builds, module->number);
+	if (module && wait_for(sampler, job, module))
 		return;
 	if (module) {
-		metrics_add(&agent->metrics, METRIC_UNWIND_WAITING_REFUSED, 1);
+		metrics_add(&sampler->metrics, METRIC_UNWIND_WAITING_REFUSED, 1);
 		job->force = true;
-		(void)walk(agent, job, &stack);
+		(void)walk(sampler, job, &stack);
 	}
-	add(agent, job, &stack);
+	add(sampler, job, &stack);
 }
 
-void agent_unwind_finish(
-	struct agent *agent, struct process *p, const struct abi_unfinished *unfinished)
+void sampler_unwind_finish(
+	struct sampler *sampler, struct process *p, const struct abi_unfinished *unfinished)
 {
 	const struct abi_sample *s = &unfinished->sample;
-	const struct abi_stack *raw = agent_raw_stack(agent, s->window, s->user_stack);
+	const struct abi_stack *raw = sampler_raw_stack(sampler, s->window, s->user_stack);
 
-	if (!agent->unwind || !raw) {
-		agent_add_sample(agent, p, s, NULL, NULL);
+	if (!sampler->unwind || !raw) {
+		sampler_add_sample(sampler, p, s, NULL, NULL);
 		return;
 	}
-	unwind_learn(agent->unwind, p->mappings, &unfinished->rest);
-	finish(agent, &(struct job){
-			      .process = p,
-			      .mappings = p->mappings,
-			      .unfinished = unfinished,
-			      .frames = raw->frames,
-			      .frame_count = raw->frame_count,
-		      });
+	unwind_learn(sampler->unwind, p->mappings, &unfinished->rest);
+	finish(sampler, &(struct job){
+				.process = p,
+				.mappings = p->mappings,
+				.unfinished = unfinished,
+				.frames = raw->frames,
+				.frame_count = raw->frame_count,
+			});
 }
 
-void agent_unwind_keep_modules(const struct agent *agent)
+void sampler_unwind_keep_modules(const struct sampler *sampler)
 {
 	const struct waiting_sample *w;
 
-	for (w = agent->waiting_samples; w; w = w->next)
+	for (w = sampler->waiting_samples; w; w = w->next)
 		for (size_t i = 0; i < mappings_count(w->mappings); i++)
-			mappings_at(w->mappings, i)->module->used_ns = agent->newest_sample_ns;
+			mappings_at(w->mappings, i)->module->used_ns = sampler->newest_sample_ns;
 }
 
 /* ---- going on ------------------------------------------------------------------------------- */
 
-static void go_on(struct agent *agent, struct waiting_sample *w, bool force)
+static void go_on(struct sampler *sampler, struct waiting_sample *w, bool force)
 {
 	autofree struct abi_unfinished *unfinished = unpack(w);
-	struct process *p = processes_find(agent->processes, w->process);
+	struct process *p = processes_find(sampler->processes, w->process);
 	struct job job = {
 		.process = p,
 		.mappings = w->mappings,
@@ -298,10 +299,10 @@ static void go_on(struct agent *agent, struct waiting_sample *w, bool force)
 	};
 
 	if (p && unfinished)
-		finish(agent, &job);
+		finish(sampler, &job);
 	else
-		metrics_add(&agent->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
-	free_waiting(agent, w);
+		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	free_waiting(sampler, w);
 }
 
 /* Who goes on of those that wait. */
@@ -312,9 +313,9 @@ struct call {
 };
 
 /* Lets them. Returns how many; what is over the most may go on the next time. */
-static size_t let_go_on(struct agent *agent, const struct call *call)
+static size_t let_go_on(struct sampler *sampler, const struct call *call)
 {
-	struct waiting_sample *all = take(agent->waiting_samples), *w;
+	struct waiting_sample *all = take(sampler->waiting_samples), *w;
 	size_t count = 0;
 
 	while ((w = all) != NULL) {
@@ -325,44 +326,44 @@ static size_t let_go_on(struct agent *agent, const struct call *call)
 
 		all = w->next;
 		if (may && count < call->most) {
-			go_on(agent, w, forced);
+			go_on(sampler, w, forced);
 			count++;
 			continue;
 		}
-		agent->more_may_go_on |= may;
-		w->next = agent->waiting_samples;
-		agent->waiting_samples = w;
+		sampler->more_may_go_on |= may;
+		w->next = sampler->waiting_samples;
+		sampler->waiting_samples = w;
 	}
 	return count;
 }
 
-void agent_unwind_retry(struct agent *agent, size_t most)
+void sampler_unwind_retry(struct sampler *sampler, size_t most)
 {
-	while (most && (agent->module_came || agent->more_may_go_on)) {
-		if (agent->module_came && agent->unwind)
-			unwind_modules_changed(agent->unwind);
-		agent->module_came = agent->more_may_go_on = false;
-		most -= let_go_on(agent, &(struct call){ .most = most });
+	while (most && (sampler->module_came || sampler->more_may_go_on)) {
+		if (sampler->module_came && sampler->unwind)
+			unwind_modules_changed(sampler->unwind);
+		sampler->module_came = sampler->more_may_go_on = false;
+		most -= let_go_on(sampler, &(struct call){ .most = most });
 	}
 }
 
-void agent_unwind_waited(struct agent *agent, const struct abi_wake *wake)
+void sampler_unwind_waited(struct sampler *sampler, const struct abi_wake *wake)
 {
 	struct waiting_sample *w;
 
-	for (w = agent->waiting_samples; w; w = w->next) {
+	for (w = sampler->waiting_samples; w; w = w->next) {
 		struct abi_sample *s = &w->unfinished.sample;
 
 		if (s->tid != wake->tid || s->period != wake->began_ns ||
-			!(s->flags & ABI_SAMPLE_OFF_CPU) || s->flags & AGENT_SAMPLE_WAITED)
+			!(s->flags & ABI_SAMPLE_OFF_CPU) || s->flags & SAMPLER_SAMPLE_WAITED)
 			continue;
-		s->flags |= AGENT_SAMPLE_WAITED;
+		s->flags |= SAMPLER_SAMPLE_WAITED;
 		s->period = wake->wait_ns;
 		return;
 	}
 }
 
-void agent_unwind_flush(struct agent *agent, uint32_t window)
+void sampler_unwind_flush(struct sampler *sampler, uint32_t window)
 {
-	(void)let_go_on(agent, &(struct call){ true, window, SIZE_MAX });
+	(void)let_go_on(sampler, &(struct call){ true, window, SIZE_MAX });
 }

@@ -49,45 +49,45 @@ static const struct sandbox_limits index_limits = {
 
 /* ---- timers and descriptors ----------------------------------------------------------------- */
 
-static void set_pace(struct agent *agent, bool idle)
+static void set_pace(struct sampler *sampler, bool idle)
 {
 	uint64_t interval_ns = (idle ? IDLE_DRAIN_MS : DRAIN_MS) * MS;
 
-	if (idle == agent->idle)
+	if (idle == sampler->idle)
 		return;
-	if (!loop_retime(agent->loop, agent->drain_timer, interval_ns, interval_ns))
-		agent->idle = idle;
+	if (!loop_retime(sampler->loop, sampler->drain_timer, interval_ns, interval_ns))
+		sampler->idle = idle;
 }
 
 /*
  * What can wait until sampling has begun: until then nobody asks for a kernel's name. Later it
  * should not wait, because a module that is unloaded takes its names along.
  */
-static void after_first_sample(struct agent *agent)
+static void after_first_sample(struct sampler *sampler)
 {
 	struct abi_kernel_tables tables;
 
-	if (!agent->kernel_frames || agent->kernel_symbols_used)
+	if (!sampler->kernel_frames || sampler->kernel_symbols_used)
 		return;
-	(void)kernel_symbols_table(agent->kernel_symbols);
-	if (!kernel_symbols_are_read(agent->kernel_symbols))
+	(void)kernel_symbols_table(sampler->kernel_symbols);
+	if (!kernel_symbols_are_read(sampler->kernel_symbols))
 		return;
-	agent->kernel_symbols_used = true;
-	if (kernel_symbols_unwind_tables(agent->kernel_symbols, &tables))
-		collect_set_kernel_tables(agent->collect, &tables);
-	agent_give_back_memory(agent);
+	sampler->kernel_symbols_used = true;
+	if (kernel_symbols_unwind_tables(sampler->kernel_symbols, &tables))
+		collect_set_kernel_tables(sampler->collect, &tables);
+	sampler_give_back_memory(sampler);
 }
 
-static void drain(struct agent *agent)
+static void drain(struct sampler *sampler)
 {
-	int64_t got = collect_drain(agent->collect, 0);
+	int64_t got = collect_drain(sampler->collect, 0);
 
 	if (got < 0)
 		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
-	agent_unwind_retry(agent, RETRIED_AT_ONCE);
-	agent_look_at_profile(agent);
-	after_first_sample(agent);
-	set_pace(agent, got == 0 && agent->first_sample_ns);
+	sampler_unwind_retry(sampler, RETRIED_AT_ONCE);
+	sampler_look_at_profile(sampler);
+	after_first_sample(sampler);
+	set_pace(sampler, got == 0 && sampler->first_sample_ns);
 }
 
 static void on_rings(void *context, int fd, uint32_t events)
@@ -102,93 +102,93 @@ static void on_drain_timer(void *context)
 	drain(context);
 }
 
-static bool is_building(const struct agent *agent)
+static bool is_building(const struct sampler *sampler)
 {
-	return builds_pending(agent->builds) > 0 ||
-	       (agent->waiting_debug && builds_improving(agent->builds).modules > 0);
+	return builds_pending(sampler->builds) > 0 ||
+	       (sampler->waiting_debug && builds_improving(sampler->builds).modules > 0);
 }
 
 /* Samples that waited for an index may ask for others. */
-static void after_builds(struct agent *agent)
+static void after_builds(struct sampler *sampler)
 {
-	agent_unwind_retry(agent, agent->waiting ? SIZE_MAX : RETRIED_AT_ONCE);
-	if (!agent->waiting)
+	sampler_unwind_retry(sampler, sampler->waiting ? SIZE_MAX : RETRIED_AT_ONCE);
+	if (!sampler->waiting)
 		return;
-	if (is_building(agent))
-		builds_hurry(agent->builds);
+	if (is_building(sampler))
+		builds_hurry(sampler->builds);
 	else
-		loop_stop(agent->loop);
+		loop_stop(sampler->loop);
 }
 
 /* Once, for a limit that was lowered since the last run; commits look after it from then on. */
-static void trim_cache(struct agent *agent)
+static void trim_cache(struct sampler *sampler)
 {
-	if (agent->started && !agent->cache_trimmed)
-		(void)cache_trim(agent->cache);
-	agent->cache_trimmed |= agent->started;
+	if (sampler->started && !sampler->cache_trimmed)
+		(void)cache_trim(sampler->cache);
+	sampler->cache_trimmed |= sampler->started;
 }
 
 static void on_upkeep_timer(void *context)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
-	collect_count(agent->collect);
-	agent_look_at_memory(agent);
-	builds_expire(agent->builds, clock_monotonic_ns());
-	after_builds(agent);
-	agent_look_at_debuginfod(agent);
-	agent_look_at_builds(agent);
-	agent_configure_refused_goids(agent);
-	if (agent->unwind)
-		unwind_turn(agent->unwind);
-	trim_cache(agent);
-	if (agent->started && collect_check_cpus(agent->collect) < 0)
+	collect_count(sampler->collect);
+	sampler_look_at_memory(sampler);
+	builds_expire(sampler->builds, clock_monotonic_ns());
+	after_builds(sampler);
+	sampler_look_at_debuginfod(sampler);
+	sampler_look_at_builds(sampler);
+	sampler_configure_refused_goids(sampler);
+	if (sampler->unwind)
+		unwind_turn(sampler->unwind);
+	trim_cache(sampler);
+	if (sampler->started && collect_check_cpus(sampler->collect) < 0)
 		log_debug("a CPU could not be opened, ignoring", "%s", "");
 }
 
 static void on_build_fd(void *context, int fd, uint32_t events)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
 	(void)events;
-	builds_ready(agent->builds, fd);
-	after_builds(agent);
+	builds_ready(sampler->builds, fd);
+	after_builds(sampler);
 }
 
 static void watch_build(void *context, int fd, bool watch)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
 	if (!watch)
-		loop_remove(agent->loop, fd);
-	else if (loop_add(agent->loop, fd, EPOLLIN, on_build_fd, agent))
+		loop_remove(sampler->loop, fd);
+	else if (loop_add(sampler->loop, fd, EPOLLIN, on_build_fd, sampler))
 		log_warn("an index build cannot be watched, ignoring", "fd=%d", fd);
 }
 
 static void on_program(void *context, struct process *p)
 {
-	agent_program_known(context, p);
+	sampler_program_known(context, p);
 }
 
 static void on_ended(void *context, struct process *p)
 {
-	agent_process_ended(context, p);
+	sampler_process_ended(context, p);
 }
 
 static void on_forked(void *context, struct process *parent, struct process *child)
 {
-	agent_jit_forked(context, parent, child);
+	sampler_jit_forked(context, parent, child);
 }
 
 static void on_forget(void *context, struct process *p)
 {
 	(void)context;
-	agent_process_data_free(p);
+	sampler_process_data_free(p);
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-static int fail(struct agent_failure *failure, const char *step, const char *detail, int err)
+static int fail(struct sampler_failure *failure, const char *step, const char *detail, int err)
 {
 	failure->step = step;
 	snprintf(failure->detail, sizeof(failure->detail), "%s", detail);
@@ -196,114 +196,114 @@ static int fail(struct agent_failure *failure, const char *step, const char *det
 }
 
 /* All files that are there at once may take as much room as the cache. */
-static int create_debuginfod(struct agent *agent, const struct agent_options *options)
+static int create_debuginfod(struct sampler *sampler, const struct sampler_options *options)
 {
 	const char *urls = options->debuginfod_urls;
 	int err = debuginfod_create(
 		&(struct debuginfod_options){
 			.urls = urls ? urls : "",
-			.cache = agent->cache,
-			.metrics = &agent->metrics,
+			.cache = sampler->cache,
+			.metrics = &sampler->metrics,
 			.limit_bytes = options->cache_limit_bytes / BUILDS_OPEN_DEBUG + 1,
 			.per_minute = options->debuginfod_per_minute,
 		},
-		&agent->debuginfod);
+		&sampler->debuginfod);
 
 	return err == -ENOENT ? 0 : err;
 }
 
-static int create_symbol_sources(
-	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
+static int create_symbol_sources(struct sampler *sampler, const struct sampler_options *options,
+	struct sampler_failure *failure)
 {
 	int err;
 
-	agent->debug_directories =
+	sampler->debug_directories =
 		strdup(options->debug_directories ? options->debug_directories : "");
-	if (!agent->debug_directories)
+	if (!sampler->debug_directories)
 		return fail(failure, "allocate memory", "", -ENOMEM);
-	err = cache_create(options->cache_directory, options->cache_limit_bytes, &agent->cache);
+	err = cache_create(options->cache_directory, options->cache_limit_bytes, &sampler->cache);
 	if (err)
 		return fail(failure, "open the index cache", options->cache_directory, err);
-	err = create_debuginfod(agent, options);
+	err = create_debuginfod(sampler, options);
 	if (err)
 		return fail(failure, "prepare to ask debuginfod", "", err);
 	err = builds_create(
 		&(struct builds_options){
-			.cache = agent->cache,
-			.metrics = &agent->metrics,
-			.debuginfod = agent->debuginfod,
+			.cache = sampler->cache,
+			.metrics = &sampler->metrics,
+			.debuginfod = sampler->debuginfod,
 			.limits = index_limits,
 			.max_children = BUILD_CHILDREN,
 			.max_waiting = BUILDS_WAITING,
 			.watch = watch_build,
-			.done = agent_index_done,
-			.context = agent,
+			.done = sampler_index_done,
+			.context = sampler,
 		},
-		&agent->builds);
+		&sampler->builds);
 	if (err)
 		return fail(failure, "prepare the index builder", "", err);
-	err = kernel_symbols_create(agent->proc_fd, &agent->metrics, &agent->kernel_symbols);
+	err = kernel_symbols_create(sampler->proc_fd, &sampler->metrics, &sampler->kernel_symbols);
 	return err ? fail(failure, "allocate memory", "", err) : 0;
 }
 
-static int create_tables(
-	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
+static int create_tables(struct sampler *sampler, const struct sampler_options *options,
+	struct sampler_failure *failure)
 {
 	int err;
 
-	agent->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (agent->proc_fd < 0)
+	sampler->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (sampler->proc_fd < 0)
 		return fail(failure, "open", "/proc", -errno);
-	agent->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	err = modules_create(MODULES_LIMIT, &agent->modules);
+	sampler->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	err = modules_create(MODULES_LIMIT, &sampler->modules);
 	if (!err)
-		err = profile_create(options->profile_limit_bytes, &agent->current.profile);
+		err = profile_create(options->profile_limit_bytes, &sampler->current.profile);
 	if (!err)
 		err = processes_create(
 			&(struct processes_options){
-				.proc_fd = agent->proc_fd,
-				.modules = agent->modules,
-				.metrics = &agent->metrics,
+				.proc_fd = sampler->proc_fd,
+				.modules = sampler->modules,
+				.metrics = &sampler->metrics,
 				.limit = PROCESSES_LIMIT,
 				.program = on_program,
 				.ended = on_ended,
 				.forked = on_forked,
 				.forget = on_forget,
-				.context = agent,
+				.context = sampler,
 			},
-			&agent->processes);
+			&sampler->processes);
 	return err ? fail(failure, "make the tables", "", err) : 0;
 }
 
-static int create_collect(
-	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
+static int create_collect(struct sampler *sampler, const struct sampler_options *options,
+	struct sampler_failure *failure)
 {
 	struct collect_options collect = options->collect;
 	const char *step = "";
 	int err;
 
-	collect.metrics = &agent->metrics;
-	agent_handlers(agent, &collect.handlers);
-	err = collect_create(&collect, &agent->collect, &step);
+	collect.metrics = &sampler->metrics;
+	sampler_handlers(sampler, &collect.handlers);
+	err = collect_create(&collect, &sampler->collect, &step);
 	if (err)
 		return fail(failure, step, "", err);
-	agent->current.number = collect_next_window(agent->collect);
-	err = agent_unwind_create(agent, collect.off_cpu_share);
+	sampler->current.number = collect_next_window(sampler->collect);
+	err = sampler_unwind_create(sampler, collect.off_cpu_share);
 	if (err)
 		return fail(failure, "prepare the unwind tables", "", err);
-	err = loop_add(agent->loop, collect_fd(agent->collect), EPOLLIN, on_rings, agent);
+	err = loop_add(sampler->loop, collect_fd(sampler->collect), EPOLLIN, on_rings, sampler);
 	if (!err)
-		err = loop_timer(agent->loop, DRAIN_MS * MS, DRAIN_MS * MS, on_drain_timer, agent,
-			&agent->drain_timer);
+		err = loop_timer(sampler->loop, DRAIN_MS * MS, DRAIN_MS * MS, on_drain_timer,
+			sampler, &sampler->drain_timer);
 	if (!err)
-		err = loop_timer(agent->loop, UPKEEP_MS * MS, UPKEEP_MS * MS, on_upkeep_timer,
-			agent, &agent->upkeep_timer);
+		err = loop_timer(sampler->loop, UPKEEP_MS * MS, UPKEEP_MS * MS, on_upkeep_timer,
+			sampler, &sampler->upkeep_timer);
 	return err ? fail(failure, "watch the rings", "", err) : 0;
 }
 
 /* The rings are open; what runs now is read from /proc, what comes from here on is in the rings. */
-static int read_processes(
-	struct agent *agent, const struct agent_options *options, struct agent_failure *failure)
+static int read_processes(struct sampler *sampler, const struct sampler_options *options,
+	struct sampler_failure *failure)
 {
 	const uint32_t *pids = options->collect.filter.filter_tgids ? options->collect.tgids : NULL;
 	size_t count = pids ? options->collect.tgid_count : 0;
@@ -313,139 +313,139 @@ static int read_processes(
 		pids = &options->follow_pid;
 		count = 1;
 	}
-	err = processes_scan(agent->processes, pids, count);
+	err = processes_scan(sampler->processes, pids, count);
 	return err ? fail(failure, "read the processes in", "/proc", err) : 0;
 }
 
-int agent_create(const struct agent_options *options, struct agent **ret_agent,
-	struct agent_failure *ret_failure)
+int sampler_create(const struct sampler_options *options, struct sampler **ret_sampler,
+	struct sampler_failure *ret_failure)
 {
-	struct agent *agent = calloc(1, sizeof(*agent));
+	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	int err;
 
-	if (!agent)
+	if (!sampler)
 		return fail(ret_failure, "allocate memory", "", -ENOMEM);
-	agent->loop = options->loop;
-	agent->proc_fd = agent->statm_fd = agent->drain_timer = agent->upkeep_timer =
-		agent->grace_timer = -1;
-	agent->sealed = options->sealed;
-	agent->full = options->full;
-	agent->wants_file = options->wants_file;
-	agent->take_file = options->take_file;
-	agent->sealed_context = options->sealed_context;
-	agent->memory_limit_bytes = options->memory_limit_bytes;
-	agent->profile_limit_bytes = options->profile_limit_bytes;
-	agent->follow = options->follow;
-	waits_init(&agent->waits,
+	sampler->loop = options->loop;
+	sampler->proc_fd = sampler->statm_fd = sampler->drain_timer = sampler->upkeep_timer =
+		sampler->grace_timer = -1;
+	sampler->sealed = options->sealed;
+	sampler->full = options->full;
+	sampler->wants_file = options->wants_file;
+	sampler->take_file = options->take_file;
+	sampler->sealed_context = options->sealed_context;
+	sampler->memory_limit_bytes = options->memory_limit_bytes;
+	sampler->profile_limit_bytes = options->profile_limit_bytes;
+	sampler->follow = options->follow;
+	waits_init(&sampler->waits,
 		options->collect.off_cpu_share > 0 ? options->collect.off_cpu_share : 1);
-	map_init(&agent->followed, FOLLOWED_LIMIT);
-	err = options->follow ? map_set(&agent->followed, options->follow_pid, 1) : 0;
+	map_init(&sampler->followed, FOLLOWED_LIMIT);
+	err = options->follow ? map_set(&sampler->followed, options->follow_pid, 1) : 0;
 	if (!err)
-		err = create_tables(agent, options, ret_failure);
+		err = create_tables(sampler, options, ret_failure);
 	/* First what needs rights: without them nothing else is worth a message. */
 	if (!err)
-		err = create_collect(agent, options, ret_failure);
+		err = create_collect(sampler, options, ret_failure);
 	if (!err)
-		err = create_symbol_sources(agent, options, ret_failure);
+		err = create_symbol_sources(sampler, options, ret_failure);
 	if (!err)
-		err = read_processes(agent, options, ret_failure);
+		err = read_processes(sampler, options, ret_failure);
 	if (err) {
-		agent_destroy(agent);
+		sampler_destroy(sampler);
 		return err;
 	}
-	*ret_agent = agent;
+	*ret_sampler = sampler;
 	return 0;
 }
 
-static void free_module_data(struct agent *agent)
+static void free_module_data(struct sampler *sampler)
 {
 	struct module *module;
 	size_t i = 0;
 
-	while (agent->modules && (module = modules_next(agent->modules, &i)))
-		agent_module_data_free(module);
+	while (sampler->modules && (module = modules_next(sampler->modules, &i)))
+		sampler_module_data_free(module);
 }
 
-void agent_destroy(struct agent *agent)
+void sampler_destroy(struct sampler *sampler)
 {
-	if (!agent)
+	if (!sampler)
 		return;
-	if (agent->collect) {
-		loop_remove(agent->loop, collect_fd(agent->collect));
-		loop_cancel(agent->loop, agent->drain_timer);
-		loop_cancel(agent->loop, agent->upkeep_timer);
+	if (sampler->collect) {
+		loop_remove(sampler->loop, collect_fd(sampler->collect));
+		loop_cancel(sampler->loop, sampler->drain_timer);
+		loop_cancel(sampler->loop, sampler->upkeep_timer);
 	}
-	builds_destroy(agent->builds);
-	debuginfod_destroy(agent->debuginfod);
-	agent_unwind_destroy(agent);
-	collect_destroy(agent->collect);
-	agent->collect = NULL;
-	processes_destroy(agent->processes);
-	free_module_data(agent);
-	modules_destroy(agent->modules);
-	agent_windows_deinit(agent);
-	cache_destroy(agent->cache);
-	free(agent->debug_directories);
-	kernel_symbols_destroy(agent->kernel_symbols);
-	map_deinit(&agent->followed);
-	waits_deinit(&agent->waits);
-	if (agent->statm_fd >= 0)
-		close(agent->statm_fd);
-	if (agent->proc_fd >= 0)
-		close(agent->proc_fd);
-	free(agent);
+	builds_destroy(sampler->builds);
+	debuginfod_destroy(sampler->debuginfod);
+	sampler_unwind_destroy(sampler);
+	collect_destroy(sampler->collect);
+	sampler->collect = NULL;
+	processes_destroy(sampler->processes);
+	free_module_data(sampler);
+	modules_destroy(sampler->modules);
+	sampler_windows_deinit(sampler);
+	cache_destroy(sampler->cache);
+	free(sampler->debug_directories);
+	kernel_symbols_destroy(sampler->kernel_symbols);
+	map_deinit(&sampler->followed);
+	waits_deinit(&sampler->waits);
+	if (sampler->statm_fd >= 0)
+		close(sampler->statm_fd);
+	if (sampler->proc_fd >= 0)
+		close(sampler->proc_fd);
+	free(sampler);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
 
 static void on_wait_over(void *context)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 
-	agent->wait_expired = true;
-	loop_stop(agent->loop);
+	sampler->wait_expired = true;
+	loop_stop(sampler->loop);
 }
 
-int agent_finish_builds(struct agent *agent, uint64_t wait_ns)
+int sampler_finish_builds(struct sampler *sampler, uint64_t wait_ns)
 {
 	int timer, err;
 
-	agent_unwind_retry(agent, SIZE_MAX);
-	if (!is_building(agent))
+	sampler_unwind_retry(sampler, SIZE_MAX);
+	if (!is_building(sampler))
 		return 0;
-	agent->wait_expired = false;
-	err = loop_timer(agent->loop, wait_ns, 0, on_wait_over, agent, &timer);
+	sampler->wait_expired = false;
+	err = loop_timer(sampler->loop, wait_ns, 0, on_wait_over, sampler, &timer);
 	if (err)
 		return err;
-	agent->waiting = true;
-	builds_hurry(agent->builds);
-	err = loop_run(agent->loop);
-	agent->waiting = false;
-	if (!agent->wait_expired)
-		loop_cancel(agent->loop, timer);
+	sampler->waiting = true;
+	builds_hurry(sampler->builds);
+	err = loop_run(sampler->loop);
+	sampler->waiting = false;
+	if (!sampler->wait_expired)
+		loop_cancel(sampler->loop, timer);
 	return err;
 }
 
-int agent_finish_debug(struct agent *agent, uint64_t wait_ns)
+int sampler_finish_debug(struct sampler *sampler, uint64_t wait_ns)
 {
 	int err;
 
-	agent->waiting_debug = true;
-	err = agent_finish_builds(agent, wait_ns);
-	agent->waiting_debug = false;
-	agent_look_at_debuginfod(agent);
+	sampler->waiting_debug = true;
+	err = sampler_finish_builds(sampler, wait_ns);
+	sampler->waiting_debug = false;
+	sampler_look_at_debuginfod(sampler);
 	return err;
 }
 
 /* CPU time that PID has used, in clock ticks; 0 when it cannot be told. */
-static uint64_t used_ticks(const struct agent *agent, uint32_t pid)
+static uint64_t used_ticks(const struct sampler *sampler, uint32_t pid)
 {
 	char path[32], line[512];
 	unsigned long long user = 0, system = 0;
 	const char *after_comm;
 
 	snprintf(path, sizeof(path), "%u/stat", pid);
-	if (io_read_line(agent->proc_fd, path, line, sizeof(line)) < 0)
+	if (io_read_line(sampler->proc_fd, path, line, sizeof(line)) < 0)
 		return 0;
 	after_comm = strrchr(line, ')');
 	if (!after_comm ||
@@ -468,154 +468,154 @@ static int by_ticks(const void *left, const void *right)
 }
 
 /* The busiest processes' programs: most samples will be theirs. */
-static int request_busiest(struct agent *agent)
+static int request_busiest(struct sampler *sampler)
 {
 	autofree struct candidate *candidates = NULL;
 	size_t count = 0, capacity = 0, iterator = 0;
 	struct process *p;
 	int err;
 
-	while ((p = processes_next(agent->processes, &iterator)) != NULL) {
+	while ((p = processes_next(sampler->processes, &iterator)) != NULL) {
 		if (p->kernel_thread || !p->executable)
 			continue;
 		err = array_reserve(candidates, capacity, count + 1, PROCESSES_LIMIT);
 		if (err)
 			return err;
-		candidates[count++] = (struct candidate){ p, used_ticks(agent, p->pid) };
+		candidates[count++] = (struct candidate){ p, used_ticks(sampler, p->pid) };
 	}
 	qsort(candidates, count, sizeof(*candidates), by_ticks);
 	for (size_t i = 0; i < count && i < PREPARED_PROGRAMS; i++)
-		agent_request_program(agent, candidates[i].process);
+		sampler_request_program(sampler, candidates[i].process);
 	return 0;
 }
 
-int agent_prepare(struct agent *agent, uint64_t wait_ns)
+int sampler_prepare(struct sampler *sampler, uint64_t wait_ns)
 {
 	int err;
 
-	drain(agent);
-	err = request_busiest(agent);
+	drain(sampler);
+	err = request_busiest(sampler);
 	if (err)
 		return err;
-	return agent_finish_builds(agent, wait_ns);
+	return sampler_finish_builds(sampler, wait_ns);
 }
 
-int agent_start(struct agent *agent)
+int sampler_start(struct sampler *sampler)
 {
-	int err = collect_start(agent->collect);
+	int err = collect_start(sampler->collect);
 
-	agent->started = !err;
+	sampler->started = !err;
 	/* Reading the kernel's types and all processes left holes. */
-	agent_give_back_memory(agent);
+	sampler_give_back_memory(sampler);
 	return err;
 }
 
-int agent_stop(struct agent *agent)
+int sampler_stop(struct sampler *sampler)
 {
-	int err = collect_stop(agent->collect);
+	int err = collect_stop(sampler->collect);
 
-	agent->started = false;
-	(void)collect_drain(agent->collect, 0);
-	agent_identify_modules(agent);
-	agent_seal_previous(agent);
-	collect_count(agent->collect);
+	sampler->started = false;
+	(void)collect_drain(sampler->collect, 0);
+	sampler_identify_modules(sampler);
+	sampler_seal_previous(sampler);
+	collect_count(sampler->collect);
 	return err;
 }
 
 /* ---- what came of it ------------------------------------------------------------------------ */
 
-void agent_sources(
-	struct agent *agent, const struct profile *profile, struct report_sources *ret_sources)
+void sampler_sources(
+	struct sampler *sampler, const struct profile *profile, struct report_sources *ret_sources)
 {
 	if (!profile)
-		agent_unwind_flush(agent, 0);
-	(void)kernel_symbols_renew(agent->kernel_symbols, clock_monotonic_ns());
+		sampler_unwind_flush(sampler, 0);
+	(void)kernel_symbols_renew(sampler->kernel_symbols, clock_monotonic_ns());
 	*ret_sources = (struct report_sources){
-		.profile = profile ? profile : agent->current.profile,
-		.processes = agent->processes,
-		.modules = agent->modules,
-		.kallsyms = kernel_symbols_table(agent->kernel_symbols),
-		.index = agent_index_of,
-		.perf_map = agent_perf_map_of,
-		.context = agent,
-		.metrics = &agent->metrics,
+		.profile = profile ? profile : sampler->current.profile,
+		.processes = sampler->processes,
+		.modules = sampler->modules,
+		.kallsyms = kernel_symbols_table(sampler->kernel_symbols),
+		.index = sampler_index_of,
+		.perf_map = sampler_perf_map_of,
+		.context = sampler,
+		.metrics = &sampler->metrics,
 	};
 }
 
-unsigned int agent_pending_builds(const struct agent *agent)
+unsigned int sampler_pending_builds(const struct sampler *sampler)
 {
-	return builds_pending(agent->builds);
+	return builds_pending(sampler->builds);
 }
 
-struct builds_improving agent_pending_debug(const struct agent *agent)
+struct builds_improving sampler_pending_debug(const struct sampler *sampler)
 {
-	return builds_improving(agent->builds);
+	return builds_improving(sampler->builds);
 }
 
-const struct metrics *agent_metrics(const struct agent *agent)
+const struct metrics *sampler_metrics(const struct sampler *sampler)
 {
-	return &agent->metrics;
+	return &sampler->metrics;
 }
 
-uint64_t agent_samples(const struct agent *agent)
+uint64_t sampler_samples(const struct sampler *sampler)
 {
-	return agent->samples;
+	return sampler->samples;
 }
 
-uint64_t agent_first_sample_ns(const struct agent *agent)
+uint64_t sampler_first_sample_ns(const struct sampler *sampler)
 {
-	return agent->first_sample_ns;
+	return sampler->first_sample_ns;
 }
 
-uint64_t agent_builds_cpu_ns(const struct agent *agent)
+uint64_t sampler_builds_cpu_ns(const struct sampler *sampler)
 {
-	return builds_cpu_ns(agent->builds);
+	return builds_cpu_ns(sampler->builds);
 }
 
-uint64_t agent_builds_peak_bytes(const struct agent *agent)
+uint64_t sampler_builds_peak_bytes(const struct sampler *sampler)
 {
-	return builds_peak_bytes(agent->builds);
+	return builds_peak_bytes(sampler->builds);
 }
 
-bool agent_bpf_time(const struct agent *agent, uint64_t *ret_ns, uint64_t *ret_runs)
+bool sampler_bpf_time(const struct sampler *sampler, uint64_t *ret_ns, uint64_t *ret_runs)
 {
-	return collect_bpf_stats(agent->collect, ret_ns, ret_runs) == 0 && *ret_runs > 0;
+	return collect_bpf_stats(sampler->collect, ret_ns, ret_runs) == 0 && *ret_runs > 0;
 }
 
-struct metrics *agent_metrics_to_add(struct agent *agent)
+struct metrics *sampler_metrics_to_add(struct sampler *sampler)
 {
-	return &agent->metrics;
+	return &sampler->metrics;
 }
 
-void agent_select(struct agent *agent, const struct selection *selection)
+void sampler_select(struct sampler *sampler, const struct selection *selection)
 {
-	agent->selection = selection;
+	sampler->selection = selection;
 }
 
-int agent_pause(struct agent *agent, bool pause)
+int sampler_pause(struct sampler *sampler, bool pause)
 {
-	return collect_pause(agent->collect, pause);
+	return collect_pause(sampler->collect, pause);
 }
 
-int agent_set_frequency(struct agent *agent, uint64_t hz)
+int sampler_set_frequency(struct sampler *sampler, uint64_t hz)
 {
-	return collect_set_frequency(agent->collect, hz);
+	return collect_set_frequency(sampler->collect, hz);
 }
 
-struct agent_sizes agent_sizes(const struct agent *agent)
+struct sampler_sizes sampler_sizes(const struct sampler *sampler)
 {
-	struct agent_sizes sizes = {
-		.kallsyms_bytes = kernel_symbols_bytes(agent->kernel_symbols),
-		.profile_bytes = profile_bytes(agent->current.profile),
-		.bpf_map_bytes = collect_map_bytes(agent->collect),
-		.processes = processes_count(agent->processes),
-		.modules = modules_count(agent->modules),
+	struct sampler_sizes sizes = {
+		.kallsyms_bytes = kernel_symbols_bytes(sampler->kernel_symbols),
+		.profile_bytes = profile_bytes(sampler->current.profile),
+		.bpf_map_bytes = collect_map_bytes(sampler->collect),
+		.processes = processes_count(sampler->processes),
+		.modules = modules_count(sampler->modules),
 	};
 	const struct module *module;
 	size_t i = 0;
 
-	while ((module = modules_next(agent->modules, &i))) {
-		const struct agent_module *data = module->owner_data;
+	while ((module = modules_next(sampler->modules, &i))) {
+		const struct sampler_module *data = module->owner_data;
 
 		sizes.index_bytes += data && data->index ? index_bytes(data->index) : 0;
 	}

@@ -19,10 +19,10 @@
 #include "base/metrics.h"
 #include "symbolizer/builds/builds.h"
 
-struct agent;
-struct agent_tap;
+struct sampler;
+struct sampler_tap;
 
-struct agent_options {
+struct sampler_options {
 	struct collect_options collect; /* event, rate, CPUs, filter; handlers are the agent's */
 	const char *cache_directory;
 	uint64_t cache_limit_bytes;
@@ -50,71 +50,71 @@ struct agent_options {
 };
 
 /* What failed, for a message: STEP is a static text; DETAIL a path or "". */
-struct agent_failure {
+struct sampler_failure {
 	const char *step;
 	char detail[256];
 };
 
-int agent_create(const struct agent_options *options, struct agent **ret_agent,
-	struct agent_failure *ret_failure);
-void agent_destroy(struct agent *agent);
+int sampler_create(const struct sampler_options *options, struct sampler **ret_sampler,
+	struct sampler_failure *ret_failure);
+void sampler_destroy(struct sampler *sampler);
 
 /*
  * Asks for the indexes of the programs that are likely to be sampled, so that goroutine ids are
  * there from the first sample on, and runs the loop until they are built or WAIT_NS have passed.
  */
-int agent_prepare(struct agent *agent, uint64_t wait_ns);
-int agent_start(struct agent *agent);
+int sampler_prepare(struct sampler *sampler, uint64_t wait_ns);
+int sampler_start(struct sampler *sampler);
 /* No more samples; takes in what is in the rings. */
-int agent_stop(struct agent *agent);
+int sampler_stop(struct sampler *sampler);
 /* Runs the loop until no index is being built any more, WAIT_NS at most. */
-int agent_finish_builds(struct agent *agent, uint64_t wait_ns);
+int sampler_finish_builds(struct sampler *sampler, uint64_t wait_ns);
 /* The same until nothing is expected from debuginfod servers any more either. */
-int agent_finish_debug(struct agent *agent, uint64_t wait_ns);
+int sampler_finish_debug(struct sampler *sampler, uint64_t wait_ns);
 /* Whether a build is still waiting or running. */
-unsigned int agent_pending_builds(const struct agent *agent);
+unsigned int sampler_pending_builds(const struct sampler *sampler);
 /* Modules for which debuginfod servers are being asked, and bytes that are coming. */
-struct builds_improving agent_pending_debug(const struct agent *agent);
+struct builds_improving sampler_pending_debug(const struct sampler *sampler);
 
 /*
  * Begins a new window without stopping the sampling. The one before is given to `sealed` a moment
  * later, when the last records that belong to it have been read (-EBUSY while that is under way),
  * and the indexes that are being built are there or five seconds have passed.
  */
-int agent_turn_window(struct agent *agent);
+int sampler_turn_window(struct sampler *sampler);
 
 /* A profile on demand of PID (0 = all), beside the windows. -EAGAIN: too many are open. */
-int agent_tap_open(struct agent *agent, uint32_t pid, struct agent_tap **ret_tap);
-const struct profile *agent_tap_profile(struct agent *agent, const struct agent_tap *tap);
-void agent_tap_close(struct agent *agent, struct agent_tap *tap);
+int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct sampler_tap **ret_tap);
+const struct profile *sampler_tap_profile(struct sampler *sampler, const struct sampler_tap *tap);
+void sampler_tap_close(struct sampler *sampler, struct sampler_tap *tap);
 
 /* What a report of PROFILE reads; NULL: the current window's. */
-void agent_sources(
-	struct agent *agent, const struct profile *profile, struct report_sources *ret_sources);
-const struct metrics *agent_metrics(const struct agent *agent);
+void sampler_sources(
+	struct sampler *sampler, const struct profile *profile, struct report_sources *ret_sources);
+const struct metrics *sampler_metrics(const struct sampler *sampler);
 /* For rooms that count their own losses. */
-struct metrics *agent_metrics_to_add(struct agent *agent);
+struct metrics *sampler_metrics_to_add(struct sampler *sampler);
 /* Which processes are profiled from now on; borrowed until the next call. NULL: all. */
-void agent_select(struct agent *agent, const struct selection *selection);
+void sampler_select(struct sampler *sampler, const struct selection *selection);
 /* Until it is called again without PAUSE the CPUs are not sampled. */
-int agent_pause(struct agent *agent, bool pause);
+int sampler_pause(struct sampler *sampler, bool pause);
 /* Samples a second and CPU from now on. */
-int agent_set_frequency(struct agent *agent, uint64_t hz);
+int sampler_set_frequency(struct sampler *sampler, uint64_t hz);
 
 /* What WANTS_FILE says has changed: asks for all files anew. */
-void agent_offer_files_again(struct agent *agent);
+void sampler_offer_files_again(struct sampler *sampler);
 
 /* What is kept at the moment. */
-struct agent_sizes {
+struct sampler_sizes {
 	uint64_t index_bytes; /* mapped, not resident */
 	uint64_t kallsyms_bytes, profile_bytes, bpf_map_bytes;
 	size_t processes, modules;
 };
-struct agent_sizes agent_sizes(const struct agent *agent);
-uint64_t agent_samples(const struct agent *agent); /* taken in so far */
-uint64_t agent_first_sample_ns(const struct agent *agent); /* CLOCK_MONOTONIC; 0 = none yet */
+struct sampler_sizes sampler_sizes(const struct sampler *sampler);
+uint64_t sampler_samples(const struct sampler *sampler); /* taken in so far */
+uint64_t sampler_first_sample_ns(const struct sampler *sampler); /* CLOCK_MONOTONIC; 0 = none yet */
 /* CPU time of index builds, and the largest one's peak memory. */
-uint64_t agent_builds_cpu_ns(const struct agent *agent);
-uint64_t agent_builds_peak_bytes(const struct agent *agent);
+uint64_t sampler_builds_cpu_ns(const struct sampler *sampler);
+uint64_t sampler_builds_peak_bytes(const struct sampler *sampler);
 /* Run time of the BPF program, as it measures itself; false before the first run. */
-bool agent_bpf_time(const struct agent *agent, uint64_t *ret_ns, uint64_t *ret_runs);
+bool sampler_bpf_time(const struct sampler *sampler, uint64_t *ret_ns, uint64_t *ret_runs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The composition's own struct, shared by its files: agent.c, agent_events.c, agent_modules.c. */
+/* The composition's own struct, shared by its files. */
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/kernel_symbols.h"
 #include "agent/sampler/process/processes.h"
@@ -15,47 +15,47 @@
 #include "symbolizer/perf_map/perf_map.h"
 
 /* What was sampled between two turns of the sampler's window number. */
-struct agent_window {
+struct sampler_window {
 	uint32_t number;
 	uint64_t opened_ns; /* CLOCK_MONOTONIC; 0 = from the start */
 	struct profile *profile; /* NULL = none */
 };
 
 enum {
-	AGENT_MAX_TAPS = 8,
+	SAMPLER_MAX_TAPS = 8,
 	/*
 	 * Beside abi_sample's flags: the thread of an ABI_SAMPLE_OFF_CPU runs again, and `period`
 	 * is how long it was away, in ns.
 	 */
-	AGENT_SAMPLE_WAITED = 1 << 16,
+	SAMPLER_SAMPLE_WAITED = 1 << 16,
 };
 
 /* Why samples have no names: METRIC_UNNAMED_*. */
-enum agent_unnamed {
-	AGENT_UNNAMED_GONE,
-	AGENT_UNNAMED_LOST_RECORDS,
-	AGENT_UNNAMED_LOST_MAPPING,
-	AGENT_UNNAMED_REASONS,
+enum sampler_unnamed {
+	SAMPLER_UNNAMED_GONE,
+	SAMPLER_UNNAMED_LOST_RECORDS,
+	SAMPLER_UNNAMED_LOST_MAPPING,
+	SAMPLER_UNNAMED_REASONS,
 };
 
 /* A profile on demand, beside the windows: what is sampled while it is open, of one process or all.
  */
-struct agent_tap {
+struct sampler_tap {
 	struct profile *profile; /* NULL = free */
 	uint32_t pid; /* 0 = all */
 	uint64_t opened_ns; /* processes that ended since then are still needed */
 };
 
-struct agent {
+struct sampler {
 	struct metrics metrics;
 	struct loop *loop; /* borrowed */
 	struct collect *collect;
 	struct modules *modules;
 	struct processes *processes;
-	struct agent_window current;
-	struct agent_window previous; /* being sealed: late records still come */
+	struct sampler_window current;
+	struct sampler_window previous; /* being sealed: late records still come */
 	bool previous_complete; /* they are in; it waits for indexes only */
-	struct agent_tap taps[AGENT_MAX_TAPS];
+	struct sampler_tap taps[SAMPLER_MAX_TAPS];
 	uint64_t profile_limit_bytes;
 	void (*sealed)(void *context, const struct profile *profile);
 	void (*full)(void *context);
@@ -101,14 +101,14 @@ struct agent {
 	uint64_t samples;
 	uint64_t first_sample_ns;
 	uint64_t newest_sample_ns;
-	struct log_rate gap_log, resync_log, unnamed_log[AGENT_UNNAMED_REASONS];
+	struct log_rate gap_log, resync_log, unnamed_log[SAMPLER_UNNAMED_REASONS];
 	uint64_t unopened_until_ns; /* a module's file is still wanted from whoever maps it */
 	struct log_rate setback_log;
 	bool goids_refused; /* of a process, by a full table: it is tried again */
 };
 
 /* Hangs from module.owner_data. */
-struct agent_module {
+struct sampler_module {
 	struct index *index; /* NULL while unknown or not to be had */
 	uint32_t failed_process; /* generation through which the file could not be opened */
 	uint64_t offered_ns; /* when WANTS_FILE was asked; 0 = never */
@@ -121,7 +121,7 @@ struct agent_module {
 };
 
 /* The perf map of a program image. All times are CLOCK_MONOTONIC. */
-struct agent_jit {
+struct sampler_jit {
 	int fd; /* -1 = none; opened when a frame without a file is seen */
 	struct perf_map *map; /* NULL = none; a forked child may have one without a file */
 	uint64_t look_ns; /* when the file is to be looked for, or at, again */
@@ -138,117 +138,121 @@ struct agent_jit {
 };
 
 /* Hangs from process.owner_data. */
-struct agent_process {
-	struct agent_jit jit;
+struct sampler_process {
+	struct sampler_jit jit;
 	bool go_configured; /* the sampler reads this generation's goids, or nobody can */
 	bool go_bound; /* with the exec id, so that no later program's are read that way */
 	bool go_refused; /* it could not be told to, which is counted */
 };
 
-/* agent_events.c: collect's handlers with the agent as context. */
-void agent_handlers(struct agent *agent, struct collect_handlers *ret_handlers);
+/* events.c: collect's handlers with the agent as context. */
+void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_handlers);
 
 /*
  * Adds a sample to its profile and the taps. STACK: its user stack, resolved with MAPPINGS; NULL:
  * the frames it names, with the mappings of P.
  */
-void agent_add_sample(struct agent *agent, struct process *p, const struct abi_sample *s,
+void sampler_add_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s,
 	const struct mappings *mappings, const struct unwind_stack *stack);
-const struct abi_stack *agent_raw_stack(const struct agent *agent, uint32_t window, uint64_t id);
+const struct abi_stack *sampler_raw_stack(
+	const struct sampler *sampler, uint32_t window, uint64_t id);
 
-/* agent_unwind.c */
+/* pending.c */
 /* So many of the times that threads leave the CPU are sampled: what waits is more then. */
-int agent_unwind_create(struct agent *agent, double off_cpu_share);
-void agent_unwind_destroy(struct agent *agent);
+int sampler_unwind_create(struct sampler *sampler, double off_cpu_share);
+void sampler_unwind_destroy(struct sampler *sampler);
 /* A sample of P: tables for the next ones. */
-void agent_unwind_sampled(struct agent *agent, const struct process *p, const struct abi_sample *s);
+void sampler_unwind_sampled(
+	struct sampler *sampler, const struct process *p, const struct abi_sample *s);
 /* Whether the samples of TGID are not wanted: its walks are then not left to us. */
-void agent_unwind_leave_out(struct agent *agent, uint32_t tgid, bool out);
+void sampler_unwind_leave_out(struct sampler *sampler, uint32_t tgid, bool out);
 /* Finishes the walk, now or when the module indexes that it needs are there. */
-void agent_unwind_finish(
-	struct agent *agent, struct process *p, const struct abi_unfinished *unfinished);
+void sampler_unwind_finish(
+	struct sampler *sampler, struct process *p, const struct abi_unfinished *unfinished);
 /*
  * Lets samples go on whose modules came, about MOST of them: the rings have to be read meanwhile.
  * Not to be called from a module's `done`.
  */
-void agent_unwind_retry(struct agent *agent, size_t most);
+void sampler_unwind_retry(struct sampler *sampler, size_t most);
 /* Lets the samples of WINDOW (0 = all) go on without what they wait for. */
-void agent_unwind_flush(struct agent *agent, uint32_t window);
+void sampler_unwind_flush(struct sampler *sampler, uint32_t window);
 
 /* What waiting samples may need counts as used. */
-void agent_unwind_keep_modules(const struct agent *agent);
+void sampler_unwind_keep_modules(const struct sampler *sampler);
 
 /* The thread of WAKE runs before the walk of its sample was finished. */
-void agent_unwind_waited(struct agent *agent, const struct abi_wake *wake);
+void sampler_unwind_waited(struct sampler *sampler, const struct abi_wake *wake);
 
-/* agent_waits.c */
+/* waits.c */
 /* S is of a thread that leaves the CPU. */
-void agent_wait_begins(struct agent *agent, const struct abi_sample *s);
+void sampler_wait_begins(struct sampler *sampler, const struct abi_sample *s);
 /* What is known of the wait that began with S; NULL: no longer of interest. */
-struct wait *agent_wait_of(struct agent *agent, const struct abi_sample *s);
+struct wait *sampler_wait_of(struct sampler *sampler, const struct abi_sample *s);
 /* SAMPLE is S, its stack in the profile of S's window. */
-void agent_wait_resolved(
-	struct agent *agent, const struct abi_sample *s, const struct profile_sample *sample);
-void agent_wait_ends(struct agent *agent, const struct abi_wake *wake);
+void sampler_wait_resolved(
+	struct sampler *sampler, const struct abi_sample *s, const struct profile_sample *sample);
+void sampler_wait_ends(struct sampler *sampler, const struct abi_wake *wake);
 /* WINDOW, the previous one, is about to be sealed. */
-void agent_waits_move(struct agent *agent, uint32_t window);
+void sampler_waits_move(struct sampler *sampler, uint32_t window);
 
-/* agent_windows.c */
-void agent_windows_deinit(struct agent *agent);
+/* windows.c */
+void sampler_windows_deinit(struct sampler *sampler);
 /* Seals the window that waits for its last records, if there is one. */
-void agent_seal_previous(struct agent *agent);
+void sampler_seal_previous(struct sampler *sampler);
 /* Since when everything that is still to be reported has been sampled. */
-uint64_t agent_oldest_open_ns(const struct agent *agent);
+uint64_t sampler_oldest_open_ns(const struct sampler *sampler);
 
-/* agent_memory.c */
+/* memory.c */
 /* Between two windows: modules that nobody maps any more. */
-void agent_forget_modules(struct agent *agent);
+void sampler_forget_modules(struct sampler *sampler);
 /* What is not needed until the next window ends: free heap, pages of indexes, code. */
-void agent_give_back_memory(struct agent *agent);
+void sampler_give_back_memory(struct sampler *sampler);
 /* Once a second: lets caches go when memory comes near its limit. */
-void agent_look_at_memory(struct agent *agent);
+void sampler_look_at_memory(struct sampler *sampler);
 /* After records were read: a window that is nearly full ends early. */
-void agent_look_at_profile(struct agent *agent);
+void sampler_look_at_profile(struct sampler *sampler);
 /* Resident bytes, and those of mapped files among them; 0 when it cannot be told. */
-uint64_t agent_resident_bytes(const struct agent *agent, uint64_t *ret_file_bytes);
+uint64_t sampler_resident_bytes(const struct sampler *sampler, uint64_t *ret_file_bytes);
 
-/* agent_jits.c */
-void agent_jit_deinit(struct agent_jit *jit);
+/* jits.c */
+void sampler_jit_deinit(struct sampler_jit *jit);
 /* A frame of P is in memory without a file. */
-void agent_jit_hit(struct agent *agent, struct process *p);
-void agent_jit_forked(struct agent *agent, struct process *parent, struct process *child);
-void agent_jit_ended(struct process *p);
+void sampler_jit_hit(struct sampler *sampler, struct process *p);
+void sampler_jit_forked(struct sampler *sampler, struct process *parent, struct process *child);
+void sampler_jit_ended(struct process *p);
 /* For a report. NULL: it has none. */
-const struct perf_map *agent_perf_map_of(void *context, struct process *p);
+const struct perf_map *sampler_perf_map_of(void *context, struct process *p);
 /* Gives back what can be read again at its next use. */
-void agent_jit_let_go(struct process *p);
+void sampler_jit_let_go(struct process *p);
 
-/* agent_modules.c */
-struct agent_process *agent_process_data(struct process *p); /* made on first use; NULL: memory */
-void agent_process_data_free(struct process *p);
-struct agent_module *agent_module_data(struct module *m);
-void agent_module_data_free(struct module *m);
+/* modules.c */
+struct sampler_process *sampler_process_data(
+	struct process *p); /* made on first use; NULL: memory */
+void sampler_process_data_free(struct process *p);
+struct sampler_module *sampler_module_data(struct module *m);
+void sampler_module_data_free(struct module *m);
 /* A frame of P fell into MAPPING: asks for its module's index, once. */
-void agent_module_hit(struct agent *agent, struct process *p, const struct mapping *mapping);
+void sampler_module_hit(struct sampler *sampler, struct process *p, const struct mapping *mapping);
 /* Indexes for files that could not be looked at when they were mapped, and were seen since. */
-void agent_identify_modules(struct agent *agent);
+void sampler_identify_modules(struct sampler *sampler);
 /* As that, for the modules of a stack that was resolved before, while a file is still wanted. */
-void agent_stack_hit(struct agent *agent, struct process *p, const struct profile_stack *stack);
+void sampler_stack_hit(
+	struct sampler *sampler, struct process *p, const struct profile_stack *stack);
 /* P's program became known: asks for what its cache holds, configures goids. */
-void agent_program_known(struct agent *agent, struct process *p);
-void agent_process_ended(struct agent *agent, struct process *p);
+void sampler_program_known(struct sampler *sampler, struct process *p);
+void sampler_process_ended(struct sampler *sampler, struct process *p);
 /* Once a second: goroutine ids of the processes that found no room before. */
-void agent_configure_refused_goids(struct agent *agent);
+void sampler_configure_refused_goids(struct sampler *sampler);
 /* Tells the sampler the exec id of P's program, once that is known. */
-void agent_bind_goids(struct agent *agent, struct process *p);
+void sampler_bind_goids(struct sampler *sampler, struct process *p);
 /* Once a second: says whether debuginfod servers answer. */
-void agent_look_at_debuginfod(struct agent *agent);
+void sampler_look_at_debuginfod(struct sampler *sampler);
 /* Likewise: says that index builds came to nothing for a reason that may pass. */
-void agent_look_at_builds(struct agent *agent);
-void agent_index_done(void *context, uint64_t tag, struct index *index);
+void sampler_look_at_builds(struct sampler *sampler);
+void sampler_index_done(void *context, uint64_t tag, struct index *index);
 /* Asks for the index of P's program, building it when it is not cached. */
-void agent_request_program(struct agent *agent, struct process *p);
-const struct index *agent_index_of(void *context, const struct module *m);
-void agent_forget_index_pages(struct agent *agent);
+void sampler_request_program(struct sampler *sampler, struct process *p);
+const struct index *sampler_index_of(void *context, const struct module *m);
+void sampler_forget_index_pages(struct sampler *sampler);
 /* To be called at look-ups: the same, when they have touched many. */
-void agent_keep_indexes_small(struct agent *agent);
+void sampler_keep_indexes_small(struct sampler *sampler);

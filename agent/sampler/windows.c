@@ -18,103 +18,103 @@ enum { TAP_SHARE = 4 }; /* of a window's limit; there may be eight */
 static const uint64_t BUILDS_LOOK_NS = 100000000;
 static const uint64_t LONGEST_WAIT_NS = UINT64_C(5000000000);
 
-uint64_t agent_oldest_open_ns(const struct agent *agent)
+uint64_t sampler_oldest_open_ns(const struct sampler *sampler)
 {
-	uint64_t oldest =
-		agent->previous.profile ? agent->previous.opened_ns : agent->current.opened_ns;
+	uint64_t oldest = sampler->previous.profile ? sampler->previous.opened_ns
+						    : sampler->current.opened_ns;
 
-	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
-		if (agent->taps[i].profile && agent->taps[i].opened_ns < oldest)
-			oldest = agent->taps[i].opened_ns;
+	for (size_t i = 0; i < SAMPLER_MAX_TAPS; i++) {
+		if (sampler->taps[i].profile && sampler->taps[i].opened_ns < oldest)
+			oldest = sampler->taps[i].opened_ns;
 	}
 	return oldest;
 }
 
 static void on_grace_over(void *context);
 
-void agent_seal_previous(struct agent *agent)
+void sampler_seal_previous(struct sampler *sampler)
 {
-	struct profile *sealed = agent->previous.profile;
+	struct profile *sealed = sampler->previous.profile;
 
 	if (!sealed)
 		return;
-	loop_cancel(agent->loop, agent->grace_timer);
-	agent->grace_timer = -1;
-	agent_unwind_flush(agent, agent->previous.number);
-	agent_waits_move(agent, agent->previous.number);
-	agent->previous = (struct agent_window){ 0 };
-	agent->previous_complete = false;
-	if (agent->sealed)
-		agent->sealed(agent->sealed_context, sealed);
+	loop_cancel(sampler->loop, sampler->grace_timer);
+	sampler->grace_timer = -1;
+	sampler_unwind_flush(sampler, sampler->previous.number);
+	sampler_waits_move(sampler, sampler->previous.number);
+	sampler->previous = (struct sampler_window){ 0 };
+	sampler->previous_complete = false;
+	if (sampler->sealed)
+		sampler->sealed(sampler->sealed_context, sealed);
 	profile_destroy(sealed);
-	agent_give_back_memory(agent);
+	sampler_give_back_memory(sampler);
 }
 
 /* The window waits on, to be looked at again; false: it has waited long enough. */
-static bool wait_for_builds(struct agent *agent)
+static bool wait_for_builds(struct sampler *sampler)
 {
-	uint64_t waited_ns = clock_monotonic_ns() - agent->current.opened_ns;
+	uint64_t waited_ns = clock_monotonic_ns() - sampler->current.opened_ns;
 
-	return builds_pending(agent->builds) > 0 && waited_ns < LONGEST_WAIT_NS &&
-	       !loop_timer(
-		       agent->loop, BUILDS_LOOK_NS, 0, on_grace_over, agent, &agent->grace_timer);
+	return builds_pending(sampler->builds) > 0 && waited_ns < LONGEST_WAIT_NS &&
+	       !loop_timer(sampler->loop, BUILDS_LOOK_NS, 0, on_grace_over, sampler,
+		       &sampler->grace_timer);
 }
 
 static void on_grace_over(void *context)
 {
-	struct agent *agent = context;
+	struct sampler *sampler = context;
 	uint64_t open_ns;
 
-	agent->grace_timer = -1;
-	if (!agent->previous_complete)
-		(void)collect_drain(agent->collect, 0);
-	agent->previous_complete = true;
-	agent_identify_modules(agent);
-	if (wait_for_builds(agent))
+	sampler->grace_timer = -1;
+	if (!sampler->previous_complete)
+		(void)collect_drain(sampler->collect, 0);
+	sampler->previous_complete = true;
+	sampler_identify_modules(sampler);
+	if (wait_for_builds(sampler))
 		return;
-	agent_seal_previous(agent);
-	open_ns = agent_oldest_open_ns(agent);
-	processes_sweep(agent->processes, open_ns);
-	agent_forget_modules(agent);
-	kernel_symbols_forget(agent->kernel_symbols, open_ns);
+	sampler_seal_previous(sampler);
+	open_ns = sampler_oldest_open_ns(sampler);
+	processes_sweep(sampler->processes, open_ns);
+	sampler_forget_modules(sampler);
+	kernel_symbols_forget(sampler->kernel_symbols, open_ns);
 }
 
-int agent_turn_window(struct agent *agent)
+int sampler_turn_window(struct sampler *sampler)
 {
 	struct profile *next;
 	int err;
 
-	if (agent->previous.profile && !agent->previous_complete)
+	if (sampler->previous.profile && !sampler->previous_complete)
 		return -EBUSY;
-	agent_seal_previous(agent);
-	err = profile_create(agent->profile_limit_bytes, &next);
+	sampler_seal_previous(sampler);
+	err = profile_create(sampler->profile_limit_bytes, &next);
 	if (err)
 		return err;
-	err = loop_timer(agent->loop, GRACE_NS, 0, on_grace_over, agent, &agent->grace_timer);
+	err = loop_timer(sampler->loop, GRACE_NS, 0, on_grace_over, sampler, &sampler->grace_timer);
 	if (err) {
 		profile_destroy(next);
 		return err;
 	}
-	agent->previous = agent->current;
-	agent->current = (struct agent_window){
-		.number = collect_next_window(agent->collect),
+	sampler->previous = sampler->current;
+	sampler->current = (struct sampler_window){
+		.number = collect_next_window(sampler->collect),
 		.opened_ns = clock_monotonic_ns(),
 		.profile = next,
 	};
 	return 0;
 }
 
-int agent_tap_open(struct agent *agent, uint32_t pid, struct agent_tap **ret_tap)
+int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct sampler_tap **ret_tap)
 {
 	/* What was sampled before is in the rings, and not the tap's. */
-	(void)collect_drain(agent->collect, 0);
-	for (size_t i = 0; i < AGENT_MAX_TAPS; i++) {
-		struct agent_tap *tap = &agent->taps[i];
+	(void)collect_drain(sampler->collect, 0);
+	for (size_t i = 0; i < SAMPLER_MAX_TAPS; i++) {
+		struct sampler_tap *tap = &sampler->taps[i];
 		int err;
 
 		if (tap->profile)
 			continue;
-		err = profile_create(agent->profile_limit_bytes / TAP_SHARE, &tap->profile);
+		err = profile_create(sampler->profile_limit_bytes / TAP_SHARE, &tap->profile);
 		if (err)
 			return err;
 		tap->pid = pid;
@@ -125,25 +125,25 @@ int agent_tap_open(struct agent *agent, uint32_t pid, struct agent_tap **ret_tap
 	return -EAGAIN;
 }
 
-const struct profile *agent_tap_profile(struct agent *agent, const struct agent_tap *tap)
+const struct profile *sampler_tap_profile(struct sampler *sampler, const struct sampler_tap *tap)
 {
 	/* What was sampled until this moment is in the rings. */
-	(void)collect_drain(agent->collect, 0);
+	(void)collect_drain(sampler->collect, 0);
 	return tap->profile;
 }
 
-void agent_tap_close(struct agent *agent, struct agent_tap *tap)
+void sampler_tap_close(struct sampler *sampler, struct sampler_tap *tap)
 {
-	(void)agent;
+	(void)sampler;
 	profile_destroy(tap->profile);
-	*tap = (struct agent_tap){ 0 };
+	*tap = (struct sampler_tap){ 0 };
 }
 
-void agent_windows_deinit(struct agent *agent)
+void sampler_windows_deinit(struct sampler *sampler)
 {
-	loop_cancel(agent->loop, agent->grace_timer);
-	for (size_t i = 0; i < AGENT_MAX_TAPS; i++)
-		profile_destroy(agent->taps[i].profile);
-	profile_destroy(agent->current.profile);
-	profile_destroy(agent->previous.profile);
+	loop_cancel(sampler->loop, sampler->grace_timer);
+	for (size_t i = 0; i < SAMPLER_MAX_TAPS; i++)
+		profile_destroy(sampler->taps[i].profile);
+	profile_destroy(sampler->current.profile);
+	profile_destroy(sampler->previous.profile);
 }

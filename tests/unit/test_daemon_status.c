@@ -17,12 +17,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "tests/unit/fake_agent.h"
+#include "tests/unit/fake_sampler.h"
 
 static const uint64_t SECOND = 1000000000;
 
 struct bench {
-	struct agent agent;
+	struct sampler sampler;
 	struct daemon daemon;
 	char directory[64], config_path[96], option[128];
 	char *argv[4];
@@ -58,7 +58,7 @@ static int setup(void **state)
 	b->argv[2] = (char *)"--cpu-budget=0";
 	d->argc = 3;
 	d->argv = b->argv;
-	d->agent = &b->agent;
+	d->sampler = &b->sampler;
 	d->window_timer = d->frequency_timer = d->budget_timer = d->clock_fd = -1;
 	assert_int_equal(config_parse(&d->config, IN_AGENT, d->argc, d->argv), 0);
 	assert_int_equal(daemon_settings_read(&d->config, &d->settings, &message), 0);
@@ -111,10 +111,10 @@ static void status_has_all_its_parts(void **state)
 {
 	struct bench *b = *state;
 
-	b->agent.sizes = (struct agent_sizes){ 1001, 1002, 1003, 1004, 1005, 1006 };
+	b->sampler.sizes = (struct sampler_sizes){ 1001, 1002, 1003, 1004, 1005, 1006 };
 	b->daemon.windows = 77;
-	metrics_add(&b->agent.metrics, METRIC_MEMORY_CACHES, 5);
-	metrics_add(&b->agent.metrics, METRIC_MEMORY_WINDOW, 6);
+	metrics_add(&b->sampler.metrics, METRIC_MEMORY_CACHES, 5);
+	metrics_add(&b->sampler.metrics, METRIC_MEMORY_WINDOW, 6);
 	assert_says(b, "\"version\": \"" FATHOM_VERSION "\"");
 	assert_says(b, "\"windows\": 77,");
 	assert_says(b, "\"window_seconds\": 10.000,");
@@ -134,8 +134,8 @@ static void losses_are_summed_and_told_by_reason(void **state)
 {
 	struct bench *b = *state;
 
-	metrics_add(&b->agent.metrics, METRIC_LOST_MEMORY_LIMIT, 3);
-	metrics_add(&b->agent.metrics, METRIC_LOST_RING_FULL, 4);
+	metrics_add(&b->sampler.metrics, METRIC_LOST_MEMORY_LIMIT, 3);
+	metrics_add(&b->sampler.metrics, METRIC_LOST_RING_FULL, 4);
 	assert_says(b, "\"lost\": 7, ");
 	assert_says(b, "\"memory_limit\": 3");
 	assert_says(b, "\"ring_full\": 4");
@@ -149,13 +149,13 @@ static void lost_records_are_told_with_what_came_of_them(void **state)
 		       "\"processes_read_again\": 0, \"samples_unnamed\": "
 		       "{\"process_gone\": 0, \"lost_records\": 0, \"lost_mapping\": 0, "
 		       "\"executing\": 0}},");
-	metrics_add(&b->agent.metrics, METRIC_SIDEBAND_GAPS, 2);
-	metrics_add(&b->agent.metrics, METRIC_LOST_SIDEBAND, 603);
-	metrics_add(&b->agent.metrics, METRIC_PROCESS_RESYNCS, 4);
-	metrics_add(&b->agent.metrics, METRIC_UNNAMED_GONE, 5);
-	metrics_add(&b->agent.metrics, METRIC_UNNAMED_LOST_RECORDS, 6);
-	metrics_add(&b->agent.metrics, METRIC_UNNAMED_LOST_MAPPING, 7);
-	metrics_add(&b->agent.metrics, METRIC_UNNAMED_EXECUTING, 8);
+	metrics_add(&b->sampler.metrics, METRIC_SIDEBAND_GAPS, 2);
+	metrics_add(&b->sampler.metrics, METRIC_LOST_SIDEBAND, 603);
+	metrics_add(&b->sampler.metrics, METRIC_PROCESS_RESYNCS, 4);
+	metrics_add(&b->sampler.metrics, METRIC_UNNAMED_GONE, 5);
+	metrics_add(&b->sampler.metrics, METRIC_UNNAMED_LOST_RECORDS, 6);
+	metrics_add(&b->sampler.metrics, METRIC_UNNAMED_LOST_MAPPING, 7);
+	metrics_add(&b->sampler.metrics, METRIC_UNNAMED_EXECUTING, 8);
 	assert_says(b, "\"side_band\": {\"gaps\": 2, \"records_lost\": 603, "
 		       "\"processes_read_again\": 4, \"samples_unnamed\": "
 		       "{\"process_gone\": 5, \"lost_records\": 6, \"lost_mapping\": 7, "
@@ -167,7 +167,7 @@ static void the_store_is_told_of(void **state)
 	struct bench *b = *state;
 	char directory[96];
 	struct store_options options = {
-		.directory = directory, .limit_bytes = 1 << 20, .metrics = &b->agent.metrics
+		.directory = directory, .limit_bytes = 1 << 20, .metrics = &b->sampler.metrics
 	};
 
 	snprintf(directory, sizeof(directory), "%s/profiles", b->directory);
@@ -221,17 +221,17 @@ static void a_reload_takes_what_can_change(void **state)
 		     "include: comm=x\nnode: n7\n");
 	assert_int_equal(d->settings.window_ns, 60 * SECOND);
 	assert_int_equal(d->budget.current_hz, 97);
-	assert_int_equal(b->agent.hz, 97);
-	assert_ptr_equal(b->agent.selection, d->settings.selection);
-	assert_non_null(b->agent.selection);
-	assert_int_equal(b->agent.offers, 1);
+	assert_int_equal(b->sampler.hz, 97);
+	assert_ptr_equal(b->sampler.selection, d->settings.selection);
+	assert_non_null(b->sampler.selection);
+	assert_int_equal(b->sampler.offers, 1);
 	/* Windows end at round times: a short rest is added to the next one. */
 	assert_in_range(d->window_due_ns, before, clock_monotonic_ns() + 120 * SECOND);
 	assert_says(b, "\"node\": \"n7\"");
 	/* What stays the same is left as it is. */
 	reload_to(b, "profiling-duration: 60s\nprofiling-cpu-sampling-frequency: 97\n");
-	assert_int_equal(b->agent.turns, 1);
-	assert_null(b->agent.selection);
+	assert_int_equal(b->sampler.turns, 1);
+	assert_null(b->sampler.selection);
 }
 
 static void a_reload_says_what_waits_for_the_next_start(void **state)
@@ -256,7 +256,7 @@ static void assert_nothing_changes(struct bench *b, const char *why)
 		print_error("%s\n", message);
 	assert_non_null(strstr(message, why));
 	assert_int_equal(b->daemon.settings.frequency_hz, 19);
-	assert_int_equal(b->agent.selects + b->agent.turns + b->agent.offers, 0);
+	assert_int_equal(b->sampler.selects + b->sampler.turns + b->sampler.offers, 0);
 	assert_says(b, "\"configured\": 19");
 }
 

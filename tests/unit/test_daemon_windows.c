@@ -17,14 +17,14 @@
 #include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "tests/unit/fake_agent.h"
+#include "tests/unit/fake_sampler.h"
 
 enum { BLOCK = 4096, PLENTY = 1 << 20 };
 
 static const uint64_t SECOND = 1000000000;
 
 struct bench {
-	struct agent agent;
+	struct sampler sampler;
 	struct daemon daemon;
 	char directory[64];
 	char log[4096]; /* of the last logged() */
@@ -40,9 +40,9 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 
 static void open_store(struct bench *b, uint64_t limit_bytes)
 {
-	const struct store_options options = {
-		.directory = b->directory, .limit_bytes = limit_bytes, .metrics = &b->agent.metrics
-	};
+	const struct store_options options = { .directory = b->directory,
+		.limit_bytes = limit_bytes,
+		.metrics = &b->sampler.metrics };
 
 	assert_int_equal(store_create(&options, &b->daemon.store), 0);
 }
@@ -55,10 +55,10 @@ static int setup(void **state)
 	void *world;
 
 	assert_int_equal(report_setup(&world), 0);
-	b->agent.world = world;
+	b->sampler.world = world;
 	snprintf(b->directory, sizeof(b->directory), "/tmp/fathom-windows-XXXXXX");
 	assert_non_null(mkdtemp(b->directory));
-	d->agent = &b->agent;
+	d->sampler = &b->sampler;
 	d->window_timer = d->frequency_timer = d->budget_timer = d->clock_fd = -1;
 	d->settings.window_ns = 3600 * SECOND;
 	d->window_started_ns = clock_monotonic_ns();
@@ -76,7 +76,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct bench *b = *state;
-	void *world = b->agent.world;
+	void *world = b->sampler.world;
 
 	store_destroy(b->daemon.store);
 	loop_destroy(b->daemon.loop);
@@ -106,16 +106,16 @@ static const char *logged(struct bench *b, void (*fn)(struct bench *b))
 
 static void sample(struct bench *b, struct process *p)
 {
-	struct profile_frame frame = in_program(MAIN, 0, b->agent.world);
+	struct profile_frame frame = in_program(MAIN, 0, b->sampler.world);
 
-	add_user(b->agent.world, p, &frame, 1);
+	add_user(b->sampler.world, p, &frame, 1);
 }
 
 /* A window ends and is sealed, as the agent does it a moment later. */
 static void seal(struct bench *b)
 {
 	daemon_full(&b->daemon);
-	daemon_sealed(&b->daemon, b->agent.world->profile);
+	daemon_sealed(&b->daemon, b->sampler.world->profile);
 }
 
 static size_t stored(const struct bench *b)
@@ -133,8 +133,8 @@ static void each_program_is_a_file_of_the_window(void **state)
 	struct store_file file;
 	size_t iterator = 0;
 
-	sample(b, b->agent.world->one);
-	sample(b, b->agent.world->two);
+	sample(b, b->sampler.world->one);
+	sample(b, b->sampler.world->two);
 	d->window_started_ns -= 7 * SECOND;
 	seal(b);
 	assert_int_equal(d->windows, 1);
@@ -163,7 +163,7 @@ static void without_a_store_windows_are_counted(void **state)
 	struct bench *b = *state;
 
 	store_destroy(take(b->daemon.store));
-	sample(b, b->agent.world->one);
+	sample(b, b->sampler.world->one);
 	seal(b);
 	assert_int_equal(b->daemon.windows, 1);
 }
@@ -172,7 +172,7 @@ static void the_last_window_is_stored_at_the_end(void **state)
 {
 	struct bench *b = *state;
 
-	sample(b, b->agent.world->one);
+	sample(b, b->sampler.world->one);
 	daemon_seal_last(&b->daemon);
 	assert_int_equal(stored(b), 1);
 	assert_int_equal(b->daemon.windows, 1);
@@ -182,13 +182,13 @@ static void a_store_that_takes_nothing_is_told_of_once(void **state)
 {
 	struct bench *b = *state;
 
-	sample(b, b->agent.world->one);
-	sample(b, b->agent.world->two);
+	sample(b, b->sampler.world->one);
+	sample(b, b->sampler.world->two);
 	store_set_limits(b->daemon.store, BLOCK - 1, 0);
 	assert_non_null(strstr(logged(b, seal), "could not be stored, ignoring\" count=2 of=2"));
 	assert_int_equal(b->daemon.store_error, -E2BIG);
 	assert_string_equal(logged(b, seal), "");
-	assert_int_equal(metrics_get(&b->agent.metrics, METRIC_STORE_FAILED), 4);
+	assert_int_equal(metrics_get(&b->sampler.metrics, METRIC_STORE_FAILED), 4);
 	store_set_limits(b->daemon.store, PLENTY, 0);
 	assert_non_null(strstr(logged(b, seal), "profiles are stored again"));
 	assert_int_equal(b->daemon.store_error, 0);
@@ -217,7 +217,7 @@ static void a_full_disk_is_told_of_once(void **state)
 		skip();
 	}
 	open_store(b, PLENTY);
-	sample(b, b->agent.world->one);
+	sample(b, b->sampler.world->one);
 	for (int i = 0; i < 4; i++)
 		assert_string_equal(logged(b, seal), "");
 	assert_false(b->daemon.disk_full);
@@ -249,12 +249,12 @@ static void a_window_that_cannot_end_goes_on(void **state)
 	struct bench *b = *state;
 	uint64_t started = b->daemon.window_started_ns;
 
-	b->agent.turn_error = -ENOMEM;
+	b->sampler.turn_error = -ENOMEM;
 	assert_non_null(strstr(logged(b, full), "a window could not be ended"));
 	assert_string_equal(logged(b, full), "");
 	assert_int_equal(b->daemon.window_started_ns, started);
-	assert_int_equal(b->agent.turns, 2);
-	b->agent.turn_error = 0;
+	assert_int_equal(b->sampler.turns, 2);
+	b->sampler.turn_error = 0;
 	assert_non_null(strstr(logged(b, full), "windows end again"));
 	assert_true(b->daemon.window_started_ns > started);
 	assert_int_equal(b->daemon.sealed_started_ns, started);
@@ -283,13 +283,14 @@ static void a_frequency_has_a_window_of_its_own(void **state)
 
 	budget_init(&d->budget, 0, 100);
 	daemon_set_frequency(d);
-	assert_int_equal(b->agent.turns, 1);
-	assert_int_equal(b->agent.hz, 100);
+	assert_int_equal(b->sampler.turns, 1);
+	assert_int_equal(b->sampler.hz, 100);
 	assert_int_equal(d->window_period_ns, 10000000);
 	assert_int_equal(d->sealed_period_ns, 52631578);
 	/* Nothing is sampled in between, and it is afterwards. */
-	assert_int_equal(b->agent.pauses, 1);
-	assert_false(b->agent.turned_unpaused || b->agent.retimed_unpaused || b->agent.paused);
+	assert_int_equal(b->sampler.pauses, 1);
+	assert_false(
+		b->sampler.turned_unpaused || b->sampler.retimed_unpaused || b->sampler.paused);
 }
 
 static void a_frequency_waits_for_the_window_before(void **state)
@@ -298,16 +299,16 @@ static void a_frequency_waits_for_the_window_before(void **state)
 	struct daemon *d = &b->daemon;
 
 	budget_init(&d->budget, 0, 100);
-	b->agent.turn_error = -EBUSY;
+	b->sampler.turn_error = -EBUSY;
 	daemon_set_frequency(d);
-	assert_int_equal(b->agent.hz, 0);
+	assert_int_equal(b->sampler.hz, 0);
 	assert_int_equal(d->window_period_ns, 52631578);
-	assert_false(b->agent.paused);
+	assert_false(b->sampler.paused);
 	assert_true(d->frequency_timer >= 0);
-	b->agent.turn_error = 0;
+	b->sampler.turn_error = 0;
 	while (d->frequency_timer >= 0)
 		run_for(b, SECOND / 100);
-	assert_int_equal(b->agent.hz, 100);
+	assert_int_equal(b->sampler.hz, 100);
 	assert_int_equal(d->window_period_ns, 10000000);
 }
 
@@ -320,11 +321,11 @@ static void a_frequency_that_is_not_taken_is_told_of(void **state)
 {
 	struct bench *b = *state;
 
-	b->agent.hz_error = -EIO;
+	b->sampler.hz_error = -EIO;
 	assert_non_null(strstr(logged(b, set_frequency), "could not be changed as it should"));
-	b->agent.hz_error = 0;
+	b->sampler.hz_error = 0;
 	assert_string_equal(logged(b, set_frequency), "");
-	b->agent.turn_error = -ENOMEM;
+	b->sampler.turn_error = -ENOMEM;
 	assert_non_null(strstr(logged(b, set_frequency), "could not be changed as it should"));
 }
 

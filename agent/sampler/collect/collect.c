@@ -11,7 +11,7 @@
 #include "agent/sampler/collect/merge.h"
 #include "agent/sampler/collect/perf_event.h"
 #include "agent/sampler/collect/ring.h"
-#include "agent/sampler/collect/sampler.h"
+#include "agent/sampler/collect/bpf_sampler.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -41,7 +41,7 @@ struct cpu {
 struct collect {
 	struct collect_options options;
 	struct cpu_list chosen; /* a copy of options.cpus; empty = all */
-	struct sampler *sampler;
+	struct bpf_sampler *sampler;
 	struct events events;
 	struct merge merge;
 	int epoll_fd;
@@ -60,7 +60,7 @@ static void close_cpu(struct collect *c, struct cpu *cpu)
 {
 	/* One that went offline is disconnected already, and may be back under the same number. */
 	if (cpu->output_fd >= 0 && !cpu->gone) {
-		sampler_set_output(c->sampler, cpu->number, -1);
+		bpf_sampler_set_output(c->sampler, cpu->number, -1);
 		epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, cpu->output_fd, NULL);
 	}
 	ring_unmap(&cpu->ring);
@@ -115,7 +115,7 @@ static int open_output(struct collect *c, struct cpu *cpu, const char **ret_step
 	if (err)
 		return err;
 	*ret_step = "connect the BPF program with the output event";
-	err = sampler_set_output(c->sampler, cpu->number, cpu->output_fd);
+	err = bpf_sampler_set_output(c->sampler, cpu->number, cpu->output_fd);
 	if (!err && epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, cpu->output_fd, &event) < 0)
 		err = -errno;
 	return err;
@@ -130,11 +130,11 @@ static int open_sampling(struct collect *c, struct cpu *cpu, const char **ret_st
 	if (cpu->sampling_fd < 0)
 		return cpu->sampling_fd;
 	*ret_step = "map the sampler's ring";
-	err = sample_rings_open(sampler_rings(c->sampler), cpu->number);
+	err = sample_rings_open(bpf_sampler_rings(c->sampler), cpu->number);
 	if (err)
 		return err;
 	*ret_step = "attach the BPF program to the sampling event";
-	err = perf_event_set_program(cpu->sampling_fd, sampler_program_fd(c->sampler));
+	err = perf_event_set_program(cpu->sampling_fd, bpf_sampler_program_fd(c->sampler));
 	if (!err && c->started)
 		err = perf_event_enable(cpu->sampling_fd, true);
 	return err;
@@ -153,7 +153,7 @@ static int open_cpu(struct collect *c, int number, const char **ret_step)
 	err = array_reserve(c->cpus, c->cpu_capacity, c->cpu_count + 1, MAX_CPUS);
 	if (!err)
 		err = array_reserve(c->rings, c->ring_capacity,
-			c->cpu_count + 1 + sampler_rings(c->sampler)->count, 2 * MAX_CPUS);
+			c->cpu_count + 1 + bpf_sampler_rings(c->sampler)->count, 2 * MAX_CPUS);
 	if (err)
 		return err;
 	err = open_output(c, &cpu, ret_step);
@@ -234,7 +234,7 @@ static int load_sampler(struct collect *c, const char **ret_step)
 		return err;
 	sizes = ring_sizes_for(&c->options, online.numbers[online.count - 1]);
 	c->options.ring_pages = sizes.pages;
-	return sampler_load(&c->options, &sizes, &c->sampler, ret_step);
+	return bpf_sampler_load(&c->options, &sizes, &c->sampler, ret_step);
 }
 
 static int set_up(struct collect *c, const struct collect_options *options, const char **ret_step)
@@ -287,7 +287,7 @@ void collect_destroy(struct collect *c)
 		close_cpu(c, &c->cpus[i]);
 	free(c->cpus);
 	free(c->rings);
-	sampler_unload(c->sampler);
+	bpf_sampler_unload(c->sampler);
 	merge_deinit(&c->merge);
 	cpu_list_deinit(&c->chosen);
 	if (c->epoll_fd >= 0)
@@ -312,7 +312,7 @@ static int enable_events(struct collect *c, bool on)
 
 static int enable(struct collect *c, bool on)
 {
-	int watched = sampler_watch_switches(c->sampler, on);
+	int watched = bpf_sampler_watch_switches(c->sampler, on);
 	int enabled = enable_events(c, on);
 
 	c->started = on;
@@ -351,7 +351,7 @@ int collect_set_frequency(struct collect *c, uint64_t hz)
 			first_error = err;
 	}
 	if (c->options.event == COLLECT_CPU_CLOCK)
-		sampler_set_period(c->sampler, UINT64_C(1000000000) / hz);
+		bpf_sampler_set_period(c->sampler, UINT64_C(1000000000) / hz);
 	return first_error;
 }
 
@@ -413,19 +413,19 @@ int64_t collect_drain(struct collect *c, uint64_t until_ns)
 	for (size_t i = 0; i < c->cpu_count; i++)
 		c->rings[i] = &c->cpus[i].ring;
 	if (c->sampler)
-		count += sample_rings_list(sampler_rings(c->sampler), c->rings + count);
+		count += sample_rings_list(bpf_sampler_rings(c->sampler), c->rings + count);
 	if (!until_ns || until_ns > settled_ns)
 		until_ns = settled_ns;
 	delivered = merge_rings(&c->merge, c->rings, count, until_ns, &sink);
 	forget_gone(c);
 	if (c->sampler)
-		sampler_rings_read(c->sampler);
+		bpf_sampler_rings_read(c->sampler);
 	return delivered;
 }
 
 uint32_t collect_next_window(struct collect *c)
 {
-	sampler_set_window(c->sampler, ++c->window);
+	bpf_sampler_set_window(c->sampler, ++c->window);
 	return c->window;
 }
 
@@ -446,7 +446,7 @@ static bool events_died(struct cpu *cpu)
 static void retire(struct collect *c, struct cpu *cpu)
 {
 	cpu->gone = true;
-	sampler_set_output(c->sampler, cpu->number, -1);
+	bpf_sampler_set_output(c->sampler, cpu->number, -1);
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, cpu->output_fd, NULL);
 	if (cpu->sampling_fd >= 0)
 		close(cpu->sampling_fd);
@@ -478,29 +478,29 @@ int collect_check_cpus(struct collect *c)
 
 void collect_set_kernel_tables(struct collect *c, const struct abi_kernel_tables *tables)
 {
-	sampler_set_kernel_tables(c->sampler, tables);
+	bpf_sampler_set_kernel_tables(c->sampler, tables);
 }
 
 int collect_set_go_process(struct collect *c, uint32_t tgid, const struct abi_go_process *how)
 {
-	return sampler_set_go_process(c->sampler, tgid, how);
+	return bpf_sampler_set_go_process(c->sampler, tgid, how);
 }
 
 void collect_remove_go_process(struct collect *c, uint32_t tgid)
 {
-	sampler_remove_go_process(c->sampler, tgid);
+	bpf_sampler_remove_go_process(c->sampler, tgid);
 }
 
 struct tables *collect_tables(const struct collect *c)
 {
-	return sampler_tables(c->sampler);
+	return bpf_sampler_tables(c->sampler);
 }
 
 uint64_t collect_counter(const struct collect *c, enum abi_counter counter)
 {
 	uint64_t counts[ABI_COUNTERS];
 
-	return sampler_counters(c->sampler, counts) ? 0 : counts[counter];
+	return bpf_sampler_counters(c->sampler, counts) ? 0 : counts[counter];
 }
 
 void collect_count(struct collect *c)
@@ -508,7 +508,7 @@ void collect_count(struct collect *c)
 	struct metrics *m = c->options.metrics;
 	uint64_t now[ABI_COUNTERS], since[ABI_COUNTERS];
 
-	if (sampler_counters(c->sampler, now))
+	if (bpf_sampler_counters(c->sampler, now))
 		return;
 	for (size_t i = 0; i < ABI_COUNTERS; i++) {
 		since[i] = now[i] - c->counted[i];
@@ -536,10 +536,10 @@ size_t collect_cpu_count(const struct collect *c)
 
 int collect_bpf_stats(const struct collect *c, uint64_t *ret_ns, uint64_t *ret_runs)
 {
-	return sampler_stats(c->sampler, ret_ns, ret_runs);
+	return bpf_sampler_stats(c->sampler, ret_ns, ret_runs);
 }
 
 uint64_t collect_map_bytes(const struct collect *c)
 {
-	return sampler_map_bytes(c->sampler);
+	return bpf_sampler_map_bytes(c->sampler);
 }

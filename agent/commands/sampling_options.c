@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/commands/sampler_options.h"
+#include "agent/commands/sampling_options.h"
 
 #include <errno.h>
 #include <linux/magic.h>
@@ -50,7 +50,7 @@ static uint32_t pidns_level(void)
 	return level ? level : 1;
 }
 
-void sampler_options_common(struct abi_sampler_config *filter)
+void sampling_options_common(struct abi_sampler_config *filter)
 {
 	filter->read_goids = 1;
 	filter->self_tgid = (uint32_t)getpid();
@@ -79,7 +79,7 @@ static int check_process(const char *command, uint32_t pid)
 	return -ESRCH;
 }
 
-static int check_thread(const char *command, uint32_t tid, const struct sampler_options *o)
+static int check_thread(const char *command, uint32_t tid, const struct sampling_options *o)
 {
 	uint32_t tgid = thread_group_of(tid);
 	bool wanted = !o->collect.tgid_count;
@@ -97,7 +97,7 @@ static int check_thread(const char *command, uint32_t tid, const struct sampler_
 }
 
 /* What would sample nothing at all is a mistake. */
-static int check_tasks(const char *command, const struct sampler_options *o)
+static int check_tasks(const char *command, const struct sampling_options *o)
 {
 	int err = 0;
 
@@ -108,7 +108,7 @@ static int check_tasks(const char *command, const struct sampler_options *o)
 	return err;
 }
 
-static int take_tasks(const struct config *config, const char *command, struct sampler_options *o)
+static int take_tasks(const struct config *config, const char *command, struct sampling_options *o)
 {
 	struct collect_options *collect = &o->collect;
 	int err;
@@ -130,7 +130,7 @@ static int take_tasks(const struct config *config, const char *command, struct s
 	return check_tasks(command, o);
 }
 
-static int take_cpus(const struct config *config, struct sampler_options *o)
+static int take_cpus(const struct config *config, struct sampling_options *o)
 {
 	struct collect_options *collect = &o->collect;
 	int err;
@@ -228,7 +228,7 @@ static size_t look_up_number(const struct config *config)
 	return number;
 }
 
-const char *sampler_options_problem(const struct config *config, enum setting *ret_setting)
+const char *sampling_options_problem(const struct config *config, enum setting *ret_setting)
 {
 	*ret_setting = SETTING_mapping_lookup;
 	if (look_up_number(config) == ARRAY_SIZE(look_up_names))
@@ -243,29 +243,29 @@ const char *sampler_options_problem(const struct config *config, enum setting *r
 	return NULL;
 }
 
-enum collect_look_up sampler_options_look_up(const struct config *config)
+enum collect_look_up sampling_options_look_up(const struct config *config)
 {
 	return (enum collect_look_up)look_up_number(config);
 }
 
-enum collect_rings sampler_options_rings(const struct config *config)
+enum collect_rings sampling_options_rings(const struct config *config)
 {
 	return strcmp(config_text(config, SETTING_sample_rings), "perf") ? COLLECT_RINGS_AUTO
 									 : COLLECT_RINGS_PERF;
 }
 
 static int check_settings(
-	const struct config *config, const char *command, struct sampler_options *o)
+	const struct config *config, const char *command, struct sampling_options *o)
 {
 	enum setting setting;
-	const char *problem = sampler_options_problem(config, &setting);
+	const char *problem = sampling_options_problem(config, &setting);
 
 	if (problem) {
 		fprintf(stderr, "fathom %s: %s %s\n", command, config_name(setting), problem);
 		return -EINVAL;
 	}
-	o->collect.look_up = sampler_options_look_up(config);
-	o->collect.rings = sampler_options_rings(config);
+	o->collect.look_up = sampling_options_look_up(config);
+	o->collect.rings = sampling_options_rings(config);
 	return 0;
 }
 
@@ -286,10 +286,10 @@ static int take_names(
 	return 0;
 }
 
-int sampler_options(
-	const struct config *config, const char *command, struct sampler_options *ret_options)
+int sampling_options(
+	const struct config *config, const char *command, struct sampling_options *ret_options)
 {
-	struct sampler_options o = { 0 };
+	struct sampling_options o = { 0 };
 	int err;
 
 	err = take_rate(config, command, &o.collect);
@@ -306,19 +306,19 @@ int sampler_options(
 	if (!err)
 		err = check_settings(config, command, &o);
 	if (err) {
-		sampler_options_deinit(&o);
+		sampling_options_deinit(&o);
 		return err;
 	}
-	sampler_options_common(&o.collect.filter);
+	sampling_options_common(&o.collect.filter);
 	*ret_options = o;
 	return 0;
 }
 
-void sampler_options_deinit(struct sampler_options *o)
+void sampling_options_deinit(struct sampling_options *o)
 {
 	free(o->tgids);
 	free(o->tids);
 	free(o->cpu_numbers);
 	free(o->cpus);
-	*o = (struct sampler_options){ 0 };
+	*o = (struct sampling_options){ 0 };
 }

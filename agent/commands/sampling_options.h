@@ -10,7 +10,7 @@
 
 enum { SAMPLER_MAX_HZ = 10000 };
 
-struct sampler_options {
+struct sampling_options {
 	struct collect_options collect; /* cpu-clock; points to what follows */
 	bool targeted; /* some processes were named: wait longer for what they need */
 	uint32_t *tgids, *tids, *cpu_numbers;
@@ -21,17 +21,17 @@ struct sampler_options {
  * From -F -p -t -G --comm --goid -C -U -K of COMMAND ("record"). -EINVAL and -ESRCH are said on
  * stderr.
  */
-int sampler_options(
-	const struct config *config, const char *command, struct sampler_options *ret_options);
+int sampling_options(
+	const struct config *config, const char *command, struct sampling_options *ret_options);
 /*
  * What is wrong with --mapping-lookup, --sample-rings or --memory-limit, for a message; NULL =
  * nothing.
  */
-const char *sampler_options_problem(const struct config *config, enum setting *ret_setting);
+const char *sampling_options_problem(const struct config *config, enum setting *ret_setting);
 /* --mapping-lookup, with which nothing is wrong. */
-enum collect_look_up sampler_options_look_up(const struct config *config);
-enum collect_rings sampler_options_rings(const struct config *config); /* likewise */
-void sampler_options_deinit(struct sampler_options *options);
+enum collect_look_up sampling_options_look_up(const struct config *config);
+enum collect_rings sampling_options_rings(const struct config *config); /* likewise */
+void sampling_options_deinit(struct sampling_options *options);
 
 /* For every sampler: our own pid and pid namespace, and that goroutine ids are wanted. */
-void sampler_options_common(struct abi_sampler_config *filter);
+void sampling_options_common(struct abi_sampler_config *filter);

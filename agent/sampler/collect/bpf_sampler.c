@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sampler/collect/sampler.h"
+#include "agent/sampler/collect/bpf_sampler.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -31,7 +31,7 @@ enum {
 /* Of so many times that a thread leaves the CPU, BPF takes off_cpu_chance. */
 static const uint64_t OFF_CPU_ALL = UINT64_C(1) << 32;
 
-struct sampler {
+struct bpf_sampler {
 	struct sampler_bpf *skeleton;
 	struct kernel_types *types; /* while it is loaded */
 	struct tables *tables; /* NULL: user stacks by frame pointer */
@@ -156,7 +156,7 @@ static void configure_rings(struct sampler_bpf *skeleton, const struct ring_size
 	bpf_map__set_max_entries(skeleton->maps.sample_rings, (uint32_t)sizes->own_count);
 }
 
-static void configure(const struct sampler *s, const struct collect_options *options)
+static void configure(const struct bpf_sampler *s, const struct collect_options *options)
 {
 	struct sampler_bpf *skeleton = s->skeleton;
 	struct abi_sampler_config *config = &skeleton->rodata->config;
@@ -206,7 +206,7 @@ static int explain_load(int err, const char **ret_step)
 	return -EOPNOTSUPP;
 }
 
-static int map_tables(struct sampler *s, enum walk walk)
+static int map_tables(struct bpf_sampler *s, enum walk walk)
 {
 	const struct sampler_bpf *skeleton = s->skeleton;
 
@@ -227,7 +227,8 @@ static int map_tables(struct sampler *s, enum walk walk)
 		&s->tables);
 }
 
-static int load_program(struct sampler *s, const struct collect_options *options, enum walk walk)
+static int load_program(
+	struct bpf_sampler *s, const struct collect_options *options, enum walk walk)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, how, .btf_custom_path = kernel_types_path(s->types));
 	int err;
@@ -253,7 +254,7 @@ static int load_program(struct sampler *s, const struct collect_options *options
 	return err;
 }
 
-static bool try_mappings(const struct sampler *s, const struct collect_options *options)
+static bool try_mappings(const struct bpf_sampler *s, const struct collect_options *options)
 {
 	switch (options->look_up) {
 	case COLLECT_LOOK_UP_MAPPINGS:
@@ -269,7 +270,7 @@ static bool try_mappings(const struct sampler *s, const struct collect_options *
  * With rings of its own, else with those of perf events; by tables, else (an older verifier, too
  * little memory) as the kernel walks.
  */
-static int load_one(struct sampler *s, const struct collect_options *options)
+static int load_one(struct bpf_sampler *s, const struct collect_options *options)
 {
 	static const char *const names[] = {
 		[WALK_BY_FRAME_POINTER] = "frame_pointer",
@@ -301,7 +302,7 @@ static int load_one(struct sampler *s, const struct collect_options *options)
  * With the kernel's types as we make them ready; should that not do on some kernel, as libbpf reads
  * them.
  */
-static int load_by_types(struct sampler *s, const struct collect_options *options)
+static int load_by_types(struct bpf_sampler *s, const struct collect_options *options)
 {
 	int err;
 
@@ -312,7 +313,7 @@ static int load_by_types(struct sampler *s, const struct collect_options *option
 	return err && err != -EPERM ? load_one(s, options) : err;
 }
 
-static int load(struct sampler *s, const struct collect_options *options, const char **ret_step)
+static int load(struct bpf_sampler *s, const struct collect_options *options, const char **ret_step)
 {
 	int cpus = libbpf_num_possible_cpus();
 	int err;
@@ -339,10 +340,10 @@ static int load(struct sampler *s, const struct collect_options *options, const 
 	return err;
 }
 
-int sampler_load(const struct collect_options *options, const struct ring_sizes *sizes,
-	struct sampler **ret_sampler, const char **ret_step)
+int bpf_sampler_load(const struct collect_options *options, const struct ring_sizes *sizes,
+	struct bpf_sampler **ret_sampler, const char **ret_step)
 {
-	struct sampler *s = calloc(1, sizeof(*s));
+	struct bpf_sampler *s = calloc(1, sizeof(*s));
 	int err;
 
 	*ret_step = "load the BPF program";
@@ -352,14 +353,14 @@ int sampler_load(const struct collect_options *options, const struct ring_sizes 
 	libbpf_set_print(print_libbpf);
 	err = load(s, options, ret_step);
 	if (err) {
-		sampler_unload(s);
+		bpf_sampler_unload(s);
 		return err;
 	}
 	*ret_sampler = s;
 	return 0;
 }
 
-void sampler_unload(struct sampler *s)
+void bpf_sampler_unload(struct bpf_sampler *s)
 {
 	if (!s)
 		return;
@@ -371,13 +372,13 @@ void sampler_unload(struct sampler *s)
 	free(s);
 }
 
-int sampler_program_fd(const struct sampler *s)
+int bpf_sampler_program_fd(const struct bpf_sampler *s)
 {
 	return bpf_program__fd(s->tables ? s->skeleton->progs.take_sample_by_tables
 					 : s->skeleton->progs.take_sample);
 }
 
-int sampler_watch_switches(struct sampler *s, bool on)
+int bpf_sampler_watch_switches(struct bpf_sampler *s, bool on)
 {
 	if (!s->off_cpu || on == (s->switches != NULL))
 		return 0;
@@ -392,17 +393,17 @@ int sampler_watch_switches(struct sampler *s, bool on)
 	return s->switches ? 0 : -errno;
 }
 
-struct sample_rings *sampler_rings(struct sampler *s)
+struct sample_rings *bpf_sampler_rings(struct bpf_sampler *s)
 {
 	return &s->rings;
 }
 
-struct tables *sampler_tables(const struct sampler *s)
+struct tables *bpf_sampler_tables(const struct bpf_sampler *s)
 {
 	return s->tables;
 }
 
-int sampler_set_output(struct sampler *s, int cpu, int output_fd)
+int bpf_sampler_set_output(struct bpf_sampler *s, int cpu, int output_fd)
 {
 	int map = bpf_map__fd(s->skeleton->maps.output);
 	int err = output_fd < 0 ? bpf_map_delete_elem(map, &cpu)
@@ -411,24 +412,24 @@ int sampler_set_output(struct sampler *s, int cpu, int output_fd)
 	return err ? -errno : 0;
 }
 
-void sampler_set_window(struct sampler *s, uint32_t window)
+void bpf_sampler_set_window(struct bpf_sampler *s, uint32_t window)
 {
 	__atomic_store_n(&s->skeleton->data->window, window, __ATOMIC_RELAXED);
 }
 
-void sampler_rings_read(struct sampler *s)
+void bpf_sampler_rings_read(struct bpf_sampler *s)
 {
 	uint32_t *readings = (uint32_t *)&s->skeleton->data->ring_readings;
 
 	__atomic_add_fetch(readings, 1, __ATOMIC_RELAXED);
 }
 
-void sampler_set_period(struct sampler *s, uint64_t period_ns)
+void bpf_sampler_set_period(struct bpf_sampler *s, uint64_t period_ns)
 {
 	__atomic_store_n(&s->skeleton->data->changed_period, period_ns, __ATOMIC_RELAXED);
 }
 
-void sampler_set_kernel_tables(struct sampler *s, const struct abi_kernel_tables *tables)
+void bpf_sampler_set_kernel_tables(struct bpf_sampler *s, const struct abi_kernel_tables *tables)
 {
 	struct abi_kernel_tables *to = (void *)&s->skeleton->data->kernel_tables;
 
@@ -442,7 +443,8 @@ void sampler_set_kernel_tables(struct sampler *s, const struct abi_kernel_tables
 	__atomic_store_n(&to->count, tables->count, __ATOMIC_RELEASE);
 }
 
-int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go_process *how)
+int bpf_sampler_set_go_process(
+	struct bpf_sampler *s, uint32_t tgid, const struct abi_go_process *how)
 {
 	int map = bpf_map__fd(s->skeleton->maps.go_processes);
 
@@ -455,13 +457,13 @@ int sampler_set_go_process(struct sampler *s, uint32_t tgid, const struct abi_go
 	return bpf_map_update_elem(map, &tgid, how, BPF_EXIST) ? -errno : 0;
 }
 
-void sampler_remove_go_process(struct sampler *s, uint32_t tgid)
+void bpf_sampler_remove_go_process(struct bpf_sampler *s, uint32_t tgid)
 {
 	if (!bpf_map_delete_elem(bpf_map__fd(s->skeleton->maps.go_processes), &tgid))
 		go_hints_remove(&s->go_hints, tgid);
 }
 
-int sampler_counters(const struct sampler *s, uint64_t ret_counts[ABI_COUNTERS])
+int bpf_sampler_counters(const struct bpf_sampler *s, uint64_t ret_counts[ABI_COUNTERS])
 {
 	const struct bpf_map *scratches = s->skeleton->maps.scratches;
 	uint64_t counts[ABI_COUNTERS] = { 0 };
@@ -478,10 +480,10 @@ int sampler_counters(const struct sampler *s, uint64_t ret_counts[ABI_COUNTERS])
 	return 0;
 }
 
-int sampler_stats(const struct sampler *s, uint64_t *ret_ns, uint64_t *ret_runs)
+int bpf_sampler_stats(const struct bpf_sampler *s, uint64_t *ret_ns, uint64_t *ret_runs)
 {
 	uint64_t counts[ABI_COUNTERS];
-	int err = sampler_counters(s, counts);
+	int err = bpf_sampler_counters(s, counts);
 
 	if (err)
 		return err;
@@ -505,7 +507,7 @@ static uint64_t map_memlock(int fd)
 	return bytes;
 }
 
-uint64_t sampler_map_bytes(const struct sampler *s)
+uint64_t bpf_sampler_map_bytes(const struct bpf_sampler *s)
 {
 	const struct bpf_map *map;
 	uint64_t bytes = 0;
