@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/sha256.h"
 
 enum { END_BYTES = 4096 };
 
@@ -21,16 +21,14 @@ static const char DIGITS[] = "0123456789abcdef";
 static struct file_hash hash_ends(const void *head, const void *tail, size_t part, uint64_t size)
 {
 	const uint64_t length = htobe64(size);
-	uint8_t digest[SHA256_BYTES];
+	struct sha256_ctx context;
 	struct file_hash hash;
-	struct sha256 s;
 
-	sha256_init(&s);
-	sha256_update(&s, head, part);
-	sha256_update(&s, tail, part);
-	sha256_update(&s, &length, sizeof(length));
-	sha256_finish(&s, digest);
-	memcpy(hash.bytes, digest, sizeof(hash.bytes));
+	sha256_init(&context);
+	sha256_update(&context, part, head);
+	sha256_update(&context, part, tail);
+	sha256_update(&context, sizeof(length), (const uint8_t *)&length);
+	sha256_digest(&context, sizeof(hash.bytes), hash.bytes);
 	return hash;
 }
 

@@ -4,7 +4,8 @@
  * A file's identity by what is in it, `process.executable.build_id.htlhash` of OpenTelemetry
  * (https://opentelemetry.io/docs/specs/otel/profiles/mappings/): the first 16 bytes of the SHA-256
  * of the file's first 4096 bytes, its last 4096 bytes (which may overlap) and its length in eight
- * bytes, big-endian. Parca's agent calls it the file ID.
+ * bytes, big-endian. Parca's agent calls it the file ID. The SHA-256 is nettle's, which uses the
+ * CPU's SHA instructions, and which libmicrohttpd loads anyway (through GnuTLS).
  *
  * pprof has no place for it. There it is a comment on the mapping, `#htlhash MAPPING-ID HEX`; tools
  * do not show comments that begin with '#'.

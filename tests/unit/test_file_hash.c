@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 as its standard has it, what OpenTelemetry makes of it, and the comment in pprof. */
+/* The hash of a file as OpenTelemetry defines it, and the comment in pprof. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -12,67 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/file_hash.h"
-#include "base/sha256.h"
-
-/* ---- SHA-256 -------------------------------------------------------------------------------- */
-
-static void assert_digest(struct sha256 *s, const char *expected)
-{
-	uint8_t digest[SHA256_BYTES];
-	char hex[2 * SHA256_BYTES + 1];
-
-	sha256_finish(s, digest);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	assert_string_equal(hex, expected);
-}
-
-/* NIST's examples, and lengths around the end of a block. */
-static void digests_of_the_standard(void **state)
-{
-	static const struct {
-		const char *text;
-		const char *digest;
-	} cases[] = {
-		{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
-		{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
-		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-			"248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
-		{ "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmno"
-		  "ijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
-			"cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1" },
-		{ "0123456789012345678901234567890123456789012345678901234",
-			"f34d5a0f80c0cbf84c8c0b90218c22637abd199965249da736a20143c8c9c9d9" },
-		{ "0123456789012345678901234567890123456789012345678901234567890123",
-			"9674d9e078535b7cec43284387a6ee39956188e735a85452b0050b55341cda56" },
-	};
-	struct sha256 s;
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		sha256_init(&s);
-		sha256_update(&s, cases[i].text, strlen(cases[i].text));
-		assert_digest(&s, cases[i].digest);
-	}
-}
-
-static void a_million_letters_in_pieces(void **state)
-{
-	char piece[1000];
-	struct sha256 s;
-	size_t left = 1000000;
-
-	(void)state;
-	memset(piece, 'a', sizeof(piece));
-	sha256_init(&s);
-	for (size_t size = 1; left; size = size % sizeof(piece) + 1) {
-		size_t part = MIN(size, left);
-
-		sha256_update(&s, piece, part);
-		left -= part;
-	}
-	assert_digest(&s, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-}
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
@@ -197,8 +136,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_open_file_has_the_hash_of_its_bytes),
-		cmocka_unit_test(digests_of_the_standard),
-		cmocka_unit_test(a_million_letters_in_pieces),
 		cmocka_unit_test(files_around_the_lengths_of_their_ends),
 		cmocka_unit_test(none_is_no_text),
 		cmocka_unit_test(a_comment_is_read_as_it_was_written),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The semantics that Prometheus documents for relabel_config, rule by rule. */
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "agent/server/export/labels/md5.h"
 #include "agent/server/export/labels/relabel.h"
 
 #define SOURCES(...)                                           \
@@ -66,35 +66,6 @@ static const char *relabelled(const struct relabel_rule *rules, size_t count, co
 		sizeof((const struct relabel_rule[]){ __VA_ARGS__ }) / \
 			sizeof(struct relabel_rule),                   \
 		text)
-
-static void md5_of_the_rfc(void **state)
-{
-	static const struct {
-		const char *text, *digest;
-	} cases[] = {
-		{ "", "d41d8cd98f00b204e9800998ecf8427e" },
-		{ "a", "0cc175b9c0f1b6a831c399e269772661" },
-		{ "abc", "900150983cd24fb0d6963f7d28e17f72" },
-		{ "message digest", "f96b697d7cb7938d525a2f31aaf161d0" },
-		{ "abcdefghijklmnopqrstuvwxyz", "c3fcd3d76192e4007dfb496cca67e13b" },
-		{ "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
-			"d174ab98d277d9f5a5611c2c9f419d9f" },
-		{ "1234567890123456789012345678901234567890123456789012345678901234567890123456789"
-		  "0",
-			"57edf4a22be3c955ac49da2e2107b67a" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint8_t digest[MD5_BYTES];
-		char text[2 * MD5_BYTES + 1];
-
-		md5(cases[i].text, strlen(cases[i].text), digest);
-		for (size_t k = 0; k < MD5_BYTES; k++)
-			snprintf(text + 2 * k, 3, "%02x", digest[k]);
-		assert_string_equal(text, cases[i].digest);
-	}
-}
 
 static void replace_has_the_documented_defaults(void **state)
 {
@@ -268,6 +239,39 @@ static void hashmod_is_that_of_prometheus(void **state)
 		"c=baz,d=976");
 }
 
+static void hashmod_takes_the_last_half_of_the_md5(void **state)
+{
+	static const struct {
+		const char *text, *digest;
+	} cases[] = {
+		{ "", "d41d8cd98f00b204e9800998ecf8427e" },
+		{ "a", "0cc175b9c0f1b6a831c399e269772661" },
+		{ "abc", "900150983cd24fb0d6963f7d28e17f72" },
+		{ "message digest", "f96b697d7cb7938d525a2f31aaf161d0" },
+		{ "abcdefghijklmnopqrstuvwxyz", "c3fcd3d76192e4007dfb496cca67e13b" },
+		{ "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+			"d174ab98d277d9f5a5611c2c9f419d9f" },
+		{ "1234567890123456789012345678901234567890123456789012345678901234567890123456789"
+		  "0",
+			"57edf4a22be3c955ac49da2e2107b67a" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t half = strtoull(cases[i].digest + 16, NULL, 16);
+		char labels[128], expected[192];
+
+		snprintf(labels, sizeof(labels), "c=%s", cases[i].text);
+		snprintf(expected, sizeof(expected), "%s%sd=%" PRIu64, *cases[i].text ? labels : "",
+			*cases[i].text ? "," : "", half);
+		assert_string_equal(RELABEL(labels, { .action = RELABEL_HASHMOD,
+							    SOURCES("c"),
+							    .target_label = "d",
+							    .modulus = UINT64_MAX }),
+			expected);
+	}
+}
+
 static void labelmap_copies(void **state)
 {
 	(void)state;
@@ -429,7 +433,6 @@ static void a_huge_regex_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(md5_of_the_rfc),
 		cmocka_unit_test(replace_has_the_documented_defaults),
 		cmocka_unit_test(replace_with_groups),
 		cmocka_unit_test(a_regex_matches_the_whole_value),
@@ -439,6 +442,7 @@ int main(void)
 		cmocka_unit_test(keep_and_drop),
 		cmocka_unit_test(keepequal_and_dropequal),
 		cmocka_unit_test(hashmod_is_that_of_prometheus),
+		cmocka_unit_test(hashmod_takes_the_last_half_of_the_md5),
 		cmocka_unit_test(labelmap_copies),
 		cmocka_unit_test(labeldrop_and_labelkeep),
 		cmocka_unit_test(lowercase_and_uppercase),

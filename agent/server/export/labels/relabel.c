@@ -11,13 +11,13 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <locale.h>
+#include <nettle/md5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 #include <wctype.h>
 
-#include "agent/server/export/labels/md5.h"
 #include "agent/server/export/labels/pattern.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
@@ -300,15 +300,21 @@ static int replace(const struct rule *rule, struct labels *labels, const char *t
 	return err ? err : set(labels, (char *)name.bytes, (char *)value.bytes);
 }
 
-/* The last eight bytes of the digest, as Prometheus takes them. */
+/*
+ * The last eight bytes of the MD5, as Prometheus takes them: two agents have to agree on the shard
+ * of a target.
+ */
 static int hashmod(const struct rule *rule, struct labels *labels, const char *text)
 {
-	uint8_t digest[MD5_BYTES];
+	uint8_t digest[MD5_DIGEST_SIZE];
+	struct md5_ctx context;
 	uint64_t hash = 0;
 	char number[24];
 
-	md5(text, strlen(text), digest);
-	for (size_t i = MD5_BYTES - 8; i < MD5_BYTES; i++)
+	md5_init(&context);
+	md5_update(&context, strlen(text), (const uint8_t *)text);
+	md5_digest(&context, sizeof(digest), digest);
+	for (size_t i = sizeof(digest) - 8; i < sizeof(digest); i++)
 		hash = hash << 8 | digest[i];
 	snprintf(number, sizeof(number), "%" PRIu64, hash % rule->modulus);
 	return set(labels, rule->target_label, number);
