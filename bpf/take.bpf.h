@@ -62,18 +62,18 @@ static __always_inline void read_goroutine(const struct taking *t, struct scratc
 	struct go_place place;
 
 	s->thread = (struct go_thread){};
-	s->walk.sample.goid = 0;
-	s->walk.sample.go_generation = 0;
-	if (config.read_goids && may_be_go(s->walk.sample.tgid))
+	s->walk.sample.fiber_id = 0;
+	s->walk.sample.fiber_generation = 0;
+	if (config.read_fibers && may_be_go(s->walk.sample.tgid))
 		how = bpf_map_lookup_elem(&go_processes, &s->walk.sample.tgid);
 	if (!how || !go_is_of(how, s->walk.sample.exec_id))
 		return;
-	s->walk.sample.go_generation = how->generation;
+	s->walk.sample.fiber_generation = how->generation;
 	place.thread_pointer = task_thread_pointer(t->task);
 	place.g_register = task_g_register(t->interrupted, t->task);
 	if (!go_read_thread(how, place, &s->thread))
-		t->counters->of[ABI_COUNT_GOID_ERROR]++;
-	s->walk.sample.goid = s->thread.goid;
+		t->counters->of[ABI_COUNT_FIBER_ERROR]++;
+	s->walk.sample.fiber_id = s->thread.goid;
 }
 
 /* Who it is; false: nobody wants to know. */
@@ -89,7 +89,7 @@ static __always_inline bool take_identity(const struct taking *t, struct scratch
 		return false;
 	sample->exec_id = TASK_READ(task, self_exec_id);
 	read_goroutine(t, s);
-	return !config.goid || sample->goid == config.goid;
+	return !config.fiber_id || sample->fiber_id == config.fiber_id;
 }
 
 /* All but its identity, its flags and its stacks. */

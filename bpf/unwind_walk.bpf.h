@@ -277,7 +277,7 @@ static __always_inline void unwind_begin_go(
 	struct unwind_walk *walk, const struct abi_sample *sample, const struct go_thread *thread)
 {
 	bool same =
-		!sample->unwind_generation || sample->unwind_generation == sample->go_generation;
+		!sample->unwind_generation || sample->unwind_generation == sample->fiber_generation;
 
 	walk->state.go.curg = same ? thread->curg : 0;
 	walk->state.go.m = thread->m;

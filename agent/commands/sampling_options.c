@@ -52,7 +52,7 @@ static uint32_t pidns_level(void)
 
 void sampling_options_common(struct abi_sampler_config *filter)
 {
-	filter->read_goids = 1;
+	filter->read_fibers = 1;
 	filter->self_tgid = (uint32_t)getpid();
 	filter->pidns_level = pidns_level();
 }
@@ -280,8 +280,8 @@ static int take_names(
 		filter->filter_comm = 1;
 		strncpy(filter->comm, comm, sizeof(filter->comm) - 1);
 	}
-	filter->goid = config_number(config, SETTING_goid);
-	if (config_given(config, SETTING_goid) && !filter->goid)
+	filter->fiber_id = config_number(config, SETTING_goid);
+	if (config_given(config, SETTING_goid) && !filter->fiber_id)
 		return refuse(command, "--goid wants a goroutine's number: they begin at 1");
 	return 0;
 }

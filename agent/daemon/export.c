@@ -71,7 +71,7 @@ static void take_labels(
 		.environment = e->environment,
 		.thread_comm = settings->thread_comm,
 		.tid = settings->tid,
-		.goid = settings->goid,
+		.fiber_id = settings->fiber_id,
 		.limit = config_number(config, SETTING_series_max),
 		.metrics = e->metrics,
 	};
@@ -303,7 +303,7 @@ static uint64_t entry_hash(const struct slice *slice, const struct profile_sampl
 {
 	if (!slice->sample_labels)
 		return sample->stack;
-	return sample->stack + 31 * (sample->tid + 31 * (sample->cpu + 31 * sample->goid));
+	return sample->stack + 31 * (sample->tid + 31 * (sample->cpu + 31 * sample->fiber_id));
 }
 
 static bool in_slice(void *context, const struct profile_sample *sample)

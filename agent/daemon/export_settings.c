@@ -117,7 +117,7 @@ static int read_series_labels(
 		else if (!strcmp(item, "tid"))
 			s->tid = true;
 		else if (!strcmp(item, "goid"))
-			s->goid = true;
+			s->fiber_id = true;
 		else if (*item)
 			return config_refuse(config, SETTING_series_labels, ret_message,
 				" wants thread_comm, tid or goid");

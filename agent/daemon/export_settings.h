@@ -17,7 +17,7 @@ struct export_settings {
 	struct labels external;
 	struct relabel *relabel; /* NULL = no rules */
 	char *environment; /* names of variables, each with its NUL, then an empty one */
-	bool thread_comm, tid, goid; /* labels of series */
+	bool thread_comm, tid, fiber_id; /* labels of series */
 	bool debuginfo_upload;
 };
 

@@ -22,7 +22,7 @@ enum {
 /* What is not asked for is 0. */
 struct key {
 	uint32_t process, pid, tid, padding;
-	uint64_t goid;
+	uint64_t fiber_id;
 	char comm[24];
 };
 
@@ -36,8 +36,8 @@ static struct key key_of(const struct series *s, const struct profile_sample *sa
 	key.pid = sample->pid;
 	if (o->tid)
 		key.tid = sample->tid;
-	if (o->goid)
-		key.goid = sample->goid;
+	if (o->fiber_id)
+		key.fiber_id = sample->fiber_id;
 	if (o->thread_comm)
 		snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
 	return key;
@@ -71,7 +71,7 @@ static int set_thread(const struct key *key, struct labels *labels)
 	if (!err)
 		err = set_number(labels, "__meta_thread_id", key->tid);
 	if (!err)
-		err = set_number(labels, "goid", key->goid);
+		err = set_number(labels, "goid", key->fiber_id);
 	if (!err)
 		err = labels_set(labels, "thread_comm", key->comm);
 	return err ? err : labels_set(labels, "__meta_thread_comm", key->comm);
@@ -215,7 +215,7 @@ static int find_series(struct series *s, const struct key *key, uint32_t *ret_nu
 
 static bool has_thread(const struct key *key)
 {
-	return key->tid || key->goid || *key->comm;
+	return key->tid || key->fiber_id || *key->comm;
 }
 
 /* Over the limit, a thread's series is that of its process. */
@@ -225,7 +225,7 @@ static int find_within_limit(
 	if (has_thread(&key) && series_count(s) >= s->options->limit) {
 		metrics_add(s->options->metrics, METRIC_SERIES_CAPPED, sample->count);
 		key.tid = 0;
-		key.goid = 0;
+		key.fiber_id = 0;
 		memset(key.comm, 0, sizeof(key.comm));
 	}
 	return find_series(s, &key, ret_number);

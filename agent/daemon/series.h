@@ -21,7 +21,7 @@ struct series_options {
 	const struct labels *external;
 	const struct relabel *relabel; /* NULL = none */
 	const char *environment; /* names of variables as for process_labels_meta() */
-	bool thread_comm, tid, goid;
+	bool thread_comm, tid, fiber_id;
 	uint64_t limit; /* series, for those three */
 	/* The index of a module, or NULL where there is none. */
 	const struct index *(*index)(void *context, const struct module *module);

@@ -165,8 +165,8 @@ static size_t sample_labels(const struct profile_sample *sample, const struct pr
 	*label++ = (struct pprof_label){ "pid", NULL, sample->pid, id_unit };
 	*label++ = (struct pprof_label){ "tid", NULL, sample->tid, id_unit };
 	*label++ = (struct pprof_label){ "cpu", NULL, sample->cpu, id_unit };
-	if (sample->goid)
-		*label++ = (struct pprof_label){ "goid", NULL, (int64_t)sample->goid, id_unit };
+	if (sample->fiber_id)
+		*label++ = (struct pprof_label){ "goid", NULL, (int64_t)sample->fiber_id, id_unit };
 	*label++ = (struct pprof_label){ "thread_comm", sample->comm, 0, NULL };
 	if (process) {
 		*label++ = (struct pprof_label){ "comm", process->comm, 0, NULL };

@@ -214,11 +214,11 @@ static int stack_of(struct sampler *sampler, struct profile *profile, struct pro
 	return profile_cache_stack(profile, s->user_stack, s->kernel_stack, context, *ret_stack);
 }
 
-static uint64_t goid_of(
+static uint64_t fiber_of(
 	struct sampler *sampler, const struct process *p, const struct abi_sample *s)
 {
-	if (!s->goid || s->go_generation == p->number)
-		return s->goid;
+	if (!s->fiber_id || s->fiber_generation == p->number)
+		return s->fiber_id;
 	metrics_add(&sampler->metrics, METRIC_GO_GOIDS_DROPPED, 1);
 	return 0;
 }
@@ -247,7 +247,7 @@ static int make_sample(struct sampler *sampler, struct profile *profile, struct 
 
 	if (err)
 		return err;
-	sample.goid = goid_of(sampler, p, s);
+	sample.fiber_id = fiber_of(sampler, p, s);
 	memcpy(sample.comm, s->comm, sizeof(s->comm));
 	*ret_sample = sample;
 	return 0;

@@ -57,7 +57,7 @@ static int compare(const void *left, const void *right, void *context)
 		result = -result;
 	for (enum rows_key key = ROWS_CPU; !result && key < ROWS_KEYS; key++)
 		result = by_key(a, b, key);
-	return result ? result : up(a->goid, b->goid);
+	return result ? result : up(a->fiber_id, b->fiber_id);
 }
 
 void rows_order(struct rows *r, enum rows_key key, bool reverse)
@@ -81,5 +81,5 @@ static bool number_matches(uint64_t number, const char *filter)
 bool row_matches(const struct row *row, const char *filter)
 {
 	return strcasestr(row->name, filter) || strcasestr(row->detail, filter) ||
-	       number_matches(row->pid, filter) || number_matches(row->goid, filter);
+	       number_matches(row->pid, filter) || number_matches(row->fiber_id, filter);
 }

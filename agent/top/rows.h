@@ -8,7 +8,7 @@
 enum rows_by {
 	ROWS_PROCESS,
 	ROWS_FUNCTION,
-	ROWS_GOROUTINE,
+	ROWS_FIBER,
 	ROWS_KINDS,
 };
 
@@ -23,7 +23,7 @@ enum rows_key {
 /* Texts are foreign bytes, borrowed from the snapshot. */
 struct row {
 	uint32_t pid; /* 0 = a function */
-	uint64_t goid; /* 0 = no goroutine */
+	uint64_t fiber_id; /* 0 = no goroutine */
 	uint64_t self_ns, total_ns; /* CPU time; the same but for functions */
 	uint64_t kernel_ns; /* of it, in kernel mode */
 	const char *name; /* comm, or the function */

@@ -177,7 +177,7 @@ static void put_column_names(struct screen *s, enum rows_by by)
 	if (by == ROWS_FUNCTION)
 		snprintf(text, sizeof(text), " SELF%%  TOTAL%%  %-*s FUNCTION", MODULE_COLUMNS,
 			"MODULE");
-	else if (by == ROWS_GOROUTINE)
+	else if (by == ROWS_FIBER)
 		snprintf(text, sizeof(text), "    PID       GOID   %%CPU  %-*s  FUNCTION",
 			COMM_COLUMNS, "COMMAND");
 	else
@@ -214,9 +214,9 @@ static void put_row(
 			percent(row->self_ns, snapshot->weight_ns),
 			percent(row->total_ns, snapshot->weight_ns));
 		put_cells(s, numbers, row->detail, MODULE_COLUMNS - 1, row->name);
-	} else if (by == ROWS_GOROUTINE) {
-		snprintf(numbers, sizeof(numbers), "%7u %10" PRIu64 " %6.1f  ", row->pid, row->goid,
-			percent(row->self_ns, interval));
+	} else if (by == ROWS_FIBER) {
+		snprintf(numbers, sizeof(numbers), "%7u %10" PRIu64 " %6.1f  ", row->pid,
+			row->fiber_id, percent(row->self_ns, interval));
 		put_cells(s, numbers, row->name, COMM_COLUMNS, row->detail);
 	} else {
 		snprintf(numbers, sizeof(numbers), "%7u  %6.1f  %6.1f  ", row->pid,
@@ -240,7 +240,7 @@ static void put_rows(
 	const struct rows *rows = &snapshot->by[v->by];
 	size_t skip = v->first;
 
-	if (!shown && v->by == ROWS_GOROUTINE && !*v->filter)
+	if (!shown && v->by == ROWS_FIBER && !*v->filter)
 		put_line(s, "no goroutine was sampled", false);
 	for (size_t i = 0; i < rows->count; i++) {
 		if (s->lines && s->line >= s->lines)

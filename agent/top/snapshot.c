@@ -21,7 +21,7 @@ DEFINE_AUTO(snapshot);
 
 /* Processes or goroutines: what is told apart, and in which function each was most. */
 struct group_key {
-	uint64_t goid; /* 0: the process as a whole */
+	uint64_t fiber_id; /* 0: the process as a whole */
 	uint64_t process; /* generation */
 };
 
@@ -42,7 +42,7 @@ struct maker {
 	const struct report_sources *sources;
 	struct stacks *stacks;
 	struct snapshot *snapshot;
-	struct tally processes, goroutines;
+	struct tally processes, fibers;
 	uint64_t *counted_in; /* by function: the last sample added to its total, from 1 */
 	size_t counted_capacity;
 };
@@ -64,7 +64,7 @@ static void tally_deinit(struct tally *g)
 static void maker_deinit(struct maker *m)
 {
 	tally_deinit(&m->processes);
-	tally_deinit(&m->goroutines);
+	tally_deinit(&m->fibers);
 	free(m->counted_in);
 }
 
@@ -83,10 +83,10 @@ static int begin_row(struct maker *m, const struct profile_sample *sample, struc
 }
 
 static int row_of(struct maker *m, struct tally *g, const struct profile_sample *sample,
-	uint64_t goid, size_t *ret_row)
+	uint64_t fiber_id, size_t *ret_row)
 {
 	struct rows *rows = g->rows;
-	struct group_key key = { goid, sample->process };
+	struct group_key key = { fiber_id, sample->process };
 	size_t known = rows->count;
 	uint32_t number;
 	int err;
@@ -102,7 +102,7 @@ static int row_of(struct maker *m, struct tally *g, const struct profile_sample 
 		err = begin_row(m, sample, &rows->rows[known]);
 		if (err)
 			return err;
-		rows->rows[known].goid = goid;
+		rows->rows[known].fiber_id = fiber_id;
 		g->best[known] = (struct best){ 0 };
 		rows->count++;
 	}
@@ -128,7 +128,8 @@ static int add_to_row(struct maker *m, struct tally *g, size_t number,
 	if (err)
 		return err;
 	/* The runtime's functions only stand for a goroutine that has no other. */
-	own = !row->goid || !snapshot_is_runtime(functions_name(&m->snapshot->functions, function));
+	own = !row->fiber_id ||
+	      !snapshot_is_runtime(functions_name(&m->snapshot->functions, function));
 	if (own == g->best[number].own ? ns > g->best[number].ns : own) {
 		g->best[number] = (struct best){ ns, own };
 		row->detail = functions_name(&m->snapshot->functions, function);
@@ -183,7 +184,7 @@ static uint32_t own_function(const struct functions *f, uint32_t frame)
 }
 
 /* What a goroutine is in: its innermost function outside of the runtime and the kernel. */
-static uint32_t goroutine_function(
+static uint32_t fiber_function(
 	const struct maker *m, const struct profile_sample *sample, const struct stack_facts *facts)
 {
 	const struct functions *f = &m->snapshot->functions;
@@ -204,12 +205,12 @@ static int add_goroutine(
 	size_t number;
 	int err;
 
-	if (!sample->goid)
+	if (!sample->fiber_id)
 		return 0;
-	err = row_of(m, &m->goroutines, sample, sample->goid, &number);
+	err = row_of(m, &m->fibers, sample, sample->fiber_id, &number);
 	if (err)
 		return err;
-	return add_to_row(m, &m->goroutines, number, sample, goroutine_function(m, sample, facts));
+	return add_to_row(m, &m->fibers, number, sample, fiber_function(m, sample, facts));
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -313,7 +314,7 @@ static int make(struct snapshot *s, const struct report_sources *sources)
 
 	err = tally_init(&m.processes, &s->by[ROWS_PROCESS]);
 	if (!err)
-		err = tally_init(&m.goroutines, &s->by[ROWS_GOROUTINE]);
+		err = tally_init(&m.fibers, &s->by[ROWS_FIBER]);
 	if (!err)
 		err = stacks_create(sources, NULL, functions_add, &s->functions, &stacks);
 	if (err)

@@ -15,7 +15,7 @@ enum {
 static const char *const by_names[ROWS_KINDS] = {
 	[ROWS_PROCESS] = "process",
 	[ROWS_FUNCTION] = "function",
-	[ROWS_GOROUTINE] = "goroutine",
+	[ROWS_FIBER] = "goroutine",
 };
 
 static const char *const key_names[ROWS_KEYS] = {
@@ -165,7 +165,7 @@ static bool choose(struct view *v, int key)
 		view_show(v, ROWS_FUNCTION);
 		return true;
 	case 'g':
-		view_show(v, ROWS_GOROUTINE);
+		view_show(v, ROWS_FIBER);
 		return true;
 	case '\t':
 		view_show(v, (v->by + 1) % ROWS_KINDS);

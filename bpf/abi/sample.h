@@ -70,7 +70,7 @@ struct abi_sample {
 	abi_u32 flags; /* enum abi_sample_flags */
 	abi_u64 user_stack; /* id, 0 = none */
 	abi_u64 kernel_stack; /* id, 0 = none */
-	abi_u64 goid; /* 0 = no goroutine known */
+	abi_u64 fiber_id; /* what a runtime runs on the thread: a goroutine. 0 = none known */
 	abi_u64 cgroup_id; /* cgroup v2; 0 where there is none */
 	/*
 	 * Of the sampling event: ns for cpu-clock, events for cycles. ABI_SAMPLE_OFF_CPU: when it
@@ -80,7 +80,7 @@ struct abi_sample {
 	abi_u32 tgid, tid; /* in the agent's pid namespace */
 	abi_u32 cpu;
 	abi_u32 window; /* the window the ids belong to */
-	abi_u32 go_generation; /* of the go_process entry that goid was read with; 0 = none */
+	abi_u32 fiber_generation; /* process generation that fiber_id was read for; 0 = none */
 	abi_u32 unwind_generation; /* of the process whose ranges the walk used; 0 = none */
 	abi_u32 unwind_missed; /* 1 + the slot of an unwind page that is not loaded; 0 = none */
 	/*

@@ -30,9 +30,9 @@ struct abi_sampler_config {
 	abi_u32 filter_comm; /* 1: only threads whose comm equals `comm` */
 	abi_u32 cgroup_level; /* depth of the wanted cgroup below the root + 1; 0 = no filter */
 	abi_u64 cgroup_id; /* the wanted cgroup or an ancestor of the thread's */
-	abi_u64 goid; /* only this goroutine; 0 = no filter */
+	abi_u64 fiber_id; /* only this one; 0 = no filter */
 	abi_u32 self_tgid; /* left out when not 0; in the agent's pid namespace */
-	abi_u32 read_goids; /* 0: no Go process is to be read at all */
+	abi_u32 read_fibers; /* 0: no fiber_id is read */
 	char comm[ABI_COMM_BYTES];
 };
 
@@ -45,7 +45,7 @@ enum abi_counter {
 	ABI_COUNT_STACK_FULL, /* a stack record that did not fit the ring */
 	ABI_COUNT_OUTPUT_ERROR, /* bpf_perf_event_output failed otherwise */
 	ABI_COUNT_USER_STACK_ERROR, /* bpf_get_stack failed (no memory, no user stack) */
-	ABI_COUNT_GOID_ERROR, /* a Go process whose g could not be read */
+	ABI_COUNT_FIBER_ERROR, /* a process of a known runtime whose fiber could not be read */
 	ABI_COUNT_UNWIND_MISSES, /* walks that met a table that was not loaded */
 	ABI_COUNT_KERNEL_WALKS, /* kernel stacks that BPF walked by itself */
 	ABI_COUNT_KERNEL_WALKS_WRONG, /* of those compared: not as the kernel walks */

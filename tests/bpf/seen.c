@@ -53,7 +53,7 @@ static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample 
 	s->samples++;
 	s->weight_ns += sample->period;
 	s->exec_id = sample->exec_id;
-	s->go_generation = sample->go_generation;
+	s->fiber_generation = sample->fiber_generation;
 	memcpy(s->comm, sample->comm, ABI_COMM_BYTES);
 	if (!strncmp(s->comm, "iou-wrk", strlen("iou-wrk"))) {
 		s->worker_samples++;

@@ -33,7 +33,7 @@ struct seen {
 		worker_stacks; /* of the child's threads that io_uring made; users' */
 	size_t unfinished; /* samples that brought a piece of stack along */
 	uint64_t weight_ns, own_samples;
-	uint32_t exec_id, go_generation; /* of the last sample */
+	uint32_t exec_id, fiber_generation; /* of the last sample */
 	char steps[MAX_STEPS + 1]; /* one letter an event of the child, in order */
 	size_t step_count;
 	bool exec_path_seen, build_id_seen;

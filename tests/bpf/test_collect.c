@@ -368,9 +368,9 @@ static void process_that_is_left_out_brings_no_stack(void **state)
 /* Samples from before a change may still be in the rings. */
 static void drain_until_go_generation(struct seen *s, uint32_t generation)
 {
-	for (unsigned int i = 0; i < 10 * HZ && s->go_generation != generation; i++)
+	for (unsigned int i = 0; i < 10 * HZ && s->fiber_generation != generation; i++)
 		drain_until_samples(s, s->samples + 1);
-	assert_int_equal(s->go_generation, generation);
+	assert_int_equal(s->fiber_generation, generation);
 }
 
 static void go_offsets_are_not_used_for_another_program(void **state)
@@ -381,7 +381,7 @@ static void go_offsets_are_not_used_for_another_program(void **state)
 	struct abi_go_process how = { .g_m = 48, .m_curg = 184, .g_goid = 152, .generation = 7 };
 
 	s->tgid = (uint32_t)b.pid;
-	options.filter.read_goids = 1;
+	options.filter.read_fibers = 1;
 	open_with(s, &options);
 	let_go(&b);
 	assert_int_equal(collect_set_go_process(s->collect, s->tgid, &how), 0);
@@ -471,7 +471,7 @@ static void maps_are_small(void **state)
 	struct seen *s = *state;
 	struct collect_options options = options_for(s);
 
-	options.filter.read_goids = 1;
+	options.filter.read_fibers = 1;
 	open_with(s, &options);
 	print_message("%zu bytes of maps\n", (size_t)collect_map_bytes(s->collect));
 	assert_in_range(collect_map_bytes(s->collect), 1, 8 << 20);

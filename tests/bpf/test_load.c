@@ -35,8 +35,8 @@ static const struct variant variants[] = {
 	{ "user_only", { .stacks = ABI_STACKS_USER } },
 	{ "kernel_only", { .stacks = ABI_STACKS_KERNEL } },
 	{ "pid_namespace", { .pidns_level = 1 }, 4711 },
-	{ "goids", { .read_goids = 1 } },
-	{ "one_goroutine", { .read_goids = 1, .goid = 7 } },
+	{ "goids", { .read_fibers = 1 } },
+	{ "one_goroutine", { .read_fibers = 1, .fiber_id = 7 } },
 	{ "processes", { .filter_tgids = 1 } },
 	{ "threads", { .filter_tids = 1 } },
 	{ "comm", { .filter_comm = 1, .comm = "0123456789abcde" } },
@@ -49,9 +49,9 @@ static const struct variant variants[] = {
 			.comm = "sh",
 			.cgroup_level = 3,
 			.cgroup_id = 99,
-			.goid = 7,
+			.fiber_id = 7,
 			.self_tgid = 1,
-			.read_goids = 1 },
+			.read_fibers = 1 },
 		4711 },
 };
 

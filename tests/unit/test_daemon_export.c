@@ -286,7 +286,7 @@ static void a_stack_is_one_entry_of_one_payload(void **state)
 	for (uint32_t i = 0; i < 1000; i++) {
 		sample.tid = 100 + i;
 		sample.cpu = i % 8;
-		sample.goid = i / 3;
+		sample.fiber_id = i / 3;
 		assert_int_equal(profile_add(b->world->profile, &sample), 0);
 	}
 	begin(b, NULL);
@@ -310,7 +310,7 @@ static void samples_of_one_stack_are_cut_by_their_labels(void **state)
 		.weight = 1 };
 
 	assert_int_equal(profile_stack(b->world->profile, &stack, &sample.stack), 0);
-	for (sample.goid = 1; sample.goid <= 40000; sample.goid++)
+	for (sample.fiber_id = 1; sample.fiber_id <= 40000; sample.fiber_id++)
 		assert_int_equal(profile_add(b->world->profile, &sample), 0);
 	begin_with_otlp(b);
 	send_window(b);

@@ -180,7 +180,7 @@ static void sample_is_handed_over(void **state)
 {
 	struct fixture *f = *state;
 	struct abi_sample sample = {
-		.kind = ABI_SAMPLE, .tgid = 7, .goid = 1 << 20, .comm = "0123456789abcde"
+		.kind = ABI_SAMPLE, .tgid = 7, .fiber_id = 1 << 20, .comm = "0123456789abcde"
 	};
 
 	perf_ring_raw(&f->w, TIME, &sample, sizeof(sample));

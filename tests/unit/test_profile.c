@@ -228,7 +228,7 @@ static struct profile_sample make_sample(uint32_t stack)
 		.pid = 10,
 		.tid = 11,
 		.cpu = 1,
-		.goid = 5,
+		.fiber_id = 5,
 		.stack = stack,
 		.comm = "worker",
 		.count = 1,
@@ -269,7 +269,7 @@ static void keeps_samples_apart_that_differ_in_one_field(void **state)
 	variants[2].pid++;
 	variants[3].tid++;
 	variants[4].cpu++;
-	variants[5].goid++;
+	variants[5].fiber_id++;
 	variants[6].stack = stack_number(p, 2);
 	variants[7].flags = ABI_SAMPLE_KERNEL;
 	variants[8].comm[0] = 'W';
@@ -291,7 +291,7 @@ static void keeps_many_apart_that_differ_in_one_field(void **state)
 	(void)state;
 	for (s.cpu = 0; s.cpu < MANY; s.cpu++)
 		profile_add(p, &s);
-	for (; s.goid < MANY; s.goid++)
+	for (; s.fiber_id < MANY; s.fiber_id++)
 		profile_add(p, &s);
 	assert_int_equal(profile_sample_count(p), MANY + MANY - 5);
 	profile_destroy(p);

@@ -385,7 +385,7 @@ static void test_labels_are_those_of_the_interface(void **state)
 		.pid = 200,
 		.tid = 201,
 		.cpu = 3,
-		.goid = 17,
+		.fiber_id = 17,
 		.comm = "worker",
 		.count = 1,
 		.weight = 1 };

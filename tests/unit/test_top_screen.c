@@ -20,12 +20,12 @@
 static const uint64_t SECOND_NS = 1000000000;
 
 static void add_frames(struct fixture *f, const struct process *p,
-	const struct profile_stack *stack, uint64_t goid, uint64_t weight)
+	const struct profile_stack *stack, uint64_t fiber_id, uint64_t weight)
 {
 	struct profile_sample sample = { .process = p->number,
 		.pid = p->pid,
 		.tid = p->pid,
-		.goid = goid,
+		.fiber_id = fiber_id,
 		.count = 1,
 		.weight = weight,
 		.comm = "thread" };
@@ -35,21 +35,21 @@ static void add_frames(struct fixture *f, const struct process *p,
 }
 
 /* At ADDRESS, called by main. */
-static void add(struct fixture *f, const struct process *p, uint64_t address, uint64_t goid,
+static void add(struct fixture *f, const struct process *p, uint64_t address, uint64_t fiber_id,
 	uint64_t weight)
 {
 	struct profile_frame frames[] = { in_program(address, 0, f),
 		in_program(MAIN + 0x10, PROFILE_FRAME_RETURN, f) };
 
-	add_frames(f, p, &(struct profile_stack){ frames, 2, 0, 0 }, goid, weight);
+	add_frames(f, p, &(struct profile_stack){ frames, 2, 0, 0 }, fiber_id, weight);
 }
 
-static void add_alone(struct fixture *f, const struct process *p, uint64_t address, uint64_t goid,
-	uint64_t weight)
+static void add_alone(struct fixture *f, const struct process *p, uint64_t address,
+	uint64_t fiber_id, uint64_t weight)
 {
 	struct profile_frame frame = in_program(address, 0, f);
 
-	add_frames(f, p, &(struct profile_stack){ &frame, 1, 0, 0 }, goid, weight);
+	add_frames(f, p, &(struct profile_stack){ &frame, 1, 0, 0 }, fiber_id, weight);
 }
 
 static struct snapshot *snapshot_of(struct fixture *f)
@@ -123,13 +123,13 @@ static void test_goroutines_are_called_by_their_own_function(void **state)
 	add_alone(f, f->two, MCALL + 5, 7, 90);
 	add_alone(f, f->two, MCALL + 5, 8, 90);
 	s = snapshot_of(f);
-	assert_int_equal(s->by[ROWS_GOROUTINE].count, 3);
-	rows_order(&s->by[ROWS_GOROUTINE], ROWS_CPU, false);
-	assert_string_equal(s->by[ROWS_GOROUTINE].rows[0].detail, "__libc_start_main");
-	assert_string_equal(s->by[ROWS_GOROUTINE].rows[1].detail, "runtime.mcall");
+	assert_int_equal(s->by[ROWS_FIBER].count, 3);
+	rows_order(&s->by[ROWS_FIBER], ROWS_CPU, false);
+	assert_string_equal(s->by[ROWS_FIBER].rows[0].detail, "__libc_start_main");
+	assert_string_equal(s->by[ROWS_FIBER].rows[1].detail, "runtime.mcall");
 	/* Of a process it is the hottest function, whatever that is. */
 	assert_string_equal(row_named(&s->by[ROWS_PROCESS], "two")->detail, "runtime.mcall");
-	assert_int_equal(row_named(&s->by[ROWS_GOROUTINE], "one")->goid, 7);
+	assert_int_equal(row_named(&s->by[ROWS_FIBER], "one")->fiber_id, 7);
 	snapshot_destroy(s);
 }
 
@@ -178,7 +178,9 @@ static void test_rows_order(void **state)
 
 static void test_rows_filter(void **state)
 {
-	const struct row row = { .pid = 42, .goid = 7, .name = "Server", .detail = "main.work" };
+	const struct row row = {
+		.pid = 42, .fiber_id = 7, .name = "Server", .detail = "main.work"
+	};
 
 	(void)state;
 	assert_true(row_matches(&row, ""));

@@ -221,7 +221,7 @@ static void test_view_order_fits_the_table(void **state)
 	type(&v, "s");
 	assert_int_equal(v.key, ROWS_PID);
 	type(&v, "g");
-	assert_int_equal(v.by, ROWS_GOROUTINE);
+	assert_int_equal(v.by, ROWS_FIBER);
 	assert_int_equal(v.key, ROWS_PID);
 	type(&v, "\t");
 	assert_int_equal(v.by, ROWS_PROCESS);

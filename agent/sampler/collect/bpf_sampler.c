@@ -179,7 +179,7 @@ static void configure(const struct bpf_sampler *s, const struct collect_options 
 		bpf_map__set_max_entries(skeleton->maps.tgids, 1);
 	if (!config->filter_tids)
 		bpf_map__set_max_entries(skeleton->maps.tids, 1);
-	if (!config->read_goids)
+	if (!config->read_fibers)
 		bpf_map__set_max_entries(skeleton->maps.go_processes, 1);
 }
 

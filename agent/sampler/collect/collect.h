@@ -93,7 +93,7 @@ struct collect_options {
 	bool user, kernel; /* at least one; both by default */
 	/* Of the times that threads leave the CPU so many are sampled, 0 to 1. 0: none */
 	double off_cpu_share;
-	struct abi_sampler_config filter; /* stacks, self and read_goids included; pidns_level is
+	struct abi_sampler_config filter; /* stacks, self and read_fibers included; pidns_level is
 						set here */
 	const uint32_t *tgids; /* for filter.filter_tgids */
 	size_t tgid_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One window's samples, aggregated: equal stacks once, equal (stack, thread, goroutine, CPU) counts
+ * One window's samples, aggregated: equal stacks once, equal (stack, thread, fiber, CPU) counts
  * once. Frames are stored as the owner resolved them at the time of the sample: module number and
  * file offset. Bounded; what does not fit is refused and counted by the caller.
  */
@@ -50,7 +50,8 @@ enum profile_stack_flags {
 struct profile_sample {
 	uint32_t process; /* generation number */
 	uint32_t pid, tid, cpu;
-	uint64_t goid;
+	uint64_t fiber_id; /* what a runtime runs on the thread, such as a goroutine; 0 = none known
+			    */
 	uint32_t stack; /* number from profile_stack() */
 	uint32_t flags; /* enum abi_sample_flags */
 	char comm[ABI_COMM_BYTES + 1]; /* thread's */

@@ -25,7 +25,7 @@ void sample_table_deinit(struct sample_table *t)
 static uint64_t hash_of(const struct profile_sample *s)
 {
 	const uint64_t words[4] = { (uint64_t)s->process << 32 | s->stack,
-		(uint64_t)s->tid << 32 | s->cpu, s->goid, s->flags };
+		(uint64_t)s->tid << 32 | s->cpu, s->fiber_id, s->flags };
 
 	return hash_bytes(words, sizeof(words));
 }
@@ -33,8 +33,8 @@ static uint64_t hash_of(const struct profile_sample *s)
 static bool is_same(const struct profile_sample *a, const struct profile_sample *b)
 {
 	return a->stack == b->stack && a->process == b->process && a->tid == b->tid &&
-	       a->cpu == b->cpu && a->goid == b->goid && a->flags == b->flags && a->pid == b->pid &&
-	       !strncmp(a->comm, b->comm, sizeof(a->comm));
+	       a->cpu == b->cpu && a->fiber_id == b->fiber_id && a->flags == b->flags &&
+	       a->pid == b->pid && !strncmp(a->comm, b->comm, sizeof(a->comm));
 }
 
 static uint32_t *find_slot(const struct sample_table *t, const struct profile_sample *sample)
