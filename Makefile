@@ -103,14 +103,13 @@ $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(O)/gen/bpf/kernel_types.h
 		-MMD -MP -MT $@ -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@
 
-# Objects and page are embedded compressed; -n: the same bytes each time.
-$(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o bpf/skeleton.awk
+$(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@.plain
-	$(Q)gzip -9nc $< | od -An -v -tx1 | awk -f bpf/skeleton.awk - $@.plain > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 # The page of `fathom agent`, one file: a line that is `<!-- include: NAME -->` becomes NAME's content
-# as a style or script; each response puts its own nonce there.
+# as a style or script; each response puts its own nonce there. It is embedded compressed (-n: the same
+# bytes each time), as browsers get it.
 page_sources := $(wildcard agent/server/serve/page/*)
 page := $(O)/gen/serve/page.html.gz
 $(page): $(page_sources) agent/server/serve/page.awk
