@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl, loaded when the first remote store is made, or in the child that asks debuginfod: it and
- * the thirty libraries that come with it take 6 MB of memory, which an agent that sends nothing
- * should not have. The functions here have libcurl's names and pass on to the library; without it
- * they fail as it would for want of memory.
+ * Loads libcurl when the first remote store is created, or in the child that asks debuginfod.
+ * Linked directly it would bring 19 more libraries into every process of this program: 3 ms of CPU
+ * at each start (6.5 ms instead of 3.5 for `fathom --version`; each sandboxed child is a start,
+ * too) and 2 MB of resident memory in a sampler that sends nothing (12.6 MB instead of 10.6).
+ *
+ * The functions here have libcurl's names and call the library's. Without the library they fail as
+ * libcurl does when it is out of memory.
  */
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -16,7 +19,7 @@
 
 static const char library_name[] = "libcurl.so.4";
 
-/* Behind this program in the order of look-up: the library, once it is loaded. */
+/* The dynamic linker searches the loaded library after this program. */
 static void *symbol(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
@@ -31,7 +34,7 @@ CURLcode curl_global_init(long flags)
 	return real ? real(flags) : CURLE_FAILED_INIT;
 }
 
-/* Options and infos have one argument, a pointer or an integer of its size. */
+/* Each option and info takes one argument: a pointer, or an integer of the same size. */
 CURLcode curl_easy_setopt(CURL *handle, CURLoption option, ...)
 {
 	CURLcode (*real)(CURL *, CURLoption, ...) = symbol("curl_easy_setopt");
@@ -85,7 +88,7 @@ CURLMcode curl_multi_setopt(CURLM *multi, CURLMoption option, ...)
 			real arguments;                 \
 	}
 
-/* What curl_url_get() reads became const between versions of libcurl. */
+/* The handle's type in curl_url_get() became const in a later version of libcurl. */
 typedef CURLUcode url_get_of_const(const CURLU *, CURLUPart, char **, unsigned int);
 typedef typeof(*__builtin_choose_expr(
 	__builtin_types_compatible_p(typeof(curl_url_get), url_get_of_const), (const CURLU *)NULL,
