@@ -7,5 +7,3 @@
 int kernel_build_id(struct build_id *ret_id);
 /* From /sys/module/NAME/notes/.note.gnu.build-id; NAME is checked (no slash, no dots). */
 int kernel_module_build_id(const char *name, struct build_id *ret_id);
-/* Finds NT_GNU_BUILD_ID in note bytes (ELF gABI, Notes). */
-int build_id_from_notes(const void *notes, size_t size, struct build_id *ret_id);

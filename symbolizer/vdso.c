@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/build_id_note.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "base/io.h"
-#include "symbolizer/kernel_image.h"
 
 enum { MAX_VDSO_BYTES = 64 * 1024, MAX_HEADERS = 64 };
 

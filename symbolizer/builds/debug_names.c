@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/build_id_note.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/io.h"
 #include "symbolizer/builds/debug_files.h"
-#include "symbolizer/kernel_image.h"
 
 enum {
 	MAX_SECTIONS = 1024, /* a program has some forty */

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "symbolizer/kernel_image.h"
+#include "base/build_id_note.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

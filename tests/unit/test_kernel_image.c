@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "base/build_id_note.h"
 #include "base/cleanup.h"
 
 static struct buffer notes_begin(void)

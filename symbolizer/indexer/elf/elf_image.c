@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/build_id_note.h"
 #include "base/cleanup.h"
 #include "symbolizer/indexer/elf/elf_image_state.h"
-#include "symbolizer/kernel_image.h"
 
 DEFINE_AUTO(elf_image);
 
