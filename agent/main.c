@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "symbolizer/sandbox/sandbox.h"
+#include "symbolizer/sandboxed/main.h"
 
 static void print_help(FILE *out)
 {
@@ -28,8 +28,8 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	/* Ourselves, executed anew to parse a foreign file: it takes the whole argv. */
-	if (sandbox_is_command(name))
-		return sandbox_child_main(argc, argv);
+	if (sandboxed_is_command(name))
+		return sandboxed_main(argc, argv);
 	command = commands_find(name);
 	if (command)
 		return command->run(argc - 1, argv + 1);

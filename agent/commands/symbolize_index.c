@@ -117,7 +117,7 @@ static void say_why(const char *path, enum sandbox_outcome outcome, int error)
 
 static int wait_for(struct sandbox *sandbox, const char *path)
 {
-	struct builder_result result;
+	struct sandbox_result result;
 	enum sandbox_outcome outcome;
 
 	do {
@@ -145,7 +145,7 @@ static struct debug_search search_for(
 static int build_to(int output_fd, const struct symbolize_file *file,
 	const struct companions *companions, struct index **ret_index)
 {
-	const struct builder_files files = {
+	const struct sandbox_files files = {
 		.elf_fd = file->elf_fd, .output_fd = output_fd, .companions = *companions
 	};
 	struct sandbox sandbox;

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "symbolizer/indexer/keep_debug.h"
 #include "symbolizer/sandbox/sandbox.h"
 
 /* It copies in small pieces, at the lowest priority: little memory, much time. */
@@ -62,7 +61,7 @@ static int judge(enum sandbox_outcome outcome, int error)
 
 int keep_debug_in_sandbox(void *context, int elf_fd, int output_fd, int stop_fd)
 {
-	struct builder_result result = { 0 };
+	struct sandbox_result result = { 0 };
 	enum sandbox_outcome outcome;
 	struct sandbox s;
 	int err;

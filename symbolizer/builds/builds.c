@@ -278,7 +278,7 @@ static void account(struct builds *b, const struct sandbox *s)
 /* True: a second pass has begun, or it is to be tried again. */
 static bool finish(struct builds *b, struct build *build)
 {
-	struct builder_result result;
+	struct sandbox_result result;
 	enum sandbox_outcome outcome;
 
 	builds_watch(b, build->sandbox.result_fd, false);
@@ -316,7 +316,7 @@ static uint64_t deadline(const struct builds *b)
 
 static int start_sandbox(struct builds *b, struct build *build)
 {
-	const struct builder_files files = {
+	const struct sandbox_files files = {
 		.elf_fd = build->elf_fd,
 		.output_fd = build->entry.fd,
 		.companions = build->companions,

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/module_id.h"
-#include "symbolizer/index/companions.h"
+#include "symbolizer/sandbox/companions.h"
 
 /* The debug directories where nothing else is said, as gdb and elfutils have it. */
 #define DEBUG_FILES_DIRECTORIES "/usr/lib/debug"

@@ -147,7 +147,7 @@ int debuginfod_fetch_start(const struct debuginfod_question *q, struct sandbox *
 
 void debuginfod_fetch_finish(struct sandbox *child, struct debuginfod_answer *ret_answer)
 {
-	struct builder_result result;
+	struct sandbox_result result;
 
 	(void)sandbox_finish(child, &result);
 	*ret_answer = (struct debuginfod_answer){

@@ -50,6 +50,3 @@ const char *debuginfod_next_url(const char **at, size_t *ret_length);
 int debuginfod_fetch_start(const struct debuginfod_question *question, struct sandbox *ret_child);
 /* When sandbox_receive() says that the child has ended. */
 void debuginfod_fetch_finish(struct sandbox *child, struct debuginfod_answer *ret_answer);
-
-/* The hidden command. */
-int debuginfod_child_main(int argc, char **argv);

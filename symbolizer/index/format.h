@@ -21,7 +21,7 @@
 
 #include "base/file_hash.h"
 #include "base/module_id.h"
-#include "symbolizer/indexer/writer/writer.h"
+#include "symbolizer/index/facts.h"
 
 enum {
 	INDEX_VERSION = 14,

@@ -2,32 +2,14 @@
 #pragma once
 /*
  * A module's unwind tables: what .eh_frame (or .debug_frame, where it is all there is) and a Go
- * program's pclntab say, as the pages of bpf/abi/unwind.h. Made in the sandbox, kept in the index
- * file, handed out as bytes.
+ * program's pclntab say, as the pages of bpf/abi/unwind.h. symbolizer/indexer/cfi/cfi.h makes them
+ * in the sandbox; here they are handed out as bytes of the index file.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/abi/unwind.h"
-#include "symbolizer/indexer/cfi/eh_frame.h"
-#include "symbolizer/indexer/elf/elf_image.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/indexer/sources.h"
-#include "symbolizer/indexer/writer/writer.h"
-
-/*
- * Reads the tables of IMAGE into the writer, what sections say of functions inside SKIP left out
- * (Go code, which the pclntab describes). Broken entries and rows that nobody understands are
- * counted there. -ENOENT: there are none. -E2BIG: over a limit; what was read stays.
- */
-int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w);
-
-/*
- * The same from sections: at an address that several describe, the first of them counts. What they
- * leave out from the file's ENTRY_POINT on (0: it has none) has no caller.
- */
-int unwind_read_sections(const struct cfi_section *sections, size_t count, uint64_t entry_point,
-	const struct source_range *skip, struct index_writer *w);
 
 /*
  * The page of ELF_ADDR: *RET_PAGE points into the mapping and *RET_SIZE is its size. False where

@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/indexer/images.h"
+#include "symbolizer/indexer/elf/images.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/cfi/cfi.h"
+#include "symbolizer/indexer/dwarf/dwarf.h"
+#include "symbolizer/indexer/go/go.h"
+#include "symbolizer/indexer/source_range.h"
+#include "symbolizer/indexer/symbols.h"
 #include "symbolizer/indexer/toolchain.h"
-#include "symbolizer/index/unwind.h"
 
 DEFINE_AUTO(index_writer);
 
@@ -44,7 +47,7 @@ static int add_code(const struct elf_image *image, struct index_writer *w)
 }
 
 static int read_dwarf(const struct images *images, bool skip_go, struct index_writer *w,
-	struct builder_result *result)
+	struct sandbox_result *result)
 {
 	uint32_t units = 0, broken = 0;
 	int err = dwarf_read_images(images, skip_go, w, &units, &broken);
@@ -134,7 +137,7 @@ static int read_symbols(
 }
 
 static int read_sources(
-	const struct images *images, struct index_writer *w, struct builder_result *result)
+	const struct images *images, struct index_writer *w, struct sandbox_result *result)
 {
 	struct source_range go_text = { 0 };
 	bool is_go;
@@ -181,7 +184,7 @@ static void note_companions(
 		writer_source(w, INDEX_SOURCE_NOT_SHARED);
 }
 
-static int build(const struct builder_files *files, struct builder_result *result)
+static int build(const struct sandbox_files *files, struct sandbox_result *result)
 {
 	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
 	autocall(images_deinit) struct images images = { 0 };
@@ -200,18 +203,18 @@ static int build(const struct builder_files *files, struct builder_result *resul
 	return writer_finish(w, files->output_fd);
 }
 
-int builder_run_files(const struct builder_files *files, struct builder_result *ret_result)
+int builder_run_files(const struct sandbox_files *files, struct sandbox_result *ret_result)
 {
-	struct builder_result result = { 0 };
+	struct sandbox_result result = { 0 };
 
 	result.error = build(files, &result);
 	*ret_result = result;
 	return result.error;
 }
 
-int builder_run(int elf_fd, int output_fd, struct builder_result *ret_result)
+int builder_run(int elf_fd, int output_fd, struct sandbox_result *ret_result)
 {
-	const struct builder_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
+	const struct sandbox_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
 
 	return builder_run_files(&files, ret_result);
 }

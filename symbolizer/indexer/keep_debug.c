@@ -336,7 +336,7 @@ static int run(struct plan *p)
 	return err ? err : write_file(p);
 }
 
-int keep_debug_run(int elf_fd, int output_fd, struct builder_result *ret_result)
+int keep_debug_run(int elf_fd, int output_fd, struct sandbox_result *ret_result)
 {
 	struct plan p = { .in = elf_fd, .out = output_fd };
 	int err = run(&p);
@@ -345,6 +345,6 @@ int keep_debug_run(int elf_fd, int output_fd, struct builder_result *ret_result)
 	free(p.sections);
 	free(p.places);
 	free(p.names);
-	*ret_result = (struct builder_result){ .error = err };
+	*ret_result = (struct sandbox_result){ .error = err };
 	return err;
 }

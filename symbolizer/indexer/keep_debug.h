@@ -6,16 +6,11 @@
  * Sections keep their numbers and addresses, loadable segments their place in the original file,
  * which is what readers compute addresses by. Runs only in the sandbox; 64-bit little-endian.
  */
-#include <stdint.h>
-
-#include "symbolizer/indexer/builder.h"
-
-/* Of what is written. */
-static const uint64_t KEEP_DEBUG_MAX_BYTES = UINT64_C(512) << 20;
+#include "symbolizer/sandbox/job.h"
 
 /*
  * ELF_FD is read with bounded reads, OUTPUT_FD (empty) written. -ENODATA: nothing in there names
  * anything; -EBADMSG, -EOPNOTSUPP: no such file; -E2BIG: over KEEP_DEBUG_MAX_BYTES, or too many
  * headers. Returns result.error.
  */
-int keep_debug_run(int elf_fd, int output_fd, struct builder_result *ret_result);
+int keep_debug_run(int elf_fd, int output_fd, struct sandbox_result *ret_result);

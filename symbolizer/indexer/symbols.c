@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/symbols.h"
 
 enum { MAX_SYMBOLS = 1 << 23, MAX_NAME_BYTES = 64 * 1024 };
 

@@ -23,6 +23,24 @@ enum {
 	FAREWELL_MS = 200,
 };
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+	__has_feature(thread_sanitizer)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+#else
+enum { SANITIZED = 0 };
+#endif
+
+bool sandbox_is_closed(void)
+{
+	return !SANITIZED;
+}
+
 struct arguments {
 	char parent[ARGUMENT_BYTES];
 	char memory[ARGUMENT_BYTES];
@@ -67,7 +85,7 @@ static int spawn(const struct child_fds *fds, const struct companions *companion
 	return child_spawn(argv, no_environment, fds, ret_pid);
 }
 
-static int gather_fds(const struct builder_files *files, int result_fd, struct child_fds *fds)
+static int gather_fds(const struct sandbox_files *files, int result_fd, struct child_fds *fds)
 {
 	int err = child_fds_add(fds, files->elf_fd);
 
@@ -80,7 +98,7 @@ static int gather_fds(const struct builder_files *files, int result_fd, struct c
 	return err;
 }
 
-int sandbox_start_files(const struct builder_files *files, const struct sandbox_limits *limits,
+int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox)
 {
 	autocall(child_fds_close) struct child_fds fds = { .count = 0 };
@@ -106,7 +124,7 @@ int sandbox_start_files(const struct builder_files *files, const struct sandbox_
 int sandbox_start(
 	int elf_fd, int output_fd, const struct sandbox_limits *limits, struct sandbox *ret_sandbox)
 {
-	const struct builder_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
+	const struct sandbox_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
 
 	return sandbox_start_files(&files, limits, ret_sandbox);
 }
@@ -227,14 +245,14 @@ static enum sandbox_outcome judge_death(const struct sandbox *s, int status)
 	return WEXITSTATUS(status) == EXIT_FAILURE ? SANDBOX_INTERRUPTED : SANDBOX_CRASH;
 }
 
-enum sandbox_outcome sandbox_finish(struct sandbox *s, struct builder_result *ret_result)
+enum sandbox_outcome sandbox_finish(struct sandbox *s, struct sandbox_result *ret_result)
 {
 	enum sandbox_outcome outcome;
 
 	sandbox_receive(s);
 	if (has_spoken(s)) {
 		kill_and_reap(s);
-		*ret_result = (struct builder_result){
+		*ret_result = (struct sandbox_result){
 			.error = s->message.error,
 			.broken_units = s->message.broken_units,
 		};
@@ -242,7 +260,7 @@ enum sandbox_outcome sandbox_finish(struct sandbox *s, struct builder_result *re
 	} else {
 		wait_briefly(s->pid);
 		outcome = judge_death(s, kill_and_reap(s));
-		*ret_result = (struct builder_result){ .error = -EIO };
+		*ret_result = (struct sandbox_result){ .error = -EIO };
 	}
 	if (outcome == SANDBOX_INTERRUPTED)
 		ret_result->error = -EAGAIN;

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "symbolizer/indexer/builder.h"
+#include "symbolizer/sandbox/job.h"
 
 enum sandbox_task {
 	SANDBOX_INDEX, /* builder_run() */
@@ -63,7 +63,7 @@ enum sandbox_outcome {
 };
 
 /* Starts the child on borrowed fds. */
-int sandbox_start_files(const struct builder_files *files, const struct sandbox_limits *limits,
+int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);
 /* The same of a file alone. */
 int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits,
@@ -78,21 +78,9 @@ bool sandbox_receive(struct sandbox *s);
  * holds an error of its own making where the child left none: -EAGAIN where it was interrupted,
  * else -EIO.
  */
-enum sandbox_outcome sandbox_finish(struct sandbox *s, struct builder_result *ret_result);
+enum sandbox_outcome sandbox_finish(struct sandbox *s, struct sandbox_result *ret_result);
 /* Kills and reaps. */
 void sandbox_kill(struct sandbox *s);
-/*
- * The hidden commands' main, with the arguments that sandbox_start() gave: closes itself in,
- * builds, reports and exits. Returns an exit status only where that could not begin.
- */
-int sandbox_child_main(int argc, char **argv);
-/* Whether NAME is one of them. */
-bool sandbox_is_command(const char *name);
-/* The same with another BUILD in the place of builder_run_files(). */
-typedef int sandbox_build_fn(const struct builder_files *files, struct builder_result *ret_result);
-int sandbox_child_run(int argc, char **argv, sandbox_build_fn *build);
-/* For the tests: closes this process in (same steps as the child). */
-int sandbox_enter(const struct sandbox_limits *limits);
 /*
  * False in sanitizer builds: their run-time maps terabytes and needs system calls of its own, so
  * the child goes without RLIMIT_AS and the system-call filter there.

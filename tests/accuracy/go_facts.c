@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/go/go.h"
 
 int main(int argc, char **argv)
 {

@@ -446,7 +446,7 @@ static int compare_file(struct compare *c, Elf *elf)
 static bool build_tables(int fd, struct tables *ret_tables)
 {
 	autoclose int output = memfd_create("index", MFD_CLOEXEC);
-	struct builder_result result;
+	struct sandbox_result result;
 
 	ret_tables->page_number = UINT64_MAX;
 	return !builder_run(fd, output, &result) && !index_open(output, &ret_tables->index);

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	autoclose int elf = memfd_create("fuzz", MFD_CLOEXEC);
 	autoclose int output = memfd_create("fuzz", MFD_CLOEXEC);
-	struct builder_result result;
+	struct sandbox_result result;
 	struct index *index;
 
 	if (elf < 0 || output < 0 || io_write_all(elf, bytes, size))

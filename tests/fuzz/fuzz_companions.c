@@ -43,10 +43,10 @@ static void look_for(int fd)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct cursor c = cursor_over(bytes, size);
-	struct builder_files files = { .output_fd = memfd_create("fuzz", MFD_CLOEXEC) };
+	struct sandbox_files files = { .output_fd = memfd_create("fuzz", MFD_CLOEXEC) };
 	uint8_t roles[FILES];
 	uint16_t sizes[FILES];
-	struct builder_result result;
+	struct sandbox_result result;
 	struct index *index;
 
 	for (size_t i = 0; i < FILES; i++) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/index/unwind.h"
+#include "symbolizer/indexer/cfi/cfi.h"
 #include "symbolizer/indexer/writer/writer_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

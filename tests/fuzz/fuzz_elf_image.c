@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

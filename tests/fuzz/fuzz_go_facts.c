@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/go/go.h"
 
 enum { MAX_OFFSET = 1 << 20 };
 

@@ -15,7 +15,8 @@
 #include "base/cursor.h"
 #include "base/io.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/go/go.h"
+#include "symbolizer/indexer/cfi/cfi.h"
 #include "symbolizer/index/unwind.h"
 
 enum {

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	autoclose int in = memfd_create("in", MFD_CLOEXEC), out = memfd_create("out", MFD_CLOEXEC),
 		      again = memfd_create("again", MFD_CLOEXEC);
-	struct builder_result result;
+	struct sandbox_result result;
 
 	if (in < 0 || out < 0 || again < 0 || io_write_all(in, bytes, size))
 		return 0;

@@ -14,6 +14,7 @@
 
 #include "base/buffer.h"
 #include "symbolizer/index/unwind.h"
+#include "symbolizer/indexer/cfi/cfi.h"
 
 enum {
 	CFI_TEXT = 0x401000, /* code from here on, CFI_TEXT_SIZE bytes */

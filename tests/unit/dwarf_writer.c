@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "symbolizer/indexer/builder.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/dwarf/dwarf.h"
 #include "symbolizer/indexer/writer/writer.h"
 #include "tests/unit/bytes.h"
 #include "tests/unit/elf_writer.h"
@@ -416,9 +416,9 @@ void dwarf_writer_read(struct dwarf_writer *w, bool skip_go, struct dwarf_result
 void dwarf_writer_read_split(struct dwarf_writer *w, const struct dwarf_split_spec *splits,
 	size_t count, struct dwarf_result *ret_result)
 {
-	struct builder_files files = { .elf_fd = make_file(w),
+	struct sandbox_files files = { .elf_fd = make_file(w),
 		.output_fd = memfd_create("index", MFD_CLOEXEC) };
-	struct builder_result built;
+	struct sandbox_result built;
 
 	memset(ret_result, 0, sizeof(*ret_result));
 	for (size_t i = 0; i < count; i++)

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/index/index.h"
+#include "symbolizer/indexer/writer/writer.h"
 #include "tests/unit/elf_writer.h"
 
 enum { TEXT = 0x401000, TEXT_SIZE = 0x10000 };

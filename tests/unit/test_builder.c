@@ -12,7 +12,7 @@ static struct index *index_of(struct elf_writer *elf)
 {
 	autoclose int fd = elf_writer_file(elf);
 	autoclose int output = memory_file("", 0);
-	struct builder_result result = { .error = 1 };
+	struct sandbox_result result = { .error = 1 };
 	struct index *index = NULL;
 
 	elf_writer_deinit(elf);
@@ -26,7 +26,7 @@ static int error_of(const void *bytes, size_t size)
 {
 	autoclose int fd = memory_file(bytes, size);
 	autoclose int output = memory_file("", 0);
-	struct builder_result result = { 0 };
+	struct sandbox_result result = { 0 };
 	int err = builder_run(fd, output, &result);
 
 	assert_int_equal(result.error, err);
@@ -68,7 +68,7 @@ static void test_the_file_is_known_by_its_content(void **)
 	autocall(elf_writer_deinit) struct elf_writer elf;
 	autoclose int output = memory_file("", 0);
 	autoclose int fd = -1;
-	struct builder_result result;
+	struct sandbox_result result;
 	struct file_hash expected;
 	struct index *index;
 
@@ -149,7 +149,7 @@ static void test_files_that_are_no_programs(void **)
 static void test_output_that_cannot_be_written(void **)
 {
 	autoclose int output = open("/dev/full", O_WRONLY | O_CLOEXEC);
-	struct builder_result result;
+	struct sandbox_result result;
 	struct elf_writer elf;
 	autoclose int fd = -1;
 
@@ -168,7 +168,7 @@ static void test_this_program(void **)
 	autoclose int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	autoclose int output = memory_file("", 0);
 	struct index_frame frame = { .name = "" };
-	struct builder_result result;
+	struct sandbox_result result;
 	struct index *index = NULL;
 	bool found = false;
 

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/writer/writer.h"
+#include "symbolizer/sandboxed/main.h"
 #include "tests/unit/builds_fixture.h"
 
 enum { MAX_DONE = 32 };
@@ -67,7 +68,7 @@ static int eat_memory(void)
 	}
 }
 
-static int act(const struct builder_files *files, struct builder_result *ret_result)
+static int act(const struct sandbox_files *files, struct sandbox_result *ret_result)
 {
 	int elf_fd = files->elf_fd, output_fd = files->output_fd;
 	char what = 0;
@@ -727,6 +728,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "index-module"))
-		return sandbox_child_run(argc, argv, act);
+		return sandboxed_run(argc, argv, act);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,8 +15,9 @@
 #include "symbolizer/debuginfod/debuginfod.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/writer/writer.h"
-#include "symbolizer/sandbox/sandbox_steps.h"
 #include "symbolizer/sandbox/sandbox_wire.h"
+#include "symbolizer/sandboxed/close_in.h"
+#include "symbolizer/sandboxed/main.h"
 #include "tests/unit/builds_fixture.h"
 #include "tests/unit/elf_writer.h"
 
@@ -47,7 +48,7 @@ static int write_index(int fd, const char *function, uint32_t sources)
 	return err;
 }
 
-static int act(const struct builder_files *files, struct builder_result *ret_result)
+static int act(const struct sandbox_files *files, struct sandbox_result *ret_result)
 {
 	char what = 0;
 
@@ -75,11 +76,11 @@ static int ask(void)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	char what = urls ? urls[strlen("http://")] : 0;
-	struct builder_result result = { .broken_units = 200 };
+	struct sandbox_result result = { .broken_units = 200 };
 
 	switch (what) {
 	case 'n':
-		result = (struct builder_result){ .error = -ENOENT, .broken_units = 1 << 16 };
+		result = (struct sandbox_result){ .error = -ENOENT, .broken_units = 1 << 16 };
 		break;
 	case 'e':
 		result.error = -ECONNREFUSED;
@@ -473,8 +474,8 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "index-module"))
-		return sandbox_child_run(argc, argv, act);
-	if (argc > 1 && sandbox_is_command(argv[1]))
+		return sandboxed_run(argc, argv, act);
+	if (argc > 1 && sandboxed_is_command(argv[1]))
 		return ask();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

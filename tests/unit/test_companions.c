@@ -48,8 +48,8 @@ static uint32_t crc_of(int fd)
 /* Takes the fds. */
 static struct index *build(int fd, const struct companion *companions, size_t count)
 {
-	struct builder_files files = { .elf_fd = fd, .output_fd = memory_file("", 0) };
-	struct builder_result result;
+	struct sandbox_files files = { .elf_fd = fd, .output_fd = memory_file("", 0) };
+	struct sandbox_result result;
 	struct index *index;
 
 	for (size_t i = 0; i < count; i++)

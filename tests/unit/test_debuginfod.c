@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "symbolizer/index/format.h"
+#include "symbolizer/sandboxed/main.h"
 
 enum { PLENTY = 1 << 30, PER_MINUTE = 3 };
 static const uint64_t SECOND_NS = UINT64_C(1000000000);
@@ -316,7 +317,7 @@ int main(int argc, char **argv)
 		TEST(test_no_more_questions_a_minute_than_allowed),
 	};
 
-	while (argc > 1 && sandbox_is_command(argv[1]))
+	while (argc > 1 && sandboxed_is_command(argv[1]))
 		pause();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "bpf/abi/unwind.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/go/go.h"
 #include "tests/unit/bytes.h"
 #include "tests/unit/gopclntab_writer.h"
 

@@ -418,7 +418,7 @@ static enum abi_cfa cfa_at(const struct index *index, uint64_t offset, int *ret_
 static void index_has_the_rows_of_all_functions(void **state)
 {
 	autoclose int fd = -1, output = memfd_create("index", MFD_CLOEXEC);
-	struct builder_result result;
+	struct sandbox_result result;
 	struct index *index = NULL;
 	int offset;
 

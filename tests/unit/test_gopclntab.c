@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/go/go.h"
 #include "tests/unit/gopclntab_writer.h"
 
 static struct gopclntab_writer w;

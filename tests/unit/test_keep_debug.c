@@ -57,7 +57,7 @@ static void write_program(struct elf_writer *w)
 /* ERR, and with 0 the new file. */
 static int keep(int in, int *ret_out)
 {
-	struct builder_result result;
+	struct sandbox_result result;
 	int out = memfd_create("out", MFD_CLOEXEC);
 	int err = keep_debug_run(in, out, &result);
 
@@ -302,7 +302,7 @@ static void test_section_behind_the_end(void **)
 static void test_more_than_the_limit(void **)
 {
 	autoclose int in = -1, out = memfd_create("out", MFD_CLOEXEC);
-	struct builder_result result;
+	struct sandbox_result result;
 	struct elf_writer w;
 	struct stat st;
 

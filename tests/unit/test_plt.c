@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/cfi/cfi.h"
 #include "tests/unit/small_index.h"
 
 enum {

@@ -45,7 +45,7 @@ struct plt {
 static struct index *index_of(const struct plt *plt)
 {
 	autoclose int output = memory_file("", 0);
-	struct builder_result result;
+	struct sandbox_result result;
 	struct index *index = NULL;
 	struct elf_writer elf;
 	struct cfi_writer cfi;

@@ -27,6 +27,8 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "symbolizer/sandboxed/close_in.h"
+#include "symbolizer/sandboxed/main.h"
 
 enum { RESULT_FD = 5, PATIENCE_MS = 20000 };
 
@@ -53,7 +55,7 @@ static int fill_output(int fd)
 }
 
 /* All that a build does legitimately. */
-static int work_honestly(int elf_fd, int output_fd, struct builder_result *ret_result)
+static int work_honestly(int elf_fd, int output_fd, struct sandbox_result *ret_result)
 {
 	struct stat st;
 	char *map, byte;
@@ -98,7 +100,7 @@ static int misbehave(char what)
 	}
 }
 
-static int act(const struct builder_files *files, struct builder_result *ret_result)
+static int act(const struct sandbox_files *files, struct sandbox_result *ret_result)
 {
 	int elf_fd = files->elf_fd, output_fd = files->output_fd;
 	char what = 0;
@@ -167,7 +169,7 @@ static void wait_for(struct sandbox *s)
 }
 
 static enum sandbox_outcome run(
-	const char *what, struct builder_result *ret_result, struct sandbox *ret_sandbox)
+	const char *what, struct sandbox_result *ret_result, struct sandbox *ret_sandbox)
 {
 	struct sandbox_limits limits = {
 		.memory_bytes = 256 << 20,
@@ -192,7 +194,7 @@ static enum sandbox_outcome run(
 
 static void expect(const char *what, enum sandbox_outcome outcome)
 {
-	struct builder_result result = { 0 };
+	struct sandbox_result result = { 0 };
 	struct sandbox s;
 
 	assert_int_equal(run(what, &result, &s), outcome);
@@ -205,7 +207,7 @@ static void test_honest_work_comes_back(void **state)
 	struct sandbox_limits limits = { .memory_bytes = 256 << 20, .cpu_seconds = 5 };
 	autoclose int elf = file_with("h");
 	autoclose int output = memfd_create("output", MFD_CLOEXEC);
-	struct builder_result result = { .error = -1 };
+	struct sandbox_result result = { .error = -1 };
 	char text[6] = "";
 	struct sandbox s;
 
@@ -283,7 +285,7 @@ static enum sandbox_outcome outcome_of_signal(int signal_number)
 {
 	struct sandbox_limits limits = { .memory_bytes = 256 << 20, .cpu_seconds = 60 };
 	autoclose int elf = file_with("r");
-	struct builder_result result = { 0 };
+	struct sandbox_result result = { 0 };
 	struct pollfd waited;
 	enum sandbox_outcome outcome;
 	struct sandbox s;
@@ -448,9 +450,9 @@ static void test_refuses_other_arguments(void **state)
 	char *role[] = { program, command, number, number, number, number, companions, NULL };
 
 	(void)state;
-	assert_int_equal(sandbox_child_run(2, few, act), EXIT_FAILURE);
-	assert_int_equal(sandbox_child_run(7, wrong, act), EXIT_FAILURE);
-	assert_int_equal(sandbox_child_run(7, role, act), EXIT_FAILURE);
+	assert_int_equal(sandboxed_run(2, few, act), EXIT_FAILURE);
+	assert_int_equal(sandboxed_run(7, wrong, act), EXIT_FAILURE);
+	assert_int_equal(sandboxed_run(7, role, act), EXIT_FAILURE);
 }
 
 int main(int argc, char **argv)
@@ -476,6 +478,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "index-module"))
-		return sandbox_child_run(argc, argv, act);
+		return sandboxed_run(argc, argv, act);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/symbols.h"
 #include "tests/unit/small_index.h"
 
 /* What the symbols of the file give, with a text of TEXT_SIZE bytes at TEXT, section 1. */

@@ -119,7 +119,7 @@ static void go_says_its_version(void **state)
 static struct index *index_of(struct elf_writer *w)
 {
 	autoclose int fd = elf_writer_file(w), output = memory_file("", 0);
-	struct builder_result result;
+	struct sandbox_result result;
 	struct index *index = NULL;
 
 	elf_writer_deinit(w);

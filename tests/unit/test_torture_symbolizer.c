@@ -144,7 +144,7 @@ static void begin_building(void *context)
 
 static int build(void *context)
 {
-	struct builder_result result = { 0 };
+	struct sandbox_result result = { 0 };
 
 	(void)context;
 	return builder_run(building.elf_fd, building.output_fd, &result);

@@ -24,7 +24,7 @@ static const char entry[] = "sp+8 fp=same ra=[cfa-8]";
 
 static struct index *index_of_file(int fd, int output)
 {
-	struct builder_result result;
+	struct sandbox_result result;
 	struct index *index = NULL;
 
 	assert_int_equal(builder_run(fd, output, &result), 0);

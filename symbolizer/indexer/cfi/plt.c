@@ -16,7 +16,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/indexer/demangle.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/cfi/cfi.h"
 
 enum {
 	MAX_SLOTS = 1 << 18,

@@ -6,7 +6,7 @@
  * at the same address the first one counts. Time and memory are linear in the size of the sections,
  * whatever these say.
  */
-#include "symbolizer/index/unwind.h"
+#include "symbolizer/indexer/cfi/cfi.h"
 
 #include <elf.h>
 #include <errno.h>

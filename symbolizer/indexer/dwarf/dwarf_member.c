@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/indexer/dwarf/dwarf_read.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/dwarf/dwarf.h"
 
 enum { MAX_DEPTH = 512 };
 

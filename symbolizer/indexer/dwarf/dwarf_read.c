@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "symbolizer/indexer/dwarf/dwarf_split.h"
 #include "symbolizer/indexer/dwarf/dwarf_walk.h"
-#include "symbolizer/indexer/images.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/elf/images.h"
+#include "symbolizer/indexer/dwarf/dwarf.h"
 
 enum {
 	MAX_LINE_TABLES = 1 << 19,

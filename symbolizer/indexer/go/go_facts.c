@@ -13,7 +13,8 @@
 #include "base/cleanup.h"
 #include "symbolizer/indexer/go/go_tls.h"
 #include "symbolizer/indexer/go/go_version.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/go/go.h"
+#include "symbolizer/indexer/dwarf/dwarf.h"
 
 enum labels_kind {
 	LABELS_NONE,

@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/indexer/go/go_version.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/go/go.h"
 
 enum {
 	WORD = 8,

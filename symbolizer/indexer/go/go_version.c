@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/go/go.h"
 
 enum {
 	INLINE_STRINGS = 2, /* flags */

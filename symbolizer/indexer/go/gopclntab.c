@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/indexer/go/gopclntab.h"
-#include "symbolizer/indexer/sources.h"
+#include "symbolizer/indexer/go/go.h"
 
 enum { MAX_STRINGS = 1 << 23 };
 

@@ -16,6 +16,7 @@
 
 #include "base/file_hash.h"
 #include "base/module_id.h"
+#include "symbolizer/index/facts.h"
 
 enum { WRITER_NONE = UINT32_MAX };
 
@@ -81,16 +82,6 @@ enum writer_symbol_rank {
 int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint64_t limit,
 	uint32_t name, enum writer_symbol_rank rank);
 
-/* How to read goroutine ids of a Go program. */
-struct index_go {
-	uint32_t version; /* 1.21 → 21; 0 = not a Go program */
-	uint32_t supported; /* 1: the fields below are known */
-	int64_t g_tls_offset; /* from the thread pointer; or ABI_GO_G_IN_REGISTER */
-	uint32_t g_m, m_curg, g_goid;
-	uint32_t g_stack_hi, g_sched_bp, g_labels; /* labels 0 = unknown */
-	uint32_t labels_kind; /* 0 none, 1 map, 2 slice */
-	uint32_t reserved;
-};
 void writer_go(struct index_writer *w, const struct index_go *go);
 /* The file's GNU build ID, and for Go programs the text of the Go build ID (string; 0 = none). */
 void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t go_build_id);
@@ -103,13 +94,6 @@ void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind);
  * Pages come ascending.
  */
 int writer_unwind_page(struct index_writer *w, uint64_t address, const void *bytes, uint32_t size);
-struct index_unwind {
-	uint32_t functions; /* entries (FDEs) read */
-	uint32_t broken; /* entries given up */
-	uint32_t pages, rows;
-	uint32_t unsupported; /* rows that say only that a walk must stop there */
-	uint32_t left_out; /* pages and rules that a page's limits had no room for */
-};
 void writer_unwind(struct index_writer *w, const struct index_unwind *unwind);
 
 /*

@@ -10,7 +10,8 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "symbolizer/index/format.h"
-#include "symbolizer/indexer/spans.h"
+#include "symbolizer/indexer/writer/spans.h"
+#include "symbolizer/indexer/writer/writer.h"
 
 struct code_range {
 	uint64_t low, high;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/runtimes/go/goids.h"
 
+#include <stddef.h>
+
 bool goids_how(const struct index_go *go, uint32_t generation, const uint32_t *exec_id,
 	struct abi_go_process *ret_how)
 {

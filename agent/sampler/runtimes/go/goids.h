@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "bpf/abi/sampler.h"
-#include "symbolizer/indexer/writer/writer.h"
+#include "symbolizer/index/facts.h"
 
 /*
  * EXEC_ID: the program's, as in samples; NULL = not known yet. False when the facts do not suffice

@@ -11,6 +11,8 @@
  * There is no filter of system calls here: what name services and TLS libraries call differs from
  * one machine to the next. There are no capabilities, no descriptors but three, and limits.
  */
+#include "symbolizer/sandboxed/debuginfod_child.h"
+
 #include <curl/curl.h>
 #include <elf.h>
 #include <errno.h>
@@ -26,8 +28,8 @@
 #include "base/io.h"
 #include "symbolizer/debuginfod/debuginfod_fetch.h"
 #include "symbolizer/debuginfod/debuginfod_wire.h"
-#include "symbolizer/sandbox/sandbox_steps.h"
 #include "symbolizer/sandbox/sandbox_wire.h"
+#include "symbolizer/sandboxed/close_in.h"
 
 enum {
 	MAX_SECONDS = 600,
@@ -67,7 +69,7 @@ struct asking {
 	size_t server_count, active;
 	struct server *sender; /* whose file is being written; NULL = none */
 	uint64_t begun_ns; /* when the last of them was asked; 0 = it has failed */
-	struct builder_result result;
+	struct sandbox_result result;
 	bool found;
 };
 
@@ -256,7 +258,7 @@ static int worse(int error, int other)
 
 static void fail(struct server *s, int err, long status)
 {
-	struct builder_result *result = &s->asking->result;
+	struct sandbox_result *result = &s->asking->result;
 
 	s->over = true;
 	s->asking->begun_ns = 0; /* it is the next one's turn */
@@ -316,7 +318,7 @@ static void end(struct server *s, CURLcode code)
 		return;
 	}
 	a->found = true;
-	a->result = (struct builder_result){ .broken_units = DEBUGINFOD_ANSWERED |
+	a->result = (struct sandbox_result){ .broken_units = DEBUGINFOD_ANSWERED |
 							     ((unsigned int)status &
 								     DEBUGINFOD_STATUS_MASK) };
 }
@@ -384,12 +386,12 @@ static void list_servers(struct asking *a, const char *urls)
 			(struct server){ .asking = a, .url = url, .url_length = length };
 }
 
-static struct builder_result ask_all(struct asking *a, const char *urls)
+static struct sandbox_result ask_all(struct asking *a, const char *urls)
 {
 	list_servers(a, urls);
 	a->multi = curl_multi_init();
 	if (!a->multi)
-		return (struct builder_result){ .error = -ENOSYS };
+		return (struct sandbox_result){ .error = -ENOSYS };
 	while (turn(a))
 		;
 	/* Who has not answered up to now. */
@@ -426,7 +428,7 @@ int debuginfod_child_main(int argc, char **argv)
 	unsigned long parent, limit_bytes, seconds = from_environment(DEBUGINFOD_MAXTIME, 0);
 	unsigned long environment_bytes = from_environment(DEBUGINFOD_MAXSIZE, 0);
 	struct asking a = { .slow_seconds = from_environment(DEBUGINFOD_TIMEOUT, SLOW_SECONDS) };
-	struct builder_result result;
+	struct sandbox_result result;
 
 	if (argc != DEBUGINFOD_ARGUMENTS || !urls || !sandbox_parse_number(argv[2], &parent) ||
 		!sandbox_parse_number(argv[3], &limit_bytes) || close_in(parent, limit_bytes))
@@ -441,7 +443,7 @@ int debuginfod_child_main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		result = (struct builder_result){ .error = -ENOSYS };
+		result = (struct sandbox_result){ .error = -ENOSYS };
 	else
 		result = ask_all(&a, urls);
 	sandbox_report(&result);

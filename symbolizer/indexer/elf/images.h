@@ -4,7 +4,7 @@
  * The files that one module's index is built from: its own, and the companions that turned out to
  * belong to it. Runs in the sandbox.
  */
-#include "symbolizer/index/companions.h"
+#include "symbolizer/sandbox/companions.h"
 #include "symbolizer/indexer/elf/elf_image.h"
 
 struct images {

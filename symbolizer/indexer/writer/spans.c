@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/indexer/spans.h"
+#include "symbolizer/indexer/writer/spans.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -11,7 +11,7 @@
  * once how much memory the machine has, old versions by opening /proc/meminfo; hence the warm-up.
  * So does libdeflate on arm64, for what the processor can do, by opening /proc/self/auxv.
  */
-#include "symbolizer/sandbox/sandbox.h"
+#include "symbolizer/sandboxed/close_in.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,6 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "symbolizer/sandbox/sandbox_steps.h"
 #include "symbolizer/sandbox/sandbox_wire.h"
 
 enum {
@@ -40,24 +39,6 @@ enum {
 	MAX_CAPABILITY = 256, /* the kernel says EINVAL long before */
 	WARM_UP_NUMBERS = 1024,
 };
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
-	__has_feature(thread_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-#else
-enum { SANITIZED = 0 };
-#endif
-
-bool sandbox_is_closed(void)
-{
-	return !SANITIZED;
-}
 
 int sandbox_drop_capabilities(void)
 {
@@ -99,7 +80,7 @@ static int set_limits(const struct sandbox_limits *limits)
 		err = sandbox_limit(RLIMIT_CPU, limits->cpu_seconds, limits->cpu_seconds + 1);
 	if (!err && limits->output_bytes)
 		err = sandbox_limit(RLIMIT_FSIZE, limits->output_bytes, limits->output_bytes);
-	if (!err && limits->memory_bytes && !SANITIZED)
+	if (!err && limits->memory_bytes && sandbox_is_closed())
 		err = sandbox_limit(RLIMIT_AS, limits->memory_bytes, limits->memory_bytes);
 	return err;
 }
@@ -212,7 +193,7 @@ int sandbox_enter(const struct sandbox_limits *limits)
 	err = sandbox_drop_capabilities();
 	if (!err)
 		err = set_limits(limits);
-	if (err || SANITIZED)
+	if (err || !sandbox_is_closed())
 		return err;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return -errno;
@@ -237,59 +218,7 @@ int sandbox_tie_to_parent(pid_t parent)
 	return getppid() == parent ? 0 : -ESRCH;
 }
 
-/* `ROLE.CRC,` each, as sandbox.c writes it. */
-static bool parse_companions(const char *text, struct companions *ret_companions)
-{
-	struct companions c = { .count = 0 };
-
-	while (*text) {
-		unsigned int role, crc;
-		int used = 0;
-
-		if (c.count == COMPANIONS_MAX ||
-			sscanf(text, "%u.%u,%n", &role, &crc, &used) != 2 || !used ||
-			role >= COMPANION_ROLES)
-			return false;
-		c.items[c.count] = (struct companion){
-			.fd = SANDBOX_FIRST_COMPANION_FD + (int)c.count,
-			.role = role,
-			.crc = crc,
-		};
-		c.count++;
-		text += used;
-	}
-	*ret_companions = c;
-	return true;
-}
-
-static int close_in(int argc, char **argv, struct companions *ret_companions)
-{
-	unsigned long parent, memory, cpu, output;
-	unsigned int fd_count;
-	int err;
-
-	if (argc != SANDBOX_ARGUMENTS || !sandbox_parse_number(argv[2], &parent) ||
-		!sandbox_parse_number(argv[3], &memory) || !sandbox_parse_number(argv[4], &cpu) ||
-		!sandbox_parse_number(argv[5], &output) ||
-		!parse_companions(argv[6], ret_companions))
-		return -EINVAL;
-	err = sandbox_tie_to_parent((pid_t)parent);
-	if (err)
-		return err;
-	fd_count = SANDBOX_FIRST_COMPANION_FD + (unsigned int)ret_companions->count;
-	if (syscall(SYS_close_range, fd_count, ~0u, 0))
-		return -errno;
-	err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);
-	if (err)
-		return err;
-	return sandbox_enter(&(struct sandbox_limits){
-		.memory_bytes = memory,
-		.cpu_seconds = (unsigned int)cpu,
-		.output_bytes = output,
-	});
-}
-
-void sandbox_report(const struct builder_result *result)
+void sandbox_report(const struct sandbox_result *result)
 {
 	struct sandbox_message message = {
 		.magic = SANDBOX_MAGIC,
@@ -301,15 +230,4 @@ void sandbox_report(const struct builder_result *result)
 	/* Exit handlers would find nothing to do and no system call to do it with. */
 	_exit(io_write_all(SANDBOX_RESULT_FD, &message, sizeof(message)) ? EXIT_FAILURE
 									 : EXIT_SUCCESS);
-}
-
-int sandbox_child_run(int argc, char **argv, sandbox_build_fn *build)
-{
-	struct builder_files files = { .elf_fd = SANDBOX_ELF_FD, .output_fd = SANDBOX_OUTPUT_FD };
-	struct builder_result result = { 0 };
-
-	if (close_in(argc, argv, &files.companions))
-		return EXIT_FAILURE;
-	result.error = build(&files, &result);
-	sandbox_report(&result);
 }

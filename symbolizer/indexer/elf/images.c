@@ -4,7 +4,7 @@
  * has none, the CRC-32 in its .gnu_debuglink has to do. One that was found by that link must agree
  * with both. What does not agree is another build's file, and its names would be wrong.
  */
-#include "symbolizer/indexer/images.h"
+#include "symbolizer/indexer/elf/images.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/index/companions.h"
+#include "symbolizer/sandbox/companions.h"
 
 #include <unistd.h>
 

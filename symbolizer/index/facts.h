@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Facts of a module that stand in its index's header as they are (format.h). */
+#include <stdint.h>
+
+/* How to read goroutine ids of a Go program. */
+struct index_go {
+	uint32_t version; /* 1.21 → 21; 0 = not a Go program */
+	uint32_t supported; /* 1: the fields below are known */
+	int64_t g_tls_offset; /* from the thread pointer; or ABI_GO_G_IN_REGISTER */
+	uint32_t g_m, m_curg, g_goid;
+	uint32_t g_stack_hi, g_sched_bp, g_labels; /* labels 0 = unknown */
+	uint32_t labels_kind; /* 0 none, 1 map, 2 slice */
+	uint32_t reserved;
+};
+
+/* How reading the unwind tables went. */
+struct index_unwind {
+	uint32_t functions; /* entries (FDEs) read */
+	uint32_t broken; /* entries given up */
+	uint32_t pages, rows;
+	uint32_t unsupported; /* rows that say only that a walk must stop there */
+	uint32_t left_out; /* pages and rules that a page's limits had no room for */
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/sandboxed/main.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "symbolizer/indexer/builder.h"
+#include "symbolizer/indexer/keep_debug.h"
+#include "symbolizer/sandbox/sandbox_wire.h"
+#include "symbolizer/sandboxed/close_in.h"
+#include "symbolizer/sandboxed/debuginfod_child.h"
+
+/* `ROLE.CRC,` each, as sandbox.c writes it. */
+static bool parse_companions(const char *text, struct companions *ret_companions)
+{
+	struct companions c = { .count = 0 };
+
+	while (*text) {
+		unsigned int role, crc;
+		int used = 0;
+
+		if (c.count == COMPANIONS_MAX ||
+			sscanf(text, "%u.%u,%n", &role, &crc, &used) != 2 || !used ||
+			role >= COMPANION_ROLES)
+			return false;
+		c.items[c.count] = (struct companion){
+			.fd = SANDBOX_FIRST_COMPANION_FD + (int)c.count,
+			.role = role,
+			.crc = crc,
+		};
+		c.count++;
+		text += used;
+	}
+	*ret_companions = c;
+	return true;
+}
+
+static int close_in_by(int argc, char **argv, struct companions *ret_companions)
+{
+	unsigned long parent, memory, cpu, output;
+	unsigned int fd_count;
+	int err;
+
+	if (argc != SANDBOX_ARGUMENTS || !sandbox_parse_number(argv[2], &parent) ||
+		!sandbox_parse_number(argv[3], &memory) || !sandbox_parse_number(argv[4], &cpu) ||
+		!sandbox_parse_number(argv[5], &output) ||
+		!parse_companions(argv[6], ret_companions))
+		return -EINVAL;
+	err = sandbox_tie_to_parent((pid_t)parent);
+	if (err)
+		return err;
+	fd_count = SANDBOX_FIRST_COMPANION_FD + (unsigned int)ret_companions->count;
+	if (syscall(SYS_close_range, fd_count, ~0u, 0))
+		return -errno;
+	err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);
+	if (err)
+		return err;
+	return sandbox_enter(&(struct sandbox_limits){
+		.memory_bytes = memory,
+		.cpu_seconds = (unsigned int)cpu,
+		.output_bytes = output,
+	});
+}
+
+int sandboxed_run(int argc, char **argv, sandboxed_task *build)
+{
+	struct sandbox_files files = { .elf_fd = SANDBOX_ELF_FD, .output_fd = SANDBOX_OUTPUT_FD };
+	struct sandbox_result result = { 0 };
+
+	if (close_in_by(argc, argv, &files.companions))
+		return EXIT_FAILURE;
+	result.error = build(&files, &result);
+	sandbox_report(&result);
+}
+
+bool sandboxed_is_command(const char *name)
+{
+	return !strcmp(name, SANDBOX_INDEX_COMMAND) || !strcmp(name, SANDBOX_KEEP_DEBUG_COMMAND) ||
+	       !strcmp(name, SANDBOX_FETCH_COMMAND);
+}
+
+static int keep_debug(const struct sandbox_files *files, struct sandbox_result *ret_result)
+{
+	return keep_debug_run(files->elf_fd, files->output_fd, ret_result);
+}
+
+int sandboxed_main(int argc, char **argv)
+{
+	bool keeps = argc > 1 && !strcmp(argv[1], SANDBOX_KEEP_DEBUG_COMMAND);
+
+	if (argc > 1 && !strcmp(argv[1], SANDBOX_FETCH_COMMAND))
+		return debuginfod_child_main(argc, argv);
+	return sandboxed_run(argc, argv, keeps ? keep_debug : builder_run_files);
+}
