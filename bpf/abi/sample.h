@@ -47,6 +47,7 @@ enum abi_sample_flags {
 enum abi_stack_flags {
 	ABI_STACK_KERNEL = 1 << 0,
 	ABI_STACK_DEPTH = 1 << 1, /* the walk stopped at ABI_MAX_FRAMES */
+	ABI_STACK_RUNTIME_FRAMES = 1 << 2, /* some frames take two words: bpf/abi/frame.h */
 	ABI_STACK_END_SHIFT = 4, /* from here on: enum abi_unwind_end, of a walk by tables */
 	ABI_STACK_END_MASK = 0xf << ABI_STACK_END_SHIFT,
 };
@@ -105,8 +106,9 @@ struct abi_stack {
 	abi_u32 flags; /* enum abi_stack_flags */
 	abi_u64 id; /* a 64-bit hash of the frames and of the flags; never 0 */
 	abi_u32 window;
-	abi_u32 frame_count;
-	abi_u64 frames[]; /* innermost first; return addresses but for the first */
+	abi_u32 frame_count; /* words */
+	/* bpf/abi/frame.h; innermost first; pcs are return addresses but for the first */
+	abi_u64 frames[];
 };
 
 /* ABI_FILE_NONE is never an inode's number. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/process/modules.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ int modules_create(size_t limit, struct modules **ret_modules)
 {
 	struct modules *m = calloc(1, sizeof(*m));
 
+	assert(limit <= MODULE_NUMBER_MAX);
 	if (!m)
 		return -ENOMEM;
 	map_init(&m->by_number, limit);
@@ -73,13 +75,14 @@ static bool is_same(const struct module *module, enum module_kind kind, const st
 	return kind != MODULE_SPECIAL || !strcmp(module->path, path);
 }
 
-/* Not 0, and after four thousand million modules not one that is still there. */
+/* After sixteen million modules not one that is still there. */
 static uint32_t next_number(const struct modules *m)
 {
-	uint32_t number = m->last_number + 1;
+	uint32_t number = m->last_number;
 
-	while (number == 0 || number == UINT32_MAX || modules_find(m, number))
-		number++;
+	do {
+		number = number % MODULE_NUMBER_MAX + 1;
+	} while (modules_find(m, number));
 	return number;
 }
 

@@ -21,8 +21,11 @@ enum module_kind {
 	MODULE_SPECIAL, /* [vsyscall], [uprobes], … : no symbols */
 };
 
+/* Numbers have 24 bits: a profile has another use for the rest of the word. */
+enum { MODULE_NUMBER_MAX = (1 << 24) - 1 };
+
 struct module {
-	uint32_t number; /* from 1, not soon used again; neither 0 nor UINT32_MAX */
+	uint32_t number; /* 1 to MODULE_NUMBER_MAX, not soon used again */
 	enum module_kind kind;
 	struct module_id id;
 	char *path; /* as first seen, below that process's root; any bytes but NUL */
@@ -35,6 +38,7 @@ struct module {
 	uint64_t mark; /* the sweep in which a process was last seen to map it */
 };
 
+/* LIMIT: at most MODULE_NUMBER_MAX. */
 int modules_create(size_t limit, struct modules **ret_modules);
 void modules_destroy(struct modules *m);
 /* The module of this kind and identity, made if new. -E2BIG over the limit. */

@@ -2,34 +2,17 @@
 #pragma once
 /*
  * One window's samples, aggregated: equal stacks once, equal (stack, thread, fiber, CPU) counts
- * once. Frames are stored as the owner resolved them at the time of the sample: module number and
- * file offset. Bounded; what does not fit is refused and counted by the caller.
+ * once. Frames are stored as the owner resolved them at the time of the sample (frame.h). Bounded;
+ * what does not fit is refused and counted by the caller.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/sampler/profile/frame.h"
 #include "bpf/abi/sample.h"
 
 struct profile;
-
-enum profile_frame_module {
-	PROFILE_MODULE_NONE = 0, /* no mapping held it: `address` is the pc */
-	PROFILE_MODULE_KERNEL = UINT32_MAX, /* `address` is a kaddr */
-};
-
-struct profile_frame {
-	uint64_t address; /* file offset in `module`; a pc for anonymous modules */
-	uint32_t module; /* number, or enum profile_frame_module */
-	uint32_t flags; /* PROFILE_FRAME_* */
-};
-
-enum {
-	PROFILE_FRAME_RETURN = 1, /* a return address: the call is one byte before */
-	/* From here on, of kernel frames: which of those that had the address one by one; 0 = none.
-	 */
-	PROFILE_FRAME_TENANT_SHIFT = 1,
-};
 
 /* A stack, kernel frames first (innermost first throughout). */
 struct profile_stack {

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One frame of a stack, in 16 bytes whatever it is a frame of. The top byte of `module` is its
+ * kind:
+ *
+ *   kind             address                      module           flags
+ *   native           file offset in the module;   its number       PROFILE_FRAME_RETURN
+ *                    pc in memory without a file
+ *   native, NONE     pc that no mapping held      0                PROFILE_FRAME_RETURN
+ *   kernel           kaddr                        UINT32_MAX       PROFILE_FRAME_RETURN, tenant
+ *   runtime k        code object, cookie          k, cookie        position
+ *
+ * A runtime is an interpreter or a compiler inside of the process: its frame is named by an object
+ * in the process's memory, a position in that object and a cookie (bpf/abi/frame.h). The frame
+ * means something else in another process.
+ *
+ * All bits count: frames are equal if their bytes are, and are hashed that way.
+ */
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/abi/frame.h"
+
+enum profile_frame_kind {
+	PROFILE_KIND_NATIVE = 0,
+	PROFILE_KIND_RUNTIME =
+		1, /* from here on, up to ABI_FRAME_KIND_MAX: as in bpf/abi/frame.h */
+	PROFILE_KIND_KERNEL = 255,
+};
+
+enum profile_frame_module {
+	PROFILE_MODULE_NONE = 0,
+	PROFILE_MODULE_KERNEL = UINT32_MAX,
+};
+
+enum {
+	PROFILE_KIND_SHIFT = 24, /* of the kind in `module`; modules have numbers below it */
+	PROFILE_FRAME_RETURN = 1, /* a return address: the call is one byte before */
+	/* From here on, of kernel frames: which of those that had the address one by one; 0 = none.
+	 */
+	PROFILE_FRAME_TENANT_SHIFT = 1,
+	PROFILE_COOKIE_LOW_BITS = 8, /* that fit above the 56 bits of an address */
+};
+
+struct profile_frame {
+	uint64_t address;
+	uint32_t module;
+	uint32_t flags;
+};
+
+_Static_assert(sizeof(struct profile_frame) == 16, "a window holds hundreds of thousands of them");
+_Static_assert(ABI_FRAME_ADDRESS_BITS + PROFILE_COOKIE_LOW_BITS == 64 &&
+		       PROFILE_COOKIE_LOW_BITS + PROFILE_KIND_SHIFT == 32,
+	"address, cookie and kind fill two words");
+
+static inline enum profile_frame_kind profile_frame_kind(const struct profile_frame *frame)
+{
+	return (enum profile_frame_kind)(frame->module >> PROFILE_KIND_SHIFT);
+}
+
+static inline bool profile_frame_is_runtime(const struct profile_frame *frame)
+{
+	return profile_frame_kind(frame) != PROFILE_KIND_NATIVE &&
+	       profile_frame_kind(frame) != PROFILE_KIND_KERNEL;
+}
+
+/* The frame of a runtime that FRAME is, as BPF recorded it. */
+static inline struct profile_frame profile_runtime_frame(const struct abi_frame *frame)
+{
+	assert(frame->kind >= PROFILE_KIND_RUNTIME && frame->kind <= ABI_FRAME_KIND_MAX);
+	return (struct profile_frame){
+		.address = frame->address | (uint64_t)frame->cookie << ABI_FRAME_ADDRESS_BITS,
+		.module = frame->kind << PROFILE_KIND_SHIFT |
+			  frame->cookie >> PROFILE_COOKIE_LOW_BITS,
+		.flags = frame->position,
+	};
+}
+
+/* The reverse. */
+static inline struct abi_frame profile_frame_of_runtime(const struct profile_frame *frame)
+{
+	const uint32_t cookie_high = frame->module & ((UINT32_C(1) << PROFILE_KIND_SHIFT) - 1);
+
+	return (struct abi_frame){
+		.address = frame->address & ((UINT64_C(1) << ABI_FRAME_ADDRESS_BITS) - 1),
+		.kind = (uint32_t)profile_frame_kind(frame),
+		.position = frame->flags,
+		.cookie = cookie_high << PROFILE_COOKIE_LOW_BITS |
+			  (uint32_t)(frame->address >> ABI_FRAME_ADDRESS_BITS),
+	};
+}
