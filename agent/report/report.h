@@ -17,6 +17,13 @@
 #include "symbolizer/kallsyms/kallsyms.h"
 #include "symbolizer/perf_map/perf_map.h"
 
+/* The names of a runtime's frame. Texts live for the call that asked for them. */
+struct report_runtime_names {
+	const char *mapping; /* "[python]": stands for the file that such a frame is not in */
+	size_t line_count; /* at most INDEX_MAX_FRAMES; 0 = not known */
+	struct index_frame *lines; /* innermost first; the caller's */
+};
+
 struct report_sources {
 	const struct profile *profile;
 	struct processes *processes;
@@ -26,6 +33,9 @@ struct report_sources {
 	const struct index *(*index)(void *context, const struct module *module);
 	/* The perf map of a process, up to date, or NULL. */
 	const struct perf_map *(*perf_map)(void *context, struct process *process);
+	/* What PROCESS's runtime calls FRAME. NULL: no runtime brings frames of its own. */
+	void (*runtime_names)(void *context, struct process *process, const struct abi_frame *frame,
+		struct report_runtime_names *names);
 	void *context;
 	struct metrics *metrics;
 };

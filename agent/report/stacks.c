@@ -37,12 +37,6 @@ struct known_frame {
 	bool known;
 };
 
-struct frame_key {
-	uint64_t address; /* of a caller: of its call */
-	uint32_t module;
-	uint32_t whose; /* process of anonymous memory, tenant of a kernel address; else 0 */
-};
-
 int stacks_create(const struct report_sources *sources, const struct report_options *options,
 	stacks_frame_fn *frame_fn, void *context, struct stacks **ret_stacks)
 {
@@ -138,13 +132,11 @@ static int learn(struct stacks *s, struct known_frame *known)
 static int frame_of(struct stacks *s, uint32_t process, const struct profile_frame *frame,
 	struct known_frame *ret_frame)
 {
-	struct frame_key key = { symbolize_address(frame), frame->module, symbolize_tenant(frame) };
+	struct symbolize_key key;
+	size_t key_bytes = symbolize_key(&s->symbolize, process, frame, &key);
 	struct known_frame *known;
-	int err;
+	int err = slot_of(s, &key, key_bytes, &known);
 
-	if (process && symbolize_is_private(&s->symbolize, frame))
-		key.whose = process;
-	err = slot_of(s, &key, sizeof(key), &known);
 	if (err)
 		return err;
 	if (!known->known) {

@@ -32,6 +32,13 @@ struct mapping_key {
 	uint32_t segment; /* of its index, or NO_SEGMENT */
 };
 
+/* The frame that is looked up. */
+struct frame_place {
+	const struct profile_frame *frame;
+	const struct module *module; /* of a native frame that some mapping held; else NULL */
+	uint32_t process; /* generation */
+};
+
 int symbolize_init(struct symbolize *s, const struct report_sources *sources,
 	const struct report_options *options)
 {
@@ -172,14 +179,22 @@ static void set_only_line(struct symbolized *frame, const char *name)
 }
 
 _Static_assert(PROFILE_FRAME_TENANT_SHIFT + KALLSYMS_TENANT_BITS <= 32, "it fits");
+_Static_assert(MODULE_NUMBER_MAX < 1 << PROFILE_KIND_SHIFT, "a module's number is no kind");
 
-static int kernel_frame(struct symbolize *s, uint32_t tenant, struct symbolized *frame)
+/* Whose the address was when it was sampled (kallsyms_tenant()). */
+static uint32_t tenant_of(const struct profile_frame *frame)
+{
+	return frame->flags >> PROFILE_FRAME_TENANT_SHIFT;
+}
+
+static int kernel_frame(struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
 {
 	const struct kallsyms *kallsyms = s->sources->kallsyms;
 	struct ksymbol symbol;
 
 	frame->kernel = true;
-	if (!kallsyms || !kallsyms_lookup_of(kallsyms, frame->address, tenant, &symbol))
+	if (!kallsyms ||
+		!kallsyms_lookup_of(kallsyms, frame->address, tenant_of(at->frame), &symbol))
 		return unknown_kernel_frame(s, frame);
 	set_only_line(frame, symbol.name);
 	return kernel_mapping(s, symbol.module, frame);
@@ -258,8 +273,9 @@ static void apply_options(const struct symbolize *s, struct symbolized *frame)
 		frame->lines[i].name = frame->lines[i].linkage;
 }
 
-static int file_frame(struct symbolize *s, const struct module *module, struct symbolized *frame)
+static int file_frame(struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
 {
+	const struct module *module = at->module;
 	const struct index *index = s->sources->index(s->sources->context, module);
 	uint64_t elf_addr;
 	size_t segment;
@@ -297,9 +313,9 @@ static int bracket_mapping(struct symbolize *s, const char *name, struct symboli
 	return 0;
 }
 
-static int anon_frame(struct symbolize *s, uint32_t process, struct symbolized *frame)
+static int anon_frame(struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
 {
-	struct process *p = processes_find(s->sources->processes, process);
+	struct process *p = processes_find(s->sources->processes, at->process);
 	const struct perf_map *map = p ? s->sources->perf_map(s->sources->context, p) : NULL;
 	const char *name;
 	uint64_t start;
@@ -312,56 +328,155 @@ static int anon_frame(struct symbolize *s, uint32_t process, struct symbolized *
 	return bracket_mapping(s, "[anon]", frame);
 }
 
-static int special_frame(struct symbolize *s, const struct module *module, struct symbolized *frame)
+static int special_frame(
+	struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
 {
-	const char *name = module_name(module);
+	const char *name = module_name(at->module);
 
 	frame->outcome = SYMBOLIZE_NO_SYMBOL;
 	return bracket_mapping(s, *name ? name : "[special]", frame);
 }
 
-static int module_frame(struct symbolize *s, uint32_t process, const struct module *module,
-	struct symbolized *frame)
+/* ---- runtimes ---- */
+
+static int runtime_frame(
+	struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
 {
-	switch (module->kind) {
-	case MODULE_FILE:
-	case MODULE_VDSO:
-		return file_frame(s, module, frame);
-	case MODULE_ANON:
-		return anon_frame(s, process, frame);
-	case MODULE_SPECIAL:
-		break;
-	}
-	return special_frame(s, module, frame);
+	const struct report_sources *sources = s->sources;
+	const struct abi_frame runtime = profile_frame_of_runtime(at->frame);
+	struct process *p = processes_find(sources->processes, at->process);
+	struct report_runtime_names names = { .lines = frame->lines };
+
+	frame->address = runtime.address;
+	if (p && sources->runtime_names)
+		sources->runtime_names(sources->context, p, &runtime, &names);
+	frame->line_count = MIN(names.line_count, (size_t)INDEX_MAX_FRAMES);
+	frame->outcome = frame->line_count ? SYMBOLIZE_NAMED : SYMBOLIZE_NO_SYMBOL;
+	apply_options(s, frame);
+	return bracket_mapping(s, names.mapping ? names.mapping : "[runtime]", frame);
 }
 
-uint64_t symbolize_address(const struct profile_frame *frame)
+/* ---- kinds ---- */
+
+/* What the report knows of one kind of frames. */
+struct frame_kind {
+	bool is_private; /* the same frame is another one in another process */
+	/* As symbolize_key(). */
+	size_t (*key)(
+		const struct profile_frame *frame, uint32_t process, struct symbolize_key *ret_key);
+	/* Fills in what is known; FRAME has its address already. */
+	int (*symbolize)(
+		struct symbolize *s, const struct frame_place *at, struct symbolized *frame);
+};
+
+/* The address of a caller's call: it may be the last instruction of its function. */
+static uint64_t native_address(const struct profile_frame *frame)
 {
 	bool caller = frame->flags & PROFILE_FRAME_RETURN;
 
 	return caller && frame->address ? frame->address - 1 : frame->address;
 }
 
-uint32_t symbolize_tenant(const struct profile_frame *frame)
+static size_t shared_key(
+	const struct profile_frame *frame, uint32_t process, struct symbolize_key *ret_key)
 {
-	return frame->module == PROFILE_MODULE_KERNEL ? frame->flags >> PROFILE_FRAME_TENANT_SHIFT
-						      : 0;
+	(void)process;
+	ret_key->address = native_address(frame);
+	ret_key->module = frame->module;
+	ret_key->context = 0;
+	return offsetof(struct symbolize_key, position);
+}
+
+static size_t memory_key(
+	const struct profile_frame *frame, uint32_t process, struct symbolize_key *ret_key)
+{
+	size_t size = shared_key(frame, process, ret_key);
+
+	ret_key->context = process;
+	return size;
+}
+
+static size_t kernel_key(
+	const struct profile_frame *frame, uint32_t process, struct symbolize_key *ret_key)
+{
+	size_t size = shared_key(frame, process, ret_key);
+
+	ret_key->context = tenant_of(frame);
+	return size;
+}
+
+static size_t runtime_key(
+	const struct profile_frame *frame, uint32_t process, struct symbolize_key *ret_key)
+{
+	ret_key->address = frame->address;
+	ret_key->module = frame->module;
+	ret_key->context = process;
+	ret_key->position = frame->flags;
+	ret_key->reserved = 0;
+	return sizeof(*ret_key);
+}
+
+static int nowhere_frame(
+	struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
+{
+	(void)s;
+	(void)at;
+	(void)frame;
+	return 0;
+}
+
+static const struct frame_kind nowhere_kind = { false, shared_key, nowhere_frame };
+static const struct frame_kind kernel_kind = { false, kernel_key, kernel_frame };
+static const struct frame_kind runtime_kind = { true, runtime_key, runtime_frame };
+
+/* By what the module is; frames of memory without a file are native ones, too. */
+static const struct frame_kind native_kinds[] = {
+	[MODULE_FILE] = { false, shared_key, file_frame },
+	[MODULE_VDSO] = { false, shared_key, file_frame },
+	[MODULE_ANON] = { true, memory_key, anon_frame },
+	[MODULE_SPECIAL] = { false, shared_key, special_frame },
+};
+
+/* FRAME's row. *RET_MODULE is the module of a native frame, NULL of others. */
+static const struct frame_kind *kind_of(const struct symbolize *s,
+	const struct profile_frame *frame, const struct module **ret_module)
+{
+	*ret_module = NULL;
+	if (profile_frame_kind(frame) == PROFILE_KIND_KERNEL)
+		return &kernel_kind;
+	if (profile_frame_kind(frame) != PROFILE_KIND_NATIVE)
+		return &runtime_kind;
+	*ret_module = modules_find(s->sources->modules, frame->module);
+	return *ret_module ? &native_kinds[(*ret_module)->kind] : &nowhere_kind;
+}
+
+bool symbolize_is_private(const struct symbolize *s, const struct profile_frame *frame)
+{
+	const struct module *module;
+
+	return kind_of(s, frame, &module)->is_private;
+}
+
+size_t symbolize_key(const struct symbolize *s, uint32_t process, const struct profile_frame *frame,
+	struct symbolize_key *ret_key)
+{
+	const struct module *module;
+
+	return kind_of(s, frame, &module)->key(frame, process, ret_key);
 }
 
 int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_frame *frame,
 	struct symbolized *ret_frame)
 {
-	const struct module *module;
+	struct frame_place at = { .frame = frame, .process = process };
+	const struct frame_kind *kind = kind_of(s, frame, &at.module);
 
-	ret_frame->address = symbolize_address(frame);
+	ret_frame->address = native_address(frame);
 	ret_frame->mapping = NULL;
 	ret_frame->outcome = SYMBOLIZE_NO_MAPPING;
 	ret_frame->kernel = false;
 	ret_frame->line_count = 0;
-	if (frame->module == PROFILE_MODULE_KERNEL)
-		return kernel_frame(s, symbolize_tenant(frame), ret_frame);
-	module = modules_find(s->sources->modules, frame->module);
-	return module ? module_frame(s, process, module, ret_frame) : 0;
+	return kind->symbolize(s, &at, ret_frame);
 }
 
 void symbolize_marker(const char *name, struct symbolized *ret_frame)
@@ -371,14 +486,4 @@ void symbolize_marker(const char *name, struct symbolized *ret_frame)
 	ret_frame->kernel = false;
 	set_only_line(ret_frame, name);
 	ret_frame->outcome = SYMBOLIZE_MARKER;
-}
-
-bool symbolize_is_private(const struct symbolize *s, const struct profile_frame *frame)
-{
-	const struct module *module;
-
-	if (frame->module == PROFILE_MODULE_KERNEL || frame->module == PROFILE_MODULE_NONE)
-		return false;
-	module = modules_find(s->sources->modules, frame->module);
-	return module && module->kind == MODULE_ANON;
 }

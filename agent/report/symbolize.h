@@ -61,9 +61,16 @@ int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_
 	struct symbolized *ret_frame);
 /* A marker named NAME (`[frames lost]`), which must outlive RET_FRAME. */
 void symbolize_marker(const char *name, struct symbolized *ret_frame);
-/* The address that is looked up: of a caller, the call's. */
-uint64_t symbolize_address(const struct profile_frame *frame);
-/* Whose the address was, of a kernel frame (kallsyms_tenant()); 0 of others. */
-uint32_t symbolize_tenant(const struct profile_frame *frame);
+
+/* What tells a frame from all others of a profile. Frames with equal keys have equal names. */
+struct symbolize_key {
+	uint64_t address; /* of a caller: of its call */
+	uint32_t module;
+	uint32_t context; /* process of a private frame, tenant of a kernel address; else 0 */
+	uint32_t position, reserved; /* of a runtime's frame; the others have shorter keys */
+};
+/* Returns the bytes of *RET_KEY that count. */
+size_t symbolize_key(const struct symbolize *s, uint32_t process, const struct profile_frame *frame,
+	struct symbolize_key *ret_key);
 /* True when FRAME means something else in another process. */
 bool symbolize_is_private(const struct symbolize *s, const struct profile_frame *frame);

@@ -156,8 +156,16 @@ int report_setup(void **state)
 	f->one = make_process(f, 100, "one");
 	f->two = make_process(f, 200, "two");
 	f->jit_process = f->one->number;
-	f->sources = (struct report_sources){ f->profile, f->processes, f->modules, f->kallsyms,
-		index_of, perf_map_of, f, &f->metrics };
+	f->sources = (struct report_sources){
+		.profile = f->profile,
+		.processes = f->processes,
+		.modules = f->modules,
+		.kallsyms = f->kallsyms,
+		.index = index_of,
+		.perf_map = perf_map_of,
+		.context = f,
+		.metrics = &f->metrics,
+	};
 	f->options = (struct report_options){ .period = 10101010, .time_ns = 1, .duration_ns = 2 };
 	*state = f;
 	return 0;
