@@ -5,10 +5,8 @@
  * that can be had again: pages and entries of indexes, perf maps. If that is not enough, the window
  * ends early, so that its samples are written instead of lost.
  */
-#include <link.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "agent/sampler/sampler_internal.h"
@@ -77,35 +75,10 @@ void sampler_forget_modules(struct sampler *sampler)
 /* ---- after a start and after each window ------------------------------------------------------
  */
 
-/*
- * Code is clean pages of files: what is needed again comes back by a fault. Most of what a start
- * and a report ran is not, until the next one.
- */
-static int forget_code(struct dl_phdr_info *object, size_t size, void *context)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-
-	(void)size;
-	(void)context;
-	for (size_t i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-		uintptr_t start = object->dlpi_addr + segment->p_vaddr;
-		uintptr_t end = start + segment->p_memsz;
-
-		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
-			(segment->p_flags & PF_W))
-			continue;
-		start &= ~(page - 1);
-		(void)madvise((void *)start, end - start, MADV_DONTNEED);
-	}
-	return 0;
-}
-
 void sampler_give_back_memory(struct sampler *sampler)
 {
 	(void)malloc_trim(0);
 	sampler_forget_index_pages(sampler);
-	(void)dl_iterate_phdr(forget_code, NULL);
 }
 
 /* ---- the limit ------------------------------------------------------------------------------ */

@@ -205,7 +205,7 @@ uint64_t sampler_oldest_open_ns(const struct sampler *sampler);
 /* memory.c */
 /* Between two windows: modules that nobody maps any more. */
 void sampler_forget_modules(struct sampler *sampler);
-/* What is not needed until the next window ends: free heap, pages of indexes, code. */
+/* What is not needed until the next window ends: free heap, pages of indexes. */
 void sampler_give_back_memory(struct sampler *sampler);
 /* Once a second: lets caches go when memory comes near its limit. */
 void sampler_look_at_memory(struct sampler *sampler);
