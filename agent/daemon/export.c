@@ -12,6 +12,7 @@
 #include "agent/daemon/exposition.h"
 #include "agent/daemon/keep_debug.h"
 #include "agent/daemon/series.h"
+#include "agent/sampler/profile/sample_labels.h"
 #include "agent/server/export/debuginfo/debuginfo.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
@@ -69,9 +70,7 @@ static void take_labels(
 		.external = &e->external,
 		.relabel = e->relabel,
 		.environment = e->environment,
-		.thread_comm = settings->thread_comm,
-		.tid = settings->tid,
-		.fiber_id = settings->fiber_id,
+		.sample_labels = settings->series_labels,
 		.limit = config_number(config, SETTING_series_max),
 		.metrics = e->metrics,
 	};
@@ -303,7 +302,7 @@ static uint64_t entry_hash(const struct slice *slice, const struct profile_sampl
 {
 	if (!slice->sample_labels)
 		return sample->stack;
-	return sample->stack + 31 * (sample->tid + 31 * (sample->cpu + 31 * sample->fiber_id));
+	return sample->stack + 31 * sample_labels_hash(sample);
 }
 
 static bool in_slice(void *context, const struct profile_sample *sample)

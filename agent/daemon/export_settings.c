@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sampler/profile/sample_labels.h"
 #include "agent/settings/config_lists.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
@@ -15,6 +16,7 @@ enum {
 	MIN_SPOOL_BYTES = 2 << 20,
 	VARIABLES_LIMIT = 32,
 	VARIABLE_BYTES = 256,
+	LABELS_TEXT_BYTES = 256,
 };
 
 /* ---- remote stores -------------------------------------------------------------------------- */
@@ -102,25 +104,45 @@ static int add_stores(struct export_settings *s, const struct config *config, ch
 
 /* ---- the rest ------------------------------------------------------------------------------- */
 
+/* Those that users may name: "thread_comm, tid or goid". Texts first. */
+static void list_series_labels(char *text, size_t size)
+{
+	const char *names[SAMPLE_LABEL_COUNT];
+	size_t count = 0, used = 0;
+
+	for (int is_text = 1; is_text >= 0; is_text--) {
+		for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
+			if (sample_labels[i].is_series_label && sample_labels[i].is_text == is_text)
+				names[count++] = sample_labels[i].name;
+		}
+	}
+	for (size_t i = 0; i < count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s",
+			i == 0          ? ""
+			: i < count - 1 ? ", "
+					: " or ",
+			names[i]);
+}
+
 static int read_series_labels(
 	const struct config *config, struct export_settings *s, char **ret_message)
 {
 	const char *text = config_text(config, SETTING_series_labels);
 	autofree char *copy = strdup(text ? text : "");
-	char *next = copy, *item;
+	char *next = copy, *item, wanted[LABELS_TEXT_BYTES];
 
 	if (!copy)
 		return -ENOMEM;
 	while ((item = strsep(&next, ", ")) != NULL) {
-		if (!strcmp(item, "thread_comm"))
-			s->thread_comm = true;
-		else if (!strcmp(item, "tid"))
-			s->tid = true;
-		else if (!strcmp(item, "goid"))
-			s->fiber_id = true;
-		else if (*item)
-			return config_refuse(config, SETTING_series_labels, ret_message,
-				" wants thread_comm, tid or goid");
+		const struct sample_label *label = sample_label_find(item);
+
+		if (label && label->is_series_label) {
+			s->series_labels |= UINT32_C(1) << (label - sample_labels);
+		} else if (*item) {
+			list_series_labels(wanted, sizeof(wanted));
+			return config_refuse(
+				config, SETTING_series_labels, ret_message, " wants %s", wanted);
+		}
 	}
 	return 0;
 }

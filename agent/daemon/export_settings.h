@@ -17,7 +17,7 @@ struct export_settings {
 	struct labels external;
 	struct relabel *relabel; /* NULL = no rules */
 	char *environment; /* names of variables, each with its NUL, then an empty one */
-	bool thread_comm, tid, fiber_id; /* labels of series */
+	uint32_t series_labels; /* bit N: sample_labels[N] is one */
 	bool debuginfo_upload;
 };
 

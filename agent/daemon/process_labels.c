@@ -44,14 +44,21 @@ static int set(struct labels *labels, const char *name, const char *value)
 
 int process_labels(const struct process *p, struct labels *labels)
 {
+	static const struct {
+		const char *name;
+		size_t offset;
+	} texts[] = {
+#define PROCESS_TEXT(name, ...) { #name, offsetof(struct process, name) },
+#include "agent/sampler/profile/sample_labels.def"
+	};
 	int err;
 
 	if (p->kernel_thread)
 		return 0;
-	err = set(labels, "comm", p->comm);
-	if (!err)
-		err = set(labels, "executable", program(p));
-	return err ? err : set(labels, "container_id", p->container_id);
+	err = set(labels, "executable", program(p));
+	for (size_t i = 0; !err && i < ARRAY_SIZE(texts); i++)
+		err = set(labels, texts[i].name, (const char *)p + texts[i].offset);
+	return err;
 }
 
 void process_labels_service(const struct process *p, char *name, size_t size)

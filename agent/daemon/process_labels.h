@@ -10,7 +10,10 @@
 #include "agent/sampler/process/processes.h"
 #include "symbolizer/index/index.h"
 
-/* `comm`, `executable` and `container_id`. The kernel's threads have none: there are hundreds. */
+/*
+ * `executable` and the PROCESS_TEXT rows of sample_labels.def. The kernel's threads have none:
+ * there are hundreds of them.
+ */
 int process_labels(const struct process *p, struct labels *labels);
 /*
  * `__meta_…`. INDEX: of its program; NULL: how that was made is not told. ENVIRONMENT: names of

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/daemon/process_labels.h"
+#include "agent/sampler/profile/sample_labels.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
@@ -19,27 +20,41 @@ enum {
 	TEXT_LIMIT = 1 << 20, /* of one label set */
 };
 
-/* What is not asked for is 0. */
-struct key {
-	uint32_t process, pid, tid, padding;
-	uint64_t fiber_id;
-	char comm[24];
+_Static_assert(SAMPLE_LABEL_COUNT <= 32, "bits of series_options.sample_labels");
+
+/* What of a sample decides on its series: the process and those of its labels that series have. */
+struct series_key {
+	uint8_t bytes[sizeof(struct profile_sample)];
+	size_t size;
 };
 
-static struct key key_of(const struct series *s, const struct profile_sample *sample)
+static bool series_have(const struct series *s, size_t label)
 {
-	const struct series_options *o = s->options;
-	struct key key;
+	return s->options->sample_labels >> label & 1;
+}
 
-	memset(&key, 0, sizeof(key));
-	key.process = sample->process;
-	key.pid = sample->pid;
-	if (o->tid)
-		key.tid = sample->tid;
-	if (o->fiber_id)
-		key.fiber_id = sample->fiber_id;
-	if (o->thread_comm)
-		snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
+/* What stands behind a text's NUL is no part of it: strncpy() writes zeros there. */
+static void key_append(struct series_key *key, const struct sample_label *label,
+	const struct profile_sample *sample)
+{
+	uint8_t *to = key->bytes + key->size;
+
+	if (label->is_text)
+		strncpy((char *)to, sample_label_text(label, sample), label->size);
+	else
+		memcpy(to, (const uint8_t *)sample + label->offset, label->size);
+	key->size += label->size;
+}
+
+static struct series_key key_of(const struct series *s, const struct profile_sample *sample)
+{
+	struct series_key key = { .size = sizeof(sample->process) };
+
+	memcpy(key.bytes, &sample->process, sizeof(sample->process));
+	for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
+		if (series_have(s, i))
+			key_append(&key, &sample_labels[i], sample);
+	}
 	return key;
 }
 
@@ -64,17 +79,34 @@ static int set_external(const struct series *s, struct labels *labels)
 	return err;
 }
 
-static int set_thread(const struct key *key, struct labels *labels)
+/* SAMPLE may be NULL: NAME is removed. */
+static int set_sample_label(const struct sample_label *label, const char *name,
+	const struct profile_sample *sample, struct labels *labels)
 {
-	int err = set_number(labels, "tid", key->tid);
+	if (!sample)
+		return labels_set(labels, name, "");
+	if (label->is_text)
+		return labels_set(labels, name, sample_label_text(label, sample));
+	return set_number(labels, name, sample_label_value(label, sample));
+}
 
-	if (!err)
-		err = set_number(labels, "__meta_thread_id", key->tid);
-	if (!err)
-		err = set_number(labels, "goid", key->fiber_id);
-	if (!err)
-		err = labels_set(labels, "thread_comm", key->comm);
-	return err ? err : labels_set(labels, "__meta_thread_comm", key->comm);
+/* The names belong to samples: an external label that has one of them is removed. */
+static int set_sample_labels(
+	const struct series *s, const struct profile_sample *thread, struct labels *labels)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < SAMPLE_LABEL_COUNT; i++) {
+		const struct sample_label *label = &sample_labels[i];
+		const struct profile_sample *from = series_have(s, i) ? thread : NULL;
+
+		if (!label->is_series_label)
+			continue;
+		err = set_sample_label(label, label->name, from, labels);
+		if (!err && label->meta)
+			err = set_sample_label(label, label->meta, from, labels);
+	}
+	return err;
 }
 
 static const struct index *index_of(const struct series *s, const struct process *p)
@@ -84,9 +116,9 @@ static const struct index *index_of(const struct series *s, const struct process
 	return p->executable && o->index ? o->index(o->index_context, p->executable) : NULL;
 }
 
-/* Only rules read what costs a look into /proc. */
-static int collect(const struct series *s, const struct process *p, const struct key *key,
-	struct labels *labels)
+/* Only rules read the labels that cost a look into /proc. */
+static int collect_labels(const struct series *s, const struct process *p,
+	const struct profile_sample *thread, struct labels *labels)
 {
 	int err = set_external(s, labels);
 
@@ -94,7 +126,7 @@ static int collect(const struct series *s, const struct process *p, const struct
 		err = process_labels(p, labels);
 	if (!err && p && s->options->relabel)
 		err = process_labels_meta(p, index_of(s, p), s->options->environment, labels);
-	return err ? err : set_thread(key, labels);
+	return err ? err : set_sample_labels(s, thread, labels);
 }
 
 static bool is_required(const char *name)
@@ -138,11 +170,10 @@ static int name_it(const struct process *p, struct labels *labels)
 }
 
 /* *RET_KEEP false: a rule wants it dropped. */
-static int make_labels(
-	const struct series *s, const struct key *key, struct labels *labels, bool *ret_keep)
+static int make_labels(const struct series *s, const struct process *p,
+	const struct profile_sample *thread, struct labels *labels, bool *ret_keep)
 {
-	const struct process *p = processes_find(s->processes, key->process);
-	int err = collect(s, p, key, labels);
+	int err = collect_labels(s, p, thread, labels);
 
 	*ret_keep = true;
 	if (!err && s->options->relabel)
@@ -195,12 +226,17 @@ static int number_of(struct series *s, struct labels *labels, uint32_t *ret_numb
 	return 0;
 }
 
-/* The series of KEY, made if new; 0 = none. */
-static int find_series(struct series *s, const struct key *key, uint32_t *ret_number)
+/*
+ * The series of a sample of PROCESS, made if new; 0 = none. THREAD: the sample itself where its own
+ * labels count, else NULL.
+ */
+static int find_series(struct series *s, uint32_t process, const struct profile_sample *thread,
+	uint32_t *ret_number)
 {
+	const struct process *p = processes_find(s->processes, process);
 	autocall(labels_deinit) struct labels labels = { 0 };
 	bool keep;
-	int err = make_labels(s, key, &labels, &keep);
+	int err = make_labels(s, p, thread, &labels, &keep);
 
 	if (err == -ENOMEM)
 		return err;
@@ -213,34 +249,40 @@ static int find_series(struct series *s, const struct key *key, uint32_t *ret_nu
 	return keep ? number_of(s, &labels, ret_number) : 0;
 }
 
-static bool has_thread(const struct key *key)
+static bool has_series_label(const struct series *s, const struct profile_sample *sample)
 {
-	return key->tid || key->fiber_id || *key->comm;
+	for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
+		const struct sample_label *label = &sample_labels[i];
+
+		if (!series_have(s, i))
+			continue;
+		if (label->is_text ? *sample_label_text(label, sample) != 0
+				   : sample_label_value(label, sample) != 0)
+			return true;
+	}
+	return false;
 }
 
 /* Over the limit, a thread's series is that of its process. */
 static int find_within_limit(
-	struct series *s, const struct profile_sample *sample, struct key key, uint32_t *ret_number)
+	struct series *s, const struct profile_sample *sample, uint32_t *ret_number)
 {
-	if (has_thread(&key) && series_count(s) >= s->options->limit) {
-		metrics_add(s->options->metrics, METRIC_SERIES_CAPPED, sample->count);
-		key.tid = 0;
-		key.fiber_id = 0;
-		memset(key.comm, 0, sizeof(key.comm));
-	}
-	return find_series(s, &key, ret_number);
+	if (!has_series_label(s, sample) || series_count(s) < s->options->limit)
+		return find_series(s, sample->process, sample, ret_number);
+	metrics_add(s->options->metrics, METRIC_SERIES_CAPPED, sample->count);
+	return find_series(s, sample->process, NULL, ret_number);
 }
 
-static int add(struct series *s, const struct profile_sample *sample)
+static int add_sample(struct series *s, const struct profile_sample *sample)
 {
-	struct key key = key_of(s, sample);
+	struct series_key key = key_of(s, sample);
 	size_t known = s->keys.count;
 	uint32_t number, series;
-	int err = intern_bytes(&s->keys, &key, sizeof(key), &number);
+	int err = intern_bytes(&s->keys, key.bytes, key.size, &number);
 
 	if (err || number < known)
 		return err;
-	err = find_within_limit(s, sample, key, &series);
+	err = find_within_limit(s, sample, &series);
 	if (!err)
 		err = array_reserve(s->of_key, s->key_capacity, (size_t)number + 1, KEYS_LIMIT + 1);
 	if (!err) {
@@ -261,7 +303,7 @@ int series_init(struct series *s, const struct series_options *options,
 		return err;
 	err = intern_init(&s->texts, SERIES_LIMIT, TEXTS_BYTES);
 	for (size_t i = 0; !err && i < profile_sample_count(profile); i++)
-		err = add(s, profile_sample_at(profile, i));
+		err = add_sample(s, profile_sample_at(profile, i));
 	if (err)
 		series_deinit(s);
 	return err;
@@ -291,10 +333,10 @@ const struct labels *series_labels(const struct series *s, uint32_t number)
 
 uint32_t series_of(struct series *s, const struct profile_sample *sample)
 {
-	struct key key = key_of(s, sample);
+	struct series_key key = key_of(s, sample);
 	uint32_t number;
 
-	if (intern_bytes(&s->keys, &key, sizeof(key), &number) || number >= s->key_count)
+	if (intern_bytes(&s->keys, key.bytes, key.size, &number) || number >= s->key_count)
 		return 0;
 	return s->of_key[number];
 }

@@ -21,8 +21,8 @@ struct series_options {
 	const struct labels *external;
 	const struct relabel *relabel; /* NULL = none */
 	const char *environment; /* names of variables as for process_labels_meta() */
-	bool thread_comm, tid, fiber_id;
-	uint64_t limit; /* series, for those three */
+	uint32_t sample_labels; /* bit N: sample_labels[N] is a label of series, too */
+	uint64_t limit; /* series, for those labels */
 	/* The index of a module, or NULL where there is none. */
 	const struct index *(*index)(void *context, const struct module *module);
 	void *index_context;

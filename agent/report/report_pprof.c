@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/report/stacks.h"
+#include "agent/sampler/profile/sample_labels.h"
 #include "base/cleanup.h"
 #include "pprof/pprof.h"
 
 enum {
 	MAX_PPROF_BYTES = 256 << 20,
 	MAX_PROCESSES = 1 << 22,
-	LABELS = 7, /* of a sample, at most */
 	CPU_TYPES = 2, /* values of samples on the CPU; those of waits come after them */
 	ALL_TYPES = 4,
+};
+
+enum {
+#define PROCESS_TEXT(...) +1
+	PROCESS_LABELS = 0
+#include "agent/sampler/profile/sample_labels.def"
 };
 
 DEFINE_AUTO(pprof);
@@ -157,22 +164,38 @@ static int put_main_binary_first(struct pprof_report *r)
 
 /* ---- samples ---- */
 
-static size_t sample_labels(const struct profile_sample *sample, const struct process *process,
-	struct pprof_label *ret_labels)
+static size_t labels_of_sample(
+	const struct profile_sample *sample, struct pprof_label ret_labels[SAMPLE_LABEL_COUNT])
 {
-	struct pprof_label *label = ret_labels;
+	size_t count = 0;
 
-	*label++ = (struct pprof_label){ "pid", NULL, sample->pid, id_unit };
-	*label++ = (struct pprof_label){ "tid", NULL, sample->tid, id_unit };
-	*label++ = (struct pprof_label){ "cpu", NULL, sample->cpu, id_unit };
-	if (sample->fiber_id)
-		*label++ = (struct pprof_label){ "goid", NULL, (int64_t)sample->fiber_id, id_unit };
-	*label++ = (struct pprof_label){ "thread_comm", sample->comm, 0, NULL };
-	if (process) {
-		*label++ = (struct pprof_label){ "comm", process->comm, 0, NULL };
-		*label++ = (struct pprof_label){ "container_id", process->container_id, 0, NULL };
+	for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
+		const struct sample_label *label = &sample_labels[i];
+		struct pprof_label to = { .key = label->name };
+
+		if (label->is_text) {
+			to.text = sample_label_text(label, sample);
+		} else {
+			to.number = (int64_t)sample_label_value(label, sample);
+			to.unit = id_unit;
+			if (!to.number && !label->zero_is_value)
+				continue;
+		}
+		ret_labels[count++] = to;
 	}
-	return (size_t)(label - ret_labels);
+	return count;
+}
+
+static size_t labels_of_process(
+	const struct process *process, struct pprof_label ret_labels[PROCESS_LABELS])
+{
+	const struct pprof_label labels[PROCESS_LABELS] = {
+#define PROCESS_TEXT(name, ...) { #name, process->name, 0, NULL },
+#include "agent/sampler/profile/sample_labels.def"
+	};
+
+	memcpy(ret_labels, labels, sizeof(labels));
+	return PROCESS_LABELS;
 }
 
 static int64_t value_of(uint64_t number)
@@ -194,7 +217,7 @@ static int add_sample(struct pprof_report *r, const struct profile_sample *sampl
 	const struct process *process = processes_find(r->sources->processes, sample->process);
 	int64_t values[ALL_TYPES] = { 0 };
 	const struct stack_facts *facts;
-	struct pprof_label labels[LABELS];
+	struct pprof_label labels[SAMPLE_LABEL_COUNT + PROCESS_LABELS];
 	uint64_t locations[PPROF_MAX_FRAMES];
 	size_t count, label_count = 0;
 	int err;
@@ -206,7 +229,9 @@ static int add_sample(struct pprof_report *r, const struct profile_sample *sampl
 	for (size_t i = 0; i < count; i++)
 		locations[i] = r->stacks->ids[facts->first + i];
 	if (!r->options->no_labels)
-		label_count = sample_labels(sample, process, labels);
+		label_count = labels_of_sample(sample, labels);
+	if (!r->options->no_labels && process)
+		label_count += labels_of_process(process, labels + label_count);
 	put_values(sample, values);
 	err = pprof_sample(r->pprof, locations, count, values, labels, label_count);
 	if (err)

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "agent/sampler/profile/sample_labels.h"
 #include "agent/sampler/sampler_internal.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -237,9 +238,6 @@ static int make_sample(struct sampler *sampler, struct profile *profile, struct 
 {
 	struct profile_sample sample = {
 		.process = p->number,
-		.pid = s->tgid,
-		.tid = s->tid,
-		.cpu = s->cpu,
 		.flags = s->flags & ~(uint32_t)(SAMPLER_SAMPLE_WAITED | ABI_SAMPLE_EXECUTING),
 	};
 	int err = user ? resolve_stack(sampler, profile, p, s, user, &sample.stack)
@@ -247,8 +245,8 @@ static int make_sample(struct sampler *sampler, struct profile *profile, struct 
 
 	if (err)
 		return err;
+	sample_labels_read(s, &sample);
 	sample.fiber_id = fiber_of(sampler, p, s);
-	memcpy(sample.comm, s->comm, sizeof(s->comm));
 	*ret_sample = sample;
 	return 0;
 }

@@ -40,7 +40,7 @@ agent/report: base/ agent/sampler/process/ agent/sampler/profile/ symbolizer/ pp
 agent/daemon: *
 agent/server/store: base/
 agent/server/serve: base/ agent/loop/
-agent/server/export: base/ agent/loop/ proto/
+agent/server/export: base/ agent/loop/ proto/ agent/sampler/profile/sample_labels.def
 agent/top: base/ agent/loop/ agent/sampler/process/ agent/sampler/profile/ agent/report/
 '
 

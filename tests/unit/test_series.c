@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/daemon/series.h"
+#include "agent/sampler/profile/sample_labels.h"
 #include "tests/unit/report_fixture.h"
 
 struct set {
@@ -153,12 +154,12 @@ static void threads_are_series_only_when_asked_for(void **state)
 	begin(f, &set, &s);
 	assert_int_equal(series_count(&s), 1);
 	series_deinit(&s);
-	set.options.thread_comm = true;
+	set.options.sample_labels = 1 << SAMPLE_LABEL_thread_comm;
 	begin(f, &set, &s);
 	assert_int_equal(series_count(&s), 2);
 	assert_string_equal(label(&s, 2, "thread_comm"), "b");
 	series_deinit(&s);
-	set.options.tid = true;
+	set.options.sample_labels |= 1 << SAMPLE_LABEL_tid;
 	begin(f, &set, &s);
 	assert_int_equal(series_count(&s), 3);
 	assert_string_equal(label(&s, 3, "tid"), "3");
@@ -173,7 +174,7 @@ static void beyond_the_limit_threads_are_together(void **state)
 
 	for (uint32_t tid = 1; tid <= 20; tid++)
 		thread_of(f, tid, "a");
-	set.options.tid = true;
+	set.options.sample_labels |= 1 << SAMPLE_LABEL_tid;
 	set.options.limit = 5;
 	begin(f, &set, &s);
 	assert_int_equal(series_count(&s), 6);

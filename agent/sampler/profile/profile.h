@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One window's samples, aggregated: equal stacks once, equal (stack, thread, fiber, CPU) counts
- * once. Frames are stored as the owner resolved them at the time of the sample (frame.h). Bounded;
- * what does not fit is refused and counted by the caller.
+ * One window's samples, aggregated: equal stacks once, samples of equal stack and labels once.
+ * Frames are stored as the owner resolved them at the time of the sample (frame.h). Bounded; what
+ * does not fit is refused and counted by the caller.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,12 +32,12 @@ enum profile_stack_flags {
 
 struct profile_sample {
 	uint32_t process; /* generation number */
-	uint32_t pid, tid, cpu;
-	uint64_t fiber_id; /* what a runtime runs on the thread, such as a goroutine; 0 = none known
-			    */
 	uint32_t stack; /* number from profile_stack() */
 	uint32_t flags; /* enum abi_sample_flags */
-	char comm[ABI_COMM_BYTES + 1]; /* thread's */
+	/* A field for each label. */
+#define SAMPLE_NUMBER(name, field, type, ...) type field;
+#define SAMPLE_TEXT(name, field, bytes, ...) char field[bytes];
+#include "agent/sampler/profile/sample_labels.def"
 	uint64_t count; /* samples; waits, with ABI_SAMPLE_OFF_CPU */
 	uint64_t weight; /* sum of periods; ns of waiting */
 };

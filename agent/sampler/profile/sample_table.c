@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "agent/sampler/profile/sample_labels.h"
 #include "base/array.h"
 #include "base/intern.h"
 
@@ -21,27 +21,25 @@ void sample_table_deinit(struct sample_table *t)
 	free(t->slots);
 }
 
-/* The process generation and the stack say most; what else differs is compared. */
-static uint64_t hash_of(const struct profile_sample *s)
+static uint64_t sample_hash(const struct profile_sample *s)
 {
-	const uint64_t words[4] = { (uint64_t)s->process << 32 | s->stack,
-		(uint64_t)s->tid << 32 | s->cpu, s->fiber_id, s->flags };
+	const uint64_t words[3] = { (uint64_t)s->process << 32 | s->stack, s->flags,
+		sample_labels_hash(s) };
 
 	return hash_bytes(words, sizeof(words));
 }
 
-static bool is_same(const struct profile_sample *a, const struct profile_sample *b)
+static bool samples_are_equal(const struct profile_sample *a, const struct profile_sample *b)
 {
-	return a->stack == b->stack && a->process == b->process && a->tid == b->tid &&
-	       a->cpu == b->cpu && a->fiber_id == b->fiber_id && a->flags == b->flags &&
-	       a->pid == b->pid && !strncmp(a->comm, b->comm, sizeof(a->comm));
+	return a->stack == b->stack && a->process == b->process && a->flags == b->flags &&
+	       sample_labels_equal(a, b);
 }
 
 static uint32_t *find_slot(const struct sample_table *t, const struct profile_sample *sample)
 {
-	size_t i = hash_of(sample) & (t->slot_count - 1);
+	size_t i = sample_hash(sample) & (t->slot_count - 1);
 
-	while (t->slots[i] && !is_same(&t->items[t->slots[i] - 1], sample))
+	while (t->slots[i] && !samples_are_equal(&t->items[t->slots[i] - 1], sample))
 		i = (i + 1) & (t->slot_count - 1);
 	return &t->slots[i];
 }
@@ -54,7 +52,7 @@ static int grow_slots(struct sample_table *t)
 	if (!slots)
 		return -ENOMEM;
 	for (size_t number = 0; number < t->count; number++) {
-		size_t i = hash_of(&t->items[number]) & (slot_count - 1);
+		size_t i = sample_hash(&t->items[number]) & (slot_count - 1);
 
 		while (slots[i])
 			i = (i + 1) & (slot_count - 1);

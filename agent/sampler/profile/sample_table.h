@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Samples that are equal in all but count and weight, each once. */
+/* Each sample once: those that differ only in count and weight are added up. */
 #include <stddef.h>
 #include <stdint.h>
 

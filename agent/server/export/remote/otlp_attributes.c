@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names are those of OpenTelemetry's semantic conventions 1.37 and of the profiles specification
- * (https://opentelemetry.io/docs/specs/otel/profiles/mappings/); what they have no name for keeps
- * ours: `goid`, `comm`, and whatever labels users add.
+ * (https://opentelemetry.io/docs/specs/otel/profiles/mappings/); a label that has no name there
+ * keeps ours: `goid`, `comm`, and all that users add.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -22,27 +22,27 @@ struct attribute_record {
 	int64_t number;
 };
 
-/* Whose attribute a label of a series becomes. */
-enum owner { OF_RESOURCE, OF_SAMPLE, OF_NOBODY };
+/* What has the attribute that a label of a series becomes. */
+enum place { PLACE_RESOURCE, PLACE_SAMPLE, PLACE_NOWHERE };
 
 struct known_label {
 	const char *label, *attribute;
-	enum owner owner;
+	enum place place;
 	bool number;
 };
 
-/* Of a series and, but for their owner, of a sample. */
+/* Labels of a series and, but for their place, of a sample. */
 static const struct known_label known_labels[] = {
-	{ "__name__", "", OF_NOBODY, false }, /* the sample types say it */
-	{ "service_name", "service.name", OF_RESOURCE, false },
-	{ "node", "host.name", OF_RESOURCE, false },
-	{ "container_id", "container.id", OF_RESOURCE, false },
-	{ "executable", "process.executable.name", OF_RESOURCE, false },
-	{ "pid", "process.pid", OF_RESOURCE, true },
-	{ "tid", "thread.id", OF_SAMPLE, true },
-	{ "thread_comm", "thread.name", OF_SAMPLE, false },
-	{ "goid", "goid", OF_SAMPLE, true },
-	{ "cpu", "cpu.logical_number", OF_SAMPLE, true },
+	{ "__name__", "", PLACE_NOWHERE, false }, /* the sample types say it */
+	{ "service_name", "service.name", PLACE_RESOURCE, false },
+	{ "node", "host.name", PLACE_RESOURCE, false },
+	{ "executable", "process.executable.name", PLACE_RESOURCE, false },
+#define SAMPLE_NUMBER(name, field, type, from, zero, series, meta, attribute, place) \
+	{ #name, attribute, PLACE_##place, true },
+#define SAMPLE_TEXT(name, field, bytes, from, series, meta, attribute, place) \
+	{ #name, attribute, PLACE_##place, false },
+#define PROCESS_TEXT(name, attribute, place) { #name, attribute, PLACE_##place, false },
+#include "agent/sampler/profile/sample_labels.def"
 };
 
 static const struct known_label *find_known(const char *label)
@@ -156,7 +156,7 @@ int otlp_thread_attributes(struct otlp *o, struct attribute_set *set)
 		const struct known_label *known = find_known(labels->items[i].name);
 		const char *value = labels->items[i].value;
 
-		if (!known || known->owner != OF_SAMPLE)
+		if (!known || known->place != PLACE_SAMPLE)
 			continue;
 		if (known->number && parse_number(value, &number))
 			err = otlp_add_number(o, set, known->attribute, number, "");
@@ -315,7 +315,7 @@ int otlp_resource(struct otlp *o, Otlp__Resource *resource)
 		const struct known_label *known = find_known(labels->items[i].name);
 		Otlp__KeyValue *pair;
 
-		if (known && known->owner != OF_RESOURCE)
+		if (known && known->place != PLACE_RESOURCE)
 			continue;
 		pair = key_value(o, known, &labels->items[i]);
 		if (!pair)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The labels in which the samples of a process differ, as rows of a table: whoever writes labels
+ * walks it and needs no name of one. sample_labels.def says what a row holds.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/sampler/profile/profile.h"
+
+enum sample_label_number {
+#define SAMPLE_NUMBER(name, ...) SAMPLE_LABEL_##name,
+#define SAMPLE_TEXT(name, ...) SAMPLE_LABEL_##name,
+#include "agent/sampler/profile/sample_labels.def"
+	SAMPLE_LABEL_COUNT
+};
+
+struct sample_label {
+	const char *name;
+	const char *meta; /* another name of it for relabelling, or NULL */
+	bool is_text;
+	bool zero_is_value; /* of a number: 0 is not "none" */
+	bool is_series_label; /* series have it where the user asks for it */
+	uint16_t offset, size; /* of its field in struct profile_sample */
+};
+
+extern const struct sample_label sample_labels[SAMPLE_LABEL_COUNT];
+
+/* NULL: no label of a sample has that name. */
+const struct sample_label *sample_label_find(const char *name);
+uint64_t sample_label_value(const struct sample_label *label, const struct profile_sample *sample);
+const char *sample_label_text(
+	const struct sample_label *label, const struct profile_sample *sample);
+
+/* Sets all labels of SAMPLE from the kernel's record. */
+void sample_labels_read(const struct abi_sample *s, struct profile_sample *sample);
+/* Equal samples have equal hashes. Only numbers are in it: names of threads rarely differ alone. */
+uint64_t sample_labels_hash(const struct profile_sample *sample);
+bool sample_labels_equal(const struct profile_sample *a, const struct profile_sample *b);
