@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * The kernel's stack, by its own unwind tables, but with what was read of them at hand. The
- * kernel's own walk takes 1.5 us when it comes twice in a row, and at a tick of 100 Hz twelve times
- * as long: of megabytes of tables and several functions nothing is in the caches, nor in the TLB.
- * Most calls are the same few ones, so a few pages of rows on each CPU do.
+ * Walks the kernel's stack by the kernel's own unwind tables (ORC) and caches the rows it used.
+ *
+ * Gain: at a tick of 100 Hz the kernel's own walk takes 20 us for five frames, because neither the
+ * caches nor the TLB hold anything of its megabytes of tables; repeated at once it takes 1.5 us.
+ * Most kernel stacks are made of the same few calls, so 16 KiB of cached rows on each CPU are
+ * enough. Switch for tests: --test-without=kernel-walk.
  *
  * It is the same walk, frame by frame, for the plain case: code of the kernel itself, and rules
- * that go by the stack or the frame pointer. For all else (a module, a tracer's trampoline, a
- * BPF program, a stack without end) the kernel is asked as ever. And so that nothing rests on
- * the understanding of a table that is no interface, the first walks and later one of many are made
- * both ways: a single difference, and from then on the kernel walks.
+ * based on the stack or frame pointer. Everything else (a module, a tracer's trampoline, a BPF
+ * program, a stack without an end) is left to the kernel. The tables are no stable interface, so
+ * the first walks, and later one of many, are made both ways; after a single difference all stacks
+ * are left to the kernel.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>

@@ -38,7 +38,7 @@ static const char *words_of(enum setting id)
 
 static bool applies(enum setting id, const struct command *command)
 {
-	return config_row(id)->commands & command->settings;
+	return (config_row(id)->commands & command->settings) && !config_is_hidden(id);
 }
 
 /* ---- bash ------------------------------------------------------------------------------------ */

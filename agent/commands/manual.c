@@ -105,7 +105,7 @@ static void put_options(void)
 			continue;
 		printf(".SS Options of fathom %s\n", command->name);
 		for (enum setting id = 0; id < SETTING_COUNT; id++) {
-			if (config_row(id)->commands & command->settings)
+			if ((config_row(id)->commands & command->settings) && !config_is_hidden(id))
 				put_option(id);
 		}
 	}

@@ -19,12 +19,6 @@ enum {
 	MIN_MEMORY_BYTES = 1 << 20,
 };
 
-static const char *const look_up_names[] = {
-	[COLLECT_LOOK_UP_AUTO] = "auto",
-	[COLLECT_LOOK_UP_MAPPINGS] = "mappings",
-	[COLLECT_LOOK_UP_RANGES] = "ranges",
-};
-
 /* The inode of /proc/self/ns/pid in the machine's first pid namespace (PROC_PID_INIT_INO). */
 static const ino_t INITIAL_PIDNS = 0xeffffffc;
 
@@ -217,41 +211,25 @@ static int take_rate(
 	return 0;
 }
 
-/* ARRAY_SIZE(look_up_names): it is none of them. */
-static size_t look_up_number(const struct config *config)
-{
-	const char *text = config_text(config, SETTING_mapping_lookup);
-	size_t number = 0;
-
-	while (number < ARRAY_SIZE(look_up_names) && strcmp(text, look_up_names[number]))
-		number++;
-	return number;
-}
-
 const char *sampling_options_problem(const struct config *config, enum setting *ret_setting)
 {
-	*ret_setting = SETTING_mapping_lookup;
-	if (look_up_number(config) == ARRAY_SIZE(look_up_names))
-		return "knows mappings, ranges and auto";
-	*ret_setting = SETTING_sample_rings;
-	if (strcmp(config_text(config, SETTING_sample_rings), "perf") &&
-		strcmp(config_text(config, SETTING_sample_rings), "auto"))
-		return "knows perf and auto";
+	uint32_t without;
+
+	*ret_setting = SETTING_test_without;
+	if (mechanisms_parse(config_text(config, SETTING_test_without), &without))
+		return "knows " MECHANISMS_NAMES;
 	*ret_setting = SETTING_memory_limit;
 	if (config_number(config, SETTING_memory_limit) < MIN_MEMORY_BYTES)
 		return "wants 1M or more";
 	return NULL;
 }
 
-enum collect_look_up sampling_options_look_up(const struct config *config)
+uint32_t sampling_options_without(const struct config *config)
 {
-	return (enum collect_look_up)look_up_number(config);
-}
+	uint32_t without = 0;
 
-enum collect_rings sampling_options_rings(const struct config *config)
-{
-	return strcmp(config_text(config, SETTING_sample_rings), "perf") ? COLLECT_RINGS_AUTO
-									 : COLLECT_RINGS_PERF;
+	(void)mechanisms_parse(config_text(config, SETTING_test_without), &without);
+	return without;
 }
 
 static int check_settings(
@@ -264,8 +242,7 @@ static int check_settings(
 		fprintf(stderr, "fathom %s: %s %s\n", command, config_name(setting), problem);
 		return -EINVAL;
 	}
-	o->collect.look_up = sampling_options_look_up(config);
-	o->collect.rings = sampling_options_rings(config);
+	o->collect.without = sampling_options_without(config);
 	return 0;
 }
 

@@ -23,14 +23,10 @@ struct sampling_options {
  */
 int sampling_options(
 	const struct config *config, const char *command, struct sampling_options *ret_options);
-/*
- * What is wrong with --mapping-lookup, --sample-rings or --memory-limit, for a message; NULL =
- * nothing.
- */
+/* What is wrong with --test-without or --memory-limit, for a message; NULL = nothing. */
 const char *sampling_options_problem(const struct config *config, enum setting *ret_setting);
-/* --mapping-lookup, with which nothing is wrong. */
-enum collect_look_up sampling_options_look_up(const struct config *config);
-enum collect_rings sampling_options_rings(const struct config *config); /* likewise */
+/* --test-without, with which nothing is wrong: enum mechanism values. */
+uint32_t sampling_options_without(const struct config *config);
 void sampling_options_deinit(struct sampling_options *options);
 
 /* For every sampler: our own pid and pid namespace, and that goroutine ids are wanted. */

@@ -190,8 +190,7 @@ static int make_agent(struct daemon *d)
 	int err;
 
 	options.collect.frequency_hz = d->settings.frequency_hz;
-	options.collect.look_up = d->settings.look_up;
-	options.collect.rings = d->settings.rings;
+	options.collect.without = d->settings.without;
 	options.collect.off_cpu_share = d->settings.off_cpu_share;
 	d->off_cpu = d->settings.off_cpu_share > 0;
 	sampling_options_common(&options.collect.filter);

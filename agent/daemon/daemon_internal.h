@@ -25,8 +25,7 @@ struct daemon_settings {
 	double cpu_share;
 	double off_cpu_share; /* 0 = waits are not sampled */
 	uint64_t store_bytes, store_age_ns;
-	enum collect_look_up look_up;
-	enum collect_rings rings;
+	uint32_t without; /* enum mechanism values: --test-without */
 	struct selection *selection; /* NULL = all processes */
 };
 

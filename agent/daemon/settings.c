@@ -89,8 +89,7 @@ int daemon_settings_read(
 		problem = sampling_options_problem(config, &setting);
 	if (problem)
 		return config_refuse(config, setting, ret_message, " %s", problem);
-	s.look_up = sampling_options_look_up(config);
-	s.rings = sampling_options_rings(config);
+	s.without = sampling_options_without(config);
 	if (s.frequency_hz < 1 || s.frequency_hz > MAX_AGENT_HZ)
 		return config_refuse(
 			config, SETTING_sampling_frequency, ret_message, " wants 1 to 1000");

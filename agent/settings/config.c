@@ -222,7 +222,7 @@ static int set_fallbacks(struct config *config)
 		if (err)
 			return err;
 		config_environment_name(id, name, sizeof(name));
-		text = getenv(name);
+		text = config_is_hidden((enum setting)id) ? NULL : getenv(name);
 		if (!text && id == SETTING_debuginfod_urls)
 			text = urls_of_others();
 		if (!text || id == SETTING_help)
@@ -483,7 +483,7 @@ void config_print_options(FILE *out, enum config_command command)
 		char head[80];
 		int used;
 
-		if (!(row->commands & command))
+		if (!(row->commands & command) || config_is_hidden((enum setting)id))
 			continue;
 		used = row->letter
 			       ? snprintf(head, sizeof(head), "-%c, --%s", row->letter, row->name)
@@ -507,9 +507,15 @@ const struct setting_row *config_row(enum setting id)
 	return &rows[id];
 }
 
+bool config_is_hidden(enum setting id)
+{
+	return !rows[id].help;
+}
+
 bool config_in_file(enum setting id)
 {
-	return id != SETTING_help && id != SETTING_config_path && id != SETTING_announce;
+	return !config_is_hidden(id) && id != SETTING_help && id != SETTING_config_path &&
+	       id != SETTING_announce;
 }
 
 /* -1: COMMAND has none of that name, or it makes no sense in a file. */

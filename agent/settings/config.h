@@ -122,12 +122,14 @@ struct setting_row {
 	const char *name; /* without its dashes */
 	const char *argument; /* of the option, for --help; NULL = none */
 	const char *fallback; /* default as text; NULL = unset */
-	const char *help;
+	const char *help; /* NULL: hidden */
 	enum setting_type type;
 	unsigned int commands; /* enum config_command */
 	char letter; /* 0 = none */
 };
 const struct setting_row *config_row(enum setting id);
+/* A switch for tests: on the command line only, in no list of options. */
+bool config_is_hidden(enum setting id);
 /* Whether a settings file may have it: not what only makes sense for one run. */
 bool config_in_file(enum setting id);
 /* FATHOM_… */

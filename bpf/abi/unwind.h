@@ -5,6 +5,10 @@
  * ELF addresses (a page: elf_addr >> 16), one abi_unwind_page that stands alone. User space copies
  * a page's bytes into the map unchanged.
  *
+ * Gain of the packing: 1.3 to 1.7 bytes a row instead of 3.1 to 3.8 with 12-byte rules, so twice
+ * as much code fits the pool of 4 MiB, and a search reads four lines of memory instead of six.
+ * The price is a third more time to read .eh_frame (libLLVM: 9.4 instead of 7.3 ms/MB).
+ *
  *   struct abi_unwind_page header
  *   u16 buckets[n + 1], u16 0       where in `changes` each bucket begins, and the last one ends;
  *                                   n = 64 KiB >> bucket_shift

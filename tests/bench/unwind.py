@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from fathom import (FATHOM, SOURCES, SCRATCH, Workload, built, environment, fathom, read_profile,
+from fathom import (FATHOM, LOOKUPS, SOURCES, SCRATCH, Workload, built, environment, fathom, read_profile,
                     scratch, weight)
 import perf_chains
 
@@ -78,7 +78,7 @@ class Sampler:
 
 def samplers(pids, how):
     ours = scratch("cost.pb.gz")
-    made = [Sampler("ours", [FATHOM, "record", "-U", "-F", str(HZ), "--mapping-lookup=" + how, "-p",
+    made = [Sampler("ours", [FATHOM, "record", "-U", "-F", str(HZ), *LOOKUPS[how], "-p",
                              ",".join(map(str, pids)), "-d", "600", "-o", ours],
                     lambda _: weight(read_profile(ours).samples))]
     if shutil.which("bpftrace"):

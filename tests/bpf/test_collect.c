@@ -34,7 +34,7 @@ static void assert_losses_are_counted(const struct seen *s)
 	assert_int_equal(metrics_get(&s->metrics, METRIC_LOST_BAD_RECORD), 0);
 }
 
-static void busy_child_is_sampled(struct seen *s, enum collect_rings rings)
+static void busy_child_is_sampled(struct seen *s, uint32_t without)
 {
 	struct collect_options options = options_for(s);
 	struct burner b;
@@ -46,7 +46,7 @@ static void busy_child_is_sampled(struct seen *s, enum collect_rings rings)
 	b = start_burner(burn);
 	s->tgid = (uint32_t)b.pid;
 	options.filter.self_tgid = (uint32_t)getpid();
-	options.rings = rings;
+	options.without = without;
 	open_with(s, &options);
 	let_go(&b);
 	drain_until_cpu(s, b.pid, SECOND_NS);
@@ -72,12 +72,12 @@ static void busy_child_is_sampled(struct seen *s, enum collect_rings rings)
 
 static void busy_child_is_sampled_at_the_asked_rate(void **state)
 {
-	busy_child_is_sampled(*state, COLLECT_RINGS_AUTO);
+	busy_child_is_sampled(*state, 0);
 }
 
 static void rings_of_perf_events_do_as_well(void **state)
 {
-	busy_child_is_sampled(*state, COLLECT_RINGS_PERF);
+	busy_child_is_sampled(*state, MECHANISM_OWN_RINGS);
 }
 
 static void frames_are_shipped_once_a_window(void **state)
@@ -255,7 +255,7 @@ static void samples_that_do_not_fit_are_counted(struct seen *s, enum collect_rin
 	options.tgid_count = 1;
 	options.frequency_hz = 999;
 	options.ring_pages = 1;
-	options.rings = rings;
+	options.without = without;
 	open_with(s, &options);
 	let_go(&b);
 	while (!metrics_get(&s->metrics, METRIC_LOST_RING_FULL)) {

@@ -42,7 +42,8 @@ static bool kernel_tables(struct abi_kernel_tables *ret_tables)
 }
 
 /* A child in the kernel most of its time is sampled by these tables. */
-static struct burner sample_by(struct seen *s, const struct abi_kernel_tables *tables)
+static struct burner sample_by(
+	struct seen *s, const struct abi_kernel_tables *tables, uint32_t without)
 {
 	struct collect_options options = options_for(s);
 	struct burner b = start_burner(read_zeros);
@@ -52,6 +53,7 @@ static struct burner sample_by(struct seen *s, const struct abi_kernel_tables *t
 	options.tgids = &s->tgid;
 	options.tgid_count = 1;
 	options.frequency_hz = 999;
+	options.without = without;
 	open_with(s, &options);
 	collect_set_kernel_tables(s->collect, tables);
 	let_go(&b);
@@ -67,7 +69,7 @@ static void own_walks_are_as_the_kernels(void **state)
 
 	if (!kernel_tables(&tables))
 		skip();
-	b = sample_by(s, &tables);
+	b = sample_by(s, &tables, 0);
 	for (size_t turn = 1; turn <= MAX_TURNS && walks < WALKS; turn++) {
 		drain_until_samples(s, turn * 100);
 		walks = collect_counter(s->collect, ABI_COUNT_KERNEL_WALKS);
@@ -98,7 +100,7 @@ static void tables_that_are_wrong_are_given_up(void **state)
 	/* Each row gets the rule of the next one. */
 	tables.rules += ABI_KERNEL_RULE_BYTES;
 	tables.count--;
-	b = sample_by(s, &tables);
+	b = sample_by(s, &tables, 0);
 	drain_until_samples(s, 200);
 	walks = collect_counter(s->collect, ABI_COUNT_KERNEL_WALKS);
 	wrong = collect_counter(s->collect, ABI_COUNT_KERNEL_WALKS_WRONG);
@@ -114,11 +116,28 @@ static void tables_that_are_wrong_are_given_up(void **state)
 		assert_true(walks == 0);
 }
 
+static void the_kernel_walks_without_the_mechanism(void **state)
+{
+	struct seen *s = *state;
+	struct abi_kernel_tables tables;
+	struct burner b;
+
+	if (!kernel_tables(&tables))
+		skip();
+	b = sample_by(s, &tables, MECHANISM_KERNEL_WALK);
+	drain_until_samples(s, 100);
+	stop_and_drain(s);
+	end_burner(&b);
+	assert_true(s->kernel_stacks > 0);
+	assert_int_equal(collect_counter(s->collect, ABI_COUNT_KERNEL_WALKS), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		COLLECT_TEST(own_walks_are_as_the_kernels),
 		COLLECT_TEST(tables_that_are_wrong_are_given_up),
+		COLLECT_TEST(the_kernel_walks_without_the_mechanism),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

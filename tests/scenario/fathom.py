@@ -28,6 +28,9 @@ import pprof_read  # noqa: E402
 BUILD = os.path.join(ROOT, os.environ.get("FATHOM_BUILD", "build"))
 FATHOM = os.path.join(ROOT, os.environ.get("FATHOM", os.path.join(BUILD, "fathom")))
 SOURCES = os.path.join(TESTS, "workloads")
+# The two ways in which BPF finds the mapping of a pc: in the kernel's tree where it can be read, or in a
+# table of ranges.
+LOOKUPS = {"mappings": (), "ranges": ("--test-without=vma-lookup",)}
 BUILT = os.path.join(BUILD, "tests/workloads")
 # One index cache for all scenarios, so that each module is indexed once; a scenario that looks at
 # the cache itself gives its own.

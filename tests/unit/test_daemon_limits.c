@@ -159,8 +159,7 @@ static void the_rest_is_checked_too(void **state)
 {
 	(void)state;
 	assert_refused("--log-level=loud", "");
-	assert_refused("--mapping-lookup=guess", "");
-	assert_refused("--sample-rings=none", "");
+	assert_refused("--test-without=guess", "vma-lookup, own-rings and kernel-walk");
 	assert_refused("--remote-store-type=tape", "");
 }
 

@@ -55,7 +55,8 @@ static void rates_that_a_ring_cannot_hold_for_half_a_second_have_none(void **sta
 
 static void rings_of_perf_alone_are_had_for_the_asking(void **state)
 {
-	const struct collect_options options = { .frequency_hz = 97, .rings = COLLECT_RINGS_PERF };
+	const struct collect_options options = { .frequency_hz = 97,
+		.without = MECHANISM_OWN_RINGS };
 
 	(void)state;
 	assert_int_equal(ring_sizes_for(&options, 1).own_bytes, 0);

@@ -256,14 +256,7 @@ static int load_program(
 
 static bool try_mappings(const struct bpf_sampler *s, const struct collect_options *options)
 {
-	switch (options->look_up) {
-	case COLLECT_LOOK_UP_MAPPINGS:
-		return true;
-	case COLLECT_LOOK_UP_RANGES:
-		return false;
-	default:
-		return !mapping_probe(s->types);
-	}
+	return !(options->without & MECHANISM_VMA_LOOKUP) && !mapping_probe(s->types);
 }
 
 /*

@@ -478,7 +478,8 @@ int collect_check_cpus(struct collect *c)
 
 void collect_set_kernel_tables(struct collect *c, const struct abi_kernel_tables *tables)
 {
-	bpf_sampler_set_kernel_tables(c->sampler, tables);
+	if (!(c->options.without & MECHANISM_KERNEL_WALK))
+		bpf_sampler_set_kernel_tables(c->sampler, tables);
 }
 
 int collect_set_go_process(struct collect *c, uint32_t tgid, const struct abi_go_process *how)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/sampler/collect/mechanisms.h"
 #include "base/metrics.h"
 #include "base/module_id.h"
 #include "bpf/abi/sample.h"
@@ -67,19 +68,6 @@ struct collect_handlers {
 
 enum collect_event { COLLECT_CPU_CLOCK, COLLECT_CYCLES };
 
-/* How BPF finds what is mapped where a pc is: bpf/unwind_where.bpf.h. */
-enum collect_look_up {
-	COLLECT_LOOK_UP_AUTO, /* by mapping where this kernel's tree of them can be read */
-	COLLECT_LOOK_UP_MAPPINGS,
-	COLLECT_LOOK_UP_RANGES,
-};
-
-/* Into which rings the sampler writes: bpf/sample_ring.bpf.h. */
-enum collect_rings {
-	COLLECT_RINGS_AUTO, /* its own where this machine and the rate allow it */
-	COLLECT_RINGS_PERF, /* those of the output events */
-};
-
 struct collect_options {
 	enum collect_event event;
 	uint64_t frequency_hz; /* or, when 0, */
@@ -88,8 +76,7 @@ struct collect_options {
 	size_t cpu_count;
 	/* Of data in each CPU's ring, and in the sampler's own; a power of two, 0 = by the rate. */
 	uint32_t ring_pages;
-	enum collect_rings rings;
-	enum collect_look_up look_up;
+	uint32_t without; /* enum mechanism values, for tests */
 	bool user, kernel; /* at least one; both by default */
 	/* Of the times that threads leave the CPU so many are sampled, 0 to 1. 0: none */
 	double off_cpu_share;

@@ -69,7 +69,7 @@ struct ring_sizes ring_sizes_for(const struct collect_options *options, int cpu)
 {
 	struct ring_sizes sizes = { .pages = pages_for(options) };
 
-	if (ABI_STORES_IN_ORDER && options->rings != COLLECT_RINGS_PERF) {
+	if (ABI_STORES_IN_ORDER && !(options->without & MECHANISM_OWN_RINGS)) {
 		sizes.own_bytes = own_bytes_for(options);
 		sizes.own_count = (size_t)cpu + 1;
 	}

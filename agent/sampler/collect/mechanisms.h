@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Mechanisms that exist for speed only; each file's header says what it gains. Without them samples
+ * take a slower path to the same profile. Tests switch them off one by one and compare: with the
+ * hidden option --test-without=NAMES of the commands that sample.
+ */
+#include <stdint.h>
+
+enum mechanism {
+	MECHANISM_VMA_LOOKUP = 1 << 0, /* `vma-lookup`: bpf/vma.bpf.h */
+	MECHANISM_OWN_RINGS = 1 << 1, /* `own-rings`: bpf/sample_ring.bpf.h */
+	MECHANISM_KERNEL_WALK = 1 << 2, /* `kernel-walk`: bpf/kernel_walk_x86.bpf.h */
+};
+
+/* All names, for messages. */
+#define MECHANISMS_NAMES "vma-lookup, own-rings and kernel-walk"
+
+/*
+ * The enum mechanism values of NAMES, separated by commas; NULL: none. -EINVAL: one of them is no
+ * mechanism.
+ */
+int mechanisms_parse(const char *names, uint32_t *ret_mechanisms);
