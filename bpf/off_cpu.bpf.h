@@ -5,9 +5,9 @@
  *
  * The thread that leaves is still the current one, its memory can be read, and its user registers
  * lie at the top of its kernel stack: so its stacks are taken now, and go into the ring with the
- * time as a sample that has begun (ABI_SAMPLE_OFF_CPU). The thread that comes is not yet the
- * current one; of it only the number is needed, which finds the time at which it left, and a short
- * record says for how long that was (struct abi_wake). Stacks therefore never wait in the kernel,
+ * time (struct abi_switch_out). The thread that comes is not yet the current one; of it only the
+ * number is needed, which finds the time at which it left, and a short record says for how long
+ * that was (struct abi_wake). Stacks therefore never wait in the kernel,
  * and a wait may take longer than the frames of its window are kept.
  *
  * A thread that was preempted waits for a CPU, and counts as well. One that ends does not: it never
@@ -22,7 +22,7 @@ enum { TASK_IS_EXITING = 0x4 /* PF_EXITING */ };
 const volatile __u32 off_cpu_chance;
 
 struct wait {
-	__u64 began_ns;
+	__u64 left_ns;
 	__u32 tgid, tid; /* in the agent's pid namespace */
 };
 
@@ -62,8 +62,8 @@ static __always_inline void wait_ends(const struct taking *t, __u32 thread, __u6
 	wake.window = window;
 	wake.tgid = wait->tgid;
 	wake.tid = wait->tid;
-	wake.began_ns = wait->began_ns;
-	wake.wait_ns = end_ns - wait->began_ns;
+	wake.left_ns = wait->left_ns;
+	wake.wait_ns = end_ns - wait->left_ns;
 	bpf_map_delete_elem(&waits, &thread);
 	if ((__s64)wake.wait_ns < 0)
 		t->counters->of[ABI_COUNT_WAITS_UNENDED]++;
@@ -98,13 +98,14 @@ static __always_inline bool is_chosen(struct task_struct *leaving)
 static __always_inline void wait_begins(
 	const struct taking *t, __u32 thread, bool tables, struct scratch *s)
 {
-	struct wait wait = { .began_ns = bpf_ktime_get_ns() };
+	struct wait wait = { .left_ns = bpf_ktime_get_ns() };
 
 	if (!is_chosen(t->task) || !take_identity(t, s))
 		return;
 	t->counters->of[ABI_COUNT_WAITS]++;
-	s->walk.sample.flags = ABI_SAMPLE_KERNEL | ABI_SAMPLE_OFF_CPU;
-	take_facts(t, wait.began_ns, &s->walk.sample);
+	s->walk.sample.flags = ABI_SAMPLE_KERNEL;
+	take_facts(t, ABI_SWITCH_OUT, &s->walk.sample);
+	s->walk.switch_out.left_ns = wait.left_ns;
 	wait.tgid = s->walk.sample.tgid;
 	wait.tid = s->walk.sample.tid;
 	take_stacks(t, tables, s);

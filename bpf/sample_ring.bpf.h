@@ -28,9 +28,8 @@ struct {
 	__uint(value_size, ABI_RING_DATA + ABI_RING_MIN_BYTES + ABI_RING_BEHIND_BYTES);
 } sample_rings SEC(".maps");
 
-_Static_assert(
-	sizeof(struct abi_ring_record) + sizeof(struct abi_sample) + sizeof(struct stack_record) <=
-		ABI_RING_BEHIND_BYTES,
+_Static_assert(sizeof(struct abi_ring_record) + ABI_SAMPLE_BYTES + sizeof(struct stack_record) <=
+		       ABI_RING_BEHIND_BYTES,
 	"the longest record");
 
 /* Whether there is room for SIZE bytes; looks at the tail only if there was none by the last look.
@@ -58,7 +57,7 @@ __noinline int sample_ring_write(__u32 skip, __u32 bytes)
 	/* Older verifiers look at it also where nobody calls it, and the rings have no size. */
 	if (!sample_ring_bytes)
 		return 1;
-	if (!s || !ring || bytes > sizeof(struct abi_sample) + sizeof(struct stack_record))
+	if (!s || !ring || bytes > ABI_SAMPLE_BYTES + sizeof(struct stack_record))
 		return 1;
 	if (!sample_ring_room(&s->ring, ring, sizeof(*record) + bytes))
 		return ERROR_NO_SPACE;

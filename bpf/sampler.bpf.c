@@ -39,7 +39,8 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 	}
 	t.counters->of[ABI_COUNT_SAMPLES]++;
 	s->walk.sample.flags = regs_user_mode(&ctx->regs) ? 0 : ABI_SAMPLE_KERNEL;
-	take_facts(&t, changed_period ?: ctx->sample_period, &s->walk.sample);
+	take_facts(&t, ABI_TICK, &s->walk.sample);
+	s->walk.tick.period = changed_period ?: ctx->sample_period;
 	take_stacks(&t, tables, s);
 	output_sample(&t, tables, s);
 	return 0;

@@ -37,7 +37,11 @@ struct unwind_walk {
 	unsigned short blocks[UNWIND_NEAR_AHEAD]; /* of rules at hand, of the innermost frames */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct unwind_state state;
-	struct abi_sample sample;
+	union {
+		struct abi_sample sample; /* of either kind */
+		struct abi_tick tick;
+		struct abi_switch_out switch_out;
+	};
 	struct stack_record record; /* to be shipped with the sample; before, the kernel's */
 	struct abi_unwind_process process; /* or file */
 	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
@@ -61,7 +65,7 @@ struct scratch {
 };
 
 _Static_assert(offsetof(struct unwind_walk, record) ==
-		       offsetof(struct unwind_walk, sample) + sizeof(struct abi_sample),
+		       offsetof(struct unwind_walk, sample) + ABI_SAMPLE_BYTES,
 	"the ABI has it so");
 _Static_assert(offsetof(struct scratch, counters) == 0, "the ABI has it so");
 

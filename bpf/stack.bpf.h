@@ -116,7 +116,7 @@ static __always_inline long stack_output(
 	if (bytes > ABI_MAX_FRAMES)
 		bytes = ABI_MAX_FRAMES;
 	bytes = before + offsetof(struct stack_record, frames) + bytes * sizeof(record->frames[0]);
-	return output_bytes(t, (void *)record - before, sizeof(struct abi_sample) - before, bytes);
+	return output_bytes(t, (void *)record - before, ABI_SAMPLE_BYTES - before, bytes);
 }
 
 /*

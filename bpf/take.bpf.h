@@ -92,20 +92,19 @@ static __always_inline bool take_identity(const struct taking *t, struct scratch
 	return !config.fiber_id || sample->fiber_id == config.fiber_id;
 }
 
-/* All but its identity, its flags and its stacks. */
+/* What both kinds have, but for the identity, flags that only the caller knows, and the stacks. */
 static __always_inline void take_facts(
-	const struct taking *t, __u64 period, struct abi_sample *sample)
+	const struct taking *t, enum abi_kind kind, struct abi_sample *sample)
 {
 	/* Not as t->task: that would be taken for a field of the kernel's, too. */
 	struct task_struct *task = t->task;
 
-	sample->kind = ABI_SAMPLE;
+	sample->kind = kind;
 	if (TASK_READ(task, flags) & TASK_IS_KERNEL_THREAD)
 		sample->flags |= ABI_SAMPLE_KTHREAD;
 	if (sample->flags & ABI_SAMPLE_KERNEL && task_is_executing(task))
 		sample->flags |= ABI_SAMPLE_EXECUTING;
 	sample->cgroup_id = task_cgroup_id(task);
-	sample->period = period;
 	sample->cpu = bpf_get_smp_processor_id();
 	sample->window = window;
 	sample->unwind_generation = 0;
@@ -125,7 +124,7 @@ static __always_inline bool has_user_stack(const struct taking *t, const struct 
 	return !(TASK_READ(task, flags) & TASK_MAY_BE_WORKER) || !regs_never_user(task);
 }
 
-/* Makes the sample an ABI_UNFINISHED where user space is to finish the user stack. */
+/* Sets ABI_SAMPLE_UNFINISHED where user space is to finish the user stack. */
 static __always_inline void take_stacks(const struct taking *t, bool tables, struct scratch *s)
 {
 	struct abi_sample *sample = &s->walk.sample;
@@ -160,17 +159,17 @@ static __always_inline bool output_sample(const struct taking *t, bool tables, s
 
 	if (tables && unwind_by_mapping && sample->user_stack && !is_left_out(sample->tgid))
 		sightings_output(t, &s->walk);
-	if (tables && s->walk.stack_waits && stack_ship(t, &s->walk.record, sizeof(*sample)))
+	if (tables && s->walk.stack_waits && stack_ship(t, &s->walk.record, ABI_SAMPLE_BYTES))
 		return true;
-	if (tables && sample->kind == ABI_UNFINISHED) {
+	if (tables && sample->flags & ABI_SAMPLE_UNFINISHED) {
 		if (!is_left_out(sample->tgid)) {
 			t->counters->of[ABI_COUNT_UNWIND_MISSES]++;
 			error = unwind_ship(t, s);
 		}
-		sample->kind = ABI_SAMPLE;
+		sample->flags &= ~ABI_SAMPLE_UNFINISHED;
 	}
 	/* What is too long for the ring's rest may fit without the piece of stack. */
 	if (error == ERROR_NO_SPACE)
-		error = output_bytes(t, sample, 0, sizeof(*sample));
+		error = output_bytes(t, sample, 0, ABI_SAMPLE_BYTES);
 	return is_out(t, error);
 }

@@ -17,7 +17,10 @@ enum {
 
 /* struct abi_unfinished with its room. */
 struct unfinished_record {
-	struct abi_sample sample;
+	union {
+		struct abi_tick tick;
+		struct abi_switch_out switch_out;
+	};
 	struct abi_unwind_rest rest;
 	abi_u8 stack[ABI_UNFINISHED_STACK_BYTES];
 };
@@ -187,7 +190,8 @@ static __always_inline long unwind_ship(const struct taking *t, struct scratch *
 
 	if (!to)
 		return -1;
-	to->sample = s->walk.sample;
+	/* As long as the other kind. */
+	to->tick = s->walk.tick;
 	to->rest.pc = walk->state.pc;
 	to->rest.sp = walk->state.sp;
 	to->rest.fp = walk->state.fp;

@@ -312,7 +312,7 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
 
 /*
  * The user stack of the task, by tables where that is possible, else as the kernel walks it. Its
- * id, or 0 when there is none. SAMPLE becomes an ABI_UNFINISHED where user space is to finish it.
+ * id, or 0 when there is none. Sets ABI_SAMPLE_UNFINISHED where user space is to finish it.
  */
 static __always_inline __u64 unwind_take(const struct taking *t, struct scratch *s)
 {
@@ -335,7 +335,7 @@ static __always_inline __u64 unwind_take(const struct taking *t, struct scratch 
 	walk->stack_waits = end != ABI_UNWIND_MISSED;
 	if (end == ABI_UNWIND_MISSED) {
 		stack_ship(t, &walk->record, 0);
-		sample->kind = ABI_UNFINISHED;
+		sample->flags |= ABI_SAMPLE_UNFINISHED;
 	}
 	return walk->record.id;
 }

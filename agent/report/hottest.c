@@ -66,7 +66,7 @@ static int count_samples(struct hottest *h, struct stacks *stacks, const struct 
 	for (size_t n = 0; n < profile_sample_count(profile); n++) {
 		const struct profile_sample *sample = profile_sample_at(profile, n);
 
-		if (sample->flags & ABI_SAMPLE_OFF_CPU)
+		if (sample->kind == PROFILE_WAITS)
 			continue;
 		err = stacks_get(stacks, sample, &facts) ?: grow(h);
 		if (err)

@@ -129,7 +129,7 @@ static int count_samples(struct folded *f)
 	for (size_t i = 0; i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 
-		if (f->off_cpu != ((sample->flags & ABI_SAMPLE_OFF_CPU) != 0))
+		if (f->off_cpu != (sample->kind == PROFILE_WAITS))
 			continue;
 		err = count_sample(f, sample);
 		if (err == -E2BIG)

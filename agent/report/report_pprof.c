@@ -206,7 +206,7 @@ static int64_t value_of(uint64_t number)
 /* As pprof_options_of() says what they are. */
 static void put_values(const struct profile_sample *sample, int64_t values[ALL_TYPES])
 {
-	size_t first = sample->flags & ABI_SAMPLE_OFF_CPU ? CPU_TYPES : 0;
+	size_t first = sample->kind == PROFILE_WAITS ? CPU_TYPES : 0;
 
 	values[first] = value_of(sample->count);
 	values[first + 1] = value_of(sample->weight);
@@ -273,7 +273,7 @@ static int64_t period_of(const struct pprof_report *r, bool *ret_mean)
 	for (size_t i = 0; !r->options->cycles && i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 
-		if ((sample->flags & ABI_SAMPLE_OFF_CPU) || !included(r, sample))
+		if (sample->kind == PROFILE_WAITS || !included(r, sample))
 			continue;
 		changed |= sample->weight != sample->count * period;
 		count += sample->count;

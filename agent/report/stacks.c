@@ -349,7 +349,7 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts,
 	struct metrics *metrics = s->symbolize.sources->metrics;
 	uint64_t count = sample->count;
 
-	if (sample->flags & ABI_SAMPLE_OFF_CPU) {
+	if (sample->kind == PROFILE_WAITS) {
 		summary->waits += count;
 		summary->wait_ns += sample->weight;
 	} else {

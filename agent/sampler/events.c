@@ -4,6 +4,7 @@
  * was when the sample was taken: stacks are resolved to (module, file offset) here and now, and
  * nothing later depends on what the process did afterwards.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "agent/sampler/profile/sample_labels.h"
@@ -24,6 +25,19 @@ struct frames {
 	struct profile_frame items[STACK_FRAMES_LIMIT];
 	uint32_t count, kernel_count, flags;
 };
+
+/* S is the head of one, as its kind says. */
+static const struct abi_tick *tick_of(const struct abi_sample *s)
+{
+	assert(s->kind == ABI_TICK);
+	return (const struct abi_tick *)s;
+}
+
+static const struct abi_switch_out *switch_out_of(const struct abi_sample *s)
+{
+	assert(s->kind == ABI_SWITCH_OUT);
+	return (const struct abi_switch_out *)s;
+}
 
 /*
  * A thread leaves the CPU in __schedule(); what that calls to tell us of it is not what the thread
@@ -155,8 +169,7 @@ static int resolve_stack(struct sampler *sampler, struct profile *profile, struc
 		raw = sampler_raw_stack(sampler, s->window, s->kernel_stack);
 		if (raw)
 			add_kernel_frames(sampler, &frames, raw,
-				s->flags & ABI_SAMPLE_OFF_CPU ? frames_of_tracing(sampler, raw)
-							      : 0);
+				s->kind == ABI_SWITCH_OUT ? frames_of_tracing(sampler, raw) : 0);
 		else
 			frames.flags |= PROFILE_STACK_MISSING;
 	}
@@ -238,7 +251,8 @@ static int make_sample(struct sampler *sampler, struct profile *profile, struct 
 {
 	struct profile_sample sample = {
 		.process = p->number,
-		.flags = s->flags & ~(uint32_t)(SAMPLER_SAMPLE_WAITED | ABI_SAMPLE_EXECUTING),
+		.flags = s->flags & (ABI_SAMPLE_KERNEL | ABI_SAMPLE_KTHREAD),
+		.kind = s->kind == ABI_SWITCH_OUT ? PROFILE_WAITS : PROFILE_TICKS,
 	};
 	int err = user ? resolve_stack(sampler, profile, p, s, user, &sample.stack)
 		       : stack_of(sampler, profile, p, s, &sample.stack);
@@ -251,73 +265,67 @@ static int make_sample(struct sampler *sampler, struct profile *profile, struct 
 	return 0;
 }
 
-/* What a sample adds to a profile. */
-struct amount {
-	uint64_t count, weight;
-};
-
 static int add_sample(struct sampler *sampler, struct profile *profile, struct process *p,
-	const struct abi_sample *s, const struct user_stack *user, const struct amount *amount)
+	const struct abi_tick *tick, const struct user_stack *user)
 {
 	struct profile_sample sample;
-	int err = make_sample(sampler, profile, p, s, user, &sample);
+	int err = make_sample(sampler, profile, p, &tick->sample, user, &sample);
 
 	if (err)
 		return err;
-	sample.count = amount->count;
-	sample.weight = amount->weight;
+	sample.count = 1;
+	sample.weight = tick->period;
 	return profile_add(profile, &sample);
 }
 
 /* What a full profile on demand leaves out is still in the window's: it is not lost. */
-static void add_to_taps(struct sampler *sampler, struct process *p, const struct abi_sample *s,
-	const struct user_stack *user, const struct amount *amount)
+static void add_to_taps(struct sampler *sampler, struct process *p, const struct abi_tick *tick,
+	const struct user_stack *user)
 {
 	for (size_t i = 0; i < SAMPLER_MAX_TAPS; i++) {
 		const struct sampler_tap *tap = &sampler->taps[i];
 
-		if (!tap->profile || (tap->pid && tap->pid != s->tgid))
+		if (!tap->profile || (tap->pid && tap->pid != tick->sample.tgid))
 			continue;
-		if (add_sample(sampler, tap->profile, p, s, user, amount))
+		if (add_sample(sampler, tap->profile, p, tick, user))
 			metrics_add(&sampler->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
 	}
 }
 
-/* The thread does not run again yet. */
-static void add_waiting(struct sampler *sampler, struct process *p, const struct abi_sample *s,
-	const struct user_stack *user)
+static void add_switch_out(struct sampler *sampler, struct process *p,
+	const struct abi_switch_out *switch_out, const struct user_stack *user)
 {
+	const struct abi_sample *s = &switch_out->sample;
 	struct profile_sample sample;
 
-	if (!sampler_wait_of(sampler, s))
+	if (!sampler_wait_is_wanted(sampler, switch_out))
 		return;
-	if (!make_sample(sampler, profile_of(sampler, s->window), p, s, user, &sample)) {
-		sampler_wait_resolved(sampler, s, &sample);
-		return;
-	}
-	metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
-	waits_forget(&sampler->waits, s->tid);
+	if (make_sample(sampler, profile_of(sampler, s->window), p, s, user, &sample))
+		sampler_lose_sample(sampler, s);
+	else
+		sampler_wait_resolved(sampler, switch_out, &sample);
 }
 
-static void add_amount(struct sampler *sampler, struct process *p, const struct abi_sample *s,
+static void add_tick(struct sampler *sampler, struct process *p, const struct abi_tick *tick,
 	const struct user_stack *user)
 {
-	struct amount amount = { 1, s->period };
+	const struct abi_sample *s = &tick->sample;
 
-	if (s->flags & ABI_SAMPLE_OFF_CPU)
-		waits_weigh(&sampler->waits, s->period, &amount.count, &amount.weight);
-	if (add_sample(sampler, profile_of(sampler, s->window), p, s, user, &amount)) {
-		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	if (add_sample(sampler, profile_of(sampler, s->window), p, tick, user)) {
+		sampler_lose_sample(sampler, s);
 		return;
 	}
-	add_to_taps(sampler, p, s, user, &amount);
-	if (s->flags & ABI_SAMPLE_OFF_CPU) {
-		metrics_add(&sampler->metrics, METRIC_SAMPLES_OFF_CPU, 1);
-		return;
-	}
+	add_to_taps(sampler, p, tick, user);
 	sampler->samples++;
 	metrics_add(&sampler->metrics,
 		s->flags & ABI_SAMPLE_KERNEL ? METRIC_SAMPLES_KERNEL : METRIC_SAMPLES_USER, 1);
+}
+
+void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s)
+{
+	metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	if (s->kind == ABI_SWITCH_OUT)
+		sampler_wait_lost(sampler, switch_out_of(s));
 }
 
 void sampler_add_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s,
@@ -335,10 +343,10 @@ void sampler_add_sample(struct sampler *sampler, struct process *p, const struct
 		};
 		user = &finished;
 	}
-	if (s->flags & ABI_SAMPLE_OFF_CPU && !(s->flags & SAMPLER_SAMPLE_WAITED))
-		add_waiting(sampler, p, s, user);
+	if (s->kind == ABI_SWITCH_OUT)
+		add_switch_out(sampler, p, switch_out_of(s), user);
 	else
-		add_amount(sampler, p, s, user);
+		add_tick(sampler, p, tick_of(s), user);
 }
 
 /* Whether a frame of S lies in none of the mappings of P that are sure. */
@@ -425,8 +433,8 @@ static struct process *sampled_process(
 		return NULL;
 	}
 	sampler_unwind_leave_out(sampler, s->tgid, false);
-	if (p && s->flags & ABI_SAMPLE_OFF_CPU)
-		sampler_wait_begins(sampler, s);
+	if (p && s->kind == ABI_SWITCH_OUT)
+		sampler_wait_begins(sampler, switch_out_of(s));
 	if (!p)
 		return NULL;
 	sampler_bind_goids(sampler, p);
@@ -456,9 +464,8 @@ static void add_stale(struct sampler *sampler, struct process *p, const struct a
 	sampler_add_sample(sampler, p, s, p->mappings, &first);
 }
 
-static void on_sample(void *context, uint64_t time_ns, const struct abi_sample *s)
+static void take_sample(struct sampler *sampler, uint64_t time_ns, const struct abi_sample *s)
 {
-	struct sampler *sampler = context;
 	struct process *p = sampled_process(sampler, time_ns, s);
 
 	if (!p)
@@ -468,6 +475,16 @@ static void on_sample(void *context, uint64_t time_ns, const struct abi_sample *
 	else
 		sampler_add_sample(sampler, p, s, NULL, NULL);
 	sampler_unwind_sampled(sampler, p, s);
+}
+
+static void on_tick(void *context, uint64_t time_ns, const struct abi_tick *tick)
+{
+	take_sample(context, time_ns, &tick->sample);
+}
+
+static void on_switch_out(void *context, uint64_t time_ns, const struct abi_switch_out *switch_out)
+{
+	take_sample(context, time_ns, &switch_out->sample);
 }
 
 static void on_sightings(void *context, uint64_t time_ns, const struct abi_sightings *sightings)
@@ -582,7 +599,7 @@ static void on_exit(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid
 {
 	struct sampler *sampler = context;
 
-	waits_forget(&sampler->waits, tid);
+	waits_forget_thread(&sampler->waits, tid);
 	processes_exit(sampler->processes, time_ns, tgid, tid);
 }
 
@@ -618,7 +635,8 @@ static void on_lost(void *context, uint64_t time_ns, uint64_t until_ns)
 void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_handlers)
 {
 	*ret_handlers = (struct collect_handlers){
-		.sample = on_sample,
+		.tick = on_tick,
+		.switch_out = on_switch_out,
 		.unfinished = on_unfinished,
 		.wake = on_wake,
 		.sightings = on_sightings,

@@ -301,7 +301,7 @@ static void go_on(struct sampler *sampler, struct waiting_sample *w, bool force)
 	if (p && unfinished)
 		finish(sampler, &job);
 	else
-		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+		sampler_lose_sample(sampler, &w->unfinished.sample);
 	free_waiting(sampler, w);
 }
 
@@ -344,22 +344,6 @@ void sampler_unwind_retry(struct sampler *sampler, size_t most)
 			unwind_modules_changed(sampler->unwind);
 		sampler->module_came = sampler->more_may_go_on = false;
 		most -= let_go_on(sampler, &(struct call){ .most = most });
-	}
-}
-
-void sampler_unwind_waited(struct sampler *sampler, const struct abi_wake *wake)
-{
-	struct waiting_sample *w;
-
-	for (w = sampler->waiting_samples; w; w = w->next) {
-		struct abi_sample *s = &w->unfinished.sample;
-
-		if (s->tid != wake->tid || s->period != wake->began_ns ||
-			!(s->flags & ABI_SAMPLE_OFF_CPU) || s->flags & SAMPLER_SAMPLE_WAITED)
-			continue;
-		s->flags |= SAMPLER_SAMPLE_WAITED;
-		s->period = wake->wait_ns;
-		return;
 	}
 }
 

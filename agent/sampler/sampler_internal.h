@@ -21,14 +21,7 @@ struct sampler_window {
 	struct profile *profile; /* NULL = none */
 };
 
-enum {
-	SAMPLER_MAX_TAPS = 8,
-	/*
-	 * Beside abi_sample's flags: the thread of an ABI_SAMPLE_OFF_CPU runs again, and `period`
-	 * is how long it was away, in ns.
-	 */
-	SAMPLER_SAMPLE_WAITED = 1 << 16,
-};
+enum { SAMPLER_MAX_TAPS = 8 };
 
 /* Why samples have no names: METRIC_UNNAMED_*. */
 enum sampler_unnamed {
@@ -149,11 +142,14 @@ struct sampler_process {
 void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_handlers);
 
 /*
- * Adds a sample to its profile and the taps. STACK: its user stack, resolved with MAPPINGS; NULL:
- * the frames it names, with the mappings of P.
+ * Adds a tick to its profile and the taps, or resolves the stack of a wait: S is the head of an
+ * abi_tick or an abi_switch_out. STACK: its user stack, resolved with MAPPINGS; NULL: the frames it
+ * names, with the mappings of P.
  */
 void sampler_add_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s,
 	const struct mappings *mappings, const struct unwind_stack *stack);
+/* S cannot be added, for want of memory. */
+void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s);
 const struct abi_stack *sampler_raw_stack(
 	const struct sampler *sampler, uint32_t window, uint64_t id);
 
@@ -180,17 +176,15 @@ void sampler_unwind_flush(struct sampler *sampler, uint32_t window);
 /* What waiting samples may need counts as used. */
 void sampler_unwind_keep_modules(const struct sampler *sampler);
 
-/* The thread of WAKE runs before the walk of its sample was finished. */
-void sampler_unwind_waited(struct sampler *sampler, const struct abi_wake *wake);
-
 /* waits.c */
-/* S is of a thread that leaves the CPU. */
-void sampler_wait_begins(struct sampler *sampler, const struct abi_sample *s);
-/* What is known of the wait that began with S; NULL: no longer of interest. */
-struct wait *sampler_wait_of(struct sampler *sampler, const struct abi_sample *s);
-/* SAMPLE is S, its stack in the profile of S's window. */
-void sampler_wait_resolved(
-	struct sampler *sampler, const struct abi_sample *s, const struct profile_sample *sample);
+void sampler_wait_begins(struct sampler *sampler, const struct abi_switch_out *switch_out);
+/* False: the wait that began with it cannot be counted any more. */
+bool sampler_wait_is_wanted(struct sampler *sampler, const struct abi_switch_out *switch_out);
+/* Its stack is in the profile of its window: that of SAMPLE. */
+void sampler_wait_resolved(struct sampler *sampler, const struct abi_switch_out *switch_out,
+	const struct profile_sample *sample);
+/* Its stack will not come. */
+void sampler_wait_lost(struct sampler *sampler, const struct abi_switch_out *switch_out);
 void sampler_wait_ends(struct sampler *sampler, const struct abi_wake *wake);
 /* WINDOW, the previous one, is about to be sealed. */
 void sampler_waits_move(struct sampler *sampler, uint32_t window);

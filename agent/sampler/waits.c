@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads waited for. A thread that leaves the CPU sends a sample, one that runs again only
- * for how long it was away (bpf/off_cpu.bpf.h); here the two become one sample. Its stack is
- * resolved when it comes, with the mappings of that instant, into the window of that time. A wait
- * counts in the window in which it ends: when a window is sealed, the stacks of those who still
- * wait move on to the next one. What is still waited for at the very end is in no profile, since
- * nobody knows for how long.
+ * What threads waited for. A thread that leaves the CPU sends its stack (abi_switch_out), one that
+ * runs again only for how long it was away (abi_wake, bpf/off_cpu.bpf.h); here the two become one
+ * sample. The stack is resolved when it comes, with the mappings of that instant, into the window
+ * of that time. A wait counts in the window in which it ends: when a window is sealed, the stacks
+ * of threads that still wait are copied into the next one. Where the walk of the stack is finished
+ * only after the thread runs again, the wait counts in the window in which it began. What is still
+ * waited for at the very end is in no profile, since nobody knows for how long.
  */
+#include <assert.h>
+
 #include "agent/sampler/sampler_internal.h"
 
 static struct sampler_window *window_of(struct sampler *sampler, uint32_t number)
@@ -16,26 +19,24 @@ static struct sampler_window *window_of(struct sampler *sampler, uint32_t number
 	return late ? &sampler->previous : &sampler->current;
 }
 
-void sampler_wait_begins(struct sampler *sampler, const struct abi_sample *s)
+void sampler_wait_begins(struct sampler *sampler, const struct abi_switch_out *switch_out)
 {
-	if (waits_begin(&sampler->waits, s->tid, s->period))
+	if (waits_begin(&sampler->waits, switch_out->sample.tid, switch_out->left_ns))
 		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 }
 
-struct wait *sampler_wait_of(struct sampler *sampler, const struct abi_sample *s)
+bool sampler_wait_is_wanted(struct sampler *sampler, const struct abi_switch_out *switch_out)
 {
-	return waits_find(&sampler->waits, s->tid, s->period);
+	return waits_find(&sampler->waits, switch_out->sample.tid, switch_out->left_ns) != NULL;
 }
 
-void sampler_wait_resolved(
-	struct sampler *sampler, const struct abi_sample *s, const struct profile_sample *sample)
+void sampler_wait_lost(struct sampler *sampler, const struct abi_switch_out *switch_out)
 {
-	struct wait *wait = sampler_wait_of(sampler, s);
+	struct wait *wait =
+		waits_find(&sampler->waits, switch_out->sample.tid, switch_out->left_ns);
 
-	if (!wait)
-		return;
-	wait->sample = *sample;
-	wait->window = window_of(sampler, s->window)->number;
+	if (wait)
+		waits_forget(&sampler->waits, wait);
 }
 
 /* WAIT's stack in TO, another profile than the one that it was resolved into. */
@@ -64,8 +65,10 @@ static int add_to(struct sampler *sampler, const struct wait *wait, struct profi
 	return err ? err : profile_add(to, &sample);
 }
 
-static void add_wait(struct sampler *sampler, const struct wait *wait, uint32_t window)
+/* WAIT has ended, after WAIT_NS. */
+static void add_wait(struct sampler *sampler, struct wait *wait, uint64_t wait_ns, uint32_t window)
 {
+	waits_weigh(&sampler->waits, wait_ns, &wait->sample.count, &wait->sample.weight);
 	if (add_to(sampler, wait, window_of(sampler, window)->profile)) {
 		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 		return;
@@ -81,21 +84,39 @@ static void add_wait(struct sampler *sampler, const struct wait *wait, uint32_t 
 	}
 }
 
-void sampler_wait_ends(struct sampler *sampler, const struct abi_wake *wake)
+void sampler_wait_resolved(struct sampler *sampler, const struct abi_switch_out *switch_out,
+	const struct profile_sample *sample)
 {
-	struct wait *wait = waits_find(&sampler->waits, wake->tid, wake->began_ns);
+	struct wait *wait =
+		waits_find(&sampler->waits, switch_out->sample.tid, switch_out->left_ns);
 
-	/* Its process is not wanted, or its beginning was lost, and is counted. */
 	if (!wait)
 		return;
-	if (wait->window) {
-		waits_weigh(
-			&sampler->waits, wake->wait_ns, &wait->sample.count, &wait->sample.weight);
-		add_wait(sampler, wait, wake->window);
-	} else {
-		sampler_unwind_waited(sampler, wake);
+	wait->sample = *sample;
+	wait->window = window_of(sampler, switch_out->sample.window)->number;
+	if (wait->state == WAIT_BEGUN) {
+		wait->state = WAIT_RESOLVED;
+		return;
 	}
-	waits_forget(&sampler->waits, wake->tid);
+	assert(wait->state == WAIT_ENDED);
+	add_wait(sampler, wait, wait->wait_ns, wait->window);
+	waits_forget(&sampler->waits, wait);
+}
+
+void sampler_wait_ends(struct sampler *sampler, const struct abi_wake *wake)
+{
+	struct wait *wait = waits_find(&sampler->waits, wake->tid, wake->left_ns);
+
+	/* Its process is not wanted, or its beginning was lost, and is counted. */
+	if (!wait || wait->state == WAIT_ENDED)
+		return;
+	if (wait->state == WAIT_BEGUN) {
+		wait->state = WAIT_ENDED;
+		wait->wait_ns = wake->wait_ns;
+		return;
+	}
+	add_wait(sampler, wait, wake->wait_ns, wake->window);
+	waits_forget(&sampler->waits, wait);
 }
 
 void sampler_waits_move(struct sampler *sampler, uint32_t window)
@@ -104,11 +125,11 @@ void sampler_waits_move(struct sampler *sampler, uint32_t window)
 	size_t i = 0;
 
 	while ((wait = waits_next(&sampler->waits, &i))) {
-		if (wait->window != window)
+		if (wait->state != WAIT_RESOLVED || wait->window != window)
 			continue;
 		if (copy_stack(sampler, wait, sampler->current.profile, &wait->sample.stack)) {
 			metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
-			waits_forget(&sampler->waits, wait->sample.tid);
+			waits_forget(&sampler->waits, wait);
 			continue;
 		}
 		wait->window = sampler->current.number;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What the sampler writes into a CPU's ring, as PERF_SAMPLE_RAW data of the CPU's output event:
- * first, where its frames have not been shipped in this window, an abi_stack for the kernel and one
- * for the user stack, then the abi_sample that names them, or an abi_unfinished, which begins with
- * one; and an abi_wake when a thread that had left the CPU runs again. All begin with `kind`. The
- * user's abi_stack may also come in one piece with the abi_sample, behind it.
+ * What the sampler writes into a CPU's ring, as PERF_SAMPLE_RAW data of the CPU's output event.
+ * Each record begins with its kind. A sample is an abi_tick or an abi_switch_out; before it come an
+ * abi_stack for the kernel and one for the user stack, unless their frames have been shipped in
+ * this window already. The user's abi_stack may also follow the sample within the same record. A
+ * sample whose user stack the kernel could not walk to its end is an abi_unfinished. An abi_wake
+ * ends the wait that an abi_switch_out began.
  *
  * The raw area that perf delivers may be padded by up to 7 bytes at the end.
  */
@@ -21,10 +22,10 @@ typedef __u64 abi_u64;
 #endif
 
 enum abi_kind {
-	ABI_SAMPLE = 1,
-	ABI_STACK = 2,
-	ABI_UNFINISHED = 3, /* an abi_sample with more behind it */
-	ABI_WAKE = 4,
+	ABI_TICK = 1,
+	ABI_SWITCH_OUT = 2,
+	ABI_WAKE = 3,
+	ABI_STACK = 4,
 	ABI_SIGHTINGS_MET = 5,
 };
 
@@ -36,7 +37,7 @@ enum {
 enum abi_sample_flags {
 	ABI_SAMPLE_KERNEL = 1 << 0, /* the CPU was in kernel mode */
 	ABI_SAMPLE_KTHREAD = 1 << 1, /* a thread without user memory */
-	ABI_SAMPLE_OFF_CPU = 1 << 2, /* it left the CPU: how long for says an abi_wake */
+	ABI_SAMPLE_UNFINISHED = 1 << 2, /* the record is an abi_unfinished */
 	/*
 	 * In execve(): the registers that user mode was left with may be of another program than
 	 * the memory is, so there is no user stack.
@@ -66,18 +67,14 @@ enum abi_unwind_end {
 	ABI_UNWIND_ENDS,
 };
 
+/* What a tick and a switch have in common: the thread and its stacks. */
 struct abi_sample {
-	abi_u32 kind; /* ABI_SAMPLE */
+	abi_u32 kind; /* ABI_TICK or ABI_SWITCH_OUT */
 	abi_u32 flags; /* enum abi_sample_flags */
 	abi_u64 user_stack; /* id, 0 = none */
 	abi_u64 kernel_stack; /* id, 0 = none */
 	abi_u64 fiber_id; /* what a runtime runs on the thread: a goroutine. 0 = none known */
 	abi_u64 cgroup_id; /* cgroup v2; 0 where there is none */
-	/*
-	 * Of the sampling event: ns for cpu-clock, events for cycles. ABI_SAMPLE_OFF_CPU: when it
-	 * left, ns of CLOCK_MONOTONIC.
-	 */
-	abi_u64 period;
 	abi_u32 tgid, tid; /* in the agent's pid namespace */
 	abi_u32 cpu;
 	abi_u32 window; /* the window the ids belong to */
@@ -92,12 +89,24 @@ struct abi_sample {
 	char comm[ABI_COMM_BYTES]; /* the thread's; any bytes, NUL-padded */
 };
 
-/* The thread of an ABI_SAMPLE_OFF_CPU runs again. */
+/* The sampling event interrupted a running thread. */
+struct abi_tick {
+	struct abi_sample sample; /* kind: ABI_TICK */
+	abi_u64 period; /* of the event: ns for cpu-clock, events for cycles */
+};
+
+/* A thread leaves the CPU. How long it stays away is known when it runs again. */
+struct abi_switch_out {
+	struct abi_sample sample; /* kind: ABI_SWITCH_OUT */
+	abi_u64 left_ns; /* CLOCK_MONOTONIC; with the thread it identifies the wait */
+};
+
+/* The thread of an abi_switch_out runs again. */
 struct abi_wake {
 	abi_u32 kind; /* ABI_WAKE */
 	abi_u32 window; /* now */
-	abi_u32 tgid, tid; /* the sample's */
-	abi_u64 began_ns; /* the sample's `period` */
+	abi_u32 tgid, tid; /* as of the abi_switch_out */
+	abi_u64 left_ns; /* likewise */
 	abi_u64 wait_ns; /* since then */
 };
 
@@ -236,12 +245,20 @@ enum {
 };
 
 struct abi_unfinished {
-	struct abi_sample sample; /* kind: ABI_UNFINISHED; user_stack: the frames so far */
+	/* flags: ABI_SAMPLE_UNFINISHED; user_stack: the frames so far */
+	union {
+		struct abi_sample sample; /* its kind tells which of the others it is */
+		struct abi_tick tick;
+		struct abi_switch_out switch_out;
+	};
 	struct abi_unwind_rest rest;
 	abi_u8 stack[]; /* rest.stack_bytes */
 };
 
-_Static_assert(sizeof(struct abi_sample) == 96, "the ring's layout");
+enum { ABI_SAMPLE_BYTES = sizeof(struct abi_tick) }; /* of a sample of either kind */
+
+_Static_assert(sizeof(struct abi_tick) == 96, "the ring's layout");
+_Static_assert(sizeof(struct abi_switch_out) == ABI_SAMPLE_BYTES, "the ring's layout");
 _Static_assert(sizeof(struct abi_wake) == 32, "the ring's layout");
 _Static_assert(sizeof(struct abi_mapping) == 88, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");

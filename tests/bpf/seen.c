@@ -40,10 +40,8 @@ static void need_stack(struct seen *s, uint64_t id, uint32_t window, size_t *cou
 	s->missing_stacks += !map_get(&s->stacks, stack_key(id, window), &there);
 }
 
-static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample *sample)
+static void saw_sample(struct seen *s, uint64_t time_ns, const struct abi_sample *sample)
 {
-	struct seen *s = context;
-
 	in_order(s, time_ns);
 	s->own_samples += sample->tgid == (uint32_t)getpid();
 	if (sample->tgid != s->tgid) {
@@ -51,7 +49,6 @@ static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample 
 		return;
 	}
 	s->samples++;
-	s->weight_ns += sample->period;
 	s->exec_id = sample->exec_id;
 	s->fiber_generation = sample->fiber_generation;
 	memcpy(s->comm, sample->comm, ABI_COMM_BYTES);
@@ -63,12 +60,20 @@ static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample 
 	need_stack(s, sample->kernel_stack, sample->window, &s->kernel_stacks);
 }
 
+static void saw_tick(void *context, uint64_t time_ns, const struct abi_tick *tick)
+{
+	struct seen *s = context;
+
+	s->weight_ns += tick->sample.tgid == s->tgid ? tick->period : 0;
+	saw_sample(s, time_ns, &tick->sample);
+}
+
 static void saw_unfinished(void *context, uint64_t time_ns, const struct abi_unfinished *unfinished)
 {
 	struct seen *s = context;
 
 	s->unfinished += unfinished->sample.tgid == s->tgid && unfinished->rest.stack_bytes;
-	saw_sample(context, time_ns, &unfinished->sample);
+	saw_tick(context, time_ns, &unfinished->tick);
 }
 
 static void saw_stack(void *context, const struct abi_stack *stack)
@@ -161,7 +166,7 @@ struct collect_options options_for(struct seen *s)
 		.user = true,
 		.kernel = true,
 		.metrics = &s->metrics,
-		.handlers = { .sample = saw_sample,
+		.handlers = { .tick = saw_tick,
 			.unfinished = saw_unfinished,
 			.stack = saw_stack,
 			.mmap = saw_mmap,

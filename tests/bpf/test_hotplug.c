@@ -36,12 +36,13 @@ struct seen {
 	size_t gaps; /* in the side-band */
 };
 
-static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample *sample)
+static void saw_tick(void *context, uint64_t time_ns, const struct abi_tick *tick)
 {
 	struct seen *s = context;
 
 	(void)time_ns;
-	s->samples += sample->cpu == (uint32_t)s->cpu && sample->tgid == (uint32_t)s->burner;
+	s->samples +=
+		tick->sample.cpu == (uint32_t)s->cpu && tick->sample.tgid == (uint32_t)s->burner;
 }
 
 static void saw_mmap(void *context, const struct collect_mmap *mmap)
@@ -116,7 +117,7 @@ static int setup_on(void **state, const int *cpus, size_t cpu_count)
 		burn();
 	}
 	options.metrics = &s->metrics;
-	options.handlers.sample = saw_sample;
+	options.handlers.tick = saw_tick;
 	options.handlers.mmap = saw_mmap;
 	options.handlers.lost = saw_lost;
 	options.handlers.context = s;

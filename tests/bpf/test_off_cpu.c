@@ -19,7 +19,7 @@ static const uint64_t NAP_NS = 2000000;
 
 struct waited {
 	struct seen *seen;
-	uint64_t began_ns; /* of the wait that has not ended; 0 = none */
+	uint64_t left_ns; /* of the wait that has not ended; 0 = none */
 	uint64_t wait_ns;
 	size_t began, ended, unknown, without_stack, on_cpu;
 };
@@ -32,18 +32,23 @@ static void nap(void)
 		nanosleep(&time, NULL);
 }
 
-static void saw_leave(void *context, uint64_t time_ns, const struct abi_sample *sample)
+static void saw_tick(void *context, uint64_t time_ns, const struct abi_tick *tick)
 {
+	struct waited *w = context;
+
+	(void)time_ns;
+	w->on_cpu += tick->sample.tgid == w->seen->tgid;
+}
+
+static void saw_switch_out(void *context, uint64_t time_ns, const struct abi_switch_out *switch_out)
+{
+	const struct abi_sample *sample = &switch_out->sample;
 	struct waited *w = context;
 
 	if (sample->tgid != w->seen->tgid)
 		return;
-	if (!(sample->flags & ABI_SAMPLE_OFF_CPU)) {
-		w->on_cpu++;
-		return;
-	}
-	w->unknown += w->began_ns != 0 || sample->period > time_ns;
-	w->began_ns = sample->period;
+	w->unknown += w->left_ns != 0 || switch_out->left_ns > time_ns;
+	w->left_ns = switch_out->left_ns;
 	w->began++;
 	w->without_stack += !sample->user_stack || !sample->kernel_stack;
 }
@@ -54,10 +59,10 @@ static void saw_wake(void *context, uint64_t time_ns, const struct abi_wake *wak
 
 	if (wake->tgid != w->seen->tgid)
 		return;
-	w->unknown += wake->tid != w->seen->tgid || wake->began_ns != w->began_ns ||
-		      wake->began_ns + wake->wait_ns > time_ns;
+	w->unknown += wake->tid != w->seen->tgid || wake->left_ns != w->left_ns ||
+		      wake->left_ns + wake->wait_ns > time_ns;
 	w->wait_ns += wake->wait_ns;
-	w->began_ns = 0;
+	w->left_ns = 0;
 	w->ended++;
 }
 
@@ -74,8 +79,9 @@ static uint64_t watch_naps(struct seen *s, double share, struct waited *ret_wait
 	options.filter.filter_tgids = 1;
 	options.tgids = &s->tgid;
 	options.tgid_count = 1;
-	options.handlers =
-		(struct collect_handlers){ .sample = saw_leave, .wake = saw_wake, .context = &w };
+	options.handlers = (struct collect_handlers){
+		.tick = saw_tick, .switch_out = saw_switch_out, .wake = saw_wake, .context = &w
+	};
 	open_with(s, &options);
 	began_ns = clock_monotonic_ns();
 	let_go(&b);

@@ -23,10 +23,27 @@ struct side {
 static uint64_t last_ns;
 static volatile uint64_t touched;
 
-static void take_sample(void *context, uint64_t time_ns, const struct abi_sample *sample)
+static void take_tick(void *context, uint64_t time_ns, const struct abi_tick *tick)
 {
 	(void)context;
-	touched += time_ns + sample->tgid + (uint8_t)sample->comm[ABI_COMM_BYTES - 1];
+	touched += time_ns + tick->sample.tgid + (uint8_t)tick->sample.comm[ABI_COMM_BYTES - 1] +
+		   tick->period;
+}
+
+static void take_switch_out(
+	void *context, uint64_t time_ns, const struct abi_switch_out *switch_out)
+{
+	(void)context;
+	touched += time_ns + switch_out->sample.tgid + switch_out->left_ns;
+}
+
+static void take_unfinished(
+	void *context, uint64_t time_ns, const struct abi_unfinished *unfinished)
+{
+	(void)context;
+	touched += time_ns + unfinished->tick.period;
+	for (uint32_t i = 0; i < unfinished->rest.stack_bytes; i++)
+		touched += unfinished->stack[i];
 }
 
 static void take_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
@@ -137,7 +154,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct mapped_files files = { 0 };
 	const struct events events = { .metrics = &metrics,
 		.files = size % 2 ? &files : NULL,
-		.handlers = { .sample = take_sample,
+		.handlers = { .tick = take_tick,
+			.switch_out = take_switch_out,
+			.unfinished = take_unfinished,
 			.stack = take_stack,
 			.mmap = take_mmap,
 			.comm = take_comm,

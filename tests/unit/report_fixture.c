@@ -220,8 +220,9 @@ void add_wait(struct fixture *f, const struct process *p, const struct profile_s
 	struct profile_sample sample = { .process = p->number,
 		.pid = p->pid,
 		.tid = p->pid + 1,
-		.flags = ABI_SAMPLE_KERNEL | ABI_SAMPLE_OFF_CPU,
+		.flags = ABI_SAMPLE_KERNEL,
 		.comm = "thread",
+		.kind = PROFILE_WAITS,
 		.count = 1,
 		.weight = wait_ns };
 

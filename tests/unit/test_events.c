@@ -19,8 +19,7 @@ struct fixture {
 	struct metrics metrics;
 	struct events events;
 	unsigned int calls;
-	struct abi_sample sample;
-	struct abi_wake wake;
+	struct abi_tick tick;
 	struct abi_sightings sightings;
 	struct abi_sighting last_sighting;
 	uint64_t frames[ABI_MAX_FRAMES];
@@ -33,13 +32,13 @@ struct fixture {
 	bool flag_a, flag_b;
 };
 
-static void saw_sample(void *context, uint64_t time_ns, const struct abi_sample *sample)
+static void saw_tick(void *context, uint64_t time_ns, const struct abi_tick *tick)
 {
 	struct fixture *f = context;
 
 	f->calls++;
 	f->time_ns = time_ns;
-	f->sample = *sample;
+	f->tick = *tick;
 }
 
 static void saw_sightings(void *context, uint64_t time_ns, const struct abi_sightings *sightings)
@@ -51,15 +50,6 @@ static void saw_sightings(void *context, uint64_t time_ns, const struct abi_sigh
 	f->sightings = *sightings;
 	if (sightings->count)
 		f->last_sighting = sightings->of[sightings->count - 1];
-}
-
-static void saw_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
-{
-	struct fixture *f = context;
-
-	f->calls++;
-	f->time_ns = time_ns;
-	f->wake = *wake;
 }
 
 static void saw_stack(void *context, const struct abi_stack *stack)
@@ -132,8 +122,17 @@ static int setup(void **state)
 	assert_non_null(f);
 	perf_ring_init(&f->w, 0);
 	f->events.metrics = &f->metrics;
-	f->events.handlers = (struct collect_handlers){ saw_sample, saw_stack, saw_mmap, saw_comm,
-		saw_fork, saw_exit, saw_ksymbol, NULL, f, NULL, saw_wake, saw_sightings };
+	f->events.handlers = (struct collect_handlers){
+		.tick = saw_tick,
+		.sightings = saw_sightings,
+		.stack = saw_stack,
+		.mmap = saw_mmap,
+		.comm = saw_comm,
+		.fork = saw_fork,
+		.exit = saw_exit,
+		.ksymbol = saw_ksymbol,
+		.context = f,
+	};
 	*state = f;
 	return 0;
 }
@@ -176,18 +175,22 @@ static void begin_raw(struct fixture *f, uint32_t raw_size)
 	perf_ring_u32(&f->w, raw_size);
 }
 
-static void sample_is_handed_over(void **state)
+static void tick_is_handed_over(void **state)
 {
 	struct fixture *f = *state;
-	struct abi_sample sample = {
-		.kind = ABI_SAMPLE, .tgid = 7, .fiber_id = 1 << 20, .comm = "0123456789abcde"
+	struct abi_tick tick = {
+		.sample = { .kind = ABI_TICK,
+			.tgid = 7,
+			.fiber_id = 1 << 20,
+			.comm = "0123456789abcde" },
+		.period = 52631578,
 	};
 
-	perf_ring_raw(&f->w, TIME, &sample, sizeof(sample));
+	perf_ring_raw(&f->w, TIME, &tick, sizeof(tick));
 	deliver(f);
 	assert_int_equal(f->calls, 1);
 	assert_int_equal(f->time_ns, TIME);
-	assert_memory_equal(&f->sample, &sample, sizeof(sample));
+	assert_memory_equal(&f->tick, &tick, sizeof(tick));
 	assert_int_equal(bad(f), 0);
 }
 
@@ -231,33 +234,6 @@ static void more_sightings_than_there_can_be_are_refused(void **state)
 
 	write_sightings(f, ABI_SIGHTINGS + 1,
 		sizeof(struct abi_sightings) + ABI_SIGHTINGS * sizeof(struct abi_sighting));
-	expect_refused(f);
-}
-
-static void wake_is_handed_over(void **state)
-{
-	struct fixture *f = *state;
-	struct abi_wake wake = { .kind = ABI_WAKE,
-		.window = 3,
-		.tgid = 7,
-		.tid = 8,
-		.began_ns = 1,
-		.wait_ns = 1 << 30 };
-
-	perf_ring_raw(&f->w, TIME, &wake, sizeof(wake));
-	deliver(f);
-	assert_int_equal(f->calls, 1);
-	assert_int_equal(f->time_ns, TIME);
-	assert_memory_equal(&f->wake, &wake, sizeof(wake));
-	assert_int_equal(bad(f), 0);
-}
-
-static void short_wake_is_refused(void **state)
-{
-	struct fixture *f = *state;
-	struct abi_wake wake = { .kind = ABI_WAKE };
-
-	perf_ring_raw(&f->w, TIME, &wake, sizeof(wake) - 8);
 	expect_refused(f);
 }
 
@@ -306,12 +282,14 @@ static void stack_with_too_many_frames_is_refused(void **state)
 static void write_sample_with_stack(
 	struct fixture *f, uint32_t kind, uint32_t count, uint32_t frame_bytes)
 {
-	const struct abi_sample sample = { .kind = ABI_SAMPLE, .user_stack = 99, .tid = 7 };
+	const struct abi_tick tick = {
+		.sample = { .kind = ABI_TICK, .user_stack = 99, .tid = 7 },
+	};
 	const struct abi_stack head = { .kind = kind, .id = 99, .frame_count = count };
 	const uint64_t frames[] = { 0x1000, 0x2000, 0x3000 };
 
-	begin_raw(f, sizeof(sample) + sizeof(head) + frame_bytes);
-	perf_ring_bytes(&f->w, &sample, sizeof(sample));
+	begin_raw(f, sizeof(tick) + sizeof(head) + frame_bytes);
+	perf_ring_bytes(&f->w, &tick, sizeof(tick));
 	perf_ring_bytes(&f->w, &head, sizeof(head));
 	perf_ring_bytes(&f->w, frames, frame_bytes);
 	perf_ring_u32(&f->w, 0);
@@ -327,8 +305,8 @@ static void stack_comes_with_its_sample(void **state)
 	assert_int_equal(f->stack_id, 99);
 	assert_int_equal(f->stack_frame_count, 3);
 	assert_int_equal(f->frames[2], 0x3000);
-	assert_int_equal(f->sample.tid, 7);
-	assert_int_equal(f->sample.user_stack, 99);
+	assert_int_equal(f->tick.sample.tid, 7);
+	assert_int_equal(f->tick.sample.user_stack, 99);
 }
 
 static void sample_with_half_a_stack_is_refused(void **state)
@@ -350,19 +328,19 @@ static void sample_with_something_else_behind_it_is_refused(void **state)
 static void short_sample_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	struct abi_sample sample = { .kind = ABI_SAMPLE };
+	struct abi_tick tick = { .sample.kind = ABI_TICK };
 
-	perf_ring_raw(&f->w, TIME, &sample, sizeof(sample) - 8);
+	perf_ring_raw(&f->w, TIME, &tick, sizeof(tick) - 8);
 	expect_refused(f);
 }
 
 static void raw_size_beyond_the_record_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	struct abi_sample sample = { .kind = ABI_SAMPLE };
+	struct abi_tick tick = { .sample.kind = ABI_TICK };
 
-	begin_raw(f, sizeof(sample) + 4096);
-	perf_ring_bytes(&f->w, &sample, sizeof(sample));
+	begin_raw(f, sizeof(tick) + 4096);
+	perf_ring_bytes(&f->w, &tick, sizeof(tick));
 	perf_ring_u32(&f->w, 0);
 	expect_refused(f);
 }
@@ -370,9 +348,9 @@ static void raw_size_beyond_the_record_is_refused(void **state)
 static void unknown_kind_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	struct abi_sample sample = { .kind = 99 };
+	struct abi_tick tick = { .sample.kind = 99 };
 
-	perf_ring_raw(&f->w, TIME, &sample, sizeof(sample));
+	perf_ring_raw(&f->w, TIME, &tick, sizeof(tick));
 	expect_refused(f);
 }
 
@@ -747,9 +725,7 @@ static void handlers_may_be_null(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EVENTS_TEST(sample_is_handed_over),
-		EVENTS_TEST(wake_is_handed_over),
-		EVENTS_TEST(short_wake_is_refused),
+		EVENTS_TEST(tick_is_handed_over),
 		EVENTS_TEST(sightings_are_handed_over),
 		EVENTS_TEST(short_sightings_are_refused),
 		EVENTS_TEST(more_sightings_than_there_can_be_are_refused),

@@ -260,7 +260,7 @@ static void adds_equal_samples_up(void **state)
 static void keeps_samples_apart_that_differ_in_one_field(void **state)
 {
 	struct profile *p = make_profile(LIMIT_BYTES);
-	struct profile_sample variants[9];
+	struct profile_sample variants[10];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(variants); i++)
@@ -273,6 +273,7 @@ static void keeps_samples_apart_that_differ_in_one_field(void **state)
 	variants[6].stack = stack_number(p, 2);
 	variants[7].flags = ABI_SAMPLE_KERNEL;
 	variants[8].comm[0] = 'W';
+	variants[9].kind = PROFILE_WAITS;
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < ARRAY_SIZE(variants); i++)
 			assert_int_equal(profile_add(p, &variants[i]), 0);

@@ -24,11 +24,11 @@ static void test_wait_is_found_by_thread_and_beginning(void **state)
 	assert_null(waits_find(&w, 8, 100));
 	wait = waits_find(&w, 7, 100);
 	assert_non_null(wait);
-	assert_int_equal(wait->window, 0);
-	assert_int_equal(wait->sample.tid, 7);
-	waits_forget(&w, 7);
+	assert_int_equal(wait->state, WAIT_BEGUN);
+	assert_int_equal(wait->tid, 7);
+	waits_forget_thread(&w, 7);
 	assert_null(waits_find(&w, 7, 100));
-	waits_forget(&w, 7);
+	waits_forget_thread(&w, 7);
 	waits_deinit(&w);
 }
 
@@ -40,12 +40,37 @@ static void test_next_wait_of_a_thread_replaces_one_whose_end_was_lost(void **st
 	(void)state;
 	waits_init(&w, 1);
 	assert_int_equal(waits_begin(&w, 7, 100), 0);
-	waits_find(&w, 7, 100)->window = 3;
+	waits_find(&w, 7, 100)->state = WAIT_RESOLVED;
 	assert_int_equal(waits_begin(&w, 7, 200), 0);
 	assert_null(waits_find(&w, 7, 100));
-	assert_int_equal(waits_find(&w, 7, 200)->window, 0);
+	assert_int_equal(waits_find(&w, 7, 200)->state, WAIT_BEGUN);
 	assert_non_null(waits_next(&w, &i));
 	assert_null(waits_next(&w, &i));
+	waits_deinit(&w);
+}
+
+static void test_ended_waits_of_a_thread_stay_until_they_are_forgotten(void **state)
+{
+	struct waits w;
+
+	(void)state;
+	waits_init(&w, 1);
+	for (uint64_t left_ns = 1; left_ns <= 4; left_ns++) {
+		assert_int_equal(waits_begin(&w, 7, left_ns), 0);
+		waits_find(&w, 7, left_ns)->state = WAIT_ENDED;
+	}
+	waits_forget_thread(&w, 7);
+	for (uint64_t left_ns = 1; left_ns <= 4; left_ns++)
+		assert_int_equal(waits_find(&w, 7, left_ns)->left_ns, left_ns);
+	/* In the middle, the oldest, the newest, the last one. */
+	waits_forget(&w, waits_find(&w, 7, 2));
+	assert_null(waits_find(&w, 7, 2));
+	waits_forget(&w, waits_find(&w, 7, 1));
+	waits_forget(&w, waits_find(&w, 7, 4));
+	assert_non_null(waits_find(&w, 7, 3));
+	waits_forget(&w, waits_find(&w, 7, 3));
+	assert_null(waits_find(&w, 7, 3));
+	assert_int_equal(w.by_tid.count, 0);
 	waits_deinit(&w);
 }
 
@@ -61,8 +86,8 @@ static void test_walk_forgets_on_its_way_and_places_are_used_again(void **state)
 		assert_int_equal(waits_begin(&w, tid, 1000 + tid), 0);
 	while ((wait = waits_next(&w, &i))) {
 		seen++;
-		if (wait->sample.tid % 2)
-			waits_forget(&w, wait->sample.tid);
+		if (wait->tid % 2)
+			waits_forget(&w, wait);
 	}
 	assert_int_equal(seen, 100);
 	for (uint32_t tid = 101; tid <= 150; tid++)
@@ -86,7 +111,7 @@ static void test_full_table_refuses_new_threads_only(void **state)
 	assert_true(tid > ABI_WAITS);
 	assert_int_equal(waits_begin(&w, tid, tid), -E2BIG);
 	assert_int_equal(waits_begin(&w, 5, 500), 0);
-	waits_forget(&w, 6);
+	waits_forget_thread(&w, 6);
 	assert_int_equal(waits_begin(&w, tid, tid), 0);
 	assert_non_null(waits_find(&w, tid, tid));
 	waits_deinit(&w);
@@ -136,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wait_is_found_by_thread_and_beginning),
 		cmocka_unit_test(test_next_wait_of_a_thread_replaces_one_whose_end_was_lost),
+		cmocka_unit_test(test_ended_waits_of_a_thread_stay_until_they_are_forgotten),
 		cmocka_unit_test(test_walk_forgets_on_its_way_and_places_are_used_again),
 		cmocka_unit_test(test_full_table_refuses_new_threads_only),
 		cmocka_unit_test(test_every_wait_weighs_itself),

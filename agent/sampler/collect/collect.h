@@ -40,7 +40,17 @@ struct collect_mmap {
 
 /* Called in time order. Pointers live for the call. Any may be NULL. */
 struct collect_handlers {
-	void (*sample)(void *context, uint64_t time_ns, const struct abi_sample *sample);
+	void (*tick)(void *context, uint64_t time_ns, const struct abi_tick *tick);
+	/* A thread leaves the CPU, and runs again. */
+	void (*switch_out)(
+		void *context, uint64_t time_ns, const struct abi_switch_out *switch_out);
+	void (*wake)(void *context, uint64_t time_ns, const struct abi_wake *wake);
+	/* A tick or a switch whose walk is to be finished. NULL: it goes to `tick` or `switch_out`.
+	 */
+	void (*unfinished)(
+		void *context, uint64_t time_ns, const struct abi_unfinished *unfinished);
+	/* What the walk of the sample that comes next found mapped. */
+	void (*sightings)(void *context, uint64_t time_ns, const struct abi_sightings *sightings);
 	void (*stack)(void *context, const struct abi_stack *stack);
 	void (*mmap)(void *context, const struct collect_mmap *mmap);
 	void (*comm)(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid, const char *comm,
@@ -56,14 +66,6 @@ struct collect_handlers {
 	 */
 	void (*lost)(void *context, uint64_t time_ns, uint64_t until_ns);
 	void *context;
-	/* A sample whose walk is to be finished; its stack_bytes lie behind it. NULL: to `sample`.
-	 */
-	void (*unfinished)(
-		void *context, uint64_t time_ns, const struct abi_unfinished *unfinished);
-	/* A thread runs again whose sample had ABI_SAMPLE_OFF_CPU. */
-	void (*wake)(void *context, uint64_t time_ns, const struct abi_wake *wake);
-	/* What the walk of the sample that comes next found mapped. */
-	void (*sightings)(void *context, uint64_t time_ns, const struct abi_sightings *sightings);
 };
 
 enum collect_event { COLLECT_CPU_CLOCK, COLLECT_CYCLES };

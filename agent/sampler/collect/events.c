@@ -14,6 +14,13 @@ enum {
 		sizeof(struct abi_sightings) + ABI_SIGHTINGS * sizeof(struct abi_sighting),
 };
 
+/* A sample of either kind. */
+union sample_record {
+	struct abi_sample sample; /* its kind tells which */
+	struct abi_tick tick;
+	struct abi_switch_out switch_out;
+};
+
 /*
  * Whether the process cannot be seen from the agent's pid namespace: its pid there is 0, and −1
  * when it has ended (perf_event_pid_type() of the kernel). The idle threads, whose pid is 0 too,
@@ -24,9 +31,19 @@ static bool is_outside_namespace(uint32_t tgid)
 	return tgid == 0 || tgid == UINT32_MAX;
 }
 
+static void deliver_sample(
+	const struct events *e, uint64_t time_ns, const union sample_record *record)
+{
+	if (record->sample.kind == ABI_TICK && e->handlers.tick)
+		e->handlers.tick(e->handlers.context, time_ns, &record->tick);
+	if (record->sample.kind == ABI_SWITCH_OUT && e->handlers.switch_out)
+		e->handlers.switch_out(e->handlers.context, time_ns, &record->switch_out);
+}
+
 static bool handle_unfinished(const struct events *e, uint64_t time_ns, struct cursor *raw)
 {
 	union {
+		union sample_record record;
 		struct abi_unfinished unfinished;
 		uint8_t bytes[MAX_UNFINISHED_BYTES];
 	} aligned;
@@ -46,8 +63,8 @@ static bool handle_unfinished(const struct events *e, uint64_t time_ns, struct c
 	memcpy(aligned.bytes + sizeof(aligned.unfinished), stack, stack_bytes);
 	if (e->handlers.unfinished)
 		e->handlers.unfinished(e->handlers.context, time_ns, &aligned.unfinished);
-	else if (e->handlers.sample)
-		e->handlers.sample(e->handlers.context, time_ns, &aligned.unfinished.sample);
+	else
+		deliver_sample(e, time_ns, &aligned.record);
 	return true;
 }
 
@@ -126,17 +143,19 @@ static bool handle_own_stack(const struct events *e, struct cursor *raw)
 
 static bool handle_sample(const struct events *e, uint64_t time_ns, struct cursor *raw)
 {
-	struct abi_sample sample;
-	const void *bytes = cursor_bytes(raw, sizeof(sample));
+	struct cursor whole = *raw;
+	union sample_record record;
+	const void *bytes = cursor_bytes(raw, sizeof(record));
 
 	if (!bytes)
 		return false;
 	/* Raw data stands at an odd multiple of 4. */
-	memcpy(&sample, bytes, sizeof(sample));
+	memcpy(&record, bytes, sizeof(record));
+	if (record.sample.flags & ABI_SAMPLE_UNFINISHED)
+		return handle_unfinished(e, time_ns, &whole);
 	if (!handle_own_stack(e, raw))
 		return false;
-	if (e->handlers.sample)
-		e->handlers.sample(e->handlers.context, time_ns, &sample);
+	deliver_sample(e, time_ns, &record);
 	return true;
 }
 
@@ -151,12 +170,11 @@ static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *
 	raw = cursor_slice(body, cursor_offset(body), size);
 	kind = raw;
 	switch (cursor_u32(&kind)) {
-	case ABI_SAMPLE:
+	case ABI_TICK:
+	case ABI_SWITCH_OUT:
 		return handle_sample(e, time_ns, &raw);
 	case ABI_STACK:
 		return handle_stack(e, &raw);
-	case ABI_UNFINISHED:
-		return handle_unfinished(e, time_ns, &raw);
 	case ABI_WAKE:
 		return handle_wake(e, time_ns, &raw);
 	case ABI_SIGHTINGS_MET:

@@ -30,16 +30,23 @@ enum profile_stack_flags {
 	PROFILE_STACK_END_MASK = 0xf << PROFILE_STACK_END_SHIFT,
 };
 
+/* What was counted. */
+enum profile_sample_kind {
+	PROFILE_TICKS = 0, /* of the sampling event, while the thread ran */
+	PROFILE_WAITS, /* of the thread, off the CPU */
+};
+
 struct profile_sample {
 	uint32_t process; /* generation number */
 	uint32_t stack; /* number from profile_stack() */
-	uint32_t flags; /* enum abi_sample_flags */
+	uint32_t flags; /* ABI_SAMPLE_KERNEL and ABI_SAMPLE_KTHREAD */
 	/* A field for each label. */
 #define SAMPLE_NUMBER(name, field, type, ...) type field;
 #define SAMPLE_TEXT(name, field, bytes, ...) char field[bytes];
 #include "agent/sampler/profile/sample_labels.def"
-	uint64_t count; /* samples; waits, with ABI_SAMPLE_OFF_CPU */
-	uint64_t weight; /* sum of periods; ns of waiting */
+	enum profile_sample_kind kind;
+	uint64_t count; /* ticks or waits */
+	uint64_t weight; /* of ticks: the sum of their periods; of waits: ns */
 };
 
 int profile_create(size_t limit_bytes, struct profile **ret_profile);
@@ -76,4 +83,4 @@ size_t profile_stack_count(const struct profile *p);
 struct profile_stack profile_stack_at(const struct profile *p, uint32_t number);
 size_t profile_bytes(const struct profile *p);
 uint64_t profile_total_count(const struct profile *p);
-uint64_t profile_wait_count(const struct profile *p); /* with ABI_SAMPLE_OFF_CPU, of these */
+uint64_t profile_wait_count(const struct profile *p); /* waits among them */

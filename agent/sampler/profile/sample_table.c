@@ -23,8 +23,8 @@ void sample_table_deinit(struct sample_table *t)
 
 static uint64_t sample_hash(const struct profile_sample *s)
 {
-	const uint64_t words[3] = { (uint64_t)s->process << 32 | s->stack, s->flags,
-		sample_labels_hash(s) };
+	const uint64_t words[3] = { (uint64_t)s->process << 32 | s->stack,
+		(uint64_t)s->kind << 32 | s->flags, sample_labels_hash(s) };
 
 	return hash_bytes(words, sizeof(words));
 }
@@ -32,7 +32,7 @@ static uint64_t sample_hash(const struct profile_sample *s)
 static bool samples_are_equal(const struct profile_sample *a, const struct profile_sample *b)
 {
 	return a->stack == b->stack && a->process == b->process && a->flags == b->flags &&
-	       sample_labels_equal(a, b);
+	       a->kind == b->kind && sample_labels_equal(a, b);
 }
 
 static uint32_t *find_slot(const struct sample_table *t, const struct profile_sample *sample)
@@ -93,7 +93,7 @@ int sample_table_add(
 		t->items[*slot - 1].weight += sample->weight;
 	}
 	t->total_count += sample->count;
-	if (sample->flags & ABI_SAMPLE_OFF_CPU)
+	if (sample->kind == PROFILE_WAITS)
 		t->wait_count += sample->count;
 	return 0;
 }

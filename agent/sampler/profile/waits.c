@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/profile/waits.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "bpf/abi/sampler.h"
 
-/* BPF knows of ABI_WAITS at most; beside them some whose end was lost. */
-enum { MAX_WAITS = 2 * ABI_WAITS };
+/*
+ * BPF knows of ABI_WAITS at most. Beside them there are some whose end was lost, and those that
+ * have ended while their stack is not there yet.
+ */
+enum { MAX_WAITS = 4 * ABI_WAITS };
 
 void waits_init(struct waits *w, double share)
 {
@@ -24,7 +27,7 @@ void waits_deinit(struct waits *w)
 }
 
 /* The number of an item that is free. */
-static int free_item(struct waits *w, uint64_t *ret_number)
+static int waits_free_item(struct waits *w, uint64_t *ret_number)
 {
 	int err;
 
@@ -41,44 +44,90 @@ static int free_item(struct waits *w, uint64_t *ret_number)
 	return err;
 }
 
-int waits_begin(struct waits *w, uint32_t tid, uint64_t began_ns)
+/* The newest wait of TID; NULL: none is known. */
+static struct wait *waits_newest(struct waits *w, uint32_t tid)
 {
+	uint64_t number;
+
+	return map_get(&w->by_tid, tid, &number) ? &w->items[number] : NULL;
+}
+
+static struct wait *waits_older(struct waits *w, const struct wait *wait)
+{
+	return wait->older ? &w->items[wait->older - 1] : NULL;
+}
+
+int waits_begin(struct waits *w, uint32_t tid, uint64_t left_ns)
+{
+	const struct wait *newest;
+	uint32_t older;
 	uint64_t number;
 	int err;
 
-	if (!map_get(&w->by_tid, tid, &number)) {
-		err = free_item(w, &number);
-		if (!err)
-			err = map_set(&w->by_tid, tid, number);
-		if (err)
-			return err;
-		if (number == w->count)
-			w->count++;
-		else
-			w->free_count--;
-	}
-	w->items[number] = (struct wait){ .began_ns = began_ns, .sample.tid = tid };
+	waits_forget_thread(w, tid);
+	newest = waits_newest(w, tid);
+	older = newest ? (uint32_t)(newest - w->items) + 1 : 0;
+	err = waits_free_item(w, &number);
+	if (!err)
+		err = map_set(&w->by_tid, tid, number);
+	if (err)
+		return err;
+	if (number == w->count)
+		w->count++;
+	else
+		w->free_count--;
+	w->items[number] = (struct wait){
+		.state = WAIT_BEGUN,
+		.tid = tid,
+		.older = older,
+		.left_ns = left_ns,
+	};
 	return 0;
 }
 
-struct wait *waits_find(struct waits *w, uint32_t tid, uint64_t began_ns)
+struct wait *waits_find(struct waits *w, uint32_t tid, uint64_t left_ns)
 {
-	uint64_t number;
+	struct wait *wait = waits_newest(w, tid);
 
-	if (!map_get(&w->by_tid, tid, &number) || w->items[number].began_ns != began_ns)
-		return NULL;
-	return &w->items[number];
+	while (wait && wait->left_ns != left_ns)
+		wait = waits_older(w, wait);
+	return wait;
 }
 
-void waits_forget(struct waits *w, uint32_t tid)
+/* Takes WAIT out of the chain of its thread. */
+static void waits_unlink(struct waits *w, const struct wait *wait)
 {
-	uint64_t number;
+	uint32_t number = (uint32_t)(wait - w->items) + 1;
+	struct wait *newer = waits_newest(w, wait->tid);
 
-	if (!map_get(&w->by_tid, tid, &number))
+	assert(newer);
+	if (newer == wait) {
+		map_remove(&w->by_tid, wait->tid);
+		/* Needs no memory: there is room for as many as before. */
+		if (wait->older)
+			(void)map_set(&w->by_tid, wait->tid, wait->older - 1);
 		return;
-	map_remove(&w->by_tid, tid);
-	w->items[number].began_ns = 0;
-	w->free[w->free_count++] = (uint32_t)number;
+	}
+	while (newer->older != number)
+		newer = waits_older(w, newer);
+	newer->older = wait->older;
+}
+
+void waits_forget(struct waits *w, struct wait *wait)
+{
+	assert(wait->state != WAIT_FREE);
+	waits_unlink(w, wait);
+	wait->state = WAIT_FREE;
+	w->free[w->free_count++] = (uint32_t)(wait - w->items);
+}
+
+void waits_forget_thread(struct waits *w, uint32_t tid)
+{
+	struct wait *newest = waits_newest(w, tid);
+
+	/* Those that have ended are still to be counted. */
+	if (newest && newest->state != WAIT_ENDED)
+		waits_forget(w, newest);
 }
 
 struct wait *waits_next(struct waits *w, size_t *iterator)
@@ -86,7 +135,7 @@ struct wait *waits_next(struct waits *w, size_t *iterator)
 	while (*iterator < w->count) {
 		struct wait *wait = &w->items[(*iterator)++];
 
-		if (wait->began_ns)
+		if (wait->state != WAIT_FREE)
 			return wait;
 	}
 	return NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Threads that left the CPU and do not run again yet, by their number: what was sampled of each
- * when it left, and where its stack is. A thread waits for one thing at a time; what is known of a
- * wait whose end was lost gives way to the thread's next one.
+ * Threads that left the CPU: of each wait what was sampled when it began, and how long it lasted.
+ * Two things have to come before it can be counted, in either order: its stack, whose walk may have
+ * to be finished, and its end. Of the waits of one thread at most one has not ended; if the end of
+ * it was lost, the thread's next wait replaces it.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,14 +12,25 @@
 #include "agent/sampler/profile/profile.h"
 #include "base/map.h"
 
+enum wait_state {
+	WAIT_FREE = 0,
+	WAIT_BEGUN, /* neither is there */
+	WAIT_RESOLVED, /* the stack is: `window` and `sample` */
+	WAIT_ENDED, /* the end is: `wait_ns` */
+};
+
 struct wait {
-	uint64_t began_ns; /* CLOCK_MONOTONIC; with the thread it names the wait. 0 = free */
-	uint32_t window; /* whose profile has sample.stack; 0 = it is not resolved yet */
+	enum wait_state state;
+	uint32_t tid;
+	uint32_t older; /* 1 + the number of the thread's wait before it; 0 = none */
+	uint64_t left_ns; /* CLOCK_MONOTONIC; with the thread it identifies the wait */
+	uint64_t wait_ns;
+	uint32_t window; /* whose profile has sample.stack */
 	struct profile_sample sample; /* but for count and weight */
 };
 
 struct waits {
-	struct map by_tid; /* tid → number in `items` */
+	struct map by_tid; /* tid → number in `items` of the thread's newest wait */
 	struct wait *items;
 	uint32_t *free; /* numbers of items that were used before */
 	size_t count, capacity, free_count, free_capacity;
@@ -29,12 +41,14 @@ struct waits {
 /* SHARE of all waits are taken: above 0, at most 1. */
 void waits_init(struct waits *w, double share);
 void waits_deinit(struct waits *w);
-/* Unresolved. -E2BIG over the limit, -ENOMEM. */
-int waits_begin(struct waits *w, uint32_t tid, uint64_t began_ns);
+/* TID left the CPU. -E2BIG over the limit, -ENOMEM. */
+int waits_begin(struct waits *w, uint32_t tid, uint64_t left_ns);
 /* NULL: not known, or forgotten. Valid until the next waits_begin(). */
-struct wait *waits_find(struct waits *w, uint32_t tid, uint64_t began_ns);
-/* The thread runs, or has ended. */
-void waits_forget(struct waits *w, uint32_t tid);
+struct wait *waits_find(struct waits *w, uint32_t tid, uint64_t left_ns);
+/* It was counted, or cannot be. */
+void waits_forget(struct waits *w, struct wait *wait);
+/* The thread has ended, and with it the wait whose end was lost. */
+void waits_forget_thread(struct waits *w, uint32_t tid);
 /* Walks all: start with *ITERATOR = 0, ends with NULL. The current one may be forgotten. */
 struct wait *waits_next(struct waits *w, size_t *iterator);
 /*

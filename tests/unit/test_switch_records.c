@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that leave the CPU and run again; walks that user space is to finish. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sampler/collect/events.h"
+#include "base/cleanup.h"
+#include "tests/unit/perf_ring.h"
+
+enum { TIME = 1234 };
+
+struct fixture {
+	struct perf_ring w;
+	struct metrics metrics;
+	struct events events;
+	unsigned int calls;
+	uint64_t time_ns;
+	struct abi_switch_out switch_out;
+	struct abi_wake wake;
+	struct abi_unfinished unfinished;
+	uint8_t last_stack_byte;
+};
+
+static void saw_switch_out(void *context, uint64_t time_ns, const struct abi_switch_out *switch_out)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->time_ns = time_ns;
+	f->switch_out = *switch_out;
+}
+
+static void saw_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->time_ns = time_ns;
+	f->wake = *wake;
+}
+
+static void saw_unfinished(void *context, uint64_t time_ns, const struct abi_unfinished *unfinished)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->time_ns = time_ns;
+	f->unfinished = *unfinished;
+	f->last_stack_byte = unfinished->stack[unfinished->rest.stack_bytes - 1];
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	perf_ring_init(&f->w, 0);
+	f->events.metrics = &f->metrics;
+	f->events.handlers = (struct collect_handlers){
+		.switch_out = saw_switch_out,
+		.wake = saw_wake,
+		.unfinished = saw_unfinished,
+		.context = f,
+	};
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+/* Hands over a copy that ends where the record ends, so that sanitizers see reads past it. */
+static void deliver(struct fixture *f)
+{
+	uint8_t *copy;
+
+	perf_ring_end(&f->w);
+	copy = malloc(f->w.size);
+	assert_non_null(copy);
+	memcpy(copy, f->w.record, f->w.size);
+	events_deliver(&f->events, TIME, copy, f->w.size);
+	free(copy);
+}
+
+static uint64_t bad(const struct fixture *f)
+{
+	return metrics_get(&f->metrics, METRIC_LOST_BAD_RECORD);
+}
+
+static void expect_refused(struct fixture *f)
+{
+	deliver(f);
+	assert_int_equal(f->calls, 0);
+	assert_int_equal(bad(f), 1);
+}
+
+static void switch_out_is_handed_over(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_switch_out switch_out = {
+		.sample = { .kind = ABI_SWITCH_OUT, .tgid = 7, .comm = "0123456789abcde" },
+		.left_ns = 1 << 30,
+	};
+
+	perf_ring_raw(&f->w, TIME, &switch_out, sizeof(switch_out));
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->time_ns, TIME);
+	assert_memory_equal(&f->switch_out, &switch_out, sizeof(switch_out));
+	assert_int_equal(bad(f), 0);
+}
+
+static void wake_is_handed_over(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_wake wake = {
+		.kind = ABI_WAKE, .window = 3, .tgid = 7, .tid = 8, .left_ns = 1, .wait_ns = 1 << 30
+	};
+
+	perf_ring_raw(&f->w, TIME, &wake, sizeof(wake));
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->time_ns, TIME);
+	assert_memory_equal(&f->wake, &wake, sizeof(wake));
+	assert_int_equal(bad(f), 0);
+}
+
+static void short_wake_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_wake wake = { .kind = ABI_WAKE };
+
+	perf_ring_raw(&f->w, TIME, &wake, sizeof(wake) - 8);
+	expect_refused(f);
+}
+
+/* A switch whose walk is unfinished, with STACK_BYTES of stack, of which THERE are there. */
+static void write_unfinished(struct fixture *f, uint32_t stack_bytes, size_t there)
+{
+	static const uint8_t stack[2 * ABI_UNFINISHED_CHUNK_BYTES] = {
+		[sizeof(stack) - 1] = 0x5a,
+	};
+	struct abi_unfinished u = {
+		.switch_out = { .sample = { .kind = ABI_SWITCH_OUT,
+					.flags = ABI_SAMPLE_UNFINISHED,
+					.tid = 8 },
+			.left_ns = 99 },
+		.rest = { .stack_bytes = stack_bytes },
+	};
+	uint8_t bytes[sizeof(u) + sizeof(stack)];
+
+	memcpy(bytes, &u, sizeof(u));
+	memcpy(bytes + sizeof(u), stack, there);
+	perf_ring_raw(&f->w, TIME, bytes, (uint32_t)(sizeof(u) + there));
+}
+
+static void unfinished_walk_is_handed_over_with_its_stack(void **state)
+{
+	struct fixture *f = *state;
+
+	write_unfinished(f, 2 * ABI_UNFINISHED_CHUNK_BYTES, 2 * ABI_UNFINISHED_CHUNK_BYTES);
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->unfinished.sample.kind, ABI_SWITCH_OUT);
+	assert_int_equal(f->unfinished.switch_out.left_ns, 99);
+	assert_int_equal(f->last_stack_byte, 0x5a);
+	assert_int_equal(bad(f), 0);
+}
+
+static void unfinished_walk_goes_to_its_kind_where_nobody_finishes_it(void **state)
+{
+	struct fixture *f = *state;
+
+	f->events.handlers.unfinished = NULL;
+	write_unfinished(f, ABI_UNFINISHED_CHUNK_BYTES, ABI_UNFINISHED_CHUNK_BYTES);
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->switch_out.sample.tid, 8);
+	assert_int_equal(f->switch_out.left_ns, 99);
+	assert_int_equal(bad(f), 0);
+}
+
+static void unfinished_walk_with_half_its_stack_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_unfinished(f, 2 * ABI_UNFINISHED_CHUNK_BYTES, ABI_UNFINISHED_CHUNK_BYTES);
+	expect_refused(f);
+}
+
+static void unfinished_walk_with_part_of_a_chunk_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_unfinished(f, 8, 8);
+	expect_refused(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(switch_out_is_handed_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(wake_is_handed_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(short_wake_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			unfinished_walk_is_handed_over_with_its_stack, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			unfinished_walk_goes_to_its_kind_where_nobody_finishes_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			unfinished_walk_with_half_its_stack_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			unfinished_walk_with_part_of_a_chunk_is_refused, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
