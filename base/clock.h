@@ -4,10 +4,14 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/host.h"
+
 static inline uint64_t clock_read_ns(clockid_t clock)
 {
 	struct timespec t = { 0 };
 
+	if (host_current)
+		return host_current->clock_ns(host_current->context, clock);
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }

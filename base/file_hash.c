@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/host.h"
 #include "base/io.h"
 
 enum { END_BYTES = 4096 };
@@ -46,7 +47,7 @@ int file_hash_read(int fd, struct file_hash *ret_hash)
 	size_t part;
 	ssize_t got;
 
-	if (fstat(fd, &st))
+	if (host_fstat(fd, &st))
 		return -errno;
 	part = MIN((size_t)st.st_size, sizeof(head));
 	got = io_read_at(fd, 0, head, part);

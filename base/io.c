@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/host.h"
 
 enum { READ_BYTES = 16 * 1024 };
 
@@ -50,7 +51,7 @@ static int read_all(int fd, struct buffer *b)
 
 int io_read_file(int dir_fd, const char *path, struct buffer *b)
 {
-	autoclose int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	autoclose int fd = host_openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -59,7 +60,7 @@ int io_read_file(int dir_fd, const char *path, struct buffer *b)
 
 ssize_t io_read_line(int dir_fd, const char *path, char *line, size_t size)
 {
-	autoclose int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	autoclose int fd = host_openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 	ssize_t got;
 
 	if (fd < 0)
@@ -81,7 +82,8 @@ ssize_t io_read_at(int fd, uint64_t off, void *bytes, size_t size)
 	if (off > INT64_MAX - size)
 		return -EBADMSG;
 	while (done < size) {
-		ssize_t got = pread(fd, (char *)bytes + done, size - done, (off_t)(off + done));
+		ssize_t got =
+			host_pread(fd, (char *)bytes + done, size - done, (off_t)(off + done));
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -138,7 +140,7 @@ int io_next_entry(DIR *directory, struct dirent **ret_entry)
 	struct dirent *entry;
 
 	errno = 0;
-	entry = readdir(directory);
+	entry = host_readdir(directory);
 	if (!entry && errno)
 		return -errno;
 	*ret_entry = entry;

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/host.h"
 
 enum {
 	MAX_SOURCES = 1 << 16,
@@ -243,6 +244,7 @@ static void call_source(struct loop *loop, const struct epoll_event *event)
 	source = &loop->sources[place];
 	if (source->kind == SOURCE_FREE || source->serial != event->data.u64 >> 32)
 		return;
+	host_note(HOST_NOTE_TICK, &(bool){ source->kind == SOURCE_TIMERS });
 	if (source->kind == SOURCE_FD)
 		source->fd_fn(source->context, source->fd, event->events);
 	else if (source->kind == SOURCE_TIMERS)

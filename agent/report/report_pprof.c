@@ -5,7 +5,9 @@
 
 #include "agent/report/stacks.h"
 #include "agent/sampler/profile/sample_labels.h"
+#include "agent/sampler/recording/notes.h"
 #include "base/cleanup.h"
+#include "base/host.h"
 #include "pprof/pprof.h"
 
 enum {
@@ -321,6 +323,7 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
 	struct pprof_report r = { .sources = sources, .options = options };
 	bool mean_period;
+	size_t before;
 	int err;
 
 	head.period = period_of(&r, &mean_period);
@@ -335,9 +338,15 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 	err = put_comments(&r, mean_period) ?: put_main_binary_first(&r) ?: add_samples(&r);
 	if (err)
 		return err;
+	before = out->size;
 	err = pprof_encode(pprof, true, out);
 	if (err)
 		return err;
+	host_note(HOST_NOTE_REPORT, &(struct note_report){
+					    .options = options,
+					    .pprof = out->bytes + before,
+					    .pprof_bytes = out->size - before,
+				    });
 	r.summary.entries = pprof_sample_count(pprof);
 	*ret_summary = r.summary;
 	return 0;

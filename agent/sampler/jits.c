@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
+#include "base/host.h"
 
 /* Between two readings while samples come, and while one report is made. */
 static const uint64_t READ_NS = UINT64_C(1000000000);
@@ -212,7 +213,7 @@ static bool is_its_last(const struct process *p, const struct sampler_jit *jit)
 
 	if (jit->map && perf_map_is_unchanged(jit->map, jit->fd))
 		return true;
-	return !fstat(jit->fd, &st) &&
+	return !host_fstat(jit->fd, &st) &&
 	       (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec <=
 		       ended_ns + PID_REUSE_NS;
 }

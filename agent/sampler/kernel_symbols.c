@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
+#include "base/host.h"
 #include "base/intern.h"
 #include "base/log.h"
 #include "bpf/abi/kernel_walk.h"
@@ -35,7 +36,7 @@ struct kernel_symbols {
  */
 static uint64_t loaded_modules(int proc_fd)
 {
-	autoclose int fd = openat(proc_fd, "modules", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = host_openat(proc_fd, "modules", O_RDONLY | O_CLOEXEC);
 	autofclose FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[MAX_MODULE_LINE];
 	uint64_t hash = 0;
@@ -56,7 +57,7 @@ static uint64_t loaded_modules(int proc_fd)
 
 static int read_table(int proc_fd, struct kallsyms **ret_table)
 {
-	autoclose int fd = openat(proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = host_openat(proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : kallsyms_create(fd, ret_table);
 }

@@ -13,6 +13,7 @@
 #include "agent/sampler/profile/profile.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/log.h"
 
 enum {
@@ -88,7 +89,7 @@ uint64_t sampler_resident_bytes(const struct sampler *sampler, uint64_t *ret_fil
 	unsigned long long total, resident, shared;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	char text[96];
-	ssize_t length = pread(sampler->statm_fd, text, sizeof(text) - 1, 0);
+	ssize_t length = host_pread(sampler->statm_fd, text, sizeof(text) - 1, 0);
 
 	*ret_file_bytes = 0;
 	if (length <= 0)

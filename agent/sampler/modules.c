@@ -13,10 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/sampler/recording/notes.h"
 #include "agent/sampler/runtimes/go/goids.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "symbolizer/debuginfod/debuginfod.h"
 #include "symbolizer/vdso.h"
@@ -229,6 +231,7 @@ void sampler_index_done(void *context, uint64_t tag, struct index *index)
 	struct process *p;
 	size_t iterator = 0;
 
+	host_note(HOST_NOTE_INDEX, &(struct note_index){ .tag = tag, .index = index });
 	if (!data) {
 		index_destroy(index);
 		return;
@@ -274,17 +277,23 @@ static int request(struct sampler *sampler, const struct module *m, const struct
 	autoclose int root_fd = -1, fd = fd_;
 	struct debug_search search = { .directories = sampler->debug_directories };
 	char root[32];
+	int err;
 
 	if (p) {
 		snprintf(root, sizeof(root), "%u/root", p->pid);
-		root_fd = openat(sampler->proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		root_fd = host_openat(sampler->proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		/* Without it our own debug files would do for a container's. */
 		if (root_fd < 0 && failure_is_shortage(-errno))
 			return -errno;
 	}
 	search.root_fd = root_fd;
 	search.path = m->path ? m->path : "";
-	return builds_request_debug(sampler->builds, id, take_fd(&fd), m->number, &search);
+	host_note(HOST_NOTE_REQUEST, &(struct note_request){ .tag = m->number, .id = id });
+	err = builds_request_debug(sampler->builds, id, take_fd(&fd), m->number, &search);
+	if (err)
+		host_note(HOST_NOTE_REQUEST,
+			&(struct note_request){ .tag = m->number, .id = id, .error = err });
+	return err;
 }
 
 static int request_vdso(struct sampler *sampler, const struct module *m)
@@ -292,6 +301,7 @@ static int request_vdso(struct sampler *sampler, const struct module *m)
 	struct module_id id;
 	int fd, err = vdso_open(&fd, &id);
 
+	host_note(HOST_NOTE_VDSO, &(struct note_vdso){ .error = err, .id = err ? NULL : &id });
 	return err ? err : request(sampler, m, &id, NULL, fd);
 }
 
@@ -490,6 +500,9 @@ void sampler_program_known(struct sampler *sampler, struct process *p)
 	m->used_ns = clock_monotonic_ns();
 	if (!m->requested && !data->not_cached && !identify(sampler, m, -1, &id)) {
 		err = cache_open(sampler->cache, &id, &index);
+		host_note(HOST_NOTE_CACHED,
+			&(struct note_index){
+				.id = &id, .error = err, .index = err ? NULL : index });
 		data->not_cached = err && !failure_is_transient(err);
 		/* What debug files may add is looked for at the first hit. */
 		if (!err && (index_lacks_debug(index) || index_lacks_shared(index) ||

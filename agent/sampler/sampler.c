@@ -12,9 +12,11 @@
 
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/profile/profile.h"
+#include "agent/sampler/recording/notes.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "bpf/abi/kernel_walk.h"
@@ -94,6 +96,7 @@ static void on_rings(void *context, int fd, uint32_t events)
 {
 	(void)fd;
 	(void)events;
+	host_note(HOST_NOTE_RINGS_READY, NULL);
 	drain(context);
 }
 
@@ -151,6 +154,7 @@ static void on_build_fd(void *context, int fd, uint32_t events)
 	struct sampler *sampler = context;
 
 	(void)events;
+	host_note(HOST_NOTE_BUILDS_READY, NULL);
 	builds_ready(sampler->builds, fd);
 	after_builds(sampler);
 }
@@ -251,10 +255,10 @@ static int create_tables(struct sampler *sampler, const struct sampler_options *
 {
 	int err;
 
-	sampler->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	sampler->proc_fd = host_openat(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sampler->proc_fd < 0)
 		return fail(failure, "open", "/proc", -errno);
-	sampler->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	sampler->statm_fd = host_openat(AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	err = modules_create(MODULES_LIMIT, &sampler->modules);
 	if (!err)
 		err = profile_create(options->profile_limit_bytes, &sampler->current.profile);
@@ -325,6 +329,8 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 
 	if (!sampler)
 		return fail(ret_failure, "allocate memory", "", -ENOMEM);
+	host_note(HOST_NOTE_CALL,
+		&(struct note_call){ .call = SAMPLER_CALL_CREATE, .options = options });
 	sampler->loop = options->loop;
 	sampler->proc_fd = sampler->statm_fd = sampler->drain_timer = sampler->upkeep_timer =
 		sampler->grace_timer = -1;
@@ -430,6 +436,7 @@ int sampler_finish_debug(struct sampler *sampler, uint64_t wait_ns)
 {
 	int err;
 
+	note_call(SAMPLER_CALL_FINISH_DEBUG, wait_ns);
 	sampler->waiting_debug = true;
 	err = sampler_finish_builds(sampler, wait_ns);
 	sampler->waiting_debug = false;
@@ -493,6 +500,7 @@ int sampler_prepare(struct sampler *sampler, uint64_t wait_ns)
 {
 	int err;
 
+	note_call(SAMPLER_CALL_PREPARE, wait_ns);
 	drain(sampler);
 	err = request_busiest(sampler);
 	if (err)
@@ -502,7 +510,10 @@ int sampler_prepare(struct sampler *sampler, uint64_t wait_ns)
 
 int sampler_start(struct sampler *sampler)
 {
-	int err = collect_start(sampler->collect);
+	int err;
+
+	note_call(SAMPLER_CALL_START, 0);
+	err = collect_start(sampler->collect);
 
 	sampler->started = !err;
 	/* Reading the kernel's types and all processes left holes. */
@@ -512,7 +523,10 @@ int sampler_start(struct sampler *sampler)
 
 int sampler_stop(struct sampler *sampler)
 {
-	int err = collect_stop(sampler->collect);
+	int err;
+
+	note_call(SAMPLER_CALL_STOP, 0);
+	err = collect_stop(sampler->collect);
 
 	sampler->started = false;
 	(void)collect_drain(sampler->collect, 0);

@@ -10,6 +10,7 @@
 
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/profile/profile.h"
+#include "agent/sampler/recording/notes.h"
 #include "base/clock.h"
 
 static const uint64_t GRACE_NS = 20000000;
@@ -84,6 +85,7 @@ int sampler_turn_window(struct sampler *sampler)
 	struct profile *next;
 	int err;
 
+	note_call(SAMPLER_CALL_TURN_WINDOW, 0);
 	if (sampler->previous.profile && !sampler->previous_complete)
 		return -EBUSY;
 	sampler_seal_previous(sampler);
@@ -106,6 +108,7 @@ int sampler_turn_window(struct sampler *sampler)
 
 int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct sampler_tap **ret_tap)
 {
+	note_call(SAMPLER_CALL_TAP_OPEN, pid);
 	/* What was sampled before is in the rings, and not the tap's. */
 	(void)collect_drain(sampler->collect, 0);
 	for (size_t i = 0; i < SAMPLER_MAX_TAPS; i++) {
@@ -127,6 +130,7 @@ int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct sampler_tap *
 
 const struct profile *sampler_tap_profile(struct sampler *sampler, const struct sampler_tap *tap)
 {
+	note_call(SAMPLER_CALL_TAP_PROFILE, (uint64_t)(tap - sampler->taps));
 	/* What was sampled until this moment is in the rings. */
 	(void)collect_drain(sampler->collect, 0);
 	return tap->profile;
@@ -134,7 +138,7 @@ const struct profile *sampler_tap_profile(struct sampler *sampler, const struct 
 
 void sampler_tap_close(struct sampler *sampler, struct sampler_tap *tap)
 {
-	(void)sampler;
+	note_call(SAMPLER_CALL_TAP_CLOSE, (uint64_t)(tap - sampler->taps));
 	profile_destroy(tap->profile);
 	*tap = (struct sampler_tap){ 0 };
 }

@@ -336,6 +336,11 @@ size_t index_bytes(const struct index *index)
 	return index->size;
 }
 
+const void *index_file(const struct index *index)
+{
+	return index->map;
+}
+
 void index_forget_pages(const struct index *index)
 {
 	madvise((void *)(uintptr_t)index->map, index->size, MADV_DONTNEED);

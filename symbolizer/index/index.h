@@ -92,5 +92,6 @@ bool index_lacks_split(const struct index *index);
 size_t index_wanted_count(const struct index *index);
 const char *index_wanted(const struct index *index, size_t number);
 size_t index_bytes(const struct index *index); /* of the mapping */
+const void *index_file(const struct index *index); /* its index_bytes() bytes */
 /* Lets the kernel take back the mapping's pages; the next look-up reads them again. */
 void index_forget_pages(const struct index *index);

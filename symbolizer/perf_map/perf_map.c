@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/host.h"
 #include "base/io.h"
 #include "base/utf8.h"
 #include "symbolizer/perf_map/perf_map_names.h"
@@ -327,7 +328,7 @@ bool perf_map_continues(struct perf_map *m, int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && continues(m, &st, fd);
+	return !host_fstat(fd, &st) && continues(m, &st, fd);
 }
 
 static uint64_t time_of(const struct timespec *t)
@@ -353,7 +354,7 @@ int perf_map_update(struct perf_map *m, int fd)
 	struct stat st;
 	int err, settle_err;
 
-	if (fstat(fd, &st))
+	if (host_fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
@@ -386,7 +387,7 @@ bool perf_map_is_unchanged(const struct perf_map *m, int fd)
 {
 	struct stat st;
 
-	return m->seen && !fstat(fd, &st) && st.st_dev == m->device && st.st_ino == m->inode &&
+	return m->seen && !host_fstat(fd, &st) && st.st_dev == m->device && st.st_ino == m->inode &&
 	       st.st_size == m->size && time_of(&st.st_mtim) == time_of(&m->changed);
 }
 

@@ -33,10 +33,11 @@ agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ agent/report/ bpf/abi/ symbolizer/
 agent/sampler/process: base/
 agent/sampler/profile: base/ bpf/abi/
-agent/sampler/collect: base/ agent/loop/ bpf/abi/ bpf/*.skel.h
+agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/*.skel.h
+agent/sampler/recording: base/
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind.bpf.h symbolizer/index/
 agent/sampler/runtimes: base/ bpf/abi/ symbolizer/
-agent/report: base/ agent/sampler/process/ agent/sampler/profile/ symbolizer/ pprof/
+agent/report: base/ agent/sampler/recording/notes.h agent/sampler/process/ agent/sampler/profile/ symbolizer/ pprof/
 agent/daemon: *
 agent/server/store: base/
 agent/server/serve: base/ agent/loop/

@@ -12,9 +12,11 @@
 #include "agent/sampler/collect/perf_event.h"
 #include "agent/sampler/collect/ring.h"
 #include "agent/sampler/collect/bpf_sampler.h"
+#include "agent/sampler/recording/notes.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/log.h"
 
 enum {
@@ -256,6 +258,17 @@ static int set_up(struct collect *c, const struct collect_options *options, cons
 	return open_all(c, ret_step);
 }
 
+static void note_collect(const struct collect *c)
+{
+	const struct tables *tables = collect_tables(c);
+
+	host_note(HOST_NOTE_COLLECT, &(struct note_collect){
+					     .tables = tables != NULL,
+					     .by_file = tables && tables_by_file(tables),
+					     .build_ids = c->build_ids,
+				     });
+}
+
 int collect_create(
 	const struct collect_options *options, struct collect **ret_collect, const char **ret_step)
 {
@@ -273,6 +286,7 @@ int collect_create(
 		collect_destroy(c);
 		return err;
 	}
+	note_collect(c);
 	c->options.tgids = NULL;
 	c->options.tids = NULL;
 	*ret_collect = c;
@@ -416,6 +430,7 @@ int64_t collect_drain(struct collect *c, uint64_t until_ns)
 		count += sample_rings_list(bpf_sampler_rings(c->sampler), c->rings + count);
 	if (!until_ns || until_ns > settled_ns)
 		until_ns = settled_ns;
+	host_rings(c->rings, count);
 	delivered = merge_rings(&c->merge, c->rings, count, until_ns, &sink);
 	forget_gone(c);
 	if (c->sampler)

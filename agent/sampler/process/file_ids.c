@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
+#include "base/host.h"
 #include "base/intern.h"
 #include "base/map.h"
 
@@ -101,7 +102,7 @@ static int check_numbers(int fd, const struct proc_mapping *mapping)
 {
 	struct stat st;
 
-	if (fstat(fd, &st))
+	if (host_fstat(fd, &st))
 		return -errno;
 	return st.st_dev == mapping->device && st.st_ino == mapping->inode ? 0 : -ESTALE;
 }
@@ -156,7 +157,7 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 
 	if (err)
 		return err;
-	if (fstat(fd, &st))
+	if (host_fstat(fd, &st))
 		return -errno;
 	file.file = (struct file_id){ .device = mapping->device,
 		.inode = mapping->inode,

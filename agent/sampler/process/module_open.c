@@ -7,6 +7,7 @@
 #include "agent/sampler/process/proc_reader.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
+#include "base/host.h"
 
 enum way { BY_MAPPING, BY_PATH };
 
@@ -44,7 +45,7 @@ int module_identify(int fd, struct module_id *ret_id)
 	if (err)
 		return err;
 	if (!id.build_id.size) {
-		if (fstat(fd, &st))
+		if (host_fstat(fd, &st))
 			return -errno;
 		id.file = (struct file_id){ .device = st.st_dev,
 			.inode = st.st_ino,
@@ -78,7 +79,7 @@ static int verify(int fd, const struct module *module, enum way way)
 
 	if (err)
 		return err;
-	if (fstat(fd, &st))
+	if (host_fstat(fd, &st))
 		return -errno;
 	return is_same(&st, &found, &module->id, way) ? 0 : -ESTALE;
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/open_regular.h"
+#include "base/host.h"
 
 int open_map_file(int proc_pid_fd, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -17,26 +17,26 @@ int open_map_file(int proc_pid_fd, uint64_t start, uint64_t end, int *ret_fd)
 	autoclose int path_fd = -1;
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
-	path_fd = openat(proc_pid_fd, name, O_PATH | O_CLOEXEC);
+	path_fd = host_openat(proc_pid_fd, name, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
 		return -errno;
-	return open_regular_again(path_fd, ret_fd);
+	return host_open_regular(path_fd, NULL, HOST_RESOLVE_AGAIN, ret_fd);
 }
 
 int open_in_root(int proc_pid_fd, const char *path, int *ret_fd)
 {
-	autoclose int root_fd = openat(proc_pid_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int root_fd = host_openat(proc_pid_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	return root_fd < 0 ? -errno : open_regular_below(root_fd, path, ret_fd);
+	return root_fd < 0 ? -errno : host_open_regular(root_fd, path, HOST_RESOLVE_BELOW, ret_fd);
 }
 
 int open_here(const char *path, int *ret_fd)
 {
-	autoclose int path_fd = open(path, O_PATH | O_CLOEXEC);
+	autoclose int path_fd = host_openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
 
 	if (path_fd < 0)
 		return -errno;
-	return open_regular_again(path_fd, ret_fd);
+	return host_open_regular(path_fd, NULL, HOST_RESOLVE_AGAIN, ret_fd);
 }
 
 int open_perf_map(int proc_fd, uint32_t pid, uint32_t namespace_pid, int *ret_fd)
@@ -49,14 +49,14 @@ int open_perf_map(int proc_fd, uint32_t pid, uint32_t namespace_pid, int *ret_fd
 	snprintf(path, sizeof(path), "tmp/perf-%u.map", namespace_pid);
 	snprintf(root, sizeof(root), "%u/root", pid);
 	snprintf(pid_text, sizeof(pid_text), "%u", pid);
-	root_fd = openat(proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root_fd = host_openat(proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return -errno;
 	/* Anybody may put a link into /tmp. */
-	err = open_regular_itself_below(root_fd, path, &fd);
+	err = host_open_regular(root_fd, path, HOST_RESOLVE_ITSELF_BELOW, &fd);
 	if (err)
 		return err;
-	if (fstat(fd, &map) || fstatat(proc_fd, pid_text, &process, 0))
+	if (host_fstat(fd, &map) || host_fstatat(proc_fd, pid_text, &process))
 		return -errno;
 	if (map.st_uid != 0 && map.st_uid != process.st_uid)
 		return -EPERM;

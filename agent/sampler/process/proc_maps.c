@@ -10,6 +10,7 @@
 #include "agent/sampler/process/proc_text.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/host.h"
 
 enum {
 	MAX_LINES = 1 << 18, /* four times the default of vm.max_map_count */
@@ -115,7 +116,7 @@ static int use_lines(struct line_reader *r)
 
 int proc_maps_read(int task_fd, proc_maps_fn *fn, void *context)
 {
-	autoclose int fd = openat(task_fd, "maps", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = host_openat(task_fd, "maps", O_RDONLY | O_CLOEXEC);
 	struct line_reader r;
 	int err;
 

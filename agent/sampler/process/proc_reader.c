@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/failure.h"
+#include "base/host.h"
 #include "base/io.h"
 
 enum {
@@ -29,7 +30,7 @@ int proc_open(int proc_fd, uint32_t pid, int *ret_pid_fd)
 	int fd;
 
 	snprintf(name, sizeof(name), "%u", pid);
-	fd = openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = host_openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	*ret_pid_fd = fd;
@@ -82,7 +83,7 @@ static int parse_stat(const char *text, struct proc_stat *ret_stat)
 int proc_read_stat(int pid_fd, struct proc_stat *ret_stat)
 {
 	char text[MAX_STAT_BYTES];
-	autoclose int fd = openat(pid_fd, "stat", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = host_openat(pid_fd, "stat", O_RDONLY | O_CLOEXEC);
 	ssize_t got;
 
 	if (fd < 0)
@@ -158,7 +159,7 @@ int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES])
 int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid)
 {
 	char text[MAX_STATUS_BYTES];
-	autoclose int fd = openat(pid_fd, "status", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = host_openat(pid_fd, "status", O_RDONLY | O_CLOEXEC);
 	uint64_t pid = 0;
 	struct cursor c;
 	const char *line;
@@ -189,7 +190,7 @@ int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid)
 /* Opens the thread NAME of TASKS_FD if it has memory. -ESRCH: it has none. */
 static int open_thread_with_memory(int tasks_fd, const char *name, int *ret_task_fd)
 {
-	autoclose int fd = openat(tasks_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int fd = host_openat(tasks_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char line[16];
 	ssize_t length;
 
@@ -205,7 +206,7 @@ static int open_thread_with_memory(int tasks_fd, const char *name, int *ret_task
 int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
 {
 	autoclosedir DIR *dir = NULL;
-	int fd = openat(pid_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = host_openat(pid_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent *entry;
 	int err = 0;
 

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
+#include "base/host.h"
 #include "base/io.h"
 
 enum { MAX_LINK_BYTES = 4096 };
@@ -61,7 +62,7 @@ static void reading_deinit(struct reading *r)
 
 static void read_root(struct reading *r)
 {
-	ssize_t length = readlinkat(r->task_fd, "root", r->root, sizeof(r->root) - 1);
+	ssize_t length = host_readlinkat(r->task_fd, "root", r->root, sizeof(r->root) - 1);
 
 	/* The root of another mount namespace that has no place in ours is "/", too. */
 	r->root_length = length > 1 && r->root[0] == '/' ? (size_t)length : 0;
@@ -82,11 +83,11 @@ static const char *own_path(const struct reading *r, const char *path)
 
 static void read_exe(struct reading *r)
 {
-	ssize_t length = readlinkat(r->task_fd, "exe", r->exe_path, sizeof(r->exe_path) - 1);
+	ssize_t length = host_readlinkat(r->task_fd, "exe", r->exe_path, sizeof(r->exe_path) - 1);
 	struct stat st;
 
 	r->exe_path[MAX(length, 0)] = 0;
-	if (length <= 0 || fstatat(r->task_fd, "exe", &st, 0))
+	if (length <= 0 || host_fstatat(r->task_fd, "exe", &st))
 		return;
 	r->exe_device = st.st_dev;
 	r->exe_inode = st.st_ino;
@@ -345,7 +346,7 @@ static int scan_one(struct processes *ps, uint32_t pid)
 static int scan_all(struct processes *ps)
 {
 	autoclosedir DIR *dir = NULL;
-	int fd = openat(ps->options.proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = host_openat(ps->options.proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent *entry;
 	int err;
 

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The host as the sampler sees it: everything that reaches the sampler from outside goes through
+ * the functions below. That is the clocks, the files of /proc and those that processes map, the
+ * rings, and the answers of what runs in other processes (index builds, the vDSO).
+ *
+ * Normally each function is the system call that it is named after. A developer can record what
+ * the host answered (agent/sampler/recording/), and a test can answer from such a recording
+ * (tests/replay/). Both put a `struct host` in place once, before anything else runs. It is a
+ * global, because it stands in for the kernel, which is one, too.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/open_regular.h"
+
+struct ring;
+
+/* How host_open_regular() resolves a path (base/open_regular.h). */
+enum host_resolve {
+	HOST_RESOLVE_AGAIN, /* DIR_FD is the O_PATH descriptor of the file itself, the path is NULL
+			     */
+	HOST_RESOLVE_BELOW,
+	HOST_RESOLVE_ITSELF_BELOW,
+};
+
+/*
+ * What happens in the sampler and is not a question to the host. A replay makes it happen again,
+ * in the same order. What comes with each is in agent/sampler/recording/notes.h.
+ */
+enum host_note {
+	HOST_NOTE_TICK, /* the loop calls somebody; a bool: timers that are due */
+	HOST_NOTE_RINGS_READY, /* it is the sampler, whose rings want to be drained */
+	HOST_NOTE_BUILDS_READY, /* it is the sampler, whose index builds have news */
+	HOST_NOTE_CALL, /* a function of agent/sampler/sampler.h was called */
+	HOST_NOTE_COLLECT, /* what agent/sampler/collect/ can do on this kernel */
+	HOST_NOTE_VDSO, /* the vDSO's identity */
+	HOST_NOTE_REQUEST, /* an index was asked for */
+	HOST_NOTE_INDEX, /* an index came, or none can be had */
+	HOST_NOTE_CACHED, /* the answer of the index cache */
+	HOST_NOTE_REPORT, /* a profile was written */
+};
+
+/* Each is as the system call of its name unless it says otherwise. */
+struct host {
+	void *context; /* the first argument of all */
+	uint64_t (*clock_ns)(void *context, clockid_t clock);
+	int (*openat)(void *context, int dir_fd, const char *path, int flags);
+	int (*open_regular)(void *context, int dir_fd, const char *path, enum host_resolve how,
+		int *ret_fd); /* negative errno */
+	int (*fstat)(void *context, int fd, struct stat *ret_stat);
+	int (*fstatat)(void *context, int dir_fd, const char *path, struct stat *ret_stat);
+	ssize_t (*readlinkat)(void *context, int dir_fd, const char *path, char *text, size_t size);
+	ssize_t (*pread)(void *context, int fd, void *bytes, size_t size, off_t off);
+	struct dirent *(*readdir)(void *context, DIR *directory);
+	/* RINGS are about to be read; each may be replaced by another one for this reading. */
+	void (*rings)(void *context, struct ring **rings, size_t count);
+	void (*note)(void *context, enum host_note note, const void *what);
+};
+
+/* NULL: the system itself. */
+extern const struct host *host_current;
+
+static inline int host_openat(int dir_fd, const char *path, int flags)
+{
+	const struct host *h = host_current;
+
+	return h ? h->openat(h->context, dir_fd, path, flags) : openat(dir_fd, path, flags);
+}
+
+static inline int host_open_regular(
+	int dir_fd, const char *path, enum host_resolve how, int *ret_fd)
+{
+	const struct host *h = host_current;
+
+	if (h)
+		return h->open_regular(h->context, dir_fd, path, how, ret_fd);
+	if (how == HOST_RESOLVE_AGAIN)
+		return open_regular_again(dir_fd, ret_fd);
+	return how == HOST_RESOLVE_BELOW ? open_regular_below(dir_fd, path, ret_fd)
+					 : open_regular_itself_below(dir_fd, path, ret_fd);
+}
+
+static inline int host_fstat(int fd, struct stat *ret_stat)
+{
+	const struct host *h = host_current;
+
+	return h ? h->fstat(h->context, fd, ret_stat) : fstat(fd, ret_stat);
+}
+
+/* Links are followed. */
+static inline int host_fstatat(int dir_fd, const char *path, struct stat *ret_stat)
+{
+	const struct host *h = host_current;
+
+	return h ? h->fstatat(h->context, dir_fd, path, ret_stat)
+		 : fstatat(dir_fd, path, ret_stat, 0);
+}
+
+static inline ssize_t host_readlinkat(int dir_fd, const char *path, char *text, size_t size)
+{
+	const struct host *h = host_current;
+
+	return h ? h->readlinkat(h->context, dir_fd, path, text, size)
+		 : readlinkat(dir_fd, path, text, size);
+}
+
+static inline ssize_t host_pread(int fd, void *bytes, size_t size, off_t off)
+{
+	const struct host *h = host_current;
+
+	return h ? h->pread(h->context, fd, bytes, size, off) : pread(fd, bytes, size, off);
+}
+
+static inline struct dirent *host_readdir(DIR *directory)
+{
+	const struct host *h = host_current;
+
+	return h ? h->readdir(h->context, directory) : readdir(directory);
+}
+
+static inline void host_rings(struct ring **rings, size_t count)
+{
+	if (host_current)
+		host_current->rings(host_current->context, rings, count);
+}
+
+static inline void host_note(enum host_note note, const void *what)
+{
+	if (host_current)
+		host_current->note(host_current->context, note, what);
+}
