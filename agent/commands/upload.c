@@ -199,7 +199,8 @@ static int open_and_upload(const struct config *config, struct remote_settings *
 {
 	autofree char *message = NULL;
 	struct upload u = { .external = &settings->external,
-		.sample_labels = settings->options.type == REMOTE_OTLP };
+		.sample_labels =
+			remote_type_has(settings->options.type, REMOTE_WANTS_SAMPLE_LABELS) };
 	int status, err;
 
 	if (remotes_create(&u.remotes)) {

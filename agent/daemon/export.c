@@ -76,37 +76,37 @@ static void take_labels(
 	};
 }
 
-/* Parca drops the labels of samples, Pyroscope makes series of them: payloads are for all stores.
- */
-static bool all_take_sample_labels(const struct export_settings *settings)
+static bool any_store_has(const struct export_settings *settings, enum remote_property property)
 {
-	bool otlp = false;
-
 	for (size_t i = 0; i < settings->store_count; i++) {
-		enum remote_type type = settings->stores[i].options.type;
-
-		if (type != REMOTE_OTLP && type != REMOTE_FILE)
-			return false;
-		otlp = otlp || type == REMOTE_OTLP;
+		if (remote_type_has(settings->stores[i].options.type, property))
+			return true;
 	}
-	return otlp;
+	return false;
 }
 
-static bool some_take_file_hashes(const struct export_settings *settings)
+static bool all_stores_have(const struct export_settings *settings, enum remote_property property)
 {
-	bool otlp = false;
+	for (size_t i = 0; i < settings->store_count; i++) {
+		if (!remote_type_has(settings->stores[i].options.type, property))
+			return false;
+	}
+	return true;
+}
 
-	for (size_t i = 0; i < settings->store_count; i++)
-		otlp = otlp || settings->stores[i].options.type == REMOTE_OTLP;
-	return otlp;
+/* A payload is the same for all stores, and some make a series of each label of a sample. */
+static bool sends_sample_labels(const struct export_settings *settings)
+{
+	return all_stores_have(settings, REMOTE_TAKES_SAMPLE_LABELS) &&
+	       any_store_has(settings, REMOTE_WANTS_SAMPLE_LABELS);
 }
 
 static void take_settings(
 	struct daemon_export *e, const struct config *config, struct export_settings *settings)
 {
 	e->settings_hash = export_settings_hash(config);
-	e->sample_labels = all_take_sample_labels(settings);
-	e->file_hashes = some_take_file_hashes(settings);
+	e->sample_labels = sends_sample_labels(settings);
+	e->file_hashes = any_store_has(settings, REMOTE_WANTS_FILE_HASHES);
 	take_labels(e, config, settings);
 }
 
@@ -149,7 +149,7 @@ static int make_debuginfo(struct daemon_export *e, const struct export_settings 
 	if (!settings->debuginfo_upload)
 		return 0;
 	for (size_t i = 0; i < settings->store_count; i++) {
-		if (settings->stores[i].options.type == REMOTE_PARCA)
+		if (remote_type_has(settings->stores[i].options.type, REMOTE_TAKES_DEBUGINFO))
 			remotes[options.remote_count++] = settings->stores[i].options;
 	}
 	return debuginfo_create(&options, ret_debuginfo, ret_message);

@@ -188,7 +188,7 @@ static int read_debuginfo(
 	if (!s->debuginfo_upload)
 		return 0;
 	for (size_t i = 0; i < s->store_count; i++) {
-		if (s->stores[i].options.type == REMOTE_PARCA)
+		if (remote_type_has(s->stores[i].options.type, REMOTE_TAKES_DEBUGINFO))
 			return 0;
 	}
 	return config_refuse(config, SETTING_debuginfo_upload, ret_message,

@@ -9,29 +9,18 @@
 #include "base/cleanup.h"
 #include "base/items.h"
 
-enum { MAX_HEADERS = 32 };
+enum { MAX_HEADERS = 32, TYPES_BYTES = 256 };
 
 static int parse_type(const struct config *config, enum remote_type *ret_type, char **ret_message)
 {
-	static const struct {
-		const char *name;
-		enum remote_type type;
-	} types[] = {
-		{ "pyroscope", REMOTE_PYROSCOPE },
-		{ "parca", REMOTE_PARCA },
-		{ "otlp", REMOTE_OTLP },
-		{ "file", REMOTE_FILE },
-	};
 	const char *text = config_text(config, SETTING_remote_store_type);
+	char types[TYPES_BYTES];
 
-	for (size_t i = 0; text && i < ARRAY_SIZE(types); i++) {
-		if (strcmp(text, types[i].name))
-			continue;
-		*ret_type = types[i].type;
+	if (text && !remote_type_find(text, ret_type))
 		return 0;
-	}
-	return config_refuse(config, SETTING_remote_store_type, ret_message,
-		"%s%s: wants pyroscope, parca, otlp or file", text ? ": " : "", text ? text : "");
+	remote_type_list(types, sizeof(types));
+	return config_refuse(config, SETTING_remote_store_type, ret_message, "%s%s: wants %s",
+		text ? ": " : "", text ? text : "", types);
 }
 
 static int parse_way(const struct config *config, enum remote_way *ret_way, char **ret_message)
@@ -53,7 +42,8 @@ static int parse_way(const struct config *config, enum remote_way *ret_way, char
 /* What is sent today may be refused, or misread, by tomorrow's servers. */
 static int check_unstable(const struct config *config, enum remote_type type, char **ret_message)
 {
-	if (type != REMOTE_OTLP || config_flag(config, SETTING_remote_store_otlp_unstable))
+	if (!remote_type_has(type, REMOTE_UNSTABLE) ||
+		config_flag(config, SETTING_remote_store_otlp_unstable))
 		return 0;
 	return config_refuse(config, SETTING_remote_store_type, ret_message,
 		": otlp: profiles in OTLP are not stable yet, their format still changes; %s "

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pprof/pprof.h"
 #include "tests/unit/remote_fixture.h"
 
 void remote_fixture_init(
@@ -34,6 +35,25 @@ void remote_fixture_init(
 	f->payload.samples = 1;
 	f->payload.time_ns = 1700000000500000000;
 	f->payload.duration_ns = 10000000000;
+}
+
+void remote_fixture_put_profile(struct remote_fixture *f)
+{
+	const struct pprof_options options = { .types = { { "cpu", "nanoseconds" } },
+		.type_count = 1,
+		.default_type = "cpu",
+		.period_type = { "cpu", "nanoseconds" },
+		.period = 1 };
+	const struct pprof_line line = { "main", "main", "a.c", 1, 0, 1 };
+	struct pprof *pprof;
+	uint64_t location;
+
+	assert_int_equal(pprof_create(&options, &pprof), 0);
+	assert_int_equal(pprof_location(pprof, 0, 0, &line, 1, &location), 0);
+	assert_int_equal(pprof_sample(pprof, &location, 1, (int64_t[]){ 42 }, NULL, 0), 0);
+	f->payload.pprof.size = 0;
+	assert_int_equal(pprof_encode(pprof, true, &f->payload.pprof), 0);
+	pprof_destroy(pprof);
 }
 
 void remote_fixture_deinit(struct remote_fixture *f)

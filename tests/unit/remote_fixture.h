@@ -18,6 +18,8 @@ struct remote_fixture {
 /* SCRIPT NULL: no server, and nobody at the address. */
 void remote_fixture_init(
 	struct remote_fixture *f, fault_script *script, void *context, const struct fault_tls *tls);
+/* Makes the payload a real pprof; it is the text PROFILE else. */
+void remote_fixture_put_profile(struct remote_fixture *f);
 void remote_fixture_deinit(struct remote_fixture *f);
 /* Address and, where none is given, a timeout of 10 s are added to OPTIONS. */
 void remote_fixture_open(struct remote_fixture *f, struct remote_options options);

@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/gzip.h"
-#include "pprof/pprof.h"
 #include "proto/otlp_profiles.pb-c.h"
 #include "proto/rpc_status.pb-c.h"
 #include "tests/unit/remote_fixture.h"
@@ -127,30 +126,11 @@ static void serve_grpc(struct fault_connection *c)
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
-static void put_profile(struct payload *payload)
-{
-	const struct pprof_options options = { .types = { { "cpu", "nanoseconds" } },
-		.type_count = 1,
-		.default_type = "cpu",
-		.period_type = { "cpu", "nanoseconds" },
-		.period = 1 };
-	const struct pprof_line line = { "main", "main", "a.c", 1, 0, 1 };
-	struct pprof *pprof;
-	uint64_t location;
-
-	assert_int_equal(pprof_create(&options, &pprof), 0);
-	assert_int_equal(pprof_location(pprof, 0, 0, &line, 1, &location), 0);
-	assert_int_equal(pprof_sample(pprof, &location, 1, (int64_t[]){ 42 }, NULL, 0), 0);
-	payload->pprof.size = 0;
-	assert_int_equal(pprof_encode(pprof, true, &payload->pprof), 0);
-	pprof_destroy(pprof);
-}
-
 static void open_and_send(
 	struct remote_fixture *f, struct call *call, fault_script *script, enum remote_way way)
 {
 	remote_fixture_init(f, script, call, NULL);
-	put_profile(&f->payload);
+	remote_fixture_put_profile(f);
 	remote_fixture_open(f, (struct remote_options){ .type = REMOTE_OTLP, .way = way });
 	remote_fixture_send(f);
 }

@@ -47,7 +47,7 @@ static int add_store(struct exporter_stores *s, const struct remote_options *o, 
 		return err;
 	}
 	snprintf(s->names[s->count], sizeof(s->names[0]), "%s", o->name);
-	s->paced[s->count] = o->type == REMOTE_PYROSCOPE;
+	s->paced[s->count] = remote_type_has(o->type, REMOTE_PACED);
 	s->identities[s->count++] = take(identity);
 	return 0;
 }

@@ -161,25 +161,18 @@ static int setup_transfer(struct remote *remote, const struct remote_options *o)
 
 static int fill(struct remote *remote, const struct remote_options *o)
 {
-	static const struct protocol *const protocols[] = {
-		[REMOTE_PYROSCOPE] = &remote_pyroscope,
-		[REMOTE_PARCA] = &remote_parca,
-		[REMOTE_OTLP] = &remote_otlp,
-		[REMOTE_FILE] = NULL,
-	};
 	int err = credentials_init(&remote->credentials, o);
 
 	if (!err)
 		err = certificates_init(&remote->certificates, o);
 	buffer_init(&remote->body, REMOTE_BODY_BYTES);
-	remote->type = o->type;
-	remote->protocol = protocols[o->type];
+	remote->protocol = remote_type_protocol(o->type);
 	remote->way = o->way;
 	remote->name = strdup(o->name ? o->name : "remote");
 	remote->proxy_url = o->proxy_url ? strdup(o->proxy_url) : NULL;
 	if (err || !remote->name || !remote->proxy_url != !o->proxy_url)
 		return -ENOMEM;
-	if (!remote->protocol)
+	if (remote->protocol->write)
 		return 0;
 	remote->easy = curl_easy_init();
 	if (!remote->easy)
@@ -307,6 +300,7 @@ static int request_setup(struct remote *remote, const struct request *request)
 	if (request_headers(remote, request))
 		return -ENOMEM;
 	code |= curl_easy_setopt(easy, CURLOPT_URL, request->url);
+	code |= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->put ? "PUT" : NULL);
 	code |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
 	/* libcurl 7.88 cannot take up a connection again that began with HTTP/2 in plain text. */
 	code |= curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->grpc && !tls ? 1L : 0L);
@@ -393,9 +387,9 @@ static bool refuse_payload(const struct payload *payload, struct remote_result *
 	return missing != NULL;
 }
 
-static void send_file(struct remote *remote)
+static void write_payload(struct remote *remote)
 {
-	remote_file_write(remote->url, remote->payload, &remote->result);
+	remote->protocol->write(remote->url, remote->payload, &remote->result);
 	if (remote->result.verdict == REMOTE_SENT)
 		remote->sent_bytes = remote->payload->pprof.size;
 	settle(remote);
@@ -441,8 +435,8 @@ int remote_send(
 		remote->old_way = false;
 	if (refuse_payload(payload, &remote->result))
 		settle(remote);
-	else if (!remote->protocol)
-		send_file(remote);
+	else if (remote->protocol->write)
+		write_payload(remote);
 	else if ((remote->protocol->refuses &&
 			 remote->protocol->refuses(payload, &remote->result)) ||
 		 !files_are_read(remote))

@@ -11,12 +11,23 @@
 
 #include "agent/server/export/payload.h"
 
+/* REMOTE_PYROSCOPE and so on: the rows of remote_kinds.def. */
 enum remote_type {
-	REMOTE_PYROSCOPE, /* push.v1.PusherService/Push, Connect protobuf; /ingest for old servers
-			   */
-	REMOTE_PARCA, /* ProfileStoreService/WriteRaw, gRPC; JSON gateway as fallback */
-	REMOTE_OTLP, /* v1development profiles: ProfilesService/Export, gRPC; HTTP as fallback */
-	REMOTE_FILE, /* a directory */
+#define REMOTE_KIND(id, ...) REMOTE_##id,
+#include "agent/server/export/remote/remote_kinds.def"
+#undef REMOTE_KIND
+};
+
+/* What the rest of the program asks about a kind of store. */
+enum remote_property {
+	REMOTE_IS_DIRECTORY = 1 << 0, /* the address is a path: no server, no credentials */
+	REMOTE_PACED = 1 << 1, /* it refuses bursts: it is sent to slowly */
+	REMOTE_UNSTABLE = 1 << 2, /* its protocol still changes: the user has to accept that */
+	/* It does no harm with the labels of samples: it does not make series of them. */
+	REMOTE_TAKES_SAMPLE_LABELS = 1 << 3,
+	REMOTE_WANTS_SAMPLE_LABELS = 1 << 4, /* and keeps them */
+	REMOTE_WANTS_FILE_HASHES = 1 << 5, /* of mappings, in the pprof's comments */
+	REMOTE_TAKES_DEBUGINFO = 1 << 6, /* it symbolizes by what --debuginfo-upload sends */
 };
 
 /* How OTLP is spoken. */
@@ -79,6 +90,10 @@ void remotes_destroy(struct remotes *r); /* after all its remotes */
 int remote_create(struct remotes *r, const struct remote_options *options,
 	struct remote **ret_remote, char **ret_message);
 const char *remote_type_name(enum remote_type type);
+bool remote_type_has(enum remote_type type, enum remote_property property);
+int remote_type_find(const char *name, enum remote_type *ret_type); /* -ENOENT */
+/* "pyroscope, parca, otlp or file", cut to SIZE. */
+void remote_type_list(char *text, size_t size);
 /*
  * A text that stays the same as long as OPTIONS mean the same store: its type, address, tenant,
  * user and given name, whatever its credentials and its place among others are. The caller's to

@@ -52,7 +52,6 @@ int remote_call_setup(struct remote *remote)
 	code |= curl_easy_setopt(easy, CURLOPT_READDATA, remote);
 	code |= curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
 	code |= curl_easy_setopt(easy, CURLOPT_SEEKDATA, remote);
-	code |= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method ? NULL : "PUT");
 	code |= curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(call->timeout_ns / 1000000));
 	code |= curl_easy_setopt(
 		easy, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)call->bytes_per_second);
@@ -69,6 +68,7 @@ int remote_call_request(struct remote *remote, struct request *request)
 		return grpc_request(remote, call->method, request);
 	/* None at all: the signature of an URL may be over it. */
 	request->content_type = NULL;
+	request->put = true;
 	if ((size_t)snprintf(request->url, sizeof(request->url), "%s", call->put_url) >=
 		sizeof(request->url))
 		return -E2BIG;
@@ -77,14 +77,10 @@ int remote_call_request(struct remote *remote, struct request *request)
 
 void remote_call_judge(struct remote *remote, const struct outcome *o, struct remote_result *result)
 {
-	long status = o->answer->http_status;
-
 	if (remote->call->method)
 		(void)grpc_judge(remote, o, result);
-	else if (!status || (verdict_is_success(status) && o->code != CURLE_OK))
-		verdict_transport(o, result);
 	else
-		verdict_http(o, result);
+		(void)verdict_answer(o, result);
 }
 
 struct cursor remote_call_answer(const struct remote *remote)

@@ -79,7 +79,7 @@ static int write_both(const char *directory, const struct payload *payload)
 	return io_replace_file(dir, path, payload->pprof.bytes, payload->pprof.size, 0640);
 }
 
-void remote_file_write(
+static void file_write(
 	const char *directory, const struct payload *payload, struct remote_result *result)
 {
 	int err = write_both(directory, payload);
@@ -92,3 +92,5 @@ void remote_file_write(
 		verdict_set(result, wrong ? REMOTE_DENIED : REMOTE_RETRY, "file", "%s: %s",
 			directory, strerror(-err));
 }
+
+const struct protocol remote_file = { .server = "a directory", .write = file_write };

@@ -12,21 +12,6 @@
 
 enum { IDENTITY_BYTES = REMOTE_URL_BYTES + 4096 };
 
-const char *remote_type_name(enum remote_type type)
-{
-	switch (type) {
-	case REMOTE_PYROSCOPE:
-		return "pyroscope";
-	case REMOTE_PARCA:
-		return "parca";
-	case REMOTE_OTLP:
-		return "otlp";
-	case REMOTE_FILE:
-		break;
-	}
-	return "file";
-}
-
 /* Where the server is; of a directory, its path without slashes at its end. */
 static const char *identity_place(char *url)
 {

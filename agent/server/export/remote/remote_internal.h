@@ -4,6 +4,7 @@
  * What the files of a remote store share:
  *
  *   remotes.c            the multi handle; hands out verdicts
+ *   remote_kinds.c       the table of kinds: name, protocol, properties
  *   remote.c             one store: created, sends, tries the other way
  *   remote_options.c     options that make no sense are refused; address → base URL
  *   remote_identity.c    what tells one store from another
@@ -75,6 +76,8 @@ struct outcome {
 bool verdict_proxy(const struct outcome *outcome, struct remote_result *result);
 /* Nothing, or nothing complete, came back. */
 void verdict_transport(const struct outcome *outcome, struct remote_result *result);
+/* True: a whole answer came, and RESULT is by its status; else by what went wrong on the way. */
+bool verdict_answer(const struct outcome *outcome, struct remote_result *result);
 /* By the HTTP status, which came. */
 void verdict_http(const struct outcome *outcome, struct remote_result *result);
 /* By grpc-status, which came. */
@@ -134,10 +137,15 @@ int remote_options_check(
 struct request {
 	char url[REMOTE_URL_BYTES];
 	const char *content_type; /* NULL = none */
+	bool put; /* the method is PUT, not POST */
 	bool grpc; /* HTTP/2 from the first byte, trailers */
 	bool gzip; /* the body, or the message in it, is compressed */
 };
 
+/*
+ * What a kind of store is to remote.c. A server has `build` and `judge`; a store that needs no
+ * request has `write` alone.
+ */
 struct protocol {
 	const char *server; /* for messages */
 	/* Fills remote->body and REQUEST. -E2BIG, -ENOMEM. */
@@ -147,15 +155,22 @@ struct protocol {
 		struct remote *remote, const struct outcome *outcome, struct remote_result *result);
 	/* What is refused without asking the server; NULL: nothing. */
 	bool (*refuses)(const struct payload *payload, struct remote_result *result);
+	/* Keeps PAYLOAD at ADDRESS at once. */
+	void (*write)(
+		const char *address, const struct payload *payload, struct remote_result *result);
 };
 
-extern const struct protocol remote_pyroscope, remote_parca, remote_otlp;
+#define REMOTE_KIND(id, name, object, properties) extern const struct protocol object;
+#include "agent/server/export/remote/remote_kinds.def"
+#undef REMOTE_KIND
+
+/* remote_kinds.c */
+const struct protocol *remote_type_protocol(enum remote_type type);
 
 struct remote {
 	struct remotes *owner;
 	struct remote *next; /* in the owner's list */
-	enum remote_type type;
-	const struct protocol *protocol; /* NULL: files */
+	const struct protocol *protocol;
 	char *name;
 	char url[REMOTE_URL_BYTES]; /* base URL, or the directory */
 	char *proxy_url;
@@ -163,7 +178,7 @@ struct remote {
 	struct certificates certificates;
 	char **secrets; /* header values: not to be shown */
 	size_t secret_count;
-	CURL *easy; /* NULL: files */
+	CURL *easy; /* NULL: no server */
 	struct curl_slist *given_headers, *headers, *connect_to;
 	enum remote_way way; /* OTLP: what the user wants */
 	bool old_way; /* the server did not know the new one */
@@ -212,7 +227,3 @@ void remote_call_judge(
 
 /* remote.c: its transfer has ended with CODE. */
 void remote_ended(struct remote *remote, CURLcode code);
-
-/* remote_file.c */
-void remote_file_write(
-	const char *directory, const struct payload *payload, struct remote_result *result);

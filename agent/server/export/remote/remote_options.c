@@ -186,7 +186,7 @@ int remote_options_check(
 
 	if (!o->address || !*o->address)
 		return refuse(ret_message, "address", "is missing");
-	if (o->type == REMOTE_FILE) {
+	if (remote_type_has(o->type, REMOTE_IS_DIRECTORY)) {
 		if (strlen(o->address) >= REMOTE_URL_BYTES)
 			return refuse(ret_message, "address", "is too long");
 		snprintf(url, REMOTE_URL_BYTES, "%s", o->address);

@@ -64,7 +64,7 @@ static int set_url(struct request *request, const char *base, const char *path)
 	return (size_t)length < sizeof(request->url) ? 0 : -E2BIG;
 }
 
-static int build_grpc(const struct buffer *gzip, struct buffer *body)
+static int otlp_build_grpc(const struct buffer *gzip, struct buffer *body)
 {
 	uint8_t *room;
 	int err = grpc_body(body, gzip->size, &room);
@@ -86,7 +86,7 @@ static int compress(const struct payload *payload, struct buffer *gzip)
 	return err ? err : gzip_deflate(plain.bytes, plain.size, GZIP_LEVEL, gzip);
 }
 
-static int build(struct remote *remote, const struct payload *payload, struct request *request)
+static int otlp_build(struct remote *remote, const struct payload *payload, struct request *request)
 {
 	autocall(buffer_deinit) struct buffer gzip;
 	int err;
@@ -103,7 +103,7 @@ static int build(struct remote *remote, const struct payload *payload, struct re
 		request);
 	if (!err)
 		err = compress(payload, &gzip);
-	return err ? err : build_grpc(&gzip, &remote->body);
+	return err ? err : otlp_build_grpc(&gzip, &remote->body);
 }
 
 /* ---- google.rpc.Status --------------------------------------------------------------------- */
@@ -253,7 +253,8 @@ static bool was_hung_up(const struct outcome *o, const struct remote_result *res
 	}
 }
 
-static bool judge_grpc(struct remote *remote, const struct outcome *o, struct remote_result *result)
+static bool otlp_judge_grpc(
+	struct remote *remote, const struct outcome *o, struct remote_result *result)
 {
 	autocall(free_status) Rpc__Status *status = NULL;
 	bool other_way = grpc_judge(remote, o, result);
@@ -287,7 +288,7 @@ static bool is_protobuf(const struct answer *answer)
 	return !strncasecmp(answer->content_type, "application/x-protobuf", 22);
 }
 
-static void judge_http_error(const struct answer *answer, struct remote_result *result)
+static void otlp_judge_http_error(const struct answer *answer, struct remote_result *result)
 {
 	autocall(free_status) Rpc__Status *status =
 		is_protobuf(answer) ? read_status(answer) : NULL;
@@ -310,19 +311,16 @@ static void judge_http_error(const struct answer *answer, struct remote_result *
 	}
 }
 
-static bool judge_http(struct remote *remote, const struct outcome *o, struct remote_result *result)
+static bool otlp_judge_http(
+	struct remote *remote, const struct outcome *o, struct remote_result *result)
 {
 	const struct answer *answer = o->answer;
 
-	if (!answer->http_status ||
-		(verdict_is_success(answer->http_status) && o->code != CURLE_OK)) {
-		verdict_transport(o, result);
+	if (!verdict_answer(o, result))
 		return !remote->old_way_works && was_hung_up(o, result);
-	}
 	remote->old_way_works = true;
-	verdict_http(o, result);
 	if (!verdict_is_success(answer->http_status))
-		judge_http_error(answer, result);
+		otlp_judge_http_error(answer, result);
 	else if (!is_protobuf(answer))
 		verdict_set(result, REMOTE_DENIED, "not_otlp",
 			"status %ld, but the answer is %s: is this the address of an OTLP "
@@ -334,14 +332,14 @@ static bool judge_http(struct remote *remote, const struct outcome *o, struct re
 	return answer->http_status == 404 || answer->http_status == 405;
 }
 
-static bool judge(struct remote *remote, const struct outcome *o, struct remote_result *result)
+static bool otlp_judge(struct remote *remote, const struct outcome *o, struct remote_result *result)
 {
-	bool other_way =
-		by_http(remote) ? judge_http(remote, o, result) : judge_grpc(remote, o, result);
+	bool other_way = by_http(remote) ? otlp_judge_http(remote, o, result)
+					 : otlp_judge_grpc(remote, o, result);
 
 	return other_way && remote->way == REMOTE_WAY_ANY;
 }
 
 const struct protocol remote_otlp = {
-	.server = "an OTLP receiver", .build = build, .judge = judge
+	.server = "an OTLP receiver", .build = otlp_build, .judge = otlp_judge
 };

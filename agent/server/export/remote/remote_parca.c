@@ -13,7 +13,8 @@
 #include "proto/parca_profilestore.pb-c.h"
 
 /* ---- gRPC ---------------------------------------------------------------------------------- */
-static int pack(struct buffer *body, const Parca__Profilestore__V1alpha1__WriteRawRequest *request)
+static int parca_pack(
+	struct buffer *body, const Parca__Profilestore__V1alpha1__WriteRawRequest *request)
 {
 	uint8_t *room;
 	int err = grpc_body(body,
@@ -24,7 +25,8 @@ static int pack(struct buffer *body, const Parca__Profilestore__V1alpha1__WriteR
 	return err;
 }
 
-static int build_grpc(struct remote *remote, const struct payload *payload, struct request *request)
+static int parca_build_grpc(
+	struct remote *remote, const struct payload *payload, struct request *request)
 {
 	Parca__Profilestore__V1alpha1__Label labels[LABELS_LIMIT], *label_pointers[LABELS_LIMIT];
 	Parca__Profilestore__V1alpha1__LabelSet set =
@@ -57,7 +59,7 @@ static int build_grpc(struct remote *remote, const struct payload *payload, stru
 	write.normalized = 1;
 	err = grpc_request(
 		remote, "parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", request);
-	return err ? err : pack(&remote->body, &write);
+	return err ? err : parca_pack(&remote->body, &write);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -100,7 +102,8 @@ static int append_base64(struct buffer *out, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-static int build_json(struct remote *remote, const struct payload *payload, struct request *request)
+static int parca_build_json(
+	struct remote *remote, const struct payload *payload, struct request *request)
 {
 	struct buffer *json = &remote->body;
 
@@ -122,23 +125,20 @@ static int build_json(struct remote *remote, const struct payload *payload, stru
 	return json->error;
 }
 
-static int build(struct remote *remote, const struct payload *payload, struct request *request)
+static int parca_build(
+	struct remote *remote, const struct payload *payload, struct request *request)
 {
-	return remote->old_way ? build_json(remote, payload, request)
-			       : build_grpc(remote, payload, request);
+	return remote->old_way ? parca_build_json(remote, payload, request)
+			       : parca_build_grpc(remote, payload, request);
 }
 
 /* ---- judging ------------------------------------------------------------------------------- */
-static bool judge_json(const struct outcome *o, struct remote_result *result)
+static bool parca_judge_json(const struct outcome *o, struct remote_result *result)
 {
 	const struct answer *answer = o->answer;
 
-	if (!answer->http_status ||
-		(verdict_is_success(answer->http_status) && o->code != CURLE_OK)) {
-		verdict_transport(o, result);
+	if (!verdict_answer(o, result))
 		return false;
-	}
-	verdict_http(o, result);
 	if (verdict_is_success(answer->http_status) &&
 		strncasecmp(answer->content_type, "application/json", 16))
 		verdict_set(result, REMOTE_DENIED, "not_parca",
@@ -148,12 +148,13 @@ static bool judge_json(const struct outcome *o, struct remote_result *result)
 	return answer->http_status == 404 || answer->http_status == 405;
 }
 
-static bool judge(struct remote *remote, const struct outcome *o, struct remote_result *result)
+static bool parca_judge(
+	struct remote *remote, const struct outcome *o, struct remote_result *result)
 {
-	return remote->old_way ? judge_json(o, result) : grpc_judge(remote, o, result);
+	return remote->old_way ? parca_judge_json(o, result) : grpc_judge(remote, o, result);
 }
 
-static bool refuses(const struct payload *payload, struct remote_result *result)
+static bool parca_refuses(const struct payload *payload, struct remote_result *result)
 {
 	if (payload->pprof.size <= REMOTE_MESSAGE_BYTES)
 		return false;
@@ -164,7 +165,7 @@ static bool refuses(const struct payload *payload, struct remote_result *result)
 
 const struct protocol remote_parca = {
 	.server = "Parca",
-	.build = build,
-	.judge = judge,
-	.refuses = refuses,
+	.build = parca_build,
+	.judge = parca_judge,
+	.refuses = parca_refuses,
 };

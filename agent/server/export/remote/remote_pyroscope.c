@@ -22,7 +22,7 @@ enum {
 
 static const int64_t SECOND_NS = 1000000000;
 
-static int pack(struct buffer *body, const Push__V1__PushRequest *request)
+static int pyroscope_pack(struct buffer *body, const Push__V1__PushRequest *request)
 {
 	size_t size = push__v1__push_request__get_packed_size(request);
 	void *room = buffer_room(body, size);
@@ -33,7 +33,8 @@ static int pack(struct buffer *body, const Push__V1__PushRequest *request)
 	return 0;
 }
 
-static int build_push(struct remote *remote, const struct payload *payload, struct request *request)
+static int pyroscope_build_push(
+	struct remote *remote, const struct payload *payload, struct request *request)
 {
 	Push__V1__LabelPair pairs[SERIES_LABELS_LIMIT], *pair_pointers[SERIES_LABELS_LIMIT];
 	Push__V1__RawSample sample = PUSH__V1__RAW_SAMPLE__INIT, *samples = &sample;
@@ -58,7 +59,7 @@ static int build_push(struct remote *remote, const struct payload *payload, stru
 	if ((size_t)snprintf(request->url, sizeof(request->url), "%s/push.v1.PusherService/Push",
 		    remote->url) >= sizeof(request->url))
 		return -E2BIG;
-	return pack(&remote->body, &push);
+	return pyroscope_pack(&remote->body, &push);
 }
 
 /* `{`, `}`, `,` and `=` have their meaning in a name; there is no way to quote them. */
@@ -98,7 +99,7 @@ static void cleanup_curl_text(char **text)
 	curl_free(*text);
 }
 
-static int build_ingest(
+static int pyroscope_build_ingest(
 	struct remote *remote, const struct payload *payload, struct request *request)
 {
 	autocall(buffer_deinit) struct buffer name;
@@ -122,22 +123,21 @@ static int build_ingest(
 	return buffer_append(&remote->body, payload->pprof.bytes, payload->pprof.size);
 }
 
-static int build(struct remote *remote, const struct payload *payload, struct request *request)
+static int pyroscope_build(
+	struct remote *remote, const struct payload *payload, struct request *request)
 {
-	return remote->old_way ? build_ingest(remote, payload, request)
-			       : build_push(remote, payload, request);
+	return remote->old_way ? pyroscope_build_ingest(remote, payload, request)
+			       : pyroscope_build_push(remote, payload, request);
 }
 
-static bool judge(struct remote *remote, const struct outcome *o, struct remote_result *result)
+static bool pyroscope_judge(
+	struct remote *remote, const struct outcome *o, struct remote_result *result)
 {
 	const struct answer *answer = o->answer;
-	bool good = answer->http_status >= 200 && answer->http_status < 300;
+	bool good = verdict_is_success(answer->http_status);
 
-	if (!answer->http_status || (good && o->code != CURLE_OK)) {
-		verdict_transport(o, result);
+	if (!verdict_answer(o, result))
 		return false;
-	}
-	verdict_http(o, result);
 	/* A login page or an index page also says 200. */
 	if (good && !remote->old_way && strncasecmp(answer->content_type, "application/proto", 17))
 		verdict_set(result, REMOTE_DENIED, "not_pyroscope",
@@ -153,7 +153,7 @@ static bool judge(struct remote *remote, const struct outcome *o, struct remote_
 	       (!remote->old_way && answer->http_status == 501);
 }
 
-static bool refuses(const struct payload *payload, struct remote_result *result)
+static bool pyroscope_refuses(const struct payload *payload, struct remote_result *result)
 {
 	if (payload->raw_bytes > MAX_PROFILE_BYTES)
 		verdict_set(result, REMOTE_REFUSED, "too_large",
@@ -174,7 +174,7 @@ static bool refuses(const struct payload *payload, struct remote_result *result)
 
 const struct protocol remote_pyroscope = {
 	.server = "Pyroscope",
-	.build = build,
-	.judge = judge,
-	.refuses = refuses,
+	.build = pyroscope_build,
+	.judge = pyroscope_judge,
+	.refuses = pyroscope_refuses,
 };

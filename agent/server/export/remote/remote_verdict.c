@@ -210,6 +210,18 @@ void verdict_http(const struct outcome *o, struct remote_result *result)
 		result->retry_after_ns = o->retry_after_ns;
 }
 
+bool verdict_answer(const struct outcome *o, struct remote_result *result)
+{
+	long status = o->answer->http_status;
+	bool whole = status && (!verdict_is_success(status) || o->code == CURLE_OK);
+
+	if (whole)
+		verdict_http(o, result);
+	else
+		verdict_transport(o, result);
+	return whole;
+}
+
 /* ---- gRPC ---------------------------------------------------------------------------------- */
 /* Codes of gRPC: https://grpc.io/docs/guides/status-codes/ */
 enum {
