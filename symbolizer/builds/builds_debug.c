@@ -9,46 +9,46 @@
  * again some time.
  */
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "symbolizer/builds/builds_internal.h"
 
-enum { MAX_WAITING = 128 };
+enum { MAX_QUEUED = 128 };
 
-static struct debuginfod *servers(const struct builds *b)
+static struct debuginfod *builds_servers(const struct builds *b)
 {
 	return b->options.debuginfod;
 }
 
 bool builds_debug_wants(struct builds *b, struct build *build, const struct index *index)
 {
-	return build->asks_servers && b->debug.waiting_count < MAX_WAITING &&
-	       debuginfod_is_wanted(servers(b), build->elf_fd, index, &build->debug_id);
+	return build->asks_servers && builds_number(b, BUILDS_QUEUED) < MAX_QUEUED &&
+	       debuginfod_is_wanted(builds_servers(b), build->elf_fd, index, &build->debug_id);
 }
 
 /* ---- the files ------------------------------------------------------------------------------ */
 
-static void add_companion(struct build *build, int fd, enum companion_role role)
+static void build_add_companion(struct build *build, int fd, enum companion_role role)
 {
 	build->companions.items[build->companions.count++] =
 		(struct companion){ .fd = fd, .role = role };
 }
 
 /* FD is taken. */
-static void add_file(struct build *build, int fd, enum companion_role role)
+static void build_add_file(struct build *build, int fd, enum companion_role role)
 {
-	add_companion(build, fd, role);
+	build_add_companion(build, fd, role);
 	build->debug_files++;
 }
 
-static int ask(struct builds *b, struct build *build, const struct build_id *id)
+static int build_ask(struct builds *b, struct build *build, const struct build_id *id)
 {
-	int err = debuginfod_ask(servers(b), id, &build->debug);
+	int err = debuginfod_ask(builds_servers(b), id, &build->debug);
 
 	if (err)
 		return err;
-	build->next = b->debug.asking;
-	b->debug.asking = build;
+	builds_move(b, build, BUILD_ASKING);
 	builds_watch(b, build->debug.child.result_fd, true);
 	return 0;
 }
@@ -57,7 +57,7 @@ static int ask(struct builds *b, struct build *build, const struct build_id *id)
  * What dwz moved into a file of several programs: from our debug directories, else from the
  * servers. True: they are being asked.
  */
-static bool ask_alternate(struct builds *b, struct build *build)
+static bool build_ask_alternate(struct builds *b, struct build *build)
 {
 	struct build_id id;
 	int fd;
@@ -65,136 +65,109 @@ static bool ask_alternate(struct builds *b, struct build *build)
 	if (!debug_files_alternate(build->directories, build->companions.items[0].fd, &id, &fd))
 		return false;
 	if (fd >= 0)
-		add_companion(build, fd, COMPANION_SUPPLEMENTARY);
-	return fd < 0 && !debuginfod_is_absent(servers(b), &id) && !ask(b, build, &id);
+		build_add_companion(build, fd, COMPANION_SUPPLEMENTARY);
+	return fd < 0 && !debuginfod_is_absent(builds_servers(b), &id) && !build_ask(b, build, &id);
 }
 
-static void build_anew(struct builds *b, struct build *build)
+static void build_drop(struct builds *b, struct build *build)
 {
-	b->improving_count++;
-	builds_append(b, build);
-	builds_start_waiting(b);
+	builds_move(b, build, BUILD_OVER);
+	build_destroy(build);
 }
 
-/* BUILD, off its list, has got what it asked for, FD, or (-1) will not get it. */
-static void came(struct builds *b, struct build *build, int fd)
+/* BUILD has got what it asked for, FD, or (-1) will not get it. */
+static void build_answered(struct builds *b, struct build *build, int fd)
 {
 	bool first = !build->debug_files;
 
 	if (fd >= 0)
-		add_file(build, fd, first ? COMPANION_DEBUG : COMPANION_SUPPLEMENTARY);
+		build_add_file(build, fd, first ? COMPANION_DEBUG : COMPANION_SUPPLEMENTARY);
 	if (!build->debug_files) {
-		b->debug.open_count--;
-		build_destroy(build);
-	} else if (!first || !ask_alternate(b, build)) {
-		build_anew(b, build);
+		build_drop(b, build);
+	} else if (!first || !build_ask_alternate(b, build)) {
+		builds_move(b, build, BUILD_WAITING_BETTER);
+		builds_start_waiting(b);
 	}
 }
 
 /* ---- the queue ------------------------------------------------------------------------------ */
 
-void builds_debug_add(struct builds *b, struct build *build)
+void builds_debug_queue(struct builds *b, struct build *build)
 {
-	build->improves = true;
-	build->next = NULL;
 	companions_close(&build->companions);
-	*b->debug.waiting_end = build;
-	b->debug.waiting_end = &build->next;
-	b->debug.waiting_count++;
+	if (build->first_fd >= 0)
+		close(take_fd(&build->first_fd));
+	builds_move(b, build, BUILD_QUEUED);
 }
 
-static struct build *take_waiting(struct builds *b)
+static void builds_debug_start(struct builds *b, uint64_t now_ns)
 {
-	struct build *build = b->debug.waiting;
+	const struct build_list *queued = &b->lists[BUILD_QUEUED];
 
-	b->debug.waiting = build->next;
-	if (!b->debug.waiting)
-		b->debug.waiting_end = &b->debug.waiting;
-	build->next = NULL;
-	b->debug.waiting_count--;
-	return build;
+	while (queued->first && builds_number(b, BUILDS_OPEN) < BUILDS_OPEN_DEBUG &&
+		debuginfod_may_ask(builds_servers(b), now_ns))
+		if (build_ask(b, queued->first, &queued->first->debug_id))
+			build_drop(b, queued->first);
+	while (queued->first && debuginfod_is_paused(builds_servers(b), now_ns))
+		build_drop(b, queued->first);
 }
 
-static void start_waiting(struct builds *b, uint64_t now_ns)
-{
-	while (b->debug.waiting && b->debug.open_count < BUILDS_OPEN_DEBUG &&
-		debuginfod_may_ask(servers(b), now_ns)) {
-		struct build *build = take_waiting(b);
-
-		if (ask(b, build, &build->debug_id))
-			build_destroy(build);
-		else
-			b->debug.open_count++;
-	}
-	while (b->debug.waiting && debuginfod_is_paused(servers(b), now_ns))
-		build_destroy(take_waiting(b));
-}
-
-static void unlink_asking(struct builds *b, struct build *build)
-{
-	struct build **at = &b->debug.asking;
-
-	while (*at != build)
-		at = &(*at)->next;
-	*at = build->next;
-	build->next = NULL;
-}
-
-static void collect(struct builds *b, struct build *build, uint64_t now_ns)
+static void build_collect(struct builds *b, struct build *build, uint64_t now_ns)
 {
 	int fd = -1, result_fd = build->debug.child.result_fd;
 
 	/* The descriptor is closed with the answer, and may not be watched then. */
 	builds_watch(b, result_fd, false);
-	if (debuginfod_collect(servers(b), &build->debug, now_ns, &fd) == -EAGAIN) {
+	if (debuginfod_collect(builds_servers(b), &build->debug, now_ns, &fd) == -EAGAIN)
 		builds_watch(b, result_fd, true);
-		return;
-	}
-	unlink_asking(b, build);
-	came(b, build, fd);
+	else
+		build_answered(b, build, fd);
+}
+
+static bool build_has_question_fd(const struct build *build, const void *context)
+{
+	return build->debug.child.result_fd == *(const int *)context;
 }
 
 bool builds_debug_ready(struct builds *b, int fd)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	struct build *build = b->debug.asking;
+	struct build *build = builds_find(b, BUILDS_ASKING, build_has_question_fd, &fd);
 
-	while (build && build->debug.child.result_fd != fd)
-		build = build->next;
 	if (!build)
 		return false;
 	if (sandbox_receive(&build->debug.child))
-		collect(b, build, now_ns);
-	start_waiting(b, now_ns);
+		build_collect(b, build, now_ns);
+	builds_debug_start(b, now_ns);
 	return true;
 }
 
-void builds_debug_turn(struct builds *b, uint64_t now_ns)
+static bool build_question_is_expired(const struct build *build, const void *context)
 {
-	struct build *build, *next;
+	return *(const uint64_t *)context >= build->debug.deadline_ns;
+}
 
-	if (!servers(b))
+void builds_debug_tick(struct builds *b, uint64_t now_ns)
+{
+	struct build *build;
+
+	if (!builds_servers(b))
 		return;
-	for (build = b->debug.asking; build; build = next) {
-		next = build->next;
-		if (now_ns >= build->debug.deadline_ns)
-			collect(b, build, now_ns);
-	}
-	start_waiting(b, now_ns);
+	while ((build = builds_find(b, BUILDS_ASKING, build_question_is_expired, &now_ns)))
+		build_collect(b, build, now_ns);
+	builds_debug_start(b, now_ns);
 }
 
 void builds_debug_over(struct builds *b, struct build *build, enum builds_verdict verdict)
 {
 	if (!build->debug_files)
 		return;
-	b->improving_count--;
-	b->debug.open_count--;
 	if (verdict == BUILDS_FILES_USELESS)
-		debuginfod_is_wrong(servers(b), &build->debug_id);
+		debuginfod_is_wrong(builds_servers(b), &build->debug_id);
 	if (verdict == BUILDS_FILES_INTERRUPTED)
-		debuginfod_is_too_much(servers(b), &build->debug_id);
+		debuginfod_is_too_much(builds_servers(b), &build->debug_id);
 	for (unsigned int i = 0; i < build->debug_files && verdict == BUILDS_FILES_RIGHT; i++)
-		debuginfod_is_right(servers(b));
+		debuginfod_is_right(builds_servers(b));
 	build->debug_files = 0;
-	start_waiting(b, clock_monotonic_ns());
+	builds_debug_start(b, clock_monotonic_ns());
 }

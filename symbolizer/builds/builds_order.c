@@ -10,85 +10,85 @@
 
 enum { SMALL_BYTES = 16 << 20 /* takes some tenths of a second */ };
 
-static bool is_small(const struct build *build)
+static bool build_is_small(const struct build *build)
 {
 	return build->bytes <= SMALL_BYTES;
 }
 
 /*
  * Least first: what is waited for and costs little comes before what costs much, so that the sum of
- * all waits is the least (Smith's rule). Better indexes in place of others come last.
+ * all waits is the least (Smith's rule). Of the same price the oldest comes first.
  */
 static uint64_t build_price(const struct build *build)
 {
-	return build->improves ? UINT64_MAX : build->bytes / (build->wanted + 1);
+	return build->bytes / (build->wanted + 1);
 }
 
-static struct build **find_cheapest(struct builds *b)
+/* Better indexes in place of others come last, the oldest of them first. */
+static struct build *builds_cheapest(const struct builds *b)
 {
-	struct build **best = &b->waiting;
+	struct build *best = b->lists[BUILD_WAITING].first;
 
-	for (struct build **at = best; *at; at = &(*at)->next)
-		if (build_price(*at) < build_price(*best))
-			best = at;
-	return best;
+	for (struct build *build = best; build; build = build->next)
+		if (build_price(build) < build_price(best))
+			best = build;
+	return best ? best : b->lists[BUILD_WAITING_BETTER].first;
+}
+
+static bool build_matches_small(const struct build *build, const void *context)
+{
+	(void)context;
+	return build_is_small(build);
 }
 
 /* What is waited for and small does not stand behind big ones. */
-static bool may_start(const struct builds *b, const struct build *build)
+static bool builds_may_start(const struct builds *b, const struct build *build)
 {
-	if (b->running_count < b->options.max_children)
+	unsigned int running = builds_number(b, BUILDS_RUNNING);
+
+	if (running < b->options.max_children)
 		return true;
-	if (b->running_count > b->options.max_children || !build->wanted || !is_small(build))
+	if (running > b->options.max_children || !build->wanted || !build_is_small(build))
 		return false;
-	for (const struct build *other = b->running; other; other = other->next)
-		if (is_small(other))
-			return false;
-	return true;
+	return !builds_find(b, BUILDS_RUNNING, build_matches_small, NULL);
 }
 
-struct build *builds_take_next(struct builds *b)
+struct build *builds_next(const struct builds *b)
 {
-	struct build **at = find_cheapest(b), *build = *at;
+	struct build *build = builds_cheapest(b);
 
-	if (!build || !may_start(b, build))
-		return NULL;
-	*at = build->next;
-	if (!build->next)
-		b->waiting_end = at;
-	build->next = NULL;
-	b->waiting_count--;
-	return build;
+	return build && builds_may_start(b, build) ? build : NULL;
 }
 
-static void hurry(struct build *build)
+static void build_hurry(struct build *build)
 {
 	(void)setpriority(PRIO_PROCESS, (id_t)build->sandbox.pid, getpriority(PRIO_PROCESS, 0));
 }
 
 void builds_hurry(struct builds *b)
 {
-	for (struct build *build = b->running; build; build = build->next)
-		hurry(build);
+	for (size_t i = 0; i < BUILD_OVER; i++)
+		if (1u << i & BUILDS_RUNNING)
+			for (struct build *build = b->lists[i].first; build; build = build->next)
+				build_hurry(build);
 }
 
-static struct build *find_tag(struct build *list, uint64_t tag)
+static bool build_has_tag(const struct build *build, const void *context)
 {
-	for (struct build *build = list; build; build = build->next)
-		for (size_t i = 0; i < build->tag_count; i++)
-			if (build->tags[i] == tag)
-				return build;
-	return NULL;
+	for (size_t i = 0; i < build->tag_count; i++)
+		if (build->tags[i] == *(const uint64_t *)context)
+			return true;
+	return false;
 }
 
 void builds_want(struct builds *b, uint64_t tag)
 {
-	struct build *build = find_tag(b->waiting, tag);
+	struct build *build = builds_find(b, BUILDS_WAITING, build_has_tag, &tag);
 
 	if (build && !build->wanted++)
 		builds_start_waiting(b);
-	build = find_tag(b->running, tag);
+	build = builds_find(b, BUILDS_RUNNING, build_has_tag, &tag);
 	/* Each time: a child that has just begun is still about to lower its own. */
-	if (build && is_small(build))
-		hurry(build);
+	if (build && build_is_small(build))
+		build_hurry(build);
 }

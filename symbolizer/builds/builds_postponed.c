@@ -22,14 +22,13 @@ uint64_t builds_pause_ns(const struct builds *b, const struct module_id *id)
 	return cache_pause_ns(b->options.cache, id, clock_real_ns());
 }
 
-bool builds_put_off(struct builds *b, struct build *build, uint64_t pause_ns)
+bool builds_postpone_for(struct builds *b, struct build *build, uint64_t pause_ns)
 {
-	if (pause_ns > LONGEST_PAUSE_NS || b->postponed_count >= b->options.max_waiting)
+	if (pause_ns > LONGEST_PAUSE_NS ||
+		builds_number(b, BUILDS_POSTPONED) >= b->options.max_waiting)
 		return false;
 	build->resume_ns = clock_monotonic_ns() + pause_ns;
-	build->next = b->postponed;
-	b->postponed = build;
-	b->postponed_count++;
+	builds_move(b, build, BUILD_POSTPONED);
 	return true;
 }
 
@@ -37,27 +36,22 @@ bool builds_postpone(struct builds *b, struct build *build, int err)
 {
 	uint64_t pause_ns;
 
-	/* Its requesters have an index already. */
-	if (!failure_is_transient(err) || build->improves || build->first_fd >= 0)
+	/* After the first pass its requesters have an index already, or are given that. */
+	if (!failure_is_transient(err) || !build_may_become(build->state, BUILD_POSTPONED))
 		return false;
 	pause_ns = failure_pause_ns(++build->setbacks, FIRST_PAUSE_NS, UINT64_MAX);
-	return builds_put_off(b, build, MAX(pause_ns, builds_pause_ns(b, &build->id)));
+	return builds_postpone_for(b, build, MAX(pause_ns, builds_pause_ns(b, &build->id)));
+}
+
+static bool build_is_due(const struct build *build, const void *context)
+{
+	return *(const uint64_t *)context >= build->resume_ns;
 }
 
 void builds_resume(struct builds *b, uint64_t now_ns)
 {
-	struct build **at = &b->postponed;
+	struct build *build;
 
-	while (*at) {
-		struct build *build = *at;
-
-		if (now_ns < build->resume_ns) {
-			at = &build->next;
-			continue;
-		}
-		*at = build->next;
-		build->next = NULL;
-		b->postponed_count--;
-		builds_append(b, build);
-	}
+	while ((build = builds_find(b, BUILDS_POSTPONED, build_is_due, &now_ns)))
+		builds_move(b, build, BUILD_WAITING);
 }

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The start of a build and its end: what the child made is looked at here before it is believed,
+ * and delivered.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/failure.h"
+#include "symbolizer/builds/builds_internal.h"
+
+enum {
+	WALL_FACTOR = 4,
+	WALL_EXTRA_SECONDS = 5,
+};
+
+DEFINE_AUTO(index);
+
+/* ---- delivery ------------------------------------------------------------------------------- */
+
+/*
+ * Each requester gets an index of its own. They come from the descriptor and not from the cache: a
+ * full disk or a trimmer must not cost what has just been built.
+ */
+static void build_deliver(struct builds *b, const struct build *build, int fd)
+{
+	for (size_t i = 0; i < build->tag_count; i++) {
+		struct index *index = NULL;
+
+		if (index_open(fd, &index))
+			index = NULL;
+		b->options.done(b->options.context, build->tags[i], index);
+	}
+}
+
+/* What the first pass made, if there was one, else nothing. */
+static void build_deliver_first(struct builds *b, const struct build *build)
+{
+	if (build->first_fd >= 0) {
+		build_deliver(b, build, build->first_fd);
+		return;
+	}
+	for (size_t i = 0; i < build->tag_count; i++)
+		b->options.done(b->options.context, build->tags[i], NULL);
+}
+
+/* Nothing more comes of BUILD, which is gone afterwards. */
+static void build_give_up(struct builds *b, struct build *build, enum builds_verdict verdict)
+{
+	bool has_index = build_is_in(build, BUILDS_IMPROVING);
+
+	/* Off its list first: `done` may come back with a request. */
+	builds_move(b, build, BUILD_OVER);
+	if (!has_index)
+		build_deliver_first(b, build);
+	builds_debug_over(b, build, verdict);
+	build_destroy(build);
+}
+
+void builds_refuse(struct builds *b, struct build *build)
+{
+	assert(build->state == BUILD_NEW);
+	build_give_up(b, build, BUILDS_FILES_UNREAD);
+}
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+static uint64_t builds_deadline_ns(const struct builds *b)
+{
+	uint64_t cpu = b->options.limits.cpu_seconds;
+
+	return cpu ? clock_monotonic_ns() + (WALL_FACTOR * cpu + WALL_EXTRA_SECONDS) * 1000000000u
+		   : 0;
+}
+
+static int build_start_sandbox(struct builds *b, struct build *build)
+{
+	const struct sandbox_files files = {
+		.elf_fd = build->elf_fd,
+		.output_fd = build->entry.fd,
+		.companions = build->companions,
+	};
+
+	return sandbox_start_files(&files, &b->options.limits, &build->sandbox);
+}
+
+/* On an error BUILD keeps its state. */
+static int build_start(struct builds *b, struct build *build, enum build_state running)
+{
+	int err = cache_begin(b->options.cache, &build->entry);
+
+	if (err)
+		return err;
+	err = build_start_sandbox(b, build);
+	if (err) {
+		cache_abandon(b->options.cache, &build->entry);
+		return err;
+	}
+	build->deadline_ns = builds_deadline_ns(b);
+	builds_move(b, build, running);
+	builds_watch(b, build->sandbox.result_fd, true);
+	return 0;
+}
+
+static void build_not_started(struct builds *b, struct build *build, int err)
+{
+	builds_count(b, METRIC_INDEX_BUILDS_NOT_STARTED);
+	b->setbacks.not_started++;
+	b->setbacks.start_error = err;
+	if (!builds_postpone(b, build, err))
+		build_give_up(b, build, BUILDS_FILES_UNREAD);
+}
+
+void builds_start_waiting(struct builds *b)
+{
+	struct build *build;
+
+	while ((build = builds_next(b)) != NULL) {
+		bool better = build->state == BUILD_WAITING_BETTER;
+		int err = build_start(b, build, better ? BUILD_RUNNING_BETTER : BUILD_RUNNING);
+
+		if (err)
+			build_not_started(b, build, err);
+	}
+}
+
+/*
+ * Builds again with the .dwo files that INDEX wants. False: there are none, or it cannot be; then
+ * what is in *FD has to do. That is taken otherwise.
+ */
+static bool build_start_split(
+	struct builds *b, struct build *build, const struct index *index, int *fd)
+{
+	const struct debug_search search = {
+		.directories = build->directories,
+		.root_fd = -1,
+		.path = build->path,
+	};
+
+	if (build->state != BUILD_RUNNING || !*build->path || !index_wanted_count(index))
+		return false;
+	companions_close(&build->companions);
+	(void)debug_files_find(&search, build->elf_fd, &build->companions);
+	if (!debug_files_add_split(&search, index, &build->companions))
+		return false;
+	build->first_fd = take_fd(fd);
+	build->sandbox = (struct sandbox){ .pid = -1, .result_fd = -1 };
+	if (!build_start(b, build, BUILD_RUNNING_SPLIT))
+		return true;
+	*fd = take_fd(&build->first_fd);
+	return false;
+}
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+/* With a debug file from a server, which was what was asked for if it gave names and lines. */
+static void build_improve(struct builds *b, struct build *build, const struct index *index, int fd)
+{
+	bool right = index_sources(index) & INDEX_SOURCE_DWARF;
+
+	builds_move(b, build, BUILD_OVER);
+	builds_debug_over(b, build, right ? BUILDS_FILES_RIGHT : BUILDS_FILES_USELESS);
+	if (right) {
+		/* Ignoring an error: it is delivered from FD. */
+		cache_commit(b->options.cache, &build->entry, &build->id);
+		builds_count(b, METRIC_INDEX_BUILDS_OK);
+		build_deliver(b, build, fd);
+	} else {
+		cache_abandon(b->options.cache, &build->entry);
+	}
+	build_destroy(build);
+}
+
+/* The child says it wrote an index, and it is none of this file, or we cannot open it now. */
+static void build_disbelieve(struct builds *b, struct build *build, int err)
+{
+	bool transient = failure_is_transient(err);
+
+	cache_abandon(b->options.cache, &build->entry);
+	if (err == -EBADMSG && build->state == BUILD_RUNNING)
+		cache_set_failed(b->options.cache, &build->id);
+	if (transient)
+		builds_count(b, METRIC_INDEX_BUILDS_INTERRUPTED);
+	else
+		builds_count(b,
+			err == -ESTALE ? METRIC_INDEX_BUILDS_BAD_INPUT : METRIC_INDEX_BUILDS_CRASH);
+	if (!builds_postpone(b, build, err))
+		build_give_up(b, build, transient ? BUILDS_FILES_UNREAD : BUILDS_FILES_USELESS);
+}
+
+/* It has an index. Where servers may have what that lacks, it stays for a better one. */
+static void build_complete(struct builds *b, struct build *build, const struct index *index, int fd)
+{
+	bool queued = builds_debug_wants(b, build, index);
+
+	builds_count(b, METRIC_INDEX_BUILDS_OK);
+	/* Before they get it, and may ask for the same once more. */
+	if (queued)
+		builds_debug_queue(b, build);
+	else
+		builds_move(b, build, BUILD_OVER);
+	build_deliver(b, build, fd);
+	if (!queued)
+		build_destroy(build);
+}
+
+/* The child says it wrote an index; whether that is one, we see for ourselves. */
+static void build_succeed(struct builds *b, struct build *build)
+{
+	autocall(auto_index_destroy) struct index *index = NULL;
+	autoclose int fd = fcntl(build->entry.fd, F_DUPFD_CLOEXEC, 0);
+	int err = fd < 0 ? -errno : index_open(fd, &index);
+
+	/* The file was changed after it had been looked at, so it is not the one to be named. */
+	if (!err && !index_is_of(index, &build->id))
+		err = -ESTALE;
+	if (err) {
+		build_disbelieve(b, build, err);
+		return;
+	}
+	if (build->state == BUILD_RUNNING_BETTER) {
+		build_improve(b, build, index, fd);
+		return;
+	}
+	/* Ignoring an error, as above. */
+	cache_commit(b->options.cache, &build->entry, &build->id);
+	if (!build_start_split(b, build, index, &fd))
+		build_complete(b, build, index, fd);
+}
+
+static enum metric outcome_metric(enum sandbox_outcome outcome)
+{
+	switch (outcome) {
+	case SANDBOX_OK:
+		return METRIC_INDEX_BUILDS_OK;
+	case SANDBOX_BAD_INPUT:
+		return METRIC_INDEX_BUILDS_BAD_INPUT;
+	case SANDBOX_LIMIT:
+		return METRIC_INDEX_BUILDS_LIMIT;
+	case SANDBOX_INTERRUPTED:
+		return METRIC_INDEX_BUILDS_INTERRUPTED;
+	case SANDBOX_CRASH:
+		break;
+	}
+	return METRIC_INDEX_BUILDS_CRASH;
+}
+
+static void build_fail(
+	struct builds *b, struct build *build, enum sandbox_outcome outcome, int error)
+{
+	/* The disk's fault and not the module's. */
+	bool transient = outcome == SANDBOX_BAD_INPUT && failure_is_transient(error);
+
+	cache_abandon(b->options.cache, &build->entry);
+	if (build->state == BUILD_RUNNING && !transient)
+		cache_set_failed(b->options.cache, &build->id);
+	builds_count(b, outcome_metric(outcome));
+	build_give_up(b, build, transient ? BUILDS_FILES_UNREAD : BUILDS_FILES_USELESS);
+}
+
+/* Of a debug file, builds_debug_over() takes note. */
+static void build_note_interrupted(struct builds *b, const struct build *build)
+{
+	if (build->state == BUILD_RUNNING)
+		cache_add_interrupted(b->options.cache, &build->id);
+}
+
+static void build_interrupted(struct builds *b, struct build *build)
+{
+	cache_abandon(b->options.cache, &build->entry);
+	builds_count(b, METRIC_INDEX_BUILDS_INTERRUPTED);
+	b->setbacks.interrupted++;
+	build_note_interrupted(b, build);
+	if (!builds_postpone(b, build, -EAGAIN))
+		build_give_up(b, build, BUILDS_FILES_INTERRUPTED);
+}
+
+static void builds_account(struct builds *b, const struct sandbox *s)
+{
+	b->cpu_ns += s->cpu_ns;
+	b->peak_bytes = MAX(b->peak_bytes, s->peak_bytes);
+}
+
+void builds_finish(struct builds *b, struct build *build)
+{
+	struct sandbox_result result;
+	enum sandbox_outcome outcome;
+
+	assert(build_is_in(build, BUILDS_RUNNING));
+	builds_watch(b, build->sandbox.result_fd, false);
+	outcome = sandbox_finish(&build->sandbox, &result);
+	builds_account(b, &build->sandbox);
+	if (outcome == SANDBOX_OK)
+		build_succeed(b, build);
+	else if (outcome == SANDBOX_INTERRUPTED)
+		build_interrupted(b, build);
+	else
+		build_fail(b, build, outcome, result.error);
+}
+
+void builds_expire_build(struct builds *b, struct build *build)
+{
+	assert(build_is_in(build, BUILDS_RUNNING));
+	builds_watch(b, build->sandbox.result_fd, false);
+	sandbox_kill(&build->sandbox);
+	builds_account(b, &build->sandbox);
+	cache_abandon(b->options.cache, &build->entry);
+	build_note_interrupted(b, build);
+	builds_count(b, METRIC_INDEX_BUILDS_LIMIT);
+	build_give_up(b, build, BUILDS_FILES_INTERRUPTED);
+}
