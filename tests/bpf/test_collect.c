@@ -243,7 +243,7 @@ static void full_ring_is_told(void **state)
 }
 
 /* Nobody drains: what does not fit is counted, and when there is room again samples go on. */
-static void samples_that_do_not_fit_are_counted(struct seen *s, enum collect_rings rings)
+static void samples_that_do_not_fit_are_counted(struct seen *s, uint32_t without)
 {
 	struct collect_options options = options_for(s);
 	uint64_t start_ns = clock_monotonic_ns();
@@ -275,12 +275,12 @@ static void samples_that_do_not_fit_are_counted(struct seen *s, enum collect_rin
 
 static void full_own_ring_is_counted(void **state)
 {
-	samples_that_do_not_fit_are_counted(*state, COLLECT_RINGS_AUTO);
+	samples_that_do_not_fit_are_counted(*state, 0);
 }
 
 static void full_ring_of_a_perf_event_is_counted(void **state)
 {
-	samples_that_do_not_fit_are_counted(*state, COLLECT_RINGS_PERF);
+	samples_that_do_not_fit_are_counted(*state, MECHANISM_OWN_RINGS);
 }
 
 /* arm64 calls it by its architecture. */
