@@ -3,7 +3,9 @@
 /*
  * The vDSO, a small ELF file that the kernel maps into each process. Ours is every 64-bit
  * process's: its bytes are copied from our own memory (getauxval(AT_SYSINFO_EHDR)) into a sealed
- * memfd and indexed in the sandbox like any other module.
+ * memfd and indexed in the sandbox like any other module. For its size and build ID its headers are
+ * parsed in the privileged process: they are the kernel's own bytes, mapped at our exec, and no
+ * other process can write to our copy.
  */
 #include "base/module_id.h"
 
