@@ -18,7 +18,7 @@ static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)
 
 enum {
 	KERNEL_STACK_BYTES = 16384, /* of kernels without bpf_task_pt_regs() (before 5.15) */
-	GO_G_REGISTER = 28,
+	STATE_REGISTER = 28,
 	KERNEL_REGS_BYTES = 336, /* struct pt_regs there, which begins with the user's */
 };
 
@@ -71,23 +71,23 @@ static __always_inline bool regs_of_user(
 	return (regs->pstate & 0x1f) == 0;
 }
 
-/* Where Go keeps g: x28 of user mode. */
-static __always_inline __u64 task_g_register(
+/* Where a runtime keeps its state: x28 of user mode, which has Go's g. */
+static __always_inline __u64 task_state_register(
 	const bpf_user_pt_regs_t *interrupted, struct task_struct *task)
 {
 	const struct user_pt_regs *regs = task_user_regs(task);
-	__u64 g = 0;
+	__u64 state = 0;
 
 	if (interrupted && regs_user_mode(interrupted))
-		return interrupted->regs[GO_G_REGISTER];
-	if (bpf_probe_read_kernel(&g, sizeof(g), &regs->regs[GO_G_REGISTER]))
+		return interrupted->regs[STATE_REGISTER];
+	if (bpf_probe_read_kernel(&state, sizeof(state), &regs->regs[STATE_REGISTER]))
 		return 0;
-	return g;
+	return state;
 }
 
 /*
  * tpidr_el0 as it was saved at the last switch. Threads may write the register themselves; C
- * libraries and Go do so once, before they run anything of interest.
+ * libraries and runtimes do so once, before they run anything of interest.
  */
 static __always_inline __u64 task_thread_pointer(struct task_struct *task)
 {

@@ -70,8 +70,8 @@ static __always_inline bool regs_of_user(
 	return regs->cs == CODE_SEGMENT_64;
 }
 
-/* Where Go keeps g whatever else happens: in none, C code uses them all. */
-static __always_inline __u64 task_g_register(
+/* Where a runtime keeps its state whatever else happens: in none, C code uses them all. */
+static __always_inline __u64 task_state_register(
 	const bpf_user_pt_regs_t *interrupted, struct task_struct *task)
 {
 	(void)interrupted;

@@ -6,7 +6,7 @@
  */
 #include "bpf/abi/sample.h"
 #include "bpf/abi/unwind_maps.h"
-#include "bpf/go.bpf.h"
+#include "bpf/runtimes/thread.bpf.h"
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind_near.bpf.h"
 #include "bpf/unwind_state.bpf.h"
@@ -60,7 +60,7 @@ struct ring_place {
 struct scratch {
 	struct counters counters; /* user space reads them here */
 	struct ring_place ring;
-	struct go_thread thread;
+	struct runtime_thread runtime;
 	struct unwind_walk walk;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What a sample is made of, whether a thread was interrupted or leaves the CPU: who it is, its
- * goroutine, its stacks; and how it gets into the CPU's ring.
+ * What a sample is made of, whether a thread was interrupted or leaves the CPU: who it is, what a
+ * runtime runs on it, its stacks; and how it gets into the CPU's ring.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -12,9 +12,9 @@
 #include "bpf/abi/sampler.h"
 #include "bpf/kernel_types.h"
 #include "bpf/filter.bpf.h"
-#include "bpf/go.bpf.h"
 #include "bpf/kernel_walk.bpf.h"
 #include "bpf/regs.bpf.h"
+#include "bpf/runtimes/sample.bpf.h"
 #include "bpf/sample_ring.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/stack.bpf.h"
@@ -22,22 +22,10 @@
 #include "bpf/unwind_rest.bpf.h"
 #include "bpf/unwind_walk.bpf.h"
 
-/* Preallocated: older kernels let a sampling program use no other hash map. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ABI_GO_PROCESSES);
-	__type(key, __u32);
-	__type(value, struct abi_go_process);
-} go_processes SEC(".maps");
-
 /* Set by user space; from 1. Among the other variables: what is 0 at first would lie elsewhere. */
 volatile __u32 window SEC(".data");
 /* The period since it was changed, as the context goes on telling the first one; 0 = it was not. */
 volatile __u64 changed_period SEC(".data");
-
-/* Of those; looking there finds memory that is not in the caches, and most processes are not Go's.
- */
-volatile __u64 go_hints[ABI_GO_HINTS / 64] SEC(".data");
 
 /*
  * The tgids of processes whose samples user space throws away, each at its place modulo the length:
@@ -49,31 +37,6 @@ volatile __u32 left_out[ABI_LEFT_OUT];
 static __always_inline bool is_left_out(__u32 tgid)
 {
 	return left_out[tgid % ABI_LEFT_OUT] == tgid;
-}
-
-static __always_inline bool may_be_go(__u32 tgid)
-{
-	return go_hints[tgid % ABI_GO_HINTS / 64] >> (tgid % 64) & 1;
-}
-
-static __always_inline void read_goroutine(const struct taking *t, struct scratch *s)
-{
-	const struct abi_go_process *how = NULL;
-	struct go_place place;
-
-	s->thread = (struct go_thread){};
-	s->walk.sample.fiber_id = 0;
-	s->walk.sample.fiber_generation = 0;
-	if (config.read_fibers && may_be_go(s->walk.sample.tgid))
-		how = bpf_map_lookup_elem(&go_processes, &s->walk.sample.tgid);
-	if (!how || !go_is_of(how, s->walk.sample.exec_id))
-		return;
-	s->walk.sample.fiber_generation = how->generation;
-	place.thread_pointer = task_thread_pointer(t->task);
-	place.g_register = task_g_register(t->interrupted, t->task);
-	if (!go_read_thread(how, place, &s->thread))
-		t->counters->of[ABI_COUNT_FIBER_ERROR]++;
-	s->walk.sample.fiber_id = s->thread.goid;
 }
 
 /* Who it is; false: nobody wants to know. */
@@ -88,7 +51,7 @@ static __always_inline bool take_identity(const struct taking *t, struct scratch
 	if (!wanted(task, sample))
 		return false;
 	sample->exec_id = TASK_READ(task, self_exec_id);
-	read_goroutine(t, s);
+	runtime_read(t, s);
 	return !config.fiber_id || sample->fiber_id == config.fiber_id;
 }
 

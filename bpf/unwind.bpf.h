@@ -9,12 +9,11 @@
  * before the call), and where the caller's frame pointer and the return address lie from there.
  * Only sp, fp and the link register are followed, and where a file needs it rbx or r12: all but a
  * few functions in a hundred thousand need no more. What a table leaves out (JIT, assembly) goes by
- * frame pointer; there the register may hold anything, so it has to look like one. Go's tables come
- * from its pclntab.
+ * frame pointer; there the register may hold anything, so it has to look like one.
  *
  * The bytes of a page are masked into their region at each access; nothing in them leads outside.
- * What they say is trusted only so far that a stack must be climbed upwards. Go's goroutines are
- * the exception: their frames go on on another stack, in either direction.
+ * What they say is trusted only so far that a stack must be climbed upwards. A runtime that changes
+ * stacks is the exception: its frames go on on another one, in either direction.
  */
 #include <stdbool.h>
 #include <linux/types.h>
@@ -22,7 +21,7 @@
 #include "bpf/abi/unwind_maps.h"
 #include "bpf/unwind_state.bpf.h"
 #include "bpf/unwind_arch.bpf.h"
-#include "bpf/unwind_go.bpf.h"
+#include "bpf/runtimes/unwind.bpf.h"
 
 enum {
 	UNWIND_NIBBLE_BITS = 4,
@@ -34,7 +33,7 @@ enum {
 enum unwind_place {
 	UNWIND_PLACE_UNKNOWN, /* no mapping, or one without a file */
 	UNWIND_PLACE_GAP, /* a file's, and no table has it */
-	UNWIND_PLACE_GO, /* Go's, and no table has it: keeps a frame pointer, if any */
+	UNWIND_PLACE_KEEPS_FP, /* no table has it: it keeps a frame pointer, if any */
 	UNWIND_PLACE_TABLE, /* has a rule */
 };
 
@@ -274,7 +273,8 @@ UNWIND_INLINE int unwind_by_frame_pointer(struct unwind_state *s, enum unwind_pl
 	if (caller_fp == fp)
 		return ABI_UNWIND_BAD_REGISTER;
 	return unwind_to(s, unwind_plain_code(pc),
-		place == UNWIND_PLACE_GO ? unwind_go_cfa(fp, caller_fp) : fp + 16, caller_fp);
+		place == UNWIND_PLACE_KEEPS_FP ? unwind_framed_cfa(fp, caller_fp) : fp + 16,
+		caller_fp);
 }
 
 UNWIND_INLINE int unwind_deref(struct unwind_state *s, const struct abi_unwind_rule *rule,
@@ -359,10 +359,11 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 		return ABI_UNWIND_ROOT;
 	if (rule->cfa == ABI_CFA_SIGNAL)
 		return unwind_signal(s);
-	end = rule->cfa >= ABI_CFA_GO_FRAME ? unwind_go(s, rule, &done) : unwind_cfa(s, rule, &cfa);
+	end = rule->cfa >= ABI_CFA_RUNTIME ? runtime_unwind(s, rule, &done)
+					   : unwind_cfa(s, rule, &cfa);
 	if (end || done)
 		return end;
-	if (rule->cfa >= ABI_CFA_GO_FRAME)
+	if (rule->cfa >= ABI_CFA_RUNTIME)
 		cfa = s->sp + (__s64)rule->cfa_off;
 	if ((cfa & 7) || cfa < s->sp + UNWIND_MIN_FRAME_BYTES)
 		return ABI_UNWIND_BAD_REGISTER;
@@ -384,7 +385,7 @@ UNWIND_INLINE int unwind_step_from(
 {
 	if (place == UNWIND_PLACE_TABLE)
 		return unwind_by_rule(s, rule);
-	if (place == UNWIND_PLACE_GO || unwind_is_frame_pointer(s))
+	if (place == UNWIND_PLACE_KEEPS_FP || unwind_is_frame_pointer(s))
 		return unwind_by_frame_pointer(s, place);
 	return place == UNWIND_PLACE_GAP ? ABI_UNWIND_GAP : ABI_UNWIND_UNKNOWN_MAPPING;
 }

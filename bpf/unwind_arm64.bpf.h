@@ -16,13 +16,7 @@ enum {
 	UNWIND_SIGNAL_LR = UNWIND_SIGNAL_X0 + 30 * 8,
 	UNWIND_SIGNAL_SP = UNWIND_SIGNAL_X0 + 31 * 8,
 	UNWIND_SIGNAL_PC = UNWIND_SIGNAL_X0 + 32 * 8,
-	/* Go: cfa_off of a function without variables that has a frame; from its frame pointer to
-	   sp. */
-	UNWIND_GO_FRAMED_CFA = 16,
-	UNWIND_GO_FRAME_BELOW_SP = 8,
 	UNWIND_PUSHED_BYTES = 16, /* for the link register, and the alignment */
-	UNWIND_GO_ARENA =
-		0x40, /* where its heap, and so its stacks, begin: upper half of addresses */
 };
 
 /* Without the pointer authentication code, which has the bits above the 48 of an address. */
@@ -32,15 +26,15 @@ UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 }
 
 /*
- * The CFA of a Go function, by frame pointer. Go keeps it below the stack pointer: the caller's own
- * says where that is, the function's says only where its frame begins.
+ * The CFA of a function of code that keeps a frame pointer below the stack pointer, as Go does: the
+ * caller's own says where that is, the function's says only where its frame begins.
  */
-UNWIND_INLINE __u64 unwind_go_cfa(__u64 fp, __u64 caller_fp)
+UNWIND_INLINE __u64 unwind_framed_cfa(__u64 fp, __u64 caller_fp)
 {
 	return caller_fp ? caller_fp + 8 : fp + 16;
 }
 
-/* To interrupted code that Go's runtime made call something: its link register is on its stack. */
+/* To interrupted code that a runtime made call something: its link register is on its stack. */
 UNWIND_INLINE int unwind_pushed_call(struct unwind_state *s)
 {
 	__u64 lr = 0;
@@ -50,22 +44,6 @@ UNWIND_INLINE int unwind_pushed_call(struct unwind_state *s)
 	s->lr = unwind_plain_code(lr);
 	s->sp += UNWIND_PUSHED_BYTES;
 	return ABI_UNWIND_GOES_ON;
-}
-
-/* What asmcgocall wrote down at the stack pointer: its g, and how deep it was. */
-UNWIND_INLINE long unwind_cgocall(
-	struct unwind_state *s, __u32 place, __u64 *ret_depth, __u64 *ret_g)
-{
-	(void)place;
-	return unwind_word(s, s->sp, ret_g) || unwind_word(s, s->sp + 8, ret_depth);
-}
-
-/* The return address of a function that called for more stack, before it had stored it. */
-UNWIND_INLINE __u64 unwind_sched_lr(const struct unwind_goroutine *g)
-{
-	__u64 lr = g->head[ABI_GO_SCHED_LR];
-
-	return unwind_plain_code(lr ? lr : g->head[ABI_GO_SCHED_LR + 1]);
 }
 
 /* No file needs another register to be followed. */

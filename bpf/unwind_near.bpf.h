@@ -29,8 +29,8 @@ enum {
 	UNWIND_NEAR_FILES = 64,
 };
 
-/* More than enum unwind_place tells: Go's, and at calls its frame pointer is to be trusted. */
-enum { UNWIND_PLACE_GO_FRAME = 16 };
+/* More than enum unwind_place tells: as KEEPS_FP, and at calls it is the function's own. */
+enum { UNWIND_PLACE_FRAMED = 16 };
 
 /* Counted up by user space, from 1 on, to turn all rules away. */
 volatile __u32 unwind_rules_turn = 1;

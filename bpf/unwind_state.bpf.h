@@ -29,11 +29,11 @@ struct unwind_memory {
 };
 #endif
 
-/* What is known of the goroutine that the thread runs for. */
-struct unwind_goroutine {
+/* What is known of the fiber that the thread runs. */
+struct unwind_fiber {
 	bool known;
 	bool home; /* the stack pointer is on its stack */
-	__u64 head[ABI_GO_HEAD_WORDS];
+	__u64 head[ABI_FIBER_HEAD_WORDS]; /* of the runtime's object for it */
 };
 
 struct unwind_state {
@@ -44,10 +44,10 @@ struct unwind_state {
 	__u64 lr; /* arm64, of a frame that has not stored it; else 0 */
 	__u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
 	__u64 is_return; /* 1: pc is a return address, its call lies before it */
-	struct abi_unwind_go go;
+	struct abi_unwind_fiber runs; /* what the thread runs, as the sample began */
 	__u64 block_address; /* of block[0]; 0 = none */
 	__u64 block[UNWIND_BLOCK_WORDS];
-	struct unwind_goroutine goroutine; /* read where it is needed; not on BPF's small stack */
+	struct unwind_fiber fiber; /* read where it is needed; not on BPF's small stack */
 };
 
 #ifdef __BPF__

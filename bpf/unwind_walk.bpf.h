@@ -12,8 +12,8 @@
  * bytes; over it the frame pointer has to do.
  */
 #include "bpf/filter.bpf.h"
-#include "bpf/go.bpf.h"
 #include "bpf/regs.bpf.h"
+#include "bpf/runtimes/sample.bpf.h"
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind_where.bpf.h"
 
@@ -99,10 +99,10 @@ __noinline __u64 unwind_find_row(__u32 where, __u32 offset)
 
 static __always_inline enum unwind_place unwind_without_table(const struct unwind_walk *walk)
 {
-	return walk->range.kind == ABI_UNWIND_GO ? UNWIND_PLACE_GO : UNWIND_PLACE_GAP;
+	return walk->range.kind == ABI_UNWIND_KEEPS_FP ? UNWIND_PLACE_KEEPS_FP : UNWIND_PLACE_GAP;
 }
 
-/* What tells the caller of a frame of Go that called: its frame pointer. */
+/* Whether the frame pointer tells the caller of such a frame: it called. */
 static __always_inline bool unwind_is_framed(const struct unwind_walk *walk)
 {
 	return walk->state.is_return && unwind_is_frame_pointer(&walk->state);
@@ -125,9 +125,9 @@ static __always_inline bool unwind_look_up(
 	region = bpf_map_lookup_elem(&unwind_pool, &number);
 	if (!region)
 		return false;
-	/* Most frames of Go are such. */
+	/* Most frames of code that keeps a frame pointer are such. */
 	if (unwind_page_is_framed(region->bytes, where) && unwind_is_framed(walk)) {
-		ret_rule->place = UNWIND_PLACE_GO_FRAME;
+		ret_rule->place = UNWIND_PLACE_FRAMED;
 		return false;
 	}
 	row = unwind_find_row(where, offset);
@@ -168,7 +168,7 @@ static __always_inline bool unwind_fits(const struct unwind_walk *walk,
 	const struct unwind_near_rule *rule, const struct unwind_at *at)
 {
 	return unwind_near_has(rule, at->slot, at->offset) &&
-	       (rule->place != UNWIND_PLACE_GO_FRAME || unwind_is_framed(walk));
+	       (rule->place != UNWIND_PLACE_FRAMED || unwind_is_framed(walk));
 }
 
 /*
@@ -219,8 +219,8 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __
 			place = block->of[way].place;
 		}
 	}
-	if (place == UNWIND_PLACE_GO_FRAME)
-		place = UNWIND_PLACE_GO;
+	if (place == UNWIND_PLACE_FRAMED)
+		place = UNWIND_PLACE_KEEPS_FP;
 	return unwind_step_from(&walk->state, place, &block->of[way].rule);
 }
 
@@ -272,20 +272,9 @@ static __always_inline int unwind_all(struct unwind_walk *walk, __u32 whose)
 	return end == ABI_UNWIND_GOES_ON ? ABI_UNWIND_DEPTH : end;
 }
 
-/* The goroutine counts only if it was read with the offsets of the same program as the tables. */
-static __always_inline void unwind_begin_go(
-	struct unwind_walk *walk, const struct abi_sample *sample, const struct go_thread *thread)
-{
-	bool same =
-		!sample->unwind_generation || sample->unwind_generation == sample->fiber_generation;
-
-	walk->state.go.curg = same ? thread->curg : 0;
-	walk->state.go.m = thread->m;
-}
-
 /* Makes WALK ready for the task; false: the kernel is to walk. */
 static __always_inline bool unwind_begin(const struct taking *t, struct unwind_walk *walk,
-	struct abi_sample *sample, const struct go_thread *thread)
+	struct abi_sample *sample, const struct runtime_thread *thread)
 {
 	/* Before all that leads to slots: what is a slot now may be another page's by and by. */
 	walk->rules_turn = unwind_rules_turn;
@@ -306,7 +295,7 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
 	walk->guessed = 0;
 	walk->state.block_address = 0;
 	walk->state.is_return = 0;
-	unwind_begin_go(walk, sample, thread);
+	runtime_begin_walk(walk, sample, thread);
 	return regs_of_user(t->interrupted, t->task, &walk->state);
 }
 
@@ -320,7 +309,7 @@ static __always_inline __u64 unwind_take(const struct taking *t, struct scratch 
 	struct unwind_walk *walk = &s->walk;
 	int end;
 
-	if (!unwind_begin(t, walk, sample, &s->thread))
+	if (!unwind_begin(t, walk, sample, &s->runtime))
 		return stack_take(t, &walk->record, 0);
 	end = unwind_all(walk, t->whose);
 	unwind_near_end(t->whose, walk->key.tgid, walk->blocks);

@@ -14,14 +14,8 @@ enum {
 	UNWIND_SIGNAL_FP = 40 + 10 * 8,
 	UNWIND_SIGNAL_SP = 40 + 15 * 8,
 	UNWIND_SIGNAL_PC = 40 + 16 * 8,
-	/* Go: cfa_off of a function without variables that has a frame; from its frame pointer to
-	   sp. */
-	UNWIND_GO_FRAMED_CFA = 16,
-	UNWIND_GO_FRAME_BELOW_SP = 0,
 	UNWIND_DWARF_RBX = 3,
 	UNWIND_DWARF_R12 = 12,
-	UNWIND_GO_ARENA =
-		0xc0, /* where its heap, and so its stacks, begin: upper half of addresses */
 };
 
 UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
@@ -29,8 +23,8 @@ UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 	return pc;
 }
 
-/* The CFA of a Go function, by frame pointer. */
-UNWIND_INLINE __u64 unwind_go_cfa(__u64 fp, __u64 caller_fp)
+/* The CFA of a function of code that keeps a frame pointer. */
+UNWIND_INLINE __u64 unwind_framed_cfa(__u64 fp, __u64 caller_fp)
 {
 	(void)caller_fp;
 	return fp + 16;
@@ -44,25 +38,11 @@ UNWIND_INLINE int unwind_return_address(
 	return unwind_word(s, cfa - 8, ret_pc) ? ABI_UNWIND_UNREADABLE : ABI_UNWIND_GOES_ON;
 }
 
-/* To interrupted code that Go's runtime made call something: its return address was all. */
+/* To interrupted code that a runtime made call something: its return address was all. */
 UNWIND_INLINE int unwind_pushed_call(struct unwind_state *s)
 {
 	(void)s;
 	return ABI_UNWIND_GOES_ON;
-}
-
-/* What asmcgocall wrote down PLACE bytes above the stack pointer: how deep it was, and its g. */
-UNWIND_INLINE long unwind_cgocall(
-	struct unwind_state *s, __u32 place, __u64 *ret_depth, __u64 *ret_g)
-{
-	return unwind_word(s, s->sp + place, ret_depth) || unwind_word(s, s->sp + place + 8, ret_g);
-}
-
-/* A function that called for more stack had pushed its return address. */
-UNWIND_INLINE __u64 unwind_sched_lr(const struct unwind_goroutine *g)
-{
-	(void)g;
-	return 0;
 }
 
 /* The number of the register that RULE tells of. */

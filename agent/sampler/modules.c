@@ -93,7 +93,7 @@ static void configure_goids(struct sampler *sampler, struct process *p)
 	struct sampler_module *module = p->executable ? p->executable->owner_data : NULL;
 	const struct index_go *go = module && module->index ? index_go(module->index) : NULL;
 	struct sampler_process *data;
-	struct abi_go_process how;
+	struct abi_runtime_process how;
 	int err;
 
 	if (!go || p->ended)
@@ -108,7 +108,7 @@ static void configure_goids(struct sampler *sampler, struct process *p)
 			p->pid, go->version);
 		return;
 	}
-	err = collect_set_go_process(sampler->collect, p->pid, &how);
+	err = collect_set_runtime(sampler->collect, p->pid, &how);
 	data->go_configured |= !err;
 	data->go_bound = !err && p->exec_known;
 	sampler->goids_refused |= err != 0;
@@ -149,7 +149,7 @@ void sampler_process_ended(struct sampler *sampler, struct process *p)
 	struct sampler_process *data = p->owner_data;
 
 	if (data && data->go_configured && sampler->collect)
-		collect_remove_go_process(sampler->collect, p->pid);
+		collect_remove_runtime(sampler->collect, p->pid);
 	if (sampler->unwind)
 		unwind_forget(sampler->unwind, p);
 	sampler_jit_ended(p);

@@ -185,42 +185,27 @@ struct abi_mapping_probe {
 };
 
 /*
- * The thread's goroutine (m.curg) as the walk needs it, in a Go process whose offsets are known.
- * The head of struct g is the same in all versions that are known: stack.lo, stack.hi, …, m (at
- * 48), sched.sp, sched.pc, …
+ * The fiber that a runtime runs on the thread, as the walk needs it: a goroutine has a stack of its
+ * own, and where that lies is in the runtime's object for it.
  */
-enum {
-	ABI_GO_STACK_LOW = 0, /* words of the head */
-	ABI_GO_STACK_HIGH = 1,
-	ABI_GO_M = 6,
-	ABI_GO_SCHED_SP = 7, /* valid while the thread runs on another stack for it */
-	ABI_GO_SCHED_PC = 8,
-	ABI_GO_SCHED_LR = 11, /* arm64, since 1.25; before, this one is 0 and the next has it */
-	ABI_GO_HEAD_WORDS = 13,
-};
+enum { ABI_FIBER_HEAD_WORDS = 13 /* of that object, which are shipped */ };
 
-/*
- * In place of the offset of g in thread-local storage: it is in a register of the interrupted code
- * (arm64, x28). No offset is odd.
- */
-enum { ABI_GO_G_IN_REGISTER = 1 };
-
-struct abi_unwind_go {
-	abi_u64 curg; /* the address of its struct g; 0 = none, or not known */
-	abi_u64 m; /* the thread's m, which that of curg has to be */
+struct abi_unwind_fiber {
+	abi_u64 address; /* of the runtime's object; 0 = none, or not known */
+	abi_u64 thread; /* the runtime's object for the thread, which the fiber's has to name */
 };
 
 /* Registers that calls keep, besides the frame pointer, and that some files need. */
 enum abi_kept {
-	ABI_KEPT_R12 = 0, /* C code below racecall, in Go programs with the race detector */
+	ABI_KEPT_R12 = 0, /* code that a runtime calls on another stack (bpf/abi/runtime_go.h) */
 	ABI_KEPT_RBX = 1, /* the loader below _dl_runtime_resolve, which realigns the stack */
 	ABI_KEPT_REGISTERS = 2,
 };
 
 /*
  * What is behind a sample whose walk met a table that is not loaded: the registers of its last
- * frame, and the stack from there on. Where it goes on on another stack (Go), a piece of that one
- * comes first.
+ * frame, and the stack from there on. Where it goes on on another stack, as a fiber's may, a piece
+ * of that one comes first.
  */
 struct abi_unwind_rest {
 	abi_u64 pc, sp, fp;
@@ -230,8 +215,8 @@ struct abi_unwind_rest {
 	abi_u32 stack_bytes; /* that follow, the other's room included */
 	abi_u64 stack_address; /* of the first of them behind that room; at most sp */
 	struct abi_mapping mapping; /* of pc, where it is of a file not known yet; else end is 0 */
-	struct abi_unwind_go go;
-	abi_u64 go_head[ABI_GO_HEAD_WORDS]; /* of go.curg; 0 where it is none */
+	struct abi_unwind_fiber fiber;
+	abi_u64 fiber_head[ABI_FIBER_HEAD_WORDS]; /* of fiber.address; 0 where it is none */
 	abi_u64 other_address;
 	abi_u32 other_room; /* bytes at the beginning */
 	abi_u32 other_bytes; /* of them that could be read */

@@ -5,6 +5,7 @@
  * its per-CPU counters.
  */
 #include "bpf/abi/kernel_walk.h"
+#include "bpf/abi/runtime_go.h"
 #include "bpf/abi/sample.h"
 
 enum abi_stack_choice {
@@ -16,8 +17,8 @@ enum abi_stack_choice {
 enum {
 	ABI_MAX_PIDS = 1024, /* in -p, and in -t */
 	ABI_SEEN_SLOTS = 1 << 15, /* shipped-stack tags; a collision only ships frames again */
-	ABI_GO_PROCESSES = 4096,
-	ABI_GO_HINTS = 4096, /* bits: which tgids, modulo this, may be in there */
+	ABI_RUNTIME_PROCESSES = 4096,
+	ABI_RUNTIME_HINTS = 4096, /* bits: which tgids, modulo this, may be in there */
 	ABI_LEFT_OUT = 4096, /* processes, each at its tgid modulo this */
 	ABI_WAITS = 16384, /* threads that are off the CPU, with --off-cpu */
 };
@@ -56,20 +57,21 @@ enum abi_counter {
 	ABI_COUNTERS,
 };
 
-/*
- * How to read a goroutine id: *(goid) of curg of m of the g that thread-local storage holds, or a
- * register.
- */
-struct abi_go_process {
-	/* Signed: from the fs base (x86_64), or from tpidr_el0; or ABI_GO_G_IN_REGISTER. */
-	abi_u64 g_tls_offset;
-	abi_u32 g_m; /* offsetof(g, m) */
-	abi_u32 m_curg;
-	abi_u32 g_goid;
+enum abi_runtime {
+	ABI_RUNTIME_GO = 1,
+	ABI_RUNTIMES,
+};
+
+/* What BPF has to know of a process to read its runtime's state. */
+struct abi_runtime_process {
+	abi_u32 kind; /* enum abi_runtime */
 	abi_u32 generation; /* copied into each sample; never 0 */
-	abi_u32 exec_id; /* of the program with these offsets, as in struct abi_sample */
+	abi_u32 exec_id; /* of the program with these facts, as in struct abi_sample */
 	abi_u32 exec_known; /* 0: exec_id is not set yet, and not compared */
+	union {
+		struct abi_runtime_go go;
+	};
 };
 
 _Static_assert(sizeof(struct abi_sampler_config) == 64, "read-only data's layout");
-_Static_assert(sizeof(struct abi_go_process) == 32, "map value's layout");
+_Static_assert(sizeof(struct abi_runtime_process) == 40, "map value's layout");

@@ -86,19 +86,8 @@ enum abi_cfa {
 	ABI_CFA_SIGNAL = 7, /* a signal frame: all registers are in the ucontext on the stack */
 	ABI_CFA_END = 8, /* return address undefined: the outermost frame */
 	ABI_CFA_UNSUPPORTED = 9, /* an expression nobody understands: stop, and count */
-	/*
-	 * Where the Go runtime switches stacks (bpf/unwind_go.bpf.h). On the goroutine's own stack
-	 * most are as ABI_CFA_SP; `on the other` is any other stack: the thread's, or a signal's.
-	 */
-	ABI_CFA_GO_FRAME = 10, /* fp + cfa_off, which may be on another stack */
-	ABI_CFA_GO_SYSTEMSTACK = 11, /* on the other: as ABI_CFA_SP from the goroutine's sp */
-	ABI_CFA_GO_MORESTACK = 12, /* on the other: to the goroutine's pc and sp */
-	ABI_CFA_GO_MCALL = 13, /* on the other, and for all it calls: the outermost frame */
-	ABI_CFA_GO_GOGO = 14, /* on the goroutine's stack already: the outermost frame */
-	/* What it calls: `extra` bytes above sp (arm64: at sp) it says where it goes on. */
-	ABI_CFA_GO_CGOCALL = 15,
-	ABI_CFA_GO_RACECALL = 16, /* what it calls: r12 says where it goes on */
-	ABI_CFA_KINDS,
+	ABI_CFA_RUNTIME = 10, /* from here on: where a runtime changes stacks (runtime_*.h) */
+	ABI_CFA_KINDS = 17,
 };
 
 /* In abi_unwind_rule.extra of ABI_CFA_SP, _FP, _DEREF_SP and _DEREF_FP. */
@@ -128,7 +117,7 @@ enum abi_register_rule {
 	ABI_REG_UNDEFINED = 2,
 	ABI_REG_UNSUPPORTED = 3,
 	ABI_REG_AT_FP = 4, /* fp only: *(fp + fp_off), where the stack was realigned */
-	ABI_REG_FRAME = 5, /* fp only: *(cfa + fp_off) if fp points there, else unchanged (Go) */
+	ABI_REG_FRAME = 5, /* fp only: *(cfa + fp_off) if fp points there, else unchanged */
 	ABI_REG_KINDS,
 };
 
@@ -136,7 +125,7 @@ struct abi_unwind_rule {
 	abi_u8 cfa; /* enum abi_cfa */
 	abi_u8 fp; /* enum abi_register_rule */
 	abi_u8 ra; /* enum abi_register_rule; x86_64: always at cfa - 8 */
-	abi_u8 extra; /* ABI_CFA_REG: DWARF register; ABI_CFA_GO_CGOCALL; else ABI_UNWIND_* */
+	abi_u8 extra; /* ABI_CFA_REG: DWARF register; as a runtime has it; else ABI_UNWIND_* */
 	int cfa_off;
 	short fp_off, ra_off; /* from the CFA */
 };

@@ -37,7 +37,7 @@ struct abi_unwind_process {
 
 enum abi_unwind_range_kind {
 	ABI_UNWIND_TABLES = 0, /* has slots; what they leave out goes by a careful frame pointer */
-	ABI_UNWIND_GO = 1, /* what its slots leave out, if any, goes by frame pointer */
+	ABI_UNWIND_KEEPS_FP = 1, /* what its slots leave out, if any, goes by frame pointer */
 	ABI_UNWIND_WAITING = 2, /* not read yet: the walk ends here and user space finishes it */
 	ABI_UNWIND_MEMORY = 3, /* code of no file, as of a JIT: goes by a careful frame pointer */
 };

@@ -378,20 +378,24 @@ static void go_offsets_are_not_used_for_another_program(void **state)
 	struct seen *s = *state;
 	struct collect_options options = options_for(s);
 	struct burner b = start_burner(burn);
-	struct abi_go_process how = { .g_m = 48, .m_curg = 184, .g_goid = 152, .generation = 7 };
+	struct abi_runtime_process how = {
+		.kind = ABI_RUNTIME_GO,
+		.generation = 7,
+		.go = { .g_m = 48, .m_curg = 184, .g_goid = 152 },
+	};
 
 	s->tgid = (uint32_t)b.pid;
 	options.filter.read_fibers = 1;
 	open_with(s, &options);
 	let_go(&b);
-	assert_int_equal(collect_set_go_process(s->collect, s->tgid, &how), 0);
+	assert_int_equal(collect_set_runtime(s->collect, s->tgid, &how), 0);
 	drain_until_go_generation(s, 7);
 	how.exec_known = 1;
 	how.exec_id = s->exec_id - 1;
-	assert_int_equal(collect_set_go_process(s->collect, s->tgid, &how), 0);
+	assert_int_equal(collect_set_runtime(s->collect, s->tgid, &how), 0);
 	drain_until_go_generation(s, 0);
 	how.exec_id = s->exec_id;
-	assert_int_equal(collect_set_go_process(s->collect, s->tgid, &how), 0);
+	assert_int_equal(collect_set_runtime(s->collect, s->tgid, &how), 0);
 	drain_until_go_generation(s, 7);
 	end_burner(&b);
 }

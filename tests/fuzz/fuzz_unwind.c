@@ -88,8 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	other.size = memory.size;
 	other.bytes = memory.bytes;
 	memory.next = &other;
-	state.go.curg = head[6] & 2 ? OTHER_STACK + head[7] % MAX_STACK_BYTES : 0;
-	state.go.m = head[6] & 4 ? head[7] >> 16 : 0;
+	state.runs.address = head[6] & 2 ? OTHER_STACK + head[7] % MAX_STACK_BYTES : 0;
+	state.runs.thread = head[6] & 4 ? head[7] >> 16 : 0;
 	walk(region, at, &state);
 	free(region);
 	return 0;

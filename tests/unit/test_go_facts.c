@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "bpf/abi/unwind.h"
+#include "bpf/abi/runtime_go.h"
 #include "symbolizer/indexer/go/go.h"
 #include "tests/unit/bytes.h"
 #include "tests/unit/gopclntab_writer.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "bpf/go.bpf.h"
+#include "bpf/runtimes/go.bpf.h"
 
 /* The process's memory: words at addresses; everything else is not mapped. */
 static struct {
@@ -33,22 +33,22 @@ long read_user(void *to, __u32 size, __u64 address)
 	return -EFAULT;
 }
 
-static const struct abi_go_process how = {
+static const struct abi_runtime_go how = {
 	.g_tls_offset = (__u64)-8,
 	.g_m = 48,
 	.m_curg = 184,
 	.g_goid = 152,
-	.generation = 1,
 };
 
-static __u64 goid_of(const struct abi_go_process *of, __u64 thread_pointer, __u32 *ret_error)
+static __u64 goid_of(const struct abi_runtime_go *of, __u64 thread_pointer, __u32 *ret_error)
 {
-	struct go_thread thread;
+	struct runtime_thread thread;
 
 	*ret_error = !go_read_thread(of,
-		(struct go_place){ .thread_pointer = thread_pointer, .g_register = 0xbad0 },
+		(struct runtime_place){
+			.thread_pointer = thread_pointer, .state_register = 0xbad0 },
 		&thread);
-	return thread.goid;
+	return thread.fiber_id;
 }
 
 static int empty_memory(void **state)
@@ -73,16 +73,17 @@ static void goroutine_on_its_own_stack(void **state)
 
 static void goroutine_and_its_m_come_with_the_id(void **state)
 {
-	struct go_thread thread;
+	struct runtime_thread thread;
 
 	(void)state;
 	put(0x1000 - 8, 0xe000);
 	put(0xe000 + 48, 0xd000);
 	put(0xd000 + 184, 0xc000);
 	put(0xc000 + 152, 17);
-	assert_true(go_read_thread(&how, (struct go_place){ .thread_pointer = 0x1000 }, &thread));
-	assert_int_equal(thread.m, 0xd000);
-	assert_int_equal(thread.curg, 0xc000);
+	assert_true(
+		go_read_thread(&how, (struct runtime_place){ .thread_pointer = 0x1000 }, &thread));
+	assert_int_equal(thread.fiber.thread, 0xd000);
+	assert_int_equal(thread.fiber.address, 0xc000);
 }
 
 static void system_stack_answers_for_its_goroutine(void **state)
@@ -163,7 +164,7 @@ static void each_unreadable_pointer_is_an_error(void **state)
 
 static void offset_above_the_thread_pointer(void **state)
 {
-	struct abi_go_process positive = how; /* aarch64 */
+	struct abi_runtime_go positive = how; /* aarch64 */
 	__u32 error = 7;
 
 	(void)state;
@@ -178,9 +179,9 @@ static void offset_above_the_thread_pointer(void **state)
 
 static void g_in_a_register(void **state)
 {
-	struct abi_go_process of = how; /* arm64 without cgo */
-	struct go_place place = { .thread_pointer = 0x1000, .g_register = 0xe000 };
-	struct go_thread thread;
+	struct abi_runtime_go of = how; /* arm64 without cgo */
+	struct runtime_place place = { .thread_pointer = 0x1000, .state_register = 0xe000 };
+	struct runtime_thread thread;
 
 	(void)state;
 	of.g_tls_offset = ABI_GO_G_IN_REGISTER;
@@ -188,11 +189,11 @@ static void g_in_a_register(void **state)
 	put(0xd000 + 184, 0xc000);
 	put(0xc000 + 152, 20);
 	assert_true(go_read_thread(&of, place, &thread));
-	assert_int_equal(thread.goid, 20);
-	place.g_register = 0; /* a thread that has not entered Go yet */
+	assert_int_equal(thread.fiber_id, 20);
+	place.state_register = 0; /* a thread that has not entered Go yet */
 	assert_true(go_read_thread(&of, place, &thread));
-	assert_int_equal(thread.goid, 0);
-	place.g_register = 0xf000;
+	assert_int_equal(thread.fiber_id, 0);
+	place.state_register = 0xf000;
 	assert_false(go_read_thread(&of, place, &thread));
 }
 

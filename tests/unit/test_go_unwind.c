@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "bpf/abi/runtime_go.h"
 #include "symbolizer/indexer/builder.h"
 #include "symbolizer/indexer/go/go_unwind.h"
 #include "symbolizer/index/index.h"
@@ -99,7 +100,7 @@ static void read_function(const char *name, uint8_t flags)
 	assert_int_equal(read_rows(0), 0);
 }
 
-static void expect_row(size_t number, uint64_t low, uint64_t high, enum abi_cfa cfa, int offset)
+static void expect_row(size_t number, uint64_t low, uint64_t high, int cfa, int offset)
 {
 	assert_true(number < row_count);
 	assert_int_equal(rows[number].low, low);
@@ -109,7 +110,7 @@ static void expect_row(size_t number, uint64_t low, uint64_t high, enum abi_cfa 
 }
 
 /* All rows are of kind CFA. */
-static void expect_all(enum abi_cfa cfa)
+static void expect_all(int cfa)
 {
 	assert_true(row_count);
 	for (size_t i = 0; i < row_count; i++)
@@ -246,7 +247,7 @@ static void switches_are_known_by_name(void **state)
 {
 	static const struct {
 		const char *name;
-		enum abi_cfa cfa;
+		int cfa;
 	} known[] = {
 		{ "runtime.systemstack", ABI_CFA_GO_SYSTEMSTACK },
 		{ "runtime.systemstack.abi0", ABI_CFA_GO_SYSTEMSTACK },
@@ -403,7 +404,7 @@ static void table_outside_of_the_file_is_broken(void **state)
 	assert_int_equal(row_count, 0);
 }
 
-static enum abi_cfa cfa_at(const struct index *index, uint64_t offset, int *ret_offset)
+static int cfa_at(const struct index *index, uint64_t offset, int *ret_offset)
 {
 	const struct abi_unwind_page *page;
 	struct abi_unwind_rule rule;

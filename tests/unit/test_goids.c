@@ -18,21 +18,21 @@ static const struct index_go known = {
 
 static void known_facts_are_copied(void **state)
 {
-	struct abi_go_process how;
+	struct abi_runtime_process how;
 
 	(void)state;
 	assert_true(goids_how(&known, 7, NULL, &how));
-	assert_true((int64_t)how.g_tls_offset == -128);
-	assert_int_equal(how.g_m, 48);
-	assert_int_equal(how.m_curg, 184);
-	assert_int_equal(how.g_goid, 152);
+	assert_true((int64_t)how.go.g_tls_offset == -128);
+	assert_int_equal(how.go.g_m, 48);
+	assert_int_equal(how.go.m_curg, 184);
+	assert_int_equal(how.go.g_goid, 152);
 	assert_int_equal(how.generation, 7);
 }
 
 static void the_exec_id_is_told_once_it_is_known(void **state)
 {
 	const uint32_t exec_id = 0;
-	struct abi_go_process how;
+	struct abi_runtime_process how;
 
 	(void)state;
 	assert_true(goids_how(&known, 7, NULL, &how));
@@ -44,7 +44,7 @@ static void the_exec_id_is_told_once_it_is_known(void **state)
 
 static void refused(struct index_go go, uint32_t generation)
 {
-	struct abi_go_process how = { .generation = 99 };
+	struct abi_runtime_process how = { .generation = 99 };
 
 	assert_false(goids_how(&go, generation, NULL, &how));
 	assert_int_equal(how.generation, 99);
@@ -52,7 +52,7 @@ static void refused(struct index_go go, uint32_t generation)
 
 static void no_go_program_is_refused(void **state)
 {
-	struct abi_go_process how;
+	struct abi_runtime_process how;
 	struct index_go go = known;
 
 	(void)state;

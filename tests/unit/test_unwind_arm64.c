@@ -20,7 +20,7 @@ static const uint64_t SIGNED = UINT64_C(0x55) << 48;
 
 struct fixture {
 	uint64_t words[STACK_WORDS];
-	uint64_t head[ABI_GO_HEAD_WORDS];
+	uint64_t head[ABI_FIBER_HEAD_WORDS];
 	struct unwind_memory memory, head_memory;
 	struct unwind_state state;
 };
@@ -64,7 +64,7 @@ static void expect_at(const struct fixture *f, uint64_t pc, uint64_t sp, uint64_
 }
 
 /* A Go function that has lowered the stack pointer by DEPTH. */
-static struct abi_unwind_rule rule_go(enum abi_cfa kind, int depth)
+static struct abi_unwind_rule rule_go(int kind, int depth)
 {
 	return (struct abi_unwind_rule){
 		.cfa = (abi_u8)kind,
@@ -138,7 +138,7 @@ static void morestack_leads_to_a_function_that_has_not_stored_its_return(void **
 			f->head[ABI_GO_SCHED_LR + 1] = word_at(60); /* its frame pointer */
 		f->words[GO_WAITS - 1] = word_at(50);
 		f->words[GO_WAITS] = CALLER;
-		f->state.go = (struct abi_unwind_go){ .curg = GOROUTINE, .m = M };
+		f->state.runs = (struct abi_unwind_fiber){ .address = GOROUTINE, .thread = M };
 		f->state.is_return = 1;
 		assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MORESTACK, 0)), ABI_UNWIND_GOES_ON);
 		expect_at(f, GO_PC, word_at(GO_WAITS), 0);
@@ -173,7 +173,7 @@ static void c_returns_to_the_goroutine_that_called_it(void **state)
 	f->head[ABI_GO_STACK_LOW] = word_at(32);
 	f->head[ABI_GO_STACK_HIGH] = word_at(STACK_WORDS);
 	f->head[ABI_GO_M] = M;
-	f->state.go = (struct abi_unwind_go){ .curg = GOROUTINE, .m = M };
+	f->state.runs = (struct abi_unwind_fiber){ .address = GOROUTINE, .thread = M };
 	f->state.is_return = 1;
 	f->words[0] = GOROUTINE;
 	f->words[1] = 8 * (STACK_WORDS - GO_WAITS);

@@ -97,7 +97,7 @@ static void race_detector_called_on_the_threads_stack_returns_there(void **state
 	f->words[1] = CALLER;
 	for (uint32_t aligned = 0; aligned < 2; aligned++) {
 		begin_go(f, &go);
-		f->state.go.curg = 0;
+		f->state.runs.address = 0;
 		f->state.sp = STACK;
 		f->state.kept[ABI_KEPT_R12] = word_at(aligned);
 		assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);

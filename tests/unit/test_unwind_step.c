@@ -331,7 +331,7 @@ static void no_frame_pointer_is_gos_root_only(void **state)
 	struct fixture *f = *state;
 
 	f->state.fp = 0;
-	assert_int_equal(by_fp(f, UNWIND_PLACE_GO), ABI_UNWIND_ROOT);
+	assert_int_equal(by_fp(f, UNWIND_PLACE_KEEPS_FP), ABI_UNWIND_ROOT);
 	assert_int_equal(by_fp(f, UNWIND_PLACE_GAP), ABI_UNWIND_GAP);
 	assert_int_equal(by_fp(f, UNWIND_PLACE_UNKNOWN), ABI_UNWIND_UNKNOWN_MAPPING);
 }
@@ -344,7 +344,7 @@ static void go_may_go_on_on_a_lower_stack(void **state)
 	f->state.fp = STACK + 80;
 	f->words[10] = STACK + 40;
 	f->words[11] = CALLER;
-	assert_int_equal(by_fp(f, UNWIND_PLACE_GO), ABI_UNWIND_GOES_ON);
+	assert_int_equal(by_fp(f, UNWIND_PLACE_KEEPS_FP), ABI_UNWIND_GOES_ON);
 	expect_at(f, CALLER, STACK + 96, STACK + 40);
 }
 
@@ -355,7 +355,7 @@ static void frame_pointer_to_itself_ends(void **state)
 	f->state.fp = STACK + 80;
 	f->words[10] = STACK + 80;
 	f->words[11] = CALLER;
-	assert_int_equal(by_fp(f, UNWIND_PLACE_GO), ABI_UNWIND_BAD_REGISTER);
+	assert_int_equal(by_fp(f, UNWIND_PLACE_KEEPS_FP), ABI_UNWIND_BAD_REGISTER);
 }
 
 /* ---- Go's stacks ---------------------------------------------------------------------------- */
@@ -417,7 +417,7 @@ static void goroutine_that_is_not_known_is_found_by_its_frame(void **state)
 	struct go_fixture go;
 
 	begin_go(f, &go);
-	f->state.go = (struct abi_unwind_go){ 0 };
+	f->state.runs = (struct abi_unwind_fiber){ 0 };
 	f->state.fp = word_at(WAITS);
 	f->words[WAITS] = word_at(200);
 	f->words[WAITS + 1] = CALLER;
@@ -432,7 +432,7 @@ static void thread_that_left_its_goroutine_ends(void **state)
 	struct go_fixture go;
 
 	begin_go(f, &go);
-	f->state.go.curg = 0;
+	f->state.runs.address = 0;
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MORESTACK, 8)), ABI_UNWIND_ROOT);
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MCALL, 8)), ABI_UNWIND_ROOT);
 }

@@ -61,7 +61,7 @@ enum { GOROUTINE = 0xc000000, M = 0xd000000, WAITS = 160, GO_PC = 0x40aaaa };
  */
 struct go_fixture {
 	struct unwind_memory head_memory;
-	uint64_t head[ABI_GO_HEAD_WORDS];
+	uint64_t head[ABI_FIBER_HEAD_WORDS];
 };
 
 static inline uint64_t word_at(size_t word)
@@ -81,11 +81,11 @@ static inline void begin_go(struct fixture *f, struct go_fixture *go)
 	go->head_memory =
 		(struct unwind_memory){ GOROUTINE, sizeof(go->head), (const void *)go->head, NULL };
 	f->memory.next = &go->head_memory;
-	f->state.go = (struct abi_unwind_go){ .curg = GOROUTINE, .m = M };
+	f->state.runs = (struct abi_unwind_fiber){ .address = GOROUTINE, .thread = M };
 	f->state.is_return = 1;
 }
 
-static inline struct abi_unwind_rule rule_go(enum abi_cfa kind, int offset)
+static inline struct abi_unwind_rule rule_go(int kind, int offset)
 {
 	struct abi_unwind_rule rule = rule_sp(offset);
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/sampler/collect/go_hints.h"
+#include "agent/sampler/collect/runtime_hints.h"
 #include "agent/sampler/collect/kernel_types.h"
 #include "agent/sampler/collect/mapping_probe.h"
 #include "base/cleanup.h"
@@ -42,7 +42,7 @@ struct bpf_sampler {
 	uint64_t *scratch; /* room for that of each possible CPU; it begins with the counters */
 	size_t scratch_words; /* of one */
 	size_t possible_cpus;
-	struct go_hints go_hints;
+	struct runtime_hints runtime_hints;
 };
 
 /* libbpf's messages, the verifier's log among them: for those who ask for them. */
@@ -180,7 +180,7 @@ static void configure(const struct bpf_sampler *s, const struct collect_options 
 	if (!config->filter_tids)
 		bpf_map__set_max_entries(skeleton->maps.tids, 1);
 	if (!config->read_fibers)
-		bpf_map__set_max_entries(skeleton->maps.go_processes, 1);
+		bpf_map__set_max_entries(skeleton->maps.runtime_processes, 1);
 }
 
 static int put_pids(const struct bpf_map *map, const uint32_t *pids, size_t count)
@@ -320,7 +320,7 @@ static int load(struct bpf_sampler *s, const struct collect_options *options, co
 	err = load_by_types(s, options);
 	if (err)
 		return explain_load(err, ret_step);
-	s->go_hints.words = (uint64_t *)&s->skeleton->data->go_hints[0];
+	s->runtime_hints.words = (uint64_t *)&s->skeleton->data->runtime_hints[0];
 	s->scratch_words = (bpf_map__value_size(s->skeleton->maps.scratches) + 7) / 8;
 	s->scratch = calloc(s->possible_cpus, s->scratch_words * sizeof(*s->scratch));
 	if (!s->scratch)
@@ -436,13 +436,13 @@ void bpf_sampler_set_kernel_tables(struct bpf_sampler *s, const struct abi_kerne
 	__atomic_store_n(&to->count, tables->count, __ATOMIC_RELEASE);
 }
 
-int bpf_sampler_set_go_process(
-	struct bpf_sampler *s, uint32_t tgid, const struct abi_go_process *how)
+int bpf_sampler_set_runtime(
+	struct bpf_sampler *s, uint32_t tgid, const struct abi_runtime_process *how)
 {
-	int map = bpf_map__fd(s->skeleton->maps.go_processes);
+	int map = bpf_map__fd(s->skeleton->maps.runtime_processes);
 
 	if (!bpf_map_update_elem(map, &tgid, how, BPF_NOEXIST)) {
-		go_hints_add(&s->go_hints, tgid);
+		runtime_hints_add(&s->runtime_hints, tgid);
 		return 0;
 	}
 	if (errno != EEXIST)
@@ -450,10 +450,10 @@ int bpf_sampler_set_go_process(
 	return bpf_map_update_elem(map, &tgid, how, BPF_EXIST) ? -errno : 0;
 }
 
-void bpf_sampler_remove_go_process(struct bpf_sampler *s, uint32_t tgid)
+void bpf_sampler_remove_runtime(struct bpf_sampler *s, uint32_t tgid)
 {
-	if (!bpf_map_delete_elem(bpf_map__fd(s->skeleton->maps.go_processes), &tgid))
-		go_hints_remove(&s->go_hints, tgid);
+	if (!bpf_map_delete_elem(bpf_map__fd(s->skeleton->maps.runtime_processes), &tgid))
+		runtime_hints_remove(&s->runtime_hints, tgid);
 }
 
 int bpf_sampler_counters(const struct bpf_sampler *s, uint64_t ret_counts[ABI_COUNTERS])

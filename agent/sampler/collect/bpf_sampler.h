@@ -36,9 +36,9 @@ void bpf_sampler_rings_read(struct bpf_sampler *s);
 void bpf_sampler_set_period(struct bpf_sampler *s, uint64_t period_ns);
 /* Once: where BPF finds what it walks the kernel's stack by. */
 void bpf_sampler_set_kernel_tables(struct bpf_sampler *s, const struct abi_kernel_tables *tables);
-int bpf_sampler_set_go_process(
-	struct bpf_sampler *s, uint32_t tgid, const struct abi_go_process *how);
-void bpf_sampler_remove_go_process(struct bpf_sampler *s, uint32_t tgid);
+int bpf_sampler_set_runtime(
+	struct bpf_sampler *s, uint32_t tgid, const struct abi_runtime_process *how);
+void bpf_sampler_remove_runtime(struct bpf_sampler *s, uint32_t tgid);
 /* Sums over all CPUs. */
 int bpf_sampler_counters(const struct bpf_sampler *s, uint64_t ret_counts[ABI_COUNTERS]);
 int bpf_sampler_stats(const struct bpf_sampler *s, uint64_t *ret_ns, uint64_t *ret_runs);

@@ -497,14 +497,14 @@ void collect_set_kernel_tables(struct collect *c, const struct abi_kernel_tables
 		bpf_sampler_set_kernel_tables(c->sampler, tables);
 }
 
-int collect_set_go_process(struct collect *c, uint32_t tgid, const struct abi_go_process *how)
+int collect_set_runtime(struct collect *c, uint32_t tgid, const struct abi_runtime_process *how)
 {
-	return bpf_sampler_set_go_process(c->sampler, tgid, how);
+	return bpf_sampler_set_runtime(c->sampler, tgid, how);
 }
 
-void collect_remove_go_process(struct collect *c, uint32_t tgid)
+void collect_remove_runtime(struct collect *c, uint32_t tgid)
 {
-	bpf_sampler_remove_go_process(c->sampler, tgid);
+	bpf_sampler_remove_runtime(c->sampler, tgid);
 }
 
 struct tables *collect_tables(const struct collect *c)

@@ -123,9 +123,9 @@ int collect_set_frequency(struct collect *c, uint64_t hz);
 /* Opens events on CPUs that came online, forgets those that went. */
 int collect_check_cpus(struct collect *c);
 
-/* The go_processes map: TGID's goids are read this way from now on. */
-int collect_set_go_process(struct collect *c, uint32_t tgid, const struct abi_go_process *how);
-void collect_remove_go_process(struct collect *c, uint32_t tgid);
+/* What TGID's runtime runs on its threads is read this way from now on. */
+int collect_set_runtime(struct collect *c, uint32_t tgid, const struct abi_runtime_process *how);
+void collect_remove_runtime(struct collect *c, uint32_t tgid);
 
 /* Once: where the kernel has its own unwind tables, so that BPF can walk by them. */
 void collect_set_kernel_tables(struct collect *c, const struct abi_kernel_tables *tables);

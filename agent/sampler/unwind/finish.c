@@ -12,7 +12,7 @@
 
 static enum unwind_place without_table(const struct index *index)
 {
-	return index_go(index) ? UNWIND_PLACE_GO : UNWIND_PLACE_GAP;
+	return index_go(index) ? UNWIND_PLACE_KEEPS_FP : UNWIND_PLACE_GAP;
 }
 
 /* The rule for PC in MAPPING, whose index is there. */
@@ -81,9 +81,9 @@ static const struct unwind_memory *pieces_of(
 		.next = &pieces[2],
 	};
 	pieces[2] = (struct unwind_memory){
-		.address = rest->go.curg,
-		.size = rest->go.curg ? sizeof(rest->go_head) : 0,
-		.bytes = (const uint8_t *)rest->go_head,
+		.address = rest->fiber.address,
+		.size = rest->fiber.address ? sizeof(rest->fiber_head) : 0,
+		.bytes = (const uint8_t *)rest->fiber_head,
 	};
 	return pieces;
 }
@@ -101,7 +101,7 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		.lr = rest->lr,
 		.kept = { rest->kept[0], rest->kept[1] },
 		.is_return = rest->is_return ? 1 : 0,
-		.go = rest->go,
+		.runs = rest->fiber,
 	};
 
 	bool guessed = false;

@@ -14,7 +14,7 @@
  */
 #include <errno.h>
 
-#include "bpf/abi/unwind.h"
+#include "bpf/abi/runtime_go.h"
 #include "symbolizer/indexer/go/go_tls.h"
 
 enum {

@@ -8,7 +8,8 @@
  *
  * Functions that load the stack pointer from elsewhere are marked since 1.17. Those with a frame
  * keep it in the frame pointer, whatever the stack pointer is; the others are known by name, for
- * each means something else (bpf/unwind_go.bpf.h). In 1.16, which marks none, all go by name.
+ * each means something else (bpf/runtimes/go_unwind.bpf.h). In 1.16, which marks none, all go by
+ * name.
  */
 #include "symbolizer/indexer/go/go_unwind.h"
 
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "bpf/abi/runtime_go.h"
 #include "symbolizer/indexer/go/go_version.h"
 #include "symbolizer/indexer/go/go.h"
 
@@ -35,7 +37,7 @@ enum {
 
 struct special {
 	const char *name;
-	enum abi_cfa cfa; /* ABI_CFA_SP: as usual */
+	int cfa; /* enum abi_go_cfa; ABI_CFA_SP: as usual */
 	bool framed_too; /* not only where it has no frame of its own */
 	uint8_t extra;
 	enum { AS_ELSEWHERE, OTHER_ON_ARM, ONLY_ON_ARM } arm; /* special_frame() */

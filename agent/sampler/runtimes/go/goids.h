@@ -18,4 +18,4 @@
  * (not Go, unknown version).
  */
 bool goids_how(const struct index_go *go, uint32_t generation, const uint32_t *exec_id,
-	struct abi_go_process *ret_how);
+	struct abi_runtime_process *ret_how);

@@ -20,62 +20,66 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
-#include "bpf/abi/unwind.h"
-#include "bpf/unwind_arch.bpf.h"
+#include "bpf/abi/runtime_go.h"
 #include "bpf/unwind_state.bpf.h"
+#if defined(__TARGET_ARCH_arm64) || (!defined(__BPF__) && defined(__aarch64__))
+#include "bpf/runtimes/go_arm64.bpf.h"
+#else
+#include "bpf/runtimes/go_x86.bpf.h"
+#endif
 
 enum { UNWIND_RACE_ALIGN = 8 }; /* bytes by which racecall lowers sp for C at most */
 
-UNWIND_INLINE bool unwind_is_on(const struct unwind_goroutine *g, __u64 sp)
+UNWIND_INLINE bool go_is_on(const struct unwind_fiber *g, __u64 sp)
 {
 	return sp >= g->head[ABI_GO_STACK_LOW] && sp <= g->head[ABI_GO_STACK_HIGH];
 }
 
 /* Reads what is known of it. Its m tells whether it has moved on to another thread. */
-UNWIND_INLINE void unwind_goroutine(struct unwind_state *s)
+UNWIND_INLINE void go_read_goroutine(struct unwind_state *s)
 {
-	struct unwind_goroutine *g = &s->goroutine;
+	struct unwind_fiber *g = &s->fiber;
 
-	g->known = s->go.curg && !unwind_fetch(s, g->head, sizeof(g->head), s->go.curg) &&
-		   g->head[ABI_GO_M] == s->go.m;
-	g->home = g->known && unwind_is_on(g, s->sp);
+	g->known = s->runs.address && !unwind_fetch(s, g->head, sizeof(g->head), s->runs.address) &&
+		   g->head[ABI_GO_M] == s->runs.thread;
+	g->home = g->known && go_is_on(g, s->sp);
 }
 
 /*
  * From the other stack back to the goroutine's: to nowhere if the thread has left that. Where
  * nothing is known of it an interrupted frame is taken to be on its own stack still.
  */
-UNWIND_INLINE int unwind_to_goroutine(struct unwind_state *s, const struct abi_unwind_rule *rule)
+UNWIND_INLINE int go_to_goroutine(struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
-	const struct unwind_goroutine *g = &s->goroutine;
+	const struct unwind_fiber *g = &s->fiber;
 
 	if (g->home || (!g->known && !s->is_return))
 		return ABI_UNWIND_GOES_ON;
-	if (s->go.m && !s->go.curg)
+	if (s->runs.thread && !s->runs.address)
 		return ABI_UNWIND_ROOT;
 	/* One that has a frame keeps that in the frame pointer. */
 	if (!g->known && s->fp && rule->cfa_off == UNWIND_GO_FRAMED_CFA) {
 		s->sp = s->fp + UNWIND_GO_FRAME_BELOW_SP;
 		return ABI_UNWIND_GOES_ON;
 	}
-	if (!g->known || !unwind_is_on(g, g->head[ABI_GO_SCHED_SP]))
+	if (!g->known || !go_is_on(g, g->head[ABI_GO_SCHED_SP]))
 		return ABI_UNWIND_BAD_REGISTER;
 	s->sp = g->head[ABI_GO_SCHED_SP];
 	return ABI_UNWIND_GOES_ON;
 }
 
 /* asmcgocall left g, and how far its own frame is below that one's stack, for when it returns. */
-UNWIND_INLINE int unwind_from_c(struct unwind_state *s, const struct abi_unwind_rule *rule)
+UNWIND_INLINE int go_from_c(struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
-	__u64 depth = 0, g = 0, high = s->goroutine.head[ABI_GO_STACK_HIGH];
+	__u64 depth = 0, g = 0, high = s->fiber.head[ABI_GO_STACK_HIGH];
 
-	if (unwind_cgocall(s, rule->extra, &depth, &g))
+	if (go_cgocall(s, rule->extra, &depth, &g))
 		return ABI_UNWIND_UNREADABLE;
 	if (!g) { /* it was on the thread's stack already */
 		s->sp = depth;
 		return ABI_UNWIND_GOES_ON;
 	}
-	if (!(s->goroutine.known && g == s->go.curg) &&
+	if (!(s->fiber.known && g == s->runs.address) &&
 		unwind_fetch(s, &high, sizeof(high), g + 8 * ABI_GO_STACK_HIGH))
 		return ABI_UNWIND_UNREADABLE;
 	s->sp = high - depth;
@@ -86,12 +90,12 @@ UNWIND_INLINE int unwind_from_c(struct unwind_state *s, const struct abi_unwind_
  * From C, which keeps r12: there racecall has its stack pointer, on the goroutine's stack or, a
  * word higher at most, on this one. Interrupted it may not have done anything yet.
  */
-UNWIND_INLINE int unwind_from_race(struct unwind_state *s)
+UNWIND_INLINE int go_from_race(struct unwind_state *s)
 {
-	const struct unwind_goroutine *g = &s->goroutine;
+	const struct unwind_fiber *g = &s->fiber;
 	__u64 sp = s->kept[ABI_KEPT_R12];
 	bool is_its =
-		!(sp & 7) && (sp - s->sp <= UNWIND_RACE_ALIGN || (g->known && unwind_is_on(g, sp)));
+		!(sp & 7) && (sp - s->sp <= UNWIND_RACE_ALIGN || (g->known && go_is_on(g, sp)));
 
 	if (!s->is_return && (g->home || !is_its))
 		return ABI_UNWIND_GOES_ON;
@@ -102,16 +106,16 @@ UNWIND_INLINE int unwind_from_race(struct unwind_state *s)
 }
 
 /* To the function that called for more stack. */
-UNWIND_INLINE int unwind_from_morestack(
+UNWIND_INLINE int go_from_morestack(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, bool *ret_done)
 {
-	int end = unwind_to_goroutine(s, rule);
+	int end = go_to_goroutine(s, rule);
 
-	if (end || s->goroutine.home || !s->goroutine.known)
+	if (end || s->fiber.home || !s->fiber.known)
 		return end;
 	*ret_done = true;
-	end = unwind_to(s, unwind_plain_code(s->goroutine.head[ABI_GO_SCHED_PC]), s->sp, 0);
-	s->lr = unwind_sched_lr(&s->goroutine);
+	end = unwind_to(s, unwind_plain_code(s->fiber.head[ABI_GO_SCHED_PC]), s->sp, 0);
+	s->lr = go_sched_lr(&s->fiber);
 	return end;
 }
 
@@ -119,21 +123,21 @@ UNWIND_INLINE int unwind_from_morestack(
  * Moves S to the stack where RULE's frame is; its CFA is cfa_off above sp there. *RET_DONE: the
  * caller was reached already. An enum abi_unwind_end.
  */
-UNWIND_INLINE int unwind_go(
+UNWIND_INLINE int go_unwind(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, bool *ret_done)
 {
-	const struct unwind_goroutine *g = &s->goroutine;
+	const struct unwind_fiber *g = &s->fiber;
 
 	if (rule->cfa == ABI_CFA_GO_FRAME) {
 		s->sp = s->fp;
 		return s->fp ? ABI_UNWIND_GOES_ON : ABI_UNWIND_BAD_REGISTER;
 	}
-	unwind_goroutine(s);
+	go_read_goroutine(s);
 	switch (rule->cfa) {
 	case ABI_CFA_GO_SYSTEMSTACK:
-		return unwind_to_goroutine(s, rule);
+		return go_to_goroutine(s, rule);
 	case ABI_CFA_GO_MORESTACK:
-		return unwind_from_morestack(s, rule, ret_done);
+		return go_from_morestack(s, rule, ret_done);
 	case ABI_CFA_GO_MCALL:
 		if (s->is_return || (g->known && !g->home))
 			return ABI_UNWIND_ROOT;
@@ -141,11 +145,10 @@ UNWIND_INLINE int unwind_go(
 	case ABI_CFA_GO_GOGO:
 		return g->home ? ABI_UNWIND_ROOT : ABI_UNWIND_GOES_ON;
 	case ABI_CFA_GO_RACECALL:
-		return unwind_from_race(s);
+		return go_from_race(s);
 	case ABI_CFA_GO_CGOCALL:
 		/* It calls one function before it changes stacks. */
-		return s->is_return && !g->home ? unwind_from_c(s, rule)
-						: unwind_to_goroutine(s, rule);
+		return s->is_return && !g->home ? go_from_c(s, rule) : go_to_goroutine(s, rule);
 	default:
 		return ABI_UNWIND_BAD_REGISTER;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which pids the sampler looks up as Go programs; the bits are read as bpf/take.bpf.h does it. */
+/* Of which pids the sampler looks up a runtime; read as bpf/runtimes/sample.bpf.h does it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/sampler/collect/go_hints.h"
+#include "agent/sampler/collect/runtime_hints.h"
 
 struct fixture {
-	uint64_t words[ABI_GO_HINTS / 64];
-	struct go_hints hints;
+	uint64_t words[ABI_RUNTIME_HINTS / 64];
+	struct runtime_hints hints;
 };
 
 static int setup(void **state)
@@ -25,31 +25,31 @@ static int setup(void **state)
 	return 0;
 }
 
-static bool may_be_go(const struct fixture *f, uint32_t tgid)
+static bool may_have_runtime(const struct fixture *f, uint32_t tgid)
 {
-	return f->words[tgid % ABI_GO_HINTS / 64] >> (tgid % 64) & 1;
+	return f->words[tgid % ABI_RUNTIME_HINTS / 64] >> (tgid % 64) & 1;
 }
 
 static uint32_t bits_set(const struct fixture *f)
 {
 	uint32_t count = 0;
 
-	for (size_t i = 0; i < ABI_GO_HINTS / 64; i++)
+	for (size_t i = 0; i < ABI_RUNTIME_HINTS / 64; i++)
 		count += (uint32_t)__builtin_popcountll(f->words[i]);
 	return count;
 }
 
 static void a_process_sets_its_bit_and_no_other(void **state)
 {
-	static const uint32_t tgids[] = { 0, 1, 63, 64, ABI_GO_HINTS - 1, ABI_GO_HINTS,
-		3 * ABI_GO_HINTS + 777, INT32_MAX, UINT32_MAX };
+	static const uint32_t tgids[] = { 0, 1, 63, 64, ABI_RUNTIME_HINTS - 1, ABI_RUNTIME_HINTS,
+		3 * ABI_RUNTIME_HINTS + 777, INT32_MAX, UINT32_MAX };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(tgids) / sizeof(tgids[0]); i++) {
-		go_hints_add(&f->hints, tgids[i]);
-		assert_true(may_be_go(f, tgids[i]));
+		runtime_hints_add(&f->hints, tgids[i]);
+		assert_true(may_have_runtime(f, tgids[i]));
 		assert_int_equal(bits_set(f), 1);
-		go_hints_remove(&f->hints, tgids[i]);
+		runtime_hints_remove(&f->hints, tgids[i]);
 		assert_int_equal(bits_set(f), 0);
 	}
 }
@@ -60,17 +60,17 @@ static void processes_that_share_a_bit(void **state)
 	struct fixture *f = *state;
 
 	for (uint32_t i = 0; i < 3; i++)
-		go_hints_add(&f->hints, 100 + i * ABI_GO_HINTS);
-	go_hints_add(&f->hints, 101);
+		runtime_hints_add(&f->hints, 100 + i * ABI_RUNTIME_HINTS);
+	runtime_hints_add(&f->hints, 101);
 	assert_int_equal(bits_set(f), 2);
-	go_hints_remove(&f->hints, 100);
-	assert_true(may_be_go(f, 100));
-	go_hints_remove(&f->hints, 100 + 2 * ABI_GO_HINTS);
-	assert_true(may_be_go(f, 100 + ABI_GO_HINTS));
-	go_hints_remove(&f->hints, 100 + ABI_GO_HINTS);
-	assert_false(may_be_go(f, 100));
-	assert_true(may_be_go(f, 101));
-	go_hints_remove(&f->hints, 101);
+	runtime_hints_remove(&f->hints, 100);
+	assert_true(may_have_runtime(f, 100));
+	runtime_hints_remove(&f->hints, 100 + 2 * ABI_RUNTIME_HINTS);
+	assert_true(may_have_runtime(f, 100 + ABI_RUNTIME_HINTS));
+	runtime_hints_remove(&f->hints, 100 + ABI_RUNTIME_HINTS);
+	assert_false(may_have_runtime(f, 100));
+	assert_true(may_have_runtime(f, 101));
+	runtime_hints_remove(&f->hints, 101);
 	assert_int_equal(bits_set(f), 0);
 }
 

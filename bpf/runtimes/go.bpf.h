@@ -9,42 +9,23 @@
  */
 #include <stdbool.h>
 
-#include "bpf/abi/sampler.h"
+#include "bpf/abi/runtime_go.h"
 #include "bpf/read_user.bpf.h"
-
-/* Where a thread has g: one of the two. */
-struct go_place {
-	__u64 thread_pointer;
-	__u64 g_register; /* of user mode; 0 = this architecture has none */
-};
-
-/* What a thread of a Go program is doing; 0 = none, or not known. */
-struct go_thread {
-	__u64 m, curg, goid;
-};
-
-/*
- * Whether the offsets are of the program that was executed last. From an exec on until user space
- * has removed the entry they are not.
- */
-static __always_inline bool go_is_of(const struct abi_go_process *how, __u32 exec_id)
-{
-	return !how->exec_known || how->exec_id == exec_id;
-}
+#include "bpf/runtimes/thread.bpf.h"
 
 /*
  * No goroutine when the thread runs for none: one that C code made (its g is NULL), one without
  * thread-local storage yet, or the scheduler between two goroutines. False: a pointer could not be
  * followed.
  */
-static __always_inline bool go_read_thread(
-	const struct abi_go_process *how, struct go_place place, struct go_thread *ret_thread)
+static __always_inline bool go_read_thread(const struct abi_runtime_go *how,
+	struct runtime_place place, struct runtime_thread *ret_thread)
 {
 	__u64 g = 0, m = 0, curg = 0, goid = 0;
 
-	*ret_thread = (struct go_thread){};
+	*ret_thread = (struct runtime_thread){};
 	if (how->g_tls_offset == ABI_GO_G_IN_REGISTER)
-		g = place.g_register;
+		g = place.state_register;
 	else if (!place.thread_pointer)
 		return true;
 	else if (read_user(&g, sizeof(g), place.thread_pointer + how->g_tls_offset))
@@ -55,8 +36,8 @@ static __always_inline bool go_read_thread(
 		return false;
 	if (curg && read_user(&goid, sizeof(goid), curg + how->g_goid))
 		return false;
-	ret_thread->m = m;
-	ret_thread->curg = curg;
-	ret_thread->goid = goid;
+	ret_thread->fiber.address = curg;
+	ret_thread->fiber.thread = m;
+	ret_thread->fiber_id = goid;
 	return true;
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/* What unwinding Go differs in on arm64. Included by bpf/runtimes/go_unwind.bpf.h. */
+#include "bpf/abi/runtime_go.h"
+#include "bpf/unwind_arch.bpf.h"
+#include "bpf/unwind_state.bpf.h"
+
+enum {
+	/* cfa_off of a function without variables that has a frame. */
+	UNWIND_GO_FRAMED_CFA = 16,
+	UNWIND_GO_FRAME_BELOW_SP = 8, /* from its frame pointer to sp */
+	/* Where the heap, and so its stacks, begin: upper half of addresses. */
+	UNWIND_GO_ARENA = 0x40,
+};
+
+/* What asmcgocall wrote down at the stack pointer: its g, and how deep it was. */
+UNWIND_INLINE long go_cgocall(struct unwind_state *s, __u32 place, __u64 *ret_depth, __u64 *ret_g)
+{
+	(void)place;
+	return unwind_word(s, s->sp, ret_g) || unwind_word(s, s->sp + 8, ret_depth);
+}
+
+/* The return address of a function that called for more stack, before it had stored it. */
+UNWIND_INLINE __u64 go_sched_lr(const struct unwind_fiber *g)
+{
+	__u64 lr = g->head[ABI_GO_SCHED_LR];
+
+	return unwind_plain_code(lr ? lr : g->head[ABI_GO_SCHED_LR + 1]);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * What a sample of a Go program takes along whose walk user space is to finish: the goroutine, and
+ * a piece of the other stack (the goroutine's or its thread's) on which the walk will go on.
+ */
+#include "bpf/runtimes/go_unwind.bpf.h"
+#include "bpf/scratch.bpf.h"
+#include "bpf/unwind_pieces.bpf.h"
+
+enum {
+	GO_UNKNOWN_CHUNKS = 8, /* of a goroutine's stack, or its thread's, without a known end */
+	GO_SAME_STACK_BYTES = 65536, /* are the same stack, where nothing else tells */
+	GO_ARENA_HALVES = 8, /* 32 GiB */
+};
+
+/* Where nothing is known of a process yet: its stacks betray Go by where they lie. */
+static __always_inline bool go_in_arena(__u64 address)
+{
+	return (address >> 32) - UNWIND_GO_ARENA < GO_ARENA_HALVES;
+}
+
+/*
+ * From where on the other stack is needed, 0 = there is none. At home that is the thread's, below a
+ * callback from C; else it is the goroutine's. Frame pointers lead there, for code that changes
+ * stacks by itself, and to the goroutine's so does sched.sp (an old one is only lower than needed).
+ */
+static __always_inline __u64 go_other_stack(const struct unwind_state *s)
+{
+	const struct unwind_fiber *g = &s->fiber;
+	__u64 waits = g->head[ABI_GO_SCHED_SP];
+	__u64 low = g->home ? g->head[ABI_GO_STACK_LOW] : s->sp;
+	__u64 high = g->home ? g->head[ABI_GO_STACK_HIGH] : s->sp + GO_SAME_STACK_BYTES;
+	__u64 other = unwind_fp_leaves(s->fp, low, high);
+
+	if (!g->known)
+		return go_in_arena(other) != go_in_arena(s->sp) ? other : 0;
+	if (g->home)
+		return other;
+	if (!go_is_on(g, other) || (waits < other && go_is_on(g, waits)))
+		other = waits;
+	return go_is_on(g, other) ? other : 0;
+}
+
+/* Room for it from ADDRESS on: to the end of the goroutine's; where the thread's ends is not known.
+ */
+static __always_inline __u32 go_other_room(const struct unwind_fiber *g, __u64 address)
+{
+	if (!address)
+		return 0;
+	if (!g->known || g->home)
+		return GO_UNKNOWN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
+	return unwind_chunks_of(g->head[ABI_GO_STACK_HIGH] - address, ABI_UNFINISHED_OTHER_CHUNKS);
+}
+
+/* How much of the stack itself, from ADDRESS on: what is behind a goroutine's can be read, too. */
+static __always_inline __u32 go_own_room(
+	struct task_struct *task, const struct unwind_fiber *g, __u64 address)
+{
+	if (g->home)
+		return unwind_chunks_of(
+			g->head[ABI_GO_STACK_HIGH] - address, ABI_UNFINISHED_CHUNKS);
+	if (!g->known && go_in_arena(address))
+		return GO_UNKNOWN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
+	return unwind_thread_room(task, address);
+}
+
+/*
+ * What user space needs to know of the goroutine, and where the piece of the other stack is.
+ * Returns the bytes of both pieces together that are of use.
+ */
+static __always_inline __u32 go_rest(
+	struct task_struct *task, struct unwind_walk *walk, struct abi_unwind_rest *rest)
+{
+	const struct unwind_fiber *g = &walk->state.fiber;
+	__u64 other;
+
+	go_read_goroutine(&walk->state);
+	rest->fiber.address = g->known ? walk->state.runs.address : 0;
+	rest->fiber.thread = walk->state.runs.thread;
+	__builtin_memcpy(rest->fiber_head, g->head, sizeof(rest->fiber_head));
+	other = go_other_stack(&walk->state) & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
+	rest->other_address = other;
+	rest->other_room = go_other_room(g, other);
+	rest->other_bytes = rest->other_room;
+	return rest->other_room + go_own_room(task, g, rest->stack_address);
+}

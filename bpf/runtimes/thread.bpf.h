@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/* What a runtime runs on a thread, as a sample and its walk need it. */
+#include "bpf/abi/sampler.h"
+
+/* 0 = none, or not known. */
+struct runtime_thread {
+	struct abi_unwind_fiber fiber;
+	__u64 fiber_id;
+};
+
+/* Where a runtime keeps the state of a thread. */
+struct runtime_place {
+	__u64 thread_pointer;
+	__u64 state_register; /* of user mode; 0 = this architecture has none */
+};
