@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 		return sandboxed_main(argc, argv);
 	command = commands_find(name);
 	if (command)
-		return command->run(argc - 1, argv + 1);
+		return commands_run(command, argc - 1, argv + 1);
 	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
 		puts("fathom " FATHOM_VERSION);
 		return EXIT_DONE;

@@ -4,22 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/settings/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/settings/config.h"
 #include "agent/daemon/daemon.h"
 #include "base/cleanup.h"
 
-static void print_usage(FILE *out)
-{
-	fputs("usage: fathom agent [--config-path FILE] [OPTION]…\n"
-	      "Samples this machine all the time: profiles of the recent past in a directory, on a "
-	      "page and on demand.\n\n",
-		out);
-	config_print_options(out, IN_AGENT);
-}
-
-static int load_file(struct config *config)
+static int load_settings_file(struct config *config)
 {
 	const char *path = config_text(config, SETTING_config_path);
 	autofree char *message = NULL;
@@ -35,39 +25,9 @@ static int load_file(struct config *config)
 	return err;
 }
 
-static int run(int argc, char **argv)
+int command_agent(struct invocation *call)
 {
-	struct config config;
-	int status;
-
-	if (config_parse(&config, IN_AGENT, argc, argv))
+	if (load_settings_file(&call->config))
 		return EXIT_USAGE;
-	if (config_flag(&config, SETTING_help)) {
-		print_usage(stdout);
-		status = EXIT_DONE;
-	} else if (config.rest_count) {
-		fprintf(stderr, "fathom agent: '%s' is not wanted here; see fathom agent --help\n",
-			config.rest[0]);
-		status = EXIT_USAGE;
-	} else if (load_file(&config)) {
-		status = EXIT_USAGE;
-	} else {
-		status = daemon_run(&config, argc, argv);
-	}
-	config_deinit(&config);
-	return status;
-}
-
-int command_agent(int argc, char **argv)
-{
-	char **arguments;
-	int status;
-
-	if (arguments_take(argc, argv, &arguments)) {
-		fputs("fathom agent: out of memory\n", stderr);
-		return EXIT_FAILED;
-	}
-	status = run(argc, arguments);
-	arguments_free(arguments);
-	return status;
+	return daemon_run(&call->config, call->argc, call->argv);
 }

@@ -11,6 +11,13 @@
 #include "agent/settings/config.h"
 #include "base/cleanup.h"
 
+/* Each with a blank before it. */
+static const char remote_types[] =
+#define REMOTE_KIND(id, name, ...) " " name
+#include "agent/server/export/remote/remote_kinds.def"
+#undef REMOTE_KIND
+	;
+
 /* The words that a setting knows, or NULL. */
 static const char *words_of(enum setting id)
 {
@@ -24,7 +31,7 @@ static const char *words_of(enum setting id)
 	case SETTING_output_style:
 		return "LLVM JSON";
 	case SETTING_remote_store_type:
-		return "pyroscope parca otlp file";
+		return remote_types + 1;
 	case SETTING_remote_store_otlp_protocol:
 		return "grpc http";
 	case SETTING_log_level:
@@ -252,9 +259,9 @@ static void print_zsh(void)
 	puts("\tcompletion)\n\t\t_values shell bash zsh\n\t\t;;\n\tesac\n}\n_fathom \"$@\"");
 }
 
-int command_completion(int argc, char **argv)
+int command_completion(struct invocation *call)
 {
-	const char *shell = argc == 2 ? argv[1] : "";
+	const char *shell = call->argc == 2 ? call->argv[1] : "";
 
 	if (!strcmp(shell, "bash")) {
 		print_bash();
@@ -262,11 +269,6 @@ int command_completion(int argc, char **argv)
 	}
 	if (!strcmp(shell, "zsh")) {
 		print_zsh();
-		return EXIT_DONE;
-	}
-	if (!strcmp(shell, "--help") || !strcmp(shell, "-h")) {
-		puts("usage: fathom completion bash|zsh\nPrints the shell's completion script: "
-		     "source <(fathom completion bash)");
 		return EXIT_DONE;
 	}
 	fputs("usage: fathom completion bash|zsh\n", stderr);

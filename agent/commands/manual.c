@@ -204,10 +204,9 @@ static const struct entry example_entries[] = {
 		"Names for a profile that somebody else wrote without them." },
 };
 
-int command_manual(int argc, char **argv)
+int command_manual(struct invocation *call)
 {
-	(void)argc;
-	(void)argv;
+	(void)call;
 	puts(".TH FATHOM 1 \"2026-11-21\" \"fathom " FATHOM_VERSION
 	     "\" \"User Commands\"\n.SH NAME\n"
 	     "fathom \\- a sampling profiler for whole Linux machines");

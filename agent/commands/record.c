@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "agent/commands/commands.h"
-#include "agent/commands/explain.h"
-#include "agent/commands/log_options.h"
+#include "agent/settings/explain.h"
+#include "agent/settings/log_options.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -46,15 +46,6 @@ struct record {
 	int duration_timer, progress_timer; /* -1 = none */
 	bool progress; /* stderr is a terminal */
 };
-
-static void print_usage(FILE *out)
-{
-	fputs("usage: fathom record [OPTION]… [-- CMD ARG…]\n"
-	      "Samples all processes and the kernel (or CMD, or those chosen) and writes a pprof "
-	      "file.\n\n",
-		out);
-	config_print_options(out, IN_RECORD);
-}
 
 /* ---- the loop's callbacks ------------------------------------------------------------------- */
 
@@ -373,26 +364,18 @@ static int plan_and_record(const struct config *config)
 	return err ? EXIT_FAILED : EXIT_DONE;
 }
 
-int command_record(int argc, char **argv)
+int command_record(struct invocation *call)
 {
-	autocall(config_deinit) struct config config;
+	const struct config *config = &call->config;
 
-	if (config_parse(&config, IN_RECORD, argc, argv))
-		return EXIT_USAGE;
-	if (config_flag(&config, SETTING_help)) {
-		print_usage(stdout);
-		return EXIT_DONE;
-	}
-	if (log_options(&config))
-		return EXIT_USAGE;
-	if (!config.rest_count && !strcmp(config.rest[-1], "--")) {
+	if (!config->rest_count && !strcmp(config->rest[-1], "--")) {
 		fputs("fathom record: -- wants a command to run behind it\n", stderr);
 		return EXIT_USAGE;
 	}
-	if (config.rest_count && strcmp(config.rest[-1], "--")) {
+	if (config->rest_count && strcmp(config->rest[-1], "--")) {
 		fprintf(stderr, "fathom record: what is '%s'? A command to run goes after --\n",
-			config.rest[0]);
+			config->rest[0]);
 		return EXIT_USAGE;
 	}
-	return plan_and_record(&config);
+	return plan_and_record(config);
 }

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "agent/sampler/sampler.h"
-#include "agent/commands/sampling_options.h"
+#include "agent/settings/sampling_options.h"
 #include "agent/settings/config.h"
 #include "base/buffer.h"
 

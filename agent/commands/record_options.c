@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/commands/cache_directory.h"
+#include "agent/settings/cache_directory.h"
 #include "agent/commands/record.h"
 
 static int refuse(const char *message)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "agent/commands/commands.h"
-#include "agent/commands/log_options.h"
+#include "agent/settings/log_options.h"
 #include "base/cleanup.h"
 #include "symbolizer/kallsyms/kallsyms.h"
 
@@ -26,20 +26,6 @@ struct source {
 	struct kallsyms *kallsyms;
 	struct symbolize_kernel_text text;
 };
-
-static void print_usage(FILE *out)
-{
-	fputs("usage: fathom symbolize (-e FILE | -p PID | -k) [OPTION]…\n"
-	      "       fathom symbolize --profile FILE -o FILE [OPTION]…\n\n"
-	      "Reads addresses (0x…, one a line) of an ELF file, a process or the kernel from\n"
-	      "standard input; prints for each, as llvm-symbolizer does, function and\n"
-	      "file:line:column, innermost first. Or gives a pprof file the names it lacks.\n"
-	      "With --debuginfod-urls or $DEBUGINFOD_URLS, servers are asked for the debug files "
-	      "of\n"
-	      "stripped programs; they are told build IDs.\n\n",
-		out);
-	config_print_options(out, IN_SYMBOLIZE);
-}
 
 /* As llvm-symbolizer takes them: a C number, after an optional word for its kind. */
 static bool parse_address(const char *line, uint64_t *ret_address)
@@ -193,7 +179,7 @@ static const char *misuse(const struct config *config)
 	return NULL;
 }
 
-static int run(const struct config *config, const struct symbolize_style *style)
+static int symbolize_run(const struct config *config, const struct symbolize_style *style)
 {
 	autocall(symbolize_indexes_deinit) struct symbolize_indexes indexes;
 
@@ -208,24 +194,16 @@ static int run(const struct config *config, const struct symbolize_style *style)
 	return answer_file(&indexes, style, config_text(config, SETTING_executable));
 }
 
-int command_symbolize(int argc, char **argv)
+int command_symbolize(struct invocation *call)
 {
-	autocall(config_deinit) struct config config;
+	const struct config *config = &call->config;
 	struct symbolize_style style;
 	const char *wrong;
 
-	if (config_parse(&config, IN_SYMBOLIZE, argc, argv))
-		return EXIT_USAGE;
-	if (config_flag(&config, SETTING_help)) {
-		print_usage(stdout);
-		return EXIT_DONE;
-	}
-	if (log_options(&config))
-		return EXIT_USAGE;
-	wrong = misuse(&config);
+	wrong = misuse(config);
 	if (wrong)
 		return usage_error(wrong);
-	if (parse_style(&config, &style))
+	if (parse_style(config, &style))
 		return usage_error("--output-style is LLVM or JSON");
-	return run(&config, &style);
+	return symbolize_run(config, &style);
 }

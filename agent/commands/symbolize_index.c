@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "agent/commands/cache_directory.h"
+#include "agent/settings/cache_directory.h"
 #include "agent/commands/symbolize.h"
 #include "base/cleanup.h"
 #include "base/failure.h"

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "agent/sampler/sampler.h"
-#include "agent/commands/cache_directory.h"
+#include "agent/settings/cache_directory.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/explain.h"
-#include "agent/commands/log_options.h"
-#include "agent/commands/sampling_options.h"
+#include "agent/settings/explain.h"
+#include "agent/settings/log_options.h"
+#include "agent/settings/sampling_options.h"
 #include "agent/settings/config.h"
 #include "agent/top/keys.h"
 #include "agent/top/output.h"
@@ -72,15 +72,6 @@ struct top {
 	bool ending; /* when the output is free */
 	int error;
 };
-
-static void print_usage(FILE *out)
-{
-	fputs("usage: fathom top [OPTION]…\n"
-	      "Shows what the CPUs do, anew each second: processes (key p), functions (f) or\n"
-	      "goroutines (g). s and r order, / filters, ? helps, q ends.\n\n",
-		out);
-	config_print_options(out, IN_TOP);
-}
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
@@ -469,24 +460,9 @@ static int plan_and_run(const struct config *config)
 	return err ? EXIT_FAILED : EXIT_DONE;
 }
 
-int command_top(int argc, char **argv)
+int command_top(struct invocation *call)
 {
-	autocall(config_deinit) struct config config;
-
-	if (config_parse(&config, IN_TOP, argc, argv))
-		return EXIT_USAGE;
-	if (config_flag(&config, SETTING_help)) {
-		print_usage(stdout);
-		return EXIT_DONE;
-	}
-	if (config.rest_count) {
-		fprintf(stderr, "fathom top: '%s' is not wanted here; see fathom top --help\n",
-			config.rest[0]);
-		return EXIT_USAGE;
-	}
-	if (log_options(&config))
-		return EXIT_USAGE;
 	/* Names are shown as the user's terminal can show them. */
 	setlocale(LC_CTYPE, "");
-	return plan_and_run(&config);
+	return plan_and_run(&call->config);
 }

@@ -8,9 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/settings/arguments.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/log_options.h"
+#include "agent/settings/log_options.h"
 #include "agent/settings/remote_settings.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -32,19 +31,6 @@ struct upload {
 	struct remote_result result;
 	uint64_t payloads, samples, bytes; /* sent of this file */
 };
-
-static void print_usage(FILE *out)
-{
-	fputs("usage: fathom upload --remote-store-type TYPE --remote-store-address ADDRESS "
-	      "[OPTION]… FILE…\n\n"
-	      "Sends pprof files (of fathom record, of an agent's local store, of Go's "
-	      "/debug/pprof) "
-	      "to a\nserver. Sample labels are left out (but for OTLP); each value of the label "
-	      "`comm` becomes a\nseries of that service_name, files without it one of the file's "
-	      "name. Pyroscope refuses\nprofiles older than an hour.\n\n",
-		out);
-	config_print_options(out, IN_UPLOAD);
-}
 
 static void on_done(void *context, const struct remote_result *result)
 {
@@ -218,8 +204,9 @@ static int open_and_upload(const struct config *config, struct remote_settings *
 	return status;
 }
 
-static int run(const struct config *config)
+int command_upload(struct invocation *call)
 {
+	const struct config *config = &call->config;
 	autocall(remote_settings_deinit) struct remote_settings settings = { 0 };
 	autofree char *message = NULL;
 	int err;
@@ -232,31 +219,4 @@ static int run(const struct config *config)
 	if (err)
 		return usage_error(message ? message : strerror(-err));
 	return open_and_upload(config, &settings);
-}
-
-static int parse_and_run(int argc, char **argv)
-{
-	autocall(config_deinit) struct config config;
-
-	if (config_parse(&config, IN_UPLOAD, argc, argv))
-		return EXIT_USAGE;
-	if (config_flag(&config, SETTING_help)) {
-		print_usage(stdout);
-		return EXIT_DONE;
-	}
-	return log_options(&config) ? EXIT_USAGE : run(&config);
-}
-
-int command_upload(int argc, char **argv)
-{
-	char **arguments;
-	int status;
-
-	if (arguments_take(argc, argv, &arguments)) {
-		fputs("fathom upload: out of memory\n", stderr);
-		return EXIT_FAILED;
-	}
-	status = parse_and_run(argc, arguments);
-	arguments_free(arguments);
-	return status;
 }

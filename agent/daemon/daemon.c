@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "agent/sampler/collect/admin.h"
-#include "agent/commands/cache_directory.h"
-#include "agent/commands/commands.h"
-#include "agent/commands/explain.h"
-#include "agent/commands/log_options.h"
-#include "agent/commands/sampling_options.h"
+#include "agent/settings/cache_directory.h"
+#include "agent/settings/exit_status.h"
+#include "agent/settings/explain.h"
+#include "agent/settings/log_options.h"
+#include "agent/settings/sampling_options.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/notify.h"
 #include "agent/server/serve/address.h"

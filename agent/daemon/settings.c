@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/commands/log_options.h"
-#include "agent/commands/sampling_options.h"
+#include "agent/settings/log_options.h"
+#include "agent/settings/sampling_options.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/fixed_settings.h"
 #include "agent/daemon/notify.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/commands/sampling_options.h"
+#include "agent/settings/sampling_options.h"
 
 #include <errno.h>
 #include <linux/magic.h>

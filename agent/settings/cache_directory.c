@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/commands/cache_directory.h"
+#include "agent/settings/cache_directory.h"
 
 #include <errno.h>
 #include <stdlib.h>

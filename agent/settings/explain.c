@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/commands/explain.h"
+#include "agent/settings/explain.h"
 #include "base/io.h"
 
 static long read_number(const char *path, long otherwise)

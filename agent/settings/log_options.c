@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/commands/log_options.h"
+#include "agent/settings/log_options.h"
 
 #include <errno.h>
 #include <stdio.h>
