@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the command and runs it. */
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/sampler/recording/recorder.h"
 #include "symbolizer/sandboxed/main.h"
 
 static void print_help(FILE *out)
@@ -22,6 +25,17 @@ static void print_help(FILE *out)
 		out);
 }
 
+/* For developers: tests/replay/README.md. */
+static bool start_recording(void)
+{
+	const char *path = getenv("FATHOM_RECORD_INPUT");
+	int err = path ? recorder_start(path) : 0;
+
+	if (err)
+		fprintf(stderr, "fathom: cannot record into %s: %s\n", path, strerror(-err));
+	return !err;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "--help";
@@ -31,6 +45,8 @@ int main(int argc, char **argv)
 	if (sandboxed_is_command(name))
 		return sandboxed_main(argc, argv);
 	command = commands_find(name);
+	if (command && !start_recording())
+		return EXIT_FAILED;
 	if (command)
 		return commands_run(command, argc - 1, argv + 1);
 	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
