@@ -174,6 +174,17 @@ $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(unit_support) $(library)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -lssl -lcrypto $(LDLIBS)
 
+# In this one the kernel's side and what other processes do come from recordings: tests/replay/.
+replay_sources := $(wildcard tests/replay/*.c)
+$(O)/tests/unit/test_replay: $(O)/obj/tests/unit/test_replay.o $(replay_sources:%.c=$(O)/obj/%.o) $(library)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+$(O)/tests/replay/reduce: $(O)/obj/tests/replay/tools/reduce.o $(replay_sources:%.c=$(O)/obj/%.o) $(library)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 # In these each call of torture_calls.def goes through a wrapper that can let it fail.
 torture_calls := $(shell sed -nE 's/^CALL.[^,]*, ([a-z0-9_]+),.*|^OWN.([a-z_]+).$$/\1\2/p' \
 	tests/unit/torture_calls.def)
@@ -199,11 +210,12 @@ $(O)/fuzzobj/%.o: %.c | $(generated)
 		$(subst fuzzer$(comma),fuzzer-no-link$(comma),$(fuzz_flags)) -MMD -MP -c $< -o $@
 $(O)/fuzzobj/libfathom.a: $(fuzz_objects) $(proto_objects)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(O)/tests/fuzz/fuzz_replay: $(replay_sources:%.c=$(O)/fuzzobj/%.o)
 $(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/fuzzobj/libfathom.a
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 -w $(fuzz_flags) -o $@ $< \
-		$(O)/fuzzobj/libfathom.a $(LDLIBS)
+		$(filter %.o,$^) $(O)/fuzzobj/libfathom.a $(LDLIBS)
 
 check: all $(unit_tests) $(if $(SAN),,$(bpf_tests))
 	$(Q)tests/run --build $(O) unit $(if $(SAN),,bpf scenario)
@@ -245,4 +257,4 @@ clean:
 
 -include $(objects:.o=.d) $(proto_objects:.o=.d) $(fuzz_objects:.o=.d)
 -include $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.bpf.d)
--include $(patsubst tests/%.c,$(O)/obj/tests/%.d,$(wildcard tests/unit/*.c tests/bpf/*.c))
+-include $(patsubst tests/%.c,$(O)/obj/tests/%.d,$(wildcard tests/unit/*.c tests/bpf/*.c tests/replay/*.c))

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls the sampler as the recorded run did. */
+#include "tests/replay/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/report/report.h"
+#include "agent/sampler/recording/notes.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/gzip.h"
+#include "tests/replay/replay_internal.h"
+
+enum {
+	MAX_PPROF_BYTES = 64 << 20,
+	MAX_TGIDS = 4096,
+	MAX_COMMENT_BYTES = 4096,
+};
+
+const struct record *replay_next_event(const struct replay *r)
+{
+	const struct recording *recording = r->recording;
+
+	return r->event < recording->event_count ? &recording->records[recording->events[r->event]]
+						 : NULL;
+}
+
+const struct record *replay_take_event(struct replay *r)
+{
+	const struct record *event = replay_next_event(r);
+
+	r->event++;
+	replay_move_clock(r, event->time_ns);
+	return event;
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+/* The options of a report, whose comment is in COMMENT; false: the record makes no sense. */
+static bool replay_report_options(const struct record *event, char comment[MAX_COMMENT_BYTES],
+	struct report_options *ret_options, struct recording_report *ret_body)
+{
+	struct recording_report body;
+	size_t left = event->size - sizeof(body), comment_bytes;
+
+	if (!recording_body(event, &body, sizeof(body)))
+		return false;
+	comment_bytes = body.comment_bytes == UINT32_MAX ? 0 : body.comment_bytes;
+	if (comment_bytes >= MAX_COMMENT_BYTES || comment_bytes > left ||
+		body.pprof_bytes != left - comment_bytes)
+		return false;
+	memcpy(comment, event->body + sizeof(body), comment_bytes);
+	comment[comment_bytes] = 0;
+	*ret_options = (struct report_options){
+		.cycles = body.cycles,
+		.off_cpu = body.off_cpu,
+		.period = body.period,
+		.time_ns = body.time_ns,
+		.duration_ns = body.duration_ns,
+		.no_inlines = body.no_inlines,
+		.no_demangle = body.no_demangle,
+		.no_labels = body.no_labels,
+		.file_hashes = body.file_hashes,
+		.comment = body.comment_bytes == UINT32_MAX ? NULL : comment,
+	};
+	*ret_body = body;
+	return true;
+}
+
+static int replay_write_report(struct replay *r, const struct record *event,
+	const struct profile *profile, struct buffer *expected, struct buffer *got)
+{
+	autocall(buffer_deinit) struct buffer compressed;
+	char comment[MAX_COMMENT_BYTES];
+	struct report_options options;
+	struct report_sources sources;
+	struct report_summary summary;
+	struct recording_report body;
+	int err;
+
+	buffer_init(&compressed, MAX_PPROF_BYTES);
+	if (!replay_report_options(event, comment, &options, &body))
+		return -EBADMSG;
+	sampler_sources(r->sampler, profile, &sources);
+	err = report_pprof(&sources, &options, &compressed, &summary);
+	if (!err)
+		err = gzip_inflate(compressed.bytes, compressed.size, got);
+	if (!err)
+		err = gzip_inflate(
+			event->body + event->size - body.pprof_bytes, body.pprof_bytes, expected);
+	return err;
+}
+
+static void replay_report(struct replay *r, const struct profile *profile)
+{
+	const struct record *event = replay_take_event(r);
+	autocall(buffer_deinit) struct buffer expected, got;
+	int err;
+
+	buffer_init(&expected, MAX_PPROF_BYTES);
+	buffer_init(&got, MAX_PPROF_BYTES);
+	err = r->sampler ? replay_write_report(r, event, profile, &expected, &got) : -EBADMSG;
+	if (err) {
+		r->error = err;
+		return;
+	}
+	r->result.reports++;
+	r->fn(r->context, &(struct replay_report){
+				  .expected = expected.bytes,
+				  .expected_bytes = expected.size,
+				  .got = got.bytes,
+				  .got_bytes = got.size,
+			  });
+}
+
+static bool replay_is_next(const struct replay *r, enum recording_type type)
+{
+	const struct record *next = replay_next_event(r);
+
+	return next && next->type == type;
+}
+
+static void replay_sealed(void *context, const struct profile *profile)
+{
+	struct replay *r = context;
+
+	while (replay_is_next(r, RECORDING_REPORT))
+		replay_report(r, profile);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void replay_call(struct replay *r);
+
+static void replay_full(void *context)
+{
+	struct replay *r = context;
+
+	if (replay_is_next(r, RECORDING_CALL))
+		replay_call(r);
+}
+
+static int replay_create(
+	struct replay *r, const struct record *event, const struct recording_call *call)
+{
+	static uint32_t tgids[MAX_TGIDS];
+	struct sampler_failure failure;
+	struct sampler_options options = {
+		.cache_directory = "",
+		.profile_limit_bytes = call->profile_limit_bytes,
+		.memory_limit_bytes = call->memory_limit_bytes,
+		.loop = r->loop,
+		.sealed = replay_sealed,
+		.full = call->has_full ? replay_full : NULL,
+		.sealed_context = r,
+		.follow = call->follow_pid != 0,
+		.follow_pid = call->follow_pid,
+	};
+
+	if (r->sampler || call->tgid_count > MAX_TGIDS ||
+		event->size - sizeof(*call) < call->tgid_count * sizeof(*tgids))
+		return -EBADMSG;
+	memcpy(tgids, event->body + sizeof(*call), call->tgid_count * sizeof(*tgids));
+	options.collect = (struct collect_options){
+		.event = call->cycles ? COLLECT_CYCLES : COLLECT_CPU_CLOCK,
+		.frequency_hz = call->frequency_hz,
+		.period = call->period,
+		.user = call->user,
+		.kernel = call->kernel,
+		.off_cpu_share = call->off_cpu_share,
+		.filter.filter_tgids = call->filter_tgids,
+		.tgids = tgids,
+		.tgid_count = call->tgid_count,
+	};
+	return sampler_create(&options, &r->sampler, &failure);
+}
+
+static void replay_open_tap(struct replay *r, uint32_t pid)
+{
+	struct sampler_tap *tap;
+	size_t i = 0;
+
+	while (i < REPLAY_MAX_TAPS && r->taps[i])
+		i++;
+	if (i < REPLAY_MAX_TAPS && !sampler_tap_open(r->sampler, pid, &tap))
+		r->taps[i] = tap;
+}
+
+static void replay_close_tap(struct replay *r, uint64_t number)
+{
+	if (number >= REPLAY_MAX_TAPS || !r->taps[number])
+		return;
+	sampler_tap_close(r->sampler, take(r->taps[number]));
+	r->tap_profile = NULL;
+}
+
+static void replay_call_sampler(struct replay *r, const struct recording_call *call)
+{
+	switch (call->call) {
+	case SAMPLER_CALL_PREPARE:
+		(void)sampler_prepare(r->sampler, call->argument);
+		break;
+	case SAMPLER_CALL_START:
+		(void)sampler_start(r->sampler);
+		break;
+	case SAMPLER_CALL_STOP:
+		(void)sampler_stop(r->sampler);
+		break;
+	case SAMPLER_CALL_FINISH_DEBUG:
+		(void)sampler_finish_debug(r->sampler, call->argument);
+		break;
+	case SAMPLER_CALL_TURN_WINDOW:
+		(void)sampler_turn_window(r->sampler);
+		break;
+	case SAMPLER_CALL_TAP_OPEN:
+		replay_open_tap(r, (uint32_t)call->argument);
+		break;
+	case SAMPLER_CALL_TAP_PROFILE:
+		if (call->argument < REPLAY_MAX_TAPS && r->taps[call->argument])
+			r->tap_profile = sampler_tap_profile(r->sampler, r->taps[call->argument]);
+		break;
+	case SAMPLER_CALL_TAP_CLOSE:
+		replay_close_tap(r, call->argument);
+		break;
+	default:
+		r->error = -EBADMSG;
+	}
+}
+
+static void replay_call(struct replay *r)
+{
+	const struct record *event = replay_take_event(r);
+	struct recording_call call;
+	int err = 0;
+
+	if (!recording_body(event, &call, sizeof(call)))
+		err = -EBADMSG;
+	else if (call.call == SAMPLER_CALL_CREATE)
+		err = replay_create(r, event, &call);
+	else if (!r->sampler)
+		err = -EBADMSG;
+	else
+		replay_call_sampler(r, &call);
+	if (err)
+		r->error = err;
+}
+
+static int replay_events(struct replay *r)
+{
+	while (!r->error && replay_next_event(r)) {
+		if (replay_is_next(r, RECORDING_CALL))
+			replay_call(r);
+		else if (replay_is_next(r, RECORDING_REPORT))
+			replay_report(r, take(r->tap_profile));
+		else
+			(void)loop_run(r->loop);
+	}
+	return r->error;
+}
+
+int replay_run(const struct recording *recording, replay_report_fn *fn, void *context,
+	struct replay_result *ret_result)
+{
+	struct replay r = { .recording = recording, .fn = fn, .context = context };
+	int err = replay_host_init(&r);
+
+	r.result.used = calloc(recording->count + 1, 1);
+	if (!r.result.used)
+		err = -ENOMEM;
+	r.now_ns = recording->count > 1 ? recording->records[1].time_ns : 0;
+	if (!err)
+		err = loop_create(&r.loop);
+	if (!err)
+		err = replay_events(&r);
+	if (r.sampler)
+		r.result.samples = sampler_samples(r.sampler);
+	sampler_destroy(r.sampler);
+	loop_destroy(r.loop);
+	replay_host_deinit(&r);
+	*ret_result = r.result;
+	return err;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/loop/loop.h where nothing is waited for: what happens next is in the recording. */
+#include "agent/loop/loop.h"
+
+#include <stdlib.h>
+
+#include "agent/loop/timers.h"
+#include "base/clock.h"
+#include "tests/replay/replay_internal.h"
+
+enum { MAX_SOURCES = 64 };
+
+struct source {
+	int fd; /* -1 = free */
+	loop_fd_fn *fn;
+	void *context;
+};
+
+struct loop {
+	struct timers timers;
+	struct source sources[MAX_SOURCES];
+	bool stopped;
+};
+
+int loop_create(struct loop **ret_loop)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+	int err = loop ? timers_init(&loop->timers) : -ENOMEM;
+
+	if (err) {
+		free(loop);
+		return err;
+	}
+	for (size_t i = 0; i < MAX_SOURCES; i++)
+		loop->sources[i].fd = -1;
+	*ret_loop = loop;
+	return 0;
+}
+
+void loop_destroy(struct loop *loop)
+{
+	if (!loop)
+		return;
+	timers_deinit(&loop->timers);
+	free(loop);
+}
+
+static struct source *loop_source(struct loop *loop, int fd)
+{
+	for (size_t i = 0; i < MAX_SOURCES; i++)
+		if (loop->sources[i].fd == fd)
+			return &loop->sources[i];
+	return NULL;
+}
+
+int loop_add(struct loop *loop, int fd, uint32_t epoll_events, loop_fd_fn *fn, void *context)
+{
+	struct source *source = loop_source(loop, -1);
+
+	(void)epoll_events;
+	if (!source)
+		return -E2BIG;
+	*source = (struct source){ .fd = fd, .fn = fn, .context = context };
+	return 0;
+}
+
+void loop_remove(struct loop *loop, int fd)
+{
+	struct source *source = loop_source(loop, fd);
+
+	if (source)
+		source->fd = -1;
+}
+
+void loop_set_events(struct loop *loop, int fd, uint32_t epoll_events)
+{
+	(void)loop;
+	(void)fd;
+	(void)epoll_events;
+}
+
+int loop_timer(struct loop *loop, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn *fn,
+	void *context, int *ret_timer)
+{
+	struct timer timer = { .interval_ns = interval_ns, .fn = fn, .context = context };
+	uint32_t name;
+	int err = timers_add(&loop->timers, &timer, delay_ns, &name);
+
+	if (!err)
+		*ret_timer = (int)name;
+	return err;
+}
+
+int loop_retime(struct loop *loop, int timer, uint64_t delay_ns, uint64_t interval_ns)
+{
+	return timers_retime(&loop->timers, (uint32_t)timer, delay_ns, interval_ns);
+}
+
+void loop_cancel(struct loop *loop, int timer)
+{
+	timers_cancel(&loop->timers, (uint32_t)timer);
+}
+
+int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn, void *context)
+{
+	(void)loop;
+	(void)signals;
+	(void)fn;
+	(void)context;
+	return 0;
+}
+
+static void loop_call_timers(struct loop *loop)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	struct timer timer;
+
+	while (!loop->stopped && timers_take_due(&loop->timers, now_ns, &timer))
+		timer.fn(timer.context);
+}
+
+static void loop_call_source(struct loop *loop, int fd)
+{
+	const struct source *source = loop_source(loop, fd);
+
+	if (source)
+		source->fn(source->context, fd, 0);
+}
+
+/* One call of the recorded loop: its time, and whom it called unless that is no part of this. */
+static void loop_call(struct loop *loop, struct replay *r, const struct record *tick)
+{
+	const struct record *whom = replay_next_event(r);
+	struct recording_tick body = { 0 };
+
+	(void)recording_body(tick, &body, sizeof(body));
+	if (whom && whom->type == RECORDING_RINGS_READY) {
+		replay_take_event(r);
+		loop_call_source(loop, REPLAY_RINGS_FD);
+	} else if (whom && whom->type == RECORDING_BUILDS_READY) {
+		replay_take_event(r);
+		loop_call_source(loop, REPLAY_BUILDS_FD);
+	} else if (body.timers) {
+		loop_call_timers(loop);
+	}
+}
+
+int loop_run(struct loop *loop)
+{
+	struct replay *r = replay_current();
+	const struct record *next;
+
+	loop->stopped = false;
+	while (!loop->stopped && (next = replay_next_event(r)) && (next->type < RECORDING_CALL)) {
+		replay_take_event(r);
+		if (next->type == RECORDING_TICK)
+			loop_call(loop, r, next);
+	}
+	return 0;
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stopped = true;
+}

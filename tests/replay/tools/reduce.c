@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reduce IN OUT: writes the recording IN compressed, without what its replay does not need: records
+ * of processes that were not to be sampled, the kernel's symbols that no stack names, indexes of
+ * programs that nothing in the profiles is of, answers that nobody asked for. The replay of OUT
+ * gives the same profiles, else it is not written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/perf_event.h>
+#include <zstd.h>
+
+#include "agent/sampler/recording/notes.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "bpf/abi/sample.h"
+#include "tests/replay/replay.h"
+
+enum {
+	MAX_BYTES = 1 << 29,
+	MAX_KNOWN = 1 << 22,
+	ZSTD_LEVEL = 19,
+	MAX_INDEXES = 256,
+	SAMPLE_ID_BYTES = 8,
+};
+
+/* What becomes of the records of processes that were not to be sampled. */
+enum strangers { STRANGERS_GO, STRANGERS_WITHOUT_NAMES, STRANGERS_STAY };
+
+struct reduction {
+	const struct recording *in;
+	enum strangers strangers;
+	struct map wanted; /* tgid → 1 */
+	bool all; /* processes were to be sampled */
+	struct map stacks; /* ids that samples of wanted processes name → 1 */
+	uint64_t *kernel_pcs; /* of these stacks */
+	size_t kernel_pc_count, kernel_pc_capacity;
+	const uint8_t *used; /* NULL = all answers */
+	uint32_t kallsyms; /* the object that /proc/kallsyms was opened as last */
+	uint64_t without; /* this index file */
+	struct buffer out;
+};
+
+/* ---- records of the rings -------------------------------------------------------------------- */
+
+struct piece {
+	uint32_t type;
+	const uint8_t *bytes;
+	size_t size;
+	uint32_t tgid, parent; /* of task records; tgid of all but stacks */
+	const uint8_t *raw; /* of PERF_RECORD_SAMPLE */
+	size_t raw_bytes;
+};
+
+static uint32_t word_at(const uint8_t *bytes, size_t offset)
+{
+	uint32_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+static uint64_t long_at(const uint8_t *bytes, size_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static void piece_read_raw(struct piece *p)
+{
+	uint32_t kind;
+
+	if (p->size < 8 + 8 + 4 + 32)
+		return;
+	p->raw = p->bytes + 8 + 8 + 4;
+	p->raw_bytes = MIN(word_at(p->bytes, 16), p->size - 20);
+	kind = word_at(p->raw, 0);
+	if (kind == ABI_TICK || kind == ABI_SWITCH_OUT)
+		p->tgid = word_at(p->raw, offsetof(struct abi_sample, tgid));
+	else if (kind == ABI_WAKE)
+		p->tgid = word_at(p->raw, offsetof(struct abi_wake, tgid));
+	else if (kind == ABI_SIGHTINGS_MET)
+		p->tgid = word_at(p->raw, offsetof(struct abi_sightings, tgid));
+}
+
+/* The record at BYTES of LEFT; false: none is there. */
+static bool piece_read(const uint8_t *bytes, size_t left, struct piece *ret_piece)
+{
+	struct perf_event_header header;
+	struct piece p = { .bytes = bytes };
+
+	if (left < sizeof(header))
+		return false;
+	memcpy(&header, bytes, sizeof(header));
+	if (header.size < sizeof(header) || header.size > left)
+		return false;
+	p.type = header.type;
+	p.size = header.size;
+	if (p.type == PERF_RECORD_SAMPLE)
+		piece_read_raw(&p);
+	else if (p.size >= 16)
+		p.tgid = word_at(bytes, 8);
+	if (p.type == PERF_RECORD_FORK && p.size >= 16)
+		p.parent = word_at(bytes, 12);
+	*ret_piece = p;
+	return true;
+}
+
+static bool is_wanted(const struct reduction *r, uint32_t tgid)
+{
+	uint64_t one;
+
+	return r->all || map_get(&r->wanted, tgid, &one);
+}
+
+static bool is_stack(const struct piece *p)
+{
+	return p->type == PERF_RECORD_SAMPLE && p->raw && word_at(p->raw, 0) == ABI_STACK;
+}
+
+static void note_kernel_pcs(struct reduction *r, const uint8_t *stack, size_t bytes)
+{
+	uint32_t count = word_at(stack, offsetof(struct abi_stack, frame_count));
+
+	if (!(word_at(stack, offsetof(struct abi_stack, flags)) & ABI_STACK_KERNEL))
+		return;
+	for (uint32_t i = 0; i < count && sizeof(struct abi_stack) + 8 * (i + 1) <= bytes; i++)
+		if (!array_reserve(r->kernel_pcs, r->kernel_pc_capacity, r->kernel_pc_count + 1,
+			    MAX_KNOWN))
+			r->kernel_pcs[r->kernel_pc_count++] =
+				long_at(stack, sizeof(struct abi_stack) + 8 * i);
+}
+
+/* Who comes from whom, and which stacks samples of these name. */
+static void note_piece(struct reduction *r, const struct piece *p)
+{
+	uint32_t kind = p->raw ? word_at(p->raw, 0) : 0;
+
+	if (p->type == PERF_RECORD_FORK && is_wanted(r, p->parent))
+		(void)map_set(&r->wanted, p->tgid, 1);
+	if ((kind == ABI_TICK || kind == ABI_SWITCH_OUT) && is_wanted(r, p->tgid)) {
+		(void)map_set(
+			&r->stacks, long_at(p->raw, offsetof(struct abi_sample, user_stack)), 1);
+		(void)map_set(
+			&r->stacks, long_at(p->raw, offsetof(struct abi_sample, kernel_stack)), 1);
+	}
+}
+
+typedef void piece_fn(struct reduction *r, const struct piece *p);
+
+static void for_each_piece(struct reduction *r, const struct record *record, piece_fn *fn)
+{
+	size_t at = sizeof(struct recording_ring);
+	struct piece p;
+
+	while (at < record->size && piece_read(record->body + at, record->size - at, &p)) {
+		fn(r, &p);
+		at += p.size;
+	}
+}
+
+static void keep(struct reduction *r, const struct piece *p)
+{
+	uint64_t one;
+
+	if (is_stack(p) &&
+		map_get(&r->stacks, long_at(p->raw, offsetof(struct abi_stack, id)), &one))
+		note_kernel_pcs(r, p->raw, p->raw_bytes);
+	(void)buffer_append(&r->out, p->bytes, p->size);
+}
+
+/* The path and name that begin at OFFSET become the same number of letters. */
+static void keep_without_name(struct reduction *r, const struct piece *p, size_t offset)
+{
+	uint8_t *copy;
+
+	keep(r, p);
+	if (r->out.error)
+		return;
+	copy = r->out.bytes + r->out.size - p->size;
+	for (size_t i = offset; i + SAMPLE_ID_BYTES < p->size && copy[i]; i++)
+		if (copy[i] != '/')
+			copy[i] = 'x';
+}
+
+static void reduce_piece(struct reduction *r, const struct piece *p)
+{
+	enum { MMAP2_PATH = 72, COMM_NAME = 16 };
+	bool of_task = p->type == PERF_RECORD_MMAP2 || p->type == PERF_RECORD_COMM ||
+		       p->type == PERF_RECORD_FORK || p->type == PERF_RECORD_EXIT;
+	uint64_t one;
+
+	if (p->type == PERF_RECORD_KSYMBOL && r->strangers == STRANGERS_GO && !r->all)
+		return;
+	if (is_stack(p)) {
+		if (map_get(&r->stacks, long_at(p->raw, offsetof(struct abi_stack, id)), &one))
+			keep(r, p);
+		return;
+	}
+	if (p->type == PERF_RECORD_SAMPLE && p->raw && !is_wanted(r, p->tgid))
+		return;
+	if (!of_task || is_wanted(r, p->tgid) || is_wanted(r, p->parent) ||
+		r->strangers == STRANGERS_STAY)
+		keep(r, p);
+	else if (r->strangers == STRANGERS_WITHOUT_NAMES)
+		keep_without_name(r, p,
+			p->type == PERF_RECORD_MMAP2  ? MMAP2_PATH
+			: p->type == PERF_RECORD_COMM ? COMM_NAME
+						      : p->size);
+}
+
+/* ---- the kernel's symbols -------------------------------------------------------------------- */
+
+static int by_number(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static bool is_mark(const char *line)
+{
+	static const char *const names[] = { " _text\n", " _stext\n", " _etext\n", "orc_",
+		"__start_", "__stop_", "trampoline" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strstr(line, names[i]))
+			return true;
+	return false;
+}
+
+/* Whether a pc is in the symbol from START to END. */
+static bool has_pc(const struct reduction *r, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < r->kernel_pc_count; i++)
+		if (r->kernel_pcs[i] >= start && r->kernel_pcs[i] <= end)
+			return true;
+	return false;
+}
+
+static void reduce_kallsyms(struct reduction *r, const char *text, size_t size, struct buffer *out)
+{
+	autofree uint64_t *starts = calloc(size / 16 + 2, sizeof(*starts));
+	size_t count = 0;
+
+	for (const char *line = text; starts && line < text + size; count++) {
+		const char *end = memchr(line, '\n', (size_t)(text + size - line));
+
+		starts[count] = strtoull(line, NULL, 16);
+		line = end ? end + 1 : text + size;
+	}
+	if (!starts)
+		return;
+	qsort(starts, count, sizeof(*starts), by_number);
+	for (const char *line = text; line < text + size;) {
+		const char *end = memchr(line, '\n', (size_t)(text + size - line));
+		size_t length = (size_t)((end ? end + 1 : text + size) - line);
+		autofree char *copy = strndup(line, length);
+		uint64_t start = strtoull(line, NULL, 16), before = 0, after = UINT64_MAX;
+		size_t low = 0, high = count;
+
+		/* The neighbours with other addresses: a symbol ends where the next begins. */
+		while (low < high) {
+			size_t middle = (low + high) / 2;
+
+			if (starts[middle] < start)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		before = low ? starts[low - 1] : start;
+		while (low < count && starts[low] == start)
+			low++;
+		after = low < count ? starts[low] : UINT64_MAX;
+		if (has_pc(r, before, after) || (copy && is_mark(copy)))
+			(void)buffer_append(out, line, length);
+		line += length;
+	}
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static void write_record(
+	struct reduction *r, const struct record *record, const void *body, size_t size)
+{
+	struct recording_head head = {
+		.type = record->type, .size = (uint32_t)size, .time_ns = record->time_ns
+	};
+
+	(void)buffer_append(&r->out, &head, sizeof(head));
+	(void)buffer_append(&r->out, body, size);
+}
+
+static void reduce_ring(struct reduction *r, const struct record *record)
+{
+	struct recording_head head = { .type = record->type, .time_ns = record->time_ns };
+	size_t head_at = r->out.size;
+
+	(void)buffer_append(&r->out, &head, sizeof(head));
+	(void)buffer_append(
+		&r->out, record->body, MIN(record->size, sizeof(struct recording_ring)));
+	for_each_piece(r, record, reduce_piece);
+	if (r->out.error)
+		return;
+	head.size = (uint32_t)(r->out.size - head_at - sizeof(head));
+	memcpy(r->out.bytes + head_at, &head, sizeof(head));
+}
+
+static bool is_answer(enum recording_type type)
+{
+	return type >= RECORDING_OPENED && type < RECORDING_TYPES && type != RECORDING_COLLECT &&
+	       type != RECORDING_ENTRY;
+}
+
+static void reduce_data(struct reduction *r, const struct record *record)
+{
+	autocall(buffer_deinit) struct buffer reduced;
+	struct recording_data data;
+
+	buffer_init(&reduced, MAX_BYTES);
+	if (!recording_body(record, &data, sizeof(data)) || data.object != r->kallsyms) {
+		write_record(r, record, record->body, record->size);
+		return;
+	}
+	(void)buffer_append(&reduced, &data, sizeof(data));
+	reduce_kallsyms(r, (const char *)record->body + sizeof(data), record->size - sizeof(data),
+		&reduced);
+	write_record(r, record, reduced.bytes, reduced.size);
+}
+
+/* A file's size is that of what is left of it. */
+static void reduce_stat(struct reduction *r, const struct record *record)
+{
+	struct {
+		struct recording_answer answer;
+		struct recording_stat stat;
+	} body;
+
+	if (!recording_body(record, &body, sizeof(body)))
+		return;
+	if (r->kallsyms && body.answer.value == r->kallsyms)
+		body.stat.size_bytes = 0;
+	write_record(r, record, &body, sizeof(body));
+}
+
+/* Without a file that goes: as if it could not be built. */
+static void reduce_index(struct reduction *r, const struct record *record)
+{
+	struct recording_index body;
+
+	if (!recording_body(record, &body, sizeof(body)))
+		return;
+	if (body.file && body.file == r->without) {
+		body.file = 0;
+		body.error = record->type == RECORDING_CACHED ? -ENOENT : 0;
+	}
+	write_record(r, record, &body, sizeof(body));
+}
+
+static void reduce_index_file(struct reduction *r, const struct record *record)
+{
+	uint64_t number;
+
+	if (recording_body(record, &number, sizeof(number)) && number != r->without)
+		write_record(r, record, record->body, record->size);
+}
+
+static void reduce_record(struct reduction *r, size_t number)
+{
+	const struct record *record = &r->in->records[number];
+	struct recording_answer answer = { 0 };
+
+	if (record->type == RECORDING_OPENED && recording_body(record, &answer, sizeof(answer)) &&
+		!strcmp(recording_text(record, sizeof(answer)), "o/proc/kallsyms"))
+		r->kallsyms = answer.value;
+	if (r->used && is_answer(record->type) && !r->used[number])
+		return;
+	if (record->type == RECORDING_RING)
+		reduce_ring(r, record);
+	else if (record->type == RECORDING_DATA)
+		reduce_data(r, record);
+	else if (record->type == RECORDING_STAT)
+		reduce_stat(r, record);
+	else if (record->type == RECORDING_INDEX || record->type == RECORDING_CACHED)
+		reduce_index(r, record);
+	else if (record->type == RECORDING_INDEX_FILE)
+		reduce_index_file(r, record);
+	else
+		write_record(r, record, record->body, record->size);
+}
+
+static void note_target(struct reduction *r, const struct record *record)
+{
+	struct recording_call call;
+
+	if (!recording_body(record, &call, sizeof(call)) || call.call != SAMPLER_CALL_CREATE)
+		return;
+	if (call.follow_pid)
+		(void)map_set(&r->wanted, call.follow_pid, 1);
+	for (uint32_t i = 0;
+		i < call.tgid_count && sizeof(call) + 4 * (size_t)(i + 1) <= record->size; i++)
+		(void)map_set(&r->wanted, word_at(record->body, sizeof(call) + 4 * i), 1);
+	r->all = !call.follow_pid && !call.filter_tgids;
+}
+
+struct parts {
+	enum strangers strangers;
+	const uint8_t *used; /* NULL = all answers stay */
+	uint64_t without; /* an index file; 0 = all stay */
+};
+
+static int reduce(const struct recording *in, const struct parts *parts, struct buffer *out)
+{
+	struct reduction r = { .in = in,
+		.strangers = parts->strangers,
+		.used = parts->used,
+		.without = parts->without };
+
+	buffer_init(&r.out, MAX_BYTES);
+	map_init(&r.wanted, MAX_KNOWN);
+	map_init(&r.stacks, MAX_KNOWN);
+	(void)buffer_string(&r.out, RECORDING_MAGIC);
+	for (size_t i = 1; i < in->count; i++)
+		if (in->records[i].type == RECORDING_CALL)
+			note_target(&r, &in->records[i]);
+	/* Children are known before their parents where rings are read one after the other. */
+	for (int round = 0; round < 3; round++)
+		for (size_t i = 1; i < in->count; i++)
+			if (in->records[i].type == RECORDING_RING)
+				for_each_piece(&r, &in->records[i], note_piece);
+	/* The rings first: the symbols that are needed are those of their stacks. */
+	for (size_t i = 1; i < in->count; i++)
+		if (in->records[i].type == RECORDING_RING)
+			reduce_ring(&r, &in->records[i]);
+	r.out.size = strlen(RECORDING_MAGIC);
+	for (size_t i = 1; i < in->count; i++)
+		reduce_record(&r, i);
+	free(r.kernel_pcs);
+	map_deinit(&r.wanted);
+	map_deinit(&r.stacks);
+	*out = r.out;
+	return r.out.error;
+}
+
+static void compare(void *context, const struct replay_report *report)
+{
+	unsigned int *different = context;
+
+	*different += report->expected_bytes != report->got_bytes ||
+		      memcmp(report->expected, report->got, report->got_bytes);
+}
+
+/* Which answers the replay of R uses; NULL: its profiles are not those that were recorded. */
+static uint8_t *replay_same(const struct recording *r)
+{
+	struct replay_result result = { 0 };
+	unsigned int different = 0;
+	int err = replay_run(r, compare, &different, &result);
+
+	if (!err && !different && result.reports)
+		return result.used;
+	free(result.used);
+	return NULL;
+}
+
+/* True: OUT has the same profiles. */
+static bool reduce_and_check(
+	const struct recording *in, enum strangers strangers, struct buffer *out)
+{
+	autocall(recording_deinit) struct recording once = { 0 }, twice = { 0 };
+	autocall(buffer_deinit) struct buffer first = { 0 };
+	autofree uint8_t *used = NULL, *used_again = NULL;
+
+	if (reduce(in, &(struct parts){ .strangers = strangers }, &first) ||
+		recording_parse(first.bytes, first.size, &once))
+		return false;
+	used = replay_same(&once);
+	if (!used || reduce(&once, &(struct parts){ .strangers = strangers, .used = used }, out) ||
+		recording_parse(out->bytes, out->size, &twice))
+		return false;
+	used_again = replay_same(&twice);
+	return used_again != NULL;
+}
+
+/* Indexes of programs that are in no profile. */
+static void reduce_indexes(struct buffer *bytes)
+{
+	for (uint64_t number = 1; number <= MAX_INDEXES; number++) {
+		autocall(recording_deinit) struct recording before = { 0 }, after = { 0 };
+		autocall(buffer_deinit) struct buffer out = { 0 };
+		autofree uint8_t *used = NULL;
+
+		if (recording_parse(bytes->bytes, bytes->size, &before) ||
+			!recording_first(
+				&before, RECORDING_INDEX_FILE, recording_number_key(number)) ||
+			reduce(&before,
+				&(struct parts){ .strangers = STRANGERS_STAY, .without = number },
+				&out) ||
+			recording_parse(out.bytes, out.size, &after))
+			continue;
+		used = replay_same(&after);
+		if (!used)
+			continue;
+		buffer_deinit(bytes);
+		*bytes = out;
+		buffer_init(&out, 0);
+	}
+}
+
+static int write_compressed(const char *path, const struct buffer *bytes)
+{
+	size_t bound = ZSTD_compressBound(bytes->size), size;
+	autofree void *compressed = malloc(bound);
+
+	if (!compressed)
+		return -ENOMEM;
+	size = ZSTD_compress(compressed, bound, bytes->bytes, bytes->size, ZSTD_LEVEL);
+	if (ZSTD_isError(size))
+		return -EIO;
+	printf("%s: %zu bytes, compressed %zu\n", path, bytes->size, size);
+	return io_replace_file(AT_FDCWD, path, compressed, size, 0644);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const kinds[] = { "went", "lost their names", "stayed" };
+	autocall(recording_deinit) struct recording in = { 0 };
+	autocall(buffer_deinit) struct buffer bytes;
+
+	log_configure(LOG_ERROR, false);
+	buffer_init(&bytes, MAX_BYTES);
+	if (argc != 3 || io_read_file(AT_FDCWD, argv[1], &bytes) ||
+		recording_parse(bytes.bytes, bytes.size, &in)) {
+		fprintf(stderr, "usage: reduce RECORDING REDUCED\n");
+		return 1;
+	}
+	for (enum strangers s = STRANGERS_GO; s <= STRANGERS_STAY; s++) {
+		autocall(buffer_deinit) struct buffer out = { 0 };
+
+		if (!reduce_and_check(&in, s, &out))
+			continue;
+		reduce_indexes(&out);
+		printf("other processes %s\n", kinds[s]);
+		return write_compressed(argv[2], &out) ? 1 : 0;
+	}
+	fprintf(stderr, "%s: its replay does not give the same profiles\n", argv[1]);
+	return 1;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sampler over recordings of its host: the profiles are those that the recorded runs wrote,
+ * byte for byte. Each recording is a case. Arguments name recordings other than those of the
+ * project; with REPLAY_OUTPUT=DIRECTORY profiles that differ are written there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "tests/replay/replay.h"
+
+enum { MAX_RECORDINGS = 64, MAX_RECORDING_BYTES = 1 << 29 };
+
+struct comparison {
+	const char *path;
+	unsigned int reports, different;
+};
+
+static void write_profile(
+	const struct comparison *c, const char *which, const void *bytes, size_t size)
+{
+	const char *directory = getenv("REPLAY_OUTPUT"), *slash = strrchr(c->path, '/');
+	char path[512];
+
+	if (!directory)
+		return;
+	snprintf(path, sizeof(path), "%s/%s-%u.%s.pb", directory, slash ? slash + 1 : c->path,
+		c->reports, which);
+	(void)io_replace_file(AT_FDCWD, path, bytes, size, 0644);
+}
+
+static void compare(void *context, const struct replay_report *report)
+{
+	struct comparison *c = context;
+	size_t same = 0;
+
+	c->reports++;
+	while (same < report->expected_bytes && same < report->got_bytes &&
+		report->expected[same] == report->got[same])
+		same++;
+	if (same == report->expected_bytes && same == report->got_bytes)
+		return;
+	c->different++;
+	print_message("%s: profile %u differs from byte %zu of %zu on (has %zu)\n", c->path,
+		c->reports, same, report->expected_bytes, report->got_bytes);
+	write_profile(c, "expected", report->expected, report->expected_bytes);
+	write_profile(c, "got", report->got, report->got_bytes);
+}
+
+static int load(const char *path, struct recording *ret_recording)
+{
+	autocall(buffer_deinit) struct buffer bytes;
+	int err;
+
+	buffer_init(&bytes, MAX_RECORDING_BYTES);
+	err = io_read_file(AT_FDCWD, path, &bytes);
+	return err ? err : recording_parse(bytes.bytes, bytes.size, ret_recording);
+}
+
+static void profiles_are_those_of_the_recorded_run(void **state)
+{
+	struct comparison comparison = { .path = *state };
+	autocall(recording_deinit) struct recording recording = { 0 };
+	struct replay_result result = { 0 };
+	int err;
+
+	assert_int_equal(load(comparison.path, &recording), 0);
+	err = replay_run(&recording, compare, &comparison, &result);
+	print_message("# %s: %llu samples, %u profiles, %llu questions without an answer%s%s\n",
+		comparison.path, (unsigned long long)result.samples, result.reports,
+		(unsigned long long)result.unanswered, result.unanswered ? ", first " : "",
+		result.first_unanswered);
+	if (err == -EPROTO)
+		print_message("%s: its indexes have another format: tests/replay/README.md\n",
+			comparison.path);
+	free(result.used);
+	assert_int_equal(err, 0);
+	assert_int_equal(comparison.different, 0);
+	assert_true(result.reports > 0);
+	assert_true(result.samples > 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct CMUnitTest tests[MAX_RECORDINGS] = { 0 };
+	size_t count = 0;
+	glob_t found;
+
+	log_configure(LOG_ERROR, false);
+	if (glob("tests/replay/recordings/*.zst", 0, NULL, &found))
+		found.gl_pathc = 0;
+	if (argc > 1)
+		found.gl_pathv = argv + 1;
+	for (; count < MAX_RECORDINGS && found.gl_pathv && found.gl_pathv[count]; count++)
+		tests[count] = (struct CMUnitTest){
+			.name = found.gl_pathv[count],
+			.test_func = profiles_are_those_of_the_recorded_run,
+			.initial_state = found.gl_pathv[count],
+		};
+	if (!count) {
+		fputs("there are no recordings\n", stderr);
+		return 1;
+	}
+	return _cmocka_run_group_tests("replay", tests, count, NULL, NULL);
+}
