@@ -11,18 +11,12 @@
 #include "agent/sampler/process/modules.h"
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/profile/profile.h"
+#include "agent/sampler/runtimes/names.h"
 #include "base/buffer.h"
 #include "base/metrics.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/kallsyms/kallsyms.h"
 #include "symbolizer/perf_map/perf_map.h"
-
-/* The names of a runtime's frame. Texts live for the call that asked for them. */
-struct report_runtime_names {
-	const char *mapping; /* "[python]": stands for the file that such a frame is not in */
-	size_t line_count; /* at most INDEX_MAX_FRAMES; 0 = not known */
-	struct index_frame *lines; /* innermost first; the caller's */
-};
 
 struct report_sources {
 	const struct profile *profile;
@@ -35,7 +29,7 @@ struct report_sources {
 	const struct perf_map *(*perf_map)(void *context, struct process *process);
 	/* What PROCESS's runtime calls FRAME. NULL: no runtime brings frames of its own. */
 	void (*runtime_names)(void *context, struct process *process, const struct abi_frame *frame,
-		struct report_runtime_names *names);
+		struct runtime_names *names);
 	void *context;
 	struct metrics *metrics;
 };

@@ -345,7 +345,7 @@ static int runtime_frame(
 	const struct report_sources *sources = s->sources;
 	const struct abi_frame runtime = profile_frame_of_runtime(at->frame);
 	struct process *p = processes_find(sources->processes, at->process);
-	struct report_runtime_names names = { .lines = frame->lines };
+	struct runtime_names names = { .lines = frame->lines };
 
 	frame->address = runtime.address;
 	if (p && sources->runtime_names)

@@ -233,7 +233,7 @@ static uint64_t fiber_of(
 {
 	if (!s->fiber_id || s->fiber_generation == p->number)
 		return s->fiber_id;
-	metrics_add(&sampler->metrics, METRIC_GO_GOIDS_DROPPED, 1);
+	metrics_add(&sampler->metrics, METRIC_FIBERS_DROPPED, 1);
 	return 0;
 }
 
@@ -437,7 +437,8 @@ static struct process *sampled_process(
 		sampler_wait_begins(sampler, switch_out_of(s));
 	if (!p)
 		return NULL;
-	sampler_bind_goids(sampler, p);
+	if (p->exec_known)
+		runtimes_bind(&sampler->runtimes, p->number, p->exec_id);
 	tell_of_unnamed(sampler, p, s);
 	return p;
 }

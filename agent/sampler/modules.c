@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What hangs from modules and processes: indexes, goroutine-id settings. A module is
+ * What hangs from modules and processes: indexes, runtimes. A module is
  * asked for at its first hit, while the process that maps it most likely still lives; its file is
  * opened then, so that it may be deleted or replaced afterwards.
  */
@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "agent/sampler/recording/notes.h"
-#include "agent/sampler/runtimes/go/goids.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
@@ -86,70 +85,26 @@ void sampler_module_data_free(struct module *m)
 	m->owner_data = NULL;
 }
 
-/* ---- goroutine ids -------------------------------------------------------------------------- */
+/* ---- runtimes ------------------------------------------------------------------------------- */
 
-static void configure_goids(struct sampler *sampler, struct process *p)
+/* The index of P's program may have come. */
+static void runtime_of_program(struct sampler *sampler, const struct process *p)
 {
-	struct sampler_module *module = p->executable ? p->executable->owner_data : NULL;
-	const struct index_go *go = module && module->index ? index_go(module->index) : NULL;
-	struct sampler_process *data;
-	struct abi_runtime_process how;
-	int err;
+	const struct sampler_module *module = p->executable ? p->executable->owner_data : NULL;
 
-	if (!go || p->ended)
+	if (!module || !module->index || p->ended)
 		return;
-	data = sampler_process_data(p);
-	if (!data || (data->go_configured && (data->go_bound || !p->exec_known)))
-		return;
-	if (!goids_how(go, p->number, p->exec_known ? &p->exec_id : NULL, &how)) {
-		data->go_configured = data->go_bound = true;
-		metrics_add(&sampler->metrics, METRIC_GO_UNKNOWN_VERSION, 1);
-		log_info("goroutine ids of this Go program cannot be read", "pid=%u go=1.%u",
-			p->pid, go->version);
-		return;
-	}
-	err = collect_set_runtime(sampler->collect, p->pid, &how);
-	data->go_configured |= !err;
-	data->go_bound = !err && p->exec_known;
-	sampler->goids_refused |= err != 0;
-	if (err && !data->go_refused) {
-		data->go_refused = true;
-		metrics_add(&sampler->metrics, METRIC_GO_REFUSED, 1);
-		log_debug("goroutine ids cannot be configured, trying again", "pid=%u error=%d",
-			p->pid, err);
-	}
-}
-
-void sampler_bind_goids(struct sampler *sampler, struct process *p)
-{
-	const struct sampler_process *data = p->owner_data;
-
-	if (data && data->go_configured && !data->go_bound && p->exec_known)
-		configure_goids(sampler, p);
-}
-
-void sampler_configure_refused_goids(struct sampler *sampler)
-{
-	struct process *p;
-	size_t iterator = 0;
-
-	if (!sampler->goids_refused)
-		return;
-	sampler->goids_refused = false;
-	while ((p = processes_next(sampler->processes, &iterator)) != NULL) {
-		const struct sampler_process *data = p->owner_data;
-
-		if (data && data->go_refused)
-			configure_goids(sampler, p);
-	}
+	runtimes_program(&sampler->runtimes, &(struct runtime_program){
+						     .pid = p->pid,
+						     .generation = p->number,
+						     .exec_id = p->exec_known ? &p->exec_id : NULL,
+						     .index = module->index,
+					     });
 }
 
 void sampler_process_ended(struct sampler *sampler, struct process *p)
 {
-	struct sampler_process *data = p->owner_data;
-
-	if (data && data->go_configured && sampler->collect)
-		collect_remove_runtime(sampler->collect, p->pid);
+	runtimes_ended(&sampler->runtimes, p->number);
 	if (sampler->unwind)
 		unwind_forget(sampler->unwind, p);
 	sampler_jit_ended(p);
@@ -243,10 +198,10 @@ void sampler_index_done(void *context, uint64_t tag, struct index *index)
 	}
 	data->index = index;
 	sampler->module_came = true;
-	if (index && index_go(index)) {
+	if (index && runtimes_has(&sampler->runtimes, index)) {
 		while ((p = processes_next(sampler->processes, &iterator)) != NULL) {
 			if (p->executable == m)
-				configure_goids(sampler, p);
+				runtime_of_program(sampler, p);
 		}
 	}
 }
@@ -480,11 +435,11 @@ void sampler_request_program(struct sampler *sampler, struct process *p)
 
 	if (mapping)
 		sampler_module_hit(sampler, p, mapping);
-	configure_goids(sampler, p);
+	runtime_of_program(sampler, p);
 }
 
 /*
- * A program that was seen before has its index in the cache: its goroutine ids can be read at once.
+ * A program that was seen before has its index in the cache: its runtime can be read at once.
  * One that was not is built at its first sample.
  */
 void sampler_program_known(struct sampler *sampler, struct process *p)
@@ -517,7 +472,7 @@ void sampler_program_known(struct sampler *sampler, struct process *p)
 			metrics_add(&sampler->metrics, METRIC_INDEX_CACHE_HITS, 1);
 		}
 	}
-	configure_goids(sampler, p);
+	runtime_of_program(sampler, p);
 }
 
 void sampler_forget_index_pages(struct sampler *sampler)

@@ -141,7 +141,7 @@ static void on_upkeep_timer(void *context)
 	after_builds(sampler);
 	sampler_look_at_debuginfod(sampler);
 	sampler_look_at_builds(sampler);
-	sampler_configure_refused_goids(sampler);
+	runtimes_retry(&sampler->runtimes);
 	if (sampler->unwind)
 		unwind_turn(sampler->unwind);
 	trim_cache(sampler);
@@ -182,6 +182,29 @@ static void on_ended(void *context, struct process *p)
 static void on_forked(void *context, struct process *parent, struct process *child)
 {
 	sampler_jit_forked(context, parent, child);
+}
+
+static int on_runtime(void *context, uint32_t tgid, const struct abi_runtime_process *how)
+{
+	struct sampler *sampler = context;
+
+	return collect_set_runtime(sampler->collect, tgid, how);
+}
+
+static void on_runtime_gone(void *context, uint32_t tgid)
+{
+	struct sampler *sampler = context;
+
+	if (sampler->collect)
+		collect_remove_runtime(sampler->collect, tgid);
+}
+
+static void on_runtime_names(void *context, struct process *p, const struct abi_frame *frame,
+	struct runtime_names *names)
+{
+	const struct sampler *sampler = context;
+
+	runtimes_names(&sampler->runtimes, p->pid, p->number, frame, names);
 }
 
 static void on_forget(void *context, struct process *p)
@@ -345,6 +368,12 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	waits_init(&sampler->waits,
 		options->collect.off_cpu_share > 0 ? options->collect.off_cpu_share : 1);
 	map_init(&sampler->followed, FOLLOWED_LIMIT);
+	runtimes_init(&sampler->runtimes, &(struct runtimes_options){
+						  .set = on_runtime,
+						  .remove = on_runtime_gone,
+						  .context = sampler,
+						  .metrics = &sampler->metrics,
+					  });
 	err = options->follow ? map_set(&sampler->followed, options->follow_pid, 1) : 0;
 	if (!err)
 		err = create_tables(sampler, options, ret_failure);
@@ -387,6 +416,7 @@ void sampler_destroy(struct sampler *sampler)
 	collect_destroy(sampler->collect);
 	sampler->collect = NULL;
 	processes_destroy(sampler->processes);
+	runtimes_deinit(&sampler->runtimes);
 	free_module_data(sampler);
 	modules_destroy(sampler->modules);
 	sampler_windows_deinit(sampler);
@@ -551,6 +581,7 @@ void sampler_sources(
 		.kallsyms = kernel_symbols_table(sampler->kernel_symbols),
 		.index = sampler_index_of,
 		.perf_map = sampler_perf_map_of,
+		.runtime_names = on_runtime_names,
 		.context = sampler,
 		.metrics = &sampler->metrics,
 	};

@@ -7,6 +7,7 @@
 #include "agent/sampler/process/selection.h"
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/profile/waits.h"
+#include "agent/sampler/runtimes/runtimes.h"
 #include "agent/sampler/unwind/unwind.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -97,7 +98,7 @@ struct sampler {
 	struct log_rate gap_log, resync_log, unnamed_log[SAMPLER_UNNAMED_REASONS];
 	uint64_t unopened_until_ns; /* a module's file is still wanted from whoever maps it */
 	struct log_rate setback_log;
-	bool goids_refused; /* of a process, by a full table: it is tried again */
+	struct runtimes runtimes;
 };
 
 /* Hangs from module.owner_data. */
@@ -133,9 +134,6 @@ struct sampler_jit {
 /* Hangs from process.owner_data. */
 struct sampler_process {
 	struct sampler_jit jit;
-	bool go_configured; /* the sampler reads this generation's goids, or nobody can */
-	bool go_bound; /* with the exec id, so that no later program's are read that way */
-	bool go_refused; /* it could not be told to, which is counted */
 };
 
 /* events.c: collect's handlers with the agent as context. */
@@ -232,13 +230,9 @@ void sampler_identify_modules(struct sampler *sampler);
 /* As that, for the modules of a stack that was resolved before, while a file is still wanted. */
 void sampler_stack_hit(
 	struct sampler *sampler, struct process *p, const struct profile_stack *stack);
-/* P's program became known: asks for what its cache holds, configures goids. */
+/* P's program became known: asks for what its cache holds, configures its runtime. */
 void sampler_program_known(struct sampler *sampler, struct process *p);
 void sampler_process_ended(struct sampler *sampler, struct process *p);
-/* Once a second: goroutine ids of the processes that found no room before. */
-void sampler_configure_refused_goids(struct sampler *sampler);
-/* Tells the sampler the exec id of P's program, once that is known. */
-void sampler_bind_goids(struct sampler *sampler, struct process *p);
 /* Once a second: says whether debuginfod servers answer. */
 void sampler_look_at_debuginfod(struct sampler *sampler);
 /* Likewise: says that index builds came to nothing for a reason that may pass. */

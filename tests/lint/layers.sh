@@ -35,8 +35,8 @@ agent/sampler/profile: base/ bpf/abi/
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/*.skel.h
 agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind.bpf.h symbolizer/index/
-agent/sampler/runtimes: base/ bpf/abi/ symbolizer/
-agent/report: base/ agent/sampler/recording/notes.h agent/sampler/process/ agent/sampler/profile/ symbolizer/ pprof/
+agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/
+agent/report: base/ agent/sampler/recording/notes.h agent/sampler/process/ agent/sampler/profile/ agent/sampler/runtimes/names.h symbolizer/ pprof/
 agent/daemon: base/ agent/settings/ agent/loop/ agent/sampler/ agent/report/ agent/server/ symbolizer/index/ symbolizer/sandbox/
 agent/server/store: base/
 agent/server/serve: base/ agent/loop/

@@ -171,7 +171,7 @@ static void native_and_kernel_frames_are_no_runtimes(void **state)
 
 /* Process `one` has an inlined call at the sampled position, process `two` another function. */
 static void test_runtime_names(void *context, struct process *process,
-	const struct abi_frame *frame, struct report_runtime_names *names)
+	const struct abi_frame *frame, struct runtime_names *names)
 {
 	const struct fixture *f = context;
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Go's row: goroutine ids. Its frames are native ones, which its index names. */
+#include "agent/sampler/runtimes/go/goids.h"
+#include "agent/sampler/runtimes/runtime.h"
+#include "base/log.h"
+
+static bool go_detect(const struct index *index)
+{
+	return index_go(index) != NULL;
+}
+
+static bool go_configure(const struct index *index, struct abi_runtime_process *ret_how)
+{
+	struct abi_runtime_process how = { .kind = ABI_RUNTIME_GO };
+
+	if (!goids_how(index_go(index), &how.go))
+		return false;
+	*ret_how = how;
+	return true;
+}
+
+static void go_unsupported(const struct runtime_program *program, struct metrics *metrics)
+{
+	metrics_add(metrics, METRIC_GO_UNKNOWN_VERSION, 1);
+	log_info("goroutine ids of this Go program cannot be read", "pid=%u go=1.%u", program->pid,
+		index_go(program->index)->version);
+}
+
+const struct runtime runtime_go = {
+	.detect = go_detect,
+	.configure = go_configure,
+	.unsupported = go_unsupported,
+};

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+#include <stddef.h>
+
+#include "symbolizer/index/index.h"
+
+/* The names of a runtime's frame. Texts live for the call that asked for them. */
+struct runtime_names {
+	const char *mapping; /* "[python]": stands for the file that such a frame is not in */
+	size_t line_count; /* at most INDEX_MAX_FRAMES; 0 = not known */
+	struct index_frame *lines; /* innermost first; the caller's */
+};

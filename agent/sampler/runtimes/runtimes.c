@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/runtimes/runtimes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+enum { MAX_PROCESSES = 1 << 22 };
+
+/* A live process whose program has a runtime. */
+struct runtimes_process {
+	uint32_t pid;
+	struct abi_runtime_process how; /* kind 0: the program is not supported */
+	bool configured; /* BPF knows it */
+	bool bound; /* with the exec id, so that no later program is read that way */
+	bool refused; /* BPF had no room for it, which is counted */
+};
+
+static const struct runtime *const runtimes_all[] = {
+#define RUNTIME(name) &runtime_##name,
+#include "agent/sampler/runtimes/runtimes.def"
+#undef RUNTIME
+};
+
+void runtimes_init(struct runtimes *r, const struct runtimes_options *options)
+{
+	*r = (struct runtimes){ .options = *options };
+	if (!options->rows) {
+		r->options.rows = runtimes_all;
+		r->options.row_count = sizeof(runtimes_all) / sizeof(*runtimes_all);
+	}
+	map_init(&r->processes, MAX_PROCESSES);
+}
+
+void runtimes_deinit(struct runtimes *r)
+{
+	uint64_t generation, process;
+	size_t i = 0;
+
+	while (map_next(&r->processes, &i, &generation, &process))
+		free((void *)(uintptr_t)process);
+	map_deinit(&r->processes);
+}
+
+static const struct runtime *runtimes_detect(const struct runtimes *r, const struct index *index)
+{
+	for (size_t i = 0; i < r->options.row_count; i++)
+		if (r->options.rows[i]->detect(index))
+			return r->options.rows[i];
+	return NULL;
+}
+
+bool runtimes_has(const struct runtimes *r, const struct index *index)
+{
+	return runtimes_detect(r, index) != NULL;
+}
+
+static void runtimes_log_refused(struct runtimes *r, struct runtimes_process *process, int err)
+{
+	r->refused = true;
+	if (process->refused)
+		return;
+	process->refused = true;
+	metrics_add(r->options.metrics, METRIC_RUNTIMES_REFUSED, 1);
+	log_debug("a process's runtime cannot be configured, trying again", "pid=%u error=%d",
+		process->pid, err);
+}
+
+/* Tells BPF what it does not know yet of PROCESS. */
+static void runtimes_tell(struct runtimes *r, struct runtimes_process *process)
+{
+	int err;
+
+	if (process->bound || (process->configured && !process->how.exec_known))
+		return;
+	err = r->options.set(r->options.context, process->pid, &process->how);
+	if (err) {
+		runtimes_log_refused(r, process, err);
+		return;
+	}
+	process->configured = true;
+	process->bound = process->how.exec_known;
+	if (process->bound) {
+		assert(r->unbound > 0);
+		r->unbound--;
+	}
+}
+
+/* A new entry of PROGRAM, whose runtime is RUNTIME. NULL: no memory. */
+static struct runtimes_process *runtimes_add(
+	struct runtimes *r, const struct runtime *runtime, const struct runtime_program *program)
+{
+	struct runtimes_process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->pid = program->pid;
+	if (map_set_pointer(&r->processes, program->generation, process)) {
+		free(process);
+		return NULL;
+	}
+	if (!runtime->configure(program->index, &process->how)) {
+		process->how = (struct abi_runtime_process){ 0 };
+		runtime->unsupported(program, r->options.metrics);
+		return process;
+	}
+	assert(process->how.kind);
+	process->how.generation = program->generation;
+	r->unbound++;
+	return process;
+}
+
+static void runtimes_set_exec_id(struct runtimes_process *process, uint32_t exec_id)
+{
+	process->how.exec_id = exec_id;
+	process->how.exec_known = 1;
+}
+
+void runtimes_program(struct runtimes *r, const struct runtime_program *program)
+{
+	struct runtimes_process *process = map_get_pointer(&r->processes, program->generation);
+	const struct runtime *runtime;
+
+	assert(program->generation);
+	if (!process) {
+		runtime = runtimes_detect(r, program->index);
+		process = runtime ? runtimes_add(r, runtime, program) : NULL;
+	}
+	if (!process || !process->how.kind)
+		return;
+	if (program->exec_id && !process->bound)
+		runtimes_set_exec_id(process, *program->exec_id);
+	runtimes_tell(r, process);
+}
+
+void runtimes_bind(struct runtimes *r, uint32_t generation, uint32_t exec_id)
+{
+	struct runtimes_process *process;
+
+	if (!r->unbound)
+		return;
+	process = map_get_pointer(&r->processes, generation);
+	if (!process || !process->how.kind || process->bound)
+		return;
+	runtimes_set_exec_id(process, exec_id);
+	if (process->configured)
+		runtimes_tell(r, process);
+}
+
+void runtimes_retry(struct runtimes *r)
+{
+	uint64_t generation, value;
+	size_t i = 0;
+
+	if (!r->refused)
+		return;
+	r->refused = false;
+	while (map_next(&r->processes, &i, &generation, &value)) {
+		struct runtimes_process *process = (void *)(uintptr_t)value;
+
+		if (process->refused)
+			runtimes_tell(r, process);
+	}
+}
+
+void runtimes_ended(struct runtimes *r, uint32_t generation)
+{
+	struct runtimes_process *process = map_get_pointer(&r->processes, generation);
+
+	if (!process)
+		return;
+	map_remove(&r->processes, generation);
+	if (process->configured)
+		r->options.remove(r->options.context, process->pid);
+	if (process->how.kind && !process->bound)
+		r->unbound--;
+	free(process);
+}
+
+void runtimes_names(const struct runtimes *r, uint32_t pid, uint32_t generation,
+	const struct abi_frame *frame, struct runtime_names *names)
+{
+	for (size_t i = 0; i < r->options.row_count; i++) {
+		const struct runtime *row = r->options.rows[i];
+
+		if (frame->kind - row->first_frame_kind < row->frame_kind_count) {
+			row->names(pid, generation, frame, names);
+			return;
+		}
+	}
+}

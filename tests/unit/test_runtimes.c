@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of runtimes: with rows of the test's own, and with Go's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/sampler/runtimes/runtimes.h"
+#include "base/cleanup.h"
+#include "symbolizer/indexer/writer/writer.h"
+
+enum { PID = 100, GENERATION = 7, EXEC_ID = 3, FIRST_KIND = 40, LAST_KIND = 41 };
+
+/* Indexes that the test's rows know by their place. */
+static const char native_program, supported_program, unsupported_program;
+static const struct index *const native = (const void *)&native_program;
+static const struct index *const supported = (const void *)&supported_program;
+static const struct index *const unsupported = (const void *)&unsupported_program;
+
+/* What BPF was told. */
+struct fixture {
+	struct runtimes runtimes;
+	struct metrics metrics;
+	struct abi_runtime_process told;
+	unsigned int sets, removes;
+	int error; /* of the next sets */
+};
+
+static int set(void *context, uint32_t tgid, const struct abi_runtime_process *how)
+{
+	struct fixture *f = context;
+
+	assert_int_equal(tgid, PID);
+	f->sets++;
+	if (!f->error)
+		f->told = *how;
+	return f->error;
+}
+
+static void removed(void *context, uint32_t tgid)
+{
+	struct fixture *f = context;
+
+	assert_int_equal(tgid, PID);
+	f->removes++;
+}
+
+/* ---- the rows ------------------------------------------------------------------------------- */
+
+static bool never_detect(const struct index *index)
+{
+	(void)index;
+	return false;
+}
+
+static bool test_detect(const struct index *index)
+{
+	return index == supported || index == unsupported;
+}
+
+static bool test_configure(const struct index *index, struct abi_runtime_process *ret_how)
+{
+	if (index != supported)
+		return false;
+	*ret_how = (struct abi_runtime_process){ .kind = 9, .go.g_m = 48 };
+	return true;
+}
+
+static void test_unsupported(const struct runtime_program *program, struct metrics *metrics)
+{
+	assert_int_equal(program->pid, PID);
+	metrics_add(metrics, METRIC_GO_UNKNOWN_VERSION, 1);
+}
+
+static void test_names(uint32_t pid, uint32_t generation, const struct abi_frame *frame,
+	struct runtime_names *names)
+{
+	assert_int_equal(pid, PID);
+	assert_int_equal(generation, GENERATION);
+	names->mapping = "[testvm]";
+	names->line_count = 1;
+	names->lines[0] = (struct index_frame){ .name = "f", .line = frame->position };
+}
+
+static const struct runtime nothing = { .detect = never_detect };
+static const struct runtime test_runtime = {
+	.detect = test_detect,
+	.configure = test_configure,
+	.unsupported = test_unsupported,
+	.first_frame_kind = FIRST_KIND,
+	.frame_kind_count = LAST_KIND - FIRST_KIND + 1,
+	.names = test_names,
+};
+static const struct runtime *const rows[] = { &nothing, &test_runtime };
+
+static int setup_with(void **state, const struct runtime *const *table, size_t count)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	runtimes_init(&f->runtimes, &(struct runtimes_options){ .set = set,
+					    .remove = removed,
+					    .context = f,
+					    .metrics = &f->metrics,
+					    .rows = table,
+					    .row_count = count });
+	*state = f;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(state, rows, sizeof(rows) / sizeof(*rows));
+}
+
+static int setup_with_the_programs_rows(void **state)
+{
+	return setup_with(state, NULL, 0);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	runtimes_deinit(&f->runtimes);
+	free(f);
+	return 0;
+}
+
+static void program(struct fixture *f, const struct index *index, const uint32_t *exec_id)
+{
+	runtimes_program(&f->runtimes,
+		&(struct runtime_program){
+			.pid = PID, .generation = GENERATION, .exec_id = exec_id, .index = index });
+}
+
+/* ---- cases ---------------------------------------------------------------------------------- */
+
+static void a_program_without_a_runtime_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_false(runtimes_has(&f->runtimes, native));
+	program(f, native, NULL);
+	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	runtimes_ended(&f->runtimes, GENERATION);
+	assert_int_equal(f->sets, 0);
+	assert_int_equal(f->removes, 0);
+}
+
+static void the_first_row_that_detects_configures(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(runtimes_has(&f->runtimes, supported));
+	program(f, supported, NULL);
+	assert_int_equal(f->sets, 1);
+	assert_int_equal(f->told.kind, 9);
+	assert_int_equal(f->told.go.g_m, 48);
+	assert_int_equal(f->told.generation, GENERATION);
+	assert_int_equal(f->told.exec_known, 0);
+	program(f, supported, NULL);
+	assert_int_equal(f->sets, 1);
+}
+
+static void the_exec_id_is_told_once_it_is_known(void **state)
+{
+	struct fixture *f = *state;
+
+	program(f, supported, NULL);
+	runtimes_bind(&f->runtimes, GENERATION + 1, EXEC_ID);
+	assert_int_equal(f->sets, 1);
+	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	assert_int_equal(f->sets, 2);
+	assert_int_equal(f->told.exec_known, 1);
+	assert_int_equal(f->told.exec_id, EXEC_ID);
+}
+
+static void an_exec_id_of_0_is_one(void **state)
+{
+	const uint32_t exec_id = 0;
+	struct fixture *f = *state;
+
+	program(f, supported, &exec_id);
+	assert_int_equal(f->told.exec_known, 1);
+	assert_int_equal(f->told.exec_id, 0);
+	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	assert_int_equal(f->sets, 1);
+}
+
+static void an_unsupported_program_is_counted_once_and_not_told(void **state)
+{
+	struct fixture *f = *state;
+
+	program(f, unsupported, NULL);
+	program(f, unsupported, NULL);
+	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_GO_UNKNOWN_VERSION), 1);
+	runtimes_ended(&f->runtimes, GENERATION);
+	assert_int_equal(f->sets, 0);
+	assert_int_equal(f->removes, 0);
+}
+
+static void an_end_takes_back_what_was_told_and_nothing_else(void **state)
+{
+	struct fixture *f = *state;
+
+	program(f, supported, NULL);
+	runtimes_ended(&f->runtimes, GENERATION);
+	runtimes_ended(&f->runtimes, GENERATION);
+	assert_int_equal(f->removes, 1);
+	f->error = -E2BIG;
+	program(f, supported, NULL);
+	runtimes_ended(&f->runtimes, GENERATION);
+	assert_int_equal(f->removes, 1);
+	f->error = 0;
+	runtimes_retry(&f->runtimes);
+	assert_int_equal(f->sets, 2);
+}
+
+/* The exec id that samples told meanwhile is not lost. */
+static void what_was_refused_is_told_at_a_retry(void **state)
+{
+	struct fixture *f = *state;
+
+	f->error = -E2BIG;
+	program(f, supported, NULL);
+	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	assert_int_equal(f->sets, 1);
+	runtimes_retry(&f->runtimes);
+	assert_int_equal(f->sets, 2);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_RUNTIMES_REFUSED), 1);
+	f->error = 0;
+	runtimes_retry(&f->runtimes);
+	assert_int_equal(f->sets, 3);
+	assert_int_equal(f->told.exec_id, EXEC_ID);
+	assert_int_equal(f->told.exec_known, 1);
+	runtimes_retry(&f->runtimes);
+	assert_int_equal(f->sets, 3);
+}
+
+static void a_refused_exec_id_is_told_with_the_next_sample(void **state)
+{
+	struct fixture *f = *state;
+
+	program(f, supported, NULL);
+	f->error = -ENOMEM;
+	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	f->error = 0;
+	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	assert_int_equal(f->told.exec_known, 1);
+	runtimes_ended(&f->runtimes, GENERATION);
+	assert_int_equal(f->removes, 1);
+}
+
+static void frames_are_named_by_the_row_that_brings_their_kind(void **state)
+{
+	struct fixture *f = *state;
+	struct index_frame line;
+
+	for (uint32_t kind = FIRST_KIND - 1; kind <= LAST_KIND + 1; kind++) {
+		const struct abi_frame frame = { .kind = kind, .position = kind };
+		struct runtime_names names = { .lines = &line };
+		bool ours = kind >= FIRST_KIND && kind <= LAST_KIND;
+
+		runtimes_names(&f->runtimes, PID, GENERATION, &frame, &names);
+		assert_int_equal(names.line_count, ours ? 1 : 0);
+		if (ours)
+			assert_int_equal(line.line, kind);
+	}
+}
+
+/* ---- Go ------------------------------------------------------------------------------------- */
+
+static struct index *index_of_go(const struct index_go *go)
+{
+	struct index_writer *w = index_writer_create();
+	autoclose int fd = memfd_create("index", MFD_CLOEXEC);
+	struct index *index = NULL;
+
+	assert_non_null(w);
+	writer_go(w, go);
+	assert_int_equal(writer_finish(w, fd), 0);
+	index_writer_destroy(w);
+	assert_int_equal(index_open(fd, &index), 0);
+	return index;
+}
+
+static void go_is_configured_from_its_index(void **state)
+{
+	struct fixture *f = *state;
+	struct index *index = index_of_go(&(struct index_go){
+		.version = 26,
+		.supported = 1,
+		.g_tls_offset = -128,
+		.g_m = 48,
+		.m_curg = 184,
+		.g_goid = 152,
+	});
+
+	program(f, index, NULL);
+	assert_int_equal(f->told.kind, ABI_RUNTIME_GO);
+	assert_int_equal(f->told.go.g_goid, 152);
+	index_destroy(index);
+}
+
+static void go_of_an_unknown_version_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct index *index = index_of_go(&(struct index_go){ .version = 99 });
+
+	program(f, index, NULL);
+	assert_int_equal(f->sets, 0);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_GO_UNKNOWN_VERSION), 1);
+	index_destroy(index);
+}
+
+static void a_program_that_is_none_of_gos_has_no_runtime(void **state)
+{
+	struct fixture *f = *state;
+	struct index *index = index_of_go(&(struct index_go){ 0 });
+
+	assert_false(runtimes_has(&f->runtimes, index));
+	index_destroy(index);
+}
+
+#define RUNTIMES_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define GO_TEST(name) cmocka_unit_test_setup_teardown(name, setup_with_the_programs_rows, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RUNTIMES_TEST(a_program_without_a_runtime_is_left_alone),
+		RUNTIMES_TEST(the_first_row_that_detects_configures),
+		RUNTIMES_TEST(the_exec_id_is_told_once_it_is_known),
+		RUNTIMES_TEST(an_exec_id_of_0_is_one),
+		RUNTIMES_TEST(an_unsupported_program_is_counted_once_and_not_told),
+		RUNTIMES_TEST(an_end_takes_back_what_was_told_and_nothing_else),
+		RUNTIMES_TEST(what_was_refused_is_told_at_a_retry),
+		RUNTIMES_TEST(a_refused_exec_id_is_told_with_the_next_sample),
+		RUNTIMES_TEST(frames_are_named_by_the_row_that_brings_their_kind),
+		GO_TEST(go_is_configured_from_its_index),
+		GO_TEST(go_of_an_unknown_version_is_counted),
+		GO_TEST(a_program_that_is_none_of_gos_has_no_runtime),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
