@@ -6,11 +6,22 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buffer.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
-enum { LINE_BYTES = 2048 };
+enum {
+	FIELDS_BYTES = 1024,
+	KEY_BYTES = 41,
+	/*
+	 * No field takes more than three times its bytes as JSON (`a= ` becomes `,"a":""`); a
+	 * backslash takes two. The rest is for the message, which is ours.
+	 */
+	LINE_BYTES = 3 * FIELDS_BYTES + 2048,
+};
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 
@@ -60,42 +71,54 @@ static void format_time(char *text, size_t size)
 	snprintf(text + used, size - used, ".%03uZ", (unsigned int)(now / 1000000 % 1000));
 }
 
-/* Appends TEXT with quotes and backslashes escaped. */
-static size_t put_escaped(char *line, size_t used, const char *text, size_t length)
+/* The members `"a":"1","b":"x y"` of `a=1 b="x y"`. */
+static void put_json_fields(struct json *j, const char *fields)
 {
-	for (size_t i = 0; i < length && used + 8 < LINE_BYTES; i++) {
-		if (text[i] == '"' || text[i] == '\\')
-			line[used++] = '\\';
-		line[used++] = text[i];
-	}
-	return used;
-}
-
-/* Turns `a=1 b="x y"` into `,"a":"1","b":"x y"`. */
-static size_t put_json_fields(char *line, size_t used, const char *fields)
-{
-	while (*fields && used + 64 < LINE_BYTES) {
+	while (*fields) {
 		size_t key = strcspn(fields, "= ");
+		char name[KEY_BYTES];
 		const char *value = fields + key + (fields[key] == '=');
 		bool quoted = *value == '"';
 		size_t length;
 
 		value += quoted;
 		length = strcspn(value, quoted ? "\"" : " ");
-		used += (size_t)snprintf(line + used, LINE_BYTES - used, ",\"%.*s\":\"",
-			(int)(key < 40 ? key : 40), fields);
-		used = put_escaped(line, used, value, length);
-		line[used++] = '"';
+		snprintf(name, sizeof(name), "%.*s", (int)MIN(key, sizeof(name)), fields);
+		json_text_bytes(j, name, value, length);
 		fields = value + length;
 		fields += strspn(fields, "\" ");
 	}
-	return used;
+}
+
+static void put_json_line(struct buffer *line, enum log_level level, const char *time_text,
+	const char *message, const char *fields)
+{
+	struct json j;
+
+	json_init(&j, line, JSON_COMPACT);
+	json_object(&j, NULL);
+	json_text(&j, "time", time_text);
+	json_text(&j, "level", level_names[level]);
+	json_text(&j, "msg", message);
+	put_json_fields(&j, fields);
+	json_close(&j);
+	json_finish(&j);
+}
+
+static void put_logfmt_line(struct buffer *line, enum log_level level, const char *time_text,
+	const char *message, const char *fields)
+{
+	buffer_printf(line, "time=%s level=%s msg=\"", time_text, level_names[level]);
+	for (; *message; message++)
+		buffer_printf(line, strchr("\"\\", *message) ? "\\%c" : "%c", *message);
+	buffer_printf(line, "\"%s%s", *fields ? " " : "", fields);
 }
 
 void log_line(enum log_level level, const char *message, const char *fields, ...)
 {
-	char line[LINE_BYTES + 16], time_text[40], field_text[LINE_BYTES / 2];
-	size_t used;
+	char bytes[LINE_BYTES], time_text[40], field_text[FIELDS_BYTES];
+	/* Memory of its own: a message about memory that is short needs none. */
+	struct buffer line = { (uint8_t *)bytes, .capacity = LINE_BYTES, .limit = LINE_BYTES };
 	va_list args;
 
 	if (!log_enabled(level))
@@ -105,23 +128,10 @@ void log_line(enum log_level level, const char *message, const char *fields, ...
 	va_end(args);
 	utf8_clean(field_text, strlen(field_text), true);
 	format_time(time_text, sizeof(time_text));
-	if (logger.json) {
-		used = (size_t)snprintf(line, LINE_BYTES,
-			"{\"time\":\"%s\",\"level\":\"%s\",\"msg\":\"", time_text,
-			level_names[level]);
-		used = put_escaped(line, used, message, strlen(message));
-		line[used++] = '"';
-		used = put_json_fields(line, used, field_text);
-		line[used++] = '}';
-	} else {
-		used = (size_t)snprintf(
-			line, LINE_BYTES, "time=%s level=%s msg=\"", time_text, level_names[level]);
-		used = put_escaped(line, used, message, strlen(message));
-		used += (size_t)snprintf(line + used, LINE_BYTES - used, "\"%s%s",
-			*field_text ? " " : "", field_text);
-		if (used > LINE_BYTES - 1)
-			used = LINE_BYTES - 1;
-	}
-	line[used++] = '\n';
-	(void)io_write_all(2, line, used);
+	if (logger.json)
+		put_json_line(&line, level, time_text, message, field_text);
+	else
+		put_logfmt_line(&line, level, time_text, message, field_text);
+	buffer_string(&line, "\n");
+	(void)io_write_all(2, line.bytes, line.size);
 }

@@ -3,10 +3,11 @@
 
 #include <stdint.h>
 
-/* Length of the well-formed sequence at TEXT, or 0. Table 3-7 of the Unicode standard. */
-static size_t sequence(const uint8_t *text, size_t size)
+/* Table 3-7 of the Unicode standard. */
+size_t utf8_length(const char *bytes, size_t size)
 {
-	uint8_t lead = text[0], low = 0x80, high = 0xbf;
+	const uint8_t *text = (const uint8_t *)bytes;
+	uint8_t lead = size ? text[0] : 0xff, low = 0x80, high = 0xbf;
 	size_t length;
 
 	if (lead < 0x80)
@@ -40,14 +41,12 @@ static size_t sequence(const uint8_t *text, size_t size)
 
 bool utf8_valid(const char *text, size_t size)
 {
-	const uint8_t *at = (const uint8_t *)text;
-
 	while (size > 0) {
-		size_t length = sequence(at, size);
+		size_t length = utf8_length(text, size);
 
 		if (length == 0)
 			return false;
-		at += length;
+		text += length;
 		size -= length;
 	}
 	return true;
@@ -55,16 +54,15 @@ bool utf8_valid(const char *text, size_t size)
 
 void utf8_clean(char *text, size_t size, bool control)
 {
-	uint8_t *at = (uint8_t *)text;
-
 	while (size > 0) {
-		size_t length = sequence(at, size);
+		size_t length = utf8_length(text, size);
+		unsigned char c = (unsigned char)*text;
 
-		if (length == 0 || (control && (at[0] < 0x20 || at[0] == 0x7f))) {
-			*at = '?';
+		if (length == 0 || (control && (c < 0x20 || c == 0x7f))) {
+			*text = '?';
 			length = 1;
 		}
-		at += length;
+		text += length;
 		size -= length;
 	}
 }

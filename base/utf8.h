@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Length of the well-formed sequence at TEXT, of which there are SIZE bytes; 0: there is none. */
+size_t utf8_length(const char *text, size_t size);
 /* True when all SIZE bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 bool utf8_valid(const char *text, size_t size);
 /*

@@ -7,8 +7,12 @@
 #include "agent/commands/commands.h"
 #include "agent/settings/log_options.h"
 #include "agent/settings/config.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/utf8.h"
+
+enum { JSON_BYTES = 1 << 20 };
 
 static const char *const state_names[] = {
 	[CHECK_OK] = "ok",
@@ -22,26 +26,26 @@ static void print_line(const struct check_feature *f)
 		f->fix[0] ? "; to do: " : "", f->fix);
 }
 
-/* TEXT is valid UTF-8 without control characters. */
-static void print_json_string(const char *text)
+static void print_json(const struct check_feature *features, int count)
 {
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			putchar('\\');
-		putchar(*text);
-	}
-	putchar('"');
-}
+	autocall(buffer_deinit) struct buffer text;
+	struct json j;
 
-static void print_json(const struct check_feature *f, bool first)
-{
-	printf("%s\n  {\"feature\": \"%s\", \"state\": \"%s\", \"why\": ", first ? "[" : ",",
-		f->name, state_names[f->state]);
-	print_json_string(f->why);
-	fputs(", \"fix\": ", stdout);
-	print_json_string(f->fix);
-	putchar('}');
+	buffer_init(&text, JSON_BYTES);
+	json_init(&j, &text, JSON_SPACED);
+	json_array_by_line(&j, NULL);
+	for (int i = 0; i < count; i++) {
+		json_object(&j, NULL);
+		json_text(&j, "feature", features[i].name);
+		json_text(&j, "state", state_names[features[i].state]);
+		json_text(&j, "why", features[i].why);
+		json_text(&j, "fix", features[i].fix);
+		json_close(&j);
+	}
+	json_close(&j);
+	json_finish(&j);
+	buffer_string(&text, "\n");
+	fwrite(text.bytes, 1, text.size, stdout);
 }
 
 static bool can_sample(const struct check_feature *features, int count)
@@ -60,15 +64,12 @@ int command_check(struct invocation *call)
 	int count;
 
 	count = check_features(features);
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++)
 		utf8_clean(features[i].why, strlen(features[i].why), true);
-		if (config_flag(config, SETTING_json))
-			print_json(&features[i], i == 0);
-		else
-			print_line(&features[i]);
-	}
 	if (config_flag(config, SETTING_json))
-		puts("\n]");
+		print_json(features, count);
+	for (int i = 0; i < count && !config_flag(config, SETTING_json); i++)
+		print_line(&features[i]);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("fathom check: standard output");
 		return EXIT_FAILED;

@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "agent/commands/symbolize.h"
-#include "base/utf8.h"
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+
+enum { JSON_BYTES = 64 << 20 }; /* of one answer */
 
 static const char *shown_name(const struct symbolize_style *style, const struct index_frame *frame)
 {
@@ -37,73 +41,71 @@ static void print_lines(FILE *out, const struct symbolize_style *style,
 	fputc('\n', out);
 }
 
-static bool is_plain(unsigned char c)
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static void write_frame(
+	struct json *j, const struct symbolize_style *style, const struct index_frame *frame)
 {
-	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+	json_object(j, NULL);
+	json_number(j, "Column", frame->column);
+	json_number(j, "Discriminator", 0);
+	json_text(j, "FileName", frame->file);
+	json_text(j, "FunctionName", *frame->name ? shown_name(style, frame) : "");
+	json_number(j, "Line", frame->line);
+	json_text(j, "StartAddress", "");
+	json_text(j, "StartFileName", "");
+	json_number(j, "StartLine", frame->start_line);
+	json_close(j);
 }
 
-/* Length of the UTF-8 sequence that stands at TEXT, 0 where there is none. */
-static size_t sequence_length(const char *text, size_t left)
+static void print_document(FILE *out, struct json *j)
 {
-	for (size_t length = 2; length <= 4 && length <= left; length++)
-		if (utf8_valid(text, length))
-			return length;
-	return 0;
-}
-
-static void print_json_string(FILE *out, const char *text)
-{
-	size_t size = strlen(text), length;
-
-	fputc('"', out);
-	for (size_t i = 0; i < size; i += length) {
-		unsigned char c = (unsigned char)text[i];
-
-		length = c < 0x80 ? 1 : sequence_length(text + i, size - i);
-		if (length > 1 || is_plain(c)) {
-			fwrite(text + i, 1, length, out);
-		} else if (!length) {
-			fputs("\\ufffd", out);
-			length = 1;
-		} else if (c == '"' || c == '\\') {
-			fprintf(out, "\\%c", c);
-		} else {
-			fprintf(out, "\\u%04x", c);
-		}
-	}
-	fputc('"', out);
-}
-
-static void print_json_frame(
-	FILE *out, const struct symbolize_style *style, const struct index_frame *frame)
-{
-	fprintf(out, "{\"Column\":%" PRIu32 ",\"Discriminator\":0,\"FileName\":", frame->column);
-	print_json_string(out, frame->file);
-	fputs(",\"FunctionName\":", out);
-	print_json_string(out, *frame->name ? shown_name(style, frame) : "");
-	fprintf(out,
-		",\"Line\":%" PRIu32 ",\"StartAddress\":\"\",\"StartFileName\":\"\",\"StartLine\":"
-		"%" PRIu32 "}",
-		frame->line, frame->start_line);
+	json_finish(j);
+	buffer_string(j->out, "\n");
+	fwrite(j->out->bytes, 1, j->out->size, out);
 }
 
 static void print_json(FILE *out, const struct symbolize_style *style, uint64_t address,
 	const struct symbolize_answer *answer, struct shown shown)
 {
 	static const struct index_frame unknown = { .name = "", .linkage = "", .file = "" };
+	autocall(buffer_deinit) struct buffer text;
+	char hex[24];
+	struct json j;
 
-	fprintf(out, "{\"Address\":\"0x%" PRIx64 "\",\"ModuleName\":", address);
-	print_json_string(out, answer->module);
-	fputs(",\"Symbol\":[", out);
-	for (size_t i = 0; i < shown.count; i++) {
-		if (i)
-			fputc(',', out);
-		print_json_frame(out, style, &shown.frames[i]);
-	}
+	snprintf(hex, sizeof(hex), "0x%" PRIx64, address);
+	buffer_init(&text, JSON_BYTES);
+	json_init(&j, &text, JSON_COMPACT);
+	json_object(&j, NULL);
+	json_text(&j, "Address", hex);
+	json_text(&j, "ModuleName", answer->module);
+	json_array(&j, "Symbol");
+	for (size_t i = 0; i < shown.count; i++)
+		write_frame(&j, style, &shown.frames[i]);
 	if (!shown.count)
-		print_json_frame(out, style, &unknown);
-	fputs("]}\n", out);
+		write_frame(&j, style, &unknown);
+	json_close(&j);
+	json_close(&j);
+	print_document(out, &j);
 }
+
+static void print_json_error(FILE *out, const char *module)
+{
+	autocall(buffer_deinit) struct buffer text;
+	struct json j;
+
+	buffer_init(&text, JSON_BYTES);
+	json_init(&j, &text, JSON_COMPACT);
+	json_object(&j, NULL);
+	json_object(&j, "Error");
+	json_text(&j, "Message", "unable to parse the address");
+	json_close(&j);
+	json_text(&j, "ModuleName", module);
+	json_close(&j);
+	print_document(out, &j);
+}
+
+/* ---- either ---------------------------------------------------------------------------------- */
 
 void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t address,
 	const struct symbolize_answer *answer)
@@ -130,13 +132,8 @@ void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t ad
 void symbolize_print_error(
 	FILE *out, const struct symbolize_style *style, const char *module, const char *line)
 {
-	if (!style->json) {
+	if (style->json)
+		print_json_error(out, module);
+	else
 		fprintf(out, "%s\n", line);
-		return;
-	}
-	fputs("{\"Error\":{\"Message\":", out);
-	print_json_string(out, "unable to parse the address");
-	fputs("},\"ModuleName\":", out);
-	print_json_string(out, module);
-	fputs("}\n", out);
 }

@@ -108,5 +108,5 @@ uint64_t daemon_bpf_ns(const struct daemon *d);
 
 /* status.c */
 int daemon_write_status(void *context, struct buffer *out);
-/* In quotes; what JSON or a terminal would not take is replaced. The first 4 KiB. */
-void daemon_json_string(struct buffer *out, const char *text);
+/* A member; what a terminal would not take is replaced by ?. The first 4 KiB. */
+void daemon_json_text(struct json *j, const char *key, const char *text);

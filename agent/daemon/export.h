@@ -9,6 +9,7 @@
 #include "agent/server/export/exporter.h"
 #include "agent/report/report.h"
 #include "base/buffer.h"
+#include "base/json.h"
 #include "base/module_id.h"
 
 struct daemon_export;
@@ -43,4 +44,4 @@ void daemon_export_figures(struct daemon_export *e, struct exporter_figures *ret
 /* For /metrics, before its end. */
 void daemon_export_write_metrics(struct daemon_export *e, struct buffer *out);
 /* For /status: a JSON object. */
-void daemon_export_write_status(struct daemon_export *e, struct buffer *out);
+void daemon_export_write_status(struct daemon_export *e, struct json *j, const char *key);

@@ -128,35 +128,26 @@ void daemon_export_write_metrics(struct daemon_export *e, struct buffer *out)
 		out, "fathom_spool_oldest_seconds", (double)f.spool_oldest_ns / 1e9, "%s", "");
 }
 
-/* What a server said is bounded and printable, but it may have quotes. */
-static void write_text(struct buffer *out, const char *text)
-{
-	buffer_string(out, "\"");
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c >= 0x20 && c != '"' && c != '\\')
-			buffer_append(out, text, 1);
-	}
-	buffer_string(out, "\"");
-}
-
-void daemon_export_write_status(struct daemon_export *e, struct buffer *out)
+void daemon_export_write_status(struct daemon_export *e, struct json *j, const char *key)
 {
 	struct exporter_figures f;
 
 	daemon_export_figures(e, &f);
-	buffer_printf(out, "{\"spool_bytes\":%llu,\"spool_oldest_seconds\":%.0f,\"targets\":[",
-		(unsigned long long)f.spool_bytes, (double)f.spool_oldest_ns / 1e9);
+	json_object_compact(j, key);
+	json_number(j, "spool_bytes", f.spool_bytes);
+	json_decimal(j, "spool_oldest_seconds", (double)f.spool_oldest_ns / 1e9, 0);
+	json_array(j, "targets");
 	for (size_t i = 0; i < f.target_count; i++) {
 		const struct queue_figures *q = &f.targets[i].queue;
 
-		buffer_printf(out, "%s{\"name\":\"%s\",\"ok\":%s,\"sent\":%llu,\"pending\":%llu,",
-			i ? "," : "", f.targets[i].name, q->failing ? "false" : "true",
-			(unsigned long long)q->sent_payloads, (unsigned long long)q->pending);
-		buffer_string(out, "\"error\":");
-		write_text(out, q->trouble);
-		buffer_string(out, "}");
+		json_object(j, NULL);
+		json_text(j, "name", f.targets[i].name);
+		json_bool(j, "ok", !q->failing);
+		json_number(j, "sent", q->sent_payloads);
+		json_number(j, "pending", q->pending);
+		json_text(j, "error", q->trouble);
+		json_close(j);
 	}
-	buffer_string(out, "]}");
+	json_close(j);
+	json_close(j);
 }

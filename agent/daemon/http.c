@@ -141,21 +141,22 @@ static int write_profiles(void *context, int64_t from_ns, int64_t to_ns, struct 
 	const struct daemon *d = context;
 	struct store_file file;
 	size_t iterator = 0;
-	const char *separator = "";
+	struct json j;
 
-	buffer_string(out, "[");
+	json_init(&j, out, JSON_COMPACT);
+	json_array_by_line(&j, NULL);
 	while (d->store && store_next(d->store, &iterator, from_ns, to_ns, &file)) {
-		buffer_printf(out, "%s\n{\"path\":", separator);
-		daemon_json_string(out, file.path);
-		buffer_string(out, ",\"name\":");
-		daemon_json_string(out, file.name);
-		buffer_printf(out, ",\"time_ms\":%lld,\"duration_ms\":%lld,\"bytes\":%llu}",
-			(long long)(file.time_ns / 1000000),
-			(long long)(file.duration_ns / 1000000),
-			(unsigned long long)file.size_bytes);
-		separator = ",";
+		json_object(&j, NULL);
+		daemon_json_text(&j, "path", file.path);
+		daemon_json_text(&j, "name", file.name);
+		json_signed(&j, "time_ms", file.time_ns / 1000000);
+		json_signed(&j, "duration_ms", file.duration_ns / 1000000);
+		json_number(&j, "bytes", file.size_bytes);
+		json_close(&j);
 	}
-	return buffer_string(out, "]\n");
+	json_close(&j);
+	json_finish(&j);
+	return buffer_string(out, "\n");
 }
 
 static int open_profile(void *context, const char *path, int *ret_fd)

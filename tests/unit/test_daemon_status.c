@@ -184,10 +184,13 @@ static void the_store_is_told_of(void **state)
 static void texts_are_json(void **state)
 {
 	autocall(buffer_deinit) struct buffer out;
+	struct json j;
 
 	(void)state;
 	buffer_init(&out, 1 << 20);
-	daemon_json_string(&out, "a\"b\\c\nd\x1b\xff\xc3\xa4");
+	json_init(&j, &out, JSON_COMPACT);
+	daemon_json_text(&j, NULL, "a\"b\\c\nd\x1b\xff\xc3\xa4");
+	assert_int_equal(json_finish(&j), 0);
 	assert_int_equal(buffer_append(&out, "", 1), 0);
 	assert_string_equal((const char *)out.bytes, "\"a\\\"b\\\\c?d??\xc3\xa4\"");
 }

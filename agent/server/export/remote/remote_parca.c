@@ -10,6 +10,7 @@
 
 #include "agent/server/export/remote/remote_internal.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "proto/parca_profilestore.pb-c.h"
 
 /* ---- gRPC ---------------------------------------------------------------------------------- */
@@ -63,66 +64,36 @@ static int parca_build_grpc(
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
-static void append_json_text(struct buffer *json, const char *text)
-{
-	buffer_string(json, "\"");
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '"' || c == '\\')
-			buffer_printf(json, "\\%c", c);
-		else if (c < 0x20)
-			buffer_printf(json, "\\u%04x", c);
-		else
-			buffer_append(json, text, 1);
-	}
-	buffer_string(json, "\"");
-}
-
-static int append_base64(struct buffer *out, const uint8_t *bytes, size_t size)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char *room = buffer_room(out, (size + 2) / 3 * 4);
-
-	if (!room)
-		return out->error;
-	for (size_t i = 0; i < size; i += 3) {
-		size_t left = size - i;
-		uint32_t three = (uint32_t)bytes[i] << 16 |
-				 (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-				 (left > 2 ? (uint32_t)bytes[i + 2] : 0);
-
-		*room++ = digits[three >> 18];
-		*room++ = digits[three >> 12 & 63];
-		*room++ = left > 1 ? digits[three >> 6 & 63] : '=';
-		*room++ = left > 2 ? digits[three & 63] : '=';
-	}
-	out->size += (size + 2) / 3 * 4;
-	return 0;
-}
-
 static int parca_build_json(
 	struct remote *remote, const struct payload *payload, struct request *request)
 {
-	struct buffer *json = &remote->body;
+	struct json j;
 
 	request->content_type = "application/json";
 	if ((size_t)snprintf(request->url, sizeof(request->url), "%s/api/profiles/writeraw",
 		    remote->url) >= sizeof(request->url))
 		return -E2BIG;
-	buffer_string(json, "{\"normalized\":true,\"series\":[{\"labels\":{\"labels\":[");
+	json_init(&j, &remote->body, JSON_COMPACT);
+	json_object(&j, NULL);
+	json_bool(&j, "normalized", true);
+	json_array(&j, "series");
+	json_object(&j, NULL);
+	json_object(&j, "labels");
+	json_array(&j, "labels");
 	for (size_t i = 0; i < payload->labels.count; i++) {
-		buffer_string(json, i ? ",{\"name\":" : "{\"name\":");
-		append_json_text(json, payload->labels.items[i].name);
-		buffer_string(json, ",\"value\":");
-		append_json_text(json, payload->labels.items[i].value);
-		buffer_string(json, "}");
+		json_object(&j, NULL);
+		json_text(&j, "name", payload->labels.items[i].name);
+		json_text(&j, "value", payload->labels.items[i].value);
+		json_close(&j);
 	}
-	buffer_string(json, "]},\"samples\":[{\"rawProfile\":\"");
-	append_base64(json, payload->pprof.bytes, payload->pprof.size);
-	buffer_string(json, "\"}]}]}");
-	return json->error;
+	json_close(&j);
+	json_close(&j);
+	json_array(&j, "samples");
+	json_object(&j, NULL);
+	json_base64(&j, "rawProfile", payload->pprof.bytes, payload->pprof.size);
+	for (int open = 5; open; open--)
+		json_close(&j);
+	return json_finish(&j);
 }
 
 static int parca_build(
