@@ -40,8 +40,9 @@ struct record {
 	struct sampler *sampler;
 	struct record_command command;
 	struct record_targets targets;
-	uint64_t started_ns, stopped_ns; /* CLOCK_MONOTONIC */
-	uint64_t started_real_ns;
+	bool sampled; /* it was not interrupted before */
+	uint64_t started_ns; /* CLOCK_MONOTONIC */
+	struct sealed_window window; /* once sampling has stopped */
 	unsigned int interrupts;
 	int duration_timer, progress_timer; /* -1 = none */
 	bool progress; /* stderr is a terminal */
@@ -121,7 +122,7 @@ static int start_sampling(struct record *r)
 	int err = 0;
 
 	r->started_ns = clock_monotonic_ns();
-	r->started_real_ns = clock_real_ns();
+	r->sampled = true;
 	if (r->plan.duration_ns)
 		err = loop_timer(
 			r->loop, r->plan.duration_ns, 0, on_duration, r, &r->duration_timer);
@@ -169,8 +170,6 @@ static int end_before_sampling(struct record *r)
 	fprintf(stderr, "fathom record: interrupted before sampling began: the profile is empty\n");
 	if (r->command.pid > 0)
 		fprintf(stderr, "fathom record: %s was not run\n", r->command.name);
-	r->started_real_ns = clock_real_ns();
-	r->started_ns = r->stopped_ns = clock_monotonic_ns();
 	return 0;
 }
 
@@ -190,7 +189,6 @@ static int sample(struct record *r)
 	/* CMD may have ended already: then SIGCHLD waits in the loop. */
 	if (!err && !record_targets_ended(&r->targets))
 		err = loop_run(r->loop);
-	r->stopped_ns = clock_monotonic_ns();
 	loop_cancel(r->loop, r->duration_timer);
 	loop_cancel(r->loop, r->progress_timer);
 	if (!err)
@@ -229,30 +227,17 @@ static void wait_for_names(struct record *r)
 
 /* ---- the output ----------------------------------------------------------------------------- */
 
-static int64_t period_of(const struct record_plan *plan)
-{
-	const struct collect_options *collect = &plan->sampler.collect;
-
-	if (!collect->frequency_hz)
-		return (int64_t)collect->period;
-	return (int64_t)(UINT64_C(1000000000) / collect->frequency_hz);
-}
-
 static int write_report(struct record *r, struct report_summary *ret_summary)
 {
-	struct report_options options = {
-		.cycles = r->plan.sampler.collect.event == COLLECT_CYCLES,
-		.off_cpu = r->plan.sampler.collect.off_cpu_share > 0,
-		.period = period_of(&r->plan),
-		.time_ns = (int64_t)r->started_real_ns,
-		.duration_ns = (int64_t)(r->stopped_ns - r->started_ns),
-	};
+	struct report_options options;
 	struct report_sources sources;
 	autocall(buffer_deinit) struct buffer out;
 	int err;
 
 	buffer_init(&out, OUTPUT_LIMIT);
-	sampler_sources(r->sampler, NULL, &sources);
+	r->window = sampler_last_window(r->sampler);
+	options = report_window_options(&r->window);
+	sampler_sources(r->sampler, r->window.profile, &sources);
 	err = r->plan.folded ? report_folded(&sources, &options, &out, ret_summary)
 			     : report_pprof(&sources, &options, &out, ret_summary);
 	if (err) {
@@ -275,14 +260,14 @@ static void tell(struct record *r, const struct report_summary *summary)
 		.metrics = sampler_metrics(r->sampler),
 		.summary = *summary,
 		.builds_cpu_ns = sampler_builds_cpu_ns(r->sampler),
-		.elapsed_ns = r->stopped_ns - r->started_ns,
+		.elapsed_ns = r->window.ended_ns - r->window.began_ns,
 		.output = file ? r->plan.output : NULL,
-		.off_cpu = r->plan.sampler.collect.off_cpu_share > 0,
+		.off_cpu = r->window.off_cpu,
 		.command = r->command.ended ? &r->command : NULL,
 		.targets_ended = record_targets_ended(&r->targets),
 	};
 
-	sampler_sources(r->sampler, NULL, &sources);
+	sampler_sources(r->sampler, r->window.profile, &sources);
 	if (report_hottest(&sources, &hot, HOTTEST, &result.hot_count))
 		result.hot_count = 0;
 	result.hot = hot;
@@ -312,7 +297,7 @@ static int record(struct record *r)
 	err = sample(r);
 	if (err)
 		return err;
-	if (r->stopped_ns > r->started_ns)
+	if (r->sampled)
 		wait_for_names(r);
 	err = write_report(r, &summary);
 	if (!err)

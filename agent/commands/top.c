@@ -42,11 +42,6 @@ static const uint64_t PREPARE_MS = 250;
 static const uint64_t ESCAPE_MS = 50;
 static const uint64_t MIN_DELAY_MS = 100, MAX_DELAY_MS = 3600000;
 
-struct interval {
-	uint64_t began_ns, length_ns; /* CLOCK_MONOTONIC */
-	uint64_t own_ns; /* CPU time of fathom in it */
-};
-
 struct top {
 	struct sampling_options sampling;
 	char *cache_directory;
@@ -64,8 +59,8 @@ struct top {
 	struct snapshot *snapshot; /* NULL before the first */
 	struct screen_facts facts;
 
-	uint64_t began_ns, began_own_ns; /* the running interval; CPU time used until then */
-	struct interval sealed; /* the one before */
+	uint64_t began_own_ns; /* CPU time of fathom until the running interval began */
+	uint64_t sealed_own_ns; /* in the one before */
 	uint64_t resumed_ns; /* intervals that began before that were held up */
 	uint64_t tables; /* shown so far */
 	bool dirty; /* to be drawn again when the output is free */
@@ -137,44 +132,39 @@ static uint64_t own_cpu_ns(const struct top *t)
 	return clock_cpu_ns() + (sampler_bpf_time(t->sampler, &ns, &runs) ? ns : 0);
 }
 
-static void turn(struct top *t)
+static void end_interval(struct top *t)
 {
-	uint64_t now = clock_monotonic_ns(), own = own_cpu_ns(t);
+	uint64_t own = own_cpu_ns(t);
 
-	if (output_is_pending(t->output) || sampler_turn_window(t->sampler))
+	if (output_is_pending(t->output) || sampler_rotate_window(t->sampler))
 		return;
-	t->sealed = (struct interval){
-		.began_ns = t->began_ns,
-		.length_ns = now - t->began_ns,
-		.own_ns = own - t->began_own_ns,
-	};
-	t->began_ns = now;
+	t->sealed_own_ns = own - t->began_own_ns;
 	t->began_own_ns = own;
 }
 
 static void on_tick(void *context)
 {
-	turn(context);
+	end_interval(context);
 }
 
-static void on_sealed(void *context, const struct profile *profile)
+static void on_sealed(void *context, const struct sealed_window *window)
 {
 	struct top *t = context;
 	struct report_sources sources;
 	struct snapshot *snapshot;
 
-	if (t->view.paused || t->ending || t->sealed.began_ns < t->resumed_ns)
+	if (t->view.paused || t->ending || window->began_ns < t->resumed_ns)
 		return;
-	sampler_sources(t->sampler, profile, &sources);
+	sampler_sources(t->sampler, window->profile, &sources);
 	if (snapshot_create(&sources, &snapshot)) {
-		metrics_add(
-			sources.metrics, METRIC_LOST_MEMORY_LIMIT, profile_total_count(profile));
+		metrics_add(sources.metrics, METRIC_LOST_MEMORY_LIMIT,
+			profile_total_count(window->profile));
 		return;
 	}
 	snapshot_destroy(t->snapshot);
 	t->snapshot = snapshot;
-	t->facts.interval_ns = t->sealed.length_ns;
-	t->facts.own_ns = t->sealed.own_ns;
+	t->facts.interval_ns = window->ended_ns - window->began_ns;
+	t->facts.own_ns = t->sealed_own_ns;
 	t->facts.time_s = (int64_t)(clock_real_ns() / (1000 * MS));
 	draw(t);
 	if (t->iterations && ++t->tables >= t->iterations) {
@@ -260,7 +250,7 @@ static void suspend(struct top *t)
 	if (sampler_start(t->sampler))
 		log_warn("sampling did not go on, ignoring", "%s", "");
 	enter(t);
-	turn(t);
+	end_interval(t);
 }
 
 static void on_signal(void *context, int signal)
@@ -361,7 +351,6 @@ static int run(struct top *t)
 	t->facts.cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	t->facts.metrics = sampler_metrics(t->sampler);
 	t->facts.time_s = (int64_t)(clock_real_ns() / (1000 * MS));
-	t->began_ns = clock_monotonic_ns();
 	t->began_own_ns = own_cpu_ns(t);
 	if (!err)
 		err = sampler_start(t->sampler);

@@ -69,7 +69,8 @@ static void print_hot(const struct report_hot *hot, uint64_t samples)
 		hot->module);
 }
 
-void daemon_announce_hottest(struct daemon *d, const struct report_sources *sources)
+void daemon_announce_hottest(
+	struct daemon *d, const struct sealed_window *window, const struct report_sources *sources)
 {
 	uint64_t samples =
 		profile_total_count(sources->profile) - profile_wait_count(sources->profile);
@@ -77,7 +78,7 @@ void daemon_announce_hottest(struct daemon *d, const struct report_sources *sour
 	size_t count = 0;
 
 	if (d->hottest_told || d->stopping || !to_a_person(d) || !samples ||
-		clock_monotonic_ns() - d->sealed_started_ns < ENOUGH_NS)
+		clock_monotonic_ns() - window->began_ns < ENOUGH_NS)
 		return;
 	d->hottest_told = true;
 	if (report_hottest(sources, &hot, HOTTEST, &count))

@@ -192,7 +192,6 @@ static int make_agent(struct daemon *d)
 	options.collect.frequency_hz = d->settings.frequency_hz;
 	options.collect.without = d->settings.without;
 	options.collect.off_cpu_share = d->settings.off_cpu_share;
-	d->off_cpu = d->settings.off_cpu_share > 0;
 	sampling_options_common(&options.collect.filter);
 	err = sampler_create(&options, &d->sampler, &failure);
 	if (err)
@@ -274,10 +273,9 @@ static int run(struct daemon *d)
 {
 	int err;
 
-	d->started_ns = d->window_started_ns = clock_monotonic_ns();
-	d->started_real_ns = d->window_started_real_ns = clock_real_ns();
+	d->started_ns = clock_monotonic_ns();
+	d->started_real_ns = clock_real_ns();
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
-	d->window_period_ns = daemon_period_ns(d);
 	err = sampler_start(d->sampler);
 	if (!err)
 		err = start_timers(d);

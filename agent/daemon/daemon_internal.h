@@ -14,8 +14,7 @@ enum { DAEMON_MAX_ON_DEMAND = 8 };
 struct on_demand {
 	struct daemon *daemon;
 	struct serve_reply *reply; /* NULL = free */
-	struct sampler_tap *tap;
-	uint64_t started_ns, started_real_ns;
+	struct windows_tap *tap;
 	int timer;
 };
 
@@ -45,18 +44,13 @@ struct daemon {
 	int window_timer, frequency_timer, budget_timer, watchdog_timer; /* -1 = none */
 	int clock_fd; /* -1 = none */
 	uint64_t started_ns, started_real_ns;
-	uint64_t window_started_ns, window_started_real_ns;
-	int64_t window_period_ns;
 	uint64_t window_due_ns; /* when it should end, monotonic */
 	int window_error; /* why the last one could not be ended; 0 = it was */
-	uint64_t sealed_started_ns, sealed_started_real_ns; /* of the window being sealed */
-	int64_t sealed_period_ns;
 	uint64_t windows; /* sealed so far */
 	uint64_t last_seal_ns; /* CPU time that writing the last one took */
 	int store_error; /* of the last window; 0 = stored */
 	int store_removal_error; /* of old profiles, at the last look; 0 = none */
 	bool disk_full; /* the last window cost old profiles */
-	bool off_cpu; /* waits are sampled: settled at the start */
 	bool ready, stopping;
 	bool hottest_told;
 	struct on_demand on_demand[DAEMON_MAX_ON_DEMAND];
@@ -84,7 +78,7 @@ int daemon_watch_clock(struct daemon *d);
 void daemon_full(void *context);
 /* The budget's samples a second and CPU, in a window of their own: one window has one period. */
 void daemon_set_frequency(struct daemon *d);
-void daemon_sealed(void *context, const struct profile *profile);
+void daemon_sealed(void *context, const struct sealed_window *window);
 /* Removes what is over the limits of the local store, if there is one. */
 void daemon_trim_store(struct daemon *d);
 /* The last window, at the end: sampling has stopped. */
@@ -93,14 +87,14 @@ void daemon_seal_last(struct daemon *d);
 /* announce.c */
 void daemon_announce(const struct daemon *d);
 /* Once, of the first window that is long enough. */
-void daemon_announce_hottest(struct daemon *d, const struct report_sources *sources);
+void daemon_announce_hottest(
+	struct daemon *d, const struct sealed_window *window, const struct report_sources *sources);
 
 /* http.c */
 void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers);
 /* A line that says why, NULL = it is ready. */
 const char *daemon_not_ready(const struct daemon *d);
 void daemon_on_demand_deinit(struct daemon *d);
-int64_t daemon_period_ns(const struct daemon *d);
 uint64_t daemon_resident_bytes(void);
 unsigned int daemon_open_fds(void); /* 0: not known */
 /* CPU time of the BPF program; 0 where the kernel does not count it. */

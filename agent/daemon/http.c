@@ -20,11 +20,6 @@ enum { ON_DEMAND_LIMIT_BYTES = 256 << 20 };
 /* More than it takes to write a window of many processes, during which nothing else is done. */
 static const uint64_t WINDOW_LATE_NS = UINT64_C(10000000000);
 
-int64_t daemon_period_ns(const struct daemon *d)
-{
-	return (int64_t)(UINT64_C(1000000000) / d->budget.current_hz);
-}
-
 /* ---- figures -------------------------------------------------------------------------------- */
 
 uint64_t daemon_resident_bytes(void)
@@ -178,21 +173,15 @@ static void on_demand_end(struct on_demand *o)
 
 static void send_profile(struct on_demand *o)
 {
-	const struct profile *profile = sampler_tap_profile(o->daemon->sampler, o->tap);
-	/* Reading the rings took its time, in which samples went on arriving. */
-	struct report_options options = {
-		.off_cpu = o->daemon->off_cpu,
-		.period = o->daemon->window_period_ns,
-		.time_ns = (int64_t)o->started_real_ns,
-		.duration_ns = (int64_t)(clock_monotonic_ns() - o->started_ns),
-	};
+	const struct sealed_window window = sampler_tap_read(o->daemon->sampler, o->tap);
+	const struct report_options options = report_window_options(&window);
 	struct report_sources sources;
 	struct report_summary summary;
 	autocall(buffer_deinit) struct buffer out;
 	int err;
 
 	buffer_init(&out, ON_DEMAND_LIMIT_BYTES);
-	sampler_sources(o->daemon->sampler, profile, &sources);
+	sampler_sources(o->daemon->sampler, window.profile, &sources);
 	err = report_pprof(&sources, &options, &out, &summary);
 	if (err)
 		serve_reply_send(o->reply, 500, "text/plain; charset=utf-8",
@@ -240,8 +229,6 @@ static int begin_profile(void *context, struct serve_reply *reply, unsigned int 
 		return -EAGAIN;
 	*o = (struct on_demand){
 		.daemon = d,
-		.started_ns = clock_monotonic_ns(),
-		.started_real_ns = clock_real_ns(),
 		.timer = -1,
 	};
 	err = sampler_tap_open(d->sampler, pid, &o->tap);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows begin and end as window_clock.h says, and early when memory asks for it. A window's
- * duration is measured with the monotonic clock. Their timer is made once, at the start, and only
- * set again later, which cannot fail. A window that could not be ended is tried again soon; while
- * none ends the agent is not ready.
+ * Windows begin and end as window_clock.h says, and early when memory asks for it. Their timer is
+ * made once, at the start, and only set again later, which cannot fail. A window that could not be
+ * ended is tried again soon; while none ends the agent is not ready.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -23,21 +22,6 @@ enum { PROFILE_LIMIT_BYTES = 256 << 20 };
 static const uint64_t FREQUENCY_AGAIN_NS = 5000000;
 static const uint64_t WINDOW_AGAIN_NS = 1000000000;
 
-static int turn_window(struct daemon *d)
-{
-	uint64_t now = clock_monotonic_ns();
-	int err = sampler_turn_window(d->sampler);
-
-	if (err)
-		return err;
-	d->sealed_started_ns = d->window_started_ns;
-	d->sealed_started_real_ns = d->window_started_real_ns;
-	d->sealed_period_ns = d->window_period_ns;
-	d->window_started_ns = now;
-	d->window_started_real_ns = clock_real_ns();
-	return 0;
-}
-
 /* Says once that windows do not end, and once that they do again. */
 static void report_window(struct daemon *d, int err)
 {
@@ -50,7 +34,7 @@ static void report_window(struct daemon *d, int err)
 
 static void end_window(struct daemon *d)
 {
-	int err = turn_window(d);
+	int err = sampler_rotate_window(d->sampler);
 
 	report_window(d, err);
 	if (err)
@@ -83,18 +67,15 @@ void daemon_set_frequency(struct daemon *d)
 	loop_cancel(d->loop, d->frequency_timer);
 	d->frequency_timer = -1;
 	(void)sampler_pause(d->sampler, true);
-	err = turn_window(d);
+	err = sampler_rotate_window(d->sampler);
 	/* Another window ended a moment ago: where it is still being read, this one cannot end yet.
 	 */
 	if (err == -EBUSY)
 		err = loop_timer(
 			d->loop, FREQUENCY_AGAIN_NS, 0, on_frequency_again, d, &d->frequency_timer);
-	if (d->frequency_timer < 0) {
-		if (sampler_set_frequency(d->sampler, d->budget.current_hz) || err)
-			log_warn("the frequency could not be changed as it should, ignoring", "%s",
-				"");
-		d->window_period_ns = daemon_period_ns(d);
-	}
+	if (d->frequency_timer < 0 &&
+		(sampler_set_frequency(d->sampler, d->budget.current_hz) || err))
+		log_warn("the frequency could not be changed as it should, ignoring", "%s", "");
 	if (sampler_pause(d->sampler, false))
 		log_warn("a CPU is not sampled any more, ignoring", "%s", "");
 }
@@ -152,40 +133,24 @@ static bool in_group(void *context, const struct profile_sample *sample)
 	return groups_of(filter->groups, sample->process) == filter->group;
 }
 
-/* Of the window being sealed. */
-static struct report_options window_options(const struct daemon *d)
+static int store_group(struct daemon *d, const struct sealed_window *window,
+	const struct report_sources *sources, const struct group_filter *filter)
 {
-	uint64_t end = d->window_started_ns;
-
-	if (end <= d->sealed_started_ns)
-		end = clock_monotonic_ns();
-	return (struct report_options){
-		.off_cpu = d->off_cpu,
-		.period = d->sealed_period_ns,
-		.time_ns = (int64_t)d->sealed_started_real_ns,
-		.duration_ns = (int64_t)(end - d->sealed_started_ns),
-	};
-}
-
-static int store_group(struct daemon *d, const struct report_sources *sources,
-	const struct groups *groups, uint32_t group)
-{
-	struct group_filter filter = { groups, group };
-	struct report_options options = window_options(d);
+	struct report_options options = report_window_options(window);
 	autocall(buffer_deinit) struct buffer out;
 	struct report_summary summary;
 	int err;
 
 	options.include = in_group;
-	options.include_context = &filter;
+	options.include_context = (void *)filter;
 	buffer_init(&out, PROFILE_LIMIT_BYTES);
 	err = report_pprof(sources, &options, &out, &summary);
 	if (err) {
 		metrics_add(sampler_metrics_to_add(d->sampler), METRIC_STORE_FAILED, 1);
 		return err;
 	}
-	return store_put(d->store, groups_name(groups, group), options.time_ns, options.duration_ns,
-		out.bytes, out.size);
+	return store_put(d->store, groups_name(filter->groups, filter->group), options.time_ns,
+		options.duration_ns, out.bytes, out.size);
 }
 
 /* Says once that profiles cannot be stored, and once that they can again. */
@@ -209,14 +174,15 @@ static void report_full_disk(struct daemon *d, uint64_t dropped)
 	d->disk_full = dropped != 0;
 }
 
-static void store_groups(
-	struct daemon *d, const struct report_sources *sources, const struct groups *groups)
+static void store_groups(struct daemon *d, const struct sealed_window *window,
+	const struct report_sources *sources, const struct groups *groups)
 {
 	uint32_t failed = 0;
 	int first_error = 0;
 
 	for (uint32_t group = 1; group <= groups_count(groups); group++) {
-		int err = store_group(d, sources, groups, group);
+		const struct group_filter filter = { groups, group };
+		int err = store_group(d, window, sources, &filter);
 
 		failed += err != 0;
 		first_error = first_error ? first_error : err;
@@ -224,7 +190,8 @@ static void store_groups(
 	report_failure(d, failed, groups_count(groups), first_error);
 }
 
-static void store_window(struct daemon *d, const struct report_sources *sources)
+static void store_window(
+	struct daemon *d, const struct sealed_window *window, const struct report_sources *sources)
 {
 	const struct metrics *metrics = sampler_metrics(d->sampler);
 	uint64_t dropped = metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL);
@@ -236,7 +203,7 @@ static void store_window(struct daemon *d, const struct report_sources *sources)
 		log_warn("a window is lost: out of memory", "%s", "");
 		return;
 	}
-	store_groups(d, sources, &groups);
+	store_groups(d, window, sources, &groups);
 	groups_deinit(&groups);
 	report_full_disk(d, metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL) - dropped);
 }
@@ -252,14 +219,15 @@ void daemon_trim_store(struct daemon *d)
 	d->store_removal_error = err;
 }
 
-static void export_window(struct daemon *d, const struct report_sources *sources)
+static void export_window(
+	struct daemon *d, const struct sealed_window *window, const struct report_sources *sources)
 {
-	struct report_options options = window_options(d);
+	struct report_options options = report_window_options(window);
 
 	daemon_export_window(d->export, sources, &options, !d->store);
 }
 
-void daemon_sealed(void *context, const struct profile *profile)
+void daemon_sealed(void *context, const struct sealed_window *window)
 {
 	struct daemon *d = context;
 	uint64_t cpu = clock_cpu_ns();
@@ -267,24 +235,20 @@ void daemon_sealed(void *context, const struct profile *profile)
 
 	d->windows++;
 	daemon_trim_store(d);
-	if (!profile_sample_count(profile))
+	if (!profile_sample_count(window->profile))
 		return;
-	sampler_sources(d->sampler, profile, &sources);
-	daemon_announce_hottest(d, &sources);
+	sampler_sources(d->sampler, window->profile, &sources);
+	daemon_announce_hottest(d, window, &sources);
 	if (d->store)
-		store_window(d, &sources);
+		store_window(d, window, &sources);
 	if (d->export)
-		export_window(d, &sources);
+		export_window(d, window, &sources);
 	d->last_seal_ns = clock_cpu_ns() - cpu;
 }
 
 void daemon_seal_last(struct daemon *d)
 {
-	struct report_sources sources;
+	const struct sealed_window window = sampler_last_window(d->sampler);
 
-	d->sealed_started_ns = d->window_started_ns;
-	d->sealed_started_real_ns = d->window_started_real_ns;
-	d->sealed_period_ns = d->window_period_ns;
-	sampler_sources(d->sampler, NULL, &sources);
-	daemon_sealed(d, sources.profile);
+	daemon_sealed(d, &window);
 }

@@ -12,6 +12,7 @@
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/runtimes/names.h"
+#include "agent/sampler/profile/sealed_window.h"
 #include "base/buffer.h"
 #include "base/metrics.h"
 #include "symbolizer/index/index.h"
@@ -56,6 +57,9 @@ struct report_options {
 	bool (*include)(void *context, const struct profile_sample *sample);
 	void *include_context;
 };
+
+/* For a report of all of WINDOW. */
+struct report_options report_window_options(const struct sealed_window *window);
 
 /* What the end of `fathom record` says. */
 struct report_summary {

@@ -315,6 +315,17 @@ static struct pprof_options pprof_options_of(const struct report_options *option
 	};
 }
 
+struct report_options report_window_options(const struct sealed_window *window)
+{
+	return (struct report_options){
+		.cycles = window->cycles,
+		.off_cpu = window->off_cpu,
+		.period = (int64_t)window->period,
+		.time_ns = (int64_t)window->began_real_ns,
+		.duration_ns = (int64_t)(window->ended_ns - window->began_ns),
+	};
+}
+
 int report_pprof(const struct report_sources *sources, const struct report_options *options,
 	struct buffer *out, struct report_summary *ret_summary)
 {

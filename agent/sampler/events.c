@@ -128,9 +128,7 @@ static void add_user_frames(struct sampler *sampler, struct process *p, struct f
 /* The window that a record belongs to. One of a window long sealed goes into the current one. */
 static struct profile *profile_of(const struct sampler *sampler, uint32_t window)
 {
-	bool late = sampler->previous.profile && window == sampler->previous.number;
-
-	return late ? sampler->previous.profile : sampler->current.profile;
+	return windows_profile(sampler->windows, window);
 }
 
 const struct abi_stack *sampler_raw_stack(
@@ -282,12 +280,11 @@ static int add_sample(struct sampler *sampler, struct profile *profile, struct p
 static void add_to_taps(struct sampler *sampler, struct process *p, const struct abi_tick *tick,
 	const struct user_stack *user)
 {
-	for (size_t i = 0; i < SAMPLER_MAX_TAPS; i++) {
-		const struct sampler_tap *tap = &sampler->taps[i];
+	struct profile *tap;
+	size_t iterator = 0;
 
-		if (!tap->profile || (tap->pid && tap->pid != tick->sample.tgid))
-			continue;
-		if (add_sample(sampler, tap->profile, p, tick, user))
+	while ((tap = windows_next_tap(sampler->windows, tick->sample.tgid, &iterator))) {
+		if (add_sample(sampler, tap, p, tick, user))
 			metrics_add(&sampler->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
 	}
 }

@@ -49,7 +49,7 @@ static bool is_unused(void *context, struct module *m)
 /* The open windows name modules by number: what they may have seen stays. */
 static size_t sweep_modules(struct sampler *sampler, uint64_t idle_ns)
 {
-	uint64_t open_ns = sampler_oldest_open_ns(sampler), now_ns = clock_monotonic_ns();
+	uint64_t open_ns = windows_oldest_open_ns(sampler->windows), now_ns = clock_monotonic_ns();
 	uint64_t idle_since_ns = now_ns > idle_ns ? now_ns - idle_ns : 0;
 	struct sweep sweep = { .sampler = sampler, .before_ns = MIN(idle_since_ns, open_ns) };
 
@@ -124,7 +124,7 @@ static void shrink_caches(struct sampler *sampler)
 
 static void end_window_early(struct sampler *sampler)
 {
-	if (!sampler->full || (sampler->previous.profile && !sampler->previous_complete))
+	if (!sampler->full || windows_are_busy(sampler->windows))
 		return;
 	metrics_add(&sampler->metrics, METRIC_MEMORY_WINDOW, 1);
 	sampler->full(sampler->sealed_context);
@@ -144,7 +144,7 @@ void sampler_look_at_memory(struct sampler *sampler)
 	if (!is_near_limit(sampler))
 		return;
 	/* Only where the window has a part in it. */
-	if (profile_bytes(sampler->current.profile) > sampler->profile_limit_bytes / 4)
+	if (profile_bytes(windows_profile(sampler->windows, 0)) > sampler->profile_limit_bytes / 4)
 		end_window_early(sampler);
 	sampler->memory_pause = MIN(2 * sampler->memory_pause + 1, LONGEST_PAUSE);
 	sampler->memory_wait = sampler->memory_pause;
@@ -154,6 +154,7 @@ void sampler_look_at_memory(struct sampler *sampler)
 
 void sampler_look_at_profile(struct sampler *sampler)
 {
-	if (profile_bytes(sampler->current.profile) > sampler->profile_limit_bytes / 4 * 3)
+	if (profile_bytes(windows_profile(sampler->windows, 0)) >
+		sampler->profile_limit_bytes / 4 * 3)
 		end_window_early(sampler);
 }

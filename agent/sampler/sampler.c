@@ -273,8 +273,7 @@ static int create_symbol_sources(struct sampler *sampler, const struct sampler_o
 	return err ? fail(failure, "allocate memory", "", err) : 0;
 }
 
-static int create_tables(struct sampler *sampler, const struct sampler_options *options,
-	struct sampler_failure *failure)
+static int create_tables(struct sampler *sampler, struct sampler_failure *failure)
 {
 	int err;
 
@@ -283,8 +282,6 @@ static int create_tables(struct sampler *sampler, const struct sampler_options *
 		return fail(failure, "open", "/proc", -errno);
 	sampler->statm_fd = host_openat(AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	err = modules_create(MODULES_LIMIT, &sampler->modules);
-	if (!err)
-		err = profile_create(options->profile_limit_bytes, &sampler->current.profile);
 	if (!err)
 		err = processes_create(
 			&(struct processes_options){
@@ -314,7 +311,9 @@ static int create_collect(struct sampler *sampler, const struct sampler_options 
 	err = collect_create(&collect, &sampler->collect, &step);
 	if (err)
 		return fail(failure, step, "", err);
-	sampler->current.number = collect_next_window(sampler->collect);
+	err = sampler_windows_create(sampler, options);
+	if (err)
+		return fail(failure, "allocate memory", "", err);
 	err = sampler_unwind_create(sampler, collect.off_cpu_share);
 	if (err)
 		return fail(failure, "prepare the unwind tables", "", err);
@@ -355,8 +354,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	host_note(HOST_NOTE_CALL,
 		&(struct note_call){ .call = SAMPLER_CALL_CREATE, .options = options });
 	sampler->loop = options->loop;
-	sampler->proc_fd = sampler->statm_fd = sampler->drain_timer = sampler->upkeep_timer =
-		sampler->grace_timer = -1;
+	sampler->proc_fd = sampler->statm_fd = sampler->drain_timer = sampler->upkeep_timer = -1;
 	sampler->sealed = options->sealed;
 	sampler->full = options->full;
 	sampler->wants_file = options->wants_file;
@@ -376,7 +374,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 					  });
 	err = options->follow ? map_set(&sampler->followed, options->follow_pid, 1) : 0;
 	if (!err)
-		err = create_tables(sampler, options, ret_failure);
+		err = create_tables(sampler, ret_failure);
 	/* First what needs rights: without them nothing else is worth a message. */
 	if (!err)
 		err = create_collect(sampler, options, ret_failure);
@@ -419,7 +417,7 @@ void sampler_destroy(struct sampler *sampler)
 	runtimes_deinit(&sampler->runtimes);
 	free_module_data(sampler);
 	modules_destroy(sampler->modules);
-	sampler_windows_deinit(sampler);
+	windows_destroy(sampler->windows);
 	cache_destroy(sampler->cache);
 	free(sampler->debug_directories);
 	kernel_symbols_destroy(sampler->kernel_symbols);
@@ -543,8 +541,8 @@ int sampler_start(struct sampler *sampler)
 	int err;
 
 	note_call(SAMPLER_CALL_START, 0);
+	windows_start(sampler->windows);
 	err = collect_start(sampler->collect);
-
 	sampler->started = !err;
 	/* Reading the kernel's types and all processes left holes. */
 	sampler_give_back_memory(sampler);
@@ -556,12 +554,12 @@ int sampler_stop(struct sampler *sampler)
 	int err;
 
 	note_call(SAMPLER_CALL_STOP, 0);
+	windows_stop(sampler->windows);
 	err = collect_stop(sampler->collect);
-
 	sampler->started = false;
 	(void)collect_drain(sampler->collect, 0);
 	sampler_identify_modules(sampler);
-	sampler_seal_previous(sampler);
+	windows_seal_previous(sampler->windows);
 	collect_count(sampler->collect);
 	return err;
 }
@@ -571,11 +569,9 @@ int sampler_stop(struct sampler *sampler)
 void sampler_sources(
 	struct sampler *sampler, const struct profile *profile, struct report_sources *ret_sources)
 {
-	if (!profile)
-		sampler_unwind_flush(sampler, 0);
 	(void)kernel_symbols_renew(sampler->kernel_symbols, clock_monotonic_ns());
 	*ret_sources = (struct report_sources){
-		.profile = profile ? profile : sampler->current.profile,
+		.profile = profile,
 		.processes = sampler->processes,
 		.modules = sampler->modules,
 		.kallsyms = kernel_symbols_table(sampler->kernel_symbols),
@@ -644,6 +640,7 @@ int sampler_pause(struct sampler *sampler, bool pause)
 
 int sampler_set_frequency(struct sampler *sampler, uint64_t hz)
 {
+	windows_set_period(sampler->windows, UINT64_C(1000000000) / hz);
 	return collect_set_frequency(sampler->collect, hz);
 }
 
@@ -651,7 +648,7 @@ struct sampler_sizes sampler_sizes(const struct sampler *sampler)
 {
 	struct sampler_sizes sizes = {
 		.kallsyms_bytes = kernel_symbols_bytes(sampler->kernel_symbols),
-		.profile_bytes = profile_bytes(sampler->current.profile),
+		.profile_bytes = profile_bytes(windows_profile(sampler->windows, 0)),
 		.bpf_map_bytes = collect_map_bytes(sampler->collect),
 		.processes = processes_count(sampler->processes),
 		.modules = modules_count(sampler->modules),

@@ -15,12 +15,13 @@
 #include "agent/sampler/collect/collect.h"
 #include "agent/loop/loop.h"
 #include "agent/sampler/process/selection.h"
+#include "agent/sampler/profile/sealed_window.h"
 #include "agent/report/report.h"
 #include "base/metrics.h"
 #include "symbolizer/builds/builds.h"
 
 struct sampler;
-struct sampler_tap;
+struct windows_tap;
 
 struct sampler_options {
 	struct collect_options collect; /* event, rate, CPUs, filter; handlers are the agent's */
@@ -33,8 +34,8 @@ struct sampler_options {
 	uint64_t profile_limit_bytes; /* of each window */
 	uint64_t memory_limit_bytes; /* near it, caches are let go; 0 = none */
 	struct loop *loop;
-	/* A window is complete; PROFILE lives for the call. With agent_turn_window() only. */
-	void (*sealed)(void *context, const struct profile *profile);
+	/* With sampler_rotate_window() only. WINDOW and its profile live for the call. */
+	void (*sealed)(void *context, const struct sealed_window *window);
 	/* The window should end now: its samples come near a limit of memory. NULL: they are lost.
 	 */
 	void (*full)(void *context);
@@ -81,14 +82,17 @@ struct builds_improving sampler_pending_debug(const struct sampler *sampler);
  * later, when the last records that belong to it have been read (-EBUSY while that is under way),
  * and the indexes that are being built are there or five seconds have passed.
  */
-int sampler_turn_window(struct sampler *sampler);
+int sampler_rotate_window(struct sampler *sampler);
+/* The window that is not sealed: all that was sampled since the last rotation, once it stopped. */
+struct sealed_window sampler_last_window(struct sampler *sampler);
 
 /* A profile on demand of PID (0 = all), beside the windows. -EAGAIN: too many are open. */
-int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct sampler_tap **ret_tap);
-const struct profile *sampler_tap_profile(struct sampler *sampler, const struct sampler_tap *tap);
-void sampler_tap_close(struct sampler *sampler, struct sampler_tap *tap);
+int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct windows_tap **ret_tap);
+/* What it has until now. */
+struct sealed_window sampler_tap_read(struct sampler *sampler, const struct windows_tap *tap);
+void sampler_tap_close(struct sampler *sampler, struct windows_tap *tap);
 
-/* What a report of PROFILE reads; NULL: the current window's. */
+/* What a report of PROFILE reads. */
 void sampler_sources(
 	struct sampler *sampler, const struct profile *profile, struct report_sources *ret_sources);
 const struct metrics *sampler_metrics(const struct sampler *sampler);

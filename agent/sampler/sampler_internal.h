@@ -9,20 +9,12 @@
 #include "agent/sampler/profile/waits.h"
 #include "agent/sampler/runtimes/runtimes.h"
 #include "agent/sampler/unwind/unwind.h"
+#include "agent/sampler/windows/windows.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "symbolizer/builds/builds.h"
 #include "symbolizer/builds/cache.h"
 #include "symbolizer/perf_map/perf_map.h"
-
-/* What was sampled between two turns of the sampler's window number. */
-struct sampler_window {
-	uint32_t number;
-	uint64_t opened_ns; /* CLOCK_MONOTONIC; 0 = from the start */
-	struct profile *profile; /* NULL = none */
-};
-
-enum { SAMPLER_MAX_TAPS = 8 };
 
 /* Why samples have no names: METRIC_UNNAMED_*. */
 enum sampler_unnamed {
@@ -32,32 +24,20 @@ enum sampler_unnamed {
 	SAMPLER_UNNAMED_REASONS,
 };
 
-/* A profile on demand, beside the windows: what is sampled while it is open, of one process or all.
- */
-struct sampler_tap {
-	struct profile *profile; /* NULL = free */
-	uint32_t pid; /* 0 = all */
-	uint64_t opened_ns; /* processes that ended since then are still needed */
-};
-
 struct sampler {
 	struct metrics metrics;
 	struct loop *loop; /* borrowed */
 	struct collect *collect;
 	struct modules *modules;
 	struct processes *processes;
-	struct sampler_window current;
-	struct sampler_window previous; /* being sealed: late records still come */
-	bool previous_complete; /* they are in; it waits for indexes only */
-	struct sampler_tap taps[SAMPLER_MAX_TAPS];
+	struct windows *windows;
 	uint64_t profile_limit_bytes;
-	void (*sealed)(void *context, const struct profile *profile);
+	void (*sealed)(void *context, const struct sealed_window *window);
 	void (*full)(void *context);
 	bool (*wants_file)(void *context, const struct module *module);
 	void (*take_file)(void *context, const struct module *module, int fd);
 	uint64_t offered_anew_ns; /* what was offered until then does not count */
 	void *sealed_context;
-	int grace_timer; /* -1 = none */
 	struct cache *cache;
 	bool cache_trimmed;
 	char *debug_directories; /* comma-separated */
@@ -187,12 +167,8 @@ void sampler_wait_ends(struct sampler *sampler, const struct abi_wake *wake);
 /* WINDOW, the previous one, is about to be sealed. */
 void sampler_waits_move(struct sampler *sampler, uint32_t window);
 
-/* windows.c */
-void sampler_windows_deinit(struct sampler *sampler);
-/* Seals the window that waits for its last records, if there is one. */
-void sampler_seal_previous(struct sampler *sampler);
-/* Since when everything that is still to be reported has been sampled. */
-uint64_t sampler_oldest_open_ns(const struct sampler *sampler);
+/* wiring_windows.c */
+int sampler_windows_create(struct sampler *sampler, const struct sampler_options *options);
 
 /* memory.c */
 /* Between two windows: modules that nobody maps any more. */

@@ -12,13 +12,6 @@
 
 #include "agent/sampler/sampler_internal.h"
 
-static struct sampler_window *window_of(struct sampler *sampler, uint32_t number)
-{
-	bool late = sampler->previous.profile && number == sampler->previous.number;
-
-	return late ? &sampler->previous : &sampler->current;
-}
-
 void sampler_wait_begins(struct sampler *sampler, const struct abi_switch_out *switch_out)
 {
 	if (waits_begin(&sampler->waits, switch_out->sample.tid, switch_out->left_ns))
@@ -43,7 +36,7 @@ void sampler_wait_lost(struct sampler *sampler, const struct abi_switch_out *swi
 static int copy_stack(
 	struct sampler *sampler, const struct wait *wait, struct profile *to, uint32_t *ret_stack)
 {
-	const struct profile *from = window_of(sampler, wait->window)->profile;
+	const struct profile *from = windows_profile(sampler->windows, wait->window);
 	struct process *p = processes_find(sampler->processes, wait->sample.process);
 	struct profile_stack stack;
 
@@ -68,18 +61,17 @@ static int add_to(struct sampler *sampler, const struct wait *wait, struct profi
 /* WAIT has ended, after WAIT_NS. */
 static void add_wait(struct sampler *sampler, struct wait *wait, uint64_t wait_ns, uint32_t window)
 {
+	struct profile *tap;
+	size_t iterator = 0;
+
 	waits_weigh(&sampler->waits, wait_ns, &wait->sample.count, &wait->sample.weight);
-	if (add_to(sampler, wait, window_of(sampler, window)->profile)) {
+	if (add_to(sampler, wait, windows_profile(sampler->windows, window))) {
 		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 		return;
 	}
 	metrics_add(&sampler->metrics, METRIC_SAMPLES_OFF_CPU, 1);
-	for (size_t i = 0; i < SAMPLER_MAX_TAPS; i++) {
-		const struct sampler_tap *tap = &sampler->taps[i];
-
-		if (!tap->profile || (tap->pid && tap->pid != wait->sample.pid))
-			continue;
-		if (add_to(sampler, wait, tap->profile))
+	while ((tap = windows_next_tap(sampler->windows, wait->sample.pid, &iterator))) {
+		if (add_to(sampler, wait, tap))
 			metrics_add(&sampler->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
 	}
 }
@@ -93,7 +85,7 @@ void sampler_wait_resolved(struct sampler *sampler, const struct abi_switch_out 
 	if (!wait)
 		return;
 	wait->sample = *sample;
-	wait->window = window_of(sampler, switch_out->sample.window)->number;
+	wait->window = windows_number(sampler->windows, switch_out->sample.window);
 	if (wait->state == WAIT_BEGUN) {
 		wait->state = WAIT_RESOLVED;
 		return;
@@ -127,11 +119,12 @@ void sampler_waits_move(struct sampler *sampler, uint32_t window)
 	while ((wait = waits_next(&sampler->waits, &i))) {
 		if (wait->state != WAIT_RESOLVED || wait->window != window)
 			continue;
-		if (copy_stack(sampler, wait, sampler->current.profile, &wait->sample.stack)) {
+		if (copy_stack(sampler, wait, windows_profile(sampler->windows, 0),
+			    &wait->sample.stack)) {
 			metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 			waits_forget(&sampler->waits, wait);
 			continue;
 		}
-		wait->window = sampler->current.number;
+		wait->window = windows_number(sampler->windows, 0);
 	}
 }

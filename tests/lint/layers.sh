@@ -32,6 +32,7 @@ agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ agent/report/ bpf/abi/ symbolizer/
 agent/sampler/process: base/
 agent/sampler/profile: base/ bpf/abi/
+agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/*.skel.h
 agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind.bpf.h symbolizer/index/

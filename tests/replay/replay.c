@@ -122,12 +122,12 @@ static bool replay_is_next(const struct replay *r, enum recording_type type)
 	return next && next->type == type;
 }
 
-static void replay_sealed(void *context, const struct profile *profile)
+static void replay_sealed(void *context, const struct sealed_window *window)
 {
 	struct replay *r = context;
 
 	while (replay_is_next(r, RECORDING_REPORT))
-		replay_report(r, profile);
+		replay_report(r, window->profile);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static int replay_create(
 
 static void replay_open_tap(struct replay *r, uint32_t pid)
 {
-	struct sampler_tap *tap;
+	struct windows_tap *tap;
 	size_t i = 0;
 
 	while (i < REPLAY_MAX_TAPS && r->taps[i])
@@ -212,14 +212,15 @@ static void replay_call_sampler(struct replay *r, const struct recording_call *c
 		(void)sampler_finish_debug(r->sampler, call->argument);
 		break;
 	case SAMPLER_CALL_TURN_WINDOW:
-		(void)sampler_turn_window(r->sampler);
+		(void)sampler_rotate_window(r->sampler);
 		break;
 	case SAMPLER_CALL_TAP_OPEN:
 		replay_open_tap(r, (uint32_t)call->argument);
 		break;
 	case SAMPLER_CALL_TAP_PROFILE:
 		if (call->argument < REPLAY_MAX_TAPS && r->taps[call->argument])
-			r->tap_profile = sampler_tap_profile(r->sampler, r->taps[call->argument]);
+			r->tap_profile =
+				sampler_tap_read(r->sampler, r->taps[call->argument]).profile;
 		break;
 	case SAMPLER_CALL_TAP_CLOSE:
 		replay_close_tap(r, call->argument);
@@ -247,13 +248,23 @@ static void replay_call(struct replay *r)
 		r->error = err;
 }
 
+/* Of a profile on demand, or of all that was sampled. */
+static void replay_other_report(struct replay *r)
+{
+	const struct profile *profile = take(r->tap_profile);
+
+	if (!profile && r->sampler)
+		profile = sampler_last_window(r->sampler).profile;
+	replay_report(r, profile);
+}
+
 static int replay_events(struct replay *r)
 {
 	while (!r->error && replay_next_event(r)) {
 		if (replay_is_next(r, RECORDING_CALL))
 			replay_call(r);
 		else if (replay_is_next(r, RECORDING_REPORT))
-			replay_report(r, take(r->tap_profile));
+			replay_other_report(r);
 		else
 			(void)loop_run(r->loop);
 	}

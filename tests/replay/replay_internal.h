@@ -31,7 +31,7 @@ struct replay {
 	struct dirent entry;
 	struct loop *loop;
 	struct sampler *sampler;
-	struct sampler_tap *taps[REPLAY_MAX_TAPS];
+	struct windows_tap *taps[REPLAY_MAX_TAPS];
 	const struct profile *tap_profile; /* the one that was asked for last */
 	replay_report_fn *fn;
 	void *context;

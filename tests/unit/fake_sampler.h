@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "agent/sampler/sampler.h"
+#include "base/clock.h"
 #include "tests/unit/report_fixture.h"
 
 struct sampler {
@@ -15,11 +16,12 @@ struct sampler {
 	struct metrics metrics;
 	struct sampler_sizes sizes;
 	const struct selection *selection;
-	unsigned int turns, pauses, selects, offers; /* calls */
+	struct sealed_window window, sealed; /* the current one, and the one before */
+	unsigned int rotations, pauses, selects, offers; /* calls */
 	uint64_t hz; /* of the last agent_set_frequency() */
 	bool paused;
-	bool turned_unpaused, retimed_unpaused; /* while it was sampled */
-	int turn_error, hz_error;
+	bool rotated_unpaused, retimed_unpaused; /* while it was sampled */
+	int rotate_error, hz_error;
 };
 
 int sampler_create(const struct sampler_options *options, struct sampler **ret_sampler,
@@ -54,14 +56,29 @@ unsigned int sampler_pending_builds(const struct sampler *sampler)
 	return 3;
 }
 
-int sampler_turn_window(struct sampler *sampler)
+int sampler_rotate_window(struct sampler *sampler)
 {
-	sampler->turns++;
-	sampler->turned_unpaused |= !sampler->paused;
-	return sampler->turn_error;
+	sampler->rotations++;
+	sampler->rotated_unpaused |= !sampler->paused;
+	if (sampler->rotate_error)
+		return sampler->rotate_error;
+	sampler->sealed = sampler->window;
+	sampler->sealed.ended_ns = clock_monotonic_ns();
+	sampler->window.number++;
+	sampler->window.began_ns = sampler->sealed.ended_ns;
+	sampler->window.began_real_ns = clock_real_ns();
+	return 0;
 }
 
-int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct sampler_tap **ret_tap)
+struct sealed_window sampler_last_window(struct sampler *sampler)
+{
+	struct sealed_window window = sampler->window;
+
+	window.ended_ns = clock_monotonic_ns();
+	return window;
+}
+
+int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct windows_tap **ret_tap)
 {
 	(void)sampler;
 	(void)pid;
@@ -69,13 +86,13 @@ int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct sampler_tap *
 	return -EAGAIN;
 }
 
-const struct profile *sampler_tap_profile(struct sampler *sampler, const struct sampler_tap *tap)
+struct sealed_window sampler_tap_read(struct sampler *sampler, const struct windows_tap *tap)
 {
 	(void)tap;
-	return sampler->world->profile;
+	return sampler_last_window(sampler);
 }
 
-void sampler_tap_close(struct sampler *sampler, struct sampler_tap *tap)
+void sampler_tap_close(struct sampler *sampler, struct windows_tap *tap)
 {
 	(void)sampler;
 	(void)tap;
@@ -86,8 +103,7 @@ void sampler_sources(
 {
 	*ret_sources = sampler->world->sources;
 	ret_sources->metrics = &sampler->metrics;
-	if (profile)
-		ret_sources->profile = profile;
+	ret_sources->profile = profile;
 }
 
 const struct metrics *sampler_metrics(const struct sampler *sampler)

@@ -233,7 +233,7 @@ static void a_reload_takes_what_can_change(void **state)
 	assert_says(b, "\"node\": \"n7\"");
 	/* What stays the same is left as it is. */
 	reload_to(b, "profiling-duration: 60s\nprofiling-cpu-sampling-frequency: 97\n");
-	assert_int_equal(b->sampler.turns, 1);
+	assert_int_equal(b->sampler.rotations, 1);
 	assert_null(b->sampler.selection);
 }
 
@@ -259,7 +259,7 @@ static void assert_nothing_changes(struct bench *b, const char *why)
 		print_error("%s\n", message);
 	assert_non_null(strstr(message, why));
 	assert_int_equal(b->daemon.settings.frequency_hz, 19);
-	assert_int_equal(b->sampler.selects + b->sampler.turns + b->sampler.offers, 0);
+	assert_int_equal(b->sampler.selects + b->sampler.rotations + b->sampler.offers, 0);
 	assert_says(b, "\"configured\": 19");
 }
 

@@ -61,9 +61,13 @@ static int setup(void **state)
 	d->sampler = &b->sampler;
 	d->window_timer = d->frequency_timer = d->budget_timer = d->clock_fd = -1;
 	d->settings.window_ns = 3600 * SECOND;
-	d->window_started_ns = clock_monotonic_ns();
-	d->window_started_real_ns = clock_real_ns();
-	d->window_period_ns = 52631578;
+	b->sampler.window = (struct sealed_window){
+		.number = 1,
+		.began_ns = clock_monotonic_ns(),
+		.began_real_ns = clock_real_ns(),
+		.period = 52631578,
+		.profile = b->sampler.world->profile,
+	};
 	budget_init(&d->budget, 0, 19);
 	assert_int_equal(config_parse(&d->config, IN_AGENT, 1, argv), 0);
 	assert_int_equal(loop_create(&d->loop), 0);
@@ -115,7 +119,7 @@ static void sample(struct bench *b, struct process *p)
 static void seal(struct bench *b)
 {
 	daemon_full(&b->daemon);
-	daemon_sealed(&b->daemon, b->sampler.world->profile);
+	daemon_sealed(&b->daemon, &b->sampler.sealed);
 }
 
 static size_t stored(const struct bench *b)
@@ -129,24 +133,21 @@ static void each_program_is_a_file_of_the_window(void **state)
 {
 	struct bench *b = *state;
 	struct daemon *d = &b->daemon;
-	uint64_t started = d->window_started_real_ns;
+	uint64_t started = b->sampler.window.began_real_ns;
 	struct store_file file;
 	size_t iterator = 0;
 
 	sample(b, b->sampler.world->one);
 	sample(b, b->sampler.world->two);
-	d->window_started_ns -= 7 * SECOND;
+	b->sampler.window.began_ns -= 7 * SECOND;
 	seal(b);
 	assert_int_equal(d->windows, 1);
-	assert_int_equal(d->sealed_period_ns, 52631578);
 	assert_int_equal(stored(b), 2);
 	while (store_next(d->store, &iterator, 0, INT64_MAX, &file)) {
 		assert_true(!strcmp(file.name, "one") || !strcmp(file.name, "two"));
 		assert_in_range(file.time_ns, started - SECOND / 10, started + SECOND / 10);
 		assert_true(file.duration_ns >= (int64_t)(7 * SECOND));
 	}
-	/* It began where the last one ended. */
-	assert_true(d->window_started_ns >= d->sealed_started_ns + 7 * SECOND);
 }
 
 static void a_window_without_samples_is_no_file(void **state)
@@ -247,17 +248,14 @@ static void full(struct bench *b)
 static void a_window_that_cannot_end_goes_on(void **state)
 {
 	struct bench *b = *state;
-	uint64_t started = b->daemon.window_started_ns;
-
-	b->sampler.turn_error = -ENOMEM;
+	b->sampler.rotate_error = -ENOMEM;
 	assert_non_null(strstr(logged(b, full), "a window could not be ended"));
 	assert_string_equal(logged(b, full), "");
-	assert_int_equal(b->daemon.window_started_ns, started);
-	assert_int_equal(b->sampler.turns, 2);
-	b->sampler.turn_error = 0;
+	assert_int_equal(b->sampler.window.number, 1);
+	assert_int_equal(b->sampler.rotations, 2);
+	b->sampler.rotate_error = 0;
 	assert_non_null(strstr(logged(b, full), "windows end again"));
-	assert_true(b->daemon.window_started_ns > started);
-	assert_int_equal(b->daemon.sealed_started_ns, started);
+	assert_int_equal(b->sampler.window.number, 2);
 }
 
 /* ---- frequency ------------------------------------------------------------------------------ */
@@ -283,14 +281,12 @@ static void a_frequency_has_a_window_of_its_own(void **state)
 
 	budget_init(&d->budget, 0, 100);
 	daemon_set_frequency(d);
-	assert_int_equal(b->sampler.turns, 1);
+	assert_int_equal(b->sampler.rotations, 1);
 	assert_int_equal(b->sampler.hz, 100);
-	assert_int_equal(d->window_period_ns, 10000000);
-	assert_int_equal(d->sealed_period_ns, 52631578);
 	/* Nothing is sampled in between, and it is afterwards. */
 	assert_int_equal(b->sampler.pauses, 1);
 	assert_false(
-		b->sampler.turned_unpaused || b->sampler.retimed_unpaused || b->sampler.paused);
+		b->sampler.rotated_unpaused || b->sampler.retimed_unpaused || b->sampler.paused);
 }
 
 static void a_frequency_waits_for_the_window_before(void **state)
@@ -299,17 +295,15 @@ static void a_frequency_waits_for_the_window_before(void **state)
 	struct daemon *d = &b->daemon;
 
 	budget_init(&d->budget, 0, 100);
-	b->sampler.turn_error = -EBUSY;
+	b->sampler.rotate_error = -EBUSY;
 	daemon_set_frequency(d);
 	assert_int_equal(b->sampler.hz, 0);
-	assert_int_equal(d->window_period_ns, 52631578);
 	assert_false(b->sampler.paused);
 	assert_true(d->frequency_timer >= 0);
-	b->sampler.turn_error = 0;
+	b->sampler.rotate_error = 0;
 	while (d->frequency_timer >= 0)
 		run_for(b, SECOND / 100);
 	assert_int_equal(b->sampler.hz, 100);
-	assert_int_equal(d->window_period_ns, 10000000);
 }
 
 static void set_frequency(struct bench *b)
@@ -325,7 +319,7 @@ static void a_frequency_that_is_not_taken_is_told_of(void **state)
 	assert_non_null(strstr(logged(b, set_frequency), "could not be changed as it should"));
 	b->sampler.hz_error = 0;
 	assert_string_equal(logged(b, set_frequency), "");
-	b->sampler.turn_error = -ENOMEM;
+	b->sampler.rotate_error = -ENOMEM;
 	assert_non_null(strstr(logged(b, set_frequency), "could not be changed as it should"));
 }
 

@@ -434,6 +434,33 @@ static void test_head_of_cpu_and_cycles_profiles(void **state)
 	}
 }
 
+static void test_report_of_a_window_has_its_times_and_period(void **state)
+{
+	struct fixture *f = *state;
+	const struct sealed_window window = {
+		.number = 3,
+		.began_ns = 5000,
+		.ended_ns = 7500,
+		.began_real_ns = 1700000000000000000,
+		.period = 52631578,
+		.cycles = true,
+		.off_cpu = true,
+		.profile = f->profile,
+	};
+	struct profile_frame frame = in_program(MAIN, 0, f);
+
+	add_user(f, f->one, &frame, 1);
+	f->options = report_window_options(&window);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(m->time_nanos, 1700000000000000000);
+	assert_int_equal(m->duration_nanos, 2500);
+	assert_int_equal(m->period, 52631578);
+	assert_int_equal(m->n_sample_type, 4);
+	assert_string_equal(m->string_table[m->period_type->type], "cycles");
+}
+
 /* Nine samples of 10 ms and one of 100 ms stand for 190 ms: each for 19. */
 static void test_period_of_a_changed_frequency_is_the_mean(void **state)
 {
@@ -695,6 +722,7 @@ int main(void)
 		CASE(test_callers_in_no_mapping_are_left_out_and_counted),
 		CASE(test_labels_are_those_of_the_interface),
 		CASE(test_head_of_cpu_and_cycles_profiles),
+		CASE(test_report_of_a_window_has_its_times_and_period),
 		CASE(test_period_of_a_changed_frequency_is_the_mean),
 		CASE(test_period_is_that_of_what_is_in_the_profile),
 		CASE(test_file_hashes_are_comments_on_their_mappings),

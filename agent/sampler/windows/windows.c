@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of a window:
+ *
+ *     OPEN ──rotate──▶ CLOSING ──drained──▶ COMPLETE ──built, waited, or rotate──▶ sealed
+ *
+ * The current window is always OPEN; the previous one is ABSENT, CLOSING or COMPLETE, and the grace
+ * timer runs as long as it is not ABSENT.
+ */
+#include "agent/sampler/windows/windows.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/loop/loop.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum { TAP_SHARE = 4 }; /* of a window's limit */
+
+static const uint64_t GRACE_NS = 20000000;
+static const uint64_t BUILDS_LOOK_NS = 100000000;
+static const uint64_t LONGEST_WAIT_NS = UINT64_C(5000000000);
+
+enum window_state {
+	WINDOW_ABSENT = 0,
+	WINDOW_OPEN, /* sampled into */
+	WINDOW_CLOSING, /* its last records may still come */
+	WINDOW_COMPLETE, /* they are in; it waits for index builds */
+};
+
+struct window {
+	enum window_state state;
+	uint32_t number;
+	bool first; /* what was there before it belongs to it */
+	uint64_t began_ns, ended_ns, began_real_ns; /* see struct sealed_window; 0 = not yet */
+	uint64_t period;
+	struct profile *profile;
+};
+
+struct windows_tap {
+	struct profile *profile; /* NULL = the tap is closed */
+	uint32_t pid; /* 0 = all */
+	uint64_t began_ns, began_real_ns;
+};
+
+struct windows {
+	struct windows_options options;
+	struct window current, previous;
+	struct windows_tap taps[WINDOWS_MAX_TAPS];
+	int grace_timer; /* -1 = none */
+	bool sealing; /* the owner is being called */
+};
+
+/* ---- creation ------------------------------------------------------------------------------- */
+
+int windows_create(const struct windows_options *options, struct windows **ret_windows)
+{
+	autofree struct windows *w = calloc(1, sizeof(*w));
+	struct profile *profile;
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	err = profile_create(options->limit_bytes, &profile);
+	if (err)
+		return err;
+	w->options = *options;
+	w->grace_timer = -1;
+	w->current = (struct window){
+		.state = WINDOW_OPEN,
+		.number = options->handlers.next_number(options->handlers.context),
+		.first = true,
+		.period = options->period,
+		.profile = profile,
+	};
+	*ret_windows = take(w);
+	return 0;
+}
+
+void windows_destroy(struct windows *w)
+{
+	if (!w)
+		return;
+	assert(!w->sealing);
+	loop_cancel(w->options.loop, w->grace_timer);
+	for (size_t i = 0; i < WINDOWS_MAX_TAPS; i++)
+		profile_destroy(w->taps[i].profile);
+	profile_destroy(w->current.profile);
+	profile_destroy(w->previous.profile);
+	free(w);
+}
+
+/* ---- times ---------------------------------------------------------------------------------- */
+
+void windows_start(struct windows *w)
+{
+	w->current.ended_ns = 0;
+	if (w->current.began_ns)
+		return;
+	w->current.began_ns = clock_monotonic_ns();
+	w->current.began_real_ns = clock_real_ns();
+}
+
+void windows_stop(struct windows *w)
+{
+	w->current.ended_ns = clock_monotonic_ns();
+}
+
+void windows_set_period(struct windows *w, uint64_t period)
+{
+	w->current.period = period;
+}
+
+static struct sealed_window window_seal(const struct windows *w, const struct window *window)
+{
+	return (struct sealed_window){
+		.number = window->number,
+		.began_ns = window->began_ns,
+		.ended_ns = window->ended_ns ? window->ended_ns : clock_monotonic_ns(),
+		.began_real_ns = window->began_real_ns,
+		.period = window->period,
+		.cycles = w->options.cycles,
+		.off_cpu = w->options.off_cpu,
+		.profile = window->profile,
+	};
+}
+
+struct sealed_window windows_current(const struct windows *w)
+{
+	struct sealed_window window = window_seal(w, &w->current);
+
+	if (!window.began_ns) {
+		window.began_ns = window.ended_ns;
+		window.began_real_ns = clock_real_ns();
+	}
+	return window;
+}
+
+static uint64_t window_open_ns(const struct window *window)
+{
+	return window->first ? 0 : window->began_ns;
+}
+
+uint64_t windows_oldest_open_ns(const struct windows *w)
+{
+	uint64_t oldest =
+		window_open_ns(w->previous.state == WINDOW_ABSENT ? &w->current : &w->previous);
+
+	for (size_t i = 0; i < WINDOWS_MAX_TAPS; i++) {
+		if (w->taps[i].profile && w->taps[i].began_ns < oldest)
+			oldest = w->taps[i].began_ns;
+	}
+	return oldest;
+}
+
+/* ---- rotation and sealing ------------------------------------------------------------------- */
+
+void windows_seal_previous(struct windows *w)
+{
+	const struct windows_handlers *owner = &w->options.handlers;
+	struct profile *profile = w->previous.profile;
+	struct sealed_window window;
+
+	assert(!w->sealing);
+	if (w->previous.state == WINDOW_ABSENT)
+		return;
+	assert(profile && w->previous.ended_ns);
+	loop_cancel(w->options.loop, w->grace_timer);
+	w->grace_timer = -1;
+	w->sealing = true;
+	owner->sealing(owner->context, w->previous.number);
+	window = window_seal(w, &w->previous);
+	/* From here on, records that name it go into the current window. */
+	w->previous = (struct window){ .state = WINDOW_ABSENT };
+	owner->sealed(owner->context, &window);
+	w->sealing = false;
+	profile_destroy(profile);
+	owner->released(owner->context);
+}
+
+static void windows_grace_over(void *context);
+
+/* True: the previous window goes on waiting for builds. */
+static bool windows_wait_for_builds(struct windows *w)
+{
+	const struct windows_handlers *owner = &w->options.handlers;
+	uint64_t waited_ns = clock_monotonic_ns() - w->previous.ended_ns;
+
+	return owner->is_building(owner->context) && waited_ns < LONGEST_WAIT_NS &&
+	       !loop_timer(
+		       w->options.loop, BUILDS_LOOK_NS, 0, windows_grace_over, w, &w->grace_timer);
+}
+
+static void windows_grace_over(void *context)
+{
+	struct windows *w = context;
+	const struct windows_handlers *owner = &w->options.handlers;
+
+	assert(w->previous.state == WINDOW_CLOSING || w->previous.state == WINDOW_COMPLETE);
+	w->grace_timer = -1;
+	if (w->previous.state == WINDOW_CLOSING)
+		owner->drain(owner->context);
+	w->previous.state = WINDOW_COMPLETE;
+	owner->completed(owner->context);
+	if (windows_wait_for_builds(w))
+		return;
+	windows_seal_previous(w);
+	owner->settled(owner->context, windows_oldest_open_ns(w));
+}
+
+bool windows_are_busy(const struct windows *w)
+{
+	return w->previous.state == WINDOW_CLOSING;
+}
+
+int windows_rotate(struct windows *w)
+{
+	const struct windows_handlers *owner = &w->options.handlers;
+	const uint64_t now_ns = clock_monotonic_ns();
+	struct profile *next;
+	int err;
+
+	assert(!w->sealing && w->current.state == WINDOW_OPEN);
+	if (windows_are_busy(w))
+		return -EBUSY;
+	windows_seal_previous(w);
+	err = profile_create(w->options.limit_bytes, &next);
+	if (err)
+		return err;
+	err = loop_timer(w->options.loop, GRACE_NS, 0, windows_grace_over, w, &w->grace_timer);
+	if (err) {
+		profile_destroy(next);
+		return err;
+	}
+	w->previous = w->current;
+	w->previous.state = WINDOW_CLOSING;
+	w->previous.ended_ns = now_ns;
+	w->current = (struct window){
+		.state = WINDOW_OPEN,
+		.number = owner->next_number(owner->context),
+		.began_ns = now_ns,
+		.began_real_ns = clock_real_ns(),
+		.period = w->previous.period,
+		.profile = next,
+	};
+	assert(w->current.number > w->previous.number);
+	return 0;
+}
+
+/* ---- where records go ----------------------------------------------------------------------- */
+
+static const struct window *windows_find(const struct windows *w, uint32_t number)
+{
+	bool late = w->previous.state != WINDOW_ABSENT && number == w->previous.number;
+
+	return late ? &w->previous : &w->current;
+}
+
+struct profile *windows_profile(const struct windows *w, uint32_t number)
+{
+	return windows_find(w, number)->profile;
+}
+
+uint32_t windows_number(const struct windows *w, uint32_t number)
+{
+	return windows_find(w, number)->number;
+}
+
+/* ---- profiles on demand --------------------------------------------------------------------- */
+
+int windows_tap_open(struct windows *w, uint32_t pid, struct windows_tap **ret_tap)
+{
+	const struct windows_handlers *owner = &w->options.handlers;
+	const uint64_t now_ns = clock_monotonic_ns(), real_ns = clock_real_ns();
+	struct windows_tap *tap = w->taps;
+	int err;
+
+	/* What was sampled before is in the rings, and does not belong to the tap. */
+	owner->drain(owner->context);
+	while (tap < w->taps + WINDOWS_MAX_TAPS && tap->profile)
+		tap++;
+	if (tap == w->taps + WINDOWS_MAX_TAPS)
+		return -EAGAIN;
+	err = profile_create(w->options.limit_bytes / TAP_SHARE, &tap->profile);
+	if (err)
+		return err;
+	tap->pid = pid;
+	tap->began_ns = now_ns;
+	tap->began_real_ns = real_ns;
+	*ret_tap = tap;
+	return 0;
+}
+
+size_t windows_tap_number(const struct windows *w, const struct windows_tap *tap)
+{
+	assert(tap >= w->taps && tap < w->taps + WINDOWS_MAX_TAPS);
+	return (size_t)(tap - w->taps);
+}
+
+void windows_tap_close(struct windows_tap *tap)
+{
+	assert(tap->profile);
+	profile_destroy(tap->profile);
+	*tap = (struct windows_tap){ 0 };
+}
+
+struct sealed_window windows_tap_read(struct windows *w, const struct windows_tap *tap)
+{
+	const struct windows_handlers *owner = &w->options.handlers;
+
+	assert(tap->profile);
+	/* What was sampled until now is in the rings; meanwhile, samples go on arriving. */
+	owner->drain(owner->context);
+	return (struct sealed_window){
+		.began_ns = tap->began_ns,
+		.ended_ns = clock_monotonic_ns(),
+		.began_real_ns = tap->began_real_ns,
+		.period = w->current.period,
+		.cycles = w->options.cycles,
+		.off_cpu = w->options.off_cpu,
+		.profile = tap->profile,
+	};
+}
+
+struct profile *windows_next_tap(const struct windows *w, uint32_t pid, size_t *iterator)
+{
+	while (*iterator < WINDOWS_MAX_TAPS) {
+		const struct windows_tap *tap = &w->taps[(*iterator)++];
+
+		if (tap->profile && (!tap->pid || tap->pid == pid))
+			return tap->profile;
+	}
+	return NULL;
+}

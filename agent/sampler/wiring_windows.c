@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wires the windows to the rooms that they call. Nothing is decided here. */
+#include "agent/sampler/recording/notes.h"
+#include "agent/sampler/sampler_internal.h"
+
+static void on_drain(void *context)
+{
+	struct sampler *sampler = context;
+
+	(void)collect_drain(sampler->collect, 0);
+}
+
+static uint32_t on_next_number(void *context)
+{
+	struct sampler *sampler = context;
+
+	return collect_next_window(sampler->collect);
+}
+
+static bool on_is_building(void *context)
+{
+	const struct sampler *sampler = context;
+
+	return builds_pending(sampler->builds) > 0;
+}
+
+static void on_completed(void *context)
+{
+	sampler_identify_modules(context);
+}
+
+static void on_sealing(void *context, uint32_t number)
+{
+	sampler_unwind_flush(context, number);
+	sampler_waits_move(context, number);
+}
+
+static void on_sealed(void *context, const struct sealed_window *window)
+{
+	struct sampler *sampler = context;
+
+	if (sampler->sealed)
+		sampler->sealed(sampler->sealed_context, window);
+}
+
+static void on_released(void *context)
+{
+	sampler_give_back_memory(context);
+}
+
+static void on_settled(void *context, uint64_t open_ns)
+{
+	struct sampler *sampler = context;
+
+	processes_sweep(sampler->processes, open_ns);
+	sampler_forget_modules(sampler);
+	kernel_symbols_forget(sampler->kernel_symbols, open_ns);
+}
+
+static uint64_t period_of(const struct collect_options *collect)
+{
+	return collect->frequency_hz ? UINT64_C(1000000000) / collect->frequency_hz
+				     : collect->period;
+}
+
+int sampler_windows_create(struct sampler *sampler, const struct sampler_options *options)
+{
+	return windows_create(
+		&(struct windows_options){
+			.loop = sampler->loop,
+			.limit_bytes = options->profile_limit_bytes,
+			.period = period_of(&options->collect),
+			.cycles = options->collect.event == COLLECT_CYCLES,
+			.off_cpu = options->collect.off_cpu_share > 0,
+			.handlers = {
+				.drain = on_drain,
+				.next_number = on_next_number,
+				.is_building = on_is_building,
+				.completed = on_completed,
+				.sealing = on_sealing,
+				.sealed = on_sealed,
+				.released = on_released,
+				.settled = on_settled,
+				.context = sampler,
+			},
+		},
+		&sampler->windows);
+}
+
+int sampler_rotate_window(struct sampler *sampler)
+{
+	note_call(SAMPLER_CALL_TURN_WINDOW, 0);
+	return windows_rotate(sampler->windows);
+}
+
+struct sealed_window sampler_last_window(struct sampler *sampler)
+{
+	sampler_unwind_flush(sampler, 0);
+	return windows_current(sampler->windows);
+}
+
+int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct windows_tap **ret_tap)
+{
+	note_call(SAMPLER_CALL_TAP_OPEN, pid);
+	return windows_tap_open(sampler->windows, pid, ret_tap);
+}
+
+struct sealed_window sampler_tap_read(struct sampler *sampler, const struct windows_tap *tap)
+{
+	note_call(SAMPLER_CALL_TAP_PROFILE, windows_tap_number(sampler->windows, tap));
+	return windows_tap_read(sampler->windows, tap);
+}
+
+void sampler_tap_close(struct sampler *sampler, struct windows_tap *tap)
+{
+	note_call(SAMPLER_CALL_TAP_CLOSE, windows_tap_number(sampler->windows, tap));
+	windows_tap_close(tap);
+}

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows on a real loop whose clock the test advances, with an owner that notes each call as one
+ * letter: d(rain) n(umber) c(ompleted) g (about to be sealed) s(ealed) r(eleased) t (settled).
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/loop/loop.h"
+#include "agent/sampler/windows/windows.h"
+#include "base/clock.h"
+
+enum { LIMIT_BYTES = 1 << 20, PERIOD = 52631578 };
+
+static const uint64_t MS = 1000000;
+static const uint64_t SECOND = 1000000000;
+
+static uint64_t ahead_ns; /* of the system's clocks */
+
+/* Takes the place of libc's. */
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	int err = (int)syscall(SYS_clock_gettime, clock, time);
+	uint64_t ns = (uint64_t)time->tv_nsec + ahead_ns;
+
+	time->tv_sec += (time_t)(ns / SECOND);
+	time->tv_nsec = (long)(ns % SECOND);
+	return err;
+}
+
+/* Likewise: the loop looks at once whether a timer is due. */
+int timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *before)
+{
+	const struct itimerspec at_once = { .it_value.tv_nsec = 1 }, never = { 0 };
+	bool set = when->it_value.tv_sec || when->it_value.tv_nsec;
+
+	(void)flags;
+	return (int)syscall(SYS_timerfd_settime, fd, 0, set ? &at_once : &never, before);
+}
+
+struct owner {
+	struct loop *loop;
+	struct windows *windows;
+	char calls[64]; /* since the last take_calls() */
+	uint32_t number; /* the last one given */
+	bool building;
+	struct sealed_window sealed; /* the last one */
+	uint64_t sealed_samples;
+	uint64_t open_ns; /* of the last `settled` */
+	/* Samples that come with the next drain, of window `late`. */
+	unsigned int late_samples;
+	uint32_t late;
+	unsigned int last_samples; /* that are added when a window is about to be sealed */
+};
+
+static void note(struct owner *o, char letter)
+{
+	size_t length = strlen(o->calls);
+
+	assert_true(length + 1 < sizeof(o->calls));
+	o->calls[length] = letter;
+}
+
+static void assert_calls(struct owner *o, const char *expected)
+{
+	assert_string_equal(o->calls, expected);
+	memset(o->calls, 0, sizeof(o->calls));
+}
+
+static void add_samples(struct owner *o, uint32_t window, unsigned int count)
+{
+	struct profile *profile = windows_profile(o->windows, window);
+	struct profile_sample sample = { .process = 1, .pid = 7, .count = 1, .weight = PERIOD };
+
+	assert_int_equal(profile_stack(profile, &(struct profile_stack){ 0 }, &sample.stack), 0);
+	for (unsigned int i = 0; i < count; i++)
+		assert_int_equal(profile_add(profile, &sample), 0);
+}
+
+static void on_drain(void *context)
+{
+	struct owner *o = context;
+
+	note(o, 'd');
+	if (o->late_samples)
+		add_samples(o, o->late, o->late_samples);
+	o->late_samples = 0;
+}
+
+static uint32_t on_next_number(void *context)
+{
+	struct owner *o = context;
+
+	note(o, 'n');
+	return ++o->number;
+}
+
+static bool on_is_building(void *context)
+{
+	const struct owner *o = context;
+
+	return o->building;
+}
+
+static void on_completed(void *context)
+{
+	note(context, 'c');
+}
+
+static void on_sealing(void *context, uint32_t number)
+{
+	struct owner *o = context;
+
+	note(o, 'g');
+	assert_int_equal(windows_number(o->windows, number), number);
+	if (o->last_samples)
+		add_samples(o, number, o->last_samples);
+}
+
+static void on_sealed(void *context, const struct sealed_window *window)
+{
+	struct owner *o = context;
+
+	note(o, 's');
+	o->sealed = *window;
+	o->sealed_samples = profile_total_count(window->profile);
+	/* Its records are late from now on. */
+	assert_ptr_not_equal(windows_profile(o->windows, window->number), window->profile);
+}
+
+static void on_released(void *context)
+{
+	note(context, 'r');
+}
+
+static void on_settled(void *context, uint64_t open_ns)
+{
+	struct owner *o = context;
+
+	note(o, 't');
+	o->open_ns = open_ns;
+	loop_stop(o->loop);
+}
+
+static int setup(void **state)
+{
+	struct owner *o = calloc(1, sizeof(*o));
+	struct windows_options options = {
+		.limit_bytes = LIMIT_BYTES,
+		.period = PERIOD,
+		.off_cpu = true,
+		.handlers = {
+			.drain = on_drain,
+			.next_number = on_next_number,
+			.is_building = on_is_building,
+			.completed = on_completed,
+			.sealing = on_sealing,
+			.sealed = on_sealed,
+			.released = on_released,
+			.settled = on_settled,
+			.context = o,
+		},
+	};
+
+	assert_non_null(o);
+	ahead_ns = 0;
+	assert_int_equal(loop_create(&o->loop), 0);
+	options.loop = o->loop;
+	assert_int_equal(windows_create(&options, &o->windows), 0);
+	assert_calls(o, "n");
+	*state = o;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct owner *o = *state;
+
+	windows_destroy(o->windows);
+	loop_destroy(o->loop);
+	free(o);
+	return 0;
+}
+
+static void stop(void *context)
+{
+	loop_stop(context);
+}
+
+/* Lets what is due after NS happen. */
+static void pass(struct owner *o, uint64_t ns)
+{
+	int timer;
+
+	ahead_ns += ns;
+	assert_int_equal(loop_timer(o->loop, 0, 0, stop, o->loop, &timer), 0);
+	assert_int_equal(loop_run(o->loop), 0);
+	loop_cancel(o->loop, timer);
+}
+
+/* Until the previous window has been sealed in its own time. */
+static void run_until_settled(struct owner *o)
+{
+	ahead_ns += SECOND;
+	assert_int_equal(loop_run(o->loop), 0);
+}
+
+/* ---- rotation ------------------------------------------------------------------------------- */
+
+static void window_is_sealed_after_its_last_records(void **state)
+{
+	struct owner *o = *state;
+
+	windows_start(o->windows);
+	add_samples(o, 1, 3);
+	assert_int_equal(windows_rotate(o->windows), 0);
+	assert_calls(o, "n");
+	run_until_settled(o);
+	assert_calls(o, "dcgsrt");
+	assert_int_equal(o->sealed.number, 1);
+	assert_int_equal(o->sealed_samples, 3);
+	assert_int_equal(profile_total_count(windows_profile(o->windows, 2)), 0);
+}
+
+static void window_cannot_end_while_records_of_the_one_before_may_come(void **state)
+{
+	struct owner *o = *state;
+
+	assert_false(windows_are_busy(o->windows));
+	assert_int_equal(windows_rotate(o->windows), 0);
+	assert_true(windows_are_busy(o->windows));
+	assert_int_equal(windows_rotate(o->windows), -EBUSY);
+	assert_calls(o, "n");
+	assert_int_equal(windows_number(o->windows, 0), 2);
+	run_until_settled(o);
+	assert_false(windows_are_busy(o->windows));
+	assert_int_equal(windows_rotate(o->windows), 0);
+	assert_int_equal(windows_number(o->windows, 0), 3);
+}
+
+static void late_records_go_into_their_own_window(void **state)
+{
+	struct owner *o = *state;
+
+	assert_int_equal(windows_rotate(o->windows), 0);
+	add_samples(o, 1, 2);
+	add_samples(o, 2, 5);
+	/* Two come with the last draining, four when the window is about to be sealed. */
+	o->late = 1;
+	o->late_samples = 2;
+	o->last_samples = 4;
+	run_until_settled(o);
+	assert_int_equal(o->sealed.number, 1);
+	assert_int_equal(o->sealed_samples, 8);
+	assert_int_equal(profile_total_count(windows_profile(o->windows, 2)), 5);
+}
+
+static void records_of_a_sealed_window_go_into_the_current_one(void **state)
+{
+	struct owner *o = *state;
+
+	assert_int_equal(windows_rotate(o->windows), 0);
+	run_until_settled(o);
+	assert_int_equal(windows_number(o->windows, 1), 2);
+	assert_ptr_equal(windows_profile(o->windows, 1), windows_profile(o->windows, 2));
+	assert_ptr_equal(windows_profile(o->windows, 0), windows_profile(o->windows, 2));
+}
+
+/* ---- index builds --------------------------------------------------------------------------- */
+
+static void complete_window_waits_for_builds(void **state)
+{
+	struct owner *o = *state;
+
+	o->building = true;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	pass(o, 20 * MS);
+	assert_calls(o, "ndc");
+	pass(o, 100 * MS);
+	/* Nothing is drained for it any more. */
+	assert_calls(o, "c");
+	assert_false(windows_are_busy(o->windows));
+	o->building = false;
+	run_until_settled(o);
+	assert_calls(o, "cgsrt");
+}
+
+static void wait_for_builds_has_an_end(void **state)
+{
+	struct owner *o = *state;
+
+	o->building = true;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	for (unsigned int i = 0; i < 49; i++)
+		pass(o, 100 * MS);
+	assert_null(strchr(o->calls, 's'));
+	memset(o->calls, 0, sizeof(o->calls));
+	pass(o, 200 * MS);
+	assert_calls(o, "cgsrt");
+}
+
+static void next_rotation_ends_the_wait_for_builds(void **state)
+{
+	struct owner *o = *state;
+
+	o->building = true;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	pass(o, 20 * MS);
+	assert_calls(o, "ndc");
+	assert_int_equal(windows_rotate(o->windows), 0);
+	assert_calls(o, "gsrn");
+	assert_int_equal(o->sealed.number, 1);
+	assert_true(windows_are_busy(o->windows));
+	assert_int_equal(windows_number(o->windows, 2), 2);
+}
+
+static void window_can_be_sealed_at_once(void **state)
+{
+	struct owner *o = *state;
+
+	windows_seal_previous(o->windows);
+	assert_calls(o, "");
+	assert_int_equal(windows_rotate(o->windows), 0);
+	windows_seal_previous(o->windows);
+	assert_calls(o, "ngsr");
+	/* Its timer is gone with it. */
+	pass(o, SECOND);
+	assert_calls(o, "");
+}
+
+/* ---- times and periods ---------------------------------------------------------------------- */
+
+static void window_carries_its_own_times(void **state)
+{
+	struct owner *o = *state;
+	uint64_t began_ns, began_real_ns;
+
+	ahead_ns += SECOND;
+	windows_start(o->windows);
+	began_ns = windows_current(o->windows).began_ns;
+	began_real_ns = windows_current(o->windows).began_real_ns;
+	assert_true(clock_monotonic_ns() - began_ns < SECOND);
+	assert_true(clock_real_ns() - began_real_ns < SECOND);
+	ahead_ns += 10 * SECOND;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	/* What passes until it is sealed is not its own. */
+	ahead_ns += 100 * SECOND;
+	run_until_settled(o);
+	assert_int_equal(o->sealed.began_ns, began_ns);
+	assert_int_equal(o->sealed.began_real_ns, began_real_ns);
+	assert_in_range(o->sealed.ended_ns, began_ns + 10 * SECOND, began_ns + 20 * SECOND);
+	/* The next one began where it ended. */
+	assert_int_equal(windows_current(o->windows).began_ns, o->sealed.ended_ns);
+	assert_true(o->sealed.off_cpu);
+	assert_false(o->sealed.cycles);
+}
+
+static void window_keeps_the_period_that_it_had(void **state)
+{
+	struct owner *o = *state;
+
+	assert_int_equal(windows_rotate(o->windows), 0);
+	windows_set_period(o->windows, 10000000);
+	run_until_settled(o);
+	assert_int_equal(o->sealed.period, PERIOD);
+	assert_int_equal(windows_current(o->windows).period, 10000000);
+	assert_int_equal(windows_rotate(o->windows), 0);
+	run_until_settled(o);
+	assert_int_equal(o->sealed.period, 10000000);
+	assert_int_equal(windows_current(o->windows).period, 10000000);
+}
+
+static void last_window_ends_when_sampling_stops(void **state)
+{
+	struct owner *o = *state;
+	struct sealed_window window;
+	uint64_t began_ns;
+
+	windows_start(o->windows);
+	began_ns = windows_current(o->windows).began_ns;
+	ahead_ns += 3 * SECOND;
+	windows_stop(o->windows);
+	ahead_ns += 50 * SECOND;
+	window = windows_current(o->windows);
+	assert_int_equal(window.began_ns, began_ns);
+	assert_in_range(window.ended_ns, began_ns + 3 * SECOND, began_ns + 50 * SECOND);
+	/* It goes on: it is the same window. */
+	windows_start(o->windows);
+	window = windows_current(o->windows);
+	assert_int_equal(window.began_ns, began_ns);
+	assert_true(window.ended_ns >= began_ns + 53 * SECOND);
+}
+
+static void window_that_never_began_is_empty(void **state)
+{
+	struct owner *o = *state;
+	struct sealed_window window = windows_current(o->windows);
+
+	assert_int_equal(window.began_ns, window.ended_ns);
+	assert_true(window.began_real_ns > 0);
+}
+
+static void what_ended_before_the_oldest_open_window_is_not_needed(void **state)
+{
+	struct owner *o = *state;
+	struct windows_tap *tap;
+	uint64_t began_ns;
+
+	windows_start(o->windows);
+	/* Of the first one, all that was there before is needed. */
+	assert_int_equal(windows_oldest_open_ns(o->windows), 0);
+	ahead_ns += SECOND;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	assert_int_equal(windows_oldest_open_ns(o->windows), 0);
+	run_until_settled(o);
+	began_ns = windows_current(o->windows).began_ns;
+	assert_int_equal(o->open_ns, began_ns);
+	assert_int_equal(windows_oldest_open_ns(o->windows), began_ns);
+	assert_int_equal(windows_tap_open(o->windows, 0, &tap), 0);
+	ahead_ns += SECOND;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	run_until_settled(o);
+	/* The tap is open since then. */
+	assert_true(o->open_ns >= began_ns);
+	assert_true(o->open_ns < windows_current(o->windows).began_ns);
+	windows_tap_close(tap);
+	assert_int_equal(windows_oldest_open_ns(o->windows), windows_current(o->windows).began_ns);
+}
+
+/* ---- taps ----------------------------------------------------------------------------------- */
+
+static void tap_has_what_comes_while_it_is_open(void **state)
+{
+	struct owner *o = *state;
+	struct windows_tap *tap;
+	struct sealed_window window;
+	size_t i = 0;
+
+	windows_set_period(o->windows, 10000000);
+	assert_int_equal(windows_tap_open(o->windows, 7, &tap), 0);
+	/* What was sampled before is not its own. */
+	assert_calls(o, "d");
+	ahead_ns += 2 * SECOND;
+	window = windows_tap_read(o->windows, tap);
+	assert_calls(o, "d");
+	assert_int_equal(window.number, 0);
+	assert_in_range(
+		window.ended_ns, window.began_ns + 2 * SECOND, window.began_ns + 3 * SECOND);
+	assert_int_equal(window.period, 10000000);
+	assert_true(window.off_cpu);
+	assert_ptr_equal(windows_next_tap(o->windows, 7, &i), window.profile);
+	assert_null(windows_next_tap(o->windows, 7, &i));
+	windows_tap_close(tap);
+	i = 0;
+	assert_null(windows_next_tap(o->windows, 7, &i));
+}
+
+static void taps_are_of_one_process_or_of_all(void **state)
+{
+	struct owner *o = *state;
+	struct windows_tap *one, *all;
+	size_t i = 0;
+
+	assert_int_equal(windows_tap_open(o->windows, 7, &one), 0);
+	assert_int_equal(windows_tap_open(o->windows, 0, &all), 0);
+	assert_non_null(windows_next_tap(o->windows, 7, &i));
+	assert_non_null(windows_next_tap(o->windows, 7, &i));
+	assert_null(windows_next_tap(o->windows, 7, &i));
+	i = 0;
+	assert_ptr_equal(
+		windows_next_tap(o->windows, 8, &i), windows_tap_read(o->windows, all).profile);
+	assert_null(windows_next_tap(o->windows, 8, &i));
+}
+
+static void taps_are_limited_and_their_places_are_used_again(void **state)
+{
+	struct owner *o = *state;
+	struct windows_tap *taps[WINDOWS_MAX_TAPS], *more = NULL;
+
+	for (size_t i = 0; i < WINDOWS_MAX_TAPS; i++)
+		assert_int_equal(windows_tap_open(o->windows, 0, &taps[i]), 0);
+	assert_int_equal(windows_tap_open(o->windows, 0, &more), -EAGAIN);
+	assert_null(more);
+	windows_tap_close(taps[3]);
+	assert_int_equal(windows_tap_open(o->windows, 0, &more), 0);
+	assert_ptr_equal(more, taps[3]);
+	assert_int_equal(windows_tap_number(o->windows, more), 3);
+}
+
+/* As many distinct stacks as fit. */
+static unsigned int fill(struct profile *profile)
+{
+	struct profile_frame frame = { .address = 1 };
+	uint32_t number;
+
+	while (!profile_stack(
+		profile, &(struct profile_stack){ .frames = &frame, .frame_count = 1 }, &number))
+		frame.address++;
+	return (unsigned int)frame.address;
+}
+
+static void tap_has_a_limit_of_its_own(void **state)
+{
+	struct owner *o = *state;
+	struct windows_tap *tap;
+	size_t i = 0;
+	unsigned int in_tap, in_window;
+
+	assert_int_equal(windows_tap_open(o->windows, 0, &tap), 0);
+	in_tap = fill(windows_next_tap(o->windows, 1, &i));
+	in_window = fill(windows_profile(o->windows, 0));
+	assert_in_range(in_tap, in_window / 8, in_window / 2);
+}
+
+/* ---- failures and ends ---------------------------------------------------------------------- */
+
+static void nothing(void *context)
+{
+	(void)context;
+}
+
+static void window_goes_on_where_it_cannot_be_timed(void **state)
+{
+	struct owner *o = *state;
+	int timer;
+
+	add_samples(o, 1, 2);
+	while (!loop_timer(o->loop, 3600 * SECOND, 0, nothing, o, &timer))
+		;
+	assert_true(windows_rotate(o->windows) < 0);
+	assert_calls(o, "");
+	assert_int_equal(windows_number(o->windows, 0), 1);
+	assert_false(windows_are_busy(o->windows));
+	loop_cancel(o->loop, timer);
+	assert_int_equal(windows_rotate(o->windows), 0);
+	run_until_settled(o);
+	assert_int_equal(o->sealed_samples, 2);
+}
+
+static void closing_windows_can_be_destroyed(void **state)
+{
+	struct owner *o = *state;
+	struct windows_tap *tap;
+
+	/* Closing, with a tap that is open; teardown() destroys it, and sanitizers look. */
+	assert_int_equal(windows_tap_open(o->windows, 0, &tap), 0);
+	assert_int_equal(windows_rotate(o->windows), 0);
+	assert_true(windows_are_busy(o->windows));
+	windows_destroy(NULL);
+}
+
+static void complete_windows_can_be_destroyed(void **state)
+{
+	struct owner *o = *state;
+
+	o->building = true;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	pass(o, 20 * MS);
+	assert_calls(o, "ndc");
+	windows_destroy(o->windows);
+	o->windows = NULL;
+	/* No timer is left. */
+	pass(o, 10 * SECOND);
+	assert_calls(o, "");
+}
+
+#define WINDOWS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WINDOWS_TEST(window_is_sealed_after_its_last_records),
+		WINDOWS_TEST(window_cannot_end_while_records_of_the_one_before_may_come),
+		WINDOWS_TEST(late_records_go_into_their_own_window),
+		WINDOWS_TEST(records_of_a_sealed_window_go_into_the_current_one),
+		WINDOWS_TEST(complete_window_waits_for_builds),
+		WINDOWS_TEST(wait_for_builds_has_an_end),
+		WINDOWS_TEST(next_rotation_ends_the_wait_for_builds),
+		WINDOWS_TEST(window_can_be_sealed_at_once),
+		WINDOWS_TEST(window_carries_its_own_times),
+		WINDOWS_TEST(window_keeps_the_period_that_it_had),
+		WINDOWS_TEST(last_window_ends_when_sampling_stops),
+		WINDOWS_TEST(window_that_never_began_is_empty),
+		WINDOWS_TEST(what_ended_before_the_oldest_open_window_is_not_needed),
+		WINDOWS_TEST(tap_has_what_comes_while_it_is_open),
+		WINDOWS_TEST(taps_are_of_one_process_or_of_all),
+		WINDOWS_TEST(taps_are_limited_and_their_places_are_used_again),
+		WINDOWS_TEST(tap_has_a_limit_of_its_own),
+		WINDOWS_TEST(window_goes_on_where_it_cannot_be_timed),
+		WINDOWS_TEST(closing_windows_can_be_destroyed),
+		WINDOWS_TEST(complete_windows_can_be_destroyed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
