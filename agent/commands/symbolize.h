@@ -66,10 +66,13 @@ int symbolize_index_of_file(
 /* ---- symbolize_debuginfod.c ---------------------------------------------------------------- */
 struct companions;
 /*
- * Asks the servers for the debug file of build ID ID, and for what dwz moved out of it, and waits.
- * False: they do not have it, or do not answer, which is said on stderr. NAME is for people.
+ * Asks the servers for the debug file of build ID ID and waits; adds it to COMPANIONS. False: they
+ * do not have it, or do not answer, which is said on stderr. NAME is for people.
  */
 bool symbolize_fetch(const struct symbolize_indexes *indexes, const struct build_id *id,
+	const char *name, struct companions *companions);
+/* The same of what dwz moved out of that file, if our debug directories do not have it. */
+void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct companions *companions);
 
 /* ---- symbolize_kernel.c -------------------------------------------------------------------- */

@@ -72,19 +72,24 @@ static void add(struct companions *companions, int fd, enum companion_role role)
 bool symbolize_fetch(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct companions *companions)
 {
+	int fd = fetch(indexes->debuginfod, id, name);
+
+	if (fd >= 0)
+		add(companions, fd, COMPANION_DEBUG);
+	return fd >= 0;
+}
+
+void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const struct build_id *id,
+	const char *name, struct companions *companions)
+{
 	struct debuginfod *d = indexes->debuginfod;
 	const char *directories = indexes->debug_directories ? indexes->debug_directories : "";
-	struct build_id alternate;
-	int fd = fetch(d, id, name);
+	int fd = -1;
 
-	if (fd < 0)
-		return false;
-	add(companions, fd, COMPANION_DEBUG);
-	if (!debug_files_alternate(directories, fd, &alternate, &fd))
-		return true;
-	if (fd < 0 && !debuginfod_is_absent(d, &alternate))
-		fd = fetch(d, &alternate, name);
+	if (id->size <= 1)
+		return;
+	if (debug_files_open_by_id(directories, id, &fd) && !debuginfod_is_absent(d, id))
+		fd = fetch(d, id, name);
 	if (fd >= 0)
 		add(companions, fd, COMPANION_SUPPLEMENTARY);
-	return true;
 }

@@ -115,23 +115,6 @@ static void say_why(const char *path, enum sandbox_outcome outcome, int error)
 		fprintf(stderr, "fathom symbolize: cannot index %s: %s\n", path, strerror(-error));
 }
 
-static int wait_for(struct sandbox *sandbox, const char *path)
-{
-	struct sandbox_result result;
-	enum sandbox_outcome outcome;
-
-	do {
-		struct pollfd waited = { .fd = sandbox->result_fd, .events = POLLIN };
-
-		poll(&waited, 1, -1);
-	} while (!sandbox_receive(sandbox));
-	outcome = sandbox_finish(sandbox, &result);
-	if (outcome == SANDBOX_OK)
-		return 0;
-	say_why(path, outcome, result.error);
-	return result.error ? result.error : -EBADMSG;
-}
-
 static struct debug_search search_for(
 	const struct symbolize_indexes *indexes, const struct symbolize_file *file)
 {
@@ -142,11 +125,78 @@ static struct debug_search search_for(
 	};
 }
 
-static int build_to(int output_fd, const struct symbolize_file *file,
-	const struct companions *companions, struct index **ret_index)
+/* An index to be built. */
+struct job {
+	const struct symbolize_indexes *indexes;
+	const struct module_id *id; /* NULL: it is not kept */
+	const struct symbolize_file *file;
+	struct companions
+		*companions; /* what the child has from the start, then all it was given */
+	/* Where debug files come from: the first of COMPANIONS, or the file itself, is a server's.
+	 */
+	enum { JOB_SEARCHES, JOB_DEBUG_FETCHED, JOB_FILE_FETCHED } kind;
+	bool has_lines; /* it has, or it is of no use */
+};
+
+/* What the files that QUESTION is about name, as far as it is there. */
+static void find_files(const struct job *job, const struct sandbox_question *question,
+	struct companions *ret_found)
 {
+	struct debug_search search = search_for(job->indexes, job->file);
+	bool of_module = question->of == SANDBOX_OF_MODULE;
+
+	ret_found->count = 0;
+	if (job->kind != JOB_SEARCHES) {
+		if (of_module == (job->kind == JOB_FILE_FETCHED))
+			symbolize_fetch_alternate(job->indexes, &question->names.alternate_id,
+				job->file->path, ret_found);
+	} else if (of_module) {
+		(void)debug_files_find(&search, job->file->elf_fd, &question->names, ret_found);
+	} else if (question->of < job->companions->count) {
+		(void)debug_files_find_alternate(&search, &job->companions->items[question->of],
+			&question->names, ret_found);
+	}
+}
+
+static void answer(const struct job *job, struct sandbox *sandbox)
+{
+	struct companions found;
+
+	find_files(job, sandbox_question(sandbox), &found);
+	sandbox_answer(sandbox, &found);
+	for (size_t i = 0; i < found.count; i++)
+		job->companions->items[job->companions->count++] = found.items[i];
+}
+
+static int wait_for(const struct job *job, struct sandbox *sandbox)
+{
+	struct sandbox_result result;
+	enum sandbox_outcome outcome;
+
+	for (;;) {
+		struct pollfd waited = { .fd = sandbox->result_fd, .events = POLLIN };
+
+		poll(&waited, 1, -1);
+		if (sandbox_receive(sandbox))
+			break;
+		if (sandbox_question(sandbox))
+			answer(job, sandbox);
+	}
+	outcome = sandbox_finish(sandbox, &result);
+	if (outcome == SANDBOX_OK)
+		return 0;
+	say_why(job->file->path, outcome, result.error);
+	return result.error ? result.error : -EBADMSG;
+}
+
+static int build_to(int output_fd, const struct job *job, struct index **ret_index)
+{
+	const char *path = job->file->path;
 	const struct sandbox_files files = {
-		.elf_fd = file->elf_fd, .output_fd = output_fd, .companions = *companions
+		.elf_fd = job->file->elf_fd,
+		.output_fd = output_fd,
+		.companions = *job->companions,
+		.may_ask = true,
 	};
 	struct sandbox sandbox;
 	int err = sandbox_start_files(&files, &limits, &sandbox);
@@ -155,35 +205,26 @@ static int build_to(int output_fd, const struct symbolize_file *file,
 		fprintf(stderr, "fathom symbolize: cannot start the indexer: %s\n", strerror(-err));
 		return err;
 	}
-	err = wait_for(&sandbox, file->path);
+	err = wait_for(job, &sandbox);
 	if (err)
 		return err;
 	err = index_open(output_fd, ret_index);
 	if (err)
-		fprintf(stderr, "fathom symbolize: the index of %s is broken\n", file->path);
+		fprintf(stderr, "fathom symbolize: the index of %s is broken\n", path);
 	return err;
 }
 
-static int build_in_memory(const struct symbolize_file *file, const struct companions *companions,
-	struct index **ret_index)
+static int build_in_memory(const struct job *job, struct index **ret_index)
 {
 	autoclose int fd = memfd_create("fathom-index", MFD_CLOEXEC);
 
-	return fd < 0 ? -errno : build_to(fd, file, companions, ret_index);
+	return fd < 0 ? -errno : build_to(fd, job, ret_index);
 }
 
 static bool has_lines(const struct index *index)
 {
 	return index_sources(index) & INDEX_SOURCE_DWARF;
 }
-
-/* An index to be built. */
-struct job {
-	const struct module_id *id;
-	const struct symbolize_file *file;
-	const struct companions *companions;
-	bool has_lines; /* it has, or it is of no use */
-};
 
 static int build_once(
 	struct symbolize_indexes *indexes, const struct job *job, struct index **ret_index)
@@ -194,9 +235,9 @@ static int build_once(
 
 	entry.fd = -1;
 	if (!indexes->cache || cache_begin(indexes->cache, &entry))
-		err = build_in_memory(job->file, job->companions, &index);
+		err = build_in_memory(job, &index);
 	else
-		err = build_to(entry.fd, job->file, job->companions, &index);
+		err = build_to(entry.fd, job, &index);
 	if (!err && job->has_lines && !has_lines(index))
 		err = -ENOENT;
 	if (err && entry.fd >= 0)
@@ -221,10 +262,11 @@ static struct index *improved(
 	int err;
 
 	if (!indexes->debuginfod || job->file->path[0] != '/' ||
-		!debuginfod_is_wanted(indexes->debuginfod, job->file->elf_fd, index, &id) ||
+		!debuginfod_is_wanted(indexes->debuginfod, index, &id) ||
 		!symbolize_fetch(indexes, &id, job->file->path, &companions))
 		return index;
 	again.companions = &companions;
+	again.kind = JOB_DEBUG_FETCHED;
 	again.has_lines = true;
 	err = build_once(indexes, &again, &better);
 	if (failure_is_transient(err))
@@ -246,14 +288,15 @@ static int build(struct symbolize_indexes *indexes, const struct module_id *id,
 {
 	autocall(companions_close) struct companions companions = { .count = 0 };
 	struct debug_search search = search_for(indexes, file);
-	const struct job job = { .id = id, .file = file, .companions = &companions };
+	const struct job job = {
+		.indexes = indexes, .id = id, .file = file, .companions = &companions
+	};
 	struct index *index, *second;
-	int err;
+	int err = build_once(indexes, &job, &index);
 
-	(void)debug_files_find(&search, file->elf_fd, &companions);
-	err = build_once(indexes, &job, &index);
 	if (err)
 		return err;
+	companions_close(&companions);
 	if (debug_files_add_split(&search, index, &companions) &&
 		!build_once(indexes, &job, &second)) {
 		index_destroy(index);
@@ -283,27 +326,31 @@ int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *i
 		index_destroy(index);
 		return build(indexes, id, file, ret_index);
 	}
-	*ret_index = improved(indexes, &(struct job){ .id = id, .file = file }, index);
+	*ret_index = improved(
+		indexes, &(struct job){ .indexes = indexes, .id = id, .file = file }, index);
 	return 0;
 }
 
 int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct index **ret_index)
 {
-	autocall(companions_close) struct companions companions = { .count = 0 };
-	struct companions others = { .count = 0 };
+	autocall(companions_close) struct companions fetched = { .count = 0 };
+	autocall(companions_close) struct companions others = { .count = 0 };
+	struct symbolize_file file = { .path = name, .root_fd = -1 };
+	const struct job job = {
+		.indexes = indexes,
+		.file = &file,
+		.companions = &others,
+		.kind = JOB_FILE_FETCHED,
+	};
 	struct index *index;
 	int err;
 
 	if (!indexes->debuginfod || debuginfod_is_absent(indexes->debuginfod, id) ||
-		!symbolize_fetch(indexes, id, name, &companions))
+		!symbolize_fetch(indexes, id, name, &fetched))
 		return -ENOENT;
-	for (size_t i = 1; i < companions.count; i++)
-		others.items[others.count++] = companions.items[i];
-	err = build_in_memory(
-		&(struct symbolize_file){
-			.path = name, .elf_fd = companions.items[0].fd, .root_fd = -1 },
-		&others, &index);
+	file.elf_fd = fetched.items[0].fd;
+	err = build_in_memory(&job, &index);
 	if (err)
 		return err;
 	if (!has_lines(index) || !build_id_equal(index_build_id(index), id)) {

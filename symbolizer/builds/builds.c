@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +26,8 @@ void build_destroy(struct build *build)
 	companions_close(&build->companions);
 	if (build->first_fd >= 0)
 		close(build->first_fd);
+	if (build->root_fd >= 0)
+		close(build->root_fd);
 	free(build->path);
 	free(build->directories);
 	sandbox_kill(&build->sandbox);
@@ -121,17 +124,18 @@ static bool request_asks_servers(const struct builds *b, const struct request *r
 	return b->options.debuginfod && r->search && r->search->path[0] == '/';
 }
 
-/*
- * Where to look for .dwo files later. Not for processes with a root directory of their own, which
- * would have to be kept open; images of containers do not hold such files.
- */
-static int build_keep_place(struct build *build, const struct debug_search *search)
+/* The search is for later: when the sandbox has read what the module's debug files are called. */
+static int build_keep_search(struct build *build, const struct debug_search *search)
 {
-	bool wanted = search && debug_files_is_our_root(search->root_fd);
-
-	build->path = strdup(wanted ? search->path : "");
-	build->directories = strdup(wanted ? search->directories : "");
-	return build->path && build->directories ? 0 : -ENOMEM;
+	build->path = strdup(search ? search->path : "");
+	build->directories = strdup(search ? search->directories : "");
+	if (!build->path || !build->directories)
+		return -ENOMEM;
+	build->searches = search != NULL;
+	if (!search || debug_files_is_our_root(search->root_fd))
+		return 0;
+	build->root_fd = fcntl(search->root_fd, F_DUPFD_CLOEXEC, 0);
+	return build->root_fd < 0 ? -errno : 0;
 }
 
 /* *FD is taken on success. */
@@ -146,13 +150,14 @@ static int request_create_build(
 	*build = (struct build){
 		.id = *r->id,
 		.elf_fd = -1,
+		.root_fd = -1,
 		.first_fd = -1,
 		.asks_servers = request_asks_servers(b, r),
 		.debug = { .child = { .pid = -1, .result_fd = -1 }, .fd = -1 },
 		.entry.fd = -1,
 		.sandbox = { .pid = -1, .result_fd = -1 },
 	};
-	err = build_keep_place(build, r->search);
+	err = build_keep_search(build, r->search);
 	if (!err)
 		err = build_add_tag(build, r->tag);
 	if (err)
@@ -169,13 +174,16 @@ static uint64_t file_bytes(int fd)
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-static uint64_t build_bytes(const struct build *build)
+/* Most of it may be the debug file. Others than that by build ID are not known yet. */
+static uint64_t debug_file_bytes(const struct build *build)
 {
-	uint64_t bytes = file_bytes(build->elf_fd);
+	autofree char *path = NULL;
+	struct stat st;
 
-	for (size_t i = 0; i < build->companions.count; i++)
-		bytes += file_bytes(build->companions.items[i].fd);
-	return bytes;
+	if (!build->searches || debug_files_by_id(build->directories, &build->id.build_id, &path) ||
+		stat(path, &st))
+		return 0;
+	return (uint64_t)st.st_size;
 }
 
 /* *FD is taken on success. */
@@ -191,13 +199,7 @@ static int request_enqueue(struct builds *b, const struct request *r, int *fd)
 	err = request_create_build(b, r, fd, &build);
 	if (err)
 		return err;
-	/* What is built without them is kept, and has no lines. */
-	err = r->search ? debug_files_find(r->search, build->elf_fd, &build->companions) : 0;
-	if (err) {
-		build_destroy(build);
-		return err;
-	}
-	build->bytes = build_bytes(build);
+	build->bytes = file_bytes(build->elf_fd) + debug_file_bytes(build);
 	if (!pause_ns) {
 		builds_move(b, build, BUILD_WAITING);
 		builds_start_waiting(b);
@@ -301,9 +303,12 @@ void builds_ready(struct builds *b, int fd)
 
 	if (!build && builds_debug_ready(b, fd))
 		return;
-	if (!build || !sandbox_receive(&build->sandbox))
+	if (!build)
 		return;
-	builds_finish(b, build);
+	if (sandbox_receive(&build->sandbox))
+		builds_finish(b, build);
+	else if (sandbox_question(&build->sandbox))
+		builds_answer(b, build);
 	builds_start_waiting(b);
 }
 

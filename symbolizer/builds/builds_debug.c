@@ -24,21 +24,16 @@ static struct debuginfod *builds_servers(const struct builds *b)
 bool builds_debug_wants(struct builds *b, struct build *build, const struct index *index)
 {
 	return build->asks_servers && builds_number(b, BUILDS_QUEUED) < MAX_QUEUED &&
-	       debuginfod_is_wanted(builds_servers(b), build->elf_fd, index, &build->debug_id);
+	       debuginfod_is_wanted(builds_servers(b), index, &build->debug_id);
 }
 
 /* ---- the files ------------------------------------------------------------------------------ */
 
-static void build_add_companion(struct build *build, int fd, enum companion_role role)
-{
-	build->companions.items[build->companions.count++] =
-		(struct companion){ .fd = fd, .role = role };
-}
-
 /* FD is taken. */
 static void build_add_file(struct build *build, int fd, enum companion_role role)
 {
-	build_add_companion(build, fd, role);
+	build->companions.items[build->companions.count++] =
+		(struct companion){ .fd = fd, .role = role };
 	build->debug_files++;
 }
 
@@ -53,20 +48,19 @@ static int build_ask(struct builds *b, struct build *build, const struct build_i
 	return 0;
 }
 
-/*
- * What dwz moved into a file of several programs: from our debug directories, else from the
- * servers. True: they are being asked.
- */
-static bool build_ask_alternate(struct builds *b, struct build *build)
+bool builds_debug_ask_alternate(struct builds *b, struct build *build, const struct build_id *id)
 {
-	struct build_id id;
-	int fd;
+	struct debuginfod_request request;
 
-	if (!debug_files_alternate(build->directories, build->companions.items[0].fd, &id, &fd))
+	if (build->asked_alternate || debuginfod_is_absent(builds_servers(b), id) ||
+		debuginfod_ask(builds_servers(b), id, &request))
 		return false;
-	if (fd >= 0)
-		build_add_companion(build, fd, COMPANION_SUPPLEMENTARY);
-	return fd < 0 && !debuginfod_is_absent(builds_servers(b), &id) && !build_ask(b, build, &id);
+	build->asked_alternate = true;
+	builds_stop(b, build);
+	build->debug = request;
+	builds_move(b, build, BUILD_ASKING);
+	builds_watch(b, build->debug.child.result_fd, true);
+	return true;
 }
 
 static void build_drop(struct builds *b, struct build *build)
@@ -84,10 +78,10 @@ static void build_answered(struct builds *b, struct build *build, int fd)
 		build_add_file(build, fd, first ? COMPANION_DEBUG : COMPANION_SUPPLEMENTARY);
 	if (!build->debug_files) {
 		build_drop(b, build);
-	} else if (!first || !build_ask_alternate(b, build)) {
-		builds_move(b, build, BUILD_WAITING_BETTER);
-		builds_start_waiting(b);
+		return;
 	}
+	builds_move(b, build, BUILD_WAITING_BETTER);
+	builds_start_waiting(b);
 }
 
 /* ---- the queue ------------------------------------------------------------------------------ */
@@ -97,6 +91,8 @@ void builds_debug_queue(struct builds *b, struct build *build)
 	companions_close(&build->companions);
 	if (build->first_fd >= 0)
 		close(take_fd(&build->first_fd));
+	if (build->root_fd >= 0)
+		close(take_fd(&build->root_fd));
 	builds_move(b, build, BUILD_QUEUED);
 }
 

@@ -50,13 +50,16 @@ struct build {
 	struct companions companions;
 	uint64_t bytes; /* of these files: what the build costs, about */
 	uint64_t wanted; /* how often builds_want() was called for it */
-	/* Where the module is, for .dwo files; "" = nowhere that can be looked at later. */
+	/* Where debug files are to be looked for; without it for none. */
+	bool searches;
+	int root_fd; /* of who maps the module; -1 = our own */
 	char *path, *directories;
 	int first_fd; /* while RUNNING_SPLIT: the index that the first pass made; else -1 */
 	bool asks_servers; /* for the debug file, if the index lacks one */
 	struct debuginfod_request debug; /* while ASKING; child.pid -1 = none */
 	struct build_id debug_id; /* what the debug file was asked for by */
 	unsigned int debug_files; /* that came from servers, and are among the companions */
+	bool asked_alternate; /* servers were asked for what dwz moved out of them */
 	struct cache_entry entry;
 	struct sandbox sandbox;
 	uint64_t deadline_ns; /* of CLOCK_MONOTONIC; 0 = none */
@@ -108,6 +111,10 @@ static inline bool build_is_in(const struct build *build, unsigned int states)
 void builds_start_waiting(struct builds *b);
 /* The child of a running build has ended, as sandbox_receive() says. */
 void builds_finish(struct builds *b, struct build *build);
+/* A running build's child asks for files. */
+void builds_answer(struct builds *b, struct build *build);
+/* Kills the child of a running build, whose state is the caller's to change. */
+void builds_stop(struct builds *b, struct build *build);
 /* Ends a running build that takes too long. */
 void builds_expire_build(struct builds *b, struct build *build);
 /* Ends a new build whose module cannot be built now: its requester gets nothing. */
@@ -135,6 +142,12 @@ struct build *builds_next(const struct builds *b);
 bool builds_debug_wants(struct builds *b, struct build *build, const struct index *index);
 /* Queues a build whose requesters have, or are about to get, their index. */
 void builds_debug_queue(struct builds *b, struct build *build);
+/*
+ * Asks servers for the file with build ID ID, which the debug file of BUILD, running with it,
+ * shares with others. False: it is not to be asked for. Else its child is over: it is built again
+ * then.
+ */
+bool builds_debug_ask_alternate(struct builds *b, struct build *build, const struct build_id *id);
 /* What a build says of the files that came from servers. */
 enum builds_verdict {
 	BUILDS_FILES_RIGHT,

@@ -27,6 +27,8 @@ bool builds_postpone_for(struct builds *b, struct build *build, uint64_t pause_n
 	if (pause_ns > LONGEST_PAUSE_NS ||
 		builds_number(b, BUILDS_POSTPONED) >= b->options.max_waiting)
 		return false;
+	/* Its child asks anew for what there is then. */
+	companions_close(&build->companions);
 	build->resume_ns = clock_monotonic_ns() + pause_ns;
 	builds_move(b, build, BUILD_POSTPONED);
 	return true;

@@ -66,6 +66,15 @@ void builds_refuse(struct builds *b, struct build *build)
 	build_give_up(b, build, BUILDS_FILES_UNREAD);
 }
 
+static struct debug_search build_search(const struct build *build)
+{
+	return (struct debug_search){
+		.directories = build->directories,
+		.root_fd = build->root_fd,
+		.path = build->path,
+	};
+}
+
 /* ---- start ---------------------------------------------------------------------------------- */
 
 static uint64_t builds_deadline_ns(const struct builds *b)
@@ -82,6 +91,7 @@ static int build_start_sandbox(struct builds *b, struct build *build)
 		.elf_fd = build->elf_fd,
 		.output_fd = build->entry.fd,
 		.companions = build->companions,
+		.may_ask = build->searches,
 	};
 
 	return sandbox_start_files(&files, &b->options.limits, &build->sandbox);
@@ -134,16 +144,12 @@ void builds_start_waiting(struct builds *b)
 static bool build_start_split(
 	struct builds *b, struct build *build, const struct index *index, int *fd)
 {
-	const struct debug_search search = {
-		.directories = build->directories,
-		.root_fd = -1,
-		.path = build->path,
-	};
+	const struct debug_search search = build_search(build);
 
-	if (build->state != BUILD_RUNNING || !*build->path || !index_wanted_count(index))
+	/* Images of containers do not hold such files. */
+	if (build->state != BUILD_RUNNING || !*build->path || build->root_fd >= 0)
 		return false;
 	companions_close(&build->companions);
-	(void)debug_files_find(&search, build->elf_fd, &build->companions);
 	if (!debug_files_add_split(&search, index, &build->companions))
 		return false;
 	build->first_fd = take_fd(fd);
@@ -152,6 +158,91 @@ static bool build_start_split(
 		return true;
 	*fd = take_fd(&build->first_fd);
 	return false;
+}
+
+static void builds_account(struct builds *b, const struct sandbox *s)
+{
+	b->cpu_ns += s->cpu_ns;
+	b->peak_bytes = MAX(b->peak_bytes, s->peak_bytes);
+}
+
+void builds_stop(struct builds *b, struct build *build)
+{
+	builds_watch(b, build->sandbox.result_fd, false);
+	sandbox_kill(&build->sandbox);
+	builds_account(b, &build->sandbox);
+	cache_abandon(b->options.cache, &build->entry);
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+/* What the files that QUESTION is about name, as far as it is there. */
+static int build_find(const struct build *build, const struct sandbox_question *question,
+	struct companions *ret_found)
+{
+	const struct debug_search search = build_search(build);
+
+	ret_found->count = 0;
+	if (!build->searches)
+		return 0;
+	if (question->of == SANDBOX_OF_MODULE)
+		return debug_files_find(&search, build->elf_fd, &question->names, ret_found);
+	if (question->of >= build->companions.count)
+		return 0;
+	return debug_files_find_alternate(
+		&search, &build->companions.items[question->of], &question->names, ret_found);
+}
+
+/* The child has them too, at the same places. */
+static void build_offer(struct build *build, const struct companions *found)
+{
+	sandbox_answer(&build->sandbox, found);
+	for (size_t i = 0; i < found->count; i++)
+		build->companions.items[build->companions.count++] = found->items[i];
+}
+
+/* Of a file from a server; the servers are asked for what our debug directories do not have. */
+static void build_answer_better(
+	struct builds *b, struct build *build, const struct sandbox_question *question)
+{
+	const struct build_id *id = &question->names.alternate_id;
+	struct companions found = { .count = 0 };
+	int fd;
+
+	if (question->of != SANDBOX_OF_MODULE && id->size > 1) {
+		if (!debug_files_open_by_id(build->directories, id, &fd))
+			found.items[found.count++] = (struct companion){
+				.fd = fd, .role = COMPANION_SUPPLEMENTARY, .is_ours = true
+			};
+		else if (builds_debug_ask_alternate(b, build, id))
+			return;
+	}
+	build_offer(build, &found);
+}
+
+/* The module was not looked at for want of descriptors: what is built now would have no lines. */
+static void build_not_searched(struct builds *b, struct build *build, int err)
+{
+	builds_stop(b, build);
+	companions_close(&build->companions);
+	build_not_started(b, build, err);
+}
+
+void builds_answer(struct builds *b, struct build *build)
+{
+	const struct sandbox_question *question = sandbox_question(&build->sandbox);
+	struct companions found;
+	int err;
+
+	if (build->state == BUILD_RUNNING_BETTER) {
+		build_answer_better(b, build, question);
+		return;
+	}
+	err = build_find(build, question, &found);
+	if (err)
+		build_not_searched(b, build, err);
+	else
+		build_offer(build, &found);
 }
 
 /* ---- end ------------------------------------------------------------------------------------ */
@@ -278,12 +369,6 @@ static void build_interrupted(struct builds *b, struct build *build)
 		build_give_up(b, build, BUILDS_FILES_INTERRUPTED);
 }
 
-static void builds_account(struct builds *b, const struct sandbox *s)
-{
-	b->cpu_ns += s->cpu_ns;
-	b->peak_bytes = MAX(b->peak_bytes, s->peak_bytes);
-}
-
 void builds_finish(struct builds *b, struct build *build)
 {
 	struct sandbox_result result;
@@ -304,10 +389,7 @@ void builds_finish(struct builds *b, struct build *build)
 void builds_expire_build(struct builds *b, struct build *build)
 {
 	assert(build_is_in(build, BUILDS_RUNNING));
-	builds_watch(b, build->sandbox.result_fd, false);
-	sandbox_kill(&build->sandbox);
-	builds_account(b, &build->sandbox);
-	cache_abandon(b->options.cache, &build->entry);
+	builds_stop(b, build);
 	build_note_interrupted(b, build);
 	builds_count(b, METRIC_INDEX_BUILDS_LIMIT);
 	build_give_up(b, build, BUILDS_FILES_INTERRUPTED);

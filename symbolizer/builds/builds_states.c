@@ -22,13 +22,12 @@
  *         |                                        | it may ask
  *         |                                        v
  *         |                            .------> ASKING
- *         |         it names one more  |         | |
- *         |                            `---------' | a file came
- *         |                                        v
- *         |                                  WAITING_BETTER
- *         |                                        |
- *         |                                        v
- *         |                                  RUNNING_BETTER
+ *         |                            |           | a file came
+ *         |                            |           v
+ *         |                            |     WAITING_BETTER
+ *         |           it shares parts  |           |
+ *         |           with another file|           v
+ *         |                            `---- RUNNING_BETTER
  *         v                                        |
  *        OVER <------------------------------------'
  *
@@ -49,9 +48,9 @@ static const unsigned int next_states[BUILD_STATES] = {
 	[BUILD_RUNNING_SPLIT] = 1 << BUILD_QUEUED | 1 << BUILD_OVER,
 	[BUILD_POSTPONED] = 1 << BUILD_WAITING,
 	[BUILD_QUEUED] = 1 << BUILD_ASKING | 1 << BUILD_OVER,
-	[BUILD_ASKING] = 1 << BUILD_ASKING | 1 << BUILD_WAITING_BETTER | 1 << BUILD_OVER,
+	[BUILD_ASKING] = 1 << BUILD_WAITING_BETTER | 1 << BUILD_OVER,
 	[BUILD_WAITING_BETTER] = 1 << BUILD_RUNNING_BETTER | 1 << BUILD_OVER,
-	[BUILD_RUNNING_BETTER] = 1 << BUILD_OVER,
+	[BUILD_RUNNING_BETTER] = 1 << BUILD_ASKING | 1 << BUILD_OVER,
 	[BUILD_OVER] = 0,
 };
 

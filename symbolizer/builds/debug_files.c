@@ -35,7 +35,6 @@ struct search {
 	int roots[ROOTS]; /* -1 = none */
 	struct stat module;
 	struct companions *found;
-	int found_below[MAX_FOUND]; /* one of the roots, for each */
 	int shortage; /* what kept us from looking; 0 = nothing did */
 };
 
@@ -90,8 +89,8 @@ static void try_path(
 		s->shortage = err;
 	if (err || fstat(fd, &st) || is_found_already(s, &st))
 		return;
-	s->found_below[s->found->count] = root;
 	s->found->items[s->found->count] = *kind;
+	s->found->items[s->found->count].is_ours = root == s->roots[1];
 	s->found->items[s->found->count++].fd = take_fd(&fd);
 }
 
@@ -173,6 +172,12 @@ static int home_root(const struct search *s)
 	return s->roots[0] >= 0 ? s->roots[0] : s->roots[1];
 }
 
+/* The root below which a companion was found. */
+static int companion_root(const struct search *s, const struct companion *c)
+{
+	return c->is_ours ? s->roots[1] : s->roots[0];
+}
+
 static bool folder_of(const char *path, char folder[PATH_MAX])
 {
 	const char *slash = strrchr(path, '/');
@@ -231,21 +236,6 @@ static void path_of(int fd, struct place *ret_path)
 	ret_path->text[MAX(length, 0)] = 0;
 }
 
-static void find_alternates(struct search *s, struct debug_names *names)
-{
-	size_t debug_files = s->found->count;
-
-	find_alternate(s, names, home_root(s), s->options->path);
-	for (size_t i = 0; i < debug_files; i++) {
-		int fd = s->found->items[i].fd;
-		struct place place;
-
-		path_of(fd, &place);
-		if (!debug_names_read(fd, names))
-			find_alternate(s, names, s->found_below[i], place.text);
-	}
-}
-
 /* Split DWARF in one file, which stands beside what it was made of. */
 static void find_packages(struct search *s)
 {
@@ -260,12 +250,12 @@ static void find_packages(struct search *s)
 
 		path_of(s->found->items[i].fd, &place);
 		if (place.text[0] == '/')
-			try_below(s, s->found_below[i], &kind,
+			try_below(s, companion_root(s, &s->found->items[i]), &kind,
 				(const char *[3]){ place.text, ".dwp", "" });
 	}
 }
 
-static void find_all(struct search *s, struct debug_names *names)
+static void find_all(struct search *s, const struct debug_names *names)
 {
 	if (!names->has_dwarf) {
 		find_by_id(s, &names->build_id, COMPANION_DEBUG);
@@ -274,27 +264,44 @@ static void find_all(struct search *s, struct debug_names *names)
 	while (s->found->count > MAX_DEBUG)
 		close(s->found->items[--s->found->count].fd);
 	find_packages(s);
-	find_alternates(s, names);
+	find_alternate(s, names, home_root(s), s->options->path);
 }
 
-int debug_files_find(
-	const struct debug_search *search, int elf_fd, struct companions *ret_companions)
+static int end_search(struct search *s)
 {
-	autofree struct debug_names *names = calloc(1, sizeof(*names));
+	if (s->roots[1] >= 0)
+		close(s->roots[1]);
+	if (s->shortage)
+		companions_close(s->found);
+	return s->shortage;
+}
+
+int debug_files_find(const struct debug_search *search, int elf_fd, const struct debug_names *names,
+	struct companions *ret_companions)
+{
 	struct search s = { .options = search, .found = ret_companions };
 
 	ret_companions->count = 0;
-	if (!names)
-		return -ENOMEM;
-	if (fstat(elf_fd, &s.module) || debug_names_read(elf_fd, names))
+	if (fstat(elf_fd, &s.module))
 		return 0;
 	open_roots(&s);
 	find_all(&s, names);
-	if (s.roots[1] >= 0)
-		close(s.roots[1]);
-	if (s.shortage)
-		companions_close(ret_companions);
-	return s.shortage;
+	return end_search(&s);
+}
+
+int debug_files_find_alternate(const struct debug_search *search, const struct companion *debug,
+	const struct debug_names *names, struct companions *ret_companions)
+{
+	struct search s = { .options = search, .found = ret_companions };
+	struct place place;
+
+	ret_companions->count = 0;
+	if (fstat(debug->fd, &s.module))
+		return 0;
+	open_roots(&s);
+	path_of(debug->fd, &place);
+	find_alternate(&s, names, companion_root(&s, debug), place.text);
+	return end_search(&s);
 }
 
 static bool has_role(const struct companions *c, enum companion_role role)
@@ -305,20 +312,58 @@ static bool has_role(const struct companions *c, enum companion_role role)
 	return false;
 }
 
+/* Whether what the debug files in FOUND share with others, NAMES says it, is there. */
+static bool has_alternate(const struct debug_search *search, const struct debug_names *names,
+	const struct companions *found)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < found->count && !has; i++) {
+		const struct companion *c = &found->items[i];
+		struct companions alternates = { .count = 0 };
+
+		if (c->role == COMPANION_DEBUG || c->role == COMPANION_LINKED)
+			(void)debug_files_find_alternate(search, c, names, &alternates);
+		has = alternates.count > 0;
+		companions_close(&alternates);
+	}
+	return has;
+}
+
+/* What FOUND, and the files that it leads to, have of what INDEX lacks. */
+static bool index_is_helped(const struct debug_search *search, const struct index *index,
+	const struct debug_names *of_debug, const struct companions *found)
+{
+	if (index_lacks_debug(index) && found->count)
+		return true;
+	if (index_lacks_shared(index) &&
+		(has_role(found, COMPANION_SUPPLEMENTARY) ||
+			(of_debug && has_alternate(search, of_debug, found))))
+		return true;
+	return index_lacks_split(index) && has_role(found, COMPANION_SPLIT);
+}
+
 bool debug_files_would_help(
 	const struct debug_search *search, int elf_fd, const struct index *index)
 {
-	bool lacks = index_lacks_debug(index), shared = index_lacks_shared(index);
-	bool split = index_lacks_split(index), helps;
+	autofree struct debug_names *names = calloc(2, sizeof(*names));
+	struct debug_names *of_debug = NULL;
 	struct companions found;
+	bool is_of_debug, helps;
 
-	if (!lacks && !shared && !split)
+	if (!names || (!index_lacks_debug(index) && !index_lacks_shared(index) &&
+			      !index_lacks_split(index)))
 		return false;
-	(void)debug_files_find(search, elf_fd, &found);
-	helps = (lacks && found.count) || (shared && has_role(&found, COMPANION_SUPPLEMENTARY)) ||
-		(split && has_role(&found, COMPANION_SPLIT));
+	index_debug_names(index, names, &is_of_debug);
+	if (is_of_debug) {
+		of_debug = names + 1;
+		*of_debug = *names;
+		names->alternate[0] = 0;
+	}
+	(void)debug_files_find(search, elf_fd, names, &found);
+	helps = index_is_helped(search, index, of_debug, &found);
 	/* A second pass, which takes these, is made where we know the way to them. */
-	if (split && !helps && debug_files_is_our_root(search->root_fd))
+	if (index_lacks_split(index) && !helps && debug_files_is_our_root(search->root_fd))
 		helps = debug_files_add_split(search, index, &found) > 0;
 	companions_close(&found);
 	return helps;
@@ -363,23 +408,19 @@ int debug_files_by_id(const char *directories, const struct build_id *id, char *
 	return 0;
 }
 
-bool debug_files_alternate(
-	const char *directories, int debug_fd, struct build_id *ret_id, int *ret_fd)
+int debug_files_open_by_id(const char *directories, const struct build_id *id, int *ret_fd)
 {
-	autofree struct debug_names *names = calloc(1, sizeof(*names));
 	autofree char *path = NULL;
+	autoclose int fd = -1;
 	struct stat st;
-	int fd = -1;
 
-	if (!names || debug_names_read(debug_fd, names) || names->alternate_id.size <= 1)
-		return false;
-	if (!debug_files_by_id(directories, &names->alternate_id, &path))
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode)))
-		close(take_fd(&fd));
-	*ret_id = names->alternate_id;
-	*ret_fd = fd;
-	return true;
+	if (debug_files_by_id(directories, id, &path))
+		return -ENOENT;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -ENOENT;
+	*ret_fd = take_fd(&fd);
+	return 0;
 }
 
 /* ---- .dwo files ----------------------------------------------------------------------------- */
@@ -413,7 +454,7 @@ size_t debug_files_add_split(
 	for (size_t i = 0; i < index_wanted_count(index); i++) {
 		struct companion *c = &companions->items[companions->count];
 
-		if (companions->count == COMPANIONS_MAX)
+		if (companions->count == COMPANIONS_MAX_SPLIT)
 			break;
 		*c = (struct companion){ .role = COMPANION_SPLIT };
 		if (open_split(&s, index_wanted(index, i), &c->fd))

@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "symbolizer/builds/debug_files.h"
 
 enum { MAX_DOUBLINGS = 4 };
 
@@ -87,18 +86,15 @@ bool debuginfod_is_absent(const struct debuginfod *d, const struct build_id *id)
 }
 
 bool debuginfod_is_wanted(
-	const struct debuginfod *d, int elf_fd, const struct index *index, struct build_id *ret_id)
+	const struct debuginfod *d, const struct index *index, struct build_id *ret_id)
 {
-	autofree struct debug_names *names = NULL;
+	const struct build_id *id = index_build_id(index);
 
-	if (elf_fd < 0 || index_sources(index) & (INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB) ||
-		debuginfod_is_paused(d, clock_monotonic_ns()))
+	if (index_sources(index) & (INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB) ||
+		index_has_own_dwarf(index) || id->size <= 1 ||
+		debuginfod_is_paused(d, clock_monotonic_ns()) || debuginfod_is_absent(d, id))
 		return false;
-	names = calloc(1, sizeof(*names));
-	if (!names || debug_names_read(elf_fd, names) || names->build_id.size <= 1 ||
-		names->has_dwarf || debuginfod_is_absent(d, &names->build_id))
-		return false;
-	*ret_id = names->build_id;
+	*ret_id = *id;
 	return true;
 }
 

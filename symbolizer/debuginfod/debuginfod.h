@@ -38,11 +38,11 @@ bool debuginfod_may_ask(struct debuginfod *d, uint64_t now_ns);
 bool debuginfod_is_absent(const struct debuginfod *d, const struct build_id *id);
 
 /*
- * Whether it makes sense to ask for the debug file of the module ELF_FD, whose index is INDEX: that
- * has no lines, the file a build ID, and nothing above speaks against it.
+ * Whether it makes sense to ask for the debug file of the module that INDEX is of: there are no
+ * lines, there is a build ID, and nothing above speaks against it.
  */
 bool debuginfod_is_wanted(
-	const struct debuginfod *d, int elf_fd, const struct index *index, struct build_id *ret_id);
+	const struct debuginfod *d, const struct index *index, struct build_id *ret_id);
 
 /* A question that is under way: its owner watches child.result_fd. */
 struct debuginfod_request {

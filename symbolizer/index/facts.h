@@ -3,6 +3,8 @@
 /* Facts of a module that stand in its index's header as they are (format.h). */
 #include <stdint.h>
 
+#include "base/module_id.h"
+
 /* How to read goroutine ids of a Go program. */
 struct index_go {
 	uint32_t version; /* 1.21 → 21; 0 = not a Go program */
@@ -12,6 +14,20 @@ struct index_go {
 	uint32_t g_stack_hi, g_sched_bp, g_labels; /* labels 0 = unknown */
 	uint32_t labels_kind; /* 0 none, 1 map, 2 slice */
 	uint32_t reserved;
+};
+
+/* What the file says of its debug information: struct debug_names, with strings by offset. */
+struct index_debug {
+	uint32_t link, link_crc;
+	uint32_t alternate;
+	uint32_t flags; /* enum index_debug_flags */
+	struct build_id alternate_id;
+	uint8_t padding[3];
+};
+
+enum index_debug_flags {
+	INDEX_HAS_DWARF = 1 << 0, /* the file itself, readable or not */
+	INDEX_ALTERNATE_OF_DEBUG = 1 << 1, /* its debug file names the alternate, not it itself */
 };
 
 /* How reading the unwind tables went. */

@@ -24,7 +24,7 @@
 #include "symbolizer/index/facts.h"
 
 enum {
-	INDEX_VERSION = 14,
+	INDEX_VERSION = 15,
 	INDEX_FILE_BITS = 20, /* of index_row.place; the rest is the column, 0 where it is larger */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,
@@ -69,6 +69,7 @@ struct index_header {
 	struct file_hash file_hash;
 	struct index_go go; /* version 0: not a Go program */
 	struct index_unwind unwind;
+	struct index_debug debug;
 	struct index_table tables[INDEX_TABLES];
 };
 
@@ -125,5 +126,6 @@ _Static_assert(sizeof(struct build_id) == 21, "build IDs are written as they are
 _Static_assert(sizeof(struct file_hash) == 16, "file hashes are written as they are");
 _Static_assert(sizeof(struct index_go) == 48, "Go facts are written as they are");
 _Static_assert(sizeof(struct index_unwind) == 24, "unwind figures are written as they are");
-_Static_assert(sizeof(struct index_header) == 56 + 24 + 16 + 48 + 24 + 16 * INDEX_TABLES,
+_Static_assert(sizeof(struct index_debug) == 40, "names of debug files are written as they are");
+_Static_assert(sizeof(struct index_header) == 56 + 24 + 16 + 48 + 24 + 40 + 16 * INDEX_TABLES,
 	"no padding in the header");

@@ -51,7 +51,8 @@ static bool header_makes_sense(const struct index_header *h, size_t size)
 		if (!table_fits(h, i))
 			return false;
 	return h->tables[INDEX_STRINGS].count && h->span_shift < 32 && h->row_shift < 32 &&
-	       h->build_id.size <= BUILD_ID_MAX_BYTES;
+	       h->build_id.size <= BUILD_ID_MAX_BYTES &&
+	       h->debug.alternate_id.size <= BUILD_ID_MAX_BYTES;
 }
 
 static int check(struct index *index)
@@ -299,6 +300,38 @@ uint32_t index_kind(const struct index *index)
 uint32_t index_sources(const struct index *index)
 {
 	return index->header.sources;
+}
+
+/* A name that is too long is none: the file was written by a process that read a foreign one. */
+static void copy_name(const struct index *index, uint32_t string, char name[DEBUG_FILES_NAME_BYTES])
+{
+	const char *text = string_at(index, string);
+	size_t length = strlen(text);
+
+	if (length >= DEBUG_FILES_NAME_BYTES)
+		length = 0;
+	memcpy(name, text, length);
+	name[length] = 0;
+}
+
+bool index_has_own_dwarf(const struct index *index)
+{
+	return index->header.debug.flags & INDEX_HAS_DWARF;
+}
+
+void index_debug_names(const struct index *index, struct debug_names *ret_names, bool *ret_of_debug)
+{
+	const struct index_debug *debug = &index->header.debug;
+
+	ret_names->build_id = index->header.build_id;
+	ret_names->has_dwarf = index_has_own_dwarf(index);
+	copy_name(index, debug->link, ret_names->link);
+	ret_names->link_crc = debug->link_crc;
+	copy_name(index, debug->alternate, ret_names->alternate);
+	ret_names->alternate_id = debug->alternate_id;
+	if (strchr(ret_names->link, '/'))
+		ret_names->link[0] = 0;
+	*ret_of_debug = debug->flags & INDEX_ALTERNATE_OF_DEBUG;
 }
 
 bool index_lacks_debug(const struct index *index)

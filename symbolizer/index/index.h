@@ -12,6 +12,7 @@
 
 #include "base/file_hash.h"
 #include "base/module_id.h"
+#include "symbolizer/index/debug_names.h"
 #include "symbolizer/index/facts.h"
 
 struct index;
@@ -83,6 +84,14 @@ bool index_is_of(const struct index *index, const struct module_id *id);
 const char *index_toolchain(const struct index *index); /* "GCC 12.2.0", … ; "" = not known */
 uint32_t index_kind(const struct index *index); /* enum index_kind */
 uint32_t index_sources(const struct index *index); /* enum index_source */
+/*
+ * What the file that it was built from says of its debug information. *RET_OF_DEBUG: the alternate
+ * is named by the debug file and not by the file itself.
+ */
+void index_debug_names(
+	const struct index *index, struct debug_names *ret_names, bool *ret_of_debug);
+/* The file has DWARF of its own, readable or not. */
+bool index_has_own_dwarf(const struct index *index);
 /* Neither lines nor a debug file that could have had them: one that is found now would help. */
 bool index_lacks_debug(const struct index *index);
 /* It names a file that dwz made, or .dwo files, of which none were there. */

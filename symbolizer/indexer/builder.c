@@ -3,9 +3,11 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/indexer/elf/debug_names.h"
 #include "symbolizer/indexer/elf/images.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/cfi/cfi.h"
@@ -184,6 +186,22 @@ static void note_companions(
 		writer_source(w, INDEX_SOURCE_NOT_SHARED);
 }
 
+/* Section headers that make no sense name nothing. */
+static int add_debug_names(
+	const struct sandbox_files *files, const struct images *images, struct index_writer *w)
+{
+	autofree struct debug_names *own = calloc(1, sizeof(*own));
+	autofree struct debug_names *debug = calloc(1, sizeof(*debug));
+
+	int err = own && debug ? debug_names_read(files->elf_fd, own) : -ENOMEM;
+
+	if ((!err || err == -EBADMSG) && images->debug)
+		err = debug_names_read(images->debug_fd, debug);
+	if (err && err != -EBADMSG)
+		return err;
+	return writer_debug_names(w, own, images->debug ? debug : NULL);
+}
+
 static int build(const struct sandbox_files *files, struct sandbox_result *result)
 {
 	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
@@ -195,6 +213,8 @@ static int build(const struct sandbox_files *files, struct sandbox_result *resul
 	err = images_open(files->elf_fd, &files->companions, &images);
 	if (!err)
 		err = read_sources(&images, w, result);
+	if (!err)
+		err = add_debug_names(files, &images, w);
 	if (err)
 		return err;
 	note_companions(&files->companions, &images, w);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -26,12 +27,8 @@ int child_fds_add(struct child_fds *fds, int fd)
 	return 0;
 }
 
-int child_pipe(int *ret_read, int *ret_write)
+static int keep_ends(const int ends[2], int *ret_ours, int *ret_theirs)
 {
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK)) {
 		int err = -errno;
 
@@ -39,9 +36,25 @@ int child_pipe(int *ret_read, int *ret_write)
 		close(ends[1]);
 		return err;
 	}
-	*ret_read = ends[0];
-	*ret_write = ends[1];
+	*ret_ours = ends[0];
+	*ret_theirs = ends[1];
 	return 0;
+}
+
+int child_pipe(int *ret_read, int *ret_write)
+{
+	int ends[2];
+
+	return pipe2(ends, O_CLOEXEC) ? -errno : keep_ends(ends, ret_read, ret_write);
+}
+
+int child_channel(int *ret_ours, int *ret_theirs)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	return keep_ends(ends, ret_ours, ret_theirs);
 }
 
 static int add_fds(posix_spawn_file_actions_t *actions, const struct child_fds *fds)

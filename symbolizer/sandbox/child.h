@@ -20,6 +20,8 @@ int child_fds_add(struct child_fds *fds, int fd);
 void child_fds_close(struct child_fds *fds);
 /* For the child's last words: *RET_READ does not block. Both are closed in children. */
 int child_pipe(int *ret_read, int *ret_write);
+/* The same for both directions: *RET_OURS does not block, *RET_THEIRS does. */
+int child_channel(int *ret_ours, int *ret_theirs);
 /* A process group of its own. */
 int child_spawn(
 	char *const argv[], char *const environment[], const struct child_fds *fds, pid_t *ret_pid);

@@ -5,6 +5,7 @@
  * (symbolizer/builds/debug_files.h); whether one belongs to the module, the builder sees for
  * itself.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,14 @@ struct companion {
 	int fd;
 	enum companion_role role;
 	uint32_t crc; /* of COMPANION_LINKED */
+	bool is_ours; /* found below our own root, not below that of who maps the module */
 };
 
 /* Most are .dwo files; a program of more units than this is shipped with a package of them. */
-enum { COMPANIONS_MAX = 128 };
+enum {
+	COMPANIONS_MAX_SPLIT = 128,
+	COMPANIONS_MAX = COMPANIONS_MAX_SPLIT + 16,
+};
 
 struct companions {
 	struct companion items[COMPANIONS_MAX];

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/sandbox/sandbox.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,27 +52,28 @@ struct arguments {
 	char companions[SANDBOX_COMPANIONS_BYTES];
 };
 
-static void format_companions(const struct companions *c, char *text, size_t size)
+static void format_companions(const struct sandbox_files *files, char *text, size_t size)
 {
-	size_t used = 0;
+	const struct companions *c = &files->companions;
+	size_t used = files->may_ask ? 1 : 0;
 
-	text[0] = 0;
+	snprintf(text, size, "%s", files->may_ask ? "?" : "");
 	for (size_t i = 0; i < c->count && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%u.%" PRIu32 ",",
 			(unsigned int)c->items[i].role, c->items[i].crc);
 }
 
-static void format_arguments(const struct sandbox_limits *limits,
-	const struct companions *companions, struct arguments *a)
+static void format_arguments(
+	const struct sandbox_limits *limits, const struct sandbox_files *files, struct arguments *a)
 {
 	snprintf(a->parent, sizeof(a->parent), "%d", (int)getpid());
 	snprintf(a->memory, sizeof(a->memory), "%lu", limits->memory_bytes);
 	snprintf(a->cpu, sizeof(a->cpu), "%u", limits->cpu_seconds);
 	snprintf(a->output, sizeof(a->output), "%lu", limits->output_bytes);
-	format_companions(companions, a->companions, sizeof(a->companions));
+	format_companions(files, a->companions, sizeof(a->companions));
 }
 
-static int spawn(const struct child_fds *fds, const struct companions *companions,
+static int spawn(const struct child_fds *fds, const struct sandbox_files *files,
 	const struct sandbox_limits *limits, pid_t *ret_pid)
 {
 	static char *const no_environment[] = { NULL };
@@ -78,7 +82,7 @@ static int spawn(const struct child_fds *fds, const struct companions *companion
 	char *argv[] = { program, command, text.parent, text.memory, text.cpu, text.output,
 		text.companions, NULL };
 
-	format_arguments(limits, companions, &text);
+	format_arguments(limits, files, &text);
 	snprintf(command, sizeof(command), "%s",
 		limits->task == SANDBOX_KEEP_DEBUG ? SANDBOX_KEEP_DEBUG_COMMAND
 						   : SANDBOX_INDEX_COMMAND);
@@ -102,19 +106,22 @@ int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_
 	struct sandbox *ret_sandbox)
 {
 	autocall(child_fds_close) struct child_fds fds = { .count = 0 };
+	autofree struct sandbox_question *question =
+		files->may_ask ? malloc(sizeof(*question)) : NULL;
 	autoclose int read_end = -1, write_end = -1;
 	pid_t pid;
-	int err = child_pipe(&read_end, &write_end);
+	int err = files->may_ask && !question ? -ENOMEM : child_channel(&read_end, &write_end);
 
 	if (!err)
 		err = gather_fds(files, write_end, &fds);
 	if (!err)
-		err = spawn(&fds, &files->companions, limits, &pid);
+		err = spawn(&fds, files, limits, &pid);
 	if (err)
 		return err;
 	*ret_sandbox = (struct sandbox){
 		.pid = pid,
 		.result_fd = take_fd(&read_end),
+		.question = take(question),
 		.memory_limit_bytes = limits->memory_bytes,
 		.cpu_limit_ns = limits->cpu_seconds * UINT64_C(1000000000),
 	};
@@ -129,26 +136,161 @@ int sandbox_start(
 	return sandbox_start_files(&files, limits, ret_sandbox);
 }
 
+/* ---- what the child says ------------------------------------------------------------------- */
+
+/* One for the module, and one for each debug file that it was offered. */
+enum { MAX_QUESTIONS = 1 + SANDBOX_OFFER_MAX };
+
+_Static_assert(offsetof(struct sandbox_question, names) == sizeof(struct sandbox_message),
+	"a question begins where a message would end");
+
+/* Where the next bytes go, and how many are missing there. */
+struct expected {
+	uint8_t *at;
+	size_t missing;
+};
+
+/* The message is the beginning of a question. -EBADMSG: one too many. */
+static int begin_question(struct sandbox *s)
+{
+	if (!s->question || s->questions == MAX_QUESTIONS)
+		return -EBADMSG;
+	memcpy(s->question, &s->message, sizeof(s->message));
+	s->question_bytes = sizeof(s->message);
+	s->questions++;
+	return 0;
+}
+
+static struct expected expect_bytes(struct sandbox *s)
+{
+	if (s->question_bytes)
+		return (struct expected){ (uint8_t *)s->question + s->question_bytes,
+			sizeof(*s->question) - s->question_bytes };
+	return (struct expected){ (uint8_t *)&s->message + s->message_bytes,
+		sizeof(s->message) - s->message_bytes };
+}
+
+static bool name_ends(const char name[DEBUG_FILES_NAME_BYTES])
+{
+	return memchr(name, 0, DEBUG_FILES_NAME_BYTES);
+}
+
+/* Names are the child's words: where they break a promise of their type, nothing is named. */
+static void check_names(struct debug_names *names)
+{
+	if (!name_ends(names->link) || strchr(names->link, '/'))
+		names->link[0] = 0;
+	if (!name_ends(names->alternate))
+		names->alternate[0] = 0;
+	if (names->build_id.size > BUILD_ID_MAX_BYTES)
+		names->build_id.size = 0;
+	if (names->alternate_id.size > BUILD_ID_MAX_BYTES)
+		names->alternate_id.size = 0;
+	names->has_dwarf = names->has_dwarf != 0;
+}
+
+/* GOT bytes came. True: that is more than a child may say. */
+static bool take_bytes(struct sandbox *s, size_t got)
+{
+	if (!s->question_bytes) {
+		s->message_bytes += got;
+		return s->message_bytes == sizeof(s->message) &&
+		       s->message.magic == SANDBOX_QUESTION_MAGIC && begin_question(s);
+	}
+	s->question_bytes += got;
+	if (s->question_bytes == sizeof(*s->question))
+		check_names(&s->question->names);
+	return false;
+}
+
+/* Reads on behind a message that is whole: nothing more may come. True: that is the end. */
+static bool receive_surplus(struct sandbox *s)
+{
+	uint8_t surplus[64];
+	ssize_t got;
+
+	do
+		got = read(s->result_fd, surplus, sizeof(surplus));
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return errno != EAGAIN;
+	s->message_bytes += (size_t)got;
+	return true; /* closed, or it babbles: enough */
+}
+
 bool sandbox_receive(struct sandbox *s)
 {
-	for (;;) {
-		uint8_t surplus[64];
-		bool full = s->message_bytes >= sizeof(s->message);
-		void *to = full ? surplus : (uint8_t *)&s->message + s->message_bytes;
-		size_t room = full ? sizeof(surplus) : sizeof(s->message) - s->message_bytes;
-		ssize_t got = read(s->result_fd, to, room);
+	while (!sandbox_question(s)) {
+		struct expected next = expect_bytes(s);
+		ssize_t got;
 
+		if (!next.missing)
+			return receive_surplus(s);
+		got = read(s->result_fd, next.at, next.missing);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
 			return errno != EAGAIN;
-		if (got == 0)
+		if (got == 0 || take_bytes(s, (size_t)got))
 			return true;
-		s->message_bytes += (size_t)got;
-		if (full)
-			return true; /* it babbles: enough */
 	}
+	return false;
 }
+
+const struct sandbox_question *sandbox_question(const struct sandbox *s)
+{
+	return s->question_bytes == sizeof(*s->question) ? s->question : NULL;
+}
+
+static void forget_question(struct sandbox *s)
+{
+	s->question_bytes = 0;
+	s->message_bytes = 0;
+}
+
+/* The socket is empty, so that this does not block. */
+static int send_answer(int fd, const struct sandbox_answer *answer, const int *fds)
+{
+	union {
+		char bytes[CMSG_SPACE(SANDBOX_OFFER_MAX * sizeof(int))];
+		struct cmsghdr header;
+	} control = { { 0 } };
+	struct iovec bytes = { .iov_base = (void *)answer, .iov_len = sizeof(*answer) };
+	struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1 };
+	size_t fds_bytes = answer->count * sizeof(*fds);
+
+	if (answer->count) {
+		control.header = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(fds_bytes),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+		};
+		memcpy(CMSG_DATA(&control.header), fds, fds_bytes);
+		message.msg_control = control.bytes;
+		message.msg_controllen = CMSG_SPACE(fds_bytes);
+	}
+	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void sandbox_answer(struct sandbox *s, const struct companions *offered)
+{
+	struct sandbox_answer answer = { .magic = SANDBOX_ANSWER_MAGIC };
+	int fds[SANDBOX_OFFER_MAX];
+
+	assert(sandbox_question(s) && offered->count <= SANDBOX_OFFER_MAX);
+	for (size_t i = 0; i < offered->count; i++) {
+		answer.items[i].role = offered->items[i].role;
+		answer.items[i].crc = offered->items[i].crc;
+		fds[i] = offered->items[i].fd;
+	}
+	answer.count = (uint32_t)offered->count;
+	forget_question(s);
+	/* A child that hears nothing would wait; this way it goes on with what it has. */
+	if (send_answer(s->result_fd, &answer, fds))
+		(void)shutdown(s->result_fd, SHUT_WR);
+}
+
+/* ---- its end -------------------------------------------------------------------------------- */
 
 /* Until the process is a zombie: then its status is its own and not that of our SIGKILL. */
 static void wait_briefly(pid_t pid)
@@ -178,6 +320,8 @@ static int kill_and_reap(struct sandbox *s)
 {
 	if (s->result_fd >= 0)
 		close(take_fd(&s->result_fd));
+	free(s->question);
+	s->question = NULL;
 	/* The group may be gone with the child: then the child itself is all there is to kill. */
 	if (kill(-s->pid, SIGKILL))
 		kill(s->pid, SIGKILL);

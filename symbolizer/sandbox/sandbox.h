@@ -6,8 +6,8 @@
  * Before it reads a byte it gives up: all capabilities and the way to get any (no_new_privs), every
  * system call but a dozen (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other
  * descriptors, and its priority. It reads fd 3 (the ELF file) and from fd 6 on what may belong to
- * it, writes fd 4 (the index), and says what came of it by a struct on fd 5. Whatever else happens
- * to it, it dies alone.
+ * it, writes fd 4 (the index), and says what came of it by a struct on fd 5, a socket. By that it
+ * may also ask for the files that its own one names. Whatever else happens to it, it dies alone.
  *
  * The child dies with the thread that started it, so that thread has to outlive its builds.
  */
@@ -43,6 +43,9 @@ struct sandbox {
 	int result_fd; /* not blocking; readable when the child has spoken or gone; -1 = none */
 	struct sandbox_message message;
 	size_t message_bytes; /* of `message` that came; more than its size: it said too much */
+	struct sandbox_question *question; /* owned; NULL: this child may not ask */
+	size_t question_bytes; /* of `question` that came; 0 = none is being asked */
+	unsigned int questions; /* so far */
 	uint64_t cpu_ns; /* user and system, once it was reaped */
 	uint64_t peak_bytes; /* likewise; the kernel counts what it shared before exec too */
 	/* Of its limits, what tells whether it was they that ended it; 0 = none. */
@@ -73,6 +76,16 @@ int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits
  * after it gave the child's memory back: sandbox_finish() will then not wait.
  */
 bool sandbox_receive(struct sandbox *s);
+/*
+ * What the child asks, until it is answered; NULL = nothing. Names end with their NUL and sizes are
+ * within their limits, but they are the child's words.
+ */
+const struct sandbox_question *sandbox_question(const struct sandbox *s);
+/*
+ * Passes OFFERED, at most SANDBOX_OFFER_MAX, which stay the caller's: to the child they come behind
+ * those that it has.
+ */
+void sandbox_answer(struct sandbox *s, const struct companions *offered);
 /*
  * Collects a child whose result_fd became readable; kills and reaps it when it lingers. *RET_RESULT
  * holds an error of its own making where the child left none: -EAGAIN where it was interrupted,

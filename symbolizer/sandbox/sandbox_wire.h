@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the two sides of the sandbox, sandbox.c and sandbox_child.c, agree on. */
+/* What the two sides of the sandbox, sandbox.c and symbolizer/sandboxed, agree on. */
 #include <stdint.h>
 
 #include "symbolizer/sandbox/sandbox.h"
@@ -12,10 +12,24 @@ enum {
 	SANDBOX_FIRST_COMPANION_FD = 6,
 	SANDBOX_FD_COUNT = SANDBOX_FIRST_COMPANION_FD + COMPANIONS_MAX, /* at most */
 	SANDBOX_MAGIC = 0x46735831,
+	SANDBOX_ANSWER_MAGIC = 0x46735841,
 	/* argv: program, command, parent's pid, memory, CPU seconds, output bytes, companions. */
 	SANDBOX_ARGUMENTS = 7,
-	/* Each companion as two numbers, role and CRC: `0.0,1.4294967295,`. */
-	SANDBOX_COMPANIONS_BYTES = COMPANIONS_MAX * 16 + 1,
+	/*
+	 * Each companion as two numbers, role and CRC: `0.0,1.4294967295,`. A `?` before the first:
+	 * the child may ask for more.
+	 */
+	SANDBOX_COMPANIONS_BYTES = COMPANIONS_MAX * 16 + 2,
+};
+
+/* The answer to a question; its descriptors come with it, by SCM_RIGHTS. */
+struct sandbox_answer {
+	uint32_t magic;
+	uint32_t count;
+	struct {
+		uint32_t role; /* enum companion_role */
+		uint32_t crc;
+	} items[SANDBOX_OFFER_MAX];
 };
 
 static const char SANDBOX_INDEX_COMMAND[] = "index-module";

@@ -13,11 +13,15 @@
 #include "symbolizer/sandbox/sandbox_wire.h"
 #include "symbolizer/sandboxed/close_in.h"
 #include "symbolizer/sandboxed/debuginfod_child.h"
+#include "symbolizer/sandboxed/gather.h"
 
-/* `ROLE.CRC,` each, as sandbox.c writes it. */
-static bool parse_companions(const char *text, struct companions *ret_companions)
+/* `ROLE.CRC,` each, as sandbox.c writes it; a `?` before them. */
+static bool parse_companions(const char *text, struct sandbox_files *files)
 {
 	struct companions c = { .count = 0 };
+
+	files->may_ask = *text == '?';
+	text += files->may_ask;
 
 	while (*text) {
 		unsigned int role, crc;
@@ -35,11 +39,11 @@ static bool parse_companions(const char *text, struct companions *ret_companions
 		c.count++;
 		text += used;
 	}
-	*ret_companions = c;
+	files->companions = c;
 	return true;
 }
 
-static int close_in_by(int argc, char **argv, struct companions *ret_companions)
+static int close_in_by(int argc, char **argv, struct sandbox_files *files)
 {
 	unsigned long parent, memory, cpu, output;
 	unsigned int fd_count;
@@ -47,16 +51,17 @@ static int close_in_by(int argc, char **argv, struct companions *ret_companions)
 
 	if (argc != SANDBOX_ARGUMENTS || !sandbox_parse_number(argv[2], &parent) ||
 		!sandbox_parse_number(argv[3], &memory) || !sandbox_parse_number(argv[4], &cpu) ||
-		!sandbox_parse_number(argv[5], &output) ||
-		!parse_companions(argv[6], ret_companions))
+		!sandbox_parse_number(argv[5], &output) || !parse_companions(argv[6], files))
 		return -EINVAL;
 	err = sandbox_tie_to_parent((pid_t)parent);
 	if (err)
 		return err;
-	fd_count = SANDBOX_FIRST_COMPANION_FD + (unsigned int)ret_companions->count;
+	fd_count = SANDBOX_FIRST_COMPANION_FD + (unsigned int)files->companions.count;
 	if (syscall(SYS_close_range, fd_count, ~0u, 0))
 		return -errno;
-	err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);
+	/* More come with the parent's answers. */
+	if (!files->may_ask)
+		err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);
 	if (err)
 		return err;
 	return sandbox_enter(&(struct sandbox_limits){
@@ -66,14 +71,16 @@ static int close_in_by(int argc, char **argv, struct companions *ret_companions)
 	});
 }
 
-int sandboxed_run(int argc, char **argv, sandboxed_task *build)
+int sandboxed_run(int argc, char **argv, sandboxed_task *task)
 {
 	struct sandbox_files files = { .elf_fd = SANDBOX_ELF_FD, .output_fd = SANDBOX_OUTPUT_FD };
 	struct sandbox_result result = { 0 };
 
-	if (close_in_by(argc, argv, &files.companions))
+	if (close_in_by(argc, argv, &files))
 		return EXIT_FAILURE;
-	result.error = build(&files, &result);
+	if (files.may_ask)
+		gather_companions(&files);
+	result.error = task(&files, &result);
 	sandbox_report(&result);
 }
 

@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "symbolizer/builds/debug_files.h"
 #include "symbolizer/indexer/builder.h"
+#include "symbolizer/indexer/elf/debug_names.h"
 #include "symbolizer/index/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -34,9 +35,12 @@ static void look_for(int fd)
 	const struct debug_search search = {
 		.directories = "/nonexistent", .root_fd = -1, .path = "/nonexistent/x"
 	};
+	static struct debug_names names;
 	struct companions found;
 
-	debug_files_find(&search, fd, &found);
+	if (debug_names_read(fd, &names))
+		return;
+	debug_files_find(&search, fd, &names, &found);
 	companions_close(&found);
 }
 
@@ -55,9 +59,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	}
 	c.bad = false;
 	for (size_t i = 0; i < FILES; i++)
-		files.companions.items[files.companions.count++] =
-			(struct companion){ file_of(&c, sizes[i]), roles[i] % COMPANION_ROLES,
-				roles[i] };
+		files.companions.items[files.companions.count++] = (struct companion){
+			.fd = file_of(&c, sizes[i]),
+			.role = roles[i] % COMPANION_ROLES,
+			.crc = roles[i],
+		};
 	files.elf_fd = file_of(&c, SIZE_MAX);
 	look_for(files.elf_fd);
 	if (!builder_run_files(&files, &result)) {

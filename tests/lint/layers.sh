@@ -15,10 +15,10 @@ symbolizer: base/
 symbolizer/kallsyms: base/
 symbolizer/perf_map: base/
 symbolizer/index: base/ bpf/abi/unwind.h
-symbolizer/sandbox: base/
-symbolizer/sandboxed: base/ symbolizer/sandbox/ symbolizer/debuginfod/debuginfod_ symbolizer/indexer/builder.h symbolizer/indexer/keep_debug.h
+symbolizer/sandbox: base/ symbolizer/index/debug_names.h
+symbolizer/sandboxed: base/ symbolizer/sandbox/ symbolizer/debuginfod/debuginfod_ symbolizer/indexer/builder.h symbolizer/indexer/keep_debug.h symbolizer/indexer/elf/debug_names.h
 symbolizer/indexer: base/ symbolizer/index/index.h symbolizer/sandbox/job.h
-symbolizer/indexer/elf: base/ symbolizer/sandbox/companions.h
+symbolizer/indexer/elf: base/ symbolizer/index/debug_names.h symbolizer/sandbox/companions.h
 symbolizer/indexer/writer: base/ bpf/abi/unwind.h symbolizer/index/ symbolizer/indexer/demangle.h
 symbolizer/indexer/dwarf: base/ symbolizer/indexer/elf/ symbolizer/indexer/writer/
 symbolizer/indexer/go: base/ bpf/abi/unwind.h bpf/abi/runtime_go.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/dwarf/dwarf.h symbolizer/indexer/source_range.h
@@ -55,6 +55,10 @@ sandboxed_only='
 symbolizer/indexer/: symbolizer/indexer/ symbolizer/sandboxed/
 symbolizer/sandboxed/: symbolizer/sandboxed/ agent/main.c
 '
+
+# Who may include <elf.h>, libelf or libdw: files that parse ELF. Privileged are the kernel's own
+# (build_id_note.c for sysfs, vdso.c) and the build ID of mapped files (module_build_id.c).
+elf_parsers='symbolizer/indexer/ symbolizer/sandboxed/ base/build_id_note.c symbolizer/vdso.c agent/sampler/process/module_build_id.c'
 
 room_of() { # the nearest folder that has a rule, nothing where there is none
 	local room=$1
@@ -115,4 +119,9 @@ while IFS=: read -r file line included; do
 done < <(git ls-files -co --exclude-standard -- '*.c' '*.h' | grep -v '^tests/' |
 	xargs -r grep -nH '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' |
 	sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]*)".*/:\1/')
+
+while IFS=: read -r file _; do
+	permits "$elf_parsers" "$file" || complain "$file: ELF files are parsed in the sandbox only"
+done < <(git ls-files -co --exclude-standard -- '*.c' '*.h' | grep -v '^tests/' |
+	xargs -r grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(elf|gelf|libelf|link|elfutils/.*)\.h>')
 exit $bad

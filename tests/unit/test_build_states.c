@@ -137,7 +137,7 @@ static void test_the_oldest_is_found_first(void **state)
 	assert_int_equal(builds_number(&b, BUILDS_WAITING), 2);
 }
 
-static void test_a_question_may_follow_a_question(void **state)
+static void test_what_was_asked_for_may_lead_to_a_question(void **state)
 {
 	struct build build = new_build();
 	struct builds b = { 0 };
@@ -147,6 +147,12 @@ static void test_a_question_may_follow_a_question(void **state)
 	builds_move(&b, &build, BUILD_QUEUED);
 	build.debug.child.pid = 1;
 	builds_move(&b, &build, BUILD_ASKING);
+	build.debug.child.pid = -1;
+	builds_move(&b, &build, BUILD_WAITING_BETTER);
+	set_child(&build, true);
+	builds_move(&b, &build, BUILD_RUNNING_BETTER);
+	set_child(&build, false);
+	build.debug.child.pid = 1;
 	builds_move(&b, &build, BUILD_ASKING);
 	assert_int_equal(builds_number(&b, BUILDS_ASKING), 1);
 	assert_int_equal(builds_number(&b, BUILDS_OPEN), 1);
@@ -211,7 +217,7 @@ int main(void)
 		cmocka_unit_test(test_a_build_with_an_index_stays_one),
 		cmocka_unit_test(test_a_build_is_in_the_list_of_its_state),
 		cmocka_unit_test(test_the_oldest_is_found_first),
-		cmocka_unit_test(test_a_question_may_follow_a_question),
+		cmocka_unit_test(test_what_was_asked_for_may_lead_to_a_question),
 		cmocka_unit_test(test_a_step_that_is_not_drawn_aborts),
 		cmocka_unit_test(test_a_state_that_its_fields_contradict_aborts),
 	};

@@ -12,8 +12,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "symbolizer/debuginfod/debuginfod.h"
 #include "symbolizer/index/index.h"
+#include "symbolizer/indexer/elf/debug_names.h"
 #include "symbolizer/indexer/writer/writer.h"
 #include "symbolizer/sandbox/sandbox_wire.h"
 #include "symbolizer/sandboxed/close_in.h"
@@ -27,15 +29,19 @@ static const uint64_t SECOND_NS = UINT64_C(1000000000);
 
 /* ---- the children's side ------------------------------------------------------------------ */
 
-static int write_index(int fd, const char *function, uint32_t sources)
+static int write_index(const struct sandbox_files *files, const char *function, uint32_t sources)
 {
 	struct index_writer *w = index_writer_create();
 	struct writer_segment segment = { .address = FUNCTION, .size = 4096, .file_off = FUNCTION };
+	struct debug_names *names = calloc(1, sizeof(*names));
 	uint32_t name = 0;
 	int err;
 
-	if (!w)
+	if (!w || !names)
 		return -ENOMEM;
+	if (!debug_names_read(files->elf_fd, names))
+		writer_build_id(w, &names->build_id, 0);
+	free(names);
 	writer_source(w, sources);
 	err = writer_segment(w, &segment);
 	if (!err)
@@ -43,9 +49,18 @@ static int write_index(int fd, const char *function, uint32_t sources)
 	if (!err)
 		err = writer_symbol(w, FUNCTION, 16, FUNCTION + 4096, name, WRITER_SYMBOL_GLOBAL);
 	if (!err)
-		err = writer_finish(w, fd);
+		err = writer_finish(w, files->output_fd);
 	index_writer_destroy(w);
 	return err;
+}
+
+static bool has_shared_parts(const struct sandbox_files *files)
+{
+	char what = 0;
+
+	return files->companions.count == 2 &&
+	       files->companions.items[1].role == COMPANION_SUPPLEMENTARY &&
+	       pread(files->companions.items[1].fd, &what, 1, 0) == 1 && what == 'p';
 }
 
 static int act(const struct sandbox_files *files, struct sandbox_result *ret_result)
@@ -54,15 +69,19 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 
 	(void)ret_result;
 	if (!files->companions.count)
-		return write_index(files->output_fd, "bare", INDEX_SOURCE_SYMTAB);
+		return write_index(files, "bare", INDEX_SOURCE_SYMTAB);
 	if (files->companions.items[0].role != COMPANION_DEBUG ||
 		pread(files->companions.items[0].fd, &what, 1, 0) != 1)
 		return -EIO;
 	switch (what) {
 	case 'r':
-		return write_index(files->output_fd, "lines", INDEX_SOURCE_DWARF);
+		return write_index(files, "lines", INDEX_SOURCE_DWARF);
 	case 'o': /* another build's: nothing of it is taken */
-		return write_index(files->output_fd, "bare", INDEX_SOURCE_COMPANIONS);
+		return write_index(files, "bare", INDEX_SOURCE_COMPANIONS);
+	case '\x7f': /* an ELF file that shares parts with another */
+		return write_index(files,
+			has_shared_parts(files) ? "lines and shared parts" : "lines",
+			INDEX_SOURCE_DWARF);
 	case 'd':
 		return -ENOSPC;
 	case 'm': /* the machine has none left */
@@ -72,8 +91,26 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 	}
 }
 
-static int ask(void)
+/* A debug file that shares parts with others: it names them by the build ID 1122. */
+static int write_sharing_file(void)
 {
+	static const char alternate[] = "/alt.debug\0\x11\x22";
+	struct elf_writer w;
+	int err;
+
+	elf_writer_init(&w);
+	elf_writer_code(&w, ".text", FUNCTION, 0x200);
+	elf_writer_section(&w, &(struct elf_section_spec){ ".gnu_debugaltlink", .bytes = alternate,
+				       .size = sizeof(alternate) - 1 });
+	elf_writer_finish(&w);
+	err = io_write_all(SANDBOX_OUTPUT_FD, w.file.bytes, w.file.size);
+	elf_writer_deinit(&w);
+	return err;
+}
+
+static int ask(const char *build_id)
+{
+	bool for_shared = !strcmp(build_id, "1122");
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	char what = urls ? urls[strlen("http://")] : 0;
 	struct sandbox_result result = { .broken_units = 200 };
@@ -84,6 +121,17 @@ static int ask(void)
 		break;
 	case 'e':
 		result.error = -ECONNREFUSED;
+		break;
+	case 'S': /* has a debug file, and not what that shares */
+		if (for_shared) {
+			result = (struct sandbox_result){ .error = -ENOENT,
+				.broken_units = 1 << 16 };
+			break;
+		}
+		/* fall through */
+	case 's':
+		result.error =
+			for_shared ? io_write_all(SANDBOX_OUTPUT_FD, "p", 1) : write_sharing_file();
 		break;
 	case 'h':
 		for (;;)
@@ -437,6 +485,34 @@ static void test_many_one_after_the_other(void **state)
 	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 20);
 }
 
+/* The child that has the debug file is told to wait no longer, and a new one has both. */
+static void test_what_a_debug_file_shares_is_asked_for_too(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 's');
+	request(f, 1, 11);
+	run(f);
+	assert_int_equal(f->done_count, 2);
+	assert_done(f, 0, 11, "bare");
+	assert_done(f, 1, 11, "lines and shared parts");
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 2);
+	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_OK), 2);
+}
+
+static void test_shared_parts_that_are_not_there_are_asked_for_once(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 'S');
+	request(f, 1, 11);
+	run(f);
+	assert_int_equal(f->done_count, 2);
+	assert_done(f, 1, 11, "lines");
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 1);
+	assert_int_equal(metric(f, METRIC_DEBUGINFOD_ABSENT), 1);
+}
+
 static void test_destroy_ends_questions(void **state)
 {
 	struct fixture *f = *state;
@@ -470,12 +546,14 @@ int main(int argc, char **argv)
 		TEST(test_servers_that_fail_are_left_alone),
 		TEST(test_a_few_at_once),
 		TEST(test_many_one_after_the_other),
+		TEST(test_what_a_debug_file_shares_is_asked_for_too),
+		TEST(test_shared_parts_that_are_not_there_are_asked_for_once),
 		TEST(test_destroy_ends_questions),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "index-module"))
 		return sandboxed_run(argc, argv, act);
 	if (argc > 1 && sandboxed_is_command(argv[1]))
-		return ask();
+		return ask(argv[4]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "symbolizer/builds/debug_files.h"
+#include "symbolizer/indexer/elf/debug_names.h"
 #include "tests/unit/elf_writer.h"
 
 static const uint8_t id[] = { 0xab, 0xcd, 0xef };
@@ -215,6 +216,15 @@ static char first_byte(const struct companion *c)
 	return byte;
 }
 
+/* What is offered to the module of FD, whose names are read as the sandbox does. */
+static int offer(const struct debug_search *search, int fd, struct companions *found)
+{
+	autofree struct debug_names *names = malloc(sizeof(*names));
+
+	assert_int_equal(debug_names_read(fd, names), 0);
+	return debug_files_find(search, fd, names, found);
+}
+
 /* The first bytes of what is found, in order. */
 static const char *find(const struct root *root, const struct module *m, struct companions *found)
 {
@@ -226,7 +236,7 @@ static const char *find(const struct root *root, const struct module *m, struct 
 	};
 	autoclose int fd = module_file(m);
 
-	debug_files_find(&search, fd, found);
+	offer(&search, fd, found);
 	for (size_t i = 0; i < found->count; i++)
 		text[i] = first_byte(&found->items[i]);
 	text[found->count] = 0;
@@ -350,7 +360,7 @@ static void without_a_build_id_or_a_path_there_is_little_to_go_by(void **state)
 	m.no_build_id = true;
 	assert_finds(&root, &m, "2");
 	fd = module_file(&m);
-	debug_files_find(&nowhere, fd, &found);
+	offer(&nowhere, fd, &found);
 	assert_int_equal(found.count, 0);
 }
 
@@ -372,7 +382,7 @@ static void at_most_as_many_as_there_is_room_for(void **state)
 		strncat(directories, path, sizeof(directories) - strlen(directories) - 1);
 	}
 	put(&root, "/alt.debug", "a");
-	debug_files_find(&(struct debug_search){ directories, root.fd, "/bin/x" }, fd, &found);
+	offer(&(struct debug_search){ directories, root.fd, "/bin/x" }, fd, &found);
 	assert_true(found.count <= COMPANIONS_MAX && found.count >= 2);
 	/* Debug files do not take the room of what they need. */
 	assert_int_equal(first_byte(&found.items[found.count - 1]), 'a');
@@ -403,7 +413,7 @@ static void what_could_not_be_looked_at_is_not_absent(void **state)
 		below.root_fd = root.fd;
 		few.rlim_cur = (rlim_t)(lowest + more);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		err = debug_files_find(&below, fd, &found);
+		err = offer(&below, fd, &found);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
 		assert_int_equal(err, err ? -EMFILE : 0);
 		assert_int_equal(found.count, err ? 0 : 1);

@@ -69,8 +69,10 @@ static int find_debug_file(struct images *images, const struct companions *compa
 		if (err == -ENOMEM)
 			return err;
 		if (!err && (has_dwarf(image) || has_section(image, ".symtab")) &&
-			is_debug_file_of(images->own, image, c))
+			is_debug_file_of(images->own, image, c)) {
 			images->debug = take(image);
+			images->debug_fd = c->fd;
+		}
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 struct images {
 	struct elf_image *own; /* code, unwind tables, .dynsym, pclntab */
 	struct elf_image *debug; /* separate debug file: DWARF, .symtab; NULL = none */
+	int debug_fd; /* of that */
 	struct elf_image *alternate; /* what its DWARF shares with other programs; NULL = nothing */
 	bool names_alternate; /* its DWARF says that there is such a file */
 	struct elf_image *splits[COMPANIONS_MAX]; /* files with units of split DWARF */

@@ -400,6 +400,27 @@ void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind)
 	w->kind = kind;
 }
 
+static int writer_name(struct index_writer *w, const char *text, uint32_t *ret_string)
+{
+	return *text ? writer_string(w, text, strlen(text), ret_string) : 0;
+}
+
+int writer_debug_names(
+	struct index_writer *w, const struct debug_names *own, const struct debug_names *debug)
+{
+	bool of_debug = debug && debug->alternate[0];
+	const struct debug_names *with_alternate = of_debug ? debug : own;
+	int err = writer_name(w, own->link, &w->debug.link);
+
+	if (!err)
+		err = writer_name(w, with_alternate->alternate, &w->debug.alternate);
+	w->debug.link_crc = own->link_crc;
+	w->debug.alternate_id = with_alternate->alternate_id;
+	w->debug.flags =
+		(own->has_dwarf ? INDEX_HAS_DWARF : 0) | (of_debug ? INDEX_ALTERNATE_OF_DEBUG : 0);
+	return err;
+}
+
 int writer_wanted(struct index_writer *w, uint32_t path)
 {
 	if (w->wanted_count == MAX_WANTED)

@@ -16,6 +16,7 @@
 
 #include "base/file_hash.h"
 #include "base/module_id.h"
+#include "symbolizer/index/debug_names.h"
 #include "symbolizer/index/facts.h"
 
 enum { WRITER_NONE = UINT32_MAX };
@@ -86,6 +87,12 @@ void writer_go(struct index_writer *w, const struct index_go *go);
 /* The file's GNU build ID, and for Go programs the text of the Go build ID (string; 0 = none). */
 void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t go_build_id);
 void writer_file_hash(struct index_writer *w, const struct file_hash *hash);
+/*
+ * What the file says of its debug information, and what its debug file says (NULL = none is there):
+ * of the latter the alternate counts where it has one.
+ */
+int writer_debug_names(
+	struct index_writer *w, const struct debug_names *own, const struct debug_names *debug);
 /* What made the file (string; 0 = not known), and what it is like (enum index_kind). */
 void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind);
 

@@ -184,6 +184,10 @@ static int select_strings(struct index_writer *w, struct selection *s)
 	for (size_t i = 0; i < w->wanted_count && !err; i++)
 		err = select_string(w, s, w->wanted[i]);
 	if (!err)
+		err = select_string(w, s, w->debug.link);
+	if (!err)
+		err = select_string(w, s, w->debug.alternate);
+	if (!err)
 		err = select_string(w, s, w->go_build_id);
 	return err ? err : select_string(w, s, w->toolchain);
 }
@@ -260,9 +264,12 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		.file_hash = w->file_hash,
 		.go = w->go,
 		.unwind = w->unwind,
+		.debug = w->debug,
 	};
 	uint64_t offset = sizeof(header);
 
+	header.debug.link = string_offset(w, s, w->debug.link);
+	header.debug.alternate = string_offset(w, s, w->debug.alternate);
 	writer_lines_each(w, count_row, &rows);
 	header.row_shift = shift_of(&rows);
 	counts[INDEX_ROWS] = rows.count;

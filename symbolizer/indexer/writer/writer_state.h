@@ -82,6 +82,7 @@ struct index_writer {
 	size_t wanted_count, wanted_capacity;
 
 	struct index_go go;
+	struct index_debug debug; /* with strings by number */
 	struct build_id build_id;
 	struct file_hash file_hash;
 	uint32_t go_build_id, toolchain, kind;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/indexer/elf/debug_names.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/io.h"
-#include "symbolizer/builds/debug_files.h"
 
 enum {
 	MAX_SECTIONS = 1024, /* a program has some forty */
@@ -155,7 +156,7 @@ static void use_section(struct reader *r, const struct section *s, const char *n
 	if (s->type == SHT_NOTE)
 		use_bytes(r, s, MAX_NOTE_BYTES, use_note);
 	else if (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"))
-		r->names->has_dwarf = true;
+		r->names->has_dwarf = 1;
 	else if (!strcmp(name, ".gnu_debuglink"))
 		use_bytes(r, s, MAX_LINK_BYTES, use_link);
 	else if (!strcmp(name, ".gnu_debugaltlink"))
