@@ -355,6 +355,7 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 		return err;
 	host_note(HOST_NOTE_REPORT, &(struct note_report){
 					    .options = options,
+					    .profile = sources->profile,
 					    .pprof = out->bytes + before,
 					    .pprof_bytes = out->size - before,
 				    });

@@ -34,7 +34,7 @@ agent/sampler/process: base/
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/*.skel.h
-agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/
+agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/profile/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind.bpf.h symbolizer/index/
 agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/
 agent/report: base/ agent/sampler/recording/notes.h agent/sampler/process/ agent/sampler/profile/ agent/sampler/runtimes/names.h symbolizer/ pprof/

@@ -10,6 +10,7 @@
 #include "agent/sampler/recording/notes.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/cursor.h"
 #include "base/gzip.h"
 #include "tests/replay/replay_internal.h"
 
@@ -17,6 +18,7 @@ enum {
 	MAX_PPROF_BYTES = 64 << 20,
 	MAX_TGIDS = 4096,
 	MAX_COMMENT_BYTES = 4096,
+	MAX_PROCESSES = 1 << 20,
 };
 
 const struct record *replay_next_event(const struct replay *r)
@@ -38,58 +40,91 @@ const struct record *replay_take_event(struct replay *r)
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-/* The options of a report, whose comment is in COMMENT; false: the record makes no sense. */
-static bool replay_report_options(const struct record *event, char comment[MAX_COMMENT_BYTES],
-	struct report_options *ret_options, struct recording_report *ret_body)
+/* A report as it was asked for. */
+struct asked_report {
+	struct report_options options;
+	char comment[MAX_COMMENT_BYTES];
+	struct map processes; /* number → 1: those that are in it */
+	const uint8_t *pprof; /* that was written, compressed */
+	size_t pprof_bytes;
+};
+
+static bool asked_report_includes(void *context, const struct profile_sample *sample)
+{
+	const struct asked_report *asked = context;
+	uint64_t one;
+
+	return map_get(&asked->processes, sample->process, &one);
+}
+
+static void asked_report_deinit(struct asked_report *asked)
+{
+	map_deinit(&asked->processes);
+}
+
+static void asked_report_set_options(
+	struct asked_report *asked, const struct recording_report *body)
+{
+	asked->options = (struct report_options){
+		.cycles = body->cycles,
+		.off_cpu = body->off_cpu,
+		.period = body->period,
+		.time_ns = body->time_ns,
+		.duration_ns = body->duration_ns,
+		.no_inlines = body->no_inlines,
+		.no_demangle = body->no_demangle,
+		.no_labels = body->no_labels,
+		.file_hashes = body->file_hashes,
+		.comment = body->comment_bytes == UINT32_MAX ? NULL : asked->comment,
+		.include = body->process_count == UINT32_MAX ? NULL : asked_report_includes,
+		.include_context = asked,
+	};
+}
+
+/* False: the record makes no sense. */
+static bool asked_report_read(struct asked_report *asked, const struct record *event)
 {
 	struct recording_report body;
-	size_t left = event->size - sizeof(body), comment_bytes;
+	struct cursor c = cursor_over(event->body, event->size);
+	const void *comment;
+	uint32_t count;
 
 	if (!recording_body(event, &body, sizeof(body)))
 		return false;
-	comment_bytes = body.comment_bytes == UINT32_MAX ? 0 : body.comment_bytes;
-	if (comment_bytes >= MAX_COMMENT_BYTES || comment_bytes > left ||
-		body.pprof_bytes != left - comment_bytes)
+	cursor_skip(&c, sizeof(body));
+	count = body.comment_bytes == UINT32_MAX ? 0 : body.comment_bytes;
+	comment = count < MAX_COMMENT_BYTES ? cursor_bytes(&c, count) : NULL;
+	if (!comment)
 		return false;
-	memcpy(comment, event->body + sizeof(body), comment_bytes);
-	comment[comment_bytes] = 0;
-	*ret_options = (struct report_options){
-		.cycles = body.cycles,
-		.off_cpu = body.off_cpu,
-		.period = body.period,
-		.time_ns = body.time_ns,
-		.duration_ns = body.duration_ns,
-		.no_inlines = body.no_inlines,
-		.no_demangle = body.no_demangle,
-		.no_labels = body.no_labels,
-		.file_hashes = body.file_hashes,
-		.comment = body.comment_bytes == UINT32_MAX ? NULL : comment,
-	};
-	*ret_body = body;
-	return true;
+	memcpy(asked->comment, comment, count);
+	for (uint32_t i = 0; i < body.process_count && body.process_count != UINT32_MAX; i++)
+		if (c.bad || map_set(&asked->processes, cursor_u32(&c), 1))
+			return false;
+	asked->pprof_bytes = body.pprof_bytes;
+	asked->pprof = cursor_bytes(&c, body.pprof_bytes);
+	asked_report_set_options(asked, &body);
+	return asked->pprof != NULL;
 }
 
 static int replay_write_report(struct replay *r, const struct record *event,
 	const struct profile *profile, struct buffer *expected, struct buffer *got)
 {
 	autocall(buffer_deinit) struct buffer compressed;
-	char comment[MAX_COMMENT_BYTES];
-	struct report_options options;
+	autocall(asked_report_deinit) struct asked_report asked = { 0 };
 	struct report_sources sources;
 	struct report_summary summary;
-	struct recording_report body;
 	int err;
 
 	buffer_init(&compressed, MAX_PPROF_BYTES);
-	if (!replay_report_options(event, comment, &options, &body))
+	map_init(&asked.processes, MAX_PROCESSES);
+	if (!asked_report_read(&asked, event))
 		return -EBADMSG;
 	sampler_sources(r->sampler, profile, &sources);
-	err = report_pprof(&sources, &options, &compressed, &summary);
+	err = report_pprof(&sources, &asked.options, &compressed, &summary);
 	if (!err)
 		err = gzip_inflate(compressed.bytes, compressed.size, got);
 	if (!err)
-		err = gzip_inflate(
-			event->body + event->size - body.pprof_bytes, body.pprof_bytes, expected);
+		err = gzip_inflate(asked.pprof, asked.pprof_bytes, expected);
 	return err;
 }
 

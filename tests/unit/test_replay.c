@@ -97,22 +97,23 @@ int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[MAX_RECORDINGS] = { 0 };
 	size_t count = 0;
+	char **paths;
 	glob_t found;
+	int failed;
 
 	log_configure(LOG_ERROR, false);
-	if (glob("tests/replay/recordings/*.zst", 0, NULL, &found))
-		found.gl_pathc = 0;
-	if (argc > 1)
-		found.gl_pathv = argv + 1;
-	for (; count < MAX_RECORDINGS && found.gl_pathv && found.gl_pathv[count]; count++)
-		tests[count] = (struct CMUnitTest){
-			.name = found.gl_pathv[count],
-			.test_func = profiles_are_those_of_the_recorded_run,
-			.initial_state = found.gl_pathv[count],
-		};
-	if (!count) {
+	if (glob("tests/replay/recordings/*.zst", 0, NULL, &found)) {
 		fputs("there are no recordings\n", stderr);
 		return 1;
 	}
-	return _cmocka_run_group_tests("replay", tests, count, NULL, NULL);
+	paths = argc > 1 ? argv + 1 : found.gl_pathv;
+	for (; count < MAX_RECORDINGS && paths[count]; count++)
+		tests[count] = (struct CMUnitTest){
+			.name = paths[count],
+			.test_func = profiles_are_those_of_the_recorded_run,
+			.initial_state = paths[count],
+		};
+	failed = _cmocka_run_group_tests("replay", tests, count, NULL, NULL);
+	globfree(&found);
+	return failed;
 }

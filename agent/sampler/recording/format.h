@@ -82,6 +82,7 @@ struct recording_report {
 	int64_t time_ns, duration_ns, period;
 	uint32_t cycles, off_cpu, no_inlines, no_demangle, no_labels, file_hashes;
 	uint32_t comment_bytes; /* UINT32_MAX: none; follows */
+	uint32_t process_count; /* UINT32_MAX: all; the numbers of those in it follow, uint32_t */
 	uint32_t pprof_bytes; /* compressed with gzip; follows */
 };
 

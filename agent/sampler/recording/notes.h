@@ -8,6 +8,7 @@
 #include "base/module_id.h"
 
 struct index;
+struct profile;
 struct report_options;
 struct sampler_options;
 
@@ -63,6 +64,7 @@ struct note_index {
 /* HOST_NOTE_REPORT */
 struct note_report {
 	const struct report_options *options;
+	const struct profile *profile;
 	const uint8_t *pprof; /* compressed */
 	size_t pprof_bytes;
 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/report/report.h"
+#include "agent/sampler/profile/profile.h"
 #include "agent/sampler/recording/format.h"
 #include "agent/sampler/recording/notes.h"
 #include "agent/sampler/recording/ring_copy.h"
@@ -509,8 +510,38 @@ static void recorder_note_call(struct recorder *r, const struct note_call *note)
 		{ tgids, call.tgid_count * sizeof(*tgids) });
 }
 
+/*
+ * The numbers of the processes whose samples are in a report. False: some process is in it with a
+ * part of its samples only, which is not recorded.
+ */
+static bool recorder_included(const struct note_report *note, struct buffer *ret_processes)
+{
+	const struct report_options *o = note->options;
+	autocall(map_deinit) struct map included;
+	size_t count = profile_sample_count(note->profile);
+	bool whole = true;
+
+	map_init(&included, MAX_KNOWN);
+	for (size_t i = 0; i < count && whole; i++) {
+		const struct profile_sample *sample = profile_sample_at(note->profile, i);
+		bool in = o->include(o->include_context, sample);
+		uint64_t before;
+
+		if (map_get(&included, sample->process, &before)) {
+			whole = before == in;
+			continue;
+		}
+		whole = !map_set(&included, sample->process, in);
+		if (in)
+			(void)buffer_append(
+				ret_processes, &sample->process, sizeof(sample->process));
+	}
+	return whole && !ret_processes->error;
+}
+
 static void recorder_note_report(struct recorder *r, const struct note_report *note)
 {
+	autocall(buffer_deinit) struct buffer processes;
 	const struct report_options *o = note->options;
 	struct recording_report report = {
 		.time_ns = o->time_ns,
@@ -526,12 +557,14 @@ static void recorder_note_report(struct recorder *r, const struct note_report *n
 		.pprof_bytes = (uint32_t)note->pprof_bytes,
 	};
 
-	/* The parts of a window that are sent to several places. */
-	if (o->include)
+	buffer_init(&processes, UINT32_MAX);
+	if (o->include && !recorder_included(note, &processes))
 		return;
+	report.process_count =
+		o->include ? (uint32_t)(processes.size / sizeof(uint32_t)) : UINT32_MAX;
 	RECORD(r, RECORDING_REPORT, { &report, sizeof(report) },
 		{ o->comment, o->comment ? report.comment_bytes : 0 },
-		{ note->pprof, note->pprof_bytes });
+		{ processes.bytes, processes.size }, { note->pprof, note->pprof_bytes });
 }
 
 /* The number of INDEX's file in the recording, which has it once. 0 = there is none. */

@@ -30,7 +30,12 @@ enum {
 };
 
 /* What becomes of the records of processes that were not to be sampled. */
-enum strangers { STRANGERS_GO, STRANGERS_WITHOUT_NAMES, STRANGERS_STAY };
+enum strangers {
+	STRANGERS_GO,
+	STRANGERS_WITHOUT_MAPPINGS, /* and without names */
+	STRANGERS_WITHOUT_NAMES,
+	STRANGERS_STAY,
+};
 
 struct reduction {
 	const struct recording *in;
@@ -113,11 +118,12 @@ static bool piece_read(const uint8_t *bytes, size_t left, struct piece *ret_piec
 	return true;
 }
 
+/* Processes outside of the recorder's pid namespace have no number in it. */
 static bool is_wanted(const struct reduction *r, uint32_t tgid)
 {
 	uint64_t one;
 
-	return r->all || map_get(&r->wanted, tgid, &one);
+	return r->all ? tgid != 0 && tgid != UINT32_MAX : map_get(&r->wanted, tgid, &one);
 }
 
 static bool is_stack(const struct piece *p)
@@ -209,7 +215,8 @@ static void reduce_piece(struct reduction *r, const struct piece *p)
 	if (!of_task || is_wanted(r, p->tgid) || is_wanted(r, p->parent) ||
 		r->strangers == STRANGERS_STAY)
 		keep(r, p);
-	else if (r->strangers == STRANGERS_WITHOUT_NAMES)
+	else if (r->strangers == STRANGERS_WITHOUT_NAMES ||
+		 (r->strangers == STRANGERS_WITHOUT_MAPPINGS && p->type != PERF_RECORD_MMAP2))
 		keep_without_name(r, p,
 			p->type == PERF_RECORD_MMAP2  ? MMAP2_PATH
 			: p->type == PERF_RECORD_COMM ? COMM_NAME
@@ -372,6 +379,20 @@ static void reduce_index_file(struct reduction *r, const struct record *record)
 		write_record(r, record, record->body, record->size);
 }
 
+/* A question about a process that was not to be sampled: as if it was gone. */
+static bool is_of_stranger(const struct reduction *r, const struct record *record)
+{
+	const char *question = recording_text(record, sizeof(struct recording_answer));
+	char *end;
+	unsigned long pid;
+
+	if (record->type != RECORDING_OPENED || r->strangers == STRANGERS_STAY || !*question ||
+		strncmp(question + 1, "/proc/", strlen("/proc/")))
+		return false;
+	pid = strtoul(question + 1 + strlen("/proc/"), &end, 10);
+	return pid && (*end == '/' || !*end) && !is_wanted(r, (uint32_t)pid);
+}
+
 static void reduce_record(struct reduction *r, size_t number)
 {
 	const struct record *record = &r->in->records[number];
@@ -381,6 +402,8 @@ static void reduce_record(struct reduction *r, size_t number)
 		!strcmp(recording_text(record, sizeof(answer)), "o/proc/kallsyms"))
 		r->kallsyms = answer.value;
 	if (r->used && is_answer(record->type) && !r->used[number])
+		return;
+	if (is_of_stranger(r, record))
 		return;
 	if (record->type == RECORDING_RING)
 		reduce_ring(r, record);
@@ -530,7 +553,8 @@ static int write_compressed(const char *path, const struct buffer *bytes)
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = { "went", "lost their names", "stayed" };
+	static const char *const kinds[] = { "went", "lost their mappings", "lost their names",
+		"stayed" };
 	autocall(recording_deinit) struct recording in = { 0 };
 	autocall(buffer_deinit) struct buffer bytes;
 
