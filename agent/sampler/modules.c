@@ -22,11 +22,6 @@
 #include "symbolizer/debuginfod/debuginfod.h"
 #include "symbolizer/vdso.h"
 
-enum {
-	LOOK_UPS_BETWEEN_CHECKS = 16,
-	RESIDENT_INDEX_LIMIT = 2 << 20, /* what look-ups may add to the resident file pages */
-};
-
 /* Between two times that a file is offered to the composition. */
 static const uint64_t OFFER_NS = UINT64_C(60000000000);
 /*
@@ -486,28 +481,13 @@ void sampler_forget_index_pages(struct sampler *sampler)
 		if (data && data->index)
 			index_forget_pages(data->index);
 	}
-	(void)sampler_resident_bytes(sampler, &sampler->file_bytes);
-}
-
-/*
- * Each look-up touches a few pages of an index and the kernel maps their neighbours, too. They are
- * clean and quickly found again, so they are let go before they add up.
- */
-void sampler_keep_indexes_small(struct sampler *sampler)
-{
-	uint64_t file_bytes;
-
-	if (++sampler->look_ups % LOOK_UPS_BETWEEN_CHECKS)
-		return;
-	(void)sampler_resident_bytes(sampler, &file_bytes);
-	if (file_bytes >= sampler->file_bytes + RESIDENT_INDEX_LIMIT)
-		sampler_forget_index_pages(sampler);
 }
 
 const struct index *sampler_index_of(void *context, const struct module *m)
 {
 	const struct sampler_module *data = m->owner_data;
+	struct sampler *sampler = context;
 
-	sampler_keep_indexes_small(context);
+	memory_guard_count_lookup(&sampler->memory_guard);
 	return data ? data->index : NULL;
 }

@@ -62,6 +62,7 @@ static enum unwind_module state_of(
 
 int sampler_unwind_create(struct sampler *sampler, double off_cpu_share)
 {
+	const uint64_t memory_limit_bytes = sampler->memory_guard.options.limit_bytes;
 	struct tables *tables = collect_tables(sampler->collect);
 	struct unwind_options options = {
 		.target = {
@@ -81,9 +82,9 @@ int sampler_unwind_create(struct sampler *sampler, double off_cpu_share)
 
 	sampler->waiting_limit_bytes =
 		WAITING_LIMIT_BYTES + (size_t)(off_cpu_share * WAITING_OFF_CPU_BYTES);
-	if (sampler->memory_limit_bytes)
-		sampler->waiting_limit_bytes = (size_t)MIN((uint64_t)sampler->waiting_limit_bytes,
-			sampler->memory_limit_bytes / WAITING_PART);
+	if (memory_limit_bytes)
+		sampler->waiting_limit_bytes = (size_t)MIN(
+			(uint64_t)sampler->waiting_limit_bytes, memory_limit_bytes / WAITING_PART);
 	if (!tables)
 		return 0;
 	options.target.slots = tables_slots(tables);
@@ -241,7 +242,7 @@ static void finish(struct sampler *sampler, struct job *job)
 	struct unwind_stack stack;
 	const struct module *module = walk(sampler, job, &stack);
 
-	sampler_keep_indexes_small(sampler);
+	memory_guard_count_lookup(&sampler->memory_guard);
 	if (module)
 		builds_want(sampler->builds, module->number);
 	if (module && wait_for(sampler, job, module))

@@ -77,7 +77,7 @@ static void after_first_sample(struct sampler *sampler)
 	sampler->kernel_symbols_used = true;
 	if (kernel_symbols_unwind_tables(sampler->kernel_symbols, &tables))
 		collect_set_kernel_tables(sampler->collect, &tables);
-	sampler_give_back_memory(sampler);
+	memory_guard_release(&sampler->memory_guard);
 }
 
 static void drain(struct sampler *sampler)
@@ -87,7 +87,7 @@ static void drain(struct sampler *sampler)
 	if (got < 0)
 		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
 	sampler_unwind_retry(sampler, RETRIED_AT_ONCE);
-	sampler_look_at_profile(sampler);
+	memory_guard_check_window(&sampler->memory_guard);
 	after_first_sample(sampler);
 	set_pace(sampler, got == 0 && sampler->first_sample_ns);
 }
@@ -136,7 +136,7 @@ static void on_upkeep_timer(void *context)
 	struct sampler *sampler = context;
 
 	collect_count(sampler->collect);
-	sampler_look_at_memory(sampler);
+	memory_guard_check(&sampler->memory_guard);
 	builds_expire(sampler->builds, clock_monotonic_ns());
 	after_builds(sampler);
 	sampler_look_at_debuginfod(sampler);
@@ -273,14 +273,15 @@ static int create_symbol_sources(struct sampler *sampler, const struct sampler_o
 	return err ? fail(failure, "allocate memory", "", err) : 0;
 }
 
-static int create_tables(struct sampler *sampler, struct sampler_failure *failure)
+static int create_tables(struct sampler *sampler, const struct sampler_options *options,
+	struct sampler_failure *failure)
 {
 	int err;
 
 	sampler->proc_fd = host_openat(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sampler->proc_fd < 0)
 		return fail(failure, "open", "/proc", -errno);
-	sampler->statm_fd = host_openat(AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	sampler_memory_guard_init(sampler, options);
 	err = modules_create(MODULES_LIMIT, &sampler->modules);
 	if (!err)
 		err = processes_create(
@@ -296,7 +297,10 @@ static int create_tables(struct sampler *sampler, struct sampler_failure *failur
 				.context = sampler,
 			},
 			&sampler->processes);
-	return err ? fail(failure, "make the tables", "", err) : 0;
+	if (err)
+		return fail(failure, "make the tables", "", err);
+	sampler_module_sweeper_init(sampler);
+	return 0;
 }
 
 static int create_collect(struct sampler *sampler, const struct sampler_options *options,
@@ -360,8 +364,6 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	sampler->wants_file = options->wants_file;
 	sampler->take_file = options->take_file;
 	sampler->sealed_context = options->sealed_context;
-	sampler->memory_limit_bytes = options->memory_limit_bytes;
-	sampler->profile_limit_bytes = options->profile_limit_bytes;
 	sampler->follow = options->follow;
 	waits_init(&sampler->waits,
 		options->collect.off_cpu_share > 0 ? options->collect.off_cpu_share : 1);
@@ -374,7 +376,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 					  });
 	err = options->follow ? map_set(&sampler->followed, options->follow_pid, 1) : 0;
 	if (!err)
-		err = create_tables(sampler, ret_failure);
+		err = create_tables(sampler, options, ret_failure);
 	/* First what needs rights: without them nothing else is worth a message. */
 	if (!err)
 		err = create_collect(sampler, options, ret_failure);
@@ -545,7 +547,7 @@ int sampler_start(struct sampler *sampler)
 	err = collect_start(sampler->collect);
 	sampler->started = !err;
 	/* Reading the kernel's types and all processes left holes. */
-	sampler_give_back_memory(sampler);
+	memory_guard_release(&sampler->memory_guard);
 	return err;
 }
 

@@ -3,6 +3,8 @@
 /* The composition's own struct, shared by its files. */
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/kernel_symbols.h"
+#include "agent/sampler/memory/memory_guard.h"
+#include "agent/sampler/memory/module_sweeper.h"
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/process/selection.h"
 #include "agent/sampler/profile/profile.h"
@@ -31,7 +33,6 @@ struct sampler {
 	struct modules *modules;
 	struct processes *processes;
 	struct windows *windows;
-	uint64_t profile_limit_bytes;
 	void (*sealed)(void *context, const struct sealed_window *window);
 	void (*full)(void *context);
 	bool (*wants_file)(void *context, const struct module *module);
@@ -56,12 +57,8 @@ struct sampler {
 	struct index *vdso_index;
 	int proc_fd;
 	int statm_fd; /* our own memory's size; -1 = none */
-	uint64_t memory_limit_bytes; /* 0 = none */
-	unsigned int memory_pause, memory_wait; /* looks until the caches are let go again */
-	uint64_t modules_swept_ns;
-	size_t modules_kept; /* by the last sweep that kept only what is needed */
-	unsigned int look_ups;
-	uint64_t file_bytes; /* resident ones, when no index page was */
+	struct memory_guard memory_guard;
+	struct module_sweeper module_sweeper;
 	int drain_timer, upkeep_timer; /* -1 = none */
 	bool started;
 	bool idle; /* the drain timer is slow: the last look found nothing */
@@ -170,17 +167,10 @@ void sampler_waits_move(struct sampler *sampler, uint32_t window);
 /* wiring_windows.c */
 int sampler_windows_create(struct sampler *sampler, const struct sampler_options *options);
 
-/* memory.c */
-/* Between two windows: modules that nobody maps any more. */
-void sampler_forget_modules(struct sampler *sampler);
-/* What is not needed until the next window ends: free heap, pages of indexes. */
-void sampler_give_back_memory(struct sampler *sampler);
-/* Once a second: lets caches go when memory comes near its limit. */
-void sampler_look_at_memory(struct sampler *sampler);
-/* After records were read: a window that is nearly full ends early. */
-void sampler_look_at_profile(struct sampler *sampler);
-/* Resident bytes, and those of mapped files among them; 0 when it cannot be told. */
-uint64_t sampler_resident_bytes(const struct sampler *sampler, uint64_t *ret_file_bytes);
+/* wiring_memory.c */
+void sampler_memory_guard_init(struct sampler *sampler, const struct sampler_options *options);
+/* The tables of modules and processes are there. */
+void sampler_module_sweeper_init(struct sampler *sampler);
 
 /* jits.c */
 void sampler_jit_deinit(struct sampler_jit *jit);
@@ -218,5 +208,3 @@ void sampler_index_done(void *context, uint64_t tag, struct index *index);
 void sampler_request_program(struct sampler *sampler, struct process *p);
 const struct index *sampler_index_of(void *context, const struct module *m);
 void sampler_forget_index_pages(struct sampler *sampler);
-/* To be called at look-ups: the same, when they have touched many. */
-void sampler_keep_indexes_small(struct sampler *sampler);

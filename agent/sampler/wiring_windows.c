@@ -2,6 +2,7 @@
 /* Wires the windows to the rooms that they call. Nothing is decided here. */
 #include "agent/sampler/recording/notes.h"
 #include "agent/sampler/sampler_internal.h"
+#include "base/clock.h"
 
 static void on_drain(void *context)
 {
@@ -45,7 +46,9 @@ static void on_sealed(void *context, const struct sealed_window *window)
 
 static void on_released(void *context)
 {
-	sampler_give_back_memory(context);
+	struct sampler *sampler = context;
+
+	memory_guard_release(&sampler->memory_guard);
 }
 
 static void on_settled(void *context, uint64_t open_ns)
@@ -53,7 +56,7 @@ static void on_settled(void *context, uint64_t open_ns)
 	struct sampler *sampler = context;
 
 	processes_sweep(sampler->processes, open_ns);
-	sampler_forget_modules(sampler);
+	module_sweeper_idle(&sampler->module_sweeper, open_ns, clock_monotonic_ns());
 	kernel_symbols_forget(sampler->kernel_symbols, open_ns);
 }
 

@@ -31,6 +31,7 @@ agent/commands: base/ agent/settings/ agent/daemon/daemon.h agent/loop/ agent/sa
 agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ agent/report/ bpf/abi/ symbolizer/
 agent/sampler/process: base/
+agent/sampler/memory: base/ agent/sampler/process/
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/*.skel.h
