@@ -15,6 +15,7 @@
 #include "agent/sampler/process/processes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "symbolizer/kallsyms/kallsyms.h"
 #include "symbolizer/perf_map/perf_map.h"
 #include "symbolizer/vdso.h"
@@ -31,7 +32,8 @@ struct symbolize_process {
 	int pid_fd; /* /proc/PID of this very process, whoever has its pid later */
 	struct symbolize_indexes *indexes;
 	struct metrics metrics; /* that the table counts into; nobody reads them */
-	struct modules *modules; /* owner_data: the module's index */
+	struct modules *modules;
+	struct map module_indexes; /* module number → index, NULL = it has none */
 	struct processes *processes;
 	struct process *process; /* its generation, as last read */
 	uint64_t read_ns; /* when that was */
@@ -109,6 +111,7 @@ int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexe
 	p->awaited = awaited;
 	p->indexes = indexes;
 	p->proc_fd = p->pid_fd = p->perf_map_fd = -1;
+	map_init(&p->module_indexes, MAX_MODULES);
 	err = create_tables(p);
 	if (!err)
 		read_mappings(p);
@@ -120,14 +123,14 @@ int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexe
 	return 0;
 }
 
-static void destroy_modules(struct modules *modules)
+static void destroy_indexes(struct map *indexes)
 {
-	const struct module *module;
+	uint64_t number, index;
 	size_t iterator = 0;
 
-	while (modules && (module = modules_next(modules, &iterator)))
-		index_destroy(module->owner_data);
-	modules_destroy(modules);
+	while (map_next(indexes, &iterator, &number, &index))
+		index_destroy((struct index *)(uintptr_t)index);
+	map_deinit(indexes);
 }
 
 void symbolize_process_destroy(struct symbolize_process *p)
@@ -135,7 +138,8 @@ void symbolize_process_destroy(struct symbolize_process *p)
 	if (!p)
 		return;
 	processes_destroy(p->processes);
-	destroy_modules(p->modules);
+	destroy_indexes(&p->module_indexes);
+	modules_destroy(p->modules);
 	perf_map_destroy(p->perf_map);
 	kallsyms_destroy(p->kallsyms);
 	if (p->perf_map_fd >= 0)
@@ -188,25 +192,29 @@ static int open_module(const struct symbolize_process *p, const struct mapping *
 /* Asked for once: why a file has none is said once, too. */
 static const struct index *index_of(struct symbolize_process *p, const struct mapping *mapping)
 {
-	struct module *module = mapping->module;
+	const struct module *module = mapping->module;
 	autoclose int fd = -1, root_fd = -1;
 	struct index *index = NULL;
 	struct module_id id;
+	uint64_t known;
 
-	if (module->requested)
-		return module->owner_data;
-	module->requested = true;
+	if (map_get(&p->module_indexes, module->number, &known))
+		return (const struct index *)(uintptr_t)known;
+	if (map_set_pointer(&p->module_indexes, module->number, NULL))
+		return NULL;
 	if (open_module(p, mapping, &id, &fd))
 		return NULL;
 	root_fd = openat(p->pid_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (!symbolize_index(p->indexes, &id,
+	if (symbolize_index(p->indexes, &id,
 		    &(struct symbolize_file){
 			    .path = module->path ? module->path : "",
 			    .elf_fd = fd,
 			    .root_fd = root_fd,
 		    },
 		    &index))
-		module->owner_data = index;
+		return NULL;
+	if (map_set_pointer(&p->module_indexes, module->number, index))
+		index_destroy(take(index));
 	return index;
 }
 

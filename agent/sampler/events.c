@@ -95,7 +95,7 @@ static struct profile_frame user_frame(struct sampler *sampler, struct process *
 	frame.module = mapping->module->number;
 	if (mapping->module->kind != MODULE_ANON)
 		frame.address = pc - mapping->start + mapping->file_off;
-	sampler_module_hit(sampler, p, mapping);
+	module_indexes_hit(sampler->module_indexes, p, mapping);
 	return frame;
 }
 
@@ -421,6 +421,7 @@ static struct process *sampled_process(
 	if (!sampler->first_sample_ns)
 		sampler->first_sample_ns = time_ns;
 	sampler->newest_sample_ns = time_ns;
+	module_indexes_set_time(sampler->module_indexes, time_ns);
 	p = get_process(sampler, time_ns, s);
 	if (!p)
 		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);

@@ -50,14 +50,15 @@ static uint8_t *packed_of(struct waiting_sample *w)
 static enum unwind_module state_of(
 	void *context, const struct module *m, const struct index **ret_index)
 {
-	const struct sampler_module *data = m->owner_data;
+	const struct sampler *sampler = context;
+	const struct index *index = module_indexes_get(sampler->module_indexes, m);
 
-	(void)context;
-	if (data && data->index) {
-		*ret_index = data->index;
+	if (index) {
+		*ret_index = index;
 		return UNWIND_MODULE_READY;
 	}
-	return data && data->retry_ns ? UNWIND_MODULE_NONE : UNWIND_MODULE_WAITING;
+	return module_indexes_is_absent(sampler->module_indexes, m) ? UNWIND_MODULE_NONE
+								    : UNWIND_MODULE_WAITING;
 }
 
 int sampler_unwind_create(struct sampler *sampler, double off_cpu_share)
@@ -164,10 +165,10 @@ static const struct module *walk(
 			job->unfinished->stack, force, stack);
 		if (!waits)
 			return NULL;
-		sampler_module_hit(sampler, job->process, waits);
-		if (state_of(NULL, waits->module, &index) != UNWIND_MODULE_WAITING)
+		module_indexes_hit(sampler->module_indexes, job->process, waits);
+		if (state_of(sampler, waits->module, &index) != UNWIND_MODULE_WAITING)
 			continue;
-		if (waits->module->requested)
+		if (module_indexes_is_awaited(sampler->module_indexes, waits->module))
 			return waits->module;
 		/* Its file is not to be had, and so it will not come. */
 		force = true;
@@ -323,7 +324,7 @@ static size_t let_go_on(struct sampler *sampler, const struct call *call)
 		const struct index *index;
 		bool of_window = !call->window || w->unfinished.sample.window == call->window;
 		bool forced = call->force && of_window;
-		bool may = forced || state_of(NULL, w->module, &index) != UNWIND_MODULE_WAITING;
+		bool may = forced || state_of(sampler, w->module, &index) != UNWIND_MODULE_WAITING;
 
 		all = w->next;
 		if (may && count < call->most) {

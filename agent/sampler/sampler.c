@@ -23,7 +23,6 @@
 #include "symbolizer/debuginfod/debuginfod.h"
 
 enum {
-	MODULES_LIMIT = 65536,
 	PROCESSES_LIMIT = 262144,
 	FOLLOWED_LIMIT = 65536,
 	BUILD_CHILDREN = 2,
@@ -139,8 +138,8 @@ static void on_upkeep_timer(void *context)
 	memory_guard_check(&sampler->memory_guard);
 	builds_expire(sampler->builds, clock_monotonic_ns());
 	after_builds(sampler);
-	sampler_look_at_debuginfod(sampler);
-	sampler_look_at_builds(sampler);
+	trouble_log_check_servers(&sampler->trouble_log, sampler->debuginfod);
+	trouble_log_check_builds(&sampler->trouble_log, sampler->builds);
 	runtimes_retry(&sampler->runtimes);
 	if (sampler->unwind)
 		unwind_turn(sampler->unwind);
@@ -267,6 +266,8 @@ static int create_symbol_sources(struct sampler *sampler, const struct sampler_o
 			.context = sampler,
 		},
 		&sampler->builds);
+	if (!err)
+		err = sampler_module_indexes_create(sampler);
 	if (err)
 		return fail(failure, "prepare the index builder", "", err);
 	err = kernel_symbols_create(sampler->proc_fd, &sampler->metrics, &sampler->kernel_symbols);
@@ -282,7 +283,7 @@ static int create_tables(struct sampler *sampler, const struct sampler_options *
 	if (sampler->proc_fd < 0)
 		return fail(failure, "open", "/proc", -errno);
 	sampler_memory_guard_init(sampler, options);
-	err = modules_create(MODULES_LIMIT, &sampler->modules);
+	err = modules_create(SAMPLER_MODULES_LIMIT, &sampler->modules);
 	if (!err)
 		err = processes_create(
 			&(struct processes_options){
@@ -392,15 +393,6 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	return 0;
 }
 
-static void free_module_data(struct sampler *sampler)
-{
-	struct module *module;
-	size_t i = 0;
-
-	while (sampler->modules && (module = modules_next(sampler->modules, &i)))
-		sampler_module_data_free(module);
-}
-
 void sampler_destroy(struct sampler *sampler)
 {
 	if (!sampler)
@@ -417,7 +409,7 @@ void sampler_destroy(struct sampler *sampler)
 	sampler->collect = NULL;
 	processes_destroy(sampler->processes);
 	runtimes_deinit(&sampler->runtimes);
-	free_module_data(sampler);
+	module_indexes_destroy(sampler->module_indexes);
 	modules_destroy(sampler->modules);
 	windows_destroy(sampler->windows);
 	cache_destroy(sampler->cache);
@@ -470,7 +462,7 @@ int sampler_finish_debug(struct sampler *sampler, uint64_t wait_ns)
 	sampler->waiting_debug = true;
 	err = sampler_finish_builds(sampler, wait_ns);
 	sampler->waiting_debug = false;
-	sampler_look_at_debuginfod(sampler);
+	trouble_log_check_servers(&sampler->trouble_log, sampler->debuginfod);
 	return err;
 }
 
@@ -560,7 +552,7 @@ int sampler_stop(struct sampler *sampler)
 	err = collect_stop(sampler->collect);
 	sampler->started = false;
 	(void)collect_drain(sampler->collect, 0);
-	sampler_identify_modules(sampler);
+	module_indexes_identify(sampler->module_indexes);
 	windows_seal_previous(sampler->windows);
 	collect_count(sampler->collect);
 	return err;
@@ -648,20 +640,12 @@ int sampler_set_frequency(struct sampler *sampler, uint64_t hz)
 
 struct sampler_sizes sampler_sizes(const struct sampler *sampler)
 {
-	struct sampler_sizes sizes = {
+	return (struct sampler_sizes){
+		.index_bytes = module_indexes_bytes(sampler->module_indexes),
 		.kallsyms_bytes = kernel_symbols_bytes(sampler->kernel_symbols),
 		.profile_bytes = profile_bytes(windows_profile(sampler->windows, 0)),
 		.bpf_map_bytes = collect_map_bytes(sampler->collect),
 		.processes = processes_count(sampler->processes),
 		.modules = modules_count(sampler->modules),
 	};
-	const struct module *module;
-	size_t i = 0;
-
-	while ((module = modules_next(sampler->modules, &i))) {
-		const struct sampler_module *data = module->owner_data;
-
-		sizes.index_bytes += data && data->index ? index_bytes(data->index) : 0;
-	}
-	return sizes;
 }

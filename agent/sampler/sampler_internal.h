@@ -5,6 +5,8 @@
 #include "agent/sampler/kernel_symbols.h"
 #include "agent/sampler/memory/memory_guard.h"
 #include "agent/sampler/memory/module_sweeper.h"
+#include "agent/sampler/module_indexes/module_indexes.h"
+#include "agent/sampler/module_indexes/trouble_log.h"
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/process/selection.h"
 #include "agent/sampler/profile/profile.h"
@@ -17,6 +19,8 @@
 #include "symbolizer/builds/builds.h"
 #include "symbolizer/builds/cache.h"
 #include "symbolizer/perf_map/perf_map.h"
+
+enum { SAMPLER_MODULES_LIMIT = 65536 };
 
 /* Why samples have no names: METRIC_UNNAMED_*. */
 enum sampler_unnamed {
@@ -37,15 +41,14 @@ struct sampler {
 	void (*full)(void *context);
 	bool (*wants_file)(void *context, const struct module *module);
 	void (*take_file)(void *context, const struct module *module, int fd);
-	uint64_t offered_anew_ns; /* what was offered until then does not count */
 	void *sealed_context;
 	struct cache *cache;
 	bool cache_trimmed;
 	char *debug_directories; /* comma-separated */
 	struct builds *builds;
 	struct debuginfod *debuginfod; /* NULL = no server is asked */
-	bool debuginfod_failing, debuginfod_wrong; /* which the log has said */
-	struct builds_setbacks setbacks; /* likewise */
+	struct trouble_log trouble_log;
+	struct module_indexes *module_indexes;
 	struct kernel_symbols *kernel_symbols;
 	bool kernel_frames; /* there was one */
 	bool kernel_symbols_used; /* for it, and BPF was told where the unwind tables are */
@@ -54,7 +57,6 @@ struct sampler {
 	size_t waiting_bytes, waiting_limit_bytes;
 	bool module_came; /* waiting samples may go on */
 	bool more_may_go_on; /* those that were left for the next time */
-	struct index *vdso_index;
 	int proc_fd;
 	int statm_fd; /* our own memory's size; -1 = none */
 	struct memory_guard memory_guard;
@@ -73,22 +75,7 @@ struct sampler {
 	uint64_t first_sample_ns;
 	uint64_t newest_sample_ns;
 	struct log_rate gap_log, resync_log, unnamed_log[SAMPLER_UNNAMED_REASONS];
-	uint64_t unopened_until_ns; /* a module's file is still wanted from whoever maps it */
-	struct log_rate setback_log;
 	struct runtimes runtimes;
-};
-
-/* Hangs from module.owner_data. */
-struct sampler_module {
-	struct index *index; /* NULL while unknown or not to be had */
-	uint32_t failed_process; /* generation through which the file could not be opened */
-	uint64_t offered_ns; /* when WANTS_FILE was asked; 0 = never */
-	/* No index was to be had, or one without lines: ask again from this time on; 0 = no. */
-	uint64_t retry_ns;
-	/* Times in a row that we had no means to ask for it, and when to ask again. */
-	unsigned int setbacks;
-	uint64_t rest_until_ns;
-	bool not_cached; /* looked up when its program was executed: do not look again */
 };
 
 /* The perf map of a program image. All times are CLOCK_MONOTONIC. */
@@ -187,24 +174,15 @@ void sampler_jit_let_go(struct process *p);
 struct sampler_process *sampler_process_data(
 	struct process *p); /* made on first use; NULL: memory */
 void sampler_process_data_free(struct process *p);
-struct sampler_module *sampler_module_data(struct module *m);
-void sampler_module_data_free(struct module *m);
-/* A frame of P fell into MAPPING: asks for its module's index, once. */
-void sampler_module_hit(struct sampler *sampler, struct process *p, const struct mapping *mapping);
-/* Indexes for files that could not be looked at when they were mapped, and were seen since. */
-void sampler_identify_modules(struct sampler *sampler);
-/* As that, for the modules of a stack that was resolved before, while a file is still wanted. */
+/* Makes the module indexes; the builds and their sources are there. */
+int sampler_module_indexes_create(struct sampler *sampler);
+/* A sample of P has a stack that was resolved before: module_indexes_hit_again() for its frames. */
 void sampler_stack_hit(
 	struct sampler *sampler, struct process *p, const struct profile_stack *stack);
 /* P's program became known: asks for what its cache holds, configures its runtime. */
 void sampler_program_known(struct sampler *sampler, struct process *p);
 void sampler_process_ended(struct sampler *sampler, struct process *p);
-/* Once a second: says whether debuginfod servers answer. */
-void sampler_look_at_debuginfod(struct sampler *sampler);
-/* Likewise: says that index builds came to nothing for a reason that may pass. */
-void sampler_look_at_builds(struct sampler *sampler);
 void sampler_index_done(void *context, uint64_t tag, struct index *index);
 /* Asks for the index of P's program, building it when it is not cached. */
 void sampler_request_program(struct sampler *sampler, struct process *p);
 const struct index *sampler_index_of(void *context, const struct module *m);
-void sampler_forget_index_pages(struct sampler *sampler);

@@ -20,7 +20,9 @@ static void on_shrink_caches(void *context)
 
 static void on_forget_index_pages(void *context)
 {
-	sampler_forget_index_pages(context);
+	const struct sampler *sampler = context;
+
+	module_indexes_forget_pages(sampler->module_indexes);
 }
 
 static uint64_t on_window_bytes(void *context)
@@ -68,7 +70,7 @@ static void on_forget_module(void *context, struct module *module)
 
 	if (sampler->unwind)
 		unwind_forget_module(sampler->unwind, module);
-	sampler_module_data_free(module);
+	module_indexes_forget(sampler->module_indexes, module);
 }
 
 void sampler_module_sweeper_init(struct sampler *sampler)

@@ -27,7 +27,9 @@ static bool on_is_building(void *context)
 
 static void on_completed(void *context)
 {
-	sampler_identify_modules(context);
+	const struct sampler *sampler = context;
+
+	module_indexes_identify(sampler->module_indexes);
 }
 
 static void on_sealing(void *context, uint32_t number)

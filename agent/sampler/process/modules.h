@@ -29,9 +29,8 @@ struct module {
 	enum module_kind kind;
 	struct module_id id;
 	char *path; /* as first seen, below that process's root; any bytes but NUL */
-	bool requested; /* owner's: its index has been asked for */
-	uint64_t used_ns; /* owner's: a sample last had a frame in it, CLOCK_MONOTONIC; 0 = never */
-	void *owner_data; /* the composition's; NULL at first */
+	/* Set by who finds it in samples: when it was last in one, CLOCK_MONOTONIC; 0 = never. */
+	uint64_t used_ns;
 
 	/* The table's own. */
 	struct module *next_unused;
@@ -49,8 +48,8 @@ size_t modules_count(const struct modules *m);
 /* Walks all of them; the table must not change meanwhile. Start with *ITERATOR = 0. */
 struct module *modules_next(const struct modules *m, size_t *iterator);
 /*
- * Forgets the modules that UNUSED returns true for, after it has freed what hangs from them. Nobody
- * may hold a pointer to one of those. Returns how many went.
+ * Forgets the modules that UNUSED returns true for; nobody may hold a pointer to one of those any
+ * more. Returns how many went.
  */
 typedef bool modules_unused_fn(void *context, struct module *module);
 size_t modules_sweep(struct modules *m, modules_unused_fn *unused, void *context);

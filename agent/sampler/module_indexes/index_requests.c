@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/module_indexes/index_requests.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/sampler/recording/notes.h"
+#include "base/cleanup.h"
+#include "base/failure.h"
+#include "base/host.h"
+#include "symbolizer/vdso.h"
+
+int index_requests_open(const struct index_requests *requests, const struct process *p,
+	const struct mapping *mapping, int *ret_fd)
+{
+	int err = module_open(
+		requests->proc_fd, p->pid, mapping->start, mapping->end, mapping->module, ret_fd);
+
+	if (err)
+		metrics_add(requests->metrics, METRIC_MODULE_OPEN_FAILED, 1);
+	return err;
+}
+
+int index_requests_identity(const struct index_requests *requests, const struct module *module,
+	struct module_id *ret_id)
+{
+	if (!file_hash_is_none(&module->id.content)) {
+		*ret_id = module->id;
+		return 0;
+	}
+	return processes_identify(requests->processes, &module->id, ret_id) ? 0 : -ENOENT;
+}
+
+/* FD is taken, whatever comes of it. P: a process that maps the file; NULL = there is none. */
+static int index_requests_send(const struct index_requests *requests, const struct module *module,
+	const struct module_id *id, const struct process *p, int fd_)
+{
+	autoclose int root_fd = -1, fd = fd_;
+	struct debug_search search = { .directories = requests->debug_directories };
+	char root[32];
+	int err;
+
+	if (p) {
+		snprintf(root, sizeof(root), "%u/root", p->pid);
+		root_fd = host_openat(requests->proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		/* Without it our own debug files would do for a container's. */
+		if (root_fd < 0 && failure_is_shortage(-errno))
+			return -errno;
+	}
+	search.root_fd = root_fd;
+	search.path = module->path ? module->path : "";
+	host_note(HOST_NOTE_REQUEST, &(struct note_request){ .tag = module->number, .id = id });
+	err = builds_request_debug(requests->builds, id, take_fd(&fd), module->number, &search);
+	if (err)
+		host_note(HOST_NOTE_REQUEST,
+			&(struct note_request){ .tag = module->number, .id = id, .error = err });
+	return err;
+}
+
+int index_requests_mapped(const struct index_requests *requests, const struct process *p,
+	const struct mapping *mapping, int *ret_open_err)
+{
+	const struct module *module = mapping->module;
+	autoclose int fd = -1;
+	struct module_id id;
+	int err;
+
+	*ret_open_err = index_requests_open(requests, p, mapping, &fd);
+	if (fd >= 0 && file_hash_is_none(&module->id.content))
+		err = module_identify(fd, &id);
+	else
+		err = index_requests_identity(requests, module, &id);
+	return err ? err : index_requests_send(requests, module, &id, p, take_fd(&fd));
+}
+
+int index_requests_seen(const struct index_requests *requests, const struct module *module)
+{
+	struct module_id id;
+	int err = index_requests_identity(requests, module, &id);
+
+	return err ? err : index_requests_send(requests, module, &id, NULL, -1);
+}
+
+int index_requests_vdso(const struct index_requests *requests, const struct module *module)
+{
+	struct module_id id;
+	int fd, err = vdso_open(&fd, &id);
+
+	host_note(HOST_NOTE_VDSO, &(struct note_vdso){ .error = err, .id = err ? NULL : &id });
+	return err ? err : index_requests_send(requests, module, &id, NULL, fd);
+}

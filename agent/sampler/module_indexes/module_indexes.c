@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/module_indexes/module_indexes.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sampler/recording/notes.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/failure.h"
+#include "base/host.h"
+#include "base/log.h"
+#include "base/map.h"
+
+/* Between two times that a file is offered to the owner. */
+static const uint64_t OFFER_NS = UINT64_C(60000000000);
+/* After no index was to be had: a build that took too long may end on a calmer machine. */
+static const uint64_t ABSENT_NS = UINT64_C(60000000000);
+/* After an index without lines: servers may have them by then. */
+static const uint64_t NO_LINES_NS = UINT64_C(600000000000);
+/* After we had no means to ask. */
+static const uint64_t FIRST_POSTPONED_NS = UINT64_C(1000000000);
+static const uint64_t LONGEST_POSTPONED_NS = UINT64_C(60000000000);
+/*
+ * A file that only its own short-lived processes see is got from the one that lives when we look.
+ * Their stacks are all the same, so known stacks are looked through, too, for so long.
+ */
+static const uint64_t KNOWN_STACKS_NS = UINT64_C(10000000000);
+
+enum module_index_state {
+	MODULE_INDEX_UNASKED,
+	MODULE_INDEX_ASKED,
+	MODULE_INDEX_ANSWERED,
+	MODULE_INDEX_UNOPENED,
+	MODULE_INDEX_POSTPONED,
+};
+
+struct module_index {
+	struct module *module; /* borrowed until module_indexes_forget() */
+	enum module_index_state state;
+	struct index *index; /* NULL = none */
+	bool absent; /* the last answer was that there is none; not with an index */
+	uint64_t again_ns; /* of the state; 0 = never */
+	uint32_t unopened_process; /* UNOPENED: number of the generation without the file */
+	unsigned int postponed; /* times in a row */
+	uint64_t offered_ns; /* the file to the owner; 0 = never */
+	bool not_cached; /* the cache was searched when the program was executed */
+};
+
+struct module_indexes {
+	struct module_indexes_options options;
+	struct map by_number; /* module number → struct module_index */
+	uint64_t now_ns; /* time of the newest sample */
+	uint64_t known_stacks_until_ns;
+	uint64_t offers_from_ns; /* what was offered until then is offered again */
+	struct log_rate postponed_log;
+};
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static void module_index_destroy(struct module_index *m)
+{
+	index_destroy(m->index);
+	free(m);
+}
+
+static struct module_index *module_indexes_find(
+	const struct module_indexes *indexes, const struct module *module)
+{
+	return map_get_pointer(&indexes->by_number, module->number);
+}
+
+/* Made on first use. NULL: no memory, or the table is full. */
+static struct module_index *module_indexes_make(
+	struct module_indexes *indexes, struct module *module)
+{
+	struct module_index *m = module_indexes_find(indexes, module);
+
+	if (m) {
+		assert(m->module == module);
+		return m;
+	}
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->module = module;
+	if (map_set_pointer(&indexes->by_number, module->number, m)) {
+		metrics_add(indexes->options.requests.metrics, METRIC_MODULES_REFUSED, 1);
+		free(m);
+		return NULL;
+	}
+	return m;
+}
+
+static struct module_index *module_indexes_next(
+	const struct module_indexes *indexes, size_t *iterator)
+{
+	uint64_t number, pointer;
+
+	return map_next(&indexes->by_number, iterator, &number, &pointer)
+		       ? (struct module_index *)(uintptr_t)pointer
+		       : NULL;
+}
+
+int module_indexes_create(
+	const struct module_indexes_options *options, struct module_indexes **ret_indexes)
+{
+	struct module_indexes *indexes = calloc(1, sizeof(*indexes));
+
+	assert(options->answered && options->replaced);
+	assert(!options->wants_file == !options->take_file);
+	if (!indexes)
+		return -ENOMEM;
+	indexes->options = *options;
+	map_init(&indexes->by_number, options->limit);
+	*ret_indexes = indexes;
+	return 0;
+}
+
+void module_indexes_destroy(struct module_indexes *indexes)
+{
+	struct module_index *m;
+	size_t iterator = 0;
+
+	if (!indexes)
+		return;
+	while ((m = module_indexes_next(indexes, &iterator)))
+		module_index_destroy(m);
+	map_deinit(&indexes->by_number);
+	free(indexes);
+}
+
+void module_indexes_forget(struct module_indexes *indexes, const struct module *module)
+{
+	struct module_index *m = module_indexes_find(indexes, module);
+
+	if (!m)
+		return;
+	map_remove(&indexes->by_number, module->number);
+	module_index_destroy(m);
+}
+
+void module_indexes_set_time(struct module_indexes *indexes, uint64_t sample_ns)
+{
+	indexes->now_ns = sample_ns;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static bool index_has_lines(const struct index *index)
+{
+	return index_sources(index) & (INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB);
+}
+
+static uint64_t module_indexes_again_ns(
+	const struct module_indexes *indexes, const struct index *index)
+{
+	if (!index)
+		return indexes->now_ns + ABSENT_NS;
+	if (indexes->options.servers_asked && !index_has_lines(index))
+		return indexes->now_ns + NO_LINES_NS;
+	return 0;
+}
+
+/* Its debug file came. Addresses are the file's, as before, and so are the unwind tables. */
+static void module_index_replace(
+	struct module_indexes *indexes, struct module_index *m, struct index *index)
+{
+	if (!index || index_has_lines(m->index) || !index_has_lines(index)) {
+		index_destroy(index);
+		return;
+	}
+	indexes->options.replaced(indexes->options.context, m->module, index);
+	index_destroy(m->index);
+	m->index = index;
+	log_debug("a module's debug file came", "path=\"%s\"",
+		m->module->path ? m->module->path : "");
+}
+
+static void module_index_answer(
+	struct module_indexes *indexes, struct module_index *m, struct index *index)
+{
+	m->state = MODULE_INDEX_ANSWERED;
+	m->again_ns = module_indexes_again_ns(indexes, index);
+	if (m->index) {
+		module_index_replace(indexes, m, index);
+		return;
+	}
+	m->index = index;
+	m->absent = !index;
+	indexes->options.answered(indexes->options.context, m->module, index);
+}
+
+void module_indexes_answer(struct module_indexes *indexes, uint64_t tag, struct index *index)
+{
+	struct module_index *m = map_get_pointer(&indexes->by_number, tag);
+
+	if (m)
+		module_index_answer(indexes, m, index);
+	else
+		index_destroy(index); /* the module was forgotten meanwhile */
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+static void module_index_postpone(struct module_indexes *indexes, struct module_index *m, int err)
+{
+	uint64_t pause_ns =
+		failure_pause_ns(++m->postponed, FIRST_POSTPONED_NS, LONGEST_POSTPONED_NS);
+
+	m->state = MODULE_INDEX_POSTPONED;
+	m->again_ns = indexes->now_ns + pause_ns;
+	indexes->known_stacks_until_ns =
+		MAX(indexes->known_stacks_until_ns, m->again_ns + KNOWN_STACKS_NS);
+	if (log_rate_allows(&indexes->postponed_log))
+		log_warn("names of a program or library cannot be asked for now, trying again",
+			"error=\"%s\"", strerror(-err));
+}
+
+/* Another process that maps the file may give it. */
+static void module_index_unopened(
+	struct module_indexes *indexes, struct module_index *m, const struct process *p)
+{
+	if (m->index) {
+		m->state = MODULE_INDEX_ANSWERED;
+		m->again_ns = module_indexes_again_ns(indexes, m->index);
+		return;
+	}
+	m->state = MODULE_INDEX_UNOPENED;
+	m->unopened_process = p->number;
+	indexes->known_stacks_until_ns = indexes->now_ns + KNOWN_STACKS_NS;
+}
+
+static int module_index_ask_mapped(struct module_indexes *indexes, const struct module_index *m,
+	const struct process *p, const struct mapping *mapping)
+{
+	int open_err,
+		err = index_requests_mapped(&indexes->options.requests, p, mapping, &open_err);
+
+	/* The cache may have had it. */
+	return open_err && !m->index ? open_err : err;
+}
+
+static void module_index_ask(struct module_indexes *indexes, struct module_index *m,
+	const struct process *p, const struct mapping *mapping)
+{
+	bool is_vdso = m->module->kind == MODULE_VDSO;
+	int err;
+
+	assert(m->state != MODULE_INDEX_ASKED);
+	m->state = MODULE_INDEX_ASKED;
+	m->again_ns = 0;
+	m->absent = false;
+	/* The answer may come from inside of these. */
+	err = is_vdso ? index_requests_vdso(&indexes->options.requests, m->module)
+		      : module_index_ask_mapped(indexes, m, p, mapping);
+	if (!err)
+		m->postponed = 0;
+	else if (failure_is_transient(err))
+		module_index_postpone(indexes, m, err);
+	else if (is_vdso)
+		module_index_answer(indexes, m, NULL);
+	else
+		module_index_unopened(indexes, m, p);
+}
+
+static bool module_index_is_due(const struct module_indexes *indexes, const struct module_index *m)
+{
+	return m->again_ns && indexes->now_ns >= m->again_ns;
+}
+
+/* Whether a sample of P asks for M. */
+static bool module_index_may_ask(
+	const struct module_indexes *indexes, const struct module_index *m, const struct process *p)
+{
+	switch (m->state) {
+	case MODULE_INDEX_UNASKED:
+		return true;
+	case MODULE_INDEX_ASKED:
+		return false;
+	case MODULE_INDEX_UNOPENED:
+		return m->unopened_process != p->number || module_index_is_due(indexes, m);
+	case MODULE_INDEX_ANSWERED:
+	case MODULE_INDEX_POSTPONED:
+		return module_index_is_due(indexes, m);
+	}
+	return false;
+}
+
+/* The process most likely lives: its file may be deleted soon, or nobody else's to see. */
+static void module_index_offer_file(struct module_indexes *indexes, struct module_index *m,
+	const struct process *p, const struct mapping *mapping)
+{
+	const struct module_indexes_options *options = &indexes->options;
+	int fd;
+
+	if (m->offered_ns > indexes->offers_from_ns && indexes->now_ns < m->offered_ns + OFFER_NS)
+		return;
+	m->offered_ns = indexes->now_ns;
+	if (!options->wants_file(options->context, m->module))
+		return;
+	if (!index_requests_open(&options->requests, p, mapping, &fd))
+		options->take_file(options->context, m->module, fd);
+}
+
+void module_indexes_offer_files_again(struct module_indexes *indexes)
+{
+	indexes->offers_from_ns = indexes->now_ns;
+}
+
+void module_indexes_hit(
+	struct module_indexes *indexes, const struct process *p, const struct mapping *mapping)
+{
+	struct module *module = mapping->module;
+	struct module_index *m;
+
+	module->used_ns = indexes->now_ns;
+	if (module->kind != MODULE_FILE && module->kind != MODULE_VDSO)
+		return;
+	m = module_indexes_make(indexes, module);
+	if (!m)
+		return;
+	if (indexes->options.wants_file && module->kind == MODULE_FILE)
+		module_index_offer_file(indexes, m, p, mapping);
+	if (module_index_may_ask(indexes, m, p))
+		module_index_ask(indexes, m, p, mapping);
+}
+
+static const struct mapping *process_mapping_of(
+	const struct process *p, const struct module *module)
+{
+	for (size_t i = 0; i < mappings_count(p->mappings); i++) {
+		const struct mapping *mapping = mappings_at(p->mappings, i);
+
+		if (mapping->module == module)
+			return mapping;
+	}
+	return NULL;
+}
+
+static bool module_index_is_open_question(const struct module_index *m)
+{
+	return m->state != MODULE_INDEX_ASKED && m->state != MODULE_INDEX_ANSWERED;
+}
+
+bool module_indexes_wants_known_stacks(const struct module_indexes *indexes)
+{
+	return indexes->now_ns < indexes->known_stacks_until_ns;
+}
+
+void module_indexes_hit_again(
+	struct module_indexes *indexes, const struct process *p, uint32_t number)
+{
+	const struct module_index *m = map_get_pointer(&indexes->by_number, number);
+	const struct mapping *mapping;
+
+	if (!m || !module_index_is_open_question(m))
+		return;
+	mapping = process_mapping_of(p, m->module);
+	if (mapping)
+		module_indexes_hit(indexes, p, mapping);
+}
+
+void module_indexes_hit_program(struct module_indexes *indexes, const struct process *p)
+{
+	const struct mapping *mapping = p->executable ? process_mapping_of(p, p->executable) : NULL;
+
+	if (mapping)
+		module_indexes_hit(indexes, p, mapping);
+}
+
+/* What debug files may add to it is looked for at the first sample. */
+static bool index_is_complete(const struct index *index)
+{
+	return !index_lacks_debug(index) && !index_lacks_shared(index) && !index_lacks_split(index);
+}
+
+void module_indexes_executed(struct module_indexes *indexes, struct module *program)
+{
+	const struct module_indexes_options *options = &indexes->options;
+	struct module_index *m;
+	struct module_id id;
+	struct index *index;
+	int err;
+
+	m = program->kind == MODULE_FILE ? module_indexes_make(indexes, program) : NULL;
+	if (!m)
+		return;
+	program->used_ns = clock_monotonic_ns();
+	if (!module_index_is_open_question(m) || m->not_cached ||
+		index_requests_identity(&options->requests, program, &id))
+		return;
+	err = cache_open(options->cache, &id, &index);
+	host_note(HOST_NOTE_CACHED,
+		&(struct note_index){ .id = &id, .error = err, .index = err ? NULL : index });
+	if (!err && index_is_complete(index)) {
+		metrics_add(options->requests.metrics, METRIC_INDEX_CACHE_HITS, 1);
+		module_index_answer(indexes, m, index);
+		m->again_ns = 0;
+		return;
+	}
+	if (!err)
+		index_destroy(index);
+	m->not_cached = !failure_is_transient(err);
+}
+
+static void module_index_ask_seen(struct module_indexes *indexes, struct module_index *m)
+{
+	enum module_index_state before = m->state;
+
+	m->state = MODULE_INDEX_ASKED;
+	if (index_requests_seen(&indexes->options.requests, m->module))
+		m->state = before;
+}
+
+void module_indexes_identify(struct module_indexes *indexes)
+{
+	struct module_index *m;
+	size_t iterator = 0;
+
+	while ((m = module_indexes_next(indexes, &iterator))) {
+		const struct module *module = m->module;
+
+		if (module->kind == MODULE_FILE && file_hash_is_none(&module->id.content) &&
+			module->used_ns && module_index_is_open_question(m) && !m->index)
+			module_index_ask_seen(indexes, m);
+	}
+}
+
+/* ---- what is there -------------------------------------------------------------------------- */
+
+const struct index *module_indexes_get(
+	const struct module_indexes *indexes, const struct module *module)
+{
+	const struct module_index *m = module_indexes_find(indexes, module);
+
+	return m ? m->index : NULL;
+}
+
+bool module_indexes_is_absent(const struct module_indexes *indexes, const struct module *module)
+{
+	const struct module_index *m = module_indexes_find(indexes, module);
+
+	assert(!m || !m->absent || !m->index);
+	return m && m->absent;
+}
+
+bool module_indexes_is_awaited(const struct module_indexes *indexes, const struct module *module)
+{
+	const struct module_index *m = module_indexes_find(indexes, module);
+
+	return m && m->state == MODULE_INDEX_ASKED && !m->index;
+}
+
+void module_indexes_forget_pages(const struct module_indexes *indexes)
+{
+	const struct module_index *m;
+	size_t iterator = 0;
+
+	while ((m = module_indexes_next(indexes, &iterator)))
+		if (m->index)
+			index_forget_pages(m->index);
+}
+
+uint64_t module_indexes_bytes(const struct module_indexes *indexes)
+{
+	const struct module_index *m;
+	uint64_t bytes = 0;
+	size_t iterator = 0;
+
+	while ((m = module_indexes_next(indexes, &iterator)))
+		bytes += m->index ? index_bytes(m->index) : 0;
+	return bytes;
+}

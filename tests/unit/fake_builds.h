@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * symbolizer/builds/builds.h and cache.h without sandboxes and files: they note what they are asked
+ * and answer as the test says. Included by one file of a test program, they take the place of both.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbolizer/builds/builds.h"
+#include "symbolizer/builds/cache.h"
+
+enum { FAKE_BUILDS_REQUESTS = 64 };
+
+struct fake_request {
+	struct module_id id;
+	uint64_t tag;
+	uint64_t inode; /* of the file; 0 = none was given */
+	bool has_root;
+	char path[256]; /* of the search */
+	char directories[256];
+};
+
+struct builds {
+	struct fake_request requests[FAKE_BUILDS_REQUESTS];
+	size_t request_count;
+	int error; /* what requests fail with; 0 = nothing */
+	/* Called inside of each request that does not fail; NULL: they wait for their answer. */
+	void (*answer)(void *context, uint64_t tag);
+	void *context;
+	struct builds_setbacks setbacks;
+};
+
+int builds_request_debug(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
+	const struct debug_search *search)
+{
+	struct fake_request *r = &b->requests[b->request_count % FAKE_BUILDS_REQUESTS];
+	struct stat st;
+
+	*r = (struct fake_request){ .id = *id, .tag = tag, .has_root = search->root_fd >= 0 };
+	b->request_count++;
+	snprintf(r->path, sizeof(r->path), "%s", search->path);
+	snprintf(r->directories, sizeof(r->directories), "%s", search->directories);
+	if (fd >= 0) {
+		r->inode = fstat(fd, &st) ? 0 : st.st_ino;
+		close(fd);
+	}
+	if (b->error)
+		return b->error;
+	if (b->answer)
+		b->answer(b->context, tag);
+	return 0;
+}
+
+struct builds_setbacks builds_setbacks(const struct builds *b)
+{
+	return b->setbacks;
+}
+
+struct cache {
+	struct index *index; /* of each module; goes with the first call; NULL: as `error` says */
+	int error;
+	unsigned int looks;
+};
+
+int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index)
+{
+	(void)id;
+	cache->looks++;
+	if (!cache->index)
+		return cache->error;
+	*ret_index = cache->index;
+	cache->index = NULL;
+	return 0;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When indexes are asked for, and what comes of the answers and of shortages. */
+#include "tests/unit/module_indexes_fixture.h"
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+static void first_sample_asks_with_the_file_and_its_root(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+	const struct fake_request *r;
+
+	fake_proc_root(&w->table->proc, PARENT, "/");
+	set_time(w, 0);
+	hit(w, p);
+	assert_int_equal(w->builds.request_count, 1);
+	r = last_request(w);
+	assert_int_equal(r->tag, program_of(p)->number);
+	assert_int_equal(r->inode, w->table->program.inode);
+	assert_true(r->has_root);
+	assert_string_equal(r->path, w->table->program.path);
+	assert_string_equal(r->directories, "/usr/lib/debug");
+	assert_memory_equal(&r->id, &program_of(p)->id, sizeof(r->id));
+	assert_int_equal(program_of(p)->used_ns, START);
+	assert_true(module_indexes_is_awaited(w->indexes, program_of(p)));
+	assert_false(module_indexes_is_absent(w->indexes, program_of(p)));
+}
+
+static void module_is_asked_for_once(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	hit_at(w, p, 0);
+	hit_at(w, p, 1);
+	hit_at(w, process_of(w, OTHER), 3600 * SECOND);
+	assert_int_equal(w->builds.request_count, 1);
+	assert_int_equal(program_of(p)->used_ns, START + 3600 * SECOND);
+}
+
+static void index_with_lines_is_final(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+	struct index *index = with_lines();
+
+	make_indexes(w, (struct module_indexes_options){ .limit = MODULES, .servers_asked = true });
+	hit_at(w, p, 0);
+	assert_null(module_indexes_get(w->indexes, program_of(p)));
+	answer(w, p, index);
+	assert_int_equal(w->answered, 1);
+	assert_ptr_equal(module_indexes_get(w->indexes, program_of(p)), index);
+	assert_false(module_indexes_is_awaited(w->indexes, program_of(p)));
+	hit_at(w, p, 24 * 3600 * SECOND);
+	assert_int_equal(w->builds.request_count, 1);
+}
+
+static void answer_may_come_from_inside_of_the_request(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	answer_at_once(w);
+	w->inside = with_lines();
+	hit_at(w, p, 0);
+	assert_int_equal(w->answered, 1);
+	assert_non_null(module_indexes_get(w->indexes, program_of(p)));
+	hit_at(w, p, 3600 * SECOND);
+	assert_int_equal(w->builds.request_count, 1);
+}
+
+static void absent_index_is_asked_for_again_after_a_minute(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	hit_at(w, p, 0);
+	answer(w, p, NULL);
+	assert_int_equal(w->answered_none, 1);
+	assert_true(module_indexes_is_absent(w->indexes, program_of(p)));
+	assert_false(module_indexes_is_awaited(w->indexes, program_of(p)));
+	hit_at(w, p, 59 * SECOND);
+	assert_int_equal(w->builds.request_count, 1);
+	hit_at(w, p, 60 * SECOND);
+	assert_int_equal(w->builds.request_count, 2);
+	/* Walks wait for it again. */
+	assert_false(module_indexes_is_absent(w->indexes, program_of(p)));
+	assert_true(module_indexes_is_awaited(w->indexes, program_of(p)));
+}
+
+static void index_without_lines_is_asked_for_again_where_servers_are(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	make_indexes(w, (struct module_indexes_options){ .limit = MODULES, .servers_asked = true });
+	hit_at(w, p, 0);
+	answer(w, p, without_lines());
+	hit_at(w, p, 599 * SECOND);
+	assert_int_equal(w->builds.request_count, 1);
+	hit_at(w, p, 600 * SECOND);
+	assert_int_equal(w->builds.request_count, 2);
+	/* What is there is used meanwhile: nobody waits. */
+	assert_non_null(module_indexes_get(w->indexes, program_of(p)));
+	assert_false(module_indexes_is_awaited(w->indexes, program_of(p)));
+}
+
+static void without_servers_an_index_without_lines_is_final(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	hit_at(w, p, 0);
+	answer(w, p, without_lines());
+	hit_at(w, p, 24 * 3600 * SECOND);
+	assert_int_equal(w->builds.request_count, 1);
+}
+
+static void only_a_better_index_replaces_another(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+	struct index *better = with_lines();
+
+	hit_at(w, p, 0);
+	answer(w, p, without_lines());
+	answer(w, p, without_lines());
+	answer(w, p, NULL);
+	assert_int_equal(w->replaced, 0);
+	assert_non_null(module_indexes_get(w->indexes, program_of(p)));
+	assert_false(module_indexes_is_absent(w->indexes, program_of(p)));
+	answer(w, p, better);
+	assert_int_equal(w->replaced, 1);
+	assert_true(w->old_was_there);
+	assert_ptr_equal(module_indexes_get(w->indexes, program_of(p)), better);
+	answer(w, p, with_lines());
+	assert_int_equal(w->replaced, 1);
+	/* What waited for the first went on then. */
+	assert_int_equal(w->answered, 1);
+}
+
+static void answer_for_a_forgotten_module_is_dropped(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	hit_at(w, p, 0);
+	module_indexes_forget(w->indexes, program_of(p));
+	answer(w, p, with_lines());
+	assert_int_equal(w->answered, 0);
+	assert_null(module_indexes_get(w->indexes, program_of(p)));
+	module_indexes_forget(w->indexes, program_of(p));
+	hit_at(w, p, 1);
+	assert_int_equal(w->builds.request_count, 2);
+}
+
+static void memory_without_a_file_is_not_asked_for(void **state)
+{
+	struct world *w = *state;
+	const struct process *p;
+
+	show(w->table, PARENT, &w->table->program, (struct fake_process){ 0 });
+	fake_proc_write(&w->table->proc, PARENT, "maps", "1000-2000 r-xp 00000000 00:00 0 \n");
+	assert_int_equal(processes_scan(w->table->ps, NULL, 0), 0);
+	p = sampled(w->table, PARENT, later);
+	assert_non_null(p);
+	assert_int_equal(mappings_at(p->mappings, 0)->module->kind, MODULE_ANON);
+	set_time(w, 7);
+	module_indexes_hit(w->indexes, p, mappings_at(p->mappings, 0));
+	assert_int_equal(w->builds.request_count, 0);
+	assert_int_equal(mappings_at(p->mappings, 0)->module->used_ns, START + 7);
+}
+
+static void vdso_is_asked_for_without_a_process(void **state)
+{
+	struct world *w = *state;
+	const struct process *p;
+	struct mapping vdso = { .start = 0x1000, .end = 0x2000 };
+
+	p = process_of(w, PARENT);
+	assert_int_equal(modules_get(w->table->modules, MODULE_VDSO, &(struct module_id){ 0 },
+				 "[vdso]", &vdso.module),
+		0);
+	set_time(w, 0);
+	module_indexes_hit(w->indexes, p, &vdso);
+	assert_int_equal(w->builds.request_count, 1);
+	assert_true(last_request(w)->inode != 0);
+	assert_false(last_request(w)->has_root);
+}
+
+static void modules_beyond_the_limit_have_no_index_and_are_counted(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+	const struct mapping *libc = mappings_find(p->mappings, 0x7f0000000010);
+
+	make_indexes(w, (struct module_indexes_options){ .limit = 1 });
+	hit_at(w, p, 0);
+	module_indexes_hit(w->indexes, p, libc);
+	assert_int_equal(w->builds.request_count, 1);
+	assert_int_equal(count(w->table, METRIC_MODULES_REFUSED), 1);
+	assert_null(module_indexes_get(w->indexes, libc->module));
+	assert_false(module_indexes_is_awaited(w->indexes, libc->module));
+	/* There is room once another is forgotten. */
+	module_indexes_forget(w->indexes, program_of(p));
+	module_indexes_hit(w->indexes, p, libc);
+	assert_int_equal(w->builds.request_count, 2);
+}
+
+/* ---- shortages ------------------------------------------------------------------------------ */
+
+static void full_queue_is_asked_again_after_growing_pauses(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+	const uint64_t pauses[] = { 1, 4, 16, 60, 60 };
+	uint64_t at = 0;
+
+	w->builds.error = -EAGAIN;
+	hit_at(w, p, 0);
+	assert_false(module_indexes_is_awaited(w->indexes, program_of(p)));
+	for (size_t i = 0; i < ARRAY_SIZE(pauses); i++) {
+		at += pauses[i] * SECOND;
+		hit_at(w, p, at - 1);
+		assert_int_equal(w->builds.request_count, i + 1);
+		hit_at(w, p, at);
+		assert_int_equal(w->builds.request_count, i + 2);
+	}
+	assert_true(module_indexes_wants_known_stacks(w->indexes));
+}
+
+static void pauses_are_short_again_after_a_question_that_was_taken(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	w->builds.error = -ENOMEM;
+	hit_at(w, p, 0);
+	hit_at(w, p, 1 * SECOND);
+	w->builds.error = 0;
+	hit_at(w, p, 5 * SECOND);
+	assert_true(module_indexes_is_awaited(w->indexes, program_of(p)));
+	answer(w, p, NULL);
+	w->builds.error = -ENOMEM;
+	hit_at(w, p, 65 * SECOND);
+	hit_at(w, p, 66 * SECOND);
+	assert_int_equal(w->builds.request_count, 5);
+}
+
+static void without_descriptors_the_question_is_postponed(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+	struct rlimit whole, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+	none = whole;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	hit_at(w, p, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+	assert_false(module_indexes_is_awaited(w->indexes, program_of(p)));
+	hit_at(w, p, SECOND - 1);
+	assert_int_equal(w->builds.request_count, 0);
+	/* It was not the process that lacked the file. */
+	hit_at(w, p, SECOND);
+	assert_int_equal(w->builds.request_count, 1);
+	assert_int_equal(last_request(w)->inode, w->table->program.inode);
+}
+
+/* ---- sizes ---------------------------------------------------------------------------------- */
+
+static void sizes_are_those_of_the_indexes_that_are_there(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+	struct index *index = with_lines();
+
+	assert_int_equal(module_indexes_bytes(w->indexes), 0);
+	hit_at(w, p, 0);
+	assert_int_equal(module_indexes_bytes(w->indexes), 0);
+	answer(w, p, index);
+	assert_int_equal(module_indexes_bytes(w->indexes), index_bytes(index));
+	module_indexes_forget_pages(w->indexes);
+	assert_string_equal(names(index, 10), "main");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(first_sample_asks_with_the_file_and_its_root),
+		CASE(module_is_asked_for_once),
+		CASE(index_with_lines_is_final),
+		CASE(answer_may_come_from_inside_of_the_request),
+		CASE(absent_index_is_asked_for_again_after_a_minute),
+		CASE(index_without_lines_is_asked_for_again_where_servers_are),
+		CASE(without_servers_an_index_without_lines_is_final),
+		CASE(only_a_better_index_replaces_another),
+		CASE(answer_for_a_forgotten_module_is_dropped),
+		CASE(memory_without_a_file_is_not_asked_for),
+		CASE(vdso_is_asked_for_without_a_process),
+		CASE(modules_beyond_the_limit_have_no_index_and_are_counted),
+		CASE(full_queue_is_asked_again_after_growing_pauses),
+		CASE(pauses_are_short_again_after_a_question_that_was_taken),
+		CASE(without_descriptors_the_question_is_postponed),
+		CASE(sizes_are_those_of_the_indexes_that_are_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
