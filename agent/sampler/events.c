@@ -119,7 +119,7 @@ static void add_user_frames(struct sampler *sampler, struct process *p, struct f
 		out->items[out->count++] = frame;
 	}
 	if (out->flags & PROFILE_STACK_JIT)
-		sampler_jit_hit(sampler, p);
+		jit_maps_hit(sampler->jit_maps, p, sampler->newest_sample_ns);
 	out->flags |= user->end << PROFILE_STACK_END_SHIFT;
 	if (user->cut)
 		out->flags |= PROFILE_STACK_DEPTH;
@@ -213,7 +213,7 @@ static int stack_of(struct sampler *sampler, struct profile *profile, struct pro
 		/* Resolved for another process, such as the parent that this one was forked from.
 		 */
 		if (stack.flags & PROFILE_STACK_JIT)
-			sampler_jit_hit(sampler, p);
+			jit_maps_hit(sampler->jit_maps, p, sampler->newest_sample_ns);
 		return 0;
 	}
 	err = resolve_stack(sampler, profile, p, s, NULL, ret_stack);

@@ -5,35 +5,8 @@
  */
 #include "agent/sampler/sampler_internal.h"
 
-#include <stdlib.h>
-
 #include "agent/sampler/recording/notes.h"
 #include "base/host.h"
-
-struct sampler_process *sampler_process_data(struct process *p)
-{
-	struct sampler_process *data = p->owner_data;
-
-	if (data)
-		return data;
-	data = calloc(1, sizeof(*data));
-	if (!data)
-		return NULL;
-	data->jit.fd = -1;
-	p->owner_data = data;
-	return data;
-}
-
-void sampler_process_data_free(struct process *p)
-{
-	struct sampler_process *data = p->owner_data;
-
-	if (!data)
-		return;
-	sampler_jit_deinit(&data->jit);
-	free(data);
-	p->owner_data = NULL;
-}
 
 /* ---- runtimes ------------------------------------------------------------------------------- */
 
@@ -58,7 +31,7 @@ void sampler_process_ended(struct sampler *sampler, struct process *p)
 	runtimes_ended(&sampler->runtimes, p->number);
 	if (sampler->unwind)
 		unwind_forget(sampler->unwind, p);
-	sampler_jit_ended(p);
+	jit_maps_ended(sampler->jit_maps, p);
 }
 
 /* ---- indexes -------------------------------------------------------------------------------- */
@@ -159,6 +132,13 @@ void sampler_program_known(struct sampler *sampler, struct process *p)
 {
 	module_indexes_executed(sampler->module_indexes, p->executable);
 	runtime_of_program(sampler, p);
+}
+
+const struct perf_map *sampler_perf_map_of(void *context, struct process *p)
+{
+	const struct sampler *sampler = context;
+
+	return jit_maps_get(sampler->jit_maps, p);
 }
 
 const struct index *sampler_index_of(void *context, const struct module *m)

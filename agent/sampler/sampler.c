@@ -24,6 +24,7 @@
 
 enum {
 	PROCESSES_LIMIT = 262144,
+	JIT_MAPS_LIMIT = 4 * PROCESSES_LIMIT, /* generations, also those that ended */
 	FOLLOWED_LIMIT = 65536,
 	BUILD_CHILDREN = 2,
 	RETRIED_AT_ONCE = 128, /* samples that waited: some 10 ms */
@@ -180,7 +181,9 @@ static void on_ended(void *context, struct process *p)
 
 static void on_forked(void *context, struct process *parent, struct process *child)
 {
-	sampler_jit_forked(context, parent, child);
+	const struct sampler *sampler = context;
+
+	jit_maps_forked(sampler->jit_maps, parent, child, sampler->newest_sample_ns);
 }
 
 static int on_runtime(void *context, uint32_t tgid, const struct abi_runtime_process *how)
@@ -208,8 +211,9 @@ static void on_runtime_names(void *context, struct process *p, const struct abi_
 
 static void on_forget(void *context, struct process *p)
 {
-	(void)context;
-	sampler_process_data_free(p);
+	const struct sampler *sampler = context;
+
+	jit_maps_forget(sampler->jit_maps, p);
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -298,6 +302,15 @@ static int create_tables(struct sampler *sampler, const struct sampler_options *
 				.context = sampler,
 			},
 			&sampler->processes);
+	if (!err)
+		err = jit_maps_create(
+			&(struct jit_maps_options){
+				.proc_fd = sampler->proc_fd,
+				.processes = sampler->processes,
+				.metrics = &sampler->metrics,
+				.limit = JIT_MAPS_LIMIT,
+			},
+			&sampler->jit_maps);
 	if (err)
 		return fail(failure, "make the tables", "", err);
 	sampler_module_sweeper_init(sampler);
@@ -408,6 +421,7 @@ void sampler_destroy(struct sampler *sampler)
 	collect_destroy(sampler->collect);
 	sampler->collect = NULL;
 	processes_destroy(sampler->processes);
+	jit_maps_destroy(sampler->jit_maps);
 	runtimes_deinit(&sampler->runtimes);
 	module_indexes_destroy(sampler->module_indexes);
 	modules_destroy(sampler->modules);

@@ -2,6 +2,7 @@
 #pragma once
 /* The composition's own struct, shared by its files. */
 #include "agent/sampler/sampler.h"
+#include "agent/sampler/jit_maps/jit_maps.h"
 #include "agent/sampler/kernel_symbols.h"
 #include "agent/sampler/memory/memory_guard.h"
 #include "agent/sampler/memory/module_sweeper.h"
@@ -49,6 +50,7 @@ struct sampler {
 	struct debuginfod *debuginfod; /* NULL = no server is asked */
 	struct trouble_log trouble_log;
 	struct module_indexes *module_indexes;
+	struct jit_maps *jit_maps;
 	struct kernel_symbols *kernel_symbols;
 	bool kernel_frames; /* there was one */
 	bool kernel_symbols_used; /* for it, and BPF was told where the unwind tables are */
@@ -76,28 +78,6 @@ struct sampler {
 	uint64_t newest_sample_ns;
 	struct log_rate gap_log, resync_log, unnamed_log[SAMPLER_UNNAMED_REASONS];
 	struct runtimes runtimes;
-};
-
-/* The perf map of a program image. All times are CLOCK_MONOTONIC. */
-struct sampler_jit {
-	int fd; /* -1 = none; opened when a frame without a file is seen */
-	struct perf_map *map; /* NULL = none; a forked child may have one without a file */
-	uint64_t look_ns; /* when the file is to be looked for, or at, again */
-	uint64_t looked_ns; /* when a report did so last */
-	unsigned int misses; /* times in a row that there was none */
-	bool refused; /* it cannot be opened or read, which is counted */
-	bool complete; /* the process has ended, and all it wrote is read */
-	uint64_t sampled_ns; /* the program's last sample with such a frame */
-	uint64_t read_ns, cost_ns; /* when it was read last, and how long that took */
-	struct perf_map_mark before; /* what the map held before that */
-	/* What the map was before the file was written anew, while it may have been by another. */
-	struct perf_map *previous;
-	uint64_t rewritten_ns;
-};
-
-/* Hangs from process.owner_data. */
-struct sampler_process {
-	struct sampler_jit jit;
 };
 
 /* events.c: collect's handlers with the agent as context. */
@@ -159,21 +139,7 @@ void sampler_memory_guard_init(struct sampler *sampler, const struct sampler_opt
 /* The tables of modules and processes are there. */
 void sampler_module_sweeper_init(struct sampler *sampler);
 
-/* jits.c */
-void sampler_jit_deinit(struct sampler_jit *jit);
-/* A frame of P is in memory without a file. */
-void sampler_jit_hit(struct sampler *sampler, struct process *p);
-void sampler_jit_forked(struct sampler *sampler, struct process *parent, struct process *child);
-void sampler_jit_ended(struct process *p);
-/* For a report. NULL: it has none. */
-const struct perf_map *sampler_perf_map_of(void *context, struct process *p);
-/* Gives back what can be read again at its next use. */
-void sampler_jit_let_go(struct process *p);
-
 /* modules.c */
-struct sampler_process *sampler_process_data(
-	struct process *p); /* made on first use; NULL: memory */
-void sampler_process_data_free(struct process *p);
 /* Makes the module indexes; the builds and their sources are there. */
 int sampler_module_indexes_create(struct sampler *sampler);
 /* A sample of P has a stack that was resolved before: module_indexes_hit_again() for its frames. */
@@ -183,6 +149,8 @@ void sampler_stack_hit(
 void sampler_program_known(struct sampler *sampler, struct process *p);
 void sampler_process_ended(struct sampler *sampler, struct process *p);
 void sampler_index_done(void *context, uint64_t tag, struct index *index);
+/* For a report. NULL: P has none. */
+const struct perf_map *sampler_perf_map_of(void *context, struct process *p);
 /* Asks for the index of P's program, building it when it is not cached. */
 void sampler_request_program(struct sampler *sampler, struct process *p);
 const struct index *sampler_index_of(void *context, const struct module *m);

@@ -9,13 +9,10 @@
 static void on_shrink_caches(void *context)
 {
 	struct sampler *sampler = context;
-	struct process *p;
-	size_t i = 0;
 
 	module_sweeper_all(&sampler->module_sweeper, windows_oldest_open_ns(sampler->windows),
 		clock_monotonic_ns());
-	while ((p = processes_next_known(sampler->processes, &i)))
-		sampler_jit_let_go(p);
+	jit_maps_shrink(sampler->jit_maps);
 }
 
 static void on_forget_index_pages(void *context)

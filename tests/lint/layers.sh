@@ -31,6 +31,7 @@ agent/commands: base/ agent/settings/ agent/daemon/daemon.h agent/loop/ agent/sa
 agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ agent/report/ bpf/abi/ symbolizer/
 agent/sampler/process: base/
+agent/sampler/jit_maps: base/ agent/sampler/process/ symbolizer/perf_map/
 agent/sampler/memory: base/ agent/sampler/process/
 agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
 agent/sampler/profile: base/ bpf/abi/

@@ -289,15 +289,6 @@ uint32_t processes_anon_module(const struct processes *ps)
 	return ps->anon->number;
 }
 
-struct process *processes_next_known(struct processes *ps, size_t *iterator)
-{
-	uint64_t number, pointer;
-
-	if (!map_next(&ps->by_number, iterator, &number, &pointer))
-		return NULL;
-	return (struct process *)(uintptr_t)pointer;
-}
-
 uint32_t process_namespace_pid(struct processes *ps, struct process *p)
 {
 	autoclose int pid_fd = -1;

@@ -45,7 +45,6 @@ struct process {
 	bool stale; /* records were lost: read /proc before the next use */
 	bool unreadable; /* /proc did not give its mappings (gone before we looked) */
 	bool unproven; /* records were lost: nothing but its pid is known for sure */
-	void *owner_data; /* the composition's; NULL at first */
 
 	/* The table's own. */
 	char *other_path; /* of its program, where that is not the module's */
@@ -76,7 +75,7 @@ struct processes_options {
 	void (*ended)(void *context, struct process *process);
 	/* CHILD has the program and the mappings of PARENT. May be NULL. */
 	void (*forked)(void *context, struct process *parent, struct process *child);
-	/* It is about to be freed: its owner_data too, please. */
+	/* It is about to be freed: drop what belongs to it. May be NULL. */
 	void (*forget)(void *context, struct process *process);
 	void *context;
 };
@@ -166,8 +165,6 @@ size_t processes_sweep_modules(struct processes *ps, modules_unused_fn *unused, 
 size_t processes_count(const struct processes *ps);
 /* What code in memory without a file is in. */
 uint32_t processes_anon_module(const struct processes *ps);
-/* Walks all generations that are known, also those that ended. Start with *ITERATOR = 0. */
-struct process *processes_next_known(struct processes *ps, size_t *iterator);
 /* Walks live generations. Start with *ITERATOR = 0. NULL at the end. */
 struct process *processes_next(struct processes *ps, size_t *iterator);
 /*

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When perf maps are read and whose they are, over a fake /proc. All clocks of this program can be
+ * set forward, and stand still otherwise.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/sampler/jit_maps/jit_maps.h"
+#include "tests/unit/process_fixture.h"
+
+enum { ROOM = 16 };
+
+static const uint64_t MS = 1000000, SECOND = 1000000000;
+/* Of all clocks at first: long after the start of a fake process and before any file's time. */
+static const uint64_t EPOCH = UINT64_C(1700000000000000000);
+
+static uint64_t clock_ns;
+
+/* In the place of libc's. */
+int clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+	(void)clock;
+	*ret_time = (struct timespec){
+		.tv_sec = (time_t)(clock_ns / SECOND),
+		.tv_nsec = (long)(clock_ns % SECOND),
+	};
+	return 0;
+}
+
+struct jit_world {
+	struct fixture *table;
+	struct jit_maps *maps;
+	char root[80]; /* of all processes */
+};
+
+static void make_maps(struct jit_world *w, size_t limit)
+{
+	jit_maps_destroy(w->maps);
+	assert_int_equal(jit_maps_create(
+				 &(struct jit_maps_options){
+					 .proc_fd = w->table->proc.fd,
+					 .processes = w->table->ps,
+					 .metrics = &w->table->metrics,
+					 .limit = limit,
+				 },
+				 &w->maps),
+		0);
+}
+
+static int set_up(void **state)
+{
+	struct jit_world *w = calloc(1, sizeof(*w));
+	char tmp[96];
+
+	clock_ns = EPOCH;
+	if (!w || process_set_up((void **)&w->table))
+		return -1;
+	snprintf(w->root, sizeof(w->root), "%s/root", w->table->proc.path);
+	snprintf(tmp, sizeof(tmp), "%s/tmp", w->root);
+	if (mkdir(w->root, 0755) || mkdir(tmp, 0755))
+		return -1;
+	make_maps(w, ROOM);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct jit_world *w = *state;
+
+	jit_maps_destroy(w->maps);
+	process_tear_down((void **)&w->table);
+	free(w);
+	return 0;
+}
+
+/* A process PID whose root is the test's. */
+static struct process *process_of(struct jit_world *w, uint32_t pid)
+{
+	struct process *p;
+
+	show(w->table, pid, &w->table->program, (struct fake_process){ 0 });
+	fake_proc_root(&w->table->proc, pid, w->root);
+	assert_int_equal(processes_scan(w->table->ps, &pid, 1), 0);
+	p = sampled(w->table, pid, later);
+	assert_non_null(p);
+	return p;
+}
+
+static void path_of(const struct jit_world *w, uint32_t pid, char path[128])
+{
+	snprintf(path, 128, "%s/tmp/perf-%" PRIu32 ".map", w->root, pid);
+}
+
+/* Written at the present time. HOW: as fopen() has it. */
+static void write_map(const struct jit_world *w, uint32_t pid, const char *how, const char *text)
+{
+	struct timespec now = { .tv_sec = (time_t)(clock_ns / SECOND),
+		.tv_nsec = (long)(clock_ns % SECOND) };
+	const struct timespec times[] = { now, now };
+	char path[128];
+	FILE *file;
+
+	path_of(w, pid, path);
+	file = fopen(path, how);
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fflush(file), 0);
+	assert_int_equal(futimens(fileno(file), times), 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void remove_map(const struct jit_world *w, uint32_t pid)
+{
+	char path[128];
+
+	path_of(w, pid, path);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void hit(struct jit_world *w, struct process *p)
+{
+	jit_maps_hit(w->maps, p, clock_ns);
+}
+
+static const char *name_at(const struct perf_map *map, uint64_t pc)
+{
+	const char *name;
+	uint64_t start;
+
+	return map && perf_map_lookup(map, pc, &name, &start) ? name : "";
+}
+
+/* In a report of now. */
+static const char *name_of(struct jit_world *w, struct process *p, uint64_t pc)
+{
+	return name_at(jit_maps_get(w->maps, p), pc);
+}
+
+static void end(struct jit_world *w, struct process *p, bool superseded)
+{
+	p->ended = true;
+	p->superseded = superseded;
+	p->ended_ns = clock_ns;
+	jit_maps_ended(w->maps, p);
+}
+
+static void functions_have_the_names_of_the_file(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+	assert_string_equal(name_of(w, p, 0x2008), "");
+	assert_int_equal(count(w->table, METRIC_PERF_MAP_REFUSED), 0);
+}
+
+static void file_is_named_after_the_pid_in_its_own_namespace(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p;
+
+	show(w->table, PARENT, &w->table->program, (struct fake_process){ .nspid = "\t100\t7" });
+	fake_proc_root(&w->table->proc, PARENT, w->root);
+	p = sampled(w->table, PARENT, later);
+	write_map(w, 7, "w", "1000 10 inner\n");
+	hit(w, p);
+	assert_string_equal(name_of(w, p, 0x1008), "inner");
+}
+
+static void map_is_read_once_a_second_while_samples_come(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	write_map(w, PARENT, "a", "2000 10 second\n");
+	clock_ns += SECOND - 1;
+	hit(w, p);
+	/* The process is not there to be asked by the report. */
+	p->ended = true;
+	remove_map(w, PARENT);
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+	p->ended = false;
+	write_map(w, PARENT, "w", "1000 10 first\n2000 10 second\n");
+	clock_ns += 1;
+	hit(w, p);
+	p->ended = true;
+	assert_string_equal(name_of(w, p, 0x2008), "second");
+}
+
+static void report_reads_what_came_since(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	write_map(w, PARENT, "a", "2000 10 second\n");
+	clock_ns += 100 * MS - 1;
+	assert_string_equal(name_of(w, p, 0x2008), "");
+	clock_ns += 1;
+	assert_string_equal(name_of(w, p, 0x2008), "second");
+}
+
+/* After 100 ms, 400 ms, 1.6 s, 6.4 s, then each 10 s. */
+static void missing_file_is_looked_for_less_and_less_often(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+	const uint64_t pauses_ms[] = { 100, 400, 1600, 6400, 10000, 10000 };
+
+	hit(w, p);
+	for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
+		clock_ns += pauses_ms[i] * MS - 1;
+		write_map(w, PARENT, "w", "1000 10 first\n");
+		hit(w, p);
+		remove_map(w, PARENT);
+		clock_ns += 1;
+		hit(w, p);
+	}
+	p->ended = true;
+	assert_string_equal(name_of(w, p, 0x1008), "");
+	p->ended = false;
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	clock_ns += 10000 * MS;
+	hit(w, p);
+	p->ended = true;
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+}
+
+/* Another program may run in the process by now, whose exec has not been heard of. */
+static void late_sample_does_not_read_the_map(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	jit_maps_hit(w->maps, p, clock_ns - 900 * MS - 1);
+	p->ended = true;
+	assert_string_equal(name_of(w, p, 0x1008), "");
+	p->ended = false;
+	jit_maps_hit(w->maps, p, clock_ns - 900 * MS);
+	p->ended = true;
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+}
+
+static void file_from_before_the_program_is_anothers(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 old\n");
+	clock_ns += SECOND;
+	p->start_ns = clock_ns;
+	clock_ns += SECOND;
+	hit(w, p);
+	assert_string_equal(name_of(w, p, 0x1008), "");
+	/* What is appended later is its own. */
+	write_map(w, PARENT, "a", "2000 10 new\n");
+	clock_ns += SECOND;
+	hit(w, p);
+	assert_string_equal(name_of(w, p, 0x1008), "");
+	assert_string_equal(name_of(w, p, 0x2008), "new");
+}
+
+static void lines_that_the_next_program_may_have_written_are_taken_back(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	clock_ns += SECOND + MS;
+	write_map(w, PARENT, "a", "2000 10 perhaps_its\n");
+	/* The sample's time is before the reading, as it always is. */
+	jit_maps_hit(w->maps, p, clock_ns - MS);
+	end(w, p, true);
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+	assert_string_equal(name_of(w, p, 0x2008), "");
+}
+
+static void file_that_the_next_program_wrote_anew_does_not_count(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	clock_ns += SECOND + MS;
+	write_map(w, PARENT, "w", "1000 10 of_another_program\n");
+	jit_maps_hit(w->maps, p, clock_ns - MS);
+	end(w, p, true);
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+}
+
+/* A sample of the program after that: the JIT itself wrote the file anew. */
+static void file_that_the_program_wrote_anew_counts(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	clock_ns += SECOND + MS;
+	write_map(w, PARENT, "w", "1000 10 moved\n");
+	jit_maps_hit(w->maps, p, clock_ns - MS);
+	clock_ns += MS;
+	hit(w, p);
+	end(w, p, true);
+	assert_string_equal(name_of(w, p, 0x1008), "moved");
+}
+
+static void last_lines_of_a_process_that_ended_are_read(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	write_map(w, PARENT, "a", "2000 10 last\n");
+	end(w, p, false);
+	remove_map(w, PARENT);
+	clock_ns += SECOND;
+	assert_string_equal(name_of(w, p, 0x2008), "last");
+}
+
+/* A later process has the pid, and writes the same file. */
+static void lines_written_after_the_end_are_not_read(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	end(w, p, false);
+	clock_ns += SECOND;
+	write_map(w, PARENT, "a", "2000 10 of_another\n");
+	clock_ns += SECOND;
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+	assert_string_equal(name_of(w, p, 0x2008), "");
+}
+
+static void forked_child_goes_on_with_its_parents_map(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *parent = process_of(w, PARENT), *child = process_of(w, CHILD);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, parent);
+	clock_ns += SECOND;
+	write_map(w, PARENT, "a", "2000 10 before_the_fork\n");
+	jit_maps_forked(w->maps, parent, child, clock_ns);
+	clock_ns += SECOND;
+	write_map(w, PARENT, "a", "3000 10 after_the_fork\n");
+	hit(w, parent);
+	assert_string_equal(name_of(w, child, 0x1008), "first");
+	assert_string_equal(name_of(w, child, 0x2008), "before_the_fork");
+	assert_string_equal(name_of(w, child, 0x3008), "");
+	assert_string_equal(name_of(w, parent, 0x3008), "after_the_fork");
+	write_map(w, CHILD, "w", "4000 10 its_own\n");
+	clock_ns += SECOND;
+	assert_string_equal(name_of(w, child, 0x4008), "its_own");
+}
+
+static void child_of_a_process_without_a_map_has_none(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *parent = process_of(w, PARENT), *child = process_of(w, CHILD);
+
+	jit_maps_forked(w->maps, parent, child, clock_ns);
+	hit(w, parent);
+	jit_maps_forked(w->maps, parent, child, clock_ns);
+	assert_null(jit_maps_get(w->maps, child));
+}
+
+/* Nobody else may name its frames. */
+static void file_that_cannot_be_read_is_counted_once(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+	char path[128];
+
+	path_of(w, PARENT, path);
+	assert_int_equal(mkdir(path, 0755), 0);
+	hit(w, p);
+	clock_ns += SECOND;
+	hit(w, p);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(count(w->table, METRIC_PERF_MAP_REFUSED), 1);
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	clock_ns += 10 * SECOND;
+	hit(w, p);
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+}
+
+static void shortage_of_descriptors_passes(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+	struct rlimit whole, none;
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+	none = whole;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	hit(w, p);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+	assert_int_equal(count(w->table, METRIC_PERF_MAP_REFUSED), 0);
+	clock_ns += 100 * MS;
+	hit(w, p);
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+}
+
+static void process_beyond_the_limit_has_no_map_and_is_counted(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT), *other = process_of(w, CHILD);
+
+	make_maps(w, 1);
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	write_map(w, CHILD, "w", "1000 10 other\n");
+	hit(w, p);
+	hit(w, other);
+	assert_int_equal(count(w->table, METRIC_PERF_MAP_REFUSED), 1);
+	jit_maps_forked(w->maps, p, other, clock_ns);
+	assert_string_equal(name_of(w, other, 0x1008), "");
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+	jit_maps_forget(w->maps, p);
+	clock_ns += SECOND;
+	assert_string_equal(name_of(w, other, 0x1008), "other");
+}
+
+static void shrunk_map_is_read_again_at_its_next_use(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+	const struct perf_map *map;
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	map = jit_maps_get(w->maps, p);
+	assert_int_equal(perf_map_count(map), 1);
+	jit_maps_shrink(w->maps);
+	assert_int_equal(perf_map_count(map), 0);
+	clock_ns += SECOND;
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+}
+
+/* It is all that is known of its code. */
+static void map_that_cannot_be_read_again_is_not_shrunk(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	end(w, p, false);
+	clock_ns += SECOND;
+	write_map(w, PARENT, "w", "1000 10 of_another\n");
+	jit_maps_shrink(w->maps);
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+}
+
+#undef CASE
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(functions_have_the_names_of_the_file),
+		CASE(file_is_named_after_the_pid_in_its_own_namespace),
+		CASE(map_is_read_once_a_second_while_samples_come),
+		CASE(report_reads_what_came_since),
+		CASE(missing_file_is_looked_for_less_and_less_often),
+		CASE(late_sample_does_not_read_the_map),
+		CASE(file_from_before_the_program_is_anothers),
+		CASE(lines_that_the_next_program_may_have_written_are_taken_back),
+		CASE(file_that_the_next_program_wrote_anew_does_not_count),
+		CASE(file_that_the_program_wrote_anew_counts),
+		CASE(last_lines_of_a_process_that_ended_are_read),
+		CASE(lines_written_after_the_end_are_not_read),
+		CASE(forked_child_goes_on_with_its_parents_map),
+		CASE(child_of_a_process_without_a_map_has_none),
+		CASE(file_that_cannot_be_read_is_counted_once),
+		CASE(shortage_of_descriptors_passes),
+		CASE(process_beyond_the_limit_has_no_map_and_is_counted),
+		CASE(shrunk_map_is_read_again_at_its_next_use),
+		CASE(map_that_cannot_be_read_again_is_not_shrunk),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
