@@ -3,7 +3,7 @@
 /* The composition's own struct, shared by its files. */
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/jit_maps/jit_maps.h"
-#include "agent/sampler/kernel_symbols.h"
+#include "agent/sampler/kernel_symbols/kernel_symbols.h"
 #include "agent/sampler/memory/memory_guard.h"
 #include "agent/sampler/memory/module_sweeper.h"
 #include "agent/sampler/module_indexes/module_indexes.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/sampler/kernel_symbols.h"
+#include "agent/sampler/kernel_symbols/kernel_symbols.h"
 #include "base/cleanup.h"
 #include "bpf/abi/kernel_walk.h"
 

@@ -32,6 +32,7 @@ agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ agent/report/ bpf/abi/ symbolizer/
 agent/sampler/process: base/
 agent/sampler/jit_maps: base/ agent/sampler/process/ symbolizer/perf_map/
+agent/sampler/kernel_symbols: base/ symbolizer/kallsyms/ bpf/abi/kernel_walk.h
 agent/sampler/memory: base/ agent/sampler/process/
 agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
 agent/sampler/profile: base/ bpf/abi/

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sampler/kernel_symbols.h"
+#include "agent/sampler/kernel_symbols/kernel_symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>

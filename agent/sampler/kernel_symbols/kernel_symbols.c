@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sampler/kernel_symbols.h"
+#include "agent/sampler/kernel_symbols/kernel_symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ struct kernel_symbols {
 	struct metrics *metrics;
 	struct kallsyms *table; /* NULL: not read yet, or hidden */
 	bool hidden;
-	bool postponed; /* it could not be read for the moment, which the log has said */
+	bool postponed; /* it could not be read for the moment, which was logged */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; not before */
 	uint64_t modules; /* a hash of which are loaded, and where */
 };
@@ -34,7 +34,7 @@ struct kernel_symbols {
  * Name and address of each module; the rest of a line changes with each use. Without
  * /proc/modules there are no modules.
  */
-static uint64_t loaded_modules(int proc_fd)
+static uint64_t kernel_modules_hash(int proc_fd)
 {
 	autoclose int fd = host_openat(proc_fd, "modules", O_RDONLY | O_CLOEXEC);
 	autofclose FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -55,7 +55,7 @@ static uint64_t loaded_modules(int proc_fd)
 	return hash;
 }
 
-static int read_table(int proc_fd, struct kallsyms **ret_table)
+static int kallsyms_read(int proc_fd, struct kallsyms **ret_table)
 {
 	autoclose int fd = host_openat(proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
 
@@ -82,7 +82,7 @@ void kernel_symbols_destroy(struct kernel_symbols *k)
 	free(k);
 }
 
-static void postpone(struct kernel_symbols *k, int err)
+static void kernel_symbols_postpone(struct kernel_symbols *k, int err)
 {
 	/* Megabytes were parsed before memory ran out; descriptors run out before that. */
 	k->retry_ns = err == -ENOMEM ? clock_monotonic_ns() + RETRY_NS : 0;
@@ -99,12 +99,12 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 	if (k->table || k->hidden || (k->retry_ns && clock_monotonic_ns() < k->retry_ns))
 		return k->table;
 	/* Before the table: a module that comes in between is noticed later. */
-	k->modules = loaded_modules(k->proc_fd);
-	err = read_table(k->proc_fd, &k->table);
+	k->modules = kernel_modules_hash(k->proc_fd);
+	err = kallsyms_read(k->proc_fd, &k->table);
 	if (!err)
 		return k->table;
 	if (failure_is_shortage(err)) {
-		postpone(k, err);
+		kernel_symbols_postpone(k, err);
 		return NULL;
 	}
 	k->hidden = true;
@@ -154,7 +154,7 @@ size_t kernel_symbols_bytes(const struct kernel_symbols *k)
 
 typedef int symbol_event_fn(struct kallsyms *table, const struct kallsyms_event *event);
 
-static int take_event(
+static int kernel_symbols_event(
 	struct kernel_symbols *k, const struct kallsyms_event *event, symbol_event_fn *fn)
 {
 	size_t refused;
@@ -171,12 +171,12 @@ static int take_event(
 
 int kernel_symbols_add(struct kernel_symbols *k, const struct kallsyms_event *event)
 {
-	return take_event(k, event, kallsyms_add);
+	return kernel_symbols_event(k, event, kallsyms_add);
 }
 
 int kernel_symbols_gone(struct kernel_symbols *k, const struct kallsyms_event *event)
 {
-	return take_event(k, event, kallsyms_gone);
+	return kernel_symbols_event(k, event, kallsyms_gone);
 }
 
 uint32_t kernel_symbols_tenant(const struct kernel_symbols *k, uint64_t kaddr)
@@ -202,8 +202,8 @@ bool kernel_symbols_renew(struct kernel_symbols *k, uint64_t now_ns)
 
 	if (!k->table)
 		return false;
-	modules = loaded_modules(k->proc_fd);
-	if (modules == k->modules || read_table(k->proc_fd, &newer))
+	modules = kernel_modules_hash(k->proc_fd);
+	if (modules == k->modules || kallsyms_read(k->proc_fd, &newer))
 		return false;
 	if (kallsyms_replace(&k->table, newer, now_ns)) {
 		kallsyms_destroy(newer);

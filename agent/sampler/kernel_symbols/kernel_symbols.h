@@ -3,10 +3,10 @@
 /*
  * The kernel's symbols as they change while the agent runs. BPF programs and trampolines come and
  * go with side-band records; one that is gone keeps its name until the windows in which it may have
- * been sampled are sealed, also when another has its address by then. Of kernel modules nobody
- * tells: /proc/modules is looked at before each report, and /proc/kallsyms read again when it
- * differs. What was in a module that was unloaded has its name for as long, unless another module
- * has taken the place.
+ * been sampled are sealed, also when another has its address by then. No record announces kernel
+ * modules: /proc/modules is compared before each report, and /proc/kallsyms read again when it
+ * differs. What was in an unloaded module keeps its name for as long, unless another module has
+ * taken its place. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,19 +24,19 @@ int kernel_symbols_create(
 void kernel_symbols_destroy(struct kernel_symbols *k);
 /*
  * The first call reads them, which takes the CPU time of some thousand samples. Valid until the
- * next call of kernel_symbols_forget(). NULL, and said once in the log, where the kernel hides its
- * addresses, or where we have no descriptors or memory: then a later call tries again.
+ * next call of kernel_symbols_forget(). NULL, which is logged once: the kernel hides its addresses,
+ * or we have no descriptors or memory; then a later call tries again.
  */
 const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k);
-/* Whether that read them, or will never do. */
+/* Whether kernel_symbols_table() has read them, or never will. */
 bool kernel_symbols_are_read(const struct kernel_symbols *k);
 /*
- * Where the kernel says that its own unwind tables are, for BPF, which checks what it makes of
- * them. Reads the symbols as kernel_symbols_table() does. False: it has none, or hides them.
+ * Where the kernel's own unwind tables are, by its symbols; BPF checks what it reads there. Reads
+ * the symbols as kernel_symbols_table() does. False: the kernel has no tables, or hides them.
  */
 bool kernel_symbols_unwind_tables(struct kernel_symbols *k, struct abi_kernel_tables *ret_tables);
 size_t kernel_symbols_bytes(const struct kernel_symbols *k);
-/* From PERF_RECORD_KSYMBOL. -EACCES as above; what finds no room is counted. */
+/* From PERF_RECORD_KSYMBOL. -EACCES: there is no table, as above. What finds no room is counted. */
 int kernel_symbols_add(struct kernel_symbols *k, const struct kallsyms_event *event);
 int kernel_symbols_gone(struct kernel_symbols *k, const struct kallsyms_event *event);
 /* As kallsyms_tenant() and kallsyms_turn(); 0 while nobody has asked for names. */
