@@ -68,7 +68,7 @@ objects := $(sources:%.c=$(O)/obj/%.o)
 main_object := $(O)/obj/agent/main.o
 protos := $(wildcard proto/*.proto)
 proto_objects := $(protos:%.proto=$(O)/gen/%.pb-c.o)
-bpf_programs := $(wildcard bpf/*.bpf.c)
+bpf_programs := $(wildcard bpf/*.bpf.c bpf/*/*.bpf.c)
 skeletons := $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.skel.h)
 generated := $(protos:%.proto=$(O)/gen/%.pb-c.h) $(skeletons)
 library := $(O)/libfathom.a
@@ -105,7 +105,7 @@ $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(O)/gen/bpf/kernel_types.h
 
 $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
 
 # The page of `fathom agent`, one file: a line that is `<!-- include: NAME -->` becomes NAME's content
 # as a style or script; each response puts its own nonce there. It is embedded compressed (-n: the same

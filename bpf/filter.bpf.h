@@ -2,8 +2,7 @@
 #pragma once
 /*
  * Who is running, in the agent's eyes, and whether it is wanted. All of it is settled before any
- * stack is walked. The settings are read-only data, so that the verifier drops what is not asked
- * for.
+ * stack is walked.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +11,9 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi/sampler.h"
+#include "bpf/config.bpf.h"
 #include "bpf/kernel_types.h"
+#include "bpf/shared.bpf.h"
 #include "bpf/task.bpf.h"
 
 enum {
@@ -21,27 +22,6 @@ enum {
 	/* PF_IO_WORKER, and PF_USER_WORKER of 6.4; before 5.18 that bit had another meaning. */
 	TASK_MAY_BE_WORKER = 0x00004010,
 };
-
-const volatile struct abi_sampler_config config = {};
-/*
- * Of the agent's pid namespace, where that is not the initial one. How deep it is cannot be seen
- * from inside, so the inode number decides and not the level.
- */
-const volatile __u32 pidns_inode;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ABI_MAX_PIDS);
-	__type(key, __u32);
-	__type(value, __u8);
-} tgids SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ABI_MAX_PIDS);
-	__type(key, __u32);
-	__type(value, __u8);
-} tids SEC(".maps");
 
 /* TASK's number in the pid namespace with this inode, 0 when it is not to be seen from there. */
 static __always_inline __u32 pid_in_namespace(struct task_struct *task, __u32 inode)
@@ -70,8 +50,8 @@ static __always_inline void identify(struct task_struct *task, struct abi_sample
 	if (config.pidns_level) {
 		struct task_struct *leader = TASK_READ(task, group_leader);
 
-		sample->tgid = pid_in_namespace(leader, pidns_inode);
-		sample->tid = pid_in_namespace(task, pidns_inode);
+		sample->tgid = pid_in_namespace(leader, config.pidns_inode);
+		sample->tid = pid_in_namespace(task, config.pidns_inode);
 	} else if (task_is_typed()) {
 		sample->tgid = task->tgid;
 		sample->tid = task->pid;

@@ -25,7 +25,7 @@ static __always_inline __u64 kernel_stack_take(const struct taking *t, struct sc
 	if (!kernel_walk(t->interrupted, &s->walk, t->whose))
 		return stack_take(t, record, ABI_STACK_KERNEL);
 	record->flags = ABI_STACK_KERNEL;
-	if (*(volatile __u32 *)&record->frame_count >= max_frames)
+	if (*(volatile __u32 *)&record->frame_count >= config.max_frames)
 		record->flags |= ABI_STACK_DEPTH;
 	id = stack_hash(t, record);
 	record->id = id;
@@ -33,7 +33,7 @@ static __always_inline __u64 kernel_stack_take(const struct taking *t, struct sc
 		if (stack_take(t, record, ABI_STACK_KERNEL) == id)
 			return id;
 		counters[ABI_COUNT_KERNEL_WALKS_WRONG]++;
-		kernel_tables.count = 0;
+		shared.kernel_tables.count = 0;
 		return record->id;
 	}
 	stack_ship(t, record, 0);

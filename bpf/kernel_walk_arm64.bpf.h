@@ -4,8 +4,6 @@
 #include "bpf/abi/kernel_walk.h"
 #include "bpf/scratch.bpf.h"
 
-volatile struct abi_kernel_tables kernel_tables SEC(".data");
-
 static __always_inline bool kernel_walk(
 	const bpf_user_pt_regs_t *interrupted, const struct unwind_walk *walk, __u32 whose)
 {

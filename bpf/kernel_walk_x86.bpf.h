@@ -89,9 +89,6 @@ struct {
 	__type(value, struct kernel_rows);
 } kernel_rows SEC(".maps");
 
-/* Set by user space once it knows; `count` is set back to 0 here, for good. */
-volatile struct abi_kernel_tables kernel_tables SEC(".data");
-
 static __always_inline bool kernel_walk_supported(void)
 {
 	const struct orc_entry *orc = NULL;
@@ -117,11 +114,11 @@ static __always_inline struct kernel_row_set *kernel_row_set(struct kernel_rows 
 /* The address from which on row NUMBER holds, in bytes of the kernel's code. */
 static __always_inline long kernel_row_address(__u32 number, __s64 *ret_offset)
 {
-	__u64 at = kernel_tables.addresses + 4ULL * number;
+	__u64 at = shared.kernel_tables.addresses + 4ULL * number;
 	int distance = 0;
 	long err = bpf_probe_read_kernel(&distance, sizeof(distance), (const void *)at);
 
-	*ret_offset = (__s64)(at + (__s64)distance - kernel_tables.text);
+	*ret_offset = (__s64)(at + (__s64)distance - shared.kernel_tables.text);
 	return err;
 }
 
@@ -131,8 +128,8 @@ static __always_inline long kernel_row_address(__u32 number, __s64 *ret_offset)
  */
 static __always_inline void kernel_rows_near(__u32 offset, volatile struct kernel_search *search)
 {
-	__u64 at = kernel_tables.index + 4ULL * (offset >> ORC_INDEX_SHIFT);
-	__u32 rows[2] = {}, count = kernel_tables.count;
+	__u64 at = shared.kernel_tables.index + 4ULL * (offset >> ORC_INDEX_SHIFT);
+	__u32 rows[2] = {}, count = shared.kernel_tables.count;
 	__s64 low = 0, high = 0;
 
 	if (bpf_probe_read_kernel(rows, sizeof(rows), (const void *)at))
@@ -151,7 +148,7 @@ static __always_inline void kernel_rows_near(__u32 offset, volatile struct kerne
 static __always_inline __u32 kernel_rows_up_to(__u32 offset, volatile struct kernel_search *search)
 {
 	search->low = 0;
-	search->high = kernel_tables.count;
+	search->high = shared.kernel_tables.count;
 	kernel_rows_near(offset, search);
 	for (int i = 0; i < KERNEL_ROW_STEPS; i++) {
 		__u32 low = search->low, high = search->high, middle = (low + high) >> 1;
@@ -183,14 +180,14 @@ __noinline int kernel_learn(__u32 offset)
 		return 1;
 	set = kernel_row_set(rows, offset);
 	number = kernel_rows_up_to(offset, &rows->search);
-	if (!number || number >= kernel_tables.count)
+	if (!number || number >= shared.kernel_tables.count)
 		return 1;
 	if (kernel_row_address(number - 1, &first) || kernel_row_address(number, &next))
 		return 1;
 	if (first < 0 || first > offset || next <= offset || next - 1 > 0xffffffffLL)
 		return 1;
 	if (bpf_probe_read_kernel(&rule, ABI_KERNEL_RULE_BYTES,
-		    (const void *)(kernel_tables.rules +
+		    (const void *)(shared.kernel_tables.rules +
 				   ABI_KERNEL_RULE_BYTES * (__u64)(number - 1))))
 		return 1;
 	for (int way = KERNEL_ROW_WAYS - 1; way > 0; way--)
@@ -265,7 +262,7 @@ static __always_inline long kernel_bp(struct unwind_state *s, const struct orc_r
 static __always_inline bool kernel_is_trampoline(__u64 pc)
 {
 	for (int i = 0; i < ABI_KERNEL_TRAMPOLINES; i++)
-		if (pc == kernel_tables.trampolines[i])
+		if (pc == shared.kernel_tables.trampolines[i])
 			return true;
 	return false;
 }
@@ -336,8 +333,9 @@ __noinline int kernel_frame(__u32 whose, __u32 i)
 
 	if (!walk || !rows || i >= ABI_MAX_FRAMES || !kernel_walk_supported())
 		return KERNEL_GIVES_UP;
-	offset = walk->state.pc - walk->state.is_return - kernel_tables.text;
-	if (offset >= kernel_tables.text_end - kernel_tables.text || offset > 0xffffffffULL)
+	offset = walk->state.pc - walk->state.is_return - shared.kernel_tables.text;
+	if (offset >= shared.kernel_tables.text_end - shared.kernel_tables.text ||
+		offset > 0xffffffffULL)
 		return KERNEL_GIVES_UP;
 	set = kernel_row_set(rows, (__u32)offset);
 	for (way = 0; way < KERNEL_ROW_WAYS; way++)
@@ -362,7 +360,7 @@ __noinline int kernel_frames(__u32 whose)
 	int step = KERNEL_GOES_ON;
 
 	for (__u32 i = 1; i < ABI_MAX_FRAMES; i++) {
-		if (i >= max_frames)
+		if (i >= config.max_frames)
 			break;
 		step = kernel_frame(whose, i);
 		if (step != KERNEL_GOES_ON)
@@ -375,7 +373,7 @@ __noinline int kernel_frames(__u32 whose)
 static __always_inline bool kernel_walk(
 	const bpf_user_pt_regs_t *interrupted, struct unwind_walk *walk, __u32 whose)
 {
-	if (!kernel_walk_supported() || !kernel_tables.count || !interrupted)
+	if (!kernel_walk_supported() || !shared.kernel_tables.count || !interrupted)
 		return false;
 	walk->state.pc = interrupted->rip;
 	walk->state.sp = interrupted->rsp;

@@ -19,15 +19,6 @@
 #include "bpf/abi/sample_ring.h"
 #include "bpf/scratch.bpf.h"
 
-/* Sizes are set by user space, which has a ring for each CPU that was there at the start. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, ABI_RING_DATA + ABI_RING_MIN_BYTES + ABI_RING_BEHIND_BYTES);
-} sample_rings SEC(".maps");
-
 _Static_assert(sizeof(struct abi_ring_record) + ABI_SAMPLE_BYTES + sizeof(struct stack_record) <=
 		       ABI_RING_BEHIND_BYTES,
 	"the longest record");
@@ -36,10 +27,10 @@ _Static_assert(sizeof(struct abi_ring_record) + ABI_SAMPLE_BYTES + sizeof(struct
  */
 static __always_inline bool sample_ring_room(struct ring_place *place, __u8 *ring, __u32 size)
 {
-	if (place->head + size - place->tail <= sample_ring_bytes)
+	if (place->head + size - place->tail <= config.sample_ring_bytes)
 		return true;
 	place->tail = *(volatile __u64 *)(ring + ABI_RING_TAIL);
-	return place->head + size - place->tail <= sample_ring_bytes;
+	return place->head + size - place->tail <= config.sample_ring_bytes;
 }
 
 /*
@@ -49,20 +40,20 @@ static __always_inline bool sample_ring_room(struct ring_place *place, __u8 *rin
  */
 __noinline int sample_ring_write(__u32 skip, __u32 bytes)
 {
-	__u32 whose = SCRATCH_SAMPLER, cpu = bpf_get_smp_processor_id();
+	__u32 whose = SCRATCH, cpu = bpf_get_smp_processor_id();
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
 	__u8 *ring = bpf_map_lookup_elem(&sample_rings, &cpu);
 	struct abi_ring_record *record;
 
 	/* Older verifiers look at it also where nobody calls it, and the rings have no size. */
-	if (!sample_ring_bytes)
+	if (!config.sample_ring_bytes)
 		return 1;
 	if (!s || !ring || bytes > ABI_SAMPLE_BYTES + sizeof(struct stack_record))
 		return 1;
 	if (!sample_ring_room(&s->ring, ring, sizeof(*record) + bytes))
 		return ERROR_NO_SPACE;
 	record = (void *)ring + ABI_RING_DATA +
-		 (s->ring.head & (sample_ring_bytes - 1) & ~(ABI_RING_ALIGNMENT - 1ULL));
+		 (s->ring.head & (config.sample_ring_bytes - 1) & ~(ABI_RING_ALIGNMENT - 1ULL));
 	bpf_probe_read_kernel(record->raw, bytes, (void *)&s->walk.sample + skip);
 	record->type = ABI_RING_RECORD;
 	record->misc = 0;

@@ -71,7 +71,7 @@ _Static_assert(offsetof(struct scratch, counters) == 0, "the ABI has it so");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");

@@ -11,13 +11,6 @@
  */
 #include "bpf/scratch.bpf.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ABI_SIGHTING_SLOTS);
-	__type(key, __u32);
-	__type(value, __u64);
-} sightings_told SEC(".maps");
-
 enum { SIGHTING_PAGE_SHIFT = 12, SIGHTING_HASH_SHIFT = 32 };
 
 static __always_inline __u32 sighting_slot(const struct unwind_walk *walk)

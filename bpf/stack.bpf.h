@@ -13,7 +13,9 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi/sampler.h"
+#include "bpf/config.bpf.h"
 #include "bpf/hash.bpf.h"
+#include "bpf/shared.bpf.h"
 
 enum { ERROR_NO_SPACE = -28 /* -ENOSPC: the ring is full */ };
 
@@ -36,11 +38,7 @@ struct counters {
 	__u64 of[ABI_COUNTERS];
 };
 
-/*
- * Whose scratch memory: a sampling event can interrupt the program at a switch of threads, so that
- * both have their own on each CPU, counters included.
- */
-enum { SCRATCH_SAMPLER = 0, SCRATCH_OFF_CPU = 1, SCRATCHES };
+enum { SCRATCH = 0 /* the one element of the maps of scratch memory */ };
 
 /* One run of a program. */
 struct taking {
@@ -51,29 +49,9 @@ struct taking {
 	__u32 whose; /* scratch */
 };
 
-/* What kernel.perf_event_max_stack allows, at most ABI_MAX_FRAMES. */
-const volatile __u32 max_frames = ABI_MAX_FRAMES;
-
-/* One output event a CPU, by number. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(__u32));
-} output SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ABI_SEEN_SLOTS);
-	__type(key, __u32);
-	__type(value, __u64);
-} seen SEC(".maps");
-
 enum { STACK_HASHED_AT_ONCE = 16 /* frames; most stacks have no more */ };
 
 __u64 stack_hash_frames(__u32 whose, __u32 first, __u64 hash);
-
-/* Of each CPU's own ring (bpf/sample_ring.bpf.h), a power of two; 0 = there is none. */
-const volatile __u32 sample_ring_bytes;
 
 int sample_ring_write(__u32 skip, __u32 bytes);
 
@@ -84,7 +62,7 @@ int sample_ring_write(__u32 skip, __u32 bytes);
 static __always_inline long output_bytes(
 	const struct taking *t, void *from, __u32 skip, __u64 bytes)
 {
-	if (sample_ring_bytes && t->whose == SCRATCH_SAMPLER) {
+	if (config.sample_ring_bytes) {
 		long error = sample_ring_write(skip, bytes);
 
 		if (error <= 0)
@@ -150,7 +128,7 @@ static __always_inline __u64 stack_take(
 {
 	__u64 walk = kind == ABI_STACK_KERNEL ? 0 : BPF_F_USER_STACK;
 	/* Room that is left over would be cleared. */
-	__u32 room = max_frames * sizeof(record->frames[0]);
+	__u32 room = config.max_frames * sizeof(record->frames[0]);
 	long bytes;
 
 	if (room > sizeof(record->frames))
@@ -161,7 +139,7 @@ static __always_inline __u64 stack_take(
 		return 0;
 	record->frame_count = (__u64)bytes / sizeof(record->frames[0]);
 	record->flags = kind;
-	if (record->frame_count >= max_frames)
+	if (record->frame_count >= config.max_frames)
 		record->flags |= ABI_STACK_DEPTH;
 	record->id = stack_hash(t, record);
 	stack_ship(t, record, 0);

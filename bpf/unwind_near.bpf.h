@@ -32,9 +32,6 @@ enum {
 /* More than enum unwind_place tells: as KEEPS_FP, and at calls it is the function's own. */
 enum { UNWIND_PLACE_FRAMED = 16 };
 
-/* Counted up by user space, from 1 on, to turn all rules away. */
-volatile __u32 unwind_rules_turn = 1;
-
 /* Of what a process's ranges are. All the same: nothing has changed. */
 struct unwind_near_key {
 	__u64 mm; /* or the version of the ranges that user space wrote */
@@ -74,7 +71,7 @@ struct unwind_near_rule {
 };
 
 struct unwind_near_block {
-	__u32 turn; /* unwind_rules_turn, of all */
+	__u32 turn; /* of the shared unwind_rules_turn */
 	struct unwind_near_rule of[UNWIND_NEAR_WAYS];
 };
 
@@ -87,14 +84,14 @@ _Static_assert(ABI_UNWIND_SLOTS <= 1 << 16, "their numbers fit");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct unwind_near_processes);
 } unwind_near_processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct unwind_near_rules);
 } unwind_near_rules SEC(".maps");

@@ -27,7 +27,7 @@ _Static_assert(offsetof(struct unfinished_record, stack) == sizeof(struct abi_un
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct unfinished_record);
 } unfinished_records SEC(".maps");

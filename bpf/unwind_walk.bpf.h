@@ -19,36 +19,6 @@
 
 enum { UNFINISHED_MIN_CHUNKS = 4 /* most stacks are shorter */ };
 
-/* What pieces of stack may take of a CPU's ring between two readings of it: set by user space. */
-const volatile __u32 unfinished_allowance = ABI_UNFINISHED_STACK_BYTES;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, ABI_UNWIND_SLOTS);
-	__type(key, __u32);
-	__type(value, struct abi_unwind_slot);
-} unwind_slots SEC(".maps");
-
-struct unwind_region {
-	abi_u8 bytes[ABI_UNWIND_REGION_BYTES];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, ABI_UNWIND_REGIONS);
-	__type(key, __u32);
-	__type(value, struct unwind_region);
-} unwind_pool SEC(".maps");
-
-/* Turned by user space from time to time; slots remember in which they were used last. */
-volatile __u32 unwind_epoch = 1;
-/* Counted up by user space whenever it has read the rings. */
-volatile __u32 ring_readings = 1;
-/* Set by user space when it can take in no more: no walk is left to it. */
-volatile __u32 unwind_full SEC(".data");
-
 /* ---- the table of a pc ---------------------------------------------------------------------- */
 
 /* Where a pc lies in the tables. */
@@ -75,7 +45,7 @@ static __always_inline struct unwind_at unwind_at(const struct unwind_walk *walk
 static __always_inline __u32 unwind_where(struct unwind_walk *walk, __u32 number)
 {
 	struct abi_unwind_slot *slot = bpf_map_lookup_elem(&unwind_slots, &number);
-	__u32 epoch = unwind_epoch;
+	__u32 epoch = shared.unwind_epoch;
 
 	if (!slot)
 		return ABI_UNWIND_NO_TABLE;
@@ -242,16 +212,16 @@ __noinline int unwind_frame(__u32 whose, __u32 i)
 
 static __always_inline bool unwind_may_stop(struct unwind_walk *walk)
 {
-	__u32 readings = ring_readings;
+	__u32 readings = shared.ring_readings;
 
-	if (unwind_full)
+	if (shared.unwind_full)
 		return false;
 	if (walk->allowance >= UNFINISHED_MIN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES)
 		return true;
 	if (walk->readings == readings)
 		return false;
 	walk->readings = readings;
-	walk->allowance = unfinished_allowance;
+	walk->allowance = config.unfinished_allowance;
 	return true;
 }
 
@@ -277,16 +247,16 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
 	struct abi_sample *sample, const struct runtime_thread *thread)
 {
 	/* Before all that leads to slots: what is a slot now may be another page's by and by. */
-	walk->rules_turn = unwind_rules_turn;
+	walk->rules_turn = shared.unwind_rules_turn;
 	walk->sightings.count = 0;
 	walk->key.mm = walk->key.arg_start = 0;
 	walk->key.changes = walk->key.files_turn = 0;
 	walk->key.tgid = sample->tgid;
 	walk->key.exec_id = sample->exec_id;
 	walk->may_stop = unwind_may_stop(walk);
-	walk->known = unwind_by_mapping ? unwind_begin_mappings(t->task, walk)
-					: unwind_begin_ranges(walk, sample);
-	if (!walk->known && (unwind_by_mapping || !walk->may_stop))
+	walk->known = config.unwind_by_mapping ? unwind_begin_mappings(t->task, walk)
+					       : unwind_begin_ranges(walk, sample);
+	if (!walk->known && (config.unwind_by_mapping || !walk->may_stop))
 		return false;
 	unwind_near_begin(t->whose, &walk->key);
 	walk->mapping.end = 0;

@@ -19,33 +19,6 @@
 #include "bpf/unwind_near.bpf.h"
 #include "bpf/vma.bpf.h"
 
-/* 1: by mapping. */
-const volatile __u32 unwind_by_mapping;
-/* Counted up by user space whenever it changed what is known of files. */
-volatile __u32 unwind_files_turn = 1;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ABI_UNWIND_PROCESSES);
-	__type(key, __u32);
-	__type(value, struct abi_unwind_process);
-} unwind_processes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ABI_UNWIND_FILES);
-	__type(key, struct abi_file);
-	__type(value, struct abi_unwind_process);
-} unwind_files SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, ABI_UNWIND_RANGES);
-	__type(key, __u32);
-	__type(value, struct abi_unwind_range);
-} unwind_ranges SEC(".maps");
-
 /*
  * Makes the range of the walk of scratch WHOSE the one of its process that has AT, which may be
  * none. Returns 0.
@@ -177,7 +150,7 @@ __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 	struct vm_area_struct *vma = NULL;
 	struct mm_struct *mm;
 
-	if (!walk || !unwind_by_mapping || !vma_supported())
+	if (!walk || !config.unwind_by_mapping || !vma_supported())
 		return UNWIND_FOUND;
 	walk->mapping.end = 0;
 	mm = (struct mm_struct *)walk->key.mm;
@@ -227,7 +200,7 @@ static __always_inline bool unwind_begin_mappings(
 	walk->key.mm = (__u64)mm;
 	walk->key.changes = vma_changes(mm);
 	walk->key.arg_start = TASK_READ(mm, arg_start);
-	walk->key.files_turn = unwind_files_turn;
+	walk->key.files_turn = shared.unwind_files_turn;
 	return true;
 }
 
@@ -253,7 +226,7 @@ __noinline int unwind_find(__u32 whose, __u64 pc)
 		}
 	}
 	walk->range.end = 0;
-	if (unwind_by_mapping) {
+	if (config.unwind_by_mapping) {
 		unwind_find_by_mapping(walk, whose, pc);
 		return 0;
 	}
@@ -267,7 +240,7 @@ __noinline int unwind_find(__u32 whose, __u64 pc)
 static __always_inline bool unwind_is_unknown(const struct unwind_walk *walk)
 {
 	if (!walk->range.end)
-		return !unwind_by_mapping && !walk->process.settled;
+		return !config.unwind_by_mapping && !walk->process.settled;
 	return walk->range.kind == ABI_UNWIND_WAITING;
 }
 

@@ -23,6 +23,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi/sample.h"
+#include "bpf/config.bpf.h"
 #include "bpf/kernel_types.h"
 #include "bpf/task.bpf.h"
 
@@ -44,9 +45,6 @@ enum {
 	VMA_FILE_MAY_BACK = 3 << 24,
 	VMA_ERROR = -14, /* -EFAULT: the tree cannot be read, or is being changed */
 };
-
-/* Of this kernel's pages: 64 KiB on some arm64. Set by user space. */
-const volatile __u32 vma_page_shift = 12;
 
 /* 1 where A < B, else 0. Without a branch: a verifier would follow each side of every pivot. */
 static __always_inline __u64 vma_below(__u64 a, __u64 b)
@@ -200,7 +198,7 @@ static __always_inline int vma_tell(struct mm_struct *mm, struct vm_area_struct 
 	if (address < ret_mapping->start || address >= ret_mapping->end || word != (__u64)mm)
 		return VMA_ERROR;
 	VMA_READ(word, vma, vm_pgoff);
-	ret_mapping->file_off = word << vma_page_shift;
+	ret_mapping->file_off = word << config.page_shift;
 	VMA_READ(word, vma, vm_flags);
 	ret_mapping->executable = word & VMA_EXECUTABLE ? 1 : 0;
 	VMA_READ(word, vma, vm_file);

@@ -20,6 +20,7 @@
 #include "agent/sampler/collect/cpus.h"
 #include "agent/sampler/collect/mapping_probe.h"
 #include "agent/sampler/collect/perf_event.h"
+#include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 
@@ -276,6 +277,7 @@ static void check_sampler(struct check_feature *f)
 	const char *step = "start";
 	int err;
 
+	options.probes = probes_all;
 	options.metrics = &metrics;
 	err = collect_create(&options, &collect, &step);
 	if (!err && collect_tables(collect))
@@ -310,6 +312,7 @@ static void check_off_cpu(struct check_feature *f)
 	const char *step = "";
 	int err;
 
+	options.probes = probes_all;
 	options.metrics = &metrics;
 	err = collect_create(&options, &collect, &step);
 	if (!err) {

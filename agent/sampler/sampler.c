@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/sampler/sampler_internal.h"
+#include "agent/sampler/probes/probes.h"
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/recording/notes.h"
 #include "base/array.h"
@@ -324,6 +325,7 @@ static int create_collect(struct sampler *sampler, const struct sampler_options 
 	const char *step = "";
 	int err;
 
+	collect.probes = probes_all;
 	collect.metrics = &sampler->metrics;
 	sampler_handlers(sampler, &collect.handlers);
 	err = collect_create(&collect, &sampler->collect, &step);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What threads waited for. A thread that leaves the CPU sends its stack (abi_switch_out), one that
- * runs again only for how long it was away (abi_wake, bpf/off_cpu.bpf.h); here the two become one
- * sample. The stack is resolved when it comes, with the mappings of that instant, into the window
- * of that time. A wait counts in the window in which it ends: when a window is sealed, the stacks
- * of threads that still wait are copied into the next one. Where the walk of the stack is finished
- * only after the thread runs again, the wait counts in the window in which it began. What is still
- * waited for at the very end is in no profile, since nobody knows for how long.
+ * runs again only for how long it was away (abi_wake, bpf/probes/off_cpu.bpf.c); here the two
+ * become one sample. The stack is resolved when it comes, with the mappings of that instant, into
+ * the window of that time. A wait counts in the window in which it ends: when a window is sealed,
+ * the stacks of threads that still wait are copied into the next one. Where the walk of the stack
+ * is finished only after the thread runs again, the wait counts in the window in which it began.
+ * What is still waited for at the very end is in no profile, since nobody knows for how long.
  */
 #include <assert.h>
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/*
- * The sampler's load-time settings (read-only data of the BPF object), its one run-time setting and
- * its per-CPU counters.
- */
+/* The probes' load-time settings (read-only data of each BPF object) and per-CPU counters. */
 #include "bpf/abi/kernel_walk.h"
 #include "bpf/abi/runtime_go.h"
 #include "bpf/abi/sample.h"
@@ -35,6 +32,19 @@ struct abi_sampler_config {
 	abi_u32 self_tgid; /* left out when not 0; in the agent's pid namespace */
 	abi_u32 read_fibers; /* 0: no fiber_id is read */
 	char comm[ABI_COMM_BYTES];
+	/* The rest is set by collect. */
+	/*
+	 * Of the agent's pid namespace, where that is not the initial one. How deep it is cannot be
+	 * seen from inside, so the inode number decides and not the level.
+	 */
+	abi_u32 pidns_inode;
+	abi_u32 max_frames; /* kernel.perf_event_max_stack, at most ABI_MAX_FRAMES */
+	/* Bytes that pieces of stack may take of a CPU's ring between two readings of it. */
+	abi_u32 unfinished_allowance;
+	/* Of data in each of the sampler's own rings, a power of two; 0: this probe has none. */
+	abi_u32 sample_ring_bytes;
+	abi_u32 unwind_by_mapping; /* 1: VMA lookup, 0: by the table of ranges */
+	abi_u32 page_shift; /* of this kernel's pages: 64 KiB on some arm64 */
 };
 
 enum abi_counter {
@@ -73,5 +83,5 @@ struct abi_runtime_process {
 	};
 };
 
-_Static_assert(sizeof(struct abi_sampler_config) == 64, "read-only data's layout");
+_Static_assert(sizeof(struct abi_sampler_config) == 88, "read-only data's layout");
 _Static_assert(sizeof(struct abi_runtime_process) == 40, "map value's layout");

@@ -14,25 +14,12 @@
 #include "bpf/regs.bpf.h"
 #include "bpf/runtimes/go.bpf.h"
 #include "bpf/scratch.bpf.h"
+#include "bpf/shared.bpf.h"
 #include "bpf/stack.bpf.h"
-
-/* Preallocated: older kernels let a sampling program use no other hash map. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ABI_RUNTIME_PROCESSES);
-	__type(key, __u32);
-	__type(value, struct abi_runtime_process);
-} runtime_processes SEC(".maps");
-
-/*
- * Which tgids may be in that map. A look-up there finds memory that is not in the caches, and most
- * processes have no runtime.
- */
-volatile __u64 runtime_hints[ABI_RUNTIME_HINTS / 64] SEC(".data");
 
 static __always_inline bool runtime_may_have(__u32 tgid)
 {
-	return runtime_hints[tgid % ABI_RUNTIME_HINTS / 64] >> (tgid % 64) & 1;
+	return shared.runtime_hints[tgid % ABI_RUNTIME_HINTS / 64] >> (tgid % 64) & 1;
 }
 
 /*

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/probes/probes.h"
 #include "tests/bpf/seen.h"
 
 #include <poll.h>
@@ -156,12 +157,13 @@ static void saw_ksymbol(
 	(void)kaddr;
 	(void)size;
 	(void)gone;
-	s->ksymbols += bpf && strstr(name, "_take_sample") != NULL;
+	s->ksymbols += bpf && strstr(name, "take_sample") != NULL;
 }
 
 struct collect_options options_for(struct seen *s)
 {
 	return (struct collect_options){
+		.probes = probes_all,
 		.frequency_hz = HZ,
 		.user = true,
 		.kernel = true,

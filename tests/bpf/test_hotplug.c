@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "agent/sampler/collect/collect.h"
+#include "agent/sampler/probes/probes.h"
 #include "base/clock.h"
 
 enum { HZ = 199, ENOUGH = 20 };
@@ -116,6 +117,7 @@ static int setup_on(void **state, const int *cpus, size_t cpu_count)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		burn();
 	}
+	options.probes = probes_all;
 	options.metrics = &s->metrics;
 	options.handlers.tick = saw_tick;
 	options.handlers.mmap = saw_mmap;

@@ -17,8 +17,8 @@
 
 #include "agent/sampler/collect/kernel_types.h"
 #include "agent/sampler/collect/mapping_probe.h"
+#include "agent/sampler/probes/probes.h"
 #include "bpf/abi/sampler.h"
-#include "bpf/sampler.skel.h"
 
 static int setup(void **state)
 {
@@ -35,20 +35,26 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct sampler_bpf *load(struct kernel_types *types, bool tables)
+static struct bpf_object *load(const struct probe *probe, struct kernel_types *types, bool tables)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, how, .btf_custom_path = kernel_types_path(types));
-	struct sampler_bpf *skeleton = sampler_bpf__open_opts(&how);
+	LIBBPF_OPTS(bpf_object_open_opts, how, .object_name = probe->name,
+		.btf_custom_path = kernel_types_path(types));
+	const char *idle = tables ? probe->by_frame_pointer : probe->by_tables;
+	struct abi_sampler_config *config;
+	struct bpf_object *object;
+	const void *bytes;
+	size_t size;
 
-	assert_non_null(skeleton);
-	assert_int_equal(kernel_types_reduce(types, bpf_object__btf(skeleton->obj)), 0);
-	bpf_program__set_autoload(skeleton->progs.take_sample, !tables);
-	bpf_program__set_autoload(skeleton->progs.take_switch, !tables);
-	bpf_program__set_autoload(skeleton->progs.take_sample_by_tables, tables);
-	bpf_program__set_autoload(skeleton->progs.take_switch_by_tables, tables);
-	skeleton->rodata->unwind_by_mapping = tables;
-	assert_int_equal(sampler_bpf__load(skeleton), 0);
-	return skeleton;
+	bytes = probe->object(&size);
+	object = bpf_object__open_mem(bytes, size, &how);
+	assert_non_null(object);
+	assert_int_equal(kernel_types_reduce(types, bpf_object__btf(object)), 0);
+	bpf_program__set_autoload(bpf_object__find_program_by_name(object, idle), false);
+	config = (void *)bpf_map__initial_value(
+		bpf_object__find_map_by_name(object, ".rodata.config"), &size);
+	config->unwind_by_mapping = tables;
+	assert_int_equal(bpf_object__load(object), 0);
+	return object;
 }
 
 /* But for the numbers of maps, which are each object's own. */
@@ -70,24 +76,30 @@ static void assert_same(const struct bpf_program *one, const struct bpf_program 
 	}
 }
 
-static void programs_are_the_same(struct kernel_types *types, bool tables)
+static void objects_are_the_same(const struct probe *probe, struct kernel_types *types, bool tables)
 {
-	struct sampler_bpf *by_all = load(NULL, tables), *by_reduced = load(types, tables);
+	struct bpf_object *by_all = load(probe, NULL, tables);
+	struct bpf_object *by_reduced = load(probe, types, tables);
 	struct bpf_program *program, *other;
 	int loaded = 0;
 
-	bpf_object__for_each_program(program, by_all->obj)
+	bpf_object__for_each_program(program, by_all)
 	{
-		other = bpf_object__find_program_by_name(
-			by_reduced->obj, bpf_program__name(program));
+		other = bpf_object__find_program_by_name(by_reduced, bpf_program__name(program));
 		if (bpf_program__fd(program) < 0)
 			continue;
 		assert_same(program, other);
 		loaded++;
 	}
-	assert_int_equal(loaded, 2);
-	sampler_bpf__destroy(by_all);
-	sampler_bpf__destroy(by_reduced);
+	assert_int_equal(loaded, 1);
+	bpf_object__close(by_all);
+	bpf_object__close(by_reduced);
+}
+
+static void programs_are_the_same(struct kernel_types *types, bool tables)
+{
+	for (const struct probe *const *probe = probes_all; *probe; probe++)
+		objects_are_the_same(*probe, types, tables);
 }
 
 static void by_tables(void **state)

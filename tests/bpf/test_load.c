@@ -17,15 +17,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "bpf/abi/sample_ring.h"
 #include "bpf/abi/sampler.h"
-#include "bpf/sampler.skel.h"
 
 struct variant {
 	const char *name;
 	struct abi_sampler_config config;
-	uint32_t pidns_inode;
 	bool perf_rings; /* samples go into the rings of perf events alone */
 };
 
@@ -34,25 +33,24 @@ static const struct variant variants[] = {
 	{ "perf_rings", { 0 }, .perf_rings = true },
 	{ "user_only", { .stacks = ABI_STACKS_USER } },
 	{ "kernel_only", { .stacks = ABI_STACKS_KERNEL } },
-	{ "pid_namespace", { .pidns_level = 1 }, 4711 },
+	{ "pid_namespace", { .pidns_level = 1, .pidns_inode = 4711 } },
 	{ "goids", { .read_fibers = 1 } },
 	{ "one_goroutine", { .read_fibers = 1, .fiber_id = 7 } },
 	{ "processes", { .filter_tgids = 1 } },
 	{ "threads", { .filter_tids = 1 } },
 	{ "comm", { .filter_comm = 1, .comm = "0123456789abcde" } },
 	{ "cgroup", { .cgroup_level = 3, .cgroup_id = 99 } },
-	{ "everything",
-		{ .pidns_level = 1,
-			.filter_tgids = 1,
-			.filter_tids = 1,
-			.filter_comm = 1,
-			.comm = "sh",
-			.cgroup_level = 3,
-			.cgroup_id = 99,
-			.fiber_id = 7,
-			.self_tgid = 1,
-			.read_fibers = 1 },
-		4711 },
+	{ "everything", { .pidns_level = 1,
+				.pidns_inode = 4711,
+				.filter_tgids = 1,
+				.filter_tids = 1,
+				.filter_comm = 1,
+				.comm = "sh",
+				.cgroup_level = 3,
+				.cgroup_id = 99,
+				.fiber_id = 7,
+				.self_tgid = 1,
+				.read_fibers = 1 } },
 };
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -71,43 +69,47 @@ static int loud(enum libbpf_print_level level, const char *format, va_list argum
 /* By frame pointer, by tables and ranges, by tables and mappings. */
 enum walk { FRAME_POINTER, RANGES, MAPPINGS, WALKS };
 
-static const char *const walk_names[] = { "sampler", "tables", "mappings" };
+static const char *const walk_names[] = { "frame_pointer", "ranges", "mappings" };
 
-/* What runs them. */
-enum trigger { TICK, SWITCH, TRIGGERS };
-
-static const char *const trigger_names[] = { "", "_switch" };
-
+/* The probe's program that is loaded for WALK, or the other one. */
 static struct bpf_program *program_of(
-	const struct sampler_bpf *skeleton, enum walk walk, enum trigger trigger)
+	const struct bpf_object *object, const struct probe *probe, enum walk walk, bool loaded)
 {
-	if (trigger == SWITCH)
-		return walk == FRAME_POINTER ? skeleton->progs.take_switch
-					     : skeleton->progs.take_switch_by_tables;
-	return walk == FRAME_POINTER ? skeleton->progs.take_sample
-				     : skeleton->progs.take_sample_by_tables;
+	bool tables = (walk != FRAME_POINTER) == loaded;
+
+	return bpf_object__find_program_by_name(
+		object, tables ? probe->by_tables : probe->by_frame_pointer);
 }
 
-/* One of the programs of each trigger, as the agent does it. */
-static struct sampler_bpf *load(const struct variant *variant, enum walk walk)
+/* The object of a probe by itself, with maps of its own. */
+static struct bpf_object *load(
+	const struct probe *probe, const struct variant *variant, enum walk walk)
 {
-	struct sampler_bpf *skeleton = sampler_bpf__open();
-	enum walk other = walk == FRAME_POINTER ? RANGES : FRAME_POINTER;
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = probe->name);
+	struct abi_sampler_config *config;
+	struct bpf_object *object;
+	const void *bytes;
+	size_t size;
 
-	if (!skeleton)
+	bytes = probe->object(&size);
+	object = bpf_object__open_mem(bytes, size, &opts);
+	if (!object)
 		return NULL;
-	for (enum trigger trigger = 0; trigger < TRIGGERS; trigger++)
-		bpf_program__set_autoload(program_of(skeleton, other, trigger), false);
-	skeleton->rodata->unwind_by_mapping = walk == MAPPINGS;
-	if (ABI_STORES_IN_ORDER && !variant->perf_rings)
-		skeleton->rodata->sample_ring_bytes = ABI_RING_MIN_BYTES;
-	skeleton->rodata->config = variant->config;
-	skeleton->rodata->pidns_inode = variant->pidns_inode;
-	if (sampler_bpf__load(skeleton)) {
-		sampler_bpf__destroy(skeleton);
+	bpf_program__set_autoload(program_of(object, probe, walk, false), false);
+	config = (void *)bpf_map__initial_value(
+		bpf_object__find_map_by_name(object, ".rodata.config"), &size);
+	*config = variant->config;
+	config->max_frames = ABI_MAX_FRAMES;
+	config->unfinished_allowance = ABI_UNFINISHED_STACK_BYTES;
+	config->page_shift = 12;
+	config->unwind_by_mapping = walk == MAPPINGS;
+	if (ABI_STORES_IN_ORDER && !variant->perf_rings && probe->own_rings)
+		config->sample_ring_bytes = ABI_RING_MIN_BYTES;
+	if (bpf_object__load(object)) {
+		bpf_object__close(object);
 		return NULL;
 	}
-	return skeleton;
+	return object;
 }
 
 /* 0 where the kernel does not tell. */
@@ -126,12 +128,15 @@ static void variant_loads(void **state)
 	const struct variant *variant = *state;
 
 	libbpf_set_print(loud);
-	for (enum walk walk = 0; walk < WALKS; walk++) {
-		struct sampler_bpf *skeleton = load(variant, walk);
+	for (const struct probe *const *probe = probes_all; *probe; probe++) {
+		for (enum walk walk = 0; walk < WALKS; walk++) {
+			struct bpf_object *object = load(*probe, variant, walk);
 
-		if (!skeleton)
-			fail_msg("the kernel refuses %s/%s", walk_names[walk], variant->name);
-		sampler_bpf__destroy(skeleton);
+			if (!object)
+				fail_msg("the kernel refuses %s/%s of %s", walk_names[walk],
+					variant->name, (*probe)->name);
+			bpf_object__close(object);
+		}
 	}
 }
 
@@ -139,15 +144,15 @@ static int print_counts(enum walk walk)
 {
 	libbpf_set_print(quiet);
 	for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
-		struct sampler_bpf *skeleton = load(&variants[i], walk);
+		for (const struct probe *const *probe = probes_all; *probe; probe++) {
+			struct bpf_object *object = load(*probe, &variants[i], walk);
 
-		if (!skeleton)
-			return 1;
-		for (enum trigger trigger = 0; trigger < TRIGGERS; trigger++)
-			printf("%s%s/%s %u\n", walk_names[walk], trigger_names[trigger],
-				variants[i].name,
-				verified_instructions(program_of(skeleton, walk, trigger)));
-		sampler_bpf__destroy(skeleton);
+			if (!object)
+				return 1;
+			printf("%s/%s/%s %u\n", (*probe)->name, walk_names[walk], variants[i].name,
+				verified_instructions(program_of(object, *probe, walk, true)));
+			bpf_object__close(object);
+		}
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "agent/sampler/collect/events.h"
 #include "agent/sampler/collect/merge.h"
+#include "agent/sampler/probes/probes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -153,6 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	static struct metrics metrics;
 	struct mapped_files files = { 0 };
 	const struct events events = { .metrics = &metrics,
+		.probes = probes_all,
 		.files = size % 2 ? &files : NULL,
 		.handlers = { .tick = take_tick,
 			.switch_out = take_switch_out,

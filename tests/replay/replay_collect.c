@@ -73,7 +73,9 @@ int collect_create(
 		return -ENOMEM;
 	c->replay = replay_current();
 	c->options = *options;
-	c->events = (struct events){ .handlers = options->handlers, .metrics = options->metrics };
+	c->events = (struct events){ .handlers = options->handlers,
+		.probes = options->probes,
+		.metrics = options->metrics };
 	err = merge_init(&c->merge);
 	if (!err)
 		err = collect_make_tables(c);

@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "agent/sampler/collect/events.h"
+#include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "tests/unit/perf_ring.h"
 
@@ -122,6 +123,7 @@ static int setup(void **state)
 	assert_non_null(f);
 	perf_ring_init(&f->w, 0);
 	f->events.metrics = &f->metrics;
+	f->events.probes = probes_all;
 	f->events.handlers = (struct collect_handlers){
 		.tick = saw_tick,
 		.sightings = saw_sightings,

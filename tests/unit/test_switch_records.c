@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/sampler/collect/events.h"
+#include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "tests/unit/perf_ring.h"
 
@@ -61,6 +62,7 @@ static int setup(void **state)
 	assert_non_null(f);
 	perf_ring_init(&f->w, 0);
 	f->events.metrics = &f->metrics;
+	f->events.probes = probes_all;
 	f->events.handlers = (struct collect_handlers){
 		.switch_out = saw_switch_out,
 		.wake = saw_wake,

@@ -10,8 +10,8 @@
 #include "agent/sampler/collect/events.h"
 #include "agent/sampler/collect/merge.h"
 #include "agent/sampler/collect/perf_event.h"
+#include "agent/sampler/collect/probe_set.h"
 #include "agent/sampler/collect/ring.h"
-#include "agent/sampler/collect/bpf_sampler.h"
 #include "agent/sampler/recording/notes.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -43,7 +43,8 @@ struct cpu {
 struct collect {
 	struct collect_options options;
 	struct cpu_list chosen; /* a copy of options.cpus; empty = all */
-	struct bpf_sampler *sampler;
+	struct probe_set *probes;
+	struct shared_maps *maps; /* of `probes` */
 	struct events events;
 	struct merge merge;
 	int epoll_fd;
@@ -62,7 +63,7 @@ static void close_cpu(struct collect *c, struct cpu *cpu)
 {
 	/* One that went offline is disconnected already, and may be back under the same number. */
 	if (cpu->output_fd >= 0 && !cpu->gone) {
-		bpf_sampler_set_output(c->sampler, cpu->number, -1);
+		shared_maps_set_output(c->maps, cpu->number, -1);
 		epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, cpu->output_fd, NULL);
 	}
 	ring_unmap(&cpu->ring);
@@ -117,7 +118,7 @@ static int open_output(struct collect *c, struct cpu *cpu, const char **ret_step
 	if (err)
 		return err;
 	*ret_step = "connect the BPF program with the output event";
-	err = bpf_sampler_set_output(c->sampler, cpu->number, cpu->output_fd);
+	err = shared_maps_set_output(c->maps, cpu->number, cpu->output_fd);
 	if (!err && epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, cpu->output_fd, &event) < 0)
 		err = -errno;
 	return err;
@@ -132,11 +133,11 @@ static int open_sampling(struct collect *c, struct cpu *cpu, const char **ret_st
 	if (cpu->sampling_fd < 0)
 		return cpu->sampling_fd;
 	*ret_step = "map the sampler's ring";
-	err = sample_rings_open(bpf_sampler_rings(c->sampler), cpu->number);
+	err = sample_rings_open(shared_maps_rings(c->maps), cpu->number);
 	if (err)
 		return err;
 	*ret_step = "attach the BPF program to the sampling event";
-	err = perf_event_set_program(cpu->sampling_fd, bpf_sampler_program_fd(c->sampler));
+	err = perf_event_set_program(cpu->sampling_fd, probe_set_event_program(c->probes));
 	if (!err && c->started)
 		err = perf_event_enable(cpu->sampling_fd, true);
 	return err;
@@ -155,7 +156,7 @@ static int open_cpu(struct collect *c, int number, const char **ret_step)
 	err = array_reserve(c->cpus, c->cpu_capacity, c->cpu_count + 1, MAX_CPUS);
 	if (!err)
 		err = array_reserve(c->rings, c->ring_capacity,
-			c->cpu_count + 1 + bpf_sampler_rings(c->sampler)->count, 2 * MAX_CPUS);
+			c->cpu_count + 1 + shared_maps_rings(c->maps)->count, 2 * MAX_CPUS);
 	if (err)
 		return err;
 	err = open_output(c, &cpu, ret_step);
@@ -219,12 +220,12 @@ static int copy_options(struct collect *c, const struct collect_options *options
 		return err;
 	for (size_t i = 0; i < options->cpu_count; i++)
 		c->chosen.numbers[c->chosen.count++] = options->cpus[i];
-	/* The caller's; used by sampler_load() only. */
+	/* The caller's; used by load_probes() only. */
 	c->options.cpus = NULL;
 	return 0;
 }
 
-static int load_sampler(struct collect *c, const char **ret_step)
+static int load_probes(struct collect *c, const char **ret_step)
 {
 	autocall(cpu_list_deinit) struct cpu_list online = { 0 };
 	struct ring_sizes sizes;
@@ -236,7 +237,10 @@ static int load_sampler(struct collect *c, const char **ret_step)
 		return err;
 	sizes = ring_sizes_for(&c->options, online.numbers[online.count - 1]);
 	c->options.ring_pages = sizes.pages;
-	return bpf_sampler_load(&c->options, &sizes, &c->sampler, ret_step);
+	err = probe_set_load(&c->options, &sizes, &c->probes, ret_step);
+	if (!err)
+		c->maps = probe_set_maps(c->probes);
+	return err;
 }
 
 static int set_up(struct collect *c, const struct collect_options *options, const char **ret_step)
@@ -252,7 +256,7 @@ static int set_up(struct collect *c, const struct collect_options *options, cons
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll_fd < 0)
 		return -errno;
-	err = load_sampler(c, ret_step);
+	err = load_probes(c, ret_step);
 	if (err)
 		return err;
 	return open_all(c, ret_step);
@@ -280,7 +284,9 @@ int collect_create(
 		return -ENOMEM;
 	c->epoll_fd = -1;
 	c->build_ids = true;
-	c->events = (struct events){ .handlers = options->handlers, .metrics = options->metrics };
+	c->events = (struct events){ .handlers = options->handlers,
+		.probes = options->probes,
+		.metrics = options->metrics };
 	err = set_up(c, options, ret_step);
 	if (err) {
 		collect_destroy(c);
@@ -301,7 +307,7 @@ void collect_destroy(struct collect *c)
 		close_cpu(c, &c->cpus[i]);
 	free(c->cpus);
 	free(c->rings);
-	bpf_sampler_unload(c->sampler);
+	probe_set_unload(c->probes);
 	merge_deinit(&c->merge);
 	cpu_list_deinit(&c->chosen);
 	if (c->epoll_fd >= 0)
@@ -326,11 +332,11 @@ static int enable_events(struct collect *c, bool on)
 
 static int enable(struct collect *c, bool on)
 {
-	int watched = bpf_sampler_watch_switches(c->sampler, on);
+	int attached = probe_set_attach(c->probes, on);
 	int enabled = enable_events(c, on);
 
 	c->started = on;
-	return watched ? watched : enabled;
+	return attached ? attached : enabled;
 }
 
 int collect_start(struct collect *c)
@@ -365,7 +371,7 @@ int collect_set_frequency(struct collect *c, uint64_t hz)
 			first_error = err;
 	}
 	if (c->options.event == COLLECT_CPU_CLOCK)
-		bpf_sampler_set_period(c->sampler, UINT64_C(1000000000) / hz);
+		shared_maps_set_period(c->maps, UINT64_C(1000000000) / hz);
 	return first_error;
 }
 
@@ -426,21 +432,21 @@ int64_t collect_drain(struct collect *c, uint64_t until_ns)
 
 	for (size_t i = 0; i < c->cpu_count; i++)
 		c->rings[i] = &c->cpus[i].ring;
-	if (c->sampler)
-		count += sample_rings_list(bpf_sampler_rings(c->sampler), c->rings + count);
+	if (c->maps)
+		count += sample_rings_list(shared_maps_rings(c->maps), c->rings + count);
 	if (!until_ns || until_ns > settled_ns)
 		until_ns = settled_ns;
 	host_rings(c->rings, count);
 	delivered = merge_rings(&c->merge, c->rings, count, until_ns, &sink);
 	forget_gone(c);
-	if (c->sampler)
-		bpf_sampler_rings_read(c->sampler);
+	if (c->maps)
+		shared_maps_rings_read(c->maps);
 	return delivered;
 }
 
 uint32_t collect_next_window(struct collect *c)
 {
-	bpf_sampler_set_window(c->sampler, ++c->window);
+	shared_maps_set_window(c->maps, ++c->window);
 	return c->window;
 }
 
@@ -461,7 +467,7 @@ static bool events_died(struct cpu *cpu)
 static void retire(struct collect *c, struct cpu *cpu)
 {
 	cpu->gone = true;
-	bpf_sampler_set_output(c->sampler, cpu->number, -1);
+	shared_maps_set_output(c->maps, cpu->number, -1);
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, cpu->output_fd, NULL);
 	if (cpu->sampling_fd >= 0)
 		close(cpu->sampling_fd);
@@ -494,29 +500,29 @@ int collect_check_cpus(struct collect *c)
 void collect_set_kernel_tables(struct collect *c, const struct abi_kernel_tables *tables)
 {
 	if (!(c->options.without & MECHANISM_KERNEL_WALK))
-		bpf_sampler_set_kernel_tables(c->sampler, tables);
+		shared_maps_set_kernel_tables(c->maps, tables);
 }
 
 int collect_set_runtime(struct collect *c, uint32_t tgid, const struct abi_runtime_process *how)
 {
-	return bpf_sampler_set_runtime(c->sampler, tgid, how);
+	return shared_maps_set_runtime(c->maps, tgid, how);
 }
 
 void collect_remove_runtime(struct collect *c, uint32_t tgid)
 {
-	bpf_sampler_remove_runtime(c->sampler, tgid);
+	shared_maps_remove_runtime(c->maps, tgid);
 }
 
 struct tables *collect_tables(const struct collect *c)
 {
-	return bpf_sampler_tables(c->sampler);
+	return shared_maps_tables(c->maps);
 }
 
 uint64_t collect_counter(const struct collect *c, enum abi_counter counter)
 {
 	uint64_t counts[ABI_COUNTERS];
 
-	return bpf_sampler_counters(c->sampler, counts) ? 0 : counts[counter];
+	return probe_set_counters(c->probes, counts) ? 0 : counts[counter];
 }
 
 void collect_count(struct collect *c)
@@ -524,7 +530,7 @@ void collect_count(struct collect *c)
 	struct metrics *m = c->options.metrics;
 	uint64_t now[ABI_COUNTERS], since[ABI_COUNTERS];
 
-	if (bpf_sampler_counters(c->sampler, now))
+	if (probe_set_counters(c->probes, now))
 		return;
 	for (size_t i = 0; i < ABI_COUNTERS; i++) {
 		since[i] = now[i] - c->counted[i];
@@ -552,10 +558,17 @@ size_t collect_cpu_count(const struct collect *c)
 
 int collect_bpf_stats(const struct collect *c, uint64_t *ret_ns, uint64_t *ret_runs)
 {
-	return bpf_sampler_stats(c->sampler, ret_ns, ret_runs);
+	uint64_t counts[ABI_COUNTERS];
+	int err = probe_set_counters(c->probes, counts);
+
+	if (err)
+		return err;
+	*ret_ns = counts[ABI_COUNT_RUN_NS];
+	*ret_runs = counts[ABI_COUNT_RUNS];
+	return 0;
 }
 
 uint64_t collect_map_bytes(const struct collect *c)
 {
-	return bpf_sampler_map_bytes(c->sampler);
+	return probe_set_memory(c->probes);
 }

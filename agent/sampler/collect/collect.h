@@ -22,6 +22,7 @@
 
 struct abi_kernel_tables;
 struct collect;
+struct probe;
 struct tables;
 
 /* PERF_RECORD_MMAP2 of an executable mapping. */
@@ -71,6 +72,7 @@ struct collect_handlers {
 enum collect_event { COLLECT_CPU_CLOCK, COLLECT_CYCLES };
 
 struct collect_options {
+	const struct probe *const *probes; /* that there are; ends with NULL. Borrowed */
 	enum collect_event event;
 	uint64_t frequency_hz; /* or, when 0, */
 	uint64_t period; /* ns (cpu-clock) or cycles */

@@ -14,13 +14,6 @@ enum {
 		sizeof(struct abi_sightings) + ABI_SIGHTINGS * sizeof(struct abi_sighting),
 };
 
-/* A sample of either kind. */
-union sample_record {
-	struct abi_sample sample; /* its kind tells which */
-	struct abi_tick tick;
-	struct abi_switch_out switch_out;
-};
-
 /*
  * Whether the process cannot be seen from the agent's pid namespace: its pid there is 0, and −1
  * when it has ended (perf_event_pid_type() of the kernel). The idle threads, whose pid is 0 too,
@@ -31,19 +24,10 @@ static bool is_outside_namespace(uint32_t tgid)
 	return tgid == 0 || tgid == UINT32_MAX;
 }
 
-static void deliver_sample(
-	const struct events *e, uint64_t time_ns, const union sample_record *record)
-{
-	if (record->sample.kind == ABI_TICK && e->handlers.tick)
-		e->handlers.tick(e->handlers.context, time_ns, &record->tick);
-	if (record->sample.kind == ABI_SWITCH_OUT && e->handlers.switch_out)
-		e->handlers.switch_out(e->handlers.context, time_ns, &record->switch_out);
-}
-
-static bool handle_unfinished(const struct events *e, uint64_t time_ns, struct cursor *raw)
+static bool handle_unfinished(const struct events *e, const struct probe_record *record,
+	uint64_t time_ns, struct cursor *raw)
 {
 	union {
-		union sample_record record;
 		struct abi_unfinished unfinished;
 		uint8_t bytes[MAX_UNFINISHED_BYTES];
 	} aligned;
@@ -64,20 +48,7 @@ static bool handle_unfinished(const struct events *e, uint64_t time_ns, struct c
 	if (e->handlers.unfinished)
 		e->handlers.unfinished(e->handlers.context, time_ns, &aligned.unfinished);
 	else
-		deliver_sample(e, time_ns, &aligned.record);
-	return true;
-}
-
-static bool handle_wake(const struct events *e, uint64_t time_ns, struct cursor *raw)
-{
-	struct abi_wake wake;
-	const void *bytes = cursor_bytes(raw, sizeof(wake));
-
-	if (!bytes)
-		return false;
-	memcpy(&wake, bytes, sizeof(wake));
-	if (e->handlers.wake)
-		e->handlers.wake(e->handlers.context, time_ns, &wake);
+		record->deliver(&e->handlers, time_ns, &aligned.unfinished.sample);
 	return true;
 }
 
@@ -141,46 +112,64 @@ static bool handle_own_stack(const struct events *e, struct cursor *raw)
 	return cursor_u32(&kind) == ABI_STACK && handle_stack(e, raw);
 }
 
-static bool handle_sample(const struct events *e, uint64_t time_ns, struct cursor *raw)
+static bool handle_sample(const struct events *e, const struct probe_record *record,
+	uint64_t time_ns, struct cursor *raw)
 {
 	struct cursor whole = *raw;
-	union sample_record record;
-	const void *bytes = cursor_bytes(raw, sizeof(record));
+	union {
+		struct abi_sample sample;
+		uint8_t bytes[ABI_SAMPLE_BYTES];
+	} aligned;
+	const void *bytes = cursor_bytes(raw, sizeof(aligned));
 
 	if (!bytes)
 		return false;
-	/* Raw data stands at an odd multiple of 4. */
-	memcpy(&record, bytes, sizeof(record));
-	if (record.sample.flags & ABI_SAMPLE_UNFINISHED)
-		return handle_unfinished(e, time_ns, &whole);
+	/* Raw data starts at an odd multiple of 4. */
+	memcpy(&aligned, bytes, sizeof(aligned));
+	if (aligned.sample.flags & ABI_SAMPLE_UNFINISHED)
+		return handle_unfinished(e, record, time_ns, &whole);
 	if (!handle_own_stack(e, raw))
 		return false;
-	deliver_sample(e, time_ns, &record);
+	record->deliver(&e->handlers, time_ns, &aligned);
+	return true;
+}
+
+static bool handle_record(const struct events *e, const struct probe_record *record,
+	uint64_t time_ns, struct cursor *raw)
+{
+	uint64_t aligned[PROBE_RECORD_MAX_BYTES / sizeof(uint64_t)];
+	const void *bytes;
+
+	if (!record || record->bytes > sizeof(aligned))
+		return false;
+	if (record->is_sample)
+		return handle_sample(e, record, time_ns, raw);
+	bytes = cursor_bytes(raw, record->bytes);
+	if (!bytes)
+		return false;
+	memcpy(aligned, bytes, record->bytes);
+	record->deliver(&e->handlers, time_ns, aligned);
 	return true;
 }
 
 /* PERF_SAMPLE_RAW: a u32 size and so many bytes, which bpf_perf_event_output() filled. */
 static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *body)
 {
-	struct cursor raw, kind;
-	uint32_t size;
+	struct cursor raw, kind_at;
+	uint32_t size, kind;
 
 	cursor_skip(body, sizeof(uint64_t)); /* the time */
 	size = cursor_u32(body);
 	raw = cursor_slice(body, cursor_offset(body), size);
-	kind = raw;
-	switch (cursor_u32(&kind)) {
-	case ABI_TICK:
-	case ABI_SWITCH_OUT:
-		return handle_sample(e, time_ns, &raw);
+	kind_at = raw;
+	kind = cursor_u32(&kind_at);
+	switch (kind) {
 	case ABI_STACK:
 		return handle_stack(e, &raw);
-	case ABI_WAKE:
-		return handle_wake(e, time_ns, &raw);
 	case ABI_SIGHTINGS_MET:
 		return handle_sightings(e, time_ns, &raw);
 	default:
-		return false;
+		return handle_record(e, probe_record(e->probes, kind), time_ns, &raw);
 	}
 }
 

@@ -11,6 +11,7 @@
 
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/collect/mapped_files.h"
+#include "agent/sampler/collect/probe.h"
 
 /* What a record of the output event carries besides itself; ring.c relies on the time's place. */
 enum {
@@ -21,6 +22,7 @@ enum {
 
 struct events {
 	struct collect_handlers handlers;
+	const struct probe *const *probes; /* whose records come; ends with NULL */
 	struct metrics *metrics;
 	struct mapped_files *files; /* where mapping records come in two halves; else NULL */
 };

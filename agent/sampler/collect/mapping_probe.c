@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "bpf/abi/sample.h"
+#include "bpf/abi/sampler.h"
 #include "bpf/mapping_probe.skel.h"
 
 /* Below what a process may map. */
@@ -100,7 +101,7 @@ int mapping_probe(struct kernel_types *types)
 		mapping_probe_bpf__destroy(skeleton);
 		return err;
 	}
-	skeleton->rodata->vma_page_shift = mapping_probe_page_shift();
+	skeleton->rodata_config->config.page_shift = mapping_probe_page_shift();
 	works = !mapping_probe_bpf__load(skeleton) && tells_all(skeleton);
 	mapping_probe_bpf__destroy(skeleton);
 	return works ? 0 : -EOPNOTSUPP;

@@ -22,21 +22,9 @@
 #include "bpf/unwind_rest.bpf.h"
 #include "bpf/unwind_walk.bpf.h"
 
-/* Set by user space; from 1. Among the other variables: what is 0 at first would lie elsewhere. */
-volatile __u32 window SEC(".data");
-/* The period since it was changed, as the context goes on telling the first one; 0 = it was not. */
-volatile __u64 changed_period SEC(".data");
-
-/*
- * The tgids of processes whose samples user space throws away, each at its place modulo the length:
- * it learns nothing of their modules, so each of their walks would be left to it, with a piece of
- * stack that takes the others' allowance. One that has lost its place to another only gets it back.
- */
-volatile __u32 left_out[ABI_LEFT_OUT];
-
 static __always_inline bool is_left_out(__u32 tgid)
 {
-	return left_out[tgid % ABI_LEFT_OUT] == tgid;
+	return shared.left_out[tgid % ABI_LEFT_OUT] == tgid;
 }
 
 /* Who it is; false: nobody wants to know. */
@@ -69,7 +57,7 @@ static __always_inline void take_facts(
 		sample->flags |= ABI_SAMPLE_EXECUTING;
 	sample->cgroup_id = task_cgroup_id(task);
 	sample->cpu = bpf_get_smp_processor_id();
-	sample->window = window;
+	sample->window = shared.window;
 	sample->unwind_generation = 0;
 	sample->unwind_missed = 0;
 }
@@ -120,7 +108,7 @@ static __always_inline bool output_sample(const struct taking *t, bool tables, s
 	struct abi_sample *sample = &s->walk.sample;
 	long error = ERROR_NO_SPACE;
 
-	if (tables && unwind_by_mapping && sample->user_stack && !is_left_out(sample->tgid))
+	if (tables && config.unwind_by_mapping && sample->user_stack && !is_left_out(sample->tgid))
 		sightings_output(t, &s->walk);
 	if (tables && s->walk.stack_waits && stack_ship(t, &s->walk.record, ABI_SAMPLE_BYTES))
 		return true;

@@ -1,5 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#pragma once
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What threads wait for: runs at every switch from one thread to another.
  *
@@ -13,13 +12,20 @@
  * A thread that was preempted waits for a CPU, and counts as well. One that ends does not: it never
  * comes back.
  */
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/off_cpu.h"
+#include "bpf/probes/capture.bpf.h"
 #include "bpf/run_time.bpf.h"
-#include "bpf/take.bpf.h"
+
+char off_cpu_license[] SEC("license") = "Dual BSD/GPL";
 
 enum { TASK_IS_EXITING = 0x4 /* PF_EXITING */ };
 
-/* Of 2^32 waits so many are taken; 0 = all. */
-const volatile __u32 off_cpu_chance;
+const volatile struct abi_off_cpu_config off_cpu SEC(".rodata.probe") = {};
 
 struct wait {
 	__u64 left_ns;
@@ -59,7 +65,7 @@ static __always_inline void wait_ends(const struct taking *t, __u32 thread, __u6
 
 	if (!wait)
 		return;
-	wake.window = window;
+	wake.window = shared.window;
 	wake.tgid = wait->tgid;
 	wake.tid = wait->tid;
 	wake.left_ns = wait->left_ns;
@@ -90,7 +96,7 @@ static __always_inline void wait_ended_unseen(
 /* Before anything is looked at that costs time. */
 static __always_inline bool is_chosen(struct task_struct *leaving)
 {
-	if (off_cpu_chance && bpf_get_prandom_u32() >= off_cpu_chance)
+	if (off_cpu.chance && bpf_get_prandom_u32() >= off_cpu.chance)
 		return false;
 	return !(TASK_READ(leaving, flags) & TASK_IS_EXITING);
 }
@@ -117,12 +123,12 @@ static __always_inline void wait_begins(
 
 static __always_inline int switch_with(struct bpf_raw_tracepoint_args *ctx, bool tables)
 {
-	__u32 whose = SCRATCH_OFF_CPU;
+	__u32 whose = SCRATCH;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
 	struct taking t = {
 		.ctx = ctx,
 		.task = task_current(),
-		.whose = SCRATCH_OFF_CPU,
+		.whose = SCRATCH,
 	};
 	__u32 leaving = (__u32)bpf_get_current_pid_tgid();
 	const struct task_struct *coming;
@@ -141,7 +147,7 @@ static __always_inline int switch_with(struct bpf_raw_tracepoint_args *ctx, bool
 	return 0;
 }
 
-/* As of the sampler's, one of the two is loaded; or none. */
+/* One of the two is loaded, as of the CPU probe. */
 SEC("raw_tp/sched_switch")
 int take_switch_by_tables(struct bpf_raw_tracepoint_args *ctx)
 {

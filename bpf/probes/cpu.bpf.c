@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The sampler: runs at every tick of a CPU's sampling event and writes into the CPU's ring who was
- * running, and which stacks. Programs of sampling events never nest on a CPU (the kernel's
- * bpf_prog_active), so one scratch area a CPU serves.
- *
- * In the same object, since they share all but the scratch memory: what threads wait for
- * (bpf/off_cpu.bpf.h).
+ * The CPU probe: runs at every tick of a CPU's sampling event and writes into the CPU's ring which
+ * thread was running, and its stacks. Programs of sampling events never nest on a CPU (the kernel's
+ * bpf_prog_active), so one scratch area a CPU is enough.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/take.bpf.h"
-#include "bpf/off_cpu.bpf.h"
+#include "bpf/probes/capture.bpf.h"
 #include "bpf/run_time.bpf.h"
 
-char sampler_license[] SEC("license") = "Dual BSD/GPL";
+char cpu_license[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tables)
 {
-	__u32 whose = SCRATCH_SAMPLER;
+	__u32 whose = SCRATCH;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
 	struct taking t = {
 		.ctx = ctx,
 		.interrupted = &ctx->regs,
 		.task = task_current(),
-		.whose = SCRATCH_SAMPLER,
+		.whose = SCRATCH,
 	};
 
 	if (!s)
@@ -40,13 +36,14 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 	t.counters->of[ABI_COUNT_SAMPLES]++;
 	s->walk.sample.flags = regs_user_mode(&ctx->regs) ? 0 : ABI_SAMPLE_KERNEL;
 	take_facts(&t, ABI_TICK, &s->walk.sample);
-	s->walk.tick.period = changed_period ?: ctx->sample_period;
+	s->walk.tick.period = shared.changed_period ?: ctx->sample_period;
 	take_stacks(&t, tables, s);
 	output_sample(&t, tables, s);
 	return 0;
 }
 
-/* One of the two is loaded: user stacks by tables, where the kernel takes that program, or not. */
+/* One of the two is loaded: it walks user stacks by tables where the kernel accepts that program.
+ */
 SEC("perf_event")
 int take_sample_by_tables(struct bpf_perf_event_data *ctx)
 {

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/collect/probe_object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sampler/collect/kernel_types.h"
+#include "base/cleanup.h"
+
+static const char CONFIG_SECTION[] = ".rodata.config";
+static const char SCRATCH_MAP[] = "scratches";
+
+static int write_config(
+	struct bpf_object *object, const struct probe *probe, const struct abi_sampler_config *from)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, CONFIG_SECTION);
+	struct abi_sampler_config *config;
+	size_t size = 0;
+
+	/* Before loading this is the object's copy, to be changed. */
+	config = map ? (void *)bpf_map__initial_value(map, &size) : NULL;
+	if (size < sizeof(*config))
+		return -EBADMSG;
+	*config = *from;
+	if (!probe->own_rings)
+		config->sample_ring_bytes = 0;
+	return 0;
+}
+
+/* The scratch memory that only a walk by tables needs. */
+static void leave_out_walk(struct bpf_object *object)
+{
+	static const char *const names[] = { "unwind_near_processes", "unwind_near_rules",
+		"unfinished_records" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
+
+		if (map)
+			bpf_map__set_autocreate(map, false);
+	}
+}
+
+/* Of the probe's two programs one is loaded. */
+static int choose_program(struct probe_object *o, bool tables)
+{
+	const struct probe *probe = o->probe;
+	const char *chosen = tables ? probe->by_tables : probe->by_frame_pointer;
+	const char *other = tables ? probe->by_frame_pointer : probe->by_tables;
+	struct bpf_program *idle = bpf_object__find_program_by_name(o->object, other);
+
+	o->program = bpf_object__find_program_by_name(o->object, chosen);
+	if (!o->program || !idle)
+		return -EBADMSG;
+	bpf_program__set_autoload(idle, false);
+	return 0;
+}
+
+static int prepare(struct probe_object *o, const struct probe_load *how)
+{
+	bool tables = how->walk != WALK_BY_FRAME_POINTER;
+	int err = write_config(o->object, o->probe, how->config);
+
+	if (!err)
+		err = choose_program(o, tables);
+	if (!err && o->probe->configure)
+		err = o->probe->configure(how->options, o->object);
+	if (!tables)
+		leave_out_walk(o->object);
+	if (!err)
+		err = shared_maps_lend(how->maps, o->object);
+	return err ? err : kernel_types_reduce(how->types, bpf_object__btf(o->object));
+}
+
+static int make_scratch(struct probe_object *o)
+{
+	const struct bpf_map *scratches = bpf_object__find_map_by_name(o->object, SCRATCH_MAP);
+	int cpus = libbpf_num_possible_cpus();
+
+	if (!scratches || cpus < 0)
+		return scratches ? cpus : -EBADMSG;
+	o->possible_cpus = (size_t)cpus;
+	o->scratch_words = (bpf_map__value_size(scratches) + 7) / 8;
+	o->scratch = calloc(o->possible_cpus, o->scratch_words * sizeof(*o->scratch));
+	return o->scratch ? 0 : -ENOMEM;
+}
+
+int probe_object_load(
+	const struct probe *probe, const struct probe_load *how, struct probe_object *ret_object)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = probe->name,
+		.btf_custom_path = kernel_types_path(how->types));
+	struct probe_object o = { .probe = probe };
+	const void *bytes;
+	size_t size;
+	int err;
+
+	bytes = probe->object(&size);
+	o.object = bpf_object__open_mem(bytes, size, &opts);
+	if (!o.object)
+		return -ENOMEM;
+	err = prepare(&o, how);
+	if (!err)
+		err = bpf_object__load(o.object);
+	if (!err)
+		err = make_scratch(&o);
+	if (err) {
+		probe_object_unload(&o);
+		return err;
+	}
+	*ret_object = o;
+	return 0;
+}
+
+void probe_object_unload(struct probe_object *o)
+{
+	bpf_link__destroy(o->link);
+	bpf_object__close(o->object);
+	free(o->scratch);
+	*o = (struct probe_object){ 0 };
+}
+
+int probe_object_program_fd(const struct probe_object *o)
+{
+	return bpf_program__fd(o->program);
+}
+
+int probe_object_attach(struct probe_object *o, bool on)
+{
+	if (o->probe->attach != PROBE_RAW_TRACEPOINT || on == (o->link != NULL))
+		return 0;
+	if (!on) {
+		bpf_link__destroy(take(o->link));
+		return 0;
+	}
+	o->link = bpf_program__attach_raw_tracepoint(o->program, o->probe->tracepoint);
+	return o->link ? 0 : -errno;
+}
+
+int probe_object_count(const struct probe_object *o, uint64_t counts[ABI_COUNTERS])
+{
+	const struct bpf_map *scratches = bpf_object__find_map_by_name(o->object, SCRATCH_MAP);
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(scratches), &zero, o->scratch))
+		return -errno;
+	for (size_t cpu = 0; cpu < o->possible_cpus; cpu++)
+		for (size_t i = 0; i < ABI_COUNTERS; i++)
+			counts[i] += o->scratch[cpu * o->scratch_words + i];
+	return 0;
+}
+
+uint64_t probe_object_memory(const struct probe_object *o, const struct shared_maps *maps)
+{
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map(map, o->object)
+	{
+		if (!shared_maps_has(maps, bpf_map__name(map)))
+			bytes += shared_maps_memory_of(bpf_map__fd(map));
+	}
+	return bytes;
+}

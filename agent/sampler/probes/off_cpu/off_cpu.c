@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What threads wait for: a sample when a thread leaves its CPU, a record when it runs again. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+#include "agent/sampler/collect/collect.h"
+#include "agent/sampler/probes/probes.h"
+#include "base/cleanup.h"
+#include "bpf/abi/off_cpu.h"
+#include "bpf/abi/sample.h"
+#include "bpf/abi/shared.h"
+#include "bpf/probes/off_cpu.skel.h"
+
+/* The chance of 2^32 means all. */
+static const uint64_t ALL_WAITS = UINT64_C(1) << 32;
+
+static bool off_cpu_is_wanted(const struct collect_options *options)
+{
+	return options->off_cpu_share > 0;
+}
+
+static int off_cpu_configure(const struct collect_options *options, struct bpf_object *object)
+{
+	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.probe");
+	struct bpf_map *kernel_rows = bpf_object__find_map_by_name(object, "kernel_rows");
+	struct abi_off_cpu_config *config;
+	size_t size = 0;
+
+	config = settings ? (void *)bpf_map__initial_value(settings, &size) : NULL;
+	if (size < sizeof(*config))
+		return -EBADMSG;
+	if (options->off_cpu_share < 1)
+		config->chance = (uint32_t)MAX(options->off_cpu_share * (double)ALL_WAITS, 1.0);
+	/* A thread that leaves was not interrupted: the kernel walks its own stack there. */
+	if (kernel_rows)
+		bpf_map__set_autocreate(kernel_rows, false);
+	return 0;
+}
+
+static void off_cpu_deliver_switch_out(
+	const struct collect_handlers *handlers, uint64_t time_ns, const void *record)
+{
+	if (handlers->switch_out)
+		handlers->switch_out(handlers->context, time_ns, record);
+}
+
+static void off_cpu_deliver_wake(
+	const struct collect_handlers *handlers, uint64_t time_ns, const void *record)
+{
+	if (handlers->wake)
+		handlers->wake(handlers->context, time_ns, record);
+}
+
+const struct probe probe_off_cpu = {
+	.name = "off_cpu",
+	.object = off_cpu_bpf__elf_bytes,
+	.by_tables = "take_switch_by_tables",
+	.by_frame_pointer = "take_switch",
+	.attach = PROBE_RAW_TRACEPOINT,
+	.tracepoint = "sched_switch",
+	.is_wanted = off_cpu_is_wanted,
+	.configure = off_cpu_configure,
+	.records = {
+		{ ABI_SWITCH_OUT, true, ABI_SAMPLE_BYTES, off_cpu_deliver_switch_out },
+		{ ABI_WAKE, false, sizeof(struct abi_wake), off_cpu_deliver_wake },
+	},
+};

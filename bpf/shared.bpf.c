@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The maps that all probes share, without a program: see the header. */
+#include "bpf/shared.bpf.h"
+
+char shared_license[] SEC("license") = "Dual BSD/GPL";
