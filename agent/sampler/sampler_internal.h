@@ -139,7 +139,7 @@ void sampler_memory_guard_init(struct sampler *sampler, const struct sampler_opt
 /* The tables of modules and processes are there. */
 void sampler_module_sweeper_init(struct sampler *sampler);
 
-/* modules.c */
+/* wiring_modules.c */
 /* Makes the module indexes; the builds and their sources are there. */
 int sampler_module_indexes_create(struct sampler *sampler);
 /* A sample of P has a stack that was resolved before: module_indexes_hit_again() for its frames. */

@@ -14,6 +14,8 @@ AREAS = {
     "profile": (["agent/sampler/profile/*.c"], []),
     "report": (["agent/report/*.c"], []),
     "process, unwind": (["agent/sampler/process/*.c", "agent/sampler/unwind/*.c"], []),
+    "indexes, maps, memory": (["agent/sampler/module_indexes/*.c", "agent/sampler/jit_maps/*.c",
+                               "agent/sampler/kernel_symbols/*.c", "agent/sampler/memory/*.c"], []),
     "store, serve": (["agent/server/store/*.c", "agent/server/serve/*.c"], []),
     "export": (["agent/server/export/*.c"], []),
     "base": (["base/*.c"], []),

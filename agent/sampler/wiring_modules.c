@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes known of modules and programs, and who has to know it: indexes that come, runtimes
- * that can be read from then on.
+ * Wires module indexes, runtimes and JIT maps: who has to know that an index came, that a program
+ * was executed, that a process ended. Nothing else is decided here.
  */
 #include "agent/sampler/sampler_internal.h"
 
