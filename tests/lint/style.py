@@ -107,7 +107,7 @@ class File:
             self.bad(1, "no %s line at the top" % SPDX)
         for number, line in enumerate(self.lines, 1):
             mark = UNFINISHED_RE.search(line)
-            if mark and not self.path.endswith((".md", ".pb.gz")):
+            if mark and not self.path.endswith((".md", ".pb.gz", ".zst")):
                 self.bad(number, "%s: finish it or leave it out" % mark.group(1))
         if self.path.endswith((".c", ".h")):
             self.check_c()
