@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From record to profile. Records come in time order, so the process table is at each sample as it
- * was when the sample was taken: stacks are resolved to (module, file offset) here and now, and
- * nothing later depends on what the process did afterwards.
+ * was when the sample was taken, and its stack is resolved at once.
  */
 #include <assert.h>
 #include <string.h>
@@ -12,19 +11,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum {
-	STACK_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2,
-	/* Of the tracing of a switch are so many innermost ones at most. */
-	SWITCH_DEPTH = 12,
-};
-
 /* How often the log says again what the counters go on counting. */
 static const uint64_t LOG_INTERVAL_NS = UINT64_C(60) * 1000 * 1000 * 1000;
-
-struct frames {
-	struct profile_frame items[STACK_FRAMES_LIMIT];
-	uint32_t count, kernel_count, flags;
-};
 
 /* S is the head of one, as its kind says. */
 static const struct abi_tick *tick_of(const struct abi_sample *s)
@@ -39,92 +27,6 @@ static const struct abi_switch_out *switch_out_of(const struct abi_sample *s)
 	return (const struct abi_switch_out *)s;
 }
 
-/*
- * A thread leaves the CPU in __schedule(); what that calls to tell us of it is not what the thread
- * does. The number of these frames differs from kernel to kernel.
- */
-static uint32_t frames_of_tracing(const struct sampler *sampler, const struct abi_stack *raw)
-{
-	const struct kallsyms *kallsyms = kernel_symbols_table(sampler->kernel_symbols);
-	struct ksymbol symbol;
-
-	for (uint32_t i = 0; kallsyms && i < raw->frame_count && i < SWITCH_DEPTH; i++) {
-		if (kallsyms_lookup(kallsyms, raw->frames[i], &symbol) &&
-			!strncmp(symbol.name, "__schedule", strlen("__schedule")))
-			return i;
-	}
-	return 0;
-}
-
-static struct profile_frame kernel_frame(
-	const struct sampler *sampler, uint64_t kaddr, bool is_return)
-{
-	uint32_t tenant = kernel_symbols_tenant(sampler->kernel_symbols, kaddr - is_return);
-
-	return (struct profile_frame){
-		.address = kaddr,
-		.module = PROFILE_MODULE_KERNEL,
-		.flags = (is_return ? PROFILE_FRAME_RETURN : 0) |
-			 tenant << PROFILE_FRAME_TENANT_SHIFT,
-	};
-}
-
-static void add_kernel_frames(const struct sampler *sampler, struct frames *out,
-	const struct abi_stack *raw, uint32_t first)
-{
-	for (uint32_t i = first; i < raw->frame_count && i < ABI_MAX_FRAMES; i++)
-		out->items[out->count++] = kernel_frame(sampler, raw->frames[i], i > 0);
-	out->kernel_count = out->count;
-	if (raw->flags & ABI_STACK_DEPTH)
-		out->flags |= PROFILE_STACK_DEPTH;
-}
-
-static struct profile_frame user_frame(struct sampler *sampler, struct process *p,
-	const struct mappings *mappings, uint64_t pc, bool is_return)
-{
-	struct profile_frame frame = {
-		.address = pc,
-		.module = PROFILE_MODULE_NONE,
-		.flags = is_return ? PROFILE_FRAME_RETURN : 0,
-	};
-	/* A call may be the last instruction of a mapping. */
-	const struct mapping *mapping = mappings_find(mappings, pc - is_return);
-
-	if (!mapping)
-		return frame;
-	frame.module = mapping->module->number;
-	if (mapping->module->kind != MODULE_ANON)
-		frame.address = pc - mapping->start + mapping->file_off;
-	module_indexes_hit(sampler->module_indexes, p, mapping);
-	return frame;
-}
-
-/* The user stack of a sample, however it was walked, and what its pcs are resolved with. */
-struct user_stack {
-	const struct mappings *mappings;
-	const abi_u64 *frames;
-	uint32_t count, end; /* enum abi_unwind_end; 0 = not known */
-	bool cut; /* at the depth limit */
-};
-
-static void add_user_frames(struct sampler *sampler, struct process *p, struct frames *out,
-	const struct user_stack *user)
-{
-	for (uint32_t i = 0; i < user->count && i < ABI_MAX_FRAMES; i++) {
-		const struct profile_frame frame =
-			user_frame(sampler, p, user->mappings, user->frames[i], i > 0);
-
-		if (frame.module == processes_anon_module(sampler->processes))
-			out->flags |= PROFILE_STACK_JIT;
-		out->items[out->count++] = frame;
-	}
-	if (out->flags & PROFILE_STACK_JIT)
-		jit_maps_hit(sampler->jit_maps, p, sampler->newest_sample_ns);
-	out->flags |= user->end << PROFILE_STACK_END_SHIFT;
-	if (user->cut)
-		out->flags |= PROFILE_STACK_DEPTH;
-}
-
 /* The window that a record belongs to. One of a window long sealed goes into the current one. */
 static struct profile *profile_of(const struct sampler *sampler, uint32_t window)
 {
@@ -135,95 +37,6 @@ const struct abi_stack *sampler_raw_stack(
 	const struct sampler *sampler, uint32_t window, uint64_t id)
 {
 	return profile_get_raw(profile_of(sampler, window), window, id);
-}
-
-static bool raw_user_stack(const struct sampler *sampler, const struct process *p,
-	const struct abi_sample *s, struct user_stack *ret_user)
-{
-	const struct abi_stack *raw = sampler_raw_stack(sampler, s->window, s->user_stack);
-
-	if (!raw)
-		return false;
-	*ret_user = (struct user_stack){
-		.mappings = p->mappings,
-		.frames = raw->frames,
-		.count = raw->frame_count,
-		.end = (raw->flags & ABI_STACK_END_MASK) >> ABI_STACK_END_SHIFT,
-		.cut = raw->flags & ABI_STACK_DEPTH,
-	};
-	return true;
-}
-
-/* The two stacks of a sample as one into PROFILE. USER NULL: as the sample names it. */
-static int resolve_stack(struct sampler *sampler, struct profile *profile, struct process *p,
-	const struct abi_sample *s, const struct user_stack *user, uint32_t *ret_stack)
-{
-	struct frames frames = { 0 };
-	struct user_stack named;
-	const struct abi_stack *raw;
-
-	if (s->kernel_stack) {
-		sampler->kernel_frames = true;
-		raw = sampler_raw_stack(sampler, s->window, s->kernel_stack);
-		if (raw)
-			add_kernel_frames(sampler, &frames, raw,
-				s->kind == ABI_SWITCH_OUT ? frames_of_tracing(sampler, raw) : 0);
-		else
-			frames.flags |= PROFILE_STACK_MISSING;
-	}
-	if (!user && s->user_stack) {
-		if (raw_user_stack(sampler, p, s, &named))
-			user = &named;
-		else
-			frames.flags |= PROFILE_STACK_MISSING;
-	}
-	if (user)
-		add_user_frames(sampler, p, &frames, user);
-	if (frames.flags & PROFILE_STACK_MISSING)
-		metrics_add(&sampler->metrics, METRIC_STACK_MISSING, 1);
-	return profile_stack(profile,
-		&(struct profile_stack){
-			.frames = frames.items,
-			.frame_count = frames.count,
-			.kernel_count = frames.kernel_count,
-			.flags = frames.flags,
-		},
-		ret_stack);
-}
-
-/* What the pcs of a sample's stacks mean depends on this. */
-static uint64_t stack_context(
-	const struct sampler *sampler, const struct process *p, const struct abi_sample *s)
-{
-	uint64_t turn = s->kernel_stack ? kernel_symbols_turn(sampler->kernel_symbols) : 0;
-
-	return mappings_generation(p->mappings) ^ turn * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-static int stack_of(struct sampler *sampler, struct profile *profile, struct process *p,
-	const struct abi_sample *s, uint32_t *ret_stack)
-{
-	uint64_t context = stack_context(sampler, p, s);
-	struct profile_stack stack;
-	int err;
-
-	if (profile_cached_stack(profile, s->user_stack, s->kernel_stack, context, ret_stack)) {
-		stack = profile_stack_at(profile, *ret_stack);
-		sampler_stack_hit(sampler, p, &stack);
-		/* Resolved for another process, such as the parent that this one was forked from.
-		 */
-		if (stack.flags & PROFILE_STACK_JIT)
-			jit_maps_hit(sampler->jit_maps, p, sampler->newest_sample_ns);
-		return 0;
-	}
-	err = resolve_stack(sampler, profile, p, s, NULL, ret_stack);
-	if (err)
-		return err;
-	/* Frames that were lost may come with a later sample: do not remember their absence. */
-	stack = profile_stack_at(profile, *ret_stack);
-	if (stack.flags & PROFILE_STACK_MISSING)
-		return 0;
-	return profile_cache_stack(profile, s->user_stack, s->kernel_stack, context, *ret_stack);
 }
 
 static uint64_t fiber_of(
@@ -242,6 +55,12 @@ static bool wanted(struct sampler *sampler, uint32_t pid)
 	return !sampler->follow || map_get(&sampler->followed, pid, &one);
 }
 
+/* The user stack of a sample, if user space walked it; else WALKED is NULL. */
+struct user_stack {
+	const struct unwind_stack *walked;
+	const struct mappings *mappings; /* WALKED is resolved with */
+};
+
 /* S with its stack in PROFILE, without count and weight. */
 static int make_sample(struct sampler *sampler, struct profile *profile, struct process *p,
 	const struct abi_sample *s, const struct user_stack *user,
@@ -252,8 +71,16 @@ static int make_sample(struct sampler *sampler, struct profile *profile, struct 
 		.flags = s->flags & (ABI_SAMPLE_KERNEL | ABI_SAMPLE_KTHREAD),
 		.kind = s->kind == ABI_SWITCH_OUT ? PROFILE_WAITS : PROFILE_TICKS,
 	};
-	int err = user ? resolve_stack(sampler, profile, p, s, user, &sample.stack)
-		       : stack_of(sampler, profile, p, s, &sample.stack);
+	const struct stack_request request = {
+		.process = p,
+		.window = s->window,
+		.user_stack = s->user_stack,
+		.kernel_stack = s->kernel_stack,
+		.switched = s->kind == ABI_SWITCH_OUT,
+		.walked = user->walked,
+		.mappings = user->mappings,
+	};
+	int err = stack_resolver_get(&sampler->resolver, profile, &request, &sample.stack);
 
 	if (err)
 		return err;
@@ -328,22 +155,12 @@ void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s)
 void sampler_add_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s,
 	const struct mappings *mappings, const struct unwind_stack *stack)
 {
-	struct user_stack finished, *user = NULL;
+	const struct user_stack user = { .walked = stack, .mappings = mappings };
 
-	if (stack) {
-		finished = (struct user_stack){
-			.mappings = mappings,
-			.frames = stack->frames,
-			.count = stack->count,
-			.end = stack->end,
-			.cut = stack->end == ABI_UNWIND_DEPTH,
-		};
-		user = &finished;
-	}
 	if (s->kind == ABI_SWITCH_OUT)
-		add_switch_out(sampler, p, switch_out_of(s), user);
+		add_switch_out(sampler, p, switch_out_of(s), &user);
 	else
-		add_tick(sampler, p, tick_of(s), user);
+		add_tick(sampler, p, tick_of(s), &user);
 }
 
 /* Whether a frame of S lies in none of the mappings of P that are sure. */

@@ -70,7 +70,7 @@ static void after_first_sample(struct sampler *sampler)
 {
 	struct abi_kernel_tables tables;
 
-	if (!sampler->kernel_frames || sampler->kernel_symbols_used)
+	if (!stack_resolver_saw_kernel(&sampler->resolver) || sampler->kernel_symbols_used)
 		return;
 	(void)kernel_symbols_table(sampler->kernel_symbols);
 	if (!kernel_symbols_are_read(sampler->kernel_symbols))
@@ -398,6 +398,8 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 		err = create_collect(sampler, options, ret_failure);
 	if (!err)
 		err = create_symbol_sources(sampler, options, ret_failure);
+	if (!err)
+		sampler_samples_init(sampler);
 	if (!err)
 		err = read_processes(sampler, options, ret_failure);
 	if (err) {

@@ -13,6 +13,7 @@
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/profile/waits.h"
 #include "agent/sampler/runtimes/runtimes.h"
+#include "agent/sampler/samples/stack_resolver.h"
 #include "agent/sampler/unwind/unwind.h"
 #include "agent/sampler/windows/windows.h"
 #include "base/log.h"
@@ -52,9 +53,10 @@ struct sampler {
 	struct module_indexes *module_indexes;
 	struct jit_maps *jit_maps;
 	struct kernel_symbols *kernel_symbols;
-	bool kernel_frames; /* there was one */
-	bool kernel_symbols_used; /* for it, and BPF was told where the unwind tables are */
+	bool kernel_symbols_used; /* for a kernel stack, and BPF was told where the unwind tables
+				     are */
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
+	struct stack_resolver resolver;
 	struct waiting_sample *waiting_samples; /* for module indexes; the last one first */
 	size_t waiting_bytes, waiting_limit_bytes;
 	bool module_came; /* waiting samples may go on */
@@ -94,6 +96,10 @@ void sampler_add_sample(struct sampler *sampler, struct process *p, const struct
 void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s);
 const struct abi_stack *sampler_raw_stack(
 	const struct sampler *sampler, uint32_t window, uint64_t id);
+
+/* wiring.c */
+/* Makes what samples pass through, when all that it needs is there. */
+void sampler_samples_init(struct sampler *sampler);
 
 /* pending.c */
 /* So many of the times that threads leave the CPU are sampled: what waits is more then. */

@@ -41,6 +41,7 @@ agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/profile/ age
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/shared.skel.h bpf/mapping_probe.skel.h
 agent/sampler/probes: base/ agent/sampler/collect/ bpf/abi/ bpf/probes/*.skel.h
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind.bpf.h symbolizer/index/
+agent/sampler/samples: base/ agent/sampler/process/ agent/sampler/profile/ agent/sampler/unwind/ agent/sampler/kernel_symbols/ bpf/abi/
 agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/
 agent/report: base/ agent/sampler/recording/notes.h agent/sampler/process/ agent/sampler/profile/ agent/sampler/runtimes/names.h symbolizer/ pprof/
 agent/daemon: base/ agent/settings/ agent/loop/ agent/sampler/ agent/report/ agent/server/ symbolizer/index/ symbolizer/sandbox/

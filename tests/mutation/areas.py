@@ -11,7 +11,7 @@ AREAS = {
     "symbolizer": (["symbolizer/*.c", "!symbolizer/index/*", "!symbolizer/indexer/*"], []),
     "index": (["symbolizer/index/*.c", "symbolizer/indexer/*.c", "!symbolizer/indexer/go/*"], []),
     "golang": (["symbolizer/indexer/go/*.c"], []),
-    "profile": (["agent/sampler/profile/*.c"], []),
+    "profile, samples": (["agent/sampler/profile/*.c", "agent/sampler/samples/*.c"], []),
     "report": (["agent/report/*.c"], []),
     "process, unwind": (["agent/sampler/process/*.c", "agent/sampler/unwind/*.c"], []),
     "indexes, maps, memory": (["agent/sampler/module_indexes/*.c", "agent/sampler/jit_maps/*.c",

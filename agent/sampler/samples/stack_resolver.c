@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/samples/stack_resolver.h"
+
+#include <string.h>
+
+enum {
+	/* Both stacks, and the one frame more that a walk may end with. */
+	RESOLVED_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2,
+	/* The tracing of a switch has at most this many frames, the innermost ones. */
+	SWITCH_DEPTH = 12,
+};
+
+struct resolved_frames {
+	struct profile_frame items[RESOLVED_FRAMES_LIMIT];
+	uint32_t count, kernel_count, flags;
+};
+
+/* A user stack, wherever it was walked, and what its pcs are resolved with. */
+struct user_stack {
+	const struct mappings *mappings;
+	const abi_u64 *frames;
+	uint32_t count, end; /* enum abi_unwind_end; 0 = not known */
+	bool cut; /* at the depth limit */
+};
+
+void stack_resolver_init(struct stack_resolver *r, const struct stack_resolver_options *options)
+{
+	*r = (struct stack_resolver){ .options = *options };
+}
+
+bool stack_resolver_saw_kernel(const struct stack_resolver *r)
+{
+	return r->kernel_seen;
+}
+
+static const struct abi_stack *resolver_raw_stack(
+	const struct stack_resolver *r, const struct stack_request *request, uint64_t id)
+{
+	return r->options.raw_stack(r->options.context, request->window, id);
+}
+
+/* ---- kernel frames -------------------------------------------------------------------------- */
+
+/*
+ * A thread leaves the CPU in __schedule(). The frames inside of it are those of the tracepoint that
+ * reports the switch; how many there are differs from kernel to kernel.
+ */
+static uint32_t resolver_count_switch_frames(
+	const struct stack_resolver *r, const struct abi_stack *raw)
+{
+	const struct kallsyms *kallsyms = kernel_symbols_table(r->options.kernel_symbols);
+	struct ksymbol symbol;
+
+	for (uint32_t i = 0; kallsyms && i < raw->frame_count && i < SWITCH_DEPTH; i++) {
+		if (kallsyms_lookup(kallsyms, raw->frames[i], &symbol) &&
+			!strncmp(symbol.name, "__schedule", strlen("__schedule")))
+			return i;
+	}
+	return 0;
+}
+
+static struct profile_frame resolver_kernel_frame(
+	const struct stack_resolver *r, uint64_t kaddr, bool is_return)
+{
+	uint32_t tenant = kernel_symbols_tenant(r->options.kernel_symbols, kaddr - is_return);
+
+	return (struct profile_frame){
+		.address = kaddr,
+		.module = PROFILE_MODULE_KERNEL,
+		.flags = (is_return ? PROFILE_FRAME_RETURN : 0) |
+			 tenant << PROFILE_FRAME_TENANT_SHIFT,
+	};
+}
+
+static void resolver_add_kernel(
+	struct stack_resolver *r, const struct stack_request *request, struct resolved_frames *out)
+{
+	const struct abi_stack *raw = resolver_raw_stack(r, request, request->kernel_stack);
+	uint32_t first;
+
+	r->kernel_seen = true;
+	if (!raw) {
+		out->flags |= PROFILE_STACK_MISSING;
+		return;
+	}
+	first = request->switched ? resolver_count_switch_frames(r, raw) : 0;
+	for (uint32_t i = first; i < raw->frame_count && i < ABI_MAX_FRAMES; i++)
+		out->items[out->count++] = resolver_kernel_frame(r, raw->frames[i], i > 0);
+	out->kernel_count = out->count;
+	if (raw->flags & ABI_STACK_DEPTH)
+		out->flags |= PROFILE_STACK_DEPTH;
+}
+
+/* ---- user frames ---------------------------------------------------------------------------- */
+
+static struct profile_frame resolver_user_frame(struct stack_resolver *r, struct process *p,
+	const struct mapping *mapping, uint64_t pc, bool is_return)
+{
+	struct profile_frame frame = {
+		.address = pc,
+		.module = PROFILE_MODULE_NONE,
+		.flags = is_return ? PROFILE_FRAME_RETURN : 0,
+	};
+
+	if (!mapping)
+		return frame;
+	frame.module = mapping->module->number;
+	if (mapping->module->kind != MODULE_ANON)
+		frame.address = mapping_file_off(mapping, pc);
+	r->options.module_hit(r->options.context, p, mapping);
+	return frame;
+}
+
+static void resolver_add_user(struct stack_resolver *r, struct process *p,
+	const struct user_stack *user, struct resolved_frames *out)
+{
+	for (uint32_t i = 0; i < user->count && i < ABI_MAX_FRAMES; i++) {
+		/* A call may be the last instruction of a mapping. */
+		const struct mapping *mapping =
+			mappings_find(user->mappings, user->frames[i] - (i > 0));
+
+		if (mapping && mapping->module->kind == MODULE_ANON)
+			out->flags |= PROFILE_STACK_JIT;
+		out->items[out->count++] =
+			resolver_user_frame(r, p, mapping, user->frames[i], i > 0);
+	}
+	if (out->flags & PROFILE_STACK_JIT)
+		r->options.jit_hit(r->options.context, p);
+	out->flags |= user->end << PROFILE_STACK_END_SHIFT;
+	if (user->cut)
+		out->flags |= PROFILE_STACK_DEPTH;
+}
+
+static struct user_stack user_stack_walked(const struct stack_request *request)
+{
+	const struct unwind_stack *walked = request->walked;
+
+	return (struct user_stack){
+		.mappings = request->mappings,
+		.frames = walked->frames,
+		.count = walked->count,
+		.end = walked->end,
+		.cut = walked->end == ABI_UNWIND_DEPTH,
+	};
+}
+
+static struct user_stack user_stack_raw(const struct process *p, const struct abi_stack *raw)
+{
+	return (struct user_stack){
+		.mappings = p->mappings,
+		.frames = raw->frames,
+		.count = raw->frame_count,
+		.end = (raw->flags & ABI_STACK_END_MASK) >> ABI_STACK_END_SHIFT,
+		.cut = raw->flags & ABI_STACK_DEPTH,
+	};
+}
+
+/* False: the raw stack was lost. */
+static bool resolver_user_stack(const struct stack_resolver *r, const struct stack_request *request,
+	struct user_stack *ret_user)
+{
+	const struct abi_stack *raw;
+
+	if (request->walked) {
+		*ret_user = user_stack_walked(request);
+		return true;
+	}
+	raw = resolver_raw_stack(r, request, request->user_stack);
+	if (!raw)
+		return false;
+	*ret_user = user_stack_raw(request->process, raw);
+	return true;
+}
+
+/* ---- both ----------------------------------------------------------------------------------- */
+
+static int resolver_resolve(struct stack_resolver *r, struct profile *profile,
+	const struct stack_request *request, uint32_t *ret_stack)
+{
+	struct resolved_frames frames = { 0 };
+	struct user_stack user;
+
+	if (request->kernel_stack)
+		resolver_add_kernel(r, request, &frames);
+	if (request->walked || request->user_stack) {
+		if (resolver_user_stack(r, request, &user))
+			resolver_add_user(r, request->process, &user, &frames);
+		else
+			frames.flags |= PROFILE_STACK_MISSING;
+	}
+	if (frames.flags & PROFILE_STACK_MISSING)
+		metrics_add(r->options.metrics, METRIC_STACK_MISSING, 1);
+	return profile_stack(profile,
+		&(struct profile_stack){
+			.frames = frames.items,
+			.frame_count = frames.count,
+			.kernel_count = frames.kernel_count,
+			.flags = frames.flags,
+		},
+		ret_stack);
+}
+
+/* Names what the addresses of a stack mean: equal raw stacks with an equal context are one stack.
+ */
+static uint64_t resolver_context(
+	const struct stack_resolver *r, const struct stack_request *request)
+{
+	uint64_t epoch = request->kernel_stack ? kernel_symbols_turn(r->options.kernel_symbols) : 0;
+
+	return mappings_generation(request->process->mappings) ^
+	       epoch * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* STACK may have been resolved for another process, such as the parent this one was forked from. */
+static void resolver_report_hit(
+	struct stack_resolver *r, struct process *p, const struct profile_stack *stack)
+{
+	r->options.stack_hit(r->options.context, p, stack);
+	if (stack->flags & PROFILE_STACK_JIT)
+		r->options.jit_hit(r->options.context, p);
+}
+
+int stack_resolver_get(struct stack_resolver *r, struct profile *profile,
+	const struct stack_request *request, uint32_t *ret_stack)
+{
+	uint64_t user_id = request->user_stack, kernel_id = request->kernel_stack;
+	struct profile_stack stack;
+	uint64_t context;
+	uint32_t number;
+	int err;
+
+	if (request->walked)
+		return resolver_resolve(r, profile, request, ret_stack);
+	context = resolver_context(r, request);
+	if (profile_cached_stack(profile, user_id, kernel_id, context, &number)) {
+		stack = profile_stack_at(profile, number);
+		resolver_report_hit(r, request->process, &stack);
+		*ret_stack = number;
+		return 0;
+	}
+	err = resolver_resolve(r, profile, request, &number);
+	/* Frames that were lost may come with a later sample: their absence is not cached. */
+	if (!err && !(profile_stack_at(profile, number).flags & PROFILE_STACK_MISSING))
+		err = profile_cache_stack(profile, user_id, kernel_id, context, number);
+	if (err)
+		return err;
+	*ret_stack = number;
+	return 0;
+}
