@@ -8,6 +8,7 @@
 
 #include "agent/sampler/profile/sample_labels.h"
 #include "agent/sampler/sampler_internal.h"
+#include "agent/sampler/collect/tables.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -55,91 +56,83 @@ static bool wanted(struct sampler *sampler, uint32_t pid)
 	return !sampler->follow || map_get(&sampler->followed, pid, &one);
 }
 
-/* The user stack of a sample, if user space walked it; else WALKED is NULL. */
-struct user_stack {
-	const struct unwind_stack *walked;
-	const struct mappings *mappings; /* WALKED is resolved with */
-};
-
-/* S with its stack in PROFILE, without count and weight. */
-static int make_sample(struct sampler *sampler, struct profile *profile, struct process *p,
-	const struct abi_sample *s, const struct user_stack *user,
-	struct profile_sample *ret_sample)
+/* A with its stack in PROFILE, without count and weight. */
+static int make_sample(struct sampler *sampler, struct profile *profile,
+	const struct attributed_sample *a, struct profile_sample *ret_sample)
 {
+	const struct abi_sample *s = a->record;
 	struct profile_sample sample = {
-		.process = p->number,
+		.process = a->process->number,
 		.flags = s->flags & (ABI_SAMPLE_KERNEL | ABI_SAMPLE_KTHREAD),
 		.kind = s->kind == ABI_SWITCH_OUT ? PROFILE_WAITS : PROFILE_TICKS,
 	};
 	const struct stack_request request = {
-		.process = p,
+		.process = a->process,
 		.window = s->window,
 		.user_stack = s->user_stack,
 		.kernel_stack = s->kernel_stack,
 		.switched = s->kind == ABI_SWITCH_OUT,
-		.walked = user->walked,
-		.mappings = user->mappings,
+		.walked = a->walked,
+		.mappings = a->mappings,
 	};
 	int err = stack_resolver_get(&sampler->resolver, profile, &request, &sample.stack);
 
 	if (err)
 		return err;
 	sample_labels_read(s, &sample);
-	sample.fiber_id = fiber_of(sampler, p, s);
+	sample.fiber_id = fiber_of(sampler, a->process, s);
 	*ret_sample = sample;
 	return 0;
 }
 
-static int add_sample(struct sampler *sampler, struct profile *profile, struct process *p,
-	const struct abi_tick *tick, const struct user_stack *user)
+static int add_sample(
+	struct sampler *sampler, struct profile *profile, const struct attributed_sample *a)
 {
 	struct profile_sample sample;
-	int err = make_sample(sampler, profile, p, &tick->sample, user, &sample);
+	int err = make_sample(sampler, profile, a, &sample);
 
 	if (err)
 		return err;
 	sample.count = 1;
-	sample.weight = tick->period;
+	sample.weight = tick_of(a->record)->period;
 	return profile_add(profile, &sample);
 }
 
 /* What a full profile on demand leaves out is still in the window's: it is not lost. */
-static void add_to_taps(struct sampler *sampler, struct process *p, const struct abi_tick *tick,
-	const struct user_stack *user)
+static void add_to_taps(struct sampler *sampler, const struct attributed_sample *a)
 {
 	struct profile *tap;
 	size_t iterator = 0;
 
-	while ((tap = windows_next_tap(sampler->windows, tick->sample.tgid, &iterator))) {
-		if (add_sample(sampler, tap, p, tick, user))
+	while ((tap = windows_next_tap(sampler->windows, a->record->tgid, &iterator))) {
+		if (add_sample(sampler, tap, a))
 			metrics_add(&sampler->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
 	}
 }
 
-static void add_switch_out(struct sampler *sampler, struct process *p,
-	const struct abi_switch_out *switch_out, const struct user_stack *user)
+static void add_switch_out(struct sampler *sampler, const struct attributed_sample *a)
 {
-	const struct abi_sample *s = &switch_out->sample;
+	const struct abi_switch_out *switch_out = switch_out_of(a->record);
+	struct profile *profile = profile_of(sampler, a->record->window);
 	struct profile_sample sample;
 
 	if (!sampler_wait_is_wanted(sampler, switch_out))
 		return;
-	if (make_sample(sampler, profile_of(sampler, s->window), p, s, user, &sample))
-		sampler_lose_sample(sampler, s);
+	if (make_sample(sampler, profile, a, &sample))
+		sampler_lose_sample(sampler, a->record);
 	else
 		sampler_wait_resolved(sampler, switch_out, &sample);
 }
 
-static void add_tick(struct sampler *sampler, struct process *p, const struct abi_tick *tick,
-	const struct user_stack *user)
+static void add_tick(struct sampler *sampler, const struct attributed_sample *a)
 {
-	const struct abi_sample *s = &tick->sample;
+	const struct abi_sample *s = a->record;
 
-	if (add_sample(sampler, profile_of(sampler, s->window), p, tick, user)) {
+	if (add_sample(sampler, profile_of(sampler, s->window), a)) {
 		sampler_lose_sample(sampler, s);
 		return;
 	}
-	add_to_taps(sampler, p, tick, user);
+	add_to_taps(sampler, a);
 	sampler->samples++;
 	metrics_add(&sampler->metrics,
 		s->flags & ABI_SAMPLE_KERNEL ? METRIC_SAMPLES_KERNEL : METRIC_SAMPLES_USER, 1);
@@ -152,15 +145,12 @@ void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s)
 		sampler_wait_lost(sampler, switch_out_of(s));
 }
 
-void sampler_add_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s,
-	const struct mappings *mappings, const struct unwind_stack *stack)
+void sampler_add_sample(struct sampler *sampler, const struct attributed_sample *a)
 {
-	const struct user_stack user = { .walked = stack, .mappings = mappings };
-
-	if (s->kind == ABI_SWITCH_OUT)
-		add_switch_out(sampler, p, switch_out_of(s), &user);
+	if (a->record->kind == ABI_SWITCH_OUT)
+		add_switch_out(sampler, a);
 	else
-		add_tick(sampler, p, tick_of(s), &user);
+		add_tick(sampler, a);
 }
 
 /* Whether a frame of S lies in none of the mappings of P that are sure. */
@@ -225,6 +215,15 @@ static struct process *get_process(
 	return p;
 }
 
+/* Whether the samples of TGID are not wanted: its walks are then not left to us. */
+static void leave_out(struct sampler *sampler, uint32_t tgid, bool out)
+{
+	struct tables *tables = sampler->collect ? collect_tables(sampler->collect) : NULL;
+
+	if (tables)
+		tables_leave_out(tables, tgid, out);
+}
+
 /* The process that a sample is of; NULL: not wanted, or no memory. */
 static struct process *sampled_process(
 	struct sampler *sampler, uint64_t time_ns, const struct abi_sample *s)
@@ -232,7 +231,7 @@ static struct process *sampled_process(
 	struct process *p;
 
 	if (!wanted(sampler, s->tgid)) {
-		sampler_unwind_leave_out(sampler, s->tgid, true);
+		leave_out(sampler, s->tgid, true);
 		return NULL;
 	}
 	if (!sampler->first_sample_ns)
@@ -244,10 +243,10 @@ static struct process *sampled_process(
 		metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 	if (p && sampler->selection && !selection_wants(sampler->selection, p)) {
 		metrics_add(&sampler->metrics, METRIC_SAMPLES_NOT_SELECTED, 1);
-		sampler_unwind_leave_out(sampler, s->tgid, true);
+		leave_out(sampler, s->tgid, true);
 		return NULL;
 	}
-	sampler_unwind_leave_out(sampler, s->tgid, false);
+	leave_out(sampler, s->tgid, false);
 	if (p && s->kind == ABI_SWITCH_OUT)
 		sampler_wait_begins(sampler, switch_out_of(s));
 	if (!p)
@@ -277,7 +276,24 @@ static void add_stale(struct sampler *sampler, struct process *p, const struct a
 		first.frames[0] = raw->frames[0];
 		first.count = 1;
 	}
-	sampler_add_sample(sampler, p, s, p->mappings, &first);
+	sampler_add_sample(sampler, &(struct attributed_sample){
+					    .process = p,
+					    .record = s,
+					    .walked = &first,
+					    .mappings = p->mappings,
+				    });
+}
+
+/* Gives the kernel what it lacked for the next walk of P. */
+static void update_tables(
+	struct sampler *sampler, const struct process *p, const struct abi_sample *s)
+{
+	if (!sampler->unwind)
+		return;
+	if (s->unwind_missed)
+		unwind_want(sampler->unwind, s->unwind_missed - 1);
+	if (process_is_settled(p))
+		(void)unwind_sync(sampler->unwind, p, s->exec_id);
 }
 
 static void take_sample(struct sampler *sampler, uint64_t time_ns, const struct abi_sample *s)
@@ -289,8 +305,9 @@ static void take_sample(struct sampler *sampler, uint64_t time_ns, const struct 
 	if (is_stale(p, s))
 		add_stale(sampler, p, s);
 	else
-		sampler_add_sample(sampler, p, s, NULL, NULL);
-	sampler_unwind_sampled(sampler, p, s);
+		sampler_add_sample(
+			sampler, &(struct attributed_sample){ .process = p, .record = s });
+	update_tables(sampler, p, s);
 }
 
 static void on_tick(void *context, uint64_t time_ns, const struct abi_tick *tick)
@@ -343,8 +360,9 @@ static void on_unfinished(void *context, uint64_t time_ns, const struct abi_unfi
 	if (is_stale(p, s))
 		add_stale(sampler, p, s);
 	else
-		sampler_unwind_finish(sampler, p, unfinished);
-	sampler_unwind_sampled(sampler, p, s);
+		pending_walks_finish(&sampler->walks, p, unfinished,
+			sampler_raw_stack(sampler, s->window, s->user_stack));
+	update_tables(sampler, p, s);
 }
 
 static void on_stack(void *context, const struct abi_stack *stack)
@@ -386,7 +404,7 @@ static void on_comm(
 	struct sampler *sampler = context;
 
 	processes_comm(sampler->processes, time_ns, tgid, tid, comm, exec);
-	sampler_unwind_leave_out(sampler, tgid, !wanted(sampler, tgid));
+	leave_out(sampler, tgid, !wanted(sampler, tgid));
 }
 
 static void follow(struct sampler *sampler, uint32_t pid)
@@ -407,7 +425,7 @@ static void on_fork(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid
 			(void)map_remove(&sampler->followed, tgid);
 	}
 	if (tgid != parent_tgid)
-		sampler_unwind_leave_out(sampler, tgid, !wanted(sampler, tgid));
+		leave_out(sampler, tgid, !wanted(sampler, tgid));
 	processes_fork(sampler->processes, time_ns, tgid, tid, parent_tgid, parent_tid);
 }
 

@@ -87,7 +87,7 @@ static void drain(struct sampler *sampler)
 
 	if (got < 0)
 		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
-	sampler_unwind_retry(sampler, RETRIED_AT_ONCE);
+	pending_walks_retry(&sampler->walks, RETRIED_AT_ONCE);
 	memory_guard_check_window(&sampler->memory_guard);
 	after_first_sample(sampler);
 	set_pace(sampler, got == 0 && sampler->first_sample_ns);
@@ -115,7 +115,7 @@ static bool is_building(const struct sampler *sampler)
 /* Samples that waited for an index may ask for others. */
 static void after_builds(struct sampler *sampler)
 {
-	sampler_unwind_retry(sampler, sampler->waiting ? SIZE_MAX : RETRIED_AT_ONCE);
+	pending_walks_retry(&sampler->walks, sampler->waiting ? SIZE_MAX : RETRIED_AT_ONCE);
 	if (!sampler->waiting)
 		return;
 	if (is_building(sampler))
@@ -334,7 +334,7 @@ static int create_collect(struct sampler *sampler, const struct sampler_options 
 	err = sampler_windows_create(sampler, options);
 	if (err)
 		return fail(failure, "allocate memory", "", err);
-	err = sampler_unwind_create(sampler, collect.off_cpu_share);
+	err = sampler_unwind_create(sampler);
 	if (err)
 		return fail(failure, "prepare the unwind tables", "", err);
 	err = loop_add(sampler->loop, collect_fd(sampler->collect), EPOLLIN, on_rings, sampler);
@@ -399,7 +399,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	if (!err)
 		err = create_symbol_sources(sampler, options, ret_failure);
 	if (!err)
-		sampler_samples_init(sampler);
+		sampler_samples_init(sampler, options);
 	if (!err)
 		err = read_processes(sampler, options, ret_failure);
 	if (err) {
@@ -421,7 +421,8 @@ void sampler_destroy(struct sampler *sampler)
 	}
 	builds_destroy(sampler->builds);
 	debuginfod_destroy(sampler->debuginfod);
-	sampler_unwind_destroy(sampler);
+	sampler_samples_deinit(sampler);
+	unwind_destroy(take(sampler->unwind));
 	collect_destroy(sampler->collect);
 	sampler->collect = NULL;
 	processes_destroy(sampler->processes);
@@ -456,7 +457,7 @@ int sampler_finish_builds(struct sampler *sampler, uint64_t wait_ns)
 {
 	int timer, err;
 
-	sampler_unwind_retry(sampler, SIZE_MAX);
+	pending_walks_retry(&sampler->walks, SIZE_MAX);
 	if (!is_building(sampler))
 		return 0;
 	sampler->wait_expired = false;

@@ -13,6 +13,7 @@
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/profile/waits.h"
 #include "agent/sampler/runtimes/runtimes.h"
+#include "agent/sampler/samples/pending_walks.h"
 #include "agent/sampler/samples/stack_resolver.h"
 #include "agent/sampler/unwind/unwind.h"
 #include "agent/sampler/windows/windows.h"
@@ -57,10 +58,7 @@ struct sampler {
 				     are */
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
 	struct stack_resolver resolver;
-	struct waiting_sample *waiting_samples; /* for module indexes; the last one first */
-	size_t waiting_bytes, waiting_limit_bytes;
-	bool module_came; /* waiting samples may go on */
-	bool more_may_go_on; /* those that were left for the next time */
+	struct pending_walks walks;
 	int proc_fd;
 	int statm_fd; /* our own memory's size; -1 = none */
 	struct memory_guard memory_guard;
@@ -82,47 +80,20 @@ struct sampler {
 	struct runtimes runtimes;
 };
 
-/* events.c: collect's handlers with the agent as context. */
+/* events.c: collect's handlers with the sampler as context. */
 void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_handlers);
-
-/*
- * Adds a tick to its profile and the taps, or resolves the stack of a wait: S is the head of an
- * abi_tick or an abi_switch_out. STACK: its user stack, resolved with MAPPINGS; NULL: the frames it
- * names, with the mappings of P.
- */
-void sampler_add_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s,
-	const struct mappings *mappings, const struct unwind_stack *stack);
+/* Adds a tick to its profile and the taps, or resolves the stack of a wait. */
+void sampler_add_sample(struct sampler *sampler, const struct attributed_sample *sample);
 /* S cannot be added, for want of memory. */
 void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s);
 const struct abi_stack *sampler_raw_stack(
 	const struct sampler *sampler, uint32_t window, uint64_t id);
 
 /* wiring.c */
+int sampler_unwind_create(struct sampler *sampler);
 /* Makes what samples pass through, when all that it needs is there. */
-void sampler_samples_init(struct sampler *sampler);
-
-/* pending.c */
-/* So many of the times that threads leave the CPU are sampled: what waits is more then. */
-int sampler_unwind_create(struct sampler *sampler, double off_cpu_share);
-void sampler_unwind_destroy(struct sampler *sampler);
-/* A sample of P: tables for the next ones. */
-void sampler_unwind_sampled(
-	struct sampler *sampler, const struct process *p, const struct abi_sample *s);
-/* Whether the samples of TGID are not wanted: its walks are then not left to us. */
-void sampler_unwind_leave_out(struct sampler *sampler, uint32_t tgid, bool out);
-/* Finishes the walk, now or when the module indexes that it needs are there. */
-void sampler_unwind_finish(
-	struct sampler *sampler, struct process *p, const struct abi_unfinished *unfinished);
-/*
- * Lets samples go on whose modules came, about MOST of them: the rings have to be read meanwhile.
- * Not to be called from a module's `done`.
- */
-void sampler_unwind_retry(struct sampler *sampler, size_t most);
-/* Lets the samples of WINDOW (0 = all) go on without what they wait for. */
-void sampler_unwind_flush(struct sampler *sampler, uint32_t window);
-
-/* What waiting samples may need counts as used. */
-void sampler_unwind_keep_modules(const struct sampler *sampler);
+void sampler_samples_init(struct sampler *sampler, const struct sampler_options *options);
+void sampler_samples_deinit(struct sampler *sampler);
 
 /* waits.c */
 void sampler_wait_begins(struct sampler *sampler, const struct abi_switch_out *switch_out);
@@ -148,6 +119,9 @@ void sampler_module_sweeper_init(struct sampler *sampler);
 /* wiring_modules.c */
 /* Makes the module indexes; the builds and their sources are there. */
 int sampler_module_indexes_create(struct sampler *sampler);
+/* As in struct unwind_options, with the sampler as context. */
+enum unwind_module sampler_module_state(
+	void *context, const struct module *m, const struct index **ret_index);
 /* A sample of P has a stack that was resolved before: module_indexes_hit_again() for its frames. */
 void sampler_stack_hit(
 	struct sampler *sampler, struct process *p, const struct profile_stack *stack);

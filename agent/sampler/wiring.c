@@ -1,13 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wires the rooms that a sample passes through. What they ask for is forwarded to the room that has
- * it; nothing is decided here.
+ * Wires the rooms that a sample passes through: unwind tables, resolver, pending walks, intake.
+ * What they ask for is forwarded to the room that has it; nothing is decided here.
  */
 #include "agent/sampler/sampler_internal.h"
+#include "agent/sampler/collect/tables.h"
+
+int sampler_unwind_create(struct sampler *sampler)
+{
+	struct tables *tables = collect_tables(sampler->collect);
+	struct unwind_options options = {
+		.target = {
+			.write_ranges = tables_write_ranges,
+			.write_pool = tables_write_pool,
+			.set_process = tables_set_process,
+			.remove_process = tables_remove_process,
+			.set_epoch = tables_set_epoch,
+			.set_rules_turn = tables_set_rules_turn,
+			.set_full = tables_set_full,
+			.context = tables,
+		},
+		.metrics = &sampler->metrics,
+		.module = sampler_module_state,
+		.context = sampler,
+	};
+
+	if (!tables)
+		return 0;
+	options.target.slots = tables_slots(tables);
+	if (tables_by_file(tables)) {
+		options.target.set_file = tables_set_file;
+		options.target.remove_file = tables_remove_file;
+		options.target.set_files_turn = tables_set_files_turn;
+	}
+	return unwind_create(&options, &sampler->unwind);
+}
 
 static const struct abi_stack *on_raw_stack(void *context, uint32_t window, uint64_t id)
 {
 	return sampler_raw_stack(context, window, id);
+}
+
+static void on_add(void *context, const struct attributed_sample *sample)
+{
+	sampler_add_sample(context, sample);
+}
+
+static void on_sample_lost(void *context, const struct abi_sample *s)
+{
+	sampler_lose_sample(context, s);
 }
 
 static void on_module_hit(void *context, struct process *p, const struct mapping *mapping)
@@ -29,7 +70,29 @@ static void on_jit_hit(void *context, struct process *p)
 	jit_maps_hit(sampler->jit_maps, p, sampler->newest_sample_ns);
 }
 
-void sampler_samples_init(struct sampler *sampler)
+static bool on_request_module(void *context, struct process *p, const struct mapping *mapping)
+{
+	const struct sampler *sampler = context;
+
+	module_indexes_hit(sampler->module_indexes, p, mapping);
+	return module_indexes_is_awaited(sampler->module_indexes, mapping->module);
+}
+
+static void on_want_module(void *context, const struct module *module)
+{
+	struct sampler *sampler = context;
+
+	builds_want(sampler->builds, module->number);
+}
+
+static void on_walked(void *context)
+{
+	struct sampler *sampler = context;
+
+	memory_guard_count_lookup(&sampler->memory_guard);
+}
+
+void sampler_samples_init(struct sampler *sampler, const struct sampler_options *options)
 {
 	stack_resolver_init(&sampler->resolver, &(struct stack_resolver_options){
 							.kernel_symbols = sampler->kernel_symbols,
@@ -40,4 +103,24 @@ void sampler_samples_init(struct sampler *sampler)
 							.jit_hit = on_jit_hit,
 							.context = sampler,
 						});
+	pending_walks_init(&sampler->walks,
+		&(struct pending_walks_options){
+			.unwind = sampler->unwind,
+			.processes = sampler->processes,
+			.metrics = &sampler->metrics,
+			.limit_bytes = pending_walks_limit(
+				options->collect.off_cpu_share, options->memory_limit_bytes),
+			.module_state = sampler_module_state,
+			.request_module = on_request_module,
+			.want_module = on_want_module,
+			.walked = on_walked,
+			.add = on_add,
+			.lost = on_sample_lost,
+			.context = sampler,
+		});
+}
+
+void sampler_samples_deinit(struct sampler *sampler)
+{
+	pending_walks_deinit(&sampler->walks);
 }

@@ -58,7 +58,9 @@ void sampler_memory_guard_init(struct sampler *sampler, const struct sampler_opt
 
 static void on_keep_modules(void *context)
 {
-	sampler_unwind_keep_modules(context);
+	const struct sampler *sampler = context;
+
+	pending_walks_mark_modules(&sampler->walks, sampler->newest_sample_ns);
 }
 
 static void on_forget_module(void *context, struct module *module)

@@ -36,13 +36,27 @@ void sampler_process_ended(struct sampler *sampler, struct process *p)
 
 /* ---- indexes -------------------------------------------------------------------------------- */
 
+enum unwind_module sampler_module_state(
+	void *context, const struct module *m, const struct index **ret_index)
+{
+	const struct sampler *sampler = context;
+	const struct index *index = module_indexes_get(sampler->module_indexes, m);
+
+	if (index) {
+		*ret_index = index;
+		return UNWIND_MODULE_READY;
+	}
+	return module_indexes_is_absent(sampler->module_indexes, m) ? UNWIND_MODULE_NONE
+								    : UNWIND_MODULE_WAITING;
+}
+
 static void on_index_answered(void *context, struct module *m, const struct index *index)
 {
 	struct sampler *sampler = context;
 	struct process *p;
 	size_t iterator = 0;
 
-	sampler->module_came = true;
+	pending_walks_module_known(&sampler->walks);
 	if (!index || !runtimes_has(&sampler->runtimes, index))
 		return;
 	while ((p = processes_next(sampler->processes, &iterator)) != NULL) {

@@ -34,8 +34,10 @@ static void on_completed(void *context)
 
 static void on_sealing(void *context, uint32_t number)
 {
-	sampler_unwind_flush(context, number);
-	sampler_waits_move(context, number);
+	struct sampler *sampler = context;
+
+	pending_walks_flush(&sampler->walks, number);
+	sampler_waits_move(sampler, number);
 }
 
 static void on_sealed(void *context, const struct sealed_window *window)
@@ -100,7 +102,7 @@ int sampler_rotate_window(struct sampler *sampler)
 
 struct sealed_window sampler_last_window(struct sampler *sampler)
 {
-	sampler_unwind_flush(sampler, 0);
+	pending_walks_flush(&sampler->walks, 0);
 	return windows_current(sampler->windows);
 }
 

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk's way:
+ *
+ *     finish ──► walk ──► complete ─────────────────────────────────► add
+ *                 │
+ *                 └► needs a module ──► room? ──no──► walk without ──► add
+ *                                         │yes
+ *                                         ▼
+ *     retry, flush ──────────────────► waiting ──► resumed ──► walk again, as above, or lost
+ *
+ * A waiting walk is in the list and its bytes are counted. A resumed one is in no list; it is freed
+ * when its sample was added, or waits again as a new entry.
+ */
+#include "agent/sampler/samples/pending_walks.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sampler/unwind/stack_pack.h"
+#include "base/cleanup.h"
+
+enum {
+	WAITING_LIMIT_BYTES = 2 << 20,
+	WAITING_OFF_CPU_BYTES = 32 << 20, /* where all switches are sampled */
+	WAITING_PART = 8, /* of our own memory, one in so many bytes at most */
+};
+
+enum pending_state { PENDING_WAITING = 1, PENDING_RESUMED };
+
+struct pending_walk {
+	struct pending_walk *next;
+	enum pending_state state;
+	size_t bytes; /* of all that follows, and of this */
+	uint32_t process; /* generation number */
+	const struct module *module; /* what it waits for */
+	struct mappings *mappings;
+	uint32_t frame_count; /* of the frames that the kernel found */
+	uint32_t packed_bytes; /* of the stack */
+	struct abi_unfinished unfinished; /* the frames follow, then the packed stack */
+};
+
+size_t pending_walks_limit(double off_cpu_share, uint64_t memory_limit_bytes)
+{
+	size_t bytes = WAITING_LIMIT_BYTES + (size_t)(off_cpu_share * WAITING_OFF_CPU_BYTES);
+
+	if (memory_limit_bytes)
+		bytes = (size_t)MIN((uint64_t)bytes, memory_limit_bytes / WAITING_PART);
+	return bytes;
+}
+
+void pending_walks_init(struct pending_walks *w, const struct pending_walks_options *options)
+{
+	*w = (struct pending_walks){ .options = *options };
+}
+
+/* ---- waiting walks -------------------------------------------------------------------------- */
+
+/* From here on, walks that have to wait are still taken in, but the kernel sends no more of them.
+ */
+static size_t pending_pause_bytes(const struct pending_walks *w)
+{
+	return w->options.limit_bytes / 4 * 3;
+}
+
+static abi_u64 *pending_frames(struct pending_walk *walk)
+{
+	return (abi_u64 *)(walk + 1);
+}
+
+static uint8_t *pending_packed(struct pending_walk *walk)
+{
+	return (uint8_t *)(pending_frames(walk) + walk->frame_count);
+}
+
+static void pending_push(struct pending_walks *w, struct pending_walk *walk)
+{
+	walk->state = PENDING_WAITING;
+	walk->next = w->waiting;
+	w->waiting = walk;
+}
+
+static void pending_free(struct pending_walks *w, struct pending_walk *walk)
+{
+	assert(walk->state == PENDING_RESUMED);
+	assert(walk->bytes <= w->waiting_bytes);
+	w->waiting_bytes -= walk->bytes;
+	if (w->waiting_bytes < pending_pause_bytes(w) / 2)
+		unwind_pause(w->options.unwind, false);
+	mappings_unref(walk->mappings);
+	free(walk);
+}
+
+void pending_walks_deinit(struct pending_walks *w)
+{
+	struct pending_walk *walk;
+
+	assert(!w->resuming);
+	while ((walk = w->waiting) != NULL) {
+		w->waiting = walk->next;
+		walk->state = PENDING_RESUMED;
+		pending_free(w, walk);
+	}
+	assert(!w->waiting_bytes);
+}
+
+/* A walk to be finished: as it came, or as it waited. */
+struct walk_job {
+	struct process *process;
+	const struct mappings *mappings;
+	const struct abi_unfinished *unfinished;
+	const abi_u64 *frames; /* that the kernel found */
+	uint32_t frame_count;
+	bool force; /* not to wait */
+};
+
+/* NULL for want of memory. */
+static struct pending_walk *pending_copy(const struct walk_job *job)
+{
+	const struct abi_unfinished *u = job->unfinished;
+	uint32_t stack_bytes = MIN(u->rest.stack_bytes, (abi_u32)ABI_UNFINISHED_STACK_BYTES);
+	size_t frame_bytes = job->frame_count * sizeof(job->frames[0]);
+	uint8_t packed[STACK_PACK_BOUND(ABI_UNFINISHED_STACK_BYTES)];
+	size_t packed_bytes = stack_pack(u->stack, stack_bytes, packed);
+	size_t bytes = sizeof(struct pending_walk) + frame_bytes + packed_bytes;
+	struct pending_walk *walk = malloc(bytes);
+
+	if (!walk)
+		return NULL;
+	walk->bytes = bytes;
+	walk->process = job->process->number;
+	walk->frame_count = job->frame_count;
+	walk->packed_bytes = (uint32_t)packed_bytes;
+	walk->unfinished = *u;
+	walk->unfinished.rest.stack_bytes = stack_bytes;
+	memcpy(pending_frames(walk), job->frames, frame_bytes);
+	memcpy(pending_packed(walk), packed, packed_bytes);
+	return walk;
+}
+
+/* As it came; NULL for want of memory. */
+static struct abi_unfinished *pending_unpack(struct pending_walk *walk)
+{
+	uint32_t stack_bytes = walk->unfinished.rest.stack_bytes;
+	autofree struct abi_unfinished *u = malloc(sizeof(*u) + stack_bytes);
+
+	if (!u)
+		return NULL;
+	*u = walk->unfinished;
+	if (!stack_unpack(pending_packed(walk), walk->packed_bytes, u->stack, stack_bytes))
+		return NULL;
+	return take(u);
+}
+
+/* False: no room to wait. */
+static bool pending_wait(
+	struct pending_walks *w, const struct walk_job *job, const struct module *module)
+{
+	struct pending_walk *walk = NULL;
+
+	assert(!job->force);
+	if (w->waiting_bytes < w->options.limit_bytes)
+		walk = pending_copy(job);
+	if (!walk)
+		return false;
+	walk->module = module;
+	walk->mappings = mappings_ref((struct mappings *)job->mappings);
+	pending_push(w, walk);
+	w->waiting_bytes += walk->bytes;
+	if (w->waiting_bytes >= pending_pause_bytes(w))
+		unwind_pause(w->options.unwind, true);
+	return true;
+}
+
+/* ---- walking -------------------------------------------------------------------------------- */
+
+static bool pending_module_is_known(const struct pending_walks *w, const struct module *module)
+{
+	const struct index *index;
+
+	return w->options.module_state(w->options.context, module, &index) != UNWIND_MODULE_WAITING;
+}
+
+/*
+ * Walks on, requesting the modules that it needs. Returns the one to wait for, or NULL: STACK is
+ * final.
+ */
+static const struct module *pending_walk_on(
+	struct pending_walks *w, const struct walk_job *job, struct unwind_stack *stack)
+{
+	const struct pending_walks_options *options = &w->options;
+	bool force = job->force, requested;
+
+	for (;;) {
+		const struct mapping *needed;
+
+		stack->count = MIN(job->frame_count, (uint32_t)ABI_MAX_FRAMES);
+		memcpy(stack->frames, job->frames, stack->count * sizeof(stack->frames[0]));
+		needed = unwind_finish(options->unwind, job->mappings, &job->unfinished->rest,
+			job->unfinished->stack, force, stack);
+		if (!needed)
+			return NULL;
+		requested = options->request_module(options->context, job->process, needed);
+		if (pending_module_is_known(w, needed->module))
+			continue;
+		if (requested)
+			return needed->module;
+		force = true;
+	}
+}
+
+static void pending_add(
+	struct pending_walks *w, const struct walk_job *job, const struct unwind_stack *stack)
+{
+	metrics_add(w->options.metrics, METRIC_UNWIND_FINISHED, 1);
+	if (stack->end == ABI_UNWIND_UNKNOWN_MAPPING)
+		unwind_settle(w->options.unwind, job->process);
+	w->options.add(w->options.context, &(struct attributed_sample){
+						   .process = job->process,
+						   .record = &job->unfinished->sample,
+						   .walked = stack,
+						   .mappings = job->mappings,
+					   });
+}
+
+static void pending_finish_job(struct pending_walks *w, struct walk_job *job)
+{
+	const struct pending_walks_options *options = &w->options;
+	struct unwind_stack stack;
+	const struct module *module = pending_walk_on(w, job, &stack);
+
+	options->walked(options->context);
+	if (module) {
+		options->want_module(options->context, module);
+		if (pending_wait(w, job, module))
+			return;
+		metrics_add(options->metrics, METRIC_UNWIND_WAITING_REFUSED, 1);
+		job->force = true;
+		module = pending_walk_on(w, job, &stack);
+	}
+	assert(!module);
+	pending_add(w, job, &stack);
+}
+
+void pending_walks_finish(struct pending_walks *w, struct process *p,
+	const struct abi_unfinished *unfinished, const struct abi_stack *raw)
+{
+	const struct pending_walks_options *options = &w->options;
+
+	if (!options->unwind || !raw) {
+		options->add(options->context, &(struct attributed_sample){
+						       .process = p,
+						       .record = &unfinished->sample,
+					       });
+		return;
+	}
+	unwind_learn(options->unwind, p->mappings, &unfinished->rest);
+	pending_finish_job(w, &(struct walk_job){
+				      .process = p,
+				      .mappings = p->mappings,
+				      .unfinished = unfinished,
+				      .frames = raw->frames,
+				      .frame_count = raw->frame_count,
+			      });
+}
+
+/* ---- resuming ------------------------------------------------------------------------------- */
+
+/* WALK is in no list, and is freed. */
+static void pending_resume(struct pending_walks *w, struct pending_walk *walk, bool force)
+{
+	autofree struct abi_unfinished *unfinished = pending_unpack(walk);
+	struct process *p = processes_find(w->options.processes, walk->process);
+	struct walk_job job = {
+		.process = p,
+		.mappings = walk->mappings,
+		.unfinished = unfinished,
+		.frames = pending_frames(walk),
+		.frame_count = walk->frame_count,
+		.force = force,
+	};
+
+	assert(walk->state == PENDING_WAITING);
+	walk->state = PENDING_RESUMED;
+	if (p && unfinished)
+		pending_finish_job(w, &job);
+	else
+		w->options.lost(w->options.context, &walk->unfinished.sample);
+	pending_free(w, walk);
+}
+
+/* Which of the waiting walks are resumed. */
+struct resumption {
+	bool force; /* also those whose module is not known, */
+	uint32_t window; /* of this window; 0 = of all */
+	size_t most;
+};
+
+/* Returns how many were resumed; the others wait on. */
+static size_t pending_resume_some(struct pending_walks *w, const struct resumption *which)
+{
+	struct pending_walk *all = take(w->waiting), *walk;
+	size_t count = 0;
+
+	assert(!w->resuming);
+	w->resuming = true;
+	while ((walk = all) != NULL) {
+		bool of_window = !which->window || walk->unfinished.sample.window == which->window;
+		bool forced = which->force && of_window;
+		bool ready = forced || pending_module_is_known(w, walk->module);
+
+		all = walk->next;
+		if (ready && count < which->most) {
+			pending_resume(w, walk, forced);
+			count++;
+			continue;
+		}
+		w->more_ready |= ready;
+		pending_push(w, walk);
+	}
+	w->resuming = false;
+	return count;
+}
+
+void pending_walks_module_known(struct pending_walks *w)
+{
+	w->module_known = true;
+}
+
+void pending_walks_retry(struct pending_walks *w, size_t most)
+{
+	while (most && (w->module_known || w->more_ready)) {
+		if (w->module_known && w->options.unwind)
+			unwind_modules_changed(w->options.unwind);
+		w->module_known = w->more_ready = false;
+		most -= pending_resume_some(w, &(struct resumption){ .most = most });
+	}
+}
+
+void pending_walks_flush(struct pending_walks *w, uint32_t window)
+{
+	(void)pending_resume_some(
+		w, &(struct resumption){ .force = true, .window = window, .most = SIZE_MAX });
+}
+
+/* ---- what waits ----------------------------------------------------------------------------- */
+
+void pending_walks_mark_modules(const struct pending_walks *w, uint64_t now_ns)
+{
+	for (const struct pending_walk *walk = w->waiting; walk; walk = walk->next)
+		for (size_t i = 0; i < mappings_count(walk->mappings); i++)
+			mappings_at(walk->mappings, i)->module->used_ns = now_ns;
+}
