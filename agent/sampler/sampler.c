@@ -26,7 +26,6 @@
 enum {
 	PROCESSES_LIMIT = 262144,
 	JIT_MAPS_LIMIT = 4 * PROCESSES_LIMIT, /* generations, also those that ended */
-	FOLLOWED_LIMIT = 65536,
 	BUILD_CHILDREN = 2,
 	RETRIED_AT_ONCE = 128, /* samples that waited: some 10 ms */
 	BUILDS_WAITING = 1024, /* each has its file open; more are asked for again */
@@ -90,7 +89,7 @@ static void drain(struct sampler *sampler)
 	pending_walks_retry(&sampler->walks, RETRIED_AT_ONCE);
 	memory_guard_check_window(&sampler->memory_guard);
 	after_first_sample(sampler);
-	set_pace(sampler, got == 0 && sampler->first_sample_ns);
+	set_pace(sampler, got == 0 && intake_first_sample_ns(&sampler->intake));
 }
 
 static void on_rings(void *context, int fd, uint32_t events)
@@ -184,7 +183,8 @@ static void on_forked(void *context, struct process *parent, struct process *chi
 {
 	const struct sampler *sampler = context;
 
-	jit_maps_forked(sampler->jit_maps, parent, child, sampler->newest_sample_ns);
+	jit_maps_forked(
+		sampler->jit_maps, parent, child, intake_newest_sample_ns(&sampler->intake));
 }
 
 static int on_runtime(void *context, uint32_t tgid, const struct abi_runtime_process *how)
@@ -347,6 +347,14 @@ static int create_collect(struct sampler *sampler, const struct sampler_options 
 	return err ? fail(failure, "watch the rings", "", err) : 0;
 }
 
+static int create_samples(struct sampler *sampler, const struct sampler_options *options,
+	struct sampler_failure *failure)
+{
+	int err = sampler_samples_init(sampler, options);
+
+	return err ? fail(failure, "allocate memory", "", err) : 0;
+}
+
 /* The rings are open; what runs now is read from /proc, what comes from here on is in the rings. */
 static int read_processes(struct sampler *sampler, const struct sampler_options *options,
 	struct sampler_failure *failure)
@@ -380,26 +388,22 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	sampler->wants_file = options->wants_file;
 	sampler->take_file = options->take_file;
 	sampler->sealed_context = options->sealed_context;
-	sampler->follow = options->follow;
 	waits_init(&sampler->waits,
 		options->collect.off_cpu_share > 0 ? options->collect.off_cpu_share : 1);
-	map_init(&sampler->followed, FOLLOWED_LIMIT);
 	runtimes_init(&sampler->runtimes, &(struct runtimes_options){
 						  .set = on_runtime,
 						  .remove = on_runtime_gone,
 						  .context = sampler,
 						  .metrics = &sampler->metrics,
 					  });
-	err = options->follow ? map_set(&sampler->followed, options->follow_pid, 1) : 0;
-	if (!err)
-		err = create_tables(sampler, options, ret_failure);
+	err = create_tables(sampler, options, ret_failure);
 	/* First what needs rights: without them nothing else is worth a message. */
 	if (!err)
 		err = create_collect(sampler, options, ret_failure);
 	if (!err)
 		err = create_symbol_sources(sampler, options, ret_failure);
 	if (!err)
-		sampler_samples_init(sampler, options);
+		err = create_samples(sampler, options, ret_failure);
 	if (!err)
 		err = read_processes(sampler, options, ret_failure);
 	if (err) {
@@ -434,7 +438,6 @@ void sampler_destroy(struct sampler *sampler)
 	cache_destroy(sampler->cache);
 	free(sampler->debug_directories);
 	kernel_symbols_destroy(sampler->kernel_symbols);
-	map_deinit(&sampler->followed);
 	waits_deinit(&sampler->waits);
 	if (sampler->statm_fd >= 0)
 		close(sampler->statm_fd);
@@ -618,7 +621,7 @@ uint64_t sampler_samples(const struct sampler *sampler)
 
 uint64_t sampler_first_sample_ns(const struct sampler *sampler)
 {
-	return sampler->first_sample_ns;
+	return intake_first_sample_ns(&sampler->intake);
 }
 
 uint64_t sampler_builds_cpu_ns(const struct sampler *sampler)
@@ -643,7 +646,7 @@ struct metrics *sampler_metrics_to_add(struct sampler *sampler)
 
 void sampler_select(struct sampler *sampler, const struct selection *selection)
 {
-	sampler->selection = selection;
+	intake_select(&sampler->intake, selection);
 }
 
 int sampler_pause(struct sampler *sampler, bool pause)

@@ -9,29 +9,20 @@
 #include "agent/sampler/module_indexes/module_indexes.h"
 #include "agent/sampler/module_indexes/trouble_log.h"
 #include "agent/sampler/process/processes.h"
-#include "agent/sampler/process/selection.h"
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/profile/waits.h"
 #include "agent/sampler/runtimes/runtimes.h"
+#include "agent/sampler/samples/intake.h"
 #include "agent/sampler/samples/pending_walks.h"
 #include "agent/sampler/samples/stack_resolver.h"
 #include "agent/sampler/unwind/unwind.h"
 #include "agent/sampler/windows/windows.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "symbolizer/builds/builds.h"
 #include "symbolizer/builds/cache.h"
 #include "symbolizer/perf_map/perf_map.h"
 
 enum { SAMPLER_MODULES_LIMIT = 65536 };
-
-/* Why samples have no names: METRIC_UNNAMED_*. */
-enum sampler_unnamed {
-	SAMPLER_UNNAMED_GONE,
-	SAMPLER_UNNAMED_LOST_RECORDS,
-	SAMPLER_UNNAMED_LOST_MAPPING,
-	SAMPLER_UNNAMED_REASONS,
-};
 
 struct sampler {
 	struct metrics metrics;
@@ -59,6 +50,7 @@ struct sampler {
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
 	struct stack_resolver resolver;
 	struct pending_walks walks;
+	struct intake intake;
 	int proc_fd;
 	int statm_fd; /* our own memory's size; -1 = none */
 	struct memory_guard memory_guard;
@@ -66,17 +58,11 @@ struct sampler {
 	int drain_timer, upkeep_timer; /* -1 = none */
 	bool started;
 	bool idle; /* the drain timer is slow: the last look found nothing */
-	bool follow;
-	const struct selection *selection; /* the owner's; NULL = all processes */
 	bool waiting; /* the loop runs only until the builds are done */
 	bool waiting_debug; /* and until no server is asked any more */
 	bool wait_expired;
-	struct map followed; /* pid → 1, with `follow` */
 	struct waits waits; /* threads that left the CPU */
 	uint64_t samples;
-	uint64_t first_sample_ns;
-	uint64_t newest_sample_ns;
-	struct log_rate gap_log, resync_log, unnamed_log[SAMPLER_UNNAMED_REASONS];
 	struct runtimes runtimes;
 };
 
@@ -84,6 +70,8 @@ struct sampler {
 void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_handlers);
 /* Adds a tick to its profile and the taps, or resolves the stack of a wait. */
 void sampler_add_sample(struct sampler *sampler, const struct attributed_sample *sample);
+/* S is of P, and will be added or is lost. */
+void sampler_take_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s);
 /* S cannot be added, for want of memory. */
 void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s);
 const struct abi_stack *sampler_raw_stack(
@@ -92,7 +80,7 @@ const struct abi_stack *sampler_raw_stack(
 /* wiring.c */
 int sampler_unwind_create(struct sampler *sampler);
 /* Makes what samples pass through, when all that it needs is there. */
-void sampler_samples_init(struct sampler *sampler, const struct sampler_options *options);
+int sampler_samples_init(struct sampler *sampler, const struct sampler_options *options);
 void sampler_samples_deinit(struct sampler *sampler);
 
 /* waits.c */

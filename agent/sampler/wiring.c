@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wires the rooms that a sample passes through: unwind tables, resolver, pending walks, intake.
+ * Wires the rooms that a sample passes through: intake, pending walks, resolver, unwind tables.
  * What they ask for is forwarded to the room that has it; nothing is decided here.
  */
 #include "agent/sampler/sampler_internal.h"
@@ -41,6 +41,18 @@ static const struct abi_stack *on_raw_stack(void *context, uint32_t window, uint
 	return sampler_raw_stack(context, window, id);
 }
 
+static void on_sampled(void *context, uint64_t time_ns)
+{
+	const struct sampler *sampler = context;
+
+	module_indexes_set_time(sampler->module_indexes, time_ns);
+}
+
+static void on_taken(void *context, struct process *p, const struct abi_sample *sample)
+{
+	sampler_take_sample(context, p, sample);
+}
+
 static void on_add(void *context, const struct attributed_sample *sample)
 {
 	sampler_add_sample(context, sample);
@@ -49,6 +61,15 @@ static void on_add(void *context, const struct attributed_sample *sample)
 static void on_sample_lost(void *context, const struct abi_sample *s)
 {
 	sampler_lose_sample(context, s);
+}
+
+static void on_leave_out(void *context, uint32_t tgid, bool out)
+{
+	struct sampler *sampler = context;
+	struct tables *tables = sampler->collect ? collect_tables(sampler->collect) : NULL;
+
+	if (tables)
+		tables_leave_out(tables, tgid, out);
 }
 
 static void on_module_hit(void *context, struct process *p, const struct mapping *mapping)
@@ -67,7 +88,7 @@ static void on_jit_hit(void *context, struct process *p)
 {
 	const struct sampler *sampler = context;
 
-	jit_maps_hit(sampler->jit_maps, p, sampler->newest_sample_ns);
+	jit_maps_hit(sampler->jit_maps, p, intake_newest_sample_ns(&sampler->intake));
 }
 
 static bool on_request_module(void *context, struct process *p, const struct mapping *mapping)
@@ -92,7 +113,7 @@ static void on_walked(void *context)
 	memory_guard_count_lookup(&sampler->memory_guard);
 }
 
-void sampler_samples_init(struct sampler *sampler, const struct sampler_options *options)
+int sampler_samples_init(struct sampler *sampler, const struct sampler_options *options)
 {
 	stack_resolver_init(&sampler->resolver, &(struct stack_resolver_options){
 							.kernel_symbols = sampler->kernel_symbols,
@@ -118,9 +139,24 @@ void sampler_samples_init(struct sampler *sampler, const struct sampler_options 
 			.lost = on_sample_lost,
 			.context = sampler,
 		});
+	return intake_init(
+		&sampler->intake, &(struct intake_options){
+					  .processes = sampler->processes,
+					  .unwind = sampler->unwind,
+					  .walks = &sampler->walks,
+					  .metrics = &sampler->metrics,
+					  .follow_pid = options->follow ? options->follow_pid : 0,
+					  .raw_stack = on_raw_stack,
+					  .leave_out = on_leave_out,
+					  .sampled = on_sampled,
+					  .taken = on_taken,
+					  .add = on_add,
+					  .context = sampler,
+				  });
 }
 
 void sampler_samples_deinit(struct sampler *sampler)
 {
 	pending_walks_deinit(&sampler->walks);
+	intake_deinit(&sampler->intake);
 }

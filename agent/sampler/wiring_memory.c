@@ -60,7 +60,7 @@ static void on_keep_modules(void *context)
 {
 	const struct sampler *sampler = context;
 
-	pending_walks_mark_modules(&sampler->walks, sampler->newest_sample_ns);
+	pending_walks_mark_modules(&sampler->walks, intake_newest_sample_ns(&sampler->intake));
 }
 
 static void on_forget_module(void *context, struct module *module)

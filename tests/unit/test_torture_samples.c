@@ -2,6 +2,9 @@
 /* agent/sampler/samples while each allocation fails in turn. */
 #include "tests/unit/torture.h"
 
+#include "agent/sampler/samples/intake.h"
+#include "agent/sampler/samples/stack_resolver.h"
+#include "tests/unit/raw_stack.h"
 #include "tests/unit/walks_fixture.h"
 
 /* ---- pending walks -------------------------------------------------------------------------- */
@@ -79,10 +82,208 @@ static void a_walk_without_memory_is_added_or_lost_but_not_both(void **state)
 	torture_run(&t);
 }
 
+/* ---- intake --------------------------------------------------------------------------------- */
+
+struct sampling {
+	struct walks_fixture *w;
+	struct intake intake;
+	unsigned int taken;
+};
+
+static const struct abi_stack *no_raw_stack(void *context, uint32_t window, uint64_t id)
+{
+	(void)context;
+	(void)window;
+	(void)id;
+	return NULL;
+}
+
+static void ignore_leave_out(void *context, uint32_t tgid, bool out)
+{
+	(void)context;
+	(void)tgid;
+	(void)out;
+}
+
+static void ignore_time(void *context, uint64_t time_ns)
+{
+	(void)context;
+	(void)time_ns;
+}
+
+static void count_taken(void *context, struct process *p, const struct abi_sample *sample)
+{
+	struct sampling *s = context;
+
+	assert_int_equal(p->pid, sample->tgid);
+	s->taken++;
+}
+
+static void add_to_walks(void *context, const struct attributed_sample *sample)
+{
+	struct sampling *s = context;
+
+	s->w->walks.options.add(s->w, sample);
+}
+
+static void begin_sampling(void *context)
+{
+	struct sampling *s = context;
+	void *state = NULL;
+
+	*s = (struct sampling){ 0 };
+	assert_int_equal(walks_set_up(&state), 0);
+	s->w = state;
+}
+
+static int sample_a_child(void *context)
+{
+	struct sampling *s = context;
+	struct abi_tick tick = { .sample = { .kind = ABI_TICK, .tgid = PARENT, .exec_id = 1 } };
+	int err = intake_init(&s->intake, &(struct intake_options){
+						  .processes = s->w->f->ps,
+						  .unwind = s->w->unwind,
+						  .walks = &s->w->walks,
+						  .metrics = &s->w->f->metrics,
+						  .follow_pid = WALK_PID,
+						  .raw_stack = no_raw_stack,
+						  .leave_out = ignore_leave_out,
+						  .sampled = ignore_time,
+						  .taken = count_taken,
+						  .add = add_to_walks,
+						  .context = s,
+					  });
+
+	if (err)
+		return err;
+	intake_fork(&s->intake, 2500, PARENT, PARENT, WALK_PID, WALK_PID);
+	intake_sample(&s->intake, 3000, &tick.sample);
+	return 0;
+}
+
+/* A child that could not be remembered is not followed, and that is counted. */
+static void the_sample_was_added_or_counted(void *context, int result)
+{
+	struct sampling *s = context;
+	void *state = s->w;
+	bool counted = count(s->w->f, METRIC_LOST_MEMORY_LIMIT) ||
+		       count(s->w->f, METRIC_PROCESSES_REFUSED);
+
+	if (!torture_failed())
+		assert_int_equal(s->taken, 1);
+	assert_int_equal(s->taken, s->w->added_count);
+	if (!result)
+		assert_true(s->taken || counted);
+	intake_deinit(&s->intake);
+	walks_tear_down(&state);
+}
+
+static void a_sample_without_memory_is_counted(void **state)
+{
+	struct sampling s;
+	struct torture t = {
+		.begin = begin_sampling,
+		.operation = sample_a_child,
+		.end = the_sample_was_added_or_counted,
+		.context = &s,
+		.optional = "*",
+	};
+
+	(void)state;
+	torture_run(&t);
+}
+
+/* ---- stack resolver ------------------------------------------------------------------------- */
+
+struct resolving {
+	struct walks_fixture *w;
+	struct profile *profile;
+	uint32_t number;
+};
+
+static const struct abi_stack *raw_of_profile(void *context, uint32_t window, uint64_t id)
+{
+	const struct resolving *r = context;
+
+	return profile_get_raw(r->profile, window, id);
+}
+
+static void ignore_module(void *context, struct process *p, const struct mapping *mapping)
+{
+	(void)context;
+	(void)p;
+	(void)mapping;
+}
+
+static void ignore_stack(void *context, struct process *p, const struct profile_stack *stack)
+{
+	(void)context;
+	(void)p;
+	(void)stack;
+}
+
+static void begin_resolving(void *context)
+{
+	struct resolving *r = context;
+	void *state = NULL;
+
+	assert_int_equal(walks_set_up(&state), 0);
+	r->w = state;
+	r->number = UINT32_MAX;
+	assert_int_equal(profile_create(1 << 20, &r->profile), 0);
+	put_raw(r->profile, WALK_WINDOW, 77, 0, WALK_PROGRAM_PC, WALK_LIBC_PC);
+}
+
+static int resolve_a_stack(void *context)
+{
+	struct resolving *r = context;
+	const struct stack_request request = {
+		.process = r->w->process, .window = WALK_WINDOW, .user_stack = 77
+	};
+	struct stack_resolver resolver;
+
+	stack_resolver_init(&resolver, &(struct stack_resolver_options){
+					       .metrics = &r->w->f->metrics,
+					       .raw_stack = raw_of_profile,
+					       .module_hit = ignore_module,
+					       .stack_hit = ignore_stack,
+					       .context = r,
+				       });
+	return stack_resolver_get(&resolver, r->profile, &request, &r->number);
+}
+
+static void the_stack_is_there_later(void *context, int result)
+{
+	struct resolving *r = context;
+	void *state = r->w;
+
+	assert_int_equal(result != 0, r->number == UINT32_MAX);
+	assert_int_equal(resolve_a_stack(r), 0);
+	assert_int_equal(profile_stack_at(r->profile, r->number).frame_count, 2);
+	profile_destroy(r->profile);
+	walks_tear_down(&state);
+}
+
+static void a_stack_that_finds_no_memory_is_refused(void **state)
+{
+	struct resolving r;
+	struct torture t = {
+		.begin = begin_resolving,
+		.operation = resolve_a_stack,
+		.end = the_stack_is_there_later,
+		.context = &r,
+	};
+
+	(void)state;
+	torture_run(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		torture_test(a_walk_without_memory_is_added_or_lost_but_not_both),
+		torture_test(a_sample_without_memory_is_counted),
+		torture_test(a_stack_that_finds_no_memory_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Takes samples in: decides whether a sample is wanted, of which process generation it is, and
+ * whether its user stack can be trusted. Feeds the side-band events to the process table, which
+ * intake must see in time order together with the samples. The log says, rarely, why samples have
+ * no names.
+ *
+ * What is left is an attributed sample, now or when its walk is finished. Does not know windows,
+ * profiles, symbols or rings.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/sampler/process/selection.h"
+#include "agent/sampler/samples/attributed_sample.h"
+#include "agent/sampler/samples/pending_walks.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/metrics.h"
+
+/* Why samples have no names: METRIC_UNNAMED_*. */
+enum intake_unnamed {
+	INTAKE_UNNAMED_GONE,
+	INTAKE_UNNAMED_LOST_RECORDS,
+	INTAKE_UNNAMED_LOST_MAPPING,
+	INTAKE_UNNAMED_REASONS,
+};
+
+struct intake_options {
+	struct processes *processes; /* borrowed, as all pointers here */
+	struct unwind *unwind; /* NULL: the kernel walks by frame pointer only */
+	struct pending_walks *walks;
+	struct metrics *metrics;
+	uint32_t follow_pid; /* only this process and those it forks; 0 = all */
+	/* The raw stack ID of WINDOW; NULL: it was lost. */
+	const struct abi_stack *(*raw_stack)(void *context, uint32_t window, uint64_t id);
+	/* Samples of TGID are dropped (or not any more): the kernel need not ship their walks. */
+	void (*leave_out)(void *context, uint32_t tgid, bool out);
+	/* A sample was taken at TIME_NS; which process it is of is found out next. */
+	void (*sampled)(void *context, uint64_t time_ns);
+	/* SAMPLE is of P. Its attributed sample comes next, or when its walk is finished. */
+	void (*taken)(void *context, struct process *p, const struct abi_sample *sample);
+	void (*add)(void *context, const struct attributed_sample *sample);
+	void *context;
+};
+
+struct intake {
+	struct intake_options options;
+	const struct selection *selection; /* NULL = all processes */
+	struct map followed; /* pid → 1, with follow_pid */
+	uint64_t first_sample_ns, newest_sample_ns; /* CLOCK_MONOTONIC; 0 = none yet */
+	struct log_rate gap_log, resync_log, unnamed_log[INTAKE_UNNAMED_REASONS];
+};
+
+int intake_init(struct intake *i, const struct intake_options *options);
+void intake_deinit(struct intake *i);
+/* From now on only samples of the processes that SELECTION wants; NULL: of all. It is borrowed. */
+void intake_select(struct intake *i, const struct selection *selection);
+
+/* Samples and side-band, in time order. */
+void intake_sample(struct intake *i, uint64_t time_ns, const struct abi_sample *sample);
+void intake_unfinished(struct intake *i, uint64_t time_ns, const struct abi_unfinished *unfinished);
+void intake_sightings(struct intake *i, uint64_t time_ns, const struct abi_sightings *sightings);
+void intake_comm(struct intake *i, uint64_t time_ns, uint32_t tgid, uint32_t tid, const char *comm,
+	bool exec);
+void intake_fork(struct intake *i, uint64_t time_ns, uint32_t tgid, uint32_t tid,
+	uint32_t parent_tgid, uint32_t parent_tid);
+void intake_mmap(struct intake *i, const struct processes_mmap *mmap);
+void intake_exit(struct intake *i, uint64_t time_ns, uint32_t tgid, uint32_t tid);
+/* Records between TIME_NS and UNTIL_NS were lost, or may have been. */
+void intake_lost(struct intake *i, uint64_t time_ns, uint64_t until_ns);
+
+/* Times of the first and the newest sample of a followed process, CLOCK_MONOTONIC; 0 = none yet. */
+uint64_t intake_first_sample_ns(const struct intake *i);
+uint64_t intake_newest_sample_ns(const struct intake *i);
