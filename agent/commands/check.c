@@ -20,13 +20,13 @@ static const char *const state_names[] = {
 	[CHECK_MISSING] = "missing",
 };
 
-static void print_line(const struct check_feature *f)
+static void check_print_line(const struct check_feature *f)
 {
 	printf("%-8s  %-19s  %s%s%s\n", state_names[f->state], f->name, f->why,
 		f->fix[0] ? "; to do: " : "", f->fix);
 }
 
-static void print_json(const struct check_feature *features, int count)
+static void check_print_json(const struct check_feature *features, int count)
 {
 	autocall(buffer_deinit) struct buffer text;
 	struct json j;
@@ -67,9 +67,9 @@ int command_check(struct invocation *call)
 	for (int i = 0; i < count; i++)
 		utf8_clean(features[i].why, strlen(features[i].why), true);
 	if (config_flag(config, SETTING_json))
-		print_json(features, count);
+		check_print_json(features, count);
 	for (int i = 0; i < count && !config_flag(config, SETTING_json); i++)
-		print_line(&features[i]);
+		check_print_line(&features[i]);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("fathom check: standard output");
 		return EXIT_FAILED;

@@ -48,7 +48,7 @@ set(struct check_feature *f, enum check_state state, const char *fix, const char
 	f->state = state;
 }
 
-static long read_number(const char *path, long otherwise)
+static long check_read_number(const char *path, long otherwise)
 {
 	char line[32];
 
@@ -155,7 +155,7 @@ static void check_lockdown(struct check_feature *f)
 /* What counts is whether /proc/kallsyms shows addresses; the setting explains why not. */
 static void check_kallsyms(struct check_feature *f)
 {
-	long restriction = read_number("/proc/sys/kernel/kptr_restrict", -1);
+	long restriction = check_read_number("/proc/sys/kernel/kptr_restrict", -1);
 	char line[64];
 
 	if (io_read_line(AT_FDCWD, "/proc/kallsyms", line, sizeof(line)) <= 0)
@@ -170,7 +170,7 @@ static void check_kallsyms(struct check_feature *f)
 
 static void check_paranoid(struct check_feature *f)
 {
-	long level = read_number("/proc/sys/kernel/perf_event_paranoid", -2);
+	long level = check_read_number("/proc/sys/kernel/perf_event_paranoid", -2);
 	bool admin = effective_capabilities() & UINT64_C(1) << CAP_SYS_ADMIN;
 
 	if (level == -2)

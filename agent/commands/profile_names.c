@@ -67,7 +67,7 @@ static int64_t string_in_message(const struct adding *a, uint32_t number)
 	return number ? (int64_t)(a->old_strings + number - 1) : 0;
 }
 
-static int add_string(struct adding *a, const char *text, uint32_t *ret_number)
+static int profile_names_add_string(struct adding *a, const char *text, uint32_t *ret_number)
 {
 	size_t size = strnlen(text, MAX_NAME_BYTES);
 
@@ -84,18 +84,19 @@ static uint64_t next_function_id(struct adding *a)
 	return a->last_id;
 }
 
-static int add_function(struct adding *a, const struct index_frame *frame, uint64_t *ret_id)
+static int profile_names_add_function(
+	struct adding *a, const struct index_frame *frame, uint64_t *ret_id)
 {
 	const char *name = a->options->linkage_names ? frame->linkage : frame->name;
 	struct new_function function = { .start_line = frame->start_line };
 	size_t known = a->functions.count;
 	uint32_t number;
-	int err = add_string(a, name, &function.name);
+	int err = profile_names_add_string(a, name, &function.name);
 
 	if (!err)
-		err = add_string(a, frame->linkage, &function.system_name);
+		err = profile_names_add_string(a, frame->linkage, &function.system_name);
 	if (!err)
-		err = add_string(a, frame->file, &function.file);
+		err = profile_names_add_string(a, frame->file, &function.file);
 	if (!err)
 		err = intern_bytes(&a->functions, &function, sizeof(function), &number);
 	if (!err)
@@ -125,7 +126,7 @@ static bool has_text(const struct adding *a, int64_t string)
 	return *upload_text(a->profile, string);
 }
 
-static bool is_named(const struct adding *a, const MESSAGE(Location) * location)
+static bool profile_names_is_named(const struct adding *a, const MESSAGE(Location) * location)
 {
 	for (size_t i = 0; i < location->n_line; i++) {
 		const MESSAGE(Function) *function = function_of(a, location->line[i]);
@@ -145,7 +146,8 @@ static void remove_lines(MESSAGE(Location) * location)
 	location->n_line = 0;
 }
 
-static int add_line(struct adding *a, MESSAGE(Location) * location, const struct index_frame *frame)
+static int profile_names_add_line(
+	struct adding *a, MESSAGE(Location) * location, const struct index_frame *frame)
 {
 	MESSAGE(Line) * line;
 	uint64_t function;
@@ -153,7 +155,7 @@ static int add_line(struct adding *a, MESSAGE(Location) * location, const struct
 
 	if (++a->lines > MAX_LINES)
 		return -E2BIG;
-	err = add_function(a, frame, &function);
+	err = profile_names_add_function(a, frame, &function);
 	if (err)
 		return err;
 	line = new_message(sizeof(*line));
@@ -185,11 +187,11 @@ static int name_location(
 	if (!location->line)
 		return -ENOMEM;
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_line(a, location, &frames[i]);
+		err = profile_names_add_line(a, location, &frames[i]);
 	return err;
 }
 
-static int add_names(struct adding *a, struct profile_names_counts *counts)
+static int profile_names_add_names(struct adding *a, struct profile_names_counts *counts)
 {
 	struct index_frame frames[INDEX_MAX_FRAMES];
 	int err = 0;
@@ -199,7 +201,7 @@ static int add_names(struct adding *a, struct profile_names_counts *counts)
 		uint64_t mapping;
 		size_t count;
 
-		if (is_named(a, location))
+		if (profile_names_is_named(a, location))
 			continue;
 		counts->nameless++;
 		if (!map_get(&a->profile->mappings, location->mapping_id, &mapping))
@@ -217,7 +219,7 @@ static int add_names(struct adding *a, struct profile_names_counts *counts)
 
 /* ---- into the message ----------------------------------------------------------------------- */
 
-static char *clean_copy(const struct intern *strings, uint32_t number)
+static char *profile_names_clean_copy(const struct intern *strings, uint32_t number)
 {
 	size_t size = intern_size(strings, number);
 	char *copy = strndup(intern_text(strings, number), size);
@@ -238,7 +240,7 @@ static int append_strings(struct adding *a)
 		return -ENOMEM;
 	message->string_table = table;
 	for (uint32_t i = 1; i <= count; i++) {
-		char *copy = clean_copy(&a->strings, i);
+		char *copy = profile_names_clean_copy(&a->strings, i);
 
 		if (!copy)
 			return -ENOMEM;
@@ -332,7 +334,7 @@ static int set_flags(struct adding *a)
 	return 0;
 }
 
-static int run(struct adding *a, struct profile_names_counts *counts)
+static int profile_names_run(struct adding *a, struct profile_names_counts *counts)
 {
 	size_t old_functions = a->message->n_function;
 	int err;
@@ -345,7 +347,7 @@ static int run(struct adding *a, struct profile_names_counts *counts)
 		err = intern_init(&a->functions, MAX_FUNCTIONS,
 			(size_t)MAX_FUNCTIONS * 2 * sizeof(struct new_function));
 	if (!err)
-		err = add_names(a, counts);
+		err = profile_names_add_names(a, counts);
 	if (!err)
 		err = append_strings(a);
 	if (!err)
@@ -365,7 +367,7 @@ int profile_names_add(struct upload_profile *profile, const struct profile_names
 		.old_strings = profile->message->n_string_table,
 	};
 	struct profile_names_counts counts = { 0 };
-	int err = run(&a, &counts);
+	int err = profile_names_run(&a, &counts);
 
 	if (!err)
 		*ret_counts = counts;

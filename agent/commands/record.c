@@ -50,7 +50,7 @@ struct record {
 
 /* ---- the loop's callbacks ------------------------------------------------------------------- */
 
-static void on_signal(void *context, int signal)
+static void record_on_signal(void *context, int signal)
 {
 	struct record *r = context;
 
@@ -103,7 +103,7 @@ static void on_debug_progress(void *context)
 
 static const int endings[] = { SIGINT, SIGTERM, SIGHUP };
 
-static int watch_signals(struct record *r)
+static int record_watch_signals(struct record *r)
 {
 	sigset_t signals;
 
@@ -112,7 +112,7 @@ static int watch_signals(struct record *r)
 		sigaddset(&signals, endings[i]);
 	if (r->command.pid > 0)
 		sigaddset(&signals, SIGCHLD);
-	return loop_signals(r->loop, &signals, on_signal, r);
+	return loop_signals(r->loop, &signals, record_on_signal, r);
 }
 
 /* ---- the run -------------------------------------------------------------------------------- */
@@ -285,7 +285,7 @@ static int record(struct record *r)
 
 	err = loop_create(&r->loop);
 	if (!err)
-		err = watch_signals(r);
+		err = record_watch_signals(r);
 	if (err)
 		return err;
 	r->plan.sampler.loop = r->loop;
@@ -305,7 +305,7 @@ static int record(struct record *r)
 	return err;
 }
 
-static int spawn(struct record *r, char **argv)
+static int record_spawn(struct record *r, char **argv)
 {
 	int err = record_command_spawn(argv, &r->command);
 
@@ -338,7 +338,7 @@ static int plan_and_record(const struct config *config)
 		record_plan_deinit(&r.plan);
 		return EXIT_FAILED;
 	}
-	err = config->rest_count ? spawn(&r, config->rest) : 0;
+	err = config->rest_count ? record_spawn(&r, config->rest) : 0;
 	if (!err)
 		err = record(&r);
 	sampler_destroy(r.sampler);

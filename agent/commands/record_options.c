@@ -7,7 +7,7 @@
 #include "agent/settings/cache_directory.h"
 #include "agent/commands/record.h"
 
-static int refuse(const char *message)
+static int record_options_refuse(const char *message)
 {
 	fprintf(stderr, "fathom record: %s\n", message);
 	return -EINVAL;
@@ -19,7 +19,8 @@ static int plan_off_cpu(const struct config *config, struct collect_options *col
 	if (!config_flag(config, SETTING_off_cpu))
 		return 0;
 	if (config_given(config, SETTING_cpu))
-		return refuse("-C and --off-cpu exclude each other: who waits is on no CPU");
+		return record_options_refuse(
+			"-C and --off-cpu exclude each other: who waits is on no CPU");
 	collect->off_cpu_share = 1;
 	return 0;
 }
@@ -35,16 +36,17 @@ static int plan_event(const struct config *config, struct collect_options *colle
 	else if (!strcmp(event, "cycles"))
 		collect->event = COLLECT_CYCLES;
 	else
-		return refuse("-e knows cpu-clock and cycles");
+		return record_options_refuse("-e knows cpu-clock and cycles");
 	if (!period)
 		return 0;
 	if (rate)
-		return refuse("-F and -c exclude each other: a rate, or a count of events");
+		return record_options_refuse(
+			"-F and -c exclude each other: a rate, or a count of events");
 	collect->period = config_number(config, SETTING_count);
 	collect->frequency_hz = 0;
 	/* The same ceiling as -F's. */
 	if (collect->period < 1000000000 / SAMPLER_MAX_HZ || collect->period > INT64_MAX)
-		return refuse(
+		return record_options_refuse(
 			"-c wants 100000 or more: that is 10000 samples a second of cpu-clock");
 	return 0;
 }
@@ -56,7 +58,7 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 
 	plan.duration_ns = config_number(config, SETTING_duration);
 	if (config_given(config, SETTING_duration) && !plan.duration_ns)
-		return refuse("-d wants more than 0 seconds");
+		return record_options_refuse("-d wants more than 0 seconds");
 	plan.output = config_text(config, SETTING_output);
 	if (!plan.output)
 		plan.output = plan.folded ? "-" : "fathom.pb.gz";

@@ -53,7 +53,7 @@ int record_output_write(const char *path, const struct buffer *bytes)
 	return io_write_all(fd, bytes->bytes, bytes->size);
 }
 
-static double percent(uint64_t part, uint64_t whole)
+static double record_output_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
@@ -204,8 +204,8 @@ void record_print_result(const struct record_result *r)
 		fputs("\n   self  total  function\n", stderr);
 	for (size_t i = 0; i < r->hot_count; i++)
 		fprintf(stderr, "%6.1f%% %5.1f%%  %s  %s\n",
-			percent(r->hot[i].self_count, s->samples),
-			percent(r->hot[i].total_count, s->samples), r->hot[i].name,
+			record_output_percent(r->hot[i].self_count, s->samples),
+			record_output_percent(r->hot[i].total_count, s->samples), r->hot[i].name,
 			r->hot[i].module);
 	fprintf(stderr, "\nsamples:  %llu in %.1f s\n", (unsigned long long)s->samples,
 		(double)r->elapsed_ns / 1e9);
@@ -217,8 +217,8 @@ void record_print_result(const struct record_result *r)
 	if (s->user_stacks)
 		fprintf(stderr,
 			"stacks:   %.1f%% of user stacks complete, %.1f%% of user samples named\n",
-			percent(s->complete_stacks, s->user_stacks),
-			percent(s->named_user_frames, s->user_frames));
+			record_output_percent(s->complete_stacks, s->user_stacks),
+			record_output_percent(s->named_user_frames, s->user_frames));
 	print_cut(r->metrics);
 	print_unnamed(r->metrics);
 	print_troubles(r->metrics);

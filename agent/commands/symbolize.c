@@ -28,7 +28,7 @@ struct source {
 };
 
 /* As llvm-symbolizer takes them: a C number, after an optional word for its kind. */
-static bool parse_address(const char *line, uint64_t *ret_address)
+static bool symbolize_parse_address(const char *line, uint64_t *ret_address)
 {
 	char *end;
 
@@ -55,7 +55,8 @@ static bool answers_are_awaited(void)
 	return fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode);
 }
 
-static void look_up(struct source *source, uint64_t address, struct symbolize_answer *ret_answer)
+static void symbolize_look_up(
+	struct source *source, uint64_t address, struct symbolize_answer *ret_answer)
 {
 	if (source->process) {
 		symbolize_process_address(source->process, address, ret_answer);
@@ -84,8 +85,8 @@ static int answer_lines(struct source *source, const struct symbolize_style *sty
 
 		if (length && line[length - 1] == '\n')
 			line[length - 1] = 0;
-		if (parse_address(line, &address)) {
-			look_up(source, address, &answer);
+		if (symbolize_parse_address(line, &address)) {
+			symbolize_look_up(source, address, &answer);
 			symbolize_print(stdout, style, address, &answer);
 		} else {
 			symbolize_print_error(
@@ -104,7 +105,7 @@ static int answer_lines(struct source *source, const struct symbolize_style *sty
 	return EXIT_DONE;
 }
 
-static int usage_error(const char *message)
+static int symbolize_usage_error(const char *message)
 {
 	fprintf(stderr, "fathom symbolize: %s; see fathom symbolize --help\n", message);
 	return EXIT_USAGE;
@@ -153,7 +154,7 @@ static int answer_process(struct symbolize_indexes *indexes, const struct config
 	if (config_numbers(config, SETTING_pid, 1, &pids, &count))
 		return EXIT_USAGE;
 	if (count != 1 || pids[0] == 0)
-		return usage_error("-p takes the pid of one process");
+		return symbolize_usage_error("-p takes the pid of one process");
 	if (symbolize_process_create(pids[0], answers_are_awaited(), indexes, &process))
 		return EXIT_FAILED;
 	return answer_lines(&(struct source){ .process = process }, style);
@@ -202,8 +203,8 @@ int command_symbolize(struct invocation *call)
 
 	wrong = misuse(config);
 	if (wrong)
-		return usage_error(wrong);
+		return symbolize_usage_error(wrong);
 	if (parse_style(config, &style))
-		return usage_error("--output-style is LLVM or JSON");
+		return symbolize_usage_error("--output-style is LLVM or JSON");
 	return symbolize_run(config, &style);
 }

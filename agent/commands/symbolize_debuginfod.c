@@ -31,7 +31,8 @@ static void clear_progress(void)
 		fputs("\r\033[K", stderr);
 }
 
-static int wait_for(struct debuginfod *d, struct debuginfod_request *request, const char *name)
+static int symbolize_debuginfod_wait_for(
+	struct debuginfod *d, struct debuginfod_request *request, const char *name)
 {
 	int fd, err;
 
@@ -57,14 +58,15 @@ static int fetch(struct debuginfod *d, const struct build_id *id, const char *na
 	if (debuginfod_is_paused(d, clock_monotonic_ns()))
 		return -1;
 	err = debuginfod_ask(d, id, &request);
-	fd = err ? err : wait_for(d, &request, name);
+	fd = err ? err : symbolize_debuginfod_wait_for(d, &request, name);
 	if (fd < 0 && fd != -ENOENT)
 		fprintf(stderr, "fathom symbolize: no debug file of %s from debuginfod: %s\n", name,
 			debuginfod_explain(fd));
 	return fd < 0 ? -1 : fd;
 }
 
-static void add(struct companions *companions, int fd, enum companion_role role)
+static void symbolize_debuginfod_add(
+	struct companions *companions, int fd, enum companion_role role)
 {
 	companions->items[companions->count++] = (struct companion){ .fd = fd, .role = role };
 }
@@ -75,7 +77,7 @@ bool symbolize_fetch(const struct symbolize_indexes *indexes, const struct build
 	int fd = fetch(indexes->debuginfod, id, name);
 
 	if (fd >= 0)
-		add(companions, fd, COMPANION_DEBUG);
+		symbolize_debuginfod_add(companions, fd, COMPANION_DEBUG);
 	return fd >= 0;
 }
 
@@ -91,5 +93,5 @@ void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const st
 	if (debug_files_open_by_id(directories, id, &fd) && !debuginfod_is_absent(d, id))
 		fd = fetch(d, id, name);
 	if (fd >= 0)
-		add(companions, fd, COMPANION_SUPPLEMENTARY);
+		symbolize_debuginfod_add(companions, fd, COMPANION_SUPPLEMENTARY);
 }

@@ -63,7 +63,8 @@ static void create_cache(struct symbolize_indexes *indexes, const struct config 
 		indexes->cache = NULL;
 }
 
-static void create_debuginfod(struct symbolize_indexes *indexes, const struct config *config)
+static void symbolize_index_create_debuginfod(
+	struct symbolize_indexes *indexes, const struct config *config)
 {
 	const char *urls = config_text(config, SETTING_debuginfod_urls);
 	const struct debuginfod_options options = {
@@ -80,7 +81,7 @@ void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct conf
 {
 	indexes->debug_directories = config_text(config, SETTING_debuginfo_directories);
 	create_cache(indexes, config);
-	create_debuginfod(indexes, config);
+	symbolize_index_create_debuginfod(indexes, config);
 }
 
 void symbolize_indexes_deinit(struct symbolize_indexes *indexes)
@@ -168,7 +169,7 @@ static void answer(const struct job *job, struct sandbox *sandbox)
 		job->companions->items[job->companions->count++] = found.items[i];
 }
 
-static int wait_for(const struct job *job, struct sandbox *sandbox)
+static int symbolize_index_wait_for(const struct job *job, struct sandbox *sandbox)
 {
 	struct sandbox_result result;
 	enum sandbox_outcome outcome;
@@ -205,7 +206,7 @@ static int build_to(int output_fd, const struct job *job, struct index **ret_ind
 		fprintf(stderr, "fathom symbolize: cannot start the indexer: %s\n", strerror(-err));
 		return err;
 	}
-	err = wait_for(job, &sandbox);
+	err = symbolize_index_wait_for(job, &sandbox);
 	if (err)
 		return err;
 	err = index_open(output_fd, ret_index);
@@ -221,7 +222,7 @@ static int build_in_memory(const struct job *job, struct index **ret_index)
 	return fd < 0 ? -errno : build_to(fd, job, ret_index);
 }
 
-static bool has_lines(const struct index *index)
+static bool symbolize_index_has_lines(const struct index *index)
 {
 	return index_sources(index) & INDEX_SOURCE_DWARF;
 }
@@ -238,7 +239,7 @@ static int build_once(
 		err = build_in_memory(job, &index);
 	else
 		err = build_to(entry.fd, job, &index);
-	if (!err && job->has_lines && !has_lines(index))
+	if (!err && job->has_lines && !symbolize_index_has_lines(index))
 		err = -ENOENT;
 	if (err && entry.fd >= 0)
 		cache_abandon(indexes->cache, &entry);
@@ -283,7 +284,7 @@ static struct index *improved(
 }
 
 /* Only the first index tells which .dwo files there should be; with them there is a second. */
-static int build(struct symbolize_indexes *indexes, const struct module_id *id,
+static int symbolize_index_build(struct symbolize_indexes *indexes, const struct module_id *id,
 	const struct symbolize_file *file, struct index **ret_index)
 {
 	autocall(companions_close) struct companions companions = { .count = 0 };
@@ -321,10 +322,10 @@ int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *i
 	struct index *index;
 
 	if (!indexes->cache || cache_open(indexes->cache, id, &index))
-		return build(indexes, id, file, ret_index);
+		return symbolize_index_build(indexes, id, file, ret_index);
 	if (is_outdated(indexes, file, index)) {
 		index_destroy(index);
-		return build(indexes, id, file, ret_index);
+		return symbolize_index_build(indexes, id, file, ret_index);
 	}
 	*ret_index = improved(
 		indexes, &(struct job){ .indexes = indexes, .id = id, .file = file }, index);
@@ -353,7 +354,7 @@ int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct 
 	err = build_in_memory(&job, &index);
 	if (err)
 		return err;
-	if (!has_lines(index) || !build_id_equal(index_build_id(index), id)) {
+	if (!symbolize_index_has_lines(index) || !build_id_equal(index_build_id(index), id)) {
 		debuginfod_is_wrong(indexes->debuginfod, id);
 		index_destroy(index);
 		return -ENOENT;

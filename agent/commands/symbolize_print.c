@@ -65,8 +65,8 @@ static void print_document(FILE *out, struct json *j)
 	fwrite(j->out->bytes, 1, j->out->size, out);
 }
 
-static void print_json(FILE *out, const struct symbolize_style *style, uint64_t address,
-	const struct symbolize_answer *answer, struct shown shown)
+static void symbolize_print_as_json(FILE *out, const struct symbolize_style *style,
+	uint64_t address, const struct symbolize_answer *answer, struct shown shown)
 {
 	static const struct index_frame unknown = { .name = "", .linkage = "", .file = "" };
 	autocall(buffer_deinit) struct buffer text;
@@ -124,7 +124,7 @@ void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t ad
 		shown = (struct shown){ &outermost, 1 };
 	}
 	if (style->json)
-		print_json(out, style, address, answer, shown);
+		symbolize_print_as_json(out, style, address, answer, shown);
 	else
 		print_lines(out, style, answer, shown);
 }

@@ -91,7 +91,7 @@ static bool parse_build_id(const char *text, struct build_id *ret_id)
 	return true;
 }
 
-static bool has_lines(const struct index *index)
+static bool symbolize_profile_has_lines(const struct index *index)
 {
 	return index && index_sources(index) & (INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB);
 }
@@ -100,7 +100,7 @@ static bool has_lines(const struct index *index)
  * Whether the open file may be that of build ID WANTED. Go's linker puts its note in no segment:
  * then only the index tells, which has looked at the sections.
  */
-static bool may_be(int fd, const struct build_id *wanted)
+static bool symbolize_profile_may_be(int fd, const struct build_id *wanted)
 {
 	struct build_id found;
 	int err = module_read_build_id(fd, &found);
@@ -116,10 +116,10 @@ static struct index *index_of_file(
 	autoclose int fd = -1;
 	struct module_id id;
 
-	if (path[0] != '/' || open_here(path, &fd) || !may_be(fd, wanted))
+	if (path[0] != '/' || open_here(path, &fd) || !symbolize_profile_may_be(fd, wanted))
 		return NULL;
 	if (!module_identify(fd, &id) && indexes->cache &&
-		!cache_open(indexes->cache, &id, &index) && has_lines(index) &&
+		!cache_open(indexes->cache, &id, &index) && symbolize_profile_has_lines(index) &&
 		build_id_equal(index_build_id(index), wanted))
 		return index;
 	index_destroy(take(index));
@@ -171,14 +171,14 @@ static struct index *index_from_cache(
 /* Keeps the better one: the first with lines, else the first. */
 static bool offer(struct source *source, struct index *index, bool debug_only)
 {
-	if (!index || (source->index && !has_lines(index))) {
+	if (!index || (source->index && !symbolize_profile_has_lines(index))) {
 		index_destroy(index);
-		return has_lines(source->index);
+		return symbolize_profile_has_lines(source->index);
 	}
 	index_destroy(source->index);
 	source->index = index;
 	source->debug_only = debug_only;
-	return has_lines(index);
+	return symbolize_profile_has_lines(index);
 }
 
 static struct index *index_of_vdso(struct symbolize_indexes *indexes, const struct build_id *wanted)
@@ -222,7 +222,7 @@ static bool is_kernel_name(const char *path)
 }
 
 /* NAME without its brackets; false where it has none. */
-static bool module_name(const char *path, char name[MAX_MODULE_NAME])
+static bool symbolize_profile_module_name(const char *path, char name[MAX_MODULE_NAME])
 {
 	size_t length = strlen(path);
 
@@ -268,8 +268,9 @@ static bool find_kernel(
 		source->shift = start - mapping->memory_start;
 		return source->shift % KASLR_ALIGN == 0;
 	}
-	if (!module_name(source->path, name) || kernel_module_build_id(name, &running) ||
-		!is_build_id(source, &running) || !kernel_symbols(n))
+	if (!symbolize_profile_module_name(source->path, name) ||
+		kernel_module_build_id(name, &running) || !is_build_id(source, &running) ||
+		!kernel_symbols(n))
 		return false;
 	return kallsyms_module_range(n->kallsyms, name, &start, &end) &&
 	       start == mapping->memory_start;
@@ -277,7 +278,8 @@ static bool find_kernel(
 
 /* ---- one address ---------------------------------------------------------------------------- */
 
-static int add_source(struct naming *n, uint64_t key, const Perftools__Profiles__Mapping *mapping)
+static int symbolize_profile_add_source(
+	struct naming *n, uint64_t key, const Perftools__Profiles__Mapping *mapping)
 {
 	int err = array_reserve(n->sources, n->capacity, n->count + 1, MAX_SOURCES);
 	struct source *source;
@@ -298,7 +300,8 @@ static int add_source(struct naming *n, uint64_t key, const Perftools__Profiles_
 }
 
 /* What makes two mappings one source; of the kernel's the place counts, too. */
-static uint64_t source_key(const struct naming *n, const Perftools__Profiles__Mapping *mapping)
+static uint64_t symbolize_profile_source_key(
+	const struct naming *n, const Perftools__Profiles__Mapping *mapping)
 {
 	const char *path = upload_text(n->profile, mapping->filename);
 	const char *build_id = upload_text(n->profile, mapping->build_id);
@@ -313,12 +316,12 @@ static uint64_t source_key(const struct naming *n, const Perftools__Profiles__Ma
 static const struct source *source_of(struct naming *n, size_t number)
 {
 	const Perftools__Profiles__Mapping *mapping = n->profile->message->mapping[number];
-	uint64_t key = source_key(n, mapping), index;
+	uint64_t key = symbolize_profile_source_key(n, mapping), index;
 
 	if (n->numbers[number])
 		return &n->sources[n->numbers[number] - 1];
 	if (!map_get(&n->by_name, key, &index)) {
-		if (add_source(n, key, mapping))
+		if (symbolize_profile_add_source(n, key, mapping))
 			return NULL;
 		index = n->count - 1;
 	}
@@ -352,8 +355,8 @@ static bool elf_address(const struct source *source, const Perftools__Profiles__
 		       ret_elf_addr, &segment);
 }
 
-static size_t look_up_kernel(const struct naming *n, const struct source *source, uint64_t address,
-	struct index_frame *ret)
+static size_t symbolize_profile_look_up_kernel(const struct naming *n, const struct source *source,
+	uint64_t address, struct index_frame *ret)
 {
 	struct ksymbol symbol;
 
@@ -363,7 +366,7 @@ static size_t look_up_kernel(const struct naming *n, const struct source *source
 	return 1;
 }
 
-static size_t look_up(
+static size_t symbolize_profile_look_up(
 	void *context, size_t number, uint64_t address, struct index_frame *ret_frames, size_t max)
 {
 	struct naming *n = context;
@@ -372,7 +375,7 @@ static size_t look_up(
 	uint64_t elf_addr;
 
 	if (source && source->kernel)
-		return look_up_kernel(n, source, address, ret_frames);
+		return symbolize_profile_look_up_kernel(n, source, address, ret_frames);
 	if (!source || !source->index || !elf_address(source, mapping, address, &elf_addr))
 		return 0;
 	return index_lookup(source->index, elf_addr, ret_frames, max);
@@ -415,12 +418,12 @@ static int write_message(const Perftools__Profiles__Profile *message, const char
 	return err ? err : record_output_write(path, &gzip);
 }
 
-static int add_names(struct symbolize_indexes *indexes, const struct symbolize_style *style,
-	struct upload_profile *profile)
+static int symbolize_profile_add_names(struct symbolize_indexes *indexes,
+	const struct symbolize_style *style, struct upload_profile *profile)
 {
 	autocall(naming_deinit) struct naming n = { .indexes = indexes, .profile = profile };
 	const struct profile_names_options options = {
-		.look_up = look_up,
+		.look_up = symbolize_profile_look_up,
 		.context = &n,
 		.no_inlines = style->no_inlines,
 		.linkage_names = style->linkage_names,
@@ -438,7 +441,7 @@ static int add_names(struct symbolize_indexes *indexes, const struct symbolize_s
 	return err;
 }
 
-static int failed(const char *path, const char *why)
+static int symbolize_profile_failed(const char *path, const char *why)
 {
 	fprintf(stderr, "fathom symbolize: %s: %s\n", path, why);
 	return EXIT_FAILED;
@@ -457,13 +460,13 @@ int symbolize_profile(struct symbolize_indexes *indexes, const struct symbolize_
 	int err = record_output_check(output);
 
 	if (err)
-		return failed(output, strerror(-err));
+		return symbolize_profile_failed(output, strerror(-err));
 	err = upload_profile_read(input, &profile, &why);
 	if (err)
-		return failed(input, err == -EBADMSG ? why : reason(err));
-	err = add_names(indexes, style, &profile);
+		return symbolize_profile_failed(input, err == -EBADMSG ? why : reason(err));
+	err = symbolize_profile_add_names(indexes, style, &profile);
 	if (err)
-		return failed(input, reason(err));
+		return symbolize_profile_failed(input, reason(err));
 	err = write_message(profile.message, output);
-	return err ? failed(output, reason(err)) : EXIT_DONE;
+	return err ? symbolize_profile_failed(output, reason(err)) : EXIT_DONE;
 }

@@ -70,7 +70,7 @@ struct top {
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static void end(struct top *t, int error)
+static void top_end(struct top *t, int error)
 {
 	t->error = error;
 	loop_stop(t->loop);
@@ -105,7 +105,7 @@ static void draw(struct top *t)
 	if (!err)
 		err = output_put(t->output, &out);
 	if (err)
-		end(t, err);
+		top_end(t, err);
 }
 
 static void on_drained(void *context)
@@ -113,14 +113,14 @@ static void on_drained(void *context)
 	struct top *t = context;
 
 	if (t->ending)
-		end(t, 0);
+		top_end(t, 0);
 	else if (t->dirty)
 		draw(t);
 }
 
 static void on_failed(void *context, int error)
 {
-	end(context, error);
+	top_end(context, error);
 }
 
 /* ---- intervals ------------------------------------------------------------------------------- */
@@ -142,12 +142,12 @@ static void end_interval(struct top *t)
 	t->began_own_ns = own;
 }
 
-static void on_tick(void *context)
+static void top_on_tick(void *context)
 {
 	end_interval(context);
 }
 
-static void on_sealed(void *context, const struct sealed_window *window)
+static void top_on_sealed(void *context, const struct sealed_window *window)
 {
 	struct top *t = context;
 	struct report_sources sources;
@@ -221,12 +221,12 @@ static void on_keys(void *context, int fd, uint32_t events)
 		t->keys = (struct keys){ 0 };
 }
 
-static void enter(struct top *t)
+static void top_enter(struct top *t)
 {
 	int err = terminal_enter(&t->terminal, t->output);
 
 	if (err)
-		end(t, err);
+		top_end(t, err);
 	else
 		draw(t);
 }
@@ -249,11 +249,11 @@ static void suspend(struct top *t)
 	t->resumed_ns = clock_monotonic_ns();
 	if (sampler_start(t->sampler))
 		log_warn("sampling did not go on, ignoring", "%s", "");
-	enter(t);
+	top_enter(t);
 	end_interval(t);
 }
 
-static void on_signal(void *context, int signal)
+static void top_on_signal(void *context, int signal)
 {
 	struct top *t = context;
 
@@ -267,14 +267,14 @@ static void on_signal(void *context, int signal)
 	case SIGCONT:
 		/* After a SIGSTOP, which nobody hears: the shell may have changed the terminal. */
 		terminal_leave(&t->terminal, t->output);
-		enter(t);
+		top_enter(t);
 		break;
 	default:
 		loop_stop(t->loop);
 	}
 }
 
-static int watch_signals(struct top *t)
+static int top_watch_signals(struct top *t)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	static const int screen[] = { SIGWINCH, SIGTSTP, SIGCONT };
@@ -287,12 +287,12 @@ static int watch_signals(struct top *t)
 		sigaddset(&signals, screen[i]);
 	/* A reader that has gone is an error of the write. */
 	signal(SIGPIPE, SIG_IGN);
-	return loop_signals(t->loop, &signals, on_signal, t);
+	return loop_signals(t->loop, &signals, top_on_signal, t);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static int make(struct top *t, const struct config *config)
+static int top_make(struct top *t, const struct config *config)
 {
 	struct sampler_failure failure = { 0 };
 	struct sampler_options options = {
@@ -304,15 +304,15 @@ static int make(struct top *t, const struct config *config)
 		/* Two windows are open while one is sealed, and a snapshot is made of it. */
 		.profile_limit_bytes = config_number(config, SETTING_memory_limit) / 4,
 		.memory_limit_bytes = config_number(config, SETTING_memory_limit),
-		.sealed = on_sealed,
-		.full = on_tick,
+		.sealed = top_on_sealed,
+		.full = top_on_tick,
 		.sealed_context = t,
 	};
 	int err;
 
 	err = loop_create(&t->loop);
 	if (!err)
-		err = watch_signals(t);
+		err = top_watch_signals(t);
 	if (!err)
 		err = output_create(
 			&(struct output_options){
@@ -337,13 +337,13 @@ static int begin_screen(struct top *t)
 	if (t->batch)
 		return 0;
 	terminal_init(&t->terminal, STDIN_FILENO, STDOUT_FILENO, getenv("TERM"));
-	enter(t);
+	top_enter(t);
 	if (t->error || t->terminal.keys_fd < 0)
 		return t->error;
 	return loop_add(t->loop, t->terminal.keys_fd, EPOLLIN, on_keys, t);
 }
 
-static int run(struct top *t)
+static int top_run(struct top *t)
 {
 	int err = sampler_prepare(t->sampler, PREPARE_MS * MS);
 
@@ -360,7 +360,7 @@ static int run(struct top *t)
 	}
 	err = begin_screen(t);
 	if (!err)
-		err = loop_timer(t->loop, t->delay_ns, t->delay_ns, on_tick, t, &t->tick_timer);
+		err = loop_timer(t->loop, t->delay_ns, t->delay_ns, top_on_tick, t, &t->tick_timer);
 	if (!err)
 		err = loop_run(t->loop);
 	if (!t->batch)
@@ -374,7 +374,7 @@ static int run(struct top *t)
 	return err;
 }
 
-static void unmake(struct top *t)
+static void top_unmake(struct top *t)
 {
 	sampler_destroy(t->sampler);
 	snapshot_destroy(t->snapshot);
@@ -386,7 +386,7 @@ static void unmake(struct top *t)
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static int refuse(const char *message)
+static int top_refuse(const char *message)
 {
 	fprintf(stderr, "fathom top: %s\n", message);
 	return -EINVAL;
@@ -398,12 +398,12 @@ static int plan_view(struct top *t, const struct config *config)
 	enum rows_by by;
 
 	if (view_by_of_name(config_text(config, SETTING_by), &by))
-		return refuse("--by knows process, function and goroutine");
+		return top_refuse("--by knows process, function and goroutine");
 	if (view_key_of_name(config_text(config, SETTING_sort), &t->view.key))
-		return refuse("--sort knows cpu, total, pid and name");
+		return top_refuse("--sort knows cpu, total, pid and name");
 	view_show(&t->view, by);
 	if (filter && strlen(filter) >= sizeof(t->view.filter))
-		return refuse("--filter is too long: 63 bytes at most");
+		return top_refuse("--filter is too long: 63 bytes at most");
 	snprintf(t->view.filter, sizeof(t->view.filter), "%s", filter ? filter : "");
 	return 0;
 }
@@ -416,12 +416,12 @@ static int plan(struct top *t, const struct config *config)
 	t->iterations = config_number(config, SETTING_iterations);
 	t->batch = config_flag(config, SETTING_batch);
 	if (t->delay_ns < MIN_DELAY_MS * MS || t->delay_ns > MAX_DELAY_MS * MS)
-		return refuse("-d wants 0.1 to 3600 seconds");
+		return top_refuse("-d wants 0.1 to 3600 seconds");
 	if (config_given(config, SETTING_iterations) && !t->iterations)
-		return refuse("-n wants 1 or more");
+		return top_refuse("-n wants 1 or more");
 	if (!t->batch && !isatty(STDOUT_FILENO))
-		return refuse("standard output is no terminal: -b prints tables one after the "
-			      "other");
+		return top_refuse("standard output is no terminal: -b prints tables one after the "
+				  "other");
 	err = plan_view(t, config);
 	if (!err)
 		err = sampling_options(config, "top", &t->sampling);
@@ -436,16 +436,16 @@ static int plan_and_run(const struct config *config)
 	int err = plan(&t, config);
 
 	if (err) {
-		unmake(&t);
+		top_unmake(&t);
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
 	/* Log lines would fall onto the screen; what was lost stands in its second line anyway. */
 	if (!t.batch && !config_given(config, SETTING_log_level))
 		log_configure(LOG_ERROR, false);
-	err = make(&t, config);
+	err = top_make(&t, config);
 	if (!err)
-		err = run(&t);
-	unmake(&t);
+		err = top_run(&t);
+	top_unmake(&t);
 	return err ? EXIT_FAILED : EXIT_DONE;
 }
 

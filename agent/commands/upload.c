@@ -32,7 +32,7 @@ struct upload {
 	uint64_t payloads, samples, bytes; /* sent of this file */
 };
 
-static void on_done(void *context, const struct remote_result *result)
+static void upload_on_done(void *context, const struct remote_result *result)
 {
 	struct upload *u = context;
 
@@ -45,14 +45,14 @@ static int send_once(struct upload *u, const struct payload *payload)
 	int err;
 
 	u->answered = false;
-	err = remote_send(u->remote, payload, on_done, u);
+	err = remote_send(u->remote, payload, upload_on_done, u);
 	while (!err && !u->answered)
 		err = remotes_run(u->remotes, 1000);
 	u->bytes += u->result.sent_bytes;
 	return err;
 }
 
-static void wait_for(struct upload *u, uint64_t wait_ns)
+static void upload_wait_for(struct upload *u, uint64_t wait_ns)
 {
 	uint64_t end = clock_monotonic_ns() + wait_ns, now;
 
@@ -87,7 +87,7 @@ static int send_payload(void *context, const struct payload *payload)
 		uint64_t now_ns = MIN(MAX(wait_ns, u->result.retry_after_ns), MAX_WAIT_NS);
 
 		tell_retry(u, now_ns);
-		wait_for(u, now_ns);
+		upload_wait_for(u, now_ns);
 		wait_ns *= 2;
 		err = send_once(u, payload);
 	}
@@ -175,7 +175,7 @@ static int upload_all(struct upload *u, const struct config *config)
 	return status;
 }
 
-static int usage_error(const char *message)
+static int upload_usage_error(const char *message)
 {
 	fprintf(stderr, "fathom upload: %s; see fathom upload --help\n", message);
 	return EXIT_USAGE;
@@ -195,7 +195,7 @@ static int open_and_upload(const struct config *config, struct remote_settings *
 	}
 	err = remote_create(u.remotes, &settings->options, &u.remote, &message);
 	if (err) {
-		status = usage_error(message ? message : strerror(-err));
+		status = upload_usage_error(message ? message : strerror(-err));
 	} else {
 		status = upload_all(&u, config);
 		remote_destroy(u.remote);
@@ -212,11 +212,12 @@ int command_upload(struct invocation *call)
 	int err;
 
 	if (!config->rest_count)
-		return usage_error("no file given");
+		return upload_usage_error("no file given");
 	err = remote_options_from_config(config, &settings, &message);
 	if (err == -ENOENT)
-		return usage_error("say where to: --remote-store-type and --remote-store-address");
+		return upload_usage_error(
+			"say where to: --remote-store-type and --remote-store-address");
 	if (err)
-		return usage_error(message ? message : strerror(-err));
+		return upload_usage_error(message ? message : strerror(-err));
 	return open_and_upload(config, &settings);
 }

@@ -89,14 +89,14 @@ static void clean_types(struct splitter *s)
 	}
 }
 
-static const char *unit_of(const struct splitter *s, size_t type)
+static const char *upload_payloads_unit_of(const struct splitter *s, size_t type)
 {
 	const char *unit = upload_text(s->profile, s->profile->message->sample_type[type]->unit);
 
 	return *unit ? unit : "count";
 }
 
-static int64_t time_of(const struct splitter *s)
+static int64_t upload_payloads_time_of(const struct splitter *s)
 {
 	const Perftools__Profiles__Profile *p = s->profile->message;
 
@@ -104,7 +104,7 @@ static int64_t time_of(const struct splitter *s)
 }
 
 /* The file's own, else the last: what tools show first. */
-static const char *default_type(const struct splitter *s)
+static const char *upload_payloads_default_type(const struct splitter *s)
 {
 	const Perftools__Profiles__Profile *p = s->profile->message;
 
@@ -123,10 +123,11 @@ static int begin_piece(struct splitter *s)
 	const Perftools__Profiles__Profile *p = s->profile->message;
 	struct pprof_options options = {
 		.type_count = s->type_count,
-		.default_type = default_type(s),
-		.period_type = { s->types[s->type_count - 1], unit_of(s, s->type_count - 1) },
+		.default_type = upload_payloads_default_type(s),
+		.period_type = { s->types[s->type_count - 1],
+			upload_payloads_unit_of(s, s->type_count - 1) },
 		.period = p->period > 0 ? p->period : 1,
-		.time_ns = time_of(s),
+		.time_ns = upload_payloads_time_of(s),
 		.duration_ns = MAX(p->duration_nanos, 0),
 		.drop_frames = upload_text(s->profile, p->drop_frames),
 		.keep_frames = upload_text(s->profile, p->keep_frames),
@@ -138,7 +139,8 @@ static int begin_piece(struct splitter *s)
 	int err;
 
 	for (size_t i = 0; i < s->type_count; i++)
-		options.types[i] = (struct pprof_type){ s->types[i], unit_of(s, i) };
+		options.types[i] =
+			(struct pprof_type){ s->types[i], upload_payloads_unit_of(s, i) };
 	if (*type && *unit)
 		options.period_type = (struct pprof_type){ type, unit };
 	err = pprof_create(&options, &s->piece);
@@ -194,7 +196,7 @@ static void copy_line(const struct splitter *s, const Perftools__Profiles__Line 
 	};
 }
 
-static int add_location(struct splitter *s, uint64_t id, uint64_t *ret_id)
+static int upload_payloads_add_location(struct splitter *s, uint64_t id, uint64_t *ret_id)
 {
 	struct pprof_line lines[PPROF_MAX_LINES];
 	const Perftools__Profiles__Location *location;
@@ -238,7 +240,7 @@ static size_t copy_labels(const struct splitter *s, const Perftools__Profiles__S
 	return count;
 }
 
-static int add_sample(struct splitter *s, const Perftools__Profiles__Sample *sample)
+static int upload_payloads_add_sample(struct splitter *s, const Perftools__Profiles__Sample *sample)
 {
 	size_t depth = MIN(sample->n_location_id, MAX_DEPTH);
 	struct pprof_label labels[PPROF_MAX_LABELS];
@@ -247,14 +249,14 @@ static int add_sample(struct splitter *s, const Perftools__Profiles__Sample *sam
 	int err = 0;
 
 	for (size_t i = 0; i < depth && !err; i++)
-		err = add_location(s, sample->location_id[i], &locations[i]);
+		err = upload_payloads_add_location(s, sample->location_id[i], &locations[i]);
 	return err ? err
 		   : pprof_sample(s->piece, locations, depth, sample->value, labels, label_count);
 }
 
 /* ---- payloads -------------------------------------------------------------------------------- */
 /* The names that Pyroscope's and Parca's pages look for. */
-static const char *name_of(const struct splitter *s)
+static const char *upload_payloads_name_of(const struct splitter *s)
 {
 	static const struct {
 		const char *type, *name;
@@ -281,7 +283,7 @@ static int fill_labels(const struct splitter *s, uint32_t group, struct labels *
 	int err = labels_copy(s->series->external, labels);
 
 	if (!err && !labels_get(labels, "__name__"))
-		err = labels_set(labels, "__name__", name_of(s));
+		err = labels_set(labels, "__name__", upload_payloads_name_of(s));
 	if (!err && !labels_get(labels, "service_name"))
 		err = labels_set(labels, "service_name", service);
 	return err;
@@ -312,7 +314,7 @@ static int add_comments(struct splitter *s)
 	return err;
 }
 
-static int encode(const struct splitter *s, struct payload *payload)
+static int upload_payloads_encode(const struct splitter *s, struct payload *payload)
 {
 	autocall(buffer_deinit) struct buffer plain;
 	int err;
@@ -324,7 +326,7 @@ static int encode(const struct splitter *s, struct payload *payload)
 		err = pprof_encode(s->piece, true, &payload->pprof);
 	payload->raw_bytes = plain.size;
 	payload->samples = pprof_sample_count(s->piece);
-	payload->time_ns = time_of(s);
+	payload->time_ns = upload_payloads_time_of(s);
 	payload->duration_ns = MAX(s->profile->message->duration_nanos, 0);
 	return err;
 }
@@ -341,7 +343,7 @@ static int end_piece(struct splitter *s, uint32_t group)
 	}
 	err = add_comments(s);
 	if (!err)
-		err = encode(s, &payload);
+		err = upload_payloads_encode(s, &payload);
 	if (!err)
 		err = fill_labels(s, group, &payload.labels);
 	if (!err)
@@ -366,7 +368,7 @@ static int hand_out_group(struct splitter *s, uint32_t group)
 			continue;
 		err = s->piece ? 0 : begin_piece(s);
 		if (!err)
-			err = add_sample(s, p->sample[i]);
+			err = upload_payloads_add_sample(s, p->sample[i]);
 		if (!err && is_full(s))
 			err = end_piece(s, group);
 	}

@@ -10,27 +10,29 @@
 #include "base/io.h"
 
 /* ---- checking ------------------------------------------------------------------------------ */
-static bool is_string(const Perftools__Profiles__Profile *p, int64_t string)
+static bool upload_profile_is_string(const Perftools__Profiles__Profile *p, int64_t string)
 {
 	return string >= 0 && (uint64_t)string < p->n_string_table;
 }
 
 const char *upload_text(const struct upload_profile *profile, int64_t string)
 {
-	return is_string(profile->message, string) ? profile->message->string_table[string] : "";
+	return upload_profile_is_string(profile->message, string)
+		       ? profile->message->string_table[string]
+		       : "";
 }
 
 static bool types_are_good(const Perftools__Profiles__Profile *p)
 {
 	for (size_t i = 0; i < p->n_sample_type; i++) {
-		if (!is_string(p, p->sample_type[i]->type) ||
-			!is_string(p, p->sample_type[i]->unit))
+		if (!upload_profile_is_string(p, p->sample_type[i]->type) ||
+			!upload_profile_is_string(p, p->sample_type[i]->unit))
 			return false;
 	}
 	return p->n_sample_type > 0;
 }
 
-static int add_id(struct map *map, uint64_t id, size_t index)
+static int upload_profile_add_id(struct map *map, uint64_t id, size_t index)
 {
 	uint64_t other;
 
@@ -45,9 +47,9 @@ static int index_mappings(struct upload_profile *profile)
 	int err = 0;
 
 	for (size_t i = 0; i < p->n_mapping && !err; i++) {
-		err = add_id(&profile->mappings, p->mapping[i]->id, i);
-		if (!is_string(p, p->mapping[i]->filename) ||
-			!is_string(p, p->mapping[i]->build_id))
+		err = upload_profile_add_id(&profile->mappings, p->mapping[i]->id, i);
+		if (!upload_profile_is_string(p, p->mapping[i]->filename) ||
+			!upload_profile_is_string(p, p->mapping[i]->build_id))
 			err = -EBADMSG;
 	}
 	return err;
@@ -61,9 +63,10 @@ static int index_functions(struct upload_profile *profile)
 	for (size_t i = 0; i < p->n_function && !err; i++) {
 		const Perftools__Profiles__Function *function = p->function[i];
 
-		err = add_id(&profile->functions, function->id, i);
-		if (!is_string(p, function->name) || !is_string(p, function->system_name) ||
-			!is_string(p, function->filename))
+		err = upload_profile_add_id(&profile->functions, function->id, i);
+		if (!upload_profile_is_string(p, function->name) ||
+			!upload_profile_is_string(p, function->system_name) ||
+			!upload_profile_is_string(p, function->filename))
 			err = -EBADMSG;
 	}
 	return err;
@@ -78,7 +81,7 @@ static int index_locations(struct upload_profile *profile)
 	for (size_t i = 0; i < p->n_location && !err; i++) {
 		const Perftools__Profiles__Location *location = p->location[i];
 
-		err = add_id(&profile->locations, location->id, i);
+		err = upload_profile_add_id(&profile->locations, location->id, i);
 		if (location->mapping_id &&
 			!map_get(&profile->mappings, location->mapping_id, &index))
 			err = -EBADMSG;
@@ -103,13 +106,14 @@ static bool sample_is_good(const struct upload_profile *profile, size_t number)
 			return false;
 	}
 	for (size_t i = 0; i < sample->n_label; i++) {
-		if (!is_string(p, sample->label[i]->key) || !is_string(p, sample->label[i]->str))
+		if (!upload_profile_is_string(p, sample->label[i]->key) ||
+			!upload_profile_is_string(p, sample->label[i]->str))
 			return false;
 	}
 	return true;
 }
 
-static int check(struct upload_profile *profile, const char **ret_why)
+static int upload_profile_check(struct upload_profile *profile, const char **ret_why)
 {
 	const Perftools__Profiles__Profile *p = profile->message;
 	int err;
@@ -158,7 +162,8 @@ static void budget_free(void *context, void *memory)
 	free(memory);
 }
 
-static int unpack(const struct buffer *plain, Perftools__Profiles__Profile **ret_message)
+static int upload_profile_unpack(
+	const struct buffer *plain, Perftools__Profiles__Profile **ret_message)
 {
 	enum { UNPACKED_BYTES = 1 << 30 };
 	struct budget budget = { UNPACKED_BYTES };
@@ -195,13 +200,13 @@ int upload_profile_read(const char *path, struct upload_profile *ret_profile, co
 	buffer_init(&plain, UPLOAD_PLAIN_BYTES);
 	err = read_plain(path, &plain);
 	if (!err)
-		err = unpack(&plain, &profile.message);
+		err = upload_profile_unpack(&plain, &profile.message);
 	if (err)
 		return err;
 	map_init(&profile.mappings, UPLOAD_MAX_ENTRIES);
 	map_init(&profile.locations, UPLOAD_MAX_ENTRIES);
 	map_init(&profile.functions, UPLOAD_MAX_ENTRIES);
-	err = check(&profile, ret_why);
+	err = upload_profile_check(&profile, ret_why);
 	if (err) {
 		upload_profile_deinit(&profile);
 		return err;

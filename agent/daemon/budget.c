@@ -15,7 +15,7 @@ void budget_init(struct budget *b, double share, uint64_t wanted_hz)
 	};
 }
 
-static uint64_t step(struct budget *b, double used)
+static uint64_t budget_step(struct budget *b, double used)
 {
 	if (used > b->share) {
 		b->calm = 0;
@@ -40,6 +40,6 @@ uint64_t budget_look(struct budget *b, uint64_t cpu_ns, uint64_t now_ns)
 	if (!last_time || now_ns <= last_time || cpu_ns < last_cpu || b->share <= 0)
 		return b->current_hz;
 	b->used = (double)(cpu_ns - last_cpu) / (double)(now_ns - last_time);
-	b->current_hz = step(b, b->used);
+	b->current_hz = budget_step(b, b->used);
 	return b->current_hz;
 }

@@ -32,7 +32,7 @@ enum { DEBUGINFOD_PER_MINUTE = 30 };
 
 /* ---- callbacks ------------------------------------------------------------------------------ */
 
-static void on_signal(void *context, int signal)
+static void daemon_on_signal(void *context, int signal)
 {
 	struct daemon *d = context;
 	autofree char *message = NULL;
@@ -76,7 +76,7 @@ static void on_watchdog(void *context)
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-static int watch_signals(struct daemon *d)
+static int daemon_watch_signals(struct daemon *d)
 {
 	sigset_t signals;
 
@@ -84,7 +84,7 @@ static int watch_signals(struct daemon *d)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
-	return loop_signals(d->loop, &signals, on_signal, d);
+	return loop_signals(d->loop, &signals, daemon_on_signal, d);
 }
 
 static int make_token(struct daemon *d)
@@ -168,7 +168,7 @@ static void take_file(void *context, const struct module *module, int fd)
 	daemon_export_file(d->export, &module->id.build_id, fd);
 }
 
-static int make_agent(struct daemon *d)
+static int make_sampler(struct daemon *d)
 {
 	struct sampler_failure failure = { 0 };
 	struct sampler_options options = {
@@ -215,7 +215,7 @@ static void raise_file_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int make(struct daemon *d)
+static int daemon_make(struct daemon *d)
 {
 	int err;
 
@@ -224,11 +224,11 @@ static int make(struct daemon *d)
 	if (!err)
 		err = loop_create(&d->loop);
 	if (!err)
-		err = watch_signals(d);
+		err = daemon_watch_signals(d);
 	if (!err)
 		err = make_token(d);
 	if (!err)
-		err = make_agent(d);
+		err = make_sampler(d);
 	if (!err)
 		err = make_store(d);
 	if (!err)
@@ -236,11 +236,11 @@ static int make(struct daemon *d)
 	return err ? err : make_serve(d);
 }
 
-static void unmake(struct daemon *d)
+static void daemon_unmake(struct daemon *d)
 {
 	daemon_on_demand_deinit(d);
 	serve_destroy(d->serve);
-	/* Counts in the agent's metrics to its end. */
+	/* It counts in the sampler's metrics to its end. */
 	daemon_export_destroy(d->export, EXPORT_GRACE_NS);
 	sampler_destroy(d->sampler);
 	store_destroy(d->store);
@@ -317,10 +317,10 @@ int daemon_run(struct config *config, int argc, char **argv)
 	admin_lay_down();
 	err = log_options(&d.config);
 	if (!err)
-		err = make(&d);
+		err = daemon_make(&d);
 	if (!err)
 		err = run(&d);
-	unmake(&d);
+	daemon_unmake(&d);
 	config_deinit(&d.config);
 	return err ? EXIT_FAILED : EXIT_DONE;
 }

@@ -116,7 +116,7 @@ struct store_options {
 	const char *old_names[EXPORT_STORES_LIMIT];
 };
 
-static void fill_options(const struct config *config, const struct export_settings *settings,
+static void export_fill_options(const struct config *config, const struct export_settings *settings,
 	struct store_options *stores, struct exporter_options *ret_options)
 {
 	for (size_t i = 0; i < settings->store_count; i++) {
@@ -164,7 +164,7 @@ int daemon_export_check(const struct config *config, char **ret_message)
 
 	if (err)
 		return err;
-	fill_options(config, &settings, &stores, &options);
+	export_fill_options(config, &settings, &stores, &options);
 	if (options.remote_count)
 		err = exporter_check(&options, ret_message);
 	export_settings_deinit(&settings);
@@ -182,7 +182,7 @@ static int create(const struct config *config, struct export_settings *settings,
 	if (!e)
 		return -ENOMEM;
 	e->metrics = metrics;
-	fill_options(config, settings, &stores, &options);
+	export_fill_options(config, settings, &stores, &options);
 	options.metrics = metrics;
 	err = exporter_create(&options, &e->exporter, ret_message);
 	if (err) {
@@ -240,7 +240,7 @@ static int change_stores(struct daemon_export *e, const struct config *config,
 
 	if (!stores_change && settings->debuginfo_upload == (e->debuginfo != NULL))
 		return 0;
-	fill_options(config, settings, &stores, &options);
+	export_fill_options(config, settings, &stores, &options);
 	options.metrics = e->metrics;
 	err = make_debuginfo(e, settings, cache_directory, &debuginfo, ret_message);
 	if (!err && stores_change)
@@ -321,7 +321,7 @@ static uint64_t raw_bytes(const struct buffer *gzip)
 	return cursor_skip(&c, gzip->size - MIN(gzip->size, (size_t)4)) ? cursor_u32(&c) : 0;
 }
 
-static int encode(const struct report_sources *sources, const struct report_options *window,
+static int export_encode(const struct report_sources *sources, const struct report_options *window,
 	struct slice *slice, struct payload *payload)
 {
 	struct report_options options = *window;
@@ -356,7 +356,7 @@ static int send_slice(struct daemon_export *e, const struct report_sources *sour
 	const struct report_options *window, struct slice *slice, uint32_t *ret_times)
 {
 	autocall(payload_deinit) struct payload payload = { 0 };
-	int err = encode(sources, window, slice, &payload);
+	int err = export_encode(sources, window, slice, &payload);
 
 	if (err)
 		return err;

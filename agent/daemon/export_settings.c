@@ -22,7 +22,7 @@ enum {
 /* ---- remote stores -------------------------------------------------------------------------- */
 
 /* The first of a type has its name, further ones a number behind it. */
-static void name_place(struct export_settings *s, size_t at)
+static void export_settings_name_place(struct export_settings *s, size_t at)
 {
 	const char *type = remote_type_name(s->stores[at].options.type);
 	unsigned int same = 1;
@@ -36,7 +36,7 @@ static void name_place(struct export_settings *s, size_t at)
 }
 
 /* As it may stand in logs, metrics and JSON. */
-static bool is_name(const char *text)
+static bool export_settings_is_name(const char *text)
 {
 	static const char allowed[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -49,8 +49,8 @@ static int name_store(
 {
 	struct remote_options *o = &s->stores[at].options;
 
-	name_place(s, at);
-	if (o->given_name && !is_name(o->given_name))
+	export_settings_name_place(s, at);
+	if (o->given_name && !export_settings_is_name(o->given_name))
 		return config_refuse(config, SETTING_remote_store_name, ret_message,
 			": %s: up to %d letters, digits, _, . and -", o->given_name,
 			EXPORT_NAME_BYTES - 1);
@@ -66,7 +66,7 @@ static int name_store(
 }
 
 /* *RET_EXTERNAL: the labels that CONFIG gives, moved; may be NULL. */
-static int add_store(struct export_settings *s, const struct config *config,
+static int export_settings_add_store(struct export_settings *s, const struct config *config,
 	struct labels *ret_external, char **ret_message)
 {
 	struct remote_settings settings = { 0 };
@@ -89,12 +89,12 @@ static int add_store(struct export_settings *s, const struct config *config,
 static int add_stores(struct export_settings *s, const struct config *config, char **ret_message)
 {
 	const struct config_lists *lists = config->lists;
-	int err = add_store(s, config, &s->external, ret_message);
+	int err = export_settings_add_store(s, config, &s->external, ret_message);
 
 	for (size_t i = 0; !err && lists && i < lists->store_count; i++) {
 		size_t before = s->store_count;
 
-		err = add_store(s, &lists->stores[i], NULL, ret_message);
+		err = export_settings_add_store(s, &lists->stores[i], NULL, ret_message);
 		if (!err && s->store_count == before)
 			err = config_refuse(&lists->stores[i], SETTING_remote_store_address,
 				ret_message, ": is missing");

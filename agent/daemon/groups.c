@@ -11,7 +11,7 @@ enum {
 	SHORT_CONTAINER_ID = 12,
 };
 
-static void describe(const struct process *p, char *name, size_t size)
+static void groups_describe(const struct process *p, char *name, size_t size)
 {
 	const char *path = p ? process_program_path(p) : "";
 	const char *slash = strrchr(path, '/');
@@ -28,7 +28,7 @@ static void describe(const struct process *p, char *name, size_t size)
 		snprintf(name, size, "%s", *p->comm ? p->comm : "unknown");
 }
 
-static int add(struct groups *g, struct processes *processes, uint32_t number)
+static int groups_add(struct groups *g, struct processes *processes, uint32_t number)
 {
 	char name[256];
 	uint64_t known;
@@ -37,7 +37,7 @@ static int add(struct groups *g, struct processes *processes, uint32_t number)
 
 	if (map_get(&g->of_process, number, &known))
 		return 0;
-	describe(processes_find(processes, number), name, sizeof(name));
+	groups_describe(processes_find(processes, number), name, sizeof(name));
 	err = intern_string(&g->names, name, &group);
 	/* Over the limit: the rest goes together under the last name there is. */
 	if (err == -E2BIG)
@@ -53,7 +53,7 @@ int groups_init(struct groups *g, const struct profile *profile, struct processe
 
 	map_init(&g->of_process, PROCESSES_LIMIT);
 	for (size_t i = 0; !err && i < profile_sample_count(profile); i++)
-		err = add(g, processes, profile_sample_at(profile, i)->process);
+		err = groups_add(g, processes, profile_sample_at(profile, i)->process);
 	if (err)
 		groups_deinit(g);
 	return err;

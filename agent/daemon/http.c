@@ -50,7 +50,7 @@ unsigned int daemon_open_fds(void)
 	return count > 3 ? count - 3 : 0;
 }
 
-static double seconds(uint64_t ns)
+static double http_seconds(uint64_t ns)
 {
 	return (double)ns / 1e9;
 }
@@ -70,7 +70,7 @@ static int write_metrics(void *context, struct buffer *out)
 		{ "fathom_build_info", "version=\"" FATHOM_VERSION "\"", "The version that runs",
 			EXPOSITION_GAUGE, 1 },
 		{ "fathom_index_build_seconds_total", "", "CPU time of index builds",
-			EXPOSITION_COUNTER, seconds(sampler_builds_cpu_ns(d->sampler)) },
+			EXPOSITION_COUNTER, http_seconds(sampler_builds_cpu_ns(d->sampler)) },
 		{ "fathom_cache_bytes", "cache=\"index\"", "Bytes of mapped or kept data",
 			EXPOSITION_GAUGE, (double)sizes.index_bytes },
 		{ "fathom_cache_bytes", "cache=\"kallsyms\"", "", EXPOSITION_GAUGE,
@@ -95,17 +95,17 @@ static int write_metrics(void *context, struct buffer *out)
 		{ "fathom_effective_frequency_hertz", "", "Samples a second and CPU taken",
 			EXPOSITION_GAUGE, (double)d->budget.current_hz },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"user\"", "CPU time of fathom itself",
-			EXPOSITION_COUNTER, seconds(clock_cpu_ns()) },
+			EXPOSITION_COUNTER, http_seconds(clock_cpu_ns()) },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"bpf\"", "", EXPOSITION_COUNTER,
-			seconds(daemon_bpf_ns(d)) },
+			http_seconds(daemon_bpf_ns(d)) },
 		{ "process_cpu_seconds_total", "", "CPU time, user and system", EXPOSITION_COUNTER,
-			seconds(clock_cpu_ns()) },
+			http_seconds(clock_cpu_ns()) },
 		{ "process_resident_memory_bytes", "", "Resident memory", EXPOSITION_GAUGE,
 			(double)daemon_resident_bytes() },
 		{ "process_open_fds", "", "Open file descriptors", EXPOSITION_GAUGE,
 			daemon_open_fds() },
 		{ "process_start_time_seconds", "", "Start, since 1970", EXPOSITION_GAUGE,
-			seconds(d->started_real_ns) },
+			http_seconds(d->started_real_ns) },
 	};
 
 	exposition_counters(out, sampler_metrics(d->sampler));
@@ -200,7 +200,7 @@ static void on_demand_over(void *context)
 }
 
 /* What says nothing of a thread would be an empty profile. */
-static int check_process(uint32_t pid, struct buffer *why)
+static int http_check_process(uint32_t pid, struct buffer *why)
 {
 	uint32_t process = thread_group_of(pid);
 
@@ -214,12 +214,12 @@ static int check_process(uint32_t pid, struct buffer *why)
 	return -ESRCH;
 }
 
-static int begin_profile(void *context, struct serve_reply *reply, unsigned int seconds_wanted,
+static int http_begin_profile(void *context, struct serve_reply *reply, unsigned int seconds_wanted,
 	uint32_t pid, struct buffer *why)
 {
 	struct daemon *d = context;
 	struct on_demand *o = NULL;
-	int err = pid ? check_process(pid, why) : 0;
+	int err = pid ? http_check_process(pid, why) : 0;
 
 	if (err)
 		return err;
@@ -261,7 +261,7 @@ void daemon_on_demand_deinit(struct daemon *d)
 	}
 }
 
-static int reload(void *context, struct buffer *out)
+static int http_reload(void *context, struct buffer *out)
 {
 	autofree char *message = NULL;
 	int err = daemon_reload(context, &message);
@@ -282,9 +282,9 @@ void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers)
 		.not_ready = not_ready,
 		.profiles = write_profiles,
 		.profile_file = open_profile,
-		.profile_begin = begin_profile,
+		.profile_begin = http_begin_profile,
 		.profile_cancel = cancel_profile,
-		.reload = reload,
+		.reload = http_reload,
 		.context = d,
 	};
 }

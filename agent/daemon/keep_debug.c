@@ -42,7 +42,7 @@ static int wait_for_end(struct sandbox *s, int stop_fd)
 	}
 }
 
-static int judge(enum sandbox_outcome outcome, int error)
+static int keep_debug_judge(enum sandbox_outcome outcome, int error)
 {
 	switch (outcome) {
 	case SANDBOX_OK:
@@ -75,5 +75,5 @@ int keep_debug_in_sandbox(void *context, int elf_fd, int output_fd, int stop_fd)
 		return err;
 	}
 	outcome = sandbox_finish(&s, &result);
-	return judge(outcome, result.error);
+	return keep_debug_judge(outcome, result.error);
 }

@@ -34,7 +34,7 @@ static const char *program(const struct process *p)
 }
 
 /* Too long a value is no reason to leave the process out. */
-static int set(struct labels *labels, const char *name, const char *value)
+static int process_labels_set(struct labels *labels, const char *name, const char *value)
 {
 	char cut[LABEL_VALUE_BYTES + 1];
 
@@ -55,9 +55,9 @@ int process_labels(const struct process *p, struct labels *labels)
 
 	if (p->kernel_thread)
 		return 0;
-	err = set(labels, "executable", program(p));
+	err = process_labels_set(labels, "executable", program(p));
 	for (size_t i = 0; !err && i < ARRAY_SIZE(texts); i++)
-		err = set(labels, texts[i].name, (const char *)p + texts[i].offset);
+		err = process_labels_set(labels, texts[i].name, (const char *)p + texts[i].offset);
 	return err;
 }
 
@@ -124,7 +124,7 @@ static int set_command_line(const struct process *p, struct labels *labels)
 		size--;
 	for (size_t i = 0; i < size; i++)
 		text.bytes[i] = text.bytes[i] ? text.bytes[i] : ' ';
-	return set(labels, "__meta_process_cmdline", (const char *)text.bytes);
+	return process_labels_set(labels, "__meta_process_cmdline", (const char *)text.bytes);
 }
 
 /* That of the unified hierarchy, else the first. */
@@ -147,7 +147,7 @@ static int set_cgroup(const struct process *p, struct labels *labels)
 		if (!*path || !strncmp(line, "0::", 3))
 			path = colon + 1;
 	}
-	return set(labels, "__meta_process_cgroup", path);
+	return process_labels_set(labels, "__meta_process_cgroup", path);
 }
 
 /* ENTRY is `NAME=value`. The first one counts, as for getenv(). */
@@ -161,7 +161,9 @@ static int set_variable(const char *entry, const char *names, struct labels *lab
 		if (strncmp(entry, name, length) || entry[length] != '=')
 			continue;
 		snprintf(label, sizeof(label), "__meta_env_var_%s", name);
-		return labels_get(labels, label) ? 0 : set(labels, label, entry + length + 1);
+		return labels_get(labels, label)
+			       ? 0
+			       : process_labels_set(labels, label, entry + length + 1);
 	}
 	return 0;
 }
@@ -193,7 +195,7 @@ static int set_from_proc(const struct process *p, const char *environment, struc
 	if (p->ended || !read_parent(p, &parent))
 		return 0;
 	snprintf(number, sizeof(number), "%lu", parent);
-	err = set(labels, "__meta_process_ppid", number);
+	err = process_labels_set(labels, "__meta_process_ppid", number);
 	if (!err)
 		err = set_command_line(p, labels);
 	if (!err)
@@ -210,10 +212,10 @@ static int set_system(struct labels *labels)
 
 	if (uname(&system))
 		return 0;
-	err = set(labels, "__meta_system_kernel_release", system.release);
+	err = process_labels_set(labels, "__meta_system_kernel_release", system.release);
 	if (!err)
-		err = set(labels, "__meta_system_kernel_machine", system.machine);
-	return err ? err : set(labels, "__meta_agent_revision", FATHOM_VERSION);
+		err = process_labels_set(labels, "__meta_system_kernel_machine", system.machine);
+	return err ? err : process_labels_set(labels, "__meta_agent_revision", FATHOM_VERSION);
 }
 
 static int set_program(const struct process *p, struct labels *labels)
@@ -222,8 +224,8 @@ static int set_program(const struct process *p, struct labels *labels)
 
 	if (p->executable)
 		build_id_format(&p->executable->id.build_id, hex, sizeof(hex));
-	return set(labels, "__meta_process_executable_name", program(p))
-		       ?: set(labels, "__meta_process_executable_build_id", hex);
+	return process_labels_set(labels, "__meta_process_executable_name", program(p))
+		       ?: process_labels_set(labels, "__meta_process_executable_build_id", hex);
 }
 
 static int set_making(const struct index *index, struct labels *labels)
@@ -236,14 +238,15 @@ static int set_making(const struct index *index, struct labels *labels)
 		return 0;
 	kind = index_kind(index);
 	file_hash_format(index_file_hash(index), hex);
-	err = set(labels, "__meta_process_executable_file_id", hex);
+	err = process_labels_set(labels, "__meta_process_executable_file_id", hex);
 	if (!err)
-		err = set(labels, "__meta_process_executable_compiler", index_toolchain(index));
+		err = process_labels_set(
+			labels, "__meta_process_executable_compiler", index_toolchain(index));
 	if (!err)
-		err = set(labels, "__meta_process_executable_static",
+		err = process_labels_set(labels, "__meta_process_executable_static",
 			kind & INDEX_STATIC ? "true" : "false");
 	return err ? err
-		   : set(labels, "__meta_process_executable_stripped",
+		   : process_labels_set(labels, "__meta_process_executable_stripped",
 			     kind & INDEX_STRIPPED ? "true" : "false");
 }
 
@@ -254,7 +257,7 @@ int process_labels_meta(const struct process *p, const struct index *index, cons
 	int err;
 
 	snprintf(number, sizeof(number), "%" PRIu32, p->pid);
-	err = set(labels, "__meta_process_pid", number);
+	err = process_labels_set(labels, "__meta_process_pid", number);
 	if (!err)
 		err = set_program(p, labels);
 	if (!err)

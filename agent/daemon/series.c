@@ -46,7 +46,7 @@ static void key_append(struct series_key *key, const struct sample_label *label,
 	key->size += label->size;
 }
 
-static struct series_key key_of(const struct series *s, const struct profile_sample *sample)
+static struct series_key series_key_of(const struct series *s, const struct profile_sample *sample)
 {
 	struct series_key key = { .size = sizeof(sample->process) };
 
@@ -109,7 +109,7 @@ static int set_sample_labels(
 	return err;
 }
 
-static const struct index *index_of(const struct series *s, const struct process *p)
+static const struct index *series_index_of(const struct series *s, const struct process *p)
 {
 	const struct series_options *o = s->options;
 
@@ -125,7 +125,8 @@ static int collect_labels(const struct series *s, const struct process *p,
 	if (!err && p)
 		err = process_labels(p, labels);
 	if (!err && p && s->options->relabel)
-		err = process_labels_meta(p, index_of(s, p), s->options->environment, labels);
+		err = process_labels_meta(
+			p, series_index_of(s, p), s->options->environment, labels);
 	return err ? err : set_sample_labels(s, thread, labels);
 }
 
@@ -188,7 +189,7 @@ static int make_labels(const struct series *s, const struct process *p,
 
 /* ---- series --------------------------------------------------------------------------------- */
 
-static int write_text(const struct labels *labels, struct buffer *out)
+static int series_write_text(const struct labels *labels, struct buffer *out)
 {
 	for (size_t i = 0; i < labels->count; i++) {
 		const struct label *label = &labels->items[i];
@@ -200,7 +201,7 @@ static int write_text(const struct labels *labels, struct buffer *out)
 }
 
 /* Moves LABELS in when they are a new series. */
-static int number_of(struct series *s, struct labels *labels, uint32_t *ret_number)
+static int series_number_of(struct series *s, struct labels *labels, uint32_t *ret_number)
 {
 	autocall(buffer_deinit) struct buffer text;
 	autofree struct labels *kept = malloc(sizeof(*kept));
@@ -212,7 +213,7 @@ static int number_of(struct series *s, struct labels *labels, uint32_t *ret_numb
 	if (!err)
 		err = array_reserve(s->labels, s->label_capacity, known + 1, SERIES_LIMIT + 1);
 	if (!err)
-		err = write_text(labels, &text);
+		err = series_write_text(labels, &text);
 	if (!err)
 		err = intern_bytes(&s->texts, text.bytes, text.size, &number);
 	if (err)
@@ -246,7 +247,7 @@ static int find_series(struct series *s, uint32_t process, const struct profile_
 		return 0;
 	}
 	*ret_number = 0;
-	return keep ? number_of(s, &labels, ret_number) : 0;
+	return keep ? series_number_of(s, &labels, ret_number) : 0;
 }
 
 static bool has_series_label(const struct series *s, const struct profile_sample *sample)
@@ -273,9 +274,9 @@ static int find_within_limit(
 	return find_series(s, sample->process, NULL, ret_number);
 }
 
-static int add_sample(struct series *s, const struct profile_sample *sample)
+static int series_add_sample(struct series *s, const struct profile_sample *sample)
 {
-	struct series_key key = key_of(s, sample);
+	struct series_key key = series_key_of(s, sample);
 	size_t known = s->keys.count;
 	uint32_t number, series;
 	int err = intern_bytes(&s->keys, key.bytes, key.size, &number);
@@ -303,7 +304,7 @@ int series_init(struct series *s, const struct series_options *options,
 		return err;
 	err = intern_init(&s->texts, SERIES_LIMIT, TEXTS_BYTES);
 	for (size_t i = 0; !err && i < profile_sample_count(profile); i++)
-		err = add_sample(s, profile_sample_at(profile, i));
+		err = series_add_sample(s, profile_sample_at(profile, i));
 	if (err)
 		series_deinit(s);
 	return err;
@@ -333,7 +334,7 @@ const struct labels *series_labels(const struct series *s, uint32_t number)
 
 uint32_t series_of(struct series *s, const struct profile_sample *sample)
 {
-	struct series_key key = key_of(s, sample);
+	struct series_key key = series_key_of(s, sample);
 	uint32_t number;
 
 	if (intern_bytes(&s->keys, key.bytes, key.size, &number) || number >= s->key_count)

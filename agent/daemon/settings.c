@@ -166,7 +166,7 @@ static int apply_export(struct daemon *d, const struct config *config, char **re
 		d->cache_directory, ret_message);
 }
 
-static void apply(struct daemon *d, const struct daemon_settings *settings)
+static void daemon_settings_apply(struct daemon *d, const struct daemon_settings *settings)
 {
 	const struct daemon_settings old = d->settings;
 
@@ -235,7 +235,7 @@ static int apply_what_can_fail(struct daemon *d, const struct config *config, ch
 	return err;
 }
 
-static int reload(struct daemon *d, char **ret_message)
+static int daemon_settings_reload(struct daemon *d, char **ret_message)
 {
 	struct daemon_settings settings;
 	struct config config;
@@ -252,7 +252,7 @@ static int reload(struct daemon *d, char **ret_message)
 	fixed_settings_keep(&d->config, &config, ret_message);
 	config_deinit(&d->config);
 	d->config = config;
-	apply(d, &settings);
+	daemon_settings_apply(d, &settings);
 	return 0;
 }
 
@@ -262,7 +262,7 @@ int daemon_reload(struct daemon *d, char **ret_message)
 
 	*ret_message = NULL;
 	notify_reloading();
-	err = reload(d, ret_message);
+	err = daemon_settings_reload(d, ret_message);
 	if (err)
 		log_error("the settings could not be read again, nothing was changed",
 			"error=\"%s\"", *ret_message ? *ret_message : strerror(-err));

@@ -16,12 +16,12 @@
 
 enum { MAX_TEXT_BYTES = 4096, LABEL_BYTES = 64 };
 
-static double seconds(uint64_t ns)
+static double status_seconds(uint64_t ns)
 {
 	return (double)ns / 1e9;
 }
 
-static double percent(uint64_t part_ns, uint64_t whole_ns)
+static double status_percent(uint64_t part_ns, uint64_t whole_ns)
 {
 	return whole_ns ? 100.0 * (double)part_ns / (double)whole_ns : 0;
 }
@@ -38,7 +38,7 @@ void daemon_json_text(struct json *j, const char *key, const char *text)
 }
 
 /* Null for what is not set. */
-static void write_text(struct json *j, const char *key, const char *text)
+static void status_write_text(struct json *j, const char *key, const char *text)
 {
 	if (text && *text)
 		daemon_json_text(j, key, text);
@@ -47,7 +47,7 @@ static void write_text(struct json *j, const char *key, const char *text)
 }
 
 /* As in RFC 3339, UTC. TEXT is at least 21 bytes. */
-static const char *format_time(char *text, size_t size, uint64_t real_ns)
+static const char *status_format_time(char *text, size_t size, uint64_t real_ns)
 {
 	const time_t at = (time_t)(real_ns / UINT64_C(1000000000));
 	struct tm utc;
@@ -133,21 +133,21 @@ static void write_identity(struct json *j, const struct daemon *d)
 	gethostname(host, sizeof(host) - 1);
 	if (!uname(&name))
 		snprintf(kernel, sizeof(kernel), "%.64s %.64s", name.release, name.machine);
-	write_text(j, "version", FATHOM_VERSION);
-	write_text(j, "node", node ? node : host);
-	write_text(j, "kernel", kernel);
-	write_text(j, "config_path", config_text(&d->config, SETTING_config_path));
-	write_text(j, "started", format_time(time, sizeof(time), d->started_real_ns));
+	status_write_text(j, "version", FATHOM_VERSION);
+	status_write_text(j, "node", node ? node : host);
+	status_write_text(j, "kernel", kernel);
+	status_write_text(j, "config_path", config_text(&d->config, SETTING_config_path));
+	status_write_text(j, "started", status_format_time(time, sizeof(time), d->started_real_ns));
 	json_signed(j, "pid", getpid());
 	json_bool(j, "ready", !daemon_not_ready(d));
-	json_decimal(j, "uptime_seconds", seconds(clock_monotonic_ns() - d->started_ns), 0);
+	json_decimal(j, "uptime_seconds", status_seconds(clock_monotonic_ns() - d->started_ns), 0);
 }
 
 static void write_windows(struct json *j, const struct daemon *d)
 {
-	json_decimal(j, "window_seconds", seconds(d->settings.window_ns), 3);
+	json_decimal(j, "window_seconds", status_seconds(d->settings.window_ns), 3);
 	json_number(j, "windows", d->windows);
-	json_decimal(j, "last_window_cpu_seconds", seconds(d->last_seal_ns), 6);
+	json_decimal(j, "last_window_cpu_seconds", status_seconds(d->last_seal_ns), 6);
 	json_object(j, "frequency_hertz");
 	json_number(j, "configured", d->settings.frequency_hz);
 	json_number(j, "effective", d->budget.current_hz);
@@ -162,14 +162,15 @@ static void write_cpu(struct json *j, const struct daemon *d)
 
 	json_object(j, "cpu");
 	json_decimal(j, "budget_percent", d->settings.cpu_share * 100, 3);
-	json_decimal(j, "used_percent", percent(own + bpf, elapsed), 3);
+	json_decimal(j, "used_percent", status_percent(own + bpf, elapsed), 3);
 	if (d->budget.used < 0)
 		json_null(j, "recent_percent");
 	else
 		json_decimal(j, "recent_percent", d->budget.used * 100, 3);
-	json_decimal(j, "own_seconds", seconds(own), 3);
-	json_decimal(j, "bpf_seconds", seconds(bpf), 3);
-	json_decimal(j, "index_builds_seconds", seconds(sampler_builds_cpu_ns(d->sampler)), 3);
+	json_decimal(j, "own_seconds", status_seconds(own), 3);
+	json_decimal(j, "bpf_seconds", status_seconds(bpf), 3);
+	json_decimal(
+		j, "index_builds_seconds", status_seconds(sampler_builds_cpu_ns(d->sampler)), 3);
 	json_close(j);
 }
 
@@ -220,14 +221,14 @@ static void write_store(struct json *j, const struct daemon *d)
 		return;
 	}
 	if (store_next(d->store, &iterator, INT64_MIN, INT64_MAX, &oldest))
-		format_time(time, sizeof(time), (uint64_t)oldest.time_ns);
+		status_format_time(time, sizeof(time), (uint64_t)oldest.time_ns);
 	json_object(j, "store");
 	daemon_json_text(j, "directory", config_text(&d->config, SETTING_local_store_directory));
 	json_number(j, "files", store_count(d->store));
 	json_number(j, "bytes", store_bytes(d->store));
 	json_number(j, "limit_bytes", d->settings.store_bytes);
-	json_decimal(j, "limit_age_seconds", seconds(d->settings.store_age_ns), 0);
-	write_text(j, "oldest", time);
+	json_decimal(j, "limit_age_seconds", status_seconds(d->settings.store_age_ns), 0);
+	status_write_text(j, "oldest", time);
 	json_close(j);
 }
 

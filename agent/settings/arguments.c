@@ -30,7 +30,7 @@ static bool may_name_secret(const char *argument, size_t length)
 	return false;
 }
 
-static void hide(char *text)
+static void arguments_hide(char *text)
 {
 	memset(text, '*', strlen(text));
 }
@@ -45,9 +45,9 @@ static void hide_secrets(int argc, char **argv)
 		if (!may_name_secret(argv[i], length))
 			continue;
 		if (argv[i][length])
-			hide(argv[i] + length + 1);
+			arguments_hide(argv[i] + length + 1);
 		else if (i + 1 < argc)
-			hide(argv[++i]);
+			arguments_hide(argv[++i]);
 	}
 }
 

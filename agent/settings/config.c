@@ -77,7 +77,7 @@ static bool parse_scaled(
 	return false;
 }
 
-static bool parse_number(const char *text, uint64_t *ret_number)
+static bool config_parse_number(const char *text, uint64_t *ret_number)
 {
 	char *end;
 
@@ -106,7 +106,7 @@ static bool parse_value(enum setting_type type, const char *text, uint64_t *ret_
 	case SETTING_TYPE_FLAG:
 		return parse_flag(text, ret_number);
 	case SETTING_TYPE_NUMBER:
-		return parse_number(text, ret_number);
+		return config_parse_number(text, ret_number);
 	case SETTING_TYPE_DURATION:
 		return parse_scaled(text, duration_units, ARRAY_SIZE(duration_units), ret_number);
 	case SETTING_TYPE_BYTES:
@@ -168,7 +168,8 @@ static char *joined(const struct setting_value *value, enum setting_type type, c
 }
 
 /* Does nothing when a stronger source has spoken. */
-static int set(struct config *config, enum setting id, const char *text, enum config_source source)
+static int config_set(
+	struct config *config, enum setting id, const char *text, enum config_source source)
 {
 	struct setting_value *value = &config->values[id];
 	uint64_t number = 0;
@@ -218,7 +219,8 @@ static int set_fallbacks(struct config *config)
 
 		if (!(rows[id].commands & config->command))
 			continue;
-		err = rows[id].fallback ? set(config, id, rows[id].fallback, CONFIG_DEFAULT) : 0;
+		err = rows[id].fallback ? config_set(config, id, rows[id].fallback, CONFIG_DEFAULT)
+					: 0;
 		if (err)
 			return err;
 		config_environment_name(id, name, sizeof(name));
@@ -227,7 +229,7 @@ static int set_fallbacks(struct config *config)
 			text = urls_of_others();
 		if (!text || id == SETTING_help)
 			continue;
-		err = set(config, id, text, CONFIG_ENVIRONMENT);
+		err = config_set(config, id, text, CONFIG_ENVIRONMENT);
 		if (err) {
 			fprintf(stderr, "fathom: %s=%s: %s wants %s\n", name, shown(text),
 				config_name(id), config_wants(id));
@@ -244,7 +246,7 @@ struct option_table {
 
 enum { LONG_BASE = 256 }; /* what getopt_long gives for setting id: LONG_BASE + id */
 
-static void fill_options(struct option_table *table, enum config_command command)
+static void config_fill_options(struct option_table *table, enum config_command command)
 {
 	size_t count = 0, letters = 0;
 
@@ -282,7 +284,7 @@ static int setting_of(int got, enum config_command command)
 	return -1;
 }
 
-static int complain(const char *command, int got, char **argv)
+static int config_complain(const char *command, int got, char **argv)
 {
 	if (got == ':')
 		fprintf(stderr, "fathom %s: %s wants a value\n", command, argv[optind - 1]);
@@ -300,14 +302,14 @@ static int parse_options(struct config *config, int argc, char **argv)
 	struct option_table table;
 	int got, id, err;
 
-	fill_options(&table, config->command);
+	config_fill_options(&table, config->command);
 	optind = 0;
 	opterr = 0;
 	while ((got = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
 		id = got == '?' || got == ':' ? -1 : setting_of(got, config->command);
 		if (id < 0)
-			return complain(argv[0], got, argv);
-		err = set(config, id, optarg ? optarg : "1", CONFIG_COMMAND_LINE);
+			return config_complain(argv[0], got, argv);
+		err = config_set(config, id, optarg ? optarg : "1", CONFIG_COMMAND_LINE);
 		if (err == -EINVAL)
 			fprintf(stderr, "fathom %s: %s %s: wants %s\n", argv[0], config_name(id),
 				shown(optarg), config_wants(id));
@@ -374,7 +376,7 @@ const char *config_name(enum setting id)
 }
 
 /* As the user wrote it, where he did. */
-static int name_place(const struct config *config, enum setting id, char **ret_place)
+static int config_name_place(const struct config *config, enum setting id, char **ret_place)
 {
 	const struct setting_value *value = &config->values[id];
 	unsigned int line = value->source == CONFIG_FILE ? value->line : config->line;
@@ -399,7 +401,7 @@ int config_refuse(
 	int length;
 
 	*ret_message = NULL;
-	if (name_place(config, id, &place))
+	if (config_name_place(config, id, &place))
 		return -EINVAL;
 	va_start(arguments, format);
 	length = vasprintf(&why, format, arguments);
@@ -543,7 +545,7 @@ int config_set_named(struct config *config, const char *name, const char *text, 
 
 	if (id < 0)
 		return -ENOENT;
-	err = set(config, id, text, CONFIG_FILE);
+	err = config_set(config, id, text, CONFIG_FILE);
 	if (!err && config->values[id].source == CONFIG_FILE)
 		config->values[id].line = line;
 	return err;

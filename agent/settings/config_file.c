@@ -53,7 +53,8 @@ struct reader {
 	size_t bytes; /* read so far */
 };
 
-static int complain(struct reader *r, const yaml_mark_t *mark, const char *what, const char *key)
+static int config_file_complain(
+	struct reader *r, const yaml_mark_t *mark, const char *what, const char *key)
 {
 	free(r->message);
 	if (asprintf(&r->message, "%s:%zu: %s%s%s", r->path, mark->line + 1, what, *key ? " " : "",
@@ -66,7 +67,7 @@ static int next(struct reader *r, yaml_event_t *event)
 {
 	if (yaml_parser_parse(&r->parser, event))
 		return 0;
-	return complain(r, &r->parser.problem_mark,
+	return config_file_complain(r, &r->parser.problem_mark,
 		"not YAML:", r->parser.problem ? r->parser.problem : "unreadable");
 }
 
@@ -77,7 +78,7 @@ static int complain_value(struct reader *r, const yaml_mark_t *mark, const char 
 
 	if (!wants || asprintf(&text, "%s: it wants %s", key, wants) < 0)
 		text = NULL;
-	return complain(r, mark, "not a valid value for", text ? text : key);
+	return config_file_complain(r, mark, "not a valid value for", text ? text : key);
 }
 
 /* `~` and its kind: whoever wrote it may mean the default, or nothing at all. */
@@ -102,7 +103,7 @@ static int set_value(struct reader *r, const char *key, const yaml_event_t *even
 	int err;
 
 	if (is_null(event))
-		return complain(r, &event->start_mark,
+		return config_file_complain(r, &event->start_mark,
 			"null is no value (leave the line out, or write '' for nothing):", key);
 	err = (is_item ? r->section->add : r->section->set)(r->config, key, text, line);
 	if (err == -EINVAL)
@@ -122,7 +123,8 @@ static int read_sequence(struct reader *r, const char *key, const yaml_event_t *
 			return err;
 		end = event.type == YAML_SEQUENCE_END_EVENT;
 		if (!end && event.type != YAML_SCALAR_EVENT)
-			err = complain(r, &event.start_mark, "only plain values may be in", key);
+			err = config_file_complain(
+				r, &event.start_mark, "only plain values may be in", key);
 		else if (!end)
 			err = set_value(r, key, &event, true);
 		else if (!items && r->section != &rule_section)
@@ -132,7 +134,7 @@ static int read_sequence(struct reader *r, const char *key, const yaml_event_t *
 		if (err || end)
 			return err;
 	}
-	return complain(r, &r->parser.mark, "too many values in", key);
+	return config_file_complain(r, &r->parser.mark, "too many values in", key);
 }
 
 static void keys_deinit(struct keys *keys)
@@ -174,29 +176,31 @@ static int check_rule(struct reader *r, const yaml_mark_t *mark)
 		return err;
 	/* The line tells better which rule it is than a number. */
 	colon = strstr(message, ": ");
-	return complain(r, mark, "relabel_configs:", colon ? colon + 2 : message);
+	return config_file_complain(r, mark, "relabel_configs:", colon ? colon + 2 : message);
 }
 
 /* The mappings of a list, up to its end; what an entry begins with is in EVENT. */
-static int read_entry(struct reader *r, const char *key, const yaml_event_t *event)
+static int config_file_read_entry(struct reader *r, const char *key, const yaml_event_t *event)
 {
 	autocall(keys_deinit) struct keys keys = { 0 };
 	int err;
 
 	if (event->type != YAML_MAPPING_START_EVENT)
-		return complain(r, &event->start_mark, "expected `name: value` lines in", key);
+		return config_file_complain(
+			r, &event->start_mark, "expected `name: value` lines in", key);
 	if (r->section == &rule_section)
 		err = config_add_rule(r->config);
 	else
 		err = config_add_store(r->config, (unsigned int)event->start_mark.line + 1);
 	if (err == -E2BIG)
-		return complain(r, &event->start_mark, "too many entries in", key);
+		return config_file_complain(r, &event->start_mark, "too many entries in", key);
 	if (!err)
 		err = read_mapping(r, &keys);
 	return err ? err : check_rule(r, &event->start_mark);
 }
 
-static int read_entries(struct reader *r, const char *key, const struct section *section)
+static int config_file_read_entries(
+	struct reader *r, const char *key, const struct section *section)
 {
 	int err = 0;
 	bool end = false;
@@ -210,7 +214,7 @@ static int read_entries(struct reader *r, const char *key, const struct section 
 			break;
 		end = event.type == YAML_SEQUENCE_END_EVENT;
 		if (!end)
-			err = read_entry(r, key, &event);
+			err = config_file_read_entry(r, key, &event);
 		yaml_event_delete(&event);
 	}
 	r->section = &file_section;
@@ -227,7 +231,7 @@ static const struct section *entry_section(const struct reader *r, const char *k
 	return strcmp(key, "relabel_configs") ? NULL : &rule_section;
 }
 
-static int read_value(struct reader *r, const char *key)
+static int config_file_read_value(struct reader *r, const char *key)
 {
 	const struct section *entries = entry_section(r, key);
 	yaml_event_t event;
@@ -236,17 +240,18 @@ static int read_value(struct reader *r, const char *key)
 	if (err)
 		return err;
 	if (entries && event.type == YAML_SEQUENCE_START_EVENT)
-		err = read_entries(r, key, entries);
+		err = config_file_read_entries(r, key, entries);
 	else if (entries)
-		err = complain(r, &event.start_mark, "expected a list for", key);
+		err = config_file_complain(r, &event.start_mark, "expected a list for", key);
 	else if (event.type == YAML_SCALAR_EVENT)
 		err = set_value(r, key, &event, false);
 	else if (event.type != YAML_SEQUENCE_START_EVENT)
-		err = complain(r, &event.start_mark, "expected a value for", key);
+		err = config_file_complain(r, &event.start_mark, "expected a value for", key);
 	else if (r->section->kind(r->config, key) == CONFIG_LIST)
 		err = read_sequence(r, key, &event);
 	else
-		err = complain(r, &event.start_mark, "expected one value and no list for", key);
+		err = config_file_complain(
+			r, &event.start_mark, "expected one value and no list for", key);
 	yaml_event_delete(&event);
 	return err;
 }
@@ -258,9 +263,10 @@ static int check_key(struct reader *r, struct keys *keys, const yaml_event_t *ev
 	int err;
 
 	if (!entry_section(r, key) && r->section->kind(r->config, key) == CONFIG_UNKNOWN)
-		return complain(r, &event->start_mark, "no such setting:", key);
+		return config_file_complain(r, &event->start_mark, "no such setting:", key);
 	err = keys_add(keys, key);
-	return err == -EEXIST ? complain(r, &event->start_mark, "given twice:", key) : err;
+	return err == -EEXIST ? config_file_complain(r, &event->start_mark, "given twice:", key)
+			      : err;
 }
 
 /* The names and values of a mapping, up to its end. */
@@ -278,17 +284,18 @@ static int read_mapping(struct reader *r, struct keys *keys)
 		if (!end && event.type == YAML_SCALAR_EVENT)
 			err = check_key(r, keys, &event);
 		else if (!end)
-			err = complain(r, &event.start_mark, "expected a setting's name", "");
+			err = config_file_complain(
+				r, &event.start_mark, "expected a setting's name", "");
 		if (!end && !err)
 			key = strdup((const char *)event.data.scalar.value);
 		yaml_event_delete(&event);
 		if (err || end)
 			return err;
-		err = key ? read_value(r, key) : -ENOMEM;
+		err = key ? config_file_read_value(r, key) : -ENOMEM;
 		if (err)
 			return err;
 	}
-	return complain(r, &r->parser.mark, "too many settings", "");
+	return config_file_complain(r, &r->parser.mark, "too many settings", "");
 }
 
 /* A file may have several documents, which are read as one. */
@@ -308,7 +315,8 @@ static int read_documents(struct reader *r)
 		empty = type == YAML_SCALAR_EVENT && !event.data.scalar.length;
 		if (type == YAML_SEQUENCE_START_EVENT || type == YAML_ALIAS_EVENT ||
 			(type == YAML_SCALAR_EVENT && !empty))
-			err = complain(r, &event.start_mark, "expected `setting: value` lines", "");
+			err = config_file_complain(
+				r, &event.start_mark, "expected `setting: value` lines", "");
 		yaml_event_delete(&event);
 		if (err || type == YAML_STREAM_END_EVENT)
 			return err;
@@ -346,7 +354,8 @@ static ssize_t read_some(const struct reader *r, void *bytes, size_t size)
 }
 
 /* 0 tells the parser that its input failed. */
-static int read_bytes(void *context, unsigned char *bytes, size_t size, size_t *ret_size)
+static int config_file_read_bytes(
+	void *context, unsigned char *bytes, size_t size, size_t *ret_size)
 {
 	struct reader *r = context;
 	ssize_t got = read_some(r, bytes, size);
@@ -374,7 +383,8 @@ static int complain_input(struct reader *r)
 	return -EINVAL;
 }
 
-static int read_file(struct config *config, int fd, const char *path, char **ret_message)
+static int config_file_read_file(
+	struct config *config, int fd, const char *path, char **ret_message)
 {
 	struct reader r = {
 		.config = config,
@@ -387,7 +397,7 @@ static int read_file(struct config *config, int fd, const char *path, char **ret
 
 	if (!yaml_parser_initialize(&r.parser))
 		return -ENOMEM;
-	yaml_parser_set_input(&r.parser, read_bytes, &r);
+	yaml_parser_set_input(&r.parser, config_file_read_bytes, &r);
 	err = read_documents(&r);
 	if (err && r.input_error)
 		err = complain_input(&r);
@@ -415,7 +425,7 @@ int config_load(struct config *config, const char *path, char **ret_message)
 		return err;
 	free(copy.file);
 	copy.file = strdup(path);
-	err = copy.file ? read_file(&copy, fd, path, ret_message) : -ENOMEM;
+	err = copy.file ? config_file_read_file(&copy, fd, path, ret_message) : -ENOMEM;
 	if (err) {
 		config_deinit(&copy);
 		return err;

@@ -24,7 +24,7 @@ static const char *const actions[] = { "replace", "keep", "drop", "labelmap", "l
 
 /* ---- making and copying --------------------------------------------------------------------- */
 
-static void rule_deinit(struct relabel_rule *rule)
+static void lists_rule_deinit(struct relabel_rule *rule)
 {
 	for (size_t i = 0; i < rule->source_label_count; i++)
 		free((char *)rule->source_labels[i]);
@@ -42,13 +42,13 @@ void config_lists_destroy(struct config_lists *lists)
 	for (size_t i = 0; i < lists->store_count; i++)
 		config_deinit(&lists->stores[i]);
 	for (size_t i = 0; i < lists->rule_count; i++)
-		rule_deinit(&lists->rules[i]);
+		lists_rule_deinit(&lists->rules[i]);
 	free(lists->stores);
 	free(lists->rules);
 	free(lists);
 }
 
-static int copy_text(const char *text, const char **ret_copy)
+static int lists_copy_text(const char *text, const char **ret_copy)
 {
 	if (!text)
 		return 0;
@@ -83,17 +83,17 @@ static int copy_rule(const struct relabel_rule *from, struct relabel_rule *to)
 	for (size_t i = 0; !err && i < from->source_label_count; i++)
 		err = add_source_label(to, from->source_labels[i]);
 	if (!err)
-		err = copy_text(from->separator, &to->separator);
+		err = lists_copy_text(from->separator, &to->separator);
 	if (!err)
-		err = copy_text(from->regex, &to->regex);
+		err = lists_copy_text(from->regex, &to->regex);
 	if (!err)
-		err = copy_text(from->target_label, &to->target_label);
+		err = lists_copy_text(from->target_label, &to->target_label);
 	if (!err)
-		err = copy_text(from->replacement, &to->replacement);
+		err = lists_copy_text(from->replacement, &to->replacement);
 	return err;
 }
 
-static int add_store(struct config_lists *lists, const struct config *store)
+static int lists_add_store(struct config_lists *lists, const struct config *store)
 {
 	struct config copy = { 0 };
 	int err;
@@ -106,7 +106,7 @@ static int add_store(struct config_lists *lists, const struct config *store)
 	return err;
 }
 
-static int add_rule(struct config_lists *lists, const struct relabel_rule *rule)
+static int lists_add_rule(struct config_lists *lists, const struct relabel_rule *rule)
 {
 	if (array_reserve(lists->rules, lists->rule_capacity, lists->rule_count + 1, MAX_RULES))
 		return lists->rule_count == MAX_RULES ? -E2BIG : -ENOMEM;
@@ -120,9 +120,9 @@ int config_lists_copy(const struct config_lists *lists, struct config_lists **re
 	int err = copy ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < lists->store_count; i++)
-		err = add_store(copy, &lists->stores[i]);
+		err = lists_add_store(copy, &lists->stores[i]);
 	for (size_t i = 0; !err && i < lists->rule_count; i++)
-		err = add_rule(copy, &lists->rules[i]);
+		err = lists_add_rule(copy, &lists->rules[i]);
 	if (err) {
 		config_lists_destroy(copy);
 		return err;
@@ -147,7 +147,7 @@ int config_add_store(struct config *config, unsigned int line)
 	};
 	int err = make_lists(config);
 
-	return err ? err : add_store(config->lists, &empty);
+	return err ? err : lists_add_store(config->lists, &empty);
 }
 
 int config_add_rule(struct config *config)
@@ -155,7 +155,7 @@ int config_add_rule(struct config *config)
 	const struct relabel_rule empty = { 0 };
 	int err = make_lists(config);
 
-	return err ? err : add_rule(config->lists, &empty);
+	return err ? err : lists_add_rule(config->lists, &empty);
 }
 
 /* NAME of an entry as a setting's name; empty where it would be too long for one. */
@@ -245,7 +245,7 @@ int config_rule_set(struct config *config, const char *name, const char *text, u
 	(void)line;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!strcmp(name, texts[i].name))
-			return copy_text(text, texts[i].text);
+			return lists_copy_text(text, texts[i].text);
 	}
 	if (!strcmp(name, "source_labels"))
 		return add_source_label(rule, text);

@@ -9,7 +9,7 @@
 #include "agent/settings/explain.h"
 #include "base/io.h"
 
-static long read_number(const char *path, long otherwise)
+static long explain_read_number(const char *path, long otherwise)
 {
 	char line[32];
 
@@ -19,13 +19,13 @@ static long read_number(const char *path, long otherwise)
 
 static const char *fix_permission(void)
 {
-	if (geteuid() != 0 && read_number("/proc/sys/kernel/perf_event_paranoid", 2) > 2)
+	if (geteuid() != 0 && explain_read_number("/proc/sys/kernel/perf_event_paranoid", 2) > 2)
 		return "run it with sudo (kernel.perf_event_paranoid above 2 shuts out even "
 		       "CAP_PERFMON)";
 	if (geteuid() != 0)
 		return "run it with sudo, or give it CAP_PERFMON, CAP_BPF, CAP_SYS_PTRACE and "
 		       "CAP_DAC_READ_SEARCH";
-	if (read_number("/proc/sys/kernel/perf_event_paranoid", 2) > 2)
+	if (explain_read_number("/proc/sys/kernel/perf_event_paranoid", 2) > 2)
 		return "kernel.perf_event_paranoid above 2 shuts out even CAP_PERFMON: grant "
 		       "CAP_SYS_ADMIN, or sysctl kernel.perf_event_paranoid=2; see fathom check";
 	return "root alone is not enough here: a container needs CAP_SYS_ADMIN (or CAP_PERFMON and "

@@ -156,7 +156,7 @@ static void borrow_texts(const struct config *config, struct remote_options *o)
 }
 
 /* For what is found wrong only when the store is made. */
-static int name_place(const struct config *config, struct remote_settings *s)
+static int remote_settings_name_place(const struct config *config, struct remote_settings *s)
 {
 	if (config->line &&
 		asprintf(&s->place, "%s:%u: remote-stores", config->file, config->line) < 0) {
@@ -167,7 +167,8 @@ static int name_place(const struct config *config, struct remote_settings *s)
 	return 0;
 }
 
-static int fill(const struct config *config, struct remote_settings *s, char **ret_message)
+static int remote_settings_fill(
+	const struct config *config, struct remote_settings *s, char **ret_message)
 {
 	int err = parse_labels(config, &s->external, ret_message);
 
@@ -177,7 +178,7 @@ static int fill(const struct config *config, struct remote_settings *s, char **r
 	s->options.name = given(config, SETTING_remote_store_type);
 	if (!s->options.name && !s->options.address)
 		return -ENOENT;
-	err = name_place(config, s);
+	err = remote_settings_name_place(config, s);
 	if (!err)
 		err = parse_type(config, &s->options.type, ret_message);
 	if (!err)
@@ -199,7 +200,7 @@ int remote_options_from_config(
 	int err;
 
 	*ret_message = NULL;
-	err = fill(config, &settings, ret_message);
+	err = remote_settings_fill(config, &settings, ret_message);
 	if (err && err != -ENOENT) {
 		remote_settings_deinit(&settings);
 		return err;

@@ -53,13 +53,13 @@ void sampling_options_common(struct abi_sampler_config *filter)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static int refuse(const char *command, const char *message)
+static int sampling_options_refuse(const char *command, const char *message)
 {
 	fprintf(stderr, "fathom %s: %s\n", command, message);
 	return -EINVAL;
 }
 
-static int check_process(const char *command, uint32_t pid)
+static int sampling_options_check_process(const char *command, uint32_t pid)
 {
 	uint32_t tgid = thread_group_of(pid);
 
@@ -96,7 +96,7 @@ static int check_tasks(const char *command, const struct sampling_options *o)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < o->collect.tgid_count; i++)
-		err = check_process(command, o->tgids[i]);
+		err = sampling_options_check_process(command, o->tgids[i]);
 	for (size_t i = 0; !err && i < o->collect.tid_count; i++)
 		err = check_thread(command, o->tids[i], o);
 	return err;
@@ -109,7 +109,7 @@ static int take_tasks(const struct config *config, const char *command, struct s
 
 	if (config_flag(config, SETTING_all) &&
 		(config_given(config, SETTING_pid) || config_given(config, SETTING_tid)))
-		return refuse(command, "-a (all processes) excludes -p and -t");
+		return sampling_options_refuse(command, "-a (all processes) excludes -p and -t");
 	err = config_numbers(config, SETTING_pid, ABI_MAX_PIDS, &o->tgids, &collect->tgid_count);
 	if (!err)
 		err = config_numbers(
@@ -192,7 +192,7 @@ static int take_stacks(
 	bool user = config_flag(config, SETTING_user), kernel = config_flag(config, SETTING_kernel);
 
 	if (user && kernel)
-		return refuse(command, "-U and -K exclude each other");
+		return sampling_options_refuse(command, "-U and -K exclude each other");
 	collect->user = !kernel;
 	collect->kernel = !user;
 	collect->filter.stacks = user     ? ABI_STACKS_USER
@@ -207,7 +207,7 @@ static int take_rate(
 	collect->event = COLLECT_CPU_CLOCK;
 	collect->frequency_hz = config_number(config, SETTING_frequency);
 	if (collect->frequency_hz < 1 || collect->frequency_hz > SAMPLER_MAX_HZ)
-		return refuse(command, "-F wants 1 to 10000 samples a second");
+		return sampling_options_refuse(command, "-F wants 1 to 10000 samples a second");
 	return 0;
 }
 
@@ -252,14 +252,15 @@ static int take_names(
 	const char *comm = config_text(config, SETTING_comm);
 
 	if (comm && !*comm)
-		return refuse(command, "--comm wants a thread's name");
+		return sampling_options_refuse(command, "--comm wants a thread's name");
 	if (comm) {
 		filter->filter_comm = 1;
 		strncpy(filter->comm, comm, sizeof(filter->comm) - 1);
 	}
 	filter->fiber_id = config_number(config, SETTING_goid);
 	if (config_given(config, SETTING_goid) && !filter->fiber_id)
-		return refuse(command, "--goid wants a goroutine's number: they begin at 1");
+		return sampling_options_refuse(
+			command, "--goid wants a goroutine's number: they begin at 1");
 	return 0;
 }
 

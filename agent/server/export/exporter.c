@@ -224,7 +224,7 @@ static int turn_ms(struct exporter *e, uint64_t now_ns, uint64_t due_ns)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static void *run(void *context)
+static void *exporter_run(void *context)
 {
 	struct exporter *e = context;
 	const struct timespec pause = { .tv_nsec = 100 * (long)MILLISECOND_NS };
@@ -302,20 +302,20 @@ int exporter_make_queue(struct exporter *e, const struct exporter_stores *stores
 }
 
 /* Signals are for the loop's thread. */
-static int start(struct exporter *e)
+static int exporter_start(struct exporter *e)
 {
 	sigset_t all, before;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&e->thread, NULL, run, e);
+	err = pthread_create(&e->thread, NULL, exporter_run, e);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	e->running = !err;
 	return -err;
 }
 
-static void unmake(struct exporter *e)
+static void exporter_unmake(struct exporter *e)
 {
 	struct letter *letter;
 
@@ -330,7 +330,7 @@ static void unmake(struct exporter *e)
 	free(e);
 }
 
-static int make(struct exporter *e, const struct exporter_options *o, char **ret_message)
+static int exporter_make(struct exporter *e, const struct exporter_options *o, char **ret_message)
 {
 	int err = exporter_stores_init(&e->stores, o->remotes, o->remote_count, ret_message);
 
@@ -359,11 +359,11 @@ int exporter_create(
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->changed, NULL);
 	e->metrics = options->metrics;
-	err = make(e, options, ret_message);
+	err = exporter_make(e, options, ret_message);
 	if (!err)
-		err = start(e);
+		err = exporter_start(e);
 	if (err) {
-		unmake(e);
+		exporter_unmake(e);
 		return err;
 	}
 	*ret_exporter = e;
@@ -383,7 +383,7 @@ void exporter_destroy(struct exporter *e, uint64_t grace_ns)
 		pthread_join(e->thread, NULL);
 		report_memory_lost(e);
 	}
-	unmake(e);
+	exporter_unmake(e);
 }
 
 void exporter_figures(struct exporter *e, struct exporter_figures *ret_figures)

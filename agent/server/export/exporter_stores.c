@@ -33,7 +33,8 @@ static int refuse_twice(const struct exporter_stores *s, const struct remote_opt
 	return -EINVAL;
 }
 
-static int add_store(struct exporter_stores *s, const struct remote_options *o, char **ret_message)
+static int exporter_stores_add_store(
+	struct exporter_stores *s, const struct remote_options *o, char **ret_message)
 {
 	autofree char *identity = NULL;
 	int err = remote_create(s->transport, o, &s->remotes[s->count], ret_message);
@@ -62,7 +63,7 @@ int exporter_stores_init(struct exporter_stores *s, const struct remote_options 
 		return -E2BIG;
 	err = remotes_create(&s->transport);
 	for (size_t i = 0; !err && i < count; i++)
-		err = add_store(s, &options[i], ret_message);
+		err = exporter_stores_add_store(s, &options[i], ret_message);
 	return err;
 }
 

@@ -15,7 +15,7 @@ void pace_init(struct pace *p, bool limited, uint64_t now_ns)
 	};
 }
 
-static void fill(struct pace *p, uint64_t now_ns)
+static void pace_fill(struct pace *p, uint64_t now_ns)
 {
 	double seconds = (double)(now_ns - p->filled_ns) / 1e9;
 
@@ -29,7 +29,7 @@ uint64_t pace_take(struct pace *p, uint64_t bytes, uint64_t now_ns)
 
 	if (!p->limited)
 		return 0;
-	fill(p, now_ns);
+	pace_fill(p, now_ns);
 	if (p->level < wanted)
 		return (uint64_t)((wanted - p->level) / p->rate * 1e9) + 1;
 	p->level -= (double)bytes;

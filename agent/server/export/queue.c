@@ -150,7 +150,7 @@ static void recovered(struct target *t)
 }
 
 /* Each kind of failure is told once until the store takes profiles again. */
-static bool is_told(struct target *t, const char *code)
+static bool queue_is_told(struct target *t, const char *code)
 {
 	for (size_t i = 0; i < t->told_count; i++) {
 		if (!strcmp(t->told[i], code))
@@ -162,11 +162,11 @@ static bool is_told(struct target *t, const char *code)
 	return false;
 }
 
-static void failed(struct target *t)
+static void queue_failed(struct target *t)
 {
 	const struct remote_result *r = &t->result;
 
-	if (!is_told(t, r->code))
+	if (!queue_is_told(t, r->code))
 		log_warn("a remote store does not take profiles, they wait in the spool",
 			"target=%s code=%s error=\"%s\"", t->name, r->code, r->message);
 	t->figures.failing = true;
@@ -179,7 +179,7 @@ static void first_is_done(struct target *t)
 	t->probe = t->others_pass = false;
 }
 
-static void set_aside(struct target *t, uint64_t *counter)
+static void queue_set_aside(struct target *t, uint64_t *counter)
 {
 	(*counter)++;
 	if (log_rate_allows(&t->refused_log))
@@ -209,7 +209,7 @@ static void on_sent(struct target *t)
 static void on_refused(struct target *t)
 {
 	if (!t->second) {
-		set_aside(t, &t->figures.refused);
+		queue_set_aside(t, &t->figures.refused);
 		return;
 	}
 	/* It has its turn later; the server, at least, knows what it wants. */
@@ -247,13 +247,13 @@ static void on_failure(struct target *t, uint64_t now_ns)
 	if (is_too_fast(r))
 		pace_too_fast(&t->pace);
 	if (suspicious && t->others_pass) {
-		set_aside(t, &t->figures.poisonous);
+		queue_set_aside(t, &t->figures.poisonous);
 		return;
 	}
 	leave_in_spool(t);
 	t->suspicious += suspicious;
 	t->probe = suspicious && t->suspicious >= PROBE_AFTER;
-	failed(t);
+	queue_failed(t);
 	wait(t, SHORTEST_NS, now_ns);
 }
 
@@ -266,7 +266,7 @@ static void count_repeated(struct target *t)
 	t->figures.repeated += t->result.resent;
 }
 
-static void judge(struct target *t, uint64_t now_ns)
+static void queue_judge(struct target *t, uint64_t now_ns)
 {
 	t->answered = t->sending = false;
 	payload_deinit(&t->payload);
@@ -286,7 +286,7 @@ static void judge(struct target *t, uint64_t now_ns)
 		break;
 	case REMOTE_DENIED:
 		spool_not_sent(t->queue->options.spool, t->number);
-		failed(t);
+		queue_failed(t);
 		wait(t, DENIED_NS, now_ns);
 		break;
 	}
@@ -295,7 +295,7 @@ static void judge(struct target *t, uint64_t now_ns)
 /* ---- sending -------------------------------------------------------------------------------- */
 
 /* From within the sender's run: the consequences are drawn at the next step. */
-static void on_done(void *context, const struct remote_result *result)
+static void queue_on_done(void *context, const struct remote_result *result)
 {
 	struct target *t = context;
 
@@ -306,7 +306,7 @@ static void on_done(void *context, const struct remote_result *result)
 	t->answered = true;
 }
 
-static int choose(struct target *t, struct payload *ret_payload)
+static int queue_choose(struct target *t, struct payload *ret_payload)
 {
 	struct spool *spool = t->queue->options.spool;
 	struct payload first = { 0 };
@@ -335,11 +335,11 @@ static void cannot_send(struct target *t, int err)
 	t->answered = true;
 }
 
-static void begin(struct target *t, uint64_t now_ns)
+static void queue_begin(struct target *t, uint64_t now_ns)
 {
 	const struct queue_options *o = &t->queue->options;
 	uint64_t delay;
-	int err = choose(t, &t->payload);
+	int err = queue_choose(t, &t->payload);
 
 	if (err == -ENOENT)
 		return;
@@ -356,7 +356,7 @@ static void begin(struct target *t, uint64_t now_ns)
 	}
 	t->in_doubt = spool_begin(o->spool, t->number);
 	t->sending = true;
-	err = o->send(o->context, t->number, &t->payload, on_done, t);
+	err = o->send(o->context, t->number, &t->payload, queue_on_done, t);
 	if (err)
 		cannot_send(t, err);
 }
@@ -364,9 +364,9 @@ static void begin(struct target *t, uint64_t now_ns)
 static uint64_t step(struct target *t, uint64_t now_ns)
 {
 	if (t->answered)
-		judge(t, now_ns);
+		queue_judge(t, now_ns);
 	if (!t->sending && now_ns >= t->not_before_ns)
-		begin(t, now_ns);
+		queue_begin(t, now_ns);
 	if (t->answered)
 		return now_ns;
 	if (t->sending || t->not_before_ns <= now_ns)

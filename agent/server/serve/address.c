@@ -146,7 +146,7 @@ static int remove_stale(const struct address *address, const char *path)
 	return unlink(path) ? -errno : 0;
 }
 
-static int prepare(const struct address *address, int fd)
+static int address_prepare(const struct address *address, int fd)
 {
 	const char *path = socket_file(address);
 	int on = 1, off = 0;
@@ -176,7 +176,7 @@ static int listen_on(const struct address *address, int *ret_fd)
 
 	if (fd < 0)
 		return -errno;
-	err = prepare(address, fd);
+	err = address_prepare(address, fd);
 	if (err)
 		return err;
 	if (bind(fd, (const struct sockaddr *)&address->socket, address->size))

@@ -146,7 +146,7 @@ static int read_page(struct buffer *out)
 }
 
 /* PAGE with NONCE in each place where it belongs. */
-static int write_page(struct buffer *out, const struct buffer *page, const char *nonce)
+static int reply_write_page(struct buffer *out, const struct buffer *page, const char *nonce)
 {
 	const char *at = (const char *)page->bytes, *mark;
 	size_t left = page->size;
@@ -170,7 +170,8 @@ enum MHD_Result reply_page(struct serve_reply *r)
 
 	buffer_init(&page, PAGE_LIMIT_BYTES);
 	buffer_init(&body, PAGE_LIMIT_BYTES);
-	if (make_nonce(nonce, sizeof(nonce)) || read_page(&page) || write_page(&body, &page, nonce))
+	if (make_nonce(nonce, sizeof(nonce)) || read_page(&page) ||
+		reply_write_page(&body, &page, nonce))
 		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the page cannot be made\n");
 	snprintf(policy, sizeof(policy),
 		"default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; "

@@ -151,7 +151,7 @@ static enum MHD_Result answer_pprof_index(struct serve_reply *r, const char *res
 	return reply_made(r, buffer_string(&body, INDEX), "text/html; charset=utf-8", &body);
 }
 
-static int begin_profile(
+static int routes_begin_profile(
 	struct serve_reply *r, unsigned int seconds, uint32_t pid, struct buffer *why)
 {
 	const struct serve_handlers *h = &r->serve->handlers;
@@ -174,7 +174,7 @@ static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *r
 	if (!number_argument(r, "pid", MAX_PID, &pid) || (argument(r, "pid") && !pid))
 		return reply_text(r, MHD_HTTP_BAD_REQUEST, "pid= takes a process id\n");
 	buffer_init(&why, FIGURES_LIMIT_BYTES);
-	err = begin_profile(r, (unsigned int)seconds, (uint32_t)pid, &why);
+	err = routes_begin_profile(r, (unsigned int)seconds, (uint32_t)pid, &why);
 	if (err == -ESRCH)
 		return reply_buffer(r, MHD_HTTP_NOT_FOUND, PLAIN, &why);
 	buffer_deinit(&why);

@@ -248,7 +248,7 @@ static struct serve_reply *request_begin(struct serve *s, struct MHD_Connection 
 }
 
 /* Called when the headers are there, for each piece of a body, and when all is there. */
-static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, const char *url,
+static enum MHD_Result server_on_request(void *context, struct MHD_Connection *mhd, const char *url,
 	const char *method, const char *version, const char *upload, size_t *upload_size,
 	void **request_context)
 {
@@ -272,7 +272,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
 	return r->upload_bytes <= UPLOAD_LIMIT_BYTES ? MHD_YES : MHD_NO;
 }
 
-static void on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
+static void server_on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
 	enum MHD_RequestTerminationCode code)
 {
 	struct serve_reply *r = *request_context;
@@ -295,10 +295,10 @@ static int start_library(struct serve *s)
 
 	s->mhd = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
-		on_request, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)MAX_CONNECTIONS,
+		server_on_request, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)MAX_CONNECTIONS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
+		MHD_OPTION_NOTIFY_COMPLETED, server_on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, s, MHD_OPTION_END);
 	if (!s->mhd)
 		return -ENOMEM;

@@ -69,7 +69,7 @@ static int intern_label(struct entries *e, const char *label, uint32_t *ret_numb
 }
 
 /* The first place whose time is not before (AFTER: is behind) TIME. */
-static size_t search(const struct entries *e, int64_t time_tenths, bool after)
+static size_t entries_search(const struct entries *e, int64_t time_tenths, bool after)
 {
 	size_t low = e->first, high = e->end;
 
@@ -85,7 +85,7 @@ static size_t search(const struct entries *e, int64_t time_tenths, bool after)
 	return low;
 }
 
-static int make_room(struct entries *e)
+static int entries_make_room(struct entries *e)
 {
 	if (e->first > 1024 && e->first > e->end / 2) {
 		memmove(e->all, e->all + e->first, entries_count(e) * sizeof(*e->all));
@@ -98,7 +98,7 @@ static int make_room(struct entries *e)
 static int make_entry(
 	struct entries *e, const struct file_name *name, uint64_t size_bytes, struct entry *entry)
 {
-	int err = size_bytes > ENTRY_LARGEST_BYTES ? -E2BIG : make_room(e);
+	int err = size_bytes > ENTRY_LARGEST_BYTES ? -E2BIG : entries_make_room(e);
 
 	*entry = (struct entry){
 		.time_tenths = name->time_tenths,
@@ -145,7 +145,7 @@ int entries_add(struct entries *e, const struct file_name *name, uint64_t size_b
 
 	if (err)
 		return err;
-	place = search(e, entry.time_tenths, true);
+	place = entries_search(e, entry.time_tenths, true);
 	memmove(e->all + place + 1, e->all + place, (e->end - place) * sizeof(*e->all));
 	e->all[place] = entry;
 	e->end++;
@@ -156,7 +156,7 @@ int entries_add(struct entries *e, const struct file_name *name, uint64_t size_b
 
 const struct entry *entries_find(const struct entries *e, const struct file_name *name)
 {
-	for (size_t i = search(e, name->time_tenths, false); i < e->end; i++) {
+	for (size_t i = entries_search(e, name->time_tenths, false); i < e->end; i++) {
 		const struct entry *entry = &e->all[i];
 
 		if (entry->time_tenths != name->time_tenths)
@@ -178,7 +178,7 @@ void entries_name(const struct entries *e, const struct entry *entry, struct fil
 
 size_t entries_oldest(const struct entries *e, int64_t now_tenths)
 {
-	size_t ahead = search(e, now_tenths, true);
+	size_t ahead = entries_search(e, now_tenths, true);
 
 	if (ahead < e->end && (int32_t)(e->all[ahead].order - e->all[e->first].order) < 0)
 		return ahead - e->first;

@@ -15,7 +15,7 @@ static const char SUFFIX[] = ".pb.gz";
 
 enum { HASH_LENGTH = 9 }; /* `-0123abcd` */
 
-static bool plain(char c)
+static bool file_name_plain(char c)
 {
 	return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
 }
@@ -25,7 +25,7 @@ static void clean(const char *label, char *out, size_t size)
 	size_t length = 0;
 
 	for (; label[length] && length + 1 < size; length++)
-		out[length] = plain(label[length]) ? label[length] : '_';
+		out[length] = file_name_plain(label[length]) ? label[length] : '_';
 	if (!length)
 		out[length++] = '_';
 	out[length] = 0;

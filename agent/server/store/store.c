@@ -146,7 +146,7 @@ static int scan_day(struct store *s, const char *day)
 	return err;
 }
 
-static int scan(struct store *s)
+static int store_scan(struct store *s)
 {
 	autoclosedir DIR *directory = NULL;
 	/* A descriptor of its own: reading moves its offset. */
@@ -174,7 +174,7 @@ static int scan(struct store *s)
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-static int open_directory(const char *path, int *ret_fd)
+static int store_open_directory(const char *path, int *ret_fd)
 {
 	autoclose int fd = -1;
 	struct stat st;
@@ -217,9 +217,9 @@ int store_create(const struct store_options *options, struct store **ret_store)
 	s->options.directory = NULL;
 	err = entries_init(&s->entries, options->limit_names);
 	if (!err)
-		err = open_directory(options->directory, &s->fd);
+		err = store_open_directory(options->directory, &s->fd);
 	if (!err)
-		err = scan(s);
+		err = store_scan(s);
 	if (err) {
 		store_destroy(s);
 		return err;
@@ -241,7 +241,7 @@ void store_destroy(struct store *s)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static bool too_old(const struct store *s, int64_t now_tenths)
+static bool store_too_old(const struct store *s, int64_t now_tenths)
 {
 	const struct entry *earliest = entries_at(&s->entries, 0);
 	int64_t end = earliest->time_tenths + earliest->duration_tenths;
@@ -258,7 +258,7 @@ static void trim_bytes(struct store *s, int64_t now_tenths)
 
 static void trim_age(struct store *s, int64_t now_tenths)
 {
-	while (entries_count(&s->entries) && too_old(s, now_tenths))
+	while (entries_count(&s->entries) && store_too_old(s, now_tenths))
 		drop_at(s, 0, METRIC_STORE_DROPPED_LIMIT);
 }
 
@@ -283,7 +283,7 @@ void store_set_limits(struct store *s, uint64_t limit_bytes, uint64_t limit_age_
 /* ---- adding --------------------------------------------------------------------------------- */
 
 /* Once: the whole file or nothing. */
-static int write_file(const struct store *s, const char *path, const void *bytes, size_t size)
+static int store_write_file(const struct store *s, const char *path, const void *bytes, size_t size)
 {
 	char temporary[FILE_NAME_BYTES + 8];
 	autoclose int fd = -1;
@@ -309,7 +309,7 @@ static int write_file(const struct store *s, const char *path, const void *bytes
 static int write_into_day(const struct store *s, const char *path, const void *bytes, size_t size)
 {
 	char day[FILE_NAME_DAY_LENGTH + 1];
-	int err = write_file(s, path, bytes, size);
+	int err = store_write_file(s, path, bytes, size);
 
 	if (err != -ENOENT)
 		return err;
@@ -317,7 +317,7 @@ static int write_into_day(const struct store *s, const char *path, const void *b
 	day[FILE_NAME_DAY_LENGTH] = 0;
 	if (mkdirat(s->fd, day, DIRECTORY_MODE) && errno != EEXIST)
 		return -errno;
-	return write_file(s, path, bytes, size);
+	return store_write_file(s, path, bytes, size);
 }
 
 /* A full disk: the oldest go until the new one fits. */
@@ -407,7 +407,8 @@ static struct store_file times_of(const struct entry *entry)
 	};
 }
 
-static void describe(const struct store *s, const struct entry *entry, struct store_file *file)
+static void store_describe(
+	const struct store *s, const struct entry *entry, struct store_file *file)
 {
 	struct file_name name;
 
@@ -416,7 +417,7 @@ static void describe(const struct store *s, const struct entry *entry, struct st
 	file->name = intern_text(&s->entries.labels, entry->label);
 }
 
-static bool touches(const struct store_file *file, int64_t from_ns, int64_t to_ns)
+static bool store_touches(const struct store_file *file, int64_t from_ns, int64_t to_ns)
 {
 	return file->time_ns < to_ns &&
 	       file->time_ns + MAX(file->duration_ns, FILE_NAME_TENTH_NS) > from_ns;
@@ -429,9 +430,9 @@ bool store_next(const struct store *s, size_t *iterator, int64_t from_ns, int64_
 		struct store_file file = times_of(entries_at(&s->entries, *iterator));
 
 		(*iterator)++;
-		if (!touches(&file, from_ns, to_ns))
+		if (!store_touches(&file, from_ns, to_ns))
 			continue;
-		describe(s, entries_at(&s->entries, *iterator - 1), &file);
+		store_describe(s, entries_at(&s->entries, *iterator - 1), &file);
 		*ret_file = file;
 		return true;
 	}

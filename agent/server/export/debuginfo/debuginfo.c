@@ -38,7 +38,7 @@ static int64_t now_s(void)
 	return (int64_t)(clock_real_ns() / SECOND_NS);
 }
 
-static uint64_t key_of(const struct debuginfo_target *t, const struct build_id *id)
+static uint64_t debuginfo_key_of(const struct debuginfo_target *t, const struct build_id *id)
 {
 	uint64_t parts[2] = { t->hash, hash_bytes(id->bytes, id->size) };
 
@@ -109,7 +109,7 @@ static bool is_queued(const struct debuginfo *d, uint64_t key)
 	return false;
 }
 
-static bool is_wanted(const struct debuginfo *d, uint64_t key)
+static bool debuginfo_is_wanted(const struct debuginfo *d, uint64_t key)
 {
 	return !is_queued(d, key) && !debuginfo_known_has(&d->known, key, now_s());
 }
@@ -124,7 +124,7 @@ bool debuginfo_wants(struct debuginfo *d, const struct build_id *id)
 		return false;
 	pthread_mutex_lock(&d->lock);
 	for (size_t i = 0; i < d->target_count && !wanted; i++)
-		wanted = is_wanted(d, key_of(&d->targets[i], id));
+		wanted = debuginfo_is_wanted(d, debuginfo_key_of(&d->targets[i], id));
 	if (wanted && d->count + d->target_count > QUEUE_FILES) {
 		metrics_add(d->metrics, METRIC_DEBUGINFO_POSTPONED, 1);
 		wanted = false;
@@ -141,12 +141,12 @@ static void enqueue(struct debuginfo *d, size_t target, const struct build_id *i
 		return; /* it is offered again */
 	*job = (struct debuginfo_job){
 		.target = target,
-		.key = key_of(&d->targets[target], id),
+		.key = debuginfo_key_of(&d->targets[target], id),
 		.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0),
 	};
 	build_id_format(id, job->build_id, sizeof(job->build_id));
 	pthread_mutex_lock(&d->lock);
-	if (job->fd >= 0 && d->count < QUEUE_FILES && is_wanted(d, job->key))
+	if (job->fd >= 0 && d->count < QUEUE_FILES && debuginfo_is_wanted(d, job->key))
 		add_last(d, take(job));
 	pthread_cond_signal(&d->changed);
 	pthread_mutex_unlock(&d->lock);
@@ -184,7 +184,7 @@ bool debuginfo_stopping(struct debuginfo *d)
 
 /* ---- what came of it ------------------------------------------------------------------------ */
 
-static enum metric metric_of(enum debuginfo_outcome outcome)
+static enum metric debuginfo_metric_of(enum debuginfo_outcome outcome)
 {
 	switch (outcome) {
 	case DEBUGINFO_UPLOADED:
@@ -255,7 +255,7 @@ static void slow_down(struct debuginfo *d, struct debuginfo_target *t)
 	t->not_before_ns = clock_monotonic_ns() + MAX(t->backoff_ns, asked);
 }
 
-static void go_on(const struct debuginfo *d, struct debuginfo_target *t)
+static void debuginfo_go_on(const struct debuginfo *d, struct debuginfo_target *t)
 {
 	t->backoff_ns = 0;
 	t->not_before_ns = clock_monotonic_ns() + d->sent_bytes * SECOND_NS / BYTES_PER_SECOND;
@@ -274,7 +274,8 @@ static bool broke_off_again(struct debuginfo *d, const struct debuginfo_job *job
 	return again;
 }
 
-static void settle(struct debuginfo *d, struct debuginfo_job *job, enum debuginfo_outcome outcome)
+static void debuginfo_settle(
+	struct debuginfo *d, struct debuginfo_job *job, enum debuginfo_outcome outcome)
 {
 	bool failed = outcome == DEBUGINFO_FAILED || outcome == DEBUGINFO_BROKEN_OFF;
 	struct debuginfo_target *t = &d->targets[job->target];
@@ -290,7 +291,7 @@ static void settle(struct debuginfo *d, struct debuginfo_job *job, enum debuginf
 	if (failed)
 		slow_down(d, t);
 	else
-		go_on(d, t);
+		debuginfo_go_on(d, t);
 	if (rest)
 		(void)debuginfo_known_add(&d->known, job->key, until, now_s());
 	else
@@ -331,7 +332,7 @@ static struct debuginfo_job *next_job(struct debuginfo *d)
 	return job;
 }
 
-static void *run(void *context)
+static void *debuginfo_run(void *context)
 {
 	struct debuginfo *d = context;
 	struct debuginfo_job *job;
@@ -344,9 +345,9 @@ static void *run(void *context)
 		d->sent_bytes = 0;
 		outcome = debuginfo_upload(d, job);
 		if (outcome != DEBUGINFO_STOPPED) {
-			metrics_add(d->metrics, metric_of(outcome), 1);
+			metrics_add(d->metrics, debuginfo_metric_of(outcome), 1);
 			log_outcome(d, job, outcome);
-			settle(d, job, outcome);
+			debuginfo_settle(d, job, outcome);
 			continue;
 		}
 		pthread_mutex_lock(&d->lock);
@@ -359,7 +360,7 @@ static void *run(void *context)
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-static int copy(const char *text, char **ret_copy)
+static int debuginfo_copy(const char *text, char **ret_copy)
 {
 	*ret_copy = text ? strdup(text) : NULL;
 	return text && !*ret_copy ? -ENOMEM : 0;
@@ -380,15 +381,16 @@ static int make_target(struct debuginfo *d, const struct remote_options *o, char
 	if (err)
 		return err;
 	t->hash = hash_bytes(identity, strlen(identity));
-	err = copy(o->name ? o->name : "parca", &t->name);
+	err = debuginfo_copy(o->name ? o->name : "parca", &t->name);
 	if (!err)
-		err = copy(o->proxy_url, &t->proxy_url);
-	return err ? err : copy(o->ca_file, &t->ca_file);
+		err = debuginfo_copy(o->proxy_url, &t->proxy_url);
+	return err ? err : debuginfo_copy(o->ca_file, &t->ca_file);
 }
 
-static int make(struct debuginfo *d, const struct debuginfo_options *o, char **ret_message)
+static int debuginfo_make(
+	struct debuginfo *d, const struct debuginfo_options *o, char **ret_message)
 {
-	int err = copy(o->directory, &d->directory);
+	int err = debuginfo_copy(o->directory, &d->directory);
 
 	if (!err)
 		err = io_make_directories(o->directory, 0700);
@@ -406,20 +408,20 @@ static int make(struct debuginfo *d, const struct debuginfo_options *o, char **r
 }
 
 /* Signals are for the loop's thread. */
-static int start(struct debuginfo *d)
+static int debuginfo_start(struct debuginfo *d)
 {
 	sigset_t all, before;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&d->thread, NULL, run, d);
+	err = pthread_create(&d->thread, NULL, debuginfo_run, d);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	d->running = !err;
 	return -err;
 }
 
-static void unmake(struct debuginfo *d)
+static void debuginfo_unmake(struct debuginfo *d)
 {
 	for (size_t i = 0; i < d->target_count; i++) {
 		remote_destroy(d->targets[i].remote);
@@ -467,11 +469,11 @@ int debuginfo_create(const struct debuginfo_options *options, struct debuginfo *
 	d->strip_context = options->context;
 	d->stop_fd = -1;
 	init_lock(d);
-	err = make(d, options, ret_message);
+	err = debuginfo_make(d, options, ret_message);
 	if (!err)
-		err = start(d);
+		err = debuginfo_start(d);
 	if (err) {
-		unmake(d);
+		debuginfo_unmake(d);
 		return err;
 	}
 	*ret_debuginfo = d;
@@ -490,5 +492,5 @@ void debuginfo_destroy(struct debuginfo *d)
 	remotes_wakeup(d->transport);
 	if (d->running)
 		pthread_join(d->thread, NULL);
-	unmake(d);
+	debuginfo_unmake(d);
 }

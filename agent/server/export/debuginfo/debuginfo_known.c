@@ -47,7 +47,7 @@ static bool counts(int64_t until_s, int64_t now_s)
 }
 
 /* Lines of another length, half of one among them, end the reading. */
-static void parse(struct debuginfo_known *k, struct cursor text, int64_t now_s)
+static void debuginfo_known_parse(struct debuginfo_known *k, struct cursor text, int64_t now_s)
 {
 	char line[LINE_BYTES + 1] = "";
 	uint64_t key;
@@ -94,7 +94,7 @@ int debuginfo_known_init(struct debuginfo_known *k, const char *directory, int64
 	buffer_init(&text, FILE_LIMIT_BYTES);
 	if (io_read_file(AT_FDCWD, k->path, &text))
 		return 0;
-	parse(k, cursor_over(text.bytes, text.size), now_s);
+	debuginfo_known_parse(k, cursor_over(text.bytes, text.size), now_s);
 	/* Also where it ends in half a line. */
 	if (text.size != k->until.count * LINE_BYTES)
 		(void)rewrite(k);

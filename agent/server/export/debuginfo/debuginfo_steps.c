@@ -45,7 +45,8 @@ static void on_done(void *context, const struct remote_result *result)
 }
 
 /* False: we are to end. Else d->result tells. */
-static bool perform(struct debuginfo *d, struct remote *remote, const struct remote_call *call)
+static bool upload_perform(
+	struct debuginfo *d, struct remote *remote, const struct remote_call *call)
 {
 	const struct timespec pause = { .tv_nsec = 100000000 };
 
@@ -70,7 +71,7 @@ static ssize_t read_buffer(void *context, uint64_t off, void *bytes, size_t room
 	return (ssize_t)size;
 }
 
-static int pack(struct buffer *body, const ProtobufCMessage *message)
+static int upload_pack(struct buffer *body, const ProtobufCMessage *message)
 {
 	uint8_t *room;
 	int err = grpc_body(body, protobuf_c_message_get_packed_size(message), &room);
@@ -81,7 +82,7 @@ static int pack(struct buffer *body, const ProtobufCMessage *message)
 }
 
 /* DEBUGINFO_UPLOADED: the call was answered well. FAILED by default: nothing is begun yet. */
-static enum debuginfo_outcome judge(const struct debuginfo *d)
+static enum debuginfo_outcome upload_judge(const struct debuginfo *d)
 {
 	switch (d->result.verdict) {
 	case REMOTE_SENT:
@@ -93,8 +94,8 @@ static enum debuginfo_outcome judge(const struct debuginfo *d)
 	}
 }
 
-static enum debuginfo_outcome ask(struct debuginfo *d, struct remote *remote, const char *method,
-	const ProtobufCMessage *message)
+static enum debuginfo_outcome upload_ask(struct debuginfo *d, struct remote *remote,
+	const char *method, const ProtobufCMessage *message)
 {
 	autocall(buffer_deinit) struct buffer body;
 	struct remote_call call = {
@@ -105,10 +106,10 @@ static enum debuginfo_outcome ask(struct debuginfo *d, struct remote *remote, co
 	};
 
 	buffer_init(&body, MESSAGE_BYTES);
-	if (pack(&body, message))
+	if (upload_pack(&body, message))
 		return DEBUGINFO_FAILED;
 	call.size = body.size;
-	return perform(d, remote, &call) ? judge(d) : DEBUGINFO_STOPPED;
+	return upload_perform(d, remote, &call) ? upload_judge(d) : DEBUGINFO_STOPPED;
 }
 
 /* An answer that is none of the protocol's. */
@@ -131,8 +132,8 @@ static enum debuginfo_outcome should_upload(
 
 	request.build_id = (char *)(uintptr_t)job->build_id;
 	request.build_id_type = PARCA__DEBUGINFO__V1ALPHA1__BUILD_IDTYPE__BUILD_ID_TYPE_GNU;
-	outcome = ask(d, remote, "parca.debuginfo.v1alpha1.DebuginfoService/ShouldInitiateUpload",
-		&request.base);
+	outcome = upload_ask(d, remote,
+		"parca.debuginfo.v1alpha1.DebuginfoService/ShouldInitiateUpload", &request.base);
 	if (outcome != DEBUGINFO_UPLOADED)
 		return outcome;
 	answer = remote_call_answer(remote);
@@ -226,7 +227,7 @@ static int begin_stream(struct upload *u)
 	request.data_case = PARCA__DEBUGINFO__V1ALPHA1__UPLOAD_REQUEST__DATA_INFO;
 	request.info = &info;
 	u->framed = true;
-	return pack(&u->head, &request.base);
+	return upload_pack(&u->head, &request.base);
 }
 
 static bool all_arrived(const struct upload *u)
@@ -256,9 +257,9 @@ static enum debuginfo_outcome send_stream(struct upload *u)
 	if (begin_stream(u))
 		return DEBUGINFO_FAILED;
 	call.size = u->head.size + framed_size(u->size);
-	if (!perform(u->d, u->target->remote, &call))
+	if (!upload_perform(u->d, u->target->remote, &call))
 		return DEBUGINFO_STOPPED;
-	outcome = judge(u->d);
+	outcome = upload_judge(u->d);
 	if (outcome == DEBUGINFO_UPLOADED && !all_arrived(u))
 		outcome = junk(u->d);
 	return outcome;
@@ -309,9 +310,9 @@ static enum debuginfo_outcome send_to_store(struct upload *u)
 			message ? message : "the server's signed URL is not used");
 		return DEBUGINFO_FAILED;
 	}
-	performed = perform(u->d, store, &call);
+	performed = upload_perform(u->d, store, &call);
 	remote_destroy(store);
-	return performed ? judge(u->d) : DEBUGINFO_STOPPED;
+	return performed ? upload_judge(u->d) : DEBUGINFO_STOPPED;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -340,8 +341,8 @@ static enum debuginfo_outcome initiate(
 	request.build_id_type = PARCA__DEBUGINFO__V1ALPHA1__BUILD_IDTYPE__BUILD_ID_TYPE_GNU;
 	request.size = (int64_t)u->size;
 	request.hash = u->hash;
-	outcome = ask(u->d, remote, "parca.debuginfo.v1alpha1.DebuginfoService/InitiateUpload",
-		&request.base);
+	outcome = upload_ask(u->d, remote,
+		"parca.debuginfo.v1alpha1.DebuginfoService/InitiateUpload", &request.base);
 	if (outcome != DEBUGINFO_UPLOADED)
 		return judge_initiate(u->d, outcome);
 	answer = remote_call_answer(remote);
@@ -353,7 +354,7 @@ static enum debuginfo_outcome initiate(
 	return outcome;
 }
 
-static enum debuginfo_outcome finish(struct upload *u)
+static enum debuginfo_outcome upload_finish(struct upload *u)
 {
 	Parca__Debuginfo__V1alpha1__MarkUploadFinishedRequest request =
 		PARCA__DEBUGINFO__V1ALPHA1__MARK_UPLOAD_FINISHED_REQUEST__INIT;
@@ -366,7 +367,7 @@ static enum debuginfo_outcome finish(struct upload *u)
 	for (int i = 0; i < FINISH_ATTEMPTS && outcome == DEBUGINFO_FAILED; i++) {
 		if (i)
 			nanosleep(&pause, NULL);
-		outcome = ask(u->d, u->target->remote,
+		outcome = upload_ask(u->d, u->target->remote,
 			"parca.debuginfo.v1alpha1.DebuginfoService/MarkUploadFinished",
 			&request.base);
 	}
@@ -390,7 +391,7 @@ static enum debuginfo_outcome send_and_finish(struct upload *u)
 	}
 	buffer_deinit(&u->head);
 	if (outcome == DEBUGINFO_UPLOADED)
-		outcome = finish(u);
+		outcome = upload_finish(u);
 	return outcome == DEBUGINFO_FAILED ? DEBUGINFO_BROKEN_OFF : outcome;
 }
 

@@ -14,7 +14,7 @@ static bool is_letter(char c)
 }
 
 /* Prometheus' data model: [a-zA-Z_][a-zA-Z0-9_]* */
-static bool is_name(const char *name)
+static bool labels_is_name(const char *name)
 {
 	if (!is_letter(*name))
 		return false;
@@ -26,7 +26,7 @@ static bool is_name(const char *name)
 }
 
 /* Where NAME is, or where it belongs. */
-static size_t find(const struct labels *labels, const char *name, bool *ret_there)
+static size_t labels_find(const struct labels *labels, const char *name, bool *ret_there)
 {
 	size_t low = 0, high = labels->count;
 
@@ -80,11 +80,11 @@ int labels_set(struct labels *labels, const char *name, const char *value)
 	bool there;
 	int err;
 
-	if (!is_name(name))
+	if (!labels_is_name(name))
 		return -EINVAL;
 	if (strlen(name) > LABEL_NAME_BYTES || length > LABEL_VALUE_BYTES)
 		return -E2BIG;
-	at = find(labels, name, &there);
+	at = labels_find(labels, name, &there);
 	if (!length) {
 		if (there)
 			remove_at(labels, at);
@@ -108,7 +108,7 @@ int labels_set(struct labels *labels, const char *name, const char *value)
 const char *labels_get(const struct labels *labels, const char *name)
 {
 	bool there;
-	size_t at = find(labels, name, &there);
+	size_t at = labels_find(labels, name, &there);
 
 	return there ? labels->items[at].value : NULL;
 }

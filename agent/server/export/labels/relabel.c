@@ -158,7 +158,7 @@ static int say(char **ret_message, size_t number, const char *what, const char *
 	return -EINVAL;
 }
 
-static void rule_deinit(struct rule *rule)
+static void relabel_rule_deinit(struct rule *rule)
 {
 	for (size_t i = 0; i < rule->source_label_count; i++)
 		free(rule->source_labels[i]);
@@ -186,7 +186,7 @@ static int copy_texts(struct rule *rule, const struct relabel_rule *from)
 	return 0;
 }
 
-static int make_rule(struct relabel *r, const struct relabel_rule *from, char **ret_message)
+static int relabel_make_rule(struct relabel *r, const struct relabel_rule *from, char **ret_message)
 {
 	char message[PATTERN_MESSAGE_BYTES];
 	struct rule *rule = &r->rules[r->count];
@@ -221,7 +221,7 @@ int relabel_create(const struct relabel_rule *rules, size_t count, struct relabe
 	if (!r->rules)
 		err = -ENOMEM;
 	for (size_t i = 0; !err && i < count; i++)
-		err = make_rule(r, &rules[i], ret_message);
+		err = relabel_make_rule(r, &rules[i], ret_message);
 	if (err) {
 		relabel_destroy(r);
 		return err;
@@ -235,7 +235,7 @@ void relabel_destroy(struct relabel *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->count; i++)
-		rule_deinit(&r->rules[i]);
+		relabel_rule_deinit(&r->rules[i]);
 	free(r->rules);
 	free(r);
 }
@@ -243,7 +243,7 @@ void relabel_destroy(struct relabel *r)
 /* ---- applying ------------------------------------------------------------------------------- */
 
 /* Cuts between characters. */
-static void cut(char *value)
+static void relabel_cut(char *value)
 {
 	size_t length = LABEL_VALUE_BYTES;
 
@@ -255,16 +255,16 @@ static void cut(char *value)
 }
 
 /* A name that is none is left out, as in Prometheus. */
-static int set(struct labels *labels, const char *name, char *value)
+static int relabel_set(struct labels *labels, const char *name, char *value)
 {
 	int err;
 
-	cut(value);
+	relabel_cut(value);
 	err = labels_set(labels, name, value);
 	return err == -EINVAL ? 0 : err;
 }
 
-static int join(const struct rule *rule, const struct labels *labels, struct buffer *out)
+static int relabel_join(const struct rule *rule, const struct labels *labels, struct buffer *out)
 {
 	for (size_t i = 0; i < rule->source_label_count; i++) {
 		const char *value = labels_get(labels, rule->source_labels[i]);
@@ -284,7 +284,7 @@ static int expand(
 	return err ? err : buffer_append(out, "", 1);
 }
 
-static int replace(const struct rule *rule, struct labels *labels, const char *text)
+static int relabel_replace(const struct rule *rule, struct labels *labels, const char *text)
 {
 	autocall(buffer_deinit) struct buffer name, value;
 	int matches = pattern_match(rule->pattern, text, strlen(text));
@@ -297,7 +297,7 @@ static int replace(const struct rule *rule, struct labels *labels, const char *t
 	err = expand(rule, text, rule->target_label, &name);
 	if (!err)
 		err = expand(rule, text, rule->replacement, &value);
-	return err ? err : set(labels, (char *)name.bytes, (char *)value.bytes);
+	return err ? err : relabel_set(labels, (char *)name.bytes, (char *)value.bytes);
 }
 
 /*
@@ -317,7 +317,7 @@ static int hashmod(const struct rule *rule, struct labels *labels, const char *t
 	for (size_t i = sizeof(digest) - 8; i < sizeof(digest); i++)
 		hash = hash << 8 | digest[i];
 	snprintf(number, sizeof(number), "%" PRIu64, hash % rule->modulus);
-	return set(labels, rule->target_label, number);
+	return relabel_set(labels, rule->target_label, number);
 }
 
 /* Characters that do not convert stay as they are. */
@@ -358,7 +358,7 @@ static int change_case(const struct rule *rule, struct labels *labels, const cha
 	}
 	if (!err)
 		err = buffer_append(&out, "", 1);
-	return err ? err : set(labels, rule->target_label, (char *)out.bytes);
+	return err ? err : relabel_set(labels, rule->target_label, (char *)out.bytes);
 }
 
 static int map_name(const struct rule *rule, struct labels *labels, const struct label *label)
@@ -371,7 +371,7 @@ static int map_name(const struct rule *rule, struct labels *labels, const struct
 	if (matches <= 0)
 		return matches;
 	err = expand(rule, label->name, rule->replacement, &name);
-	return err ? err : set(labels, (char *)name.bytes, label->value);
+	return err ? err : relabel_set(labels, (char *)name.bytes, label->value);
 }
 
 /* labelmap, labeldrop, labelkeep: over the names as they were before the rule. */
@@ -422,7 +422,7 @@ static int apply(const struct rule *rule, struct labels *labels)
 	int err;
 
 	buffer_init(&joined, TEXT_LIMIT);
-	err = join(rule, labels, &joined);
+	err = relabel_join(rule, labels, &joined);
 	if (err)
 		return err;
 	text = (const char *)joined.bytes;
@@ -433,7 +433,7 @@ static int apply(const struct rule *rule, struct labels *labels)
 	case RELABEL_DROPEQUAL:
 		return decide(rule, labels, text);
 	case RELABEL_REPLACE:
-		err = replace(rule, labels, text);
+		err = relabel_replace(rule, labels, text);
 		break;
 	case RELABEL_HASHMOD:
 		err = hashmod(rule, labels, text);

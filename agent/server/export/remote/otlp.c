@@ -49,21 +49,21 @@ int otlp_string(struct otlp *o, const char *text, int32_t *ret_index)
 	return err;
 }
 
-static bool is_string(const struct otlp *o, int64_t number)
+static bool otlp_is_string(const struct otlp *o, int64_t number)
 {
 	return number >= 0 && (uint64_t)number < o->pprof->n_string_table;
 }
 
 const char *otlp_pprof_text(const struct otlp *o, int64_t number)
 {
-	return is_string(o, number) ? o->pprof->string_table[number] : "";
+	return otlp_is_string(o, number) ? o->pprof->string_table[number] : "";
 }
 
 static int pprof_string(struct otlp *o, int64_t number, int32_t *ret_index)
 {
 	int err = 0;
 
-	if (!is_string(o, number))
+	if (!otlp_is_string(o, number))
 		return -EBADMSG;
 	if (o->string_of[number] < 0)
 		err = otlp_string(o, o->pprof->string_table[number], &o->string_of[number]);
@@ -342,7 +342,7 @@ static int find_keys(struct otlp *o, struct sample_key **ret_keys)
 }
 
 /* What users look at first: what pprof calls the default, else its last. */
-static size_t default_type(const Perftools__Profiles__Profile *p)
+static size_t otlp_default_type(const Perftools__Profiles__Profile *p)
 {
 	for (size_t i = 0; i < p->n_sample_type; i++) {
 		if (p->default_sample_type && p->sample_type[i]->type == p->default_sample_type)
@@ -357,7 +357,7 @@ static int fill_samples(
 {
 	const Perftools__Profiles__Profile *p = o->pprof;
 	Otlp__Sample *samples = otlp_alloc(o, p->n_sample, sizeof(*samples));
-	bool is_default = type == default_type(p);
+	bool is_default = type == otlp_default_type(p);
 
 	profile->samples = otlp_alloc(o, p->n_sample, sizeof(*profile->samples));
 	if (!samples || !profile->samples)
@@ -441,7 +441,7 @@ static int fill_profile(
 
 static int fill_profiles(struct otlp *o, Otlp__ScopeProfiles *scope)
 {
-	size_t count = o->pprof->n_sample_type, first = default_type(o->pprof);
+	size_t count = o->pprof->n_sample_type, first = otlp_default_type(o->pprof);
 	Otlp__Profile *profiles = otlp_alloc(o, count, sizeof(*profiles));
 	struct sample_key *keys;
 	int err = find_keys(o, &keys);
@@ -493,7 +493,7 @@ static int fill_strings(struct otlp *o, Otlp__ProfilesDictionary *d)
 }
 
 /* ---- the request --------------------------------------------------------------------------- */
-static int pack(const Otlp__ExportProfilesServiceRequest *request, struct buffer *out)
+static int otlp_pack(const Otlp__ExportProfilesServiceRequest *request, struct buffer *out)
 {
 	size_t size = otlp__export_profiles_service_request__get_packed_size(request);
 	void *room = buffer_room(out, size);
@@ -538,7 +538,7 @@ static int encode(struct otlp *o, struct buffer *out)
 	err = err ?: fill_stacks(o, &dictionary);
 	err = err ?: otlp_attribute_table(o, &dictionary);
 	err = err ?: fill_strings(o, &dictionary);
-	return err ? err : pack(&request, out);
+	return err ? err : otlp_pack(&request, out);
 }
 
 static int init(struct otlp *o, const struct payload *payload)

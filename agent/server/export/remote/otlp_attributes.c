@@ -54,7 +54,7 @@ static const struct known_label *find_known(const char *label)
 	return NULL;
 }
 
-static bool parse_number(const char *text, int64_t *ret_number)
+static bool attribute_parse_number(const char *text, int64_t *ret_number)
 {
 	char *end;
 
@@ -64,7 +64,8 @@ static bool parse_number(const char *text, int64_t *ret_number)
 }
 
 /* ---- sets ---------------------------------------------------------------------------------- */
-static int add(struct otlp *o, struct attribute_set *set, const struct attribute_record *record)
+static int attribute_add(
+	struct otlp *o, struct attribute_set *set, const struct attribute_record *record)
 {
 	uint32_t number;
 	int err;
@@ -83,7 +84,7 @@ static int add(struct otlp *o, struct attribute_set *set, const struct attribute
 	return 0;
 }
 
-static int begin(
+static int attribute_begin(
 	struct otlp *o, const char *key, enum attribute_kind kind, struct attribute_record *record)
 {
 	int32_t index;
@@ -98,11 +99,11 @@ static int begin(
 int otlp_add_text(struct otlp *o, struct attribute_set *set, const char *key, const char *text)
 {
 	struct attribute_record record;
-	int err = begin(o, key, KIND_TEXT, &record);
+	int err = attribute_begin(o, key, KIND_TEXT, &record);
 
 	if (!err)
 		err = intern_string(&o->texts, text, &record.text);
-	return err ? err : add(o, set, &record);
+	return err ? err : attribute_add(o, set, &record);
 }
 
 int otlp_add_number(struct otlp *o, struct attribute_set *set, const char *key, int64_t number,
@@ -110,7 +111,7 @@ int otlp_add_number(struct otlp *o, struct attribute_set *set, const char *key, 
 {
 	struct attribute_record record;
 	int32_t index = 0;
-	int err = begin(o, key, KIND_NUMBER, &record);
+	int err = attribute_begin(o, key, KIND_NUMBER, &record);
 
 	if (!err)
 		err = otlp_string(o, unit, &index);
@@ -118,15 +119,15 @@ int otlp_add_number(struct otlp *o, struct attribute_set *set, const char *key, 
 		return err;
 	record.unit = (uint32_t)index;
 	record.number = number;
-	return add(o, set, &record);
+	return attribute_add(o, set, &record);
 }
 
 int otlp_add_true(struct otlp *o, struct attribute_set *set, const char *key)
 {
 	struct attribute_record record;
-	int err = begin(o, key, KIND_TRUE, &record);
+	int err = attribute_begin(o, key, KIND_TRUE, &record);
 
-	return err ? err : add(o, set, &record);
+	return err ? err : attribute_add(o, set, &record);
 }
 
 int otlp_keep_attributes(
@@ -158,7 +159,7 @@ int otlp_thread_attributes(struct otlp *o, struct attribute_set *set)
 
 		if (!known || known->place != PLACE_SAMPLE)
 			continue;
-		if (known->number && parse_number(value, &number))
+		if (known->number && attribute_parse_number(value, &number))
 			err = otlp_add_number(o, set, known->attribute, number, "");
 		else
 			err = otlp_add_text(o, set, known->attribute, value);
@@ -167,7 +168,7 @@ int otlp_thread_attributes(struct otlp *o, struct attribute_set *set)
 }
 
 /* As UCUM has them. `id` is for the tools of pprof, which scale what has another unit. */
-static const char *unit_of(const char *unit)
+static const char *attribute_unit_of(const char *unit)
 {
 	static const char *const units[][2] = { { "id", "" }, { "bytes", "By" },
 		{ "nanoseconds", "ns" }, { "microseconds", "us" }, { "milliseconds", "ms" },
@@ -200,7 +201,7 @@ static int add_label(
 		key = known->attribute;
 	return label->str ? otlp_add_text(o, set, key, text)
 			  : otlp_add_number(o, set, key, label->num,
-				    unit_of(otlp_pprof_text(o, label->num_unit)));
+				    attribute_unit_of(otlp_pprof_text(o, label->num_unit)));
 }
 
 int otlp_sample_attributes(
@@ -243,7 +244,7 @@ int otlp_mapping_attributes(
 	return err;
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool attribute_ends_with(const char *text, const char *end)
 {
 	size_t length = strlen(text), end_length = strlen(end);
 
@@ -262,7 +263,9 @@ static const char *frame_type(const struct otlp *o, const Perftools__Profiles__L
 		return "native";
 	function = o->pprof->function[location->line[location->n_line - 1]->function_id - 1];
 	file = otlp_pprof_text(o, function->filename);
-	return ends_with(file, ".go") ? "go" : ends_with(file, ".rs") ? "rust" : "native";
+	return attribute_ends_with(file, ".go")   ? "go"
+	       : attribute_ends_with(file, ".rs") ? "rust"
+						  : "native";
 }
 
 int otlp_location_attributes(
@@ -297,7 +300,7 @@ static Otlp__KeyValue *key_value(
 	pair->value = text_value(o, label->value);
 	if (!pair->value)
 		return NULL;
-	if (known && known->number && parse_number(label->value, &number)) {
+	if (known && known->number && attribute_parse_number(label->value, &number)) {
 		pair->value->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
 		pair->value->int_value = number;
 	}

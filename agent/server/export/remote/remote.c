@@ -22,7 +22,7 @@ static const uint64_t DEFAULT_TIMEOUT_NS = UINT64_C(30000000000);
 static const uint64_t OLD_WAY_NS = UINT64_C(3600000000000);
 
 /* ---- creating ------------------------------------------------------------------------------ */
-static int append(struct curl_slist **list, const char *text)
+static int remote_append(struct curl_slist **list, const char *text)
 {
 	struct curl_slist *longer = curl_slist_append(*list, text);
 
@@ -40,7 +40,7 @@ static int append_header(struct curl_slist **list, const char *name, const char 
 	 */
 	if (asprintf(&text, *value ? "%s: %s" : "%s;", name, value) < 0)
 		return -ENOMEM;
-	return append(list, text);
+	return remote_append(list, text);
 }
 
 static int keep_headers(struct remote *remote, const struct remote_options *o)
@@ -81,10 +81,10 @@ static int rename_server(struct remote *remote, const char *server_name)
 	port = host + name + 1; /* CURLU_DEFAULT_PORT: there always is one */
 	snprintf(text, sizeof(text), "%s:%.*s:%.*s", server_name, (int)(authority - name - 1), port,
 		(int)authority, host);
-	if (append(&remote->connect_to, text))
+	if (remote_append(&remote->connect_to, text))
 		return -ENOMEM;
 	snprintf(text, sizeof(text), "Host: %.*s", (int)authority, host);
-	if (append(&remote->given_headers, text))
+	if (remote_append(&remote->given_headers, text))
 		return -ENOMEM;
 	if (snprintf(renamed, sizeof(renamed), "https://%s:%.*s%s", server_name,
 		    (int)(authority - name - 1), port, rest) >= REMOTE_URL_BYTES)
@@ -113,7 +113,7 @@ static int setup_tls(struct remote *remote, const struct remote_options *o)
  * libcurl repeats a request by itself when a kept connection turns out to be closed. Whether the
  * first one arrived is then not known, and whoever counts repetitions has to know that.
  */
-static int on_request(
+static int remote_on_request(
 	void *context, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
 	struct remote *remote = context;
@@ -150,7 +150,7 @@ static int setup_transfer(struct remote *remote, const struct remote_options *o)
 	code |= curl_easy_setopt(easy, CURLOPT_HEADERDATA, &remote->answer);
 	code |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, answer_on_body);
 	code |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, &remote->answer);
-	code |= curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
+	code |= curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, remote_on_request);
 	code |= curl_easy_setopt(easy, CURLOPT_PREREQDATA, remote);
 	if (remote->proxy_url)
 		code |= curl_easy_setopt(easy, CURLOPT_PROXY, remote->proxy_url);
@@ -159,7 +159,7 @@ static int setup_transfer(struct remote *remote, const struct remote_options *o)
 	return code == CURLE_OK ? 0 : -ENOMEM;
 }
 
-static int fill(struct remote *remote, const struct remote_options *o)
+static int remote_fill(struct remote *remote, const struct remote_options *o)
 {
 	int err = credentials_init(&remote->credentials, o);
 
@@ -213,7 +213,7 @@ int remote_create(struct remotes *r, const struct remote_options *options,
 		return -ENOMEM;
 	remote->owner = r;
 	memcpy(remote->url, url, sizeof(url));
-	err = fill(remote, options);
+	err = remote_fill(remote, options);
 	if (err) {
 		remote_destroy(remote);
 		return err;
@@ -244,7 +244,7 @@ void remote_destroy(struct remote *remote)
 }
 
 /* ---- sending ------------------------------------------------------------------------------- */
-static void settle(struct remote *remote)
+static void remote_settle(struct remote *remote)
 {
 	struct remote_result *result = &remote->result;
 	const struct credentials *c = &remote->credentials;
@@ -268,11 +268,11 @@ static int request_headers(struct remote *remote, const struct request *request)
 	curl_slist_free_all(remote->headers);
 	remote->headers = NULL;
 	/* Without it curl waits a second for leave to send a large body. */
-	err = append(&remote->headers, "Expect:");
+	err = remote_append(&remote->headers, "Expect:");
 	if (!err && request->content_type)
 		err = append_header(&remote->headers, "Content-Type", request->content_type);
 	else if (!err)
-		err = append(&remote->headers, "Content-Type:");
+		err = remote_append(&remote->headers, "Content-Type:");
 	if (!err && request->grpc)
 		err = append_header(&remote->headers, "TE", "trailers");
 	if (!err && request->gzip)
@@ -284,7 +284,7 @@ static int request_headers(struct remote *remote, const struct request *request)
 		err = append_header(&remote->headers, "Authorization", bearer);
 	}
 	for (const struct curl_slist *h = remote->given_headers; h && !err; h = h->next)
-		err = append(&remote->headers, h->data);
+		err = remote_append(&remote->headers, h->data);
 	return err;
 }
 
@@ -323,7 +323,7 @@ static int request_setup(struct remote *remote, const struct request *request)
 }
 
 /* Builds and starts one request. An error is our own: nothing was sent. */
-static int start(struct remote *remote)
+static int remote_start(struct remote *remote)
 {
 	struct request request = { .content_type = "" };
 	int err;
@@ -342,7 +342,7 @@ static int start(struct remote *remote)
 
 static void start_or_settle(struct remote *remote)
 {
-	int err = start(remote);
+	int err = remote_start(remote);
 
 	if (!err)
 		return;
@@ -351,7 +351,7 @@ static void start_or_settle(struct remote *remote)
 		: err == -E2BIG ? "too_large"
 				: "invalid",
 		"%s", err == -EBADMSG ? "the profile makes no sense" : strerror(-err));
-	settle(remote);
+	remote_settle(remote);
 }
 
 static bool files_are_read(struct remote *remote)
@@ -392,10 +392,10 @@ static void write_payload(struct remote *remote)
 	remote->protocol->write(remote->url, remote->payload, &remote->result);
 	if (remote->result.verdict == REMOTE_SENT)
 		remote->sent_bytes = remote->payload->pprof.size;
-	settle(remote);
+	remote_settle(remote);
 }
 
-static int begin(struct remote *remote, remote_done_fn *done, void *context)
+static int remote_begin(struct remote *remote, remote_done_fn *done, void *context)
 {
 	if (remote->payload || remote->call)
 		return -EBUSY;
@@ -411,7 +411,7 @@ static int begin(struct remote *remote, remote_done_fn *done, void *context)
 int remote_call(
 	struct remote *remote, const struct remote_call *call, remote_done_fn *done, void *context)
 {
-	int err = begin(remote, done, context);
+	int err = remote_begin(remote, done, context);
 
 	if (err)
 		return err;
@@ -419,14 +419,14 @@ int remote_call(
 	if (files_are_read(remote))
 		start_or_settle(remote);
 	else
-		settle(remote);
+		remote_settle(remote);
 	return 0;
 }
 
 int remote_send(
 	struct remote *remote, const struct payload *payload, remote_done_fn *done, void *context)
 {
-	int err = begin(remote, done, context);
+	int err = remote_begin(remote, done, context);
 
 	if (err)
 		return err;
@@ -434,13 +434,13 @@ int remote_send(
 	if (remote->old_way && clock_monotonic_ns() - remote->old_way_since_ns > OLD_WAY_NS)
 		remote->old_way = false;
 	if (refuse_payload(payload, &remote->result))
-		settle(remote);
+		remote_settle(remote);
 	else if (remote->protocol->write)
 		write_payload(remote);
 	else if ((remote->protocol->refuses &&
 			 remote->protocol->refuses(payload, &remote->result)) ||
 		 !files_are_read(remote))
-		settle(remote);
+		remote_settle(remote);
 	else
 		start_or_settle(remote);
 	return 0;
@@ -483,12 +483,12 @@ void remote_ended(struct remote *remote, CURLcode code)
 		&remote->certificates, code, remote->error_text, sizeof(remote->error_text));
 	read_outcome(remote, code, &outcome);
 	if (verdict_proxy(&outcome, &remote->result)) {
-		settle(remote);
+		remote_settle(remote);
 		return;
 	}
 	if (remote->call) {
 		remote_call_judge(remote, &outcome, &remote->result);
-		settle(remote);
+		remote_settle(remote);
 		return;
 	}
 	other_way = remote->protocol->judge(remote, &outcome, &remote->result);
@@ -503,5 +503,5 @@ void remote_ended(struct remote *remote, CURLcode code)
 	}
 	if (other_way)
 		remote->old_way = false;
-	settle(remote);
+	remote_settle(remote);
 }

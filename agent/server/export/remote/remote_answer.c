@@ -39,7 +39,7 @@ static bool header_value(struct cursor line, const char *name, char *value, size
 	return true;
 }
 
-static int hex_digit(char c)
+static int answer_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -53,8 +53,8 @@ static void percent_decode(char *text)
 	char *to = text;
 
 	for (const char *from = text; *from; from++) {
-		int high = *from == '%' ? hex_digit(from[1]) : -1;
-		int low = high >= 0 ? hex_digit(from[2]) : -1;
+		int high = *from == '%' ? answer_hex_digit(from[1]) : -1;
+		int low = high >= 0 ? answer_hex_digit(from[2]) : -1;
 
 		*to++ = low >= 0 ? (char)(high << 4 | low) : *from;
 		from += low >= 0 ? 2 : 0;
@@ -80,7 +80,7 @@ static void keep_origin(char *location)
 		memmove(host, at + 1, strlen(at));
 }
 
-static void parse_header(struct answer *answer, struct cursor line)
+static void answer_parse_header(struct answer *answer, struct cursor line)
 {
 	char value[sizeof(answer->grpc_message)] = "";
 
@@ -151,7 +151,7 @@ size_t answer_on_header(char *bytes, size_t one, size_t size, void *context)
 	if (size > 5 && !memcmp(bytes, "HTTP/", 5))
 		begin_head(answer, line);
 	else
-		parse_header(answer, line);
+		answer_parse_header(answer, line);
 	return size;
 }
 

@@ -52,7 +52,7 @@ void certificates_deinit(struct certificates *c)
 	*c = (struct certificates){ 0 };
 }
 
-static bool is_same(const struct buffer *a, const struct buffer *b)
+static bool certificates_is_same(const struct buffer *a, const struct buffer *b)
 {
 	return a->size == b->size && !memcmp(a->bytes, b->bytes, a->size);
 }
@@ -76,7 +76,7 @@ static int refresh_file(struct certificate_file *file, CURL *easy)
 	if (err)
 		/* What it held before may still do. */
 		return file->content.size ? 0 : err;
-	if (file->content.size && is_same(&fresh, &file->content))
+	if (file->content.size && certificates_is_same(&fresh, &file->content))
 		return 0;
 	err = give_to_curl(easy, file->option, &fresh);
 	if (err)

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/secret_file.h"
 
-static int copy_text(const char *text, char **ret_copy)
+static int credentials_copy_text(const char *text, char **ret_copy)
 {
 	*ret_copy = text ? strdup(text) : NULL;
 	return text && !*ret_copy ? -ENOMEM : 0;
@@ -15,10 +15,10 @@ static int copy_text(const char *text, char **ret_copy)
 int credentials_init(struct credentials *c, const struct remote_options *options)
 {
 	*c = (struct credentials){ 0 };
-	if (copy_text(options->bearer_token, &c->token) ||
-		copy_text(options->bearer_token_file, &c->token_file) ||
-		copy_text(options->basic_auth_user, &c->user) ||
-		copy_text(options->basic_auth_password_file, &c->password_file)) {
+	if (credentials_copy_text(options->bearer_token, &c->token) ||
+		credentials_copy_text(options->bearer_token_file, &c->token_file) ||
+		credentials_copy_text(options->basic_auth_user, &c->user) ||
+		credentials_copy_text(options->basic_auth_password_file, &c->password_file)) {
 		credentials_deinit(c);
 		return -ENOMEM;
 	}

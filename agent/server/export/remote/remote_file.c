@@ -18,7 +18,7 @@
 
 enum { SERVICE_BYTES = 64, NAME_BYTES = 160 };
 
-static void file_name(const struct payload *payload, char name[NAME_BYTES])
+static void directory_file_name(const struct payload *payload, char name[NAME_BYTES])
 {
 	uint64_t hash = hash_bytes(payload->pprof.bytes, payload->pprof.size);
 	time_t seconds = (time_t)(payload->time_ns / 1000000000);
@@ -69,7 +69,7 @@ static int write_both(const char *directory, const struct payload *payload)
 
 	if (dir < 0)
 		return -errno;
-	file_name(payload, name);
+	directory_file_name(payload, name);
 	/* The labels first: a reader that sees a profile finds them. */
 	snprintf(path, sizeof(path), "%s.labels", name);
 	err = write_labels(dir, path, &payload->labels);

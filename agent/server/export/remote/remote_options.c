@@ -9,7 +9,7 @@
 #include "agent/server/export/remote/remote_internal.h"
 #include "base/cleanup.h"
 
-static int refuse(char **ret_message, const char *what, const char *why)
+static int remote_options_refuse(char **ret_message, const char *what, const char *why)
 {
 	if (asprintf(ret_message, "%s%s%s", what, *what ? ": " : "", why) < 0)
 		*ret_message = NULL;
@@ -19,14 +19,16 @@ static int refuse(char **ret_message, const char *what, const char *why)
 static int check_credentials(const struct remote_options *o, char **ret_message)
 {
 	if (o->bearer_token && o->bearer_token_file)
-		return refuse(ret_message, "", "a bearer token and a file of one: which?");
+		return remote_options_refuse(
+			ret_message, "", "a bearer token and a file of one: which?");
 	if ((o->bearer_token || o->bearer_token_file) && o->basic_auth_user)
-		return refuse(ret_message, "", "a bearer token and basic authentication: which?");
+		return remote_options_refuse(
+			ret_message, "", "a bearer token and basic authentication: which?");
 	if (!o->basic_auth_user != !o->basic_auth_password_file)
-		return refuse(
+		return remote_options_refuse(
 			ret_message, "", "basic authentication wants a user and a password file");
 	if (o->basic_auth_user && strchr(o->basic_auth_user, ':'))
-		return refuse(
+		return remote_options_refuse(
 			ret_message, "", "a user of basic authentication has no ':' in its name");
 	return 0;
 }
@@ -66,23 +68,24 @@ static bool is_reserved(const char *header, size_t length)
 static int check_headers(const struct remote_options *o, char **ret_message)
 {
 	if (o->header_count > REMOTE_MAX_HEADERS)
-		return refuse(ret_message, "headers", "too many");
+		return remote_options_refuse(ret_message, "headers", "too many");
 	for (size_t i = 0; i < o->header_count; i++) {
 		const char *header = o->headers[i];
 		size_t length = strcspn(header, ":");
 
 		if (!header[length] || !is_token(header, length) || has_control(header))
-			return refuse(ret_message, "headers", "each is NAME: VALUE");
+			return remote_options_refuse(ret_message, "headers", "each is NAME: VALUE");
 		if (strlen(header) > REMOTE_HEADER_BYTES)
-			return refuse(ret_message, "headers", "one is too long");
+			return remote_options_refuse(ret_message, "headers", "one is too long");
 		if (is_reserved(header, length))
-			return refuse(ret_message, "headers",
+			return remote_options_refuse(ret_message, "headers",
 				"Host, Content-… and Transfer-… cannot be set");
 	}
 	if (o->bearer_token && (has_control(o->bearer_token) || !*o->bearer_token))
-		return refuse(ret_message, "", "the bearer token is no header value");
+		return remote_options_refuse(
+			ret_message, "", "the bearer token is no header value");
 	if (o->tenant_id && has_control(o->tenant_id))
-		return refuse(ret_message, "", "the tenant id is no header value");
+		return remote_options_refuse(ret_message, "", "the tenant id is no header value");
 	return 0;
 }
 
@@ -93,7 +96,7 @@ static int check_file(const char *what, const char *path, char **ret_message)
 	if (!path || !access(path, R_OK))
 		return 0;
 	snprintf(text, sizeof(text), "%s %s", what, path);
-	return refuse(ret_message, text, strerror(errno));
+	return remote_options_refuse(ret_message, text, strerror(errno));
 }
 
 static int check_tls(const struct remote_options *o, bool tls, char **ret_message)
@@ -101,12 +104,13 @@ static int check_tls(const struct remote_options *o, bool tls, char **ret_messag
 	int err;
 
 	if (!tls && (o->ca_file || o->client_cert || o->client_key || o->server_name))
-		return refuse(ret_message, "",
+		return remote_options_refuse(ret_message, "",
 			"certificates are of no use in plain text: use https:// or leave them out");
 	if (o->client_key && !o->client_cert)
-		return refuse(ret_message, "", "a client key without its certificate");
+		return remote_options_refuse(
+			ret_message, "", "a client key without its certificate");
 	if (o->server_name && (!*o->server_name || strpbrk(o->server_name, ":/?#@[] ")))
-		return refuse(ret_message, o->server_name, "is no server name");
+		return remote_options_refuse(ret_message, o->server_name, "is no server name");
 	err = check_file("CA file", o->ca_file, ret_message);
 	if (!err)
 		err = check_file("client certificate", o->client_cert, ret_message);
@@ -118,37 +122,38 @@ static void cleanup_curl_url(CURLU **url)
 	curl_url_cleanup(*url);
 }
 
-static void cleanup_curl_text(char **text)
+static void remote_options_cleanup_curl_text(char **text)
 {
 	curl_free(*text);
 }
 
 static bool has_part(CURLU *url, CURLUPart part)
 {
-	autocall(cleanup_curl_text) char *text = NULL;
+	autocall(remote_options_cleanup_curl_text) char *text = NULL;
 
 	return curl_url_get(url, part, &text, 0) == CURLUE_OK && *text;
 }
 
 static int check_url(CURLU *url, char **ret_message)
 {
-	autocall(cleanup_curl_text) char *scheme = NULL;
+	autocall(remote_options_cleanup_curl_text) char *scheme = NULL;
 
 	if (curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
 		(strcmp(scheme, "http") && strcmp(scheme, "https")))
-		return refuse(ret_message, "address", "wants http:// or https://, or no scheme");
+		return remote_options_refuse(
+			ret_message, "address", "wants http:// or https://, or no scheme");
 	if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
-		return refuse(ret_message, "address",
+		return remote_options_refuse(ret_message, "address",
 			"no user or password in it: there are options for basic authentication");
 	if (has_part(url, CURLUPART_QUERY) || has_part(url, CURLUPART_FRAGMENT))
-		return refuse(ret_message, "address", "has no ? or # part");
+		return remote_options_refuse(ret_message, "address", "has no ? or # part");
 	return 0;
 }
 
-static int parse_address(
+static int remote_options_parse_address(
 	const struct remote_options *o, char url_text[REMOTE_URL_BYTES], char **ret_message)
 {
-	autocall(cleanup_curl_text) char *whole = NULL;
+	autocall(remote_options_cleanup_curl_text) char *whole = NULL;
 	autocall(cleanup_curl_url) CURLU *url = curl_url();
 	autofree char *given = NULL;
 	size_t length;
@@ -161,18 +166,18 @@ static int parse_address(
 			    o->address) < 0)
 		return -ENOMEM;
 	if (curl_url_set(url, CURLUPART_URL, given, 0) != CURLUE_OK)
-		return refuse(ret_message, "address", "wants HOST:PORT or a URL");
+		return remote_options_refuse(ret_message, "address", "wants HOST:PORT or a URL");
 	err = check_url(url, ret_message);
 	if (err)
 		return err;
 	if (curl_url_get(url, CURLUPART_URL, &whole, CURLU_DEFAULT_PORT) != CURLUE_OK)
-		return refuse(ret_message, "address", "wants HOST:PORT or a URL");
+		return remote_options_refuse(ret_message, "address", "wants HOST:PORT or a URL");
 	length = strlen(whole);
 	while (length && whole[length - 1] == '/')
 		length--;
 	/* Protocols append their path and query. */
 	if (length >= REMOTE_URL_BYTES / 2)
-		return refuse(ret_message, "address", "is too long");
+		return remote_options_refuse(ret_message, "address", "is too long");
 	memcpy(url_text, whole, length);
 	url_text[length] = 0;
 	return 0;
@@ -185,14 +190,14 @@ int remote_options_check(
 	int err;
 
 	if (!o->address || !*o->address)
-		return refuse(ret_message, "address", "is missing");
+		return remote_options_refuse(ret_message, "address", "is missing");
 	if (remote_type_has(o->type, REMOTE_IS_DIRECTORY)) {
 		if (strlen(o->address) >= REMOTE_URL_BYTES)
-			return refuse(ret_message, "address", "is too long");
+			return remote_options_refuse(ret_message, "address", "is too long");
 		snprintf(url, REMOTE_URL_BYTES, "%s", o->address);
 		return 0;
 	}
-	err = parse_address(o, text, ret_message);
+	err = remote_options_parse_address(o, text, ret_message);
 	if (!err)
 		err = check_credentials(o, ret_message);
 	if (!err)

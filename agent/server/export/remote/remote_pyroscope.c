@@ -94,7 +94,7 @@ static int ingest_name(const struct labels *labels, struct buffer *name)
 	return buffer_append(name, "", 1);
 }
 
-static void cleanup_curl_text(char **text)
+static void pyroscope_cleanup_curl_text(char **text)
 {
 	curl_free(*text);
 }
@@ -103,7 +103,7 @@ static int pyroscope_build_ingest(
 	struct remote *remote, const struct payload *payload, struct request *request)
 {
 	autocall(buffer_deinit) struct buffer name;
-	autocall(cleanup_curl_text) char *escaped = NULL;
+	autocall(pyroscope_cleanup_curl_text) char *escaped = NULL;
 	int64_t from = payload->time_ns / SECOND_NS;
 	int64_t until = (payload->time_ns + payload->duration_ns + SECOND_NS - 1) / SECOND_NS;
 	int err;

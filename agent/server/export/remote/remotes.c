@@ -62,7 +62,7 @@ int remotes_start(struct remotes *r, struct remote *remote)
 	return curl_multi_add_handle(r->multi, remote->easy) == CURLM_OK ? 0 : -ENOMEM;
 }
 
-static void collect_ended(struct remotes *r)
+static void remotes_collect_ended(struct remotes *r)
 {
 	struct remote *remote;
 	CURLMsg *message;
@@ -114,25 +114,25 @@ static bool hand_out(struct remotes *r)
 	return count > 0;
 }
 
-static int perform(struct remotes *r)
+static int remotes_perform(struct remotes *r)
 {
 	int running;
 
 	if (curl_multi_perform(r->multi, &running) != CURLM_OK)
 		return -ENOMEM;
-	collect_ended(r);
+	remotes_collect_ended(r);
 	return 0;
 }
 
 int remotes_run(struct remotes *r, int timeout_ms)
 {
-	int err = perform(r);
+	int err = remotes_perform(r);
 
 	if (err || hand_out(r))
 		return err;
 	if (curl_multi_poll(r->multi, NULL, 0, timeout_ms, NULL) != CURLM_OK)
 		return -ENOMEM;
-	err = perform(r);
+	err = remotes_perform(r);
 	if (!err)
 		hand_out(r);
 	return err;

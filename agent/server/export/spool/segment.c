@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct header) == SEGMENT_HEADER_BYTES, "written as it lie
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static void put(struct buffer *out, const void *bytes, size_t size)
+static void segment_put(struct buffer *out, const void *bytes, size_t size)
 {
 	(void)buffer_append(out, bytes, size);
 }
@@ -38,15 +38,15 @@ static void put_labels(struct buffer *out, const struct labels *labels)
 {
 	uint16_t count = (uint16_t)labels->count;
 
-	put(out, &count, sizeof(count));
+	segment_put(out, &count, sizeof(count));
 	for (size_t i = 0; i < labels->count; i++) {
 		const struct label *label = &labels->items[i];
 		uint16_t sizes[2] = { (uint16_t)strlen(label->name),
 			(uint16_t)strlen(label->value) };
 
-		put(out, sizes, sizeof(sizes));
-		put(out, label->name, sizes[0]);
-		put(out, label->value, sizes[1]);
+		segment_put(out, sizes, sizeof(sizes));
+		segment_put(out, label->name, sizes[0]);
+		segment_put(out, label->value, sizes[1]);
 	}
 }
 
@@ -56,13 +56,13 @@ int segment_encode(const struct payload *payload, uint64_t number, struct buffer
 	const size_t start = out->size;
 	size_t size;
 
-	put(out, &header, sizeof(header));
-	put(out, &payload->time_ns, 8);
-	put(out, &payload->duration_ns, 8);
-	put(out, &payload->raw_bytes, 8);
-	put(out, &payload->samples, 8);
+	segment_put(out, &header, sizeof(header));
+	segment_put(out, &payload->time_ns, 8);
+	segment_put(out, &payload->duration_ns, 8);
+	segment_put(out, &payload->raw_bytes, 8);
+	segment_put(out, &payload->samples, 8);
 	put_labels(out, &payload->labels);
-	put(out, payload->pprof.bytes, payload->pprof.size);
+	segment_put(out, payload->pprof.bytes, payload->pprof.size);
 	if (out->error)
 		return out->error;
 	size = out->size - start - sizeof(header);
@@ -77,7 +77,7 @@ int segment_encode(const struct payload *payload, uint64_t number, struct buffer
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-static bool read_header(const void *bytes, size_t size, struct header *ret_header)
+static bool segment_read_header(const void *bytes, size_t size, struct header *ret_header)
 {
 	struct cursor c = cursor_over(bytes, size);
 	const void *all = cursor_bytes(&c, sizeof(*ret_header));
@@ -104,7 +104,7 @@ static bool record_at(
 
 	*ret_torn = size >= 0 && size < SEGMENT_HEADER_BYTES &&
 		    !memcmp(bytes, &magic, MIN((size_t)size, sizeof(magic)));
-	if (size < 0 || !read_header(bytes, (size_t)size, &header))
+	if (size < 0 || !segment_read_header(bytes, (size_t)size, &header))
 		return false;
 	if (header.body_size > end - offset - SEGMENT_HEADER_BYTES) {
 		*ret_torn = true;
@@ -244,7 +244,8 @@ int segment_decode(const void *bytes, size_t size, struct payload *ret_payload)
 {
 	struct header header;
 
-	if (!read_header(bytes, size, &header) || header.body_size != size - SEGMENT_HEADER_BYTES)
+	if (!segment_read_header(bytes, size, &header) ||
+		header.body_size != size - SEGMENT_HEADER_BYTES)
 		return -EBADMSG;
 	return decode_body((const uint8_t *)bytes + SEGMENT_HEADER_BYTES, header.body_size,
 		header.body_hash, ret_payload);

@@ -243,7 +243,7 @@ static int64_t age_limit_ns(struct spool *s)
 	return s->limit_age_ns < (uint64_t)now_ns ? now_ns - (int64_t)s->limit_age_ns : 0;
 }
 
-static bool too_old(struct spool *s, int64_t time_ns)
+static bool spool_too_old(struct spool *s, int64_t time_ns)
 {
 	return s->limit_age_ns && time_ns < age_limit_ns(s);
 }
@@ -267,7 +267,7 @@ int spool_peek(struct spool *s, size_t target, struct payload *ret_payload)
 		t->dropped[SPOOL_DROP_CORRUPT] += spool_awaited(s, t, t->next, found.number - 1);
 		t->next = t->peeked = found.number;
 		t->peeked_second = 0;
-		if (!err && !too_old(s, found.time_ns)) {
+		if (!err && !spool_too_old(s, found.time_ns)) {
 			*ret_payload = payload;
 			return 0;
 		}

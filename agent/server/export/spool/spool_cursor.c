@@ -36,7 +36,8 @@ static void readable_part(const char *name, char part[NAME_PART + 1])
 }
 
 /* Readable, and for any name another. */
-static void file_name(const char *target, const char *more, char name[SPOOL_NAME_BYTES])
+static void spool_cursor_file_name(
+	const char *target, const char *more, char name[SPOOL_NAME_BYTES])
 {
 	char part[NAME_PART + 1];
 
@@ -60,7 +61,7 @@ uint32_t spool_target_tag(const struct spool_target *t)
 	return (uint32_t)hash_bytes(t->name, strlen(t->name));
 }
 
-static int write_text(const struct spool_target *t, char *line)
+static int spool_cursor_write_text(const struct spool_target *t, char *line)
 {
 	int size = snprintf(line, LINE_BYTES,
 		"fathom-cursor 1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, t->next, t->begun,
@@ -80,7 +81,7 @@ static bool read_text(const char *line, struct spool_target *t)
 		    &read.begun, &read.begun_second, &read.done_second) != 4)
 		return false;
 	/* The line without its newline is what would be written for these numbers. */
-	size = write_text(&read, again);
+	size = spool_cursor_write_text(&read, again);
 	again[size - 1] = 0;
 	if (strcmp(line, again))
 		return false;
@@ -92,7 +93,7 @@ static bool read_text(const char *line, struct spool_target *t)
 }
 
 /* False: there is none. */
-static bool read_file(const struct spool *s, const char *name, struct spool_target *t)
+static bool spool_cursor_read_file(const struct spool *s, const char *name, struct spool_target *t)
 {
 	char line[LINE_BYTES];
 	ssize_t length = io_read_line(s->fd, name, line, sizeof(line));
@@ -112,8 +113,8 @@ void spool_cursor_load(struct spool *s, struct spool_target *t)
 {
 	char name[SPOOL_NAME_BYTES];
 
-	file_name(t->name, "", name);
-	if (s->fd < 0 || !read_file(s, name, t))
+	spool_cursor_file_name(t->name, "", name);
+	if (s->fd < 0 || !spool_cursor_read_file(s, name, t))
 		return;
 	s->next_number = MAX(s->next_number, MAX(t->next, t->done_second + 1));
 }
@@ -121,10 +122,10 @@ void spool_cursor_load(struct spool *s, struct spool_target *t)
 static int replace_file(const struct spool *s, const struct spool_target *t, const char *name)
 {
 	char beside[SPOOL_NAME_BYTES], line[LINE_BYTES];
-	int size = write_text(t, line);
+	int size = spool_cursor_write_text(t, line);
 	autoclose int fd = -1;
 
-	file_name(t->name, ".tmp", beside);
+	spool_cursor_file_name(t->name, ".tmp", beside);
 	fd = openat(s->fd, beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
 		SPOOL_FILE_MODE);
 	if (fd < 0 || io_write_all(fd, line, (size_t)size)) {
@@ -141,7 +142,7 @@ static int replace_file(const struct spool *s, const struct spool_target *t, con
 static int overwrite_file(const struct spool *s, const struct spool_target *t, const char *name)
 {
 	char line[LINE_BYTES];
-	int size = write_text(t, line);
+	int size = spool_cursor_write_text(t, line);
 	autoclose int fd = openat(s->fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
@@ -156,7 +157,7 @@ void spool_cursor_store(struct spool *s, struct spool_target *t)
 	t->unwritten = true;
 	if (s->fd < 0)
 		return;
-	file_name(t->name, "", name);
+	spool_cursor_file_name(t->name, "", name);
 	t->unwritten = replace_file(s, t, name) && overwrite_file(s, t, name);
 }
 
@@ -164,7 +165,7 @@ bool spool_cursor_is_gone(const struct spool *s, const struct spool_target *t)
 {
 	char name[SPOOL_NAME_BYTES];
 
-	file_name(t->name, "", name);
+	spool_cursor_file_name(t->name, "", name);
 	return faccessat(s->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
 }
 
@@ -172,7 +173,7 @@ void spool_cursor_remove(struct spool *s, const struct spool_target *t)
 {
 	char name[SPOOL_NAME_BYTES];
 
-	file_name(t->name, "", name);
+	spool_cursor_file_name(t->name, "", name);
 	if (s->fd >= 0)
 		unlinkat(s->fd, name, 0);
 }
@@ -182,7 +183,7 @@ void spool_cursor_adopt(struct spool *s, const char *old_name, const char *name)
 	char old[SPOOL_NAME_BYTES], new[SPOOL_NAME_BYTES];
 
 	old_file_name(old_name, old);
-	file_name(name, "", new);
+	spool_cursor_file_name(name, "", new);
 	if (s->fd >= 0 && faccessat(s->fd, new, F_OK, AT_SYMLINK_NOFOLLOW))
 		(void)renameat(s->fd, old, s->fd, new);
 }
@@ -201,19 +202,19 @@ static bool is_a_targets(const struct spool *s, const char *name)
 	char own[SPOOL_NAME_BYTES];
 
 	for (size_t i = 0; i < s->target_count; i++) {
-		file_name(s->targets[i].name, "", own);
+		spool_cursor_file_name(s->targets[i].name, "", own);
 		if (!strcmp(own, name))
 			return true;
 	}
 	return false;
 }
 
-static void retire(struct spool *s, const char *name)
+static void spool_cursor_retire(struct spool *s, const char *name)
 {
 	struct spool_target gone = { 0 };
 	uint64_t first = s->segment_count ? s->segments[0].first : s->next_number;
 
-	if (!read_file(s, name, &gone) || unlinkat(s->fd, name, 0))
+	if (!spool_cursor_read_file(s, name, &gone) || unlinkat(s->fd, name, 0))
 		return;
 	spool_abandon(s, spool_awaited(s, &gone, first, s->next_number - 1));
 }
@@ -228,6 +229,6 @@ void spool_cursors_retire(struct spool *s)
 		close(fd);
 	for (size_t n = 0; directory && n < MAX_ENTRIES && (e = readdir(directory)); n++) {
 		if (is_cursor(e->d_name) && !is_a_targets(s, e->d_name))
-			retire(s, e->d_name);
+			spool_cursor_retire(s, e->d_name);
 	}
 }

@@ -74,7 +74,7 @@ static void note_record(struct spool_segment *segment, uint64_t number, int64_t 
 	segment->newest_ns = MAX(segment->newest_ns, time_ns);
 }
 
-static void walk(int fd, struct spool_segment *segment)
+static void spool_disk_walk(int fd, struct spool_segment *segment)
 {
 	struct segment_record record = { 0 };
 
@@ -101,7 +101,7 @@ static int add_segment(struct spool *s, uint64_t id)
 	if (array_reserve(s->segments, s->segment_capacity, s->segment_count + 1, MAX_SEGMENTS))
 		return -ENOMEM;
 	segment.size = (uint64_t)st.st_size;
-	walk(fd, &segment);
+	spool_disk_walk(fd, &segment);
 	s->segments[s->segment_count++] = segment;
 	s->disk_bytes += segment.size;
 	s->next_segment = MAX(s->next_segment, id + 1);
@@ -149,7 +149,7 @@ static void tidy(struct spool *s)
 	s->next_number = last + 1;
 }
 
-static int scan(struct spool *s)
+static int spool_disk_scan(struct spool *s)
 {
 	autoclosedir DIR *directory = NULL;
 	int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -194,7 +194,7 @@ static const char *check_version(int fd)
 	return err ? "it cannot be written to" : NULL;
 }
 
-static int open_directory(const char *path, int *ret_fd)
+static int spool_disk_open_directory(const char *path, int *ret_fd)
 {
 	autoclose int fd = -1;
 	struct stat st;
@@ -216,7 +216,7 @@ static int open_directory(const char *path, int *ret_fd)
 int spool_disk_open(struct spool *s, const char *path)
 {
 	autoclose int fd = -1;
-	int err = open_directory(path, &fd);
+	int err = spool_disk_open_directory(path, &fd);
 
 	if (err == -EBUSY || err == -EPERM)
 		return err;
@@ -224,7 +224,7 @@ int spool_disk_open(struct spool *s, const char *path)
 	if (s->trouble)
 		return 0;
 	s->fd = take_fd(&fd);
-	err = scan(s);
+	err = spool_disk_scan(s);
 	if (err == -ENOMEM)
 		return err;
 	if (err) {
@@ -300,7 +300,7 @@ bool spool_disk_is_gone(const struct spool *s, size_t at)
 	return faccessat(s->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
 }
 
-static int prepare(struct spool *s, size_t size)
+static int spool_disk_prepare(struct spool *s, size_t size)
 {
 	struct spool_segment *last = s->segment_count ? &s->segments[s->segment_count - 1] : NULL;
 
@@ -319,7 +319,7 @@ int spool_disk_append(
 
 	if (s->fd < 0)
 		return -EROFS;
-	err = prepare(s, size);
+	err = spool_disk_prepare(s, size);
 	if (err)
 		return err;
 	segment = &s->segments[s->segment_count - 1];

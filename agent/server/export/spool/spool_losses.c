@@ -51,7 +51,7 @@ static void forget_gaps(struct spool *s)
 	}
 }
 
-static bool touches(const struct spool_range *a, const struct spool_range *b)
+static bool spool_losses_touches(const struct spool_range *a, const struct spool_range *b)
 {
 	return a->first <= b->last + 1 && b->first <= a->last + 1;
 }
@@ -60,7 +60,7 @@ static bool touches(const struct spool_range *a, const struct spool_range *b)
 static void add_gap(struct spool *s, struct spool_range gap)
 {
 	for (size_t i = 0; i < s->gap_count;) {
-		if (!touches(&s->gaps[i], &gap)) {
+		if (!spool_losses_touches(&s->gaps[i], &gap)) {
 			i++;
 			continue;
 		}

@@ -27,14 +27,14 @@ enum {
 
 static const char directory_name[] = "rejected";
 
-static int open_directory(const struct spool *s)
+static int spool_rejected_open_directory(const struct spool *s)
 {
 	if (mkdirat(s->fd, directory_name, DIRECTORY_MODE) && errno != EEXIST)
 		return -errno;
 	return openat(s->fd, directory_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static void write_file(int dir_fd, const char *name, const void *bytes, size_t size)
+static void spool_rejected_write_file(int dir_fd, const char *name, const void *bytes, size_t size)
 {
 	autoclose int fd =
 		openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, SPOOL_FILE_MODE);
@@ -114,7 +114,7 @@ void spool_rejected_keep(struct spool *s, const struct spool_target *target, uin
 
 	if (s->fd < 0)
 		return;
-	fd = open_directory(s);
+	fd = spool_rejected_open_directory(s);
 	if (fd < 0)
 		return;
 	buffer_init(&text, TEXT_LIMIT);
@@ -124,8 +124,8 @@ void spool_rejected_keep(struct spool *s, const struct spool_target *target, uin
 		buffer_printf(&text, "%s: %s\n", payload->labels.items[i].name,
 			payload->labels.items[i].value);
 	snprintf(name, sizeof(name), "%016" PRIx64 "-%08" PRIx32 ".txt", number, which);
-	write_file(fd, name, text.bytes, text.size);
+	spool_rejected_write_file(fd, name, text.bytes, text.size);
 	snprintf(name, sizeof(name), "%016" PRIx64 "-%08" PRIx32 ".pb.gz", number, which);
-	write_file(fd, name, payload->pprof.bytes, payload->pprof.size);
+	spool_rejected_write_file(fd, name, payload->pprof.bytes, payload->pprof.size);
 	prune(fd);
 }

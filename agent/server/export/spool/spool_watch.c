@@ -41,7 +41,7 @@ static bool is_used(const struct spool *s)
 	return s->segment_count > 0;
 }
 
-static void open_again(struct spool *s)
+static void spool_watch_open_again(struct spool *s)
 {
 	const uint64_t next_number = s->next_number;
 	int err = spool_disk_open(s, s->path);
@@ -76,7 +76,7 @@ static void watch_segments(struct spool *s)
 void spool_watch(struct spool *s)
 {
 	if (s->replaced) {
-		open_again(s);
+		spool_watch_open_again(s);
 		return;
 	}
 	if (s->fd < 0)
@@ -85,7 +85,7 @@ void spool_watch(struct spool *s)
 		s->removals++;
 		lose_all_segments(s);
 		spool_disk_close(s);
-		open_again(s);
+		spool_watch_open_again(s);
 		return;
 	}
 	watch_segments(s);
