@@ -140,7 +140,7 @@ static struct index *index_of_go_file(
 	if (!*wanted || path[0] != '/' || open_here(path, &fd) ||
 		symbolize_index_of_file(indexes, path, &index))
 		return NULL;
-	if (strcmp(index_go_build_id(index), wanted) != 0)
+	if (strcmp(index_text_build_id(index), wanted) != 0)
 		index_destroy(take(index));
 	return index;
 }

@@ -216,7 +216,7 @@ static const char *module_build_id(
 		return keep_build_id(s, &module->id.build_id);
 	if (index && index_build_id(index)->size)
 		return keep_build_id(s, index_build_id(index));
-	return index ? keep_text(s, index_go_build_id(index)) : "";
+	return index ? keep_text(s, index_text_build_id(index)) : "";
 }
 
 static const char *file_hash(struct symbolize *s, const struct index *index)

@@ -61,7 +61,7 @@ struct index_header {
 	uint64_t base; /* ELF address of offset 0 */
 	uint32_t sources; /* enum index_source */
 	uint32_t span_shift, row_shift;
-	uint32_t go_build_id; /* string */
+	uint32_t text_build_id; /* string */
 	uint32_t toolchain; /* string */
 	uint32_t kind; /* enum index_kind */
 	struct build_id build_id;

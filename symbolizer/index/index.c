@@ -261,6 +261,11 @@ bool index_address(
 	return false;
 }
 
+bool index_keeps_fp(const struct index *index)
+{
+	return index->header.go.version != 0;
+}
+
 const struct index_go *index_go(const struct index *index)
 {
 	return index->header.go.version ? &index->header.go : NULL;
@@ -271,9 +276,9 @@ const struct build_id *index_build_id(const struct index *index)
 	return &index->header.build_id;
 }
 
-const char *index_go_build_id(const struct index *index)
+const char *index_text_build_id(const struct index *index)
 {
-	return string_at(index, index->header.go_build_id);
+	return string_at(index, index->header.text_build_id);
 }
 
 bool index_is_of(const struct index *index, const struct module_id *id)

@@ -73,10 +73,13 @@ struct index_segment index_segment(const struct index *index, size_t number);
 bool index_address(
 	const struct index *index, uint64_t file_off, uint64_t *ret_elf_addr, size_t *ret_segment);
 
+/* Whether its code keeps a frame pointer wherever its unwind tables have nothing. */
+bool index_keeps_fp(const struct index *index);
 /* NULL when the module is not a Go program. */
 const struct index_go *index_go(const struct index *index);
 const struct build_id *index_build_id(const struct index *index);
-const char *index_go_build_id(const struct index *index); /* "" = none */
+/* The build ID that a toolchain of its own wrote, such as Go's; "" = none. */
+const char *index_text_build_id(const struct index *index);
 /* Of the file that it was built from. */
 const struct file_hash *index_file_hash(const struct index *index);
 /* False: it was built from another file than ID, as far as that has a content hash. */

@@ -13,7 +13,7 @@
 #include "symbolizer/indexer/cfi/cfi.h"
 #include "symbolizer/indexer/dwarf/dwarf.h"
 #include "symbolizer/indexer/go/go.h"
-#include "symbolizer/indexer/source_range.h"
+#include "symbolizer/indexer/source.h"
 #include "symbolizer/indexer/symbols.h"
 #include "symbolizer/indexer/toolchain.h"
 
@@ -48,17 +48,16 @@ static int add_code(const struct elf_image *image, struct index_writer *w)
 	return err;
 }
 
-static int read_dwarf(const struct images *images, bool skip_go, struct index_writer *w,
-	struct sandbox_result *result)
+static int read_dwarf(struct source_build *b)
 {
 	uint32_t units = 0, broken = 0;
-	int err = dwarf_read_images(images, skip_go, w, &units, &broken);
+	int err = dwarf_read_images(b->images, b->answered_language, b->w, &units, &broken);
 
-	result->broken_units = broken;
+	b->result->broken_units = broken;
 	if (units > broken)
-		writer_source(w, INDEX_SOURCE_DWARF);
+		writer_source(b->w, INDEX_SOURCE_DWARF);
 	if (broken || (err && err != -ENOENT))
-		writer_source(w, INDEX_SOURCE_DWARF_PARTIAL);
+		writer_source(b->w, INDEX_SOURCE_DWARF_PARTIAL);
 	return err;
 }
 
@@ -101,69 +100,62 @@ static void add_file_hash(const struct elf_image *image, struct index_writer *w)
 	writer_file_hash(w, &hash);
 }
 
-static int add_facts(struct elf_image *image, struct index_writer *w)
+static int read_facts(struct source_build *b)
 {
-	struct cursor text = go_build_id(image);
-	struct index_go go = { 0 };
-	uint32_t go_id = 0;
 	struct build_id id;
-	int err = go_facts_read(image, &go);
 
-	if (is_fatal(err))
-		return err;
-	if (!err)
-		writer_go(w, &go);
-	if (cursor_left(&text)) {
-		err = writer_string(w, (const char *)text.at, cursor_left(&text), &go_id);
-		if (err)
-			return err;
-	}
-	elf_image_build_id(image, &id);
-	writer_build_id(w, &id, go_id);
-	add_file_hash(image, w);
-	return add_making(image, w);
+	elf_image_build_id(b->images->own, &id);
+	writer_build_id(b->w, &id);
+	add_file_hash(b->images->own, b->w);
+	return add_making(b->images->own, b->w);
 }
 
-static int read_symbols(
-	const struct images *images, const struct source_range *skip, struct index_writer *w)
+static int read_symbols(struct source_build *b)
 {
-	int err = symbols_read(images->own, skip, w);
+	const struct images *images = b->images;
+	int err = symbols_read(images->own, &b->answered, b->w);
 
 	if (!is_fatal(err) && images->debug)
-		err = symbols_read(images->debug, skip, w);
+		err = symbols_read(images->debug, &b->answered, b->w);
 	if (!is_fatal(err) && images->small)
-		err = symbols_read(images->small, skip, w);
+		err = symbols_read(images->small, &b->answered, b->w);
 	if (!is_fatal(err))
-		err = plt_read(images->own, w);
+		err = plt_read(images->own, b->w);
 	return err;
 }
+
+/* Tables over a limit leave code without tables, and that is counted: names are as good. */
+static int read_unwind(struct source_build *b)
+{
+	int err = unwind_read(b->images->own, &b->answered, b->w);
+
+	return err == -ENOMEM ? err : 0;
+}
+
+/* In this order: what one has answered the next ones leave out. */
+static int (*const sources[])(struct source_build *b) = {
+	go_read_names,
+	read_dwarf,
+	read_symbols,
+	read_unwind,
+	go_read_facts,
+	read_facts,
+};
 
 static int read_sources(
 	const struct images *images, struct index_writer *w, struct sandbox_result *result)
 {
-	struct source_range go_text = { 0 };
-	bool is_go;
+	struct source_build b = { .images = images, .w = w, .result = result };
 	int err = add_code(images->own, w);
 
 	if (err)
 		return err;
-	err = gopclntab_read(images->own, w, &go_text);
-	if (is_fatal(err))
-		return err;
-	is_go = !err;
-	if (is_go)
-		writer_source(w, INDEX_SOURCE_PCLNTAB);
-	err = read_dwarf(images, is_go, w, result);
-	if (is_fatal(err))
-		return err;
-	err = read_symbols(images, &go_text, w);
-	if (is_fatal(err))
-		return err;
-	/* Tables over a limit leave code without tables, and that is counted: names are as good. */
-	err = unwind_read(images->own, &go_text, w);
-	if (err == -ENOMEM)
-		return err;
-	return add_facts(images->own, w);
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
+		err = sources[i](&b);
+		if (is_fatal(err))
+			return err;
+	}
+	return 0;
 }
 
 static bool was_offered(const struct companions *c, enum companion_role role)

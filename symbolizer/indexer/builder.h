@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Builds one module's index from its file: the sandboxed child's whole work. Reads every source
- * there is, best first (pclntab for Go code, DWARF, symbols), and writes what they gave.
+ * there is, best first (what a runtime wrote, DWARF, symbols), and writes what they gave.
  */
 #include "symbolizer/sandbox/job.h"
 

@@ -3,6 +3,7 @@
  * The input is nine section sizes of 16 bits, then the sections' bytes; what is missing is empty.
  * The seeds are small programs of gcc and clang, written that way.
  */
+#include <dwarf.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -55,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		split_source.cu_index = same.line_str;
 	sections.splits = &split_source;
 	sections.split_count = size & 8 ? 1 : 0;
-	dwarf_read_sections(&sections, size % 2, w, &units, &broken);
+	dwarf_read_sections(&sections, size % 2 ? DW_LANG_Go : 0, w, &units, &broken);
 	dwarf_member_find(&sections, "runtime.g", "goid", &offset);
 	index_writer_destroy(w);
 	return 0;

@@ -30,7 +30,7 @@ static void ask(const struct index *index, uint64_t base)
 			       strlen(frames[i].file);
 	}
 	index_address(index, base, &address, &segment);
-	sum += strlen(index_go_build_id(index)) + strlen(index_toolchain(index));
+	sum += strlen(index_text_build_id(index)) + strlen(index_toolchain(index));
 }
 
 static void ask_pages(const struct index *index, uint64_t base)

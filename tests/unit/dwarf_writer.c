@@ -406,8 +406,8 @@ void dwarf_writer_read(struct dwarf_writer *w, bool skip_go, struct dwarf_result
 	memset(ret_result, 0, sizeof(*ret_result));
 	must(writer && !writer_segment(writer, &segment));
 	must(!writer_code(writer, CODE_LOW, CODE_SIZE));
-	ret_result->error =
-		dwarf_read(image, skip_go, writer, &ret_result->units, &ret_result->broken);
+	ret_result->error = dwarf_read(
+		image, skip_go ? DW_LANG_Go : 0, writer, &ret_result->units, &ret_result->broken);
 	ret_result->index = finish(writer);
 	index_writer_destroy(writer);
 	elf_image_destroy(image);

@@ -73,7 +73,7 @@ static struct index *make_index(void)
 	assert_int_equal(writer_row(w, MAIN + bias, string(w, "/src/main.c"), 12, 3), 0);
 	assert_int_equal(writer_row(w, MAIN + bias + 0x80, string(w, "/src/inner.h"), 7, 1), 0);
 	assert_int_equal(writer_sequence_end(w, MAIN + bias + 0x100), 0);
-	writer_build_id(w, &id, 0);
+	writer_build_id(w, &id);
 	writer_file_hash(w, &(struct file_hash){ { 1, 2, 3, 4, [15] = 9 } });
 	assert_int_equal(writer_finish(w, fd), 0);
 	index_writer_destroy(w);

@@ -40,7 +40,7 @@ static int write_index(const struct sandbox_files *files, const char *function, 
 	if (!w || !names)
 		return -ENOMEM;
 	if (!debug_names_read(files->elf_fd, names))
-		writer_build_id(w, &names->build_id, 0);
+		writer_build_id(w, &names->build_id);
 	free(names);
 	writer_source(w, sources);
 	err = writer_segment(w, &segment);

@@ -31,7 +31,8 @@ static void test_facts_of_the_module(void **)
 	assert_int_equal(
 		writer_segment(w, &(struct writer_segment){ 0x700000, 0x1000, 0x30000 }), 0);
 	writer_go(w, &(struct index_go){ .version = 21, .supported = 1, .g_goid = 152 });
-	writer_build_id(w, &id, string(w, "abc/def"));
+	writer_build_id(w, &id);
+	writer_text_build_id(w, string(w, "abc/def"));
 	writer_file_hash(w, &(struct file_hash){ { 1, 2, [15] = 3 } });
 	writer_making(w, string(w, "GCC 12.2.0"), INDEX_STRIPPED);
 	writer_source(w, INDEX_SOURCE_SYMTAB);
@@ -46,7 +47,7 @@ static void test_facts_of_the_module(void **)
 	assert_false(index_address(index, 0x31000, &address, &segment));
 	assert_int_equal(index_go(index)->g_goid, 152);
 	assert_true(build_id_equal(index_build_id(index), &id));
-	assert_string_equal(index_go_build_id(index), "abc/def");
+	assert_string_equal(index_text_build_id(index), "abc/def");
 	assert_int_equal(index_sources(index), INDEX_SOURCE_SYMTAB | INDEX_SOURCE_DWARF);
 	assert_memory_equal(index_file_hash(index), (&(struct file_hash){ { 1, 2, [15] = 3 } }),
 		sizeof(struct file_hash));
@@ -54,7 +55,7 @@ static void test_facts_of_the_module(void **)
 	assert_int_equal(index_kind(index), INDEX_STRIPPED);
 	assert_true(index_bytes(index) > sizeof(struct index_header));
 	index_forget_pages(index);
-	assert_string_equal(index_go_build_id(index), "abc/def");
+	assert_string_equal(index_text_build_id(index), "abc/def");
 	index_destroy(index);
 }
 
@@ -68,7 +69,7 @@ static void test_empty_module(void **)
 	assert_int_equal(index_lookup(index, 0, &frame, 1), 0);
 	assert_int_equal(index_lookup(index, TEXT, &frame, 1), 0);
 	assert_null(index_go(index));
-	assert_string_equal(index_go_build_id(index), "");
+	assert_string_equal(index_text_build_id(index), "");
 	assert_string_equal(index_toolchain(index), "");
 	index_destroy(index);
 }
@@ -111,7 +112,8 @@ static size_t sample_bytes(uint8_t *bytes, size_t room)
 	inlined(w, f, "_ZN3foo3barEi", 0x20, 0x30);
 	sequence(w, 0, 0x10, 0x40, "/a.c", 1);
 	symbol(w, 0x50, 8, "symbol", WRITER_SYMBOL_GLOBAL);
-	writer_build_id(w, &(struct build_id){ .size = 20 }, string(w, "go"));
+	writer_build_id(w, &(struct build_id){ .size = 20 });
+	writer_text_build_id(w, string(w, "go"));
 	fd = write_index(w);
 	size = pread(fd, bytes, room, 0);
 	assert_true(size > 0 && (size_t)size < room);
@@ -135,7 +137,7 @@ static void read_everything(const struct index *index)
 	for (size_t i = 0; i < index_segment_count(index) && i < 100; i++)
 		index_segment(index, i);
 	index_address(index, 0x1000, &address, &segment);
-	assert_true(strlen(index_go_build_id(index)) < 1000);
+	assert_true(strlen(index_text_build_id(index)) < 1000);
 	assert_true(index_build_id(index)->size <= BUILD_ID_MAX_BYTES);
 }
 

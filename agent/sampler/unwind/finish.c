@@ -12,7 +12,7 @@
 
 static enum unwind_place without_table(const struct index *index)
 {
-	return index_go(index) ? UNWIND_PLACE_KEEPS_FP : UNWIND_PLACE_GAP;
+	return index_keeps_fp(index) ? UNWIND_PLACE_KEEPS_FP : UNWIND_PLACE_GAP;
 }
 
 /* The rule for PC in MAPPING, whose index is there. */

@@ -68,7 +68,8 @@ static void add_segments(
 					  (module->first_page << ABI_UNWIND_PAGE_SHIFT),
 			       .first_slot = module->first_slot,
 			       .slot_count = (unsigned short)module->slot_count,
-			       .kind = index_go(index) ? ABI_UNWIND_KEEPS_FP : ABI_UNWIND_TABLES,
+			       .kind = index_keeps_fp(index) ? ABI_UNWIND_KEEPS_FP
+							     : ABI_UNWIND_TABLES,
 		       });
 	}
 }

@@ -12,15 +12,16 @@
 #include "symbolizer/indexer/writer/writer.h"
 
 /*
- * .debug_*: functions, inline trees, lines of DWARF 2 to 5. Units wholly written in Go are left out
- * when SKIP_GO (pclntab answers for them). *RET_BROKEN_UNITS counts units given up.
+ * .debug_*: functions, inline trees, lines of DWARF 2 to 5. Units that are all in SKIP_LANGUAGE
+ * (DW_LANG_*; 0 = none) are left out: another source answers for them. *RET_BROKEN_UNITS counts
+ * units given up.
  */
-int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w, uint32_t *ret_units,
-	uint32_t *ret_broken_units);
+int dwarf_read(struct elf_image *image, uint32_t skip_language, struct index_writer *w,
+	uint32_t *ret_units, uint32_t *ret_broken_units);
 
 /* The same of a module whose DWARF is in other files. */
 struct images;
-int dwarf_read_images(const struct images *images, bool skip_go, struct index_writer *w,
+int dwarf_read_images(const struct images *images, uint32_t skip_language, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units);
 
 /* Offset of MEMBER in structure TYPE (`runtime.g`, `goid`), from DWARF; -ENOENT when not there. */

@@ -35,7 +35,7 @@ struct reader {
 	struct dwarf_split *splits;
 	size_t split_count;
 	uint64_t forgotten_info, forgotten_lines; /* offsets up to which memory was given back */
-	bool skip_go;
+	uint32_t skip_language; /* DW_LANG_*; 0 = none */
 	uint32_t broken;
 };
 
@@ -90,7 +90,7 @@ static int read_unit(struct reader *r, struct dwarf_unit *u)
 	bool first;
 	int err = dwarf_unit_open(&r->d, u), lines_err = 0;
 
-	if (err || (r->skip_go && u->language == DW_LANG_Go))
+	if (err || (r->skip_language && u->language == r->skip_language))
 		return err;
 	err = number_unit(r, u, &number, &first);
 	if (err)
@@ -211,10 +211,10 @@ static int note_all_wanted(struct reader *r)
 	return err;
 }
 
-int dwarf_read_sections(const struct dwarf_sections *sections, bool skip_go, struct index_writer *w,
-	uint32_t *ret_units, uint32_t *ret_broken_units)
+int dwarf_read_sections(const struct dwarf_sections *sections, uint32_t skip_language,
+	struct index_writer *w, uint32_t *ret_units, uint32_t *ret_broken_units)
 {
-	autocall(reader_deinit) struct reader r = { .skip_go = skip_go };
+	autocall(reader_deinit) struct reader r = { .skip_language = skip_language };
 	int err = reader_init(&r, sections, w);
 
 	if (!err)
@@ -291,14 +291,14 @@ void dwarf_sections_find(struct elf_image *image, struct dwarf_code *code, size_
 	};
 }
 
-int dwarf_read(struct elf_image *image, bool skip_go, struct index_writer *w, uint32_t *ret_units,
-	uint32_t *ret_broken_units)
+int dwarf_read(struct elf_image *image, uint32_t skip_language, struct index_writer *w,
+	uint32_t *ret_units, uint32_t *ret_broken_units)
 {
 	struct dwarf_code code[DWARF_MAX_CODE];
 	struct dwarf_sections sections;
 
 	dwarf_sections_find(image, code, DWARF_MAX_CODE, &sections);
-	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
+	return dwarf_read_sections(&sections, skip_language, w, ret_units, ret_broken_units);
 }
 
 static void find_split_sections(struct elf_image *image, const struct dwarf_sections *program,
@@ -323,7 +323,7 @@ static void find_split_sections(struct elf_image *image, const struct dwarf_sect
 	};
 }
 
-int dwarf_read_images(const struct images *images, bool skip_go, struct index_writer *w,
+int dwarf_read_images(const struct images *images, uint32_t skip_language, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units)
 {
 	struct dwarf_split_source splits[COMPANIONS_MAX];
@@ -341,5 +341,5 @@ int dwarf_read_images(const struct images *images, bool skip_go, struct index_wr
 		find_split_sections(images->splits[i], &sections, &splits[i]);
 	sections.splits = splits;
 	sections.split_count = images->split_count;
-	return dwarf_read_sections(&sections, skip_go, w, ret_units, ret_broken_units);
+	return dwarf_read_sections(&sections, skip_language, w, ret_units, ret_broken_units);
 }

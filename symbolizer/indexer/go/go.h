@@ -8,8 +8,13 @@
 #include <stdint.h>
 
 #include "symbolizer/indexer/elf/elf_image.h"
+#include "symbolizer/indexer/source.h"
 #include "symbolizer/indexer/source_range.h"
 #include "symbolizer/indexer/writer/writer.h"
+
+/* Rows of the builder's table: names from the pclntab; goroutine ids and the Go build ID. */
+int go_read_names(struct source_build *b);
+int go_read_facts(struct source_build *b);
 
 /*
  * .gopclntab with its inline tree, Go 1.16 to 1.27 (section found or searched for). *RET_TEXT is

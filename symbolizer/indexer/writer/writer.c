@@ -383,10 +383,14 @@ void writer_go(struct index_writer *w, const struct index_go *go)
 	w->go = *go;
 }
 
-void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t go_build_id)
+void writer_build_id(struct index_writer *w, const struct build_id *id)
 {
 	w->build_id = *id;
-	w->go_build_id = go_build_id;
+}
+
+void writer_text_build_id(struct index_writer *w, uint32_t text)
+{
+	w->text_build_id = text;
 }
 
 void writer_file_hash(struct index_writer *w, const struct file_hash *hash)

@@ -84,8 +84,9 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
 	uint32_t name, enum writer_symbol_rank rank);
 
 void writer_go(struct index_writer *w, const struct index_go *go);
-/* The file's GNU build ID, and for Go programs the text of the Go build ID (string; 0 = none). */
-void writer_build_id(struct index_writer *w, const struct build_id *id, uint32_t go_build_id);
+void writer_build_id(struct index_writer *w, const struct build_id *id); /* GNU's */
+/* The build ID that a toolchain of its own wrote, as text (string; 0 = none): Go's has slashes. */
+void writer_text_build_id(struct index_writer *w, uint32_t text);
 void writer_file_hash(struct index_writer *w, const struct file_hash *hash);
 /*
  * What the file says of its debug information, and what its debug file says (NULL = none is there):

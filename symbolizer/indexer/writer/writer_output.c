@@ -188,7 +188,7 @@ static int select_strings(struct index_writer *w, struct selection *s)
 	if (!err)
 		err = select_string(w, s, w->debug.alternate);
 	if (!err)
-		err = select_string(w, s, w->go_build_id);
+		err = select_string(w, s, w->text_build_id);
 	return err ? err : select_string(w, s, w->toolchain);
 }
 
@@ -257,7 +257,7 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		.base = w->base,
 		.sources = w->sources,
 		.span_shift = shift_of(&spans),
-		.go_build_id = string_offset(w, s, w->go_build_id),
+		.text_build_id = string_offset(w, s, w->text_build_id),
 		.toolchain = string_offset(w, s, w->toolchain),
 		.kind = w->kind,
 		.build_id = w->build_id,

@@ -85,7 +85,7 @@ struct index_writer {
 	struct index_debug debug; /* with strings by number */
 	struct build_id build_id;
 	struct file_hash file_hash;
-	uint32_t go_build_id, toolchain, kind;
+	uint32_t text_build_id, toolchain, kind;
 	uint32_t sources;
 };
 
