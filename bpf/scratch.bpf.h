@@ -8,9 +8,9 @@
 #include "bpf/abi/unwind_maps.h"
 #include "bpf/runtimes/thread.bpf.h"
 #include "bpf/stack.bpf.h"
-#include "bpf/unwind_near.bpf.h"
-#include "bpf/unwind_state.bpf.h"
-#include "bpf/vma.bpf.h"
+#include "bpf/unwind/cache.bpf.h"
+#include "bpf/unwind/state.bpf.h"
+#include "bpf/unwind/vma.bpf.h"
 
 /* struct abi_sightings with its room. */
 struct sightings_record {

@@ -174,7 +174,7 @@ struct abi_sightings {
 	struct abi_sighting of[];
 };
 
-/* A question to bpf/mapping_probe.bpf.c, and its answer. */
+/* A question to bpf/unwind/mapping_probe.bpf.c, and its answer. */
 enum abi_probe_answer { ABI_PROBE_ERROR = 0, ABI_PROBE_NOTHING, ABI_PROBE_MAPPING };
 
 struct abi_mapping_probe {

@@ -12,15 +12,15 @@
 #include "bpf/abi/sampler.h"
 #include "bpf/kernel_types.h"
 #include "bpf/filter.bpf.h"
-#include "bpf/kernel_walk.bpf.h"
-#include "bpf/regs.bpf.h"
+#include "bpf/unwind/kernel_walk.bpf.h"
+#include "bpf/unwind/regs.bpf.h"
 #include "bpf/runtimes/sample.bpf.h"
 #include "bpf/sample_ring.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/stack.bpf.h"
 #include "bpf/task.bpf.h"
-#include "bpf/unwind_rest.bpf.h"
-#include "bpf/unwind_walk.bpf.h"
+#include "bpf/unwind/unfinished.bpf.h"
+#include "bpf/unwind/walk.bpf.h"
 
 static __always_inline bool is_left_out(__u32 tgid)
 {

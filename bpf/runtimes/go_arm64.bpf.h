@@ -2,8 +2,8 @@
 #pragma once
 /* What unwinding Go differs in on arm64. Included by bpf/runtimes/go_unwind.bpf.h. */
 #include "bpf/abi/runtime_go.h"
-#include "bpf/unwind_arch.bpf.h"
-#include "bpf/unwind_state.bpf.h"
+#include "bpf/unwind/arch.bpf.h"
+#include "bpf/unwind/state.bpf.h"
 
 enum {
 	/* cfa_off of a function without variables that has a frame. */

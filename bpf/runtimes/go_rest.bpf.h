@@ -6,7 +6,7 @@
  */
 #include "bpf/runtimes/go_unwind.bpf.h"
 #include "bpf/scratch.bpf.h"
-#include "bpf/unwind_pieces.bpf.h"
+#include "bpf/unwind/pieces.bpf.h"
 
 enum {
 	GO_UNKNOWN_CHUNKS = 8, /* of a goroutine's stack, or its thread's, without a known end */

@@ -21,7 +21,7 @@
 #include <linux/types.h>
 
 #include "bpf/abi/runtime_go.h"
-#include "bpf/unwind_state.bpf.h"
+#include "bpf/unwind/state.bpf.h"
 #if defined(__TARGET_ARCH_arm64) || (!defined(__BPF__) && defined(__aarch64__))
 #include "bpf/runtimes/go_arm64.bpf.h"
 #else

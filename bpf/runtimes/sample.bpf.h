@@ -11,7 +11,7 @@
 
 #include "bpf/abi/sampler.h"
 #include "bpf/filter.bpf.h"
-#include "bpf/regs.bpf.h"
+#include "bpf/unwind/regs.bpf.h"
 #include "bpf/runtimes/go.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/shared.bpf.h"

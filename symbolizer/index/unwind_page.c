@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page as user space reads it: by another way than BPF (bpf/unwind.bpf.h), which masks what leads
- * outside. Here it is refused.
+ * A page as user space reads it: by another way than BPF (bpf/unwind/step.bpf.h), which masks what
+ * leads outside. Here it is refused.
  */
 #include <errno.h>
 #include <string.h>

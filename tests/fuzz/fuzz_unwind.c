@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 #include "symbolizer/index/unwind.h"
 
 enum {

@@ -38,9 +38,9 @@ agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recordi
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/
 agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/profile/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/
-agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/shared.skel.h bpf/mapping_probe.skel.h
+agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/shared.skel.h bpf/unwind/mapping_probe.skel.h
 agent/sampler/probes: base/ agent/sampler/collect/ bpf/abi/ bpf/probes/*.skel.h
-agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind.bpf.h symbolizer/index/
+agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind/step.bpf.h symbolizer/index/
 agent/sampler/samples: base/ agent/sampler/process/ agent/sampler/profile/ agent/sampler/unwind/ agent/sampler/kernel_symbols/ bpf/abi/
 agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/
 agent/report: base/ agent/sampler/recording/notes.h agent/sampler/process/ agent/sampler/profile/ agent/sampler/runtimes/names.h symbolizer/ pprof/

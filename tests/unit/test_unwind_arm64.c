@@ -10,7 +10,7 @@
 #ifndef __aarch64__
 #define __TARGET_ARCH_arm64
 #endif
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 
 enum { STACK = 0x7ffd0000, STACK_WORDS = 64, CALLER = 0x401234, OTHER = 0x402468 };
 enum { GOROUTINE = 0xc000000, M = 0xd000000, GO_PC = 0x40aaaa, GO_WAITS = 40 };

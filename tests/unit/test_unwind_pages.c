@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 #include "symbolizer/index/unwind.h"
 #include "symbolizer/indexer/cfi/unwind_pages.h"
 

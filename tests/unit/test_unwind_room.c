@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 #include "symbolizer/index/unwind.h"
 #include "tests/unit/small_index.h"
 #include "tests/unit/unwind_page_writer.h"

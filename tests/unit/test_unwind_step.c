@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bpf/unwind.bpf.h compiled natively: the search in a page, and each kind of step over a stack
+ * bpf/unwind/step.bpf.h compiled natively: the search in a page, and each kind of step over a stack
  * written by hand.
  */
 #include <string.h>

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * A stack written by hand, and a walk that is at its first word: what the tests of the steps of
- * bpf/unwind.bpf.h begin with.
+ * bpf/unwind/step.bpf.h begin with.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 #include "tests/unit/unwind_page_writer.h"
 
 enum { STACK = 0x7ffd0000, STACK_WORDS = 256, CALLER = 0x401234, OTHER = 0x402468 };

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "bpf/abi/sample.h"
 #include "bpf/abi/sampler.h"
-#include "bpf/mapping_probe.skel.h"
+#include "bpf/unwind/mapping_probe.skel.h"
 
 /* Below what a process may map. */
 static const uint64_t NOTHING_MAPPED = 0x10;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Whether BPF can read this kernel's tree of mappings (bpf/vma.bpf.h): it is asked for mappings of
- * our own, which /proc/self/maps tells as well.
+ * Whether BPF can read this kernel's tree of mappings (bpf/unwind/vma.bpf.h): it is asked for
+ * mappings of our own, which /proc/self/maps tells as well.
  */
 #include <stdbool.h>
 #include <stdint.h>

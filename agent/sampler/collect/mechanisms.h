@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 enum mechanism {
-	MECHANISM_VMA_LOOKUP = 1 << 0, /* `vma-lookup`: bpf/vma.bpf.h */
+	MECHANISM_VMA_LOOKUP = 1 << 0, /* `vma-lookup`: bpf/unwind/vma.bpf.h */
 	MECHANISM_OWN_RINGS = 1 << 1, /* `own-rings`: bpf/sample_ring.bpf.h */
-	MECHANISM_KERNEL_WALK = 1 << 2, /* `kernel-walk`: bpf/kernel_walk_x86.bpf.h */
+	MECHANISM_KERNEL_WALK = 1 << 2, /* `kernel-walk`: bpf/unwind/kernel_walk_x86.bpf.h */
 };
 
 /* All names, for messages. */

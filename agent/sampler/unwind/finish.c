@@ -7,7 +7,7 @@
 #include "agent/sampler/unwind/unwind.h"
 #include "agent/sampler/unwind/unwind_internal.h"
 #include "base/cleanup.h"
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 #include "symbolizer/index/unwind.h"
 
 static enum unwind_place without_table(const struct index *index)

@@ -2,7 +2,7 @@
 #pragma once
 /* What unwinding differs in by architecture: one header each. */
 #if defined(__TARGET_ARCH_arm64) || (!defined(__BPF__) && defined(__aarch64__))
-#include "bpf/unwind_arm64.bpf.h"
+#include "bpf/unwind/arch_arm64.bpf.h"
 #else
-#include "bpf/unwind_x86.bpf.h"
+#include "bpf/unwind/arch_x86.bpf.h"
 #endif

@@ -4,20 +4,20 @@
  * Which code of which module a pc of the interrupted process lies in. Two ways, one of which user
  * space chooses before the program is loaded:
  *
- * By mapping: the kernel's own mappings (vma.bpf.h) say which file it is, now; what is known of the
- * file holds for all processes, so a new one has tables from its first sample on.
+ * By mapping: the kernel's own mappings (unwind/vma.bpf.h) say which file it is, now; what is known
+ * of the file holds for all processes, so a new one has tables from its first sample on.
  *
  * By range: a table of each process's ranges, which user space writes when it has seen a sample of
  * it. What was mapped since then is not in there, so a pc outside of it is left to user space, and
  * so is a process that executes another program than the one that was written.
  *
- * Either way a few ranges of a few processes stay at hand on each CPU (unwind_near.bpf.h).
+ * Either way a few ranges of a few processes stay at hand on each CPU (unwind/cache.bpf.h).
  */
 #include "bpf/scratch.bpf.h"
-#include "bpf/sighting.bpf.h"
-#include "bpf/unwind.bpf.h"
-#include "bpf/unwind_near.bpf.h"
-#include "bpf/vma.bpf.h"
+#include "bpf/unwind/sighting.bpf.h"
+#include "bpf/unwind/step.bpf.h"
+#include "bpf/unwind/cache.bpf.h"
+#include "bpf/unwind/vma.bpf.h"
 
 /*
  * Makes the range of the walk of scratch WHOSE the one of its process that has AT, which may be

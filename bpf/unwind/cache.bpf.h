@@ -16,7 +16,7 @@
  * files that others did.
  */
 #include "bpf/stack.bpf.h"
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 
 enum {
 	UNWIND_NEAR_RANGES = 8,

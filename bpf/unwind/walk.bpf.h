@@ -12,10 +12,10 @@
  * bytes; over it the frame pointer has to do.
  */
 #include "bpf/filter.bpf.h"
-#include "bpf/regs.bpf.h"
+#include "bpf/unwind/regs.bpf.h"
 #include "bpf/runtimes/sample.bpf.h"
 #include "bpf/stack.bpf.h"
-#include "bpf/unwind_where.bpf.h"
+#include "bpf/unwind/lookup.bpf.h"
 
 enum { UNFINISHED_MIN_CHUNKS = 4 /* most stacks are shorter */ };
 

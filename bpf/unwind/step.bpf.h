@@ -19,8 +19,8 @@
 #include <linux/types.h>
 
 #include "bpf/abi/unwind_maps.h"
-#include "bpf/unwind_state.bpf.h"
-#include "bpf/unwind_arch.bpf.h"
+#include "bpf/unwind/state.bpf.h"
+#include "bpf/unwind/arch.bpf.h"
 #include "bpf/runtimes/unwind.bpf.h"
 
 enum {

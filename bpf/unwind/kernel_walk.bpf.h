@@ -2,9 +2,9 @@
 #pragma once
 /* How the kernel's own stack is walked, where that is not left to the kernel. */
 #if defined(__TARGET_ARCH_x86)
-#include "bpf/kernel_walk_x86.bpf.h"
+#include "bpf/unwind/kernel_walk_x86.bpf.h"
 #else
-#include "bpf/kernel_walk_arm64.bpf.h"
+#include "bpf/unwind/kernel_walk_arm64.bpf.h"
 #endif
 
 #include "bpf/stack.bpf.h"

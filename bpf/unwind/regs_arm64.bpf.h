@@ -8,7 +8,7 @@
 
 #include "bpf/kernel_types.h"
 #include "bpf/task.bpf.h"
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 
 /* PSTATE.M is 0 for EL0, with bit 4 set for its 32-bit state. */
 static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)

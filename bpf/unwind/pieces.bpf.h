@@ -4,9 +4,9 @@
  * The pieces of stack that a sample takes along whose walk user space is to finish (struct
  * abi_unwind_rest): where they are and how they are read.
  */
-#include "bpf/regs.bpf.h"
+#include "bpf/unwind/regs.bpf.h"
 #include "bpf/stack.bpf.h"
-#include "bpf/unwind_where.bpf.h"
+#include "bpf/unwind/lookup.bpf.h"
 
 enum {
 	UNFINISHED_MAX_LINKS = 32, /* from frame to frame, to where another stack begins */

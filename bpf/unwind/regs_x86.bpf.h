@@ -8,7 +8,7 @@
 
 #include "bpf/kernel_types.h"
 #include "bpf/task.bpf.h"
-#include "bpf/unwind.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 
 /* The code segment's privilege level is 3 in user mode. */
 static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)

@@ -6,7 +6,7 @@
  */
 #include "bpf/runtimes/rest.bpf.h"
 #include "bpf/scratch.bpf.h"
-#include "bpf/unwind_pieces.bpf.h"
+#include "bpf/unwind/pieces.bpf.h"
 
 /* Ships the sample with the registers of the frame that the walk stopped at. As output's helper. */
 static __always_inline long unwind_ship(const struct taking *t, struct scratch *s)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Asks vma.bpf.h for a mapping of the process that runs this, which knows the answer: whether the
- * kernel's tree of mappings is as we think. Run once, never attached to anything.
+ * Asks unwind/vma.bpf.h for a mapping of the process that runs this, which knows the answer:
+ * whether the kernel's tree of mappings is as we think. Run once, never attached to anything.
  */
-#include "bpf/vma.bpf.h"
+#include "bpf/unwind/vma.bpf.h"
 
 char mapping_probe_license[] SEC("license") = "Dual BSD/GPL";
 

@@ -7,7 +7,7 @@
  *
  * Only the kernel's own mappings that a walk has to look for are noted, and each is told once a
  * window: which one was told last for a place is remembered in a direct-mapped table, as with
- * stacks (bpf/stack.bpf.h). What is at hand of a process (bpf/unwind_near.bpf.h) has not changed.
+ * stacks (bpf/stack.bpf.h). What is at hand of a process (bpf/unwind/cache.bpf.h) has not changed.
  */
 #include "bpf/scratch.bpf.h"
 

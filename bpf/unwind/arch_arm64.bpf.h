@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* What unwinding on arm64 differs in. Included by bpf/unwind.bpf.h. */
+/* What unwinding on arm64 differs in. Included by bpf/unwind/step.bpf.h. */
 #include "bpf/abi/unwind.h"
-#include "bpf/unwind_state.bpf.h"
+#include "bpf/unwind/state.bpf.h"
 
 enum {
 	UNWIND_MIN_FRAME_BYTES = 0, /* a leaf need not touch the stack */

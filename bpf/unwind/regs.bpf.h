@@ -2,9 +2,9 @@
 #pragma once
 /* What differs by architecture: one header each. */
 #if defined(__TARGET_ARCH_x86)
-#include "bpf/regs_x86.bpf.h"
+#include "bpf/unwind/regs_x86.bpf.h"
 #elif defined(__TARGET_ARCH_arm64)
-#include "bpf/regs_arm64.bpf.h"
+#include "bpf/unwind/regs_arm64.bpf.h"
 #else
 #error "this architecture is not supported"
 #endif
