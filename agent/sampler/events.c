@@ -106,12 +106,12 @@ static void add_switch_out(struct sampler *sampler, const struct attributed_samp
 	struct profile *profile = profile_of(sampler, a->record->window);
 	struct profile_sample sample;
 
-	if (!sampler_wait_is_wanted(sampler, switch_out))
+	if (!waits_wants(sampler->waits, switch_out))
 		return;
 	if (make_sample(sampler, profile, a, &sample))
 		sampler_lose_sample(sampler, a->record);
 	else
-		sampler_wait_resolved(sampler, switch_out, &sample);
+		waits_resolved(sampler->waits, switch_out, &sample);
 }
 
 static void add_tick(struct sampler *sampler, const struct attributed_sample *a)
@@ -131,7 +131,7 @@ static void add_tick(struct sampler *sampler, const struct attributed_sample *a)
 void sampler_take_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s)
 {
 	if (s->kind == ABI_SWITCH_OUT)
-		sampler_wait_begins(sampler, switch_out_of(s));
+		waits_left(sampler->waits, switch_out_of(s));
 	if (p->exec_known)
 		runtimes_bind(&sampler->runtimes, p->number, p->exec_id);
 }
@@ -140,7 +140,7 @@ void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s)
 {
 	metrics_add(&sampler->metrics, METRIC_LOST_MEMORY_LIMIT, 1);
 	if (s->kind == ABI_SWITCH_OUT)
-		sampler_wait_lost(sampler, switch_out_of(s));
+		waits_lost(sampler->waits, switch_out_of(s));
 }
 
 void sampler_add_sample(struct sampler *sampler, const struct attributed_sample *a)
@@ -192,8 +192,10 @@ static void on_stack(void *context, const struct abi_stack *stack)
 
 static void on_wake(void *context, uint64_t time_ns, const struct abi_wake *wake)
 {
+	const struct sampler *sampler = context;
+
 	(void)time_ns;
-	sampler_wait_ends(context, wake);
+	waits_woke(sampler->waits, wake);
 }
 
 static void on_mmap(void *context, const struct collect_mmap *m)
@@ -234,7 +236,7 @@ static void on_exit(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid
 {
 	struct sampler *sampler = context;
 
-	waits_forget_thread(&sampler->waits, tid);
+	waits_thread_ended(sampler->waits, tid);
 	intake_exit(&sampler->intake, time_ns, tgid, tid);
 }
 

@@ -388,15 +388,17 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	sampler->wants_file = options->wants_file;
 	sampler->take_file = options->take_file;
 	sampler->sealed_context = options->sealed_context;
-	waits_init(&sampler->waits,
-		options->collect.off_cpu_share > 0 ? options->collect.off_cpu_share : 1);
 	runtimes_init(&sampler->runtimes, &(struct runtimes_options){
 						  .set = on_runtime,
 						  .remove = on_runtime_gone,
 						  .context = sampler,
 						  .metrics = &sampler->metrics,
 					  });
-	err = create_tables(sampler, options, ret_failure);
+	err = sampler_waits_create(sampler, options->collect.off_cpu_share);
+	if (err)
+		fail(ret_failure, "allocate memory", "", err);
+	else
+		err = create_tables(sampler, options, ret_failure);
 	/* First what needs rights: without them nothing else is worth a message. */
 	if (!err)
 		err = create_collect(sampler, options, ret_failure);
@@ -438,7 +440,7 @@ void sampler_destroy(struct sampler *sampler)
 	cache_destroy(sampler->cache);
 	free(sampler->debug_directories);
 	kernel_symbols_destroy(sampler->kernel_symbols);
-	waits_deinit(&sampler->waits);
+	waits_destroy(sampler->waits);
 	if (sampler->statm_fd >= 0)
 		close(sampler->statm_fd);
 	if (sampler->proc_fd >= 0)

@@ -8,9 +8,9 @@
 #include "agent/sampler/memory/module_sweeper.h"
 #include "agent/sampler/module_indexes/module_indexes.h"
 #include "agent/sampler/module_indexes/trouble_log.h"
+#include "agent/sampler/probes/off_cpu/waits.h"
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/profile/profile.h"
-#include "agent/sampler/profile/waits.h"
 #include "agent/sampler/runtimes/runtimes.h"
 #include "agent/sampler/samples/intake.h"
 #include "agent/sampler/samples/pending_walks.h"
@@ -61,7 +61,7 @@ struct sampler {
 	bool waiting; /* the loop runs only until the builds are done */
 	bool waiting_debug; /* and until no server is asked any more */
 	bool wait_expired;
-	struct waits waits; /* threads that left the CPU */
+	struct waits *waits; /* threads that left the CPU */
 	uint64_t samples;
 	struct runtimes runtimes;
 };
@@ -83,18 +83,8 @@ int sampler_unwind_create(struct sampler *sampler);
 int sampler_samples_init(struct sampler *sampler, const struct sampler_options *options);
 void sampler_samples_deinit(struct sampler *sampler);
 
-/* waits.c */
-void sampler_wait_begins(struct sampler *sampler, const struct abi_switch_out *switch_out);
-/* False: the wait that began with it cannot be counted any more. */
-bool sampler_wait_is_wanted(struct sampler *sampler, const struct abi_switch_out *switch_out);
-/* Its stack is in the profile of its window: that of SAMPLE. */
-void sampler_wait_resolved(struct sampler *sampler, const struct abi_switch_out *switch_out,
-	const struct profile_sample *sample);
-/* Its stack will not come. */
-void sampler_wait_lost(struct sampler *sampler, const struct abi_switch_out *switch_out);
-void sampler_wait_ends(struct sampler *sampler, const struct abi_wake *wake);
-/* WINDOW, the previous one, is about to be sealed. */
-void sampler_waits_move(struct sampler *sampler, uint32_t window);
+/* wiring_waits.c */
+int sampler_waits_create(struct sampler *sampler, double off_cpu_share);
 
 /* wiring_windows.c */
 int sampler_windows_create(struct sampler *sampler, const struct sampler_options *options);

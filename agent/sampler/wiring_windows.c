@@ -37,7 +37,7 @@ static void on_sealing(void *context, uint32_t number)
 	struct sampler *sampler = context;
 
 	pending_walks_flush(&sampler->walks, number);
-	sampler_waits_move(sampler, number);
+	waits_move(sampler->waits, number);
 }
 
 static void on_sealed(void *context, const struct sealed_window *window)

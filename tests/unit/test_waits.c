@@ -1,171 +1,478 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits are found by thread and time, one for each thread, and weigh what they stand for. */
-#include <errno.h>
+/* Waits with two windows and two profiles on demand of the test's own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
-#include "agent/sampler/profile/waits.h"
+#include "agent/sampler/probes/off_cpu/waits.h"
 #include "bpf/abi/sampler.h"
 
-static void test_wait_is_found_by_thread_and_beginning(void **state)
-{
-	struct waits w;
-	struct wait *wait;
+enum { TGID = 70, TID = 71, LEFT_NS = 1000, PLENTY = 1 << 20, TAPS = 2 };
 
-	(void)state;
-	waits_init(&w, 1);
-	assert_null(waits_find(&w, 7, 100));
-	assert_int_equal(waits_begin(&w, 7, 100), 0);
-	assert_null(waits_find(&w, 7, 99));
-	assert_null(waits_find(&w, 8, 100));
-	wait = waits_find(&w, 7, 100);
-	assert_non_null(wait);
-	assert_int_equal(wait->state, WAIT_BEGUN);
-	assert_int_equal(wait->tid, 7);
-	waits_forget_thread(&w, 7);
-	assert_null(waits_find(&w, 7, 100));
-	waits_forget_thread(&w, 7);
-	waits_deinit(&w);
+struct fixture {
+	struct waits *waits;
+	struct metrics metrics;
+	struct profile *previous, *current; /* PREVIOUS: NULL = none is open */
+	uint32_t number; /* of the current one */
+	struct profile *taps[TAPS]; /* NULL = none */
+	unsigned int hits; /* of stacks */
+	uint32_t hit_process;
+};
+
+static struct profile *on_profile(void *context, uint32_t number, uint32_t *ret_number)
+{
+	const struct fixture *f = context;
+	bool late = f->previous && number == f->number - 1;
+
+	*ret_number = late ? number : f->number;
+	return late ? f->previous : f->current;
 }
 
-static void test_next_wait_of_a_thread_replaces_one_whose_end_was_lost(void **state)
+static struct profile *on_next_tap(void *context, uint32_t pid, size_t *iterator)
 {
-	struct waits w;
-	size_t i = 0;
+	const struct fixture *f = context;
 
-	(void)state;
-	waits_init(&w, 1);
-	assert_int_equal(waits_begin(&w, 7, 100), 0);
-	waits_find(&w, 7, 100)->state = WAIT_RESOLVED;
-	assert_int_equal(waits_begin(&w, 7, 200), 0);
-	assert_null(waits_find(&w, 7, 100));
-	assert_int_equal(waits_find(&w, 7, 200)->state, WAIT_BEGUN);
-	assert_non_null(waits_next(&w, &i));
-	assert_null(waits_next(&w, &i));
-	waits_deinit(&w);
+	assert_int_equal(pid, TGID);
+	return *iterator < TAPS ? f->taps[(*iterator)++] : NULL;
 }
 
-static void test_ended_waits_of_a_thread_stay_until_they_are_forgotten(void **state)
+static void on_stack_hit(void *context, uint32_t process, const struct profile_stack *stack)
 {
-	struct waits w;
+	struct fixture *f = context;
 
-	(void)state;
-	waits_init(&w, 1);
-	for (uint64_t left_ns = 1; left_ns <= 4; left_ns++) {
-		assert_int_equal(waits_begin(&w, 7, left_ns), 0);
-		waits_find(&w, 7, left_ns)->state = WAIT_ENDED;
+	assert_int_equal(stack->frame_count, 1);
+	f->hits++;
+	f->hit_process = process;
+}
+
+static void create(struct fixture *f, double share)
+{
+	assert_int_equal(waits_create(
+				 &(struct waits_options){
+					 .share = share,
+					 .metrics = &f->metrics,
+					 .handlers = {
+						 .profile = on_profile,
+						 .next_tap = on_next_tap,
+						 .stack_hit = on_stack_hit,
+						 .context = f,
+					 },
+				 },
+				 &f->waits),
+		0);
+}
+
+static struct profile *make_profile(size_t limit_bytes)
+{
+	struct profile *profile;
+
+	assert_int_equal(profile_create(limit_bytes, &profile), 0);
+	return profile;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	f->number = 1;
+	f->current = make_profile(PLENTY);
+	create(f, 1);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	waits_destroy(f->waits);
+	profile_destroy(f->previous);
+	profile_destroy(f->current);
+	for (size_t i = 0; i < TAPS; i++)
+		profile_destroy(f->taps[i]);
+	free(f);
+	return 0;
+}
+
+static struct abi_switch_out switch_out_at(uint64_t left_ns, uint32_t window)
+{
+	return (struct abi_switch_out){
+		.sample = { .kind = ABI_SWITCH_OUT, .tgid = TGID, .tid = TID, .window = window },
+		.left_ns = left_ns,
+	};
+}
+
+static void leave(struct fixture *f, uint64_t left_ns)
+{
+	const struct abi_switch_out switch_out = switch_out_at(left_ns, f->number);
+
+	waits_left(f->waits, &switch_out);
+}
+
+/* The stack of a switch in WINDOW is resolved into its profile. */
+static void resolve(struct fixture *f, uint64_t left_ns, uint32_t window)
+{
+	const struct abi_switch_out switch_out = switch_out_at(left_ns, window);
+	const struct profile_frame frame = { .address = left_ns, .module = 3 };
+	struct profile_sample sample = {
+		.process = 5, .pid = TGID, .tid = TID, .kind = PROFILE_WAITS
+	};
+	uint32_t number;
+
+	assert_int_equal(profile_stack(on_profile(f, window, &number),
+				 &(struct profile_stack){ .frames = &frame, .frame_count = 1 },
+				 &sample.stack),
+		0);
+	waits_resolved(f->waits, &switch_out, &sample);
+}
+
+static void wake(struct fixture *f, uint64_t left_ns, uint64_t wait_ns)
+{
+	waits_woke(f->waits, &(struct abi_wake){ .kind = ABI_WAKE,
+				     .window = f->number,
+				     .tgid = TGID,
+				     .tid = TID,
+				     .left_ns = left_ns,
+				     .wait_ns = wait_ns });
+}
+
+/* The current window ends. */
+static void rotate(struct fixture *f)
+{
+	assert_null(f->previous);
+	f->previous = f->current;
+	f->current = make_profile(PLENTY);
+	f->number++;
+}
+
+static void seal(struct fixture *f)
+{
+	waits_move(f->waits, f->number - 1);
+	profile_destroy(f->previous);
+	f->previous = NULL;
+}
+
+static uint64_t lost(const struct fixture *f)
+{
+	return metrics_get(&f->metrics, METRIC_LOST_MEMORY_LIMIT);
+}
+
+/* PROFILE has one sample: a wait of WAIT_NS whose stack has the frame ADDRESS. */
+static void assert_wait(const struct profile *profile, uint64_t address, uint64_t wait_ns)
+{
+	const struct profile_sample *sample = profile_sample_at(profile, 0);
+
+	assert_int_equal(profile_sample_count(profile), 1);
+	assert_int_equal(sample->kind, PROFILE_WAITS);
+	assert_int_equal(sample->process, 5);
+	assert_int_equal(sample->count, 1);
+	assert_int_equal(sample->weight, wait_ns);
+	assert_int_equal(profile_stack_at(profile, sample->stack).frames[0].address, address);
+}
+
+static void assert_nothing_added(const struct fixture *f)
+{
+	assert_int_equal(profile_sample_count(f->current), 0);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SAMPLES_OFF_CPU), 0);
+}
+
+/* ---- one wait ------------------------------------------------------------------------------- */
+
+static void wait_counts_when_the_thread_runs_again(void **state)
+{
+	struct fixture *f = *state;
+
+	leave(f, LEFT_NS);
+	resolve(f, LEFT_NS, 1);
+	assert_nothing_added(f);
+	wake(f, LEFT_NS, 77);
+	assert_wait(f->current, LEFT_NS, 77);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SAMPLES_OFF_CPU), 1);
+	assert_int_equal(f->hits, 0);
+	/* Once. */
+	wake(f, LEFT_NS, 77);
+	assert_wait(f->current, LEFT_NS, 77);
+}
+
+static void wait_counts_when_its_stack_comes_last(void **state)
+{
+	struct fixture *f = *state;
+	const struct abi_switch_out switch_out = switch_out_at(LEFT_NS, 1);
+
+	leave(f, LEFT_NS);
+	wake(f, LEFT_NS, 77);
+	assert_nothing_added(f);
+	assert_true(waits_wants(f->waits, &switch_out));
+	resolve(f, LEFT_NS, 1);
+	assert_wait(f->current, LEFT_NS, 77);
+	assert_false(waits_wants(f->waits, &switch_out));
+}
+
+static void waits_of_a_thread_may_be_resolved_in_any_order(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t left_ns = 1; left_ns <= 3; left_ns++) {
+		leave(f, left_ns);
+		wake(f, left_ns, 10 * left_ns);
 	}
-	waits_forget_thread(&w, 7);
-	for (uint64_t left_ns = 1; left_ns <= 4; left_ns++)
-		assert_int_equal(waits_find(&w, 7, left_ns)->left_ns, left_ns);
-	/* In the middle, the oldest, the newest, the last one. */
-	waits_forget(&w, waits_find(&w, 7, 2));
-	assert_null(waits_find(&w, 7, 2));
-	waits_forget(&w, waits_find(&w, 7, 1));
-	waits_forget(&w, waits_find(&w, 7, 4));
-	assert_non_null(waits_find(&w, 7, 3));
-	waits_forget(&w, waits_find(&w, 7, 3));
-	assert_null(waits_find(&w, 7, 3));
-	assert_int_equal(w.by_tid.count, 0);
-	waits_deinit(&w);
+	/* Its end is no end of those that have ended before. */
+	waits_thread_ended(f->waits, TID);
+	resolve(f, 2, 1);
+	assert_wait(f->current, 2, 20);
+	resolve(f, 3, 1);
+	resolve(f, 1, 1);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SAMPLES_OFF_CPU), 3);
+	assert_int_equal(profile_sample_at(f->current, 1)->weight, 30);
+	assert_int_equal(profile_sample_at(f->current, 2)->weight, 10);
 }
 
-static void test_walk_forgets_on_its_way_and_places_are_used_again(void **state)
+static void wake_of_an_unknown_wait_is_nothing(void **state)
 {
-	struct waits w;
-	struct wait *wait;
-	size_t i = 0, seen = 0;
+	struct fixture *f = *state;
 
-	(void)state;
-	waits_init(&w, 1);
-	for (uint32_t tid = 1; tid <= 100; tid++)
-		assert_int_equal(waits_begin(&w, tid, 1000 + tid), 0);
-	while ((wait = waits_next(&w, &i))) {
-		seen++;
-		if (wait->tid % 2)
-			waits_forget(&w, wait);
+	wake(f, LEFT_NS, 77);
+	leave(f, LEFT_NS);
+	resolve(f, LEFT_NS, 1);
+	wake(f, LEFT_NS + 1, 77);
+	assert_nothing_added(f);
+	assert_int_equal(lost(f), 0);
+}
+
+static void wait_whose_end_was_lost_gives_way_to_the_next(void **state)
+{
+	struct fixture *f = *state;
+	const struct abi_switch_out first = switch_out_at(LEFT_NS, 1);
+
+	leave(f, LEFT_NS);
+	leave(f, 2 * LEFT_NS);
+	assert_false(waits_wants(f->waits, &first));
+	resolve(f, LEFT_NS, 1);
+	resolve(f, 2 * LEFT_NS, 1);
+	wake(f, LEFT_NS, 7);
+	assert_nothing_added(f);
+	wake(f, 2 * LEFT_NS, 8);
+	assert_wait(f->current, 2 * LEFT_NS, 8);
+}
+
+static void thread_that_ends_waits_no_more(void **state)
+{
+	struct fixture *f = *state;
+
+	leave(f, LEFT_NS);
+	resolve(f, LEFT_NS, 1);
+	waits_thread_ended(f->waits, TID);
+	waits_thread_ended(f->waits, TID);
+	wake(f, LEFT_NS, 77);
+	assert_nothing_added(f);
+}
+
+static void wait_without_its_stack_is_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	const struct abi_switch_out switch_out = switch_out_at(LEFT_NS, 1);
+
+	for (int ended = 0; ended < 2; ended++) {
+		leave(f, LEFT_NS);
+		if (ended)
+			wake(f, LEFT_NS, 77);
+		waits_lost(f->waits, &switch_out);
+		assert_false(waits_wants(f->waits, &switch_out));
 	}
-	assert_int_equal(seen, 100);
-	for (uint32_t tid = 101; tid <= 150; tid++)
-		assert_int_equal(waits_begin(&w, tid, 1000 + tid), 0);
-	assert_int_equal(w.count, 100);
-	for (uint32_t tid = 1; tid <= 150; tid++)
-		assert_int_equal(
-			waits_find(&w, tid, 1000 + tid) != NULL, tid > 100 || tid % 2 == 0);
-	waits_deinit(&w);
+	waits_lost(f->waits, &switch_out);
+	assert_nothing_added(f);
 }
 
-static void test_full_table_refuses_new_threads_only(void **state)
+static void some_waits_stand_for_all(void **state)
 {
-	struct waits w;
-	uint32_t tid = 1;
+	struct fixture *f = *state;
+	uint64_t count = 0, weight = 0;
 
-	(void)state;
-	waits_init(&w, 1);
-	while (!waits_begin(&w, tid, tid))
-		tid++;
-	assert_true(tid > ABI_WAITS);
-	assert_int_equal(waits_begin(&w, tid, tid), -E2BIG);
-	assert_int_equal(waits_begin(&w, 5, 500), 0);
-	waits_forget_thread(&w, 6);
-	assert_int_equal(waits_begin(&w, tid, tid), 0);
-	assert_non_null(waits_find(&w, tid, tid));
-	waits_deinit(&w);
-}
-
-static void test_every_wait_weighs_itself(void **state)
-{
-	uint64_t count, weight;
-	struct waits w;
-
-	(void)state;
-	waits_init(&w, 1);
-	for (uint64_t ns = 1; ns; ns <<= 1) {
-		waits_weigh(&w, ns | 1, &count, &weight);
-		assert_int_equal(count, 1);
-		assert_int_equal(weight, ns | 1);
+	waits_destroy(f->waits);
+	create(f, 0.3);
+	for (uint64_t left_ns = 1; left_ns <= 30; left_ns++) {
+		leave(f, left_ns);
+		resolve(f, left_ns, 1);
+		wake(f, left_ns, 300);
 	}
-	waits_deinit(&w);
-}
-
-static void test_one_of_many_weighs_them_all(void **state)
-{
-	static const double shares[] = { 0.5, 0.3, 0.07, 0.001, 0.9 };
-	struct waits w;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++) {
-		uint64_t counts = 0, weights = 0, count, weight;
-
-		waits_init(&w, shares[i]);
-		for (int n = 0; n < 1000; n++) {
-			waits_weigh(&w, 1000000, &count, &weight);
-			assert_true(count >= 1);
-			counts += count;
-			weights += weight;
-		}
-		assert_in_range(
-			counts, (uint64_t)(1000 / shares[i]) - 1, (uint64_t)(1000 / shares[i]) + 1);
-		assert_in_range(weights, (uint64_t)(1e9 / shares[i]) - 1000,
-			(uint64_t)(1e9 / shares[i]) + 1);
-		waits_deinit(&w);
+	for (size_t i = 0; i < profile_sample_count(f->current); i++) {
+		count += profile_sample_at(f->current, i)->count;
+		weight += profile_sample_at(f->current, i)->weight;
 	}
+	assert_in_range(count, 99, 100);
+	assert_in_range(weight, 30 * 999, 30 * 1000);
 }
+
+/* ---- windows and profiles on demand --------------------------------------------------------- */
+
+static void wait_counts_in_the_window_in_which_it_ends(void **state)
+{
+	struct fixture *f = *state;
+
+	leave(f, LEFT_NS);
+	resolve(f, LEFT_NS, 1);
+	rotate(f);
+	assert_int_equal(f->hits, 0);
+	seal(f);
+	/* Its stack moved on, and its modules are still needed. */
+	assert_int_equal(f->hits, 1);
+	assert_int_equal(f->hit_process, 5);
+	rotate(f);
+	seal(f);
+	wake(f, LEFT_NS, 77);
+	assert_wait(f->current, LEFT_NS, 77);
+}
+
+static void stack_is_copied_into_a_window_that_began_meanwhile(void **state)
+{
+	struct fixture *f = *state;
+
+	leave(f, LEFT_NS);
+	resolve(f, LEFT_NS, 1);
+	rotate(f);
+	wake(f, LEFT_NS, 77);
+	assert_int_equal(profile_sample_count(f->previous), 0);
+	assert_wait(f->current, LEFT_NS, 77);
+	assert_int_equal(f->hits, 1);
+}
+
+static void wait_that_is_resolved_late_counts_where_it_began(void **state)
+{
+	struct fixture *f = *state;
+
+	leave(f, LEFT_NS);
+	rotate(f);
+	wake(f, LEFT_NS, 77);
+	resolve(f, LEFT_NS, 1);
+	assert_wait(f->previous, LEFT_NS, 77);
+	assert_int_equal(profile_sample_count(f->current), 0);
+}
+
+static void wait_of_a_sealed_window_is_resolved_into_the_current_one(void **state)
+{
+	struct fixture *f = *state;
+
+	leave(f, LEFT_NS);
+	rotate(f);
+	seal(f);
+	resolve(f, LEFT_NS, 1);
+	rotate(f);
+	seal(f);
+	wake(f, LEFT_NS, 77);
+	assert_wait(f->current, LEFT_NS, 77);
+}
+
+static void profiles_on_demand_have_it_too(void **state)
+{
+	struct fixture *f = *state;
+
+	f->taps[0] = make_profile(PLENTY);
+	f->taps[1] = make_profile(PLENTY);
+	leave(f, LEFT_NS);
+	resolve(f, LEFT_NS, 1);
+	wake(f, LEFT_NS, 77);
+	assert_wait(f->taps[0], LEFT_NS, 77);
+	assert_wait(f->taps[1], LEFT_NS, 77);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SAMPLES_OFF_CPU), 1);
+}
+
+/* ---- what is full --------------------------------------------------------------------------- */
+
+static void full_profile_on_demand_leaves_it_out(void **state)
+{
+	struct fixture *f = *state;
+
+	f->taps[0] = make_profile(1);
+	leave(f, LEFT_NS);
+	resolve(f, LEFT_NS, 1);
+	wake(f, LEFT_NS, 77);
+	assert_wait(f->current, LEFT_NS, 77);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_ON_DEMAND_LEFT_OUT), 1);
+	assert_int_equal(lost(f), 0);
+}
+
+static void full_window_loses_it(void **state)
+{
+	struct fixture *f = *state;
+
+	f->taps[0] = make_profile(PLENTY);
+	leave(f, LEFT_NS);
+	resolve(f, LEFT_NS, 1);
+	rotate(f);
+	profile_destroy(f->current);
+	f->current = make_profile(1);
+	wake(f, LEFT_NS, 77);
+	assert_nothing_added(f);
+	assert_int_equal(profile_sample_count(f->taps[0]), 0);
+	assert_int_equal(lost(f), 1);
+}
+
+static void stack_that_cannot_move_on_is_lost(void **state)
+{
+	struct fixture *f = *state;
+
+	leave(f, LEFT_NS);
+	resolve(f, LEFT_NS, 1);
+	rotate(f);
+	profile_destroy(f->current);
+	f->current = make_profile(1);
+	seal(f);
+	assert_int_equal(lost(f), 1);
+	/* Its end is no second loss. */
+	wake(f, LEFT_NS, 77);
+	assert_nothing_added(f);
+	assert_int_equal(lost(f), 1);
+}
+
+static void more_waits_than_there_is_room_for_are_lost(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_switch_out switch_out = switch_out_at(LEFT_NS, 1);
+
+	for (uint32_t tid = 1; tid <= 4 * ABI_WAITS + 3; tid++) {
+		switch_out.sample.tid = tid;
+		waits_left(f->waits, &switch_out);
+	}
+	assert_int_equal(lost(f), 3);
+	assert_false(waits_wants(f->waits, &switch_out));
+	/* The others are as before. */
+	switch_out.sample.tid = 1;
+	assert_true(waits_wants(f->waits, &switch_out));
+}
+
+static void nothing_is_destroyed_without_harm(void **state)
+{
+	(void)state;
+	waits_destroy(NULL);
+}
+
+#define WAITS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wait_is_found_by_thread_and_beginning),
-		cmocka_unit_test(test_next_wait_of_a_thread_replaces_one_whose_end_was_lost),
-		cmocka_unit_test(test_ended_waits_of_a_thread_stay_until_they_are_forgotten),
-		cmocka_unit_test(test_walk_forgets_on_its_way_and_places_are_used_again),
-		cmocka_unit_test(test_full_table_refuses_new_threads_only),
-		cmocka_unit_test(test_every_wait_weighs_itself),
-		cmocka_unit_test(test_one_of_many_weighs_them_all),
+		WAITS_TEST(wait_counts_when_the_thread_runs_again),
+		WAITS_TEST(wait_counts_when_its_stack_comes_last),
+		WAITS_TEST(waits_of_a_thread_may_be_resolved_in_any_order),
+		WAITS_TEST(wake_of_an_unknown_wait_is_nothing),
+		WAITS_TEST(wait_whose_end_was_lost_gives_way_to_the_next),
+		WAITS_TEST(thread_that_ends_waits_no_more),
+		WAITS_TEST(wait_without_its_stack_is_forgotten),
+		WAITS_TEST(some_waits_stand_for_all),
+		WAITS_TEST(wait_counts_in_the_window_in_which_it_ends),
+		WAITS_TEST(stack_is_copied_into_a_window_that_began_meanwhile),
+		WAITS_TEST(wait_that_is_resolved_late_counts_where_it_began),
+		WAITS_TEST(wait_of_a_sealed_window_is_resolved_into_the_current_one),
+		WAITS_TEST(profiles_on_demand_have_it_too),
+		WAITS_TEST(full_profile_on_demand_leaves_it_out),
+		WAITS_TEST(full_window_loses_it),
+		WAITS_TEST(stack_that_cannot_move_on_is_lost),
+		WAITS_TEST(more_waits_than_there_is_room_for_are_lost),
+		WAITS_TEST(nothing_is_destroyed_without_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

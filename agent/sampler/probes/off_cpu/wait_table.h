@@ -29,7 +29,7 @@ struct wait {
 	struct profile_sample sample; /* but for count and weight */
 };
 
-struct waits {
+struct wait_table {
 	struct map by_tid; /* tid → number in `items` of the thread's newest wait */
 	struct wait *items;
 	uint32_t *free; /* numbers of items that were used before */
@@ -39,20 +39,21 @@ struct waits {
 };
 
 /* SHARE of all waits are taken: above 0, at most 1. */
-void waits_init(struct waits *w, double share);
-void waits_deinit(struct waits *w);
+void wait_table_init(struct wait_table *t, double share);
+void wait_table_deinit(struct wait_table *t);
 /* TID left the CPU. -E2BIG over the limit, -ENOMEM. */
-int waits_begin(struct waits *w, uint32_t tid, uint64_t left_ns);
-/* NULL: not known, or forgotten. Valid until the next waits_begin(). */
-struct wait *waits_find(struct waits *w, uint32_t tid, uint64_t left_ns);
+int wait_table_begin(struct wait_table *t, uint32_t tid, uint64_t left_ns);
+/* NULL: not known, or forgotten. Valid until the next wait_table_begin(). */
+struct wait *wait_table_find(struct wait_table *t, uint32_t tid, uint64_t left_ns);
 /* It was counted, or cannot be. */
-void waits_forget(struct waits *w, struct wait *wait);
+void wait_table_forget(struct wait_table *t, struct wait *wait);
 /* The thread has ended, and with it the wait whose end was lost. */
-void waits_forget_thread(struct waits *w, uint32_t tid);
+void wait_table_forget_thread(struct wait_table *t, uint32_t tid);
 /* Walks all: start with *ITERATOR = 0, ends with NULL. The current one may be forgotten. */
-struct wait *waits_next(struct waits *w, size_t *iterator);
+struct wait *wait_table_next(struct wait_table *t, size_t *iterator);
 /*
  * Count and weight of a sample for a wait of WAIT_NS: what it stands for. Counts are whole numbers;
  * they add up to what the waits stand for.
  */
-void waits_weigh(struct waits *w, uint64_t wait_ns, uint64_t *ret_count, uint64_t *ret_weight);
+void wait_table_weigh(
+	struct wait_table *t, uint64_t wait_ns, uint64_t *ret_count, uint64_t *ret_weight);
