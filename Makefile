@@ -80,7 +80,7 @@ bpf_tests := $(patsubst tests/bpf/%.c,$(O)/tests/bpf/%,$(wildcard tests/bpf/test
 bpf_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/bpf/test_*.c),$(wildcard tests/bpf/*.c)))
 fuzz_targets := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install clean compile_commands
+.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install clean compile_commands ldlibs
 all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom compile_commands.json)
 
 # ---- generated code -------------------------------------------------------------------------
@@ -229,6 +229,10 @@ bench: all
 	$(Q)tests/bench/run $(O)
 mutation:
 	$(Q)tests/mutation/run
+
+# What is linked to the library, for tests that compile a program of their own.
+ldlibs:
+	@echo '$(LDLIBS)'
 
 lint: $(generated)
 	$(Q)tests/lint/run '$(CC) $(CPPFLAGS) $(lib_cflags) -std=gnu17 $(warnings)' '$(CLANG_FORMAT)'

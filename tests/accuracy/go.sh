@@ -85,7 +85,7 @@ check_facts() { # NAME
 
 # shellcheck disable=SC2046
 cc -std=gnu17 -D_GNU_SOURCE -I"$root" -o "$work/go_facts" "$here/go_facts.c" "$build/libfathom.a" \
-	$(pkg-config --libs libelf libzstd libdeflate libxxhash liblzma) -l:libiberty.a -lz || exit 1
+	-Wl,--as-needed $(make -s -C "$root" ldlibs) || exit 1
 
 for version in $VERSIONS; do
 	export GOTOOLCHAIN=local

@@ -14,7 +14,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2046
 cc -O2 -std=gnu17 -D_GNU_SOURCE -I. -o "$work/compare" "$here/unwind_compare.c" "$build/libfathom.a" \
-	$(pkg-config --libs libdw libelf libzstd libdeflate libxxhash liblzma) -l:libiberty.a -lz || exit 1
+	-Wl,--as-needed $(make -s ldlibs) || exit 1
 
 passed=0
 failed=0
