@@ -536,7 +536,8 @@ static int request_busiest(struct sampler *sampler)
 			return err;
 		candidates[count++] = (struct candidate){ p, used_ticks(sampler, p->pid) };
 	}
-	qsort(candidates, count, sizeof(*candidates), by_ticks);
+	if (count)
+		qsort(candidates, count, sizeof(*candidates), by_ticks);
 	for (size_t i = 0; i < count && i < PREPARED_PROGRAMS; i++)
 		sampler_request_program(sampler, candidates[i].process);
 	return 0;
