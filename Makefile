@@ -259,6 +259,6 @@ install: all
 clean:
 	rm -rf build compile_commands.json
 
--include $(objects:.o=.d) $(proto_objects:.o=.d) $(fuzz_objects:.o=.d)
+-include $(objects:.o=.d) $(proto_objects:.o=.d) $(fuzz_objects:.o=.d) $(replay_sources:%.c=$(O)/fuzzobj/%.d)
 -include $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.bpf.d)
 -include $(patsubst tests/%.c,$(O)/obj/tests/%.d,$(wildcard tests/unit/*.c tests/bpf/*.c tests/replay/*.c))

@@ -12,7 +12,7 @@
 
 enum { MAX_DESCRIPTORS = 1 << 12, MAX_QUESTION_BYTES = 8192, MAX_ASKED = 1 << 22 };
 
-static const uint64_t MAX_FILE_BYTES = UINT64_C(1) << 32; /* with holes */
+static const uint64_t MAX_FILE_BYTES = UINT64_C(1) << 28; /* with holes */
 
 void replay_move_clock(struct replay *r, uint64_t time_ns)
 {
