@@ -40,7 +40,7 @@ void intern_deinit(struct intern *in)
 	*in = (struct intern){ .limit = in->limit };
 }
 
-static size_t find(const struct intern *in, uint64_t hash, const void *bytes, size_t size)
+static size_t intern_find(const struct intern *in, uint64_t hash, const void *bytes, size_t size)
 {
 	size_t i = (size_t)hash & (in->slot_count - 1);
 
@@ -54,7 +54,7 @@ static size_t find(const struct intern *in, uint64_t hash, const void *bytes, si
 	return i;
 }
 
-static int grow_slots(struct intern *in)
+static int intern_grow_slots(struct intern *in)
 {
 	size_t slot_count = in->slot_count ? in->slot_count * 2 : 64;
 	uint32_t *slots = calloc(slot_count, sizeof(*slots));
@@ -84,11 +84,11 @@ int intern_bytes(struct intern *in, const void *bytes, size_t size, uint32_t *re
 	if (size > UINT32_MAX / 2)
 		return -E2BIG;
 	if ((in->count + 1) * 3 > in->slot_count * 2) {
-		err = grow_slots(in);
+		err = intern_grow_slots(in);
 		if (err)
 			return err;
 	}
-	slot = find(in, hash, bytes, size);
+	slot = intern_find(in, hash, bytes, size);
 	if (in->slots[slot]) {
 		*ret_number = in->slots[slot] - 1;
 		return 0;

@@ -14,7 +14,7 @@
 
 enum { READ_BYTES = 16 * 1024 };
 
-static int read_all(int fd, struct buffer *b)
+static int io_read_all(int fd, struct buffer *b)
 {
 	for (;;) {
 		void *room = buffer_room(b, READ_BYTES);
@@ -55,7 +55,7 @@ int io_read_file(int dir_fd, const char *path, struct buffer *b)
 
 	if (fd < 0)
 		return -errno;
-	return read_all(fd, b);
+	return io_read_all(fd, b);
 }
 
 ssize_t io_read_line(int dir_fd, const char *path, char *line, size_t size)

@@ -13,7 +13,7 @@ struct map_slot {
 	bool used;
 };
 
-static size_t slot_of(const struct map *m, uint64_t key)
+static size_t map_slot_of(const struct map *m, uint64_t key)
 {
 	key ^= key >> 32;
 	key *= UINT64_C(0x9e3779b97f4a7c15);
@@ -37,9 +37,9 @@ void map_clear(struct map *m)
 }
 
 /* The slot that holds KEY, or the free one where it would go. */
-static struct map_slot *find_slot(const struct map *m, uint64_t key)
+static struct map_slot *map_find_slot(const struct map *m, uint64_t key)
 {
-	size_t i = slot_of(m, key);
+	size_t i = map_slot_of(m, key);
 
 	while (m->slots[i].used && m->slots[i].key != key)
 		i = (i + 1) & (m->capacity - 1);
@@ -52,7 +52,7 @@ bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value)
 
 	if (m->count == 0)
 		return false;
-	slot = find_slot(m, key);
+	slot = map_find_slot(m, key);
 	if (!slot->used)
 		return false;
 	*ret_value = slot->value;
@@ -68,7 +68,7 @@ static int resize(struct map *m, size_t capacity)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->capacity; i++) {
 		if (m->slots[i].used)
-			*find_slot(&other, m->slots[i].key) = m->slots[i];
+			*map_find_slot(&other, m->slots[i].key) = m->slots[i];
 	}
 	free(m->slots);
 	*m = other;
@@ -96,7 +96,7 @@ int map_set(struct map *m, uint64_t key, uint64_t value)
 		if (err)
 			return err;
 	}
-	slot = find_slot(m, key);
+	slot = map_find_slot(m, key);
 	if (!slot->used) {
 		if (m->count >= m->limit)
 			return -E2BIG;
@@ -113,7 +113,7 @@ bool map_remove(struct map *m, uint64_t key)
 
 	if (m->count == 0)
 		return false;
-	slot = find_slot(m, key);
+	slot = map_find_slot(m, key);
 	if (!slot->used)
 		return false;
 	m->count--;
@@ -121,7 +121,7 @@ bool map_remove(struct map *m, uint64_t key)
 	/* Close the gap: move back what would not be found past an empty slot. */
 	for (i = (hole + 1) & (m->capacity - 1); m->slots[i].used;
 		i = (i + 1) & (m->capacity - 1)) {
-		home = slot_of(m, m->slots[i].key);
+		home = map_slot_of(m, m->slots[i].key);
 		if (((i - home) & (m->capacity - 1)) >= ((i - hole) & (m->capacity - 1))) {
 			m->slots[hole] = m->slots[i];
 			hole = i;

@@ -72,7 +72,7 @@ static int walk_without_links(int root_fd, const char *path)
 	return at < 0 ? -errno : take_fd(&at);
 }
 
-static int resolve(int root_fd, const char *path, uint64_t flags, int *ret_fd)
+static int open_regular_resolve(int root_fd, const char *path, uint64_t flags, int *ret_fd)
 {
 	const struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -88,10 +88,10 @@ static int resolve(int root_fd, const char *path, uint64_t flags, int *ret_fd)
 
 int open_regular_below(int root_fd, const char *path, int *ret_fd)
 {
-	return resolve(root_fd, path, 0, ret_fd);
+	return open_regular_resolve(root_fd, path, 0, ret_fd);
 }
 
 int open_regular_itself_below(int root_fd, const char *path, int *ret_fd)
 {
-	return resolve(root_fd, path, O_NOFOLLOW, ret_fd);
+	return open_regular_resolve(root_fd, path, O_NOFOLLOW, ret_fd);
 }

@@ -202,7 +202,8 @@ static uint32_t line_number(int64_t line)
 	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
 }
 
-static int add_line(struct pprof *p, const struct pprof_line *line, struct line_record *ret_line)
+static int pprof_add_line(
+	struct pprof *p, const struct pprof_line *line, struct line_record *ret_line)
 {
 	struct function_record record = { .start_line = line_number(line->start_line) };
 	uint32_t function;
@@ -225,7 +226,7 @@ static int add_line(struct pprof *p, const struct pprof_line *line, struct line_
 	return 0;
 }
 
-static const struct function_record *function_at(const struct pprof *p, uint32_t id)
+static const struct function_record *pprof_function_at(const struct pprof *p, uint32_t id)
 {
 	return (const void *)intern_text(&p->functions, id);
 }
@@ -233,7 +234,7 @@ static const struct function_record *function_at(const struct pprof *p, uint32_t
 bool pprof_is_named(const struct pprof *p, const struct location_record *location)
 {
 	for (uint32_t i = 0; i < location->line_count; i++)
-		if (!function_at(p, location->lines[i].function)->name)
+		if (!pprof_function_at(p, location->lines[i].function)->name)
 			return false;
 	return location->line_count > 0;
 }
@@ -258,7 +259,7 @@ static void note_facts(
 	for (uint32_t i = 0; i < location->line_count; i++) {
 		const struct line_record *line = &location->lines[i];
 
-		facts->lacks_file |= function_at(p, line->function)->file == 0;
+		facts->lacks_file |= pprof_function_at(p, line->function)->file == 0;
 		facts->lacks_line |= line->line == 0;
 	}
 }
@@ -279,7 +280,7 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 	record.mapping = (uint32_t)mapping;
 	record.line_count = (uint32_t)line_count;
 	for (size_t i = 0; i < line_count; i++) {
-		err = add_line(p, &lines[i], &record.lines[i]);
+		err = pprof_add_line(p, &lines[i], &record.lines[i]);
 		if (err)
 			return err;
 	}

@@ -24,7 +24,7 @@ enum {
 
 #define PART_BYTES 4096ULL /* of a mapping: a page, as those that the kernel splits */
 
-static int put(struct buffer *out, const Perftools__Profiles__Profile *part)
+static int pprof_encode_put(struct buffer *out, const Perftools__Profiles__Profile *part)
 {
 	size_t size = perftools__profiles__profile__get_packed_size(part);
 	void *room = buffer_room(out, size);
@@ -65,10 +65,10 @@ static int put_head(const struct pprof *p, struct buffer *out)
 	part.drop_frames = p->drop_frames;
 	part.keep_frames = p->keep_frames;
 	part.doc_url = p->doc_url;
-	return put(out, &part);
+	return pprof_encode_put(out, &part);
 }
 
-static int put_comments(const struct pprof *p, struct buffer *out)
+static int pprof_encode_put_comments(const struct pprof *p, struct buffer *out)
 {
 	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	int64_t comments[COMMENTS_AT_ONCE];
@@ -79,7 +79,7 @@ static int put_comments(const struct pprof *p, struct buffer *out)
 		part.n_comment = 0;
 		while (i < p->comment_count && part.n_comment < COMMENTS_AT_ONCE)
 			comments[part.n_comment++] = p->comments[i++];
-		err = put(out, &part);
+		err = pprof_encode_put(out, &part);
 		if (err)
 			return err;
 	}
@@ -114,7 +114,7 @@ static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
 	sample.label = label_pointers;
 	part.n_sample = 1;
 	part.sample = &samples;
-	return put(out, &part);
+	return pprof_encode_put(out, &part);
 }
 
 /* ---- mappings ------------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static void part_of_unnamed(const struct mapping_record *whole, const struct map
 	mapping->file_offset = whole->offset + (mapping->memory_start - whole->start);
 }
 
-static int put_part(const struct pprof *p, uint32_t id, bool named, struct buffer *out)
+static int pprof_encode_put_part(const struct pprof *p, uint32_t id, bool named, struct buffer *out)
 {
 	const struct mapping_record *record = (const void *)intern_text(&p->mappings, id);
 	const struct mapping_facts *facts = &p->facts[id];
@@ -178,17 +178,17 @@ static int put_part(const struct pprof *p, uint32_t id, bool named, struct buffe
 	}
 	part.n_mapping = 1;
 	part.mapping = &mappings;
-	return put(out, &part);
+	return pprof_encode_put(out, &part);
 }
 
 static int put_mapping(const struct pprof *p, uint32_t id, struct buffer *out)
 {
-	return put_part(p, id, p->facts[id].named, out);
+	return pprof_encode_put_part(p, id, p->facts[id].named, out);
 }
 
 static int put_unnamed_mapping(const struct pprof *p, uint32_t id, struct buffer *out)
 {
-	return p->facts[id].unnamed_id ? put_part(p, id, false, out) : 0;
+	return p->facts[id].unnamed_id ? pprof_encode_put_part(p, id, false, out) : 0;
 }
 
 static int put_location(const struct pprof *p, uint32_t id, struct buffer *out)
@@ -215,7 +215,7 @@ static int put_location(const struct pprof *p, uint32_t id, struct buffer *out)
 	location.line = line_pointers;
 	part.n_location = 1;
 	part.location = &locations;
-	return put(out, &part);
+	return pprof_encode_put(out, &part);
 }
 
 static int put_function(const struct pprof *p, uint32_t id, struct buffer *out)
@@ -232,10 +232,10 @@ static int put_function(const struct pprof *p, uint32_t id, struct buffer *out)
 	function.start_line = record->start_line;
 	part.n_function = 1;
 	part.function = &functions;
-	return put(out, &part);
+	return pprof_encode_put(out, &part);
 }
 
-static int put_strings(const struct pprof *p, struct buffer *out)
+static int pprof_encode_put_strings(const struct pprof *p, struct buffer *out)
 {
 	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	char *strings[STRINGS_AT_ONCE];
@@ -246,7 +246,7 @@ static int put_strings(const struct pprof *p, struct buffer *out)
 		part.n_string_table = 0;
 		while (id < p->strings.count && part.n_string_table < STRINGS_AT_ONCE)
 			strings[part.n_string_table++] = (char *)intern_text(&p->strings, id++);
-		err = put(out, &part);
+		err = pprof_encode_put(out, &part);
 		if (err)
 			return err;
 	}
@@ -276,7 +276,7 @@ static int put_profile(struct pprof *p, struct buffer *out)
 	err = put_head(p, out);
 	if (err)
 		return err;
-	err = put_comments(p, out);
+	err = pprof_encode_put_comments(p, out);
 	if (err)
 		return err;
 	err = put_all(p, &p->samples, put_sample, out);
@@ -293,7 +293,7 @@ static int put_profile(struct pprof *p, struct buffer *out)
 	err = put_all(p, &p->functions, put_function, out);
 	if (err)
 		return err;
-	return put_strings(p, out);
+	return pprof_encode_put_strings(p, out);
 }
 
 int pprof_gzip(const struct buffer *raw, struct buffer *out)

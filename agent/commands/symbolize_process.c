@@ -49,7 +49,7 @@ struct symbolize_process {
 DEFINE_AUTO(symbolize_process);
 
 /* Of one that has ended, what is known stays. */
-static void read_mappings(struct symbolize_process *p)
+static void symbolize_process_read_mappings(struct symbolize_process *p)
 {
 	struct process *live;
 	struct proc_stat stat;
@@ -63,7 +63,7 @@ static void read_mappings(struct symbolize_process *p)
 		p->process = live;
 }
 
-static int create_tables(struct symbolize_process *p)
+static int symbolize_process_create_tables(struct symbolize_process *p)
 {
 	int err;
 
@@ -112,9 +112,9 @@ int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexe
 	p->indexes = indexes;
 	p->proc_fd = p->pid_fd = p->perf_map_fd = -1;
 	map_init(&p->module_indexes, MAX_MODULES);
-	err = create_tables(p);
+	err = symbolize_process_create_tables(p);
 	if (!err)
-		read_mappings(p);
+		symbolize_process_read_mappings(p);
 	if (err || !p->process || p->process->unreadable) {
 		say_why_not(pid, p->process, err);
 		return err ? err : -ESRCH;
@@ -283,11 +283,11 @@ static const struct mapping *mapping_at(struct symbolize_process *p, uint64_t pc
 	const struct mapping *mapping;
 
 	if (old)
-		read_mappings(p);
+		symbolize_process_read_mappings(p);
 	mapping = mappings_find(p->process->mappings, pc);
 	if (mapping || old || !p->awaited)
 		return mapping;
-	read_mappings(p);
+	symbolize_process_read_mappings(p);
 	return mappings_find(p->process->mappings, pc);
 }
 

@@ -269,7 +269,7 @@ static int start_timers(struct daemon *d)
 	return err;
 }
 
-static int run(struct daemon *d)
+static int daemon_serve(struct daemon *d)
 {
 	int err;
 
@@ -319,7 +319,7 @@ int daemon_run(struct config *config, int argc, char **argv)
 	if (!err)
 		err = daemon_make(&d);
 	if (!err)
-		err = run(&d);
+		err = daemon_serve(&d);
 	daemon_unmake(&d);
 	config_deinit(&d.config);
 	return err ? EXIT_FAILED : EXIT_DONE;

@@ -25,7 +25,7 @@ void functions_deinit(struct functions *f)
 	intern_deinit(&f->frames);
 }
 
-static int number_of(
+static int functions_number_of(
 	struct functions *f, const char *name, const char *module, uint32_t *ret_function)
 {
 	size_t name_size = strlen(name) + 1, size = name_size + strlen(module);
@@ -47,12 +47,12 @@ int functions_add(void *context, const struct symbolized *frame, uint32_t *ret_f
 	int err;
 
 	for (size_t i = 0; i < count; i++) {
-		err = number_of(f, frame->lines[i].name, module, &numbers[i]);
+		err = functions_number_of(f, frame->lines[i].name, module, &numbers[i]);
 		if (err)
 			return err;
 	}
 	if (count == 0) {
-		err = number_of(f, "[unknown]", module, &numbers[count++]);
+		err = functions_number_of(f, "[unknown]", module, &numbers[count++]);
 		if (err)
 			return err;
 	}

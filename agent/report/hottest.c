@@ -31,7 +31,7 @@ static void hottest_deinit(struct hottest *h)
 }
 
 /* Room for all functions known so far, zeroed. */
-static int grow(struct hottest *h)
+static int hottest_grow(struct hottest *h)
 {
 	size_t need = functions_count(&h->functions) + 1, before = h->capacity;
 	int err = array_reserve(h->weights, h->capacity, need, MAX_FUNCTIONS);
@@ -57,7 +57,8 @@ static void count_frame(struct hottest *h, uint32_t frame, uint64_t sample_numbe
 	}
 }
 
-static int count_samples(struct hottest *h, struct stacks *stacks, const struct profile *profile)
+static int hottest_count_samples(
+	struct hottest *h, struct stacks *stacks, const struct profile *profile)
 {
 	const struct stack_facts *facts;
 	uint32_t self;
@@ -68,7 +69,7 @@ static int count_samples(struct hottest *h, struct stacks *stacks, const struct 
 
 		if (sample->kind == PROFILE_WAITS)
 			continue;
-		err = stacks_get(stacks, sample, &facts) ?: grow(h);
+		err = stacks_get(stacks, sample, &facts) ?: hottest_grow(h);
 		if (err)
 			return err;
 		self = functions_innermost(&h->functions, stacks->ids[facts->first]);
@@ -144,7 +145,7 @@ int report_hottest(const struct report_sources *sources, struct report_hot **ret
 	err = stacks_create(sources, NULL, functions_add, &h.functions, &stacks);
 	if (err)
 		return err;
-	err = count_samples(&h, stacks, sources->profile);
+	err = hottest_count_samples(&h, stacks, sources->profile);
 	if (err)
 		return err;
 	return make_list(&h, ret_list, max, ret_count);

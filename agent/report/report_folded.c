@@ -49,7 +49,7 @@ static void folded_deinit(struct folded *f)
 }
 
 /* One part of a line: what would end it or break it in two is replaced. */
-static int put_part(struct buffer *out, const char *text)
+static int report_folded_put_part(struct buffer *out, const char *text)
 {
 	size_t begin = out->size;
 
@@ -71,10 +71,10 @@ static int put_unknown(struct buffer *out, const struct symbolized *frame)
 		return buffer_string(out, "[unknown]");
 	file = frame->mapping->content.file;
 	if (!frame->mapping->is_file)
-		return put_part(out, file);
+		return report_folded_put_part(out, file);
 	name = strrchr(file, '/');
 	buffer_string(out, "[");
-	put_part(out, name ? name + 1 : file);
+	report_folded_put_part(out, name ? name + 1 : file);
 	return buffer_printf(out, "+0x%" PRIx64 "]", frame->address);
 }
 
@@ -89,7 +89,7 @@ static int add_frame(void *context, const struct symbolized *frame, uint32_t *re
 		buffer_string(out, frame->kernel ? "_[k]" : "");
 	}
 	for (size_t i = frame->line_count; i-- > 0;) {
-		put_part(out, frame->lines[i].name);
+		report_folded_put_part(out, frame->lines[i].name);
 		buffer_string(out, frame->kernel ? "_[k]" : "");
 		buffer_string(out, i ? ";" : "");
 	}
@@ -121,7 +121,7 @@ static int count_sample(struct folded *f, const struct profile_sample *sample)
 	return 0;
 }
 
-static int count_samples(struct folded *f)
+static int report_folded_count_samples(struct folded *f)
 {
 	const struct profile *profile = f->sources->profile;
 	int err;
@@ -141,7 +141,7 @@ static int count_samples(struct folded *f)
 }
 
 /* Different stacks and processes may read the same. */
-static int add_line(struct folded *f, uint32_t comm, uint32_t stack, uint64_t count)
+static int report_folded_add_line(struct folded *f, uint32_t comm, uint32_t stack, uint64_t count)
 {
 	const struct stack_facts *facts = &f->stacks->facts[stack];
 	struct buffer *out = &f->scratch;
@@ -150,7 +150,7 @@ static int add_line(struct folded *f, uint32_t comm, uint32_t stack, uint64_t co
 	int err;
 
 	out->size = 0;
-	put_part(out, intern_text(&f->comms, comm));
+	report_folded_put_part(out, intern_text(&f->comms, comm));
 	for (uint32_t i = facts->count; i-- > 0;) {
 		buffer_string(out, ";");
 		buffer_string(out, intern_text(&f->frames, f->stacks->ids[facts->first + i]));
@@ -167,14 +167,14 @@ static int add_line(struct folded *f, uint32_t comm, uint32_t stack, uint64_t co
 	return 0;
 }
 
-static int add_lines(struct folded *f)
+static int report_folded_add_lines(struct folded *f)
 {
 	uint64_t key, count;
 	size_t iterator = 0;
 	int err;
 
 	while (map_next(&f->counts, &iterator, &key, &count)) {
-		err = add_line(f, (uint32_t)(key >> 32), (uint32_t)key, count);
+		err = report_folded_add_line(f, (uint32_t)(key >> 32), (uint32_t)key, count);
 		if (err)
 			return err;
 	}
@@ -242,10 +242,10 @@ int report_folded(const struct report_sources *sources, const struct report_opti
 	if (err)
 		return err;
 	f.stacks = stacks;
-	err = count_samples(&f);
+	err = report_folded_count_samples(&f);
 	if (err)
 		return err;
-	err = add_lines(&f);
+	err = report_folded_add_lines(&f);
 	if (err)
 		return err;
 	err = put_lines(&f, out);

@@ -214,7 +214,7 @@ static void put_values(const struct profile_sample *sample, int64_t values[ALL_T
 	values[first + 1] = value_of(sample->weight);
 }
 
-static int add_sample(struct pprof_report *r, const struct profile_sample *sample)
+static int report_pprof_add_sample(struct pprof_report *r, const struct profile_sample *sample)
 {
 	const struct process *process = processes_find(r->sources->processes, sample->process);
 	int64_t values[ALL_TYPES] = { 0 };
@@ -243,7 +243,7 @@ static int add_sample(struct pprof_report *r, const struct profile_sample *sampl
 }
 
 /* A sample that does not fit is counted, those before it stay. */
-static int add_samples(struct pprof_report *r)
+static int report_pprof_add_samples(struct pprof_report *r)
 {
 	const struct profile *profile = r->sources->profile;
 	int err;
@@ -253,7 +253,7 @@ static int add_samples(struct pprof_report *r)
 
 		if (!included(r, sample))
 			continue;
-		err = add_sample(r, sample);
+		err = report_pprof_add_sample(r, sample);
 		if (err == -E2BIG)
 			metrics_add(r->sources->metrics, METRIC_LOST_MEMORY_LIMIT, sample->count);
 		else if (err)
@@ -266,7 +266,7 @@ static int add_samples(struct pprof_report *r)
  * What one sample stands for. Where the frequency changed no number is true of all samples, and the
  * mean is: so many samples times it are the CPU time. True in *RET_MEAN: it is such a mean.
  */
-static int64_t period_of(const struct pprof_report *r, bool *ret_mean)
+static int64_t report_pprof_period_of(const struct pprof_report *r, bool *ret_mean)
 {
 	const struct profile *profile = r->sources->profile;
 	uint64_t period = (uint64_t)r->options->period, count = 0, weight = 0;
@@ -285,7 +285,7 @@ static int64_t period_of(const struct pprof_report *r, bool *ret_mean)
 	return *ret_mean ? value_of((weight + count / 2) / count) : r->options->period;
 }
 
-static int put_comments(const struct pprof_report *r, bool mean_period)
+static int report_pprof_put_comments(const struct pprof_report *r, bool mean_period)
 {
 	int err = 0;
 
@@ -337,7 +337,7 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 	size_t before;
 	int err;
 
-	head.period = period_of(&r, &mean_period);
+	head.period = report_pprof_period_of(&r, &mean_period);
 	err = pprof_create(&head, &pprof);
 	if (err)
 		return err;
@@ -346,7 +346,7 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 		return err;
 	r.pprof = pprof;
 	r.stacks = stacks;
-	err = put_comments(&r, mean_period) ?: put_main_binary_first(&r) ?: add_samples(&r);
+	err = report_pprof_put_comments(&r, mean_period) ?: put_main_binary_first(&r) ?: report_pprof_add_samples(&r);
 	if (err)
 		return err;
 	before = out->size;

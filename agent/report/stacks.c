@@ -97,7 +97,8 @@ static uint8_t traits_of(const struct symbolized *frame)
 }
 
 /* The known frame of KEY, to be filled in when it is not known yet. */
-static int slot_of(struct stacks *s, const void *key, size_t size, struct known_frame **ret_frame)
+static int stacks_slot_of(
+	struct stacks *s, const void *key, size_t size, struct known_frame **ret_frame)
 {
 	size_t known = s->frame_keys.count;
 	uint32_t number;
@@ -135,7 +136,7 @@ static int frame_of(struct stacks *s, uint32_t process, const struct profile_fra
 	struct symbolize_key key;
 	size_t key_bytes = symbolize_key(&s->symbolize, process, frame, &key);
 	struct known_frame *known;
-	int err = slot_of(s, &key, key_bytes, &known);
+	int err = stacks_slot_of(s, &key, key_bytes, &known);
 
 	if (err)
 		return err;
@@ -172,7 +173,7 @@ static int add_marker(struct stacks *s, const char *name)
 	struct known_frame *known;
 	int err;
 
-	err = slot_of(s, name, strlen(name), &known);
+	err = stacks_slot_of(s, name, strlen(name), &known);
 	if (err)
 		return err;
 	if (!known->known) {
@@ -256,7 +257,7 @@ static enum metric truncation_of(uint32_t flags)
 	}
 }
 
-static int build(struct stacks *s, uint32_t process, const struct profile_stack *stack,
+static int stacks_build(struct stacks *s, uint32_t process, const struct profile_stack *stack,
 	struct stack_facts *facts)
 {
 	bool lost = stack->flags & PROFILE_STACK_MISSING;
@@ -280,7 +281,8 @@ static int build(struct stacks *s, uint32_t process, const struct profile_stack 
 	return stack->frame_count ? 0 : add_marker(s, "[no stack]");
 }
 
-static enum stack_kind kind_of(struct stacks *s, const struct profile_stack *stack, uint32_t number)
+static enum stack_kind stacks_kind_of(
+	struct stacks *s, const struct profile_stack *stack, uint32_t number)
 {
 	uint8_t kind = KIND_SHARED;
 
@@ -301,7 +303,7 @@ static int add_stack(struct stacks *s, uint64_t key, uint32_t process,
 		.first = (uint32_t)s->id_count };
 	int err;
 
-	err = build(s, process, stack, &facts);
+	err = stacks_build(s, process, stack, &facts);
 	if (err)
 		return err;
 	facts.count = (uint32_t)s->id_count - facts.first;
@@ -324,7 +326,7 @@ int stacks_get(
 	size_t added;
 	int err;
 
-	if (kind_of(s, &stack, sample->stack) == KIND_PRIVATE)
+	if (stacks_kind_of(s, &stack, sample->stack) == KIND_PRIVATE)
 		key |= (uint64_t)sample->process << 32;
 	if (!map_get(&s->by_stack, key, &number)) {
 		err = add_stack(s, key, sample->process, &stack, &added);

@@ -182,7 +182,7 @@ _Static_assert(PROFILE_FRAME_TENANT_SHIFT + KALLSYMS_TENANT_BITS <= 32, "it fits
 _Static_assert(MODULE_NUMBER_MAX < 1 << PROFILE_KIND_SHIFT, "a module's number is no kind");
 
 /* Whose the address was when it was sampled (kallsyms_tenant()). */
-static uint32_t tenant_of(const struct profile_frame *frame)
+static uint32_t symbolize_tenant_of(const struct profile_frame *frame)
 {
 	return frame->flags >> PROFILE_FRAME_TENANT_SHIFT;
 }
@@ -193,8 +193,8 @@ static int kernel_frame(struct symbolize *s, const struct frame_place *at, struc
 	struct ksymbol symbol;
 
 	frame->kernel = true;
-	if (!kallsyms ||
-		!kallsyms_lookup_of(kallsyms, frame->address, tenant_of(at->frame), &symbol))
+	if (!kallsyms || !kallsyms_lookup_of(
+				 kallsyms, frame->address, symbolize_tenant_of(at->frame), &symbol))
 		return unknown_kernel_frame(s, frame);
 	set_only_line(frame, symbol.name);
 	return kernel_mapping(s, symbol.module, frame);
@@ -202,7 +202,7 @@ static int kernel_frame(struct symbolize *s, const struct frame_place *at, struc
 
 /* ---- user ---- */
 
-static const char *module_name(const struct module *module)
+static const char *symbolize_module_name(const struct module *module)
 {
 	if (module->kind == MODULE_VDSO)
 		return "[vdso]";
@@ -249,7 +249,7 @@ static int file_mapping(struct symbolize *s, const struct module *module, const 
 	if (!new)
 		return 0;
 	mapping->is_file = module->kind == MODULE_FILE;
-	mapping->content.file = keep_text(s, module_name(module));
+	mapping->content.file = keep_text(s, symbolize_module_name(module));
 	mapping->content.build_id = module_build_id(s, module, index);
 	mapping->file_hash = file_hash(s, index);
 	if (segment == NO_SEGMENT) {
@@ -328,10 +328,10 @@ static int anon_frame(struct symbolize *s, const struct frame_place *at, struct 
 	return bracket_mapping(s, "[anon]", frame);
 }
 
-static int special_frame(
+static int symbolize_special_frame(
 	struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
 {
-	const char *name = module_name(at->module);
+	const char *name = symbolize_module_name(at->module);
 
 	frame->outcome = SYMBOLIZE_NO_SYMBOL;
 	return bracket_mapping(s, *name ? name : "[special]", frame);
@@ -401,7 +401,7 @@ static size_t kernel_key(
 {
 	size_t size = shared_key(frame, process, ret_key);
 
-	ret_key->context = tenant_of(frame);
+	ret_key->context = symbolize_tenant_of(frame);
 	return size;
 }
 
@@ -434,11 +434,11 @@ static const struct frame_kind native_kinds[] = {
 	[MODULE_FILE] = { false, shared_key, file_frame },
 	[MODULE_VDSO] = { false, shared_key, file_frame },
 	[MODULE_ANON] = { true, memory_key, anon_frame },
-	[MODULE_SPECIAL] = { false, shared_key, special_frame },
+	[MODULE_SPECIAL] = { false, shared_key, symbolize_special_frame },
 };
 
 /* FRAME's row. *RET_MODULE is the module of a native frame, NULL of others. */
-static const struct frame_kind *kind_of(const struct symbolize *s,
+static const struct frame_kind *symbolize_kind_of(const struct symbolize *s,
 	const struct profile_frame *frame, const struct module **ret_module)
 {
 	*ret_module = NULL;
@@ -454,7 +454,7 @@ bool symbolize_is_private(const struct symbolize *s, const struct profile_frame 
 {
 	const struct module *module;
 
-	return kind_of(s, frame, &module)->is_private;
+	return symbolize_kind_of(s, frame, &module)->is_private;
 }
 
 size_t symbolize_key(const struct symbolize *s, uint32_t process, const struct profile_frame *frame,
@@ -462,14 +462,14 @@ size_t symbolize_key(const struct symbolize *s, uint32_t process, const struct p
 {
 	const struct module *module;
 
-	return kind_of(s, frame, &module)->key(frame, process, ret_key);
+	return symbolize_kind_of(s, frame, &module)->key(frame, process, ret_key);
 }
 
 int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_frame *frame,
 	struct symbolized *ret_frame)
 {
 	struct frame_place at = { .frame = frame, .process = process };
-	const struct frame_kind *kind = kind_of(s, frame, &at.module);
+	const struct frame_kind *kind = symbolize_kind_of(s, frame, &at.module);
 
 	ret_frame->address = native_address(frame);
 	ret_frame->mapping = NULL;

@@ -75,7 +75,7 @@ static int make_sample(struct sampler *sampler, struct profile *profile,
 	return 0;
 }
 
-static int add_sample(
+static int events_add_sample(
 	struct sampler *sampler, struct profile *profile, const struct attributed_sample *a)
 {
 	struct profile_sample sample;
@@ -95,7 +95,7 @@ static void add_to_taps(struct sampler *sampler, const struct attributed_sample 
 	size_t iterator = 0;
 
 	while ((tap = windows_next_tap(sampler->windows, a->record->tgid, &iterator))) {
-		if (add_sample(sampler, tap, a))
+		if (events_add_sample(sampler, tap, a))
 			metrics_add(&sampler->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
 	}
 }
@@ -118,7 +118,7 @@ static void add_tick(struct sampler *sampler, const struct attributed_sample *a)
 {
 	const struct abi_sample *s = a->record;
 
-	if (add_sample(sampler, profile_of(sampler, s->window), a)) {
+	if (events_add_sample(sampler, profile_of(sampler, s->window), a)) {
 		sampler_lose_sample(sampler, s);
 		return;
 	}

@@ -219,7 +219,8 @@ static void on_forget(void *context, struct process *p)
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-static int fail(struct sampler_failure *failure, const char *step, const char *detail, int err)
+static int sampler_fail(
+	struct sampler_failure *failure, const char *step, const char *detail, int err)
 {
 	failure->step = step;
 	snprintf(failure->detail, sizeof(failure->detail), "%s", detail);
@@ -251,13 +252,13 @@ static int create_symbol_sources(struct sampler *sampler, const struct sampler_o
 	sampler->debug_directories =
 		strdup(options->debug_directories ? options->debug_directories : "");
 	if (!sampler->debug_directories)
-		return fail(failure, "allocate memory", "", -ENOMEM);
+		return sampler_fail(failure, "allocate memory", "", -ENOMEM);
 	err = cache_create(options->cache_directory, options->cache_limit_bytes, &sampler->cache);
 	if (err)
-		return fail(failure, "open the index cache", options->cache_directory, err);
+		return sampler_fail(failure, "open the index cache", options->cache_directory, err);
 	err = create_debuginfod(sampler, options);
 	if (err)
-		return fail(failure, "prepare to ask debuginfod", "", err);
+		return sampler_fail(failure, "prepare to ask debuginfod", "", err);
 	err = builds_create(
 		&(struct builds_options){
 			.cache = sampler->cache,
@@ -274,19 +275,19 @@ static int create_symbol_sources(struct sampler *sampler, const struct sampler_o
 	if (!err)
 		err = sampler_module_indexes_create(sampler);
 	if (err)
-		return fail(failure, "prepare the index builder", "", err);
+		return sampler_fail(failure, "prepare the index builder", "", err);
 	err = kernel_symbols_create(sampler->proc_fd, &sampler->metrics, &sampler->kernel_symbols);
-	return err ? fail(failure, "allocate memory", "", err) : 0;
+	return err ? sampler_fail(failure, "allocate memory", "", err) : 0;
 }
 
-static int create_tables(struct sampler *sampler, const struct sampler_options *options,
+static int sampler_create_tables(struct sampler *sampler, const struct sampler_options *options,
 	struct sampler_failure *failure)
 {
 	int err;
 
 	sampler->proc_fd = host_openat(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sampler->proc_fd < 0)
-		return fail(failure, "open", "/proc", -errno);
+		return sampler_fail(failure, "open", "/proc", -errno);
 	sampler_memory_guard_init(sampler, options);
 	err = modules_create(SAMPLER_MODULES_LIMIT, &sampler->modules);
 	if (!err)
@@ -313,7 +314,7 @@ static int create_tables(struct sampler *sampler, const struct sampler_options *
 			},
 			&sampler->jit_maps);
 	if (err)
-		return fail(failure, "make the tables", "", err);
+		return sampler_fail(failure, "make the tables", "", err);
 	sampler_module_sweeper_init(sampler);
 	return 0;
 }
@@ -330,13 +331,13 @@ static int create_collect(struct sampler *sampler, const struct sampler_options 
 	sampler_handlers(sampler, &collect.handlers);
 	err = collect_create(&collect, &sampler->collect, &step);
 	if (err)
-		return fail(failure, step, "", err);
+		return sampler_fail(failure, step, "", err);
 	err = sampler_windows_create(sampler, options);
 	if (err)
-		return fail(failure, "allocate memory", "", err);
+		return sampler_fail(failure, "allocate memory", "", err);
 	err = sampler_unwind_create(sampler);
 	if (err)
-		return fail(failure, "prepare the unwind tables", "", err);
+		return sampler_fail(failure, "prepare the unwind tables", "", err);
 	err = loop_add(sampler->loop, collect_fd(sampler->collect), EPOLLIN, on_rings, sampler);
 	if (!err)
 		err = loop_timer(sampler->loop, DRAIN_MS * MS, DRAIN_MS * MS, on_drain_timer,
@@ -344,7 +345,7 @@ static int create_collect(struct sampler *sampler, const struct sampler_options 
 	if (!err)
 		err = loop_timer(sampler->loop, UPKEEP_MS * MS, UPKEEP_MS * MS, on_upkeep_timer,
 			sampler, &sampler->upkeep_timer);
-	return err ? fail(failure, "watch the rings", "", err) : 0;
+	return err ? sampler_fail(failure, "watch the rings", "", err) : 0;
 }
 
 static int create_samples(struct sampler *sampler, const struct sampler_options *options,
@@ -352,7 +353,7 @@ static int create_samples(struct sampler *sampler, const struct sampler_options 
 {
 	int err = sampler_samples_init(sampler, options);
 
-	return err ? fail(failure, "allocate memory", "", err) : 0;
+	return err ? sampler_fail(failure, "allocate memory", "", err) : 0;
 }
 
 /* The rings are open; what runs now is read from /proc, what comes from here on is in the rings. */
@@ -368,7 +369,7 @@ static int read_processes(struct sampler *sampler, const struct sampler_options 
 		count = 1;
 	}
 	err = processes_scan(sampler->processes, pids, count);
-	return err ? fail(failure, "read the processes in", "/proc", err) : 0;
+	return err ? sampler_fail(failure, "read the processes in", "/proc", err) : 0;
 }
 
 int sampler_create(const struct sampler_options *options, struct sampler **ret_sampler,
@@ -378,7 +379,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	int err;
 
 	if (!sampler)
-		return fail(ret_failure, "allocate memory", "", -ENOMEM);
+		return sampler_fail(ret_failure, "allocate memory", "", -ENOMEM);
 	host_note(HOST_NOTE_CALL,
 		&(struct note_call){ .call = SAMPLER_CALL_CREATE, .options = options });
 	sampler->loop = options->loop;
@@ -396,9 +397,9 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 					  });
 	err = sampler_waits_create(sampler, options->collect.off_cpu_share);
 	if (err)
-		fail(ret_failure, "allocate memory", "", err);
+		sampler_fail(ret_failure, "allocate memory", "", err);
 	else
-		err = create_tables(sampler, options, ret_failure);
+		err = sampler_create_tables(sampler, options, ret_failure);
 	/* First what needs rights: without them nothing else is worth a message. */
 	if (!err)
 		err = create_collect(sampler, options, ret_failure);

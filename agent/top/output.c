@@ -55,7 +55,7 @@ int output_create(const struct output_options *options, struct output **ret_outp
 	return 0;
 }
 
-static void forget(struct output *o)
+static void output_forget(struct output *o)
 {
 	if (output_is_pending(o))
 		loop_remove(o->options.loop, o->fd);
@@ -68,7 +68,7 @@ void output_destroy(struct output *o)
 {
 	if (!o)
 		return;
-	forget(o);
+	output_forget(o);
 	buffer_deinit(&o->kept);
 	if (o->own_fd)
 		close(o->fd);
@@ -111,7 +111,7 @@ static void on_writable(void *context, int fd, uint32_t events)
 		if (o->written < o->kept.size)
 			return;
 	}
-	forget(o);
+	output_forget(o);
 	if (got < 0)
 		o->options.failed(o->options.context, (int)got);
 	else
@@ -143,7 +143,7 @@ void output_last(struct output *o, const char *text)
 {
 	struct pollfd ready = { .fd = o->fd, .events = POLLOUT };
 
-	forget(o);
+	output_forget(o);
 	if (poll(&ready, 1, LAST_WAIT_MS) == 1)
 		(void)write_some(o->fd, (const uint8_t *)text, strlen(text));
 }

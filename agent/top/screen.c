@@ -201,7 +201,7 @@ static void put_cells(
 	end_line(s);
 }
 
-static void put_row(
+static void screen_put_row(
 	struct screen *s, enum rows_by by, const struct row *row, const struct snapshot *snapshot)
 {
 	uint64_t interval = s->facts->interval_ns;
@@ -234,7 +234,7 @@ static size_t count_shown(const struct rows *rows, const char *filter)
 	return shown;
 }
 
-static void put_rows(
+static void screen_put_rows(
 	struct screen *s, const struct view *v, const struct snapshot *snapshot, size_t shown)
 {
 	const struct rows *rows = &snapshot->by[v->by];
@@ -250,7 +250,7 @@ static void put_rows(
 		if (skip)
 			skip--;
 		else
-			put_row(s, v->by, &rows->rows[i], snapshot);
+			screen_put_row(s, v->by, &rows->rows[i], snapshot);
 	}
 }
 
@@ -286,7 +286,7 @@ static void put_body(struct screen *s, struct view *v, struct snapshot *snapshot
 	put_choice(s, v, shown, rows->count);
 	put_column_names(s, v->by);
 	if (snapshot)
-		put_rows(s, v, snapshot, shown);
+		screen_put_rows(s, v, snapshot, shown);
 }
 
 int screen_draw(struct buffer *out, struct view *v, struct snapshot *snapshot,

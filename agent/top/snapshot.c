@@ -281,7 +281,7 @@ static int add_functions(struct maker *m, const struct profile_sample *sample,
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int add_samples(struct maker *m)
+static int snapshot_add_samples(struct maker *m)
 {
 	const struct profile *profile = m->sources->profile;
 	struct snapshot *s = m->snapshot;
@@ -320,7 +320,7 @@ static int make(struct snapshot *s, const struct report_sources *sources)
 	if (err)
 		return err;
 	m.stacks = stacks;
-	return add_samples(&m);
+	return snapshot_add_samples(&m);
 }
 
 int snapshot_create(const struct report_sources *sources, struct snapshot **ret_snapshot)

@@ -82,7 +82,7 @@ void terminal_leave(struct terminal *t, struct output *output)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static size_t number_of(const char *name, size_t usual, size_t most)
+static size_t terminal_number_of(const char *name, size_t usual, size_t most)
 {
 	const char *text = getenv(name);
 	unsigned long number = text ? strtoul(text, NULL, 10) : 0;
@@ -97,7 +97,7 @@ void terminal_size(const struct terminal *t, size_t *ret_columns, size_t *ret_li
 	if (ioctl(t->size_fd, TIOCGWINSZ, &size) < 0)
 		size = (struct winsize){ 0 };
 	*ret_columns = size.ws_col ? MIN((size_t)size.ws_col, MAX_COLUMNS)
-				   : number_of("COLUMNS", USUAL_COLUMNS, MAX_COLUMNS);
+				   : terminal_number_of("COLUMNS", USUAL_COLUMNS, MAX_COLUMNS);
 	*ret_lines = size.ws_row ? MIN((size_t)size.ws_row, MAX_LINES)
-				 : number_of("LINES", USUAL_LINES, MAX_LINES);
+				 : terminal_number_of("LINES", USUAL_LINES, MAX_LINES);
 }

@@ -103,7 +103,7 @@ static int build_add_tag(struct build *build, uint64_t tag)
 	return err;
 }
 
-static bool build_has_tag(const struct build *build, uint64_t tag)
+static bool builds_has_tag(const struct build *build, uint64_t tag)
 {
 	for (size_t i = 0; i < build->tag_count; i++)
 		if (build->tags[i] == tag)
@@ -261,7 +261,7 @@ static int request_join(struct builds *b, const struct request *r, struct build 
 	if (!build_is_in(same, BUILDS_IMPROVING))
 		return build_add_tag(same, r->tag);
 	/* Ignoring an error: the better index is for those that there is memory for. */
-	if (!build_has_tag(same, r->tag))
+	if (!builds_has_tag(same, r->tag))
 		(void)build_add_tag(same, r->tag);
 	request_deliver_cached(b, r);
 	return 0;

@@ -73,7 +73,7 @@ void builds_hurry(struct builds *b)
 				build_hurry(build);
 }
 
-static bool build_has_tag(const struct build *build, const void *context)
+static bool builds_order_build_has_tag(const struct build *build, const void *context)
 {
 	for (size_t i = 0; i < build->tag_count; i++)
 		if (build->tags[i] == *(const uint64_t *)context)
@@ -83,11 +83,11 @@ static bool build_has_tag(const struct build *build, const void *context)
 
 void builds_want(struct builds *b, uint64_t tag)
 {
-	struct build *build = builds_find(b, BUILDS_WAITING, build_has_tag, &tag);
+	struct build *build = builds_find(b, BUILDS_WAITING, builds_order_build_has_tag, &tag);
 
 	if (build && !build->wanted++)
 		builds_start_waiting(b);
-	build = builds_find(b, BUILDS_RUNNING, build_has_tag, &tag);
+	build = builds_find(b, BUILDS_RUNNING, builds_order_build_has_tag, &tag);
 	/* Each time: a child that has just begun is still about to lower its own. */
 	if (build && build_is_small(build))
 		build_hurry(build);

@@ -210,7 +210,7 @@ static void find_by_link(struct search *s, const struct debug_names *names)
 
 /* PATH, below ROOT, is that of the file that has the names: a relative one counts from its folder.
  */
-static void find_alternate(
+static void debug_files_open_alternate(
 	struct search *s, const struct debug_names *names, int root, const char *path)
 {
 	const struct companion kind = { .role = COMPANION_SUPPLEMENTARY };
@@ -264,7 +264,7 @@ static void find_all(struct search *s, const struct debug_names *names)
 	while (s->found->count > MAX_DEBUG)
 		close(s->found->items[--s->found->count].fd);
 	find_packages(s);
-	find_alternate(s, names, home_root(s), s->options->path);
+	debug_files_open_alternate(s, names, home_root(s), s->options->path);
 }
 
 static int end_search(struct search *s)
@@ -300,7 +300,7 @@ int debug_files_find_alternate(const struct debug_search *search, const struct c
 		return 0;
 	open_roots(&s);
 	path_of(debug->fd, &place);
-	find_alternate(&s, names, companion_root(&s, debug), place.text);
+	debug_files_open_alternate(&s, names, companion_root(&s, debug), place.text);
 	return end_search(&s);
 }
 
@@ -425,7 +425,7 @@ int debug_files_open_by_id(const char *directories, const struct build_id *id, i
 
 /* ---- .dwo files ----------------------------------------------------------------------------- */
 
-static bool open_split(const struct search *s, const char *path, int *ret_fd)
+static bool debug_files_open_split(const struct search *s, const char *path, int *ret_fd)
 {
 	const char *name = strrchr(path, '/');
 	char folder[PATH_MAX];
@@ -457,7 +457,7 @@ size_t debug_files_add_split(
 		if (companions->count == COMPANIONS_MAX_SPLIT)
 			break;
 		*c = (struct companion){ .role = COMPANION_SPLIT };
-		if (open_split(&s, index_wanted(index, i), &c->fd))
+		if (debug_files_open_split(&s, index_wanted(index, i), &c->fd))
 			companions->count++;
 	}
 	if (s.roots[1] >= 0)

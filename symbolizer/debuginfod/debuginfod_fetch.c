@@ -106,7 +106,8 @@ static int fill_environment(struct environment *e, const char *urls)
 	return err;
 }
 
-static int spawn(const struct debuginfod_question *q, const struct child_fds *fds, pid_t *ret_pid)
+static int debuginfod_fetch_spawn(
+	const struct debuginfod_question *q, const struct child_fds *fds, pid_t *ret_pid)
 {
 	autocall(environment_deinit) struct environment environment = { .count = 0 };
 	char program[] = "fathom", command[sizeof(SANDBOX_FETCH_COMMAND)];
@@ -138,7 +139,7 @@ int debuginfod_fetch_start(const struct debuginfod_question *q, struct sandbox *
 	if (!err)
 		err = child_fds_add(&fds, write_end);
 	if (!err)
-		err = spawn(q, &fds, &pid);
+		err = debuginfod_fetch_spawn(q, &fds, &pid);
 	if (err)
 		return err;
 	*ret_child = (struct sandbox){ .pid = pid, .result_fd = take_fd(&read_end) };

@@ -117,7 +117,7 @@ void index_destroy(struct index *index)
 	free(index);
 }
 
-static const char *string_at(const struct index *index, uint32_t offset)
+static const char *index_string_at(const struct index *index, uint32_t offset)
 {
 	const char *strings = index_table_start(index, INDEX_STRINGS);
 
@@ -164,7 +164,7 @@ static uint32_t find_node(const struct index *index, uint32_t key)
 }
 
 /* File, line and column of the code at KEY, as far as they are known. */
-static void find_place(const struct index *index, uint32_t key, struct index_frame *ret_place)
+static void index_find_place(const struct index *index, uint32_t key, struct index_frame *ret_place)
 {
 	const struct search search = { INDEX_ROWS, INDEX_ROW_PAGES, index->header.row_shift };
 	const struct index_row *row = find_entry(index, search, key);
@@ -176,7 +176,7 @@ static void find_place(const struct index *index, uint32_t key, struct index_fra
 		return;
 	file = row->place & ((1U << INDEX_FILE_BITS) - 1);
 	if (file < index_table_count(index, INDEX_FILES))
-		ret_place->file = string_at(index, files[file]);
+		ret_place->file = index_string_at(index, files[file]);
 	ret_place->line = row->line;
 	ret_place->column = row->place >> INDEX_FILE_BITS;
 }
@@ -184,8 +184,8 @@ static void find_place(const struct index *index, uint32_t key, struct index_fra
 static void name_frame(
 	const struct index *index, const struct index_node *node, struct index_frame *frame)
 {
-	frame->name = string_at(index, node->name);
-	frame->linkage = string_at(index, node->linkage);
+	frame->name = index_string_at(index, node->name);
+	frame->linkage = index_string_at(index, node->linkage);
 	frame->start_line = node->start_line;
 	if (!*frame->linkage)
 		frame->linkage = frame->name;
@@ -209,7 +209,7 @@ size_t index_lookup(
 	number = find_node(index, (uint32_t)offset);
 	if (number == INDEX_NO_NODE)
 		return 0;
-	find_place(index, (uint32_t)offset, &place);
+	index_find_place(index, (uint32_t)offset, &place);
 	/* Numbers only fall on the way up, so that a file that lies makes no circle. */
 	while (number < index_table_count(index, INDEX_NODES) && number < before && count < max &&
 		count < INDEX_MAX_FRAMES) {
@@ -218,7 +218,7 @@ size_t index_lookup(
 		ret_frames[count] = place;
 		name_frame(index, node, &ret_frames[count++]);
 		place = (struct index_frame){
-			.file = string_at(index, node->call_file),
+			.file = index_string_at(index, node->call_file),
 			.line = node->call_line,
 			.column = node->call_column,
 		};
@@ -278,7 +278,7 @@ const struct build_id *index_build_id(const struct index *index)
 
 const char *index_text_build_id(const struct index *index)
 {
-	return string_at(index, index->header.text_build_id);
+	return index_string_at(index, index->header.text_build_id);
 }
 
 bool index_is_of(const struct index *index, const struct module_id *id)
@@ -294,7 +294,7 @@ const struct file_hash *index_file_hash(const struct index *index)
 
 const char *index_toolchain(const struct index *index)
 {
-	return string_at(index, index->header.toolchain);
+	return index_string_at(index, index->header.toolchain);
 }
 
 uint32_t index_kind(const struct index *index)
@@ -308,9 +308,10 @@ uint32_t index_sources(const struct index *index)
 }
 
 /* A name that is too long is none: the file was written by a process that read a foreign one. */
-static void copy_name(const struct index *index, uint32_t string, char name[DEBUG_FILES_NAME_BYTES])
+static void index_copy_name(
+	const struct index *index, uint32_t string, char name[DEBUG_FILES_NAME_BYTES])
 {
-	const char *text = string_at(index, string);
+	const char *text = index_string_at(index, string);
 	size_t length = strlen(text);
 
 	if (length >= DEBUG_FILES_NAME_BYTES)
@@ -330,9 +331,9 @@ void index_debug_names(const struct index *index, struct debug_names *ret_names,
 
 	ret_names->build_id = index->header.build_id;
 	ret_names->has_dwarf = index_has_own_dwarf(index);
-	copy_name(index, debug->link, ret_names->link);
+	index_copy_name(index, debug->link, ret_names->link);
 	ret_names->link_crc = debug->link_crc;
-	copy_name(index, debug->alternate, ret_names->alternate);
+	index_copy_name(index, debug->alternate, ret_names->alternate);
 	ret_names->alternate_id = debug->alternate_id;
 	if (strchr(ret_names->link, '/'))
 		ret_names->link[0] = 0;
@@ -366,7 +367,7 @@ const char *index_wanted(const struct index *index, size_t number)
 {
 	const uint32_t *wanted = index_table_start(index, INDEX_WANTED);
 
-	return string_at(index, wanted[number]);
+	return index_string_at(index, wanted[number]);
 }
 
 size_t index_bytes(const struct index *index)

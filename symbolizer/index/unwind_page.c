@@ -68,7 +68,8 @@ static bool makes_sense(const struct abi_unwind_rule *rule)
 	       rule->ra <= ABI_REG_UNSUPPORTED;
 }
 
-static bool rule_of(const struct parts *parts, uint32_t number, struct abi_unwind_rule *ret_rule)
+static bool unwind_page_rule_of(
+	const struct parts *parts, uint32_t number, struct abi_unwind_rule *ret_rule)
 {
 	struct abi_unwind_rule rule;
 	uint32_t bits, wide;
@@ -94,7 +95,7 @@ static bool rules_make_sense(const struct parts *parts)
 	struct abi_unwind_rule rule;
 
 	for (uint32_t i = 0; i < parts->page->rule_count; i++)
-		if (!rule_of(parts, i, &rule))
+		if (!unwind_page_rule_of(parts, i, &rule))
 			return false;
 	return parts->page->entry < parts->page->rule_count;
 }
@@ -250,5 +251,5 @@ bool unwind_rule_at(const struct abi_unwind_page *page, size_t size, uint32_t pa
 		rule = b.rule;
 		more = next_change(&b, page);
 	} while (more > 0 && b.address <= offset);
-	return more >= 0 && rule_of(&parts, rule, ret_rule);
+	return more >= 0 && unwind_page_rule_of(&parts, rule, ret_rule);
 }

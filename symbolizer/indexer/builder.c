@@ -25,7 +25,7 @@ static bool is_fatal(int err)
 	return err == -ENOMEM || err == -E2BIG;
 }
 
-static int add_code(const struct elf_image *image, struct index_writer *w)
+static int builder_add_code(const struct elf_image *image, struct index_writer *w)
 {
 	int err = 0;
 
@@ -61,7 +61,7 @@ static int read_dwarf(struct source_build *b)
 	return err;
 }
 
-static uint32_t kind_of(const struct elf_image *image)
+static uint32_t builder_kind_of(const struct elf_image *image)
 {
 	uint32_t kind = INDEX_STATIC | INDEX_STRIPPED;
 
@@ -88,7 +88,7 @@ static int add_making(struct elf_image *image, struct index_writer *w)
 	if (*text)
 		err = writer_string(w, text, strlen(text), &string);
 	if (!err)
-		writer_making(w, string, kind_of(image));
+		writer_making(w, string, builder_kind_of(image));
 	return err;
 }
 
@@ -146,7 +146,7 @@ static int read_sources(
 	const struct images *images, struct index_writer *w, struct sandbox_result *result)
 {
 	struct source_build b = { .images = images, .w = w, .result = result };
-	int err = add_code(images->own, w);
+	int err = builder_add_code(images->own, w);
 
 	if (err)
 		return err;
@@ -194,7 +194,7 @@ static int add_debug_names(
 	return writer_debug_names(w, own, images->debug ? debug : NULL);
 }
 
-static int build(const struct sandbox_files *files, struct sandbox_result *result)
+static int builder_build(const struct sandbox_files *files, struct sandbox_result *result)
 {
 	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
 	autocall(images_deinit) struct images images = { 0 };
@@ -219,7 +219,7 @@ int builder_run_files(const struct sandbox_files *files, struct sandbox_result *
 {
 	struct sandbox_result result = { 0 };
 
-	result.error = build(files, &result);
+	result.error = builder_build(files, &result);
 	*ret_result = result;
 	return result.error;
 }

@@ -52,7 +52,7 @@ bool demangle_is_mangled(const char *name)
 	return !strncmp(name, "_Z", 2) || !strncmp(name, "__Z", 3) || !strncmp(name, "_R", 2);
 }
 
-static void append(const char *text, size_t length, void *context)
+static void demangle_append(const char *text, size_t length, void *context)
 {
 	struct buffer *name = context;
 
@@ -73,10 +73,10 @@ static int demangle_mangled(const char *linkage, size_t length, struct buffer *o
 	if (length > LONG_LINKAGE_BYTES)
 		options |= DMGL_NO_RECURSE_LIMIT;
 	buffer_init(&name, MAX_NAME_BYTES);
-	ok = rust_demangle_callback(plain, options, append, &name);
+	ok = rust_demangle_callback(plain, options, demangle_append, &name);
 	if (!ok) {
 		name.size = 0;
-		ok = cplus_demangle_v3_callback(plain, options, append, &name);
+		ok = cplus_demangle_v3_callback(plain, options, demangle_append, &name);
 	}
 	if (ok && !name.error && name.size)
 		buffer_append(out, name.bytes, name.size);

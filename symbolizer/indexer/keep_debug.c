@@ -40,7 +40,7 @@ struct plan {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static int read_all(const struct plan *p, uint64_t off, void *bytes, size_t size)
+static int keep_debug_read_all(const struct plan *p, uint64_t off, void *bytes, size_t size)
 {
 	ssize_t got;
 
@@ -52,20 +52,20 @@ static int read_all(const struct plan *p, uint64_t off, void *bytes, size_t size
 	return (size_t)got == size ? 0 : -EBADMSG;
 }
 
-static int read_table(const struct plan *p, uint64_t off, size_t size, void **ret_table)
+static int keep_debug_read_table(const struct plan *p, uint64_t off, size_t size, void **ret_table)
 {
 	autofree void *table = malloc(size ? size : 1);
-	int err = table ? read_all(p, off, table, size) : -ENOMEM;
+	int err = table ? keep_debug_read_all(p, off, table, size) : -ENOMEM;
 
 	if (!err)
 		*ret_table = take(table);
 	return err;
 }
 
-static int read_header(struct plan *p)
+static int keep_debug_read_header(struct plan *p)
 {
 	const Elf64_Ehdr *h = &p->header;
-	int err = read_all(p, 0, &p->header, sizeof(p->header));
+	int err = keep_debug_read_all(p, 0, &p->header, sizeof(p->header));
 
 	if (err || memcmp(h->e_ident, ELFMAG, SELFMAG))
 		return err ? err : -EBADMSG;
@@ -91,9 +91,9 @@ static int read_headers(struct plan *p)
 	const Elf64_Shdr *names;
 	int err;
 
-	err = read_table(p, p->header.e_phoff, segments, (void **)&p->segments);
+	err = keep_debug_read_table(p, p->header.e_phoff, segments, (void **)&p->segments);
 	if (!err)
-		err = read_table(p, p->header.e_shoff, sections, (void **)&p->sections);
+		err = keep_debug_read_table(p, p->header.e_shoff, sections, (void **)&p->sections);
 	if (err)
 		return err;
 	names = &p->sections[p->header.e_shstrndx];
@@ -102,7 +102,7 @@ static int read_headers(struct plan *p)
 	if (names->sh_size > MAX_NAMES_BYTES)
 		return -E2BIG;
 	p->names_size = names->sh_size;
-	err = read_table(p, names->sh_offset, names->sh_size, (void **)&p->names);
+	err = keep_debug_read_table(p, names->sh_offset, names->sh_size, (void **)&p->names);
 	if (err)
 		return err;
 	p->places = calloc(p->header.e_shnum, sizeof(*p->places));
@@ -111,12 +111,12 @@ static int read_headers(struct plan *p)
 
 /* ---- what stays ----------------------------------------------------------------------------- */
 
-static bool begins(const char *name, const char *with)
+static bool keep_debug_begins(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));
 }
 
-static const char *name_of(const struct plan *p, const Elf64_Shdr *section)
+static const char *keep_debug_name_of(const struct plan *p, const Elf64_Shdr *section)
 {
 	struct cursor names = cursor_over(p->names, p->names_size);
 	const char *name;
@@ -129,26 +129,26 @@ static const char *name_of(const struct plan *p, const Elf64_Shdr *section)
 /* What names code by itself. */
 static bool is_source(const struct plan *p, const Elf64_Shdr *section)
 {
-	const char *name = name_of(p, section);
+	const char *name = keep_debug_name_of(p, section);
 
 	switch (section->sh_type) {
 	case SHT_SYMTAB:
 	case SHT_DYNSYM:
 		return true;
 	case SHT_PROGBITS:
-		return begins(name, ".debug_info") || begins(name, ".zdebug_info") ||
-		       !strcmp(name, ".gopclntab") || !strcmp(name, ".data.rel.ro.gopclntab") ||
-		       !strcmp(name, ".gnu_debugdata");
+		return keep_debug_begins(name, ".debug_info") ||
+		       keep_debug_begins(name, ".zdebug_info") || !strcmp(name, ".gopclntab") ||
+		       !strcmp(name, ".data.rel.ro.gopclntab") || !strcmp(name, ".gnu_debugdata");
 	default:
 		return false;
 	}
 }
 
-static bool stays(const struct plan *p, const Elf64_Shdr *section)
+static bool keep_debug_stays(const struct plan *p, const Elf64_Shdr *section)
 {
 	static const char *const others[] = { ".gosymtab", ".data.rel.ro.gosymtab",
 		".gnu_debuglink", ".gnu_debugaltlink" };
-	const char *name = name_of(p, section);
+	const char *name = keep_debug_name_of(p, section);
 
 	switch (section->sh_type) {
 	case SHT_STRTAB:
@@ -164,7 +164,8 @@ static bool stays(const struct plan *p, const Elf64_Shdr *section)
 		if (!strcmp(name, others[i]))
 			return true;
 	}
-	return is_source(p, section) || begins(name, ".debug_") || begins(name, ".zdebug_");
+	return is_source(p, section) || keep_debug_begins(name, ".debug_") ||
+	       keep_debug_begins(name, ".zdebug_");
 }
 
 /* ---- where it goes -------------------------------------------------------------------------- */
@@ -191,7 +192,7 @@ static int place_sections(struct plan *p)
 	for (size_t i = 1; i < p->header.e_shnum; i++) {
 		const Elf64_Shdr *section = &p->sections[i];
 
-		if (!stays(p, section) || !is_inside(p, section))
+		if (!keep_debug_stays(p, section) || !is_inside(p, section))
 			continue;
 		off = aligned(off, section->sh_addralign);
 		p->places[i] = off;
@@ -263,7 +264,7 @@ static void change_headers(struct plan *p)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static int write_at(const struct plan *p, uint64_t off, const void *bytes, size_t size)
+static int keep_debug_write_at(const struct plan *p, uint64_t off, const void *bytes, size_t size)
 {
 	size_t done = 0;
 
@@ -288,9 +289,9 @@ static int copy(const struct plan *p, uint64_t from, uint64_t to, uint64_t size)
 	while (!err && size) {
 		size_t some = MIN(size, (uint64_t)BLOCK_BYTES);
 
-		err = read_all(p, from, block, some);
+		err = keep_debug_read_all(p, from, block, some);
 		if (!err)
-			err = write_at(p, to, block, some);
+			err = keep_debug_write_at(p, to, block, some);
 		from += some;
 		to += some;
 		size -= some;
@@ -298,7 +299,7 @@ static int copy(const struct plan *p, uint64_t from, uint64_t to, uint64_t size)
 	return err;
 }
 
-static int write_file(struct plan *p)
+static int keep_debug_write_file(struct plan *p)
 {
 	int err = 0;
 
@@ -311,16 +312,16 @@ static int write_file(struct plan *p)
 	if (err)
 		return err;
 	change_headers(p);
-	err = write_at(p, 0, &p->header, sizeof(p->header));
+	err = keep_debug_write_at(p, 0, &p->header, sizeof(p->header));
 	if (!err)
-		err = write_at(p, sizeof(p->header), p->segments,
+		err = keep_debug_write_at(p, sizeof(p->header), p->segments,
 			p->header.e_phnum * sizeof(*p->segments));
 	return err ? err
-		   : write_at(p, p->headers_off, p->sections,
+		   : keep_debug_write_at(p, p->headers_off, p->sections,
 			     p->header.e_shnum * sizeof(*p->sections));
 }
 
-static int run(struct plan *p)
+static int keep_debug_execute(struct plan *p)
 {
 	struct stat st;
 	int err;
@@ -328,18 +329,18 @@ static int run(struct plan *p)
 	if (fstat(p->in, &st))
 		return -errno;
 	p->in_size = (uint64_t)st.st_size;
-	err = read_header(p);
+	err = keep_debug_read_header(p);
 	if (!err)
 		err = read_headers(p);
 	if (!err)
 		err = place_sections(p);
-	return err ? err : write_file(p);
+	return err ? err : keep_debug_write_file(p);
 }
 
 int keep_debug_run(int elf_fd, int output_fd, struct sandbox_result *ret_result)
 {
 	struct plan p = { .in = elf_fd, .out = output_fd };
-	int err = run(&p);
+	int err = keep_debug_execute(&p);
 
 	free(p.segments);
 	free(p.sections);

@@ -17,7 +17,8 @@ struct symbol_table {
 	struct cursor names;
 };
 
-static bool is_code(const struct symbol_table *t, const Elf64_Sym *symbol, uint64_t *ret_limit)
+static bool symbols_is_code(
+	const struct symbol_table *t, const Elf64_Sym *symbol, uint64_t *ret_limit)
 {
 	struct elf_section section = elf_image_section(t->image, symbol->st_shndx);
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
@@ -31,7 +32,7 @@ static bool is_code(const struct symbol_table *t, const Elf64_Sym *symbol, uint6
 	return !__builtin_add_overflow(section.address, section.size, ret_limit);
 }
 
-static enum writer_symbol_rank rank_of(const Elf64_Sym *symbol)
+static enum writer_symbol_rank symbols_rank_of(const Elf64_Sym *symbol)
 {
 	if (ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE)
 		return WRITER_SYMBOL_NOTYPE;
@@ -62,7 +63,7 @@ static size_t name_length(const char *name, enum writer_symbol_rank rank)
 
 static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 {
-	enum writer_symbol_rank rank = rank_of(symbol);
+	enum writer_symbol_rank rank = symbols_rank_of(symbol);
 	struct cursor names = t->names;
 	uint32_t string;
 	uint64_t limit;
@@ -70,7 +71,7 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 	size_t length;
 	int err;
 
-	if (!is_code(t, symbol, &limit))
+	if (!symbols_is_code(t, symbol, &limit))
 		return 0;
 	if (symbol->st_value >= t->skip->low && symbol->st_value < t->skip->high)
 		return 0;
@@ -88,7 +89,7 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 	return writer_symbol(t->writer, symbol->st_value, symbol->st_size, limit, string, rank);
 }
 
-static int read_table(struct symbol_table *t, const struct elf_section *section)
+static int symbols_read_table(struct symbol_table *t, const struct elf_section *section)
 {
 	struct cursor symbols = elf_image_section_bytes(t->image, section->number);
 	size_t count = cursor_left(&symbols) / sizeof(Elf64_Sym);
@@ -123,7 +124,7 @@ int symbols_read(struct elf_image *image, const struct source_range *skip, struc
 			continue;
 		writer_source(
 			w, section.type == SHT_SYMTAB ? INDEX_SOURCE_SYMTAB : INDEX_SOURCE_DYNSYM);
-		err = read_table(&t, &section);
+		err = symbols_read_table(&t, &section);
 	}
 	return err;
 }

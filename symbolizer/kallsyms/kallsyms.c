@@ -184,7 +184,7 @@ static void *shrink(void *block, size_t bytes)
 	return smaller ? smaller : block;
 }
 
-static int pack(struct kallsyms *k, struct ksym_parse *p)
+static int kallsyms_pack(struct kallsyms *k, struct ksym_parse *p)
 {
 	int err;
 
@@ -217,7 +217,7 @@ int kallsyms_create(int fd, struct kallsyms **ret_kallsyms)
 	if (!p.count)
 		return p.hidden ? -EACCES : -EBADMSG;
 	sort_lines(&p);
-	err = pack(k, &p);
+	err = kallsyms_pack(k, &p);
 	if (err)
 		return err;
 	*ret_kallsyms = take(k);
@@ -274,7 +274,7 @@ static struct symbol *find_symbol(const struct kallsyms *k, const struct region 
 	return base;
 }
 
-static const char *module_name(const struct kallsyms *k, uint16_t module)
+static const char *kallsyms_module_name(const struct kallsyms *k, uint16_t module)
 {
 	return module == KSYM_KERNEL ? "" : k->modules[module - 1].name;
 }
@@ -292,7 +292,7 @@ static bool lookup_listed(const struct kallsyms *k, uint64_t kaddr, struct ksymb
 		return false;
 	*ret_symbol = (struct ksymbol){
 		.name = k->text + symbol->name,
-		.module = module_name(k, r->module),
+		.module = kallsyms_module_name(k, r->module),
 		.start = r->base + symbol->offset,
 	};
 	return true;
@@ -362,7 +362,7 @@ bool kallsyms_lookup(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *r
 
 /* ---- what comes and goes ------------------------------------------------------------------- */
 
-static struct ksym_tenant tenant_of(const struct kallsyms_event *event)
+static struct ksym_tenant kallsyms_tenant_of(const struct kallsyms_event *event)
 {
 	return (struct ksym_tenant){
 		.start = event->start,
@@ -373,14 +373,14 @@ static struct ksym_tenant tenant_of(const struct kallsyms_event *event)
 
 int kallsyms_add(struct kallsyms *k, const struct kallsyms_event *event)
 {
-	const struct ksym_tenant came = tenant_of(event);
+	const struct ksym_tenant came = kallsyms_tenant_of(event);
 
 	return ksym_tenants_add(&k->tenants, &came, event->bpf, event->time_ns);
 }
 
 int kallsyms_gone(struct kallsyms *k, const struct kallsyms_event *event)
 {
-	const struct ksym_tenant went = tenant_of(event);
+	const struct ksym_tenant went = kallsyms_tenant_of(event);
 
 	return ksym_tenants_gone(&k->tenants, &went, event->bpf, event->time_ns);
 }
@@ -459,7 +459,7 @@ static void listed_range(
 {
 	for (; k && *start >= *end; k = k->before) {
 		for (size_t i = 0; i < k->region_count; i++) {
-			if (strcmp(module_name(k, k->regions[i].module), module))
+			if (strcmp(kallsyms_module_name(k, k->regions[i].module), module))
 				continue;
 			*start = MIN(*start, k->regions[i].base);
 			*end = MAX(*end, k->regions[i].end);

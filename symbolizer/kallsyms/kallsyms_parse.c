@@ -114,7 +114,7 @@ static bool parse_fields(const char *line, size_t size, struct fields *ret_field
 	return true;
 }
 
-static bool is_code(char type)
+static bool kallsyms_parse_is_code(char type)
 {
 	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
@@ -181,7 +181,8 @@ static uint8_t rank(const struct fields *f)
 /* ---- what stays of it ---------------------------------------------------------------------- */
 
 /* Lines of a module stand together, so the last one is nearly always right. */
-static int find_module(struct ksym_parse *p, const struct fields *f, uint16_t *ret_number)
+static int kallsyms_parse_find_module(
+	struct ksym_parse *p, const struct fields *f, uint16_t *ret_number)
 {
 	int err;
 
@@ -222,7 +223,7 @@ static bool shares_last_name(const struct ksym_parse *p, const struct fields *f)
 	       !memcmp(last, pad_prefix, prefix) && !memcmp(last + prefix, f->name, f->name_size);
 }
 
-static int add_name(struct ksym_parse *p, const struct fields *f, uint32_t *ret_name)
+static int kallsyms_parse_add_name(struct ksym_parse *p, const struct fields *f, uint32_t *ret_name)
 {
 	uint32_t name = (uint32_t)p->text.size;
 	int err;
@@ -264,7 +265,7 @@ static void note_mark(struct ksym_parse *p, const struct fields *f)
 			*marks[i].kaddr = f->kaddr;
 }
 
-static int add_line(struct ksym_parse *p, const char *text, size_t size)
+static int kallsyms_parse_add_line(struct ksym_parse *p, const char *text, size_t size)
 {
 	struct ksym_line line;
 	struct fields f;
@@ -275,7 +276,7 @@ static int add_line(struct ksym_parse *p, const char *text, size_t size)
 		return 0;
 	note_mark(p, &f);
 	border = is_border(&f);
-	if (!is_code(f.type) && !border)
+	if (!kallsyms_parse_is_code(f.type) && !border)
 		return 0;
 	if (!f.kaddr) {
 		p->hidden++;
@@ -284,16 +285,17 @@ static int add_line(struct ksym_parse *p, const char *text, size_t size)
 	line = (struct ksym_line){ .kaddr = f.kaddr, .rank = rank(&f) };
 	err = array_reserve(p->lines, p->capacity, p->count + 1, MAX_LINES);
 	if (!err)
-		err = find_module(p, &f, &line.module);
+		err = kallsyms_parse_find_module(p, &f, &line.module);
 	if (!err && line.rank != KSYM_RANK_LABEL)
-		err = add_name(p, &f, &line.name);
+		err = kallsyms_parse_add_name(p, &f, &line.name);
 	if (!err)
 		p->lines[p->count++] = line;
 	return err;
 }
 
 /* Whole lines of BYTES; *RET_USED says how many bytes they were. */
-static int add_lines(struct ksym_parse *p, const char *bytes, size_t size, size_t *ret_used)
+static int kallsyms_parse_add_lines(
+	struct ksym_parse *p, const char *bytes, size_t size, size_t *ret_used)
 {
 	size_t used = 0;
 	const char *newline;
@@ -302,7 +304,7 @@ static int add_lines(struct ksym_parse *p, const char *bytes, size_t size, size_
 	while (!err && (newline = memchr(bytes + used, '\n', size - used))) {
 		size_t length = (size_t)(newline - bytes) - used;
 
-		err = add_line(p, bytes + used, length);
+		err = kallsyms_parse_add_line(p, bytes + used, length);
 		used += length + 1;
 	}
 	*ret_used = used;
@@ -325,9 +327,9 @@ int ksym_parse_file(struct ksym_parse *p, int fd)
 		if (got < 0)
 			return -errno;
 		if (got == 0)
-			return add_line(p, bytes, have);
+			return kallsyms_parse_add_line(p, bytes, have);
 		have += (size_t)got;
-		err = add_lines(p, bytes, have, &used);
+		err = kallsyms_parse_add_lines(p, bytes, have, &used);
 		if (err)
 			return err;
 		have -= used;

@@ -29,7 +29,7 @@ void ksym_tenants_deinit(struct ksym_tenants *t)
 }
 
 /* The names that kallsyms itself gives to the pages of ftrace and kprobes. */
-static const char *module_of(const char *name, bool bpf)
+static const char *ksym_tenants_module_of(const char *name, bool bpf)
 {
 	if (bpf)
 		return bpf_module;
@@ -137,7 +137,7 @@ static int tenants_make(struct ksym_tenants *t, const struct ksym_tenant *told, 
 	utf8_clean(name, strlen(name), true);
 	*ret_tenant = *told;
 	ret_tenant->name = name;
-	ret_tenant->module = module_of(name, bpf);
+	ret_tenant->module = ksym_tenants_module_of(name, bpf);
 	ret_tenant->number = t->last_number % KSYM_TENANT_MAX + 1;
 	return 0;
 }

@@ -158,7 +158,7 @@ static bool parse_hex(struct cursor *c, uint64_t *ret_value)
 	return true;
 }
 
-static int add_name(struct perf_map *m, const char *name, size_t size, uint32_t *ret_name)
+static int perf_map_add_name(struct perf_map *m, const char *name, size_t size, uint32_t *ret_name)
 {
 	char *copy = buffer_room(&m->text, size + 1);
 
@@ -172,7 +172,8 @@ static int add_name(struct perf_map *m, const char *name, size_t size, uint32_t 
 	return 0;
 }
 
-static int add_line(struct perf_map *m, struct pieces *new, const char *line, size_t length)
+static int perf_map_add_line(
+	struct perf_map *m, struct pieces *new, const char *line, size_t length)
 {
 	struct cursor c = cursor_over(line, length);
 	uint64_t start, size;
@@ -189,14 +190,14 @@ static int add_line(struct perf_map *m, struct pieces *new, const char *line, si
 	piece = (struct piece){ .start = start, .size = (uint32_t)size };
 	err = array_reserve(new->items, new->capacity, new->count + 1, PIECES_LIMIT);
 	if (!err)
-		err = add_name(m, cursor_bytes(&c, name_size), name_size, &piece.name);
+		err = perf_map_add_name(m, cursor_bytes(&c, name_size), name_size, &piece.name);
 	if (!err)
 		new->items[new->count++] = piece;
 	return err;
 }
 
 /* Whole lines of BYTES; *RET_USED says how many bytes they were. */
-static int add_lines(
+static int perf_map_add_lines(
 	struct perf_map *m, struct pieces *new, const char *bytes, size_t size, size_t *ret_used)
 {
 	const char *newline;
@@ -209,7 +210,7 @@ static int add_lines(
 		if (m->skipping)
 			m->skipping = false;
 		else if (m->prefix.bytes + used >= m->ignored_bytes)
-			err = add_line(m, new, bytes + used, length);
+			err = perf_map_add_line(m, new, bytes + used, length);
 		/* Without memory it is read again. */
 		if (err != -ENOMEM)
 			used += length + 1;
@@ -259,7 +260,7 @@ static int keep_limits(struct perf_map *m)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static void forget(struct perf_map *m)
+static void perf_map_forget(struct perf_map *m)
 {
 	pieces_deinit(&m->pieces);
 	m->pieces = (struct pieces){ 0 };
@@ -292,7 +293,7 @@ static int read_piece(struct perf_map *m, struct pieces *lines, int fd, char *by
 
 	if (got < 0)
 		return (int)got;
-	err = add_lines(m, lines, bytes, (size_t)got, &used);
+	err = perf_map_add_lines(m, lines, bytes, (size_t)got, &used);
 	prefix_err = prefix_add(&m->prefix, bytes, used);
 	*ret_end = used == 0;
 	return err ? err : prefix_err;
@@ -315,7 +316,7 @@ static int read_lines(struct perf_map *m, struct pieces *lines, int fd)
 	return err;
 }
 
-static bool continues(struct perf_map *m, const struct stat *st, int fd)
+static bool perf_map_is_continuation(struct perf_map *m, const struct stat *st, int fd)
 {
 	if (!m->seen)
 		return true;
@@ -328,7 +329,7 @@ bool perf_map_continues(struct perf_map *m, int fd)
 {
 	struct stat st;
 
-	return !host_fstat(fd, &st) && continues(m, &st, fd);
+	return !host_fstat(fd, &st) && perf_map_is_continuation(m, &st, fd);
 }
 
 static uint64_t time_of(const struct timespec *t)
@@ -358,8 +359,8 @@ int perf_map_update(struct perf_map *m, int fd)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
-	if (!continues(m, &st, fd)) {
-		forget(m);
+	if (!perf_map_is_continuation(m, &st, fd)) {
+		perf_map_forget(m);
 		m->seen = false;
 	}
 	see(m, &st);
@@ -373,7 +374,7 @@ int perf_map_update(struct perf_map *m, int fd)
 	settle_err = settle(m, &lines);
 	/* The lines are lost: it is read from its beginning again. */
 	if (settle_err)
-		forget(m);
+		perf_map_forget(m);
 	m->behind = err || settle_err;
 	return err ? err : settle_err;
 }
@@ -395,7 +396,7 @@ void perf_map_let_go(struct perf_map *m)
 {
 	/* A child's part of it is not in the file any more, if that goes on. */
 	if (m->references == 1)
-		forget(m);
+		perf_map_forget(m);
 }
 
 struct perf_map_mark perf_map_mark(const struct perf_map *m)

@@ -91,7 +91,7 @@ static void cover_pop(struct cover *c)
  * Puts out what is visible from *AT to LIMIT, where the next line begins. Lines that end are taken
  * off when they come to the top; below it they do no harm.
  */
-static int sweep(struct cover *c, uint64_t *at, uint64_t limit, struct pieces *out)
+static int perf_map_pieces_sweep(struct cover *c, uint64_t *at, uint64_t limit, struct pieces *out)
 {
 	while (c->count && *at < limit) {
 		const struct piece *top = c->items[0];
@@ -123,10 +123,10 @@ int pieces_flatten(struct pieces *lines, struct pieces *out)
 		return -ENOMEM;
 	qsort(lines->items, lines->count, sizeof(*lines->items), compare_starts);
 	for (size_t i = 0; i < lines->count && !err; i++) {
-		err = sweep(&c, &at, lines->items[i].start, out);
+		err = perf_map_pieces_sweep(&c, &at, lines->items[i].start, out);
 		cover_push(&c, &lines->items[i]);
 	}
-	return err ? err : sweep(&c, &at, UINT64_MAX, out);
+	return err ? err : perf_map_pieces_sweep(&c, &at, UINT64_MAX, out);
 }
 
 /* What the pieces of TOP leave of P, up to the end of P; *NEXT is the first that may cover it. */

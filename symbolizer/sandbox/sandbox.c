@@ -73,7 +73,7 @@ static void format_arguments(
 	format_companions(files, a->companions, sizeof(a->companions));
 }
 
-static int spawn(const struct child_fds *fds, const struct sandbox_files *files,
+static int sandbox_spawn(const struct child_fds *fds, const struct sandbox_files *files,
 	const struct sandbox_limits *limits, pid_t *ret_pid)
 {
 	static char *const no_environment[] = { NULL };
@@ -115,7 +115,7 @@ int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_
 	if (!err)
 		err = gather_fds(files, write_end, &fds);
 	if (!err)
-		err = spawn(&fds, files, limits, &pid);
+		err = sandbox_spawn(&fds, files, limits, &pid);
 	if (err)
 		return err;
 	*ret_sandbox = (struct sandbox){
@@ -190,7 +190,7 @@ static void check_names(struct debug_names *names)
 }
 
 /* GOT bytes came. True: that is more than a child may say. */
-static bool take_bytes(struct sandbox *s, size_t got)
+static bool sandbox_take_bytes(struct sandbox *s, size_t got)
 {
 	if (!s->question_bytes) {
 		s->message_bytes += got;
@@ -231,7 +231,7 @@ bool sandbox_receive(struct sandbox *s)
 			continue;
 		if (got < 0)
 			return errno != EAGAIN;
-		if (got == 0 || take_bytes(s, (size_t)got))
+		if (got == 0 || sandbox_take_bytes(s, (size_t)got))
 			return true;
 	}
 	return false;

@@ -67,7 +67,7 @@ int sandbox_limit(int resource, rlim_t soft, rlim_t hard)
 	return setrlimit(resource, &value) ? -errno : 0;
 }
 
-static int set_limits(const struct sandbox_limits *limits)
+static int close_in_set_limits(const struct sandbox_limits *limits)
 {
 	int err = sandbox_limit(RLIMIT_CORE, 0, 0);
 
@@ -141,7 +141,7 @@ static const int refused_calls[] = {
 	SCMP_SYS(readlinkat),
 };
 
-static int add_rule(scmp_filter_ctx filter, int call, uint32_t action)
+static int close_in_add_rule(scmp_filter_ctx filter, int call, uint32_t action)
 {
 	int err = seccomp_rule_add(filter, action, call, 0);
 
@@ -175,9 +175,9 @@ static int load_filter(void)
 		return -ENOMEM;
 	err = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	for (size_t i = 0; i < ARRAY_SIZE(allowed_calls) && !err; i++)
-		err = add_rule(filter, allowed_calls[i], SCMP_ACT_ALLOW);
+		err = close_in_add_rule(filter, allowed_calls[i], SCMP_ACT_ALLOW);
 	for (size_t i = 0; i < ARRAY_SIZE(refused_calls) && !err; i++)
-		err = add_rule(filter, refused_calls[i], SCMP_ACT_ERRNO(ENOENT));
+		err = close_in_add_rule(filter, refused_calls[i], SCMP_ACT_ERRNO(ENOENT));
 	if (!err)
 		err = add_checked_rules(filter);
 	if (!err)
@@ -193,7 +193,7 @@ int sandbox_enter(const struct sandbox_limits *limits)
 	sandbox_lower_priority();
 	err = sandbox_drop_capabilities();
 	if (!err)
-		err = set_limits(limits);
+		err = close_in_set_limits(limits);
 	if (err || !sandbox_is_closed())
 		return err;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))

@@ -99,7 +99,7 @@ static int become_sender(struct server *s)
 	return 0;
 }
 
-static int take_bytes(struct server *s, const char *bytes, size_t size)
+static int debuginfod_child_take_bytes(struct server *s, const char *bytes, size_t size)
 {
 	struct asking *a = s->asking;
 	int err = 0;
@@ -122,7 +122,7 @@ static size_t on_body(char *bytes, size_t one, size_t count, void *context)
 		s->too_late = true;
 		return 0;
 	}
-	s->error = take_bytes(s, bytes, size);
+	s->error = debuginfod_child_take_bytes(s, bytes, size);
 	s->bytes += size;
 	return s->error ? 0 : size;
 }
@@ -136,7 +136,7 @@ static long milliseconds_left(const struct asking *a)
 	return now_ns < a->deadline_ns ? (long)((a->deadline_ns - now_ns) / 1000000) : 0;
 }
 
-static CURLcode set_limits(const struct asking *a, CURL *easy)
+static CURLcode debuginfod_child_set_limits(const struct asking *a, CURL *easy)
 {
 	CURLcode code = CURLE_OK;
 
@@ -181,7 +181,7 @@ static CURLcode set_options(struct server *s, const char *url)
 	code |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	code |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, s);
 	code |= curl_easy_setopt(easy, CURLOPT_PRIVATE, s);
-	code |= set_limits(s->asking, easy);
+	code |= debuginfod_child_set_limits(s->asking, easy);
 	code |= set_certificates(easy);
 	return code;
 }
@@ -256,7 +256,7 @@ static int worse(int error, int other)
 	return b > a ? other : error;
 }
 
-static void fail(struct server *s, int err, long status)
+static void debuginfod_child_fail(struct server *s, int err, long status)
 {
 	struct sandbox_result *result = &s->asking->result;
 
@@ -282,7 +282,7 @@ static void begin(struct server *s)
 	s->error = 0;
 	s->too_late = false;
 	if (used <= 0 || (size_t)used >= sizeof(url)) {
-		fail(s, -EINVAL, 0);
+		debuginfod_child_fail(s, -EINVAL, 0);
 		return;
 	}
 	s->easy = curl_easy_init();
@@ -294,7 +294,7 @@ static void begin(struct server *s)
 	if (s->easy)
 		curl_easy_cleanup(s->easy);
 	s->easy = NULL;
-	fail(s, -ENOSYS, 0);
+	debuginfod_child_fail(s, -ENOSYS, 0);
 }
 
 static void end(struct server *s, CURLcode code)
@@ -314,7 +314,7 @@ static void end(struct server *s, CURLcode code)
 	if (a->sender == s)
 		a->sender = NULL;
 	if (err) {
-		fail(s, err, status);
+		debuginfod_child_fail(s, err, status);
 		return;
 	}
 	a->found = true;
@@ -397,7 +397,7 @@ static struct sandbox_result ask_all(struct asking *a, const char *urls)
 	/* Who has not answered up to now. */
 	for (size_t i = 0; !a->found && i < a->server_count; i++) {
 		if (!a->servers[i].over)
-			fail(&a->servers[i], -ETIMEDOUT, 0);
+			debuginfod_child_fail(&a->servers[i], -ETIMEDOUT, 0);
 	}
 	return a->result;
 }

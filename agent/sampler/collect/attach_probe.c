@@ -39,7 +39,8 @@ struct uprobe_multi_link {
 };
 
 /* A program that returns 0. */
-static int load(enum bpf_prog_type type, unsigned int attach_type, uint32_t function_id)
+static int attach_probe_load(
+	enum bpf_prog_type type, unsigned int attach_type, uint32_t function_id)
 {
 	static const struct bpf_insn program[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
@@ -58,7 +59,8 @@ int attach_probe_uprobe_multi(void)
 {
 	static const char path[] = "/proc/self/exe";
 	uint64_t address = (uintptr_t)attach_probe_uprobe_multi, offset;
-	autoclose int program = load(BPF_PROG_TYPE_KPROBE, TRACE_UPROBE_MULTI, 0), link = -1;
+	autoclose int program = attach_probe_load(BPF_PROG_TYPE_KPROBE, TRACE_UPROBE_MULTI, 0),
+		      link = -1;
 	struct uprobe_multi_link attr = {
 		.attach_type = TRACE_UPROBE_MULTI,
 		.path = (uintptr_t)path,
@@ -85,7 +87,7 @@ int attach_probe_fentry(void)
 
 	if (function < 0)
 		return function;
-	program = load(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, (uint32_t)function);
+	program = attach_probe_load(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, (uint32_t)function);
 	if (program < 0)
 		return program;
 	link = bpf_raw_tracepoint_open(NULL, program);

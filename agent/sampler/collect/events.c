@@ -186,7 +186,7 @@ static void read_build_id(struct cursor *body, struct build_id *build_id)
 	memcpy(build_id->bytes, bytes, size);
 }
 
-static void read_file(struct cursor *body, struct collect_mmap *mmap)
+static void events_read_file(struct cursor *body, struct collect_mmap *mmap)
 {
 	uint32_t major = cursor_u32(body);
 	uint32_t minor = cursor_u32(body);
@@ -233,7 +233,7 @@ static bool handle_mmap(
 	if (!of_file && misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
 		read_build_id(body, &mmap.build_id);
 	else
-		read_file(body, &mmap);
+		events_read_file(body, &mmap);
 	mmap.protection = cursor_u32(body);
 	cursor_skip(body, 4); /* flags */
 	mmap.path = cursor_string(body);

@@ -63,7 +63,7 @@ static size_t plain_size(const char *name)
 	return flavor && flavor != name ? (size_t)(flavor - name) : strlen(name);
 }
 
-static int add_name(struct reduction *r, const char *name)
+static int kernel_types_add_name(struct reduction *r, const char *name)
 {
 	if (!name || !*name)
 		return 0;
@@ -86,9 +86,9 @@ static int add_names(struct reduction *r, const struct btf *object)
 
 		if (!btf_is_composite(type) && !btf_is_any_enum(type))
 			continue;
-		err = add_name(r, btf__name_by_offset(object, type->name_off));
+		err = kernel_types_add_name(r, btf__name_by_offset(object, type->name_off));
 		for (uint32_t i = 0; btf_is_composite(type) && i < btf_vlen(type) && !err; i++)
-			err = add_name(
+			err = kernel_types_add_name(
 				r, btf__name_by_offset(object, btf_members(type)[i].name_off));
 	}
 	return err;
@@ -98,14 +98,14 @@ static int add_names(struct reduction *r, const struct btf *object)
 
 static int copy_type(struct reduction *r, uint32_t id, unsigned int depth);
 
-static const char *name_of(const struct reduction *r, const struct btf_type *type)
+static const char *kernel_types_name_of(const struct reduction *r, const struct btf_type *type)
 {
 	return btf__name_by_offset(r->kernel, type->name_off);
 }
 
 static int copy_enum(struct reduction *r, const struct btf_type *type)
 {
-	int made = btf__add_enum(r->reduced, name_of(r, type), type->size), err = 0;
+	int made = btf__add_enum(r->reduced, kernel_types_name_of(r, type), type->size), err = 0;
 
 	for (uint32_t i = 0; i < btf_vlen(type) && made >= 0 && !err; i++) {
 		const struct btf_enum *value = &btf_enum(type)[i];
@@ -129,7 +129,7 @@ static int copy_array(struct reduction *r, const struct btf_type *type, unsigned
 }
 
 /* One without a name stays if it has members of its own, whatever these are called. */
-static bool stays(const struct reduction *r, const struct btf_member *member)
+static bool kernel_types_stays(const struct reduction *r, const struct btf_member *member)
 {
 	const char *name = btf__name_by_offset(r->kernel, member->name_off);
 	int id = name && *name ? -1 : btf__resolve_type(r->kernel, member->type);
@@ -148,7 +148,7 @@ static int copy_members(struct reduction *r, const struct btf_type *type, unsign
 		const struct btf_member *member = &btf_members(type)[i];
 		int copy;
 
-		if (!stays(r, member))
+		if (!kernel_types_stays(r, member))
 			continue;
 		if (count == MAX_MEMBERS)
 			return -E2BIG;
@@ -172,8 +172,9 @@ static int copy_struct(struct reduction *r, const struct btf_type *type, unsigne
 
 	if (count < 0)
 		return count;
-	made = btf_is_union(type) ? btf__add_union(r->reduced, name_of(r, type), type->size)
-				  : btf__add_struct(r->reduced, name_of(r, type), type->size);
+	made = btf_is_union(type)
+		       ? btf__add_union(r->reduced, kernel_types_name_of(r, type), type->size)
+		       : btf__add_struct(r->reduced, kernel_types_name_of(r, type), type->size);
 	for (int i = 0; i < count && made >= 0 && !err; i++)
 		err = btf__add_field(r->reduced, members[i].name, members[i].type,
 			members[i].bit_off, (int)members[i].bit_size);
@@ -191,16 +192,17 @@ static int copy_type(struct reduction *r, uint32_t id, unsigned int depth)
 	type = btf__type_by_id(r->kernel, (uint32_t)resolved);
 	switch (btf_kind(type)) {
 	case BTF_KIND_INT:
-		return btf__add_int(
-			r->reduced, name_of(r, type), type->size, btf_int_encoding(type));
+		return btf__add_int(r->reduced, kernel_types_name_of(r, type), type->size,
+			btf_int_encoding(type));
 	case BTF_KIND_PTR:
 		return btf__add_ptr(r->reduced, 0);
 	case BTF_KIND_FLOAT:
-		return btf__add_float(r->reduced, name_of(r, type), type->size);
+		return btf__add_float(r->reduced, kernel_types_name_of(r, type), type->size);
 	case BTF_KIND_ENUM:
 		return copy_enum(r, type);
 	case BTF_KIND_ENUM64: /* nobody asks for its values */
-		return btf__add_enum64(r->reduced, name_of(r, type), type->size, btf_kflag(type));
+		return btf__add_enum64(
+			r->reduced, kernel_types_name_of(r, type), type->size, btf_kflag(type));
 	case BTF_KIND_ARRAY:
 		return copy_array(r, type, depth + 1);
 	case BTF_KIND_STRUCT:
@@ -220,7 +222,7 @@ static int copy_known(struct reduction *r)
 		int made;
 
 		if ((!btf_is_composite(type) && !btf_is_enum(type)) ||
-			!is_known(r, name_of(r, type)))
+			!is_known(r, kernel_types_name_of(r, type)))
 			continue;
 		made = copy_type(r, id, 0);
 		if (made < 0)

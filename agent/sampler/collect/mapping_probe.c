@@ -48,7 +48,8 @@ bool mapping_probe_own(uint64_t address, struct abi_mapping *ret_mapping)
 	return false;
 }
 
-static bool is_same(const struct abi_mapping *told, const struct abi_mapping *own, bool vdso)
+static bool mapping_probe_is_same(
+	const struct abi_mapping *told, const struct abi_mapping *own, bool vdso)
 {
 	bool file = told->file.inode != ABI_FILE_NONE && told->file.inode != ABI_FILE_VDSO;
 
@@ -74,7 +75,8 @@ static bool tells(struct mapping_probe_bpf *skeleton, uint64_t address, bool vds
 	struct abi_mapping own;
 
 	return mapping_probe_own(address, &own) && !ask(skeleton, address) &&
-	       probe->found == ABI_PROBE_MAPPING && is_same(&probe->mapping, &own, vdso);
+	       probe->found == ABI_PROBE_MAPPING &&
+	       mapping_probe_is_same(&probe->mapping, &own, vdso);
 }
 
 static bool tells_all(struct mapping_probe_bpf *skeleton)

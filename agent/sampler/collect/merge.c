@@ -71,7 +71,7 @@ static void sift_down(struct merge *m, size_t i)
 	}
 }
 
-static enum merge_rank rank_of(const struct ring *ring)
+static enum merge_rank merge_rank_of(const struct ring *ring)
 {
 	if (ring_type(ring) != PERF_RECORD_SAMPLE)
 		return MERGE_SIDEBAND;
@@ -104,7 +104,7 @@ static bool next_turn(
 	/* No record can be of a time after it was looked at; one that says so must not wait. */
 	if (next.time_ns > m->looked_ns)
 		next.time_ns = m->last_ns;
-	next.rank = rank_of(ring);
+	next.rank = merge_rank_of(ring);
 	if (ring_type(ring) == PERF_RECORD_LOST) {
 		next.gap_until_ns = ring_loss_is_known(ring) ? 0 : next.time_ns;
 		next.time_ns = MIN(next.time_ns, ring->last_ns);

@@ -59,7 +59,7 @@ static int choose_program(struct probe_object *o, bool tables)
 	return 0;
 }
 
-static int prepare(struct probe_object *o, const struct probe_load *how)
+static int probe_object_prepare(struct probe_object *o, const struct probe_load *how)
 {
 	bool tables = how->walk != WALK_BY_FRAME_POINTER;
 	int err = write_config(o->object, o->probe, how->config);
@@ -102,7 +102,7 @@ int probe_object_load(
 	o.object = bpf_object__open_mem(bytes, size, &opts);
 	if (!o.object)
 		return -ENOMEM;
-	err = prepare(&o, how);
+	err = probe_object_prepare(&o, how);
 	if (!err)
 		err = bpf_object__load(o.object);
 	if (!err)

@@ -50,7 +50,8 @@ struct abi_unwind_slot *tables_slots(const struct tables *t)
 }
 
 /* Copies SIZE BYTES to OFFSET of the map FD. */
-static int write_at(const struct tables *t, int fd, uint64_t offset, const void *bytes, size_t size)
+static int tables_write_at(
+	const struct tables *t, int fd, uint64_t offset, const void *bytes, size_t size)
 {
 	uint64_t begin = offset & ~(t->page_bytes - 1);
 	size_t length = (size_t)(offset - begin) + size;
@@ -73,7 +74,7 @@ int tables_write_ranges(
 	if ((uint64_t)first + count >
 		(tables_by_file(t) ? ABI_UNWIND_FILE_RANGES : ABI_UNWIND_RANGES))
 		return -E2BIG;
-	return write_at(t, t->maps.ranges, offset, ranges, size);
+	return tables_write_at(t, t->maps.ranges, offset, ranges, size);
 }
 
 int tables_write_pool(void *context, uint32_t offset, const void *bytes, size_t size)
@@ -82,7 +83,7 @@ int tables_write_pool(void *context, uint32_t offset, const void *bytes, size_t 
 
 	if (offset + size > POOL_BYTES)
 		return -E2BIG;
-	return write_at(t, t->maps.pool, offset, bytes, size);
+	return tables_write_at(t, t->maps.pool, offset, bytes, size);
 }
 
 int tables_set_process(void *context, uint32_t tgid, const struct abi_unwind_process *process)

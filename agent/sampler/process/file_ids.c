@@ -58,7 +58,7 @@ void file_ids_renew(struct file_ids *ids)
 	ids->round++;
 }
 
-static uint64_t key_of(uint64_t device, uint64_t inode)
+static uint64_t file_ids_key_of(uint64_t device, uint64_t inode)
 {
 	const uint64_t key[2] = { device, inode };
 
@@ -66,21 +66,21 @@ static uint64_t key_of(uint64_t device, uint64_t inode)
 }
 
 /* What is known for this device and inode, or NULL. Two files with one hash replace each other. */
-static struct known_file *find(const struct file_ids *ids, uint64_t device, uint64_t inode)
+static struct known_file *file_ids_find(const struct file_ids *ids, uint64_t device, uint64_t inode)
 {
 	uint64_t number;
 	struct known_file *known;
 
-	if (!map_get(&ids->numbers, key_of(device, inode), &number))
+	if (!map_get(&ids->numbers, file_ids_key_of(device, inode), &number))
 		return NULL;
 	known = &ids->items[number];
 	return known->file.device == device && known->file.inode == inode ? known : NULL;
 }
 
 /* Keeps FILE in place of what was known before. Memory that runs out costs a later look only. */
-static void remember(struct file_ids *ids, const struct known_file *file)
+static void file_ids_remember(struct file_ids *ids, const struct known_file *file)
 {
-	uint64_t key = key_of(file->file.device, file->file.inode);
+	uint64_t key = file_ids_key_of(file->file.device, file->file.inode);
 	uint64_t number;
 
 	if (map_get(&ids->numbers, key, &number)) {
@@ -129,7 +129,7 @@ static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret
 	return err;
 }
 
-static int read_file(int fd, struct known_file *file)
+static int file_ids_read_file(int fd, struct known_file *file)
 {
 	int err = module_read_build_id(fd, &file->build_id);
 
@@ -140,7 +140,7 @@ static int read_file(int fd, struct known_file *file)
 	return file_hash_read(fd, &file->content);
 }
 
-static bool is_told(const struct build_id *build_id)
+static bool file_ids_is_told(const struct build_id *build_id)
 {
 	return build_id && build_id->size;
 }
@@ -149,7 +149,7 @@ static bool is_told(const struct build_id *build_id)
 static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
 	const struct build_id *build_id, struct known_file *ret_file)
 {
-	struct known_file *known = find(ids, mapping->device, mapping->inode);
+	struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
 	struct known_file file = { .round = ids->round, .generation = mapping->generation };
 	autoclose int fd = -1;
 	struct stat st;
@@ -165,20 +165,20 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 			    (uint64_t)st.st_mtim.tv_nsec,
 		.size_bytes = (uint64_t)st.st_size };
 	if (known && !memcmp(&known->file, &file.file, sizeof(file.file)) &&
-		(!is_told(build_id) || build_id_equal(build_id, &known->build_id))) {
+		(!file_ids_is_told(build_id) || build_id_equal(build_id, &known->build_id))) {
 		known->round = ids->round;
 		if (mapping->generation)
 			known->generation = mapping->generation;
 		*ret_file = *known;
 		return 0;
 	}
-	err = read_file(fd, &file);
+	err = file_ids_read_file(fd, &file);
 	/* It has been changed since it was mapped. */
-	if (!err && is_told(build_id) && !build_id_equal(build_id, &file.build_id))
+	if (!err && file_ids_is_told(build_id) && !build_id_equal(build_id, &file.build_id))
 		err = -ESTALE;
 	if (err)
 		return err;
-	remember(ids, &file);
+	file_ids_remember(ids, &file);
 	*ret_file = file;
 	return 0;
 }
@@ -199,7 +199,7 @@ static struct module_id unseen(const struct proc_mapping *mapping, const struct 
 					.inode = mapping->inode,
 					.generation = mapping->generation } };
 
-	if (is_told(build_id))
+	if (file_ids_is_told(build_id))
 		id.build_id = *build_id;
 	return id;
 }
@@ -207,9 +207,9 @@ static struct module_id unseen(const struct proc_mapping *mapping, const struct 
 bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mapping,
 	const struct build_id *build_id, struct module_id *ret_id)
 {
-	const struct known_file *known = find(ids, mapping->device, mapping->inode);
+	const struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
 
-	if (!known || !is_told(build_id) || !build_id_equal(build_id, &known->build_id) ||
+	if (!known || !file_ids_is_told(build_id) || !build_id_equal(build_id, &known->build_id) ||
 		known->generation != mapping->generation)
 		return false;
 	*ret_id = to_id(known);
@@ -220,7 +220,7 @@ bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mappi
 static bool may_be(const struct known_file *known, const struct proc_mapping *mapping,
 	const struct build_id *build_id)
 {
-	if (is_told(build_id) && !build_id_equal(build_id, &known->build_id))
+	if (file_ids_is_told(build_id) && !build_id_equal(build_id, &known->build_id))
 		return false;
 	return !known->generation || !mapping->generation ||
 	       known->generation == mapping->generation;
@@ -229,7 +229,7 @@ static bool may_be(const struct known_file *known, const struct proc_mapping *ma
 struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
 	const struct build_id *build_id)
 {
-	const struct known_file *known = find(ids, mapping->device, mapping->inode);
+	const struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
 	struct known_file file;
 	int err;
 
@@ -252,7 +252,7 @@ uint64_t file_ids_shortages(const struct file_ids *ids)
 struct file_id file_ids_state(
 	const struct file_ids *ids, const struct proc_mapping *mapping, const struct module_id *id)
 {
-	const struct known_file *known = find(ids, mapping->device, mapping->inode);
+	const struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
 	struct file_id state = { .device = mapping->device,
 		.inode = mapping->inode,
 		.generation = mapping->generation };

@@ -134,7 +134,7 @@ static uint64_t content_hash(const struct mapping *mapping)
  * Whether B only goes on where A ends. Mappings of files keep the bounds that the kernel knows them
  * by (/proc/PID/map_files), JIT compilers' many small pieces become one.
  */
-static bool continues(const struct mapping *a, const struct mapping *b)
+static bool mappings_continues(const struct mapping *a, const struct mapping *b)
 {
 	return a->end == b->start && a->module == b->module && a->module->kind == MODULE_ANON &&
 	       mapping_file_off(a, a->end) == b->file_off;
@@ -192,7 +192,7 @@ static int unshare(struct mappings **m, size_t need, size_t gap)
 	return 0;
 }
 
-static int grow(struct mappings *m, size_t need, size_t gap)
+static int mappings_grow(struct mappings *m, size_t need, size_t gap)
 {
 	size_t capacity = capacity_for(need, m->capacity);
 	struct mapping *items = copy_items(m, capacity, gap);
@@ -219,18 +219,18 @@ static void move_gap(struct mappings *m, size_t gap)
 }
 
 /* Makes *M one that may be changed, with room for NEED mappings and its gap at GAP. */
-static int prepare(struct mappings **m, size_t need, size_t gap)
+static int mappings_prepare(struct mappings **m, size_t need, size_t gap)
 {
 	if ((*m)->references > 1)
 		return unshare(m, need, gap);
 	if (need > (*m)->capacity)
-		return grow(*m, need, gap);
+		return mappings_grow(*m, need, gap);
 	move_gap(*m, gap);
 	return 0;
 }
 
 /* Replaces the REMOVED mappings behind the gap with PIECES. The room is there. */
-static void replace(
+static void mappings_replace(
 	struct mappings *m, size_t removed, const struct mapping *pieces, size_t piece_count)
 {
 	for (size_t i = 0; i < removed; i++) {
@@ -249,7 +249,7 @@ static void append_piece(struct mapping *pieces, size_t *count, const struct map
 {
 	if (piece->start >= piece->end)
 		return;
-	if (*count > 0 && continues(&pieces[*count - 1], piece))
+	if (*count > 0 && mappings_continues(&pieces[*count - 1], piece))
 		pieces[*count - 1].end = piece->end;
 	else
 		pieces[(*count)++] = *piece;
@@ -305,10 +305,10 @@ int mappings_add(struct mappings **m, const struct mapping *mapping)
 	need = (*m)->count - (last - first) + count;
 	if (need > MAPPINGS_LIMIT && need > (*m)->count)
 		return -E2BIG;
-	err = prepare(m, MAX(need, (*m)->count), first);
+	err = mappings_prepare(m, MAX(need, (*m)->count), first);
 	if (err)
 		return err;
-	replace(*m, last - first, pieces, count);
+	mappings_replace(*m, last - first, pieces, count);
 	return 0;
 }
 

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/failure.h"
 
-static bool begins(const char *text, const char *beginning)
+static bool module_kind_begins(const char *text, const char *beginning)
 {
 	return !strncmp(text, beginning, strlen(beginning));
 }
@@ -20,7 +20,7 @@ static bool begins(const char *text, const char *beginning)
 static bool begins_any(const char *text, const char *const *beginnings, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (begins(text, beginnings[i]))
+		if (module_kind_begins(text, beginnings[i]))
 			return true;
 	}
 	return false;
@@ -32,7 +32,7 @@ static bool is_memory_file(const char *path)
 	static const char *const names[] = { "/memfd:", "/SYSV", "/dev/", "/anon_hugepage",
 		"/[aio]", "/dmabuf" };
 
-	return begins_any(path, names, ARRAY_SIZE(names)) && !begins(path, "/dev/shm/");
+	return begins_any(path, names, ARRAY_SIZE(names)) && !module_kind_begins(path, "/dev/shm/");
 }
 
 static bool is_plain_memory(const char *path)
@@ -42,10 +42,10 @@ static bool is_plain_memory(const char *path)
 	/* Neither a path nor one of the kernel's areas: `anon_inode:…`, `socket:…`. */
 	if (path[0] != '/' && path[0] != '[' && path[0] != '(')
 		return true;
-	return begins(path, "//anon") || begins_any(path, names, ARRAY_SIZE(names));
+	return module_kind_begins(path, "//anon") || begins_any(path, names, ARRAY_SIZE(names));
 }
 
-static enum module_kind kind_of(const struct proc_mapping *mapping)
+static enum module_kind module_kind_of(const struct proc_mapping *mapping)
 {
 	const char *path = mapping->path;
 
@@ -92,7 +92,7 @@ static struct module *get(
 struct module *table_module(struct processes *ps, int task_fd, const struct proc_mapping *mapping,
 	const struct build_id *build_id, bool program)
 {
-	enum module_kind kind = kind_of(mapping);
+	enum module_kind kind = module_kind_of(mapping);
 	struct module_id id = { 0 };
 
 	if (kind == MODULE_ANON)

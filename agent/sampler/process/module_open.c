@@ -57,7 +57,7 @@ int module_identify(int fd, struct module_id *ret_id)
 }
 
 /* One that was never looked at is, by path, the one with its numbers. */
-static bool is_same(const struct stat *st, const struct module_id *found,
+static bool module_open_is_same(const struct stat *st, const struct module_id *found,
 	const struct module_id *wanted, enum way way)
 {
 	bool seen = !file_hash_is_none(&wanted->content);
@@ -81,7 +81,7 @@ static int verify(int fd, const struct module *module, enum way way)
 		return err;
 	if (host_fstat(fd, &st))
 		return -errno;
-	return is_same(&st, &found, &module->id, way) ? 0 : -ESTALE;
+	return module_open_is_same(&st, &found, &module->id, way) ? 0 : -ESTALE;
 }
 
 /* Keeps FD if it was opened (ERR 0) and is the module's. */

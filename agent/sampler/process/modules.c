@@ -65,8 +65,8 @@ static uint64_t key_hash(enum module_kind kind, const struct module_id *id, cons
 }
 
 /* What has no file is told apart by its name at most. */
-static bool is_same(const struct module *module, enum module_kind kind, const struct module_id *id,
-	const char *path)
+static bool modules_is_same(const struct module *module, enum module_kind kind,
+	const struct module_id *id, const char *path)
 {
 	if (module->kind != kind)
 		return false;
@@ -76,7 +76,7 @@ static bool is_same(const struct module *module, enum module_kind kind, const st
 }
 
 /* After sixteen million modules not one that is still there. */
-static uint32_t next_number(const struct modules *m)
+static uint32_t modules_next_number(const struct modules *m)
 {
 	uint32_t number = m->last_number;
 
@@ -86,8 +86,8 @@ static uint32_t next_number(const struct modules *m)
 	return number;
 }
 
-static int add(struct modules *m, uint64_t key, const struct module *wanted, const char *path,
-	struct module **ret_module)
+static int modules_add(struct modules *m, uint64_t key, const struct module *wanted,
+	const char *path, struct module **ret_module)
 {
 	autocall(auto_module_destroy) struct module *module = calloc(1, sizeof(*module));
 	int err;
@@ -95,7 +95,7 @@ static int add(struct modules *m, uint64_t key, const struct module *wanted, con
 	if (!module)
 		return -ENOMEM;
 	*module = *wanted;
-	module->number = next_number(m);
+	module->number = modules_next_number(m);
 	module->path = strdup(path);
 	if (!module->path)
 		return -ENOMEM;
@@ -124,8 +124,8 @@ int modules_get(struct modules *m, enum module_kind kind, const struct module_id
 		struct module *module = map_get_pointer(&m->by_key, key);
 
 		if (!module)
-			return add(m, key, &wanted, path, ret_module);
-		if (is_same(module, kind, id, path)) {
+			return modules_add(m, key, &wanted, path, ret_module);
+		if (modules_is_same(module, kind, id, path)) {
 			*ret_module = module;
 			return 0;
 		}

@@ -103,7 +103,7 @@ static void forget_pid(struct processes *ps, const struct process *p)
 		map_remove(&ps->by_pid, p->pid);
 }
 
-static void forget(struct processes *ps, struct process *p)
+static void processes_forget(struct processes *ps, struct process *p)
 {
 	forget_pid(ps, p);
 	map_remove(&ps->by_number, p->number);
@@ -117,7 +117,7 @@ struct process *table_live(struct processes *ps, uint32_t pid)
 	return p && !p->ended ? p : NULL;
 }
 
-static int enter(struct processes *ps, struct process *p)
+static int processes_enter(struct processes *ps, struct process *p)
 {
 	int err = map_set_pointer(&ps->by_number, p->number, p);
 
@@ -133,7 +133,7 @@ static int enter(struct processes *ps, struct process *p)
  * A machine that starts 2,000 programs a second is through all numbers in twelve days. Then the
  * first that is no longer in use is next.
  */
-static uint32_t next_number(const struct processes *ps)
+static uint32_t processes_next_number(const struct processes *ps)
 {
 	uint32_t number = ps->last_number + 1;
 	uint64_t pointer;
@@ -157,9 +157,9 @@ struct process *table_begin(
 		return NULL;
 	p->mappings = shared ? mappings_ref(shared) : mappings_create();
 	p->pid = pid;
-	p->number = next_number(ps);
+	p->number = processes_next_number(ps);
 	p->start_ns = start_ns;
-	if (!p->mappings || enter(ps, p)) {
+	if (!p->mappings || processes_enter(ps, p)) {
 		process_free(ps, p);
 		return NULL;
 	}
@@ -173,7 +173,7 @@ static void keep_ended(struct processes *ps, struct process *p)
 {
 	if (ps->ended_count >= ps->options.limit) {
 		metrics_add(ps->options.metrics, METRIC_PROCESSES_REFUSED, 1);
-		forget(ps, p);
+		processes_forget(ps, p);
 		return;
 	}
 	p->next_ended = ps->ended;
@@ -193,7 +193,7 @@ static void keep_recent(struct processes *ps, struct process *p)
 	if (oldest->sampled)
 		keep_ended(ps, oldest);
 	else
-		forget(ps, oldest);
+		processes_forget(ps, oldest);
 }
 
 void table_end(struct processes *ps, struct process *p, uint64_t time_ns)
@@ -316,7 +316,7 @@ static void forget_ended(struct processes *ps, uint64_t before_ns)
 	for (unsigned int i = 0; i < RECENTLY_ENDED; i++) {
 		if (!ps->recent[i] || ps->recent[i]->ended_ns >= before_ns)
 			continue;
-		forget(ps, take(ps->recent[i]));
+		processes_forget(ps, take(ps->recent[i]));
 	}
 	while ((p = *link) != NULL) {
 		if (p->ended_ns >= before_ns) {
@@ -324,7 +324,7 @@ static void forget_ended(struct processes *ps, uint64_t before_ns)
 			continue;
 		}
 		*link = p->next_ended;
-		forget(ps, p);
+		processes_forget(ps, p);
 		ps->ended_count--;
 	}
 }

@@ -87,7 +87,7 @@ static struct process *begin_unknown(
 }
 
 /* P, which is what the pid was until now, is no more. */
-static struct process *replace(
+static struct process *processes_samples_replace(
 	struct processes *ps, struct process *p, const struct processes_sample *s)
 {
 	struct shown *shown = take(p->shown);
@@ -189,7 +189,7 @@ static struct process *generation_of(
 		return p;
 	if (p->exec_known && !p->ended && (int32_t)(s->exec_id - p->exec_id) < 0)
 		return begin_past(ps, p, s);
-	return replace(ps, p, s);
+	return processes_samples_replace(ps, p, s);
 }
 
 /* The generation that has the pid of S at that time, looked up in /proc if need be. */

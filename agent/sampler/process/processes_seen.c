@@ -64,7 +64,8 @@ static bool is_right(const struct process *p, const struct sighting *s)
 	return agreement == AGREES || (agreement == OTHER_FILE && p->numbers_differ);
 }
 
-static void put(struct processes *ps, struct process *p, const struct mapping *mapping)
+static void processes_seen_put(
+	struct processes *ps, struct process *p, const struct mapping *mapping)
 {
 	if (mappings_add(&p->mappings, mapping))
 		metrics_add(ps->options.metrics, METRIC_MAPPINGS_REFUSED, 1);
@@ -90,7 +91,7 @@ static void hide(struct processes *ps, struct process *p, const struct sighting 
 		.file_off = s->seen.start,
 		.module = ps->unknown };
 
-	put(ps, p, &hidden);
+	processes_seen_put(ps, p, &hidden);
 	remember_hidden(p, s);
 }
 
@@ -148,7 +149,7 @@ static void correct(struct processes *ps, struct process *p, uint64_t time_ns,
 		may_read = false;
 		m = find_shown(p, shown, &of[i]);
 		if (m)
-			put(ps, p, m);
+			processes_seen_put(ps, p, m);
 		else
 			hide(ps, p, &of[i]);
 	}

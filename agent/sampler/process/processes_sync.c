@@ -139,7 +139,7 @@ static int open_task(struct reading *r, uint32_t pid)
 					  : -ESRCH;
 }
 
-static int read_mappings(struct reading *r)
+static int processes_sync_read_mappings(struct reading *r)
 {
 	uint64_t shortages = table_shortages(r->ps);
 	int err = proc_maps_read(r->task_fd, use_mapping, r);
@@ -171,7 +171,7 @@ static int read_process(struct reading *r, uint32_t pid)
 		return 0;
 	read_root(r);
 	read_exe(r);
-	return read_mappings(r);
+	return processes_sync_read_mappings(r);
 }
 
 int table_read(struct processes *ps, uint32_t pid, struct shown **ret_shown)
@@ -242,7 +242,7 @@ static bool is_same_generation(
 }
 
 /* P is what SHOWN, which is freed, tells. */
-static void apply(struct processes *ps, struct process *p, struct shown *shown)
+static void processes_sync_apply(struct processes *ps, struct process *p, struct shown *shown)
 {
 	p->synced_ns = shown->time_ns;
 	p->stale = false;
@@ -278,7 +278,7 @@ static int bring_to(
 		p = table_begin(ps, pid, 0, NULL);
 	}
 	if (p)
-		apply(ps, p, shown);
+		processes_sync_apply(ps, p, shown);
 	else
 		table_shown_free(shown);
 	return p ? 0 : -E2BIG;

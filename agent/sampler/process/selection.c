@@ -36,7 +36,7 @@ struct selection {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static int add(struct selectors *list, char *text)
+static int selection_add(struct selectors *list, char *text)
 {
 	char *glob = strchr(text, '=');
 
@@ -54,7 +54,7 @@ static int add(struct selectors *list, char *text)
 	return -EINVAL;
 }
 
-static int read_list(const char *text, struct selectors *list)
+static int selection_read_list(const char *text, struct selectors *list)
 {
 	char *rest, *item;
 	int err = 0;
@@ -66,7 +66,7 @@ static int read_list(const char *text, struct selectors *list)
 		return -ENOMEM;
 	rest = list->text;
 	while (!err && (item = items_next(&rest, ",")))
-		err = add(list, item);
+		err = selection_add(list, item);
 	return err;
 }
 
@@ -79,10 +79,10 @@ int selection_create(const char *include, const char *exclude, struct selection 
 
 	if (!s)
 		return -ENOMEM;
-	err = read_list(include, &s->include);
+	err = selection_read_list(include, &s->include);
 	if (!err) {
 		second = true;
-		err = read_list(exclude, &s->exclude);
+		err = selection_read_list(exclude, &s->exclude);
 	}
 	if (err || (!s->include.count && !s->exclude.count)) {
 		selection_destroy(s);

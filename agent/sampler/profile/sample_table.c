@@ -35,7 +35,8 @@ static bool samples_are_equal(const struct profile_sample *a, const struct profi
 	       a->kind == b->kind && sample_labels_equal(a, b);
 }
 
-static uint32_t *find_slot(const struct sample_table *t, const struct profile_sample *sample)
+static uint32_t *sample_table_find_slot(
+	const struct sample_table *t, const struct profile_sample *sample)
 {
 	size_t i = sample_hash(sample) & (t->slot_count - 1);
 
@@ -44,7 +45,7 @@ static uint32_t *find_slot(const struct sample_table *t, const struct profile_sa
 	return &t->slots[i];
 }
 
-static int grow_slots(struct sample_table *t)
+static int sample_table_grow_slots(struct sample_table *t)
 {
 	size_t slot_count = t->slot_count ? t->slot_count * 2 : FIRST_SLOTS;
 	uint32_t *slots = calloc(slot_count, sizeof(*slots));
@@ -77,11 +78,11 @@ int sample_table_add(
 	int err;
 
 	if ((t->count + 1) * 4 > t->slot_count * 3) {
-		err = grow_slots(t);
+		err = sample_table_grow_slots(t);
 		if (err)
 			return err;
 	}
-	slot = find_slot(t, sample);
+	slot = sample_table_find_slot(t, sample);
 	if (*slot == 0) {
 		err = array_reserve(t->items, t->capacity, t->count + 1, most_samples(limit_bytes));
 		if (err)

@@ -22,7 +22,7 @@ void stack_cache_deinit(struct stack_cache *c)
 	free(c->slots);
 }
 
-static bool is_same(const struct stack_key *a, const struct stack_key *b)
+static bool stack_cache_is_same(const struct stack_key *a, const struct stack_key *b)
 {
 	return a->user == b->user && a->kernel == b->kernel && a->context == b->context;
 }
@@ -37,11 +37,12 @@ static uint64_t hash_of(const struct stack_key *key)
 	return hash ^ hash >> 31;
 }
 
-static struct stack_cache_slot *find_slot(const struct stack_cache *c, const struct stack_key *key)
+static struct stack_cache_slot *stack_cache_find_slot(
+	const struct stack_cache *c, const struct stack_key *key)
 {
 	size_t i = hash_of(key) & (c->slot_count - 1);
 
-	while (c->slots[i].used && !is_same(&c->slots[i].key, key))
+	while (c->slots[i].used && !stack_cache_is_same(&c->slots[i].key, key))
 		i = (i + 1) & (c->slot_count - 1);
 	return &c->slots[i];
 }
@@ -52,14 +53,14 @@ bool stack_cache_get(const struct stack_cache *c, const struct stack_key *key, u
 
 	if (c->count == 0)
 		return false;
-	slot = find_slot(c, key);
+	slot = stack_cache_find_slot(c, key);
 	if (!slot->used)
 		return false;
 	*ret_stack = slot->stack;
 	return true;
 }
 
-static int grow(struct stack_cache *c, size_t limit_bytes)
+static int stack_cache_grow(struct stack_cache *c, size_t limit_bytes)
 {
 	struct stack_cache bigger = { .count = c->count };
 
@@ -71,7 +72,7 @@ static int grow(struct stack_cache *c, size_t limit_bytes)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->slot_count; i++) {
 		if (c->slots[i].used)
-			*find_slot(&bigger, &c->slots[i].key) = c->slots[i];
+			*stack_cache_find_slot(&bigger, &c->slots[i].key) = c->slots[i];
 	}
 	free(c->slots);
 	*c = bigger;
@@ -85,11 +86,11 @@ int stack_cache_set(
 	int err;
 
 	if ((c->count + 1) * 4 > c->slot_count * 3) {
-		err = grow(c, limit_bytes);
+		err = stack_cache_grow(c, limit_bytes);
 		if (err)
 			return err;
 	}
-	slot = find_slot(c, key);
+	slot = stack_cache_find_slot(c, key);
 	if (!slot->used)
 		c->count++;
 	*slot = (struct stack_cache_slot){ .key = *key, .stack = stack, .used = true };

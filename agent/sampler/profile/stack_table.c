@@ -35,7 +35,7 @@ static uint64_t stack_hash(const struct profile_stack *stack)
 	return hash ^ hash >> 32;
 }
 
-static bool is_same(
+static bool stack_table_is_same(
 	const struct stored_stack *stored, const struct profile_stack *stack, uint64_t hash)
 {
 	return stored->hash == hash && stored->frame_count == stack->frame_count &&
@@ -45,17 +45,17 @@ static bool is_same(
 }
 
 /* The slot of this stack, or the free one where it would go. There is always a free one. */
-static uint32_t *find_slot(
+static uint32_t *stack_table_find_slot(
 	const struct stack_table *t, const struct profile_stack *stack, uint64_t hash)
 {
 	size_t i = hash & (t->slot_count - 1);
 
-	while (t->slots[i] && !is_same(&t->items[t->slots[i] - 1], stack, hash))
+	while (t->slots[i] && !stack_table_is_same(&t->items[t->slots[i] - 1], stack, hash))
 		i = (i + 1) & (t->slot_count - 1);
 	return &t->slots[i];
 }
 
-static int grow_slots(struct stack_table *t)
+static int stack_table_grow_slots(struct stack_table *t)
 {
 	size_t slot_count = t->slot_count ? t->slot_count * 2 : FIRST_SLOTS;
 	uint32_t *slots = calloc(slot_count, sizeof(*slots));
@@ -107,11 +107,11 @@ int stack_table_get(struct stack_table *t, const struct profile_stack *stack, si
 	if (stack->frame_count > MAX_STORED_FRAMES || stack->kernel_count > stack->frame_count)
 		return -EINVAL;
 	if ((t->count + 1) * 4 > t->slot_count * 3) {
-		err = grow_slots(t);
+		err = stack_table_grow_slots(t);
 		if (err)
 			return err;
 	}
-	slot = find_slot(t, stack, hash);
+	slot = stack_table_find_slot(t, stack, hash);
 	if (*slot == 0) {
 		if (stack_table_bytes(t) >= limit_bytes)
 			return -E2BIG;

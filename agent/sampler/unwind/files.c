@@ -52,7 +52,7 @@ static enum unwind_module state_of(const struct unwind *u, const struct module *
 }
 
 /* All of the file, as far as it can be mapped, by its offsets. */
-static int write_file(struct unwind *u, struct known_file *known)
+static int files_write_file(struct unwind *u, struct known_file *known)
 {
 	const struct unwind_target *target = &u->options.target;
 	const struct mapping whole = {
@@ -93,7 +93,7 @@ static void remove_file(struct unwind *u, struct known_file *known)
 }
 
 /* KNOWN is another module's now, or new. */
-static int put(struct unwind *u, struct known_file *known)
+static int files_put(struct unwind *u, struct known_file *known)
 {
 	struct files *f = &u->files;
 	uint64_t hash = hash_bytes(&known->file, sizeof(known->file));
@@ -122,12 +122,12 @@ int files_learn(struct unwind *u, const struct abi_file *file, const struct modu
 		return -ENOMEM;
 	known->file = *file;
 	known->module = module;
-	err = write_file(u, known);
+	err = files_write_file(u, known);
 	if (err) {
 		free(known);
 		return err;
 	}
-	err = put(u, known);
+	err = files_put(u, known);
 	if (err)
 		remove_file(u, known);
 	return err;
@@ -143,7 +143,7 @@ void files_modules_changed(struct unwind *u)
 
 		if (known->state != UNWIND_MODULE_READY &&
 			known->state != state_of(u, known->module))
-			(void)write_file(u, known);
+			(void)files_write_file(u, known);
 	}
 }
 

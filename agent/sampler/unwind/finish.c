@@ -39,8 +39,8 @@ static enum unwind_place look_up(struct unwind *u, const struct mapping *mapping
 }
 
 /* What is known of PC; *RET_WAITS when its module's index has not come. */
-static enum unwind_place place_of(struct unwind *u, const struct mappings *mappings, uint64_t pc,
-	struct abi_unwind_rule *ret_rule, const struct mapping **ret_waits)
+static enum unwind_place finish_place_of(struct unwind *u, const struct mappings *mappings,
+	uint64_t pc, struct abi_unwind_rule *ret_rule, const struct mapping **ret_waits)
 {
 	const struct mapping *mapping = mappings_find(mappings, pc);
 	const struct unwind_options *options = &u->options;
@@ -111,7 +111,7 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		struct abi_unwind_rule rule = { 0 };
 		const struct mapping *waits = NULL;
 		enum unwind_place place =
-			place_of(u, mappings, state.pc - state.is_return, &rule, &waits);
+			finish_place_of(u, mappings, state.pc - state.is_return, &rule, &waits);
 
 		if (waits && !force) {
 			stack->end = ABI_UNWIND_MISSED;

@@ -144,7 +144,7 @@ int pages_module(struct pages *p, uint32_t number, const struct index *index,
 	return 0;
 }
 
-static const struct page_module *module_of(const struct pages *p, uint32_t slot)
+static const struct page_module *pages_module_of(const struct pages *p, uint32_t slot)
 {
 	size_t iterator = 0;
 	uint64_t number, pointer;
@@ -190,7 +190,8 @@ static void give_room(struct pages *p, uint32_t where, uint32_t units)
 		where % ABI_UNWIND_REGION_BYTES / UNIT_BYTES, units);
 }
 
-static int load(struct pages *p, uint32_t slot, const struct abi_unwind_page *page, size_t size)
+static int pages_load(
+	struct pages *p, uint32_t slot, const struct abi_unwind_page *page, size_t size)
 {
 	struct loaded_page entry = { .slot = slot, .units = units_of(size) };
 	int err =
@@ -231,7 +232,7 @@ void pages_want(struct pages *p, uint32_t slot)
 	/* No room comes before the next turn. */
 	if (map_get(&p->deferred, slot, &units))
 		return;
-	module = module_of(p, slot);
+	module = pages_module_of(p, slot);
 	if (!module)
 		return;
 	elf_addr = (module->first_page + (slot - module->first_slot)) << ABI_UNWIND_PAGE_SHIFT;
@@ -240,7 +241,7 @@ void pages_want(struct pages *p, uint32_t slot)
 		set_where(p, slot, ABI_UNWIND_NO_TABLE);
 		return;
 	}
-	err = size > ABI_UNWIND_REGION_BYTES ? -E2BIG : load(p, slot, page, size);
+	err = size > ABI_UNWIND_REGION_BYTES ? -E2BIG : pages_load(p, slot, page, size);
 	if (err == -EAGAIN)
 		defer(p, slot, units_of(size));
 	else

@@ -33,7 +33,7 @@ bool ranges_part_of(const struct mapping *mapping, const struct index_segment *s
 	return true;
 }
 
-static void add(struct ranges *r, const struct abi_unwind_range *range)
+static void ranges_append(struct ranges *r, const struct abi_unwind_range *range)
 {
 	struct unwind *u = r->unwind;
 	int err;
@@ -61,20 +61,20 @@ static void add_segments(
 		if (!ranges_part_of(mapping, &segment, &part) || part.start < done)
 			continue;
 		done = part.end;
-		add(r, &(struct abi_unwind_range){
-			       .start = part.start,
-			       .end = part.end,
-			       .address = part.elf_addr -
-					  (module->first_page << ABI_UNWIND_PAGE_SHIFT),
-			       .first_slot = module->first_slot,
-			       .slot_count = (unsigned short)module->slot_count,
-			       .kind = index_keeps_fp(index) ? ABI_UNWIND_KEEPS_FP
-							     : ABI_UNWIND_TABLES,
-		       });
+		ranges_append(r, &(struct abi_unwind_range){
+					 .start = part.start,
+					 .end = part.end,
+					 .address = part.elf_addr -
+						    (module->first_page << ABI_UNWIND_PAGE_SHIFT),
+					 .first_slot = module->first_slot,
+					 .slot_count = (unsigned short)module->slot_count,
+					 .kind = index_keeps_fp(index) ? ABI_UNWIND_KEEPS_FP
+								       : ABI_UNWIND_TABLES,
+				 });
 	}
 }
 
-static void add_code(struct ranges *r, const struct mapping *mapping)
+static void ranges_add_code(struct ranges *r, const struct mapping *mapping)
 {
 	const struct unwind_options *options = &r->unwind->options;
 	struct abi_unwind_range whole = { .start = mapping->start, .end = mapping->end };
@@ -86,12 +86,12 @@ static void add_code(struct ranges *r, const struct mapping *mapping)
 	case UNWIND_MODULE_WAITING:
 		r->waiting = true;
 		whole.kind = ABI_UNWIND_WAITING;
-		add(r, &whole);
+		ranges_append(r, &whole);
 		return;
 	case UNWIND_MODULE_NONE:
 		/* It may be asked for once more, and come. */
 		r->waiting = true;
-		add(r, &whole);
+		ranges_append(r, &whole);
 		return;
 	case UNWIND_MODULE_READY:
 		break;
@@ -101,7 +101,7 @@ static void add_code(struct ranges *r, const struct mapping *mapping)
 	if (err == -EAGAIN)
 		whole.kind = ABI_UNWIND_WAITING;
 	if (err)
-		add(r, &whole);
+		ranges_append(r, &whole);
 	else
 		add_segments(r, mapping, module);
 }
@@ -111,13 +111,13 @@ void ranges_add(struct ranges *r, const struct mapping *mapping)
 	const enum module_kind kind = mapping->module->kind;
 
 	if (kind == MODULE_FILE || kind == MODULE_VDSO)
-		add_code(r, mapping);
+		ranges_add_code(r, mapping);
 	else
-		add(r, &(struct abi_unwind_range){
-			       .start = mapping->start,
-			       .end = mapping->end,
-			       .kind = ABI_UNWIND_MEMORY,
-		       });
+		ranges_append(r, &(struct abi_unwind_range){
+					 .start = mapping->start,
+					 .end = mapping->end,
+					 .kind = ABI_UNWIND_MEMORY,
+				 });
 }
 
 int ranges_write(const struct ranges *r, struct range_run *ret_run)

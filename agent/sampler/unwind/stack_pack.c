@@ -24,12 +24,12 @@ enum how {
 	HOW_NEW = 3, /* the word */
 };
 
-static size_t place_of(uint64_t word)
+static size_t stack_pack_place_of(uint64_t word)
 {
 	return (size_t)(((word >> NEAR_BITS) * UINT64_C(0x9e3779b97f4a7c15)) >> 56);
 }
 
-static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
+static uint8_t *stack_pack_put(uint8_t *to, const void *bytes, size_t size)
 {
 	memcpy(to, bytes, size);
 	return to + size;
@@ -37,7 +37,7 @@ static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
 
 static uint8_t *pack_word(uint64_t word, uint64_t places[PLACES], uint8_t *to, enum how *ret_how)
 {
-	uint8_t place = (uint8_t)place_of(word);
+	uint8_t place = (uint8_t)stack_pack_place_of(word);
 	uint64_t last = places[place];
 	uint16_t low = (uint16_t)word;
 
@@ -48,10 +48,10 @@ static uint8_t *pack_word(uint64_t word, uint64_t places[PLACES], uint8_t *to, e
 	*ret_how = word == last ? HOW_SAME : HOW_NEAR;
 	if (word >> NEAR_BITS != last >> NEAR_BITS) {
 		*ret_how = HOW_NEW;
-		return put(to, &word, sizeof(word));
+		return stack_pack_put(to, &word, sizeof(word));
 	}
 	*to++ = place;
-	return word == last ? to : put(to, &low, sizeof(low));
+	return word == last ? to : stack_pack_put(to, &low, sizeof(low));
 }
 
 size_t stack_pack(const uint8_t *bytes, size_t size, uint8_t *packed)
@@ -84,7 +84,7 @@ static uint64_t unpack_word(struct cursor *c, uint64_t places[PLACES], enum how 
 		return 0;
 	if (how == HOW_NEW) {
 		word = cursor_u64(c);
-		places[place_of(word)] = word;
+		places[stack_pack_place_of(word)] = word;
 		return word;
 	}
 	place = cursor_u8(c);

@@ -185,7 +185,7 @@ void unwind_settle(struct unwind *u, const struct process *p)
 	(void)target->set_process(target->context, p->pid, &known->entry);
 }
 
-static void forget(struct unwind *u, struct known_process *known, uint64_t number)
+static void unwind_forget_state(struct unwind *u, struct known_process *known, uint64_t number)
 {
 	u->options.target.remove_process(u->options.target.context, known->pid);
 	ranges_give(u, &known->run);
@@ -199,7 +199,7 @@ void unwind_forget(struct unwind *u, const struct process *p)
 
 	if (!known)
 		return;
-	forget(u, known, p->number);
+	unwind_forget_state(u, known, p->number);
 	set_full(u, false);
 }
 
@@ -265,7 +265,7 @@ struct seen_mapping unwind_sighting(const struct abi_sighting *told)
  * Whether MAPPING's module may be learned for the file that the kernel TOLD of. What is learned
  * holds for all processes, so one whose mappings we have wrong must not teach it.
  */
-static bool is_told(const struct mapping *mapping, const struct abi_mapping *told)
+static bool unwind_is_told(const struct mapping *mapping, const struct abi_mapping *told)
 {
 	const struct seen_mapping seen = unwind_seen(told);
 	enum module_kind kind = mapping->module->kind;
@@ -282,7 +282,7 @@ void unwind_learn(
 	if (!unwind_by_file(u) || !rest->mapping.end)
 		return;
 	mapping = mappings_find(mappings, rest->pc - (rest->is_return ? 1 : 0));
-	if (!mapping || !is_told(mapping, &rest->mapping))
+	if (!mapping || !unwind_is_told(mapping, &rest->mapping))
 		return;
 	err = files_learn(u, &rest->mapping.file, mapping->module);
 	if (err == -E2BIG) {
@@ -307,7 +307,7 @@ static void forget_all(struct unwind *u)
 	size_t iterator = 0;
 
 	while (map_next(&u->processes, &iterator, &number, &known)) {
-		forget(u, (void *)(uintptr_t)known, number);
+		unwind_forget_state(u, (void *)(uintptr_t)known, number);
 		iterator = 0;
 	}
 	files_forget_all(u);

@@ -361,7 +361,7 @@ static void queue_begin(struct target *t, uint64_t now_ns)
 		cannot_send(t, err);
 }
 
-static uint64_t step(struct target *t, uint64_t now_ns)
+static uint64_t queue_step_next(struct target *t, uint64_t now_ns)
 {
 	if (t->answered)
 		queue_judge(t, now_ns);
@@ -379,7 +379,7 @@ uint64_t queue_step(struct queue *q, uint64_t now_ns)
 	uint64_t next = UINT64_MAX;
 
 	for (size_t i = 0; i < q->options.target_count; i++)
-		next = MIN(next, step(&q->targets[i], now_ns));
+		next = MIN(next, queue_step_next(&q->targets[i], now_ns));
 	return next;
 }
 

@@ -354,7 +354,7 @@ static int make_unique(const struct store *s, struct file_name *name)
 	return 0;
 }
 
-static int put(struct store *s, struct file_name *name, const void *bytes, size_t size)
+static int store_put_file(struct store *s, struct file_name *name, const void *bytes, size_t size)
 {
 	char path[FILE_NAME_BYTES];
 	int err;
@@ -385,8 +385,9 @@ int store_put(struct store *s, const char *name, int64_t time_ns, int64_t durati
 	struct file_name file;
 	int err;
 
-	err = file_name_init(&file, name, time_ns, duration_ns) && size ? put(s, &file, bytes, size)
-									: -EINVAL;
+	err = file_name_init(&file, name, time_ns, duration_ns) && size
+		      ? store_put_file(s, &file, bytes, size)
+		      : -EINVAL;
 	if (err) {
 		metrics_add(s->options.metrics, METRIC_STORE_FAILED, 1);
 		return err;

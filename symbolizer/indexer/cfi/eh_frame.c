@@ -101,7 +101,7 @@ static bool base_of(const struct cfi_section *s, uint8_t encoding, uint64_t here
 	}
 }
 
-static uint64_t address_of(const struct cfi_section *s, const struct cursor *c)
+static uint64_t eh_frame_address_of(const struct cfi_section *s, const struct cursor *c)
 {
 	return s->address + (uint64_t)(c->at - s->bytes.start);
 }
@@ -109,7 +109,7 @@ static uint64_t address_of(const struct cfi_section *s, const struct cursor *c)
 static void align_pointer(const struct cfi_section *s, struct cursor *c, uint8_t encoding)
 {
 	if ((encoding & ENCODING_RELATIVE) == ENCODING_ALIGNED)
-		cursor_skip(c, -address_of(s, c) & (POINTER_BYTES - 1));
+		cursor_skip(c, -eh_frame_address_of(s, c) & (POINTER_BYTES - 1));
 }
 
 bool cfi_pointer(const struct cfi_section *s, struct cursor *c, uint8_t encoding, uint64_t function,
@@ -121,7 +121,7 @@ bool cfi_pointer(const struct cfi_section *s, struct cursor *c, uint8_t encoding
 	if (encoding & ENCODING_INDIRECT)
 		return false;
 	align_pointer(s, c, encoding);
-	if (!base_of(s, encoding, address_of(s, c), function, &base))
+	if (!base_of(s, encoding, eh_frame_address_of(s, c), function, &base))
 		return false;
 	value = read_value(c, encoding);
 	if (c->bad)
@@ -286,7 +286,7 @@ static int find_cie(
 static inline bool read_range(const struct cfi_section *s, const struct cfi_cie *cie,
 	struct cursor *c, struct cfi_fde *fde)
 {
-	const uint64_t here = address_of(s, c);
+	const uint64_t here = eh_frame_address_of(s, c);
 
 	if (cie->encoding == (ENCODING_PC | ENCODING_S32)) {
 		fde->low = here + (uint64_t)(int32_t)cursor_u32(c);

@@ -90,7 +90,7 @@ static void make_rule(struct run *r)
 	state->has_rule = true;
 }
 
-static inline void add_row(struct run *r)
+static inline void eh_frame_cfa_add_row(struct run *r)
 {
 	struct unwind_row *row;
 
@@ -109,13 +109,13 @@ static inline bool advance_to(struct run *r, uint64_t location)
 	if (r->is_initial || location < r->location)
 		return false;
 	if (location > r->location && r->location < r->end)
-		add_row(r);
+		eh_frame_cfa_add_row(r);
 	r->location = location;
 	return true;
 }
 
 /* False: nothing was done. */
-static inline bool advance(struct run *r, uint64_t delta)
+static inline bool eh_frame_cfa_advance(struct run *r, uint64_t delta)
 {
 	uint64_t bytes, location;
 
@@ -284,7 +284,7 @@ static bool run_cfa(struct run *r, uint8_t op)
 	return true;
 }
 
-static bool remember(struct run *r)
+static bool eh_frame_cfa_remember(struct run *r)
 {
 	if (r->depth == MAX_REMEMBERED)
 		return false;
@@ -308,15 +308,15 @@ static bool run_other(struct run *r, uint8_t op)
 	case CFA_SET_LOC:
 		return set_location(r);
 	case CFA_ADVANCE1:
-		return advance(r, cursor_u8(&r->code));
+		return eh_frame_cfa_advance(r, cursor_u8(&r->code));
 	case CFA_ADVANCE2:
-		return advance(r, cursor_u16(&r->code));
+		return eh_frame_cfa_advance(r, cursor_u16(&r->code));
 	case CFA_ADVANCE4:
-		return advance(r, cursor_u32(&r->code));
+		return eh_frame_cfa_advance(r, cursor_u32(&r->code));
 	case CFA_MIPS_ADVANCE8:
-		return advance(r, cursor_u64(&r->code));
+		return eh_frame_cfa_advance(r, cursor_u64(&r->code));
 	case CFA_REMEMBER_STATE:
-		return remember(r);
+		return eh_frame_cfa_remember(r);
 	case CFA_RESTORE_STATE:
 		return restore_remembered(r);
 	case CFA_DEF_CFA:
@@ -345,7 +345,7 @@ static bool run_one(struct run *r)
 
 	switch (op >> OPERAND_BITS) {
 	case CFA_ADVANCE:
-		return advance(r, operand);
+		return eh_frame_cfa_advance(r, operand);
 	case CFA_OFFSET:
 		place(r, operand, CFI_AT_CFA, scaled(r, cfi_uleb(&r->code)));
 		return true;
@@ -362,7 +362,7 @@ static size_t run_plain_other(struct run *r, const uint8_t code[PLAIN_BYTES])
 {
 	switch (code[0]) {
 	case CFA_REMEMBER_STATE:
-		return remember(r);
+		return eh_frame_cfa_remember(r);
 	case CFA_RESTORE_STATE:
 		return restore_remembered(r);
 	case CFA_DEF_CFA_REGISTER:
@@ -391,9 +391,9 @@ static inline size_t run_plain(struct run *r, const uint8_t code[PLAIN_BYTES])
 	const uint8_t low_bits = op & ((1U << OPERAND_BITS) - 1);
 
 	if (op >> OPERAND_BITS == CFA_ADVANCE)
-		return advance(r, low_bits);
+		return eh_frame_cfa_advance(r, low_bits);
 	if (op == CFA_ADVANCE1)
-		return advance(r, operand) ? 2 : 0;
+		return eh_frame_cfa_advance(r, operand) ? 2 : 0;
 	if (op == CFA_DEF_CFA_OFFSET && !(operand & MORE_BYTES)) {
 		set_cfa_offset(r, operand);
 		return 2;

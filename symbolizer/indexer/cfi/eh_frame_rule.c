@@ -31,7 +31,7 @@ static const struct parts unsupported = { .cfa = ABI_CFA_UNSUPPORTED };
  * Written as two numbers: fields written one by one and then compared as a whole make the
  * processor wait for its stores, which took a third of the time of a build.
  */
-static struct abi_unwind_rule pack(const struct parts *p)
+static struct abi_unwind_rule eh_frame_rule_pack(const struct parts *p)
 {
 	uint32_t kinds = p->cfa | p->fp << 8 | p->ra << 16 | p->extra << 24;
 	uint64_t head = kinds | (uint64_t)(uint32_t)p->cfa_off << 32;
@@ -216,12 +216,12 @@ struct abi_unwind_rule cfi_rule(
 	struct parts rule;
 
 	if (state->ra.place == CFI_UNDEFINED)
-		return pack(&(struct parts){ .cfa = ABI_CFA_END });
+		return eh_frame_rule_pack(&(struct parts){ .cfa = ABI_CFA_END });
 	if (signal)
-		return pack(&(struct parts){ .cfa = ABI_CFA_SIGNAL });
+		return eh_frame_rule_pack(&(struct parts){ .cfa = ABI_CFA_SIGNAL });
 	rule = cfa_rule(m, state);
 	if (rule.cfa == ABI_CFA_UNSUPPORTED)
-		return pack(&rule);
+		return eh_frame_rule_pack(&rule);
 	set_fp(&rule, &state->fp);
 	if (m->link)
 		set_linked_ra(&rule, &state->ra);
@@ -229,7 +229,7 @@ struct abi_unwind_rule cfi_rule(
 		set_pushed_ra(&rule, &state->ra);
 	if (rule.cfa != ABI_CFA_UNSUPPORTED)
 		set_kept(m, &rule, &state->kept);
-	return pack(&rule);
+	return eh_frame_rule_pack(&rule);
 }
 
 struct abi_unwind_rule cfi_entry_rule(const struct cfi_section *s)

@@ -85,7 +85,7 @@ static int read_slots(struct plt *plt, struct cursor rela, struct cursor symbols
 	return 0;
 }
 
-static int by_address(const void *a, const void *b)
+static int plt_by_address(const void *a, const void *b)
 {
 	const struct slot *x = a, *y = b;
 
@@ -109,7 +109,7 @@ static int read_all_slots(struct plt *plt)
 			elf_image_section_bytes(image, rela.link));
 	}
 	if (plt->slot_count)
-		qsort(plt->slots, plt->slot_count, sizeof(*plt->slots), by_address);
+		qsort(plt->slots, plt->slot_count, sizeof(*plt->slots), plt_by_address);
 	return err;
 }
 
@@ -174,7 +174,7 @@ static int add_stub(struct plt *plt, uint64_t address, const struct stub *stub, 
 	uint32_t string;
 	int err;
 
-	slot = bsearch(&key, plt->slots, plt->slot_count, sizeof(key), by_address);
+	slot = bsearch(&key, plt->slots, plt->slot_count, sizeof(key), plt_by_address);
 	if (!slot)
 		return 0;
 	cursor_seek(&names, slot->name);
@@ -218,7 +218,7 @@ static int read_stubs(struct plt *plt, const struct elf_section *section)
 	return err;
 }
 
-static bool has_stubs(const struct elf_section *section)
+static bool plt_has_stubs(const struct elf_section *section)
 {
 	return section->type == SHT_PROGBITS && section->flags & SHF_EXECINSTR &&
 	       (!strcmp(section->name, ".plt") || !strncmp(section->name, ".plt.", 5)) &&
@@ -233,7 +233,7 @@ int plt_read(struct elf_image *image, struct index_writer *w)
 	for (size_t i = 0; i < elf_image_section_count(image) && !err && plt.slot_count; i++) {
 		struct elf_section section = elf_image_section(image, i);
 
-		if (has_stubs(&section))
+		if (plt_has_stubs(&section))
 			err = read_stubs(&plt, &section);
 	}
 	free(plt.slots);

@@ -33,7 +33,8 @@ struct marks {
 	size_t count, max;
 };
 
-static void add(struct marks *m, uint64_t low, uint64_t size, struct abi_unwind_rule rule)
+static void plt_unwind_add(
+	struct marks *m, uint64_t low, uint64_t size, struct abi_unwind_rule rule)
 {
 	if (size && m->count < m->max)
 		m->marks[m->count++] = (struct landmark){
@@ -102,16 +103,16 @@ static struct abi_unwind_rule rule_of_stub(struct cursor at)
 static size_t header_x86(struct marks *m, struct cursor at, uint64_t low)
 {
 	if (instruction(&at, "\xff\x35", PUSH_SLOT_BYTES)) {
-		add(m, low, PUSH_SLOT_BYTES, words(2));
-		add(m, low + PUSH_SLOT_BYTES, HEADER_BYTES - PUSH_SLOT_BYTES, words(3));
+		plt_unwind_add(m, low, PUSH_SLOT_BYTES, words(2));
+		plt_unwind_add(m, low + PUSH_SLOT_BYTES, HEADER_BYTES - PUSH_SLOT_BYTES, words(3));
 		return HEADER_BYTES;
 	}
 	/* mold's: endbr64; push %r11; push slot(%rip) */
 	if (!skip(&at, "\xf3\x0f\x1e\xfa\x41\x53\xff\x35"))
 		return 0;
-	add(m, low, LANDING_BYTES + 2, words(1));
-	add(m, low + LANDING_BYTES + 2, PUSH_SLOT_BYTES, words(2));
-	add(m, low + LANDING_BYTES + 2 + PUSH_SLOT_BYTES,
+	plt_unwind_add(m, low, LANDING_BYTES + 2, words(1));
+	plt_unwind_add(m, low + LANDING_BYTES + 2, PUSH_SLOT_BYTES, words(2));
+	plt_unwind_add(m, low + LANDING_BYTES + 2 + PUSH_SLOT_BYTES,
 		LONG_HEADER_BYTES - LANDING_BYTES - 2 - PUSH_SLOT_BYTES, words(3));
 	return LONG_HEADER_BYTES;
 }
@@ -127,7 +128,7 @@ static void read_x86(struct marks *m, struct cursor code, uint64_t low, uint64_t
 	/* That goes by the lower bits of the address. */
 	if (rule.cfa == ABI_CFA_NONE || (rule.cfa == ABI_CFA_PLT && low % HEADER_BYTES))
 		return;
-	add(m, low + header, size - header, rule);
+	plt_unwind_add(m, low + header, size - header, rule);
 }
 
 /* [bti c]; stp x16, x30, [sp, #-16]!: the header, and only that, puts the caller on the stack. */
@@ -146,16 +147,16 @@ static void read_arm64(struct marks *m, struct cursor code, uint64_t low, uint64
 	(void)skip(&at, "\x5f\x24\x03\xd5");
 	if (skip(&at, "\xf0\x7b\xbf\xa9")) {
 		pushes = (uint64_t)(at.at - code.at);
-		add(m, low, pushes, at_entry);
-		add(m, low + pushes, MIN(size, LONG_HEADER_BYTES) - pushes, behind);
+		plt_unwind_add(m, low, pushes, at_entry);
+		plt_unwind_add(m, low + pushes, MIN(size, LONG_HEADER_BYTES) - pushes, behind);
 		low += MIN(size, LONG_HEADER_BYTES);
 		size -= MIN(size, LONG_HEADER_BYTES);
 	}
-	add(m, low, size, at_entry);
+	plt_unwind_add(m, low, size, at_entry);
 }
 
 /* .plt, .plt.got, .plt.sec; lld has those of static programs in .iplt. */
-static bool has_stubs(const struct elf_section *section)
+static bool plt_unwind_has_stubs(const struct elf_section *section)
 {
 	return section->type == SHT_PROGBITS && section->flags & SHF_EXECINSTR &&
 	       (!strcmp(section->name, ".plt") || !strncmp(section->name, ".plt.", 5) ||
@@ -171,7 +172,7 @@ size_t plt_unwind(struct elf_image *image, struct landmark *marks, size_t max)
 		struct elf_section section = elf_image_section(image, i);
 		struct cursor code;
 
-		if (!has_stubs(&section))
+		if (!plt_unwind_has_stubs(&section))
 			continue;
 		code = elf_image_section_bytes(image, section.number);
 		if (code.bad || cursor_left(&code) != section.size)

@@ -73,7 +73,7 @@ struct job {
 };
 
 /* As writer_code_at(): nearly all functions are in the same piece of code. */
-static int find_code(struct job *job, uint64_t address, bool *ret_found, uint64_t *ret_end)
+static int unwind_find_code(struct job *job, uint64_t address, bool *ret_found, uint64_t *ret_end)
 {
 	int err = 0;
 
@@ -94,7 +94,7 @@ static int add_function(struct job *job, uint64_t size, struct function f)
 {
 	uint64_t end = 0;
 	bool found = false;
-	int err = find_code(job, f.low, &found, &end);
+	int err = unwind_find_code(job, f.low, &found, &end);
 
 	if (err || !found || !size)
 		return err;
@@ -161,7 +161,8 @@ static uint64_t over_padding(
 	return low;
 }
 
-static void add_row(void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
+static void unwind_add_row(
+	void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
 {
 	struct job *job = context;
 
@@ -192,7 +193,7 @@ static int run_go_function(struct job *job, const struct function *f)
 	if (err)
 		return err;
 	job->entry = go_unwind_entry_rule(job->go, &function);
-	return go_unwind_function(job->go, &function, add_row, job);
+	return go_unwind_function(job->go, &function, unwind_add_row, job);
 }
 
 static int run_fde(struct job *job, const struct function *f)
@@ -317,7 +318,7 @@ static int put_page(void *context, uint64_t address, const struct abi_unwind_pag
 }
 
 /* What is there before a limit is reached stays. */
-static int read_entries(struct job *job)
+static int unwind_read_entries(struct job *job)
 {
 	int err = 0;
 
@@ -332,7 +333,7 @@ static int read_entries(struct job *job)
 
 static int run_job(struct job *job)
 {
-	int err = read_entries(job), made = 0;
+	int err = unwind_read_entries(job), made = 0;
 
 	if (!err || err == -E2BIG)
 		made = make_pages(job);
@@ -392,7 +393,7 @@ struct found {
 	size_t count;
 };
 
-static uint64_t address_of(const struct elf_image *image, const char *name)
+static uint64_t unwind_address_of(const struct elf_image *image, const char *name)
 {
 	struct elf_section section;
 
@@ -406,8 +407,8 @@ static void add_section(struct found *f, struct cursor bytes, uint64_t address, 
 	f->sections[f->count++] = (struct cfi_section){
 		.bytes = bytes,
 		.address = address,
-		.text = address_of(f->image, ".text"),
-		.data = address_of(f->image, ".got"),
+		.text = unwind_address_of(f->image, ".text"),
+		.data = unwind_address_of(f->image, ".got"),
 		.machine = elf_image_machine(f->image),
 		.eh = eh,
 	};

@@ -94,7 +94,7 @@ static bool bucket_is_too_full(const struct unwind_rows *rows, uint32_t shift)
 	return false;
 }
 
-static uint32_t choose_shift(const struct unwind_rows *rows)
+static uint32_t unwind_pack_choose_shift(const struct unwind_rows *rows)
 {
 	uint32_t shift = ABI_UNWIND_BUCKET_SHIFT_MAX;
 
@@ -123,7 +123,8 @@ static const struct step steps[] = { { 6, 0, 0, 0 }, { 1, 0, 0, 0 }, { RANK_TO, 
 	{ 0, 1, 0, 0 }, { 5, 0, 1, 0 }, { RANK_TO, 0, 1, 1 } };
 
 /* All are asked, and without branches: no answer is foreseeable. */
-static enum abi_change kind_of(const struct reader *r, const struct step *step, uint32_t rule)
+static enum abi_change unwind_pack_kind_of(
+	const struct reader *r, const struct step *step, uint32_t rule)
 {
 	uint32_t rank = RANK_TO;
 
@@ -146,7 +147,7 @@ static struct unwind_change read_on(struct reader *r, uint32_t distance, uint32_
 	const uint32_t is_to = -(step->is_far & is_new & (uint32_t)(rule != r->top));
 	const struct unwind_change change = {
 		.distance = (uint16_t)distance,
-		.kind = (uint8_t)kind_of(r, step, rule),
+		.kind = (uint8_t)unwind_pack_kind_of(r, step, rule),
 		.number = (uint8_t)(rule & is_to),
 	};
 
@@ -217,7 +218,7 @@ static void find_changes(struct unwind_pack *p, const struct unwind_rows *rows)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static void put(struct unwind_pack *p, const void *bytes, uint32_t size)
+static void unwind_pack_put(struct unwind_pack *p, const void *bytes, uint32_t size)
 {
 	memcpy(p->output.bytes + p->size, bytes, size);
 	p->size += size;
@@ -234,10 +235,10 @@ static uint32_t put_rules(struct unwind_pack *p, const struct unwind_rows *rows)
 
 		if (!unwind_rule_narrow(&rows->rules[p->sorted[i]], &bits))
 			wide[count++] = p->sorted[i];
-		put(p, &bits, sizeof(bits));
+		unwind_pack_put(p, &bits, sizeof(bits));
 	}
 	for (uint32_t i = 0; i < count; i++)
-		put(p, &rows->rules[wide[i]], sizeof(rows->rules[0]));
+		unwind_pack_put(p, &rows->rules[wide[i]], sizeof(rows->rules[0]));
 	return count;
 }
 
@@ -280,7 +281,7 @@ static void put_changes(struct unwind_pack *p)
 		place = (uint16_t)(p->size - start);
 		memcpy(places + 2 * (bucket + 1), &place, sizeof(place));
 	}
-	put(p, (const uint8_t[4]){ 0 }, -p->size & 3);
+	unwind_pack_put(p, (const uint8_t[4]){ 0 }, -p->size & 3);
 }
 
 void unwind_pack(struct unwind_pack *p, const struct unwind_rows *rows, uint32_t flags)
@@ -289,7 +290,7 @@ void unwind_pack(struct unwind_pack *p, const struct unwind_rows *rows, uint32_t
 
 	sort_rules(p, rows);
 	place_rules(p, rows);
-	p->shift = choose_shift(rows);
+	p->shift = unwind_pack_choose_shift(rows);
 	find_changes(p, rows);
 	wide = put_rules(p, rows);
 	put_changes(p);

@@ -44,7 +44,7 @@ static bool same_rule(const struct abi_unwind_rule *a, const struct abi_unwind_r
 	return !memcmp(a, b, sizeof(*a));
 }
 
-static size_t slot_of(const struct abi_unwind_rule *rule)
+static size_t unwind_pages_slot_of(const struct abi_unwind_rule *rule)
 {
 	uint64_t head;
 	uint32_t tail;
@@ -55,16 +55,18 @@ static size_t slot_of(const struct abi_unwind_rule *rule)
 }
 
 /* The rule's slot, or the empty one where it belongs: there are more slots than rules. */
-static inline uint8_t *find_slot(struct unwind_pages *p, const struct abi_unwind_rule *rule)
+static inline uint8_t *unwind_pages_find_slot(
+	struct unwind_pages *p, const struct abi_unwind_rule *rule)
 {
-	size_t slot = slot_of(rule);
+	size_t slot = unwind_pages_slot_of(rule);
 
 	while (p->slots[slot] && !same_rule(&p->rows.rules[p->slots[slot] - 1], rule))
 		slot = (slot + 1) % HASH_SLOTS;
 	return &p->slots[slot];
 }
 
-static uint8_t add_rule(struct unwind_pages *p, const struct abi_unwind_rule *rule, uint8_t *slot)
+static uint8_t unwind_pages_add_rule(
+	struct unwind_pages *p, const struct abi_unwind_rule *rule, uint8_t *slot)
 {
 	if (p->rows.rule_count >= LAST_RULE) {
 		p->counts.left_out++;
@@ -77,14 +79,14 @@ static uint8_t add_rule(struct unwind_pages *p, const struct abi_unwind_rule *ru
 	return (uint8_t)p->rows.rule_count++;
 }
 
-static uint8_t number_of(struct unwind_pages *p, const struct abi_unwind_rule *rule)
+static uint8_t unwind_pages_number_of(struct unwind_pages *p, const struct abi_unwind_rule *rule)
 {
-	uint8_t *slot = find_slot(p, rule);
+	uint8_t *slot = unwind_pages_find_slot(p, rule);
 
-	return *slot ? *slot - 1 : add_rule(p, rule, slot);
+	return *slot ? *slot - 1 : unwind_pages_add_rule(p, rule, slot);
 }
 
-static bool is_framed(const struct unwind_pages *p)
+static bool unwind_pages_is_framed(const struct unwind_pages *p)
 {
 	bool any = false;
 
@@ -102,7 +104,7 @@ static bool is_framed(const struct unwind_pages *p)
 
 static void write_page(struct unwind_pages *p)
 {
-	unwind_pack(&p->pack, &p->rows, is_framed(p) ? ABI_UNWIND_PAGE_FRAMED : 0);
+	unwind_pack(&p->pack, &p->rows, unwind_pages_is_framed(p) ? ABI_UNWIND_PAGE_FRAMED : 0);
 	p->counts.pages++;
 	p->counts.rows += p->rows.row_count;
 	p->error = p->sink(p->context, p->page << ABI_UNWIND_PAGE_SHIFT, &p->pack.output.header);
@@ -126,7 +128,7 @@ static void start_page(struct unwind_pages *p, uint64_t page)
 	p->rows.rule_count = 1;
 	p->rows.rules[0] = p->current;
 	memset(p->slots, 0, sizeof(p->slots));
-	*find_slot(p, &p->current) = 1;
+	*unwind_pages_find_slot(p, &p->current) = 1;
 }
 
 struct unwind_pages *unwind_pages_create(unwind_page_sink *sink, void *context)
@@ -156,7 +158,8 @@ static void go_to_page(struct unwind_pages *p, uint64_t page)
 	}
 }
 
-static void append(struct unwind_pages *p, uint32_t offset, const struct abi_unwind_rule *rule)
+static void unwind_pages_append(
+	struct unwind_pages *p, uint32_t offset, const struct abi_unwind_rule *rule)
 {
 	struct unwind_rows *rows = &p->rows;
 	uint8_t number;
@@ -166,7 +169,7 @@ static void append(struct unwind_pages *p, uint32_t offset, const struct abi_unw
 		rows->row_count = ABI_UNWIND_PAGE_ROWS + 1;
 		return;
 	}
-	number = number_of(p, rule);
+	number = unwind_pages_number_of(p, rule);
 	/* All that a full page has no room for has the same one. */
 	if (number == p->last)
 		return;
@@ -184,7 +187,7 @@ static void change(struct unwind_pages *p, uint64_t address, const struct abi_un
 	p->current = *rule;
 	p->counts.unsupported += rule->cfa == ABI_CFA_UNSUPPORTED;
 	if (address % PAGE_BYTES)
-		append(p, (uint32_t)(address % PAGE_BYTES), rule);
+		unwind_pages_append(p, (uint32_t)(address % PAGE_BYTES), rule);
 	else
 		start_page(p, p->page);
 }
@@ -214,7 +217,7 @@ static size_t take_known(struct unwind_pages *p, const struct unwind_row *rows, 
 
 	for (i = 0; i < count && row_count < ABI_UNWIND_PAGE_ROWS; i++) {
 		uint64_t offset = rows[i].low - start;
-		uint32_t number = *find_slot(p, &rows[i].rule);
+		uint32_t number = *unwind_pages_find_slot(p, &rows[i].rule);
 
 		/* Not found, the page's first byte, or not in it. */
 		if (!number || offset - 1 >= PAGE_BYTES - 1 ||

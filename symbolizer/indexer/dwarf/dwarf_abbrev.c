@@ -175,7 +175,7 @@ static struct dwarf_abbrevs *create_table(void)
 }
 
 /* Over a limit of ours is malformed too: it must cost the unit, not the whole build. */
-static int read_table(
+static int dwarf_abbrev_read_table(
 	struct cursor c, const struct dwarf_format *format, struct dwarf_abbrevs **ret_table)
 {
 	autocall(auto_dwarf_abbrevs_destroy) struct dwarf_abbrevs *t = create_table();
@@ -243,7 +243,7 @@ static int drop_unpinned(struct dwarf_abbrev_cache *cache)
 }
 
 /* Sizes of forms depend on the offset size, and on DWARF 2 or later. */
-static uint64_t key_of(uint64_t offset, const struct dwarf_format *format)
+static uint64_t dwarf_abbrev_key_of(uint64_t offset, const struct dwarf_format *format)
 {
 	return offset << 2 | (format->offset_size == 8) << 1 | (format->version == 2);
 }
@@ -252,7 +252,7 @@ int dwarf_abbrevs_get(struct dwarf_abbrev_cache *cache, const struct cursor *sec
 	uint64_t offset, const struct dwarf_format *format,
 	const struct dwarf_abbrevs **ret_abbrevs)
 {
-	uint64_t key = key_of(offset, format);
+	uint64_t key = dwarf_abbrev_key_of(offset, format);
 	autocall(auto_dwarf_abbrevs_destroy) struct dwarf_abbrevs *t = NULL;
 	struct cursor c = *section;
 	int err;
@@ -262,7 +262,7 @@ int dwarf_abbrevs_get(struct dwarf_abbrev_cache *cache, const struct cursor *sec
 		return 0;
 	if (!cursor_seek(&c, offset))
 		return -EBADMSG;
-	err = read_table(c, format, &t);
+	err = dwarf_abbrev_read_table(c, format, &t);
 	if (!err && (cache->bytes > MAX_TABLE_BYTES || cache->tables.count >= MAX_TABLES))
 		err = drop_unpinned(cache);
 	if (!err)

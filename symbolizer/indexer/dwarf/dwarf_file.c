@@ -15,7 +15,7 @@ enum {
 };
 
 /* The part of a header after the version. False: the unit is not for us, or broken. */
-static bool read_header(struct cursor *c, struct dwarf_unit *u, uint8_t *ret_type)
+static bool dwarf_file_read_header(struct cursor *c, struct dwarf_unit *u, uint8_t *ret_type)
 {
 	uint8_t type = DW_UT_compile;
 	uint8_t address_size;
@@ -43,7 +43,7 @@ static bool is_walked(uint8_t type)
 	       type == DW_UT_split_compile;
 }
 
-static int add_unit(struct dwarf *d, const struct dwarf_unit *u)
+static int dwarf_file_add_unit(struct dwarf *d, const struct dwarf_unit *u)
 {
 	int err = array_reserve(d->units, d->unit_capacity, d->unit_count + 1, MAX_UNITS);
 
@@ -53,7 +53,7 @@ static int add_unit(struct dwarf *d, const struct dwarf_unit *u)
 }
 
 /* Reads the unit at the cursor and steps over it. -EBADMSG: nothing can follow. */
-static int scan_unit(struct dwarf *d, struct cursor *c)
+static int dwarf_file_scan_unit(struct dwarf *d, struct cursor *c)
 {
 	struct dwarf_unit u = { .format = { .base = cursor_offset(c), .offset_size = 4 } };
 	uint64_t length = cursor_u32(c);
@@ -77,13 +77,13 @@ static int scan_unit(struct dwarf *d, struct cursor *c)
 	u.end = cursor_offset(c);
 	version = cursor_u16(&header);
 	u.format.version = version <= 5 ? (uint8_t)version : 0;
-	good = read_header(&header, &u, &type);
+	good = dwarf_file_read_header(&header, &u, &type);
 	u.root = cursor_offset(&header);
 	if (!good) {
 		d->broken_units++;
 		return 0;
 	}
-	return is_walked(type) ? add_unit(d, &u) : 0;
+	return is_walked(type) ? dwarf_file_add_unit(d, &u) : 0;
 }
 
 int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections)
@@ -94,7 +94,7 @@ int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections)
 	*d = (struct dwarf){ .sections = *sections };
 	dwarf_abbrev_cache_init(&d->abbrevs);
 	while (cursor_left(&c)) {
-		int err = scan_unit(d, &c);
+		int err = dwarf_file_scan_unit(d, &c);
 
 		if (err == -ENOMEM)
 			return err;

@@ -74,7 +74,7 @@ static int end_sequence(struct machine *m, uint64_t end)
 	return err ? err : writer_sequence_end(m->w, MAX(end, m->held.address));
 }
 
-static int add_row(struct machine *m)
+static int dwarf_line_add_row(struct machine *m)
 {
 	int err = 0;
 
@@ -92,7 +92,7 @@ static int add_row(struct machine *m)
 	return err;
 }
 
-static void advance(struct machine *m, uint64_t operations)
+static void dwarf_line_advance(struct machine *m, uint64_t operations)
 {
 	m->now.address += operations * m->l->min_instruction_size;
 }
@@ -101,9 +101,9 @@ static int special_opcode(struct machine *m, uint8_t opcode)
 {
 	uint8_t adjusted = (uint8_t)(opcode - m->l->opcode_base);
 
-	advance(m, adjusted / m->l->line_range);
+	dwarf_line_advance(m, adjusted / m->l->line_range);
 	m->now.line += (uint32_t)(m->l->line_base + adjusted % m->l->line_range);
-	return add_row(m);
+	return dwarf_line_add_row(m);
 }
 
 static int define_file(struct machine *m, struct cursor *c)
@@ -155,9 +155,9 @@ static int standard_opcode(struct machine *m, struct cursor *c, uint8_t opcode)
 {
 	switch (opcode) {
 	case DW_LNS_copy:
-		return add_row(m);
+		return dwarf_line_add_row(m);
 	case DW_LNS_advance_pc:
-		advance(m, dwarf_uleb(c));
+		dwarf_line_advance(m, dwarf_uleb(c));
 		break;
 	case DW_LNS_advance_line:
 		m->now.line += (uint32_t)cursor_sleb128(c);
@@ -169,7 +169,7 @@ static int standard_opcode(struct machine *m, struct cursor *c, uint8_t opcode)
 		m->now.column = column_of(dwarf_uleb(c));
 		break;
 	case DW_LNS_const_add_pc:
-		advance(m, (uint8_t)(255 - m->l->opcode_base) / m->l->line_range);
+		dwarf_line_advance(m, (uint8_t)(255 - m->l->opcode_base) / m->l->line_range);
 		break;
 	case DW_LNS_fixed_advance_pc:
 		m->now.address += cursor_u16(c);
@@ -180,7 +180,7 @@ static int standard_opcode(struct machine *m, struct cursor *c, uint8_t opcode)
 	return 0;
 }
 
-static int step(struct machine *m, struct cursor *c)
+static int dwarf_line_step(struct machine *m, struct cursor *c)
 {
 	uint8_t opcode = cursor_u8(c);
 
@@ -198,7 +198,7 @@ int dwarf_lines_run(
 
 	reset_registers(&m);
 	while (!err && cursor_left(&c))
-		err = step(&m, &c);
+		err = dwarf_line_step(&m, &c);
 	if (!err && c.bad)
 		err = -EBADMSG;
 	if (err && err != -EBADMSG)

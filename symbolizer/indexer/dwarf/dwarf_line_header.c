@@ -94,7 +94,7 @@ struct table_reader {
 };
 
 /* One list of version 5: of the directories, or of the files. */
-static int read_list(struct table_reader *r, bool files)
+static int dwarf_line_header_read_list(struct table_reader *r, bool files)
 {
 	struct entry_format format;
 	bool good = read_entry_format(&r->c, &format);
@@ -170,7 +170,7 @@ static int read_start(struct table_reader *r)
 	return 0;
 }
 
-static int read_header(struct table_reader *r)
+static int dwarf_line_header_read_header(struct table_reader *r)
 {
 	int err = read_start(r);
 
@@ -181,8 +181,8 @@ static int read_header(struct table_reader *r)
 		return -EBADMSG;
 	if (r->l->version < 5)
 		return read_old_tables(r->l, &r->c);
-	err = read_list(r, false);
-	return err ? err : read_list(r, true);
+	err = dwarf_line_header_read_list(r, false);
+	return err ? err : dwarf_line_header_read_list(r, true);
 }
 
 int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf *d, const struct dwarf_unit *u)
@@ -194,7 +194,7 @@ int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf *d, const struct 
 	l->version = u->format.version;
 	l->comp_dir = u->comp_dir;
 	if (cursor_seek(&r.c, u->line_off))
-		err = read_header(&r);
+		err = dwarf_line_header_read_header(&r);
 	if (err)
 		l->directory_count = l->file_count = 0;
 	return err;

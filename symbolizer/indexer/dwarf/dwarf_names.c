@@ -155,7 +155,7 @@ static int qualify(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,
 	return writer_string(n->w, path.text, path.size, ret_name);
 }
 
-static int function_at(struct dwarf_names *n, uint64_t offset, unsigned int depth,
+static int dwarf_names_function_at(struct dwarf_names *n, uint64_t offset, unsigned int depth,
 	struct dwarf_function *ret_function);
 
 static int from_linkage(struct dwarf_names *n, const struct dwarf_unit *u,
@@ -177,7 +177,7 @@ static int from_origin(struct dwarf_names *n, const struct dwarf_die *die, unsig
 
 	if (!names || (f->linkage && f->start_line))
 		return 0;
-	err = function_at(names, die->origin.number, depth + 1, &origin);
+	err = dwarf_names_function_at(names, die->origin.number, depth + 1, &origin);
 	if (err)
 		return err;
 	if (!f->linkage) {
@@ -203,7 +203,7 @@ static int from_name(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offse
 	return err;
 }
 
-static int resolve(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,
+static int dwarf_names_resolve(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,
 	const struct dwarf_die *die, unsigned int depth, struct dwarf_function *ret_function)
 {
 	struct dwarf_function f = { .start_line = die->decl_line };
@@ -218,7 +218,8 @@ static int resolve(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,
 	return err;
 }
 
-static int remember(struct dwarf_names *n, uint64_t offset, const struct dwarf_function *f)
+static int dwarf_names_remember(
+	struct dwarf_names *n, uint64_t offset, const struct dwarf_function *f)
 {
 	int err;
 
@@ -234,7 +235,7 @@ static int remember(struct dwarf_names *n, uint64_t offset, const struct dwarf_f
 	return err;
 }
 
-static int function_at(struct dwarf_names *n, uint64_t offset, unsigned int depth,
+static int dwarf_names_function_at(struct dwarf_names *n, uint64_t offset, unsigned int depth,
 	struct dwarf_function *ret_function)
 {
 	struct dwarf_function f = { 0 };
@@ -249,15 +250,15 @@ static int function_at(struct dwarf_names *n, uint64_t offset, unsigned int dept
 	}
 	err = depth < MAX_CHAIN ? dwarf_die_at(n->d, offset, &die, &u) : -EBADMSG;
 	if (!err)
-		err = resolve(n, u, offset, &die, depth, &f);
+		err = dwarf_names_resolve(n, u, offset, &die, depth, &f);
 	if (err && err != -EBADMSG)
 		return err;
 	*ret_function = f;
-	return remember(n, offset, &f);
+	return dwarf_names_remember(n, offset, &f);
 }
 
 int dwarf_names_get(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,
 	const struct dwarf_die *die, struct dwarf_function *ret_function)
 {
-	return resolve(n, u, offset, die, 0, ret_function);
+	return dwarf_names_resolve(n, u, offset, die, 0, ret_function);
 }

@@ -18,7 +18,7 @@ struct list {
 	void *context;
 };
 
-static int emit(const struct list *list, uint64_t low, uint64_t high)
+static int dwarf_ranges_emit(const struct list *list, uint64_t low, uint64_t high)
 {
 	if (low >= high || low >= first_tombstone)
 		return 0;
@@ -29,7 +29,7 @@ static int emit_pair(const struct list *list, uint64_t low, uint64_t high)
 {
 	if (list->base >= first_tombstone)
 		return 0;
-	return emit(list, list->base + low, list->base + high);
+	return dwarf_ranges_emit(list, list->base + low, list->base + high);
 }
 
 /* DWARF 4, 2.17.3: pairs of offsets, (-1, address) selects a base, (0, 0) ends. */
@@ -67,7 +67,7 @@ static int emit_length(struct list *list, uint64_t low)
 {
 	uint64_t length = dwarf_uleb(&list->c);
 
-	return list->c.bad ? -EBADMSG : emit(list, low, low + length);
+	return list->c.bad ? -EBADMSG : dwarf_ranges_emit(list, low, low + length);
 }
 
 /* Two operands, in the order in which they stand. */
@@ -76,7 +76,7 @@ static int emit_start_end(struct list *list, bool by_index)
 	uint64_t low = by_index ? indexed(list) : cursor_u64(&list->c);
 	uint64_t high = by_index ? indexed(list) : cursor_u64(&list->c);
 
-	return list->c.bad ? -EBADMSG : emit(list, low, high);
+	return list->c.bad ? -EBADMSG : dwarf_ranges_emit(list, low, high);
 }
 
 static int emit_offsets(struct list *list)
@@ -88,7 +88,7 @@ static int emit_offsets(struct list *list)
 }
 
 /* One entry of a range list (DWARF 5, 7.25) after its kind. */
-static int read_entry(struct list *list, uint8_t kind)
+static int dwarf_ranges_read_entry(struct list *list, uint8_t kind)
 {
 	switch (kind) {
 	case DW_RLE_base_addressx:
@@ -121,7 +121,7 @@ static int read_rnglist(struct list *list)
 			return -EBADMSG;
 		if (kind == DW_RLE_end_of_list)
 			return 0;
-		err = read_entry(list, kind);
+		err = dwarf_ranges_read_entry(list, kind);
 		if (err)
 			return err;
 		if (list->c.bad)
@@ -161,7 +161,7 @@ static int read_low_high(struct list *list, const struct dwarf_die *die)
 		high = low + die->high.number;
 	else if (!dwarf_address(list->d, list->u, &die->high, &high))
 		return -EBADMSG;
-	return emit(list, low, high);
+	return dwarf_ranges_emit(list, low, high);
 }
 
 int dwarf_ranges_each(const struct dwarf *d, const struct dwarf_unit *u,

@@ -58,7 +58,7 @@ static int reader_init(
 	return err;
 }
 
-static void reader_deinit(struct reader *r)
+static void dwarf_read_reader_deinit(struct reader *r)
 {
 	for (size_t i = 0; i < r->split_count; i++)
 		dwarf_split_deinit(&r->splits[i]);
@@ -117,7 +117,8 @@ static void forget_unit(struct reader *r, const struct dwarf_unit *u)
 
 /* ---- split units ---------------------------------------------------------------------------- */
 
-static int open_split(struct reader *r, const struct dwarf_split_source *source, struct map *ids)
+static int dwarf_read_open_split(
+	struct reader *r, const struct dwarf_split_source *source, struct map *ids)
 {
 	struct dwarf_split *s = &r->splits[r->split_count++];
 	int err = dwarf_split_open(s, source, &r->d, ids);
@@ -142,7 +143,7 @@ static int open_splits(struct reader *r, const struct dwarf_sections *sections)
 		return -ENOMEM;
 	err = dwarf_split_ids(&r->d, &ids);
 	for (size_t i = 0; i < sections->split_count && !err; i++)
-		err = open_split(r, &sections->splits[i], &ids);
+		err = dwarf_read_open_split(r, &sections->splits[i], &ids);
 	return err;
 }
 
@@ -214,7 +215,7 @@ static int note_all_wanted(struct reader *r)
 int dwarf_read_sections(const struct dwarf_sections *sections, uint32_t skip_language,
 	struct index_writer *w, uint32_t *ret_units, uint32_t *ret_broken_units)
 {
-	autocall(reader_deinit) struct reader r = { .skip_language = skip_language };
+	autocall(dwarf_read_reader_deinit) struct reader r = { .skip_language = skip_language };
 	int err = reader_init(&r, sections, w);
 
 	if (!err)
@@ -265,7 +266,7 @@ static size_t code_segments(struct elf_image *image, struct dwarf_code *code, si
 	return count;
 }
 
-static size_t find_code(struct elf_image *image, struct dwarf_code *code, size_t max)
+static size_t dwarf_read_find_code(struct elf_image *image, struct dwarf_code *code, size_t max)
 {
 	size_t count = code_sections(image, code, max);
 
@@ -286,7 +287,7 @@ void dwarf_sections_find(struct elf_image *image, struct dwarf_code *code, size_
 		.rnglists = elf_image_bytes(image, ".debug_rnglists"),
 		.addr = elf_image_bytes(image, ".debug_addr"),
 		.code = code,
-		.code_count = find_code(image, code, max_code),
+		.code_count = dwarf_read_find_code(image, code, max_code),
 		.image = image,
 	};
 }
@@ -332,7 +333,7 @@ int dwarf_read_images(const struct images *images, uint32_t skip_language, struc
 
 	dwarf_sections_find(images_dwarf(images), code, DWARF_MAX_CODE, &sections);
 	/* Where the code is, the module's own file knows. */
-	sections.code_count = find_code(images->own, code, DWARF_MAX_CODE);
+	sections.code_count = dwarf_read_find_code(images->own, code, DWARF_MAX_CODE);
 	if (images->alternate) {
 		dwarf_sections_find(images->alternate, NULL, 0, &alternate);
 		sections.alternate = &alternate;

@@ -91,7 +91,8 @@ static int scan_entry(struct scan *scan, struct cursor *c)
 	return err;
 }
 
-static int scan_unit(struct dwarf_scopes *s, struct dwarf *d, const struct dwarf_unit *u)
+static int dwarf_scope_scan_unit(
+	struct dwarf_scopes *s, struct dwarf *d, const struct dwarf_unit *u)
 {
 	struct scan scan = { .s = s, .u = u, .first = s->count, .open = { NO_SCOPE } };
 	struct cursor c = dwarf_unit_cursor(d, u, u->root);
@@ -124,7 +125,7 @@ static int ensure_scanned(
 		s->count = 0;
 	}
 	s->scanned_bytes += size;
-	err = scan_unit(s, d, u);
+	err = dwarf_scope_scan_unit(s, d, u);
 	if (!err)
 		map_get(&s->units, u->format.base, ret_where);
 	return err;

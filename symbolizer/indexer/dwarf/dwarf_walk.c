@@ -177,7 +177,7 @@ static bool jump_to_sibling(struct walk *walk, const struct dwarf_abbrev *a)
 	return cursor_seek(&walk->c, sibling.number);
 }
 
-static int enter(struct walk *walk, uint32_t node)
+static int dwarf_walk_enter(struct walk *walk, uint32_t node)
 {
 	if (walk->depth + 1 == MAX_DEPTH)
 		return -EBADMSG;
@@ -217,7 +217,7 @@ static int walk_entry(struct walk *walk, uint64_t offset, uint64_t code)
 		if (a->role == DWARF_ROLE_FUNCTION)
 			node = WRITER_NONE; /* abstract: what is inlined in it has no code here */
 	}
-	return err || !a->children ? err : enter(walk, node);
+	return err || !a->children ? err : dwarf_walk_enter(walk, node);
 }
 
 static int walk_entries(struct walk *walk)

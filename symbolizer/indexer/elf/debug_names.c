@@ -42,7 +42,7 @@ static int read_at(int fd, uint64_t off, void *bytes, size_t size)
 	return (size_t)got == size ? 0 : -EBADMSG;
 }
 
-static int read_header(struct reader *r)
+static int debug_names_read_header(struct reader *r)
 {
 	uint8_t bytes[sizeof(Elf64_Ehdr)];
 	struct cursor c = cursor_over(bytes, sizeof(bytes));
@@ -65,7 +65,7 @@ static int read_header(struct reader *r)
 	return r->count && r->count <= MAX_SECTIONS && r->names_number < r->count ? 0 : -EBADMSG;
 }
 
-static struct section read_section(struct cursor *c)
+static struct section debug_names_read_section(struct cursor *c)
 {
 	struct section s = { .name = cursor_u32(c), .type = cursor_u32(c) };
 
@@ -76,7 +76,7 @@ static struct section read_section(struct cursor *c)
 	return s;
 }
 
-static bool copy_name(struct cursor *c, char name[DEBUG_FILES_NAME_BYTES])
+static bool debug_names_copy_name(struct cursor *c, char name[DEBUG_FILES_NAME_BYTES])
 {
 	const char *text = cursor_string(c);
 
@@ -91,7 +91,7 @@ static void use_link(struct reader *r, struct cursor c)
 {
 	struct debug_names *names = r->names;
 
-	if (!copy_name(&c, names->link))
+	if (!debug_names_copy_name(&c, names->link))
 		return;
 	cursor_skip(&c, -cursor_offset(&c) & 3);
 	names->link_crc = cursor_u32(&c);
@@ -115,7 +115,7 @@ static void take_alternate_id(struct reader *r, struct cursor *c, uint64_t size)
 /* A path, then the build ID of the file. */
 static void use_alternate(struct reader *r, struct cursor c)
 {
-	if (copy_name(&c, r->names->alternate))
+	if (debug_names_copy_name(&c, r->names->alternate))
 		take_alternate_id(r, &c, cursor_left(&c));
 }
 
@@ -123,7 +123,7 @@ static void use_alternate(struct reader *r, struct cursor c)
 static void use_supplementary(struct reader *r, struct cursor c)
 {
 	cursor_skip(&c, 2);
-	if (cursor_u8(&c) == 0 && copy_name(&c, r->names->alternate))
+	if (cursor_u8(&c) == 0 && debug_names_copy_name(&c, r->names->alternate))
 		take_alternate_id(r, &c, cursor_uleb128(&c));
 }
 
@@ -168,7 +168,7 @@ static void use_section(struct reader *r, const struct section *s, const char *n
 static int use_sections(struct reader *r, struct cursor headers, struct cursor names)
 {
 	for (unsigned int i = 0; i < r->count; i++) {
-		struct section s = read_section(&headers);
+		struct section s = debug_names_read_section(&headers);
 		struct cursor c = names;
 		const char *name;
 
@@ -197,7 +197,7 @@ static int read_sections(struct reader *r)
 		return err;
 	c = cursor_over(headers, size);
 	cursor_skip(&c, r->names_number * sizeof(Elf64_Shdr));
-	s = read_section(&c);
+	s = debug_names_read_section(&c);
 	if (s.type == SHT_NOBITS || !s.size || s.size > MAX_NAMES_BYTES)
 		return -EBADMSG;
 	names = malloc(s.size);
@@ -217,7 +217,7 @@ int debug_names_read(int elf_fd, struct debug_names *ret_names)
 
 	if (!names)
 		return -ENOMEM;
-	err = read_header(&r);
+	err = debug_names_read_header(&r);
 	if (!err)
 		err = read_sections(&r);
 	if (!err)

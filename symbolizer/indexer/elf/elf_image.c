@@ -48,7 +48,7 @@ static int map_file(struct elf_image *image, int fd)
 	return 0;
 }
 
-static int read_header(struct elf_image *image)
+static int elf_image_read_header(struct elf_image *image)
 {
 	GElf_Ehdr header;
 
@@ -98,7 +98,7 @@ static int read_segments(struct elf_image *image)
 
 static int read_image(struct elf_image *image)
 {
-	int err = read_header(image);
+	int err = elf_image_read_header(image);
 
 	if (!err)
 		err = read_segments(image);

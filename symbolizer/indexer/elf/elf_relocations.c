@@ -41,7 +41,7 @@ static struct cursor find_rela(const struct elf_image *image)
 	return elf_image_at(image, address, size);
 }
 
-static int by_address(const void *a, const void *b)
+static int elf_relocations_by_address(const void *a, const void *b)
 {
 	const struct relative_relocation *x = a, *y = b;
 
@@ -72,7 +72,7 @@ static void read_relocations(struct elf_image *image)
 	}
 	if (!sorted)
 		qsort(image->relocations, image->relocation_count, sizeof(*image->relocations),
-			by_address);
+			elf_relocations_by_address);
 }
 
 bool elf_image_word(struct elf_image *image, uint64_t address, uint64_t *ret_word)
@@ -85,8 +85,8 @@ bool elf_image_word(struct elf_image *image, uint64_t address, uint64_t *ret_wor
 		image->relocations_read = true;
 	}
 	if (image->relocation_count)
-		found = bsearch(
-			&key, image->relocations, image->relocation_count, sizeof(key), by_address);
+		found = bsearch(&key, image->relocations, image->relocation_count, sizeof(key),
+			elf_relocations_by_address);
 	if (found) {
 		*ret_word = found->value;
 		return true;

@@ -28,7 +28,8 @@ static struct cursor no_bytes(void)
 	return cursor_over("", 0);
 }
 
-static void read_section(struct elf_image *image, Elf_Scn *scn, size_t names, size_t number)
+static void elf_sections_read_section(
+	struct elf_image *image, Elf_Scn *scn, size_t names, size_t number)
 {
 	struct elf_section *section = &image->sections[number].header;
 	const char *name;
@@ -66,7 +67,7 @@ int elf_sections_read(struct elf_image *image)
 		return -ENOMEM;
 	image->section_count = count;
 	for (size_t i = 0; i < count; i++)
-		read_section(image, elf_getscn(image->elf, i), names, i);
+		elf_sections_read_section(image, elf_getscn(image->elf, i), names, i);
 	return 0;
 }
 
@@ -89,7 +90,8 @@ struct elf_section elf_image_section(const struct elf_image *image, size_t numbe
 	return image->sections[number].header;
 }
 
-static bool find_section(const struct elf_image *image, const char *name, size_t *ret_number)
+static bool elf_sections_find_section(
+	const struct elf_image *image, const char *name, size_t *ret_number)
 {
 	for (size_t i = 1; i < image->section_count; i++) {
 		if (strcmp(image->sections[i].header.name, name))
@@ -105,7 +107,7 @@ bool elf_image_find(
 {
 	size_t number;
 
-	if (!find_section(image, name, &number))
+	if (!elf_sections_find_section(image, name, &number))
 		return false;
 	*ret_section = image->sections[number].header;
 	return true;
@@ -204,12 +206,12 @@ struct cursor elf_image_bytes(struct elf_image *image, const char *name)
 	char old_name[MAX_NAME_BYTES];
 	size_t number;
 
-	if (find_section(image, name, &number))
+	if (elf_sections_find_section(image, name, &number))
 		return elf_image_section_bytes(image, number);
 	if (strncmp(name, ".debug_", 7) || strlen(name) > sizeof(old_name) - 2)
 		return no_bytes();
 	stpcpy(stpcpy(old_name, ".z"), name + 1);
-	if (!find_section(image, old_name, &number))
+	if (!elf_sections_find_section(image, old_name, &number))
 		return no_bytes();
 	return elf_image_section_bytes(image, number);
 }

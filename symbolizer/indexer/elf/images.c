@@ -115,7 +115,7 @@ static void alternate_id(struct elf_image *image, struct build_id *ret_id)
 		supplementary_id(image, false, ret_id);
 }
 
-static int find_alternate(struct images *images, const struct companions *companions)
+static int images_find_alternate(struct images *images, const struct companions *companions)
 {
 	struct build_id wanted, found;
 
@@ -167,7 +167,7 @@ static void end_stream(lzma_stream *stream)
 }
 
 /* More room for what comes out of STREAM. */
-static int grow(lzma_stream *stream, uint8_t **bytes, size_t *capacity)
+static int images_grow(lzma_stream *stream, uint8_t **bytes, size_t *capacity)
 {
 	size_t used = stream->total_out;
 	int err = array_reserve(
@@ -192,7 +192,7 @@ static int unpack(struct cursor packed, uint8_t **ret_bytes, size_t *ret_size)
 	stream.next_in = packed.at;
 	stream.avail_in = cursor_left(&packed);
 	do {
-		int err = stream.avail_out ? 0 : grow(&stream, &bytes, &capacity);
+		int err = stream.avail_out ? 0 : images_grow(&stream, &bytes, &capacity);
 
 		if (err)
 			return err;
@@ -235,7 +235,7 @@ int images_open(int elf_fd, const struct companions *companions, struct images *
 	if (!err && !images.debug && !has_section(images.own, ".symtab"))
 		err = open_small(&images);
 	if (!err)
-		err = find_alternate(&images, companions);
+		err = images_find_alternate(&images, companions);
 	if (!err)
 		err = find_splits(&images, companions);
 	if (err)

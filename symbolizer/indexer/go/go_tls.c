@@ -27,7 +27,7 @@ static bool tls_segment(const struct elf_image *image, struct elf_segment *ret_s
 	return false;
 }
 
-static bool name_is(struct cursor names, uint32_t offset, const char *wanted)
+static bool go_tls_name_is(struct cursor names, uint32_t offset, const char *wanted)
 {
 	const char *name;
 
@@ -53,7 +53,7 @@ static bool tls_symbol(struct elf_image *image, const char *wanted, uint64_t *re
 		cursor_skip(&symbols, 3);
 		value = cursor_u64(&symbols);
 		cursor_skip(&symbols, 8);
-		if (ELF64_ST_TYPE(info) != STT_TLS || !name_is(names, name, wanted))
+		if (ELF64_ST_TYPE(info) != STT_TLS || !go_tls_name_is(names, name, wanted))
 			continue;
 		*ret_value = value;
 		return true;

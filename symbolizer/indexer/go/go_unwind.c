@@ -135,7 +135,7 @@ static struct abi_unwind_rule usual_rule(const struct go_unwind *g, int32_t dept
 	return rule;
 }
 
-static bool is_framed(const struct go_unwind *g, const struct gopclntab_function *f,
+static bool go_unwind_is_framed(const struct go_unwind *g, const struct gopclntab_function *f,
 	const struct special *special)
 {
 	return g->framed && !special && !f->flags;
@@ -146,7 +146,7 @@ struct abi_unwind_rule go_unwind_entry_rule(
 {
 	struct abi_unwind_rule rule = usual_rule(g, 0);
 
-	if (is_framed(g, f, special_of(g, f)))
+	if (go_unwind_is_framed(g, f, special_of(g, f)))
 		rule.extra = ABI_UNWIND_FRAMED;
 	return rule;
 }
@@ -180,7 +180,7 @@ static int32_t link_place(const struct go_unwind *g, const struct gopclntab_func
 }
 
 /* Rules that are others on aarch64 where there is a frame of DEPTH bytes. */
-static void special_frame(const struct go_unwind *g, const struct gopclntab_function *f,
+static void go_unwind_special_frame(const struct go_unwind *g, const struct gopclntab_function *f,
 	const struct special *special, struct abi_unwind_rule *rule)
 {
 	int32_t depth = rule->cfa_off, place;
@@ -209,8 +209,8 @@ static bool is_usable(const struct go_unwind *g, int32_t depth)
 	return g->machine != EM_AARCH64 || depth + WORD <= INT16_MAX;
 }
 
-static struct abi_unwind_rule rule_of(const struct go_unwind *g, const struct gopclntab_function *f,
-	const struct special *special, int32_t depth)
+static struct abi_unwind_rule go_unwind_rule_of(const struct go_unwind *g,
+	const struct gopclntab_function *f, const struct special *special, int32_t depth)
 {
 	struct abi_unwind_rule rule = { .cfa = ABI_CFA_NONE };
 	bool framed = depth > 0;
@@ -224,10 +224,10 @@ static struct abi_unwind_rule rule_of(const struct go_unwind *g, const struct go
 	rule = usual_rule(g, depth);
 	if (special && special->cfa == ABI_CFA_SIGNAL)
 		return (struct abi_unwind_rule){ .cfa = ABI_CFA_SIGNAL };
-	if (is_framed(g, f, special))
+	if (go_unwind_is_framed(g, f, special))
 		rule.extra = ABI_UNWIND_FRAMED;
 	if (special && special->arm && g->machine == EM_AARCH64 && framed) {
-		special_frame(g, f, special, &rule);
+		go_unwind_special_frame(g, f, special, &rule);
 		return rule;
 	}
 	if (special && (special->framed_too || !framed)) {
@@ -245,9 +245,9 @@ static struct abi_unwind_rule rule_of(const struct go_unwind *g, const struct go
 }
 
 /* Gives the row [LOW, HIGH), where the stack pointer was lowered by DEPTH, to the sink. */
-static void put_row(struct rows *rows, uint64_t low, uint64_t high, int32_t depth)
+static void go_unwind_put_row(struct rows *rows, uint64_t low, uint64_t high, int32_t depth)
 {
-	struct abi_unwind_rule rule = rule_of(rows->g, rows->f, rows->special, depth);
+	struct abi_unwind_rule rule = go_unwind_rule_of(rows->g, rows->f, rows->special, depth);
 
 	if (rule.cfa == ABI_CFA_GO_FRAME && !rows->opened && rows->g->machine == EM_X86_64) {
 		struct abi_unwind_rule usual = usual_rule(rows->g, depth);
@@ -281,7 +281,8 @@ int go_unwind_function(struct go_unwind *g, const struct gopclntab_function *f,
 	if (rows.special && rows.special->cfa == ABI_CFA_SIGNAL)
 		low--;
 	for (size_t i = 0; i < g->runs.count; i++) {
-		put_row(&rows, low, f->entry + g->runs.items[i].end, g->runs.items[i].value);
+		go_unwind_put_row(
+			&rows, low, f->entry + g->runs.items[i].end, g->runs.items[i].value);
 		low = f->entry + g->runs.items[i].end;
 	}
 	return 0;

@@ -224,7 +224,7 @@ static int write_functions(struct gopclntab_reader *r)
 	return error;
 }
 
-static void reader_deinit(struct gopclntab_reader *r)
+static void gopclntab_reader_deinit(struct gopclntab_reader *r)
 {
 	gopclntab_runs_deinit(&r->file);
 	gopclntab_runs_deinit(&r->line);
@@ -236,7 +236,7 @@ static void reader_deinit(struct gopclntab_reader *r)
 
 int gopclntab_read(struct elf_image *image, struct index_writer *w, struct source_range *ret_text)
 {
-	autocall(reader_deinit) struct gopclntab_reader r = { .writer = w };
+	autocall(gopclntab_reader_deinit) struct gopclntab_reader r = { .writer = w };
 	struct gopclntab table;
 	int error;
 

@@ -108,7 +108,7 @@ struct place {
 	struct header header;
 };
 
-static int find_section(struct elf_image *image, struct place *ret_place)
+static int gopclntab_find_section(struct elf_image *image, struct place *ret_place)
 {
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
 	struct elf_section section;
@@ -163,9 +163,9 @@ static bool worth_a_scan(struct elf_image *image)
 	       elf_image_find(image, ".note.go.buildid", &section);
 }
 
-static int find_place(struct elf_image *image, struct place *ret_place)
+static int gopclntab_find_place(struct elf_image *image, struct place *ret_place)
 {
-	int r = find_section(image, ret_place);
+	int r = gopclntab_find_section(image, ret_place);
 
 	if (r != -ENOENT || !worth_a_scan(image))
 		return r;
@@ -219,7 +219,8 @@ static bool find_module_in(struct elf_image *image, const struct place *place,
 	return false;
 }
 
-static bool find_module(struct elf_image *image, const struct place *place, uint64_t *ret_address)
+static bool gopclntab_find_module(
+	struct elf_image *image, const struct place *place, uint64_t *ret_address)
 {
 	struct elf_section section;
 
@@ -296,7 +297,7 @@ static int find_bases(struct elf_image *image, const struct place *place, struct
 	t->funcdata = 0;
 	if (t->format == GOPCLNTAB_1_16)
 		return 0;
-	if (!find_module(image, place, &module)) {
+	if (!gopclntab_find_module(image, place, &module)) {
 		if (!place->header.text || !elf_image_word(image, t->address + 24, &t->base))
 			return -EOPNOTSUPP;
 		return 0;
@@ -355,7 +356,7 @@ int gopclntab_find(struct elf_image *image, struct gopclntab *ret_table)
 	struct place place;
 	int r;
 
-	r = find_place(image, &place);
+	r = gopclntab_find_place(image, &place);
 	if (r)
 		return r;
 	table = table_of(image, &place);

@@ -119,7 +119,7 @@ int gopclntab_function(
 	return 0;
 }
 
-static bool name_is(const char *name, const char *wanted)
+static bool gopclntab_funcs_name_is(const char *name, const char *wanted)
 {
 	size_t length = strlen(wanted);
 
@@ -138,7 +138,7 @@ int gopclntab_function_named(
 		if (gopclntab_function(table, i, &f))
 			continue;
 		found = gopclntab_name(table, f.name);
-		if (!found || !name_is(found, name))
+		if (!found || !gopclntab_funcs_name_is(found, name))
 			continue;
 		*ret_function = f;
 		return 0;
@@ -147,7 +147,8 @@ int gopclntab_function_named(
 }
 
 /* A string of TABLE that begins right behind another's end. */
-static const char *string_at(const struct cursor *table, uint32_t offset, size_t max)
+static const char *gopclntab_funcs_string_at(
+	const struct cursor *table, uint32_t offset, size_t max)
 {
 	struct cursor c = *table;
 	const char *text;
@@ -164,7 +165,7 @@ static const char *string_at(const struct cursor *table, uint32_t offset, size_t
 
 const char *gopclntab_name(const struct gopclntab *table, uint32_t offset)
 {
-	return string_at(&table->names, offset, MAX_NAME_BYTES);
+	return gopclntab_funcs_string_at(&table->names, offset, MAX_NAME_BYTES);
 }
 
 const char *gopclntab_file(
@@ -179,7 +180,7 @@ const char *gopclntab_file(
 	offset = cursor_u32(&c);
 	if (c.bad || offset == UINT32_MAX)
 		return NULL;
-	text = string_at(&table->files, offset, MAX_PATH_BYTES);
+	text = gopclntab_funcs_string_at(&table->files, offset, MAX_PATH_BYTES);
 	if (text)
 		*ret_key = offset;
 	return text;

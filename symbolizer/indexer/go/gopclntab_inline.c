@@ -71,7 +71,7 @@ bool gopclntab_inline_plausible(
 		(uint32_t)(function->next - function->entry), 0, &first);
 }
 
-static int read_entry(struct gopclntab_reader *r, int32_t number)
+static int gopclntab_inline_read_entry(struct gopclntab_reader *r, int32_t number)
 {
 	struct gopclntab_inline *entry = &r->inlines[number];
 	int error = parse_entry(r->table, r->function.inline_tree, r->size, number, entry);
@@ -84,7 +84,7 @@ static int read_entry(struct gopclntab_reader *r, int32_t number)
 }
 
 /* Reads each entry that some address needs; every parent's number stands in the same table. */
-static int read_entries(struct gopclntab_reader *r)
+static int gopclntab_inline_read_entries(struct gopclntab_reader *r)
 {
 	int32_t largest = -1;
 	int error;
@@ -104,7 +104,7 @@ static int read_entries(struct gopclntab_reader *r)
 
 		if (number < 0 || r->inlines[number].progress != UNSEEN)
 			continue;
-		error = read_entry(r, number);
+		error = gopclntab_inline_read_entry(r, number);
 		if (error)
 			return error;
 	}
@@ -165,7 +165,7 @@ int gopclntab_inline_read(struct gopclntab_reader *r)
 		return 0;
 	if (!r->inlined.count || !r->function.inline_tree)
 		return -EBADMSG;
-	error = read_entries(r);
+	error = gopclntab_inline_read_entries(r);
 	return error ? error : check_chains(r);
 }
 

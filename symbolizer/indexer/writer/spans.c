@@ -59,7 +59,7 @@ static void heap_pop(struct heap *h)
 	h->entries[i] = last;
 }
 
-static int emit(struct spans *spans, uint32_t address, uint32_t id)
+static int spans_emit(struct spans *spans, uint32_t address, uint32_t id)
 {
 	struct span *last = spans->count ? &spans->items[spans->count - 1] : NULL;
 	int err;
@@ -73,7 +73,7 @@ static int emit(struct spans *spans, uint32_t address, uint32_t id)
 	return 0;
 }
 
-static int by_low(const void *a, const void *b)
+static int spans_by_low(const void *a, const void *b)
 {
 	const struct interval *x = a, *y = b;
 
@@ -86,13 +86,13 @@ static void sort_intervals(struct interval *items, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		if (items[i - 1].low > items[i].low) {
-			qsort(items, count, sizeof(*items), by_low);
+			qsort(items, count, sizeof(*items), spans_by_low);
 			return;
 		}
 }
 
 /* ENTRIES is only borrowed by the heap; the array may move. */
-static int sweep(const struct interval *items, size_t count, interval_rank *rank,
+static int spans_sweep(const struct interval *items, size_t count, interval_rank *rank,
 	const void *context, struct heap *h, struct spans *spans)
 {
 	uint32_t at = items[0].low, next;
@@ -107,7 +107,7 @@ static int sweep(const struct interval *items, size_t count, interval_rank *rank
 		while (h->count && h->entries[0].high <= at)
 			heap_pop(h);
 		if (!err)
-			err = emit(spans, at, h->count ? h->entries[0].id : UINT32_MAX);
+			err = spans_emit(spans, at, h->count ? h->entries[0].id : UINT32_MAX);
 		if (!h->count && i == count)
 			break;
 		next = h->count ? h->entries[0].high : UINT32_MAX;
@@ -125,7 +125,7 @@ int spans_flatten(struct interval *items, size_t count, interval_rank *rank, con
 	if (!count)
 		return 0;
 	sort_intervals(items, count);
-	err = sweep(items, count, rank, context, &h, spans);
+	err = spans_sweep(items, count, rank, context, &h, spans);
 	free(h.entries);
 	return err;
 }

@@ -92,7 +92,7 @@ int writer_code(struct index_writer *w, uint64_t address, uint64_t size)
 	return 0;
 }
 
-static int by_low(const void *a, const void *b)
+static int writer_by_low(const void *a, const void *b)
 {
 	const struct code_range *x = a, *y = b;
 
@@ -121,7 +121,7 @@ int writer_close_code(struct index_writer *w)
 	w->code_closed = true;
 	if (!w->code_count)
 		return 0;
-	qsort(w->code, w->code_count, sizeof(*w->code), by_low);
+	qsort(w->code, w->code_count, sizeof(*w->code), writer_by_low);
 	w->base = w->code[0].low;
 	for (size_t i = 0; i < w->code_count; i++) {
 		struct code_range range = w->code[i];

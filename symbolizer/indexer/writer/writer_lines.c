@@ -30,7 +30,8 @@ static uint64_t rank_sequence(const void *context, uint32_t id)
 	return id;
 }
 
-static int add_unit(struct writer_lines *lines, uint32_t unit, struct interval *items, size_t count)
+static int writer_lines_add_unit(
+	struct writer_lines *lines, uint32_t unit, struct interval *items, size_t count)
 {
 	struct spans spans = { 0 };
 	size_t first = lines->spans.count;
@@ -77,10 +78,10 @@ static int flatten_sequences(
 
 		while (end < count && w->sequences[end].unit == unit)
 			end++;
-		err = add_unit(lines, unit, &items[first], end - first);
+		err = writer_lines_add_unit(lines, unit, &items[first], end - first);
 		first = end;
 	}
-	return err ? err : add_unit(lines, WRITER_NONE, items, count);
+	return err ? err : writer_lines_add_unit(lines, WRITER_NONE, items, count);
 }
 
 static const struct unit_spans *find_unit(struct writer_lines *lines, uint32_t unit)

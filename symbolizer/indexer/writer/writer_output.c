@@ -38,7 +38,7 @@ static void flush(struct output *out)
 	out->used = 0;
 }
 
-static void put(struct output *out, const void *bytes, size_t size)
+static void writer_output_put(struct output *out, const void *bytes, size_t size)
 {
 	const uint8_t *from = bytes;
 
@@ -57,14 +57,14 @@ static void put(struct output *out, const void *bytes, size_t size)
 
 static void put_u32(struct output *out, uint32_t value)
 {
-	put(out, &value, sizeof(value));
+	writer_output_put(out, &value, sizeof(value));
 }
 
 static void start_table(struct output *out)
 {
 	static const uint8_t zeros[INDEX_ALIGN];
 
-	put(out, zeros, -out->offset & (INDEX_ALIGN - 1));
+	writer_output_put(out, zeros, -out->offset & (INDEX_ALIGN - 1));
 }
 
 /* What the file holds of nodes and strings: only what is reached, under new numbers. */
@@ -199,7 +199,7 @@ static uint32_t string_offset(
 }
 
 /* Pages as small as the number of entries is worth. */
-static uint32_t choose_shift(uint64_t extent, size_t count)
+static uint32_t writer_output_choose_shift(uint64_t extent, size_t count)
 {
 	uint32_t shift = MIN_SHIFT;
 
@@ -216,7 +216,7 @@ struct tally {
 
 static uint32_t shift_of(const struct tally *t)
 {
-	return choose_shift((uint64_t)t->last_address + 1, t->count);
+	return writer_output_choose_shift((uint64_t)t->last_address + 1, t->count);
 }
 
 static uint64_t page_count(const struct tally *t)
@@ -318,7 +318,7 @@ static void put_spans(struct output *out, const struct index_writer *w, const st
 							  : s->node_numbers[spans[i].id],
 		};
 
-		put(out, &span, sizeof(span));
+		writer_output_put(out, &span, sizeof(span));
 	}
 	start_table(out);
 	for (size_t i = 0; i < w->spans.count; i++)
@@ -343,13 +343,13 @@ static void put_nodes(struct output *out, const struct index_writer *w, const st
 		};
 
 		if (s->node_numbers[i] != UINT32_MAX)
-			put(out, &node, sizeof(node));
+			writer_output_put(out, &node, sizeof(node));
 	}
 }
 
-static void put_row(void *context, const struct index_row *row)
+static void writer_output_put_row(void *context, const struct index_row *row)
 {
-	put(context, row, sizeof(*row));
+	writer_output_put(context, row, sizeof(*row));
 }
 
 static void page_row(void *context, const struct index_row *row)
@@ -357,36 +357,37 @@ static void page_row(void *context, const struct index_row *row)
 	page_entry(context, row->address);
 }
 
-static void put_rows(
+static void writer_output_put_rows(
 	struct output *out, const struct index_writer *w, const struct index_header *header)
 {
 	struct pager pager = { .out = out, .shift = header->row_shift };
 
 	start_table(out);
-	writer_lines_each(w, put_row, out);
+	writer_lines_each(w, writer_output_put_row, out);
 	start_table(out);
 	writer_lines_each(w, page_row, &pager);
 	page_rest(&pager, &header->tables[INDEX_ROW_PAGES]);
 }
 
-static void put_strings(struct output *out, const struct index_writer *w, const struct selection *s)
+static void writer_output_put_strings(
+	struct output *out, const struct index_writer *w, const struct selection *s)
 {
 	start_table(out);
 	for (size_t i = 0; i < w->file_count; i++)
 		put_u32(out, string_offset(w, s, w->files[i]));
 	start_table(out);
-	put(out, "", 1);
+	writer_output_put(out, "", 1);
 	for (size_t i = 0; i < s->string_count; i++)
-		put(out, intern_text(&w->strings, s->strings[i]),
+		writer_output_put(out, intern_text(&w->strings, s->strings[i]),
 			intern_size(&w->strings, s->strings[i]) + 1);
 }
 
 static void put_unwind(struct output *out, const struct index_writer *w)
 {
 	start_table(out);
-	put(out, w->unwind_pages, w->unwind_page_count * sizeof(*w->unwind_pages));
+	writer_output_put(out, w->unwind_pages, w->unwind_page_count * sizeof(*w->unwind_pages));
 	start_table(out);
-	put(out, w->unwind_words, w->unwind_word_count * sizeof(*w->unwind_words));
+	writer_output_put(out, w->unwind_words, w->unwind_word_count * sizeof(*w->unwind_words));
 }
 
 static void put_wanted(struct output *out, const struct index_writer *w, const struct selection *s)
@@ -401,22 +402,22 @@ static void put_file(struct output *out, const struct index_writer *w, const str
 	struct index_header header = make_header(w, s);
 	uint64_t checksum;
 
-	put(out, &header, sizeof(header));
+	writer_output_put(out, &header, sizeof(header));
 	start_table(out);
-	put(out, w->segments, w->segment_count * sizeof(*w->segments));
+	writer_output_put(out, w->segments, w->segment_count * sizeof(*w->segments));
 	put_spans(out, w, s, &header);
 	put_nodes(out, w, s);
-	put_rows(out, w, &header);
-	put_strings(out, w, s);
+	writer_output_put_rows(out, w, &header);
+	writer_output_put_strings(out, w, s);
 	put_unwind(out, w);
 	put_wanted(out, w, s);
 	flush(out);
 	checksum = XXH3_64bits_digest(out->hash);
-	put(out, &checksum, sizeof(checksum));
+	writer_output_put(out, &checksum, sizeof(checksum));
 	flush(out);
 }
 
-static int write_file(const struct index_writer *w, const struct selection *s, int fd)
+static int writer_output_write_file(const struct index_writer *w, const struct selection *s, int fd)
 {
 	autofree struct output *out = calloc(1, sizeof(*out));
 	int err;
@@ -434,7 +435,7 @@ static int write_file(const struct index_writer *w, const struct selection *s, i
 	return err;
 }
 
-static int by_address(const void *a, const void *b)
+static int writer_output_by_address(const void *a, const void *b)
 {
 	const struct index_segment_entry *x = a, *y = b;
 
@@ -447,14 +448,15 @@ int writer_output(struct index_writer *w, int fd)
 	int err;
 
 	if (w->segment_count)
-		qsort(w->segments, w->segment_count, sizeof(*w->segments), by_address);
+		qsort(w->segments, w->segment_count, sizeof(*w->segments),
+			writer_output_by_address);
 	err = select_nodes(w, &s);
 	if (!err)
 		err = name_nodes(w, &s);
 	if (!err)
 		err = select_strings(w, &s);
 	if (!err)
-		err = write_file(w, &s, fd);
+		err = writer_output_write_file(w, &s, fd);
 	selection_deinit(&s);
 	return err;
 }

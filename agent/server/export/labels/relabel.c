@@ -415,7 +415,7 @@ static int decide(const struct rule *rule, const struct labels *labels, const ch
 }
 
 /* 1 = the target stays, 0 = it goes. */
-static int apply(const struct rule *rule, struct labels *labels)
+static int relabel_apply_rule(const struct rule *rule, struct labels *labels)
 {
 	autocall(buffer_deinit) struct buffer joined;
 	const char *text;
@@ -456,7 +456,7 @@ int relabel_apply(const struct relabel *r, struct labels *labels, bool *ret_keep
 	int stays = 1;
 
 	for (size_t i = 0; stays == 1 && i < r->count; i++)
-		stays = apply(&r->rules[i], labels);
+		stays = relabel_apply_rule(&r->rules[i], labels);
 	if (stays < 0)
 		return stays;
 	*ret_keep = stays == 1;
