@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Who may include whom (docs/design.md, section 3): the folder is the architecture. A rule is
+# Who may include whom (docs/layout.md): the folder is the architecture. A rule is
 # `ROOM: prefixes`, and holds for the folders below it that have none of their own; a room's own
 # headers are always allowed. Prefixes match the path in the #include.
 set -eu
