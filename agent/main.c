@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the command and runs it. */
+/* The entry point: finds the command and runs it. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,10 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "--help";
 	const struct command *command;
 
-	/* Ourselves, executed anew to parse a foreign file: it takes the whole argv. */
+	/*
+	 * Fathom re-executes itself to parse a foreign file in a sandbox; that child gets all of
+	 * argv.
+	 */
 	if (sandboxed_is_command(name))
 		return sandboxed_main(argc, argv);
 	command = commands_find(name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the machine allows, found out by trying it; no printing. */
+/* Probes what this machine supports by trying it. Prints nothing. */
 
 enum check_state {
 	CHECK_OK,
@@ -10,16 +10,19 @@ enum check_state {
 
 enum {
 	CHECK_TEXT_BYTES = 240,
-	CHECK_FEATURES = 16, /* room for; check_features() says how many there are */
+	CHECK_FEATURES = 16, /* capacity; check_features() returns the count */
 };
 
 struct check_feature {
 	const char *name;
 	enum check_state state;
 	char why[CHECK_TEXT_BYTES]; /* what was found */
-	char fix[CHECK_TEXT_BYTES]; /* what to do, "" where nothing need be done */
+	char fix[CHECK_TEXT_BYTES]; /* what to do; "" = nothing */
 };
 
-/* Fills FEATURES and returns how many. The one named CHECK_SAMPLER decides whether it runs. */
+/*
+ * Fills FEATURES and returns their number. The feature named CHECK_SAMPLER decides whether the
+ * profiler can run.
+ */
 int check_features(struct check_feature features[CHECK_FEATURES]);
 extern const char CHECK_SAMPLER[];

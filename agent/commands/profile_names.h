@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Gives the locations of somebody else's profile the names they lack. Where names come from is its
- * caller's business; what has a name keeps it.
+ * Adds names to unnamed locations of a foreign pprof profile. The caller provides the lookup;
+ * locations that already have a name keep it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 
 struct profile_names_options {
 	/*
-	 * The frames at ADDRESS of mapping number MAPPING of the message, innermost first; returns
-	 * their number, 0 when nothing is known.
+	 * Stores the frames at ADDRESS in mapping MAPPING (an index into the message), innermost
+	 * first. Returns their number, 0 if the address is unknown.
 	 */
 	size_t (*look_up)(void *context, size_t mapping, uint64_t address,
 		struct index_frame *ret_frames, size_t max);
@@ -23,13 +23,14 @@ struct profile_names_options {
 };
 
 struct profile_names_counts {
-	size_t nameless; /* locations that had no name */
-	size_t named; /* of them, those that have one now */
+	size_t nameless; /* locations without a name in the input */
+	size_t named; /* those that got a name */
 };
 
 /*
- * Functions, lines and strings are added to PROFILE's message, and has_* flags that have become
- * true are set. -E2BIG over a limit, -ENOMEM: the message can be freed and nothing else.
+ * Adds functions, lines and strings to PROFILE's message and sets the has_* flags that are now
+ * true. Returns -E2BIG if a limit is exceeded, -ENOMEM; after an error the message may only be
+ * freed.
  */
 int profile_names_add(struct upload_profile *profile, const struct profile_names_options *options,
 	struct profile_names_counts *ret_counts);

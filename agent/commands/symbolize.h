@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The parts of `fathom symbolize`: whose addresses they are (a file's, a process's, the kernel's, a
- * profile's), getting indexes, printing answers.
+ * The parts of `fathom symbolize`: address sources (a file, a process, the kernel, a profile),
+ * index lookup, output.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,89 +11,96 @@
 #include "base/module_id.h"
 #include "symbolizer/index/index.h"
 
-/* What is known of one address. Texts live until the next question. */
+/* The answer for one address. Strings are valid until the next lookup. */
 struct symbolize_answer {
-	const char *module; /* a path, or [kernel.kallsyms], [ext4], [jit], …; "" = in none */
-	bool name_module; /* part of the name: two kernel modules may have functions of one name */
-	size_t count; /* of frames, innermost first; 0 = not known */
+	const char *module; /* a path, or [kernel.kallsyms], [ext4], [jit], …; "" = none */
+	bool name_module; /* print it with the name: kernel modules may share function names */
+	size_t count; /* frames, innermost first; 0 = unknown */
 	struct index_frame frames[INDEX_MAX_FRAMES];
 };
 
 /* ---- symbolize_print.c --------------------------------------------------------------------- */
 struct symbolize_style {
 	bool json;
-	bool linkage_names; /* as in the file, not made readable */
+	bool linkage_names; /* print mangled names */
 	bool no_inlines;
 };
-/* The answer for one address, as llvm-symbolizer prints it. */
+/* Prints the answer for ADDRESS in llvm-symbolizer's format. */
 void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t address,
 	const struct symbolize_answer *answer);
-/* A line that is no address; MODULE as in an answer. */
+/* Prints the answer for a LINE that is not an address; MODULE as in an answer. */
 void symbolize_print_error(
 	FILE *out, const struct symbolize_style *style, const char *module, const char *line);
 
 /* ---- symbolize_index.c --------------------------------------------------------------------- */
 struct symbolize_indexes {
-	struct cache *cache; /* NULL: nothing is kept */
-	const char *debug_directories; /* comma-separated; of the settings */
-	struct debuginfod *debuginfod; /* NULL: no server is asked */
+	struct cache *cache; /* NULL = nothing is cached */
+	const char *debug_directories; /* comma-separated; borrowed from the settings */
+	struct debuginfod *debuginfod; /* NULL = no server is queried */
 };
 /* A file to be indexed. */
 struct symbolize_file {
-	const char *path; /* for people, and below the root */
+	const char *path; /* for messages, and for lookups below root_fd */
 	int elf_fd; /* open */
-	int root_fd; /* root directory of who maps it; -1 = ours */
+	int root_fd; /* root directory of the process that maps it; -1 = ours */
 };
-/* Without a cache directory that may be used, indexes live as long as their users. */
+/* Without a usable cache directory, indexes are built in memory and not kept. */
 void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct config *config);
 void symbolize_indexes_deinit(struct symbolize_indexes *indexes);
 /*
- * The index of a file: from the cache under ID, else built in the sandbox, of what its debug files
- * have too. Says on stderr what is wrong.
+ * Returns the index of FILE: cached under ID, otherwise built in the sandbox from the file and its
+ * debug files. Prints errors to stderr.
  */
 int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id,
 	const struct symbolize_file *file, struct index **ret_index);
 /*
- * Of a module of which there is only the build ID: of its debug file, which servers may have. Its
- * segments have no place in a file.
+ * Builds an index for a module of which only the build ID is known, from the debug file that a
+ * debuginfod server has. Its segments have no file offsets. Returns -ENOENT if no server has a
+ * usable file.
  */
 int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct index **ret_index);
-/* The same of a file by its path, which is then its identity too: see there. */
+/*
+ * Like symbolize_index() for the file at PATH, with a module ID made of device, inode, mtime and
+ * size (see there).
+ */
 int symbolize_index_of_file(
 	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
 
 /* ---- symbolize_debuginfod.c ---------------------------------------------------------------- */
 struct companions;
 /*
- * Asks the servers for the debug file of build ID ID and waits; adds it to COMPANIONS. False: they
- * do not have it, or do not answer, which is said on stderr. NAME is for people.
+ * Fetches the debug file with build ID ID, blocking, and adds it to COMPANIONS. Returns false if no
+ * server has it or on failure, which it prints to stderr. NAME is for messages.
  */
 bool symbolize_fetch(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct companions *companions);
-/* The same of what dwz moved out of that file, if our debug directories do not have it. */
+/*
+ * Adds the dwz supplementary file with build ID ID: from our debug directories, otherwise from the
+ * servers.
+ */
 void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct companions *companions);
 
 /* ---- symbolize_kernel.c -------------------------------------------------------------------- */
 struct kallsyms;
-/* Says on stderr why there are no kernel symbols. */
+/* Opens the kernel's symbols; on failure prints the reason to stderr. */
 int symbolize_kernel_open(struct kallsyms **ret_kallsyms);
-/* Whether ADDRESS is one of the kernel's half. */
+/* True for an address in the kernel's half of the address space. */
 bool symbolize_is_kernel(uint64_t address);
 struct symbolize_kernel_text {
 	char module[80];
 };
-/* TEXT holds the module's name for the answer. */
+/* TEXT is storage for the module name in the answer. */
 void symbolize_kernel(const struct kallsyms *kallsyms, uint64_t kaddr,
 	struct symbolize_kernel_text *text, struct symbolize_answer *ret_answer);
 
 /* ---- symbolize_process.c ------------------------------------------------------------------- */
 struct symbolize_process;
 /*
- * The process PID as it is now; INDEXES is borrowed. AWAITED: who asks sees each answer before the
- * next question, so an address in nothing that is known is looked for anew each time. Says on
- * stderr what is wrong.
+ * Opens process PID; INDEXES is borrowed. AWAITED: the user reads each answer before sending the
+ * next address, so an address outside all known mappings re-reads them every time. Prints errors to
+ * stderr.
  */
 int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexes *indexes,
 	struct symbolize_process **ret_process);
@@ -102,6 +109,9 @@ void symbolize_process_address(
 	struct symbolize_process *p, uint64_t pc, struct symbolize_answer *ret_answer);
 
 /* ---- symbolize_profile.c ------------------------------------------------------------------- */
-/* Names for what has none in pprof file INPUT, written to OUTPUT. Returns the exit status. */
+/*
+ * Adds the missing names to pprof file INPUT and writes the result to OUTPUT. Returns the exit
+ * status.
+ */
 int symbolize_profile(struct symbolize_indexes *indexes, const struct symbolize_style *style,
 	const char *input, const char *output);

@@ -13,24 +13,24 @@ typedef void loop_signal_fn(void *context, int signal);
 
 int loop_create(struct loop **ret_loop);
 void loop_destroy(struct loop *loop);
-/* FD is borrowed; EPOLL_EVENTS as in epoll_ctl(2). One callback per fd. */
+/* FD is borrowed; EPOLL_EVENTS as in epoll_ctl(2). One callback per descriptor. */
 int loop_add(struct loop *loop, int fd, uint32_t epoll_events, loop_fd_fn *fn, void *context);
 void loop_remove(struct loop *loop, int fd);
 /*
- * Watches FD for other events from now on; 0 = none but errors. To pause and go on watching without
- * removing and adding, which can fail.
+ * Changes the events that FD is watched for; 0 = only errors. For pausing and resuming a
+ * descriptor: unlike loop_remove() and loop_add(), it cannot fail.
  */
 void loop_set_events(struct loop *loop, int fd, uint32_t epoll_events);
 /*
- * Calls FN after DELAY_NS and, with INTERVAL_NS not 0, every INTERVAL_NS from then on (CLOCK_
- * MONOTONIC; missed turns are not made up). *RET_TIMER names it for loop_cancel(). Takes no
- * descriptor; fails, for want of memory, only beyond some dozens.
+ * Calls FN after DELAY_NS and, unless INTERVAL_NS is 0, every INTERVAL_NS from then on
+ * (CLOCK_MONOTONIC; missed expirations are skipped). *RET_TIMER is for loop_cancel() and
+ * loop_retime(). Uses no descriptor; fails only beyond TIMERS_RESERVED timers, if memory is short.
  */
 int loop_timer(struct loop *loop, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn *fn,
 	void *context, int *ret_timer);
 /*
- * A periodic timer fires after DELAY_NS and every INTERVAL_NS from then on. Cannot fail for a timer
- * that is there. -ENOENT: no periodic one has this name; -EINVAL: no interval.
+ * Reschedules a periodic timer: after DELAY_NS, then every INTERVAL_NS. Returns -ENOENT if TIMER is
+ * no periodic timer, -EINVAL if INTERVAL_NS is 0; otherwise it cannot fail.
  */
 int loop_retime(struct loop *loop, int timer, uint64_t delay_ns, uint64_t interval_ns);
 void loop_cancel(struct loop *loop, int timer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The loop's timers: a list, and one timerfd that is set to the earliest of them. A timer of its
- * own takes no descriptor, so that making one cannot fail at the moment when none is left.
+ * The loop's timers: a list and one timerfd, armed for the earliest of them. Timers share the
+ * descriptor, so that adding one cannot fail when the process has run out of descriptors.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,33 +11,37 @@
 struct timer {
 	uint32_t name;
 	uint64_t due_ns; /* CLOCK_MONOTONIC */
-	uint64_t interval_ns; /* 0 = it fires once */
+	uint64_t interval_ns; /* 0 = one-shot */
 	void (*fn)(void *context);
 	void *context;
 };
 
 struct timers {
 	int fd; /* readable when a timer may be due */
-	struct timer *all; /* in no order: there are some dozens */
+	struct timer *all; /* unsorted: there are a few dozen */
 	size_t count, capacity;
 	uint32_t last_name;
-	uint64_t set_ns; /* what the timerfd is set to; UINT64_MAX = it is off */
+	uint64_t set_ns; /* what the timerfd is armed for; UINT64_MAX = disarmed */
 };
 
-/* Has room for so many timers from the start: only further ones can fail for want of memory. */
+/* Allocated at the start: only timers beyond this number can fail with -ENOMEM. */
 enum { TIMERS_RESERVED = 64 };
 
 int timers_init(struct timers *t);
 void timers_deinit(struct timers *t);
-/* TIMER's name and due time are set here. -E2BIG, -ENOMEM. */
+/* Adds a copy of TIMER; sets its name and due time. Returns -E2BIG or -ENOMEM. */
 int timers_add(struct timers *t, const struct timer *timer, uint64_t delay_ns, uint32_t *ret_name);
-/* It fires after DELAY_NS, and every INTERVAL_NS from then on. -ENOENT: no periodic one has it. */
+/*
+ * Reschedules timer NAME: after DELAY_NS, then every INTERVAL_NS. Returns -ENOENT if it is no
+ * periodic timer, -EINVAL if INTERVAL_NS is 0.
+ */
 int timers_retime(struct timers *t, uint32_t name, uint64_t delay_ns, uint64_t interval_ns);
 void timers_cancel(struct timers *t, uint32_t name);
 /*
- * A timer that is due at NOW_NS: it is moved on by its interval, or removed. False: there is none.
- * Each is given once for one NOW_NS, also where calls take longer than its interval.
+ * Returns in *RET_TIMER the earliest timer that is due at NOW_NS, after advancing it by its
+ * interval or removing it; false if none is due. Returns each timer at most once for one NOW_NS,
+ * even if callbacks take longer than its interval.
  */
 bool timers_take_due(struct timers *t, uint64_t now_ns, struct timer *ret_timer);
-/* After all that were due were taken: sets the descriptor to the next. */
+/* Arms the descriptor for the next timer. Call when no more timers are due. */
 void timers_set(struct timers *t);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Turns a sealed window into output: symbolizes each distinct frame once, then writes pprof or
- * folded text. Reads the profile, the process table and the symbol sources; changes none of them
- * but the metrics.
+ * Turns a sealed window into pprof or folded text, symbolizing each distinct frame once. Reads the
+ * profile, the process table and the symbol sources; modifies only the metrics.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,12 +22,12 @@ struct report_sources {
 	const struct profile *profile;
 	struct processes *processes;
 	struct modules *modules;
-	const struct kallsyms *kallsyms; /* NULL: kernel frames stay addresses */
-	/* The index of a module, or NULL where there is none. */
+	const struct kallsyms *kallsyms; /* NULL = kernel frames stay addresses */
+	/* The index of a module; NULL if it has none. */
 	const struct index *(*index)(void *context, const struct module *module);
-	/* The perf map of a process, up to date, or NULL. */
+	/* The up-to-date perf map of a process; NULL if it has none. */
 	const struct perf_map *(*perf_map)(void *context, struct process *process);
-	/* What PROCESS's runtime calls FRAME. NULL: no runtime brings frames of its own. */
+	/* Names FRAME, which PROCESS's runtime provided. NULL: no runtime provides frames. */
 	void (*runtime_names)(void *context, struct process *process, const struct abi_frame *frame,
 		struct runtime_names *names);
 	void *context;
@@ -36,41 +35,41 @@ struct report_sources {
 };
 
 struct report_options {
-	bool cycles; /* the event was cycles: second value is cycles/count */
+	bool cycles; /* sampled cycles: second value is cycles/count */
 	/*
-	 * Waits were sampled, too. pprof: two more types, waits/count and off_cpu/nanoseconds, 0 in
-	 * all other samples, as the first two are in those of waits. Folded: waits only.
+	 * Waits were sampled as well. pprof: adds the sample types waits/count and
+	 * off_cpu/nanoseconds; they are 0 for CPU samples, and the first two are 0 for waits.
+	 * Folded: waits only.
 	 */
 	bool off_cpu;
-	/* ns or cycles; pprof has the samples' mean instead, and says so, where they have another.
-	 */
+	/* ns or cycles. pprof stores the samples' mean, with a comment, if theirs differ. */
 	int64_t period;
-	int64_t time_ns; /* start, since 1970 */
+	int64_t time_ns; /* start, ns since 1970 */
 	int64_t duration_ns;
 	bool no_inlines;
 	bool no_demangle;
-	bool no_labels; /* samples have no labels: equal stacks are one. pprof only */
-	const char *comment; /* or NULL */
-	/* A comment on each mapping whose file is known (base/file_hash.h). pprof only. */
+	bool no_labels; /* omit labels, merging equal stacks; pprof only */
+	const char *comment; /* NULL = none */
+	/* Adds a comment for each mapping with a known file hash (base/file_hash.h). pprof only. */
 	bool file_hashes;
-	/* Which samples are in it; NULL: all. pprof only. */
+	/* Selects samples; NULL = all. pprof only. */
 	bool (*include)(void *context, const struct profile_sample *sample);
 	void *include_context;
 };
 
-/* For a report of all of WINDOW. */
+/* Options for a report of all of WINDOW. */
 struct report_options report_window_options(const struct sealed_window *window);
 
-/* What the end of `fathom record` says. */
+/* Totals for the summary that `fathom record` prints. */
 struct report_summary {
 	uint64_t samples;
-	uint64_t waits, wait_ns; /* of threads that left the CPU; no samples above */
+	uint64_t waits, wait_ns; /* off-CPU waits; not counted in samples */
 	uint64_t user_stacks, complete_stacks; /* weighted by samples and waits */
-	uint64_t user_frames, named_user_frames; /* innermost user frames, as these */
-	uint64_t entries; /* of the pprof's sample table */
+	uint64_t user_frames, named_user_frames; /* innermost user frames, weighted alike */
+	uint64_t entries; /* rows of pprof's sample table */
 };
 
-/* Appends a gzip pprof to OUT. */
+/* Appends a gzipped pprof to OUT. */
 int report_pprof(const struct report_sources *sources, const struct report_options *options,
 	struct buffer *out, struct report_summary *ret_summary);
 /*
@@ -80,10 +79,10 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 int report_folded(const struct report_sources *sources, const struct report_options *options,
 	struct buffer *out, struct report_summary *ret_summary);
 
-/* The functions with most samples, for the terminal: by self count, descending; without waits. */
+/* The hottest functions for the terminal, by descending self count; waits are not counted. */
 struct report_hot {
-	const char *name; /* owned by the list, and fit for a terminal */
-	const char *module; /* likewise */
+	const char *name; /* owned by the list; control characters replaced */
+	const char *module; /* as name */
 	uint64_t self_count;
 	uint64_t total_count;
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The functions at which a thread's user stack begins: a stack that ends in one is complete. */
+/* Root functions: a user stack that ends in one of them is complete. */
 #include <stdbool.h>
 
-/* Nothing calls this function. */
+/* True for a thread's first function: it has no caller. */
 bool root_function(const char *name);
-/* Only the program's entry code, which is often without a name, calls this function. */
+/* True if only the program's entry code, which often has no symbol, calls this function. */
 bool root_starts_program(const char *name);
 /*
- * The frames that a walk found outside of this root are not its callers: they belong to a goroutine
- * that the thread no longer runs.
+ * True if frames outside of this root are not its callers: they belong to a goroutine that the
+ * thread no longer runs.
  */
 bool root_hides_callers(const char *name);

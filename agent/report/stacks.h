@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The stacks of a profile as an output wants them: each distinct frame is symbolized once and
- * handed to the output, which gives it a number of its own; each distinct stack is a run of those
- * numbers with what is known of it. Frames of JIT code are kept apart by process.
+ * Stacks of a profile, symbolized for an output. Each distinct frame is symbolized once and passed
+ * to the output, which returns an id for it; each distinct stack is a run of those ids plus facts
+ * about it. JIT frames are kept separate by process.
  *
- * Where the profile says that frames were lost, a marker named `[frames lost]` stands in their
- * place; a sample without any frame has the marker `[no stack]`. Both have no mapping and no
- * address, so that nothing takes them for functions.
+ * The marker `[frames lost]` stands where the profile has lost frames; a sample without frames gets
+ * the marker `[no stack]`. Markers have no mapping and no address, so they are not mistaken for
+ * functions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,16 +17,16 @@
 #include "base/map.h"
 
 struct stack_facts {
-	uint32_t number; /* of this stack, from 0, for the output's own arrays */
-	uint32_t first, count; /* in stacks.ids; leaf first, markers included */
-	uint16_t outcomes[SYMBOLIZE_OUTCOMES]; /* frames by what came of them */
+	uint32_t number; /* index of this stack, for the output's own arrays */
+	uint32_t first, count; /* range in stacks.ids; leaf first, markers included */
+	uint16_t outcomes[SYMBOLIZE_OUTCOMES]; /* number of frames by outcome */
 	bool user; /* it has user frames */
-	bool user_named; /* the innermost of them has a name */
-	bool complete; /* the outermost of them is known to be a thread's first */
-	enum metric end; /* how it is counted if it is no root */
+	bool user_named; /* the innermost user frame has a name */
+	bool complete; /* the outermost user frame is a thread's first function */
+	enum metric end; /* why the stack is truncated, unless complete */
 };
 
-/* The output's number for FRAME; the frame and its texts live for the call. */
+/* Stores the output's id for FRAME in *RET_ID. FRAME and its strings are valid during the call. */
 typedef int stacks_frame_fn(void *context, const struct symbolized *frame, uint32_t *ret_id);
 
 struct known_frame;
@@ -37,10 +37,10 @@ struct stacks {
 	stacks_frame_fn *frame_fn;
 	void *context;
 	struct intern frame_keys;
-	struct known_frame *frames; /* by number in frame_keys */
+	struct known_frame *frames; /* indexed by number in frame_keys */
 	size_t frame_capacity;
-	struct map by_stack; /* (process or 0, stack) → number of facts */
-	uint8_t *kinds; /* by the profile's stack number: shared or private, once known */
+	struct map by_stack; /* (process or 0, stack) → index in facts */
+	uint8_t *kinds; /* enum stack_kind, by the profile's stack number */
 	struct stack_facts *facts;
 	size_t fact_count, fact_capacity;
 	uint32_t *ids;
@@ -51,11 +51,11 @@ struct stacks {
 int stacks_create(const struct report_sources *sources, const struct report_options *options,
 	stacks_frame_fn *frame_fn, void *context, struct stacks **ret_stacks);
 void stacks_destroy(struct stacks *s);
-/* *RET_FACTS lives until the next call. */
+/* *RET_FACTS is valid until the next call. */
 int stacks_get(struct stacks *s, const struct profile_sample *sample,
 	const struct stack_facts **ret_facts);
-/* Hands FRAME of generation PROCESS to the output now, before any stack that has it. */
+/* Passes FRAME of process generation PROCESS to the output now, before any stack with it. */
 int stacks_prime(struct stacks *s, uint32_t process, const struct profile_frame *frame);
-/* Adds SAMPLE, whose stack has FACTS, to the summary and to the metrics. */
+/* Adds SAMPLE, whose stack has FACTS, to SUMMARY and to the metrics. */
 void stacks_account(struct stacks *s, const struct stack_facts *facts,
 	const struct profile_sample *sample, struct report_summary *summary);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Bytes from a terminal → keys. Knows the sequences that VT100 and its descendants send; others are
- * swallowed whole. The Escape key sends the byte that sequences begin with: only time tells them
- * apart, so the owner asks keys_expire() when nothing has followed for a moment.
+ * Decodes terminal input into keys. Knows the sequences that VT100 and its descendants send and
+ * swallows unknown ones whole. The Escape key sends the byte that starts a sequence, and only time
+ * tells the two apart: the owner calls keys_expire() when no byte has followed for a moment.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 enum key {
 	KEY_NONE = 0,
-	/* bytes stand for themselves: text, UTF-8 included, 1 to 0xff */
+	/* 1 to 0xff: the byte itself; UTF-8 text comes byte by byte */
 	KEY_ENTER = 0x100,
 	KEY_ESCAPE,
 	KEY_BACKSPACE,
@@ -27,11 +27,11 @@ enum keys_state { KEYS_PLAIN, KEYS_ESCAPE, KEYS_CSI, KEYS_SS3 };
 struct keys {
 	enum keys_state state;
 	unsigned int number; /* first parameter of a CSI sequence */
-	unsigned int length; /* bytes of it so far */
+	unsigned int length; /* its length in bytes so far */
 };
 
-/* The key that BYTE completes, or KEY_NONE. */
+/* Returns the key that BYTE completes, or KEY_NONE. */
 int keys_feed(struct keys *k, uint8_t byte);
-/* A sequence has begun: call keys_expire() when nothing follows. */
+/* True inside a sequence: call keys_expire() if nothing follows. */
 bool keys_waiting(const struct keys *k);
 int keys_expire(struct keys *k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The rows of one table: their order, and which a filter lets through. */
+/* The rows of one table: sorting and filtering. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,19 +13,19 @@ enum rows_by {
 };
 
 enum rows_key {
-	ROWS_CPU, /* of functions: self */
+	ROWS_CPU, /* functions: self time */
 	ROWS_TOTAL, /* functions only */
-	ROWS_PID, /* not of functions */
+	ROWS_PID, /* not for functions */
 	ROWS_NAME,
 	ROWS_KEYS,
 };
 
-/* Texts are foreign bytes, borrowed from the snapshot. */
+/* Strings are foreign bytes, borrowed from the snapshot. */
 struct row {
 	uint32_t pid; /* 0 = a function */
-	uint64_t fiber_id; /* 0 = no goroutine */
-	uint64_t self_ns, total_ns; /* CPU time; the same but for functions */
-	uint64_t kernel_ns; /* of it, in kernel mode */
+	uint64_t fiber_id; /* 0 = not a goroutine */
+	uint64_t self_ns, total_ns; /* CPU time; equal unless a function */
+	uint64_t kernel_ns; /* part of self_ns in kernel mode */
 	const char *name; /* comm, or the function */
 	const char *detail; /* the hottest function, or the module */
 };
@@ -36,9 +36,12 @@ struct rows {
 };
 
 void rows_deinit(struct rows *r);
-/* Whether rows of this kind have KEY to be ordered by. */
+/* True if rows of this kind can be sorted by KEY. */
 bool rows_have_key(enum rows_by by, enum rows_key key);
-/* The biggest first, names and pids the smallest first; the other way round with REVERSE. */
+/* Sorts times in descending, names and pids in ascending order; REVERSE inverts both. */
 void rows_order(struct rows *r, enum rows_key key, bool reverse);
-/* Any of its texts contains FILTER, without regard to the case of ASCII letters. */
+/*
+ * True if one of ROW's strings contains FILTER (ASCII case is ignored), or if FILTER is its pid or
+ * its goroutine id.
+ */
 bool row_matches(const struct row *row, const char *filter);

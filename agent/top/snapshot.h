@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One interval as tables: the same samples by process, by function and by goroutine, so that a key
- * shows another table at once. Owns all its texts: the window and the processes may go.
+ * One interval as tables: its samples by process, by function and by goroutine, so that switching
+ * tables needs no new data. Owns its strings: the window and the processes may be freed.
  */
 #include "agent/report/functions.h"
 #include "agent/report/report.h"
@@ -17,8 +17,8 @@ struct snapshot {
 	struct arena texts;
 };
 
-/* Memory and limits only: -ENOMEM, -E2BIG. */
+/* Returns -ENOMEM, or -E2BIG over a limit; it fails for no other reason. */
 int snapshot_create(const struct report_sources *sources, struct snapshot **ret_snapshot);
 void snapshot_destroy(struct snapshot *s);
-/* A function of Go's runtime, which is not what a goroutine is called by. */
+/* True for functions of Go's runtime, which do not describe what a goroutine does. */
 bool snapshot_is_runtime(const char *function);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Foreign names on a terminal: control characters, escape sequences, marks that change the writing
- * direction and bytes that are no text in the user's locale become `?`; what is left is measured in
- * columns (wcwidth), so that a name never leaves its place. Uses the locale's LC_CTYPE.
+ * Makes foreign names safe for a terminal. Control characters, escape sequences, marks that change
+ * the writing direction and bytes that are not text in the user's locale become `?`. Measures text
+ * in columns (wcwidth), so that a name never leaves its column. Uses the locale's LC_CTYPE.
  */
 #include <stddef.h>
 
 #include "base/buffer.h"
 
-/* Appends as much of TEXT as fits COLUMNS; returns how many columns it took. */
+/* Appends as much of TEXT as fits into COLUMNS; returns the columns used. */
 size_t text_put(struct buffer *out, const char *text, size_t columns);
-/* The same, filled up with blanks. */
+/* Like text_put(), padded with blanks to COLUMNS. */
 void text_put_padded(struct buffer *out, const char *text, size_t columns);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the user has chosen to see, changed key by key. Knows no terminal and no samples. */
+/*
+ * The user's choices (table, order, filter, position), changed key by key. Knows no terminal and no
+ * samples.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,10 +18,10 @@ struct view {
 	bool paused;
 	bool help;
 	char filter[VIEW_FILTER_BYTES]; /* "" = none; any bytes but control characters */
-	bool editing; /* the filter is being typed; it applies as it grows */
-	char before[VIEW_FILTER_BYTES]; /* the filter when typing began, for Escape */
-	size_t first; /* the row at the top */
-	size_t page; /* rows that fit; the owner keeps it up to date */
+	bool editing; /* the filter is being typed; it applies at once */
+	char before[VIEW_FILTER_BYTES]; /* the filter before editing, restored by Escape */
+	size_t first; /* index of the top row */
+	size_t page; /* rows on the screen; set by the owner */
 };
 
 enum view_answer {
@@ -27,12 +30,12 @@ enum view_answer {
 	VIEW_QUIT,
 };
 
-/* KEY as keys_feed() gives it. */
+/* Applies KEY, as returned by keys_feed(). */
 enum view_answer view_key(struct view *v, int key);
-/* Another table; keeps the order where it has that key. */
+/* Switches to another table; keeps the order if that table has the key. */
 void view_show(struct view *v, enum rows_by by);
-/* -EINVAL: no such word. */
+/* Return -EINVAL if there is no such name. */
 int view_by_of_name(const char *name, enum rows_by *ret_by);
 int view_key_of_name(const char *name, enum rows_key *ret_key);
-/* For people: `self` where it means that. */
+/* The name of KEY for display: `self` for the CPU time of functions. */
 const char *view_key_name(enum rows_by by, enum rows_key key);
