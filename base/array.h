@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Growing of plain arrays: `T *items; size_t count, capacity;` stays visible in a debugger and in
- * the owner's struct; only the growth rule lives here.
+ * Growth of plain arrays. The fields `T *items; size_t count, capacity;` stay in the owner's
+ * struct, visible in a debugger; only the growth rule is here.
  */
 #include <stddef.h>
 
 /*
- * Makes room for NEED elements of ELEMENT_SIZE bytes, growing by half at least. More than LIMIT
- * elements is -E2BIG; -ENOMEM leaves the array as it was.
+ * Ensures a capacity of at least NEED elements of ELEMENT_SIZE bytes, growing by about half each
+ * time. Returns -E2BIG if NEED is over LIMIT elements, or -ENOMEM; the array is then unchanged.
  */
 int array_reserve_(void **items, size_t *capacity, size_t need, size_t element_size, size_t limit);
 

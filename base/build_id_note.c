@@ -15,7 +15,7 @@ static uint64_t padding(uint32_t size)
 	return -(uint64_t)size & (NOTE_ALIGN - 1);
 }
 
-/* Names and descriptors are padded to 4 bytes, the last one perhaps not. */
+/* Names and descriptors are padded to 4 bytes, but the padding at the end may be missing. */
 static const void *note_bytes(struct cursor *c, uint32_t size)
 {
 	const void *bytes = cursor_bytes(c, size);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Scope guards: an object is freed where its scope ends unless take() moved it away. Built on GNU's
- * cleanup attribute, so that functions read straight down and no error path is forgotten.
+ * Scope guards: an object is freed at the end of its scope unless take() moved it out. Built on
+ * GNU's cleanup attribute, so that error paths need no cleanup code of their own.
  */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Moves a pointer out of its guarded variable: yields it and leaves NULL behind. */
+/* Moves a pointer out of its guarded variable: returns it and sets the variable to NULL. */
 #define take(p)                           \
 	({                                \
 		__auto_type taken_ = (p); \
@@ -52,7 +52,7 @@ static inline void cleanup_closedir_(DIR **dir)
 #define autoclose __attribute__((cleanup(cleanup_close_))) /* an int file descriptor, -1 = none */
 #define autofclose __attribute__((cleanup(cleanup_fclose_)))
 #define autoclosedir __attribute__((cleanup(cleanup_closedir_)))
-/* Calls FN(&variable): for structs with a deinit, or through DEFINE_AUTO for pointers. */
+/* Calls FN(&variable): a struct's deinit function, or one from DEFINE_AUTO for a pointer. */
 #define autocall(fn) __attribute__((cleanup(fn)))
 
 /* Defines auto_TYPE_destroy(), so that `autocall(auto_map_destroy) struct map *m` works. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The clocks, each under a name of its own so that they do not mix. All in nanoseconds. */
+/* One function per clock, so that call sites name the clock they mean. All in nanoseconds. */
 #include <stdint.h>
 #include <time.h>
 
@@ -16,19 +16,19 @@ static inline uint64_t clock_read_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC: what the perf rings and bpf_ktime_get_ns() use. */
+/* CLOCK_MONOTONIC: used by the perf rings and bpf_ktime_get_ns(). */
 static inline uint64_t clock_monotonic_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* CLOCK_BOOTTIME: like the monotonic one, but goes on while the machine is suspended. */
+/* CLOCK_BOOTTIME: like CLOCK_MONOTONIC, but also advances while the machine is suspended. */
 static inline uint64_t clock_boot_ns(void)
 {
 	return clock_read_ns(CLOCK_BOOTTIME);
 }
 
-/* CLOCK_REALTIME: since 1970, for profiles and logs; it may jump. */
+/* CLOCK_REALTIME: time since 1970, for profiles and logs; it may jump. */
 static inline uint64_t clock_real_ns(void)
 {
 	return clock_read_ns(CLOCK_REALTIME);

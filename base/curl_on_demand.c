@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads libcurl when the first remote store is created, or in the child that asks debuginfod.
- * Linked directly it would bring 19 more libraries into every process of this program: 3 ms of CPU
- * at each start (6.5 ms instead of 3.5 for `fathom --version`; each sandboxed child is a start,
- * too) and 2 MB of resident memory in a sampler that sends nothing (12.6 MB instead of 10.6).
+ * Loads libcurl when the first remote store is created, or in the child that queries debuginfod.
+ * Linking it directly would load 19 more libraries into every process of this program: 3 ms of CPU
+ * per start (6.5 ms instead of 3.5 for `fathom --version`; each sandboxed child is a start, too)
+ * and 2 MB of resident memory in a sampler that sends nothing (12.6 MB instead of 10.6).
  *
- * The functions here have libcurl's names and call the library's. Without the library they fail as
- * libcurl does when it is out of memory.
+ * The functions here have the names of libcurl's and forward to them. Without the library they fail
+ * as libcurl does when it is out of memory.
  */
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -34,7 +34,7 @@ CURLcode curl_global_init(long flags)
 	return real ? real(flags) : CURLE_FAILED_INIT;
 }
 
-/* Each option and info takes one argument: a pointer, or an integer of the same size. */
+/* Every option and info takes one argument: a pointer, or an integer of the same size. */
 CURLcode curl_easy_setopt(CURL *handle, CURLoption option, ...)
 {
 	CURLcode (*real)(CURL *, CURLoption, ...) = symbol("curl_easy_setopt");

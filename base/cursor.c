@@ -77,6 +77,6 @@ struct cursor cursor_slice(const struct cursor *c, uint64_t offset, uint64_t siz
 		slice.bad = true;
 		return slice;
 	}
-	/* An empty cursor may have no bytes at all. */
+	/* A zero-initialized cursor has NULL pointers. */
 	return cursor_over(c->start ? c->start + offset : NULL, (size_t)size);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A bounds-checked reader over bytes that somebody else wrote: ELF, DWARF, pclntab, perf records,
- * index files. Nothing of a foreign file is read any other way.
+ * A bounds-checked reader for untrusted bytes: ELF, DWARF, pclntab, perf records, index files.
+ * Foreign files are read only through it.
  *
- * The first read past the end sets `bad` and every read from then on gives 0, an empty string or
- * NULL, so a parser may read a whole header and check once. Values are little-endian, as on both
- * supported architectures; unaligned input is fine.
+ * The first read past the end sets `bad`; from then on every read returns 0 or NULL, so a parser
+ * may read a whole header and check once. Values are little-endian, as on both supported
+ * architectures; unaligned input is fine.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,10 +17,10 @@ struct cursor {
 	const uint8_t *start;
 	const uint8_t *at;
 	const uint8_t *end;
-	bool bad; /* something was read past the end, or a LEB128 did not fit */
+	bool bad; /* a read went past the end, or a LEB128 did not fit */
 };
 
-/* NULL gives an empty cursor, which still points somewhere: nothing may be added to NULL. */
+/* BYTES may be NULL: the cursor is empty, with valid pointers (adding to NULL is undefined). */
 static inline struct cursor cursor_over(const void *bytes, size_t size)
 {
 	const uint8_t *start = bytes ? bytes : (const void *)"";
@@ -38,7 +38,7 @@ static inline size_t cursor_offset(const struct cursor *c)
 	return (size_t)(c->at - c->start);
 }
 
-/* The next SIZE bytes, or NULL when there are fewer. */
+/* Returns the next SIZE bytes. NULL, with `bad` set, if fewer are left. */
 static inline const void *cursor_bytes(struct cursor *c, size_t size)
 {
 	const uint8_t *bytes = c->at;
@@ -109,12 +109,13 @@ static inline uint64_t cursor_u64(struct cursor *c)
 	return value;
 }
 
-/* An unsigned number of 1 to 8 bytes; another SIZE sets `bad`. */
+/* An unsigned number of 1 to 8 bytes; a larger SIZE sets `bad`. */
 uint64_t cursor_unsigned(struct cursor *c, unsigned int size);
-/* DWARF's LEB128 (DWARF 5, 7.6); more than 64 significant bits sets `bad`. */
+/* DWARF's LEB128 (DWARF 5, 7.6); more than 64 significant bits set `bad`. */
 uint64_t cursor_uleb128(struct cursor *c);
 int64_t cursor_sleb128(struct cursor *c);
-/* A NUL-terminated string inside the bounds, else NULL and `bad`. */
+/* Returns a NUL-terminated string. NULL, with `bad` set, if no NUL is within bounds. */
 const char *cursor_string(struct cursor *c);
-/* A cursor over SIZE bytes from OFFSET on; out of bounds gives a cursor that is `bad`. */
+/* A cursor over the SIZE bytes at OFFSET (from C's start); `bad` is set if they are out of bounds.
+ */
 struct cursor cursor_slice(const struct cursor *c, uint64_t offset, uint64_t size);

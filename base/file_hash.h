@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A file's identity by what is in it, `process.executable.build_id.htlhash` of OpenTelemetry
- * (https://opentelemetry.io/docs/specs/otel/profiles/mappings/): the first 16 bytes of the SHA-256
- * of the file's first 4096 bytes, its last 4096 bytes (which may overlap) and its length in eight
- * bytes, big-endian. Parca's agent calls it the file ID. The SHA-256 is nettle's, which uses the
- * CPU's SHA instructions, and which libmicrohttpd loads anyway (through GnuTLS).
+ * A file's identity by content: OpenTelemetry's `process.executable.build_id.htlhash`
+ * (https://opentelemetry.io/docs/specs/otel/profiles/mappings/), the first 16 bytes of the SHA-256
+ * of the file's first 4096 bytes, its last 4096 bytes (they may overlap) and its length as eight
+ * bytes, big-endian. Parca's agent calls it the file ID. The SHA-256 is nettle's: it uses the CPU's
+ * SHA instructions, and libmicrohttpd loads nettle anyway (through GnuTLS).
  *
- * pprof has no place for it. There it is a comment on the mapping, `#htlhash MAPPING-ID HEX`; tools
- * do not show comments that begin with '#'.
+ * pprof has no field for it, so profiles carry it as a comment, `#htlhash MAPPING-ID HEX`. Tools do
+ * not show comments that begin with '#'.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,12 +38,12 @@ static inline bool file_hash_is_none(const struct file_hash *hash)
 	return file_hash_equal(hash, &none);
 }
 
-/* Of a whole file in memory. */
+/* Hashes a whole file in memory. */
 struct file_hash file_hash_of(const void *bytes, size_t size);
-/* Of an open file, of which the two ends are read. -ESTALE: it became shorter meanwhile. */
+/* Hashes an open file, reading only both ends. Returns -ESTALE if it was truncated meanwhile. */
 int file_hash_read(int fd, struct file_hash *ret_hash);
 /* Lower-case hex, "" for none. */
 void file_hash_format(const struct file_hash *hash, char text[FILE_HASH_TEXT_BYTES]);
 void file_hash_comment(uint64_t mapping_id, const char *hex, char comment[FILE_HASH_COMMENT_BYTES]);
-/* *RET_HEX is part of COMMENT. False: another comment. */
+/* Parses such a comment; false if COMMENT is none. *RET_HEX points into COMMENT. */
 bool file_hash_parse(const char *comment, uint64_t *ret_mapping_id, const char **ret_hex);

@@ -17,7 +17,7 @@ static void free_compressor(struct libdeflate_compressor **c)
 	libdeflate_free_compressor(*c);
 }
 
-/* One member from *AT on. Its size is not known: the room grows until it is enough. */
+/* Inflates the member at *AT. Its size is not known: retries with twice the room until it fits. */
 static int inflate_member(struct libdeflate_decompressor *d, const uint8_t *bytes, size_t size,
 	size_t *at, struct buffer *out)
 {
@@ -81,7 +81,7 @@ int gzip_deflate(const void *bytes, size_t size, int level, struct buffer *out)
 
 	if (!c)
 		return -ENOMEM;
-	/* The bound is for bytes that cannot be compressed: less room is no error yet. */
+	/* The bound is for incompressible bytes: output may fit in less. */
 	bound = MIN(libdeflate_gzip_compress_bound(c, size), out->limit - out->size);
 	room = buffer_room(out, bound);
 	if (!room)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* gzip (RFC 1952) of whole buffers; what comes out is bounded by the limit of the buffer. */
+/* gzip (RFC 1952) of whole buffers. Output is bounded by the limit of the buffer it goes to. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -8,9 +8,10 @@
 
 bool gzip_is(const void *bytes, size_t size);
 /*
- * Appends what the members of BYTES hold, one after the other. -EBADMSG: no gzip, or a broken one;
- * -E2BIG: more than OUT takes; -ENOMEM. On failure OUT may have grown.
+ * Appends the decompressed members of BYTES in order. Returns -EBADMSG if BYTES is not valid gzip,
+ * -E2BIG over OUT's limit, or -ENOMEM. On failure OUT may hold the members decompressed so far.
  */
 int gzip_inflate(const void *bytes, size_t size, struct buffer *out);
-/* Appends one member. LEVEL from 1 (fast) to 9. */
+/* Appends BYTES as one member. LEVEL is 1 (fast) to 9. Returns -E2BIG over OUT's limit, or -ENOMEM.
+ */
 int gzip_deflate(const void *bytes, size_t size, int level, struct buffer *out);

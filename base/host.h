@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The host as the sampler sees it: everything that reaches the sampler from outside goes through
- * the functions below. That is the clocks, the files of /proc and those that processes map, the
- * rings, and the answers of what runs in other processes (index builds, the vDSO).
+ * The host as the sampler sees it: all input of the sampler goes through the functions below. That
+ * is the clocks, the files of /proc, the files that processes map, the rings, and results from
+ * other processes (index builds, the vDSO).
  *
- * Normally each function is the system call that it is named after. A developer can record what
- * the host answered (agent/sampler/recording/), and a test can answer from such a recording
- * (tests/replay/). Both put a `struct host` in place once, before anything else runs. It is a
- * global, because it stands in for the kernel, which is one, too.
+ * Normally each function is the system call that it is named after. A developer can record the
+ * results (agent/sampler/recording/), and a test can replay such a recording (tests/replay/). Both
+ * install a `struct host` once, before anything else runs. It is a global because it stands in for
+ * the kernel, and there is only one of those.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,47 +27,46 @@ struct ring;
 
 /* How host_open_regular() resolves a path (base/open_regular.h). */
 enum host_resolve {
-	HOST_RESOLVE_AGAIN, /* DIR_FD is the O_PATH descriptor of the file itself, the path is NULL
-			     */
+	HOST_RESOLVE_AGAIN, /* DIR_FD is the O_PATH descriptor of the file; the path is NULL */
 	HOST_RESOLVE_BELOW,
 	HOST_RESOLVE_ITSELF_BELOW,
 };
 
 /*
- * What happens in the sampler and is not a question to the host. A replay makes it happen again,
- * in the same order. What comes with each is in agent/sampler/recording/notes.h.
+ * Events in the sampler that are not calls to the host. A replay repeats them in the same order.
+ * agent/sampler/recording/notes.h defines the payload of each.
  */
 enum host_note {
-	HOST_NOTE_TICK, /* the loop calls somebody; a bool: timers that are due */
-	HOST_NOTE_RINGS_READY, /* it is the sampler, whose rings want to be drained */
-	HOST_NOTE_BUILDS_READY, /* it is the sampler, whose index builds have news */
+	HOST_NOTE_TICK, /* the event loop calls a source; payload: bool, whether it is the timers */
+	HOST_NOTE_RINGS_READY, /* that source is the sampler's rings */
+	HOST_NOTE_BUILDS_READY, /* that source is the sampler's index builds */
 	HOST_NOTE_CALL, /* a function of agent/sampler/sampler.h was called */
 	HOST_NOTE_COLLECT, /* what agent/sampler/collect/ can do on this kernel */
 	HOST_NOTE_VDSO, /* the vDSO's identity */
-	HOST_NOTE_REQUEST, /* an index was asked for */
-	HOST_NOTE_INDEX, /* an index came, or none can be had */
-	HOST_NOTE_CACHED, /* the answer of the index cache */
+	HOST_NOTE_REQUEST, /* an index was requested */
+	HOST_NOTE_INDEX, /* the answer to a request: an index, or none */
+	HOST_NOTE_CACHED, /* the result of an index cache lookup */
 	HOST_NOTE_REPORT, /* a profile was written */
 };
 
-/* Each is as the system call of its name unless it says otherwise. */
+/* Each function behaves like the system call of its name unless noted otherwise. */
 struct host {
-	void *context; /* the first argument of all */
+	void *context; /* passed as the first argument */
 	uint64_t (*clock_ns)(void *context, clockid_t clock);
 	int (*openat)(void *context, int dir_fd, const char *path, int flags);
 	int (*open_regular)(void *context, int dir_fd, const char *path, enum host_resolve how,
-		int *ret_fd); /* negative errno */
+		int *ret_fd); /* returns 0 or a negative errno */
 	int (*fstat)(void *context, int fd, struct stat *ret_stat);
 	int (*fstatat)(void *context, int dir_fd, const char *path, struct stat *ret_stat);
 	ssize_t (*readlinkat)(void *context, int dir_fd, const char *path, char *text, size_t size);
 	ssize_t (*pread)(void *context, int fd, void *bytes, size_t size, off_t off);
 	struct dirent *(*readdir)(void *context, DIR *directory);
-	/* RINGS are about to be read; each may be replaced by another one for this reading. */
+	/* RINGS are about to be read; the host may replace each of them for this read. */
 	void (*rings)(void *context, struct ring **rings, size_t count);
 	void (*note)(void *context, enum host_note note, const void *what);
 };
 
-/* NULL: the system itself. */
+/* NULL = the real system. */
 extern const struct host *host_current;
 
 static inline int host_openat(int dir_fd, const char *path, int flags)
@@ -97,7 +96,7 @@ static inline int host_fstat(int fd, struct stat *ret_stat)
 	return h ? h->fstat(h->context, fd, ret_stat) : fstat(fd, ret_stat);
 }
 
-/* Links are followed. */
+/* Follows symbolic links. */
 static inline int host_fstatat(int dir_fd, const char *path, struct stat *ret_stat)
 {
 	const struct host *h = host_current;

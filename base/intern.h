@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Byte strings → small numbers, each content once. Number 0 is always the empty string. The bytes
- * stay where they are until deinit, so pointers that intern_text() gave remain valid.
+ * Interns byte strings: each distinct content is stored once and gets a small number. Number 0 is
+ * always the empty string. Bytes never move, so pointers from intern_text() are valid until deinit.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -20,14 +20,14 @@ struct intern {
 	size_t limit; /* entries */
 };
 
-/* LIMIT entries and LIMIT_BYTES of content at most. */
+/* Holds at most LIMIT entries and LIMIT_BYTES of content. */
 int intern_init(struct intern *in, size_t limit, size_t limit_bytes);
 void intern_deinit(struct intern *in);
-/* The number of this content in *RET_NUMBER; -E2BIG over a limit, -ENOMEM. */
+/* Stores the number of this content in *RET_NUMBER. Returns -E2BIG over a limit, or -ENOMEM. */
 int intern_bytes(struct intern *in, const void *bytes, size_t size, uint32_t *ret_number);
 int intern_string(struct intern *in, const char *text, uint32_t *ret_number);
-/* NUL-terminated content; an unknown number gives "". */
+/* Returns the NUL-terminated content; "" for an unknown number. */
 const char *intern_text(const struct intern *in, uint32_t number);
 size_t intern_size(const struct intern *in, uint32_t number);
-/* 64-bit hash of bytes (xxhash 3); not for adversaries with write access to our memory. */
+/* 64-bit hash (XXH3), not cryptographic. */
 uint64_t hash_bytes(const void *bytes, size_t size);

@@ -22,12 +22,12 @@ static int io_read_all(int fd, struct buffer *b)
 		ssize_t got;
 
 		if (!room && b->error == -E2BIG && b->size < b->limit) {
-			/* The last piece before the limit is smaller than a whole read. */
+			/* A whole READ_BYTES does not fit below the limit: read what does. */
 			b->error = 0;
 			room = buffer_room(b, b->limit - b->size);
 			got = room ? read(fd, room, b->limit - b->size) : -1;
 		} else if (!room && b->error == -E2BIG) {
-			/* Full to the byte: fine when the file ends here. */
+			/* B is full: -E2BIG only if the file goes on. */
 			b->error = 0;
 			got = read(fd, &probe, 1);
 			if (got == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Whole-file reading and writing with limits, below a directory fd where one is given. */
+/* Reads and writes whole files with limits. Relative paths start at DIR_FD, which may be AT_FDCWD.
+ */
 #include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,22 +10,26 @@
 #include "base/buffer.h"
 
 /*
- * Appends all of the file PATH (relative to DIR_FD, or AT_FDCWD) to B; good for /proc, whose files
- * have no size. -E2BIG over B's limit, else the system call's error.
+ * Appends the contents of the file PATH to B. Works for /proc, where st_size is 0. Returns -E2BIG
+ * over B's limit, else the system call's error.
  */
 int io_read_file(int dir_fd, const char *path, struct buffer *b);
-/* The first line or SIZE-1 bytes of a file, NUL-terminated, the newline cut. Length or an error. */
+/*
+ * Reads the first line of a file, without its newline, cut to SIZE-1 bytes and NUL-terminated.
+ * Returns its length or a negative errno.
+ */
 ssize_t io_read_line(int dir_fd, const char *path, char *line, size_t size);
-/* Up to SIZE bytes at OFF of a file, whole but for its end. How many, or a negative errno. */
+/* Reads SIZE bytes at OFF; returns how many, fewer only at the end of the file, or negative errno.
+ */
 ssize_t io_read_at(int fd, uint64_t off, void *bytes, size_t size);
-/* Writes it all, through EINTR and short writes. */
+/* Writes all SIZE bytes; retries on EINTR and after short writes. */
 int io_write_all(int fd, const void *bytes, size_t size);
 /*
- * Replaces PATH atomically: a temporary file beside it, fsync, rename. MODE as for open(). On
- * failure nothing of it stays and the old file is as it was.
+ * Replaces PATH atomically: writes a temporary file next to it, fsyncs and renames. MODE as for
+ * open(). On failure the temporary file is removed and the old file is unchanged.
  */
 int io_replace_file(int dir_fd, const char *path, const void *bytes, size_t size, mode_t mode);
-/* The next entry of DIRECTORY; NULL at its end, which readdir() does not tell from an error. */
+/* readdir() that tells the end (0, *RET_ENTRY is NULL) from an error (negative errno). */
 int io_next_entry(DIR *directory, struct dirent **ret_entry);
 /* mkdir -p; existing directories are fine. */
 int io_make_directories(const char *path, mode_t mode);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Lists in one text, `a,b`. A separator behind a backslash belongs to the item: `a\,b` is one. */
+/* Lists in one string, `a,b`. An escaped separator belongs to the item: `a\,b` is one item. */
 
-/* Cuts the next item off *NEXT, in place, without such backslashes; NULL at the end. */
-char *items_next(char **next, const char *separators);
 /*
- * ITEM with a backslash before each separator that has none; the caller frees it, NULL: no memory.
+ * Returns the next item, unescaped in place, and advances *NEXT; NULL at the end. Any character of
+ * SEPARATORS separates.
  */
+char *items_next(char **next, const char *separators);
+/* Returns ITEM with unescaped separators escaped; the caller frees it. NULL if out of memory. */
 char *items_escape(const char *item, const char *separators);

@@ -30,7 +30,7 @@ static void json_begin_line(struct json *j)
 
 static void json_put_escaped(struct json *j, const char *text, size_t size)
 {
-	size_t plain = 0; /* beginning of what needs no escape */
+	size_t plain = 0; /* start of the run that needs no escapes */
 
 	for (size_t i = 0, length; i < size; i += length) {
 		unsigned char c = (unsigned char)text[i];
@@ -51,7 +51,7 @@ static void json_put_escaped(struct json *j, const char *text, size_t size)
 	buffer_append(j->out, text + plain, size - plain);
 }
 
-/* What stands before a value: a comma, a line's beginning, the key. */
+/* Writes what precedes a value: comma, line break, key. */
 static void json_begin_value(struct json *j, const char *key)
 {
 	if (j->depth) {

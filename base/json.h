@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Writes JSON (RFC 8259) into a buffer. The writer puts commas, quotes and escapes, and asserts
- * that its caller nests what it opens and names the members of objects. It never fails by itself:
- * the buffer's `error` says at the end whether all of it fitted.
+ * Writes JSON (RFC 8259) into a buffer. The writer adds commas, quotes and escapes, and asserts
+ * that the caller closes what it opens and names the members of objects. No call fails on its own:
+ * json_finish() reports whether everything fitted.
  *
- * KEY is the name of a member of an object, and NULL in an array and at the top.
+ * KEY is the member's name inside an object, NULL inside an array and at the top level.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,10 +20,10 @@ enum json_style {
 	JSON_SPACED, /* {"a": 1, "b": [2, 3]} */
 };
 
-/* Its members are its own. */
+/* All members are private. */
 struct json {
 	struct buffer *out;
-	enum json_style style; /* here */
+	enum json_style style; /* at the current level */
 	unsigned int depth;
 	struct {
 		char close; /* '}' or ']' */
@@ -33,24 +33,24 @@ struct json {
 };
 
 void json_init(struct json *j, struct buffer *out, enum json_style style);
-/* Everything is closed. Returns the buffer's error. */
+/* Asserts that everything is closed. Returns the buffer's error. */
 int json_finish(struct json *j);
 
 void json_object(struct json *j, const char *key);
 void json_array(struct json *j, const char *key);
-/* The same with a line for each member: indented when spaced, else at the line's beginning. */
+/* Each member gets its own line, indented if the style is JSON_SPACED. */
 void json_object_by_line(struct json *j, const char *key);
 void json_array_by_line(struct json *j, const char *key);
-/* The same, and all in it is compact. */
+/* The object and everything in it is JSON_COMPACT. */
 void json_object_compact(struct json *j, const char *key);
-void json_close(struct json *j); /* the innermost one that is open */
+void json_close(struct json *j); /* the innermost open object or array */
 
-/* Bytes that are not UTF-8 become U+FFFD, one each. */
+/* Each byte that is not valid UTF-8 becomes U+FFFD. */
 void json_text(struct json *j, const char *key, const char *text);
 void json_text_bytes(struct json *j, const char *key, const char *text, size_t size);
 void json_number(struct json *j, const char *key, uint64_t number);
 void json_signed(struct json *j, const char *key, int64_t number);
-/* With DECIMALS digits behind the point; what is not finite is null. */
+/* With DECIMALS digits after the point; infinities and NaN become null. */
 void json_decimal(struct json *j, const char *key, double number, int decimals);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);

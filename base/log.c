@@ -17,8 +17,8 @@ enum {
 	FIELDS_BYTES = 1024,
 	KEY_BYTES = 41,
 	/*
-	 * No field takes more than three times its bytes as JSON (`a= ` becomes `,"a":""`); a
-	 * backslash takes two. The rest is for the message, which is ours.
+	 * A field grows at most threefold as JSON (`a= ` becomes `,"a":""`), a backslash twofold.
+	 * The rest is for the message, which is our own text.
 	 */
 	LINE_BYTES = 3 * FIELDS_BYTES + 2048,
 };
@@ -71,7 +71,7 @@ static void format_time(char *text, size_t size)
 	snprintf(text + used, size - used, ".%03uZ", (unsigned int)(now / 1000000 % 1000));
 }
 
-/* The members `"a":"1","b":"x y"` of `a=1 b="x y"`. */
+/* Writes `a=1 b="x y"` as the members `"a":"1","b":"x y"`. */
 static void put_json_fields(struct json *j, const char *fields)
 {
 	while (*fields) {
@@ -117,7 +117,7 @@ static void put_logfmt_line(struct buffer *line, enum log_level level, const cha
 void log_line(enum log_level level, const char *message, const char *fields, ...)
 {
 	char bytes[LINE_BYTES], time_text[40], field_text[FIELDS_BYTES];
-	/* Memory of its own: a message about memory that is short needs none. */
+	/* On the stack, so that a message about a lack of memory needs no memory. */
 	struct buffer line = { (uint8_t *)bytes, .capacity = LINE_BYTES, .limit = LINE_BYTES };
 	va_list args;
 

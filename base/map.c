@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIM_CAPACITY = 1024 }; /* smaller ones are left as they are */
+enum { TRIM_CAPACITY = 1024 }; /* slots; the smallest capacity that map_trim() shrinks to */
 
 struct map_slot {
 	uint64_t key;
@@ -36,7 +36,7 @@ void map_clear(struct map *m)
 	map_deinit(m);
 }
 
-/* The slot that holds KEY, or the free one where it would go. */
+/* Returns the slot that holds KEY, or the free slot where KEY would go. */
 static struct map_slot *map_find_slot(const struct map *m, uint64_t key)
 {
 	size_t i = map_slot_of(m, key);
@@ -81,7 +81,7 @@ void map_trim(struct map *m)
 
 	while (capacity < m->count * 4)
 		capacity *= 2;
-	/* Memory that is not to be had leaves it as it is. */
+	/* Without memory for the smaller table, the large one stays. */
 	if (capacity * 4 <= m->capacity)
 		(void)resize(m, capacity);
 }
@@ -118,7 +118,7 @@ bool map_remove(struct map *m, uint64_t key)
 		return false;
 	m->count--;
 	hole = (size_t)(slot - m->slots);
-	/* Close the gap: move back what would not be found past an empty slot. */
+	/* Close the gap: move back entries that lookups would not find past an empty slot. */
 	for (i = (hole + 1) & (m->capacity - 1); m->slots[i].used;
 		i = (i + 1) & (m->capacity - 1)) {
 		home = map_slot_of(m, m->slots[i].key);

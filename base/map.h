@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A hash table from a 64-bit key to a 64-bit value, open addressing, bounded. Keys are compared
- * whole: a caller whose real key is longer hashes it and compares its own record (as base/intern.h
- * does). Not for several threads at once.
+ * A bounded hash table from 64-bit keys to 64-bit values, with open addressing. A caller with
+ * longer keys uses a hash as the key and compares the full key in its own record. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,17 +19,18 @@ struct map {
 
 void map_init(struct map *m, size_t limit);
 void map_deinit(struct map *m);
-/* True and *RET_VALUE when KEY is there. */
+/* Returns whether KEY exists; if so, sets *RET_VALUE. */
 bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value);
-/* Sets or replaces. -E2BIG over the limit, -ENOMEM. */
+/* Adds or replaces. Returns -E2BIG over the limit, or -ENOMEM. */
 int map_set(struct map *m, uint64_t key, uint64_t value);
+/* Returns whether KEY existed. */
 bool map_remove(struct map *m, uint64_t key);
 void map_clear(struct map *m);
-/*
- * Gives memory back when few of the slots are used, as after a burst. Not in the middle of a walk.
- */
+/* Frees memory if few slots are used, as after a burst. Not allowed during iteration. */
 void map_trim(struct map *m);
-/* Walks all entries: start with *ITERATOR = 0, ends with false. The map must not change meanwhile.
+/*
+ * Iterates over all entries: start with *ITERATOR = 0; returns false at the end. The map must not
+ * change meanwhile.
  */
 bool map_next(const struct map *m, size_t *iterator, uint64_t *ret_key, uint64_t *ret_value);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * Counters, declared once in metrics.def. Each loss has one. Adding is safe from any thread.
- */
+/* Counters, declared in metrics.def. Every kind of loss has one. Adding is thread-safe. */
 #include <stdatomic.h>
 #include <stdint.h>
 

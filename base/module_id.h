@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What makes two mapped files the same module: the GNU build ID, or where there is none device,
- * inode, modification time and size, and always the content as far as a hash of its ends tells. A
- * build ID is no more than what a file says of itself: any container can have a file with that of
- * our libc and other code. Compared and hashed as bytes.
+ * Identity of a module. Two mapped files are the same module if they have the same build ID (or,
+ * without one, the same device, inode, modification time and size) and the same content hash. The
+ * build ID alone is not enough: it is only a claim, and any container can have a file with our
+ * libc's build ID and other code. Identities are compared and hashed as bytes.
  *
- * A file that could not be looked at has no content hash. It is known by what the kernel says of
- * it, device, inode and generation, and nothing else is the same module.
+ * A file that could not be read has no content hash. It is identified by the kernel's device, inode
+ * and generation, and equals no other module.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,17 +24,17 @@ struct build_id {
 };
 
 struct file_id {
-	uint64_t device; /* as stat() gives it, or makedev() of the kernel's major and minor */
+	uint64_t device; /* st_dev, or makedev() of the kernel's major and minor */
 	uint64_t inode;
-	uint64_t mtime_ns; /* 0 where the source does not tell (a side-band record) */
-	uint64_t size_bytes; /* likewise */
-	uint64_t generation; /* of the inode number; 0 where the source does not tell (stat) */
+	uint64_t mtime_ns; /* since 1970; 0 = unknown (side-band records do not have it) */
+	uint64_t size_bytes; /* 0 = unknown (side-band records do not have it) */
+	uint64_t generation; /* of the inode number; 0 = unknown (stat() does not have it) */
 };
 
 struct module_id {
 	struct build_id build_id;
-	struct file_hash content; /* all 0 = the file could not be looked at, or is none (vDSO) */
-	struct file_id file; /* all 0 when there are both a build ID and a content hash */
+	struct file_hash content; /* all 0 = could not be read, or not a file (vDSO) */
+	struct file_id file; /* all 0 if there are both a build ID and a content hash */
 };
 
 static inline bool build_id_equal(const struct build_id *a, const struct build_id *b)
@@ -50,10 +50,10 @@ static inline bool module_id_equal(const struct module_id *a, const struct modul
 }
 
 uint64_t module_id_hash(const struct module_id *id);
-/* Lower-case hex of a build ID into TEXT (at least 41 bytes); "" for none. */
+/* Writes the build ID as lower-case hex to TEXT (at least 41 bytes); "" for none. */
 void build_id_format(const struct build_id *id, char *text, size_t size);
 /*
- * A name for a file: the build ID's hex, or `i` and a 128-bit hash of the file identity, then `-`
- * and the content hash's hex.
+ * Writes a file name for the module: the build ID in hex, or `i` and a 128-bit hash of the file
+ * identity; then, if there is a content hash, `-` and its hex.
  */
 void module_id_format(const struct module_id *id, char *text, size_t size);

@@ -34,8 +34,8 @@ int open_regular_again(int path_fd, int *ret_fd)
 }
 
 /*
- * Without openat2(): one component after the other and no symbolic link at all, so that nothing
- * leads out of the root.
+ * Fallback without openat2(): opens one component at a time and refuses symbolic links and `..`, so
+ * that the path cannot leave the root.
  */
 static int walk_without_links(int root_fd, const char *path)
 {
@@ -80,7 +80,7 @@ static int open_regular_resolve(int root_fd, const char *path, uint64_t flags, i
 
 	if (path_fd < 0 && errno != ENOSYS && errno != EPERM)
 		return -errno;
-	/* Old kernels have no openat2(), old container runtimes answer EPERM for it. */
+	/* Old kernels have no openat2(); old container runtimes fail it with EPERM. */
 	if (path_fd < 0)
 		path_fd = walk_without_links(root_fd, path);
 	return path_fd < 0 ? path_fd : open_regular_again(path_fd, ret_fd);

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-enum { BLANKS_AT_END = 256 }; /* that may come beside the secret */
+enum { BLANKS_AT_END = 256 }; /* bytes of trailing white space allowed on top of the limit */
 
 static int check_secret(const uint8_t *text, size_t length, size_t limit)
 {

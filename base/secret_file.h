@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A token or password that stands alone in a file. */
+/* Reads a token or password from a file that holds nothing else. */
 #include <stddef.h>
 
 /*
- * What the file holds, without blanks and line breaks at its end: editors and `echo` leave them
- * there. *RET_SECRET is to be freed by secret_free(). -ENODATA: nothing is left; -E2BIG: longer
- * than LIMIT bytes; -EBADMSG: control characters are in it, of which a line break would end an HTTP
- * header and begin another; else the system call's error.
+ * Reads the file, without trailing white space (editors and `echo` add a newline). Free *RET_SECRET
+ * with secret_free(). Returns -ENODATA if nothing is left, -E2BIG if longer than LIMIT bytes, and
+ * -EBADMSG if there are control characters (a line break would start another HTTP header); else
+ * the system call's error.
  */
 int secret_file_read(const char *path, size_t limit, char **ret_secret);
-/* For messages. */
+/* Describes an error of secret_file_read() for messages. */
 const char *secret_file_explain(int err);
-/* Wipes it; NULL after that. */
+/* Wipes and frees *SECRET, and sets it to NULL. */
 void secret_free(char **secret);

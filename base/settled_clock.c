@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 
-/* Less is the clock being corrected, or the time between two looks. */
+/* Smaller differences are corrections of the clock, or time between reading the two clocks. */
 static const int64_t TOLERANCE_NS = INT64_C(60000000000);
 
 void settled_clock_init(
@@ -12,7 +12,7 @@ void settled_clock_init(
 	*c = (struct settled_clock){ .real_ns = MIN(real_ns, newest_ns), .boot_ns = boot_ns };
 }
 
-/* A clock that jumps further while it is watched is watched anew. */
+/* If the clock jumps further during the wait, the wait starts again. */
 static bool settled_clock_believes(struct settled_clock *c, int64_t ahead_by_ns, uint64_t boot_ns)
 {
 	if (ahead_by_ns <= TOLERANCE_NS)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Making foreign names safe for protobuf strings and terminals. */
+/* Makes untrusted names safe for protobuf strings and terminals. */
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Length of the well-formed sequence at TEXT, of which there are SIZE bytes; 0: there is none. */
+/* Returns the length of the well-formed sequence at TEXT, within SIZE bytes; 0 if there is none. */
 size_t utf8_length(const char *text, size_t size);
-/* True when all SIZE bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
+/* Whether all SIZE bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 bool utf8_valid(const char *text, size_t size);
 /*
- * Replaces each byte that is not part of well-formed UTF-8 by '?', in place. With CONTROL set,
- * control characters (below 0x20, and 0x7f) too.
+ * Replaces each byte that is not part of well-formed UTF-8 with '?', in place; with CONTROL set,
+ * also control characters (below 0x20, and 0x7f).
  */
 void utf8_clean(char *text, size_t size, bool control);
