@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * The words of an abi_stack's frames. A native or kernel frame is one word, its pc. A frame of a
- * language runtime (an interpreter's own frame, code that it compiled) has no pc that says what it
- * is: it is named by a code object in the process and takes two words.
+ * Encoding of the frames of an abi_stack. A native or kernel frame is one word, its pc. The pc of a
+ * language runtime's frame (an interpreted function, JIT code) does not identify it: such a frame
+ * is identified by a code object in the process and takes two words.
  *
  *   word 1:  kind << 57 | address of the code object
  *   word 2:  position in it << 32 | cookie
  *
  * User addresses have 56 bits at most (five levels of page tables), so the kind's bits are 0 in a
- * pc of user mode and all 1 in an address of the kernel's half. A walk by frame pointer may record
- * any word as a pc, though: only a stack with ABI_STACK_RUNTIME_FRAMES has frames of two words.
+ * user pc and all 1 in a kernel address. A frame-pointer walk may record any word as a pc, though,
+ * so only stacks with ABI_STACK_RUNTIME_FRAMES have two-word frames.
  *
- * What the position counts and what the cookie is made of is up to the kind. The cookie tells
- * whether the address still holds the object that was sampled: a garbage collector moves and reuses
- * memory before user space reads the names.
+ * Each kind defines its position and cookie. The cookie shows whether the address still holds the
+ * object that was sampled: a garbage collector may move objects and reuse memory before user space
+ * reads the names.
  */
 #include "bpf/abi/sample.h"
 
@@ -28,9 +28,9 @@ enum {
 };
 
 struct abi_frame {
-	abi_u64 address; /* the pc; of a runtime's frame: its code object */
-	abi_u32 kind; /* ABI_FRAME_PC, or that of a runtime */
-	abi_u32 position, cookie; /* 0 of a pc */
+	abi_u64 address; /* the pc, or the code object of a runtime's frame */
+	abi_u32 kind; /* ABI_FRAME_PC, or a runtime's */
+	abi_u32 position, cookie; /* 0 for a pc */
 };
 
 static inline abi_u32 abi_frame_kind(abi_u64 word)
@@ -40,7 +40,7 @@ static inline abi_u32 abi_frame_kind(abi_u64 word)
 	return kind > ABI_FRAME_KIND_MAX ? ABI_FRAME_PC : kind;
 }
 
-/* Writes the words of FRAME, which is a runtime's. */
+/* Encodes FRAME, which must be a runtime's. */
 static inline void abi_frame_write(
 	const struct abi_frame *frame, abi_u64 ret_words[ABI_FRAME_RUNTIME_WORDS])
 {
@@ -50,8 +50,8 @@ static inline void abi_frame_write(
 }
 
 /*
- * Reads the frame that begins at word *AT of COUNT, and moves *AT behind it. FLAGS are the stack's.
- * False at the end, which may be in the middle of a frame that the depth limit cut.
+ * Decodes the frame at word *AT of COUNT and moves *AT past it. FLAGS are the stack's. Returns 0 at
+ * the end, which may be in the middle of a frame that the depth limit cut.
  */
 static inline int abi_frame_read(const abi_u64 *words, abi_u32 count, abi_u32 flags, abi_u32 *at,
 	struct abi_frame *ret_frame)

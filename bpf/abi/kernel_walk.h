@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * Where the running kernel has its own unwind tables (x86_64, CONFIG_UNWINDER_ORC): for each
- * address from which on another rule holds a 32-bit distance, from where that is written to the
- * address, ascending; and as many rules (struct orc_entry).
+ * Where the running kernel has its own unwind tables (x86_64, CONFIG_UNWINDER_ORC): an ascending
+ * array of the addresses at which the rule changes, each a 32-bit offset from its own location, and
+ * an array of as many rules (struct orc_entry).
  */
 #include "bpf/abi/sample.h"
 
@@ -12,21 +12,20 @@ enum {
 	ABI_KERNEL_ROWS_MAX = 1 << 22,
 	ABI_KERNEL_RULE_BYTES = 6,
 	ABI_KERNEL_TRAMPOLINES = 3,
-	/* So many walks of each CPU are compared with the kernel's at first, later one of so many.
-	 */
+	/* Each CPU compares its first 64 walks with the kernel's own, then one in 64. */
 	ABI_KERNEL_COMPARED = 64,
 };
 
 struct abi_kernel_tables {
 	abi_u64 text, text_end; /* the kernel's own code, without modules */
-	abi_u64 addresses, rules; /* 0, 0: not told */
+	abi_u64 addresses, rules; /* of the two arrays; 0, 0 = not known */
 	/*
-	 * Code that a tracer makes functions return to; the kernel knows where they would have
-	 * returned. 0 = not there.
+	 * Code that tracers make functions return to; only the kernel knows the real return
+	 * address. 0 = none.
 	 */
 	abi_u64 trampolines[ABI_KERNEL_TRAMPOLINES];
-	abi_u64 index; /* where the first row of each 256 bytes of code is told, if it is there */
-	abi_u32 count; /* rows; 0: the kernel is to walk. Set last */
+	abi_u64 index; /* expected address of orc_lookup[]: the first row of each 256 bytes */
+	abi_u32 count; /* rows; 0 = leave the walk to the kernel. Set last */
 	abi_u32 reserved;
 };
 

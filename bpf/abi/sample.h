@@ -2,13 +2,13 @@
 #pragma once
 /*
  * What the sampler writes into a CPU's ring, as PERF_SAMPLE_RAW data of the CPU's output event.
- * Each record begins with its kind. A sample is an abi_tick or an abi_switch_out; before it come an
- * abi_stack for the kernel and one for the user stack, unless their frames have been shipped in
- * this window already. The user's abi_stack may also follow the sample within the same record. A
- * sample whose user stack the kernel could not walk to its end is an abi_unfinished. An abi_wake
- * ends the wait that an abi_switch_out began.
+ * Each record begins with its kind. A sample is an abi_tick or an abi_switch_out. It is preceded by
+ * an abi_stack for the kernel stack and one for the user stack, unless their frames have already
+ * been shipped in this window. The user's abi_stack may also follow the sample within one record.
+ * A sample whose user stack BPF could not walk to its end is an abi_unfinished. An abi_wake ends
+ * the wait that an abi_switch_out began.
  *
- * The raw area that perf delivers may be padded by up to 7 bytes at the end.
+ * perf may pad the raw area by up to 7 bytes at the end.
  */
 #ifndef __BPF__
 #include <stdint.h>
@@ -31,7 +31,7 @@ enum abi_kind {
 
 enum {
 	ABI_COMM_BYTES = 16,
-	ABI_MAX_FRAMES = 256, /* the kernel's own walk: kernel.perf_event_max_stack, mostly 127 */
+	ABI_MAX_FRAMES = 256, /* the kernel's walk: kernel.perf_event_max_stack, 127 by default */
 };
 
 enum abi_sample_flags {
@@ -39,8 +39,8 @@ enum abi_sample_flags {
 	ABI_SAMPLE_KTHREAD = 1 << 1, /* a thread without user memory */
 	ABI_SAMPLE_UNFINISHED = 1 << 2, /* the record is an abi_unfinished */
 	/*
-	 * In execve(): the registers that user mode was left with may be of another program than
-	 * the memory is, so there is no user stack.
+	 * In execve(): the saved user registers and the memory may belong to different programs, so
+	 * there is no user stack.
 	 */
 	ABI_SAMPLE_EXECUTING = 1 << 3,
 };
@@ -49,7 +49,7 @@ enum abi_stack_flags {
 	ABI_STACK_KERNEL = 1 << 0,
 	ABI_STACK_DEPTH = 1 << 1, /* the walk stopped at ABI_MAX_FRAMES */
 	ABI_STACK_RUNTIME_FRAMES = 1 << 2, /* some frames take two words: bpf/abi/frame.h */
-	ABI_STACK_END_SHIFT = 4, /* from here on: enum abi_unwind_end, of a walk by tables */
+	ABI_STACK_END_SHIFT = 4, /* bits from here on: enum abi_unwind_end, of a walk by tables */
 	ABI_STACK_END_MASK = 0xf << ABI_STACK_END_SHIFT,
 };
 
@@ -58,23 +58,23 @@ enum abi_unwind_end {
 	ABI_UNWIND_GOES_ON = 0,
 	ABI_UNWIND_ROOT,
 	ABI_UNWIND_DEPTH, /* ABI_MAX_FRAMES */
-	ABI_UNWIND_GAP, /* code without a table, and the frame pointer is none */
-	ABI_UNWIND_UNREADABLE, /* stack memory */
-	ABI_UNWIND_BAD_REGISTER, /* not followed, or with a value that cannot be */
-	ABI_UNWIND_UNKNOWN_MAPPING, /* code of no known file, and the frame pointer is none */
-	ABI_UNWIND_MISSED, /* a table that is not loaded: user space finishes the walk */
-	ABI_UNWIND_NOT_LOADED, /* the same, but nobody finishes it: the frame pointer did not do */
+	ABI_UNWIND_GAP, /* code without a table, and fp does not look like a frame pointer */
+	ABI_UNWIND_UNREADABLE, /* the stack could not be read */
+	ABI_UNWIND_BAD_REGISTER, /* a register that is not tracked or has an impossible value */
+	ABI_UNWIND_UNKNOWN_MAPPING, /* as GAP, for code of no known file */
+	ABI_UNWIND_MISSED, /* a table is not loaded: user space finishes the walk */
+	ABI_UNWIND_NOT_LOADED, /* as MISSED, but user space cannot: went on by frame pointer */
 	ABI_UNWIND_ENDS,
 };
 
-/* What a tick and a switch have in common: the thread and its stacks. */
+/* The head of a tick and of a switch: the thread and its stacks. */
 struct abi_sample {
 	abi_u32 kind; /* ABI_TICK or ABI_SWITCH_OUT */
 	abi_u32 flags; /* enum abi_sample_flags */
 	abi_u64 user_stack; /* id, 0 = none */
 	abi_u64 kernel_stack; /* id, 0 = none */
-	abi_u64 fiber_id; /* what a runtime runs on the thread: a goroutine. 0 = none known */
-	abi_u64 cgroup_id; /* cgroup v2; 0 where there is none */
+	abi_u64 fiber_id; /* the fiber (goroutine) that the thread runs; 0 = none known */
+	abi_u64 cgroup_id; /* cgroup v2; 0 = none */
 	abi_u32 tgid, tid; /* in the agent's pid namespace */
 	abi_u32 cpu;
 	abi_u32 window; /* the window the ids belong to */
@@ -82,20 +82,20 @@ struct abi_sample {
 	abi_u32 unwind_generation; /* of the process whose ranges the walk used; 0 = none */
 	abi_u32 unwind_missed; /* 1 + the slot of an unwind page that is not loaded; 0 = none */
 	/*
-	 * How many programs the process and those it was forked from have executed (the kernel's
-	 * self_exec_id): with the process, it tells which program the sample is of.
+	 * The kernel's self_exec_id, which counts execs and is inherited over fork(). Together with
+	 * the tgid it identifies the program that was sampled.
 	 */
 	abi_u32 exec_id;
-	char comm[ABI_COMM_BYTES]; /* the thread's; any bytes, NUL-padded */
+	char comm[ABI_COMM_BYTES]; /* the thread's; arbitrary bytes, NUL-padded */
 };
 
 /* The sampling event interrupted a running thread. */
 struct abi_tick {
 	struct abi_sample sample; /* kind: ABI_TICK */
-	abi_u64 period; /* of the event: ns for cpu-clock, events for cycles */
+	abi_u64 period; /* the event's: ns for cpu-clock, cycles for cycles */
 };
 
-/* A thread leaves the CPU. How long it stays away is known when it runs again. */
+/* A thread leaves the CPU. Its abi_wake reports for how long. */
 struct abi_switch_out {
 	struct abi_sample sample; /* kind: ABI_SWITCH_OUT */
 	abi_u64 left_ns; /* CLOCK_MONOTONIC; with the thread it identifies the wait */
@@ -104,43 +104,43 @@ struct abi_switch_out {
 /* The thread of an abi_switch_out runs again. */
 struct abi_wake {
 	abi_u32 kind; /* ABI_WAKE */
-	abi_u32 window; /* now */
-	abi_u32 tgid, tid; /* as of the abi_switch_out */
-	abi_u64 left_ns; /* likewise */
-	abi_u64 wait_ns; /* since then */
+	abi_u32 window; /* at the wake-up */
+	abi_u32 tgid, tid; /* as in the abi_switch_out */
+	abi_u64 left_ns; /* as in the abi_switch_out */
+	abi_u64 wait_ns; /* since left_ns */
 };
 
 struct abi_stack {
 	abi_u32 kind; /* ABI_STACK */
 	abi_u32 flags; /* enum abi_stack_flags */
-	abi_u64 id; /* a 64-bit hash of the frames and of the flags; never 0 */
+	abi_u64 id; /* a 64-bit hash of the frames and the flags; never 0 */
 	abi_u32 window;
 	abi_u32 frame_count; /* words */
-	/* bpf/abi/frame.h; innermost first; pcs are return addresses but for the first */
+	/* As in bpf/abi/frame.h, innermost first; all pcs but the first are return addresses. */
 	abi_u64 frames[];
 };
 
-/* ABI_FILE_NONE is never an inode's number. */
+/* Values of abi_file.inode. No inode has the number ABI_FILE_NONE. */
 #define ABI_FILE_NONE 0ULL
-#define ABI_FILE_VDSO (~0ULL) /* nothing but the inode is set then */
+#define ABI_FILE_VDSO (~0ULL) /* the other fields are 0 */
 
 /*
- * A file as the kernel knows it. The numbers are compared and never looked up: what they belong to
- * is learned from a sample. Those of change make sure that a file written anew is another.
+ * A file's identity in the kernel. It is only compared, never looked up: user space learns from
+ * samples which file it is. Size and mtime make a rewritten file a different one.
  */
 struct abi_file {
 	abi_u64 inode;
 	abi_u64 size; /* bytes */
 	abi_u64 mtime_s;
-	abi_u32 mtime_ns; /* beside the seconds */
+	abi_u32 mtime_ns; /* below the second */
 	abi_u32 device;
-	abi_u32 generation; /* of the inode's number */
+	abi_u32 generation; /* of the inode number */
 	abi_u32 reserved; /* 0 */
 };
 
-/* What /proc and side-band records show, from 6.7 on, for a file of a stacked file system. */
+/* What /proc and side-band records show for a file of a stacked file system (since 6.7). */
 struct abi_shown_file {
-	abi_u64 inode; /* 0 = they show the file itself */
+	abi_u64 inode; /* 0 = the file itself is shown */
 	abi_u32 device;
 	abi_u32 reserved; /* 0 */
 };
@@ -153,15 +153,15 @@ struct abi_mapping {
 	struct abi_shown_file shown;
 };
 
-/* Mappings that the walk of a sample of TGID, which comes next, found in the kernel's table. */
+/* Mappings that a walk of TGID found in the kernel's VMA tree. The walk's sample comes next. */
 enum {
-	ABI_SIGHTINGS = 8, /* of one walk, at most */
+	ABI_SIGHTINGS = 8, /* per walk, at most */
 	ABI_SIGHTING_SLOTS = 16384,
 };
 
 struct abi_sighting {
-	abi_u64 pc; /* in it */
-	abi_u64 start, end, file_off; /* as of struct abi_mapping */
+	abi_u64 pc; /* within the mapping */
+	abi_u64 start, end, file_off; /* as in struct abi_mapping */
 	abi_u64 inode, shown_inode;
 	abi_u32 device, shown_device;
 };
@@ -185,17 +185,17 @@ struct abi_mapping_probe {
 };
 
 /*
- * The fiber that a runtime runs on the thread, as the walk needs it: a goroutine has a stack of its
- * own, and where that lies is in the runtime's object for it.
+ * The fiber that the thread runs. A goroutine has a stack of its own; the runtime's object for the
+ * fiber says where.
  */
-enum { ABI_FIBER_HEAD_WORDS = 13 /* of that object, which are shipped */ };
+enum { ABI_FIBER_HEAD_WORDS = 13 /* of that object are shipped */ };
 
 struct abi_unwind_fiber {
 	abi_u64 address; /* of the runtime's object; 0 = none, or not known */
-	abi_u64 thread; /* the runtime's object for the thread, which the fiber's has to name */
+	abi_u64 thread; /* the runtime's object for the thread; the fiber's must point to it */
 };
 
-/* Registers that calls keep, besides the frame pointer, and that some files need. */
+/* Callee-saved registers other than the frame pointer that some files' rules need. */
 enum abi_kept {
 	ABI_KEPT_R12 = 0, /* code that a runtime calls on another stack (bpf/abi/runtime_go.h) */
 	ABI_KEPT_RBX = 1, /* the loader below _dl_runtime_resolve, which realigns the stack */
@@ -203,36 +203,36 @@ enum abi_kept {
 };
 
 /*
- * What is behind a sample whose walk met a table that is not loaded: the registers of its last
- * frame, and the stack from there on. Where it goes on on another stack, as a fiber's may, a piece
- * of that one comes first.
+ * Follows a sample whose walk is unfinished because a table was not loaded: the registers of its
+ * last frame and the stack from there on. If the walk may continue on another stack, as a fiber's
+ * may, a piece of that stack comes first.
  */
 struct abi_unwind_rest {
 	abi_u64 pc, sp, fp;
 	abi_u64 lr; /* arm64, of an interrupted frame; else 0 */
 	abi_u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
 	abi_u32 is_return; /* 1: pc is a return address */
-	abi_u32 stack_bytes; /* that follow, the other's room included */
-	abi_u64 stack_address; /* of the first of them behind that room; at most sp */
-	struct abi_mapping mapping; /* of pc, where it is of a file not known yet; else end is 0 */
+	abi_u32 stack_bytes; /* size of abi_unfinished.stack, other_room included */
+	abi_u64 stack_address; /* of the byte after other_room; at most sp */
+	struct abi_mapping mapping; /* of pc, if BPF does not know its file yet; else end = 0 */
 	struct abi_unwind_fiber fiber;
-	abi_u64 fiber_head[ABI_FIBER_HEAD_WORDS]; /* of fiber.address; 0 where it is none */
-	abi_u64 other_address;
-	abi_u32 other_room; /* bytes at the beginning */
-	abi_u32 other_bytes; /* of them that could be read */
+	abi_u64 fiber_head[ABI_FIBER_HEAD_WORDS]; /* memory at fiber.address; 0 if there is none */
+	abi_u64 other_address; /* of the other stack's piece */
+	abi_u32 other_room; /* bytes that abi_unfinished.stack reserves for it, at the beginning */
+	abi_u32 other_bytes; /* how many of these could be read */
 };
 
 enum {
-	ABI_UNFINISHED_CHUNK_BYTES = 1024, /* what is read of the stack at once */
+	ABI_UNFINISHED_CHUNK_BYTES = 1024, /* the unit in which stacks are read */
 	ABI_UNFINISHED_CHUNKS = 24, /* an element of a per-CPU map has at most 32 KiB */
-	ABI_UNFINISHED_OTHER_CHUNKS = 16, /* of them for the other stack, at most */
+	ABI_UNFINISHED_OTHER_CHUNKS = 16, /* of these for the other stack, at most */
 	ABI_UNFINISHED_STACK_BYTES = ABI_UNFINISHED_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES,
 };
 
 struct abi_unfinished {
-	/* flags: ABI_SAMPLE_UNFINISHED; user_stack: the frames so far */
+	/* flags has ABI_SAMPLE_UNFINISHED; user_stack has the frames so far. */
 	union {
-		struct abi_sample sample; /* its kind tells which of the others it is */
+		struct abi_sample sample; /* its kind selects the member */
 		struct abi_tick tick;
 		struct abi_switch_out switch_out;
 	};
@@ -240,7 +240,7 @@ struct abi_unfinished {
 	abi_u8 stack[]; /* rest.stack_bytes */
 };
 
-enum { ABI_SAMPLE_BYTES = sizeof(struct abi_tick) }; /* of a sample of either kind */
+enum { ABI_SAMPLE_BYTES = sizeof(struct abi_tick) }; /* size of a sample of either kind */
 
 _Static_assert(sizeof(struct abi_tick) == 96, "the ring's layout");
 _Static_assert(sizeof(struct abi_switch_out) == ABI_SAMPLE_BYTES, "the ring's layout");

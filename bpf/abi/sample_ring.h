@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * A CPU's ring that the sampler writes by itself: one element of an array that user space maps. It
- * is laid out as perf's rings are, so that one reader does for both: a page with the head, which
- * BPF moves, and the tail, which user space moves; then the records, each with a perf header and as
- * PERF_SAMPLE_TIME | PERF_SAMPLE_RAW has it. Unlike perf's, a record that begins before the ring's
- * end never goes around it, but on into the room behind.
+ * A CPU's ring that BPF writes without perf: one element of an array map that user space mmaps. The
+ * layout is that of perf's rings, so one reader serves both: a page with the head, which BPF moves,
+ * and the tail, which user space moves; then the records, each with a perf header and the fields of
+ * PERF_SAMPLE_TIME | PERF_SAMPLE_RAW. Unlike in perf's rings, a record never wraps around the end:
+ * it continues into spare room behind it.
  */
 #include "bpf/abi/sample.h"
 
 enum {
-	ABI_RING_HEAD = 1024, /* byte offsets: as in struct perf_event_mmap_page */
+	ABI_RING_HEAD = 1024, /* byte offsets, as in struct perf_event_mmap_page */
 	ABI_RING_TAIL = 1032,
 	ABI_RING_DATA = 4096,
-	ABI_RING_BEHIND_BYTES = 4096, /* of room behind the end, at least the longest record */
-	ABI_RING_MIN_BYTES = 4096, /* of data; always a power of two */
+	ABI_RING_BEHIND_BYTES = 4096, /* spare room behind the end; holds the longest record */
+	ABI_RING_MIN_BYTES = 4096, /* of data; sizes are powers of two */
 	ABI_RING_MAX_BYTES = 1 << 20,
 	ABI_RING_ALIGNMENT = 8, /* of records */
 	ABI_RING_RECORD = 9, /* PERF_RECORD_SAMPLE */
@@ -30,8 +30,8 @@ struct abi_ring_record {
 };
 
 /*
- * Whether stores are seen in the order in which they are made (x86_64), without the barriers that
- * BPF cannot ask for: what says that a record is there must not be seen before the record.
+ * Whether other CPUs see stores in program order (x86_64). BPF has no barriers, and the new head
+ * must not be visible before its record.
  */
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 enum { ABI_STORES_IN_ORDER = 1 };

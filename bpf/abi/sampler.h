@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* The probes' load-time settings (read-only data of each BPF object) and per-CPU counters. */
+/* The probes' load-time settings (read-only data of each BPF object) and their counters. */
 #include "bpf/abi/kernel_walk.h"
 #include "bpf/abi/runtime_go.h"
 #include "bpf/abi/sample.h"
@@ -12,58 +12,58 @@ enum abi_stack_choice {
 };
 
 enum {
-	ABI_MAX_PIDS = 1024, /* in -p, and in -t */
-	ABI_SEEN_SLOTS = 1 << 15, /* shipped-stack tags; a collision only ships frames again */
+	ABI_MAX_PIDS = 1024, /* each in -p and -t */
+	ABI_SEEN_SLOTS = 1 << 15, /* tags of shipped stacks; a collision only ships frames again */
 	ABI_RUNTIME_PROCESSES = 4096,
-	ABI_RUNTIME_HINTS = 4096, /* bits: which tgids, modulo this, may be in there */
-	ABI_LEFT_OUT = 4096, /* processes, each at its tgid modulo this */
-	ABI_WAITS = 16384, /* threads that are off the CPU, with --off-cpu */
+	ABI_RUNTIME_HINTS = 4096, /* bits of abi_shared.runtime_hints */
+	ABI_LEFT_OUT = 4096, /* slots of abi_shared.left_out */
+	ABI_WAITS = 16384, /* threads off the CPU that BPF can track, with --off-cpu */
 };
 
 struct abi_sampler_config {
 	abi_u32 stacks; /* enum abi_stack_choice */
 	abi_u32 pidns_level; /* 0 = the agent is in the initial pid namespace; set by collect */
-	abi_u32 filter_tgids; /* 1: only tgids in the map `tgids` */
-	abi_u32 filter_tids; /* 1: only tids in the map `tids` */
-	abi_u32 filter_comm; /* 1: only threads whose comm equals `comm` */
-	abi_u32 cgroup_level; /* depth of the wanted cgroup below the root + 1; 0 = no filter */
-	abi_u64 cgroup_id; /* the wanted cgroup or an ancestor of the thread's */
-	abi_u64 fiber_id; /* only this one; 0 = no filter */
-	abi_u32 self_tgid; /* left out when not 0; in the agent's pid namespace */
-	abi_u32 read_fibers; /* 0: no fiber_id is read */
+	abi_u32 filter_tgids; /* 1 = only tgids in the map `tgids` */
+	abi_u32 filter_tids; /* 1 = only tids in the map `tids` */
+	abi_u32 filter_comm; /* 1 = only threads whose comm equals `comm` */
+	abi_u32 cgroup_level; /* 1 + depth of the wanted cgroup below the root; 0 = no filter */
+	abi_u64 cgroup_id; /* of the wanted cgroup: the thread's, or an ancestor of it */
+	abi_u64 fiber_id; /* the only wanted fiber; 0 = no filter */
+	abi_u32 self_tgid; /* never sampled, in the agent's pid namespace; 0 = none */
+	abi_u32 read_fibers; /* 0 = do not read fiber ids */
 	char comm[ABI_COMM_BYTES];
-	/* The rest is set by collect. */
+	/* collect sets the rest. */
 	/*
-	 * Of the agent's pid namespace, where that is not the initial one. How deep it is cannot be
-	 * seen from inside, so the inode number decides and not the level.
+	 * Inode number of the agent's pid namespace, if that is not the initial one. A process
+	 * cannot see how deep its namespace is, so the inode decides and not the level.
 	 */
 	abi_u32 pidns_inode;
 	abi_u32 max_frames; /* kernel.perf_event_max_stack, at most ABI_MAX_FRAMES */
-	/* Bytes that pieces of stack may take of a CPU's ring between two readings of it. */
+	/* Bytes of stack that unfinished samples may ship on a CPU between two ring readings. */
 	abi_u32 unfinished_allowance;
-	/* Of data in each of the sampler's own rings, a power of two; 0: this probe has none. */
+	/* Data bytes of each sample ring, a power of two; 0 = this probe uses perf's rings. */
 	abi_u32 sample_ring_bytes;
-	abi_u32 unwind_by_mapping; /* 1: VMA lookup, 0: by the table of ranges */
-	abi_u32 page_shift; /* of this kernel's pages: 64 KiB on some arm64 */
+	abi_u32 unwind_by_mapping; /* 1 = VMA lookup, 0 = table of ranges */
+	abi_u32 page_shift; /* log2 of the kernel's page size (64 KiB on some arm64) */
 };
 
 enum abi_counter {
-	ABI_COUNT_SAMPLES, /* the program ran and its filters let the sample through; stays first */
+	ABI_COUNT_SAMPLES, /* ticks that passed the filters; stays first */
 	ABI_COUNT_FILTERED,
 	ABI_COUNT_RUN_NS, /* time spent in the program */
 	ABI_COUNT_RUNS,
-	ABI_COUNT_OUTPUT_FULL, /* a sample record that did not fit the ring */
-	ABI_COUNT_STACK_FULL, /* a stack record that did not fit the ring */
-	ABI_COUNT_OUTPUT_ERROR, /* bpf_perf_event_output failed otherwise */
-	ABI_COUNT_USER_STACK_ERROR, /* bpf_get_stack failed (no memory, no user stack) */
-	ABI_COUNT_FIBER_ERROR, /* a process of a known runtime whose fiber could not be read */
-	ABI_COUNT_UNWIND_MISSES, /* walks that met a table that was not loaded */
-	ABI_COUNT_KERNEL_WALKS, /* kernel stacks that BPF walked by itself */
-	ABI_COUNT_KERNEL_WALKS_WRONG, /* of those compared: not as the kernel walks */
-	ABI_COUNT_WAITS, /* that began, of those wanted */
-	ABI_COUNT_WAITS_FULL, /* that could not be remembered */
-	ABI_COUNT_WAITS_UNENDED, /* whose end was not seen */
-	ABI_COUNT_SIGHTINGS_FULL, /* records of mappings that did not fit the ring */
+	ABI_COUNT_OUTPUT_FULL, /* sample records that did not fit the ring */
+	ABI_COUNT_STACK_FULL, /* stack records that did not fit the ring */
+	ABI_COUNT_OUTPUT_ERROR, /* other failures of bpf_perf_event_output() */
+	ABI_COUNT_USER_STACK_ERROR, /* samples without a user stack (no memory, no stack) */
+	ABI_COUNT_FIBER_ERROR, /* fibers of a known runtime that could not be read */
+	ABI_COUNT_UNWIND_MISSES, /* unfinished walks: a table was not loaded */
+	ABI_COUNT_KERNEL_WALKS, /* kernel stacks that BPF walked itself */
+	ABI_COUNT_KERNEL_WALKS_WRONG, /* compared walks that differed from the kernel's */
+	ABI_COUNT_WAITS, /* sampled waits that began */
+	ABI_COUNT_WAITS_FULL, /* waits that did not fit the map */
+	ABI_COUNT_WAITS_UNENDED, /* waits whose end was not seen */
+	ABI_COUNT_SIGHTINGS_FULL, /* abi_sightings that did not fit the ring */
 	ABI_COUNTERS,
 };
 
@@ -72,12 +72,12 @@ enum abi_runtime {
 	ABI_RUNTIMES,
 };
 
-/* What BPF has to know of a process to read its runtime's state. */
+/* What BPF needs to read the state of a process's runtime. */
 struct abi_runtime_process {
 	abi_u32 kind; /* enum abi_runtime */
 	abi_u32 generation; /* copied into each sample; never 0 */
-	abi_u32 exec_id; /* of the program with these facts, as in struct abi_sample */
-	abi_u32 exec_known; /* 0: exec_id is not set yet, and not compared */
+	abi_u32 exec_id; /* of the program that these facts hold for, as in struct abi_sample */
+	abi_u32 exec_known; /* 0 = exec_id is not set yet and not compared */
 	union {
 		struct abi_runtime_go go;
 	};
