@@ -13,7 +13,7 @@
 enum {
 	DEFAULT_LIMIT_BYTES = 256 << 20,
 	MAX_RECORDS = 1 << 26, /* of each kind; the memory limit comes first */
-	INTERN_ENTRY_BYTES = 24, /* what base/intern.c keeps of each entry beside its bytes */
+	INTERN_ENTRY_BYTES = 24, /* what base/intern.c stores per entry besides its bytes */
 };
 
 DEFINE_AUTO(pprof);
@@ -38,7 +38,7 @@ static size_t cut_length(const char *text)
 
 	if (size <= PPROF_MAX_STRING)
 		return size;
-	/* Not inside a character: go back over its continuation bytes. */
+	/* Do not cut inside a character: step back over its continuation bytes. */
 	size = PPROF_MAX_STRING;
 	while (size > PPROF_MAX_STRING - 4 && ((uint8_t)text[size] & 0xc0) == 0x80)
 		size--;
@@ -64,8 +64,7 @@ static int add_string(struct pprof *p, const char *text, uint32_t *ret_string)
 	return intern_bytes(&p->strings, clean, size, ret_string);
 }
 
-/* As add_string(), for a text that is probably string *GUESS once more; *GUESS becomes its number.
- */
+/* Like add_string(), but first compares TEXT with string *GUESS; sets *GUESS to its number. */
 static int add_string_again(struct pprof *p, const char *text, uint32_t *guess)
 {
 	if (text && !strcmp(intern_text(&p->strings, *guess), text))
@@ -163,7 +162,7 @@ void pprof_destroy(struct pprof *p)
 	free(p);
 }
 
-/* Interns a record unless the memory limit is reached; tells whether it is a new one. */
+/* Interns a record. Returns -E2BIG if the memory limit is exceeded. */
 static int add_record(struct pprof *p, struct intern *table, const void *record, size_t size,
 	uint32_t *ret_number)
 {
@@ -267,7 +266,7 @@ static void note_facts(
 int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 	const struct pprof_line *lines, size_t line_count, uint64_t *ret_id)
 {
-	struct location_record record; /* set as far as it is used */
+	struct location_record record; /* large: only the used part is initialized */
 	size_t known = p->locations.count;
 	uint32_t number;
 	int err;
@@ -294,7 +293,7 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 	return 0;
 }
 
-/* LABEL's strings; the last sample's label at the same place mostly had the same ones. */
+/* Interns LABEL's strings. LAST, the previous sample's label at this index, mostly has the same. */
 static int label_of(struct pprof *p, const struct pprof_label *label, struct label_record *last,
 	struct label_record *ret_label)
 {
@@ -319,7 +318,7 @@ static int label_of(struct pprof *p, const struct pprof_label *label, struct lab
 	return 0;
 }
 
-/* Puts RECORD into the COUNT sorted ones, unless its key is there. */
+/* Inserts RECORD into the COUNT sorted LABELS, unless its key is already there. */
 static void sort_in(const struct label_record *record, struct label_record *labels, size_t *count)
 {
 	size_t at = *count;
@@ -372,7 +371,7 @@ static int check_locations(const struct pprof *p, const uint64_t *locations, siz
 	return 0;
 }
 
-/* Lays the record's parts out one after the other; returns its size. */
+/* Writes the parts of a sample record to RECORD; returns its size. */
 static size_t lay_out_sample(const struct label_record *labels, size_t label_count,
 	const uint64_t *locations, size_t location_count, uint8_t *record)
 {

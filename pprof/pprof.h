@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Builds one profile.proto message (proto/profile.proto) and encodes it. Equal mappings, functions,
- * locations and strings become one each, with ids 1..N in order of first use. Knows nothing of
- * processes or symbols. Strings that are not UTF-8 are cleaned ('?'). Bounded by the options.
+ * locations and strings are stored once, with ids 1..N in order of first use. Knows nothing about
+ * processes or symbols. Bytes that are not UTF-8 become '?'. The options bound its memory.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,26 +20,25 @@ struct pprof_type {
 
 enum {
 	PPROF_MAX_TYPES = 16,
-	PPROF_MAX_LABELS = 64, /* of a sample */
-	PPROF_MAX_FRAMES = 1024, /* locations of a sample */
-	PPROF_MAX_LINES = 256, /* of a location */
-	PPROF_MAX_STRING = 64 << 10, /* bytes; what is longer is cut */
+	PPROF_MAX_LABELS = 64, /* per sample */
+	PPROF_MAX_FRAMES = 1024, /* locations per sample */
+	PPROF_MAX_LINES = 256, /* per location */
+	PPROF_MAX_STRING = 64 << 10, /* bytes; longer strings are truncated */
 };
 
 struct pprof_options {
 	struct pprof_type types[PPROF_MAX_TYPES];
 	size_t type_count;
-	const char *default_type; /* type name */
+	const char *default_type; /* name of one of `types` */
 	struct pprof_type period_type;
 	int64_t period;
 	int64_t time_ns; /* since 1970 */
 	int64_t duration_ns;
-	/* Regular expressions for readers: functions to leave out, and those to show nevertheless.
-	 */
+	/* Regular expressions for readers: functions to hide, and exceptions to show anyway. */
 	const char *drop_frames, *keep_frames; /* NULL = none */
 	const char *doc_url; /* NULL = none */
 	size_t limit_bytes; /* of memory, and of the encoded message; 0 = 256 MiB */
-	bool no_inlines; /* inlined calls were not looked for: has_inline_frames is never true */
+	bool no_inlines; /* inlined calls were not resolved: has_inline_frames is never set */
 };
 
 struct pprof_mapping {
@@ -52,12 +51,12 @@ struct pprof_line {
 	const char *name; /* demangled */
 	const char *system_name; /* linkage */
 	const char *file; /* "" = unknown */
-	int64_t line, column, start_line; /* 0 (or what is no line number) = unknown */
+	int64_t line, column, start_line; /* 0 or out of range = unknown */
 };
 
 /*
- * A label has either TEXT or a number with UNIT. An empty text is no label at all; of labels with
- * one key the first is kept. google/pprof drops a number 0 that has no unit.
+ * A label has either TEXT or a number with UNIT. A label with an empty text is ignored; of labels
+ * with equal keys only the first is kept. google/pprof drops a number 0 without a unit.
  */
 struct pprof_label {
 	const char *key;
@@ -67,38 +66,40 @@ struct pprof_label {
 };
 
 /*
- * Errors of all functions: -E2BIG over a limit, -ENOMEM, -ENOENT for an id or a type that was never
- * given out. A call that fails leaves the profile as it was, but for
- * strings and functions.
+ * All functions return -E2BIG over a limit, -ENOMEM, or -ENOENT for an unknown id. A failed call
+ * leaves the profile unchanged, except that strings and functions may have been added.
  */
 int pprof_create(const struct pprof_options *options, struct pprof **ret_pprof);
 void pprof_destroy(struct pprof *p);
-/* The id of this mapping; the same content gives the same id. */
+/* Adds a mapping and returns its id. Equal mappings get the same id. */
 int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t *ret_id);
 /*
- * The id of the location at ADDRESS of MAPPING (0 = none). LINES innermost first; LINE_COUNT 0: an
- * address without a name. The address of a caller is inside its call instruction (the return
- * address less one): profile.proto wants it so, and what symbolizes a profile looks it up as it is.
+ * Adds a location at ADDRESS in MAPPING (id; 0 = none). LINES are innermost first; LINE_COUNT 0: an
+ * address without a name. A caller's address must be inside its call instruction (return address
+ * - 1): profile.proto requires it, and symbolizers of profiles look addresses up unchanged.
  *
- * The has_* flags of a mapping are true only when they hold for every line of every one of its
- * locations; has_inline_frames where all have line numbers (what knows the line of an address knows
- * the inlined calls there) and options.no_inlines was not given. A mapping without locations has
- * none of them. Where some locations have a name and others have not, these are given a mapping of
- * their own: the part of MAPPING that they lie in, with no flag.
+ * A has_* flag of a mapping is set only if it holds for every line of all of its locations.
+ * has_inline_frames is set if all have line numbers (a source that knows the line of an address
+ * knows the inlined calls there) and options.no_inlines is false. A mapping without locations has
+ * no flags. If only some locations have names, the others get a mapping of their own, without
+ * flags: the part of MAPPING that they are in.
  */
 int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 	const struct pprof_line *lines, size_t line_count, uint64_t *ret_id);
 /*
- * LOCATIONS leaf first; one value per type. Equal stacks with equal labels are summed, at most to
- * INT64_MAX.
+ * Adds a sample. LOCATIONS are leaf first; VALUES has one value per type. Samples with equal stacks
+ * and labels are summed; sums saturate at INT64_MAX.
  */
 int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_count,
 	const int64_t *values, const struct pprof_label *labels, size_t label_count);
 int pprof_comment(struct pprof *p, const char *text);
 size_t pprof_sample_count(const struct pprof *p);
-/* Bytes of memory the builder holds. */
+/* Returns how many bytes of memory the builder holds. */
 size_t pprof_bytes(const struct pprof *p);
-/* Appends the encoded message, gzip-compressed with GZIP. The same calls give the same bytes. */
+/*
+ * Appends the encoded message, compressed if GZIP. The same calls produce the same bytes. On
+ * failure OUT is unchanged.
+ */
 int pprof_encode(struct pprof *p, bool gzip, struct buffer *out);
-/* Appends the bytes of PLAIN, an encoded message, as gzip. -E2BIG over OUT's limit. */
+/* Appends PLAIN, an encoded message, compressed. Returns -E2BIG over OUT's limit, or -ENOMEM. */
 int pprof_gzip(const struct buffer *plain, struct buffer *out);

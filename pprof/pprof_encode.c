@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encoding without a second copy of the profile. Protocol buffers promise that the concatenation of
- * two encoded messages decodes as their merge, in which repeated fields are appended. So each
- * mapping, function, location and sample is packed by itself, as a Profile that holds nothing else,
- * and the encoded Profiles stand one after the other in the buffer: the same bytes as one big pack
+ * Encoding without a second copy of the profile. In Protocol Buffers, the concatenation of two
+ * encoded messages decodes as their merge, with repeated fields appended. So each mapping,
+ * function, location and sample is packed as a Profile that holds nothing else, and the encoded
+ * Profiles are concatenated in the buffer. The bytes are the same as those of one large Profile
  * with its fields in this order.
  */
 #include <errno.h>
@@ -15,14 +15,13 @@
 #include "proto/profile.pb-c.h"
 
 enum {
-	/* Measured on 20,000 samples of 30 frames: 0.6 µs a sample; level 6 takes 1.5 for 8 % less.
-	 */
+	/* 0.6 µs per sample (20,000 samples of 30 frames); level 6 takes 1.5 µs for 8 % less. */
 	GZIP_LEVEL = 1,
 	STRINGS_AT_ONCE = 128,
 	COMMENTS_AT_ONCE = 128,
 };
 
-#define PART_BYTES 4096ULL /* of a mapping: a page, as those that the kernel splits */
+#define PART_BYTES 4096ULL /* parts of a mapping are whole pages, as when the kernel splits one */
 
 static int pprof_encode_put(struct buffer *out, const Perftools__Profiles__Profile *part)
 {
@@ -120,10 +119,10 @@ static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
 /* ---- mappings ------------------------------------------------------------------------------- */
 
 /*
- * Readers believe a mapping's flags for all of its locations: `go tool pprof` names them all anew
- * from a file of its own where one flag is missing, Pyroscope drops the addresses of all where they
- * are there. So the locations without a name have a mapping of their own, which is the part of the
- * file that they lie in: merging takes mappings of the same size and offset for one.
+ * Readers apply a mapping's flags to all of its locations: if a flag is missing, `go tool pprof`
+ * symbolizes all of them again from a local file; if the flags are set, Pyroscope drops the
+ * addresses of all of them. So unnamed locations get a mapping of their own. It covers only the
+ * part of the file that they are in, because merging unifies mappings of equal size and offset.
  */
 static void number_unnamed(struct pprof *p)
 {
@@ -142,7 +141,7 @@ static void part_of_unnamed(const struct mapping_record *whole, const struct map
 	uint64_t begin = facts->first_unnamed & ~(PART_BYTES - 1);
 	uint64_t end = (facts->last_unnamed | (PART_BYTES - 1)) + 1;
 
-	/* What is not inside of it, as where the kernel is, stays as it is. */
+	/* Addresses outside of the mapping (as the kernel's may be): keep the whole range. */
 	if (facts->first_unnamed < whole->start || facts->last_unnamed >= whole->limit)
 		return;
 	if (begin <= whole->start && (end >= whole->limit || end == 0)) {
