@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * `fathom agent`: windows one after the other, each group's profile into the local store, the HTTP
- * side, budgets, reload. Everything on the loop's thread: the rings hold what is sampled while a
- * window is being written.
+ * `fathom agent`: consecutive windows, each group's profile in the local store, HTTP, budgets,
+ * reload. All of it runs on the loop's thread: the rings buffer samples while a window is written.
  */
 #include "agent/settings/config.h"
 
-/* Runs until SIGTERM or SIGINT. CONFIG is taken over (and replaced at a reload, which parses ARGV
- * again). Returns the exit status. */
+/* Runs until SIGTERM or SIGINT; returns the exit status. Takes ownership of CONFIG, which a reload
+ * replaces by parsing ARGV again. */
 int daemon_run(struct config *config, int argc, char **argv);

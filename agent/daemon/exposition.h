@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * /metrics: OpenMetrics 1.0 text of the counters (metrics.def) and of the figures that are measured
- * when asked for. Families stand together, each with its type and help; ends with `# EOF`.
+ * /metrics: OpenMetrics 1.0 text of the counters (metrics.def) and of the figures measured on
+ * request. The samples of a family are contiguous, after its type and help; the text ends with `#
+ * EOF`.
  */
 #include <stddef.h>
 
@@ -12,24 +13,23 @@
 enum exposition_type { EXPOSITION_GAUGE, EXPOSITION_COUNTER };
 
 struct exposition_figure {
-	const char *name; /* counters with their _total */
+	const char *name; /* including _total for counters */
 	const char *label; /* `part="user"`, or "" */
 	const char *help;
 	enum exposition_type type;
 	double value;
 };
 
-/* The content type to serve it with. */
 #define EXPOSITION_CONTENT_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 enum { EXPOSITION_LABEL_BYTES = 256 };
 
-/* In this order; the first failure stays in OUT. */
+/* Call them in this order. The first failure is kept in OUT. */
 void exposition_counters(struct buffer *out, const struct metrics *metrics);
 void exposition_figures(
 	struct buffer *out, const struct exposition_figure *figures, size_t figure_count);
-/* A family whose labels are known at run time only: its head, then its values. LABEL is a format;
- * what is foreign in it must have no quote, backslash or newline. */
+/* For a family whose labels are only known at run time: the head, then one call per value. LABEL is
+ * a format; untrusted text in it must not contain quotes, backslashes or newlines. */
 void exposition_family(
 	struct buffer *out, const char *name, enum exposition_type type, const char *help);
 void exposition_value(struct buffer *out, const char *name, double value, const char *label, ...)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The process groups of a window: a container, else a program, else the kernel's own threads. Each
- * becomes one stored profile, so that one service's samples are together and no upload is too big.
+ * The process groups of a window: by container, else by program; the kernel's own threads are one
+ * group. Each group becomes one stored profile, which keeps a service's samples together and
+ * uploads small.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,17 +15,17 @@
 #include "base/map.h"
 
 struct groups {
-	struct intern names; /* a group's number is its name's */
+	struct intern names; /* a group's number is the number of its name */
 	struct map of_process; /* generation number → group number */
 };
 
 enum { GROUPS_LIMIT = 4096 };
 
-/* Finds the groups of PROFILE's samples; numbers run from 1 to groups_count(). */
+/* Assigns PROFILE's samples to groups, numbered from 1 to groups_count(). */
 int groups_init(struct groups *g, const struct profile *profile, struct processes *processes);
 void groups_deinit(struct groups *g);
 uint32_t groups_count(const struct groups *g);
-/* `container-0123456789ab`, a program's file name, or `kernel`; foreign bytes. */
+/* `container-0123456789ab`, a program's file name, or `kernel`. Untrusted bytes. */
 const char *groups_name(const struct groups *g, uint32_t group);
-/* 0 = none (over the limit). */
+/* 0 if it has no group (over the limit). */
 uint32_t groups_of(const struct groups *g, uint32_t process_number);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What is known of a process, as labels for relabelling: names are those of Parca's agent, so that
- * its rules can be kept (`__meta_process_pid`, `__meta_process_executable_name`, …).
+ * A process's properties as labels for relabelling. Names follow Parca's agent, so that its rules
+ * work unchanged (`__meta_process_pid`, `__meta_process_executable_name`, …).
  */
 #include <stdbool.h>
 
@@ -11,17 +11,18 @@
 #include "symbolizer/index/index.h"
 
 /*
- * `executable` and the PROCESS_TEXT rows of sample_labels.def. The kernel's threads have none:
- * there are hundreds of them.
+ * Adds `executable` and the PROCESS_TEXT rows of sample_labels.def. Kernel threads get none: there
+ * are hundreds of them.
  */
 int process_labels(const struct process *p, struct labels *labels);
 /*
- * `__meta_…`. INDEX: of its program; NULL: how that was made is not told. ENVIRONMENT: names of
- * variables that become `__meta_env_var_NAME`, each with its NUL, then an empty one; NULL = none.
- * What /proc has to tell (parent, command line, cgroup, environment) is missing for a process that
- * is gone, or whose pid is another's by now.
+ * Adds the `__meta_…` labels. INDEX is that of its program; without one (NULL), labels about how
+ * the program was built are left out. ENVIRONMENT names variables that become
+ * `__meta_env_var_NAME`: NUL-terminated names, then an empty one; NULL = none. Labels from /proc
+ * (parent, command line, cgroup, environment) are missing if the process has exited or its pid was
+ * reused.
  */
 int process_labels_meta(const struct process *p, const struct index *index, const char *environment,
 	struct labels *labels);
-/* The file name of its program, else its name; `kernel` for the kernel's threads. Foreign bytes. */
+/* The program's file name, else the process name; `kernel` for kernel threads. Untrusted bytes. */
 void process_labels_service(const struct process *p, char *name, size_t size);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What only the settings file can say: several remote stores, and relabelling rules. */
+/* Lists that only the settings file can express: several remote stores, relabelling rules. */
 #include "agent/settings/config.h"
 #include "agent/server/export/labels/relabel.h"
 
 struct config_lists {
-	/* `remote-stores:`: each with the remote-store-… settings of one entry and nothing else. */
+	/* `remote-stores:`: each holds only the remote-store-… settings of its entry. */
 	struct config *stores;
 	size_t store_count, store_capacity;
 	/* `relabel_configs:`, texts owned. */
@@ -15,12 +15,12 @@ struct config_lists {
 
 int config_lists_copy(const struct config_lists *lists, struct config_lists **ret_lists);
 void config_lists_destroy(struct config_lists *lists);
-/* An empty one at the end, which begins at LINE of the file. -E2BIG: too many. */
+/* Append an empty entry, which begins at LINE of the file. -E2BIG: too many. */
 int config_add_store(struct config *config, unsigned int line);
 int config_add_rule(struct config *config);
 /*
- * Of the last one, by the name in the file. -ENOENT: no such name, -EINVAL: not a value for it. The
- * add functions add one item to what is a list.
+ * These act on the last entry, by the name in the file. -ENOENT: unknown name; -EINVAL: invalid
+ * value. The add functions append one item to a list.
  */
 enum config_kind config_store_kind(const struct config *config, const char *name);
 int config_store_set(struct config *config, const char *name, const char *text, unsigned int line);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What failed at the start of sampling, and what to do about it, on stderr. */
+/* Explains on stderr why sampling could not start, and what to do about it. */
 #include "agent/sampler/sampler.h"
 
 void explain_failure(const struct sampler_failure *failure, int error);

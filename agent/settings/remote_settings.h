@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The settings of one remote store (--remote-store-…, --metadata-external-labels) as
- * agent/server/export takes them; for `fathom agent` and `fathom upload`. Nothing is opened here.
+ * The settings of one remote store (--remote-store-…, --metadata-external-labels), converted for
+ * agent/server/export; used by `fathom agent` and `fathom upload`. Opens nothing.
  */
 #include "agent/settings/config.h"
 #include "agent/server/export/payload.h"
 #include "agent/server/export/remote/remote.h"
 
 struct remote_settings {
-	struct remote_options options; /* its texts are the config's and those below */
+	struct remote_options options; /* texts are borrowed from the config and the fields below */
 	struct labels external;
 	char **headers;
 	char *place;
 };
 
 /*
- * Borrows CONFIG's texts. `name` is the type's. -ENOENT: no remote
- * store is configured; the external labels are there all the same. -EINVAL: *RET_MESSAGE (the
- * caller's to free) says which setting and why.
+ * Borrows CONFIG's texts; `name` is the type's name. -ENOENT: no remote store is configured; the
+ * external labels are set nevertheless. -EINVAL: *RET_MESSAGE (the caller's to free) says which
+ * setting and why.
  */
 int remote_options_from_config(
 	const struct config *config, struct remote_settings *ret_settings, char **ret_message);

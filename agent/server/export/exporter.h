@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Sending, as the composition sees it: a thread `export` that owns the spool and the remote stores.
- * Payloads are handed over through a bounded inbox whose oldest goes when it is full; nothing here
- * ever waits for the disk or the network but creating and destroying.
+ * Sending, for the daemon: a thread `export` that owns the spool and the remote stores. Payloads go
+ * through a bounded inbox, whose oldest is dropped when it is full. Only create, change and destroy
+ * wait for the disk or the network.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct exporter_options {
 	const char *spool_directory;
 	uint64_t spool_limit_bytes, spool_limit_age_ns;
 	const struct remote_options *remotes; /* borrowed for the call; names differ */
-	/* What earlier versions called them in the spool; NULL = nothing. */
+	/* Their names in earlier versions' spools; NULL = none. */
 	const char *const *old_names;
 	size_t remote_count; /* SPOOL_TARGETS_LIMIT at most */
 	struct metrics *metrics;
@@ -37,26 +37,26 @@ struct exporter_figures {
 };
 
 /*
- * -EINVAL: an option makes no sense; -EBUSY, -EPERM: as spool_create(). *RET_MESSAGE (the caller's
- * to free) says which, or is NULL.
+ * -EINVAL: invalid option; -EBUSY, -EPERM: as spool_create(). *RET_MESSAGE (the caller's to free)
+ * says which, or is NULL.
  */
 int exporter_create(
 	const struct exporter_options *options, struct exporter **ret_exporter, char **ret_message);
 /*
- * OPTIONS from now on. Everything that can fail is done before anything changes: after an error all
- * is as it was. A store that stays keeps its place in the spool and its figures. A new directory
- * that takes nothing is an error here (-EROFS), while at the start it is not: the old one works.
- * What waits in the old one stays behind, and is counted.
+ * Switches to OPTIONS. Everything that can fail is done first: on error nothing changes. A store
+ * that remains keeps its position in the spool and its figures. A new directory that cannot be
+ * written is an error here (-EROFS), unlike at the start, because the old one works. Payloads
+ * pending in the old directory stay there and are counted.
  */
 int exporter_change(struct exporter *e, const struct exporter_options *options, char **ret_message);
-/* Whether the remote stores could be made; opens nothing. */
+/* Checks whether the remote stores could be created; opens nothing. */
 int exporter_check(const struct exporter_options *options, char **ret_message);
 /*
- * Puts what is in the inbox into the spool and goes on sending for GRACE_NS at most; the rest stays
- * in the spool for the next start.
+ * Moves the inbox into the spool and goes on sending for at most GRACE_NS; what is unsent stays in
+ * the spool for the next start.
  */
 void exporter_destroy(struct exporter *e, uint64_t grace_ns);
-/* Moves PAYLOAD in: it is empty afterwards. */
+/* Takes PAYLOAD's content and leaves it empty. */
 void exporter_submit(struct exporter *e, struct payload *payload);
-/* As of the last turn of the thread. */
+/* The figures as last published by the thread. */
 void exporter_figures(struct exporter *e, struct exporter_figures *ret_figures);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How fast a target may be sent to: a bucket of bytes (before compression) that fills at a rate. A
- * server that says "too many" halves the rate; each payload it takes brings it back a little. All
- * zero and `limited` false is no limit. Times are handed in.
+ * Rate limit for a target: a token bucket of bytes (before compression). A server that answers "too
+ * many" halves the rate; each accepted payload raises it a little. All zero (`limited` false) is no
+ * limit. The caller passes the time.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,14 +18,14 @@ enum {
 struct pace {
 	bool limited;
 	double rate; /* bytes a second */
-	double level; /* bytes that may go at once */
+	double level; /* bytes that may be sent at once */
 	uint64_t filled_ns;
 };
 
 void pace_init(struct pace *p, bool limited, uint64_t now_ns);
 /*
- * 0: BYTES may go now, and are taken from the bucket; else how long to wait. More than a burst
- * waits for a full bucket.
+ * Returns 0 if BYTES may be sent now, and takes them from the bucket; else the ns to wait. A
+ * payload larger than a burst waits for a full bucket.
  */
 uint64_t pace_take(struct pace *p, uint64_t bytes, uint64_t now_ns);
 void pace_too_fast(struct pace *p);

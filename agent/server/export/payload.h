@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What is sent: one pprof of one series and one window. Labels are the series' (Prometheus names),
- * sorted by name, each name once, UTF-8; `__name__` and `service_name` are among them. The pprof is
- * gzip-compressed and obeys what the servers demand: ids 1..N in order, period type and period
- * present, valid UTF-8, sample types samples/count and cpu/nanoseconds. Its samples have labels
- * only where nobody gets it but OTLP and files: Pyroscope would make series of them. Comments tell
- * OTLP, where it is among the stores, what files its mappings are (base/file_hash.h).
+ * The unit that is sent: one pprof of one series and one window. Labels are the series' (Prometheus
+ * names), sorted by name, each name once, UTF-8; they include `__name__` and `service_name`. The
+ * pprof is gzip-compressed and obeys what the servers demand: ids 1..N in order, period type and
+ * period present, valid UTF-8, sample types samples/count and cpu/nanoseconds. Its samples have
+ * labels only if all stores are OTLP or files: Pyroscope would make series of them. If OTLP is
+ * among the stores, comments identify the files of its mappings (base/file_hash.h).
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "base/buffer.h"
 
 enum {
-	LABELS_LIMIT = 128, /* of a set, before relabelling too */
+	LABELS_LIMIT = 128, /* of a set, also before relabelling */
 	SERIES_LABELS_LIMIT = 30, /* of a payload: Pyroscope's limit */
 	LABEL_NAME_BYTES = 1024,
 	LABEL_VALUE_BYTES = 2048,
@@ -25,7 +25,7 @@ struct label {
 	char *value;
 };
 
-/* Owns its texts. All zero is an empty set. */
+/* Owns its texts. All zero is a valid empty set. */
 struct labels {
 	struct label items[LABELS_LIMIT];
 	size_t count;
@@ -35,13 +35,13 @@ struct payload {
 	struct labels labels;
 	struct buffer pprof; /* gzip */
 	uint64_t raw_bytes; /* before compression */
-	uint64_t samples; /* entries of the sample table */
+	uint64_t samples; /* entries in the sample table */
 	int64_t time_ns; /* start of the window, since 1970 */
 	int64_t duration_ns;
 };
 
-/* Keeps the order. An empty VALUE removes NAME. -E2BIG over a limit, -EINVAL: no Prometheus name.
- */
+/* Sets a label and keeps the set sorted. An empty VALUE removes NAME. Returns -E2BIG over a limit,
+ * -EINVAL if NAME is not a Prometheus name. */
 int labels_set(struct labels *labels, const char *name, const char *value);
 const char *labels_get(const struct labels *labels, const char *name); /* NULL = none */
 int labels_copy(const struct labels *labels, struct labels *ret_labels);

@@ -22,7 +22,7 @@ enum {
 
 static const char UNIX_PREFIX[] = "unix:";
 
-/* Splits `NAME:PORT` or `[NAME]:PORT`; PORT "" where there is none. False: neither. */
+/* Splits `NAME:PORT` or `[NAME]:PORT`; *RET_PORT is "" without a port. False if it is neither. */
 static bool split(const char *text, char *name, const char **ret_port)
 {
 	const char *end;
@@ -127,7 +127,7 @@ void address_remove(const struct address *address)
 		unlink(path);
 }
 
-/* What a killed run left. Another kind of file is not ours to remove. */
+/* Removes a socket file left by a killed run, but no other kind of file. */
 static int remove_stale(const struct address *address, const char *path)
 {
 	autoclose int fd = -1;
@@ -154,8 +154,8 @@ static int address_prepare(const struct address *address, int fd)
 	if (path) {
 		int err = remove_stale(address, path);
 
-		/* bind() gives the file the socket's own mode, less the umask: nobody may connect
-		 * before it is what it shall be. */
+		/* bind() gives the file the socket's mode less the umask: nobody may connect before
+		 * chmod() sets the final mode. */
 		if (!err && fchmod(fd, 0600))
 			err = -errno;
 		return err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Where to listen, and which names a browser may know us by. */
+/* Listen addresses, and the host names by which a browser may reach us. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -14,13 +14,13 @@ struct address {
 };
 
 /*
- * `127.0.0.1:7071`, `[::1]:7071`, `localhost:7071`, `:7071` (everywhere), `unix:/path`. Names are
- * not looked up. -EINVAL.
+ * Parses `127.0.0.1:7071`, `[::1]:7071`, `localhost:7071`, `:7071` (all interfaces) or
+ * `unix:/path`. Names are not resolved. Returns -EINVAL for anything else.
  */
 int address_parse(const char *text, struct address *ret_address);
-/* A bound, listening, non-blocking socket. A socket file that nobody listens on is replaced. */
+/* Returns a bound, listening, non-blocking socket. A socket file without a listener is replaced. */
 int address_listen(const struct address *address, int *ret_fd);
 /* Removes the socket file, if ADDRESS is one. */
 void address_remove(const struct address *address);
-/* A Host header's `NAME[:PORT]` that means this machine and can be nobody else's domain. */
+/* Whether HOST (`NAME[:PORT]`) is a loopback name or address, which no one else's domain can be. */
 bool address_host_is_loopback(const char *host);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page, as the Makefile assembles and compresses it from agent/server/serve/page/
- * (FATHOM_PAGE). */
+/*
+ * The page (FATHOM_PAGE), assembled and compressed by the Makefile from agent/server/serve/page/.
+ */
 #include "agent/server/serve/serve_internal.h"
 
 __asm__(".section .rodata\n"

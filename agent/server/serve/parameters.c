@@ -39,7 +39,7 @@ static bool same_secret(const char *given, size_t length, const char *secret)
 	return !difference;
 }
 
-/* RFC 4648, section 4; -1 for a character that is not of the alphabet. */
+/* RFC 4648, section 4; -1 for a character outside the alphabet. */
 static int base64_value(char c)
 {
 	static const char alphabet[] =
@@ -49,7 +49,7 @@ static int base64_value(char c)
 	return at ? (int)(at - alphabet) : -1;
 }
 
-/* Decodes up to the padding; false for what is no base64 or too long. */
+/* Decodes up to the padding. False if TEXT is not base64 or too long. */
 static bool decode(const char *text, char *out, size_t size, size_t *ret_length)
 {
 	uint32_t bits = 0;

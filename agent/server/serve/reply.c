@@ -31,7 +31,7 @@ static void add_common(struct MHD_Response *response, const char *type, const ch
 	MHD_add_response_header(response, "Content-Security-Policy", policy);
 }
 
-/* Takes RESPONSE, which may be NULL: no memory. MHD_NO closes the connection. */
+/* Takes ownership of RESPONSE; NULL = out of memory. MHD_NO closes the connection. */
 static enum MHD_Result queue(
 	struct serve_reply *r, unsigned int status, struct MHD_Response *response)
 {
@@ -66,7 +66,7 @@ enum MHD_Result reply_text(struct serve_reply *r, unsigned int status, const cha
 	return queue(r, status, text_response(text));
 }
 
-/* BODY's bytes become RESPONSE's, or are freed. */
+/* Moves BODY's bytes into the response, or frees them. */
 static struct MHD_Response *response_taking(
 	const char *type, const char *policy, struct buffer *body)
 {
@@ -145,7 +145,7 @@ static int read_page(struct buffer *out)
 	return gzip_inflate(bytes, size, out);
 }
 
-/* PAGE with NONCE in each place where it belongs. */
+/* Appends PAGE to OUT, with every nonce mark replaced by NONCE. */
 static int reply_write_page(struct buffer *out, const struct buffer *page, const char *nonce)
 {
 	const char *at = (const char *)page->bytes, *mark;
@@ -203,17 +203,17 @@ void reply_hold(struct serve_reply *r)
 	r->connection->half_closed_ns = 0;
 	server_set_deadline(r->connection, 0);
 	MHD_suspend_connection(r->mhd);
-	/* The library does not look at a suspended client. Not looking at all is no harm: the
-	 * answer then goes nowhere. */
+	/* The library does not watch a suspended client. If loop_add() fails, the answer is merely
+	 * sent to nobody. */
 	(void)loop_add(r->serve->loop, r->connection->fd, EPOLLRDHUP, on_hangup, r);
 }
 
-/* Takes RESPONSE. */
+/* Takes ownership of RESPONSE. */
 static void release(struct serve_reply *r, unsigned int status, struct MHD_Response *response)
 {
 	r->connection->held = NULL;
 	loop_remove(r->serve->loop, r->connection->fd);
-	/* The library asks again for a request that it resumes without an answer. */
+	/* The library calls the request handler again for a request resumed without an answer. */
 	r->failed = queue(r, status, response) != MHD_YES;
 	MHD_resume_connection(r->mhd);
 }

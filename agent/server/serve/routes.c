@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may ask for what. */
+/* Routing, and the checks of host, token, method and origin before it. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -11,11 +11,11 @@
 enum {
 	METHOD_GET = 1, /* and HEAD */
 	METHOD_POST = 2,
-	METHOD_GET_ONLY = 4, /* what a HEAD would begin for nothing */
+	METHOD_GET_ONLY = 4, /* no HEAD: it would start a profile for nothing */
 	FIGURES_LIMIT_BYTES = 4 << 20,
 	LIST_LIMIT_BYTES = 64 << 20,
 	MAX_SECONDS = 300,
-	FALLBACK_SECONDS = 30, /* what Go's own handler takes */
+	FALLBACK_SECONDS = 30, /* the default of Go's own handler */
 	MAX_PID = 1 << 22,
 };
 
@@ -33,19 +33,19 @@ static const char INDEX[] =
 	"<p><a href=\"/\">Flame graphs of the recent past</a></p>\n";
 
 struct route {
-	const char *path; /* one that ends with `*` takes what follows */
+	const char *path; /* a trailing `*` matches any rest */
 	unsigned int methods;
-	bool open; /* without a token too */
+	bool open; /* no token needed */
 	enum MHD_Result (*answer)(struct serve_reply *r, const char *rest);
 };
 
-/* The value of a query's NAME; NULL when it is not there. */
+/* The value of the query parameter NAME; NULL if absent. */
 static const char *argument(const struct serve_reply *r, const char *name)
 {
 	return MHD_lookup_connection_value(r->mhd, MHD_GET_ARGUMENT_KIND, name);
 }
 
-/* A number of the query, or FALLBACK where it is not given. */
+/* Reads a numeric query parameter; leaves *NUMBER unchanged if it is absent. */
 static bool number_argument(
 	const struct serve_reply *r, const char *name, uint64_t limit, uint64_t *number)
 {
@@ -188,8 +188,8 @@ static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *r
 }
 
 /*
- * `go tool pprof` asks here for the names of locations that came without one, and gives the whole
- * profile up when nothing answers. What we could name is named in the profile already.
+ * `go tool pprof` asks here for the names of unsymbolized locations and discards the whole profile
+ * if nothing answers. Every name we know is in the profile already.
  */
 static enum MHD_Result answer_pprof_symbol(struct serve_reply *r, const char *rest)
 {
@@ -267,8 +267,8 @@ static const char *header(const struct serve_reply *r, const char *name)
 }
 
 /*
- * Listening on loopback protects from other machines, but not from pages in this machine's browser
- * whose name was made to lead here: those give themselves away by the Host header.
+ * Listening on loopback keeps other machines out, but not pages in a local browser that use DNS
+ * rebinding: their Host header gives them away.
  */
 static bool host_fits(const struct serve_reply *r)
 {
@@ -277,7 +277,7 @@ static bool host_fits(const struct serve_reply *r)
 	return !r->serve->address.loopback || !host || address_host_is_loopback(host);
 }
 
-/* A page of another origin may send a POST that it cannot read the answer of. */
+/* A page of another origin can send a POST, though not read its answer. */
 static bool origin_fits(const struct serve_reply *r)
 {
 	const char *origin = header(r, MHD_HTTP_HEADER_ORIGIN);

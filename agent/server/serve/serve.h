@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The agent's HTTP side, on libmicrohttpd inside the agent's own loop (no thread of its own): the
+ * The agent's HTTP server, on libmicrohttpd inside the agent's own loop (no thread of its own): the
  * flame graph page, metrics, health, status, stored profiles, profiles on demand. Knows nothing of
- * sampling: what it serves it asks of its owner through callbacks.
+ * sampling: it gets its content from its owner through callbacks.
  *
  *   GET /                       the page (one file, no outside requests)
  *   GET /metrics                OpenMetrics text
- *   GET /healthy /-/healthy     200 while the loop turns
- *   GET /ready /-/ready         200 when sampling and windows end, else 503
+ *   GET /healthy /-/healthy     200 while the loop runs
+ *   GET /ready /-/ready         200 while sampling works and windows end, else 503
  *   GET /status                 JSON
  *   GET /api/profiles?from=&to= JSON list of stored profiles (ms since 1970)
  *   GET /api/profiles/PATH      one of them, as stored
- *   GET /debug/pprof/           a list of what is here, for people
+ *   GET /debug/pprof/           a list of these endpoints, for people
  *   GET /debug/pprof/profile?seconds=N[&pid=P]
- *   POST /debug/pprof/symbol    knows no name: pprof wants it to exist
+ *   POST /debug/pprof/symbol    resolves no names: pprof requires it to exist
  *   POST /-/reload
  *
- * Limits: connections, header bytes, request time, concurrent profiles on demand (429), seconds
- * (1 to 300, 400 otherwise). With a token set, everything but /healthy and /ready wants
+ * Limits: connections, header bytes, request time, concurrent profiles on demand (429), seconds (1
+ * to 300, 400 otherwise). With a token set, everything but /healthy and /ready wants
  * `Authorization: Bearer TOKEN` (401), or Basic with any user and TOKEN as password, which is what
- * browsers and `go tool pprof http://x:TOKEN@…` send. Other methods are
- * refused with 405, POST from pages of other origins with 403. A Host header that is not loopback's
- * (DNS rebinding) is refused with 403 while listening on loopback.
+ * browsers and `go tool pprof http://x:TOKEN@…` send. Other methods are refused with 405, POST from
+ * pages of other origins with 403. While listening on loopback, a Host header that is not
+ * loopback's (DNS rebinding) is refused with 403.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,37 +32,36 @@
 #include "base/buffer.h"
 
 struct serve;
-struct serve_reply; /* a request that is answered later */
+struct serve_reply; /* a request to be answered later */
 
 struct serve_handlers {
 	/* Append the body. Return 0 or a negative errno (→ 500). */
 	int (*metrics)(void *context, struct buffer *out);
 	const char *metrics_type; /* its content type */
 	int (*status)(void *context, struct buffer *out);
-	const char *(*not_ready)(void *context); /* a line that says why; NULL = it is ready */
-	/* JSON array of stored profiles in [FROM_NS, TO_NS). */
+	const char *(*not_ready)(void *context); /* why it is not ready; NULL = it is */
+	/* Append a JSON array of the stored profiles in [FROM_NS, TO_NS). */
 	int (*profiles)(void *context, int64_t from_ns, int64_t to_ns, struct buffer *out);
-	/* An open file of the store; -ENOENT → 404. */
+	/* Open a file of the store; -ENOENT → 404. */
 	int (*profile_file)(void *context, const char *path, int *ret_fd);
 	/*
-	 * Begin a profile on demand; REPLY is answered by serve_reply_send() after the call, from
-	 * the loop. PID 0 = all. -EAGAIN → 429; -ESRCH → 404 with what was written to WHY.
+	 * Begin a profile on demand. Answer REPLY by serve_reply_send() after this call returns,
+	 * from the loop. PID 0 = all. -EAGAIN → 429; -ESRCH → 404 with the text written to WHY.
 	 */
 	int (*profile_begin)(void *context, struct serve_reply *reply, unsigned int seconds,
 		uint32_t pid, struct buffer *why);
-	/* The client went away before the answer, or its place was wanted: forget REPLY. */
+	/* The client left before the answer, or its slot was needed: forget REPLY. */
 	void (*profile_cancel)(void *context, struct serve_reply *reply);
-	/* Reload the settings; the text (why not, which key) is the answer's body. 0 → 200, else
-	 * 400. */
+	/* Reload the settings. OUT (why not, which key) becomes the body. 0 → 200, else 400. */
 	int (*reload)(void *context, struct buffer *out);
 	void *context;
 };
 
-/* How long a client may take for each step; 0 = the server's own idea of it. */
+/* How long a client may take for each step; 0 = the default given here. */
 struct serve_limits {
 	uint64_t request_ns; /* from the connection to its first request: 10 s */
 	uint64_t idle_ns; /* from one answer to the next request: 30 s */
-	uint64_t sending_ns; /* until it has taken its answer: 60 s */
+	uint64_t sending_ns; /* until the client has received its answer: 60 s */
 };
 
 enum { SERVE_TOKEN_BYTES = 4096 }; /* a longer one is refused */
@@ -76,12 +75,12 @@ struct serve_options {
 	struct serve_limits limits;
 };
 
-/* -EINVAL the address makes no sense, -E2BIG the token is too long, -EADDRINUSE …. */
+/* -EINVAL: invalid address; -E2BIG: the token is too long; -EADDRINUSE …. */
 int serve_create(const struct serve_options *options, struct serve **ret_serve);
 void serve_destroy(struct serve *s);
-/* From the next request on; NULL = none. -E2BIG, -ENOMEM: the old one stays. */
+/* Applies from the next request on; NULL = no token. -E2BIG, -ENOMEM: the old one stays. */
 int serve_set_token(struct serve *s, const char *token);
-/* Answers a held request; bytes are copied. CONTENT_TYPE e.g. application/octet-stream. */
+/* Answers a held request; BYTES are copied. CONTENT_TYPE: e.g. application/octet-stream. */
 void serve_reply_send(struct serve_reply *reply, unsigned int status, const char *content_type,
 	const void *bytes, size_t size);
-unsigned int serve_port(const struct serve *s); /* as bound (address port 0) */
+unsigned int serve_port(const struct serve *s); /* the bound port, also for port 0 */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libmicrohttpd inside the agent's loop: no thread of its own. The library's epoll descriptor is in
- * the loop's epoll; what it has to do besides that it tells after each turn. Accepting is ours, so
- * that we decide what happens when there are too many clients, and so are the time limits: the
- * library's own begin anew with each byte, which a slow client can send for ever. Here a connection
- * has one deadline, moved only by whole steps: request complete, answer taken, next request.
+ * Runs libmicrohttpd inside the agent's loop, without a thread. Its epoll descriptor is in the
+ * loop's epoll; other pending work is asked for after each MHD_run(). We accept connections
+ * ourselves, to decide what happens when there are too many clients, and we keep the time limits:
+ * the library restarts its own with each byte, so a slow client could hold a connection for ever.
+ * Here a connection has one deadline, which moves only on whole steps: request complete, answer
+ * taken, next request.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -22,8 +23,8 @@
 enum {
 	MAX_CONNECTIONS = 64,
 	ACCEPTS_PER_TURN = 16,
-	CONNECTION_MEMORY_BYTES = 32 * 1024, /* headers and the piece being sent */
-	UPLOAD_LIMIT_BYTES = 4 << 20, /* pprof asks for the names of many addresses at once */
+	CONNECTION_MEMORY_BYTES = 32 * 1024, /* headers and the chunk being sent */
+	UPLOAD_LIMIT_BYTES = 4 << 20, /* pprof asks for many addresses in one request */
 	LAST_TURNS = 4,
 };
 
@@ -32,7 +33,8 @@ static const struct serve_limits FALLBACK_LIMITS = {
 	.idle_ns = UINT64_C(30000000000),
 	.sending_ns = UINT64_C(60000000000),
 };
-static const uint64_t RETRY_NS = UINT64_C(1000000000); /* when no descriptor was left */
+/* after running out of descriptors or memory */
+static const uint64_t RETRY_NS = UINT64_C(1000000000);
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
@@ -54,7 +56,7 @@ void server_turn(struct serve *s)
 	update_listening(s);
 	if (s->turn_timer >= 0 || MHD_get_timeout(s->mhd, &wait) != MHD_YES)
 		return;
-	/* Between two turns the loop looks at everything else. */
+	/* A timer, not a loop here: other events get their turn in between. */
 	(void)loop_timer(s->loop, wait * 1000000, 0, on_turn, s, &s->turn_timer);
 }
 
@@ -90,7 +92,7 @@ void server_set_deadline(struct connection *c, uint64_t delay_ns)
 		arm_deadline_timer(c->serve, c->deadline_ns);
 }
 
-/* The library finds the end of the connection in its next turn. */
+/* shutdown() makes the library find the closed connection when it runs next. */
 static void on_deadline(void *context)
 {
 	struct serve *s = context;
@@ -113,8 +115,8 @@ static void on_deadline(void *context)
 /* ---- connections ---------------------------------------------------------------------------- */
 
 /*
- * Too many clients: the one goes that has said nothing complete for the longest time. So neither
- * forgotten connections nor slow clients keep others out.
+ * Too many clients: closes the one that has gone longest without a complete request, so that
+ * neither forgotten connections nor slow clients keep others out.
  */
 static void evict_idle(struct serve *s)
 {
@@ -128,7 +130,7 @@ static void evict_idle(struct serve *s)
 		shutdown(oldest->fd, SHUT_RDWR);
 }
 
-/* False: this is all for now. */
+/* False if no further client can be accepted now. */
 static bool accept_one(struct serve *s)
 {
 	struct sockaddr_storage from;
@@ -247,7 +249,7 @@ static struct serve_reply *request_begin(struct serve *s, struct MHD_Connection 
 	return r;
 }
 
-/* Called when the headers are there, for each piece of a body, and when all is there. */
+/* Called once the headers are complete, for each chunk of a body, and at the end of the request. */
 static enum MHD_Result server_on_request(void *context, struct MHD_Connection *mhd, const char *url,
 	const char *method, const char *version, const char *upload, size_t *upload_size,
 	void **request_context)
@@ -266,7 +268,7 @@ static enum MHD_Result server_on_request(void *context, struct MHD_Connection *m
 		r->connection->idle = false;
 		return routes_answer(r, url, method);
 	}
-	/* No body means anything here: it is read past. */
+	/* No request uses a body: discard it. */
 	r->upload_bytes += *upload_size;
 	*upload_size = 0;
 	return r->upload_bytes <= UPLOAD_LIMIT_BYTES ? MHD_YES : MHD_NO;
@@ -380,7 +382,7 @@ static struct serve_reply *any_held(const struct serve *s)
 	return NULL;
 }
 
-/* Held requests hear that it is over; the library wants none suspended at its end. */
+/* Answers all held requests: the library must not be stopped with suspended ones. */
 static void stop_library(struct serve *s)
 {
 	struct serve_reply *held;

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The list of stored files in memory, sorted by time: 24 bytes a file, as there may be hundreds of
- * thousands; names are kept once. Which of them is the oldest is not for the times alone to say:
- * they come from a wall clock, which may have been wrong. Knows nothing of the disk.
+ * thousands; names are interned. Times alone do not decide which is the oldest: they come from a
+ * wall clock that may have been wrong. Knows nothing of the disk.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,22 +19,22 @@ static const uint64_t ENTRY_LARGEST_BYTES = UINT32_MAX;
 struct entry {
 	int64_t time_tenths;
 	uint32_t duration_tenths;
-	uint32_t label; /* in `labels` */
+	uint32_t label; /* number in `labels` */
 	uint32_t size_bytes;
-	uint32_t order; /* in which they came; wraps, compared by difference */
+	uint32_t order; /* order of arrival; wraps, compare by difference */
 };
 
 struct entries {
 	struct entry *all;
-	size_t first, end; /* what is before FIRST is gone */
+	size_t first, end; /* entries before FIRST are removed */
 	size_t capacity;
 	uint32_t next_order;
 	struct intern labels;
 	size_t label_limit;
-	uint64_t block_bytes; /* of all, in whole blocks */
+	uint64_t block_bytes; /* total size on disk, in whole blocks */
 };
 
-/* NAME_LIMIT different names at most; 0 = many. */
+/* NAME_LIMIT: distinct names at most; 0 = the default. */
 int entries_init(struct entries *e, size_t name_limit);
 void entries_deinit(struct entries *e);
 static inline size_t entries_count(const struct entries *e)
@@ -48,20 +48,20 @@ static inline const struct entry *entries_at(const struct entries *e, size_t pla
 /* -E2BIG: too many files or names, or larger than ENTRY_LARGEST_BYTES. */
 int entries_add(struct entries *e, const struct file_name *name, uint64_t size_bytes);
 /*
- * The same for many in any order, with one entries_sort() before anything else is asked. They are
- * taken to have come in the order of their times.
+ * Like entries_add(), for bulk loading in any order; call entries_sort() before any other function.
+ * Arrival is taken to be in order of time.
  */
 int entries_append(struct entries *e, const struct file_name *name, uint64_t size_bytes);
 void entries_sort(struct entries *e);
-/* The one of that name, or NULL. */
+/* The entry of that name, or NULL. */
 const struct entry *entries_find(const struct entries *e, const struct file_name *name);
 void entries_name(const struct entries *e, const struct entry *entry, struct file_name *ret_name);
 /*
- * The place of the one that goes first, of some: the earliest, unless one that is dated after
- * NOW_TENTHS came before it. So files of a clock that was ahead go in their turn and do not have
- * everything go that comes after them.
+ * The place of the entry to remove first, if there is any: the earliest, unless an entry dated
+ * after NOW_TENTHS arrived before it. Files of a clock that was ahead are thus removed in order of
+ * arrival, and do not cause the removal of everything newer.
  */
 size_t entries_oldest(const struct entries *e, int64_t now_tenths);
 void entries_remove(struct entries *e, size_t place);
-/* What a file of that size takes on a disk. */
+/* The space on disk of a file of that size. */
 uint64_t entries_block_bytes(uint64_t size_bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How a stored profile is called: the file's name is all that the store knows about it, so a
- * directory is its own index. Times are kept to a tenth of a second.
+ * Names of stored profiles. The file's name holds all that the store knows about it, so the
+ * directory is its own index. Times are kept in tenths of a second.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,13 +21,12 @@ struct file_name {
 	char label[FILE_NAME_LABEL_BYTES];
 };
 
-/* Rounds the times and cleans LABEL, one-to-one: `a b` becomes `a_b-0123abcd`. False: a time before
- * 1970 or after 2260, or a week too long.
- */
+/* Rounds the times and cleans LABEL, one-to-one: `a b` becomes `a_b-0123abcd`. False if the time is
+ * before 1970 or after 2260, or the window longer than a week. */
 bool file_name_init(struct file_name *n, const char *label, int64_t time_ns, int64_t duration_ns);
 /* `2026-11-21/20261121T114000Z-10s-LABEL.pb.gz` */
 void file_name_format(const struct file_name *n, char *path, size_t size);
-/* The opposite; false for everything that file_name_format() would not write just so. */
+/* Parses a path; false for anything that file_name_format() would not write exactly so. */
 bool file_name_parse(const char *path, struct file_name *ret_name);
-/* True for `2026-11-21`, whether or not there is such a day. */
+/* True for the form `2026-11-21`, even if there is no such day. */
 bool file_name_is_day(const char *text);

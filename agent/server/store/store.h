@@ -6,13 +6,13 @@
  *
  *   DIR/2026-11-21/20261121T114000Z-10s-NAME.pb.gz     (UTC start, duration, the group's name)
  *
- * Times are rounded to tenths of a second (`114003.7Z-6.3s`). Written beside its name and renamed,
- * so a file is whole or not there whenever the process is killed; what an earlier run left is found
- * again at the start. Nothing is synced: a power cut may cost the last half minute, and files that
- * it left empty are removed at the next start. A full disk drops the oldest first, then the new
- * one, and counts. The oldest is the one with the earliest time; files dated in the future, from a
- * clock that was ahead, are as old as they came. Files of other names are left alone. Knows nothing
- * of profiles' content; for the loop's thread only.
+ * Times are rounded to tenths of a second (`114003.7Z-6.3s`). Files are written under a temporary
+ * name and renamed, so a killed process leaves no partial file; the next start finds what an
+ * earlier run stored. Nothing is synced: a power cut may cost the last half minute, and files that
+ * it left empty are removed at the next start. On a full disk the oldest files are dropped first,
+ * then the new one; both are counted. The oldest file is the one with the earliest time; files
+ * dated in the future, by a clock that was ahead, are ordered by arrival instead. Files with other
+ * names are left alone. Knows nothing of profiles' content; for the loop's thread only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct store;
 
 enum { STORE_PATH_BYTES = 192 };
 
-/* What the clocks say: wall time since 1970, and CLOCK_BOOTTIME. */
+/* The current time: wall time since 1970, and CLOCK_BOOTTIME. */
 struct store_now {
 	int64_t real_ns;
 	uint64_t boot_ns;
@@ -34,46 +34,50 @@ struct store_options {
 	const char *directory;
 	uint64_t limit_bytes;
 	uint64_t limit_age_ns; /* 0 = none */
-	size_t limit_names; /* different ones at a time; 0 = 65,535 */
+	size_t limit_names; /* distinct group names at a time; 0 = 65,535 */
 	struct store_now now;
 	struct metrics *metrics;
 };
 
 struct store_file {
-	char path[STORE_PATH_BYTES]; /* below the directory */
-	const char *name; /* the group's, cleaned; lives until the store changes */
+	char path[STORE_PATH_BYTES]; /* relative to the directory */
+	const char *name; /* the group's, cleaned; valid until the store changes */
 	int64_t time_ns; /* start of the window, since 1970 */
 	int64_t duration_ns;
 	uint64_t size_bytes;
 };
 
 /*
- * Makes the directory where it is missing. -EPERM: it is somebody else's or writable by others;
- * -EBUSY: another process has it as its store.
+ * Creates the directory if needed. -EPERM: it belongs to another user or others can write to it;
+ * -EBUSY: another process uses it as its store.
  */
 int store_create(const struct store_options *options, struct store **ret_store);
 void store_destroy(struct store *s);
 /*
- * NAME is any bytes: what is not [A-Za-z0-9._-] becomes `_`, and its length is bounded. An existing
- * file is never replaced: NAME gets a number behind it. -EINVAL: no such time; -E2BIG: larger than
- * the whole store may be. An older file that could not be removed for it is no error of this one.
+ * NAME may be any bytes: characters outside [A-Za-z0-9._-] become `_`, and its length is bounded.
+ * An existing file is never replaced: NAME gets a number appended. -EINVAL: the time is out of
+ * range; -E2BIG: larger than the whole store may be. Failing to remove an older file to make room
+ * is not an error here.
  */
 int store_put(struct store *s, const char *name, int64_t time_ns, int64_t duration_ns,
 	const void *bytes, size_t size);
-/* Files whose window touches [FROM_NS, TO_NS), oldest first. Start with *ITERATOR = 0. */
+/*
+ * Iterates over the files whose window overlaps [FROM_NS, TO_NS), oldest first. Start with
+ * *ITERATOR = 0.
+ */
 bool store_next(const struct store *s, size_t *iterator, int64_t from_ns, int64_t to_ns,
 	struct store_file *ret_file);
-/* Opens a file by the path that store_next gave; anything else (.., /) is -ENOENT. */
+/* Opens a file by a path from store_next(); -ENOENT for anything else (.., /). */
 int store_open(const struct store *s, const char *path, int *ret_fd);
-/* On disk: each file in whole blocks of 4 KiB. This is what the limit counts. */
+/* Bytes on disk, each file in whole blocks of 4 KiB. The limit applies to this. */
 uint64_t store_bytes(const struct store *s);
 size_t store_count(const struct store *s);
 /*
- * Removes what is over the limits; store_put does so for the bytes. Ages are judged by
- * base/settled_clock.h, so that a clock that is wrong for a moment removes nothing. Returns the
- * first error of a removal since the last call, those of store_put() included; such a file is no
- * longer listed, is counted, and stays on the disk until a later start finds it.
+ * Removes files over the limits; store_put() enforces only the limit in bytes. base/settled_clock.h
+ * judges ages, so that a clock that is briefly wrong removes nothing. Returns the first removal
+ * error since the last call, including those of store_put(). A file that cannot be removed is no
+ * longer listed, is counted, and stays on disk until a later start finds it.
  */
 int store_trim(struct store *s, struct store_now now);
-/* New limits, at a reload; store_trim() applies them. */
+/* Sets new limits, which store_trim() applies. */
 void store_set_limits(struct store *s, uint64_t limit_bytes, uint64_t limit_age_ns);

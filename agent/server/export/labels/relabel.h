@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Prometheus relabelling. A rule's source labels, joined by its separator, are matched by its
- * regular expression (anchored on both ends; RE2 syntax as far as the library used has it).
+ * Prometheus relabelling. A rule's source labels, joined by its separator, are matched against its
+ * regular expression (anchored on both ends; syntax as in labels/pattern.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ enum relabel_action {
 	RELABEL_DROPEQUAL,
 };
 
-/* Texts as in the file; NULL = the default that Prometheus documents. */
+/* Texts as in the file; NULL = Prometheus' documented default. */
 struct relabel_rule {
 	enum relabel_action action;
 	const char *const *source_labels;
@@ -39,7 +39,7 @@ int relabel_create(const struct relabel_rule *rules, size_t count, struct relabe
 	char **ret_message);
 void relabel_destroy(struct relabel *r);
 /*
- * Applies all rules to LABELS in order. *RET_KEEP false: the target is dropped. Afterwards labels
- * that begin with `__` (but `__name__`) are still there: the caller removes them.
+ * Applies all rules to LABELS in order. *RET_KEEP is false if the target is dropped. Labels that
+ * begin with `__` (other than `__name__`) are kept: the caller removes them.
  */
 int relabel_apply(const struct relabel *r, struct labels *labels, bool *ret_keep);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the files of the OTLP encoder share: otlp.c the tables, otlp_attributes.c the attributes. */
+/* Shared by otlp.c (the tables) and otlp_attributes.c (the attributes). */
 #include "agent/server/export/remote/otlp.h"
 #include "base/arena.h"
 #include "base/intern.h"
@@ -8,47 +8,47 @@
 #include "proto/profile.pb-c.h"
 
 enum {
-	OTLP_LABELS_LIMIT = 64, /* of a sample in pprof */
+	OTLP_LABELS_LIMIT = 64, /* of a pprof sample */
 	OTLP_ATTRIBUTES_LIMIT = OTLP_LABELS_LIMIT + 8, /* of one sample, mapping or location */
 };
 
-/* An encoding under way. What it is made of lives in the arena. */
+/* The state of one encoding. The arena owns the messages. */
 struct otlp {
 	const struct payload *payload;
 	const Perftools__Profiles__Profile *pprof;
 	struct arena arena;
 	struct intern strings; /* string_table */
-	struct intern texts; /* values of attributes */
+	struct intern texts; /* attribute values */
 	struct intern attributes; /* struct attribute_record: attribute_table */
 	struct intern stacks; /* int32_t[]: stack_table */
-	int32_t *string_of; /* by number in pprof's table; -1 = not yet */
-	const char **file_hashes; /* hex, by id of the mapping; NULL = not known */
+	int32_t *string_of; /* by index in pprof's table; -1 = not yet */
+	const char **file_hashes; /* hex, by mapping id; NULL = unknown */
 };
 
-/* Numbers of attributes: a set, in the order of what came first. */
+/* A set of attribute indices, in order of first use. */
 struct attribute_set {
 	int32_t indices[OTLP_ATTRIBUTES_LIMIT];
 	uint32_t keys[OTLP_ATTRIBUTES_LIMIT];
 	size_t count;
 };
 
-/* COUNT zeroed elements; NULL over the limit. */
+/* COUNT zeroed elements; NULL if over the limit. */
 void *otlp_alloc(struct otlp *o, size_t count, size_t size);
 /* -E2BIG, -ENOMEM. */
 int otlp_string(struct otlp *o, const char *text, int32_t *ret_index);
-/* "" for what is not in the table. */
+/* "" if NUMBER is not in the table. */
 const char *otlp_pprof_text(const struct otlp *o, int64_t number);
 
-/* A key that is there already stays as it was: keys are unique within a set. */
+/* An existing key keeps its value: keys are unique within a set. */
 int otlp_add_text(struct otlp *o, struct attribute_set *set, const char *key, const char *text);
 int otlp_add_number(struct otlp *o, struct attribute_set *set, const char *key, int64_t number,
 	const char *unit);
 int otlp_add_true(struct otlp *o, struct attribute_set *set, const char *key);
-/* A copy of SET's numbers in the arena; none: NULL and 0. */
+/* Copies SET's indices into the arena; NULL and 0 if it is empty. */
 int otlp_keep_attributes(
 	struct otlp *o, const struct attribute_set *set, size_t *ret_count, int32_t **ret_indices);
 
-/* Those of the series that belong to each sample. */
+/* Adds the series' labels that belong on each sample. */
 int otlp_thread_attributes(struct otlp *o, struct attribute_set *set);
 int otlp_sample_attributes(
 	struct otlp *o, const Perftools__Profiles__Sample *sample, struct attribute_set *set);
