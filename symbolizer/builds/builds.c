@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 
 enum {
-	MAX_TAGS = 1 << 16, /* requests that wait for one module */
+	MAX_TAGS = 1 << 16, /* requests per module */
 };
 
 void build_destroy(struct build *build)
@@ -61,7 +61,7 @@ static void builds_discard(struct builds *b, struct build *build)
 		builds_watch(b, build->sandbox.result_fd, false);
 	if (build->debug.child.result_fd >= 0)
 		builds_watch(b, build->debug.child.result_fd, false);
-	/* Before its entry goes: it may still write there. */
+	/* Kill the child first: it may still write to the entry. */
 	sandbox_kill(&build->sandbox);
 	cache_abandon(b->options.cache, &build->entry);
 	build_destroy(build);
@@ -118,13 +118,13 @@ struct request {
 	const struct debug_search *search; /* NULL: no debug files */
 };
 
-/* Of what is no file of a file system, no server knows. */
+/* Servers know only files that have a path in a file system (no vDSO, no memfd). */
 static bool request_asks_servers(const struct builds *b, const struct request *r)
 {
 	return b->options.debuginfod && r->search && r->search->path[0] == '/';
 }
 
-/* The search is for later: when the sandbox has read what the module's debug files are called. */
+/* Keeps the search for later, when the sandboxed child has read the names of the debug files. */
 static int build_keep_search(struct build *build, const struct debug_search *search)
 {
 	build->path = strdup(search ? search->path : "");
@@ -174,7 +174,7 @@ static uint64_t file_bytes(int fd)
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Most of it may be the debug file. Others than that by build ID are not known yet. */
+/* The debug file may be most of the work. Only the one found by build ID is known so far. */
 static uint64_t debug_file_bytes(const struct build *build)
 {
 	autofree char *path = NULL;
@@ -209,7 +209,7 @@ static int request_enqueue(struct builds *b, const struct request *r, int *fd)
 	return 0;
 }
 
-/* Servers may have what INDEX, which was in the cache, lacks. *FD is taken if they are asked. */
+/* Servers may have what the cached INDEX lacks. *FD is taken if they are asked. */
 static void request_improve_cached(
 	struct builds *b, const struct request *r, int *fd, const struct index *index)
 {
@@ -223,7 +223,7 @@ static void request_improve_cached(
 		build_destroy(build);
 }
 
-/* True when the cache settled it. *FD may be taken. */
+/* Returns true if the request is done. *FD may be taken. */
 static bool request_ask_cache(struct builds *b, const struct request *r, int *fd)
 {
 	struct index *index;
@@ -247,7 +247,7 @@ static bool request_ask_cache(struct builds *b, const struct request *r, int *fd
 	return true;
 }
 
-/* What there is while a better one is being made. */
+/* Delivers the cached index while a better one is being made. */
 static void request_deliver_cached(struct builds *b, const struct request *r)
 {
 	struct index *index;
@@ -255,12 +255,12 @@ static void request_deliver_cached(struct builds *b, const struct request *r)
 	builds_done(b, r->tag, cache_open(b->options.cache, r->id, &index) ? NULL : index);
 }
 
-/* Another build of the same module is under way: it answers this request, too. */
+/* Joins the build of the same module that is already under way. */
 static int request_join(struct builds *b, const struct request *r, struct build *same)
 {
 	if (!build_is_in(same, BUILDS_IMPROVING))
 		return build_add_tag(same, r->tag);
-	/* Ignoring an error: the better index is for those that there is memory for. */
+	/* Ignoring an error: on -ENOMEM this requester does without the better index. */
 	if (!builds_has_tag(same, r->tag))
 		(void)build_add_tag(same, r->tag);
 	request_deliver_cached(b, r);

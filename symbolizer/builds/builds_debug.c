@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug files from servers. A module whose index has no lines waits here, its file open, until the
- * servers may be asked; when its debug file came, and what dwz moved out of that, it goes into the
- * sandbox once more. The files have no name and are gone with the build: what is worth keeping is
- * the index. Everything is bounded: who waits, how many files are there at once, their size.
+ * Debug files from servers. A module whose index has no lines is queued here, its file open, until
+ * the servers may be asked. When its debug file has arrived, and the alternate (dwz) file of that,
+ * the module is built again in the sandbox. The files are unnamed and freed with the build, because
+ * only the index is worth keeping. Queue length, number of files and their size are bounded.
  *
- * While the servers do not answer, nobody waits for them: whoever still needs a module asks for it
- * again some time.
+ * While the servers do not answer, the queue is dropped: a module that is still in use is requested
+ * again later.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -69,7 +69,7 @@ static void build_drop(struct builds *b, struct build *build)
 	build_destroy(build);
 }
 
-/* BUILD has got what it asked for, FD, or (-1) will not get it. */
+/* BUILD's question is answered by FD, or failed (-1). */
 static void build_answered(struct builds *b, struct build *build, int fd)
 {
 	bool first = !build->debug_files;
@@ -112,7 +112,7 @@ static void build_collect(struct builds *b, struct build *build, uint64_t now_ns
 {
 	int fd = -1, result_fd = build->debug.child.result_fd;
 
-	/* The descriptor is closed with the answer, and may not be watched then. */
+	/* The answer closes the descriptor, which must not be watched by then. */
 	builds_watch(b, result_fd, false);
 	if (debuginfod_collect(builds_servers(b), &build->debug, now_ns, &fd) == -EAGAIN)
 		builds_watch(b, result_fd, true);

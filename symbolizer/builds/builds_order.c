@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which build is next, and how fast. On a node that was never looked at, everything is to be built
- * at once, on processors that others keep busy: samples whose stacks are not whole without an index
- * wait for it, with all that came along, and what is kept for them is bounded.
+ * Chooses the next build and its priority. When the agent starts on a node, everything has to be
+ * built at once on busy processors. Samples that need an index for complete stacks wait for it, and
+ * so do all later ones, in a bounded buffer.
  */
 #include <sys/resource.h>
 
 #include "symbolizer/builds/builds_internal.h"
 
-enum { SMALL_BYTES = 16 << 20 /* takes some tenths of a second */ };
+enum { SMALL_BYTES = 16 << 20 /* builds in a few tenths of a second */ };
 
 static bool build_is_small(const struct build *build)
 {
@@ -16,15 +16,15 @@ static bool build_is_small(const struct build *build)
 }
 
 /*
- * Least first: what is waited for and costs little comes before what costs much, so that the sum of
- * all waits is the least (Smith's rule). Of the same price the oldest comes first.
+ * Bytes per waiter, lowest first, which minimizes the sum of all waits (Smith's rule). The older
+ * build wins a tie.
  */
 static uint64_t build_price(const struct build *build)
 {
 	return build->bytes / (build->wanted + 1);
 }
 
-/* Better indexes in place of others come last, the oldest of them first. */
+/* Builds that improve an existing index come last, oldest first. */
 static struct build *builds_cheapest(const struct builds *b)
 {
 	struct build *best = b->lists[BUILD_WAITING].first;
@@ -41,7 +41,7 @@ static bool build_matches_small(const struct build *build, const void *context)
 	return build_is_small(build);
 }
 
-/* What is waited for and small does not stand behind big ones. */
+/* A small build that somebody waits for does not queue behind big ones. */
 static bool builds_may_start(const struct builds *b, const struct build *build)
 {
 	unsigned int running = builds_number(b, BUILDS_RUNNING);
@@ -88,7 +88,7 @@ void builds_want(struct builds *b, uint64_t tag)
 	if (build && !build->wanted++)
 		builds_start_waiting(b);
 	build = builds_find(b, BUILDS_RUNNING, builds_order_build_has_tag, &tag);
-	/* Each time: a child that has just begun is still about to lower its own. */
+	/* On each call: a child that has just started has yet to lower its own priority. */
 	if (build && build_is_small(build))
 		build_hurry(build);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds that came to nothing for a reason that may pass: a builder that was killed because memory
- * was short, or that could not be started without descriptors. They keep their files open, since
- * the process that mapped them may be gone by the next try, so they do not stay here for long:
- * after a few tries the requesters are told that there is no index, and ask again when they like.
+ * Builds that failed for a transient reason: the builder was killed because memory was short, or
+ * could not be started for lack of descriptors. A postponed build keeps its files open, because the
+ * process that mapped them may be gone by the next attempt, so it must not stay here for long:
+ * after a few attempts the requesters get NULL and may ask again later.
  *
- * What interrupted a build may also be the file itself, whose index takes more memory than this
- * machine ever has. The cache directory counts these, over all runs, and leaves such a file alone
- * for longer each time.
+ * The cause of an interruption may also be the file itself, if its index needs more memory than
+ * this machine ever has. The cache directory counts interruptions across restarts and lengthens the
+ * pause each time.
  */
 #include "base/clock.h"
 #include "base/failure.h"
 #include "symbolizer/builds/builds_internal.h"
 
 static const uint64_t FIRST_PAUSE_NS = UINT64_C(1000000000);
-/* Files are not kept open for longer. */
+/* Limit of how long files are kept open. */
 static const uint64_t LONGEST_PAUSE_NS = UINT64_C(20000000000);
 
 uint64_t builds_pause_ns(const struct builds *b, const struct module_id *id)
@@ -27,7 +27,7 @@ bool builds_postpone_for(struct builds *b, struct build *build, uint64_t pause_n
 	if (pause_ns > LONGEST_PAUSE_NS ||
 		builds_number(b, BUILDS_POSTPONED) >= b->options.max_waiting)
 		return false;
-	/* Its child asks anew for what there is then. */
+	/* The next child asks again, for the files that exist then. */
 	companions_close(&build->companions);
 	build->resume_ns = clock_monotonic_ns() + pause_ns;
 	builds_move(b, build, BUILD_POSTPONED);
@@ -38,7 +38,7 @@ bool builds_postpone(struct builds *b, struct build *build, int err)
 {
 	uint64_t pause_ns;
 
-	/* After the first pass its requesters have an index already, or are given that. */
+	/* After the first pass the requesters have, or are about to get, an index. */
 	if (!failure_is_transient(err) || !build_may_become(build->state, BUILD_POSTPONED))
 		return false;
 	pause_ns = failure_pause_ns(++build->setbacks, FIRST_PAUSE_NS, UINT64_MAX);

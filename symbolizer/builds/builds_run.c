@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The start of a build and its end: what the child made is looked at here before it is believed,
- * and delivered.
- */
+/* Starts builds and ends them: verifies what the child wrote and delivers it. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +19,8 @@ DEFINE_AUTO(index);
 /* ---- delivery ------------------------------------------------------------------------------- */
 
 /*
- * Each requester gets an index of its own. They come from the descriptor and not from the cache: a
- * full disk or a trimmer must not cost what has just been built.
+ * Each requester gets its own index, opened from the descriptor rather than the cache: a full disk
+ * or a trimmer must not cost what has just been built.
  */
 static void build_deliver(struct builds *b, const struct build *build, int fd)
 {
@@ -36,7 +33,7 @@ static void build_deliver(struct builds *b, const struct build *build, int fd)
 	}
 }
 
-/* What the first pass made, if there was one, else nothing. */
+/* Delivers the first pass's index, NULL if there is none. */
 static void build_deliver_first(struct builds *b, const struct build *build)
 {
 	if (build->first_fd >= 0) {
@@ -47,12 +44,12 @@ static void build_deliver_first(struct builds *b, const struct build *build)
 		b->options.done(b->options.context, build->tags[i], NULL);
 }
 
-/* Nothing more comes of BUILD, which is gone afterwards. */
+/* Ends BUILD without a new index and destroys it. */
 static void build_give_up(struct builds *b, struct build *build, enum builds_verdict verdict)
 {
 	bool has_index = build_is_in(build, BUILDS_IMPROVING);
 
-	/* Off its list first: `done` may come back with a request. */
+	/* Take it off its list first: `done` may make a request. */
 	builds_move(b, build, BUILD_OVER);
 	if (!has_index)
 		build_deliver_first(b, build);
@@ -97,7 +94,7 @@ static int build_start_sandbox(struct builds *b, struct build *build)
 	return sandbox_start_files(&files, &b->options.limits, &build->sandbox);
 }
 
-/* On an error BUILD keeps its state. */
+/* On error BUILD's state is unchanged. */
 static int build_start(struct builds *b, struct build *build, enum build_state running)
 {
 	int err = cache_begin(b->options.cache, &build->entry);
@@ -138,15 +135,15 @@ void builds_start_waiting(struct builds *b)
 }
 
 /*
- * Builds again with the .dwo files that INDEX wants. False: there are none, or it cannot be; then
- * what is in *FD has to do. That is taken otherwise.
+ * Builds again with the .dwo files that INDEX wants and takes *FD. Returns false, *FD untouched, if
+ * there are none or the build cannot start; the first index has to do then.
  */
 static bool build_start_split(
 	struct builds *b, struct build *build, const struct index *index, int *fd)
 {
 	const struct debug_search search = build_search(build);
 
-	/* Images of containers do not hold such files. */
+	/* Container images do not contain .dwo files. */
 	if (build->state != BUILD_RUNNING || !*build->path || build->root_fd >= 0)
 		return false;
 	companions_close(&build->companions);
@@ -176,7 +173,7 @@ void builds_stop(struct builds *b, struct build *build)
 
 /* ---- questions ------------------------------------------------------------------------------ */
 
-/* What the files that QUESTION is about name, as far as it is there. */
+/* Finds the files that QUESTION names. */
 static int build_find(const struct build *build, const struct sandbox_question *question,
 	struct companions *ret_found)
 {
@@ -193,7 +190,7 @@ static int build_find(const struct build *build, const struct sandbox_question *
 		&search, &build->companions.items[question->of], &question->names, ret_found);
 }
 
-/* The child has them too, at the same places. */
+/* The child appends them to its companions in the same order. */
 static void build_offer(struct build *build, const struct companions *found)
 {
 	sandbox_answer(&build->sandbox, found);
@@ -201,7 +198,7 @@ static void build_offer(struct build *build, const struct companions *found)
 		build->companions.items[build->companions.count++] = found->items[i];
 }
 
-/* Of a file from a server; the servers are asked for what our debug directories do not have. */
+/* For a debug file from a server: servers are asked if our debug directories lack the alternate. */
 static void build_answer_better(
 	struct builds *b, struct build *build, const struct sandbox_question *question)
 {
@@ -220,7 +217,7 @@ static void build_answer_better(
 	build_offer(build, &found);
 }
 
-/* The module was not looked at for want of descriptors: what is built now would have no lines. */
+/* The search failed for lack of descriptors or memory; an index built now would have no lines. */
 static void build_not_searched(struct builds *b, struct build *build, int err)
 {
 	builds_stop(b, build);
@@ -247,7 +244,7 @@ void builds_answer(struct builds *b, struct build *build)
 
 /* ---- end ------------------------------------------------------------------------------------ */
 
-/* With a debug file from a server, which was what was asked for if it gave names and lines. */
+/* Ends a build with a debug file from a server, which was the right one if it gave DWARF. */
 static void build_improve(struct builds *b, struct build *build, const struct index *index, int fd)
 {
 	bool right = index_sources(index) & INDEX_SOURCE_DWARF;
@@ -265,7 +262,7 @@ static void build_improve(struct builds *b, struct build *build, const struct in
 	build_destroy(build);
 }
 
-/* The child says it wrote an index, and it is none of this file, or we cannot open it now. */
+/* The child reported success, but the index is not of this file or cannot be opened now. */
 static void build_disbelieve(struct builds *b, struct build *build, int err)
 {
 	bool transient = failure_is_transient(err);
@@ -282,13 +279,13 @@ static void build_disbelieve(struct builds *b, struct build *build, int err)
 		build_give_up(b, build, transient ? BUILDS_FILES_UNREAD : BUILDS_FILES_USELESS);
 }
 
-/* It has an index. Where servers may have what that lacks, it stays for a better one. */
+/* Delivers the index. If servers may have what it lacks, BUILD is queued for a better one. */
 static void build_complete(struct builds *b, struct build *build, const struct index *index, int fd)
 {
 	bool queued = builds_debug_wants(b, build, index);
 
 	builds_count(b, METRIC_INDEX_BUILDS_OK);
-	/* Before they get it, and may ask for the same once more. */
+	/* Move it before `done` runs, which may request the same module again. */
 	if (queued)
 		builds_debug_queue(b, build);
 	else
@@ -298,14 +295,14 @@ static void build_complete(struct builds *b, struct build *build, const struct i
 		build_destroy(build);
 }
 
-/* The child says it wrote an index; whether that is one, we see for ourselves. */
+/* The child reported success; verifies its index. */
 static void build_succeed(struct builds *b, struct build *build)
 {
 	autocall(auto_index_destroy) struct index *index = NULL;
 	autoclose int fd = fcntl(build->entry.fd, F_DUPFD_CLOEXEC, 0);
 	int err = fd < 0 ? -errno : index_open(fd, &index);
 
-	/* The file was changed after it had been looked at, so it is not the one to be named. */
+	/* The file changed after it was identified, so the index is not of ID. */
 	if (!err && !index_is_of(index, &build->id))
 		err = -ESTALE;
 	if (err) {
@@ -342,7 +339,7 @@ static enum metric outcome_metric(enum sandbox_outcome outcome)
 static void build_fail(
 	struct builds *b, struct build *build, enum sandbox_outcome outcome, int error)
 {
-	/* The disk's fault and not the module's. */
+	/* The disk is at fault, not the module. */
 	bool transient = outcome == SANDBOX_BAD_INPUT && failure_is_transient(error);
 
 	cache_abandon(b->options.cache, &build->entry);
@@ -352,7 +349,7 @@ static void build_fail(
 	build_give_up(b, build, transient ? BUILDS_FILES_UNREAD : BUILDS_FILES_USELESS);
 }
 
-/* Of a debug file, builds_debug_over() takes note. */
+/* Interruptions by a server's debug file are recorded by builds_debug_over(). */
 static void build_note_interrupted(struct builds *b, const struct build *build)
 {
 	if (build->state == BUILD_RUNNING)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a build. Each has a list of its own, the oldest first; these are all steps:
+ * The states of a build. Each state has a list, oldest build first. All transitions:
  *
  *      request                              request; the index in the cache
  *         |                                 has no lines, servers may know
@@ -31,9 +31,9 @@
  *         v                                        |
  *        OVER <------------------------------------'
  *
- * Every state but POSTPONED can also end at OVER: there is no index, or no better one. Who waits
- * for the index gets it on the way from RUNNING or RUNNING_SPLIT, and a better one on the way from
- * RUNNING_BETTER.
+ * Every state but POSTPONED can also end at OVER, without an index or without a better one.
+ * Requesters get the index when the build leaves RUNNING or RUNNING_SPLIT, and a better one when
+ * it leaves RUNNING_BETTER.
  */
 #include <assert.h>
 
@@ -59,7 +59,7 @@ bool build_may_become(enum build_state from, enum build_state to)
 	return next_states[from] >> to & 1;
 }
 
-/* What has to be true of a build in its state. */
+/* Invariants of a build's state. */
 static void build_check(const struct build *build)
 {
 	assert(build_is_in(build, BUILDS_RUNNING) == (build->sandbox.pid > 0));

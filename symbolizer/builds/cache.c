@@ -29,9 +29,9 @@ enum {
 	WHOM_BYTES = 16 + 1,
 };
 
-/* How long it is believed that servers do not have something. */
+/* How long servers are not asked again for what they did not have. */
 static const uint64_t ABSENT_NS = UINT64_C(86400000000000);
-/* After a build that was interrupted, before the next. */
+/* Pause after an interrupted build. */
 static const uint64_t FIRST_PAUSE_NS = UINT64_C(1000000000);
 static const uint64_t LONGEST_PAUSE_NS = UINT64_C(86400000000000);
 
@@ -40,14 +40,14 @@ static const char temporary_prefix[] = ".tmp-";
 struct cache {
 	int dir_fd;
 	uint64_t limit_bytes;
-	uint64_t used_bytes; /* as last counted, and what was added since */
-	bool counted; /* it was, once */
+	uint64_t used_bytes; /* as last counted, plus what was added since */
+	bool counted; /* used_bytes has been counted */
 	unsigned int next_temporary;
 };
 
 DEFINE_AUTO(cache);
 
-/* Files of another format version are not found, and go with time. */
+/* Files of another format version are never found, and are evicted in time. */
 static void format_name(
 	const struct module_id *id, const char *suffix, char name[static NAME_BYTES])
 {
@@ -63,7 +63,7 @@ static int check_directory(int fd)
 
 	if (fstat(fd, &st))
 		return -errno;
-	/* An access control list that lets others write shows in the group bits. */
+	/* The group bits also cover access control lists that let others write. */
 	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;
 	return 0;
@@ -100,7 +100,7 @@ void cache_destroy(struct cache *cache)
 	free(cache);
 }
 
-/* Ours and a plain file: what a restored backup or a careless hand put there is not believed. */
+/* Accepts only our own plain files, not what a restored backup or a careless hand put there. */
 static int check_trusted(int fd)
 {
 	struct stat st;
@@ -112,7 +112,7 @@ static int check_trusted(int fd)
 		       : -EBADMSG;
 }
 
-/* ID: what it has to be the index of. */
+/* Opens NAME, which must be an index of ID. */
 static int open_named(
 	struct cache *cache, const char *name, const struct module_id *id, struct index **ret_index)
 {
@@ -149,7 +149,7 @@ int cache_open(struct cache *cache, const struct module_id *id, struct index **r
 	return open_named(cache, name, id, ret_index);
 }
 
-/* Whether NAME is that of an index of this format, of some file with the build ID HEX. */
+/* Returns true if NAME is an index of this format version whose build ID is HEX. */
 static bool has_build_id(const char *name, const char *hex)
 {
 	char end[16];
@@ -184,7 +184,7 @@ int cache_open_by_build_id(
 			return -ENOTUNIQ;
 		snprintf(name, sizeof(name), "%.*s", NAME_BYTES - 1, entry->d_name);
 	}
-	/* There may be another, and which of them is meant nobody could tell. */
+	/* On error there may be a second one, and the choice would be arbitrary. */
 	if (err)
 		return err;
 	return *name ? open_named(cache, name, &id, ret_index) : -ENOENT;
@@ -212,7 +212,7 @@ bool cache_failed(struct cache *cache, const struct module_id *id)
 
 /* ---- builds that were interrupted ----------------------------------------------------------- */
 
-/* One byte for each: the size counts them, and the time of the last write is that of the last. */
+/* The file's size is the count, its mtime the time of the last interruption. */
 void cache_add_interrupted(struct cache *cache, const struct module_id *id)
 {
 	char name[NAME_BYTES];
@@ -240,7 +240,7 @@ uint64_t cache_pause_ns(struct cache *cache, const struct module_id *id, uint64_
 	last_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	pause_ns = failure_pause_ns(
 		(unsigned int)MIN(st.st_size, UINT16_MAX), FIRST_PAUSE_NS, LONGEST_PAUSE_NS);
-	/* A time in the future is that of a clock that was wrong. */
+	/* A time in the future comes from a clock that was wrong. */
 	return now_ns >= last_ns && now_ns - last_ns < pause_ns ? pause_ns - (now_ns - last_ns) : 0;
 }
 
@@ -254,7 +254,7 @@ static void forget_interrupted(struct cache *cache, const struct module_id *id)
 
 /* ---- what servers do not have --------------------------------------------------------------- */
 
-/* Whom was asked, as the marker has it. */
+/* Hash of the servers' names, as stored in the marker. */
 static void format_whom(const char *whom, char text[static WHOM_BYTES])
 {
 	snprintf(text, WHOM_BYTES, "%016" PRIx64, hash_bytes(whom, strlen(whom)));
@@ -292,7 +292,7 @@ bool cache_absent(struct cache *cache, const struct build_id *id, const char *wh
 	return now_ns >= since_ns && now_ns - since_ns < ABSENT_NS;
 }
 
-/* True when the file is locked by us and still has its name: no trimmer was faster. */
+/* Returns true if we hold the file's lock and no trimmer has unlinked it. */
 static bool claim(int fd)
 {
 	struct stat st;
@@ -367,17 +367,17 @@ int cache_scratch(struct cache *cache, int *ret_fd)
 
 /* ---- trimming ------------------------------------------------------------------------------ */
 
-/* Others write while the directory is read. */
+/* Tolerance for files written while the directory is being read. */
 static const uint64_t FUTURE_NS = UINT64_C(60000000000);
 
 struct cached_file {
-	uint64_t used_ns; /* mtime; 0 = it is in the future, from a clock that was wrong */
+	uint64_t used_ns; /* mtime; 0 = in the future, from a clock that was wrong */
 	uint64_t bytes;
 	char name[NAME_BYTES];
 };
 
 struct listing {
-	uint64_t latest_ns; /* what was used later is in the future */
+	uint64_t latest_ns; /* later times count as in the future */
 	struct cached_file *files;
 	size_t count, capacity;
 	uint64_t bytes;
@@ -388,7 +388,7 @@ static void listing_deinit(struct listing *l)
 	free(l->files);
 }
 
-/* A lock that can be had is nobody's: its owner and all its children are gone. */
+/* If the lock is free, its owner and all its children are gone. */
 static void remove_orphan(struct cache *cache, const char *name)
 {
 	autoclose int fd =
@@ -421,7 +421,7 @@ static int list_file(struct cache *cache, struct listing *l, const char *name)
 	return 0;
 }
 
-/* Only what we made is ours to remove: ID.vNUMBER, and more behind a dot. */
+/* Only our own files are removed: ID.vNUMBER, optionally with a dot and a suffix. */
 static bool is_our_name(const char *name)
 {
 	const char *generation = strstr(name, ".v");
@@ -474,10 +474,13 @@ int cache_trim(struct cache *cache)
 	uint64_t limit = cache->limit_bytes;
 	int err = list_directory(cache, &l);
 
-	/* More files than we count: what was listed is still worth trimming. */
+	/*
+	 * On -E2BIG there are more files than fit the list; what was listed is still worth
+	 * trimming.
+	 */
 	if (err && err != -E2BIG)
 		return err;
-	/* Some room is made at once: each trimming looks at all files. */
+	/* Free an eighth at once, because each trimming reads all entries. */
 	if (l.bytes > limit) {
 		qsort(l.files, l.count, sizeof(*l.files), compare_use);
 		limit -= limit / TRIM_SHARE;

@@ -2,11 +2,11 @@
 #pragma once
 /*
  * The directory of module indexes: one file per module identity and format version. Files are
- * written beside their name and renamed into place, so a reader sees a whole file or none; two
- * agents may share a directory, also from different pid namespaces: a temporary belongs to who
- * holds its lock. Bounded in bytes (a file counts for its size and one page, so that a million
- * empty ones are not free), the least recently used go first. No file is synced: the checksum in
- * an index tells what a power failure did to it.
+ * written under a temporary name and renamed into place, so a reader sees a complete file or none.
+ * Two agents may share a directory, even from different pid namespaces: a temporary file belongs to
+ * the holder of its lock. Bounded in bytes, least recently used evicted first; a file counts for
+ * its size plus one page, so that a million empty ones are not free. No file is synced: the
+ * checksum in an index detects damage by a power failure.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,54 +18,59 @@
 struct cache;
 
 /*
- * Opens (and makes, mode 0700) DIRECTORY. A directory that somebody else owns or may write to is
- * refused with -EPERM: its files would be believed. What is over the limit already goes with the
- * first commit, or when cache_trim() is called: that looks at all files.
+ * Opens DIRECTORY, or creates it with mode 0700. Returns -EPERM if somebody else owns it or may
+ * write to it, because its files are trusted. A directory over the limit is trimmed by the first
+ * commit or by cache_trim(), not here: trimming reads all entries.
  */
 int cache_create(const char *directory, uint64_t limit_bytes, struct cache **ret_cache);
 void cache_destroy(struct cache *cache);
-/* -ENOENT: never built. -EBADMSG: there, but bad; it has been removed. Marks the file as used. */
+/*
+ * Marks the file as used. Returns -ENOENT if it was never built; -EBADMSG if it was damaged and has
+ * been removed.
+ */
 int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index);
 /*
- * Of a file of which there is no more than the build ID: the index of the only one that is here.
- * -ENOTUNIQ: there are several files of that build ID, and it may be any of them.
+ * Opens the only index with BUILD_ID, for a file known by its build ID only. Returns -ENOTUNIQ if
+ * several cached files have that build ID.
  */
 int cache_open_by_build_id(
 	struct cache *cache, const struct build_id *build_id, struct index **ret_index);
 /*
- * Remembers that ID's build failed, so that no later run tries it again (until the format changes);
- * cache_failed() tells.
+ * Remembers that ID's build failed, so that no later run retries it until the format changes.
+ * cache_failed() returns true for such an ID.
  */
 void cache_set_failed(struct cache *cache, const struct module_id *id);
 bool cache_failed(struct cache *cache, const struct module_id *id);
 /*
- * Counts one more build of ID that was interrupted, which need not be the file's fault. Over all
- * runs, each time ID is left alone for longer before the next try, up to a day: a file that kills
- * its builder whenever it is built costs one build a day in the end. cache_pause_ns() tells how
- * long it is to be left alone from NOW_NS on (CLOCK_REALTIME), 0 = not at all. An index of ID that
- * is committed ends this.
+ * Counts one more interrupted build of ID, which need not be the file's fault. Across restarts,
+ * each one lengthens the pause before the next attempt, up to a day: a file that always kills its
+ * builder ends up costing one build a day. cache_pause_ns() returns the pause left at NOW_NS
+ * (CLOCK_REALTIME), 0 = none. Committing an index of ID resets this.
  */
 void cache_add_interrupted(struct cache *cache, const struct module_id *id);
 uint64_t cache_pause_ns(struct cache *cache, const struct module_id *id, uint64_t now_ns);
 
 /*
- * Remembers that the servers that the text WHOM names do not have what belongs to build ID ID.
- * cache_absent() tells for a day, and of the same servers only. NOW_NS is of CLOCK_REALTIME.
+ * Remembers that the servers named by the text WHOM have nothing for build ID ID. cache_absent()
+ * returns true for a day, and for the same servers only. NOW_NS: CLOCK_REALTIME.
  */
 void cache_set_absent(struct cache *cache, const struct build_id *id, const char *whom);
 bool cache_absent(
 	struct cache *cache, const struct build_id *id, const char *whom, uint64_t now_ns);
 
-/* A file in the making: an unlinked-on-abandon temporary in the directory. */
+/* An unfinished file: a temporary in the directory, unlinked by cache_abandon(). */
 struct cache_entry {
 	int fd; /* read and write; owned by the entry; -1 = none */
 	char temporary[64];
 };
 int cache_begin(struct cache *cache, struct cache_entry *ret_entry);
-/* Renames into place; trims when that went over the limit. The entry is used up either way. */
+/*
+ * Renames into place and trims the directory if it is over the limit. Consumes the entry even on
+ * error.
+ */
 int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id);
 void cache_abandon(struct cache *cache, struct cache_entry *entry);
-/* A file of the directory that has no name and goes with its last descriptor. */
+/* Opens an unnamed file in the directory, freed with its last descriptor. */
 int cache_scratch(struct cache *cache, int *ret_fd);
-/* Removes what exceeds the limit and temporaries of processes that are gone. */
+/* Evicts files over the limit and removes temporaries of processes that are gone. */
 int cache_trim(struct cache *cache);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The places that gdb, elfutils and LLVM look at, in the order of what they cost to be wrong: by
- * build ID, then by name beside the file, in .debug/ there, and below the debug directories. Each
- * is tried below the root of the process first: its container may bring its own debug files, and
- * paths mean something only there. Links in there lead nowhere outside (openat2).
+ * The places where gdb, elfutils and LLVM look, the safest match first: by build ID, then by name
+ * next to the file, in .debug/ there, and below the debug directories. Each is tried below the
+ * process's root first, because its container may bring its own debug files, and paths are
+ * meaningful only there. Symbolic links cannot lead outside of that root (openat2).
  */
 #include "symbolizer/builds/debug_files.h"
 
@@ -24,8 +24,7 @@
 
 enum {
 	MAX_DIRECTORIES = 16,
-	MAX_DEBUG =
-		4, /* debug files that are offered; the rest of the room is for what they name */
+	MAX_DEBUG = 4, /* debug files offered; the others are for what they name */
 	MAX_FOUND = 8,
 	ROOTS = 2,
 };
@@ -35,10 +34,10 @@ struct search {
 	int roots[ROOTS]; /* -1 = none */
 	struct stat module;
 	struct companions *found;
-	int shortage; /* what kept us from looking; 0 = nothing did */
+	int shortage; /* errno of a failed search: no memory, no descriptors; 0 = none */
 };
 
-/* A path being put together; what does not fit is not looked for. */
+/* A path under construction; one that does not fit is skipped. */
 struct place {
 	char text[PATH_MAX];
 };
@@ -74,7 +73,7 @@ static bool is_found_already(const struct search *s, const struct stat *st)
 	return false;
 }
 
-/* Opens PATH below ROOT as a companion like KIND. */
+/* Opens PLACE below ROOT as a companion like KIND. */
 static void try_path(
 	struct search *s, int root, const struct companion *kind, const struct place *place)
 {
@@ -147,7 +146,7 @@ static void find_by_id(struct search *s, const struct build_id *id, enum compani
 /* ---- by name -------------------------------------------------------------------------------- */
 
 struct by_link {
-	const char *folder; /* of the module, with its last slash */
+	const char *folder; /* of the module, with a trailing slash */
 	const char *name;
 	struct companion kind;
 };
@@ -166,7 +165,7 @@ static void try_link(struct search *s, const char *directory, const void *contex
 	}
 }
 
-/* The root below which the module's path is a path. */
+/* The root to which the module's path is relative. */
 static int home_root(const struct search *s)
 {
 	return s->roots[0] >= 0 ? s->roots[0] : s->roots[1];
@@ -208,8 +207,7 @@ static void find_by_link(struct search *s, const struct debug_names *names)
 
 /* ---- what the files found name in turn ------------------------------------------------------ */
 
-/* PATH, below ROOT, is that of the file that has the names: a relative one counts from its folder.
- */
+/* PATH, below ROOT, is the file with NAMES: a relative alternate is resolved from its folder. */
 static void debug_files_open_alternate(
 	struct search *s, const struct debug_names *names, int root, const char *path)
 {
@@ -225,7 +223,9 @@ static void debug_files_open_alternate(
 		try_below(s, root, &kind, (const char *[3]){ folder, names->alternate, "" });
 }
 
-/* Where an open file lies after all links. Of one in a container, what its mounts call it. */
+/*
+ * Path of an open file after all symbolic links. For a file in a container, the path of its mounts.
+ */
 static void path_of(int fd, struct place *ret_path)
 {
 	char name[40];
@@ -236,7 +236,7 @@ static void path_of(int fd, struct place *ret_path)
 	ret_path->text[MAX(length, 0)] = 0;
 }
 
-/* Split DWARF in one file, which stands beside what it was made of. */
+/* .dwp packages: split DWARF in one file, next to the program or its debug file. */
 static void find_packages(struct search *s)
 {
 	const struct companion kind = { .role = COMPANION_SPLIT };
@@ -312,7 +312,7 @@ static bool has_role(const struct companions *c, enum companion_role role)
 	return false;
 }
 
-/* Whether what the debug files in FOUND share with others, NAMES says it, is there. */
+/* Returns true if the alternate that the debug files in FOUND name (NAMES) can be found. */
 static bool has_alternate(const struct debug_search *search, const struct debug_names *names,
 	const struct companions *found)
 {
@@ -330,7 +330,7 @@ static bool has_alternate(const struct debug_search *search, const struct debug_
 	return has;
 }
 
-/* What FOUND, and the files that it leads to, have of what INDEX lacks. */
+/* Returns true if FOUND, or a file that it names, has something that INDEX lacks. */
 static bool index_is_helped(const struct debug_search *search, const struct index *index,
 	const struct debug_names *of_debug, const struct companions *found)
 {
@@ -362,7 +362,7 @@ bool debug_files_would_help(
 	}
 	(void)debug_files_find(search, elf_fd, names, &found);
 	helps = index_is_helped(search, index, of_debug, &found);
-	/* A second pass, which takes these, is made where we know the way to them. */
+	/* The second pass that uses .dwo files runs only for modules below our own root. */
 	if (index_lacks_split(index) && !helps && debug_files_is_our_root(search->root_fd))
 		helps = debug_files_add_split(search, index, &found) > 0;
 	companions_close(&found);

@@ -6,16 +6,16 @@
  *	header | tables, each aligned to 64 | checksum (8 bytes, XXH3 of all before it)
  *
  * Addresses are 32-bit offsets from the header's base, the lowest executable address. A page table
- * narrows each search to a cache line or two: pages[p] is the first entry at or above p << shift,
- * its last element the number of entries. What is found stands beside the address that was
- * compared, for the same reason.
+ * narrows each search to a cache line or two: pages[p] is the first entry at or above p << shift;
+ * its last element is the number of entries. For the same reason an entry's payload is stored next
+ * to its address.
  *
- *	span:  from this address on, up to the next span's, code belongs to this node
- *	node:  a function, or one inlined call inside its parent, a node of a lower number
- *	row:   from this address on, up to the next row's, code comes from this line
+ *	span:  code from this address up to the next span's belongs to this node
+ *	node:  a function, or one inlined call inside its parent, which has a lower number
+ *	row:   code from this address up to the next row's comes from this line
  *	unwind page: how to find the callers of 64 KiB of code (bpf/abi/unwind.h), as BPF reads it
  *
- * Strings are byte offsets into the table of strings, which starts and ends with a NUL.
+ * Strings are byte offsets into the string table, which starts and ends with a NUL.
  */
 #include <stdint.h>
 
@@ -25,7 +25,7 @@
 
 enum {
 	INDEX_VERSION = 15,
-	INDEX_FILE_BITS = 20, /* of index_row.place; the rest is the column, 0 where it is larger */
+	INDEX_FILE_BITS = 20, /* of index_row.place; the others are the column, 0 if too large */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,
 	INDEX_ALIGN = 64, /* of each table: a cache line */
@@ -79,7 +79,7 @@ struct index_segment_entry {
 
 struct index_span {
 	uint32_t address;
-	uint32_t node; /* INDEX_NO_NODE: nobody's */
+	uint32_t node; /* INDEX_NO_NODE: no function */
 };
 
 struct index_node {
@@ -98,8 +98,8 @@ struct index_row {
 };
 
 struct index_unwind_entry {
-	uint32_t page; /* its ELF address >> 16, counted from that of the base */
-	uint32_t place; /* in INDEX_UNWIND_WORDS */
+	uint32_t page; /* ELF address >> 16, relative to the base's */
+	uint32_t place; /* index into INDEX_UNWIND_WORDS */
 };
 
 static inline uint32_t index_element_bytes(enum index_table_number table)

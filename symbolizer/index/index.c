@@ -13,7 +13,7 @@
 
 enum { CHECK_BYTES = 1 << 20 };
 
-/* Reads it all once, giving the pages back on the way: a big index must not show in the RSS. */
+/* Drops the pages while reading: a big index must not show in the RSS. */
 static uint64_t checksum_of(const uint8_t *map, size_t size)
 {
 	XXH3_state_t *state = XXH3_createState();
@@ -67,7 +67,7 @@ static int check(struct index *index)
 	memcpy(&sum, index->map + index->size - INDEX_CHECKSUM_BYTES, sizeof(sum));
 	if (sum != checksum_of(index->map, index->size - INDEX_CHECKSUM_BYTES))
 		return -EBADMSG;
-	/* With a NUL at its end, each offset into the table of strings is a string. */
+	/* The final NUL makes each offset into the table a terminated string. */
 	if (((const char *)index_table_start(
 		    index, INDEX_STRINGS))[index_table_count(index, INDEX_STRINGS) - 1])
 		return -EBADMSG;
@@ -124,13 +124,16 @@ static const char *index_string_at(const struct index *index, uint32_t offset)
 	return offset < index_table_count(index, INDEX_STRINGS) ? strings + offset : "";
 }
 
-/* One of the two searches: entries that begin with their address, ascending, and their pages. */
+/*
+ * One of the two searches: a table of entries that begin with their address, ascending, and its
+ * page table.
+ */
 struct search {
 	enum index_table_number entries, pages;
 	uint32_t shift;
 };
 
-/* The last entry at or below KEY, or NULL. */
+/* Returns the last entry at or below KEY, NULL if there is none. */
 static const void *find_entry(const struct index *index, struct search search, uint32_t key)
 {
 	const uint8_t *entries = index_table_start(index, search.entries);
@@ -163,7 +166,7 @@ static uint32_t find_node(const struct index *index, uint32_t key)
 	return span ? span->node : INDEX_NO_NODE;
 }
 
-/* File, line and column of the code at KEY, as far as they are known. */
+/* Fills in what is known about file, line and column of the code at KEY. */
 static void index_find_place(const struct index *index, uint32_t key, struct index_frame *ret_place)
 {
 	const struct search search = { INDEX_ROWS, INDEX_ROW_PAGES, index->header.row_shift };
@@ -210,7 +213,7 @@ size_t index_lookup(
 	if (number == INDEX_NO_NODE)
 		return 0;
 	index_find_place(index, (uint32_t)offset, &place);
-	/* Numbers only fall on the way up, so that a file that lies makes no circle. */
+	/* Each parent must have a lower number, so a forged file cannot make a loop. */
 	while (number < index_table_count(index, INDEX_NODES) && number < before && count < max &&
 		count < INDEX_MAX_FRAMES) {
 		const struct index_node *node = &nodes[number];
@@ -307,7 +310,7 @@ uint32_t index_sources(const struct index *index)
 	return index->header.sources;
 }
 
-/* A name that is too long is none: the file was written by a process that read a foreign one. */
+/* A name over the limit counts as "": the file's writer read a foreign file. */
 static void index_copy_name(
 	const struct index *index, uint32_t string, char name[DEBUG_FILES_NAME_BYTES])
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What index.c and index_unwind.c share; nobody else includes this. */
+/* Shared by index.c and index_unwind.c only. */
 #include "symbolizer/index/format.h"
 #include "symbolizer/index/index.h"
 
 struct index {
 	const uint8_t *map;
 	size_t size;
-	struct index_header header; /* a copy: it cannot change under us once it was checked */
+	struct index_header header; /* a copy, so it cannot change after the check */
 };
 
 /* Both inside the mapping: index_open() checked each table's place and size. */

@@ -2,7 +2,7 @@
 #include "symbolizer/index/index_state.h"
 #include "symbolizer/index/unwind.h"
 
-/* The entry of page NUMBER, counted from the base's, or the table's size. */
+/* Returns the entry of page NUMBER (counted from the base's page), or the table's size. */
 static size_t find_page(const struct index *index, uint64_t number)
 {
 	const struct index_unwind_entry *entries = index_table_start(index, INDEX_UNWIND_PAGES);

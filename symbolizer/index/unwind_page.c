@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page as user space reads it: by another way than BPF (bpf/unwind/step.bpf.h), which masks what
- * leads outside. Here it is refused.
+ * Reads unwind pages in user space. BPF (bpf/unwind/step.bpf.h) masks offsets that lead outside of
+ * the page; here such a page is rejected.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,11 +23,11 @@ struct parts {
 	uint32_t change_bytes;
 };
 
-/* A bucket that is being read. */
+/* State of reading one bucket. */
 struct bucket {
 	const uint8_t *bytes, *end; /* the page's */
-	uint32_t at, nibbles; /* the next nibble, and how many there are */
-	uint32_t address; /* of the last change, from the bucket's beginning */
+	uint32_t at, nibbles; /* index of the next nibble; number of nibbles */
+	uint32_t address; /* of the last change, relative to the bucket */
 	uint8_t rule, top, back;
 };
 
@@ -121,7 +121,7 @@ static bool begin_bucket(const struct parts *parts, uint32_t number, struct buck
 	return rule < parts->page->rule_count;
 }
 
-/* The nibbles from the next one on, 15 at least; beyond the page's end they are 0. */
+/* Returns the next nibbles, at least 15; those beyond the page's end are 0. */
 static uint64_t nibbles_of(const struct bucket *b)
 {
 	const uint8_t *bytes = b->bytes + b->at / 2;
@@ -135,7 +135,7 @@ static uint64_t nibbles_of(const struct bucket *b)
 	return bits >> b->at % 2 * 4;
 }
 
-/* The code of what has none. */
+/* The code of a change that has none of its own in the page. */
 static uint32_t other_code(uint32_t nibble)
 {
 	uint32_t nibbles = nibble & ABI_CHANGE_FAR ? ABI_CODE_FAR_NIBBLES : ABI_CODE_NEAR_NIBBLES;
@@ -144,7 +144,7 @@ static uint32_t other_code(uint32_t nibble)
 	       1 << ABI_CODE_LEAST_SHIFT;
 }
 
-/* The number of the rule that a change leads to; it may be none. */
+/* Returns the number of the rule that a change leads to, which may not exist. */
 static uint32_t changed(
 	const struct bucket *b, const struct abi_unwind_page *page, uint32_t kind, uint32_t named)
 {
@@ -156,7 +156,10 @@ static uint32_t changed(
 	return b->rule + (uint32_t)steps[kind - ABI_CHANGE_UP];
 }
 
-/* On to the next change: 1; there is none: 0; it makes no sense: -EBADMSG. */
+/*
+ * Advances to the next change. Returns 1 if there is one, 0 at the end, -EBADMSG if it is
+ * malformed.
+ */
 static int next_change(struct bucket *b, const struct abi_unwind_page *page)
 {
 	uint32_t code, kind, named, rule, distance, used = 1, left = b->nibbles - b->at;
@@ -167,7 +170,7 @@ static int next_change(struct bucket *b, const struct abi_unwind_page *page)
 	nibbles = nibbles_of(b);
 	code = page->codes[nibbles & NIBBLE];
 	if ((nibbles & NIBBLE) == ABI_CHANGE_OTHER) {
-		/* What is left over of a byte. */
+		/* Padding: the last nibble of a byte. */
 		if (left == 1)
 			return 0;
 		code = other_code(nibbles >> 4 & NIBBLE);
@@ -191,7 +194,10 @@ static int next_change(struct bucket *b, const struct abi_unwind_page *page)
 	return 1;
 }
 
-/* Counts its rows; *RULE is the last one of the bucket before it, and becomes its own. */
+/*
+ * Adds the bucket's rows to *ROWS. *RULE is the last rule of the previous bucket on entry, of this
+ * one on return.
+ */
 static bool bucket_makes_sense(
 	const struct parts *parts, uint32_t number, uint8_t *rule, uint32_t *rows)
 {

@@ -63,7 +63,7 @@ struct abi_unwind_rule unwind_rule_of_bits(uint32_t bits)
 	return rule;
 }
 
-/* Most telling first; a frame grows downwards. */
+/* The most significant fields come first. Offsets are inverted: a frame grows downwards. */
 uint64_t unwind_rule_kind(const struct abi_unwind_rule *rule)
 {
 	return (uint64_t)rule->cfa << 56 | (uint64_t)rule->fp << 48 | (uint64_t)rule->ra << 40 |

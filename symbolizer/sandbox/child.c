@@ -16,7 +16,7 @@ void child_fds_close(struct child_fds *fds)
 		close(fds->items[--fds->count]);
 }
 
-/* A duplicate above the child's numbers, so that placing one does not overwrite another. */
+/* Duplicates above the child's numbers, so that placing one does not overwrite another. */
 int child_fds_add(struct child_fds *fds, int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, SANDBOX_FD_COUNT);
@@ -62,7 +62,7 @@ static int add_fds(posix_spawn_file_actions_t *actions, const struct child_fds *
 	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int err = 0;
 
-	/* A sanitizer's report is worth reading; nothing else in the child may speak. */
+	/* Only sanitizer reports are kept: stderr stays open in sanitizer builds. */
 	for (int fd = 0; fd < (sandbox_is_closed() ? 3 : 2) && !err; fd++)
 		err = null >= 0 ? posix_spawn_file_actions_addopen(
 					  actions, fd, "/dev/null", O_RDWR, 0)
@@ -91,7 +91,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
 	return -err;
 }
 
-/* posix_spawn shares the memory until exec: no page table is copied, whatever our size is. */
+/* posix_spawn shares memory until exec, so its cost does not depend on our size. */
 int child_spawn(
 	char *const argv[], char *const environment[], const struct child_fds *fds, pid_t *ret_pid)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Starts this program anew as a child with a given set of descriptors, and nothing else of ours: no
- * signal mask, no handlers, no other descriptor, /dev/null to speak to.
+ * Starts this program again as a child with a given set of descriptors and nothing else of ours: no
+ * signal mask, no handlers, no other descriptors, /dev/null as standard streams.
  */
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "symbolizer/sandbox/sandbox_wire.h"
 
-/* What the child gets, from number SANDBOX_ELF_FD on. */
+/* Descriptors for the child, numbered from SANDBOX_ELF_FD on. */
 struct child_fds {
 	int items[SANDBOX_FD_COUNT - SANDBOX_ELF_FD]; /* owned */
 	size_t count;
@@ -18,10 +18,10 @@ struct child_fds {
 /* Adds a duplicate of FD. */
 int child_fds_add(struct child_fds *fds, int fd);
 void child_fds_close(struct child_fds *fds);
-/* For the child's last words: *RET_READ does not block. Both are closed in children. */
+/* A pipe for the child's result: *RET_READ does not block. Both are close-on-exec. */
 int child_pipe(int *ret_read, int *ret_write);
-/* The same for both directions: *RET_OURS does not block, *RET_THEIRS does. */
+/* A socket for both directions: *RET_OURS does not block, *RET_THEIRS does. */
 int child_channel(int *ret_ours, int *ret_theirs);
-/* A process group of its own. */
+/* Spawns the child in its own process group. */
 int child_spawn(
 	char *const argv[], char *const environment[], const struct child_fds *fds, pid_t *ret_pid);

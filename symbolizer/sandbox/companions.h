@@ -2,19 +2,17 @@
 #pragma once
 /*
  * Files that may hold what a module's own file lacks. Whoever starts a build finds and opens them
- * (symbolizer/builds/debug_files.h); whether one belongs to the module, the builder sees for
- * itself.
+ * (symbolizer/builds/debug_files.h); the builder verifies that they belong to the module.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum companion_role {
-	COMPANION_DEBUG, /* separate debug file: counts with the module's build ID */
-	COMPANION_LINKED, /* named by .gnu_debuglink: counts with the CRC-32 given there, too */
-	COMPANION_SUPPLEMENTARY, /* named by .gnu_debugaltlink: counts with the build ID given there
-				  */
-	COMPANION_SPLIT, /* split DWARF: of one unit (.dwo) or of many (.dwp) */
+	COMPANION_DEBUG, /* separate debug file: its build ID must be the module's */
+	COMPANION_LINKED, /* named by .gnu_debuglink: the CRC-32 there must match, too */
+	COMPANION_SUPPLEMENTARY, /* named by .gnu_debugaltlink: that build ID must match */
+	COMPANION_SPLIT, /* split DWARF: one unit (.dwo) or many (.dwp) */
 	COMPANION_ROLES
 };
 
@@ -22,10 +20,10 @@ struct companion {
 	int fd;
 	enum companion_role role;
 	uint32_t crc; /* of COMPANION_LINKED */
-	bool is_ours; /* found below our own root, not below that of who maps the module */
+	bool is_ours; /* found below our own root, not the mapping process's */
 };
 
-/* Most are .dwo files; a program of more units than this is shipped with a package of them. */
+/* Most are .dwo files; programs with more units than this ship a .dwp package. */
 enum {
 	COMPANIONS_MAX_SPLIT = 128,
 	COMPANIONS_MAX = COMPANIONS_MAX_SPLIT + 16,
@@ -36,5 +34,4 @@ struct companions {
 	size_t count;
 };
 
-/* Closes them all. */
 void companions_close(struct companions *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a sandboxed child is given and what it reports: the contract between sandbox.c, which starts
- * it, and symbolizer/indexer, which runs inside.
+ * What a sandboxed child gets and what it reports: the contract between sandbox.c, which starts it,
+ * and symbolizer/indexer, which runs inside.
  */
 #include <stdint.h>
 
@@ -12,31 +12,31 @@
 struct sandbox_files {
 	int elf_fd; /* read */
 	int output_fd; /* empty; written */
-	struct companions companions; /* read, as far as they belong to the ELF file */
-	bool may_ask; /* for more of these: the parent answers each question */
+	struct companions companions; /* read if they belong to the ELF file */
+	bool may_ask; /* the child may ask its parent for more companions */
 };
 
 struct sandbox_result {
 	int error; /* 0, -EBADMSG no readable ELF file, -E2BIG, -ENOMEM, -EIO … */
-	unsigned int broken_units; /* DWARF units given up */
+	unsigned int broken_units; /* unreadable DWARF units */
 };
 
 enum {
 	SANDBOX_QUESTION_MAGIC = 0x46735851,
 	SANDBOX_OF_MODULE = UINT32_MAX,
-	SANDBOX_OFFER_MAX = 8, /* files that answer one question */
+	SANDBOX_OFFER_MAX = 8, /* most files in one answer */
 };
 
 /*
- * The child asks its parent for files that one of its own names: the parent opens what is there and
- * passes the descriptors, whatever is in them.
+ * The child asks its parent for files that one of its own files names. The parent opens those it
+ * finds and passes the descriptors, without looking at the contents.
  */
 struct sandbox_question {
 	uint32_t magic;
-	uint32_t of; /* SANDBOX_OF_MODULE, or a number in the companions that the child has */
-	uint32_t reserved[2]; /* as long as a message: see sandbox_receive() */
+	uint32_t of; /* SANDBOX_OF_MODULE, or an index into the child's companions */
+	uint32_t reserved[2]; /* pads to a message's length: see sandbox_receive() */
 	struct debug_names names;
 };
 
-/* Of what SANDBOX_KEEP_DEBUG writes. */
+/* Limit of SANDBOX_KEEP_DEBUG's output. */
 static const uint64_t KEEP_DEBUG_MAX_BYTES = UINT64_C(512) << 20;

@@ -22,7 +22,7 @@
 
 enum {
 	ARGUMENT_BYTES = 24,
-	/* Between the end of the pipe and the end of the process; more is lingering. */
+	/* from the socket's end to the process's; after that it lingers */
 	FAREWELL_MS = 200,
 };
 
@@ -136,21 +136,21 @@ int sandbox_start(
 	return sandbox_start_files(&files, limits, ret_sandbox);
 }
 
-/* ---- what the child says ------------------------------------------------------------------- */
+/* ---- what the child reports ----------------------------------------------------------------- */
 
-/* One for the module, and one for each debug file that it was offered. */
+/* One for the module and one for each debug file that was offered. */
 enum { MAX_QUESTIONS = 1 + SANDBOX_OFFER_MAX };
 
 _Static_assert(offsetof(struct sandbox_question, names) == sizeof(struct sandbox_message),
 	"a question begins where a message would end");
 
-/* Where the next bytes go, and how many are missing there. */
+/* Where the next bytes go, and how many are expected. */
 struct expected {
 	uint8_t *at;
 	size_t missing;
 };
 
-/* The message is the beginning of a question. -EBADMSG: one too many. */
+/* The message begins a question. Returns -EBADMSG if the child may not ask (again). */
 static int begin_question(struct sandbox *s)
 {
 	if (!s->question || s->questions == MAX_QUESTIONS)
@@ -175,7 +175,7 @@ static bool name_ends(const char name[DEBUG_FILES_NAME_BYTES])
 	return memchr(name, 0, DEBUG_FILES_NAME_BYTES);
 }
 
-/* Names are the child's words: where they break a promise of their type, nothing is named. */
+/* Names are untrusted: an invalid one counts as absent. */
 static void check_names(struct debug_names *names)
 {
 	if (!name_ends(names->link) || strchr(names->link, '/'))
@@ -189,7 +189,7 @@ static void check_names(struct debug_names *names)
 	names->has_dwarf = names->has_dwarf != 0;
 }
 
-/* GOT bytes came. True: that is more than a child may say. */
+/* Accounts for GOT new bytes. Returns true if the child may not send them. */
 static bool sandbox_take_bytes(struct sandbox *s, size_t got)
 {
 	if (!s->question_bytes) {
@@ -203,7 +203,10 @@ static bool sandbox_take_bytes(struct sandbox *s, size_t got)
 	return false;
 }
 
-/* Reads on behind a message that is whole: nothing more may come. True: that is the end. */
+/*
+ * Nothing may follow a complete message. Returns true at the end of the socket, or if something
+ * does follow.
+ */
 static bool receive_surplus(struct sandbox *s)
 {
 	uint8_t surplus[64];
@@ -215,7 +218,7 @@ static bool receive_surplus(struct sandbox *s)
 	if (got < 0)
 		return errno != EAGAIN;
 	s->message_bytes += (size_t)got;
-	return true; /* closed, or it babbles: enough */
+	return true; /* closed, or a surplus byte: done either way */
 }
 
 bool sandbox_receive(struct sandbox *s)
@@ -248,7 +251,7 @@ static void forget_question(struct sandbox *s)
 	s->message_bytes = 0;
 }
 
-/* The socket is empty, so that this does not block. */
+/* Does not block: the socket's buffer is empty. */
 static int send_answer(int fd, const struct sandbox_answer *answer, const int *fds)
 {
 	union {
@@ -285,14 +288,14 @@ void sandbox_answer(struct sandbox *s, const struct companions *offered)
 	}
 	answer.count = (uint32_t)offered->count;
 	forget_question(s);
-	/* A child that hears nothing would wait; this way it goes on with what it has. */
+	/* Without an answer the child would wait forever; after a shutdown it goes on without. */
 	if (send_answer(s->result_fd, &answer, fds))
 		(void)shutdown(s->result_fd, SHUT_WR);
 }
 
 /* ---- its end -------------------------------------------------------------------------------- */
 
-/* Until the process is a zombie: then its status is its own and not that of our SIGKILL. */
+/* Waits for the zombie, whose status is then the child's own and not our SIGKILL's. */
 static void wait_briefly(pid_t pid)
 {
 	autoclose int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -322,7 +325,7 @@ static int kill_and_reap(struct sandbox *s)
 		close(take_fd(&s->result_fd));
 	free(s->question);
 	s->question = NULL;
-	/* The group may be gone with the child: then the child itself is all there is to kill. */
+	/* The group may be gone already; then only the child itself is left to kill. */
 	if (kill(-s->pid, SIGKILL))
 		kill(s->pid, SIGKILL);
 	return reap(s);
@@ -335,8 +338,8 @@ static bool has_spoken(const struct sandbox *s)
 }
 
 /*
- * An allocation is refused by the limit on address space, or (strict overcommit, a control group's
- * limit on kernel memory) long before it. What the child touched tells the two apart well enough.
+ * An allocation fails at the limit on address space, or long before it (strict overcommit, a
+ * control group's limit on kernel memory). The peak RSS tells the two apart well enough.
  */
 static bool was_near_its_memory_limit(const struct sandbox *s)
 {
@@ -364,7 +367,7 @@ static enum sandbox_outcome judge_signal(const struct sandbox *s, int number)
 	case SIGXCPU:
 	case SIGXFSZ:
 		return SANDBOX_LIMIT;
-	case SIGKILL: /* the hard CPU limit, or somebody: we ourselves, where it lingered */
+	case SIGKILL: /* the hard CPU limit, or a kill: ours if it lingered */
 		return s->cpu_limit_ns && s->cpu_ns >= s->cpu_limit_ns ? SANDBOX_LIMIT
 								       : SANDBOX_INTERRUPTED;
 	case SIGTERM:
@@ -372,14 +375,17 @@ static enum sandbox_outcome judge_signal(const struct sandbox *s, int number)
 	case SIGHUP:
 	case SIGQUIT:
 	case SIGPWR:
-	case SIGBUS: /* the file was cut while it was mapped, or its disk failed */
+	case SIGBUS: /* the mapped file was truncated, or its disk failed */
 		return SANDBOX_INTERRUPTED;
 	default:
 		return SANDBOX_CRASH;
 	}
 }
 
-/* It left no message. The hidden command returns EXIT_FAILURE where it could not begin. */
+/*
+ * For a child that left no message. The hidden command exits with EXIT_FAILURE if it could not
+ * begin.
+ */
 static enum sandbox_outcome judge_death(const struct sandbox *s, int status)
 {
 	if (s->message_bytes)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The child that parses foreign files: `fathom` itself, executed anew (/proc/self/exe) with the
- * hidden command `index-module` or `keep-debug`, so that nothing of the agent's memory is in it.
- * Before it reads a byte it gives up: all capabilities and the way to get any (no_new_privs), every
- * system call but a dozen (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other
- * descriptors, and its priority. It reads fd 3 (the ELF file) and from fd 6 on what may belong to
- * it, writes fd 4 (the index), and says what came of it by a struct on fd 5, a socket. By that it
- * may also ask for the files that its own one names. Whatever else happens to it, it dies alone.
+ * The child that parses foreign files: `fathom` itself, executed again (/proc/self/exe) with the
+ * hidden command `index-module` or `keep-debug`, so that it holds nothing of the agent's memory.
+ * Before it reads a byte it gives up all capabilities and the way to regain any (no_new_privs), all
+ * but a dozen system calls (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other
+ * descriptors, and its priority. It reads the ELF file from fd 3 and companions from fd 6 on,
+ * writes the index to fd 4, and reports its result as a struct on fd 5, a socket. Over that socket
+ * it may also ask for the files that its ELF file names. Whatever else happens to it affects no
+ * other process.
  *
  * The child dies with the thread that started it, so that thread has to outlive its builds.
  */
@@ -22,7 +23,7 @@ enum sandbox_task {
 	SANDBOX_KEEP_DEBUG, /* keep_debug_run() */
 };
 
-/* What the child is for, and what it may use for that. */
+/* The child's task and its resource limits. */
 struct sandbox_limits {
 	enum sandbox_task task;
 	unsigned long memory_bytes; /* RLIMIT_AS; 0 = none */
@@ -30,72 +31,71 @@ struct sandbox_limits {
 	unsigned long output_bytes; /* RLIMIT_FSIZE; 0 = none */
 };
 
-/* The child's last words, as they come through the pipe. */
+/* The child's result message. */
 struct sandbox_message {
 	uint32_t magic;
 	int32_t error;
 	uint32_t broken_units;
-	uint32_t check; /* the three above, folded: random bytes are not a message */
+	uint32_t check; /* hash of the three above: rejects random bytes */
 };
 
 struct sandbox {
 	pid_t pid; /* of the child, a group of its own; -1 = none */
-	int result_fd; /* not blocking; readable when the child has spoken or gone; -1 = none */
+	int result_fd; /* non-blocking; readable on a message or the child's end; -1 = none */
 	struct sandbox_message message;
-	size_t message_bytes; /* of `message` that came; more than its size: it said too much */
-	struct sandbox_question *question; /* owned; NULL: this child may not ask */
-	size_t question_bytes; /* of `question` that came; 0 = none is being asked */
-	unsigned int questions; /* so far */
+	size_t message_bytes; /* bytes of `message` received; more than its size = invalid */
+	struct sandbox_question *question; /* owned; NULL = this child may not ask */
+	size_t question_bytes; /* bytes of `question` received; 0 = none pending */
+	unsigned int questions; /* number of questions so far */
 	uint64_t cpu_ns; /* user and system, once it was reaped */
-	uint64_t peak_bytes; /* likewise; the kernel counts what it shared before exec too */
-	/* Of its limits, what tells whether it was they that ended it; 0 = none. */
+	uint64_t peak_bytes; /* peak RSS, once reaped; counts memory shared before exec */
+	/* To tell whether a limit ended the child; 0 = none. */
 	uint64_t memory_limit_bytes, cpu_limit_ns;
 };
 
 enum sandbox_outcome {
 	SANDBOX_OK,
-	SANDBOX_BAD_INPUT, /* it said the file is not readable, or another error of its own */
-	SANDBOX_LIMIT, /* it reached one of its limits: the file is too much for it */
-	SANDBOX_CRASH, /* it died of what it did, or babbled: a forbidden system call, a bad read */
+	SANDBOX_BAD_INPUT, /* it reported an unreadable file or another error */
+	SANDBOX_LIMIT, /* it reached one of its limits: the file is too big */
+	SANDBOX_CRASH, /* forbidden system call, bad memory access, invalid message */
 	/*
-	 * Ended from outside (SIGKILL by the kernel that was short of memory, SIGTERM of a service
-	 * that stops, a file that shrank while it was read), or short of memory long before its own
-	 * limit. The file may be the reason, or the moment: worth some more tries.
+	 * Killed from outside (SIGKILL when the kernel ran out of memory, SIGTERM when the service
+	 * stopped, a file truncated while it was read), or out of memory long before its own limit.
+	 * The file may be the cause or not: worth some more attempts.
 	 */
 	SANDBOX_INTERRUPTED,
 };
 
-/* Starts the child on borrowed fds. */
+/* Starts the child; descriptors in FILES are borrowed. */
 int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);
-/* The same of a file alone. */
+/* Like sandbox_start_files(), with no companions. */
 int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);
 /*
- * Takes in what result_fd has. True when the pipe's other end is closed, which the kernel does
- * after it gave the child's memory back: sandbox_finish() will then not wait.
+ * Reads from result_fd. Returns true when the child's end is closed. The kernel closes it after it
+ * has freed the child's memory, so sandbox_finish() does not wait then.
  */
 bool sandbox_receive(struct sandbox *s);
 /*
- * What the child asks, until it is answered; NULL = nothing. Names end with their NUL and sizes are
- * within their limits, but they are the child's words.
+ * Returns the child's unanswered question, NULL = none. Names are NUL-terminated and sizes within
+ * their limits, but the contents are untrusted.
  */
 const struct sandbox_question *sandbox_question(const struct sandbox *s);
 /*
- * Passes OFFERED, at most SANDBOX_OFFER_MAX, which stay the caller's: to the child they come behind
- * those that it has.
+ * Answers the question with OFFERED, at most SANDBOX_OFFER_MAX files, still owned by the caller.
+ * The child appends them to its companions.
  */
 void sandbox_answer(struct sandbox *s, const struct companions *offered);
 /*
- * Collects a child whose result_fd became readable; kills and reaps it when it lingers. *RET_RESULT
- * holds an error of its own making where the child left none: -EAGAIN where it was interrupted,
- * else -EIO.
+ * Collects a child whose result_fd became readable; kills and reaps it if it lingers. If the child
+ * left no result, *RET_RESULT gets an error made here: -EAGAIN if it was interrupted, else -EIO.
  */
 enum sandbox_outcome sandbox_finish(struct sandbox *s, struct sandbox_result *ret_result);
 /* Kills and reaps. */
 void sandbox_kill(struct sandbox *s);
 /*
- * False in sanitizer builds: their run-time maps terabytes and needs system calls of its own, so
- * the child goes without RLIMIT_AS and the system-call filter there.
+ * Returns false in sanitizer builds: their run-time maps terabytes and needs system calls of its
+ * own, so the child runs without RLIMIT_AS and the system-call filter.
  */
 bool sandbox_is_closed(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the two sides of the sandbox, sandbox.c and symbolizer/sandboxed, agree on. */
+/* Protocol between the two sides of the sandbox, sandbox.c and symbolizer/sandboxed. */
 #include <stdint.h>
 
 #include "symbolizer/sandbox/sandbox.h"
@@ -16,13 +16,13 @@ enum {
 	/* argv: program, command, parent's pid, memory, CPU seconds, output bytes, companions. */
 	SANDBOX_ARGUMENTS = 7,
 	/*
-	 * Each companion as two numbers, role and CRC: `0.0,1.4294967295,`. A `?` before the first:
-	 * the child may ask for more.
+	 * Each companion is two numbers, role and CRC: `0.0,1.4294967295,`. A leading `?` means
+	 * that the child may ask for more.
 	 */
 	SANDBOX_COMPANIONS_BYTES = COMPANIONS_MAX * 16 + 2,
 };
 
-/* The answer to a question; its descriptors come with it, by SCM_RIGHTS. */
+/* The answer to a question; its descriptors are attached by SCM_RIGHTS. */
 struct sandbox_answer {
 	uint32_t magic;
 	uint32_t count;
