@@ -16,7 +16,7 @@
 enum {
 	INBOX_PAYLOADS = 1024,
 	INBOX_BYTES = 32 << 20,
-	LONGEST_TURN_MS = 1000, /* figures and upkeep are not older */
+	LONGEST_TURN_MS = 1000, /* the longest interval between figures and upkeep */
 };
 
 static const uint64_t MILLISECOND_NS = 1000000;
@@ -99,7 +99,7 @@ static struct letter *next_letter(struct exporter *e)
 	return letter;
 }
 
-/* Once each time that it changes: full disks and read-only ones last. */
+/* Logs changes only: full and read-only disks last. */
 static void report_memory(struct exporter *e, bool memory_only)
 {
 	if (memory_only && !e->memory_only)
@@ -136,7 +136,7 @@ static void report_removed(struct exporter *e)
 	e->removed = removed;
 }
 
-/* At the end, when nobody reads the metrics any more. */
+/* At shutdown, when metrics are no longer read. */
 static void report_memory_lost(struct exporter *e)
 {
 	uint64_t lost = spool_memory_records(e->spool);
@@ -243,7 +243,7 @@ static void *exporter_run(void *context)
 		if (is_over(e, now))
 			return NULL;
 		if (remotes_run(e->stores.transport, turn_ms(e, now, due)))
-			/* Out of memory: not in a busy loop. */
+			/* Out of memory: avoid a busy loop. */
 			nanosleep(&pause, NULL);
 	}
 }
@@ -301,7 +301,7 @@ int exporter_make_queue(struct exporter *e, const struct exporter_stores *stores
 	return queue_create(&options, ret_queue);
 }
 
-/* Signals are for the loop's thread. */
+/* Blocks all signals in the thread: the loop's thread handles them. */
 static int exporter_start(struct exporter *e)
 {
 	sigset_t all, before;

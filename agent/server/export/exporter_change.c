@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * New settings for an exporter that runs. The caller makes all that can be made beside what is in
- * use (stores, and the spool of another directory) and waits; the thread, which owns the rest, puts
- * it in place between two of its turns. So an error leaves everything as it was, and the spool's
- * lock, what it holds in memory and all counts outlive the change.
+ * Changes the settings of a running exporter. The caller creates what can be created next to what
+ * is in use (stores, and the spool of another directory) and waits. The thread, which owns
+ * everything else, swaps it in between two steps. So an error changes nothing, and the spool's
+ * lock, its payloads in memory and all counts survive the change.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 /* ---- in the thread -------------------------------------------------------------------------- */
 
-/* E's spool stays behind in its directory; what is only in memory is lost. */
+/* Leaves E's spool on disk; payloads that are only in memory are lost. */
 static void leave_spool(struct exporter *e, struct change *c)
 {
 	uint64_t waiting = 0;
@@ -37,7 +37,7 @@ static void leave_spool(struct exporter *e, struct change *c)
 	e->abandoned = e->removals = e->removed = 0;
 }
 
-/* Between two turns of the thread. What fails, fails before anything has changed. */
+/* Runs between two steps of the thread. Everything that can fail comes before the first change. */
 static int make_change(struct exporter *e, struct change *c)
 {
 	const struct exporter_stores old = e->stores;
@@ -80,7 +80,7 @@ void exporter_take_change(struct exporter *e)
 	pthread_mutex_unlock(&e->lock);
 	if (!c)
 		return;
-	/* It was made for the stores as they are: new ones begin behind it. */
+	/* Payloads in the inbox were made for the current stores: new ones start after them. */
 	exporter_empty_inbox(e);
 	c->err = make_change(e, c);
 	exporter_publish(e);
@@ -102,7 +102,7 @@ static void hand_over_change(struct exporter *e, struct change *c)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* The same path, or another one of the same directory. */
+/* Equal paths, or two paths to the same directory. */
 static bool is_same_directory(const char *a, const char *b)
 {
 	struct stat x, y;

@@ -16,7 +16,7 @@ size_t exporter_stores_find(const struct exporter_stores *s, const char *identit
 	return i;
 }
 
-/* They would share one place in the spool. */
+/* Refuses two stores with one identity: they would share a position in the spool. */
 static int refuse_twice(const struct exporter_stores *s, const struct remote_options *o,
 	const char *identity, char **ret_message)
 {

@@ -39,7 +39,7 @@ uint64_t pace_take(struct pace *p, uint64_t bytes, uint64_t now_ns)
 void pace_too_fast(struct pace *p)
 {
 	p->rate = MAX(p->rate / 2, (double)PACE_LOWEST_BYTES);
-	/* What the server thinks was taken was more than we thought. */
+	/* The server counted more bytes than we did. */
 	p->level = MIN(p->level, 0.0);
 }
 

@@ -12,14 +12,14 @@
 
 enum {
 	PROBE_AFTER = 6, /* attempts: half a minute */
-	TOLD_KINDS = 8, /* of failures; servers can think of many */
+	TOLD_KINDS = 8, /* kinds of failure to log: servers can invent many */
 	MILLISECOND = 1000000,
 };
 
 static const uint64_t SHORTEST_NS = 500 * (uint64_t)MILLISECOND;
 static const uint64_t DENIED_NS = 30000 * (uint64_t)MILLISECOND;
 static const uint64_t LONGEST_NS = 300000 * (uint64_t)MILLISECOND;
-/* A server that asks for more is wrong or hostile. */
+/* A server that asks for more is broken or hostile. */
 static const uint64_t RETRY_AFTER_LIMIT_NS = 3600000 * (uint64_t)MILLISECOND;
 
 struct target {
@@ -31,13 +31,13 @@ struct target {
 	bool in_doubt; /* an earlier attempt may have arrived */
 	struct remote_result result; /* with `answered` */
 	uint64_t not_before_ns, backoff_ns;
-	uint64_t first; /* the spool's number of the first payload, to which these belong: */
-	unsigned int suspicious; /* its failures that may be its own fault */
+	uint64_t first; /* the spool's number of the first payload, which these fields are about: */
+	unsigned int suspicious; /* failures that the payload may have caused */
 	bool probe; /* try the second next */
-	bool others_pass; /* the second was taken while the first was not */
+	bool others_pass; /* the second was accepted while the first was not */
 	struct pace pace;
 	struct log_rate refused_log;
-	char told[TOLD_KINDS][QUEUE_CODE_BYTES]; /* since it failed first */
+	char told[TOLD_KINDS][QUEUE_CODE_BYTES]; /* codes logged since the first failure */
 	size_t told_count;
 	struct queue_figures figures;
 };
@@ -90,7 +90,7 @@ void queue_destroy(struct queue *q)
 	free(q);
 }
 
-/* Not the trouble it was in: the settings may just have ended that. */
+/* Without the failure: the new settings may have fixed it. */
 void queue_inherit(struct queue *q, size_t target, const struct queue *old, size_t old_target)
 {
 	struct queue_figures *f = &q->targets[target].figures;
@@ -119,7 +119,7 @@ static void count_code(struct queue_figures *f, const char *code)
 	while (i < f->code_count && strcmp(f->codes[i].code, code))
 		i++;
 	if (i == QUEUE_CODES_LIMIT) {
-		/* The last place is everybody else's. */
+		/* The last slot counts all further codes. */
 		i = QUEUE_CODES_LIMIT - 1;
 		snprintf(f->codes[i].code, QUEUE_CODE_BYTES, "other");
 	} else if (i == f->code_count) {
@@ -149,7 +149,7 @@ static void recovered(struct target *t)
 	t->backoff_ns = 0;
 }
 
-/* Each kind of failure is told once until the store takes profiles again. */
+/* Each kind of failure is logged once until the store accepts profiles again. */
 static bool queue_is_told(struct target *t, const char *code)
 {
 	for (size_t i = 0; i < t->told_count; i++) {
@@ -212,12 +212,12 @@ static void on_refused(struct target *t)
 		queue_set_aside(t, &t->figures.refused);
 		return;
 	}
-	/* It has its turn later; the server, at least, knows what it wants. */
+	/* It is judged again as the first; the refusal shows that the server works. */
 	spool_not_sent(t->queue->options.spool, t->number);
 	t->others_pass = true;
 }
 
-/* Answers that may be about the payload although they do not say so. */
+/* Failures that the payload may have caused. */
 static bool is_suspicious(const struct remote_result *r)
 {
 	return r->verdict == REMOTE_AMBIGUOUS || r->blurred;
@@ -228,7 +228,7 @@ static bool is_too_fast(const struct remote_result *r)
 	return !strcmp(r->code, "429") || !strcmp(r->code, "grpc_8");
 }
 
-/* It stays in the spool until its next turn. */
+/* Leaves the payload in the spool for the next attempt. */
 static void leave_in_spool(struct target *t)
 {
 	struct spool *spool = t->queue->options.spool;
@@ -257,7 +257,7 @@ static void on_failure(struct target *t, uint64_t now_ns)
 	wait(t, SHORTEST_NS, now_ns);
 }
 
-/* An attempt that did not arrive repeats nothing. */
+/* An attempt that did not arrive is not a repetition. */
 static void count_repeated(struct target *t)
 {
 	bool arrived = t->result.verdict == REMOTE_SENT || t->result.verdict == REMOTE_AMBIGUOUS;
@@ -294,13 +294,13 @@ static void queue_judge(struct target *t, uint64_t now_ns)
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-/* From within the sender's run: the consequences are drawn at the next step. */
+/* Called from the sender's run: the next queue_step() acts on the result. */
 static void queue_on_done(void *context, const struct remote_result *result)
 {
 	struct target *t = context;
 
 	t->result = *result;
-	/* It goes between quotes in the log. */
+	/* The log quotes the message. */
 	for (char *c = t->result.message; *c; c++)
 		*c = *c == '"' ? '\'' : *c;
 	t->answered = true;
@@ -315,7 +315,7 @@ static int queue_choose(struct target *t, struct payload *ret_payload)
 	t->second = false;
 	if (err)
 		return err;
-	/* The spool may have dropped the one before, for its limits. */
+	/* The spool may have dropped the previous first, for its limits. */
 	if (spool_peeked(spool, t->number) != t->first)
 		first_is_done(t);
 	t->first = spool_peeked(spool, t->number);
@@ -344,7 +344,7 @@ static void queue_begin(struct target *t, uint64_t now_ns)
 	if (err == -ENOENT)
 		return;
 	if (err) {
-		/* The disk does not give it: later. */
+		/* A read error on disk: retry later. */
 		t->not_before_ns = now_ns + LONGEST_NS / 10;
 		return;
 	}

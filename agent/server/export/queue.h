@@ -61,7 +61,7 @@ struct queue_figures {
 };
 
 int queue_create(const struct queue_options *options, struct queue **ret_queue);
-/* TARGET of Q continues OLD_TARGET of OLD: takes over its counts and state. */
+/* TARGET of Q takes over the figures of OLD_TARGET of OLD, without its failure. */
 void queue_inherit(struct queue *q, size_t target, const struct queue *old, size_t old_target);
 /* DONE must not be called any more for payloads being sent. */
 void queue_destroy(struct queue *q);

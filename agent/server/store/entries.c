@@ -32,7 +32,7 @@ void entries_deinit(struct entries *e)
 	*e = (struct entries){ 0 };
 }
 
-/* Leaves out the labels that no entry has any more: containers come and go for months. */
+/* Drops labels that no entry uses any more: containers come and go for months. */
 static int renew_labels(struct entries *e)
 {
 	struct intern fresh;
@@ -50,7 +50,7 @@ static int renew_labels(struct entries *e)
 	for (size_t i = e->first; i < e->end; i++) {
 		uint32_t *label = &e->all[i].label;
 
-		/* All of them are in there: this only finds their new numbers. */
+		/* All labels are in `fresh`: this cannot fail. */
 		(void)intern_string(&fresh, intern_text(&e->labels, *label), label);
 	}
 	intern_deinit(&e->labels);
@@ -68,7 +68,7 @@ static int intern_label(struct entries *e, const char *label, uint32_t *ret_numb
 	return err ? err : intern_string(&e->labels, label, ret_number);
 }
 
-/* The first place whose time is not before (AFTER: is behind) TIME. */
+/* The first place whose time is at or after (AFTER: after) TIME. */
 static size_t entries_search(const struct entries *e, int64_t time_tenths, bool after)
 {
 	size_t low = e->first, high = e->end;

@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-/* 2262: what fits 64 bits of nanoseconds, with a window's length to spare. */
+/* In 2262: the limit of int64_t nanoseconds, less the longest window. */
 static const int64_t LATEST_TENTHS = INT64_C(92200000000);
 static const uint32_t LONGEST_TENTHS = 10 * 7 * 24 * 3600;
 static const char SUFFIX[] = ".pb.gz";
@@ -32,8 +32,8 @@ static void clean(const char *label, char *out, size_t size)
 }
 
 /*
- * Where LABEL is not as it was, a hash of it tells it from others that look the same now: not their
- * order, which may be another in the next window.
+ * If cleaning changes LABEL, appends a hash that distinguishes it from other labels with the same
+ * cleaned form. A sequence number would not do: the order may differ in the next window.
  */
 static void make_label(const char *label, char out[FILE_NAME_LABEL_BYTES])
 {
@@ -64,7 +64,7 @@ bool file_name_init(struct file_name *n, const char *label, int64_t time_ns, int
 	return true;
 }
 
-/* `.7`, or nothing for a whole second. */
+/* `.7`, or "" for a whole second. */
 static void format_tenth(char *text, size_t size, int64_t tenths)
 {
 	if (tenths % 10)
@@ -89,7 +89,7 @@ void file_name_format(const struct file_name *n, char *path, size_t size)
 		length_tenth, n->label, SUFFIX);
 }
 
-/* COUNT digits at *TEXT, which moves on; -1 when they are not there. */
+/* Parses COUNT digits and advances *TEXT. -1 if they are missing. */
 static int take_digits(const char **text, int count)
 {
 	int value = 0;
@@ -110,7 +110,7 @@ static bool take_char(const char **text, char wanted)
 	return true;
 }
 
-/* `.7`; nothing is 0; false for a dot without a digit. */
+/* Parses an optional `.7`. False for a dot without a digit. */
 static bool take_tenth(const char **text, int *ret_tenth)
 {
 	int digit = 0;
@@ -182,7 +182,7 @@ bool file_name_parse(const char *path, struct file_name *ret_name)
 		return false;
 	left -= sizeof(SUFFIX) - 1;
 	clean(at, n.label, left + 1);
-	/* Leading zeros, a 30th of February, other characters: not what we write. */
+	/* Refuses what we would not write: leading zeros, a 30th of February, other characters. */
 	file_name_format(&n, again, sizeof(again));
 	if (strcmp(again, path))
 		return false;

@@ -19,7 +19,7 @@
 enum {
 	DIRECTORY_MODE = 0750,
 	FILE_MODE = 0640,
-	/* Old files that go for one new file on a full disk: somebody else may be filling it. */
+	/* Old files dropped for one new file on a full disk: another program may be filling it. */
 	MAX_DROPS = 64,
 	MAX_SAME_NAMES = 100,
 };
@@ -31,12 +31,12 @@ struct store {
 	struct store_options options; /* without its texts */
 	struct entries entries;
 	struct settled_clock age_clock;
-	int removal_error; /* the first since store_trim() returned; 0 = none */
+	int removal_error; /* the first since the last store_trim(); 0 = none */
 };
 
 /* ---- removing ------------------------------------------------------------------------------- */
 
-/* Takes it off the list even where its file cannot be removed: it must not be tried for ever. */
+/* Removes it from the list even if unlink fails, so that it is not retried for ever. */
 static void drop_at(struct store *s, size_t place, enum metric reason)
 {
 	char path[FILE_NAME_BYTES];
@@ -60,8 +60,8 @@ static void drop_oldest(struct store *s, int64_t now_tenths, enum metric reason)
 }
 
 /*
- * The list is bounded as well, in files and in different names: when it is full, an eighth of it
- * goes at once, the oldest. One by one would mean to look through all names each time.
+ * The list is bounded in files and in distinct names. When it is full, drops the oldest eighth at
+ * once: one by one would mean renewing all names each time.
  */
 static void drop_eighth(struct store *s, int64_t now_tenths)
 {
@@ -73,7 +73,7 @@ static void drop_eighth(struct store *s, int64_t now_tenths)
 
 /* ---- what an earlier run left --------------------------------------------------------------- */
 
-/* `.NAME.tmp`: a file that was being written. */
+/* True for `.NAME.tmp`: a file whose writing was interrupted. */
 static bool is_temporary(const char *day, const char *name)
 {
 	const size_t suffix = sizeof(TEMPORARY_SUFFIX) - 1;
@@ -107,7 +107,7 @@ static int scan_file(struct store *s, int day_fd, const char *day, const char *n
 	if (fstatat(day_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
 		(uint64_t)st.st_size > ENTRY_LARGEST_BYTES)
 		return 0;
-	/* A power cut between the file's name and its bytes. */
+	/* A power cut after the rename and before the data was written. */
 	if (!st.st_size) {
 		unlinkat(day_fd, name, 0);
 		return 0;
@@ -127,7 +127,7 @@ static int scan_day(struct store *s, const char *day)
 	struct dirent *e;
 	int err = 0;
 
-	/* A file of that name, or a link to elsewhere, is not ours. */
+	/* Not a directory, or a symlink: not ours. */
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP || errno == ENOENT ? 0 : -errno;
 	directory = fdopendir(fd);
@@ -141,7 +141,7 @@ static int scan_day(struct store *s, const char *day)
 		if (!err)
 			err = io_next_entry(directory, &e);
 	}
-	/* Stays when something is in it. */
+	/* Fails unless the directory is empty. */
 	unlinkat(s->fd, day, AT_REMOVEDIR);
 	return err;
 }
@@ -149,7 +149,7 @@ static int scan_day(struct store *s, const char *day)
 static int store_scan(struct store *s)
 {
 	autoclosedir DIR *directory = NULL;
-	/* A descriptor of its own: reading moves its offset. */
+	/* A separate descriptor: reading moves its offset. */
 	int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent *e;
 	int err = 0;
@@ -189,14 +189,14 @@ static int store_open_directory(const char *path, int *ret_fd)
 		return -EPERM;
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	/* Better now than after the first window. */
+	/* Fail now rather than after the first window. */
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
 		return -errno;
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
-/* INT64_MAX: there is none. */
+/* INT64_MAX if the store is empty. */
 static int64_t newest_ns(const struct store *s)
 {
 	size_t count = entries_count(&s->entries);
@@ -282,7 +282,7 @@ void store_set_limits(struct store *s, uint64_t limit_bytes, uint64_t limit_age_
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
-/* Once: the whole file or nothing. */
+/* Writes the whole file or nothing. */
 static int store_write_file(const struct store *s, const char *path, const void *bytes, size_t size)
 {
 	char temporary[FILE_NAME_BYTES + 8];
@@ -296,7 +296,7 @@ static int store_write_file(const struct store *s, const char *path, const void 
 	if (fd < 0)
 		return -errno;
 	err = io_write_all(fd, bytes, size);
-	/* What is written is given to the disk at close by some file systems. */
+	/* Some file systems only report write errors at close. */
 	if (close(take_fd(&fd)) && !err)
 		err = -errno;
 	if (!err && renameat(s->fd, temporary, s->fd, path))
@@ -320,7 +320,7 @@ static int write_into_day(const struct store *s, const char *path, const void *b
 	return store_write_file(s, path, bytes, size);
 }
 
-/* A full disk: the oldest go until the new one fits. */
+/* On a full disk, drops the oldest files until the new one fits. */
 static int write_with_drops(
 	struct store *s, const struct file_name *name, const void *bytes, size_t size)
 {
@@ -339,7 +339,7 @@ static int write_with_drops(
 	return err;
 }
 
-/* Two groups whose names are the same once cleaned must not replace each other. */
+/* Groups with the same cleaned name must not replace each other. */
 static int make_unique(const struct store *s, struct file_name *name)
 {
 	char label[FILE_NAME_LABEL_BYTES];

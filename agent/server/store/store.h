@@ -54,10 +54,10 @@ struct store_file {
 int store_create(const struct store_options *options, struct store **ret_store);
 void store_destroy(struct store *s);
 /*
- * NAME may be any bytes: characters outside [A-Za-z0-9._-] become `_`, and its length is bounded.
- * An existing file is never replaced: NAME gets a number appended. -EINVAL: the time is out of
- * range; -E2BIG: larger than the whole store may be. Failing to remove an older file to make room
- * is not an error here.
+ * NAME may be any bytes: characters outside [A-Za-z0-9._-] become `_`, its length is bounded, and a
+ * hash is appended if it changed. An existing file is never replaced: NAME gets a number appended.
+ * -EINVAL: the time is out of range; -E2BIG: larger than the whole store may be. Failing to remove
+ * an older file to make room is not an error here.
  */
 int store_put(struct store *s, const char *name, int64_t time_ns, int64_t duration_ns,
 	const void *bytes, size_t size);

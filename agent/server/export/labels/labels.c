@@ -25,7 +25,7 @@ static bool labels_is_name(const char *name)
 	return true;
 }
 
-/* Where NAME is, or where it belongs. */
+/* The index of NAME, or where to insert it. */
 static size_t labels_find(const struct labels *labels, const char *name, bool *ret_there)
 {
 	size_t low = 0, high = labels->count;

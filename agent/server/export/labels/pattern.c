@@ -19,22 +19,22 @@ enum {
 	NAME_BYTES = 64,
 };
 
-/* What Go takes for the name of a group in a template. */
+/* Group names in a template, as Go has them. */
 static const char REFERENCE_NAME[] = "[\\p{L}\\p{Nd}_]+";
 
 struct pattern {
 	pcre2_code *code, *reference_name;
 	pcre2_match_data *groups, *reference;
 	pcre2_match_context *limits;
-	int group_count; /* of the last match; group 0 is the whole */
+	int group_count; /* of the last match, including group 0, the whole match */
 };
 
 static pcre2_code *compile(const char *text, int *ret_error, PCRE2_SIZE *ret_at)
 {
 	/*
-	 * Prometheus compiles ^(?s:TEXT)$: a dot matches a line break too. $ means the end and not
-	 * also before a last line break, (?m)^ also means behind a last line break; \C would split
-	 * characters.
+	 * Prometheus compiles ^(?s:TEXT)$: a dot also matches a line break. $ matches at the end
+	 * only, not before a final line break; (?m)^ also matches after a final line break; \C
+	 * would split characters.
 	 */
 	const uint32_t options = PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF | PCRE2_DOTALL |
 				 PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX |
@@ -61,7 +61,7 @@ static void explain(int error, size_t at, char message[PATTERN_MESSAGE_BYTES])
 	snprintf(message, PATTERN_MESSAGE_BYTES, "%s at character %zu", text, at + 1);
 }
 
-/* NULL: MESSAGE says what is wrong with TEXT, where TEXT is to blame. */
+/* NULL on error; MESSAGE says what is wrong if TEXT is invalid. */
 static pcre2_code *compile_re2(const char *text, char message[PATTERN_MESSAGE_BYTES])
 {
 	autocall(buffer_deinit) struct buffer translated;
@@ -80,7 +80,7 @@ static pcre2_code *compile_re2(const char *text, char message[PATTERN_MESSAGE_BY
 	code = compile((const char *)translated.bytes, &error, &at);
 	if (code)
 		return code;
-	/* The place in what the user wrote, where that is wrong for PCRE2 as well. */
+	/* Report the position in the user's pattern, if PCRE2 rejects that as well. */
 	pcre2_code_free(compile(text, &error, &at));
 	explain(error, at, message);
 	return NULL;
@@ -152,7 +152,7 @@ int pattern_match(struct pattern *p, const char *text, size_t size)
 
 /* ---- references ----------------------------------------------------------------------------- */
 
-/* Go's rule: only digits are a number, and one that is too large is no group. */
+/* Go's rule: a name of digits only is a number; -1 if there is no such group. */
 static int group_of(const struct pattern *p, const char *name)
 {
 	int number = 0;
@@ -184,7 +184,7 @@ static void append_group(
 		(void)buffer_append(out, text + start, end - start);
 }
 
-/* The length of the name of a group that TEXT begins with. */
+/* The length of the group name at the start of TEXT, or 0. */
 static size_t reference_length(const struct pattern *p, const char *text)
 {
 	if (pcre2_match(p->reference_name, (PCRE2_SPTR)text, strlen(text), 0, 0, p->reference,
@@ -194,8 +194,8 @@ static size_t reference_length(const struct pattern *p, const char *text)
 }
 
 /*
- * The name behind a $, and where the template goes on; false when it is no reference. A name that
- * is cut is longer than that of any group.
+ * Takes the name after a $ and advances *TEMPLATE. False if it is not a reference. Cutting is
+ * harmless: no group's name is that long.
  */
 static bool take_name(const struct pattern *p, const char **template, char name[NAME_BYTES])
 {

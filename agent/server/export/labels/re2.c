@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The length of {3}, {3,} or {3,5}; 0 when PATTERN begins with no such thing. */
+/* The length of {3}, {3,} or {3,5}; 0 if PATTERN does not begin with one. */
 static size_t repetition_length(const char *pattern)
 {
 	const char *at = pattern + 1;
@@ -21,7 +21,7 @@ static size_t repetition_length(const char *pattern)
 	return *at == '}' ? (size_t)(at + 1 - pattern) : 0;
 }
 
-/* The length of a backslash, the character behind it, and its argument: \n, \pL, \x{41}. */
+/* The length of an escape with its argument: \n, \pL, \x{41}. */
 static size_t escape_length(const char *pattern)
 {
 	size_t length = pattern[1] ? 2 : 1;
@@ -33,7 +33,7 @@ static size_t escape_length(const char *pattern)
 	return end ? (size_t)(end + 1 - pattern) : length;
 }
 
-/* What RE2 means by an escape where PCRE2 means something else by it; NULL where both agree. */
+/* The translation of an escape that RE2 and PCRE2 interpret differently; NULL if they agree. */
 static const char *replaced_escape(char letter, bool in_class)
 {
 	switch (letter) {
@@ -60,7 +60,7 @@ static const char *re2_escape(const char *pattern, bool in_class, struct buffer 
 	return pattern + length;
 }
 
-/* From \Q to \E nothing is special. */
+/* Between \Q and \E nothing is special. */
 static const char *re2_quoted(const char *pattern, struct buffer *out)
 {
 	const char *end = strstr(pattern, "\\E");
@@ -78,7 +78,7 @@ static size_t posix_class_length(const char *pattern)
 	return end ? (size_t)(end + 2 - pattern) : 0;
 }
 
-/* One item of a class. A hyphen behind an item that is a class itself stands for itself. */
+/* Translates one item of a class. A hyphen after an item that is itself a class is literal. */
 static const char *re2_class_item(const char *pattern, struct buffer *out)
 {
 	size_t length = *pattern == '[' ? posix_class_length(pattern) : 0;
@@ -86,7 +86,7 @@ static const char *re2_class_item(const char *pattern, struct buffer *out)
 		length || (*pattern == '\\' && pattern[1] && strchr("sSwWdDpP", pattern[1]));
 
 	if (*pattern == '\\') {
-		/* \pL has its argument without braces. */
+		/* \pL: an argument without braces. */
 		length = strchr("pP", pattern[1]) && pattern[1] && pattern[2] && pattern[2] != '{';
 		pattern = re2_escape(pattern, true, out);
 	} else {
@@ -105,7 +105,7 @@ static const char *re2_class(const char *pattern, struct buffer *out)
 {
 	size_t opening = pattern[1] == '^' ? 2 : 1;
 
-	/* A bracket that comes first closes nothing. */
+	/* A bracket that comes first is literal. */
 	opening += pattern[opening] == ']';
 	(void)buffer_append(out, pattern, opening);
 	pattern += opening;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules are checked as Prometheus checks them when it reads its file, so that a rule that could
- * never do what it says is refused at the start. Where a rule makes a value that is too long, the
- * value is cut: a series with a shortened label is of more use than none.
+ * Rules are validated like Prometheus does when it reads its file, so that a rule that cannot work
+ * is refused at the start. Label values that get too long are cut: a series with a shortened label
+ * is more useful than none.
  */
 #include "agent/server/export/labels/relabel.h"
 
@@ -61,7 +61,7 @@ static bool is_label_name(const char *name)
 	return true;
 }
 
-/* A label's name in which references may stand: letters, digits, _, $1, ${name}. */
+/* A label name that may contain references: letters, digits, _, $1, ${name}. */
 static bool is_name_template(const char *text)
 {
 	bool first = true;
@@ -106,7 +106,7 @@ static bool only_labels(enum relabel_action action)
 	return action == RELABEL_KEEPEQUAL || action == RELABEL_DROPEQUAL;
 }
 
-/* A field with its default counts as one that is not there. */
+/* A field with its default value counts as not given. */
 static bool is_given(const char *text, const char *by_default)
 {
 	return text && strcmp(text, by_default);
@@ -242,7 +242,7 @@ void relabel_destroy(struct relabel *r)
 
 /* ---- applying ------------------------------------------------------------------------------- */
 
-/* Cuts between characters. */
+/* Cuts at a character boundary. */
 static void relabel_cut(char *value)
 {
 	size_t length = LABEL_VALUE_BYTES;
@@ -254,7 +254,7 @@ static void relabel_cut(char *value)
 	value[length] = 0;
 }
 
-/* A name that is none is left out, as in Prometheus. */
+/* An invalid name is skipped, as in Prometheus. */
 static int relabel_set(struct labels *labels, const char *name, char *value)
 {
 	int err;
@@ -301,8 +301,8 @@ static int relabel_replace(const struct rule *rule, struct labels *labels, const
 }
 
 /*
- * The last eight bytes of the MD5, as Prometheus takes them: two agents have to agree on the shard
- * of a target.
+ * The last eight bytes of the MD5, as in Prometheus: all agents must agree on the shard of a
+ * target.
  */
 static int hashmod(const struct rule *rule, struct labels *labels, const char *text)
 {
@@ -320,7 +320,7 @@ static int hashmod(const struct rule *rule, struct labels *labels, const char *t
 	return relabel_set(labels, rule->target_label, number);
 }
 
-/* Characters that do not convert stay as they are. */
+/* On a character that does not convert, the rest is left unchanged. */
 static int change_characters(const char *text, bool upper, struct buffer *out)
 {
 	mbstate_t in = { 0 }, made = { 0 };
@@ -397,7 +397,7 @@ static int over_names(const struct rule *rule, struct labels *labels)
 	return err;
 }
 
-/* keep, drop and their comparisons: 1 = stays, 0 = goes. */
+/* keep, drop, keepequal, dropequal: 1 = keep the target, 0 = drop it. */
 static int decide(const struct rule *rule, const struct labels *labels, const char *text)
 {
 	const char *target = labels_get(labels, rule->target_label);
@@ -414,7 +414,7 @@ static int decide(const struct rule *rule, const struct labels *labels, const ch
 	return matches == (rule->action == RELABEL_KEEP);
 }
 
-/* 1 = the target stays, 0 = it goes. */
+/* 1 = keep the target, 0 = drop it. */
 static int relabel_apply_rule(const struct rule *rule, struct labels *labels)
 {
 	autocall(buffer_deinit) struct buffer joined;

@@ -14,8 +14,8 @@
 enum {
 	MAGIC = 0x52535046, /* FPSR */
 	HASHED_BYTES = 32, /* of the header */
-	SCAN_BYTES = 16 << 10, /* read at once where a record is looked for */
-	SCAN_SKIP_BYTES = 4096, /* of which a part cannot be read */
+	SCAN_BYTES = 16 << 10, /* chunk size of the search for a record */
+	SCAN_SKIP_BYTES = 4096, /* skipped after a read error */
 };
 
 struct header {
@@ -93,7 +93,7 @@ static bool segment_read_header(const void *bytes, size_t size, struct header *r
 	return true;
 }
 
-/* A whole record at OFFSET. *RET_TORN: one begins there that was never finished. */
+/* Reads a complete record at OFFSET. *RET_TORN: an unfinished one begins there. */
 static bool record_at(
 	int fd, uint64_t offset, uint64_t end, struct segment_record *ret_record, bool *ret_torn)
 {
@@ -120,7 +120,7 @@ static bool record_at(
 	return true;
 }
 
-/* The next place at FROM or behind it where a record may begin; END when there is none. */
+/* The next offset from FROM on where a record may begin; END if there is none. */
 static uint64_t find_magic(int fd, uint64_t from, uint64_t end)
 {
 	uint8_t bytes[SCAN_BYTES];
@@ -154,7 +154,7 @@ int segment_next(int fd, uint64_t offset, uint64_t end, struct segment_record *r
 			ret_record->after_damage = at > offset;
 			return 0;
 		}
-		/* A record that was cut off is behind whatever else is wrong: look on. */
+		/* More records may follow damage or a truncated record: search on. */
 		at = find_magic(fd, at + 1, end);
 	}
 	*ret_record = (struct segment_record){ .offset = offset, .end = end };

@@ -14,7 +14,8 @@ enum {
 	MEMORY_LIMIT_BYTES = 16 << 20,
 	SEGMENT_BYTES = 8 << 20,
 	SMALLEST_SEGMENT_BYTES = 4 << 10,
-	SEGMENTS_WANTED = 8, /* so many make the limit, at least: one is dropped at a time */
+	/* segments within the limit, at least: it is enforced by dropping one at a time */
+	SEGMENTS_WANTED = 8,
 };
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -115,7 +116,7 @@ static void trim_memory(struct spool *s, size_t size)
 	while (s->memory_head && s->memory_bytes + size > limit) {
 		const uint64_t number = s->memory_head->number;
 
-		/* What is on disk is older, and stays. */
+		/* Records on disk are older and stay. */
 		spool_lose(s, number, number, SPOOL_DROP_LIMIT);
 		forget_memory(s);
 	}
@@ -152,7 +153,7 @@ static bool is_needed(const struct spool *s, uint64_t number)
 	return false;
 }
 
-/* What no target needs any more goes; the rest goes to the disk, in its order. */
+/* Drops records that no target needs; moves the others to disk, in order. */
 static int move_to_disk(struct spool *s)
 {
 	while (s->memory_head) {
@@ -218,7 +219,7 @@ static int peek_memory(
 	return segment_decode(m->record, m->size, ret_payload);
 }
 
-/* The record of number WANT or the first above. -EBADMSG: it is damaged. FOUND is set with both. */
+/* The first record numbered WANT or above. Sets *RET_FOUND also for -EBADMSG: it is damaged. */
 static int peek_at(struct spool *s, struct spool_target *place, uint64_t want,
 	struct found *ret_found, struct payload *ret_payload)
 {
@@ -234,7 +235,7 @@ static int peek_at(struct spool *s, struct spool_target *place, uint64_t want,
 	return segment_payload(fd, &record, ret_payload);
 }
 
-/* The oldest that a window may be. */
+/* The start of the oldest window that is still kept. */
 static int64_t age_limit_ns(struct spool *s)
 {
 	int64_t now_ns =
@@ -263,7 +264,7 @@ int spool_peek(struct spool *s, size_t target, struct payload *ret_payload)
 		}
 		if (err && err != -EBADMSG)
 			return err;
-		/* Numbers are given without a hole: what is missing was damaged. */
+		/* Numbers are assigned without gaps: the missing ones were damaged. */
 		t->dropped[SPOOL_DROP_CORRUPT] += spool_awaited(s, t, t->next, found.number - 1);
 		t->next = t->peeked = found.number;
 		t->peeked_second = 0;
@@ -283,7 +284,7 @@ int spool_peek(struct spool *s, size_t target, struct payload *ret_payload)
 int spool_peek_second(struct spool *s, size_t target, struct payload *ret_payload)
 {
 	struct spool_target *t = &s->targets[target];
-	/* Looks ahead: the target's own place stays. */
+	/* A copy: the target's own place does not move. */
 	struct spool_target place = *t;
 	struct found found;
 	int err;
@@ -339,7 +340,7 @@ int spool_advance(struct spool *s, size_t target)
 	struct spool_target *t = &s->targets[target];
 
 	spool_target_answered(t, true);
-	/* It may have been dropped meanwhile, for the limit. */
+	/* It may have been dropped while it was sent, for the limit. */
 	if (t->peeked >= t->next)
 		spool_target_go_to(t, t->peeked + 1);
 	t->peeked_second = 0;
@@ -427,7 +428,10 @@ uint64_t spool_bytes(const struct spool *s)
 	return s->disk_bytes + s->memory_bytes;
 }
 
-/* The oldest window of any record that is kept; those done are not told apart within a segment. */
+/*
+ * The oldest window of all kept records, including acknowledged ones in a segment that is still
+ * needed.
+ */
 uint64_t spool_oldest_ns(const struct spool *s, int64_t now_real_ns)
 {
 	int64_t oldest = INT64_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NAME-HASH.cursor: one line of text, `fathom-cursor 1 NEXT BEGUN BEGUN_SECOND DONE_SECOND HASH`.
- * Written beside it and renamed: whoever reads it after a kill has the old or the new one, whole.
- * What follows the line is left over from a longer one.
+ * Replaced by rename: after a kill a reader finds the old or the new one, complete. Bytes after the
+ * line are left over from a longer one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ enum {
 
 static const char suffix[] = ".cursor";
 
-/* NAME's beginning as far as a file's name may hold it. */
+/* The beginning of NAME, with characters that are safe in a file name. */
 static void readable_part(const char *name, char part[NAME_PART + 1])
 {
 	size_t length = 0;
@@ -35,7 +35,7 @@ static void readable_part(const char *name, char part[NAME_PART + 1])
 	part[length] = 0;
 }
 
-/* Readable, and for any name another. */
+/* Readable, and unique for each name. */
 static void spool_cursor_file_name(
 	const char *target, const char *more, char name[SPOOL_NAME_BYTES])
 {
@@ -46,7 +46,7 @@ static void spool_cursor_file_name(
 		hash_bytes(target, strlen(target)), suffix, more);
 }
 
-/* As version 0.1.0 had it, where targets were named by their place in the settings. */
+/* The name in version 0.1.0, which identified targets by their place in the settings. */
 static void old_file_name(const char *target, char name[SPOOL_NAME_BYTES])
 {
 	char part[NAME_PART + 1];
@@ -80,7 +80,7 @@ static bool read_text(const char *line, struct spool_target *t)
 	if (sscanf(line, "fathom-cursor 1 %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &read.next,
 		    &read.begun, &read.begun_second, &read.done_second) != 4)
 		return false;
-	/* The line without its newline is what would be written for these numbers. */
+	/* Valid only if these numbers would be written as the same line. */
 	size = spool_cursor_write_text(&read, again);
 	again[size - 1] = 0;
 	if (strcmp(line, again))
@@ -92,7 +92,7 @@ static bool read_text(const char *line, struct spool_target *t)
 	return true;
 }
 
-/* False: there is none. */
+/* False if there is no such file. A damaged one sends everything again, in doubt. */
 static bool spool_cursor_read_file(const struct spool *s, const char *name, struct spool_target *t)
 {
 	char line[LINE_BYTES];
@@ -102,7 +102,7 @@ static bool spool_cursor_read_file(const struct spool *s, const char *name, stru
 		return false;
 	if (length > 0 && read_text(line, t))
 		return true;
-	/* It begins with all there is, in doubt. */
+	/* Start over with all records, in doubt. */
 	t->next = 1;
 	t->doubtful = s->next_number - 1;
 	t->dropped[SPOOL_DROP_CORRUPT]++;
@@ -136,8 +136,8 @@ static int replace_file(const struct spool *s, const struct spool_target *t, con
 }
 
 /*
- * A full disk has no block for a new file, but the old one has its own. A kill cannot part so small
- * a write; what a power cut leaves is found by its hash.
+ * A full disk has no block for a new file, but the old one has its own. A kill cannot split such a
+ * small write; the hash detects what a power cut leaves.
  */
 static int overwrite_file(const struct spool *s, const struct spool_target *t, const char *name)
 {

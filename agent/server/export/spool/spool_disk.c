@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The segments. At the start each one's headers are walked once (not the bodies: a gigabyte of
- * payloads is some ten thousand small reads), so that numbers, ages and the end of what a killed
- * writer left are known. Nothing is ever appended to a segment of an earlier run: its end may be
- * torn, and a reader passes over that.
+ * The segments. At start the headers of each are read (not the bodies: a gigabyte of payloads is
+ * some ten thousand small reads), to learn numbers, ages and where a killed writer stopped. An
+ * earlier run's segment is never appended to: its end may be torn, which readers skip.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +54,7 @@ static int open_segment(const struct spool *s, uint64_t id, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* It is not there, or is no file of ours. Any other failure says nothing about the file. */
+/* Missing, or not a file of ours. Other errors say nothing about the file. */
 static bool segment_is_gone(int err)
 {
 	return err == -ENOENT || err == -ELOOP || err == -EACCES || err == -EISDIR || err == -ENXIO;
@@ -79,7 +78,7 @@ static void spool_disk_walk(int fd, struct spool_segment *segment)
 	struct segment_record record = { 0 };
 
 	while (!segment_next(fd, record.end, segment->size, &record)) {
-		/* Numbers that go back make no sense: they would be sent again and again. */
+		/* Skips numbers that decrease: those records would be sent again and again. */
 		if (record.number > segment->last || !segment->records)
 			note_record(segment, record.number, record.time_ns);
 	}
@@ -132,7 +131,7 @@ static void remove_segment(struct spool *s, size_t at)
 		(s->segment_count - at) * sizeof(s->segments[0]));
 }
 
-/* What holds no record that comes after those before it is of no use. */
+/* Removes segments without a record newer than those in earlier segments. */
 static void tidy(struct spool *s)
 {
 	uint64_t last = 0;
@@ -142,7 +141,10 @@ static void tidy(struct spool *s)
 			remove_segment(s, i);
 			continue;
 		}
-		/* The record that was at a damaged end had a number, too: the gap tells of it. */
+		/*
+		 * A record lost at a damaged end had a number too: skip it, so that the gap is
+		 * counted.
+		 */
 		last = s->segments[i].last + s->segments[i].damaged_end;
 		i++;
 	}
@@ -178,7 +180,7 @@ static int spool_disk_scan(struct spool *s)
 	return err;
 }
 
-/* 0 = ours to use. */
+/* NULL if it can be used, else why not. */
 static const char *check_version(int fd)
 {
 	char line[64];
@@ -286,7 +288,7 @@ static int begin_segment(struct spool *s)
 
 void spool_disk_drop(struct spool *s, size_t at, enum spool_drop why)
 {
-	/* What was damaged before it, too: nobody will come upon it any more. */
+	/* Includes damaged records before it, which no reader will find any more. */
 	if (s->segments[at].records)
 		spool_lose(s, at ? s->segments[at].first : 1, s->segments[at].last, why);
 	remove_segment(s, at);
@@ -325,7 +327,7 @@ int spool_disk_append(
 	segment = &s->segments[s->segment_count - 1];
 	err = io_write_all(s->write_fd, record, size);
 	if (err) {
-		/* Part of it may be there: takes it away, or leaves it to the readers. */
+		/* It may be partly written: truncate, or leave it for readers to skip. */
 		if (ftruncate(s->write_fd, (off_t)segment->size) ||
 			lseek(s->write_fd, (off_t)segment->size, SEEK_SET) < 0)
 			end_segment(s);
@@ -341,7 +343,7 @@ int spool_disk_append(
 
 /* ---- reading and letting go ----------------------------------------------------------------- */
 
-/* In one segment, from the place on when it is there. */
+/* Searches one segment, from T's place if that is in it. */
 static int find_in(int fd, const struct spool_segment *segment, uint64_t want,
 	struct spool_target *t, struct segment_record *ret_record)
 {
@@ -375,7 +377,7 @@ int spool_disk_find(const struct spool *s, uint64_t want, struct spool_target *p
 			return -ESTALE;
 		if (fd < 0 && !segment_is_gone(fd))
 			return fd;
-		/* One that cannot be read: what is missing is told by the numbers. */
+		/* For an unreadable segment, the gap in the numbers shows what is missing. */
 		if (fd >= 0 && !find_in(fd, segment, want, place, ret_record)) {
 			*ret_fd = take_fd(&fd);
 			return 0;
@@ -384,7 +386,7 @@ int spool_disk_find(const struct spool *s, uint64_t want, struct spool_target *p
 	return -ENOENT;
 }
 
-/* One that is empty is, too, unless it is about to be written. */
+/* An empty segment is spent too, unless it is being written. */
 static bool is_spent(const struct spool *s, const struct spool_segment *segment, uint64_t needed)
 {
 	if (segment->records)

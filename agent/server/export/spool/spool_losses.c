@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records that no target will get any more. Each is counted once for each target that still waited
- * for it, when it goes. A target that has older records to send first comes to the hole later: the
- * numbers of the hole are remembered until every target is past it, so that they are not taken for
- * damaged records and counted again. They are not kept over a restart, after which such a hole
- * counts as damage.
+ * Records that no target will get any more. Each is counted, when it is lost, once per target that
+ * still waited for it. A target that has older records to send reaches the gap later: gaps are
+ * remembered until every target is past them, so that they are not counted again as damage. They
+ * are not kept across a restart, after which such a gap counts as damage.
  */
 #include "agent/server/export/spool/spool_internal.h"
 #include "base/cleanup.h"
@@ -36,7 +35,7 @@ uint64_t spool_awaited(
 	return count;
 }
 
-/* Records that all targets are past need not be remembered. */
+/* Drops the gaps that all targets are past. */
 static void forget_gaps(struct spool *s)
 {
 	uint64_t needed = UINT64_MAX;
@@ -56,7 +55,7 @@ static bool spool_losses_touches(const struct spool_range *a, const struct spool
 	return a->first <= b->last + 1 && b->first <= a->last + 1;
 }
 
-/* Where there are too many holes to remember, this one is counted again, as damage. */
+/* A gap beyond the limit is not remembered, and so counted again, as damage. */
 static void add_gap(struct spool *s, struct spool_range gap)
 {
 	for (size_t i = 0; i < s->gap_count;) {
@@ -83,7 +82,7 @@ static void target_lose(struct spool *s, struct spool_target *t, const struct sp
 {
 	t->dropped[why] += spool_awaited(s, t, range->first, range->last);
 	if (is_under_way(t, range->first, range->last)) {
-		/* The server may be taking it just now: its answer decides. */
+		/* The server may be receiving it now: its answer decides. */
 		t->dropped[why]--;
 		t->under_way_lost = true;
 		t->under_way_why = why;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rejected/: what a server calls bad, for a person to look at: the profile as it was sent and, as
- * text, where it was to go, why it was refused and its labels. Bounded; the oldest go first. That
- * something cannot be kept here is no loss: the refusal itself is counted and logged.
+ * rejected/: payloads that a server refused, for a person to look at: the profile as sent and, as
+ * text, its target, the reason and its labels. Bounded; the oldest are removed first. Failing to
+ * keep one is no loss: the refusal itself is counted and logged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +91,7 @@ static int list_files(int fd, struct listing *ret_listing)
 	return err;
 }
 
-/* An incomplete listing does not tell the oldest file: the next refusal prunes. */
+/* An incomplete listing does not show the oldest file: leave it to the next refusal. */
 static void prune(int fd)
 {
 	for (size_t removed = 0; removed < MAX_ENTRIES; removed++) {

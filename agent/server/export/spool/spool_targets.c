@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which targets a spool has. A target is its name, wherever it stands in the list: it keeps its
- * place in the spool and its counts when others come, go or change places. A target that is not in
- * the list any more is given up: what waited for it is counted, and its cursor is removed, so that
- * it neither holds records back nor is ever taken for another target's.
+ * The targets of a spool. A name identifies a target, regardless of its index: it keeps its
+ * position and its counts when others are added, removed or reordered. A removed target is
+ * abandoned: its pending records are counted and its cursor is removed, so that it neither holds
+ * records back nor is taken for another target's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,8 +42,8 @@ static void targets_deinit(struct spool_target *targets, size_t count)
 }
 
 /*
- * Before the first payload: a target without a cursor is taken for a new one. Where it cannot be
- * written, an earlier process may have sent what is here without being able to say so.
+ * Writes the cursor before the first payload: a target without one counts as new. If it cannot be
+ * written, an earlier process may have sent these records without recording it.
  */
 static void check_cursor(struct spool *s, struct spool_target *t)
 {
@@ -54,7 +54,7 @@ static void check_cursor(struct spool *s, struct spool_target *t)
 	s->trouble = "it cannot be written to";
 }
 
-/* New ones begin with what comes next, which is known when all cursors have been read. */
+/* A new target starts with the next record, which is known once all cursors are read. */
 static void begin_targets(struct spool *s)
 {
 	for (size_t i = 0; i < s->target_count; i++) {
@@ -90,7 +90,7 @@ int spool_set_targets(struct spool *s, const char *const *names, size_t count)
 
 		if (!kept)
 			continue;
-		/* Whoever sent to it has gone. */
+		/* Its sender is gone. */
 		spool_target_answered(kept, false);
 		free(targets[i].name);
 		targets[i] = *kept;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directory belongs to us, but people empty it to get their disk back, or put another in its
- * place. Files that are open go on taking what nobody will ever find, so names are looked at again
- * and again. What is gone is counted, and writing goes on in a new segment, in a directory that is
- * made anew if need be.
+ * The directory is ours, but people empty it to free disk space, or replace it. Open files would go
+ * on taking data that nobody will ever find, so names are checked regularly. Missing files are
+ * counted, and writing continues in a new segment, in a new directory if need be.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +12,7 @@
 #include "agent/server/export/spool/spool_internal.h"
 #include "base/cleanup.h"
 
-/* The settings' path leads to another directory, or to none. */
+/* The configured path leads to another directory, or to none. */
 static bool is_replaced(const struct spool *s)
 {
 	struct stat named, ours;
@@ -35,7 +34,7 @@ static void lose_all_segments(struct spool *s)
 	}
 }
 
-/* Its records have numbers of their own, which do not go together with ours. */
+/* Its records have numbers of another sequence than ours. */
 static bool is_used(const struct spool *s)
 {
 	return s->segment_count > 0;
