@@ -26,7 +26,7 @@
 
 const char CHECK_SAMPLER[] = "sampler";
 
-/* PROC_PID_INIT_INO (include/linux/proc_ns.h): the machine's first pid namespace. */
+/* PROC_PID_INIT_INO (include/linux/proc_ns.h): inode of the initial pid namespace. */
 static const ino_t initial_pidns = 0xeffffffc;
 
 enum {
@@ -35,7 +35,7 @@ enum {
 	WATERMARK_BYTES = 4096,
 };
 
-/* Fills in what was found. FIX is text without arguments. */
+/* Sets the result of a check. FIX takes no format arguments. */
 static void __attribute__((format(printf, 4, 5)))
 set(struct check_feature *f, enum check_state state, const char *fix, const char *why, ...)
 {
@@ -57,7 +57,7 @@ static long check_read_number(const char *path, long otherwise)
 	return strtol(line, NULL, 10);
 }
 
-/* The version is told, not believed: whether things work is tried below. */
+/* An old version is only a warning: the checks below try what the kernel supports. */
 static void check_kernel(struct check_feature *f)
 {
 	struct utsname name;
@@ -103,7 +103,7 @@ static void append_name(char *names, size_t size, const char *name)
 	snprintf(names + used, size - used, "%s%s", used ? ", " : "", name);
 }
 
-/* CAP_SYS_ADMIN stands for all of these but the last two, as before they existed. */
+/* `by_admin`: CAP_SYS_ADMIN implies it, as before it was split off. */
 static void check_capabilities(struct check_feature *f)
 {
 	static const struct {
@@ -152,7 +152,7 @@ static void check_lockdown(struct check_feature *f)
 		set(f, CHECK_OK, "", "%s", strstr(line, "[integrity]") ? "integrity" : "none");
 }
 
-/* What counts is whether /proc/kallsyms shows addresses; the setting explains why not. */
+/* Decides by whether /proc/kallsyms shows addresses; kptr_restrict only explains why not. */
 static void check_kallsyms(struct check_feature *f)
 {
 	long restriction = check_read_number("/proc/sys/kernel/kptr_restrict", -1);
@@ -266,7 +266,7 @@ static void check_mapping_lookup(struct check_feature *f)
 			"cannot be read: what was mapped just now is unwound in user space");
 }
 
-/* Loads and attaches everything, and takes no sample. */
+/* Loads and attaches the BPF programs without starting to sample. */
 static void check_sampler(struct check_feature *f)
 {
 	struct collect_options options = {
@@ -296,7 +296,7 @@ static void check_sampler(struct check_feature *f)
 	collect_destroy(collect);
 }
 
-/* The same with the program that runs at each switch of threads, for nobody's process. */
+/* Attaches the sched_switch program, with a filter that matches no process. */
 static void check_off_cpu(struct check_feature *f)
 {
 	struct collect_options options = {
@@ -386,7 +386,7 @@ static const char *tracefs_directory(void)
 	return NULL;
 }
 
-/* What is there at all, and what may be attached to: lockdown shuts the second. */
+/* Checks which files exist, and whether attaching is allowed: lockdown forbids it. */
 static void check_tracefs(struct check_feature *f)
 {
 	static const char *const files[] = { "events/sched/sched_switch/id",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fathom completion bash|zsh`: completion scripts from the table of commands and the table of
- * settings. What a value may be is told by its argument's name (FILE, DIR, PIDS) or by the words
- * that the setting knows.
+ * `fathom completion bash|zsh`: prints completion scripts made from the tables of commands and
+ * settings. The values of a setting are completed by its argument's name (FILE, DIR, PIDS) or from
+ * its list of words.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 #include "agent/settings/config.h"
 #include "base/cleanup.h"
 
-/* Each with a blank before it. */
+/* Each name is preceded by a blank. */
 static const char remote_types[] =
 #define REMOTE_KIND(id, name, ...) " " name
 #include "agent/server/export/remote/remote_kinds.def"
 #undef REMOTE_KIND
 	;
 
-/* The words that a setting knows, or NULL. */
+/* The words that a setting accepts, or NULL. */
 static const char *words_of(enum setting id)
 {
 	switch ((int)id) {
@@ -170,7 +170,7 @@ static void print_bash(void)
 
 /* ---- zsh ------------------------------------------------------------------------------------- */
 
-/* Inside of single quotes and of an _arguments specification. */
+/* Escapes TEXT for single quotes inside an _arguments specification. */
 static void put_zsh(const char *text)
 {
 	for (; *text; text++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The manual page, from the table of commands and the table of settings: `make` writes it to
- * build/fathom.1. man(7) macros. What stands in no table (signals, HTTP, files) is here.
+ * Generates the man(7) page from the tables of commands and settings; `make` writes it to
+ * build/fathom.1. Sections without a table (signals, HTTP, files) are written here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "agent/settings/config.h"
 #include "base/cleanup.h"
 
-/* Plain text as roff: a hyphen is one that can be copied, and no line begins a request. */
+/* Escapes plain text for roff: hyphens stay copyable, and no line starts a request. */
 static void put_text(const char *text)
 {
 	bool begin = true;

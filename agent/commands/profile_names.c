@@ -15,14 +15,14 @@
 enum {
 	MAX_FUNCTIONS = 4 << 20,
 	MAX_STRINGS = 8 << 20,
-	MAX_LINES = 16 << 20, /* added, of all locations together */
+	MAX_LINES = 16 << 20, /* lines added, over all locations */
 	MAX_STRING_BYTES = 256 << 20,
-	MAX_NAME_BYTES = 64 << 10, /* what is longer is cut */
+	MAX_NAME_BYTES = 64 << 10, /* longer names are cut */
 };
 
-/* Interned as bytes: without padding. */
+/* Interned as bytes, so it must have no padding. */
 struct new_function {
-	uint32_t name, system_name, file; /* numbers in `strings` */
+	uint32_t name, system_name, file; /* numbers in adding.strings */
 	uint32_t start_line;
 };
 
@@ -30,14 +30,14 @@ struct adding {
 	const struct profile_names_options *options;
 	struct upload_profile *profile;
 	MESSAGE(Profile) * message;
-	struct intern strings; /* the new ones; number 0 is string 0 of the message */
+	struct intern strings; /* new strings; number 0 is string 0 of the message */
 	struct intern functions; /* struct new_function; 0 is none */
-	uint64_t last_id; /* of a new function */
-	uint64_t *function_ids; /* by number */
+	uint64_t last_id; /* the last id given to a new function */
+	uint64_t *function_ids; /* by number in `functions` */
 	size_t function_id_capacity;
 	size_t old_strings;
 	size_t lines;
-	bool *touched; /* by number of the mapping */
+	bool *touched; /* by index of the mapping */
 };
 
 static void adding_deinit(struct adding *a)
@@ -48,7 +48,7 @@ static void adding_deinit(struct adding *a)
 	free(a->touched);
 }
 
-/* Freed with the message, whose allocator ends in free(). */
+/* Freed with the message, by an allocator that calls free(). */
 static void *new_message(size_t size)
 {
 	return calloc(1, size);
@@ -61,7 +61,7 @@ static void free_line(MESSAGE(Line) * line)
 
 /* ---- strings and functions ------------------------------------------------------------------ */
 
-/* The number that string NUMBER of `strings` has in the message. */
+/* Converts a number in `strings` to a string number of the message. */
 static int64_t string_in_message(const struct adding *a, uint32_t number)
 {
 	return number ? (int64_t)(a->old_strings + number - 1) : 0;
@@ -174,7 +174,7 @@ static int name_location(
 {
 	int err = 0;
 
-	/* The function around it all, at the line of its innermost code. */
+	/* Without inlining: the outermost function, at the line of the innermost frame. */
 	if (a->options->no_inlines && count > 1) {
 		frames[count - 1].file = frames[0].file;
 		frames[count - 1].line = frames[0].line;
@@ -306,7 +306,7 @@ static void note_lacks(
 	}
 }
 
-/* A flag that is set stays set: it is what whoever made the profile said. */
+/* Sets has_* flags, clears none: a set flag is a claim of the profile's producer. */
 static int set_flags(struct adding *a)
 {
 	autofree struct lacks *lacks = calloc(a->message->n_mapping + 1, sizeof(*lacks));

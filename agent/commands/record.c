@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fathom record`: one window over the whole run, one output file.
+ * `fathom record`: one window for the whole run, one output file.
  *
- * plan → (spawn CMD, held back) → make the agent, read /proc → wait shortly for what goroutine ids
- * need → sample until a signal, the time, or CMD's end → take in the rest → wait for indexes →
- * symbolize, write, tell.
+ * plan → fork CMD, if given, and hold it back → create the agent, read /proc → wait briefly for
+ * what goroutine ids need → sample until a signal, the end of the duration or of CMD → drain the
+ * rings → wait for indexes → symbolize, write, print the result.
  *
- * CMD is what is sampled, unless -a, -p, -t or -G says who is: then it says how long.
+ * CMD is the target, unless -a, -p, -t or -G selects targets: then CMD only sets the duration.
  */
 #include "agent/commands/record.h"
 
@@ -40,9 +40,9 @@ struct record {
 	struct sampler *sampler;
 	struct record_command command;
 	struct record_targets targets;
-	bool sampled; /* it was not interrupted before */
+	bool sampled; /* sampling began: no interruption before */
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
-	struct sealed_window window; /* once sampling has stopped */
+	struct sealed_window window; /* valid after sampling has stopped */
 	unsigned int interrupts;
 	int duration_timer, progress_timer; /* -1 = none */
 	bool progress; /* stderr is a terminal */
@@ -55,12 +55,12 @@ static void record_on_signal(void *context, int signal)
 	struct record *r = context;
 
 	if (signal == SIGCHLD) {
-		/* Index builders are children, too: CMD's end counts once. */
+		/* SIGCHLD also comes for index builders; act only once, when CMD has ended. */
 		if (!r->command.ended && record_command_reap(&r->command))
 			loop_stop(r->loop);
 		return;
 	}
-	/* A second Ctrl-C ends the waiting for names, too. */
+	/* The first signal stops sampling, the second one the wait for names. */
 	r->interrupts++;
 	loop_stop(r->loop);
 }
@@ -151,7 +151,7 @@ static int run_command(struct record *r)
 	return err;
 }
 
-/* A signal that came while nothing was waited for is still there for the loop to read. */
+/* The loop has not run since: a signal may still be pending. */
 static bool is_interrupted(const struct record *r)
 {
 	sigset_t pending;
@@ -164,7 +164,7 @@ static bool is_interrupted(const struct record *r)
 	return r->interrupts > 0;
 }
 
-/* What was collected is written all the same: a profile of nothing. */
+/* Returns 0, so that an empty profile is written. */
 static int end_before_sampling(struct record *r)
 {
 	fprintf(stderr, "fathom record: interrupted before sampling began: the profile is empty\n");
@@ -186,7 +186,7 @@ static int sample(struct record *r)
 	err = start_sampling(r);
 	if (!err)
 		err = run_command(r);
-	/* CMD may have ended already: then SIGCHLD waits in the loop. */
+	/* CMD may have ended already: its SIGCHLD is then pending, and the loop ends at once. */
 	if (!err && !record_targets_ended(&r->targets))
 		err = loop_run(r->loop);
 	loop_cancel(r->loop, r->duration_timer);

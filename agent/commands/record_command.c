@@ -10,14 +10,14 @@
 
 #include "base/cleanup.h"
 
-/* The child: waits for the word, becomes the command, or says why not. */
+/* The child: waits for the start byte, then execs the command or sends its errno. */
 static _Noreturn void run_child(char **argv, int go_fd, int exec_fd, pid_t parent)
 {
 	sigset_t none;
 	char word;
 	int err;
 
-	/* Nobody is left to give the word when the parent has gone. */
+	/* If the parent dies, nobody can send the start byte any more. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent || read(go_fd, &word, 1) != 1)
 		_exit(127);
@@ -95,7 +95,7 @@ void record_command_deinit(struct record_command *command)
 		close(command->go_fd);
 	if (command->exec_fd >= 0)
 		close(command->exec_fd);
-	/* One that never got the word dies of the closed pipe; one that runs goes on by itself. */
+	/* A child that was never started exits on the closed pipe; a running one is left alone. */
 	if (command->pid > 0 && !command->ended && command->go_fd >= 0)
 		waitpid(command->pid, &command->status, 0);
 	*command = (struct record_command){ .pid = -1, .go_fd = -1, .exec_fd = -1 };

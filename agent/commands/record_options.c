@@ -13,7 +13,7 @@ static int record_options_refuse(const char *message)
 	return -EINVAL;
 }
 
-/* A thread that waits is on no CPU. */
+/* Rejects -C: a waiting thread is on no CPU. */
 static int plan_off_cpu(const struct config *config, struct collect_options *collect)
 {
 	if (!config_flag(config, SETTING_off_cpu))
@@ -44,7 +44,7 @@ static int plan_event(const struct config *config, struct collect_options *colle
 			"-F and -c exclude each other: a rate, or a count of events");
 	collect->period = config_number(config, SETTING_count);
 	collect->frequency_hz = 0;
-	/* The same ceiling as -F's. */
+	/* Same limit as for -F. */
 	if (collect->period < 1000000000 / SAMPLER_MAX_HZ || collect->period > INT64_MAX)
 		return record_options_refuse(
 			"-c wants 100000 or more: that is 10000 samples a second of cpu-clock");

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 
-/* A pipe or a device is written as it is; a regular file is replaced whole. */
+/* Pipes and devices are written in place; regular files are replaced atomically. */
 static bool is_special(const char *path)
 {
 	struct stat info;
@@ -81,7 +81,7 @@ static uint64_t total_of(const struct metrics *metrics, const char *name)
 	return total;
 }
 
-/* ` (no_table 8, depth 1)`, or nothing; and the line's end. */
+/* Prints ` (no_table 8, depth 1)`, or nothing, then ends the line. */
 static void print_reasons(const struct metrics *metrics, const char *name)
 {
 	bool first = true;
@@ -129,7 +129,7 @@ static void print_unnamed(const struct metrics *metrics)
 	print_reasons(metrics, name);
 }
 
-/* Everything else that went wrong, one line each: silence means nothing did. */
+/* Prints one line for each other problem; prints nothing if there was none. */
 static void print_troubles(const struct metrics *metrics)
 {
 	static const struct {
@@ -177,7 +177,7 @@ static void print_cost(const struct record_result *r)
 	fputc('\n', stderr);
 }
 
-/* Who ended the run, where it was not the user; and why there may be nothing in it. */
+/* Prints what ended the run if it was not the user, and why the profile may be empty. */
 static void print_ends(const struct record_result *r)
 {
 	int status = r->command ? r->command->status : 0;

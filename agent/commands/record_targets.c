@@ -9,7 +9,7 @@
 #include "agent/commands/record.h"
 #include "agent/loop/loop.h"
 
-/* PIDFD_THREAD, from Linux 6.9: before that only processes can be watched. */
+/* PIDFD_THREAD (Linux 6.9); older kernels can only watch processes. */
 enum { OF_THREAD = O_EXCL };
 
 static void let_go(struct record_targets *t, size_t at)
@@ -33,7 +33,7 @@ static void on_end(void *context, int fd, uint32_t epoll_events)
 		t->ended(t->context);
 }
 
-/* One that is gone already counts as ended. */
+/* A target that is gone already counts as ended. */
 static int watch(struct record_targets *t, uint32_t id, unsigned int flags)
 {
 	int fd = (int)syscall(SYS_pidfd_open, id, flags);
@@ -54,7 +54,7 @@ static int watch(struct record_targets *t, uint32_t id, unsigned int flags)
 	return err;
 }
 
-/* Threads are what counts where both are given: they are of those processes. */
+/* If threads are given, only they are watched: they belong to the given processes. */
 static int watch_all(struct record_targets *t, const struct collect_options *who)
 {
 	int err = 0;

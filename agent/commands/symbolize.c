@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fathom symbolize`: addresses on standard input, functions and lines on standard output. */
+/* `fathom symbolize`: reads addresses from standard input, prints functions and lines. */
 #include "agent/commands/symbolize.h"
 
 #include <ctype.h>
@@ -18,16 +18,16 @@ DEFINE_AUTO(index);
 DEFINE_AUTO(kallsyms);
 DEFINE_AUTO(symbolize_process);
 
-/* Whose addresses come on standard input: one of these is there. */
+/* The source of the addresses; exactly one of these is set. */
 struct source {
-	const char *path; /* of the file */
+	const char *path; /* path of the file */
 	struct index *index;
 	struct symbolize_process *process;
 	struct kallsyms *kallsyms;
 	struct symbolize_kernel_text text;
 };
 
-/* As llvm-symbolizer takes them: a C number, after an optional word for its kind. */
+/* Parses an address as llvm-symbolizer does: a C number, after an optional kind word. */
 static bool symbolize_parse_address(const char *line, uint64_t *ret_address)
 {
 	char *end;
@@ -47,7 +47,7 @@ static bool symbolize_parse_address(const char *line, uint64_t *ret_address)
 	return !errno && !*end;
 }
 
-/* Whoever holds a pipe open to us waits for each answer; a file's are written in one go. */
+/* True unless standard input is a regular file: the writer of a pipe may wait for each answer. */
 static bool answers_are_awaited(void)
 {
 	struct stat st;
@@ -160,7 +160,7 @@ static int answer_process(struct symbolize_indexes *indexes, const struct config
 	return answer_lines(&(struct source){ .process = process }, style);
 }
 
-/* Says what is wrong with what was asked for; NULL where nothing is. */
+/* Returns what is wrong with the options, or NULL. */
 static const char *misuse(const struct config *config)
 {
 	int sources = config_given(config, SETTING_executable) + config_given(config, SETTING_pid) +

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug files from debuginfod for a user who waits: one question after the other. What goes wrong
- * is said once, since after that the servers are left alone for a while.
+ * Fetches debug files from debuginfod servers, one blocking request at a time. A server failure is
+ * reported once: after it the servers are paused for a while.
  */
 #include <errno.h>
 #include <poll.h>
@@ -49,7 +49,7 @@ static int symbolize_debuginfod_wait_for(
 	return err ? err : fd;
 }
 
-/* The file, or -1. */
+/* Returns the file's descriptor, or -1. */
 static int fetch(struct debuginfod *d, const struct build_id *id, const char *name)
 {
 	struct debuginfod_request request;

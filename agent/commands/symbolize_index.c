@@ -15,7 +15,7 @@
 #include "symbolizer/debuginfod/debuginfod.h"
 #include "symbolizer/sandbox/sandbox.h"
 
-/* One build, and a user who waits for it: more than the agent would allow a module. */
+/* One build with a waiting user: more than the agent allows for a module. */
 static const struct sandbox_limits limits = {
 	.memory_bytes = 8UL << 30,
 	.cpu_seconds = 300,
@@ -39,7 +39,7 @@ static int open_file(const char *path, int *ret_fd, struct module_id *ret_id)
 		fprintf(stderr, "fathom symbolize: %s is not a regular file\n", path);
 		return -EBADMSG;
 	}
-	/* Not by build ID: a stripped file and the one with its debug sections share that. */
+	/* Without the build ID: a stripped file and its unstripped twin share it. */
 	*ret_id =
 		(struct module_id){ .file = {
 					    .device = st.st_dev,
@@ -126,20 +126,21 @@ static struct debug_search search_for(
 	};
 }
 
-/* An index to be built. */
+/* One index build. */
 struct job {
 	const struct symbolize_indexes *indexes;
-	const struct module_id *id; /* NULL: it is not kept */
+	const struct module_id *id; /* NULL = do not cache */
 	const struct symbolize_file *file;
-	struct companions
-		*companions; /* what the child has from the start, then all it was given */
-	/* Where debug files come from: the first of COMPANIONS, or the file itself, is a server's.
+	struct companions *companions; /* given to the child: at the start, then on demand */
+	/*
+	 * Origin of debug files: JOB_DEBUG_FETCHED: the first of COMPANIONS is a server's;
+	 * JOB_FILE_FETCHED: the file itself is.
 	 */
 	enum { JOB_SEARCHES, JOB_DEBUG_FETCHED, JOB_FILE_FETCHED } kind;
-	bool has_lines; /* it has, or it is of no use */
+	bool has_lines; /* the index must have lines, or the build fails */
 };
 
-/* What the files that QUESTION is about name, as far as it is there. */
+/* Finds the files that QUESTION names and that exist. */
 static void find_files(const struct job *job, const struct sandbox_question *question,
 	struct companions *ret_found)
 {
@@ -245,14 +246,17 @@ static int build_once(
 		cache_abandon(indexes->cache, &entry);
 	if (err)
 		return err;
-	/* Ignoring a failure: what was built is open, the next run builds it again. */
+	/* A failure only means that the next run builds it again. */
 	if (entry.fd >= 0)
 		cache_commit(indexes->cache, &entry, job->id);
 	*ret_index = take(index);
 	return 0;
 }
 
-/* With what servers have, if INDEX lacks it; that is moved in, and out in the place of a better. */
+/*
+ * Returns an index with the debug file of a server, if INDEX lacks one and a server has it;
+ * otherwise INDEX. Takes ownership of INDEX.
+ */
 static struct index *improved(
 	struct symbolize_indexes *indexes, const struct job *job, struct index *index)
 {
@@ -283,7 +287,7 @@ static struct index *improved(
 	return better;
 }
 
-/* Only the first index tells which .dwo files there should be; with them there is a second. */
+/* The first index tells which .dwo files there are; if any is found, a second build adds them. */
 static int symbolize_index_build(struct symbolize_indexes *indexes, const struct module_id *id,
 	const struct symbolize_file *file, struct index **ret_index)
 {
@@ -307,7 +311,7 @@ static int symbolize_index_build(struct symbolize_indexes *indexes, const struct
 	return 0;
 }
 
-/* An index that was built before its debug files were installed is not good enough any more. */
+/* True if the cached index was built before its debug files were installed. */
 static bool is_outdated(const struct symbolize_indexes *indexes, const struct symbolize_file *file,
 	const struct index *index)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two output styles of llvm-symbolizer, to the letter: scripts read them. */
+/* The two output styles of llvm-symbolizer, reproduced exactly: scripts parse them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
-enum { JSON_BYTES = 64 << 20 }; /* of one answer */
+enum { JSON_BYTES = 64 << 20 }; /* limit for one answer */
 
 static const char *shown_name(const struct symbolize_style *style, const struct index_frame *frame)
 {
@@ -25,7 +25,7 @@ static void print_frame(FILE *out, const struct symbolize_style *style,
 		frame->line, frame->column);
 }
 
-/* What is printed of an answer: its frames, or the one that stands for all of them. */
+/* What is printed: all frames, or a single one for all of them. */
 struct shown {
 	const struct index_frame *frames;
 	size_t count;
@@ -113,7 +113,7 @@ void symbolize_print(FILE *out, const struct symbolize_style *style, uint64_t ad
 	struct shown shown = { answer->frames, answer->count };
 	struct index_frame outermost;
 
-	/* Without inlining: the function around it all, at the line of its innermost code. */
+	/* Without inlining: the outermost function, at the line of the innermost frame. */
 	if (style->no_inlines && answer->count > 1) {
 		const struct index_frame *last = &answer->frames[answer->count - 1];
 

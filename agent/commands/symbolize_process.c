@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses of a process that lives. Its mappings are read again where an address is in none of
- * them and now and then, since it may load and unload libraries between two questions; when it has
- * ended, what was known of it last stays.
+ * Symbolizes addresses of a running process. Its mappings are read again for an address outside all
+ * of them, and every REFRESH_NS, since it may load and unload libraries between two addresses.
+ * After its end the last known mappings stay in use.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,24 +22,24 @@
 
 enum { MAX_MODULES = 1 << 16 };
 
-/* Between two readings of its mappings while addresses are found. */
+/* Longest age of the mappings and of the perf map's descriptor. */
 static const uint64_t REFRESH_NS = 100000000;
 
 struct symbolize_process {
 	uint32_t pid;
 	bool awaited;
 	int proc_fd;
-	int pid_fd; /* /proc/PID of this very process, whoever has its pid later */
+	int pid_fd; /* /proc/PID, bound to this process even if its pid is reused */
 	struct symbolize_indexes *indexes;
-	struct metrics metrics; /* that the table counts into; nobody reads them */
+	struct metrics metrics; /* counters of the process table; not read */
 	struct modules *modules;
-	struct map module_indexes; /* module number → index, NULL = it has none */
+	struct map module_indexes; /* module number → index; NULL = none */
 	struct processes *processes;
-	struct process *process; /* its generation, as last read */
-	uint64_t read_ns; /* when that was */
-	uint32_t perf_map_number; /* of the generation that the map is of */
+	struct process *process; /* the generation that was read last */
+	uint64_t read_ns; /* CLOCK_MONOTONIC, of the last read */
+	uint32_t perf_map_number; /* generation whose perf map is open */
 	int perf_map_fd;
-	uint64_t perf_map_ns; /* when it was opened last, or tried to */
+	uint64_t perf_map_ns; /* CLOCK_MONOTONIC, of the last attempt to open it */
 	struct perf_map *perf_map;
 	struct kallsyms *kallsyms;
 	bool kallsyms_tried;
@@ -48,7 +48,7 @@ struct symbolize_process {
 
 DEFINE_AUTO(symbolize_process);
 
-/* Of one that has ended, what is known stays. */
+/* Keeps the last mappings if the process has ended. */
 static void symbolize_process_read_mappings(struct symbolize_process *p)
 {
 	struct process *live;
@@ -189,7 +189,7 @@ static int open_module(const struct symbolize_process *p, const struct mapping *
 	return err;
 }
 
-/* Asked for once: why a file has none is said once, too. */
+/* Tries each module once, so that an error is printed once. Returns NULL if there is no index. */
 static const struct index *index_of(struct symbolize_process *p, const struct mapping *mapping)
 {
 	const struct module *module = mapping->module;
@@ -233,7 +233,7 @@ static void look_up_file(struct symbolize_process *p, const struct mapping *mapp
 		answer->count = index_lookup(index, elf_addr, answer->frames, INDEX_MAX_FRAMES);
 }
 
-/* The file that has the name now: a JIT may put another in its place. */
+/* Reopens the perf map by name: a JIT may replace the file. */
 static void open_newest_perf_map(struct symbolize_process *p)
 {
 	uint32_t namespace_pid = process_namespace_pid(p->processes, p->process);
@@ -259,7 +259,7 @@ static struct perf_map *updated_perf_map(struct symbolize_process *p)
 		open_newest_perf_map(p);
 	if (p->perf_map_fd < 0 || (!p->perf_map && perf_map_create(&p->perf_map)))
 		return NULL;
-	/* Ignoring a failure: what was read before stays. */
+	/* After a failure the entries read before stay valid. */
 	(void)perf_map_update(p->perf_map, p->perf_map_fd);
 	return p->perf_map;
 }

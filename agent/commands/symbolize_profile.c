@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fathom symbolize --profile`: where the names of a foreign profile come from. A mapping's build
- * ID says which module it was; the file of that name, a debug file and the index cache are asked
- * for one of the same build ID. Another file of the same name gives nothing: a wrong name is worse
- * than none.
+ * `fathom symbolize --profile`: the sources of names for a foreign profile. A mapping's build ID
+ * identifies its module; the file at its path, a debug file or a cached index must have that build
+ * ID. Other files at that path are ignored: a wrong name is worse than none.
  *
- * Profiles do not agree on what an address is. Most say where the process had it (Go, perf): then
- * start and offset of the mapping make it a place in the file. In others (ours, newer Parca
- * agents') it is the file's own ELF address. Ours have mappings in ELF addresses too, so that the
- * same arithmetic holds; an address outside its mapping can only be meant as an ELF address.
+ * Profiles disagree on what an address is. Most have process addresses (Go, perf): the mapping's
+ * start and offset turn them into file offsets. Others (ours, newer Parca agents') have ELF
+ * addresses. Our mappings are in ELF addresses too, so the same arithmetic works; an address
+ * outside its mapping can only be an ELF address.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -34,18 +33,18 @@
 enum {
 	MAX_SOURCES = 1 << 14, /* distinct modules of one profile */
 	MAX_MODULE_NAME = 64,
-	MAX_SAID = 8, /* modules that are named as not found */
+	MAX_SAID = 8, /* modules listed as not found */
 	KASLR_ALIGN = 1 << 21,
 };
 static const size_t MAX_OUTPUT_BYTES = (size_t)1 << 30;
 
-/* A module that mappings of the profile are of. */
+/* A module of the profile, shared by its mappings. */
 struct source {
-	const char *path, *build_id; /* of the message */
+	const char *path, *build_id; /* borrowed from the message */
 	struct index *index;
-	bool debug_only; /* the index is of a debug file, whose segments have no place in a file */
-	bool kernel; /* names are those of `kallsyms` */
-	uint64_t shift; /* from its addresses to those of the running kernel */
+	bool debug_only; /* the index is a debug file's, whose segments have no file offsets */
+	bool kernel; /* names come from `kallsyms` */
+	uint64_t shift; /* added to its addresses to get those of the running kernel */
 };
 
 struct naming {
@@ -54,7 +53,7 @@ struct naming {
 	struct source *sources;
 	size_t count, capacity;
 	struct map by_name; /* hash of path and build ID → number */
-	uint32_t *numbers; /* of the source, by number of the mapping, plus 1; 0 = not yet asked */
+	uint32_t *numbers; /* by mapping: index in `sources` plus 1; 0 = not looked up yet */
 	struct kallsyms *kallsyms;
 	bool kallsyms_tried;
 };
@@ -71,7 +70,7 @@ static void naming_deinit(struct naming *n)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* False for what is no GNU build ID in hex: Go's own, a hash of somebody's. */
+/* Returns false if TEXT is no GNU build ID in hex, e.g. Go's own ID or a hash. */
 static bool parse_build_id(const char *text, struct build_id *ret_id)
 {
 	size_t length = strlen(text);
@@ -97,8 +96,8 @@ static bool symbolize_profile_has_lines(const struct index *index)
 }
 
 /*
- * Whether the open file may be that of build ID WANTED. Go's linker puts its note in no segment:
- * then only the index tells, which has looked at the sections.
+ * True if the open file may have build ID WANTED. Go's linker puts its note in no segment: then
+ * only the index can tell, since building it reads the sections.
  */
 static bool symbolize_profile_may_be(int fd, const struct build_id *wanted)
 {
@@ -108,7 +107,7 @@ static bool symbolize_profile_may_be(int fd, const struct build_id *wanted)
 	return err ? err == -ENOENT : build_id_equal(&found, wanted);
 }
 
-/* The index of the file PATH if that has the build ID WANTED. */
+/* Returns the index of the file at PATH; NULL unless it has build ID WANTED. */
 static struct index *index_of_file(
 	struct symbolize_indexes *indexes, const char *path, const struct build_id *wanted)
 {
@@ -130,7 +129,7 @@ static struct index *index_of_file(
 	return index;
 }
 
-/* The same by the build ID of Go's linker, a text. */
+/* Like index_of_file(), for the textual build ID of Go's linker. */
 static struct index *index_of_go_file(
 	struct symbolize_indexes *indexes, const char *path, const char *wanted)
 {
@@ -168,7 +167,10 @@ static struct index *index_from_cache(
 	return index;
 }
 
-/* Keeps the better one: the first with lines, else the first. */
+/*
+ * Keeps the better index: the first with lines, else the first. Returns true if the kept one has
+ * lines, so that no other need be tried.
+ */
 static bool offer(struct source *source, struct index *index, bool debug_only)
 {
 	if (!index || (source->index && !symbolize_profile_has_lines(index))) {
@@ -221,7 +223,7 @@ static bool is_kernel_name(const char *path)
 	       !strcmp(path, "[guest.kernel.kallsyms]");
 }
 
-/* NAME without its brackets; false where it has none. */
+/* Copies PATH without its brackets to NAME; returns false if it has none. */
 static bool symbolize_profile_module_name(const char *path, char name[MAX_MODULE_NAME])
 {
 	size_t length = strlen(path);
@@ -250,8 +252,9 @@ static bool is_build_id(const struct source *source, const struct build_id *runn
 }
 
 /*
- * The running kernel of the same build, maybe from before a reboot: then its text stood elsewhere
- * (KASLR), by a multiple of its alignment. Modules are loaded anywhere and must not have moved.
+ * Uses the running kernel if it is the same build. The profile may be from before a reboot: KASLR
+ * then shifts the kernel's text by a multiple of its alignment. Modules may be loaded anywhere, so
+ * they must not have moved.
  */
 static bool find_kernel(
 	struct naming *n, struct source *source, const Perftools__Profiles__Mapping *mapping)
@@ -299,7 +302,7 @@ static int symbolize_profile_add_source(
 	return 0;
 }
 
-/* What makes two mappings one source; of the kernel's the place counts, too. */
+/* Mappings with equal keys share a source. For the kernel the address counts as well. */
 static uint64_t symbolize_profile_source_key(
 	const struct naming *n, const Perftools__Profiles__Mapping *mapping)
 {
@@ -312,7 +315,7 @@ static uint64_t symbolize_profile_source_key(
 	return hash_bytes(parts, sizeof(parts));
 }
 
-/* The source of mapping NUMBER, NULL where there are too many of them. */
+/* Returns the source of mapping NUMBER, NULL if there are too many sources. */
 static const struct source *source_of(struct naming *n, size_t number)
 {
 	const Perftools__Profiles__Mapping *mapping = n->profile->message->mapping[number];

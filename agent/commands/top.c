@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fathom top`: each interval is a window of its own, turned into a snapshot and drawn. An interval
- * ends when its time is over and the screen before it has been taken by the terminal: behind a slow
- * line intervals become longer, and nothing is left out.
+ * `fathom top`: each interval is a window of its own, which becomes a snapshot and is drawn. An
+ * interval ends when its time is over and the terminal has taken the previous screen: on a slow
+ * line intervals get longer, and no samples are dropped.
  */
 #include <errno.h>
 #include <locale.h>
@@ -32,7 +32,7 @@
 
 enum {
 	SCREEN_LIMIT_BYTES = 64 << 20,
-	KEY_BYTES = 64, /* read at once */
+	KEY_BYTES = 64, /* read in one call */
 	MIN_COLUMNS = 20,
 	MAX_COLUMNS = 1024,
 };
@@ -46,7 +46,7 @@ struct top {
 	struct sampling_options sampling;
 	char *cache_directory;
 	uint64_t delay_ns;
-	uint64_t iterations; /* 0 = without end */
+	uint64_t iterations; /* 0 = unlimited */
 	bool batch;
 
 	struct loop *loop;
@@ -56,15 +56,15 @@ struct top {
 	struct keys keys;
 	int escape_timer, tick_timer; /* -1 = none */
 	struct view view;
-	struct snapshot *snapshot; /* NULL before the first */
+	struct snapshot *snapshot; /* NULL until the first interval ends */
 	struct screen_facts facts;
 
-	uint64_t began_own_ns; /* CPU time of fathom until the running interval began */
-	uint64_t sealed_own_ns; /* in the one before */
-	uint64_t resumed_ns; /* intervals that began before that were held up */
-	uint64_t tables; /* shown so far */
-	bool dirty; /* to be drawn again when the output is free */
-	bool ending; /* when the output is free */
+	uint64_t began_own_ns; /* CPU time of fathom at the start of the interval */
+	uint64_t sealed_own_ns; /* used in the previous interval */
+	uint64_t resumed_ns; /* CLOCK_MONOTONIC; earlier intervals were held up */
+	uint64_t tables; /* tables shown so far */
+	bool dirty; /* redraw when the output is free */
+	bool ending; /* end when the output is free */
 	int error;
 };
 
@@ -76,7 +76,7 @@ static void top_end(struct top *t, int error)
 	loop_stop(t->loop);
 }
 
-/* As of other programs that write tables: what $COLUMNS says, 0 without it. */
+/* $COLUMNS, as other programs that print tables use it; 0 without it. */
 static size_t batch_columns(void)
 {
 	const char *text = getenv("COLUMNS");
@@ -207,7 +207,7 @@ static void on_keys(void *context, int fd, uint32_t events)
 	(void)events;
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	/* The terminal has gone. */
+	/* The terminal is gone. */
 	if (got <= 0) {
 		loop_stop(t->loop);
 		return;
@@ -232,8 +232,8 @@ static void top_enter(struct top *t)
 }
 
 /*
- * Ctrl-Z: the shell gets its terminal back as it was. The signal is raised anew where it is not
- * blocked, so that the shell sees a job stopped by it. Comes back when the job is continued.
+ * Ctrl-Z: restores the shell's terminal modes and raises the signal again, unblocked, so that the
+ * shell sees a job stopped by it. Returns when the job is continued.
  */
 static void suspend(struct top *t)
 {
@@ -265,7 +265,9 @@ static void top_on_signal(void *context, int signal)
 		suspend(t);
 		break;
 	case SIGCONT:
-		/* After a SIGSTOP, which nobody hears: the shell may have changed the terminal. */
+		/*
+		 * After a SIGSTOP, which cannot be caught: the shell may have changed the terminal.
+		 */
 		terminal_leave(&t->terminal, t->output);
 		top_enter(t);
 		break;
@@ -285,7 +287,7 @@ static int top_watch_signals(struct top *t)
 		sigaddset(&signals, ends[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(screen) && !t->batch; i++)
 		sigaddset(&signals, screen[i]);
-	/* A reader that has gone is an error of the write. */
+	/* A closed reader is handled as a write error. */
 	signal(SIGPIPE, SIG_IGN);
 	return loop_signals(t->loop, &signals, top_on_signal, t);
 }
@@ -301,7 +303,7 @@ static int top_make(struct top *t, const struct config *config)
 		.debug_directories = config_text(config, SETTING_debuginfo_directories),
 		.debuginfod_urls = config_text(config, SETTING_debuginfod_urls),
 		.cache_limit_bytes = config_number(config, SETTING_cache_max_bytes),
-		/* Two windows are open while one is sealed, and a snapshot is made of it. */
+		/* Leaves memory for two open windows while one is sealed, and for its snapshot. */
 		.profile_limit_bytes = config_number(config, SETTING_memory_limit) / 4,
 		.memory_limit_bytes = config_number(config, SETTING_memory_limit),
 		.sealed = top_on_sealed,
@@ -366,7 +368,7 @@ static int top_run(struct top *t)
 	if (!t->batch)
 		terminal_leave(&t->terminal, t->output);
 	err = err ? err : t->error;
-	/* Who reads only the first lines, as head does, has what was wanted. */
+	/* A reader that closes early, like head, is no error. */
 	if (err == -EPIPE)
 		return 0;
 	if (err)
@@ -439,7 +441,7 @@ static int plan_and_run(const struct config *config)
 		top_unmake(&t);
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
-	/* Log lines would fall onto the screen; what was lost stands in its second line anyway. */
+	/* Log lines would disturb the screen, whose second line shows the losses anyway. */
 	if (!t.batch && !config_given(config, SETTING_log_level))
 		log_configure(LOG_ERROR, false);
 	err = top_make(&t, config);
@@ -451,7 +453,7 @@ static int plan_and_run(const struct config *config)
 
 int command_top(struct invocation *call)
 {
-	/* Names are shown as the user's terminal can show them. */
+	/* For showing names in the character set of the user's terminal. */
 	setlocale(LC_CTYPE, "");
 	return plan_and_run(&call->config);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fathom upload`: pprof files to a server, as the agent would have sent them. */
+/* `fathom upload`: sends pprof files to a server, as the agent would. */
 #include "agent/commands/upload.h"
 
 #include <errno.h>
@@ -25,11 +25,11 @@ struct upload {
 	struct remotes *remotes;
 	struct remote *remote;
 	const struct labels *external;
-	bool sample_labels; /* the server takes them */
-	const char *path; /* of the file under way */
+	bool sample_labels; /* the server accepts sample labels */
+	const char *path; /* path of the current file */
 	bool answered;
 	struct remote_result result;
-	uint64_t payloads, samples, bytes; /* sent of this file */
+	uint64_t payloads, samples, bytes; /* sent from the current file */
 };
 
 static void upload_on_done(void *context, const struct remote_result *result)
@@ -62,7 +62,7 @@ static void upload_wait_for(struct upload *u, uint64_t wait_ns)
 
 static bool is_retried(const struct remote_result *result, int attempt)
 {
-	/* "Internal error" may mean the payload: it is not asked about for ever. */
+	/* "Internal error" may be caused by the payload itself: retry it less often. */
 	int most = result->blurred ? MAX_ATTEMPTS / 2 : MAX_ATTEMPTS;
 
 	return (result->verdict == REMOTE_RETRY || result->verdict == REMOTE_AMBIGUOUS) &&
@@ -103,7 +103,7 @@ static int send_payload(void *context, const struct payload *payload)
 	return 0;
 }
 
-/* `app` of /tmp/app.pb.gz. */
+/* Derives a service name from PATH: `app` for /tmp/app.pb.gz. */
 static void service_of(const char *path, char service[SERVICE_BYTES])
 {
 	static const char *const suffixes[] = { ".gz", ".pb", ".pprof", ".prof" };
@@ -168,7 +168,7 @@ static int upload_all(struct upload *u, const struct config *config)
 	for (int i = 0; i < config->rest_count; i++) {
 		if (upload_file(u, config->rest[i]))
 			status = EXIT_FAILED;
-		/* It will not let in the next one either. */
+		/* The server will refuse the next file as well. */
 		if (u->answered && u->result.verdict == REMOTE_DENIED)
 			break;
 	}

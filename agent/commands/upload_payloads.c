@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profile is built anew by pprof/: ids from 1 without gaps, clean strings, true has_* flags and
- * a period, whatever the file had. Servers die of less.
+ * Rebuilds the profile with pprof/, so that ids run from 1 without gaps, strings are clean, has_*
+ * flags are true and there is a period, whatever the file had. Servers are known to crash on less.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 
 enum {
 	MAX_SERIES = 1024,
-	/* Well below what Pyroscope takes (16,000 and 4 MiB), and within its burst of 2 MB. */
+	/* Well below Pyroscope's limits (16,000 and 4 MiB), and within its burst of 2 MB. */
 	PIECE_SAMPLES = 8000,
-	PIECE_BYTES = 3 << 20, /* in the builder's memory; encoded it is about a third */
+	PIECE_BYTES = 3 << 20, /* in the builder's memory; about a third when encoded */
 	PIECE_LIMIT_BYTES = 64 << 20,
 	TYPE_NAME_BYTES = 64,
 };
 
-/* Pyroscope cuts deeper stacks on the wrong side. */
+/* Pyroscope cuts deeper stacks at the wrong end. */
 static const size_t MAX_DEPTH = 1000;
 
 struct splitter {
@@ -31,14 +31,14 @@ struct splitter {
 	const struct upload_series *series;
 	upload_payload_fn *each;
 	void *context;
-	struct intern groups; /* the values of comm; 0 = none */
-	uint32_t *group_of; /* by sample */
+	struct intern groups; /* values of comm; 0 = none */
+	uint32_t *group_of; /* group of each sample, by index */
 	char types[PPROF_MAX_TYPES][TYPE_NAME_BYTES];
 	size_t type_count;
-	struct pprof *piece; /* NULL = none begun */
-	size_t piece_base_bytes; /* of an empty one */
-	uint64_t *ids; /* of the piece, by index of the location; 0 = not yet */
-	uint64_t *mapping_ids; /* of the piece, by index of the mapping */
+	struct pprof *piece; /* NULL = no piece begun */
+	size_t piece_base_bytes; /* size of an empty piece */
+	uint64_t *ids; /* in the piece, by location index; 0 = not added yet */
+	uint64_t *mapping_ids; /* in the piece, by mapping index */
 };
 
 DEFINE_AUTO(pprof);
@@ -70,7 +70,7 @@ static int find_groups(struct splitter *s)
 }
 
 /* ---- a piece's head ------------------------------------------------------------------------- */
-/* Types become parts of PromQL names: `alloc-space` is refused. */
+/* Sanitizes the types, which become parts of PromQL names: `alloc-space` is refused. */
 static void clean_types(struct splitter *s)
 {
 	const Perftools__Profiles__Profile *p = s->profile->message;
@@ -103,14 +103,14 @@ static int64_t upload_payloads_time_of(const struct splitter *s)
 	return p->time_nanos > 0 ? p->time_nanos : s->series->time_ns;
 }
 
-/* The file's own, else the last: what tools show first. */
+/* The file's default type, else the last one, which is what tools show first. */
 static const char *upload_payloads_default_type(const struct splitter *s)
 {
 	const Perftools__Profiles__Profile *p = s->profile->message;
 
 	const char *wanted = upload_text(s->profile, p->default_sample_type);
 
-	/* Compared as texts: a string may be in the table twice. */
+	/* Compared as strings: the string table may have duplicates. */
 	for (size_t i = 0; *wanted && i < s->type_count; i++) {
 		if (!strcmp(upload_text(s->profile, p->sample_type[i]->type), wanted))
 			return s->types[i];
@@ -255,7 +255,7 @@ static int upload_payloads_add_sample(struct splitter *s, const Perftools__Profi
 }
 
 /* ---- payloads -------------------------------------------------------------------------------- */
-/* The names that Pyroscope's and Parca's pages look for. */
+/* The profile names that the pages of Pyroscope and Parca look for. */
 static const char *upload_payloads_name_of(const struct splitter *s)
 {
 	static const struct {
@@ -289,7 +289,7 @@ static int fill_labels(const struct splitter *s, uint32_t group, struct labels *
 	return err;
 }
 
-/* Those on mappings name them by their ids, which are others in the piece. */
+/* Rewrites comments on mappings: mapping ids differ in the piece. */
 static int add_comment(struct splitter *s, const char *text)
 {
 	char comment[FILE_HASH_COMMENT_BYTES];

@@ -141,7 +141,7 @@ static int upload_profile_check(struct upload_profile *profile, const char **ret
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
-/* protobuf-c makes an object of some 50 bytes from two: what a small file may become is bounded. */
+/* Bounds the unpacked size: protobuf-c makes an object of some 50 bytes from two. */
 struct budget {
 	size_t left;
 };
@@ -184,8 +184,7 @@ static int read_plain(const char *path, struct buffer *plain)
 		return err;
 	if (!file.size)
 		return -EBADMSG;
-	/* Members that follow one another hold a profile and more of the same: messages append so.
-	 */
+	/* Several gzip members are concatenated, and appended protobuf messages merge. */
 	return gzip_is(file.bytes, file.size) ? gzip_inflate(file.bytes, file.size, plain)
 					      : buffer_append(plain, file.bytes, file.size);
 }

@@ -22,14 +22,14 @@ enum {
 enum source_kind { SOURCE_FREE, SOURCE_FD, SOURCE_TIMERS, SOURCE_SIGNALS };
 
 /*
- * What one descriptor calls. A source's place in the array is half of its epoll key, its serial
- * number the other: an event that was already fetched when its source was removed, and the place
- * given to another, finds that the numbers differ and is dropped.
+ * The callback of one descriptor. The epoll key consists of the source's index and its serial
+ * number: if a source is removed and its index reused while one of its events is already fetched,
+ * the serial numbers differ and the event is dropped.
  */
 struct source {
 	enum source_kind kind;
 	uint32_t serial;
-	int fd; /* borrowed for SOURCE_FD, that of `timers`, else ours */
+	int fd; /* SOURCE_FD: borrowed; SOURCE_TIMERS: owned by `timers`; else owned */
 	union {
 		loop_fd_fn *fd_fn;
 		loop_signal_fn *signal_fn;
@@ -70,7 +70,7 @@ static uint64_t source_key(uint32_t serial, size_t place)
 	return (uint64_t)serial << 32 | place;
 }
 
-/* Takes SOURCE in under a new serial number. */
+/* Adds SOURCE under a new serial number. */
 static int add_source(struct loop *loop, const struct source *source, uint32_t epoll_events)
 {
 	struct epoll_event event = { .events = epoll_events };

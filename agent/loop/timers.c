@@ -34,7 +34,7 @@ void timers_deinit(struct timers *t)
 	*t = (struct timers){ .fd = -1 };
 }
 
-/* Setting it also takes what it had to tell, so that it need not be read. */
+/* Arming a timerfd clears its expirations, so that it need not be read. */
 static void timers_set_to(struct timers *t, uint64_t due_ns)
 {
 	struct itimerspec when = { 0 };
@@ -43,7 +43,7 @@ static void timers_set_to(struct timers *t, uint64_t due_ns)
 		when.it_value.tv_sec = (time_t)(due_ns / SECOND_NS);
 		when.it_value.tv_nsec = (long)(due_ns % SECOND_NS);
 	}
-	/* It fails for values that make no sense only. */
+	/* Only fails for invalid values. */
 	(void)timerfd_settime(t->fd, TFD_TIMER_ABSTIME, &when, NULL);
 	t->set_ns = due_ns;
 }
@@ -57,7 +57,7 @@ void timers_set(struct timers *t)
 	timers_set_to(t, due_ns);
 }
 
-/* Never now: a timer that makes itself anew would have no end. */
+/* Never due at once: a callback that adds its timer again would run forever. */
 static uint64_t due_in(uint64_t delay_ns)
 {
 	uint64_t due_ns;
@@ -108,7 +108,7 @@ int timers_retime(struct timers *t, uint32_t name, uint64_t delay_ns, uint64_t i
 	return 0;
 }
 
-/* The descriptor stays set to it: one call for nothing costs less than to set it each time. */
+/* The descriptor stays armed: a spurious wake-up costs less than rearming on each cancel. */
 void timers_cancel(struct timers *t, uint32_t name)
 {
 	struct timer *timer = timers_find(t, name);
@@ -136,7 +136,7 @@ bool timers_take_due(struct timers *t, uint64_t now_ns, struct timer *ret_timer)
 		return false;
 	*ret_timer = *timer;
 	if (timer->interval_ns)
-		/* Turns that were missed are not made up. */
+		/* Missed expirations are skipped. */
 		timer->due_ns +=
 			(1 + (now_ns - timer->due_ns) / timer->interval_ns) * timer->interval_ns;
 	else

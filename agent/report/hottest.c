@@ -15,7 +15,7 @@ DEFINE_AUTO(stacks);
 
 struct weight {
 	uint64_t self_count, total_count;
-	uint64_t counted_in; /* the last sample it was added to the total for, from 1 */
+	uint64_t counted_in; /* number (from 1) of the last sample in total_count */
 };
 
 struct hottest {
@@ -30,7 +30,7 @@ static void hottest_deinit(struct hottest *h)
 	free(h->weights);
 }
 
-/* Room for all functions known so far, zeroed. */
+/* Makes room for all functions known so far, zeroed. */
 static int hottest_grow(struct hottest *h)
 {
 	size_t need = functions_count(&h->functions) + 1, before = h->capacity;
@@ -93,7 +93,7 @@ static int hotter(const void *a, const void *b, void *context)
 	return strcmp(functions_name(&h->functions, x), functions_name(&h->functions, y));
 }
 
-/* Names are foreign: nothing in them may steer the terminal. */
+/* Names are foreign: control characters could drive the terminal. */
 static char *clean_copy(const char *text)
 {
 	char *copy = strdup(text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Folded stacks: `comm;frame;frame count`, root first, one line for each distinct text. A frame is
- * written once, as the names of its inlined calls joined by `;`. Counts are samples, or
- * microseconds of waiting: the two cannot stand in one file, whose counts have no unit.
+ * the names of its inlined calls joined by `;`. Counts are samples or microseconds of waiting: the
+ * format has no units, so one file cannot hold both.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,9 +25,9 @@ DEFINE_AUTO(stacks);
 
 struct folded {
 	const struct report_sources *sources;
-	bool off_cpu; /* waits, and nothing else */
+	bool off_cpu; /* waits only */
 	struct stacks *stacks;
-	struct intern frames; /* texts; the stacks' ids */
+	struct intern frames; /* texts of frames; numbers are the stacks' ids */
 	struct intern comms;
 	struct map counts; /* comm << 32 | stack → samples, or ns */
 	struct report_summary summary;
@@ -48,7 +48,7 @@ static void folded_deinit(struct folded *f)
 	free(f->line_counts);
 }
 
-/* One part of a line: what would end it or break it in two is replaced. */
+/* Appends one part of a line, replacing characters that would end or split it. */
 static int report_folded_put_part(struct buffer *out, const char *text)
 {
 	size_t begin = out->size;
@@ -140,7 +140,7 @@ static int report_folded_count_samples(struct folded *f)
 	return 0;
 }
 
-/* Different stacks and processes may read the same. */
+/* Merges: different stacks and processes may yield one text. */
 static int report_folded_add_line(struct folded *f, uint32_t comm, uint32_t stack, uint64_t count)
 {
 	const struct stack_facts *facts = &f->stacks->facts[stack];

@@ -13,7 +13,7 @@
 enum {
 	MAX_PPROF_BYTES = 256 << 20,
 	MAX_PROCESSES = 1 << 22,
-	CPU_TYPES = 2, /* values of samples on the CPU; those of waits come after them */
+	CPU_TYPES = 2, /* the values of CPU samples; those of waits follow */
 	ALL_TYPES = 4,
 };
 
@@ -26,7 +26,10 @@ enum {
 DEFINE_AUTO(pprof);
 DEFINE_AUTO(stacks);
 
-/* pid, tid, … are names, not amounts: a unit that no tool scales. A 0 without a unit is dropped. */
+/*
+ * pid, tid, … are names, not amounts: no tool scales this unit. Without a unit, a value of 0 would
+ * be dropped.
+ */
 static const char *const id_unit = "id";
 
 static const char MEAN_PERIOD[] =
@@ -43,7 +46,7 @@ struct pprof_report {
 
 /* ---- frames → locations ---- */
 
-/* Ids rise by one with each mapping that is new. */
+/* Ids rise by one with each new mapping. */
 static int mapping_id(
 	struct pprof_report *r, const struct symbolize_mapping *mapping, uint64_t *ret_id)
 {
@@ -95,7 +98,7 @@ static bool included(const struct pprof_report *r, const struct profile_sample *
 
 /* ---- the main binary ---- */
 
-/* The generation with most samples, 0 when there is none. */
+/* The process generation with most samples, 0 if there are none. */
 static int busiest_process(const struct pprof_report *r, uint32_t *ret_process)
 {
 	const struct profile *profile = r->sources->profile;
@@ -136,8 +139,8 @@ static const struct profile_frame *frame_in_module(
 }
 
 /*
- * google/pprof takes the first mapping for the program that was profiled and heads its reports with
- * it: let that be the program of the busiest process, by symbolizing a frame of it first.
+ * google/pprof takes the first mapping for the main binary and puts it at the head of its reports.
+ * Makes that the program of the busiest process, by symbolizing one of its frames first.
  */
 static int put_main_binary_first(struct pprof_report *r)
 {
@@ -205,7 +208,7 @@ static int64_t value_of(uint64_t number)
 	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
 }
 
-/* As pprof_options_of() says what they are. */
+/* Puts the values in the order of the types in pprof_options_of(). */
 static void put_values(const struct profile_sample *sample, int64_t values[ALL_TYPES])
 {
 	size_t first = sample->kind == PROFILE_WAITS ? CPU_TYPES : 0;
@@ -242,7 +245,7 @@ static int report_pprof_add_sample(struct pprof_report *r, const struct profile_
 	return 0;
 }
 
-/* A sample that does not fit is counted, those before it stay. */
+/* A sample that does not fit is counted as lost; the ones before it stay. */
 static int report_pprof_add_samples(struct pprof_report *r)
 {
 	const struct profile *profile = r->sources->profile;
@@ -263,8 +266,8 @@ static int report_pprof_add_samples(struct pprof_report *r)
 }
 
 /*
- * What one sample stands for. Where the frequency changed no number is true of all samples, and the
- * mean is: so many samples times it are the CPU time. True in *RET_MEAN: it is such a mean.
+ * The period of the profile. If the frequency changed, no single value fits all samples: returns
+ * their mean, so that samples times period is the CPU time, and sets *RET_MEAN.
  */
 static int64_t report_pprof_period_of(const struct pprof_report *r, bool *ret_mean)
 {

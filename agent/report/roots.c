@@ -14,12 +14,12 @@ static const char *const roots[] = {
 	"_dl_start",
 	/* musl's entry point is assembly that falls into this. */
 	"_start_c",
-	/* Called by _start only, which leaves no frame where the unwinder needs one. */
+	/* Only called by _start, which leaves no frame where the unwinder needs one. */
 	"__libc_start_main",
 	"__libc_start_main_impl",
 	"__libc_start_main_stage2",
 	"__libc_start_call_main",
-	/* The new thread begins inside the system call wrapper (glibc, musl). */
+	/* A new thread starts inside the system call wrapper (glibc, musl). */
 	"clone",
 	"__clone",
 	"clone3",
@@ -31,14 +31,14 @@ static const char *const roots[] = {
 	"_rt0_amd64_linux",
 	"_rt0_arm64_linux",
 	"runtime.rt0_go",
-	/* Under every goroutine's first function, put there when it is made. */
+	/* The bottom frame of every goroutine, put there when it is created. */
 	"runtime.goexit",
-	/* First function of Go's own threads, and the system call wrapper they begin in. */
+	/* First function of Go's own threads, and the system call wrapper in which they start. */
 	"runtime.mstart",
 	"runtime.clone",
 	/*
-	 * Switches to the scheduler's stack that do not come back there (runtime.topofstack).
-	 * runtime.systemstack is not among them: its caller waits on the goroutine's stack, so a
+	 * Switches to the scheduler's stack that never return (runtime.topofstack).
+	 * runtime.systemstack is not one of them: its caller waits on the goroutine's stack, so a
 	 * walk that ends there has lost frames.
 	 */
 	"runtime.mcall",
@@ -46,15 +46,15 @@ static const char *const roots[] = {
 };
 
 static const char *const program_starters[] = {
-	"__libc_start_main", /* exported, so it has a name in stripped libraries too */
+	"__libc_start_main", /* exported, so stripped libraries have its name too */
 	"__libc_start_main_impl",
 	"_start_c",
 };
 
 /*
- * Here a thread has left a goroutine, or never was in it, and the frame pointer still leads to its
- * stack: what mcall calls never returns, gopreempt_m goes to the scheduler from within morestack,
- * and a new thread begins in mstart with the frame pointer of the one that made it.
+ * In these the thread is not running a goroutine, but the frame pointer still leads to the stack of
+ * one: what mcall calls never returns, gopreempt_m enters the scheduler from within morestack, and
+ * a new thread starts in mstart with its creator's frame pointer.
  */
 static const char *const last[] = {
 	"runtime.mcall",
@@ -66,7 +66,7 @@ static bool listed(const char *const *names, size_t count, const char *name)
 {
 	size_t length = strlen(name);
 
-	/* Go's assembly functions carry the name of their calling convention. */
+	/* Symbols of Go's assembly functions have their ABI as a suffix. */
 	if (length > 5 && !strcmp(name + length - 5, ".abi0"))
 		length -= 5;
 	for (size_t i = 0; i < count; i++) {

@@ -31,7 +31,7 @@ enum frame_trait {
 };
 
 struct known_frame {
-	uint32_t id; /* the output's */
+	uint32_t id; /* the output's id */
 	uint8_t outcome; /* enum symbolize_outcome */
 	uint8_t traits; /* enum frame_trait */
 	bool known;
@@ -96,7 +96,7 @@ static uint8_t traits_of(const struct symbolized *frame)
 	return traits;
 }
 
-/* The known frame of KEY, to be filled in when it is not known yet. */
+/* Finds or adds the frame of KEY; a new one has `known` unset. */
 static int stacks_slot_of(
 	struct stacks *s, const void *key, size_t size, struct known_frame **ret_frame)
 {
@@ -116,7 +116,7 @@ static int stacks_slot_of(
 	return 0;
 }
 
-/* Hands what is in the scratch frame to the output. */
+/* Passes the scratch frame to the output. */
 static int learn(struct stacks *s, struct known_frame *known)
 {
 	int err;
@@ -186,8 +186,8 @@ static int add_marker(struct stacks *s, const char *name)
 }
 
 /*
- * The thread's first function, by name; or the unnamed frame around what only the program's entry
- * code calls: a stripped program has no symbol for its _start.
+ * True if OUTERMOST is a root by name, or is unnamed and calls a function that only the entry code
+ * calls: a stripped program has no symbol for its _start.
  */
 static bool is_complete(const struct known_frame *outermost, const struct known_frame *inside)
 {
@@ -198,8 +198,8 @@ static bool is_complete(const struct known_frame *outermost, const struct known_
 }
 
 /*
- * Callers that are in no mapping are not code: there the walk had left the stack, following a
- * register that is no frame pointer. Those at the outer end are left out, but counted.
+ * Number of frames without the trailing callers in no mapping. Those are not code: the walk left
+ * the stack, following a register that was no frame pointer. add_frames() counts them.
  */
 static uint32_t believable_count(const struct profile_stack *stack)
 {
@@ -235,7 +235,7 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 	return 0;
 }
 
-/* Why a stack with FLAGS ends where it does, if it is no root. */
+/* Why a stack with FLAGS is truncated; only valid if it has no root. */
 static enum metric truncation_of(uint32_t flags)
 {
 	switch ((flags & PROFILE_STACK_END_MASK) >> PROFILE_STACK_END_SHIFT) {
@@ -261,7 +261,7 @@ static int stacks_build(struct stacks *s, uint32_t process, const struct profile
 	struct stack_facts *facts)
 {
 	bool lost = stack->flags & PROFILE_STACK_MISSING;
-	/* User frames without the kernel's inside: those were lost. */
+	/* User frames without kernel frames: the kernel frames were lost. */
 	bool lost_kernel = lost && stack->frame_count && !stack->kernel_count;
 	int err = 0;
 
@@ -273,7 +273,7 @@ static int stacks_build(struct stacks *s, uint32_t process, const struct profile
 	if (err)
 		return err;
 	facts->end = truncation_of(stack->flags);
-	/* The tables know it better than names do, which a stripped C library has not. */
+	/* Unwind tables mark roots even where a stripped C library has no names. */
 	if ((stack->flags & PROFILE_STACK_END_MASK) >> PROFILE_STACK_END_SHIFT == ABI_UNWIND_ROOT)
 		facts->complete = facts->user;
 	if (lost && !lost_kernel)

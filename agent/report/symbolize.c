@@ -23,19 +23,19 @@ enum {
 static const uint64_t kernel_half = UINT64_C(1) << 63;
 
 /*
- * What tells the mappings of files apart. The keys of others are texts: a name, for the kernel's
- * with KERNEL_KEY in front. No text is as long as this and begins like it, with a NUL inside.
+ * Key of a mapping of a file. Other mappings have their name as the key, kernel ones with
+ * KERNEL_KEY in front. No such text starts like this one, with a NUL inside, at this size.
  */
 struct mapping_key {
 	uint32_t tag; /* 1 */
-	uint32_t module; /* number */
-	uint32_t segment; /* of its index, or NO_SEGMENT */
+	uint32_t module; /* module number */
+	uint32_t segment; /* segment of its index, or NO_SEGMENT */
 };
 
-/* The frame that is looked up. */
+/* The frame being symbolized. */
 struct frame_place {
 	const struct profile_frame *frame;
-	const struct module *module; /* of a native frame that some mapping held; else NULL */
+	const struct module *module; /* for a native frame in a mapping; else NULL */
 	uint32_t process; /* generation */
 };
 
@@ -59,7 +59,7 @@ void symbolize_deinit(struct symbolize *s)
 	arena_deinit(&s->arena);
 }
 
-/* The mapping of KEY; with *RET_NEW it is an empty one to be filled in. */
+/* Finds or adds the mapping of KEY; if *RET_NEW, the caller fills it in. */
 static int mapping_of(struct symbolize *s, const void *key, size_t size,
 	struct symbolize_mapping **ret_mapping, bool *ret_new)
 {
@@ -134,7 +134,7 @@ static void fill_kernel_module(
 		content->build_id = keep_build_id(s, &id);
 }
 
-/* MODULE as kallsyms says: "" is the kernel itself. */
+/* MODULE as in kallsyms: "" is the kernel itself. */
 static int kernel_mapping(struct symbolize *s, const char *module, struct symbolized *frame)
 {
 	char key[KERNEL_NAME_BYTES + 1];
@@ -154,7 +154,7 @@ static int kernel_mapping(struct symbolize *s, const char *module, struct symbol
 	return 0;
 }
 
-/* An address that kallsyms does not know: in the kernel's text, or nowhere. */
+/* An address unknown to kallsyms: in the kernel's text, or in no mapping. */
 static int unknown_kernel_frame(struct symbolize *s, struct symbolized *frame)
 {
 	int err;
@@ -181,7 +181,7 @@ static void set_only_line(struct symbolized *frame, const char *name)
 _Static_assert(PROFILE_FRAME_TENANT_SHIFT + KALLSYMS_TENANT_BITS <= 32, "it fits");
 _Static_assert(MODULE_NUMBER_MAX < 1 << PROFILE_KIND_SHIFT, "a module's number is no kind");
 
-/* Whose the address was when it was sampled (kallsyms_tenant()). */
+/* Which symbol had the address at the time of the sample (kallsyms_tenant()). */
 static uint32_t symbolize_tenant_of(const struct profile_frame *frame)
 {
 	return frame->flags >> PROFILE_FRAME_TENANT_SHIFT;
@@ -295,7 +295,7 @@ static int file_frame(struct symbolize *s, const struct frame_place *at, struct 
 	return 0;
 }
 
-/* Mappings that are no file hold any address of any process. */
+/* A mapping that is not a file holds any address of any process. */
 static int bracket_mapping(struct symbolize *s, const char *name, struct symbolized *frame)
 {
 	struct symbolize_mapping *mapping;
@@ -358,18 +358,18 @@ static int runtime_frame(
 
 /* ---- kinds ---- */
 
-/* What the report knows of one kind of frames. */
+/* Operations of one kind of frames. */
 struct frame_kind {
-	bool is_private; /* the same frame is another one in another process */
-	/* As symbolize_key(). */
+	bool is_private; /* a frame differs from process to process */
+	/* See symbolize_key(). */
 	size_t (*key)(
 		const struct profile_frame *frame, uint32_t process, struct symbolize_key *ret_key);
-	/* Fills in what is known; FRAME has its address already. */
+	/* Fills in the rest of FRAME; its address is already set. */
 	int (*symbolize)(
 		struct symbolize *s, const struct frame_place *at, struct symbolized *frame);
 };
 
-/* The address of a caller's call: it may be the last instruction of its function. */
+/* For callers, the address inside the call: the return address may be in the next function. */
 static uint64_t native_address(const struct profile_frame *frame)
 {
 	bool caller = frame->flags & PROFILE_FRAME_RETURN;
@@ -429,7 +429,7 @@ static const struct frame_kind nowhere_kind = { false, shared_key, nowhere_frame
 static const struct frame_kind kernel_kind = { false, kernel_key, kernel_frame };
 static const struct frame_kind runtime_kind = { true, runtime_key, runtime_frame };
 
-/* By what the module is; frames of memory without a file are native ones, too. */
+/* By kind of module; frames of memory without a file are native as well. */
 static const struct frame_kind native_kinds[] = {
 	[MODULE_FILE] = { false, shared_key, file_frame },
 	[MODULE_VDSO] = { false, shared_key, file_frame },
@@ -437,7 +437,7 @@ static const struct frame_kind native_kinds[] = {
 	[MODULE_SPECIAL] = { false, shared_key, symbolize_special_frame },
 };
 
-/* FRAME's row. *RET_MODULE is the module of a native frame, NULL of others. */
+/* Returns the kind of FRAME. *RET_MODULE is the module of a native frame, else NULL. */
 static const struct frame_kind *symbolize_kind_of(const struct symbolize *s,
 	const struct profile_frame *frame, const struct module **ret_module)
 {

@@ -21,12 +21,12 @@ struct output {
 	int fd;
 	bool own_fd;
 	struct buffer kept;
-	size_t written; /* of what is kept */
+	size_t written; /* bytes of `kept` that were written */
 };
 
 /*
- * O_NONBLOCK belongs to the open file, which the user's shell shares: a description of our own is
- * made instead. Where that is not possible (sockets, a terminal of another user) writes may wait.
+ * O_NONBLOCK belongs to the open file description, which the user's shell shares, so the file is
+ * opened again. If that is impossible (sockets, another user's terminal), writes may block.
  */
 static int open_again(int fd)
 {
@@ -80,7 +80,7 @@ bool output_is_pending(const struct output *o)
 	return o->kept.size > 0;
 }
 
-/* How many bytes were taken until none more were, or an error. */
+/* Writes until the descriptor would block. Returns the bytes written, or a negative errno. */
 static ssize_t write_some(int fd, const uint8_t *bytes, size_t size)
 {
 	size_t done = 0;

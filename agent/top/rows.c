@@ -46,7 +46,7 @@ static int by_key(const struct row *a, const struct row *b, enum rows_key key)
 	return 0;
 }
 
-/* What is equal keeps one order from table to table. */
+/* Ties are broken by the other keys, so that the order is stable between tables. */
 static int compare(const void *left, const void *right, void *context)
 {
 	const struct row *a = left, *b = right;

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 
 enum {
-	LONGEST_LINE = 1024, /* columns where there is no limit */
+	LONGEST_LINE = 1024, /* columns of a line if there is no limit */
 	HEAD_LINES = 4,
 	COMM_COLUMNS = 15,
 	MODULE_COLUMNS = 20,
@@ -23,7 +23,7 @@ static const char HOME[] = "\033[H", CLEAR_LINE[] = "\033[K", CLEAR_REST[] = "\0
 struct screen {
 	struct buffer *out;
 	const struct screen_facts *facts;
-	size_t columns; /* that may be used */
+	size_t columns; /* usable columns */
 	size_t lines; /* 0 = unlimited */
 	size_t line; /* lines written */
 	bool ansi;
@@ -31,7 +31,10 @@ struct screen {
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* The line that follows is one of ours; with a limit the last one has no end that would scroll. */
+/*
+ * Starts a line; false if the screen is full. With a line limit, the last line has no newline,
+ * which would scroll.
+ */
 static bool begin_line(struct screen *s)
 {
 	if (s->lines && s->line >= s->lines)
@@ -47,7 +50,7 @@ static void end_line(struct screen *s)
 		buffer_string(s->out, CLEAR_LINE);
 }
 
-/* A whole line of text, foreign parts included. */
+/* Writes a whole line of text, which may hold foreign parts. */
 static void put_line(struct screen *s, const char *text, bool reverse)
 {
 	if (!begin_line(s))
@@ -115,7 +118,7 @@ static uint64_t lost_samples(const struct metrics *metrics)
 	return total;
 }
 
-/* ` (ring_full 12, bpf_error 1)`, or nothing. */
+/* Writes ` (ring_full 12, bpf_error 1)`, or nothing. */
 static void put_reasons(struct buffer *out, const struct metrics *metrics)
 {
 	const char *separator = " (";
@@ -186,7 +189,7 @@ static void put_column_names(struct screen *s, enum rows_by by)
 	put_line(s, text, true);
 }
 
-/* Numbers first, then a padded name and one that takes what is left of the line. */
+/* Writes the numbers, a padded name and a last cell that takes the rest of the line. */
 static void put_cells(
 	struct screen *s, const char *numbers, const char *name, size_t width, const char *last)
 {
@@ -300,8 +303,7 @@ int screen_draw(struct buffer *out, struct view *v, struct snapshot *snapshot,
 		.ansi = form->ansi,
 	};
 
-	/* Terminals differ in what follows a character in the last column: none is written there.
-	 */
+	/* Terminals differ in what they do after the last column: leave it empty. */
 	if (form->columns > 1)
 		s.columns--;
 	buffer_string(out, s.ansi ? HOME : "");
@@ -311,7 +313,7 @@ int screen_draw(struct buffer *out, struct view *v, struct snapshot *snapshot,
 		put_help(&s);
 	else
 		put_body(&s, v, snapshot);
-	/* Plain screens follow one another: an empty line between them. */
+	/* Plain screens are separated by an empty line. */
 	buffer_string(out, s.ansi ? CLEAR_REST : "\n\n");
 	return out->error;
 }

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 
 enum {
-	MAX_ROWS = 1 << 20, /* of each kind */
+	MAX_ROWS = 1 << 20, /* rows of each kind */
 	MAX_KEY_BYTES = 64 << 20,
 	MAX_TEXT_BYTES = 64 << 20,
 	MAX_PAIRS = 1 << 22,
@@ -19,22 +19,22 @@ enum {
 DEFINE_AUTO(stacks);
 DEFINE_AUTO(snapshot);
 
-/* Processes or goroutines: what is told apart, and in which function each was most. */
+/* Identifies the row of a process or goroutine. */
 struct group_key {
-	uint64_t fiber_id; /* 0: the process as a whole */
-	uint64_t process; /* generation */
+	uint64_t fiber_id; /* 0 = the process as a whole */
+	uint64_t process; /* process generation */
 };
 
 struct best {
 	uint64_t ns;
-	bool own; /* of a goroutine: no function of the runtime */
+	bool own; /* of a goroutine: not a function of the runtime */
 };
 
 struct tally {
-	struct rows *rows; /* of the snapshot */
-	struct intern keys; /* struct group_key; the row of number N is N - 1 */
+	struct rows *rows; /* borrowed from the snapshot */
+	struct intern keys; /* struct group_key; number N is row N - 1 */
 	struct map in_function; /* row << 32 | function → ns */
-	struct best *best; /* by row: what it is shown with */
+	struct best *best; /* by row: the function it is shown with */
 	size_t capacity;
 };
 
@@ -43,7 +43,7 @@ struct maker {
 	struct stacks *stacks;
 	struct snapshot *snapshot;
 	struct tally processes, fibers;
-	uint64_t *counted_in; /* by function: the last sample added to its total, from 1 */
+	uint64_t *counted_in; /* by function: number (from 1) of the last sample in its total */
 	size_t counted_capacity;
 };
 
@@ -127,7 +127,7 @@ static int add_to_row(struct maker *m, struct tally *g, size_t number,
 	err = map_set(&g->in_function, pair, ns);
 	if (err)
 		return err;
-	/* The runtime's functions only stand for a goroutine that has no other. */
+	/* A runtime function describes a goroutine only if it has no other. */
 	own = !row->fiber_id ||
 	      !snapshot_is_runtime(functions_name(&m->snapshot->functions, function));
 	if (own == g->best[number].own ? ns > g->best[number].ns : own) {
@@ -151,7 +151,9 @@ static int add_process(
 
 bool snapshot_is_runtime(const char *function)
 {
-	/* Assembly of the runtime and of internal/bytealg whose names have no package. */
+	/*
+	 * Assembly functions of the runtime and internal/bytealg without a package in their names.
+	 */
 	static const char *const bare[] = { "aeshashbody", "callRet", "cmpbody", "countbody",
 		"gogo", "gosave_systemstack_switch", "indexbody", "indexbytebody", "memeqbody",
 		"setg_gcc" };
@@ -170,7 +172,7 @@ bool snapshot_is_runtime(const char *function)
 	return false;
 }
 
-/* The first function of FRAME that is not the runtime's, or 0. */
+/* The innermost function of FRAME outside Go's runtime, or 0. */
 static uint32_t own_function(const struct functions *f, uint32_t frame)
 {
 	size_t count;
@@ -183,7 +185,10 @@ static uint32_t own_function(const struct functions *f, uint32_t frame)
 	return 0;
 }
 
-/* What a goroutine is in: its innermost function outside of the runtime and the kernel. */
+/*
+ * The function that a goroutine is shown with: its innermost one outside the runtime and the
+ * kernel, else its innermost.
+ */
 static uint32_t fiber_function(
 	const struct maker *m, const struct profile_sample *sample, const struct stack_facts *facts)
 {
@@ -222,7 +227,7 @@ static const char *file_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The row of function N is N - 1. */
+/* Adds rows for new functions; function N has row N - 1. */
 static int grow_functions(struct maker *m)
 {
 	const struct functions *f = &m->snapshot->functions;
@@ -256,7 +261,7 @@ static void add_total(struct maker *m, uint32_t frame, uint64_t turn, uint64_t w
 	for (size_t i = 0; i < count; i++) {
 		uint32_t row = numbers[i] - 1;
 
-		/* A function that calls itself is on the stack once. */
+		/* Counts a recursive function once per stack. */
 		if (m->counted_in[row] != turn)
 			rows[row].total_ns += weight;
 		m->counted_in[row] = turn;

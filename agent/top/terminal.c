@@ -17,7 +17,7 @@ enum {
 	MAX_LINES = 1000,
 };
 
-/* The other screen (where there is one), no cursor, cleared; and back. */
+/* Enter: alternate screen (where there is one), cursor hidden, cleared. Leave: undo that. */
 static const char ENTER[] = "\033[?1049h\033[?25l\033[H\033[2J";
 static const char LEAVE[] = "\033[m\033[?25h\033[?1049l";
 
@@ -48,7 +48,7 @@ int terminal_enter(struct terminal *t, struct output *output)
 		if (tcgetattr(t->keys_fd, &t->saved))
 			return -errno;
 		modes = t->saved;
-		/* Signals stay: Ctrl-C and Ctrl-Z mean what they always mean. */
+		/* ISIG stays set: Ctrl-C and Ctrl-Z keep their meaning. */
 		modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 		modes.c_cc[VMIN] = 1;
 		modes.c_cc[VTIME] = 0;
@@ -74,7 +74,7 @@ void terminal_leave(struct terminal *t, struct output *output)
 		output_last(output, LEAVE);
 	if (t->keys_fd < 0)
 		return;
-	/* Blocked, so that changing the modes from the background does not stop us. */
+	/* SIGTTOU would stop us if we change the modes from the background. */
 	sigemptyset(&background);
 	sigaddset(&background, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &background, &before);

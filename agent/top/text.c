@@ -8,10 +8,10 @@
 
 #include "base/cleanup.h"
 
-/* Marks that may be heaped on one character; more only serve to draw over other lines. */
+/* Combining marks allowed on one character; more would only draw over other lines. */
 enum { MARKS_PER_CHARACTER = 4 };
 
-/* Characters without width that steer how others are shown (Unicode's Cf, and line separators). */
+/* Zero-width characters that change how others are shown (Unicode's Cf, line separators). */
 static bool is_steering(wchar_t c)
 {
 	static const struct {
@@ -28,9 +28,9 @@ static bool is_steering(wchar_t c)
 }
 
 struct character {
-	size_t size; /* bytes of it in the text */
+	size_t size; /* its length in bytes */
 	size_t columns;
-	bool shown; /* else `?` */
+	bool shown; /* false = shown as `?` */
 };
 
 static struct character character_at(const char *text, size_t size)

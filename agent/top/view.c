@@ -70,7 +70,7 @@ static void edit_begin(struct view *v)
 	v->editing = true;
 }
 
-/* A character of several bytes goes as a whole. */
+/* Removes the last character with all of its UTF-8 bytes. */
 static void erase_character(char *text)
 {
 	size_t length = strlen(text);
@@ -115,7 +115,7 @@ static enum view_answer edit(struct view *v, int key)
 
 /* ---- moving and choosing --------------------------------------------------------------------- */
 
-/* The screen knows how many rows there are and holds back what would go too far. */
+/* May go past the end: screen_draw() clamps it, since it knows the number of rows. */
 static bool move(struct view *v, int key)
 {
 	size_t page = v->page ? v->page : 1;
