@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * CAP_SYS_ADMIN for the moments that need it, and no other. Some distributions' kernels want it for
- * each perf_event_open() where kernel.perf_event_paranoid is above 2 (Debian's default is 3),
- * although CAP_PERFMON (Linux 5.8) was made for that. Sets of the calling thread: capabilities(7).
+ * Holds CAP_SYS_ADMIN only for the calls that need it. Some distributions' kernels require it for
+ * each perf_event_open() if kernel.perf_event_paranoid is above 2 (Debian's default is 3), although
+ * CAP_PERFMON (Linux 5.8) exists for that. Changes the calling thread's sets: capabilities(7).
  */
 #include <stdbool.h>
 
 /*
- * Takes it out of the effective set where the kernel (5.9 and later) has the finer capabilities for
- * everything else. Threads that are started later do not have it either.
+ * Removes it from the effective set if the kernel has the finer capabilities for everything else
+ * (5.9 and later). Threads started later do not have it either.
  */
 void admin_lay_down(void);
-/* Puts it into the effective set; false where that has it already, or may not have it. */
+/* Adds it to the effective set. Returns false if it is already there or not permitted. */
 bool admin_take_up(void);

@@ -10,7 +10,7 @@ struct cpu_list {
 };
 
 void cpu_list_deinit(struct cpu_list *list);
-/* -EBADMSG when TEXT is no list of rising numbers, -E2BIG for numbers over our limit. */
+/* Returns -EBADMSG if TEXT is no list of rising numbers, -E2BIG for numbers over our limit. */
 int cpu_list_parse(const char *text, struct cpu_list *ret_list);
 /* The CPUs that are online now. */
 int cpu_list_online(struct cpu_list *ret_list);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which file a mapping record is of. Where the kernel puts build IDs into its records it leaves the
- * file out, and a build ID alone proves nothing: it is what the file says of itself. So a second
- * event on each CPU writes the same records with device and inode into the same ring, just before
- * the first one's. Kept here until the other half comes.
+ * Finds the file of a mapping record. The kernel's mapping records have either a build ID or device
+ * and inode, and a build ID alone proves nothing, since the file itself supplies it. So a second
+ * event on each CPU writes each record with device and inode into the same ring, just before the
+ * one with the build ID. This table keeps that half until the other one comes.
  */
 #include <stdbool.h>
 
@@ -12,7 +12,7 @@
 
 enum { MAPPED_FILES = 256 }; /* a power of two */
 
-/* Under the thread; of two threads in one place the older loses its file. */
+/* Hashed by thread; if two threads share an item, the older one loses its file. */
 struct mapped_files {
 	struct mapped_file {
 		uint32_t tgid, tid;
@@ -21,7 +21,7 @@ struct mapped_files {
 	} items[MAPPED_FILES];
 };
 
-/* The half with the file. */
+/* Keeps MMAP, the half with the file. */
 void mapped_files_keep(struct mapped_files *files, const struct collect_mmap *mmap);
-/* The file of MMAP, the half with the build ID, is put into it if it came. */
+/* Sets the file of MMAP, the half with the build ID, if its other half came. */
 void mapped_files_complete(struct mapped_files *files, struct collect_mmap *mmap);

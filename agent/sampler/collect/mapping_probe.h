@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Whether BPF can read this kernel's tree of mappings (bpf/unwind/vma.bpf.h): it is asked for
- * mappings of our own, which /proc/self/maps tells as well.
+ * Checks whether BPF can read this kernel's VMA tree (bpf/unwind/vma.bpf.h): looks up some of our
+ * own mappings and compares the results with /proc/self/maps.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,9 +11,12 @@
 
 struct abi_mapping;
 
-/* 0; -EOPNOTSUPP: it cannot, or tells something else. TYPES may be NULL. */
+/* Returns 0, or -EOPNOTSUPP if BPF cannot or finds something else. TYPES may be NULL. */
 int mapping_probe(struct kernel_types *types);
-/* What /proc/self/maps says of ADDRESS, but for the file's identity; false: nothing. */
+/*
+ * The mapping of ADDRESS in /proc/self/maps, without the file's identity. Returns false if there
+ * is none.
+ */
 bool mapping_probe_own(uint64_t address, struct abi_mapping *ret_mapping);
-/* Of this kernel's pages: their size is 1 << it. */
+/* log2 of this kernel's page size. */
 uint32_t mapping_probe_page_shift(void);

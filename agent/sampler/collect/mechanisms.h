@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Mechanisms that exist for speed only; each file's header says what it gains. Without them samples
- * take a slower path to the same profile. Tests switch them off one by one and compare: with the
- * hidden option --test-without=NAMES of the commands that sample.
+ * Mechanisms that exist only for speed; the head of each file says what it gains. Without them
+ * samples take a slower path to the same profile. Tests switch them off one by one, with the hidden
+ * option --test-without=NAMES of the commands that sample, and compare.
  */
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ enum mechanism {
 #define MECHANISMS_NAMES "vma-lookup, own-rings and kernel-walk"
 
 /*
- * The enum mechanism values of NAMES, separated by commas; NULL: none. -EINVAL: one of them is no
- * mechanism.
+ * Parses NAMES, separated by commas (NULL = none), into enum mechanism values. Returns -EINVAL if
+ * one of them is no mechanism.
  */
 int mechanisms_parse(const char *names, uint32_t *ret_mechanisms);

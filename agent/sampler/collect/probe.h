@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A probe: something that happens in the kernel and that samples are taken of. It is a BPF object
- * that is attached in one of these ways and writes records of its own kinds into the rings; maps,
- * rings and unwind tables are shared by all probes (shared_maps.h). Rows of this kind stand in
- * agent/sampler/probes/probes.c.
+ * A probe samples one kind of kernel event. It is a BPF object that is attached in one of the ways
+ * below and writes its own kinds of records. All probes share maps, rings and unwind tables
+ * (shared_maps.h). agent/sampler/probes/probes.c lists them.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,9 +15,9 @@ struct collect_handlers;
 struct collect_options;
 
 enum probe_attach {
-	/* To each CPU's sampling event; at most one probe. */
+	/* Attached to each CPU's sampling event; at most one probe. */
 	PROBE_SAMPLING_EVENT,
-	/* To the raw tracepoint `tracepoint`, while sampling runs. */
+	/* Attached to the raw tracepoint `tracepoint` while sampling runs. */
 	PROBE_RAW_TRACEPOINT,
 };
 
@@ -28,12 +27,12 @@ enum { PROBE_MAX_KINDS = 4, PROBE_RECORD_MAX_BYTES = 256 };
 struct probe_record {
 	uint32_t kind; /* enum abi_kind; 0 = none */
 	/*
-	 * It begins with a struct abi_sample: a stack may follow, or it may be left unfinished.
-	 * Then `bytes` is ABI_SAMPLE_BYTES.
+	 * The record begins with a struct abi_sample; a stack may follow, or its walk may be
+	 * unfinished. `bytes` is then ABI_SAMPLE_BYTES.
 	 */
 	bool is_sample;
 	size_t bytes; /* at most PROBE_RECORD_MAX_BYTES */
-	/* Calls the handler that RECORD (aligned, `bytes` long) is for, if there is one. */
+	/* Calls the handler for RECORD (aligned, `bytes` long), if there is one. */
 	void (*deliver)(
 		const struct collect_handlers *handlers, uint64_t time_ns, const void *record);
 };
@@ -41,17 +40,17 @@ struct probe_record {
 struct probe {
 	const char *name;
 	const void *(*object)(size_t *ret_bytes); /* the embedded BPF object */
-	/* Its programs, one of which is loaded: user stacks by tables, or by frame pointer. */
+	/* The names of its two programs, which walk user stacks differently; one is loaded. */
 	const char *by_tables, *by_frame_pointer;
 	enum probe_attach attach;
 	const char *tracepoint;
-	/* No other program writes while this one does, so it may use the sampler's own rings. */
+	/* No other program writes while this one does: it may use the sampler's own rings. */
 	bool own_rings;
 	bool (*is_wanted)(const struct collect_options *options);
-	/* Settings and maps that the probe alone has, before OBJECT is loaded. NULL = none. */
+	/* Sets up the probe's own settings and maps before OBJECT is loaded. NULL = none. */
 	int (*configure)(const struct collect_options *options, struct bpf_object *object);
 	struct probe_record records[PROBE_MAX_KINDS];
 };
 
-/* The record of KIND among PROBES (which end with NULL), NULL = no probe writes such. */
+/* The record of KIND among PROBES, which end with NULL. Returns NULL if no probe writes it. */
 const struct probe_record *probe_record(const struct probe *const *probes, uint32_t kind);

@@ -14,19 +14,19 @@ struct kernel_types;
 struct probe_object {
 	const struct probe *probe;
 	struct bpf_object *object; /* NULL = not loaded */
-	struct bpf_program *program; /* the one that is loaded */
+	struct bpf_program *program; /* the loaded one */
 	struct bpf_link *link; /* NULL = not attached, or to a sampling event */
-	uint64_t *scratch; /* room for that of each possible CPU; it begins with the counters */
-	size_t scratch_words; /* of one */
+	uint64_t *scratch; /* buffer for each possible CPU's scratch, which begins with counters */
+	size_t scratch_words; /* per CPU */
 	size_t possible_cpus;
 };
 
-/* What an object is loaded with. */
+/* Parameters for loading an object. */
 struct probe_load {
 	const struct collect_options *options;
 	const struct abi_sampler_config *config; /* without the probe's own settings */
 	const struct shared_maps *maps;
-	struct kernel_types *types; /* NULL: libbpf reads the kernel's by itself */
+	struct kernel_types *types; /* NULL = libbpf reads the kernel's BTF itself */
 	enum walk walk;
 };
 
@@ -34,9 +34,9 @@ int probe_object_load(
 	const struct probe *probe, const struct probe_load *how, struct probe_object *ret_object);
 void probe_object_unload(struct probe_object *o);
 int probe_object_program_fd(const struct probe_object *o);
-/* Attaches it to its tracepoint, or no more; does nothing for a sampling event. */
+/* Attaches it to its tracepoint, or detaches it; does nothing for a sampling event. */
 int probe_object_attach(struct probe_object *o, bool on);
-/* Adds its counters, of all CPUs. */
+/* Adds its counters of all CPUs to COUNTS. */
 int probe_object_count(const struct probe_object *o, uint64_t counts[ABI_COUNTERS]);
-/* Kernel memory of the maps that it does not share. */
+/* Kernel memory in bytes of the maps that it does not share. */
 uint64_t probe_object_memory(const struct probe_object *o, const struct shared_maps *maps);

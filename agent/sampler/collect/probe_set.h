@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The probes that the options ask for, loaded with the maps that they share: by the way of walking
- * that this kernel's verifier and memory allow for all of them. Knows nothing of perf events and
- * rings; programs are named by descriptor.
+ * The probes that the options ask for, loaded with the maps that they share. All walk stacks in the
+ * best way that this kernel's verifier and memory allow for every one of them. Knows nothing of
+ * perf events and rings; identifies programs by descriptor.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,17 +15,17 @@
 struct bpf_object;
 struct probe_set;
 
-/* Errors and *RET_STEP as for collect_create(). */
+/* Errors and *RET_STEP are those of collect_create(). */
 int probe_set_load(const struct collect_options *options, const struct ring_sizes *sizes,
 	struct probe_set **ret_set, const char **ret_step);
 void probe_set_unload(struct probe_set *s);
 struct shared_maps *probe_set_maps(const struct probe_set *s);
-/* The program for sampling events; -ENOENT: no probe has one. */
+/* Descriptor of the program for sampling events. Returns -ENOENT if no probe has one. */
 int probe_set_event_program(const struct probe_set *s);
-/* Attaches those that are not attached to sampling events, or detaches them. */
+/* Attaches or detaches all probes but the one for sampling events. */
 int probe_set_attach(struct probe_set *s, bool on);
 /* Sums over all probes and CPUs. */
 int probe_set_counters(const struct probe_set *s, uint64_t ret_counts[ABI_COUNTERS]);
 uint64_t probe_set_memory(const struct probe_set *s); /* bytes of all maps */
-/* The loaded object of the probe of this name; NULL: it is not wanted. For tests. */
+/* The loaded object of the probe NAME. Returns NULL if that is not wanted. For tests. */
 struct bpf_object *probe_set_object(const struct probe_set *s, const char *name);

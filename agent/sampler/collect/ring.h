@@ -3,12 +3,12 @@
 /*
  * One perf ring as its reader sees it: records between the tail, which the reader moves, and the
  * head, which the kernel moves. Records stay in the ring until they are popped and released, so
- * nothing is buffered elsewhere. Knows a record's header and where its time stands, nothing more.
+ * nothing is buffered elsewhere. Knows a record's header and the position of its time.
  *
- * The kernel tells of records that did not fit by a record of their number, PERF_RECORD_LOST, which
- * it writes in front of the next one that fits; until then nothing in the ring tells of them. But a
- * ring that lost one had little room left, and only its reader makes more: so it looks at the room
- * each time before it does.
+ * The kernel reports the number of lost records in a PERF_RECORD_LOST, which it writes before the
+ * next record that fits; until then nothing in the ring shows the loss. But a ring that lost a
+ * record was nearly full, and only its reader makes room: so the reader checks the room each time
+ * before it makes more.
  *
  * Reads bytes that the kernel wrote, but trusts no length in them.
  */
@@ -27,51 +27,48 @@ struct ring {
 	struct perf_event_mmap_page *control; /* NULL = none */
 	const uint8_t *data;
 	uint64_t size_bytes; /* of data, a power of two */
-	uint64_t behind_bytes; /* into which records run on at the end; 0: they go around it */
-	uint64_t head; /* as last looked at */
-	uint64_t at; /* the next record */
-	uint64_t released; /* the tail that the kernel knows */
-	uint64_t last_ns; /* time of the last record that was popped; 0 = none was */
-	/*
-	 * With less room than this the kernel may have lost records; 0: what it lost does not
-	 * matter.
-	 */
+	uint64_t behind_bytes; /* room behind the end for a last record; 0 = records wrap around */
+	uint64_t head; /* as last read by ring_look() */
+	uint64_t at; /* position of the next record */
+	uint64_t released; /* the tail as the kernel sees it */
+	uint64_t last_ns; /* time of the record popped last; 0 = none */
+	/* With less room than this the kernel may have lost records; 0 = losses do not matter. */
 	uint64_t room_bytes;
-	uint64_t full_at; /* where the head stood when there was less room; UINT64_MAX = never */
-	uint64_t told_at; /* the same, when its reader asked */
+	uint64_t full_at; /* the head when there was less room; UINT64_MAX = never */
+	uint64_t told_at; /* the position of the last loss reported; UINT64_MAX = none */
 };
 
-/* Maps the ring of the perf event FD with DATA_PAGES (a power of two) of data, for side-band. */
+/* Maps the ring of the perf event FD, with DATA_PAGES (a power of two) of data, for side-band. */
 int ring_map(struct ring *r, int fd, uint32_t data_pages);
 void ring_unmap(struct ring *r);
-/* A ring over memory somebody else owns. */
+/* A ring in borrowed memory. */
 void ring_over(struct ring *r, struct perf_event_mmap_page *control, const void *data,
 	uint64_t size_bytes);
 
-/* Takes notice of what the kernel has written until now. */
+/* Reads the head: later calls see what the kernel has written until now. */
 void ring_look(struct ring *r);
 /*
- * The size and time of the next record: 1; 0 when all that was looked at is read; -EBADMSG when no
- * record can start here: the rest is then of no use (ring_drop()).
+ * Returns 1 with time and size of the next record, 0 at the head as last looked at, -EBADMSG if no
+ * record can start here: the rest is then unusable (ring_drop()).
  */
 int ring_peek(const struct ring *r, uint64_t *ret_time_ns, size_t *ret_size);
-/* PERF_RECORD_*: the kind of the next record (as peeked). */
+/* PERF_RECORD_*: the kind of the next record, which was peeked at. */
 uint32_t ring_type(const struct ring *r);
 /*
- * The ring has been read to its end; makes room. Whether the kernel may have lost records since the
- * last one: says so once, and all of these were lost by the time of the call.
+ * Call it when the ring has been read to its end; releases the space. Returns whether the kernel
+ * may have lost records since the last one, once per loss. They were lost before the call.
  */
 bool ring_ends_in_loss(struct ring *r);
-/* Whether ring_ends_in_loss() has told of what the next record, PERF_RECORD_LOST, tells of. */
+/* Whether ring_ends_in_loss() has reported the loss of the next record, a PERF_RECORD_LOST. */
 bool ring_loss_is_known(const struct ring *r);
 /*
- * The SIZE bytes of the next record (as peeked), where they stand or, when they go around the
+ * The SIZE bytes of the next record, which was peeked at: in place or, if they wrap around the
  * ring's end, copied to SCRATCH (RING_MAX_RECORD_BYTES).
  */
 const uint8_t *ring_record(const struct ring *r, size_t size, uint8_t *scratch);
-/* The next record, of TIME_NS and SIZE, has been read. */
+/* Skips the next record, of TIME_NS and SIZE. */
 void ring_pop(struct ring *r, uint64_t time_ns, size_t size);
 /* Gives the space of all popped records back to the kernel. */
 void ring_release(struct ring *r);
-/* Forgets everything looked at; returns how many bytes. */
+/* Skips everything up to the head as last looked at. Returns its bytes. */
 uint64_t ring_drop(struct ring *r);

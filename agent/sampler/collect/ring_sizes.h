@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How large rings are, by what is to be sampled and how often. */
+/* Sizes of the rings, by what is sampled and how often. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,10 +12,10 @@ enum {
 };
 
 struct ring_sizes {
-	uint32_t pages; /* of data in the ring of an output event */
-	uint32_t own_bytes; /* of data in each of the sampler's own rings; 0 = it has none */
+	uint32_t pages; /* data pages in the ring of an output event */
+	uint32_t own_bytes; /* data bytes in each of the sampler's own rings; 0 = it has none */
 	size_t own_count; /* for CPUs 0 to own_count - 1 */
 };
 
-/* CPU is the highest number of those online. */
+/* CPU is the highest number of an online CPU. */
 struct ring_sizes ring_sizes_for(const struct collect_options *options, int cpu);
