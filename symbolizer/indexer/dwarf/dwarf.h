@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What this room reads into a writer: functions, inline trees and lines from DWARF. The input is
- * hostile: -EBADMSG costs the caller this source (or a part of it), nothing more. -ENOMEM and
- * -E2BIG end the build.
+ * Reads functions, inline trees and lines from DWARF into an index writer. The input is untrusted:
+ * after -EBADMSG the build goes on without this source (or part of it). -ENOMEM and -E2BIG end the
+ * build.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,18 +12,17 @@
 #include "symbolizer/indexer/writer/writer.h"
 
 /*
- * .debug_*: functions, inline trees, lines of DWARF 2 to 5. Units that are all in SKIP_LANGUAGE
- * (DW_LANG_*; 0 = none) are left out: another source answers for them. *RET_BROKEN_UNITS counts
- * units given up.
+ * Reads the .debug_* sections, DWARF 2 to 5. Units in SKIP_LANGUAGE (DW_LANG_*; 0 = none) are left
+ * to another source. *RET_BROKEN_UNITS counts malformed units.
  */
 int dwarf_read(struct elf_image *image, uint32_t skip_language, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units);
 
-/* The same of a module whose DWARF is in other files. */
+/* Like dwarf_read(), for a module whose DWARF is in debug files. */
 struct images;
 int dwarf_read_images(const struct images *images, uint32_t skip_language, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units);
 
-/* Offset of MEMBER in structure TYPE (`runtime.g`, `goid`), from DWARF; -ENOENT when not there. */
+/* Finds the offset of MEMBER in structure TYPE (`runtime.g`, `goid`). Returns -ENOENT if absent. */
 int dwarf_member_offset(
 	struct elf_image *image, const char *type, const char *member, uint64_t *ret_offset);

@@ -10,9 +10,9 @@
 
 enum {
 	MAX_TABLES = 1 << 18,
-	MAX_TABLE_BYTES = 16 << 20, /* of all tables kept; more is no faster, vmlinux has 50 MB */
-	MAX_ABBREVS = 1 << 17, /* of one table; big LTO units have some thousands */
-	MAX_ATTRIBUTES = 1 << 20, /* of one table */
+	MAX_TABLE_BYTES = 16 << 20, /* of all cached tables; vmlinux has 50 MB, more is no faster */
+	MAX_ABBREVS = 1 << 17, /* per table; large LTO units have a few thousand */
+	MAX_ATTRIBUTES = 1 << 20, /* per table */
 	MAX_SKIP_BYTES = 0x7fff,
 };
 
@@ -47,7 +47,7 @@ static uint8_t role_of(uint64_t tag)
 	case DW_TAG_subroutine_type:
 		return DWARF_ROLE_CODELESS;
 	}
-	/* Enumerations of Rust hold methods, those of other languages are not worth a word. */
+	/* Rust's enumerations have methods. Other languages' have none, but they are short. */
 	return tag == DW_TAG_enumeration_type ? DWARF_ROLE_TYPE : DWARF_ROLE_OTHER;
 }
 
@@ -64,7 +64,7 @@ static int add_skip(struct dwarf_abbrevs *t, uint16_t bytes, uint16_t form)
 	return 0;
 }
 
-/* Turns the attribute list into as few steps as there are values of unknown size. */
+/* Merges values of known size: one skip step per value of unknown size. */
 static int plan_skips(
 	struct dwarf_abbrevs *t, struct dwarf_abbrev *a, const struct dwarf_format *format)
 {
@@ -161,7 +161,7 @@ const struct dwarf_abbrev *dwarf_abbrev_search(const struct dwarf_abbrevs *t, ui
 	return bsearch(&key, t->items, t->count, sizeof(key), compare_codes);
 }
 
-/* Room for one of each, so that the arrays are never NULL. */
+/* Allocates one element of each array, so that none is NULL. */
 static struct dwarf_abbrevs *create_table(void)
 {
 	autocall(auto_dwarf_abbrevs_destroy) struct dwarf_abbrevs *t = calloc(1, sizeof(*t));
@@ -174,7 +174,7 @@ static struct dwarf_abbrevs *create_table(void)
 	return take(t);
 }
 
-/* Over a limit of ours is malformed too: it must cost the unit, not the whole build. */
+/* Returns -EBADMSG over our limits, too, so that only the unit is lost and not the whole build. */
 static int dwarf_abbrev_read_table(
 	struct cursor c, const struct dwarf_format *format, struct dwarf_abbrevs **ret_table)
 {
@@ -242,7 +242,7 @@ static int drop_unpinned(struct dwarf_abbrev_cache *cache)
 	return pinned ? map_set_pointer(&cache->tables, pinned_key, pinned) : 0;
 }
 
-/* Sizes of forms depend on the offset size, and on DWARF 2 or later. */
+/* The sizes of forms depend on the offset size, and on whether the version is 2. */
 static uint64_t dwarf_abbrev_key_of(uint64_t offset, const struct dwarf_format *format)
 {
 	return offset << 2 | (format->offset_size == 8) << 1 | (format->version == 2);

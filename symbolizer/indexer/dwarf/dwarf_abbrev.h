@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Abbreviation tables (DWARF 5, 7.5.3), made ready for a quick walk: what an entry is to us, how to
- * jump over it, where its sibling attribute is. Tables are kept, since units share them and entries
- * of other units are looked up; over a limit all but the pinned one are dropped.
+ * Abbreviation tables (DWARF 5, 7.5.3), prepared for a fast walk: an entry's role, how to skip it,
+ * and where its sibling attribute is. Tables are cached, because units share them and refer to each
+ * other's entries; over a limit all tables but the pinned one are evicted.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,18 +18,17 @@ enum dwarf_role {
 	DWARF_ROLE_FUNCTION,
 	DWARF_ROLE_INLINED,
 	DWARF_ROLE_NAMESPACE,
-	DWARF_ROLE_TYPE, /* structures, classes: functions may be inside, but not in C */
-	DWARF_ROLE_CODELESS, /* enumerations, arrays, function types: never anything of ours inside
-			      */
+	DWARF_ROLE_TYPE, /* structures, classes, enumerations: may contain functions, not in C */
+	DWARF_ROLE_CODELESS, /* arrays, function types: never contain functions or scopes */
 };
 
 struct dwarf_attribute {
-	uint16_t name; /* DW_AT_*, 0xffff for those that do not fit */
-	uint16_t form;
-	int64_t implicit;
+	uint16_t name; /* DW_AT_*; 0xffff = out of range */
+	uint16_t form; /* DW_FORM_*; 0xffff = out of range */
+	int64_t implicit; /* the value, for DW_FORM_implicit_const */
 };
 
-/* One step over a part of an entry: BYTES, then one value of FORM (0 = none). */
+/* One step of skipping an entry: BYTES, then one value of FORM (0 = none). */
 struct dwarf_skip {
 	uint16_t bytes;
 	uint16_t form;
@@ -41,8 +40,8 @@ struct dwarf_abbrev {
 	uint8_t role; /* enum dwarf_role */
 	bool children;
 	bool has_code; /* has DW_AT_low_pc or DW_AT_ranges */
-	uint16_t sibling_form; /* 0 = no DW_AT_sibling, or not at a fixed place */
-	uint32_t sibling_at; /* its offset in the entry, after the code */
+	uint16_t sibling_form; /* 0 = no DW_AT_sibling, or not at a fixed offset */
+	uint32_t sibling_at; /* offset of DW_AT_sibling, from the end of the entry's code */
 	uint32_t attribute_first, attribute_count;
 	uint32_t skip_first, skip_count;
 };
@@ -58,16 +57,16 @@ struct dwarf_abbrevs {
 };
 
 struct dwarf_abbrev_cache {
-	struct map tables; /* of struct dwarf_abbrevs */
-	size_t bytes;
+	struct map tables; /* offset and format → struct dwarf_abbrevs * */
+	size_t bytes; /* of all tables */
 	const struct dwarf_abbrevs *pinned; /* the table of the unit being walked */
 };
 
 void dwarf_abbrev_cache_init(struct dwarf_abbrev_cache *cache);
 void dwarf_abbrev_cache_deinit(struct dwarf_abbrev_cache *cache);
 /*
- * The table at OFFSET of .debug_abbrev (SECTION) for units of FORMAT. Lives until the next call,
- * or while it is pinned. -EBADMSG, -ENOMEM.
+ * Gets the table at OFFSET in .debug_abbrev (SECTION) for units of FORMAT. The table is valid until
+ * the next call, or as long as it is pinned. Returns -EBADMSG or -ENOMEM.
  */
 int dwarf_abbrevs_get(struct dwarf_abbrev_cache *cache, const struct cursor *section,
 	uint64_t offset, const struct dwarf_format *format,
@@ -75,7 +74,7 @@ int dwarf_abbrevs_get(struct dwarf_abbrev_cache *cache, const struct cursor *sec
 
 const struct dwarf_abbrev *dwarf_abbrev_search(const struct dwarf_abbrevs *t, uint64_t code);
 
-/* The abbreviation of CODE, NULL when there is none. */
+/* Returns the abbreviation with CODE, or NULL. */
 static inline const struct dwarf_abbrev *dwarf_abbrev_find(
 	const struct dwarf_abbrevs *t, uint64_t code)
 {
@@ -84,7 +83,7 @@ static inline const struct dwarf_abbrev *dwarf_abbrev_find(
 	return dwarf_abbrev_search(t, code);
 }
 
-/* Jumps over an entry whose code has been read. */
+/* Skips the rest of an entry whose code has been read. */
 static inline void dwarf_abbrev_skip(const struct dwarf_abbrevs *t, const struct dwarf_abbrev *a,
 	const struct dwarf_format *format, struct cursor *c)
 {

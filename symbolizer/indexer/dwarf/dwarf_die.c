@@ -4,7 +4,7 @@
 #include <dwarf.h>
 #include <errno.h>
 
-/* A line, column or file number; what does not fit is unknown. */
+/* Returns a line, column or file number; 0 if it does not fit. */
 static uint32_t small_number(const struct dwarf_value *value)
 {
 	if (value->kind != DWARF_CONSTANT || value->number > UINT32_MAX)
@@ -12,7 +12,7 @@ static uint32_t small_number(const struct dwarf_value *value)
 	return (uint32_t)value->number;
 }
 
-/* False for an attribute that nobody asks for. */
+/* Whether struct dwarf_die has the attribute. */
 static bool is_wanted(uint16_t name)
 {
 	switch (name) {

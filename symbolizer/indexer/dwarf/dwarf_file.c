@@ -9,12 +9,12 @@
 
 enum {
 	MAX_UNITS = 1 << 19,
-	FORGET_BYTES = 8 << 20, /* read of a section before their memory is given back */
-	LENGTH_64BIT = 0xffffffff, /* the 64-bit format's mark; 0xfffffff0 and above are reserved */
+	FORGET_BYTES = 8 << 20, /* of a section are read before their memory is returned */
+	LENGTH_64BIT = 0xffffffff, /* marks the 64-bit format; from 0xfffffff0: reserved */
 	LENGTH_RESERVED = 0xfffffff0,
 };
 
-/* The part of a header after the version. False: the unit is not for us, or broken. */
+/* Reads the part of a header after the version. False: the unit is unsupported or malformed. */
 static bool dwarf_file_read_header(struct cursor *c, struct dwarf_unit *u, uint8_t *ret_type)
 {
 	uint8_t type = DW_UT_compile;
@@ -52,7 +52,7 @@ static int dwarf_file_add_unit(struct dwarf *d, const struct dwarf_unit *u)
 	return err;
 }
 
-/* Reads the unit at the cursor and steps over it. -EBADMSG: nothing can follow. */
+/* Reads the header of the unit at the cursor and skips the unit. -EBADMSG: cannot go on. */
 static int dwarf_file_scan_unit(struct dwarf *d, struct cursor *c)
 {
 	struct dwarf_unit u = { .format = { .base = cursor_offset(c), .offset_size = 4 } };
@@ -113,12 +113,12 @@ void dwarf_deinit(struct dwarf *d)
 	free(d->units);
 }
 
-/* The root's attributes as they stand: bases may come after what needs them. */
+/* Unresolved attributes of the root: bases may come after the attributes that need them. */
 struct root {
 	struct dwarf_value name, comp_dir, low_pc, dwo_name;
 };
 
-/* What the skeleton of a split unit says for it. */
+/* Attributes that a split unit takes from its skeleton or the package's index. */
 static bool is_skeletons(uint16_t name)
 {
 	switch (name) {

@@ -3,9 +3,9 @@
 
 #include <dwarf.h>
 
-enum { MAX_INDIRECTIONS = 4 }; /* DW_FORM_indirect naming DW_FORM_indirect */
+enum { MAX_INDIRECTIONS = 4 }; /* DW_FORM_indirect that gives DW_FORM_indirect */
 
-/* How a form's bytes are laid out, and what they mean. */
+/* The layout of a form's bytes. */
 enum layout {
 	LAYOUT_UNKNOWN,
 	LAYOUT_FIXED, /* `size` bytes */
@@ -23,7 +23,7 @@ struct form {
 	uint8_t layout;
 	uint8_t size;
 	uint8_t kind;
-	bool local; /* counts from the unit's header */
+	bool local; /* an offset from the unit's header */
 };
 
 static const struct form forms[] = {
@@ -74,7 +74,7 @@ static const struct form forms[] = {
 
 enum { FORM_COUNT = sizeof(forms) / sizeof(forms[0]) };
 
-/* GNU's forms of split and supplementary files lie outside the table. */
+/* GNU's forms for split and supplementary files are outside the table. */
 static struct form form_of(unsigned int form)
 {
 	if (form < FORM_COUNT)
@@ -92,7 +92,7 @@ static struct form form_of(unsigned int form)
 	return (struct form){ LAYOUT_UNKNOWN };
 }
 
-/* DWARF 2 gave references across units the size of an address (DWARF 3, 7.5.4, says so). */
+/* In DWARF 2 references across units have the size of an address (see DWARF 3, 7.5.4). */
 static unsigned int ref_addr_size(const struct dwarf_format *format)
 {
 	return format->version == 2 ? 8 : format->offset_size;
@@ -135,7 +135,7 @@ static uint64_t fixed_number(struct cursor *c, unsigned int size)
 	return cursor_unsigned(c, size);
 }
 
-/* The form that DW_FORM_indirect stands for, LAYOUT_UNKNOWN where it makes no sense. */
+/* Returns the form that DW_FORM_indirect stands for; 0, an unknown form, if it is malformed. */
 static unsigned int indirect_form(struct cursor *c)
 {
 	for (int i = 0; i < MAX_INDIRECTIONS; i++) {

@@ -13,9 +13,9 @@ struct row {
 };
 
 /*
- * The machine of the standard, as far as its registers say something about addresses. A row is held
- * back until the address moves, since the last one at an address wins, and is left out where it
- * says the same as the one before.
+ * The line number state machine, without registers that we do not need. A row is held until the
+ * address changes, because the last row at an address wins; it is dropped if it repeats file, line
+ * and column of the row before.
  */
 struct machine {
 	struct dwarf_lines *l;
@@ -25,9 +25,9 @@ struct machine {
 	struct row now;
 	struct row held;
 	struct row written;
-	bool in_sequence; /* since the first row */
+	bool in_sequence; /* true from the first row on */
 	bool dead; /* the sequence starts outside all code: a discarded function */
-	bool any_written; /* `written` is of this sequence */
+	bool any_written; /* `written` belongs to this sequence */
 };
 
 static void reset_registers(struct machine *m)
@@ -62,7 +62,7 @@ static int begin_sequence(struct machine *m)
 	return m->dead ? 0 : writer_sequence_begin(m->w, m->unit);
 }
 
-/* Nothing is known from END on; the held row counts when it reaches up to there. */
+/* Ends the sequence at END. The held row is written only if it is not empty. */
 static int end_sequence(struct machine *m, uint64_t end)
 {
 	int err = 0;
@@ -82,7 +82,7 @@ static int dwarf_line_add_row(struct machine *m)
 		return begin_sequence(m);
 	if (m->dead)
 		return 0;
-	if (m->now.address < m->held.address) { /* out of order: a sequence of its own */
+	if (m->now.address < m->held.address) { /* out of order: start another sequence */
 		err = end_sequence(m, m->held.address);
 		return err ? err : begin_sequence(m);
 	}
@@ -203,7 +203,7 @@ int dwarf_lines_run(
 		err = -EBADMSG;
 	if (err && err != -EBADMSG)
 		return err;
-	/* A program that was cut off: what its last row covers is not known. */
+	/* If the program was truncated in a sequence, the extent of the last row is unknown. */
 	end_err = end_sequence(&m, m.held.address);
 	return end_err ? end_err : err;
 }

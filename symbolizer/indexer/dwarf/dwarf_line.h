@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Line tables (DWARF 5, 6.2), versions 2 to 5: the file names that both the rows and the call sites
- * of inlined functions refer to, and the program that makes the rows.
+ * Line tables (DWARF 5, 6.2), versions 2 to 5: the file names, used by the rows and by the call
+ * sites of inlined functions, and the program that generates the rows.
  */
 #include "symbolizer/indexer/dwarf/dwarf_file.h"
 
 struct dwarf_line_file {
-	const char *name; /* NULL = not known */
-	uint64_t directory; /* its number, as the version counts */
-	uint32_t string; /* of the whole path; WRITER_NONE = not made yet */
+	const char *name; /* NULL = unknown */
+	uint64_t directory; /* number, counted as in the table's version */
+	uint32_t string; /* the writer's number of the full path; WRITER_NONE = not added yet */
 };
 
 struct dwarf_lines {
-	/* Kept from unit to unit for their memory. */
+	/* The arrays' memory is reused from unit to unit. */
 	const char **directories;
 	size_t directory_count, directory_capacity;
 	struct dwarf_line_file *files;
@@ -29,13 +29,13 @@ struct dwarf_lines {
 
 void dwarf_lines_init(struct dwarf_lines *l);
 void dwarf_lines_deinit(struct dwarf_lines *l);
-/* Reads the header of U's table; after an error there are no files. -EBADMSG, -ENOMEM. */
+/* Reads the header of U's table. Returns -EBADMSG or -ENOMEM; there are no files then. */
 int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf *d, const struct dwarf_unit *u);
-/* Adds a file to the table. -EBADMSG over the limit. */
+/* Adds a file to the table. Returns -EBADMSG over the limit, or -ENOMEM. */
 int dwarf_lines_add_file(struct dwarf_lines *l, const char *name, uint64_t directory);
-/* The path of file FILE, numbered as in the table's version; string 0 when there is none. */
+/* Gets the path of file FILE, numbered as in the table's version; string 0 if there is none. */
 int dwarf_lines_path(
 	struct dwarf_lines *l, struct index_writer *w, uint64_t file, uint32_t *ret_string);
-/* Runs the program of an open table. Rows before an error are written. */
+/* Runs the program of an open table. On an error the rows before it have been written. */
 int dwarf_lines_run(
 	struct dwarf_lines *l, const struct dwarf *d, uint32_t unit, struct index_writer *w);

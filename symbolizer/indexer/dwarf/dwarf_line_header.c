@@ -10,7 +10,7 @@
 enum {
 	MAX_DIRECTORIES = 1 << 18,
 	MAX_FILES = 1 << 20,
-	MAX_ENTRY_FIELDS = 16, /* of a file or directory in version 5; the standard knows 5 */
+	MAX_ENTRY_FIELDS = 16, /* of a file or directory in version 5; the standard defines 5 */
 	MAX_PATH_BYTES = 4096,
 };
 
@@ -93,7 +93,7 @@ struct table_reader {
 	struct cursor c;
 };
 
-/* One list of version 5: of the directories, or of the files. */
+/* Reads one list of version 5: the directories or the files. */
 static int dwarf_line_header_read_list(struct table_reader *r, bool files)
 {
 	struct entry_format format;
@@ -125,13 +125,13 @@ static int dwarf_line_header_read_list(struct table_reader *r, bool files)
 	return err;
 }
 
-/* From the minimum instruction length to the operand counts. */
+/* Reads the header from the minimum instruction length to the operand counts. */
 static bool read_parameters(struct dwarf_lines *l, struct cursor *c)
 {
 	l->min_instruction_size = cursor_u8(c);
 	if (l->version >= 4)
 		cursor_u8(c); /* operations per instruction: 1 but on VLIW machines */
-	cursor_u8(c); /* is_stmt at the start: rows count whether or not they are */
+	cursor_u8(c); /* default_is_stmt: we use all rows */
 	l->line_base = (int8_t)cursor_u8(c);
 	l->line_range = cursor_u8(c);
 	l->opcode_base = cursor_u8(c);
@@ -140,7 +140,7 @@ static bool read_parameters(struct dwarf_lines *l, struct cursor *c)
 	return !c->bad && l->line_range && l->opcode_base;
 }
 
-/* Bounds R's cursor to the table and reads up to the header's length, which gives the program. */
+/* Bounds R's cursor to the table and reads up to the header's length, to find the program. */
 static int read_start(struct table_reader *r)
 {
 	struct dwarf_lines *l = r->l;
@@ -205,7 +205,7 @@ static bool is_absolute(const char *path)
 	return path[0] == '/';
 }
 
-/* The name of a directory, "" when there is none (or it is the compilation directory's number). */
+/* Returns the name of a directory; "" if unknown, or the compilation directory before version 5. */
 static const char *directory_name(const struct dwarf_lines *l, uint64_t number)
 {
 	if (l->version < 5) {
@@ -219,8 +219,8 @@ static const char *directory_name(const struct dwarf_lines *l, uint64_t number)
 }
 
 /*
- * Where a file lies, as up to two parts. Directory 0 of version 5 is the compilation directory
- * itself and may be relative, so the unit's must not come before it.
+ * Gets a file's directory as up to two parts of a path. Directory 0 of version 5 is the compilation
+ * directory itself and may be relative, so the unit's comp_dir must not be prepended.
  */
 static void directory_parts(const struct dwarf_lines *l, uint64_t number, const char *parts[2])
 {
@@ -263,7 +263,7 @@ static int make_path(struct dwarf_lines *l, struct index_writer *w,
 	append_part(path, &size, parts[0]);
 	append_part(path, &size, parts[1]);
 	append_part(path, &size, file->name);
-	if (size == MAX_PATH_BYTES) /* cut off somewhere */
+	if (size == MAX_PATH_BYTES) /* truncated */
 		return 0;
 	return writer_string(w, path, size, ret_string);
 }
@@ -276,7 +276,7 @@ int dwarf_lines_path(
 
 	*ret_string = 0;
 	if (l->version < 5)
-		file--; /* 0 is no file and becomes too large */
+		file--; /* 0 means no file and wraps to a number out of range */
 	if (file >= l->file_count)
 		return 0;
 	entry = &l->files[file];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a member lies in a structure, for reading another program's memory. Structures are looked
- * for at the top of the units only: that is where Go and C have theirs.
+ * Finds the offset of a structure's member, for reading another program's memory. Searches only the
+ * top level of units, where Go and C have their structures.
  */
 #include <dwarf.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ struct search {
 	const struct dwarf_abbrevs *table;
 	struct cursor c;
 	unsigned int depth;
-	bool inside; /* of the structure, whose members are at depth 2 */
+	bool inside; /* inside the structure; its members are at depth 2 */
 };
 
 struct named {
@@ -51,7 +51,7 @@ static bool is_called(const struct search *s, const struct named *named, const c
 	return text && !strcmp(text, name);
 }
 
-/* A number, or (DWARF 2) an expression that adds one to the structure's address. */
+/* LOCATION is a number, or (DWARF 2) an expression that adds one to the structure's address. */
 static int member_location(const struct dwarf_value *location, uint64_t *ret_offset)
 {
 	struct cursor c = cursor_over(location->text, location->number);
@@ -70,7 +70,7 @@ static int member_location(const struct dwarf_value *location, uint64_t *ret_off
 	return 0;
 }
 
-/* -EAGAIN: not this entry, go on. */
+/* Returns -EAGAIN if this entry is not the member. */
 static int search_entry(struct search *s, const struct dwarf_abbrev *a, uint64_t *ret_offset)
 {
 	bool structure = s->depth == 1 && a->tag == DW_TAG_structure_type && a->children;
@@ -128,7 +128,7 @@ static int search_unit(struct search *s, uint64_t *ret_offset)
 	return err;
 }
 
-/* A package's unit bears its name: `runtime` for `runtime.g`. */
+/* A Go package's unit has the name of the package: `runtime` for `runtime.g`. */
 static bool is_likely(const struct dwarf_unit *u, const char *type)
 {
 	size_t size = strcspn(type, ".");

@@ -8,17 +8,17 @@
 #include "base/array.h"
 
 enum {
-	MAX_CHAIN = 16, /* references from entry to entry; compilers make three at most */
+	MAX_CHAIN = 16, /* references from entry to entry; compilers emit three at most */
 	MAX_SCOPES = 32, /* namespaces and classes around a function */
 	MAX_NAME = 4096, /* bytes of a qualified name */
 	MAX_KNOWN = 1 << 18,
 };
 
-/* A qualified name in the making. */
+/* A qualified name under construction. */
 struct path {
 	char text[MAX_NAME];
 	size_t size;
-	bool over; /* it did not fit: better the plain name than a part */
+	bool over; /* did not fit: the plain name is used instead of a truncated one */
 };
 
 void dwarf_names_init(struct dwarf_names *n, struct dwarf *d, struct index_writer *w)
@@ -47,7 +47,7 @@ static void path_append(struct path *path, const char *text)
 	path->size += size;
 }
 
-/* Names as demanglers write them. */
+/* Returns a name in the style of demanglers. */
 static const char *anonymous_scope(uint16_t tag)
 {
 	switch (tag) {
@@ -65,7 +65,7 @@ static const char *anonymous_scope(uint16_t tag)
 	return "(anonymous)";
 }
 
-/* Whose entry a reference of N's file leads to; NULL where that is not there. */
+/* Returns the file that REFERENCE, in N's file, points into; NULL if there is none. */
 static struct dwarf_names *names_of(struct dwarf_names *n, const struct dwarf_value *reference)
 {
 	if (reference->kind == DWARF_REFERENCE)
@@ -73,14 +73,14 @@ static struct dwarf_names *names_of(struct dwarf_names *n, const struct dwarf_va
 	return reference->kind == DWARF_ALTERNATE_REFERENCE ? n->alternate : NULL;
 }
 
-/* Where the scopes of an entry are followed: file, unit and offset change from step to step. */
+/* Position while following scopes: each step may change file, unit and offset. */
 struct place {
 	struct dwarf_names *names;
 	struct dwarf_unit *unit;
 	uint64_t offset;
 };
 
-/* Goes to the entry that bears the name, which may be in another unit, or in another file. */
+/* Follows references to the entry that has the name, maybe in another unit or file. */
 static int find_named(struct place *at, struct dwarf_die *ret_die)
 {
 	for (int i = 0; i < MAX_CHAIN; i++) {
@@ -99,7 +99,7 @@ static int find_named(struct place *at, struct dwarf_die *ret_die)
 }
 
 /*
- * Collects the scopes around the entry at OFFSET, innermost first. -EBADMSG: they make no sense.
+ * Collects the scopes around the entry at OFFSET, innermost first. Returns -EBADMSG if malformed.
  */
 static int collect_scopes(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,
 	const char **texts, unsigned int *ret_count)
@@ -129,7 +129,7 @@ static int collect_scopes(struct dwarf_names *n, struct dwarf_unit *u, uint64_t 
 	return 0;
 }
 
-/* namespace::Class::TEXT for the entry at OFFSET; 0 where there is nothing to add to TEXT. */
+/* Makes namespace::Class::TEXT for the entry at OFFSET; 0 if it has no scopes. */
 static int qualify(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset, const char *text,
 	uint32_t *ret_name)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a function is called and where it is declared. An entry with code often says neither itself:
- * it refers to its abstract instance or its declaration, maybe in another unit, which may refer
- * further. What was found for an entry that others refer to is remembered.
+ * The name of a function and the line of its declaration. An entry with code often has neither: it
+ * refers to its abstract instance or its declaration, maybe in another unit, which may refer
+ * further. Results for referenced entries are cached.
  */
 #include "symbolizer/indexer/dwarf/dwarf_die.h"
 #include "symbolizer/indexer/dwarf/dwarf_scope.h"
@@ -11,7 +11,7 @@
 /* Strings of the writer; 0 = unknown. */
 struct dwarf_function {
 	uint32_t linkage; /* the linkage name, else the plain name */
-	uint32_t name; /* with its namespaces and classes, where `linkage` is a plain name */
+	uint32_t name; /* qualified with namespaces and classes, if `linkage` is a plain name */
 	uint32_t start_line;
 };
 
@@ -20,13 +20,16 @@ struct dwarf_names {
 	struct dwarf_names *alternate; /* of the supplementary file; NULL = none */
 	struct index_writer *w;
 	struct dwarf_scopes scopes;
-	struct map known; /* offset of an entry → its place in `functions` */
+	struct map known; /* cache: offset of an entry → index into `functions` */
 	struct dwarf_function *functions;
 	size_t count, capacity;
 };
 
 void dwarf_names_init(struct dwarf_names *n, struct dwarf *d, struct index_writer *w);
 void dwarf_names_deinit(struct dwarf_names *n);
-/* The function of entry DIE at OFFSET in U. What leads nowhere is unknown; only -ENOMEM, -E2BIG. */
+/*
+ * Resolves the function of entry DIE at OFFSET in U. Broken references leave fields unknown; only
+ * -ENOMEM and -E2BIG are errors.
+ */
 int dwarf_names_get(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,
 	const struct dwarf_die *die, struct dwarf_function *ret_function);

@@ -4,9 +4,9 @@
 #include <dwarf.h>
 #include <errno.h>
 
-enum { MAX_RANGES = 1 << 16 }; /* of one entry */
+enum { MAX_RANGES = 1 << 16 }; /* per entry */
 
-/* Linkers mark what they discarded with -1 or -2 (and 0, 1, which lie outside any code). */
+/* Linkers set addresses of discarded code to -1 or -2 (or 0 or 1, which are outside any code). */
 static const uint64_t first_tombstone = UINT64_MAX - 1;
 
 struct list {
@@ -70,7 +70,7 @@ static int emit_length(struct list *list, uint64_t low)
 	return list->c.bad ? -EBADMSG : dwarf_ranges_emit(list, low, low + length);
 }
 
-/* Two operands, in the order in which they stand. */
+/* Separate statements, because the operands must be read in order. */
 static int emit_start_end(struct list *list, bool by_index)
 {
 	uint64_t low = by_index ? indexed(list) : cursor_u64(&list->c);
@@ -87,7 +87,7 @@ static int emit_offsets(struct list *list)
 	return list->c.bad ? -EBADMSG : emit_pair(list, low, high);
 }
 
-/* One entry of a range list (DWARF 5, 7.25) after its kind. */
+/* Reads an entry of a range list (DWARF 5, 7.25) after its kind. */
 static int dwarf_ranges_read_entry(struct list *list, uint8_t kind)
 {
 	switch (kind) {
@@ -130,7 +130,7 @@ static int read_rnglist(struct list *list)
 	return -EBADMSG;
 }
 
-/* DW_FORM_rnglistx: an entry of the offset table at rnglists_base, relative to that base. */
+/* DW_FORM_rnglistx: INDEX into the offset table at rnglists_base; offsets are relative to it. */
 static void seek_index(struct list *list, uint64_t index)
 {
 	unsigned int size = list->u->format.offset_size;

@@ -9,8 +9,8 @@
 typedef int (*dwarf_range_fn)(void *context, uint64_t low, uint64_t high);
 
 /*
- * Calls FN for each range that is not empty, in the order of the list; its error ends the walk.
- * No range at all is fine. -EBADMSG: a list that makes no sense.
+ * Calls FN for each range that is not empty, in the order of the list; an error of FN ends the walk
+ * and is returned. No ranges is not an error. Returns -EBADMSG if the list is malformed.
  */
 int dwarf_ranges_each(const struct dwarf *d, const struct dwarf_unit *u,
 	const struct dwarf_die *die, dwarf_range_fn fn, void *context);

@@ -15,26 +15,25 @@
 
 enum {
 	MAX_LINE_TABLES = 1 << 19,
-	FORGET_BYTES =
-		8 << 20, /* of a section that have been read, before their memory is given back */
+	FORGET_BYTES = 8 << 20, /* of a section are read before their memory is returned */
 };
 
 struct reader {
 	struct dwarf d;
 	struct dwarf_names names;
-	struct dwarf alternate; /* nothing of it is walked, its names are looked up */
+	struct dwarf alternate; /* the supplementary file: not walked, only for name lookups */
 	struct dwarf_names alternate_names;
 	struct dwarf_lines lines;
 	struct dwarf_walker walker;
 	struct index_writer *w;
 	/*
-	 * Offset of a line program → the unit number that its rows carry. Units that share a
-	 * program share the number, so that function and line are seen to belong together.
+	 * Offset of a line program → unit number of its rows. Units that share a program share the
+	 * number, which links functions to lines.
 	 */
 	struct map line_owners;
 	struct dwarf_split *splits;
 	size_t split_count;
-	uint64_t forgotten_info, forgotten_lines; /* offsets up to which memory was given back */
+	uint64_t forgotten_info, forgotten_lines; /* offsets up to which memory was returned */
 	uint32_t skip_language; /* DW_LANG_*; 0 = none */
 	uint32_t broken;
 };
@@ -72,7 +71,7 @@ static void dwarf_read_reader_deinit(struct reader *r)
 	dwarf_deinit(&r->d);
 }
 
-/* The number of U, and whether its line program is still to be run. */
+/* Gets the number of U, and whether it is the first unit with its line program. */
 static int number_unit(
 	struct reader *r, const struct dwarf_unit *u, uint32_t *ret_number, bool *ret_first)
 {
@@ -83,7 +82,7 @@ static int number_unit(
 	return *ret_first ? map_set(&r->line_owners, u->line_off, number) : 0;
 }
 
-/* A broken line table costs the lines, broken entries the functions: the other half stays. */
+/* A malformed line table loses only the lines, malformed entries only the functions. */
 static int read_unit(struct reader *r, struct dwarf_unit *u)
 {
 	uint32_t number;
@@ -147,7 +146,7 @@ static int open_splits(struct reader *r, const struct dwarf_sections *sections)
 	return err;
 }
 
-/* Files of call sites are numbered as in the skeleton's line table. */
+/* File numbers of call sites refer to the skeleton's line table. */
 static int read_split_unit(struct reader *r, struct dwarf_split *s, size_t i)
 {
 	struct dwarf_unit *skeleton = &r->d.units[s->skeletons[i]];
@@ -183,7 +182,7 @@ static int read_splits(struct reader *r)
 
 enum { MAX_PATH_BYTES = 4096 };
 
-/* The .dwo file of a skeleton whose unit is not at hand. */
+/* Records the path of the .dwo file of a skeleton whose split unit was not found. */
 static int note_wanted(struct reader *r, const struct dwarf_unit *u)
 {
 	bool whole = u->dwo_name[0] == '/' || !*u->comp_dir;
@@ -332,7 +331,7 @@ int dwarf_read_images(const struct images *images, uint32_t skip_language, struc
 	struct dwarf_code code[DWARF_MAX_CODE];
 
 	dwarf_sections_find(images_dwarf(images), code, DWARF_MAX_CODE, &sections);
-	/* Where the code is, the module's own file knows. */
+	/* Executable ranges come from the module's own file, not its debug file. */
 	sections.code_count = dwarf_read_find_code(images->own, code, DWARF_MAX_CODE);
 	if (images->alternate) {
 		dwarf_sections_find(images->alternate, NULL, 0, &alternate);

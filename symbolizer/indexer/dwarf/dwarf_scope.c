@@ -7,17 +7,17 @@
 #include "base/array.h"
 
 enum {
-	MAX_SCOPES = 2 << 20, /* kept; over it all are dropped and found anew */
+	MAX_SCOPES = 2 << 20, /* cached; over the limit all are evicted */
 	MAX_SCANNED_UNITS = 1 << 19,
 	MAX_DEPTH = 512,
 	MAX_RESCANS = 4, /* times the size of .debug_info */
 	NO_SCOPE = -1,
 };
 
-/* Offsets count from the unit's header. The entries in (low, high) are inside. */
+/* Offsets count from the unit's header. Entries in (low, high) are inside the scope. */
 struct dwarf_scope {
 	uint32_t low, high;
-	int32_t parent; /* from the unit's first scope, NO_SCOPE = none */
+	int32_t parent; /* index, from the unit's first scope; NO_SCOPE = none */
 };
 
 struct scan {
@@ -26,7 +26,7 @@ struct scan {
 	const struct dwarf_abbrevs *table;
 	size_t first;
 	unsigned int depth;
-	int32_t open[MAX_DEPTH]; /* the scope that each level stands in */
+	int32_t open[MAX_DEPTH]; /* the scope around each level */
 };
 
 void dwarf_scopes_init(struct dwarf_scopes *s)
@@ -61,7 +61,7 @@ static int add_scope(struct scan *scan, uint32_t low, int32_t *ret_scope)
 	return 0;
 }
 
-/* One entry, or the end of one level. -EBADMSG: nothing after it can be trusted. */
+/* Scans an entry or the end of a level. -EBADMSG: nothing after it is readable. */
 static int scan_entry(struct scan *scan, struct cursor *c)
 {
 	uint32_t low = (uint32_t)(cursor_offset(c) - scan->u->format.base);
@@ -107,7 +107,7 @@ static int dwarf_scope_scan_unit(
 		&s->units, u->format.base, (uint64_t)scan.first << 32 | (s->count - scan.first));
 }
 
-/* Makes the scopes of U known; an entry of the map with no scopes where that costs too much. */
+/* Scans U unless its scopes are cached. *RET_WHERE is 0, no scopes, if that would cost too much. */
 static int ensure_scanned(
 	struct dwarf_scopes *s, struct dwarf *d, const struct dwarf_unit *u, uint64_t *ret_where)
 {
@@ -149,7 +149,7 @@ int dwarf_scope_around(struct dwarf_scopes *s, struct dwarf *d, const struct dwa
 		return 0;
 	}
 	scopes = s->items + (where >> 32);
-	while (low < high) { /* the last that begins before the entry, then outwards */
+	while (low < high) { /* find the last scope that begins before the entry */
 		size_t middle = low + (high - low) / 2;
 
 		if (scopes[middle].low < at)

@@ -9,23 +9,22 @@
 
 enum {
 	MAX_ROWS = 1 << 19, /* units of a package */
-	MAX_COLUMNS = 16, /* the formats know eight */
-	/* Columns of a package's index (DWARF 5, 7.3.5.3; the first three alike in GNU's version
-	   2). */
+	MAX_COLUMNS = 16, /* the formats define eight */
+	/* Columns of a package's index (DWARF 5, 7.3.5.3; GNU's version 2 has the first three). */
 	COLUMN_INFO = 1,
 	COLUMN_ABBREV = 3,
 	COLUMN_STR_OFFSETS = 6,
 	COLUMN_RNGLISTS = 8, /* in version 5 only */
 };
 
-/* Where one unit's parts of the sections begin. */
+/* Offsets of one unit's contributions to the sections. */
 struct row {
 	uint64_t info, info_size;
 	uint64_t abbrev, str_offsets, rnglists;
 };
 
 struct rows {
-	struct row *items; /* by `info` */
+	struct row *items; /* sorted by `info` */
 	size_t count, capacity;
 };
 
@@ -67,8 +66,8 @@ static int by_info(const void *a, const void *b)
 }
 
 /*
- * Hash table (IDs, then row numbers), which is of no use here; the columns' meanings, then a row of
- * offsets for each unit, then a row of sizes.
+ * The index has a hash table (IDs, then row numbers), which we skip; the section of each column; a
+ * row of offsets per unit; a row of sizes per unit.
  */
 static int read_index(struct cursor c, struct rows *rows)
 {
@@ -122,7 +121,7 @@ static const struct row *find_row(const struct rows *rows, uint64_t offset)
 
 /* ---- units and their skeletons -------------------------------------------------------------- */
 
-/* Tables of version 5 have headers, which nothing in a split unit says how to jump over. */
+/* In version 5 bases point after the tables' headers, but split units have no base attributes. */
 static void set_bases(struct dwarf_unit *u, const struct row *row)
 {
 	bool wide = u->format.offset_size == 8;
@@ -192,7 +191,7 @@ int dwarf_split_open(struct dwarf_split *s, const struct dwarf_split_source *sou
 	if (!err && packed)
 		err = read_index(source->cu_index, &rows);
 	if (err == -EBADMSG) {
-		/* Of a package without its index nobody knows what belongs to what. */
+		/* Without its index a package is useless: units have no contributions. */
 		rows.count = 0;
 		err = 0;
 	}

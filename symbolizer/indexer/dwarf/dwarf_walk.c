@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How DWARF tells an inline chain, and how it is misread.
+ * How DWARF describes inline chains, and common mistakes in reading them.
  *
- * The entries of a unit form a tree, written in preorder. A function that has code is a
- * DW_TAG_subprogram with addresses. A call that was inlined into it is a DW_TAG_inlined_subroutine
- * below it, with the addresses that came of the call; what was inlined into that is below again,
- * with lexical blocks and the like in between. So the chain at an address is the path from the
+ * The entries of a unit form a tree, stored in preorder. A function with code is a
+ * DW_TAG_subprogram with addresses. A call inlined into it is a DW_TAG_inlined_subroutine below it,
+ * with the addresses of the inlined code; calls inlined into that one are below it in turn, with
+ * lexical blocks and the like in between. So the inline chain at an address is the path from the
  * deepest entry that covers it up to the function. The walk keeps one node per level of the tree,
- * gives each inlined call the node above it as parent, and hands nodes and ranges to the writer,
+ * makes the node above each inlined call its parent, and passes nodes and ranges to the writer,
  * which finds the deepest one at each address.
  *
- * Neither entry says what it is called. Both refer to an abstract instance of the function, which
- * may refer to a declaration in a class, and only there is the name (dwarf_names.c).
+ * Neither kind of entry has a name. Both refer to an abstract instance of the function, which may
+ * refer to a declaration in a class, and only that has the name (dwarf_names.c).
  *
- * Three bugs are known from one symbolizer after the other:
+ * Many symbolizers have these three bugs:
  *
- * 1. References are resolved in the unit that makes them. With link-time optimization the abstract
- *    instance lies in another unit (DW_FORM_ref_addr): its offset counts from the start of the
- *    section, its abbreviations, its string and address bases are those of the unit it lies in.
- *    Resolved otherwise, a chain gets no names, or those of whatever stands at that place.
+ * 1. References are resolved in the referring unit. With link-time optimization the abstract
+ *    instance is in another unit (DW_FORM_ref_addr): its offset counts from the start of the
+ *    section, and its abbreviations, string and address bases are those of the unit it is in.
+ *    Otherwise a chain gets no names, or the names of unrelated entries.
  *
- * 2. The call site is off by one. DW_AT_call_file and DW_AT_call_line of an inlined call say where
- *    in its *parent* the call is: the innermost frame has its line from the line table, each other
- *    frame from the entry of the frame inside it. A node therefore carries the location of its
- *    parent's frame; the reader does the shift.
+ * 2. The call site is off by one. DW_AT_call_file and DW_AT_call_line of an inlined call are a
+ *    location in its *parent*: the innermost frame's line comes from the line table, each outer
+ *    frame's from the entry of the frame inside it. A node therefore has the location of its
+ *    parent's frame; the reader of the index shifts them.
  *
- * 3. The tree is believed to be tidy. Children are not sorted by address, their ranges may stick
- *    out of their parent's, a function's cold part lies far from the rest, and entries without any
- *    range (an inlined call whose code went away) may have children with some. Who searches for the
- *    one child that contains the address, or takes the span from the lowest to the highest address,
- *    loses the chain or gives it to a neighbour. All entries are walked here and each range counts
- *    by itself.
+ * 3. The tree is assumed to be tidy. But children are not sorted by address, their ranges may
+ *    exceed their parent's, a function's cold part is far from the rest, and entries without ranges
+ *    (an inlined call whose code was optimized away) may have children with ranges. Searching for
+ *    the one child that contains the address, or using the span from the lowest to the highest
+ *    address, loses the chain or attributes it to a neighbour. Here all entries are walked and each
+ *    range counts by itself.
  *
- * A function that the linker discarded keeps its entries, with addresses that point nowhere (0, 1,
- * -1, -2); below it, offsets from such a base may fall into real code. So nothing below a function
- * is believed unless one of its own ranges starts in code.
+ * A function that the linker discarded keeps its entries, with invalid addresses (0, 1, -1, -2);
+ * below it, offsets from such a base may be in real code. So everything below a function is ignored
+ * unless one of its own ranges starts in code.
  */
 #include "symbolizer/indexer/dwarf/dwarf_walk.h"
 
@@ -46,7 +46,7 @@
 
 enum {
 	MAX_DEPTH = 512,
-	MAX_RANGES = 1 << 16, /* of one entry */
+	MAX_RANGES = 1 << 16, /* per entry */
 };
 
 struct walk {
@@ -56,8 +56,7 @@ struct walk {
 	struct cursor c;
 	uint32_t number;
 	unsigned int depth;
-	/* Per level: the node that inlined calls are children of, or WRITER_NONE: no live function.
-	 */
+	/* Per level: the parent node of inlined calls; WRITER_NONE outside of live functions. */
 	uint32_t nodes[MAX_DEPTH];
 };
 
@@ -152,7 +151,10 @@ static int walk_inlined(
 	return err ? err : write_node(walk, die, offset, &node, ret_node);
 }
 
-/* No code can be below: an abstract function or a type, in a language that knows no such thing. */
+/*
+ * Whether no code can be below the entry: an array or function type, or, in languages without
+ * nested functions and methods, an abstract function or a structure.
+ */
 static bool is_barren(const struct walk *walk, const struct dwarf_abbrev *a)
 {
 	if (a->role == DWARF_ROLE_CODELESS)
@@ -162,7 +164,7 @@ static bool is_barren(const struct walk *walk, const struct dwarf_abbrev *a)
 	return dwarf_unit_is_flat(walk->u);
 }
 
-/* Jumps to the sibling of the entry whose code was read. False: there is no usable one. */
+/* Jumps to the sibling of the entry whose code was read; false if there is no usable one. */
 static bool jump_to_sibling(struct walk *walk, const struct dwarf_abbrev *a)
 {
 	struct cursor c = walk->c;
@@ -185,7 +187,7 @@ static int dwarf_walk_enter(struct walk *walk, uint32_t node)
 	return 0;
 }
 
-/* A function with code, or an inlined call. */
+/* Reads a function with code, or an inlined call. */
 static int walk_code(
 	struct walk *walk, const struct dwarf_abbrev *a, uint64_t offset, uint32_t *ret_node)
 {
@@ -199,7 +201,7 @@ static int walk_code(
 	return walk_function(walk, &die, offset, ret_node);
 }
 
-/* Steps over one entry; its children come next. -EBADMSG ends the unit. */
+/* Reads one entry; its children come next. -EBADMSG ends the unit. */
 static int walk_entry(struct walk *walk, uint64_t offset, uint64_t code)
 {
 	const struct dwarf_abbrev *a = dwarf_abbrev_find(walk->table, code);
@@ -215,7 +217,7 @@ static int walk_entry(struct walk *walk, uint64_t offset, uint64_t code)
 	} else {
 		dwarf_abbrev_skip(walk->table, a, &walk->u->format, &walk->c);
 		if (a->role == DWARF_ROLE_FUNCTION)
-			node = WRITER_NONE; /* abstract: what is inlined in it has no code here */
+			node = WRITER_NONE; /* abstract: calls inlined into it have no code here */
 	}
 	return err || !a->children ? err : dwarf_walk_enter(walk, node);
 }
