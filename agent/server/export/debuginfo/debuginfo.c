@@ -18,19 +18,22 @@
 #include "base/log.h"
 
 enum {
-	QUEUE_FILES = 64, /* each an open descriptor */
-	ATTEMPTS = 10, /* then it is another file's turn for a while */
+	QUEUE_FILES = 64, /* each holds an open descriptor */
+	ATTEMPTS = 10, /* then the file is left alone for an hour */
 	DAY_S = 24 * 3600,
 	HOUR_S = 3600,
-	/* Parca gives up an upload after 15 minutes and takes a new one two minutes later. */
+	/*
+	 * Parca drops an unfinished upload after 15 minutes and accepts a new one two minutes
+	 * later.
+	 */
 	BROKEN_OFF_S = 20 * 60,
 };
 
 static const uint64_t SECOND_NS = 1000000000;
 static const uint64_t SHORTEST_NS = 30 * SECOND_NS, LONGEST_NS = 600 * SECOND_NS;
-/* On the average, to each server. */
+/* Average rate to each server. */
 static const uint64_t BYTES_PER_SECOND = 4 << 20;
-/* A server that asks for more is wrong or hostile. */
+/* A server that asks for more is broken or hostile. */
 static const uint64_t RETRY_AFTER_LIMIT_NS = 3600 * SECOND_NS;
 
 static int64_t now_s(void)
@@ -82,7 +85,10 @@ static struct debuginfo_job *remove_after(struct debuginfo *d, struct debuginfo_
 	return job;
 }
 
-/* The first whose server is not left alone for now; else *RET_DUE_NS is when there is one. */
+/*
+ * Takes the first job whose server is not backing off; NULL if there is none, with *RET_DUE_NS the
+ * time of the next (UINT64_MAX = no jobs).
+ */
 static struct debuginfo_job *take_due(struct debuginfo *d, uint64_t now_ns, uint64_t *ret_due_ns)
 {
 	struct debuginfo_job *before = NULL;
@@ -138,7 +144,7 @@ static void enqueue(struct debuginfo *d, size_t target, const struct build_id *i
 	struct debuginfo_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
-		return; /* it is offered again */
+		return; /* it will be offered again */
 	*job = (struct debuginfo_job){
 		.target = target,
 		.key = debuginfo_key_of(&d->targets[target], id),
@@ -208,7 +214,7 @@ static enum metric debuginfo_metric_of(enum debuginfo_outcome outcome)
 	return METRIC_DEBUGINFO_FAILED;
 }
 
-/* For how long the file is no topic at this server; 0: it stays in the queue. */
+/* How long not to try the file at this server again; 0 = it stays in the queue. */
 static int64_t rest_s(enum debuginfo_outcome outcome, const struct debuginfo_job *job)
 {
 	switch (outcome) {
@@ -246,7 +252,7 @@ static void log_outcome(
 	}
 }
 
-/* A server that fails is left alone, twice as long each time. Under the lock. */
+/* Backs off from a failing server, twice as long each time. Under the lock. */
 static void slow_down(struct debuginfo *d, struct debuginfo_target *t)
 {
 	uint64_t asked = MIN(d->result.retry_after_ns, RETRY_AFTER_LIMIT_NS);
@@ -262,8 +268,8 @@ static void debuginfo_go_on(const struct debuginfo *d, struct debuginfo_target *
 }
 
 /*
- * A file whose upload breaks off twice in a day would do so again: it is too large for the time
- * that the server or something before it allows, or for the line. Under the lock.
+ * Whether the upload broke off before within a day. It would do so again: the file is too large for
+ * the time limits of the server or a proxy, or for the line. Under the lock.
  */
 static bool broke_off_again(struct debuginfo *d, const struct debuginfo_job *job)
 {
@@ -318,7 +324,7 @@ static void wait_until(struct debuginfo *d, uint64_t due_ns)
 		pthread_cond_timedwait(&d->changed, &d->lock, &due);
 }
 
-/* NULL: to end. */
+/* NULL if the thread is to stop. */
 static struct debuginfo_job *next_job(struct debuginfo *d)
 {
 	struct debuginfo_job *job = NULL;
@@ -376,7 +382,7 @@ static int make_target(struct debuginfo *d, const struct remote_options *o, char
 		return err;
 	d->target_count++;
 	t->plain_text = o->insecure || !strncmp(o->address, "http://", 7);
-	/* What one tenant has, another of the same server may lack. */
+	/* By identity, not address: a file that one tenant has another may lack. */
 	err = remote_identity(o, &identity, ret_message);
 	if (err)
 		return err;
@@ -407,7 +413,7 @@ static int debuginfo_make(
 	return err;
 }
 
-/* Signals are for the loop's thread. */
+/* Blocks all signals in the thread: the loop's thread handles them. */
 static int debuginfo_start(struct debuginfo *d)
 {
 	sigset_t all, before;

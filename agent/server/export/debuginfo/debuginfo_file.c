@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that is uploaded: stripped into the directory, without a name there, and hashed. */
+/* The file to upload: stripped into an unnamed file in the directory, and hashed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 enum { BLOCK_BYTES = 64 << 10 };
 
-/* What is left on the disk beside the file to be stripped, which is an upper bound. */
+/* Disk space to leave free in addition to the size of the unstripped file, an upper bound. */
 static const uint64_t DISK_RESERVE_BYTES = UINT64_C(256) << 20;
 
 static int open_temporary(const char *directory)
@@ -27,7 +27,7 @@ static int open_temporary(const char *directory)
 
 	if (fd >= 0)
 		return fd;
-	/* Not every file system has them. */
+	/* Not every file system supports O_TMPFILE. */
 	if (asprintf(&path, "%s/.debuginfo-XXXXXX", directory) < 0) {
 		path = NULL;
 		return -ENOMEM;
@@ -53,7 +53,7 @@ static int check_disk(const struct debuginfo *d, int elf_fd)
 
 static enum debuginfo_outcome judge_strip(struct debuginfo *d, int err)
 {
-	/* A file on a failing disk must not hold up all others. */
+	/* EIO is not retried: a file on a failing disk must not block all others. */
 	bool ours = err == -EROFS || (failure_is_transient(err) && err != -EIO);
 
 	if (ours) {
@@ -95,7 +95,7 @@ enum debuginfo_outcome debuginfo_strip(
 	return outcome;
 }
 
-/* Any text does that tells two contents apart. */
+/* Any text works that differs between contents. */
 int debuginfo_hash(int fd, char text[DEBUGINFO_HASH_TEXT_BYTES], uint64_t *ret_size)
 {
 	autofree uint8_t *block = malloc(BLOCK_BYTES);

@@ -25,7 +25,7 @@ struct debuginfo_target {
 	/* For the object store behind a signed URL. */
 	char *proxy_url, *ca_file;
 	bool plain_text;
-	uint64_t hash; /* hash of its address */
+	uint64_t hash; /* hash of its identity */
 	/* Protected by the lock. */
 	uint64_t not_before_ns, backoff_ns;
 };

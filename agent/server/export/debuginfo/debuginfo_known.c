@@ -15,10 +15,10 @@
 
 enum {
 	KNOWN_LIMIT = 1 << 14,
-	LINE_BYTES = 16 + 1 + 12 + 1, /* in hex, a blank, decimal, a line break */
+	LINE_BYTES = 16 + 1 + 12 + 1, /* hex, blank, decimal, newline */
 	FILE_LIMIT_BYTES = 2 * KNOWN_LIMIT * LINE_BYTES,
-	LINES_LIMIT = KNOWN_LIMIT, /* appended, until the file is written anew */
-	LONGEST_S = 2 * 24 * 3600, /* longer is only what a clock wrote that was wrong */
+	LINES_LIMIT = KNOWN_LIMIT, /* lines appended before the file is rewritten */
+	LONGEST_S = 2 * 24 * 3600, /* longer times come from a clock that was wrong */
 };
 
 static int format_line(char line[LINE_BYTES + 1], uint64_t key, int64_t until_s)
@@ -46,7 +46,7 @@ static bool counts(int64_t until_s, int64_t now_s)
 	return until_s > now_s && until_s - now_s <= LONGEST_S;
 }
 
-/* Lines of another length, half of one among them, end the reading. */
+/* Stops at the first malformed line, such as one cut short. */
 static void debuginfo_known_parse(struct debuginfo_known *k, struct cursor text, int64_t now_s)
 {
 	char line[LINE_BYTES + 1] = "";
@@ -95,7 +95,7 @@ int debuginfo_known_init(struct debuginfo_known *k, const char *directory, int64
 	if (io_read_file(AT_FDCWD, k->path, &text))
 		return 0;
 	debuginfo_known_parse(k, cursor_over(text.bytes, text.size), now_s);
-	/* Also where it ends in half a line. */
+	/* Also if the file ends in an incomplete line. */
 	if (text.size != k->until.count * LINE_BYTES)
 		(void)rewrite(k);
 	return 0;

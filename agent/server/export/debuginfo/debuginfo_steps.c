@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One upload from beginning to end, in the thread of its own: ask, strip into a file without a
- * name, announce it with size and hash, send it, say that it is complete. The server hands out
- * where to send it: to itself, as a stream of gRPC messages, or to a store behind a signed URL,
- * which gets none of our credentials.
+ * One upload from start to end, in the debuginfo thread: ask, strip into an unnamed file, announce
+ * it with size and hash, send it, mark it as finished. The server decides where to send it: to
+ * itself, as a stream of gRPC messages, or to an object store behind a signed URL, which gets none
+ * of our credentials.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 #include "proto/parca_debuginfo.pb-c.h"
 
 enum {
-	CHUNK_BYTES = 1 << 20, /* of a message */
+	CHUNK_BYTES = 1 << 20, /* of file content per message */
 	HEAD_BYTES = 512, /* of the stream's first message: two ids */
 	CHUNK_HEAD_BYTES = GRPC_PREFIX_BYTES + 1 + 5,
-	MESSAGE_BYTES = 64 << 10, /* of a request */
+	MESSAGE_BYTES = 64 << 10, /* of one request */
 	LONGEST_TURN_MS = 1000,
 	FINISH_ATTEMPTS = 3,
 };
@@ -29,8 +29,8 @@ static const uint64_t CALL_TIMEOUT_NS = UINT64_C(30000000000);
 /* Parca's own limit on an upload. */
 static const uint64_t UPLOAD_TIMEOUT_NS = UINT64_C(900000000000);
 /*
- * While one goes up: Parca gives a whole request five seconds unless it is told otherwise
- * (--http-read-timeout). The average is kept low by the pause behind it.
+ * Rate during an upload: Parca allows five seconds for a request by default (--http-read-timeout).
+ * The pause after it keeps the average low.
  */
 static const uint64_t UPLOAD_BYTES_PER_SECOND = 32 << 20;
 
@@ -44,7 +44,7 @@ static void on_done(void *context, const struct remote_result *result)
 	d->answered = true;
 }
 
-/* False: we are to end. Else d->result tells. */
+/* False if the agent is stopping; else the answer is in d->result. */
 static bool upload_perform(
 	struct debuginfo *d, struct remote *remote, const struct remote_call *call)
 {
@@ -57,7 +57,7 @@ static bool upload_perform(
 		if (debuginfo_stopping(d))
 			return false;
 		if (remotes_run(d->transport, LONGEST_TURN_MS))
-			nanosleep(&pause, NULL); /* out of memory: not in a busy loop */
+			nanosleep(&pause, NULL); /* out of memory: avoid a busy loop */
 	}
 	return true;
 }
@@ -81,7 +81,9 @@ static int upload_pack(struct buffer *body, const ProtobufCMessage *message)
 	return err;
 }
 
-/* DEBUGINFO_UPLOADED: the call was answered well. FAILED by default: nothing is begun yet. */
+/*
+ * DEBUGINFO_UPLOADED if the call succeeded. Other errors are FAILED: nothing has been started yet.
+ */
 static enum debuginfo_outcome upload_judge(const struct debuginfo *d)
 {
 	switch (d->result.verdict) {
@@ -112,7 +114,7 @@ static enum debuginfo_outcome upload_ask(struct debuginfo *d, struct remote *rem
 	return upload_perform(d, remote, &call) ? upload_judge(d) : DEBUGINFO_STOPPED;
 }
 
-/* An answer that is none of the protocol's. */
+/* An answer that does not follow the protocol. */
 static enum debuginfo_outcome junk(struct debuginfo *d)
 {
 	verdict_set(&d->result, REMOTE_RETRY, "junk", "%s", "the answer cannot be read");
@@ -142,7 +144,7 @@ static enum debuginfo_outcome should_upload(
 					NULL, cursor_left(&answer), answer.at);
 	if (!response)
 		return junk(d);
-	/* The reason is for people, but it alone says that the answer holds only for a while. */
+	/* The reason is meant for people, but only it shows that the answer is temporary. */
 	if (!response->should_initiate_upload)
 		outcome = strstr(response->reason, "in-progress") ? DEBUGINFO_BEING_UPLOADED
 								  : DEBUGINFO_NOT_WANTED;
@@ -161,10 +163,10 @@ struct upload {
 	char hash[DEBUGINFO_HASH_TEXT_BYTES];
 	Parca__Debuginfo__V1alpha1__UploadInstructions *instructions;
 	struct buffer head; /* the stream's first message */
-	bool framed; /* the rest is messages, too */
+	bool framed; /* the content is sent as messages, too */
 };
 
-/* UploadRequest with chunk_data, field 2, of SIZE bytes: all that comes before them. */
+/* The bytes before a chunk of SIZE bytes: an UploadRequest with chunk_data, field 2. */
 static size_t chunk_head(uint8_t head[CHUNK_HEAD_BYTES], size_t size)
 {
 	size_t used = GRPC_PREFIX_BYTES;
@@ -187,7 +189,7 @@ static uint64_t framed_size(uint64_t size)
 	return bytes + (rest ? chunk_head(head, rest) + rest : 0);
 }
 
-/* OFF: in the stream of chunks. */
+/* OFF: offset in the stream of chunks. */
 static ssize_t read_framed(const struct upload *u, uint64_t off, void *bytes, size_t room)
 {
 	uint8_t head[CHUNK_HEAD_BYTES];
@@ -265,7 +267,7 @@ static enum debuginfo_outcome send_stream(struct upload *u)
 	return outcome;
 }
 
-/* Scheme, host and port of the signed URL: the store's own address. */
+/* Scheme, host and port of the signed URL. */
 static char *origin_of(const char *url)
 {
 	const char *host = strstr(url, "://");
@@ -274,7 +276,7 @@ static char *origin_of(const char *url)
 	return strndup(url, (size_t)(host - url) + strcspn(host, "/?#"));
 }
 
-/* A server that speaks TLS must not have the file sent in plain text. */
+/* If the server uses TLS, the file must not go anywhere in plain text. */
 static bool is_acceptable(const struct upload *u, const char *url)
 {
 	return !strncmp(url, "https://", 8) ||
@@ -317,7 +319,7 @@ static enum debuginfo_outcome send_to_store(struct upload *u)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* gRPC's words for "somebody was faster". */
+/* gRPC codes for "somebody else was faster". */
 static enum debuginfo_outcome judge_initiate(
 	const struct debuginfo *d, enum debuginfo_outcome outcome)
 {
@@ -363,7 +365,7 @@ static enum debuginfo_outcome upload_finish(struct upload *u)
 
 	request.build_id = (char *)(uintptr_t)u->job->build_id;
 	request.upload_id = u->instructions->upload_id;
-	/* All of it is there: worth some patience. Saying it twice does no harm. */
+	/* Everything was sent, so retry. Repeating the call is harmless. */
 	for (int i = 0; i < FINISH_ATTEMPTS && outcome == DEBUGINFO_FAILED; i++) {
 		if (i)
 			nanosleep(&pause, NULL);

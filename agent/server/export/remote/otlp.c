@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From pprof to OTLP. Both say the same with the same tables, but OTLP has one dictionary for all
- * profiles of a request, whose entry 0 is always "none". pprof's ids of mappings, functions and
- * locations run from 1 without gaps (payload.h), so that they are OTLP's indices as they are; only
- * strings get new numbers, because build IDs and labels are no strings of the table there, and
- * nothing should be in it that nobody refers to. Stacks become entries of a table: a profile of two
- * types, which is two profiles here, holds each stack once.
+ * Converts pprof to OTLP. Both use the same tables, but OTLP has one dictionary for all profiles of
+ * a request, whose entry 0 always means "none". pprof's ids of mappings, functions and locations
+ * run from 1 without gaps (payload.h), so they serve as OTLP indices unchanged. Only strings are
+ * renumbered: build IDs and labels are not in OTLP's string table, which should hold no unused
+ * strings. Stacks are a table: a profile with two sample types becomes two profiles here, which
+ * share each stack.
  *
- * All of it is bounded by the arena: protobuf-c makes an object of some 50 bytes from two.
+ * The arena bounds everything: protobuf-c makes an object of some 50 bytes from two.
  */
 #include "agent/server/export/remote/otlp.h"
 
@@ -21,11 +21,11 @@
 #include "base/gzip.h"
 
 enum {
-	PLAIN_BYTES = 64 << 20, /* of the pprof */
+	PLAIN_BYTES = 64 << 20, /* the uncompressed pprof */
 	ARENA_BYTES = 256 << 20,
-	ENTRIES_LIMIT = 8 << 20, /* of any table */
+	ENTRIES_LIMIT = 8 << 20, /* per table */
 	STRINGS_BYTES = 64 << 20,
-	STACK_LIMIT = 4096, /* locations of a sample */
+	STACK_LIMIT = 4096, /* locations per sample */
 	PROFILE_ID_BYTES = 16,
 };
 
@@ -34,7 +34,7 @@ void *otlp_alloc(struct otlp *o, size_t count, size_t size)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(count, size, &bytes))
-		bytes = SIZE_MAX; /* the arena says that it is too much */
+		bytes = SIZE_MAX; /* the arena refuses that */
 	return arena_zalloc(&o->arena, MAX(bytes, (size_t)1));
 }
 
@@ -83,7 +83,7 @@ static void arena_keep(void *arena, void *memory)
 	(void)memory;
 }
 
-/* Ids that are not 1..N would be indices of something else. */
+/* Ids must be 1..N: they are used as indices. */
 static bool ids_are_indices(const Perftools__Profiles__Profile *p)
 {
 	for (size_t i = 0; i < p->n_mapping; i++) {
@@ -289,7 +289,7 @@ static int fill_locations(struct otlp *o, Otlp__ProfilesDictionary *d)
 }
 
 /* ---- samples ------------------------------------------------------------------------------- */
-/* A profile without its values, which differ by type. */
+/* A sample without its values, which differ by type. */
 struct sample_key {
 	int32_t stack;
 	size_t attribute_count;
@@ -341,7 +341,7 @@ static int find_keys(struct otlp *o, struct sample_key **ret_keys)
 	return err;
 }
 
-/* What users look at first: what pprof calls the default, else its last. */
+/* The sample type users see first: pprof's default type, else the last. */
 static size_t otlp_default_type(const Perftools__Profiles__Profile *p)
 {
 	for (size_t i = 0; i < p->n_sample_type; i++) {
@@ -351,7 +351,7 @@ static size_t otlp_default_type(const Perftools__Profiles__Profile *p)
 	return p->n_sample_type - 1;
 }
 
-/* A value of 0 says nothing; but each sample is in one profile at least. */
+/* Leaves out values of 0, but puts each sample into at least one profile. */
 static int fill_samples(
 	struct otlp *o, const struct sample_key *keys, size_t type, Otlp__Profile *profile)
 {
@@ -395,8 +395,8 @@ static int fill_type(
 }
 
 /*
- * The same for the same payload, so that whoever gets it twice can tell. The time and the number of
- * the type tell equal profiles of two windows, and the two of one, apart.
+ * Deterministic, so that a receiver can detect a payload sent twice. The time distinguishes equal
+ * profiles of two windows, the number of the type the profiles of one window.
  */
 static int fill_id(struct otlp *o, size_t type, ProtobufCBinaryData *id)
 {
@@ -507,8 +507,8 @@ static int otlp_pack(const Otlp__ExportProfilesServiceRequest *request, struct b
 static int encode(struct otlp *o, struct buffer *out)
 {
 	/*
-	 * Entry 0. Zeroes of the ids' lengths would be "none" as well, and profiles.proto prefers
-	 * them; but Parca 0.28 takes only a message without fields.
+	 * Entry 0. Ids of all zeroes would mean "none" as well, and profiles.proto prefers them,
+	 * but Parca 0.28 only accepts a message without fields.
 	 */
 	Otlp__Link link = OTLP__LINK__INIT, *links = &link;
 	Otlp__ProfilesDictionary dictionary = OTLP__PROFILES_DICTIONARY__INIT;
@@ -530,7 +530,7 @@ static int encode(struct otlp *o, struct buffer *out)
 	request.n_resource_profiles = 1;
 	request.resource_profiles = &all;
 	request.dictionary = &dictionary;
-	/* The tables that the others refer to come last. */
+	/* Tables that others refer to come last. */
 	err = otlp_resource(o, &resource) ?: fill_profiles(o, &scope);
 	err = err ?: fill_mappings(o, &dictionary);
 	err = err ?: fill_functions(o, &dictionary);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names are those of OpenTelemetry's semantic conventions 1.37 and of the profiles specification
- * (https://opentelemetry.io/docs/specs/otel/profiles/mappings/); a label that has no name there
- * keeps ours: `goid`, `comm`, and all that users add.
+ * Names follow OpenTelemetry's semantic conventions 1.37 and the profiles specification
+ * (https://opentelemetry.io/docs/specs/otel/profiles/mappings/). A label without a name there keeps
+ * ours: `goid`, `comm`, and all labels that users add.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,15 +14,15 @@
 
 enum attribute_kind { KIND_TEXT, KIND_NUMBER, KIND_TRUE };
 
-/* Compared as bytes: without padding. */
+/* Compared bytewise, so without padding. */
 struct attribute_record {
-	uint32_t key, unit; /* in strings */
+	uint32_t key, unit; /* index in `strings` */
 	uint32_t kind;
-	uint32_t text; /* in texts */
+	uint32_t text; /* index in `texts` */
 	int64_t number;
 };
 
-/* What has the attribute that a label of a series becomes. */
+/* Which message gets the attribute of a series label. */
 enum place { PLACE_RESOURCE, PLACE_SAMPLE, PLACE_NOWHERE };
 
 struct known_label {
@@ -31,9 +31,9 @@ struct known_label {
 	bool number;
 };
 
-/* Labels of a series and, but for their place, of a sample. */
+/* Labels of a series and, except for `place`, of a sample. */
 static const struct known_label known_labels[] = {
-	{ "__name__", "", PLACE_NOWHERE, false }, /* the sample types say it */
+	{ "__name__", "", PLACE_NOWHERE, false }, /* implied by the sample types */
 	{ "service_name", "service.name", PLACE_RESOURCE, false },
 	{ "node", "host.name", PLACE_RESOURCE, false },
 	{ "executable", "process.executable.name", PLACE_RESOURCE, false },
@@ -167,7 +167,7 @@ int otlp_thread_attributes(struct otlp *o, struct attribute_set *set)
 	return err;
 }
 
-/* As UCUM has them. `id` is for the tools of pprof, which scale what has another unit. */
+/* Units in UCUM. `id` only keeps pprof tools from scaling the value. */
 static const char *attribute_unit_of(const char *unit)
 {
 	static const char *const units[][2] = { { "id", "" }, { "bytes", "By" },
@@ -181,7 +181,7 @@ static const char *attribute_unit_of(const char *unit)
 	return unit;
 }
 
-/* The resource says the same of all samples. */
+/* Whether the resource has the same value for all samples. */
 static bool is_of_series(const struct otlp *o, const char *key, const char *text)
 {
 	const char *value = labels_get(&o->payload->labels, key);
@@ -251,13 +251,13 @@ static bool attribute_ends_with(const char *text, const char *end)
 	return length >= end_length && !strcmp(text + length - end_length, end);
 }
 
-/* What the source file tells of the outermost function: the compiler of all that is inlined. */
+/* Deduced from the outermost function's source file: its compiler also compiled what is inlined. */
 static const char *frame_type(const struct otlp *o, const Perftools__Profiles__Location *location)
 {
 	const Perftools__Profiles__Function *function;
 	const char *file;
 
-	if (location->address >> 63) /* of x86-64 and of arm64 */
+	if (location->address >> 63) /* on x86-64 and arm64 */
 		return "kernel";
 	if (!location->n_line)
 		return "native";

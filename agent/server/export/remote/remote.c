@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store holds one easy handle for its whole life: connections stay open in the multi handle. A
- * send is one request, or two where the server turns out not to know the newer way. The verdict is
- * left in `result` and handed out by remotes_run(), also where it was clear at once.
+ * A store has one easy handle for its whole life: connections stay open in the multi handle. A send
+ * is one request, or two if the server does not support the way tried first. The verdict is stored
+ * in `result` and delivered by remotes_run(), even if it is known at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 enum { CONNECT_TIMEOUT_MS = 10000 };
 
 static const uint64_t DEFAULT_TIMEOUT_NS = UINT64_C(30000000000);
-/* Afterwards the newer way is tried again: servers are updated. */
+/* How long to use the old way before trying the newer one again: servers get upgraded. */
 static const uint64_t OLD_WAY_NS = UINT64_C(3600000000000);
 
 /* ---- creating ------------------------------------------------------------------------------ */
@@ -36,8 +36,7 @@ static int append_header(struct curl_slist **list, const char *name, const char 
 {
 	autofree char *text = NULL;
 
-	/* curl leaves out a header that ends in ':' and sends one that ends in ';' without a value.
-	 */
+	/* curl drops a header that ends in ':' and sends one that ends in ';' without a value. */
 	if (asprintf(&text, *value ? "%s: %s" : "%s;", name, value) < 0)
 		return -ENOMEM;
 	return remote_append(list, text);
@@ -67,7 +66,7 @@ static int keep_headers(struct remote *remote, const struct remote_options *o)
 	return err;
 }
 
-/* Connects to the address, but speaks TLS with SERVER_NAME; the Host stays the address's. */
+/* Connects to the address but uses SERVER_NAME for TLS; the Host header keeps the address. */
 static int rename_server(struct remote *remote, const char *server_name)
 {
 	char renamed[REMOTE_URL_BYTES], text[2 * REMOTE_URL_BYTES], *host, *rest;
@@ -78,7 +77,7 @@ static int rename_server(struct remote *remote, const char *server_name)
 	authority = strcspn(host, "/");
 	rest = host + authority;
 	name = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
-	port = host + name + 1; /* CURLU_DEFAULT_PORT: there always is one */
+	port = host + name + 1; /* always there: CURLU_DEFAULT_PORT */
 	snprintf(text, sizeof(text), "%s:%.*s:%.*s", server_name, (int)(authority - name - 1), port,
 		(int)authority, host);
 	if (remote_append(&remote->connect_to, text))
@@ -110,8 +109,8 @@ static int setup_tls(struct remote *remote, const struct remote_options *o)
 }
 
 /*
- * libcurl repeats a request by itself when a kept connection turns out to be closed. Whether the
- * first one arrived is then not known, and whoever counts repetitions has to know that.
+ * libcurl repeats a request if a reused connection turns out to be closed. The first one may have
+ * arrived, so repetitions are counted.
  */
 static int remote_on_request(
 	void *context, char *remote_ip, char *local_ip, int remote_port, int local_port)
@@ -135,7 +134,7 @@ static int setup_transfer(struct remote *remote, const struct remote_options *o)
 	timeout_ms = MAX(timeout_ms, 1);
 	code |= curl_easy_setopt(easy, CURLOPT_PRIVATE, remote);
 	code |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	/* A resolver that hangs does not make us wait when we end. */
+	/* A hanging resolver must not delay our exit. */
 	code |= curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	code |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	code |= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -183,7 +182,7 @@ static int remote_fill(struct remote *remote, const struct remote_options *o)
 	return err ? err : setup_tls(remote, o);
 }
 
-/* Puts OPTIONS' place before *MESSAGE. */
+/* Prefixes *MESSAGE with OPTIONS' place. */
 static void say_where(const struct remote_options *options, char **message)
 {
 	autofree char *what = NULL;
@@ -267,7 +266,7 @@ static int request_headers(struct remote *remote, const struct request *request)
 
 	curl_slist_free_all(remote->headers);
 	remote->headers = NULL;
-	/* Without it curl waits a second for leave to send a large body. */
+	/* Otherwise curl waits a second for permission to send a large body. */
 	err = remote_append(&remote->headers, "Expect:");
 	if (!err && request->content_type)
 		err = append_header(&remote->headers, "Content-Type", request->content_type);
@@ -302,10 +301,10 @@ static int request_setup(struct remote *remote, const struct request *request)
 	code |= curl_easy_setopt(easy, CURLOPT_URL, request->url);
 	code |= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->put ? "PUT" : NULL);
 	code |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
-	/* libcurl 7.88 cannot take up a connection again that began with HTTP/2 in plain text. */
+	/* libcurl 7.88 cannot reuse a connection that started with HTTP/2 in plain text. */
 	code |= curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->grpc && !tls ? 1L : 0L);
 	code |= curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->grpc && !tls ? 1L : 0L);
-	/* HTTP/2 in plain text passes a proxy only inside a tunnel. */
+	/* HTTP/2 in plain text passes a proxy only through a tunnel. */
 	code |= curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, request->grpc ? 1L : 0L);
 	code |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, remote->headers);
 	code |= curl_easy_setopt(easy, CURLOPT_CONNECT_TO, remote->connect_to);
@@ -322,7 +321,7 @@ static int request_setup(struct remote *remote, const struct request *request)
 	return code == CURLE_OK ? 0 : -ENOMEM;
 }
 
-/* Builds and starts one request. An error is our own: nothing was sent. */
+/* Builds and starts one request. On error nothing was sent. */
 static int remote_start(struct remote *remote)
 {
 	struct request request = { .content_type = "" };
@@ -371,7 +370,7 @@ static bool files_are_read(struct remote *remote)
 	return !err;
 }
 
-/* Both servers refuse these, or worse, answer 200 and keep nothing. */
+/* Servers refuse these or, worse, answer 200 and store nothing. */
 static bool refuse_payload(const struct payload *payload, struct remote_result *result)
 {
 	const char *missing = NULL;
@@ -457,7 +456,7 @@ static void read_outcome(struct remote *remote, CURLcode code, struct outcome *r
 	curl_easy_getinfo(remote->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
 	curl_easy_getinfo(remote->easy, CURLINFO_REQUEST_SIZE, &head);
 	curl_easy_getinfo(remote->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
-	/* The "request" holds a small body, too, where that went out together with the head. */
+	/* REQUEST_SIZE includes a small body that went out with the header. */
 	if (head > uploaded)
 		head -= (long)uploaded;
 	remote->sent_bytes += (uint64_t)uploaded + (uint64_t)head;
@@ -465,7 +464,7 @@ static void read_outcome(struct remote *remote, CURLcode code, struct outcome *r
 		.code = code,
 		.error_text = remote->error_text,
 		.answer = answer,
-		/* No connection, but there was a request: the connection was for another. */
+		/* A failed connection after a request: it was for a second attempt. */
 		.body_sent = (uint64_t)uploaded >= body_bytes || remote->requests > 1 ||
 			     (remote->requests && code == CURLE_COULDNT_CONNECT),
 		.proxy_status = proxy_status,
@@ -492,7 +491,7 @@ void remote_ended(struct remote *remote, CURLcode code)
 		return;
 	}
 	other_way = remote->protocol->judge(remote, &outcome, &remote->result);
-	/* Both ways once: where neither is known, the next payload begins with the newer one. */
+	/* Tries each way once. If neither works, the next payload starts with the newer one. */
 	if (other_way && !remote->has_switched) {
 		remote->has_switched = true;
 		remote->old_way = !remote->old_way;

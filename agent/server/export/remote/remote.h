@@ -60,8 +60,10 @@ struct remote_options {
 
 enum remote_verdict {
 	REMOTE_SENT,
-	REMOTE_RETRY, /* did not arrive: connection failure, 408, 429, 5xx, retryable gRPC codes */
-	REMOTE_AMBIGUOUS, /* may have arrived: timeout or reset after the body was sent; retry */
+	/* did not arrive: connection failure, 408, 429, most 5xx, retryable gRPC codes */
+	REMOTE_RETRY,
+	/* may have arrived: timeout or reset after the body was sent, 502, 504; retry */
+	REMOTE_AMBIGUOUS,
 	REMOTE_REFUSED, /* the server calls the payload invalid: do not retry */
 	REMOTE_DENIED, /* wrong credentials or address: 401, 403, 404, certificate; retry slowly */
 };

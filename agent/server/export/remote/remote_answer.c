@@ -16,7 +16,7 @@ void answer_init(struct answer *answer)
 	*answer = (struct answer){ .grpc_status = -1 };
 }
 
-/* The text behind NAME: where LINE is that header, without blanks around it. */
+/* Copies the trimmed value if LINE is the header NAME. */
 static bool header_value(struct cursor line, const char *name, char *value, size_t size)
 {
 	size_t name_length = strlen(name), length;
@@ -47,7 +47,7 @@ static int answer_hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* gRPC over HTTP/2: grpc-message is percent-encoded; what is no encoding stays as it is. */
+/* gRPC over HTTP/2: grpc-message is percent-encoded; invalid sequences stay unchanged. */
 static void percent_decode(char *text)
 {
 	char *to = text;
@@ -93,7 +93,7 @@ static void answer_parse_header(struct answer *answer, struct cursor line)
 
 		answer->grpc_status = end != value && !*end && status >= 0 && status <= 16
 					      ? (int)status
-					      : 2; /* UNKNOWN, as the protocol wants it */
+					      : 2; /* UNKNOWN, as the protocol demands */
 	} else if (header_value(line, "grpc-message", value, sizeof(value))) {
 		percent_decode(value);
 		memcpy(answer->grpc_message, value, sizeof(value));
@@ -107,7 +107,7 @@ static void answer_parse_header(struct answer *answer, struct cursor line)
 		return;
 	} else if (header_value(line, "grpc-status-details-bin", answer->grpc_details,
 			   sizeof(answer->grpc_details))) {
-		/* Cut, it would be another text. */
+		/* A truncated text would decode to something else. */
 		if (strlen(answer->grpc_details) == sizeof(answer->grpc_details) - 1)
 			answer->grpc_details[0] = 0;
 	} else if (header_value(line, "location", value, sizeof(value))) {
@@ -116,7 +116,7 @@ static void answer_parse_header(struct answer *answer, struct cursor line)
 	}
 }
 
-/* `HTTP/1.1 200 OK`, `HTTP/2 200`: a new head; what an interim answer (1xx) said is forgotten. */
+/* `HTTP/1.1 200 OK`, `HTTP/2 200`: starts a new answer and discards an interim one (1xx). */
 static void begin_head(struct answer *answer, struct cursor line)
 {
 	size_t header_bytes = answer->header_bytes;
@@ -172,7 +172,7 @@ size_t answer_on_body(char *bytes, size_t one, size_t size, void *context)
 	return size;
 }
 
-/* The string behind "message" of {"code":"…","message":"…"}; escapes become blanks. */
+/* The string value of "message" in {"code":"…","message":"…"}; escapes become blanks. */
 static size_t json_message(struct cursor body, char *text, size_t size)
 {
 	static const char key[] = "\"message\"";

@@ -27,7 +27,7 @@ static size_t on_read(char *bytes, size_t one, size_t room, void *context)
 	return (size_t)got;
 }
 
-/* libcurl begins anew where a kept connection turns out to be closed. */
+/* libcurl sends again if a reused connection turns out to be closed. */
 static int on_seek(void *context, curl_off_t off, int origin)
 {
 	struct remote *remote = context;
@@ -66,7 +66,7 @@ int remote_call_request(struct remote *remote, struct request *request)
 
 	if (call->method)
 		return grpc_request(remote, call->method, request);
-	/* None at all: the signature of an URL may be over it. */
+	/* No content type at all: the URL's signature may cover it. */
 	request->content_type = NULL;
 	request->put = true;
 	if ((size_t)snprintf(request->url, sizeof(request->url), "%s", call->put_url) >=

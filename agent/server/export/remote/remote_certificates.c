@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Certificates are replaced while the agent runs, under the same names. libcurl knows files by
- * their names: it keeps a CA file's content for a day, and a connection for as long as it is used.
- * So it is given the content, which is read before each request; where that has changed, what was
- * kept does not fit any more and there is a new connection.
+ * Certificates are replaced while the agent runs, under the same names. libcurl caches by name: a
+ * CA file's content for a day, a connection as long as it is used. So libcurl is given the content,
+ * read before each request; when it changes, nothing cached matches and libcurl opens a new
+ * connection.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-enum { FILE_LIMIT_BYTES = 4 << 20 }; /* the bundles of distributions have a quarter of one */
+enum { FILE_LIMIT_BYTES = 4 << 20 }; /* distributions' bundles have a quarter of a MiB */
 
 static int set_path(struct certificate_file *file, const char *path, CURLoption option)
 {
@@ -74,7 +74,7 @@ static int refresh_file(struct certificate_file *file, CURL *easy)
 	if (!err && !fresh.size)
 		err = -ENODATA;
 	if (err)
-		/* What it held before may still do. */
+		/* The previous content may still work. */
 		return file->content.size ? 0 : err;
 	if (file->content.size && certificates_is_same(&fresh, &file->content))
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A directory as a store: each payload is two files, TIME-SERVICE-HASH.pb.gz and .labels (one
- * `name="value"` a line). The name comes from the content, so that sending twice writes once.
- * Nothing is ever removed: that is whoever reads them.
+ * A directory as a store: each payload becomes two files, TIME-SERVICE-HASH.pb.gz and .labels (one
+ * `name="value"` per line). The name derives from the content, so that sending twice writes once.
+ * Nothing is ever removed here: the reader has to.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -70,7 +70,7 @@ static int write_both(const char *directory, const struct payload *payload)
 	if (dir < 0)
 		return -errno;
 	directory_file_name(payload, name);
-	/* The labels first: a reader that sees a profile finds them. */
+	/* The labels first: a reader that sees a profile finds its labels. */
 	snprintf(path, sizeof(path), "%s.labels", name);
 	err = write_labels(dir, path, &payload->labels);
 	if (err)

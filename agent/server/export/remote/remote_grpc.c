@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gRPC by libcurl (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md): a POST over
- * HTTP/2 whose body is messages behind five bytes each, answered by a status in the trailers. That
- * status counts, whatever curl says of the transfer: a server that refuses early resets the stream
- * behind it, which curl reports as an error of its own.
+ * gRPC over libcurl (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md): a POST over
+ * HTTP/2 with length-prefixed messages (five bytes) as body, and the status in the trailers. That
+ * status decides, whatever curl reports: a server that refuses early resets the stream afterwards,
+ * which curl reports as an error of its own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -64,9 +64,9 @@ bool grpc_read_message(
 }
 
 /*
- * What only a peer without gRPC answers. A server of HTTP/1.1 cannot read the first bytes of
- * HTTP/2, so that nothing arrived; but libcurl reports its answer to them as none at all, as it
- * does when a real server closes. That is taken for HTTP/1.1 only until gRPC was answered once.
+ * Whether only a peer without gRPC answers so. An HTTP/1.1 server cannot read the first bytes of
+ * HTTP/2, so nothing arrived; but libcurl reports its answer as no answer, as it does when a gRPC
+ * server closes. That counts as HTTP/1.1 only until gRPC has been answered once.
  */
 static bool takes_no_grpc(const struct remote *remote, const struct outcome *o)
 {
@@ -79,7 +79,7 @@ static bool takes_no_grpc(const struct remote *remote, const struct outcome *o)
 	case 405:
 	case 415:
 	case 426:
-	case 464: /* of a load balancer: incompatible versions */
+	case 464: /* AWS load balancers: incompatible versions */
 	case 501:
 	case 505:
 		return true;
@@ -100,7 +100,7 @@ bool grpc_judge(struct remote *remote, const struct outcome *o, struct remote_re
 	}
 	if (!answer->http_status || (success && o->code != CURLE_OK)) {
 		verdict_transport(o, result);
-		/* A refusal that comes in one piece with the reset behind it is lost in libcurl. */
+		/* libcurl loses a refusal that arrives together with the reset after it. */
 		result->blurred = o->code == CURLE_HTTP2_STREAM;
 		return takes_no_grpc(remote, o);
 	}

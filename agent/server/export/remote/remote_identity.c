@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a store is, as opposed to how one gets in and where it stands in the settings: what was sent
- * to it and what still waits for it is remembered under this text. The scheme is no part of it (the
- * server is the same one with TLS), nor is anything secret.
+ * The text that identifies a store, independent of its credentials and its place in the settings:
+ * what was sent to it and what is pending for it is recorded under this text. The scheme is not
+ * part of it (a server is the same with TLS), nor is any secret.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { IDENTITY_BYTES = REMOTE_URL_BYTES + 4096 };
 
-/* Where the server is; of a directory, its path without slashes at its end. */
+/* The URL without its scheme; for a directory, its path. Without trailing slashes. */
 static const char *identity_place(char *url)
 {
 	char *scheme = strstr(url, "://");

@@ -127,7 +127,7 @@ void certificates_deinit(struct certificates *c);
  * content. If it has none, returns the error, and *RET_WHICH names the file.
  */
 int certificates_refresh(struct certificates *c, CURL *easy, const char **ret_which);
-/* Replaces TEXT by the file's name if CODE means that a file is invalid. */
+/* Replaces TEXT by a message that names the file if CODE means that a file is invalid. */
 void certificates_explain(const struct certificates *c, CURLcode code, char *text, size_t size);
 
 /* ---- options ------------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ static bool has_control(const char *text)
 	return false;
 }
 
-/* These are ours to say: they follow from the protocol or from other options. */
+/* Headers that follow from the protocol or from other options. */
 static bool is_reserved(const char *header, size_t length)
 {
 	static const char *const reserved[] = { "Host", "Content-Type", "Content-Length",
@@ -64,7 +64,7 @@ static bool is_reserved(const char *header, size_t length)
 	return false;
 }
 
-/* Values are not shown: they may be secrets. */
+/* Messages do not show values: they may be secrets. */
 static int check_headers(const struct remote_options *o, char **ret_message)
 {
 	if (o->header_count > REMOTE_MAX_HEADERS)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OTLP profiles (https://opentelemetry.io/docs/specs/otlp/). The newer way is
- * ProfilesService/Export over gRPC; where something at the address takes no gRPC, the same goes to
- * /v1development/profiles over HTTP. The user may want one of them only.
+ * ProfilesService/Export over gRPC; if the address does not support gRPC, the same request goes to
+ * /v1development/profiles over HTTP. The user may restrict it to one of them.
  *
- * OTLP says which answers may be tried again, and of all others that they must not: an internal
- * error means the payload here. What is the fault of credentials or of the address is no fault of
- * the payload, though: that waits, as with the other protocols.
+ * OTLP defines which answers may be retried and forbids retrying all others: an internal error here
+ * means that the payload is bad. Wrong credentials or addresses are not the payload's fault,
+ * though: it waits, as with the other protocols.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@
 #include "proto/rpc_status.pb-c.h"
 
 enum {
-	/* As of pprof: level 6 takes more than twice the time for a tenth less. */
+	/* As for pprof: level 6 takes more than twice the time to save a tenth. */
 	GZIP_LEVEL = 1,
-	RESPONSE_BYTES = 64 << 10, /* without gzip */
+	RESPONSE_BYTES = 64 << 10, /* uncompressed */
 	GRPC_OK = 0,
 	GRPC_UNKNOWN = 2,
 	GRPC_RESOURCE_EXHAUSTED = 8,
@@ -48,7 +48,7 @@ static bool is_http_port(const char *url)
 	       !memcmp(end - strlen(port), port, strlen(port));
 }
 
-/* With any way, the old one is the second choice. */
+/* With REMOTE_WAY_ANY the old way is the second choice. */
 static bool by_http(const struct remote *remote)
 {
 	if (remote->way == REMOTE_WAY_ANY)
@@ -116,7 +116,7 @@ static int base64_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Up to the first byte that is no digit: the padding may be there or not. */
+/* Decodes up to the first byte outside the alphabet: padding is optional. */
 static size_t base64_decode(const char *text, uint8_t *bytes, size_t size)
 {
 	uint32_t bits = 0, held = 0;
@@ -151,7 +151,7 @@ static Rpc__Status *read_status(const struct answer *answer)
 	return size ? rpc__status__unpack(NULL, size, bytes) : NULL;
 }
 
-/* True: the server says when to come back. */
+/* True if the server says when to retry. */
 static bool read_retry_info(const Rpc__Any *detail, uint64_t *ret_delay_ns)
 {
 	static const char type[] = "/google.rpc.RetryInfo";
@@ -193,8 +193,7 @@ static void set_message(struct remote_result *result, const char *text)
 }
 
 /* ---- what was taken ------------------------------------------------------------------------ */
-/* A profile that is refused in part is in part taken: sent again, that part would be there twice.
- */
+/* A partly rejected profile was partly accepted: sending it again would duplicate that part. */
 static void read_partial_success(struct cursor message, struct remote_result *result)
 {
 	Otlp__ExportProfilesServiceResponse *response;
@@ -228,14 +227,14 @@ static void read_grpc_response(const struct answer *answer, struct remote_result
 		read_partial_success(message, result);
 		return;
 	}
-	/* Servers answer in kind. */
+	/* Servers compress the answer if the request was compressed. */
 	size = cursor_left(&message);
 	if (!gzip_inflate(cursor_bytes(&message, size), size, &plain))
 		read_partial_success(cursor_over(plain.bytes, plain.size), result);
 }
 
 /* ---- judging ------------------------------------------------------------------------------- */
-/* Neither protocol can be read by who expects the other one: nothing arrived. */
+/* A server of the one protocol cannot read the other: nothing arrived. */
 static bool was_hung_up(const struct outcome *o, const struct remote_result *result)
 {
 	if (o->answer->http_status || result->verdict == REMOTE_DENIED)
@@ -277,7 +276,7 @@ static bool otlp_judge_grpc(
 	}
 	result->blurred = false;
 	status = read_status(o->answer);
-	/* Full for now, or too much for ever: a server that wants it again says when. */
+	/* Either overloaded or too large for ever: a server that wants it again says when. */
 	if (!may_retry(status, result) && o->answer->grpc_status == GRPC_RESOURCE_EXHAUSTED)
 		result->verdict = REMOTE_REFUSED;
 	return other_way;
@@ -297,7 +296,7 @@ static void otlp_judge_http_error(const struct answer *answer, struct remote_res
 		set_message(result, status ? status->message : "");
 	may_retry(status, result);
 	result->blurred = false;
-	/* 408 is HTTP's own: not all of the request came (RFC 9110, 15.5.9). */
+	/* OTLP does not list 408: HTTP defines it as an incomplete request (RFC 9110, 15.5.9). */
 	switch (answer->http_status) {
 	case 408:
 	case 429:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parca. The newer way is ProfileStoreService/WriteRaw over gRPC. Where something between us and
- * the server takes no gRPC, the same goes to the JSON gateway, /api/profiles/writeraw.
+ * Parca. The newer way is ProfileStoreService/WriteRaw over gRPC. If something between us and the
+ * server does not support gRPC, the request goes to the JSON gateway, /api/profiles/writeraw.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * Pyroscope. The newer way is push.v1.PusherService/Push as a Connect unary call with protobuf
  * (https://connectrpc.com/docs/protocol): one POST, HTTP statuses for errors, {"code","message"} as
- * their body. Servers that answer it with 404 take POST /ingest, whose labels are in the query.
+ * their body. Servers that answer 404 get POST /ingest, with the labels in the query.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "proto/pyroscope_push.pb-c.h"
 
-/* The server's own limits, as they are by default. */
+/* The server's default limits. */
 enum {
 	MAX_PROFILE_BYTES = 4 << 20, /* before compression */
 	MAX_SAMPLES = 16000,
@@ -62,7 +62,7 @@ static int pyroscope_build_push(
 	return pyroscope_pack(&remote->body, &push);
 }
 
-/* `{`, `}`, `,` and `=` have their meaning in a name; there is no way to quote them. */
+/* Replaces characters that have a meaning in a name and cannot be quoted. */
 static void append_plain(struct buffer *name, const char *text)
 {
 	for (; *text; text++) {
@@ -138,13 +138,13 @@ static bool pyroscope_judge(
 
 	if (!verdict_answer(o, result))
 		return false;
-	/* A login page or an index page also says 200. */
+	/* A login page or an index page also returns 200. */
 	if (good && !remote->old_way && strncasecmp(answer->content_type, "application/proto", 17))
 		verdict_set(result, REMOTE_DENIED, "not_pyroscope",
 			"status %ld, but the answer is %s: is this the address of Pyroscope?",
 			answer->http_status,
 			*answer->content_type ? answer->content_type : "of no type");
-	/* There a corrupt profile and a backend that is away look the same. */
+	/* /ingest answers a corrupt profile and an unavailable backend alike. */
 	if (remote->old_way && answer->http_status == 422) {
 		result->verdict = REMOTE_RETRY;
 		result->blurred = true;

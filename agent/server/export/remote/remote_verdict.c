@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an answer, or its absence, means for the queue. Two rules decide the doubtful cases. A
- * payload that may have arrived is said to be so (AMBIGUOUS): servers add up what they get twice. A
- * server's "internal error" may mean the payload or itself: it is retried, but marked `blurred`, so
- * that the queue bounds the retries.
+ * What an answer, or its absence, means for the queue. Two rules decide doubtful cases. A payload
+ * that may have arrived is AMBIGUOUS: servers add up what they receive twice. A server's "internal
+ * error" may be about the payload or the server: it is retried, but marked `blurred`, so that the
+ * queue bounds the retries.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,8 +59,8 @@ static const char *transport_code(CURLcode code)
 }
 
 /*
- * A server that wants a client certificate says so in an alert; with TLS 1.3 that comes after the
- * handshake, as an error of reading.
+ * A server that requires a client certificate sends an alert; with TLS 1.3 it arrives after the
+ * handshake, as a read error.
  */
 static bool is_certificate(const struct outcome *o)
 {
@@ -129,7 +129,7 @@ static enum remote_verdict of_status(long status)
 	case 501:
 	case 505:
 		return REMOTE_DENIED;
-	/* A gateway that had no answer, or no good one, from a server that it gave the request. */
+	/* A gateway got no valid answer from the server that it forwarded the request to. */
 	case 502:
 	case 504:
 		return REMOTE_AMBIGUOUS;
@@ -148,7 +148,7 @@ bool verdict_is_success(long http_status)
 	return http_status >= 200 && http_status < 300;
 }
 
-/* For an answer that says nothing but its status. */
+/* A text for an answer without one. */
 static const char *in_words(long status)
 {
 	switch (status) {
@@ -248,7 +248,7 @@ static enum remote_verdict of_grpc(const struct answer *answer)
 	case GRPC_DEADLINE_EXCEEDED:
 		return REMOTE_AMBIGUOUS;
 	case GRPC_RESOURCE_EXHAUSTED:
-		/* One code for "not now" and for "never this big". */
+		/* One code for both "not now" and "too large". */
 		return strstr(answer->grpc_message, "larger than max") ? REMOTE_REFUSED
 								       : REMOTE_RETRY;
 	case GRPC_UNKNOWN:

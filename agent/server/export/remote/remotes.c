@@ -5,7 +5,7 @@
 #include "agent/server/export/remote/remote_internal.h"
 #include "base/cleanup.h"
 
-enum { MAX_CONNECTIONS = 16 }; /* kept open, of all stores */
+enum { MAX_CONNECTIONS = 16 }; /* kept open, for all stores */
 
 struct remotes {
 	CURLM *multi;
@@ -83,8 +83,8 @@ static void remotes_collect_ended(struct remotes *r)
 }
 
 /*
- * Hands out one verdict. What it calls may send the next payload and destroy the store, so that
- * nothing of the store is touched afterwards.
+ * Delivers one verdict. The callback may send the next payload or destroy the store: do not touch
+ * the store afterwards.
  */
 static bool hand_out_one(struct remotes *r)
 {
@@ -103,7 +103,7 @@ static bool hand_out_one(struct remotes *r)
 	return true;
 }
 
-/* A bound: a queue whose payloads are all refused at once would keep us here. */
+/* Bounded: a queue whose payloads are all refused at once would keep us here. */
 static bool hand_out(struct remotes *r)
 {
 	enum { AT_ONCE = 64 };

@@ -28,7 +28,7 @@ static bool parse_date(const char *text, int64_t *ret_seconds)
 	return false;
 }
 
-/* Too large a number is the largest. */
+/* A number that is too large becomes the largest. */
 static bool parse_seconds(const char *text, uint64_t *ret_seconds)
 {
 	if (!*text || text[strspn(text, "0123456789")])
