@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A queue of builds in a directory of its own, what it watches, and what it answered. */
+/*
+ * A build queue with a directory of its own; records the descriptors that it watches and its
+ * answers.
+ */
 #include <dirent.h>
 #include <poll.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Little-endian values appended to a buffer: what the writers of malformed inputs are made of. */
+/* Appends little-endian values to a buffer; the writers of malformed inputs use it. */
 #include <string.h>
 
 #include "base/buffer.h"
@@ -25,7 +25,7 @@ static inline void put_u64(struct buffer *b, uint64_t value)
 	buffer_append(b, &value, sizeof(value));
 }
 
-static inline void put_string(struct buffer *b, const char *text) /* with its NUL */
+static inline void put_string(struct buffer *b, const char *text) /* including its NUL */
 {
 	buffer_append(b, text, strlen(text) + 1);
 }
@@ -50,7 +50,7 @@ static inline void put_zeros(struct buffer *b, size_t count)
 		put_u8(b, 0);
 }
 
-/* Overwrites a value written before: lengths that are known only at the end. */
+/* Overwrites a value written before: for lengths that are known only at the end. */
 static inline void set_u32(struct buffer *b, size_t offset, uint32_t value)
 {
 	memcpy(b->bytes + offset, &value, sizeof(value));

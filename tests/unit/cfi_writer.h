@@ -17,12 +17,12 @@
 #include "symbolizer/indexer/cfi/cfi.h"
 
 enum {
-	CFI_TEXT = 0x401000, /* code from here on, CFI_TEXT_SIZE bytes */
+	CFI_TEXT = 0x401000, /* start of the code, CFI_TEXT_SIZE bytes */
 	CFI_TEXT_SIZE = 0x80000,
-	CFI_ADDRESS = 0x700000, /* of the section */
+	CFI_ADDRESS = 0x700000, /* address of the section */
 };
 
-/* Instructions; operands below 0x40 where they are LEB128. */
+/* Instructions; LEB128 operands must be below 0x40. */
 #define CFI(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 #define ADVANCE(delta) (0x40 | (delta))
 #define OFFSET(reg, factored) (0x80 | (reg)), (factored)
@@ -40,8 +40,8 @@ struct cfi_writer {
 	struct buffer bytes;
 	uint16_t machine;
 	bool debug; /* .debug_frame: absolute addresses, no terminator */
-	bool wide; /* the 64-bit format, from the next entry on */
-	uint8_t kept; /* as in struct cfi_section */
+	bool wide; /* 64-bit format from the next entry on */
+	uint8_t kept; /* see struct cfi_section */
 	uint8_t ra; /* return address register of the next CIE */
 };
 
@@ -50,18 +50,18 @@ void cfi_writer_deinit(struct cfi_writer *w);
 /* A CIE whose pointers are pcrel sdata4 (absolute without "R"); returns its offset. */
 uint64_t cfi_writer_cie(
 	struct cfi_writer *w, const char *augmentation, const uint8_t *code, size_t size);
-/* The usual CIE of x86_64 or aarch64. */
+/* The CIE that compilers emit for x86_64 or aarch64. */
 uint64_t cfi_writer_usual_cie(struct cfi_writer *w);
-/* An FDE of [low, low + range). */
+/* An FDE for [low, low + range). */
 void cfi_writer_fde(struct cfi_writer *w, uint64_t cie, uint64_t low, uint64_t range,
 	const uint8_t *code, size_t size);
-/* Any entry from its bytes after the length. */
+/* An entry of arbitrary bytes; adds the length. */
 void cfi_writer_raw(struct cfi_writer *w, const void *bytes, size_t size);
 
 struct cfi_section cfi_writer_section(const struct cfi_writer *w);
-/* What a module with this one section has, or two where OTHER is not NULL. */
+/* The index of a module with this section, and OTHER unless it is NULL. */
 struct index *cfi_writer_index(const struct cfi_writer *w, const struct cfi_writer *other);
-/* The rule at an address as `sp+16 fp=[cfa-16] ra=[cfa-8]`, `none` … ; the next call overwrites. */
+/* The rule at ADDRESS as `sp+16 fp=[cfa-16] ra=[cfa-8]`, `none`, …; valid until the next call. */
 const char *cfi_rule_at(const struct index *index, uint64_t address);
-/* The one rule of a function with this CFI after the usual CIE. */
+/* The only rule of a function that has this CFI after the usual CIE. */
 const char *cfi_rule_of(uint16_t machine, const uint8_t *code, size_t size);

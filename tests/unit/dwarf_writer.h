@@ -24,12 +24,12 @@ struct dwarf_writer {
 	bool wide; /* 64-bit DWARF from the next unit or line table on */
 	uint64_t unit; /* offset of the unit's header in .debug_info */
 	uint64_t next_code;
-	uint64_t last_value; /* where in .debug_info the last attribute's value is */
+	uint64_t last_value; /* offset in .debug_info of the last attribute's value */
 };
 
 struct dwarf_spec {
 	uint16_t name, form;
-	uint64_t number; /* of local references: the offset in .debug_info */
+	uint64_t number; /* for local references, the offset in .debug_info */
 	const char *text;
 };
 
@@ -47,7 +47,10 @@ void dwarf_writer_init(struct dwarf_writer *w);
 void dwarf_writer_deinit(struct dwarf_writer *w);
 /* Starts a unit of version 2 to 5; entries follow. */
 void dwarf_writer_unit(struct dwarf_writer *w, unsigned int version);
-/* The same in split DWARF 5: DW_UT_skeleton, or DW_UT_split_compile with the skeleton's ID. */
+/*
+ * Like dwarf_writer_unit() for split DWARF 5: DW_UT_skeleton, or DW_UT_split_compile with the ID of
+ * its skeleton.
+ */
 void dwarf_writer_split_unit(struct dwarf_writer *w, uint8_t type, uint64_t id);
 void dwarf_writer_unit_end(struct dwarf_writer *w);
 /* Writes an entry and its abbreviation; returns its offset in .debug_info. */
@@ -58,7 +61,7 @@ void dwarf_writer_up(struct dwarf_writer *w);
 /* Offset of TEXT in .debug_str or .debug_line_str. */
 uint64_t dwarf_writer_string(struct buffer *section, const char *text);
 
-/* Unsigned number of 1 to 8 bytes. */
+/* Appends an unsigned number of 1 to 8 bytes. */
 void put_number(struct buffer *b, uint64_t value, unsigned int size);
 
 struct dwarf_file_spec {
@@ -80,25 +83,25 @@ struct dwarf_lines_spec {
 /* Returns the table's offset in .debug_line. */
 uint64_t dwarf_writer_lines(struct dwarf_writer *w, const struct dwarf_lines_spec *spec);
 
-/* What a file with code at [0x1000, 0x3000) and these sections reads as. */
+/* The result of reading a file with these sections and code at [0x1000, 0x3000). */
 struct dwarf_result {
 	struct index *index;
-	int error; /* of dwarf_read() */
+	int error; /* returned by dwarf_read() */
 	uint32_t units, broken;
 };
 void dwarf_writer_read(struct dwarf_writer *w, bool skip_go, struct dwarf_result *ret_result);
 /*
- * What it reads as where COUNT files of split DWARF are at hand, of these sections under their
- * names there (`.debug_info.dwo`). `units` is not told.
+ * Reads the file together with COUNT split DWARF files, whose sections have .dwo names
+ * (`.debug_info.dwo`). Does not set `units`.
  */
 struct dwarf_split_spec {
 	struct dwarf_writer *w;
-	const struct buffer *cu_index; /* of a package; NULL: it is none */
+	const struct buffer *cu_index; /* of a package; NULL = not a package */
 };
 void dwarf_writer_read_split(struct dwarf_writer *w, const struct dwarf_split_spec *splits,
 	size_t count, struct dwarf_result *ret_result);
-/* Offset of a member as dwarf_member_offset() finds it, or its negative errno. */
+/* The result of dwarf_member_offset(): an offset or a negative errno. */
 int64_t dwarf_writer_member(struct dwarf_writer *w, const char *type, const char *member);
-/* The frames at ADDRESS as `name file:line:column < name …`, in TEXT. */
+/* Writes the frames at ADDRESS to TEXT, as `name file:line:column < name …`. */
 void dwarf_result_frames(
 	const struct dwarf_result *result, uint64_t address, char *text, size_t size);

@@ -20,9 +20,9 @@ enum { ELF_WRITER_SECTIONS = 64, ELF_WRITER_SEGMENTS = 64 };
 
 struct elf_section_spec {
 	const char *name;
-	uint32_t type; /* 0: SHT_PROGBITS */
+	uint32_t type; /* 0 = SHT_PROGBITS */
 	uint64_t flags, address;
-	const void *bytes; /* copied; NULL: SIZE times 0x90 */
+	const void *bytes; /* copied; NULL = SIZE bytes of 0x90 */
 	uint64_t size;
 	uint32_t link, info;
 	uint64_t entry_size;
@@ -32,22 +32,22 @@ struct elf_symbol_spec {
 	const char *name;
 	uint64_t address, size;
 	uint32_t section;
-	uint8_t bind; /* STB_*; the default is STB_LOCAL */
+	uint8_t bind; /* STB_*; default STB_LOCAL */
 	bool notype; /* STT_NOTYPE instead of STT_FUNC */
 	uint8_t type; /* any other STT_* */
 	bool dynamic; /* in .dynsym instead of .symtab */
 };
 
 struct elf_writer {
-	uint16_t machine, type; /* may be set after init; x86_64, ET_DYN */
+	uint16_t machine, type; /* may be changed after init; default x86_64, ET_DYN */
 	uint64_t entry_point;
-	bool no_segments; /* no PT_LOAD made of each allocated section */
+	bool no_segments; /* no PT_LOAD for allocated sections */
 	bool no_section_headers;
 	Elf64_Shdr sections[ELF_WRITER_SECTIONS];
-	uint32_t section_count; /* number 0 is the null section */
+	uint32_t section_count; /* including section 0, the null section */
 	Elf64_Phdr segments[ELF_WRITER_SEGMENTS];
 	uint32_t segment_count;
-	struct buffer file; /* contents from the start; headers filled in by finish */
+	struct buffer file; /* the file from its start; finish fills in the headers */
 	struct buffer names;
 	struct buffer symbols[2], symbol_names[2]; /* .symtab, .dynsym */
 	bool finished;
@@ -55,15 +55,15 @@ struct elf_writer {
 
 void elf_writer_init(struct elf_writer *w);
 void elf_writer_deinit(struct elf_writer *w);
-/* Each returns the section's number. An allocated section gets a PT_LOAD (notes a PT_NOTE too). */
+/* Return the section's number. Each allocated section gets a PT_LOAD, a note also a PT_NOTE. */
 uint32_t elf_writer_section(struct elf_writer *w, const struct elf_section_spec *spec);
 uint32_t elf_writer_code(struct elf_writer *w, const char *name, uint64_t address, uint64_t size);
 uint32_t elf_writer_build_id(struct elf_writer *w, uint64_t address, const void *id, uint32_t size);
 void elf_writer_segment(struct elf_writer *w, const Elf64_Phdr *segment);
 void elf_writer_symbol(struct elf_writer *w, const struct elf_symbol_spec *symbol);
-/* Completes the file's bytes in w->file (headers, symbol tables, names). Once. */
+/* Completes the file in w->file (headers, symbol tables, names). Call once. */
 void elf_writer_finish(struct elf_writer *w);
-/* Finishes and returns a memfd with the file. */
+/* Finishes the file and returns it as a memfd. */
 int elf_writer_file(struct elf_writer *w);
-/* A memfd with these bytes. */
+/* Returns a memfd with these bytes. */
 int memory_file(const void *bytes, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * symbolizer/builds/builds.h and cache.h without sandboxes and files: they note what they are asked
- * and answer as the test says. Included by one file of a test program, they take the place of both.
+ * Fakes of symbolizer/builds/builds.h and cache.h without sandboxes and files: they record requests
+ * and answer as the test configures. Include in one file of a test program, in place of both.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -18,17 +18,17 @@ enum { FAKE_BUILDS_REQUESTS = 64 };
 struct fake_request {
 	struct module_id id;
 	uint64_t tag;
-	uint64_t inode; /* of the file; 0 = none was given */
+	uint64_t inode; /* inode of the file; 0 = no file given */
 	bool has_root;
-	char path[256]; /* of the search */
+	char path[256]; /* path of the search */
 	char directories[256];
 };
 
 struct builds {
 	struct fake_request requests[FAKE_BUILDS_REQUESTS];
 	size_t request_count;
-	int error; /* what requests fail with; 0 = nothing */
-	/* Called inside of each request that does not fail; NULL: they wait for their answer. */
+	int error; /* error that requests return; 0 = none */
+	/* Called during each request that does not fail; NULL = requests stay unanswered. */
 	void (*answer)(void *context, uint64_t tag);
 	void *context;
 	struct builds_setbacks setbacks;
@@ -61,7 +61,7 @@ struct builds_setbacks builds_setbacks(const struct builds *b)
 }
 
 struct cache {
-	struct index *index; /* of each module; goes with the first call; NULL: as `error` says */
+	struct index *index; /* next answer, for any module; NULL = return `error` */
 	int error;
 	unsigned int looks;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * agent/sampler/sampler.h without a kernel, for tests of agent/daemon: it notes what it is told,
- * fails as it is told, and its windows are what the test makes of tests/unit/report_fixture.h.
- * Included by one file of a test program, it takes the place of the composition.
+ * A fake of agent/sampler/sampler.h without a kernel, for tests of agent/daemon: it records calls,
+ * fails as configured, and its windows hold what the test puts into tests/unit/report_fixture.h.
+ * Include in one file of a test program, in place of the sampler.
  */
 #include <errno.h>
 
@@ -16,11 +16,11 @@ struct sampler {
 	struct metrics metrics;
 	struct sampler_sizes sizes;
 	const struct selection *selection;
-	struct sealed_window window, sealed; /* the current one, and the one before */
-	unsigned int rotations, pauses, selects, offers; /* calls */
-	uint64_t hz; /* of the last agent_set_frequency() */
+	struct sealed_window window, sealed; /* the current window and the previous one */
+	unsigned int rotations, pauses, selects, offers; /* number of calls */
+	uint64_t hz; /* of the last sampler_set_frequency() */
 	bool paused;
-	bool rotated_unpaused, retimed_unpaused; /* while it was sampled */
+	bool rotated_unpaused, retimed_unpaused; /* called while sampling was not paused */
 	int rotate_error, hz_error;
 };
 

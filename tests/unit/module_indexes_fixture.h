@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Module indexes over a real process table and a fake /proc, and builds that do as the test says.
- */
+/* Module indexes over a real process table, a fake /proc and fake builds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,19 +18,19 @@
 enum { OTHER = CHILD, MODULES = 16 };
 
 static const uint64_t SECOND = 1000000000;
-/* Of the first sample. */
+/* Time of the first sample. */
 static const uint64_t START = UINT64_C(5000000000000);
 
 struct world {
-	struct fixture *table; /* what every test of the process table has */
+	struct fixture *table; /* fixture of the process table tests */
 	struct builds builds;
 	struct cache cache;
 	struct module_indexes *indexes;
 	uint64_t now_ns;
-	struct index *inside; /* what `answer_inside` answers with */
-	unsigned int answered, answered_none, replaced; /* calls */
+	struct index *inside; /* the answer of `answer_inside` */
+	unsigned int answered, answered_none, replaced; /* number of calls */
 	const struct index *last_index;
-	bool old_was_there; /* when it was replaced */
+	bool old_was_there; /* the old index was still there when it was replaced */
 	bool wants_file;
 	unsigned int asked_owner;
 	int taken_fd; /* -1 = none */
@@ -125,7 +124,7 @@ static inline void set_time(struct world *w, uint64_t since_start_ns)
 	module_indexes_set_time(w->indexes, w->now_ns);
 }
 
-/* A process PID of the usual program, as /proc shows it. */
+/* Adds a process PID of the usual program, as /proc shows it. */
 static inline struct process *process_of(struct world *w, uint32_t pid)
 {
 	struct process *p;
@@ -137,7 +136,7 @@ static inline struct process *process_of(struct world *w, uint32_t pid)
 	return p;
 }
 
-/* A sample of P in its program. */
+/* Counts a sample of P in its program. */
 static inline void hit(struct world *w, const struct process *p)
 {
 	const struct mapping *mapping = mappings_find(p->mappings, 0x400010);
@@ -202,7 +201,7 @@ static inline void answer_at_once(struct world *w)
 	w->builds.context = w;
 }
 
-/* The program's file is gone, but for who has the name KEPT of it. */
+/* Removes the program's file, but leaves a hard link to it named *.kept. */
 static inline void remove_program(const struct world *w)
 {
 	char kept[PATH_MAX + 8];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A process table over a fake /proc, and the records that the kernel would write. */
+/* A process table over a fake /proc, fed with records like the kernel's. */
 #include "agent/sampler/process/processes.h"
 #include "tests/unit/fake_proc.h"
 
 enum { PARENT = 100, CHILD = 200, LIMIT = 64 };
 
-/* Later than any reading of /proc in a test. */
+/* Later than any read of /proc in a test. */
 static const uint64_t later = UINT64_MAX / 2;
 
 struct fixture {
@@ -14,8 +14,8 @@ struct fixture {
 	struct modules *modules;
 	struct metrics metrics;
 	struct processes *ps;
-	unsigned int programs, ended; /* calls */
-	uint32_t last_program; /* number */
+	unsigned int programs, ended; /* number of calls */
+	uint32_t last_program; /* its number */
 	unsigned int forked; /* calls, and the numbers in the last one */
 	uint32_t last_parent, last_child;
 	bool last_ended_superseded;
@@ -26,18 +26,18 @@ int process_set_up(void **state);
 int process_tear_down(void **state);
 #define CASE(name) cmocka_unit_test_setup_teardown(name, process_set_up, process_tear_down)
 
-/* Records of one page of FILE at START, or of something without a file. */
+/* Add an mmap record of one page: of FILE, or of a NAME without a file. */
 void map(struct fixture *f, uint64_t time_ns, uint32_t pid, uint64_t start,
 	const struct fake_file *file);
 void map_name(struct fixture *f, uint64_t time_ns, uint32_t pid, uint64_t start, const char *name);
-/* What the kernel tells of an exec of FILE: the program first, then the rest. */
+/* Adds the records of an exec of FILE: the program first, then the rest. */
 void exec(struct fixture *f, uint64_t time_ns, uint32_t pid, const struct fake_file *file);
 void forks(struct fixture *f, uint64_t time_ns, uint32_t parent, uint32_t child);
 void new_thread(struct fixture *f, uint64_t time_ns, uint32_t pid, uint32_t tid);
-/* A process of FILE as /proc shows it: the program and libc. HOW tells the rest. */
+/* Shows a process in /proc that maps FILE and libc; HOW has the rest. */
 void show(struct fixture *f, uint32_t pid, const struct fake_file *file, struct fake_process how);
 
-/* The generation that a sample is of: of the program that the table knows, or of EXEC_ID's. */
+/* Return the generation of a sample: that of the program the table knows, or that of EXEC_ID. */
 struct process *sampled(struct fixture *f, uint32_t pid, uint64_t time_ns);
 struct process *sampled_as(struct fixture *f, uint32_t pid, uint64_t time_ns, uint32_t exec_id);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Raw stacks as BPF ships them, put into a profile. */
+/* Adds raw stacks, as BPF sends them, to a profile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "agent/sampler/profile/profile.h"
 
-/* HEAD tells window, id and flags (enum abi_stack_flags); COUNT FRAMES follow it. */
+/* HEAD has window, id and flags (enum abi_stack_flags); COUNT FRAMES follow it. */
 static inline void put_raw_frames(struct profile *profile, const struct abi_stack *head,
 	const uint64_t *frames, uint32_t count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A small world for the tests of agent/report: two processes, a program with an index, a library
- * without one, JIT code of process `one`, a kernel with a module and a BPF program.
+ * The data of agent/report's tests: two processes, a program with an index, a library without one,
+ * JIT code of process `one`, a kernel with a module and a BPF program.
  */
 #include <stdint.h>
 
@@ -20,7 +20,7 @@ enum {
 	JIT_PC = 0x7000,
 };
 
-#define PROGRAM_HASH "01020304000000000000000000000009" /* its file hash */
+#define PROGRAM_HASH "01020304000000000000000000000009" /* the program's file hash */
 #define KERNEL_BASE UINT64_C(0xffffffff81000000)
 
 struct fixture {
@@ -31,7 +31,7 @@ struct fixture {
 	struct kallsyms *kallsyms;
 	struct index *index;
 	struct perf_map *jit;
-	uint32_t jit_process; /* the only generation that has a perf map */
+	uint32_t jit_process; /* the only generation with a perf map */
 	struct module *program, *library, *anon, *vsyscall;
 	struct process *one, *two;
 	int proc_fd;
@@ -44,13 +44,13 @@ int report_setup(void **state);
 int report_teardown(void **state);
 
 struct profile_frame in_program(uint64_t file_off, uint32_t flags, const struct fixture *f);
-/* In the kernel's PAGE: 1 is do_syscall_64, 2 is vfs_read. */
+/* A frame in page PAGE of the kernel: 1 is do_syscall_64, 2 is vfs_read. */
 struct profile_frame in_kernel(unsigned int page, uint32_t flags);
 void add_stack(struct fixture *f, const struct process *p, const struct profile_stack *stack,
 	uint64_t count);
-/* A wait of WAIT_NS. */
+/* Adds a wait of WAIT_NS. */
 void add_wait(struct fixture *f, const struct process *p, const struct profile_stack *stack,
 	uint64_t wait_ns);
-/* One sample of user frames only. */
+/* Adds one sample with user frames only. */
 void add_user(struct fixture *f, const struct process *p, const struct profile_frame *frames,
 	uint32_t count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Short words for putting facts into an index writer and asking the index that comes of them. */
+/* Short helpers that add facts to an index writer and query the resulting index. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -109,7 +109,7 @@ static inline struct index *finish(struct index_writer *w)
 	return index;
 }
 
-/* The frames at TEXT + OFFSET as `inner<outer`. */
+/* Returns the frames at TEXT + OFFSET as `inner<outer`. */
 static inline const char *names(const struct index *index, uint64_t offset)
 {
 	struct index_frame frames[INDEX_MAX_FRAMES];
@@ -124,7 +124,7 @@ static inline const char *names(const struct index *index, uint64_t offset)
 	return text;
 }
 
-/* Where the innermost frame stands, as `file:line:column`. */
+/* Returns the position of the innermost frame as `file:line:column`, or "". */
 static inline const char *place(const struct index *index, uint64_t offset)
 {
 	struct index_frame frame;

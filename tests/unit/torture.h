@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Makes each allocation and each system call of an operation fail, one after the other, and looks
- * at what is left then: an error that says what failed, no memory, mapping or descriptor more than
- * before, and what the case itself looks at (outputs that are as they were, an object that can
- * still be used, files that are whole or not there).
+ * Makes each allocation and each system call of an operation fail in turn and checks the outcome:
+ * the error is that of the failed call, no memory, mapping or descriptor leaks, and the case's own
+ * conditions hold (outputs unchanged, an object still usable, files complete or absent).
  *
- * Only calls of our own code are counted, and only those of the thread that runs the operation: the
- * linker leads them to the wrappers of torture.c in programs called test_torture_*.
+ * Only calls of our own code on the thread that runs the operation count: in programs called
+ * test_torture_* the linker redirects them to the wrappers of torture.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,30 +17,28 @@
 #include <cmocka.h>
 
 struct torture {
-	/* Before each try: makes what the operation starts from. May be NULL. Nothing fails in it.
-	 */
+	/* Prepares a try; nothing fails in it. May be NULL. */
 	void (*begin)(void *context);
-	/* Returns 0 (or more) or a negative errno. */
+	/* Returns 0 or more, or a negative errno. */
 	int (*operation)(void *context);
-	/* After each try: looks at what is left and takes it down. May be NULL. Nothing fails in
-	 * it. */
+	/* Checks and cleans up after a try; nothing fails in it. May be NULL. */
 	void (*end)(void *context, int result);
 	void *context;
-	/* Calls of which a failure may pass as a success, "unlinkat madvise"; "*" = all. */
+	/* Calls whose failure the operation may ignore, "unlinkat madvise"; "*" = all. */
 	const char *optional;
-	/* An error need not be that of the call that failed. */
+	/* The operation's error may differ from that of the failed call. */
 	bool other_errors;
 };
 
 /*
- * Tries until no call is left to fail. At most 160 calls unless FULL is set in the
- * environment: the first ones, the last ones and some between.
+ * Repeats the operation until every call has failed once. Unless FULL is set in the environment, at
+ * most 160 calls fail: the first, the last and some in between.
  */
 void torture_run(const struct torture *t);
-/* In end(): the call that failed, NULL = none did. */
+/* For end(): the call that failed, NULL if none did. */
 const char *torture_failed(void);
-int torture_errno(void); /* its error, positive; 0 = none failed */
-/* For cmocka_unit_test_teardown(): says which call had failed in a case that did not pass. */
+int torture_errno(void); /* its errno, positive; 0 = no call failed */
+/* For cmocka_unit_test_teardown(): prints the failed call if the test did not pass. */
 int torture_teardown(void **state);
 
 #define torture_test(function) cmocka_unit_test_teardown(function, torture_teardown)

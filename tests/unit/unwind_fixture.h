@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A stack written by hand, and a walk that is at its first word: what the tests of the steps of
- * bpf/unwind/step.bpf.h begin with.
+ * A hand-written stack and a walk at its first word: the start of the tests of
+ * bpf/unwind/step.bpf.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,8 +56,8 @@ static inline void expect_at(const struct fixture *f, uint64_t pc, uint64_t sp, 
 enum { GOROUTINE = 0xc000000, M = 0xd000000, WAITS = 160, GO_PC = 0x40aaaa };
 
 /*
- * The fixture's stack is the thread's up to word 128, and the goroutine's from there on; that one
- * waits at word WAITS.
+ * The fixture's stack is the thread's below word 128 and the goroutine's from there on. The
+ * goroutine waits at word WAITS.
  */
 struct go_fixture {
 	struct unwind_memory head_memory;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A page of unwind tables (bpf/abi/unwind.h) written row by row, in the plainest way: each change
+ * Writes a page of unwind tables (bpf/abi/unwind.h) row by row in the plainest form: each change
  * names its rule and has no code, each rule is a wide one.
  */
 #include <stdbool.h>
@@ -17,15 +17,15 @@ struct page_writer {
 	uint16_t addresses[PAGE_WRITER_ROWS];
 	uint8_t numbers[PAGE_WRITER_ROWS];
 	struct abi_unwind_rule rules[PAGE_WRITER_RULES];
-	_Alignas(8) uint8_t bytes[PAGE_WRITER_BYTES]; /* of page_finish() */
+	_Alignas(8) uint8_t bytes[PAGE_WRITER_BYTES]; /* result of page_finish() */
 };
 
-/* Rule 0 is what is valid at the page's beginning. */
+/* Starts a page; rule 0 is valid from its beginning. */
 void page_begin(struct page_writer *w, struct abi_unwind_rule first);
-/* From OFFSET on; offsets ascend. */
+/* Adds a rule from OFFSET on; offsets ascend. */
 void page_row(struct page_writer *w, uint16_t offset, struct abi_unwind_rule rule);
 const struct abi_unwind_page *page_finish(struct page_writer *w);
-/* The rule at OFFSET, by looking at each row. */
+/* The rule at OFFSET, found by a linear search. */
 struct abi_unwind_rule page_rule_at(const struct page_writer *w, uint16_t offset);
 
 /* Common rules: x86_64's return address is always just below the CFA. */
