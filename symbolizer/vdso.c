@@ -17,8 +17,8 @@
 enum { MAX_VDSO_BYTES = 64 * 1024, MAX_HEADERS = 64 };
 
 /*
- * The image is the kernel's and in our own memory, so its headers are believed; the limits are
- * there for a kernel that puts something else at that address.
+ * The image comes from the kernel and lies in our own memory, so its headers are trusted. The
+ * limits are for a kernel that puts something else at that address.
  */
 struct image {
 	const uint8_t *bytes;
@@ -61,7 +61,7 @@ static int find_image(struct image *ret_image)
 	return 0;
 }
 
-/* 128 bits of the content: two hashes, the second of the image behind its first byte. */
+/* 128 bits from two hashes, one of the content, one of the content without its first byte. */
 static void identify_by_content(const struct image *image, struct build_id *ret_id)
 {
 	uint64_t hashes[2] = {

@@ -17,15 +17,15 @@ enum { MAX_DOUBLINGS = 4 };
 static const uint64_t MAX_FILE_BYTES = UINT64_C(1) << 30;
 static const uint64_t MINUTE_NS = UINT64_C(60000000000);
 static const uint64_t LONGEST_PAUSE_NS = 15 * UINT64_C(60000000000);
-/* The child ends itself before. */
+/* The child's own limit is shorter. */
 static const uint64_t DEADLINE_NS = 11 * UINT64_C(60000000000);
 
 struct debuginfod {
 	struct debuginfod_options options;
 	char *urls;
 	uint64_t paused_until_ns;
-	uint64_t minute_ns; /* when the minute began that is being counted */
-	unsigned int asked; /* in it */
+	uint64_t minute_ns; /* start of the current minute */
+	unsigned int asked; /* in that minute */
 	struct debuginfod_state state;
 };
 
@@ -116,7 +116,7 @@ static void pause_asking(struct debuginfod *d, const struct debuginfod_answer *a
 {
 	unsigned int doublings = MIN(d->state.failures, (unsigned int)MAX_DOUBLINGS);
 
-	/* Others were under way when the first of them failed. */
+	/* Questions already under way when the pause began do not lengthen it. */
 	if (debuginfod_is_paused(d, now_ns))
 		return;
 	d->paused_until_ns = now_ns + MIN(MINUTE_NS << doublings, LONGEST_PAUSE_NS);
@@ -167,7 +167,7 @@ void debuginfod_is_wrong(struct debuginfod *d, const struct build_id *id)
 	set_absent(d, id);
 }
 
-/* What is asked for by build ID alone is no module with content, so nobody else counts it. */
+/* A module ID without a content hash is used only for debug files, so the count is theirs alone. */
 void debuginfod_is_too_much(struct debuginfod *d, const struct build_id *id)
 {
 	const struct module_id debug_file = { .build_id = *id };

@@ -53,7 +53,7 @@ const char *debuginfod_next_url(const char **at, size_t *ret_length)
 
 /* ---- the child ------------------------------------------------------------------------------ */
 
-/* What the libraries in the child read; no other secret of ours is its business. */
+/* Variables read by the child's libraries; it gets no others, which may hold secrets. */
 static const char *const passed[] = {
 	"http_proxy",
 	"https_proxy",
@@ -131,7 +131,7 @@ int debuginfod_fetch_start(const struct debuginfod_question *q, struct sandbox *
 	pid_t pid;
 	int err = child_pipe(&read_end, &write_end);
 
-	/* There is nothing to read: the numbers are the sandbox's, which has a file there. */
+	/* The child has no input; the output stands in for the sandbox's ELF file descriptor. */
 	if (!err)
 		err = child_fds_add(&fds, q->output_fd);
 	if (!err)

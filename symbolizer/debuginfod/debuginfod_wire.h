@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What debuginfod_fetch.c and its child agree on. */
+/* Protocol between debuginfod_fetch.c and its child. */
 
 #define DEBUGINFOD_URLS "DEBUGINFOD_URLS"
 #define DEBUGINFOD_TIMEOUT "DEBUGINFOD_TIMEOUT"
@@ -8,10 +8,12 @@
 #define DEBUGINFOD_MAXSIZE "DEBUGINFOD_MAXSIZE"
 
 enum {
-	/* argv: program, command, parent's pid, limit in bytes, build ID. The rest is environment.
+	/*
+	 * argv: program, command, parent's pid, limit in bytes, build ID; the rest is passed in the
+	 * environment.
 	 */
 	DEBUGINFOD_ARGUMENTS = 5,
-	/* In the place of the message's broken_units. */
+	/* Encoded in the message's broken_units. */
 	DEBUGINFOD_STATUS_MASK = 0xffff,
 	DEBUGINFOD_ANSWERED = 1 << 16,
 };

@@ -19,7 +19,7 @@
 
 DEFINE_AUTO(index_writer);
 
-/* A source that cannot be read costs its names; one that asks for too much ends the build. */
+/* An unreadable source costs its names; one that needs too much memory ends the build. */
 static bool is_fatal(int err)
 {
 	return err == -ENOMEM || err == -E2BIG;
@@ -124,7 +124,7 @@ static int read_symbols(struct source_build *b)
 	return err;
 }
 
-/* Tables over a limit leave code without tables, and that is counted: names are as good. */
+/* Unwind tables over a limit are left out and counted; names are unaffected. */
 static int read_unwind(struct source_build *b)
 {
 	int err = unwind_read(b->images->own, &b->answered, b->w);
@@ -132,7 +132,7 @@ static int read_unwind(struct source_build *b)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* In this order: what one has answered the next ones leave out. */
+/* Order matters: later sources skip what earlier ones have answered. */
 static int (*const sources[])(struct source_build *b) = {
 	go_read_names,
 	read_dwarf,
@@ -166,7 +166,7 @@ static bool was_offered(const struct companions *c, enum companion_role role)
 	return false;
 }
 
-/* What was there to be looked at, so that what comes later is told from it. */
+/* Records which companions were offered, so that later finds can be told from them. */
 static void note_companions(
 	const struct companions *c, const struct images *images, struct index_writer *w)
 {
@@ -178,7 +178,7 @@ static void note_companions(
 		writer_source(w, INDEX_SOURCE_NOT_SHARED);
 }
 
-/* Section headers that make no sense name nothing. */
+/* Malformed section headers name no debug files. */
 static int add_debug_names(
 	const struct sandbox_files *files, const struct images *images, struct index_writer *w)
 {
@@ -210,7 +210,7 @@ static int builder_build(const struct sandbox_files *files, struct sandbox_resul
 	if (err)
 		return err;
 	note_companions(&files->companions, &images, w);
-	/* The writer has copies of all it needs; the file's sections may be hundreds of MB. */
+	/* The writer has its own copies; the file's sections may be hundreds of MB. */
 	images_deinit(&images);
 	return writer_finish(w, files->output_fd);
 }

@@ -6,17 +6,17 @@
 #include <string.h>
 
 enum {
-	/* libiberty's own limit refuses names over 1024 bytes; up to this its stack use is fine. */
+	/* libiberty refuses names over 1024 bytes by default; up to this its stack use is fine. */
 	MAX_LINKAGE_BYTES = 4096,
 	LONG_LINKAGE_BYTES = 1024,
 	MAX_NAME_BYTES = 64 * 1024,
 };
 
-/* What compilers append to copies that they make of a function. */
+/* Suffixes that compilers append to clones of a function. */
 static const char *const suffixes[] = { "isra", "constprop", "part", "cold", "lto_priv", "clone",
 	"localalias", "llvm", "abi0", "abiinternal", "hot", "unlikely", "__uniq", "warm" };
 
-/* Length of one `.word` or `.word.123` at TEXT that is a clone's mark; 0 = none. */
+/* Returns the length of a clone suffix, `.word` or `.word.123`, at TEXT; 0 = none. */
 static size_t suffix_length(const char *text)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
@@ -59,7 +59,7 @@ static void demangle_append(const char *text, size_t length, void *context)
 	buffer_append(name, text, length);
 }
 
-/* Of LENGTH bytes of LINKAGE, which is mangled. */
+/* Demangles LENGTH bytes of LINKAGE, which is mangled. */
 static int demangle_mangled(const char *linkage, size_t length, struct buffer *out)
 {
 	size_t start = out->size;
@@ -86,7 +86,7 @@ static int demangle_mangled(const char *linkage, size_t length, struct buffer *o
 	return out->error;
 }
 
-/* NULL: LINKAGE is no stub's. */
+/* Returns the stub suffix of LINKAGE, NULL if there is none. */
 static const char *stub_suffix(const char *linkage)
 {
 	size_t length = strlen(linkage), suffix = strlen(DEMANGLE_STUB);

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Linkage names made readable: C++ (Itanium ABI) and Rust (v0 and legacy), by libiberty. Runs in
- * the sandbox: a demangler over foreign names is attack surface.
+ * Demangles linkage names: C++ (Itanium ABI) and Rust (v0 and legacy), by libiberty. Runs in the
+ * sandbox: a demangler of foreign names is attack surface.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buffer.h"
 
-/* Ends the name of what jumps to a function in another file; what is before it is a linkage name.
- */
+/* Suffix of stubs that jump to a function in another file; a linkage name precedes it. */
 #define DEMANGLE_STUB "@plt"
 
 /*
- * Appends the readable form of LINKAGE to OUT, clone suffixes (`.isra.0`, `.cold` …) stripped;
- * LINKAGE itself, less its suffixes, where it is not mangled or cannot be read. Names over the
- * limits stay mangled.
+ * Appends the readable form of LINKAGE, without clone suffixes (`.isra.0`, `.cold` …), to OUT. If
+ * LINKAGE is not mangled, cannot be demangled or exceeds the limits, appends it without the
+ * suffixes.
  */
 int demangle(const char *linkage, struct buffer *out);
 bool demangle_is_mangled(const char *name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole plan is made from the headers before a byte is written: which sections stay, where they
- * go, how long that gets. A header that lies about its contents costs that section; one that makes
- * the file too long ends the work at once.
+ * The headers determine the whole plan before a byte is written: which sections stay, where they
+ * go, and the total size. A false header costs that section; one that makes the file too long ends
+ * the work at once.
  */
 #include "symbolizer/indexer/keep_debug.h"
 
@@ -31,11 +31,11 @@ struct plan {
 	uint64_t in_size;
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
-	Elf64_Shdr *sections; /* as they were */
-	uint64_t *places; /* of sections in the new file; 0 = without contents */
+	Elf64_Shdr *sections; /* as in the input */
+	uint64_t *places; /* file offsets of sections in the output; 0 = without contents */
 	char *names;
 	uint64_t names_size;
-	uint64_t headers_off; /* of sections */
+	uint64_t headers_off; /* of the section headers */
 };
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static int keep_debug_read_header(struct plan *p)
 	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB ||
 		(h->e_type != ET_EXEC && h->e_type != ET_DYN))
 		return -EOPNOTSUPP;
-	/* Numbers that do not fit are in section 0 (gABI): nothing that was linked has so many. */
+	/* Larger numbers would be in section 0 (gABI); no linked file has so many. */
 	if (!h->e_shoff || (h->e_shnum && !h->e_shstrndx))
 		return -ENODATA;
 	if (h->e_phnum > MAX_SEGMENTS || h->e_shnum >= MAX_SECTIONS || h->e_shstrndx >= h->e_shnum)
@@ -83,7 +83,7 @@ static int keep_debug_read_header(struct plan *p)
 	return 0;
 }
 
-/* Tables of structs are read as they are: the file has this machine's byte order. */
+/* Tables are read as structs: the file has this machine's byte order. */
 static int read_headers(struct plan *p)
 {
 	size_t segments = p->header.e_phnum * sizeof(Elf64_Phdr);
@@ -126,7 +126,7 @@ static const char *keep_debug_name_of(const struct plan *p, const Elf64_Shdr *se
 	return name ? name : "";
 }
 
-/* What names code by itself. */
+/* Returns true for sections that can name code on their own. */
 static bool is_source(const struct plan *p, const Elf64_Shdr *section)
 {
 	const char *name = keep_debug_name_of(p, section);
@@ -207,12 +207,9 @@ static int place_sections(struct plan *p)
 	return any ? 0 : -ENODATA;
 }
 
-/* ---- headers as they are afterwards --------------------------------------------------------- */
+/* ---- the new headers ------------------------------------------------------------------------ */
 
-/*
- * The notes of a segment are found by the segment where all its sections have stayed, as far from
- * each other as before.
- */
+/* Moves a PT_NOTE segment, if all its sections are kept at the same distances from each other. */
 static bool move_notes(const struct plan *p, Elf64_Phdr *segment)
 {
 	uint64_t end = segment->p_offset + segment->p_filesz, base = 0, covered = 0;

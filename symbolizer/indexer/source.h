@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One build, as its sources share it: each reads what it knows of the module's files into the
- * writer, and says what the sources after it need not answer. The table of them is in builder.c.
+ * The state that the sources of one build share. Each source reads its part of the module's files
+ * into the writer and notes what later sources can skip. builder.c has the table of sources.
  */
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ struct source_build {
 	const struct images *images;
 	struct index_writer *w;
 	struct sandbox_result *result;
-	/* Answered by a source before, and better than the next ones could. */
+	/* Already answered by an earlier, better source. */
 	struct source_range answered; /* ELF addresses */
-	uint32_t answered_language; /* DWARF's number: units that are all in it; 0 = none */
+	uint32_t answered_language; /* DWARF's number; units entirely in it are skipped; 0 = none */
 };

@@ -2,7 +2,7 @@
 #pragma once
 #include <stdint.h>
 
-/* A stretch of ELF addresses that another source already answers. */
+/* A range of ELF addresses that another source already covers. */
 struct source_range {
 	uint64_t low, high;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbol tables as a source: each symbol of executable code is a function. */
+/* Symbol tables as a source: each symbol of executable code is a function. */
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -48,9 +48,9 @@ static enum writer_symbol_rank symbols_rank_of(const Elf64_Sym *symbol)
 }
 
 /*
- * The name less its version (`memcpy@@GLIBC_2.14`); 0 for what names no function: the assembler's
- * labels (`.L12`) and aarch64's marks of code and data (`$x`, `$d.3`; "ELF for the Arm 64-bit
- * Architecture", Mapping symbols).
+ * Returns the length of NAME without its version (`memcpy@@GLIBC_2.14`); 0 if it names no function:
+ * assembler labels (`.L12`) and aarch64's marks of code and data (`$x`, `$d.3`; "ELF for the Arm
+ * 64-bit Architecture", Mapping symbols).
  */
 static size_t name_length(const char *name, enum writer_symbol_rank rank)
 {
@@ -75,7 +75,10 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 		return 0;
 	if (symbol->st_value >= t->skip->low && symbol->st_value < t->skip->high)
 		return 0;
-	/* A symbol without a size (crtstuff's frame_dummy before Go's code) reaches up to there. */
+	/*
+	 * A symbol without a size (crtstuff's frame_dummy before Go's code) ends at the skipped
+	 * range.
+	 */
 	if (symbol->st_value < t->skip->low && limit > t->skip->low)
 		limit = t->skip->low;
 	cursor_seek(&names, symbol->st_name);

@@ -14,9 +14,9 @@ enum {
 	MAX_VERSION = 24,
 };
 
-/* What a comment looks like, and what stands before the version in it; the last to match wins. */
+/* Patterns of .comment strings and the text before the version; the last one to match wins. */
 static const struct maker {
-	const char *beginning; /* NULL: anywhere, as "Debian clang version 14.0.6" */
+	const char *beginning; /* NULL: any, as in "Debian clang version 14.0.6" */
 	const char *before;
 	const char *name;
 } makers[] = {
@@ -25,7 +25,7 @@ static const struct maker {
 	{ "rustc version ", "rustc version ", "Rust" },
 };
 
-/* The version at the start of TEXT; "" where there is none. */
+/* Copies the version at the start of TEXT; "" if there is none. */
 static void copy_version(const char *text, char version[MAX_VERSION])
 {
 	size_t length = 0;

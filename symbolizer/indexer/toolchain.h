@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What made a program, for people and for labels: "GCC 12.2.0", "Clang 14.0.6", "Rust 1.63.0", "Go
- * 1.26.1". From Go's build information, else from .comment, which outlives strip. Linked programs
- * have start-up code of another compiler: the one that is asked for by name wins over GCC.
+ * The toolchain of a program, for people and for labels: "GCC 12.2.0", "Clang 14.0.6", "Rust
+ * 1.63.0", "Go 1.26.1". Comes from Go's build information, else from .comment, which strip keeps.
+ * Linked programs contain start-up code of another compiler, usually GCC, so any other compiler
+ * wins over GCC.
  */
 #include <stddef.h>
 
@@ -11,5 +12,5 @@
 
 enum { TOOLCHAIN_BYTES = 48 };
 
-/* NUL-terminated, plain ASCII; "" where nothing tells. */
+/* NUL-terminated, plain ASCII; "" if unknown. */
 void toolchain_read(struct elf_image *image, char text[TOOLCHAIN_BYTES]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kallsyms says where functions begin and not where they end, so the table does two things about
- * addresses that are nobody's. The linker's marks (_etext and its like) stay in it as symbols
- * without a name. And the addresses are divided into regions, stretches of one module's symbols
- * without a hole of a megabyte: the last function of a region reaches to the end of its page and
- * not to the next module. A region also gives 32-bit offsets a base, wherever in the 64-bit address
- * space a module was loaded.
+ * kallsyms lists where functions begin, not where they end. Two things keep addresses between
+ * functions from getting a wrong name. The linker's marks (_etext and others) stay in the table as
+ * symbols without a name. And addresses are divided into regions, runs of one module's symbols
+ * without a hole of a megabyte: a region's last function reaches to the end of its page and not to
+ * the next module. A region is also the base of 32-bit offsets, wherever in the 64-bit address
+ * space a module is loaded.
  */
 #include "symbolizer/kallsyms/kallsyms.h"
 
@@ -19,14 +19,13 @@
 #include "symbolizer/kallsyms/ksym_tenants.h"
 
 enum {
-	PAGE_BYTES_ =
-		4096, /* the smallest: a shorter reach is a missing name, a longer a wrong one */
+	PAGE_BYTES_ = 4096, /* smallest page: too short costs a name, too long gives a wrong one */
 	MAX_HOLE_BYTES = 1 << 20,
 	MAX_REGIONS = 1 << 20,
-	MAX_BEFORE = 4, /* older tables that are kept at a time */
+	MAX_BEFORE = 4, /* older tables kept */
 };
 
-/* Offset and name side by side: the search ends in the cache line that has both. */
+/* Offset and name are adjacent: the search ends in the cache line that has both. */
 struct symbol {
 	uint32_t offset; /* from the region's base; ascending in each region */
 	uint32_t name; /* offset in the text */
@@ -34,14 +33,14 @@ struct symbol {
 
 /* Symbols [first, first + count) of one module. */
 struct region {
-	uint64_t base; /* kaddr that the offsets count from: its first symbol's */
+	uint64_t base; /* kaddr of its first symbol, the base of the offsets */
 	uint64_t end;
 	uint32_t first, count;
 	uint16_t module;
 };
 
 struct kallsyms {
-	struct region *regions; /* ascending, apart from each other */
+	struct region *regions; /* ascending, disjoint */
 	size_t region_count, region_capacity;
 	struct symbol *symbols;
 	size_t count;
@@ -50,10 +49,10 @@ struct kallsyms {
 	struct ksym_module *modules; /* number 1 is the first */
 	size_t module_count;
 	struct kallsyms_marks marks;
-	struct ksym_tenants tenants; /* what PERF_RECORD_KSYMBOL told */
-	/* The table whose place this one took, for what was sampled while that was true. */
+	struct ksym_tenants tenants; /* changes from PERF_RECORD_KSYMBOL */
+	/* The table that this one replaced, for samples from its time. */
 	struct kallsyms *before;
-	uint64_t replaced_ns; /* when that befell this one; 0 = it did not */
+	uint64_t replaced_ns; /* when this one was replaced; 0 = never */
 };
 
 DEFINE_AUTO(kallsyms);
@@ -76,7 +75,7 @@ static void sort_range(struct ksym_parse *p, size_t first, size_t end)
 	qsort_r(p->lines + first, end - first, sizeof(*p->lines), compare_lines, p->text.bytes);
 }
 
-/* The line before which the addresses first descend. */
+/* Returns the first line whose address is lower than its predecessor's. */
 static size_t find_descent(const struct ksym_parse *p)
 {
 	size_t i = 1;
@@ -115,7 +114,7 @@ static uint64_t end_of_page(uint64_t kaddr)
 	return end ? end : UINT64_MAX;
 }
 
-/* Whether LINE cannot be in the region whose last symbol is at LAST. */
+/* Returns true if LINE cannot be in region R, whose last symbol is at LAST. */
 static bool leaves_region(const struct region *r, const struct ksym_line *line, uint64_t last)
 {
 	if (line->module != r->module || line->kaddr - r->base > UINT32_MAX)
@@ -144,8 +143,8 @@ static int begin_region(struct kallsyms *k, const struct ksym_line *line)
 }
 
 /*
- * In place, as both together would be the peak of our memory: a symbol is half as long as a line,
- * so it is written where lines were read already.
+ * Packs in place, because having both arrays would be our peak of memory: a symbol is half as long
+ * as a line, so it overwrites lines that have been read.
  */
 static int pack_lines(struct kallsyms *k, struct ksym_parse *p)
 {
@@ -257,8 +256,8 @@ static const struct region *find_region(const struct kallsyms *k, uint64_t kaddr
 }
 
 /*
- * The last symbol of R that is not above KADDR, which is in R. Without a branch that depends on the
- * data: the compiler makes conditional moves of it.
+ * Returns the last symbol of R at or below KADDR, which is in R. Free of data-dependent branches:
+ * the compiler emits conditional moves.
  */
 static struct symbol *find_symbol(const struct kallsyms *k, const struct region *r, uint64_t kaddr)
 {
@@ -279,7 +278,7 @@ static const char *kallsyms_module_name(const struct kallsyms *k, uint16_t modul
 	return module == KSYM_KERNEL ? "" : k->modules[module - 1].name;
 }
 
-/* By the table as it was read. */
+/* Looks up in the table as read, without tenants. */
 static bool lookup_listed(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
 {
 	const struct region *r = find_region(k, kaddr);
@@ -304,8 +303,8 @@ static bool is_same_symbol(const struct ksymbol *a, const struct ksymbol *b)
 }
 
 /*
- * By the tables that were true one after the other. Which module a sample was of whose place
- * another has taken since nobody can tell: then it has no name.
+ * Looks up in this table and the ones it replaced. If their answers differ, the sample's module is
+ * ambiguous and it gets no name.
  */
 static bool lookup_tables(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
 {
@@ -347,7 +346,9 @@ bool kallsyms_lookup_of(
 		*ret_symbol = (struct ksymbol){ whose->name, whose->module, whose->start };
 		return true;
 	}
-	/* The table may have been read after the records came that are still to be seen. */
+	/*
+	 * The table may have been read after the arrival of tenants whose records are still unread.
+	 */
 	if (tenant || !lookup_tables(k, kaddr, &symbol) ||
 		ksym_tenants_came(&k->tenants, kaddr, symbol.start, symbol.name))
 		return false;
@@ -390,7 +391,7 @@ size_t kallsyms_refused(const struct kallsyms *k)
 	return k->tenants.refused;
 }
 
-/* One that was listed: its place stays, without a name. */
+/* A tenant that is listed in the table keeps its entry, without a name. */
 static void forget_listed(void *context, const struct ksym_tenant *tenant)
 {
 	struct kallsyms *k = context;
@@ -453,7 +454,7 @@ size_t kallsyms_bytes(const struct kallsyms *k)
 	       (k->before ? kallsyms_bytes(k->before) : 0);
 }
 
-/* Of the newest table that knows it: a module that was loaded anew lies elsewhere now. */
+/* Uses the newest table that has the module: a reloaded module lies elsewhere. */
 static void listed_range(
 	const struct kallsyms *k, const char *module, uint64_t *start, uint64_t *end)
 {

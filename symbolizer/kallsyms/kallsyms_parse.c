@@ -41,7 +41,7 @@ void ksym_parse_deinit(struct ksym_parse *p)
 
 /* ---- one line ------------------------------------------------------------------------------ */
 
-/* A line taken apart; the texts are not terminated. */
+/* Fields of a line; strings are not terminated. */
 struct fields {
 	uint64_t kaddr;
 	char type;
@@ -70,7 +70,7 @@ static bool parse_address(struct cursor *c, uint64_t *ret_kaddr)
 	return true;
 }
 
-/* Names are printable ASCII, Rust's mangled ones too. */
+/* Names are printable ASCII, even Rust's mangled ones. */
 static bool is_plain(const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -80,7 +80,7 @@ static bool is_plain(const char *text, size_t size)
 	return size > 0;
 }
 
-/* `ADDRESS TYPE NAME`, then a tab and `[MODULE]` where it is not the kernel's. */
+/* `ADDRESS TYPE NAME`, then a tab and `[MODULE]` for modules. */
 static bool parse_fields(const char *line, size_t size, struct fields *ret_fields)
 {
 	struct cursor c = cursor_over(line, size);
@@ -138,7 +138,7 @@ static bool ends_with(const struct fields *f, const char *text)
 	return f->name_size >= size && !memcmp(f->name + f->name_size - size, text, size);
 }
 
-/* Ends and beginnings of the kernel's code, listed with whatever type the linker gave them. */
+/* Start and end marks of the kernel's code, listed with any symbol type. */
 static bool is_border(const struct fields *f)
 {
 	static const char *const names[] = { "_text", "_stext", "_etext", "_sinittext",
@@ -153,7 +153,7 @@ static bool is_border(const struct fields *f)
 	return false;
 }
 
-/* The linker script's marks are no functions: better no name than __sched_text_end's. */
+/* The linker script's marks are not functions: no name is better than __sched_text_end. */
 static bool is_label(const struct fields *f)
 {
 	return is_border(f) || (!f->module && f->name[0] == '_' &&
@@ -180,7 +180,7 @@ static uint8_t rank(const struct fields *f)
 
 /* ---- what stays of it ---------------------------------------------------------------------- */
 
-/* Lines of a module stand together, so the last one is nearly always right. */
+/* A module's lines are contiguous, so search from the last module. */
 static int kallsyms_parse_find_module(
 	struct ksym_parse *p, const struct fields *f, uint16_t *ret_number)
 {
@@ -209,7 +209,7 @@ static int kallsyms_parse_find_module(
 
 /*
  * x86 kernels name the padding before each function `__pfx_FUNCTION`: half of all symbols. The
- * function's name is then the tail of a name that is already there.
+ * function's own name is then a suffix of the text added last.
  */
 static bool shares_last_name(const struct ksym_parse *p, const struct fields *f)
 {
@@ -293,7 +293,7 @@ static int kallsyms_parse_add_line(struct ksym_parse *p, const char *text, size_
 	return err;
 }
 
-/* Whole lines of BYTES; *RET_USED says how many bytes they were. */
+/* Parses the complete lines in BYTES; *RET_USED is their size. */
 static int kallsyms_parse_add_lines(
 	struct ksym_parse *p, const char *bytes, size_t size, size_t *ret_used)
 {
@@ -335,6 +335,6 @@ int ksym_parse_file(struct ksym_parse *p, int fd)
 		have -= used;
 		memmove(bytes, bytes + used, have);
 		if (have == READ_BYTES)
-			return -EBADMSG; /* no line of the kernel's is that long */
+			return -EBADMSG; /* no kernel line is that long */
 	}
 }

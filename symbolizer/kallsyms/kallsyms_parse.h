@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The first half of kallsyms.c: /proc/kallsyms as a stream of lines, of which only what marks code
- * stays. Private to the two files.
+ * The first half of kallsyms.c: parses /proc/kallsyms as a stream of lines and keeps only those
+ * that mark code. Private to kallsyms.c.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct ksym_line {
 	uint64_t kaddr;
 	uint32_t name; /* offset in the text */
 	uint16_t module;
-	uint8_t rank; /* of several names of one address the lowest is shown */
+	uint8_t rank; /* among several names at one address the lowest rank wins */
 };
 
 struct ksym_module {
@@ -40,5 +40,5 @@ struct ksym_parse {
 
 void ksym_parse_init(struct ksym_parse *p);
 void ksym_parse_deinit(struct ksym_parse *p);
-/* Reads FD to its end. Lines that make no sense are skipped. */
+/* Reads FD to its end; skips malformed lines. */
 int ksym_parse_file(struct ksym_parse *p, int fd);

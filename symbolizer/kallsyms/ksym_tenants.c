@@ -11,7 +11,7 @@
 
 enum {
 	MAX_THERE = 1 << 16,
-	MAX_PAST = 1024, /* over it the oldest is forgotten early */
+	MAX_PAST = 1024, /* above this the oldest is forgotten early */
 	MAX_NAME_BYTES = 512,
 };
 
@@ -28,7 +28,7 @@ void ksym_tenants_deinit(struct ksym_tenants *t)
 	*t = (struct ksym_tenants){ 0 };
 }
 
-/* The names that kallsyms itself gives to the pages of ftrace and kprobes. */
+/* Module names that kallsyms itself gives to the pages of ftrace and kprobes. */
 static const char *ksym_tenants_module_of(const char *name, bool bpf)
 {
 	if (bpf)
@@ -36,7 +36,7 @@ static const char *ksym_tenants_module_of(const char *name, bool bpf)
 	return !strncmp(name, "ftrace", 6) ? "__builtin__ftrace" : "__builtin__kprobes";
 }
 
-/* How many of those that are there start at or below KADDR. */
+/* Number of current tenants that start at or below KADDR. */
 static size_t tenants_up_to(const struct ksym_tenants *t, uint64_t kaddr)
 {
 	size_t low = 0, high = t->there_count;
@@ -62,7 +62,7 @@ static bool tenants_overlap(const struct ksym_tenant *a, const struct ksym_tenan
 	return tenant_has(a, b->start) || tenant_has(b, a->start);
 }
 
-/* Whether nobody ever had KADDR: then the lists are not searched. */
+/* Returns true if KADDR never had a tenant, which saves a search of the lists. */
 static bool tenants_never_had(const struct ksym_tenants *t, uint64_t kaddr)
 {
 	return kaddr < t->low || kaddr >= t->high;
@@ -97,7 +97,7 @@ static void tenants_keep_past(struct ksym_tenants *t, const struct ksym_tenant *
 	t->past[t->past_count++] = *tenant;
 }
 
-/* The one with the NUMBER-th place is replaced. */
+/* Moves the tenant at index NUMBER to the past. */
 static void tenants_move_out(struct ksym_tenants *t, size_t number, uint64_t now_ns)
 {
 	struct ksym_tenant tenant = t->there[number];
@@ -108,7 +108,7 @@ static void tenants_move_out(struct ksym_tenants *t, size_t number, uint64_t now
 	tenants_keep_past(t, &tenant);
 }
 
-/* One that has gone from a place that nobody took is as well in the past, when there is no room. */
+/* Moves the oldest gone tenant to the past if there are too many whose place is free. */
 static void tenants_make_room(struct ksym_tenants *t, uint64_t now_ns)
 {
 	size_t oldest = SIZE_MAX, gone = 0;

@@ -20,34 +20,34 @@
 
 enum {
 	READ_BYTES = 64 * 1024, /* also the longest line */
-	UPDATE_BYTES = 128 << 20, /* read in one update: less than a second */
-	MAX_NAME_BYTES = 4096, /* the rest of a longer one is cut off */
-	/* Lines that are laid over the others together. */
+	UPDATE_BYTES = 128 << 20, /* per update: less than a second */
+	MAX_NAME_BYTES = 4096, /* longer names are truncated */
+	/* Lines that are merged at once. */
 	BATCH_LINES = 1 << 17,
-	MAX_GENERATIONS = 8, /* of forks, each of which has lines of its own */
+	MAX_GENERATIONS = 8, /* of forks, each with lines of its own */
 };
 
-/* Times of files are those of the last timer tick, which may come every 10 ms only. */
+/* File times have the granularity of timer ticks, up to 10 ms. */
 static const uint64_t TICK_NS = 20000000;
 
 struct perf_map {
 	unsigned int references, generation;
-	struct perf_map *base; /* the parent's, at the fork; NULL = none */
+	struct perf_map *base; /* the parent's map, as of base_mark; NULL = none */
 	struct perf_map_mark base_mark;
 	struct pieces pieces;
 	struct buffer text;
-	uint32_t epoch; /* of the offsets in the text: names are moved */
+	uint32_t epoch; /* changes when names move in the text */
 	uint64_t began_ns;
 	dev_t device;
 	ino_t inode;
 	off_t size;
-	struct timespec changed; /* the file, when it was last read */
+	struct timespec changed; /* mtime of the file at the last update */
 	struct prefix prefix; /* whole lines only */
-	bool seen; /* this content: ignored_bytes is known */
-	uint64_t ignored_bytes; /* lines up to here are another program's */
+	bool seen; /* this content was seen before: ignored_bytes is set */
+	uint64_t ignored_bytes; /* lines up to here belong to another program */
 	size_t bad_lines;
 	uint64_t dropped;
-	bool skipping; /* the rest of a line that is too long */
+	bool skipping; /* inside a line that is too long */
 	bool behind;
 };
 
@@ -196,7 +196,7 @@ static int perf_map_add_line(
 	return err;
 }
 
-/* Whole lines of BYTES; *RET_USED says how many bytes they were. */
+/* Parses the complete lines in BYTES; *RET_USED is their size. */
 static int perf_map_add_lines(
 	struct perf_map *m, struct pieces *new, const char *bytes, size_t size, size_t *ret_used)
 {
@@ -211,7 +211,7 @@ static int perf_map_add_lines(
 			m->skipping = false;
 		else if (m->prefix.bytes + used >= m->ignored_bytes)
 			err = perf_map_add_line(m, new, bytes + used, length);
-		/* Without memory it is read again. */
+		/* After -ENOMEM the line is read again. */
 		if (err != -ENOMEM)
 			used += length + 1;
 	}
@@ -272,7 +272,7 @@ static void perf_map_forget(struct perf_map *m)
 	m->skipping = m->behind = false;
 }
 
-/* What is in LINES is laid over the others; they and their names are kept within the limits. */
+/* Merges LINES into the pieces, then enforces the limits. */
 static int settle(struct perf_map *m, struct pieces *lines)
 {
 	int err = merge(m, lines);
@@ -368,11 +368,11 @@ int perf_map_update(struct perf_map *m, int fd)
 		m->behind = false;
 		return 0;
 	}
-	m->text.error = 0; /* of an earlier update, when there was no memory */
+	m->text.error = 0; /* a failed allocation of an earlier update */
 	err = read_lines(m, &lines, fd);
-	/* What was read before an error is as good as ever. */
+	/* Lines read before an error are valid. */
 	settle_err = settle(m, &lines);
-	/* The lines are lost: it is read from its beginning again. */
+	/* The lines are lost, so the file is read again from its start. */
 	if (settle_err)
 		perf_map_forget(m);
 	m->behind = err || settle_err;
@@ -394,7 +394,7 @@ bool perf_map_is_unchanged(const struct perf_map *m, int fd)
 
 void perf_map_let_go(struct perf_map *m)
 {
-	/* A child's part of it is not in the file any more, if that goes on. */
+	/* A child may need lines that are no longer in the file. */
 	if (m->references == 1)
 		perf_map_forget(m);
 }
@@ -441,7 +441,7 @@ bool perf_map_lookup(
 	for (; m && !m->behind && m->epoch == mark.epoch; m = m->base) {
 		const struct piece *p = find_piece(&m->pieces, pc);
 
-		/* What the parent compiled there after the fork hides what was there before. */
+		/* Code that the parent compiled here after the fork hides the older name. */
 		if (p && p->name >= mark.text_bytes)
 			return false;
 		if (p) {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The map that a JIT writes: /tmp/perf-PID.map below the process's root, lines `START SIZE NAME` in
- * hex, appended as code is compiled; a later line wins over what it overlaps. Some JITs write the
- * whole file anew instead. Text of a foreign process, so lines that make no sense are skipped and
- * counted.
+ * A JIT's map: /tmp/perf-PID.map below the process's root, lines `START SIZE NAME` in hex, appended
+ * as code is compiled; a later line overrides what it overlaps. Some JITs rewrite the whole file.
+ * It is text from a foreign process, so malformed lines are skipped and counted.
  *
- * The file may be of any size, what is kept of it is not: a million functions and 64 MiB of names.
- * Over that the oldest are dropped, and counted, so that an address never has the name of what was
- * there before. For the same reason no name at all is given while a part of the file is not read.
+ * The file may be of any size; at most a million functions and 64 MiB of names are kept. Above that
+ * the oldest are dropped and counted, so that an address never gets the name of older code. For the
+ * same reason lookups return no name while a part of the file is unread.
  *
- * A map belongs to a program image, from exec to exec: a process that is forked goes on with what
- * its parent had at that time.
+ * A map belongs to a program image, from exec to exec: a forked process inherits its parent's map
+ * as of the fork.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,52 +20,53 @@ struct perf_map;
 
 int perf_map_create(struct perf_map **ret_map);
 struct perf_map *perf_map_ref(struct perf_map *m);
-/* Gives a reference back. */
+/* Drops a reference; NULL is fine. */
 void perf_map_destroy(struct perf_map *m);
 /*
- * When the program image began, CLOCK_REALTIME: a file that was last written before is another's,
- * who had the pid or the process. Only what is appended to it later counts.
+ * Sets when the program image began, CLOCK_REALTIME. A file last written before that belongs to
+ * another program that had the pid or the process; only lines appended later count.
  */
 void perf_map_set_beginning(struct perf_map *m, uint64_t began_ns);
 /*
- * A map for a child that was forked from PARENT's process at this moment: what PARENT holds now,
- * below the lines of its own file. -ENOENT: that is nothing.
+ * Creates the map of a child that PARENT's process forked just now: what PARENT holds, below the
+ * lines of its own file. Returns -ENOENT if that is nothing, -E2BIG after too many generations of
+ * forks.
  */
 int perf_map_fork(struct perf_map *parent, struct perf_map **ret_child);
-/* An empty map in the place of M: of the same program image, with the same parent. */
+/* Creates an empty map to replace M: same program image, same parent. */
 int perf_map_renew(const struct perf_map *m, struct perf_map **ret_map);
 /*
- * Whether FD goes on with what was read: the same file, not shorter, and it still begins with the
- * same bytes (see perf_map_prefix.h). True while nothing was read.
+ * Returns true if FD continues what was read: the same file, not shorter, with the same first bytes
+ * (see perf_map_prefix.h); also if nothing was read yet.
  */
 bool perf_map_continues(struct perf_map *m, int fd);
 /*
- * Reads what was appended since the last call, or all of it where the file does not go on with what
- * was read: then none of the old names stays. A line that is still without its end is left for the
- * next call. -EBADMSG: not a regular file. -EAGAIN: there is more to be read, by further calls.
+ * Reads what was appended since the last call. If the file does not continue what was read, drops
+ * all names and reads it from the start. An incomplete last line is left for the next call. Returns
+ * -EBADMSG if it is not a regular file, -EAGAIN if further calls are needed to read the rest.
  */
 int perf_map_update(struct perf_map *m, int fd);
-/* A part of the file is not read yet. */
+/* Returns true if a part of the file is unread. */
 bool perf_map_is_behind(const struct perf_map *m);
-/* The name at PC; lives until the next update. */
+/* Finds the name at PC, which is valid until the next update. */
 bool perf_map_lookup(
 	const struct perf_map *m, uint64_t pc, const char **ret_name, uint64_t *ret_start);
 
-/* What a map held at some time. */
+/* A point in a map's history. */
 struct perf_map_mark {
 	uint32_t epoch, text_bytes;
 };
 struct perf_map_mark perf_map_mark(const struct perf_map *m);
-/* Forgets the lines that were read since MARK. What they covered has no name. */
+/* Drops the lines read since MARK; addresses that they covered have no name. */
 void perf_map_roll_back(struct perf_map *m, const struct perf_map_mark *mark);
-/* Whether FD is as it was at the last update, by its times. */
+/* Returns true if FD has not changed since the last update, by inode, size and mtime. */
 bool perf_map_is_unchanged(const struct perf_map *m, int fd);
-/* Gives the memory back; the next update reads the file from its beginning. */
+/* Frees the names; the next update reads the file from its start. */
 void perf_map_let_go(struct perf_map *m);
 
-/* Functions that a PC can still be in, by the lines of this map's own file. */
+/* Number of pieces of functions from this map's own file. */
 size_t perf_map_count(const struct perf_map *m);
-/* Functions that were dropped because there were too many. */
+/* Number of pieces dropped because of the limits. */
 uint64_t perf_map_dropped(const struct perf_map *m);
 size_t perf_map_bad_lines(const struct perf_map *m);
 size_t perf_map_bytes(const struct perf_map *m);

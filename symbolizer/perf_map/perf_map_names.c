@@ -20,7 +20,7 @@ enum {
 	KEPT_TEXT_BYTES = NAMES_TEXT_BYTES / 2,
 };
 
-/* Names that pieces have, ascending, which is the order of their lines. */
+/* Names in use, ascending, which is line order. */
 struct names {
 	uint32_t *old, *new; /* offsets in the text, before and after names are moved */
 	size_t count;
@@ -47,7 +47,7 @@ static int list_names(const struct pieces *pieces, struct names *n)
 	return 0;
 }
 
-/* The oldest of the names that are kept where there are too many. */
+/* Index of the oldest name to keep when there are too many. */
 static size_t first_kept(const struct buffer *text, const struct names *n)
 {
 	size_t first = n->count, bytes = 0;
@@ -82,7 +82,10 @@ static uint32_t new_name(const struct names *n, uint32_t old)
 	return n->new[at - n->old];
 }
 
-/* Removes the pieces whose lines come before that of OLDEST; and names that nobody has. */
+/*
+ * Removes pieces with names older than OLDEST and renumbers the others. Returns how many were
+ * removed.
+ */
 static uint64_t drop_older(struct pieces *pieces, const struct names *n, uint32_t oldest)
 {
 	size_t kept = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The names of a perf map's functions, in the order of their lines, and how many are kept. */
+/* The names of a perf map's functions in line order, and their limits. */
 #include "base/buffer.h"
 #include "symbolizer/perf_map/perf_map_pieces.h"
 
@@ -10,8 +10,8 @@ enum {
 };
 
 /*
- * Takes names that no piece has any more out of TEXT, which moves the others; and, where there are
- * still too many, the oldest with their pieces, down to three quarters of the limit or half of the
- * text. How many pieces that were is *RET_DROPPED.
+ * Removes names without a piece from TEXT, which moves the others. If there are still too many,
+ * also removes the oldest names with their pieces, down to three quarters of the limit or half of
+ * the text. *RET_DROPPED is the number of pieces removed.
  */
 int names_keep_newest(struct pieces *pieces, struct buffer *text, uint64_t *ret_dropped);

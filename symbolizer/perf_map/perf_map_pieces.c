@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions are kept as pieces: ascending, apart from each other, so that a look-up is one
- * binary search. New lines are first laid over each other, the later one on top, then the result
- * over the pieces that were there. Both steps are a sweep in order of address. What a later line
- * leaves uncovered of an earlier one stays: an interpreter's one big entry with stubs inside it is
- * written that way.
+ * Functions are kept as ascending, disjoint pieces, so that a lookup is one binary search. New
+ * lines are first overlaid on each other, later ones on top, and the result is overlaid on the
+ * existing pieces. Both steps are sweeps by address. What a later line leaves uncovered of an
+ * earlier one stays, because interpreters write one big entry with stubs inside it.
  */
 #include "symbolizer/perf_map/perf_map_pieces.h"
 
@@ -24,7 +23,7 @@ static int pieces_add(struct pieces *to, const struct piece *piece)
 	struct piece *last = to->count ? &to->items[to->count - 1] : NULL;
 	int err;
 
-	/* Two parts of one line that the sweep came to one after the other. */
+	/* Rejoins adjacent parts of one line. */
 	if (last && last->name == piece->name && piece_end(last) == piece->start) {
 		last->size += piece->size;
 		return 0;
@@ -46,7 +45,7 @@ static struct piece cut(const struct piece *p, uint64_t start, uint64_t end)
 	};
 }
 
-/* Names are stored in the order of the lines, so they also say which line is the later one. */
+/* Name offsets grow with each line, so the greater one is the later line. */
 static int compare_starts(const void *a, const void *b)
 {
 	const struct piece *left = a, *right = b;
@@ -56,7 +55,7 @@ static int compare_starts(const void *a, const void *b)
 	return left->name < right->name ? -1 : left->name > right->name;
 }
 
-/* The lines that cover the sweep's address, as a heap: the latest, which wins, is first. */
+/* Heap of the lines that cover the sweep's address; the latest, which wins, is on top. */
 struct cover {
 	const struct piece **items;
 	size_t count;
@@ -88,8 +87,8 @@ static void cover_pop(struct cover *c)
 }
 
 /*
- * Puts out what is visible from *AT to LIMIT, where the next line begins. Lines that end are taken
- * off when they come to the top; below it they do no harm.
+ * Emits what is visible from *AT to LIMIT, where the next line begins. Expired lines are popped
+ * once they reach the top; below it they are harmless.
  */
 static int perf_map_pieces_sweep(struct cover *c, uint64_t *at, uint64_t limit, struct pieces *out)
 {
@@ -129,7 +128,10 @@ int pieces_flatten(struct pieces *lines, struct pieces *out)
 	return err ? err : perf_map_pieces_sweep(&c, &at, UINT64_MAX, out);
 }
 
-/* What the pieces of TOP leave of P, up to the end of P; *NEXT is the first that may cover it. */
+/*
+ * Emits the parts of P that TOP leaves uncovered, and TOP's pieces up to the end of P; *NEXT is the
+ * first piece of TOP that may cover P.
+ */
 static int add_uncovered(
 	const struct piece *p, const struct pieces *top, size_t *next, struct pieces *out)
 {
@@ -151,7 +153,7 @@ static int add_uncovered(
 		}
 		at = MAX(at, piece_end(cover));
 		if (at > end)
-			return err; /* it reaches into the next one: put out then */
+			return err; /* reaches into the next piece: emitted then */
 		if (!err)
 			err = pieces_add(out, &top->items[(*next)++]);
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which function of a perf map is at which address. Knows nothing of files and names: a piece names
- * its function by an offset that grows with each line.
+ * Maps addresses to functions of a perf map. It knows nothing about files and names: a piece refers
+ * to its function by a text offset that grows with each line.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-/* Its user keeps to less; here it bounds what one step may make of it. */
+/* Above perf_map.c's own limits; bounds a single merge. */
 enum { PIECES_LIMIT = 1 << 21 };
 
 struct piece {
@@ -28,7 +28,7 @@ static inline uint64_t piece_end(const struct piece *p)
 }
 
 void pieces_deinit(struct pieces *p);
-/* The pieces of LINES that are not covered by a later one. Sorts LINES. */
+/* Appends the pieces of LINES that no later line covers to OUT. Sorts LINES. */
 int pieces_flatten(struct pieces *lines, struct pieces *out);
-/* BOTTOM with TOP over it. */
+/* Appends BOTTOM overlaid with TOP to OUT. */
 int pieces_lay_over(const struct pieces *bottom, const struct pieces *top, struct pieces *out);

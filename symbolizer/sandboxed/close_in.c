@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the sandbox. Order matters: what needs a system call is given up before the filter
- * that forbids it, and capabilities leave the bounding set while CAP_SETPCAP is still there. The
- * death signal survives that: the kernel clears it only where credentials change for more than a
- * subset (commit_creds()).
+ * forbids it, and capabilities leave the bounding set while CAP_SETPCAP is still there. The death
+ * signal survives that: the kernel clears it only if the new credentials are not a subset of the
+ * old (commit_creds()).
  *
- * The filter is an allow-list of what allocation and input and output on open descriptors need.
- * Three entries are there for libraries: libelf asks fcntl(F_GETFD) whether a descriptor is open,
- * libdw asks readlink() for the file's path (it is told ENOENT), and qsort() of the C library asks
- * once how much memory the machine has, old versions by opening /proc/meminfo; hence the warm-up.
- * So does libdeflate on arm64, for what the processor can do, by opening /proc/self/auxv.
+ * The filter is an allow-list of what allocation and I/O on open descriptors need. Three exceptions
+ * are for libraries: libelf checks with fcntl(F_GETFD) whether a descriptor is open, libdw reads
+ * the file's path with readlink() (it gets ENOENT), and the C library's qsort() asks once how much
+ * memory the machine has, old versions by opening /proc/meminfo; hence the warm-up. libdeflate on
+ * arm64 opens /proc/self/auxv for the processor's features.
  */
 #include "symbolizer/sandboxed/close_in.h"
 
@@ -75,7 +75,7 @@ static int close_in_set_limits(const struct sandbox_limits *limits)
 		err = sandbox_limit(RLIMIT_NPROC, 0, 0);
 	if (!err)
 		err = sandbox_limit(RLIMIT_NOFILE, SANDBOX_FD_COUNT, SANDBOX_FD_COUNT);
-	/* SIGXCPU first, which tells the parent why; SIGKILL for who does not listen. */
+	/* SIGXCPU first, which tells the parent why; SIGKILL if that is ignored. */
 	if (!err && limits->cpu_seconds)
 		err = sandbox_limit(RLIMIT_CPU, limits->cpu_seconds, limits->cpu_seconds + 1);
 	if (!err && limits->output_bytes)
@@ -85,12 +85,12 @@ static int close_in_set_limits(const struct sandbox_limits *limits)
 	return err;
 }
 
-/* A build that runs at the agent's priority is still right. */
+/* Best effort: a build at the agent's priority is still correct. */
 void sandbox_lower_priority(void)
 {
 	struct sched_param none = { 0 };
 
-	/* Below its parent, whatever that one's priority is. */
+	/* Relative to its parent's priority. */
 	(void)!nice(NICE);
 	sched_setscheduler(0, SCHED_BATCH, &none);
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS_, 0, IOPRIO_IDLE_);
@@ -113,7 +113,7 @@ static void warm_up(void)
 	libdeflate_crc32(0, numbers, sizeof(numbers[0]));
 }
 
-/* What is allowed whatever its arguments are. */
+/* Calls allowed with any arguments. */
 static const int allowed_calls[] = {
 	SCMP_SYS(read),
 	SCMP_SYS(recvmsg), /* answers of the parent: gather.c */
@@ -135,7 +135,7 @@ static const int allowed_calls[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* What libraries try and live without. Some do not exist on every machine. */
+/* Calls that libraries try and can do without. Some do not exist on every architecture. */
 static const int refused_calls[] = {
 	SCMP_SYS(readlink),
 	SCMP_SYS(readlinkat),
@@ -145,7 +145,7 @@ static int close_in_add_rule(scmp_filter_ctx filter, int call, uint32_t action)
 {
 	int err = seccomp_rule_add(filter, action, call, 0);
 
-	return err == -EDOM ? 0 : err; /* a call of another machine */
+	return err == -EDOM ? 0 : err; /* a call of another architecture */
 }
 
 static int add_checked_rules(scmp_filter_ctx filter)
@@ -159,7 +159,7 @@ static int add_checked_rules(scmp_filter_ctx filter)
 	if (!err)
 		err = seccomp_rule_add(
 			filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, F_GETFD));
-	/* The C library's fstat(), from 2.33 to 2.38. */
+	/* fstat() of glibc 2.33 to 2.38. */
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
 			SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
@@ -211,7 +211,7 @@ bool sandbox_parse_number(const char *text, unsigned long *ret_number)
 	return !errno && end != text && !*end;
 }
 
-/* The parent may have died before its death could signal anything. */
+/* The parent may have died before the death signal was set. */
 int sandbox_tie_to_parent(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
@@ -228,7 +228,7 @@ void sandbox_report(const struct sandbox_result *result)
 	};
 
 	message.check = sandbox_check(&message);
-	/* Exit handlers would find nothing to do and no system call to do it with. */
+	/* No exit handlers: the filter forbids the system calls they need. */
 	_exit(io_write_all(SANDBOX_RESULT_FD, &message, sizeof(message)) ? EXIT_FAILURE
 									 : EXIT_SUCCESS);
 }

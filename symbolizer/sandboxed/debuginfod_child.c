@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The child that asks. Servers are asked in the order of the list, so that a public one behind
- * one's own is told only what that does not have; but one that has said nothing for HEAD_START_NS
- * is not waited for, the next is asked beside it. The first that sends a file is listened to, and
- * the others hear again from us only if that breaks off. All of them together have MAX_SECONDS; one
- * that sends less than 100 KiB in DEBUGINFOD_TIMEOUT seconds is given up, as libdebuginfod does.
- * What a server sends is counted after decompression, and has to begin as an ELF file does: a login
- * page is not downloaded to its end.
+ * The child that asks servers, in the order of the list, so that a public server after one's own
+ * sees only what that does not have. If a server has not answered after HEAD_START_NS, the next one
+ * is asked in parallel. The first server that sends a file is the only one used, unless its
+ * transfer fails. All servers together have MAX_SECONDS; one that sends less than 100 KiB in
+ * DEBUGINFOD_TIMEOUT seconds is given up, as in libdebuginfod. Data is counted after decompression
+ * and has to begin like an ELF file: a login page is not downloaded to its end.
  *
- * There is no filter of system calls here: what name services and TLS libraries call differs from
- * one machine to the next. There are no capabilities, no descriptors but three, and limits.
+ * There is no system-call filter here, because the calls of name services and TLS libraries differ
+ * between machines. The child has no capabilities, only three descriptors, and limits.
  */
 #include "symbolizer/sandboxed/debuginfod_child.h"
 
@@ -42,33 +41,33 @@ enum {
 	MAX_URL_BYTES = 4096,
 	MAX_DESCRIPTORS = 64,
 };
-static const rlim_t MAX_MEMORY_BYTES = (rlim_t)2 << 30; /* addresses, threads' stacks included */
-static const uint64_t HEAD_START_NS = UINT64_C(2000000000); /* of a server, before the next */
+static const rlim_t MAX_MEMORY_BYTES = (rlim_t)2 << 30; /* address space, with threads' stacks */
+static const uint64_t HEAD_START_NS = UINT64_C(2000000000); /* before the next one is asked */
 
 struct asking;
 
 struct server {
 	struct asking *asking;
-	const char *url; /* of the list, not terminated */
+	const char *url; /* points into the list, not terminated */
 	size_t url_length;
-	CURL *easy; /* NULL = it is not being asked */
-	bool over; /* it was asked, and has failed */
-	bool too_late; /* another sends already: it may be asked again */
+	CURL *easy; /* NULL = no transfer */
+	bool over; /* the server has failed */
+	bool too_late; /* cancelled for another sender: may be asked again */
 	uint64_t bytes;
 	uint8_t head[SELFMAG];
-	int error; /* why the body was not taken; 0 = it was */
+	int error; /* why the body was rejected; 0 = accepted */
 };
 
 struct asking {
 	const char *build_id;
 	uint64_t limit_bytes;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
-	unsigned long slow_seconds; /* 0 = it may be as slow as it likes */
+	unsigned long slow_seconds; /* 0 = no limit */
 	CURLM *multi;
 	struct server servers[MAX_SERVERS];
 	size_t server_count, active;
-	struct server *sender; /* whose file is being written; NULL = none */
-	uint64_t begun_ns; /* when the last of them was asked; 0 = it has failed */
+	struct server *sender; /* server whose file is being written; NULL = none */
+	uint64_t begun_ns; /* when the last server was asked; 0 = it has failed */
 	struct sandbox_result result;
 	bool found;
 };
@@ -90,7 +89,7 @@ static bool begins_as_elf(struct server *s, const uint8_t *bytes, size_t size)
 	return !memcmp(s->head, ELFMAG, MIN(s->bytes + size, (uint64_t)SELFMAG));
 }
 
-/* What another one sent before goes. */
+/* Discards what another server has sent. */
 static int become_sender(struct server *s)
 {
 	if (lseek(SANDBOX_OUTPUT_FD, 0, SEEK_SET) || ftruncate(SANDBOX_OUTPUT_FD, 0))
@@ -155,7 +154,7 @@ static CURLcode debuginfod_child_set_limits(const struct asking *a, CURL *easy)
 	return code;
 }
 
-/* libcurl has a place of its own for certificates and does not read OpenSSL's variables. */
+/* libcurl has its own default for certificates and does not read OpenSSL's variables. */
 static CURLcode set_certificates(CURL *easy)
 {
 	const char *file = getenv("SSL_CERT_FILE"), *directory = getenv("SSL_CERT_DIR");
@@ -189,9 +188,9 @@ static CURLcode set_options(struct server *s, const char *url)
 static int error_of_status(long status)
 {
 	switch (status) {
-	case 400: /* debuginfod: a build ID that it cannot read */
+	case 400: /* debuginfod: malformed build ID */
 	case 404:
-	case 406: /* debuginfod: larger than the asker wants */
+	case 406: /* debuginfod: larger than the client's limit */
 	case 410:
 		return -ENOENT;
 	case 401:
@@ -243,7 +242,7 @@ static int judge(const struct server *s, CURLcode code, long status)
 	return error_of_code(code);
 }
 
-/* What tells more of why there is no file: one that cannot be asked may have it. */
+/* Returns the more informative error: a server that could not be asked may have the file. */
 static int worse(int error, int other)
 {
 	static const int order[] = { 0, -ENOENT, -EFBIG, -EBADMSG };
@@ -261,7 +260,7 @@ static void debuginfod_child_fail(struct server *s, int err, long status)
 	struct sandbox_result *result = &s->asking->result;
 
 	s->over = true;
-	s->asking->begun_ns = 0; /* it is the next one's turn */
+	s->asking->begun_ns = 0; /* ask the next server at once */
 	if (status)
 		result->broken_units = (result->broken_units & DEBUGINFOD_ANSWERED) |
 				       ((unsigned int)status & DEBUGINFOD_STATUS_MASK);
@@ -334,7 +333,7 @@ static struct server *next_server(struct asking *a)
 	return NULL;
 }
 
-/* Until the next one's turn, at most a second. */
+/* Time until the next server is asked, at most a second. */
 static int milliseconds_of_turn(const struct asking *a)
 {
 	uint64_t since_ns = clock_monotonic_ns() - a->begun_ns;
@@ -357,7 +356,7 @@ static void collect_ended(struct asking *a)
 	}
 }
 
-/* False: there is nobody left, or no time. */
+/* Returns false if all servers or the time are used up. */
 static bool turn(struct asking *a)
 {
 	struct server *next = a->sender ? NULL : next_server(a);
@@ -394,7 +393,7 @@ static struct sandbox_result ask_all(struct asking *a, const char *urls)
 		return (struct sandbox_result){ .error = -ENOSYS };
 	while (turn(a))
 		;
-	/* Who has not answered up to now. */
+	/* Servers that have not answered by now. */
 	for (size_t i = 0; !a->found && i < a->server_count; i++) {
 		if (!a->servers[i].over)
 			debuginfod_child_fail(&a->servers[i], -ETIMEDOUT, 0);
@@ -438,7 +437,7 @@ int debuginfod_child_main(int argc, char **argv)
 	a.limit_bytes = environment_bytes ? MIN(limit_bytes, environment_bytes) : limit_bytes;
 	a.deadline_ns = clock_monotonic_ns() + seconds * UINT64_C(1000000000);
 	a.build_id = argv[4];
-	/* A name server that does not answer is waited for in a call that knows no time. */
+	/* Name resolution may block without a time limit. */
 	(void)alarm((unsigned int)seconds + FAREWELL_SECONDS);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

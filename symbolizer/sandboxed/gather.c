@@ -66,7 +66,7 @@ static bool has_supplementary(const struct companions *c)
 	return false;
 }
 
-/* What dwz moved out of the debug files. */
+/* Asks for the alternate (dwz) files of the debug files. */
 static void gather_alternates(struct sandbox_question *question, struct companions *companions)
 {
 	size_t count = companions->count;
@@ -85,7 +85,7 @@ static void gather_alternates(struct sandbox_question *question, struct companio
 void gather_companions(struct sandbox_files *files)
 {
 	autofree struct sandbox_question *question = calloc(1, sizeof(*question));
-	/* The parent has asked servers for it already. */
+	/* The parent already has the alternate file, from a server. */
 	bool complete = has_supplementary(&files->companions);
 
 	if (!question || debug_names_read(files->elf_fd, &question->names))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Asks the parent for the debug files of a module, by what its sections say, and for what these
- * name in turn. Runs closed in: the parent only opens files and never reads a header.
+ * Asks the parent for the debug files that a module's sections name, and for those that these files
+ * name in turn. Runs in the sandbox, because the parent only opens files and never reads a header.
  */
 #include "symbolizer/sandbox/job.h"
 
 /*
- * Adds to FILES->companions what the parent has. What it does not have, or cannot be asked for, is
- * left out: the build goes on without.
+ * Adds the files that the parent finds to FILES->companions. The build goes on without those that
+ * it does not find or cannot be asked for.
  */
 void gather_companions(struct sandbox_files *files);

@@ -15,7 +15,7 @@
 #include "symbolizer/sandboxed/debuginfod_child.h"
 #include "symbolizer/sandboxed/gather.h"
 
-/* `ROLE.CRC,` each, as sandbox.c writes it; a `?` before them. */
+/* Parses `ROLE.CRC,` entries after an optional `?`, as sandbox.c writes them. */
 static bool parse_companions(const char *text, struct sandbox_files *files)
 {
 	struct companions c = { .count = 0 };
@@ -59,7 +59,7 @@ static int close_in_by(int argc, char **argv, struct sandbox_files *files)
 	fd_count = SANDBOX_FIRST_COMPANION_FD + (unsigned int)files->companions.count;
 	if (syscall(SYS_close_range, fd_count, ~0u, 0))
 		return -errno;
-	/* More come with the parent's answers. */
+	/* The parent's answers bring more descriptors. */
 	if (!files->may_ask)
 		err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);
 	if (err)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The hidden commands: what this program does as a child of itself, closed in. agent/main.c hands
- * over to it before anything else has run.
+ * The hidden commands, which this program runs as a sandboxed child of itself. agent/main.c calls
+ * them before anything else has run.
  */
 #include <stdbool.h>
 
 #include "symbolizer/sandbox/job.h"
 
-/* Whether NAME is one of the hidden commands. */
+/* Returns true if NAME is a hidden command. */
 bool sandboxed_is_command(const char *name);
 /*
- * Their main, with the arguments that sandbox_start() gave: closes itself in, does the task,
- * reports and exits. Returns an exit status only where that could not begin.
+ * Runs a hidden command with the arguments from sandbox_start(): enters the sandbox, does the task,
+ * reports and exits. Returns an exit status only if it could not begin.
  */
 int sandboxed_main(int argc, char **argv);
 
 typedef int sandboxed_task(const struct sandbox_files *files, struct sandbox_result *ret_result);
-/* The same with TASK in the place of the indexer. */
+/* Like sandboxed_main(), with TASK instead of the indexer. */
 int sandboxed_run(int argc, char **argv, sandboxed_task *task);

@@ -28,11 +28,11 @@ struct reader {
 	int fd;
 	uint64_t headers_off;
 	uint16_t count, names_number;
-	int error; /* of a section that could not be read for now */
+	int error; /* transient error of a section's read; 0 = none */
 	struct debug_names *names;
 };
 
-/* SIZE bytes at OFF, all of them. */
+/* Reads exactly SIZE bytes at OFF; -EBADMSG if the file is shorter. */
 static int read_at(int fd, uint64_t off, void *bytes, size_t size)
 {
 	ssize_t got = io_read_at(fd, off, bytes, size);
@@ -95,7 +95,7 @@ static void use_link(struct reader *r, struct cursor c)
 		return;
 	cursor_skip(&c, -cursor_offset(&c) & 3);
 	names->link_crc = cursor_u32(&c);
-	/* A name and no path: nothing else is ever written there. */
+	/* Only a name without a path is valid. */
 	if (c.bad || strchr(names->link, '/'))
 		names->link[0] = 0;
 }
@@ -133,7 +133,7 @@ static void use_note(struct reader *r, struct cursor c)
 		(void)build_id_from_notes(c.at, cursor_left(&c), &r->names->build_id);
 }
 
-/* Reads a small section for USE; one that is not all there says nothing. */
+/* Reads a small section and passes it to USE; an incomplete one is skipped. */
 static void use_bytes(struct reader *r, const struct section *s, size_t max,
 	void (*use)(struct reader *r, struct cursor c))
 {

@@ -19,9 +19,9 @@ DEFINE_AUTO(elf_image);
 enum { MAX_SEGMENTS = 4096 };
 
 /*
- * The whole file is mapped and libelf reads its headers from that memory (file class, extended
+ * The whole file is mapped, and libelf reads its headers from that memory (file class, extended
  * numbering of sections and segments, misaligned tables). Contents are sliced out of the mapping
- * through cursors, so a header's lie ends in a bad cursor.
+ * through cursors, so a forged header ends in a bad cursor.
  */
 
 struct cursor elf_image_file(const struct elf_image *image, uint64_t offset, uint64_t size)
@@ -203,7 +203,7 @@ struct cursor elf_image_from(const struct elf_image *image, uint64_t address)
 			continue;
 		if (s->file_off > image->map_size - MIN(offset, image->map_size))
 			break;
-		/* What a truncated file has lost is not there to be read. */
+		/* A truncated file ends before its segment does. */
 		return elf_image_file(image, s->file_off + offset,
 			MIN(s->file_size - offset, image->map_size - s->file_off - offset));
 	}

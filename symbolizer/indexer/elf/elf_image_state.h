@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What elf_image.c, elf_sections.c and elf_relocations.c share; nobody else includes this. */
+/* Shared by elf_image.c, elf_sections.c and elf_relocations.c only. */
 #include <libelf.h>
 
 #include "symbolizer/indexer/elf/elf_image.h"
@@ -8,7 +8,7 @@
 struct image_section {
 	struct elf_section header;
 	struct cursor bytes; /* once `loaded` */
-	void *inflated; /* owned; NULL where the file's own bytes are meant */
+	void *inflated; /* decompressed bytes, owned; NULL = none */
 	bool loaded;
 };
 
@@ -20,7 +20,7 @@ struct relative_relocation {
 struct elf_image {
 	const uint8_t *map; /* the whole file */
 	size_t map_size;
-	bool borrowed; /* the bytes are somebody else's memory, no mapped file */
+	bool borrowed; /* MAP is the caller's memory, not a mapped file */
 	Elf *elf;
 	uint16_t machine, type;
 	uint64_t entry_point;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words as the dynamic linker leaves them: in position-independent files a pointer's place often
- * holds 0 and its value is the addend of a RELATIVE relocation. (RELR relocations keep the value in
- * place; nothing is to be done for them.)
+ * Words as the dynamic linker leaves them: in position-independent files a pointer's slot often
+ * holds 0, and its value is the addend of a RELATIVE relocation. (RELR relocations keep the value
+ * in the slot and need nothing here.)
  */
 #include <errno.h>
 #include <stdlib.h>

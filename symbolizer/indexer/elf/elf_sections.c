@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sections and their bytes. Decompression is done here and not by libelf: the libelf of Debian 12
- * cannot read zstd, and a limit on the memory that a section's header may ask for is ours to set.
+ * Sections and their bytes. Decompression is done here and not by libelf, because Debian 12's
+ * libelf cannot read zstd, and because we limit the memory that a section's header may request.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -22,7 +22,7 @@ enum {
 };
 static const size_t MAX_INFLATED_BYTES = UINT64_C(1) << 30; /* of all sections of a file */
 
-/* No bytes, but a place: nothing may be added to NULL, not even 0. */
+/* An empty cursor with a non-NULL position: adding even 0 to NULL is undefined. */
 static struct cursor no_bytes(void)
 {
 	return cursor_over("", 0);

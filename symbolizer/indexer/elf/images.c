@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which companion is the module's. A debug file has the build ID of its program; where the program
- * has none, the CRC-32 in its .gnu_debuglink has to do. One that was found by that link must agree
- * with both. What does not agree is another build's file, and its names would be wrong.
+ * Decides which companion belongs to the module. A debug file has the build ID of its program; if
+ * the program has none, the CRC-32 in its .gnu_debuglink has to do. One found by that link must
+ * match both. A file that does not match is of another build, and its names would be wrong.
  */
 #include "symbolizer/indexer/elf/images.h"
 
@@ -18,7 +18,9 @@
 DEFINE_AUTO(elf_image);
 
 enum {
-	/* .gnu_debugdata is a symbol table less what .dynsym has: some hundred KB of a big program.
+	/*
+	 * minidebuginfo is a symbol table without .dynsym's part: some hundred KB for a big
+	 * program.
 	 */
 	MAX_SMALL_BYTES = 64 << 20,
 	LZMA_MEMORY = 128 << 20, /* the format's highest preset asks for 65 MiB */
@@ -79,7 +81,7 @@ static int find_debug_file(struct images *images, const struct companions *compa
 
 /* ---- supplementary files -------------------------------------------------------------------- */
 
-/* The SIZE bytes at C as an ID; none where they are too many or not there. */
+/* Reads SIZE bytes at C as an ID; an empty ID if they are too many or missing. */
 static void take_id(struct cursor *c, uint64_t size, struct build_id *ret_id)
 {
 	const uint8_t *bytes = size <= BUILD_ID_MAX_BYTES ? cursor_bytes(c, size) : NULL;
@@ -104,7 +106,7 @@ static void supplementary_id(struct elf_image *image, bool supplementary, struct
 	take_id(&c, cursor_uleb128(&c), ret_id);
 }
 
-/* .gnu_debugaltlink, before there was that: a path and, behind its NUL, the file's build ID. */
+/* .gnu_debugaltlink, the predecessor: a path and, after its NUL, the file's build ID. */
 static void alternate_id(struct elf_image *image, struct build_id *ret_id)
 {
 	struct cursor c = elf_image_bytes(image, ".gnu_debugaltlink");
@@ -142,7 +144,7 @@ static int images_find_alternate(struct images *images, const struct companions 
 
 /* ---- split DWARF ---------------------------------------------------------------------------- */
 
-/* Whether a unit in there is one of ours, its ID tells. */
+/* The unit IDs decide later whether a file has units of ours. */
 static int find_splits(struct images *images, const struct companions *companions)
 {
 	for (size_t i = 0; i < companions->count; i++) {
@@ -166,7 +168,7 @@ static void end_stream(lzma_stream *stream)
 	lzma_end(stream);
 }
 
-/* More room for what comes out of STREAM. */
+/* Makes room for more output of STREAM. */
 static int images_grow(lzma_stream *stream, uint8_t **bytes, size_t *capacity)
 {
 	size_t used = stream->total_out;
@@ -205,7 +207,7 @@ static int unpack(struct cursor packed, uint8_t **ret_bytes, size_t *ret_size)
 	return 0;
 }
 
-/* A small ELF file with the symbols that a distribution stripped (Fedora's "MiniDebugInfo"). */
+/* Opens minidebuginfo: a small ELF file with the symbols that a distribution stripped (Fedora). */
 static int open_small(struct images *images)
 {
 	struct cursor packed = elf_image_bytes(images->own, ".gnu_debugdata");

@@ -15,7 +15,7 @@ static uint32_t digit_of(const struct address_item *item, unsigned int shift)
 	return item->address >> shift & (DIGITS - 1);
 }
 
-/* Moves all to TO, by the digit at SHIFT. */
+/* Copies all items to TO, ordered by the digit at SHIFT. */
 static void sort_by_digit(
 	const struct address_item *from, struct address_item *to, size_t count, unsigned int shift)
 {
@@ -33,7 +33,7 @@ static void sort_by_digit(
 		to[places[digit_of(&from[i], shift)]++] = from[i];
 }
 
-/* The bits that are not the same in all of them; 0: they are in order already. */
+/* Returns the bits that differ between addresses; 0 if the items are already in order. */
 static uint32_t bits_to_sort(const struct address_item *items, size_t count)
 {
 	uint32_t differ = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Sorts by address without comparing: by eleven bits at a time, from the lowest on. Bits that are
- * the same in all addresses cost nothing, so that a module of usual size takes two or three passes.
+ * Radix sort by address, eleven bits at a time from the lowest. Bits that are equal in all
+ * addresses cost nothing, so a module of usual size takes two or three passes.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 struct address_item {
-	uint32_t address; /* from a lowest one on */
-	uint32_t number; /* whose it is */
+	uint32_t address; /* relative to a base */
+	uint32_t number; /* the owner's number */
 };
 
-/* Ascending; of the same address, in the order that they had. -ENOMEM: nothing was changed. */
+/* Sorts in ascending order, stable. On -ENOMEM nothing has changed. */
 int address_sort(struct address_item *items, size_t count);

@@ -16,8 +16,7 @@ struct entry {
 	uint32_t id, high;
 };
 
-/* A binary heap of the intervals that have begun; those that ended leave when they come to the top.
- */
+/* Binary heap of started intervals; ended ones are popped once they reach the top. */
 struct heap {
 	struct entry *entries;
 	size_t count, capacity;
@@ -91,7 +90,7 @@ static void sort_intervals(struct interval *items, size_t count)
 		}
 }
 
-/* ENTRIES is only borrowed by the heap; the array may move. */
+/* The heap's entries stay the caller's to free. */
 static int spans_sweep(const struct interval *items, size_t count, interval_rank *rank,
 	const void *context, struct heap *h, struct spans *spans)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * From intervals that overlap at will to spans that do not: at each address the interval that
- * counts most. One sweep with a heap, so that nested, crossing and unsorted intervals cost alike.
+ * Turns overlapping intervals into disjoint spans: at each address the interval with the best rank
+ * wins. One sweep with a heap, so that nested, crossing and unsorted intervals cost the same.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,8 +13,8 @@ struct interval {
 };
 
 struct span {
-	uint32_t address; /* up to the next span's */
-	uint32_t id; /* UINT32_MAX: none */
+	uint32_t address; /* of its start; it ends at the next span */
+	uint32_t id; /* UINT32_MAX = no interval */
 };
 
 struct spans {
@@ -22,10 +22,13 @@ struct spans {
 	size_t count, capacity;
 };
 
-/* The smaller rank counts more; of equal ranks the smaller id. */
+/* The smaller rank wins; of equal ranks the smaller id. */
 typedef uint64_t interval_rank(const void *context, uint32_t id);
 
-/* Sorts ITEMS and appends their spans to SPANS; the last one's id is none. -ENOMEM, -E2BIG. */
+/*
+ * Sorts ITEMS and appends their spans to SPANS; the last span's id is UINT32_MAX. Returns -ENOMEM
+ * or -E2BIG.
+ */
 int spans_flatten(struct interval *items, size_t count, interval_rank *rank, const void *context,
 	struct spans *spans);
 void spans_deinit(struct spans *spans);

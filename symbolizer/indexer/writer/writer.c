@@ -138,7 +138,7 @@ int writer_close_code(struct index_writer *w)
 	return 0;
 }
 
-/* Offset of an address of code and of the end of the code around it. False: no code. */
+/* Returns the offsets of a code address and of the end of the code around it. False: no code. */
 static bool code_at(
 	const struct index_writer *w, uint64_t address, uint32_t *ret_offset, uint32_t *ret_end)
 {
@@ -173,7 +173,7 @@ int writer_code_at(struct index_writer *w, uint64_t address, bool *ret_found, ui
 	return 0;
 }
 
-/* HIGH as an offset, not beyond the code's END. */
+/* Returns HIGH as an offset, at most END. */
 static uint32_t end_offset(const struct index_writer *w, uint64_t high, uint32_t end)
 {
 	return (uint32_t)MIN(high - w->base, (uint64_t)end);
@@ -193,7 +193,7 @@ int writer_node(struct index_writer *w, const struct writer_node *node, uint32_t
 	if (node->parent != WRITER_NONE && node->parent >= w->node_count)
 		return -EBADMSG;
 	if (node->parent != WRITER_NONE && w->nodes[node->parent].depth >= INDEX_MAX_FRAMES - 1) {
-		*ret_node = node->parent; /* deeper than anybody can ask for */
+		*ret_node = node->parent; /* deeper than any lookup returns */
 		return 0;
 	}
 	err = array_reserve(w->nodes, w->node_capacity, w->node_count + 1, WRITER_MAX_NODES);
@@ -245,7 +245,7 @@ int writer_sequence_begin(struct index_writer *w, uint32_t unit)
 
 	if (err)
 		return err;
-	w->rows.count -= w->in_sequence ? w->sequence.row_count : 0; /* one that never ended */
+	w->rows.count -= w->in_sequence ? w->sequence.row_count : 0; /* drop one without end */
 	w->in_sequence = true;
 	w->sequence = (struct build_sequence){
 		.unit = unit,
@@ -309,7 +309,7 @@ int writer_row(
 	if (!w->in_sequence)
 		return 0;
 	if (!code_at(w, address, &offset, &end)) {
-		/* A sequence that does not start in code is a discarded function's. */
+		/* A sequence that does not start in code belongs to a discarded function. */
 		w->in_sequence = w->sequence.row_count;
 		return 0;
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Collects what the sources (symbols, DWARF, pclntab) know of one module and writes the index file
- * (format.h). Runs only in the sandbox. It does not know where a fact came from, but it keeps what
- * came from one `unit` together: where ranges of two units overlap (identical code folding), an
+ * Collects what the sources (symbols, DWARF, pclntab) know about one module and writes the index
+ * file (format.h). Runs only in the sandbox. It does not know where a fact came from, but keeps
+ * facts of one `unit` together: where ranges of two units overlap (identical code folding), an
  * address takes function and line from the same unit.
  *
- * Addresses are ELF addresses of the file. Everything is dropped that does not start in executable
- * code (the tombstones of discarded functions: 0, 1, -1, -2). Errors: -ENOMEM, -E2BIG over a
- * limit; the caller stops at the first.
+ * Addresses are ELF addresses of the file. Whatever does not start in executable code is dropped
+ * (the tombstones of discarded functions: 0, 1, -1, -2). Functions return -ENOMEM, or -E2BIG over a
+ * limit; the caller stops at the first error.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,50 +26,53 @@ struct index_writer;
 struct index_writer *index_writer_create(void);
 void index_writer_destroy(struct index_writer *w);
 
-/* A loaded executable segment, before everything else. */
+/* Adds a loaded executable segment; to be called before everything else. */
 struct writer_segment {
 	uint64_t address; /* p_vaddr */
 	uint64_t size; /* p_memsz */
 	uint64_t file_off; /* p_offset */
 };
 int writer_segment(struct index_writer *w, const struct writer_segment *segment);
-/* An executable section: only addresses inside one count as code. None given: the segments. */
+/*
+ * Adds an executable section: only addresses inside one count as code. Without any, the segments
+ * count.
+ */
 int writer_code(struct index_writer *w, uint64_t address, uint64_t size);
 
-/* Text is copied; not NUL-terminated input is fine. Number 0 is "". */
+/* Adds a copy of TEXT, which need not be NUL-terminated. String 0 is "". */
 int writer_string(struct index_writer *w, const char *text, size_t size, uint32_t *ret_string);
 
-/* Whether there is executable code at ADDRESS; the end of the code around it. */
+/* Tells whether ADDRESS is executable code, and where the code around it ends. */
 int writer_code_at(struct index_writer *w, uint64_t address, bool *ret_found, uint64_t *ret_end);
 
 /* A function (parent WRITER_NONE) or one inlined call of a function inside its parent. */
 struct writer_node {
 	uint32_t parent; /* node it was inlined into, or WRITER_NONE */
 	uint32_t linkage; /* string: the linkage name (mangled), else the plain name */
-	uint32_t name; /* string: for people; 0 = demangle the linkage name at the end */
+	uint32_t name; /* string: readable name; 0 = demangle `linkage` at the end */
 	uint32_t start_line; /* line of the function's declaration; 0 = unknown */
-	uint32_t call_file; /* string, for inlined calls: where the parent calls it; 0 = unknown */
+	uint32_t call_file; /* string, for inlined calls: file of the call; 0 = unknown */
 	uint32_t call_line; /* 0 = unknown */
 	uint32_t call_column; /* 0 = unknown */
 	uint32_t unit; /* number of the compile unit, for the overlap rule */
 };
 int writer_node(struct index_writer *w, const struct writer_node *node, uint32_t *ret_node);
 /*
- * NODE covers [low, high). Ranges may come in any order and stick out of the parent's; at each
- * address the deepest node wins, among functions that overlap the first one given.
+ * NODE covers [low, high). Ranges may come in any order and exceed the parent's; at each address
+ * the deepest node wins, among overlapping functions the first one given.
  */
 int writer_range(struct index_writer *w, uint32_t node, uint64_t low, uint64_t high);
 
 /*
- * A line sequence: begin, rows in address order, end. The last row at an address wins; line 0
- * means unknown; nothing is known from the end address on.
+ * A line sequence: begin, rows in address order, end. The last row at an address wins; line 0 means
+ * unknown; lines are unknown from the end address on.
  */
 int writer_sequence_begin(struct index_writer *w, uint32_t unit);
 int writer_row(
 	struct index_writer *w, uint64_t address, uint32_t file, uint32_t line, uint32_t column);
 int writer_sequence_end(struct index_writer *w, uint64_t end_address);
 
-/* Higher wins where several symbols stand at one address. */
+/* The highest rank wins among several symbols at one address. */
 enum writer_symbol_rank {
 	WRITER_SYMBOL_NOTYPE,
 	WRITER_SYMBOL_LOCAL,
@@ -77,40 +80,40 @@ enum writer_symbol_rank {
 	WRITER_SYMBOL_GLOBAL,
 };
 /*
- * A symbol of executable code. SIZE 0 (assembly): it reaches to the next symbol or the end of the
- * section, LIMIT.
+ * Adds a symbol of executable code. SIZE 0 (assembly): it reaches to the next symbol or the end of
+ * the section, LIMIT.
  */
 int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint64_t limit,
 	uint32_t name, enum writer_symbol_rank rank);
 
 void writer_go(struct index_writer *w, const struct index_go *go);
 void writer_build_id(struct index_writer *w, const struct build_id *id); /* GNU's */
-/* The build ID that a toolchain of its own wrote, as text (string; 0 = none): Go's has slashes. */
+/* Sets the toolchain's own build ID as text (string; 0 = none); Go's has slashes. */
 void writer_text_build_id(struct index_writer *w, uint32_t text);
 void writer_file_hash(struct index_writer *w, const struct file_hash *hash);
 /*
- * What the file says of its debug information, and what its debug file says (NULL = none is there):
- * of the latter the alternate counts where it has one.
+ * Sets what the file says about its debug information, and what its debug file says (NULL = none):
+ * the alternate comes from the latter if it names one.
  */
 int writer_debug_names(
 	struct index_writer *w, const struct debug_names *own, const struct debug_names *debug);
-/* What made the file (string; 0 = not known), and what it is like (enum index_kind). */
+/* Sets the file's toolchain (string; 0 = unknown) and kind (enum index_kind). */
 void writer_making(struct index_writer *w, uint32_t toolchain, uint32_t kind);
 
 /*
- * A page of unwind tables: SIZE bytes, a multiple of 4, for the 64 KiB of code from ADDRESS on.
- * Pages come ascending.
+ * Adds an unwind page: SIZE bytes, a multiple of 4, for the 64 KiB of code at ADDRESS. Pages come
+ * in ascending order.
  */
 int writer_unwind_page(struct index_writer *w, uint64_t address, const void *bytes, uint32_t size);
 void writer_unwind(struct index_writer *w, const struct index_unwind *unwind);
 
 /*
- * String PATH names a file that has what is missing here (a .dwo file of split DWARF). Those over
- * a limit are not noted.
+ * Adds string PATH, a file with missing information (a .dwo file of split DWARF). Paths over a
+ * limit are dropped.
  */
 int writer_wanted(struct index_writer *w, uint32_t path);
 
-/* What is worth knowing of a build, kept in the file; see `enum index_source` in index.h. */
+/* Notes a property of the build; see `enum index_source` in index.h. */
 void writer_source(struct index_writer *w, uint32_t source);
 
 /* Demangles, flattens, sorts and writes the whole index file to FD, which is empty. */

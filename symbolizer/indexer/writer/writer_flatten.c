@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One function for each address. Two rankings decide it:
+ * Finds one function for each address, by two rankings:
  *
- * Functions: where several overlap (identical code folding gives one stretch of code to functions
- * of many units), the first one given has it; inside it the deepest node. Any function comes before
- * any symbol.
+ * Functions: among overlapping ones (identical code folding gives one piece of code to functions of
+ * many units) the first one given wins; inside it the deepest node. Any function wins over any
+ * symbol.
  *
- * Symbols: the innermost, that is the one that starts last, so that after an inner symbol's end the
- * outer one has the code again. Of those with one start the higher rank, then the larger, then the
- * later one. A symbol without a size says nothing about what lies behind it, so it only gets what
- * no other has.
+ * Symbols: the innermost, which is the one that starts last, so that after an inner symbol's end
+ * the outer one has the code again. Among symbols with one start the higher rank wins, then the
+ * larger, then the later one. A symbol without a size may end anywhere, so it only gets addresses
+ * that no other symbol has.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 static const uint64_t SYMBOL_RANK = UINT64_C(1) << 63;
 static const uint64_t SIZELESS_RANK = UINT64_C(1) << 62;
 
-/* Ascending by address; of one address the best last. */
+/* Ascending by address; the best one of an address last. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct build_symbol *x = a, *y = b;
@@ -38,7 +38,7 @@ static int by_weight(const void *a, const void *b)
 struct node_ranking {
 	const struct build_node *nodes;
 	const struct build_symbol *symbols;
-	size_t first_symbol; /* nodes from here on stand for symbols, in their order */
+	size_t first_symbol; /* nodes from here on represent symbols, in order */
 	size_t node_count;
 };
 
@@ -52,7 +52,7 @@ static uint64_t rank_node(const void *context, uint32_t id)
 	       (r->node_count - id);
 }
 
-/* A symbol takes part like a function of no unit. */
+/* Adds each symbol as a function without a unit. */
 static int add_symbol_nodes(struct index_writer *w)
 {
 	size_t ranges = w->range_count + w->symbol_count, next = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line for each address: where a function is known, only sequences of its own unit count;
- * elsewhere the first sequence given. The rows are not kept a second time: whoever wants them gets
- * them one after the other, as often as needed.
+ * Finds one line for each address: inside a known function only sequences of its own unit count;
+ * elsewhere the first sequence given. The rows are not stored a second time: writer_lines_each()
+ * produces them as often as needed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/indexer/writer/writer_state.h"
 
-/* The spans of one unit's sequences, a stretch of writer_lines.spans. */
+/* The spans of one unit's sequences, a range of writer_lines.spans. */
 struct unit_spans {
 	uint32_t unit; /* WRITER_NONE: of all sequences together */
 	size_t first, count;
@@ -103,7 +103,9 @@ static const struct unit_spans *find_unit(struct writer_lines *lines, uint32_t u
 	return lines->last = &lines->units[low];
 }
 
-/* The last span of UNIT at or below ADDRESS, else the first; and the end of the unit's spans. */
+/*
+ * Returns UNIT's last span at or below ADDRESS, else its first; *RET_END is the end of its spans.
+ */
 static const struct span *find_lines(
 	struct writer_lines *lines, uint32_t unit, uint32_t address, const struct span **ret_end)
 {
@@ -126,7 +128,7 @@ static const struct span *find_lines(
 	return &spans[low ? low - 1 : 0];
 }
 
-/* Holds a row back until the next one's address is known: the last row of an address counts. */
+/* Delays each row until the next one's address is known: the last row at an address wins. */
 struct row_stream {
 	writer_row_sink *sink;
 	void *context;
@@ -134,7 +136,7 @@ struct row_stream {
 	bool any;
 };
 
-/* ROW, but from ADDRESS on. */
+/* Emits ROW with ADDRESS as its start. */
 static void emit_row(struct row_stream *stream, uint32_t address, struct index_row row)
 {
 	struct index_row *last = &stream->last;
@@ -148,7 +150,7 @@ static void emit_row(struct row_stream *stream, uint32_t address, struct index_r
 	stream->any = true;
 }
 
-/* The rows of one sequence in [LOW, HIGH). */
+/* Emits the rows of one sequence in [LOW, HIGH). */
 static void emit_sequence(const struct index_writer *w, struct row_stream *stream, uint32_t number,
 	uint32_t low, uint32_t high)
 {
@@ -170,7 +172,7 @@ static void emit_sequence(const struct index_writer *w, struct row_stream *strea
 		emit_row(stream, rows[first].address, rows[first]);
 }
 
-/* The rows of [LOW, HIGH), where all code belongs to functions of UNIT. */
+/* Emits the rows of [LOW, HIGH), where all code belongs to functions of UNIT. */
 static void emit_stretch(const struct index_writer *w, struct row_stream *stream, uint32_t unit,
 	uint32_t low, uint32_t high)
 {

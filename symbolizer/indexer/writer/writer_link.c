@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linkage names that debug information leaves out: compilers give none to functions that are local
- * to a unit (anonymous namespaces, lambdas, members of local classes), but the symbol table has
- * them. The symbol at a function's first address is believed when it speaks of the same function:
- * folded code has symbols of others at its address too.
+ * Finds linkage names that debug information omits: compilers emit none for functions local to a
+ * unit (anonymous namespaces, lambdas, members of local classes), but the symbol table has them.
+ * The symbol at a function's first address is used only if it can name the same function: with
+ * folded code other functions have symbols there, too.
  */
 #include <ctype.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { MAX_IDENTIFIER_BYTES = 256 };
 
-/* The last component of a qualified name: `Poly` of `app::Poly<3>::~Poly`. */
+/* Returns the last component of a qualified name: `Poly` of `app::Poly<3>::~Poly`. */
 static const char *last_component(const char *name)
 {
 	const char *last = name;
@@ -31,7 +31,7 @@ static const char *last_component(const char *name)
 	return *last == '~' ? last + 1 : last;
 }
 
-/* Whether the mangled SYMBOL can be the function that debug information calls NAME. */
+/* Returns true if the mangled SYMBOL can be the function that debug information calls NAME. */
 static bool speaks_of(const char *symbol, const char *name)
 {
 	const char *component = last_component(name);
@@ -76,7 +76,7 @@ static int link_node(struct index_writer *w, struct build_node *node, uint32_t a
 			break;
 		if (!demangle_is_mangled(symbol) || !speaks_of(symbol, name))
 			continue;
-		node->name = 0; /* the symbol says more: parameters too */
+		node->name = 0; /* the symbol has more detail: parameters */
 		return intern_bytes(
 			&w->strings, symbol, demangle_plain_length(symbol), &node->linkage);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the file front to back, without seeking: all counts are known before the first byte, and
- * the checksum stands at the end.
+ * Writes the file sequentially: all counts are known before the first byte, and the checksum is at
+ * the end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum {
 	MAX_DEMANGLED_BYTES = 1 << 20,
 	MIN_SHIFT = 6,
 	MAX_SHIFT = 31,
-	ENTRIES_PER_PAGE = 8, /* wanted on average */
+	ENTRIES_PER_PAGE = 8, /* target average */
 };
 
 /* The file as a stream: a buffer, the running checksum, the first error. */
@@ -67,14 +67,14 @@ static void start_table(struct output *out)
 	writer_output_put(out, zeros, -out->offset & (INDEX_ALIGN - 1));
 }
 
-/* What the file holds of nodes and strings: only what is reached, under new numbers. */
+/* Nodes and strings that the file contains: only reachable ones, renumbered. */
 struct selection {
-	uint32_t *node_numbers; /* old → new; UINT32_MAX = left out */
+	uint32_t *node_numbers; /* old → new; UINT32_MAX = omitted */
 	uint32_t node_count;
 	uint32_t *display; /* linkage string → readable string; 0 = not made yet */
 	size_t display_count;
-	uint32_t *string_offsets; /* string → offset; 0 = not in the file ("" is there anyway) */
-	uint32_t *strings; /* those in the file, in order */
+	uint32_t *string_offsets; /* string → offset; 0 = not in the file, or "" */
+	uint32_t *strings; /* strings in the file, in order */
 	size_t string_count, string_capacity;
 	uint64_t string_bytes;
 };
@@ -95,7 +95,7 @@ static int select_nodes(struct index_writer *w, struct selection *s)
 	for (size_t i = 0; i < w->spans.count; i++)
 		if (w->spans.items[i].id != UINT32_MAX)
 			s->node_numbers[w->spans.items[i].id] = 1;
-	/* Parents stand before their children. */
+	/* Parents have lower numbers than their children. */
 	for (size_t i = w->node_count; i-- > 0;)
 		if (s->node_numbers[i] && w->nodes[i].parent != WRITER_NONE)
 			s->node_numbers[w->nodes[i].parent] = 1;
@@ -104,7 +104,7 @@ static int select_nodes(struct index_writer *w, struct selection *s)
 	return 0;
 }
 
-/* A name that is too long to be made readable is shown as it is. */
+/* A name that is too long to demangle stays mangled. */
 static int make_display(
 	struct index_writer *w, uint32_t linkage, struct buffer *text, uint32_t *ret_string)
 {
@@ -161,7 +161,7 @@ static int select_string(struct index_writer *w, struct selection *s, uint32_t s
 	return s->string_bytes > UINT32_MAX ? -E2BIG : 0;
 }
 
-/* Names first, then files: neighbours in the file are what a look-up's reader wants together. */
+/* Names first, then files: strings that one lookup reads are adjacent. */
 static int select_strings(struct index_writer *w, struct selection *s)
 {
 	int err = 0;
@@ -198,7 +198,7 @@ static uint32_t string_offset(
 	return string < w->strings.count ? s->string_offsets[string] : 0;
 }
 
-/* Pages as small as the number of entries is worth. */
+/* Chooses the smallest pages that still hold ENTRIES_PER_PAGE entries on average. */
 static uint32_t writer_output_choose_shift(uint64_t extent, size_t count)
 {
 	uint32_t shift = MIN_SHIFT;
@@ -208,7 +208,7 @@ static uint32_t writer_output_choose_shift(uint64_t extent, size_t count)
 	return shift;
 }
 
-/* How many entries a searched table has, and how far they reach. */
+/* Size and extent of a searched table. */
 struct tally {
 	size_t count;
 	uint32_t last_address;
@@ -283,7 +283,7 @@ static struct index_header make_header(const struct index_writer *w, const struc
 	return header;
 }
 
-/* Writes a page table from the addresses of its entries, given in order. */
+/* Writes a page table from its entries' addresses, given in order. */
 struct pager {
 	struct output *out;
 	uint32_t shift;

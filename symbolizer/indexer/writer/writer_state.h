@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the writer's files share: writer.c collects, writer_flatten.c and writer_lines.c order it,
- * writer_output.c writes the file. Nobody else includes this. A big module has millions of these
- * records, so they are small: 32-bit offsets from the base, strings as numbers.
+ * Shared by the writer's files only: writer.c collects, writer_flatten.c and writer_lines.c order,
+ * writer_output.c writes the file. A big module has millions of these records, so they are compact:
+ * 32-bit offsets from the base, strings as numbers.
  */
 #include <stdbool.h>
 
@@ -20,9 +20,9 @@ struct code_range {
 struct build_node {
 	uint32_t parent, linkage, name, start_line;
 	uint32_t call_file, call_line, call_column;
-	uint32_t root; /* the function around it; itself for a function */
+	uint32_t root; /* the enclosing function; itself for a function */
 	uint32_t unit;
-	uint32_t depth; /* of inlining; 0 = a function */
+	uint32_t depth; /* inlining depth; 0 = a function */
 };
 
 struct build_rows {
@@ -36,7 +36,7 @@ struct build_sequence {
 };
 
 struct build_symbol {
-	uint32_t low, high; /* high 0 while its size is not known */
+	uint32_t low, high; /* high 0 while the size is unknown */
 	uint32_t limit;
 	uint32_t name;
 	uint32_t rank;
@@ -66,8 +66,8 @@ struct index_writer {
 	struct build_sequence *sequences;
 	size_t sequence_count, sequence_capacity;
 	bool in_sequence;
-	struct build_sequence sequence; /* the one being given */
-	uint32_t sequence_limit; /* end of the code it lies in */
+	struct build_sequence sequence; /* the current one */
+	uint32_t sequence_limit; /* end of the code around the sequence */
 
 	struct spans spans; /* of nodes, made by writer_flatten() */
 	struct writer_lines *lines; /* made by writer_lines_prepare() */
@@ -92,18 +92,20 @@ struct index_writer {
 enum { WRITER_MAX_NODES = 1 << 25, WRITER_MAX_ROWS = 1 << 27 };
 
 /*
- * writer.c: from the first address on, the code is known: sorted, merged, and cut to 4 GiB from its
- * start, the base.
+ * writer.c: called with the first address; then the code ranges are final: sorted, merged, and cut
+ * to 4 GiB from their start, the base.
  */
 int writer_close_code(struct index_writer *w);
-/* writer_flatten.c: ranges and symbols become spans. */
+/* writer_flatten.c: turns ranges and symbols into spans. */
 int writer_flatten(struct index_writer *w);
-/* writer_lines.c: after that, hands out the rows, ascending and without overlap. */
+/*
+ * writer_lines.c: after writer_flatten(), passes the rows to SINK, ascending and without overlap.
+ */
 typedef void writer_row_sink(void *context, const struct index_row *row);
 int writer_lines_prepare(struct index_writer *w);
 void writer_lines_destroy(struct writer_lines *lines);
 void writer_lines_each(const struct index_writer *w, writer_row_sink *sink, void *context);
-/* writer_link.c: on symbols that are sorted by address, the best of one address last. */
+/* writer_link.c: needs symbols sorted by address, the best one of an address last. */
 int writer_link_names(struct index_writer *w);
 /* writer_output.c */
 int writer_output(struct index_writer *w, int fd);
