@@ -111,7 +111,6 @@ static bool builds_has_tag(const struct build *build, uint64_t tag)
 	return false;
 }
 
-/* What a request is about. */
 struct request {
 	const struct module_id *id;
 	uint64_t tag;

@@ -99,6 +99,6 @@ struct builds_improving {
 	uint64_t bytes;
 };
 struct builds_improving builds_improving(const struct builds *b);
-/* CPU time of all children collected so far (getrusage), and the largest peak RSS in bytes. */
+/* Total CPU time (getrusage) and largest peak RSS of the children reaped so far. */
 uint64_t builds_cpu_ns(const struct builds *b);
 uint64_t builds_peak_bytes(const struct builds *b);

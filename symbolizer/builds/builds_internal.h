@@ -14,7 +14,7 @@ enum build_state {
 	BUILD_NEW, /* in no list yet */
 	BUILD_WAITING, /* for a sandbox */
 	BUILD_RUNNING, /* in a sandbox */
-	BUILD_RUNNING_SPLIT, /* once more, with the .dwo files that the first pass wanted */
+	BUILD_RUNNING_SPLIT, /* in a sandbox again, with the .dwo files that the index wants */
 	BUILD_POSTPONED, /* failed for now, to be retried */
 	/* From here on the requesters have an index, and the build makes a better one. */
 	BUILD_QUEUED, /* waits until servers may be asked for its debug file */
@@ -49,7 +49,7 @@ struct build {
 	int elf_fd;
 	struct companions companions;
 	uint64_t bytes; /* size of these files, an estimate of the build's cost */
-	uint64_t wanted; /* how often builds_want() was called for it */
+	uint64_t wanted; /* number of builds_want() calls: waiters */
 	/* Whether and where debug files are searched. */
 	bool searches;
 	int root_fd; /* root directory of the mapping process; -1 = our own */
@@ -70,7 +70,7 @@ struct build {
 };
 
 struct build_list {
-	struct build *first, **end; /* the oldest first */
+	struct build *first, **end; /* oldest first */
 	unsigned int count;
 };
 
@@ -118,7 +118,7 @@ void builds_finish(struct builds *b, struct build *build);
 void builds_answer(struct builds *b, struct build *build);
 /* Kills the child of a running build; the caller changes the build's state. */
 void builds_stop(struct builds *b, struct build *build);
-/* Ends a running build that takes too long. */
+/* Ends a running build that exceeds its deadline. */
 void builds_expire_build(struct builds *b, struct build *build);
 /* Ends a new build that cannot run now: `done` gets NULL. */
 void builds_refuse(struct builds *b, struct build *build);

@@ -252,7 +252,7 @@ static void build_improve(struct builds *b, struct build *build, const struct in
 	builds_move(b, build, BUILD_OVER);
 	builds_debug_over(b, build, right ? BUILDS_FILES_RIGHT : BUILDS_FILES_USELESS);
 	if (right) {
-		/* Ignoring an error: it is delivered from FD. */
+		/* Ignoring an error: the index is delivered from FD. */
 		cache_commit(b->options.cache, &build->entry, &build->id);
 		builds_count(b, METRIC_INDEX_BUILDS_OK);
 		build_deliver(b, build, fd);

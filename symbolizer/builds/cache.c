@@ -341,7 +341,7 @@ int cache_commit(struct cache *cache, struct cache_entry *entry, const struct mo
 	forget_interrupted(cache, id);
 	cache->used_bytes += (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
 	if (!cache->counted || cache->used_bytes > cache->limit_bytes)
-		cache_trim(cache); /* ignoring: the next commit tries again */
+		cache_trim(cache); /* ignoring errors: the next commit tries again */
 	return 0;
 }
 

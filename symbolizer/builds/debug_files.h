@@ -19,7 +19,7 @@
 struct debug_search {
 	const char *directories; /* comma-separated, absolute */
 	int root_fd; /* root directory of the mapping process; -1 = ours */
-	const char *path; /* of the file below that root; "" = not known */
+	const char *path; /* of the file below that root; "" = unknown */
 };
 
 /*

@@ -27,7 +27,7 @@ struct debuginfod_options {
 int debuginfod_create(const struct debuginfod_options *options, struct debuginfod **ret_debuginfod);
 void debuginfod_destroy(struct debuginfod *d);
 
-/* Times are of CLOCK_MONOTONIC. */
+/* NOW_NS and deadlines: CLOCK_MONOTONIC. */
 
 /* Returns true while servers are not asked because none answered. */
 bool debuginfod_is_paused(const struct debuginfod *d, uint64_t now_ns);
@@ -82,7 +82,7 @@ void debuginfod_note(struct debuginfod *d, const struct build_id *id,
 
 /* For the log. */
 struct debuginfod_state {
-	unsigned int failures; /* questions in a row that no server answered */
+	unsigned int failures; /* successive questions that no server answered */
 	struct debuginfod_answer last; /* the last such answer */
 	uint64_t wrong; /* files that were wrong, so far */
 };

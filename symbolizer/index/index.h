@@ -37,8 +37,8 @@ enum index_kind {
 enum { INDEX_MAX_FRAMES = 256 }; /* of one address's inline chain */
 
 struct index_frame {
-	const char *name; /* for people (demangled); never "" */
-	const char *linkage; /* as in the symbol table; equals `name` where nothing was mangled */
+	const char *name; /* demangled; never "" */
+	const char *linkage; /* as in the symbol table; equals `name` if not mangled */
 	const char *file; /* path, or "" when unknown */
 	uint32_t line; /* 0 = unknown */
 	uint32_t column; /* 0 = unknown */

@@ -86,7 +86,7 @@ static size_t find_descent(const struct ksym_parse *p)
 }
 
 /*
- * Kernels list their own symbols by address, then modules as they were loaded. Sorting it all costs
+ * Kernels list their own symbols by address, then modules in load order. Sorting everything costs
  * time and as much memory again, so only what is out of order is sorted: the modules, and the few
  * names that share an address.
  */
@@ -157,7 +157,7 @@ static int pack_lines(struct kallsyms *k, struct ksym_parse *p)
 		struct region *r = k->region_count ? &k->regions[k->region_count - 1] : NULL;
 
 		if (r && line.kaddr == last)
-			continue; /* the best of one address came first */
+			continue; /* the best name of an address comes first */
 		if (!r || leaves_region(r, &line, last)) {
 			int err = begin_region(k, &line);
 

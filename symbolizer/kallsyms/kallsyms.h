@@ -49,7 +49,7 @@ bool kallsyms_lookup_of(
 /* Finds KADDR's current symbol. */
 bool kallsyms_lookup(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol);
 
-/* From PERF_RECORD_KSYMBOL: a BPF program or trampoline came or went. In time order. */
+/* A PERF_RECORD_KSYMBOL: a BPF program or trampoline came or went. To be added in time order. */
 struct kallsyms_event {
 	uint64_t start; /* kaddr */
 	uint32_t size;
@@ -61,7 +61,7 @@ int kallsyms_add(struct kallsyms *k, const struct kallsyms_event *event);
 int kallsyms_gone(struct kallsyms *k, const struct kallsyms_event *event);
 /* Number of tenants dropped, or forgotten early, for lack of space. */
 size_t kallsyms_refused(const struct kallsyms *k);
-/* Forgets tenants and tables that are gone since before BEFORE_NS. */
+/* Forgets tenants that went, and tables that were replaced, before BEFORE_NS. */
 void kallsyms_forget(struct kallsyms *k, uint64_t before_ns);
 /*
  * Replaces *K by NEWER, read because the kernel's modules changed before NOW_NS. The modules of *K

@@ -11,7 +11,7 @@
 #include "symbolizer/kallsyms/kallsyms.h"
 
 enum {
-	KSYM_NO_NAME = 0, /* offset of "" in the text: code ends here */
+	KSYM_NO_NAME = 0, /* offset of "" in the text: marks an end of code */
 	KSYM_KERNEL = 0, /* module number of the kernel itself */
 	KSYM_MODULE_BYTES = 64, /* MODULE_NAME_LEN is 56 */
 	KSYM_RANK_LABEL = UINT8_MAX,

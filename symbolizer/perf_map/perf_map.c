@@ -136,7 +136,7 @@ static int hex_digit(uint8_t byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* A hex number, with or without `0x`, and the blank after it. */
+/* Parses a hex number, with or without `0x`, and the blank after it. */
 static bool parse_hex(struct cursor *c, uint64_t *ret_value)
 {
 	uint64_t value = 0;

@@ -34,7 +34,7 @@ static int pieces_add(struct pieces *to, const struct piece *piece)
 	return err;
 }
 
-/* The part of P in [start, end). */
+/* Returns the part of P in [START, END). */
 static struct piece cut(const struct piece *p, uint64_t start, uint64_t end)
 {
 	return (struct piece){

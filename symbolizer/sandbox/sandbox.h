@@ -4,11 +4,11 @@
  * The child that parses foreign files: `fathom` itself, executed again (/proc/self/exe) with the
  * hidden command `index-module` or `keep-debug`, so that it holds nothing of the agent's memory.
  * Before it reads a byte it gives up all capabilities and the way to regain any (no_new_privs), all
- * but a dozen system calls (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other
- * descriptors, and its priority. It reads the ELF file from fd 3 and companions from fd 6 on,
+ * but about twenty system calls (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size,
+ * other descriptors, and its priority. It reads the ELF file from fd 3 and companions from fd 6 on,
  * writes the index to fd 4, and reports its result as a struct on fd 5, a socket. Over that socket
- * it may also ask for the files that its ELF file names. Whatever else happens to it affects no
- * other process.
+ * it may also ask for the files that its ELF file names. Nothing else that happens to it affects
+ * another process.
  *
  * The child dies with the thread that started it, so that thread has to outlive its builds.
  */
@@ -47,7 +47,7 @@ struct sandbox {
 	struct sandbox_question *question; /* owned; NULL = this child may not ask */
 	size_t question_bytes; /* bytes of `question` received; 0 = none pending */
 	unsigned int questions; /* number of questions so far */
-	uint64_t cpu_ns; /* user and system, once it was reaped */
+	uint64_t cpu_ns; /* user and system time, once reaped */
 	uint64_t peak_bytes; /* peak RSS, once reaped; counts memory shared before exec */
 	/* To tell whether a limit ended the child; 0 = none. */
 	uint64_t memory_limit_bytes, cpu_limit_ns;
@@ -73,8 +73,9 @@ int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_
 int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);
 /*
- * Reads from result_fd. Returns true when the child's end is closed. The kernel closes it after it
- * has freed the child's memory, so sandbox_finish() does not wait then.
+ * Reads from result_fd. Returns true when the child's end is closed or it has sent invalid data.
+ * The kernel closes that end after it has freed the child's memory, so sandbox_finish() does not
+ * wait then.
  */
 bool sandbox_receive(struct sandbox *s);
 /*
@@ -92,7 +93,7 @@ void sandbox_answer(struct sandbox *s, const struct companions *offered);
  * left no result, *RET_RESULT gets an error made here: -EAGAIN if it was interrupted, else -EIO.
  */
 enum sandbox_outcome sandbox_finish(struct sandbox *s, struct sandbox_result *ret_result);
-/* Kills and reaps. */
+/* Kills and reaps the child, if any. */
 void sandbox_kill(struct sandbox *s);
 /*
  * Returns false in sanitizer builds: their run-time maps terabytes and needs system calls of its

@@ -36,7 +36,7 @@ enum {
 	NICE = 10,
 	IOPRIO_WHO_PROCESS_ = 1, /* linux/ioprio.h, absent from old headers */
 	IOPRIO_IDLE_ = 3 << 13,
-	MAX_CAPABILITY = 256, /* the kernel says EINVAL long before */
+	MAX_CAPABILITY = 256, /* upper bound; the kernel returns EINVAL long before */
 	WARM_UP_NUMBERS = 1024,
 };
 
@@ -47,8 +47,7 @@ int sandbox_drop_capabilities(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	/* Needs CAP_SETPCAP; without it no_new_privs alone keeps the bounding set from mattering.
-	 */
+	/* Needs CAP_SETPCAP; without that, no_new_privs alone makes the bounding set irrelevant. */
 	for (int i = 0; i < MAX_CAPABILITY && !prctl(PR_CAPBSET_DROP, i, 0, 0, 0); i++)
 		;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -59,7 +58,7 @@ int sandbox_limit(int resource, rlim_t soft, rlim_t hard)
 {
 	struct rlimit old, value = { .rlim_cur = soft, .rlim_max = hard };
 
-	/* We may already live under a lower limit than ours, and may not raise it. */
+	/* We may already run under a lower limit, which cannot be raised. */
 	if (getrlimit(resource, &old))
 		return -errno;
 	value.rlim_max = MIN(value.rlim_max, old.rlim_max);

@@ -16,7 +16,7 @@ int sandbox_tie_to_parent(pid_t parent);
 int sandbox_drop_capabilities(void);
 /* Lowers a limit, never raises it. */
 int sandbox_limit(int resource, rlim_t soft, rlim_t hard);
-/* Best effort. */
+/* Lowers CPU and I/O priority; best effort. */
 void sandbox_lower_priority(void);
 /*
  * Lowers the priority, drops capabilities, sets LIMITS and loads the system-call filter; after that

@@ -12,7 +12,7 @@
 #include "base/io.h"
 
 enum {
-	MAX_SECTIONS = 1024, /* a program has some forty */
+	MAX_SECTIONS = 1024, /* a program has about forty */
 	MAX_NAMES_BYTES = 1 << 20, /* of the table of section names */
 	MAX_NOTE_BYTES = 4096,
 	MAX_LINK_BYTES = DEBUG_FILES_NAME_BYTES + 64,
@@ -112,14 +112,14 @@ static void take_alternate_id(struct reader *r, struct cursor *c, uint64_t size)
 	memcpy(names->alternate_id.bytes, cursor_bytes(c, size), size);
 }
 
-/* A path, then the build ID of the file. */
+/* .gnu_debugaltlink: a path, then the build ID of the file. */
 static void use_alternate(struct reader *r, struct cursor c)
 {
 	if (debug_names_copy_name(&c, r->names->alternate))
 		take_alternate_id(r, &c, cursor_left(&c));
 }
 
-/* The same since DWARF 5 (7.3.6): version, which side this is, the path, length and ID. */
+/* .debug_sup (DWARF 5, 7.3.6): version, which side this is, the path, length and ID. */
 static void use_supplementary(struct reader *r, struct cursor c)
 {
 	cursor_skip(&c, 2);

@@ -57,7 +57,7 @@ struct cursor elf_image_bytes(struct elf_image *image, const char *name);
 struct cursor elf_image_section_bytes(struct elf_image *image, size_t number);
 /* SIZE bytes of the file that are loaded at ADDRESS; an empty, bad cursor if there are fewer. */
 struct cursor elf_image_at(const struct elf_image *image, uint64_t address, uint64_t size);
-/* All bytes from ADDRESS to the end of its segment's file part. */
+/* All file bytes from ADDRESS to the end of its segment. */
 struct cursor elf_image_from(const struct elf_image *image, uint64_t address);
 /*
  * Reads the 64-bit word at ADDRESS after dynamic relocation: a RELATIVE relocation's addend

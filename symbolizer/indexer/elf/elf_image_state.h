@@ -34,7 +34,7 @@ struct elf_image {
 	bool relocations_read;
 };
 
-/* SIZE bytes of the file from OFFSET; a `bad` cursor where the file is shorter. */
+/* SIZE bytes of the file from OFFSET; a `bad` cursor if the file is shorter. */
 struct cursor elf_image_file(const struct elf_image *image, uint64_t offset, uint64_t size);
 /* elf_sections.c: fills the table of sections from the section headers. */
 int elf_sections_read(struct elf_image *image);

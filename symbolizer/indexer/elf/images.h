@@ -24,5 +24,5 @@ struct images {
  */
 int images_open(int elf_fd, const struct companions *companions, struct images *ret_images);
 void images_deinit(struct images *images);
-/* Returns the image with DWARF: `debug` if `own` has none. */
+/* Returns the image whose DWARF is used: `debug` if it has any, else `own`. */
 struct elf_image *images_dwarf(const struct images *images);
