@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What this room reads of a Go program: functions, inline trees and lines from its pclntab, and how
- * to read goroutine ids. The input is hostile: -EBADMSG costs the caller this source (or a part of
- * it), nothing more. -ENOMEM and -E2BIG end the build.
+ * Reads a Go program: functions, inline trees and lines from its pclntab, and how to read goroutine
+ * ids. The input is untrusted: after -EBADMSG the build goes on without this source (or part of
+ * it). -ENOMEM and -E2BIG end the build.
  */
 #include <stdint.h>
 
@@ -12,22 +12,22 @@
 #include "symbolizer/indexer/source_range.h"
 #include "symbolizer/indexer/writer/writer.h"
 
-/* Rows of the builder's table: names from the pclntab; goroutine ids and the Go build ID. */
+/* Sources for the index builder: names from the pclntab; goroutine ids and the Go build ID. */
 int go_read_names(struct source_build *b);
 int go_read_facts(struct source_build *b);
 
 /*
- * .gopclntab with its inline tree, Go 1.16 to 1.27 (section found or searched for). *RET_TEXT is
- * the stretch it answers for. -ENOENT: not a Go program. -EOPNOTSUPP: a pclntab of another
- * version; nothing was written.
+ * Reads the pclntab with its inline trees, Go 1.16 to 1.27, from its section or by searching for
+ * it. *RET_TEXT is the address range that it describes. Returns -ENOENT if this is not a Go
+ * program, -EOPNOTSUPP if the pclntab has another version; nothing was written then.
  */
 int gopclntab_read(struct elf_image *image, struct index_writer *w, struct source_range *ret_text);
 
 /*
- * Go version and goroutine-id offsets; `version` 0 when not a Go program, GO_VERSION_UNKNOWN for
- * one whose version does not say which release it is.
+ * Gets the Go version and the offsets for reading goroutine ids. `version` is 0 if this is not a Go
+ * program, GO_VERSION_UNKNOWN if its version does not name a release.
  */
 enum { GO_VERSION_UNKNOWN = UINT32_MAX };
 int go_facts_read(struct elf_image *image, struct index_go *ret_go);
-/* The text of .note.go.buildid, or an empty cursor. */
+/* Returns the text of .note.go.buildid, or an empty cursor. */
 struct cursor go_build_id(struct elf_image *image);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How to read the goroutine that a thread runs for: where thread-local storage holds g, and the
- * offsets of a few members of runtime.g and runtime.m. DWARF has the offsets; for programs without
- * it they were measured on the releases of Go 1.16 to 1.27 (their DWARF, amd64; the structures
- * hold nothing whose size depends on the architecture before these members). A version that is in
- * neither is not supported: a number read from the wrong place would be a wrong goroutine.
+ * How to read the goroutine that a thread runs: where g is in thread-local storage, and the offsets
+ * of a few members of runtime.g and runtime.m. The offsets come from DWARF; for programs without
+ * it, from a table measured on the releases of Go 1.16 to 1.27 (from their DWARF, on amd64; no
+ * member before these has a size that depends on the architecture). Versions without either are not
+ * supported: a wrong offset would give a wrong goroutine id.
  */
 #include <elf.h>
 #include <errno.h>
@@ -133,7 +133,7 @@ static uint64_t align4(uint32_t size)
 	return ((uint64_t)size + 3) & ~UINT64_C(3);
 }
 
-/* The Go build ID among the notes; names and contents are padded to 4 bytes. */
+/* Finds the Go build ID in the notes; names and contents are padded to 4 bytes. */
 static struct cursor build_id_note(struct cursor notes)
 {
 	for (int i = 0; i < MAX_NOTES && cursor_left(&notes); i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The offset of g is -8 in most amd64 programs and that is why guessing it is wrong: an external
- * linker puts g among the thread-local variables of the C code (-128 and -192 were met). Two ways
- * lead there. runtime.tlsg is a TLS symbol, whose place counts from the end of the TLS block (ELF
- * TLS variant II); strip removes it. The code that loads g has the offset as a constant, and
- * pclntab tells where that code is. Where both are there they must agree.
+ * The offset of g is -8 in most amd64 programs, but not in all: an external linker puts g among the
+ * thread-local variables of the C code (-128 and -192 have been seen). There are two ways to find
+ * it. runtime.tlsg is a TLS symbol, relative to the end of the TLS block (ELF TLS variant II);
+ * strip removes it. The code that loads g has the offset as a constant, and pclntab has the address
+ * of that code. If both exist they must agree.
  */
 #include "symbolizer/indexer/go/go_tls.h"
 
@@ -97,7 +97,7 @@ int go_tls_offset(struct elf_image *image, int64_t *ret_offset)
 
 	if (elf_image_machine(image) == EM_X86_64)
 		symbol_error = offset_of_symbol(image, &symbol);
-	/* Without a constant in the code the linker did not fix the place: a shared library. */
+	/* No constant in the code: the offset was not fixed at link time (a shared library). */
 	if (code_error && code_error != -ENOENT)
 		return -EOPNOTSUPP;
 	if (code_error && symbol_error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime.stackcheck is assembly without a frame; it has been there in all versions and begins by
- * loading g:
+ * runtime.stackcheck is assembly without a frame. It exists in all versions and starts by loading
+ * g:
  *
  *	mov %fs:OFFSET,%rax			the usual program
  *	mov $OFFSET,%rcx; mov %fs:(%rcx),%rax	position-independent, as linked
@@ -22,7 +22,7 @@ enum {
 	MIN_OFFSET = -(1 << 20),
 };
 
-/* mov %fs:disp32,%r64, behind the fs prefix. */
+/* mov %fs:disp32,%r64, after the fs prefix. */
 static bool load_absolute(struct cursor c, int64_t *ret_offset)
 {
 	uint8_t rex = cursor_u8(&c);
@@ -51,7 +51,7 @@ static bool load_indirect(struct cursor c, int64_t *ret_offset)
 	load_modrm = cursor_u8(&c);
 	if ((rex & 0xfe) != 0x48 || opcode != MOV_IMMEDIATE || (modrm & 0xf8) != 0xc0)
 		return false;
-	if (base == 4 || base == 5) /* as a base these mean something else */
+	if (base == 4 || base == 5) /* these encode other addressing modes */
 		return false;
 	return prefix == FS && (load_rex & 0xfa) == 0x48 && (load_rex & 1) == (rex & 1) &&
 	       load_opcode == MOV_LOAD && (load_modrm & 0xc7) == base;

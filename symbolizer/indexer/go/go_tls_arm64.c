@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On arm64 g lives in x28. Only programs with cgo keep it in thread-local storage too, where
- * runtime.load_g finds it again:
+ * On arm64 g is in x28. Only programs with cgo also keep it in thread-local storage, from which
+ * runtime.load_g restores it:
  *
  *	adrp x27,iscgo; [add x27,x27,#lo]; ldrsb x0,[x27,#lo]; cbz x0,…
  *	mrs x0,tpidr_el0; movz x27,#OFFSET; ldr x28,[x0,x27]
  *	                  (or movz x27,#HIGH,lsl #16; movk x27,#LOW)
  *
- * runtime.iscgo is a variable that the linker sets; where the program has no cgo it is 0 or not
- * in the file at all, and then the storage is never written: no code but Go's runs there, which
- * always has g in the register (and the vDSO, which leaves it alone). An offset from the GOT
- * instead of the constant is a shared library's. (Arm's A64 instruction set for the words.)
+ * The linker sets the variable runtime.iscgo. Without cgo it is 0 or not in the file, and the
+ * storage is never written: only Go code runs, which always has g in the register (and the vDSO,
+ * which does not change it). Shared libraries load the offset from the GOT instead of a constant.
+ * (Arm's A64 instruction set has the encodings.)
  */
 #include <errno.h>
 
@@ -18,7 +18,7 @@
 #include "symbolizer/indexer/go/go_tls.h"
 
 enum {
-	SEARCH_WORDS = 6, /* from one part of the sequence to the next */
+	SEARCH_WORDS = 6, /* at most between two parts of the sequence */
 	MAX_OFFSET = 1 << 20,
 };
 
@@ -31,7 +31,7 @@ static uint64_t adrp_page(uint32_t word, uint64_t pc)
 	return (pc & ~UINT64_C(0xfff)) + (pages << 12);
 }
 
-/* The address of runtime.iscgo, from the first words. */
+/* Gets the address of runtime.iscgo from the first instructions. */
 static bool iscgo_address(struct cursor *c, uint64_t pc, uint64_t *ret_address)
 {
 	uint32_t word = cursor_u32(c);
@@ -61,7 +61,7 @@ static bool find_word(struct cursor *c, uint32_t mask, uint32_t wanted, uint32_t
 	return false;
 }
 
-/* The constant: one instruction, or two (position-independent programs of external linkers). */
+/* Gets the constant: one instruction, or two (position-independent and externally linked). */
 static bool read_offset(struct cursor *c, uint32_t *ret_offset)
 {
 	uint32_t high, low;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pcsp says by how many bytes a function has lowered the stack pointer, for each instruction, in
- * prologues and epilogues too. On x86_64 the return address is above that; on aarch64 it is where
- * the stack pointer points to once that was lowered, and in the link register before. The caller's
- * frame pointer is the word below (both), from the instruction on that makes the frame pointer
- * point to it: ABI_REG_FRAME asks the register.
+ * pcsp gives for each instruction, also in prologues and epilogues, by how many bytes the function
+ * has lowered the stack pointer. On x86_64 the return address is right above those bytes. On
+ * aarch64 the lowered stack pointer points to it; before that, it is in the link register. On both,
+ * the caller's frame pointer is one word below the return address, once the prologue has made the
+ * frame pointer point to it: ABI_REG_FRAME checks the register.
  *
- * Functions that load the stack pointer from elsewhere are marked since 1.17. Those with a frame
- * keep it in the frame pointer, whatever the stack pointer is; the others are known by name, for
- * each means something else (bpf/runtimes/go_unwind.bpf.h). In 1.16, which marks none, all go by
- * name.
+ * Since 1.17 functions that load the stack pointer from elsewhere are marked. Those with a frame
+ * are unwound by frame pointer; the others are known by name, because each needs its own rule
+ * (bpf/runtimes/go_unwind.bpf.h). 1.16 has no marks; there all are known by name.
  */
 #include "symbolizer/indexer/go/go_unwind.h"
 
@@ -24,21 +23,21 @@
 
 enum {
 	WORD = 8,
-	FRAMED_SINCE = 21, /* 1.21: before, a function without variables had no frame */
-	MAX_FRAME_BYTES = 1 << 30, /* what a goroutine's stack can have */
-	CGOCALL_DEPTH_PLACE = 40, /* above sp while C runs, until 1.20 (x86_64) */
+	FRAMED_SINCE = 21, /* before 1.21, a function without variables had no frame */
+	MAX_FRAME_BYTES = 1 << 30, /* limit of a goroutine's stack */
+	CGOCALL_DEPTH_PLACE = 40, /* offset from sp while C runs, until 1.20 (x86_64) */
 	LINK_SEARCH_WORDS = 32,
 	/*
-	 * On x86_64, from where a frame was opened to where the frame pointer points at it: a store
-	 * and a LEA. No function loads another stack pointer so early.
+	 * On x86_64, the code between the allocation of a frame and the setup of the frame pointer:
+	 * a store and a LEA. No function switches the stack pointer so early.
 	 */
 	OPENING_BYTES = 10,
 };
 
 struct special {
 	const char *name;
-	int cfa; /* enum abi_go_cfa; ABI_CFA_SP: as usual */
-	bool framed_too; /* not only where it has no frame of its own */
+	int cfa; /* enum abi_go_cfa; ABI_CFA_SP: the usual one */
+	bool framed_too; /* also applies where the function has a frame */
 	uint8_t extra;
 	enum { AS_ELSEWHERE, OTHER_ON_ARM, ONLY_ON_ARM } arm; /* special_frame() */
 };
@@ -50,7 +49,7 @@ static const struct special specials[] = {
 	{ "runtime.systemstack", ABI_CFA_GO_SYSTEMSTACK, true, 0 },
 	{ "runtime.morestack", ABI_CFA_GO_MORESTACK, true, 0 },
 	{ "runtime.mcall", ABI_CFA_GO_MCALL, true, 0 },
-	/* They too leave the goroutine, below morestack (the first may be inlined in newstack). */
+	/* These also leave the goroutine, below morestack (newstack may inline the first). */
 	{ "runtime.gopreempt_m", ABI_CFA_GO_MCALL, true, 0 },
 	{ "runtime.goschedImpl", ABI_CFA_GO_MCALL, true, 0 },
 	{ "runtime.preemptPark", ABI_CFA_GO_MCALL, true, 0 },
@@ -69,14 +68,14 @@ static const struct special specials[] = {
 	{ "runtime.sigreturn__sigaction", ABI_CFA_SIGNAL, true, 0 },
 };
 
-/* The rows of a function in the making. */
+/* State of making the rows of a function. */
 struct rows {
 	struct go_unwind *g;
 	const struct gopclntab_function *f;
 	const struct special *special; /* NULL: none */
 	go_unwind_sink *sink;
 	void *context;
-	bool opened; /* its frame was, further up */
+	bool opened; /* an earlier row was in the frame */
 };
 
 static bool is_named(const char *name, const char *wanted)
@@ -114,14 +113,14 @@ void go_unwind_deinit(struct go_unwind *g)
 	gopclntab_runs_deinit(&g->runs);
 }
 
-/* The usual rule where the stack pointer was lowered by DEPTH bytes. */
+/* Returns the usual rule where the stack pointer was lowered by DEPTH bytes. */
 static struct abi_unwind_rule usual_rule(const struct go_unwind *g, int32_t depth)
 {
 	struct abi_unwind_rule rule = { .cfa = ABI_CFA_SP, .fp = ABI_REG_FRAME };
 
 	if (g->machine == EM_AARCH64) {
 		rule.cfa_off = depth;
-		/* Without a frame the register is the caller's, which points below this very sp. */
+		/* Without a frame the register is still the caller's; it points just below sp. */
 		rule.fp = depth ? ABI_REG_FRAME : ABI_REG_SAME;
 		rule.fp_off = depth ? (int16_t)(-depth - WORD) : 0;
 		rule.ra = depth ? ABI_REG_AT_CFA : ABI_REG_SAME;
@@ -151,7 +150,7 @@ struct abi_unwind_rule go_unwind_entry_rule(
 	return rule;
 }
 
-/* That of a function which is found by its frame pointer. */
+/* Changes RULE to that of a function that is unwound by frame pointer. */
 static void by_frame(const struct go_unwind *g, int32_t depth, struct abi_unwind_rule *rule)
 {
 	rule->cfa = ABI_CFA_GO_FRAME;
@@ -160,9 +159,9 @@ static void by_frame(const struct go_unwind *g, int32_t depth, struct abi_unwind
 }
 
 /*
- * Where in its frame crosscall2 of aarch64, which saves registers for C, has frame pointer and link
- * register: from `stp x29,x30,[sp,#OFFSET]`, or `str x29,[sp,#OFFSET]` and the other behind it
- * (until 1.18). -1: nowhere.
+ * crosscall2 saves registers for C. Returns the offset in its aarch64 frame of frame pointer and
+ * link register: from `stp x29,x30,[sp,#OFFSET]`, or (until 1.18) `str x29,[sp,#OFFSET]`, followed
+ * by one for the link register. -1 if not found.
  */
 static int32_t link_place(const struct go_unwind *g, const struct gopclntab_function *f)
 {
@@ -179,14 +178,14 @@ static int32_t link_place(const struct go_unwind *g, const struct gopclntab_func
 	return -1;
 }
 
-/* Rules that are others on aarch64 where there is a frame of DEPTH bytes. */
+/* Changes RULE, that of a frame, for functions with another frame layout on aarch64. */
 static void go_unwind_special_frame(const struct go_unwind *g, const struct gopclntab_function *f,
 	const struct special *special, struct abi_unwind_rule *rule)
 {
 	int32_t depth = rule->cfa_off, place;
 
 	if (special->cfa == ABI_CFA_GO_CGOCALL) {
-		/* The thread's frame pointer is in the register. */
+		/* The register has the frame pointer of the thread's own stack. */
 		rule->cfa = ABI_CFA_GO_CGOCALL;
 		rule->fp = ABI_REG_AT_CFA;
 		return;
@@ -205,7 +204,7 @@ static bool is_usable(const struct go_unwind *g, int32_t depth)
 {
 	if (depth < 0 || depth > MAX_FRAME_BYTES || depth % WORD)
 		return false;
-	/* Offsets from the CFA are short; such frames go by frame pointer. */
+	/* Offsets from the CFA have 16 bits; larger frames are unwound by frame pointer. */
 	return g->machine != EM_AARCH64 || depth + WORD <= INT16_MAX;
 }
 
@@ -233,7 +232,7 @@ static struct abi_unwind_rule go_unwind_rule_of(const struct go_unwind *g,
 	if (special && (special->framed_too || !framed)) {
 		if (special->cfa != ABI_CFA_GO_FRAME)
 			rule.cfa = (uint8_t)special->cfa;
-		/* What calls it has no frame yet, and its frame pointer is its own caller's. */
+		/* Its caller has no frame yet: the frame pointer is the caller's caller's. */
 		if (special->cfa == ABI_CFA_GO_MORESTACK)
 			rule.fp = ABI_REG_UNDEFINED;
 		rule.extra = special->extra;
@@ -244,7 +243,7 @@ static struct abi_unwind_rule go_unwind_rule_of(const struct go_unwind *g,
 	return rule;
 }
 
-/* Gives the row [LOW, HIGH), where the stack pointer was lowered by DEPTH, to the sink. */
+/* Passes the row [LOW, HIGH), where the stack pointer was lowered by DEPTH, to the sink. */
 static void go_unwind_put_row(struct rows *rows, uint64_t low, uint64_t high, int32_t depth)
 {
 	struct abi_unwind_rule rule = go_unwind_rule_of(rows->g, rows->f, rows->special, depth);
@@ -277,7 +276,7 @@ int go_unwind_function(struct go_unwind *g, const struct gopclntab_function *f,
 	err = gopclntab_runs_read(g->table, f->pcsp, (uint32_t)(f->next - f->entry), &g->runs);
 	if (err)
 		return err;
-	/* Nothing calls a signal's return: the address is that of its first instruction. */
+	/* Not called: the return address is its first instruction, and lookups subtract 1. */
 	if (rows.special && rows.special->cfa == ABI_CFA_SIGNAL)
 		low--;
 	for (size_t i = 0; i < g->runs.count; i++) {

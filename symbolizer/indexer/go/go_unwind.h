@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Unwind rules of Go functions, from the pclntab: how far the stack pointer is below the return
- * address at each instruction (pcsp), as the runtime unwinds itself, and rules by name for what the
- * runtime does otherwise.
+ * Unwind rules of Go functions, from the pclntab: the distance from the stack pointer to the return
+ * address at each instruction (pcsp), which the runtime unwinds with, and special rules by name for
+ * functions of the runtime that deviate from it.
  */
 #include <stdint.h>
 
@@ -13,8 +13,8 @@
 struct go_unwind {
 	const struct gopclntab *table; /* borrowed */
 	uint16_t machine; /* EM_X86_64 or EM_AARCH64 */
-	bool framed; /* whatever the compiler made has a frame where it calls */
-	struct gopclntab_runs runs; /* of the function at hand */
+	bool framed; /* compiled functions always have a frame when they make a call */
+	struct gopclntab_runs runs; /* of the current function */
 };
 
 void go_unwind_init(struct go_unwind *g, const struct gopclntab *table);
@@ -22,9 +22,9 @@ void go_unwind_deinit(struct go_unwind *g);
 
 typedef void go_unwind_sink(
 	void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule);
-/* The rows of F, ascending; none where it has no pcsp (C code). -EBADMSG, -ENOMEM. */
+/* Passes the rows of F to SINK, ascending; none if F has no pcsp (C code). -EBADMSG or -ENOMEM. */
 int go_unwind_function(struct go_unwind *g, const struct gopclntab_function *f,
 	go_unwind_sink *sink, void *context);
-/* What is valid at F's first instruction, mostly. */
+/* Returns the rule that is mostly valid at F's first instruction. */
 struct abi_unwind_rule go_unwind_entry_rule(
 	const struct go_unwind *g, const struct gopclntab_function *f);

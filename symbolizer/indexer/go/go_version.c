@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The build information (debug/buildinfo in Go's library) is a blob that begins with a magic of 14
- * bytes, the pointer size and flags. Since 1.18 (flag 2) the version's text follows at 32, behind
- * its length as a varint. Before, the word at 16 points to a Go string: a pointer and a length.
+ * The build information (debug/buildinfo in Go's library) is a blob that starts with 14 bytes of
+ * magic, the pointer size and flags. Since 1.18 (flag 2) a varint length and the version's text
+ * follow at 32. Before, the word at 16 points to a Go string: a pointer and a length.
  */
 #include "symbolizer/indexer/go/go_version.h"
 
@@ -18,7 +18,7 @@ enum {
 	HEADER_BYTES = 32,
 	ALIGNMENT = 16,
 	MAX_VERSION_BYTES = 256,
-	MAX_SCAN_BYTES = 1 << 20, /* the linker puts it at the start of the data */
+	MAX_SCAN_BYTES = 1 << 20, /* the linker puts the blob at the start of the data */
 	MAX_MINOR = 999,
 };
 
@@ -31,7 +31,7 @@ static bool has_magic(struct cursor c)
 	return bytes && !memcmp(bytes, magic, sizeof(magic));
 }
 
-/* The blob in the first writable segments; for files without section headers. */
+/* Searches the first writable segments for the blob; for files without section headers. */
 static bool search(struct elf_image *image, uint64_t *ret_address)
 {
 	for (size_t i = 0; i < elf_image_segment_count(image); i++) {
@@ -89,8 +89,8 @@ static struct cursor version_text(struct elf_image *image, uint64_t blob)
 }
 
 /*
- * "go1.21.3", "go1.22rc1", "go1.24.1 X:nocoverageredesign"; "devel go1.25-8dce8bd Tue …" and, up to
- * 1.16, "devel +8dce8bd Tue …", which does not say what it is on the way to.
+ * Parses "go1.21.3", "go1.22rc1", "go1.24.1 X:nocoverageredesign", "devel go1.25-8dce8bd Tue …",
+ * and "devel +8dce8bd Tue …" (up to 1.16), which does not name a version.
  */
 static struct go_version parse(const char *text)
 {
@@ -116,7 +116,7 @@ static struct go_version parse(const char *text)
 	return version;
 }
 
-/* Without "go" and what stands behind. */
+/* Copies the version number, without "go" and what follows the number. */
 static void copy_number(const char *text, char number[GO_VERSION_TEXT_BYTES])
 {
 	const char *start = strstr(text, "go1.");

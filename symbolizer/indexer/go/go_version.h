@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which Go built a program, from the build information that every strip leaves in place. */
+/* Which version of Go built a program, from the build information, which strip does not remove. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,9 +10,9 @@ enum { GO_VERSION_TEXT_BYTES = 24 };
 
 struct go_version {
 	uint32_t minor; /* 1.21.3 → 21; GO_VERSION_UNKNOWN */
-	char text[GO_VERSION_TEXT_BYTES]; /* "1.21.3", "1.22rc1"; "" where it says none */
-	bool released; /* a release, also a candidate; false for a development version */
+	char text[GO_VERSION_TEXT_BYTES]; /* "1.21.3", "1.22rc1"; "" = unknown */
+	bool released; /* a release or release candidate; false for a development version */
 };
 
-/* -ENOENT: not a Go program. */
+/* Returns -ENOENT if this is not a Go program. */
 int go_version_read(struct elf_image *image, struct go_version *ret_version);

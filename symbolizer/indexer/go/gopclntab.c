@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pclntab as a source of the index: what the Go runtime itself answers with when a program
- * prints a stack. It survives `-s -w` and strip, knows start lines and the inline tree, and is a
- * tenth of the DWARF's work.
+ * The pclntab as a source of the index. The Go runtime uses it to print stacks. It survives `-s -w`
+ * and strip, has start lines and inline trees, and takes a tenth of the work of DWARF.
  *
- * The Go linker lays functions side by side and aligns them; the runtime counts the padding to the
- * function before it. Here a function ends where its line table ends: the table covers exactly the
- * code. C code that an external linker put around Go's lies outside [text, text_end), and C
- * functions inside (the Go linker linked them itself) have a name and no lines.
+ * The Go linker aligns functions; the runtime counts the padding as part of the function before it.
+ * Here a function ends where its line table ends: the table covers exactly the code. C code added
+ * by an external linker is outside of [text, text_end); C functions inside (linked by the Go
+ * linker) have a name and no lines.
  *
- * All rows make one sequence, for ftab is in ascending order; between functions nothing is known.
+ * All rows form one sequence, because ftab is ascending; gaps between functions are unknown.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,8 +21,8 @@
 enum { MAX_STRINGS = 1 << 23 };
 
 /*
- * Generic arguments are shown as the runtime prints them: `main.sum[...]`. (Until 1.20 the linker
- * shortened the names itself, until 1.17 brackets are arrays in names of generated functions.)
+ * Type arguments are shown as the runtime prints them: `main.sum[...]`. (Until 1.20 the linker
+ * shortened the names itself; until 1.17 brackets are arrays in names of generated functions.)
  */
 static int print_name(
 	struct gopclntab_reader *r, const char *name, uint32_t linkage, uint32_t *ret_name)
@@ -88,7 +87,7 @@ static int file_string(struct gopclntab_reader *r, int32_t file, uint32_t *ret_s
 	return error;
 }
 
-/* Whether the line at PC may be that of a function which is inlined there. */
+/* Whether the line at PC may be of an unknown inlined function. */
 static bool is_unknown_call(const struct gopclntab_reader *r, uint32_t pc)
 {
 	if (!r->calls_unknown)
@@ -111,7 +110,7 @@ int gopclntab_reader_line(
 	return file_string(r, file, ret_file);
 }
 
-/* Goes on to the run that holds PC, from number *AT on. Returns where it ends. */
+/* Advances *AT to the run that contains PC. Returns the end of that run, UINT32_MAX if none. */
 static uint32_t run_end(const struct gopclntab_runs *runs, size_t *at, uint32_t pc)
 {
 	while (*at < runs->count && runs->items[*at].end <= pc)
@@ -124,7 +123,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* A row wherever the file or the line changes, and an unknown one behind the function. */
+/* Writes a row wherever the file or the line changes, and an unknown row after the function. */
 static int write_rows(struct gopclntab_reader *r)
 {
 	size_t file = 0, line = 0, inlined = 0;
@@ -146,7 +145,7 @@ static int write_rows(struct gopclntab_reader *r)
 	return error;
 }
 
-/* Whether the build may go on without what failed. */
+/* Whether the build can go on without the failed part. */
 static bool only_broken(int error)
 {
 	return error == -EBADMSG;

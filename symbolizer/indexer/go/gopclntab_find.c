@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the pclntab and the module data that goes with it.
+ * Finds the pclntab and its module data.
  *
- * The table is a section (.gopclntab, in position-independent files .data.rel.ro.gopclntab) where
- * there are section headers; else its header is looked for in the loaded segments. That header is
- * only half of what is needed: from 1.18 on the entries are offsets from runtime.text and the
- * inline trees offsets from go.func.*, and both stand in runtime.firstmoduledata. The text address
- * was in the header too, but an external linker's runtime.text is not the start of .text, the
- * field needs a relocation, and 1.26 leaves it 0. So the module data is looked for: in the section
- * .go.module (1.26), else among the words of the writable segments (after relocation, for a
- * position-independent file keeps only the addend). It begins with the pclntab's address,
- * and is believed when the tables it names lie where the header puts them and it counts one entry
- * more than there are functions.
+ * The pclntab is a section (.gopclntab, in position-independent files .data.rel.ro.gopclntab);
+ * without section headers we search the loaded segments for its header. The header is not enough:
+ * since 1.18 entries are offsets from runtime.text and inline trees are offsets from go.func.*.
+ * Both addresses are in runtime.firstmoduledata. The text address was also in the header, but an
+ * external linker's runtime.text is not the start of .text, the field needs a relocation, and 1.26
+ * leaves it 0. So we look for the module data: in the section .go.module (1.26), else in the words
+ * of the writable segments (relocated, because position-independent files have only the addend). It
+ * starts with the pclntab's address, and is accepted if its table addresses match the header and
+ * its entry count is the number of functions + 1.
  *
- * Go 1.27 moved go.func.* within the module data and left the pclntab's magic number as it was. So
- * a word is taken for it when the inline trees that it leads to are some, and no other; and
- * runtime.text, when functions begin and end with it where the module data says.
+ * Go 1.27 moved go.func.* within the module data without changing the pclntab's magic number. So a
+ * word is accepted as go.func.* only if it leads to plausible inline trees, and runtime.text only
+ * if the functions then start and end where the module data says.
  */
 #include <errno.h>
 #include <elf.h>
@@ -24,13 +23,13 @@
 
 enum {
 	MAX_FUNCTIONS = 1 << 23,
-	MAX_SCAN_BYTES = 1 << 28, /* of a segment, for a header or module data without a section */
+	MAX_SCAN_BYTES = 1 << 28, /* of a segment, to find a header or module data */
 	HEADER_BYTES = 72,
-	MODULE_BYTES = 352, /* of the module data, as far as it is read */
+	MODULE_BYTES = 352, /* the part of the module data that is read */
 	MAX_TREES_TRIED = 256,
 };
 
-/* Offsets in runtime.moduledata; the same since 1.16 but for the last three. */
+/* Offsets in runtime.moduledata; unchanged since 1.16 except the last three. */
 enum {
 	MODULE_NAMES = 8,
 	MODULE_FUNCTIONS = 104,
@@ -47,7 +46,7 @@ struct header {
 	enum gopclntab_format format;
 	uint32_t quantum;
 	uint64_t functions;
-	uint64_t text; /* 1.18 to 1.25; 0 else */
+	uint64_t text; /* 1.18 to 1.25; else 0 */
 	uint64_t names_off, units_off, files_off, pctab_off, functions_off;
 };
 
@@ -68,7 +67,7 @@ static bool format_of(uint32_t magic, enum gopclntab_format *ret_format)
 	}
 }
 
-/* The tables follow each other in this order; each begins inside the bytes. */
+/* The tables are in this order; each starts within the bytes. */
 static bool offsets_plausible(const struct header *h, size_t bytes)
 {
 	return h->names_off >= HEADER_BYTES - 8 && h->names_off < h->units_off &&
@@ -76,7 +75,7 @@ static bool offsets_plausible(const struct header *h, size_t bytes)
 	       h->pctab_off < h->functions_off && h->functions_off < bytes;
 }
 
-/* True when BYTES begin with a pclntab's header; *RET_HEADER may be written either way. */
+/* Whether BYTES start with a pclntab's header; *RET_HEADER may be written in any case. */
 static bool parse_header(struct cursor bytes, struct header *ret_header)
 {
 	struct header *h = ret_header;
@@ -104,7 +103,7 @@ static bool parse_header(struct cursor bytes, struct header *ret_header)
 
 struct place {
 	uint64_t address;
-	struct cursor bytes; /* from the header on */
+	struct cursor bytes; /* starting with the header */
 	struct header header;
 };
 
@@ -119,7 +118,7 @@ static int gopclntab_find_section(struct elf_image *image, struct place *ret_pla
 		ret_place->address = section.address;
 		ret_place->bytes = elf_image_section_bytes(image, section.number);
 		if (!cursor_left(&ret_place->bytes))
-			return -ENOENT; /* a file of debug information alone */
+			return -ENOENT; /* a debug file */
 		return parse_header(ret_place->bytes, &ret_place->header) ? 0 : -EOPNOTSUPP;
 	}
 	return -ENOENT;
@@ -151,8 +150,8 @@ static bool find_in_segment(
 }
 
 /*
- * A file without section headers, or a Go program whose table the external linker merged into
- * .data.rel.ro. Other people's files are not searched.
+ * Whether to search the segments: if there are no section headers, or if this is a Go program whose
+ * pclntab the external linker merged into .data.rel.ro. Files without Go code are not searched.
  */
 static bool worth_a_scan(struct elf_image *image)
 {
@@ -195,7 +194,7 @@ static bool is_module(struct elf_image *image, const struct place *place, uint64
 	       word_is(image, address + MODULE_ENTRIES, h->functions + 1);
 }
 
-/* Goes through the segment's words: as they stand in the file, or as relocation leaves them. */
+/* Searches the segment's words, as in the file or RELOCATED. */
 static bool find_module_in(struct elf_image *image, const struct place *place,
 	const struct elf_segment *segment, bool relocated, uint64_t *ret_address)
 {
@@ -241,7 +240,7 @@ static bool gopclntab_find_module(
 	return false;
 }
 
-/* Whether the first inline trees are such, all but a few, if T's funcdata is right. */
+/* Whether T's funcdata is right: nearly all of the first inline trees are plausible. */
 static bool funcdata_is_right(const struct gopclntab *t)
 {
 	unsigned int right = 0, wrong = 0;
@@ -259,7 +258,7 @@ static bool funcdata_is_right(const struct gopclntab *t)
 	return wrong <= right / 16;
 }
 
-/* go.func.*; 0 where none of its known places in the module data leads to inline trees. */
+/* Returns go.func.*; 0 if none of its known offsets in the module data leads to inline trees. */
 static uint64_t find_funcdata(const struct gopclntab *table, uint64_t module)
 {
 	static const uint64_t places_1_18[] = { MODULE_FUNCDATA_1_18 };
@@ -276,7 +275,7 @@ static uint64_t find_funcdata(const struct gopclntab *table, uint64_t module)
 	return 0;
 }
 
-/* The runtime itself refuses to run where the first and the last entry are not these. */
+/* The runtime makes the same check at startup: first and last entry match the module data. */
 static bool text_is_right(const struct gopclntab *t, uint64_t module)
 {
 	uint64_t first, last;
@@ -288,7 +287,7 @@ static bool text_is_right(const struct gopclntab *t, uint64_t module)
 	       word_is(t->image, module + MODULE_MAX_PC, last);
 }
 
-/* The addresses that offsets count from; without module data the header's text must do. */
+/* Gets the base addresses of offsets; without module data falls back on the header's text. */
 static int find_bases(struct elf_image *image, const struct place *place, struct gopclntab *t)
 {
 	uint64_t module;
@@ -336,7 +335,7 @@ static struct gopclntab table_of(struct elf_image *image, const struct place *pl
 	};
 }
 
-/* The functions' stretch must lie in the file: what is done for each byte of code is bounded. */
+/* The functions' range must be in the file, which bounds work that is done per byte of code. */
 static int find_text(struct gopclntab *t)
 {
 	struct cursor code;

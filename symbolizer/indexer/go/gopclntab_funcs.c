@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions, names, files and pc tables of a pclntab (runtime._func and its neighbours).
+ * Functions, names, files and pc tables of a pclntab (runtime._func and related structures).
  *
  * A record is followed by its pcdata offsets and its funcdata: until 1.17 pointers, aligned to 8
- * and relocated, from 1.18 on offsets from go.func.* with ~0 for none. A pc table is a run of
- * (value delta, code bytes) pairs from value -1 at the function's entry; a value delta of 0 ends
- * it, save in the first pair.
+ * and relocated; since 1.18 offsets from go.func.*, ~0 = none. A pc table is a sequence of (value
+ * delta, code bytes) pairs that starts with value -1 at the function's entry; a value delta of 0
+ * ends it, except in the first pair.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 enum {
 	MAX_NAME_BYTES = 1 << 16,
 	MAX_PATH_BYTES = 4096,
-	MAX_PCDATA = 64, /* kinds of pcdata a record may name; 1.26 has 5 */
+	MAX_PCDATA = 64, /* kinds of pcdata in a record; 1.26 has 5 */
 	MAX_RUNS = 1 << 24,
 	PCDATA_INLINE = 2, /* index into the inline tree */
 	FUNCDATA_INLINE = 3, /* the inline tree */
@@ -146,7 +146,7 @@ int gopclntab_function_named(
 	return -ENOENT;
 }
 
-/* A string of TABLE that begins right behind another's end. */
+/* Returns the string at OFFSET of TABLE; NULL unless it follows another's NUL. */
 static const char *gopclntab_funcs_string_at(
 	const struct cursor *table, uint32_t offset, size_t max)
 {

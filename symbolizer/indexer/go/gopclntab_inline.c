@@ -2,18 +2,17 @@
 /*
  * The inline tree of one function.
  *
- * The pcdata table 2 gives at each address the number of the innermost inlined call there, -1
- * outside of all. An entry of the tree names the called function and parentPc, an instruction
- * "whose source position is the call site": the file and line at that place are where the parent
- * calls it, and the pcdata there is the parent's own number, -1 when the function itself is the
- * parent. So the runtime finds a chain, in all versions alike (entries before 1.20 repeat parent,
- * file and line, and nobody reads that). The tree's length is written nowhere: it is as long as
- * the largest number used.
+ * pcdata table 2 maps each address to the number of the innermost inlined call there, -1 outside of
+ * inlined calls. A tree entry has the called function's name and parentPc, an instruction "whose
+ * source position is the call site": file and line there are where the parent calls it, and the
+ * pcdata there is the parent's number, -1 if the parent is the function itself. The runtime finds
+ * chains this way in all versions (before 1.20 entries also have parent, file and line, which
+ * nobody reads). The tree's length is not stored: it follows from the largest number in use.
  *
- * Where go.func.* was taken from the wrong word of the module data, this tree would be any bytes
- * at all. Hence an entry must name a string that begins where a string begins, point back into its
- * function, and lead to the function in a bounded number of steps; else the function keeps its own
- * name alone, and no lines where something is inlined: they are not its own.
+ * If go.func.* came from the wrong word of the module data, the tree would be arbitrary bytes. So
+ * an entry's name must be at the start of a string, its parentPc must be in the function, and its
+ * chain must reach the function in a bounded number of steps. Otherwise the function has only its
+ * own name, and no lines where calls are inlined, because those lines are not its own.
  */
 #include <errno.h>
 
@@ -22,12 +21,12 @@
 
 enum {
 	MAX_INLINES = 1 << 20,
-	MAX_DEPTH = 200, /* of one chain; below INDEX_MAX_FRAMES */
+	MAX_DEPTH = 200, /* of a chain; below INDEX_MAX_FRAMES */
 	ENTRY_1_16 = 20,
 	ENTRY_1_20 = 16,
 };
 
-/* How far an entry has come. */
+/* Processing state of an entry. */
 enum progress {
 	UNSEEN,
 	READ, /* all but `node` is filled in */
@@ -36,14 +35,14 @@ enum progress {
 
 struct gopclntab_inline {
 	enum progress progress;
-	uint32_t name; /* offset */
+	uint32_t name; /* offset of the name */
 	uint32_t parent_pc;
 	uint32_t start_line;
 	int32_t parent; /* -1: the function itself */
 	uint32_t node;
 };
 
-/* Entry NUMBER of the tree of a function of SIZE bytes; its parent is not known yet. */
+/* Parses entry NUMBER of the tree of a function of SIZE bytes, except its parent. */
 static int parse_entry(const struct gopclntab *table, uint64_t tree, uint32_t size, int32_t number,
 	struct gopclntab_inline *ret_entry)
 {
@@ -83,7 +82,7 @@ static int gopclntab_inline_read_entry(struct gopclntab_reader *r, int32_t numbe
 	return 0;
 }
 
-/* Reads each entry that some address needs; every parent's number stands in the same table. */
+/* Reads each entry that is in the pcdata table, which also has the numbers of all parents. */
 static int gopclntab_inline_read_entries(struct gopclntab_reader *r)
 {
 	int32_t largest = -1;
@@ -111,7 +110,7 @@ static int gopclntab_inline_read_entries(struct gopclntab_reader *r)
 	return 0;
 }
 
-/* Each chain must end at the function: entries that are each other's parents would not. */
+/* Each chain must end at the function; cycles do not. */
 static int check_chains(const struct gopclntab_reader *r)
 {
 	for (size_t i = 0; i < r->inlined.count; i++) {
@@ -126,7 +125,7 @@ static int check_chains(const struct gopclntab_reader *r)
 	return 0;
 }
 
-/* The outermost entry of NUMBER's chain that has no node yet; -1 when all have. */
+/* Returns the outermost entry of NUMBER's chain without a node; -1 if all have one. */
 static int32_t outermost_unwritten(const struct gopclntab_reader *r, int32_t number)
 {
 	int32_t found = -1;
