@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person who starts the agent by hand is told: where to look, and what is hottest. */
+/* Messages for a person who starts the agent by hand: where to look, and what is hottest. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 
 enum {
 	HOTTEST = 10,
-	NAME_BYTES = 240, /* of a function's name */
+	NAME_BYTES = 240, /* per function name */
 };
 
-/* The first window may be a sliver of one: windows end at round times. */
+/* The first window may be too short to tell: windows end at round times. */
 static const uint64_t ENOUGH_NS = UINT64_C(5000000000);
 
 static bool to_a_person(const struct daemon *d)
@@ -22,7 +22,7 @@ static bool to_a_person(const struct daemon *d)
 	return config_flag(&d->config, SETTING_announce) || isatty(STDERR_FILENO);
 }
 
-/* HOST:PORT as a browser here takes it: of all addresses the loopback, of port 0 the real one. */
+/* HOST:PORT for a local browser: loopback for a wildcard address, the bound port for port 0. */
 static void put_address(const struct daemon *d, char *text, size_t size)
 {
 	const char *address = config_text(&d->config, SETTING_http_address);

@@ -5,7 +5,7 @@
 
 enum { CALM_LOOKS = 3 };
 
-/* Stepping up is expected to cost in proportion: only where that would still fit. */
+/* A higher frequency costs proportionally more: step up only if that would still fit. */
 static const double CALM_SHARE = 0.6;
 
 void budget_init(struct budget *b, double share, uint64_t wanted_hz)

@@ -23,11 +23,11 @@
 #include "base/log.h"
 #include "base/secret_file.h"
 
-/* For what can still be sent at the end; the rest is for the next start. */
+/* For sending at shutdown; what remains is left for the next start. */
 static const uint64_t EXPORT_GRACE_NS = UINT64_C(2000000000);
 static const uint64_t BUDGET_LOOK_NS = UINT64_C(15000000000);
 
-/* A server is asked for the modules of thousands of nodes. */
+/* Thousands of nodes may ask the same server. */
 enum { DEBUGINFOD_PER_MINUTE = 30 };
 
 /* ---- callbacks ------------------------------------------------------------------------------ */
@@ -202,8 +202,8 @@ static int make_sampler(struct daemon *d)
 }
 
 /*
- * Files wait open for their index, and perf maps for their report. The soft limit, often 1024, is
- * made for programs that use select().
+ * Files stay open until they are indexed, and perf maps until the report. The soft limit, often
+ * 1024, exists for programs that use select().
  */
 static void raise_file_limit(void)
 {
@@ -240,7 +240,7 @@ static void daemon_unmake(struct daemon *d)
 {
 	daemon_on_demand_deinit(d);
 	serve_destroy(d->serve);
-	/* It counts in the sampler's metrics to its end. */
+	/* It uses the sampler's metrics until it ends. */
 	daemon_export_destroy(d->export, EXPORT_GRACE_NS);
 	sampler_destroy(d->sampler);
 	store_destroy(d->store);

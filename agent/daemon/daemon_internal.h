@@ -65,7 +65,9 @@ int daemon_settings_read(
 	const struct config *config, struct daemon_settings *ret_settings, char **ret_message);
 /* *RET_TOKEN is NULL if no file is configured; free it with secret_free(). */
 int daemon_read_token(const struct config *config, char **ret_token, char **ret_message);
-/* Reports to systemd, and logs if nothing changed. */
+/*
+ * Reads the settings again, reports to systemd and logs the result. On error nothing has changed.
+ */
 int daemon_reload(struct daemon *d, char **ret_message);
 
 /* windows.c */
@@ -74,7 +76,7 @@ int daemon_start_windows(struct daemon *d);
 void daemon_schedule_window(struct daemon *d);
 /* Ends a window whenever wall time jumps. */
 int daemon_watch_clock(struct daemon *d);
-/* Sampler callback: asks for the window to end early. */
+/* Sampler callback: memory is short, ends the window early. */
 void daemon_full(void *context);
 /* Applies the budget's frequency and starts a new window: a window has one period. */
 void daemon_set_frequency(struct daemon *d);

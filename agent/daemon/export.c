@@ -21,8 +21,8 @@
 enum {
 	PPROF_LIMIT_BYTES = 256 << 20,
 	/*
-	 * Of one payload. Pyroscope takes 4 MiB, but only bursts of 2 MB: a larger one is refused
-	 * as too fast however long one waits.
+	 * Per payload. Pyroscope takes 4 MiB, but bursts of 2 MB only: it refuses a larger one as
+	 * too fast, no matter how long one waits.
 	 */
 	PAYLOAD_RAW_BYTES = 1800000,
 	PAYLOAD_ENTRIES = 16000, /* Pyroscope's limit */
@@ -32,12 +32,12 @@ enum {
 
 struct daemon_export {
 	struct exporter *exporter;
-	struct debuginfo *debuginfo; /* NULL: nothing is uploaded */
+	struct debuginfo *debuginfo; /* NULL = nothing is uploaded */
 	struct metrics *metrics;
-	struct metrics unused; /* for reports of what another report has counted */
+	struct metrics unused; /* metrics of reports that another report has counted */
 	uint64_t settings_hash;
 	bool sample_labels;
-	bool file_hashes; /* OTLP has a place for them */
+	bool file_hashes; /* some store is OTLP, which has a field for them */
 	/* Replaced at a reload. */
 	struct relabel *relabel;
 	struct labels external;
@@ -48,7 +48,7 @@ struct daemon_export {
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-/* Moves labels and rules out of SETTINGS. */
+/* Moves labels and rules out of SETTINGS into E. */
 static void take_labels(
 	struct daemon_export *e, const struct config *config, struct export_settings *settings)
 {
@@ -94,7 +94,7 @@ static bool all_stores_have(const struct export_settings *settings, enum remote_
 	return true;
 }
 
-/* A payload is the same for all stores, and some make a series of each label of a sample. */
+/* All stores get the same payload, and some make a series of each sample label. */
 static bool sends_sample_labels(const struct export_settings *settings)
 {
 	return all_stores_have(settings, REMOTE_TAKES_SAMPLE_LABELS) &&
@@ -110,7 +110,7 @@ static void take_settings(
 	take_labels(e, config, settings);
 }
 
-/* What exporter_options point to. */
+/* Storage that exporter_options point to. */
 struct store_options {
 	struct remote_options remotes[EXPORT_STORES_LIMIT];
 	const char *old_names[EXPORT_STORES_LIMIT];
@@ -133,7 +133,7 @@ static void export_fill_options(const struct config *config, const struct export
 	};
 }
 
-/* *RET_DEBUGINFO is NULL where SETTINGS want no upload. */
+/* *RET_DEBUGINFO is NULL if SETTINGS want no upload. */
 static int make_debuginfo(struct daemon_export *e, const struct export_settings *settings,
 	const char *cache_directory, struct debuginfo **ret_debuginfo, char **ret_message)
 {
@@ -228,7 +228,7 @@ void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns)
 	free(e);
 }
 
-/* Both can fail, and nothing has changed then. */
+/* On error neither exporter nor debuginfo has changed. */
 static int change_stores(struct daemon_export *e, const struct config *config,
 	const struct export_settings *settings, const char *cache_directory, char **ret_message)
 {
@@ -290,7 +290,7 @@ void daemon_export_file(struct daemon_export *e, const struct build_id *id, int 
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-/* One part of one series: what is one entry of the profile stays together. */
+/* One part of one series. Samples of the same profile entry are in the same part. */
 struct slice {
 	struct series *series;
 	uint32_t number;
@@ -313,7 +313,7 @@ static bool in_slice(void *context, const struct profile_sample *sample)
 	       series_of(slice->series, sample) == slice->number;
 }
 
-/* The last four bytes of a gzip member are the size of what it holds (RFC 1952, 2.3.1). */
+/* The last four bytes of a gzip member are the uncompressed size (RFC 1952, 2.3.1). */
 static uint64_t raw_bytes(const struct buffer *gzip)
 {
 	struct cursor c = cursor_over(gzip->bytes, gzip->size);
@@ -343,7 +343,7 @@ static int export_encode(const struct report_sources *sources, const struct repo
 	return 0;
 }
 
-/* How many times too large it is; 1 = not at all. */
+/* By which factor the payload is too large; 1 = it fits. */
 static uint32_t times_too_large(const struct payload *p)
 {
 	uint64_t bytes = (p->raw_bytes + PAYLOAD_RAW_BYTES - 1) / PAYLOAD_RAW_BYTES;
@@ -369,7 +369,7 @@ static int send_slice(struct daemon_export *e, const struct report_sources *sour
 	return err;
 }
 
-/* Parts that still are too large are cut in as many parts as it takes; the names repeat in each. */
+/* Splits parts that are too large into as many parts as needed; each repeats the names. */
 static int send_series(struct daemon_export *e, const struct report_sources *sources,
 	const struct report_options *window, struct slice *slice)
 {

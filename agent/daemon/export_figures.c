@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /metrics and /status say of sending. Names of targets and codes are our own words. */
+/* The exporter's part of /metrics and /status. Names of targets and codes need no escaping. */
 #include "agent/daemon/export.h"
 #include "agent/daemon/exposition.h"
 #include "base/cleanup.h"

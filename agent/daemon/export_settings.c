@@ -12,7 +12,7 @@
 #include "base/intern.h"
 
 enum {
-	/* The largest profile that is sent (PAYLOAD_RAW_BYTES), should it not compress. */
+	/* The largest profile that is sent (PAYLOAD_RAW_BYTES), if it does not compress. */
 	MIN_SPOOL_BYTES = 2 << 20,
 	VARIABLES_LIMIT = 32,
 	VARIABLE_BYTES = 256,
@@ -21,7 +21,7 @@ enum {
 
 /* ---- remote stores -------------------------------------------------------------------------- */
 
-/* The first of a type has its name, further ones a number behind it. */
+/* The first store of a type is named after it, further ones get a number appended. */
 static void export_settings_name_place(struct export_settings *s, size_t at)
 {
 	const char *type = remote_type_name(s->stores[at].options.type);
@@ -35,7 +35,7 @@ static void export_settings_name_place(struct export_settings *s, size_t at)
 		snprintf(s->place_names[at], EXPORT_NAME_BYTES, "%s-%u", type, same);
 }
 
-/* As it may stand in logs, metrics and JSON. */
+/* Whether TEXT is safe in logs, metrics and JSON. */
 static bool export_settings_is_name(const char *text)
 {
 	static const char allowed[] =
@@ -65,7 +65,7 @@ static int name_store(
 	return 0;
 }
 
-/* *RET_EXTERNAL: the labels that CONFIG gives, moved; may be NULL. */
+/* Moves CONFIG's external labels to *RET_EXTERNAL, unless it is NULL. */
 static int export_settings_add_store(struct export_settings *s, const struct config *config,
 	struct labels *ret_external, char **ret_message)
 {
@@ -104,7 +104,7 @@ static int add_stores(struct export_settings *s, const struct config *config, ch
 
 /* ---- the rest ------------------------------------------------------------------------------- */
 
-/* Those that users may name: "thread_comm, tid or goid". Texts first. */
+/* The labels that users may choose: "thread_comm, tid or goid". Texts first. */
 static void list_series_labels(char *text, size_t size)
 {
 	const char *names[SAMPLE_LABEL_COUNT];
@@ -147,7 +147,7 @@ static int read_series_labels(
 	return 0;
 }
 
-/* What a label's name may hold: any other would be refused for each process anew. */
+/* A variable's name must fit into a label's name: others would be refused for each process. */
 static bool is_variable(const char *name)
 {
 	static const char allowed[] =
@@ -161,7 +161,7 @@ static int read_environment(
 {
 	const char *text = config_text(config, SETTING_include_env_var);
 	autofree char *copy = strdup(text ? text : "");
-	/* Two NULs end it, though nothing is in it. */
+	/* Two terminating NULs, even if the list is empty. */
 	autofree char *names = calloc(1, strlen(text ? text : "") + 2);
 	char *next = copy, *item, *at = names;
 	size_t count = 0;

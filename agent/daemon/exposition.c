@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* OpenMetrics names a counter's family without `_total`. */
+/* In OpenMetrics a counter's family name lacks `_total`. */
 static int family_length(const char *name, enum exposition_type type)
 {
 	size_t length = strlen(name), suffix = strlen("_total");

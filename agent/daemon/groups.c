@@ -39,7 +39,7 @@ static int groups_add(struct groups *g, struct processes *processes, uint32_t nu
 		return 0;
 	groups_describe(processes_find(processes, number), name, sizeof(name));
 	err = intern_string(&g->names, name, &group);
-	/* Over the limit: the rest goes together under the last name there is. */
+	/* Over the limit: all further ones share the last group. */
 	if (err == -E2BIG)
 		group = groups_count(g);
 	else if (err)

@@ -27,5 +27,5 @@ void groups_deinit(struct groups *g);
 uint32_t groups_count(const struct groups *g);
 /* `container-0123456789ab`, a program's file name, or `kernel`. Untrusted bytes. */
 const char *groups_name(const struct groups *g, uint32_t group);
-/* 0 if it has no group (over the limit). */
+/* 0 if the process has no sample in the profile. */
 uint32_t groups_of(const struct groups *g, uint32_t process_number);

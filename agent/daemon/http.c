@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the HTTP side asks: metrics, stored profiles, profiles on demand, reload. */
+/* The HTTP handlers: metrics, stored profiles, profiles on demand, reload. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 enum { ON_DEMAND_LIMIT_BYTES = 256 << 20 };
 
-/* More than it takes to write a window of many processes, during which nothing else is done. */
+/* Longer than writing a window of many processes takes, which blocks the loop. */
 static const uint64_t WINDOW_LATE_NS = UINT64_C(10000000000);
 
 /* ---- figures -------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ unsigned int daemon_open_fds(void)
 		count++;
 	if (err)
 		return 0;
-	/* Without `.`, `..` and the directory's own. */
+	/* Not counting `.`, `..` and the directory's own descriptor. */
 	return count > 3 ? count - 3 : 0;
 }
 
@@ -199,7 +199,7 @@ static void on_demand_over(void *context)
 	on_demand_end(o);
 }
 
-/* What says nothing of a thread would be an empty profile. */
+/* -ESRCH unless PID is a process: a thread's id would give an empty profile. */
 static int http_check_process(uint32_t pid, struct buffer *why)
 {
 	uint32_t process = thread_group_of(pid);

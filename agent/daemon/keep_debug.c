@@ -8,16 +8,16 @@
 #include "base/clock.h"
 #include "symbolizer/sandbox/sandbox.h"
 
-/* It copies in small pieces, at the lowest priority: little memory, much time. */
+/* It copies in small pieces at the lowest priority, which takes little memory but much time. */
 static const struct sandbox_limits limits = {
 	.task = SANDBOX_KEEP_DEBUG,
-	.memory_bytes = 512UL << 20, /* of addresses: mostly libraries */
+	.memory_bytes = 512UL << 20, /* address space: mostly libraries */
 	.cpu_seconds = 60,
 	.output_bytes = KEEP_DEBUG_MAX_BYTES,
 };
 static const uint64_t WALL_LIMIT_NS = UINT64_C(300000000000);
 
-/* 0 when the child has ended, or is to be. */
+/* 0 if the child has ended or must be ended. */
 static int wait_for_end(struct sandbox *s, int stop_fd)
 {
 	uint64_t end_ns = clock_monotonic_ns() + WALL_LIMIT_NS;

@@ -33,7 +33,7 @@ static const char *program(const struct process *p)
 	return base_name(process_program_path(p));
 }
 
-/* Too long a value is no reason to leave the process out. */
+/* Cuts a long value rather than dropping the process. */
 static int process_labels_set(struct labels *labels, const char *name, const char *value)
 {
 	char cut[LABEL_VALUE_BYTES + 1];
@@ -77,7 +77,7 @@ static bool read_proc(const struct process *p, const char *file, struct buffer *
 	char path[48];
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/%s", p->pid, file);
-	/* A file that is longer than the buffer is cut. */
+	/* A file longer than the buffer is cut. */
 	if (io_read_file(AT_FDCWD, path, out) && out->error != -E2BIG)
 		return false;
 	out->error = 0;
@@ -85,7 +85,7 @@ static bool read_proc(const struct process *p, const char *file, struct buffer *
 	return !buffer_append(out, "", 1);
 }
 
-/* False when the pid is another's. */
+/* False if the pid was reused. */
 static bool read_parent(const struct process *p, unsigned long *ret_parent)
 {
 	autocall(buffer_deinit) struct buffer text;
@@ -96,7 +96,7 @@ static bool read_parent(const struct process *p, unsigned long *ret_parent)
 	buffer_init(&text, STAT_BYTES);
 	if (!read_proc(p, "stat", &text))
 		return false;
-	/* The name in parentheses may hold anything. */
+	/* The name in parentheses may contain anything. */
 	at = strrchr((const char *)text.bytes, ')');
 	if (!at || strlen(at) < 4)
 		return false;
@@ -127,7 +127,7 @@ static int set_command_line(const struct process *p, struct labels *labels)
 	return process_labels_set(labels, "__meta_process_cmdline", (const char *)text.bytes);
 }
 
-/* That of the unified hierarchy, else the first. */
+/* The cgroup of the unified hierarchy, else the first. */
 static int set_cgroup(const struct process *p, struct labels *labels)
 {
 	autocall(buffer_deinit) struct buffer text;
@@ -150,7 +150,7 @@ static int set_cgroup(const struct process *p, struct labels *labels)
 	return process_labels_set(labels, "__meta_process_cgroup", path);
 }
 
-/* ENTRY is `NAME=value`. The first one counts, as for getenv(). */
+/* ENTRY is `NAME=value`. The first entry wins, as in getenv(). */
 static int set_variable(const char *entry, const char *names, struct labels *labels)
 {
 	char label[ENVIRONMENT_LABEL_BYTES];
@@ -168,7 +168,7 @@ static int set_variable(const char *entry, const char *names, struct labels *lab
 	return 0;
 }
 
-/* What the program was started with; setenv() does not show there. */
+/* The environment at exec: setenv() does not show there. */
 static int set_environment(const struct process *p, const char *names, struct labels *labels)
 {
 	autocall(buffer_deinit) struct buffer text;
@@ -180,7 +180,7 @@ static int set_environment(const struct process *p, const char *names, struct la
 		return 0;
 	at = (const char *)text.bytes;
 	end = at + text.size - 1;
-	/* What has no end of its own is cut: half a value is a wrong one. */
+	/* Ignores an unterminated entry: half a value is wrong. */
 	for (; !err && (nul = memchr(at, 0, (size_t)(end - at))) != NULL; at = nul + 1)
 		err = set_variable(at, names, labels);
 	return err;

@@ -17,12 +17,12 @@ enum {
 	KEYS_BYTES = 64 << 20,
 	SERIES_LIMIT = 1 << 16,
 	TEXTS_BYTES = 64 << 20,
-	TEXT_LIMIT = 1 << 20, /* of one label set */
+	TEXT_LIMIT = 1 << 20, /* per label set */
 };
 
 _Static_assert(SAMPLE_LABEL_COUNT <= 32, "bits of series_options.sample_labels");
 
-/* What of a sample decides on its series: the process and those of its labels that series have. */
+/* The parts of a sample that determine its series: the process and its series labels. */
 struct series_key {
 	uint8_t bytes[sizeof(struct profile_sample)];
 	size_t size;
@@ -33,7 +33,7 @@ static bool series_have(const struct series *s, size_t label)
 	return s->options->sample_labels >> label & 1;
 }
 
-/* What stands behind a text's NUL is no part of it: strncpy() writes zeros there. */
+/* Bytes after a text's NUL are not part of it: strncpy() zeroes them. */
 static void key_append(struct series_key *key, const struct sample_label *label,
 	const struct profile_sample *sample)
 {
@@ -79,7 +79,7 @@ static int set_external(const struct series *s, struct labels *labels)
 	return err;
 }
 
-/* SAMPLE may be NULL: NAME is removed. */
+/* SAMPLE NULL: removes NAME. */
 static int set_sample_label(const struct sample_label *label, const char *name,
 	const struct profile_sample *sample, struct labels *labels)
 {
@@ -90,7 +90,7 @@ static int set_sample_label(const struct sample_label *label, const char *name,
 	return set_number(labels, name, sample_label_value(label, sample));
 }
 
-/* The names belong to samples: an external label that has one of them is removed. */
+/* These names are reserved for samples: an external label with one of them is removed. */
 static int set_sample_labels(
 	const struct series *s, const struct profile_sample *thread, struct labels *labels)
 {
@@ -116,7 +116,7 @@ static const struct index *series_index_of(const struct series *s, const struct 
 	return p->executable && o->index ? o->index(o->index_context, p->executable) : NULL;
 }
 
-/* Only rules read the labels that cost a look into /proc. */
+/* Only rules use the labels that need /proc. */
 static int collect_labels(const struct series *s, const struct process *p,
 	const struct profile_sample *thread, struct labels *labels)
 {
@@ -145,7 +145,7 @@ static void remove_internal(struct labels *labels)
 	}
 }
 
-/* The last by name go; those that a series cannot be without stay. */
+/* Removes the last by name, except the labels that every series needs. */
 static void keep_to_limit(const struct series *s, struct labels *labels)
 {
 	for (size_t i = labels->count; i-- > 0 && labels->count > SERIES_LABELS_LIMIT;) {
@@ -170,7 +170,7 @@ static int name_it(const struct process *p, struct labels *labels)
 	return labels_set(labels, "service_name", service);
 }
 
-/* *RET_KEEP false: a rule wants it dropped. */
+/* *RET_KEEP is false if a rule drops the series. */
 static int make_labels(const struct series *s, const struct process *p,
 	const struct profile_sample *thread, struct labels *labels, bool *ret_keep)
 {
@@ -200,7 +200,7 @@ static int series_write_text(const struct labels *labels, struct buffer *out)
 	return out->error;
 }
 
-/* Moves LABELS in when they are a new series. */
+/* Moves LABELS into S if they are a new series. */
 static int series_number_of(struct series *s, struct labels *labels, uint32_t *ret_number)
 {
 	autocall(buffer_deinit) struct buffer text;
@@ -228,7 +228,7 @@ static int series_number_of(struct series *s, struct labels *labels, uint32_t *r
 }
 
 /*
- * The series of a sample of PROCESS, made if new; 0 = none. THREAD: the sample itself where its own
+ * Finds or creates the series of a sample of PROCESS; 0 = none. THREAD: the sample if its own
  * labels count, else NULL.
  */
 static int find_series(struct series *s, uint32_t process, const struct profile_sample *thread,
@@ -264,7 +264,7 @@ static bool has_series_label(const struct series *s, const struct profile_sample
 	return false;
 }
 
-/* Over the limit, a thread's series is that of its process. */
+/* Over the limit, a sample goes into its process's series. */
 static int find_within_limit(
 	struct series *s, const struct profile_sample *sample, uint32_t *ret_number)
 {

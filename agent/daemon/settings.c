@@ -129,7 +129,7 @@ int daemon_read_token(const struct config *config, char **ret_token, char **ret_
 	return 0;
 }
 
-/* A budget that stays the same keeps the frequency that it has come to. */
+/* An unchanged budget keeps the frequency it has reached. */
 static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 {
 	const struct daemon_settings *new = &d->settings;
@@ -144,7 +144,7 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 		log_warn("the CPU budget cannot be looked after, ignoring", "%s", "");
 }
 
-/* Clients send the new one from their next request on. */
+/* Clients must send the new token from their next request on. */
 static int apply_token(struct daemon *d, char *token)
 {
 	bool changed = strcmp(token ? token : "", d->token ? d->token : "") != 0;
@@ -159,7 +159,7 @@ static int apply_token(struct daemon *d, char *token)
 	return 0;
 }
 
-/* All that can fail: without it nothing else changes. */
+/* May fail: in that case nothing else is changed. */
 static int apply_export(struct daemon *d, const struct config *config, char **ret_message)
 {
 	return daemon_export_reload(&d->export, config, sampler_metrics_to_add(d->sampler),
@@ -184,7 +184,7 @@ static void daemon_settings_apply(struct daemon *d, const struct daemon_settings
 		daemon_schedule_window(d);
 }
 
-/* A pipe has delivered once: what is left, nothing, would be all defaults. */
+/* A pipe delivers only once: reading it again would give all defaults. */
 static int check_readable_again(const char *path, char **ret_message)
 {
 	struct stat st;
@@ -220,7 +220,7 @@ static int read_again(const struct daemon *d, struct config *ret_config,
 	return 0;
 }
 
-/* What can fail comes first: then nothing has been changed. */
+/* Everything that can fail comes first. */
 static int apply_what_can_fail(struct daemon *d, const struct config *config, char **ret_message)
 {
 	char *token = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /status: what explains the daemon's behaviour to somebody who looks at a machine at night. JSON,
- * one subject on each line, so that curl alone shows it. The page reads it, too.
+ * /status: explains the daemon's behaviour to somebody who debugs a machine at night. JSON with one
+ * subject per line, readable with curl alone. The page uses it, too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ void daemon_json_text(struct json *j, const char *key, const char *text)
 	json_text(j, key, clean);
 }
 
-/* Null for what is not set. */
+/* Writes null if TEXT is NULL or empty. */
 static void status_write_text(struct json *j, const char *key, const char *text)
 {
 	if (text && *text)
@@ -46,7 +46,7 @@ static void status_write_text(struct json *j, const char *key, const char *text)
 		json_null(j, key);
 }
 
-/* As in RFC 3339, UTC. TEXT is at least 21 bytes. */
+/* RFC 3339, UTC. TEXT has at least 21 bytes. */
 static const char *status_format_time(char *text, size_t size, uint64_t real_ns)
 {
 	const time_t at = (time_t)(real_ns / UINT64_C(1000000000));
@@ -64,7 +64,7 @@ static bool same_name(enum metric a, enum metric b)
 	return !strcmp(metric_texts[a].name, metric_texts[b].name);
 }
 
-/* The value of LABEL, `reason="…"`, without its quotes; "" where there is none. */
+/* The value of LABEL (`reason="…"`) without quotes; "" without a label. */
 static void label_value(const char *label, char *value, size_t size)
 {
 	const char *quote = strchr(label, '"');
@@ -73,7 +73,10 @@ static void label_value(const char *label, char *value, size_t size)
 	value[strcspn(value, "\"")] = 0;
 }
 
-/* `{"ring_full": 0, …}` of the counters that share FIRST's name; they stand together. */
+/*
+ * Writes `{"ring_full": 0, …}` for the counters with FIRST's name, which are adjacent. Returns the
+ * counter after them.
+ */
 static enum metric write_labelled(
 	struct json *j, const char *key, const struct metrics *m, enum metric first)
 {
@@ -154,7 +157,7 @@ static void write_windows(struct json *j, const struct daemon *d)
 	json_close(j);
 }
 
-/* All in percent of one CPU: since the start, and between the budget's last two looks. */
+/* In percent of one CPU: since the start, and between the budget's last two looks. */
 static void write_cpu(struct json *j, const struct daemon *d)
 {
 	const uint64_t elapsed = clock_monotonic_ns() - d->started_ns;
@@ -197,7 +200,7 @@ static void write_memory(struct json *j, const struct daemon *d)
 	json_number(j, "open_fds", daemon_open_fds());
 }
 
-/* What was lost of the kernel's records of processes, and what became of it. */
+/* Lost kernel records about processes, and the consequences. */
 static void write_side_band(struct json *j, const struct daemon *d)
 {
 	const struct metrics *m = sampler_metrics(d->sampler);

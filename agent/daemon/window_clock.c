@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* Further than any clock will be set: about the year 4147. */
+/* Later than any clock will be set: about the year 4147. */
 static const time_t NEVER_S = (time_t)1 << 36;
 
 uint64_t window_clock_left_ns(uint64_t real_ns, uint64_t length_ns)
@@ -18,7 +18,7 @@ uint64_t window_clock_left_ns(uint64_t real_ns, uint64_t length_ns)
 	return left < length_ns / 10 ? left + length_ns : left;
 }
 
-/* The timer never goes off: it is there to be cancelled by a jump (timerfd_create(2)). */
+/* The timer never expires: it exists to be cancelled by a jump (timerfd_create(2)). */
 static int arm(int fd)
 {
 	const struct itimerspec never = { .it_value.tv_sec = NEVER_S };
@@ -43,7 +43,7 @@ int window_clock_again(int fd)
 {
 	uint64_t ignored;
 
-	/* Fails with ECANCELED, which is what tells of the jump and ends the readiness. */
+	/* Fails with ECANCELED after a jump, which clears the readiness. */
 	if (read(fd, &ignored, sizeof(ignored)) < 0 && errno != ECANCELED && errno != EAGAIN)
 		return -errno;
 	return arm(fd);

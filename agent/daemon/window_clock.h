@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * The time from REAL_NS (since 1970) to the next multiple of LENGTH_NS. If a tenth of a window or
- * less is left, to the multiple after it: a sliver is not worth a file.
+ * The time from REAL_NS (since 1970) to the next multiple of LENGTH_NS. If less than a tenth of a
+ * window is left, to the multiple after it: a sliver is not worth a file.
  */
 uint64_t window_clock_left_ns(uint64_t real_ns, uint64_t length_ns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows begin and end as window_clock.h says, and early when memory asks for it. Their timer is
- * made once, at the start, and only set again later, which cannot fail. A window that could not be
- * ended is tried again soon; while none ends the agent is not ready.
+ * Windows begin and end as window_clock.h says, and early when memory is short. Their timer is
+ * created at the start and only rearmed later, which cannot fail. If ending a window fails, it is
+ * retried soon; until it succeeds the agent is not ready.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -22,7 +22,7 @@ enum { PROFILE_LIMIT_BYTES = 256 << 20 };
 static const uint64_t FREQUENCY_AGAIN_NS = 5000000;
 static const uint64_t WINDOW_AGAIN_NS = 1000000000;
 
-/* Says once that windows do not end, and once that they do again. */
+/* Logs changes only. */
 static void report_window(struct daemon *d, int err)
 {
 	if (err && !d->window_error)
@@ -57,8 +57,8 @@ static void on_frequency_again(void *context)
 }
 
 /*
- * Nothing is sampled while window and frequency change: should this thread lose its CPU in between,
- * samples of the one would have the period of the other.
+ * Pauses sampling while window and frequency change: if this thread lost its CPU in between,
+ * samples of one window would have the period of the other.
  */
 void daemon_set_frequency(struct daemon *d)
 {
@@ -68,8 +68,7 @@ void daemon_set_frequency(struct daemon *d)
 	d->frequency_timer = -1;
 	(void)sampler_pause(d->sampler, true);
 	err = sampler_rotate_window(d->sampler);
-	/* Another window ended a moment ago: where it is still being read, this one cannot end yet.
-	 */
+	/* The previous window is still being read: this one cannot end yet. */
 	if (err == -EBUSY)
 		err = loop_timer(
 			d->loop, FREQUENCY_AGAIN_NS, 0, on_frequency_again, d, &d->frequency_timer);
@@ -153,7 +152,7 @@ static int store_group(struct daemon *d, const struct sealed_window *window,
 		options.duration_ns, out.bytes, out.size);
 }
 
-/* Says once that profiles cannot be stored, and once that they can again. */
+/* Logs changes only. */
 static void report_failure(struct daemon *d, uint32_t failed, uint32_t of, int err)
 {
 	if (err && err != d->store_error)

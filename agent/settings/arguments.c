@@ -15,7 +15,7 @@ static const enum setting secrets[] = {
 	SETTING_remote_store_proxy_url,
 };
 
-/* getopt_long() takes the beginning of a name for the whole, where there is only one such. */
+/* getopt_long() accepts unambiguous prefixes of a name. */
 static bool may_name_secret(const char *argument, size_t length)
 {
 	size_t shortest = strlen("--remote-store-") + 1;

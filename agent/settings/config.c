@@ -54,7 +54,7 @@ static const struct unit byte_units[] = {
 	{ "GiB", 1 << 30 },
 };
 
-/* Decimal digits with a fraction for units above 1: `1.5s`. */
+/* Decimal digits, optionally with a fraction: `1.5s`. */
 static bool parse_scaled(
 	const char *text, const struct unit *units, size_t unit_count, uint64_t *ret_number)
 {
@@ -148,13 +148,13 @@ const char *config_wants_named(const char *name)
 	return NULL;
 }
 
-/* For messages: a value that is too long may be anything, a secret too. */
+/* For messages. Leaves out an overlong value, which may be anything, even a secret. */
 static const char *shown(const char *text)
 {
 	return text && strlen(text) <= TEXT_LIMIT ? text : "";
 }
 
-/* A list that is given again in the same place grows; everything else is replaced. */
+/* A list repeated in the same source is extended; any other value is replaced. */
 static char *joined(const struct setting_value *value, enum setting_type type, const char *text,
 	enum config_source source)
 {
@@ -167,7 +167,7 @@ static char *joined(const struct setting_value *value, enum setting_type type, c
 	return both;
 }
 
-/* Does nothing when a stronger source has spoken. */
+/* Does nothing if a stronger source has set it. */
 static int config_set(
 	struct config *config, enum setting id, const char *text, enum config_source source)
 {
@@ -197,7 +197,10 @@ void config_environment_name(enum setting id, char *text, size_t size)
 		text[i] = text[i] == '-' ? '_' : (char)toupper((unsigned char)text[i]);
 }
 
-/* The variable that gdb, elfutils and others go by: a scheme that only they know is no mistake. */
+/*
+ * The variable shared with gdb, elfutils and others: URL schemes that only they support are not an
+ * error.
+ */
 static const char *urls_of_others(void)
 {
 	const char *text = getenv("DEBUGINFOD_URLS");
@@ -244,13 +247,13 @@ struct option_table {
 	char letters[2 * SETTING_COUNT + 3];
 };
 
-enum { LONG_BASE = 256 }; /* what getopt_long gives for setting id: LONG_BASE + id */
+enum { LONG_BASE = 256 }; /* getopt_long() returns LONG_BASE + id */
 
 static void config_fill_options(struct option_table *table, enum config_command command)
 {
 	size_t count = 0, letters = 0;
 
-	/* `+`: the first argument that is no option ends them; `:`: we say what is missing. */
+	/* `+`: options end at the first other argument; `:`: we report missing values. */
 	table->letters[letters++] = '+';
 	table->letters[letters++] = ':';
 	for (int id = 0; id < SETTING_COUNT; id++) {
@@ -375,7 +378,7 @@ const char *config_name(enum setting id)
 	return names[id];
 }
 
-/* As the user wrote it, where he did. */
+/* Names the setting as the user wrote it: in the file, or as an option. */
 static int config_name_place(const struct config *config, enum setting id, char **ret_place)
 {
 	const struct setting_value *value = &config->values[id];
@@ -413,7 +416,7 @@ int config_refuse(
 	return -EINVAL;
 }
 
-/* One `7` or `4-7` of a list. */
+/* Parses `7` or `4-7`. */
 static bool parse_span(const char *text, uint32_t *ret_first, uint32_t *ret_last)
 {
 	unsigned long first, last;
@@ -455,7 +458,7 @@ int config_numbers(const struct config *config, enum setting id, size_t limit,
 	text = strdup(config->values[id].text ? config->values[id].text : "");
 	if (!text)
 		return -ENOMEM;
-	/* `-p "$(pidof x)"` where there is no x does not mean everybody. */
+	/* `-p "$(pidof x)"` without an x must not mean all processes. */
 	if (!*text && config->values[id].source == CONFIG_COMMAND_LINE)
 		return complain_numbers(config, id, limit);
 	next = *text ? text : NULL;
@@ -492,7 +495,7 @@ void config_print_options(FILE *out, enum config_command command)
 			       : snprintf(head, sizeof(head), "    --%s", row->name);
 		if (row->argument)
 			snprintf(head + used, sizeof(head) - (size_t)used, " %s", row->argument);
-		/* One that is too long has a line of its own. */
+		/* A long head gets a line of its own. */
 		if (strlen(head) + 2 > HEAD_COLUMNS)
 			fprintf(out, "  %s\n%*s", head, HEAD_COLUMNS + 2, "");
 		else
@@ -520,7 +523,7 @@ bool config_in_file(enum setting id)
 	       id != SETTING_announce;
 }
 
-/* -1: COMMAND has none of that name, or it makes no sense in a file. */
+/* -1 if the command has no such setting, or it cannot be in a file. */
 static int setting_named(const struct config *config, const char *name)
 {
 	for (int id = 0; id < SETTING_COUNT; id++) {
@@ -553,12 +556,12 @@ int config_set_named(struct config *config, const char *name, const char *text, 
 
 int config_add_named(struct config *config, const char *name, const char *item, unsigned int line)
 {
-	/* External labels have a second separator, which Parca's agent has. */
+	/* External labels have a second separator, as in Parca's agent. */
 	bool labels = setting_named(config, name) == SETTING_external_labels;
 	autofree char *text = items_escape(item, labels ? ",;" : ",");
 	size_t length = strlen(item);
 
-	/* The comma that follows would belong to it. */
+	/* The backslash would escape the comma that follows. */
 	if (length && item[length - 1] == '\\')
 		return -EINVAL;
 	return text ? config_set_named(config, name, text, line) : -ENOMEM;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The settings file: one YAML mapping from a setting's name to a scalar, or for lists to a sequence
- * of scalars; `remote-stores` and `relabel_configs` are sequences of such mappings, with names of
- * their own. Everything else is refused with its line, and so are a name that stands twice in one
- * mapping and a null, so that nothing in the file is silently without effect. A bad file changes
- * nothing: values go into a copy first.
+ * The settings file: one YAML mapping from setting names to scalars, or for lists to sequences of
+ * scalars; `remote-stores` and `relabel_configs` are sequences of such mappings, with their own
+ * names. Everything else is refused with its line, also duplicate names and nulls, so that nothing
+ * in the file is silently ignored. A bad file changes nothing: values go into a copy first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 
 enum { MAX_KEYS = 4096, MAX_FILE_BYTES = 1 << 20, MAX_WAIT_SECONDS = 5 };
 
-/* What a mapping's names are, and how their values are set. */
+/* The names that a mapping may have, and the functions that set their values. */
 struct section {
 	enum config_kind (*kind)(const struct config *config, const char *name);
 	int (*set)(struct config *config, const char *name, const char *text, unsigned int line);
@@ -35,7 +34,7 @@ static const struct section store_section = { config_store_kind, config_store_se
 	config_store_add };
 static const struct section rule_section = { config_rule_kind, config_rule_set, config_rule_add };
 
-/* The names that one mapping had so far. */
+/* Names seen in one mapping so far. */
 struct keys {
 	char **names;
 	size_t count, capacity;
@@ -44,12 +43,12 @@ struct keys {
 struct reader {
 	yaml_parser_t parser;
 	struct config *config;
-	const struct section *section; /* of the mapping that is being read */
+	const struct section *section; /* section of the current mapping */
 	const char *path;
 	char *message;
 	int fd;
-	int input_error; /* of the last reading */
-	uint64_t deadline_ns; /* of reading it all */
+	int input_error; /* of the last read */
+	uint64_t deadline_ns; /* for reading the whole file */
 	size_t bytes; /* read so far */
 };
 
@@ -81,7 +80,7 @@ static int complain_value(struct reader *r, const yaml_mark_t *mark, const char 
 	return config_file_complain(r, mark, "not a valid value for", text ? text : key);
 }
 
-/* `~` and its kind: whoever wrote it may mean the default, or nothing at all. */
+/* `~`, null and the like: the author may mean the default, or nothing. */
 static bool is_null(const yaml_event_t *event)
 {
 	static const char *const nulls[] = { "~", "null", "Null", "NULL" };
@@ -95,7 +94,7 @@ static bool is_null(const yaml_event_t *event)
 	return false;
 }
 
-/* A value of KEY, or an item of its list. */
+/* Sets the value of KEY, or adds an item to its list. */
 static int set_value(struct reader *r, const char *key, const yaml_event_t *event, bool is_item)
 {
 	const char *text = (const char *)event->data.scalar.value;
@@ -111,7 +110,7 @@ static int set_value(struct reader *r, const char *key, const yaml_event_t *even
 	return err;
 }
 
-/* The items of a list, up to its end. An empty one takes the place of the default. */
+/* Reads the items of a list up to its end. An empty list replaces the default. */
 static int read_sequence(struct reader *r, const char *key, const yaml_event_t *start)
 {
 	for (int items = 0; items < MAX_KEYS; items++) {
@@ -144,7 +143,7 @@ static void keys_deinit(struct keys *keys)
 	free(keys->names);
 }
 
-/* -EEXIST: NAME is there. */
+/* -EEXIST: NAME was given before. */
 static int keys_add(struct keys *keys, const char *name)
 {
 	for (size_t i = 0; i < keys->count; i++) {
@@ -159,7 +158,7 @@ static int keys_add(struct keys *keys, const char *name)
 
 static int read_mapping(struct reader *r, struct keys *keys);
 
-/* The rule that was read last, alone. */
+/* Validates the last rule by itself. */
 static int check_rule(struct reader *r, const yaml_mark_t *mark)
 {
 	const struct config_lists *lists = r->config->lists;
@@ -174,12 +173,12 @@ static int check_rule(struct reader *r, const yaml_mark_t *mark)
 	relabel_destroy(relabel);
 	if (err != -EINVAL || !message)
 		return err;
-	/* The line tells better which rule it is than a number. */
+	/* The line identifies the rule better than its number. */
 	colon = strstr(message, ": ");
 	return config_file_complain(r, mark, "relabel_configs:", colon ? colon + 2 : message);
 }
 
-/* The mappings of a list, up to its end; what an entry begins with is in EVENT. */
+/* Reads one entry of a list of mappings; EVENT starts it. */
 static int config_file_read_entry(struct reader *r, const char *key, const yaml_event_t *event)
 {
 	autocall(keys_deinit) struct keys keys = { 0 };
@@ -221,7 +220,7 @@ static int config_file_read_entries(
 	return err;
 }
 
-/* What the entries of KEY's list are; NULL: it is no such list. */
+/* The section of the entries of KEY's list; NULL if it has no mappings. */
 static const struct section *entry_section(const struct reader *r, const char *key)
 {
 	if (r->section != &file_section)
@@ -256,7 +255,7 @@ static int config_file_read_value(struct reader *r, const char *key)
 	return err;
 }
 
-/* Before its value is looked at, which may be anything. */
+/* Checks the name before its value, which may be anything. */
 static int check_key(struct reader *r, struct keys *keys, const yaml_event_t *event)
 {
 	const char *key = (const char *)event->data.scalar.value;
@@ -269,7 +268,7 @@ static int check_key(struct reader *r, struct keys *keys, const yaml_event_t *ev
 			      : err;
 }
 
-/* The names and values of a mapping, up to its end. */
+/* Reads the names and values of a mapping up to its end. */
 static int read_mapping(struct reader *r, struct keys *keys)
 {
 	for (int count = 0; count < MAX_KEYS; count++) {
@@ -298,7 +297,7 @@ static int read_mapping(struct reader *r, struct keys *keys)
 	return config_file_complain(r, &r->parser.mark, "too many settings", "");
 }
 
-/* A file may have several documents, which are read as one. */
+/* A file may have several documents, which are merged. */
 static int read_documents(struct reader *r)
 {
 	autocall(keys_deinit) struct keys keys = { 0 };
@@ -327,7 +326,7 @@ static int read_documents(struct reader *r)
 	}
 }
 
-/* Up to its deadline: a FIFO may have no writer, a terminal nobody who types. */
+/* Waits until the deadline at most: a FIFO may have no writer, a terminal nobody who types. */
 static int wait_for_bytes(const struct reader *r)
 {
 	struct pollfd waiting = { .fd = r->fd, .events = POLLIN };
@@ -353,7 +352,7 @@ static ssize_t read_some(const struct reader *r, void *bytes, size_t size)
 	return got < 0 ? -errno : got;
 }
 
-/* 0 tells the parser that its input failed. */
+/* Returns 0 on failure, as the parser expects. */
 static int config_file_read_bytes(
 	void *context, unsigned char *bytes, size_t size, size_t *ret_size)
 {
@@ -366,7 +365,7 @@ static int config_file_read_bytes(
 	return !r->input_error;
 }
 
-/* What the parser only knows as an input error. */
+/* Replaces the parser's message about a failed read. */
 static int complain_input(struct reader *r)
 {
 	char why[80];
@@ -408,7 +407,7 @@ static int config_file_read_file(
 
 int config_load(struct config *config, const char *path, char **ret_message)
 {
-	/* What waits is the reading, for a while. */
+	/* Open must not block: read_some() waits, up to a deadline. */
 	autoclose int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct config copy;
 	int err;

@@ -18,7 +18,7 @@ enum {
 	NAME_BYTES = 80,
 };
 
-/* By enum relabel_action. */
+/* Indexed by enum relabel_action. */
 static const char *const actions[] = { "replace", "keep", "drop", "labelmap", "labeldrop",
 	"labelkeep", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal" };
 
@@ -158,7 +158,7 @@ int config_add_rule(struct config *config)
 	return err ? err : lists_add_rule(config->lists, &empty);
 }
 
-/* NAME of an entry as a setting's name; empty where it would be too long for one. */
+/* The setting's name for NAME in an entry; "" if it is too long. */
 static const char *store_setting(const char *name, char full[NAME_BYTES])
 {
 	if (snprintf(full, NAME_BYTES, "%s%s", CONFIG_STORE_PREFIX, name) >= NAME_BYTES)

@@ -39,7 +39,7 @@ static int parse_way(const struct config *config, enum remote_way *ret_way, char
 	return 0;
 }
 
-/* What is sent today may be refused, or misread, by tomorrow's servers. */
+/* Future servers may refuse or misread what is sent today. */
 static int check_unstable(const struct config *config, enum remote_type type, char **ret_message)
 {
 	if (!remote_type_has(type, REMOTE_UNSTABLE) ||
@@ -100,7 +100,7 @@ static int add_header(
 	char *value = item + strcspn(item, ":="), *name;
 
 	if (!*value)
-		/* Not shown: it may be half of a secret. */
+		/* The item is not shown: it may be part of a secret. */
 		return config_refuse(config, id, ret_message, ": wants NAME=VALUE");
 	*value++ = 0;
 	name = trimmed(item);
@@ -155,7 +155,7 @@ static void borrow_texts(const struct config *config, struct remote_options *o)
 	o->insecure_skip_verify = config_flag(config, SETTING_remote_store_insecure_skip_verify);
 }
 
-/* For what is found wrong only when the store is made. */
+/* The place for errors found only when the store is created. */
 static int remote_settings_name_place(const struct config *config, struct remote_settings *s)
 {
 	if (config->line &&

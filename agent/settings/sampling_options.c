@@ -15,14 +15,14 @@
 
 enum {
 	MAX_CPUS = 4096,
-	/* With less, everything would be let go or thrown away all the time. */
+	/* With less, caches and windows would be discarded all the time. */
 	MIN_MEMORY_BYTES = 1 << 20,
 };
 
-/* The inode of /proc/self/ns/pid in the machine's first pid namespace (PROC_PID_INIT_INO). */
+/* The inode of /proc/self/ns/pid in the initial pid namespace (PROC_PID_INIT_INO). */
 static const ino_t INITIAL_PIDNS = 0xeffffffc;
 
-/* How deep our pid namespace is: NSpid lists one pid per level. */
+/* The depth of our pid namespace: NSpid lists one pid per level. */
 static uint32_t pidns_level(void)
 {
 	struct stat info;
@@ -39,8 +39,8 @@ static uint32_t pidns_level(void)
 		for (const char *at = line + 6; *at; at++)
 			level += *at == '\t';
 	}
-	/* /proc shows the levels from its own mount's namespace down: at least one below the first.
-	 */
+	/* /proc shows levels from its mount's namespace down: we are at least one below the
+	 * initial. */
 	return level ? level : 1;
 }
 
@@ -90,7 +90,7 @@ static int check_thread(const char *command, uint32_t tid, const struct sampling
 	return -ESRCH;
 }
 
-/* What would sample nothing at all is a mistake. */
+/* Refuses ids that would sample nothing at all. */
 static int check_tasks(const char *command, const struct sampling_options *o)
 {
 	int err = 0;
@@ -142,9 +142,9 @@ static int take_cpus(const struct config *config, struct sampling_options *o)
 }
 
 /*
- * How many levels the absolute PATH lies below the root of the cgroup v2 file system it is on; -1
- * when it is on another. That root is not always /sys/fs/cgroup: beside version 1 it is a folder
- * below. Cuts PATH short.
+ * How many levels PATH (absolute) is below the root of its cgroup v2 file system; -1 if it is on
+ * another file system. The root is not always /sys/fs/cgroup: next to version 1 it is a
+ * subdirectory. Truncates PATH.
  */
 static int cgroup_depth(char *path)
 {
@@ -158,7 +158,9 @@ static int cgroup_depth(char *path)
 	return depth;
 }
 
-/* A cgroup v2 directory's inode is its id; its depth tells which ancestor to compare. */
+/*
+ * A cgroup v2 directory's inode number is the cgroup id; the depth selects the ancestor to compare.
+ */
 static int take_cgroup(
 	const struct config *config, const char *command, struct abi_sampler_config *filter)
 {

@@ -57,9 +57,9 @@ void entries_sort(struct entries *e);
 const struct entry *entries_find(const struct entries *e, const struct file_name *name);
 void entries_name(const struct entries *e, const struct entry *entry, struct file_name *ret_name);
 /*
- * The place of the entry to remove first, if there is any: the earliest, unless an entry dated
- * after NOW_TENTHS arrived before it. Files of a clock that was ahead are thus removed in order of
- * arrival, and do not cause the removal of everything newer.
+ * The place of the entry to remove first: the earliest, unless an entry dated after NOW_TENTHS
+ * arrived before it. Files of a clock that was ahead are thus removed in order of arrival, and do
+ * not cause the removal of everything newer. E must not be empty.
  */
 size_t entries_oldest(const struct entries *e, int64_t now_tenths);
 void entries_remove(struct entries *e, size_t place);
