@@ -3,7 +3,7 @@
 /* The table of all probes. A new one is a folder and a row here. */
 #include "agent/sampler/collect/probe.h"
 
-/* Ends with NULL. Of those attached to sampling events the first is the one that counts. */
+/* Ends with NULL. Only the first one attached to sampling events is used. */
 extern const struct probe *const probes_all[];
 
 extern const struct probe probe_cpu; /* probes/cpu */

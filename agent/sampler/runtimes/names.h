@@ -4,9 +4,9 @@
 
 #include "symbolizer/index/index.h"
 
-/* The names of a runtime's frame. Texts live for the call that asked for them. */
+/* The names of a runtime's frame. Texts are valid for the call that asked for them. */
 struct runtime_names {
-	const char *mapping; /* "[python]": stands for the file that such a frame is not in */
+	const char *mapping; /* a pseudo mapping such as "[python]", since there is no file */
 	size_t line_count; /* at most INDEX_MAX_FRAMES; 0 = not known */
 	struct index_frame *lines; /* innermost first; the caller's */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a language runtime is to the sampler: a row of runtimes.def, in a folder of its own. All
- * functions run in the privileged process: they read indexes, which are checked at each use, and
- * never a foreign file.
+ * The interface of a language runtime: a row of runtimes.def, implemented in a folder of its own.
+ * All functions run in the privileged process: they read indexes, which are checked at each use,
+ * and never a foreign file.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "bpf/abi/sampler.h"
 #include "symbolizer/index/index.h"
 
-/* A process, as a runtime knows it. */
+/* A process, as a runtime sees it. */
 struct runtime_program {
 	uint32_t pid;
 	uint32_t generation; /* process generation; never 0 */
@@ -25,14 +25,13 @@ struct runtime_program {
 struct runtime {
 	/* Whether the program of INDEX has this runtime. */
 	bool (*detect)(const struct index *index);
-	/* Sets the kind and its facts, by which BPF reads the runtime's state. False: not known. */
+	/* Sets the kind and facts by which BPF reads the runtime's state. False if not known. */
 	bool (*configure)(const struct index *index, struct abi_runtime_process *ret_how);
-	/* PROGRAM has the runtime and cannot be configured: counts and logs it. */
+	/* Counts and logs that PROGRAM has the runtime but cannot be configured. */
 	void (*unsupported)(const struct runtime_program *program, struct metrics *metrics);
-	/* Kinds of frames it brings (bpf/abi/frame.h): COUNT from FIRST on; 0 = native ones only.
-	 */
+	/* The kinds of its frames (bpf/abi/frame.h); count 0 = it has only native frames. */
 	uint32_t first_frame_kind, frame_kind_count;
-	/* Names FRAME of generation GENERATION. NULL where it brings none. */
+	/* Names FRAME of process generation GENERATION. NULL if it has only native frames. */
 	void (*names)(uint32_t pid, uint32_t generation, const struct abi_frame *frame,
 		struct runtime_names *names);
 };

@@ -12,9 +12,9 @@ enum { MAX_PROCESSES = 1 << 22 };
 struct runtimes_process {
 	uint32_t pid;
 	struct abi_runtime_process how; /* kind 0: the program is not supported */
-	bool configured; /* BPF knows it */
-	bool bound; /* with the exec id, so that no later program is read that way */
-	bool refused; /* BPF had no room for it, which is counted */
+	bool configured; /* BPF's map has it */
+	bool bound; /* to its exec id, so that it is not applied to a later program */
+	bool refused; /* BPF's map had no room for it, which was counted */
 };
 
 static const struct runtime *const runtimes_all[] = {
@@ -67,7 +67,7 @@ static void runtimes_log_refused(struct runtimes *r, struct runtimes_process *pr
 		process->pid, err);
 }
 
-/* Tells BPF what it does not know yet of PROCESS. */
+/* Updates PROCESS in BPF's map, if needed. */
 static void runtimes_tell(struct runtimes *r, struct runtimes_process *process)
 {
 	int err;
@@ -87,7 +87,7 @@ static void runtimes_tell(struct runtimes *r, struct runtimes_process *process)
 	}
 }
 
-/* A new entry of PROGRAM, whose runtime is RUNTIME. NULL: no memory. */
+/* Adds an entry for PROGRAM, whose runtime is RUNTIME. Returns NULL without memory. */
 static struct runtimes_process *runtimes_add(
 	struct runtimes *r, const struct runtime *runtime, const struct runtime_program *program)
 {

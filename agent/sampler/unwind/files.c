@@ -10,11 +10,11 @@
 #include "base/intern.h"
 
 struct known_file {
-	struct known_file *next; /* of the same module: copies of it */
+	struct known_file *next; /* another copy of the module's file */
 	struct abi_file file;
 	const struct module *module;
 	struct range_run run;
-	enum unwind_module state; /* of the module, when it was written; first, it waits */
+	enum unwind_module state; /* of the module, when this was written; initially WAITING */
 };
 
 void files_init(struct files *f)
@@ -35,8 +35,8 @@ void files_deinit(struct files *f)
 }
 
 /*
- * What the kernel's processors have at hand is void from here on. They hold nothing of files that
- * are not known, or waited for: those that come change nothing.
+ * Invalidates what CPUs have cached of files. They cache nothing of unknown or waiting files, so
+ * adding one needs no call.
  */
 static void tell_change(struct unwind *u)
 {
@@ -51,7 +51,7 @@ static enum unwind_module state_of(const struct unwind *u, const struct module *
 	return u->options.module(u->options.context, module, &index);
 }
 
-/* All of the file, as far as it can be mapped, by its offsets. */
+/* Writes the ranges of the whole file, by file offset. */
 static int files_write_file(struct unwind *u, struct known_file *known)
 {
 	const struct unwind_target *target = &u->options.target;
@@ -92,7 +92,7 @@ static void remove_file(struct unwind *u, struct known_file *known)
 	free(known);
 }
 
-/* KNOWN is another module's now, or new. */
+/* Adds KNOWN to the maps. */
 static int files_put(struct unwind *u, struct known_file *known)
 {
 	struct files *f = &u->files;
@@ -114,7 +114,7 @@ int files_learn(struct unwind *u, const struct abi_file *file, const struct modu
 		map_get_pointer(&u->files.known, hash_bytes(file, sizeof(*file)));
 	int err;
 
-	/* It is known meanwhile (or, in a long age, another has the same hash). */
+	/* Learned in the meantime (or, very unlikely, a hash collision). */
 	if (known)
 		return 0;
 	known = calloc(1, sizeof(*known));

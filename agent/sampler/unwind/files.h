@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The files that the kernel knows by itself when it finds mappings in its own tree: which module
- * each is, as a sample has told, and where its code lies. Holds for all processes at once.
+ * The files whose tables BPF's VMA lookup can use: which module each file is, as learned from a
+ * sample, and where its code lies. Serves all processes at once.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,14 +16,17 @@ struct unwind;
 struct files {
 	struct map known; /* hash of struct abi_file → struct known_file */
 	struct map by_module; /* module's number → the first of its files */
-	uint32_t turn; /* counts the changes, as the kernel was told */
+	uint32_t turn; /* counts the changes reported to the kernel */
 };
 
 void files_init(struct files *f);
 void files_deinit(struct files *f);
-/* FILE is MODULE. -EAGAIN there is no room now, -ENOMEM. */
+/*
+ * Records that FILE is MODULE. Returns -EAGAIN if there is no room now, -E2BIG for too many files,
+ * -ENOMEM.
+ */
 int files_learn(struct unwind *u, const struct abi_file *file, const struct module *module);
-/* The index of some module came, or will not come. */
+/* Call it when a module's index is ready, or will not come. */
 void files_modules_changed(struct unwind *u);
 void files_forget_module(struct unwind *u, const struct module *module);
 void files_forget_all(struct unwind *u);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a walk that the kernel began: the same step over the same tables, with the piece of
- * stack that came with the sample in place of the process's memory. What was missing in the kernel
- * is noted on the way, so that the next walk finds it there.
+ * Finishes a walk that the kernel began: the same step over the same tables, on the piece of stack
+ * in the sample instead of the process's memory. Loads the pages that the kernel missed, so that
+ * the next walk finds them there.
  */
 #include "agent/sampler/unwind/unwind.h"
 #include "agent/sampler/unwind/unwind_internal.h"
@@ -15,7 +15,7 @@ static enum unwind_place without_table(const struct index *index)
 	return index_keeps_fp(index) ? UNWIND_PLACE_KEEPS_FP : UNWIND_PLACE_GAP;
 }
 
-/* The rule for PC in MAPPING, whose index is there. */
+/* Finds the rule for PC in MAPPING, whose index is ready. */
 static enum unwind_place look_up(struct unwind *u, const struct mapping *mapping,
 	const struct index *index, uint64_t pc, struct abi_unwind_rule *ret_rule)
 {
@@ -38,7 +38,7 @@ static enum unwind_place look_up(struct unwind *u, const struct mapping *mapping
 	return UNWIND_PLACE_TABLE;
 }
 
-/* What is known of PC; *RET_WAITS when its module's index has not come. */
+/* What is known of PC's code. Sets *RET_WAITS if its module's index is not ready. */
 static enum unwind_place finish_place_of(struct unwind *u, const struct mappings *mappings,
 	uint64_t pc, struct abi_unwind_rule *ret_rule, const struct mapping **ret_waits)
 {
@@ -62,7 +62,7 @@ static enum unwind_place finish_place_of(struct unwind *u, const struct mappings
 	return look_up(u, mapping, index, pc, ret_rule);
 }
 
-/* What came along of the process's memory. */
+/* The pieces of the process's memory that the sample has. */
 static const struct unwind_memory *pieces_of(
 	const struct abi_unwind_rest *rest, const uint8_t *bytes, struct unwind_memory pieces[3])
 {
@@ -119,7 +119,7 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		}
 		guessed |= waits != NULL;
 		stack->end = (enum abi_unwind_end)unwind_step_from(&state, place, &rule);
-		/* A root too: what was passed over on the way there is not known. */
+		/* Even at a root: frames may have been skipped on the way. */
 		if (guessed && stack->end != ABI_UNWIND_GOES_ON)
 			stack->end = ABI_UNWIND_NOT_LOADED;
 		if (stack->end != ABI_UNWIND_GOES_ON)

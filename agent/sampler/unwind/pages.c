@@ -14,11 +14,15 @@ enum {
 	REGION_UNITS = ABI_UNWIND_REGION_BYTES / UNIT_BYTES,
 	MAX_MODULES = 65536,
 	POOL_UNITS = ABI_UNWIND_REGIONS * REGION_UNITS,
-	SPARE_PART = 8, /* one in so many units is kept free */
-	MAX_DEFERRED_PART = 4, /* and for pages that found no room at most one in so many */
-	DEFERRED_TURNS = 60, /* between two times that all is dropped for modules without slots */
-	MAX_DEFERRED = 4096, /* slots that are remembered until the next turn */
-	RULES_TURNS = 16, /* by how much the use of a page may look older */
+	SPARE_PART = 8, /* 1/8 of the units is kept free */
+	MAX_DEFERRED_PART = 4, /* plus at most 1/4 for pages that found no room */
+	DEFERRED_TURNS = 60, /* least turns between dropping all for modules without slots */
+	MAX_DEFERRED = 4096, /* slots remembered until the next turn */
+	/*
+	 * Turns between two flushes of cached rules. Walks by cached rules do not mark a page as
+	 * used, so its last use may look that much older.
+	 */
+	RULES_TURNS = 16,
 };
 
 struct loaded_page {
@@ -60,7 +64,7 @@ void pages_deinit(struct pages *p)
 	free(p->loaded);
 }
 
-/* What the kernel's processors have at hand of any page is void from here on. */
+/* Invalidates all rules that CPUs have cached. */
 static void tell_rules(struct pages *p)
 {
 	p->target->set_rules_turn(p->target->context, ++p->rules_turn);
@@ -96,7 +100,7 @@ static int take_slots(struct pages *p, struct page_module *module, uint64_t coun
 
 	if (!count)
 		return 0;
-	/* More code than all slots can stand for: this one has no tables. */
+	/* More code than half of the slots cover: such a module gets no tables. */
 	if (count > ABI_UNWIND_SLOTS / 2) {
 		metrics_add(p->metrics, METRIC_UNWIND_MODULES_REFUSED, 1);
 		return 0;
@@ -211,7 +215,7 @@ static int pages_load(
 	return 0;
 }
 
-/* What is wanted often counts once a turn. */
+/* Counts a page once a turn, however often it is requested. */
 static void defer(struct pages *p, uint32_t slot, uint32_t units)
 {
 	(void)map_set(&p->deferred, slot, units);
@@ -229,7 +233,7 @@ void pages_want(struct pages *p, uint32_t slot)
 
 	if (slot >= ABI_UNWIND_SLOTS || p->target->slots[slot].where != ABI_UNWIND_ABSENT)
 		return;
-	/* No room comes before the next turn. */
+	/* There will be no room before the next turn. */
 	if (map_get(&p->deferred, slot, &units))
 		return;
 	module = pages_module_of(p, slot);
@@ -249,7 +253,7 @@ void pages_want(struct pages *p, uint32_t slot)
 			err ? METRIC_UNWIND_PAGES_REFUSED : METRIC_UNWIND_PAGE_LOADS, 1);
 }
 
-/* ---- letting go ----------------------------------------------------------------------------- */
+/* ---- eviction ------------------------------------------------------------------------------- */
 
 static int by_use(const void *left, const void *right)
 {
@@ -258,7 +262,7 @@ static int by_use(const void *left, const void *right)
 	return (a->used < b->used) - (a->used > b->used);
 }
 
-/* Takes the last of the loaded pages away from the kernel. */
+/* Evicts the last of the loaded pages. */
 static void let_go_last(struct pages *p)
 {
 	struct loaded_page *last = &p->loaded[--p->loaded_count];

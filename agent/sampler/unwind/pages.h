@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which pages of which modules' tables the kernel holds. Each module that is known has a run of
- * slots, one for 64 KiB of its code; a slot says where the page is, once it has been wanted. The
- * bytes are bounded; the pages that were not used for the longest time go first.
+ * Which pages of which modules' tables the kernel holds. Each known module has a run of slots, one
+ * per 64 KiB of its code; a slot says where the page is, once that has been requested. The pool has
+ * a fixed size; the least recently used pages are evicted first.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 struct page_module {
 	uint32_t number; /* the module's */
-	uint32_t first_slot, slot_count; /* 0 slots: no tables */
+	uint32_t first_slot, slot_count; /* 0 slots = no tables */
 	uint64_t first_page; /* ELF address >> ABI_UNWIND_PAGE_SHIFT of its first slot */
 	const struct index *index; /* borrowed */
 };
@@ -32,8 +32,8 @@ struct pages {
 	struct space regions[ABI_UNWIND_REGIONS]; /* in units of PAGE_UNIT_BYTES */
 	struct loaded_page *loaded;
 	size_t loaded_count, loaded_capacity;
-	struct map deferred; /* slots whose pages found no room since the last turn */
-	uint32_t deferred_units; /* of those pages together */
+	struct map deferred; /* slot → units of a page that found no room since the last turn */
+	uint32_t deferred_units; /* sum over these pages */
 	bool slots_deferred; /* a module found no slots since the last pages_drop_all() */
 	uint32_t epoch;
 	uint32_t dropped_epoch; /* of the last pages_drop_all() */
@@ -42,24 +42,25 @@ struct pages {
 
 int pages_init(struct pages *p, const struct unwind_target *target, struct metrics *metrics);
 void pages_deinit(struct pages *p);
-/* The module's slots, made at the first call. -EAGAIN: none are left now, -ENOMEM. */
+/* The module, with slots from its first call on. -EAGAIN if too few are free now, -ENOMEM. */
 int pages_module(struct pages *p, uint32_t number, const struct index *index,
 	const struct page_module **ret_module);
 /*
- * The page in SLOT is wanted: loads it, or notes that there is none. Where there is no room before
- * the next turn it stays absent, so that the walks that meet it go on in user space, and is loaded
- * when it is wanted again.
+ * Loads the page of SLOT, or marks the slot if there is none. If there is no room before the next
+ * turn the page stays absent: user space finishes the walks that need it, and the page is loaded
+ * when it is requested again.
  */
 void pages_want(struct pages *p, uint32_t slot);
 /*
- * To be called about once a second: what was let go may be used anew, and pages are let go until
- * an eighth of the room is free, and as much again as found no room since the last call.
+ * Call it about once a second. Frees the room of pages evicted two turns ago, and evicts pages
+ * until an eighth of the pool is free plus (up to a quarter of the pool) what found no room in this
+ * turn.
  */
 void pages_turn(struct pages *p);
-/* Slots are running out, or have. */
+/* Whether slots are running out, or have run out. */
 bool pages_crowded(const struct pages *p);
-/* A module's index gives way to one of the same file. */
+/* Replaces a module's index by another one of the same file. */
 void pages_replace(struct pages *p, uint32_t number, const struct index *index);
-/* Forgets a module: its slots may be another's after two turns. */
+/* Forgets a module. Its slots can be reused after two turns. */
 void pages_drop(struct pages *p, uint32_t number);
 void pages_drop_all(struct pages *p);

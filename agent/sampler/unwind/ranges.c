@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 enum {
-	MAX_RANGES = 4096, /* of one process: the rest of it goes by frame pointer */
+	MAX_RANGES = 4096, /* per process; code outside them is unwound by frame pointer */
 	MAX_SEGMENTS = 64,
 };
 
@@ -47,7 +47,7 @@ static void ranges_append(struct ranges *r, const struct abi_unwind_range *range
 		u->scratch[r->count++] = *range;
 }
 
-/* Segments are ascending by address; in a mapping they need not be so by pc: a sane file's are. */
+/* Segments ascend by address. By pc they do so only in a sane file; others are skipped. */
 static void add_segments(
 	struct ranges *r, const struct mapping *mapping, const struct page_module *module)
 {
@@ -89,7 +89,7 @@ static void ranges_add_code(struct ranges *r, const struct mapping *mapping)
 		ranges_append(r, &whole);
 		return;
 	case UNWIND_MODULE_NONE:
-		/* It may be asked for once more, and come. */
+		/* It may be requested again later, and succeed. */
 		r->waiting = true;
 		ranges_append(r, &whole);
 		return;
@@ -97,7 +97,7 @@ static void ranges_add_code(struct ranges *r, const struct mapping *mapping)
 		break;
 	}
 	err = pages_module(&r->unwind->pages, mapping->module->number, index, &module);
-	/* Without slots for now, walks end here and go on in user space. */
+	/* Until there are slots, walks stop here and user space finishes them. */
 	if (err == -EAGAIN)
 		whole.kind = ABI_UNWIND_WAITING;
 	if (err)

@@ -79,7 +79,7 @@ static size_t first_free_after(const struct space *s, uint32_t unit)
 	return low;
 }
 
-/* Puts RUN among the free ones, joined with those it touches. */
+/* Adds RUN to the free runs and merges it with adjacent ones. */
 static int set_free(struct space *s, struct space_run run)
 {
 	size_t at = first_free_after(s, run.first);
@@ -106,7 +106,7 @@ void space_turn(struct space *s)
 	struct space_runs empty = s->rested;
 
 	for (size_t i = 0; i < s->rested.count; i++) {
-		/* Without memory for it the run is lost. */
+		/* If there is no memory for it the run is lost. */
 		if (!set_free(s, s->rested.items[i]))
 			s->taken -= s->rested.items[i].count;
 	}

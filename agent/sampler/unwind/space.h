@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Numbered units that are handed out in runs, first fit. The kernel reads what the units stand for
- * without a lock, so a run that is given back rests until space_turn() was called twice.
+ * Allocates numbered units in runs, first fit. The kernel reads what the units stand for without a
+ * lock, so a freed run is not reused before space_turn() has been called twice.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -17,18 +17,18 @@ struct space_runs {
 };
 
 struct space {
-	struct space_runs free; /* ascending, no two touch */
-	struct space_runs resting, rested; /* given back since the last turn, and before it */
-	uint32_t total; /* units that were free at first */
-	uint32_t taken; /* handed out or resting */
+	struct space_runs free; /* ascending, no two adjacent */
+	struct space_runs resting, rested; /* freed since the last turn, and in the turn before */
+	uint32_t total; /* units that were free initially */
+	uint32_t taken; /* units that are allocated or not reusable yet */
 };
 
 int space_init(struct space *s, uint32_t first, uint32_t count);
 void space_deinit(struct space *s);
-/* -EAGAIN when no run is long enough now. COUNT > 0. */
+/* Allocates COUNT > 0 units. Returns -EAGAIN if no free run is long enough now. */
 int space_take(struct space *s, uint32_t count, uint32_t *ret_first);
-/* A whole run that was taken. On -ENOMEM it is never used again. */
+/* Frees a whole run from space_take(). On -ENOMEM the run is lost. */
 int space_give(struct space *s, uint32_t first, uint32_t count);
 void space_turn(struct space *s);
-/* Units that are free now, or will be after two turns. */
+/* Units that are free now or after two more turns. */
 uint32_t space_left(const struct space *s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Four words at a time: a byte that holds two bits for each of them (the first one's lowest), then
- * what these want. Words are remembered by all but their lowest 16 bits, the last one of each
- * place.
+ * Format, per group of four words: a byte with two bits for each word (enum how, the first word's
+ * lowest), then the bytes that these call for. A table of 256 places, hashed by all but the lowest
+ * 16 bits, holds the last word of each place.
  */
 #include "agent/sampler/unwind/stack_pack.h"
 
@@ -13,15 +13,15 @@
 enum {
 	WORD_BYTES = sizeof(uint64_t),
 	GROUP_WORDS = 4,
-	PLACES = 256, /* a place is said in a byte */
+	PLACES = 256, /* the number of a place is one byte */
 	NEAR_BITS = 16,
 };
 
 enum how {
 	HOW_ZERO = 0,
-	HOW_SAME = 1, /* place */
-	HOW_NEAR = 2, /* place, the lowest 16 bits */
-	HOW_NEW = 3, /* the word */
+	HOW_SAME = 1, /* as the place's word; followed by the place */
+	HOW_NEAR = 2, /* its lowest 16 bits differ; followed by the place and these bits */
+	HOW_NEW = 3, /* followed by the word */
 };
 
 static size_t stack_pack_place_of(uint64_t word)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The maps of bpf/abi/unwind_maps.h as this room sees them: something to write into. The
- * composition gives the kernel's, tests give memory.
+ * The maps of bpf/abi/unwind_maps.h as an interface to write to. The agent supplies the kernel's
+ * maps, tests supply memory.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,14 +17,14 @@ struct unwind_target {
 	int (*write_pool)(void *context, uint32_t offset, const void *bytes, size_t size);
 	int (*set_process)(void *context, uint32_t tgid, const struct abi_unwind_process *process);
 	void (*remove_process)(void *context, uint32_t tgid);
-	/* NULL where it is processes that are told of; and then the two below. */
+	/* NULL, with the next two, if the kernel's table has processes and not files. */
 	int (*set_file)(void *context, const struct abi_file *file,
 		const struct abi_unwind_process *ranges);
 	void (*remove_file)(void *context, const struct abi_file *file);
 	void (*set_files_turn)(void *context, uint32_t turn);
 	void (*set_epoch)(void *context, uint32_t epoch);
 	void (*set_rules_turn)(void *context, uint32_t turn);
-	/* No more can be taken in: walks are not to be left to us. */
+	/* FULL: user space can take no more unfinished walks. */
 	void (*set_full)(void *context, bool full);
 	void *context;
 };

@@ -9,19 +9,19 @@
 #include "agent/sampler/unwind/unwind_internal.h"
 
 enum {
-	MANY_RANGES = 256, /* are written anew once a turn at most */
+	MANY_RANGES = 256, /* a process with more is rewritten at most once a turn */
 	DEVICE_MINOR_BITS = 20,
 };
 
-/* A process as the kernel was told of it. */
+/* A process as last written to the kernel. */
 struct known_process {
 	uint32_t pid;
 	struct range_run run;
 	struct abi_unwind_process entry; /* as it was written */
 	uint32_t module_turn;
-	uint32_t turn; /* in which they were written */
-	bool waiting; /* for the index of one of its modules */
-	uint64_t generation; /* of its mappings; 0 = not written yet */
+	uint32_t turn; /* in which it was written */
+	bool waiting; /* the index of one of its modules is not ready */
+	uint64_t generation; /* of the mappings written; 0 = none yet */
 };
 
 int unwind_create(const struct unwind_options *options, struct unwind **ret_unwind)
@@ -87,7 +87,7 @@ void unwind_pause(struct unwind *u, bool paused)
 	tell_full(u);
 }
 
-/* Writes P's ranges anew and makes KNOWN tell of them. */
+/* Writes P's ranges again and updates KNOWN. */
 static int write_process(
 	struct unwind *u, const struct process *p, uint32_t exec_id, struct known_process *known)
 {
@@ -129,7 +129,7 @@ static bool is_current(const struct unwind *u, const struct process *p,
 {
 	if (known->entry.exec_id != exec_id)
 		return false;
-	/* What is given back rests: a process that maps on and on would use up all room. */
+	/* Freed ranges rest for two turns: a process that keeps mapping would use up all room. */
 	if (known->run.count > MANY_RANGES && known->turn == u->turn)
 		return true;
 	if (known->waiting && known->module_turn != u->module_turn)
@@ -167,7 +167,7 @@ int unwind_sync(struct unwind *u, const struct process *p, uint32_t exec_id)
 	if (known && is_current(u, p, known, exec_id))
 		return 0;
 	err = known ? write_process(u, p, exec_id, known) : -E2BIG;
-	/* -EAGAIN: there is room again after some turns. */
+	/* -EAGAIN: there will be room after some turns. */
 	if (err && err != -EAGAIN)
 		metrics_add(u->options.metrics, METRIC_UNWIND_PROCESSES_REFUSED, 1);
 	return err;
@@ -222,7 +222,7 @@ void unwind_modules_changed(struct unwind *u)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* The kernel's own number of a device (include/linux/kdev_t.h) as /proc and stat() have it. */
+/* Converts the kernel's device number (include/linux/kdev_t.h) to that of /proc and stat(). */
 static uint64_t device_of(uint32_t kernel_device)
 {
 	return makedev(kernel_device >> DEVICE_MINOR_BITS,
@@ -262,8 +262,8 @@ struct seen_mapping unwind_sighting(const struct abi_sighting *told)
 }
 
 /*
- * Whether MAPPING's module may be learned for the file that the kernel TOLD of. What is learned
- * holds for all processes, so one whose mappings we have wrong must not teach it.
+ * Whether MAPPING's module may be learned for the file in TOLD, the kernel's report. This applies
+ * to all processes, so a process whose mappings are wrong in user space must not teach it.
  */
 static bool unwind_is_told(const struct mapping *mapping, const struct abi_mapping *told)
 {
@@ -300,7 +300,7 @@ void unwind_want(struct unwind *u, uint32_t slot)
 	pages_want(&u->pages, slot);
 }
 
-/* Everything, so that what is in use now finds room again. */
+/* Forgets everything, so that what is in use now finds room again. */
 static void forget_all(struct unwind *u)
 {
 	uint64_t number, known;

@@ -13,15 +13,15 @@ struct unwind {
 	struct files files;
 	struct abi_unwind_range *scratch; /* of the process or file being written */
 	size_t scratch_capacity;
-	uint32_t module_turn; /* counts what modules became known */
-	uint32_t turn; /* counts seconds, about */
-	uint32_t version; /* of the last process's ranges that were written */
-	bool full; /* of processes */
-	bool paused;
-	bool told_full; /* what the kernel was told */
+	uint32_t module_turn; /* counts calls of unwind_modules_changed() */
+	uint32_t turn; /* counts calls of unwind_turn(), about one a second */
+	uint32_t version; /* of the process entry written last */
+	bool full; /* the table of processes is */
+	bool paused; /* by unwind_pause() */
+	bool told_full; /* what was last reported to the kernel */
 };
 
-/* Whether the kernel finds mappings by itself. */
+/* Whether the kernel's table has files (VMA lookup) and not processes. */
 static inline bool unwind_by_file(const struct unwind *u)
 {
 	return u->options.target.set_file;

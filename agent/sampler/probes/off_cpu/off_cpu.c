@@ -11,7 +11,7 @@
 #include "bpf/abi/shared.h"
 #include "bpf/probes/off_cpu.skel.h"
 
-/* The chance of 2^32 means all. */
+/* A chance of 2^32 or more samples every wait. */
 static const uint64_t ALL_WAITS = UINT64_C(1) << 32;
 
 static bool off_cpu_is_wanted(const struct collect_options *options)
@@ -31,7 +31,7 @@ static int off_cpu_configure(const struct collect_options *options, struct bpf_o
 		return -EBADMSG;
 	if (options->off_cpu_share < 1)
 		config->chance = (uint32_t)MAX(options->off_cpu_share * (double)ALL_WAITS, 1.0);
-	/* A thread that leaves was not interrupted: the kernel walks its own stack there. */
+	/* A thread that leaves was not interrupted, so the kernel walks the kernel stack itself. */
 	if (kernel_rows)
 		bpf_map__set_autocreate(kernel_rows, false);
 	return 0;

@@ -8,8 +8,8 @@
 #include "bpf/abi/sampler.h"
 
 /*
- * BPF knows of ABI_WAITS at most. Beside them there are some whose end was lost, and those that
- * have ended while their stack is not there yet.
+ * BPF tracks at most ABI_WAITS. In addition there are waits whose end was lost, and ended ones
+ * whose stack is not there yet.
  */
 enum { MAX_WAITS = 4 * ABI_WAITS };
 
@@ -26,7 +26,7 @@ void wait_table_deinit(struct wait_table *t)
 	free(t->free);
 }
 
-/* The number of an item that is free. */
+/* Sets *RET_NUMBER to a free item. */
 static int wait_table_free_item(struct wait_table *t, uint64_t *ret_number)
 {
 	int err;
@@ -36,7 +36,7 @@ static int wait_table_free_item(struct wait_table *t, uint64_t *ret_number)
 		return 0;
 	}
 	err = array_reserve(t->items, t->capacity, t->count + 1, MAX_WAITS);
-	/* So that to forget one never needs memory. */
+	/* Reserved now, so that forgetting a wait never needs memory. */
 	if (!err)
 		err = array_reserve(t->free, t->free_capacity, t->count + 1, MAX_WAITS);
 	if (!err)
@@ -44,7 +44,7 @@ static int wait_table_free_item(struct wait_table *t, uint64_t *ret_number)
 	return err;
 }
 
-/* The newest wait of TID; NULL: none is known. */
+/* The newest wait of TID, NULL if none is known. */
 static struct wait *wait_table_newest(struct wait_table *t, uint32_t tid)
 {
 	uint64_t number;
@@ -94,7 +94,7 @@ struct wait *wait_table_find(struct wait_table *t, uint32_t tid, uint64_t left_n
 	return wait;
 }
 
-/* Takes WAIT out of the chain of its thread. */
+/* Removes WAIT from its thread's chain. */
 static void wait_table_unlink(struct wait_table *t, const struct wait *wait)
 {
 	uint32_t number = (uint32_t)(wait - t->items) + 1;
@@ -103,7 +103,7 @@ static void wait_table_unlink(struct wait_table *t, const struct wait *wait)
 	assert(newer);
 	if (newer == wait) {
 		map_remove(&t->by_tid, wait->tid);
-		/* Needs no memory: there is room for as many as before. */
+		/* Needs no memory: an entry was just removed. */
 		if (wait->older)
 			(void)map_set(&t->by_tid, wait->tid, wait->older - 1);
 		return;
@@ -125,7 +125,7 @@ void wait_table_forget_thread(struct wait_table *t, uint32_t tid)
 {
 	struct wait *newest = wait_table_newest(t, tid);
 
-	/* Those that have ended are still to be counted. */
+	/* Ended waits still have to be counted. */
 	if (newest && newest->state != WAIT_ENDED)
 		wait_table_forget(t, newest);
 }

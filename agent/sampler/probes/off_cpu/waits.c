@@ -72,7 +72,7 @@ void waits_thread_ended(struct waits *w, uint32_t tid)
 	wait_table_forget_thread(&w->table, tid);
 }
 
-/* The number of WAIT's stack in TO. */
+/* Copies WAIT's stack into TO, where its number is *RET_STACK. */
 static int waits_copy_stack(
 	struct waits *w, const struct wait *wait, struct profile *to, uint32_t *ret_stack)
 {
@@ -99,7 +99,7 @@ static int waits_add_to(struct waits *w, const struct wait *wait, struct profile
 	return err ? err : profile_add(to, &sample);
 }
 
-/* WAIT, which has its stack, has ended after WAIT_NS: it is added to WINDOW and the taps. */
+/* Adds WAIT, which has its stack and ended after WAIT_NS, to WINDOW and the taps. */
 static void waits_count(struct waits *w, struct wait *wait, uint64_t wait_ns, uint32_t window)
 {
 	const struct waits_handlers *owner = &w->options.handlers;
@@ -113,7 +113,7 @@ static void waits_count(struct waits *w, struct wait *wait, uint64_t wait_ns, ui
 		return;
 	}
 	metrics_add(w->options.metrics, METRIC_SAMPLES_OFF_CPU, 1);
-	/* What a full profile on demand leaves out is still in the window's: it is not lost. */
+	/* What does not fit a profile on demand is still in the window's: it is not lost. */
 	while ((tap = owner->next_tap(owner->context, wait->sample.pid, &iterator))) {
 		if (waits_add_to(w, wait, tap))
 			metrics_add(w->options.metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
@@ -143,7 +143,7 @@ void waits_woke(struct waits *w, const struct abi_wake *wake)
 {
 	struct wait *wait = wait_table_find(&w->table, wake->tid, wake->left_ns);
 
-	/* Its process is not wanted, or its beginning was lost, and is counted. */
+	/* Its process is not wanted, or its beginning was lost, which was counted. */
 	if (!wait || wait->state == WAIT_ENDED)
 		return;
 	if (wait->state == WAIT_BEGUN) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Go's row: goroutine ids. Its frames are native ones, which its index names. */
+/* Go's row: goroutine ids. Go frames are native, so the index names them. */
 #include "agent/sampler/runtimes/go/goids.h"
 #include "agent/sampler/runtimes/runtime.h"
 #include "base/log.h"

@@ -6,7 +6,7 @@
 
 bool goids_how(const struct index_go *go, struct abi_runtime_go *ret_how)
 {
-	/* An index is a foreign file: offsets of 0 would read the wrong words and call them ids. */
+	/* An index is untrusted: offsets of 0 would read wrong words as ids. */
 	if (!go || !go->version || !go->supported)
 		return false;
 	if (!go->g_tls_offset || !go->g_m || !go->m_curg || !go->g_goid)
