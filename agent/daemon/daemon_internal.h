@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the daemon's files share: daemon.c, windows.c, http.c, settings.c and the rest. */
+/* Shared by the daemon's files: daemon.c, windows.c, http.c, settings.c and others. */
 #include "agent/sampler/sampler.h"
 #include "agent/daemon/budget.h"
 #include "agent/settings/config.h"

@@ -162,7 +162,10 @@ static void on_client(void *context, int fd, uint32_t events)
 	(void)events;
 	for (int i = 0; more && i < ACCEPTS_PER_TURN && s->connection_count < MAX_CONNECTIONS; i++)
 		more = accept_one(s);
-	/* No descriptor or memory left: the waiting client would wake us over and over. */
+	/*
+	 * Out of descriptors or memory: stop listening for a while, or the waiting client wakes us
+	 * over and over.
+	 */
 	if (!more && errno != EAGAIN)
 		(void)loop_timer(s->loop, RETRY_NS, 0, on_retry, s, &s->listen_timer);
 	if (s->connection_count >= MAX_CONNECTIONS)

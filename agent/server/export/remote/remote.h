@@ -107,5 +107,5 @@ int remote_send(
 	struct remote *remote, const struct payload *payload, remote_done_fn *done, void *context);
 /* Drives all transfers; returns after TIMEOUT_MS, or earlier on an event or wakeup. */
 int remotes_run(struct remotes *r, int timeout_ms);
-/* From any thread. */
+/* Makes remotes_run() return early. May be called from any thread. */
 void remotes_wakeup(struct remotes *r);

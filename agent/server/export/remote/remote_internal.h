@@ -188,7 +188,7 @@ struct remote {
 	uint64_t old_way_since_ns;
 	bool new_way_works, old_way_works; /* it has been answered */
 	bool has_switched; /* in this send */
-	/* what is under way */
+	/* the transfer under way */
 	const struct payload *payload; /* NULL: nothing, or a call */
 	const struct remote_call *call; /* NULL: nothing, or a payload */
 	uint64_t call_off; /* offset in the call's body */
