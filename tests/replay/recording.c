@@ -19,7 +19,7 @@ static int recording_inflate(const void *bytes, size_t size, struct buffer *out)
 {
 	ZSTD_DStream *stream = ZSTD_createDStream();
 	ZSTD_inBuffer in = { .src = bytes, .size = size };
-	bool more = true; /* the stream may hold some when all is read */
+	bool more = true; /* the stream may hold output when all input is read */
 	int err = stream ? 0 : -ENOMEM;
 
 	while (!err && (more || in.pos < in.size)) {
@@ -67,7 +67,7 @@ const char *recording_text(const struct record *record, size_t size)
 	return (const char *)record->body + size;
 }
 
-/* Where the question begins in the body of a record. */
+/* Returns the offset of the question in the body of a record. */
 static size_t recording_question_place(const struct record *record)
 {
 	struct recording_answer answer = { 0 };
@@ -170,7 +170,7 @@ static int recording_read(struct recording *r)
 		at += sizeof(head);
 		if (head.size > size - at || head.type == 0 || head.type >= RECORDING_TYPES)
 			return -EBADMSG;
-		/* The order of answers to one question is that of their times. */
+		/* Times must not decrease: they give the order of answers to one question. */
 		time_ns = head.time_ns > time_ns ? head.time_ns : time_ns;
 		record = (struct record){ .type = head.type,
 			.time_ns = time_ns,

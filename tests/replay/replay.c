@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls the sampler as the recorded run did. */
+/* Replays the recorded calls of the sampler. */
 #include "tests/replay/replay.h"
 
 #include <errno.h>
@@ -40,12 +40,12 @@ const struct record *replay_take_event(struct replay *r)
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-/* A report as it was asked for. */
+/* A report request of the recording. */
 struct asked_report {
 	struct report_options options;
 	char comment[MAX_COMMENT_BYTES];
-	struct map processes; /* number → 1: those that are in it */
-	const uint8_t *pprof; /* that was written, compressed */
+	struct map processes; /* number → 1 for each process in the report */
+	const uint8_t *pprof; /* as the recorded run wrote it, compressed */
 	size_t pprof_bytes;
 };
 
@@ -81,7 +81,7 @@ static void asked_report_set_options(
 	};
 }
 
-/* False: the record makes no sense. */
+/* Returns false if the record is invalid. */
 static bool asked_report_read(struct asked_report *asked, const struct record *event)
 {
 	struct recording_report body;
@@ -283,7 +283,7 @@ static void replay_call(struct replay *r)
 		r->error = err;
 }
 
-/* Of a profile on demand, or of all that was sampled. */
+/* A report of a profile on demand, or of all samples. */
 static void replay_other_report(struct replay *r)
 {
 	const struct profile *profile = take(r->tap_profile);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Index builds, the index cache, debuginfod (which is never asked) and the vDSO: what they answered
- * and when is in the recording.
+ * Index builds, the index cache, debuginfod (never queried) and the vDSO, answered from the
+ * recording at the recorded times.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,17 +23,17 @@ enum { MAX_REQUESTS = 1 << 20 };
 
 struct request {
 	uint64_t tag;
-	uint32_t record; /* of its answer; 0 = none came */
+	uint32_t record; /* record of its answer; 0 = never answered */
 };
 
 struct builds {
 	struct replay *replay;
 	struct builds_options options;
-	struct request *requests; /* that are not answered */
+	struct request *requests; /* pending requests */
 	size_t count, capacity;
 };
 
-/* Index file NUMBER of the recording; NULL: there is none, or it is of another format. */
+/* Returns index file NUMBER of the recording, NULL if it is missing or of another format. */
 static struct index *replay_index(struct replay *r, uint32_t number)
 {
 	uint32_t at =
@@ -87,7 +87,7 @@ static void builds_answer(struct builds *b, uint64_t tag, uint32_t record)
 	b->options.done(b->options.context, tag, replay_index(b->replay, body.file));
 }
 
-/* The first answer that was given at this time or later. */
+/* Returns the first answer at or after the current time, 0 if there is none. */
 static uint32_t builds_next_answer(const struct builds *b, uint64_t key)
 {
 	const struct record *records = b->replay->recording->records;
@@ -139,7 +139,7 @@ int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_
 	return builds_request_debug(b, id, fd, tag, NULL);
 }
 
-/* The request whose answer is the next to be given by now. */
+/* Returns the pending request with the earliest answer that is due, or NULL. */
 static struct request *builds_due(const struct builds *b)
 {
 	struct request *due = NULL;

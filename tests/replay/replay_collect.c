@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/sampler/collect/collect.h over recorded rings. */
+/* Implements agent/sampler/collect/collect.h over recorded rings. */
 #include "agent/sampler/collect/collect.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ enum {
 	MAX_RECORD_BYTES = UINT16_MAX,
 };
 
-/* As in collect.c. */
+/* Equal to that of collect.c. */
 static const uint64_t SETTLE_NS = 200 * 1000;
 
 struct tables {
@@ -37,8 +37,8 @@ struct collect {
 	struct ring_copy copies[MAX_RINGS];
 	struct ring *rings[MAX_RINGS];
 	size_t ring_count;
-	uint32_t looked; /* the record that the last reading ended with */
-	uint32_t part; /* the ring that was read last */
+	uint32_t looked; /* record that ended the last reading */
+	uint32_t part; /* record of the last ring read */
 	uint32_t window;
 	bool started;
 	struct tables *tables; /* NULL = none */
@@ -132,7 +132,7 @@ int collect_fd(const struct collect *c)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-/* Rings are recorded in the order of their numbers. */
+/* Rings are recorded in the order of their numbers: a new one has the next number. */
 static struct ring_copy *collect_ring(struct collect *c, const struct recording_ring *ring)
 {
 	bool good = ring->size_bytes >= 4096 && ring->size_bytes <= MAX_RING_BYTES &&
@@ -149,7 +149,7 @@ static struct ring_copy *collect_ring(struct collect *c, const struct recording_
 	return &c->copies[c->ring_count++];
 }
 
-/* Record by record: a ring's end is not in the middle of one where it has room behind it. */
+/* Appends one record at a time, so that a ring with room behind it does not end inside a record. */
 static void collect_append(struct ring_copy *copy, const uint8_t *bytes, size_t size)
 {
 	while (size) {
@@ -186,7 +186,7 @@ static uint32_t collect_following(
 			: recording_first(c->replay->recording, type, 0);
 }
 
-/* The rings as they were when they were read at this time. */
+/* Brings the rings to their recorded state at the current time. */
 static void collect_look(struct collect *c)
 {
 	const struct record *records = c->replay->recording->records;

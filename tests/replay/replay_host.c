@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's answers: clocks and files. */
+/* Answers the host's calls: clocks and files. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { MAX_DESCRIPTORS = 1 << 12, MAX_QUESTION_BYTES = 8192, MAX_ASKED = 1 << 22 };
 
-static const uint64_t MAX_FILE_BYTES = UINT64_C(1) << 28; /* with holes */
+static const uint64_t MAX_FILE_BYTES = UINT64_C(1) << 28; /* including holes */
 
 void replay_move_clock(struct replay *r, uint64_t time_ns)
 {
@@ -74,7 +74,7 @@ static bool replay_question(struct replay *r, enum recording_question kind, int 
 	return length < MAX_QUESTION_BYTES;
 }
 
-/* What was recorded of the question; false and errno: it was not, or the answer was an error. */
+/* Finds the recorded answer. Returns false with errno if there is none or if it is an error. */
 static bool replay_answer(struct replay *r, enum recording_type type, const char *question,
 	struct recording_answer *ret_answer, const struct record **ret_record)
 {
@@ -109,7 +109,7 @@ static bool replay_stat_of(struct replay *r, uint32_t object, struct recording_s
 	return true;
 }
 
-/* What had been read of the file until now is what it holds. */
+/* Writes to FD what the recorded run had read of the file so far. */
 static void replay_write_data(struct replay *r, int fd, struct replay_handle *handle)
 {
 	const struct record *records = r->recording->records;
@@ -280,7 +280,7 @@ static bool is_last_entry(const struct record *record)
 	return !recording_body(record, &answer, sizeof(answer)) || !answer.value;
 }
 
-/* Where the last listing of this directory begins that was made by now, or the first of all. */
+/* Returns the first entry of the directory's latest listing so far, or of its first one. */
 static uint32_t replay_first_entry(const struct replay *r, uint64_t key)
 {
 	const struct record *records = r->recording->records;

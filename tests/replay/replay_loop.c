@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/loop/loop.h where nothing is waited for: what happens next is in the recording. */
+/* Implements agent/loop/loop.h without waiting: the recording has the next event. */
 #include "agent/loop/loop.h"
 
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static void loop_call_source(struct loop *loop, int fd)
 		source->fn(source->context, fd, 0);
 }
 
-/* One call of the recorded loop: its time, and whom it called unless that is no part of this. */
+/* One callback of the recorded loop. Callbacks outside the replayed code are skipped. */
 static void loop_call(struct loop *loop, struct replay *r, const struct record *tick)
 {
 	const struct record *whom = replay_next_event(r);

@@ -78,7 +78,7 @@ static SSL_CTX *make_tls(struct fault_server *s, const struct fault_tls *tls)
 	return context;
 }
 
-/* What the peer still sends: closed at once, it would get a reset instead of our alert. */
+/* Drains the socket: if closed with unread data, the peer gets a reset instead of our alert. */
 static void drain(int fd)
 {
 	char bytes[1024];
@@ -287,7 +287,7 @@ static bool keep_data(struct fault_request *request, const uint8_t *bytes, size_
 	return true;
 }
 
-/* RFC 9113, 6.9: leave to send SIZE bytes more, on the connection and on the stream. */
+/* RFC 9113, 6.9: lets the client send SIZE bytes more, on the connection and the stream. */
 static bool open_window(struct fault_connection *c, uint32_t stream, size_t size)
 {
 	const uint8_t more[4] = { (uint8_t)(size >> 24), (uint8_t)(size >> 16),
@@ -302,7 +302,7 @@ static uint32_t stream_of(const uint8_t head[9])
 	return (uint32_t)head[5] << 24 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 8 | head[8];
 }
 
-/* The preface and frames, up to LIMIT bytes of the request's body or its end. */
+/* Reads the preface and frames, up to LIMIT bytes or the end of the request's body. */
 static bool read_frames(struct fault_connection *c, struct fault_request *request, size_t limit,
 	uint32_t *ret_stream)
 {
@@ -344,7 +344,7 @@ bool fault_h2_read_request(
 	return read_frames(c, request, SIZE_MAX, ret_stream);
 }
 
-/* RFC 9113, 6.9.2: what may be sent before the server opens its window further. */
+/* RFC 9113, 6.9.2: the initial window. */
 enum { H2_FIRST_WINDOW = 65535 };
 
 bool fault_h2_ping(struct fault_connection *c)

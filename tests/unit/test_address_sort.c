@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Items sorted by address keep their order where addresses are the same, whatever bits differ. */
+/* Sorting by address is stable for equal addresses, whichever bits differ. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

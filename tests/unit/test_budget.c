@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU budget: which frequency follows from what was used. */
+/* The CPU budget: which frequency follows from the CPU time used. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder on whole files: what the sources give together, and files that give nothing. */
+/* The builder on whole files: how sources combine, and files that yield nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue, with real sandboxes: this program is its own child. The "ELF file" of a build is a
- * pipe from which the child takes one letter that says what to do, so a build runs exactly until
- * the test lets it go on.
+ * The build queue with real sandboxes: this program is its own child. The "ELF file" of a build is
+ * a pipe from which the child reads one letter that tells it what to do, so a build runs until the
+ * test lets it continue.
  */
 #include <errno.h>
 #include <fcntl.h>

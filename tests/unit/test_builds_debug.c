@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds that lack lines and get a debug file from servers. This program is its own child: as the
- * one that asks, it does what the letter in the "server's" name says; as the sandbox, it makes of
- * an ELF file alone an index without lines, and of a companion what that one's first letter says.
+ * Builds without lines that get a debug file from servers. This program is its own child: as the
+ * downloader it does what the letter in the "server's" name says; as the sandbox it makes an index
+ * without lines from an ELF file alone, and with a debug file does what the first letter of that
+ * says.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of the table of commands, and what all commands have in common. */
+/* The command table, and what all commands have in common. */
 #include "agent/commands/commands.h"
 
 #include <setjmp.h>

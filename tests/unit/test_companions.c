@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder and the files beside a module: whose names count. */
+/* The builder with debug files: which file's names win. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libdeflate.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings file: what is taken, what is refused and how the message finds the place. */
+/* The settings file: what is accepted, what is rejected, and how the message gives the position. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a window is sent: each series' samples, whole and once, cut into payloads that servers
- * take. A directory as the remote store shows them.
+ * Export of a window: the samples of each series are sent completely and once, cut into payloads
+ * that servers accept. Remote stores are directories.
  */
 #include <errno.h>
 #include <fcntl.h>

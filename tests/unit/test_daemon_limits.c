@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `fathom agent` takes as settings, and what it refuses with the setting's name. */
+/* Which settings `fathom agent` accepts; a rejection names the setting. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /ready says of the agent. */
+/* The /ready endpoint of the agent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

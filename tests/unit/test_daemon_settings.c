@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent makes of its settings, at the start and at a reload. */
+/* How the agent applies its settings at the start and on a reload. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /status tells, and what a reload changes. */
+/* The /status endpoint, and what a reload changes in it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

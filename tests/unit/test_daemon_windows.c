@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows of `fathom agent`: how they end, what of them is stored, and what the log says of it. */
+/* Windows of `fathom agent`: how they end, what is stored of them, and what is logged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files are offered for a module: what its sections name, and where that is looked for. */
+/* Which debug files are found for a module: the names in its sections, and the search path. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uploads of debug information against a server of Parca's protocol that misbehaves as it is told.
- * Each gRPC request comes on a connection of its own: ask, initiate, upload, finish.
+ * Uploads of debug information to a misbehaving server of Parca's protocol. Each gRPC request comes
+ * on its own connection: ask, initiate, upload, finish.
  */
 #include <setjmp.h>
 #include <stdarg.h>

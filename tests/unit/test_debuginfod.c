@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is remembered of debuginfod servers: how often, how long, and what they do not have. */
+/*
+ * What the client remembers of debuginfod servers: how often, how long, and which files are absent.
+ */
 #include "symbolizer/debuginfod/debuginfod.h"
 
 #include <errno.h>

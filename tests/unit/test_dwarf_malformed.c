@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a hostile or damaged file may hold: it costs its unit, and leaves the others their names. */
+/* Hostile or damaged DWARF costs its unit; other units keep their names. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call frame information: what its instructions and entries mean, well-formed. */
+/* Well-formed call frame information: instructions and entries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

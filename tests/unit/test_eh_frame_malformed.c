@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call frame information that lies: what is broken costs itself, and no more. */
+/* Malformed call frame information: a broken entry costs itself and no other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

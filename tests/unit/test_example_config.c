@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deploy/fathom.yaml is what it says: all settings, with their defaults. */
+/* deploy/fathom.yaml lists all settings with their defaults. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The export thread with directories as its remote stores: one that is there takes everything, one
- * that is not is a server that is away. Settings change meanwhile.
+ * The export thread, with directories as its remote stores: an existing one accepts everything, a
+ * missing one is an unreachable server. Settings change meanwhile.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill -9, again and again, of a process that sends profiles to a slow server: before an answer,
- * right after one, or while it takes profiles in. Processes of this program, run once more as `life
- * DIRECTORY PORT FIRST COUNT`, tell through a pipe what the spool has acknowledged. All of that
- * must arrive, in its order; twice only what was under way at a kill, on the first try after it.
+ * Repeated kill -9 of a process that sends profiles to a slow server: before an answer, right after
+ * one, or while it accepts profiles. The processes are this program, run again as `life DIRECTORY
+ * PORT FIRST COUNT`; they report through a pipe what the spool has acknowledged. All of that must
+ * arrive, in order; only the profile in flight at a kill may arrive twice, on the first try after
+ * it.
  */
 #include <pthread.h>
 #include <setjmp.h>

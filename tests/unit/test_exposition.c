@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /metrics, read as strictly as OpenMetrics 1.0 wants it. */
+/* /metrics, parsed as strictly as OpenMetrics 1.0 requires. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

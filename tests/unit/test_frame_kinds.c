@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames of a runtime, from the words that BPF records through the stack table into a report. The
- * runtime is made up: its frames are named by what the test keeps for a process.
+ * runtime is fake: its frames are named by what the test stores for a process.
  */
 #include <libdeflate.h>
 #include <setjmp.h>

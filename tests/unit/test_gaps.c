@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Side-band that the kernel lost is told of before everything that was sampled in the gap, whether
- * a record in the ring tells of it yet or not; and the order of what has the same time.
+ * Lost side-band is reported before every sample taken in the gap, whether the ring already has a
+ * record of the loss or not; and the order of records with equal times.
  */
 #include <stdarg.h>
 #include <stddef.h>

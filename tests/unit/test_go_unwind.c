@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of Go functions: usual ones, those that are marked, those that are known by name. */
+/* Unwind rows of Go functions: ordinary, marked, and recognized by name. */
 #include <elf.h>
 #include <errno.h>
 #include <setjmp.h>

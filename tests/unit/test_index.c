@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer and the reader of module indexes, together: what was put in is what is found. */
+/* The writer and the reader of module indexes together: lookups find what was written. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

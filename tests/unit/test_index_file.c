@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index file: the module's facts, page tables, and files that are broken or lie. */
+/* The index file: the module's facts, page tables, and broken or hostile files. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

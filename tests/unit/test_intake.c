@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples are taken in for the processes that are wanted, as the process that they are of. */
+/* Which samples are accepted, and to which process generation they belong. */
 #include "agent/sampler/samples/intake.h"
 
 #include "tests/unit/raw_stack.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When perf maps are read and whose they are, over a fake /proc. All clocks of this program can be
- * set forward, and stand still otherwise.
+ * When perf maps are read and which process they belong to, over a fake /proc. The clocks of this
+ * program stand still unless the test advances them.
  */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stays of a kernel's types: by name, whole, and where it was. The kernel's and an object's
- * types are made here, type by type.
+ * Reducing a kernel's types: by name, complete, and at their offsets. The types of the kernel and
+ * of an object are made here one by one.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The guard with a statm file of the test's own, and an owner that counts what it is asked for. */
+/* The memory guard with the test's own statm file and an owner that counts its requests. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

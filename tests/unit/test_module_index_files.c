@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done with files that cannot be opened, that the cache has, or that the owner wants. */
+/* Module files that cannot be opened, that are cached, or that the owner wants. */
 #include "tests/unit/module_indexes_fixture.h"
 
 /* ---- files that cannot be opened ------------------------------------------------------------ */

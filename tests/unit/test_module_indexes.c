@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When indexes are asked for, and what comes of the answers and of shortages. */
+/* When indexes are requested, and the effects of answers and of shortages. */
 #include "tests/unit/module_indexes_fixture.h"
 
 /* ---- questions ------------------------------------------------------------------------------ */

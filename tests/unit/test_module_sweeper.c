@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which modules a sweep forgets, in a process table over a fake /proc. */
+/* Which modules a sweep drops, in a process table over a fake /proc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

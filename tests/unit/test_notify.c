@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What systemd hears, on a socket of the test's own. */
+/* What systemd receives, on a socket of the test. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

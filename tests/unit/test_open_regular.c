@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files below a directory that is somebody else's root: the same paths as this kernel resolves them
- * and as they are walked where there is no openat2().
+ * Opening files below a foreign root directory: the kernel's path resolution, and the walk that
+ * replaces openat2() where it is missing.
  */
 #include "base/open_regular.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a payload becomes in OTLP: decoded again and held against the rules of profiles.proto. */
+/* A payload in OTLP, decoded again and checked against the rules of profiles.proto. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

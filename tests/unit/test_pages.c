@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages of several modules at a time, and which part of a mapping a segment covers. */
+/* Pages of several modules, and which part of a mapping a segment covers. */
 #include "agent/sampler/unwind/pages.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks that wait for a module's index are finished once, whatever comes of the module. */
+/* Walks that wait for a module's index are finished once, whatever happens to the module. */
 #include "tests/unit/walks_fixture.h"
 
 static void a_walk_through_known_modules_is_added_at_once(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwinding from procedure linkage tables that no entry describes. */
+/* Unwinding from procedure linkage tables without call frame information. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

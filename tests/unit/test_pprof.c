@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder's output, decoded with the generated code and compared with what was put in. */
+/* The builder's output, decoded with the generated code and compared with its input. */
 #include <errno.h>
 #include <libdeflate.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile with one of everything that a node's profile has. With PPROF_FIXTURE set its bytes go
- * to that file too, where tests/accuracy/pprof.sh lets other readers look at them.
+ * A profile with everything that a node's profile can have. If PPROF_FIXTURE is set, its bytes are
+ * also written to that file, for tests/accuracy/pprof.sh to check with other readers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What relabelling may know of a process: of one that runs, with an environment that we gave it. */
+/* Process facts for relabelling, read from a running process whose environment the test sets. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process table as the stream of records feeds it. */
+/* The process table, fed by the stream of records. */
 #include "agent/sampler/process/processes.h"
 
 #include <errno.h>

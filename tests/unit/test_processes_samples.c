@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which program a sample is of, and which of its mappings are sure, where records were lost: the
- * stream's times are far before the readings of /proc, which are now.
+ * Which program a sample belongs to, and which of its mappings are certain, after lost records. The
+ * stream's times are long before the reads of /proc, which happen now.
  */
 #include "agent/sampler/process/processes.h"
 

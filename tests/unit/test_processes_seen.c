@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process table where walks see other mappings than the records told of. */
+/* The process table when walks see other mappings than the records had. */
 #include "agent/sampler/process/processes.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process table as /proc feeds it: at the start, on demand, after lost records. */
+/* The process table, fed by /proc: at the start, on demand, after lost records. */
 #include "agent/sampler/process/processes.h"
 
 #include <errno.h>

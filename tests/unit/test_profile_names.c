@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Somebody else's profile gets the names it lacks. */
+/* Adding the missing names to a foreign profile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

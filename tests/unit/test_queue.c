@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue with a sender and a clock of the test's own, on a real spool. */
+/* The send queue with the test's own sender and clock, on a real spool. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Relabelling gives what Prometheus gives: the cases of tests/unit/relabel.corpus, or of the file
- * that RELABEL_CORPUS names. tests/relabelcheck writes them with Prometheus' own package and says
- * what the lines look like.
+ * Relabelling agrees with Prometheus: the cases of tests/unit/relabel.corpus, or of the file that
+ * RELABEL_CORPUS names. tests/relabelcheck generates them with Prometheus' own package and
+ * describes their format.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is sent, and which options are refused. */
+/* What is sent to a remote store, and which options are rejected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

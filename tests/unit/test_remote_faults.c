@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What servers and networks do wrong, and the verdict on each. */
+/* Faults of servers and networks, and the verdict on each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

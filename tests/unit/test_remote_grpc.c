@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parca over gRPC: statuses in headers and trailers, and what happens where nobody speaks it. */
+/* Parca over gRPC: statuses in headers and trailers, and servers that do not speak gRPC. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

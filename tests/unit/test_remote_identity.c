@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes a remote store another one, and what does not. */
+/* Which option changes make a remote store a different one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every row of remote_kinds.def: it has a name of its own, can be made, and gives a verdict. */
+/* Every row of remote_kinds.def has a unique name, can be created, and yields a verdict. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

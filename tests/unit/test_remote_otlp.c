@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP receivers: what they get, what their answers mean, and who is asked by which protocol. */
+/* OTLP receivers: what they are sent, what their answers mean, and the choice of protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

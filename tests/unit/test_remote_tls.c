@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS: who is believed, and what is said about the others. */
+/* TLS: which servers are trusted, and the messages about the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampler over recordings of its host: the profiles are those that the recorded runs wrote,
- * byte for byte. Each recording is a case. Arguments name recordings other than those of the
- * project; with REPLAY_OUTPUT=DIRECTORY profiles that differ are written there.
+ * Replays recordings of the sampler's host: the profiles must equal those of the recorded runs,
+ * byte for byte. Each recording is a case. Arguments name other recordings than the project's; with
+ * REPLAY_OUTPUT=DIRECTORY, profiles that differ are written there.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of which pids the sampler looks up a runtime; read as bpf/runtimes/sample.bpf.h does it. */
+/* For which pids the sampler looks up a runtime, read as in bpf/runtimes/sample.bpf.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

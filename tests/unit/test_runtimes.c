@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of runtimes: with rows of the test's own, and with Go's. */
+/* The table of runtimes, with rows of the test and with Go's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

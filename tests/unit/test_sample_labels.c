@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every row of sample_labels.def: samples that differ only there stay apart, and the label comes
- * out in pprof and in OTLP.
+ * Every row of sample_labels.def: samples that differ only in it stay separate, and the label
+ * appears in pprof and OTLP.
  */
 #include "agent/sampler/profile/sample_labels.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file in memory in place of the kernel's map: rings are written as the BPF program does it. */
+/* Sample rings in a memfd in place of the kernel's map, written as the BPF program does. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

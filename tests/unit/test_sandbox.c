@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sandbox from both sides: this program is its own child, told apart by the hidden command.
- * What the child does instead of a build stands as one letter in the "ELF file" it is given.
+ * The sandbox from both sides: this program is its own child, started with the hidden command. One
+ * letter in the "ELF file" tells the child what to do instead of a build.
  */
 #include "symbolizer/sandbox/sandbox.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sandboxed child asks for debug files, from both sides: this program is its own child. As the
- * parent it opens nothing, it answers with files in memory.
+ * parent it answers with files in memory and opens none.
  */
 #include <errno.h>
 #include <poll.h>

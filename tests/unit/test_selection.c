@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `--include` and `--exclude`: what they take, and which processes they choose. */
+/* `--include` and `--exclude`: their syntax, and which processes they select. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

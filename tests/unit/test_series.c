@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which samples are sent as one series, and under which labels. */
+/* Which samples are sent as one series, and with which labels. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HTTP side over real sockets: what it answers, and whom. */
+/* The HTTP server over real sockets: its answers, and who gets them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HTTP side and its clients: bad, many, slow ones. */
+/* The HTTP server with bad, many and slow clients. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses to listen on, and what clients write. */
+/* Listen addresses, and the parameters of requests. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

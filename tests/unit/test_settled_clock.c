@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock that ages are judged by: it follows the wall clock, but not into the future at once. */
+/* The clock for ages: it follows the wall clock, but not at once into the future. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

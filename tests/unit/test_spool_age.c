@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the spool lets go because of its age, and a wall clock that is wrong for a while. */
+/* What the spool drops because of its age, and a wall clock that is wrong for a while. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

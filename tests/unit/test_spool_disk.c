@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A disk that is full, and somebody else in the directory. */
+/* A full disk, and foreign files in the directory. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

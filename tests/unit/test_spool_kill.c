@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill -9 at random points, many times, on one directory. A child puts payloads and, in the second
- * case, also takes them; it tells through a pipe what spool_put acknowledged and what was delivered
- * (a write to a pipe is all or nothing at these sizes). What the pipe says must agree with what the
- * directory then holds: every acknowledged payload exactly once, each whole, in order; besides them
- * at most the one that was being put.
+ * Repeated kill -9 at random points, on one directory. A child puts payloads and, in the second
+ * case, also takes them; it reports through a pipe what spool_put() acknowledged and what was
+ * delivered (pipe writes of these sizes are atomic). The directory must agree with that: every
+ * acknowledged payload exactly once, complete and in order, plus at most the one being put.
  */
 #include <errno.h>
 #include <inttypes.h>

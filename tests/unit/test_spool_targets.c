@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Targets that come, go and change places. */
+/* Targets that are added, removed and reordered. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

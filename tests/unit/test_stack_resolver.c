@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Raw stacks become stacks of a profile, with the mappings and kernel symbols of their instant. */
+/* Raw stacks become stacks of a profile, with the mappings and kernel symbols of their time. */
 #include "agent/sampler/samples/stack_resolver.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The local store: names, limits, and directories that others have written into. */
+/* The local store: names, limits, and directories with foreign files. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that leave the CPU and run again; walks that user space is to finish. */
+/* Threads that leave the CPU and run again; walks for user space to finish. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What made a program, by its comments and by Go's build information; comments that are none. */
+/* Which toolchain made a program, from its .comment and Go's build information; bad comments. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/top: a window as rows, rows as a screen; writing to who does not read. */
+/* agent/top: a window as rows, rows as a screen; output to a reader that does not read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

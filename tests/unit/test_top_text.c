@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/top: foreign names made harmless, keys from bytes, what keys do. */
+/* agent/top: sanitizing foreign names, decoding keys, and the effects of keys. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

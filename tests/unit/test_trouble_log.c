@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the log says of servers and builds, read back from standard error. */
+/* What is logged about servers and builds, read back from standard error. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwind tables of whole files, and of index files that lie. */
+/* Unwind tables of whole files and of hostile index files. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

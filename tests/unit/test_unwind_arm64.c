@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the walk of arm64 differs in, on whatever machine the test runs. */
+/* The arm64 specifics of the walk, tested on any machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

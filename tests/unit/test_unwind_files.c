@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What agent/sampler/unwind tells a kernel that finds mappings by itself: files, as samples tell
- * which module each is. Memory stands in place of the kernel's maps.
+ * What agent/sampler/unwind gives to a kernel that finds mappings itself: files, with the module of
+ * each as samples report it. Memory replaces the kernel's maps.
  */
 #include "agent/sampler/unwind/unwind.h"
 

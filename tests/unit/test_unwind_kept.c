@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps of bpf/unwind/step.bpf.h that need a register which calls keep: rules that tell where it
- * is, a frame that is found by rbx, and the race detector of Go, whose caller's stack is in r12.
+ * Steps of bpf/unwind/step.bpf.h that need a callee-saved register: rules that say where it is, a
+ * frame found by rbx, and Go's race detector, which has its caller's stack in r12.
  */
 #include "tests/unit/unwind_fixture.h"
 

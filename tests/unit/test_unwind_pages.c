@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages of unwind tables: what is packed is found again, and pages that lie are refused. */
+/* Pages of unwind tables: lookups find what was packed, and malformed pages are rejected. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

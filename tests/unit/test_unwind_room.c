@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The room agent/sampler/unwind with memory in place of the kernel's maps: what the kernel would
- * find there is looked up as BPF does it.
- */
+/* agent/sampler/unwind with memory in place of the kernel's maps, read as BPF reads them. */
 #include "agent/sampler/unwind/unwind.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Somebody else's pprof becomes payloads that servers take. */
+/* Foreign pprof files become payloads that servers accept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

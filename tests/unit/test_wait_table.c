@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits are found by thread and time, one for each thread, and weigh what they stand for. */
+/* Waits are looked up by thread and time, one for each thread, and have the right weight. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits with two windows and two profiles on demand of the test's own. */
+/* Waits, with two windows and two on-demand profiles made by the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows on a real loop whose clock the test advances, with an owner that notes each call as one
+ * Windows on a real loop whose clock the test advances, with an owner that records each call as one
  * letter: d(rain) n(umber) c(ompleted) g (about to be sealed) s(ealed) r(eleased) t (settled).
  */
 #include <errno.h>

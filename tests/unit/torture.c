@@ -23,28 +23,28 @@
 
 enum {
 	SLOTS = 1 << 18,
-	TRIES_FIRST = 80, /* of the short form: each of these calls, */
-	TRIES_BETWEEN = 60, /* so many of the others, */
-	TRIES_LAST = 20, /* and each of the last */
+	TRIES_FIRST = 80, /* short form: fail each of the first calls, */
+	TRIES_BETWEEN = 60, /* this many of those in between, */
+	TRIES_LAST = 20, /* and each of the last ones */
 	CALLERS = 12,
 };
 
-/* Something that was got and has to be given back. */
+/* A resource that must be released. */
 struct held {
 	const void *address;
 	const void *site; /* the call's return address */
 	const char *call;
-	uint64_t round; /* an entry of an earlier round is none */
+	uint64_t round; /* entries of earlier rounds are stale */
 	size_t size;
 	bool given_back;
 };
 
 static struct {
 	bool armed; /* calls are counted */
-	bool following; /* what is got and given back is kept in mind */
-	bool running; /* a case is under way */
+	bool following; /* acquired and released resources are tracked */
+	bool running; /* a case is running */
 	uint64_t calls;
-	uint64_t fails; /* this call of the operation; 0 = none */
+	uint64_t fails; /* number of the call that fails; 0 = none */
 	const char *failed;
 	void *callers[CALLERS]; /* of the call that failed, innermost first */
 	int caller_count;
@@ -66,7 +66,7 @@ static bool is_ours(void)
 	return torture.running && pthread_equal(pthread_self(), torture.thread);
 }
 
-/* Whether this call is the one that fails. */
+/* True if this call is the one that fails. */
 static bool torture_fails(const char *call, int error)
 {
 	if (!torture.armed || !is_ours() || ++torture.calls != torture.fails)
@@ -175,7 +175,7 @@ static void judge(const struct torture *t, int result)
 	}
 }
 
-/* One try with call FAILS failing (0: none). Returns the calls that were made. */
+/* Runs one try in which call FAILS fails (0 = none). Returns the number of calls made. */
 static uint64_t torture_try(const struct torture *t, uint64_t fails)
 {
 	unsigned int descriptors = open_descriptors();
@@ -221,7 +221,7 @@ void torture_run(const struct torture *t)
 	pthread_atfork(NULL, NULL, torture_disarm);
 	torture.thread = pthread_self();
 	torture.running = true;
-	calls = torture_try(t, 0); /* the first may also fill what is kept for ever */
+	calls = torture_try(t, 0); /* the first run may fill permanent caches */
 	calls = torture_try(t, 0);
 	if ((!full || !*full) && calls > TRIES_FIRST + TRIES_BETWEEN + TRIES_LAST)
 		step = (calls - TRIES_FIRST - TRIES_LAST) / TRIES_BETWEEN + 1;
@@ -235,13 +235,13 @@ const char *torture_failed(void)
 	return torture.failed;
 }
 
-/* The callers are for addr2line. */
+/* Prints the callers for addr2line. */
 static void print_failed(void)
 {
 	print_message("# call %llu, %s(), had failed with %s, called from",
 		(unsigned long long)torture.fails, torture.failed,
 		strerrorname_np(torture.failed_errno));
-	/* Not our own two. */
+	/* Skips our own two frames. */
 	for (int i = 2; i < torture.caller_count; i++)
 		print_message(" 0x%zx", site_offset(torture.callers[i]) - 1);
 	print_message("\n");

@@ -43,7 +43,7 @@ static void put(struct page_writer *w, uint32_t *at, const void *bytes, uint32_t
 	*at += size;
 }
 
-/* One without a code, to a rule that it names: six nibbles, or seven. */
+/* Appends a change without a code, which names its rule: six nibbles or seven. */
 static void put_change(struct page_writer *w, uint32_t *nibble, uint32_t distance, uint8_t number)
 {
 	const bool far = distance > 256;
@@ -57,7 +57,10 @@ static void put_change(struct page_writer *w, uint32_t *nibble, uint32_t distanc
 	}
 }
 
-/* The bucket from BEGIN to END: the rule there, and the changes. Counts those. */
+/*
+ * Writes the bucket from BEGIN to END: the rule at its start, and its changes, which it adds to
+ * row_count. Returns the offset of its end.
+ */
 static uint32_t put_bucket(struct page_writer *w, uint32_t at, uint32_t begin, uint32_t end)
 {
 	struct abi_unwind_page *page = (void *)w->bytes;
