@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the client remembers of debuginfod servers: how often, how long, and which files are absent.
- */
+/* The debuginfod client: pauses after failures, the rate limit, and its memory of absent files. */
 #include "symbolizer/debuginfod/debuginfod.h"
 
 #include <errno.h>
