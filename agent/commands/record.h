@@ -55,7 +55,10 @@ struct record_targets {
 	void *context;
 };
 
-/* Calls ENDED from the loop when the last target ends. */
+/*
+ * Calls ENDED from the loop when the last target ends. Returns -ENOMEM; 0 as well if nothing can be
+ * watched.
+ */
 int record_targets_watch(struct record_targets *targets, const struct collect_options *who,
 	struct loop *loop, void (*ended)(void *context), void *context);
 bool record_targets_ended(const struct record_targets *targets);

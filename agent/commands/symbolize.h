@@ -61,8 +61,8 @@ int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *i
 int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct index **ret_index);
 /*
- * Like symbolize_index() for the file at PATH, with a module ID made of device, inode, mtime and
- * size (see there).
+ * Like symbolize_index() for the file at PATH, identified by device, inode, mtime and size: a
+ * stripped file and its unstripped twin share their build ID.
  */
 int symbolize_index_of_file(
 	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
