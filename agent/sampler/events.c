@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passes collect's records to the rooms that take them in, and adds what comes of the samples to
- * the profiles of their window and of the taps.
+ * Passes collect's records to the rooms that consume them, and adds attributed samples to the
+ * profiles of their window and of the taps.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "agent/sampler/sampler_internal.h"
 #include "base/clock.h"
 
-/* S is the head of one, as its kind says. */
+/* S must be the head of a struct abi_tick. */
 static const struct abi_tick *tick_of(const struct abi_sample *s)
 {
 	assert(s->kind == ABI_TICK);
@@ -23,7 +23,7 @@ static const struct abi_switch_out *switch_out_of(const struct abi_sample *s)
 	return (const struct abi_switch_out *)s;
 }
 
-/* The window that a record belongs to. One of a window long sealed goes into the current one. */
+/* The profile of WINDOW; the current one if WINDOW is already sealed. */
 static struct profile *profile_of(const struct sampler *sampler, uint32_t window)
 {
 	return windows_profile(sampler->windows, window);
@@ -46,7 +46,7 @@ static uint64_t fiber_of(
 	return 0;
 }
 
-/* A with its stack in PROFILE, without count and weight. */
+/* Makes a profile sample of A and adds its stack to PROFILE; count and weight stay 0. */
 static int make_sample(struct sampler *sampler, struct profile *profile,
 	const struct attributed_sample *a, struct profile_sample *ret_sample)
 {
@@ -88,7 +88,7 @@ static int events_add_sample(
 	return profile_add(profile, &sample);
 }
 
-/* What a full profile on demand leaves out is still in the window's: it is not lost. */
+/* A sample that a full tap leaves out is still in the window's profile: it is not lost. */
 static void add_to_taps(struct sampler *sampler, const struct attributed_sample *a)
 {
 	struct profile *tap;
@@ -185,7 +185,9 @@ static void on_stack(void *context, const struct abi_stack *stack)
 {
 	struct sampler *sampler = context;
 
-	/* A stack that cannot be kept shows as `frames lost` in its samples, and is counted there.
+	/*
+	 * A stack that cannot be kept shows up as `frames lost` in its samples and is counted
+	 * there.
 	 */
 	(void)profile_put_raw(profile_of(sampler, stack->window), stack);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The composition's life: making the rooms in their order, timers, start and stop. */
+/* The sampler's life cycle: creates the rooms in their order, runs the timers, starts and stops. */
 #include "agent/sampler/sampler.h"
 
 #include <errno.h>
@@ -25,24 +25,24 @@
 
 enum {
 	PROCESSES_LIMIT = 262144,
-	JIT_MAPS_LIMIT = 4 * PROCESSES_LIMIT, /* generations, also those that ended */
+	JIT_MAPS_LIMIT = 4 * PROCESSES_LIMIT, /* process generations, ended ones included */
 	BUILD_CHILDREN = 2,
-	RETRIED_AT_ONCE = 128, /* samples that waited: some 10 ms */
-	BUILDS_WAITING = 1024, /* each has its file open; more are asked for again */
+	RETRIED_AT_ONCE = 128, /* pending samples; takes about 10 ms */
+	BUILDS_WAITING = 1024, /* each has its file open; more are requested again later */
 	PREPARED_PROGRAMS = 32,
 };
 
 static const uint64_t MS = 1000000;
 /*
- * Rings wake the loop at half full; this timer bounds how late a new process, module or Go program
- * is noticed on a calm machine.
+ * Rings wake the loop when they are half full; this timer bounds how late a new process, module or
+ * Go program is noticed on a quiet machine.
  */
 static const uint64_t DRAIN_MS = 100;
-/* On a machine where nothing happens there is nothing to notice: few wake-ups. */
+/* Saves wake-ups on an idle machine, where there is nothing to notice. */
 static const uint64_t IDLE_DRAIN_MS = 500;
 static const uint64_t UPKEEP_MS = 1000;
 
-/* An indexer may take what a big module needs, and no more (budgets: 256 MB resident). */
+/* What an indexer needs for a big module, and no more (budgets: 256 MB resident). */
 static const struct sandbox_limits index_limits = {
 	.memory_bytes = 4UL << 30,
 	.cpu_seconds = 60,
@@ -62,8 +62,8 @@ static void set_pace(struct sampler *sampler, bool idle)
 }
 
 /*
- * What can wait until sampling has begun: until then nobody asks for a kernel's name. Later it
- * should not wait, because a module that is unloaded takes its names along.
+ * Reads the kernel symbols once a sample has a kernel stack: nobody needs them earlier. Later would
+ * be too late, because a module's names are gone once it is unloaded.
  */
 static void after_first_sample(struct sampler *sampler)
 {
@@ -111,7 +111,7 @@ static bool is_building(const struct sampler *sampler)
 	       (sampler->waiting_debug && builds_improving(sampler->builds).modules > 0);
 }
 
-/* Samples that waited for an index may ask for others. */
+/* Samples that waited for one index may need others. */
 static void after_builds(struct sampler *sampler)
 {
 	pending_walks_retry(&sampler->walks, sampler->waiting ? SIZE_MAX : RETRIED_AT_ONCE);
@@ -123,7 +123,10 @@ static void after_builds(struct sampler *sampler)
 		loop_stop(sampler->loop);
 }
 
-/* Once, for a limit that was lowered since the last run; commits look after it from then on. */
+/*
+ * Trims the cache once, in case its limit was lowered since the last run. From then on commits keep
+ * the limit.
+ */
 static void trim_cache(struct sampler *sampler)
 {
 	if (sampler->started && !sampler->cache_trimmed)
@@ -217,7 +220,7 @@ static void on_forget(void *context, struct process *p)
 	jit_maps_forget(sampler->jit_maps, p);
 }
 
-/* ---- making --------------------------------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------------------------- */
 
 static int sampler_fail(
 	struct sampler_failure *failure, const char *step, const char *detail, int err)
@@ -227,7 +230,7 @@ static int sampler_fail(
 	return err;
 }
 
-/* All files that are there at once may take as much room as the cache. */
+/* Debug files that are open at the same time may together take as much space as the cache. */
 static int create_debuginfod(struct sampler *sampler, const struct sampler_options *options)
 {
 	const char *urls = options->debuginfod_urls;
@@ -356,7 +359,9 @@ static int create_samples(struct sampler *sampler, const struct sampler_options 
 	return err ? sampler_fail(failure, "allocate memory", "", err) : 0;
 }
 
-/* The rings are open; what runs now is read from /proc, what comes from here on is in the rings. */
+/*
+ * The rings are open already: /proc gives the processes that run now, the rings everything later.
+ */
 static int read_processes(struct sampler *sampler, const struct sampler_options *options,
 	struct sampler_failure *failure)
 {
@@ -400,7 +405,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 		sampler_fail(ret_failure, "allocate memory", "", err);
 	else
 		err = sampler_create_tables(sampler, options, ret_failure);
-	/* First what needs rights: without them nothing else is worth a message. */
+	/* What needs privileges goes first: without them no other error matters. */
 	if (!err)
 		err = create_collect(sampler, options, ret_failure);
 	if (!err)
@@ -491,7 +496,7 @@ int sampler_finish_debug(struct sampler *sampler, uint64_t wait_ns)
 	return err;
 }
 
-/* CPU time that PID has used, in clock ticks; 0 when it cannot be told. */
+/* CPU time that PID has used, in clock ticks; 0 if unknown. */
 static uint64_t used_ticks(const struct sampler *sampler, uint32_t pid)
 {
 	char path[32], line[512];
@@ -521,7 +526,7 @@ static int by_ticks(const void *left, const void *right)
 	return (a->ticks < b->ticks) - (a->ticks > b->ticks);
 }
 
-/* The busiest processes' programs: most samples will be theirs. */
+/* Requests the indexes of the busiest processes' programs, which will get most samples. */
 static int request_busiest(struct sampler *sampler)
 {
 	autofree struct candidate *candidates = NULL;
@@ -564,7 +569,7 @@ int sampler_start(struct sampler *sampler)
 	windows_start(sampler->windows);
 	err = collect_start(sampler->collect);
 	sampler->started = !err;
-	/* Reading the kernel's types and all processes left holes. */
+	/* Reading the kernel's types and all processes left holes in the heap. */
 	memory_guard_release(&sampler->memory_guard);
 	return err;
 }
@@ -584,7 +589,7 @@ int sampler_stop(struct sampler *sampler)
 	return err;
 }
 
-/* ---- what came of it ------------------------------------------------------------------------ */
+/* ---- results -------------------------------------------------------------------------------- */
 
 void sampler_sources(
 	struct sampler *sampler, const struct profile *profile, struct report_sources *ret_sources)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The composition: the only place that knows every room. Carries records from collect to the
- * process table and into the profile, resolves each stack at the time of its sample, asks for
- * module indexes as soon as a module is first hit, and tells the sampler how to read goroutine ids.
+ * The sampler: the only place that knows every room. It carries records from collect to the process
+ * table and into the profile, resolves each stack at the time of its sample, requests a module's
+ * index at its first hit, and tells BPF how to read goroutine ids.
  *
- * Order: agent_create (rings record side-band, /proc is read), agent_prepare (waits a bounded time
- * for the indexes of Go candidates), agent_start, the loop runs, agent_stop, agent_finish_builds,
- * then agent_sources for the report.
+ * Order of calls: sampler_create() (the rings begin to record side-band events, /proc is read),
+ * sampler_prepare() (waits a bounded time for the indexes of the busiest programs),
+ * sampler_start(), the loop runs, sampler_stop(), sampler_finish_builds() or
+ * sampler_finish_debug(), then sampler_sources() for the report.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,33 +25,39 @@ struct sampler;
 struct windows_tap;
 
 struct sampler_options {
-	struct collect_options collect; /* event, rate, CPUs, filter; handlers are the agent's */
+	struct collect_options collect; /* its handlers, probes and metrics are ignored */
 	const char *cache_directory;
 	uint64_t cache_limit_bytes;
 	const char *debug_directories; /* comma-separated (symbolizer/builds/debug_files.h); NULL =
 					  none */
-	const char *debuginfod_urls; /* of servers that have debug files; NULL or "" = none */
-	unsigned int debuginfod_per_minute; /* questions to them; 0 = no limit */
+	const char *debuginfod_urls; /* servers of debug files; NULL or "" = none */
+	unsigned int debuginfod_per_minute; /* requests to them; 0 = no limit */
 	uint64_t profile_limit_bytes; /* of each window */
-	uint64_t memory_limit_bytes; /* near it, caches are let go; 0 = none */
+	uint64_t memory_limit_bytes; /* near it, caches are shrunk; 0 = no limit */
 	struct loop *loop;
-	/* With sampler_rotate_window() only. WINDOW and its profile live for the call. */
+	/*
+	 * A window was sealed; only called after sampler_rotate_window(). WINDOW and its profile
+	 * are valid during the call. May be NULL.
+	 */
 	void (*sealed)(void *context, const struct sealed_window *window);
-	/* The window should end now: its samples come near a limit of memory. NULL: they are lost.
+	/*
+	 * The window should end now: its samples approach a memory limit. NULL: samples over the
+	 * limit are lost.
 	 */
 	void (*full)(void *context);
 	/*
-	 * Sampled files that the composition wants for itself, NULL: none. Asked once a minute at
-	 * most for each; one that WANTS_FILE agrees to is opened and given away.
+	 * Whether the owner wants the file of a sampled module; asked at most once a minute per
+	 * file. If so, the file is opened and passed to take_file(), which must close FD. Both
+	 * NULL: no file is wanted.
 	 */
 	bool (*wants_file)(void *context, const struct module *module);
 	void (*take_file)(void *context, const struct module *module, int fd);
-	void *sealed_context; /* of all four */
-	bool follow; /* only FOLLOW_PID and the processes that come from it */
+	void *sealed_context; /* of the four callbacks */
+	bool follow; /* profile only FOLLOW_PID and its descendants */
 	uint32_t follow_pid;
 };
 
-/* What failed, for a message: STEP is a static text; DETAIL a path or "". */
+/* The step that failed, for an error message. STEP is a static string; DETAIL is a path or "". */
 struct sampler_failure {
 	const char *step;
 	char detail[256];
@@ -61,64 +68,71 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 void sampler_destroy(struct sampler *sampler);
 
 /*
- * Asks for the indexes of the programs that are likely to be sampled, so that goroutine ids are
- * there from the first sample on, and runs the loop until they are built or WAIT_NS have passed.
+ * Requests the indexes of the programs most likely to be sampled, so that goroutine ids are
+ * available from the first sample on, and runs the loop until they are built or WAIT_NS have
+ * passed.
  */
 int sampler_prepare(struct sampler *sampler, uint64_t wait_ns);
 int sampler_start(struct sampler *sampler);
-/* No more samples; takes in what is in the rings. */
+/* Stops sampling and processes what is left in the rings. */
 int sampler_stop(struct sampler *sampler);
-/* Runs the loop until no index is being built any more, WAIT_NS at most. */
+/* Runs the loop until no index build is pending, for at most WAIT_NS. */
 int sampler_finish_builds(struct sampler *sampler, uint64_t wait_ns);
-/* The same until nothing is expected from debuginfod servers any more either. */
+/* As sampler_finish_builds(), but also waits for debug files from debuginfod servers. */
 int sampler_finish_debug(struct sampler *sampler, uint64_t wait_ns);
-/* Whether a build is still waiting or running. */
+/* Number of modules without an index whose build is waiting, running or about to be retried. */
 unsigned int sampler_pending_builds(const struct sampler *sampler);
-/* Modules for which debuginfod servers are being asked, and bytes that are coming. */
+/* Modules that have an index but wait for debug files, and bytes being downloaded. */
 struct builds_improving sampler_pending_debug(const struct sampler *sampler);
 
 /*
- * Begins a new window without stopping the sampling. The one before is given to `sealed` a moment
- * later, when the last records that belong to it have been read (-EBUSY while that is under way),
- * and the indexes that are being built are there or five seconds have passed.
+ * Begins a new window without pausing sampling. The previous one is passed to `sealed` once its
+ * last records have been read and pending index builds are done, or five seconds have passed.
+ * Returns -EBUSY while the last records of the previous window are still being read.
  */
 int sampler_rotate_window(struct sampler *sampler);
-/* The window that is not sealed: all that was sampled since the last rotation, once it stopped. */
+/* The current window: everything sampled since the last rotation. For use after sampler_stop(). */
 struct sealed_window sampler_last_window(struct sampler *sampler);
 
-/* A profile on demand of PID (0 = all), beside the windows. -EAGAIN: too many are open. */
+/*
+ * Opens an on-demand profile of PID (0 = all), independent of the windows. Returns -EAGAIN if too
+ * many are open.
+ */
 int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct windows_tap **ret_tap);
-/* What it has until now. */
+/* What TAP has collected so far. */
 struct sealed_window sampler_tap_read(struct sampler *sampler, const struct windows_tap *tap);
 void sampler_tap_close(struct sampler *sampler, struct windows_tap *tap);
 
-/* What a report of PROFILE reads. */
+/* Fills *RET_SOURCES with what a report of PROFILE reads. */
 void sampler_sources(
 	struct sampler *sampler, const struct profile *profile, struct report_sources *ret_sources);
 const struct metrics *sampler_metrics(const struct sampler *sampler);
-/* For rooms that count their own losses. */
+/* Writable, for rooms that count their own losses. */
 struct metrics *sampler_metrics_to_add(struct sampler *sampler);
-/* Which processes are profiled from now on; borrowed until the next call. NULL: all. */
+/*
+ * Sets which processes are profiled from now on; NULL = all. SELECTION is borrowed until the next
+ * call.
+ */
 void sampler_select(struct sampler *sampler, const struct selection *selection);
-/* Until it is called again without PAUSE the CPUs are not sampled. */
+/* Pauses or resumes sampling on all CPUs. */
 int sampler_pause(struct sampler *sampler, bool pause);
-/* Samples a second and CPU from now on. */
+/* Sets the samples per second and CPU. */
 int sampler_set_frequency(struct sampler *sampler, uint64_t hz);
 
-/* What WANTS_FILE says has changed: asks for all files anew. */
+/* The answers of wants_file() may have changed: offers all sampled files to it again. */
 void sampler_offer_files_again(struct sampler *sampler);
 
-/* What is kept at the moment. */
+/* Current sizes. */
 struct sampler_sizes {
 	uint64_t index_bytes; /* mapped, not resident */
 	uint64_t kallsyms_bytes, profile_bytes, bpf_map_bytes;
 	size_t processes, modules;
 };
 struct sampler_sizes sampler_sizes(const struct sampler *sampler);
-uint64_t sampler_samples(const struct sampler *sampler); /* taken in so far */
+uint64_t sampler_samples(const struct sampler *sampler); /* added to profiles so far */
 uint64_t sampler_first_sample_ns(const struct sampler *sampler); /* CLOCK_MONOTONIC; 0 = none yet */
 /* CPU time of index builds, and the largest one's peak memory. */
 uint64_t sampler_builds_cpu_ns(const struct sampler *sampler);
 uint64_t sampler_builds_peak_bytes(const struct sampler *sampler);
-/* Run time of the BPF program, as it measures itself; false before the first run. */
+/* Run time of the BPF programs and number of runs; false before the first run. */
 bool sampler_bpf_time(const struct sampler *sampler, uint64_t *ret_ns, uint64_t *ret_runs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The composition's own struct, shared by its files. */
+/* struct sampler, shared by the sampler's own files. */
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/jit_maps/jit_maps.h"
 #include "agent/sampler/kernel_symbols/kernel_symbols.h"
@@ -45,21 +45,20 @@ struct sampler {
 	struct module_indexes *module_indexes;
 	struct jit_maps *jit_maps;
 	struct kernel_symbols *kernel_symbols;
-	bool kernel_symbols_used; /* for a kernel stack, and BPF was told where the unwind tables
-				     are */
+	bool kernel_symbols_used; /* read at the first kernel stack; BPF has the unwind tables */
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
 	struct stack_resolver resolver;
 	struct pending_walks walks;
 	struct intake intake;
 	int proc_fd;
-	int statm_fd; /* our own memory's size; -1 = none */
+	int statm_fd; /* /proc/self/statm; -1 = none */
 	struct memory_guard memory_guard;
 	struct module_sweeper module_sweeper;
 	int drain_timer, upkeep_timer; /* -1 = none */
 	bool started;
-	bool idle; /* the drain timer is slow: the last look found nothing */
+	bool idle; /* the drain timer is slow, as the last drain found nothing */
 	bool waiting; /* the loop runs only until the builds are done */
-	bool waiting_debug; /* and until no server is asked any more */
+	bool waiting_debug; /* and until no server is being queried */
 	bool wait_expired;
 	struct waits *waits; /* threads that left the CPU */
 	uint64_t samples;
@@ -70,16 +69,16 @@ struct sampler {
 void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_handlers);
 /* Adds a tick to its profile and the taps, or resolves the stack of a wait. */
 void sampler_add_sample(struct sampler *sampler, const struct attributed_sample *sample);
-/* S is of P, and will be added or is lost. */
+/* S belongs to P. sampler_add_sample() or sampler_lose_sample() follows. */
 void sampler_take_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s);
-/* S cannot be added, for want of memory. */
+/* Counts S, which cannot be added, as lost. */
 void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s);
 const struct abi_stack *sampler_raw_stack(
 	const struct sampler *sampler, uint32_t window, uint64_t id);
 
 /* wiring.c */
 int sampler_unwind_create(struct sampler *sampler);
-/* Makes what samples pass through, when all that it needs is there. */
+/* Initializes stack resolver, pending walks and intake; the rooms they use must exist. */
 int sampler_samples_init(struct sampler *sampler, const struct sampler_options *options);
 void sampler_samples_deinit(struct sampler *sampler);
 
@@ -91,24 +90,24 @@ int sampler_windows_create(struct sampler *sampler, const struct sampler_options
 
 /* wiring_memory.c */
 void sampler_memory_guard_init(struct sampler *sampler, const struct sampler_options *options);
-/* The tables of modules and processes are there. */
+/* The tables of modules and processes must exist. */
 void sampler_module_sweeper_init(struct sampler *sampler);
 
 /* wiring_modules.c */
-/* Makes the module indexes; the builds and their sources are there. */
+/* Creates the module indexes; the builds and their sources must exist. */
 int sampler_module_indexes_create(struct sampler *sampler);
 /* As in struct unwind_options, with the sampler as context. */
 enum unwind_module sampler_module_state(
 	void *context, const struct module *m, const struct index **ret_index);
-/* A sample of P has a stack that was resolved before: module_indexes_hit_again() for its frames. */
+/* A sample of P has a cached stack: calls module_indexes_hit_again() for its frames if needed. */
 void sampler_stack_hit(
 	struct sampler *sampler, struct process *p, const struct profile_stack *stack);
-/* P's program became known: asks for what its cache holds, configures its runtime. */
+/* P's program became known: takes its index from the cache and configures its runtime. */
 void sampler_program_known(struct sampler *sampler, struct process *p);
 void sampler_process_ended(struct sampler *sampler, struct process *p);
 void sampler_index_done(void *context, uint64_t tag, struct index *index);
-/* For a report. NULL: P has none. */
+/* The perf map of P, for a report; NULL if P has none. */
 const struct perf_map *sampler_perf_map_of(void *context, struct process *p);
-/* Asks for the index of P's program, building it when it is not cached. */
+/* Requests the index of P's program, which is built if it is not cached. */
 void sampler_request_program(struct sampler *sampler, struct process *p);
 const struct index *sampler_index_of(void *context, const struct module *m);

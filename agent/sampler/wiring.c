@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Wires the rooms that a sample passes through: intake, pending walks, resolver, unwind tables.
- * What they ask for is forwarded to the room that has it; nothing is decided here.
+ * Their callbacks are forwarded to the room in question; nothing is decided here.
  */
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/collect/tables.h"

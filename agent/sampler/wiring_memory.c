@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wires the memory guard and the sweep of modules to what they shrink. Nothing is decided here. */
+/* Wires the memory guard and the module sweeper to what they shrink. Nothing is decided here. */
 #include <fcntl.h>
 
 #include "agent/sampler/sampler_internal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wires module indexes, runtimes and JIT maps: who has to know that an index came, that a program
- * was executed, that a process ended. Nothing else is decided here.
+ * Wires module indexes, runtimes and JIT maps: tells them of indexes that arrived, programs that
+ * were executed and processes that ended. Nothing else is decided here.
  */
 #include "agent/sampler/sampler_internal.h"
 
@@ -10,7 +10,7 @@
 
 /* ---- runtimes ------------------------------------------------------------------------------- */
 
-/* The index of P's program may have come. */
+/* Configures the runtime of P's program if its index has arrived. */
 static void runtime_of_program(struct sampler *sampler, const struct process *p)
 {
 	const struct index *index =
@@ -139,8 +139,8 @@ void sampler_request_program(struct sampler *sampler, struct process *p)
 }
 
 /*
- * A program that was seen before has its index in the cache: its runtime can be read at once. One
- * that was not is built at its first sample.
+ * A program that was indexed before has its index in the cache, so its runtime can be read at once.
+ * Otherwise the index is built at the program's first sample.
  */
 void sampler_program_known(struct sampler *sampler, struct process *p)
 {

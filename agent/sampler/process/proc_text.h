@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The words of /proc's text files, read with a cursor: a number that is missing or too big, or
- * another byte than the expected one, sets the cursor's `bad`.
+ * Reads the fields of /proc's text files with a cursor. A missing or too big number, or an
+ * unexpected byte, sets the cursor's `bad`.
  */
 #include "base/cursor.h"
 
-/* One number of digits in BASE (10 or 16) that fits 64 bits. */
+/* Reads a number in BASE (10 or 16) that fits 64 bits. */
 uint64_t proc_text_number(struct cursor *c, unsigned int base);
 void proc_text_expect(struct cursor *c, char byte);
 void proc_text_skip_blanks(struct cursor *c);

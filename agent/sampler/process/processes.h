@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The process table: who ran, which program (each exec makes a new generation), what was mapped
- * where, at the time of each sample. Fed in time order with the kernel's side-band records; reads
- * /proc once at the start, for a process it never heard of, and after records were lost. Knows
- * nothing of rings or symbols.
+ * The process table: which process ran at the time of each sample, which program it was (each exec
+ * begins a new generation), and what was mapped where. It is fed with the kernel's side-band
+ * records in time order. It reads /proc once at the start, for a process that no record announced,
+ * and after records were lost. Knows nothing of rings or symbols.
  *
  * /proc shows a process as it is now, which is later than the sample or record that makes the table
- * read it. So what it shows counts from the time of the reading on. Until the stream gets there, a
- * sample counts as what is sure: of a generation only if the exec id says so, and with the mappings
- * that both the table and /proc have. What is not sure has no mappings, and is counted.
+ * read it, so what it shows applies from the time of the reading on. Until the stream reaches that
+ * time, only what is certain is used: a sample gets a generation only if the exec id confirms it,
+ * and only the mappings that both the table and /proc have. What is uncertain has no mappings, and
+ * is counted.
  *
- * A `struct process` is one generation of one pid: from fork or exec to exec or exit. Ended ones
- * that had samples are kept until processes_sweep(), so that a sealed window can still be read.
+ * A `struct process` is one generation of one pid: from fork or exec to exec or exit. Ended
+ * generations with samples are kept until processes_sweep(), so that a sealed window can still be
+ * read.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,40 +30,40 @@ enum { PROCESS_COMM_BYTES = 16, CONTAINER_ID_BYTES = 65 };
 
 struct process {
 	uint32_t pid;
-	uint32_t number; /* of this generation; from 1, not soon used again */
+	uint32_t number; /* of this generation, from 1; not reused soon */
 	uint64_t start_ns; /* CLOCK_MONOTONIC of its fork or exec; 0 = before we looked */
-	uint64_t synced_ns; /* /proc was read at this time: older records are known; 0 = never */
+	uint64_t synced_ns; /* when /proc was read, which covers older records; 0 = never */
 	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */
 	char container_id[CONTAINER_ID_BYTES]; /* 64 hex digits, or "" */
 	struct mappings *mappings; /* never NULL; a snapshot: replaced, not changed, once shared */
-	uint32_t exec_id; /* of its program, as in samples, if `exec_known` */
+	uint32_t exec_id; /* of its program, as in samples; valid if `exec_known` */
 	struct module *executable; /* the program's module, or NULL while unknown */
 	uint32_t namespace_pid; /* in its own pid namespace; 0 = not read yet */
 	bool kernel_thread;
-	bool sampled; /* a sample named it: keep until the sweep */
+	bool sampled; /* it has samples: keep until the sweep */
 	bool ended;
 	bool superseded; /* it has ended, and another program or process has its pid */
 	bool exec_known;
 	bool stale; /* records were lost: read /proc before the next use */
 	bool unreadable; /* /proc did not give its mappings (gone before we looked) */
-	bool unproven; /* records were lost: nothing but its pid is known for sure */
+	bool unproven; /* records were lost: only pid and exec id are certain */
 
 	/* The table's own. */
-	char *other_path; /* of its program, where that is not the module's */
-	struct shown *shown; /* by /proc, at a time that the stream has not reached; or NULL */
+	char *other_path; /* of its program; NULL = the module's path */
+	struct shown *shown; /* by /proc, at a time the stream has not reached; or NULL */
 	struct hidden *hidden; /* what was taken out of `mappings`; NULL = nothing */
-	uint64_t reread_ns; /* /proc was read since a walk saw other mappings; 0 = never */
-	bool numbers_differ; /* /proc does not show its files' numbers */
+	uint64_t reread_ns; /* when a walk's other mappings made us read /proc; 0 = never */
+	bool numbers_differ; /* /proc shows other inode numbers than walks see */
 	uint32_t replaced; /* number of the generation that its exec ended; 0 = none */
 	struct process *next_ended;
-	uint64_t forked_ns; /* when the pid came to be, CLOCK_MONOTONIC; 0 = before we looked */
+	uint64_t forked_ns; /* when it was forked, CLOCK_MONOTONIC; 0 = before we looked */
 	uint64_t ended_ns; /* time of the record that ended it */
-	uint64_t gone_ns; /* /proc had it no longer at this time; 0 = not noticed */
-	uint64_t start_ticks; /* its start as /proc/PID/stat tells; 0 = not read */
+	uint64_t gone_ns; /* when it was found missing from /proc; 0 = not yet */
+	uint64_t start_ticks; /* its start in /proc/PID/stat; 0 = not read */
 	uint32_t threads; /* live ones; 0 = not known */
 	bool by_exec; /* the stream had the exec that began this generation */
 	bool main_exited; /* the main thread has; the others may live on */
-	bool looked_up; /* /proc was asked for what the stream does not tell */
+	bool looked_up; /* container and start time were read from /proc */
 	bool pid_lost; /* ended, and records were lost since: the pid may be another's by now */
 };
 
@@ -69,13 +71,13 @@ struct processes_options {
 	int proc_fd; /* an open /proc; borrowed */
 	struct modules *modules;
 	struct metrics *metrics;
-	size_t limit; /* live processes; over it the table says -E2BIG and counts */
-	/* A generation begins to be known with its program, or ends. May be NULL. */
+	size_t limit; /* live processes; more are refused (-E2BIG) and counted */
+	/* A generation's program became known, or the generation ended. May be NULL. */
 	void (*program)(void *context, struct process *process); /* `executable` became known */
 	void (*ended)(void *context, struct process *process);
-	/* CHILD has the program and the mappings of PARENT. May be NULL. */
+	/* PARENT forked CHILD, which has its program and mappings. May be NULL. */
 	void (*forked)(void *context, struct process *parent, struct process *child);
-	/* It is about to be freed: drop what belongs to it. May be NULL. */
+	/* PROCESS is about to be freed: drop what belongs to it. May be NULL. */
 	void (*forget)(void *context, struct process *process);
 	void *context;
 };
@@ -84,13 +86,13 @@ int processes_create(const struct processes_options *options, struct processes *
 void processes_destroy(struct processes *ps);
 
 /*
- * Reads all of /proc (or only PIDS, when PID_COUNT is not 0). -E2BIG: more processes than the
- * limit, the rest is not known. A process that goes away meanwhile is no error; a /proc that cannot
- * be listed to its end is one.
+ * Reads all of /proc, or only PIDS if PID_COUNT is not 0. Returns -E2BIG if there are more
+ * processes than the limit; the others stay unknown. A process that exits meanwhile is no error; a
+ * failure to list /proc to its end is.
  */
 int processes_scan(struct processes *ps, const uint32_t *pids, size_t pid_count);
 
-/* Side-band, in time order. Records older than a process's synced_ns change nothing. */
+/* Side-band records, in time order. Those older than a process's synced_ns change nothing. */
 struct processes_mmap {
 	uint64_t time_ns;
 	uint32_t pid;
@@ -100,14 +102,14 @@ struct processes_mmap {
 	const char *path;
 };
 void processes_mmap(struct processes *ps, const struct processes_mmap *event);
-/* What the walk of a sample saw mapped where one of its pcs is. */
+/* What a sample's stack walk saw mapped at one of its pcs. */
 struct sighting {
 	uint64_t pc;
 	struct seen_mapping seen;
 };
 /*
- * COUNT sightings OF PID at TIME_NS. Where one is not what the records said, it is looked up in
- * /proc, and what is not found there either has no module from now on.
+ * Takes COUNT sightings OF process PID at TIME_NS. One that contradicts the records is looked up in
+ * /proc; if /proc does not show it either, its range is unknown code from now on.
  */
 void processes_seen(struct processes *ps, uint64_t time_ns, uint32_t pid, const struct sighting *of,
 	size_t count);
@@ -123,13 +125,13 @@ void processes_exit(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
 void processes_lost(struct processes *ps, uint64_t time_ns, uint64_t until_ns);
 
 /*
- * The identity of a file that could not be looked at when it was mapped, if it was seen elsewhere
- * since: its inode and what it says of itself are the same. False: it was not.
+ * Finds the identity of a file that could not be read when it was mapped, if it was read elsewhere
+ * since: device, inode, generation and build ID must be equal. False if it was not.
  */
 bool processes_identify(
 	struct processes *ps, const struct module_id *unseen, struct module_id *ret_id);
 
-/* What tells of whom a sample is, as in struct abi_sample. */
+/* The fields of struct abi_sample that identify a sample's process. */
 struct processes_sample {
 	uint64_t time_ns;
 	uint32_t pid;
@@ -139,36 +141,36 @@ struct processes_sample {
 };
 
 /*
- * The generation that SAMPLE is of, at its point of the stream; it is kept until the sweep after
- * its end. One that is not known is read from /proc now. NULL only when out of memory or over the
- * limit: even a process of which nothing is known for sure has an entry (with no mappings).
+ * Returns the generation that SAMPLE belongs to at its point of the stream; it is kept until the
+ * sweep after its end. An unknown process is read from /proc now. NULL only if out of memory or
+ * over the limit: even a process of which nothing is certain gets an entry, without mappings.
  */
 struct process *processes_get(struct processes *ps, const struct processes_sample *sample);
-/* Whether all that P maps is known: else a pc outside of its mappings may be of anything. */
+/* Whether all of P's mappings are known; if not, a pc outside of them may belong to anything. */
 bool process_is_settled(const struct process *p);
 /*
- * The program's file as the process was started by it, without the kernel's " (deleted)"; "" while
- * unknown. Copies of a file are one module, which has the path of the first that was seen.
+ * The path by which P's program was started, without the kernel's " (deleted)"; "" if unknown. The
+ * module's path may differ: copies of a file are one module, with the path of the first copy seen.
  */
 const char *process_program_path(const struct process *p);
 struct process *processes_find(struct processes *ps, uint32_t number); /* NULL = swept */
 /*
- * Forgets the generations that ended before BEFORE_NS (those of sealed windows), and looks whether
- * processes whose end was not told for sure are still there.
+ * Frees the generations that ended before BEFORE_NS (those of sealed windows), and checks whether
+ * processes whose end may have been missed still exist.
  */
 void processes_sweep(struct processes *ps, uint64_t before_ns);
 /*
- * Forgets the modules that no known generation maps and UNUSED agrees to let go (as in
- * modules_sweep). Returns how many went.
+ * Frees the modules that no known generation maps and for which UNUSED returns true (as in
+ * modules_sweep()). Returns how many were freed.
  */
 size_t processes_sweep_modules(struct processes *ps, modules_unused_fn *unused, void *context);
 size_t processes_count(const struct processes *ps);
-/* What code in memory without a file is in. */
+/* Number of the module that stands for memory without a file. */
 uint32_t processes_anon_module(const struct processes *ps);
-/* Walks live generations. Start with *ITERATOR = 0. NULL at the end. */
+/* Iterates over live generations, starting with *ITERATOR = 0; NULL at the end. */
 struct process *processes_next(struct processes *ps, size_t *iterator);
 /*
- * PID in the process's own innermost pid namespace (NSpid), read on first use; PID itself if gone,
- * 0 where it cannot be read at the moment.
+ * P's pid in its own innermost pid namespace (NSpid), read on first use; its pid in ours if it is
+ * gone, 0 if NSpid cannot be read at the moment.
  */
 uint32_t process_namespace_pid(struct processes *ps, struct process *p);

@@ -4,11 +4,11 @@
  * Which processes are profiled: `--include` and `--exclude`. A selector is KEY=GLOB, the key one of
  *
  *   pid, comm        of the process; comm is its main thread's name
- *   executable       the program's path where the glob has a slash, else its file name
+ *   executable       the program's path if the glob has a slash, else its file name
  *   container_id     64 hex digits; a glob as short as `docker ps` shows it needs a * at the end
  *
- * and the glob as in fnmatch(3), whole. A process is profiled when a selector of the first list
- * fits, or that list is empty, and none of the second does.
+ * and the glob, as in fnmatch(3), must match the whole value. A process is profiled if a selector
+ * of the include list matches or that list is empty, and no selector of the exclude list matches.
  */
 #include <stdbool.h>
 
@@ -16,14 +16,14 @@
 
 struct selection;
 
-enum { SELECTION_MAX = 64 }; /* selectors of a list */
+enum { SELECTION_MAX = 64 }; /* selectors per list */
 
 /*
- * Lists are joined by commas; NULL is an empty one. *RET_SELECTION is NULL when both are. -EINVAL:
- * a selector makes no sense, *RET_SECOND says in which list; -E2BIG.
+ * Parses two comma-separated lists; NULL is an empty list. *RET_SELECTION is NULL if both are
+ * empty. Returns -EINVAL if a selector is malformed (*RET_SECOND: it is in EXCLUDE), or -E2BIG.
  */
 int selection_create(const char *include, const char *exclude, struct selection **ret_selection,
 	bool *ret_second);
 void selection_destroy(struct selection *s);
-/* As P is known at this moment. */
+/* Whether P, as known at this moment, is profiled. */
 bool selection_wants(const struct selection *s, const struct process *p);

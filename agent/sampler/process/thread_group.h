@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which process a thread is of, asked of /proc. */
+/* Finds the process of a thread in /proc. */
 #include <stdint.h>
 
-/* A thread has a folder of its own in /proc, which no listing shows. 0 = there is none of that ID.
+/*
+ * Returns the process id of thread ID, 0 if there is no such thread. /proc has a directory for each
+ * thread, although it does not list it.
  */
 uint32_t thread_group_of(uint32_t id);
