@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * The load-time settings, the same in each object: user space writes them between opening and
- * loading an object (by the section's name). They are read-only data, so the verifier drops the
- * code that they switch off.
+ * The load-time settings that every object has. User space writes them between opening and loading
+ * an object, by the section's name. As they are read-only data, the verifier drops code that they
+ * switch off.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

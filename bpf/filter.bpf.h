@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * Who is running, in the agent's eyes, and whether it is wanted. All of it is settled before any
+ * Identifies the current thread in the agent's pid namespace and applies the filters, before any
  * stack is walked.
  */
 #include <stdbool.h>
@@ -19,18 +19,18 @@
 enum {
 	PID_NAMESPACE_LEVELS = 32, /* MAX_PID_NS_LEVEL */
 	TASK_IS_KERNEL_THREAD = 0x00200000, /* PF_KTHREAD */
-	/* PF_IO_WORKER, and PF_USER_WORKER of 6.4; before 5.18 that bit had another meaning. */
+	/* PF_IO_WORKER, and PF_USER_WORKER (6.4), a bit with another meaning before 5.18. */
 	TASK_MAY_BE_WORKER = 0x00004010,
 };
 
-/* TASK's number in the pid namespace with this inode, 0 when it is not to be seen from there. */
+/* TASK's pid in the pid namespace with this inode, 0 if it is not visible there. */
 static __always_inline __u32 pid_in_namespace(struct task_struct *task, __u32 inode)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
 	__u32 level = BPF_CORE_READ(pid, level);
 	void *numbers = __builtin_preserve_access_index(&pid->numbers[0]);
 
-	/* From the innermost out: an agent in a container samples its own kind mostly. */
+	/* Innermost first: an agent in a container mostly samples its own namespace. */
 	for (__u32 i = 0; i < PID_NAMESPACE_LEVELS; i++) {
 		struct upid *number = numbers + level * bpf_core_type_size(struct upid);
 
@@ -42,9 +42,7 @@ static __always_inline __u32 pid_in_namespace(struct task_struct *task, __u32 in
 	return 0;
 }
 
-/*
- * bpf_get_ns_current_pid_tgid() does not do: it fails for tasks of namespaces below the agent's.
- */
+/* Not bpf_get_ns_current_pid_tgid(): it fails for tasks in namespaces below the agent's. */
 static __always_inline void identify(struct task_struct *task, struct abi_sample *sample)
 {
 	if (config.pidns_level) {
@@ -68,7 +66,7 @@ static __always_inline __u64 ancestor_cgroup_id(struct task_struct *task, int le
 	struct cgroup *cgroup = NULL;
 	__u64 id = 0;
 
-	/* Kernels with this field do not let a sampling program call the helper, later ones do. */
+	/* Kernels with this field do not let a sampling program call the helper. */
 	if (!bpf_core_field_exists(cgroup->ancestor_ids))
 		return bpf_get_current_ancestor_cgroup_id(level);
 	cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
@@ -90,7 +88,7 @@ static __always_inline bool comm_wanted(const char *comm)
 	return true;
 }
 
-/* The pid 0 is the idle task, or one that the agent's pid namespace cannot name. */
+/* A tgid of 0 is the idle task, or one that is not visible in the agent's pid namespace. */
 static __always_inline bool wanted(struct task_struct *task, const struct abi_sample *sample)
 {
 	if (!sample->tgid || (config.self_tgid && sample->tgid == config.self_tgid))

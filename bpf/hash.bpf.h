@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) abi_u64 stack_hash_end(
 	return hash ? hash : 1;
 }
 
-/* What the table of shipped stacks holds for ID in WINDOW; never 0, which is an empty slot. */
+/* The tag for ID in WINDOW in the table of shipped stacks; never 0, which is an empty slot. */
 static inline __attribute__((always_inline)) abi_u64 stack_tag(abi_u64 id, abi_u32 window)
 {
 	abi_u64 tag = id ^ (window * STACK_HASH_MUL_3);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What the program itself takes. The kernel counts it as well, but only where somebody has switched
- * that on for all BPF programs, which takes more than a profiler should hold; two looks at the
- * clock are 50 ns of some microseconds.
+ * Measures a program's run time. The kernel can do so as well, but only for all BPF programs at
+ * once and with more privileges than a profiler should hold; reading the clock twice takes 50 ns of
+ * some microseconds.
  */
 #include "bpf/stack.bpf.h"
 

@@ -9,9 +9,8 @@
  * runs in turn, 97 Hz). Switch for tests: --test-without=own-rings.
  *
  * One writer, one reader: programs of sampling events never nest on a CPU, and the program at
- * switches of threads, which they interrupt, keeps using perf's ring. The writer trusts its own
- * copy of the head and never the shared page. A wrong tail can only lose a record or overwrite one
- * that was not read yet.
+ * context switches, which they can interrupt, uses perf's ring. The writer trusts its own copy of
+ * the head, never the shared page. A wrong tail can only lose a record or overwrite an unread one.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -23,8 +22,7 @@ _Static_assert(sizeof(struct abi_ring_record) + ABI_SAMPLE_BYTES + sizeof(struct
 		       ABI_RING_BEHIND_BYTES,
 	"the longest record");
 
-/* Whether there is room for SIZE bytes; looks at the tail only if there was none by the last look.
- */
+/* Whether there is room for SIZE bytes. Reads the tail only if the last known one leaves none. */
 static __always_inline bool sample_ring_room(struct ring_place *place, __u8 *ring, __u32 size)
 {
 	if (place->head + size - place->tail <= config.sample_ring_bytes)
@@ -34,9 +32,9 @@ static __always_inline bool sample_ring_room(struct ring_place *place, __u8 *rin
 }
 
 /*
- * Writes a record of the BYTES (a multiple of 8) of the sampler's scratch memory that begin SKIP
- * behind the sample. 0, ERROR_NO_SPACE, or 1: this CPU has no such ring. Of its own, so that the
- * verifier looks at it once.
+ * Writes a record of BYTES (a multiple of 8) of the scratch memory, from SKIP after the sample on.
+ * Returns 0, ERROR_NO_SPACE, or 1 if this CPU has no such ring. A global function, so that the
+ * verifier checks it once.
  */
 __noinline int sample_ring_write(__u32 skip, __u32 bytes)
 {
@@ -45,7 +43,8 @@ __noinline int sample_ring_write(__u32 skip, __u32 bytes)
 	__u8 *ring = bpf_map_lookup_elem(&sample_rings, &cpu);
 	struct abi_ring_record *record;
 
-	/* Older verifiers look at it also where nobody calls it, and the rings have no size. */
+	/* Older verifiers check this function even if it is never called and the rings have no
+	 * size. */
 	if (!config.sample_ring_bytes)
 		return 1;
 	if (!s || !ring || bytes > ABI_SAMPLE_BYTES + sizeof(struct stack_record))

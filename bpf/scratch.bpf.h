@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * The scratch memory of a CPU, in one piece and in the order of use: at a tick nothing of it is in
- * the caches, and each page and each line that is touched is waited for.
+ * The scratch memory of a CPU, in one piece and in the order of use: at a tick none of it is in the
+ * caches, so each page and each cache line that is touched is a miss.
  */
 #include "bpf/abi/sample.h"
 #include "bpf/abi/unwind_maps.h"
@@ -12,7 +12,7 @@
 #include "bpf/unwind/state.bpf.h"
 #include "bpf/unwind/vma.bpf.h"
 
-/* struct abi_sightings with its room. */
+/* struct abi_sightings with room for the longest record. */
 struct sightings_record {
 	__u32 kind;
 	__u32 tgid;
@@ -25,16 +25,16 @@ _Static_assert(
 	offsetof(struct sightings_record, of) == sizeof(struct abi_sightings), "as the ABI has it");
 
 struct unwind_walk {
-	__u32 rules_turn; /* as it began */
-	__u32 readings; /* of the rings, when the allowance was last renewed */
-	__u32 allowance; /* bytes that are left of it */
-	__u32 missed; /* 1 + the number of the first slot that was absent */
-	__u32 may_stop; /* user space is to finish the walk */
-	__u32 guessed; /* it may not, and a table was not loaded: by frame pointer from there on */
+	__u32 rules_turn; /* shared.unwind_rules_turn when the walk began */
+	__u32 readings; /* shared.ring_readings when the allowance was last renewed */
+	__u32 allowance; /* bytes left for unfinished walks */
+	__u32 missed; /* 1 + the first absent slot; 0 = none */
+	__u32 may_stop; /* 1 = user space can finish the walk */
+	__u32 guessed; /* 1 = it cannot, a table was missing: unwound by frame pointer there */
 	__u32 known; /* the process is */
-	__u32 stack_waits; /* for the sample, to be shipped with it */
-	struct unwind_near_key key; /* of what is at hand; not on the stack, which is small */
-	unsigned short blocks[UNWIND_NEAR_AHEAD]; /* of rules at hand, of the innermost frames */
+	__u32 stack_waits; /* the record is yet to be shipped, with the sample */
+	struct unwind_near_key key; /* of the cached ranges; not on the stack, which is small */
+	unsigned short blocks[UNWIND_NEAR_AHEAD]; /* cached rules of the innermost frames */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct unwind_state state;
 	union {
@@ -42,19 +42,19 @@ struct unwind_walk {
 		struct abi_tick tick;
 		struct abi_switch_out switch_out;
 	};
-	struct stack_record record; /* to be shipped with the sample; before, the kernel's */
+	struct stack_record record; /* first the kernel stack, then the user stack */
 	struct abi_unwind_process process; /* or file */
-	struct abi_mapping mapping; /* of the last pc, where it is of a file not known yet */
+	struct abi_mapping mapping; /* of the last pc, if its file is not known yet; else end 0 */
 	__u64 node[VMA_NODE_WORDS];
-	struct sightings_record sightings; /* to be told before the sample */
+	struct sightings_record sightings; /* to be reported before the sample */
 	__u64 sighting_tags[ABI_SIGHTINGS];
 	__u32 sighting_slots[ABI_SIGHTINGS];
 };
 
-/* Of the CPU's own ring: bpf/sample_ring.bpf.h. */
+/* Positions in the CPU's own ring (bpf/sample_ring.bpf.h). */
 struct ring_place {
 	__u64 head; /* where the next record begins */
-	__u64 tail; /* as last seen */
+	__u64 tail; /* as last read */
 };
 
 struct scratch {
@@ -84,8 +84,8 @@ static __always_inline struct unwind_walk *unwind_walk_of(__u32 whose)
 }
 
 /*
- * HASH with STACK_HASHED_AT_ONCE frames more of the record of scratch WHOSE, from FIRST on, as far
- * as it has them. The verifier follows it once, for both stacks and all lengths.
+ * HASH updated with up to STACK_HASHED_AT_ONCE frames, from FIRST on, of the record of scratch
+ * WHOSE. A global function: the verifier follows it once for both stacks and all lengths.
  */
 __noinline __u64 stack_hash_frames(__u32 whose, __u32 first, __u64 hash)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What all probes share: the rings, the unwind tables, what was shipped in this window, who is
- * sampled, and the variables that user space changes. Each object includes this header and so
- * defines the same maps, but only those of shared.bpf.c are created: user space opens it first,
- * sizes its maps, and hands their descriptors to every object by their names
+ * What all probes share: the rings, the unwind tables, the tags of what was shipped in this window,
+ * the filters' pids, and the variables that user space changes. Each object includes this header
+ * and so defines these maps, but only those of shared.bpf.c are created: user space opens it first,
+ * sizes its maps, and reuses their descriptors in every object, by name
  * (agent/sampler/collect/shared_maps.c).
  *
  * A map that belongs to one probe is defined in that probe's object. The scratch memory
@@ -40,7 +40,7 @@ struct {
 	__type(value, __u8);
 } tids SEC(".maps");
 
-/* Preallocated: older kernels let a sampling program use no other hash map. */
+/* Preallocated: older kernels allow sampling programs no other hash maps. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ABI_RUNTIME_PROCESSES);
@@ -50,14 +50,14 @@ struct {
 
 /* ---- output --------------------------------------------------------------------------------- */
 
-/* One output event a CPU, by number. */
+/* The output event of each CPU, by number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
 } output SEC(".maps");
 
-/* The sampler's own rings, one a CPU. User space sets their size and number. */
+/* The sampler's own rings, one per CPU. User space sets their size and number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

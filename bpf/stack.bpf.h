@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * Stacks: walked by the kernel, named by a hash, shipped once a window. What was shipped is
- * remembered in a direct-mapped table of tags: no lock and no allocation in interrupt context. Two
- * stacks that share a slot evict each other, which only ships frames again; two CPUs that race for
- * a slot do the same.
+ * Stacks: identified by a hash, shipped once a window. A direct-mapped table of tags records what
+ * was shipped, without locks or allocation in interrupt context. Stacks that share a slot evict
+ * each other and CPUs may race for a slot; both only ships frames again.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,24 +39,24 @@ struct counters {
 
 enum { SCRATCH = 0 /* the one element of the maps of scratch memory */ };
 
-/* One run of a program. */
+/* The context of one run of a program. */
 struct taking {
 	void *ctx; /* the program's, for the kernel's helpers */
-	bpf_user_pt_regs_t *interrupted; /* registers; NULL: it left the CPU by itself */
+	bpf_user_pt_regs_t *interrupted; /* registers; NULL = not interrupted: it leaves the CPU */
 	struct task_struct *task; /* the current one */
 	struct counters *counters;
-	__u32 whose; /* scratch */
+	__u32 whose; /* key of the scratch memory */
 };
 
-enum { STACK_HASHED_AT_ONCE = 16 /* frames; most stacks have no more */ };
+enum { STACK_HASHED_AT_ONCE = 16 /* frames; enough for most stacks */ };
 
 __u64 stack_hash_frames(__u32 whose, __u32 first, __u64 hash);
 
 int sample_ring_write(__u32 skip, __u32 bytes);
 
 /*
- * Puts into the ring the BYTES FROM, which begin SKIP behind the sample of the scratch memory. 0,
- * ERROR_NO_SPACE or another error.
+ * Writes BYTES from FROM, which is SKIP bytes after the scratch memory's sample, into the ring.
+ * Returns 0, ERROR_NO_SPACE or another error.
  */
 static __always_inline long output_bytes(
 	const struct taking *t, void *from, __u32 skip, __u64 bytes)
@@ -72,8 +71,9 @@ static __always_inline long output_bytes(
 }
 
 /*
- * Of RECORD, the one of the scratch memory. The count is read from memory at every turn: were it in
- * a register, the verifier would follow the rest of the program once for each length it can have.
+ * The hash of RECORD, which is the scratch memory's. The count is reloaded in every iteration: with
+ * a count in a register, the verifier would follow the rest of the program once per possible
+ * length.
  */
 static __always_inline __u64 stack_hash(const struct taking *t, const struct stack_record *record)
 {
@@ -85,7 +85,7 @@ static __always_inline __u64 stack_hash(const struct taking *t, const struct sta
 	return stack_hash_end(hash, *count, record->flags);
 }
 
-/* RECORD, and the BEFORE bytes in front of it: the sample, or nothing. */
+/* Outputs RECORD and the BEFORE bytes in front of it: the sample, or nothing. */
 static __always_inline long stack_output(
 	const struct taking *t, struct stack_record *record, __u64 before)
 {
@@ -98,9 +98,9 @@ static __always_inline long stack_output(
 }
 
 /*
- * Ships RECORD unless that was done in this window, with the BEFORE bytes in front of it: each
- * output costs more than what is in it. The tag is set only after the frames went out, so that no
- * sample anywhere relies on frames that are still to come. Whether it went out now.
+ * Ships RECORD, with the BEFORE bytes in front of it, unless it was shipped in this window. One
+ * output for both, since a call costs more than its content. The tag is set only after the output,
+ * so that no other CPU's sample relies on frames still to come. Returns whether it went out now.
  */
 static __always_inline bool stack_ship(
 	const struct taking *t, struct stack_record *record, __u64 before)
@@ -122,12 +122,12 @@ static __always_inline bool stack_ship(
 	return !error;
 }
 
-/* Walks the user or (ABI_STACK_KERNEL) the kernel stack. Its id, or 0 when there is none. */
+/* The kernel walks and this ships the user or (ABI_STACK_KERNEL) kernel stack. Id, or 0 = none. */
 static __always_inline __u64 stack_take(
 	const struct taking *t, struct stack_record *record, __u32 kind)
 {
 	__u64 walk = kind == ABI_STACK_KERNEL ? 0 : BPF_F_USER_STACK;
-	/* Room that is left over would be cleared. */
+	/* No larger than needed: the helper clears unused room. */
 	__u32 room = config.max_frames * sizeof(record->frames[0]);
 	long bytes;
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What is read of the current thread. Kernels that hand out its struct with its type (5.11) let a
- * program load from it, and from what it points to, as from memory of its own: that needs no call
- * for each field, and what is in no cache is fetched at the same time and not one after the other.
- * On older ones, and for memory that only its address is known of, there is a helper.
+ * Reads fields of the current thread. Kernels with typed task pointers (5.11) let a program load
+ * from the task, and from what it points to, directly: no helper call per field, and cache misses
+ * overlap. On older kernels, and for untyped addresses, there is a helper.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -26,15 +25,13 @@ static __always_inline struct task_struct *task_current(void)
 	return (struct task_struct *)bpf_get_current_task();
 }
 
-/*
- * FIELD_ of what FROM_ points to: a variable, and task_current()'s result or read of it by this.
- */
+/* from_->field_. FROM_ is a variable: task_current()'s result, or a pointer read by this macro. */
 #define TASK_READ(from_, field_) \
 	(task_is_typed() ? (from_)->field_ : BPF_CORE_READ((from_), field_))
 
 /*
- * Whether TASK is in execve(): from before its memory gives way to the new program's until its
- * registers are that program's, too.
+ * Whether TASK is in execve(): from before its memory is replaced until its registers are the new
+ * program's, too.
  */
 static __always_inline bool task_is_executing(struct task_struct *task)
 {
@@ -52,19 +49,19 @@ static __always_inline __u64 task_cgroup_id(struct task_struct *task)
 	return bpf_get_current_cgroup_id();
 }
 
-/* Whether the bytes of WORD have a 0 among them: the lowest bit that is set is the first one's. */
+/* Nonzero if a byte of WORD is 0; the lowest bit set is in the first such byte. */
 static __always_inline __u64 task_zero_byte(__u64 word)
 {
 	return (word - 0x0101010101010101ULL) & ~word & 0x8080808080808080ULL;
 }
 
-/* The bits below the lowest of MARK, all if it is 0. */
+/* A mask of the bits below the lowest one of MARK, all bits if MARK is 0. */
 static __always_inline __u64 task_bits_below(__u64 mark)
 {
 	return (mark & -mark) - 1;
 }
 
-/* The thread's name, with nothing but 0 behind its end: some kernels leave older names' rests. */
+/* The thread's name, zero-padded: some kernels leave remains of older names behind its end. */
 static __always_inline void task_comm(struct task_struct *task, char *ret_comm)
 {
 	__u64 *to = (__u64 *)ret_comm, first, second, end;
@@ -77,7 +74,7 @@ static __always_inline void task_comm(struct task_struct *task, char *ret_comm)
 	second = ((const __u64 *)__builtin_preserve_access_index(&task->comm[0]))[1];
 	end = task_zero_byte(first);
 	to[0] = first & task_bits_below(end);
-	/* All of it behind an end, else the last byte, which ends it anyway. */
+	/* Clears all of it if the name has ended, else its last byte, the terminator. */
 	second &= (__u64)(!end) * (~0ULL >> 8);
 	to[1] = second & task_bits_below(task_zero_byte(second));
 }

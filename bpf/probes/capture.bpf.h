@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What a sample is made of, whether a thread was interrupted or leaves the CPU: who it is, what a
- * runtime runs on it, its stacks; and how it gets into the CPU's ring.
+ * Builds a sample of a thread that was interrupted or leaves the CPU (identity, fiber, stacks) and
+ * writes it into the CPU's ring.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -27,7 +27,7 @@ static __always_inline bool is_left_out(__u32 tgid)
 	return shared.left_out[tgid % ABI_LEFT_OUT] == tgid;
 }
 
-/* Who it is; false: nobody wants to know. */
+/* Sets the sample's identity and fiber. Returns false if a filter rejects the thread. */
 static __always_inline bool take_identity(const struct taking *t, struct scratch *s)
 {
 	struct abi_sample *sample = &s->walk.sample;
@@ -43,7 +43,7 @@ static __always_inline bool take_identity(const struct taking *t, struct scratch
 	return !config.fiber_id || sample->fiber_id == config.fiber_id;
 }
 
-/* What both kinds have, but for the identity, flags that only the caller knows, and the stacks. */
+/* Sets the fields of both kinds, except for identity, flags that only the caller knows, stacks. */
 static __always_inline void take_facts(
 	const struct taking *t, enum abi_kind kind, struct abi_sample *sample)
 {
@@ -63,8 +63,8 @@ static __always_inline void take_facts(
 }
 
 /*
- * Threads that the kernel makes in a process (io_uring's, vhost's) share its memory and have no
- * stack there. Kernels before 6.18 walk one from a pc of 0.
+ * Threads that the kernel creates in a process (io_uring, vhost) share its memory but have no user
+ * stack. Kernels before 6.18 walk one from a pc of 0.
  */
 static __always_inline bool has_user_stack(const struct taking *t, const struct abi_sample *sample)
 {
@@ -75,7 +75,7 @@ static __always_inline bool has_user_stack(const struct taking *t, const struct 
 	return !(TASK_READ(task, flags) & TASK_MAY_BE_WORKER) || !regs_never_user(task);
 }
 
-/* Sets ABI_SAMPLE_UNFINISHED where user space is to finish the user stack. */
+/* Captures the stacks. Sets ABI_SAMPLE_UNFINISHED if user space is to finish the user stack. */
 static __always_inline void take_stacks(const struct taking *t, bool tables, struct scratch *s)
 {
 	struct abi_sample *sample = &s->walk.sample;
@@ -94,7 +94,7 @@ static __always_inline void take_stacks(const struct taking *t, bool tables, str
 	}
 }
 
-/* A record that did not get into the ring is counted. */
+/* Whether a record got into the ring; counts those that did not. */
 static __always_inline bool is_out(const struct taking *t, long error)
 {
 	if (!error)
@@ -119,7 +119,7 @@ static __always_inline bool output_sample(const struct taking *t, bool tables, s
 		}
 		sample->flags &= ~ABI_SAMPLE_UNFINISHED;
 	}
-	/* What is too long for the ring's rest may fit without the piece of stack. */
+	/* A sample that does not fit may fit without the pieces of stack. */
 	if (error == ERROR_NO_SPACE)
 		error = output_bytes(t, sample, 0, ABI_SAMPLE_BYTES);
 	return is_out(t, error);

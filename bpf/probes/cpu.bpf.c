@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The CPU probe: runs at every tick of a CPU's sampling event and writes into the CPU's ring which
- * thread was running, and its stacks. Programs of sampling events never nest on a CPU (the kernel's
- * bpf_prog_active), so one scratch area a CPU is enough.
+ * The CPU probe: runs at every tick of a CPU's sampling event and writes the running thread and its
+ * stacks into the CPU's ring. Programs of sampling events never nest on a CPU (bpf_prog_active in
+ * the kernel), so one scratch area per CPU is enough.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -42,8 +42,7 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 	return 0;
 }
 
-/* One of the two is loaded: it walks user stacks by tables where the kernel accepts that program.
- */
+/* Only one of the two is loaded: by tables, if the kernel accepts that program. */
 SEC("perf_event")
 int take_sample_by_tables(struct bpf_perf_event_data *ctx)
 {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What threads wait for: runs at every switch from one thread to another.
+ * What threads wait for: runs at every context switch.
  *
- * The thread that leaves is still the current one, its memory can be read, and its user registers
- * lie at the top of its kernel stack: so its stacks are taken now, and go into the ring with the
- * time (struct abi_switch_out). The thread that comes is not yet the current one; of it only the
- * number is needed, which finds the time at which it left, and a short record says for how long
- * that was (struct abi_wake). Stacks therefore never wait in the kernel,
- * and a wait may take longer than the frames of its window are kept.
+ * The thread that leaves is still current, its memory is readable, and its user registers are at
+ * the top of its kernel stack: so its stacks are captured now and written into the ring with the
+ * time (struct abi_switch_out). The thread that comes is not current yet; only its tid is needed,
+ * to look up when it left and to report the length of the wait in a short record (struct abi_wake).
+ * Stacks therefore never wait in the kernel, and a wait may outlast its window's frames.
  *
- * A thread that was preempted waits for a CPU, and counts as well. One that ends does not: it never
- * comes back.
+ * A preempted thread waits for a CPU, which counts too. An exiting thread does not: it never comes
+ * back.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -32,7 +31,7 @@ struct wait {
 	__u32 tgid, tid; /* in the agent's pid namespace */
 };
 
-/* Preallocated: at a switch no memory can be had. By the kernel's number of the thread. */
+/* Keyed by the tid in the initial namespace. Preallocated: no allocation at a context switch. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ABI_WAITS);
@@ -41,9 +40,9 @@ struct {
 } waits SEC(".maps");
 
 /*
- * The arguments are (preempted, from, to, state of from); Linux 5.18 alone had the state in second
- * place. The thread that leaves is known anyway, and tells which it is. The fourth argument is read
- * as memory: a program that names it is not attached where there are three.
+ * The arguments are (preempted, prev, next, prev_state); only Linux 5.18 has the state second. The
+ * position of the leaving thread, which is known, shows which it is. The fourth argument is read as
+ * memory: a program that names it cannot be attached on kernels with three.
  */
 static __always_inline struct task_struct *coming_thread(
 	const struct bpf_raw_tracepoint_args *ctx, const struct task_struct *leaving)
@@ -57,7 +56,7 @@ static __always_inline struct task_struct *coming_thread(
 	return coming;
 }
 
-/* The wait of THREAD, if it is known of one, is over since END_NS. */
+/* Ends the wait of THREAD, if it has one, as of END_NS. */
 static __always_inline void wait_ends(const struct taking *t, __u32 thread, __u64 end_ns)
 {
 	const struct wait *wait = thread ? bpf_map_lookup_elem(&waits, &thread) : NULL;
@@ -79,10 +78,10 @@ static __always_inline void wait_ends(const struct taking *t, __u32 thread, __u6
 }
 
 /*
- * A kernel may keep some threads of its own out of all tracing, and with them who comes after them.
- * So a thread that leaves may still be waiting, as far as is known: it has been back for as long as
- * it ran since. (Of threads with a real-time priority the kernel does not keep account of that:
- * then the wait is lost.)
+ * A kernel may exclude some of its own threads from tracing, and so the switches from them. A
+ * thread that leaves may therefore still have a wait: that ended when the thread began to run,
+ * which its run time tells. (The kernel does not account that for real-time threads: their wait is
+ * lost.)
  */
 static __always_inline void wait_ended_unseen(
 	const struct taking *t, __u32 thread, struct task_struct *leaving, __u64 now_ns)
@@ -93,7 +92,7 @@ static __always_inline void wait_ended_unseen(
 	wait_ends(t, thread, now_ns - ran_ns);
 }
 
-/* Before anything is looked at that costs time. */
+/* Comes before anything that costs time. */
 static __always_inline bool is_chosen(struct task_struct *leaving)
 {
 	if (off_cpu.chance && bpf_get_prandom_u32() >= off_cpu.chance)
@@ -147,7 +146,7 @@ static __always_inline int switch_with(struct bpf_raw_tracepoint_args *ctx, bool
 	return 0;
 }
 
-/* One of the two is loaded, as of the CPU probe. */
+/* Only one of the two is loaded, as in the CPU probe. */
 SEC("raw_tp/sched_switch")
 int take_switch_by_tables(struct bpf_raw_tracepoint_args *ctx)
 {
