@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What this room reads into a writer: unwind tables from call frame information, and the names of
- * PLT stubs. The input is hostile: -EBADMSG costs the caller this source (or a part of it), nothing
- * more. -ENOMEM ends the build.
+ * Reads unwind tables from call frame information and the names of PLT stubs into an index writer.
+ * The input is untrusted: after -EBADMSG the build goes on without this source (or part of it).
+ * -ENOMEM ends the build.
  */
 #include "symbolizer/indexer/cfi/eh_frame.h"
 #include "symbolizer/indexer/elf/elf_image.h"
@@ -11,18 +11,18 @@
 #include "symbolizer/indexer/writer/writer.h"
 
 /*
- * Reads the tables of IMAGE into the writer, what sections say of functions inside SKIP left out
- * (Go code, which the pclntab describes). Broken entries and rows that nobody understands are
- * counted there. -ENOENT: there are none. -E2BIG: over a limit; what was read stays.
+ * Writes the unwind tables of IMAGE. Ignores entries of functions inside SKIP (Go code, which the
+ * pclntab describes). The writer gets the counts of malformed entries and unsupported rows. Returns
+ * -ENOENT if there are no tables, -E2BIG over a limit; what was read until then is written.
  */
 int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w);
 
 /*
- * The same from sections: at an address that several describe, the first of them counts. What they
- * leave out from the file's ENTRY_POINT on (0: it has none) has no caller.
+ * Like unwind_read(), from given sections. If several describe an address, the first one counts.
+ * Code without an entry at the file's ENTRY_POINT (0 = none) has no caller.
  */
 int unwind_read_sections(const struct cfi_section *sections, size_t count, uint64_t entry_point,
 	const struct source_range *skip, struct index_writer *w);
 
-/* .plt, .plt.sec, .plt.got: each stub that jumps to `puts` is a function `puts@plt`. */
+/* Adds a symbol `puts@plt` for each stub in .plt, .plt.sec and .plt.got that jumps to `puts`. */
 int plt_read(struct elf_image *image, struct index_writer *w);

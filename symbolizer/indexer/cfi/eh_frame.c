@@ -13,9 +13,9 @@ enum {
 	LENGTH_IS_64_BIT = 0xffffffff,
 	POINTER_BYTES = 8,
 };
-static const uint64_t MAX_SECTION_BYTES = UINT32_MAX; /* places in it are 32 bits */
+static const uint64_t MAX_SECTION_BYTES = UINT32_MAX; /* offsets have 32 bits */
 
-/* DW_EH_PE_*: how a pointer is written (LSB 5, 10.5). */
+/* DW_EH_PE_*: pointer encodings (LSB 5, 10.5). */
 enum {
 	ENCODING_ABSOLUTE = 0x00,
 	ENCODING_ULEB128 = 0x01,
@@ -117,7 +117,7 @@ bool cfi_pointer(const struct cfi_section *s, struct cursor *c, uint8_t encoding
 {
 	uint64_t base, value;
 
-	/* An indirect one is filled in by the dynamic linker; nobody does this to code. */
+	/* The dynamic linker fills in indirect pointers; they are not used for code. */
 	if (encoding & ENCODING_INDIRECT)
 		return false;
 	align_pointer(s, c, encoding);
@@ -130,7 +130,7 @@ bool cfi_pointer(const struct cfi_section *s, struct cursor *c, uint8_t encoding
 	return true;
 }
 
-/* What the letters of a CIE's augmentation say, up to the end of the augmentation data. */
+/* Reads a CIE's augmentation data, as described by LETTERS. */
 static bool read_augmentation(
 	const struct cfi_section *s, const char *letters, struct cursor *c, struct cfi_cie *cie)
 {
@@ -164,7 +164,7 @@ static bool read_augmentation(
 	return !c->bad;
 }
 
-/* C stands after the CIE's id and ends with the entry. */
+/* C starts after the CIE's id and ends with the entry. */
 static bool parse_cie(const struct cfi_section *s, struct cursor c, struct cfi_cie *cie)
 {
 	uint8_t version = cursor_u8(&c);
@@ -189,7 +189,7 @@ static bool parse_cie(const struct cfi_section *s, struct cursor c, struct cfi_c
 		cie->sized = true;
 		letters++;
 	}
-	data.end = c.at; /* without a size there are no data */
+	data.end = c.at; /* without 'z' there is no augmentation data */
 	if (c.bad || !read_augmentation(s, letters, &data, cie))
 		return false;
 	cie->code = (uint32_t)(c.at - s->bytes.start);
@@ -197,14 +197,14 @@ static bool parse_cie(const struct cfi_section *s, struct cursor c, struct cfi_c
 	return true;
 }
 
-/* One entry: what follows its length, and where its id stands. */
+/* The part of an entry after its length. */
 struct entry {
 	struct cursor c; /* after the id */
 	uint64_t id_offset, id;
 	bool empty, is_cie;
 };
 
-/* False at the end, and with ALL bad where a length makes no sense. */
+/* Returns false at the end, and, with ALL bad, if the length is malformed. */
 static inline bool next_entry(
 	const struct cfi_section *s, struct cursor *all, struct entry *ret_entry)
 {
@@ -257,8 +257,8 @@ static int add_cie(const struct cfi_section *s, struct cfi_entries *e, uint64_t 
 }
 
 /*
- * The number of the CIE at OFFSET. Each is read once, when the first FDE names it. -EBADMSG: there
- * are more than anybody needs.
+ * Gets the number of the CIE at OFFSET. Each is read once, when the first FDE refers to it. Returns
+ * -EBADMSG over the limit.
  */
 static int find_cie(
 	const struct cfi_section *s, struct cfi_entries *e, uint64_t offset, uint32_t *ret_number)
@@ -282,7 +282,7 @@ static int find_cie(
 	return 0;
 }
 
-/* An FDE's range. Nearly all are written in one way. */
+/* Reads an FDE's range, with a fast path for the encoding that nearly all files use. */
 static inline bool read_range(const struct cfi_section *s, const struct cfi_cie *cie,
 	struct cursor *c, struct cfi_fde *fde)
 {
@@ -312,7 +312,7 @@ static bool parse_fde(const struct cfi_section *s, const struct cfi_cie *cie, st
 	return !c.bad;
 }
 
-/* An FDE names its CIE by the distance back (.eh_frame) or by its place. */
+/* An FDE refers to its CIE by distance backwards (.eh_frame) or by offset (.debug_frame). */
 static uint64_t cie_offset(const struct cfi_section *s, const struct entry *entry)
 {
 	return s->eh ? entry->id_offset - entry->id : entry->id;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call frame instructions are a small machine: a current row (the rule of the canonical frame
- * address, and where each register of the caller is), instructions that change it, and others that
- * advance the location, which completes a row. Of the registers only two are followed: the frame
- * pointer and the return address; a walk needs no others, but for one more in a few files. Rows are
- * turned into rules when the location advances, so what is never valid anywhere costs nothing.
+ * Call frame instructions are a small machine. It has a current row (the rule of the canonical
+ * frame address, and where each register of the caller is); some instructions change the row,
+ * others advance the location, which completes a row. Only two registers are followed, frame
+ * pointer and return address: a walk needs no others, except one more in a few files. Rows become
+ * rules when the location advances, so rows without code cost nothing.
  */
 #include "symbolizer/indexer/cfi/eh_frame_cfa.h"
 
@@ -16,9 +16,9 @@
 
 enum {
 	MAX_REMEMBERED = 32, /* compilers need one or two */
-	ROWS = 64, /* given at once */
-	PLAIN_BYTES = 3, /* of a plain instruction at most */
-	MORE_BYTES = 0x80, /* of a LEB128 follow */
+	ROWS = 64, /* per call of the sink */
+	PLAIN_BYTES = 3, /* length of a plain instruction at most */
+	MORE_BYTES = 0x80, /* more bytes of a LEB128 follow */
 };
 
 /* DW_CFA_*: three have their operand in the low six bits. */
@@ -66,12 +66,12 @@ struct run {
 	struct cfi_state state;
 	struct cfi_state remembered[MAX_REMEMBERED];
 	size_t depth;
-	bool is_initial; /* the CIE's instructions: no locations yet */
+	bool is_initial; /* running the CIE's instructions, which have no locations */
 	uint64_t start, location, end;
 	cfi_row_sink *sink;
 	void *context;
 	size_t row_count;
-	struct unwind_row rows[ROWS]; /* complete, not given yet */
+	struct unwind_row rows[ROWS]; /* complete, not passed to the sink yet */
 };
 
 static void give_rows(struct run *r)
@@ -103,7 +103,7 @@ static inline void eh_frame_cfa_add_row(struct run *r)
 	cfi_rule_move(&r->state.rule, r->state.rule_offset, &row->rule);
 }
 
-/* The row ends at LOCATION: it is complete. What lies beyond the function is nobody's. */
+/* Completes the current row, which ends at LOCATION. Rows after the function's end are dropped. */
 static inline bool advance_to(struct run *r, uint64_t location)
 {
 	if (r->is_initial || location < r->location)
@@ -114,7 +114,7 @@ static inline bool advance_to(struct run *r, uint64_t location)
 	return true;
 }
 
-/* False: nothing was done. */
+/* Returns false, without any change, if the instruction is malformed. */
 static inline bool eh_frame_cfa_advance(struct run *r, uint64_t delta)
 {
 	uint64_t bytes, location;
@@ -133,7 +133,7 @@ static bool set_location(struct run *r)
 	       location <= r->end && advance_to(r, location);
 }
 
-/* Where a register's place is kept, or NULL for those that nobody needs. */
+/* Returns the register in STATE, or NULL if we do not follow it. */
 static struct cfi_register *followed(struct run *r, struct cfi_state *state, uint64_t number)
 {
 	if (number == r->cie->machine.fp)
@@ -155,7 +155,7 @@ static void place(struct run *r, uint64_t number, enum cfi_place where, int64_t 
 	r->state.has_rule = false;
 }
 
-/* Wraps instead of overflowing; what is absurd does not fit a rule. */
+/* Unsigned, so that it wraps instead of overflowing; absurd offsets do not fit a rule anyway. */
 static int64_t scaled(const struct run *r, uint64_t factored)
 {
 	return (int64_t)(factored * (uint64_t)r->cie->data_align);
@@ -184,7 +184,7 @@ static struct cursor read_block(struct run *r)
 	return block;
 }
 
-/* The register is stored where an expression says: `fp + offset` is understood. */
+/* The expression is the address at which the register is saved; only `fp + offset` is supported. */
 static void place_by_expression(struct run *r, uint64_t number)
 {
 	struct cursor block = read_block(r);
@@ -328,7 +328,7 @@ static bool run_other(struct run *r, uint8_t op)
 		return run_cfa(r, op);
 	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
 	case CFA_AARCH64_NEGATE_RA_STATE:
-		/* Whether the return address is signed: its reader masks the signature anyway. */
+		/* Whether the return address is signed; walks mask the signature anyway. */
 		return r->section->machine == EM_AARCH64;
 	case CFA_GNU_ARGS_SIZE:
 		cfi_uleb(&r->code);
@@ -357,7 +357,7 @@ static bool run_one(struct run *r)
 	}
 }
 
-/* Those of the plain instructions that are less frequent; as run_plain(). */
+/* run_plain() for the less frequent plain instructions. */
 static size_t run_plain_other(struct run *r, const uint8_t code[PLAIN_BYTES])
 {
 	switch (code[0]) {
@@ -382,8 +382,8 @@ static size_t run_plain_other(struct run *r, const uint8_t code[PLAIN_BYTES])
 }
 
 /*
- * An instruction of those that most code is made of, with its operands in one byte each. Returns
- * how many bytes it has; 0: it is another one, or makes no sense, and nothing was done.
+ * Fast path: runs one of the most frequent instructions, with operands of one byte each. Returns
+ * its length in bytes; 0, without any change, if it is another instruction or malformed.
  */
 static inline size_t run_plain(struct run *r, const uint8_t code[PLAIN_BYTES])
 {
@@ -406,8 +406,8 @@ static inline size_t run_plain(struct run *r, const uint8_t code[PLAIN_BYTES])
 }
 
 /*
- * And what entries are filled up with, which is nearly always where they end. The copy of the
- * cursor is nobody else's: it stays in registers.
+ * Runs plain instructions, then skips padding, which nearly always reaches the end of the entry.
+ * The local copy of the cursor can stay in registers.
  */
 static void run_plain_ones(struct run *r)
 {
@@ -423,7 +423,7 @@ static void run_plain_ones(struct run *r)
 	r->code = code;
 }
 
-/* An operand that is cut off leaves the cursor bad, before any row was made of it. */
+/* A truncated operand sets the cursor's `bad` before any row is made from it. */
 static bool run_all(struct run *r)
 {
 	while (cursor_left(&r->code)) {

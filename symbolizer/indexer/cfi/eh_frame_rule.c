@@ -19,7 +19,7 @@ enum {
 
 enum { DWARF_RBX = 3, DWARF_R12 = 12, WORD = 8 };
 
-/* A rule in the making. */
+/* A rule under construction. */
 struct parts {
 	uint32_t cfa, fp, ra, extra;
 	int32_t cfa_off, fp_off, ra_off;
@@ -28,8 +28,8 @@ struct parts {
 static const struct parts unsupported = { .cfa = ABI_CFA_UNSUPPORTED };
 
 /*
- * Written as two numbers: fields written one by one and then compared as a whole make the
- * processor wait for its stores, which took a third of the time of a build.
+ * Written as two numbers: if fields are stored one by one and then compared as a whole, the loads
+ * stall on the stores, which took a third of the time of a build.
  */
 static struct abi_unwind_rule eh_frame_rule_pack(const struct parts *p)
 {
@@ -65,8 +65,8 @@ static bool fits_int(int64_t value)
 }
 
 /*
- * `breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus`: a slot of the PLT is 16 bytes, and
- * from its Nth byte on it has pushed a word.
+ * `breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus`: a PLT entry has 16 bytes and has
+ * pushed a word from its Nth byte on.
  */
 static bool is_plt(struct cursor c, uint8_t *ret_bytes)
 {
@@ -95,7 +95,7 @@ bool cfi_read_breg(struct cursor *c, uint64_t *ret_register, int64_t *ret_offset
 	return true;
 }
 
-/* `breg offset; deref`, and perhaps `plus_uconst`: functions that realigned their stack. */
+/* `breg offset; deref`, optionally `plus_uconst`: functions that realign their stack. */
 static struct parts deref_rule(const struct cfi_machine *m, struct cursor c)
 {
 	struct parts rule = { 0 };
@@ -125,7 +125,7 @@ static struct parts expression_rule(const struct cfi_machine *m, const struct cf
 	struct parts rule = { 0 };
 	uint8_t bytes;
 
-	/* Such rules have another use for ra_off: only where the return address never moves. */
+	/* These rules use ra_off for something else: the return address must not move. */
 	if (m->link)
 		return unsupported;
 	if (!is_plt(c, &bytes))
@@ -169,7 +169,7 @@ static void set_fp(struct parts *rule, const struct cfi_register *fp)
 	}
 }
 
-/* On x86_64 the call pushed the return address: nothing else is known to occur. */
+/* On x86_64 the call pushes the return address; no other place is known to occur. */
 static void set_pushed_ra(struct parts *rule, const struct cfi_register *ra)
 {
 	if (ra->place != CFI_AT_CFA || ra->offset != -8) {
@@ -193,7 +193,7 @@ static void set_linked_ra(struct parts *rule, const struct cfi_register *ra)
 	}
 }
 
-/* Elsewhere than close below the CFA is nowhere. */
+/* Only a register that is unchanged or saved close below the CFA fits a rule. */
 static void set_kept(
 	const struct cfi_machine *m, struct parts *rule, const struct cfi_register *kept)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One row of call frame information → the rule that BPF understands. What cannot be said there
- * becomes ABI_CFA_UNSUPPORTED or ABI_REG_UNSUPPORTED, so that a walk stops instead of going astray.
+ * Converts a row of call frame information to a rule for BPF. Rows that rules cannot express become
+ * ABI_CFA_UNSUPPORTED or ABI_REG_UNSUPPORTED, so that a walk stops instead of going wrong.
  */
 #include <string.h>
 
@@ -11,11 +11,11 @@
 
 struct cfi_machine cfi_machine(const struct cfi_section *s);
 
-/* SIGNAL: the row is a signal frame's. Fields that do not matter are 0: equal rules look equal. */
+/* SIGNAL: the row is a signal frame's. Unused fields are 0, so that rules compare as bytes. */
 struct abi_unwind_rule cfi_rule(
 	const struct cfi_machine *m, bool signal, const struct cfi_state *state);
 
-/* Whether RULE stays what it is, but for its offset, where the CFA's becomes that: most rows. */
+/* Whether only the offset of RULE changes if the CFA's offset becomes CFA_OFFSET: most rows. */
 static inline bool cfi_rule_can_move(const struct abi_unwind_rule *rule, int64_t cfa_offset)
 {
 	return (rule->cfa == ABI_CFA_SP || rule->cfa == ABI_CFA_FP) &&
@@ -23,8 +23,8 @@ static inline bool cfi_rule_can_move(const struct abi_unwind_rule *rule, int64_t
 }
 
 /*
- * RULE with that offset. It is put together in a register: rules are read as two numbers, and the
- * processor would wait for an offset that was written alone.
+ * Copies RULE with another CFA offset. The result is assembled in a register: rules are read as two
+ * numbers, and a separate store of the offset would stall the load.
  */
 static inline void cfi_rule_move(
 	const struct abi_unwind_rule *rule, int32_t cfa_offset, struct abi_unwind_rule *ret_rule)
@@ -39,8 +39,8 @@ static inline void cfi_rule_move(
 	memcpy((uint8_t *)ret_rule + sizeof(head), &tail, sizeof(tail));
 }
 
-/* What is valid at a function's first instruction. */
+/* Returns the rule at a function's first instruction. */
 struct abi_unwind_rule cfi_entry_rule(const struct cfi_section *s);
 
-/* `bregN offset`, leaving the cursor behind it. */
+/* Reads `bregN offset`; false if there is another operation at C. */
 bool cfi_read_breg(struct cursor *c, uint64_t *ret_register, int64_t *ret_offset);

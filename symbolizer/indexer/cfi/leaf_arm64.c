@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can change one of the three registers in compiled code is refused, by Arm's A64 encodings:
- * calls, arithmetic on the stack pointer, pairs that hold one of the others (the way of all
- * prologues) and addressing that writes the stack pointer back.
+ * Refuses all instructions of compiled code that can change one of the three registers (encodings:
+ * Arm A64): calls, arithmetic on the stack pointer, loads and stores of the other two (all
+ * prologues have such pairs), and addressing with write-back of the stack pointer.
  */
 #include "symbolizer/indexer/cfi/leaf_arm64.h"
 
@@ -16,7 +16,7 @@ static bool is_call(uint32_t word)
 	       (word & 0xfffffc1f) == 0xd63f0000 /* blr */;
 }
 
-/* The first register of most encodings, which loads and arithmetic write. */
+/* The first register of most encodings; loads and arithmetic write it. */
 static uint32_t target(uint32_t word)
 {
 	return word & 31;
@@ -47,7 +47,7 @@ static bool touches_pair(uint32_t word)
 	return word & 0x00800000 && base(word) == SP; /* written back */
 }
 
-/* A load or store of one register with an immediate that is written back, or of those two. */
+/* A load or store of frame pointer or link register, or with write-back of the stack pointer. */
 static bool touches_single(uint32_t word)
 {
 	if ((word & 0x3a000000) != 0x38000000)
@@ -57,7 +57,7 @@ static bool touches_single(uint32_t word)
 	return (word & 0x01200400) == 0x00000400 && base(word) == SP;
 }
 
-/* Anything else that names one of the two as its target: arithmetic, moves. */
+/* Other instructions whose target is frame pointer or link register: arithmetic, moves. */
 static bool sets_link(uint32_t word)
 {
 	bool arithmetic = (word & 0x1c000000) == 0x10000000 || (word & 0x0e000000) == 0x0a000000;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The procedure linkage table as a source: its stubs have no symbols of their own. Each jumps to
- * where a slot of the global offset table points, and a relocation says which function the dynamic
- * linker puts there; the stub of `puts` is called `puts@plt`, as objdump and perf call it.
+ * the address in a slot of the global offset table, and a relocation names the function that the
+ * dynamic linker puts there; the stub of `puts` is named `puts@plt`, as in objdump and perf.
  *
- * A stub is known by its instructions, not by its place: linkers differ in headers, in sizes, and
- * in whether the stubs that are called are in .plt or, with branch tracking, in .plt.sec.
+ * Stubs are recognized by their instructions, not by their position: linkers differ in headers, in
+ * sizes, and in whether the called stubs are in .plt or, with branch tracking, in .plt.sec.
  */
 #include <elf.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ enum {
 	MAX_STUB_ARM64 = 24, /* bti c, adrp, ldr, add, [autia1716,] br */
 };
 
-/* A place of the global offset table that the dynamic linker fills in. */
+/* A slot of the global offset table, which the dynamic linker fills in. */
 struct slot {
 	uint64_t address;
 	uint32_t name; /* offset in the string table */
@@ -44,7 +44,7 @@ struct plt {
 	struct cursor names;
 };
 
-/* A stub at the beginning of some bytes of code. */
+/* A stub. */
 struct stub {
 	size_t size;
 	uint64_t slot; /* address */
@@ -189,7 +189,7 @@ static int add_stub(struct plt *plt, uint64_t address, const struct stub *stub, 
 			     plt->writer, address, stub->size, limit, string, WRITER_SYMBOL_LOCAL);
 }
 
-/* .plt.got's stubs are of 8 bytes, and the next one begins where it does. */
+/* Stubs in .plt.got have 8 bytes. */
 static size_t stub_bytes(const struct elf_section *section, const struct stub *stub)
 {
 	return section->entry_size == SHORT_STUB_BYTES ? SHORT_STUB_BYTES : stub->size;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GNU ld describes its stubs in .eh_frame, but not those of static programs and of arm64; lld and
- * mold describe none. Without a rule a sample in a stub has no caller, or by frame pointer another
- * one's.
+ * GNU ld describes its stubs in .eh_frame, except in static programs and on arm64; lld and mold
+ * describe none. Without a rule, a sample in a stub has no caller, or (by frame pointer) the wrong
+ * one.
  *
- * A stub is entered by a call and jumps on. Those for lazy binding may push the number of their
- * slot before they go to the table's header, which pushes again; on arm64 only the header does. All
- * stubs of a section are alike, so the first one tells.
+ * A stub is called and then jumps. Stubs for lazy binding may push the number of their slot before
+ * they jump to the table's header, which pushes another word; on arm64 only the header pushes. All
+ * stubs of a section are alike, so it is enough to look at the first.
  */
 #include "symbolizer/indexer/cfi/plt_unwind.h"
 
@@ -44,7 +44,7 @@ static void plt_unwind_add(
 		};
 }
 
-/* Whether the next bytes are those of TEXT, which are passed over then. */
+/* Skips the bytes of TEXT; false if the next bytes are others. */
 static bool skip(struct cursor *at, const char *text)
 {
 	struct cursor ahead = *at;
@@ -56,7 +56,7 @@ static bool skip(struct cursor *at, const char *text)
 	return true;
 }
 
-/* Passes over SIZE bytes that begin with TEXT. */
+/* Skips SIZE bytes that start with TEXT; false if the next bytes are others. */
 static bool instruction(struct cursor *at, const char *text, size_t size)
 {
 	struct cursor ahead = *at;
@@ -67,7 +67,7 @@ static bool instruction(struct cursor *at, const char *text, size_t size)
 	return true;
 }
 
-/* x86_64, CFA by KIND: the return address is below it. */
+/* x86_64 rule with the CFA by KIND and the return address right below it. */
 static struct abi_unwind_rule called(uint8_t kind, int cfa_off)
 {
 	return (struct abi_unwind_rule){
@@ -78,13 +78,13 @@ static struct abi_unwind_rule called(uint8_t kind, int cfa_off)
 	};
 }
 
-/* With N words on the stack, the return address included. */
+/* x86_64 rule with N words on the stack, including the return address. */
 static struct abi_unwind_rule words(int n)
 {
 	return called(ABI_CFA_SP, n * WORD_BYTES);
 }
 
-/* What is valid in stubs like the one at AT; ABI_CFA_NONE: it is none. */
+/* Returns the rule of stubs like the one at AT; ABI_CFA_NONE if there is no known stub. */
 static struct abi_unwind_rule rule_of_stub(struct cursor at)
 {
 	const uint8_t *first = at.at;
@@ -99,7 +99,7 @@ static struct abi_unwind_rule rule_of_stub(struct cursor at)
 	return jumps ? words(1) : (struct abi_unwind_rule){ .cfa = ABI_CFA_NONE };
 }
 
-/* Bytes of the header of the table at AT, 0 when it has none. */
+/* Adds the rules of the header of the table at AT. Returns its size in bytes, 0 = no header. */
 static size_t header_x86(struct marks *m, struct cursor at, uint64_t low)
 {
 	if (instruction(&at, "\xff\x35", PUSH_SLOT_BYTES)) {
@@ -125,13 +125,13 @@ static void read_x86(struct marks *m, struct cursor code, uint64_t low, uint64_t
 	if (!cursor_bytes(&code, header))
 		return;
 	rule = rule_of_stub(code);
-	/* That goes by the lower bits of the address. */
+	/* ABI_CFA_PLT depends on the low bits of the address. */
 	if (rule.cfa == ABI_CFA_NONE || (rule.cfa == ABI_CFA_PLT && low % HEADER_BYTES))
 		return;
 	plt_unwind_add(m, low + header, size - header, rule);
 }
 
-/* [bti c]; stp x16, x30, [sp, #-16]!: the header, and only that, puts the caller on the stack. */
+/* [bti c]; stp x16, x30, [sp, #-16]!: only the header saves the return address on the stack. */
 static void read_arm64(struct marks *m, struct cursor code, uint64_t low, uint64_t size)
 {
 	const struct abi_unwind_rule at_entry = { .cfa = ABI_CFA_SP };
@@ -155,7 +155,7 @@ static void read_arm64(struct marks *m, struct cursor code, uint64_t low, uint64
 	plt_unwind_add(m, low, size, at_entry);
 }
 
-/* .plt, .plt.got, .plt.sec; lld has those of static programs in .iplt. */
+/* .plt, .plt.got, .plt.sec; in static programs lld uses .iplt. */
 static bool plt_unwind_has_stubs(const struct elf_section *section)
 {
 	return section->type == SHT_PROGBITS && section->flags & SHF_EXECINSTR &&

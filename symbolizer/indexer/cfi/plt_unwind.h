@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How to unwind from the procedure linkage table where no entry tells: lld and mold write none. */
+/* Unwind rules of the procedure linkage table, for linkers that write no entries for it. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/abi/unwind.h"
 #include "symbolizer/indexer/elf/elf_image.h"
 
-/* A place whose rule is known without an entry. */
+/* Code whose rule is known without an entry. */
 struct landmark {
 	uint64_t low;
-	uint32_t size; /* bytes; 0 once it was seen */
+	uint32_t size; /* bytes; 0 = none, or already used */
 	struct abi_unwind_rule rule;
 };
 
-/* Writes at most MAX to MARKS; returns how many, and leaves out code that it does not know. */
+/* Writes at most MAX landmarks to MARKS and returns how many. Skips code that it does not know. */
 size_t plt_unwind(struct elf_image *image, struct landmark *marks, size_t max);

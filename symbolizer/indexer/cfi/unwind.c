@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From sections and pclntab to pages: all functions are collected and sorted by address, then each
- * runs once, its rows going straight into the pages. Where entries overlap, each one counts up to
- * where the next begins, as for the binary search of an exception that is thrown; of two that begin
- * at the same address the first one counts. Time and memory are linear in the size of the sections,
- * whatever these say.
+ * is run once and its rows go straight into the pages. If entries overlap, each is valid up to the
+ * start of the next, as in the binary search for exceptions; of two at the same address the first
+ * one counts. Time and memory are linear in the size of the sections, whatever their contents.
  */
 #include "symbolizer/indexer/cfi/cfi.h"
 
@@ -29,11 +28,11 @@ enum {
 	MAX_FUNCTIONS = 1 << 22, /* twice what the largest browsers have */
 	HEADER_VERSION = 1, /* of .eh_frame_hdr (LSB 5, 10.6.2) */
 	HEADER_FIXED_BYTES = 4,
-	FUNCTION_ALIGN = 16, /* that of compilers */
+	FUNCTION_ALIGN = 16, /* used by compilers */
 	LEAVES = 3,
 	PLT_LANDMARKS = 16,
 	LANDMARKS = 2 + LEAVES + PLT_LANDMARKS,
-	ENTRY_BYTES = 256, /* of code at a file's entry point at most */
+	ENTRY_BYTES = 256, /* size limit of the code at a file's entry point */
 	/* What a signal handler returns to: a nop, two instructions, and where the second one is.
 	 */
 	RETURN_BYTES = 16,
@@ -41,38 +40,38 @@ enum {
 	MAX_VDSO_SYMBOLS = 64,
 };
 
-/* There may be millions. */
+/* Compact, because there may be millions. */
 struct function {
 	uint64_t low;
-	uint32_t size; /* up to the end of the code around it at most */
+	uint32_t size; /* bytes, at most up to the end of the code range around it */
 	uint32_t section : 8;
 	uint32_t cie : 24; /* as in struct cfi_fde */
-	uint32_t code, code_size; /* the same; Go: `code` is its number */
+	uint32_t code, code_size; /* as in struct cfi_fde; Go: `code` is the function's number */
 };
 
 struct job {
 	const struct cfi_section *sections;
-	struct cfi_entries *entries; /* of each section */
+	struct cfi_entries *entries; /* one per section */
 	size_t section_count;
 	const struct source_range *skip;
 	struct landmark landmarks[LANDMARKS]; /* the vDSO has no entry point */
-	uint64_t next_landmark; /* none that was not seen begins before it */
+	uint64_t next_landmark; /* no unused landmark starts before this address */
 	struct go_unwind *go; /* NULL: no Go code */
 	struct index_writer *w;
-	uint32_t section; /* being read */
+	uint32_t section; /* number of the section being read */
 	struct function *functions;
 	size_t function_count, function_capacity;
-	uint64_t lowest; /* of their addresses */
-	uint64_t code_low, code_end; /* all in between is code; no more is known where it begins */
-	uint64_t before; /* where the last row ended */
-	uint64_t start, limit; /* of the function being run; at most where the next one begins */
-	/* What is valid at its first instruction, and at that of all whose entry is a section's. */
+	uint64_t lowest; /* lowest address of the functions */
+	uint64_t code_low, code_end; /* cached range of code; it may really start before code_low */
+	uint64_t before; /* end of the last row */
+	uint64_t start, limit; /* of the function being run; limit: at most the next one's start */
+	/* Rule at the first instruction: of the function being run; of functions with an FDE. */
 	struct abi_unwind_rule entry, cfi_entry;
 	struct unwind_pages *pages;
 	struct index_unwind figures;
 };
 
-/* As writer_code_at(): nearly all functions are in the same piece of code. */
+/* Cached writer_code_at(): nearly all functions are in the same range of code. */
 static int unwind_find_code(struct job *job, uint64_t address, bool *ret_found, uint64_t *ret_end)
 {
 	int err = 0;
@@ -89,7 +88,7 @@ static int unwind_find_code(struct job *job, uint64_t address, bool *ret_found, 
 	return 0;
 }
 
-/* F may reach over SIZE bytes. Functions that the linker discarded begin outside of the code. */
+/* Adds F, of SIZE bytes, unless it starts outside of code: the linker discarded it. */
 static int add_function(struct job *job, uint64_t size, struct function f)
 {
 	uint64_t end = 0;
@@ -141,16 +140,16 @@ static int add_go_functions(struct job *job)
 	return err;
 }
 
-/* Whether RULE is that of a function's first instruction. */
+/* Whether RULE is the one at the function's first instruction. */
 static bool is_entry(const struct job *job, const struct abi_unwind_rule *rule)
 {
 	return !memcmp(rule, &job->entry, sizeof(*rule));
 }
 
 /*
- * Where a function's first row begins. Between functions there is padding up to the next one's
- * alignment, or at most a few instructions of assembly, which hardly do more than a function's
- * first instruction. A gap so small takes that rule: two rows less for most functions.
+ * Returns where a function's first row starts. Small gaps between functions are padding, or a few
+ * instructions of assembly for which the rule of a function's first instruction mostly holds. Such
+ * a gap gets that rule, which saves two rows for most functions.
  */
 static uint64_t over_padding(
 	const struct job *job, uint64_t low, const struct abi_unwind_rule *rule)
@@ -212,8 +211,8 @@ static int run_fde(struct job *job, const struct function *f)
 }
 
 /*
- * Assembly without an entry of its own, and what is known of it. Nobody calls a file's entry point:
- * what calls the first function is the end of the stack. LIMIT: where the next function begins.
+ * Adds a row for assembly without an entry. A file's entry point has no caller: the stack ends
+ * there. LIMIT is the start of the next function.
  */
 static void add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 {
@@ -223,7 +222,7 @@ static void add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 	if (!mark->size || mark->low >= limit)
 		return;
 	mark->size = 0;
-	/* An entry point with an entry of its own; what follows that is other code. */
+	/* The entry point has an entry of its own; the code after it is another function. */
 	if (mark->rule.cfa == ABI_CFA_END && mark->low < job->before)
 		return;
 	if (low >= high || (low >= job->skip->low && low < job->skip->high) ||
@@ -249,7 +248,7 @@ static void add_landmarks(struct job *job, uint64_t limit)
 	}
 }
 
-/* LIMIT: where the next one begins. */
+/* LIMIT is the start of the next function. */
 static void run_function(struct job *job, const struct function *f, uint64_t limit)
 {
 	add_landmarks(job, f->low);
@@ -259,7 +258,7 @@ static void run_function(struct job *job, const struct function *f, uint64_t lim
 		job->figures.broken++;
 }
 
-/* They were collected in the order of their rank. All code of a module lies in 4 GiB. */
+/* Keeps the order of rank for equal addresses. All code of a module is within 4 GiB. */
 static int sort_functions(const struct job *job, struct address_item **ret_order)
 {
 	const size_t count = job->function_count;
@@ -317,7 +316,7 @@ static int put_page(void *context, uint64_t address, const struct abi_unwind_pag
 	return writer_unwind_page(context, address, page, page->size);
 }
 
-/* What is there before a limit is reached stays. */
+/* After -E2BIG, the functions read so far are valid. */
 static int unwind_read_entries(struct job *job)
 {
 	int err = 0;
@@ -342,7 +341,7 @@ static int run_job(struct job *job)
 	return err ? err : made;
 }
 
-/* JOB's sections, Go code, range to skip and writer are set. */
+/* Runs JOB; its sections, landmarks, Go code, range to skip and writer must be set. */
 static int begin_job(struct job *job)
 {
 	struct cfi_entries entries[MAX_SECTIONS];
@@ -386,7 +385,7 @@ int unwind_read_sections(const struct cfi_section *sections, size_t count, uint6
 	return begin_job(&job);
 }
 
-/* The sections of a file, in the order of their rank. */
+/* The sections of a file; at an address that several describe, the first one counts. */
 struct found {
 	struct elf_image *image;
 	struct cfi_section sections[MAX_SECTIONS];
@@ -414,7 +413,7 @@ static void add_section(struct found *f, struct cursor bytes, uint64_t address, 
 	};
 }
 
-/* Files that were rewritten (BOLT) may have more than one. */
+/* Rewritten files (BOLT) may have more than one. */
 static void find_eh_frames(struct found *f)
 {
 	for (size_t i = 0; i < elf_image_section_count(f->image); i++) {
@@ -425,7 +424,7 @@ static void find_eh_frames(struct found *f)
 	}
 }
 
-/* Without section headers, .eh_frame_hdr says where .eh_frame begins. */
+/* Without section headers, .eh_frame_hdr has the address of .eh_frame. */
 static void find_by_header(struct found *f, const struct elf_segment *segment)
 {
 	struct cursor bytes = elf_image_at(f->image, segment->address, segment->file_size);
@@ -460,7 +459,7 @@ static void find_sections(struct found *f)
 	add_section(f, elf_image_bytes(f->image, ".debug_frame"), 0, false);
 }
 
-/* NAME among the exports of a file that has few; address 0 where it is not. */
+/* Finds NAME among the exports of a file with few of them; address 0 if absent. */
 static struct function find_export(struct elf_image *image, const char *name)
 {
 	struct cursor symbols = elf_image_bytes(image, ".dynsym");
@@ -482,9 +481,9 @@ static struct function find_export(struct elf_image *image, const char *name)
 }
 
 /*
- * On aarch64 signal handlers return into the vDSO, whose code for that has no entry since 5.8 (and
- * the vDSO may have no tables at all): by frame pointer the walk would miss the function that was
- * interrupted. A nop before it is there for those who look one byte back.
+ * On aarch64 signal handlers return into the vDSO. Since Linux 5.8 that code has no entry (and the
+ * vDSO may have no tables at all): a walk by frame pointer would miss the interrupted function.
+ * Before it is a nop, for unwinders that subtract 1 from the return address.
  */
 static struct landmark signal_landmark(struct elf_image *image)
 {
@@ -502,7 +501,7 @@ static struct landmark signal_landmark(struct elf_image *image)
 }
 
 /*
- * The rest of that vDSO has no tables either. What tells the time has no frame: its caller is in
+ * The rest of that vDSO has no tables either. Its clock functions have no frame: the caller is in
  * the link register.
  */
 static void leaf_landmarks(struct elf_image *image, struct landmark marks[LEAVES])
@@ -527,7 +526,7 @@ static int mark_by_address(const void *a, const void *b)
 	return (x->low > y->low) - (x->low < y->low);
 }
 
-/* What is known without an entry, ascending; whether there is anything but the entry point. */
+/* Collects code with known rules, ascending; returns whether the file is an aarch64 vDSO. */
 static bool find_landmarks(struct elf_image *image, struct landmark marks[LANDMARKS])
 {
 	bool is_vdso;
@@ -543,8 +542,9 @@ static bool find_landmarks(struct elf_image *image, struct landmark marks[LANDMA
 }
 
 /*
- * Which register the walk needs besides, as eh_frame.h has it. The loader's code for what is bound
- * when it is called first realigns the stack with the old one in rbx; it is known by an export.
+ * Returns the additional register that walks need, as in struct cfi_section. The dynamic linker's
+ * code for lazy binding realigns the stack and saves the old stack pointer in rbx; the dynamic
+ * linker is recognized by an export.
  */
 static uint8_t kept_register(struct elf_image *image, const struct go_unwind *go)
 {

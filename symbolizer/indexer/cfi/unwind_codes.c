@@ -8,15 +8,15 @@
 enum {
 	NUMBER_NIBBLES = 2,
 	NEAR_DISTANCES = 1 << 4 * ABI_CODE_NEAR_NIBBLES,
-	/* Codes with one nibble of distance are tried from 1 on, from 17, and so forth. */
+	/* Codes with one nibble of distance are tried with least distances 1, 17, 33. */
 	SHORT_SHIFT = 4,
 	SHORT_RANGES = 3,
-	/* Where the number of a rule is in what has a code, and in what has none. */
+	/* Position of a rule's number in changes with a code, and without one. */
 	CODED_NUMBER_SHIFT = 4,
 	OTHER_NUMBER_SHIFT = 8,
 };
 
-/* A code that could be, and how many nibbles it saves. */
+/* A possible code, and how many nibbles it saves. */
 struct candidate {
 	uint32_t least, nibbles, gain;
 };
@@ -46,12 +46,15 @@ static void consider(struct candidate *best, uint32_t least, uint32_t nibbles, u
 		*best = (struct candidate){ .least = least, .nibbles = nibbles, .gain = gain };
 }
 
-/* What a code saves for each change, where one takes MORE nibbles than its kind needs at least. */
+/*
+ * How many nibbles a code with one or two nibbles of distance saves per change, indexed by how many
+ * more nibbles the change takes now than the minimum of its kind.
+ */
 static const uint8_t saved_by_one[] = { 0, 0, 1, 2 }, saved_by_two[] = { 0, 0, 0, 1 };
 
 /*
- * The place in the kind's list is a part of what is compared, so that of two that save as much the
- * first one is taken, and nothing has to be decided: what saves more is not foreseeable.
+ * The compared number includes the index in the kind's list, so that the first of equal candidates
+ * wins. That avoids branches, which would be unpredictable here.
  */
 static struct candidate best_of(const struct unwind_codes *c, uint32_t kind)
 {
@@ -77,7 +80,7 @@ static struct candidate best_of(const struct unwind_codes *c, uint32_t kind)
 	return best;
 }
 
-/* Without branches, too. */
+/* Branch-free, like best_of(). */
 static void take_code(struct unwind_codes *c, uint32_t kind, const struct candidate *chosen)
 {
 	const uint32_t nibbles = 1 + named(kind) + chosen->nibbles,
@@ -96,7 +99,7 @@ static void take_code(struct unwind_codes *c, uint32_t kind, const struct candid
 					  chosen->least << ABI_CODE_LEAST_SHIFT);
 }
 
-/* What a change is written as. */
+/* Completes the bits of a change. */
 static void write_out(const struct unwind_codes *c, enum abi_change kind, uint32_t distance,
 	struct unwind_coded *coded)
 {

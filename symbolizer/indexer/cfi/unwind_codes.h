@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which changes of a page have a code (bpf/abi/unwind.h): those are chosen that save most nibbles,
- * one after the other. All are as good for what reads them.
+ * Chooses which changes of a page get a code (bpf/abi/unwind.h): greedily, those that save the most
+ * nibbles. Any choice is valid for readers.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "bpf/abi/unwind.h"
 
-enum { UNWIND_CODED_DISTANCES = 256 }; /* further ones have no code */
+enum { UNWIND_CODED_DISTANCES = 256 }; /* distances from here on have no code */
 
-/* Changes of a kind that are so far from the ones before: how often, and what one takes. */
+/* Changes of one kind at one distance from the change before. */
 struct unwind_coded {
-	uint32_t bits; /* the code or ABI_CHANGE_OTHER; once codes are chosen, all but the number */
-	uint16_t count;
-	uint8_t nibbles;
-	uint8_t number_shift; /* where `bits` leave out a rule's number */
+	uint32_t bits; /* the code or ABI_CHANGE_OTHER; after choosing, all but the number */
+	uint16_t count; /* how often the change occurs */
+	uint8_t nibbles; /* size of one change */
+	uint8_t number_shift; /* position of the rule's number in `bits`, where they are 0 */
 };
 
 struct unwind_codes {
 	uint16_t codes[ABI_UNWIND_CODES]; /* as in the page's header */
 	uint32_t count;
-	struct unwind_coded coded[ABI_CHANGE_KINDS][UNWIND_CODED_DISTANCES]; /* [0]: not used */
+	struct unwind_coded coded[ABI_CHANGE_KINDS][UNWIND_CODED_DISTANCES]; /* [][0]: not used */
 	/* The distances that occur. */
 	uint8_t distances[ABI_CHANGE_KINDS][UNWIND_CODED_DISTANCES];
 	uint32_t distance_counts[ABI_CHANGE_KINDS];
 };
 
-/* All counts are 0. */
+/* Sets all counts to 0. */
 void unwind_codes_init(struct unwind_codes *c);
-/* The first of its kind and distance. */
+/* Adds the first change of its kind and distance. */
 void unwind_codes_add(struct unwind_codes *c, enum abi_change kind, uint32_t distance);
-/* After the last one. */
+/* Chooses the codes, after all changes have been counted. */
 void unwind_codes_choose(struct unwind_codes *c);
-/* The nibbles of a change that is further. */
+/* unwind_codes_nibbles() for distances without a code. */
 uint64_t unwind_codes_far_nibbles(
 	enum abi_change kind, uint32_t distance, uint8_t number, uint32_t *ret_count);
 
@@ -45,8 +45,10 @@ static inline void unwind_codes_count(
 		unwind_codes_add(c, kind, distance);
 }
 
-/* The nibbles of a change, the lowest first, and how many of them. NUMBER: of ABI_CHANGE_TO, else
- * 0. */
+/*
+ * Returns the nibbles of a change, lowest first; *RET_COUNT is their count. NUMBER is the rule's
+ * number for ABI_CHANGE_TO, else 0.
+ */
 static inline uint64_t unwind_codes_nibbles(const struct unwind_codes *c, enum abi_change kind,
 	uint32_t distance, uint8_t number, uint32_t *ret_count)
 {

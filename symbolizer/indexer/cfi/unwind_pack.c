@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules are sorted first, since changes lead to neighbours. Buckets are as large as the time that a
- * search may take allows: it reads half of one on average. Then each row becomes a change from the
- * one before, changes are counted, codes chosen, and all is written.
+ * Rules are sorted first, so that changes lead to neighbours. Buckets are as large as lookup time
+ * allows: a lookup reads half a bucket on average. Then each row becomes a change from the row
+ * before, changes are counted, codes are chosen, and the page is written.
  */
 #include "symbolizer/indexer/cfi/unwind_pack.h"
 
@@ -12,19 +12,19 @@
 #include "symbolizer/index/unwind_rule.h"
 
 enum {
-	BUCKET_ROWS = 16, /* on average, at most */
+	BUCKET_ROWS = 16, /* limit of the average */
 	NEAR_RULES = 2, /* ABI_CHANGE_UP_2 */
 	CROWD = ABI_UNWIND_CHANGES / 2,
 };
 
-/* What a reader knows when it comes to a change. */
+/* The state of a reader before a change. */
 struct reader {
 	uint32_t rule, top, back, entry;
 };
 
 /* ---- the order of rules --------------------------------------------------------------------- */
 
-/* By insertion: most pages have few rules, and many come in the right order. */
+/* Insertion sort: most pages have few rules, often already in order. */
 static void sort_rules(struct unwind_pack *p, const struct unwind_rows *rows)
 {
 	uint64_t kinds[ABI_UNWIND_PAGE_RULES];
@@ -52,8 +52,8 @@ static void sort_rules(struct unwind_pack *p, const struct unwind_rows *rows)
 }
 
 /*
- * Where the rules of rows are now, and which one begins most of those that no neighbour leads to.
- * Without branches: which rows these are is not foreseeable.
+ * Renumbers the rules of rows, and picks as `entry` the rule that most often is not a neighbour of
+ * the rule before. Branch-free, because the branches would be unpredictable.
  */
 static void place_rules(struct unwind_pack *restrict p, const struct unwind_rows *restrict rows)
 {
@@ -80,7 +80,7 @@ static bool bucket_is_too_full(const struct unwind_rows *rows, uint32_t shift)
 	uint32_t bucket = 0, count = 0;
 	bool crowded = false;
 
-	/* Two rows of a full one are so far apart; hardly any page has such rows. */
+	/* A bucket that is too full has two rows CROWD apart; hardly any page has those. */
 	for (uint32_t i = CROWD; i < rows->row_count; i += CROWD)
 		crowded |= rows->addresses[i] >> shift == rows->addresses[i - CROWD] >> shift;
 	for (uint32_t i = 0; crowded && i < rows->row_count; i++) {
@@ -107,22 +107,22 @@ static uint32_t unwind_pack_choose_shift(const struct unwind_rows *rows)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-/* Which kinds are taken first where several would do. */
+/* Order of preference if several kinds fit. */
 static const uint8_t ranks[ABI_CHANGE_KINDS] = { ABI_CHANGE_UP, ABI_CHANGE_DOWN, ABI_CHANGE_TOP,
 	ABI_CHANGE_BACK, ABI_CHANGE_ENTRY, ABI_CHANGE_UP_2, ABI_CHANGE_DOWN_2, ABI_CHANGE_TO };
 enum { RANK_TOP = 2, RANK_BACK = 3, RANK_ENTRY = 4, RANK_TO = 7 };
 
-/* A change by how far its rule is from the one before: two down to two up, and further. */
+/* Changes by distance of the rule from the one before: two down to two up, and further. */
 struct step {
-	uint8_t rank; /* of the kind that says so */
-	uint8_t is_top; /* the reader's `top` becomes that rule */
-	uint8_t may_be_top; /* unless it is one that the reader knows */
+	uint8_t rank; /* of the kind for this distance */
+	uint8_t is_top; /* the reader's `top` becomes the rule */
+	uint8_t may_be_top; /* `top` becomes the rule unless it is the reader's `back` or `entry` */
 	uint8_t is_far;
 };
 static const struct step steps[] = { { 6, 0, 0, 0 }, { 1, 0, 0, 0 }, { RANK_TO, 0, 1, 1 },
 	{ 0, 1, 0, 0 }, { 5, 0, 1, 0 }, { RANK_TO, 0, 1, 1 } };
 
-/* All are asked, and without branches: no answer is foreseeable. */
+/* Tests all kinds, branch-free, because the branches would be unpredictable. */
 static enum abi_change unwind_pack_kind_of(
 	const struct reader *r, const struct step *step, uint32_t rule)
 {
@@ -135,8 +135,8 @@ static enum abi_change unwind_pack_kind_of(
 }
 
 /*
- * The reader goes on to RULE. What it knows then does not come from the kind, which takes long to
- * be found: each change waits for the one before.
+ * Moves the reader to RULE and returns the change. The new state is not derived from the kind: each
+ * change depends on the state before, and computing the kind takes long.
  */
 static struct unwind_change read_on(struct reader *r, uint32_t distance, uint32_t rule)
 {
@@ -158,8 +158,8 @@ static struct unwind_change read_on(struct reader *r, uint32_t distance, uint32_
 }
 
 /*
- * The changes of the rows from number ROW on, up to END in the page. Returns the number of the row
- * that is there.
+ * Adds the changes of the rows from number ROW on that are before offset END in the page. Returns
+ * the number of the first row after.
  */
 static uint32_t add_changes(struct unwind_pack *restrict p, const struct unwind_rows *restrict rows,
 	struct reader *r, uint32_t row, uint32_t end)
@@ -182,7 +182,7 @@ static uint32_t add_changes(struct unwind_pack *restrict p, const struct unwind_
 	return row;
 }
 
-/* The changes of BUCKET, from row *AT on; RULE is valid before it. Returns the one after it. */
+/* Adds the changes of BUCKET, from row *AT on. RULE is valid before it; returns the last rule. */
 static uint32_t add_bucket(struct unwind_pack *p, const struct unwind_rows *rows, uint32_t bucket,
 	uint32_t *at, uint32_t rule)
 {
@@ -199,7 +199,7 @@ static uint32_t add_bucket(struct unwind_pack *p, const struct unwind_rows *rows
 	return reader.rule;
 }
 
-/* How many there are. */
+/* Returns the number of buckets. */
 static uint32_t buckets_of(const struct unwind_pack *p)
 {
 	return 1U << (ABI_UNWIND_PAGE_SHIFT - p->shift);
@@ -224,7 +224,7 @@ static void unwind_pack_put(struct unwind_pack *p, const void *bytes, uint32_t s
 	p->size += size;
 }
 
-/* The header and the places of buckets come last. Returns the number of wide rules. */
+/* Leaves room for the header and the bucket table. Returns the number of wide rules. */
 static uint32_t put_rules(struct unwind_pack *p, const struct unwind_rows *rows)
 {
 	uint32_t wide[ABI_UNWIND_PAGE_RULES], count = 0;
@@ -242,7 +242,7 @@ static uint32_t put_rules(struct unwind_pack *p, const struct unwind_rows *rows)
 	return count;
 }
 
-/* One bucket's changes, from number FIRST on. */
+/* Writes one bucket's changes, from number FIRST on. */
 static void put_bucket(struct unwind_pack *p, uint32_t bucket, uint32_t first)
 {
 	uint8_t *at = p->output.bytes + p->size;
@@ -258,7 +258,7 @@ static void put_bucket(struct unwind_pack *p, uint32_t bucket, uint32_t first)
 				&p->codes, change->kind, change->distance, change->number, &nibbles)
 			<< used;
 		used += 4 * nibbles;
-		/* All eight; what is not used yet comes again. */
+		/* Always writes eight bytes; the next write overwrites the unused ones. */
 		memcpy(at, &bits, sizeof(bits));
 		at += used / 8;
 		bits >>= used / 8 * 8;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows come in as ranges and are kept as changes: `from this address on this rule`. The page being
- * made collects its changes; a change in another page writes it out. A rule that goes on over
- * whole pages makes a page of each with a rule and no row: a page stands alone.
+ * Rows come in as ranges and are stored as changes: `from this address on, this rule`. The current
+ * page collects its changes; a change in another page writes it. If a rule spans whole pages, each
+ * of them is written with one rule and no rows, because pages are self-contained.
  */
 #include "symbolizer/indexer/cfi/unwind_pages.h"
 
@@ -15,7 +15,7 @@
 
 enum {
 	PAGE_BYTES = 1 << ABI_UNWIND_PAGE_SHIFT,
-	/* Number of the rule that stands for those which a full page has no room for. */
+	/* Number of the rule that replaces rules that do not fit a full page. */
 	LAST_RULE = ABI_UNWIND_PAGE_RULES - 1,
 	HASH_SLOTS = 1024,
 	HASH_SHIFT = 64 - 10,
@@ -30,12 +30,12 @@ struct unwind_pages {
 	int error;
 	struct unwind_counts counts;
 
-	uint64_t end; /* where the last row ended */
+	uint64_t end; /* end of the last row */
 	struct abi_unwind_rule current; /* of the last change */
 	uint64_t page; /* address >> ABI_UNWIND_PAGE_SHIFT */
 	struct unwind_rows rows;
 	uint8_t last; /* number of the last row's rule */
-	uint8_t slots[HASH_SLOTS]; /* number of a rule + 1 */
+	uint8_t slots[HASH_SLOTS]; /* number of a rule + 1; 0 = empty */
 	struct unwind_pack pack;
 };
 
@@ -54,7 +54,7 @@ static size_t unwind_pages_slot_of(const struct abi_unwind_rule *rule)
 	return (head ^ (uint64_t)tail << 17) * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT;
 }
 
-/* The rule's slot, or the empty one where it belongs: there are more slots than rules. */
+/* Returns the rule's slot, or the empty slot for it: there are more slots than rules. */
 static inline uint8_t *unwind_pages_find_slot(
 	struct unwind_pages *p, const struct abi_unwind_rule *rule)
 {
@@ -149,7 +149,7 @@ void unwind_pages_destroy(struct unwind_pages *p)
 	free(p);
 }
 
-/* On to PAGE, over pages in which nothing changes. */
+/* Goes to PAGE, writing the pages in between, in which nothing changes. */
 static void go_to_page(struct unwind_pages *p, uint64_t page)
 {
 	while (p->page != page && !p->error) {
@@ -164,13 +164,13 @@ static void unwind_pages_append(
 	struct unwind_rows *rows = &p->rows;
 	uint8_t number;
 
-	/* One more than there may be marks the page as too full. */
+	/* A row count over the limit marks the page as too full. */
 	if (rows->row_count >= ABI_UNWIND_PAGE_ROWS) {
 		rows->row_count = ABI_UNWIND_PAGE_ROWS + 1;
 		return;
 	}
 	number = unwind_pages_number_of(p, rule);
-	/* All that a full page has no room for has the same one. */
+	/* All rules that do not fit have the same number. */
 	if (number == p->last)
 		return;
 	p->last = number;
@@ -178,7 +178,7 @@ static void unwind_pages_append(
 	rows->numbers[rows->row_count++] = number;
 }
 
-/* From ADDRESS on, RULE. */
+/* RULE is valid from ADDRESS on. */
 static void change(struct unwind_pages *p, uint64_t address, const struct abi_unwind_rule *rule)
 {
 	if (same_rule(&p->current, rule))
@@ -205,8 +205,8 @@ void unwind_pages_row(
 }
 
 /*
- * Takes rows as long as nothing more happens than a change to a rule that the page has already.
- * Returns how many; the first of them begins where the last row ended.
+ * Fast path: takes rows as long as they are in the current page and it already has their rules. The
+ * first one must start at the end of the last row. Returns how many were taken.
  */
 static size_t take_known(struct unwind_pages *p, const struct unwind_row *rows, size_t count)
 {
@@ -219,7 +219,7 @@ static size_t take_known(struct unwind_pages *p, const struct unwind_row *rows, 
 		uint64_t offset = rows[i].low - start;
 		uint32_t number = *unwind_pages_find_slot(p, &rows[i].rule);
 
-		/* Not found, the page's first byte, or not in it. */
+		/* New rule, first byte of the page, or another page. */
 		if (!number || offset - 1 >= PAGE_BYTES - 1 ||
 			rows[i].rule.cfa == ABI_CFA_UNSUPPORTED)
 			break;

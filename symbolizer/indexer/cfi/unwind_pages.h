@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Packs rows into the pages of bpf/abi/unwind.h. It does not know where rows come from, nor where
- * pages go. Neighbours with the same rule become one row; what lies between rows is ABI_CFA_NONE;
- * a page that says nothing else is not made.
+ * Packs rows into the pages of bpf/abi/unwind.h. Adjacent rows with the same rule are merged; gaps
+ * between rows are ABI_CFA_NONE; pages with nothing else are omitted.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -17,19 +16,19 @@ struct unwind_counts {
 	uint32_t pages;
 	uint32_t rows;
 	uint32_t unsupported; /* rows whose rule is ABI_CFA_UNSUPPORTED */
-	uint32_t left_out; /* pages with more rows, rows with more rules than a page can hold */
+	uint32_t left_out; /* pages with too many rows, and rows whose rule did not fit a page */
 };
 
-/* ADDRESS is the first of the page's 64 KiB; PAGE->size bytes. An error ends the work. */
+/* Receives a page of PAGE->size bytes for the 64 KiB at ADDRESS. After an error no more follow. */
 typedef int unwind_page_sink(void *context, uint64_t address, const struct abi_unwind_page *page);
 
 struct unwind_pages *unwind_pages_create(unwind_page_sink *sink, void *context);
 void unwind_pages_destroy(struct unwind_pages *p);
-/* RULE is valid in [low, high). Ascending; what overlaps an earlier row is cut off. */
+/* Adds a row: RULE is valid in [low, high). Ascending; overlap with an earlier row is cut off. */
 void unwind_pages_row(
 	struct unwind_pages *p, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule);
-/* The same of many; the last one is valid up to HIGH. None is empty. */
+/* Adds COUNT rows, none of them empty; the last one is valid up to HIGH. */
 void unwind_pages_rows(
 	struct unwind_pages *p, const struct unwind_row *rows, size_t count, uint64_t high);
-/* After the last row. Returns the sink's first error. */
+/* Writes the last page. Returns the sink's first error. */
 int unwind_pages_finish(struct unwind_pages *p, struct unwind_counts *ret_counts);
