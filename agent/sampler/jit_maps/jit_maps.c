@@ -15,18 +15,18 @@
 #include "base/host.h"
 #include "base/map.h"
 
-/* Between two readings while samples come, and while one report is made. */
+/* Pause between two readings, while samples arrive and while a report is made. */
 static const uint64_t READ_NS = UINT64_C(1000000000);
 static const uint64_t REPORT_NS = UINT64_C(100000000);
-/* Between two looks for a file that is not there. */
+/* Pause between two looks for a missing file. */
 static const uint64_t FIRST_MISS_NS = UINT64_C(100000000);
 static const uint64_t LONGEST_MISS_NS = UINT64_C(10000000000);
 /* Records that are older than this do not tell which program runs now. */
 static const uint64_t LATE_NS = UINT64_C(900000000);
-/* A pid is not used again within this time. */
+/* A pid is not reused within this time. */
 static const uint64_t PID_REUSE_NS = UINT64_C(100000000);
 enum {
-	COST_FACTOR = 50, /* of the time that reading takes, before the next */
+	COST_FACTOR = 50, /* pause before the next reading, in durations of the last one */
 	REPORT_COST_FACTOR = 5,
 };
 
@@ -35,15 +35,15 @@ struct jit_map {
 	const struct process *process; /* borrowed until jit_maps_forget() */
 	int fd; /* -1 = none; opened when a frame without a file is seen */
 	struct perf_map *map; /* NULL = none; a forked child may have one without a file */
-	uint64_t look_ns; /* when the file is to be looked for, or at, again */
+	uint64_t look_ns; /* when to look for the file, or read it, again */
 	uint64_t looked_ns; /* when a report did so last */
-	unsigned int misses; /* times in a row that there was none */
+	unsigned int misses; /* times in a row that the file was missing */
 	bool refused; /* it cannot be opened or read, which is counted */
 	bool complete; /* the process has ended, and all it wrote is read */
 	uint64_t sampled_ns; /* the program's last sample with such a frame */
 	uint64_t read_ns, cost_ns; /* when it was read last, and how long that took */
-	struct perf_map_mark before; /* what the map held before that */
-	/* What the map was before the file was written anew, while it may have been by another. */
+	struct perf_map_mark before; /* what the map held before that reading */
+	/* The map before the file was rewritten, kept while that may have been another program. */
 	struct perf_map *previous;
 	uint64_t rewritten_ns;
 };
@@ -74,7 +74,7 @@ static struct jit_map *jit_maps_find(const struct jit_maps *maps, const struct p
 	return map_get_pointer(&maps->by_process, p->number);
 }
 
-/* Made on first use. NULL: no memory, or the table is full. */
+/* Creates the entry on first use. NULL if out of memory or the table is full. */
 static struct jit_map *jit_maps_make(struct jit_maps *maps, const struct process *p)
 {
 	struct jit_map *jit = jit_maps_find(maps, p);
@@ -142,13 +142,13 @@ void jit_maps_forget(struct jit_maps *maps, const struct process *p)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* CLOCK_REALTIME at which P's program began, not later than that; 0 = not known. */
+/* CLOCK_REALTIME at which P's program began, or earlier; 0 = unknown. */
 static uint64_t jit_program_began_ns(const struct process *p)
 {
 	uint64_t now_ns = clock_monotonic_ns(), boot_ns = clock_read_ns(CLOCK_BOOTTIME);
 	uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
 
-	/* The monotonic clock stands still while the machine sleeps: that may have been since. */
+	/* The monotonic clock stops during suspend, which may have happened since. */
 	if (p->start_ns)
 		return clock_real_ns() - (now_ns - p->start_ns) - (boot_ns - now_ns);
 	return p->start_ticks ? clock_real_ns() - (boot_ns - p->start_ticks * tick_ns) : 0;
@@ -161,7 +161,7 @@ static void jit_map_count_refused(struct jit_maps *maps, struct jit_map *jit)
 	jit->refused = true;
 }
 
-/* The file that has the name now. A JIT may have put another in its place, or have removed it. */
+/* Opens the file that has the name now: a JIT may have replaced or removed the earlier one. */
 static int jit_map_open_newest(struct jit_maps *maps, struct process *p, struct jit_map *jit)
 {
 	uint32_t namespace_pid = process_namespace_pid(maps->options.processes, p);
@@ -176,7 +176,7 @@ static int jit_map_open_newest(struct jit_maps *maps, struct process *p, struct 
 	return 0;
 }
 
-/* The file was written anew: by P's program, or by one whose exec we have not heard of. */
+/* The file was rewritten: by its own program, or by one whose exec we do not know of yet. */
 static int jit_map_set_aside(struct jit_map *jit)
 {
 	struct perf_map *map;
@@ -256,7 +256,7 @@ void jit_maps_hit(struct jit_maps *maps, struct process *p, uint64_t sample_ns)
 	jit->sampled_ns = sample_ns;
 	if (sample_ns < jit->look_ns || clock_monotonic_ns() - sample_ns > LATE_NS)
 		return;
-	/* It was this program that wrote the file anew. */
+	/* Sampled since, so it was this program that rewrote the file. */
 	if (jit->sampled_ns > jit->rewritten_ns)
 		perf_map_destroy(take(jit->previous));
 	jit_map_look(maps, p, jit);
@@ -286,8 +286,8 @@ void jit_maps_forked(
 }
 
 /*
- * Another program may have written the file since, at a time that we do not know where its exec
- * record is lost. What was read before the last sample of this one is its own.
+ * Another program may have written the file since, at an unknown time if its exec record was lost.
+ * What was read before this program's last sample is its own.
  */
 void jit_maps_ended(struct jit_maps *maps, const struct process *p)
 {
@@ -304,7 +304,7 @@ void jit_maps_ended(struct jit_maps *maps, const struct process *p)
 	}
 }
 
-/* Of a process that has ended: what it wrote last, unless it was not the last to write. */
+/* Whether the file is what P, which has ended, wrote last: nobody has written to it since. */
 static bool jit_map_is_its_last(const struct process *p, const struct jit_map *jit)
 {
 	uint64_t ended_ns = clock_real_ns() - (clock_monotonic_ns() - p->ended_ns);

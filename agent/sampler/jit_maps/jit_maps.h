@@ -3,12 +3,12 @@
 /*
  * Perf maps of the processes that were sampled in memory without a file. A map belongs to a program
  * image and not to a pid: the file is named after the pid, so the next program in that process, or
- * a later process, writes the same one. We learn of an exec only when its record comes, up to half
- * a second late, and the file may have been written anew by then. So a map is read while its
+ * a later process, writes the same one. We learn of an exec only when its record arrives, up to
+ * half a second late, and the file may have been rewritten by then. So a map is read while its
  * program runs, not when the window is reported; what was read after an exec whose record came
- * later is taken back; and what was last written before a program began is not its own.
+ * later is discarded; and a file last written before a program began is not that program's.
  *
- * Most processes with code in anonymous memory have no map: they are asked less and less often.
+ * Most processes with code in anonymous memory have no map: they are checked less and less often.
  *
  * Knows processes and perf maps, not what a map is used for. One thread.
  */
@@ -25,23 +25,23 @@ struct jit_maps_options {
 	int proc_fd; /* an open /proc; borrowed, as are the next two */
 	struct processes *processes;
 	struct metrics *metrics;
-	size_t limit; /* generations of processes; more have no map, and are counted */
+	size_t limit; /* process generations; more get no map, and are counted */
 };
 
 int jit_maps_create(const struct jit_maps_options *options, struct jit_maps **ret_maps);
 void jit_maps_destroy(struct jit_maps *maps);
 
 /*
- * A sample of P at SAMPLE_NS (CLOCK_MONOTONIC) has a frame in memory without a file: reads what its
- * map has by now, if that is due.
+ * A sample of P at SAMPLE_NS (CLOCK_MONOTONIC) has a frame in memory without a file: reads new
+ * lines of P's map if that is due.
  */
 void jit_maps_hit(struct jit_maps *maps, struct process *p, uint64_t sample_ns);
-/* CHILD goes on with what PARENT's map holds now. SAMPLE_NS: time of the newest sample. */
+/* CHILD inherits the content of PARENT's map. SAMPLE_NS: time of the newest sample. */
 void jit_maps_forked(
 	struct jit_maps *maps, struct process *parent, struct process *child, uint64_t sample_ns);
-/* P has ended: takes back what another program may have written. */
+/* P has ended: discards what another program may have written. */
 void jit_maps_ended(struct jit_maps *maps, const struct process *p);
-/* For a report: P's map, brought up to date if that is due. NULL: it has none. */
+/* For a report: P's map, updated if that is due. NULL if it has none. */
 const struct perf_map *jit_maps_get(struct jit_maps *maps, struct process *p);
 /* P is about to be freed. */
 void jit_maps_forget(struct jit_maps *maps, const struct process *p);

@@ -25,14 +25,14 @@ struct kernel_symbols {
 	struct metrics *metrics;
 	struct kallsyms *table; /* NULL: not read yet, or hidden */
 	bool hidden;
-	bool postponed; /* it could not be read for the moment, which was logged */
+	bool postponed; /* it could not be read so far, which was logged */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; not before */
-	uint64_t modules; /* a hash of which are loaded, and where */
+	uint64_t modules; /* hash of the loaded modules and their addresses */
 };
 
 /*
- * Name and address of each module; the rest of a line changes with each use. Without
- * /proc/modules there are no modules.
+ * Hashes name and address of each module; the other fields change with each use. No /proc/modules
+ * means no modules.
  */
 static uint64_t kernel_modules_hash(int proc_fd)
 {
@@ -49,7 +49,7 @@ static uint64_t kernel_modules_hash(int proc_fd)
 
 		if (sscanf(line, "%63s %*s %*s %*s %*s %31s", name, kaddr) != 2)
 			continue;
-		/* Neighbours may change places in the list. */
+		/* Lines may change their order. */
 		hash += hash_bytes(name, strlen(name)) ^ hash_bytes(kaddr, strlen(kaddr)) * 3;
 	}
 	return hash;
@@ -84,7 +84,10 @@ void kernel_symbols_destroy(struct kernel_symbols *k)
 
 static void kernel_symbols_postpone(struct kernel_symbols *k, int err)
 {
-	/* Megabytes were parsed before memory ran out; descriptors run out before that. */
+	/*
+	 * Running out of memory costs the parsing of megabytes; running out of descriptors costs
+	 * little.
+	 */
 	k->retry_ns = err == -ENOMEM ? clock_monotonic_ns() + RETRY_NS : 0;
 	if (!k->postponed)
 		log_warn("the kernel's symbols cannot be read now, trying again", "error=\"%s\"",
@@ -98,7 +101,7 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 
 	if (k->table || k->hidden || (k->retry_ns && clock_monotonic_ns() < k->retry_ns))
 		return k->table;
-	/* Before the table: a module that comes in between is noticed later. */
+	/* Read before the table: a module loaded in between is noticed later. */
 	k->modules = kernel_modules_hash(k->proc_fd);
 	err = kallsyms_read(k->proc_fd, &k->table);
 	if (!err)
@@ -138,7 +141,7 @@ bool kernel_symbols_unwind_tables(struct kernel_symbols *k, struct abi_kernel_ta
 		.text_end = m->etext,
 		.addresses = m->orc_addresses,
 		.rules = m->orc_rules,
-		/* The linker puts it there without a symbol. */
+		/* The linker puts it behind the rules, without a symbol. */
 		.index = (m->orc_rules_end + 3) & ~UINT64_C(3),
 		.count = (uint32_t)rows,
 	};

@@ -21,23 +21,23 @@ struct memory_guard_options {
 	uint64_t limit_bytes; /* of resident memory, mapped files included; 0 = none */
 	uint64_t window_limit_bytes; /* of one window's samples */
 	struct metrics *metrics; /* borrowed */
-	/* Frees everything that can be had again. */
+	/* Frees everything that can be read or computed again. */
 	void (*shrink_caches)(void *context);
 	/* Gives the resident pages of mapped indexes back to the system. */
 	void (*forget_index_pages)(void *context);
 	/* Memory that the open window's samples take. */
 	uint64_t (*window_bytes)(void *context);
-	/* False: it cannot end now. */
+	/* Ends the open window early; false if it cannot end now. */
 	bool (*end_window)(void *context);
 	void *context;
 };
 
 struct memory_guard {
 	struct memory_guard_options options;
-	/* Checks that are skipped: still, and in all after caches were last shrunk in vain. */
+	/* Checks to skip: those left, and in total after caches were last shrunk in vain. */
 	unsigned int skip, pause;
 	unsigned int lookups; /* in indexes so far */
-	uint64_t file_bytes; /* resident pages of files when no index page was */
+	uint64_t file_bytes; /* resident file bytes when no index page was resident */
 };
 
 void memory_guard_init(struct memory_guard *guard, const struct memory_guard_options *options);

@@ -5,16 +5,16 @@
 
 #include "base/cleanup.h"
 
-enum { UNUSED_MODULES = 2048 }; /* more are not kept for their programs' return */
+enum { UNUSED_MODULES = 2048 }; /* more are not kept for programs that may run again */
 
 static const uint64_t IDLE_NS = UINT64_C(300000000000);
 static const uint64_t INTERVAL_NS = UINT64_C(30000000000);
-/* A record that came late was counted into a window that began after its time. */
+/* A late record counts in a window that began after its time. */
 static const uint64_t LATE_NS = UINT64_C(1000000000);
 
 struct sweep_call {
 	const struct module_sweeper_options *options;
-	uint64_t before_ns; /* modules that were used last before this go */
+	uint64_t before_ns; /* modules last used before this are freed */
 };
 
 void module_sweeper_init(

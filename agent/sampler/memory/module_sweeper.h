@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Forgets modules that no process maps any more. They are kept for a while, because their programs
- * may run again: for five minutes after their last sample, or until very many have piled up. An
- * open window names modules by number, so those that may be in one stay in any case. One thread.
+ * Frees modules that no process maps any more. They are kept for a while, because their programs
+ * may run again: for five minutes after their last sample, or until very many have piled up. Open
+ * windows refer to modules by number, so modules that may be in one are always kept. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 struct module_sweeper_options {
 	struct modules *modules; /* borrowed, as is the next */
 	struct processes *processes;
-	/* Sets `used_ns` of the modules that are needed although no process may map them. */
+	/* Sets `used_ns` of modules that are needed even if no process maps them. */
 	void (*keep)(void *context);
 	/* MODULE is about to be freed: drop what belongs to it. */
 	void (*forget)(void *context, struct module *module);
@@ -23,16 +23,16 @@ struct module_sweeper_options {
 struct module_sweeper {
 	struct module_sweeper_options options;
 	uint64_t swept_ns; /* CLOCK_MONOTONIC; 0 = never */
-	size_t kept; /* modules that were left when there were too many; 0 = never */
+	size_t kept; /* modules left after a sweep because of too many; 0 = never */
 };
 
 void module_sweeper_init(
 	struct module_sweeper *sweeper, const struct module_sweeper_options *options);
 /*
- * Between two windows: forgets what was not used for long, each half minute, or all that is unused
- * if there is too much of it. OPEN_NS: since when samples are still to be reported. All times are
- * CLOCK_MONOTONIC.
+ * Call between two windows: every half minute, or when there are too many modules, frees those not
+ * used for long; if there still are too many, all unused ones. OPEN_NS: samples since then are
+ * still to be reported. All times are CLOCK_MONOTONIC.
  */
 void module_sweeper_idle(struct module_sweeper *sweeper, uint64_t open_ns, uint64_t now_ns);
-/* Memory is short: forgets all that is unused. */
+/* Memory is short: frees all unused modules. */
 void module_sweeper_all(struct module_sweeper *sweeper, uint64_t open_ns, uint64_t now_ns);

@@ -33,7 +33,7 @@ int index_requests_identity(const struct index_requests *requests, const struct 
 	return processes_identify(requests->processes, &module->id, ret_id) ? 0 : -ENOENT;
 }
 
-/* FD is taken, whatever comes of it. P: a process that maps the file; NULL = there is none. */
+/* Takes FD, even on failure. P: a process that maps the file; NULL = none. */
 static int index_requests_send(const struct index_requests *requests, const struct module *module,
 	const struct module_id *id, const struct process *p, int fd_)
 {
@@ -45,7 +45,7 @@ static int index_requests_send(const struct index_requests *requests, const stru
 	if (p) {
 		snprintf(root, sizeof(root), "%u/root", p->pid);
 		root_fd = host_openat(requests->proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		/* Without it our own debug files would do for a container's. */
+		/* Without it our own debug files would be taken for a container's. */
 		if (root_fd < 0 && failure_is_shortage(-errno))
 			return -errno;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How a module's index is asked for: its file is found and opened, its identity read, and both are
- * handed to the builds. When that is done, and what comes of it, is module_indexes.h's affair. The
- * builds may answer from inside of these calls.
+ * Requests a module's index: finds and opens its file, reads its identity and hands both to the
+ * builds. module_indexes.h decides when, and handles the answer. The builds may answer from within
+ * these calls.
  */
 #include "agent/sampler/process/processes.h"
 #include "base/metrics.h"
@@ -22,20 +22,20 @@ struct index_requests {
 int index_requests_open(const struct index_requests *requests, const struct process *p,
 	const struct mapping *mapping, int *ret_fd);
 /*
- * What the builds know MODULE's file by, without a look at it. -ENOENT: nobody has seen it so far,
- * and what it says of itself is not enough.
+ * The identity under which the builds know MODULE's file, without a look at it. Returns -ENOENT if
+ * the file was never read and its build ID and inode are not enough.
  */
 int index_requests_identity(const struct index_requests *requests, const struct module *module,
 	struct module_id *ret_id);
 
 /*
- * Asks for the index of the file that P maps in MAPPING. A file that cannot be opened is asked for
- * by what is known of it: the cache may have its index. Returns the error of the question,
- * *RET_OPEN_ERR is that of opening (0 = none).
+ * Requests the index of the file that P maps in MAPPING. A file that cannot be opened is requested
+ * by what is known of it, because the cache may have its index. Returns the error of the request;
+ * *RET_OPEN_ERR is that of opening the file (0 = none).
  */
 int index_requests_mapped(const struct index_requests *requests, const struct process *p,
 	const struct mapping *mapping, int *ret_open_err);
-/* Asks the cache for the index of a file that was seen elsewhere. -ENOENT: it was not. */
+/* Requests the cached index of a file that was read elsewhere. Returns -ENOENT if it was not. */
 int index_requests_seen(const struct index_requests *requests, const struct module *module);
-/* Asks for the index of the vDSO, which MODULE is. */
+/* Requests the index of the vDSO, whose module is MODULE. */
 int index_requests_vdso(const struct index_requests *requests, const struct module *module);

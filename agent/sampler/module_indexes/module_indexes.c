@@ -14,18 +14,20 @@
 #include "base/log.h"
 #include "base/map.h"
 
-/* Between two times that a file is offered to the owner. */
+/* Pause before a file is offered to the owner again. */
 static const uint64_t OFFER_NS = UINT64_C(60000000000);
-/* After no index was to be had: a build that took too long may end on a calmer machine. */
+/*
+ * Pause after no index was available: a build that took too long may finish on a quieter machine.
+ */
 static const uint64_t ABSENT_NS = UINT64_C(60000000000);
-/* After an index without lines: servers may have them by then. */
+/* Pause after an index without lines: servers may have them by then. */
 static const uint64_t NO_LINES_NS = UINT64_C(600000000000);
-/* After we had no means to ask. */
+/* Pauses after a request failed for a transient reason. */
 static const uint64_t FIRST_POSTPONED_NS = UINT64_C(1000000000);
 static const uint64_t LONGEST_POSTPONED_NS = UINT64_C(60000000000);
 /*
- * A file that only its own short-lived processes see is got from the one that lives when we look.
- * Their stacks are all the same, so known stacks are looked through, too, for so long.
+ * A file that only short-lived processes can see must be opened while one of them is alive. Their
+ * stacks are all alike, so for this long the frames of cached stacks are checked, too.
  */
 static const uint64_t KNOWN_STACKS_NS = UINT64_C(10000000000);
 
@@ -41,12 +43,12 @@ struct module_index {
 	struct module *module; /* borrowed until module_indexes_forget() */
 	enum module_index_state state;
 	struct index *index; /* NULL = none */
-	bool absent; /* the last answer was that there is none; not with an index */
-	uint64_t again_ns; /* of the state; 0 = never */
-	uint32_t unopened_process; /* UNOPENED: number of the generation without the file */
+	bool absent; /* the last answer was that there is none; never with an index */
+	uint64_t again_ns; /* see the states in the header; 0 = never */
+	uint32_t unopened_process; /* UNOPENED: generation whose file could not be opened */
 	unsigned int postponed; /* times in a row */
-	uint64_t offered_ns; /* the file to the owner; 0 = never */
-	bool not_cached; /* the cache was searched when the program was executed */
+	uint64_t offered_ns; /* when the owner was last offered the file; 0 = never */
+	bool not_cached; /* the cache had nothing complete at the program's exec */
 };
 
 struct module_indexes {
@@ -54,7 +56,7 @@ struct module_indexes {
 	struct map by_number; /* module number → struct module_index */
 	uint64_t now_ns; /* time of the newest sample */
 	uint64_t known_stacks_until_ns;
-	uint64_t offers_from_ns; /* what was offered until then is offered again */
+	uint64_t offers_from_ns; /* files offered before this are offered again */
 	struct log_rate postponed_log;
 };
 
@@ -72,7 +74,7 @@ static struct module_index *module_indexes_find(
 	return map_get_pointer(&indexes->by_number, module->number);
 }
 
-/* Made on first use. NULL: no memory, or the table is full. */
+/* Creates the entry on first use. NULL if out of memory or the table is full. */
 static struct module_index *module_indexes_make(
 	struct module_indexes *indexes, struct module *module)
 {
@@ -164,7 +166,10 @@ static uint64_t module_indexes_again_ns(
 	return 0;
 }
 
-/* Its debug file came. Addresses are the file's, as before, and so are the unwind tables. */
+/*
+ * A debug file made a better index. Addresses and unwind tables still are those of the module's
+ * file.
+ */
 static void module_index_replace(
 	struct module_indexes *indexes, struct module_index *m, struct index *index)
 {
@@ -219,7 +224,7 @@ static void module_index_postpone(struct module_indexes *indexes, struct module_
 			"error=\"%s\"", strerror(-err));
 }
 
-/* Another process that maps the file may give it. */
+/* P's file cannot be opened; another process that maps it may succeed. */
 static void module_index_unopened(
 	struct module_indexes *indexes, struct module_index *m, const struct process *p)
 {
@@ -239,7 +244,7 @@ static int module_index_ask_mapped(struct module_indexes *indexes, const struct 
 	int open_err,
 		err = index_requests_mapped(&indexes->options.requests, p, mapping, &open_err);
 
-	/* The cache may have had it. */
+	/* No failure if the cache had the index. */
 	return open_err && !m->index ? open_err : err;
 }
 
@@ -253,7 +258,7 @@ static void module_index_ask(struct module_indexes *indexes, struct module_index
 	m->state = MODULE_INDEX_ASKED;
 	m->again_ns = 0;
 	m->absent = false;
-	/* The answer may come from inside of these. */
+	/* The answer may come from within these calls. */
 	err = is_vdso ? index_requests_vdso(&indexes->options.requests, m->module)
 		      : module_index_ask_mapped(indexes, m, p, mapping);
 	if (!err)
@@ -271,7 +276,7 @@ static bool module_index_is_due(const struct module_indexes *indexes, const stru
 	return m->again_ns && indexes->now_ns >= m->again_ns;
 }
 
-/* Whether a sample of P asks for M. */
+/* Whether a sample of P requests M's index. */
 static bool module_index_may_ask(
 	const struct module_indexes *indexes, const struct module_index *m, const struct process *p)
 {
@@ -289,7 +294,10 @@ static bool module_index_may_ask(
 	return false;
 }
 
-/* The process most likely lives: its file may be deleted soon, or nobody else's to see. */
+/*
+ * Offers the file while the process most likely lives: it may be deleted soon, or be visible to no
+ * other process.
+ */
 static void module_index_offer_file(struct module_indexes *indexes, struct module_index *m,
 	const struct process *p, const struct mapping *mapping)
 {
@@ -371,7 +379,7 @@ void module_indexes_hit_program(struct module_indexes *indexes, const struct pro
 		module_indexes_hit(indexes, p, mapping);
 }
 
-/* What debug files may add to it is looked for at the first sample. */
+/* Whether no debug file can add to INDEX. Debug files are searched for at the first sample. */
 static bool index_is_complete(const struct index *index)
 {
 	return !index_lacks_debug(index) && !index_lacks_shared(index) && !index_lacks_split(index);

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The index of each sampled module: whether it is there, and who asks for it when. A module's index
- * is asked for at the first sample in it, while the process that maps it most likely still lives:
- * its file is opened then, so that it may be deleted or replaced afterwards. What the cache has is
- * there at once, even before the first sample, when its program is executed.
+ * The index of each sampled module: whether it is there, and when it is requested. An index is
+ * requested at the first sample in its module, while the process that maps it most likely still
+ * lives: the file is opened then, so that it may be deleted or replaced afterwards. A cached index
+ * is there at once, even before the first sample, when its program is executed.
  *
- * A module is in one of these states, which say what its next sample does:
+ * A module is in one of these states, which determine what its next sample does:
  *
  *     UNASKED ───────── file opened ──────────► ASKED ─────── answer ──────► ANSWERED
  *      │  │                                     ▲ ▲ ▲                           │
- *      │  └─ file not to be had ─► UNOPENED ────┘ │ └── sample after again_ns ──┘
+ *      │  └─ file not available ─► UNOPENED ────┘ │ └── sample after again_ns ──┘
  *      └──── no descriptors, … ──► POSTPONED ─────┘
  *
- *     UNASKED    asks, as follows
+ *     UNASKED    requests the index, as drawn
  *     ASKED      nothing: the builds owe an answer
- *     ANSWERED   asks again from again_ns on: an index without lines may get a debug file, and a
- *                build that did not end may end next time. 0 = never
- *     UNOPENED   asks, if it is of another process than the one that could not give the file;
- *                from again_ns on (0 = never) of any
- *     POSTPONED  asks from again_ns on; the pause grows from one second to a minute
+ *     ANSWERED   requests again from again_ns on (0 = never): an index without lines may get a
+ * debug file, and a build that was cut off may finish next time UNOPENED   requests, if it is of
+ * another process than the one whose file could not be opened; from again_ns on (0 = never), if it
+ * is of any POSTPONED  requests from again_ns on; the pause grows from one second to a minute
  *
- * A question that fails leads from any state to UNOPENED or POSTPONED, but an index that is there
- * stays in use while a better one is asked for. In UNOPENED and POSTPONED samples of known stacks
- * ask as well, for ten seconds: a program that is all of one loop has no others.
+ * A request that fails leads from any state to UNOPENED (ANSWERED if there is an index) or
+ * POSTPONED, and an index that is there stays in use while a better one is requested. In UNOPENED
+ * and POSTPONED, samples with cached stacks also request the index, for ten seconds: a program that
+ * is a single loop has no others.
  *
  * Knows modules and processes, the builds and their sources; not what an index is used for. The
  * time is that of the samples (CLOCK_MONOTONIC). One thread.
@@ -39,17 +39,18 @@
 struct module_indexes;
 
 struct module_indexes_options {
-	struct index_requests requests; /* whose builds answer to module_indexes_answer() */
+	struct index_requests requests; /* its builds answer to module_indexes_answer() */
 	struct cache *cache; /* borrowed */
-	bool servers_asked; /* by the builds: an index without lines may get them later */
+	bool servers_asked; /* the builds query servers: an index may get lines later */
 	size_t limit; /* modules; more have no index */
-	/* MODULE's first index is there. NULL: none is to be had for now. */
+	/* MODULE's first index arrived. NULL: none is available for now. */
 	void (*answered)(void *context, struct module *module, const struct index *index);
-	/* INDEX, which has lines, is about to take the place of MODULE's, which is destroyed. */
+	/* INDEX, which has lines, is about to replace MODULE's index, which is then destroyed. */
 	void (*replaced)(void *context, const struct module *module, const struct index *index);
 	/*
-	 * Sampled files that the owner wants for itself. Asked once a minute at most for each; what
-	 * it agrees to is opened, and FD is its to close. NULL: none.
+	 * Whether the owner wants the file of a sampled module; asked at most once a minute per
+	 * file. If so, the file is opened and passed to take_file(), which must close FD. Both
+	 * NULL: no file is wanted.
 	 */
 	bool (*wants_file)(void *context, const struct module *module);
 	void (*take_file)(void *context, const struct module *module, int fd);
@@ -60,14 +61,14 @@ int module_indexes_create(
 	const struct module_indexes_options *options, struct module_indexes **ret_indexes);
 void module_indexes_destroy(struct module_indexes *indexes);
 
-/* The time of the sample that is read now. */
+/* Sets the time of the sample that is being processed. */
 void module_indexes_set_time(struct module_indexes *indexes, uint64_t sample_ns);
 /* A sample of P has a frame in MAPPING. */
 void module_indexes_hit(
 	struct module_indexes *indexes, const struct process *p, const struct mapping *mapping);
 /*
- * P's sample has a frame in module NUMBER, but its stack was resolved before. Worth a call for each
- * frame only while module_indexes_wants_known_stacks().
+ * A sample of P has a frame in module NUMBER, but a cached stack. Only needed while
+ * module_indexes_wants_known_stacks() is true.
  */
 void module_indexes_hit_again(
 	struct module_indexes *indexes, const struct process *p, uint32_t number);
@@ -75,30 +76,30 @@ bool module_indexes_wants_known_stacks(const struct module_indexes *indexes);
 /* As if P's program had been sampled. */
 void module_indexes_hit_program(struct module_indexes *indexes, const struct process *p);
 /*
- * PROGRAM is executed: takes its index from the cache, if it is complete there. One that is not
- * waits for a sample.
+ * PROGRAM is executed: takes its index from the cache if a complete one is there. Otherwise the
+ * index is requested at the first sample.
  */
 void module_indexes_executed(struct module_indexes *indexes, struct module *program);
 /*
- * Before a window is sealed: asks for modules whose files could not be looked at when they were
- * mapped, and were seen elsewhere since.
+ * Call before a window is sealed: requests the indexes of modules whose files could not be read
+ * when they were mapped, but were read elsewhere since.
  */
 void module_indexes_identify(struct module_indexes *indexes);
 /* builds_options.done: the answer for module TAG. Takes INDEX; NULL = none. */
 void module_indexes_answer(struct module_indexes *indexes, uint64_t tag, struct index *index);
-/* What wants_file() says has changed: offers all files again. */
+/* The answers of wants_file() may have changed: offers all files again. */
 void module_indexes_offer_files_again(struct module_indexes *indexes);
 /* MODULE is about to be freed: destroys its index. */
 void module_indexes_forget(struct module_indexes *indexes, const struct module *module);
 /* Gives the resident pages of all indexes back to the system. */
 void module_indexes_forget_pages(const struct module_indexes *indexes);
 
-/* NULL: it is not there. Lives until it is replaced or its module forgotten. */
+/* The index of MODULE, or NULL. Valid until it is replaced or its module is forgotten. */
 const struct index *module_indexes_get(
 	const struct module_indexes *indexes, const struct module *module);
-/* There was none to be had when it was last asked for. */
+/* Whether the last answer was that there is no index. */
 bool module_indexes_is_absent(const struct module_indexes *indexes, const struct module *module);
-/* There is no index yet, and an answer will come without a further sample. */
+/* Whether there is no index yet, but an answer will come without a further sample. */
 bool module_indexes_is_awaited(const struct module_indexes *indexes, const struct module *module);
-/* Of the mappings of all indexes. */
+/* Mapped size of all indexes. */
 uint64_t module_indexes_bytes(const struct module_indexes *indexes);

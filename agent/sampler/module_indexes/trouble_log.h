@@ -10,12 +10,12 @@
 
 struct debuginfod;
 
-/* Zero at first: what the log has reported. */
+/* What the log has reported; zero it at first. */
 struct trouble_log {
 	bool servers_failing, servers_wrong;
 	struct builds_setbacks setbacks;
 };
 
-/* About once a second. DEBUGINFOD: NULL = no server is asked. */
+/* Call about once a second. DEBUGINFOD: NULL = no server is used. */
 void trouble_log_check_servers(struct trouble_log *log, const struct debuginfod *debuginfod);
 void trouble_log_check_builds(struct trouble_log *log, const struct builds *builds);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One frame of a stack, in 16 bytes whatever it is a frame of. The top byte of `module` is its
- * kind:
+ * One stack frame, 16 bytes whatever its kind. The top byte of `module` is the kind:
  *
  *   kind             address                      module           flags
  *   native           file offset in the module;   its number       PROFILE_FRAME_RETURN
@@ -11,11 +10,11 @@
  *   kernel           kaddr                        UINT32_MAX       PROFILE_FRAME_RETURN, tenant
  *   runtime k        code object, cookie          k, cookie        position
  *
- * A runtime is an interpreter or a compiler inside of the process: its frame is named by an object
- * in the process's memory, a position in that object and a cookie (bpf/abi/frame.h). The frame
- * means something else in another process.
+ * A runtime is an interpreter or a compiler inside of the process: its frame is identified by an
+ * object in the process's memory, a position in that object and a cookie (bpf/abi/frame.h). Equal
+ * frames of different processes mean different things.
  *
- * All bits count: frames are equal if their bytes are, and are hashed that way.
+ * Frames are compared and hashed by all of their bytes.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -36,9 +35,11 @@ enum profile_frame_module {
 };
 
 enum {
-	PROFILE_KIND_SHIFT = 24, /* of the kind in `module`; modules have numbers below it */
+	PROFILE_KIND_SHIFT = 24, /* of the kind in `module`; module numbers stay below it */
 	PROFILE_FRAME_RETURN = 1, /* a return address: the call is one byte before */
-	/* From here on, of kernel frames: which of those that had the address one by one; 0 = none.
+	/*
+	 * Kernel frames, from this bit on: the tenant, that is, which of the symbols that had the
+	 * address one after another; 0 = none.
 	 */
 	PROFILE_FRAME_TENANT_SHIFT = 1,
 	PROFILE_COOKIE_LOW_BITS = 8, /* that fit above the 56 bits of an address */
@@ -66,7 +67,7 @@ static inline bool profile_frame_is_runtime(const struct profile_frame *frame)
 	       profile_frame_kind(frame) != PROFILE_KIND_KERNEL;
 }
 
-/* The frame of a runtime that FRAME is, as BPF recorded it. */
+/* Converts a runtime's frame from BPF's form. */
 static inline struct profile_frame profile_runtime_frame(const struct abi_frame *frame)
 {
 	assert(frame->kind >= PROFILE_KIND_RUNTIME && frame->kind <= ABI_FRAME_KIND_MAX);
@@ -78,7 +79,7 @@ static inline struct profile_frame profile_runtime_frame(const struct abi_frame 
 	};
 }
 
-/* The reverse. */
+/* Converts a runtime's frame to BPF's form. */
 static inline struct abi_frame profile_frame_of_runtime(const struct profile_frame *frame)
 {
 	const uint32_t cookie_high = frame->module & ((UINT32_C(1) << PROFILE_KIND_SHIFT) - 1);

@@ -49,7 +49,7 @@ size_t profile_bytes(const struct profile *p)
 	       stack_cache_bytes(&p->cache) + sample_table_bytes(&p->samples);
 }
 
-/* The parts share one limit: a part that takes PART_BYTES now may grow to this. */
+/* All parts share one limit. Returns the size to which a part of PART_BYTES may grow. */
 static size_t room_for(const struct profile *p, size_t part_bytes)
 {
 	size_t others = profile_bytes(p) - part_bytes;

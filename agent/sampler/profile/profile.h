@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One window's samples, aggregated: equal stacks once, samples of equal stack and labels once.
- * Frames are stored as the owner resolved them at the time of the sample (frame.h). Bounded; what
- * does not fit is refused and counted by the caller.
+ * One window's aggregated samples: each distinct stack is stored once, and so is each distinct
+ * combination of stack and labels. Frames are stored as the owner resolved them at the time of the
+ * sample (frame.h). Bounded: what does not fit is refused, and counted by the caller.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ enum profile_stack_flags {
 	PROFILE_STACK_END_MASK = 0xf << PROFILE_STACK_END_SHIFT,
 };
 
-/* What was counted. */
+/* What a sample counts. */
 enum profile_sample_kind {
 	PROFILE_TICKS = 0, /* of the sampling event, while the thread ran */
 	PROFILE_WAITS, /* of the thread, off the CPU */
@@ -53,8 +53,8 @@ int profile_create(size_t limit_bytes, struct profile **ret_profile);
 void profile_destroy(struct profile *p);
 
 /*
- * Raw stacks as BPF shipped them, by (window, id), so that later samples find them. Kept for two
- * windows; -ENOENT for one that is older. -E2BIG over the limit.
+ * Keeps raw stacks as BPF shipped them, by (window, id), for the samples that refer to them. Those
+ * of two windows are kept: returns -ENOENT for an older window, -E2BIG over the limit.
  */
 int profile_put_raw(struct profile *p, const struct abi_stack *stack);
 const struct abi_stack *profile_get_raw(const struct profile *p, uint32_t window, uint64_t id);
@@ -62,9 +62,10 @@ const struct abi_stack *profile_get_raw(const struct profile *p, uint32_t window
 void profile_drop_raw(struct profile *p, uint32_t window);
 
 /*
- * The number of a stack with this content (made if new). -E2BIG over the limit. A cache in front:
- * KEY_A/KEY_B name what the frames were resolved from (raw ids), CONTEXT what they were resolved
- * with (mappings generation and process): profile_cached_stack() finds the number without frames.
+ * Returns the number of a stack with this content, which is added if new; -E2BIG over the limit. A
+ * cache saves resolving: KEY_A and KEY_B are the raw ids that the frames were resolved from,
+ * CONTEXT stands for what they were resolved with (mappings generation and process).
+ * profile_cached_stack() finds the number without frames.
  */
 int profile_stack(struct profile *p, const struct profile_stack *stack, uint32_t *ret_stack);
 bool profile_cached_stack(const struct profile *p, uint64_t key_a, uint64_t key_b, uint64_t context,
@@ -72,8 +73,8 @@ bool profile_cached_stack(const struct profile *p, uint64_t key_a, uint64_t key_
 int profile_cache_stack(
 	struct profile *p, uint64_t key_a, uint64_t key_b, uint64_t context, uint32_t stack);
 /*
- * Adds SAMPLE's count and weight to the equal one, or keeps it as new; -E2BIG over the limit,
- * -EINVAL for a stack number that was never given.
+ * Adds SAMPLE's count and weight to the equal sample, or adds SAMPLE as a new one. Returns -E2BIG
+ * over the limit, -EINVAL for an unknown stack number.
  */
 int profile_add(struct profile *p, const struct profile_sample *sample);
 

@@ -6,7 +6,7 @@
 
 enum {
 	MIN_STACK_BYTES = sizeof(struct abi_stack) + sizeof(abi_u64),
-	MAP_SLOT_BYTES = 24, /* of base/map.h, for the account */
+	MAP_SLOT_BYTES = 24, /* of base/map.h, for accounting */
 };
 
 void raw_stacks_init(struct raw_stacks *r, size_t limit_bytes)
@@ -42,7 +42,9 @@ static const struct raw_window *find_window(const struct raw_stacks *r, uint32_t
 	return NULL;
 }
 
-/* The place for WINDOW: its own, else that of the oldest, which is forgotten; NULL if older yet. */
+/*
+ * The slot of WINDOW: its own, else that of the oldest, which is dropped. NULL if WINDOW is older.
+ */
 static struct raw_window *make_window(struct raw_stacks *r, uint32_t window)
 {
 	struct raw_window *oldest = &r->windows[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stacks as BPF shipped them, found again by the window and id that samples name them with. Two
- * windows are kept: at a window's turn the CPUs change over one after the other.
+ * Raw stacks as BPF shipped them, by the window and id that samples refer to them with. Two windows
+ * are kept, because the CPUs switch to a new window one after another.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -23,12 +23,12 @@ struct raw_stacks {
 	struct raw_window windows[RAW_WINDOWS];
 };
 
-/* LIMIT_BYTES of frames in each window at most. */
+/* At most LIMIT_BYTES of frames per window. */
 void raw_stacks_init(struct raw_stacks *r, size_t limit_bytes);
 void raw_stacks_deinit(struct raw_stacks *r);
 /*
- * Keeps a copy. A newer window takes the place of the oldest. -ENOENT: a window that has gone;
- * -E2BIG: all of them take LIMIT_BYTES already.
+ * Keeps a copy of STACK. A new window replaces the oldest. Returns -ENOENT if STACK's window is
+ * older than all kept ones, -E2BIG if all windows together take LIMIT_BYTES already.
  */
 int raw_stacks_put(struct raw_stacks *r, const struct abi_stack *stack, size_t limit_bytes);
 const struct abi_stack *raw_stacks_get(const struct raw_stacks *r, uint32_t window, uint64_t id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Each sample once: those that differ only in count and weight are added up. */
+/* Distinct samples: those that differ only in count and weight are added up. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ struct sample_table {
 
 void sample_table_init(struct sample_table *t);
 void sample_table_deinit(struct sample_table *t);
-/* Adds to the equal one, or keeps a new one; -E2BIG when that takes more than LIMIT_BYTES. */
+/* Adds SAMPLE to its equal or as a new one; -E2BIG if that takes more than LIMIT_BYTES. */
 int sample_table_add(
 	struct sample_table *t, const struct profile_sample *sample, size_t limit_bytes);
 size_t sample_table_bytes(const struct sample_table *t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which stack a pair of raw stacks was resolved to, so that the same raw stacks in the same process
- * are not resolved again. Only a shortcut: an entry that does not fit is left out.
+ * Caches which stack a pair of raw stacks was resolved to, so that the same raw stacks in the same
+ * process are not resolved again. An entry that does not fit is not kept.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct stack_cache {
 void stack_cache_init(struct stack_cache *c);
 void stack_cache_deinit(struct stack_cache *c);
 bool stack_cache_get(const struct stack_cache *c, const struct stack_key *key, uint32_t *ret_stack);
-/* -E2BIG when it would take more than LIMIT_BYTES. */
+/* Returns -E2BIG if the cache would take more than LIMIT_BYTES. */
 int stack_cache_set(
 	struct stack_cache *c, const struct stack_key *key, uint32_t stack, size_t limit_bytes);
 size_t stack_cache_bytes(const struct stack_cache *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Resolved stacks, each content once, numbered from 0. */
+/* Distinct resolved stacks, numbered from 0. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +24,10 @@ struct stack_table {
 
 void stack_table_init(struct stack_table *t, size_t limit_bytes);
 void stack_table_deinit(struct stack_table *t);
-/* The number of this content; -E2BIG when it is new and the table takes LIMIT_BYTES already. */
+/*
+ * Returns the number of STACK, which is added if new; -E2BIG if the table takes LIMIT_BYTES
+ * already.
+ */
 int stack_table_get(struct stack_table *t, const struct profile_stack *stack, size_t limit_bytes,
 	uint32_t *ret_number);
 struct profile_stack stack_table_at(const struct stack_table *t, uint32_t number);

@@ -2,13 +2,13 @@
 #pragma once
 /*
  * A recording of the host: records in the order in which they were written. Each is a
- * recording_head and its body; all numbers are of this machine's byte order, a text is a
- * NUL-terminated string at the end of its body. A file is compressed with zstd before it is kept.
+ * recording_head and its body. Numbers are in this machine's byte order; a text is a NUL-terminated
+ * string at the end of the body. A file is compressed with zstd before it is kept.
  *
  * A question to the host is a text: a letter for the kind of question (enum recording_question) and
  * the path. Times are CLOCK_MONOTONIC as the sampler saw it, which stands still while the sampler
- * is being called by the loop and moves on when rings are read. So what was asked twice at one time
- * was asked twice in one call.
+ * is being called by the loop and advances when rings are read. So a question that was asked twice
+ * at one time was asked twice in one call.
  */
 #include <stdint.h>
 
@@ -20,16 +20,16 @@ enum recording_type {
 	RECORDING_BEGIN = 1, /* struct recording_begin */
 	/* What happens, in order (HOST_NOTE_*). */
 	RECORDING_TICK, /* struct recording_tick */
-	RECORDING_RINGS_READY, /* nothing */
-	RECORDING_BUILDS_READY, /* nothing */
+	RECORDING_RINGS_READY, /* no body */
+	RECORDING_BUILDS_READY, /* no body */
 	RECORDING_CALL, /* struct recording_call */
 	RECORDING_REPORT, /* struct recording_report, the profile */
 	/* Rings. */
 	RECORDING_RING, /* struct recording_ring, the bytes that came since */
-	RECORDING_LOOKED, /* nothing; the rings before it are all that were read */
+	RECORDING_LOOKED, /* no body; ends the rings that were read together */
 	/* Answers to questions. */
 	RECORDING_OPENED, /* struct recording_answer, question */
-	RECORDING_LINK, /* struct recording_answer, question; value: length of a text before it */
+	RECORDING_LINK, /* struct recording_answer, link text, question; value: bytes of the text */
 	RECORDING_STAT_AT, /* struct recording_answer, struct recording_stat, question */
 	RECORDING_ENTRY, /* struct recording_answer, name, question; value 0: the end */
 	RECORDING_STAT, /* struct recording_answer, struct recording_stat; value: the object */
@@ -67,7 +67,7 @@ struct recording_begin {
 
 struct recording_call {
 	uint32_t call; /* enum sampler_call */
-	uint32_t follow_pid; /* of SAMPLER_CALL_CREATE from here on; 0 = none */
+	uint32_t follow_pid; /* from here on only for SAMPLER_CALL_CREATE; 0 = none */
 	uint64_t argument;
 	uint64_t frequency_hz, period;
 	uint64_t profile_limit_bytes, memory_limit_bytes;
@@ -75,15 +75,15 @@ struct recording_call {
 	uint32_t cycles, user, kernel; /* 0 or 1 */
 	uint32_t has_full; /* windows end early when they are full */
 	uint32_t filter_tgids;
-	uint32_t tgid_count; /* so many uint32_t follow */
+	uint32_t tgid_count; /* number of uint32_t that follow */
 };
 
 struct recording_report {
 	int64_t time_ns, duration_ns, period;
 	uint32_t cycles, off_cpu, no_inlines, no_demangle, no_labels, file_hashes;
-	uint32_t comment_bytes; /* UINT32_MAX: none; follows */
-	uint32_t process_count; /* UINT32_MAX: all; the numbers of those in it follow, uint32_t */
-	uint32_t pprof_bytes; /* compressed with gzip; follows */
+	uint32_t comment_bytes; /* of the comment, which follows; UINT32_MAX = none */
+	uint32_t process_count; /* whose numbers follow (uint32_t); UINT32_MAX = all */
+	uint32_t pprof_bytes; /* of the gzip-compressed pprof, which follows */
 };
 
 struct recording_ring {

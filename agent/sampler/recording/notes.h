@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What comes with the notes of base/host.h. Everything is borrowed for the call. */
+/* Arguments of the notes of base/host.h. All pointers are borrowed for the call. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +22,7 @@ enum sampler_call {
 	SAMPLER_CALL_TURN_WINDOW,
 	SAMPLER_CALL_TAP_OPEN, /* argument: pid, or 0 */
 	SAMPLER_CALL_TAP_PROFILE, /* argument: the tap's number, the lowest free one when opened */
-	SAMPLER_CALL_TAP_CLOSE, /* likewise */
+	SAMPLER_CALL_TAP_CLOSE, /* argument: the tap's number */
 	SAMPLER_CALLS,
 };
 
@@ -35,18 +35,18 @@ struct note_call {
 
 /* HOST_NOTE_COLLECT */
 struct note_collect {
-	bool tables; /* BPF walks by unwind tables, */
-	bool by_file; /* which are known by file and not by process */
-	bool build_ids; /* are in mapping records, and files in those of another event */
+	bool tables; /* BPF walks by unwind tables */
+	bool by_file; /* unwind tables are keyed by file, not by process */
+	bool build_ids; /* mapping records have build IDs; another event's have the files */
 };
 
 /* HOST_NOTE_VDSO */
 struct note_vdso {
-	int error; /* 0, or why it could not be had */
+	int error; /* 0, or why it could not be opened */
 	const struct module_id *id;
 };
 
-/* HOST_NOTE_REQUEST, before an index is asked for, and again if that failed. */
+/* HOST_NOTE_REQUEST, before an index is requested, and again if that failed. */
 struct note_request {
 	uint64_t tag; /* as in symbolizer/builds/builds.h */
 	const struct module_id *id;
@@ -56,7 +56,7 @@ struct note_request {
 /* HOST_NOTE_INDEX and HOST_NOTE_CACHED */
 struct note_index {
 	uint64_t tag; /* HOST_NOTE_INDEX: of the request */
-	const struct module_id *id; /* HOST_NOTE_CACHED: what was looked for */
+	const struct module_id *id; /* HOST_NOTE_CACHED: the identity looked up */
 	int error; /* of HOST_NOTE_CACHED: why there is none */
 	const struct index *index; /* or NULL */
 };

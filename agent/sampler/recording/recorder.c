@@ -29,13 +29,13 @@ enum {
 	MAX_DESCRIPTORS = 1 << 16, /* those above are not recorded */
 	MAX_RINGS = 1 << 12,
 	MAX_QUESTION_BYTES = 8192,
-	MAX_FILE_BYTES = 256 << 20, /* of /proc, kallsyms is the longest */
+	MAX_FILE_BYTES = 256 << 20, /* of a file of /proc; kallsyms is the longest */
 	MAX_KNOWN = 1 << 24,
 };
 
 /* What a descriptor was opened as. */
 struct handle {
-	char *path; /* NULL = not by us */
+	char *path; /* NULL = not opened by us */
 	uint32_t object; /* 0 = a directory, or an O_PATH descriptor */
 };
 
@@ -53,12 +53,12 @@ struct recorder {
 	struct handle *handles; /* by descriptor, MAX_DESCRIPTORS */
 	struct recorded_ring *rings; /* MAX_RINGS: readers have pointers to them */
 	size_t ring_count;
-	uint32_t objects; /* so many files were opened */
-	uint32_t files; /* so many indexes were written */
+	uint32_t objects; /* number of files opened */
+	uint32_t files; /* number of indexes written */
 	struct map index_files; /* hash of an index → its number */
 	struct map written; /* hashes of data that is in the recording already */
 	struct map requests; /* tag → struct module_id */
-	bool failed; /* which the log has said */
+	bool failed; /* which was logged */
 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static uint64_t recorder_system_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* The sampler's clock moves on, by a nanosecond at least. */
+/* Advances the sampler's clock, by a nanosecond at least. */
 static void recorder_tick(struct recorder *r)
 {
 	uint64_t now_ns = recorder_system_ns(CLOCK_MONOTONIC);
@@ -153,7 +153,7 @@ static int recorder_keep_handle(struct recorder *r, int fd, const char *path, ui
 	return 0;
 }
 
-/* The path of PATH below DIR_FD, behind the kind of the question. False: it is not recorded. */
+/* Writes the kind of the question and the path of PATH below DIR_FD. False: it is not recorded. */
 static bool recorder_question(struct recorder *r, enum recording_question kind, int dir_fd,
 	const char *path, char question[MAX_QUESTION_BYTES])
 {
@@ -238,7 +238,7 @@ static int recorder_name(struct recorder *r, const char *question, int fd, bool 
 	return fd;
 }
 
-/* A file of /proc, as it is now. */
+/* Copies the present content of a /proc file into TEXT and a memfd, which is returned. */
 static int recorder_snapshot(int fd, struct buffer *text)
 {
 	autoclose int copy = memfd_create("recorded", MFD_CLOEXEC);
@@ -428,7 +428,7 @@ static struct recorded_ring *recorder_ring(struct recorder *r, const struct ring
 	return recorded;
 }
 
-/* What RING holds moves into its copy, as far as that has room. */
+/* Moves what RING holds into its copy, as far as that has room. */
 static void recorder_move(
 	struct recorded_ring *recorded, struct ring *ring, uint8_t *scratch, struct buffer *moved)
 {
@@ -511,8 +511,8 @@ static void recorder_note_call(struct recorder *r, const struct note_call *note)
 }
 
 /*
- * The numbers of the processes whose samples are in a report. False: some process is in it with a
- * part of its samples only, which is not recorded.
+ * Collects the numbers of the processes whose samples are in a report. Returns false if only a part
+ * of a process's samples is in it, which is not recorded.
  */
 static bool recorder_included(const struct note_report *note, struct buffer *ret_processes)
 {
@@ -567,7 +567,7 @@ static void recorder_note_report(struct recorder *r, const struct note_report *n
 		{ processes.bytes, processes.size }, { note->pprof, note->pprof_bytes });
 }
 
-/* The number of INDEX's file in the recording, which has it once. 0 = there is none. */
+/* The number of INDEX's file in the recording, which has it once; 0 if there is none. */
 static uint32_t recorder_index_file(struct recorder *r, const struct index *index)
 {
 	uint64_t number, hash;

@@ -11,11 +11,11 @@ struct ring_copy {
 	uint8_t *data; /* owned, as is ring.control */
 };
 
-/* Of the shape of a ring of SIZE_BYTES (a power of two), with the rest as in struct ring. */
+/* Makes a ring of SIZE_BYTES (a power of two); the other arguments are as in struct ring. */
 int ring_copy_init(
 	struct ring_copy *copy, uint64_t size_bytes, uint64_t behind_bytes, uint64_t room_bytes);
 void ring_copy_deinit(struct ring_copy *copy);
 /* Bytes that can be appended now. */
 uint64_t ring_copy_left(const struct ring_copy *copy);
-/* One record, or anything that is none. More than the ring has room for is cut off. */
+/* Appends one record, or any other bytes. What does not fit is cut off. */
 void ring_copy_append(struct ring_copy *copy, const uint8_t *bytes, uint64_t size);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Takes samples in: decides whether a sample is wanted, of which process generation it is, and
- * whether its user stack can be trusted. Feeds the side-band events to the process table, which
- * intake must see in time order together with the samples. The log says, rarely, why samples have
- * no names.
+ * Decides whether a sample is wanted, which process generation it belongs to, and whether its user
+ * stack can be trusted. Feeds side-band records to the process table; they and the samples must
+ * come in time order. Logs, at a limited rate, why samples have no names.
  *
- * What is left is an attributed sample, now or when its walk is finished. Does not know windows,
+ * The result is an attributed sample, at once or when its walk is finished. Does not know windows,
  * profiles, symbols or rings.
  */
 #include <stdbool.h>
@@ -33,13 +32,18 @@ struct intake_options {
 	struct pending_walks *walks;
 	struct metrics *metrics;
 	uint32_t follow_pid; /* only this process and those it forks; 0 = all */
-	/* The raw stack ID of WINDOW; NULL: it was lost. */
+	/* Returns raw stack ID of WINDOW; NULL if it was lost. */
 	const struct abi_stack *(*raw_stack)(void *context, uint32_t window, uint64_t id);
-	/* Samples of TGID are dropped (or not any more): the kernel need not ship their walks. */
+	/*
+	 * Samples of TGID are dropped (OUT) or wanted: the kernel need not ship walks that are
+	 * dropped.
+	 */
 	void (*leave_out)(void *context, uint32_t tgid, bool out);
-	/* A sample was taken at TIME_NS; which process it is of is found out next. */
+	/* A sample taken at TIME_NS arrived; its process is determined next. */
 	void (*sampled)(void *context, uint64_t time_ns);
-	/* SAMPLE is of P. Its attributed sample comes next, or when its walk is finished. */
+	/*
+	 * SAMPLE belongs to P. Its attributed sample follows, at once or when its walk is finished.
+	 */
 	void (*taken)(void *context, struct process *p, const struct abi_sample *sample);
 	void (*add)(void *context, const struct attributed_sample *sample);
 	void *context;
@@ -48,17 +52,17 @@ struct intake_options {
 struct intake {
 	struct intake_options options;
 	const struct selection *selection; /* NULL = all processes */
-	struct map followed; /* pid → 1, with follow_pid */
+	struct map followed; /* pid → 1, if follow_pid is set */
 	uint64_t first_sample_ns, newest_sample_ns; /* CLOCK_MONOTONIC; 0 = none yet */
 	struct log_rate gap_log, resync_log, unnamed_log[INTAKE_UNNAMED_REASONS];
 };
 
 int intake_init(struct intake *i, const struct intake_options *options);
 void intake_deinit(struct intake *i);
-/* From now on only samples of the processes that SELECTION wants; NULL: of all. It is borrowed. */
+/* Takes only samples of processes that SELECTION wants (NULL = all). SELECTION is borrowed. */
 void intake_select(struct intake *i, const struct selection *selection);
 
-/* Samples and side-band, in time order. */
+/* Samples and side-band records, in time order. */
 void intake_sample(struct intake *i, uint64_t time_ns, const struct abi_sample *sample);
 void intake_unfinished(struct intake *i, uint64_t time_ns, const struct abi_unfinished *unfinished);
 void intake_sightings(struct intake *i, uint64_t time_ns, const struct abi_sightings *sightings);

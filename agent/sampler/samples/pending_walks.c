@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk's way:
+ * The states of a walk:
  *
  *     finish ──► walk ──► complete ─────────────────────────────────► add
  *                 │
@@ -10,7 +10,7 @@
  *     retry, flush ──────────────────► waiting ──► resumed ──► walk again, as above, or lost
  *
  * A waiting walk is in the list and its bytes are counted. A resumed one is in no list; it is freed
- * when its sample was added, or waits again as a new entry.
+ * when its sample has been added, or when it waits again as a new entry.
  */
 #include "agent/sampler/samples/pending_walks.h"
 

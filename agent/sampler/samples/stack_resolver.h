@@ -2,12 +2,12 @@
 #pragma once
 /*
  * Resolves the two raw stacks of a sample into one stack of a profile. A user pc becomes a module
- * and a file offset, by the mappings of the sample's instant; a kernel address also gets its
- * tenant. Nothing later depends on what the process does afterwards. The profile caches which stack
- * a pair of raw stacks was resolved to.
+ * and a file offset, by the mappings as of the sample; a kernel address also gets its tenant. The
+ * result does not depend on what the process does later. The profile caches which stack a pair of
+ * raw stacks was resolved to.
  *
- * Does not know windows, samples or indexes: which module or JIT code a frame is in is reported to
- * the owner as it is found.
+ * Does not know windows, samples or indexes: the module or JIT code of each frame is reported to
+ * the owner.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,14 +21,13 @@
 struct stack_resolver_options {
 	struct kernel_symbols *kernel_symbols; /* borrowed */
 	struct metrics *metrics; /* borrowed */
-	/* The raw stack ID of WINDOW; NULL: it was lost. */
+	/* Returns raw stack ID of WINDOW; NULL if it was lost. */
 	const struct abi_stack *(*raw_stack)(void *context, uint32_t window, uint64_t id);
 	/* A frame of P lies in MAPPING. */
 	void (*module_hit)(void *context, struct process *p, const struct mapping *mapping);
-	/* A sample of P has STACK, which was resolved before: its modules are not reported again.
-	 */
+	/* A sample of P has STACK, which was cached: its modules are not reported again. */
 	void (*stack_hit)(void *context, struct process *p, const struct profile_stack *stack);
-	/* A frame of P lies in memory without a file. Called at each such sample. */
+	/* A frame of P lies in memory without a file. Called for each such sample. */
 	void (*jit_hit)(void *context, struct process *p);
 	void *context;
 };
@@ -43,11 +42,10 @@ struct stack_request {
 	struct process *process;
 	uint32_t window; /* of the raw stacks' ids */
 	uint64_t user_stack, kernel_stack; /* ids; 0 = none */
-	bool switched; /* the thread left the CPU: its kernel stack begins with the tracing of that
-			*/
+	bool switched; /* the thread left the CPU; the kernel stack begins with tracing code */
 	/*
-	 * The user stack, if it was walked in user space, and what it is resolved with. NULL: the
-	 * raw one, with the mappings of PROCESS.
+	 * The user stack, if it was walked in user space, and the mappings to resolve it with.
+	 * NULL: the raw stack, with the mappings of PROCESS.
 	 */
 	const struct unwind_stack *walked;
 	const struct mappings *mappings;
@@ -55,10 +53,10 @@ struct stack_request {
 
 void stack_resolver_init(struct stack_resolver *r, const struct stack_resolver_options *options);
 /*
- * The number that REQUEST's stack has in PROFILE. A raw stack that was lost gives a stack with
- * PROFILE_STACK_MISSING, and is counted. -E2BIG: PROFILE is full; -ENOMEM.
+ * Stores the number of REQUEST's stack in PROFILE. A lost raw stack gives a stack with
+ * PROFILE_STACK_MISSING, and is counted. Returns -E2BIG if PROFILE is full, or -ENOMEM.
  */
 int stack_resolver_get(struct stack_resolver *r, struct profile *profile,
 	const struct stack_request *request, uint32_t *ret_stack);
-/* Whether a sample had a kernel stack. */
+/* Whether any sample so far had a kernel stack. */
 bool stack_resolver_saw_kernel(const struct stack_resolver *r);
