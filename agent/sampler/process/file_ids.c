@@ -16,10 +16,10 @@
 
 struct known_file {
 	struct file_id file; /* without its generation */
-	uint64_t generation; /* of the inode number; 0 = not told yet */
+	uint64_t generation; /* of the inode number; 0 = not known yet */
 	struct build_id build_id;
 	struct file_hash content;
-	uint64_t round; /* in which it was last looked at */
+	uint64_t round; /* in which the file was last checked */
 };
 
 struct file_ids {
@@ -65,7 +65,7 @@ static uint64_t file_ids_key_of(uint64_t device, uint64_t inode)
 	return hash_bytes(key, sizeof(key));
 }
 
-/* What is known for this device and inode, or NULL. Two files with one hash replace each other. */
+/* The cached file of this device and inode, or NULL. Two files with one hash replace each other. */
 static struct known_file *file_ids_find(const struct file_ids *ids, uint64_t device, uint64_t inode)
 {
 	uint64_t number;
@@ -77,7 +77,7 @@ static struct known_file *file_ids_find(const struct file_ids *ids, uint64_t dev
 	return known->file.device == device && known->file.inode == inode ? known : NULL;
 }
 
-/* Keeps FILE in place of what was known before. Memory that runs out costs a later look only. */
+/* Caches FILE in place of an earlier entry. Out of memory only means another look later. */
 static void file_ids_remember(struct file_ids *ids, const struct known_file *file)
 {
 	uint64_t key = file_ids_key_of(file->file.device, file->file.inode);
@@ -97,7 +97,10 @@ static void file_ids_remember(struct file_ids *ids, const struct known_file *fil
 	ids->items[ids->count++] = *file;
 }
 
-/* Whether FD is the mapped file by its own numbers, which it never has through an overlay. */
+/*
+ * Returns 0 if FD has the mapping's device and inode, else -ESTALE. Through an overlay it never
+ * has.
+ */
 static int check_numbers(int fd, const struct proc_mapping *mapping)
 {
 	struct stat st;
@@ -113,7 +116,7 @@ static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret
 	int err =
 		task_fd < 0 ? -ESRCH : open_map_file(task_fd, mapping->start, mapping->end, ret_fd);
 
-	/* A shortage would end the other ways, too, and their errors hide it. */
+	/* A shortage would make the other ways fail, too, and their errors would hide it. */
 	if (!err || failure_is_shortage(err) || mapping->path[0] != '/')
 		return err;
 	if (task_fd >= 0 && !open_in_root(task_fd, mapping->path, &fd) &&
@@ -145,7 +148,7 @@ static bool file_ids_is_told(const struct build_id *build_id)
 	return build_id && build_id->size;
 }
 
-/* Looks at the file itself; only one that was not seen in this state is read. */
+/* Checks the file itself, and reads it unless it is cached in its present state. */
 static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
 	const struct build_id *build_id, struct known_file *ret_file)
 {
@@ -173,7 +176,7 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 		return 0;
 	}
 	err = file_ids_read_file(fd, &file);
-	/* It has been changed since it was mapped. */
+	/* The file was changed after it was mapped. */
 	if (!err && file_ids_is_told(build_id) && !build_id_equal(build_id, &file.build_id))
 		err = -ESTALE;
 	if (err)
@@ -192,7 +195,10 @@ static struct module_id to_id(const struct known_file *file)
 	return id;
 }
 
-/* The build ID alone is what anybody can write into a file of his own. */
+/*
+ * The identity of a file that cannot be read. Device and inode are part of it, because anybody can
+ * write any build ID into a file.
+ */
 static struct module_id unseen(const struct proc_mapping *mapping, const struct build_id *build_id)
 {
 	struct module_id id = { .file = { .device = mapping->device,
@@ -216,7 +222,7 @@ bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mappi
 	return true;
 }
 
-/* The last that was known, where nothing is said that makes it another. */
+/* Whether MAPPING may be of the file KNOWN: nothing that the kernel reported contradicts it. */
 static bool may_be(const struct known_file *known, const struct proc_mapping *mapping,
 	const struct build_id *build_id)
 {

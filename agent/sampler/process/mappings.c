@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One sorted array with a gap in it, as an editor keeps its text: programs and loaders map
- * neighbours one after another (top down, mostly), so the gap is already where the next mapping
- * goes and thousands of additions cost no quadratic copying.
+ * A sorted gap buffer, as in a text editor: programs and loaders map neighbours one after another
+ * (mostly top down), so the gap is already where the next mapping goes and thousands of additions
+ * cost no quadratic copying.
  *
- * The kernel reports no unmapping, so what is gone stays until something else takes its place; the
- * owner reads /proc again when that fills the table.
+ * The kernel reports no unmapping, so a mapping that is gone stays until another one replaces it;
+ * the owner reads /proc again when the table is full of them.
  */
 #include "agent/sampler/process/mappings.h"
 
@@ -19,8 +19,7 @@
 
 enum {
 	FIRST_CAPACITY = 8,
-	MAX_PIECES =
-		3, /* what replaces the overlapped: its left rest, the new one, its right rest */
+	MAX_PIECES = 3, /* in place of overlapped ones: left remainder, new one, right remainder */
 };
 
 struct mappings {
@@ -131,8 +130,9 @@ static uint64_t content_hash(const struct mapping *mapping)
 }
 
 /*
- * Whether B only goes on where A ends. Mappings of files keep the bounds that the kernel knows them
- * by (/proc/PID/map_files), JIT compilers' many small pieces become one.
+ * Whether B merely continues A, so that the two can be one. File mappings are not joined: they keep
+ * the bounds by which the kernel knows them (/proc/PID/map_files). The many small pieces of JIT
+ * compilers are.
  */
 static bool mappings_continues(const struct mapping *a, const struct mapping *b)
 {
@@ -169,7 +169,7 @@ static size_t capacity_for(size_t need, size_t capacity)
 	return MAX(need, capacity + capacity / 2 + FIRST_CAPACITY);
 }
 
-/* A copy of our own that nobody else sees, with room for NEED mappings. */
+/* Replaces *M by a private copy with room for NEED mappings. */
 static int unshare(struct mappings **m, size_t need, size_t gap)
 {
 	size_t capacity = capacity_for(need, (*m)->count);
@@ -218,7 +218,7 @@ static void move_gap(struct mappings *m, size_t gap)
 	m->gap = (uint32_t)gap;
 }
 
-/* Makes *M one that may be changed, with room for NEED mappings and its gap at GAP. */
+/* Makes *M private, with room for NEED mappings and its gap at GAP. */
 static int mappings_prepare(struct mappings **m, size_t need, size_t gap)
 {
 	if ((*m)->references > 1)
@@ -229,7 +229,7 @@ static int mappings_prepare(struct mappings **m, size_t need, size_t gap)
 	return 0;
 }
 
-/* Replaces the REMOVED mappings behind the gap with PIECES. The room is there. */
+/* Replaces the REMOVED mappings behind the gap with PIECES, for which there must be room. */
 static void mappings_replace(
 	struct mappings *m, size_t removed, const struct mapping *pieces, size_t piece_count)
 {
@@ -244,7 +244,7 @@ static void mappings_replace(
 	}
 }
 
-/* Joins PIECE to the one before it when it only goes on with it. */
+/* Appends PIECE, or joins it to the piece that it continues. */
 static void append_piece(struct mapping *pieces, size_t *count, const struct mapping *piece)
 {
 	if (piece->start >= piece->end)
@@ -256,8 +256,8 @@ static void append_piece(struct mapping *pieces, size_t *count, const struct map
 }
 
 /*
- * What stands in place of the mappings [FIRST, LAST) once MAPPING is in: they overlap or touch it,
- * so of the first a left rest and of the last a right rest may stay.
+ * Makes the pieces that replace the mappings [FIRST, LAST) when MAPPING is added. They overlap or
+ * touch it, so the left part of the first and the right part of the last may remain.
  */
 static size_t make_pieces(const struct mappings *m, size_t first, size_t last,
 	const struct mapping *mapping, struct mapping *pieces)
@@ -292,8 +292,7 @@ int mappings_add(struct mappings **m, const struct mapping *mapping)
 
 	if (mapping->start >= mapping->end || !mapping->module)
 		return -EINVAL;
-	/* Touching neighbours are taken in too: they may turn out to be one with the new mapping.
-	 */
+	/* Includes touching neighbours, which may be joined with the new mapping. */
 	first = first_ending_after(*m, mapping->start ? mapping->start - 1 : 0);
 	for (last = first; last < (*m)->count; last++) {
 		if (item_at(*m, last)->start > mapping->end)

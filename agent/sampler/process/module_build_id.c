@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GNU build ID of an ELF file, the one piece of foreign files that the agent reads itself: a
- * mapped file must have its identity before anything else can be done with it. A few bounded reads
- * of the ELF header, the program headers and the note segments (ELF gABI, "Note Section"); nothing
- * else of the file is looked at.
+ * The GNU build ID of an ELF file. The agent parses nothing else of a foreign file itself: a mapped
+ * file needs its identity before anything else can be done with it. A few bounded reads of the ELF
+ * header, the program headers and the note segments (ELF gABI, "Note Section"); the remainder of
+ * the file is not read.
  */
 #include <elf.h>
 #include <errno.h>
@@ -16,11 +16,11 @@
 enum {
 	MAX_PROGRAM_HEADERS = 256,
 	MAX_NOTE_SEGMENTS = 16,
-	MAX_NOTE_BYTES = 16 * 1024, /* of a segment; the build ID stands among the first notes */
+	MAX_NOTE_BYTES = 16 * 1024, /* of a segment; the build ID is one of the first notes */
 	MAX_NOTES = 64,
 };
 
-/* What the two ELF classes have in common, as far as needed. */
+/* The fields that we need, for both ELF classes. */
 struct elf_layout {
 	bool is_64;
 	uint64_t headers_off; /* of the program headers */
@@ -68,7 +68,7 @@ static int read_layout(int fd, struct elf_layout *ret_elf)
 	return 0;
 }
 
-/* True when the program header at C is one of notes. */
+/* Reads the program header at C; true if it is one of notes. */
 static bool read_note_segment(
 	struct cursor *c, const struct elf_layout *elf, struct note_segment *ret_segment)
 {
@@ -87,7 +87,7 @@ static bool read_note_segment(
 	return !c->bad && type == PT_NOTE;
 }
 
-/* A part of a note with the padding that brings the next to ALIGN; the last one may lack it. */
+/* Reads a part of a note and its padding to ALIGN, which the last part may lack. */
 static const uint8_t *read_padded(struct cursor *c, uint64_t size, uint64_t align)
 {
 	const uint8_t *bytes = cursor_bytes(c, size);
@@ -100,7 +100,7 @@ static const uint8_t *read_padded(struct cursor *c, uint64_t size, uint64_t alig
 
 static int find_build_id(struct cursor *c, uint64_t align, struct build_id *ret_id)
 {
-	/* Notes are padded to 4 bytes, but for segments that are aligned to 8. */
+	/* Notes are padded to 4 bytes, or to 8 in segments that are aligned to 8. */
 	align = align == 8 ? 8 : 4;
 	for (int i = 0; i < MAX_NOTES && cursor_left(c) > 0; i++) {
 		uint32_t name_size = cursor_u32(c);

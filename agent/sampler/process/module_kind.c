@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a mapping's name to its module. The names are the kernel's: a path, `[…]` for its own areas,
- * nothing (or `//anon` in side-band records) for memory without a file. Memory that only looks like
- * a file (memfd, SYSV segments, /dev/zero) is code that a JIT compiler made, unless it is an ELF
- * file with a build ID or a program that was executed from there.
+ * Finds a mapping's module by its name. The names are the kernel's: a path, `[…]` for its own
+ * areas, nothing (or `//anon` in side-band records) for memory without a file. Memory that only
+ * looks like a file (memfd, SYSV segments, /dev/zero) counts as JIT code, unless it is an ELF file
+ * with a build ID or a program that was executed from there.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool begins_any(const char *text, const char *const *beginnings, size_t c
 	return false;
 }
 
-/* File systems' names for memory; user space chooses at most what follows. */
+/* Whether PATH begins as file systems name memory; user space chooses at most what follows. */
 static bool is_memory_file(const char *path)
 {
 	static const char *const names[] = { "/memfd:", "/SYSV", "/dev/", "/anon_hugepage",
@@ -39,7 +39,7 @@ static bool is_plain_memory(const char *path)
 {
 	static const char *const names[] = { "[heap]", "[stack", "[anon" };
 
-	/* Neither a path nor one of the kernel's areas: `anon_inode:…`, `socket:…`. */
+	/* Neither a path nor a kernel area: `anon_inode:…`, `socket:…`. */
 	if (path[0] != '/' && path[0] != '[' && path[0] != '(')
 		return true;
 	return module_kind_begins(path, "//anon") || begins_any(path, names, ARRAY_SIZE(names));
@@ -51,13 +51,12 @@ static enum module_kind module_kind_of(const struct proc_mapping *mapping)
 
 	if (is_plain_memory(path))
 		return MODULE_ANON;
-	/* The vDSO of a 32-bit program is another one. */
+	/* A 32-bit program has a vDSO of its own. */
 	if (!strcmp(path, "[vdso]"))
 		return mapping->end > UINT64_C(1) << 32 ? MODULE_VDSO : MODULE_SPECIAL;
 	return path[0] == '[' ? MODULE_SPECIAL : MODULE_FILE;
 }
 
-/* The path without what the kernel appends to the name of an unlinked file. */
 const char *table_clean_path(const char *path, char *copy, size_t size)
 {
 	static const char suffix[] = " (deleted)";

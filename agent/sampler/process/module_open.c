@@ -17,9 +17,9 @@ static uint64_t mtime_ns(const struct stat *st)
 }
 
 /*
- * A file without a build ID. Mappings show the inode of the file system proper, stat() that of the
- * overlay or subvolume above it, so for a file that was reached through its mapping the device and
- * inode may differ where modification time and size agree; by path the inode must be right too.
+ * Whether ST is the file ID, for files without a build ID. Mappings show the inode of the file
+ * system proper, stat() that of the overlay or subvolume above it. So modification time and size
+ * are enough for a file that was opened through its mapping; by path the inode must match, too.
  */
 static bool is_file(const struct stat *st, const struct file_id *id, enum way way)
 {
@@ -56,7 +56,7 @@ int module_identify(int fd, struct module_id *ret_id)
 	return 0;
 }
 
-/* One that was never looked at is, by path, the one with its numbers. */
+/* A file that was never read is identified, by path, by its device and inode. */
 static bool module_open_is_same(const struct stat *st, const struct module_id *found,
 	const struct module_id *wanted, enum way way)
 {
@@ -84,7 +84,7 @@ static int verify(int fd, const struct module *module, enum way way)
 	return module_open_is_same(&st, &found, &module->id, way) ? 0 : -ESTALE;
 }
 
-/* Keeps FD if it was opened (ERR 0) and is the module's. */
+/* Checks that FD, if it was opened (ERR 0), is the module's file; closes it if not. */
 static int accept(int err, int fd, const struct module *module, enum way way)
 {
 	if (err)
@@ -98,13 +98,13 @@ static int accept(int err, int fd, const struct module *module, enum way way)
 static int rank_error(int err)
 {
 	if (failure_is_shortage(err))
-		return 3; /* with descriptors, that way might have found the file */
+		return 3; /* without the shortage that way might have found the file */
 	if (err == -ESRCH)
 		return 2;
 	return err == -ESTALE;
 }
 
-/* The error that says more of why neither of two ways led to the file. */
+/* The error that better explains why neither of two ways led to the file. */
 static int graver_error(int one, int other)
 {
 	return rank_error(one) > rank_error(other) ? one : other;

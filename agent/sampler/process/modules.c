@@ -13,7 +13,7 @@
 struct modules {
 	uint32_t last_number;
 	struct map by_number;
-	struct map by_key; /* by hash of the identity; a taken place sends on to the next hash */
+	struct map by_key; /* by hash of the identity, with linear probing */
 };
 
 /* How many modules may share one hash before a new one is refused. */
@@ -61,10 +61,10 @@ static uint64_t key_hash(enum module_kind kind, const struct module_id *id, cons
 		return module_id_hash(id);
 	if (kind == MODULE_SPECIAL)
 		return hash_bytes(path, strlen(path));
-	return kind; /* there is one */
+	return kind; /* there is only one */
 }
 
-/* What has no file is told apart by its name at most. */
+/* Modules without a file differ by kind and, if special, by name. */
 static bool modules_is_same(const struct module *module, enum module_kind kind,
 	const struct module_id *id, const char *path)
 {
@@ -75,7 +75,7 @@ static bool modules_is_same(const struct module *module, enum module_kind kind,
 	return kind != MODULE_SPECIAL || !strcmp(module->path, path);
 }
 
-/* After sixteen million modules not one that is still there. */
+/* Wraps after sixteen million modules and skips numbers in use. */
 static uint32_t modules_next_number(const struct modules *m)
 {
 	uint32_t number = m->last_number;
@@ -160,8 +160,8 @@ static uint64_t home_of(const struct module *module)
 }
 
 /*
- * Takes MODULE's place away. One behind it that was sent on over this place moves into it: else it
- * would not be found again. That needs no memory, there was one more before.
+ * Frees MODULE's slot. A later module whose probing went over this slot moves into it, or it would
+ * not be found again. That needs no memory, as there was one more before.
  */
 static void unlink_key(struct modules *m, const struct module *module)
 {

@@ -66,7 +66,7 @@ bool proc_maps_parse(char *line, size_t length, struct proc_mapping *ret_mapping
 	return true;
 }
 
-/* A piece of the file: whole lines, and at the end the beginning of one. */
+/* A piece of the file: whole lines, then the beginning of one. */
 struct line_reader {
 	int fd;
 	size_t used; /* bytes in `text` */
@@ -92,7 +92,7 @@ static int use_line(struct line_reader *r, char *line, size_t length)
 	return r->fn(r->context, &mapping);
 }
 
-/* Uses up the whole lines in the buffer and moves the rest to its front. */
+/* Processes the whole lines in the buffer and moves what is left to its front. */
 static int use_lines(struct line_reader *r)
 {
 	char *at = r->text, *end = r->text + r->used;

@@ -15,7 +15,7 @@
 
 enum {
 	MAX_STAT_BYTES = 2048,
-	MAX_STATUS_BYTES = 16 * 1024, /* lists of groups may be long; NSpid stands before them */
+	MAX_STATUS_BYTES = 16 * 1024, /* NSpid follows the list of groups, which may be long */
 	MAX_CGROUP_BYTES = 64 * 1024,
 	MAX_THREADS_TRIED = 64,
 	CONTAINER_ID_DIGITS = CONTAINER_ID_BYTES - 1,
@@ -46,7 +46,7 @@ static void skip_fields(struct cursor *c, unsigned int count)
 	}
 }
 
-/* The kernel shortens comm to 15 bytes, but lengthens it here for its own workers. */
+/* comm has at most 15 bytes, but the kernel shows longer ones here for its own workers. */
 static void set_comm(struct proc_stat *stat, const char *comm, size_t length)
 {
 	length = MIN(length, (size_t)KERNEL_COMM_BYTES - 1);
@@ -102,9 +102,9 @@ static bool is_hex(char c)
 
 /*
  * Runtimes name the last or (with cgroup managers of their own inside) an earlier component:
- * docker-ID.scope, cri-containerd-ID.scope, crio-ID, libpod-ID.scope, /docker/ID,
- * /kubepods/…/ID. The last run of exactly 64 hex digits is the innermost container. A conmon or
- * other monitor of the container is not in it.
+ * docker-ID.scope, cri-containerd-ID.scope, crio-ID, libpod-ID.scope, /docker/ID, /kubepods/…/ID.
+ * The last run of exactly 64 hex digits is the innermost container. A conmon or other monitor does
+ * not belong to its container.
  */
 bool proc_container_id(const char *line, size_t length, char id[CONTAINER_ID_BYTES])
 {
@@ -171,7 +171,7 @@ int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid)
 	if (got < 0)
 		return -errno;
 	text[got] = 0;
-	/* The name of the process stands before it, but with its newlines escaped. */
+	/* The process's name precedes it, but with its newlines escaped. */
 	line = strstr(text, "\nNSpid:");
 	if (!line)
 		return -ENOENT;
@@ -187,7 +187,7 @@ int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid)
 	return 0;
 }
 
-/* Opens the thread NAME of TASKS_FD if it has memory. -ESRCH: it has none. */
+/* Opens the thread NAME of TASKS_FD. Returns -ESRCH if it has no memory. */
 static int open_thread_with_memory(int tasks_fd, const char *name, int *ret_task_fd)
 {
 	autoclose int fd = host_openat(tasks_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -228,6 +228,6 @@ int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
 		if (!err || failure_is_shortage(err))
 			return err;
 	}
-	/* The kernel has no entries (ENOENT) for a process that is gone. */
+	/* The kernel returns ENOENT for the entries of a process that is gone. */
 	return err && err != -ENOENT ? err : -ESRCH;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table itself. A pid leads to its newest generation, also for a moment after its end: the
- * kernel samples a thread that is on its way out after it has told of its exit. A number leads to
- * its generation until that is forgotten.
+ * The table itself. A pid maps to its newest generation, even for a moment after its end: the
+ * kernel may still sample an exiting thread after it reported the exit. A number maps to its
+ * generation until that is freed.
  *
- * Generations that no sample named are freed at their end (but for the last few, for that moment),
+ * Generations without samples are freed at their end (except the last few, for such late samples),
  * so a node that starts thousands of processes a second costs no memory.
  */
 #include "agent/sampler/process/processes.h"
@@ -25,7 +25,7 @@ enum {
 
 DEFINE_AUTO(processes);
 
-/* The modules that stand for what is no file; made first, so that they exist at every limit. */
+/* Creates the modules that stand for what is no file, first, so that they exist at every limit. */
 static int make_fixed_modules(struct processes *ps)
 {
 	const struct module_id none = { 0 };
@@ -130,8 +130,8 @@ static int processes_enter(struct processes *ps, struct process *p)
 }
 
 /*
- * A machine that starts 2,000 programs a second is through all numbers in twelve days. Then the
- * first that is no longer in use is next.
+ * A machine that starts 2,000 programs a second uses up all numbers in twelve days. After that, the
+ * next number that is not in use is taken.
  */
 static uint32_t processes_next_number(const struct processes *ps)
 {
@@ -218,7 +218,7 @@ void table_supersede(struct processes *ps, struct process *p, uint64_t time_ns)
 
 void table_make_current(struct processes *ps, struct process *p)
 {
-	/* There is an entry of this pid, so that no memory is needed. */
+	/* The pid has an entry already, so this needs no memory. */
 	(void)map_set_pointer(&ps->by_pid, p->pid, p);
 }
 
@@ -240,7 +240,7 @@ void table_set_executable(
 	p->other_path = NULL;
 	if (executable && *path && strcmp(path, executable->path)) {
 		p->other_path = strdup(path);
-		/* No name is better than that of another file. */
+		/* No name is better than another file's. */
 		if (!p->other_path)
 			executable = NULL;
 	}
@@ -330,9 +330,9 @@ static void forget_ended(struct processes *ps, uint64_t before_ns)
 }
 
 /*
- * Notices processes that are gone without an exit record that says so: it was lost, or it is not
- * known how many threads there were. The records of their last moments may still be on the way, so
- * such a process ends when the stream has passed the time at which it was missed.
+ * Finds processes that are gone although no exit record says so: it was lost, or the number of
+ * threads was unknown. Records of their last moments may still be on the way, so such a process
+ * ends when the stream has passed the time at which it was found missing.
  */
 static struct process *find_gone(struct processes *ps)
 {

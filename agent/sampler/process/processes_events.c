@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's side-band records. They come in time order, but the table may be ahead of them where
- * it was read from /proc: a record from before a process's synced_ns is known already and must not
- * undo what came after it.
+ * The kernel's side-band records. They come in time order, but a process that was read from /proc
+ * may be ahead of them: a record from before its synced_ns is known already and must not undo what
+ * came after it.
  *
- * When does a process end? The kernel tells of each thread's exit, not of the process's, and the
- * main thread may go first. So threads are counted, from the fork or exec that the stream had, or
- * from /proc where there was only one. Where the number is not known for sure, the end is found by
- * looking for the pid (processes_sweep).
+ * When does a process end? The kernel reports each thread's exit, not the process's, and the main
+ * thread may exit first. So threads are counted, from the fork or exec in the stream, or from /proc
+ * if it showed only one. If the number is uncertain, the end is found by looking for the pid
+ * (processes_sweep).
  */
 #include <errno.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 #include "agent/sampler/process/table.h"
 #include "base/cleanup.h"
 
-/* When a full table of mappings is worth being read again: it may be full of what was unmapped. */
+/* How soon a full table of mappings is read again: it may be full of unmapped ones. */
 static const uint64_t refill_interval_ns = UINT64_C(10) * 1000 * 1000 * 1000;
 
-/* The live generation of PID that a record of TIME_NS has something new to tell of, or NULL. */
+/* The live generation of PID for which a record of TIME_NS is news, or NULL. */
 static struct process *concerned(struct processes *ps, uint32_t pid, uint64_t time_ns)
 {
 	struct process *p;
@@ -31,7 +31,7 @@ static struct process *concerned(struct processes *ps, uint32_t pid, uint64_t ti
 	return p && p->synced_ns < time_ns ? p : NULL;
 }
 
-/* Over the limit a new reading seldom helps; without memory the next one may. */
+/* Reading /proc again seldom helps over the limit, but may after a lack of memory. */
 static void refuse_mapping(struct processes *ps, struct process *p, uint64_t time_ns, int error)
 {
 	metrics_add(ps->options.metrics, METRIC_MAPPINGS_REFUSED, 1);
@@ -40,8 +40,8 @@ static void refuse_mapping(struct processes *ps, struct process *p, uint64_t tim
 }
 
 /*
- * A file that is new, or of whose state the record tells nothing, must be looked at, if the process
- * is still there. What was learned of other files stays valid only for the moment.
+ * Checks a file that is new, or whose state the record does not show, if the process still exists.
+ * What is cached of other files must be checked again at its next use.
  */
 static struct module *look_at_file(struct processes *ps, uint32_t pid,
 	const struct proc_mapping *mapping, const struct build_id *build_id, bool program)
@@ -78,10 +78,10 @@ void processes_mmap(struct processes *ps, const struct processes_mmap *event)
 	/* The kernel maps the program before its interpreter (binfmt_elf.c). */
 	program = p->by_exec && !p->executable;
 	module = look_at_file(ps, event->pid, &mapping, &event->build_id, program);
-	/* Which file it is was lost on the way: /proc tells, if somebody asks in time. */
+	/* The file's inode was lost on the way: /proc may show it if it is read in time. */
 	if (event->build_id.size && event->inode == 0)
 		p->stale = true;
-	/* The same where memory was short: the module is `unknown` until then. */
+	/* Memory was short: the module is `unknown` until /proc is read. */
 	if (ps->module_shortages != shortages)
 		p->stale = true;
 	err = table_add_mapping(ps, &p->mappings, &mapping, module);
@@ -128,8 +128,8 @@ void processes_comm(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
 }
 
 /*
- * Whether what is known of PARENT was so when it forked at TIME_NS. Read from /proc later than
- * that, it is another program's if the parent has changed its own in between.
+ * Whether what is known of PARENT was true when it forked at TIME_NS. If /proc was read after that,
+ * it may show a program that the parent executed in between.
  */
 static bool knew_at(const struct process *parent, uint64_t time_ns)
 {
@@ -150,8 +150,8 @@ static struct process *find_parent(struct processes *ps, uint32_t pid, uint64_t 
 }
 
 /*
- * A child without a parent that we know is not begun here: it is read from /proc when a sample
- * names it, and its exec, if there is one, begins it anew with all that is needed.
+ * A child of an unknown parent is not begun here: it is read from /proc at its first sample, and
+ * its exec, if there is one, begins a complete new generation.
  */
 static void begin_child(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32_t parent_pid)
 {
@@ -165,7 +165,7 @@ static void begin_child(struct processes *ps, uint64_t time_ns, uint32_t pid, ui
 	child->forked_ns = time_ns;
 	child->threads = 1;
 	child->kernel_thread = parent->kernel_thread;
-	/* What is not sure of the one is not sure of the other. */
+	/* What is uncertain of the parent is uncertain of the child. */
 	child->stale = !process_is_settled(parent);
 	child->exec_known = parent->exec_known;
 	child->exec_id = parent->exec_id;
@@ -193,7 +193,7 @@ void processes_fork(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
 	if (!p && table_live(ps, pid))
 		return; /* /proc has shown it already */
 	if (p)
-		table_supersede(ps, p, time_ns); /* its exit was lost, the pid is used again */
+		table_supersede(ps, p, time_ns); /* its exit was lost and the pid is reused */
 	begin_child(ps, time_ns, pid, parent_pid);
 }
 
@@ -207,12 +207,12 @@ void processes_exit(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
 		p->main_exited = true;
 	if (p->threads == 0 || --p->threads > 0)
 		return;
-	/* Counted down to nothing while the main thread lives: the count was wrong, and stays 0. */
+	/* A count of 0 while the main thread lives was wrong, and stays 0 (unknown). */
 	if (p->main_exited)
 		table_end(ps, p, time_ns);
 }
 
-/* What /proc showed of P after the records were lost still counts. */
+/* Whether /proc showed P after the records were lost. P's mappings are reduced to those shown. */
 static bool was_shown_since(struct process *p, uint64_t until_ns)
 {
 	return p->shown && p->shown->time_ns >= until_ns && !table_doubt(p, p->shown);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which generation a sample is of. The stream tells, in time order: but records may have been lost,
- * and then the kernel's count of a task's execs, which each sample brings along, tells whether the
- * program is still the one that the table knows. A generation knows its exec id from the one before
- * it (a fork hands it on, an exec adds one), else from its first sample, but only while no record
- * is missing.
+ * Which generation a sample belongs to. The stream tells, in time order. But records may be lost;
+ * then the kernel's count of a task's execs, which each sample carries, shows whether the program
+ * is still the one in the table. A generation gets its exec id from the one before it (a fork
+ * inherits it, an exec adds one), else from its first sample, but only while no record is missing.
  *
- * After a loss /proc is read. A sample from before the reading is of a program that the table knew
- * if the exec id is the same. Then the process has not executed another one since, but it may have
- * changed its mappings: those count that were known before and that /proc shows as well. Any other
- * sample from before the reading is of a generation of its own, without mappings.
+ * After a loss /proc is read. A sample from before the reading is of a program in the table if the
+ * exec id is equal. Then the process has not executed another one since, but its mappings may have
+ * changed: only those count that were known before and that /proc shows as well. Any other sample
+ * from before the reading gets a generation of its own, without mappings.
  */
 #include "agent/sampler/process/table.h"
 #include "base/cleanup.h"
@@ -19,11 +18,11 @@
 enum {
 	/* How long after its exit record a thread may still be sampled. */
 	EXIT_GRACE_NS = 100 * 1000 * 1000,
-	/* Generations before the present one that a late sample may be of. */
+	/* How many earlier generations are searched for a late sample. */
 	REPLACED_LOOKED_AT = 4,
 };
 
-/* The generation that samples of PID at TIME_NS belong to, as far as the stream tells. */
+/* The generation of PID at TIME_NS as far as the stream tells, or NULL. */
 static struct process *known(struct processes *ps, uint32_t pid, uint64_t time_ns)
 {
 	struct process *p = map_get_pointer(&ps->by_pid, pid);
@@ -38,7 +37,7 @@ static struct process *known(struct processes *ps, uint32_t pid, uint64_t time_n
 /* /proc did not show P. */
 static void miss(struct process *p, int error)
 {
-	/* It may well be there when there are descriptors or memory again. */
+	/* After a shortage of descriptors or memory the process may still be there. */
 	p->stale = failure_is_shortage(error);
 	if (p->stale)
 		return;
@@ -46,7 +45,7 @@ static void miss(struct process *p, int error)
 	p->gone_ns = clock_monotonic_ns();
 }
 
-/* A generation for S, of which nothing is sure but the exec id. */
+/* Begins a generation for S of which only the exec id is certain. */
 static struct process *begin_unproven(struct processes *ps, const struct processes_sample *s)
 {
 	struct process *p = table_begin(ps, s->pid, 0, NULL);
@@ -56,15 +55,16 @@ static struct process *begin_unproven(struct processes *ps, const struct process
 	p->looked_up = true;
 	p->exec_known = true;
 	p->exec_id = s->exec_id;
-	/* Pid 0 is the idle threads of the CPUs: nowhere in /proc, and nothing to be known. */
+	/* Pid 0 stands for the CPUs' idle threads, which /proc does not show. */
 	p->kernel_thread = s->kernel_thread || s->pid == 0;
 	p->unproven = !p->kernel_thread;
 	return p;
 }
 
 /*
- * The same for a pid that is not known, or not as what it is now. What /proc shows may be S's
- * program or a later one: that is seen when the stream has come so far. SHOWN: it was looked at.
+ * Begins such a generation for a pid that is unknown or runs another program now. /proc may show
+ * S's program or a later one, which turns out when the stream has come so far. SHOWN: what /proc
+ * showed already, is taken; NULL = it is read now.
  */
 static struct process *begin_unknown(
 	struct processes *ps, const struct processes_sample *s, struct shown *shown)
@@ -86,7 +86,7 @@ static struct process *begin_unknown(
 	return p;
 }
 
-/* P, which is what the pid was until now, is no more. */
+/* Ends P, the pid's generation until now, and begins an unknown one for S. */
 static struct process *processes_samples_replace(
 	struct processes *ps, struct process *p, const struct processes_sample *s)
 {
@@ -100,8 +100,8 @@ static struct process *processes_samples_replace(
 }
 
 /*
- * Records were lost since P was last known: looks at /proc. What has ended by now, nobody can tell
- * the mappings of.
+ * Records were lost since P was last known: reads /proc. The mappings of a process that has ended
+ * by now cannot be recovered.
  */
 static struct process *resync(
 	struct processes *ps, struct process *p, const struct processes_sample *s)
@@ -130,7 +130,7 @@ static struct process *resync(
 
 /* ---- what is -------------------------------------------------------------------------------- */
 
-/* Whether S is of P, which has its pid, and learns from it. */
+/* Whether S belongs to P, which has its pid. Sets P's exec id from S if it is unknown. */
 static bool is_of(struct process *p, const struct processes_sample *s)
 {
 	bool settled = process_is_settled(p);
@@ -148,7 +148,7 @@ static bool is_of(struct process *p, const struct processes_sample *s)
 	return true;
 }
 
-/* A sample that comes late is of one that P has replaced. NULL: it is not known any more. */
+/* The generation before P that the late sample S belongs to; NULL if it is not known any more. */
 static struct process *replaced_by(
 	struct processes *ps, const struct process *p, const struct processes_sample *s)
 {
@@ -164,7 +164,7 @@ static struct process *replaced_by(
 	return NULL;
 }
 
-/* One for a late sample, beside P, which goes on. */
+/* The generation of a late sample; P stays the current one. */
 static struct process *begin_past(
 	struct processes *ps, struct process *p, const struct processes_sample *s)
 {
@@ -181,7 +181,7 @@ static struct process *begin_past(
 	return past;
 }
 
-/* The generation of S, where P has its pid at that time. */
+/* The generation of S, if P has its pid at that time. */
 static struct process *generation_of(
 	struct processes *ps, struct process *p, const struct processes_sample *s)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What walks saw mapped, where the kernel's own mappings can be read, against what the records
- * said. No record tells of mremap() and munmap(), or of what another process does to memory that it
- * shares with this one (CLONE_VM). Where the two differ, /proc tells which file that is: if it
- * shows the same mapping, that was true at the time of the sample and still is. The rest of the
- * table stays as it is, as /proc is later than the sample.
+ * Compares what stack walks saw mapped, where the kernel's own mappings can be read, with what the
+ * records said. No record reports mremap() and munmap(), or what another process does to memory
+ * that it shares with this one (CLONE_VM). If the two differ, /proc tells which file it is: a
+ * mapping that it shows as well was true at the time of the sample and still is. The other mappings
+ * stay unchanged, because /proc is later than the sample.
  *
- * Reading /proc costs more than a sample. A process that goes on changing its mappings like this is
- * read again after a while only, and until then what differs is code that nobody knows.
+ * Reading /proc costs more than a sample. A process that keeps changing its mappings like this is
+ * read again only after a while; until then the differing ranges are unknown code.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,10 @@ static const uint64_t reread_interval_ns = UINT64_C(100) * 1000 * 1000;
 
 enum { HIDDEN_LIMIT = 16 };
 
-/* What was taken out of a process's mappings, to be looked up again; beyond the limit the oldest
- * go. */
+/*
+ * Sightings whose mappings were taken out, to be looked up again. Over the limit the oldest are
+ * dropped.
+ */
 struct hidden {
 	size_t count;
 	struct sighting of[HIDDEN_LIMIT];
@@ -28,7 +30,7 @@ struct hidden {
 
 enum agreement {
 	AGREES,
-	OTHER_FILE, /* by its numbers, or it was written to; the same place in it */
+	OTHER_FILE, /* other device and inode, or written to since; the same offset */
 	OTHER_PLACE,
 };
 
@@ -40,7 +42,7 @@ static enum agreement agreement_of(const struct mapping *m, const struct seen_ma
 		return OTHER_PLACE;
 	if (mapping_is_seen(m, seen))
 		return AGREES;
-	/* Memory has no numbers to be mistaken about. */
+	/* Memory without a file has no device and inode that could differ. */
 	if (!m->file.inode || !seen->file.inode)
 		return OTHER_PLACE;
 	same_file = *m;
@@ -48,12 +50,12 @@ static enum agreement agreement_of(const struct mapping *m, const struct seen_ma
 	return mapping_is_seen(&same_file, seen) ? OTHER_FILE : OTHER_PLACE;
 }
 
-/* Whether what was seen at TIME_NS can be news of P. */
+/* Whether a sighting at TIME_NS can be news of P. */
 static bool is_news(const struct process *p, uint64_t time_ns)
 {
 	if (!process_is_settled(p) || p->kernel_thread || p->synced_ns >= time_ns)
 		return false;
-	/* A program that is being executed: the kernel maps it before it tells. */
+	/* During an exec the kernel maps the program before it reports that. */
 	return !p->by_exec || p->executable;
 }
 
@@ -83,7 +85,7 @@ static void remember_hidden(struct process *p, const struct sighting *s)
 	h->of[h->count++] = *s;
 }
 
-/* No name is better than a wrong one. */
+/* Makes the range of S unknown code: no name is better than a wrong one. */
 static void hide(struct processes *ps, struct process *p, const struct sighting *s)
 {
 	const struct mapping hidden = { .start = s->seen.start,
@@ -95,7 +97,10 @@ static void hide(struct processes *ps, struct process *p, const struct sighting 
 	remember_hidden(p, s);
 }
 
-/* What /proc shows at PC, if that was S as well; NULL: it changed since, or the process is gone. */
+/*
+ * The mapping that /proc shows at S's pc, if it agrees with S. NULL if it has changed since, or the
+ * process is gone.
+ */
 static const struct mapping *find_shown(
 	struct process *p, const struct shown *shown, const struct sighting *s)
 {
@@ -110,7 +115,7 @@ static const struct mapping *find_shown(
 	case OTHER_PLACE:
 		return NULL;
 	}
-	/* /proc knows it as the records do: some file systems have other numbers for both. */
+	/* /proc agrees with the records: some file systems show other numbers in both. */
 	if (!told || told->file.device != m->file.device || told->file.inode != m->file.inode ||
 		agreement_of(told, &s->seen) != OTHER_FILE)
 		return NULL;
@@ -162,7 +167,10 @@ void processes_seen(struct processes *ps, uint64_t time_ns, uint32_t pid, const 
 {
 	struct process *p;
 
-	/* BPF shows it once: what /proc showed before must not make it old news. */
+	/*
+	 * BPF reports a sighting only once, so what /proc showed before is applied first: a process
+	 * that still waits for it is not settled, and its sightings are ignored.
+	 */
 	table_catch_up(ps, pid, time_ns, NULL);
 	p = table_live(ps, pid);
 	if (p && is_news(p, time_ns))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a process from /proc. The time is taken before the first read: what the stream tells of
- * times after it is applied on top, again if need be, and what it tells of times before it is
- * known. An exec between our reads can mix two programs, but its record is then newer than that
- * time and begins the generation anew.
+ * Reads a process from /proc. The time is taken before the first read: records newer than that are
+ * applied on top, a second time if need be; older ones are known already. An exec during the
+ * reading can mix two programs, but its record is then newer than that time and begins a new
+ * generation.
  *
  * What was shown waits at the process until the stream has reached that time. An exec that the
- * stream tells of before makes it superfluous.
+ * stream reports before makes it superfluous.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,14 +25,17 @@
 
 enum { MAX_LINK_BYTES = 4096 };
 
-/* /proc/PID/stat counts in 10 ms (USER_HZ 100), and a little later than the fork record. */
+/*
+ * /proc/PID/stat counts in units of 10 ms (USER_HZ 100), and is a little later than the fork
+ * record.
+ */
 static const uint64_t start_tolerance_ns = UINT64_C(50) * 1000 * 1000;
 
 /* One reading of /proc. */
 struct reading {
 	struct processes *ps;
 	int pid_fd;
-	int task_fd; /* of a thread with memory: PID_FD, or that of another one */
+	int task_fd; /* of a thread with memory; may be PID_FD */
 	struct shown *shown; /* what it found */
 	char root[MAX_LINK_BYTES]; /* of the process, as we see it; "" = ours, or not known */
 	size_t root_length;
@@ -64,14 +67,14 @@ static void read_root(struct reading *r)
 {
 	ssize_t length = host_readlinkat(r->task_fd, "root", r->root, sizeof(r->root) - 1);
 
-	/* The root of another mount namespace that has no place in ours is "/", too. */
+	/* The root of another mount namespace that is not visible in ours reads as "/", too. */
 	r->root_length = length > 1 && r->root[0] == '/' ? (size_t)length : 0;
 	r->root[r->root_length] = 0;
 }
 
 /*
- * The process's own name for a file: /proc says where it is from our root. The kernel's records
- * name it from the root of the process (d_path() of the current task).
+ * PATH as the process itself names it. /proc shows paths as seen from our root, the kernel's
+ * records as seen from the root of the process (d_path() of the current task).
  */
 static const char *own_path(const struct reading *r, const char *path)
 {
@@ -94,8 +97,8 @@ static void read_exe(struct reading *r)
 }
 
 /*
- * Device and inode decide. Through an overlay they differ from the mapping's; then the link's text
- * is the mapping's name.
+ * Device and inode decide. Through an overlay they differ from the mapping's; then the text of the
+ * link must be the mapping's name.
  */
 static bool is_program(struct reading *r, const struct proc_mapping *mapping)
 {
@@ -146,9 +149,9 @@ static int processes_sync_read_mappings(struct reading *r)
 
 	if (failure_is_shortage(err))
 		return err;
-	/* Over a limit of ours, what was read is right. */
+	/* What was read before a limit of ours was reached is right. */
 	r->shown->unreadable = err && err != -E2BIG;
-	/* Files not looked at and modules not made would stay wrong until records are lost. */
+	/* Files not read and modules not created would stay wrong until records are lost. */
 	return table_shortages(r->ps) == shortages ? 0 : -EMFILE;
 }
 
@@ -224,7 +227,7 @@ int table_doubt(struct process *p, const struct shown *shown)
 }
 
 /*
- * Whether P is the program that /proc showed. EXEC_ID: of a sample that was taken after it, with no
+ * Whether P is the program that /proc showed. EXEC_ID: of a sample taken after the reading, with no
  * exec in between; or NULL.
  */
 static bool is_same_generation(
@@ -241,7 +244,7 @@ static bool is_same_generation(
 	return shown->unreadable || p->executable == shown->executable;
 }
 
-/* P is what SHOWN, which is freed, tells. */
+/* Applies SHOWN to P and frees it. */
 static void processes_sync_apply(struct processes *ps, struct process *p, struct shown *shown)
 {
 	p->synced_ns = shown->time_ns;
@@ -253,7 +256,7 @@ static void processes_sync_apply(struct processes *ps, struct process *p, struct
 	p->start_ticks = shown->stat.start_ticks;
 	p->main_exited = shown->stat.state == 'Z';
 	p->threads = shown->stat.threads == 1 && !p->main_exited ? 1 : 0;
-	/* The next sample tells: there may have been an exec to the same program. */
+	/* The next sample sets it: the process may have executed the same program again. */
 	p->exec_known = false;
 	table_set_comm(p, shown->stat.comm);
 	memcpy(p->container_id, shown->container_id, sizeof(p->container_id));
@@ -265,7 +268,7 @@ static void processes_sync_apply(struct processes *ps, struct process *p, struct
 	table_shown_free(shown);
 }
 
-/* Takes SHOWN. -E2BIG: over the limit. */
+/* Applies SHOWN, which is taken, to PID. Returns -E2BIG over the limit. */
 static int bring_to(
 	struct processes *ps, uint32_t pid, struct shown *shown, const uint32_t *exec_id)
 {
@@ -325,7 +328,7 @@ bool table_is_gone(struct processes *ps, uint32_t pid)
 	return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
 }
 
-/* The pid that ENTRY of /proc is of; 0: it is not a process's. */
+/* The pid of an ENTRY of /proc; 0 if it is not a process's. */
 static uint32_t entry_pid(const struct dirent *entry)
 {
 	unsigned long pid = strtoul(entry->d_name, NULL, 10);
@@ -334,7 +337,7 @@ static uint32_t entry_pid(const struct dirent *entry)
 	return is_number && pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
 
-/* Before the first record: it counts at once. */
+/* Runs before the first record, so what is read applies at once. */
 static int scan_one(struct processes *ps, uint32_t pid)
 {
 	struct shown *shown;

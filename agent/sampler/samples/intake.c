@@ -3,7 +3,7 @@
 
 enum { FOLLOWED_LIMIT = 65536 };
 
-/* How often the log repeats what the counters go on counting. */
+/* How often the log repeats a message; the counters count each time. */
 static const uint64_t LOG_INTERVAL_NS = UINT64_C(60) * 1000 * 1000 * 1000;
 
 int intake_init(struct intake *i, const struct intake_options *options)
@@ -41,7 +41,7 @@ static const struct abi_stack *intake_raw_user_stack(
 
 /* ---- why samples have no names -------------------------------------------------------------- */
 
-/* Whether a frame of S lies in none of the mappings of P that are certain. */
+/* Whether a frame of S lies outside of P's certain mappings. */
 static bool intake_has_uncertain_frame(
 	const struct intake *i, const struct process *p, const struct abi_sample *s)
 {
@@ -66,7 +66,10 @@ static void intake_log_unnamed(struct intake *i, const struct process *p, enum i
 			"pid=%u reason=%s", p->pid, reasons[why]);
 }
 
-/* The process table counts the samples of processes that are gone, and of uncertain programs. */
+/*
+ * Counts and logs why S has no names. The process table itself counts samples of processes that are
+ * gone and of uncertain programs.
+ */
 static void intake_report_unnamed(
 	struct intake *i, const struct process *p, const struct abi_sample *s)
 {
@@ -96,7 +99,7 @@ static void intake_leave_out(struct intake *i, uint32_t tgid, bool out)
 	i->options.leave_out(i->options.context, tgid, out);
 }
 
-/* As processes_get(). The log reports that /proc was read again after a loss. */
+/* As processes_get(); logs that /proc was read again after a loss. */
 static struct process *intake_get_process(
 	struct intake *i, uint64_t time_ns, const struct abi_sample *s)
 {
@@ -119,7 +122,7 @@ static struct process *intake_get_process(
 	return p;
 }
 
-/* The process that a sample is of; NULL: the sample is not wanted, or there is no memory. */
+/* The process of a sample; NULL if the sample is not wanted, or for lack of memory. */
 static struct process *intake_sampled_process(
 	struct intake *i, uint64_t time_ns, const struct abi_sample *s)
 {
@@ -157,8 +160,8 @@ static struct process *intake_take(struct intake *i, uint64_t time_ns, const str
 /* ---- samples -------------------------------------------------------------------------------- */
 
 /*
- * Whether the kernel walked with the tables of the program that P was before. Then only the first
- * frame is certain.
+ * Whether the kernel walked with the tables of an earlier program of the process. Then only the
+ * first frame is certain.
  */
 static bool intake_is_stale(const struct process *p, const struct abi_sample *s)
 {
@@ -183,7 +186,7 @@ static void intake_add_stale(struct intake *i, struct process *p, const struct a
 					   });
 }
 
-/* Gives the kernel what it lacked for the next walk of P. */
+/* Loads what the kernel lacked, for the next walk of P. */
 static void intake_update_tables(
 	const struct intake *i, const struct process *p, const struct abi_sample *s)
 {
@@ -213,7 +216,7 @@ void intake_sample(struct intake *i, uint64_t time_ns, const struct abi_sample *
 	intake_update_tables(i, p, sample);
 }
 
-/* The mapping of a file that BPF does not know yet, with all that identifies the file. */
+/* Reports the mapping of a file that BPF does not know yet, with all that identifies the file. */
 static void intake_see_mapping(
 	struct intake *i, uint64_t time_ns, uint32_t tgid, const struct abi_unwind_rest *rest)
 {
@@ -270,7 +273,7 @@ void intake_comm(struct intake *i, uint64_t time_ns, uint32_t tgid, uint32_t tid
 	intake_leave_out(i, tgid, !intake_follows(i, tgid));
 }
 
-/* A pid that was followed may come again as a process that is not to be followed. */
+/* A followed pid may be reused by a process that is not to be followed. */
 static void intake_follow_fork(struct intake *i, uint32_t child, uint32_t parent)
 {
 	if (!intake_follows(i, parent))

@@ -23,8 +23,8 @@
 
 enum {
 	WAITING_LIMIT_BYTES = 2 << 20,
-	WAITING_OFF_CPU_BYTES = 32 << 20, /* where all switches are sampled */
-	WAITING_PART = 8, /* of our own memory, one in so many bytes at most */
+	WAITING_OFF_CPU_BYTES = 32 << 20, /* more, if all switches are sampled */
+	WAITING_PART = 8, /* at most memory limit / WAITING_PART may wait */
 };
 
 enum pending_state { PENDING_WAITING = 1, PENDING_RESUMED };
@@ -32,11 +32,11 @@ enum pending_state { PENDING_WAITING = 1, PENDING_RESUMED };
 struct pending_walk {
 	struct pending_walk *next;
 	enum pending_state state;
-	size_t bytes; /* of all that follows, and of this */
+	size_t bytes; /* of this struct and all that follows it */
 	uint32_t process; /* generation number */
 	const struct module *module; /* what it waits for */
 	struct mappings *mappings;
-	uint32_t frame_count; /* of the frames that the kernel found */
+	uint32_t frame_count; /* frames that the kernel found */
 	uint32_t packed_bytes; /* of the stack */
 	struct abi_unfinished unfinished; /* the frames follow, then the packed stack */
 };
@@ -57,8 +57,7 @@ void pending_walks_init(struct pending_walks *w, const struct pending_walks_opti
 
 /* ---- waiting walks -------------------------------------------------------------------------- */
 
-/* From here on, walks that have to wait are still taken in, but the kernel sends no more of them.
- */
+/* Above this, walks may still wait, but the kernel is to send no more of them. */
 static size_t pending_pause_bytes(const struct pending_walks *w)
 {
 	return w->options.limit_bytes / 4 * 3;
@@ -105,17 +104,17 @@ void pending_walks_deinit(struct pending_walks *w)
 	assert(!w->waiting_bytes);
 }
 
-/* A walk to be finished: as it came, or as it waited. */
+/* A walk to be finished, new or resumed. */
 struct walk_job {
 	struct process *process;
 	const struct mappings *mappings;
 	const struct abi_unfinished *unfinished;
 	const abi_u64 *frames; /* that the kernel found */
 	uint32_t frame_count;
-	bool force; /* not to wait */
+	bool force; /* must not wait */
 };
 
-/* NULL for want of memory. */
+/* Returns NULL if out of memory. */
 static struct pending_walk *pending_copy(const struct walk_job *job)
 {
 	const struct abi_unfinished *u = job->unfinished;
@@ -139,7 +138,7 @@ static struct pending_walk *pending_copy(const struct walk_job *job)
 	return walk;
 }
 
-/* As it came; NULL for want of memory. */
+/* Restores the record as it came; NULL if out of memory. */
 static struct abi_unfinished *pending_unpack(struct pending_walk *walk)
 {
 	uint32_t stack_bytes = walk->unfinished.rest.stack_bytes;
@@ -153,7 +152,7 @@ static struct abi_unfinished *pending_unpack(struct pending_walk *walk)
 	return take(u);
 }
 
-/* False: no room to wait. */
+/* Returns false if there is no room to wait. */
 static bool pending_wait(
 	struct pending_walks *w, const struct walk_job *job, const struct module *module)
 {
@@ -183,8 +182,8 @@ static bool pending_module_is_known(const struct pending_walks *w, const struct 
 }
 
 /*
- * Walks on, requesting the modules that it needs. Returns the one to wait for, or NULL: STACK is
- * final.
+ * Continues the walk and requests the modules that it needs. Returns the module to wait for, or
+ * NULL if STACK is final.
  */
 static const struct module *pending_walk_on(
 	struct pending_walks *w, const struct walk_job *job, struct unwind_stack *stack)
@@ -267,7 +266,7 @@ void pending_walks_finish(struct pending_walks *w, struct process *p,
 
 /* ---- resuming ------------------------------------------------------------------------------- */
 
-/* WALK is in no list, and is freed. */
+/* Resumes WALK, which is in no list, and frees it. */
 static void pending_resume(struct pending_walks *w, struct pending_walk *walk, bool force)
 {
 	autofree struct abi_unfinished *unfinished = pending_unpack(walk);
@@ -292,12 +291,12 @@ static void pending_resume(struct pending_walks *w, struct pending_walk *walk, b
 
 /* Which of the waiting walks are resumed. */
 struct resumption {
-	bool force; /* also those whose module is not known, */
+	bool force; /* even if their module is not known, */
 	uint32_t window; /* of this window; 0 = of all */
 	size_t most;
 };
 
-/* Returns how many were resumed; the others wait on. */
+/* Returns how many were resumed; the others keep waiting. */
 static size_t pending_resume_some(struct pending_walks *w, const struct resumption *which)
 {
 	struct pending_walk *all = take(w->waiting), *walk;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 enum {
-	/* Both stacks, and the one frame more that a walk may end with. */
+	/* Both stacks, and the one extra frame that a walk may end with. */
 	RESOLVED_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2,
-	/* The tracing of a switch has at most this many frames, the innermost ones. */
+	/* The tracing of a switch takes at most this many of the innermost frames. */
 	SWITCH_DEPTH = 12,
 };
 
@@ -15,7 +15,7 @@ struct resolved_frames {
 	uint32_t count, kernel_count, flags;
 };
 
-/* A user stack, wherever it was walked, and what its pcs are resolved with. */
+/* A user stack, wherever it was walked, and the mappings to resolve it with. */
 struct user_stack {
 	const struct mappings *mappings;
 	const abi_u64 *frames;
@@ -42,8 +42,8 @@ static const struct abi_stack *resolver_raw_stack(
 /* ---- kernel frames -------------------------------------------------------------------------- */
 
 /*
- * A thread leaves the CPU in __schedule(). The frames inside of it are those of the tracepoint that
- * reports the switch; how many there are differs from kernel to kernel.
+ * A thread leaves the CPU in __schedule(). The frames inside of it belong to the tracepoint that
+ * reports the switch; their number differs between kernels.
  */
 static uint32_t resolver_count_switch_frames(
 	const struct stack_resolver *r, const struct abi_stack *raw)
@@ -155,7 +155,7 @@ static struct user_stack user_stack_raw(const struct process *p, const struct ab
 	};
 }
 
-/* False: the raw stack was lost. */
+/* Returns false if the raw stack was lost. */
 static bool resolver_user_stack(const struct stack_resolver *r, const struct stack_request *request,
 	struct user_stack *ret_user)
 {
@@ -200,8 +200,7 @@ static int resolver_resolve(struct stack_resolver *r, struct profile *profile,
 		ret_stack);
 }
 
-/* Names what the addresses of a stack mean: equal raw stacks with an equal context are one stack.
- */
+/* A hash of what a stack's addresses mean: equal raw stacks with equal contexts are one stack. */
 static uint64_t resolver_context(
 	const struct stack_resolver *r, const struct stack_request *request)
 {
@@ -239,7 +238,7 @@ int stack_resolver_get(struct stack_resolver *r, struct profile *profile,
 		return 0;
 	}
 	err = resolver_resolve(r, profile, request, &number);
-	/* Frames that were lost may come with a later sample: their absence is not cached. */
+	/* Lost frames may arrive with a later sample: their absence is not cached. */
 	if (!err && !(profile_stack_at(profile, number).flags & PROFILE_STACK_MISSING))
 		err = profile_cache_stack(profile, user_id, kernel_id, context, number);
 	if (err)

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-enum { TAP_SHARE = 4 }; /* of a window's limit */
+enum { TAP_SHARE = 4 }; /* a tap's limit is a window's limit / TAP_SHARE */
 
 static const uint64_t GRACE_NS = 20000000;
 static const uint64_t BUILDS_LOOK_NS = 100000000;
@@ -25,15 +25,15 @@ static const uint64_t LONGEST_WAIT_NS = UINT64_C(5000000000);
 
 enum window_state {
 	WINDOW_ABSENT = 0,
-	WINDOW_OPEN, /* sampled into */
-	WINDOW_CLOSING, /* its last records may still come */
-	WINDOW_COMPLETE, /* they are in; it waits for index builds */
+	WINDOW_OPEN, /* samples are added to it */
+	WINDOW_CLOSING, /* its last records may still arrive */
+	WINDOW_COMPLETE, /* all records are in; it waits for index builds */
 };
 
 struct window {
 	enum window_state state;
 	uint32_t number;
-	bool first; /* what was there before it belongs to it */
+	bool first; /* what ended before it began belongs to it, too */
 	uint64_t began_ns, ended_ns, began_real_ns; /* see struct sealed_window; 0 = not yet */
 	uint64_t period;
 	struct profile *profile;
@@ -50,7 +50,7 @@ struct windows {
 	struct window current, previous;
 	struct windows_tap taps[WINDOWS_MAX_TAPS];
 	int grace_timer; /* -1 = none */
-	bool sealing; /* the owner is being called */
+	bool sealing; /* the owner's callbacks are running */
 };
 
 /* ---- creation ------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ void windows_seal_previous(struct windows *w)
 
 static void windows_grace_over(void *context);
 
-/* True: the previous window goes on waiting for builds. */
+/* Returns true if the previous window keeps waiting for builds. */
 static bool windows_wait_for_builds(struct windows *w)
 {
 	const struct windows_handlers *owner = &w->options.handlers;
@@ -277,7 +277,7 @@ int windows_tap_open(struct windows *w, uint32_t pid, struct windows_tap **ret_t
 	struct windows_tap *tap = w->taps;
 	int err;
 
-	/* What was sampled before is in the rings, and does not belong to the tap. */
+	/* Earlier samples are still in the rings and do not belong to the tap. */
 	owner->drain(owner->context);
 	while (tap < w->taps + WINDOWS_MAX_TAPS && tap->profile)
 		tap++;
@@ -311,7 +311,7 @@ struct sealed_window windows_tap_read(struct windows *w, const struct windows_ta
 	const struct windows_handlers *owner = &w->options.handlers;
 
 	assert(tap->profile);
-	/* What was sampled until now is in the rings; meanwhile, samples go on arriving. */
+	/* Samples up to now are still in the rings; more arrive during the draining. */
 	owner->drain(owner->context);
 	return (struct sealed_window){
 		.began_ns = tap->began_ns,
