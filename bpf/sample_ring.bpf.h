@@ -43,8 +43,7 @@ __noinline int sample_ring_write(__u32 skip, __u32 bytes)
 	__u8 *ring = bpf_map_lookup_elem(&sample_rings, &cpu);
 	struct abi_ring_record *record;
 
-	/* Older verifiers check this function even if it is never called and the rings have no
-	 * size. */
+	/* Older verifiers check this function even if it is never called (no rings, size 0). */
 	if (!config.sample_ring_bytes)
 		return 1;
 	if (!s || !ring || bytes > ABI_SAMPLE_BYTES + sizeof(struct stack_record))

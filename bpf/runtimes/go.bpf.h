@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * The goroutine that a thread of a Go program is running for: thread-local storage (on arm64
- * without cgo a register) holds g, g.m the thread's m, m.curg the goroutine, whose goid is the
- * answer. g itself will not do: in 7 to 11 % of samples it is g0 (the scheduler, the garbage
- * collector, system calls' slow paths) or the signal stack's, and m.curg still names the goroutine
- * that all of this happens for.
+ * Finds the goroutine that a thread of a Go program runs for: thread-local storage (on arm64
+ * without cgo a register) holds g; g.m is the thread's m, m.curg the goroutine, which has the goid.
+ * g itself is not enough: in 7 to 11 % of samples it is g0 (scheduler, garbage collector, slow
+ * paths of system calls) or the signal stack's g, while m.curg is still the goroutine that they
+ * work for.
  */
 #include <stdbool.h>
 
@@ -14,9 +14,9 @@
 #include "bpf/runtimes/thread.bpf.h"
 
 /*
- * No goroutine when the thread runs for none: one that C code made (its g is NULL), one without
- * thread-local storage yet, or the scheduler between two goroutines. False: a pointer could not be
- * followed.
+ * Sets no goroutine if the thread runs for none: a thread that C code created (g is NULL), one
+ * without thread-local storage yet, or the scheduler between two goroutines. Returns false if a
+ * pointer could not be followed.
  */
 static __always_inline bool go_read_thread(const struct abi_runtime_go *how,
 	struct runtime_place place, struct runtime_thread *ret_thread)

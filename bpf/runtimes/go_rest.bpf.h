@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What a sample of a Go program takes along whose walk user space is to finish: the goroutine, and
- * a piece of the other stack (the goroutine's or its thread's) on which the walk will go on.
+ * What an unfinished sample of a Go program ships in addition: the goroutine, and a piece of the
+ * other stack (the goroutine's or its thread's) on which the walk will continue.
  */
 #include "bpf/runtimes/go_unwind.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/unwind/pieces.bpf.h"
 
 enum {
-	GO_UNKNOWN_CHUNKS = 8, /* of a goroutine's stack, or its thread's, without a known end */
-	GO_SAME_STACK_BYTES = 65536, /* are the same stack, where nothing else tells */
+	GO_UNKNOWN_CHUNKS = 8, /* to read of a stack whose end is not known */
+	GO_SAME_STACK_BYTES = 65536, /* assumed stack size above sp, if nothing is known */
 	GO_ARENA_HALVES = 8, /* 32 GiB */
 };
 
-/* Where nothing is known of a process yet: its stacks betray Go by where they lie. */
+/* Recognizes Go stacks by their address, for processes of which nothing is known yet. */
 static __always_inline bool go_in_arena(__u64 address)
 {
 	return (address >> 32) - UNWIND_GO_ARENA < GO_ARENA_HALVES;
 }
 
 /*
- * From where on the other stack is needed, 0 = there is none. At home that is the thread's, below a
- * callback from C; else it is the goroutine's. Frame pointers lead there, for code that changes
- * stacks by itself, and to the goroutine's so does sched.sp (an old one is only lower than needed).
+ * The address from which on the other stack is needed, 0 = there is none. At home that is the
+ * thread's stack, below a callback from C; else it is the goroutine's. Frame pointers lead to it
+ * from code that switches stacks itself; sched.sp leads to the goroutine's (a stale one is only
+ * lower than needed).
  */
 static __always_inline __u64 go_other_stack(const struct unwind_state *s)
 {
@@ -42,8 +43,7 @@ static __always_inline __u64 go_other_stack(const struct unwind_state *s)
 	return go_is_on(g, other) ? other : 0;
 }
 
-/* Room for it from ADDRESS on: to the end of the goroutine's; where the thread's ends is not known.
- */
+/* Bytes of it to read from ADDRESS on: to a goroutine stack's end; a thread's end is not known. */
 static __always_inline __u32 go_other_room(const struct unwind_fiber *g, __u64 address)
 {
 	if (!address)
@@ -53,7 +53,7 @@ static __always_inline __u32 go_other_room(const struct unwind_fiber *g, __u64 a
 	return unwind_chunks_of(g->head[ABI_GO_STACK_HIGH] - address, ABI_UNFINISHED_OTHER_CHUNKS);
 }
 
-/* How much of the stack itself, from ADDRESS on: what is behind a goroutine's can be read, too. */
+/* Bytes of the stack itself to read, from ADDRESS on: memory behind a goroutine's is readable. */
 static __always_inline __u32 go_own_room(
 	struct task_struct *task, const struct unwind_fiber *g, __u64 address)
 {
@@ -66,8 +66,8 @@ static __always_inline __u32 go_own_room(
 }
 
 /*
- * What user space needs to know of the goroutine, and where the piece of the other stack is.
- * Returns the bytes of both pieces together that are of use.
+ * Sets what user space needs to know of the goroutine, and where the other stack's piece is.
+ * Returns how many bytes of both pieces together are useful.
  */
 static __always_inline __u32 go_rest(
 	struct task_struct *task, struct unwind_walk *walk, struct abi_unwind_rest *rest)

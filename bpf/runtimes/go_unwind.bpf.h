@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * Where the Go runtime changes stacks. Go's own functions are unwound by the stack pointer, as any
- * code with tables; a handful of assembly functions of the runtime load another stack pointer on
- * the way, and what they call finds its caller there. The index names their rules by function
- * (symbolizer/indexer/go/go_unwind.c); here is what the rules mean.
+ * Unwinds where the Go runtime switches stacks. Go functions are unwound by the stack pointer, as
+ * any code with tables. A handful of the runtime's assembly functions load another stack pointer
+ * before they call, so the walk has to leave the callee's stack. The index sets their rules by
+ * function (symbolizer/indexer/go/go_unwind.c); this file implements the rules.
  *
- * - systemstack, asmcgocall: run something on the thread's stack for the goroutine, whose own stack
- *   pointer waits in g.sched: the stack goes on there.
- * - racecall: the same for the race detector; it writes nothing down, its stack pointer is in r12.
- * - morestack: as these, and what goes on is the function that had too little stack.
+ * - systemstack, asmcgocall: run something on the thread's stack for the goroutine, whose stack
+ *   pointer is saved in g.sched: the walk continues there.
+ * - racecall: calls the race detector in this way; it saves nothing, its stack pointer is in r12.
+ * - morestack: as systemstack; the walk continues in the function that had too little stack.
  * - mcall: leaves the goroutine for good: the stack ends.
- * - gogo: enters a goroutine: what was before is not its caller.
+ * - gogo: enters a goroutine: what ran before is not its caller.
  *
- * The frame pointer is kept by nearly all of them, and by C code. A function that has made its
- * frame before it changes stacks is therefore found again by its frame pointer (ABI_CFA_GO_FRAME):
- * cgocallback, which goes the other way, and since 1.21 asmcgocall; the ones that read the clock.
+ * Nearly all of them preserve the frame pointer, and so does C code. A function that sets up its
+ * frame before it switches stacks is therefore found by its frame pointer (ABI_CFA_GO_FRAME):
+ * cgocallback, which goes the other way, asmcgocall since 1.21, and the functions that read the
+ * clock.
  */
 #include <stdbool.h>
 #include <linux/types.h>
@@ -35,7 +36,7 @@ UNWIND_INLINE bool go_is_on(const struct unwind_fiber *g, __u64 sp)
 	return sp >= g->head[ABI_GO_STACK_LOW] && sp <= g->head[ABI_GO_STACK_HIGH];
 }
 
-/* Reads what is known of it. Its m tells whether it has moved on to another thread. */
+/* Reads the goroutine's object. Its m shows whether it has moved to another thread. */
 UNWIND_INLINE void go_read_goroutine(struct unwind_state *s)
 {
 	struct unwind_fiber *g = &s->fiber;
@@ -46,8 +47,8 @@ UNWIND_INLINE void go_read_goroutine(struct unwind_state *s)
 }
 
 /*
- * From the other stack back to the goroutine's: to nowhere if the thread has left that. Where
- * nothing is known of it an interrupted frame is taken to be on its own stack still.
+ * Moves from another stack to the goroutine's; the walk ends if the thread has left the goroutine.
+ * If nothing is known of it, an interrupted frame is assumed to be on its own stack still.
  */
 UNWIND_INLINE int go_to_goroutine(struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
@@ -57,7 +58,7 @@ UNWIND_INLINE int go_to_goroutine(struct unwind_state *s, const struct abi_unwin
 		return ABI_UNWIND_GOES_ON;
 	if (s->runs.thread && !s->runs.address)
 		return ABI_UNWIND_ROOT;
-	/* One that has a frame keeps that in the frame pointer. */
+	/* A function with a frame has it in the frame pointer. */
 	if (!g->known && s->fp && rule->cfa_off == UNWIND_GO_FRAMED_CFA) {
 		s->sp = s->fp + UNWIND_GO_FRAME_BELOW_SP;
 		return ABI_UNWIND_GOES_ON;
@@ -68,7 +69,7 @@ UNWIND_INLINE int go_to_goroutine(struct unwind_state *s, const struct abi_unwin
 	return ABI_UNWIND_GOES_ON;
 }
 
-/* asmcgocall left g, and how far its own frame is below that one's stack, for when it returns. */
+/* asmcgocall saved, for its return, g and the distance of its frame from the top of g's stack. */
 UNWIND_INLINE int go_from_c(struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
 	__u64 depth = 0, g = 0, high = s->fiber.head[ABI_GO_STACK_HIGH];
@@ -87,8 +88,8 @@ UNWIND_INLINE int go_from_c(struct unwind_state *s, const struct abi_unwind_rule
 }
 
 /*
- * From C, which keeps r12: there racecall has its stack pointer, on the goroutine's stack or, a
- * word higher at most, on this one. Interrupted it may not have done anything yet.
+ * From C, which preserves r12: racecall has its stack pointer in there, on the goroutine's stack
+ * or, at most a word higher, on this one. An interrupted racecall may not have done anything yet.
  */
 UNWIND_INLINE int go_from_race(struct unwind_state *s)
 {
@@ -105,7 +106,7 @@ UNWIND_INLINE int go_from_race(struct unwind_state *s)
 	return ABI_UNWIND_GOES_ON;
 }
 
-/* To the function that called for more stack. */
+/* Moves to the function that called morestack. */
 UNWIND_INLINE int go_from_morestack(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, bool *ret_done)
 {
@@ -120,8 +121,8 @@ UNWIND_INLINE int go_from_morestack(
 }
 
 /*
- * Moves S to the stack where RULE's frame is; its CFA is cfa_off above sp there. *RET_DONE: the
- * caller was reached already. An enum abi_unwind_end.
+ * Moves S to the stack of RULE's frame, whose CFA is then sp + cfa_off. Sets *RET_DONE if S is
+ * already the caller. Returns an enum abi_unwind_end.
  */
 UNWIND_INLINE int go_unwind(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, bool *ret_done)

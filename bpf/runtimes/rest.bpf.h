@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* What an unfinished walk asks of the runtimes: which pieces of which stacks user space needs. */
+/* Interface for unfinished walks: the pieces of stacks that a runtime's frames need. */
 #include "bpf/runtimes/go_rest.bpf.h"
 
 /*
- * Sets what REST says of the fiber, and where the piece of the other stack is. Returns the bytes of
- * both pieces together that are of use. Go's rules serve all processes: before anything is known of
- * one its stacks betray Go by where they lie.
+ * Sets the fiber in REST, and where the other stack's piece is. Returns how many bytes of both
+ * pieces together are useful. Go's rules serve all processes: before anything is known of a
+ * process, the addresses of its stacks show whether it is Go.
  */
 static __always_inline __u32 runtime_rest(
 	struct task_struct *task, struct unwind_walk *walk, struct abi_unwind_rest *rest)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What a sample asks of the runtimes: which fiber the thread runs. User space says of each process
- * whose runtime it knows how that is read (agent/sampler/runtimes); a row of runtime_read_thread()
- * for each kind.
+ * Interface for samples: which fiber the thread runs. For each process with a known runtime, user
+ * space says how to read that (agent/sampler/runtimes); runtime_read_thread() has a case for each
+ * kind.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -23,15 +23,15 @@ static __always_inline bool runtime_may_have(__u32 tgid)
 }
 
 /*
- * Whether the facts are of the program that was executed last. From an exec on until user space has
- * removed the entry they are not.
+ * Whether the facts are of the program that was executed last. After an exec they are not, until
+ * user space has removed the entry.
  */
 static __always_inline bool runtime_is_of(const struct abi_runtime_process *how, __u32 exec_id)
 {
 	return !how->exec_known || how->exec_id == exec_id;
 }
 
-/* False: a pointer could not be followed. */
+/* Returns false if a pointer could not be followed. */
 static __always_inline bool runtime_read_thread(const struct abi_runtime_process *how,
 	struct runtime_place place, struct runtime_thread *ret_thread)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* What a runtime runs on a thread, as a sample and its walk need it. */
+/* The fiber that a runtime runs on a thread. */
 #include "bpf/abi/sampler.h"
 
 /* 0 = none, or not known. */
@@ -12,5 +12,5 @@ struct runtime_thread {
 /* Where a runtime keeps the state of a thread. */
 struct runtime_place {
 	__u64 thread_pointer;
-	__u64 state_register; /* of user mode; 0 = this architecture has none */
+	__u64 state_register; /* its value in user mode; 0 = this architecture has none */
 };

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* What unwinding on arm64 differs in. Included by bpf/unwind/step.bpf.h. */
+/* Unwinding on arm64. Included by bpf/unwind/step.bpf.h. */
 #include "bpf/abi/unwind.h"
 #include "bpf/unwind/state.bpf.h"
 
 enum {
 	UNWIND_MIN_FRAME_BYTES = 0, /* a leaf need not touch the stack */
 	/*
-	 * struct rt_sigframe of the kernel: siginfo (128 bytes), ucontext; in there after flags,
-	 * link, stack and a signal mask of 128 bytes, aligned to 16, uc_mcontext: fault address,
-	 * x0 to x30, sp, pc.
+	 * The kernel's struct rt_sigframe: siginfo (128 bytes), then ucontext: flags, link, stack,
+	 * a signal mask of 128 bytes and, aligned to 16, uc_mcontext: fault address, x0 to x30, sp,
+	 * pc.
 	 */
 	UNWIND_SIGNAL_X0 = 128 + 176 + 8,
 	UNWIND_SIGNAL_FP = UNWIND_SIGNAL_X0 + 29 * 8,
 	UNWIND_SIGNAL_LR = UNWIND_SIGNAL_X0 + 30 * 8,
 	UNWIND_SIGNAL_SP = UNWIND_SIGNAL_X0 + 31 * 8,
 	UNWIND_SIGNAL_PC = UNWIND_SIGNAL_X0 + 32 * 8,
-	UNWIND_PUSHED_BYTES = 16, /* for the link register, and the alignment */
+	UNWIND_PUSHED_BYTES = 16, /* the link register and padding */
 };
 
-/* Without the pointer authentication code, which has the bits above the 48 of an address. */
+/* Strips the pointer authentication code, the bits above the 48 of an address. */
 UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 {
 	return pc & ((1ULL << 48) - 1);
 }
 
 /*
- * The CFA of a function of code that keeps a frame pointer below the stack pointer, as Go does: the
- * caller's own says where that is, the function's says only where its frame begins.
+ * The CFA in code such as Go's, which keeps the frame record just below the stack pointer: it
+ * follows from the caller's frame pointer. The function's own shows only where its frame begins.
  */
 UNWIND_INLINE __u64 unwind_framed_cfa(__u64 fp, __u64 caller_fp)
 {
 	return caller_fp ? caller_fp + 8 : fp + 16;
 }
 
-/* To interrupted code that a runtime made call something: its link register is on its stack. */
+/* Moves to interrupted code that a runtime made call something: its lr is on its stack. */
 UNWIND_INLINE int unwind_pushed_call(struct unwind_state *s)
 {
 	__u64 lr = 0;
@@ -46,7 +46,7 @@ UNWIND_INLINE int unwind_pushed_call(struct unwind_state *s)
 	return ABI_UNWIND_GOES_ON;
 }
 
-/* No file needs another register to be followed. */
+/* No file needs other registers. */
 UNWIND_INLINE __u32 unwind_kept_number(const struct abi_unwind_rule *rule)
 {
 	(void)rule;
@@ -75,8 +75,7 @@ UNWIND_INLINE int unwind_return_address(
 	if (rule->ra == ABI_REG_UNDEFINED)
 		return ABI_UNWIND_ROOT;
 	if (rule->ra == ABI_REG_SAME) {
-		/* Only an interrupted frame still has it in the register (or morestack's caller).
-		 */
+		/* Only an interrupted frame, or morestack's caller, has it in the register. */
 		*ret_pc = s->lr;
 		return s->is_return && !s->lr ? ABI_UNWIND_BAD_REGISTER : ABI_UNWIND_GOES_ON;
 	}
@@ -86,7 +85,7 @@ UNWIND_INLINE int unwind_return_address(
 								 : ABI_UNWIND_GOES_ON;
 }
 
-/* To the code that the signal interrupted: not after a call. */
+/* Moves to the code that the signal interrupted: pc is no return address. */
 UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 {
 	__u64 frame = s->sp, fp = 0, lr = 0, sp = 0, pc = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* What unwinding on x86_64 differs in. Included by bpf/unwind/step.bpf.h. */
+/* Unwinding on x86_64. Included by bpf/unwind/step.bpf.h. */
 #include "bpf/abi/unwind.h"
 #include "bpf/unwind/state.bpf.h"
 
 enum {
 	UNWIND_MIN_FRAME_BYTES = 8, /* the return address */
 	/*
-	 * struct rt_sigframe of the kernel: sp is at its ucontext once the handler has returned;
-	 * uc_mcontext comes after flags, link and stack (40 bytes), with r8 to r15, rdi, rsi, rbp,
-	 * rbx, rdx, rax, rcx, rsp, rip.
+	 * The kernel's struct rt_sigframe: after the handler's return sp points to its ucontext.
+	 * uc_mcontext follows flags, link and stack (40 bytes): r8 to r15, rdi, rsi, rbp, rbx, rdx,
+	 * rax, rcx, rsp, rip.
 	 */
 	UNWIND_SIGNAL_FP = 40 + 10 * 8,
 	UNWIND_SIGNAL_SP = 40 + 15 * 8,
@@ -23,7 +23,7 @@ UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 	return pc;
 }
 
-/* The CFA of a function of code that keeps a frame pointer. */
+/* The CFA in code that keeps a frame pointer. */
 UNWIND_INLINE __u64 unwind_framed_cfa(__u64 fp, __u64 caller_fp)
 {
 	(void)caller_fp;
@@ -38,20 +38,20 @@ UNWIND_INLINE int unwind_return_address(
 	return unwind_word(s, cfa - 8, ret_pc) ? ABI_UNWIND_UNREADABLE : ABI_UNWIND_GOES_ON;
 }
 
-/* To interrupted code that a runtime made call something: its return address was all. */
+/* Moves to interrupted code that a runtime made call something: only the pc was pushed. */
 UNWIND_INLINE int unwind_pushed_call(struct unwind_state *s)
 {
 	(void)s;
 	return ABI_UNWIND_GOES_ON;
 }
 
-/* The number of the register that RULE tells of. */
+/* The enum abi_kept of the register that RULE describes. */
 UNWIND_INLINE __u32 unwind_kept_number(const struct abi_unwind_rule *rule)
 {
 	return rule->extra & ABI_UNWIND_KEPT_RBX ? ABI_KEPT_RBX : ABI_KEPT_R12;
 }
 
-/* Its value in the caller; 0 = not known. */
+/* The caller's value of that register; 0 = not known. */
 UNWIND_INLINE __u64 unwind_kept(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, __u64 cfa)
 {
@@ -65,7 +65,7 @@ UNWIND_INLINE __u64 unwind_kept(
 	return unwind_word(s, cfa - 8 * words, &value) ? 0 : value;
 }
 
-/* The value of the register of DWARF's number, where that is followed; else 0. */
+/* The value of the register with this DWARF number, 0 if it is not tracked or known. */
 UNWIND_INLINE __u64 unwind_register(const struct unwind_state *s, __u32 number)
 {
 	if (number == UNWIND_DWARF_RBX)
@@ -73,7 +73,7 @@ UNWIND_INLINE __u64 unwind_register(const struct unwind_state *s, __u32 number)
 	return number == UNWIND_DWARF_R12 ? s->kept[ABI_KEPT_R12] : 0;
 }
 
-/* To the code that the signal interrupted: not after a call. */
+/* Moves to the code that the signal interrupted: pc is no return address. */
 UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 {
 	__u64 frame = s->sp, fp = 0, sp = 0, pc = 0;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What each CPU has at hand: where the code of the processes that were sampled on it last is
- * mapped, and the rules of the code they were in. A tick finds the processor's caches full of other
- * things, so that each line of memory that a walk does without counts.
+ * The unwind cache of each CPU: the mapped ranges of recently sampled processes, and the rules of
+ * the code they were in. At a tick the processor's caches are cold, so each cache line that a walk
+ * does not touch counts.
  *
- * Mappings are a process's, and hold as long as nothing changes that they were made of. Rules are
- * of a page of a module, whichever process runs it, and hold until user space turns them all away:
- * when a slot becomes another page's, and from time to time, so that pages are seen to be used. A
- * rule is kept with the extent of its row, for samples hit the same code and seldom the same
- * instruction; it is found by the block of code that was asked for, of which a row may have
- * several.
+ * Ranges belong to a process and are valid as long as their key is unchanged. Rules belong to a
+ * page of a module, whichever process runs it, and are valid until user space invalidates all of
+ * them: when a slot is given to another page, and from time to time, so that the use of pages is
+ * noticed. A rule is cached with the extent of its row, since samples hit the same code but seldom
+ * the same instruction. It is found by its block of code; a row may span several blocks.
  *
- * Of files ranges are kept, too: a process that is new, or has changed its mappings, mostly maps
- * files that others did.
+ * Ranges of files are cached, too: a process that is new or has changed its mappings mostly maps
+ * files that others map.
  */
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind/step.bpf.h"
@@ -23,34 +22,34 @@ enum {
 	UNWIND_NEAR_PROCESSES = 32,
 	UNWIND_NEAR_BLOCKS = 512, /* an element of a per-CPU map has at most 32 KiB */
 	UNWIND_NEAR_BLOCK_SHIFT = 6, /* bytes of code, as a power of two */
-	UNWIND_NEAR_WAYS = 3, /* rules that a block can have at hand */
+	UNWIND_NEAR_WAYS = 3, /* rules cached per block */
 	UNWIND_NEAR_HASH_SHIFT = 40,
-	UNWIND_NEAR_AHEAD = 16, /* blocks that are asked for before they are needed */
+	UNWIND_NEAR_AHEAD = 16, /* blocks to prefetch */
 	UNWIND_NEAR_FILES = 64,
 };
 
-/* More than enum unwind_place tells: as KEEPS_FP, and at calls it is the function's own. */
+/* In addition to enum unwind_place: as KEEPS_FP, for callers on an ABI_UNWIND_PAGE_FRAMED page. */
 enum { UNWIND_PLACE_FRAMED = 16 };
 
-/* Of what a process's ranges are. All the same: nothing has changed. */
+/* The key of a process's cached ranges: they are valid while all of it is unchanged. */
 struct unwind_near_key {
 	__u64 mm; /* or the version of the ranges that user space wrote */
 	__u64 arg_start; /* of the stack */
 	__u32 tgid;
-	__u32 changes; /* of the mappings; 0: not counted, valid for one sample only */
+	__u32 changes; /* of the mappings; 0 = not counted: valid for one sample only */
 	__u32 files_turn;
-	__u32 exec_id; /* the program: without randomization both places may be used again */
+	__u32 exec_id; /* since without randomization mm and arg_start may recur */
 };
 
 struct unwind_near {
 	struct unwind_near_key key;
-	/* Of the rules at hand, those that the innermost frames of its last walk needed. */
+	/* The blocks of cached rules that the innermost frames of its last walk needed. */
 	unsigned short blocks[UNWIND_NEAR_AHEAD];
-	__u64 next; /* place to be filled */
+	__u64 next; /* range to be replaced next */
 	struct abi_unwind_range ranges[UNWIND_NEAR_RANGES];
 };
 
-/* A range of a file, by its offsets, for processes that have not met it yet. */
+/* A range of a file, in file offsets, for processes that have not cached it yet. */
 struct unwind_near_file {
 	struct abi_file file;
 	__u64 files_turn;
@@ -65,13 +64,13 @@ struct unwind_near_processes {
 /* The rule of a row of the page that a slot stands for. */
 struct unwind_near_rule {
 	unsigned short slot;
-	unsigned short place; /* enum unwind_place, or UNWIND_PLACE_GO_FRAME */
-	unsigned short first, last; /* bytes in the page; first > last: of one step only */
+	unsigned short place; /* enum unwind_place, or UNWIND_PLACE_FRAMED */
+	unsigned short first, last; /* bytes in the page; first > last = valid for one step only */
 	struct abi_unwind_rule rule;
 };
 
 struct unwind_near_block {
-	__u32 turn; /* of the shared unwind_rules_turn */
+	__u32 turn; /* shared.unwind_rules_turn when they were cached */
 	struct unwind_near_rule of[UNWIND_NEAR_WAYS];
 };
 
@@ -114,7 +113,7 @@ static __always_inline bool unwind_near_same_file(
 	       a->generation == b->generation;
 }
 
-/* What is at hand of TGID, or of another that has its place. */
+/* The cached ranges of TGID, or of another process in the same place. */
 static __always_inline struct unwind_near *unwind_near_of(__u32 whose, __u32 tgid)
 {
 	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
@@ -134,8 +133,8 @@ static __always_inline bool unwind_near_same(
 }
 
 /*
- * Asks for the rules that the process needed last, mostly the same: a walk would wait for one after
- * the other, where the processor fetches many at once.
+ * Prefetches the rules that the process needed last, since it mostly needs them again: a walk would
+ * wait for one cache miss after another, where the processor can overlap them.
  */
 static __always_inline void unwind_near_ahead(__u32 whose, const struct unwind_near *near)
 {
@@ -151,7 +150,7 @@ static __always_inline void unwind_near_ahead(__u32 whose, const struct unwind_n
 	}
 }
 
-/* Makes what is at hand that of KEY, emptied where it was another's. */
+/* Prepares the cached ranges for KEY: drops them if they are of another key. */
 static __always_inline void unwind_near_begin(__u32 whose, const struct unwind_near_key *key)
 {
 	struct unwind_near *near = unwind_near_of(whose, key->tgid);
@@ -166,7 +165,7 @@ static __always_inline void unwind_near_begin(__u32 whose, const struct unwind_n
 		near->ranges[i].end = 0;
 }
 
-/* BLOCKS: the numbers of those that the walk needed. */
+/* Remembers the numbers of the BLOCKS that the walk needed. */
 static __always_inline void unwind_near_end(
 	__u32 whose, __u32 tgid, const unsigned short blocks[UNWIND_NEAR_AHEAD])
 {
@@ -176,7 +175,7 @@ static __always_inline void unwind_near_end(
 		__builtin_memcpy(near->blocks, blocks, sizeof(near->blocks));
 }
 
-/* The number of the block of the code around byte OFFSET of the page of SLOT. */
+/* The number of the block for the code at byte OFFSET of the page of SLOT. */
 static __always_inline __u32 unwind_near_number(__u32 slot, __u32 offset)
 {
 	__u64 block = ((__u64)slot << ABI_UNWIND_PAGE_SHIFT | offset) >> UNWIND_NEAR_BLOCK_SHIFT;
@@ -185,7 +184,7 @@ static __always_inline __u32 unwind_near_number(__u32 slot, __u32 offset)
 	return (hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_BLOCKS - 1);
 }
 
-/* Where its rules are, or are to be written. */
+/* The block with this number. */
 static __always_inline struct unwind_near_block *unwind_near_block(__u32 whose, __u32 number)
 {
 	struct unwind_near_rules *all = bpf_map_lookup_elem(&unwind_near_rules, &whose);
@@ -205,7 +204,7 @@ static __always_inline void unwind_near_forget(struct unwind_near_rule *rule)
 	rule->last = 0;
 }
 
-/* Makes room for a rule of SLOT, as the first one. TURN: of the walk. */
+/* Makes room for a rule of SLOT, as the first one. TURN is the walk's rules_turn. */
 static __always_inline struct unwind_near_rule *unwind_near_room(
 	struct unwind_near_block *block, __u32 turn, __u32 slot)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* How the kernel's own stack is walked, where that is not left to the kernel. */
+/* Walks the kernel stack, in BPF where that is supported, else by the kernel's helper. */
 #if defined(__TARGET_ARCH_x86)
 #include "bpf/unwind/kernel_walk_x86.bpf.h"
 #else
@@ -9,13 +9,13 @@
 
 #include "bpf/stack.bpf.h"
 
-/* Whether this one is to be made both ways. */
+/* Whether to compare this walk with the kernel's. */
 static __always_inline bool kernel_walk_compared(__u64 walks)
 {
 	return walks < ABI_KERNEL_COMPARED || walks % ABI_KERNEL_COMPARED == 0;
 }
 
-/* The kernel stack's id, or 0 when there is none. */
+/* Walks and ships the kernel stack. Returns its id, or 0 if there is none. */
 static __always_inline __u64 kernel_stack_take(const struct taking *t, struct scratch *s)
 {
 	struct stack_record *record = &s->walk.record;

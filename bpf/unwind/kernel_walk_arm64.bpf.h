@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* The kernel walks by frame pointer, which reads no tables: there is nothing to gain. */
+/* Always left to the kernel: it walks by frame pointer, without tables, so nothing is gained. */
 #include "bpf/abi/kernel_walk.h"
 #include "bpf/scratch.bpf.h"
 

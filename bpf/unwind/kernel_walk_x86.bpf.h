@@ -3,16 +3,15 @@
 /*
  * Walks the kernel's stack by the kernel's own unwind tables (ORC) and caches the rows it used.
  *
- * Gain: at a tick of 100 Hz the kernel's own walk takes 20 us for five frames, because neither the
- * caches nor the TLB hold anything of its megabytes of tables; repeated at once it takes 1.5 us.
- * Most kernel stacks are made of the same few calls, so 16 KiB of cached rows on each CPU are
- * enough. Switch for tests: --test-without=kernel-walk.
+ * Gain: at a tick of 100 Hz the kernel's own walk takes 20 us for five frames, because none of its
+ * megabytes of tables are in the caches or the TLB; repeated at once it takes 1.5 us. Most kernel
+ * stacks consist of the same few calls, so 16 KiB of cached rows per CPU are enough. Switch for
+ * tests: --test-without=kernel-walk.
  *
- * It is the same walk, frame by frame, for the plain case: code of the kernel itself, and rules
- * based on the stack or frame pointer. Everything else (a module, a tracer's trampoline, a BPF
- * program, a stack without an end) is left to the kernel. The tables are no stable interface, so
- * the first walks, and later one of many, are made both ways; after a single difference all stacks
- * are left to the kernel.
+ * It covers the plain case: code of the kernel itself, and rules based on the stack or frame
+ * pointer. Everything else (modules, tracers' trampolines, BPF programs, stacks without an end) is
+ * left to the kernel. The tables are no stable interface, so the first walks, and one in many later
+ * on, are compared with the kernel's; after a single difference all stacks are left to the kernel.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -24,15 +23,15 @@
 #include "bpf/scratch.bpf.h"
 
 enum {
-	KERNEL_ROW_STEPS = 22, /* halvings of ABI_KERNEL_ROWS_MAX */
+	KERNEL_ROW_STEPS = 22, /* of a binary search over ABI_KERNEL_ROWS_MAX */
 	KERNEL_ROW_SETS = 256,
 	KERNEL_ROW_WAYS = 4,
 	KERNEL_ROW_BLOCK_SHIFT = 6, /* bytes of code, as a power of two */
-	KERNEL_BLOCK_BYTES = 512, /* of the stack are read at once: never beyond a page */
+	KERNEL_BLOCK_BYTES = 512, /* unit in which the stack is read; never crosses a page */
 	KERNEL_STACK_MAX_BYTES = 1 << 16,
 };
 
-/* struct orc_entry of arch/x86/include/asm/orc_types.h, in its bits since 6.4. */
+/* The bits of struct orc_entry (arch/x86/include/asm/orc_types.h) since 6.4. */
 enum {
 	ORC_INDEX_SHIFT = 8, /* bytes of code that an element of orc_lookup[] stands for */
 	ORC_REG_MASK = 15,
@@ -53,7 +52,7 @@ enum orc_register {
 	ORC_REG_SP_INDIRECT = 9,
 };
 
-/* What a step comes to. */
+/* The result of a step. */
 enum kernel_step { KERNEL_GOES_ON, KERNEL_ENDS, KERNEL_GIVES_UP };
 
 struct orc_rule {
@@ -62,7 +61,7 @@ struct orc_rule {
 	unsigned short reserved;
 };
 
-/* A rule and where it holds, in bytes of the kernel's code. */
+/* A rule and where it applies, as offsets in the kernel's code. */
 struct kernel_row {
 	__u32 first, last;
 	struct orc_rule rule;
@@ -72,7 +71,7 @@ struct kernel_row_set {
 	struct kernel_row of[KERNEL_ROW_WAYS];
 };
 
-/* In memory: a verifier would follow each value that a register can have. */
+/* In memory: the verifier would follow each possible value of a register. */
 struct kernel_search {
 	__u32 low, high;
 };
@@ -93,7 +92,7 @@ static __always_inline bool kernel_walk_supported(void)
 {
 	const struct orc_entry *orc = NULL;
 
-	/* Before 6.4 the same bits mean something else. */
+	/* Before 6.4 the bits have another meaning. */
 	return bpf_core_field_exists(orc->signal) && !bpf_core_field_exists(orc->end);
 }
 
@@ -111,7 +110,7 @@ static __always_inline struct kernel_row_set *kernel_row_set(struct kernel_rows 
 	return &rows->sets[(hash >> 40) & (KERNEL_ROW_SETS - 1)];
 }
 
-/* The address from which on row NUMBER holds, in bytes of the kernel's code. */
+/* The offset in the kernel's code from which on row NUMBER applies. Returns 0 or an error. */
 static __always_inline long kernel_row_address(__u32 number, __s64 *ret_offset)
 {
 	__u64 at = shared.kernel_tables.addresses + 4ULL * number;
@@ -123,8 +122,8 @@ static __always_inline long kernel_row_address(__u32 number, __s64 *ret_offset)
 }
 
 /*
- * Narrows SEARCH to what the kernel's own index has for OFFSET, where that is found behind the
- * rules and is right: the first row begins at or below it, the last one above.
+ * Narrows SEARCH by the kernel's own index (orc_lookup[]), if that is there and correct for OFFSET:
+ * the first row begins at or below OFFSET, the last one above.
  */
 static __always_inline void kernel_rows_near(__u32 offset, volatile struct kernel_search *search)
 {
@@ -144,7 +143,7 @@ static __always_inline void kernel_rows_near(__u32 offset, volatile struct kerne
 	search->high = rows[1] + 1;
 }
 
-/* How many rows begin at or below OFFSET; 0: they cannot be read. */
+/* The number of rows that begin at or below OFFSET; 0 if they cannot be read. */
 static __always_inline __u32 kernel_rows_up_to(__u32 offset, volatile struct kernel_search *search)
 {
 	search->low = 0;
@@ -166,7 +165,7 @@ static __always_inline __u32 kernel_rows_up_to(__u32 offset, volatile struct ker
 	return search->low;
 }
 
-/* Puts the row of byte OFFSET of the kernel's code to hand, as the first of its set. */
+/* Caches the row for OFFSET in the kernel's code, as the first of its set. Returns 1 on failure. */
 __noinline int kernel_learn(__u32 offset)
 {
 	struct kernel_rows *rows = kernel_rows_here();
@@ -175,7 +174,7 @@ __noinline int kernel_learn(__u32 offset)
 	struct orc_rule rule = {};
 	__u32 number;
 
-	/* Where it is not called the verifier goes through it all the same. */
+	/* The verifier checks this function even where it is never called. */
 	if (!rows || !kernel_walk_supported())
 		return 1;
 	set = kernel_row_set(rows, offset);
@@ -198,7 +197,7 @@ __noinline int kernel_learn(__u32 offset)
 	return 0;
 }
 
-/* The word at ADDRESS of the stack. */
+/* Reads the word at ADDRESS of the stack. */
 static __always_inline long kernel_word(struct unwind_state *s, __u64 address, __u64 *ret_word)
 {
 	__u64 at = address - s->block_address;
@@ -218,7 +217,7 @@ static __always_inline long kernel_word(struct unwind_state *s, __u64 address, _
 	return 0;
 }
 
-/* The previous frame's stack pointer; where the kernel has put registers, theirs. */
+/* The previous frame's stack pointer, or the address of saved registers. */
 static __always_inline long kernel_sp(
 	struct unwind_state *s, const struct orc_rule *rule, __u64 *ret_sp)
 {
@@ -270,7 +269,7 @@ static __always_inline bool kernel_is_trampoline(__u64 pc)
 /* Words of struct pt_regs, and of what the processor pushes at its end. */
 enum { PT_BP = 4, PT_PUSHED = 16, PUSHED_IP = 0, PUSHED_CS = 1, PUSHED_SP = 3 };
 
-/* On to what was interrupted; WHERE the processor pushed it. */
+/* Moves to the interrupted code, whose state the processor pushed at WHERE. */
 static __always_inline enum kernel_step kernel_interrupted(struct unwind_state *s, __u64 where)
 {
 	__u64 pc = 0, cs = 0, sp = 0;
@@ -315,13 +314,13 @@ static __always_inline enum kernel_step kernel_step_by(
 	if (kernel_bp(s, rule, sp))
 		return KERNEL_GIVES_UP;
 	s->is_return = !(rule->how & ORC_SIGNAL);
-	/* On one stack it goes upwards only. */
+	/* Within one stack, a walk only goes upwards. */
 	if (s->sp <= from && from - s->sp < KERNEL_STACK_MAX_BYTES)
 		return KERNEL_GIVES_UP;
 	return step;
 }
 
-/* One step, and records where it leads to as the I-th frame: enum kernel_step. */
+/* Makes one step and records its result as the I-th frame. Returns an enum kernel_step. */
 __noinline int kernel_frame(__u32 whose, __u32 i)
 {
 	struct unwind_walk *walk = unwind_walk_of(whose);
@@ -354,7 +353,7 @@ __noinline int kernel_frame(__u32 whose, __u32 i)
 	return step;
 }
 
-/* The frames from the first one on: enum kernel_step. Of its own, so that it is verified once. */
+/* Walks all frames. Returns an enum kernel_step. A global function: it is verified once. */
 __noinline int kernel_frames(__u32 whose)
 {
 	int step = KERNEL_GOES_ON;
@@ -369,7 +368,7 @@ __noinline int kernel_frames(__u32 whose)
 	return step;
 }
 
-/* Writes the frames of what was INTERRUPTED; false: the kernel is to. */
+/* Records the frames of what was INTERRUPTED. Returns false if the kernel has to walk. */
 static __always_inline bool kernel_walk(
 	const bpf_user_pt_regs_t *interrupted, struct unwind_walk *walk, __u32 whose)
 {

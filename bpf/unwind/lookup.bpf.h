@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * Which code of which module a pc of the interrupted process lies in. Two ways, one of which user
- * space chooses before the program is loaded:
+ * Finds the code of the module that a pc of the sampled process lies in. User space chooses one of
+ * two ways before the program is loaded:
  *
- * By mapping: the kernel's own mappings (unwind/vma.bpf.h) say which file it is, now; what is known
- * of the file holds for all processes, so a new one has tables from its first sample on.
+ * By mapping: the kernel's VMA tree (unwind/vma.bpf.h) says which file is mapped now. Tables are
+ * per file and serve all processes, so a new process has tables from its first sample on.
  *
- * By range: a table of each process's ranges, which user space writes when it has seen a sample of
- * it. What was mapped since then is not in there, so a pc outside of it is left to user space, and
- * so is a process that executes another program than the one that was written.
+ * By range: a table of each process's ranges, which user space writes after a sample of it. It
+ * lacks what was mapped since, so walks with a pc outside the ranges are left to user space, as are
+ * those of a process that executes another program than the table is for.
  *
- * Either way a few ranges of a few processes stay at hand on each CPU (unwind/cache.bpf.h).
+ * In both cases each CPU caches some ranges of some processes (unwind/cache.bpf.h).
  */
 #include "bpf/scratch.bpf.h"
 #include "bpf/unwind/sighting.bpf.h"
@@ -20,7 +20,7 @@
 #include "bpf/unwind/vma.bpf.h"
 
 /*
- * Makes the range of the walk of scratch WHOSE the one of its process that has AT, which may be
+ * Sets the range of the walk of scratch WHOSE to the one of walk->process that contains AT, or to
  * none. Returns 0.
  */
 __noinline int unwind_find_range(__u32 whose, __u64 at)
@@ -53,7 +53,7 @@ __noinline int unwind_find_range(__u32 whose, __u64 at)
 
 /* ---- by mapping ----------------------------------------------------------------------------- */
 
-/* WALK->range, which is of file offsets, as the mapping M has it. */
+/* Converts RANGE from file offsets to addresses in the mapping M. */
 static __always_inline void unwind_map_range(
 	struct abi_unwind_range *range, const struct abi_mapping *m)
 {
@@ -78,7 +78,7 @@ static __always_inline void unwind_keep_near(struct unwind_walk *walk, __u32 who
 		near->ranges[near->next++ & (UNWIND_NEAR_RANGES - 1)] = walk->range;
 }
 
-/* Field by field: a struct would be made on the stack first. */
+/* Field by field: a struct would be built on the stack first. */
 static __always_inline void unwind_set_range(
 	struct unwind_walk *walk, __u64 start, __u64 end, __u32 kind)
 {
@@ -90,7 +90,7 @@ static __always_inline void unwind_set_range(
 	walk->range.kind = (unsigned short)kind;
 }
 
-/* Byte AT of WALK->mapping's file; false: its range is not at hand. */
+/* Sets the range of byte AT of WALK->mapping's file. Returns false if it is not cached. */
 static __always_inline bool unwind_range_is_near(struct unwind_walk *walk, __u32 whose, __u64 at)
 {
 	const struct unwind_near_file *near = unwind_near_file_of(whose, walk->mapping.file.inode);
@@ -113,14 +113,14 @@ static __always_inline void unwind_keep_file(struct unwind_walk *walk, __u32 who
 	near->range = walk->range;
 }
 
-/* How far WALK->range is known. */
+/* The state of WALK->range. */
 enum unwind_found {
-	UNWIND_FOUND, /* it is what it is */
-	UNWIND_FOUND_NEAR, /* it is the file's, by its offsets */
-	UNWIND_FOUND_FILE, /* to be searched for in those of WALK->process, the file */
+	UNWIND_FOUND, /* final */
+	UNWIND_FOUND_NEAR, /* cached; still in file offsets */
+	UNWIND_FOUND_FILE, /* yet to be searched for in WALK->process, the file */
 };
 
-/* Makes WALK->range the one of PC, of WALK->mapping. An enum unwind_found. */
+/* Sets WALK->range for PC, which is in WALK->mapping. Returns an enum unwind_found. */
 static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose, __u64 pc)
 {
 	struct abi_mapping *m = &walk->mapping;
@@ -143,7 +143,7 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose
 	return UNWIND_FOUND_FILE;
 }
 
-/* As said there. */
+/* Looks up the mapping of PC and sets WALK->range. Returns an enum unwind_found. */
 __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 {
 	struct unwind_walk *walk = unwind_walk_of(whose);
@@ -155,7 +155,7 @@ __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 	walk->mapping.end = 0;
 	mm = (struct mm_struct *)walk->key.mm;
 	if (vma_find(mm, pc, walk->node, &vma) || (vma && vma_tell(mm, vma, pc, &walk->mapping))) {
-		/* It is being changed: user space knows better. */
+		/* The tree is being changed: leave the walk to user space. */
 		walk->mapping.end = 0;
 		unwind_set_range(walk, pc, pc + 1, ABI_UNWIND_WAITING);
 		return UNWIND_FOUND;
@@ -166,7 +166,7 @@ __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 	return UNWIND_FOUND;
 }
 
-/* Makes WALK->range the one of PC, which may be none. */
+/* Sets WALK->range to the one of PC, or to none. */
 static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u32 whose, __u64 pc)
 {
 	struct abi_mapping *m = &walk->mapping;
@@ -175,21 +175,22 @@ static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u
 	if (found == UNWIND_FOUND)
 		return;
 	if (found == UNWIND_FOUND_FILE) {
-		/* Called from here and not from there: their places on the stack do not add up. */
+		/* Called here and not in unwind_find_mapping(): their stack frames do not add up.
+		 */
 		unwind_find_range(whose, pc - m->start + m->file_off);
 		unwind_keep_file(walk, whose);
 	}
 	if (walk->range.end) {
 		unwind_map_range(&walk->range, m);
-		/* What is waited for comes without a word, and then counts at once. */
+		/* A WAITING range may become ready without notice, so it is not cached. */
 		if (walk->range.kind != ABI_UNWIND_WAITING)
 			unwind_keep_near(walk, whose);
 	}
-	/* User space need not be told of it. */
+	/* User space knows this file. */
 	m->end = 0;
 }
 
-/* False: TASK has no memory (any more). */
+/* Returns false if TASK has no memory (any more). */
 static __always_inline bool unwind_begin_mappings(
 	struct task_struct *task, struct unwind_walk *walk)
 {
@@ -206,7 +207,7 @@ static __always_inline bool unwind_begin_mappings(
 
 /* ---- either way ----------------------------------------------------------------------------- */
 
-/* Makes the range of the walk of scratch WHOSE the one of PC, which may be none. Returns 0. */
+/* Sets the range of the walk of scratch WHOSE to the one of PC, or to none. Returns 0. */
 __noinline int unwind_find(__u32 whose, __u64 pc)
 {
 	struct unwind_walk *walk = unwind_walk_of(whose);
@@ -236,7 +237,7 @@ __noinline int unwind_find(__u32 whose, __u64 pc)
 	return 0;
 }
 
-/* Whether only user space can tell what is at the pc that WALK->range was found for. */
+/* Whether only user space can know the code at the pc that WALK->range was looked up for. */
 static __always_inline bool unwind_is_unknown(const struct unwind_walk *walk)
 {
 	if (!walk->range.end)
@@ -244,7 +245,7 @@ static __always_inline bool unwind_is_unknown(const struct unwind_walk *walk)
 	return walk->range.kind == ABI_UNWIND_WAITING;
 }
 
-/* False: nothing is known of the process yet. */
+/* Returns false if nothing is known of the process yet. */
 static __always_inline bool unwind_begin_ranges(struct unwind_walk *walk, struct abi_sample *sample)
 {
 	const struct abi_unwind_process *process =

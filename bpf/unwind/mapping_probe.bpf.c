@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Asks unwind/vma.bpf.h for a mapping of the process that runs this, which knows the answer:
- * whether the kernel's tree of mappings is as we think. Run once, never attached to anything.
+ * Looks up a mapping of the process that runs this by unwind/vma.bpf.h, to check whether the
+ * kernel's VMA tree has the expected layout. Run once, never attached.
  */
 #include "bpf/unwind/vma.bpf.h"
 

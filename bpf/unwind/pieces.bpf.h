@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * The pieces of stack that a sample takes along whose walk user space is to finish (struct
- * abi_unwind_rest): where they are and how they are read.
+ * The pieces of stack in an unfinished sample (struct abi_unwind_rest): where they are, and reading
+ * them.
  */
 #include "bpf/unwind/regs.bpf.h"
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind/lookup.bpf.h"
 
 enum {
-	UNFINISHED_MAX_LINKS = 32, /* from frame to frame, to where another stack begins */
+	UNFINISHED_MAX_LINKS = 32, /* frame pointers to follow to another stack */
 };
 
-/* struct abi_unfinished with its room. */
+/* struct abi_unfinished with room for the longest record. */
 struct unfinished_record {
 	union {
 		struct abi_tick tick;
@@ -33,10 +33,10 @@ struct {
 } unfinished_records SEC(".maps");
 
 /*
- * Reads into the record of scratch WHOSE what its `rest` tells: the other stack's piece, into the
- * room that is set apart for it, then the stack's own, to its end or LIMIT bytes in all. Chunks
- * never cross a page's border. The other piece counts as far as it could be read at once. Returns
- * the bytes, room included. The verifier looks at it once, as at unwind_frame.
+ * Reads the pieces that `rest` describes into the record of scratch WHOSE: that of the other stack
+ * into the room reserved for it, then the stack itself, up to its end or LIMIT bytes in all. Chunks
+ * never cross a page. other_bytes becomes the readable bytes up to the first gap. Returns the
+ * bytes, room included. A global function, as unwind_frame(): the verifier checks it once.
  */
 __noinline int unwind_read_stacks(__u32 whose, __u32 limit)
 {
@@ -46,7 +46,7 @@ __noinline int unwind_read_stacks(__u32 whose, __u32 limit)
 	if (!to)
 		return 0;
 	for (i = 0; i < ABI_UNFINISHED_CHUNKS; i++) {
-		/* Loaded anew, or the verifier would follow what each turn says of it. */
+		/* Reloaded, or the verifier would follow its value through each iteration. */
 		__u32 room = *(volatile __u32 *)&to->rest.other_room;
 		__u32 at = i * ABI_UNFINISHED_CHUNK_BYTES;
 		__u64 address = at < room ? to->rest.other_address + at
@@ -64,8 +64,8 @@ __noinline int unwind_read_stacks(__u32 whose, __u32 limit)
 }
 
 /*
- * Where the frame pointers lead that begin on stack [LOW, HIGH]: the first that is not on it, 0
- * when there is none.
+ * Follows frame pointers from FP on stack [LOW, HIGH]. Returns the first one that is not on that
+ * stack, 0 if there is none.
  */
 __noinline __u64 unwind_fp_leaves(__u64 fp, __u64 low, __u64 high)
 {
@@ -88,9 +88,9 @@ static __always_inline __u32 unwind_chunks_of(__u64 bytes, __u32 max)
 }
 
 /*
- * A program's first thread began where its arguments are: behind them is nothing but text. C
- * libraries put what is local to any other thread behind its stack (which may be less than what is
- * read anyway, and so is what lies behind the stack of a coroutine).
+ * How much stack to read from ADDRESS on. The first thread's stack ends at its arguments: behind
+ * them are only strings. For other threads C libraries place thread-local storage behind the stack
+ * (which may be less than what is read anyway, as is what lies behind a coroutine's stack).
  */
 static __always_inline __u32 unwind_thread_room(struct task_struct *task, __u64 address)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* What differs by architecture: one header each. */
+/* Registers of the sampled thread: one header per architecture. */
 #if defined(__TARGET_ARCH_x86)
 #include "bpf/unwind/regs_x86.bpf.h"
 #elif defined(__TARGET_ARCH_arm64)

@@ -17,12 +17,12 @@ static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)
 }
 
 enum {
-	KERNEL_STACK_BYTES = 16384, /* of kernels without bpf_task_pt_regs() (before 5.15) */
+	KERNEL_STACK_BYTES = 16384, /* on kernels without bpf_task_pt_regs() (before 5.15) */
 	STATE_REGISTER = 28,
-	KERNEL_REGS_BYTES = 336, /* struct pt_regs there, which begins with the user's */
+	KERNEL_REGS_BYTES = 336, /* their struct pt_regs; begins with struct user_pt_regs */
 };
 
-/* What TASK's user mode was left with, at the top of its kernel stack. */
+/* TASK's saved user registers, at the top of its kernel stack. */
 static __always_inline const void *task_user_regs(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
@@ -39,7 +39,7 @@ static __always_inline void regs_set(struct unwind_state *state, __u64 pc, __u64
 
 /*
  * Whether TASK never was in user mode: copy_thread() clears the registers of a thread that the
- * kernel makes in a process, and gives it a kernel's state.
+ * kernel creates in a process, and sets a kernel-mode PSTATE.
  */
 static __always_inline bool regs_never_user(struct task_struct *task)
 {
@@ -50,8 +50,8 @@ static __always_inline bool regs_never_user(struct task_struct *task)
 }
 
 /*
- * Of the user mode that was INTERRUPTED (NULL: none was), else as the kernel was entered from it.
- * False where TASK has no 64-bit user mode to return to.
+ * Sets STATE to the user registers: INTERRUPTED, if that is user mode (NULL = nothing was), else as
+ * saved at kernel entry. Returns false if TASK has no 64-bit user mode to return to.
  */
 static __always_inline bool regs_of_user(
 	const bpf_user_pt_regs_t *interrupted, struct task_struct *task, struct unwind_state *state)
@@ -71,7 +71,7 @@ static __always_inline bool regs_of_user(
 	return (regs->pstate & 0x1f) == 0;
 }
 
-/* Where a runtime keeps its state: x28 of user mode, which has Go's g. */
+/* The register that may hold a runtime's state: the user's x28, which is Go's g. */
 static __always_inline __u64 task_state_register(
 	const bpf_user_pt_regs_t *interrupted, struct task_struct *task)
 {
@@ -86,7 +86,7 @@ static __always_inline __u64 task_state_register(
 }
 
 /*
- * tpidr_el0 as it was saved at the last switch. Threads may write the register themselves; C
+ * tpidr_el0 as saved at the last context switch. Threads may write the register directly; C
  * libraries and runtimes do so once, before they run anything of interest.
  */
 static __always_inline __u64 task_thread_pointer(struct task_struct *task)

@@ -18,10 +18,10 @@ static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)
 
 enum {
 	CODE_SEGMENT_64 = 0x33, /* __USER_CS: 64-bit code */
-	KERNEL_STACK_BYTES = 16384, /* of kernels without bpf_task_pt_regs() (before 5.15) */
+	KERNEL_STACK_BYTES = 16384, /* on kernels without bpf_task_pt_regs() (before 5.15) */
 };
 
-/* What TASK's user mode was left with, at the top of its kernel stack. */
+/* TASK's saved user registers, at the top of its kernel stack. */
 static __always_inline const struct pt_regs *task_user_regs(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
@@ -30,8 +30,8 @@ static __always_inline const struct pt_regs *task_user_regs(struct task_struct *
 }
 
 /*
- * Whether TASK never was in user mode: copy_thread() clears where a thread that the kernel makes in
- * a process would go on there. The other registers are those of whoever had it made.
+ * Whether TASK never was in user mode: copy_thread() clears pc and sp of a thread that the kernel
+ * creates in a process. The other registers are its creator's.
  */
 static __always_inline bool regs_never_user(struct task_struct *task)
 {
@@ -43,8 +43,8 @@ static __always_inline bool regs_never_user(struct task_struct *task)
 }
 
 /*
- * Of the user mode that was INTERRUPTED (NULL: none was), else as the kernel was entered from it.
- * False where TASK has no 64-bit user mode to return to.
+ * Sets STATE to the user registers: INTERRUPTED, if that is user mode (NULL = nothing was), else as
+ * saved at kernel entry. Returns false if TASK has no 64-bit user mode to return to.
  */
 static __always_inline bool regs_of_user(
 	const bpf_user_pt_regs_t *interrupted, struct task_struct *task, struct unwind_state *state)
@@ -70,7 +70,7 @@ static __always_inline bool regs_of_user(
 	return regs->cs == CODE_SEGMENT_64;
 }
 
-/* Where a runtime keeps its state whatever else happens: in none, C code uses them all. */
+/* The register that always holds a runtime's state: none, since C code uses all of them. */
 static __always_inline __u64 task_state_register(
 	const bpf_user_pt_regs_t *interrupted, struct task_struct *task)
 {
@@ -79,7 +79,7 @@ static __always_inline __u64 task_state_register(
 	return 0;
 }
 
-/* The saved fs base is the current one: threads set it by a system call, which saves it too. */
+/* The saved fs base is current: threads set it by a system call, which saves it too. */
 static __always_inline __u64 task_thread_pointer(struct task_struct *task)
 {
 	return TASK_READ(task, thread.fsbase);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What walks find mapped, for user space to compare with what it knows of the process: no record of
- * the kernel's tells of mremap() and munmap(), and a process that shares its memory with another
- * (CLONE_VM) has its mappings changed by that one's calls.
+ * Reports the mappings that walks find, for user space to compare with what it knows of a process:
+ * the kernel has no records for mremap() and munmap(), and a process that shares its memory with
+ * another one (CLONE_VM) has its mappings changed by that one's calls.
  *
- * Only the kernel's own mappings that a walk has to look for are noted, and each is told once a
- * window: which one was told last for a place is remembered in a direct-mapped table, as with
- * stacks (bpf/stack.bpf.h). What is at hand of a process (bpf/unwind/cache.bpf.h) has not changed.
+ * Only VMA lookups are reported, each mapping once a window: a direct-mapped table has the tag that
+ * was reported last for a place, as for stacks (bpf/stack.bpf.h). Mappings found in the cache
+ * (bpf/unwind/cache.bpf.h) have not changed.
  */
 #include "bpf/scratch.bpf.h"
 
@@ -20,7 +20,7 @@ static __always_inline __u32 sighting_slot(const struct unwind_walk *walk)
 	return (place * STACK_HASH_MUL_3 >> SIGHTING_HASH_SHIFT) & (ABI_SIGHTING_SLOTS - 1);
 }
 
-/* Of all that user space compares, so that another process in the slot is told apart, too. */
+/* A hash of all that user space compares and of the tgid, so that processes can share a slot. */
 static __always_inline __u64 sighting_tag(const struct unwind_walk *walk)
 {
 	const struct abi_mapping *m = &walk->mapping;
@@ -32,7 +32,7 @@ static __always_inline __u64 sighting_tag(const struct unwind_walk *walk)
 	return stack_hash_frame(hash, walk->sample.window) | 1;
 }
 
-/* WALK->mapping, which has PC, is to be told unless it was. */
+/* Adds WALK->mapping, which contains PC, to the sightings unless it was reported. */
 static __always_inline void sighting_note(struct unwind_walk *walk, __u64 pc)
 {
 	const struct abi_mapping *m = &walk->mapping;
@@ -57,7 +57,7 @@ static __always_inline void sighting_note(struct unwind_walk *walk, __u64 pc)
 	walk->sightings.count = at + 1;
 }
 
-/* Before the sample. What does not fit the ring is told by a later walk. */
+/* Call it before the sample is output. A later walk reports what does not fit the ring now. */
 static __always_inline void sightings_output(const struct taking *t, struct unwind_walk *walk)
 {
 	__u64 count = *(volatile __u32 *)&walk->sightings.count;

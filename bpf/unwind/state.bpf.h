@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-/* Where a walk is: the registers that are followed, and the part of the stack that was read. */
+/* The state of a walk: the tracked registers, and the part of the stack that was read last. */
 #include <stdbool.h>
 #include <linux/types.h>
 
@@ -12,7 +12,7 @@
 #define UNWIND_INLINE static inline __attribute__((always_inline))
 
 enum {
-	UNWIND_BLOCK_WORDS = 64, /* of the stack are read at once */
+	UNWIND_BLOCK_WORDS = 64, /* unit in which the stack is read */
 	UNWIND_BLOCK_BYTES = UNWIND_BLOCK_WORDS * 8,
 	UNWIND_BLOCK_ALIGN = 64,
 	UNWIND_MIN_CODE = 4096,
@@ -20,7 +20,7 @@ enum {
 };
 
 #ifndef __BPF__
-/* A piece of the process's memory, in place of the memory itself. */
+/* A copied piece of the process's memory. */
 struct unwind_memory {
 	__u64 address; /* of the first byte */
 	__u64 size;
@@ -41,13 +41,13 @@ struct unwind_state {
 	const struct unwind_memory *memory;
 #endif
 	__u64 pc, sp, fp;
-	__u64 lr; /* arm64, of a frame that has not stored it; else 0 */
+	__u64 lr; /* arm64, in a frame that has not stored it; else 0 */
 	__u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
-	__u64 is_return; /* 1: pc is a return address, its call lies before it */
-	struct abi_unwind_fiber runs; /* what the thread runs, as the sample began */
+	__u64 is_return; /* 1 = pc is a return address, the call is before it */
+	struct abi_unwind_fiber runs; /* what the thread runs, as read for the sample */
 	__u64 block_address; /* of block[0]; 0 = none */
 	__u64 block[UNWIND_BLOCK_WORDS];
-	struct unwind_fiber fiber; /* read where it is needed; not on BPF's small stack */
+	struct unwind_fiber fiber; /* read when needed; here because BPF's stack is small */
 };
 
 #ifdef __BPF__
@@ -71,7 +71,7 @@ UNWIND_INLINE long unwind_fetch(const struct unwind_state *s, void *to, __u32 si
 }
 #endif
 
-/* The word at ADDRESS of the stack. Its neighbours come along: the next frames mostly need them. */
+/* Reads the word at ADDRESS, and its neighbours, which the next frames mostly need. */
 UNWIND_INLINE long unwind_word(struct unwind_state *s, __u64 address, __u64 *ret_word)
 {
 	__u64 at = address - s->block_address;
@@ -93,7 +93,7 @@ UNWIND_INLINE long unwind_word(struct unwind_state *s, __u64 address, __u64 *ret
 	return 0;
 }
 
-/* Moves to the caller. */
+/* Moves to the caller. Returns an enum abi_unwind_end. */
 UNWIND_INLINE int unwind_to(struct unwind_state *s, __u64 pc, __u64 sp, __u64 fp)
 {
 	if (!pc)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * One step from a frame to its caller, over tables (bpf/abi/unwind.h) or by frame pointer. Pure
- * functions over the memory of the process and the bytes of a page: they run in the kernel, and
- * compiled natively they finish walks in user space and are tested and fuzzed.
+ * One step from a frame to its caller, by tables (bpf/abi/unwind.h) or by frame pointer. Pure
+ * functions over the memory of the process and the bytes of a page: they run in the kernel;
+ * compiled natively they finish walks in user space, and are tested and fuzzed.
  *
- * A table says where the canonical frame address is (CFA: the caller's stack pointer, as it was
- * before the call), and where the caller's frame pointer and the return address lie from there.
- * Only sp, fp and the link register are followed, and where a file needs it rbx or r12: all but a
- * few functions in a hundred thousand need no more. What a table leaves out (JIT, assembly) goes by
- * frame pointer; there the register may hold anything, so it has to look like one.
+ * A table says where the canonical frame address is (CFA: the caller's stack pointer before the
+ * call), and where the caller's frame pointer and the return address are relative to it. Only sp,
+ * fp and the link register are tracked, and rbx or r12 if a file needs them: all but a few
+ * functions in a hundred thousand need no more. Code without a table (JIT, assembly) is unwound by
+ * frame pointer; that register may hold anything there, so it must look like a frame pointer.
  *
- * The bytes of a page are masked into their region at each access; nothing in them leads outside.
- * What they say is trusted only so far that a stack must be climbed upwards. A runtime that changes
- * stacks is the exception: its frames go on on another one, in either direction.
+ * Each access to a page is masked into its region, so bad content cannot lead outside. Nor is the
+ * content trusted to move up the stack: each step checks that. The exception is a runtime that
+ * switches stacks: its frames continue on another stack, in either direction.
  */
 #include <stdbool.h>
 #include <linux/types.h>
@@ -32,8 +32,8 @@ enum {
 /* What is known of the code that a pc lies in. */
 enum unwind_place {
 	UNWIND_PLACE_UNKNOWN, /* no mapping, or one without a file */
-	UNWIND_PLACE_GAP, /* a file's, and no table has it */
-	UNWIND_PLACE_KEEPS_FP, /* no table has it: it keeps a frame pointer, if any */
+	UNWIND_PLACE_GAP, /* a file's code without a table */
+	UNWIND_PLACE_KEEPS_FP, /* without a table, but the module keeps frame pointers */
 	UNWIND_PLACE_TABLE, /* has a rule */
 };
 
@@ -54,7 +54,7 @@ UNWIND_INLINE __u32 unwind_u32(const abi_u8 *region, __u32 at)
 	return *(const __u32 *)(region + (at & (ABI_UNWIND_REGION_BYTES - 4)));
 }
 
-/* A page's header and where its parts lie in the region. */
+/* Fields of a page's header, and the offsets of its parts in the region. */
 struct unwind_parts {
 	__u32 shift, entry, buckets, rules, wide, changes;
 };
@@ -77,13 +77,13 @@ UNWIND_INLINE struct unwind_parts unwind_parts_of(const abi_u8 *region, __u32 pa
 	return parts;
 }
 
-/* All ones where A is below B, else 0: without a branch, whose sides a verifier follows both. */
+/* All ones if A < B, else 0. Without a branch: the verifier would follow both sides. */
 UNWIND_INLINE __u64 unwind_below(__u64 a, __u64 b)
 {
 	return (__u64)((__s64)(a - b) >> 63);
 }
 
-/* The 33 bits or more from bit AT of the region on. */
+/* At least 33 bits from bit AT of the region on. */
 UNWIND_INLINE __u64 unwind_bits(const abi_u8 *region, __u32 at)
 {
 	__u32 word = at >> 5 << 2;
@@ -92,29 +92,29 @@ UNWIND_INLINE __u64 unwind_bits(const abi_u8 *region, __u32 at)
 	return (low | high << 32) >> (at & 31);
 }
 
-/* What a bucket's changes were read up to. */
+/* The state after reading some of a bucket's changes. */
 struct unwind_bucket {
 	__u64 rule; /* its number */
-	/* What ABI_CHANGE_BACK, _TOP and _ENTRY lead to, in bytes 1 to 3. */
+	/* The rules of ABI_CHANGE_BACK, _TOP and _ENTRY, in bytes 1 to 3. */
 	__u64 marks;
-	__u64 distance; /* that is left */
-	__u64 next; /* distance of the change behind the address */
+	__u64 distance; /* from the last change to the address */
+	__u64 next; /* from the last change to the one after the address; 0 = none */
 	__u32 at, end; /* bits of the region */
 };
 
 enum { UNWIND_BACK_SHIFT = 8, UNWIND_TOP_SHIFT = 16, UNWIND_ENTRY_SHIFT = 24 };
 
-/* The rule that a change of KIND leads to; NUMBER: the one that it names. */
+/* The rule that a change of KIND leads to; NUMBER is the rule that it names. */
 UNWIND_INLINE __u64 unwind_changed(const struct unwind_bucket *b, __u64 kind, __u64 number)
 {
-	/* By kind, a byte each: what is counted from, and how far. */
+	/* One byte for each kind: the base, and what to add. */
 	__u64 from = number | b->marks | (b->rule * 0x01010101) << 32;
 	__u64 by = 0xfe02ff0100000000ULL;
 
 	return ((from >> 8 * kind) + (by >> 8 * kind)) & 255;
 }
 
-/* On to the bucket's next change. False: it lies behind the address, or there is none. */
+/* Applies the bucket's next change. Returns false if it is after the address, or there is none. */
 UNWIND_INLINE bool unwind_next_change(struct unwind_bucket *b, const abi_u8 *region, __u32 codes)
 {
 	__u64 bits = unwind_bits(region, b->at);
@@ -123,7 +123,7 @@ UNWIND_INLINE bool unwind_next_change(struct unwind_bucket *b, const abi_u8 *reg
 	__u64 code = unwind_u16(region, codes + 2 * (bits & 15));
 	__u64 kind, nibbles, named, number, distance, used, rule;
 
-	/* The code of what has none. */
+	/* The code of a change without one. */
 	code &= other - 1;
 	code |= (0 - other) &
 		((next & (ABI_CHANGE_KINDS - 1)) |
@@ -155,7 +155,7 @@ UNWIND_INLINE bool unwind_next_change(struct unwind_bucket *b, const abi_u8 *reg
 	return true;
 }
 
-/* A rule's number, and from where to where in the page at least it is valid, in one word. */
+/* A row: a rule's number and the first and last byte in the page it is known to be valid for. */
 enum { UNWIND_ROW_FIRST_SHIFT = 8, UNWIND_ROW_LAST_SHIFT = 24 };
 
 UNWIND_INLINE __u32 unwind_row_number(__u64 row)
@@ -173,7 +173,7 @@ UNWIND_INLINE __u32 unwind_row_last(__u64 row)
 	return row >> UNWIND_ROW_LAST_SHIFT & 0xffff;
 }
 
-/* B was read up to OFFSET, and ends at byte LAST of the page. */
+/* The row of OFFSET, which B was read up to. The bucket ends at byte LAST of the page. */
 UNWIND_INLINE __u64 unwind_row_of(const struct unwind_bucket *b, __u32 offset, __u32 last)
 {
 	__u64 first = offset - b->distance;
@@ -201,7 +201,7 @@ UNWIND_INLINE __u64 unwind_row_at(const abi_u8 *region, __u32 page, __u32 offset
 
 	b.marks = b.rule << UNWIND_BACK_SHIFT | b.rule << UNWIND_TOP_SHIFT |
 		  (__u64)parts.entry << UNWIND_ENTRY_SHIFT;
-	/* 64 bits: older verifiers know a smaller counter no more once it was on the stack. */
+	/* 64 bits: older verifiers lose track of a smaller counter that is spilled to the stack. */
 	for (__u64 i = 0; i < ABI_UNWIND_CHANGES; i++)
 		if (!unwind_next_change(&b, region, codes))
 			break;
@@ -250,7 +250,7 @@ UNWIND_INLINE void unwind_rule_of(
 	ret_rule->extra = rule >> ABI_RULE_EXTRA_SHIFT & ABI_RULE_EXTRA;
 	ret_rule->cfa_off = (int)(rule >> ABI_RULE_CFA_WORDS_SHIFT) * ABI_RULE_WORD_BYTES;
 	ret_rule->fp_off = (short)(-fp_words * ABI_RULE_WORD_BYTES);
-	/* 0, -1 words, or one more than the frame pointer's. */
+	/* 0, -1 word, or one word above the frame pointer's. */
 	ret_rule->ra_off =
 		(short)(((place >> 1) * (1 - fp_words) - (place & 1)) * ABI_RULE_WORD_BYTES);
 }
@@ -318,13 +318,14 @@ UNWIND_INLINE int unwind_cfa(
 	}
 }
 
-/* It is not known, but the frame has it: calls are behind the prologue. */
+/* Whether fp is not known but saved in the frame: a call comes after the prologue. */
 UNWIND_INLINE bool unwind_lost_fp(const struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
 	return !s->fp && s->is_return && rule->cfa_off > UNWIND_MIN_FRAME_BYTES;
 }
 
-/* A caller's frame pointer that is not to be had is 0: what needs it later stops there. */
+/* Sets *RET_FP to the caller's frame pointer, 0 if not known: a step that needs it ends the walk.
+ */
 UNWIND_INLINE long unwind_caller_fp(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, __u64 cfa, __u64 *ret_fp)
 {
@@ -347,7 +348,7 @@ UNWIND_INLINE long unwind_caller_fp(
 	}
 }
 
-/* One step by RULE, which is not ABI_CFA_NONE. */
+/* One step by RULE, which is not ABI_CFA_NONE. Returns an enum abi_unwind_end. */
 UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
 	__u64 cfa = 0, fp = 0, pc = 0, kept;
@@ -379,7 +380,7 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 	return interrupted && !end ? unwind_pushed_call(s) : end;
 }
 
-/* One step from PLACE; RULE is read for UNWIND_PLACE_TABLE only. An enum abi_unwind_end. */
+/* One step from PLACE. RULE is used for UNWIND_PLACE_TABLE only. Returns an enum abi_unwind_end. */
 UNWIND_INLINE int unwind_step_from(
 	struct unwind_state *s, enum unwind_place place, const struct abi_unwind_rule *rule)
 {

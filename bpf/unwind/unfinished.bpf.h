@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What a sample takes along whose walk user space is to finish (struct abi_unwind_rest): registers,
- * the end of the stack, and where a runtime changes stacks a piece of the one on which it goes on.
+ * Ships unfinished samples: with the registers, the innermost part of the stack and, if a runtime
+ * switches stacks, a piece of the other stack (struct abi_unwind_rest).
  */
 #include "bpf/runtimes/rest.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/unwind/pieces.bpf.h"
 
-/* Ships the sample with the registers of the frame that the walk stopped at. As output's helper. */
+/* Ships the sample with the frame at which the walk stopped. Returns 0 or a negative error. */
 static __always_inline long unwind_ship(const struct taking *t, struct scratch *s)
 {
 	__u32 whose = t->whose;
@@ -18,7 +18,7 @@ static __always_inline long unwind_ship(const struct taking *t, struct scratch *
 
 	if (!to)
 		return -1;
-	/* As long as the other kind. */
+	/* A sample of either kind has this size. */
 	to->tick = s->walk.tick;
 	to->rest.pc = walk->state.pc;
 	to->rest.sp = walk->state.sp;
@@ -29,8 +29,7 @@ static __always_inline long unwind_ship(const struct taking *t, struct scratch *
 	to->rest.is_return = walk->state.is_return;
 	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
-	/* The last one before the rings are read has all it needs: half a stack is of little use.
-	 */
+	/* May exceed the allowance once: half a stack would be of little use. */
 	bytes = unwind_read_stacks(whose, runtime_rest(t->task, walk, &to->rest));
 	if (bytes > ABI_UNFINISHED_STACK_BYTES)
 		bytes = ABI_UNFINISHED_STACK_BYTES;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * VMA lookup: which mapping of the current process an address lies in, and which file that is, read
- * from the kernel's own tree of mappings (a maple tree, from 6.1 on).
+ * VMA lookup: finds the mapping of the current process that contains an address, and its file, in
+ * the kernel's own tree of mappings (a maple tree, from 6.1 on).
  *
  * Gain: a table that user space writes knows a process only after its first sample was read. Under
  * a loop of gcc and g++ at 199 Hz the VMA lookup leaves 10 % of the walks to user space instead of
- * 62 %; 91.5 % of the stacks are whole instead of 87 %, and maps take 6.0 MB instead of 7.1.
+ * 62 %; 91.5 % of the stacks are complete instead of 87 %, and maps take 6.0 MB instead of 7.1.
  * Switch for tests: --test-without=vma-lookup.
  *
  * The tree is read as plain memory, without its lock: in interrupt context bpf_find_vma() could
- * look up one address only, because the lock it takes is released after the program, and it would
- * fail whenever another thread changes a mapping. What is read is believed only if it fits: the
- * mapping has to hold the address and belong to the process. The tree's encoding is no stable
- * interface, so a probe program first looks up mappings that user space knows; if an answer is
+ * look up only one address, because the lock it takes is released after the program, and it would
+ * fail whenever another thread changes a mapping. A result is used only if it is plausible: the
+ * mapping must contain the address and belong to the process. The tree's encoding is no stable
+ * interface, so a probe program first looks up mappings that user space knows; if a result is
  * wrong, user space falls back to its table of ranges.
  */
 #include <stdbool.h>
@@ -31,7 +31,7 @@ enum {
 	VMA_TREE_DEPTH =
 		8, /* ten branches at each level but the last, of 65530 mappings by default */
 	VMA_NODE_WORDS = 32,
-	VMA_NODE_ALIGN = 256, /* what is below is the node's type and flags */
+	VMA_NODE_ALIGN = 256, /* the bits below are the node's type and flags */
 	VMA_NODE_TYPE_SHIFT = 3, /* lib/maple_tree.c: MAPLE_NODE_TYPE_SHIFT, _MASK */
 	VMA_NODE_TYPE_MASK = 0x0f,
 	VMA_NODE_LEAF = 1, /* enum maple_type */
@@ -46,13 +46,13 @@ enum {
 	VMA_ERROR = -14, /* -EFAULT: the tree cannot be read, or is being changed */
 };
 
-/* 1 where A < B, else 0. Without a branch: a verifier would follow each side of every pivot. */
+/* 1 if A < B, else 0. Without a branch: the verifier would follow both sides for every pivot. */
 static __always_inline __u64 vma_below(__u64 a, __u64 b)
 {
 	return ((~a & b) | ((~a | b) & (a - b))) >> 63;
 }
 
-/* Where to go on for ADDRESS: the entry of the first pivot that is not below it. */
+/* The entry to follow for ADDRESS: that of the first pivot not below it. */
 static __always_inline __u64 vma_entry(const __u64 *node, __u64 is_branch, __u64 address)
 {
 	__u64 first_pivot = bpf_core_field_offset(struct maple_range_64, pivot) / 8;
@@ -60,13 +60,14 @@ static __always_inline __u64 vma_entry(const __u64 *node, __u64 is_branch, __u64
 	__u64 branch_slots = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
 	__u64 below = 1, index = 0, pivots;
 
-	/* Else the compiler makes one load of the two offsets, which are none. */
+	/* Without these the compiler merges both offsets into one load, which cannot be relocated.
+	 */
 	barrier_var(slots);
 	barrier_var(branch_slots);
 	if (is_branch)
 		slots = branch_slots;
 	pivots = slots - first_pivot;
-#pragma clang loop unroll(disable) /* it would take half of the stack */
+#pragma clang loop unroll(disable) /* unrolled, it would take half of the stack */
 	for (__u64 i = 0; i < VMA_PIVOTS; i++) {
 		__u64 pivot = node[(first_pivot + i) & (VMA_NODE_WORDS - 1)];
 
@@ -76,7 +77,7 @@ static __always_inline __u64 vma_entry(const __u64 *node, __u64 is_branch, __u64
 	return node[(slots + index) & (VMA_NODE_WORDS - 1)];
 }
 
-/* *RET_VMA is NULL where nothing is mapped at ADDRESS. NODE has room for one. */
+/* Sets *RET_VMA, to NULL if nothing is mapped at ADDRESS. NODE is a buffer. 0, or VMA_ERROR. */
 static __always_inline int vma_find(
 	struct mm_struct *mm, __u64 address, __u64 *node, struct vm_area_struct **ret_vma)
 {
@@ -102,8 +103,8 @@ static __always_inline int vma_find(
 }
 
 /*
- * Fields are read straight to where they are wanted: each value that goes through a variable takes
- * a place of its own on the stack, which is small and shared with the callers.
+ * Reads a field directly into its destination: each value that goes through a variable would take
+ * room on the stack, which is small and shared with the callers.
  */
 #define VMA_READ(to_, from_, field_) bpf_core_read(&(to_), sizeof(to_), &(from_)->field_)
 
@@ -141,9 +142,9 @@ static __always_inline void vma_file(struct file *file, struct abi_file *ret_fil
 }
 
 /*
- * Where an overlay's file is mapped, the mapping has the file that it lies in, and /proc shows the
- * overlay's own. The flag that says so has moved and its old bit means something else now; what is
- * read of a file that is none of these matches nothing that user space knows, and is ignored there.
+ * For a mapped overlayfs file, the mapping has the underlying file, and /proc shows the overlay's.
+ * The flag for such files has moved, and its old bit has another meaning now: what is then read of
+ * an ordinary file matches nothing that user space knows, and is ignored there.
  */
 static __always_inline void vma_shown(struct file *file, struct abi_shown_file *ret_shown)
 {
@@ -168,7 +169,7 @@ static __always_inline void vma_shown(struct file *file, struct abi_shown_file *
 	VMA_READ(ret_shown->device, super, s_dev);
 }
 
-/* What a file is not: the vDSO, or memory. */
+/* Fills in a mapping without a file: the vDSO, or anonymous memory. */
 static __always_inline void vma_no_file(struct mm_struct *mm, struct abi_mapping *ret_mapping)
 {
 	__u64 vdso;
@@ -186,7 +187,7 @@ static __always_inline void vma_no_file(struct mm_struct *mm, struct abi_mapping
 	ret_mapping->shown.reserved = 0;
 }
 
-/* Tells all of VMA, which should hold ADDRESS. 0, or VMA_ERROR. */
+/* Reads VMA into *RET_MAPPING. Returns VMA_ERROR if it does not contain ADDRESS, else 0. */
 static __always_inline int vma_tell(struct mm_struct *mm, struct vm_area_struct *vma, __u64 address,
 	struct abi_mapping *ret_mapping)
 {
@@ -211,7 +212,7 @@ static __always_inline int vma_tell(struct mm_struct *mm, struct vm_area_struct 
 	return 0;
 }
 
-/* Whether this kernel has everything that is read here. */
+/* Whether this kernel has all fields that are read here. */
 static __always_inline bool vma_supported(void)
 {
 	return bpf_core_field_exists(struct mm_struct, mm_mt) &&
@@ -226,8 +227,8 @@ static __always_inline bool vma_supported(void)
 }
 
 /*
- * A number that changes whenever the mappings of MM do; 0 where the kernel counts no such thing, or
- * they are being changed.
+ * A number that changes whenever the mappings of MM do; 0 if the kernel has no such counter, or the
+ * mappings are being changed.
  */
 static __always_inline __u32 vma_changes(struct mm_struct *mm)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * The walk of a user stack in the kernel: which module a pc belongs to, which page of its tables,
- * then the step of unwind.bpf.h, up to ABI_MAX_FRAMES times. The step is a global function: the
- * verifier looks at it once and not once a frame. Global functions of older kernels take numbers
- * only, so each finds the scratch area by itself.
+ * The walk of a user stack in the kernel: finds the module of a pc and the page of its tables, then
+ * makes the step of step.bpf.h, up to ABI_MAX_FRAMES times. The step is a global function: the
+ * verifier checks it once and not once per frame. Global functions take only numbers on older
+ * kernels, so each looks up the scratch area itself.
  *
- * Where a page is not loaded, or nothing is known of the process yet, the walk stops: the sample
- * takes its registers and a piece of the stack along and user space finishes it (and loads what was
- * missing). So that a storm of such samples cannot fill the rings, each CPU has an allowance of
- * bytes; over it the frame pointer has to do.
+ * If a page is not loaded, or nothing is known of the process yet, the walk stops: the sample ships
+ * registers and a piece of the stack, and user space finishes it (and loads what was missing). To
+ * keep a storm of such samples from filling the rings, each CPU has an allowance of bytes; beyond
+ * it, walks use the frame pointer.
  */
 #include "bpf/filter.bpf.h"
 #include "bpf/unwind/regs.bpf.h"
@@ -17,18 +17,18 @@
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind/lookup.bpf.h"
 
-enum { UNFINISHED_MIN_CHUNKS = 4 /* most stacks are shorter */ };
+enum { UNFINISHED_MIN_CHUNKS = 4 /* covers most stacks */ };
 
 /* ---- the table of a pc ---------------------------------------------------------------------- */
 
-/* Where a pc lies in the tables. */
+/* The place of a pc in the tables. */
 struct unwind_at {
 	__u64 page; /* of the module */
 	__u32 slot;
 	__u32 offset; /* bytes in the page */
 };
 
-/* Where PC, which lies in WALK->range, has its rule. */
+/* The place of PC, which is in WALK->range. */
 static __always_inline struct unwind_at unwind_at(const struct unwind_walk *walk, __u64 pc)
 {
 	__u64 address = pc - walk->range.start + walk->range.address;
@@ -41,7 +41,7 @@ static __always_inline struct unwind_at unwind_at(const struct unwind_walk *walk
 	};
 }
 
-/* Where the bytes of the page of SLOT are. */
+/* abi_unwind_slot.where of slot NUMBER. Marks it as used; notes the first one that is absent. */
 static __always_inline __u32 unwind_where(struct unwind_walk *walk, __u32 number)
 {
 	struct abi_unwind_slot *slot = bpf_map_lookup_elem(&unwind_slots, &number);
@@ -56,7 +56,7 @@ static __always_inline __u32 unwind_where(struct unwind_walk *walk, __u32 number
 	return slot->where;
 }
 
-/* By a function of its own the verifier follows the search once, and not all that comes after. */
+/* A global function: the verifier checks the search once, separately from what follows. */
 __noinline __u64 unwind_find_row(__u32 where, __u32 offset)
 {
 	__u32 number = where / ABI_UNWIND_REGION_BYTES;
@@ -72,13 +72,13 @@ static __always_inline enum unwind_place unwind_without_table(const struct unwin
 	return walk->range.kind == ABI_UNWIND_KEEPS_FP ? UNWIND_PLACE_KEEPS_FP : UNWIND_PLACE_GAP;
 }
 
-/* Whether the frame pointer tells the caller of such a frame: it called. */
+/* Whether a frame on a FRAMED page can be unwound by frame pointer: it must be at a call. */
 static __always_inline bool unwind_is_framed(const struct unwind_walk *walk)
 {
 	return walk->state.is_return && unwind_is_frame_pointer(&walk->state);
 }
 
-/* Writes what the tables say of byte OFFSET of the page of RET_RULE->slot. Whether it is absent. */
+/* Looks up byte OFFSET of the page of RET_RULE->slot. Returns whether the page is absent. */
 static __always_inline bool unwind_look_up(
 	struct unwind_walk *walk, __u32 offset, struct unwind_near_rule *ret_rule)
 {
@@ -95,7 +95,7 @@ static __always_inline bool unwind_look_up(
 	region = bpf_map_lookup_elem(&unwind_pool, &number);
 	if (!region)
 		return false;
-	/* Most frames of code that keeps a frame pointer are such. */
+	/* The common case in code that keeps a frame pointer. */
 	if (unwind_page_is_framed(region->bytes, where) && unwind_is_framed(walk)) {
 		ret_rule->place = UNWIND_PLACE_FRAMED;
 		return false;
@@ -110,8 +110,8 @@ static __always_inline bool unwind_look_up(
 }
 
 /*
- * Makes the first rule of PC's block the one of PC. 1: the page is not loaded, and the walk stops
- * here if it may; what was found then is of this step only.
+ * Caches the rule of PC as the first one of its block. Returns 1 if the page is not loaded: the
+ * walk then stops here if it may, else the rule is valid for this step only.
  */
 __noinline int unwind_learn(__u32 whose, __u64 pc)
 {
@@ -142,8 +142,8 @@ static __always_inline bool unwind_fits(const struct unwind_walk *walk,
 }
 
 /*
- * Which rule of BLOCK is that of PC, at AT. UNWIND_NEAR_WAYS: its page is not loaded, and the walk
- * is to stop.
+ * The number of PC's rule in BLOCK; AT is its place. Returns UNWIND_NEAR_WAYS if the page is not
+ * loaded and the walk has to stop.
  */
 static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u32 whose, __u64 pc,
 	const struct unwind_at *at, const struct unwind_near_block *block)
@@ -157,7 +157,7 @@ static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u32 whose, _
 	return walk->may_stop ? UNWIND_NEAR_WAYS : 0;
 }
 
-/* One step from the I-th frame. */
+/* One step from the I-th frame. Returns an enum abi_unwind_end. */
 static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __u32 i)
 {
 	__u64 pc = walk->state.pc - walk->state.is_return;
@@ -194,7 +194,7 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __
 	return unwind_step_from(&walk->state, place, &block->of[way].rule);
 }
 
-/* Records the frame that the walk is at, the I-th, and steps to its caller: abi_unwind_end. */
+/* Records the current frame, the I-th, and steps to its caller. Returns an enum abi_unwind_end. */
 __noinline int unwind_frame(__u32 whose, __u32 i)
 {
 	struct unwind_walk *walk = unwind_walk_of(whose);
@@ -242,11 +242,12 @@ static __always_inline int unwind_all(struct unwind_walk *walk, __u32 whose)
 	return end == ABI_UNWIND_GOES_ON ? ABI_UNWIND_DEPTH : end;
 }
 
-/* Makes WALK ready for the task; false: the kernel is to walk. */
+/* Prepares WALK for the task. Returns false if the kernel has to walk. */
 static __always_inline bool unwind_begin(const struct taking *t, struct unwind_walk *walk,
 	struct abi_sample *sample, const struct runtime_thread *thread)
 {
-	/* Before all that leads to slots: what is a slot now may be another page's by and by. */
+	/* Read before anything that leads to a slot: slots may be given to other pages meanwhile.
+	 */
 	walk->rules_turn = shared.unwind_rules_turn;
 	walk->sightings.count = 0;
 	walk->key.mm = walk->key.arg_start = 0;
@@ -270,8 +271,8 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
 }
 
 /*
- * The user stack of the task, by tables where that is possible, else as the kernel walks it. Its
- * id, or 0 when there is none. Sets ABI_SAMPLE_UNFINISHED where user space is to finish it.
+ * Captures the user stack of the task, by tables if possible, else with the kernel's walk. Returns
+ * its id, or 0 if there is none. Sets ABI_SAMPLE_UNFINISHED if user space has to finish it.
  */
 static __always_inline __u64 unwind_take(const struct taking *t, struct scratch *s)
 {
@@ -283,7 +284,7 @@ static __always_inline __u64 unwind_take(const struct taking *t, struct scratch 
 		return stack_take(t, &walk->record, 0);
 	end = unwind_all(walk, t->whose);
 	unwind_near_end(t->whose, walk->key.tgid, walk->blocks);
-	/* A root too: what was passed over on the way there is not known. */
+	/* Even at a root: frames may have been skipped on the way. */
 	if (walk->guessed && end != ABI_UNWIND_DEPTH)
 		end = ABI_UNWIND_NOT_LOADED;
 	sample->unwind_missed = walk->missed;
