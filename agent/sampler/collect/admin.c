@@ -9,7 +9,7 @@
 
 static const uint32_t ADMIN = UINT32_C(1) << CAP_SYS_ADMIN;
 
-/* In the effective set or not; false where it is so already, or cannot be. */
+/* Adds it to, or removes it from, the effective set. Returns false if nothing changes. */
 static bool set_effective(bool on)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

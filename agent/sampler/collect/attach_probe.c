@@ -16,13 +16,13 @@
 
 enum {
 	TRACE_UPROBE_MULTI = 48, /* enum bpf_attach_type of Linux 6.6; older headers lack it */
-	KERNEL_ENOTSUPP = 524, /* what the kernel has beside EOPNOTSUPP, and no libc a text for */
+	KERNEL_ENOTSUPP = 524, /* the kernel's ENOTSUPP, unknown to libc; not EOPNOTSUPP */
 };
 
-/* Called by the kernel's own tests of BPF only; from Linux 5.5 on. */
+/* Only the kernel's BPF self-tests call it. Exists since Linux 5.5. */
 static const char TEST_FUNCTION[] = "bpf_fentry_test1";
 
-/* The part of union bpf_attr that BPF_LINK_CREATE wants for TRACE_UPROBE_MULTI. */
+/* The part of union bpf_attr that BPF_LINK_CREATE reads for TRACE_UPROBE_MULTI. */
 struct uprobe_multi_link {
 	uint32_t program_fd;
 	uint32_t target_fd; /* 0 */
@@ -38,7 +38,7 @@ struct uprobe_multi_link {
 	uint32_t padding;
 };
 
-/* A program that returns 0. */
+/* Loads a program that returns 0. */
 static int attach_probe_load(
 	enum bpf_prog_type type, unsigned int attach_type, uint32_t function_id)
 {

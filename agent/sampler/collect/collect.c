@@ -20,15 +20,15 @@
 #include "base/log.h"
 
 enum {
-	/* A ring that has one in so many bytes full is read: before pieces of stack take their
-	   half. */
+	/* A ring wakes its reader when 1/4 of it is full: before pieces of stack use up their
+	   share. */
 	READ_PART = 4,
 	MAX_CPUS = 8192,
 };
 
 /*
- * While sampling runs, the last moment is left to the next call: an interrupt that samples in the
- * middle of another record's output publishes its records only when that one is done.
+ * While sampling runs, the most recent records are left to the next call: if an interrupt samples
+ * in the middle of another record's output, its records become visible only after that output.
  */
 static const uint64_t SETTLE_NS = 200 * 1000;
 
@@ -36,7 +36,7 @@ struct cpu {
 	int number;
 	int output_fd, files_fd, sampling_fd; /* −1 = none */
 	struct ring ring;
-	uint64_t enabled_ns; /* of the output event when last asked */
+	uint64_t enabled_ns; /* of the output event, as last read */
 	bool gone; /* no longer online: its ring is read once more */
 };
 
@@ -49,8 +49,8 @@ struct collect {
 	struct merge merge;
 	int epoll_fd;
 	uint32_t window;
-	bool build_ids; /* the kernel puts them into mapping records */
-	struct mapped_files files; /* of the other half of these */
+	bool build_ids; /* mapping records have build IDs */
+	struct mapped_files files; /* the other halves of these records */
 	bool started;
 	struct cpu *cpus;
 	size_t cpu_count, cpu_capacity;
@@ -61,7 +61,7 @@ struct collect {
 
 static void close_cpu(struct collect *c, struct cpu *cpu)
 {
-	/* One that went offline is disconnected already, and may be back under the same number. */
+	/* A CPU that went offline is already disconnected; its number may be in use again. */
 	if (cpu->output_fd >= 0 && !cpu->gone) {
 		shared_maps_set_output(c->maps, cpu->number, -1);
 		epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, cpu->output_fd, NULL);
@@ -88,7 +88,7 @@ static int map_output(struct collect *c, struct cpu *cpu, const char **ret_step)
 	return ring_map(&cpu->ring, cpu->output_fd, pages);
 }
 
-/* Records without build IDs tell of the file themselves. */
+/* Not needed without build IDs: such records have the file themselves. */
 static int open_files(struct collect *c, struct cpu *cpu, const char **ret_step)
 {
 	if (!c->build_ids)
@@ -105,7 +105,7 @@ static int open_output(struct collect *c, struct cpu *cpu, const char **ret_step
 	struct epoll_event event = { .events = EPOLLIN };
 	int err = map_output(c, cpu, ret_step);
 
-	/* Without CAP_IPC_LOCK only so much may be locked (kernel.perf_event_mlock_kb). */
+	/* Without CAP_IPC_LOCK, kernel.perf_event_mlock_kb limits locked memory. */
 	if (err == -EPERM && cpu->output_fd >= 0 &&
 		c->options.ring_pages > RING_SIZES_DEFAULT_PAGES) {
 		c->options.ring_pages = RING_SIZES_DEFAULT_PAGES;
@@ -178,7 +178,7 @@ static struct cpu *find_cpu(struct collect *c, int number)
 	return NULL;
 }
 
-/* A CPU that went offline between the list and the call is no error: -ENODEV. */
+/* -ENODEV, from a CPU that went offline after the list was read, is no error. */
 static int open_missing(struct collect *c, const struct cpu_list *online, const char **ret_step)
 {
 	for (size_t i = 0; i < online->count; i++) {
@@ -405,7 +405,7 @@ static void ring_was_bad(void *context, uint64_t time_ns, uint64_t bytes)
 	tell_of_gap(c, time_ns, clock_monotonic_ns());
 }
 
-/* The rings of CPUs that went offline have been read to their end: nobody writes them any more. */
+/* Drops CPUs that went offline: their rings have been read to the end and nobody writes to them. */
 static void forget_gone(struct collect *c)
 {
 	size_t kept = 0;
@@ -451,9 +451,9 @@ uint32_t collect_next_window(struct collect *c)
 }
 
 /*
- * The events of a CPU die with it, also when it comes back before anybody looked: then the time for
- * which they were enabled has stood still. The output event is enabled from its opening on, whether
- * the CPU is sampled or not.
+ * A CPU's events die when it goes offline, even if it comes back before the next check: their
+ * enabled time then stands still. The output event is enabled from its opening on, whether or not
+ * the CPU is sampled.
  */
 static bool events_died(struct cpu *cpu)
 {
@@ -463,7 +463,7 @@ static bool events_died(struct cpu *cpu)
 	       cpu->enabled_ns == before_ns;
 }
 
-/* The rest in the ring stays to be drained. */
+/* Disconnects a CPU that went offline. Its ring can still be drained. */
 static void retire(struct collect *c, struct cpu *cpu)
 {
 	cpu->gone = true;
@@ -491,7 +491,7 @@ int collect_check_cpus(struct collect *c)
 	}
 	opened = c->cpu_count;
 	err = open_missing(c, &online, &step);
-	/* What was mapped and executed on a CPU before its event was there, nobody has told. */
+	/* Nothing reported the mappings and execs on a CPU before its event was opened. */
 	if (c->cpu_count > opened)
 		tell_of_gap(c, c->merge.last_ns, clock_monotonic_ns());
 	return err;

@@ -15,9 +15,9 @@ enum {
 };
 
 /*
- * Whether the process cannot be seen from the agent's pid namespace: its pid there is 0, and −1
- * when it has ended (perf_event_pid_type() of the kernel). The idle threads, whose pid is 0 too,
- * have no records.
+ * Whether the process is not visible in the agent's pid namespace: its pid is then 0, or −1 if it
+ * has ended (perf_event_pid_type() in the kernel). Idle threads, whose pid is 0 too, have no
+ * records.
  */
 static bool is_outside_namespace(uint32_t tgid)
 {
@@ -102,7 +102,7 @@ static bool handle_stack(const struct events *e, struct cursor *raw)
 	return true;
 }
 
-/* The frames of a sample, where they come with it. */
+/* Delivers the stack within a sample's record, if there is one. */
 static bool handle_own_stack(const struct events *e, struct cursor *raw)
 {
 	struct cursor kind = *raw;
@@ -152,7 +152,7 @@ static bool handle_record(const struct events *e, const struct probe_record *rec
 	return true;
 }
 
-/* PERF_SAMPLE_RAW: a u32 size and so many bytes, which bpf_perf_event_output() filled. */
+/* PERF_SAMPLE_RAW: a u32 size, then as many bytes, written by BPF. */
 static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *body)
 {
 	struct cursor raw, kind_at;
@@ -197,9 +197,9 @@ static void events_read_file(struct cursor *body, struct collect_mmap *mmap)
 }
 
 /*
- * Whether it is a record of the event that tells of files: it ends with the pid and tid that it
- * begins with. Another one ends with a name and zeros, so that nothing follows a zero. The flag of
- * build IDs does not tell: the kernel leaves it set from the event that it wrote before.
+ * Whether the record is from the event for mapped files: it then ends with the pid and tid that it
+ * begins with. The other event's ends with a name and zeros, so nothing follows a zero. The flag
+ * for build IDs is no criterion: the kernel leaves it set from the event that it wrote before.
  */
 static bool is_of_file(const struct cursor *body)
 {
@@ -277,7 +277,7 @@ static bool handle_task(
 	cursor_skip(body, 8); /* the time */
 	if (body->bad)
 		return false;
-	/* What the event that tells of files says of tasks, unasked, is longer and is known. */
+	/* The event for mapped files also reports tasks: longer records, and duplicates. */
 	if (is_outside_namespace(tgid) || (e->files && cursor_left(body)))
 		return true;
 	if (type == PERF_RECORD_FORK && e->handlers.fork)
@@ -304,7 +304,7 @@ static bool handle_ksymbol(const struct events *e, struct cursor *body)
 	return true;
 }
 
-/* Whoever merges the rings has told of the gap. */
+/* Only counts: the merge has reported the gap. */
 static bool handle_lost(const struct events *e, struct cursor *body)
 {
 	uint64_t count;

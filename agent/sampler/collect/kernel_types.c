@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stays is what libbpf can come upon for a relocation: structs, unions and enums of a name
- * that the object has too, with the members whose names occur anywhere in the object, and those
- * without a name, which may have such members. A pointer leads nowhere: what it points to is
- * relocated by the name of that struct. Sizes and offsets stay as they are. Names are known by
- * their hashes: one too many does no harm.
+ * Keeps what libbpf can need for a relocation: structs, unions and enums whose names the object
+ * has too, with the members whose names occur anywhere in the object, and unnamed members, which
+ * may contain such members. Pointers lose their target: that is relocated by its own struct's name.
+ * Sizes and offsets are unchanged. Names are compared by hash: a superfluous one does no harm.
  */
 #include "agent/sampler/collect/kernel_types.h"
 
@@ -24,8 +23,8 @@
 
 enum {
 	MAX_NAMES = 65536,
-	MAX_MEMBERS = 256, /* of a struct that stay; a few are asked for */
-	MAX_DEPTH = 8, /* of structs and arrays in each other */
+	MAX_MEMBERS = 256, /* kept per struct; objects need only a few */
+	MAX_DEPTH = 8, /* of nested structs and arrays */
 };
 
 struct kernel_types {
@@ -37,12 +36,12 @@ struct kernel_types {
 struct reduction {
 	const struct btf *kernel;
 	struct btf *reduced;
-	struct map names; /* hashes of those that the object has */
+	struct map names; /* hashes of the object's names */
 };
 
 struct member {
 	const char *name;
-	int type; /* in what is left */
+	int type; /* id in the reduced BTF */
 	uint32_t bit_off, bit_size;
 };
 
@@ -55,7 +54,7 @@ DEFINE_AUTO(kernel_types);
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* `name___flavor` is another way to see `name`. */
+/* `name___flavor` is an alternative definition of `name`. */
 static size_t plain_size(const char *name)
 {
 	const char *flavor = strstr(name, "___");
@@ -94,7 +93,7 @@ static int add_names(struct reduction *r, const struct btf *object)
 	return err;
 }
 
-/* ---- types: all return the number of what they made, or a negative errno -------------------- */
+/* ---- types: all return the id of the new type, or a negative errno --------------------------- */
 
 static int copy_type(struct reduction *r, uint32_t id, unsigned int depth);
 
@@ -128,7 +127,7 @@ static int copy_array(struct reduction *r, const struct btf_type *type, unsigned
 			   : btf__add_array(r->reduced, index, element, (int)array->nelems);
 }
 
-/* One without a name stays if it has members of its own, whatever these are called. */
+/* Whether to keep MEMBER: an unnamed one is kept if it has members, whatever their names. */
 static bool kernel_types_stays(const struct reduction *r, const struct btf_member *member)
 {
 	const char *name = btf__name_by_offset(r->kernel, member->name_off);
@@ -138,7 +137,7 @@ static bool kernel_types_stays(const struct reduction *r, const struct btf_membe
 		      : btf_is_composite(btf__type_by_id(r->kernel, (uint32_t)id));
 }
 
-/* Members are made before the struct: that must be the last type when they are added. */
+/* Copies the members' types before the struct: it must be the last type when members are added. */
 static int copy_members(struct reduction *r, const struct btf_type *type, unsigned int depth,
 	struct member members[MAX_MEMBERS])
 {
@@ -181,7 +180,7 @@ static int copy_struct(struct reduction *r, const struct btf_type *type, unsigne
 	return err ? err : made;
 }
 
-/* Typedefs and qualifiers are left out, as relocations do not look at them. */
+/* Omits typedefs and qualifiers, which relocations ignore. */
 static int copy_type(struct reduction *r, uint32_t id, unsigned int depth)
 {
 	int resolved = btf__resolve_type(r->kernel, id);
@@ -200,7 +199,7 @@ static int copy_type(struct reduction *r, uint32_t id, unsigned int depth)
 		return btf__add_float(r->reduced, kernel_types_name_of(r, type), type->size);
 	case BTF_KIND_ENUM:
 		return copy_enum(r, type);
-	case BTF_KIND_ENUM64: /* nobody asks for its values */
+	case BTF_KIND_ENUM64: /* its values are not needed */
 		return btf__add_enum64(
 			r->reduced, kernel_types_name_of(r, type), type->size, btf_kflag(type));
 	case BTF_KIND_ARRAY:

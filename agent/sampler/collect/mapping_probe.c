@@ -17,7 +17,7 @@
 #include "bpf/abi/sampler.h"
 #include "bpf/unwind/mapping_probe.skel.h"
 
-/* Below what a process may map. */
+/* Below the lowest address that a process may map. */
 static const uint64_t NOTHING_MAPPED = 0x10;
 
 uint32_t mapping_probe_page_shift(void)
@@ -68,7 +68,7 @@ static int ask(struct mapping_probe_bpf *skeleton, uint64_t address)
 	return 0;
 }
 
-/* Whether the kernel's tree says of code of ours what /proc says. */
+/* Whether the VMA lookup of our own code at ADDRESS agrees with /proc. */
 static bool tells(struct mapping_probe_bpf *skeleton, uint64_t address, bool vdso)
 {
 	const struct abi_mapping_probe *probe = &skeleton->bss->probe;

@@ -15,7 +15,7 @@ static const struct {
 	{ "kernel-walk", MECHANISM_KERNEL_WALK },
 };
 
-/* 0: there is none of this name. */
+/* Returns 0 if there is none of this name. */
 static uint32_t mechanism_named(const char *name, size_t length)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(mechanisms); i++) {

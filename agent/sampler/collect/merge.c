@@ -10,13 +10,13 @@
 
 enum { MAX_RINGS = 1 << 16 };
 
-/* A ring that has a record to give, and when it was written. */
+/* A ring's next record or gap. */
 struct merge_turn {
-	uint64_t time_ns; /* when it is its turn: of a gap, when that began */
-	size_t size; /* of the record; 0 = there is none, but a gap may be here */
+	uint64_t time_ns; /* of the record, or of the beginning of the gap */
+	size_t size; /* of the record; 0 = none, only a gap */
 	struct ring *ring;
-	uint32_t rank; /* the lowest first among those of the same time */
-	uint64_t gap_until_ns; /* records until then may be lost; 0 = none are */
+	uint32_t rank; /* order among turns of the same time, lowest first */
+	uint64_t gap_until_ns; /* records until then may be lost; 0 = no gap */
 };
 
 enum merge_rank { MERGE_SIDEBAND, MERGE_OWN_SAMPLE, MERGE_SAMPLE };
@@ -90,7 +90,7 @@ static bool gap_turn(struct ring *ring, struct merge_turn *turn)
 	return true;
 }
 
-/* The next turn of RING; false when it has none. Drops what is no record. */
+/* Sets *TURN to RING's next turn. Returns false if there is none. Drops what is no record. */
 static bool next_turn(
 	struct merge *m, struct ring *ring, const struct merge_sink *sink, struct merge_turn *turn)
 {
@@ -101,7 +101,7 @@ static bool next_turn(
 		sink->bad(sink->context, m->last_ns, ring_drop(ring));
 	if (found <= 0)
 		return found == 0 && gap_turn(ring, turn);
-	/* No record can be of a time after it was looked at; one that says so must not wait. */
+	/* No record can be newer than the reading of its ring; one that claims so must not wait. */
 	if (next.time_ns > m->looked_ns)
 		next.time_ns = m->last_ns;
 	next.rank = merge_rank_of(ring);

@@ -29,7 +29,7 @@ static int open_on_cpu(struct perf_event_attr *attr, int cpu)
 	return fd;
 }
 
-/* One that brings records of mappings, with the times of bpf_ktime_get_ns(). */
+/* Attributes of an event that reports mappings, with the clock of bpf_ktime_get_ns(). */
 static struct perf_event_attr mappings_attr(uint64_t config, uint64_t sample_type)
 {
 	return (struct perf_event_attr){
@@ -96,7 +96,7 @@ int perf_event_open_sampling(int cpu, const struct collect_options *options)
 	if (options->event == COLLECT_CYCLES) {
 		attr.type = PERF_TYPE_HARDWARE;
 		attr.config = PERF_COUNT_HW_CPU_CYCLES;
-		attr.exclude_idle = 0; /* few PMUs know it; the program leaves pid 0 out */
+		attr.exclude_idle = 0; /* few PMUs support it; the program skips pid 0 */
 	}
 	if (options->frequency_hz) {
 		attr.freq = 1;
@@ -105,7 +105,7 @@ int perf_event_open_sampling(int cpu, const struct collect_options *options)
 		attr.sample_period = options->period;
 	}
 	fd = open_on_cpu(&attr, cpu);
-	/* What kernels say of an event that no PMU provides, or that cannot interrupt. */
+	/* The errors for an event that no PMU provides, or that cannot interrupt. */
 	if (options->event == COLLECT_CYCLES && (fd == -ENODEV || fd == -EOPNOTSUPP))
 		return -ENOENT;
 	return fd;

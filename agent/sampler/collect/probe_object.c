@@ -20,7 +20,7 @@ static int write_config(
 	struct abi_sampler_config *config;
 	size_t size = 0;
 
-	/* Before loading this is the object's copy, to be changed. */
+	/* Before loading, this is the object's own copy, which may be changed. */
 	config = map ? (void *)bpf_map__initial_value(map, &size) : NULL;
 	if (size < sizeof(*config))
 		return -EBADMSG;
@@ -30,7 +30,7 @@ static int write_config(
 	return 0;
 }
 
-/* The scratch memory that only a walk by tables needs. */
+/* Does not create the scratch maps that only a walk by tables needs. */
 static void leave_out_walk(struct bpf_object *object)
 {
 	static const char *const names[] = { "unwind_near_processes", "unwind_near_rules",
@@ -44,7 +44,7 @@ static void leave_out_walk(struct bpf_object *object)
 	}
 }
 
-/* Of the probe's two programs one is loaded. */
+/* Chooses which of the probe's two programs is loaded. */
 static int choose_program(struct probe_object *o, bool tables)
 {
 	const struct probe *probe = o->probe;

@@ -21,8 +21,7 @@
 enum {
 	MAX_PROBES = 8,
 	INITIAL_PID_NAMESPACE = 0xEFFFFFFC, /* PROC_PID_INIT_INO, the same on every kernel */
-	/* Pieces of stack may take a third of a ring. It is read then, though not at once on a busy
-	   machine. */
+	/* Pieces of stack may take 1/3 of a ring. That wakes its reader, who may come late. */
 	ALLOWED_PART = 3,
 };
 
@@ -34,7 +33,7 @@ struct probe_set {
 	size_t count;
 };
 
-/* libbpf's messages, the verifier's log among them: for those who ask for them. */
+/* Logs libbpf's messages, including the verifier's log, if the user asked for them. */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	autofree char *text = NULL;
@@ -77,7 +76,7 @@ static uint32_t max_frames(void)
 	return allowed && allowed < ABI_MAX_FRAMES ? (uint32_t)allowed : ABI_MAX_FRAMES;
 }
 
-/* SHARERS: probes that leave walks to user space. */
+/* SHARERS is the number of probes that ship unfinished walks. */
 static struct abi_sampler_config config_for(const struct collect_options *options,
 	const struct ring_sizes *sizes, enum walk walk, uint32_t sharers)
 {
@@ -159,8 +158,8 @@ static bool try_mappings(const struct probe_set *s, const struct collect_options
 }
 
 /*
- * With the sampler's own rings, else with those of perf events; by tables, else (an older verifier,
- * too little memory) as the kernel walks.
+ * Tries the sampler's own rings, then those of perf events; walks by tables, then (older verifier,
+ * too little memory) the kernel's walk.
  */
 static int load_by_walk(struct probe_set *s, const struct collect_options *options)
 {
@@ -190,7 +189,7 @@ static int load_by_walk(struct probe_set *s, const struct collect_options *optio
 	}
 }
 
-/* With the kernel's types as we reduce them; if some kernel rejects those, as libbpf reads them. */
+/* Tries our reduced kernel types first, then libbpf's own reading of them. */
 static int load_by_types(struct probe_set *s, const struct collect_options *options)
 {
 	int err;
@@ -202,7 +201,7 @@ static int load_by_types(struct probe_set *s, const struct collect_options *opti
 	return err && err != -EPERM ? load_by_walk(s, options) : err;
 }
 
-/* What the failed load means for the user. */
+/* Turns a load's failure into the error and step that the user sees. */
 static int explain_load(int err, const char **ret_step)
 {
 	/* -EPERM comes from the system call's own check, -EACCES from the verifier. */

@@ -11,8 +11,8 @@ enum {
 	/* The shortest record that has a time. */
 	MIN_RECORD_BYTES = sizeof(struct perf_event_header) + TIME_BYTES,
 	/*
-	 * Records and rings are multiples of 8 bytes, so that a header or a time never goes around
-	 * the ring's end.
+	 * Records and rings are multiples of 8 bytes, so a header or a time never wraps around the
+	 * ring's end.
 	 */
 	RECORD_ALIGNMENT = 8,
 	KSYMBOL_NAME_OFFSET = 16, /* behind address, length, type and flags */
@@ -58,13 +58,13 @@ void ring_look(struct ring *r)
 	r->head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
 }
 
-/* Whether SIZE bytes from `at` on stand there in one piece. */
+/* Whether SIZE bytes from `at` on are contiguous. */
 static bool in_one_piece(const struct ring *r, uint64_t size)
 {
 	return size <= r->size_bytes - (r->at & (r->size_bytes - 1)) + r->behind_bytes;
 }
 
-/* The OFFSET-th byte from `at` on, and the seven that follow: both are multiples of 8. */
+/* The byte at `at` + OFFSET and the seven that follow; both are multiples of 8. */
 static const uint8_t *ring_byte(const struct ring *r, uint64_t offset)
 {
 	if (in_one_piece(r, offset + RECORD_ALIGNMENT))
@@ -73,10 +73,10 @@ static const uint8_t *ring_byte(const struct ring *r, uint64_t offset)
 }
 
 /*
- * Where in the record at `at` the time stands: first in a sample, last in all other records
- * (sample_id_all). In a KSYMBOL record it comes right behind the padded name, which is not always
- * the end: the kernel makes this record longer by the trailer's size for each CPU it has already
- * written it to (seen on 6.18), and leaves the surplus as it was.
+ * The offset of the time in the record at `at`: first in a sample, last in all other records
+ * (sample_id_all). In a KSYMBOL record it directly follows the padded name, which is not always the
+ * end: the kernel lengthens this record by the trailer's size for each CPU that it has already been
+ * written to (seen on 6.18), and does not write the surplus.
  */
 static uint64_t time_offset(const struct ring *r, const struct perf_event_header *header)
 {
@@ -87,7 +87,7 @@ static uint64_t time_offset(const struct ring *r, const struct perf_event_header
 		return sizeof(*header);
 	if (header->type != PERF_RECORD_KSYMBOL)
 		return last;
-	/* Eight bytes at a time: where the padding begins, the last of them is NUL. */
+	/* Eight bytes at a time: the last of them is NUL once the name has ended. */
 	for (; name + RECORD_ALIGNMENT <= last; name += RECORD_ALIGNMENT)
 		if (!ring_byte(r, name)[RECORD_ALIGNMENT - 1])
 			return name + RECORD_ALIGNMENT;
@@ -139,7 +139,7 @@ void ring_pop(struct ring *r, uint64_t time_ns, size_t size)
 		ring_release(r);
 }
 
-/* Once there is more room, nothing but a record that may come late tells that there was not. */
+/* Notes a full ring before there is room again: its PERF_RECORD_LOST may come late. */
 static void ring_note_room(struct ring *r)
 {
 	uint64_t head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);

@@ -11,14 +11,13 @@ enum {
 	SAMPLE_BYTES =
 		2000, /* a sample with both its stacks, on a mixed load; deep ones take 3000 */
 	/*
-	 * Nothing wakes the loop for the sampler's own rings, but it looks at them twice a second
-	 * and mostly more often.
+	 * The sampler's own rings do not wake the loop, but it reads them at least twice a second.
 	 */
 	OWN_LOOKS_PER_SECOND = 2,
 	OWN_LEAST_BYTES = 64 << 10,
-	/* All of them together: machines with more CPUs have the rings of perf events only. */
+	/* All of them together: machines with more CPUs have only the rings of perf events. */
 	OWN_MOST_BYTES = 128 << 20,
-	/* What a CPU's switches of threads bring while the loop waits: 15000, few new stacks. */
+	/* For a CPU's context switches while the loop waits: 15000, with few new stacks. */
 	SWITCHES_BYTES = 4 << 20,
 	SWITCHES_ALL_BYTES = 128 << 20, /* on machines with many CPUs */
 };
@@ -30,7 +29,7 @@ static uint64_t hz_of(const struct collect_options *options)
 	return UINT64_C(1000000000) / MAX(options->period, UINT64_C(1));
 }
 
-/* 0: samples come so often that they need a ring of perf's, which wakes the loop. */
+/* Returns 0 if samples are so frequent that they need a perf ring, which wakes the loop. */
 static uint32_t own_bytes_for(const struct collect_options *options)
 {
 	uint64_t wanted = hz_of(options) * SAMPLE_BYTES / OWN_LOOKS_PER_SECOND;
@@ -46,9 +45,9 @@ static uint32_t own_bytes_for(const struct collect_options *options)
 }
 
 /*
- * Room for about a second of samples whose stacks are all new: the loop may have to wait so long.
- * With rings for samples alone it is as much: the pieces of stack that come with unfinished walks,
- * and on a busy machine the side-band, take what there is.
+ * Room for about a second of samples with only new stacks: the loop may have to wait that long. It
+ * is no less if samples have rings of their own: pieces of stack from unfinished walks and, on a
+ * busy machine, the side-band use it up.
  */
 static uint32_t pages_for(const struct collect_options *options)
 {

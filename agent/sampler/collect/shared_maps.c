@@ -17,14 +17,14 @@
 struct shared_maps {
 	struct shared_bpf *skeleton;
 	struct abi_shared *variables;
-	struct tables *tables; /* NULL: user stacks by frame pointer */
+	struct tables *tables; /* NULL = user stacks by frame pointer */
 	struct sample_rings rings;
 	struct runtime_hints runtime_hints;
 };
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
-/* A pc's code is found in one of two ways; the maps of the other take hardly any memory. */
+/* Only one of the two lookups is used; the maps of the other one are made minimal. */
 static void size_lookup(struct shared_bpf *skeleton, bool by_mapping)
 {
 	if (by_mapping) {
