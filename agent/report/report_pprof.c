@@ -349,7 +349,9 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 		return err;
 	r.pprof = pprof;
 	r.stacks = stacks;
-	err = report_pprof_put_comments(&r, mean_period) ?: put_main_binary_first(&r) ?: report_pprof_add_samples(&r);
+	err = report_pprof_put_comments(&r, mean_period) ?: put_main_binary_first(&r);
+	if (!err)
+		err = report_pprof_add_samples(&r);
 	if (err)
 		return err;
 	before = out->size;
