@@ -25,7 +25,7 @@ _Static_assert(
 	offsetof(struct sightings_record, of) == sizeof(struct abi_sightings), "as the ABI has it");
 
 struct unwind_walk {
-	__u32 rules_turn; /* shared.unwind_rules_turn when the walk began */
+	__u32 rules_epoch; /* shared.unwind_rules_epoch when the walk began */
 	__u32 readings; /* shared.ring_readings when the allowance was last renewed */
 	__u32 allowance; /* bytes left for unfinished walks */
 	__u32 missed; /* 1 + the first absent slot; 0 = none */
@@ -33,8 +33,8 @@ struct unwind_walk {
 	__u32 guessed; /* 1 = it cannot, a table was missing: unwound by frame pointer there */
 	__u32 known; /* the process is */
 	__u32 stack_waits; /* the record is yet to be shipped, with the sample */
-	struct unwind_near_key key; /* of the cached ranges; not on the stack, which is small */
-	unsigned short blocks[UNWIND_NEAR_AHEAD]; /* cached rules of the innermost frames */
+	struct unwind_cache_key key; /* of the cached ranges; not on the stack, which is small */
+	unsigned short blocks[UNWIND_CACHE_AHEAD]; /* cached rules of the innermost frames */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct unwind_state state;
 	union {

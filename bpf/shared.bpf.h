@@ -20,8 +20,8 @@
 volatile struct abi_shared shared SEC(".data.shared") = {
 	.ring_readings = 1,
 	.unwind_epoch = 1,
-	.unwind_rules_turn = 1,
-	.unwind_files_turn = 1,
+	.unwind_rules_epoch = 1,
+	.unwind_files_epoch = 1,
 };
 
 /* ---- who is sampled ------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ struct {
 	__uint(max_entries, ABI_SIGHTING_SLOTS);
 	__type(key, __u32);
 	__type(value, __u64);
-} sightings_told SEC(".maps");
+} sightings_reported SEC(".maps");
 
 /* ---- unwind tables (bpf/abi/unwind_maps.h) -------------------------------------------------- */
 

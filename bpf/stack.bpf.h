@@ -40,7 +40,7 @@ struct counters {
 enum { SCRATCH = 0 /* the one element of the maps of scratch memory */ };
 
 /* The context of one run of a program. */
-struct taking {
+struct capture {
 	void *ctx; /* the program's, for the kernel's helpers */
 	bpf_user_pt_regs_t *interrupted; /* registers; NULL = not interrupted: it leaves the CPU */
 	struct task_struct *task; /* the current one */
@@ -59,7 +59,7 @@ int sample_ring_write(__u32 skip, __u32 bytes);
  * Returns 0, ERROR_NO_SPACE or another error.
  */
 static __always_inline long output_bytes(
-	const struct taking *t, void *from, __u32 skip, __u64 bytes)
+	const struct capture *t, void *from, __u32 skip, __u64 bytes)
 {
 	if (config.sample_ring_bytes) {
 		long error = sample_ring_write(skip, bytes);
@@ -75,7 +75,7 @@ static __always_inline long output_bytes(
  * a count in a register, the verifier would follow the rest of the program once per possible
  * length.
  */
-static __always_inline __u64 stack_hash(const struct taking *t, const struct stack_record *record)
+static __always_inline __u64 stack_hash(const struct capture *t, const struct stack_record *record)
 {
 	const volatile __u32 *count = &record->frame_count;
 	__u64 hash = STACK_HASH_MUL_3;
@@ -87,7 +87,7 @@ static __always_inline __u64 stack_hash(const struct taking *t, const struct sta
 
 /* Outputs RECORD and the BEFORE bytes in front of it: the sample, or nothing. */
 static __always_inline long stack_output(
-	const struct taking *t, struct stack_record *record, __u64 before)
+	const struct capture *t, struct stack_record *record, __u64 before)
 {
 	__u64 bytes = *(volatile __u32 *)&record->frame_count;
 
@@ -103,7 +103,7 @@ static __always_inline long stack_output(
  * so that no other CPU's sample relies on frames still to come. Returns whether it went out now.
  */
 static __always_inline bool stack_ship(
-	const struct taking *t, struct stack_record *record, __u64 before)
+	const struct capture *t, struct stack_record *record, __u64 before)
 {
 	__u64 tag = stack_tag(record->id, record->window);
 	__u32 slot = record->id & (ABI_SEEN_SLOTS - 1);
@@ -124,7 +124,7 @@ static __always_inline bool stack_ship(
 
 /* The kernel walks and this ships the user or (ABI_STACK_KERNEL) kernel stack. Id, or 0 = none. */
 static __always_inline __u64 stack_take(
-	const struct taking *t, struct stack_record *record, __u32 kind)
+	const struct capture *t, struct stack_record *record, __u32 kind)
 {
 	__u64 walk = kind == ABI_STACK_KERNEL ? 0 : BPF_F_USER_STACK;
 	/* No larger than needed: the helper clears unused room. */

@@ -12,7 +12,7 @@
 /* PIDFD_THREAD (Linux 6.9); older kernels can only watch processes. */
 enum { OF_THREAD = O_EXCL };
 
-static void let_go(struct record_targets *t, size_t at)
+static void release_target(struct record_targets *t, size_t at)
 {
 	loop_remove(t->loop, t->fds[at]);
 	close(t->fds[at]);
@@ -27,7 +27,7 @@ static void on_end(void *context, int fd, uint32_t epoll_events)
 	(void)epoll_events;
 	for (size_t i = 0; i < t->count; i++) {
 		if (t->fds[i] == fd)
-			let_go(t, i);
+			release_target(t, i);
 	}
 	if (!t->left)
 		t->ended(t->context);
@@ -92,7 +92,7 @@ void record_targets_deinit(struct record_targets *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		if (t->fds[i] >= 0)
-			let_go(t, i);
+			release_target(t, i);
 	}
 	free(t->fds);
 	*t = (struct record_targets){ 0 };

@@ -77,10 +77,10 @@ void daemon_announce_hottest(
 	struct report_hot *hot = NULL;
 	size_t count = 0;
 
-	if (d->hottest_told || d->stopping || !to_a_person(d) || !samples ||
+	if (d->hottest_reported || d->stopping || !to_a_person(d) || !samples ||
 		clock_monotonic_ns() - window->began_ns < ENOUGH_NS)
 		return;
-	d->hottest_told = true;
+	d->hottest_reported = true;
 	if (report_hottest(sources, &hot, HOTTEST, &count))
 		return;
 	fprintf(stderr, "\n   self  total  function (of %" PRIu64 " samples)\n", samples);

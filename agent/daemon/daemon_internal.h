@@ -52,7 +52,7 @@ struct daemon {
 	int store_removal_error; /* errno of removing old profiles, at the last trim; 0 = none */
 	bool disk_full; /* storing the last window evicted old profiles */
 	bool ready, stopping;
-	bool hottest_told;
+	bool hottest_reported;
 	struct on_demand on_demand[DAEMON_MAX_ON_DEMAND];
 };
 

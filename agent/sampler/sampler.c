@@ -146,7 +146,7 @@ static void on_upkeep_timer(void *context)
 	trouble_log_check_builds(&sampler->trouble_log, sampler->builds);
 	runtimes_retry(&sampler->runtimes);
 	if (sampler->unwind)
-		unwind_turn(sampler->unwind);
+		unwind_tick(sampler->unwind);
 	trim_cache(sampler);
 	if (sampler->started && collect_check_cpus(sampler->collect) < 0)
 		log_debug("a CPU could not be opened, ignoring", "%s", "");

@@ -16,7 +16,7 @@ int sampler_unwind_create(struct sampler *sampler)
 			.set_process = tables_set_process,
 			.remove_process = tables_remove_process,
 			.set_epoch = tables_set_epoch,
-			.set_rules_turn = tables_set_rules_turn,
+			.set_rules_epoch = tables_set_rules_epoch,
 			.set_full = tables_set_full,
 			.context = tables,
 		},
@@ -31,7 +31,7 @@ int sampler_unwind_create(struct sampler *sampler)
 	if (tables_by_file(tables)) {
 		options.target.set_file = tables_set_file;
 		options.target.remove_file = tables_remove_file;
-		options.target.set_files_turn = tables_set_files_turn;
+		options.target.set_files_epoch = tables_set_files_epoch;
 	}
 	return unwind_create(&options, &sampler->unwind);
 }

@@ -188,7 +188,7 @@ static int take_cgroup(
 	return 0;
 }
 
-static int take_stacks(
+static int capture_stacks(
 	const struct config *config, const char *command, struct collect_options *collect)
 {
 	bool user = config_flag(config, SETTING_user), kernel = config_flag(config, SETTING_kernel);
@@ -280,7 +280,7 @@ int sampling_options(
 	if (!err)
 		err = take_cgroup(config, command, &o.collect.filter);
 	if (!err)
-		err = take_stacks(config, command, &o.collect);
+		err = capture_stacks(config, command, &o.collect);
 	if (!err)
 		err = take_names(config, command, &o.collect.filter);
 	if (!err)

@@ -26,7 +26,7 @@ enum abi_kind {
 	ABI_SWITCH_OUT = 2,
 	ABI_WAKE = 3,
 	ABI_STACK = 4,
-	ABI_SIGHTINGS_MET = 5,
+	ABI_SIGHTINGS_RECORD = 5,
 };
 
 enum {
@@ -167,7 +167,7 @@ struct abi_sighting {
 };
 
 struct abi_sightings {
-	abi_u32 kind; /* ABI_SIGHTINGS_MET */
+	abi_u32 kind; /* ABI_SIGHTINGS_RECORD */
 	abi_u32 tgid;
 	abi_u32 window;
 	abi_u32 count; /* at most ABI_SIGHTINGS */

@@ -17,9 +17,9 @@ struct abi_shared {
 	/* Incremented from time to time; a slot records the epoch of its last use. */
 	abi_u32 unwind_epoch;
 	/* Incremented, from 1 on, to drop all cached rules. */
-	abi_u32 unwind_rules_turn;
+	abi_u32 unwind_rules_epoch;
 	/* Incremented whenever the known files change. */
-	abi_u32 unwind_files_turn;
+	abi_u32 unwind_files_epoch;
 	/* 1 = user space has no room for unfinished walks: BPF finishes all of them. */
 	abi_u32 unwind_full;
 	/*

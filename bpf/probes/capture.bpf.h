@@ -28,7 +28,7 @@ static __always_inline bool is_left_out(__u32 tgid)
 }
 
 /* Sets the sample's identity and fiber. Returns false if a filter rejects the thread. */
-static __always_inline bool take_identity(const struct taking *t, struct scratch *s)
+static __always_inline bool capture_identity(const struct capture *t, struct scratch *s)
 {
 	struct abi_sample *sample = &s->walk.sample;
 	/* Not as t->task: that would be taken for a field of the kernel's, too. */
@@ -45,7 +45,7 @@ static __always_inline bool take_identity(const struct taking *t, struct scratch
 
 /* Sets the fields of both kinds, except for identity, flags that only the caller knows, stacks. */
 static __always_inline void take_facts(
-	const struct taking *t, enum abi_kind kind, struct abi_sample *sample)
+	const struct capture *t, enum abi_kind kind, struct abi_sample *sample)
 {
 	/* Not as t->task: that would be taken for a field of the kernel's, too. */
 	struct task_struct *task = t->task;
@@ -66,7 +66,7 @@ static __always_inline void take_facts(
  * Threads that the kernel creates in a process (io_uring, vhost) share its memory but have no user
  * stack. Kernels before 6.18 walk one from a pc of 0.
  */
-static __always_inline bool has_user_stack(const struct taking *t, const struct abi_sample *sample)
+static __always_inline bool has_user_stack(const struct capture *t, const struct abi_sample *sample)
 {
 	struct task_struct *task = t->task;
 
@@ -76,7 +76,7 @@ static __always_inline bool has_user_stack(const struct taking *t, const struct 
 }
 
 /* Captures the stacks. Sets ABI_SAMPLE_UNFINISHED if user space is to finish the user stack. */
-static __always_inline void take_stacks(const struct taking *t, bool tables, struct scratch *s)
+static __always_inline void capture_stacks(const struct capture *t, bool tables, struct scratch *s)
 {
 	struct abi_sample *sample = &s->walk.sample;
 
@@ -86,7 +86,7 @@ static __always_inline void take_stacks(const struct taking *t, bool tables, str
 	sample->kernel_stack = 0;
 	sample->user_stack = 0;
 	if (config.stacks != ABI_STACKS_USER && sample->flags & ABI_SAMPLE_KERNEL)
-		sample->kernel_stack = kernel_stack_take(t, s);
+		sample->kernel_stack = kernel_stack_capture(t, s);
 	if (config.stacks != ABI_STACKS_KERNEL && has_user_stack(t, sample)) {
 		sample->user_stack = tables ? unwind_take(t, s) : stack_take(t, &s->walk.record, 0);
 		if (!sample->user_stack)
@@ -95,7 +95,7 @@ static __always_inline void take_stacks(const struct taking *t, bool tables, str
 }
 
 /* Whether a record got into the ring; counts those that did not. */
-static __always_inline bool is_out(const struct taking *t, long error)
+static __always_inline bool is_out(const struct capture *t, long error)
 {
 	if (!error)
 		return true;
@@ -103,7 +103,7 @@ static __always_inline bool is_out(const struct taking *t, long error)
 	return false;
 }
 
-static __always_inline bool output_sample(const struct taking *t, bool tables, struct scratch *s)
+static __always_inline bool output_sample(const struct capture *t, bool tables, struct scratch *s)
 {
 	struct abi_sample *sample = &s->walk.sample;
 	long error = ERROR_NO_SPACE;

@@ -18,7 +18,7 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 {
 	__u32 whose = SCRATCH;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
-	struct taking t = {
+	struct capture t = {
 		.ctx = ctx,
 		.interrupted = &ctx->regs,
 		.task = task_current(),
@@ -29,7 +29,7 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 		return 0;
 	t.counters = &s->counters;
 	COUNT_RUN(t.counters);
-	if (!take_identity(&t, s)) {
+	if (!capture_identity(&t, s)) {
 		t.counters->of[ABI_COUNT_FILTERED]++;
 		return 0;
 	}
@@ -37,7 +37,7 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 	s->walk.sample.flags = regs_user_mode(&ctx->regs) ? 0 : ABI_SAMPLE_KERNEL;
 	take_facts(&t, ABI_TICK, &s->walk.sample);
 	s->walk.tick.period = shared.changed_period ?: ctx->sample_period;
-	take_stacks(&t, tables, s);
+	capture_stacks(&t, tables, s);
 	output_sample(&t, tables, s);
 	return 0;
 }

@@ -57,7 +57,7 @@ static __always_inline struct task_struct *coming_thread(
 }
 
 /* Ends the wait of THREAD, if it has one, as of END_NS. */
-static __always_inline void wait_ends(const struct taking *t, __u32 thread, __u64 end_ns)
+static __always_inline void wait_ends(const struct capture *t, __u32 thread, __u64 end_ns)
 {
 	const struct wait *wait = thread ? bpf_map_lookup_elem(&waits, &thread) : NULL;
 	struct abi_wake wake = { .kind = ABI_WAKE };
@@ -84,7 +84,7 @@ static __always_inline void wait_ends(const struct taking *t, __u32 thread, __u6
  * lost.)
  */
 static __always_inline void wait_ended_unseen(
-	const struct taking *t, __u32 thread, struct task_struct *leaving, __u64 now_ns)
+	const struct capture *t, __u32 thread, struct task_struct *leaving, __u64 now_ns)
 {
 	__u64 ran_ns = TASK_READ(leaving, se.sum_exec_runtime) -
 		       TASK_READ(leaving, se.prev_sum_exec_runtime);
@@ -101,11 +101,11 @@ static __always_inline bool is_chosen(struct task_struct *leaving)
 }
 
 static __always_inline void wait_begins(
-	const struct taking *t, __u32 thread, bool tables, struct scratch *s)
+	const struct capture *t, __u32 thread, bool tables, struct scratch *s)
 {
 	struct wait wait = { .left_ns = bpf_ktime_get_ns() };
 
-	if (!is_chosen(t->task) || !take_identity(t, s))
+	if (!is_chosen(t->task) || !capture_identity(t, s))
 		return;
 	t->counters->of[ABI_COUNT_WAITS]++;
 	s->walk.sample.flags = ABI_SAMPLE_KERNEL;
@@ -113,7 +113,7 @@ static __always_inline void wait_begins(
 	s->walk.switch_out.left_ns = wait.left_ns;
 	wait.tgid = s->walk.sample.tgid;
 	wait.tid = s->walk.sample.tid;
-	take_stacks(t, tables, s);
+	capture_stacks(t, tables, s);
 	if (!output_sample(t, tables, s))
 		return;
 	if (bpf_map_update_elem(&waits, &thread, &wait, BPF_ANY))
@@ -124,7 +124,7 @@ static __always_inline int switch_with(struct bpf_raw_tracepoint_args *ctx, bool
 {
 	__u32 whose = SCRATCH;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
-	struct taking t = {
+	struct capture t = {
 		.ctx = ctx,
 		.task = task_current(),
 		.whose = SCRATCH,

@@ -44,7 +44,7 @@ static __always_inline bool runtime_read_thread(const struct abi_runtime_process
 }
 
 /* Sets the sample's fiber, and what the walk needs of it. */
-static __always_inline void runtime_read(const struct taking *t, struct scratch *s)
+static __always_inline void runtime_read(const struct capture *t, struct scratch *s)
 {
 	const struct abi_runtime_process *how = NULL;
 	struct runtime_place place;

@@ -18,94 +18,94 @@
 #include "bpf/unwind/step.bpf.h"
 
 enum {
-	UNWIND_NEAR_RANGES = 8,
-	UNWIND_NEAR_PROCESSES = 32,
-	UNWIND_NEAR_BLOCKS = 512, /* an element of a per-CPU map has at most 32 KiB */
-	UNWIND_NEAR_BLOCK_SHIFT = 6, /* bytes of code, as a power of two */
-	UNWIND_NEAR_WAYS = 3, /* rules cached per block */
-	UNWIND_NEAR_HASH_SHIFT = 40,
-	UNWIND_NEAR_AHEAD = 16, /* blocks to prefetch */
-	UNWIND_NEAR_FILES = 64,
+	UNWIND_CACHE_RANGES = 8,
+	UNWIND_CACHE_PROCESSES = 32,
+	UNWIND_CACHE_BLOCKS = 512, /* an element of a per-CPU map has at most 32 KiB */
+	UNWIND_CACHE_BLOCK_SHIFT = 6, /* bytes of code, as a power of two */
+	UNWIND_CACHE_WAYS = 3, /* rules cached per block */
+	UNWIND_CACHE_HASH_SHIFT = 40,
+	UNWIND_CACHE_AHEAD = 16, /* blocks to prefetch */
+	UNWIND_CACHE_FILES = 64,
 };
 
 /* In addition to enum unwind_place: as KEEPS_FP, for callers on an ABI_UNWIND_PAGE_FRAMED page. */
 enum { UNWIND_PLACE_FRAMED = 16 };
 
 /* The key of a process's cached ranges: they are valid while all of it is unchanged. */
-struct unwind_near_key {
+struct unwind_cache_key {
 	__u64 mm; /* or the version of the ranges that user space wrote */
 	__u64 arg_start; /* of the stack */
 	__u32 tgid;
 	__u32 changes; /* of the mappings; 0 = not counted: valid for one sample only */
-	__u32 files_turn;
+	__u32 files_epoch;
 	__u32 exec_id; /* since without randomization mm and arg_start may recur */
 };
 
-struct unwind_near {
-	struct unwind_near_key key;
+struct unwind_cache {
+	struct unwind_cache_key key;
 	/* The blocks of cached rules that the innermost frames of its last walk needed. */
-	unsigned short blocks[UNWIND_NEAR_AHEAD];
+	unsigned short blocks[UNWIND_CACHE_AHEAD];
 	__u64 next; /* range to be replaced next */
-	struct abi_unwind_range ranges[UNWIND_NEAR_RANGES];
+	struct abi_unwind_range ranges[UNWIND_CACHE_RANGES];
 };
 
 /* A range of a file, in file offsets, for processes that have not cached it yet. */
-struct unwind_near_file {
+struct unwind_cache_file {
 	struct abi_file file;
-	__u64 files_turn;
+	__u64 files_epoch;
 	struct abi_unwind_range range;
 };
 
-struct unwind_near_processes {
-	struct unwind_near of[UNWIND_NEAR_PROCESSES];
-	struct unwind_near_file files[UNWIND_NEAR_FILES];
+struct unwind_cache_processes {
+	struct unwind_cache of[UNWIND_CACHE_PROCESSES];
+	struct unwind_cache_file files[UNWIND_CACHE_FILES];
 };
 
 /* The rule of a row of the page that a slot stands for. */
-struct unwind_near_rule {
+struct unwind_cache_rule {
 	unsigned short slot;
 	unsigned short place; /* enum unwind_place, or UNWIND_PLACE_FRAMED */
 	unsigned short first, last; /* bytes in the page; first > last = valid for one step only */
 	struct abi_unwind_rule rule;
 };
 
-struct unwind_near_block {
-	__u32 turn; /* shared.unwind_rules_turn when they were cached */
-	struct unwind_near_rule of[UNWIND_NEAR_WAYS];
+struct unwind_cache_block {
+	__u32 turn; /* shared.unwind_rules_epoch when they were cached */
+	struct unwind_cache_rule of[UNWIND_CACHE_WAYS];
 };
 
-struct unwind_near_rules {
-	struct unwind_near_block blocks[UNWIND_NEAR_BLOCKS];
+struct unwind_cache_rules {
+	struct unwind_cache_block blocks[UNWIND_CACHE_BLOCKS];
 };
 
-_Static_assert(sizeof(struct unwind_near_block) == 64, "a line of the cache");
+_Static_assert(sizeof(struct unwind_cache_block) == 64, "a line of the cache");
 _Static_assert(ABI_UNWIND_SLOTS <= 1 << 16, "their numbers fit");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct unwind_near_processes);
-} unwind_near_processes SEC(".maps");
+	__type(value, struct unwind_cache_processes);
+} unwind_cache_processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct unwind_near_rules);
-} unwind_near_rules SEC(".maps");
+	__type(value, struct unwind_cache_rules);
+} unwind_cache_rules SEC(".maps");
 
-static __always_inline struct unwind_near_file *unwind_near_file_of(__u32 whose, __u64 inode)
+static __always_inline struct unwind_cache_file *unwind_cache_file_of(__u32 whose, __u64 inode)
 {
-	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
+	struct unwind_cache_processes *all = bpf_map_lookup_elem(&unwind_cache_processes, &whose);
 	__u64 hash = inode * STACK_HASH_MUL_3;
 
 	if (!all)
 		return NULL;
-	return &all->files[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_FILES - 1)];
+	return &all->files[(hash >> UNWIND_CACHE_HASH_SHIFT) & (UNWIND_CACHE_FILES - 1)];
 }
 
-static __always_inline bool unwind_near_same_file(
+static __always_inline bool unwind_cache_same_file(
 	const struct abi_file *a, const struct abi_file *b)
 {
 	return a->inode == b->inode && a->size == b->size && a->mtime_s == b->mtime_s &&
@@ -114,21 +114,21 @@ static __always_inline bool unwind_near_same_file(
 }
 
 /* The cached ranges of TGID, or of another process in the same place. */
-static __always_inline struct unwind_near *unwind_near_of(__u32 whose, __u32 tgid)
+static __always_inline struct unwind_cache *unwind_cache_of(__u32 whose, __u32 tgid)
 {
-	struct unwind_near_processes *all = bpf_map_lookup_elem(&unwind_near_processes, &whose);
+	struct unwind_cache_processes *all = bpf_map_lookup_elem(&unwind_cache_processes, &whose);
 	__u64 hash = (__u64)tgid * STACK_HASH_MUL_3;
 
 	if (!all)
 		return NULL;
-	return &all->of[(hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_PROCESSES - 1)];
+	return &all->of[(hash >> UNWIND_CACHE_HASH_SHIFT) & (UNWIND_CACHE_PROCESSES - 1)];
 }
 
-static __always_inline bool unwind_near_same(
-	const struct unwind_near_key *a, const struct unwind_near_key *b)
+static __always_inline bool unwind_cache_same(
+	const struct unwind_cache_key *a, const struct unwind_cache_key *b)
 {
 	return a->mm == b->mm && a->arg_start == b->arg_start && a->tgid == b->tgid &&
-	       a->changes == b->changes && a->files_turn == b->files_turn &&
+	       a->changes == b->changes && a->files_epoch == b->files_epoch &&
 	       a->exec_id == b->exec_id;
 }
 
@@ -136,82 +136,82 @@ static __always_inline bool unwind_near_same(
  * Prefetches the rules that the process needed last, since it mostly needs them again: a walk would
  * wait for one cache miss after another, where the processor can overlap them.
  */
-static __always_inline void unwind_near_ahead(__u32 whose, const struct unwind_near *near)
+static __always_inline void unwind_cache_ahead(__u32 whose, const struct unwind_cache *cache)
 {
-	const struct unwind_near_rules *all = bpf_map_lookup_elem(&unwind_near_rules, &whose);
+	const struct unwind_cache_rules *all = bpf_map_lookup_elem(&unwind_cache_rules, &whose);
 
 	if (!all)
 		return;
 #pragma clang loop unroll(full)
-	for (int i = 0; i < UNWIND_NEAR_AHEAD; i++) {
-		__u32 number = near->blocks[i] & (UNWIND_NEAR_BLOCKS - 1);
+	for (int i = 0; i < UNWIND_CACHE_AHEAD; i++) {
+		__u32 number = cache->blocks[i] & (UNWIND_CACHE_BLOCKS - 1);
 
 		(void)*(const volatile __u32 *)&all->blocks[number].turn;
 	}
 }
 
 /* Prepares the cached ranges for KEY: drops them if they are of another key. */
-static __always_inline void unwind_near_begin(__u32 whose, const struct unwind_near_key *key)
+static __always_inline void unwind_cache_begin(__u32 whose, const struct unwind_cache_key *key)
 {
-	struct unwind_near *near = unwind_near_of(whose, key->tgid);
+	struct unwind_cache *cache = unwind_cache_of(whose, key->tgid);
 
-	if (!near)
+	if (!cache)
 		return;
-	unwind_near_ahead(whose, near);
-	if (key->changes && unwind_near_same(&near->key, key))
+	unwind_cache_ahead(whose, cache);
+	if (key->changes && unwind_cache_same(&cache->key, key))
 		return;
-	near->key = *key;
-	for (int i = 0; i < UNWIND_NEAR_RANGES; i++)
-		near->ranges[i].end = 0;
+	cache->key = *key;
+	for (int i = 0; i < UNWIND_CACHE_RANGES; i++)
+		cache->ranges[i].end = 0;
 }
 
 /* Remembers the numbers of the BLOCKS that the walk needed. */
-static __always_inline void unwind_near_end(
-	__u32 whose, __u32 tgid, const unsigned short blocks[UNWIND_NEAR_AHEAD])
+static __always_inline void unwind_cache_end(
+	__u32 whose, __u32 tgid, const unsigned short blocks[UNWIND_CACHE_AHEAD])
 {
-	struct unwind_near *near = unwind_near_of(whose, tgid);
+	struct unwind_cache *cache = unwind_cache_of(whose, tgid);
 
-	if (near)
-		__builtin_memcpy(near->blocks, blocks, sizeof(near->blocks));
+	if (cache)
+		__builtin_memcpy(cache->blocks, blocks, sizeof(cache->blocks));
 }
 
 /* The number of the block for the code at byte OFFSET of the page of SLOT. */
-static __always_inline __u32 unwind_near_number(__u32 slot, __u32 offset)
+static __always_inline __u32 unwind_cache_number(__u32 slot, __u32 offset)
 {
-	__u64 block = ((__u64)slot << ABI_UNWIND_PAGE_SHIFT | offset) >> UNWIND_NEAR_BLOCK_SHIFT;
+	__u64 block = ((__u64)slot << ABI_UNWIND_PAGE_SHIFT | offset) >> UNWIND_CACHE_BLOCK_SHIFT;
 	__u64 hash = block * STACK_HASH_MUL_3;
 
-	return (hash >> UNWIND_NEAR_HASH_SHIFT) & (UNWIND_NEAR_BLOCKS - 1);
+	return (hash >> UNWIND_CACHE_HASH_SHIFT) & (UNWIND_CACHE_BLOCKS - 1);
 }
 
 /* The block with this number. */
-static __always_inline struct unwind_near_block *unwind_near_block(__u32 whose, __u32 number)
+static __always_inline struct unwind_cache_block *unwind_cache_block(__u32 whose, __u32 number)
 {
-	struct unwind_near_rules *all = bpf_map_lookup_elem(&unwind_near_rules, &whose);
+	struct unwind_cache_rules *all = bpf_map_lookup_elem(&unwind_cache_rules, &whose);
 
-	return all ? &all->blocks[number & (UNWIND_NEAR_BLOCKS - 1)] : NULL;
+	return all ? &all->blocks[number & (UNWIND_CACHE_BLOCKS - 1)] : NULL;
 }
 
-static __always_inline bool unwind_near_has(
-	const struct unwind_near_rule *rule, __u32 slot, __u32 offset)
+static __always_inline bool unwind_cache_has(
+	const struct unwind_cache_rule *rule, __u32 slot, __u32 offset)
 {
 	return rule->slot == slot && offset >= rule->first && offset <= rule->last;
 }
 
-static __always_inline void unwind_near_forget(struct unwind_near_rule *rule)
+static __always_inline void unwind_cache_forget(struct unwind_cache_rule *rule)
 {
 	rule->first = 1;
 	rule->last = 0;
 }
 
-/* Makes room for a rule of SLOT, as the first one. TURN is the walk's rules_turn. */
-static __always_inline struct unwind_near_rule *unwind_near_room(
-	struct unwind_near_block *block, __u32 turn, __u32 slot)
+/* Makes room for a rule of SLOT, as the first one. TURN is the walk's rules_epoch. */
+static __always_inline struct unwind_cache_rule *unwind_cache_room(
+	struct unwind_cache_block *block, __u32 turn, __u32 slot)
 {
-	for (int way = UNWIND_NEAR_WAYS - 1; way > 0; way--) {
+	for (int way = UNWIND_CACHE_WAYS - 1; way > 0; way--) {
 		block->of[way] = block->of[way - 1];
 		if (block->turn != turn)
-			unwind_near_forget(&block->of[way]);
+			unwind_cache_forget(&block->of[way]);
 	}
 	block->turn = turn;
 	block->of[0].slot = (unsigned short)slot;

@@ -16,7 +16,7 @@ static __always_inline bool kernel_walk_compared(__u64 walks)
 }
 
 /* Walks and ships the kernel stack. Returns its id, or 0 if there is none. */
-static __always_inline __u64 kernel_stack_take(const struct taking *t, struct scratch *s)
+static __always_inline __u64 kernel_stack_capture(const struct capture *t, struct scratch *s)
 {
 	struct stack_record *record = &s->walk.record;
 	__u64 *counters = t->counters->of;

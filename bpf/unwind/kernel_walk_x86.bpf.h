@@ -125,7 +125,7 @@ static __always_inline long kernel_row_address(__u32 number, __s64 *ret_offset)
  * Narrows SEARCH by the kernel's own index (orc_lookup[]), if that is there and correct for OFFSET:
  * the first row begins at or below OFFSET, the last one above.
  */
-static __always_inline void kernel_rows_near(__u32 offset, volatile struct kernel_search *search)
+static __always_inline void kernel_rows_cached(__u32 offset, volatile struct kernel_search *search)
 {
 	__u64 at = shared.kernel_tables.index + 4ULL * (offset >> ORC_INDEX_SHIFT);
 	__u32 rows[2] = {}, count = shared.kernel_tables.count;
@@ -148,7 +148,7 @@ static __always_inline __u32 kernel_rows_up_to(__u32 offset, volatile struct ker
 {
 	search->low = 0;
 	search->high = shared.kernel_tables.count;
-	kernel_rows_near(offset, search);
+	kernel_rows_cached(offset, search);
 	for (int i = 0; i < KERNEL_ROW_STEPS; i++) {
 		__u32 low = search->low, high = search->high, middle = (low + high) >> 1;
 		__s64 begin = 0;

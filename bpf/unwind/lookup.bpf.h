@@ -70,12 +70,12 @@ static __always_inline void unwind_map_range(
 	range->end += bias;
 }
 
-static __always_inline void unwind_keep_near(struct unwind_walk *walk, __u32 whose)
+static __always_inline void unwind_cache_put(struct unwind_walk *walk, __u32 whose)
 {
-	struct unwind_near *near = unwind_near_of(whose, walk->key.tgid);
+	struct unwind_cache *cache = unwind_cache_of(whose, walk->key.tgid);
 
-	if (near)
-		near->ranges[near->next++ & (UNWIND_NEAR_RANGES - 1)] = walk->range;
+	if (cache)
+		cache->ranges[cache->next++ & (UNWIND_CACHE_RANGES - 1)] = walk->range;
 }
 
 /* Field by field: a struct would be built on the stack first. */
@@ -91,26 +91,28 @@ static __always_inline void unwind_set_range(
 }
 
 /* Sets the range of byte AT of WALK->mapping's file. Returns false if it is not cached. */
-static __always_inline bool unwind_range_is_near(struct unwind_walk *walk, __u32 whose, __u64 at)
+static __always_inline bool unwind_range_is_cached(struct unwind_walk *walk, __u32 whose, __u64 at)
 {
-	const struct unwind_near_file *near = unwind_near_file_of(whose, walk->mapping.file.inode);
+	const struct unwind_cache_file *cache =
+		unwind_cache_file_of(whose, walk->mapping.file.inode);
 
-	if (!near || near->files_turn != walk->key.files_turn || at < near->range.start ||
-		at >= near->range.end || !unwind_near_same_file(&near->file, &walk->mapping.file))
+	if (!cache || cache->files_epoch != walk->key.files_epoch || at < cache->range.start ||
+		at >= cache->range.end ||
+		!unwind_cache_same_file(&cache->file, &walk->mapping.file))
 		return false;
-	walk->range = near->range;
+	walk->range = cache->range;
 	return true;
 }
 
 static __always_inline void unwind_keep_file(struct unwind_walk *walk, __u32 whose)
 {
-	struct unwind_near_file *near = unwind_near_file_of(whose, walk->mapping.file.inode);
+	struct unwind_cache_file *cache = unwind_cache_file_of(whose, walk->mapping.file.inode);
 
-	if (!near || !walk->range.end || walk->range.kind == ABI_UNWIND_WAITING)
+	if (!cache || !walk->range.end || walk->range.kind == ABI_UNWIND_WAITING)
 		return;
-	near->file = walk->mapping.file;
-	near->files_turn = walk->key.files_turn;
-	near->range = walk->range;
+	cache->file = walk->mapping.file;
+	cache->files_epoch = walk->key.files_epoch;
+	cache->range = walk->range;
 }
 
 /* The state of WALK->range. */
@@ -131,10 +133,10 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose
 	if (m->file.inode == ABI_FILE_NONE) {
 		walk->range.kind = ABI_UNWIND_MEMORY;
 		m->end = 0;
-		unwind_keep_near(walk, whose);
+		unwind_cache_put(walk, whose);
 		return UNWIND_FOUND;
 	}
-	if (unwind_range_is_near(walk, whose, pc - m->start + m->file_off))
+	if (unwind_range_is_cached(walk, whose, pc - m->start + m->file_off))
 		return UNWIND_FOUND_NEAR;
 	file = bpf_map_lookup_elem(&unwind_files, &m->file);
 	if (!file)
@@ -154,7 +156,8 @@ __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 		return UNWIND_FOUND;
 	walk->mapping.end = 0;
 	mm = (struct mm_struct *)walk->key.mm;
-	if (vma_find(mm, pc, walk->node, &vma) || (vma && vma_tell(mm, vma, pc, &walk->mapping))) {
+	if (vma_find(mm, pc, walk->node, &vma) ||
+		(vma && vma_report(mm, vma, pc, &walk->mapping))) {
 		/* The tree is being changed: leave the walk to user space. */
 		walk->mapping.end = 0;
 		unwind_set_range(walk, pc, pc + 1, ABI_UNWIND_WAITING);
@@ -184,7 +187,7 @@ static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u
 		unwind_map_range(&walk->range, m);
 		/* A WAITING range may become ready without notice, so it is not cached. */
 		if (walk->range.kind != ABI_UNWIND_WAITING)
-			unwind_keep_near(walk, whose);
+			unwind_cache_put(walk, whose);
 	}
 	/* User space knows this file. */
 	m->end = 0;
@@ -201,7 +204,7 @@ static __always_inline bool unwind_begin_mappings(
 	walk->key.mm = (__u64)mm;
 	walk->key.changes = vma_changes(mm);
 	walk->key.arg_start = TASK_READ(mm, arg_start);
-	walk->key.files_turn = shared.unwind_files_turn;
+	walk->key.files_epoch = shared.unwind_files_epoch;
 	return true;
 }
 
@@ -211,15 +214,15 @@ static __always_inline bool unwind_begin_mappings(
 __noinline int unwind_find(__u32 whose, __u64 pc)
 {
 	struct unwind_walk *walk = unwind_walk_of(whose);
-	const struct unwind_near *near;
+	const struct unwind_cache *cache;
 
 	if (!walk)
 		return 0;
-	near = unwind_near_of(whose, walk->key.tgid);
-	if (!near)
+	cache = unwind_cache_of(whose, walk->key.tgid);
+	if (!cache)
 		return 0;
-	for (int i = 0; i < UNWIND_NEAR_RANGES; i++) {
-		const struct abi_unwind_range *range = &near->ranges[i];
+	for (int i = 0; i < UNWIND_CACHE_RANGES; i++) {
+		const struct abi_unwind_range *range = &cache->ranges[i];
 
 		if (pc >= range->start && pc < range->end) {
 			walk->range = *range;
@@ -233,7 +236,7 @@ __noinline int unwind_find(__u32 whose, __u64 pc)
 	}
 	unwind_find_range(whose, pc);
 	if (walk->range.end && walk->range.kind != ABI_UNWIND_WAITING)
-		unwind_keep_near(walk, whose);
+		unwind_cache_put(walk, whose);
 	return 0;
 }
 

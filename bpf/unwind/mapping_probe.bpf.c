@@ -25,7 +25,7 @@ int probe_mapping(void *ctx)
 		return 0;
 	if (!vma)
 		probe.found = ABI_PROBE_NOTHING;
-	else if (!vma_tell(mm, vma, probe.address, &probe.mapping))
+	else if (!vma_report(mm, vma, probe.address, &probe.mapping))
 		probe.found = ABI_PROBE_MAPPING;
 	return 0;
 }

@@ -37,11 +37,11 @@ static __always_inline void sighting_note(struct unwind_walk *walk, __u64 pc)
 {
 	const struct abi_mapping *m = &walk->mapping;
 	__u32 at = walk->sightings.count, slot = sighting_slot(walk);
-	const __u64 *told = bpf_map_lookup_elem(&sightings_told, &slot);
+	const __u64 *reported = bpf_map_lookup_elem(&sightings_reported, &slot);
 	__u64 tag = sighting_tag(walk);
 	struct abi_sighting *sighting;
 
-	if (!told || *told == tag || at >= ABI_SIGHTINGS)
+	if (!reported || *reported == tag || at >= ABI_SIGHTINGS)
 		return;
 	sighting = &walk->sightings.of[at & (ABI_SIGHTINGS - 1)];
 	sighting->pc = pc;
@@ -58,7 +58,7 @@ static __always_inline void sighting_note(struct unwind_walk *walk, __u64 pc)
 }
 
 /* Call it before the sample is output. A later walk reports what does not fit the ring now. */
-static __always_inline void sightings_output(const struct taking *t, struct unwind_walk *walk)
+static __always_inline void sightings_output(const struct capture *t, struct unwind_walk *walk)
 {
 	__u64 count = *(volatile __u32 *)&walk->sightings.count;
 	long error;
@@ -67,7 +67,7 @@ static __always_inline void sightings_output(const struct taking *t, struct unwi
 		return;
 	if (count > ABI_SIGHTINGS)
 		count = ABI_SIGHTINGS;
-	walk->sightings.kind = ABI_SIGHTINGS_MET;
+	walk->sightings.kind = ABI_SIGHTINGS_RECORD;
 	walk->sightings.tgid = walk->sample.tgid;
 	walk->sightings.window = walk->sample.window;
 	error = bpf_perf_event_output(t->ctx, &output, BPF_F_CURRENT_CPU, &walk->sightings,
@@ -78,9 +78,9 @@ static __always_inline void sightings_output(const struct taking *t, struct unwi
 	}
 	for (__u32 i = 0; i < ABI_SIGHTINGS && i < count; i++) {
 		__u32 slot = walk->sighting_slots[i];
-		__u64 *told = bpf_map_lookup_elem(&sightings_told, &slot);
+		__u64 *reported = bpf_map_lookup_elem(&sightings_reported, &slot);
 
-		if (told)
-			*told = walk->sighting_tags[i];
+		if (reported)
+			*reported = walk->sighting_tags[i];
 	}
 }

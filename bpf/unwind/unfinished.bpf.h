@@ -9,7 +9,7 @@
 #include "bpf/unwind/pieces.bpf.h"
 
 /* Ships the sample with the frame at which the walk stopped. Returns 0 or a negative error. */
-static __always_inline long unwind_ship(const struct taking *t, struct scratch *s)
+static __always_inline long unwind_ship(const struct capture *t, struct scratch *s)
 {
 	__u32 whose = t->whose;
 	struct unwind_walk *walk = &s->walk;

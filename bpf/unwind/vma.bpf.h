@@ -188,8 +188,8 @@ static __always_inline void vma_no_file(struct mm_struct *mm, struct abi_mapping
 }
 
 /* Reads VMA into *RET_MAPPING. Returns VMA_ERROR if it does not contain ADDRESS, else 0. */
-static __always_inline int vma_tell(struct mm_struct *mm, struct vm_area_struct *vma, __u64 address,
-	struct abi_mapping *ret_mapping)
+static __always_inline int vma_report(struct mm_struct *mm, struct vm_area_struct *vma,
+	__u64 address, struct abi_mapping *ret_mapping)
 {
 	__u64 word;
 

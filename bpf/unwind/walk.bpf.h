@@ -80,7 +80,7 @@ static __always_inline bool unwind_is_framed(const struct unwind_walk *walk)
 
 /* Looks up byte OFFSET of the page of RET_RULE->slot. Returns whether the page is absent. */
 static __always_inline bool unwind_look_up(
-	struct unwind_walk *walk, __u32 offset, struct unwind_near_rule *ret_rule)
+	struct unwind_walk *walk, __u32 offset, struct unwind_cache_rule *ret_rule)
 {
 	__u32 where = unwind_where(walk, ret_rule->slot);
 	__u32 number = where / ABI_UNWIND_REGION_BYTES;
@@ -116,45 +116,45 @@ static __always_inline bool unwind_look_up(
 __noinline int unwind_learn(__u32 whose, __u64 pc)
 {
 	struct unwind_walk *walk = unwind_walk_of(whose);
-	struct unwind_near_block *block;
-	struct unwind_near_rule *rule;
+	struct unwind_cache_block *block;
+	struct unwind_cache_rule *rule;
 	struct unwind_at at;
 	bool absent;
 
 	if (!walk)
 		return 0;
 	at = unwind_at(walk, pc);
-	block = unwind_near_block(whose, unwind_near_number(at.slot, at.offset));
+	block = unwind_cache_block(whose, unwind_cache_number(at.slot, at.offset));
 	if (!block)
 		return 0;
-	rule = unwind_near_room(block, walk->rules_turn, at.slot);
+	rule = unwind_cache_room(block, walk->rules_epoch, at.slot);
 	absent = unwind_look_up(walk, at.offset, rule);
 	if (absent)
-		unwind_near_forget(rule);
+		unwind_cache_forget(rule);
 	return absent;
 }
 
 static __always_inline bool unwind_fits(const struct unwind_walk *walk,
-	const struct unwind_near_rule *rule, const struct unwind_at *at)
+	const struct unwind_cache_rule *rule, const struct unwind_at *at)
 {
-	return unwind_near_has(rule, at->slot, at->offset) &&
+	return unwind_cache_has(rule, at->slot, at->offset) &&
 	       (rule->place != UNWIND_PLACE_FRAMED || unwind_is_framed(walk));
 }
 
 /*
- * The number of PC's rule in BLOCK; AT is its place. Returns UNWIND_NEAR_WAYS if the page is not
+ * The number of PC's rule in BLOCK; AT is its place. Returns UNWIND_CACHE_WAYS if the page is not
  * loaded and the walk has to stop.
  */
 static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u32 whose, __u64 pc,
-	const struct unwind_at *at, const struct unwind_near_block *block)
+	const struct unwind_at *at, const struct unwind_cache_block *block)
 {
-	for (__u32 way = 0; way < UNWIND_NEAR_WAYS && block->turn == walk->rules_turn; way++)
+	for (__u32 way = 0; way < UNWIND_CACHE_WAYS && block->turn == walk->rules_epoch; way++)
 		if (unwind_fits(walk, &block->of[way], at))
 			return way;
 	if (!unwind_learn(whose, pc))
 		return 0;
 	walk->guessed = !walk->may_stop;
-	return walk->may_stop ? UNWIND_NEAR_WAYS : 0;
+	return walk->may_stop ? UNWIND_CACHE_WAYS : 0;
 }
 
 /* One step from the I-th frame. Returns an enum abi_unwind_end. */
@@ -162,7 +162,7 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __
 {
 	__u64 pc = walk->state.pc - walk->state.is_return;
 	enum unwind_place place = UNWIND_PLACE_UNKNOWN;
-	struct unwind_near_block *block;
+	struct unwind_cache_block *block;
 	struct unwind_at at;
 	__u32 way = 0, number;
 
@@ -174,17 +174,17 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __
 		walk->guessed = 1;
 	}
 	at = unwind_at(walk, pc);
-	number = unwind_near_number(at.slot, at.offset);
-	if (i < UNWIND_NEAR_AHEAD)
+	number = unwind_cache_number(at.slot, at.offset);
+	if (i < UNWIND_CACHE_AHEAD)
 		walk->blocks[i] = (unsigned short)number;
-	block = unwind_near_block(whose, number);
+	block = unwind_cache_block(whose, number);
 	if (!block)
 		return ABI_UNWIND_ROOT;
 	if (walk->range.end && walk->range.kind != ABI_UNWIND_MEMORY) {
 		place = unwind_without_table(walk);
 		if (at.page < walk->range.slot_count) {
 			way = unwind_way(walk, whose, pc, &at, block);
-			if (way >= UNWIND_NEAR_WAYS)
+			if (way >= UNWIND_CACHE_WAYS)
 				return ABI_UNWIND_MISSED;
 			place = block->of[way].place;
 		}
@@ -243,15 +243,15 @@ static __always_inline int unwind_all(struct unwind_walk *walk, __u32 whose)
 }
 
 /* Prepares WALK for the task. Returns false if the kernel has to walk. */
-static __always_inline bool unwind_begin(const struct taking *t, struct unwind_walk *walk,
+static __always_inline bool unwind_begin(const struct capture *t, struct unwind_walk *walk,
 	struct abi_sample *sample, const struct runtime_thread *thread)
 {
 	/* Read before anything that leads to a slot: slots may be given to other pages meanwhile.
 	 */
-	walk->rules_turn = shared.unwind_rules_turn;
+	walk->rules_epoch = shared.unwind_rules_epoch;
 	walk->sightings.count = 0;
 	walk->key.mm = walk->key.arg_start = 0;
-	walk->key.changes = walk->key.files_turn = 0;
+	walk->key.changes = walk->key.files_epoch = 0;
 	walk->key.tgid = sample->tgid;
 	walk->key.exec_id = sample->exec_id;
 	walk->may_stop = unwind_may_stop(walk);
@@ -259,7 +259,7 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
 					       : unwind_begin_ranges(walk, sample);
 	if (!walk->known && (config.unwind_by_mapping || !walk->may_stop))
 		return false;
-	unwind_near_begin(t->whose, &walk->key);
+	unwind_cache_begin(t->whose, &walk->key);
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;
@@ -274,7 +274,7 @@ static __always_inline bool unwind_begin(const struct taking *t, struct unwind_w
  * Captures the user stack of the task, by tables if possible, else with the kernel's walk. Returns
  * its id, or 0 if there is none. Sets ABI_SAMPLE_UNFINISHED if user space has to finish it.
  */
-static __always_inline __u64 unwind_take(const struct taking *t, struct scratch *s)
+static __always_inline __u64 unwind_take(const struct capture *t, struct scratch *s)
 {
 	struct abi_sample *sample = &s->walk.sample;
 	struct unwind_walk *walk = &s->walk;
@@ -283,7 +283,7 @@ static __always_inline __u64 unwind_take(const struct taking *t, struct scratch 
 	if (!unwind_begin(t, walk, sample, &s->runtime))
 		return stack_take(t, &walk->record, 0);
 	end = unwind_all(walk, t->whose);
-	unwind_near_end(t->whose, walk->key.tgid, walk->blocks);
+	unwind_cache_end(t->whose, walk->key.tgid, walk->blocks);
 	/* Even at a root: frames may have been skipped on the way. */
 	if (walk->guessed && end != ABI_UNWIND_DEPTH)
 		end = ABI_UNWIND_NOT_LOADED;

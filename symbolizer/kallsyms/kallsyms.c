@@ -330,7 +330,7 @@ uint32_t kallsyms_tenant(const struct kallsyms *k, uint64_t kaddr)
 	return tenant && !tenant->was_before ? tenant->number : 0;
 }
 
-uint64_t kallsyms_turn(const struct kallsyms *k)
+uint64_t kallsyms_epoch(const struct kallsyms *k)
 {
 	return k->tenants.last_number;
 }

@@ -39,7 +39,7 @@ void kallsyms_destroy(struct kallsyms *k);
 uint32_t kallsyms_tenant(const struct kallsyms *k, uint64_t kaddr);
 enum { KALLSYMS_TENANT_BITS = 31 };
 /* Returns an epoch that changes whenever an address may have another tenant. */
-uint64_t kallsyms_turn(const struct kallsyms *k);
+uint64_t kallsyms_epoch(const struct kallsyms *k);
 /*
  * Finds the symbol of KADDR at the time of TENANT. Returns false if the address is in no function
  * (outside all, or in a gap between regions), or if its owner is ambiguous.

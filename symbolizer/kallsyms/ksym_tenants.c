@@ -124,18 +124,19 @@ static void tenants_make_room(struct ksym_tenants *t, uint64_t now_ns)
 		tenants_move_out(t, oldest, now_ns);
 }
 
-static int tenants_make(struct ksym_tenants *t, const struct ksym_tenant *told, bool bpf,
+static int tenants_make(struct ksym_tenants *t, const struct ksym_tenant *reported, bool bpf,
 	struct ksym_tenant *ret_tenant)
 {
 	char *name;
 
-	if (!told->size || !*told->name || told->start + told->size < told->start)
+	if (!reported->size || !*reported->name ||
+		reported->start + reported->size < reported->start)
 		return -EBADMSG;
-	name = strndup(told->name, MAX_NAME_BYTES);
+	name = strndup(reported->name, MAX_NAME_BYTES);
 	if (!name)
 		return -ENOMEM;
 	utf8_clean(name, strlen(name), true);
-	*ret_tenant = *told;
+	*ret_tenant = *reported;
 	ret_tenant->name = name;
 	ret_tenant->module = ksym_tenants_module_of(name, bpf);
 	ret_tenant->number = t->last_number % KSYM_TENANT_MAX + 1;

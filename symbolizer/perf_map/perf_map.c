@@ -392,7 +392,7 @@ bool perf_map_is_unchanged(const struct perf_map *m, int fd)
 	       st.st_size == m->size && time_of(&st.st_mtim) == time_of(&m->changed);
 }
 
-void perf_map_let_go(struct perf_map *m)
+void perf_map_evict(struct perf_map *m)
 {
 	/* A child may need lines that are no longer in the file. */
 	if (m->references == 1)

@@ -62,7 +62,7 @@ void perf_map_roll_back(struct perf_map *m, const struct perf_map_mark *mark);
 /* Returns true if FD has not changed since the last update, by inode, size and mtime. */
 bool perf_map_is_unchanged(const struct perf_map *m, int fd);
 /* Frees the names; the next update reads the file from its start. */
-void perf_map_let_go(struct perf_map *m);
+void perf_map_evict(struct perf_map *m);
 
 /* Number of pieces of functions from this map's own file. */
 size_t perf_map_count(const struct perf_map *m);

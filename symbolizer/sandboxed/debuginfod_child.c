@@ -334,7 +334,7 @@ static struct server *next_server(struct asking *a)
 }
 
 /* Time until the next server is asked, at most a second. */
-static int milliseconds_of_turn(const struct asking *a)
+static int milliseconds_of_entry(const struct asking *a)
 {
 	uint64_t since_ns = clock_monotonic_ns() - a->begun_ns;
 	uint64_t rest_ns = since_ns < HEAD_START_NS ? HEAD_START_NS - since_ns : HEAD_START_NS;
@@ -372,7 +372,7 @@ static bool turn(struct asking *a)
 	if (a->found || (!a->active && !next_server(a)))
 		return false;
 	return !a->active ||
-	       curl_multi_poll(a->multi, NULL, 0, milliseconds_of_turn(a), NULL) == CURLM_OK;
+	       curl_multi_poll(a->multi, NULL, 0, milliseconds_of_entry(a), NULL) == CURLM_OK;
 }
 
 static void list_servers(struct asking *a, const char *urls)

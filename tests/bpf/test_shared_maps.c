@@ -74,8 +74,8 @@ static void probes_share_what_is_common(void **state)
 /* A sampling event interrupts the program at switches of threads. */
 static void each_probe_has_scratch_memory_of_its_own(void **state)
 {
-	static const char *const own[] = { "scratches", "unwind_near_processes",
-		"unwind_near_rules", "unfinished_records", ".rodata.config" };
+	static const char *const own[] = { "scratches", "unwind_cache_processes",
+		"unwind_cache_rules", "unfinished_records", ".rodata.config" };
 	struct probe_set *set = load(1);
 	struct bpf_object *cpu = probe_set_object(set, "cpu");
 	struct bpf_object *off_cpu = probe_set_object(set, "off_cpu");

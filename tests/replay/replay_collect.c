@@ -370,7 +370,7 @@ void tables_remove_file(void *context, const struct abi_file *file)
 	(void)file;
 }
 
-void tables_set_files_turn(void *context, uint32_t turn)
+void tables_set_files_epoch(void *context, uint32_t turn)
 {
 	(void)context;
 	(void)turn;
@@ -382,7 +382,7 @@ void tables_set_epoch(void *context, uint32_t epoch)
 	(void)epoch;
 }
 
-void tables_set_rules_turn(void *context, uint32_t turn)
+void tables_set_rules_epoch(void *context, uint32_t turn)
 {
 	(void)context;
 	(void)turn;

@@ -201,7 +201,7 @@ static void write_sightings(struct fixture *f, uint32_t count, size_t bytes)
 	uint64_t words[2 + ABI_SIGHTINGS * sizeof(struct abi_sighting) / 8] = { 0 };
 	struct abi_sightings *s = (struct abi_sightings *)words;
 
-	*s = (struct abi_sightings){ .kind = ABI_SIGHTINGS_MET, .tgid = 7, .count = count };
+	*s = (struct abi_sightings){ .kind = ABI_SIGHTINGS_RECORD, .tgid = 7, .count = count };
 	for (uint32_t i = 0; i < ABI_SIGHTINGS; i++)
 		s->of[i] = (struct abi_sighting){ .pc = i, .shown_device = i };
 	perf_ring_raw(&f->w, TIME, words, bytes);

@@ -136,13 +136,13 @@ static void programs_at_one_address_have_their_own_names(void **state)
 static void each_program_that_comes_is_another_turn(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t turn = kernel_symbols_turn(f->symbols);
+	uint64_t turn = kernel_symbols_epoch(f->symbols);
 
 	came(f, PROGRAM, "bpf_prog_a");
-	assert_int_not_equal(kernel_symbols_turn(f->symbols), turn);
-	turn = kernel_symbols_turn(f->symbols);
+	assert_int_not_equal(kernel_symbols_epoch(f->symbols), turn);
+	turn = kernel_symbols_epoch(f->symbols);
 	came(f, PROGRAM, "bpf_prog_b");
-	assert_int_not_equal(kernel_symbols_turn(f->symbols), turn);
+	assert_int_not_equal(kernel_symbols_epoch(f->symbols), turn);
 }
 
 /* A node that loads a program a second does so for months. */

@@ -71,7 +71,7 @@ static int setup(void **state)
 	f->target = (struct unwind_target){ .slots = f->slots,
 		.write_pool = write_pool,
 		.set_epoch = set_number,
-		.set_rules_turn = set_number,
+		.set_rules_epoch = set_number,
 		.context = f };
 	f->index = make_index();
 	assert_int_equal(pages_init(&f->pages, &f->target, &f->metrics), 0);
@@ -142,7 +142,7 @@ static void dropped_module_takes_no_other_with_it(void **state)
 			assert_true(is_loaded(f, f->modules[i]->first_slot + 1));
 		}
 		for (int i = 0; i < 3; i++)
-			pages_turn(&f->pages);
+			pages_tick(&f->pages);
 		assert_int_equal(
 			pages_module(&f->pages, dropped + 1, f->index, &f->modules[dropped]), 0);
 	}
@@ -157,7 +157,7 @@ static void dropped_modules_give_their_room_back(void **state)
 	for (uint32_t i = MODULES; i > 0; i--)
 		pages_drop(&f->pages, i);
 	for (int i = 0; i < 3; i++)
-		pages_turn(&f->pages);
+		pages_tick(&f->pages);
 	assert_int_equal(free_units(f), f->units);
 	assert_int_equal(f->pages.loaded_count, 0);
 	assert_int_equal(space_left(&f->pages.slots), ABI_UNWIND_SLOTS);
@@ -176,7 +176,7 @@ static void page_that_cannot_be_written_is_refused(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 0);
 	assert_int_equal(f->pages.loaded_count, 0);
 	for (int i = 0; i < 3; i++)
-		pages_turn(&f->pages);
+		pages_tick(&f->pages);
 	assert_int_equal(free_units(f), f->units);
 	f->write_error = 0;
 	pages_want(&f->pages, slot);

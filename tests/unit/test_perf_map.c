@@ -419,7 +419,7 @@ static void test_a_forked_child_goes_on_with_its_parents_names(void **state)
 	expect(&child, 0x3000, "of_the_child", 0x3000);
 	expect(f, 0x3000, "of_the_parent", 0x3000);
 	/* A map that others have is not let go. */
-	perf_map_let_go(f->map);
+	perf_map_evict(f->map);
 	perf_map_destroy(take(f->map));
 	expect(&child, 0x1010, "early", 0x1000);
 	perf_map_destroy(child.map);
@@ -452,7 +452,7 @@ static void test_what_was_let_go_is_read_again(void **state)
 	update(f, "");
 	update(f, "1000 100 a\n");
 	assert_true(perf_map_is_unchanged(f->map, f->fd));
-	perf_map_let_go(f->map);
+	perf_map_evict(f->map);
 	expect_none(f, 0x1000);
 	assert_true(perf_map_is_unchanged(f->map, f->fd));
 	update(f, "");

@@ -45,10 +45,10 @@ static void what_is_given_back_rests_for_two_turns(void **state)
 	assert_int_equal(space_give(&s, 0, 8), 0);
 	assert_int_equal(space_left(&s), 8);
 	assert_int_equal(space_take(&s, 8, &first), -EAGAIN);
-	space_turn(&s);
+	space_tick(&s);
 	assert_int_equal(space_take(&s, 8, &first), -EAGAIN);
 	assert_int_equal(space_left(&s), 8);
-	space_turn(&s);
+	space_tick(&s);
 	assert_int_equal(take_run(&s, 8), 0);
 	space_deinit(&s);
 }
@@ -66,9 +66,9 @@ static void neighbours_join_whatever_their_order(void **state)
 			(void)take_run(&s, 10);
 		for (size_t run = 0; run < 3; run++) {
 			assert_int_equal(space_give(&s, orders[i][run] * 10, 10), 0);
-			space_turn(&s);
+			space_tick(&s);
 		}
-		space_turn(&s);
+		space_tick(&s);
 		assert_int_equal(take_run(&s, 30), 0);
 		space_deinit(&s);
 	}
@@ -91,7 +91,7 @@ static void random_use_loses_nothing(void **state)
 		size_t run = (size_t)rand_r(&seed) % RUNS;
 
 		if (step % 7 == 0)
-			space_turn(&s);
+			space_tick(&s);
 		if (runs[run].count) {
 			assert_int_equal(space_give(&s, runs[run].first, runs[run].count), 0);
 			memset(taken + runs[run].first, false, runs[run].count);
@@ -111,8 +111,8 @@ static void random_use_loses_nothing(void **state)
 	for (size_t run = 0; run < RUNS; run++)
 		if (runs[run].count)
 			assert_int_equal(space_give(&s, runs[run].first, runs[run].count), 0);
-	space_turn(&s);
-	space_turn(&s);
+	space_tick(&s);
+	space_tick(&s);
 	assert_int_equal(take_run(&s, UNITS), 0);
 	space_deinit(&s);
 }

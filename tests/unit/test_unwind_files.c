@@ -109,7 +109,7 @@ static void remove_file(void *context, const struct abi_file *file)
 		*known = f->files[--f->file_count];
 }
 
-static void set_files_turn(void *context, uint32_t turn)
+static void set_files_epoch(void *context, uint32_t turn)
 {
 	((struct fixture *)context)->turn = turn;
 }
@@ -120,7 +120,7 @@ static void set_epoch(void *context, uint32_t epoch)
 	(void)epoch;
 }
 
-static void set_rules_turn(void *context, uint32_t turn)
+static void set_rules_epoch(void *context, uint32_t turn)
 {
 	(void)context;
 	(void)turn;
@@ -184,7 +184,7 @@ static int setup(void **state)
 	return unwind_create(
 		&(struct unwind_options){
 			.target = { f->slots, write_ranges, write_pool, set_process, remove_process,
-				set_file, remove_file, set_files_turn, set_epoch, set_rules_turn,
+				set_file, remove_file, set_files_epoch, set_epoch, set_rules_epoch,
 				set_full, f },
 			.metrics = &f->metrics,
 			.module = module_state,

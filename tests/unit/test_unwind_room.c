@@ -29,7 +29,7 @@ struct fixture {
 	struct abi_unwind_range ranges[ABI_UNWIND_RANGES];
 	uint8_t pool[ABI_UNWIND_REGIONS * ABI_UNWIND_REGION_BYTES];
 	struct abi_unwind_process processes[PIDS];
-	uint32_t epoch, rules_turn;
+	uint32_t epoch, rules_epoch;
 	bool full;
 	/* Ours. */
 	struct index *index; /* of module 1 */
@@ -81,9 +81,9 @@ static void set_epoch(void *context, uint32_t epoch)
 	((struct fixture *)context)->epoch = epoch;
 }
 
-static void set_rules_turn(void *context, uint32_t turn)
+static void set_rules_epoch(void *context, uint32_t turn)
 {
-	((struct fixture *)context)->rules_turn = turn;
+	((struct fixture *)context)->rules_epoch = turn;
 }
 
 static void set_full(void *context, bool full)
@@ -139,7 +139,7 @@ static int setup(void **state)
 	return unwind_create(
 		&(struct unwind_options){
 			.target = { f->slots, write_ranges, write_pool, set_process, remove_process,
-				NULL, NULL, NULL, set_epoch, set_rules_turn, set_full, f },
+				NULL, NULL, NULL, set_epoch, set_rules_epoch, set_full, f },
 			.metrics = &f->metrics,
 			.module = module_state,
 			.context = f,
@@ -408,23 +408,23 @@ static void rules_at_hand_of_a_forgotten_module_are_turned_away(void **state)
 
 	tell(f);
 	unwind_want(f->unwind, slot_of(f, LOADED));
-	before = f->rules_turn;
+	before = f->rules_epoch;
 	unwind_forget_module(f->unwind, &f->module);
-	assert_int_not_equal(f->rules_turn, before);
-	assert_int_not_equal(f->rules_turn, 0);
+	assert_int_not_equal(f->rules_epoch, before);
+	assert_int_not_equal(f->rules_epoch, 0);
 }
 
 /* Else nobody would see that the page is in use. */
 static void rules_at_hand_are_turned_away_from_time_to_time(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t before = f->rules_turn;
+	uint32_t before = f->rules_epoch;
 
-	unwind_turn(f->unwind);
-	assert_int_equal(f->rules_turn, before);
+	unwind_tick(f->unwind);
+	assert_int_equal(f->rules_epoch, before);
 	for (int i = 0; i < 16; i++)
-		unwind_turn(f->unwind);
-	assert_int_not_equal(f->rules_turn, before);
+		unwind_tick(f->unwind);
+	assert_int_not_equal(f->rules_epoch, before);
 }
 
 /* ---- pages that do not fit ------------------------------------------------------------------ */
@@ -484,11 +484,11 @@ static void oldest_pages_make_room_for_new_ones(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGES_REFUSED), 0);
 
 	/* Half of them are in use. */
-	unwind_turn(f->unwind);
+	unwind_tick(f->unwind);
 	for (uint32_t i = 0; i < 300; i++)
 		f->slots[first + i].used = f->epoch;
 	for (int i = 0; i < 3; i++)
-		unwind_turn(f->unwind);
+		unwind_tick(f->unwind);
 	for (uint32_t i = before; i < before + 50; i++)
 		unwind_want(f->unwind, first + i);
 	assert_true(metrics_get(&f->metrics, METRIC_UNWIND_EVICTIONS) >= 50);
@@ -506,7 +506,7 @@ static void pages_that_found_no_room_find_it_after_some_turns(void **state)
 	uint32_t first = make_big(f), before = want_all(f, first);
 
 	for (int i = 0; i < 3; i++)
-		unwind_turn(f->unwind);
+		unwind_tick(f->unwind);
 	assert_true(metrics_get(&f->metrics, METRIC_UNWIND_EVICTIONS) > before / 4);
 	for (uint32_t i = before; i < before + before / 4; i++)
 		unwind_want(f->unwind, first + i);
@@ -581,7 +581,7 @@ static void module_without_slots_is_finished_until_it_has_them(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_DEFERRED), 1);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_REFUSED), 0);
 	for (int i = 0; i < 3; i++)
-		unwind_turn(f->unwind);
+		unwind_tick(f->unwind);
 	tell(f);
 	assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_TABLES);
 	assert_int_equal(range_of(f, LOADED)->slot_count, ABI_UNWIND_SLOTS / 3);

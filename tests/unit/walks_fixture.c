@@ -164,7 +164,7 @@ static void make_unwind(struct walks_fixture *w, bool by_file)
 			.set_process = set_process,
 			.remove_process = remove_process,
 			.set_epoch = set_number,
-			.set_rules_turn = set_number,
+			.set_rules_epoch = set_number,
 			.set_full = set_full,
 			.context = w,
 		},
@@ -176,7 +176,7 @@ static void make_unwind(struct walks_fixture *w, bool by_file)
 	if (by_file) {
 		options.target.set_file = set_file;
 		options.target.remove_file = remove_file;
-		options.target.set_files_turn = set_number;
+		options.target.set_files_epoch = set_number;
 	}
 	assert_int_equal(unwind_create(&options, &w->unwind), 0);
 }

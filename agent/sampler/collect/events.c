@@ -166,7 +166,7 @@ static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *
 	switch (kind) {
 	case ABI_STACK:
 		return handle_stack(e, &raw);
-	case ABI_SIGHTINGS_MET:
+	case ABI_SIGHTINGS_RECORD:
 		return handle_sightings(e, time_ns, &raw);
 	default:
 		return handle_record(e, probe_record(e->probes, kind), time_ns, &raw);

@@ -49,13 +49,14 @@ bool mapping_probe_own(uint64_t address, struct abi_mapping *ret_mapping)
 }
 
 static bool mapping_probe_is_same(
-	const struct abi_mapping *told, const struct abi_mapping *own, bool vdso)
+	const struct abi_mapping *reported, const struct abi_mapping *own, bool vdso)
 {
-	bool file = told->file.inode != ABI_FILE_NONE && told->file.inode != ABI_FILE_VDSO;
+	bool file = reported->file.inode != ABI_FILE_NONE && reported->file.inode != ABI_FILE_VDSO;
 
-	return told->start == own->start && told->end == own->end &&
-	       told->executable == own->executable &&
-	       (vdso ? told->file.inode == ABI_FILE_VDSO : file && told->file_off == own->file_off);
+	return reported->start == own->start && reported->end == own->end &&
+	       reported->executable == own->executable &&
+	       (vdso ? reported->file.inode == ABI_FILE_VDSO
+		     : file && reported->file_off == own->file_off);
 }
 
 static int ask(struct mapping_probe_bpf *skeleton, uint64_t address)

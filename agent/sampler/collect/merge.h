@@ -19,11 +19,11 @@
 
 #include "agent/sampler/collect/ring.h"
 
-struct merge_turn;
+struct merge_entry;
 
 struct merge {
-	struct merge_turn *turns; /* a binary heap, the earliest first */
-	size_t turn_count, turn_capacity;
+	struct merge_entry *entries; /* a binary heap, the earliest first */
+	size_t entry_count, entry_capacity;
 	uint64_t last_ns; /* time of the record delivered last */
 	uint64_t looked_ns; /* CLOCK_MONOTONIC after the rings' heads were read */
 	uint8_t *scratch; /* RING_MAX_RECORD_BYTES */

@@ -33,7 +33,7 @@ static int write_config(
 /* Does not create the scratch maps that only a walk by tables needs. */
 static void leave_out_walk(struct bpf_object *object)
 {
-	static const char *const names[] = { "unwind_near_processes", "unwind_near_rules",
+	static const char *const names[] = { "unwind_cache_processes", "unwind_cache_rules",
 		"unfinished_records" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {

@@ -47,7 +47,7 @@ void ring_over(
 	r->released = __atomic_load_n(&control->data_tail, __ATOMIC_RELAXED);
 	r->at = r->released;
 	r->head = r->released;
-	r->full_at = r->told_at = UINT64_MAX;
+	r->full_at = r->reported_at = UINT64_MAX;
 }
 
 void ring_look(struct ring *r)
@@ -161,15 +161,15 @@ void ring_release(struct ring *r)
 bool ring_ends_in_loss(struct ring *r)
 {
 	ring_release(r);
-	if (r->full_at != r->at || r->told_at == r->at)
+	if (r->full_at != r->at || r->reported_at == r->at)
 		return false;
-	r->told_at = r->at;
+	r->reported_at = r->at;
 	return true;
 }
 
 bool ring_loss_is_known(const struct ring *r)
 {
-	return r->told_at == r->at;
+	return r->reported_at == r->at;
 }
 
 uint64_t ring_drop(struct ring *r)

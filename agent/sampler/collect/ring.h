@@ -35,7 +35,7 @@ struct ring {
 	/* With less room than this the kernel may have lost records; 0 = losses do not matter. */
 	uint64_t room_bytes;
 	uint64_t full_at; /* the head when there was less room; UINT64_MAX = never */
-	uint64_t told_at; /* the position of the last loss reported; UINT64_MAX = none */
+	uint64_t reported_at; /* the position of the last loss reported; UINT64_MAX = none */
 };
 
 /* Maps the ring of the perf event FD, with DATA_PAGES (a power of two) of data, for side-band. */

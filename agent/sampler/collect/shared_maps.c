@@ -32,14 +32,14 @@ static void size_lookup(struct shared_bpf *skeleton, bool by_mapping)
 		bpf_map__set_max_entries(skeleton->maps.unwind_ranges, ABI_UNWIND_FILE_RANGES);
 	} else {
 		bpf_map__set_max_entries(skeleton->maps.unwind_files, 1);
-		bpf_map__set_max_entries(skeleton->maps.sightings_told, 1);
+		bpf_map__set_max_entries(skeleton->maps.sightings_reported, 1);
 	}
 }
 
 static void leave_out_tables(struct shared_bpf *skeleton)
 {
 	bpf_map__set_autocreate(skeleton->maps.unwind_files, false);
-	bpf_map__set_autocreate(skeleton->maps.sightings_told, false);
+	bpf_map__set_autocreate(skeleton->maps.sightings_reported, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_processes, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_ranges, false);
 	bpf_map__set_autocreate(skeleton->maps.unwind_slots, false);
@@ -81,8 +81,8 @@ static int map_tables(struct shared_maps *m, enum walk walk)
 							  : -1,
 			.epoch = &m->variables->unwind_epoch,
 			.full = &m->variables->unwind_full,
-			.files_turn = &m->variables->unwind_files_turn,
-			.rules_turn = &m->variables->unwind_rules_turn,
+			.files_epoch = &m->variables->unwind_files_epoch,
+			.rules_epoch = &m->variables->unwind_rules_epoch,
 			.left_out = m->variables->left_out,
 		},
 		&m->tables);

@@ -17,7 +17,8 @@ struct tables;
 struct tables_maps {
 	int processes, ranges, slots, pool; /* descriptors, borrowed */
 	int files; /* −1 = BPF has no VMA lookup */
-	uint32_t *epoch, *full, *files_turn, *rules_turn; /* BPF's variables (struct abi_shared) */
+	uint32_t *epoch, *full, *files_epoch,
+		*rules_epoch; /* BPF's variables (struct abi_shared) */
 	uint32_t *left_out; /* array of ABI_LEFT_OUT, in struct abi_shared too */
 };
 
@@ -35,9 +36,9 @@ bool tables_by_file(const struct tables *t);
 int tables_set_file(
 	void *context, const struct abi_file *file, const struct abi_unwind_process *ranges);
 void tables_remove_file(void *context, const struct abi_file *file);
-void tables_set_files_turn(void *context, uint32_t turn);
+void tables_set_files_epoch(void *context, uint32_t turn);
 void tables_set_epoch(void *context, uint32_t epoch);
-void tables_set_rules_turn(void *context, uint32_t turn);
+void tables_set_rules_epoch(void *context, uint32_t turn);
 void tables_set_full(void *context, bool full);
 /*
  * Sets whether TGID's samples are dropped: BPF then leaves none of their walks unfinished. Call it

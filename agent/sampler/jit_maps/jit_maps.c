@@ -356,7 +356,7 @@ void jit_maps_shrink(struct jit_maps *maps)
 		if (!jit_map_can_be_read_again(jit))
 			continue;
 		perf_map_destroy(take(jit->previous));
-		perf_map_let_go(jit->map);
+		perf_map_evict(jit->map);
 		jit->complete = false;
 	}
 }

@@ -187,9 +187,9 @@ uint32_t kernel_symbols_tenant(const struct kernel_symbols *k, uint64_t kaddr)
 	return k->table ? kallsyms_tenant(k->table, kaddr) : 0;
 }
 
-uint64_t kernel_symbols_turn(const struct kernel_symbols *k)
+uint64_t kernel_symbols_epoch(const struct kernel_symbols *k)
 {
-	return k->table ? kallsyms_turn(k->table) : 0;
+	return k->table ? kallsyms_epoch(k->table) : 0;
 }
 
 void kernel_symbols_forget(struct kernel_symbols *k, uint64_t before_ns)

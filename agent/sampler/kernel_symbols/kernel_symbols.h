@@ -43,9 +43,9 @@ size_t kernel_symbols_bytes(const struct kernel_symbols *k);
  */
 int kernel_symbols_add(struct kernel_symbols *k, const struct kallsyms_event *event);
 int kernel_symbols_gone(struct kernel_symbols *k, const struct kallsyms_event *event);
-/* As kallsyms_tenant() and kallsyms_turn(); 0 as long as there is no table. */
+/* As kallsyms_tenant() and kallsyms_epoch(); 0 as long as there is no table. */
 uint32_t kernel_symbols_tenant(const struct kernel_symbols *k, uint64_t kaddr);
-uint64_t kernel_symbols_turn(const struct kernel_symbols *k);
+uint64_t kernel_symbols_epoch(const struct kernel_symbols *k);
 /*
  * Call before a report: reads the table again if the kernel's modules have changed since. Returns
  * true if it did; on failure the old table stays.

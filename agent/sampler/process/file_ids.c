@@ -143,7 +143,7 @@ static int file_ids_read_file(int fd, struct known_file *file)
 	return file_hash_read(fd, &file->content);
 }
 
-static bool file_ids_is_told(const struct build_id *build_id)
+static bool file_ids_is_reported(const struct build_id *build_id)
 {
 	return build_id && build_id->size;
 }
@@ -168,7 +168,7 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 			    (uint64_t)st.st_mtim.tv_nsec,
 		.size_bytes = (uint64_t)st.st_size };
 	if (known && !memcmp(&known->file, &file.file, sizeof(file.file)) &&
-		(!file_ids_is_told(build_id) || build_id_equal(build_id, &known->build_id))) {
+		(!file_ids_is_reported(build_id) || build_id_equal(build_id, &known->build_id))) {
 		known->round = ids->round;
 		if (mapping->generation)
 			known->generation = mapping->generation;
@@ -177,7 +177,7 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 	}
 	err = file_ids_read_file(fd, &file);
 	/* The file was changed after it was mapped. */
-	if (!err && file_ids_is_told(build_id) && !build_id_equal(build_id, &file.build_id))
+	if (!err && file_ids_is_reported(build_id) && !build_id_equal(build_id, &file.build_id))
 		err = -ESTALE;
 	if (err)
 		return err;
@@ -205,7 +205,7 @@ static struct module_id unseen(const struct proc_mapping *mapping, const struct 
 					.inode = mapping->inode,
 					.generation = mapping->generation } };
 
-	if (file_ids_is_told(build_id))
+	if (file_ids_is_reported(build_id))
 		id.build_id = *build_id;
 	return id;
 }
@@ -215,7 +215,8 @@ bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mappi
 {
 	const struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
 
-	if (!known || !file_ids_is_told(build_id) || !build_id_equal(build_id, &known->build_id) ||
+	if (!known || !file_ids_is_reported(build_id) ||
+		!build_id_equal(build_id, &known->build_id) ||
 		known->generation != mapping->generation)
 		return false;
 	*ret_id = to_id(known);
@@ -226,7 +227,7 @@ bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mappi
 static bool may_be(const struct known_file *known, const struct proc_mapping *mapping,
 	const struct build_id *build_id)
 {
-	if (file_ids_is_told(build_id) && !build_id_equal(build_id, &known->build_id))
+	if (file_ids_is_reported(build_id) && !build_id_equal(build_id, &known->build_id))
 		return false;
 	return !known->generation || !mapping->generation ||
 	       known->generation == mapping->generation;

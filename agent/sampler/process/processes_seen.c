@@ -105,7 +105,7 @@ static const struct mapping *find_shown(
 	struct process *p, const struct shown *shown, const struct sighting *s)
 {
 	const struct mapping *m = shown ? mappings_find(shown->mappings, s->pc) : NULL;
-	const struct mapping *told = mappings_find(p->mappings, s->pc);
+	const struct mapping *reported = mappings_find(p->mappings, s->pc);
 
 	switch (agreement_of(m, &s->seen)) {
 	case AGREES:
@@ -116,8 +116,9 @@ static const struct mapping *find_shown(
 		return NULL;
 	}
 	/* /proc agrees with the records: some file systems show other numbers in both. */
-	if (!told || told->file.device != m->file.device || told->file.inode != m->file.inode ||
-		agreement_of(told, &s->seen) != OTHER_FILE)
+	if (!reported || reported->file.device != m->file.device ||
+		reported->file.inode != m->file.inode ||
+		agreement_of(reported, &s->seen) != OTHER_FILE)
 		return NULL;
 	p->numbers_differ = true;
 	return m;

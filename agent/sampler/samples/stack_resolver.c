@@ -204,7 +204,8 @@ static int resolver_resolve(struct stack_resolver *r, struct profile *profile,
 static uint64_t resolver_context(
 	const struct stack_resolver *r, const struct stack_request *request)
 {
-	uint64_t epoch = request->kernel_stack ? kernel_symbols_turn(r->options.kernel_symbols) : 0;
+	uint64_t epoch =
+		request->kernel_stack ? kernel_symbols_epoch(r->options.kernel_symbols) : 0;
 
 	return mappings_generation(request->process->mappings) ^
 	       epoch * UINT64_C(0x9e3779b97f4a7c15);

@@ -41,7 +41,7 @@ void files_deinit(struct files *f)
 static void tell_change(struct unwind *u)
 {
 	if (unwind_by_file(u))
-		u->options.target.set_files_turn(u->options.target.context, ++u->files.turn);
+		u->options.target.set_files_epoch(u->options.target.context, ++u->files.tick);
 }
 
 static enum unwind_module state_of(const struct unwind *u, const struct module *module)

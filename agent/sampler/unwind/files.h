@@ -16,7 +16,7 @@ struct unwind;
 struct files {
 	struct map known; /* hash of struct abi_file → struct known_file */
 	struct map by_module; /* module's number → the first of its files */
-	uint32_t turn; /* counts the changes reported to the kernel */
+	uint32_t tick; /* counts the changes reported to the kernel */
 };
 
 void files_init(struct files *f);

@@ -35,7 +35,7 @@ int pages_init(struct pages *p, const struct unwind_target *target, struct metri
 	int err;
 
 	*p = (struct pages){
-		.target = target, .metrics = metrics, .epoch = DEFERRED_TURNS, .rules_turn = 1
+		.target = target, .metrics = metrics, .epoch = DEFERRED_TURNS, .rules_epoch = 1
 	};
 	map_init(&p->modules, MAX_MODULES);
 	map_init(&p->deferred, MAX_DEFERRED);
@@ -67,7 +67,7 @@ void pages_deinit(struct pages *p)
 /* Invalidates all rules that CPUs have cached. */
 static void tell_rules(struct pages *p)
 {
-	p->target->set_rules_turn(p->target->context, ++p->rules_turn);
+	p->target->set_rules_epoch(p->target->context, ++p->rules_epoch);
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */
@@ -263,7 +263,7 @@ static int by_use(const void *left, const void *right)
 }
 
 /* Evicts the last of the loaded pages. */
-static void let_go_last(struct pages *p)
+static void pages_evict_last(struct pages *p)
 {
 	struct loaded_page *last = &p->loaded[--p->loaded_count];
 
@@ -292,16 +292,16 @@ static void make_room(struct pages *p)
 			&p->target->slots[p->loaded[i].slot].used, __ATOMIC_RELAXED);
 	qsort(p->loaded, p->loaded_count, sizeof(p->loaded[0]), by_use);
 	while (p->loaded_count && units_left(p) < wanted) {
-		let_go_last(p);
+		pages_evict_last(p);
 		metrics_add(p->metrics, METRIC_UNWIND_EVICTIONS, 1);
 	}
 }
 
-void pages_turn(struct pages *p)
+void pages_tick(struct pages *p)
 {
-	space_turn(&p->slots);
+	space_tick(&p->slots);
 	for (size_t i = 0; i < ABI_UNWIND_REGIONS; i++)
-		space_turn(&p->regions[i]);
+		space_tick(&p->regions[i]);
 	make_room(p);
 	map_clear(&p->deferred);
 	p->deferred_units = 0;
@@ -330,7 +330,7 @@ static void drop_pages(struct pages *p, const struct page_module *module)
 
 		p->loaded[i] = p->loaded[p->loaded_count - 1];
 		p->loaded[p->loaded_count - 1] = dropped;
-		let_go_last(p);
+		pages_evict_last(p);
 	}
 	for (uint32_t slot = 0; slot < module->slot_count; slot++)
 		p->target->slots[module->first_slot + slot].where = ABI_UNWIND_NO_TABLE;

@@ -37,7 +37,7 @@ struct pages {
 	bool slots_deferred; /* a module found no slots since the last pages_drop_all() */
 	uint32_t epoch;
 	uint32_t dropped_epoch; /* of the last pages_drop_all() */
-	uint32_t rules_turn;
+	uint32_t rules_epoch;
 };
 
 int pages_init(struct pages *p, const struct unwind_target *target, struct metrics *metrics);
@@ -56,7 +56,7 @@ void pages_want(struct pages *p, uint32_t slot);
  * until an eighth of the pool is free plus (up to a quarter of the pool) what found no room in this
  * turn.
  */
-void pages_turn(struct pages *p);
+void pages_tick(struct pages *p);
 /* Whether slots are running out, or have run out. */
 bool pages_crowded(const struct pages *p);
 /* Replaces a module's index by another one of the same file. */

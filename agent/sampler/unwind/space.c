@@ -101,7 +101,7 @@ static int set_free(struct space *s, struct space_run run)
 	return 0;
 }
 
-void space_turn(struct space *s)
+void space_tick(struct space *s)
 {
 	struct space_runs empty = s->rested;
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Allocates numbered units in runs, first fit. The kernel reads what the units stand for without a
- * lock, so a freed run is not reused before space_turn() has been called twice.
+ * lock, so a freed run is not reused before space_tick() has been called twice.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +29,6 @@ void space_deinit(struct space *s);
 int space_take(struct space *s, uint32_t count, uint32_t *ret_first);
 /* Frees a whole run from space_take(). On -ENOMEM the run is lost. */
 int space_give(struct space *s, uint32_t first, uint32_t count);
-void space_turn(struct space *s);
+void space_tick(struct space *s);
 /* Units that are free now or after two more turns. */
 uint32_t space_left(const struct space *s);

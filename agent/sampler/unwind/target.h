@@ -21,9 +21,9 @@ struct unwind_target {
 	int (*set_file)(void *context, const struct abi_file *file,
 		const struct abi_unwind_process *ranges);
 	void (*remove_file)(void *context, const struct abi_file *file);
-	void (*set_files_turn)(void *context, uint32_t turn);
+	void (*set_files_epoch)(void *context, uint32_t tick);
 	void (*set_epoch)(void *context, uint32_t epoch);
-	void (*set_rules_turn)(void *context, uint32_t turn);
+	void (*set_rules_epoch)(void *context, uint32_t tick);
 	/* FULL: user space can take no more unfinished walks. */
 	void (*set_full)(void *context, bool full);
 	void *context;

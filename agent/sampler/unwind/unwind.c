@@ -18,8 +18,8 @@ struct known_process {
 	uint32_t pid;
 	struct range_run run;
 	struct abi_unwind_process entry; /* as it was written */
-	uint32_t module_turn;
-	uint32_t turn; /* in which it was written */
+	uint32_t modules_epoch;
+	uint32_t tick; /* in which it was written */
 	bool waiting; /* the index of one of its modules is not ready */
 	uint64_t generation; /* of the mappings written; 0 = none yet */
 };
@@ -69,9 +69,9 @@ static void tell_full(struct unwind *u)
 {
 	bool full = u->full || u->paused;
 
-	if (u->told_full == full)
+	if (u->reported_full == full)
 		return;
-	u->told_full = full;
+	u->reported_full = full;
 	u->options.target.set_full(u->options.target.context, full);
 }
 
@@ -118,8 +118,8 @@ static int write_process(
 	known->run = run;
 	known->entry = entry;
 	known->waiting = r.waiting;
-	known->module_turn = u->module_turn;
-	known->turn = u->turn;
+	known->modules_epoch = u->modules_epoch;
+	known->tick = u->tick;
 	known->generation = mappings_generation(p->mappings);
 	return 0;
 }
@@ -130,9 +130,9 @@ static bool is_current(const struct unwind *u, const struct process *p,
 	if (known->entry.exec_id != exec_id)
 		return false;
 	/* Freed ranges rest for two turns: a process that keeps mapping would use up all room. */
-	if (known->run.count > MANY_RANGES && known->turn == u->turn)
+	if (known->run.count > MANY_RANGES && known->tick == u->tick)
 		return true;
-	if (known->waiting && known->module_turn != u->module_turn)
+	if (known->waiting && known->modules_epoch != u->modules_epoch)
 		return false;
 	return known->generation == mappings_generation(p->mappings);
 }
@@ -216,7 +216,7 @@ void unwind_forget_module(struct unwind *u, const struct module *module)
 
 void unwind_modules_changed(struct unwind *u)
 {
-	u->module_turn++;
+	u->modules_epoch++;
 	files_modules_changed(u);
 }
 
@@ -229,12 +229,12 @@ static uint64_t device_of(uint32_t kernel_device)
 		kernel_device & ((1U << DEVICE_MINOR_BITS) - 1));
 }
 
-struct seen_mapping unwind_seen(const struct abi_mapping *told)
+struct seen_mapping unwind_seen(const struct abi_mapping *reported)
 {
-	const struct abi_file *file = &told->file;
-	struct seen_mapping seen = { .start = told->start,
-		.end = told->end,
-		.file_off = told->file_off,
+	const struct abi_file *file = &reported->file;
+	struct seen_mapping seen = { .start = reported->start,
+		.end = reported->end,
+		.file_off = reported->file_off,
 		.vdso = file->inode == ABI_FILE_VDSO };
 
 	if (seen.vdso || file->inode == ABI_FILE_NONE)
@@ -244,20 +244,20 @@ struct seen_mapping unwind_seen(const struct abi_mapping *told)
 		.mtime_ns = file->mtime_s * UINT64_C(1000000000) + file->mtime_ns,
 		.size_bytes = file->size,
 		.generation = file->generation };
-	if (told->shown.inode)
-		seen.shown = (struct file_id){ .device = device_of(told->shown.device),
-			.inode = told->shown.inode };
+	if (reported->shown.inode)
+		seen.shown = (struct file_id){ .device = device_of(reported->shown.device),
+			.inode = reported->shown.inode };
 	return seen;
 }
 
-struct seen_mapping unwind_sighting(const struct abi_sighting *told)
+struct seen_mapping unwind_sighting(const struct abi_sighting *reported)
 {
 	return unwind_seen(&(struct abi_mapping){
-		.start = told->start,
-		.end = told->end,
-		.file_off = told->file_off,
-		.file = { .inode = told->inode, .device = told->device },
-		.shown = { .inode = told->shown_inode, .device = told->shown_device },
+		.start = reported->start,
+		.end = reported->end,
+		.file_off = reported->file_off,
+		.file = { .inode = reported->inode, .device = reported->device },
+		.shown = { .inode = reported->shown_inode, .device = reported->shown_device },
 	});
 }
 
@@ -265,9 +265,9 @@ struct seen_mapping unwind_sighting(const struct abi_sighting *told)
  * Whether MAPPING's module may be learned for the file in TOLD, the kernel's report. This applies
  * to all processes, so a process whose mappings are wrong in user space must not teach it.
  */
-static bool unwind_is_told(const struct mapping *mapping, const struct abi_mapping *told)
+static bool unwind_is_reported(const struct mapping *mapping, const struct abi_mapping *reported)
 {
-	const struct seen_mapping seen = unwind_seen(told);
+	const struct seen_mapping seen = unwind_seen(reported);
 	enum module_kind kind = mapping->module->kind;
 
 	return (kind == MODULE_FILE || kind == MODULE_VDSO) && mapping_is_seen(mapping, &seen);
@@ -282,7 +282,7 @@ void unwind_learn(
 	if (!unwind_by_file(u) || !rest->mapping.end)
 		return;
 	mapping = mappings_find(mappings, rest->pc - (rest->is_return ? 1 : 0));
-	if (!mapping || !unwind_is_told(mapping, &rest->mapping))
+	if (!mapping || !unwind_is_reported(mapping, &rest->mapping))
 		return;
 	err = files_learn(u, &rest->mapping.file, mapping->module);
 	if (err == -E2BIG) {
@@ -315,11 +315,11 @@ static void forget_all(struct unwind *u)
 	set_full(u, false);
 }
 
-void unwind_turn(struct unwind *u)
+void unwind_tick(struct unwind *u)
 {
-	u->turn++;
-	space_turn(&u->ranges);
-	pages_turn(&u->pages);
+	u->tick++;
+	space_tick(&u->ranges);
+	pages_tick(&u->pages);
 	if (pages_crowded(&u->pages))
 		forget_all(u);
 }

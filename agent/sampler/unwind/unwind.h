@@ -49,8 +49,8 @@ void unwind_settle(struct unwind *u, const struct process *p);
 void unwind_learn(
 	struct unwind *u, const struct mappings *mappings, const struct abi_unwind_rest *rest);
 /* Converts a mapping that the kernel reported for comparison by agent/sampler/process. */
-struct seen_mapping unwind_seen(const struct abi_mapping *told);
-struct seen_mapping unwind_sighting(const struct abi_sighting *told);
+struct seen_mapping unwind_seen(const struct abi_mapping *reported);
+struct seen_mapping unwind_sighting(const struct abi_sighting *reported);
 /* P has ended. */
 void unwind_forget(struct unwind *u, const struct process *p);
 /* MODULE and its index are about to be freed: no process maps it. */
@@ -64,7 +64,7 @@ void unwind_want(struct unwind *u, uint32_t slot);
 /* PAUSED: user space has no memory to finish walks for now. */
 void unwind_pause(struct unwind *u, bool paused);
 /* Call it about once a second. */
-void unwind_turn(struct unwind *u);
+void unwind_tick(struct unwind *u);
 
 struct unwind_stack {
 	uint64_t frames[ABI_MAX_FRAMES]; /* innermost first */

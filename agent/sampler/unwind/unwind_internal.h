@@ -13,12 +13,12 @@ struct unwind {
 	struct files files;
 	struct abi_unwind_range *scratch; /* of the process or file being written */
 	size_t scratch_capacity;
-	uint32_t module_turn; /* counts calls of unwind_modules_changed() */
-	uint32_t turn; /* counts calls of unwind_turn(), about one a second */
+	uint32_t modules_epoch; /* counts calls of unwind_modules_changed() */
+	uint32_t tick; /* counts calls of unwind_tick(), about one a second */
 	uint32_t version; /* of the process entry written last */
 	bool full; /* the table of processes is */
 	bool paused; /* by unwind_pause() */
-	bool told_full; /* what was last reported to the kernel */
+	bool reported_full; /* what was last reported to the kernel */
 };
 
 /* Whether the kernel's table has files (VMA lookup) and not processes. */

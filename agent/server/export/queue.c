@@ -37,8 +37,8 @@ struct target {
 	bool others_pass; /* the second was accepted while the first was not */
 	struct pace pace;
 	struct log_rate refused_log;
-	char told[TOLD_KINDS][QUEUE_CODE_BYTES]; /* codes logged since the first failure */
-	size_t told_count;
+	char reported[TOLD_KINDS][QUEUE_CODE_BYTES]; /* codes logged since the first failure */
+	size_t reported_count;
 	struct queue_figures figures;
 };
 
@@ -144,21 +144,21 @@ static void recovered(struct target *t)
 		log_info("a remote store takes profiles again", "target=%s pending=%llu", t->name,
 			(unsigned long long)spool_pending(t->queue->options.spool, t->number));
 	t->figures.failing = false;
-	t->told_count = 0;
+	t->reported_count = 0;
 	t->figures.trouble[0] = 0;
 	t->backoff_ns = 0;
 }
 
 /* Each kind of failure is logged once until the store accepts profiles again. */
-static bool queue_is_told(struct target *t, const char *code)
+static bool queue_is_reported(struct target *t, const char *code)
 {
-	for (size_t i = 0; i < t->told_count; i++) {
-		if (!strcmp(t->told[i], code))
+	for (size_t i = 0; i < t->reported_count; i++) {
+		if (!strcmp(t->reported[i], code))
 			return true;
 	}
-	if (t->told_count == TOLD_KINDS)
+	if (t->reported_count == TOLD_KINDS)
 		return true;
-	snprintf(t->told[t->told_count++], QUEUE_CODE_BYTES, "%s", code);
+	snprintf(t->reported[t->reported_count++], QUEUE_CODE_BYTES, "%s", code);
 	return false;
 }
 
@@ -166,7 +166,7 @@ static void queue_failed(struct target *t)
 {
 	const struct remote_result *r = &t->result;
 
-	if (!queue_is_told(t, r->code))
+	if (!queue_is_reported(t, r->code))
 		log_warn("a remote store does not take profiles, they wait in the spool",
 			"target=%s code=%s error=\"%s\"", t->name, r->code, r->message);
 	t->figures.failing = true;

@@ -190,7 +190,7 @@ static void on_hangup(void *context, int fd, uint32_t events)
 
 	if (events & (EPOLLHUP | EPOLLERR)) {
 		reply_cancel(r);
-		server_turn(s);
+		server_run(s);
 		return;
 	}
 	r->connection->half_closed_ns = clock_monotonic_ns();
@@ -252,5 +252,5 @@ void serve_reply_send(struct serve_reply *r, unsigned int status, const char *co
 		MHD_add_response_header(
 			response, "Content-Disposition", "attachment; filename=\"profile.pb.gz\"");
 	release(r, status, response);
-	server_turn(s);
+	server_run(s);
 }

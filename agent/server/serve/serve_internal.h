@@ -41,14 +41,14 @@ struct serve {
 	bool stopping;
 	struct connection *connections;
 	size_t connection_count;
-	int turn_timer, deadline_timer, listen_timer; /* -1 = none */
+	int run_timer, deadline_timer, listen_timer; /* -1 = none */
 	uint64_t deadline_timer_ns; /* when deadline_timer fires */
 	unsigned int port;
 };
 
 /* server.c */
 /* Runs the library, which may have work that its epoll descriptor does not report. */
-void server_turn(struct serve *s);
+void server_run(struct serve *s);
 void server_set_deadline(struct connection *c, uint64_t delay_ns); /* 0 = none */
 
 /* routes.c */
@@ -73,7 +73,7 @@ enum MHD_Result reply_page(struct serve_reply *r);
 void reply_hold(struct serve_reply *r);
 /*
  * Cancels a held request: its owner forgets it, and the client gets 503 if it still reads. Call
- * server_turn() afterwards.
+ * server_run() afterwards.
  */
 void reply_cancel(struct serve_reply *r);
 /* Cancels the held request whose client shut down sending first; false if there is none. */

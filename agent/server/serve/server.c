@@ -40,31 +40,31 @@ static const uint64_t RETRY_NS = UINT64_C(1000000000);
 
 static void update_listening(struct serve *s);
 
-static void on_turn(void *context)
+static void server_on_run_timer(void *context)
 {
 	struct serve *s = context;
 
-	s->turn_timer = -1;
-	server_turn(s);
+	s->run_timer = -1;
+	server_run(s);
 }
 
-void server_turn(struct serve *s)
+void server_run(struct serve *s)
 {
 	unsigned long long wait;
 
 	(void)MHD_run(s->mhd);
 	update_listening(s);
-	if (s->turn_timer >= 0 || MHD_get_timeout(s->mhd, &wait) != MHD_YES)
+	if (s->run_timer >= 0 || MHD_get_timeout(s->mhd, &wait) != MHD_YES)
 		return;
 	/* A timer, not a loop here: other events get their turn in between. */
-	(void)loop_timer(s->loop, wait * 1000000, 0, on_turn, s, &s->turn_timer);
+	(void)loop_timer(s->loop, wait * 1000000, 0, server_on_run_timer, s, &s->run_timer);
 }
 
 static void on_library_event(void *context, int fd, uint32_t events)
 {
 	(void)fd;
 	(void)events;
-	server_turn(context);
+	server_run(context);
 }
 
 /* ---- deadlines ------------------------------------------------------------------------------ */
@@ -109,7 +109,7 @@ static void on_deadline(void *context)
 	}
 	if (next != UINT64_MAX)
 		arm_deadline_timer(s, next);
-	server_turn(s);
+	server_run(s);
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ static void on_client(void *context, int fd, uint32_t events)
 		(void)loop_timer(s->loop, RETRY_NS, 0, on_retry, s, &s->listen_timer);
 	if (s->connection_count >= MAX_CONNECTIONS)
 		evict_idle(s);
-	server_turn(s);
+	server_run(s);
 }
 
 static void update_listening(struct serve *s)
@@ -360,7 +360,7 @@ int serve_create(const struct serve_options *options, struct serve **ret_serve)
 	s->handlers = options->handlers;
 	s->limits = limits_or_fallback(options->limits);
 	s->listen_fd = s->epoll_fd = -1;
-	s->turn_timer = s->deadline_timer = s->listen_timer = -1;
+	s->run_timer = s->deadline_timer = s->listen_timer = -1;
 	err = serve_set_token(s, options->token);
 	if (!err)
 		err = address_parse(options->address, &s->address);
@@ -412,7 +412,7 @@ void serve_destroy(struct serve *s)
 		address_remove(&s->address);
 		close(s->listen_fd);
 	}
-	loop_cancel(s->loop, s->turn_timer);
+	loop_cancel(s->loop, s->run_timer);
 	loop_cancel(s->loop, s->deadline_timer);
 	loop_cancel(s->loop, s->listen_timer);
 	secret_free(&s->token);

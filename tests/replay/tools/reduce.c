@@ -91,7 +91,7 @@ static void piece_read_raw(struct piece *p)
 		p->tgid = word_at(p->raw, offsetof(struct abi_sample, tgid));
 	else if (kind == ABI_WAKE)
 		p->tgid = word_at(p->raw, offsetof(struct abi_wake, tgid));
-	else if (kind == ABI_SIGHTINGS_MET)
+	else if (kind == ABI_SIGHTINGS_RECORD)
 		p->tgid = word_at(p->raw, offsetof(struct abi_sightings, tgid));
 }
 
