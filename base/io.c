@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -165,5 +166,24 @@ int io_make_directories(const char *path, mode_t mode)
 	}
 	if (mkdir(partial, mode) && errno != EEXIST)
 		return -errno;
+	return 0;
+}
+
+int io_open_own_directory(const char *path, mode_t mode, int *ret_fd)
+{
+	autoclose int fd = -1;
+	struct stat st;
+	int err = io_make_directories(path, mode);
+
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return -EPERM;
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	*ret_fd = take_fd(&fd);
 	return 0;
 }

@@ -33,3 +33,9 @@ int io_replace_file(int dir_fd, const char *path, const void *bytes, size_t size
 int io_next_entry(DIR *directory, struct dirent **ret_entry);
 /* mkdir -p; existing directories are fine. */
 int io_make_directories(const char *path, mode_t mode);
+/*
+ * Makes PATH and its parents as needed, opens it and locks it for this process (flock, released
+ * when *RET_FD is closed). Returns -EPERM if it belongs to another user or others may write to it,
+ * -EBUSY if another process has the lock.
+ */
+int io_open_own_directory(const char *path, mode_t mode, int *ret_fd);

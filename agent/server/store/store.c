@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -177,18 +176,10 @@ static int store_scan(struct store *s)
 static int store_open_directory(const char *path, int *ret_fd)
 {
 	autoclose int fd = -1;
-	struct stat st;
-	int err = io_make_directories(path, DIRECTORY_MODE);
+	int err = io_open_own_directory(path, DIRECTORY_MODE, &fd);
 
 	if (err)
 		return err;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st))
-		return -errno;
-	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
-		return -EPERM;
-	if (flock(fd, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	/* Fail now rather than after the first window. */
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
 		return -errno;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -196,29 +195,10 @@ static const char *check_version(int fd)
 	return err ? "it cannot be written to" : NULL;
 }
 
-static int spool_disk_open_directory(const char *path, int *ret_fd)
-{
-	autoclose int fd = -1;
-	struct stat st;
-	int err = io_make_directories(path, DIRECTORY_MODE);
-
-	if (err)
-		return err;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st))
-		return -errno;
-	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
-		return -EPERM;
-	if (flock(fd, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	*ret_fd = take_fd(&fd);
-	return 0;
-}
-
 int spool_disk_open(struct spool *s, const char *path)
 {
 	autoclose int fd = -1;
-	int err = spool_disk_open_directory(path, &fd);
+	int err = io_open_own_directory(path, DIRECTORY_MODE, &fd);
 
 	if (err == -EBUSY || err == -EPERM)
 		return err;
