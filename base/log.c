@@ -50,12 +50,9 @@ bool log_rate_allows_every(struct log_rate *rate, uint64_t interval_ns)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (rate->last_ns && now - rate->last_ns < interval_ns) {
-		rate->held++;
+	if (rate->last_ns && now - rate->last_ns < interval_ns)
 		return false;
-	}
 	rate->last_ns = now;
-	rate->held = 0;
 	return true;
 }
 

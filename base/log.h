@@ -23,7 +23,6 @@ void log_line(enum log_level level, const char *message, const char *fields, ...
 /* Rate limit of one message. */
 struct log_rate {
 	uint64_t last_ns; /* monotonic, when it was last let through; 0 = never */
-	uint64_t held; /* how many were suppressed since then */
 };
 /* True at most once a second. */
 bool log_rate_allows(struct log_rate *rate);

@@ -79,7 +79,8 @@ static void on_module_hit(void *context, struct process *p, const struct mapping
 	module_indexes_hit(sampler->module_indexes, p, mapping);
 }
 
-static void on_wiring_stack_hit(void *context, struct process *p, const struct profile_stack *stack)
+static void on_resolver_stack_hit(
+	void *context, struct process *p, const struct profile_stack *stack)
 {
 	sampler_stack_hit(context, p, stack);
 }
@@ -120,7 +121,7 @@ int sampler_samples_init(struct sampler *sampler, const struct sampler_options *
 							.metrics = &sampler->metrics,
 							.raw_stack = on_raw_stack,
 							.module_hit = on_module_hit,
-							.stack_hit = on_wiring_stack_hit,
+							.stack_hit = on_resolver_stack_hit,
 							.jit_hit = on_jit_hit,
 							.context = sampler,
 						});

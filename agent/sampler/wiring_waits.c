@@ -17,8 +17,7 @@ static struct profile *on_next_tap(void *context, uint32_t pid, size_t *iterator
 	return windows_next_tap(sampler->windows, pid, iterator);
 }
 
-static void wiring_waits_on_stack_hit(
-	void *context, uint32_t process, const struct profile_stack *stack)
+static void on_waits_stack_hit(void *context, uint32_t process, const struct profile_stack *stack)
 {
 	struct sampler *sampler = context;
 	struct process *p = processes_find(sampler->processes, process);
@@ -36,7 +35,7 @@ int sampler_waits_create(struct sampler *sampler, double off_cpu_share)
 			.handlers = {
 				.profile = on_profile,
 				.next_tap = on_next_tap,
-				.stack_hit = wiring_waits_on_stack_hit,
+				.stack_hit = on_waits_stack_hit,
 				.context = sampler,
 			},
 		},

@@ -64,7 +64,7 @@ static void on_settled(void *context, uint64_t open_ns)
 	kernel_symbols_forget(sampler->kernel_symbols, open_ns);
 }
 
-static uint64_t wiring_windows_period_of(const struct collect_options *collect)
+static uint64_t windows_period_of(const struct collect_options *collect)
 {
 	return collect->frequency_hz ? UINT64_C(1000000000) / collect->frequency_hz
 				     : collect->period;
@@ -76,7 +76,7 @@ int sampler_windows_create(struct sampler *sampler, const struct sampler_options
 		&(struct windows_options){
 			.loop = sampler->loop,
 			.limit_bytes = options->profile_limit_bytes,
-			.period = wiring_windows_period_of(&options->collect),
+			.period = windows_period_of(&options->collect),
 			.cycles = options->collect.event == COLLECT_CYCLES,
 			.off_cpu = options->collect.off_cpu_share > 0,
 			.handlers = {

@@ -370,10 +370,10 @@ void tables_remove_file(void *context, const struct abi_file *file)
 	(void)file;
 }
 
-void tables_set_files_epoch(void *context, uint32_t turn)
+void tables_set_files_epoch(void *context, uint32_t epoch)
 {
 	(void)context;
-	(void)turn;
+	(void)epoch;
 }
 
 void tables_set_epoch(void *context, uint32_t epoch)
@@ -382,10 +382,10 @@ void tables_set_epoch(void *context, uint32_t epoch)
 	(void)epoch;
 }
 
-void tables_set_rules_epoch(void *context, uint32_t turn)
+void tables_set_rules_epoch(void *context, uint32_t epoch)
 {
 	(void)context;
-	(void)turn;
+	(void)epoch;
 }
 
 void tables_set_full(void *context, bool full)

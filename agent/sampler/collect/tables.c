@@ -120,11 +120,11 @@ void tables_remove_file(void *context, const struct abi_file *file)
 	bpf_map_delete_elem(t->maps.files, file);
 }
 
-void tables_set_files_epoch(void *context, uint32_t turn)
+void tables_set_files_epoch(void *context, uint32_t epoch)
 {
 	const struct tables *t = context;
 
-	__atomic_store_n(t->maps.files_epoch, turn, __ATOMIC_RELEASE);
+	__atomic_store_n(t->maps.files_epoch, epoch, __ATOMIC_RELEASE);
 }
 
 void tables_set_epoch(void *context, uint32_t epoch)
@@ -134,11 +134,11 @@ void tables_set_epoch(void *context, uint32_t epoch)
 	__atomic_store_n(t->maps.epoch, epoch, __ATOMIC_RELAXED);
 }
 
-void tables_set_rules_epoch(void *context, uint32_t turn)
+void tables_set_rules_epoch(void *context, uint32_t epoch)
 {
 	const struct tables *t = context;
 
-	__atomic_store_n(t->maps.rules_epoch, turn, __ATOMIC_RELEASE);
+	__atomic_store_n(t->maps.rules_epoch, epoch, __ATOMIC_RELEASE);
 }
 
 void tables_set_full(void *context, bool full)

@@ -36,9 +36,9 @@ bool tables_by_file(const struct tables *t);
 int tables_set_file(
 	void *context, const struct abi_file *file, const struct abi_unwind_process *ranges);
 void tables_remove_file(void *context, const struct abi_file *file);
-void tables_set_files_epoch(void *context, uint32_t turn);
+void tables_set_files_epoch(void *context, uint32_t epoch);
 void tables_set_epoch(void *context, uint32_t epoch);
-void tables_set_rules_epoch(void *context, uint32_t turn);
+void tables_set_rules_epoch(void *context, uint32_t epoch);
 void tables_set_full(void *context, bool full);
 /*
  * Sets whether TGID's samples are dropped: BPF then leaves none of their walks unfinished. Call it

@@ -13,10 +13,7 @@
 #include "symbolizer/indexer/elf/images.h"
 #include "symbolizer/indexer/dwarf/dwarf.h"
 
-enum {
-	MAX_LINE_TABLES = 1 << 19,
-	FORGET_BYTES = 8 << 20, /* of a section are read before their memory is returned */
-};
+enum { MAX_LINE_TABLES = 1 << 19 };
 
 struct reader {
 	struct dwarf d;
