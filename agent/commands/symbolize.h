@@ -68,19 +68,19 @@ int symbolize_index_of_file(
 	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
 
 /* ---- symbolize_debuginfod.c ---------------------------------------------------------------- */
-struct companions;
+struct debug_files;
 /*
- * Fetches the debug file with build ID ID, blocking, and adds it to COMPANIONS. Returns false if no
- * server has it or on failure, which it prints to stderr. NAME is for messages.
+ * Fetches the debug file with build ID ID, blocking, and adds it to DEBUG_FILES. Returns false if
+ * no server has it or on failure, which it prints to stderr. NAME is for messages.
  */
 bool symbolize_fetch(const struct symbolize_indexes *indexes, const struct build_id *id,
-	const char *name, struct companions *companions);
+	const char *name, struct debug_files *debug_files);
 /*
  * Adds the dwz supplementary file with build ID ID: from our debug directories, otherwise from the
  * servers.
  */
 void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const struct build_id *id,
-	const char *name, struct companions *companions);
+	const char *name, struct debug_files *debug_files);
 
 /* ---- symbolize_kernel.c -------------------------------------------------------------------- */
 struct kallsyms;

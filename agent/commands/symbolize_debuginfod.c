@@ -11,7 +11,7 @@
 
 #include "agent/commands/symbolize.h"
 #include "base/clock.h"
-#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/builds/debug_search.h"
 #include "symbolizer/debuginfod/debuginfod.h"
 
 enum { PROGRESS_MS = 500 };
@@ -66,23 +66,23 @@ static int fetch(struct debuginfod *d, const struct build_id *id, const char *na
 }
 
 static void symbolize_debuginfod_add(
-	struct companions *companions, int fd, enum companion_role role)
+	struct debug_files *debug_files, int fd, enum debug_file_role role)
 {
-	companions->items[companions->count++] = (struct companion){ .fd = fd, .role = role };
+	debug_files->items[debug_files->count++] = (struct debug_file){ .fd = fd, .role = role };
 }
 
 bool symbolize_fetch(const struct symbolize_indexes *indexes, const struct build_id *id,
-	const char *name, struct companions *companions)
+	const char *name, struct debug_files *debug_files)
 {
 	int fd = fetch(indexes->debuginfod, id, name);
 
 	if (fd >= 0)
-		symbolize_debuginfod_add(companions, fd, COMPANION_DEBUG);
+		symbolize_debuginfod_add(debug_files, fd, DEBUG_FILE_SEPARATE);
 	return fd >= 0;
 }
 
 void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const struct build_id *id,
-	const char *name, struct companions *companions)
+	const char *name, struct debug_files *debug_files)
 {
 	struct debuginfod *d = indexes->debuginfod;
 	const char *directories = indexes->debug_directories ? indexes->debug_directories : "";
@@ -90,8 +90,8 @@ void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const st
 
 	if (id->size <= 1)
 		return;
-	if (debug_files_open_by_id(directories, id, &fd) && !debuginfod_is_absent(d, id))
+	if (debug_search_open_by_id(directories, id, &fd) && !debuginfod_is_absent(d, id))
 		fd = fetch(d, id, name);
 	if (fd >= 0)
-		symbolize_debuginfod_add(companions, fd, COMPANION_SUPPLEMENTARY);
+		symbolize_debuginfod_add(debug_files, fd, DEBUG_FILE_SUPPLEMENTARY);
 }

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/failure.h"
 #include "symbolizer/builds/cache.h"
-#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/builds/debug_search.h"
 #include "symbolizer/debuginfod/debuginfod.h"
 #include "symbolizer/sandbox/sandbox.h"
 
@@ -131,9 +131,9 @@ struct job {
 	const struct symbolize_indexes *indexes;
 	const struct module_id *id; /* NULL = do not cache */
 	const struct symbolize_file *file;
-	struct companions *companions; /* given to the child: at the start, then on demand */
+	struct debug_files *debug_files; /* given to the child: at the start, then on demand */
 	/*
-	 * Origin of debug files: JOB_DEBUG_FETCHED: the first of COMPANIONS is a server's;
+	 * Origin of debug files: JOB_DEBUG_FETCHED: the first of DEBUG_FILES is a server's;
 	 * JOB_FILE_FETCHED: the file itself is.
 	 */
 	enum { JOB_SEARCHES, JOB_DEBUG_FETCHED, JOB_FILE_FETCHED } kind;
@@ -142,7 +142,7 @@ struct job {
 
 /* Finds the files that QUESTION names and that exist. */
 static void find_files(const struct job *job, const struct sandbox_question *question,
-	struct companions *ret_found)
+	struct debug_files *ret_found)
 {
 	struct debug_search search = search_for(job->indexes, job->file);
 	bool of_module = question->of == SANDBOX_OF_MODULE;
@@ -153,21 +153,21 @@ static void find_files(const struct job *job, const struct sandbox_question *que
 			symbolize_fetch_alternate(job->indexes, &question->names.alternate_id,
 				job->file->path, ret_found);
 	} else if (of_module) {
-		(void)debug_files_find(&search, job->file->elf_fd, &question->names, ret_found);
-	} else if (question->of < job->companions->count) {
-		(void)debug_files_find_alternate(&search, &job->companions->items[question->of],
+		(void)debug_search_find(&search, job->file->elf_fd, &question->names, ret_found);
+	} else if (question->of < job->debug_files->count) {
+		(void)debug_search_find_alternate(&search, &job->debug_files->items[question->of],
 			&question->names, ret_found);
 	}
 }
 
 static void answer(const struct job *job, struct sandbox *sandbox)
 {
-	struct companions found;
+	struct debug_files found;
 
 	find_files(job, sandbox_question(sandbox), &found);
 	sandbox_answer(sandbox, &found);
 	for (size_t i = 0; i < found.count; i++)
-		job->companions->items[job->companions->count++] = found.items[i];
+		job->debug_files->items[job->debug_files->count++] = found.items[i];
 }
 
 static int symbolize_index_wait_for(const struct job *job, struct sandbox *sandbox)
@@ -197,7 +197,7 @@ static int build_to(int output_fd, const struct job *job, struct index **ret_ind
 	const struct sandbox_files files = {
 		.elf_fd = job->file->elf_fd,
 		.output_fd = output_fd,
-		.companions = *job->companions,
+		.debug_files = *job->debug_files,
 		.may_ask = true,
 	};
 	struct sandbox sandbox;
@@ -260,7 +260,7 @@ static int build_once(
 static struct index *improved(
 	struct symbolize_indexes *indexes, const struct job *job, struct index *index)
 {
-	autocall(companions_close) struct companions companions = { .count = 0 };
+	autocall(debug_files_close) struct debug_files debug_files = { .count = 0 };
 	struct index *better;
 	struct build_id id;
 	struct job again = *job;
@@ -268,9 +268,9 @@ static struct index *improved(
 
 	if (!indexes->debuginfod || job->file->path[0] != '/' ||
 		!debuginfod_is_wanted(indexes->debuginfod, index, &id) ||
-		!symbolize_fetch(indexes, &id, job->file->path, &companions))
+		!symbolize_fetch(indexes, &id, job->file->path, &debug_files))
 		return index;
-	again.companions = &companions;
+	again.debug_files = &debug_files;
 	again.kind = JOB_DEBUG_FETCHED;
 	again.has_lines = true;
 	err = build_once(indexes, &again, &better);
@@ -291,18 +291,18 @@ static struct index *improved(
 static int symbolize_index_build(struct symbolize_indexes *indexes, const struct module_id *id,
 	const struct symbolize_file *file, struct index **ret_index)
 {
-	autocall(companions_close) struct companions companions = { .count = 0 };
+	autocall(debug_files_close) struct debug_files debug_files = { .count = 0 };
 	struct debug_search search = search_for(indexes, file);
 	const struct job job = {
-		.indexes = indexes, .id = id, .file = file, .companions = &companions
+		.indexes = indexes, .id = id, .file = file, .debug_files = &debug_files
 	};
 	struct index *index, *second;
 	int err = build_once(indexes, &job, &index);
 
 	if (err)
 		return err;
-	companions_close(&companions);
-	if (debug_files_add_split(&search, index, &companions) &&
+	debug_files_close(&debug_files);
+	if (debug_search_add_split(&search, index, &debug_files) &&
 		!build_once(indexes, &job, &second)) {
 		index_destroy(index);
 		index = second;
@@ -317,7 +317,7 @@ static bool is_outdated(const struct symbolize_indexes *indexes, const struct sy
 {
 	struct debug_search search = search_for(indexes, file);
 
-	return debug_files_would_help(&search, file->elf_fd, index);
+	return debug_search_would_help(&search, file->elf_fd, index);
 }
 
 int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id,
@@ -339,13 +339,13 @@ int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *i
 int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct index **ret_index)
 {
-	autocall(companions_close) struct companions fetched = { .count = 0 };
-	autocall(companions_close) struct companions others = { .count = 0 };
+	autocall(debug_files_close) struct debug_files fetched = { .count = 0 };
+	autocall(debug_files_close) struct debug_files others = { .count = 0 };
 	struct symbolize_file file = { .path = name, .root_fd = -1 };
 	const struct job job = {
 		.indexes = indexes,
 		.file = &file,
-		.companions = &others,
+		.debug_files = &others,
 		.kind = JOB_FILE_FETCHED,
 	};
 	struct index *index;

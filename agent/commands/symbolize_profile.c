@@ -25,7 +25,7 @@
 #include "base/intern.h"
 #include "pprof/pprof.h"
 #include "symbolizer/builds/cache.h"
-#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/builds/debug_search.h"
 #include "symbolizer/kallsyms/kallsyms.h"
 #include "symbolizer/kernel_image.h"
 #include "symbolizer/vdso.h"
@@ -150,7 +150,7 @@ static struct index *index_of_debug_file(
 	autofree char *path = NULL;
 	struct index *index;
 
-	if (!debug_files_by_id(indexes->debug_directories, id, &path))
+	if (!debug_search_by_id(indexes->debug_directories, id, &path))
 		return index_of_file(indexes, path, id);
 	if (name[0] == '[')
 		return NULL;

@@ -28,7 +28,7 @@ struct sampler_options {
 	struct collect_options collect; /* its handlers, probes and metrics are ignored */
 	const char *cache_directory;
 	uint64_t cache_limit_bytes;
-	const char *debug_directories; /* comma-separated (symbolizer/builds/debug_files.h); NULL =
+	const char *debug_directories; /* comma-separated (symbolizer/builds/debug_search.h); NULL =
 					  none */
 	const char *debuginfod_urls; /* servers of debug files; NULL or "" = none */
 	unsigned int debuginfod_per_minute; /* requests to them; 0 = no limit */

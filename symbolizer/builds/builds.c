@@ -23,7 +23,7 @@ void build_destroy(struct build *build)
 	assert(!build->link);
 	if (build->elf_fd >= 0)
 		close(build->elf_fd);
-	companions_close(&build->companions);
+	debug_files_close(&build->debug_files);
 	if (build->first_fd >= 0)
 		close(build->first_fd);
 	if (build->root_fd >= 0)
@@ -131,7 +131,7 @@ static int build_keep_search(struct build *build, const struct debug_search *sea
 	if (!build->path || !build->directories)
 		return -ENOMEM;
 	build->searches = search != NULL;
-	if (!search || debug_files_is_our_root(search->root_fd))
+	if (!search || debug_search_is_our_root(search->root_fd))
 		return 0;
 	build->root_fd = fcntl(search->root_fd, F_DUPFD_CLOEXEC, 0);
 	return build->root_fd < 0 ? -errno : 0;
@@ -179,7 +179,8 @@ static uint64_t debug_file_bytes(const struct build *build)
 	autofree char *path = NULL;
 	struct stat st;
 
-	if (!build->searches || debug_files_by_id(build->directories, &build->id.build_id, &path) ||
+	if (!build->searches ||
+		debug_search_by_id(build->directories, &build->id.build_id, &path) ||
 		stat(path, &st))
 		return 0;
 	return (uint64_t)st.st_size;
@@ -228,7 +229,7 @@ static bool request_ask_cache(struct builds *b, const struct request *r, int *fd
 	struct index *index;
 	int err = cache_open(b->options.cache, r->id, &index);
 
-	if (!err && r->search && *fd >= 0 && debug_files_would_help(r->search, *fd, index)) {
+	if (!err && r->search && *fd >= 0 && debug_search_would_help(r->search, *fd, index)) {
 		index_destroy(index);
 		return false;
 	}

@@ -17,7 +17,7 @@
 #include "base/metrics.h"
 #include "base/module_id.h"
 #include "symbolizer/builds/cache.h"
-#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/builds/debug_search.h"
 #include "symbolizer/sandbox/sandbox.h"
 
 struct builds;

@@ -30,11 +30,11 @@ bool builds_debug_wants(struct builds *b, struct build *build, const struct inde
 /* ---- the files ------------------------------------------------------------------------------ */
 
 /* FD is taken. */
-static void build_add_file(struct build *build, int fd, enum companion_role role)
+static void build_add_file(struct build *build, int fd, enum debug_file_role role)
 {
-	build->companions.items[build->companions.count++] =
-		(struct companion){ .fd = fd, .role = role };
-	build->debug_files++;
+	build->debug_files.items[build->debug_files.count++] =
+		(struct debug_file){ .fd = fd, .role = role };
+	build->fetched_files++;
 }
 
 static int build_ask(struct builds *b, struct build *build, const struct build_id *id)
@@ -72,11 +72,11 @@ static void build_drop(struct builds *b, struct build *build)
 /* BUILD's question is answered by FD, or failed (-1). */
 static void build_answered(struct builds *b, struct build *build, int fd)
 {
-	bool first = !build->debug_files;
+	bool first = !build->fetched_files;
 
 	if (fd >= 0)
-		build_add_file(build, fd, first ? COMPANION_DEBUG : COMPANION_SUPPLEMENTARY);
-	if (!build->debug_files) {
+		build_add_file(build, fd, first ? DEBUG_FILE_SEPARATE : DEBUG_FILE_SUPPLEMENTARY);
+	if (!build->fetched_files) {
 		build_drop(b, build);
 		return;
 	}
@@ -88,7 +88,7 @@ static void build_answered(struct builds *b, struct build *build, int fd)
 
 void builds_debug_queue(struct builds *b, struct build *build)
 {
-	companions_close(&build->companions);
+	debug_files_close(&build->debug_files);
 	if (build->first_fd >= 0)
 		close(take_fd(&build->first_fd));
 	if (build->root_fd >= 0)
@@ -156,14 +156,14 @@ void builds_debug_tick(struct builds *b, uint64_t now_ns)
 
 void builds_debug_over(struct builds *b, struct build *build, enum builds_verdict verdict)
 {
-	if (!build->debug_files)
+	if (!build->fetched_files)
 		return;
 	if (verdict == BUILDS_FILES_USELESS)
 		debuginfod_is_wrong(builds_servers(b), &build->debug_id);
 	if (verdict == BUILDS_FILES_INTERRUPTED)
 		debuginfod_is_too_much(builds_servers(b), &build->debug_id);
-	for (unsigned int i = 0; i < build->debug_files && verdict == BUILDS_FILES_RIGHT; i++)
+	for (unsigned int i = 0; i < build->fetched_files && verdict == BUILDS_FILES_RIGHT; i++)
 		debuginfod_is_right(builds_servers(b));
-	build->debug_files = 0;
+	build->fetched_files = 0;
 	builds_debug_start(b, clock_monotonic_ns());
 }

@@ -47,7 +47,7 @@ struct build {
 	struct build *next, **link; /* in its state's list; link NULL = in none */
 	struct module_id id;
 	int elf_fd;
-	struct companions companions;
+	struct debug_files debug_files;
 	uint64_t bytes; /* size of these files, an estimate of the build's cost */
 	uint64_t wanted; /* number of builds_want() calls: waiters */
 	/* Whether and where debug files are searched. */
@@ -58,7 +58,7 @@ struct build {
 	bool asks_servers; /* for the debug file, if the index lacks one */
 	struct debuginfod_request debug; /* while ASKING; child.pid -1 = none */
 	struct build_id debug_id; /* build ID sent to the servers */
-	unsigned int debug_files; /* number of companions that came from servers */
+	unsigned int fetched_files; /* how many of the debug files came from servers */
 	bool asked_alternate; /* servers were asked for the alternate (dwz) file */
 	struct cache_entry entry;
 	struct sandbox sandbox;

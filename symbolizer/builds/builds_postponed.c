@@ -28,7 +28,7 @@ bool builds_postpone_for(struct builds *b, struct build *build, uint64_t pause_n
 		builds_number(b, BUILDS_POSTPONED) >= b->options.max_waiting)
 		return false;
 	/* The next child asks again, for the files that exist then. */
-	companions_close(&build->companions);
+	debug_files_close(&build->debug_files);
 	build->resume_ns = clock_monotonic_ns() + pause_ns;
 	builds_move(b, build, BUILD_POSTPONED);
 	return true;

@@ -87,7 +87,7 @@ static int build_start_sandbox(struct builds *b, struct build *build)
 	const struct sandbox_files files = {
 		.elf_fd = build->elf_fd,
 		.output_fd = build->entry.fd,
-		.companions = build->companions,
+		.debug_files = build->debug_files,
 		.may_ask = build->searches,
 	};
 
@@ -146,8 +146,8 @@ static bool build_start_split(
 	/* Container images do not contain .dwo files. */
 	if (build->state != BUILD_RUNNING || !*build->path || build->root_fd >= 0)
 		return false;
-	companions_close(&build->companions);
-	if (!debug_files_add_split(&search, index, &build->companions))
+	debug_files_close(&build->debug_files);
+	if (!debug_search_add_split(&search, index, &build->debug_files))
 		return false;
 	build->first_fd = take_fd(fd);
 	build->sandbox = (struct sandbox){ .pid = -1, .result_fd = -1 };
@@ -175,7 +175,7 @@ void builds_stop(struct builds *b, struct build *build)
 
 /* Finds the files that QUESTION names. */
 static int build_find(const struct build *build, const struct sandbox_question *question,
-	struct companions *ret_found)
+	struct debug_files *ret_found)
 {
 	const struct debug_search search = build_search(build);
 
@@ -183,19 +183,19 @@ static int build_find(const struct build *build, const struct sandbox_question *
 	if (!build->searches)
 		return 0;
 	if (question->of == SANDBOX_OF_MODULE)
-		return debug_files_find(&search, build->elf_fd, &question->names, ret_found);
-	if (question->of >= build->companions.count)
+		return debug_search_find(&search, build->elf_fd, &question->names, ret_found);
+	if (question->of >= build->debug_files.count)
 		return 0;
-	return debug_files_find_alternate(
-		&search, &build->companions.items[question->of], &question->names, ret_found);
+	return debug_search_find_alternate(
+		&search, &build->debug_files.items[question->of], &question->names, ret_found);
 }
 
-/* The child appends them to its companions in the same order. */
-static void build_offer(struct build *build, const struct companions *found)
+/* The child appends them to its debug files in the same order. */
+static void build_offer(struct build *build, const struct debug_files *found)
 {
 	sandbox_answer(&build->sandbox, found);
 	for (size_t i = 0; i < found->count; i++)
-		build->companions.items[build->companions.count++] = found->items[i];
+		build->debug_files.items[build->debug_files.count++] = found->items[i];
 }
 
 /* For a debug file from a server: servers are asked if our debug directories lack the alternate. */
@@ -203,13 +203,13 @@ static void build_answer_better(
 	struct builds *b, struct build *build, const struct sandbox_question *question)
 {
 	const struct build_id *id = &question->names.alternate_id;
-	struct companions found = { .count = 0 };
+	struct debug_files found = { .count = 0 };
 	int fd;
 
 	if (question->of != SANDBOX_OF_MODULE && id->size > 1) {
-		if (!debug_files_open_by_id(build->directories, id, &fd))
-			found.items[found.count++] = (struct companion){
-				.fd = fd, .role = COMPANION_SUPPLEMENTARY, .is_ours = true
+		if (!debug_search_open_by_id(build->directories, id, &fd))
+			found.items[found.count++] = (struct debug_file){
+				.fd = fd, .role = DEBUG_FILE_SUPPLEMENTARY, .is_ours = true
 			};
 		else if (builds_debug_ask_alternate(b, build, id))
 			return;
@@ -221,14 +221,14 @@ static void build_answer_better(
 static void build_not_searched(struct builds *b, struct build *build, int err)
 {
 	builds_stop(b, build);
-	companions_close(&build->companions);
+	debug_files_close(&build->debug_files);
 	build_not_started(b, build, err);
 }
 
 void builds_answer(struct builds *b, struct build *build)
 {
 	const struct sandbox_question *question = sandbox_question(&build->sandbox);
-	struct companions found;
+	struct debug_files found;
 	int err;
 
 	if (build->state == BUILD_RUNNING_BETTER) {

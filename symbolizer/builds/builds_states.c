@@ -65,7 +65,7 @@ static void build_check(const struct build *build)
 	assert(build_is_in(build, BUILDS_RUNNING) == (build->sandbox.pid > 0));
 	assert(build_is_in(build, BUILDS_ASKING) == (build->debug.child.pid > 0));
 	assert(build->state != BUILD_RUNNING_SPLIT || build->first_fd >= 0);
-	assert(build->debug_files == 0 || build->state >= BUILD_ASKING);
+	assert(build->fetched_files == 0 || build->state >= BUILD_ASKING);
 }
 
 void builds_lists_init(struct builds *b)

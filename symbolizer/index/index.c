@@ -311,13 +311,12 @@ uint32_t index_sources(const struct index *index)
 }
 
 /* A name over the limit counts as "": the file's writer read a foreign file. */
-static void index_copy_name(
-	const struct index *index, uint32_t string, char name[DEBUG_FILES_NAME_BYTES])
+static void index_copy_name(const struct index *index, uint32_t string, char name[DEBUG_NAME_BYTES])
 {
 	const char *text = index_string_at(index, string);
 	size_t length = strlen(text);
 
-	if (length >= DEBUG_FILES_NAME_BYTES)
+	if (length >= DEBUG_NAME_BYTES)
 		length = 0;
 	memcpy(name, text, length);
 	name[length] = 0;
@@ -346,7 +345,7 @@ void index_debug_names(const struct index *index, struct debug_names *ret_names,
 bool index_lacks_debug(const struct index *index)
 {
 	const uint32_t settled =
-		INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB | INDEX_SOURCE_COMPANIONS;
+		INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB | INDEX_SOURCE_DEBUG_FILES;
 
 	return !(index_sources(index) & settled);
 }

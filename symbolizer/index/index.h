@@ -23,7 +23,7 @@ enum index_source {
 	INDEX_SOURCE_DWARF = 1 << 2,
 	INDEX_SOURCE_PCLNTAB = 1 << 3,
 	INDEX_SOURCE_DWARF_PARTIAL = 1 << 4, /* some units could not be read */
-	INDEX_SOURCE_COMPANIONS = 1 << 5, /* debug files were offered, matching or not */
+	INDEX_SOURCE_DEBUG_FILES = 1 << 5, /* debug files were offered, matching or not */
 	INDEX_SOURCE_NOT_SHARED = 1 << 6, /* the file that dwz made is missing: none was offered */
 	INDEX_SOURCE_SPLIT = 1 << 7, /* split DWARF files were offered, matching or not */
 };

@@ -158,7 +158,7 @@ static int read_sources(
 	return 0;
 }
 
-static bool was_offered(const struct companions *c, enum companion_role role)
+static bool was_offered(const struct debug_files *c, enum debug_file_role role)
 {
 	for (size_t i = 0; i < c->count; i++)
 		if (c->items[i].role == role)
@@ -166,15 +166,15 @@ static bool was_offered(const struct companions *c, enum companion_role role)
 	return false;
 }
 
-/* Records which companions were offered, so that later finds can be told from them. */
-static void note_companions(
-	const struct companions *c, const struct images *images, struct index_writer *w)
+/* Records which debug files were offered, so that later finds can be told from them. */
+static void note_debug_files(
+	const struct debug_files *c, const struct images *images, struct index_writer *w)
 {
 	if (c->count)
-		writer_source(w, INDEX_SOURCE_COMPANIONS);
-	if (was_offered(c, COMPANION_SPLIT))
+		writer_source(w, INDEX_SOURCE_DEBUG_FILES);
+	if (was_offered(c, DEBUG_FILE_SPLIT))
 		writer_source(w, INDEX_SOURCE_SPLIT);
-	if (images->names_alternate && !was_offered(c, COMPANION_SUPPLEMENTARY))
+	if (images->names_alternate && !was_offered(c, DEBUG_FILE_SUPPLEMENTARY))
 		writer_source(w, INDEX_SOURCE_NOT_SHARED);
 }
 
@@ -202,14 +202,14 @@ static int builder_build(const struct sandbox_files *files, struct sandbox_resul
 
 	if (!w)
 		return -ENOMEM;
-	err = images_open(files->elf_fd, &files->companions, &images);
+	err = images_open(files->elf_fd, &files->debug_files, &images);
 	if (!err)
 		err = read_sources(&images, w, result);
 	if (!err)
 		err = add_debug_names(files, &images, w);
 	if (err)
 		return err;
-	note_companions(&files->companions, &images, w);
+	note_debug_files(&files->debug_files, &images, w);
 	/* The writer has its own copies; the file's sections may be hundreds of MB. */
 	images_deinit(&images);
 	return writer_finish(w, files->output_fd);

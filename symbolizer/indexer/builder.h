@@ -8,5 +8,5 @@
 
 /* Returns result.error. */
 int builder_run_files(const struct sandbox_files *files, struct sandbox_result *ret_result);
-/* Like builder_run_files(), without companions. */
+/* Like builder_run_files(), without debug files. */
 int builder_run(int elf_fd, int output_fd, struct sandbox_result *ret_result);

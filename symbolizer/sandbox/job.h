@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 #include "symbolizer/index/debug_names.h"
-#include "symbolizer/sandbox/companions.h"
+#include "symbolizer/sandbox/debug_files.h"
 
 struct sandbox_files {
 	int elf_fd; /* read */
 	int output_fd; /* empty; written */
-	struct companions companions; /* read if they belong to the ELF file */
-	bool may_ask; /* the child may ask its parent for more companions */
+	struct debug_files debug_files; /* read if they belong to the ELF file */
+	bool may_ask; /* the child may ask its parent for more debug files */
 };
 
 struct sandbox_result {
@@ -33,7 +33,7 @@ enum {
  */
 struct sandbox_question {
 	uint32_t magic;
-	uint32_t of; /* SANDBOX_OF_MODULE, or an index into the child's companions */
+	uint32_t of; /* SANDBOX_OF_MODULE, or an index into the child's debug files */
 	uint32_t reserved[2]; /* pads to a message's length: see sandbox_receive() */
 	struct debug_names names;
 };

@@ -49,12 +49,12 @@ struct arguments {
 	char memory[ARGUMENT_BYTES];
 	char cpu[ARGUMENT_BYTES];
 	char output[ARGUMENT_BYTES];
-	char companions[SANDBOX_COMPANIONS_BYTES];
+	char debug_files[SANDBOX_DEBUG_FILES_BYTES];
 };
 
-static void format_companions(const struct sandbox_files *files, char *text, size_t size)
+static void format_debug_files(const struct sandbox_files *files, char *text, size_t size)
 {
-	const struct companions *c = &files->companions;
+	const struct debug_files *c = &files->debug_files;
 	size_t used = files->may_ask ? 1 : 0;
 
 	snprintf(text, size, "%s", files->may_ask ? "?" : "");
@@ -70,7 +70,7 @@ static void format_arguments(
 	snprintf(a->memory, sizeof(a->memory), "%lu", limits->memory_bytes);
 	snprintf(a->cpu, sizeof(a->cpu), "%u", limits->cpu_seconds);
 	snprintf(a->output, sizeof(a->output), "%lu", limits->output_bytes);
-	format_companions(files, a->companions, sizeof(a->companions));
+	format_debug_files(files, a->debug_files, sizeof(a->debug_files));
 }
 
 static int sandbox_spawn(const struct child_fds *fds, const struct sandbox_files *files,
@@ -80,7 +80,7 @@ static int sandbox_spawn(const struct child_fds *fds, const struct sandbox_files
 	char program[] = "fathom", command[ARGUMENT_BYTES];
 	struct arguments text;
 	char *argv[] = { program, command, text.parent, text.memory, text.cpu, text.output,
-		text.companions, NULL };
+		text.debug_files, NULL };
 
 	format_arguments(limits, files, &text);
 	snprintf(command, sizeof(command), "%s",
@@ -97,8 +97,8 @@ static int gather_fds(const struct sandbox_files *files, int result_fd, struct c
 		err = child_fds_add(fds, files->output_fd);
 	if (!err)
 		err = child_fds_add(fds, result_fd);
-	for (size_t i = 0; i < files->companions.count && !err; i++)
-		err = child_fds_add(fds, files->companions.items[i].fd);
+	for (size_t i = 0; i < files->debug_files.count && !err; i++)
+		err = child_fds_add(fds, files->debug_files.items[i].fd);
 	return err;
 }
 
@@ -170,9 +170,9 @@ static struct expected expect_bytes(struct sandbox *s)
 		sizeof(s->message) - s->message_bytes };
 }
 
-static bool name_ends(const char name[DEBUG_FILES_NAME_BYTES])
+static bool name_ends(const char name[DEBUG_NAME_BYTES])
 {
-	return memchr(name, 0, DEBUG_FILES_NAME_BYTES);
+	return memchr(name, 0, DEBUG_NAME_BYTES);
 }
 
 /* Names are untrusted: an invalid one counts as absent. */
@@ -275,7 +275,7 @@ static int send_answer(int fd, const struct sandbox_answer *answer, const int *f
 	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-void sandbox_answer(struct sandbox *s, const struct companions *offered)
+void sandbox_answer(struct sandbox *s, const struct debug_files *offered)
 {
 	struct sandbox_answer answer = { .magic = SANDBOX_ANSWER_MAGIC };
 	int fds[SANDBOX_OFFER_MAX];

@@ -5,10 +5,10 @@
  * hidden command `index-module` or `keep-debug`, so that it holds nothing of the agent's memory.
  * Before it reads a byte it gives up all capabilities and the way to regain any (no_new_privs), all
  * but about twenty system calls (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size,
- * other descriptors, and its priority. It reads the ELF file from fd 3 and companions from fd 6 on,
- * writes the index to fd 4, and reports its result as a struct on fd 5, a socket. Over that socket
- * it may also ask for the files that its ELF file names. Nothing else that happens to it affects
- * another process.
+ * other descriptors, and its priority. It reads the ELF file from fd 3 and debug files from fd 6
+ * on, writes the index to fd 4, and reports its result as a struct on fd 5, a socket. Over that
+ * socket it may also ask for the files that its ELF file names. Nothing else that happens to it
+ * affects another process.
  *
  * The child dies with the thread that started it, so that thread has to outlive its builds.
  */
@@ -69,7 +69,7 @@ enum sandbox_outcome {
 /* Starts the child; descriptors in FILES are borrowed. */
 int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);
-/* Like sandbox_start_files(), with no companions. */
+/* Like sandbox_start_files(), with no debug files. */
 int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);
 /*
@@ -85,9 +85,9 @@ bool sandbox_receive(struct sandbox *s);
 const struct sandbox_question *sandbox_question(const struct sandbox *s);
 /*
  * Answers the question with OFFERED, at most SANDBOX_OFFER_MAX files, still owned by the caller.
- * The child appends them to its companions.
+ * The child appends them to its debug files.
  */
-void sandbox_answer(struct sandbox *s, const struct companions *offered);
+void sandbox_answer(struct sandbox *s, const struct debug_files *offered);
 /*
  * Collects a child whose result_fd became readable; kills and reaps it if it lingers. If the child
  * left no result, *RET_RESULT gets an error made here: -EAGAIN if it was interrupted, else -EIO.

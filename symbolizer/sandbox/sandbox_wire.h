@@ -9,17 +9,17 @@ enum {
 	SANDBOX_ELF_FD = 3,
 	SANDBOX_OUTPUT_FD = 4,
 	SANDBOX_RESULT_FD = 5,
-	SANDBOX_FIRST_COMPANION_FD = 6,
-	SANDBOX_FD_COUNT = SANDBOX_FIRST_COMPANION_FD + COMPANIONS_MAX, /* at most */
+	SANDBOX_FIRST_DEBUG_FD = 6,
+	SANDBOX_FD_COUNT = SANDBOX_FIRST_DEBUG_FD + DEBUG_FILES_MAX, /* at most */
 	SANDBOX_MAGIC = 0x46735831,
 	SANDBOX_ANSWER_MAGIC = 0x46735841,
-	/* argv: program, command, parent's pid, memory, CPU seconds, output bytes, companions. */
+	/* argv: program, command, parent's pid, memory, CPU seconds, output bytes, debug files. */
 	SANDBOX_ARGUMENTS = 7,
 	/*
-	 * Each companion is two numbers, role and CRC: `0.0,1.4294967295,`. A leading `?` means
+	 * Each debug file is two numbers, role and CRC: `0.0,1.4294967295,`. A leading `?` means
 	 * that the child may ask for more.
 	 */
-	SANDBOX_COMPANIONS_BYTES = COMPANIONS_MAX * 16 + 2,
+	SANDBOX_DEBUG_FILES_BYTES = DEBUG_FILES_MAX * 16 + 2,
 };
 
 /* The answer to a question; its descriptors are attached by SCM_RIGHTS. */
@@ -27,7 +27,7 @@ struct sandbox_answer {
 	uint32_t magic;
 	uint32_t count;
 	struct {
-		uint32_t role; /* enum companion_role */
+		uint32_t role; /* enum debug_file_role */
 		uint32_t crc;
 	} items[SANDBOX_OFFER_MAX];
 };

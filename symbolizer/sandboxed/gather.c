@@ -41,7 +41,7 @@ static int receive_answer(struct sandbox_answer *answer, int fds[SANDBOX_OFFER_M
 	return 0;
 }
 
-static void ask_parent(struct sandbox_question *question, struct companions *companions)
+static void ask_parent(struct sandbox_question *question, struct debug_files *debug_files)
 {
 	struct sandbox_answer answer;
 	int fds[SANDBOX_OFFER_MAX];
@@ -50,48 +50,48 @@ static void ask_parent(struct sandbox_question *question, struct companions *com
 	if (io_write_all(SANDBOX_RESULT_FD, question, sizeof(*question)) ||
 		receive_answer(&answer, fds))
 		return;
-	for (uint32_t i = 0; i < answer.count && companions->count < COMPANIONS_MAX; i++)
-		companions->items[companions->count++] = (struct companion){
+	for (uint32_t i = 0; i < answer.count && debug_files->count < DEBUG_FILES_MAX; i++)
+		debug_files->items[debug_files->count++] = (struct debug_file){
 			.fd = fds[i],
-			.role = (enum companion_role)answer.items[i].role,
+			.role = (enum debug_file_role)answer.items[i].role,
 			.crc = answer.items[i].crc,
 		};
 }
 
-static bool has_supplementary(const struct companions *c)
+static bool has_supplementary(const struct debug_files *c)
 {
 	for (size_t i = 0; i < c->count; i++)
-		if (c->items[i].role == COMPANION_SUPPLEMENTARY)
+		if (c->items[i].role == DEBUG_FILE_SUPPLEMENTARY)
 			return true;
 	return false;
 }
 
 /* Asks for the alternate (dwz) files of the debug files. */
-static void gather_alternates(struct sandbox_question *question, struct companions *companions)
+static void gather_alternates(struct sandbox_question *question, struct debug_files *debug_files)
 {
-	size_t count = companions->count;
+	size_t count = debug_files->count;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct companion *c = &companions->items[i];
+		const struct debug_file *c = &debug_files->items[i];
 
-		if (c->role != COMPANION_DEBUG && c->role != COMPANION_LINKED)
+		if (c->role != DEBUG_FILE_SEPARATE && c->role != DEBUG_FILE_LINKED)
 			continue;
 		question->of = (uint32_t)i;
 		if (!debug_names_read(c->fd, &question->names) && question->names.alternate[0])
-			ask_parent(question, companions);
+			ask_parent(question, debug_files);
 	}
 }
 
-void gather_companions(struct sandbox_files *files)
+void gather_debug_files(struct sandbox_files *files)
 {
 	autofree struct sandbox_question *question = calloc(1, sizeof(*question));
 	/* The parent already has the alternate file, from a server. */
-	bool complete = has_supplementary(&files->companions);
+	bool complete = has_supplementary(&files->debug_files);
 
 	if (!question || debug_names_read(files->elf_fd, &question->names))
 		return;
 	question->of = SANDBOX_OF_MODULE;
-	ask_parent(question, &files->companions);
+	ask_parent(question, &files->debug_files);
 	if (!complete)
-		gather_alternates(question, &files->companions);
+		gather_alternates(question, &files->debug_files);
 }

@@ -7,7 +7,7 @@
 #include "symbolizer/sandbox/job.h"
 
 /*
- * Adds the files that the parent finds to FILES->companions. The build goes on without those that
+ * Adds the files that the parent finds to FILES->debug_files. The build goes on without those that
  * it does not find or cannot be asked for.
  */
-void gather_companions(struct sandbox_files *files);
+void gather_debug_files(struct sandbox_files *files);

@@ -16,9 +16,9 @@
 #include "symbolizer/sandboxed/gather.h"
 
 /* Parses `ROLE.CRC,` entries after an optional `?`, as sandbox.c writes them. */
-static bool parse_companions(const char *text, struct sandbox_files *files)
+static bool parse_debug_files(const char *text, struct sandbox_files *files)
 {
-	struct companions c = { .count = 0 };
+	struct debug_files c = { .count = 0 };
 
 	files->may_ask = *text == '?';
 	text += files->may_ask;
@@ -27,19 +27,19 @@ static bool parse_companions(const char *text, struct sandbox_files *files)
 		unsigned int role, crc;
 		int used = 0;
 
-		if (c.count == COMPANIONS_MAX ||
+		if (c.count == DEBUG_FILES_MAX ||
 			sscanf(text, "%u.%u,%n", &role, &crc, &used) != 2 || !used ||
-			role >= COMPANION_ROLES)
+			role >= DEBUG_FILE_ROLES)
 			return false;
-		c.items[c.count] = (struct companion){
-			.fd = SANDBOX_FIRST_COMPANION_FD + (int)c.count,
+		c.items[c.count] = (struct debug_file){
+			.fd = SANDBOX_FIRST_DEBUG_FD + (int)c.count,
 			.role = role,
 			.crc = crc,
 		};
 		c.count++;
 		text += used;
 	}
-	files->companions = c;
+	files->debug_files = c;
 	return true;
 }
 
@@ -51,12 +51,12 @@ static int close_in_by(int argc, char **argv, struct sandbox_files *files)
 
 	if (argc != SANDBOX_ARGUMENTS || !sandbox_parse_number(argv[2], &parent) ||
 		!sandbox_parse_number(argv[3], &memory) || !sandbox_parse_number(argv[4], &cpu) ||
-		!sandbox_parse_number(argv[5], &output) || !parse_companions(argv[6], files))
+		!sandbox_parse_number(argv[5], &output) || !parse_debug_files(argv[6], files))
 		return -EINVAL;
 	err = sandbox_tie_to_parent((pid_t)parent);
 	if (err)
 		return err;
-	fd_count = SANDBOX_FIRST_COMPANION_FD + (unsigned int)files->companions.count;
+	fd_count = SANDBOX_FIRST_DEBUG_FD + (unsigned int)files->debug_files.count;
 	if (syscall(SYS_close_range, fd_count, ~0u, 0))
 		return -errno;
 	/* The parent's answers bring more descriptors. */
@@ -79,7 +79,7 @@ int sandboxed_run(int argc, char **argv, sandboxed_task *task)
 	if (close_in_by(argc, argv, &files))
 		return EXIT_FAILURE;
 	if (files.may_ask)
-		gather_companions(&files);
+		gather_debug_files(&files);
 	result.error = task(&files, &result);
 	sandbox_report(&result);
 }

@@ -18,7 +18,7 @@ symbolizer/index: base/ bpf/abi/unwind.h
 symbolizer/sandbox: base/ symbolizer/index/debug_names.h
 symbolizer/sandboxed: base/ symbolizer/sandbox/ symbolizer/debuginfod/debuginfod_ symbolizer/indexer/builder.h symbolizer/indexer/keep_debug.h symbolizer/indexer/elf/debug_names.h
 symbolizer/indexer: base/ symbolizer/index/index.h symbolizer/sandbox/job.h
-symbolizer/indexer/elf: base/ symbolizer/index/debug_names.h symbolizer/sandbox/companions.h
+symbolizer/indexer/elf: base/ symbolizer/index/debug_names.h symbolizer/sandbox/debug_files.h
 symbolizer/indexer/writer: base/ bpf/abi/unwind.h symbolizer/index/ symbolizer/indexer/demangle.h
 symbolizer/indexer/dwarf: base/ symbolizer/indexer/elf/ symbolizer/indexer/writer/
 symbolizer/indexer/go: base/ bpf/abi/unwind.h bpf/abi/runtime_go.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/dwarf/dwarf.h symbolizer/indexer/source.h symbolizer/indexer/source_range.h symbolizer/index/index.h

@@ -422,12 +422,12 @@ void dwarf_writer_read_split(struct dwarf_writer *w, const struct dwarf_split_sp
 
 	memset(ret_result, 0, sizeof(*ret_result));
 	for (size_t i = 0; i < count; i++)
-		files.companions.items[files.companions.count++] =
-			(struct companion){ make_split_file(&splits[i]), COMPANION_SPLIT, 0 };
+		files.debug_files.items[files.debug_files.count++] =
+			(struct debug_file){ make_split_file(&splits[i]), DEBUG_FILE_SPLIT, 0 };
 	ret_result->error = builder_run_files(&files, &built);
 	ret_result->broken = built.broken_units;
 	must(ret_result->error || !index_open(files.output_fd, &ret_result->index));
-	companions_close(&files.companions);
+	debug_files_close(&files.debug_files);
 	close(files.elf_fd);
 	close(files.output_fd);
 }

@@ -204,7 +204,7 @@ static void test_a_state_that_its_fields_contradict_aborts(void **state)
 	assert_aborts(&childless, BUILD_QUEUED, BUILD_ASKING);
 	set_child(&running, true);
 	assert_aborts(&running, BUILD_NEW, BUILD_WAITING);
-	fileful.debug_files = 1;
+	fileful.fetched_files = 1;
 	assert_aborts(&fileful, BUILD_NEW, BUILD_WAITING);
 }
 

@@ -81,7 +81,7 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 		return write_index(output_fd);
 	case 'w': /* wants a file that is there, and then has it */
 	case 'W': /* likewise, and dies of it */
-		if (!files->companions.count)
+		if (!files->debug_files.count)
 			return write_index_of(output_fd, "without", "/etc/passwd");
 		if (what == 'W')
 			__builtin_trap();

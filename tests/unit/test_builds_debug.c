@@ -59,9 +59,9 @@ static bool has_shared_parts(const struct sandbox_files *files)
 {
 	char what = 0;
 
-	return files->companions.count == 2 &&
-	       files->companions.items[1].role == COMPANION_SUPPLEMENTARY &&
-	       pread(files->companions.items[1].fd, &what, 1, 0) == 1 && what == 'p';
+	return files->debug_files.count == 2 &&
+	       files->debug_files.items[1].role == DEBUG_FILE_SUPPLEMENTARY &&
+	       pread(files->debug_files.items[1].fd, &what, 1, 0) == 1 && what == 'p';
 }
 
 static int act(const struct sandbox_files *files, struct sandbox_result *ret_result)
@@ -69,16 +69,16 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 	char what = 0;
 
 	(void)ret_result;
-	if (!files->companions.count)
+	if (!files->debug_files.count)
 		return write_index(files, "bare", INDEX_SOURCE_SYMTAB);
-	if (files->companions.items[0].role != COMPANION_DEBUG ||
-		pread(files->companions.items[0].fd, &what, 1, 0) != 1)
+	if (files->debug_files.items[0].role != DEBUG_FILE_SEPARATE ||
+		pread(files->debug_files.items[0].fd, &what, 1, 0) != 1)
 		return -EIO;
 	switch (what) {
 	case 'r':
 		return write_index(files, "lines", INDEX_SOURCE_DWARF);
 	case 'o': /* another build's: nothing of it is taken */
-		return write_index(files, "bare", INDEX_SOURCE_COMPANIONS);
+		return write_index(files, "bare", INDEX_SOURCE_DEBUG_FILES);
 	case '\x7f': /* an ELF file that shares parts with another */
 		return write_index(files,
 			has_shared_parts(files) ? "lines and shared parts" : "lines",

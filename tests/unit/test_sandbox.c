@@ -445,9 +445,9 @@ static void test_refuses_other_arguments(void **state)
 {
 	char program[] = "fathom", command[] = "index-module", word[] = "1x";
 	char *few[] = { program, command, NULL };
-	char number[] = "1", companions[] = "0.5,9.1,";
+	char number[] = "1", debug_files[] = "0.5,9.1,";
 	char *wrong[] = { program, command, word, word, word, word, number, NULL };
-	char *role[] = { program, command, number, number, number, number, companions, NULL };
+	char *role[] = { program, command, number, number, number, number, debug_files, NULL };
 
 	(void)state;
 	assert_int_equal(sandboxed_run(2, few, act), EXIT_FAILURE);

@@ -38,12 +38,12 @@ struct seen {
 	} items[MAX_ANSWERS];
 };
 
-static int note_companions(const struct sandbox_files *files)
+static int note_debug_files(const struct sandbox_files *files)
 {
-	struct seen seen = { .count = (uint32_t)files->companions.count };
+	struct seen seen = { .count = (uint32_t)files->debug_files.count };
 
 	for (uint32_t i = 0; i < seen.count && i < MAX_ANSWERS; i++) {
-		const struct companion *c = &files->companions.items[i];
+		const struct debug_file *c = &files->debug_files.items[i];
 		off_t end = lseek(c->fd, 0, SEEK_END);
 
 		seen.items[i].role = c->role;
@@ -113,7 +113,7 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 	case 'h':
 		return ask_by_halves();
 	default:
-		return note_companions(files);
+		return note_debug_files(files);
 	}
 }
 
@@ -201,12 +201,12 @@ static struct seen dialogue_seen(struct dialogue *d)
 
 static void answer_nothing(struct dialogue *d)
 {
-	sandbox_answer(&d->sandbox, &(struct companions){ .count = 0 });
+	sandbox_answer(&d->sandbox, &(struct debug_files){ .count = 0 });
 }
 
-static void answer_file(struct dialogue *d, int fd, enum companion_role role)
+static void answer_file(struct dialogue *d, int fd, enum debug_file_role role)
 {
-	autocall(companions_close) struct companions found = {
+	autocall(debug_files_close) struct debug_files found = {
 		.items = { { .fd = fd, .role = role, .crc = 7 } },
 		.count = 1,
 	};
@@ -239,7 +239,7 @@ static void test_it_asks_by_what_the_module_says(void **state)
 
 static void test_it_has_what_it_is_offered(void **state)
 {
-	struct companions offered = { .count = 0 };
+	struct debug_files offered = { .count = 0 };
 	struct dialogue d;
 	struct seen seen;
 
@@ -247,17 +247,17 @@ static void test_it_has_what_it_is_offered(void **state)
 	dialogue_start(&d, elf_file(NULL, 0, NULL, 0, 'e'), true);
 	assert_non_null(dialogue_next(&d));
 	for (char c = 'a'; offered.count < SANDBOX_OFFER_MAX; c++)
-		offered.items[offered.count++] = (struct companion){
+		offered.items[offered.count++] = (struct debug_file){
 			.fd = text_file((char[]){ c, 0 }),
-			.role = c == 'a' ? COMPANION_LINKED : COMPANION_SPLIT,
+			.role = c == 'a' ? DEBUG_FILE_LINKED : DEBUG_FILE_SPLIT,
 			.crc = (uint32_t)c,
 		};
 	sandbox_answer(&d.sandbox, &offered);
-	companions_close(&offered);
+	debug_files_close(&offered);
 	assert_null(dialogue_next(&d));
 	seen = dialogue_seen(&d);
 	assert_int_equal(seen.count, SANDBOX_OFFER_MAX);
-	assert_int_equal(seen.items[0].role, COMPANION_LINKED);
+	assert_int_equal(seen.items[0].role, DEBUG_FILE_LINKED);
 	for (uint32_t i = 0; i < seen.count; i++) {
 		assert_int_equal(seen.items[i].byte, 'a' + i);
 		assert_int_equal(seen.items[i].crc, 'a' + i);
@@ -274,18 +274,18 @@ static void test_it_asks_for_what_a_debug_file_shares(void **state)
 	dialogue_start(&d, elf_file(NULL, 0, NULL, 0, 'e'), true);
 	assert_non_null(dialogue_next(&d));
 	answer_file(&d, elf_file(NULL, 0, alternate_bytes, sizeof(alternate_bytes) - 1, 'd'),
-		COMPANION_DEBUG);
+		DEBUG_FILE_SEPARATE);
 	question = dialogue_next(&d);
 	assert_non_null(question);
 	assert_int_equal(question->of, 0);
 	assert_string_equal(question->names.alternate, "/alt.debug");
 	assert_int_equal(question->names.alternate_id.size, 2);
-	answer_file(&d, text_file("s"), COMPANION_SUPPLEMENTARY);
+	answer_file(&d, text_file("s"), DEBUG_FILE_SUPPLEMENTARY);
 	assert_null(dialogue_next(&d));
 	seen = dialogue_seen(&d);
 	assert_int_equal(seen.count, 2);
 	assert_int_equal(seen.items[0].byte, 'd');
-	assert_int_equal(seen.items[1].role, COMPANION_SUPPLEMENTARY);
+	assert_int_equal(seen.items[1].role, DEBUG_FILE_SUPPLEMENTARY);
 	assert_int_equal(seen.items[1].byte, 's');
 }
 

@@ -14,7 +14,7 @@ struct index_requests {
 	int proc_fd; /* an open /proc */
 	struct processes *processes;
 	struct builds *builds;
-	const char *debug_directories; /* comma-separated (symbolizer/builds/debug_files.h) */
+	const char *debug_directories; /* comma-separated (symbolizer/builds/debug_search.h) */
 	struct metrics *metrics;
 };
 

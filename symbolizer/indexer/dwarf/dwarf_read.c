@@ -323,7 +323,7 @@ static void find_split_sections(struct elf_image *image, const struct dwarf_sect
 int dwarf_read_images(const struct images *images, uint32_t skip_language, struct index_writer *w,
 	uint32_t *ret_units, uint32_t *ret_broken_units)
 {
-	struct dwarf_split_source splits[COMPANIONS_MAX];
+	struct dwarf_split_source splits[DEBUG_FILES_MAX];
 	struct dwarf_sections sections, alternate;
 	struct dwarf_code code[DWARF_MAX_CODE];
 

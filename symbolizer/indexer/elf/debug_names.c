@@ -15,7 +15,7 @@ enum {
 	MAX_SECTIONS = 1024, /* a program has about forty */
 	MAX_NAMES_BYTES = 1 << 20, /* of the table of section names */
 	MAX_NOTE_BYTES = 4096,
-	MAX_LINK_BYTES = DEBUG_FILES_NAME_BYTES + 64,
+	MAX_LINK_BYTES = DEBUG_NAME_BYTES + 64,
 	CRC_BYTES = 4,
 };
 
@@ -76,11 +76,11 @@ static struct section debug_names_read_section(struct cursor *c)
 	return s;
 }
 
-static bool debug_names_copy_name(struct cursor *c, char name[DEBUG_FILES_NAME_BYTES])
+static bool debug_names_copy_name(struct cursor *c, char name[DEBUG_NAME_BYTES])
 {
 	const char *text = cursor_string(c);
 
-	if (!text || !*text || strlen(text) >= DEBUG_FILES_NAME_BYTES)
+	if (!text || !*text || strlen(text) >= DEBUG_NAME_BYTES)
 		return false;
 	memcpy(name, text, strlen(text) + 1);
 	return true;

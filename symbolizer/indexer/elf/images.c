@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides which companion belongs to the module. A debug file has the build ID of its program; if
+ * Decides which debug file belongs to the module. A debug file has the build ID of its program; if
  * the program has none, the CRC-32 in its .gnu_debuglink has to do. One found by that link must
  * match both. A file that does not match is of another build, and its names would be wrong.
  */
@@ -43,7 +43,7 @@ static bool has_dwarf(const struct elf_image *image)
 /* ---- separate debug files ------------------------------------------------------------------- */
 
 static bool is_debug_file_of(
-	const struct elf_image *own, const struct elf_image *image, const struct companion *c)
+	const struct elf_image *own, const struct elf_image *image, const struct debug_file *c)
 {
 	struct build_id wanted, found;
 
@@ -53,19 +53,19 @@ static bool is_debug_file_of(
 	elf_image_build_id(image, &found);
 	if (!build_id_equal(&wanted, &found))
 		return false;
-	if (c->role == COMPANION_LINKED)
+	if (c->role == DEBUG_FILE_LINKED)
 		return elf_image_crc32(image) == c->crc;
 	return wanted.size != 0;
 }
 
-static int find_debug_file(struct images *images, const struct companions *companions)
+static int find_debug_file(struct images *images, const struct debug_files *debug_files)
 {
-	for (size_t i = 0; i < companions->count && !images->debug; i++) {
-		const struct companion *c = &companions->items[i];
+	for (size_t i = 0; i < debug_files->count && !images->debug; i++) {
+		const struct debug_file *c = &debug_files->items[i];
 		autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
 		int err;
 
-		if (c->role != COMPANION_DEBUG && c->role != COMPANION_LINKED)
+		if (c->role != DEBUG_FILE_SEPARATE && c->role != DEBUG_FILE_LINKED)
 			continue;
 		err = elf_image_open(c->fd, &image);
 		if (err == -ENOMEM)
@@ -117,18 +117,18 @@ static void alternate_id(struct elf_image *image, struct build_id *ret_id)
 		supplementary_id(image, false, ret_id);
 }
 
-static int images_find_alternate(struct images *images, const struct companions *companions)
+static int images_find_alternate(struct images *images, const struct debug_files *debug_files)
 {
 	struct build_id wanted, found;
 
 	alternate_id(images_dwarf(images), &wanted);
 	images->names_alternate = wanted.size > 0;
-	for (size_t i = 0; i < companions->count && wanted.size && !images->alternate; i++) {
+	for (size_t i = 0; i < debug_files->count && wanted.size && !images->alternate; i++) {
 		autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
 		int err = -ENOENT;
 
-		if (companions->items[i].role == COMPANION_SUPPLEMENTARY)
-			err = elf_image_open_any(companions->items[i].fd, &image);
+		if (debug_files->items[i].role == DEBUG_FILE_SUPPLEMENTARY)
+			err = elf_image_open_any(debug_files->items[i].fd, &image);
 		if (err == -ENOMEM)
 			return err;
 		if (err)
@@ -145,14 +145,14 @@ static int images_find_alternate(struct images *images, const struct companions 
 /* ---- split DWARF ---------------------------------------------------------------------------- */
 
 /* The unit IDs decide later whether a file has units of ours. */
-static int find_splits(struct images *images, const struct companions *companions)
+static int find_splits(struct images *images, const struct debug_files *debug_files)
 {
-	for (size_t i = 0; i < companions->count; i++) {
+	for (size_t i = 0; i < debug_files->count; i++) {
 		autocall(auto_elf_image_destroy) struct elf_image *image = NULL;
 		int err = -ENOENT;
 
-		if (companions->items[i].role == COMPANION_SPLIT)
-			err = elf_image_open_any(companions->items[i].fd, &image);
+		if (debug_files->items[i].role == DEBUG_FILE_SPLIT)
+			err = elf_image_open_any(debug_files->items[i].fd, &image);
 		if (err == -ENOMEM)
 			return err;
 		if (!err && elf_image_machine(image) == elf_image_machine(images->own))
@@ -227,19 +227,19 @@ static int open_small(struct images *images)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-int images_open(int elf_fd, const struct companions *companions, struct images *ret_images)
+int images_open(int elf_fd, const struct debug_files *debug_files, struct images *ret_images)
 {
 	autocall(images_deinit) struct images images = { 0 };
 	int err = elf_image_open(elf_fd, &images.own);
 
 	if (!err && !has_dwarf(images.own))
-		err = find_debug_file(&images, companions);
+		err = find_debug_file(&images, debug_files);
 	if (!err && !images.debug && !has_section(images.own, ".symtab"))
 		err = open_small(&images);
 	if (!err)
-		err = images_find_alternate(&images, companions);
+		err = images_find_alternate(&images, debug_files);
 	if (!err)
-		err = find_splits(&images, companions);
+		err = find_splits(&images, debug_files);
 	if (err)
 		return err;
 	*ret_images = images;

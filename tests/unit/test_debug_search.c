@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/builds/debug_search.h"
 #include "symbolizer/indexer/elf/debug_names.h"
 #include "tests/unit/elf_writer.h"
 
@@ -109,7 +109,7 @@ static void dwarf_of_its_own_is_seen(void **state)
 /* Each is left out, nothing else suffers. */
 static void broken_sections_name_nothing(void **state)
 {
-	static char endless[DEBUG_FILES_NAME_BYTES + 32];
+	static char endless[DEBUG_NAME_BYTES + 32];
 	static const struct module modules[] = {
 		{ "x.debug", 7, "/alt", 4 }, /* no end of the name */
 		{ "x.debug\0\1\2\3", 11, "/alt\0", 5 }, /* no CRC, no build ID */
@@ -120,7 +120,7 @@ static void broken_sections_name_nothing(void **state)
 	};
 
 	(void)state;
-	memset(endless, 'a', DEBUG_FILES_NAME_BYTES);
+	memset(endless, 'a', DEBUG_NAME_BYTES);
 	for (size_t i = 0; i < ARRAY_SIZE(modules); i++) {
 		autofree struct debug_names *names = names_of(&modules[i]);
 
@@ -208,7 +208,7 @@ static void put(const struct root *root, const char *path, const char *text)
 	assert_int_equal(io_replace_file(AT_FDCWD, whole, text, strlen(text), 0600), 0);
 }
 
-static char first_byte(const struct companion *c)
+static char first_byte(const struct debug_file *c)
 {
 	char byte = 0;
 
@@ -217,18 +217,18 @@ static char first_byte(const struct companion *c)
 }
 
 /* What is offered to the module of FD, whose names are read as the sandbox does. */
-static int offer(const struct debug_search *search, int fd, struct companions *found)
+static int offer(const struct debug_search *search, int fd, struct debug_files *found)
 {
 	autofree struct debug_names *names = malloc(sizeof(*names));
 
 	assert_int_equal(debug_names_read(fd, names), 0);
-	return debug_files_find(search, fd, names, found);
+	return debug_search_find(search, fd, names, found);
 }
 
 /* The first bytes of what is found, in order. */
-static const char *find(const struct root *root, const struct module *m, struct companions *found)
+static const char *find(const struct root *root, const struct module *m, struct debug_files *found)
 {
-	static char text[COMPANIONS_MAX + 1];
+	static char text[DEBUG_FILES_MAX + 1];
 	const struct debug_search search = {
 		.directories = "/dbg,relative,/more\\,dbg",
 		.root_fd = root->fd,
@@ -245,7 +245,7 @@ static const char *find(const struct root *root, const struct module *m, struct 
 
 static void assert_finds(const struct root *root, const struct module *m, const char *wanted)
 {
-	autocall(companions_close) struct companions found;
+	autocall(debug_files_close) struct debug_files found;
 
 	assert_string_equal(find(root, m, &found), wanted);
 }
@@ -253,7 +253,7 @@ static void assert_finds(const struct root *root, const struct module *m, const 
 static void each_place_is_looked_at(void **state)
 {
 	autocall(root_remove) struct root root;
-	autocall(companions_close) struct companions found;
+	autocall(debug_files_close) struct debug_files found;
 
 	(void)state;
 	root_make(&root);
@@ -264,10 +264,10 @@ static void each_place_is_looked_at(void **state)
 	put(&root, "/alt.debug", "5");
 	put(&root, "/dbg/.build-id/11/22.debug", "6");
 	assert_string_equal(find(&root, &full, &found), "123465");
-	assert_int_equal(found.items[0].role, COMPANION_DEBUG);
-	assert_int_equal(found.items[1].role, COMPANION_LINKED);
+	assert_int_equal(found.items[0].role, DEBUG_FILE_SEPARATE);
+	assert_int_equal(found.items[1].role, DEBUG_FILE_LINKED);
 	assert_int_equal(found.items[1].crc, 0x12345678);
-	assert_int_equal(found.items[4].role, COMPANION_SUPPLEMENTARY);
+	assert_int_equal(found.items[4].role, DEBUG_FILE_SUPPLEMENTARY);
 }
 
 static void with_dwarf_only_the_supplementary_file_is_wanted(void **state)
@@ -346,7 +346,7 @@ static void what_is_no_regular_file_is_not_opened(void **state)
 static void without_a_build_id_or_a_path_there_is_little_to_go_by(void **state)
 {
 	autocall(root_remove) struct root root;
-	autocall(companions_close) struct companions found;
+	autocall(debug_files_close) struct debug_files found;
 	const struct debug_search nowhere = {
 		.directories = "/dbg", .root_fd = -1, .path = "[vdso]"
 	};
@@ -367,7 +367,7 @@ static void without_a_build_id_or_a_path_there_is_little_to_go_by(void **state)
 static void at_most_as_many_as_there_is_room_for(void **state)
 {
 	autocall(root_remove) struct root root;
-	autocall(companions_close) struct companions found;
+	autocall(debug_files_close) struct debug_files found;
 	char directories[512] = "/0";
 	autoclose int fd = module_file(&full);
 
@@ -383,7 +383,7 @@ static void at_most_as_many_as_there_is_room_for(void **state)
 	}
 	put(&root, "/alt.debug", "a");
 	offer(&(struct debug_search){ directories, root.fd, "/bin/x" }, fd, &found);
-	assert_true(found.count <= COMPANIONS_MAX && found.count >= 2);
+	assert_true(found.count <= DEBUG_FILES_MAX && found.count >= 2);
 	/* Debug files do not take the room of what they need. */
 	assert_int_equal(first_byte(&found.items[found.count - 1]), 'a');
 }
@@ -408,7 +408,7 @@ static void what_could_not_be_looked_at_is_not_absent(void **state)
 	few = whole;
 	for (int more = 0; err && more < 8; more++) {
 		struct debug_search below = search;
-		struct companions found;
+		struct debug_files found;
 
 		below.root_fd = root.fd;
 		few.rlim_cur = (rlim_t)(lowest + more);
@@ -417,7 +417,7 @@ static void what_could_not_be_looked_at_is_not_absent(void **state)
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
 		assert_int_equal(err, err ? -EMFILE : 0);
 		assert_int_equal(found.count, err ? 0 : 1);
-		companions_close(&found);
+		debug_files_close(&found);
 	}
 	assert_int_equal(err, 0);
 }

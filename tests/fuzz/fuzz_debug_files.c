@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/io.h"
-#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/builds/debug_search.h"
 #include "symbolizer/indexer/builder.h"
 #include "symbolizer/indexer/elf/debug_names.h"
 #include "symbolizer/index/index.h"
@@ -36,12 +36,12 @@ static void look_for(int fd)
 		.directories = "/nonexistent", .root_fd = -1, .path = "/nonexistent/x"
 	};
 	static struct debug_names names;
-	struct companions found;
+	struct debug_files found;
 
 	if (debug_names_read(fd, &names))
 		return;
-	debug_files_find(&search, fd, &names, &found);
-	companions_close(&found);
+	debug_search_find(&search, fd, &names, &found);
+	debug_files_close(&found);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -59,9 +59,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	}
 	c.bad = false;
 	for (size_t i = 0; i < FILES; i++)
-		files.companions.items[files.companions.count++] = (struct companion){
+		files.debug_files.items[files.debug_files.count++] = (struct debug_file){
 			.fd = file_of(&c, sizes[i]),
-			.role = roles[i] % COMPANION_ROLES,
+			.role = roles[i] % DEBUG_FILE_ROLES,
 			.crc = roles[i],
 		};
 	files.elf_fd = file_of(&c, SIZE_MAX);
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 			abort();
 		index_destroy(index);
 	}
-	companions_close(&files.companions);
+	debug_files_close(&files.debug_files);
 	close(files.elf_fd);
 	close(files.output_fd);
 	return 0;

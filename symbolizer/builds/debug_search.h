@@ -11,10 +11,10 @@
 
 #include "base/module_id.h"
 #include "symbolizer/index/debug_names.h"
-#include "symbolizer/sandbox/companions.h"
+#include "symbolizer/sandbox/debug_files.h"
 
 /* The default of gdb and elfutils. */
-#define DEBUG_FILES_DIRECTORIES "/usr/lib/debug"
+#define DEBUG_SEARCH_DIRECTORIES "/usr/lib/debug"
 
 struct debug_search {
 	const char *directories; /* comma-separated, absolute */
@@ -24,40 +24,40 @@ struct debug_search {
 
 /*
  * Opens the files that may belong to the module ELF_FD, whose sections name NAMES, most trusted
- * first; the caller closes RET_COMPANIONS. Finding nothing is not an error; failing to search for
- * lack of descriptors or memory is, and leaves no companions.
+ * first; the caller closes RET_DEBUG_FILES. Finding nothing is not an error; failing to search for
+ * lack of descriptors or memory is, and leaves no debug files.
  */
-int debug_files_find(const struct debug_search *search, int elf_fd, const struct debug_names *names,
-	struct companions *ret_companions);
+int debug_search_find(const struct debug_search *search, int elf_fd,
+	const struct debug_names *names, struct debug_files *ret_debug_files);
 /*
- * Like debug_files_find(), for the alternate file into which dwz moved what DEBUG, a debug file of
+ * Like debug_search_find(), for the alternate file into which dwz moved what DEBUG, a debug file of
  * the module, shares with others. DEBUG's sections name NAMES.
  */
-int debug_files_find_alternate(const struct debug_search *search, const struct companion *debug,
-	const struct debug_names *names, struct companions *ret_companions);
+int debug_search_find_alternate(const struct debug_search *search, const struct debug_file *debug,
+	const struct debug_names *names, struct debug_files *ret_debug_files);
 /*
  * Opens the alternate of a debug file that came from a server, by build ID ID, below our own root
  * only. Returns -ENOENT if there is none.
  */
-int debug_files_open_by_id(const char *directories, const struct build_id *id, int *ret_fd);
+int debug_search_open_by_id(const char *directories, const struct build_id *id, int *ret_fd);
 /* Returns true if ROOT_FD, as in struct debug_search, is our own root directory. */
-bool debug_files_is_our_root(int root_fd);
+bool debug_search_is_our_root(int root_fd);
 /*
- * Opens the .dwo files that INDEX was built without and adds them to COMPANIONS; looks at the paths
- * that the compiler wrote, then next to the module by file name. Returns their number.
+ * Opens the .dwo files that INDEX was built without and adds them to DEBUG_FILES; looks at the
+ * paths that the compiler wrote, then next to the module by file name. Returns their number.
  */
 struct index;
-size_t debug_files_add_split(const struct debug_search *search, const struct index *index,
-	struct companions *companions);
+size_t debug_search_add_split(const struct debug_search *search, const struct index *index,
+	struct debug_files *debug_files);
 /*
  * Returns true if files can be found now that the module ELF_FD's INDEX was built without: its
  * debug file, the dwz file of that, or .dwo files. Each kind counts only if none was offered to the
  * build.
  */
-bool debug_files_would_help(
+bool debug_search_would_help(
 	const struct debug_search *search, int elf_fd, const struct index *index);
 /*
  * Returns the path of the debug file with build ID ID below our own root, without opening it; the
  * caller frees it. -ENOENT if there is none.
  */
-int debug_files_by_id(const char *directories, const struct build_id *id, char **ret_path);
+int debug_search_by_id(const char *directories, const struct build_id *id, char **ret_path);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/sandbox/companions.h"
+#include "symbolizer/sandbox/debug_files.h"
 
 #include <unistd.h>
 
-void companions_close(struct companions *c)
+void debug_files_close(struct debug_files *c)
 {
 	while (c->count)
 		close(c->items[--c->count].fd);

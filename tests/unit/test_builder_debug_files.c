@@ -46,17 +46,17 @@ static uint32_t crc_of(int fd)
 }
 
 /* Takes the fds. */
-static struct index *build(int fd, const struct companion *companions, size_t count)
+static struct index *build(int fd, const struct debug_file *debug_files, size_t count)
 {
 	struct sandbox_files files = { .elf_fd = fd, .output_fd = memory_file("", 0) };
 	struct sandbox_result result;
 	struct index *index;
 
 	for (size_t i = 0; i < count; i++)
-		files.companions.items[files.companions.count++] = companions[i];
+		files.debug_files.items[files.debug_files.count++] = debug_files[i];
 	assert_int_equal(builder_run_files(&files, &result), 0);
 	assert_int_equal(index_open(files.output_fd, &index), 0);
-	companions_close(&files.companions);
+	debug_files_close(&files.debug_files);
 	close(files.elf_fd);
 	close(files.output_fd);
 	return index;
@@ -70,20 +70,20 @@ static void assert_name(struct index *index, const char *name)
 
 static void test_the_same_build_id_counts(void **state)
 {
-	const struct companion c = { file_of("debug", one_id), COMPANION_DEBUG, 0 };
+	const struct debug_file c = { file_of("debug", one_id), DEBUG_FILE_SEPARATE, 0 };
 	struct index *index = build(file_of(NULL, one_id), &c, 1);
 
 	(void)state;
-	assert_true(index_sources(index) & INDEX_SOURCE_COMPANIONS);
+	assert_true(index_sources(index) & INDEX_SOURCE_DEBUG_FILES);
 	assert_false(index_lacks_debug(index));
 	assert_name(index, "debug");
 }
 
 static void test_another_build_id_does_not(void **state)
 {
-	const struct companion c[] = { { file_of("other", other_id), COMPANION_DEBUG, 0 },
-		{ file_of("none", NULL), COMPANION_DEBUG, 0 },
-		{ file_of("right", one_id), COMPANION_DEBUG, 0 } };
+	const struct debug_file c[] = { { file_of("other", other_id), DEBUG_FILE_SEPARATE, 0 },
+		{ file_of("none", NULL), DEBUG_FILE_SEPARATE, 0 },
+		{ file_of("right", one_id), DEBUG_FILE_SEPARATE, 0 } };
 
 	(void)state;
 	assert_name(build(file_of(NULL, one_id), c, 3), "right");
@@ -91,9 +91,9 @@ static void test_another_build_id_does_not(void **state)
 
 static void test_nothing_that_fits(void **state)
 {
-	const struct companion c[] = { { file_of("other", other_id), COMPANION_DEBUG, 0 },
-		{ memory_file("no ELF file", 11), COMPANION_DEBUG, 0 },
-		{ memory_file("", 0), COMPANION_LINKED, 0 } };
+	const struct debug_file c[] = { { file_of("other", other_id), DEBUG_FILE_SEPARATE, 0 },
+		{ memory_file("no ELF file", 11), DEBUG_FILE_SEPARATE, 0 },
+		{ memory_file("", 0), DEBUG_FILE_LINKED, 0 } };
 	struct index *index = build(file_of(NULL, one_id), c, 3);
 
 	(void)state;
@@ -107,8 +107,8 @@ static void test_nothing_that_fits(void **state)
 
 static void test_what_was_offered_is_told(void **state)
 {
-	const struct companion debug = { file_of("debug", one_id), COMPANION_DEBUG, 0 };
-	struct companion split = { memory_file("no ELF file", 11), COMPANION_SPLIT, 0 };
+	const struct debug_file debug = { file_of("debug", one_id), DEBUG_FILE_SEPARATE, 0 };
+	struct debug_file split = { memory_file("no ELF file", 11), DEBUG_FILE_SPLIT, 0 };
 	struct index *index = build(file_of(NULL, one_id), &debug, 1);
 
 	(void)state;
@@ -124,22 +124,22 @@ static void test_what_was_offered_is_told(void **state)
 static void test_a_link_wants_crc_and_build_id(void **state)
 {
 	int right = file_of("right", one_id), other = file_of("other", other_id);
-	const struct companion wrong[] = { { right, COMPANION_LINKED, crc_of(right) ^ 1 },
-		{ other, COMPANION_LINKED, crc_of(other) } };
-	struct companion good;
+	const struct debug_file wrong[] = { { right, DEBUG_FILE_LINKED, crc_of(right) ^ 1 },
+		{ other, DEBUG_FILE_LINKED, crc_of(other) } };
+	struct debug_file good;
 
 	(void)state;
 	assert_name(build(file_of(NULL, one_id), wrong, 2), "");
 	right = file_of("right", one_id);
-	good = (struct companion){ right, COMPANION_LINKED, crc_of(right) };
+	good = (struct debug_file){ right, DEBUG_FILE_LINKED, crc_of(right) };
 	assert_name(build(file_of(NULL, one_id), &good, 1), "right");
 }
 
 static void test_without_build_ids_the_crc_has_to_do(void **state)
 {
 	int right = file_of("right", NULL);
-	const struct companion linked = { right, COMPANION_LINKED, crc_of(right) };
-	const struct companion by_id = { file_of("wrong", NULL), COMPANION_DEBUG, 0 };
+	const struct debug_file linked = { right, DEBUG_FILE_LINKED, crc_of(right) };
+	const struct debug_file by_id = { file_of("wrong", NULL), DEBUG_FILE_SEPARATE, 0 };
 
 	(void)state;
 	assert_name(build(file_of(NULL, NULL), &linked, 1), "right");
@@ -149,7 +149,7 @@ static void test_without_build_ids_the_crc_has_to_do(void **state)
 static void test_another_machine_is_another_file(void **state)
 {
 	struct elf_writer elf;
-	struct companion c = { -1, COMPANION_DEBUG, 0 };
+	struct debug_file c = { -1, DEBUG_FILE_SEPARATE, 0 };
 
 	(void)state;
 	start(&elf, "arm", one_id);
@@ -161,7 +161,7 @@ static void test_another_machine_is_another_file(void **state)
 
 static void test_its_own_symbols_stay(void **state)
 {
-	const struct companion c = { file_of("debug", one_id), COMPANION_DEBUG, 0 };
+	const struct debug_file c = { file_of("debug", one_id), DEBUG_FILE_SEPARATE, 0 };
 	struct elf_writer elf;
 	struct index *index;
 

@@ -5,7 +5,7 @@
  * process's root first, because its container may bring its own debug files, and paths are
  * meaningful only there. Symbolic links cannot lead outside of that root (openat2).
  */
-#include "symbolizer/builds/debug_files.h"
+#include "symbolizer/builds/debug_search.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ struct search {
 	const struct debug_search *options;
 	int roots[ROOTS]; /* -1 = none */
 	struct stat module;
-	struct companions *found;
+	struct debug_files *found;
 	int shortage; /* errno of a failed search: no memory, no descriptors; 0 = none */
 };
 
@@ -42,7 +42,7 @@ struct place {
 	char text[PATH_MAX];
 };
 
-bool debug_files_is_our_root(int root_fd)
+bool debug_search_is_our_root(int root_fd)
 {
 	struct stat target, ours;
 
@@ -54,7 +54,7 @@ bool debug_files_is_our_root(int root_fd)
 
 static void open_roots(struct search *s)
 {
-	s->roots[0] = debug_files_is_our_root(s->options->root_fd) ? -1 : s->options->root_fd;
+	s->roots[0] = debug_search_is_our_root(s->options->root_fd) ? -1 : s->options->root_fd;
 	s->roots[1] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (s->roots[1] < 0 && failure_is_shortage(-errno))
 		s->shortage = -errno;
@@ -73,9 +73,9 @@ static bool is_found_already(const struct search *s, const struct stat *st)
 	return false;
 }
 
-/* Opens PLACE below ROOT as a companion like KIND. */
+/* Opens PLACE below ROOT as a debug file like KIND. */
 static void try_path(
-	struct search *s, int root, const struct companion *kind, const struct place *place)
+	struct search *s, int root, const struct debug_file *kind, const struct place *place)
 {
 	autoclose int fd = -1;
 	struct stat st;
@@ -94,7 +94,7 @@ static void try_path(
 }
 
 static void try_below(
-	struct search *s, int root, const struct companion *kind, const char *parts[3])
+	struct search *s, int root, const struct debug_file *kind, const char *parts[3])
 {
 	struct place place;
 	int length =
@@ -121,7 +121,7 @@ static void each_directory(struct search *s, const void *context,
 
 struct by_id {
 	const struct build_id *id;
-	struct companion kind;
+	struct debug_file kind;
 };
 
 static void try_build_id(struct search *s, const char *directory, const void *context)
@@ -135,7 +135,7 @@ static void try_build_id(struct search *s, const char *directory, const void *co
 		try_below(s, s->roots[i], &by_id->kind, (const char *[3]){ directory, name, "" });
 }
 
-static void find_by_id(struct search *s, const struct build_id *id, enum companion_role role)
+static void find_by_id(struct search *s, const struct build_id *id, enum debug_file_role role)
 {
 	const struct by_id by_id = { .id = id, .kind = { .role = role } };
 
@@ -148,7 +148,7 @@ static void find_by_id(struct search *s, const struct build_id *id, enum compani
 struct by_link {
 	const char *folder; /* of the module, with a trailing slash */
 	const char *name;
-	struct companion kind;
+	struct debug_file kind;
 };
 
 static void try_link(struct search *s, const char *directory, const void *context)
@@ -171,8 +171,8 @@ static int home_root(const struct search *s)
 	return s->roots[0] >= 0 ? s->roots[0] : s->roots[1];
 }
 
-/* The root below which a companion was found. */
-static int companion_root(const struct search *s, const struct companion *c)
+/* The root below which a debug file was found. */
+static int debug_file_root(const struct search *s, const struct debug_file *c)
 {
 	return c->is_ours ? s->roots[1] : s->roots[0];
 }
@@ -195,7 +195,7 @@ static void find_by_link(struct search *s, const struct debug_names *names)
 	struct by_link link = {
 		.folder = folder,
 		.name = names->link,
-		.kind = { .role = COMPANION_LINKED, .crc = names->link_crc },
+		.kind = { .role = DEBUG_FILE_LINKED, .crc = names->link_crc },
 	};
 
 	if (!names->link[0] || !folder_of(s->options->path, folder))
@@ -208,15 +208,15 @@ static void find_by_link(struct search *s, const struct debug_names *names)
 /* ---- what the files found name in turn ------------------------------------------------------ */
 
 /* PATH, below ROOT, is the file with NAMES: a relative alternate is resolved from its folder. */
-static void debug_files_open_alternate(
+static void debug_search_open_alternate(
 	struct search *s, const struct debug_names *names, int root, const char *path)
 {
-	const struct companion kind = { .role = COMPANION_SUPPLEMENTARY };
+	const struct debug_file kind = { .role = DEBUG_FILE_SUPPLEMENTARY };
 	char folder[PATH_MAX];
 
 	if (!names->alternate[0])
 		return;
-	find_by_id(s, &names->alternate_id, COMPANION_SUPPLEMENTARY);
+	find_by_id(s, &names->alternate_id, DEBUG_FILE_SUPPLEMENTARY);
 	for (int i = 0; i < ROOTS && names->alternate[0] == '/'; i++)
 		try_below(s, s->roots[i], &kind, (const char *[3]){ names->alternate, "", "" });
 	if (names->alternate[0] != '/' && folder_of(path, folder))
@@ -239,18 +239,18 @@ static void path_of(int fd, struct place *ret_path)
 /* .dwp packages: split DWARF in one file, next to the program or its debug file. */
 static void find_packages(struct search *s)
 {
-	const struct companion kind = { .role = COMPANION_SPLIT };
-	size_t debug_files = s->found->count;
+	const struct debug_file kind = { .role = DEBUG_FILE_SPLIT };
+	size_t own_count = s->found->count;
 
 	if (s->options->path[0] == '/')
 		try_below(
 			s, home_root(s), &kind, (const char *[3]){ s->options->path, ".dwp", "" });
-	for (size_t i = 0; i < debug_files; i++) {
+	for (size_t i = 0; i < own_count; i++) {
 		struct place place;
 
 		path_of(s->found->items[i].fd, &place);
 		if (place.text[0] == '/')
-			try_below(s, companion_root(s, &s->found->items[i]), &kind,
+			try_below(s, debug_file_root(s, &s->found->items[i]), &kind,
 				(const char *[3]){ place.text, ".dwp", "" });
 	}
 }
@@ -258,13 +258,13 @@ static void find_packages(struct search *s)
 static void find_all(struct search *s, const struct debug_names *names)
 {
 	if (!names->has_dwarf) {
-		find_by_id(s, &names->build_id, COMPANION_DEBUG);
+		find_by_id(s, &names->build_id, DEBUG_FILE_SEPARATE);
 		find_by_link(s, names);
 	}
 	while (s->found->count > MAX_DEBUG)
 		close(s->found->items[--s->found->count].fd);
 	find_packages(s);
-	debug_files_open_alternate(s, names, home_root(s), s->options->path);
+	debug_search_open_alternate(s, names, home_root(s), s->options->path);
 }
 
 static int end_search(struct search *s)
@@ -272,16 +272,16 @@ static int end_search(struct search *s)
 	if (s->roots[1] >= 0)
 		close(s->roots[1]);
 	if (s->shortage)
-		companions_close(s->found);
+		debug_files_close(s->found);
 	return s->shortage;
 }
 
-int debug_files_find(const struct debug_search *search, int elf_fd, const struct debug_names *names,
-	struct companions *ret_companions)
+int debug_search_find(const struct debug_search *search, int elf_fd,
+	const struct debug_names *names, struct debug_files *ret_debug_files)
 {
-	struct search s = { .options = search, .found = ret_companions };
+	struct search s = { .options = search, .found = ret_debug_files };
 
-	ret_companions->count = 0;
+	ret_debug_files->count = 0;
 	if (fstat(elf_fd, &s.module))
 		return 0;
 	open_roots(&s);
@@ -289,22 +289,22 @@ int debug_files_find(const struct debug_search *search, int elf_fd, const struct
 	return end_search(&s);
 }
 
-int debug_files_find_alternate(const struct debug_search *search, const struct companion *debug,
-	const struct debug_names *names, struct companions *ret_companions)
+int debug_search_find_alternate(const struct debug_search *search, const struct debug_file *debug,
+	const struct debug_names *names, struct debug_files *ret_debug_files)
 {
-	struct search s = { .options = search, .found = ret_companions };
+	struct search s = { .options = search, .found = ret_debug_files };
 	struct place place;
 
-	ret_companions->count = 0;
+	ret_debug_files->count = 0;
 	if (fstat(debug->fd, &s.module))
 		return 0;
 	open_roots(&s);
 	path_of(debug->fd, &place);
-	debug_files_open_alternate(&s, names, companion_root(&s, debug), place.text);
+	debug_search_open_alternate(&s, names, debug_file_root(&s, debug), place.text);
 	return end_search(&s);
 }
 
-static bool has_role(const struct companions *c, enum companion_role role)
+static bool has_role(const struct debug_files *c, enum debug_file_role role)
 {
 	for (size_t i = 0; i < c->count; i++)
 		if (c->items[i].role == role)
@@ -314,41 +314,41 @@ static bool has_role(const struct companions *c, enum companion_role role)
 
 /* Returns true if the alternate that the debug files in FOUND name (NAMES) can be found. */
 static bool has_alternate(const struct debug_search *search, const struct debug_names *names,
-	const struct companions *found)
+	const struct debug_files *found)
 {
 	bool has = false;
 
 	for (size_t i = 0; i < found->count && !has; i++) {
-		const struct companion *c = &found->items[i];
-		struct companions alternates = { .count = 0 };
+		const struct debug_file *c = &found->items[i];
+		struct debug_files alternates = { .count = 0 };
 
-		if (c->role == COMPANION_DEBUG || c->role == COMPANION_LINKED)
-			(void)debug_files_find_alternate(search, c, names, &alternates);
+		if (c->role == DEBUG_FILE_SEPARATE || c->role == DEBUG_FILE_LINKED)
+			(void)debug_search_find_alternate(search, c, names, &alternates);
 		has = alternates.count > 0;
-		companions_close(&alternates);
+		debug_files_close(&alternates);
 	}
 	return has;
 }
 
 /* Returns true if FOUND, or a file that it names, has something that INDEX lacks. */
 static bool index_is_helped(const struct debug_search *search, const struct index *index,
-	const struct debug_names *of_debug, const struct companions *found)
+	const struct debug_names *of_debug, const struct debug_files *found)
 {
 	if (index_lacks_debug(index) && found->count)
 		return true;
 	if (index_lacks_shared(index) &&
-		(has_role(found, COMPANION_SUPPLEMENTARY) ||
+		(has_role(found, DEBUG_FILE_SUPPLEMENTARY) ||
 			(of_debug && has_alternate(search, of_debug, found))))
 		return true;
-	return index_lacks_split(index) && has_role(found, COMPANION_SPLIT);
+	return index_lacks_split(index) && has_role(found, DEBUG_FILE_SPLIT);
 }
 
-bool debug_files_would_help(
+bool debug_search_would_help(
 	const struct debug_search *search, int elf_fd, const struct index *index)
 {
 	autofree struct debug_names *names = calloc(2, sizeof(*names));
 	struct debug_names *of_debug = NULL;
-	struct companions found;
+	struct debug_files found;
 	bool is_of_debug, helps;
 
 	if (!names || (!index_lacks_debug(index) && !index_lacks_shared(index) &&
@@ -360,12 +360,12 @@ bool debug_files_would_help(
 		*of_debug = *names;
 		names->alternate[0] = 0;
 	}
-	(void)debug_files_find(search, elf_fd, names, &found);
+	(void)debug_search_find(search, elf_fd, names, &found);
 	helps = index_is_helped(search, index, of_debug, &found);
 	/* The second pass that uses .dwo files runs only for modules below our own root. */
-	if (index_lacks_split(index) && !helps && debug_files_is_our_root(search->root_fd))
-		helps = debug_files_add_split(search, index, &found) > 0;
-	companions_close(&found);
+	if (index_lacks_split(index) && !helps && debug_search_is_our_root(search->root_fd))
+		helps = debug_search_add_split(search, index, &found) > 0;
+	debug_files_close(&found);
 	return helps;
 }
 
@@ -391,7 +391,7 @@ static void note_path(struct search *s, const char *directory, const void *conte
 		*by_id->path = path;
 }
 
-int debug_files_by_id(const char *directories, const struct build_id *id, char **ret_path)
+int debug_search_by_id(const char *directories, const struct build_id *id, char **ret_path)
 {
 	const struct debug_search options = {
 		.directories = directories, .root_fd = -1, .path = ""
@@ -408,13 +408,13 @@ int debug_files_by_id(const char *directories, const struct build_id *id, char *
 	return 0;
 }
 
-int debug_files_open_by_id(const char *directories, const struct build_id *id, int *ret_fd)
+int debug_search_open_by_id(const char *directories, const struct build_id *id, int *ret_fd)
 {
 	autofree char *path = NULL;
 	autoclose int fd = -1;
 	struct stat st;
 
-	if (debug_files_by_id(directories, id, &path))
+	if (debug_search_by_id(directories, id, &path))
 		return -ENOENT;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
@@ -425,7 +425,7 @@ int debug_files_open_by_id(const char *directories, const struct build_id *id, i
 
 /* ---- .dwo files ----------------------------------------------------------------------------- */
 
-static bool debug_files_open_split(const struct search *s, const char *path, int *ret_fd)
+static bool debug_search_open_split(const struct search *s, const char *path, int *ret_fd)
 {
 	const char *name = strrchr(path, '/');
 	char folder[PATH_MAX];
@@ -442,25 +442,25 @@ static bool debug_files_open_split(const struct search *s, const char *path, int
 	       !open_regular_below(home_root(s), place.text, ret_fd);
 }
 
-size_t debug_files_add_split(
-	const struct debug_search *search, const struct index *index, struct companions *companions)
+size_t debug_search_add_split(const struct debug_search *search, const struct index *index,
+	struct debug_files *debug_files)
 {
 	struct search s = { .options = search };
-	size_t before = companions->count;
+	size_t before = debug_files->count;
 
 	if (!index_wanted_count(index))
 		return 0;
 	open_roots(&s);
 	for (size_t i = 0; i < index_wanted_count(index); i++) {
-		struct companion *c = &companions->items[companions->count];
+		struct debug_file *c = &debug_files->items[debug_files->count];
 
-		if (companions->count == COMPANIONS_MAX_SPLIT)
+		if (debug_files->count == DEBUG_FILES_MAX_SPLIT)
 			break;
-		*c = (struct companion){ .role = COMPANION_SPLIT };
-		if (debug_files_open_split(&s, index_wanted(index, i), &c->fd))
-			companions->count++;
+		*c = (struct debug_file){ .role = DEBUG_FILE_SPLIT };
+		if (debug_search_open_split(&s, index_wanted(index, i), &c->fd))
+			debug_files->count++;
 	}
 	if (s.roots[1] >= 0)
 		close(s.roots[1]);
-	return companions->count - before;
+	return debug_files->count - before;
 }
