@@ -347,6 +347,7 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts,
 		[SYMBOLIZE_NO_SYMBOL] = METRIC_FRAMES_NO_SYMBOL,
 		[SYMBOLIZE_UNREAD] = METRIC_FRAMES_MAP_UNREAD,
 		[SYMBOLIZE_NO_INDEX] = METRIC_FRAMES_NO_INDEX,
+		[SYMBOLIZE_NO_RUNTIME] = METRIC_FRAMES_NO_RUNTIME,
 	};
 	struct metrics *metrics = s->symbolize.sources->metrics;
 	uint64_t count = sample->count;

@@ -351,7 +351,10 @@ static int runtime_frame(
 	if (p && sources->runtime_names)
 		sources->runtime_names(sources->context, p, &runtime, &names);
 	frame->line_count = MIN(names.line_count, (size_t)INDEX_MAX_FRAMES);
-	frame->outcome = frame->line_count ? SYMBOLIZE_NAMED : SYMBOLIZE_NO_SYMBOL;
+	if (frame->line_count)
+		frame->outcome = SYMBOLIZE_NAMED;
+	else
+		frame->outcome = names.mapping ? SYMBOLIZE_NO_SYMBOL : SYMBOLIZE_NO_RUNTIME;
 	apply_options(s, frame);
 	return bracket_mapping(s, names.mapping ? names.mapping : "[runtime]", frame);
 }

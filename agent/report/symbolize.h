@@ -31,6 +31,7 @@ enum symbolize_outcome {
 	SYMBOLIZE_NO_SYMBOL,
 	SYMBOLIZE_UNREAD, /* the part of the perf map that may name it is not read yet */
 	SYMBOLIZE_NO_INDEX,
+	SYMBOLIZE_NO_RUNTIME, /* a runtime's, but of a kind that none has */
 	SYMBOLIZE_OUTCOMES,
 	SYMBOLIZE_MARKER = SYMBOLIZE_OUTCOMES, /* not a frame: a note that frames are missing */
 };

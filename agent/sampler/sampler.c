@@ -210,7 +210,9 @@ static void on_runtime_names(void *context, struct process *p, const struct abi_
 {
 	const struct sampler *sampler = context;
 
-	runtimes_names(&sampler->runtimes, p->pid, p->number, frame, names);
+	runtimes_names(&sampler->runtimes,
+		&(struct runtime_frame){ .pid = p->pid, .generation = p->number, .frame = *frame },
+		names);
 }
 
 static void on_forget(void *context, struct process *p)
@@ -394,13 +396,14 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	sampler->wants_file = options->wants_file;
 	sampler->take_file = options->take_file;
 	sampler->sealed_context = options->sealed_context;
-	runtimes_init(&sampler->runtimes, &(struct runtimes_options){
-						  .set = on_runtime,
-						  .remove = on_runtime_gone,
-						  .context = sampler,
-						  .metrics = &sampler->metrics,
-					  });
-	err = sampler_waits_create(sampler, options->collect.off_cpu_share);
+	err = runtimes_init(&sampler->runtimes, &(struct runtimes_options){
+							.set = on_runtime,
+							.remove = on_runtime_gone,
+							.context = sampler,
+							.metrics = &sampler->metrics,
+						});
+	if (!err)
+		err = sampler_waits_create(sampler, options->collect.off_cpu_share);
 	if (err)
 		sampler_fail(ret_failure, "allocate memory", "", err);
 	else

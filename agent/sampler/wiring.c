@@ -114,6 +114,14 @@ static void on_walked(void *context)
 	memory_guard_count_lookup(&sampler->memory_guard);
 }
 
+static void on_runtime_hit(void *context, const struct process *p, const struct abi_frame *frame)
+{
+	const struct sampler *sampler = context;
+
+	runtimes_sampled(&sampler->runtimes,
+		&(struct runtime_frame){ .pid = p->pid, .generation = p->number, .frame = *frame });
+}
+
 int sampler_samples_init(struct sampler *sampler, const struct sampler_options *options)
 {
 	stack_resolver_init(&sampler->resolver, &(struct stack_resolver_options){
@@ -123,6 +131,7 @@ int sampler_samples_init(struct sampler *sampler, const struct sampler_options *
 							.module_hit = on_module_hit,
 							.stack_hit = on_resolver_stack_hit,
 							.jit_hit = on_jit_hit,
+							.runtime_hit = on_runtime_hit,
 							.context = sampler,
 						});
 	pending_walks_init(&sampler->walks,

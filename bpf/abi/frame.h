@@ -51,7 +51,7 @@ static inline void abi_frame_write(
 
 /*
  * Decodes the frame at word *AT of COUNT and moves *AT past it. FLAGS are the stack's. Returns 0 at
- * the end, which may be in the middle of a frame that the depth limit cut.
+ * the end, which may be in the middle of a frame that the depth limit cut: *AT is then below COUNT.
  */
 static inline int abi_frame_read(const abi_u64 *words, abi_u32 count, abi_u32 flags, abi_u32 *at,
 	struct abi_frame *ret_frame)
@@ -75,4 +75,17 @@ static inline int abi_frame_read(const abi_u64 *words, abi_u32 count, abi_u32 fl
 	};
 	*at += ABI_FRAME_RUNTIME_WORDS;
 	return 1;
+}
+
+/* How many of COUNT words are whole frames: all of them, unless the last frame was cut. */
+static inline abi_u32 abi_frame_whole(const abi_u64 *words, abi_u32 count, abi_u32 flags)
+{
+	struct abi_frame frame;
+	abi_u32 at = 0;
+
+	if (!(flags & ABI_STACK_RUNTIME_FRAMES))
+		return count;
+	while (abi_frame_read(words, count, flags, &at, &frame))
+		;
+	return at;
 }

@@ -79,14 +79,27 @@ static void test_unsupported(const struct runtime_program *program, struct metri
 	metrics_add(metrics, METRIC_GO_UNKNOWN_VERSION, 1);
 }
 
-static void test_names(uint32_t pid, uint32_t generation, const struct abi_frame *frame,
-	struct runtime_names *names)
+/* The row keeps the cookie of the newest frame that was sampled. */
+static int test_create(struct metrics *metrics, void **ret_state)
 {
-	assert_int_equal(pid, PID);
-	assert_int_equal(generation, GENERATION);
+	assert_non_null(metrics);
+	*ret_state = calloc(1, sizeof(uint32_t));
+	return *ret_state ? 0 : -ENOMEM;
+}
+
+static void test_sampled(void *state, const struct runtime_frame *frame)
+{
+	assert_int_equal(frame->pid, PID);
+	*(uint32_t *)state = frame->frame.cookie;
+}
+
+static void test_names(void *state, const struct runtime_frame *frame, struct runtime_names *names)
+{
+	assert_int_equal(frame->pid, PID);
+	assert_int_equal(frame->generation, GENERATION);
 	names->mapping = "[testvm]";
-	names->line_count = 1;
-	names->lines[0] = (struct index_frame){ .name = "f", .line = frame->position };
+	names->line_count = *(uint32_t *)state == frame->frame.cookie;
+	names->lines[0] = (struct index_frame){ .name = "f", .line = frame->frame.position };
 }
 
 static const struct runtime nothing = { .detect = never_detect };
@@ -96,6 +109,9 @@ static const struct runtime test_runtime = {
 	.unsupported = test_unsupported,
 	.first_frame_kind = FIRST_KIND,
 	.frame_kind_count = LAST_KIND - FIRST_KIND + 1,
+	.create = test_create,
+	.destroy = free,
+	.sampled = test_sampled,
 	.names = test_names,
 };
 static const struct runtime *const rows[] = { &nothing, &test_runtime };
@@ -104,14 +120,13 @@ static int setup_with(void **state, const struct runtime *const *table, size_t c
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	runtimes_init(&f->runtimes, &(struct runtimes_options){ .set = set,
-					    .remove = removed,
-					    .context = f,
-					    .metrics = &f->metrics,
-					    .rows = table,
-					    .row_count = count });
 	*state = f;
-	return 0;
+	return runtimes_init(&f->runtimes, &(struct runtimes_options){ .set = set,
+						   .remove = removed,
+						   .context = f,
+						   .metrics = &f->metrics,
+						   .rows = table,
+						   .row_count = count });
 }
 
 static int setup(void **state)
@@ -266,11 +281,19 @@ static void frames_are_named_by_the_row_that_brings_their_kind(void **state)
 	struct index_frame line;
 
 	for (uint32_t kind = FIRST_KIND - 1; kind <= LAST_KIND + 1; kind++) {
-		const struct abi_frame frame = { .kind = kind, .position = kind };
+		const struct runtime_frame frame = {
+			.pid = PID,
+			.generation = GENERATION,
+			.frame = { .kind = kind, .position = kind, .cookie = kind },
+		};
 		struct runtime_names names = { .lines = &line };
 		bool ours = kind >= FIRST_KIND && kind <= LAST_KIND;
 
-		runtimes_names(&f->runtimes, PID, GENERATION, &frame, &names);
+		runtimes_names(&f->runtimes, &frame, &names);
+		assert_int_equal(names.line_count, 0);
+		assert_int_equal(names.mapping != NULL, ours);
+		runtimes_sampled(&f->runtimes, &frame);
+		runtimes_names(&f->runtimes, &frame, &names);
 		assert_int_equal(names.line_count, ours ? 1 : 0);
 		if (ours)
 			assert_int_equal(line.line, kind);

@@ -26,6 +26,7 @@ enum profile_stack_flags {
 	PROFILE_STACK_DEPTH = 1 << 0, /* cut at the depth limit */
 	PROFILE_STACK_MISSING = 1 << 1, /* its frames were lost on the way */
 	PROFILE_STACK_JIT = 1 << 2, /* a frame is in memory without a file */
+	PROFILE_STACK_RUNTIME = 1 << 3, /* a frame is a language runtime's */
 	PROFILE_STACK_END_SHIFT = 4, /* from here on 4 bits: enum abi_unwind_end; 0 = not known */
 	PROFILE_STACK_END_MASK = 0xf << PROFILE_STACK_END_SHIFT,
 };

@@ -22,6 +22,13 @@ struct runtime_program {
 	const struct index *index; /* of the program's file */
 };
 
+/* A frame of a runtime. A code object belongs to one generation of a process. */
+struct runtime_frame {
+	uint32_t pid;
+	uint32_t generation; /* process generation; never 0 */
+	struct abi_frame frame;
+};
+
 struct runtime {
 	/* Whether the program of INDEX has this runtime. */
 	bool (*detect)(const struct index *index);
@@ -31,9 +38,18 @@ struct runtime {
 	void (*unsupported)(const struct runtime_program *program, struct metrics *metrics);
 	/* The kinds of its frames (bpf/abi/frame.h); count 0 = it has only native frames. */
 	uint32_t first_frame_kind, frame_kind_count;
-	/* Names FRAME of process generation GENERATION. NULL if it has only native frames. */
-	void (*names)(uint32_t pid, uint32_t generation, const struct abi_frame *frame,
-		struct runtime_names *names);
+	/*
+	 * The rest is NULL if it has only native frames. *RET_STATE is what the row keeps, of all
+	 * processes; a row that keeps nothing has neither function, and its state is NULL.
+	 */
+	int (*create)(struct metrics *metrics, void **ret_state);
+	void (*destroy)(void *state);
+	/*
+	 * A sample of FRAME's process has it: reads what names() will need, while the
+	 * process still has the code object. NULL = nothing is needed.
+	 */
+	void (*sampled)(void *state, const struct runtime_frame *frame);
+	void (*names)(void *state, const struct runtime_frame *frame, struct runtime_names *names);
 };
 
 #define RUNTIME(name) extern const struct runtime runtime_##name;

@@ -23,7 +23,18 @@ static const struct runtime *const runtimes_all[] = {
 #undef RUNTIME
 };
 
-void runtimes_init(struct runtimes *r, const struct runtimes_options *options)
+static int runtimes_create_states(struct runtimes *r)
+{
+	int err = 0;
+
+	assert(r->options.row_count <= RUNTIMES_ROWS);
+	for (size_t i = 0; i < r->options.row_count && !err; i++)
+		if (r->options.rows[i]->create)
+			err = r->options.rows[i]->create(r->options.metrics, &r->states[i]);
+	return err;
+}
+
+int runtimes_init(struct runtimes *r, const struct runtimes_options *options)
 {
 	*r = (struct runtimes){ .options = *options };
 	if (!options->rows) {
@@ -31,6 +42,7 @@ void runtimes_init(struct runtimes *r, const struct runtimes_options *options)
 		r->options.row_count = sizeof(runtimes_all) / sizeof(*runtimes_all);
 	}
 	map_init(&r->processes, MAX_PROCESSES);
+	return runtimes_create_states(r);
 }
 
 void runtimes_deinit(struct runtimes *r)
@@ -41,6 +53,9 @@ void runtimes_deinit(struct runtimes *r)
 	while (map_next(&r->processes, &i, &generation, &process))
 		free((void *)(uintptr_t)process);
 	map_deinit(&r->processes);
+	for (i = 0; i < r->options.row_count; i++)
+		if (r->states[i])
+			r->options.rows[i]->destroy(r->states[i]);
 }
 
 static const struct runtime *runtimes_detect(const struct runtimes *r, const struct index *index)
@@ -178,15 +193,33 @@ void runtimes_ended(struct runtimes *r, uint32_t generation)
 	free(process);
 }
 
-void runtimes_names(const struct runtimes *r, uint32_t pid, uint32_t generation,
-	const struct abi_frame *frame, struct runtime_names *names)
+/* Sets *RET_ROW to the row whose frames are of KIND, which BPF recorded. */
+static bool runtimes_row_of_kind(const struct runtimes *r, uint32_t kind, size_t *ret_row)
 {
 	for (size_t i = 0; i < r->options.row_count; i++) {
 		const struct runtime *row = r->options.rows[i];
 
-		if (frame->kind - row->first_frame_kind < row->frame_kind_count) {
-			row->names(pid, generation, frame, names);
-			return;
+		if (kind - row->first_frame_kind < row->frame_kind_count) {
+			*ret_row = i;
+			return true;
 		}
 	}
+	return false;
+}
+
+void runtimes_sampled(const struct runtimes *r, const struct runtime_frame *frame)
+{
+	size_t row;
+
+	if (runtimes_row_of_kind(r, frame->frame.kind, &row) && r->options.rows[row]->sampled)
+		r->options.rows[row]->sampled(r->states[row], frame);
+}
+
+void runtimes_names(
+	const struct runtimes *r, const struct runtime_frame *frame, struct runtime_names *names)
+{
+	size_t row;
+
+	if (runtimes_row_of_kind(r, frame->frame.kind, &row))
+		r->options.rows[row]->names(r->states[row], frame, names);
 }

@@ -24,17 +24,21 @@ struct runtimes_options {
 	struct metrics *metrics; /* borrowed */
 	/* The rows; NULL = those of runtimes.def. */
 	const struct runtime *const *rows;
-	size_t row_count;
+	size_t row_count; /* at most RUNTIMES_ROWS */
 };
+
+enum { RUNTIMES_ROWS = 16 };
 
 struct runtimes {
 	struct runtimes_options options;
+	void *states[RUNTIMES_ROWS]; /* of each row; NULL = none */
 	struct map processes; /* generation → struct runtimes_process */
 	size_t unbound; /* entries that wait for their exec id */
 	bool refused; /* BPF's table had no room for an entry since the last retry */
 };
 
-void runtimes_init(struct runtimes *r, const struct runtimes_options *options);
+/* Returns 0 or the error of a row's create(); runtimes_deinit() must be called either way. */
+int runtimes_init(struct runtimes *r, const struct runtimes_options *options);
 void runtimes_deinit(struct runtimes *r);
 /* Whether the program of INDEX has any of the runtimes. */
 bool runtimes_has(const struct runtimes *r, const struct index *index);
@@ -45,6 +49,8 @@ void runtimes_bind(struct runtimes *r, uint32_t generation, uint32_t exec_id);
 /* Call it about once a second: adds processes to BPF's map that found no room before. */
 void runtimes_retry(struct runtimes *r);
 void runtimes_ended(struct runtimes *r, uint32_t generation);
-/* Names FRAME, a runtime's, of process generation GENERATION. */
-void runtimes_names(const struct runtimes *r, uint32_t pid, uint32_t generation,
-	const struct abi_frame *frame, struct runtime_names *names);
+/* A sample has FRAME. */
+void runtimes_sampled(const struct runtimes *r, const struct runtime_frame *frame);
+/* Names FRAME. *NAMES stays as it is if no row has frames of its kind. */
+void runtimes_names(
+	const struct runtimes *r, const struct runtime_frame *frame, struct runtime_names *names);

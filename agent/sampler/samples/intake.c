@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/samples/intake.h"
 
+#include "bpf/abi/frame.h"
+
 enum { FOLLOWED_LIMIT = 65536 };
 
 /* How often the log repeats a message; the counters count each time. */
@@ -46,9 +48,15 @@ static bool intake_has_uncertain_frame(
 	const struct intake *i, const struct process *p, const struct abi_sample *s)
 {
 	const struct abi_stack *raw = intake_raw_user_stack(i, s);
+	struct abi_frame frame;
+	uint32_t at = 0;
 
-	for (uint32_t n = 0; raw && n < raw->frame_count; n++)
-		if (!mappings_find(p->mappings, raw->frames[n] - (n > 0)))
+	if (!raw)
+		return false;
+	for (uint32_t n = 0; abi_frame_read(raw->frames, raw->frame_count, raw->flags, &at, &frame);
+		n++)
+		if (frame.kind == ABI_FRAME_PC &&
+			!mappings_find(p->mappings, frame.address - (n > 0)))
 			return true;
 	return false;
 }
@@ -161,7 +169,7 @@ static struct process *intake_take(struct intake *i, uint64_t time_ns, const str
 
 /*
  * Whether the kernel walked with the tables of an earlier program of the process. Then only the
- * first frame is certain.
+ * first frame is certain, if it is a pc.
  */
 static bool intake_is_stale(const struct process *p, const struct abi_sample *s)
 {
@@ -172,10 +180,13 @@ static void intake_add_stale(struct intake *i, struct process *p, const struct a
 {
 	const struct abi_stack *raw = intake_raw_user_stack(i, s);
 	struct unwind_stack first = { .end = ABI_UNWIND_UNKNOWN_MAPPING };
+	struct abi_frame frame;
+	uint32_t at = 0;
 
 	metrics_add(i->options.metrics, METRIC_UNWIND_STALE, 1);
-	if (raw && raw->frame_count) {
-		first.frames[0] = raw->frames[0];
+	if (raw && abi_frame_read(raw->frames, raw->frame_count, raw->flags, &at, &frame) &&
+		frame.kind == ABI_FRAME_PC) {
+		first.frames[0] = frame.address;
 		first.count = 1;
 	}
 	i->options.add(i->options.context, &(struct attributed_sample){

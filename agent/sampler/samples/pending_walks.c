@@ -20,6 +20,7 @@
 
 #include "agent/sampler/unwind/stack_pack.h"
 #include "base/cleanup.h"
+#include "bpf/abi/frame.h"
 
 enum {
 	WAITING_LIMIT_BYTES = 2 << 20,
@@ -36,7 +37,8 @@ struct pending_walk {
 	uint32_t process; /* generation number */
 	const struct module *module; /* what it waits for */
 	struct mappings *mappings;
-	uint32_t frame_count; /* frames that the kernel found */
+	uint32_t frame_count; /* words of the frames that the kernel found */
+	uint32_t frame_flags; /* as in struct unwind_stack */
 	uint32_t packed_bytes; /* of the stack */
 	struct abi_unfinished unfinished; /* the frames follow, then the packed stack */
 };
@@ -110,7 +112,8 @@ struct walk_job {
 	const struct mappings *mappings;
 	const struct abi_unfinished *unfinished;
 	const abi_u64 *frames; /* that the kernel found */
-	uint32_t frame_count;
+	uint32_t frame_count; /* words */
+	uint32_t frame_flags; /* as in struct unwind_stack */
 	bool force; /* must not wait */
 };
 
@@ -130,6 +133,7 @@ static struct pending_walk *pending_copy(const struct walk_job *job)
 	walk->bytes = bytes;
 	walk->process = job->process->number;
 	walk->frame_count = job->frame_count;
+	walk->frame_flags = job->frame_flags;
 	walk->packed_bytes = (uint32_t)packed_bytes;
 	walk->unfinished = *u;
 	walk->unfinished.rest.stack_bytes = stack_bytes;
@@ -194,6 +198,7 @@ static const struct module *pending_walk_on(
 	for (;;) {
 		const struct mapping *needed;
 
+		stack->flags = job->frame_flags;
 		stack->count = MIN(job->frame_count, (uint32_t)ABI_MAX_FRAMES);
 		memcpy(stack->frames, job->frames, stack->count * sizeof(stack->frames[0]));
 		needed = unwind_finish(options->unwind, job->mappings, &job->unfinished->rest,
@@ -255,13 +260,15 @@ void pending_walks_finish(struct pending_walks *w, struct process *p,
 		return;
 	}
 	unwind_learn(options->unwind, p->mappings, &unfinished->rest);
-	pending_finish_job(w, &(struct walk_job){
-				      .process = p,
-				      .mappings = p->mappings,
-				      .unfinished = unfinished,
-				      .frames = raw->frames,
-				      .frame_count = raw->frame_count,
-			      });
+	pending_finish_job(w,
+		&(struct walk_job){
+			.process = p,
+			.mappings = p->mappings,
+			.unfinished = unfinished,
+			.frames = raw->frames,
+			.frame_count = abi_frame_whole(raw->frames, raw->frame_count, raw->flags),
+			.frame_flags = raw->flags & ABI_STACK_RUNTIME_FRAMES,
+		});
 }
 
 /* ---- resuming ------------------------------------------------------------------------------- */
@@ -277,6 +284,7 @@ static void pending_resume(struct pending_walks *w, struct pending_walk *walk, b
 		.unfinished = unfinished,
 		.frames = pending_frames(walk),
 		.frame_count = walk->frame_count,
+		.frame_flags = walk->frame_flags,
 		.force = force,
 	};
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
+
 enum {
 	/* Both stacks, and the one extra frame that a walk may end with. */
 	RESOLVED_FRAMES_LIMIT = 2 * ABI_MAX_FRAMES + 2,
@@ -18,8 +20,10 @@ struct resolved_frames {
 /* A user stack, wherever it was walked, and the mappings to resolve it with. */
 struct user_stack {
 	const struct mappings *mappings;
-	const abi_u64 *frames;
-	uint32_t count, end; /* enum abi_unwind_end; 0 = not known */
+	const abi_u64 *frames; /* words, as in struct abi_stack */
+	uint32_t count;
+	uint32_t flags; /* ABI_STACK_RUNTIME_FRAMES, among others */
+	uint32_t end; /* enum abi_unwind_end; 0 = not known */
 	bool cut; /* at the depth limit */
 };
 
@@ -93,7 +97,7 @@ static void resolver_add_kernel(
 
 /* ---- user frames ---------------------------------------------------------------------------- */
 
-static struct profile_frame resolver_user_frame(struct stack_resolver *r, struct process *p,
+static struct profile_frame resolver_pc_frame(struct stack_resolver *r, struct process *p,
 	const struct mapping *mapping, uint64_t pc, bool is_return)
 {
 	struct profile_frame frame = {
@@ -111,22 +115,45 @@ static struct profile_frame resolver_user_frame(struct stack_resolver *r, struct
 	return frame;
 }
 
+static void resolver_add_pc(struct stack_resolver *r, struct process *p,
+	const struct mappings *mappings, uint64_t pc, struct resolved_frames *out)
+{
+	const bool is_return = out->count > out->kernel_count;
+	/* A call may be the last instruction of a mapping. */
+	const struct mapping *mapping = mappings_find(mappings, pc - is_return);
+
+	if (mapping && mapping->module->kind == MODULE_ANON)
+		out->flags |= PROFILE_STACK_JIT;
+	out->items[out->count++] = resolver_pc_frame(r, p, mapping, pc, is_return);
+}
+
+static void resolver_add_runtime(struct stack_resolver *r, const struct process *p,
+	const struct abi_frame *frame, struct resolved_frames *out)
+{
+	out->flags |= PROFILE_STACK_RUNTIME;
+	out->items[out->count++] = profile_runtime_frame(frame);
+	r->options.runtime_hit(r->options.context, p, frame);
+}
+
 static void resolver_add_user(struct stack_resolver *r, struct process *p,
 	const struct user_stack *user, struct resolved_frames *out)
 {
-	for (uint32_t i = 0; i < user->count && i < ABI_MAX_FRAMES; i++) {
-		/* A call may be the last instruction of a mapping. */
-		const struct mapping *mapping =
-			mappings_find(user->mappings, user->frames[i] - (i > 0));
+	const uint32_t words = MIN(user->count, (uint32_t)ABI_MAX_FRAMES);
+	struct abi_frame frame;
+	uint32_t at = 0;
 
-		if (mapping && mapping->module->kind == MODULE_ANON)
-			out->flags |= PROFILE_STACK_JIT;
-		out->items[out->count++] =
-			resolver_user_frame(r, p, mapping, user->frames[i], i > 0);
+	while (abi_frame_read(user->frames, words, user->flags, &at, &frame)) {
+		if (frame.kind == ABI_FRAME_PC)
+			resolver_add_pc(r, p, user->mappings, frame.address, out);
+		else
+			resolver_add_runtime(r, p, &frame, out);
 	}
 	if (out->flags & PROFILE_STACK_JIT)
 		r->options.jit_hit(r->options.context, p);
-	out->flags |= user->end << PROFILE_STACK_END_SHIFT;
+	if (at < words)
+		out->flags |= PROFILE_STACK_DEPTH | ABI_UNWIND_DEPTH << PROFILE_STACK_END_SHIFT;
+	else
+		out->flags |= user->end << PROFILE_STACK_END_SHIFT;
 	if (user->cut)
 		out->flags |= PROFILE_STACK_DEPTH;
 }
@@ -139,6 +166,7 @@ static struct user_stack user_stack_walked(const struct stack_request *request)
 		.mappings = request->mappings,
 		.frames = walked->frames,
 		.count = walked->count,
+		.flags = walked->flags,
 		.end = walked->end,
 		.cut = walked->end == ABI_UNWIND_DEPTH,
 	};
@@ -150,6 +178,7 @@ static struct user_stack user_stack_raw(const struct process *p, const struct ab
 		.mappings = p->mappings,
 		.frames = raw->frames,
 		.count = raw->frame_count,
+		.flags = raw->flags,
 		.end = (raw->flags & ABI_STACK_END_MASK) >> ABI_STACK_END_SHIFT,
 		.cut = raw->flags & ABI_STACK_DEPTH,
 	};
@@ -211,6 +240,17 @@ static uint64_t resolver_context(
 	       epoch * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+static void resolver_report_runtime(
+	const struct stack_resolver *r, const struct process *p, const struct profile_stack *stack)
+{
+	for (uint32_t i = stack->kernel_count; i < stack->frame_count; i++) {
+		const struct abi_frame frame = profile_frame_of_runtime(&stack->frames[i]);
+
+		if (profile_frame_is_runtime(&stack->frames[i]))
+			r->options.runtime_hit(r->options.context, p, &frame);
+	}
+}
+
 /* STACK may have been resolved for another process, such as the parent this one was forked from. */
 static void resolver_report_hit(
 	struct stack_resolver *r, struct process *p, const struct profile_stack *stack)
@@ -218,6 +258,8 @@ static void resolver_report_hit(
 	r->options.stack_hit(r->options.context, p, stack);
 	if (stack->flags & PROFILE_STACK_JIT)
 		r->options.jit_hit(r->options.context, p);
+	if (stack->flags & PROFILE_STACK_RUNTIME)
+		resolver_report_runtime(r, p, stack);
 }
 
 int stack_resolver_get(struct stack_resolver *r, struct profile *profile,

@@ -2,12 +2,12 @@
 #pragma once
 /*
  * Resolves the two raw stacks of a sample into one stack of a profile. A user pc becomes a module
- * and a file offset, by the mappings as of the sample; a kernel address also gets its tenant. The
- * result does not depend on what the process does later. The profile caches which stack a pair of
- * raw stacks was resolved to.
+ * and a file offset, by the mappings as of the sample; a kernel address also gets its tenant; a
+ * runtime's frame keeps what identifies it. The result does not depend on what the process does
+ * later. The profile caches which stack a pair of raw stacks was resolved to.
  *
- * Does not know windows, samples or indexes: the module or JIT code of each frame is reported to
- * the owner.
+ * Does not know windows, samples, indexes or runtimes: the module, JIT code or runtime of each
+ * frame is reported to the owner.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +29,8 @@ struct stack_resolver_options {
 	void (*stack_hit)(void *context, struct process *p, const struct profile_stack *stack);
 	/* A frame of P lies in memory without a file. Called for each such sample. */
 	void (*jit_hit)(void *context, struct process *p);
+	/* FRAME of P is a runtime's. Called for each such sample. */
+	void (*runtime_hit)(void *context, const struct process *p, const struct abi_frame *frame);
 	void *context;
 };
 
@@ -54,7 +56,8 @@ struct stack_request {
 void stack_resolver_init(struct stack_resolver *r, const struct stack_resolver_options *options);
 /*
  * Stores the number of REQUEST's stack in PROFILE. A lost raw stack gives a stack with
- * PROFILE_STACK_MISSING, and is counted. Returns -E2BIG if PROFILE is full, or -ENOMEM.
+ * PROFILE_STACK_MISSING, and is counted; one that ends within a frame gives PROFILE_STACK_DEPTH.
+ * Returns -E2BIG if PROFILE is full, or -ENOMEM.
  */
 int stack_resolver_get(struct stack_resolver *r, struct profile *profile,
 	const struct stack_request *request, uint32_t *ret_stack);

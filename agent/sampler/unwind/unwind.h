@@ -66,9 +66,11 @@ void unwind_pause(struct unwind *u, bool paused);
 /* Call it about once a second. */
 void unwind_tick(struct unwind *u);
 
+/* A stack in the words of struct abi_stack. */
 struct unwind_stack {
 	uint64_t frames[ABI_MAX_FRAMES]; /* innermost first */
 	uint32_t count;
+	uint32_t flags; /* ABI_STACK_RUNTIME_FRAMES or 0 */
 	enum abi_unwind_end end;
 };
 
