@@ -3,7 +3,7 @@
 /*
  * The host as the sampler sees it: all input of the sampler goes through the functions below. That
  * is the clocks, the files of /proc, the files that processes map, the rings, and results from
- * other processes (index builds, the vDSO).
+ * other processes (build IDs, index builds, the vDSO).
  *
  * Normally each function is the system call that it is named after. A developer can record the
  * results (agent/sampler/recording/), and a test can replay such a recording (tests/replay/). Both
@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/build_id_reader.h"
 #include "base/open_regular.h"
 
 struct ring;
@@ -61,6 +62,9 @@ struct host {
 	ssize_t (*readlinkat)(void *context, int dir_fd, const char *path, char *text, size_t size);
 	ssize_t (*pread)(void *context, int fd, void *bytes, size_t size, off_t off);
 	struct dirent *(*readdir)(void *context, DIR *directory);
+	/* Asks READER, which may be another process. */
+	int (*build_id)(void *context, const struct build_id_reader *reader,
+		const struct build_id_question *question, struct build_id *ret_id);
 	/* RINGS are about to be read; the host may replace each of them for this read. */
 	void (*rings)(void *context, struct ring **rings, size_t count);
 	void (*note)(void *context, enum host_note note, const void *what);
@@ -125,6 +129,15 @@ static inline struct dirent *host_readdir(DIR *directory)
 	const struct host *h = host_current;
 
 	return h ? h->readdir(h->context, directory) : readdir(directory);
+}
+
+static inline int host_build_id(const struct build_id_reader *reader,
+	const struct build_id_question *question, struct build_id *ret_id)
+{
+	const struct host *h = host_current;
+
+	return h ? h->build_id(h->context, reader, question, ret_id)
+		 : reader->read(reader->context, question, ret_id);
 }
 
 static inline void host_rings(struct ring **rings, size_t count)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/commands/symbolize.h"
+#include "agent/sampler/build_ids.h"
 #include "agent/sampler/process/open_file.h"
 #include "agent/sampler/process/proc_reader.h"
 #include "agent/sampler/process/processes.h"
@@ -32,6 +33,7 @@ struct symbolize_process {
 	int pid_fd; /* /proc/PID, bound to this process even if its pid is reused */
 	struct symbolize_indexes *indexes;
 	struct metrics metrics; /* counters of the process table; not read */
+	struct build_ids build_ids;
 	struct modules *modules;
 	struct map module_indexes; /* module number → index; NULL = none */
 	struct processes *processes;
@@ -79,6 +81,7 @@ static int symbolize_process_create_tables(struct symbolize_process *p)
 		&(struct processes_options){
 			.proc_fd = p->proc_fd,
 			.modules = p->modules,
+			.build_ids = &p->build_ids.reader,
 			.metrics = &p->metrics,
 			.limit = 1,
 		},
@@ -110,6 +113,7 @@ int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexe
 	p->pid = pid;
 	p->awaited = awaited;
 	p->indexes = indexes;
+	build_ids_init(&p->build_ids);
 	p->proc_fd = p->pid_fd = p->perf_map_fd = -1;
 	map_init(&p->module_indexes, MAX_MODULES);
 	err = symbolize_process_create_tables(p);
@@ -172,20 +176,17 @@ static void look_up_kernel(
 static int open_module(const struct symbolize_process *p, const struct mapping *mapping,
 	struct module_id *ret_id, int *ret_fd)
 {
+	const struct module_opener opener = { .proc_fd = p->proc_fd,
+		.build_ids = &p->build_ids.reader };
 	const struct module *module = mapping->module;
-	autoclose int fd = -1;
 	int err;
 
 	if (module->kind == MODULE_VDSO)
 		return vdso_open(ret_fd, ret_id);
-	err = module_open(p->proc_fd, p->pid, mapping->start, mapping->end, module, &fd);
-	if (!err)
-		err = module_identify(fd, ret_id);
+	err = module_open(&opener, p->pid, mapping, ret_id, ret_fd);
 	if (err)
 		fprintf(stderr, "fathom symbolize: cannot open %s as it is mapped: %s\n",
 			module->path, strerror(-err));
-	else
-		*ret_fd = take_fd(&fd);
 	return err;
 }
 

@@ -18,10 +18,12 @@
 #include "agent/commands/profile_names.h"
 #include "agent/commands/record.h"
 #include "agent/commands/symbolize.h"
+#include "agent/sampler/build_ids.h"
 #include "agent/sampler/process/modules.h"
 #include "agent/sampler/process/open_file.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/host.h"
 #include "base/intern.h"
 #include "pprof/pprof.h"
 #include "symbolizer/builds/cache.h"
@@ -49,6 +51,7 @@ struct source {
 
 struct naming {
 	struct symbolize_indexes *indexes;
+	struct build_ids build_ids;
 	const struct upload_profile *profile;
 	struct source *sources;
 	size_t count, capacity;
@@ -99,25 +102,29 @@ static bool symbolize_profile_has_lines(const struct index *index)
  * True if the open file may have build ID WANTED. Go's linker puts its note in no segment: then
  * only the index can tell, since building it reads the sections.
  */
-static bool symbolize_profile_may_be(int fd, const struct build_id *wanted)
+static bool symbolize_profile_may_be(
+	const struct build_id_reader *reader, int fd, const struct build_id *wanted)
 {
+	const struct build_id_question question = { .fd = fd };
 	struct build_id found;
-	int err = module_read_build_id(fd, &found);
+	int err = host_build_id(reader, &question, &found);
 
 	return err ? err == -ENOENT : build_id_equal(&found, wanted);
 }
 
 /* Returns the index of the file at PATH; NULL unless it has build ID WANTED. */
 static struct index *index_of_file(
-	struct symbolize_indexes *indexes, const char *path, const struct build_id *wanted)
+	struct naming *n, const char *path, const struct build_id *wanted)
 {
+	const struct build_id_reader *reader = &n->build_ids.reader;
+	struct symbolize_indexes *indexes = n->indexes;
 	struct index *index = NULL;
 	autoclose int fd = -1;
 	struct module_id id;
 
-	if (path[0] != '/' || open_here(path, &fd) || !symbolize_profile_may_be(fd, wanted))
+	if (path[0] != '/' || open_here(path, &fd) || !symbolize_profile_may_be(reader, fd, wanted))
 		return NULL;
-	if (!module_identify(fd, &id) && indexes->cache &&
+	if (!module_identify(reader, fd, &id) && indexes->cache &&
 		!cache_open(indexes->cache, &id, &index) && symbolize_profile_has_lines(index) &&
 		build_id_equal(index_build_id(index), wanted))
 		return index;
@@ -145,13 +152,14 @@ static struct index *index_of_go_file(
 }
 
 static struct index *index_of_debug_file(
-	struct symbolize_indexes *indexes, const struct build_id *id, const char *name)
+	struct naming *n, const struct build_id *id, const char *name)
 {
+	struct symbolize_indexes *indexes = n->indexes;
 	autofree char *path = NULL;
 	struct index *index;
 
 	if (!debug_search_by_id(indexes->debug_directories, id, &path))
-		return index_of_file(indexes, path, id);
+		return index_of_file(n, path, id);
 	if (name[0] == '[')
 		return NULL;
 	return symbolize_index_of_id(indexes, id, name, &index) ? NULL : index;
@@ -206,13 +214,13 @@ static void find_index(struct naming *n, struct source *source)
 		offer(source, index_of_go_file(n->indexes, source->path, source->build_id), false);
 		return;
 	}
-	if (offer(source, index_of_file(n->indexes, source->path, &id), false) ||
+	if (offer(source, index_of_file(n, source->path, &id), false) ||
 		offer(source, index_from_cache(n->indexes, &id), false))
 		return;
 	if (!strcmp(source->path, "[vdso]"))
 		offer(source, index_of_vdso(n->indexes, &id), false);
 	else
-		offer(source, index_of_debug_file(n->indexes, &id, source->path), true);
+		offer(source, index_of_debug_file(n, &id, source->path), true);
 }
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
@@ -434,6 +442,7 @@ static int symbolize_profile_add_names(struct symbolize_indexes *indexes,
 	struct profile_names_counts counts;
 	int err;
 
+	build_ids_init(&n.build_ids);
 	map_init(&n.by_name, MAX_SOURCES);
 	n.numbers = calloc(profile->message->n_mapping + 1, sizeof(*n.numbers));
 	if (!n.numbers)

@@ -294,12 +294,14 @@ static int sampler_create_tables(struct sampler *sampler, const struct sampler_o
 	if (sampler->proc_fd < 0)
 		return sampler_fail(failure, "open", "/proc", -errno);
 	sampler_memory_guard_init(sampler, options);
+	build_ids_init(&sampler->build_ids);
 	err = modules_create(SAMPLER_MODULES_LIMIT, &sampler->modules);
 	if (!err)
 		err = processes_create(
 			&(struct processes_options){
 				.proc_fd = sampler->proc_fd,
 				.modules = sampler->modules,
+				.build_ids = &sampler->build_ids.reader,
 				.metrics = &sampler->metrics,
 				.limit = PROCESSES_LIMIT,
 				.program = on_program,

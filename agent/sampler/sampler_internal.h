@@ -2,6 +2,7 @@
 #pragma once
 /* struct sampler, shared by the sampler's own files. */
 #include "agent/sampler/sampler.h"
+#include "agent/sampler/build_ids.h"
 #include "agent/sampler/jit_maps/jit_maps.h"
 #include "agent/sampler/kernel_symbols/kernel_symbols.h"
 #include "agent/sampler/memory/memory_guard.h"
@@ -28,6 +29,7 @@ struct sampler {
 	struct metrics metrics;
 	struct loop *loop; /* borrowed */
 	struct collect *collect;
+	struct build_ids build_ids;
 	struct modules *modules;
 	struct processes *processes;
 	struct windows *windows;

@@ -92,7 +92,8 @@ int sampler_module_indexes_create(struct sampler *sampler)
 	return module_indexes_create(
 		&(struct module_indexes_options){
 			.requests = {
-				.proc_fd = sampler->proc_fd,
+				.opener = { .proc_fd = sampler->proc_fd,
+					.build_ids = &sampler->build_ids.reader },
 				.processes = sampler->processes,
 				.builds = sampler->builds,
 				.debug_directories = sampler->debug_directories,

@@ -99,6 +99,7 @@ static uint64_t recording_key(const struct record *record)
 	case RECORDING_ENTRY:
 		return recording_text_key(recording_text(record, recording_question_place(record)));
 	case RECORDING_STAT:
+	case RECORDING_BUILD_ID:
 		(void)recording_body(record, &answer, sizeof(answer));
 		return recording_number_key(answer.value);
 	case RECORDING_DATA:

@@ -319,6 +319,37 @@ static struct dirent *replay_readdir(void *context, DIR *directory)
 	return &r->entry;
 }
 
+/* READER is not asked: it would need the file's bytes, or another process. */
+static int replay_build_id(void *context, const struct build_id_reader *reader,
+	const struct build_id_question *question, struct build_id *ret_id)
+{
+	struct replay *r = context;
+	const struct replay_handle *handle = replay_handle(r, question->fd);
+	uint32_t object = handle ? handle->object : 0;
+	uint32_t number = replay_ask(r, RECORDING_BUILD_ID, recording_number_key(object));
+	const struct record *record = &r->recording->records[number];
+	struct recording_answer answer;
+	struct build_id id;
+
+	(void)reader;
+	if (!number) {
+		if (!r->result.unanswered++)
+			snprintf(r->result.first_unanswered, sizeof(r->result.first_unanswered),
+				"the build ID of %.200s", handle ? handle->path : "a file");
+		return -ENOENT;
+	}
+	if (!recording_body(record, &answer, sizeof(answer)) ||
+		record->size != sizeof(answer) + sizeof(id))
+		return -EBADMSG;
+	memcpy(&id, record->body + sizeof(answer), sizeof(id));
+	if (answer.error)
+		return -abs(answer.error);
+	if (id.size > BUILD_ID_MAX_BYTES)
+		return -EBADMSG;
+	*ret_id = id;
+	return 0;
+}
+
 static void replay_rings(void *context, struct ring **rings, size_t count)
 {
 	(void)context;
@@ -349,6 +380,7 @@ int replay_host_init(struct replay *r)
 		.readlinkat = replay_readlinkat,
 		.pread = replay_pread,
 		.readdir = replay_readdir,
+		.build_id = replay_build_id,
 		.rings = replay_rings,
 		.note = replay_note,
 	};

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "agent/sampler/module_indexes/module_indexes.h"
+#include "tests/unit/direct_build_ids.h"
 #include "tests/unit/fake_builds.h"
 #include "tests/unit/process_fixture.h"
 #include "tests/unit/small_index.h"
@@ -77,7 +78,7 @@ static inline void on_take_file(void *context, const struct module *module, int 
 static inline void make_indexes(struct world *w, struct module_indexes_options options)
 {
 	options.requests = (struct index_requests){
-		.proc_fd = w->table->proc.fd,
+		.opener = { .proc_fd = w->table->proc.fd, .build_ids = &direct_build_ids },
 		.processes = w->table->ps,
 		.builds = &w->builds,
 		.debug_directories = "/usr/lib/debug",

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/unit/direct_build_ids.h"
+
 static void on_program(void *context, struct process *p)
 {
 	struct fixture *f = context;
@@ -53,6 +55,7 @@ int process_set_up(void **state)
 		return -1;
 	options.proc_fd = f->proc.fd;
 	options.modules = f->modules;
+	options.build_ids = &direct_build_ids;
 	options.metrics = &f->metrics;
 	*state = f;
 	return processes_create(&options, &f->ps);

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/indexer/writer/writer.h"
+#include "tests/unit/direct_build_ids.h"
 
 static int text_fd(const char *text)
 {
@@ -146,6 +147,7 @@ int report_setup(void **state)
 	assert_int_equal(modules_create(100, &f->modules), 0);
 	options.proc_fd = f->proc_fd;
 	options.modules = f->modules;
+	options.build_ids = &direct_build_ids;
 	assert_int_equal(processes_create(&options, &f->processes), 0);
 	assert_int_equal(profile_create(1 << 24, &f->profile), 0);
 	make_symbols(f);

@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "tests/unit/direct_build_ids.h"
 #include "tests/unit/fake_proc.h"
 
 enum { PID = 42, START = 0x400000, END = 0x401000 };
@@ -40,7 +41,8 @@ static int set_up(void **state)
 		.inode = f->file.inode,
 		.path = f->file.path };
 	*state = f;
-	return proc_open(f->proc.fd, PID, &f->pid_fd) || file_ids_create(2, &f->ids);
+	return proc_open(f->proc.fd, PID, &f->pid_fd) ||
+	       file_ids_create(2, &direct_build_ids, &f->ids);
 }
 
 static int tear_down(void **state)

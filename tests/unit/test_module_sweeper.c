@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "agent/sampler/memory/module_sweeper.h"
+#include "tests/unit/direct_build_ids.h"
 #include "tests/unit/fake_proc.h"
 
 enum { MODULES_LIMIT = 10000, PID = 7, MANY = 2048 };
@@ -53,14 +54,16 @@ static int set_up(void **state)
 		return -1;
 	*state = f;
 	fake_proc_init(&f->proc);
-	if (modules_create(MODULES_LIMIT, &f->modules) || processes_create(
-								  &(struct processes_options){
-									  .proc_fd = f->proc.fd,
-									  .modules = f->modules,
-									  .metrics = &f->metrics,
-									  .limit = 10,
-								  },
-								  &f->processes))
+	if (modules_create(MODULES_LIMIT, &f->modules) ||
+		processes_create(
+			&(struct processes_options){
+				.proc_fd = f->proc.fd,
+				.modules = f->modules,
+				.build_ids = &direct_build_ids,
+				.metrics = &f->metrics,
+				.limit = 10,
+			},
+			&f->processes))
 		return -1;
 	module_sweeper_init(&f->sweeper, &(struct module_sweeper_options){
 						 .modules = f->modules,

@@ -14,8 +14,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "agent/sampler/process/mappings.h"
 #include "base/cleanup.h"
 #include "tests/unit/bytes.h"
+#include "tests/unit/direct_build_ids.h"
 #include "tests/unit/elf_writer.h"
 #include "tests/unit/fake_proc.h"
 
@@ -411,13 +413,17 @@ static void look_at(const struct fake_file *file, struct module *module)
 {
 	autoclose int fd = open(file->path, O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(module_identify(fd, &module->id), 0);
+	assert_int_equal(module_identify(&direct_build_ids, fd, &module->id), 0);
 	assert_true(build_id_equal(&module->id.build_id, &file->build_id));
 }
 
 static int open_module(struct fake_proc *p, const struct module *module)
 {
-	int fd = -1, err = module_open(p->fd, PID, START, END, module, &fd);
+	const struct module_opener opener = { .proc_fd = p->fd, .build_ids = &direct_build_ids };
+	const struct mapping mapping = {
+		.start = START, .end = END, .module = (struct module *)module
+	};
+	int fd = -1, err = module_open(&opener, PID, &mapping, NULL, &fd);
 
 	if (!err) {
 		assert_true(fd >= 0);

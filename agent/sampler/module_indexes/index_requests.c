@@ -13,10 +13,9 @@
 #include "symbolizer/vdso.h"
 
 int index_requests_open(const struct index_requests *requests, const struct process *p,
-	const struct mapping *mapping, int *ret_fd)
+	const struct mapping *mapping, struct module_id *ret_id, int *ret_fd)
 {
-	int err = module_open(
-		requests->proc_fd, p->pid, mapping->start, mapping->end, mapping->module, ret_fd);
+	int err = module_open(&requests->opener, p->pid, mapping, ret_id, ret_fd);
 
 	if (err)
 		metrics_add(requests->metrics, METRIC_MODULE_OPEN_FAILED, 1);
@@ -44,7 +43,8 @@ static int index_requests_send(const struct index_requests *requests, const stru
 
 	if (p) {
 		snprintf(root, sizeof(root), "%u/root", p->pid);
-		root_fd = host_openat(requests->proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		root_fd = host_openat(
+			requests->opener.proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		/* Without it our own debug files would be taken for a container's. */
 		if (root_fd < 0 && failure_is_shortage(-errno))
 			return -errno;
@@ -67,10 +67,8 @@ int index_requests_mapped(const struct index_requests *requests, const struct pr
 	struct module_id id;
 	int err;
 
-	*ret_open_err = index_requests_open(requests, p, mapping, &fd);
-	if (fd >= 0 && file_hash_is_none(&module->id.content))
-		err = module_identify(fd, &id);
-	else
+	*ret_open_err = err = index_requests_open(requests, p, mapping, &id, &fd);
+	if (err || !file_hash_is_none(&module->id.content))
 		err = index_requests_identity(requests, module, &id);
 	return err ? err : index_requests_send(requests, module, &id, p, take_fd(&fd));
 }

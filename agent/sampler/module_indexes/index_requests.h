@@ -11,7 +11,7 @@
 
 /* All pointers are borrowed. */
 struct index_requests {
-	int proc_fd; /* an open /proc */
+	struct module_opener opener;
 	struct processes *processes;
 	struct builds *builds;
 	const char *debug_directories; /* comma-separated (symbolizer/builds/debug_search.h) */
@@ -20,7 +20,7 @@ struct index_requests {
 
 /* As module_open() for the file that P maps in MAPPING; a failure is counted. */
 int index_requests_open(const struct index_requests *requests, const struct process *p,
-	const struct mapping *mapping, int *ret_fd);
+	const struct mapping *mapping, struct module_id *ret_id, int *ret_fd);
 /*
  * The identity under which the builds know MODULE's file, without a look at it. Returns -ENOENT if
  * the file was never read and its build ID and inode are not enough.

@@ -309,7 +309,7 @@ static void module_index_offer_file(struct module_indexes *indexes, struct modul
 	m->offered_ns = indexes->now_ns;
 	if (!options->wants_file(options->context, m->module))
 		return;
-	if (!index_requests_open(&options->requests, p, mapping, &fd))
+	if (!index_requests_open(&options->requests, p, mapping, NULL, &fd))
 		options->take_file(options->context, m->module, fd);
 }
 

@@ -26,18 +26,20 @@ struct file_ids {
 	struct known_file *items;
 	size_t count, capacity;
 	size_t limit;
+	const struct build_id_reader *reader;
 	struct map numbers; /* hash of device and inode → item number */
 	uint64_t round;
 	uint64_t shortages;
 };
 
-int file_ids_create(size_t limit, struct file_ids **ret_ids)
+int file_ids_create(size_t limit, const struct build_id_reader *reader, struct file_ids **ret_ids)
 {
 	struct file_ids *ids = calloc(1, sizeof(*ids));
 
 	if (!ids)
 		return -ENOMEM;
 	ids->limit = limit;
+	ids->reader = reader;
 	ids->round = 1;
 	map_init(&ids->numbers, limit);
 	*ret_ids = ids;
@@ -132,9 +134,10 @@ static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret
 	return err;
 }
 
-static int file_ids_read_file(int fd, struct known_file *file)
+static int file_ids_read_file(const struct file_ids *ids, int fd, struct known_file *file)
 {
-	int err = module_read_build_id(fd, &file->build_id);
+	const struct build_id_question question = { .fd = fd };
+	int err = host_build_id(ids->reader, &question, &file->build_id);
 
 	if (failure_is_transient(err))
 		return err;
@@ -175,7 +178,7 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 		*ret_file = *known;
 		return 0;
 	}
-	err = file_ids_read_file(fd, &file);
+	err = file_ids_read_file(ids, fd, &file);
 	/* The file was changed after it was mapped. */
 	if (!err && file_ids_is_reported(build_id) && !build_id_equal(build_id, &file.build_id))
 		err = -ESTALE;

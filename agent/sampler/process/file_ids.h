@@ -11,12 +11,13 @@
 #include <stddef.h>
 
 #include "agent/sampler/process/proc_maps.h"
+#include "base/build_id_reader.h"
 #include "base/module_id.h"
 
 struct file_ids;
 
-/* Caches up to LIMIT files; when it is full, the cache is emptied. */
-int file_ids_create(size_t limit, struct file_ids **ret_ids);
+/* Caches up to LIMIT files; when it is full, the cache is emptied. READER is borrowed. */
+int file_ids_create(size_t limit, const struct build_id_reader *reader, struct file_ids **ret_ids);
 void file_ids_destroy(struct file_ids *ids);
 /* From now on file_ids_get() checks a file again before it uses a cached identity. */
 void file_ids_renew(struct file_ids *ids);

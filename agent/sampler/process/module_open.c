@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "agent/sampler/process/mappings.h"
 #include "agent/sampler/process/modules.h"
 #include "agent/sampler/process/open_file.h"
 #include "agent/sampler/process/proc_reader.h"
@@ -31,11 +32,12 @@ static bool is_file(const struct stat *st, const struct file_id *id, enum way wa
 	return unchanged && (way == BY_MAPPING || same_inode);
 }
 
-int module_identify(int fd, struct module_id *ret_id)
+int module_identify(const struct build_id_reader *reader, int fd, struct module_id *ret_id)
 {
+	const struct build_id_question question = { .fd = fd };
 	struct module_id id = { 0 };
 	struct stat st;
-	int err = module_read_build_id(fd, &id.build_id);
+	int err = host_build_id(reader, &question, &id.build_id);
 
 	if (err == -ENOMEM || err == -EIO)
 		return err;
@@ -71,28 +73,25 @@ static bool module_open_is_same(const struct stat *st, const struct module_id *f
 	return is_file(st, &wanted->file, way);
 }
 
-static int verify(int fd, const struct module *module, enum way way)
-{
+/* The file of a module, on the way to be opened. */
+struct opening {
+	const struct module_opener *opener;
+	const struct module *module;
 	struct module_id found;
+	int fd; /* -1 = none accepted yet */
+	int why; /* the best reason why not; 0 = none yet */
+};
+
+static int verify(struct opening *o, int fd, enum way way)
+{
 	struct stat st;
-	int err = module_identify(fd, &found);
+	int err = module_identify(o->opener->build_ids, fd, &o->found);
 
 	if (err)
 		return err;
 	if (host_fstat(fd, &st))
 		return -errno;
-	return module_open_is_same(&st, &found, &module->id, way) ? 0 : -ESTALE;
-}
-
-/* Checks that FD, if it was opened (ERR 0), is the module's file; closes it if not. */
-static int accept(int err, int fd, const struct module *module, enum way way)
-{
-	if (err)
-		return err;
-	err = verify(fd, module, way);
-	if (err)
-		close(fd);
-	return err;
+	return module_open_is_same(&st, &o->found, &o->module->id, way) ? 0 : -ESTALE;
 }
 
 static int rank_error(int err)
@@ -110,32 +109,47 @@ static int graver_error(int one, int other)
 	return rank_error(one) > rank_error(other) ? one : other;
 }
 
-int module_open(int proc_fd, uint32_t pid, uint64_t start, uint64_t end,
-	const struct module *module, int *ret_fd)
+/* Takes FD, if it was opened (ERR 0), if it is the module's file; closes it if not. */
+static void accept(struct opening *o, int err, int fd, enum way way)
 {
+	if (!err) {
+		err = verify(o, fd, way);
+		if (err)
+			close(fd);
+	}
+	if (err)
+		o->why = graver_error(o->why, err);
+	else
+		o->fd = fd;
+}
+
+int module_open(const struct module_opener *opener, uint32_t pid, const struct mapping *mapping,
+	struct module_id *ret_id, int *ret_fd)
+{
+	const struct module *module = mapping->module;
+	struct opening o = { .opener = opener, .module = module, .fd = -1 };
 	autoclose int pid_fd = -1;
-	int gone, why, fd = -1, err = -ESRCH;
+	int gone, fd = -1, err;
 
 	if (module->kind != MODULE_FILE)
 		return -ENOENT;
-	why = gone = proc_open(proc_fd, pid, &pid_fd);
+	o.why = gone = proc_open(opener->proc_fd, pid, &pid_fd);
 	if (!gone) {
-		err = open_map_file(pid_fd, start, end, &fd);
-		err = accept(err, fd, module, BY_MAPPING);
-		why = graver_error(why, err);
+		err = open_map_file(pid_fd, mapping->start, mapping->end, &fd);
+		accept(&o, err, fd, BY_MAPPING);
 	}
-	if (err && !gone && module->path[0] == '/') {
+	if (o.fd < 0 && !gone && module->path[0] == '/') {
 		err = open_in_root(pid_fd, module->path, &fd);
-		err = accept(err, fd, module, BY_PATH);
-		why = graver_error(why, err);
+		accept(&o, err, fd, BY_PATH);
 	}
-	if (err && module->path[0] == '/') {
+	if (o.fd < 0 && module->path[0] == '/') {
 		err = open_here(module->path, &fd);
-		err = accept(err, fd, module, BY_PATH);
-		why = graver_error(why, err);
+		accept(&o, err, fd, BY_PATH);
 	}
-	if (err)
-		return why;
-	*ret_fd = fd;
+	if (o.fd < 0)
+		return o.why;
+	if (ret_id)
+		*ret_id = o.found;
+	*ret_fd = o.fd;
 	return 0;
 }

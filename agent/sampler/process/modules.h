@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/build_id_reader.h"
 #include "base/metrics.h"
 #include "base/module_id.h"
 
@@ -59,18 +60,26 @@ struct module *modules_next(const struct modules *m, size_t *iterator);
 typedef bool modules_unused_fn(void *context, struct module *module);
 size_t modules_sweep(struct modules *m, modules_unused_fn *unused, void *context);
 
+struct mapping;
+
+/* What it takes to open a mapped file; borrowed. */
+struct module_opener {
+	int proc_fd; /* an open /proc */
+	const struct build_id_reader *build_ids;
+};
+
 /*
- * Opens the file behind a mapping of process PID: through /proc/PID/map_files/START-END, else
+ * Opens the file behind MAPPING of process PID: through /proc/PID/map_files/START-END, else
  * /proc/PID/root + path, else the path in our own root. The file's build ID (or device and inode)
- * and content hash must be those of the module. Only regular files are opened, and a container's
- * links are resolved inside its own root. Returns -ESRCH if the process is gone, -ESTALE if another
- * file is there now, or a shortage of ours (failure_is_shortage()) if that made one of these ways
- * fail.
+ * and content hash must be those of the mapping's module; *RET_ID is the identity that it was found
+ * to have (NULL: not wanted). Only regular files are opened, and a container's links are resolved
+ * inside its own root. Returns -ESRCH if the process is gone, -ESTALE if another file is there now,
+ * or a shortage of ours (failure_is_shortage()) if that made one of these ways fail.
  */
-int module_open(int proc_fd, uint32_t pid, uint64_t start, uint64_t end,
-	const struct module *module, int *ret_fd);
+int module_open(const struct module_opener *opener, uint32_t pid, const struct mapping *mapping,
+	struct module_id *ret_id, int *ret_fd);
 /* Reads the whole identity of an open file. */
-int module_identify(int fd, struct module_id *ret_id);
+int module_identify(const struct build_id_reader *reader, int fd, struct module_id *ret_id);
 /*
  * Reads the GNU build ID of an open ELF file with bounded preads of its note segments. Returns
  * -ENOENT if it has none, -EBADMSG if it is no ELF file, -EOPNOTSUPP if it is big-endian or the ID

@@ -51,7 +51,7 @@ int processes_create(const struct processes_options *options, struct processes *
 	/* Ended generations are in the maps too, at most as many again. */
 	map_init(&ps->by_pid, 2 * options->limit + RECENTLY_ENDED);
 	map_init(&ps->by_number, 2 * options->limit + RECENTLY_ENDED);
-	err = file_ids_create(MAX_KNOWN_FILES, &ps->files);
+	err = file_ids_create(MAX_KNOWN_FILES, options->build_ids, &ps->files);
 	if (!err)
 		err = make_fixed_modules(ps);
 	if (err)

@@ -70,6 +70,7 @@ struct process {
 struct processes_options {
 	int proc_fd; /* an open /proc; borrowed */
 	struct modules *modules;
+	const struct build_id_reader *build_ids; /* borrowed */
 	struct metrics *metrics;
 	size_t limit; /* live processes; more are refused (-E2BIG) and counted */
 	/* A generation's program became known, or the generation ended. May be NULL. */

@@ -41,6 +41,7 @@ enum recording_type {
 	RECORDING_INDEX, /* struct recording_index */
 	RECORDING_CACHED, /* struct recording_index */
 	RECORDING_INDEX_FILE, /* the number of the file (uint64_t), its bytes */
+	RECORDING_BUILD_ID, /* struct recording_answer, struct build_id; value: the object */
 	RECORDING_TYPES,
 };
 

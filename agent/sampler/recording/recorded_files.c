@@ -321,3 +321,17 @@ struct dirent *recorded_files_readdir(const struct recorded_files *f, DIR *direc
 	errno = answer.error;
 	return entry;
 }
+
+void recorded_files_build_id(struct recorded_files *f, int fd, int err, const struct build_id *id)
+{
+	const struct recorded_handle *handle = recorded_files_handle(f, fd);
+	struct recording_answer answer = { .error = -err, .value = handle ? handle->object : 0 };
+	struct build_id found = { 0 };
+
+	if (!err)
+		found = *id;
+	if (answer.value)
+		writer_put(f->writer, RECORDING_BUILD_ID,
+			&(struct writer_body){
+				{ { &answer, sizeof(answer) }, { &found, sizeof(found) } } });
+}

@@ -39,5 +39,7 @@ ssize_t recorded_files_readlinkat(
 	struct recorded_files *f, int dir_fd, const char *path, char *text, size_t size);
 ssize_t recorded_files_pread(struct recorded_files *f, int fd, void *bytes, size_t size, off_t off);
 struct dirent *recorded_files_readdir(const struct recorded_files *f, DIR *directory);
+/* Records the build ID of the file FD, or why there is none: ERR. */
+void recorded_files_build_id(struct recorded_files *f, int fd, int err, const struct build_id *id);
 /* As recorded_files_open_regular(), without recording anything. */
 int recorded_files_resolve(int dir_fd, const char *path, enum host_resolve how, int *ret_fd);

@@ -134,6 +134,17 @@ static struct dirent *recorder_readdir(void *context, DIR *directory)
 				     : readdir(directory);
 }
 
+static int recorder_build_id(void *context, const struct build_id_reader *reader,
+	const struct build_id_question *question, struct build_id *ret_id)
+{
+	struct recorder *r = context;
+	int err = reader->read(reader->context, question, ret_id);
+
+	if (is_recorded_thread(r))
+		recorded_files_build_id(&r->files, question->fd, err, ret_id);
+	return err;
+}
+
 static void recorder_rings(void *context, struct ring **rings, size_t count)
 {
 	struct recorder *r = context;
@@ -206,6 +217,7 @@ int recorder_start(const char *path)
 		.readlinkat = recorder_readlinkat,
 		.pread = recorder_pread,
 		.readdir = recorder_readdir,
+		.build_id = recorder_build_id,
 		.rings = recorder_rings,
 		.note = recorder_note,
 	};
