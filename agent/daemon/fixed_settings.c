@@ -15,6 +15,7 @@ static bool can_change(enum setting id)
 		SETTING_sampling_frequency,
 		SETTING_profiling_duration,
 		SETTING_node,
+		SETTING_http_token_file,
 		SETTING_local_store_max_bytes,
 		SETTING_local_store_max_age,
 		SETTING_cpu_budget,

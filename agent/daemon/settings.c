@@ -144,26 +144,15 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 		log_warn("the CPU budget cannot be looked after, ignoring", "%s", "");
 }
 
-/* Clients must send the new token from their next request on. */
-static int apply_token(struct daemon *d, char *token)
+/* Clients must send the new token from their next request on. Takes TOKEN. */
+static void apply_token(struct daemon *d, char *token)
 {
-	bool changed = strcmp(token ? token : "", d->token ? d->token : "") != 0;
-	int err = d->serve ? serve_set_token(d->serve, token) : 0;
-
-	if (err)
-		return err;
-	if (changed)
+	if (strcmp(token ? token : "", d->token ? d->token : "") != 0)
 		log_info("the token of the HTTP address has changed", "%s", "");
+	if (d->serve)
+		serve_set_token(d->serve, token);
 	secret_free(&d->token);
 	d->token = token;
-	return 0;
-}
-
-/* May fail: in that case nothing else is changed. */
-static int apply_export(struct daemon *d, const struct config *config, char **ret_message)
-{
-	return daemon_export_reload(&d->export, config, sampler_metrics_to_add(d->sampler),
-		d->cache_directory, ret_message);
 }
 
 static void daemon_settings_apply(struct daemon *d, const struct daemon_settings *settings)
@@ -220,19 +209,21 @@ static int read_again(const struct daemon *d, struct config *ret_config,
 	return 0;
 }
 
-/* Everything that can fail comes first. */
+/* The stores come last of what can fail: daemon_export_reload() changes all or nothing. */
 static int apply_what_can_fail(struct daemon *d, const struct config *config, char **ret_message)
 {
 	char *token = NULL;
-	int err = daemon_read_token(&d->config, &token, ret_message);
+	int err = daemon_read_token(config, &token, ret_message);
 
 	if (!err)
-		err = apply_export(d, config, ret_message);
-	if (!err)
-		err = apply_token(d, token);
-	if (err)
+		err = daemon_export_reload(&d->export, config, sampler_metrics_to_add(d->sampler),
+			d->cache_directory, ret_message);
+	if (err) {
 		secret_free(&token);
-	return err;
+		return err;
+	}
+	apply_token(d, token);
+	return 0;
 }
 
 static int daemon_settings_reload(struct daemon *d, char **ret_message)

@@ -64,22 +64,23 @@ struct serve_limits {
 	uint64_t sending_ns; /* until the client has received its answer: 60 s */
 };
 
-enum { SERVE_TOKEN_BYTES = 4096 }; /* a longer one is refused */
+enum { SERVE_TOKEN_BYTES = 4096 }; /* the longest token */
 
 struct serve_options {
 	/* `127.0.0.1:7071`, `localhost:7071`, `[::1]:7071`, `:7071` (all), `unix:/path` */
 	const char *address;
-	const char *token; /* NULL = none */
+	/* NULL = none; borrowed until serve_set_token() or serve_destroy() */
+	const char *token;
 	struct loop *loop;
 	struct serve_handlers handlers;
 	struct serve_limits limits;
 };
 
-/* -EINVAL: invalid address; -E2BIG: the token is too long; -EADDRINUSE …. */
+/* -EINVAL: invalid address; -EADDRINUSE …. */
 int serve_create(const struct serve_options *options, struct serve **ret_serve);
 void serve_destroy(struct serve *s);
-/* Applies from the next request on; NULL = no token. -E2BIG, -ENOMEM: the old one stays. */
-int serve_set_token(struct serve *s, const char *token);
+/* Applies from the next request on; borrows TOKEN as serve_create() does. Cannot fail. */
+void serve_set_token(struct serve *s, const char *token);
 /* Answers a held request; BYTES are copied. CONTENT_TYPE: e.g. application/octet-stream. */
 void serve_reply_send(struct serve_reply *reply, unsigned int status, const char *content_type,
 	const void *bytes, size_t size);

@@ -33,7 +33,7 @@ struct serve {
 	struct loop *loop;
 	struct serve_handlers handlers;
 	struct serve_limits limits; /* defaults applied, never 0 */
-	char *token; /* NULL = none */
+	const char *token; /* NULL = none; borrowed */
 	struct address address;
 	struct MHD_Daemon *mhd;
 	int listen_fd, epoll_fd; /* epoll_fd is owned by the library */

@@ -7,6 +7,7 @@
  * Here a connection has one deadline, which moves only on whole steps: request complete, answer
  * taken, next request.
  */
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -18,7 +19,6 @@
 #include "agent/server/serve/serve_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/secret_file.h"
 
 enum {
 	MAX_CONNECTIONS = 64,
@@ -352,18 +352,17 @@ static struct serve_limits limits_or_fallback(struct serve_limits limits)
 int serve_create(const struct serve_options *options, struct serve **ret_serve)
 {
 	struct serve *s = calloc(1, sizeof(*s));
-	int err = s ? 0 : -ENOMEM;
+	int err;
 
-	if (err)
-		return err;
+	if (!s)
+		return -ENOMEM;
 	s->loop = options->loop;
 	s->handlers = options->handlers;
 	s->limits = limits_or_fallback(options->limits);
 	s->listen_fd = s->epoll_fd = -1;
 	s->run_timer = s->deadline_timer = s->listen_timer = -1;
-	err = serve_set_token(s, options->token);
-	if (!err)
-		err = address_parse(options->address, &s->address);
+	serve_set_token(s, options->token);
+	err = address_parse(options->address, &s->address);
 	if (!err)
 		err = start_library(s);
 	if (!err)
@@ -415,23 +414,13 @@ void serve_destroy(struct serve *s)
 	loop_cancel(s->loop, s->run_timer);
 	loop_cancel(s->loop, s->deadline_timer);
 	loop_cancel(s->loop, s->listen_timer);
-	secret_free(&s->token);
 	free(s);
 }
 
-int serve_set_token(struct serve *s, const char *token)
+void serve_set_token(struct serve *s, const char *token)
 {
-	char *copy = token ? strdup(token) : NULL;
-
-	if (token && strlen(token) > SERVE_TOKEN_BYTES) {
-		secret_free(&copy);
-		return -E2BIG;
-	}
-	if (token && !copy)
-		return -ENOMEM;
-	secret_free(&s->token);
-	s->token = copy;
-	return 0;
+	assert(!token || strlen(token) <= SERVE_TOKEN_BYTES);
+	s->token = token;
 }
 
 unsigned int serve_port(const struct serve *s)
