@@ -6,6 +6,11 @@
  * Include in one file of a test program, in place of the sampler.
  */
 #include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <cmocka.h>
 
 #include "agent/sampler/sampler.h"
 #include "base/clock.h"
@@ -21,32 +26,42 @@ struct sampler {
 	uint64_t hz; /* of the last sampler_set_frequency() */
 	bool paused;
 	bool rotated_unpaused, retimed_unpaused; /* called while sampling was not paused */
-	int rotate_error, hz_error;
+	int rotate_error, hz_error, pause_error, create_error, start_error, tap_error;
+	struct sampler_options options; /* of sampler_create() */
+	unsigned int destroyed, stopped, taps_open;
+	uint32_t tapped_pid; /* of the last sampler_tap_open() */
+	int sealed_fd; /* gets a byte for each window passed to options.sealed; 0 = none */
 };
+
+static struct sampler *fake_sampler_next; /* what sampler_create() gives out; NULL = -ENOSYS */
 
 int sampler_create(const struct sampler_options *options, struct sampler **ret_sampler,
 	struct sampler_failure *ret_failure)
 {
-	(void)options;
-	(void)ret_sampler;
-	(void)ret_failure;
-	return -ENOSYS;
+	if (!fake_sampler_next)
+		return -ENOSYS;
+	fake_sampler_next->options = *options;
+	*ret_failure = (struct sampler_failure){ .step = "the fake" };
+	if (fake_sampler_next->create_error)
+		return fake_sampler_next->create_error;
+	*ret_sampler = fake_sampler_next;
+	return 0;
 }
 
 void sampler_destroy(struct sampler *sampler)
 {
-	(void)sampler;
+	if (sampler)
+		sampler->destroyed++;
 }
 
 int sampler_start(struct sampler *sampler)
 {
-	(void)sampler;
-	return 0;
+	return sampler->start_error;
 }
 
 int sampler_stop(struct sampler *sampler)
 {
-	(void)sampler;
+	sampler->stopped++;
 	return 0;
 }
 
@@ -56,8 +71,19 @@ unsigned int sampler_pending_builds(const struct sampler *sampler)
 	return 3;
 }
 
+static void fake_sampler_seal(void *context)
+{
+	struct sampler *sampler = context;
+
+	sampler->options.sealed(sampler->options.sealed_context, &sampler->sealed);
+	if (sampler->sealed_fd)
+		assert_int_equal(write(sampler->sealed_fd, "", 1), 1);
+}
+
 int sampler_rotate_window(struct sampler *sampler)
 {
+	int timer;
+
 	sampler->rotations++;
 	sampler->rotated_unpaused |= !sampler->paused;
 	if (sampler->rotate_error)
@@ -67,7 +93,9 @@ int sampler_rotate_window(struct sampler *sampler)
 	sampler->window.number++;
 	sampler->window.began_ns = sampler->sealed.ended_ns;
 	sampler->window.began_real_ns = clock_real_ns();
-	return 0;
+	if (!sampler->options.sealed)
+		return 0;
+	return loop_timer(sampler->options.loop, 0, 0, fake_sampler_seal, sampler, &timer);
 }
 
 struct sealed_window sampler_last_window(struct sampler *sampler)
@@ -80,22 +108,24 @@ struct sealed_window sampler_last_window(struct sampler *sampler)
 
 int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct windows_tap **ret_tap)
 {
-	(void)sampler;
-	(void)pid;
-	(void)ret_tap;
-	return -EAGAIN;
+	if (sampler->tap_error)
+		return sampler->tap_error;
+	sampler->taps_open++;
+	sampler->tapped_pid = pid;
+	*ret_tap = (struct windows_tap *)sampler;
+	return 0;
 }
 
 struct sealed_window sampler_tap_read(struct sampler *sampler, const struct windows_tap *tap)
 {
-	(void)tap;
+	assert_ptr_equal(tap, sampler);
 	return sampler_last_window(sampler);
 }
 
 void sampler_tap_close(struct sampler *sampler, struct windows_tap *tap)
 {
-	(void)sampler;
-	(void)tap;
+	assert_ptr_equal(tap, sampler);
+	sampler->taps_open--;
 }
 
 void sampler_sources(
@@ -126,7 +156,7 @@ int sampler_pause(struct sampler *sampler, bool pause)
 {
 	sampler->pauses += pause;
 	sampler->paused = pause;
-	return 0;
+	return pause ? 0 : sampler->pause_error;
 }
 
 int sampler_set_frequency(struct sampler *sampler, uint64_t hz)
