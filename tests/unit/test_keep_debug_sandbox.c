@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a file for upload is stripped in the sandbox, and what the uploader hears of it. This program
+ * is its own child; one letter in the "ELF file" tells the child what to do.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/daemon/keep_debug.h"
+#include "base/cleanup.h"
+#include "symbolizer/sandbox/sandbox_wire.h"
+#include "symbolizer/sandboxed/main.h"
+
+/* ---- the child's side ----------------------------------------------------------------------- */
+
+static int act(const struct sandbox_files *files, struct sandbox_result *ret_result)
+{
+	char what = 0;
+
+	(void)ret_result;
+	if (pread(files->elf_fd, &what, 1, 0) != 1)
+		return -EIO;
+	switch (what) {
+	case 'w':
+		return pwrite(files->output_fd, "stripped", 8, 0) == 8 ? 0 : -EIO;
+	case 'n':
+		return -ENODATA;
+	case '2':
+		return -E2BIG;
+	case 'M': /* the machine has none left */
+		return -ENOMEM;
+	case 'c':
+		__builtin_trap();
+	default: /* never ends */
+		if (pwrite(files->output_fd, "x", 1, 0) != 1)
+			return -EIO;
+		for (volatile unsigned int i = 0;; i++)
+			;
+	}
+}
+
+/* ---- the uploader's side -------------------------------------------------------------------- */
+
+static int file_with(const char *text)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	return fd;
+}
+
+/* STOP: the uploader is told to end. */
+static int strip(const char *what, bool stop, int output_fd)
+{
+	autoclose int elf = file_with(what);
+	autoclose int stop_fd = eventfd(stop, EFD_CLOEXEC);
+
+	return keep_debug_in_sandbox(NULL, elf, output_fd, stop_fd);
+}
+
+static int result_of(const char *what)
+{
+	autoclose int output = memfd_create("output", MFD_CLOEXEC);
+
+	return strip(what, false, output);
+}
+
+static void what_the_child_writes_is_kept(void **state)
+{
+	autoclose int output = memfd_create("output", MFD_CLOEXEC);
+	char text[16] = "";
+
+	(void)state;
+	assert_int_equal(strip("w", false, output), 0);
+	assert_int_equal(pread(output, text, sizeof(text), 0), 8);
+	assert_string_equal(text, "stripped");
+}
+
+static void each_end_has_its_error(void **state)
+{
+	(void)state;
+	assert_int_equal(result_of("n"), -ENODATA);
+	assert_int_equal(result_of("2"), -E2BIG);
+	assert_int_equal(result_of("M"), -EAGAIN);
+	assert_int_equal(result_of("c"), -EBADMSG);
+}
+
+static void an_uploader_that_ends_does_not_wait(void **state)
+{
+	autoclose int output = memfd_create("output", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(strip("l", true, output), -ECANCELED);
+}
+
+static void without_descriptors_it_is_tried_again(void **state)
+{
+	(void)state;
+	assert_int_equal(keep_debug_in_sandbox(NULL, -1, -1, -1), -EAGAIN);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_child_writes_is_kept),
+		cmocka_unit_test(each_end_has_its_error),
+		cmocka_unit_test(an_uploader_that_ends_does_not_wait),
+		cmocka_unit_test(without_descriptors_it_is_tried_again),
+	};
+
+	if (argc > 1 && !strcmp(argv[1], SANDBOX_KEEP_DEBUG_COMMAND))
+		return sandboxed_run(argc, argv, act);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
