@@ -55,10 +55,9 @@ static int keep_headers(struct remote *remote, const struct remote_options *o)
 		autofree char *name = strndup(o->headers[i], length);
 
 		value += strspn(value, ": \t");
-		remote->secrets[i] = strdup(value);
+		remote->secrets[remote->secret_count++] = strdup(value);
 		if (!name || !remote->secrets[i])
 			return -ENOMEM;
-		remote->secret_count++;
 		err = append_header(&remote->given_headers, name, value);
 	}
 	if (!err && o->tenant_id)
