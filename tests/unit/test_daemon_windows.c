@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -238,7 +239,76 @@ static void a_full_disk_is_told_of_once(void **state)
 	open_store(b, PLENTY);
 }
 
+static void trim(struct bench *b)
+{
+	daemon_trim_store(&b->daemon);
+}
+
+/* Puts an old profile into the store, and a directory in its place. */
+static void put_what_cannot_be_removed(struct bench *b, const char *name)
+{
+	char path[sizeof(b->directory) + STORE_PATH_BYTES];
+	struct store_file file;
+	size_t iterator = 0;
+
+	assert_int_equal(
+		store_put(b->daemon.store, name, (int64_t)SECOND, (int64_t)SECOND, "x", 1), 0);
+	assert_true(store_next(b->daemon.store, &iterator, 0, INT64_MAX, &file));
+	snprintf(path, sizeof(path), "%s/%s", b->directory, file.path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void an_old_profile_that_stays_is_told_of_once(void **state)
+{
+	struct bench *b = *state;
+
+	store_set_limits(b->daemon.store, PLENTY, 3600 * SECOND);
+	put_what_cannot_be_removed(b, "a");
+	assert_non_null(strstr(logged(b, trim), "could not be removed, ignoring"));
+	put_what_cannot_be_removed(b, "b");
+	assert_string_equal(logged(b, trim), "");
+	assert_string_equal(logged(b, trim), "");
+	assert_int_equal(b->daemon.store_removal_error, 0);
+	put_what_cannot_be_removed(b, "c");
+	assert_non_null(strstr(logged(b, trim), "could not be removed, ignoring"));
+}
+
+static void each_window_begins_with_the_old_profiles(void **state)
+{
+	struct bench *b = *state;
+
+	store_set_limits(b->daemon.store, PLENTY, 3600 * SECOND);
+	assert_int_equal(
+		store_put(b->daemon.store, "old", (int64_t)SECOND, (int64_t)SECOND, "x", 1), 0);
+	seal(b);
+	assert_int_equal(stored(b), 0);
+}
+
+static void what_a_window_costs_is_measured(void **state)
+{
+	struct bench *b = *state;
+
+	sample(b, b->sampler.world->one);
+	seal(b);
+	assert_in_range(b->daemon.last_seal_ns, 1, 10 * SECOND);
+}
+
 /* ---- ending --------------------------------------------------------------------------------- */
+
+static void stop(void *context)
+{
+	loop_stop(context);
+}
+
+/* Lets what is due within TIME_NS happen. */
+static void run_for(struct bench *b, uint64_t time_ns)
+{
+	int timer;
+
+	assert_int_equal(loop_timer(b->daemon.loop, time_ns, 0, stop, b->daemon.loop, &timer), 0);
+	assert_int_equal(loop_run(b->daemon.loop), 0);
+}
 
 static void full(struct bench *b)
 {
@@ -258,21 +328,34 @@ static void a_window_that_cannot_end_goes_on(void **state)
 	assert_int_equal(b->sampler.window.number, 2);
 }
 
+/* A second later, and not only at the next round time. */
+static void a_window_that_cannot_end_is_ended_soon(void **state)
+{
+	struct bench *b = *state;
+
+	b->sampler.rotate_error = -ENOMEM;
+	logged(b, full);
+	b->sampler.rotate_error = 0;
+	while (b->sampler.window.number == 1)
+		run_for(b, SECOND / 10);
+	assert_int_equal(b->sampler.rotations, 2);
+	assert_int_equal(b->daemon.window_error, 0);
+}
+
+/* At the next hour, or the one after. */
+static void a_window_that_ends_early_is_followed_by_one_to_a_round_time(void **state)
+{
+	struct bench *b = *state;
+	uint64_t now = clock_monotonic_ns(), left;
+
+	b->daemon.window_due_ns = 0;
+	full(b);
+	assert_true(b->daemon.window_due_ns > now);
+	left = b->daemon.window_due_ns - now + clock_real_ns();
+	assert_true(left % (3600 * SECOND) < SECOND || left % (3600 * SECOND) > 3599 * SECOND);
+}
+
 /* ---- frequency ------------------------------------------------------------------------------ */
-
-static void stop(void *context)
-{
-	loop_stop(context);
-}
-
-/* Lets what is due within TIME_NS happen. */
-static void run_for(struct bench *b, uint64_t time_ns)
-{
-	int timer;
-
-	assert_int_equal(loop_timer(b->daemon.loop, time_ns, 0, stop, b->daemon.loop, &timer), 0);
-	assert_int_equal(loop_run(b->daemon.loop), 0);
-}
 
 static void a_frequency_has_a_window_of_its_own(void **state)
 {
@@ -323,6 +406,16 @@ static void a_frequency_that_is_not_taken_is_told_of(void **state)
 	assert_non_null(strstr(logged(b, set_frequency), "could not be changed as it should"));
 }
 
+static void a_cpu_that_is_lost_is_told_of(void **state)
+{
+	struct bench *b = *state;
+
+	b->sampler.pause_error = -ENODEV;
+	assert_non_null(strstr(logged(b, set_frequency), "a CPU is not sampled any more"));
+	b->sampler.pause_error = 0;
+	assert_string_equal(logged(b, set_frequency), "");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -334,10 +427,16 @@ int main(void)
 		CASE(the_last_window_is_stored_at_the_end),
 		CASE(a_store_that_takes_nothing_is_told_of_once),
 		CASE(a_full_disk_is_told_of_once),
+		CASE(an_old_profile_that_stays_is_told_of_once),
+		CASE(each_window_begins_with_the_old_profiles),
+		CASE(what_a_window_costs_is_measured),
 		CASE(a_window_that_cannot_end_goes_on),
+		CASE(a_window_that_cannot_end_is_ended_soon),
+		CASE(a_window_that_ends_early_is_followed_by_one_to_a_round_time),
 		CASE(a_frequency_has_a_window_of_its_own),
 		CASE(a_frequency_waits_for_the_window_before),
 		CASE(a_frequency_that_is_not_taken_is_told_of),
+		CASE(a_cpu_that_is_lost_is_told_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
