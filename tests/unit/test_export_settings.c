@@ -158,9 +158,10 @@ static void a_store_has_an_address(void **state)
 	assert_refused(*state, "remote-stores:\n  - type: file\n", "address", "is missing");
 }
 
-static void list_stores(char *text, size_t size, int count)
+/* Of COUNT stores, after the settings TOP. */
+static void list_stores(char *text, size_t size, const char *top, int count)
 {
-	size_t used = (size_t)snprintf(text, size, "remote-stores:\n");
+	size_t used = (size_t)snprintf(text, size, "%sremote-stores:\n", top);
 
 	for (int i = 0; i < count; i++)
 		used += (size_t)snprintf(
@@ -173,11 +174,12 @@ static void sixteen_stores_are_taken(void **state)
 	struct bench *b = *state;
 	char text[TEXT_BYTES];
 
-	list_stores(text, sizeof(text), EXPORT_STORES_LIMIT);
+	list_stores(text, sizeof(text), "", EXPORT_STORES_LIMIT);
 	assert_taken(b, text);
 	assert_int_equal(b->settings.store_count, EXPORT_STORES_LIMIT);
 	/* One more, outside of the list. */
-	strcat(text, "remote-store-type: file\nremote-store-address: /x\n");
+	list_stores(text, sizeof(text), "remote-store-type: file\nremote-store-address: /x\n",
+		EXPORT_STORES_LIMIT);
 	assert_int_equal(read_settings(b, text), -E2BIG);
 	assert_int_equal(b->settings.store_count, 0);
 }
