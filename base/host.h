@@ -39,6 +39,7 @@ enum host_resolve {
  */
 enum host_note {
 	HOST_NOTE_TICK, /* the event loop calls a source; payload: bool, whether it is the timers */
+	HOST_NOTE_TIMER, /* the event loop calls a timer; payload: uint64_t, when it was due */
 	HOST_NOTE_RINGS_READY, /* that source is the sampler's rings */
 	HOST_NOTE_BUILDS_READY, /* that source is the sampler's index builds */
 	HOST_NOTE_CALL, /* a function of agent/sampler/sampler.h was called */

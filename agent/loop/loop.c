@@ -218,8 +218,10 @@ static void call_timers(struct loop *loop)
 	uint64_t now_ns = clock_monotonic_ns();
 	struct timer timer;
 
-	while (!loop->stopped && timers_take_due(&loop->timers, now_ns, &timer))
+	while (!loop->stopped && timers_take_due(&loop->timers, now_ns, &timer)) {
+		host_note(HOST_NOTE_TIMER, &timer.due_ns);
 		timer.fn(timer.context);
+	}
 	timers_set(&loop->timers);
 }
 

@@ -48,13 +48,18 @@ static void timers_set_to(struct timers *t, uint64_t due_ns)
 	t->set_ns = due_ns;
 }
 
-void timers_set(struct timers *t)
+uint64_t timers_due_ns(const struct timers *t)
 {
 	uint64_t due_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < t->count; i++)
 		due_ns = MIN(due_ns, t->all[i].due_ns);
-	timers_set_to(t, due_ns);
+	return due_ns;
+}
+
+void timers_set(struct timers *t)
+{
+	timers_set_to(t, timers_due_ns(t));
 }
 
 /* Never due at once: a callback that adds its timer again would run forever. */
@@ -117,12 +122,17 @@ void timers_cancel(struct timers *t, uint32_t name)
 		*timer = t->all[--t->count];
 }
 
+static bool timer_comes_first(const struct timer *a, const struct timer *b)
+{
+	return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->name < b->name);
+}
+
 static struct timer *timers_earliest(struct timers *t)
 {
 	struct timer *earliest = NULL;
 
 	for (size_t i = 0; i < t->count; i++) {
-		if (!earliest || t->all[i].due_ns < earliest->due_ns)
+		if (!earliest || timer_comes_first(&t->all[i], earliest))
 			earliest = &t->all[i];
 	}
 	return earliest;

@@ -37,10 +37,13 @@ int timers_add(struct timers *t, const struct timer *timer, uint64_t delay_ns, u
  */
 int timers_retime(struct timers *t, uint32_t name, uint64_t delay_ns, uint64_t interval_ns);
 void timers_cancel(struct timers *t, uint32_t name);
+/* Returns when the earliest timer is due, UINT64_MAX if there is none. */
+uint64_t timers_due_ns(const struct timers *t);
 /*
- * Returns in *RET_TIMER the earliest timer that is due at NOW_NS, after advancing it by its
- * interval or removing it; false if none is due. Returns each timer at most once for one NOW_NS,
- * even if callbacks take longer than its interval.
+ * Returns in *RET_TIMER the earliest timer that is due at NOW_NS, with the time it was due, after
+ * advancing it by its interval or removing it; false if none is due. Of timers due at one time the
+ * oldest comes first. Returns each timer at most once for one NOW_NS, even if callbacks take longer
+ * than its interval.
  */
 bool timers_take_due(struct timers *t, uint64_t now_ns, struct timer *ret_timer);
 /* Arms the descriptor for the next timer. Call when no more timers are due. */

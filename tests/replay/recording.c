@@ -120,7 +120,7 @@ static uint64_t recording_key(const struct record *record)
 
 static bool is_event(enum recording_type type)
 {
-	return type >= RECORDING_TICK && type <= RECORDING_REPORT;
+	return (type >= RECORDING_TICK && type <= RECORDING_REPORT) || type == RECORDING_TIMER;
 }
 
 static uint64_t recording_chain(enum recording_type type, uint64_t key)
@@ -178,6 +178,7 @@ static int recording_read(struct recording *r)
 			.body = r->bytes.bytes + at,
 			.size = head.size };
 		record.key = recording_key(&record);
+		r->names_timers |= head.type == RECORDING_TIMER;
 		if (head.type == RECORDING_BEGIN)
 			(void)recording_body(&record, &r->begin, sizeof(r->begin));
 		err = recording_add(r, &record);

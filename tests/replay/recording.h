@@ -24,6 +24,7 @@ struct record {
 struct recording {
 	struct buffer bytes;
 	struct recording_begin begin;
+	bool names_timers; /* it has the calls of single timers */
 	struct record *records; /* indexed from 1 */
 	size_t count, capacity;
 	struct map first, last; /* type and key → record */

@@ -19,6 +19,7 @@ struct source {
 struct loop {
 	struct timers timers;
 	struct source sources[MAX_SOURCES];
+	uint64_t timers_ns; /* time of the last RECORDING_TICK of the timers */
 	bool stopped;
 };
 
@@ -110,12 +111,16 @@ int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn,
 	return 0;
 }
 
-static void loop_call_timers(struct loop *loop)
+/*
+ * Calls the timers that are due until UNTIL_NS. The recorded run had timers of others as well,
+ * whose calls of the sampler lie between these.
+ */
+static void loop_call_timers(struct loop *loop, uint64_t until_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns();
 	struct timer timer;
 
-	while (!loop->stopped && timers_take_due(&loop->timers, now_ns, &timer))
+	while (!loop->stopped && timers_due_ns(&loop->timers) <= until_ns &&
+		timers_take_due(&loop->timers, loop->timers_ns, &timer))
 		timer.fn(timer.context);
 }
 
@@ -141,8 +146,15 @@ static void loop_call(struct loop *loop, struct replay *r, const struct record *
 		replay_take_event(r);
 		loop_call_source(loop, REPLAY_BUILDS_FD);
 	} else if (body.timers) {
-		loop_call_timers(loop);
+		loop->timers_ns = clock_monotonic_ns();
+		if (!r->recording->names_timers)
+			loop_call_timers(loop, loop->timers_ns);
 	}
+}
+
+static bool loop_is_event(const struct record *event)
+{
+	return event->type < RECORDING_CALL || event->type == RECORDING_TIMER;
 }
 
 int loop_run(struct loop *loop)
@@ -151,10 +163,15 @@ int loop_run(struct loop *loop)
 	const struct record *next;
 
 	loop->stopped = false;
-	while (!loop->stopped && (next = replay_next_event(r)) && (next->type < RECORDING_CALL)) {
+	while (!loop->stopped && (next = replay_next_event(r)) && loop_is_event(next)) {
+		uint64_t due_ns = 0;
+
 		replay_take_event(r);
 		if (next->type == RECORDING_TICK)
 			loop_call(loop, r, next);
+		else if (next->type == RECORDING_TIMER &&
+			 recording_body(next, &due_ns, sizeof(due_ns)))
+			loop_call_timers(loop, due_ns);
 	}
 	return 0;
 }

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "agent/loop/loop.h"
+#include "agent/loop/timers.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 
 enum { MS = 1000000 };
@@ -211,6 +213,30 @@ static void retimed_timer_keeps_its_new_pace(void **state)
 	loop_cancel(f->loop, f->timer);
 }
 
+/* Which of them another timer's end has moved to a free place in the list must not matter. */
+static void timers_of_one_time_fire_in_the_order_of_their_making(void **state)
+{
+	const struct timer one_shot = { .fn = timer_fired };
+	autocall(timers_deinit) struct timers timers;
+	struct timer due;
+	uint32_t name;
+
+	(void)state;
+	assert_int_equal(timers_init(&timers), 0);
+	for (uint32_t i = 1; i <= 4; i++) {
+		assert_int_equal(timers_add(&timers, &one_shot, 0, &name), 0);
+		assert_int_equal(name, i);
+		timers.all[i - 1].due_ns = i == 1 ? 1 : 2;
+	}
+	for (uint32_t i = 1; i <= 4; i++) {
+		assert_int_equal(timers_due_ns(&timers), i == 1 ? 1 : 2);
+		assert_true(timers_take_due(&timers, 2, &due));
+		assert_int_equal(due.name, i);
+	}
+	assert_int_equal(timers_due_ns(&timers), UINT64_MAX);
+	assert_false(timers_take_due(&timers, 2, &due));
+}
+
 /* A timer that has fired is gone; its name must not hit the one made after it. */
 static void fired_timers_name_is_not_reused(void **state)
 {
@@ -349,6 +375,7 @@ int main(void)
 		LOOP_TEST(periodic_timer_fires_again),
 		LOOP_TEST(retimed_timer_keeps_its_new_pace),
 		LOOP_TEST(cancelled_timer_does_not_fire),
+		cmocka_unit_test(timers_of_one_time_fire_in_the_order_of_their_making),
 		LOOP_TEST(fired_timers_name_is_not_reused),
 		LOOP_TEST(timer_may_cancel_itself),
 		LOOP_TEST(timers_take_no_descriptor),

@@ -42,6 +42,8 @@ enum recording_type {
 	RECORDING_CACHED, /* struct recording_index */
 	RECORDING_INDEX_FILE, /* the number of the file (uint64_t), its bytes */
 	RECORDING_BUILD_ID, /* struct recording_answer, struct build_id; value: the object */
+	/* One more event; follows the RECORDING_TICK of the timers. */
+	RECORDING_TIMER, /* when the timer was due (uint64_t) */
 	RECORDING_TYPES,
 };
 

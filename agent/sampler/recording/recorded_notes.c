@@ -179,6 +179,10 @@ void recorded_notes_put(struct recorded_notes *n, enum host_note kind, const voi
 			&(struct writer_body){ { { &body, sizeof(body) } } });
 		break;
 	}
+	case HOST_NOTE_TIMER:
+		writer_put(n->writer, RECORDING_TIMER,
+			&(struct writer_body){ { { what, sizeof(uint64_t) } } });
+		break;
 	case HOST_NOTE_RINGS_READY:
 		writer_put(n->writer, RECORDING_RINGS_READY, NULL);
 		break;

@@ -323,7 +323,7 @@ static void reduce_ring(struct reduction *r, const struct record *record)
 static bool is_answer(enum recording_type type)
 {
 	return type >= RECORDING_OPENED && type < RECORDING_TYPES && type != RECORDING_COLLECT &&
-	       type != RECORDING_ENTRY;
+	       type != RECORDING_ENTRY && type != RECORDING_TIMER;
 }
 
 static void reduce_data(struct reduction *r, const struct record *record)
