@@ -102,6 +102,7 @@ int sampler_rotate_window(struct sampler *sampler)
 
 struct sealed_window sampler_last_window(struct sampler *sampler)
 {
+	note_call(SAMPLER_CALL_LAST_WINDOW, 0);
 	pending_walks_flush(&sampler->walks, 0);
 	return windows_current(sampler->windows);
 }

@@ -228,7 +228,6 @@ static void replay_close_tap(struct replay *r, uint64_t number)
 	if (number >= REPLAY_MAX_TAPS || !r->taps[number])
 		return;
 	sampler_tap_close(r->sampler, take(r->taps[number]));
-	r->tap_profile = NULL;
 }
 
 static void replay_call_sampler(struct replay *r, const struct recording_call *call)
@@ -254,11 +253,13 @@ static void replay_call_sampler(struct replay *r, const struct recording_call *c
 		break;
 	case SAMPLER_CALL_TAP_PROFILE:
 		if (call->argument < REPLAY_MAX_TAPS && r->taps[call->argument])
-			r->tap_profile =
-				sampler_tap_read(r->sampler, r->taps[call->argument]).profile;
+			r->returned = sampler_tap_read(r->sampler, r->taps[call->argument]).profile;
 		break;
 	case SAMPLER_CALL_TAP_CLOSE:
 		replay_close_tap(r, call->argument);
+		break;
+	case SAMPLER_CALL_LAST_WINDOW:
+		r->returned = sampler_last_window(r->sampler).profile;
 		break;
 	default:
 		r->error = -EBADMSG;
@@ -271,6 +272,7 @@ static void replay_call(struct replay *r)
 	struct recording_call call;
 	int err = 0;
 
+	r->returned = NULL;
 	if (!recording_body(event, &call, sizeof(call)))
 		err = -EBADMSG;
 	else if (call.call == SAMPLER_CALL_CREATE)
@@ -286,11 +288,18 @@ static void replay_call(struct replay *r)
 /* A report of a profile on demand, or of all samples. */
 static void replay_other_report(struct replay *r)
 {
-	const struct profile *profile = take(r->tap_profile);
+	const struct profile *profile = r->returned;
 
 	if (!profile && r->sampler)
 		profile = sampler_last_window(r->sampler).profile;
 	replay_report(r, profile);
+}
+
+static void replay_loop(struct replay *r)
+{
+	/* A timer may free it. */
+	r->returned = NULL;
+	(void)loop_run(r->loop);
 }
 
 static int replay_events(struct replay *r)
@@ -301,7 +310,7 @@ static int replay_events(struct replay *r)
 		else if (replay_is_next(r, RECORDING_REPORT))
 			replay_other_report(r);
 		else
-			(void)loop_run(r->loop);
+			replay_loop(r);
 	}
 	return r->error;
 }

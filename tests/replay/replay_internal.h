@@ -32,7 +32,7 @@ struct replay {
 	struct loop *loop;
 	struct sampler *sampler;
 	struct windows_tap *taps[REPLAY_MAX_TAPS];
-	const struct profile *tap_profile; /* the profile that was requested last */
+	const struct profile *returned; /* what the last call returned; NULL = no profile */
 	replay_report_fn *fn;
 	void *context;
 	struct replay_result result;

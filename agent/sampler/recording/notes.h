@@ -23,6 +23,7 @@ enum sampler_call {
 	SAMPLER_CALL_TAP_OPEN, /* argument: pid, or 0 */
 	SAMPLER_CALL_TAP_PROFILE, /* argument: the tap's number, the lowest free one when opened */
 	SAMPLER_CALL_TAP_CLOSE, /* argument: the tap's number */
+	SAMPLER_CALL_LAST_WINDOW, /* the reports that follow are of this window */
 	SAMPLER_CALLS,
 };
 
