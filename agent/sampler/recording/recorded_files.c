@@ -98,11 +98,15 @@ static void recorded_files_data(
 	struct recorded_files *f, uint32_t object, uint64_t offset, const void *bytes, size_t size)
 {
 	struct recording_data data = { .object = object, .offset = offset };
-	uint64_t key[4] = { object, offset, size, hash_bytes(bytes, size) }, one;
+	uint64_t place[2] = { object, offset }, content[2] = { size, hash_bytes(bytes, size) };
+	uint64_t key = hash_bytes(place, sizeof(place)),
+		 hash = hash_bytes(content, sizeof(content));
+	uint64_t last;
 
-	if (!size || map_get(&f->written, hash_bytes(key, sizeof(key)), &one))
+	/* What was there before may come back: our own memory has one size again and again. */
+	if (!size || (map_get(&f->written, key, &last) && last == hash))
 		return;
-	(void)map_set(&f->written, hash_bytes(key, sizeof(key)), 1);
+	(void)map_set(&f->written, key, hash);
 	writer_put(f->writer, RECORDING_DATA,
 		&(struct writer_body){ { { &data, sizeof(data) }, { bytes, size } } });
 }

@@ -22,7 +22,7 @@ struct recorded_files {
 	struct writer *writer; /* borrowed */
 	struct recorded_handle *handles; /* by descriptor */
 	uint32_t objects; /* number of files opened */
-	struct map written; /* hashes of data that is in the recording already */
+	struct map written; /* hash of a place in a file → hash of what was read there last */
 };
 
 /* Returns -ENOMEM. */
