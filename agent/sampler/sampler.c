@@ -660,6 +660,8 @@ struct metrics *sampler_metrics_to_add(struct sampler *sampler)
 
 void sampler_select(struct sampler *sampler, const struct selection *selection)
 {
+	host_note(HOST_NOTE_CALL,
+		&(struct note_call){ .call = SAMPLER_CALL_SELECT, .selection = selection });
 	intake_select(&sampler->intake, selection);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/report/report.h"
+#include "agent/sampler/process/selection.h"
 #include "agent/sampler/recording/notes.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -230,6 +231,28 @@ static void replay_close_tap(struct replay *r, uint64_t number)
 	sampler_tap_close(r->sampler, take(r->taps[number]));
 }
 
+static int replay_select(struct replay *r, const struct record *event)
+{
+	struct cursor c = cursor_over(event->body, event->size);
+	struct selection *selection;
+	const char *include, *exclude;
+	bool second;
+	int err;
+
+	cursor_skip(&c, sizeof(struct recording_call));
+	include = cursor_string(&c);
+	exclude = cursor_string(&c);
+	if (c.bad)
+		return -EBADMSG;
+	err = selection_create(include, exclude, &selection, &second);
+	if (err)
+		return err;
+	sampler_select(r->sampler, selection);
+	selection_destroy(r->selection);
+	r->selection = selection;
+	return 0;
+}
+
 static void replay_call_sampler(struct replay *r, const struct recording_call *call)
 {
 	switch (call->call) {
@@ -279,6 +302,8 @@ static void replay_call(struct replay *r)
 		err = replay_create(r, event, &call);
 	else if (!r->sampler)
 		err = -EBADMSG;
+	else if (call.call == SAMPLER_CALL_SELECT)
+		err = replay_select(r, event);
 	else
 		replay_call_sampler(r, &call);
 	if (err)
@@ -332,6 +357,7 @@ int replay_run(const struct recording *recording, replay_report_fn *fn, void *co
 	if (r.sampler)
 		r.result.samples = sampler_samples(r.sampler);
 	sampler_destroy(r.sampler);
+	selection_destroy(r.selection);
 	loop_destroy(r.loop);
 	replay_host_deinit(&r);
 	*ret_result = r.result;

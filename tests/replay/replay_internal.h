@@ -31,6 +31,7 @@ struct replay {
 	struct dirent entry;
 	struct loop *loop;
 	struct sampler *sampler;
+	struct selection *selection; /* NULL = all processes */
 	struct windows_tap *taps[REPLAY_MAX_TAPS];
 	const struct profile *returned; /* what the last call returned; NULL = no profile */
 	replay_report_fn *fn;

@@ -117,6 +117,32 @@ static void nonsense_is_refused(void **state)
 	assert_false(chosen(many + sizeof("pid=1"), NULL, &NGINX));
 }
 
+static void written(const char *include, const char *exclude)
+{
+	struct buffer lists[2];
+	struct selection *s = NULL;
+	bool second;
+
+	assert_int_equal(selection_create(include, exclude, &s, &second), 0);
+	for (int i = 0; i < 2; i++) {
+		buffer_init(&lists[i], 4096);
+		assert_int_equal(selection_write(s, i, &lists[i]), 0);
+		assert_int_equal(buffer_append(&lists[i], "", 1), 0);
+		assert_string_equal((char *)lists[i].bytes, i ? exclude : include);
+		buffer_deinit(&lists[i]);
+	}
+	selection_destroy(s);
+}
+
+static void what_is_written_is_what_was_read(void **state)
+{
+	(void)state;
+	written("", "");
+	written("pid=1", "");
+	written("", "comm=a\\,b,container_id=01*");
+	written("executable=/usr/*,pid=2,comm=x", "comm=kworker*");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +152,7 @@ int main(void)
 		cmocka_unit_test(a_comma_behind_a_backslash_is_part_of_a_glob),
 		cmocka_unit_test(exclude_wins),
 		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(what_is_written_is_what_was_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

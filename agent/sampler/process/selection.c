@@ -105,6 +105,21 @@ void selection_destroy(struct selection *s)
 	free(s);
 }
 
+int selection_write(const struct selection *s, bool exclude, struct buffer *out)
+{
+	const struct selectors *list = !s ? NULL : exclude ? &s->exclude : &s->include;
+	int err = 0;
+
+	for (size_t i = 0; list && i < list->count && !err; i++) {
+		autofree char *glob = items_escape(list->items[i].glob, ",");
+
+		err = !glob ? -ENOMEM
+			    : buffer_printf(
+				      out, "%s%s=%s", i ? "," : "", KEYS[list->items[i].key], glob);
+	}
+	return err;
+}
+
 /* ---- asking --------------------------------------------------------------------------------- */
 
 static bool fits_executable(const char *glob, const struct process *p)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "agent/sampler/process/processes.h"
+#include "base/buffer.h"
 
 struct selection;
 
@@ -25,5 +26,7 @@ enum { SELECTION_MAX = 64 }; /* selectors per list */
 int selection_create(const char *include, const char *exclude, struct selection **ret_selection,
 	bool *ret_second);
 void selection_destroy(struct selection *s);
+/* Appends one of the lists, as selection_create() takes it, to OUT; nothing for NULL. */
+int selection_write(const struct selection *s, bool exclude, struct buffer *out);
 /* Whether P, as known at this moment, is profiled. */
 bool selection_wants(const struct selection *s, const struct process *p);

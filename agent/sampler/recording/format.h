@@ -79,6 +79,8 @@ struct recording_call {
 	uint32_t has_full; /* windows end early when they are full */
 	uint32_t filter_tgids;
 	uint32_t tgid_count; /* number of uint32_t that follow */
+	/* Behind them, for SAMPLER_CALL_SELECT: the two lists of selection_create(), each with its
+	 * NUL. */
 };
 
 struct recording_report {

@@ -11,6 +11,7 @@ struct index;
 struct profile;
 struct report_options;
 struct sampler_options;
+struct selection;
 
 /* Functions of agent/sampler/sampler.h. */
 enum sampler_call {
@@ -24,6 +25,7 @@ enum sampler_call {
 	SAMPLER_CALL_TAP_PROFILE, /* argument: the tap's number, the lowest free one when opened */
 	SAMPLER_CALL_TAP_CLOSE, /* argument: the tap's number */
 	SAMPLER_CALL_LAST_WINDOW, /* the reports that follow are of this window */
+	SAMPLER_CALL_SELECT,
 	SAMPLER_CALLS,
 };
 
@@ -32,6 +34,7 @@ struct note_call {
 	enum sampler_call call;
 	uint64_t argument;
 	const struct sampler_options *options; /* SAMPLER_CALL_CREATE; else NULL */
+	const struct selection *selection; /* SAMPLER_CALL_SELECT; NULL = all processes */
 };
 
 /* HOST_NOTE_COLLECT */

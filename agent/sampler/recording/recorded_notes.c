@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/report/report.h"
+#include "agent/sampler/process/selection.h"
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/recording/notes.h"
 #include "agent/sampler/recording/writer.h"
@@ -34,12 +35,25 @@ void recorded_notes_deinit(struct recorded_notes *n)
 	map_deinit(&n->requests);
 }
 
+/* Writes both lists, each with its NUL. */
+static void recorded_notes_write_lists(const struct selection *selection, struct buffer *out)
+{
+	for (int exclude = 0; exclude <= 1; exclude++) {
+		(void)selection_write(selection, exclude, out);
+		(void)buffer_append(out, "", 1);
+	}
+}
+
 static void recorded_notes_call(struct recorded_notes *n, const struct note_call *note)
 {
 	const struct sampler_options *o = note->options;
 	struct recording_call call = { .call = note->call, .argument = note->argument };
+	autocall(buffer_deinit) struct buffer lists;
 	const uint32_t *tgids = NULL;
 
+	buffer_init(&lists, UINT32_MAX);
+	if (note->call == SAMPLER_CALL_SELECT)
+		recorded_notes_write_lists(note->selection, &lists);
 	if (o) {
 		call.follow_pid = o->follow ? o->follow_pid : 0;
 		call.frequency_hz = o->collect.frequency_hz;
@@ -57,7 +71,8 @@ static void recorded_notes_call(struct recorded_notes *n, const struct note_call
 	}
 	writer_put(n->writer, RECORDING_CALL,
 		&(struct writer_body){
-			{ { &call, sizeof(call) }, { tgids, call.tgid_count * sizeof(*tgids) } } });
+			{ { &call, sizeof(call) }, { tgids, call.tgid_count * sizeof(*tgids) },
+				{ lists.bytes, lists.size } } });
 }
 
 /*
