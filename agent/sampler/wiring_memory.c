@@ -2,6 +2,7 @@
 /* Wires the memory guard and the module sweeper to what they shrink. Nothing is decided here. */
 #include <fcntl.h>
 
+#include "agent/sampler/recording/notes.h"
 #include "agent/sampler/sampler_internal.h"
 #include "base/clock.h"
 #include "base/host.h"
@@ -35,6 +36,7 @@ static bool on_end_window(void *context)
 
 	if (!sampler->full || windows_are_busy(sampler->windows))
 		return false;
+	note_call(SAMPLER_CALL_FULL, 0);
 	sampler->full(sampler->sealed_context);
 	return true;
 }

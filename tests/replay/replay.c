@@ -170,11 +170,25 @@ static void replay_sealed(void *context, const struct sealed_window *window)
 
 static void replay_call(struct replay *r);
 
+static bool replay_is_call(const struct replay *r, enum sampler_call wanted)
+{
+	struct recording_call call;
+
+	return replay_is_next(r, RECORDING_CALL) &&
+	       recording_body(replay_next_event(r), &call, sizeof(call)) && call.call == wanted;
+}
+
+/* Windows have to end early at the same samples as in the recorded run. */
 static void replay_full(void *context)
 {
 	struct replay *r = context;
 
-	if (replay_is_next(r, RECORDING_CALL))
+	if (!replay_is_call(r, SAMPLER_CALL_FULL)) {
+		r->error = -EBADMSG;
+		return;
+	}
+	replay_take_event(r);
+	if (replay_is_call(r, SAMPLER_CALL_TURN_WINDOW))
 		replay_call(r);
 }
 

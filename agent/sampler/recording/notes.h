@@ -26,6 +26,7 @@ enum sampler_call {
 	SAMPLER_CALL_TAP_CLOSE, /* argument: the tap's number */
 	SAMPLER_CALL_LAST_WINDOW, /* the reports that follow are of this window */
 	SAMPLER_CALL_SELECT,
+	SAMPLER_CALL_FULL, /* the sampler itself calls its owner: the window has to end */
 	SAMPLER_CALLS,
 };
 
