@@ -13,14 +13,19 @@
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/runtimes/runtimes.h"
+#include "agent/sampler/samples/aggregator.h"
 #include "agent/sampler/samples/intake.h"
 #include "agent/sampler/samples/pending_walks.h"
 #include "agent/sampler/samples/stack_resolver.h"
+#include "agent/sampler/schedule/build_wait.h"
+#include "agent/sampler/schedule/drains.h"
+#include "agent/sampler/schedule/upkeep.h"
 #include "agent/sampler/unwind/unwind.h"
 #include "agent/sampler/windows/windows.h"
 #include "base/log.h"
 #include "symbolizer/builds/builds.h"
 #include "symbolizer/builds/cache.h"
+#include "symbolizer/debuginfod/debuginfod.h"
 #include "symbolizer/perf_map/perf_map.h"
 
 enum { SAMPLER_MODULES_LIMIT = 65536 };
@@ -39,7 +44,6 @@ struct sampler {
 	void (*take_file)(void *context, const struct module *module, int fd);
 	void *sealed_context;
 	struct cache *cache;
-	bool cache_trimmed;
 	char *debug_directories; /* comma-separated */
 	struct builds *builds;
 	struct debuginfod *debuginfod; /* NULL = no server is asked */
@@ -47,42 +51,45 @@ struct sampler {
 	struct module_indexes *module_indexes;
 	struct jit_maps *jit_maps;
 	struct kernel_symbols *kernel_symbols;
-	bool kernel_symbols_used; /* read at the first kernel stack; BPF has the unwind tables */
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
 	struct stack_resolver resolver;
+	struct aggregator aggregator;
 	struct pending_walks walks;
 	struct intake intake;
 	int proc_fd;
 	int statm_fd; /* /proc/self/statm; -1 = none */
 	struct memory_guard memory_guard;
 	struct module_sweeper module_sweeper;
-	int drain_timer, upkeep_timer; /* -1 = none */
-	bool started;
-	bool idle; /* the drain timer is slow, as the last drain found nothing */
-	bool waiting; /* the loop runs only until the builds are done */
-	bool waiting_debug; /* and until no server is being queried */
-	bool wait_expired;
+	struct drains drains;
+	struct upkeep upkeep;
+	struct build_wait build_wait;
 	struct waits *waits; /* threads that left the CPU */
-	uint64_t samples;
 	struct runtimes runtimes;
 };
 
-/* events.c: collect's handlers with the sampler as context. */
+/* wiring_records.c: collect's handlers with the sampler as context. */
 void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_handlers);
-/* Adds a tick to its profile and the taps, or resolves the stack of a wait. */
-void sampler_add_sample(struct sampler *sampler, const struct attributed_sample *sample);
-/* S belongs to P. sampler_add_sample() or sampler_lose_sample() follows. */
-void sampler_take_sample(struct sampler *sampler, struct process *p, const struct abi_sample *s);
-/* Counts S, which cannot be added, as lost. */
-void sampler_lose_sample(struct sampler *sampler, const struct abi_sample *s);
-const struct abi_stack *sampler_raw_stack(
-	const struct sampler *sampler, uint32_t window, uint64_t id);
 
-/* wiring.c */
+/* wiring_samples.c */
 int sampler_unwind_create(struct sampler *sampler);
-/* Initializes stack resolver, pending walks and intake; the rooms they use must exist. */
+/* Initializes the rooms that a sample passes through; the rooms they use must exist. */
 int sampler_samples_init(struct sampler *sampler, const struct sampler_options *options);
 void sampler_samples_deinit(struct sampler *sampler);
+
+/* wiring_schedule.c */
+/* Initializes drains and upkeep; collect must exist. */
+int sampler_schedule_init(struct sampler *sampler);
+void sampler_schedule_deinit(struct sampler *sampler);
+/* The builds must exist. */
+void sampler_build_wait_init(struct sampler *sampler);
+
+/* wiring_builds.c */
+/* Without servers, there is no debuginfod, which is no error. */
+int sampler_debuginfod_create(struct sampler *sampler, const struct sampler_options *options);
+int sampler_builds_create(struct sampler *sampler);
+
+/* wiring_processes.c: the tables of processes and JIT maps; that of modules must exist. */
+int sampler_processes_create(struct sampler *sampler);
 
 /* wiring_waits.c */
 int sampler_waits_create(struct sampler *sampler, double off_cpu_share);
@@ -96,6 +103,7 @@ void sampler_memory_guard_init(struct sampler *sampler, const struct sampler_opt
 void sampler_module_sweeper_init(struct sampler *sampler);
 
 /* wiring_modules.c */
+int sampler_runtimes_init(struct sampler *sampler);
 /* Creates the module indexes; the builds and their sources must exist. */
 int sampler_module_indexes_create(struct sampler *sampler);
 /* As in struct unwind_options, with the sampler as context. */
@@ -107,7 +115,6 @@ void sampler_stack_hit(
 /* P's program became known: takes its index from the cache and configures its runtime. */
 void sampler_program_known(struct sampler *sampler, struct process *p);
 void sampler_process_ended(struct sampler *sampler, struct process *p);
-void sampler_index_done(void *context, uint64_t tag, struct index *index);
 /* The perf map of P, for a report; NULL if P has none. */
 const struct perf_map *sampler_perf_map_of(void *context, struct process *p);
 /* Requests the index of P's program, which is built if it is not cached. */

@@ -5,9 +5,6 @@
  */
 #include "agent/sampler/sampler_internal.h"
 
-#include "agent/sampler/recording/notes.h"
-#include "base/host.h"
-
 /* ---- runtimes ------------------------------------------------------------------------------- */
 
 /* Configures the runtime of P's program if its index has arrived. */
@@ -21,9 +18,34 @@ static void runtime_of_program(struct sampler *sampler, const struct process *p)
 	runtimes_program(&sampler->runtimes, &(struct runtime_program){
 						     .pid = p->pid,
 						     .generation = p->number,
-						     .exec_id = p->exec_known ? &p->exec_id : NULL,
+						     .exec_id = process_exec_id(p),
 						     .index = index,
 					     });
+}
+
+static int on_runtime(void *context, uint32_t tgid, const struct abi_runtime_process *how)
+{
+	const struct sampler *sampler = context;
+
+	return collect_set_runtime(sampler->collect, tgid, how);
+}
+
+static void on_runtime_gone(void *context, uint32_t tgid)
+{
+	const struct sampler *sampler = context;
+
+	if (sampler->collect)
+		collect_remove_runtime(sampler->collect, tgid);
+}
+
+int sampler_runtimes_init(struct sampler *sampler)
+{
+	return runtimes_init(&sampler->runtimes, &(struct runtimes_options){
+							 .set = on_runtime,
+							 .remove = on_runtime_gone,
+							 .context = sampler,
+							 .metrics = &sampler->metrics,
+						 });
 }
 
 void sampler_process_ended(struct sampler *sampler, struct process *p)
@@ -109,14 +131,6 @@ int sampler_module_indexes_create(struct sampler *sampler)
 			.context = sampler,
 		},
 		&sampler->module_indexes);
-}
-
-void sampler_index_done(void *context, uint64_t tag, struct index *index)
-{
-	const struct sampler *sampler = context;
-
-	host_note(HOST_NOTE_INDEX, &(struct note_index){ .tag = tag, .index = index });
-	module_indexes_answer(sampler->module_indexes, tag, index);
 }
 
 void sampler_offer_files_again(struct sampler *sampler)

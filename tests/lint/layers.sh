@@ -37,6 +37,7 @@ agent/sampler/memory: base/ agent/sampler/process/
 agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/
+agent/sampler/schedule: base/ agent/loop/ symbolizer/builds/
 agent/sampler/probes/off_cpu: base/ agent/sampler/collect/ agent/sampler/probes/ agent/sampler/profile/ bpf/abi/ bpf/probes/*.skel.h
 agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/process/selection.h agent/sampler/profile/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/shared.skel.h bpf/unwind/mapping_probe.skel.h

@@ -81,14 +81,14 @@ static int teardown(void **state)
 
 static int came(struct fixture *f, uint64_t kaddr, const char *name)
 {
-	return kernel_symbols_add(
-		f->symbols, &(struct kallsyms_event){ kaddr, 64, true, name, 1000 });
+	return kernel_symbols_change(
+		f->symbols, &(struct kallsyms_event){ kaddr, 64, true, name, 1000 }, false);
 }
 
 static int went(struct fixture *f, uint64_t kaddr, const char *name, uint64_t time_ns)
 {
-	return kernel_symbols_gone(
-		f->symbols, &(struct kallsyms_event){ kaddr, 64, true, name, time_ns });
+	return kernel_symbols_change(
+		f->symbols, &(struct kallsyms_event){ kaddr, 64, true, name, time_ns }, true);
 }
 
 static const char *name_at(const struct fixture *f, uint64_t kaddr)
@@ -232,6 +232,15 @@ static void a_table_that_cannot_be_read_leaves_the_old_one(void **state)
 	assert_string_equal(name_at(f, MODULE), "first_work");
 }
 
+static void the_first_stack_has_the_symbols_read_once(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(kernel_symbols_begin(f->symbols));
+	assert_true(kernel_symbols_are_read(f->symbols));
+	assert_false(kernel_symbols_begin(f->symbols));
+}
+
 static void nothing_is_read_before_somebody_asks(void **state)
 {
 	struct fixture *f = *state;
@@ -327,7 +336,9 @@ static void a_shortage_of_descriptors_hides_nothing_for_long(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	assert_null(kernel_symbols_table(f->symbols));
 	assert_false(kernel_symbols_are_read(f->symbols));
+	assert_false(kernel_symbols_begin(f->symbols));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+	assert_true(kernel_symbols_begin(f->symbols));
 	assert_non_null(kernel_symbols_table(f->symbols));
 	assert_string_equal(name_at(f, MODULE), "first_work");
 }
@@ -347,6 +358,7 @@ int main(void)
 		CASE(a_module_that_goes_keeps_its_names_for_the_open_window),
 		CASE(a_use_of_a_module_is_no_change),
 		CASE(a_table_that_cannot_be_read_leaves_the_old_one),
+		CASE_UNREAD(the_first_stack_has_the_symbols_read_once),
 		CASE_UNREAD(nothing_is_read_before_somebody_asks),
 		CASE_UNREAD(a_program_that_was_gone_before_they_were_read_has_a_name),
 		CASE_UNREAD(place_of_the_kernels_unwind_tables_is_told),

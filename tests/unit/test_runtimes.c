@@ -18,6 +18,8 @@
 
 enum { PID = 100, GENERATION = 7, EXEC_ID = 3, FIRST_KIND = 40, LAST_KIND = 41 };
 
+static const uint32_t of_sample = EXEC_ID;
+
 /* Indexes that the test's rows know by their place. */
 static const char native_program, supported_program, unsupported_program;
 static const struct index *const native = (const void *)&native_program;
@@ -163,7 +165,7 @@ static void a_program_without_a_runtime_is_left_alone(void **state)
 
 	assert_false(runtimes_has(&f->runtimes, native));
 	program(f, native, NULL);
-	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	runtimes_ended(&f->runtimes, GENERATION);
 	assert_int_equal(f->sets, 0);
 	assert_int_equal(f->removes, 0);
@@ -189,10 +191,11 @@ static void the_exec_id_is_told_once_it_is_known(void **state)
 	struct fixture *f = *state;
 
 	program(f, supported, NULL);
-	runtimes_bind(&f->runtimes, GENERATION + 1, EXEC_ID);
+	runtimes_bind(&f->runtimes, GENERATION + 1, &of_sample);
+	runtimes_bind(&f->runtimes, GENERATION, NULL);
 	assert_int_equal(f->sets, 1);
-	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
-	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	assert_int_equal(f->sets, 2);
 	assert_int_equal(f->told.exec_known, 1);
 	assert_int_equal(f->told.exec_id, EXEC_ID);
@@ -206,7 +209,7 @@ static void an_exec_id_of_0_is_one(void **state)
 	program(f, supported, &exec_id);
 	assert_int_equal(f->told.exec_known, 1);
 	assert_int_equal(f->told.exec_id, 0);
-	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	assert_int_equal(f->sets, 1);
 }
 
@@ -216,7 +219,7 @@ static void an_unsupported_program_is_counted_once_and_not_told(void **state)
 
 	program(f, unsupported, NULL);
 	program(f, unsupported, NULL);
-	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_GO_UNKNOWN_VERSION), 1);
 	runtimes_ended(&f->runtimes, GENERATION);
 	assert_int_equal(f->sets, 0);
@@ -247,7 +250,7 @@ static void what_was_refused_is_told_at_a_retry(void **state)
 
 	f->error = -E2BIG;
 	program(f, supported, NULL);
-	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	assert_int_equal(f->sets, 1);
 	runtimes_retry(&f->runtimes);
 	assert_int_equal(f->sets, 2);
@@ -267,9 +270,9 @@ static void a_refused_exec_id_is_told_with_the_next_sample(void **state)
 
 	program(f, supported, NULL);
 	f->error = -ENOMEM;
-	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	f->error = 0;
-	runtimes_bind(&f->runtimes, GENERATION, EXEC_ID);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	assert_int_equal(f->told.exec_known, 1);
 	runtimes_ended(&f->runtimes, GENERATION);
 	assert_int_equal(f->removes, 1);

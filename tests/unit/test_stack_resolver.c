@@ -424,11 +424,11 @@ static void kernel_code_that_takes_the_place_of_other_is_another_tenant(void **s
 
 	assert_non_null(kernel_symbols_table(f->symbols));
 	put_raw(f->profile, WINDOW, KERNEL, ABI_STACK_KERNEL, BPF_PROGRAM + 8);
-	assert_int_equal(kernel_symbols_add(f->symbols, &event), 0);
+	assert_int_equal(kernel_symbols_change(f->symbols, &event, false), 0);
 	tenants[0] = resolve_raw(f, 0, KERNEL).frames[0].flags >> PROFILE_FRAME_TENANT_SHIFT;
-	assert_int_equal(kernel_symbols_gone(f->symbols, &event), 0);
+	assert_int_equal(kernel_symbols_change(f->symbols, &event, true), 0);
 	event.name = "bpf_prog_b";
-	assert_int_equal(kernel_symbols_add(f->symbols, &event), 0);
+	assert_int_equal(kernel_symbols_change(f->symbols, &event, false), 0);
 	tenants[1] = resolve_raw(f, 0, KERNEL).frames[0].flags >> PROFILE_FRAME_TENANT_SHIFT;
 	assert_int_not_equal(tenants[0], tenants[1]);
 	assert_int_equal(f->stack_hits, 0);

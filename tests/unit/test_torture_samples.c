@@ -4,6 +4,7 @@
 
 #include "agent/sampler/samples/intake.h"
 #include "agent/sampler/samples/stack_resolver.h"
+#include "tests/unit/aggregator_fixture.h"
 #include "tests/unit/raw_stack.h"
 #include "tests/unit/walks_fixture.h"
 
@@ -278,12 +279,70 @@ static void a_stack_that_finds_no_memory_is_refused(void **state)
 	torture_run(&t);
 }
 
+/* ---- aggregator ----------------------------------------------------------------------------- */
+
+static void begin_aggregating(void *context)
+{
+	struct aggregator_fixture **f = context;
+	void *state = NULL;
+
+	aggregator_set_up(&state);
+	*f = state;
+	(*f)->wanted = true;
+	open_tap(*f, 1 << 20);
+}
+
+static int aggregate(void *context)
+{
+	struct aggregator_fixture *f = *(struct aggregator_fixture **)context;
+	struct abi_tick tick = tick_of_window(WINDOW);
+	struct abi_switch_out switch_out = switch_out_of_window(WINDOW);
+
+	add_tick(f, &tick);
+	add_switch_out(f, &switch_out);
+	return 0;
+}
+
+/* A sample is in its window or lost, and one that only the tap lacks is left out there. */
+static void each_sample_was_added_or_counted(void *context, int result)
+{
+	struct aggregator_fixture *f = *(struct aggregator_fixture **)context;
+	uint64_t lost = metrics_get(&f->metrics, METRIC_LOST_MEMORY_LIMIT);
+	uint64_t left_out = metrics_get(&f->metrics, METRIC_ON_DEMAND_LEFT_OUT);
+	uint64_t ticks = aggregator_ticks(&f->aggregator);
+	void *state = f;
+
+	assert_int_equal(result, 0);
+	assert_int_equal(profile_sample_count(f->windows[WINDOW]), ticks);
+	assert_int_equal(f->waits_resolved + f->waits_lost, 1);
+	assert_int_equal(ticks + f->waits_resolved + lost, 2);
+	assert_int_equal(profile_sample_count(f->taps[0]) + left_out, ticks);
+	assert_true(torture_failed() ? lost + left_out <= 1 : lost + left_out == 0);
+	aggregator_tear_down(&state);
+}
+
+static void a_sample_without_memory_is_lost_where_there_is_none(void **state)
+{
+	struct aggregator_fixture *f;
+	struct torture t = {
+		.begin = begin_aggregating,
+		.operation = aggregate,
+		.end = each_sample_was_added_or_counted,
+		.context = &f,
+		.optional = "*",
+	};
+
+	(void)state;
+	torture_run(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		torture_test(a_walk_without_memory_is_added_or_lost_but_not_both),
 		torture_test(a_sample_without_memory_is_counted),
 		torture_test(a_stack_that_finds_no_memory_is_refused),
+		torture_test(a_sample_without_memory_is_lost_where_there_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,45 +9,17 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "agent/loop/loop.h"
 #include "agent/sampler/windows/windows.h"
 #include "base/clock.h"
+#include "tests/unit/clock_ahead.h"
 
 enum { LIMIT_BYTES = 1 << 20, PERIOD = 52631578 };
 
 static const uint64_t MS = 1000000;
-static const uint64_t SECOND = 1000000000;
-
-static uint64_t ahead_ns; /* of the system's clocks */
-
-/* Takes the place of libc's. */
-int clock_gettime(clockid_t clock, struct timespec *time)
-{
-	int err = (int)syscall(SYS_clock_gettime, clock, time);
-	uint64_t ns = (uint64_t)time->tv_nsec + ahead_ns;
-
-	time->tv_sec += (time_t)(ns / SECOND);
-	time->tv_nsec = (long)(ns % SECOND);
-	return err;
-}
-
-/* Likewise: the loop looks at once whether a timer is due. */
-int timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *before)
-{
-	const struct itimerspec at_once = { .it_value.tv_nsec = 1 }, never = { 0 };
-	bool set = when->it_value.tv_sec || when->it_value.tv_nsec;
-
-	(void)flags;
-	return (int)syscall(SYS_timerfd_settime, fd, 0, set ? &at_once : &never, before);
-}
-
 struct owner {
 	struct loop *loop;
 	struct windows *windows;
@@ -192,22 +164,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void stop(void *context)
-{
-	loop_stop(context);
-}
-
-/* Lets what is due after NS happen. */
-static void pass(struct owner *o, uint64_t ns)
-{
-	int timer;
-
-	ahead_ns += ns;
-	assert_int_equal(loop_timer(o->loop, 0, 0, stop, o->loop, &timer), 0);
-	assert_int_equal(loop_run(o->loop), 0);
-	loop_cancel(o->loop, timer);
-}
-
 /* Until the previous window has been sealed in its own time. */
 static void run_until_settled(struct owner *o)
 {
@@ -276,6 +232,24 @@ static void records_of_a_sealed_window_go_into_the_current_one(void **state)
 	assert_ptr_equal(windows_profile(o->windows, 0), windows_profile(o->windows, 2));
 }
 
+static void raw_stacks_are_those_of_their_window(void **state)
+{
+	struct owner *o = *state;
+	const struct abi_stack first = { .kind = ABI_STACK, .window = 1, .id = 7 };
+	const struct abi_stack second = { .kind = ABI_STACK, .window = 2, .id = 7 };
+
+	assert_int_equal(windows_put_raw(o->windows, &first), 0);
+	assert_int_equal(windows_rotate(o->windows), 0);
+	assert_non_null(windows_get_raw(o->windows, 1, 7));
+	assert_null(windows_get_raw(o->windows, 2, 7));
+	assert_int_equal(windows_put_raw(o->windows, &second), 0);
+	assert_int_equal(windows_get_raw(o->windows, 1, 7)->window, 1);
+	assert_int_equal(windows_get_raw(o->windows, 2, 7)->window, 2);
+	run_until_settled(o);
+	assert_null(windows_get_raw(o->windows, 1, 7));
+	assert_non_null(windows_get_raw(o->windows, 2, 7));
+}
+
 /* ---- index builds --------------------------------------------------------------------------- */
 
 static void complete_window_waits_for_builds(void **state)
@@ -284,9 +258,9 @@ static void complete_window_waits_for_builds(void **state)
 
 	o->building = true;
 	assert_int_equal(windows_rotate(o->windows), 0);
-	pass(o, 20 * MS);
+	pass(o->loop, 20 * MS);
 	assert_calls(o, "ndc");
-	pass(o, 100 * MS);
+	pass(o->loop, 100 * MS);
 	/* Nothing is drained for it any more. */
 	assert_calls(o, "c");
 	assert_false(windows_are_busy(o->windows));
@@ -302,10 +276,10 @@ static void wait_for_builds_has_an_end(void **state)
 	o->building = true;
 	assert_int_equal(windows_rotate(o->windows), 0);
 	for (unsigned int i = 0; i < 49; i++)
-		pass(o, 100 * MS);
+		pass(o->loop, 100 * MS);
 	assert_null(strchr(o->calls, 's'));
 	memset(o->calls, 0, sizeof(o->calls));
-	pass(o, 200 * MS);
+	pass(o->loop, 200 * MS);
 	assert_calls(o, "cgsrt");
 }
 
@@ -315,7 +289,7 @@ static void next_rotation_ends_the_wait_for_builds(void **state)
 
 	o->building = true;
 	assert_int_equal(windows_rotate(o->windows), 0);
-	pass(o, 20 * MS);
+	pass(o->loop, 20 * MS);
 	assert_calls(o, "ndc");
 	assert_int_equal(windows_rotate(o->windows), 0);
 	assert_calls(o, "gsrn");
@@ -334,7 +308,7 @@ static void window_can_be_sealed_at_once(void **state)
 	windows_seal_previous(o->windows);
 	assert_calls(o, "ngsr");
 	/* Its timer is gone with it. */
-	pass(o, SECOND);
+	pass(o->loop, SECOND);
 	assert_calls(o, "");
 }
 
@@ -565,12 +539,12 @@ static void complete_windows_can_be_destroyed(void **state)
 
 	o->building = true;
 	assert_int_equal(windows_rotate(o->windows), 0);
-	pass(o, 20 * MS);
+	pass(o->loop, 20 * MS);
 	assert_calls(o, "ndc");
 	windows_destroy(o->windows);
 	o->windows = NULL;
 	/* No timer is left. */
-	pass(o, 10 * SECOND);
+	pass(o->loop, 10 * SECOND);
 	assert_calls(o, "");
 }
 
@@ -583,6 +557,7 @@ int main(void)
 		WINDOWS_TEST(window_cannot_end_while_records_of_the_one_before_may_come),
 		WINDOWS_TEST(late_records_go_into_their_own_window),
 		WINDOWS_TEST(records_of_a_sealed_window_go_into_the_current_one),
+		WINDOWS_TEST(raw_stacks_are_those_of_their_window),
 		WINDOWS_TEST(complete_window_waits_for_builds),
 		WINDOWS_TEST(wait_for_builds_has_an_end),
 		WINDOWS_TEST(next_rotation_ends_the_wait_for_builds),

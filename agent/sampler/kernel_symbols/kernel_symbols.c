@@ -25,6 +25,7 @@ struct kernel_symbols {
 	struct metrics *metrics;
 	struct kallsyms *table; /* NULL: not read yet, or hidden */
 	bool hidden;
+	bool begun; /* kernel_symbols_begin() has returned true */
 	bool postponed; /* it could not be read so far, which was logged */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; not before */
 	uint64_t modules; /* hash of the loaded modules and their addresses */
@@ -122,6 +123,15 @@ bool kernel_symbols_are_read(const struct kernel_symbols *k)
 	return k->table || k->hidden;
 }
 
+bool kernel_symbols_begin(struct kernel_symbols *k)
+{
+	if (k->begun)
+		return false;
+	(void)kernel_symbols_table(k);
+	k->begun = kernel_symbols_are_read(k);
+	return k->begun;
+}
+
 bool kernel_symbols_unwind_tables(struct kernel_symbols *k, struct abi_kernel_tables *ret_tables)
 {
 	const struct kallsyms *table = kernel_symbols_table(k);
@@ -155,10 +165,7 @@ size_t kernel_symbols_bytes(const struct kernel_symbols *k)
 	return k->table ? kallsyms_bytes(k->table) : 0;
 }
 
-typedef int symbol_event_fn(struct kallsyms *table, const struct kallsyms_event *event);
-
-static int kernel_symbols_event(
-	struct kernel_symbols *k, const struct kallsyms_event *event, symbol_event_fn *fn)
+int kernel_symbols_change(struct kernel_symbols *k, const struct kallsyms_event *event, bool gone)
 {
 	size_t refused;
 	int err;
@@ -166,20 +173,10 @@ static int kernel_symbols_event(
 	if (!kernel_symbols_table(k))
 		return -EACCES;
 	refused = kallsyms_refused(k->table);
-	err = fn(k->table, event);
+	err = gone ? kallsyms_gone(k->table, event) : kallsyms_add(k->table, event);
 	metrics_add(k->metrics, METRIC_KERNEL_SYMBOLS_REFUSED,
 		kallsyms_refused(k->table) - refused + (err == -ENOMEM));
 	return err;
-}
-
-int kernel_symbols_add(struct kernel_symbols *k, const struct kallsyms_event *event)
-{
-	return kernel_symbols_event(k, event, kallsyms_add);
-}
-
-int kernel_symbols_gone(struct kernel_symbols *k, const struct kallsyms_event *event)
-{
-	return kernel_symbols_event(k, event, kallsyms_gone);
 }
 
 uint32_t kernel_symbols_tenant(const struct kernel_symbols *k, uint64_t kaddr)

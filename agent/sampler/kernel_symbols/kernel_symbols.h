@@ -32,17 +32,21 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k);
 /* Whether kernel_symbols_table() has read them, or never will. */
 bool kernel_symbols_are_read(const struct kernel_symbols *k);
 /*
+ * Reads the symbols because a stack needs them. Returns true once: when kernel_symbols_are_read()
+ * is true for the first time.
+ */
+bool kernel_symbols_begin(struct kernel_symbols *k);
+/*
  * Finds the kernel's own unwind tables by its symbols; BPF checks what it reads there. Reads the
  * symbols as kernel_symbols_table() does. Returns false if the kernel has no tables or hides them.
  */
 bool kernel_symbols_unwind_tables(struct kernel_symbols *k, struct abi_kernel_tables *ret_tables);
 size_t kernel_symbols_bytes(const struct kernel_symbols *k);
 /*
- * Apply a PERF_RECORD_KSYMBOL. Return -EACCES if there is no table, as above. A symbol that does
- * not fit is counted.
+ * Applies a PERF_RECORD_KSYMBOL: a symbol was added, or is GONE. Returns -EACCES if there is no
+ * table, as above. A symbol that does not fit is counted.
  */
-int kernel_symbols_add(struct kernel_symbols *k, const struct kallsyms_event *event);
-int kernel_symbols_gone(struct kernel_symbols *k, const struct kallsyms_event *event);
+int kernel_symbols_change(struct kernel_symbols *k, const struct kallsyms_event *event, bool gone);
 /* As kallsyms_tenant() and kallsyms_epoch(); 0 as long as there is no table. */
 uint32_t kernel_symbols_tenant(const struct kernel_symbols *k, uint64_t kaddr);
 uint64_t kernel_symbols_epoch(const struct kernel_symbols *k);

@@ -254,6 +254,11 @@ bool process_is_settled(const struct process *p)
 	return !p->stale && !p->shown && !p->unproven && !p->unreadable;
 }
 
+const uint32_t *process_exec_id(const struct process *p)
+{
+	return p->exec_known ? &p->exec_id : NULL;
+}
+
 struct process *processes_find(struct processes *ps, uint32_t number)
 {
 	return map_get_pointer(&ps->by_number, number);

@@ -154,6 +154,8 @@ bool process_is_settled(const struct process *p);
  * module's path may differ: copies of a file are one module, with the path of the first copy seen.
  */
 const char *process_program_path(const struct process *p);
+/* The exec id of P's program, as in samples; NULL if it is not known. */
+const uint32_t *process_exec_id(const struct process *p);
 struct process *processes_find(struct processes *ps, uint32_t number); /* NULL = swept */
 /*
  * Frees the generations that ended before BEFORE_NS (those of sealed windows), and checks whether

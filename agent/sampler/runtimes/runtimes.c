@@ -149,16 +149,16 @@ void runtimes_program(struct runtimes *r, const struct runtime_program *program)
 	runtimes_tell(r, process);
 }
 
-void runtimes_bind(struct runtimes *r, uint32_t generation, uint32_t exec_id)
+void runtimes_bind(struct runtimes *r, uint32_t generation, const uint32_t *exec_id)
 {
 	struct runtimes_process *process;
 
-	if (!r->unbound)
+	if (!exec_id || !r->unbound)
 		return;
 	process = map_get_pointer(&r->processes, generation);
 	if (!process || !process->how.kind || process->bound)
 		return;
-	runtimes_set_exec_id(process, exec_id);
+	runtimes_set_exec_id(process, *exec_id);
 	if (process->configured)
 		runtimes_tell(r, process);
 }

@@ -44,8 +44,8 @@ void runtimes_deinit(struct runtimes *r);
 bool runtimes_has(const struct runtimes *r, const struct index *index);
 /* The index of PROGRAM's file is ready. Calling it again does nothing. */
 void runtimes_program(struct runtimes *r, const struct runtime_program *program);
-/* Binds the entry of GENERATION to EXEC_ID, which a sample reported. */
-void runtimes_bind(struct runtimes *r, uint32_t generation, uint32_t exec_id);
+/* Binds the entry of GENERATION to EXEC_ID, which a sample reported; NULL = it is not known. */
+void runtimes_bind(struct runtimes *r, uint32_t generation, const uint32_t *exec_id);
 /* Call it about once a second: adds processes to BPF's map that found no room before. */
 void runtimes_retry(struct runtimes *r);
 void runtimes_ended(struct runtimes *r, uint32_t generation);

@@ -18,6 +18,9 @@
 
 struct pending_walk;
 
+/* For pending_walks_retry() after each drain; takes about 10 ms. */
+enum { PENDING_WALKS_AT_ONCE = 128 };
+
 struct pending_walks_options {
 	struct unwind *unwind; /* borrowed, as all pointers here; NULL: no walk can be finished */
 	struct processes *processes;

@@ -268,6 +268,16 @@ uint32_t windows_number(const struct windows *w, uint32_t number)
 	return windows_find(w, number)->number;
 }
 
+int windows_put_raw(const struct windows *w, const struct abi_stack *stack)
+{
+	return profile_put_raw(windows_profile(w, stack->window), stack);
+}
+
+const struct abi_stack *windows_get_raw(const struct windows *w, uint32_t window, uint64_t id)
+{
+	return profile_get_raw(windows_profile(w, window), window, id);
+}
+
 /* ---- profiles on demand --------------------------------------------------------------------- */
 
 int windows_tap_open(struct windows *w, uint32_t pid, struct windows_tap **ret_tap)

@@ -88,6 +88,9 @@ void windows_seal_previous(struct windows *w);
  */
 struct profile *windows_profile(const struct windows *w, uint32_t number);
 uint32_t windows_number(const struct windows *w, uint32_t number);
+/* Raw stacks, as profile_put_raw() and profile_get_raw() of the profile of their window. */
+int windows_put_raw(const struct windows *w, const struct abi_stack *stack);
+const struct abi_stack *windows_get_raw(const struct windows *w, uint32_t window, uint64_t id);
 /* The current window as if sealed now, or when sampling stopped; empty if it never began. */
 struct sealed_window windows_current(const struct windows *w);
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wires the rooms that a sample passes through: intake, pending walks, resolver, unwind tables.
- * Their callbacks are forwarded to the room in question; nothing is decided here.
+ * Wires the rooms that a sample passes through: intake, pending walks, resolver, aggregator, unwind
+ * tables. Their callbacks are forwarded to the room in question; nothing is decided here.
  */
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/collect/tables.h"
@@ -38,7 +38,9 @@ int sampler_unwind_create(struct sampler *sampler)
 
 static const struct abi_stack *on_raw_stack(void *context, uint32_t window, uint64_t id)
 {
-	return sampler_raw_stack(context, window, id);
+	const struct sampler *sampler = context;
+
+	return windows_get_raw(sampler->windows, window, id);
 }
 
 static void on_sampled(void *context, uint64_t time_ns)
@@ -50,17 +52,24 @@ static void on_sampled(void *context, uint64_t time_ns)
 
 static void on_taken(void *context, struct process *p, const struct abi_sample *sample)
 {
-	sampler_take_sample(context, p, sample);
+	struct sampler *sampler = context;
+
+	aggregator_take(&sampler->aggregator, sample);
+	runtimes_bind(&sampler->runtimes, p->number, process_exec_id(p));
 }
 
 static void on_add(void *context, const struct attributed_sample *sample)
 {
-	sampler_add_sample(context, sample);
+	struct sampler *sampler = context;
+
+	aggregator_add(&sampler->aggregator, sample);
 }
 
 static void on_sample_lost(void *context, const struct abi_sample *s)
 {
-	sampler_lose_sample(context, s);
+	struct sampler *sampler = context;
+
+	aggregator_lose(&sampler->aggregator, s);
 }
 
 static void on_leave_out(void *context, uint32_t tgid, bool out)
@@ -122,6 +131,64 @@ static void on_runtime_hit(void *context, const struct process *p, const struct 
 		&(struct runtime_frame){ .pid = p->pid, .generation = p->number, .frame = *frame });
 }
 
+static struct profile *on_profile(void *context, uint32_t window)
+{
+	const struct sampler *sampler = context;
+
+	return windows_profile(sampler->windows, window);
+}
+
+static struct profile *on_next_tap(void *context, uint32_t pid, size_t *iterator)
+{
+	const struct sampler *sampler = context;
+
+	return windows_next_tap(sampler->windows, pid, iterator);
+}
+
+static void on_left(void *context, const struct abi_switch_out *switch_out)
+{
+	const struct sampler *sampler = context;
+
+	waits_left(sampler->waits, switch_out);
+}
+
+static bool on_wants_switch_out(void *context, const struct abi_switch_out *switch_out)
+{
+	const struct sampler *sampler = context;
+
+	return waits_wants(sampler->waits, switch_out);
+}
+
+static void on_switch_out_resolved(
+	void *context, const struct abi_switch_out *switch_out, const struct profile_sample *sample)
+{
+	const struct sampler *sampler = context;
+
+	waits_resolved(sampler->waits, switch_out, sample);
+}
+
+static void on_switch_out_lost(void *context, const struct abi_switch_out *switch_out)
+{
+	const struct sampler *sampler = context;
+
+	waits_lost(sampler->waits, switch_out);
+}
+
+static void sampler_aggregator_init(struct sampler *sampler)
+{
+	aggregator_init(&sampler->aggregator, &(struct aggregator_options){
+						      .resolver = &sampler->resolver,
+						      .metrics = &sampler->metrics,
+						      .profile = on_profile,
+						      .next_tap = on_next_tap,
+						      .left = on_left,
+						      .wants = on_wants_switch_out,
+						      .resolved = on_switch_out_resolved,
+						      .lost = on_switch_out_lost,
+						      .context = sampler,
+					      });
+}
+
 int sampler_samples_init(struct sampler *sampler, const struct sampler_options *options)
 {
 	stack_resolver_init(&sampler->resolver, &(struct stack_resolver_options){
@@ -134,6 +201,7 @@ int sampler_samples_init(struct sampler *sampler, const struct sampler_options *
 							.runtime_hit = on_runtime_hit,
 							.context = sampler,
 						});
+	sampler_aggregator_init(sampler);
 	pending_walks_init(&sampler->walks,
 		&(struct pending_walks_options){
 			.unwind = sampler->unwind,

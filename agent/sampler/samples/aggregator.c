@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/samples/aggregator.h"
+
+#include <assert.h>
+
+#include "agent/sampler/profile/sample_labels.h"
+
+void aggregator_init(struct aggregator *a, const struct aggregator_options *options)
+{
+	*a = (struct aggregator){ .options = *options };
+}
+
+/* S must be the head of a struct abi_tick. */
+static const struct abi_tick *tick_of(const struct abi_sample *s)
+{
+	assert(s->kind == ABI_TICK);
+	return (const struct abi_tick *)s;
+}
+
+static const struct abi_switch_out *switch_out_of(const struct abi_sample *s)
+{
+	assert(s->kind == ABI_SWITCH_OUT);
+	return (const struct abi_switch_out *)s;
+}
+
+static struct profile *aggregator_profile(const struct aggregator *a, const struct abi_sample *s)
+{
+	return a->options.profile(a->options.context, s->window);
+}
+
+/* A fiber that was read as an earlier program's runtime wants it is none. */
+static uint64_t aggregator_fiber(
+	const struct aggregator *a, const struct process *p, const struct abi_sample *s)
+{
+	if (!s->fiber_id || s->fiber_generation == p->number)
+		return s->fiber_id;
+	metrics_add(a->options.metrics, METRIC_FIBERS_DROPPED, 1);
+	return 0;
+}
+
+/* Makes a profile sample and adds its stack to PROFILE; count and weight stay 0. */
+static int aggregator_make(struct aggregator *a, struct profile *profile,
+	const struct attributed_sample *attributed, struct profile_sample *ret_sample)
+{
+	const struct abi_sample *s = attributed->record;
+	bool switched = s->kind == ABI_SWITCH_OUT;
+	struct profile_sample sample = {
+		.process = attributed->process->number,
+		.flags = s->flags & (ABI_SAMPLE_KERNEL | ABI_SAMPLE_KTHREAD),
+		.kind = switched ? PROFILE_WAITS : PROFILE_TICKS,
+	};
+	const struct stack_request request = {
+		.process = attributed->process,
+		.window = s->window,
+		.user_stack = s->user_stack,
+		.kernel_stack = s->kernel_stack,
+		.switched = switched,
+		.walked = attributed->walked,
+		.mappings = attributed->mappings,
+	};
+	int err = stack_resolver_get(a->options.resolver, profile, &request, &sample.stack);
+
+	if (err)
+		return err;
+	sample_labels_read(s, &sample);
+	sample.fiber_id = aggregator_fiber(a, attributed->process, s);
+	*ret_sample = sample;
+	return 0;
+}
+
+/* ---- ticks ---------------------------------------------------------------------------------- */
+
+static int aggregator_add_tick(
+	struct aggregator *a, struct profile *profile, const struct attributed_sample *attributed)
+{
+	struct profile_sample sample;
+	int err = aggregator_make(a, profile, attributed, &sample);
+
+	if (err)
+		return err;
+	sample.count = 1;
+	sample.weight = tick_of(attributed->record)->period;
+	return profile_add(profile, &sample);
+}
+
+/* A tick that a full profile on demand leaves out is still in the window's: it is not lost. */
+static void aggregator_add_to_taps(struct aggregator *a, const struct attributed_sample *attributed)
+{
+	const struct aggregator_options *owner = &a->options;
+	struct profile *tap;
+	size_t iterator = 0;
+
+	while ((tap = owner->next_tap(owner->context, attributed->record->tgid, &iterator))) {
+		if (aggregator_add_tick(a, tap, attributed))
+			metrics_add(owner->metrics, METRIC_ON_DEMAND_LEFT_OUT, 1);
+	}
+}
+
+static void aggregator_tick(struct aggregator *a, const struct attributed_sample *attributed)
+{
+	const struct abi_sample *s = attributed->record;
+
+	if (aggregator_add_tick(a, aggregator_profile(a, s), attributed)) {
+		aggregator_lose(a, s);
+		return;
+	}
+	aggregator_add_to_taps(a, attributed);
+	a->ticks++;
+	metrics_add(a->options.metrics,
+		s->flags & ABI_SAMPLE_KERNEL ? METRIC_SAMPLES_KERNEL : METRIC_SAMPLES_USER, 1);
+}
+
+uint64_t aggregator_ticks(const struct aggregator *a)
+{
+	return a->ticks;
+}
+
+/* ---- switches off the CPU ------------------------------------------------------------------- */
+
+static void aggregator_switch_out(struct aggregator *a, const struct attributed_sample *attributed)
+{
+	const struct aggregator_options *owner = &a->options;
+	const struct abi_switch_out *switch_out = switch_out_of(attributed->record);
+	struct profile_sample sample;
+
+	if (!owner->wants(owner->context, switch_out))
+		return;
+	if (aggregator_make(a, aggregator_profile(a, attributed->record), attributed, &sample))
+		aggregator_lose(a, attributed->record);
+	else
+		owner->resolved(owner->context, switch_out, &sample);
+}
+
+/* ---- both ----------------------------------------------------------------------------------- */
+
+void aggregator_take(const struct aggregator *a, const struct abi_sample *record)
+{
+	if (record->kind == ABI_SWITCH_OUT)
+		a->options.left(a->options.context, switch_out_of(record));
+}
+
+void aggregator_lose(struct aggregator *a, const struct abi_sample *record)
+{
+	metrics_add(a->options.metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	if (record->kind == ABI_SWITCH_OUT)
+		a->options.lost(a->options.context, switch_out_of(record));
+}
+
+void aggregator_add(struct aggregator *a, const struct attributed_sample *sample)
+{
+	if (sample->record->kind == ABI_SWITCH_OUT)
+		aggregator_switch_out(a, sample);
+	else
+		aggregator_tick(a, sample);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attributed samples into the profiles of two windows and of a tap, and switches off the CPU to an
+ * owner that records them. The stacks are those of tests/unit/aggregator_fixture.h.
+ */
+#include "tests/unit/aggregator_fixture.h"
+
+#include <errno.h>
+
+static const struct profile_sample *only_sample(const struct profile *profile)
+{
+	assert_int_equal(profile_sample_count(profile), 1);
+	return profile_sample_at(profile, 0);
+}
+
+static uint64_t counted(const struct aggregator_fixture *f, enum metric metric)
+{
+	return metrics_get(&f->metrics, metric);
+}
+
+/* ---- ticks ---------------------------------------------------------------------------------- */
+
+static void a_tick_goes_into_its_window(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+	const struct profile_sample *sample;
+
+	add_tick(f, &tick);
+	add_tick(f, &tick);
+	sample = only_sample(f->windows[WINDOW]);
+	assert_int_equal(sample->count, 2);
+	assert_int_equal(sample->weight, 2 * PERIOD);
+	assert_int_equal(sample->process, GENERATION);
+	assert_int_equal(sample->kind, PROFILE_TICKS);
+	assert_int_equal(profile_stack_at(f->windows[WINDOW], sample->stack).frame_count, 1);
+	assert_int_equal(profile_sample_count(f->windows[LATE_WINDOW]), 0);
+	assert_int_equal(aggregator_ticks(&f->aggregator), 2);
+	assert_int_equal(counted(f, METRIC_SAMPLES_USER), 2);
+	assert_int_equal(counted(f, METRIC_SAMPLES_KERNEL), 0);
+}
+
+static void a_late_tick_goes_into_the_window_before(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(LATE_WINDOW);
+
+	add_tick(f, &tick);
+	only_sample(f->windows[LATE_WINDOW]);
+	assert_int_equal(profile_sample_count(f->windows[WINDOW]), 0);
+}
+
+static void a_tick_of_a_sealed_window_goes_into_the_current_one(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(SEALED_WINDOW);
+
+	add_tick(f, &tick);
+	only_sample(f->windows[WINDOW]);
+	assert_int_equal(profile_sample_count(f->windows[LATE_WINDOW]), 0);
+	/* Its raw stack went with its window, which the sample says. */
+	assert_int_equal(counted(f, METRIC_STACK_MISSING), 1);
+}
+
+static void a_tick_in_the_kernel_is_counted_as_one(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+
+	tick.sample.flags = ABI_SAMPLE_KERNEL | ABI_SAMPLE_KTHREAD | ABI_SAMPLE_EXECUTING;
+	add_tick(f, &tick);
+	assert_int_equal(
+		only_sample(f->windows[WINDOW])->flags, ABI_SAMPLE_KERNEL | ABI_SAMPLE_KTHREAD);
+	assert_int_equal(counted(f, METRIC_SAMPLES_KERNEL), 1);
+	assert_int_equal(counted(f, METRIC_SAMPLES_USER), 0);
+}
+
+static void a_walk_of_user_space_takes_the_place_of_the_raw_stack(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+	const struct unwind_stack walked = { .frames = { PROGRAM, PROGRAM + 8 }, .count = 2 };
+
+	aggregator_add(&f->aggregator, &(struct attributed_sample){
+					       .process = &f->process,
+					       .record = &tick.sample,
+					       .walked = &walked,
+					       .mappings = f->process.mappings,
+				       });
+	assert_int_equal(
+		profile_stack_at(f->windows[WINDOW], only_sample(f->windows[WINDOW])->stack)
+			.frame_count,
+		2);
+}
+
+/* ---- fibers --------------------------------------------------------------------------------- */
+
+static void a_fiber_of_this_program_is_kept(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+
+	tick.sample.fiber_id = 17;
+	tick.sample.fiber_generation = GENERATION;
+	add_tick(f, &tick);
+	assert_int_equal(only_sample(f->windows[WINDOW])->fiber_id, 17);
+	assert_int_equal(counted(f, METRIC_FIBERS_DROPPED), 0);
+}
+
+static void a_fiber_of_the_program_before_is_dropped(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+
+	tick.sample.fiber_id = 17;
+	tick.sample.fiber_generation = GENERATION - 1;
+	add_tick(f, &tick);
+	assert_int_equal(only_sample(f->windows[WINDOW])->fiber_id, 0);
+	assert_int_equal(counted(f, METRIC_FIBERS_DROPPED), 1);
+}
+
+static void no_fiber_is_none_of_any_program(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+
+	tick.sample.fiber_generation = GENERATION - 1;
+	add_tick(f, &tick);
+	assert_int_equal(counted(f, METRIC_FIBERS_DROPPED), 0);
+}
+
+/* ---- profiles on demand --------------------------------------------------------------------- */
+
+static void a_tick_is_in_each_tap_of_its_process(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+
+	open_tap(f, 1 << 20);
+	open_tap(f, 1 << 20);
+	add_tick(f, &tick);
+	only_sample(f->windows[WINDOW]);
+	assert_int_equal(only_sample(f->taps[0])->weight, PERIOD);
+	assert_int_equal(only_sample(f->taps[1])->count, 1);
+	assert_int_equal(f->tap_pid, PID);
+	assert_int_equal(counted(f, METRIC_ON_DEMAND_LEFT_OUT), 0);
+	assert_int_equal(aggregator_ticks(&f->aggregator), 1);
+}
+
+static void a_full_tap_loses_nothing_of_the_window(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+
+	open_tap(f, 1);
+	open_tap(f, 1 << 20);
+	add_tick(f, &tick);
+	only_sample(f->windows[WINDOW]);
+	assert_int_equal(profile_sample_count(f->taps[0]), 0);
+	only_sample(f->taps[1]);
+	assert_int_equal(counted(f, METRIC_ON_DEMAND_LEFT_OUT), 1);
+	assert_int_equal(counted(f, METRIC_LOST_MEMORY_LIMIT), 0);
+}
+
+/* ---- losses --------------------------------------------------------------------------------- */
+
+static void a_tick_that_its_window_cannot_hold_is_lost_for_the_taps_too(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+
+	fill_window(f);
+	open_tap(f, 1 << 20);
+	add_tick(f, &tick);
+	assert_int_equal(counted(f, METRIC_LOST_MEMORY_LIMIT), 1);
+	assert_int_equal(aggregator_ticks(&f->aggregator), 0);
+	assert_int_equal(counted(f, METRIC_SAMPLES_USER), 0);
+	assert_int_equal(profile_sample_count(f->taps[0]), 0);
+	assert_int_equal(f->waits_lost, 0);
+}
+
+/* The stack has its place already, a new sample has none; equal samples need none. */
+static void a_full_window_still_counts_samples_that_it_has(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick first = tick_of_window(WINDOW), tick = first;
+
+	open_window(f, WINDOW, 1 << 15);
+	put_raw(f->windows[WINDOW], WINDOW, USER_STACK, 0, PROGRAM + 0x10);
+	tick.sample.fiber_generation = GENERATION;
+	add_tick(f, &first);
+	while (!counted(f, METRIC_LOST_MEMORY_LIMIT)) {
+		tick.sample.fiber_id++;
+		assert_in_range(tick.sample.fiber_id, 1, 1 << 15);
+		add_tick(f, &tick);
+	}
+	assert_int_equal(profile_stack_count(f->windows[WINDOW]), 1);
+	assert_int_equal(profile_sample_count(f->windows[WINDOW]), tick.sample.fiber_id);
+	add_tick(f, &first);
+	assert_int_equal(profile_sample_at(f->windows[WINDOW], 0)->count, 2);
+	assert_int_equal(counted(f, METRIC_LOST_MEMORY_LIMIT), 1);
+	assert_int_equal(aggregator_ticks(&f->aggregator), tick.sample.fiber_id + 1);
+}
+
+static void a_sample_that_others_lost_is_counted(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+	struct abi_switch_out switch_out = switch_out_of_window(WINDOW);
+
+	aggregator_lose(&f->aggregator, &tick.sample);
+	assert_int_equal(f->waits_lost, 0);
+	aggregator_lose(&f->aggregator, &switch_out.sample);
+	assert_int_equal(f->waits_lost, 1);
+	assert_int_equal(counted(f, METRIC_LOST_MEMORY_LIMIT), 2);
+}
+
+/* ---- switches off the CPU ------------------------------------------------------------------- */
+
+static void only_a_switch_off_the_cpu_begins_a_wait(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_of_window(WINDOW);
+	struct abi_switch_out switch_out = switch_out_of_window(WINDOW);
+
+	aggregator_take(&f->aggregator, &tick.sample);
+	assert_int_equal(f->waits_begun, 0);
+	aggregator_take(&f->aggregator, &switch_out.sample);
+	assert_int_equal(f->waits_begun, 1);
+}
+
+static void a_switch_off_the_cpu_gets_its_stack_and_no_weight(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_switch_out switch_out = switch_out_of_window(WINDOW);
+
+	f->wanted = true;
+	open_tap(f, 1 << 20);
+	add_switch_out(f, &switch_out);
+	assert_int_equal(f->waits_resolved, 1);
+	assert_int_equal(f->resolved.kind, PROFILE_WAITS);
+	assert_int_equal(f->resolved.count, 0);
+	assert_int_equal(f->resolved.weight, 0);
+	assert_int_equal(f->resolved.process, GENERATION);
+	assert_int_equal(profile_stack_at(f->windows[WINDOW], f->resolved.stack).frame_count, 1);
+	/* It is counted when the wait has ended. */
+	assert_int_equal(profile_sample_count(f->windows[WINDOW]), 0);
+	assert_int_equal(profile_sample_count(f->taps[0]), 0);
+	assert_int_equal(aggregator_ticks(&f->aggregator), 0);
+}
+
+static void a_switch_off_the_cpu_that_nobody_wants_is_no_loss(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_switch_out switch_out = switch_out_of_window(WINDOW);
+
+	add_switch_out(f, &switch_out);
+	assert_int_equal(f->waits_resolved, 0);
+	assert_int_equal(f->waits_lost, 0);
+	assert_int_equal(profile_stack_count(f->windows[WINDOW]), 0);
+	assert_int_equal(counted(f, METRIC_LOST_MEMORY_LIMIT), 0);
+}
+
+static void a_switch_off_the_cpu_without_room_for_its_stack_is_lost(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_switch_out switch_out = switch_out_of_window(WINDOW);
+
+	f->wanted = true;
+	fill_window(f);
+	add_switch_out(f, &switch_out);
+	assert_int_equal(f->waits_resolved, 0);
+	assert_int_equal(f->waits_lost, 1);
+	assert_int_equal(counted(f, METRIC_LOST_MEMORY_LIMIT), 1);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, aggregator_set_up, aggregator_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_tick_goes_into_its_window),
+		CASE(a_late_tick_goes_into_the_window_before),
+		CASE(a_tick_of_a_sealed_window_goes_into_the_current_one),
+		CASE(a_tick_in_the_kernel_is_counted_as_one),
+		CASE(a_walk_of_user_space_takes_the_place_of_the_raw_stack),
+		CASE(a_fiber_of_this_program_is_kept),
+		CASE(a_fiber_of_the_program_before_is_dropped),
+		CASE(no_fiber_is_none_of_any_program),
+		CASE(a_tick_is_in_each_tap_of_its_process),
+		CASE(a_full_tap_loses_nothing_of_the_window),
+		CASE(a_tick_that_its_window_cannot_hold_is_lost_for_the_taps_too),
+		CASE(a_full_window_still_counts_samples_that_it_has),
+		CASE(a_sample_that_others_lost_is_counted),
+		CASE(only_a_switch_off_the_cpu_begins_a_wait),
+		CASE(a_switch_off_the_cpu_gets_its_stack_and_no_weight),
+		CASE(a_switch_off_the_cpu_that_nobody_wants_is_no_loss),
+		CASE(a_switch_off_the_cpu_without_room_for_its_stack_is_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting on a real loop whose clock the test advances, for builds that the test counts down. */
+#include "tests/unit/clock_ahead.h"
+
+#include <string.h>
+
+#include "agent/sampler/schedule/build_wait.h"
+#include "symbolizer/builds/builds.h"
+
+/* These take the place of symbolizer/builds. */
+struct builds {
+	unsigned int pending, improving;
+	unsigned int hurried; /* calls */
+};
+
+unsigned int builds_pending(const struct builds *b)
+{
+	return b->pending;
+}
+
+struct builds_improving builds_improving(const struct builds *b)
+{
+	return (struct builds_improving){ .modules = b->improving };
+}
+
+void builds_hurry(struct builds *b)
+{
+	b->hurried++;
+}
+
+struct fixture {
+	struct loop *loop;
+	struct builds builds;
+	struct build_wait wait;
+	char retries[32]; /* a(ll) or s(ome) */
+	unsigned int requested; /* builds that the next retry requests */
+	unsigned int rounds; /* of ending a build */
+};
+
+static struct fixture fixture;
+
+static void retry(void *context, bool all)
+{
+	struct fixture *f = context;
+	size_t length = strlen(f->retries);
+
+	assert_true(length + 1 < sizeof(f->retries));
+	f->retries[length] = all ? 'a' : 's';
+	f->builds.pending += f->requested;
+	f->requested = 0;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = &fixture;
+
+	*f = (struct fixture){ 0 };
+	assert_int_equal(loop_create(&f->loop), 0);
+	build_wait_init(&f->wait, &(struct build_wait_options){
+					  .loop = f->loop,
+					  .builds = &f->builds,
+					  .retry = retry,
+					  .context = f,
+				  });
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	loop_destroy(f->loop);
+	return 0;
+}
+
+/* Each time the loop looks, one build ends, or one module gets its debug files. */
+static void end_one(void *context)
+{
+	struct fixture *f = context;
+	int timer;
+
+	f->rounds++;
+	if (f->builds.pending)
+		f->builds.pending--;
+	else if (f->builds.improving)
+		f->builds.improving--;
+	build_wait_progress(&f->wait);
+	assert_int_equal(loop_timer(f->loop, 0, 0, end_one, f, &timer), 0);
+}
+
+static void begin_ending(struct fixture *f)
+{
+	int timer;
+
+	assert_int_equal(loop_timer(f->loop, 0, 0, end_one, f, &timer), 0);
+}
+
+static void nothing_to_wait_for_takes_no_time(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(build_wait_run(&f->wait, SECOND), 0);
+	assert_string_equal(f->retries, "a");
+	assert_int_equal(f->builds.hurried, 0);
+}
+
+static void all_builds_are_waited_for_and_hurried(void **state)
+{
+	struct fixture *f = *state;
+
+	f->builds.pending = 3;
+	begin_ending(f);
+	assert_int_equal(build_wait_run(&f->wait, 1000 * SECOND), 0);
+	assert_int_equal(f->builds.pending, 0);
+	assert_int_equal(f->rounds, 3);
+	/* At the beginning, and after each build but the last. */
+	assert_int_equal(f->builds.hurried, 3);
+	assert_string_equal(f->retries, "aaaa");
+	assert_false(f->wait.waiting);
+}
+
+static void what_a_finished_walk_requests_is_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	f->requested = 2;
+	begin_ending(f);
+	assert_int_equal(build_wait_run(&f->wait, 1000 * SECOND), 0);
+	assert_int_equal(f->rounds, 2);
+	assert_int_equal(f->builds.pending, 0);
+}
+
+static void the_wait_ends_with_its_time(void **state)
+{
+	struct fixture *f = *state;
+
+	f->builds.pending = 1;
+	assert_int_equal(build_wait_run(&f->wait, 0), 0);
+	assert_int_equal(f->builds.pending, 1);
+	assert_false(f->wait.waiting);
+	/* And can begin anew. */
+	begin_ending(f);
+	assert_int_equal(build_wait_run(&f->wait, 1000 * SECOND), 0);
+	assert_int_equal(f->builds.pending, 0);
+}
+
+/* Nothing of a wait that is over stops the loop later. */
+static void a_wait_that_is_over_leaves_no_timer(void **state)
+{
+	struct fixture *f = *state;
+	int timer;
+
+	f->builds.pending = 1;
+	begin_ending(f);
+	assert_int_equal(build_wait_run(&f->wait, SECOND), 0);
+	f->wait.expired = false;
+	ahead_ns += 2 * SECOND;
+	assert_int_equal(loop_timer(f->loop, SECOND, 0, stop_loop, f->loop, &timer), 0);
+	pass(f->loop, 0);
+	assert_false(f->wait.expired);
+}
+
+static void debug_files_are_waited_for_only_on_request(void **state)
+{
+	struct fixture *f = *state;
+
+	f->builds.improving = 2;
+	assert_int_equal(build_wait_run(&f->wait, 1000 * SECOND), 0);
+	assert_int_equal(f->builds.improving, 2);
+	begin_ending(f);
+	assert_int_equal(build_wait_run_debug(&f->wait, 1000 * SECOND), 0);
+	assert_int_equal(f->builds.improving, 0);
+	f->builds.improving = 1;
+	assert_int_equal(build_wait_run(&f->wait, 1000 * SECOND), 0);
+	assert_int_equal(f->builds.improving, 1);
+}
+
+/* Outside of a wait, a build that ended neither hurries the others nor stops the loop. */
+static void builds_that_nobody_waits_for_are_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	f->builds.pending = 1;
+	build_wait_progress(&f->wait);
+	f->builds.pending = 0;
+	build_wait_progress(&f->wait);
+	assert_string_equal(f->retries, "ss");
+	assert_int_equal(f->builds.hurried, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(nothing_to_wait_for_takes_no_time),
+		CASE(all_builds_are_waited_for_and_hurried),
+		CASE(what_a_finished_walk_requests_is_waited_for),
+		CASE(the_wait_ends_with_its_time),
+		CASE(a_wait_that_is_over_leaves_no_timer),
+		CASE(debug_files_are_waited_for_only_on_request),
+		CASE(builds_that_nobody_waits_for_are_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
