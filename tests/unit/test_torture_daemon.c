@@ -2,6 +2,7 @@
 /* agent/daemon while each allocation and each system call fails in turn. */
 #include "tests/unit/torture.h"
 
+#include "agent/daemon/daemon.h"
 #include "agent/daemon/export_settings.h"
 #include "agent/daemon/groups.h"
 #include "agent/daemon/series.h"
@@ -227,6 +228,84 @@ static void settings_are_read_or_not(void **state)
 		.operation = read_daemon,
 		.end = all_settings_or_none,
 		.context = &r,
+		.other_errors = true };
+
+	(void)state;
+	torture_run(&t);
+}
+
+/* ---- start and end -------------------------------------------------------------------------- */
+
+struct life {
+	struct daemon_fixture agent; /* only its directory and its sampler */
+	struct config config;
+	char token[128], cache[128], http[128], store[128];
+	char *argv[6];
+};
+
+static void begin_life(void *context)
+{
+	struct life *l = context;
+	struct daemon_fixture *f = &l->agent;
+	void *world;
+
+	daemon_fixture_make_directory(f);
+	f->sampler = (struct sampler){ .stops_at_start = true };
+	assert_int_equal(report_setup(&world), 0);
+	f->sampler.world = world;
+	f->sampler.window = (struct sealed_window){ .number = 1,
+		.began_ns = clock_monotonic_ns(),
+		.began_real_ns = clock_real_ns(),
+		.period = 1,
+		.profile = f->sampler.world->profile };
+	write_token(f, "t");
+	snprintf(l->token, sizeof(l->token), "--http-token-file=%s/token", f->directory);
+	snprintf(l->cache, sizeof(l->cache), "--cache-directory=%s/cache", f->directory);
+	snprintf(l->http, sizeof(l->http), "--http-address=unix:%s/socket", f->directory);
+	snprintf(l->store, sizeof(l->store), "--local-store-directory=%s/profiles", f->directory);
+	memcpy(l->argv,
+		((char *[]){ (char *)"agent", l->token, l->cache, l->http, l->store,
+			(char *)"--include=comm=x" }),
+		sizeof(l->argv));
+	assert_int_equal(config_parse(&l->config, IN_AGENT, (int)ARRAY_SIZE(l->argv), l->argv), 0);
+	fake_sampler_next = &f->sampler;
+}
+
+static int live(void *context)
+{
+	struct life *l = context;
+
+	return -daemon_run(&l->config, (int)ARRAY_SIZE(l->argv), l->argv);
+}
+
+/* A sampler that was made is destroyed; one that was started is stopped before. */
+static void all_is_gone(void *context, int result)
+{
+	struct life *l = context;
+	struct sampler *s = &l->agent.sampler;
+	char path[96];
+	void *world = s->world;
+
+	assert_int_equal(s->destroyed, s->options.loop != NULL);
+	if (!result)
+		assert_int_equal(s->stopped, 1);
+	snprintf(path, sizeof(path), "%s/socket", l->agent.directory);
+	if (!torture_failed() || strcmp(torture_failed(), "unlink") != 0)
+		assert_int_equal(access(path, F_OK), -1);
+	fake_sampler_next = NULL;
+	config_deinit(&l->config);
+	report_teardown(&world);
+	nftw(l->agent.directory, daemon_fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void an_agent_that_cannot_start_leaves_nothing(void **state)
+{
+	static struct life l;
+	struct torture t = { .begin = begin_life,
+		.operation = live,
+		.end = all_is_gone,
+		.context = &l,
+		.optional = "*",
 		.other_errors = true };
 
 	(void)state;
@@ -481,6 +560,7 @@ int main(void)
 		torture_test(a_reload_changes_all_or_nothing),
 		torture_test(export_settings_are_read_or_not),
 		torture_test(settings_are_read_or_not),
+		torture_test(an_agent_that_cannot_start_leaves_nothing),
 		torture_test(series_are_found_or_not),
 		torture_test(groups_are_found_or_not),
 		torture_test(what_is_not_stored_is_counted),

@@ -181,8 +181,11 @@ static int listen_on(const struct address *address, int *ret_fd)
 		return err;
 	if (bind(fd, (const struct sockaddr *)&address->socket, address->size))
 		return -errno;
-	if ((path && chmod(path, SOCKET_FILE_MODE)) || listen(fd, BACKLOG))
-		return -errno;
+	if ((path && chmod(path, SOCKET_FILE_MODE)) || listen(fd, BACKLOG)) {
+		err = -errno;
+		address_remove(address);
+		return err;
+	}
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
