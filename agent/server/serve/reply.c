@@ -39,7 +39,7 @@ static enum MHD_Result queue(
 
 	if (!response)
 		return MHD_NO;
-	server_set_deadline(r->connection, r->serve->limits.sending_ns);
+	connections_set_deadline(r->connection, r->serve->limits.sending_ns);
 	result = MHD_queue_response(r->mhd, status, response);
 	MHD_destroy_response(response);
 	return result;
@@ -201,7 +201,7 @@ void reply_hold(struct serve_reply *r)
 {
 	r->connection->held = r;
 	r->connection->half_closed_ns = 0;
-	server_set_deadline(r->connection, 0);
+	connections_set_deadline(r->connection, 0);
 	MHD_suspend_connection(r->mhd);
 	/* The library does not watch a suspended client. If loop_add() fails, the answer is merely
 	 * sent to nobody. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Shared by server.c, routes.c and reply.c. */
+/* Shared by server.c, connections.c, routes.c and reply.c. */
 #include <microhttpd.h>
 
 #include "agent/server/serve/address.h"
 #include "agent/server/serve/serve.h"
+
+enum { SERVE_MAX_CONNECTIONS = 64 };
 
 /* One client, from accept() to close(). */
 struct connection {
@@ -49,7 +51,17 @@ struct serve {
 /* server.c */
 /* Runs the library, which may have work that its epoll descriptor does not report. */
 void server_run(struct serve *s);
-void server_set_deadline(struct connection *c, uint64_t delay_ns); /* 0 = none */
+
+/* connections.c */
+void connections_on_client(void *context, int fd, uint32_t events); /* a loop_fd_fn */
+/* The library's notification that a connection has begun or ended. */
+void connections_on_change(void *context, struct MHD_Connection *mhd, void **connection_context,
+	enum MHD_ConnectionNotificationCode code);
+/* Listens if a client can be accepted now. */
+void connections_update_listening(struct serve *s);
+/* Waits for a request for LIMIT_NS at most. */
+void connections_become_idle(struct connection *c, uint64_t limit_ns);
+void connections_set_deadline(struct connection *c, uint64_t delay_ns); /* 0 = none */
 
 /* routes.c */
 /* Answers R at once, or holds it. */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs libmicrohttpd inside the agent's loop, without a thread. Its epoll descriptor is in the
- * loop's epoll; other pending work is asked for after each MHD_run(). We accept connections
- * ourselves, to decide what happens when there are too many clients, and we keep the time limits:
- * the library restarts its own with each byte, so a slow client could hold a connection for ever.
- * Here a connection has one deadline, which moves only on whole steps: request complete, answer
- * taken, next request.
+ * loop's epoll; other pending work is asked for after each MHD_run().
  */
 #include <assert.h>
 #include <errno.h>
@@ -21,8 +17,6 @@
 #include "base/clock.h"
 
 enum {
-	MAX_CONNECTIONS = 64,
-	ACCEPTS_PER_TURN = 16,
 	CONNECTION_MEMORY_BYTES = 32 * 1024, /* headers and the chunk being sent */
 	UPLOAD_LIMIT_BYTES = 4 << 20, /* pprof asks for many addresses in one request */
 	LAST_TURNS = 4,
@@ -33,12 +27,8 @@ static const struct serve_limits FALLBACK_LIMITS = {
 	.idle_ns = UINT64_C(30000000000),
 	.sending_ns = UINT64_C(60000000000),
 };
-/* after running out of descriptors or memory */
-static const uint64_t RETRY_NS = UINT64_C(1000000000);
 
 /* ---- turns ---------------------------------------------------------------------------------- */
-
-static void update_listening(struct serve *s);
 
 static void server_on_run_timer(void *context)
 {
@@ -53,7 +43,7 @@ void server_run(struct serve *s)
 	unsigned long long wait;
 
 	(void)MHD_run(s->mhd);
-	update_listening(s);
+	connections_update_listening(s);
 	if (s->run_timer >= 0 || MHD_get_timeout(s->mhd, &wait) != MHD_YES)
 		return;
 	/* A timer, not a loop here: other events get their turn in between. */
@@ -65,174 +55,6 @@ static void on_library_event(void *context, int fd, uint32_t events)
 	(void)fd;
 	(void)events;
 	server_run(context);
-}
-
-/* ---- deadlines ------------------------------------------------------------------------------ */
-
-static void on_deadline(void *context);
-
-static void arm_deadline_timer(struct serve *s, uint64_t deadline_ns)
-{
-	uint64_t now = clock_monotonic_ns();
-
-	if (s->deadline_timer >= 0 && s->deadline_timer_ns <= deadline_ns)
-		return;
-	if (s->deadline_timer >= 0)
-		loop_cancel(s->loop, s->deadline_timer);
-	s->deadline_timer = -1;
-	s->deadline_timer_ns = deadline_ns;
-	(void)loop_timer(s->loop, deadline_ns > now ? deadline_ns - now : 0, 0, on_deadline, s,
-		&s->deadline_timer);
-}
-
-void server_set_deadline(struct connection *c, uint64_t delay_ns)
-{
-	c->deadline_ns = delay_ns ? clock_monotonic_ns() + delay_ns : 0;
-	if (delay_ns)
-		arm_deadline_timer(c->serve, c->deadline_ns);
-}
-
-/* shutdown() makes the library find the closed connection when it runs next. */
-static void on_deadline(void *context)
-{
-	struct serve *s = context;
-	uint64_t now = clock_monotonic_ns(), next = UINT64_MAX;
-
-	s->deadline_timer = -1;
-	for (struct connection *c = s->connections; c; c = c->next) {
-		if (c->deadline_ns && c->deadline_ns <= now) {
-			shutdown(c->fd, SHUT_RDWR);
-			c->deadline_ns = 0;
-		}
-		if (c->deadline_ns)
-			next = MIN(next, c->deadline_ns);
-	}
-	if (next != UINT64_MAX)
-		arm_deadline_timer(s, next);
-	server_run(s);
-}
-
-/* ---- connections ---------------------------------------------------------------------------- */
-
-/*
- * Too many clients: closes the one that has gone longest without a complete request, so that
- * neither forgotten connections nor slow clients keep others out.
- */
-static void evict_idle(struct serve *s)
-{
-	struct connection *oldest = NULL;
-
-	for (struct connection *c = s->connections; c; c = c->next) {
-		if (c->idle && (!oldest || c->idle_since_ns < oldest->idle_since_ns))
-			oldest = c;
-	}
-	if (oldest)
-		shutdown(oldest->fd, SHUT_RDWR);
-}
-
-/* False if no further client can be accepted now. */
-static bool accept_one(struct serve *s)
-{
-	struct sockaddr_storage from;
-	socklen_t size = sizeof(from);
-	int fd = accept4(
-		s->listen_fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ECONNABORTED || errno == EINTR;
-	/* Closes FD when it fails. */
-	(void)MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, size);
-	return true;
-}
-
-static void on_retry(void *context)
-{
-	struct serve *s = context;
-
-	s->listen_timer = -1;
-	update_listening(s);
-}
-
-static void on_client(void *context, int fd, uint32_t events)
-{
-	struct serve *s = context;
-	bool more = true;
-
-	(void)fd;
-	(void)events;
-	for (int i = 0; more && i < ACCEPTS_PER_TURN && s->connection_count < MAX_CONNECTIONS; i++)
-		more = accept_one(s);
-	/*
-	 * Out of descriptors or memory: stop listening for a while, or the waiting client wakes us
-	 * over and over.
-	 */
-	if (!more && errno != EAGAIN)
-		(void)loop_timer(s->loop, RETRY_NS, 0, on_retry, s, &s->listen_timer);
-	if (s->connection_count >= MAX_CONNECTIONS)
-		evict_idle(s);
-	server_run(s);
-}
-
-static void update_listening(struct serve *s)
-{
-	bool wanted = s->connection_count < MAX_CONNECTIONS && s->listen_timer < 0 && !s->stopping;
-
-	if (wanted == s->listening)
-		return;
-	loop_set_events(s->loop, s->listen_fd, wanted ? EPOLLIN : 0);
-	s->listening = wanted;
-}
-
-static void become_idle(struct connection *c, uint64_t limit_ns)
-{
-	c->idle = true;
-	c->idle_since_ns = clock_monotonic_ns();
-	server_set_deadline(c, limit_ns);
-}
-
-static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void **ret_context)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct connection *c = calloc(1, sizeof(*c));
-
-	*ret_context = c;
-	if (!c || !info) {
-		free(c);
-		*ret_context = NULL;
-		return;
-	}
-	c->serve = s;
-	c->fd = info->connect_fd;
-	c->next = s->connections;
-	if (c->next)
-		c->next->previous = c;
-	s->connections = c;
-	s->connection_count++;
-	become_idle(c, s->limits.request_ns);
-}
-
-static void connection_end(struct connection *c)
-{
-	struct serve *s = c->serve;
-
-	if (c->next)
-		c->next->previous = c->previous;
-	if (c->previous)
-		c->previous->next = c->next;
-	else
-		s->connections = c->next;
-	s->connection_count--;
-	free(c);
-}
-
-static void on_connection(void *context, struct MHD_Connection *mhd, void **connection_context,
-	enum MHD_ConnectionNotificationCode code)
-{
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		connection_begin(context, mhd, connection_context);
-	else if (*connection_context)
-		connection_end(*connection_context);
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -287,7 +109,7 @@ static void server_on_completed(void *context, struct MHD_Connection *mhd, void 
 	(void)code;
 	if (!r)
 		return;
-	become_idle(r->connection, r->serve->limits.idle_ns);
+	connections_become_idle(r->connection, r->serve->limits.idle_ns);
 	free(r);
 	*request_context = NULL;
 }
@@ -300,11 +122,11 @@ static int start_library(struct serve *s)
 
 	s->mhd = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
-		server_on_request, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)MAX_CONNECTIONS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
-		MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_NOTIFY_COMPLETED, server_on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, s, MHD_OPTION_END);
+		server_on_request, s, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned int)SERVE_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, server_on_completed,
+		s, MHD_OPTION_NOTIFY_CONNECTION, connections_on_change, s, MHD_OPTION_END);
 	if (!s->mhd)
 		return -ENOMEM;
 	info = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);
@@ -333,7 +155,7 @@ static int start_listening(struct serve *s)
 		s->port = ntohs(bound.in.sin_port);
 	else if (bound.any.sa_family == AF_INET6)
 		s->port = ntohs(bound.in6.sin6_port);
-	err = loop_add(s->loop, s->listen_fd, EPOLLIN, on_client, s);
+	err = loop_add(s->loop, s->listen_fd, EPOLLIN, connections_on_client, s);
 	s->listening = !err;
 	return err;
 }

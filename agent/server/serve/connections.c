@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients from accept() to close(). We accept connections ourselves, to decide what happens when
+ * there are too many, and we keep the time limits: the library restarts its own with each byte, so
+ * a slow client could hold a connection for ever. Here a connection has one deadline, which moves
+ * only on whole steps: request complete, answer taken, next request.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/server/serve/serve_internal.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum { ACCEPTS_PER_TURN = 16 };
+
+/* after running out of descriptors or memory */
+static const uint64_t RETRY_NS = UINT64_C(1000000000);
+
+/* ---- deadlines ------------------------------------------------------------------------------ */
+
+static void connections_on_deadline(void *context);
+
+static void connections_arm_deadline(struct serve *s, uint64_t deadline_ns)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (s->deadline_timer >= 0 && s->deadline_timer_ns <= deadline_ns)
+		return;
+	if (s->deadline_timer >= 0)
+		loop_cancel(s->loop, s->deadline_timer);
+	s->deadline_timer = -1;
+	s->deadline_timer_ns = deadline_ns;
+	(void)loop_timer(s->loop, deadline_ns > now ? deadline_ns - now : 0, 0,
+		connections_on_deadline, s, &s->deadline_timer);
+}
+
+void connections_set_deadline(struct connection *c, uint64_t delay_ns)
+{
+	c->deadline_ns = delay_ns ? clock_monotonic_ns() + delay_ns : 0;
+	if (delay_ns)
+		connections_arm_deadline(c->serve, c->deadline_ns);
+}
+
+/* shutdown() makes the library find the closed connection when it runs next. */
+static void connections_on_deadline(void *context)
+{
+	struct serve *s = context;
+	uint64_t now = clock_monotonic_ns(), next = UINT64_MAX;
+
+	s->deadline_timer = -1;
+	for (struct connection *c = s->connections; c; c = c->next) {
+		if (c->deadline_ns && c->deadline_ns <= now) {
+			shutdown(c->fd, SHUT_RDWR);
+			c->deadline_ns = 0;
+		}
+		if (c->deadline_ns)
+			next = MIN(next, c->deadline_ns);
+	}
+	if (next != UINT64_MAX)
+		connections_arm_deadline(s, next);
+	server_run(s);
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+/*
+ * Too many clients: closes the one that has gone longest without a complete request, so that
+ * neither forgotten connections nor slow clients keep others out.
+ */
+static void connections_evict_idle(struct serve *s)
+{
+	struct connection *oldest = NULL;
+
+	for (struct connection *c = s->connections; c; c = c->next) {
+		if (c->idle && (!oldest || c->idle_since_ns < oldest->idle_since_ns))
+			oldest = c;
+	}
+	if (oldest)
+		shutdown(oldest->fd, SHUT_RDWR);
+}
+
+/* False if no further client can be accepted now. */
+static bool connections_accept_one(struct serve *s)
+{
+	struct sockaddr_storage from;
+	socklen_t size = sizeof(from);
+	int fd = accept4(
+		s->listen_fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ECONNABORTED || errno == EINTR;
+	/* Closes FD when it fails. */
+	(void)MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, size);
+	return true;
+}
+
+static void connections_on_retry(void *context)
+{
+	struct serve *s = context;
+
+	s->listen_timer = -1;
+	connections_update_listening(s);
+}
+
+void connections_on_client(void *context, int fd, uint32_t events)
+{
+	struct serve *s = context;
+	bool more = true;
+
+	(void)fd;
+	(void)events;
+	for (int i = 0; more && i < ACCEPTS_PER_TURN && s->connection_count < SERVE_MAX_CONNECTIONS;
+		i++)
+		more = connections_accept_one(s);
+	/*
+	 * Out of descriptors or memory: stop listening for a while, or the waiting client wakes us
+	 * over and over.
+	 */
+	if (!more && errno != EAGAIN)
+		(void)loop_timer(s->loop, RETRY_NS, 0, connections_on_retry, s, &s->listen_timer);
+	if (s->connection_count >= SERVE_MAX_CONNECTIONS)
+		connections_evict_idle(s);
+	server_run(s);
+}
+
+void connections_update_listening(struct serve *s)
+{
+	bool wanted =
+		s->connection_count < SERVE_MAX_CONNECTIONS && s->listen_timer < 0 && !s->stopping;
+
+	if (wanted == s->listening)
+		return;
+	loop_set_events(s->loop, s->listen_fd, wanted ? EPOLLIN : 0);
+	s->listening = wanted;
+}
+
+void connections_become_idle(struct connection *c, uint64_t limit_ns)
+{
+	c->idle = true;
+	c->idle_since_ns = clock_monotonic_ns();
+	connections_set_deadline(c, limit_ns);
+}
+
+static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void **ret_context)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct connection *c = calloc(1, sizeof(*c));
+
+	*ret_context = c;
+	if (!c || !info) {
+		free(c);
+		*ret_context = NULL;
+		return;
+	}
+	c->serve = s;
+	c->fd = info->connect_fd;
+	c->next = s->connections;
+	if (c->next)
+		c->next->previous = c;
+	s->connections = c;
+	s->connection_count++;
+	connections_become_idle(c, s->limits.request_ns);
+}
+
+static void connection_end(struct connection *c)
+{
+	struct serve *s = c->serve;
+
+	if (c->next)
+		c->next->previous = c->previous;
+	if (c->previous)
+		c->previous->next = c->next;
+	else
+		s->connections = c->next;
+	s->connection_count--;
+	free(c);
+}
+
+void connections_on_change(void *context, struct MHD_Connection *mhd, void **connection_context,
+	enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		connection_begin(context, mhd, connection_context);
+	else if (*connection_context)
+		connection_end(*connection_context);
+}
