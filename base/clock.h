@@ -39,3 +39,9 @@ static inline uint64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
+
+/* CPU time of the calling thread, user and system. */
+static inline uint64_t clock_thread_cpu_ns(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}

@@ -180,6 +180,8 @@ static const struct entry file_entries[] = {
 	{ "/var/cache/fathom",
 		"Module indexes, kept so that no file is read twice; may be removed at any time. "
 		"Others than root: ~/.cache/fathom." },
+	{ "/var/cache/fathom/http-token",
+		"The token of the HTTP address, unless \\-\\-http\\-token\\-file names one." },
 	{ "fathom.pb.gz", "What record writes unless told otherwise." },
 };
 
@@ -221,9 +223,12 @@ int command_manual(struct invocation *call)
 	put_configuration();
 	put_entries("SIGNALS", signal_entries, ARRAY_SIZE(signal_entries));
 	put_entries("HTTP", http_entries, ARRAY_SIZE(http_entries));
-	puts(".PP\nServed by \\fBfathom agent\\fR at \\-\\-http\\-address. With a token, all but "
-	     "health and readiness want it: \\fBAuthorization: Bearer\\fR, or as the password of "
-	     "any user. A GET changes nothing.");
+	puts(".PP\nServed by \\fBfathom agent\\fR at \\-\\-http\\-address. Everybody may read "
+	     "health, "
+	     "readiness and /metrics. The rest is for root and the agent's own user on this "
+	     "machine, and for whoever sends the token (\\-\\-http\\-token\\-file): "
+	     "\\fBAuthorization: Bearer\\fR, or as the password of any user. A GET changes "
+	     "nothing.");
 	put_entries("FILES", file_entries, ARRAY_SIZE(file_entries));
 	put_entries("EXIT STATUS", status_entries, ARRAY_SIZE(status_entries));
 	put_entries("EXAMPLES", example_entries, ARRAY_SIZE(example_entries));

@@ -53,10 +53,10 @@ void daemon_announce(const struct daemon *d)
 	if (d->serve && strncmp(address, "unix:", 5)) {
 		put_address(d, at, sizeof(at));
 		fprintf(stderr,
-			"Look at it:      http://%s/\n"
-			"Profile it:      go tool pprof "
+			"Look at it:      http://fathom:%s@%s/\n"
+			"Profile it, as root: go tool pprof "
 			"'http://%s/debug/pprof/profile?seconds=5'\n",
-			at, at);
+			d->token, at, at);
 	}
 	fputs("Ctrl-C ends it. What is hottest comes after the first seconds.\n", stderr);
 }

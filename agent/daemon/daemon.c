@@ -17,7 +17,7 @@
 #include "agent/settings/sampling_options.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/notify.h"
-#include "agent/server/serve/address.h"
+#include "agent/daemon/token.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -49,10 +49,9 @@ static void daemon_on_signal(void *context, int signal)
 static void on_budget(void *context)
 {
 	struct daemon *d = context;
-	uint64_t ns = 0, runs = 0, before = d->budget.current_hz, hz;
+	uint64_t before = d->budget.current_hz;
+	uint64_t hz = budget_look(&d->budget, daemon_sampling_cpu_ns(d), clock_monotonic_ns());
 
-	(void)sampler_bpf_time(d->sampler, &ns, &runs);
-	hz = budget_look(&d->budget, clock_cpu_ns() + ns, clock_monotonic_ns());
 	if (hz == before)
 		return;
 	log_info("the frequency follows the CPU budget", "hz=%llu", (unsigned long long)hz);
@@ -90,7 +89,7 @@ static int daemon_watch_signals(struct daemon *d)
 static int make_token(struct daemon *d)
 {
 	autofree char *message = NULL;
-	int err = daemon_read_token(&d->config, &d->token, &message);
+	int err = token_get(&d->config, d->cache_directory, &d->token, &message);
 
 	if (err)
 		fprintf(stderr, "fathom agent: %s\n", message ? message : strerror(-err));
@@ -136,7 +135,6 @@ static int make_serve(struct daemon *d)
 {
 	const char *address = config_text(&d->config, SETTING_http_address);
 	struct serve_options options = { .address = address, .token = d->token, .loop = d->loop };
-	struct address parsed;
 	int err;
 
 	if (!address || !*address)
@@ -148,9 +146,6 @@ static int make_serve(struct daemon *d)
 			err == -EADDRINUSE
 				? "in use, perhaps by another agent: name another address"
 				: strerror(-err));
-	else if (!d->token && !address_parse(address, &parsed) && !parsed.loopback)
-		log_warn("whoever reaches this address sees all profiles: set --http-token-file",
-			"address=%s", address);
 	return err;
 }
 

@@ -38,7 +38,7 @@ struct daemon {
 	struct store *store; /* NULL = no local store */
 	struct daemon_export *export; /* NULL = no remote store */
 	struct serve *serve; /* NULL = HTTP is off */
-	char *token; /* NULL = none */
+	char *token; /* of the HTTP address; NULL only before it is made */
 	char *cache_directory;
 	struct budget budget;
 	int window_timer, frequency_timer, budget_timer, watchdog_timer; /* -1 = none */
@@ -64,7 +64,6 @@ int daemon_schedule_budget(struct daemon *d);
 int daemon_settings_read(
 	const struct config *config, struct daemon_settings *ret_settings, char **ret_message);
 /* *RET_TOKEN is NULL if no file is configured; free it with secret_free(). */
-int daemon_read_token(const struct config *config, char **ret_token, char **ret_message);
 /*
  * Reads the settings again, reports to systemd and logs the result. On error nothing has changed.
  */
@@ -101,6 +100,9 @@ uint64_t daemon_resident_bytes(void);
 unsigned int daemon_open_fds(void); /* 0 if unknown */
 /* CPU time of the BPF program; 0 if the kernel does not account it. */
 uint64_t daemon_bpf_ns(const struct daemon *d);
+uint64_t daemon_clients_cpu_ns(const struct daemon *d); /* what HTTP clients have cost */
+/* CPU time for the CPU budget: ours, without what clients have cost, and that of BPF. */
+uint64_t daemon_sampling_cpu_ns(const struct daemon *d);
 
 /* status.c */
 int daemon_write_status(void *context, struct buffer *out);

@@ -62,10 +62,25 @@ uint64_t daemon_bpf_ns(const struct daemon *d)
 	return sampler_bpf_time(d->sampler, &ns, &runs) ? ns : 0;
 }
 
+uint64_t daemon_clients_cpu_ns(const struct daemon *d)
+{
+	return d->serve ? serve_figures(d->serve).cpu_ns : 0;
+}
+
+uint64_t daemon_sampling_cpu_ns(const struct daemon *d)
+{
+	uint64_t own_ns = clock_cpu_ns(), clients_ns = daemon_clients_cpu_ns(d);
+
+	/* Two clocks: the thread's may be ahead of the process's by a little. */
+	return own_ns - MIN(own_ns, clients_ns) + daemon_bpf_ns(d);
+}
+
 static int write_metrics(void *context, struct buffer *out)
 {
 	const struct daemon *d = context;
 	const struct sampler_sizes sizes = sampler_sizes(d->sampler);
+	const struct serve_figures clients =
+		d->serve ? serve_figures(d->serve) : (struct serve_figures){ 0 };
 	const struct exposition_figure figures[] = {
 		{ "fathom_build_info", "version=\"" FATHOM_VERSION "\"", "The version that runs",
 			EXPOSITION_GAUGE, 1 },
@@ -98,6 +113,15 @@ static int write_metrics(void *context, struct buffer *out)
 			EXPOSITION_COUNTER, http_seconds(clock_cpu_ns()) },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"bpf\"", "", EXPOSITION_COUNTER,
 			http_seconds(daemon_bpf_ns(d)) },
+		{ "fathom_http_cpu_seconds_total", "",
+			"CPU time of fathom itself that HTTP clients have cost", EXPOSITION_COUNTER,
+			http_seconds(clients.cpu_ns) },
+		{ "fathom_http_requests_delayed_total", "",
+			"HTTP requests that waited because such clients had cost too much",
+			EXPOSITION_COUNTER, (double)clients.delayed },
+		{ "fathom_http_connections_refused_total", "",
+			"HTTP connections closed because such clients had too many",
+			EXPOSITION_COUNTER, (double)clients.refused },
 		{ "process_cpu_seconds_total", "", "CPU time, user and system", EXPOSITION_COUNTER,
 			http_seconds(clock_cpu_ns()) },
 		{ "process_resident_memory_bytes", "", "Resident memory", EXPOSITION_GAUGE,
@@ -193,10 +217,15 @@ static void send_profile(struct on_demand *o)
 static void on_demand_over(void *context)
 {
 	struct on_demand *o = context;
+	struct daemon *d = o->daemon;
+	uint64_t before_ns = clock_thread_cpu_ns(), counted_ns = daemon_clients_cpu_ns(d);
 
 	o->timer = -1;
 	send_profile(o);
 	on_demand_end(o);
+	counted_ns = daemon_clients_cpu_ns(d) - counted_ns;
+	if (d->serve)
+		serve_charge(d->serve, clock_thread_cpu_ns() - before_ns - counted_ns);
 }
 
 /* -ESRCH unless PID is a process: a thread's id would give an empty profile. */

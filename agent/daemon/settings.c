@@ -10,6 +10,7 @@
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/fixed_settings.h"
 #include "agent/daemon/notify.h"
+#include "agent/daemon/token.h"
 #include "agent/server/serve/address.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -113,22 +114,6 @@ int daemon_settings_read(
 	return 0;
 }
 
-int daemon_read_token(const struct config *config, char **ret_token, char **ret_message)
-{
-	const char *path = config_text(config, SETTING_http_token_file);
-	char *token = NULL;
-	int err = path && *path ? secret_file_read(path, SERVE_TOKEN_BYTES, &token) : 0;
-
-	if (err == -E2BIG)
-		return config_refuse(config, SETTING_http_token_file, ret_message,
-			": %s: longer than %d characters", path, SERVE_TOKEN_BYTES);
-	if (err)
-		return config_refuse(config, SETTING_http_token_file, ret_message, ": %s: %s", path,
-			secret_file_explain(err));
-	*ret_token = token;
-	return 0;
-}
-
 /* An unchanged budget keeps the frequency it has reached. */
 static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 {
@@ -147,7 +132,7 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 /* Clients must send the new token from their next request on. Takes TOKEN. */
 static void apply_token(struct daemon *d, char *token)
 {
-	if (strcmp(token ? token : "", d->token ? d->token : "") != 0)
+	if (strcmp(token, d->token) != 0)
 		log_info("the token of the HTTP address has changed", "%s", "");
 	if (d->serve)
 		serve_set_token(d->serve, token);
@@ -213,7 +198,7 @@ static int read_again(const struct daemon *d, struct config *ret_config,
 static int apply_what_can_fail(struct daemon *d, const struct config *config, char **ret_message)
 {
 	char *token = NULL;
-	int err = daemon_read_token(config, &token, ret_message);
+	int err = token_get(config, d->cache_directory, &token, ret_message);
 
 	if (!err)
 		err = daemon_export_reload(&d->export, config, sampler_metrics_to_add(d->sampler),

@@ -172,6 +172,7 @@ static void write_cpu(struct json *j, const struct daemon *d)
 		json_decimal(j, "recent_percent", d->budget.used * 100, 3);
 	json_decimal(j, "own_seconds", status_seconds(own), 3);
 	json_decimal(j, "bpf_seconds", status_seconds(bpf), 3);
+	json_decimal(j, "http_seconds", status_seconds(daemon_clients_cpu_ns(d)), 3);
 	json_decimal(
 		j, "index_builds_seconds", status_seconds(sampler_builds_cpu_ns(d->sampler)), 3);
 	json_close(j);

@@ -23,10 +23,14 @@ WAIT_S = 120
 
 
 class Browser:
-    def __init__(self, width=1280, height=800, dark=False):
+    def __init__(self, width=1280, height=800, dark=False, user=None):
+        """USER: the id of the user who runs it."""
         self.size = (width, height)
         self.dark = dark
+        self.user = user
         self.folder = tempfile.mkdtemp(prefix="chromium-")
+        if user is not None:
+            os.chown(self.folder, user, user)
         self.driver = self.base = None
 
     def __enter__(self):
@@ -57,7 +61,7 @@ class Browser:
         env = dict(os.environ, HOME=self.folder, XDG_CONFIG_HOME=self.folder, XDG_CACHE_HOME=self.folder)
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
-                                       start_new_session=True)
+                                       start_new_session=True, cwd="/", user=self.user, group=self.user)
         port = None
         for line in self.driver.stdout:
             if b"started successfully on port" in line:

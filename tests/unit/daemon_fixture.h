@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "agent/daemon/daemon_internal.h"
+#include "agent/daemon/token.h"
 #include "agent/settings/log_options.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -77,7 +78,7 @@ static inline void daemon_fixture_make(struct daemon_fixture *f, const char *tex
 	assert_int_equal(config_load(&d->config, f->config_path, &message), 0);
 	assert_int_equal(daemon_settings_read(&d->config, &d->settings, &message), 0);
 	assert_int_equal(log_options(&d->config), 0);
-	assert_int_equal(daemon_read_token(&d->config, &d->token, &message), 0);
+	assert_int_equal(token_get(&d->config, f->directory, &d->token, &message), 0);
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
 	d->cache_directory = f->directory;
 	d->started_ns = clock_monotonic_ns();

@@ -167,14 +167,27 @@ int serve_teardown(void **state)
 	return 0;
 }
 
+int serve_socket(const struct serve_fixture *f, int domain)
+{
+	uid_t before = geteuid();
+	int fd;
+
+	if (f->client_uid)
+		assert_int_equal(seteuid(f->client_uid), 0);
+	fd = socket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (f->client_uid)
+		assert_int_equal(seteuid(before), 0);
+	assert_true(fd >= 0);
+	return fd;
+}
+
 int serve_connect(const struct serve_fixture *f)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_port = htons((uint16_t)serve_port(f->serve)),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = serve_socket(f, AF_INET);
 
-	assert_true(fd >= 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
 	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	return fd;

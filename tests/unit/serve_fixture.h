@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include "agent/loop/loop.h"
@@ -30,6 +31,7 @@ struct serve_fixture {
 	char path[256];
 	size_t metrics_bytes; /* padding after the first line */
 	struct serve_limits limits;
+	uid_t client_uid; /* who owns the sockets of serve_connect(); 0 = we do */
 	bool not_ready, send_soon, stop_at_begin, stop_at_cancel;
 	bool one_place; /* return -EAGAIN while a profile is being taken */
 	/* a client that writes piece by piece */
@@ -44,6 +46,8 @@ int serve_setup_started(void **state); /* listens on a loopback port */
 int serve_teardown(void **state);
 void serve_start(struct serve_fixture *f, const char *address, const char *token);
 
+/* A TCP socket that belongs to the client's user. */
+int serve_socket(const struct serve_fixture *f, int domain);
 /* Return non-blocking sockets. */
 int serve_connect(const struct serve_fixture *f);
 int serve_connect_unix(const struct sockaddr_un *un);

@@ -465,29 +465,6 @@ static void an_address_in_use_ends_it(void **state)
 
 /* ---- what it says --------------------------------------------------------------------------- */
 
-static void assert_warned(struct bench *b, bool warned)
-{
-	assert_notice(b, "READY=1");
-	assert_int_equal(strstr(read_log(b), "set --http-token-file") != NULL, warned);
-	assert_int_equal(stopped(b), EXIT_DONE);
-}
-
-static void an_open_address_is_warned_of(void **state)
-{
-	struct bench *b = *state;
-	char token[128], option[160];
-
-	path_in(b, token, sizeof(token), "token");
-	assert_int_equal(io_replace_file(AT_FDCWD, token, "t", 1, 0600), 0);
-	snprintf(option, sizeof(option), "--http-token-file=%s", token);
-	start(b, "--http-address=:0", NULL);
-	assert_warned(b, true);
-	start(b, "--http-address=:0", option, NULL);
-	assert_warned(b, false);
-	start(b, "--http-address=127.0.0.1:0", NULL);
-	assert_warned(b, false);
-}
-
 static void a_person_is_told_where_to_look(void **state)
 {
 	struct bench *b = *state;
@@ -502,7 +479,8 @@ static void a_person_is_told_where_to_look(void **state)
 	assert_logged(b, "msg=\"sampling\" hz=19 address=:0 port=");
 	at = strstr(read_log(b), " port=");
 	assert_int_equal(sscanf(at, " port=%u", &port), 1);
-	snprintf(wanted, sizeof(wanted), "Look at it:      http://127.0.0.1:%u/\n", port);
+	snprintf(wanted, sizeof(wanted), "@127.0.0.1:%u/\n", port);
+	assert_logged(b, "Look at it:      http://fathom:");
 	assert_logged(b, wanted);
 	snprintf(wanted, sizeof(wanted), "'http://127.0.0.1:%u/debug/pprof/profile?seconds=5'",
 		port);
@@ -593,7 +571,6 @@ int main(void)
 		CASE(a_store_of_others_ends_it),
 		CASE(a_spool_of_others_ends_it),
 		CASE(an_address_in_use_ends_it),
-		CASE(an_open_address_is_warned_of),
 		CASE(a_person_is_told_where_to_look),
 		CASE(nobody_is_told_where_nobody_looks),
 		CASE(a_person_sees_once_what_is_hottest),

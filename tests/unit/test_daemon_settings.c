@@ -93,62 +93,12 @@ static void what_stays_is_not_named(void **state)
 
 /* ---- the token of the HTTP address ---------------------------------------------------------- */
 
-static char *read_token(const char *text, size_t size, char **ret_message)
-{
-	char path[] = "/tmp/fathom-token-XXXXXX", option[64], *token = NULL;
-	autoclose int fd = mkstemp(path);
-	struct config config;
-	int err;
-
-	assert_int_equal(write(fd, text, size), (ssize_t)size);
-	snprintf(option, sizeof(option), "--http-token-file=%s", path);
-	parse(&config, option, NULL);
-	err = daemon_read_token(&config, &token, ret_message);
-	assert_int_equal(err, token ? 0 : -EINVAL);
-	assert_true(!token == (*ret_message != NULL));
-	config_deinit(&config);
-	unlink(path);
-	return token;
-}
-
-static void a_token_is_what_its_file_holds(void **state)
-{
-	struct config config;
-	char *token, *message = NULL;
-
-	(void)state;
-	token = read_token("tok \r\n", 6, &message);
-	assert_string_equal(token, "tok");
-	secret_free(&token);
-	parse(&config, NULL);
-	token = (char *)"";
-	assert_int_equal(daemon_read_token(&config, &token, &message), 0);
-	assert_null(token);
-	config_deinit(&config);
-}
-
-static void a_token_that_is_too_long_is_refused(void **state)
-{
-	char text[SERVE_TOKEN_BYTES + 1], *token, *message = NULL;
-
-	(void)state;
-	memset(text, 't', sizeof(text));
-	token = read_token(text, SERVE_TOKEN_BYTES, &message);
-	assert_int_equal(strlen(token), SERVE_TOKEN_BYTES);
-	secret_free(&token);
-	assert_null(read_token(text, sizeof(text), &message));
-	assert_non_null(strstr(message, "longer than 4096 characters"));
-	free(message);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_cannot_change_are_named),
 		cmocka_unit_test(one_is_named_alone),
 		cmocka_unit_test(what_stays_is_not_named),
-		cmocka_unit_test(a_token_is_what_its_file_holds),
-		cmocka_unit_test(a_token_that_is_too_long_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

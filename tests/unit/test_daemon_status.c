@@ -16,6 +16,7 @@
 #include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/secret_file.h"
 #include "base/io.h"
 #include "tests/unit/fake_sampler.h"
 
@@ -62,6 +63,7 @@ static int setup(void **state)
 	d->window_timer = d->frequency_timer = d->budget_timer = d->clock_fd = -1;
 	assert_int_equal(config_parse(&d->config, IN_AGENT, d->argc, d->argv), 0);
 	assert_int_equal(daemon_settings_read(&d->config, &d->settings, &message), 0);
+	d->token = strdup("t");
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
 	d->cache_directory = b->directory;
 	d->started_ns = clock_monotonic_ns();
@@ -80,6 +82,7 @@ static int teardown(void **state)
 	store_destroy(b->daemon.store);
 	selection_destroy(b->daemon.settings.selection);
 	loop_destroy(b->daemon.loop);
+	secret_free(&b->daemon.token);
 	config_deinit(&b->daemon.config);
 	nftw(b->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(b);
@@ -119,7 +122,8 @@ static void status_has_all_its_parts(void **state)
 	assert_says(b, "\"windows\": 77,");
 	assert_says(b, "\"window_seconds\": 10.000,");
 	assert_says(b, "\"frequency_hertz\": {\"configured\": 19, \"effective\": 19}");
-	assert_says(b, "\"bpf_seconds\": 1.500, \"index_builds_seconds\": 2.500");
+	assert_says(b, "\"bpf_seconds\": 1.500, \"http_seconds\": 0.000, "
+		       "\"index_builds_seconds\": 2.500");
 	assert_says(b, "\"caches_let_go\": 5, \"windows_ended_early\": 6");
 	assert_says(b, "\"index_bytes\": 1001, \"kallsyms_bytes\": 1002, "
 		       "\"profile_bytes\": 1003, \"bpf_map_bytes\": 1004");

@@ -119,6 +119,11 @@ static const char *socket_file(const struct address *address)
 	return un->sun_family == AF_UNIX ? un->sun_path : NULL;
 }
 
+bool address_is_socket_file(const struct address *address)
+{
+	return socket_file(address) != NULL;
+}
+
 void address_remove(const struct address *address)
 {
 	const char *path = socket_file(address);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/server/serve/peer.h"
 #include "agent/server/serve/serve_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -68,15 +69,16 @@ static void connections_on_deadline(void *context)
 /* ---- connections ---------------------------------------------------------------------------- */
 
 /*
- * Too many clients: closes the one that has gone longest without a complete request, so that
- * neither forgotten connections nor slow clients keep others out.
+ * Closes the connection of CLASS that has gone longest without a complete request, so that neither
+ * forgotten connections nor slow clients keep others out.
  */
-static void connections_evict_idle(struct serve *s)
+void connections_evict_idle(struct serve *s, enum client_class class)
 {
 	struct connection *oldest = NULL;
 
 	for (struct connection *c = s->connections; c; c = c->next) {
-		if (c->idle && (!oldest || c->idle_since_ns < oldest->idle_since_ns))
+		if (c->class == class && c->idle && !c->waits &&
+			(!oldest || c->idle_since_ns < oldest->idle_since_ns))
 			oldest = c;
 	}
 	if (oldest)
@@ -106,9 +108,16 @@ static void connections_on_retry(void *context)
 	connections_update_listening(s);
 }
 
+static void connections_pause_listening(struct serve *s, uint64_t delay_ns)
+{
+	if (s->listen_timer < 0)
+		(void)loop_timer(s->loop, delay_ns, 0, connections_on_retry, s, &s->listen_timer);
+}
+
 void connections_on_client(void *context, int fd, uint32_t events)
 {
 	struct serve *s = context;
+	uint64_t before_ns = clock_thread_cpu_ns(), wait_ns;
 	bool more = true;
 
 	(void)fd;
@@ -121,9 +130,14 @@ void connections_on_client(void *context, int fd, uint32_t events)
 	 * over and over.
 	 */
 	if (!more && errno != EAGAIN)
-		(void)loop_timer(s->loop, RETRY_NS, 0, connections_on_retry, s, &s->listen_timer);
+		connections_pause_listening(s, RETRY_NS);
+	clients_charge_accepting(
+		&s->clients, clock_thread_cpu_ns() - before_ns, clock_monotonic_ns());
+	wait_ns = clients_accept_wait_ns(&s->clients, clock_monotonic_ns());
+	if (wait_ns)
+		connections_pause_listening(s, wait_ns);
 	if (s->connection_count >= SERVE_MAX_CONNECTIONS)
-		connections_evict_idle(s);
+		connections_evict_idle(s, CLIENT_OWNER);
 	server_run(s);
 }
 
@@ -145,6 +159,19 @@ void connections_become_idle(struct connection *c, uint64_t limit_ns)
 	connections_set_deadline(c, limit_ns);
 }
 
+/*
+ * A socket file's permissions have let in only those who may read all. Over TCP the user who owns
+ * the client's socket decides.
+ */
+static enum client_class connection_class(const struct serve *s, int fd)
+{
+	uid_t uid;
+
+	if (address_is_socket_file(&s->address))
+		return CLIENT_OWNER;
+	return !peer_uid(fd, &uid) && (uid == 0 || uid == geteuid()) ? CLIENT_OWNER : CLIENT_OTHER;
+}
+
 static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void **ret_context)
 {
 	const union MHD_ConnectionInfo *info =
@@ -158,13 +185,17 @@ static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void *
 		return;
 	}
 	c->serve = s;
+	c->mhd = mhd;
 	c->fd = info->connect_fd;
 	c->next = s->connections;
 	if (c->next)
 		c->next->previous = c;
 	s->connections = c;
 	s->connection_count++;
+	c->class = connection_class(s, c->fd);
 	connections_become_idle(c, s->limits.request_ns);
+	if (!clients_enter(&s->clients, c->class))
+		shutdown(c->fd, SHUT_RDWR);
 }
 
 static void connection_end(struct connection *c)
@@ -178,6 +209,7 @@ static void connection_end(struct connection *c)
 	else
 		s->connections = c->next;
 	s->connection_count--;
+	clients_leave(&s->clients, c->class);
 	free(c);
 }
 

@@ -105,7 +105,9 @@ enum MHD_Result reply_file(struct serve_reply *r, const char *type, int fd)
 enum MHD_Result reply_unauthorized(struct serve_reply *r)
 {
 	struct MHD_Response *response =
-		text_response("send `Authorization: Bearer TOKEN`, or TOKEN as password\n");
+		text_response("only root and the agent's own user may read this from this machine "
+			      "without the token: send `Authorization: Bearer TOKEN`, or TOKEN as "
+			      "the password\n");
 
 	if (response) {
 		MHD_add_response_header(response, "WWW-Authenticate", "Bearer realm=\"fathom\"");

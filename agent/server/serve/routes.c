@@ -35,7 +35,7 @@ static const char INDEX[] =
 struct route {
 	const char *path; /* a trailing `*` matches any rest */
 	unsigned int methods;
-	bool open; /* no token needed */
+	bool open; /* for everybody */
 	enum MHD_Result (*answer)(struct serve_reply *r, const char *rest);
 };
 
@@ -215,7 +215,7 @@ static enum MHD_Result answer_reload(struct serve_reply *r, const char *rest)
 
 static const struct route routes[] = {
 	{ "/", METHOD_GET, false, answer_page },
-	{ "/metrics", METHOD_GET, false, answer_metrics },
+	{ "/metrics", METHOD_GET, true, answer_metrics },
 	{ "/healthy", METHOD_GET, true, answer_healthy },
 	{ "/-/healthy", METHOD_GET, true, answer_healthy },
 	{ "/ready", METHOD_GET, true, answer_ready },
@@ -266,15 +266,20 @@ static const char *header(const struct serve_reply *r, const char *name)
 	return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
 }
 
+static bool routes_host_is_loopback(const struct serve_reply *r)
+{
+	const char *host = header(r, MHD_HTTP_HEADER_HOST);
+
+	return !host || address_host_is_loopback(host);
+}
+
 /*
  * Listening on loopback keeps other machines out, but not pages in a local browser that use DNS
  * rebinding: their Host header gives them away.
  */
 static bool host_fits(const struct serve_reply *r)
 {
-	const char *host = header(r, MHD_HTTP_HEADER_HOST);
-
-	return !r->serve->address.loopback || !host || address_host_is_loopback(host);
+	return !r->serve->address.loopback || routes_host_is_loopback(r);
 }
 
 /* A page of another origin can send a POST, though not read its answer. */
@@ -286,13 +291,25 @@ static bool origin_fits(const struct serve_reply *r)
 	return !origin || (host && parameters_same_origin(origin, host));
 }
 
-static bool authorized(const struct serve_reply *r, const struct route *route)
+bool routes_has_token(const struct serve_reply *r)
 {
 	const char *given = header(r, MHD_HTTP_HEADER_AUTHORIZATION);
 
-	if (!r->serve->token || (route && route->open))
+	return given && r->serve->token && parameters_authorized(given, r->serve->token);
+}
+
+/*
+ * An owner on loopback needs the token, too, if the request could be a browser's that DNS rebinding
+ * has sent here.
+ */
+static bool routes_may_read(const struct serve_reply *r, const struct route *route)
+{
+	if (route && route->open)
 		return true;
-	return given && parameters_authorized(given, r->serve->token);
+	if (r->connection->class == CLIENT_OWNER &&
+		(routes_host_is_loopback(r) || address_is_socket_file(&r->serve->address)))
+		return true;
+	return routes_has_token(r);
 }
 
 enum MHD_Result routes_answer(struct serve_reply *r, const char *path, const char *method)
@@ -303,7 +320,7 @@ enum MHD_Result routes_answer(struct serve_reply *r, const char *path, const cha
 	if (!host_fits(r))
 		return reply_text(r, MHD_HTTP_FORBIDDEN,
 			"the Host header is not this machine's: use 127.0.0.1 or localhost\n");
-	if (!authorized(r, route))
+	if (!routes_may_read(r, route))
 		return reply_unauthorized(r);
 	if (!route)
 		return reply_text(r, MHD_HTTP_NOT_FOUND, "no such page\n");

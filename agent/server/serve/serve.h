@@ -18,11 +18,13 @@
  *   POST /-/reload
  *
  * Limits: connections, header bytes, request time, concurrent profiles on demand (429), seconds (1
- * to 300, 400 otherwise). With a token set, everything but /healthy and /ready wants
- * `Authorization: Bearer TOKEN` (401), or Basic with any user and TOKEN as password, which is what
- * browsers and `go tool pprof http://x:TOKEN@…` send. Other methods are refused with 405, POST from
- * pages of other origins with 403. While listening on loopback, a Host header that is not
- * loopback's (DNS rebinding) is refused with 403.
+ * to 300, 400 otherwise). Everybody may ask for /healthy, /ready and /metrics. The remaining paths
+ * are for root and our own user, told by the owner of a client's socket on loopback, for whoever
+ * may open a socket file, and for those who send the token: `Authorization: Bearer TOKEN`, or Basic
+ * with any user and TOKEN as password, which is what browsers and `go tool pprof
+ * http://x:TOKEN@…` send. Others get 401. Other methods are refused with 405, POST from pages of
+ * other origins with 403. While listening on loopback, a Host header that is not loopback's (DNS
+ * rebinding) is refused with 403.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,7 +71,10 @@ enum { SERVE_TOKEN_BYTES = 4096 }; /* the longest token */
 struct serve_options {
 	/* `127.0.0.1:7071`, `localhost:7071`, `[::1]:7071`, `:7071` (all), `unix:/path` */
 	const char *address;
-	/* NULL = none; borrowed until serve_set_token() or serve_destroy() */
+	/*
+	 * NULL = none: only root and our own user on this machine. Borrowed until
+	 * serve_set_token() or serve_destroy().
+	 */
 	const char *token;
 	struct loop *loop;
 	struct serve_handlers handlers;
@@ -84,4 +89,17 @@ void serve_set_token(struct serve *s, const char *token);
 /* Answers a held request; BYTES are copied. CONTENT_TYPE: e.g. application/octet-stream. */
 void serve_reply_send(struct serve_reply *reply, unsigned int status, const char *content_type,
 	const void *bytes, size_t size);
+/*
+ * What clients have cost since the start. The server limits it: requests that go beyond what their
+ * client's class may cost wait (agent/server/serve/clients.h).
+ */
+struct serve_figures {
+	uint64_t cpu_ns; /* of the loop's thread, including what was added by serve_charge() */
+	uint64_t delayed; /* requests that had to wait */
+	uint64_t refused; /* connections that were one too many */
+};
+
+struct serve_figures serve_figures(const struct serve *s);
+/* Adds CPU time that the owner spent on a client outside of its handlers. */
+void serve_charge(struct serve *s, uint64_t cpu_ns);
 unsigned int serve_port(const struct serve *s); /* the bound port, also for port 0 */

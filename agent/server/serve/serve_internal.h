@@ -4,6 +4,7 @@
 #include <microhttpd.h>
 
 #include "agent/server/serve/address.h"
+#include "agent/server/serve/clients.h"
 #include "agent/server/serve/serve.h"
 
 enum { SERVE_MAX_CONNECTIONS = 64 };
@@ -12,6 +13,7 @@ enum { SERVE_MAX_CONNECTIONS = 64 };
 struct connection {
 	struct serve *serve;
 	struct connection *next, *previous;
+	struct MHD_Connection *mhd;
 	int fd; /* owned by the library */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; shut down when it passes; 0 = none */
 	bool idle; /* no complete request so far */
@@ -19,6 +21,8 @@ struct connection {
 	struct serve_reply *held; /* NULL = none */
 	/* When the client of HELD shut down its sending side; 0 = it did not. */
 	uint64_t half_closed_ns;
+	enum client_class class;
+	bool waits; /* its request is suspended until its class may cost something again */
 };
 
 /* One request of a connection. */
@@ -43,7 +47,8 @@ struct serve {
 	bool stopping;
 	struct connection *connections;
 	size_t connection_count;
-	int run_timer, deadline_timer, listen_timer; /* -1 = none */
+	struct clients clients;
+	int run_timer, deadline_timer, listen_timer, waiting_timer; /* -1 = none */
 	uint64_t deadline_timer_ns; /* when deadline_timer fires */
 	unsigned int port;
 };
@@ -59,6 +64,7 @@ void connections_on_change(void *context, struct MHD_Connection *mhd, void **con
 	enum MHD_ConnectionNotificationCode code);
 /* Listens if a client can be accepted now. */
 void connections_update_listening(struct serve *s);
+void connections_evict_idle(struct serve *s, enum client_class class);
 /* Waits for a request for LIMIT_NS at most. */
 void connections_become_idle(struct connection *c, uint64_t limit_ns);
 void connections_set_deadline(struct connection *c, uint64_t delay_ns); /* 0 = none */
@@ -66,6 +72,7 @@ void connections_set_deadline(struct connection *c, uint64_t delay_ns); /* 0 = n
 /* routes.c */
 /* Answers R at once, or holds it. */
 enum MHD_Result routes_answer(struct serve_reply *r, const char *path, const char *method);
+bool routes_has_token(const struct serve_reply *r);
 
 /* reply.c: each queues one answer. */
 enum MHD_Result reply_text(struct serve_reply *r, unsigned int status, const char *text);

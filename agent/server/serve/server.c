@@ -40,9 +40,12 @@ static void server_on_run_timer(void *context)
 
 void server_run(struct serve *s)
 {
+	uint64_t before_ns = clock_thread_cpu_ns();
 	unsigned long long wait;
 
 	(void)MHD_run(s->mhd);
+	if (clients_charge(&s->clients, clock_thread_cpu_ns() - before_ns, clock_monotonic_ns()))
+		connections_evict_idle(s, CLIENT_OTHER);
 	connections_update_listening(s);
 	if (s->run_timer >= 0 || MHD_get_timeout(s->mhd, &wait) != MHD_YES)
 		return;
@@ -55,6 +58,50 @@ static void on_library_event(void *context, int fd, uint32_t events)
 	(void)fd;
 	(void)events;
 	server_run(context);
+}
+
+/* ---- requests that wait --------------------------------------------------------------------- */
+
+/* The library calls the request handler again for a request resumed without an answer. */
+static void server_resume_waiting(struct serve *s)
+{
+	for (struct connection *c = s->connections; c; c = c->next) {
+		if (!c->waits)
+			continue;
+		c->waits = false;
+		MHD_resume_connection(c->mhd);
+	}
+}
+
+static void server_on_waited(void *context)
+{
+	struct serve *s = context;
+
+	s->waiting_timer = -1;
+	server_resume_waiting(s);
+	server_run(s);
+}
+
+/* Suspends a request whose class has used up its CPU time; false = it may be answered now. */
+static bool server_defer(struct serve_reply *r)
+{
+	struct connection *c = r->connection;
+	struct serve *s = r->serve;
+	uint64_t wait_ns;
+
+	if (s->stopping)
+		return false;
+	if (c->class == CLIENT_OTHER && routes_has_token(r)) {
+		clients_promote(&s->clients);
+		c->class = CLIENT_OWNER;
+	}
+	wait_ns = clients_request(&s->clients, c->class, clock_monotonic_ns());
+	if (!wait_ns || (s->waiting_timer < 0 && loop_timer(s->loop, wait_ns, 0, server_on_waited,
+							 s, &s->waiting_timer)))
+		return false;
+	c->waits = true;
+	MHD_suspend_connection(c->mhd);
+	return true;
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -90,6 +137,8 @@ static enum MHD_Result server_on_request(void *context, struct MHD_Connection *m
 	if (r->failed)
 		return MHD_NO;
 	if (!*upload_size) {
+		if (server_defer(r))
+			return MHD_YES;
 		r->connection->idle = false;
 		return routes_answer(r, url, method);
 	}
@@ -182,7 +231,8 @@ int serve_create(const struct serve_options *options, struct serve **ret_serve)
 	s->handlers = options->handlers;
 	s->limits = limits_or_fallback(options->limits);
 	s->listen_fd = s->epoll_fd = -1;
-	s->run_timer = s->deadline_timer = s->listen_timer = -1;
+	s->run_timer = s->deadline_timer = s->listen_timer = s->waiting_timer = -1;
+	clients_init(&s->clients, clock_monotonic_ns());
 	serve_set_token(s, options->token);
 	err = address_parse(options->address, &s->address);
 	if (!err)
@@ -213,6 +263,7 @@ static void stop_library(struct serve *s)
 
 	while ((held = any_held(s)) != NULL)
 		reply_cancel(held);
+	server_resume_waiting(s);
 	for (int i = 0; i < LAST_TURNS; i++)
 		(void)MHD_run(s->mhd);
 	if (s->epoll_fd >= 0)
@@ -236,6 +287,7 @@ void serve_destroy(struct serve *s)
 	loop_cancel(s->loop, s->run_timer);
 	loop_cancel(s->loop, s->deadline_timer);
 	loop_cancel(s->loop, s->listen_timer);
+	loop_cancel(s->loop, s->waiting_timer);
 	free(s);
 }
 
@@ -243,6 +295,18 @@ void serve_set_token(struct serve *s, const char *token)
 {
 	assert(!token || strlen(token) <= SERVE_TOKEN_BYTES);
 	s->token = token;
+}
+
+struct serve_figures serve_figures(const struct serve *s)
+{
+	return (struct serve_figures){ .cpu_ns = s->clients.cpu_ns,
+		.delayed = s->clients.delayed,
+		.refused = s->clients.refused };
+}
+
+void serve_charge(struct serve *s, uint64_t cpu_ns)
+{
+	clients_charge_owners(&s->clients, cpu_ns, clock_monotonic_ns());
 }
 
 unsigned int serve_port(const struct serve *s)

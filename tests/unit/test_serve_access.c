@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may read: by the user who owns the client's socket, and by the token. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/server/serve/peer.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "tests/unit/serve_fixture.h"
+
+enum { OTHER_USER = 12345 };
+
+static const char *const OPEN[] = { "GET /healthy", "GET /-/healthy", "GET /ready", "GET /-/ready",
+	"GET /metrics" };
+static const char *const CLOSED[] = { "GET /", "GET /status", "GET /api/profiles",
+	"GET /api/profiles/a", "GET /debug/pprof/", "GET /debug/pprof", "GET /debug/pprof/profile",
+	"GET /debug/pprof/symbol", "POST /debug/pprof/symbol", "POST /-/reload", "GET /nothing" };
+
+static int access_setup_other(void **state)
+{
+	struct serve_fixture *f;
+
+	serve_setup(state);
+	f = *state;
+	f->client_uid = OTHER_USER;
+	return 0;
+}
+
+/* Only root can open sockets for others. */
+static void access_need_root(void)
+{
+	if (geteuid() != 0)
+		skip();
+}
+
+static void test_other_users_read_health_and_metrics_only(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	access_need_root();
+	serve_start(f, "127.0.0.1:0", NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(OPEN); i++)
+		assert_int_equal(serve_ask(f, OPEN[i]), 200);
+	for (size_t i = 0; i < ARRAY_SIZE(CLOSED); i++) {
+		assert_int_equal(serve_ask(f, CLOSED[i]), 401);
+		assert_true(serve_says(f, "WWW-Authenticate: Bearer"));
+		assert_true(serve_says(f, "token"));
+	}
+	assert_int_equal(f->reloads, 0);
+	assert_int_equal(f->seconds, 0);
+}
+
+static void test_token_opens_everything(void **state)
+{
+	struct serve_fixture *f = *state;
+	/* anybody:secret */
+	static const char basic[] = "Authorization: Basic YW55Ym9keTpzZWNyZXQ=\r\n";
+
+	access_need_root();
+	serve_start(f, "127.0.0.1:0", "secret");
+	assert_int_equal(serve_ask(f, "GET /"), 401);
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer wrong1\r\n"), 401);
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer \r\n"), 401);
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer secret\r\n"), 200);
+	assert_int_equal(serve_ask_with(f, "GET /", basic), 200);
+	assert_int_equal(serve_ask_with(f, "POST /-/reload", basic), 200);
+	assert_int_equal(f->reloads, 1);
+}
+
+static void test_token_is_replaced(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	access_need_root();
+	serve_start(f, "127.0.0.1:0", "old");
+	serve_set_token(f->serve, "new");
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer old\r\n"), 401);
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer new\r\n"), 200);
+	serve_set_token(f->serve, NULL);
+	assert_int_equal(serve_ask_with(f, "GET /", "Authorization: Bearer new\r\n"), 401);
+}
+
+static void test_owner_needs_no_token(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	serve_start(f, "127.0.0.1:0", "secret");
+	assert_int_equal(serve_ask(f, "GET /"), 200);
+	assert_int_equal(serve_ask(f, "POST /-/reload"), 200);
+	assert_int_equal(serve_ask(f, "GET /nothing"), 404);
+}
+
+/* A root browser on which a page of another site has DNS rebinding tried. */
+static void test_owner_under_another_host_name_needs_the_token(void **state)
+{
+	struct serve_fixture *f = *state;
+	static const char plain[] = "GET / HTTP/1.1\r\nHost: evil.example\r\n"
+				    "Connection: close\r\n\r\n";
+	static const char with[] = "GET / HTTP/1.1\r\nHost: evil.example\r\n"
+				   "Authorization: Bearer secret\r\nConnection: close\r\n\r\n";
+
+	serve_start(f, ":0", "secret");
+	assert_int_equal(serve_ask_raw(f, plain), 401);
+	assert_int_equal(serve_ask_raw(f, with), 200);
+	assert_int_equal(serve_ask(f, "GET /"), 200);
+}
+
+static int access_connect6(const struct serve_fixture *f, const char *address)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		.sin6_port = htons((uint16_t)serve_port(f->serve)) };
+	int fd = serve_socket(f, AF_INET6);
+
+	assert_int_equal(inet_pton(AF_INET6, address, &in6.sin6_addr), 1);
+	if (connect(fd, (struct sockaddr *)&in6, sizeof(in6))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void test_addresses_of_both_families(void **state)
+{
+	static const char request[] =
+		"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+	static const char *const addresses[] = { "::1", "::ffff:127.0.0.1", "::ffff:127.9.9.9" };
+	struct serve_fixture *f = *state;
+
+	access_need_root();
+	serve_start(f, ":0", NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		for (uid_t uid = 0; uid <= OTHER_USER; uid += OTHER_USER) {
+			autoclose int fd = -1;
+
+			f->client_uid = uid;
+			fd = access_connect6(f, addresses[i]);
+			if (fd < 0)
+				skip(); /* a kernel without IPv6 */
+			assert_int_equal(
+				serve_ask_on(f, fd, request, strlen(request)), uid ? 401 : 200);
+		}
+	}
+}
+
+/*
+ * The kernel shows uid 0 for a socket that its program has closed: a request that was sent before
+ * must not pass as root's.
+ */
+static void test_closed_client_is_nobody(void **state)
+{
+	static const char request[] =
+		"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
+	struct serve_fixture *f = *state;
+
+	access_need_root();
+	serve_start(f, "127.0.0.1:0", NULL);
+	for (int i = 0; i < 3; i++) {
+		int fd = serve_connect(f);
+
+		assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
+		close(fd);
+		/* The server takes its clients in order: the answer comes after the other's. */
+		assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	}
+	assert_int_equal(f->reloads, 0);
+}
+
+static void test_client_that_has_shut_down_sending_is_known(void **state)
+{
+	static const char request[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	struct serve_fixture *f = *state;
+	autoclose int fd = -1;
+
+	serve_start(f, "127.0.0.1:0", NULL);
+	fd = serve_connect(f);
+	assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	assert_int_equal(serve_ask_on(f, fd, "", 0), 200);
+}
+
+static void test_socket_file_decides_by_its_permissions(void **state)
+{
+	struct serve_fixture *f = *state;
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	char directory[] = "/tmp/test-serve-XXXXXX", address[128];
+	static const char request[] = "GET / HTTP/1.0\r\n\r\n";
+	autoclose int fd = -1;
+	struct stat st;
+	uid_t uid;
+
+	assert_non_null(mkdtemp(directory));
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s/s", directory);
+	snprintf(address, sizeof(address), "unix:%s", un.sun_path);
+	serve_start(f, address, "secret");
+	assert_int_equal(stat(un.sun_path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	fd = serve_connect_unix(&un);
+	assert_int_equal(peer_uid(fd, &uid), 0);
+	assert_int_equal(uid, geteuid());
+	assert_int_equal(serve_ask_on(f, fd, request, strlen(request)), 200);
+	serve_destroy(take(f->serve));
+	assert_int_equal(rmdir(directory), 0);
+}
+
+/* ---- peer.h --------------------------------------------------------------------------------- */
+
+static void test_peer_of_other_sockets(void **state)
+{
+	autoclose int udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	autoclose int unconnected = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	autoclose int pipe_end = -1, other_end = -1;
+	int ends[2];
+	uid_t uid = 77;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	pipe_end = ends[0];
+	other_end = ends[1];
+	assert_int_equal(peer_uid(udp, &uid), -ENOTCONN);
+	assert_int_equal(peer_uid(unconnected, &uid), -ENOTCONN);
+	assert_int_equal(peer_uid(pipe_end, &uid), -ENOTSOCK);
+	assert_int_equal(peer_uid(-1, &uid), -EBADF);
+	assert_int_equal(uid, 77);
+}
+
+#define OTHER(name) cmocka_unit_test_setup_teardown(name, access_setup_other, serve_teardown)
+#define OWNER(name) cmocka_unit_test_setup_teardown(name, serve_setup, serve_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		OTHER(test_other_users_read_health_and_metrics_only),
+		OTHER(test_token_opens_everything),
+		OTHER(test_token_is_replaced),
+		OWNER(test_owner_needs_no_token),
+		OWNER(test_owner_under_another_host_name_needs_the_token),
+		OWNER(test_addresses_of_both_families),
+		OTHER(test_closed_client_is_nobody),
+		OWNER(test_closed_client_is_nobody),
+		OWNER(test_client_that_has_shut_down_sending_is_known),
+		OWNER(test_socket_file_decides_by_its_permissions),
+		cmocka_unit_test(test_peer_of_other_sockets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
