@@ -28,7 +28,9 @@ enum { SERIES_LIMIT = 64, PLAIN_LIMIT = 16 << 20 };
 static const uint64_t GRACE_NS = UINT64_C(60000000000);
 
 struct sent {
-	char service[64];
+	char service[64], node[64];
+	int64_t time_ns, duration_ns, period; /* of the last payload */
+	size_t comments, labelled; /* comments; samples with labels */
 	size_t payloads, entries, largest; /* entries of the largest payload */
 	int64_t samples;
 };
@@ -95,6 +97,26 @@ static void begin(struct bench *b, const char *option)
 	config_deinit(&config);
 }
 
+/* With a settings file TEXT that begins with the rest of the store in B's directory. */
+static void begin_with_rules(struct bench *b, const char *text)
+{
+	char *argv[] = { (char *)"agent", b->spool, NULL };
+	autofree char *message = NULL;
+	char path[128], all[1024];
+	struct config config;
+
+	snprintf(path, sizeof(path), "%s/config.yaml", b->directory);
+	snprintf(all, sizeof(all), "remote-store-type: file\nremote-store-address: %s\n%s",
+		b->store, text);
+	assert_int_equal(io_replace_file(AT_FDCWD, path, all, strlen(all), 0600), 0);
+	assert_int_equal(config_parse(&config, IN_AGENT, 2, argv), 0);
+	assert_int_equal(config_load(&config, path, &message), 0);
+	assert_int_equal(daemon_export_create(
+				 &config, &b->world->metrics, b->directory, &b->export, &message),
+		0);
+	config_deinit(&config);
+}
+
 /* To a receiver of OTLP as well, which takes the labels of samples; nobody is there. */
 static void begin_with_otlp(struct bench *b)
 {
@@ -150,8 +172,14 @@ static void count_payload(struct bench *b, const char *service, const struct buf
 	sent->payloads++;
 	sent->entries += m->n_sample;
 	sent->largest = MAX(sent->largest, m->n_sample);
-	for (size_t i = 0; i < m->n_sample; i++)
+	for (size_t i = 0; i < m->n_sample; i++) {
 		sent->samples += m->sample[i]->value[0];
+		sent->labelled += m->sample[i]->n_label > 0;
+	}
+	sent->comments += m->n_comment;
+	sent->time_ns = m->time_nanos;
+	sent->duration_ns = m->duration_nanos;
+	sent->period = m->period;
 	perftools__profiles__profile__free_unpacked(m, NULL);
 }
 
@@ -179,6 +207,9 @@ static int read_one(const char *path, const struct stat *st, int flag, struct FT
 	assert_int_equal(sscanf(at, "service_name=\"%63[^\"]", service), 1);
 	assert_int_equal(io_read_file(AT_FDCWD, path, &gzip), 0);
 	count_payload(reading, service, &gzip);
+	at = strstr((const char *)labels.bytes, "node=\"");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "node=\"%63[^\"]", sent_of(reading, service)->node), 1);
 	return 0;
 }
 
@@ -321,6 +352,85 @@ static void samples_of_one_stack_are_cut_by_their_labels(void **state)
 	assert_true(sent_of(b, "one")->largest <= 16000);
 }
 
+/* The time, duration and period of the window; the node is the host unless it is set. */
+static void a_payload_says_which_window_it_is_of(void **state)
+{
+	struct bench *b = *state;
+	int64_t before = (int64_t)clock_real_ns();
+	char host[256] = "";
+
+	assert_int_equal(gethostname(host, sizeof(host) - 1), 0);
+	sample_stacks(b, b->world->one, 1);
+	begin(b, NULL);
+	send_window(b);
+	assert_in_range(sent_of(b, "one")->time_ns, before, clock_real_ns());
+	assert_int_equal(sent_of(b, "one")->duration_ns, 1000000000);
+	assert_int_equal(sent_of(b, "one")->period, 10101010);
+	assert_string_equal(sent_of(b, "one")->node, host);
+	assert_int_equal(sent_of(b, "one")->labelled, 0);
+	assert_int_equal(sent_of(b, "one")->comments, 0);
+}
+
+static void a_node_that_is_set_is_not_the_host(void **state)
+{
+	struct bench *b = *state;
+
+	sample_stacks(b, b->world->one, 1);
+	begin(b, "--node=n7");
+	send_window(b);
+	assert_string_equal(sent_of(b, "one")->node, "n7");
+}
+
+/* Labels of samples and hashes of files go to who takes them. */
+static void a_receiver_of_otlp_gets_more(void **state)
+{
+	struct bench *b = *state;
+	struct profile_frame frame = in_program(MAIN, 0, b->world);
+
+	add_user(b->world, b->world->one, &frame, 1);
+	begin_with_otlp(b);
+	send_window(b);
+	assert_int_equal(sent_of(b, "one")->labelled, 1);
+	assert_int_equal(sent_of(b, "one")->comments, 1);
+}
+
+static void rules_see_how_a_program_was_built(void **state)
+{
+	struct bench *b = *state;
+
+	b->world->one->executable = b->world->program;
+	sample_stacks(b, b->world->one, 2);
+	sample_stacks(b, b->world->two, 3);
+	begin_with_rules(b, "relabel_configs:\n"
+			    "  - source_labels: [__meta_process_executable_file_id]\n"
+			    "    regex: (.+)\n    target_label: service_name\n");
+	send_window(b);
+	assert_int_equal(b->sent_count, 2);
+	assert_int_equal(sent_of(b, PROGRAM_HASH)->samples, 2);
+	assert_int_equal(sent_of(b, "two")->samples, 3);
+}
+
+/* A window that is stored as well is counted there. */
+static void stacks_are_counted_once(void **state)
+{
+	struct bench *b = *state;
+	const struct report_options options = {
+		.period = 10101010, .time_ns = (int64_t)clock_real_ns(), .duration_ns = 1000000000
+	};
+	uint64_t counted;
+
+	sample_stacks(b, b->world->one, 3);
+	begin(b, NULL);
+	daemon_export_window(b->export, &b->world->sources, &options, false);
+	counted = metrics_get(&b->world->metrics, METRIC_FRAMES_NAMED) +
+		  metrics_get(&b->world->metrics, METRIC_FRAMES_NO_INDEX);
+	assert_int_equal(counted, 0);
+	daemon_export_window(b->export, &b->world->sources, &options, true);
+	counted = metrics_get(&b->world->metrics, METRIC_FRAMES_NAMED) +
+		  metrics_get(&b->world->metrics, METRIC_FRAMES_NO_INDEX);
+	assert_int_equal(counted, 3);
+}
+
 static void series_of_threads_have_all_samples_once(void **state)
 {
 	struct bench *b = *state;
@@ -343,6 +453,11 @@ int main(void)
 		CASE(a_part_that_is_too_large_is_cut_again),
 		CASE(a_stack_is_one_entry_of_one_payload),
 		CASE(samples_of_one_stack_are_cut_by_their_labels),
+		CASE(a_payload_says_which_window_it_is_of),
+		CASE(a_node_that_is_set_is_not_the_host),
+		CASE(a_receiver_of_otlp_gets_more),
+		CASE(rules_see_how_a_program_was_built),
+		CASE(stacks_are_counted_once),
 		CASE(series_of_threads_have_all_samples_once),
 	};
 

@@ -109,6 +109,16 @@ static void figures_come_from_the_process(void **state)
 	assert_true(fds >= 6 && fds < 60);
 }
 
+static void open_descriptors_are_counted(void **state)
+{
+	unsigned int count = 0;
+
+	(void)state;
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	assert_int_equal(daemon_open_fds(), count);
+}
+
 static void counters_and_stores_are_in_the_same_text(void **state)
 {
 	struct bench *b = *state;
@@ -358,6 +368,7 @@ int main(void)
 		CASE(figures_come_from_the_sampler),
 		CASE(figures_come_from_the_agent),
 		CASE(figures_come_from_the_process),
+		CASE(open_descriptors_are_counted),
 		CASE(counters_and_stores_are_in_the_same_text),
 		CASE(stored_profiles_are_listed_and_read),
 		CASE(a_list_has_its_range),

@@ -519,7 +519,15 @@ static unsigned int count_of(const char *text, const char *wanted)
 	return count;
 }
 
-/* The first window of five seconds is shown, and no other. */
+static void wait_for_something(struct bench *b)
+{
+	struct profile_frame frame = in_program(MAIN, 0, b->sampler->world);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+
+	add_wait(b->sampler->world, b->sampler->world->one, &stack, SECOND);
+}
+
+/* The first window of five seconds is shown, and no other; waits are no samples of a CPU. */
 static void a_person_sees_once_what_is_hottest(void **state)
 {
 	struct bench *b = *state;
@@ -527,7 +535,8 @@ static void a_person_sees_once_what_is_hottest(void **state)
 
 	for (int i = 0; i < 3; i++)
 		sample(b);
-	b->sampler->window.began_ns -= 10 * SECOND;
+	wait_for_something(b);
+	b->sampler->window.began_ns -= 6 * SECOND;
 	start(b, "--announce", "--profiling-duration=1s", NULL);
 	assert_notice(b, "READY=1");
 	assert_int_equal(read(b->sealed_fds[0], &byte, 1), 1);
@@ -548,6 +557,19 @@ static void a_short_window_is_not_shown(void **state)
 	start(b, "--announce", "--profiling-duration=1s", NULL);
 	assert_notice(b, "READY=1");
 	assert_int_equal(read(b->sealed_fds[0], &byte, 1), 1);
+	assert_int_equal(stopped(b), EXIT_DONE);
+	assert_null(strstr(read_log(b), "self  total"));
+}
+
+/* Who ended it does not wait for a table. */
+static void the_last_window_is_not_shown(void **state)
+{
+	struct bench *b = *state;
+
+	sample(b);
+	b->sampler->window.began_ns -= 60 * SECOND;
+	start(b, "--announce", "--profiling-duration=1h", NULL);
+	assert_notice(b, "READY=1");
 	assert_int_equal(stopped(b), EXIT_DONE);
 	assert_null(strstr(read_log(b), "self  total"));
 }
@@ -575,6 +597,7 @@ int main(void)
 		CASE(nobody_is_told_where_nobody_looks),
 		CASE(a_person_sees_once_what_is_hottest),
 		CASE(a_short_window_is_not_shown),
+		CASE(the_last_window_is_not_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
