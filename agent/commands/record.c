@@ -237,7 +237,8 @@ static int write_report(struct record *r, struct report_summary *ret_summary)
 	buffer_init(&out, OUTPUT_LIMIT);
 	r->window = sampler_last_window(r->sampler);
 	options = report_window_options(&r->window);
-	sampler_sources(r->sampler, r->window.profile, &sources);
+	sources = report_window_sources(
+		&r->window, sampler_symbolize(r->sampler), sampler_metrics_to_add(r->sampler));
 	err = r->plan.folded ? report_folded(&sources, &options, &out, ret_summary)
 			     : report_pprof(&sources, &options, &out, ret_summary);
 	if (err) {
@@ -267,7 +268,8 @@ static void tell(struct record *r, const struct report_summary *summary)
 		.targets_ended = record_targets_ended(&r->targets),
 	};
 
-	sampler_sources(r->sampler, r->window.profile, &sources);
+	sources = report_window_sources(
+		&r->window, sampler_symbolize(r->sampler), sampler_metrics_to_add(r->sampler));
 	if (report_hottest(&sources, &hot, HOTTEST, &result.hot_count))
 		result.hot_count = 0;
 	result.hot = hot;

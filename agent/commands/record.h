@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/report/report.h"
 #include "agent/sampler/sampler.h"
 #include "agent/settings/sampling_options.h"
 #include "agent/settings/config.h"

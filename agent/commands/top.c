@@ -155,7 +155,8 @@ static void top_on_sealed(void *context, const struct sealed_window *window)
 
 	if (t->view.paused || t->ending || window->began_ns < t->resumed_ns)
 		return;
-	sampler_sources(t->sampler, window->profile, &sources);
+	sources = report_window_sources(
+		window, sampler_symbolize(t->sampler), sampler_metrics_to_add(t->sampler));
 	if (snapshot_create(&sources, &snapshot)) {
 		metrics_add(sources.metrics, METRIC_LOST_MEMORY_LIMIT,
 			profile_total_count(window->profile));

@@ -418,8 +418,7 @@ void daemon_export_window(struct daemon_export *e, const struct report_sources *
 	struct series series;
 	int err;
 
-	e->series.index = sources->index;
-	e->series.index_context = sources->context;
+	e->series.symbolize = sources->symbolize;
 	err = series_init(&series, &e->series, sources->profile, sources->processes);
 
 	if (!count)

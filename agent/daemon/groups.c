@@ -11,9 +11,9 @@ enum {
 	SHORT_CONTAINER_ID = 12,
 };
 
-static void groups_describe(const struct process *p, char *name, size_t size)
+static void groups_describe(const struct process_facts *p, char *name, size_t size)
 {
-	const char *path = p ? process_program_path(p) : "";
+	const char *path = p ? p->program_path : "";
 	const char *slash = strrchr(path, '/');
 
 	if (!p)
@@ -28,7 +28,7 @@ static void groups_describe(const struct process *p, char *name, size_t size)
 		snprintf(name, size, "%s", *p->comm ? p->comm : "unknown");
 }
 
-static int groups_add(struct groups *g, struct processes *processes, uint32_t number)
+static int groups_add(struct groups *g, const struct window_processes *processes, uint32_t number)
 {
 	char name[256];
 	uint64_t known;
@@ -37,7 +37,7 @@ static int groups_add(struct groups *g, struct processes *processes, uint32_t nu
 
 	if (map_get(&g->of_process, number, &known))
 		return 0;
-	groups_describe(processes_find(processes, number), name, sizeof(name));
+	groups_describe(window_processes_find(processes, number), name, sizeof(name));
 	err = intern_string(&g->names, name, &group);
 	/* Over the limit: all further ones share the last group. */
 	if (err == -E2BIG)
@@ -47,7 +47,8 @@ static int groups_add(struct groups *g, struct processes *processes, uint32_t nu
 	return map_set(&g->of_process, number, group);
 }
 
-int groups_init(struct groups *g, const struct profile *profile, struct processes *processes)
+int groups_init(
+	struct groups *g, const struct profile *profile, const struct window_processes *processes)
 {
 	int err = intern_init(&g->names, GROUPS_LIMIT, NAMES_BYTES);
 

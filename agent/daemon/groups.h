@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/sampler/process/processes.h"
+#include "agent/sampler/seam/window_processes.h"
 #include "agent/sampler/profile/profile.h"
 #include "base/intern.h"
 #include "base/map.h"
@@ -22,7 +22,8 @@ struct groups {
 enum { GROUPS_LIMIT = 4096 };
 
 /* Assigns PROFILE's samples to groups, numbered from 1 to groups_count(). */
-int groups_init(struct groups *g, const struct profile *profile, struct processes *processes);
+int groups_init(
+	struct groups *g, const struct profile *profile, const struct window_processes *processes);
 void groups_deinit(struct groups *g);
 uint32_t groups_count(const struct groups *g);
 /* `container-0123456789ab`, a program's file name, or `kernel`. Untrusted bytes. */

@@ -205,7 +205,8 @@ static void send_profile(struct on_demand *o)
 	int err;
 
 	buffer_init(&out, ON_DEMAND_LIMIT_BYTES);
-	sampler_sources(o->daemon->sampler, window.profile, &sources);
+	sources = report_window_sources(&window, sampler_symbolize(o->daemon->sampler),
+		sampler_metrics_to_add(o->daemon->sampler));
 	err = report_pprof(&sources, &options, &out, &summary);
 	if (err)
 		serve_reply_send(o->reply, 500, "text/plain; charset=utf-8",

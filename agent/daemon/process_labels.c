@@ -28,9 +28,9 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static const char *program(const struct process *p)
+static const char *program(const struct process_facts *p)
 {
-	return base_name(process_program_path(p));
+	return base_name(p->program_path);
 }
 
 /* Cuts a long value rather than dropping the process. */
@@ -42,13 +42,13 @@ static int process_labels_set(struct labels *labels, const char *name, const cha
 	return labels_set(labels, name, cut);
 }
 
-int process_labels(const struct process *p, struct labels *labels)
+int process_labels(const struct process_facts *p, struct labels *labels)
 {
 	static const struct {
 		const char *name;
 		size_t offset;
 	} texts[] = {
-#define PROCESS_TEXT(name, ...) { #name, offsetof(struct process, name) },
+#define PROCESS_TEXT(name, ...) { #name, offsetof(struct process_facts, name) },
 #include "agent/sampler/profile/sample_labels.def"
 	};
 	int err;
@@ -61,7 +61,7 @@ int process_labels(const struct process *p, struct labels *labels)
 	return err;
 }
 
-void process_labels_service(const struct process *p, char *name, size_t size)
+void process_labels_service(const struct process_facts *p, char *name, size_t size)
 {
 	const char *text = p->kernel_thread ? "kernel" : program(p);
 
@@ -72,7 +72,7 @@ void process_labels_service(const struct process *p, char *name, size_t size)
 
 /* ---- /proc ---------------------------------------------------------------------------------- */
 
-static bool read_proc(const struct process *p, const char *file, struct buffer *out)
+static bool read_proc(const struct process_facts *p, const char *file, struct buffer *out)
 {
 	char path[48];
 
@@ -86,7 +86,7 @@ static bool read_proc(const struct process *p, const char *file, struct buffer *
 }
 
 /* False if the pid was reused. */
-static bool read_parent(const struct process *p, unsigned long *ret_parent)
+static bool read_parent(const struct process_facts *p, unsigned long *ret_parent)
 {
 	autocall(buffer_deinit) struct buffer text;
 	const char *at;
@@ -111,7 +111,7 @@ static bool read_parent(const struct process *p, unsigned long *ret_parent)
 	return !p->start_ticks || value == p->start_ticks;
 }
 
-static int set_command_line(const struct process *p, struct labels *labels)
+static int set_command_line(const struct process_facts *p, struct labels *labels)
 {
 	autocall(buffer_deinit) struct buffer text;
 	size_t size;
@@ -128,7 +128,7 @@ static int set_command_line(const struct process *p, struct labels *labels)
 }
 
 /* The cgroup of the unified hierarchy, else the first. */
-static int set_cgroup(const struct process *p, struct labels *labels)
+static int set_cgroup(const struct process_facts *p, struct labels *labels)
 {
 	autocall(buffer_deinit) struct buffer text;
 	char *at, *line;
@@ -169,7 +169,7 @@ static int set_variable(const char *entry, const char *names, struct labels *lab
 }
 
 /* The environment at exec: setenv() does not show there. */
-static int set_environment(const struct process *p, const char *names, struct labels *labels)
+static int set_environment(const struct process_facts *p, const char *names, struct labels *labels)
 {
 	autocall(buffer_deinit) struct buffer text;
 	const char *at, *end, *nul;
@@ -186,7 +186,8 @@ static int set_environment(const struct process *p, const char *names, struct la
 	return err;
 }
 
-static int set_from_proc(const struct process *p, const char *environment, struct labels *labels)
+static int set_from_proc(
+	const struct process_facts *p, const char *environment, struct labels *labels)
 {
 	unsigned long parent = 0;
 	char number[24];
@@ -218,40 +219,37 @@ static int set_system(struct labels *labels)
 	return err ? err : process_labels_set(labels, "__meta_agent_revision", FATHOM_VERSION);
 }
 
-static int set_program(const struct process *p, struct labels *labels)
+static int set_program(const struct process_facts *p, struct labels *labels)
 {
-	char hex[HEX_BYTES] = "";
+	char hex[HEX_BYTES];
 
-	if (p->executable)
-		build_id_format(&p->executable->id.build_id, hex, sizeof(hex));
+	build_id_format(&p->program_build_id, hex, sizeof(hex));
 	return process_labels_set(labels, "__meta_process_executable_name", program(p))
 		       ?: process_labels_set(labels, "__meta_process_executable_build_id", hex);
 }
 
-static int set_making(const struct index *index, struct labels *labels)
+static int set_making(const struct symbolized_program *program, struct labels *labels)
 {
 	char hex[FILE_HASH_TEXT_BYTES];
-	uint32_t kind;
 	int err;
 
-	if (!index)
+	if (!program)
 		return 0;
-	kind = index_kind(index);
-	file_hash_format(index_file_hash(index), hex);
+	file_hash_format(&program->file_hash, hex);
 	err = process_labels_set(labels, "__meta_process_executable_file_id", hex);
 	if (!err)
 		err = process_labels_set(
-			labels, "__meta_process_executable_compiler", index_toolchain(index));
+			labels, "__meta_process_executable_compiler", program->toolchain);
 	if (!err)
 		err = process_labels_set(labels, "__meta_process_executable_static",
-			kind & INDEX_STATIC ? "true" : "false");
+			program->is_static ? "true" : "false");
 	return err ? err
 		   : process_labels_set(labels, "__meta_process_executable_stripped",
-			     kind & INDEX_STRIPPED ? "true" : "false");
+			     program->is_stripped ? "true" : "false");
 }
 
-int process_labels_meta(const struct process *p, const struct index *index, const char *environment,
-	struct labels *labels)
+int process_labels_meta(const struct process_facts *p, const struct symbolized_program *program,
+	const char *environment, struct labels *labels)
 {
 	char number[16];
 	int err;
@@ -261,7 +259,7 @@ int process_labels_meta(const struct process *p, const struct index *index, cons
 	if (!err)
 		err = set_program(p, labels);
 	if (!err)
-		err = set_making(index, labels);
+		err = set_making(program, labels);
 	if (!err)
 		err = set_system(labels);
 	return err ? err : set_from_proc(p, environment, labels);

@@ -109,15 +109,17 @@ static int set_sample_labels(
 	return err;
 }
 
-static const struct index *series_index_of(const struct series *s, const struct process *p)
+static int series_add_meta(
+	const struct series *s, const struct process_facts *p, struct labels *labels)
 {
-	const struct series_options *o = s->options;
+	struct symbolized_program program;
+	bool known = p->program && symbolize_program(s->options->symbolize, p->program, &program);
 
-	return p->executable && o->index ? o->index(o->index_context, p->executable) : NULL;
+	return process_labels_meta(p, known ? &program : NULL, s->options->environment, labels);
 }
 
 /* Only rules use the labels that need /proc. */
-static int collect_labels(const struct series *s, const struct process *p,
+static int collect_labels(const struct series *s, const struct process_facts *p,
 	const struct profile_sample *thread, struct labels *labels)
 {
 	int err = set_external(s, labels);
@@ -125,8 +127,7 @@ static int collect_labels(const struct series *s, const struct process *p,
 	if (!err && p)
 		err = process_labels(p, labels);
 	if (!err && p && s->options->relabel)
-		err = process_labels_meta(
-			p, series_index_of(s, p), s->options->environment, labels);
+		err = series_add_meta(s, p, labels);
 	return err ? err : set_sample_labels(s, thread, labels);
 }
 
@@ -156,7 +157,7 @@ static void keep_to_limit(const struct series *s, struct labels *labels)
 	}
 }
 
-static int name_it(const struct process *p, struct labels *labels)
+static int name_it(const struct process_facts *p, struct labels *labels)
 {
 	char service[LABEL_VALUE_BYTES + 1] = "unknown";
 	int err = 0;
@@ -171,7 +172,7 @@ static int name_it(const struct process *p, struct labels *labels)
 }
 
 /* *RET_KEEP is false if a rule drops the series. */
-static int make_labels(const struct series *s, const struct process *p,
+static int make_labels(const struct series *s, const struct process_facts *p,
 	const struct profile_sample *thread, struct labels *labels, bool *ret_keep)
 {
 	int err = collect_labels(s, p, thread, labels);
@@ -234,7 +235,7 @@ static int series_number_of(struct series *s, struct labels *labels, uint32_t *r
 static int find_series(struct series *s, uint32_t process, const struct profile_sample *thread,
 	uint32_t *ret_number)
 {
-	const struct process *p = processes_find(s->processes, process);
+	const struct process_facts *p = window_processes_find(s->processes, process);
 	autocall(labels_deinit) struct labels labels = { 0 };
 	bool keep;
 	int err = make_labels(s, p, thread, &labels, &keep);
@@ -294,7 +295,7 @@ static int series_add_sample(struct series *s, const struct profile_sample *samp
 }
 
 int series_init(struct series *s, const struct series_options *options,
-	const struct profile *profile, struct processes *processes)
+	const struct profile *profile, const struct window_processes *processes)
 {
 	int err;
 

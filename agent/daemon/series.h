@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 #include "agent/server/export/labels/relabel.h"
-#include "agent/sampler/process/processes.h"
+#include "agent/sampler/seam/symbolized.h"
+#include "agent/sampler/seam/window_processes.h"
 #include "agent/sampler/profile/profile.h"
 #include "base/intern.h"
-#include "symbolizer/index/index.h"
+#include "base/metrics.h"
 
 struct series_options {
 	const char *node;
@@ -23,15 +24,13 @@ struct series_options {
 	const char *environment; /* as for process_labels_meta() */
 	uint32_t sample_labels; /* bit N: sample_labels[N] is a series label */
 	uint64_t limit; /* maximum number of series with those labels */
-	/* A module's index; NULL if there is none. */
-	const struct index *(*index)(void *context, const struct module *module);
-	void *index_context;
+	const struct symbolize *symbolize; /* is asked how programs were built */
 	struct metrics *metrics;
 };
 
 struct series {
 	const struct series_options *options;
-	struct processes *processes;
+	const struct window_processes *processes;
 	struct intern keys; /* the parts of a sample that determine its series */
 	uint32_t *of_key; /* key number → series, 0 = none */
 	size_t key_count, key_capacity;
@@ -42,7 +41,7 @@ struct series {
 
 /* Borrows OPTIONS for the life of S. Returns -ENOMEM or -E2BIG. */
 int series_init(struct series *s, const struct series_options *options,
-	const struct profile *profile, struct processes *processes);
+	const struct profile *profile, const struct window_processes *processes);
 void series_deinit(struct series *s);
 /* Series are numbered from 1 to the count. */
 uint32_t series_count(const struct series *s);

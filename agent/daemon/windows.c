@@ -236,7 +236,8 @@ void daemon_sealed(void *context, const struct sealed_window *window)
 	daemon_trim_store(d);
 	if (!profile_sample_count(window->profile))
 		return;
-	sampler_sources(d->sampler, window->profile, &sources);
+	sources = report_window_sources(
+		window, sampler_symbolize(d->sampler), sampler_metrics_to_add(d->sampler));
 	daemon_announce_hottest(d, window, &sources);
 	if (d->store)
 		store_window(d, window, &sources);

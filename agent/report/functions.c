@@ -40,7 +40,7 @@ static int functions_number_of(
 
 int functions_add(void *context, const struct symbolized *frame, uint32_t *ret_frame)
 {
-	const char *module = frame->mapping ? frame->mapping->content.file : "";
+	const char *module = frame->mapping ? frame->mapping->file : "";
 	struct functions *f = context;
 	uint32_t numbers[INDEX_MAX_FRAMES];
 	size_t count = frame->line_count;

@@ -2,35 +2,23 @@
 #pragma once
 /*
  * Turns a sealed window into pprof or folded text, symbolizing each distinct frame once. Reads the
- * profile, the process table and the symbol sources; modifies only the metrics.
+ * profile, its processes and the symbol sources; modifies only the metrics.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/sampler/process/modules.h"
-#include "agent/sampler/process/processes.h"
 #include "agent/sampler/profile/profile.h"
-#include "agent/sampler/runtimes/names.h"
-#include "agent/sampler/profile/sealed_window.h"
+#include "agent/sampler/seam/sealed_window.h"
+#include "agent/sampler/seam/symbolized.h"
+#include "agent/sampler/seam/window_processes.h"
 #include "base/buffer.h"
 #include "base/metrics.h"
-#include "symbolizer/index/index.h"
-#include "symbolizer/kallsyms/kallsyms.h"
-#include "symbolizer/perf_map/perf_map.h"
 
 struct report_sources {
 	const struct profile *profile;
-	struct processes *processes;
-	struct modules *modules;
-	const struct kallsyms *kallsyms; /* NULL = kernel frames stay addresses */
-	/* The index of a module; NULL if it has none. */
-	const struct index *(*index)(void *context, const struct module *module);
-	/* The up-to-date perf map of a process; NULL if it has none. */
-	const struct perf_map *(*perf_map)(void *context, struct process *process);
-	/* Names FRAME, which PROCESS's runtime provided. NULL: no runtime provides frames. */
-	void (*runtime_names)(void *context, struct process *process, const struct abi_frame *frame,
-		struct runtime_names *names);
-	void *context;
+	const struct window_processes *processes;
+	uint32_t anon_module; /* of struct sealed_window */
+	struct symbolize *symbolize; /* is asked for the names of frames */
 	struct metrics *metrics;
 };
 
@@ -57,6 +45,9 @@ struct report_options {
 	void *include_context;
 };
 
+/* What a report of WINDOW reads; borrowed. METRICS are counted in. */
+struct report_sources report_window_sources(
+	const struct sealed_window *window, struct symbolize *symbolize, struct metrics *metrics);
 /* Options for a report of all of WINDOW. */
 struct report_options report_window_options(const struct sealed_window *window);
 

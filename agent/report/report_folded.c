@@ -69,7 +69,7 @@ static int put_unknown(struct buffer *out, const struct symbolized *frame)
 
 	if (!frame->mapping)
 		return buffer_string(out, "[unknown]");
-	file = frame->mapping->content.file;
+	file = frame->mapping->file;
 	if (!frame->mapping->is_file)
 		return report_folded_put_part(out, file);
 	name = strrchr(file, '/');
@@ -100,7 +100,8 @@ static int add_frame(void *context, const struct symbolized *frame, uint32_t *re
 
 static int count_sample(struct folded *f, const struct profile_sample *sample)
 {
-	const struct process *process = processes_find(f->sources->processes, sample->process);
+	const struct process_facts *process =
+		window_processes_find(f->sources->processes, sample->process);
 	const struct stack_facts *facts;
 	uint64_t key, count = 0;
 	uint32_t comm;

@@ -48,19 +48,22 @@ struct pprof_report {
 
 /* Ids rise by one with each new mapping. */
 static int mapping_id(
-	struct pprof_report *r, const struct symbolize_mapping *mapping, uint64_t *ret_id)
+	struct pprof_report *r, const struct symbolized_mapping *mapping, uint64_t *ret_id)
 {
+	struct pprof_mapping content;
 	char comment[FILE_HASH_COMMENT_BYTES];
 	int err;
 
 	*ret_id = 0;
 	if (!mapping)
 		return 0;
-	err = pprof_mapping(r->pprof, &mapping->content, ret_id);
+	content = (struct pprof_mapping){ mapping->start, mapping->limit, mapping->offset,
+		mapping->file, mapping->build_id };
+	err = pprof_mapping(r->pprof, &content, ret_id);
 	if (err || *ret_id <= r->last_mapping)
 		return err;
 	r->last_mapping = *ret_id;
-	if (!mapping->file_hash)
+	if (!r->options->file_hashes || !mapping->file_hash)
 		return 0;
 	file_hash_comment(*ret_id, mapping->file_hash, comment);
 	return pprof_comment(r->pprof, comment);
@@ -146,21 +149,21 @@ static int put_main_binary_first(struct pprof_report *r)
 {
 	const struct profile *profile = r->sources->profile;
 	const struct profile_frame *frame;
-	struct process *process;
+	const struct process_facts *process;
 	uint32_t busiest;
 	int err;
 
 	err = busiest_process(r, &busiest);
 	if (err)
 		return err;
-	process = processes_find(r->sources->processes, busiest);
-	if (!process || !process->executable)
+	process = window_processes_find(r->sources->processes, busiest);
+	if (!process || !process->program)
 		return 0;
 	for (size_t i = 0; i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 		struct profile_stack stack = profile_stack_at(profile, sample->stack);
 
-		frame = frame_in_module(&stack, process->executable->number);
+		frame = frame_in_module(&stack, process->program);
 		if (frame && sample->process == busiest)
 			return stacks_prime(r->stacks, busiest, frame);
 	}
@@ -192,7 +195,7 @@ static size_t labels_of_sample(
 }
 
 static size_t labels_of_process(
-	const struct process *process, struct pprof_label ret_labels[PROCESS_LABELS])
+	const struct process_facts *process, struct pprof_label ret_labels[PROCESS_LABELS])
 {
 	const struct pprof_label labels[PROCESS_LABELS] = {
 #define PROCESS_TEXT(name, ...) { #name, process->name, 0, NULL },
@@ -219,7 +222,8 @@ static void put_values(const struct profile_sample *sample, int64_t values[ALL_T
 
 static int report_pprof_add_sample(struct pprof_report *r, const struct profile_sample *sample)
 {
-	const struct process *process = processes_find(r->sources->processes, sample->process);
+	const struct process_facts *process =
+		window_processes_find(r->sources->processes, sample->process);
 	int64_t values[ALL_TYPES] = { 0 };
 	const struct stack_facts *facts;
 	struct pprof_label labels[SAMPLE_LABEL_COUNT + PROCESS_LABELS];
@@ -315,6 +319,18 @@ static struct pprof_options pprof_options_of(const struct report_options *option
 		.duration_ns = options->duration_ns,
 		.limit_bytes = MAX_PPROF_BYTES,
 		.no_inlines = options->no_inlines,
+	};
+}
+
+struct report_sources report_window_sources(
+	const struct sealed_window *window, struct symbolize *symbolize, struct metrics *metrics)
+{
+	return (struct report_sources){
+		.profile = window->profile,
+		.processes = window->processes,
+		.anon_module = window->anon_module,
+		.symbolize = symbolize,
+		.metrics = metrics,
 	};
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/report/frame_keys.h"
 #include "agent/report/roots.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -45,13 +46,13 @@ int stacks_create(const struct report_sources *sources, const struct report_opti
 
 	if (!s)
 		return -ENOMEM;
+	s->sources = sources;
 	s->profile = sources->profile;
+	s->no_inlines = options && options->no_inlines;
+	s->no_demangle = options && options->no_demangle;
 	s->frame_fn = frame_fn;
 	s->context = context;
 	map_init(&s->by_stack, MAX_STACKS);
-	err = symbolize_init(&s->symbolize, sources, options);
-	if (err)
-		return err;
 	err = intern_init(&s->frame_keys, MAX_FRAMES, MAX_KEY_BYTES);
 	if (err)
 		return err;
@@ -66,7 +67,6 @@ void stacks_destroy(struct stacks *s)
 {
 	if (!s)
 		return;
-	symbolize_deinit(&s->symbolize);
 	intern_deinit(&s->frame_keys);
 	map_deinit(&s->by_stack);
 	free(s->frames);
@@ -130,19 +130,40 @@ static int learn(struct stacks *s, struct known_frame *known)
 	return 0;
 }
 
+static void stacks_apply_options(const struct stacks *s, struct symbolized *frame)
+{
+	if (s->no_inlines && frame->line_count > 1) {
+		frame->lines[0] = frame->lines[frame->line_count - 1];
+		frame->line_count = 1;
+	}
+	for (size_t i = 0; s->no_demangle && i < frame->line_count; i++)
+		frame->lines[i].name = frame->lines[i].linkage;
+}
+
+/* Symbolizes FRAME and passes it to the output. */
+static int stacks_ask(struct stacks *s, uint32_t process, const struct profile_frame *frame,
+	struct known_frame *known)
+{
+	int err = symbolize_frame(s->sources->symbolize, process, frame, &s->scratch);
+
+	if (err)
+		return err;
+	stacks_apply_options(s, &s->scratch);
+	return learn(s, known);
+}
+
 static int frame_of(struct stacks *s, uint32_t process, const struct profile_frame *frame,
 	struct known_frame *ret_frame)
 {
-	struct symbolize_key key;
-	size_t key_bytes = symbolize_key(&s->symbolize, process, frame, &key);
+	struct frame_key key;
+	size_t key_bytes = frame_key(s->sources->anon_module, process, frame, &key);
 	struct known_frame *known;
 	int err = stacks_slot_of(s, &key, key_bytes, &known);
 
 	if (err)
 		return err;
 	if (!known->known) {
-		err = symbolize_frame(&s->symbolize, process, frame, &s->scratch)
-			      ?: learn(s, known);
+		err = stacks_ask(s, process, frame, known);
 		if (err)
 			return err;
 	}
@@ -168,6 +189,17 @@ static int add_id(struct stacks *s, uint32_t id)
 	return 0;
 }
 
+/* A note named NAME (`[frames lost]`), which must outlive it, in the place of a frame. */
+static void stacks_make_marker(const char *name, struct symbolized *ret_frame)
+{
+	ret_frame->address = 0;
+	ret_frame->mapping = NULL;
+	ret_frame->kernel = false;
+	ret_frame->outcome = SYMBOLIZE_MARKER;
+	ret_frame->line_count = 1;
+	ret_frame->lines[0] = (struct index_frame){ .name = name, .linkage = name, .file = "" };
+}
+
 static int add_marker(struct stacks *s, const char *name)
 {
 	struct known_frame *known;
@@ -177,7 +209,7 @@ static int add_marker(struct stacks *s, const char *name)
 	if (err)
 		return err;
 	if (!known->known) {
-		symbolize_marker(name, &s->scratch);
+		stacks_make_marker(name, &s->scratch);
 		err = learn(s, known);
 		if (err)
 			return err;
@@ -289,7 +321,7 @@ static enum stack_kind stacks_kind_of(
 	if (s->kinds[number] != KIND_UNKNOWN)
 		return s->kinds[number];
 	for (uint32_t i = 0; i < stack->frame_count && kind == KIND_SHARED; i++) {
-		if (symbolize_is_private(&s->symbolize, &stack->frames[i]))
+		if (frame_is_private(s->sources->anon_module, &stack->frames[i]))
 			kind = KIND_PRIVATE;
 	}
 	s->kinds[number] = kind;
@@ -349,7 +381,7 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts,
 		[SYMBOLIZE_NO_INDEX] = METRIC_FRAMES_NO_INDEX,
 		[SYMBOLIZE_NO_RUNTIME] = METRIC_FRAMES_NO_RUNTIME,
 	};
-	struct metrics *metrics = s->symbolize.sources->metrics;
+	struct metrics *metrics = s->sources->metrics;
 	uint64_t count = sample->count;
 
 	if (sample->kind == PROFILE_WAITS) {

@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/report/symbolize.h"
+#include "agent/report/report.h"
+#include "agent/sampler/seam/symbolized.h"
+#include "base/intern.h"
 #include "base/map.h"
 
 struct stack_facts {
@@ -32,8 +34,9 @@ typedef int stacks_frame_fn(void *context, const struct symbolized *frame, uint3
 struct known_frame;
 
 struct stacks {
-	struct symbolize symbolize;
+	const struct report_sources *sources;
 	const struct profile *profile;
+	bool no_inlines, no_demangle;
 	stacks_frame_fn *frame_fn;
 	void *context;
 	struct intern frame_keys;

@@ -67,6 +67,8 @@ static int sampler_create_tables(struct sampler *sampler, const struct sampler_o
 	err = modules_create(SAMPLER_MODULES_LIMIT, &sampler->modules);
 	if (!err)
 		err = sampler_processes_create(sampler);
+	if (!err)
+		err = sampler_symbolize_create(sampler);
 	if (err)
 		return sampler_fail(failure, "make the tables", "", err);
 	sampler_module_sweeper_init(sampler);
@@ -134,6 +136,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 		return sampler_fail(ret_failure, "allocate memory", "", -ENOMEM);
 	host_note(HOST_NOTE_CALL,
 		&(struct note_call){ .call = SAMPLER_CALL_CREATE, .options = options });
+	window_processes_init(&sampler->sealed_processes);
 	sampler->loop = options->loop;
 	sampler->proc_fd = sampler->statm_fd = -1;
 	sampler->sealed = options->sealed;
@@ -176,12 +179,14 @@ void sampler_destroy(struct sampler *sampler)
 	unwind_destroy(take(sampler->unwind));
 	collect_destroy(sampler->collect);
 	sampler->collect = NULL;
+	symbolize_destroy(sampler->symbolize);
 	processes_destroy(sampler->processes);
 	jit_maps_destroy(sampler->jit_maps);
 	runtimes_deinit(&sampler->runtimes);
 	module_indexes_destroy(sampler->module_indexes);
 	modules_destroy(sampler->modules);
 	windows_destroy(sampler->windows);
+	window_processes_deinit(&sampler->sealed_processes);
 	cache_destroy(sampler->cache);
 	free(sampler->debug_directories);
 	kernel_symbols_destroy(sampler->kernel_symbols);
@@ -277,29 +282,9 @@ int sampler_set_frequency(struct sampler *sampler, uint64_t hz)
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static void on_runtime_names(void *context, struct process *p, const struct abi_frame *frame,
-	struct runtime_names *names)
-{
-	const struct sampler *sampler = context;
-
-	runtimes_names(&sampler->runtimes,
-		&(struct runtime_frame){ .pid = p->pid, .generation = p->number, .frame = *frame },
-		names);
-}
-
-void sampler_sources(
-	struct sampler *sampler, const struct profile *profile, struct report_sources *ret_sources)
+struct symbolize *sampler_symbolize(struct sampler *sampler)
 {
 	(void)kernel_symbols_renew(sampler->kernel_symbols, clock_monotonic_ns());
-	*ret_sources = (struct report_sources){
-		.profile = profile,
-		.processes = sampler->processes,
-		.modules = sampler->modules,
-		.kallsyms = kernel_symbols_table(sampler->kernel_symbols),
-		.index = sampler_index_of,
-		.perf_map = sampler_perf_map_of,
-		.runtime_names = on_runtime_names,
-		.context = sampler,
-		.metrics = &sampler->metrics,
-	};
+	symbolize_begin(sampler->symbolize, kernel_symbols_table(sampler->kernel_symbols));
+	return sampler->symbolize;
 }

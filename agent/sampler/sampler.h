@@ -8,7 +8,7 @@
  * Order of calls: sampler_create() (the rings begin to record side-band events, /proc is read),
  * sampler_prepare() (waits a bounded time for the indexes of the busiest programs),
  * sampler_start(), the loop runs, sampler_stop(), sampler_finish_builds() or
- * sampler_finish_debug(), then sampler_sources() for the report.
+ * sampler_finish_debug(), then sampler_symbolize() for the report.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,12 +16,12 @@
 #include "agent/sampler/collect/collect.h"
 #include "agent/loop/loop.h"
 #include "agent/sampler/process/selection.h"
-#include "agent/sampler/profile/sealed_window.h"
-#include "agent/report/report.h"
+#include "agent/sampler/seam/sealed_window.h"
 #include "base/metrics.h"
 #include "symbolizer/builds/builds.h"
 
 struct sampler;
+struct symbolize;
 struct windows_tap;
 
 struct sampler_options {
@@ -103,9 +103,11 @@ int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct windows_tap *
 struct sealed_window sampler_tap_read(struct sampler *sampler, const struct windows_tap *tap);
 void sampler_tap_close(struct sampler *sampler, struct windows_tap *tap);
 
-/* Fills *RET_SOURCES with what a report of PROFILE reads. */
-void sampler_sources(
-	struct sampler *sampler, const struct profile *profile, struct report_sources *ret_sources);
+/*
+ * Who names the frames of the window that was passed on last, with what is known now. Valid until
+ * the next window is passed on; call it again for each report that is made later than others.
+ */
+struct symbolize *sampler_symbolize(struct sampler *sampler);
 const struct metrics *sampler_metrics(const struct sampler *sampler);
 /* Writable, for rooms that count their own losses. */
 struct metrics *sampler_metrics_to_add(struct sampler *sampler);

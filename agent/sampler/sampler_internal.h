@@ -20,6 +20,7 @@
 #include "agent/sampler/schedule/build_wait.h"
 #include "agent/sampler/schedule/drains.h"
 #include "agent/sampler/schedule/upkeep.h"
+#include "agent/sampler/symbolize/symbolize.h"
 #include "agent/sampler/unwind/unwind.h"
 #include "agent/sampler/windows/windows.h"
 #include "base/log.h"
@@ -38,6 +39,7 @@ struct sampler {
 	struct modules *modules;
 	struct processes *processes;
 	struct windows *windows;
+	struct window_processes sealed_processes; /* of the window that was passed on last */
 	void (*sealed)(void *context, const struct sealed_window *window);
 	void (*full)(void *context);
 	bool (*wants_file)(void *context, const struct module *module);
@@ -51,6 +53,7 @@ struct sampler {
 	struct module_indexes *module_indexes;
 	struct jit_maps *jit_maps;
 	struct kernel_symbols *kernel_symbols;
+	struct symbolize *symbolize;
 	struct unwind *unwind; /* NULL: this kernel walks by frame pointer only */
 	struct stack_resolver resolver;
 	struct aggregator aggregator;
@@ -94,6 +97,10 @@ int sampler_processes_create(struct sampler *sampler);
 /* wiring_waits.c */
 int sampler_waits_create(struct sampler *sampler, double off_cpu_share);
 
+/* wiring_symbolize.c */
+/* The tables must exist. */
+int sampler_symbolize_create(struct sampler *sampler);
+
 /* wiring_windows.c */
 int sampler_windows_create(struct sampler *sampler, const struct sampler_options *options);
 
@@ -115,8 +122,5 @@ void sampler_stack_hit(
 /* P's program became known: takes its index from the cache and configures its runtime. */
 void sampler_program_known(struct sampler *sampler, struct process *p);
 void sampler_process_ended(struct sampler *sampler, struct process *p);
-/* The perf map of P, for a report; NULL if P has none. */
-const struct perf_map *sampler_perf_map_of(void *context, struct process *p);
 /* Requests the index of P's program, which is built if it is not cached. */
 void sampler_request_program(struct sampler *sampler, struct process *p);
-const struct index *sampler_index_of(void *context, const struct module *m);

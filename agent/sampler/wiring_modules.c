@@ -162,18 +162,3 @@ void sampler_program_known(struct sampler *sampler, struct process *p)
 	module_indexes_executed(sampler->module_indexes, p->executable);
 	runtime_of_program(sampler, p);
 }
-
-const struct perf_map *sampler_perf_map_of(void *context, struct process *p)
-{
-	const struct sampler *sampler = context;
-
-	return jit_maps_get(sampler->jit_maps, p);
-}
-
-const struct index *sampler_index_of(void *context, const struct module *m)
-{
-	struct sampler *sampler = context;
-
-	memory_guard_count_lookup(&sampler->memory_guard);
-	return module_indexes_get(sampler->module_indexes, m);
-}

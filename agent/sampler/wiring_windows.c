@@ -2,6 +2,7 @@
 /* Wires the windows to the rooms that they call. Nothing is decided here. */
 #include "agent/sampler/recording/notes.h"
 #include "agent/sampler/sampler_internal.h"
+#include "agent/sampler/sealing.h"
 #include "base/clock.h"
 
 static void on_drain(void *context)
@@ -40,12 +41,37 @@ static void on_sealing(void *context, uint32_t number)
 	waits_move(sampler->waits, number);
 }
 
+static void sampler_forget_sealed(struct sampler *sampler)
+{
+	window_processes_deinit(&sampler->sealed_processes);
+	window_processes_init(&sampler->sealed_processes);
+	symbolize_begin(sampler->symbolize, NULL);
+}
+
+/* WINDOW with what it says about its processes, until the next one is made. */
+static struct sealed_window sampler_describe(
+	struct sampler *sampler, const struct sealed_window *window)
+{
+	struct sealed_window described = *window;
+
+	sampler_forget_sealed(sampler);
+	sealing_describe(
+		window->profile, sampler->processes, &sampler->metrics, &sampler->sealed_processes);
+	described.processes = &sampler->sealed_processes;
+	described.anon_module = processes_anon_module(sampler->processes);
+	return described;
+}
+
 static void on_sealed(void *context, const struct sealed_window *window)
 {
 	struct sampler *sampler = context;
+	struct sealed_window described;
 
-	if (sampler->sealed)
-		sampler->sealed(sampler->sealed_context, window);
+	if (!sampler->sealed)
+		return;
+	described = sampler_describe(sampler, window);
+	sampler->sealed(sampler->sealed_context, &described);
+	sampler_forget_sealed(sampler);
 }
 
 static void on_released(void *context)
@@ -102,9 +128,12 @@ int sampler_rotate_window(struct sampler *sampler)
 
 struct sealed_window sampler_last_window(struct sampler *sampler)
 {
+	struct sealed_window window;
+
 	note_call(SAMPLER_CALL_LAST_WINDOW, 0);
 	pending_walks_flush(&sampler->walks, 0);
-	return windows_current(sampler->windows);
+	window = windows_current(sampler->windows);
+	return sampler_describe(sampler, &window);
 }
 
 int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct windows_tap **ret_tap)
@@ -115,8 +144,11 @@ int sampler_tap_open(struct sampler *sampler, uint32_t pid, struct windows_tap *
 
 struct sealed_window sampler_tap_read(struct sampler *sampler, const struct windows_tap *tap)
 {
+	struct sealed_window window;
+
 	note_call(SAMPLER_CALL_TAP_PROFILE, windows_tap_number(sampler->windows, tap));
-	return windows_tap_read(sampler->windows, tap);
+	window = windows_tap_read(sampler->windows, tap);
+	return sampler_describe(sampler, &window);
 }
 
 void sampler_tap_close(struct sampler *sampler, struct windows_tap *tap)

@@ -72,7 +72,8 @@ static void maker_deinit(struct maker *m)
 
 static int begin_row(struct maker *m, const struct profile_sample *sample, struct row *row)
 {
-	const struct process *p = processes_find(m->sources->processes, sample->process);
+	const struct process_facts *p =
+		window_processes_find(m->sources->processes, sample->process);
 	const char *comm = p && *p->comm ? p->comm : sample->comm;
 	const char *name = arena_strndup(&m->snapshot->texts, comm, strlen(comm));
 

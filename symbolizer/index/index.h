@@ -14,6 +14,7 @@
 #include "base/module_id.h"
 #include "symbolizer/index/debug_names.h"
 #include "symbolizer/index/facts.h"
+#include "symbolizer/index/index_frame.h"
 
 struct index;
 
@@ -32,17 +33,6 @@ enum index_source {
 enum index_kind {
 	INDEX_STATIC = 1 << 0, /* no PT_INTERP */
 	INDEX_STRIPPED = 1 << 1, /* no .symtab of its own */
-};
-
-enum { INDEX_MAX_FRAMES = 256 }; /* of one address's inline chain */
-
-struct index_frame {
-	const char *name; /* demangled; never "" */
-	const char *linkage; /* as in the symbol table; equals `name` if not mangled */
-	const char *file; /* path, or "" when unknown */
-	uint32_t line; /* 0 = unknown */
-	uint32_t column; /* 0 = unknown */
-	uint32_t start_line; /* of the function; 0 = unknown */
 };
 
 /*

@@ -29,24 +29,26 @@ agent: base/ agent/commands/commands.h symbolizer/sandboxed/main.h
 agent/settings: base/ agent/sampler/sampler.h agent/sampler/collect/collect.h agent/sampler/process/thread_group.h agent/server/export/payload.h agent/server/export/labels/ agent/server/export/remote/remote.h bpf/abi/ symbolizer/debuginfod/debuginfod_fetch.h
 agent/commands: base/ agent/settings/ agent/daemon/daemon.h agent/loop/ agent/sampler/ agent/report/ agent/top/ agent/server/export/payload.h agent/server/export/remote/remote.h agent/server/export/remote/remote_kinds.def pprof/ proto/ bpf/abi/ symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/sandbox/ symbolizer/kernel_image.h symbolizer/vdso.h
 agent/loop: base/
-agent/sampler: base/ agent/loop/ agent/sampler/ agent/report/ bpf/abi/ symbolizer/
-agent/sampler/process: base/
+agent/sampler: base/ agent/loop/ agent/sampler/ bpf/abi/ symbolizer/
+agent/sampler/process: base/ agent/sampler/seam/window_processes.h
 agent/sampler/jit_maps: base/ agent/sampler/process/ symbolizer/perf_map/
 agent/sampler/kernel_symbols: base/ symbolizer/kallsyms/ bpf/abi/kernel_walk.h
 agent/sampler/memory: base/ agent/sampler/process/
 agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
 agent/sampler/profile: base/ bpf/abi/
-agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/
 agent/sampler/schedule: base/ agent/loop/ symbolizer/builds/
+agent/sampler/seam: base/ agent/sampler/profile/frame.h symbolizer/index/index_frame.h
+agent/sampler/symbolize: base/ agent/sampler/process/ agent/sampler/profile/frame.h agent/sampler/runtimes/names.h agent/sampler/seam/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/kernel_image.h
+agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/ agent/sampler/seam/sealed_window.h
 agent/sampler/probes/off_cpu: base/ agent/sampler/collect/ agent/sampler/probes/ agent/sampler/profile/ bpf/abi/ bpf/probes/*.skel.h
-agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/process/selection.h agent/sampler/profile/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/
+agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/process/selection.h agent/sampler/profile/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/ agent/sampler/seam/
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/shared.skel.h bpf/unwind/mapping_probe.skel.h
 agent/sampler/probes: base/ agent/sampler/collect/ bpf/abi/ bpf/probes/*.skel.h
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind/step.bpf.h symbolizer/index/
 agent/sampler/samples: base/ agent/sampler/process/ agent/sampler/profile/ agent/sampler/unwind/ agent/sampler/kernel_symbols/ bpf/abi/
 agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/
-agent/report: base/ agent/sampler/recording/notes.h agent/sampler/process/ agent/sampler/profile/ agent/sampler/runtimes/names.h symbolizer/ pprof/
-agent/daemon: base/ agent/settings/ agent/loop/ agent/sampler/ agent/report/ agent/server/ symbolizer/index/ symbolizer/sandbox/
+agent/report: base/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/frame.h agent/sampler/profile/sample_labels. agent/sampler/recording/notes.h pprof/
+agent/daemon: base/ agent/settings/ agent/loop/ agent/sampler/ agent/report/ agent/server/ symbolizer/sandbox/
 agent/server/store: base/
 agent/server/serve: base/ agent/loop/
 agent/server/export: base/

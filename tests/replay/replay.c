@@ -108,7 +108,7 @@ static bool asked_report_read(struct asked_report *asked, const struct record *e
 }
 
 static int replay_write_report(struct replay *r, const struct record *event,
-	const struct profile *profile, struct buffer *expected, struct buffer *got)
+	const struct sealed_window *window, struct buffer *expected, struct buffer *got)
 {
 	autocall(buffer_deinit) struct buffer compressed;
 	autocall(asked_report_deinit) struct asked_report asked = { 0 };
@@ -120,7 +120,8 @@ static int replay_write_report(struct replay *r, const struct record *event,
 	map_init(&asked.processes, MAX_PROCESSES);
 	if (!asked_report_read(&asked, event))
 		return -EBADMSG;
-	sampler_sources(r->sampler, profile, &sources);
+	sources = report_window_sources(
+		window, sampler_symbolize(r->sampler), sampler_metrics_to_add(r->sampler));
 	err = report_pprof(&sources, &asked.options, &compressed, &summary);
 	if (!err)
 		err = gzip_inflate(compressed.bytes, compressed.size, got);
@@ -129,7 +130,7 @@ static int replay_write_report(struct replay *r, const struct record *event,
 	return err;
 }
 
-static void replay_report(struct replay *r, const struct profile *profile)
+static void replay_report(struct replay *r, const struct sealed_window *window)
 {
 	const struct record *event = replay_take_event(r);
 	autocall(buffer_deinit) struct buffer expected, got;
@@ -137,7 +138,7 @@ static void replay_report(struct replay *r, const struct profile *profile)
 
 	buffer_init(&expected, MAX_PPROF_BYTES);
 	buffer_init(&got, MAX_PPROF_BYTES);
-	err = r->sampler ? replay_write_report(r, event, profile, &expected, &got) : -EBADMSG;
+	err = r->sampler ? replay_write_report(r, event, window, &expected, &got) : -EBADMSG;
 	if (err) {
 		r->error = err;
 		return;
@@ -163,7 +164,7 @@ static void replay_sealed(void *context, const struct sealed_window *window)
 	struct replay *r = context;
 
 	while (replay_is_next(r, RECORDING_REPORT))
-		replay_report(r, window->profile);
+		replay_report(r, window);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -290,13 +291,13 @@ static void replay_call_sampler(struct replay *r, const struct recording_call *c
 		break;
 	case SAMPLER_CALL_TAP_PROFILE:
 		if (call->argument < REPLAY_MAX_TAPS && r->taps[call->argument])
-			r->returned = sampler_tap_read(r->sampler, r->taps[call->argument]).profile;
+			r->returned = sampler_tap_read(r->sampler, r->taps[call->argument]);
 		break;
 	case SAMPLER_CALL_TAP_CLOSE:
 		replay_close_tap(r, call->argument);
 		break;
 	case SAMPLER_CALL_LAST_WINDOW:
-		r->returned = sampler_last_window(r->sampler).profile;
+		r->returned = sampler_last_window(r->sampler);
 		break;
 	default:
 		r->error = -EBADMSG;
@@ -309,7 +310,7 @@ static void replay_call(struct replay *r)
 	struct recording_call call;
 	int err = 0;
 
-	r->returned = NULL;
+	r->returned.profile = NULL;
 	if (!recording_body(event, &call, sizeof(call)))
 		err = -EBADMSG;
 	else if (call.call == SAMPLER_CALL_CREATE)
@@ -327,17 +328,17 @@ static void replay_call(struct replay *r)
 /* A report of a profile on demand, or of all samples. */
 static void replay_other_report(struct replay *r)
 {
-	const struct profile *profile = r->returned;
+	struct sealed_window window = r->returned;
 
-	if (!profile && r->sampler)
-		profile = sampler_last_window(r->sampler).profile;
-	replay_report(r, profile);
+	if (!window.profile && r->sampler)
+		window = sampler_last_window(r->sampler);
+	replay_report(r, &window);
 }
 
 static void replay_loop(struct replay *r)
 {
 	/* A timer may free it. */
-	r->returned = NULL;
+	r->returned.profile = NULL;
 	(void)loop_run(r->loop);
 }
 

@@ -33,7 +33,7 @@ struct replay {
 	struct sampler *sampler;
 	struct selection *selection; /* NULL = all processes */
 	struct windows_tap *taps[REPLAY_MAX_TAPS];
-	const struct profile *returned; /* what the last call returned; NULL = no profile */
+	struct sealed_window returned; /* what the last call returned; no profile = none */
 	replay_report_fn *fn;
 	void *context;
 	struct replay_result result;

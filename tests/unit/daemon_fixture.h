@@ -89,6 +89,8 @@ static inline void daemon_fixture_make(struct daemon_fixture *f, const char *tex
 		.began_real_ns = d->started_real_ns,
 		.period = 52631578,
 		.profile = f->sampler.world->profile,
+		.processes = &f->sampler.world->described,
+		.anon_module = processes_anon_module(f->sampler.world->processes),
 	};
 	assert_int_equal(loop_create(&d->loop), 0);
 	assert_int_equal(daemon_start_windows(d), 0);

@@ -133,12 +133,10 @@ void sampler_tap_close(struct sampler *sampler, struct windows_tap *tap)
 	sampler->taps_open--;
 }
 
-void sampler_sources(
-	struct sampler *sampler, const struct profile *profile, struct report_sources *ret_sources)
+/* The fake's windows describe the processes as they are when they are reported. */
+struct symbolize *sampler_symbolize(struct sampler *sampler)
 {
-	*ret_sources = sampler->world->sources;
-	ret_sources->metrics = &sampler->metrics;
-	ret_sources->profile = profile;
+	return sealed_sources(sampler->world)->symbolize;
 }
 
 const struct metrics *sampler_metrics(const struct sampler *sampler)

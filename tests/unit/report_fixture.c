@@ -89,11 +89,20 @@ static const struct index *index_of(void *context, const struct module *module)
 	return module == f->program ? f->index : NULL;
 }
 
-static const struct perf_map *perf_map_of(void *context, struct process *process)
+static const struct perf_map *perf_map_of(void *context, uint32_t process)
 {
 	struct fixture *f = context;
 
-	return process->number == f->jit_process ? f->jit : NULL;
+	return process == f->jit_process ? f->jit : NULL;
+}
+
+static void runtime_names_of(
+	void *context, uint32_t process, const struct abi_frame *frame, struct runtime_names *names)
+{
+	const struct fixture *f = context;
+
+	if (f->runtime_names)
+		f->runtime_names(context, process, frame, names);
 }
 
 static struct module *make_module(
@@ -150,6 +159,7 @@ int report_setup(void **state)
 	options.build_ids = &direct_build_ids;
 	assert_int_equal(processes_create(&options, &f->processes), 0);
 	assert_int_equal(profile_create(1 << 24, &f->profile), 0);
+	window_processes_init(&f->described);
 	make_symbols(f);
 	f->program = make_module(f, MODULE_FILE, 1, "/bin/program");
 	f->library = make_module(f, MODULE_FILE, 2, "/lib/stripped;odd.so");
@@ -158,14 +168,21 @@ int report_setup(void **state)
 	f->one = make_process(f, 100, "one");
 	f->two = make_process(f, 200, "two");
 	f->jit_process = f->one->number;
+	assert_int_equal(symbolize_create(
+				 &(struct symbolize_options){
+					 .modules = f->modules,
+					 .index = index_of,
+					 .perf_map = perf_map_of,
+					 .runtime_names = runtime_names_of,
+					 .context = f,
+				 },
+				 &f->symbolize),
+		0);
 	f->sources = (struct report_sources){
 		.profile = f->profile,
-		.processes = f->processes,
-		.modules = f->modules,
-		.kallsyms = f->kallsyms,
-		.index = index_of,
-		.perf_map = perf_map_of,
-		.context = f,
+		.processes = &f->described,
+		.anon_module = processes_anon_module(f->processes),
+		.symbolize = f->symbolize,
 		.metrics = &f->metrics,
 	};
 	f->options = (struct report_options){ .period = 10101010, .time_ns = 1, .duration_ns = 2 };
@@ -178,6 +195,8 @@ int report_teardown(void **state)
 	struct fixture *f = *state;
 
 	profile_destroy(f->profile);
+	window_processes_deinit(&f->described);
+	symbolize_destroy(f->symbolize);
 	processes_destroy(f->processes);
 	modules_destroy(f->modules);
 	kallsyms_destroy(f->kallsyms);
@@ -186,6 +205,27 @@ int report_teardown(void **state)
 	close(f->proc_fd);
 	free(f);
 	return 0;
+}
+
+const struct window_processes *describe(struct fixture *f)
+{
+	window_processes_deinit(&f->described);
+	window_processes_init(&f->described);
+	sealing_describe(f->profile, f->processes, &f->metrics, &f->described);
+	return &f->described;
+}
+
+const struct report_sources *sealed_sources(struct fixture *f)
+{
+	describe(f);
+	symbolize_begin(f->symbolize, f->no_kernel_symbols ? NULL : f->kallsyms);
+	return &f->sources;
+}
+
+void unseal(struct fixture *f)
+{
+	window_processes_deinit(&f->described);
+	symbolize_begin(f->symbolize, NULL);
 }
 
 /* ---- making samples ---- */

@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 #include "agent/report/report.h"
+#include "agent/sampler/process/processes.h"
+#include "agent/sampler/sealing.h"
+#include "agent/sampler/symbolize/symbolize.h"
 
 enum {
 	SEGMENT_ADDRESS = 0x401000,
@@ -28,6 +31,7 @@ struct fixture {
 	struct modules *modules;
 	struct processes *processes;
 	struct profile *profile;
+	struct window_processes described; /* as of the last call of describe() */
 	struct kallsyms *kallsyms;
 	struct index *index;
 	struct perf_map *jit;
@@ -35,6 +39,11 @@ struct fixture {
 	struct module *program, *library, *anon, *vsyscall;
 	struct process *one, *two;
 	int proc_fd;
+	bool no_kernel_symbols;
+	/* As in struct symbolize_options; NULL = nothing is known of runtimes. */
+	void (*runtime_names)(void *context, uint32_t process, const struct abi_frame *frame,
+		struct runtime_names *names);
+	struct symbolize *symbolize;
 	struct report_sources sources;
 	struct report_options options;
 };
@@ -42,6 +51,14 @@ struct fixture {
 /* cmocka's setup and teardown; *STATE is a struct fixture. */
 int report_setup(void **state);
 int report_teardown(void **state);
+
+/* Describes the processes of the profile's samples as they are now. */
+const struct window_processes *describe(struct fixture *f);
+/* As describe(); returns what a report of the profile reads. */
+const struct report_sources *sealed_sources(struct fixture *f);
+
+/* Frees what describe() and the reports since then took. */
+void unseal(struct fixture *f);
 
 struct profile_frame in_program(uint64_t file_off, uint32_t flags, const struct fixture *f);
 /* A frame in page PAGE of the kernel: 1 is do_syscall_64, 2 is vfs_read. */

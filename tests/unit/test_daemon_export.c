@@ -220,7 +220,7 @@ static void send_window(struct bench *b)
 		.period = 10101010, .time_ns = (int64_t)clock_real_ns(), .duration_ns = 1000000000
 	};
 
-	daemon_export_window(b->export, &b->world->sources, &options, true);
+	daemon_export_window(b->export, sealed_sources(b->world), &options, true);
 	daemon_export_destroy(take(b->export), GRACE_NS);
 	reading = b;
 	assert_int_equal(nftw(b->store, read_one, 16, FTW_PHYS), 0);

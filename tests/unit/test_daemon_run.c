@@ -84,6 +84,8 @@ static void make_sampler(struct bench *b)
 		.began_real_ns = clock_real_ns(),
 		.period = 52631578,
 		.profile = b->sampler->world->profile,
+		.processes = &b->sampler->world->described,
+		.anon_module = processes_anon_module(b->sampler->world->processes),
 	};
 }
 

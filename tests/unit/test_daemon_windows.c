@@ -68,6 +68,8 @@ static int setup(void **state)
 		.began_real_ns = clock_real_ns(),
 		.period = 52631578,
 		.profile = b->sampler.world->profile,
+		.processes = &b->sampler.world->described,
+		.anon_module = processes_anon_module(b->sampler.world->processes),
 	};
 	budget_init(&d->budget, 0, 19);
 	assert_int_equal(config_parse(&d->config, IN_AGENT, 1, argv), 0);

@@ -170,20 +170,21 @@ static void native_and_kernel_frames_are_no_runtimes(void **state)
 /* ---- the report ----------------------------------------------------------------------------- */
 
 /* Process `one` has an inlined call at the sampled position, process `two` another function. */
-static void test_runtime_names(void *context, struct process *process,
-	const struct abi_frame *frame, struct runtime_names *names)
+static void test_runtime_names(
+	void *context, uint32_t process, const struct abi_frame *frame, struct runtime_names *names)
 {
 	const struct fixture *f = context;
 
 	names->mapping = "[testvm]";
 	if (frame->kind != KIND || frame->address != code || frame->cookie != sampled.cookie)
 		return;
-	names->line_count = process == f->one ? 2 : 1;
-	names->lines[0] = (struct index_frame){ .name = process == f->one ? "inner" : "Other.run",
-		.linkage = "linkage",
-		.file = "app.vm",
-		.line = frame->position & 0xff,
-		.start_line = 3 };
+	names->line_count = process == f->one->number ? 2 : 1;
+	names->lines[0] =
+		(struct index_frame){ .name = process == f->one->number ? "inner" : "Other.run",
+			.linkage = "linkage",
+			.file = "app.vm",
+			.line = frame->position & 0xff,
+			.start_line = 3 };
 	names->lines[1] = (struct index_frame){
 		.name = "Outer.run", .linkage = "Outer.run", .file = "app.vm", .line = 17
 	};
@@ -204,7 +205,7 @@ static char *folded_of(struct fixture *f)
 	autobuffer out;
 
 	buffer_init(&out, SIZE_MAX);
-	assert_int_equal(report_folded(&f->sources, &f->options, &out, &summary), 0);
+	assert_int_equal(report_folded(sealed_sources(f), &f->options, &out, &summary), 0);
 	assert_int_equal(buffer_append(&out, "", 1), 0);
 	return (char *)take(out.bytes);
 }
@@ -215,7 +216,7 @@ static void the_same_frame_has_the_names_of_its_process(void **state)
 	struct abi_frame unknown = sampled;
 	autofree char *text = NULL;
 
-	f->sources.runtime_names = test_runtime_names;
+	f->runtime_names = test_runtime_names;
 	unknown.cookie++;
 	add_runtime_stack(f, f->one, &sampled);
 	add_runtime_stack(f, f->two, &sampled);
@@ -247,7 +248,7 @@ static Perftools__Profiles__Profile *pprof_of(struct fixture *f)
 	size_t size;
 
 	buffer_init(&out, SIZE_MAX);
-	assert_int_equal(report_pprof(&f->sources, &f->options, &out, &summary), 0);
+	assert_int_equal(report_pprof(sealed_sources(f), &f->options, &out, &summary), 0);
 	assert_int_equal(
 		libdeflate_gzip_decompress(d, out.bytes, out.size, plain, 1 << 20, &size), 0);
 	libdeflate_free_decompressor(d);
@@ -273,7 +274,7 @@ static void a_runtimes_frame_is_a_location_with_its_lines(void **state)
 	Perftools__Profiles__Profile *m;
 	struct abi_frame later = sampled;
 
-	f->sources.runtime_names = test_runtime_names;
+	f->runtime_names = test_runtime_names;
 	later.position++;
 	add_runtime_stack(f, f->one, &sampled);
 	add_runtime_stack(f, f->one, &later);

@@ -23,7 +23,7 @@ static struct groups groups_now(struct fixture *f)
 {
 	struct groups g;
 
-	assert_int_equal(groups_init(&g, f->profile, f->processes), 0);
+	assert_int_equal(groups_init(&g, f->profile, describe(f)), 0);
 	return g;
 }
 

@@ -56,12 +56,24 @@ static void finish(struct program *p)
 	close(p->fd);
 }
 
+static const struct process_facts *facts_of(struct fixture *f, const struct process *p)
+{
+	struct profile_frame frame = in_program(MAIN, 0, f);
+
+	add_user(f, p, &frame, 1);
+	return window_processes_find(describe(f), p->number);
+}
+
 static void read_labels(
 	struct fixture *f, pid_t pid, const char *environment, struct labels *labels)
 {
+	struct symbolized_program program;
+
 	labels_deinit(labels);
 	f->one->pid = (uint32_t)pid;
-	assert_int_equal(process_labels_meta(f->one, f->index, environment, labels), 0);
+	assert_true(symbolize_program(f->symbolize, f->program->number, &program));
+	assert_int_equal(
+		process_labels_meta(facts_of(f, f->one), &program, environment, labels), 0);
 }
 
 static const char *get(const struct labels *labels, const char *name)
@@ -142,7 +154,7 @@ static void the_index_knows_the_file(void **state)
 	read_labels(f, 1, "TEAM\0", &labels);
 	assert_string_equal(get(&labels, "__meta_process_executable_file_id"), PROGRAM_HASH);
 	labels_deinit(&labels);
-	assert_int_equal(process_labels_meta(f->one, NULL, NULL, &labels), 0);
+	assert_int_equal(process_labels_meta(facts_of(f, f->one), NULL, NULL, &labels), 0);
 	assert_string_equal(get(&labels, "__meta_process_executable_file_id"), "(none)");
 }
 

@@ -48,7 +48,7 @@ static Perftools__Profiles__Profile *pprof_of(struct fixture *f, struct report_s
 	autobuffer out;
 
 	buffer_init(&out, SIZE_MAX);
-	assert_int_equal(report_pprof(&f->sources, &f->options, &out, &summary), 0);
+	assert_int_equal(report_pprof(sealed_sources(f), &f->options, &out, &summary), 0);
 	if (ret_summary)
 		*ret_summary = summary;
 	return gunzip(&out);
@@ -213,7 +213,7 @@ static void test_kernel_module_and_bpf_frames_have_their_own_mappings(void **sta
 static void test_programs_at_one_kernel_address_are_two_locations(void **state)
 {
 	struct fixture *f = *state;
-	struct kallsyms *k = (struct kallsyms *)f->sources.kallsyms;
+	struct kallsyms *k = f->kallsyms;
 	const uint64_t kaddr = UINT64_C(0xffffffffc7000000);
 
 	for (int i = 0; i < 2; i++) {
@@ -257,7 +257,7 @@ static void test_without_kallsyms_kernel_frames_stay_addresses(void **state)
 	struct profile_frame frame = in_kernel(1, 0);
 	struct profile_stack stack = { &frame, 1, 1, 0 };
 
-	f->sources.kallsyms = NULL;
+	f->no_kernel_symbols = true;
 	add_stack(f, f->one, &stack, 1);
 
 	automessage *m = pprof_of(f, NULL);

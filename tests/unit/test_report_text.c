@@ -19,7 +19,7 @@ static char *folded_of(struct fixture *f)
 	struct buffer out;
 
 	buffer_init(&out, SIZE_MAX);
-	assert_int_equal(report_folded(&f->sources, &f->options, &out, &summary), 0);
+	assert_int_equal(report_folded(sealed_sources(f), &f->options, &out, &summary), 0);
 	assert_int_equal(buffer_append(&out, "", 1), 0);
 	return (char *)out.bytes;
 }
@@ -94,7 +94,7 @@ static void test_hottest_counts_recursion_once(void **state)
 	add_stack(f, f->one, &stack, 5);
 	add_user(f, f->one, &library, 1);
 	add_wait(f, f->one, &stack, 1000000);
-	assert_int_equal(report_hottest(&f->sources, &list, 10, &count), 0);
+	assert_int_equal(report_hottest(sealed_sources(f), &list, 10, &count), 0);
 	assert_int_equal(count, 4);
 	assert_string_equal(list[0].name, "inner");
 	assert_string_equal(list[0].module, "/bin/program");
@@ -106,7 +106,7 @@ static void test_hottest_counts_recursion_once(void **state)
 		assert_int_equal(list[i].total_count, 5);
 	}
 	report_hottest_free(list, count);
-	assert_int_equal(report_hottest(&f->sources, &list, 2, &count), 0);
+	assert_int_equal(report_hottest(sealed_sources(f), &list, 2, &count), 0);
 	assert_int_equal(count, 2);
 	report_hottest_free(list, count);
 }
@@ -120,7 +120,7 @@ static void test_hottest_names_steer_no_terminal(void **state)
 
 	f->library->path[1] = '\033';
 	add_user(f, f->one, &library, 1);
-	assert_int_equal(report_hottest(&f->sources, &list, 10, &count), 0);
+	assert_int_equal(report_hottest(sealed_sources(f), &list, 10, &count), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(list[0].module[0], '/');
 	assert_int_equal(list[0].module[1], '?');

@@ -12,6 +12,8 @@
 #include "agent/sampler/runtimes/runtimes.h"
 #include "agent/sampler/samples/intake.h"
 #include "agent/sampler/samples/stack_resolver.h"
+#include "agent/sampler/sealing.h"
+#include "agent/sampler/symbolize/symbolize.h"
 #include "proto/profile.pb-c.h"
 #include "tests/unit/raw_stack.h"
 #include "tests/unit/walks_fixture.h"
@@ -274,25 +276,42 @@ static const struct index *no_index(void *context, const struct module *module)
 	return NULL;
 }
 
-static void report_names(void *context, struct process *p, const struct abi_frame *frame,
-	struct runtime_names *names)
+static void report_names(
+	void *context, uint32_t process, const struct abi_frame *frame, struct runtime_names *names)
 {
 	const struct runtime_fixture *f = context;
+	const struct process *p = processes_find(f->w->f->ps, process);
 
 	runtimes_names(&f->runtimes,
-		&(struct runtime_frame){ .pid = p->pid, .generation = p->number, .frame = *frame },
+		&(struct runtime_frame){ .pid = p->pid, .generation = process, .frame = *frame },
 		names);
+}
+
+static struct symbolize *make_symbolize(struct runtime_fixture *f)
+{
+	struct symbolize *symbolize;
+
+	assert_int_equal(symbolize_create(
+				 &(struct symbolize_options){
+					 .modules = f->w->f->modules,
+					 .index = no_index,
+					 .runtime_names = report_names,
+					 .context = f,
+				 },
+				 &symbolize),
+		0);
+	return symbolize;
 }
 
 static Perftools__Profiles__Profile *report(struct runtime_fixture *f)
 {
+	struct symbolize *symbolize = make_symbolize(f);
+	struct window_processes described;
 	const struct report_sources sources = {
 		.profile = f->profile,
-		.processes = f->w->f->ps,
-		.modules = f->w->f->modules,
-		.index = no_index,
-		.runtime_names = report_names,
-		.context = f,
+		.processes = &described,
+		.anon_module = processes_anon_module(f->w->f->ps),
+		.symbolize = symbolize,
 		.metrics = &f->w->f->metrics,
 	};
 	const struct report_options options = { .period = 1000, .time_ns = 1, .duration_ns = 2 };
@@ -303,6 +322,8 @@ static Perftools__Profiles__Profile *report(struct runtime_fixture *f)
 	struct buffer out;
 	size_t size;
 
+	window_processes_init(&described);
+	sealing_describe(f->profile, f->w->f->ps, &f->w->f->metrics, &described);
 	buffer_init(&out, SIZE_MAX);
 	assert_int_equal(report_pprof(&sources, &options, &out, &summary), 0);
 	assert_int_equal(
@@ -310,6 +331,8 @@ static Perftools__Profiles__Profile *report(struct runtime_fixture *f)
 	message = perftools__profiles__profile__unpack(NULL, size, plain);
 	assert_non_null(message);
 	libdeflate_free_decompressor(d);
+	window_processes_deinit(&described);
+	symbolize_destroy(symbolize);
 	buffer_deinit(&out);
 	free(plain);
 	return message;

@@ -78,7 +78,7 @@ static void encode_pprof(struct fixture *f, struct buffer *out)
 	struct report_summary summary;
 
 	buffer_init(out, OUTPUT_BYTES);
-	assert_int_equal(report_pprof(&f->sources, &f->options, out, &summary), 0);
+	assert_int_equal(report_pprof(sealed_sources(f), &f->options, out, &summary), 0);
 }
 
 static Perftools__Profiles__Profile *read_pprof(const struct buffer *gzip)

@@ -33,7 +33,7 @@ static void sample(struct fixture *f, const struct process *p)
 static void begin(struct fixture *f, struct set *set, struct series *s)
 {
 	set->options.external = &set->external;
-	assert_int_equal(series_init(s, &set->options, f->profile, f->processes), 0);
+	assert_int_equal(series_init(s, &set->options, f->profile, describe(f)), 0);
 }
 
 static uint32_t series_at(struct series *s, const struct fixture *f, size_t number)

@@ -56,7 +56,7 @@ static struct snapshot *snapshot_of(struct fixture *f)
 {
 	struct snapshot *s;
 
-	assert_int_equal(snapshot_create(&f->sources, &s), 0);
+	assert_int_equal(snapshot_create(sealed_sources(f), &s), 0);
 	return s;
 }
 

@@ -350,6 +350,7 @@ static void begin_window(void *context)
 		sample_thread(world, world->one, tid);
 		sample_thread(world, world->two, tid);
 	}
+	describe(world);
 	w->external = (struct labels){ 0 };
 	assert_int_equal(labels_set(&w->external, "zone", "z"), 0);
 	w->options = (struct series_options){ .node = "n",
@@ -370,7 +371,7 @@ static int find_series(void *context)
 	struct window *w = context;
 	struct fixture *world = w->agent.sampler.world;
 
-	return series_init(&w->series, &w->options, world->profile, world->processes);
+	return series_init(&w->series, &w->options, world->profile, &world->described);
 }
 
 static void all_series_or_none(void *context, int result)
@@ -402,7 +403,7 @@ static int find_groups(void *context)
 	struct window *w = context;
 	struct fixture *world = w->agent.sampler.world;
 
-	return groups_init(&w->groups, world->profile, world->processes);
+	return groups_init(&w->groups, world->profile, &world->described);
 }
 
 static void all_groups_or_none(void *context, int result)

@@ -120,6 +120,7 @@ static void begin_report(void *context)
 {
 	struct reporting *r = context;
 
+	sealed_sources(r->f);
 	buffer_init(&r->out, 1 << 20);
 }
 
@@ -141,6 +142,7 @@ static void end_report(void *context, int result)
 		assert_memory_equal(r->out.bytes, r->reference.bytes, r->out.size);
 	}
 	buffer_deinit(&r->out);
+	unseal(r->f);
 }
 
 static void torture_report(void **state, int (*write)(struct reporting *r))
@@ -193,11 +195,23 @@ static int find_hottest(void *context)
 	return 0;
 }
 
+static void end_hottest(void *context, int result)
+{
+	struct reporting *r = context;
+
+	(void)result;
+	unseal(r->f);
+}
+
 static void the_hottest_functions_are_named_or_it_fails(void **state)
 {
 	struct fixture *f = *state;
 	struct reporting r = { .f = f };
-	struct torture t = { .operation = find_hottest, .context = &r, .optional = kernel_files };
+	struct torture t = { .begin = begin_report,
+		.operation = find_hottest,
+		.end = end_hottest,
+		.context = &r,
+		.optional = kernel_files };
 	struct profile_frame frame = in_program(MAIN, 0, f);
 
 	add_user(f, f->one, &frame, 1);

@@ -22,11 +22,10 @@
 
 #include "agent/sampler/process/mappings.h"
 #include "agent/sampler/process/modules.h"
+#include "agent/sampler/seam/window_processes.h"
 #include "base/metrics.h"
 
 struct processes;
-
-enum { PROCESS_COMM_BYTES = 16, CONTAINER_ID_BYTES = 65 };
 
 struct process {
 	uint32_t pid;

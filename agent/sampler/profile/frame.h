@@ -67,6 +67,20 @@ static inline bool profile_frame_is_runtime(const struct profile_frame *frame)
 	       profile_frame_kind(frame) != PROFILE_KIND_KERNEL;
 }
 
+/* For callers, the address inside the call: the return address may be in the next function. */
+static inline uint64_t profile_frame_call(const struct profile_frame *frame)
+{
+	bool caller = frame->flags & PROFILE_FRAME_RETURN;
+
+	return caller && frame->address ? frame->address - 1 : frame->address;
+}
+
+/* Of a kernel frame: which symbol had the address at the time of the sample. */
+static inline uint32_t profile_frame_tenant(const struct profile_frame *frame)
+{
+	return frame->flags >> PROFILE_FRAME_TENANT_SHIFT;
+}
+
 /* Converts a runtime's frame from BPF's form. */
 static inline struct profile_frame profile_runtime_frame(const struct abi_frame *frame)
 {

@@ -2,7 +2,7 @@
 #pragma once
 #include <stddef.h>
 
-#include "symbolizer/index/index.h"
+#include "symbolizer/index/index_frame.h"
 
 /* The names of a runtime's frame. Texts are valid for the call that asked for them. */
 struct runtime_names {

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "agent/sampler/profile/profile.h"
-#include "agent/sampler/profile/sealed_window.h"
+#include "agent/sampler/seam/sealed_window.h"
 
 struct loop;
 struct windows;

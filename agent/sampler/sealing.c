@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampler/sealing.h"
+
+#include <string.h>
+
+static struct process_facts sealing_facts_of(const struct process *p)
+{
+	struct process_facts facts = {
+		.number = p->number,
+		.pid = p->pid,
+		.start_ticks = p->start_ticks,
+		.program_path = process_program_path(p),
+		.kernel_thread = p->kernel_thread,
+		.ended = p->ended,
+	};
+
+	memcpy(facts.comm, p->comm, sizeof(facts.comm));
+	memcpy(facts.container_id, p->container_id, sizeof(facts.container_id));
+	if (p->executable) {
+		facts.program = p->executable->number;
+		facts.program_build_id = p->executable->id.build_id;
+	}
+	return facts;
+}
+
+void sealing_describe(const struct profile *profile, struct processes *processes,
+	struct metrics *metrics, struct window_processes *w)
+{
+	for (size_t i = 0; i < profile_sample_count(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+		const struct process *p;
+		struct process_facts facts;
+
+		if (window_processes_find(w, sample->process))
+			continue;
+		p = processes_find(processes, sample->process);
+		if (!p)
+			continue;
+		facts = sealing_facts_of(p);
+		if (window_processes_add(w, &facts))
+			metrics_add(metrics, METRIC_SAMPLES_NOT_DESCRIBED, sample->count);
+	}
+}

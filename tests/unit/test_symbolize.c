@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The questions that a report asks the sampler, and how long their answers hold. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "agent/report/frame_keys.h"
+#include "agent/sampler/symbolize/symbolize.h"
+#include "base/cleanup.h"
+#include "tests/unit/report_fixture.h"
+
+static void ask(struct fixture *f, const struct process *p, struct profile_frame frame,
+	struct symbolized *ret_answer)
+{
+	assert_int_equal(symbolize_frame(f->symbolize, p->number, &frame, ret_answer), 0);
+}
+
+static void frames_of_a_segment_share_its_mapping(void **state)
+{
+	struct fixture *f = *state;
+	struct symbolized main_frame, start;
+
+	ask(f, f->one, in_program(MAIN + 0x90, 0, f), &main_frame);
+	ask(f, f->two, in_program(START, 0, f), &start);
+	assert_int_equal(main_frame.outcome, SYMBOLIZE_NAMED);
+	assert_int_equal(main_frame.line_count, 2);
+	assert_string_equal(main_frame.lines[0].name, "inner");
+	assert_string_equal(main_frame.lines[1].name, "main");
+	assert_ptr_equal(main_frame.mapping, start.mapping);
+	assert_string_equal(main_frame.mapping->file, "/bin/program");
+	assert_true(main_frame.mapping->is_file);
+	assert_int_equal(main_frame.mapping->start, SEGMENT_ADDRESS);
+	assert_int_equal(main_frame.mapping->limit, SEGMENT_ADDRESS + SEGMENT_SIZE);
+	assert_int_equal(main_frame.mapping->offset, SEGMENT_OFFSET);
+	assert_string_equal(main_frame.mapping->file_hash, PROGRAM_HASH);
+}
+
+static void a_frame_in_no_mapping(void **state)
+{
+	struct fixture *f = *state;
+	struct symbolized answer;
+
+	ask(f, f->one, (struct profile_frame){ 0x1234, PROFILE_MODULE_NONE, 0 }, &answer);
+	assert_null(answer.mapping);
+	assert_int_equal(answer.outcome, SYMBOLIZE_NO_MAPPING);
+	assert_int_equal(answer.line_count, 0);
+	ask(f, f->one, (struct profile_frame){ 0x1234, MODULE_NUMBER_MAX, 0 }, &answer);
+	assert_null(answer.mapping);
+}
+
+static void code_in_memory_is_named_for_its_process(void **state)
+{
+	struct fixture *f = *state;
+	const struct profile_frame jit = { JIT_PC, f->anon->number, 0 };
+	struct symbolized answer;
+
+	ask(f, f->one, jit, &answer);
+	assert_int_equal(answer.outcome, SYMBOLIZE_NAMED);
+	assert_string_equal(answer.mapping->file, "[jit]");
+	assert_false(answer.mapping->is_file);
+	ask(f, f->two, jit, &answer);
+	assert_int_equal(answer.outcome, SYMBOLIZE_NO_SYMBOL);
+	assert_string_equal(answer.mapping->file, "[anon]");
+}
+
+/* Between two windows an index may arrive or be replaced. */
+static void another_window_has_mappings_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	struct index *index = take(f->index);
+	struct symbolized answer;
+
+	ask(f, f->one, in_program(MAIN, 0, f), &answer);
+	assert_int_equal(answer.outcome, SYMBOLIZE_NO_INDEX);
+	assert_int_equal(answer.address, MAIN);
+	assert_null(answer.mapping->file_hash);
+	f->index = index;
+	symbolize_begin(f->symbolize, NULL);
+	ask(f, f->one, in_program(MAIN, 0, f), &answer);
+	assert_int_equal(answer.outcome, SYMBOLIZE_NAMED);
+	assert_int_equal(answer.address, MAIN + SEGMENT_ADDRESS - SEGMENT_OFFSET);
+	assert_int_equal(answer.mapping->start, SEGMENT_ADDRESS);
+}
+
+static void the_kernels_symbols_are_those_of_the_window(void **state)
+{
+	struct fixture *f = *state;
+	struct symbolized answer;
+
+	ask(f, f->one, in_kernel(1, 0), &answer);
+	assert_true(answer.kernel);
+	assert_int_equal(answer.line_count, 0);
+	symbolize_begin(f->symbolize, f->kallsyms);
+	ask(f, f->one, in_kernel(1, 0), &answer);
+	assert_string_equal(answer.lines[0].name, "do_syscall_64");
+}
+
+static void how_a_program_was_built(void **state)
+{
+	struct fixture *f = *state;
+	struct symbolized_program program;
+	char hex[FILE_HASH_TEXT_BYTES];
+
+	assert_true(symbolize_program(f->symbolize, f->program->number, &program));
+	file_hash_format(&program.file_hash, hex);
+	assert_string_equal(hex, PROGRAM_HASH);
+	assert_string_equal(program.toolchain, "");
+	assert_false(symbolize_program(f->symbolize, f->library->number, &program));
+	assert_false(symbolize_program(f->symbolize, MODULE_NUMBER_MAX, &program));
+}
+
+static bool are_same(const struct fixture *f, const struct process *p,
+	const struct profile_frame *a, const struct process *q, const struct profile_frame *b)
+{
+	struct frame_key left, right;
+	size_t size = frame_key(f->anon->number, p->number, a, &left);
+
+	return size == frame_key(f->anon->number, q->number, b, &right) &&
+	       !memcmp(&left, &right, size);
+}
+
+static void frames_are_the_same_where_their_names_are(void **state)
+{
+	const struct fixture *f = *state;
+	const struct profile_frame program = in_program(MAIN, 0, f),
+				   before = in_program(MAIN - 1, 0, f),
+				   call = in_program(MAIN, PROFILE_FRAME_RETURN, f),
+				   jit = { JIT_PC, f->anon->number, 0 }, kernel = in_kernel(1, 0),
+				   tenant = in_kernel(1, 1 << PROFILE_FRAME_TENANT_SHIFT),
+				   runtime = { MAIN, PROFILE_KIND_RUNTIME << PROFILE_KIND_SHIFT,
+					   3 },
+				   position = { MAIN, PROFILE_KIND_RUNTIME << PROFILE_KIND_SHIFT,
+					   4 };
+
+	assert_true(are_same(f, f->one, &program, f->two, &program));
+	assert_false(are_same(f, f->one, &program, f->one, &before));
+	assert_true(are_same(f, f->one, &call, f->one, &before));
+	assert_true(are_same(f, f->one, &jit, f->one, &jit));
+	assert_false(are_same(f, f->one, &jit, f->two, &jit));
+	assert_true(are_same(f, f->one, &kernel, f->two, &kernel));
+	assert_false(are_same(f, f->one, &kernel, f->one, &tenant));
+	assert_true(are_same(f, f->one, &runtime, f->one, &runtime));
+	assert_false(are_same(f, f->one, &runtime, f->two, &runtime));
+	assert_false(are_same(f, f->one, &runtime, f->one, &position));
+	assert_true(frame_is_private(f->anon->number, &jit));
+	assert_true(frame_is_private(f->anon->number, &runtime));
+	assert_false(frame_is_private(f->anon->number, &program));
+	assert_false(frame_is_private(f->anon->number, &kernel));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, report_setup, report_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(frames_of_a_segment_share_its_mapping),
+		CASE(a_frame_in_no_mapping),
+		CASE(code_in_memory_is_named_for_its_process),
+		CASE(another_window_has_mappings_of_its_own),
+		CASE(the_kernels_symbols_are_those_of_the_window),
+		CASE(how_a_program_was_built),
+		CASE(frames_are_the_same_where_their_names_are),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
