@@ -26,10 +26,12 @@ int record_output_check(const char *path)
 	const char *slash = strrchr(path, '/');
 	struct stat info;
 
-	if (!strcmp(path, "-") || is_special(path))
-		return !strcmp(path, "-") || !access(path, W_OK)         ? 0
-		       : stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? -EISDIR
-									 : -errno;
+	if (!strcmp(path, "-"))
+		return 0;
+	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+		return -EISDIR; /* which root may write */
+	if (is_special(path))
+		return access(path, W_OK) ? -errno : 0;
 	if (slash && (size_t)(slash - path) >= sizeof(directory))
 		return -ENAMETOOLONG;
 	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - path) : 1,
