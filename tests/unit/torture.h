@@ -28,6 +28,9 @@ struct torture {
 	const char *optional;
 	/* The operation's error may differ from that of the failed call. */
 	bool other_errors;
+	/* A library frees what we allocate, libbpf its skeletons: only descriptors are looked at.
+	 */
+	bool freed_elsewhere;
 };
 
 /*
