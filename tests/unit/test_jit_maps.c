@@ -27,14 +27,16 @@ static const uint64_t MS = 1000000, SECOND = 1000000000;
 static const uint64_t EPOCH = UINT64_C(1700000000000000000);
 
 static uint64_t clock_ns;
+static uint64_t suspended_ns; /* for so long; the monotonic clock has stopped meanwhile */
 
 /* In the place of libc's. */
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
-	(void)clock;
+	uint64_t now_ns = clock == CLOCK_MONOTONIC ? clock_ns : clock_ns + suspended_ns;
+
 	*ret_time = (struct timespec){
-		.tv_sec = (time_t)(clock_ns / SECOND),
-		.tv_nsec = (long)(clock_ns % SECOND),
+		.tv_sec = (time_t)(now_ns / SECOND),
+		.tv_nsec = (long)(now_ns % SECOND),
 	};
 	return 0;
 }
@@ -65,6 +67,7 @@ static int set_up(void **state)
 	char tmp[96];
 
 	clock_ns = EPOCH;
+	suspended_ns = 0;
 	if (!w || process_set_up((void **)&w->table))
 		return -1;
 	snprintf(w->root, sizeof(w->root), "%s/root", w->table->proc.path);
@@ -279,6 +282,39 @@ static void file_from_before_the_program_is_anothers(void **state)
 	assert_string_equal(name_of(w, p, 0x2008), "new");
 }
 
+static void file_from_before_a_suspend_is_the_programs(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	p->start_ns = clock_ns;
+	clock_ns += SECOND;
+	write_map(w, PARENT, "w", "1000 10 own\n");
+	clock_ns += SECOND;
+	suspended_ns = 3600 * SECOND;
+	hit(w, p);
+	assert_string_equal(name_of(w, p, 0x1008), "own");
+}
+
+/* Of a program that ran before the agent only the ticks are known. */
+static void start_in_ticks_tells_whose_a_file_is(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT), *other = process_of(w, CHILD);
+	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+
+	p->start_ns = other->start_ns = 0;
+	write_map(w, PARENT, "w", "1000 10 old\n");
+	p->start_ticks = other->start_ticks = (clock_ns / SECOND + 2) * ticks;
+	clock_ns += 4 * SECOND;
+	write_map(w, CHILD, "w", "1000 10 own\n");
+	clock_ns += SECOND;
+	hit(w, p);
+	hit(w, other);
+	assert_string_equal(name_of(w, p, 0x1008), "");
+	assert_string_equal(name_of(w, other, 0x1008), "own");
+}
+
 static void lines_that_the_next_program_may_have_written_are_taken_back(void **state)
 {
 	struct jit_world *w = *state;
@@ -326,6 +362,20 @@ static void file_that_the_program_wrote_anew_counts(void **state)
 	assert_string_equal(name_of(w, p, 0x1008), "moved");
 }
 
+static void file_written_anew_at_the_time_of_a_sample_counts(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	clock_ns += SECOND + MS;
+	write_map(w, PARENT, "w", "1000 10 moved\n");
+	hit(w, p);
+	end(w, p, true);
+	assert_string_equal(name_of(w, p, 0x1008), "moved");
+}
+
 static void last_lines_of_a_process_that_ended_are_read(void **state)
 {
 	struct jit_world *w = *state;
@@ -350,6 +400,22 @@ static void lines_written_after_the_end_are_not_read(void **state)
 	hit(w, p);
 	end(w, p, false);
 	clock_ns += SECOND;
+	write_map(w, PARENT, "a", "2000 10 of_another\n");
+	clock_ns += SECOND;
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+	assert_string_equal(name_of(w, p, 0x2008), "");
+}
+
+/* Within the second of the end, but later than a pid comes again. */
+static void lines_written_soon_after_the_end_are_not_read(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	hit(w, p);
+	end(w, p, false);
+	clock_ns += 900 * MS;
 	write_map(w, PARENT, "a", "2000 10 of_another\n");
 	clock_ns += SECOND;
 	assert_string_equal(name_of(w, p, 0x1008), "first");
@@ -491,11 +557,15 @@ int main(void)
 		CASE(missing_file_is_looked_for_less_and_less_often),
 		CASE(late_sample_does_not_read_the_map),
 		CASE(file_from_before_the_program_is_anothers),
+		CASE(file_from_before_a_suspend_is_the_programs),
+		CASE(start_in_ticks_tells_whose_a_file_is),
 		CASE(lines_that_the_next_program_may_have_written_are_taken_back),
 		CASE(file_that_the_next_program_wrote_anew_does_not_count),
 		CASE(file_that_the_program_wrote_anew_counts),
+		CASE(file_written_anew_at_the_time_of_a_sample_counts),
 		CASE(last_lines_of_a_process_that_ended_are_read),
 		CASE(lines_written_after_the_end_are_not_read),
+		CASE(lines_written_soon_after_the_end_are_not_read),
 		CASE(forked_child_goes_on_with_its_parents_map),
 		CASE(child_of_a_process_without_a_map_has_none),
 		CASE(file_that_cannot_be_read_is_counted_once),

@@ -257,6 +257,25 @@ static void adds_equal_samples_up(void **state)
 	profile_destroy(p);
 }
 
+static void waits_are_counted_apart(void **state)
+{
+	struct profile *p = make_profile(LIMIT_BYTES);
+	struct profile_sample s = make_sample(stack_number(p, 1));
+
+	(void)state;
+	s.count = 2;
+	assert_int_equal(profile_add(p, &s), 0);
+	assert_int_equal(profile_wait_count(p), 0);
+	s.kind = PROFILE_WAITS;
+	s.count = 5;
+	assert_int_equal(profile_add(p, &s), 0);
+	assert_int_equal(profile_add(p, &s), 0);
+	assert_int_equal(profile_wait_count(p), 10);
+	assert_int_equal(profile_total_count(p), 12);
+	assert_int_equal(profile_sample_count(p), 2);
+	profile_destroy(p);
+}
+
 static void keeps_samples_apart_that_differ_in_one_field(void **state)
 {
 	struct profile *p = make_profile(LIMIT_BYTES);
@@ -373,6 +392,7 @@ int main(void)
 		cmocka_unit_test(an_empty_stack_is_one_too),
 		cmocka_unit_test(finds_cached_stacks_by_the_whole_key),
 		cmocka_unit_test(adds_equal_samples_up),
+		cmocka_unit_test(waits_are_counted_apart),
 		cmocka_unit_test(keeps_samples_apart_that_differ_in_one_field),
 		cmocka_unit_test(keeps_many_apart_that_differ_in_one_field),
 		cmocka_unit_test(refuses_a_sample_of_an_unknown_stack),

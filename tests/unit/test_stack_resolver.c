@@ -434,6 +434,29 @@ static void kernel_code_that_takes_the_place_of_other_is_another_tenant(void **s
 	assert_int_equal(f->stack_hits, 0);
 }
 
+/* A return address may be the first byte of what comes after its call. */
+static void a_return_address_belongs_to_the_code_before_it(void **state)
+{
+	struct fixture *f = *state;
+	struct kallsyms_event event = { BPF_PROGRAM, 64, true, "bpf_prog_a", 1000 };
+	struct profile_stack stack;
+	uint32_t pc_tenant, return_tenant;
+
+	assert_non_null(kernel_symbols_table(f->symbols));
+	assert_int_equal(kernel_symbols_add(f->symbols, &event), 0);
+	assert_int_equal(kernel_symbols_gone(f->symbols, &event), 0);
+	event.name = "bpf_prog_b";
+	assert_int_equal(kernel_symbols_add(f->symbols, &event), 0);
+	put_raw(f->profile, WINDOW, KERNEL, ABI_STACK_KERNEL, BPF_PROGRAM, BPF_PROGRAM,
+		BPF_PROGRAM + 64);
+	stack = resolve_raw(f, 0, KERNEL);
+	pc_tenant = stack.frames[0].flags >> PROFILE_FRAME_TENANT_SHIFT;
+	return_tenant = stack.frames[1].flags >> PROFILE_FRAME_TENANT_SHIFT;
+	assert_int_not_equal(pc_tenant, 0);
+	assert_int_equal(return_tenant, 0);
+	assert_int_equal(stack.frames[2].flags >> PROFILE_FRAME_TENANT_SHIFT, pc_tenant);
+}
+
 /* ---- switches ------------------------------------------------------------------------------- */
 
 static void the_tracing_of_a_switch_is_left_out(void **state)
@@ -457,6 +480,24 @@ static void a_switch_whose_schedule_is_not_found_keeps_all_frames(void **state)
 	put_raw(f->profile, WINDOW, KERNEL, ABI_STACK_KERNEL, SWITCH_TRACE, NANOSLEEP);
 	request.switched = true;
 	assert_int_equal(resolve(f, &request).kernel_count, 2);
+}
+
+/* More frames than tracing ever has before __schedule(): it is another one's. */
+static void a_schedule_too_deep_keeps_all_frames(void **state)
+{
+	struct fixture *f = *state;
+	struct stack_request request = request_of(f, 0, KERNEL);
+
+	put_raw(f->profile, WINDOW, KERNEL, ABI_STACK_KERNEL, SWITCH_TRACE, SWITCH_TRACE,
+		SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE,
+		SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE, SCHEDULE, NANOSLEEP);
+	put_raw(f->profile, WINDOW, KERNEL + 1, ABI_STACK_KERNEL, SWITCH_TRACE, SWITCH_TRACE,
+		SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE,
+		SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE, SWITCH_TRACE, SCHEDULE, NANOSLEEP);
+	request.switched = true;
+	assert_int_equal(resolve(f, &request).kernel_count, 2);
+	request.kernel_stack = KERNEL + 1;
+	assert_int_equal(resolve(f, &request).kernel_count, 14);
 }
 
 static void a_tick_within_the_tracing_of_a_switch_keeps_all_frames(void **state)
@@ -504,6 +545,8 @@ int main(void)
 		CASE(other_mappings_give_the_same_raw_stack_another_meaning),
 		CASE(kernel_code_that_takes_the_place_of_other_is_another_tenant),
 		CASE(the_tracing_of_a_switch_is_left_out),
+		CASE(a_schedule_too_deep_keeps_all_frames),
+		CASE(a_return_address_belongs_to_the_code_before_it),
 		CASE(a_switch_whose_schedule_is_not_found_keeps_all_frames),
 		CASE(a_tick_within_the_tracing_of_a_switch_keeps_all_frames),
 		CASE(a_full_profile_refuses_a_new_stack),
