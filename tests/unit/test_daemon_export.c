@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -23,7 +24,7 @@
 #include "proto/profile.pb-c.h"
 #include "tests/unit/report_fixture.h"
 
-enum { SERIES_LIMIT = 64, PLAIN_LIMIT = 16 << 20 };
+enum { SERIES_LIMIT = 64, PLAIN_LIMIT = 16 << 20, WAIT_S = 60 };
 
 static const uint64_t GRACE_NS = UINT64_C(60000000000);
 
@@ -442,6 +443,110 @@ static void series_of_threads_have_all_samples_once(void **state)
 	assert_int_equal(sent_of(b, "one")->samples + sent_of(b, "two")->samples, 8);
 }
 
+/* ---- figures -------------------------------------------------------------------------------- */
+
+/* Until SENT payloads have been sent and PENDING wait. */
+static void wait_for_figures(struct bench *b, uint64_t sent, uint64_t pending)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	struct exporter_figures f = { 0 };
+
+	for (int i = 0; i < WAIT_S * 200; i++) {
+		const struct queue_figures *q = &f.targets[0].queue;
+
+		daemon_export_figures(b->export, &f);
+		/* A failure is known when it has been tried. */
+		if (f.target_count == 1 && q->sent_payloads == sent && q->pending == pending &&
+			(!pending || q->failing))
+			return;
+		nanosleep(&pause, NULL);
+	}
+	fail_msg("sent: %llu", (unsigned long long)f.targets[0].queue.sent_payloads);
+}
+
+static void submit_window(struct bench *b)
+{
+	const struct report_options options = {
+		.period = 10101010, .time_ns = (int64_t)clock_real_ns(), .duration_ns = 1000000000
+	};
+
+	daemon_export_window(b->export, &b->world->sources, &options, true);
+}
+
+/* What /metrics and then /status have of the exporter. Valid for the life of OUT. */
+static const char *figures_text(struct bench *b, struct buffer *out)
+{
+	struct json j;
+
+	buffer_init(out, 1 << 20);
+	daemon_export_write_metrics(b->export, out);
+	json_init(&j, out, JSON_COMPACT);
+	json_object(&j, NULL);
+	daemon_export_write_status(b->export, &j, "export");
+	json_close(&j);
+	assert_int_equal(json_finish(&j), 0);
+	assert_int_equal(buffer_append(out, "", 1), 0);
+	return (const char *)out->bytes;
+}
+
+static void assert_figure(const char *text, const char *wanted)
+{
+	if (!strstr(text, wanted))
+		fail_msg("no %s in %s", wanted, text);
+}
+
+static void figures_of_a_store_that_takes_all(void **state)
+{
+	static const char *const reasons[] = { "spool_full", "too_old", "corrupt", "removed",
+		"refused", "always_fails" };
+	struct bench *b = *state;
+	autocall(buffer_deinit) struct buffer out;
+	const char *text;
+	char line[128];
+
+	sample_stacks(b, b->world->one, 3);
+	sample_stacks(b, b->world->two, 5);
+	begin(b, NULL);
+	submit_window(b);
+	wait_for_figures(b, 2, 0);
+	text = figures_text(b, &out);
+	assert_figure(
+		text, "fathom_remote_write_requests_total{target=\"file\",code=\"written\"} 2\n");
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		snprintf(line, sizeof(line),
+			"fathom_remote_write_dropped_total{target=\"file\",reason=\"%s\"} 0\n",
+			reasons[i]);
+		assert_figure(text, line);
+	}
+	assert_figure(text, "fathom_remote_write_possibly_repeated_total{target=\"file\"} 0\n");
+	assert_figure(text, "fathom_remote_write_pending{target=\"file\"} 0\n");
+	assert_null(strstr(text, "fathom_remote_write_sent_bytes_total{target=\"file\"} 0\n"));
+	assert_figure(text, "fathom_remote_write_sent_bytes_total{target=\"file\"} ");
+	assert_figure(text, "\nfathom_spool_bytes 0\n");
+	assert_figure(text, "\nfathom_spool_oldest_seconds 0\n");
+	assert_figure(text, "\"targets\":[{\"name\":\"file\",\"ok\":true,\"sent\":2,"
+			    "\"pending\":0,\"error\":\"\"}]");
+}
+
+static void figures_of_a_store_that_is_gone(void **state)
+{
+	struct bench *b = *state;
+	autocall(buffer_deinit) struct buffer out;
+	const char *text;
+
+	sample_stacks(b, b->world->one, 3);
+	assert_int_equal(rmdir(b->store), 0);
+	begin(b, NULL);
+	submit_window(b);
+	wait_for_figures(b, 0, 1);
+	text = figures_text(b, &out);
+	assert_figure(text, "fathom_remote_write_pending{target=\"file\"} 1\n");
+	assert_figure(text, "fathom_remote_write_sent_bytes_total{target=\"file\"} 0\n");
+	assert_null(strstr(text, "\nfathom_spool_bytes 0\n"));
+	assert_figure(text, "\"ok\":false,\"sent\":0,\"pending\":1,\"error\":\"");
+	assert_null(strstr(text, "\"error\":\"\""));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -458,6 +563,8 @@ int main(void)
 		CASE(a_receiver_of_otlp_gets_more),
 		CASE(rules_see_how_a_program_was_built),
 		CASE(stacks_are_counted_once),
+		CASE(figures_of_a_store_that_takes_all),
+		CASE(figures_of_a_store_that_is_gone),
 		CASE(series_of_threads_have_all_samples_once),
 	};
 

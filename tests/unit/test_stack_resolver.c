@@ -443,10 +443,10 @@ static void a_return_address_belongs_to_the_code_before_it(void **state)
 	uint32_t pc_tenant, return_tenant;
 
 	assert_non_null(kernel_symbols_table(f->symbols));
-	assert_int_equal(kernel_symbols_add(f->symbols, &event), 0);
-	assert_int_equal(kernel_symbols_gone(f->symbols, &event), 0);
+	assert_int_equal(kernel_symbols_change(f->symbols, &event, false), 0);
+	assert_int_equal(kernel_symbols_change(f->symbols, &event, true), 0);
 	event.name = "bpf_prog_b";
-	assert_int_equal(kernel_symbols_add(f->symbols, &event), 0);
+	assert_int_equal(kernel_symbols_change(f->symbols, &event, false), 0);
 	put_raw(f->profile, WINDOW, KERNEL, ABI_STACK_KERNEL, BPF_PROGRAM, BPF_PROGRAM,
 		BPF_PROGRAM + 64);
 	stack = resolve_raw(f, 0, KERNEL);
