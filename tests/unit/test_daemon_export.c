@@ -395,6 +395,22 @@ static void a_receiver_of_otlp_gets_more(void **state)
 	assert_int_equal(sent_of(b, "one")->comments, 1);
 }
 
+/* All stores get the same payload: one that cannot take labels keeps them from the others. */
+static void who_takes_no_labels_keeps_them_from_all(void **state)
+{
+	struct bench *b = *state;
+	struct profile_frame frame = in_program(MAIN, 0, b->world);
+
+	add_user(b->world, b->world->one, &frame, 1);
+	begin_with_rules(b, "remote-stores:\n"
+			    "  - type: otlp\n    address: http://127.0.0.1:1\n"
+			    "    otlp-unstable: true\n"
+			    "  - type: parca\n    address: http://127.0.0.1:1\n");
+	send_window(b);
+	assert_int_equal(sent_of(b, "one")->labelled, 0);
+	assert_int_equal(sent_of(b, "one")->comments, 1);
+}
+
 static void rules_see_how_a_program_was_built(void **state)
 {
 	struct bench *b = *state;
@@ -461,7 +477,8 @@ static void wait_for_figures(struct bench *b, uint64_t sent, uint64_t pending)
 			return;
 		nanosleep(&pause, NULL);
 	}
-	fail_msg("sent: %llu", (unsigned long long)f.targets[0].queue.sent_payloads);
+	fail_msg("%llu sent, %llu wait: %s", (unsigned long long)f.targets[0].queue.sent_payloads,
+		(unsigned long long)f.targets[0].queue.pending, f.targets[0].queue.trouble);
 }
 
 static void submit_window(struct bench *b)
@@ -561,6 +578,7 @@ int main(void)
 		CASE(a_payload_says_which_window_it_is_of),
 		CASE(a_node_that_is_set_is_not_the_host),
 		CASE(a_receiver_of_otlp_gets_more),
+		CASE(who_takes_no_labels_keeps_them_from_all),
 		CASE(rules_see_how_a_program_was_built),
 		CASE(stacks_are_counted_once),
 		CASE(figures_of_a_store_that_takes_all),

@@ -134,6 +134,54 @@ static void status_has_all_its_parts(void **state)
 	assert_says(b, "\"counters\": {");
 }
 
+/* The number after "KEY": in STATUS. */
+static double number_of(struct bench *b, const char *key)
+{
+	autocall(buffer_deinit) struct buffer out;
+	const char *text = status(b, &out), *at;
+	char quoted[64];
+
+	snprintf(quoted, sizeof(quoted), "\"%s\": ", key);
+	at = strstr(text, quoted);
+	if (!at)
+		fail_msg("no %s in %s", quoted, text);
+	return strtod(at + strlen(quoted), NULL);
+}
+
+static void what_it_costs_is_told(void **state)
+{
+	struct bench *b = *state;
+	double own = (double)clock_cpu_ns() / 1e9;
+
+	b->daemon.settings.cpu_share = 0.05;
+	b->daemon.last_seal_ns = 250000000;
+	b->daemon.started_ns = clock_monotonic_ns() - 100 * SECOND;
+	assert_true(number_of(b, "budget_percent") == 5);
+	assert_true(number_of(b, "own_seconds") >= own - 0.001);
+	assert_true(number_of(b, "own_seconds") < own + 10);
+	/* Of a hundred seconds; the kernel's program took one and a half. */
+	assert_true(number_of(b, "used_percent") >= 1.4 + own * 0.99);
+	assert_true(number_of(b, "used_percent") < 12 + own);
+	assert_true(number_of(b, "last_window_cpu_seconds") == 0.25);
+	assert_true(number_of(b, "uptime_seconds") >= 100);
+	assert_says(b, "\"recent_percent\": null");
+	b->daemon.budget.used = 0.125;
+	assert_true(number_of(b, "recent_percent") == 12.5);
+}
+
+static void what_it_holds_is_told(void **state)
+{
+	struct bench *b = *state;
+
+	assert_true(number_of(b, "limit_bytes") == 256 << 20);
+	assert_true(number_of(b, "resident_bytes") > 500000);
+	assert_true(number_of(b, "open_fds") == daemon_open_fds());
+	assert_true(number_of(b, "pid") == getpid());
+	assert_says(b, "\"ready\": false");
+	b->daemon.ready = true;
+	assert_says(b, "\"ready\": true");
+}
+
 static void losses_are_summed_and_told_by_reason(void **state)
 {
 	struct bench *b = *state;
@@ -305,6 +353,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(status_has_all_its_parts),
+		CASE(what_it_costs_is_told),
+		CASE(what_it_holds_is_told),
 		CASE(losses_are_summed_and_told_by_reason),
 		CASE(lost_records_are_told_with_what_came_of_them),
 		CASE(the_store_is_told_of),

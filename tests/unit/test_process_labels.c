@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -158,6 +159,41 @@ static void the_index_knows_the_file(void **state)
 	assert_string_equal(get(&labels, "__meta_process_executable_file_id"), "(none)");
 }
 
+/* The path in the unified hierarchy, which is the last line; the first one's without it. */
+static void read_own_cgroup(char *path, size_t size)
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[4096];
+
+	assert_non_null(file);
+	*path = 0;
+	while (fgets(line, sizeof(line), file)) {
+		const char *at = strchr(strchr(line, ':') + 1, ':') + 1;
+
+		line[strcspn(line, "\n")] = 0;
+		if (!*path || !strncmp(line, "0::", 3))
+			snprintf(path, size, "%s", at);
+	}
+	fclose(file);
+}
+
+static void a_running_process_tells_of_itself(void **state)
+{
+	autocall(labels_deinit) struct labels labels = { .count = 0 };
+	char *environment[] = { NULL }, number[16], cgroup[LABEL_VALUE_BYTES + 1];
+	autocall(finish) struct program p = start(environment);
+
+	read_labels(*state, p.pid, NULL, &labels);
+	snprintf(number, sizeof(number), "%d", p.pid);
+	assert_string_equal(get(&labels, "__meta_process_pid"), number);
+	snprintf(number, sizeof(number), "%d", getpid());
+	assert_string_equal(get(&labels, "__meta_process_ppid"), number);
+	assert_string_equal(get(&labels, "__meta_process_cmdline"), "cat -");
+	read_own_cgroup(cgroup, sizeof(cgroup));
+	assert_string_equal(get(&labels, "__meta_process_cgroup"), cgroup);
+	assert_string_equal(get(&labels, "__meta_agent_revision"), FATHOM_VERSION);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, report_setup, report_teardown)
 
 int main(void)
@@ -168,6 +204,7 @@ int main(void)
 		CASE(large_environments_are_cut_between_variables),
 		CASE(another_process_of_that_number_tells_nothing),
 		CASE(the_index_knows_the_file),
+		CASE(a_running_process_tells_of_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

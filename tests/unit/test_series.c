@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -206,6 +207,62 @@ static void a_series_has_thirty_labels_at_most(void **state)
 	labels_deinit(&set.external);
 }
 
+static void names_that_differ_in_one_letter_are_two_series(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+
+	snprintf(f->one->comm, sizeof(f->one->comm), "worker1");
+	snprintf(f->two->comm, sizeof(f->two->comm), "worker2");
+	sample(f, f->one);
+	sample(f, f->two);
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 2);
+	assert_string_equal(label(&s, 1, "comm"), "worker1");
+	assert_string_equal(label(&s, 2, "comm"), "worker2");
+	series_deinit(&s);
+}
+
+/* Too many labels to add the process's own. */
+static void a_series_that_cannot_be_labelled_is_not_sent(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+	char name[16];
+	int err = 0;
+
+	for (int i = 0; !err; i++) {
+		snprintf(name, sizeof(name), "z%d", i);
+		err = labels_set(&set.external, name, "x");
+	}
+	assert_int_equal(err, -E2BIG);
+	sample(f, f->one);
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 0);
+	assert_int_equal(series_at(&s, f, 0), 0);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SERIES_DROPPED), 1);
+	series_deinit(&s);
+	labels_deinit(&set.external);
+}
+
+static void capped_samples_are_counted_by_their_number(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+
+	for (int i = 0; i < 7; i++)
+		thread_of(f, 1, "a");
+	set.options.sample_labels = 1 << SAMPLE_LABEL_tid;
+	set.options.limit = 0;
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 1);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SERIES_CAPPED), 7);
+	series_deinit(&s);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, report_setup, report_teardown)
 
 int main(void)
@@ -217,6 +274,9 @@ int main(void)
 		CASE(threads_are_series_only_when_asked_for),
 		CASE(beyond_the_limit_threads_are_together),
 		CASE(a_series_has_thirty_labels_at_most),
+		CASE(names_that_differ_in_one_letter_are_two_series),
+		CASE(a_series_that_cannot_be_labelled_is_not_sent),
+		CASE(capped_samples_are_counted_by_their_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
