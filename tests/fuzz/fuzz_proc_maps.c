@@ -59,7 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		char id[CONTAINER_ID_BYTES];
 		struct proc_mapping parsed;
 
-		if (proc_container_id(at, (size_t)(newline - at), id) && strlen(id) != 64)
+		if (container_id_of_line(at, (size_t)(newline - at), id) &&
+			(strlen(id) < 64 || strspn(id, "user-/0123456789abcdef") != strlen(id)))
 			abort();
 		if (proc_maps_parse(at, (size_t)(newline - at), &parsed))
 			use(&m, &parsed);

@@ -19,48 +19,6 @@
 
 enum { PID = 42 };
 
-static void container_ids_of_each_runtime(void **state)
-{
-	static const char *const lines[] = {
-		"12:cpu:/docker/" ID,
-		"0::/system.slice/docker-" ID ".scope",
-		"0::/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice/cri-containerd-" ID
-		".scope",
-		"0::/kubepods/besteffort/pod0a1b/" ID,
-		"0::/kubepods.slice/crio-" ID ".scope",
-		"0::/machine.slice/libpod-" ID ".scope/container",
-		"0::/../../docker-" ID ".scope/init.scope",
-		/* Of two, one within the other, the inner one. */
-		"0::/docker/ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff/" ID,
-	};
-	char id[CONTAINER_ID_BYTES];
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		assert_true(proc_container_id(lines[i], strlen(lines[i]), id));
-		assert_string_equal(id, ID);
-	}
-}
-
-static void what_is_no_container_id(void **state)
-{
-	static const char *const lines[] = {
-		"",
-		"0::/",
-		"0::/system.slice/ssh.service",
-		"0::/docker/" ID "0", /* 65 digits */
-		"0::/docker/123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-		"0::/docker/G123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-		"0::/docker/A123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF",
-		"0::/machine.slice/libpod-conmon-" ID ".scope",
-	};
-	char id[CONTAINER_ID_BYTES];
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
-		assert_false(proc_container_id(lines[i], strlen(lines[i]), id));
-}
-
 static bool parse(const char *text, struct proc_mapping *ret_mapping, char line[256])
 {
 	snprintf(line, 256, "%s", text);
@@ -254,8 +212,6 @@ static void pids_of_the_innermost_namespace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(container_ids_of_each_runtime),
-		cmocka_unit_test(what_is_no_container_id),
 		cmocka_unit_test(lines_of_maps),
 		cmocka_unit_test(broken_lines_of_maps),
 		cmocka_unit_test(a_long_file_of_maps),

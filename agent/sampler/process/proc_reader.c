@@ -18,7 +18,6 @@ enum {
 	MAX_STATUS_BYTES = 16 * 1024, /* NSpid follows the list of groups, which may be long */
 	MAX_CGROUP_BYTES = 64 * 1024,
 	MAX_THREADS_TRIED = 64,
-	CONTAINER_ID_DIGITS = CONTAINER_ID_BYTES - 1,
 	KERNEL_COMM_BYTES = 16, /* TASK_COMM_LEN, with its NUL */
 	/* PF_KTHREAD (include/linux/sched.h), unchanged since 2.6.27 */
 	FLAG_KERNEL_THREAD = 0x00200000,
@@ -95,43 +94,6 @@ int proc_read_stat(int pid_fd, struct proc_stat *ret_stat)
 	return parse_stat(text, ret_stat);
 }
 
-static bool is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-/*
- * Runtimes name the last or (with cgroup managers of their own inside) an earlier component:
- * docker-ID.scope, cri-containerd-ID.scope, crio-ID, libpod-ID.scope, /docker/ID, /kubepods/…/ID.
- * The last run of exactly 64 hex digits is the innermost container. A conmon or other monitor does
- * not belong to its container.
- */
-bool proc_container_id(const char *line, size_t length, char id[CONTAINER_ID_BYTES])
-{
-	static const char monitor[] = "conmon-";
-	size_t end = length;
-
-	while (end >= CONTAINER_ID_DIGITS) {
-		size_t start = end;
-
-		while (start > 0 && is_hex(line[start - 1]))
-			start--;
-		if (end - start == CONTAINER_ID_DIGITS) {
-			const size_t prefix = sizeof(monitor) - 1;
-
-			if (start >= prefix && !memcmp(line + start - prefix, monitor, prefix))
-				return false;
-			memcpy(id, line + start, CONTAINER_ID_DIGITS);
-			id[CONTAINER_ID_DIGITS] = 0;
-			return true;
-		}
-		if (start == 0)
-			return false;
-		end = start - 1;
-	}
-	return false;
-}
-
 int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES])
 {
 	autocall(buffer_deinit) struct buffer text;
@@ -149,7 +111,7 @@ int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES])
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 		size_t length = (size_t)((newline ? newline : end) - line);
 
-		if (proc_container_id(line, length, id))
+		if (container_id_of_line(line, length, id))
 			return 0;
 		line += length + 1;
 	}

@@ -21,7 +21,7 @@ struct proc_stat {
 /* Opens an O_PATH descriptor of /proc/PID. Returns -ESRCH if there is none. */
 int proc_open(int proc_fd, uint32_t pid, int *ret_pid_fd);
 int proc_read_stat(int pid_fd, struct proc_stat *ret_stat);
-/* Fills ID with 64 hex digits, or "" if the control groups name no container. */
+/* Fills ID as container_id.h says, or with "" if the control groups name no container. */
 int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES]);
 /*
  * Reads the pid in the innermost pid namespace. Returns -ENOENT if the kernel does not report it
@@ -33,6 +33,3 @@ int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid);
  * exited before the others. Returns -ESRCH if there is none.
  */
 int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd);
-
-/* Copies the container ID in one line of /proc/PID/cgroup to ID; false if there is none. */
-bool proc_container_id(const char *line, size_t length, char id[CONTAINER_ID_BYTES]);

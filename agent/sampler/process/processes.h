@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/sampler/process/container_id.h"
 #include "agent/sampler/process/mappings.h"
 #include "agent/sampler/process/modules.h"
 #include "agent/sampler/seam/window_processes.h"
@@ -33,7 +34,7 @@ struct process {
 	uint64_t start_ns; /* CLOCK_MONOTONIC of its fork or exec; 0 = before we looked */
 	uint64_t synced_ns; /* when /proc was read, which covers older records; 0 = never */
 	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */
-	char container_id[CONTAINER_ID_BYTES]; /* 64 hex digits, or "" */
+	char container_id[CONTAINER_ID_BYTES]; /* "" = none */
 	struct mappings *mappings; /* never NULL; a snapshot: replaced, not changed, once shared */
 	uint32_t exec_id; /* of its program, as in samples; valid if `exec_known` */
 	struct module *executable; /* the program's module, or NULL while unknown */

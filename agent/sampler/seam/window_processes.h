@@ -13,14 +13,18 @@
 #include "base/map.h"
 #include "base/module_id.h"
 
-enum { PROCESS_COMM_BYTES = 16, CONTAINER_ID_BYTES = 65 };
+enum {
+	PROCESS_COMM_BYTES = 16,
+	/* `user-UID/`, two IDs of 64 hex digits with a slash between, NUL */
+	CONTAINER_ID_BYTES = 5 + 10 + 1 + 64 + 1 + 64 + 1,
+};
 
 struct process_facts {
 	uint32_t number; /* of the generation, as in samples */
 	uint32_t pid;
 	uint64_t start_ticks; /* its start in /proc/PID/stat; 0 = not read */
 	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */
-	char container_id[CONTAINER_ID_BYTES]; /* 64 hex digits, or "" */
+	char container_id[CONTAINER_ID_BYTES]; /* as process/container_id.h says; "" = none */
 	const char *program_path; /* by which it was started; "" = not known; any bytes */
 	uint32_t program; /* number of the program's module; 0 = not known */
 	struct build_id program_build_id; /* size 0 = none, or not known */

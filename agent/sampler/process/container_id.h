@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Which container a process is in, by the path of its control group. Whoever owns a control group
+ * can make others below it and name them as he likes, so a name counts only below what root's
+ * container runtimes own:
+ *
+ *   /system.slice/docker-ID.scope               ID
+ *   /kubepods/burstable/podUID/ID               ID
+ *   /docker/OUTER/…/cri-containerd-INNER.scope  OUTER/INNER: a container chose INNER
+ *   /user.slice/user-1000.slice/…/libpod-ID.scope
+ *                                               user-1000/ID: a user chose ID
+ *   /system.slice/some.service/docker-ID.scope  none: the service may be anybody's
+ *
+ * Knows Docker, containerd, CRI-O, podman and nerdctl with both drivers (cgroupfs and systemd), on
+ * cgroup v1 and v2. A container's monitor (conmon) is not in the container.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/sampler/seam/window_processes.h"
+
+/*
+ * Writes the container of one line of /proc/PID/cgroup (cgroups(7): `NUMBER:CONTROLLERS:PATH`).
+ * Returns false, and leaves *RET_ID unchanged, if it names none.
+ */
+bool container_id_of_line(const char *line, size_t length, char ret_id[CONTAINER_ID_BYTES]);
