@@ -123,7 +123,7 @@ void log_line(enum log_level level, const char *message, const char *fields, ...
 	va_start(args, fields);
 	vsnprintf(field_text, sizeof(field_text), fields, args);
 	va_end(args);
-	utf8_clean(field_text, strlen(field_text), true);
+	utf8_clean(field_text, strlen(field_text));
 	format_time(time_text, sizeof(time_text));
 	if (logger.json)
 		put_json_line(&line, level, time_text, message, field_text);

@@ -2,6 +2,9 @@
 #include "base/utf8.h"
 
 #include <stdint.h>
+#include <string.h>
+
+#include "base/cleanup.h"
 
 /* Table 3-7 of the Unicode standard. */
 size_t utf8_length(const char *bytes, size_t size)
@@ -39,12 +42,22 @@ size_t utf8_length(const char *bytes, size_t size)
 	return length;
 }
 
-bool utf8_valid(const char *text, size_t size)
+/* C0, DEL, and C1 (U+0080 to U+009F), which terminals obey in UTF-8, too. */
+static bool is_control(const char *text, size_t length)
+{
+	unsigned char c = (unsigned char)*text;
+
+	if (length == 2)
+		return c == 0xc2 && (unsigned char)text[1] < 0xa0;
+	return length == 1 && (c < 0x20 || c == 0x7f);
+}
+
+bool utf8_is_clean(const char *text, size_t size)
 {
 	while (size > 0) {
 		size_t length = utf8_length(text, size);
 
-		if (length == 0)
+		if (length == 0 || is_control(text, length))
 			return false;
 		text += length;
 		size -= length;
@@ -52,17 +65,25 @@ bool utf8_valid(const char *text, size_t size)
 	return true;
 }
 
-void utf8_clean(char *text, size_t size, bool control)
+static void utf8_replace(char *text, size_t size, bool control)
 {
 	while (size > 0) {
 		size_t length = utf8_length(text, size);
-		unsigned char c = (unsigned char)*text;
+		size_t replaced = MAX(length, 1);
 
-		if (length == 0 || (control && (c < 0x20 || c == 0x7f))) {
-			*text = '?';
-			length = 1;
-		}
-		text += length;
-		size -= length;
+		if (length == 0 || (control && is_control(text, length)))
+			memset(text, '?', replaced);
+		text += replaced;
+		size -= replaced;
 	}
+}
+
+void utf8_repair(char *text, size_t size)
+{
+	utf8_replace(text, size, false);
+}
+
+void utf8_clean(char *text, size_t size)
+{
+	utf8_replace(text, size, true);
 }

@@ -6,10 +6,12 @@
 
 /* Returns the length of the well-formed sequence at TEXT, within SIZE bytes; 0 if there is none. */
 size_t utf8_length(const char *text, size_t size);
-/* Whether all SIZE bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
-bool utf8_valid(const char *text, size_t size);
 /*
- * Replaces each byte that is not part of well-formed UTF-8 with '?', in place; with CONTROL set,
- * also control characters (below 0x20, and 0x7f).
+ * Whether all SIZE bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms) without
+ * control characters: below U+0020, and U+007F to U+009F.
  */
-void utf8_clean(char *text, size_t size, bool control);
+bool utf8_is_clean(const char *text, size_t size);
+/* Replaces each byte that is not part of well-formed UTF-8 with '?', in place. */
+void utf8_repair(char *text, size_t size);
+/* Replaces each byte that keeps TEXT from being clean with '?', in place. */
+void utf8_clean(char *text, size_t size);

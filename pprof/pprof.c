@@ -55,12 +55,12 @@ static int add_string(struct pprof *p, const char *text, uint32_t *ret_string)
 		return 0;
 	}
 	size = cut_length(text);
-	if (utf8_valid(text, size))
+	if (utf8_is_clean(text, size))
 		return intern_bytes(&p->strings, text, size, ret_string);
 	clean = strndup(text, size);
 	if (!clean)
 		return -ENOMEM;
-	utf8_clean(clean, size, false);
+	utf8_clean(clean, size);
 	return intern_bytes(&p->strings, clean, size, ret_string);
 }
 

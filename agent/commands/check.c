@@ -65,7 +65,7 @@ int command_check(struct invocation *call)
 
 	count = check_features(features);
 	for (int i = 0; i < count; i++)
-		utf8_clean(features[i].why, strlen(features[i].why), true);
+		utf8_clean(features[i].why, strlen(features[i].why));
 	if (config_flag(config, SETTING_json))
 		check_print_json(features, count);
 	for (int i = 0; i < count && !config_flag(config, SETTING_json); i++)

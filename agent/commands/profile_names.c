@@ -225,7 +225,7 @@ static char *profile_names_clean_copy(const struct intern *strings, uint32_t num
 	char *copy = strndup(intern_text(strings, number), size);
 
 	if (copy)
-		utf8_clean(copy, strlen(copy), false);
+		utf8_clean(copy, strlen(copy));
 	return copy;
 }
 

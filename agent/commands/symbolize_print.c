@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 enum { JSON_BYTES = 64 << 20 }; /* limit for one answer */
 
@@ -15,14 +16,33 @@ static const char *shown_name(const struct symbolize_style *style, const struct 
 	return style->linkage_names ? frame->linkage : frame->name;
 }
 
+/* Names of foreign files may hold line breaks, which scripts would take for ours, and escapes. */
+static void symbolize_print_foreign(FILE *out, const char *text)
+{
+	autofree char *clean = NULL;
+	size_t size = strlen(text);
+
+	if (utf8_is_clean(text, size)) {
+		fputs(text, out);
+		return;
+	}
+	clean = strdup(text);
+	if (clean)
+		utf8_clean(clean, size);
+	fputs(clean ? clean : "??", out);
+}
+
 static void print_frame(FILE *out, const struct symbolize_style *style,
 	const struct symbolize_answer *answer, const struct index_frame *frame)
 {
-	fputs(shown_name(style, frame), out);
-	if (answer->name_module)
-		fprintf(out, " %s", answer->module);
-	fprintf(out, "\n%s:%" PRIu32 ":%" PRIu32 "\n", *frame->file ? frame->file : "??",
-		frame->line, frame->column);
+	symbolize_print_foreign(out, shown_name(style, frame));
+	if (answer->name_module) {
+		fputc(' ', out);
+		symbolize_print_foreign(out, answer->module);
+	}
+	fputc('\n', out);
+	symbolize_print_foreign(out, *frame->file ? frame->file : "??");
+	fprintf(out, ":%" PRIu32 ":%" PRIu32 "\n", frame->line, frame->column);
 }
 
 /* What is printed: all frames, or a single one for all of them. */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/utf8.h"
 
 enum {
 	CGROUP_LINES_BYTES = 16 << 10,
@@ -33,12 +34,16 @@ static const char *program(const struct process_facts *p)
 	return base_name(p->program_path);
 }
 
-/* Cuts a long value rather than dropping the process. */
+/*
+ * Cuts a long value rather than dropping the process, and keeps control characters, which a process
+ * may put into its name, from whoever shows the label.
+ */
 static int process_labels_set(struct labels *labels, const char *name, const char *value)
 {
 	char cut[LABEL_VALUE_BYTES + 1];
 
 	snprintf(cut, sizeof(cut), "%s", value);
+	utf8_clean(cut, strlen(cut));
 	return labels_set(labels, name, cut);
 }
 

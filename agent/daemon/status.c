@@ -33,7 +33,7 @@ void daemon_json_text(struct json *j, const char *key, const char *text)
 	char clean[MAX_TEXT_BYTES];
 
 	snprintf(clean, sizeof(clean), "%s", text);
-	utf8_clean(clean, strlen(clean), true);
+	utf8_clean(clean, strlen(clean));
 	json_text(j, key, clean);
 }
 

@@ -99,7 +99,7 @@ static char *clean_copy(const char *text)
 	char *copy = strdup(text);
 
 	if (copy)
-		utf8_clean(copy, strlen(copy), true);
+		utf8_clean(copy, strlen(copy));
 	return copy;
 }
 

@@ -55,7 +55,7 @@ static int report_folded_put_part(struct buffer *out, const char *text)
 
 	if (buffer_string(out, text))
 		return out->error;
-	utf8_clean((char *)out->bytes + begin, out->size - begin, true);
+	utf8_clean((char *)out->bytes + begin, out->size - begin);
 	for (size_t i = begin; i < out->size; i++) {
 		if (out->bytes[i] == ';')
 			out->bytes[i] = ':';

@@ -135,7 +135,7 @@ static int tenants_make(struct ksym_tenants *t, const struct ksym_tenant *report
 	name = strndup(reported->name, MAX_NAME_BYTES);
 	if (!name)
 		return -ENOMEM;
-	utf8_clean(name, strlen(name), true);
+	utf8_clean(name, strlen(name));
 	*ret_tenant = *reported;
 	ret_tenant->name = name;
 	ret_tenant->module = ksym_tenants_module_of(name, bpf);

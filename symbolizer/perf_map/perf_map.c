@@ -166,7 +166,7 @@ static int perf_map_add_name(struct perf_map *m, const char *name, size_t size, 
 		return m->text.error;
 	memcpy(copy, name, size);
 	copy[size] = 0;
-	utf8_clean(copy, size, true);
+	utf8_clean(copy, size);
 	*ret_name = (uint32_t)m->text.size;
 	m->text.size += size + 1;
 	return 0;

@@ -18,7 +18,8 @@ static void look_up(const struct kallsyms *k, uint64_t kaddr)
 
 	if (!kallsyms_lookup(k, kaddr, &symbol))
 		return;
-	if (symbol.start > kaddr || !*symbol.name || !utf8_valid(symbol.name, strlen(symbol.name)))
+	if (symbol.start > kaddr || !*symbol.name ||
+		!utf8_is_clean(symbol.name, strlen(symbol.name)))
 		abort();
 }
 

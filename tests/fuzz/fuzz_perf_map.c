@@ -26,7 +26,7 @@ static void look_up(const struct perf_map *m, uint64_t pc)
 
 	if (!perf_map_lookup(m, pc, &name, &start))
 		return;
-	if (start > pc || !*name || !utf8_valid(name, strlen(name)))
+	if (start > pc || !*name || !utf8_is_clean(name, strlen(name)))
 		abort();
 }
 

@@ -100,7 +100,7 @@ static void check(const Perftools__Profiles__Profile *m)
 {
 	require(m->n_string_table > 0 && !*m->string_table[0]);
 	for (size_t i = 0; i < m->n_string_table; i++)
-		require(utf8_valid(m->string_table[i], strlen(m->string_table[i])));
+		require(utf8_is_clean(m->string_table[i], strlen(m->string_table[i])));
 	for (size_t i = 0; i < m->n_mapping; i++)
 		require(m->mapping[i]->id == i + 1);
 	for (size_t i = 0; i < m->n_function; i++)

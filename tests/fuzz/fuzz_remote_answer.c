@@ -13,7 +13,7 @@ static void check_text(const char *text, size_t size)
 {
 	size_t length = strnlen(text, size);
 
-	if (length == size || !utf8_valid(text, length))
+	if (length == size || !utf8_is_clean(text, length))
 		abort();
 }
 

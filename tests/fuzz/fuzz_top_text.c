@@ -33,7 +33,7 @@ static void try_text(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	buffer_init(&out, 1 << 20);
 	used = text_put(&out, text, columns);
-	if (used > columns || !utf8_valid((const char *)out.bytes, out.size))
+	if (used > columns || !utf8_is_clean((const char *)out.bytes, out.size))
 		abort();
 	for (size_t i = 0; i < out.size; i++) {
 		if (out.bytes[i] < 0x20 || out.bytes[i] == 0x7f)

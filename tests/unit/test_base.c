@@ -113,33 +113,33 @@ static void makes_directories(void **state)
 static void utf8_tells_good_from_bad(void **state)
 {
 	static const char *const good[] = { "", "plain", "\xc3\xa9", "\xe2\x82\xac",
-		"\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf" };
-	static const char *const bad[] = { "\x80", "\xc3", "\xc0\xaf", "\xe0\x80\xaf",
-		"\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "a\xff", "\xe2\x82" };
+		"\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xc2\xa0", "~" };
+	static const char *const bad[] = { "\x1b[2J", "a\n", "\t", "\x7f", "\xc2\x80", "\xc2\x9b",
+		"\x80", "\xc3", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+		"\xf8\x88\x80\x80\x80", "a\xff", "\xe2\x82" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
-		assert_true(utf8_valid(good[i], strlen(good[i])));
+		assert_true(utf8_is_clean(good[i], strlen(good[i])));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		char text[16];
 
-		assert_false(utf8_valid(bad[i], strlen(bad[i])));
+		assert_false(utf8_is_clean(bad[i], strlen(bad[i])));
 		snprintf(text, sizeof(text), "%s", bad[i]);
-		utf8_clean(text, strlen(text), false);
-		assert_true(utf8_valid(text, strlen(text)));
+		utf8_clean(text, strlen(text));
+		assert_true(utf8_is_clean(text, strlen(text)));
 		assert_int_equal(strlen(text), strlen(bad[i]));
 	}
 }
 
 static void utf8_clean_keeps_what_is_good(void **state)
 {
-	char text[] = "a\xc3\xa9\xff\n";
+	char text[] = "a\xc3\xa9\xff\n\xc2\x9b"
+		      "2J\xc2\xa0";
 
 	(void)state;
-	utf8_clean(text, strlen(text), false);
-	assert_string_equal(text, "a\xc3\xa9?\n");
-	utf8_clean(text, strlen(text), true);
-	assert_string_equal(text, "a\xc3\xa9??");
+	utf8_clean(text, strlen(text));
+	assert_string_equal(text, "a\xc3\xa9????2J\xc2\xa0");
 }
 
 static void a_module_id_is_all_of_what_is_known(void **state)

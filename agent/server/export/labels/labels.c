@@ -93,7 +93,7 @@ int labels_set(struct labels *labels, const char *name, const char *value)
 	copy = strdup(value);
 	if (!copy)
 		return -ENOMEM;
-	utf8_clean(copy, length, false);
+	utf8_repair(copy, length);
 	if (there) {
 		free(labels->items[at].value);
 		labels->items[at].value = take(copy);

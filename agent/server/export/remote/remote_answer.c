@@ -35,7 +35,7 @@ static bool header_value(struct cursor line, const char *name, char *value, size
 	length = MIN(length, size - 1);
 	memcpy(value, text, length);
 	value[length] = 0;
-	utf8_clean(value, length, true);
+	utf8_clean(value, length);
 	return true;
 }
 
@@ -60,7 +60,7 @@ static void percent_decode(char *text)
 		from += low >= 0 ? 2 : 0;
 	}
 	*to = 0;
-	utf8_clean(text, (size_t)(to - text), true);
+	utf8_clean(text, (size_t)(to - text));
 }
 
 /* Only scheme and host: the rest may hold a session or a token. */
@@ -219,5 +219,5 @@ void answer_message(const struct answer *answer, char *text, size_t size)
 		}
 	}
 	text[used] = 0;
-	utf8_clean(text, used, true);
+	utf8_clean(text, used);
 }

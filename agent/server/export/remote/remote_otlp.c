@@ -189,7 +189,7 @@ static bool may_retry(const Rpc__Status *status, struct remote_result *result)
 static void set_message(struct remote_result *result, const char *text)
 {
 	snprintf(result->message, sizeof(result->message), "%s", text);
-	utf8_clean(result->message, strlen(result->message), true);
+	utf8_clean(result->message, strlen(result->message));
 }
 
 /* ---- what was taken ------------------------------------------------------------------------ */

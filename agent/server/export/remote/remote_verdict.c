@@ -23,7 +23,7 @@ void verdict_set(struct remote_result *result, enum remote_verdict verdict, cons
 	va_start(args, format);
 	vsnprintf(result->message, sizeof(result->message), format, args);
 	va_end(args);
-	utf8_clean(result->message, strlen(result->message), true);
+	utf8_clean(result->message, strlen(result->message));
 }
 
 /* ---- no answer ----------------------------------------------------------------------------- */
