@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -546,6 +547,43 @@ static void a_profile_gets_the_names_of_its_files(void **state)
 	names_for(&shape, "", "");
 }
 
+static int find_segment(struct dl_phdr_info *info, size_t size, void *context)
+{
+	uint64_t sought = elf_address_of_sought();
+	struct shape *shape = context;
+
+	(void)size;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+		if (segment->p_type == PT_LOAD && sought >= segment->p_vaddr &&
+			sought < segment->p_vaddr + segment->p_memsz) {
+			shape->start = segment->p_vaddr;
+			shape->limit = segment->p_vaddr + segment->p_memsz;
+		}
+	}
+	return 1; /* the program itself is the first */
+}
+
+/* As in our own profiles: a mapping that is a segment has ELF addresses, whatever its offset. */
+static void mappings_in_elf_addresses(void **state)
+{
+	struct shape shape = { .path = self,
+		.build_id = own_build_id(),
+		.offset = UINT64_C(1) << 40,
+		.address = elf_address_of_sought() };
+
+	(void)state;
+	dl_iterate_phdr(find_segment, &shape);
+	names_for(&shape, "", "symbolize_me");
+	/* One that is not quite a segment is a process's, of another offset in the file. */
+	shape.limit += 0x1000;
+	names_for(&shape, "", "");
+	shape.limit -= 0x1000;
+	shape.start -= 0x1000;
+	names_for(&shape, "", "");
+}
+
 static void another_build_gets_no_names(void **state)
 {
 	struct shape shape;
@@ -642,6 +680,7 @@ int main(int argc, char **argv)
 		CASE(a_process_that_is_not_there),
 		CASE(an_address_of_the_kernel),
 		CASE(a_profile_gets_the_names_of_its_files),
+		CASE(mappings_in_elf_addresses),
 		CASE(another_build_gets_no_names),
 		CASE(names_that_are_there_stay),
 		CASE(the_kernels_addresses_need_its_build_id),
