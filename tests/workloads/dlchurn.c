@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loads argv[3], works in its plugin_work(), unloads it, over and over for argv[1] seconds, with
- * argv[2] milliseconds of sleep between. Prints `ready`. Built with -DPLUGIN it is the library;
- * what that does can be made less (-DPLUGIN_ROUNDS=10).
+ * argv[2] milliseconds of sleep between; each time the next of argv[3...]. Prints `ready`. Built
+ * with -DPLUGIN it is the library; what that does can be made less (-DPLUGIN_ROUNDS=10).
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -30,13 +30,13 @@ int main(int argc, char **argv)
 {
 	time_t end;
 
-	if (argc != 4)
+	if (argc < 4)
 		return 2;
 	end = time(NULL) + strtol(argv[1], NULL, 10);
 	puts("ready");
 	fflush(stdout);
-	while (time(NULL) < end) {
-		void *plugin = dlopen(argv[3], RTLD_NOW);
+	for (int i = 0; time(NULL) < end; i++) {
+		void *plugin = dlopen(argv[3 + i % (argc - 3)], RTLD_NOW);
 		void (*work)(void) = plugin ? (void (*)(void))dlsym(plugin, "plugin_work") : NULL;
 
 		if (!work)

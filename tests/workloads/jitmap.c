@@ -5,6 +5,7 @@
  *   exec     jm_first, then jm_second: two programs of one pid, whose maps are one file
  *   fork     jm_parent, then jm_inherits without a map, and jm_own with one, both forked from it
  *   rewrite  jm_old, then jm_new, after the map was written anew to the same length
+ *   append   as exec, but the second program adds to the first one's map
  * The function is called as the thread. Each runs for argv[2] ms of CPU time.
  */
 #include <stdio.h>
@@ -44,9 +45,9 @@ static const char *map_path(void)
 	return path;
 }
 
-static void write_map(const char *name)
+static void write_map(const char *name, const char *how)
 {
-	FILE *file = fopen(map_path(), "w");
+	FILE *file = fopen(map_path(), how);
 
 	if (!file)
 		exit(2);
@@ -69,7 +70,7 @@ static void in_child(const char *name, const char *map, int ms)
 
 	if (child == 0) {
 		if (map)
-			write_map(map);
+			write_map(map, "w");
 		run(name, ms);
 		unlink(map_path());
 		_exit(0);
@@ -84,21 +85,28 @@ int main(int argc, char **argv)
 
 	compile();
 	if (!strcmp(mode, "exec")) {
-		write_map("jm_first");
+		write_map("jm_first", "w");
 		run("jm_first", ms);
 		execl("/proc/self/exe", argv[0], "second", argv[2], NULL);
 	} else if (!strcmp(mode, "second")) {
-		write_map("jm_second");
+		write_map("jm_second", "w");
+		run("jm_second", ms);
+	} else if (!strcmp(mode, "append")) {
+		write_map("jm_first", "w");
+		run("jm_first", ms);
+		execl("/proc/self/exe", argv[0], "appends", argv[2], NULL);
+	} else if (!strcmp(mode, "appends")) {
+		write_map("jm_second", "a");
 		run("jm_second", ms);
 	} else if (!strcmp(mode, "fork")) {
-		write_map("jm_parent");
+		write_map("jm_parent", "w");
 		run("jm_parent", ms);
 		in_child("jm_inherits", NULL, ms);
 		in_child("jm_own", "jm_own", ms);
 	} else if (!strcmp(mode, "rewrite")) {
-		write_map("jm_old");
+		write_map("jm_old", "w");
 		run("jm_old", ms);
-		write_map("jm_new");
+		write_map("jm_new", "w");
 		run("jm_new", ms);
 	}
 	unlink(map_path());
