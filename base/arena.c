@@ -28,6 +28,7 @@ void arena_reset(struct arena *a)
 	}
 	a->used_bytes = 0;
 	a->total_bytes = 0;
+	a->error = 0;
 }
 
 void arena_deinit(struct arena *a)

@@ -147,7 +147,9 @@ static void arena_aligns_and_keeps_its_limit(void **state)
 	assert_int_equal(second[49], 0);
 	assert_null(arena_alloc(&a, 100));
 	assert_null(arena_alloc(&a, SIZE_MAX));
+	assert_int_equal(a.error, -E2BIG);
 	arena_reset(&a);
+	assert_int_equal(a.error, 0);
 	assert_non_null(arena_alloc(&a, 96));
 	arena_deinit(&a);
 }
