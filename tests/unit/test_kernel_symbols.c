@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "bpf/abi/kernel_walk.h"
+#include "base/host.h"
 #include "base/io.h"
 #include "tests/unit/fake_proc.h"
 
@@ -343,6 +344,52 @@ static void a_shortage_of_descriptors_hides_nothing_for_long(void **state)
 	assert_string_equal(name_at(f, MODULE), "first_work");
 }
 
+/* A host whose clock stands still and whose kallsyms cannot be opened while ERROR is set. */
+struct broken_host {
+	struct host host;
+	uint64_t now_ns;
+	int error;
+};
+
+static uint64_t broken_clock_ns(void *context, clockid_t clock)
+{
+	const struct broken_host *h = context;
+
+	(void)clock;
+	return h->now_ns;
+}
+
+static int broken_openat(void *context, int dir_fd, const char *path, int flags)
+{
+	const struct broken_host *h = context;
+
+	if (h->error && !strcmp(path, "kallsyms")) {
+		errno = h->error;
+		return -1;
+	}
+	return openat(dir_fd, path, flags);
+}
+
+static void an_input_error_hides_nothing_for_long(void **state)
+{
+	struct fixture *f = *state;
+	struct broken_host h = { .now_ns = 1000, .error = EIO };
+
+	h.host = (struct host){
+		.context = &h, .clock_ns = broken_clock_ns, .openat = broken_openat
+	};
+	host_current = &h.host;
+	assert_null(kernel_symbols_table(f->symbols));
+	assert_false(kernel_symbols_are_read(f->symbols));
+	h.error = 0;
+	/* Reading megabytes until the error costs too much to do it again at once. */
+	assert_null(kernel_symbols_table(f->symbols));
+	h.now_ns += UINT64_C(1000000000);
+	assert_non_null(kernel_symbols_table(f->symbols));
+	host_current = NULL;
+	assert_string_equal(name_at(f, MODULE), "first_work");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup_read, teardown)
 #define CASE_UNREAD(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -366,6 +413,7 @@ int main(void)
 		CASE_UNREAD(a_kernel_without_unwind_tables_has_none),
 		CASE_UNREAD(hidden_symbols_are_tried_once),
 		CASE_UNREAD(a_shortage_of_descriptors_hides_nothing_for_long),
+		CASE_UNREAD(an_input_error_hides_nothing_for_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

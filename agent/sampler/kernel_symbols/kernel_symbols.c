@@ -24,7 +24,7 @@ struct kernel_symbols {
 	int proc_fd;
 	struct metrics *metrics;
 	struct kallsyms *table; /* NULL: not read yet, or hidden */
-	bool hidden;
+	bool hidden; /* or cannot be read at all: not tried again */
 	bool begun; /* kernel_symbols_begin() has returned true */
 	bool postponed; /* it could not be read so far, which was logged */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; not before */
@@ -85,11 +85,10 @@ void kernel_symbols_destroy(struct kernel_symbols *k)
 
 static void kernel_symbols_postpone(struct kernel_symbols *k, int err)
 {
-	/*
-	 * Running out of memory costs the parsing of megabytes; running out of descriptors costs
-	 * little.
-	 */
-	k->retry_ns = err == -ENOMEM ? clock_monotonic_ns() + RETRY_NS : 0;
+	bool opened = err != -EMFILE && err != -ENFILE;
+
+	/* Megabytes were read and parsed until this; running out of descriptors costs little. */
+	k->retry_ns = opened ? clock_monotonic_ns() + RETRY_NS : 0;
 	if (!k->postponed)
 		log_warn("the kernel's symbols cannot be read now, trying again", "error=\"%s\"",
 			strerror(-err));
@@ -107,14 +106,19 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 	err = kallsyms_read(k->proc_fd, &k->table);
 	if (!err)
 		return k->table;
-	if (failure_is_shortage(err)) {
+	if (failure_is_transient(err)) {
 		kernel_symbols_postpone(k, err);
 		return NULL;
 	}
 	k->hidden = true;
-	log_warn("kernel frames stay without names: kernel.kptr_restrict hides /proc/kallsyms, "
-		 "ignoring",
-		"error=%d", err);
+	if (err == -EACCES)
+		log_warn("kernel frames stay without names: kernel.kptr_restrict hides "
+			 "/proc/kallsyms, ignoring",
+			"error=%d", err);
+	else
+		log_warn("kernel frames stay without names: /proc/kallsyms cannot be read, "
+			 "ignoring",
+			"error=\"%s\"", strerror(-err));
 	return NULL;
 }
 
