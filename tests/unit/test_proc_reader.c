@@ -209,6 +209,37 @@ static void pids_of_the_innermost_namespace(void **state)
 	fake_proc_deinit(&proc);
 }
 
+/* NSpid follows the list of groups, of which there may be 65,536. */
+static void a_process_of_many_groups_has_its_pid(void **state)
+{
+	static const char head[] = "Name:\tx\nGroups:\t", group[] = "4294967290 ",
+			  tail[] = "\nNSpid:\t42\t7\nNSpgid:\t9\n";
+	enum { GROUPS = 65536, TOO_MANY = 4 * GROUPS };
+	char *text = malloc(sizeof(head) + TOO_MANY * strlen(group) + sizeof(tail)), *at;
+	const struct fake_process process = { .comm = "x", .maps = "" };
+	struct fake_proc proc;
+	uint32_t pid = 0;
+	int fd;
+
+	(void)state;
+	assert_non_null(text);
+	fake_proc_init(&proc);
+	fake_proc_process(&proc, PID, &process);
+	assert_int_equal(proc_open(proc.fd, PID, &fd), 0);
+	for (int many = 0; many <= 1; many++) {
+		at = stpcpy(text, head);
+		for (int i = 0; i < (many ? TOO_MANY : GROUPS); i++)
+			at = stpcpy(at, group);
+		(void)stpcpy(at, tail);
+		fake_proc_write(&proc, PID, "status", text);
+		assert_int_equal(proc_read_namespace_pid(fd, &pid), many ? -E2BIG : 0);
+		assert_int_equal(pid, 7);
+	}
+	close(fd);
+	fake_proc_deinit(&proc);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +249,7 @@ int main(void)
 		cmocka_unit_test(stat_with_any_name),
 		cmocka_unit_test(broken_stat),
 		cmocka_unit_test(pids_of_the_innermost_namespace),
+		cmocka_unit_test(a_process_of_many_groups_has_its_pid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

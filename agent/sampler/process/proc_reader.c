@@ -15,7 +15,8 @@
 
 enum {
 	MAX_STAT_BYTES = 2048,
-	MAX_STATUS_BYTES = 16 * 1024, /* NSpid follows the list of groups, which may be long */
+	/* NSpid follows the list of groups: at most 65,536 (NGROUPS_MAX) of eleven bytes. */
+	MAX_STATUS_BYTES = 1 << 20,
 	MAX_CGROUP_BYTES = 64 * 1024,
 	MAX_THREADS_TRIED = 64,
 	KERNEL_COMM_BYTES = 16, /* TASK_COMM_LEN, with its NUL */
@@ -120,21 +121,20 @@ int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES])
 
 int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid)
 {
-	char text[MAX_STATUS_BYTES];
-	autoclose int fd = host_openat(pid_fd, "status", O_RDONLY | O_CLOEXEC);
+	autocall(buffer_deinit) struct buffer text;
 	uint64_t pid = 0;
 	struct cursor c;
 	const char *line;
-	ssize_t got;
+	int err;
 
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	got = read(fd, text, sizeof(text) - 1);
-	if (got < 0)
-		return -errno;
-	text[got] = 0;
+	buffer_init(&text, MAX_STATUS_BYTES);
+	err = io_read_file(pid_fd, "status", &text);
+	if (!err)
+		err = buffer_append(&text, "", 1);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
 	/* The process's name precedes it, but with its newlines escaped. */
-	line = strstr(text, "\nNSpid:");
+	line = strstr((const char *)text.bytes, "\nNSpid:");
 	if (!line)
 		return -ENOENT;
 	line += strlen("\nNSpid:");
