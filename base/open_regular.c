@@ -15,6 +15,9 @@
 
 #include "base/cleanup.h"
 
+/* Tries of one openat2(): each fails only if something is renamed or mounted during it. */
+enum { MAX_RACES = 256 };
+
 int open_regular_again(int path_fd, int *ret_fd)
 {
 	char name[40];
@@ -72,11 +75,25 @@ static int walk_without_links(int root_fd, const char *path)
 	return at < 0 ? -errno : take_fd(&at);
 }
 
-static int open_regular_resolve(int root_fd, const char *path, uint64_t flags, int *ret_fd)
+/*
+ * The kernel returns EAGAIN if it cannot tell where a `..` leads, because something was renamed or
+ * mounted meanwhile, anywhere on the machine.
+ */
+static int open_in_root(int root_fd, const char *path, uint64_t flags)
 {
 	const struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	autoclose int path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	int fd, tries = 0;
+
+	do
+		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	while (fd < 0 && errno == EAGAIN && ++tries < MAX_RACES);
+	return fd;
+}
+
+static int open_regular_resolve(int root_fd, const char *path, uint64_t flags, int *ret_fd)
+{
+	autoclose int path_fd = open_in_root(root_fd, path, flags);
 
 	if (path_fd < 0 && errno != ENOSYS && errno != EPERM)
 		return -errno;
