@@ -524,6 +524,44 @@ static void a_full_profile_refuses_a_new_stack(void **state)
 	profile_destroy(full);
 }
 
+/* Returns a profile that has room for STACK, but for nothing else. */
+static struct profile *profile_with_room_for(const struct profile_stack *stack)
+{
+	struct profile *profile;
+	uint32_t number;
+	int err;
+
+	for (size_t limit = 64; limit < 1 << 20; limit += 64) {
+		assert_int_equal(profile_create(limit, &profile), 0);
+		err = profile_stack(profile, stack, &number);
+		profile_destroy(profile);
+		if (err)
+			continue;
+		assert_int_equal(profile_create(limit, &profile), 0);
+		return profile;
+	}
+	fail();
+	return NULL;
+}
+
+static void a_cache_without_room_costs_no_sample(void **state)
+{
+	struct fixture *f = *state;
+	struct stack_request request = request_of(f, USER, 0);
+	struct profile_stack stack;
+	struct profile *tight;
+	uint32_t first, second;
+
+	put_raw(f->profile, WINDOW, USER, 0, PROGRAM + 0x20);
+	stack = resolve(f, &request);
+	tight = profile_with_room_for(&stack);
+	assert_int_equal(stack_resolver_get(&f->resolver, tight, &request, &first), 0);
+	assert_int_equal(stack_resolver_get(&f->resolver, tight, &request, &second), 0);
+	assert_int_equal(first, second);
+	assert_int_equal(profile_stack_count(tight), 1);
+	profile_destroy(tight);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,6 +588,7 @@ int main(void)
 		CASE(a_switch_whose_schedule_is_not_found_keeps_all_frames),
 		CASE(a_tick_within_the_tracing_of_a_switch_keeps_all_frames),
 		CASE(a_full_profile_refuses_a_new_stack),
+		CASE(a_cache_without_room_costs_no_sample),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -281,11 +281,14 @@ int stack_resolver_get(struct stack_resolver *r, struct profile *profile,
 		return 0;
 	}
 	err = resolver_resolve(r, profile, request, &number);
-	/* Lost frames may arrive with a later sample: their absence is not cached. */
-	if (!err && !(profile_stack_at(profile, number).flags & PROFILE_STACK_MISSING))
-		err = profile_cache_stack(profile, user_id, kernel_id, context, number);
 	if (err)
 		return err;
+	/*
+	 * Lost frames may arrive with a later sample: their absence is not cached. Ignoring an
+	 * error: without room in the cache, the next such sample is resolved again.
+	 */
+	if (!(profile_stack_at(profile, number).flags & PROFILE_STACK_MISSING))
+		(void)profile_cache_stack(profile, user_id, kernel_id, context, number);
 	*ret_stack = number;
 	return 0;
 }
