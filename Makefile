@@ -80,6 +80,11 @@ bpf_tests := $(patsubst tests/bpf/%.c,$(O)/tests/bpf/%,$(wildcard tests/bpf/test
 bpf_support := $(patsubst %.c,$(O)/obj/%.o,$(filter-out $(wildcard tests/bpf/test_*.c),$(wildcard tests/bpf/*.c)))
 fuzz_targets := $(patsubst tests/fuzz/%.c,$(O)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
+ifneq ($(SAN),)
+elsewhere := $(filter-out $(O)/%,$(filter build/%,$(MAKECMDGOALS)))
+$(if $(elsewhere),$(error SAN=$(SAN) builds in $(O)/, there is nothing to do for $(elsewhere)))
+endif
+
 .PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install clean compile_commands ldlibs
 all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom compile_commands.json)
 
@@ -95,12 +100,12 @@ $(O)/gen/bpf/kernel_types.h: bpf/kernel.types bpf/kernel-types.awk
 	$(Q)mkdir -p $(@D)
 	$(Q)awk -f bpf/kernel-types.awk bpf/kernel.types > $@
 
-$(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(O)/gen/bpf/kernel_types.h
+bpf_cflags = -target bpf -D__BPF__ -D__TARGET_ARCH_$(bpf_arch) -O2 -g -mcpu=v3 -Wall -Wextra $(WERROR) \
+	-Wno-unused-parameter -I. -I$(O)/gen -idirafter /usr/include/$(machine)-linux-gnu
+$(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(O)/gen/bpf/kernel_types.h $(O)/flags
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_$(bpf_arch) -O2 -g -mcpu=v3 -Wall -Wextra \
-		$(WERROR) -Wno-unused-parameter -I. -I$(O)/gen -idirafter /usr/include/$(machine)-linux-gnu \
-		-MMD -MP -MT $@ -c $< -o $@
+	$(Q)$(CLANG) $(bpf_cflags) -MMD -MP -MT $@ -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@
 
 $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
@@ -155,11 +160,11 @@ $(O)/completion/_fathom: $(O)/fathom
 	$(Q)mkdir -p $(@D)
 	$(Q)$< completion zsh > $@
 
-# Rebuilds when a flag, the version or the compiler changes.
+# Rebuilds when a flag, a library, the version or a compiler changes.
+all_flags = $(CC) $(CPPFLAGS) $(lib_cflags) $(all_cflags) $(LDFLAGS) $(LDLIBS) $(CLANG) $(bpf_cflags)
 $(O)/flags: FORCE
 	@mkdir -p $(O)
-	@printf '%s\n' '$(CC) $(CPPFLAGS) $(all_cflags) $(LDFLAGS)' | cmp -s - $@ || \
-		printf '%s\n' '$(CC) $(CPPFLAGS) $(all_cflags) $(LDFLAGS)' > $@
+	@printf '%s\n' '$(all_flags)' | cmp -s - $@ || printf '%s\n' '$(all_flags)' > $@
 FORCE:
 
 compile_commands.json: Makefile $(sources)
