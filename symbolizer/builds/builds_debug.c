@@ -100,6 +100,10 @@ static void builds_debug_start(struct builds *b, uint64_t now_ns)
 {
 	const struct build_list *queued = &b->lists[BUILD_QUEUED];
 
+	/* A request by `done` must not drop the build that is being delivered; the next tick asks.
+	 */
+	if (b->delivering)
+		return;
 	while (queued->first && builds_number(b, BUILDS_OPEN) < BUILDS_OPEN_DEBUG &&
 		debuginfod_may_ask(builds_servers(b), now_ns))
 		if (build_ask(b, queued->first, &queued->first->debug_id))

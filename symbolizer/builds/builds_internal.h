@@ -79,6 +79,7 @@ struct builds {
 	struct build_list lists[BUILD_OVER]; /* by state; the one of BUILD_NEW stays empty */
 	struct builds_setbacks setbacks;
 	uint64_t cpu_ns, peak_bytes;
+	bool delivering; /* `done` is being called for a build that may be QUEUED */
 };
 
 /* Destroys a build that is in no list; NULL is fine. */

@@ -24,6 +24,9 @@ DEFINE_AUTO(index);
  */
 static void build_deliver(struct builds *b, const struct build *build, int fd)
 {
+	bool outer = b->delivering;
+
+	b->delivering = true;
 	for (size_t i = 0; i < build->tag_count; i++) {
 		struct index *index = NULL;
 
@@ -31,6 +34,7 @@ static void build_deliver(struct builds *b, const struct build *build, int fd)
 			index = NULL;
 		b->options.done(b->options.context, build->tags[i], index);
 	}
+	b->delivering = outer;
 }
 
 /* Delivers the first pass's index, NULL if there is none. */

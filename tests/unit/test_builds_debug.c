@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -145,12 +146,54 @@ static int ask(const char *build_id)
 
 /* ---- the owner's side --------------------------------------------------------------------- */
 
+static int module_file(uint8_t number);
+
+/* Requests module 99 while no descriptors are left. */
+static void request_without_descriptors(struct fixture *f)
+{
+	const struct debug_search search = { .directories = "", .root_fd = -1, .path = "/x" };
+	const struct module_id id = make_id(99);
+	int fd = module_file(99);
+	struct rlimit whole, none;
+
+	f->ask_again = 0;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+	none = whole;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(builds_request_debug(f->builds, &id, fd, 99, &search), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+}
+
 static void on_done(void *context, uint64_t tag, struct index *index)
 {
 	struct fixture *f = context;
 
 	assert_true(f->done_count < MAX_DONE);
 	f->done[f->done_count++] = (struct done_call){ .tag = tag, .index = index };
+	if (tag == f->ask_again)
+		request_without_descriptors(f);
+}
+
+/* Waits until FD can be read, which has to be watched. */
+static void builds_ready_at(struct fixture *f, int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	assert_int_equal(poll(&ready, 1, 10000), 1);
+	builds_ready(f->builds, fd);
+}
+
+static size_t number_of(const struct fixture *f, uint64_t tag, const char *function)
+{
+	struct index_frame frame;
+	size_t count = 0;
+
+	for (size_t i = 0; i < f->done_count; i++)
+		count += f->done[i].tag == tag && f->done[i].index &&
+			 index_lookup(f->done[i].index, FUNCTION, &frame, 1) == 1 &&
+			 !strcmp(frame.name, function);
+	return count;
 }
 
 static int setup(void **state)
@@ -514,6 +557,34 @@ static void test_shared_parts_that_are_not_there_are_asked_for_once(void **state
 	assert_int_equal(metric(f, METRIC_DEBUGINFOD_ABSENT), 1);
 }
 
+/* `done` may request a module. If nothing can be started then, what is being delivered stays. */
+static void test_a_request_from_done_drops_nothing_that_is_delivered(void **state)
+{
+	struct fixture *f = *state;
+	int question, second;
+
+	start(f, 'r');
+	request(f, 1, 11);
+	while (!f->done_count)
+		turn(f);
+	builds_expire(f->builds, clock_monotonic_ns());
+	assert_int_equal(f->watched_count, 1);
+	question = f->watched[0].fd;
+	request(f, 2, 12);
+	second = f->watched[1].fd;
+	request(f, 3, 13);
+	/* The first has its debug file, but there is no free sandbox. */
+	while (f->watched_count == 3)
+		builds_ready_at(f, question);
+	f->ask_again = 12;
+	while (f->done_count < 2)
+		builds_ready_at(f, second);
+	assert_done(f, 1, 12, "bare");
+	builds_expire(f->builds, clock_monotonic_ns() + 2 * SECOND_NS);
+	run(f);
+	assert_int_equal(number_of(f, 12, "lines"), 1);
+}
+
 static void test_destroy_ends_questions(void **state)
 {
 	struct fixture *f = *state;
@@ -549,6 +620,7 @@ int main(int argc, char **argv)
 		TEST(test_many_one_after_the_other),
 		TEST(test_what_a_debug_file_shares_is_asked_for_too),
 		TEST(test_shared_parts_that_are_not_there_are_asked_for_once),
+		TEST(test_a_request_from_done_drops_nothing_that_is_delivered),
 		TEST(test_destroy_ends_questions),
 	};
 
