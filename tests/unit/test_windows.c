@@ -32,6 +32,8 @@ struct owner {
 	/* Samples that come with the next drain, of window `late`. */
 	unsigned int late_samples;
 	uint32_t late;
+	uint64_t reporting_ns; /* how long the owner takes for a sealed window */
+	uint64_t reported_ns; /* when it was through with the last one */
 	unsigned int last_samples; /* that are added when a window is about to be sealed */
 };
 
@@ -108,6 +110,8 @@ static void on_sealed(void *context, const struct sealed_window *window)
 	o->sealed_samples = profile_total_count(window->profile);
 	/* Its records are late from now on. */
 	assert_ptr_not_equal(windows_profile(o->windows, window->number), window->profile);
+	ahead_ns += o->reporting_ns;
+	o->reported_ns = clock_monotonic_ns();
 }
 
 static void on_released(void *context)
@@ -296,6 +300,33 @@ static void next_rotation_ends_the_wait_for_builds(void **state)
 	assert_int_equal(o->sealed.number, 1);
 	assert_true(windows_are_busy(o->windows));
 	assert_int_equal(windows_number(o->windows, 2), 2);
+}
+
+/* While the one before is reported, samples have the number of the window that is about to end. */
+static void a_window_ends_after_the_one_before_was_reported(void **state)
+{
+	const uint64_t hour_ns = 3600 * SECOND;
+	struct owner *o = *state;
+	struct sealed_window next;
+	uint64_t reported_ns, offset_ns;
+
+	o->building = true;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	pass(o->loop, 20 * MS);
+	o->reporting_ns = hour_ns;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	assert_int_equal(o->sealed.number, 1);
+	reported_ns = o->reported_ns;
+	o->building = false;
+	run_until_settled(o);
+	assert_int_equal(o->sealed.number, 2);
+	assert_true(o->sealed.ended_ns >= reported_ns);
+	next = windows_current(o->windows);
+	assert_int_equal(next.began_ns, o->sealed.ended_ns);
+	/* Both of its clocks were read at that moment. */
+	offset_ns = clock_real_ns() - clock_monotonic_ns();
+	assert_in_range(next.began_real_ns - next.began_ns, offset_ns - hour_ns / 2,
+		offset_ns + hour_ns / 2);
 }
 
 static void window_can_be_sealed_at_once(void **state)
@@ -561,6 +592,7 @@ int main(void)
 		WINDOWS_TEST(complete_window_waits_for_builds),
 		WINDOWS_TEST(wait_for_builds_has_an_end),
 		WINDOWS_TEST(next_rotation_ends_the_wait_for_builds),
+		WINDOWS_TEST(a_window_ends_after_the_one_before_was_reported),
 		WINDOWS_TEST(window_can_be_sealed_at_once),
 		WINDOWS_TEST(window_carries_its_own_times),
 		WINDOWS_TEST(window_keeps_the_period_that_it_had),

@@ -218,8 +218,8 @@ bool windows_are_busy(const struct windows *w)
 int windows_rotate(struct windows *w)
 {
 	const struct windows_handlers *owner = &w->options.handlers;
-	const uint64_t now_ns = clock_monotonic_ns();
 	struct profile *next;
+	uint64_t now_ns;
 	int err;
 
 	assert(!w->sealing && w->current.state == WINDOW_OPEN);
@@ -234,6 +234,8 @@ int windows_rotate(struct windows *w)
 		profile_destroy(next);
 		return err;
 	}
+	/* Not before sealing, which takes time: until there is another number, samples go on. */
+	now_ns = clock_monotonic_ns();
 	w->previous = w->current;
 	w->previous.state = WINDOW_CLOSING;
 	w->previous.ended_ns = now_ns;
