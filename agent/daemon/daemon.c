@@ -149,18 +149,18 @@ static int make_serve(struct daemon *d)
 	return err;
 }
 
-static bool wants_file(void *context, const struct module *module)
+static bool wants_file(void *context, const struct module_id *id)
 {
 	struct daemon *d = context;
 
-	return daemon_export_wants_file(d->export, &module->id.build_id);
+	return daemon_export_wants_file(d->export, &id->build_id);
 }
 
-static void take_file(void *context, const struct module *module, int fd)
+static void take_file(void *context, const struct module_id *id, int fd)
 {
 	struct daemon *d = context;
 
-	daemon_export_file(d->export, &module->id.build_id, fd);
+	daemon_export_file(d->export, &id->build_id, fd);
 }
 
 static int make_sampler(struct daemon *d)

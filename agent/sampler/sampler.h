@@ -18,6 +18,7 @@
 #include "agent/sampler/process/selection.h"
 #include "agent/sampler/seam/sealed_window.h"
 #include "base/metrics.h"
+#include "base/module_id.h"
 #include "symbolizer/builds/builds.h"
 
 struct sampler;
@@ -46,12 +47,12 @@ struct sampler_options {
 	 */
 	void (*full)(void *context);
 	/*
-	 * Whether the owner wants the file of a sampled module; asked at most once a minute per
-	 * file. If so, the file is opened and passed to take_file(), which must close FD. Both
-	 * NULL: no file is wanted.
+	 * Whether the owner wants a sampled file; asked at most once a minute per file. If so, the
+	 * file is opened and passed to take_file(), which must close FD. ID is valid during the
+	 * call. Both NULL: no file is wanted.
 	 */
-	bool (*wants_file)(void *context, const struct module *module);
-	void (*take_file)(void *context, const struct module *module, int fd);
+	bool (*wants_file)(void *context, const struct module_id *id);
+	void (*take_file)(void *context, const struct module_id *id, int fd);
 	void *sealed_context; /* of the four callbacks */
 	bool follow; /* profile only FOLLOW_PID and its descendants */
 	uint32_t follow_pid;

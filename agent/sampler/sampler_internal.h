@@ -42,8 +42,8 @@ struct sampler {
 	struct window_processes sealed_processes; /* of the window that was passed on last */
 	void (*sealed)(void *context, const struct sealed_window *window);
 	void (*full)(void *context);
-	bool (*wants_file)(void *context, const struct module *module);
-	void (*take_file)(void *context, const struct module *module, int fd);
+	bool (*wants_file)(void *context, const struct module_id *id);
+	void (*take_file)(void *context, const struct module_id *id, int fd);
 	void *sealed_context;
 	struct cache *cache;
 	char *debug_directories; /* comma-separated */

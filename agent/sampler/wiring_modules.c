@@ -99,14 +99,14 @@ static bool on_wants_file(void *context, const struct module *m)
 {
 	const struct sampler *sampler = context;
 
-	return sampler->wants_file(sampler->sealed_context, m);
+	return sampler->wants_file(sampler->sealed_context, &m->id);
 }
 
 static void on_take_file(void *context, const struct module *m, int fd)
 {
 	const struct sampler *sampler = context;
 
-	sampler->take_file(sampler->sealed_context, m, fd);
+	sampler->take_file(sampler->sealed_context, &m->id, fd);
 }
 
 int sampler_module_indexes_create(struct sampler *sampler)
