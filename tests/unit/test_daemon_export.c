@@ -487,7 +487,7 @@ static void submit_window(struct bench *b)
 		.period = 10101010, .time_ns = (int64_t)clock_real_ns(), .duration_ns = 1000000000
 	};
 
-	daemon_export_window(b->export, &b->world->sources, &options, true);
+	daemon_export_window(b->export, sealed_sources(b->world), &options, true);
 }
 
 /* What /metrics and then /status have of the exporter. Valid for the life of OUT. */
@@ -522,12 +522,13 @@ static void figures_of_a_store_that_takes_all(void **state)
 	char line[128];
 
 	sample_stacks(b, b->world->one, 3);
+	sample_stacks(b, b->world->two, 5);
 	begin(b, NULL);
 	submit_window(b);
-	wait_for_figures(b, 1, 0);
+	wait_for_figures(b, 2, 0);
 	text = figures_text(b, &out);
 	assert_figure(
-		text, "fathom_remote_write_requests_total{target=\"file\",code=\"written\"} 1\n");
+		text, "fathom_remote_write_requests_total{target=\"file\",code=\"written\"} 2\n");
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
 		snprintf(line, sizeof(line),
 			"fathom_remote_write_dropped_total{target=\"file\",reason=\"%s\"} 0\n",
@@ -540,7 +541,7 @@ static void figures_of_a_store_that_takes_all(void **state)
 	assert_figure(text, "fathom_remote_write_sent_bytes_total{target=\"file\"} ");
 	assert_figure(text, "\nfathom_spool_bytes 0\n");
 	assert_figure(text, "\nfathom_spool_oldest_seconds 0\n");
-	assert_figure(text, "\"targets\":[{\"name\":\"file\",\"ok\":true,\"sent\":1,"
+	assert_figure(text, "\"targets\":[{\"name\":\"file\",\"ok\":true,\"sent\":2,"
 			    "\"pending\":0,\"error\":\"\"}]");
 }
 
