@@ -5,11 +5,16 @@
  * gives it a reader; the room asks through host_build_id() (base/host.h), so that recordings have
  * the answers.
  */
+#include <stdint.h>
+
 #include "base/module_id.h"
 
 /* A question is plain data: it may be answered elsewhere, and later. */
 struct build_id_question {
 	int fd; /* the file, open for reading; borrowed */
+	/* The mapping that FD was opened by: the kernel may have read the build ID there. */
+	int task_fd; /* an open /proc/PID or /proc/PID/task/TID, borrowed; -1 = none */
+	uint64_t start, end; /* pc */
 };
 
 struct build_id_reader {

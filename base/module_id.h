@@ -4,7 +4,8 @@
  * Identity of a module. Two mapped files are the same module if they have the same build ID (or,
  * without one, the same device, inode, modification time and size) and the same content hash. The
  * build ID alone is not enough: it is only a claim, and any container can have a file with our
- * libc's build ID and other code. Identities are compared and hashed as bytes.
+ * libc's build ID and other code. It is read by the kernel or by a sandboxed child, the content
+ * hash by the process that compares them. Identities are compared and hashed as bytes.
  *
  * A file that could not be read has no content hash. It is identified by the kernel's device, inode
  * and generation, and equals no other module.
@@ -32,8 +33,9 @@ struct file_id {
 };
 
 struct module_id {
-	struct build_id build_id;
-	struct file_hash content; /* all 0 = could not be read, or not a file (vDSO) */
+	struct build_id build_id; /* what the file claims */
+	struct file_hash
+		content; /* what was seen of it; all 0 = could not be read, or not a file (vDSO) */
 	struct file_id file; /* all 0 if there are both a build ID and a content hash */
 };
 

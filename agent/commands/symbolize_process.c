@@ -113,7 +113,7 @@ int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexe
 	p->pid = pid;
 	p->awaited = awaited;
 	p->indexes = indexes;
-	build_ids_init(&p->build_ids);
+	build_ids_init(&p->build_ids, &p->metrics);
 	p->proc_fd = p->pid_fd = p->perf_map_fd = -1;
 	map_init(&p->module_indexes, MAX_MODULES);
 	err = symbolize_process_create_tables(p);
@@ -142,6 +142,7 @@ void symbolize_process_destroy(struct symbolize_process *p)
 	if (!p)
 		return;
 	processes_destroy(p->processes);
+	build_ids_deinit(&p->build_ids);
 	destroy_indexes(&p->module_indexes);
 	modules_destroy(p->modules);
 	perf_map_destroy(p->perf_map);

@@ -23,6 +23,7 @@
 #include "agent/sampler/process/open_file.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/failure.h"
 #include "base/host.h"
 #include "base/intern.h"
 #include "pprof/pprof.h"
@@ -52,6 +53,7 @@ struct source {
 struct naming {
 	struct symbolize_indexes *indexes;
 	struct build_ids build_ids;
+	struct metrics metrics; /* of build_ids; not read */
 	const struct upload_profile *profile;
 	struct source *sources;
 	size_t count, capacity;
@@ -65,6 +67,7 @@ static void naming_deinit(struct naming *n)
 {
 	for (size_t i = 0; i < n->count; i++)
 		index_destroy(n->sources[i].index);
+	build_ids_deinit(&n->build_ids);
 	free(n->sources);
 	free(n->numbers);
 	map_deinit(&n->by_name);
@@ -100,16 +103,17 @@ static bool symbolize_profile_has_lines(const struct index *index)
 
 /*
  * True if the open file may have build ID WANTED. Go's linker puts its note in no segment: then
- * only the index can tell, since building it reads the sections.
+ * only the index can tell, since building it reads the sections. So it can if the note could not be
+ * read now.
  */
 static bool symbolize_profile_may_be(
 	const struct build_id_reader *reader, int fd, const struct build_id *wanted)
 {
-	const struct build_id_question question = { .fd = fd };
+	const struct build_id_question question = { .fd = fd, .task_fd = -1 };
 	struct build_id found;
 	int err = host_build_id(reader, &question, &found);
 
-	return err ? err == -ENOENT : build_id_equal(&found, wanted);
+	return err ? err == -ENOENT || failure_is_transient(err) : build_id_equal(&found, wanted);
 }
 
 /* Returns the index of the file at PATH; NULL unless it has build ID WANTED. */
@@ -442,7 +446,7 @@ static int symbolize_profile_add_names(struct symbolize_indexes *indexes,
 	struct profile_names_counts counts;
 	int err;
 
-	build_ids_init(&n.build_ids);
+	build_ids_init(&n.build_ids, &n.metrics);
 	map_init(&n.by_name, MAX_SOURCES);
 	n.numbers = calloc(profile->message->n_mapping + 1, sizeof(*n.numbers));
 	if (!n.numbers)

@@ -63,7 +63,6 @@ static int sampler_create_tables(struct sampler *sampler, const struct sampler_o
 	if (sampler->proc_fd < 0)
 		return sampler_fail(failure, "open", "/proc", -errno);
 	sampler_memory_guard_init(sampler, options);
-	build_ids_init(&sampler->build_ids);
 	err = modules_create(SAMPLER_MODULES_LIMIT, &sampler->modules);
 	if (!err)
 		err = sampler_processes_create(sampler);
@@ -139,6 +138,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	window_processes_init(&sampler->sealed_processes);
 	sampler->loop = options->loop;
 	sampler->proc_fd = sampler->statm_fd = -1;
+	build_ids_init(&sampler->build_ids, &sampler->metrics);
 	sampler->sealed = options->sealed;
 	sampler->full = options->full;
 	sampler->wants_file = options->wants_file;
@@ -185,6 +185,7 @@ void sampler_destroy(struct sampler *sampler)
 	runtimes_deinit(&sampler->runtimes);
 	module_indexes_destroy(sampler->module_indexes);
 	modules_destroy(sampler->modules);
+	build_ids_deinit(&sampler->build_ids);
 	windows_destroy(sampler->windows);
 	window_processes_deinit(&sampler->sealed_processes);
 	cache_destroy(sampler->cache);

@@ -115,7 +115,7 @@ static void warm_up(void)
 /* Calls allowed with any arguments. */
 static const int allowed_calls[] = {
 	SCMP_SYS(read),
-	SCMP_SYS(recvmsg), /* answers of the parent: gather.c */
+	SCMP_SYS(recvmsg), /* what the parent sends: gather.c, note_child.c */
 	SCMP_SYS(pread64),
 	SCMP_SYS(write),
 	SCMP_SYS(writev),
@@ -185,12 +185,10 @@ static int load_filter(void)
 	return err;
 }
 
-int sandbox_enter(const struct sandbox_limits *limits)
+int sandbox_close_in(const struct sandbox_limits *limits)
 {
-	int err;
+	int err = sandbox_drop_capabilities();
 
-	sandbox_lower_priority();
-	err = sandbox_drop_capabilities();
 	if (!err)
 		err = close_in_set_limits(limits);
 	if (err || !sandbox_is_closed())
@@ -199,6 +197,12 @@ int sandbox_enter(const struct sandbox_limits *limits)
 		return -errno;
 	warm_up();
 	return load_filter();
+}
+
+int sandbox_enter(const struct sandbox_limits *limits)
+{
+	sandbox_lower_priority();
+	return sandbox_close_in(limits);
 }
 
 bool sandbox_parse_number(const char *text, unsigned long *ret_number)

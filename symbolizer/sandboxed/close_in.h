@@ -19,9 +19,11 @@ int sandbox_limit(int resource, rlim_t soft, rlim_t hard);
 /* Lowers CPU and I/O priority; best effort. */
 void sandbox_lower_priority(void);
 /*
- * Lowers the priority, drops capabilities, sets LIMITS and loads the system-call filter; after that
- * foreign bytes may be parsed.
+ * Drops capabilities, sets LIMITS and loads the system-call filter; after that foreign bytes may be
+ * parsed.
  */
+int sandbox_close_in(const struct sandbox_limits *limits);
+/* Lowers the priority, then sandbox_close_in(). */
 int sandbox_enter(const struct sandbox_limits *limits);
 /* Parses a decimal argument of the child. */
 bool sandbox_parse_number(const char *text, unsigned long *ret_number);

@@ -10,10 +10,12 @@
 
 #include "symbolizer/indexer/builder.h"
 #include "symbolizer/indexer/keep_debug.h"
+#include "symbolizer/sandbox/note_wire.h"
 #include "symbolizer/sandbox/sandbox_wire.h"
 #include "symbolizer/sandboxed/close_in.h"
 #include "symbolizer/sandboxed/debuginfod_child.h"
 #include "symbolizer/sandboxed/gather.h"
+#include "symbolizer/sandboxed/note_child.h"
 
 /* Parses `ROLE.CRC,` entries after an optional `?`, as sandbox.c writes them. */
 static bool parse_debug_files(const char *text, struct sandbox_files *files)
@@ -87,7 +89,7 @@ int sandboxed_run(int argc, char **argv, sandboxed_task *task)
 bool sandboxed_is_command(const char *name)
 {
 	return !strcmp(name, SANDBOX_INDEX_COMMAND) || !strcmp(name, SANDBOX_KEEP_DEBUG_COMMAND) ||
-	       !strcmp(name, SANDBOX_FETCH_COMMAND);
+	       !strcmp(name, SANDBOX_FETCH_COMMAND) || !strcmp(name, NOTE_COMMAND);
 }
 
 static int keep_debug(const struct sandbox_files *files, struct sandbox_result *ret_result)
@@ -101,5 +103,7 @@ int sandboxed_main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], SANDBOX_FETCH_COMMAND))
 		return debuginfod_child_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], NOTE_COMMAND))
+		return note_child_main(argc, argv);
 	return sandboxed_run(argc, argv, keeps ? keep_debug : builder_run_files);
 }

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/sampler/process/modules.h"
+#include "symbolizer/indexer/elf/build_id.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	err = module_read_build_id(fd, &id);
+	err = build_id_read(fd, &id);
 	if (err > 0 || (!err && (id.size == 0 || id.size > BUILD_ID_MAX_BYTES)))
 		abort();
 	if (err && id.size != 99)

@@ -16,7 +16,7 @@ symbolizer/kallsyms: base/
 symbolizer/perf_map: base/
 symbolizer/index: base/ bpf/abi/unwind.h
 symbolizer/sandbox: base/ symbolizer/index/debug_names.h
-symbolizer/sandboxed: base/ symbolizer/sandbox/ symbolizer/debuginfod/debuginfod_ symbolizer/indexer/builder.h symbolizer/indexer/keep_debug.h symbolizer/indexer/elf/debug_names.h
+symbolizer/sandboxed: base/ symbolizer/sandbox/ symbolizer/debuginfod/debuginfod_ symbolizer/indexer/builder.h symbolizer/indexer/keep_debug.h symbolizer/indexer/elf/build_id.h symbolizer/indexer/elf/debug_names.h
 symbolizer/indexer: base/ symbolizer/index/index.h symbolizer/sandbox/job.h
 symbolizer/indexer/elf: base/ symbolizer/index/debug_names.h symbolizer/sandbox/debug_files.h
 symbolizer/indexer/writer: base/ bpf/abi/unwind.h symbolizer/index/ symbolizer/indexer/demangle.h
@@ -66,9 +66,9 @@ symbolizer/indexer/: symbolizer/indexer/ symbolizer/sandboxed/
 symbolizer/sandboxed/: symbolizer/sandboxed/ agent/main.c
 '
 
-# Who may include <elf.h>, libelf or libdw: files that parse ELF. Privileged are the kernel's own
-# (build_id_note.c for sysfs, vdso.c) and the build ID of mapped files (module_build_id.c).
-elf_parsers='symbolizer/indexer/ symbolizer/sandboxed/ base/build_id_note.c symbolizer/vdso.c agent/sampler/process/module_build_id.c'
+# Who may include <elf.h>, libelf or libdw: files that parse ELF. Privileged are only the kernel's
+# own (build_id_note.c for sysfs, vdso.c).
+elf_parsers='symbolizer/indexer/ symbolizer/sandboxed/ base/build_id_note.c symbolizer/vdso.c'
 
 room_of() { # the nearest folder that has a rule, nothing where there is none
 	local room=$1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/process/file_ids.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "agent/sampler/process/proc_reader.h"
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -18,7 +20,26 @@
 
 enum { PID = 42, START = 0x400000, END = 0x401000 };
 
+/* Answers like direct_build_ids, but fails with ERROR if that is not 0; keeps the question. */
+struct moody_reader {
+	struct build_id_reader reader;
+	int error;
+	unsigned int questions;
+	struct build_id_question last;
+};
+
+static int moody_read(
+	void *context, const struct build_id_question *question, struct build_id *ret_id)
+{
+	struct moody_reader *m = context;
+
+	m->questions++;
+	m->last = *question;
+	return m->error ? m->error : direct_build_ids.read(NULL, question, ret_id);
+}
+
 struct fixture {
+	struct moody_reader reader;
 	struct fake_proc proc;
 	struct file_ids *ids;
 	struct fake_file file;
@@ -40,9 +61,10 @@ static int set_up(void **state)
 		.device = f->file.device,
 		.inode = f->file.inode,
 		.path = f->file.path };
+	f->reader.reader = (struct build_id_reader){ .read = moody_read, .context = &f->reader };
 	*state = f;
 	return proc_open(f->proc.fd, PID, &f->pid_fd) ||
-	       file_ids_create(2, &direct_build_ids, &f->ids);
+	       file_ids_create(2, &f->reader.reader, &f->ids);
 }
 
 static int tear_down(void **state)
@@ -159,6 +181,58 @@ static void without_its_process_it_is_found_by_path_and_numbers(void **state)
 	assert_int_equal(file_ids_get(f->ids, -1, &f->mapping, NULL).build_id.size, 0);
 }
 
+/* The file keeps its numbers for an identity, as if it could not be opened, until it is read. */
+static void what_its_reader_failed_at_is_asked_again(void **state)
+{
+	static const int transient[] = { -EAGAIN, -EIO, -EMFILE };
+	struct fixture *f = *state;
+	struct module_id id;
+
+	for (size_t i = 0; i < ARRAY_SIZE(transient); i++) {
+		f->reader.error = transient[i];
+		id = file_ids_get(f->ids, f->pid_fd, &f->mapping, NULL);
+		assert_int_equal(id.build_id.size, 0);
+		assert_true(file_hash_is_none(&id.content));
+		assert_int_equal(id.file.inode, f->file.inode);
+		assert_int_equal(f->reader.questions, i + 1);
+	}
+	/* The reader's failures are no shortages of ours: /proc is not read again for them. */
+	assert_int_equal(file_ids_shortages(f->ids), 1);
+	f->reader.error = 0;
+	expect_build_id(f, f->pid_fd, 1);
+}
+
+static void that_there_is_no_build_id_is_remembered(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id;
+
+	f->reader.error = -EBADMSG;
+	for (int i = 0; i < 2; i++) {
+		id = file_ids_get(f->ids, f->pid_fd, &f->mapping, NULL);
+		assert_int_equal(id.build_id.size, 0);
+		assert_false(file_hash_is_none(&id.content));
+	}
+	assert_int_equal(f->reader.questions, 1);
+}
+
+/* The kernel may know the build ID of what it maps, but only if that is the file that was opened.
+ */
+static void the_question_names_the_mapping_that_the_file_was_opened_by(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_build_id(f, f->pid_fd, 1);
+	assert_int_equal(f->reader.last.task_fd, f->pid_fd);
+	assert_int_equal(f->reader.last.start, START);
+	assert_int_equal(f->reader.last.end, END);
+	f->mapping.start++; /* no longer in map_files */
+	rewrite(f, 2);
+	file_ids_renew(f->ids);
+	expect_build_id(f, f->pid_fd, 2);
+	assert_int_equal(f->reader.last.task_fd, -1);
+}
+
 /* What a record tells. */
 static struct module_id told(struct fixture *f, int task_fd, uint64_t generation)
 {
@@ -239,6 +313,9 @@ int main(void)
 		CASE(what_cannot_be_reached_is_what_it_was),
 		CASE(a_path_to_another_file_is_not_believed),
 		CASE(without_its_process_it_is_found_by_path_and_numbers),
+		CASE(what_its_reader_failed_at_is_asked_again),
+		CASE(that_there_is_no_build_id_is_remembered),
+		CASE(the_question_names_the_mapping_that_the_file_was_opened_by),
 		CASE(what_a_record_says_of_a_known_file_needs_no_look),
 		CASE(a_build_id_alone_makes_no_two_files_one),
 		CASE(two_contents_of_one_build_id_are_two_files),

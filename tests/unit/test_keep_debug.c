@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/sampler/process/modules.h"
 #include "base/cleanup.h"
+#include "symbolizer/indexer/elf/build_id.h"
 #include "symbolizer/indexer/elf/elf_image.h"
 #include "symbolizer/indexer/keep_debug.h"
 #include "tests/unit/elf_writer.h"
@@ -172,7 +172,7 @@ static void test_segments_are_where_they_were(void **)
 		assert_int_equal(b.file_size, a.type == PT_NOTE ? a.file_size : 0);
 	}
 	/* By segment, as a reader without sections does. */
-	assert_int_equal(module_read_build_id(out, &found), 0);
+	assert_int_equal(build_id_read(out, &found), 0);
 	assert_memory_equal(found.bytes, id, sizeof(id));
 	elf_image_destroy(before);
 	elf_image_destroy(after);

@@ -22,10 +22,10 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/symbolize.h"
 #include "agent/commands/upload.h"
-#include "agent/sampler/process/modules.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "pprof/pprof.h"
+#include "symbolizer/indexer/elf/build_id.h"
 #include "symbolizer/sandboxed/main.h"
 #include "tests/unit/command_fixture.h"
 
@@ -448,7 +448,7 @@ static const char *own_build_id(void)
 	autoclose int fd = open(self, O_RDONLY | O_CLOEXEC);
 	struct build_id id;
 
-	assert_int_equal(module_read_build_id(fd, &id), 0);
+	assert_int_equal(build_id_read(fd, &id), 0);
 	for (size_t i = 0; i < id.size; i++)
 		snprintf(text + 2 * i, 3, "%02x", id.bytes[i]);
 	return text;

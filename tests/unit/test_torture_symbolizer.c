@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -21,6 +22,9 @@
 #include "symbolizer/indexer/writer/writer.h"
 #include "symbolizer/kallsyms/kallsyms.h"
 #include "symbolizer/perf_map/perf_map.h"
+#include "symbolizer/sandbox/note_reader.h"
+#include "symbolizer/sandbox/note_wire.h"
+#include "symbolizer/sandboxed/note_child.h"
 #include "tests/unit/elf_writer.h"
 
 enum { FUNCTION = 0x1000, PLENTY = 1 << 30 };
@@ -169,6 +173,65 @@ static void end_building(void *context, int result)
 static void a_build_is_whole_or_fails(void **state)
 {
 	struct torture t = { .begin = begin_building, .operation = build, .end = end_building };
+
+	(void)state;
+	torture_run(&t);
+}
+
+/* ---- reading notes in a child ---------------------------------------------------------------- */
+
+static struct {
+	struct note_reader reader;
+	struct metrics metrics;
+	int fd;
+} reading;
+
+static void begin_reading(void *context)
+{
+	(void)context;
+	reading.metrics = (struct metrics){ 0 };
+	note_reader_init(&reading.reader, &reading.metrics);
+	reading.fd = program_file();
+}
+
+static void expect_build_id(const struct build_id *id)
+{
+	assert_int_equal(id->size, sizeof(build_id));
+	assert_memory_equal(id->bytes, build_id, sizeof(build_id));
+}
+
+static int read_notes(void *context)
+{
+	struct build_id id;
+	int err = note_reader_read(&reading.reader, reading.fd, &id);
+
+	(void)context;
+	if (!err)
+		expect_build_id(&id);
+	return err;
+}
+
+/* Whatever failed, the same reader reads the same file afterwards. */
+static void end_reading(void *context, int result)
+{
+	struct build_id id;
+
+	(void)context;
+	(void)result;
+	assert_int_equal(note_reader_read(&reading.reader, reading.fd, &id), 0);
+	expect_build_id(&id);
+	note_reader_deinit(&reading.reader);
+	for (size_t i = 0; i < reading.reader.dying_count; i++)
+		(void)waitpid(reading.reader.dying[i], NULL, 0);
+	close(reading.fd);
+}
+
+static void notes_are_read_or_the_error_is_told(void **state)
+{
+	struct torture t = { .begin = begin_reading,
+		.operation = read_notes,
+		.end = end_reading,
+		.optional = "open" }; /* /dev/null */
 
 	(void)state;
 	torture_run(&t);
@@ -497,11 +560,12 @@ static void the_names_of_a_module_fail_with_their_error(void **state)
 	close(fd);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		torture_test(an_index_is_written_and_opened_or_the_error_is_told),
 		torture_test(a_build_is_whole_or_fails),
+		torture_test(notes_are_read_or_the_error_is_told),
 		torture_test(a_cached_index_survives_a_failed_look),
 		torture_test(an_index_is_cached_whole_or_not_at_all),
 		torture_test(two_files_of_a_build_id_are_never_taken_for_one),
@@ -511,5 +575,7 @@ int main(void)
 		torture_test(the_names_of_a_module_fail_with_their_error),
 	};
 
+	if (argc > 1 && !strcmp(argv[1], NOTE_COMMAND))
+		return note_child_main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

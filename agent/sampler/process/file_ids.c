@@ -112,38 +112,44 @@ static int check_numbers(int fd, const struct proc_mapping *mapping)
 	return st.st_dev == mapping->device && st.st_ino == mapping->inode ? 0 : -ESTALE;
 }
 
-static int open_mapped(int task_fd, const struct proc_mapping *mapping, int *ret_fd)
+static int open_mapped(
+	int task_fd, const struct proc_mapping *mapping, struct build_id_question *ret_question)
 {
+	struct build_id_question question = {
+		.task_fd = task_fd, .start = mapping->start, .end = mapping->end
+	};
 	autoclose int fd = -1, here = -1;
-	int err =
-		task_fd < 0 ? -ESRCH : open_map_file(task_fd, mapping->start, mapping->end, ret_fd);
+	int err = task_fd < 0 ? -ESRCH
+			      : open_map_file(task_fd, mapping->start, mapping->end, &question.fd);
 
+	if (!err)
+		*ret_question = question;
 	/* A shortage would make the other ways fail, too, and their errors would hide it. */
 	if (!err || failure_is_shortage(err) || mapping->path[0] != '/')
 		return err;
 	if (task_fd >= 0 && !open_in_root(task_fd, mapping->path, &fd) &&
 		!check_numbers(fd, mapping)) {
-		*ret_fd = take_fd(&fd);
+		*ret_question = (struct build_id_question){ .fd = take_fd(&fd), .task_fd = -1 };
 		return 0;
 	}
 	err = open_here(mapping->path, &here);
 	if (!err)
 		err = check_numbers(here, mapping);
 	if (!err)
-		*ret_fd = take_fd(&here);
+		*ret_question = (struct build_id_question){ .fd = take_fd(&here), .task_fd = -1 };
 	return err;
 }
 
-static int file_ids_read_file(const struct file_ids *ids, int fd, struct known_file *file)
+static int file_ids_read_file(const struct file_ids *ids, const struct build_id_question *question,
+	struct known_file *file)
 {
-	const struct build_id_question question = { .fd = fd };
-	int err = host_build_id(ids->reader, &question, &file->build_id);
+	int err = host_build_id(ids->reader, question, &file->build_id);
 
 	if (failure_is_transient(err))
 		return err;
 	if (err)
 		file->build_id.size = 0;
-	return file_hash_read(fd, &file->content);
+	return file_hash_read(question->fd, &file->content);
 }
 
 static bool file_ids_is_reported(const struct build_id *build_id)
@@ -157,12 +163,14 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 {
 	struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
 	struct known_file file = { .round = ids->round, .generation = mapping->generation };
+	struct build_id_question question;
 	autoclose int fd = -1;
 	struct stat st;
-	int err = open_mapped(task_fd, mapping, &fd);
+	int err = open_mapped(task_fd, mapping, &question);
 
 	if (err)
 		return err;
+	fd = question.fd;
 	if (host_fstat(fd, &st))
 		return -errno;
 	file.file = (struct file_id){ .device = mapping->device,
@@ -178,7 +186,7 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 		*ret_file = *known;
 		return 0;
 	}
-	err = file_ids_read_file(ids, fd, &file);
+	err = file_ids_read_file(ids, &question, &file);
 	/* The file was changed after it was mapped. */
 	if (!err && file_ids_is_reported(build_id) && !build_id_equal(build_id, &file.build_id))
 		err = -ESTALE;

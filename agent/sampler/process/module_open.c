@@ -32,14 +32,14 @@ static bool is_file(const struct stat *st, const struct file_id *id, enum way wa
 	return unchanged && (way == BY_MAPPING || same_inode);
 }
 
-int module_identify(const struct build_id_reader *reader, int fd, struct module_id *ret_id)
+static int module_identify_mapped(const struct build_id_reader *reader,
+	const struct build_id_question *question, struct module_id *ret_id)
 {
-	const struct build_id_question question = { .fd = fd };
 	struct module_id id = { 0 };
 	struct stat st;
-	int err = host_build_id(reader, &question, &id.build_id);
+	int fd = question->fd, err = host_build_id(reader, question, &id.build_id);
 
-	if (err == -ENOMEM || err == -EIO)
+	if (failure_is_transient(err))
 		return err;
 	if (err)
 		id.build_id.size = 0;
@@ -56,6 +56,13 @@ int module_identify(const struct build_id_reader *reader, int fd, struct module_
 	}
 	*ret_id = id;
 	return 0;
+}
+
+int module_identify(const struct build_id_reader *reader, int fd, struct module_id *ret_id)
+{
+	const struct build_id_question question = { .fd = fd, .task_fd = -1 };
+
+	return module_identify_mapped(reader, &question, ret_id);
 }
 
 /* A file that was never read is identified, by path, by its device and inode. */
@@ -75,8 +82,9 @@ static bool module_open_is_same(const struct stat *st, const struct module_id *f
 
 /* The file of a module, on the way to be opened. */
 struct opening {
-	const struct module_opener *opener;
-	const struct module *module;
+	const struct build_id_reader *reader;
+	int pid_fd; /* of the process that maps it; -1 = gone */
+	const struct mapping *mapping;
 	struct module_id found;
 	int fd; /* -1 = none accepted yet */
 	int why; /* the best reason why not; 0 = none yet */
@@ -84,20 +92,24 @@ struct opening {
 
 static int verify(struct opening *o, int fd, enum way way)
 {
+	const struct build_id_question question = { .fd = fd,
+		.task_fd = way == BY_MAPPING ? o->pid_fd : -1,
+		.start = o->mapping->start,
+		.end = o->mapping->end };
 	struct stat st;
-	int err = module_identify(o->opener->build_ids, fd, &o->found);
+	int err = module_identify_mapped(o->reader, &question, &o->found);
 
 	if (err)
 		return err;
 	if (host_fstat(fd, &st))
 		return -errno;
-	return module_open_is_same(&st, &o->found, &o->module->id, way) ? 0 : -ESTALE;
+	return module_open_is_same(&st, &o->found, &o->mapping->module->id, way) ? 0 : -ESTALE;
 }
 
 static int rank_error(int err)
 {
-	if (failure_is_shortage(err))
-		return 3; /* without the shortage that way might have found the file */
+	if (failure_is_transient(err))
+		return 3; /* later that way may find the file */
 	if (err == -ESRCH)
 		return 2;
 	return err == -ESTALE;
@@ -127,13 +139,16 @@ int module_open(const struct module_opener *opener, uint32_t pid, const struct m
 	struct module_id *ret_id, int *ret_fd)
 {
 	const struct module *module = mapping->module;
-	struct opening o = { .opener = opener, .module = module, .fd = -1 };
+	struct opening o = {
+		.reader = opener->build_ids, .mapping = mapping, .pid_fd = -1, .fd = -1
+	};
 	autoclose int pid_fd = -1;
 	int gone, fd = -1, err;
 
 	if (module->kind != MODULE_FILE)
 		return -ENOENT;
 	o.why = gone = proc_open(opener->proc_fd, pid, &pid_fd);
+	o.pid_fd = pid_fd;
 	if (!gone) {
 		err = open_map_file(pid_fd, mapping->start, mapping->end, &fd);
 		accept(&o, err, fd, BY_MAPPING);

@@ -74,15 +74,9 @@ struct module_opener {
  * and content hash must be those of the mapping's module; *RET_ID is the identity that it was found
  * to have (NULL: not wanted). Only regular files are opened, and a container's links are resolved
  * inside its own root. Returns -ESRCH if the process is gone, -ESTALE if another file is there now,
- * or a shortage of ours (failure_is_shortage()) if that made one of these ways fail.
+ * or a transient failure (failure_is_transient()) if that made one of these ways fail.
  */
 int module_open(const struct module_opener *opener, uint32_t pid, const struct mapping *mapping,
 	struct module_id *ret_id, int *ret_fd);
 /* Reads the whole identity of an open file. */
 int module_identify(const struct build_id_reader *reader, int fd, struct module_id *ret_id);
-/*
- * Reads the GNU build ID of an open ELF file with bounded preads of its note segments. Returns
- * -ENOENT if it has none, -EBADMSG if it is no ELF file, -EOPNOTSUPP if it is big-endian or the ID
- * is longer than ours.
- */
-int module_read_build_id(int fd, struct build_id *ret_id);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The GNU build ID of an ELF file. The agent parses nothing else of a foreign file itself: a mapped
- * file needs its identity before anything else can be done with it. A few bounded reads of the ELF
- * header, the program headers and the note segments (ELF gABI, "Note Section"); the remainder of
- * the file is not read.
- */
+/* A few bounded reads (ELF gABI, "Note Section"); the remainder of the file is not read. */
+#include "symbolizer/indexer/elf/build_id.h"
+
 #include <elf.h>
 #include <errno.h>
 
-#include "agent/sampler/process/modules.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/io.h"
@@ -135,7 +131,7 @@ static int read_segment(int fd, const struct note_segment *segment, struct build
 	return find_build_id(&c, segment->align, ret_id);
 }
 
-int module_read_build_id(int fd, struct build_id *ret_id)
+int build_id_read(int fd, struct build_id *ret_id)
 {
 	uint8_t bytes[MAX_PROGRAM_HEADERS * sizeof(Elf64_Phdr)];
 	unsigned int segments = 0;
