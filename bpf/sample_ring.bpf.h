@@ -38,8 +38,8 @@ static __always_inline bool sample_ring_room(struct ring_place *place, __u8 *rin
  */
 __noinline int sample_ring_write(__u32 skip, __u32 bytes)
 {
-	__u32 whose = SCRATCH, cpu = bpf_get_smp_processor_id();
-	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct scratch *s = scratch_of_cpu();
 	__u8 *ring = bpf_map_lookup_elem(&sample_rings, &cpu);
 	struct abi_ring_record *record;
 

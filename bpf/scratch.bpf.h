@@ -76,20 +76,27 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-static __always_inline struct unwind_walk *unwind_walk_of(__u32 whose)
+static __always_inline struct scratch *scratch_of_cpu(void)
 {
-	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
+	__u32 key = SCRATCH;
+
+	return bpf_map_lookup_elem(&scratches, &key);
+}
+
+static __always_inline struct unwind_walk *unwind_walk_of(void)
+{
+	struct scratch *s = scratch_of_cpu();
 
 	return s ? &s->walk : NULL;
 }
 
 /*
- * HASH updated with up to STACK_HASHED_AT_ONCE frames, from FIRST on, of the record of scratch
- * WHOSE. A global function: the verifier follows it once for both stacks and all lengths.
+ * HASH updated with up to STACK_HASHED_AT_ONCE frames, from FIRST on, of the scratch memory's
+ * record. A global function: the verifier follows it once for both stacks and all lengths.
  */
-__noinline __u64 stack_hash_frames(__u32 whose, __u32 first, __u64 hash)
+__noinline __u64 stack_hash_frames(__u32 first, __u64 hash)
 {
-	const struct unwind_walk *walk = unwind_walk_of(whose);
+	const struct unwind_walk *walk = unwind_walk_of();
 
 	if (!walk)
 		return hash;

@@ -45,12 +45,11 @@ struct capture {
 	bpf_user_pt_regs_t *interrupted; /* registers; NULL = not interrupted: it leaves the CPU */
 	struct task_struct *task; /* the current one */
 	struct counters *counters;
-	__u32 whose; /* key of the scratch memory */
 };
 
 enum { STACK_HASHED_AT_ONCE = 16 /* frames; enough for most stacks */ };
 
-__u64 stack_hash_frames(__u32 whose, __u32 first, __u64 hash);
+__u64 stack_hash_frames(__u32 first, __u64 hash);
 
 int sample_ring_write(__u32 skip, __u32 bytes);
 
@@ -81,7 +80,7 @@ static __always_inline __u64 stack_hash(const struct capture *t, const struct st
 	__u64 hash = STACK_HASH_MUL_3;
 
 	for (__u32 i = 0; i < ABI_MAX_FRAMES && i < *count; i += STACK_HASHED_AT_ONCE)
-		hash = stack_hash_frames(t->whose, i, hash);
+		hash = stack_hash_frames(i, hash);
 	return stack_hash_end(hash, *count, record->flags);
 }
 

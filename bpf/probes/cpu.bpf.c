@@ -16,13 +16,11 @@ char cpu_license[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tables)
 {
-	__u32 whose = SCRATCH;
-	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
+	struct scratch *s = scratch_of_cpu();
 	struct capture t = {
 		.ctx = ctx,
 		.interrupted = &ctx->regs,
 		.task = task_current(),
-		.whose = SCRATCH,
 	};
 
 	if (!s)

@@ -122,12 +122,10 @@ static __always_inline void wait_begins(
 
 static __always_inline int switch_with(struct bpf_raw_tracepoint_args *ctx, bool tables)
 {
-	__u32 whose = SCRATCH;
-	struct scratch *s = bpf_map_lookup_elem(&scratches, &whose);
+	struct scratch *s = scratch_of_cpu();
 	struct capture t = {
 		.ctx = ctx,
 		.task = task_current(),
-		.whose = SCRATCH,
 	};
 	__u32 leaving = (__u32)bpf_get_current_pid_tgid();
 	const struct task_struct *coming;

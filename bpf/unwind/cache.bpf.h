@@ -95,9 +95,10 @@ struct {
 	__type(value, struct unwind_cache_rules);
 } unwind_cache_rules SEC(".maps");
 
-static __always_inline struct unwind_cache_file *unwind_cache_file_of(__u32 whose, __u64 inode)
+static __always_inline struct unwind_cache_file *unwind_cache_file_of(__u64 inode)
 {
-	struct unwind_cache_processes *all = bpf_map_lookup_elem(&unwind_cache_processes, &whose);
+	__u32 key = SCRATCH;
+	struct unwind_cache_processes *all = bpf_map_lookup_elem(&unwind_cache_processes, &key);
 	__u64 hash = inode * STACK_HASH_MUL_3;
 
 	if (!all)
@@ -114,9 +115,10 @@ static __always_inline bool unwind_cache_same_file(
 }
 
 /* The cached ranges of TGID, or of another process in the same place. */
-static __always_inline struct unwind_cache *unwind_cache_of(__u32 whose, __u32 tgid)
+static __always_inline struct unwind_cache *unwind_cache_of(__u32 tgid)
 {
-	struct unwind_cache_processes *all = bpf_map_lookup_elem(&unwind_cache_processes, &whose);
+	__u32 key = SCRATCH;
+	struct unwind_cache_processes *all = bpf_map_lookup_elem(&unwind_cache_processes, &key);
 	__u64 hash = (__u64)tgid * STACK_HASH_MUL_3;
 
 	if (!all)
@@ -136,9 +138,10 @@ static __always_inline bool unwind_cache_same(
  * Prefetches the rules that the process needed last, since it mostly needs them again: a walk would
  * wait for one cache miss after another, where the processor can overlap them.
  */
-static __always_inline void unwind_cache_ahead(__u32 whose, const struct unwind_cache *cache)
+static __always_inline void unwind_cache_ahead(const struct unwind_cache *cache)
 {
-	const struct unwind_cache_rules *all = bpf_map_lookup_elem(&unwind_cache_rules, &whose);
+	__u32 key = SCRATCH;
+	const struct unwind_cache_rules *all = bpf_map_lookup_elem(&unwind_cache_rules, &key);
 
 	if (!all)
 		return;
@@ -151,13 +154,13 @@ static __always_inline void unwind_cache_ahead(__u32 whose, const struct unwind_
 }
 
 /* Prepares the cached ranges for KEY: drops them if they are of another key. */
-static __always_inline void unwind_cache_begin(__u32 whose, const struct unwind_cache_key *key)
+static __always_inline void unwind_cache_begin(const struct unwind_cache_key *key)
 {
-	struct unwind_cache *cache = unwind_cache_of(whose, key->tgid);
+	struct unwind_cache *cache = unwind_cache_of(key->tgid);
 
 	if (!cache)
 		return;
-	unwind_cache_ahead(whose, cache);
+	unwind_cache_ahead(cache);
 	if (key->changes && unwind_cache_same(&cache->key, key))
 		return;
 	cache->key = *key;
@@ -167,9 +170,9 @@ static __always_inline void unwind_cache_begin(__u32 whose, const struct unwind_
 
 /* Remembers the numbers of the BLOCKS that the walk needed. */
 static __always_inline void unwind_cache_end(
-	__u32 whose, __u32 tgid, const unsigned short blocks[UNWIND_CACHE_AHEAD])
+	__u32 tgid, const unsigned short blocks[UNWIND_CACHE_AHEAD])
 {
-	struct unwind_cache *cache = unwind_cache_of(whose, tgid);
+	struct unwind_cache *cache = unwind_cache_of(tgid);
 
 	if (cache)
 		__builtin_memcpy(cache->blocks, blocks, sizeof(cache->blocks));
@@ -185,9 +188,10 @@ static __always_inline __u32 unwind_cache_number(__u32 slot, __u32 offset)
 }
 
 /* The block with this number. */
-static __always_inline struct unwind_cache_block *unwind_cache_block(__u32 whose, __u32 number)
+static __always_inline struct unwind_cache_block *unwind_cache_block(__u32 number)
 {
-	struct unwind_cache_rules *all = bpf_map_lookup_elem(&unwind_cache_rules, &whose);
+	__u32 key = SCRATCH;
+	struct unwind_cache_rules *all = bpf_map_lookup_elem(&unwind_cache_rules, &key);
 
 	return all ? &all->blocks[number & (UNWIND_CACHE_BLOCKS - 1)] : NULL;
 }

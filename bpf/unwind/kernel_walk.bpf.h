@@ -22,7 +22,7 @@ static __always_inline __u64 kernel_stack_capture(const struct capture *t, struc
 	__u64 *counters = t->counters->of;
 	__u64 id;
 
-	if (!kernel_walk(t->interrupted, &s->walk, t->whose))
+	if (!kernel_walk(t->interrupted, &s->walk))
 		return stack_take(t, record, ABI_STACK_KERNEL);
 	record->flags = ABI_STACK_KERNEL;
 	if (*(volatile __u32 *)&record->frame_count >= config.max_frames)

@@ -5,7 +5,7 @@
 #include "bpf/scratch.bpf.h"
 
 static __always_inline bool kernel_walk(
-	const bpf_user_pt_regs_t *interrupted, const struct unwind_walk *walk, __u32 whose)
+	const bpf_user_pt_regs_t *interrupted, const struct unwind_walk *walk)
 {
 	return false;
 }

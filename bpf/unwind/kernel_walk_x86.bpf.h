@@ -321,9 +321,9 @@ static __always_inline enum kernel_step kernel_step_by(
 }
 
 /* Makes one step and records its result as the I-th frame. Returns an enum kernel_step. */
-__noinline int kernel_frame(__u32 whose, __u32 i)
+__noinline int kernel_frame(__u32 i)
 {
-	struct unwind_walk *walk = unwind_walk_of(whose);
+	struct unwind_walk *walk = unwind_walk_of();
 	struct kernel_rows *rows = kernel_rows_here();
 	struct kernel_row_set *set;
 	enum kernel_step step;
@@ -354,14 +354,14 @@ __noinline int kernel_frame(__u32 whose, __u32 i)
 }
 
 /* Walks all frames. Returns an enum kernel_step. A global function: it is verified once. */
-__noinline int kernel_frames(__u32 whose)
+__noinline int kernel_frames(void)
 {
 	int step = KERNEL_GOES_ON;
 
 	for (__u32 i = 1; i < ABI_MAX_FRAMES; i++) {
 		if (i >= config.max_frames)
 			break;
-		step = kernel_frame(whose, i);
+		step = kernel_frame(i);
 		if (step != KERNEL_GOES_ON)
 			break;
 	}
@@ -370,7 +370,7 @@ __noinline int kernel_frames(__u32 whose)
 
 /* Records the frames of what was INTERRUPTED. Returns false if the kernel has to walk. */
 static __always_inline bool kernel_walk(
-	const bpf_user_pt_regs_t *interrupted, struct unwind_walk *walk, __u32 whose)
+	const bpf_user_pt_regs_t *interrupted, struct unwind_walk *walk)
 {
 	if (!kernel_walk_supported() || !shared.kernel_tables.count || !interrupted)
 		return false;
@@ -381,5 +381,5 @@ static __always_inline bool kernel_walk(
 	walk->state.block_address = 0;
 	walk->record.frames[0] = walk->state.pc;
 	walk->record.frame_count = 1;
-	return kernel_frames(whose) != KERNEL_GIVES_UP;
+	return kernel_frames() != KERNEL_GIVES_UP;
 }

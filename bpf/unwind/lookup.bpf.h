@@ -20,13 +20,12 @@
 #include "bpf/unwind/vma.bpf.h"
 
 /*
- * Sets the range of the walk of scratch WHOSE to the one of walk->process that contains AT, or to
- * none. Returns 0.
+ * Sets the walk's range to the one of walk->process that contains AT, or to none. Returns 0.
  */
-__noinline int unwind_find_range(__u32 whose, __u64 at)
+__noinline int unwind_find_range(__u64 at)
 {
 	__u32 low = 0, high;
-	struct unwind_walk *walk = unwind_walk_of(whose);
+	struct unwind_walk *walk = unwind_walk_of();
 
 	if (!walk)
 		return 0;
@@ -70,9 +69,9 @@ static __always_inline void unwind_map_range(
 	range->end += bias;
 }
 
-static __always_inline void unwind_cache_put(struct unwind_walk *walk, __u32 whose)
+static __always_inline void unwind_cache_put(struct unwind_walk *walk)
 {
-	struct unwind_cache *cache = unwind_cache_of(whose, walk->key.tgid);
+	struct unwind_cache *cache = unwind_cache_of(walk->key.tgid);
 
 	if (cache)
 		cache->ranges[cache->next++ & (UNWIND_CACHE_RANGES - 1)] = walk->range;
@@ -91,10 +90,9 @@ static __always_inline void unwind_set_range(
 }
 
 /* Sets the range of byte AT of WALK->mapping's file. Returns false if it is not cached. */
-static __always_inline bool unwind_range_is_cached(struct unwind_walk *walk, __u32 whose, __u64 at)
+static __always_inline bool unwind_range_is_cached(struct unwind_walk *walk, __u64 at)
 {
-	const struct unwind_cache_file *cache =
-		unwind_cache_file_of(whose, walk->mapping.file.inode);
+	const struct unwind_cache_file *cache = unwind_cache_file_of(walk->mapping.file.inode);
 
 	if (!cache || cache->files_epoch != walk->key.files_epoch || at < cache->range.start ||
 		at >= cache->range.end ||
@@ -104,9 +102,9 @@ static __always_inline bool unwind_range_is_cached(struct unwind_walk *walk, __u
 	return true;
 }
 
-static __always_inline void unwind_keep_file(struct unwind_walk *walk, __u32 whose)
+static __always_inline void unwind_keep_file(struct unwind_walk *walk)
 {
-	struct unwind_cache_file *cache = unwind_cache_file_of(whose, walk->mapping.file.inode);
+	struct unwind_cache_file *cache = unwind_cache_file_of(walk->mapping.file.inode);
 
 	if (!cache || !walk->range.end || walk->range.kind == ABI_UNWIND_WAITING)
 		return;
@@ -123,7 +121,7 @@ enum unwind_found {
 };
 
 /* Sets WALK->range for PC, which is in WALK->mapping. Returns an enum unwind_found. */
-static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose, __u64 pc)
+static __always_inline int unwind_range_of(struct unwind_walk *walk, __u64 pc)
 {
 	struct abi_mapping *m = &walk->mapping;
 	const struct abi_unwind_process *file;
@@ -133,10 +131,10 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose
 	if (m->file.inode == ABI_FILE_NONE) {
 		walk->range.kind = ABI_UNWIND_MEMORY;
 		m->end = 0;
-		unwind_cache_put(walk, whose);
+		unwind_cache_put(walk);
 		return UNWIND_FOUND;
 	}
-	if (unwind_range_is_cached(walk, whose, pc - m->start + m->file_off))
+	if (unwind_range_is_cached(walk, pc - m->start + m->file_off))
 		return UNWIND_FOUND_NEAR;
 	file = bpf_map_lookup_elem(&unwind_files, &m->file);
 	if (!file)
@@ -146,9 +144,9 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk, __u32 whose
 }
 
 /* Looks up the mapping of PC and sets WALK->range. Returns an enum unwind_found. */
-__noinline int unwind_find_mapping(__u32 whose, __u64 pc)
+__noinline int unwind_find_mapping(__u64 pc)
 {
-	struct unwind_walk *walk = unwind_walk_of(whose);
+	struct unwind_walk *walk = unwind_walk_of();
 	struct vm_area_struct *vma = NULL;
 	struct mm_struct *mm;
 
@@ -164,30 +162,30 @@ __noinline int unwind_find_mapping(__u32 whose, __u64 pc)
 		return UNWIND_FOUND;
 	}
 	if (vma && walk->mapping.executable)
-		return unwind_range_of(walk, whose, pc);
+		return unwind_range_of(walk, pc);
 	walk->mapping.end = 0;
 	return UNWIND_FOUND;
 }
 
 /* Sets WALK->range to the one of PC, or to none. */
-static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u32 whose, __u64 pc)
+static __always_inline void unwind_find_by_mapping(struct unwind_walk *walk, __u64 pc)
 {
 	struct abi_mapping *m = &walk->mapping;
-	int found = unwind_find_mapping(whose, pc);
+	int found = unwind_find_mapping(pc);
 
 	if (found == UNWIND_FOUND)
 		return;
 	if (found == UNWIND_FOUND_FILE) {
 		/* Called here and not in unwind_find_mapping(): their stack frames do not add up.
 		 */
-		unwind_find_range(whose, pc - m->start + m->file_off);
-		unwind_keep_file(walk, whose);
+		unwind_find_range(pc - m->start + m->file_off);
+		unwind_keep_file(walk);
 	}
 	if (walk->range.end) {
 		unwind_map_range(&walk->range, m);
 		/* A WAITING range may become ready without notice, so it is not cached. */
 		if (walk->range.kind != ABI_UNWIND_WAITING)
-			unwind_cache_put(walk, whose);
+			unwind_cache_put(walk);
 	}
 	/* User space knows this file. */
 	m->end = 0;
@@ -210,15 +208,15 @@ static __always_inline bool unwind_begin_mappings(
 
 /* ---- either way ----------------------------------------------------------------------------- */
 
-/* Sets the range of the walk of scratch WHOSE to the one of PC, or to none. Returns 0. */
-__noinline int unwind_find(__u32 whose, __u64 pc)
+/* Sets the walk's range to the one of PC, or to none. Returns 0. */
+__noinline int unwind_find(__u64 pc)
 {
-	struct unwind_walk *walk = unwind_walk_of(whose);
+	struct unwind_walk *walk = unwind_walk_of();
 	const struct unwind_cache *cache;
 
 	if (!walk)
 		return 0;
-	cache = unwind_cache_of(whose, walk->key.tgid);
+	cache = unwind_cache_of(walk->key.tgid);
 	if (!cache)
 		return 0;
 	for (int i = 0; i < UNWIND_CACHE_RANGES; i++) {
@@ -231,12 +229,12 @@ __noinline int unwind_find(__u32 whose, __u64 pc)
 	}
 	walk->range.end = 0;
 	if (config.unwind_by_mapping) {
-		unwind_find_by_mapping(walk, whose, pc);
+		unwind_find_by_mapping(walk, pc);
 		return 0;
 	}
-	unwind_find_range(whose, pc);
+	unwind_find_range(pc);
 	if (walk->range.end && walk->range.kind != ABI_UNWIND_WAITING)
-		unwind_cache_put(walk, whose);
+		unwind_cache_put(walk);
 	return 0;
 }
 

@@ -33,15 +33,15 @@ struct {
 } unfinished_records SEC(".maps");
 
 /*
- * Reads the pieces that `rest` describes into the record of scratch WHOSE: that of the other stack
- * into the room reserved for it, then the stack itself, up to its end or LIMIT bytes in all. Chunks
- * never cross a page. other_bytes becomes the readable bytes up to the first gap. Returns the
- * bytes, room included. A global function, as unwind_frame(): the verifier checks it once.
+ * Reads the pieces that `rest` describes into the CPU's unfinished record: that of the other
+ * stack into the room reserved for it, then the stack itself, up to its end or LIMIT bytes in all.
+ * Chunks never cross a page. other_bytes becomes the readable bytes up to the first gap. Returns
+ * the bytes, room included. A global function, as unwind_frame(): the verifier checks it once.
  */
-__noinline int unwind_read_stacks(__u32 whose, __u32 limit)
+__noinline int unwind_read_stacks(__u32 limit)
 {
-	__u32 i;
-	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &whose);
+	__u32 i, key = SCRATCH;
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
 
 	if (!to)
 		return 0;

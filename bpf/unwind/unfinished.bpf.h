@@ -11,9 +11,9 @@
 /* Ships the sample with the frame at which the walk stopped. Returns 0 or a negative error. */
 static __always_inline long unwind_ship(const struct capture *t, struct scratch *s)
 {
-	__u32 whose = t->whose;
+	__u32 key = SCRATCH;
 	struct unwind_walk *walk = &s->walk;
-	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &whose);
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
 	__u64 bytes;
 
 	if (!to)
@@ -30,7 +30,7 @@ static __always_inline long unwind_ship(const struct capture *t, struct scratch 
 	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
 	/* May exceed the allowance once: half a stack would be of little use. */
-	bytes = unwind_read_stacks(whose, runtime_rest(t->task, walk, &to->rest));
+	bytes = unwind_read_stacks(runtime_rest(t->task, walk, &to->rest));
 	if (bytes > ABI_UNFINISHED_STACK_BYTES)
 		bytes = ABI_UNFINISHED_STACK_BYTES;
 	to->rest.stack_bytes = bytes;

@@ -113,9 +113,9 @@ static __always_inline bool unwind_look_up(
  * Caches the rule of PC as the first one of its block. Returns 1 if the page is not loaded: the
  * walk then stops here if it may, else the rule is valid for this step only.
  */
-__noinline int unwind_learn(__u32 whose, __u64 pc)
+__noinline int unwind_learn(__u64 pc)
 {
-	struct unwind_walk *walk = unwind_walk_of(whose);
+	struct unwind_walk *walk = unwind_walk_of();
 	struct unwind_cache_block *block;
 	struct unwind_cache_rule *rule;
 	struct unwind_at at;
@@ -124,7 +124,7 @@ __noinline int unwind_learn(__u32 whose, __u64 pc)
 	if (!walk)
 		return 0;
 	at = unwind_at(walk, pc);
-	block = unwind_cache_block(whose, unwind_cache_number(at.slot, at.offset));
+	block = unwind_cache_block(unwind_cache_number(at.slot, at.offset));
 	if (!block)
 		return 0;
 	rule = unwind_cache_room(block, walk->rules_epoch, at.slot);
@@ -145,20 +145,20 @@ static __always_inline bool unwind_fits(const struct unwind_walk *walk,
  * The number of PC's rule in BLOCK; AT is its place. Returns UNWIND_CACHE_WAYS if the page is not
  * loaded and the walk has to stop.
  */
-static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u32 whose, __u64 pc,
+static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u64 pc,
 	const struct unwind_at *at, const struct unwind_cache_block *block)
 {
 	for (__u32 way = 0; way < UNWIND_CACHE_WAYS && block->turn == walk->rules_epoch; way++)
 		if (unwind_fits(walk, &block->of[way], at))
 			return way;
-	if (!unwind_learn(whose, pc))
+	if (!unwind_learn(pc))
 		return 0;
 	walk->guessed = !walk->may_stop;
 	return walk->may_stop ? UNWIND_CACHE_WAYS : 0;
 }
 
 /* One step from the I-th frame. Returns an enum abi_unwind_end. */
-static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __u32 i)
+static __always_inline int unwind_step(struct unwind_walk *walk, __u32 i)
 {
 	__u64 pc = walk->state.pc - walk->state.is_return;
 	enum unwind_place place = UNWIND_PLACE_UNKNOWN;
@@ -167,7 +167,7 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __
 	__u32 way = 0, number;
 
 	if (pc < walk->range.start || pc >= walk->range.end)
-		unwind_find(whose, pc);
+		unwind_find(pc);
 	if (unwind_is_unknown(walk)) {
 		if (walk->may_stop)
 			return ABI_UNWIND_MISSED;
@@ -177,13 +177,13 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __
 	number = unwind_cache_number(at.slot, at.offset);
 	if (i < UNWIND_CACHE_AHEAD)
 		walk->blocks[i] = (unsigned short)number;
-	block = unwind_cache_block(whose, number);
+	block = unwind_cache_block(number);
 	if (!block)
 		return ABI_UNWIND_ROOT;
 	if (walk->range.end && walk->range.kind != ABI_UNWIND_MEMORY) {
 		place = unwind_without_table(walk);
 		if (at.page < walk->range.slot_count) {
-			way = unwind_way(walk, whose, pc, &at, block);
+			way = unwind_way(walk, pc, &at, block);
 			if (way >= UNWIND_CACHE_WAYS)
 				return ABI_UNWIND_MISSED;
 			place = block->of[way].place;
@@ -195,9 +195,9 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 whose, __
 }
 
 /* Records the current frame, the I-th, and steps to its caller. Returns an enum abi_unwind_end. */
-__noinline int unwind_frame(__u32 whose, __u32 i)
+__noinline int unwind_frame(__u32 i)
 {
-	struct unwind_walk *walk = unwind_walk_of(whose);
+	struct unwind_walk *walk = unwind_walk_of();
 
 	if (!walk)
 		return ABI_UNWIND_ROOT;
@@ -205,7 +205,7 @@ __noinline int unwind_frame(__u32 whose, __u32 i)
 		return ABI_UNWIND_DEPTH;
 	walk->record.frames[i] = walk->state.pc;
 	walk->record.frame_count = i + 1;
-	return unwind_step(walk, whose, i);
+	return unwind_step(walk, i);
 }
 
 /* ---- the walk ------------------------------------------------------------------------------- */
@@ -225,7 +225,7 @@ static __always_inline bool unwind_may_stop(struct unwind_walk *walk)
 	return true;
 }
 
-static __always_inline int unwind_all(struct unwind_walk *walk, __u32 whose)
+static __always_inline int unwind_all(struct unwind_walk *walk)
 {
 	int end = ABI_UNWIND_GOES_ON;
 
@@ -235,7 +235,7 @@ static __always_inline int unwind_all(struct unwind_walk *walk, __u32 whose)
 		return ABI_UNWIND_MISSED;
 	}
 	for (__u32 i = 0; i < ABI_MAX_FRAMES; i++) {
-		end = unwind_frame(whose, i);
+		end = unwind_frame(i);
 		if (end != ABI_UNWIND_GOES_ON)
 			break;
 	}
@@ -259,7 +259,7 @@ static __always_inline bool unwind_begin(const struct capture *t, struct unwind_
 					       : unwind_begin_ranges(walk, sample);
 	if (!walk->known && (config.unwind_by_mapping || !walk->may_stop))
 		return false;
-	unwind_cache_begin(t->whose, &walk->key);
+	unwind_cache_begin(&walk->key);
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;
@@ -282,8 +282,8 @@ static __always_inline __u64 unwind_take(const struct capture *t, struct scratch
 
 	if (!unwind_begin(t, walk, sample, &s->runtime))
 		return stack_take(t, &walk->record, 0);
-	end = unwind_all(walk, t->whose);
-	unwind_cache_end(t->whose, walk->key.tgid, walk->blocks);
+	end = unwind_all(walk);
+	unwind_cache_end(walk->key.tgid, walk->blocks);
 	/* Even at a root: frames may have been skipped on the way. */
 	if (walk->guessed && end != ABI_UNWIND_DEPTH)
 		end = ABI_UNWIND_NOT_LOADED;
