@@ -70,7 +70,7 @@ struct unwind_cache_rule {
 };
 
 struct unwind_cache_block {
-	__u32 turn; /* shared.unwind_rules_epoch when they were cached */
+	__u32 epoch; /* shared.unwind_rules_epoch when they were cached */
 	struct unwind_cache_rule of[UNWIND_CACHE_WAYS];
 };
 
@@ -149,7 +149,7 @@ static __always_inline void unwind_cache_ahead(const struct unwind_cache *cache)
 	for (int i = 0; i < UNWIND_CACHE_AHEAD; i++) {
 		__u32 number = cache->blocks[i] & (UNWIND_CACHE_BLOCKS - 1);
 
-		(void)*(const volatile __u32 *)&all->blocks[number].turn;
+		(void)*(const volatile __u32 *)&all->blocks[number].epoch;
 	}
 }
 
@@ -208,16 +208,16 @@ static __always_inline void unwind_cache_forget(struct unwind_cache_rule *rule)
 	rule->last = 0;
 }
 
-/* Makes room for a rule of SLOT, as the first one. TURN is the walk's rules_epoch. */
+/* Makes room for a rule of SLOT, as the first one. EPOCH is the walk's rules_epoch. */
 static __always_inline struct unwind_cache_rule *unwind_cache_room(
-	struct unwind_cache_block *block, __u32 turn, __u32 slot)
+	struct unwind_cache_block *block, __u32 epoch, __u32 slot)
 {
 	for (int way = UNWIND_CACHE_WAYS - 1; way > 0; way--) {
 		block->of[way] = block->of[way - 1];
-		if (block->turn != turn)
+		if (block->epoch != epoch)
 			unwind_cache_forget(&block->of[way]);
 	}
-	block->turn = turn;
+	block->epoch = epoch;
 	block->of[0].slot = (unsigned short)slot;
 	return &block->of[0];
 }

@@ -148,7 +148,7 @@ static __always_inline bool unwind_fits(const struct unwind_walk *walk,
 static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u64 pc,
 	const struct unwind_at *at, const struct unwind_cache_block *block)
 {
-	for (__u32 way = 0; way < UNWIND_CACHE_WAYS && block->turn == walk->rules_epoch; way++)
+	for (__u32 way = 0; way < UNWIND_CACHE_WAYS && block->epoch == walk->rules_epoch; way++)
 		if (unwind_fits(walk, &block->of[way], at))
 			return way;
 	if (!unwind_learn(pc))
