@@ -53,8 +53,7 @@ static void write_codes(struct buffer *out, const struct exporter_figures *f)
 	static const char name[] = "fathom_remote_write_requests_total";
 
 	exposition_family(out, name, EXPOSITION_COUNTER,
-		"Profiles handed to a remote store, by what became of it: an HTTP or gRPC status, "
-		"or the failure");
+		"Requests to a remote store, by result: an HTTP or gRPC status, or the failure");
 	for (size_t i = 0; i < f->target_count; i++) {
 		const struct queue_figures *q = &f->targets[i].queue;
 
@@ -69,7 +68,7 @@ static void write_drops(struct buffer *out, const struct exporter_figures *f)
 	static const char name[] = "fathom_remote_write_dropped_total";
 
 	exposition_family(out, name, EXPOSITION_COUNTER,
-		"Profiles that a remote store did not get, by reason");
+		"Profiles never delivered to a remote store, by reason");
 	for (size_t i = 0; i < f->target_count; i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(reasons); k++)
 			exposition_value(out, name, (double)reasons[k].count(&f->targets[i]),
@@ -82,7 +81,7 @@ static void write_bytes(struct buffer *out, const struct exporter_figures *f)
 	static const char name[] = "fathom_remote_write_sent_bytes_total";
 
 	exposition_family(out, name, EXPOSITION_COUNTER,
-		"Bytes sent to a remote store, headers and failed attempts included");
+		"Bytes sent to a remote store, including headers and failed attempts");
 	for (size_t i = 0; i < f->target_count; i++)
 		exposition_value(out, name, (double)f->targets[i].queue.sent_bytes, "target=\"%s\"",
 			f->targets[i].name);
@@ -93,7 +92,7 @@ static void write_repeated(struct buffer *out, const struct exporter_figures *f)
 	static const char name[] = "fathom_remote_write_possibly_repeated_total";
 
 	exposition_family(out, name, EXPOSITION_COUNTER,
-		"Profiles sent again although an attempt without an answer may have arrived");
+		"Profiles sent again after an attempt without an answer, which may have arrived");
 	for (size_t i = 0; i < f->target_count; i++)
 		exposition_value(out, name, (double)f->targets[i].queue.repeated, "target=\"%s\"",
 			f->targets[i].name);
@@ -120,10 +119,10 @@ void daemon_export_write_metrics(struct daemon_export *e, struct buffer *out)
 	write_repeated(out, &f);
 	write_pending(out, &f);
 	exposition_family(out, "fathom_spool_bytes", EXPOSITION_GAUGE,
-		"Profiles waiting, on disk and in memory");
+		"Bytes of profiles in the spool, on disk and in memory");
 	exposition_value(out, "fathom_spool_bytes", (double)f.spool_bytes, "%s", "");
 	exposition_family(out, "fathom_spool_oldest_seconds", EXPOSITION_GAUGE,
-		"Age of the oldest profile that waits, 0 when none does");
+		"Age of the oldest profile in the spool; 0 if it is empty");
 	exposition_value(
 		out, "fathom_spool_oldest_seconds", (double)f.spool_oldest_ns / 1e9, "%s", "");
 }

@@ -186,7 +186,7 @@ static void write_memory(struct json *j, const struct daemon *d)
 	json_object(j, "memory");
 	json_number(j, "limit_bytes", config_number(&d->config, SETTING_memory_limit));
 	json_number(j, "resident_bytes", daemon_resident_bytes());
-	json_number(j, "caches_let_go", metrics_get(m, METRIC_MEMORY_CACHES));
+	json_number(j, "caches_evicted", metrics_get(m, METRIC_MEMORY_CACHES));
 	json_number(j, "windows_ended_early", metrics_get(m, METRIC_MEMORY_WINDOW));
 	json_close(j);
 	json_object(j, "caches");

@@ -124,7 +124,7 @@ static void status_has_all_its_parts(void **state)
 	assert_says(b, "\"frequency_hertz\": {\"configured\": 19, \"effective\": 19}");
 	assert_says(b, "\"bpf_seconds\": 1.500, \"http_seconds\": 0.000, "
 		       "\"index_builds_seconds\": 2.500");
-	assert_says(b, "\"caches_let_go\": 5, \"windows_ended_early\": 6");
+	assert_says(b, "\"caches_evicted\": 5, \"windows_ended_early\": 6");
 	assert_says(b, "\"index_bytes\": 1001, \"kallsyms_bytes\": 1002, "
 		       "\"profile_bytes\": 1003, \"bpf_map_bytes\": 1004");
 	assert_says(b, "\"processes\": 1005,\n  \"modules\": 1006,\n  \"index_builds_pending\": 3");
