@@ -90,7 +90,7 @@ static int create_collect(struct sampler *sampler, const struct sampler_options 
 	err = sampler_windows_create(sampler, options);
 	if (err)
 		return sampler_fail(failure, "allocate memory", "", err);
-	err = sampler_unwind_create(sampler);
+	err = sampler_unwind_create(sampler, options->collect.without);
 	if (err)
 		return sampler_fail(failure, "prepare the unwind tables", "", err);
 	err = sampler_schedule_init(sampler);

@@ -74,7 +74,8 @@ struct sampler {
 void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_handlers);
 
 /* wiring_samples.c */
-int sampler_unwind_create(struct sampler *sampler);
+/* WITHOUT is enum mechanism values. */
+int sampler_unwind_create(struct sampler *sampler, uint32_t without);
 /* Initializes the rooms that a sample passes through; the rooms they use must exist. */
 int sampler_samples_init(struct sampler *sampler, const struct sampler_options *options);
 void sampler_samples_deinit(struct sampler *sampler);

@@ -6,7 +6,7 @@
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/collect/tables.h"
 
-int sampler_unwind_create(struct sampler *sampler)
+int sampler_unwind_create(struct sampler *sampler, uint32_t without)
 {
 	struct tables *tables = collect_tables(sampler->collect);
 	struct unwind_options options = {
@@ -21,6 +21,7 @@ int sampler_unwind_create(struct sampler *sampler)
 			.context = tables,
 		},
 		.metrics = &sampler->metrics,
+		.wide_rules = without & MECHANISM_PACKED_RULES,
 		.module = sampler_module_state,
 		.context = sampler,
 	};
@@ -209,6 +210,7 @@ int sampler_samples_init(struct sampler *sampler, const struct sampler_options *
 			.metrics = &sampler->metrics,
 			.limit_bytes = pending_walks_limit(
 				options->collect.off_cpu_share, options->memory_limit_bytes),
+			.whole_stacks = options->collect.without & MECHANISM_PACKED_STACKS,
 			.module_state = sampler_module_state,
 			.request_module = on_request_module,
 			.want_module = on_want_module,

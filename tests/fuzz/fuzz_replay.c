@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	log_configure(LOG_ERROR, false);
 	if (recording_parse(data, size, &recording))
 		return 0;
-	(void)replay_run(&recording, ignore, NULL, &result);
+	(void)replay_run(&recording, 0, ignore, NULL, &result);
 	free(result.used);
 	recording_deinit(&recording);
 	return 0;

@@ -224,6 +224,7 @@ static int replay_create(
 		.filter.filter_tgids = call->filter_tgids,
 		.tgids = tgids,
 		.tgid_count = call->tgid_count,
+		.without = r->without,
 	};
 	return sampler_create(&options, &r->sampler, &failure);
 }
@@ -355,10 +356,12 @@ static int replay_events(struct replay *r)
 	return r->error;
 }
 
-int replay_run(const struct recording *recording, replay_report_fn *fn, void *context,
-	struct replay_result *ret_result)
+int replay_run(const struct recording *recording, uint32_t without, replay_report_fn *fn,
+	void *context, struct replay_result *ret_result)
 {
-	struct replay r = { .recording = recording, .fn = fn, .context = context };
+	struct replay r = {
+		.recording = recording, .without = without, .fn = fn, .context = context
+	};
 	int err = replay_host_init(&r);
 
 	r.result.used = calloc(recording->count + 1, 1);

@@ -24,9 +24,9 @@ struct replay_result {
 };
 
 /*
- * Calls FN for each profile that the recorded run wrote. Only one replay at a time in a process.
- * Returns -EBADMSG if the recording is invalid or the sampler did not write a profile when the
- * recorded run did.
+ * Calls FN for each profile that the recorded run wrote; WITHOUT is enum mechanism values. Only one
+ * replay at a time in a process. Returns -EBADMSG if the recording is invalid or the sampler did
+ * not write a profile when the recorded run did.
  */
-int replay_run(const struct recording *recording, replay_report_fn *fn, void *context,
-	struct replay_result *ret_result);
+int replay_run(const struct recording *recording, uint32_t without, replay_report_fn *fn,
+	void *context, struct replay_result *ret_result);

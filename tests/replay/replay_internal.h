@@ -23,6 +23,7 @@ struct replay_handle {
 
 struct replay {
 	const struct recording *recording;
+	uint32_t without; /* enum mechanism values */
 	struct host host;
 	uint64_t now_ns;
 	size_t event; /* index of the next event */

@@ -159,7 +159,7 @@ static void the_rest_is_checked_too(void **state)
 {
 	(void)state;
 	assert_refused("--log-level=loud", "");
-	assert_refused("--test-without=guess", "vma-lookup, own-rings and kernel-walk");
+	assert_refused("--test-without=guess", "vma-lookup, own-rings, kernel-walk, packed-stacks and packed-rules");
 	assert_int_not_equal(taken("--test-without=vma-lookup").without, 0);
 	assert_int_equal(taken(NULL).without, 0);
 	assert_refused("--remote-store-type=tape", "");

@@ -25,6 +25,8 @@ static void names_become_mechanisms(void **state)
 		{ "vma-lookup", MECHANISM_VMA_LOOKUP },
 		{ "own-rings", MECHANISM_OWN_RINGS },
 		{ "kernel-walk", MECHANISM_KERNEL_WALK },
+		{ "packed-stacks", MECHANISM_PACKED_STACKS },
+		{ "packed-rules", MECHANISM_PACKED_RULES },
 		{ "kernel-walk,vma-lookup", MECHANISM_KERNEL_WALK | MECHANISM_VMA_LOOKUP },
 		{ "own-rings,own-rings", MECHANISM_OWN_RINGS },
 	};

@@ -60,6 +60,33 @@ static void a_walk_waits_for_the_module_that_it_needs(void **state)
 	assert_int_equal(w->walks.waiting_bytes, 0);
 }
 
+/* A walk that waits and is resumed; returns how many bytes waited. */
+static size_t wait_and_resume(struct walks_fixture *w, bool whole_stacks)
+{
+	size_t waited;
+
+	walks_begin(w, w->unwind, 1 << 20);
+	w->walks.options.whole_stacks = whole_stacks;
+	w->waiting[0] = walk_program(w);
+	walk_finish(w, WALK_WINDOW, 1);
+	waited = w->walks.waiting_bytes;
+	walk_modules_come(w);
+	pending_walks_retry(&w->walks, 10);
+	return waited;
+}
+
+static void a_stack_that_waits_unpacked_only_takes_more_room(void **state)
+{
+	struct walks_fixture *w = *state;
+	size_t packed = wait_and_resume(w, false), whole;
+
+	assert_walked(w, 1, 1, ABI_UNWIND_GAP);
+	whole = wait_and_resume(w, true);
+	assert_walked(w, 2, 1, ABI_UNWIND_GAP);
+	assert_memory_equal(&w->added[1].record, &w->added[0].record, sizeof(w->added[0].record));
+	assert_true(whole > packed);
+}
+
 static void a_retry_waits_for_the_message_that_a_module_is_known(void **state)
 {
 	struct walks_fixture *w = *state;
@@ -398,6 +425,7 @@ int main(void)
 		WALKS_CASE(a_walk_whose_first_frames_were_lost_is_not_finished),
 		WALKS_CASE(a_walk_waits_for_the_module_that_it_needs),
 		WALKS_CASE(a_retry_waits_for_the_message_that_a_module_is_known),
+		WALKS_CASE(a_stack_that_waits_unpacked_only_takes_more_room),
 		WALKS_CASE(another_module_that_comes_resumes_nobody_else),
 		WALKS_CASE(a_resumed_walk_may_wait_for_its_next_module),
 		WALKS_CASE(an_index_that_comes_with_the_request_is_not_waited_for),

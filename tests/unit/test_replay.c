@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replays recordings of the sampler's host: the profiles must equal those of the recorded runs,
- * byte for byte. Each recording is a case. Arguments name other recordings than the project's; with
- * REPLAY_OUTPUT=DIRECTORY, profiles that differ are written there.
+ * byte for byte, and stay the same without the packing of waiting stacks. Each recording is a case.
+ * Arguments name other recordings than the project's; with REPLAY_OUTPUT=DIRECTORY, profiles that
+ * differ are written there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "agent/sampler/collect/mechanisms.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -70,15 +72,12 @@ static int load(const char *path, struct recording *ret_recording)
 	return err ? err : recording_parse(bytes.bytes, bytes.size, ret_recording);
 }
 
-static void profiles_are_those_of_the_recorded_run(void **state)
+static void replay_without(const char *path, const struct recording *recording, uint32_t without)
 {
-	struct comparison comparison = { .path = *state };
-	autocall(recording_deinit) struct recording recording = { 0 };
+	struct comparison comparison = { .path = path };
 	struct replay_result result = { 0 };
-	int err;
+	int err = replay_run(recording, without, compare, &comparison, &result);
 
-	assert_int_equal(load(comparison.path, &recording), 0);
-	err = replay_run(&recording, compare, &comparison, &result);
 	print_message("# %s: %llu samples, %u profiles, %llu questions without an answer%s%s\n",
 		comparison.path, (unsigned long long)result.samples, result.reports,
 		(unsigned long long)result.unanswered, result.unanswered ? ", first " : "",
@@ -91,6 +90,15 @@ static void profiles_are_those_of_the_recorded_run(void **state)
 	assert_int_equal(comparison.different, 0);
 	assert_true(result.reports > 0);
 	assert_true(result.samples > 0);
+}
+
+static void profiles_are_those_of_the_recorded_run(void **state)
+{
+	autocall(recording_deinit) struct recording recording = { 0 };
+
+	assert_int_equal(load(*state, &recording), 0);
+	replay_without(*state, &recording, 0);
+	replay_without(*state, &recording, MECHANISM_PACKED_STACKS | MECHANISM_PACKED_RULES);
 }
 
 int main(int argc, char **argv)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "agent/sampler/unwind/wide_page.h"
 #include "base/cleanup.h"
 #include "bpf/unwind/step.bpf.h"
 #include "symbolizer/index/unwind.h"
@@ -32,7 +33,7 @@ struct made {
 };
 
 static struct made made;
-static uint8_t region[ABI_UNWIND_REGION_BYTES];
+static uint8_t region[ABI_UNWIND_REGION_BYTES], wide_region[ABI_UNWIND_REGION_BYTES];
 static const struct abi_unwind_page *in_region; /* the page that was copied there */
 
 static int keep(void *context, uint64_t address, const struct abi_unwind_page *page)
@@ -77,6 +78,32 @@ static void finish(void)
 	assert_int_equal(made.counts.pages, made.count);
 }
 
+/* Copies PAGE, and its form without packed rules, to where BPF reads them. */
+static void copy_to_regions(const struct abi_unwind_page *page)
+{
+	autofree struct abi_unwind_page *wide = wide_page_of(page);
+
+	assert_non_null(wide);
+	assert_int_equal(wide->wide_count, wide->rule_count);
+	assert_true(unwind_page_check(wide, wide->size));
+	memcpy(region + PLACE, page, page->size);
+	memcpy(wide_region + PLACE, wide, wide->size);
+	in_region = page;
+}
+
+/* Both find RULE at OFFSET of the page without packed rules, too. */
+static void assert_wide(uint32_t offset, const struct abi_unwind_rule *rule)
+{
+	const struct abi_unwind_page *wide = (const void *)(wide_region + PLACE);
+	struct abi_unwind_rule there;
+
+	assert_true(unwind_rule_at(wide, wide->size, offset, &there));
+	assert_memory_equal(&there, rule, sizeof(there));
+	unwind_rule_of(wide_region, PLACE,
+		unwind_row_number(unwind_row_at(wide_region, PLACE, offset)), &there);
+	assert_memory_equal(&there, rule, sizeof(there));
+}
+
 /* The rule at ADDRESS, as user space and BPF find it. */
 static struct abi_unwind_rule rule_at(uint64_t address)
 {
@@ -88,11 +115,11 @@ static struct abi_unwind_rule rule_at(uint64_t address)
 			continue;
 		assert_true(unwind_rule_at(made.pages[i], made.pages[i]->size, offset, &here));
 		if (in_region != made.pages[i])
-			memcpy(region + PLACE, made.pages[i], made.pages[i]->size);
-		in_region = made.pages[i];
+			copy_to_regions(made.pages[i]);
 		unwind_rule_of(region, PLACE,
 			unwind_row_number(unwind_row_at(region, PLACE, offset)), &there);
 		assert_memory_equal(&here, &there, sizeof(here));
+		assert_wide(offset, &here);
 		return here;
 	}
 	return here;

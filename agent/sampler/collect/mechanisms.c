@@ -13,6 +13,8 @@ static const struct {
 	{ "vma-lookup", MECHANISM_VMA_LOOKUP },
 	{ "own-rings", MECHANISM_OWN_RINGS },
 	{ "kernel-walk", MECHANISM_KERNEL_WALK },
+	{ "packed-stacks", MECHANISM_PACKED_STACKS },
+	{ "packed-rules", MECHANISM_PACKED_RULES },
 };
 
 /* Returns 0 if there is none of this name. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Mechanisms that exist only for speed; the head of each file says what it gains. Without them
- * samples take a slower path to the same profile. Tests switch them off one by one, with the hidden
- * option --test-without=NAMES of the commands that sample, and compare.
+ * Mechanisms that exist only for speed or memory; the head of each file says what it gains. Without
+ * them samples take a slower or larger path to the same profile. Tests switch them off one by one,
+ * with the hidden option --test-without=NAMES of the commands that sample, and compare.
  */
 #include <stdint.h>
 
@@ -11,10 +11,12 @@ enum mechanism {
 	MECHANISM_VMA_LOOKUP = 1 << 0, /* `vma-lookup`: bpf/unwind/vma.bpf.h */
 	MECHANISM_OWN_RINGS = 1 << 1, /* `own-rings`: bpf/sample_ring.bpf.h */
 	MECHANISM_KERNEL_WALK = 1 << 2, /* `kernel-walk`: bpf/unwind/kernel_walk_x86.bpf.h */
+	MECHANISM_PACKED_STACKS = 1 << 3, /* `packed-stacks`: agent/sampler/unwind/stack_pack.h */
+	MECHANISM_PACKED_RULES = 1 << 4, /* `packed-rules`: bpf/abi/unwind.h */
 };
 
 /* All names, for messages. */
-#define MECHANISMS_NAMES "vma-lookup, own-rings and kernel-walk"
+#define MECHANISMS_NAMES "vma-lookup, own-rings, kernel-walk, packed-stacks and packed-rules"
 
 /*
  * Parses NAMES, separated by commas (NULL = none), into enum mechanism values. Returns -EINVAL if

@@ -39,8 +39,8 @@ struct pending_walk {
 	struct mappings *mappings;
 	uint32_t frame_count; /* words of the frames that the kernel found */
 	uint32_t frame_flags; /* as in struct unwind_stack */
-	uint32_t packed_bytes; /* of the stack */
-	struct abi_unfinished unfinished; /* the frames follow, then the packed stack */
+	uint32_t kept_bytes; /* of the stack, which is packed unless options.whole_stacks */
+	struct abi_unfinished unfinished; /* the frames follow, then the stack */
 };
 
 size_t pending_walks_limit(double off_cpu_share, uint64_t memory_limit_bytes)
@@ -70,7 +70,7 @@ static abi_u64 *pending_frames(struct pending_walk *walk)
 	return (abi_u64 *)(walk + 1);
 }
 
-static uint8_t *pending_packed(struct pending_walk *walk)
+static uint8_t *pending_stack(struct pending_walk *walk)
 {
 	return (uint8_t *)(pending_frames(walk) + walk->frame_count);
 }
@@ -118,14 +118,16 @@ struct walk_job {
 };
 
 /* Returns NULL if out of memory. */
-static struct pending_walk *pending_copy(const struct walk_job *job)
+static struct pending_walk *pending_copy(const struct pending_walks *w, const struct walk_job *job)
 {
 	const struct abi_unfinished *u = job->unfinished;
 	uint32_t stack_bytes = MIN(u->rest.stack_bytes, (abi_u32)ABI_UNFINISHED_STACK_BYTES);
 	size_t frame_bytes = job->frame_count * sizeof(job->frames[0]);
 	uint8_t packed[STACK_PACK_BOUND(ABI_UNFINISHED_STACK_BYTES)];
-	size_t packed_bytes = stack_pack(u->stack, stack_bytes, packed);
-	size_t bytes = sizeof(struct pending_walk) + frame_bytes + packed_bytes;
+	const uint8_t *stack = w->options.whole_stacks ? u->stack : packed;
+	size_t kept_bytes =
+		w->options.whole_stacks ? stack_bytes : stack_pack(u->stack, stack_bytes, packed);
+	size_t bytes = sizeof(struct pending_walk) + frame_bytes + kept_bytes;
 	struct pending_walk *walk = malloc(bytes);
 
 	if (!walk)
@@ -134,16 +136,17 @@ static struct pending_walk *pending_copy(const struct walk_job *job)
 	walk->process = job->process->number;
 	walk->frame_count = job->frame_count;
 	walk->frame_flags = job->frame_flags;
-	walk->packed_bytes = (uint32_t)packed_bytes;
+	walk->kept_bytes = (uint32_t)kept_bytes;
 	walk->unfinished = *u;
 	walk->unfinished.rest.stack_bytes = stack_bytes;
 	memcpy(pending_frames(walk), job->frames, frame_bytes);
-	memcpy(pending_packed(walk), packed, packed_bytes);
+	memcpy(pending_stack(walk), stack, kept_bytes);
 	return walk;
 }
 
 /* Restores the record as it came; NULL if out of memory. */
-static struct abi_unfinished *pending_unpack(struct pending_walk *walk)
+static struct abi_unfinished *pending_restore(
+	const struct pending_walks *w, struct pending_walk *walk)
 {
 	uint32_t stack_bytes = walk->unfinished.rest.stack_bytes;
 	autofree struct abi_unfinished *u = malloc(sizeof(*u) + stack_bytes);
@@ -151,7 +154,9 @@ static struct abi_unfinished *pending_unpack(struct pending_walk *walk)
 	if (!u)
 		return NULL;
 	*u = walk->unfinished;
-	if (!stack_unpack(pending_packed(walk), walk->packed_bytes, u->stack, stack_bytes))
+	if (w->options.whole_stacks)
+		memcpy(u->stack, pending_stack(walk), stack_bytes);
+	else if (!stack_unpack(pending_stack(walk), walk->kept_bytes, u->stack, stack_bytes))
 		return NULL;
 	return take(u);
 }
@@ -164,7 +169,7 @@ static bool pending_wait(
 
 	assert(!job->force);
 	if (w->waiting_bytes < w->options.limit_bytes)
-		walk = pending_copy(job);
+		walk = pending_copy(w, job);
 	if (!walk)
 		return false;
 	walk->module = module;
@@ -276,7 +281,7 @@ void pending_walks_finish(struct pending_walks *w, struct process *p,
 /* Resumes WALK, which is in no list, and frees it. */
 static void pending_resume(struct pending_walks *w, struct pending_walk *walk, bool force)
 {
-	autofree struct abi_unfinished *unfinished = pending_unpack(walk);
+	autofree struct abi_unfinished *unfinished = pending_restore(w, walk);
 	struct process *p = processes_find(w->options.processes, walk->process);
 	struct walk_job job = {
 		.process = p,

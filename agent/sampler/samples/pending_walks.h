@@ -26,6 +26,7 @@ struct pending_walks_options {
 	struct processes *processes;
 	struct metrics *metrics;
 	size_t limit_bytes; /* pending_walks_limit() */
+	bool whole_stacks; /* for tests: MECHANISM_PACKED_STACKS is off */
 	/* As in struct unwind_options. */
 	enum unwind_module (*module_state)(
 		void *context, const struct module *module, const struct index **ret_index);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sampler/unwind/wide_page.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/index/unwind.h"
@@ -194,7 +195,7 @@ static void give_room(struct pages *p, uint32_t where, uint32_t units)
 		where % ABI_UNWIND_REGION_BYTES / UNIT_BYTES, units);
 }
 
-static int pages_load(
+static int pages_load_page(
 	struct pages *p, uint32_t slot, const struct abi_unwind_page *page, size_t size)
 {
 	struct loaded_page entry = { .slot = slot, .units = units_of(size) };
@@ -213,6 +214,21 @@ static int pages_load(
 	p->loaded[p->loaded_count++] = entry;
 	set_where(p, slot, entry.where);
 	return 0;
+}
+
+static int pages_load(
+	struct pages *p, uint32_t slot, const struct abi_unwind_page *page, size_t size)
+{
+	autofree struct abi_unwind_page *wide = NULL;
+
+	if (p->wide_rules) {
+		wide = wide_page_of(page);
+		if (!wide)
+			return -ENOMEM;
+		page = wide;
+		size = wide->size;
+	}
+	return size > ABI_UNWIND_REGION_BYTES ? -E2BIG : pages_load_page(p, slot, page, size);
 }
 
 /* Counts a page once a turn, however often it is requested. */
@@ -245,7 +261,7 @@ void pages_want(struct pages *p, uint32_t slot)
 		set_where(p, slot, ABI_UNWIND_NO_TABLE);
 		return;
 	}
-	err = size > ABI_UNWIND_REGION_BYTES ? -E2BIG : pages_load(p, slot, page, size);
+	err = pages_load(p, slot, page, size);
 	if (err == -EAGAIN)
 		defer(p, slot, units_of(size));
 	else

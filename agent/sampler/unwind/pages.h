@@ -27,6 +27,7 @@ struct loaded_page;
 struct pages {
 	const struct unwind_target *target; /* borrowed */
 	struct metrics *metrics; /* borrowed */
+	bool wide_rules; /* for tests: MECHANISM_PACKED_RULES is off */
 	struct map modules; /* number → struct page_module */
 	struct space slots;
 	struct space regions[ABI_UNWIND_REGIONS]; /* in units of PAGE_UNIT_BYTES */

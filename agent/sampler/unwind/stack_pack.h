@@ -5,9 +5,11 @@
  * are zero or close to an earlier word: pointers into the same stack, code of the same module. It
  * is lossless, since nobody knows yet which words the walk will read.
  *
- * Gain: a third to a quarter of the size, so three to four times as many samples can wait in the
- * same memory. Together with building awaited indexes first, it raised the share of complete stacks
- * with an empty cache on a busy machine from 36..79 % to 84 %.
+ * Gain: memory. Of the 1301 walks that waited in a run of `record -a -F 499 --off-cpu` with an
+ * empty cache, a stack took 1.9 KB instead of 6.9 KB and a walk in all 2.4 KB instead of 7.3 KB, so
+ * three times as many can wait within the same limit. In seven such starts of the agent on a busy
+ * machine no walk was refused; without packing, up to 49 were in four of seven. Switch for tests:
+ * --test-without=packed-stacks.
  */
 #include <stdbool.h>
 #include <stddef.h>

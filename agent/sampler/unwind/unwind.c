@@ -38,6 +38,7 @@ int unwind_create(const struct unwind_options *options, struct unwind **ret_unwi
 		&u->ranges, 0, unwind_by_file(u) ? ABI_UNWIND_FILE_RANGES : ABI_UNWIND_RANGES);
 	if (!err)
 		err = pages_init(&u->pages, &u->options.target, options->metrics);
+	u->pages.wide_rules = options->wide_rules;
 	if (err) {
 		unwind_destroy(u);
 		return err;

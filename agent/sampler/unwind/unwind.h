@@ -25,6 +25,7 @@ enum unwind_module {
 struct unwind_options {
 	struct unwind_target target;
 	struct metrics *metrics; /* borrowed */
+	bool wide_rules; /* for tests: MECHANISM_PACKED_RULES is off */
 	/* Looks up a module's index, which stays valid until unwind_forget_module(). */
 	enum unwind_module (*module)(
 		void *context, const struct module *module, const struct index **ret_index);

@@ -485,7 +485,7 @@ static uint8_t *replay_same(const struct recording *r)
 {
 	struct replay_result result = { 0 };
 	unsigned int different = 0;
-	int err = replay_run(r, compare, &different, &result);
+	int err = replay_run(r, 0, compare, &different, &result);
 
 	if (!err && !different && result.reports)
 		return result.used;
