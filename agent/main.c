@@ -20,8 +20,8 @@ static void print_help(FILE *out)
 		if (command->summary)
 			fprintf(out, "  %-10s %s\n", command->name, command->summary);
 	}
-	fputs("\nfathom COMMAND --help shows a command's options; fathom --version the version.\n"
-	      "For a start: sudo fathom top, or sudo fathom record -d 10\n",
+	fputs("\nfathom COMMAND --help shows the options of a command, fathom --version the "
+	      "version.\nTo get started: sudo fathom top, or sudo fathom record -d 10\n",
 		out);
 }
 
@@ -60,6 +60,6 @@ int main(int argc, char **argv)
 		print_help(stdout);
 		return argc > 1 ? EXIT_DONE : EXIT_USAGE;
 	}
-	fprintf(stderr, "fathom: no command '%s'; see fathom --help\n", name);
+	fprintf(stderr, "fathom: unknown command '%s'; see fathom --help\n", name);
 	return EXIT_USAGE;
 }

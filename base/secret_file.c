@@ -55,9 +55,9 @@ const char *secret_file_explain(int err)
 	case -ENODATA:
 		return "it is empty";
 	case -E2BIG:
-		return "what it holds is too long";
+		return "its contents are too long";
 	case -EBADMSG:
-		return "it holds more than one line, or control characters";
+		return "it has more than one line, or control characters";
 	default:
 		return strerror(-err);
 	}

@@ -16,7 +16,7 @@ static int load_settings_file(struct config *config)
 	int err;
 
 	if (path && !*path) {
-		fputs("fathom agent: --config-path wants a file\n", stderr);
+		fputs("fathom agent: --config-path needs a file\n", stderr);
 		return -EINVAL;
 	}
 	err = path ? config_load(config, path, &message) : 0;

@@ -130,12 +130,12 @@ static void check_capabilities(struct check_feature *f)
 		needed |= wanted[i].needed;
 	}
 	if (!missing[0])
-		set(f, CHECK_OK, "", "all that are used");
+		set(f, CHECK_OK, "", "all that fathom uses");
 	else
 		set(f, needed ? CHECK_MISSING : CHECK_DEGRADED,
 			"run as root, or grant them (before Linux 5.8: CAP_SYS_ADMIN); without "
-			"CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE other "
-			"users' programs stay without names",
+			"CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE, other "
+			"users' programs have no names",
 			"without %s", missing);
 }
 
@@ -144,7 +144,7 @@ static void check_lockdown(struct check_feature *f)
 	char line[64];
 
 	if (io_read_line(AT_FDCWD, "/sys/kernel/security/lockdown", line, sizeof(line)) <= 0)
-		set(f, CHECK_OK, "", "/sys/kernel/security/lockdown does not tell of any");
+		set(f, CHECK_OK, "", "/sys/kernel/security/lockdown reports none");
 	else if (strstr(line, "[confidentiality]"))
 		set(f, CHECK_MISSING, "boot without lockdown=confidentiality",
 			"confidentiality: BPF may not read memory");
@@ -160,10 +160,10 @@ static void check_kallsyms(struct check_feature *f)
 
 	if (io_read_line(AT_FDCWD, "/proc/kallsyms", line, sizeof(line)) <= 0)
 		set(f, CHECK_DEGRADED, "use a kernel with CONFIG_KALLSYMS=y",
-			"/proc/kallsyms cannot be read: kernel frames stay addresses");
+			"/proc/kallsyms cannot be read: kernel frames have no names");
 	else if (strtoull(line, NULL, 16) == 0 && strncmp(line, "0000000000000000 A", 18))
 		set(f, CHECK_DEGRADED, "run with CAP_SYSLOG, or: sysctl kernel.kptr_restrict=1",
-			"kernel.kptr_restrict=%ld: kernel frames stay addresses", restriction);
+			"kernel.kptr_restrict=%ld: kernel frames have no names", restriction);
 	else
 		set(f, CHECK_OK, "", "kernel.kptr_restrict=%ld, addresses are shown", restriction);
 }
@@ -175,10 +175,11 @@ static void check_paranoid(struct check_feature *f)
 
 	if (level == -2)
 		set(f, CHECK_MISSING, "use a kernel with CONFIG_PERF_EVENTS=y",
-			"/proc/sys/kernel/perf_event_paranoid is not there");
+			"/proc/sys/kernel/perf_event_paranoid does not exist");
 	else if (level > 2 && !admin)
 		set(f, CHECK_DEGRADED, "sysctl kernel.perf_event_paranoid=2, or CAP_SYS_ADMIN",
-			"%ld: this distribution may shut out even CAP_PERFMON", level);
+			"%ld: this distribution's kernel may deny access even with CAP_PERFMON",
+			level);
 	else
 		set(f, CHECK_OK, "", "%ld", level);
 }
@@ -190,10 +191,10 @@ static void check_pid_namespace(struct check_feature *f)
 	if (stat("/proc/self/ns/pid", &st))
 		set(f, CHECK_DEGRADED, "mount /proc", "/proc/self/ns/pid: %s", strerror(errno));
 	else if (st.st_ino == initial_pidns)
-		set(f, CHECK_OK, "", "the machine's own");
+		set(f, CHECK_OK, "", "the host's");
 	else
 		set(f, CHECK_DEGRADED, "hostPID: true (Kubernetes) or --pid=host (Docker)",
-			"a container's own: processes outside of it are not seen");
+			"a container's: processes outside of it are not sampled");
 }
 
 static int first_cpu(void)
@@ -237,8 +238,8 @@ static void check_cycles(struct check_feature *f)
 			strerror(-err));
 	else
 		set(f, CHECK_DEGRADED,
-			"keep to cpu-clock, the default; a virtual machine may be given a PMU",
-			"no hardware counter (%s): -e cycles cannot be used", strerror(-err));
+			"use cpu-clock, the default; for a virtual machine, enable its PMU",
+			"no hardware counter (%s): -e cycles is not available", strerror(-err));
 }
 
 static void check_build_ids(struct check_feature *f)
@@ -249,21 +250,20 @@ static void check_build_ids(struct check_feature *f)
 	if (fd < 0)
 		set(f, CHECK_MISSING, "see cpu-clock", "perf_event_open: %s", strerror(-fd));
 	else if (build_ids)
-		set(f, CHECK_OK, "", "the kernel tells them with each mapping");
+		set(f, CHECK_OK, "", "the kernel reports them with each mapping");
 	else
 		set(f, CHECK_DEGRADED, "use Linux 5.12 or newer",
-			"files are read for them: a program that is gone in a moment may stay "
-			"without names");
+			"read from the files: programs that exit quickly may have no names");
 }
 
 static void check_mapping_lookup(struct check_feature *f)
 {
 	if (!mapping_probe(NULL))
-		set(f, CHECK_OK, "", "by the kernel's own mappings");
+		set(f, CHECK_OK, "", "by VMA lookup in the kernel");
 	else
 		set(f, CHECK_DEGRADED, "use Linux 6.1 or newer",
-			"by a table of each process's code, as this kernel's tree of mappings "
-			"cannot be read: what was mapped just now is unwound in user space");
+			"by a table per process, since this kernel's VMA tree cannot be read: code "
+			"mapped a moment ago is unwound in user space");
 }
 
 /* Loads and attaches the BPF programs without starting to sample. */
@@ -285,13 +285,12 @@ static void check_sampler(struct check_feature *f)
 			collect_cpu_count(collect));
 	else if (!err)
 		set(f, CHECK_DEGRADED,
-			"fathom record --log-level debug tells what the "
-			"kernel refused",
-			"loaded, on %zu CPUs; user stacks by frame pointer only: code without them "
-			"loses its callers",
+			"fathom record --log-level debug shows what the kernel refused",
+			"loaded, on %zu CPUs; user stacks by frame pointer only: stacks of code "
+			"without frame pointers are truncated",
 			collect_cpu_count(collect));
 	else
-		set(f, CHECK_MISSING, "see the lines above that are not ok", "cannot %s: %s", step,
+		set(f, CHECK_MISSING, "fix what is not ok above", "cannot %s: %s", step,
 			strerror(-err));
 	collect_destroy(collect);
 }
@@ -320,12 +319,12 @@ static void check_off_cpu(struct check_feature *f)
 		err = collect_start(collect);
 	}
 	if (!err)
-		set(f, CHECK_OK, "", "what threads wait for can be sampled");
+		set(f, CHECK_OK, "", "waiting threads can be sampled");
 	else
 		set(f, CHECK_DEGRADED,
-			"see the lines above that are not ok; fathom record --off-cpu --log-level "
-			"debug tells more",
-			"cannot %s (%s): --off-cpu and --off-cpu-threshold cannot be used", step,
+			"fix what is not ok above; fathom record --off-cpu --log-level debug shows "
+			"more",
+			"cannot %s (%s): --off-cpu and --off-cpu-threshold are not available", step,
 			strerror(-err));
 	collect_destroy(collect);
 }
@@ -343,7 +342,7 @@ static void check_uprobe_multi(struct check_feature *f)
 	int err = attach_probe_uprobe_multi();
 
 	if (!err)
-		set(f, CHECK_OK, "", "one link attaches to many user functions");
+		set(f, CHECK_OK, "", "one link can attach to many user functions");
 	else if (is_refused(err))
 		set(f, CHECK_DEGRADED,
 			"run as root or with CAP_BPF and CAP_PERFMON; in a container, allow bpf in "
@@ -351,8 +350,8 @@ static void check_uprobe_multi(struct check_feature *f)
 			"refused (%s); sampling does not need it", strerror(-err));
 	else
 		set(f, CHECK_DEGRADED, "use Linux 6.6 or newer",
-			"no link for many user functions (%s): each has to be attached to alone; "
-			"sampling does not need it",
+			"not supported (%s): user functions are attached to one by one; sampling "
+			"does not need it",
 			strerror(-err));
 }
 
@@ -361,7 +360,7 @@ static void check_fentry(struct check_feature *f)
 	int err = attach_probe_fentry();
 
 	if (!err)
-		set(f, CHECK_OK, "", "entries of kernel functions can be attached to");
+		set(f, CHECK_OK, "", "kernel functions can be attached to");
 	else if (is_refused(err))
 		set(f, CHECK_DEGRADED,
 			"run as root or with CAP_BPF and CAP_PERFMON; lockdown may refuse it as "
@@ -371,7 +370,8 @@ static void check_fentry(struct check_feature *f)
 		set(f, CHECK_DEGRADED,
 			"use a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y "
 			"(arm64: Linux 6.4 or newer)",
-			"not on this kernel (%s); sampling does not need it", strerror(-err));
+			"not supported by this kernel (%s); sampling does not need it",
+			strerror(-err));
 }
 
 static const char *tracefs_directory(void)

@@ -14,19 +14,20 @@ static const struct command commands[] = {
 		.run = command_agent,
 		.settings = IN_AGENT,
 		.logs_as_file_says = true,
-		.summary = "sample all the time: a page, stored profiles, profiles on demand",
+		.summary = "sample continuously: stored profiles, flame graphs, on-demand profiles",
 		.synopsis = "[--config-path FILE] [OPTION]...",
 		.usage = "usage: fathom agent [--config-path FILE] [OPTION]…\n"
-			 "Samples this machine all the time: profiles of the recent past in a "
-			 "directory, on a page and on demand.\n"
+			 "Samples this machine continuously. Profiles are stored in a directory, "
+			 "shown "
+			 "on a page and taken on demand.\n"
 			 "\n",
 		.description =
-			"Samples all processes and the kernel without end. Each window (ten "
-			"seconds, unless told otherwise) becomes one pprof file for each container "
-			"or program in the local store, which is bounded in size and age. A page "
-			"with flame graphs of the recent past, metrics and profiles on demand are "
-			"served over HTTP.\nThe agent keeps itself under its CPU budget by "
-			"sampling less often; each profile says how often it was.",
+			"Samples all processes and the kernel continuously. Each window (ten "
+			"seconds by default) becomes one pprof file per container or program in "
+			"the local store, which is bounded in size and age. A page with flame "
+			"graphs of the recent past, metrics and on-demand profiles are served over "
+			"HTTP.\nThe agent stays below its CPU budget by sampling less often; each "
+			"profile states its sampling period.",
 	},
 	{
 		.name = "record",
@@ -36,38 +37,39 @@ static const struct command commands[] = {
 		.summary = "sample processes and the kernel, write a pprof file",
 		.synopsis = "[OPTION]... [-- CMD ARG...]",
 		.usage = "usage: fathom record [OPTION]… [-- CMD ARG…]\n"
-			 "Samples all processes and the kernel (or CMD, or those chosen) and "
+			 "Samples all processes and the kernel (or CMD, or those selected) and "
 			 "writes a pprof file.\n"
 			 "\n",
 		.description =
-			"Samples all processes and the kernel, or those chosen, until Ctrl-C or "
-			"for the time of -d, and writes a gzip-compressed pprof file that go tool "
-			"pprof reads. With CMD it runs that command and samples it and what it "
-			"starts, from the first instruction to the end; with -a, -p, -t or -G "
-			"those are sampled, while CMD runs. A run ends when all of -p or -t have "
-			"ended, too.\nAt the end it prints the hottest functions, what was lost "
-			"and why, the share of complete stacks, and its own CPU time.",
+			"Samples all processes and the kernel, or those selected, until Ctrl-C or "
+			"for the time given with -d, and writes a gzip-compressed pprof file for "
+			"go tool pprof. With CMD it runs that command and samples it and its "
+			"children, from the first instruction to the end; with -a, -p, -t or -G "
+			"it samples those while CMD runs. It also ends when all processes or "
+			"threads of -p or -t have ended.\nAt the end it prints the hottest "
+			"functions, what was lost and why, the share of complete stacks, and its "
+			"own CPU time.",
 	},
 	{
 		.name = "top",
 		.run = command_top,
 		.settings = IN_TOP,
-		.summary = "show what the CPUs do now: processes, functions, goroutines",
+		.summary = "show live what uses the CPUs: processes, functions, goroutines",
 		.synopsis = "[OPTION]...",
 		.usage = "usage: fathom top [OPTION]…\n"
-			 "Shows what the CPUs do, anew each second: processes (key p), functions "
-			 "(f) or\n"
-			 "goroutines (g). s and r order, / filters, ? helps, q ends.\n"
+			 "Shows what uses the CPUs, updated each second: processes (key p), "
+			 "functions (f) or\n"
+			 "goroutines (g). s and r sort, / filters, ? shows help, q quits.\n"
 			 "\n",
 		.description =
-			"Samples and shows, anew each second, processes with their CPU time and "
-			"hottest function, functions with their own (self) and their whole (total) "
-			"share of all samples, or goroutines with the function of theirs that they "
-			"are in. Processes and goroutines are shown in percent of one CPU.\nKeys: "
-			"p, f, g and Tab choose the table; s orders by another column, r reverses; "
-			"/ takes a filter (Enter keeps it, Esc drops it); j, k, arrows and Page "
-			"keys move; Space holds the picture; ? helps; q ends.\nWith -b tables are "
-			"printed one after the other, for pipes and files.",
+			"Samples and shows, updated each second, processes with their CPU time and "
+			"hottest function, functions with their own (self) and cumulative (total) "
+			"share of all samples, or goroutines with their hottest function. "
+			"Processes and goroutines are shown in percent of one CPU.\nKeys: p, f, g "
+			"and Tab select the table; s sorts by the next column, r reverses the "
+			"order; / sets a filter (Enter keeps it, Esc clears it); j, k, arrow and "
+			"Page keys move; Space freezes the display; ? shows help; q quits.\nWith "
+			"-b tables are printed one after the other, for pipes and files.",
 	},
 	{
 		.name = "symbolize",
@@ -80,25 +82,25 @@ static const struct command commands[] = {
 		.usage = "usage: fathom symbolize (-e FILE | -p PID | -k) [OPTION]…\n"
 			 "       fathom symbolize --profile FILE -o FILE [OPTION]…\n"
 			 "\n"
-			 "Reads addresses (0x…, one a line) of an ELF file, a process or the "
+			 "Reads addresses (0x…, one per line) of an ELF file, a process or the "
 			 "kernel from\n"
-			 "standard input; prints for each, as llvm-symbolizer does, function and\n"
-			 "file:line:column, innermost first. Or gives a pprof file the names it "
-			 "lacks.\n"
-			 "With --debuginfod-urls or $DEBUGINFOD_URLS, servers are asked for the "
-			 "debug files of\n"
-			 "stripped programs; they are told build IDs.\n"
+			 "standard input; prints for each, like llvm-symbolizer, function and\n"
+			 "file:line:column, innermost first. With --profile it adds missing names "
+			 "to a pprof file.\n"
+			 "With --debuginfod-urls or $DEBUGINFOD_URLS, debug files of stripped "
+			 "programs are\n"
+			 "requested from debuginfod servers by build ID.\n"
 			 "\n",
-		.description = "Reads addresses (0x..., one a line) of an ELF file, of a process "
-			       "that runs, or of the kernel from standard input and prints for "
-			       "each the function and file:line:column, inlined calls innermost "
-			       "first, then an empty line. What is not known is printed as ?? and "
-			       "??:0:0. Functions of kernel modules and BPF programs are followed "
-			       "by [MODULE].\nWith --profile it gives the locations of a pprof "
-			       "file that have no names theirs: from files of the mappings' names "
-			       "with the same build ID, debug files below --debuginfo-directories, "
-			       "the servers of --debuginfod-urls and the index cache. Names that "
-			       "are there stay, and what has another build ID stays an address.",
+		.description = "Reads addresses (0x..., one per line) of an ELF file, of a "
+			       "running process, or of the kernel from standard input and prints "
+			       "for each the function and file:line:column, inlined calls "
+			       "innermost first, then an empty line. Unknown addresses are "
+			       "printed as ?? and ??:0:0. Functions of kernel modules and BPF "
+			       "programs are followed by [MODULE].\nWith --profile it adds names "
+			       "to the locations of a pprof file that have none, from the files "
+			       "that its mappings name, debug files below --debuginfo-directories, "
+			       "the servers of --debuginfod-urls and the index cache, where the "
+			       "build ID matches. Existing names are kept.",
 	},
 	{
 		.name = "upload",
@@ -111,13 +113,13 @@ static const struct command commands[] = {
 		.usage = "usage: fathom upload --remote-store-type TYPE --remote-store-address "
 			 "ADDRESS [OPTION]… FILE…\n"
 			 "\n"
-			 "Sends pprof files (of fathom record, of an agent's local store, of Go's "
+			 "Sends pprof files (from fathom record, an agent's local store, or Go's "
 			 "/debug/pprof) to a\n"
-			 "server. Sample labels are left out (but for OTLP); each value of the "
-			 "label `comm` becomes a\n"
-			 "series of that service_name, files without it one of the file's name. "
-			 "Pyroscope refuses\n"
-			 "profiles older than an hour.\n"
+			 "server. Sample labels are not sent (except with OTLP). Each value of "
+			 "the label `comm`\n"
+			 "becomes a series with that service_name; a file without the label "
+			 "becomes one with\n"
+			 "the file's name. Pyroscope rejects profiles older than an hour.\n"
 			 "\n",
 		.description = "Sends existing pprof files to a server, as the agent would have "
 			       "sent them, or into a directory.",
@@ -126,31 +128,34 @@ static const struct command commands[] = {
 		.name = "check",
 		.run = command_check,
 		.settings = IN_CHECK,
-		.summary = "say what this machine allows, and what each missing piece costs",
+		.summary =
+			"show which features this machine supports, and how to enable the others",
 		.synopsis = "[OPTION]...",
 		.usage = "usage: fathom check [OPTION]…\n"
 			 "\n"
-			 "Says what this machine allows: one line a feature, ok, degraded or "
+			 "Shows what this machine supports, one line per feature: ok, degraded or "
 			 "missing, why,\n"
-			 "and what to do. Exits with 0 when profiles can be taken.\n"
+			 "and what to do. The exit status is 0 if fathom can sample.\n"
 			 "\n",
 		.description =
-			"Tries what the profiler needs and prints one line for each: ok, degraded "
-			"or missing, why, and what to do. The last lines, uprobe_multi, fentry and "
-			"tracefs, tell whether functions could be attached to; sampling does not "
-			"need them. The exit status is 0 where the sampler can run.",
+			"Tries each feature that the profiler needs and prints one line for it: "
+			"ok, degraded or missing, why, and what to do. The last lines, "
+			"uprobe_multi, fentry and tracefs, are about attaching to functions, "
+			"which sampling does not need. The exit status is 0 if the sampler can "
+			"run.",
 	},
 	{
 		.name = "completion",
 		.run = command_completion,
 		.takes_arguments = true,
-		.summary = "print the completion script of a shell",
+		.summary = "print a shell completion script",
 		.synopsis = "bash|zsh",
 		.usage = "usage: fathom completion bash|zsh\n"
-			 "Prints the shell's completion script: source <(fathom completion bash)\n",
-		.description = "Prints a script that completes commands, options and their values. "
-			       "`make install' puts both where the shells look for them; for one "
-			       "session: source <(fathom completion bash).",
+			 "Prints a completion script: source <(fathom completion bash)\n",
+		.description =
+			"Prints a script that completes commands, options and their values. "
+			"`make install' installs both where the shells look for them; for the "
+			"current session: source <(fathom completion bash).",
 	},
 	{
 		.name = "manual",
@@ -181,8 +186,8 @@ static void print_usage(const struct command *command)
 
 static int usage_error_of(const struct command *command, const char *argument)
 {
-	fprintf(stderr, "fathom %s: '%s' is not wanted here; see fathom %s --help\n", command->name,
-		argument, command->name);
+	fprintf(stderr, "fathom %s: '%s' is an unexpected argument; see fathom %s --help\n",
+		command->name, argument, command->name);
 	return EXIT_USAGE;
 }
 

@@ -95,11 +95,9 @@ static void put_options(void)
 {
 	const struct command *command;
 
-	puts(".SH OPTIONS\nA value of time is a number of seconds or has a unit: 500ms, 10s, 2m, "
-	     "1h. "
-	     "Bytes may have K, M or G. Lists are separated by commas, or the option is repeated; "
-	     "a "
-	     "comma inside an item has a backslash before it.");
+	puts(".SH OPTIONS\nTimes are in seconds or have a unit: 500ms, 10s, 2m, 1h. Sizes in "
+	     "bytes may end in K, M or G. List items are separated by commas, or the option is "
+	     "repeated; a comma inside an item is escaped with a backslash.");
 	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
 		if (!command->summary || !command->settings)
 			continue;
@@ -117,11 +115,9 @@ static void put_configuration(void)
 
 	puts(".SH CONFIGURATION\n\\fBfathom agent \\-\\-config\\-path\\fR \\fIFILE\\fR reads a "
 	     "YAML "
-	     "file of \\fIkey\\fR: \\fIvalue\\fR lines. The command line wins over the "
-	     "environment, "
-	     "and the environment over the file. A file with a mistake changes nothing; the "
-	     "message "
-	     "names its line and key. Keys and environment names:");
+	     "file of \\fIkey\\fR: \\fIvalue\\fR lines. The command line takes precedence over the "
+	     "environment, and the environment over the file. A file with an error is rejected as "
+	     "a whole; the message names its line and key. Keys and environment names:");
 	for (enum setting id = 0; id < SETTING_COUNT; id++) {
 		if (!(config_row(id)->commands & IN_AGENT) || !config_in_file(id))
 			continue;
@@ -151,59 +147,59 @@ static void put_entries(const char *section, const struct entry *entries, size_t
 
 static const struct entry signal_entries[] = {
 	{ "SIGINT, SIGTERM",
-		"End cleanly. record writes what was collected, agent stores its last window, top "
-		"gives the terminal back. A second SIGINT ends record's wait for names." },
-	{ "SIGHUP", "agent: read the settings again. Others end." },
-	{ "SIGTSTP, SIGCONT, SIGWINCH", "top: stop, go on, another size of the terminal." },
+		"Stop cleanly. record writes what was collected, agent stores its last window, top "
+		"restores the terminal. A second SIGINT ends record's wait for names." },
+	{ "SIGHUP", "agent: reload the settings. Other commands stop." },
+	{ "SIGTSTP, SIGCONT, SIGWINCH", "top: suspend, resume, adapt to the terminal's new size." },
 };
 
 static const struct entry http_entries[] = {
 	{ "GET /", "the page: flame graphs of the recent past" },
 	{ "GET /debug/pprof/profile?seconds=N[&pid=P]",
 		"a profile of the next N seconds (1 to 300), for go tool pprof" },
-	{ "GET /debug/pprof/", "a list of what is here" },
-	{ "POST /debug/pprof/symbol", "knows no name; pprof wants it to exist" },
+	{ "GET /debug/pprof/", "a list of these profiles" },
+	{ "POST /debug/pprof/symbol", "returns no names; exists because pprof expects it" },
 	{ "GET /api/profiles?from=&to=", "JSON list of the stored profiles (ms since 1970)" },
-	{ "GET /api/profiles/PATH", "one of them, as stored" },
+	{ "GET /api/profiles/PATH", "one stored profile" },
 	{ "GET /metrics", "OpenMetrics text" },
 	{ "GET /status", "JSON: settings, sizes, what was lost, own CPU" },
-	{ "GET /healthy, /-/healthy", "200 while the agent turns" },
-	{ "GET /ready, /-/ready", "200 when it samples, else 503" },
-	{ "POST /-/reload", "read the settings again; 400 with the line and key of a mistake" },
+	{ "GET /healthy, /-/healthy", "200 while the agent runs" },
+	{ "GET /ready, /-/ready", "200 if it samples, else 503" },
+	{ "POST /-/reload", "reload the settings; 400 with the line and key of an error" },
 };
 
 static const struct entry file_entries[] = {
-	{ "/etc/fathom/fathom.yaml", "The agent's settings as the systemd unit gives them." },
+	{ "/etc/fathom/fathom.yaml", "The agent's settings when started by the systemd unit." },
 	{ "/var/lib/fathom/profiles",
 		"The local store: DATE/TIME-LENGTH-NAME.pb.gz, for go tool pprof." },
-	{ "/var/lib/fathom/spool", "What is to be sent to remote stores, until they have it." },
+	{ "/var/lib/fathom/spool", "Profiles waiting to be sent to remote stores." },
 	{ "/var/cache/fathom",
-		"Module indexes, kept so that no file is read twice; may be removed at any time. "
-		"Others than root: ~/.cache/fathom." },
+		"Cached module indexes; may be removed at any time. For users other than root: "
+		"~/.cache/fathom." },
 	{ "/var/cache/fathom/http-token",
 		"The token of the HTTP address, unless \\-\\-http\\-token\\-file names one." },
-	{ "fathom.pb.gz", "What record writes unless told otherwise." },
+	{ "fathom.pb.gz", "The default output file of record." },
 };
 
 static const struct entry status_entries[] = {
-	{ "0", "Done." },
+	{ "0", "Success." },
 	{ "1", "Failed; standard error says why and what to do." },
-	{ "2", "Bad usage: an option, a value or the settings file." },
+	{ "2", "Usage error: a bad option, value or settings file." },
 };
 
 static const struct entry example_entries[] = {
-	{ "sudo fathom top", "What runs now; f shows functions." },
-	{ "sudo fathom record -d 10", "Everything on this machine for ten seconds." },
+	{ "sudo fathom top", "Live view; f shows functions." },
+	{ "sudo fathom record -d 10", "The whole machine for ten seconds." },
 	{ "sudo fathom record -p 1234 -d 30 -o app.pb.gz", "One process." },
-	{ "sudo fathom record -- make -j8", "A command and what it starts." },
-	{ "go tool pprof -http=: fathom.pb.gz", "Look at a profile." },
-	{ "sudo fathom top -b -n 5 --by function", "Five tables, for a file." },
+	{ "sudo fathom record -- make -j8", "A command and its children." },
+	{ "go tool pprof -http=: fathom.pb.gz", "View a profile." },
+	{ "sudo fathom top -b -n 5 --by function", "Five tables, for a pipe or file." },
 	{ "sudo fathom agent", "The page is at http://127.0.0.1:7071/." },
 	{ "go tool pprof 'http://127.0.0.1:7071/debug/pprof/profile?seconds=5'",
-		"A profile of an agent that runs." },
-	{ "echo 0x1149 | fathom symbolize -e ./program", "What is at an address." },
+		"A profile from a running agent." },
+	{ "echo 0x1149 | fathom symbolize -e ./program", "Look up an address." },
 	{ "fathom symbolize --profile bare.pb.gz -o named.pb.gz",
-		"Names for a profile that somebody else wrote without them." },
+		"Add names to a profile that was written without them." },
 };
 
 int command_manual(struct invocation *call)
@@ -213,20 +209,20 @@ int command_manual(struct invocation *call)
 	     "\" \"User Commands\"\n.SH NAME\n"
 	     "fathom \\- a sampling profiler for whole Linux machines");
 	put_synopsis();
-	puts(".SH DESCRIPTION\nFathom samples every process and the kernel, names what it finds on "
-	     "the spot (inlined functions, Go, JITs, short\\-lived processes, containers), tags "
-	     "samples with process, thread, CPU and goroutine, and writes profiles that "
-	     "\\fBgo tool pprof\\fR reads. What cannot be named stays an address, and what is lost "
-	     "is counted.");
+	puts(".SH DESCRIPTION\nFathom samples every process and the kernel, resolves functions "
+	     "locally (inlined functions, Go, JITs, short\\-lived processes, containers), labels "
+	     "samples with process, thread, CPU and goroutine, and writes profiles for "
+	     "\\fBgo tool pprof\\fR. Addresses without a known symbol stay addresses, and "
+	     "everything "
+	     "that is lost is counted.");
 	put_commands();
 	put_options();
 	put_configuration();
 	put_entries("SIGNALS", signal_entries, ARRAY_SIZE(signal_entries));
 	put_entries("HTTP", http_entries, ARRAY_SIZE(http_entries));
-	puts(".PP\nServed by \\fBfathom agent\\fR at \\-\\-http\\-address. Everybody may read "
-	     "health, "
+	puts(".PP\nServed by \\fBfathom agent\\fR at \\-\\-http\\-address. Anyone may read health, "
 	     "readiness and /metrics. The rest is for root and the agent's own user on this "
-	     "machine, and for whoever sends the token (\\-\\-http\\-token\\-file): "
+	     "machine, and for clients that send the token (\\-\\-http\\-token\\-file): "
 	     "\\fBAuthorization: Bearer\\fR, or as the password of any user. A GET changes "
 	     "nothing.");
 	put_entries("FILES", file_entries, ARRAY_SIZE(file_entries));

@@ -203,7 +203,7 @@ static void wait_for_names(struct record *r)
 	unsigned int pending = sampler_pending_builds(r->sampler);
 
 	if (pending && r->progress)
-		fprintf(stderr, "indexing %u modules that were not seen before (once)…\n", pending);
+		fprintf(stderr, "indexing %u new modules (done once)…\n", pending);
 	if (r->progress && r->plan.sampler.debuginfod_urls)
 		(void)loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_debug_progress, r,
 			&r->progress_timer);
@@ -214,14 +214,14 @@ static void wait_for_names(struct record *r)
 	pending = sampler_pending_builds(r->sampler);
 	if (pending)
 		fprintf(stderr,
-			"fathom record: %u modules are not indexed yet: their frames stay "
-			"addresses\n",
+			"fathom record: %u modules are not indexed yet: their frames have no "
+			"names\n",
 			pending);
 	pending = sampler_pending_debug(r->sampler).modules;
 	if (pending)
 		fprintf(stderr,
-			"fathom record: debug files of %u modules did not come in time: of these "
-			"only symbols are known\n",
+			"fathom record: debug files of %u modules did not arrive in time: their "
+			"frames have names but no lines or inlined functions\n",
 			pending);
 }
 
@@ -356,11 +356,12 @@ int command_record(struct invocation *call)
 	const struct config *config = &call->config;
 
 	if (!config->rest_count && !strcmp(config->rest[-1], "--")) {
-		fputs("fathom record: -- wants a command to run behind it\n", stderr);
+		fputs("fathom record: -- must be followed by a command\n", stderr);
 		return EXIT_USAGE;
 	}
 	if (config->rest_count && strcmp(config->rest[-1], "--")) {
-		fprintf(stderr, "fathom record: what is '%s'? A command to run goes after --\n",
+		fprintf(stderr,
+			"fathom record: unexpected argument '%s'; a command to run goes after --\n",
 			config->rest[0]);
 		return EXIT_USAGE;
 	}

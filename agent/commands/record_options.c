@@ -20,7 +20,7 @@ static int plan_off_cpu(const struct config *config, struct collect_options *col
 		return 0;
 	if (config_given(config, SETTING_cpu))
 		return record_options_refuse(
-			"-C and --off-cpu exclude each other: who waits is on no CPU");
+			"-C and --off-cpu exclude each other: a waiting thread is on no CPU");
 	collect->off_cpu_share = 1;
 	return 0;
 }
@@ -36,7 +36,7 @@ static int plan_event(const struct config *config, struct collect_options *colle
 	else if (!strcmp(event, "cycles"))
 		collect->event = COLLECT_CYCLES;
 	else
-		return record_options_refuse("-e knows cpu-clock and cycles");
+		return record_options_refuse("-e must be cpu-clock or cycles");
 	if (!period)
 		return 0;
 	if (rate)
@@ -46,8 +46,8 @@ static int plan_event(const struct config *config, struct collect_options *colle
 	collect->frequency_hz = 0;
 	/* Same limit as for -F. */
 	if (collect->period < 1000000000 / SAMPLER_MAX_HZ || collect->period > INT64_MAX)
-		return record_options_refuse(
-			"-c wants 100000 or more: that is 10000 samples a second of cpu-clock");
+		return record_options_refuse("-c must be at least 100000, which is 10000 samples "
+					     "per second of cpu-clock");
 	return 0;
 }
 
@@ -58,7 +58,7 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 
 	plan.duration_ns = config_number(config, SETTING_duration);
 	if (config_given(config, SETTING_duration) && !plan.duration_ns)
-		return record_options_refuse("-d wants more than 0 seconds");
+		return record_options_refuse("-d must be more than 0 seconds");
 	plan.output = config_text(config, SETTING_output);
 	if (!plan.output)
 		plan.output = plan.folded ? "-" : "fathom.pb.gz";

@@ -114,7 +114,7 @@ static void print_cut(const struct metrics *metrics)
 
 	if (!total)
 		return;
-	fprintf(stderr, "          %llu user stacks cut short", (unsigned long long)total);
+	fprintf(stderr, "          %llu user stacks truncated", (unsigned long long)total);
 	print_reasons(metrics, name);
 }
 
@@ -126,7 +126,8 @@ static void print_unnamed(const struct metrics *metrics)
 	if (!total)
 		return;
 	fprintf(stderr,
-		"          %llu samples without names because it is not certain which code ran",
+		"          %llu samples without names because the code they ran is not known for "
+		"certain",
 		(unsigned long long)total);
 	print_reasons(metrics, name);
 }
@@ -138,19 +139,19 @@ static void print_troubles(const struct metrics *metrics)
 		enum metric id;
 		const char *text;
 	} troubles[] = {
-		{ METRIC_STACK_MISSING, "samples whose frames were lost in a full ring" },
+		{ METRIC_STACK_MISSING, "samples without a stack because a ring buffer was full" },
 		{ METRIC_SIDEBAND_GAPS,
 			"times that records of processes and mappings were lost, or may have "
 			"been" },
 		{ METRIC_LOST_SIDEBAND, "records that the kernel dropped" },
 		{ METRIC_PROCESS_RESYNCS,
-			"processes read again from /proc because of lost records" },
+			"processes read again from /proc after records were lost" },
 		{ METRIC_MODULE_OPEN_FAILED, "mapped files that could not be opened" },
 		{ METRIC_INDEX_BUILDS_BAD_INPUT, "mapped files that are not readable ELF files" },
-		{ METRIC_INDEX_BUILDS_LIMIT, "modules too big to index" },
+		{ METRIC_INDEX_BUILDS_LIMIT, "modules too large to index" },
 		{ METRIC_INDEX_BUILDS_CRASH, "modules whose index builder crashed" },
 		{ METRIC_GO_UNKNOWN_VERSION,
-			"Go programs without goroutine ids (unknown version)" },
+			"Go programs without goroutine IDs (unknown version)" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(troubles); i++) {
@@ -173,9 +174,9 @@ static void print_cost(const struct record_result *r)
 	if (r->builds_cpu_ns)
 		fprintf(stderr, "; indexing new modules %.1f ms", (double)r->builds_cpu_ns / 1e6);
 	if (r->bpf_runs)
-		fprintf(stderr, "; in the kernel %.2f us per %s",
+		fprintf(stderr, "; in BPF %.2f us per %s",
 			(double)r->bpf_ns / 1e3 / (double)r->bpf_runs,
-			r->off_cpu ? "sample or switch of threads" : "sample");
+			r->off_cpu ? "sample or context switch" : "sample");
 	fputc('\n', stderr);
 }
 
@@ -191,10 +192,11 @@ static void print_ends(const struct record_result *r)
 		fprintf(stderr, "          %s ended with status %d\n", r->command->name,
 			WEXITSTATUS(status));
 	if (r->targets_ended)
-		fputs("          all that was to be sampled has ended\n", stderr);
+		fputs("          all selected processes or threads have ended\n", stderr);
 	if (!r->summary.samples && !r->summary.waits &&
 		!total_of(r->metrics, "fathom_samples_lost_total"))
-		fputs("          what was to be sampled was on no CPU when samples were taken\n",
+		fputs("          the selected processes or threads were on no CPU when samples "
+		      "were taken\n",
 			stderr);
 }
 
@@ -212,7 +214,7 @@ void record_print_result(const struct record_result *r)
 	fprintf(stderr, "\nsamples:  %llu in %.1f s\n", (unsigned long long)s->samples,
 		(double)r->elapsed_ns / 1e9);
 	if (r->off_cpu)
-		fprintf(stderr, "waits:    %llu that ended, of %.3f s together\n",
+		fprintf(stderr, "waits:    %llu completed, %.3f s in total\n",
 			(unsigned long long)s->waits, (double)s->wait_ns / 1e9);
 	print_ends(r);
 	print_losses(r->metrics);
@@ -232,7 +234,6 @@ void record_print_result(const struct record_result *r)
 		fprintf(stderr, "\nwrote %s; look at it with: go tool pprof -http=: %s\n",
 			r->output, r->output);
 	if (r->output && r->off_cpu)
-		fprintf(stderr,
-			"at what was waited for: go tool pprof -http=: -sample_index=off_cpu %s\n",
+		fprintf(stderr, "at waiting: go tool pprof -http=: -sample_index=off_cpu %s\n",
 			r->output);
 }

@@ -167,16 +167,16 @@ static const char *misuse(const struct config *config)
 		      config_flag(config, SETTING_kallsyms) + config_given(config, SETTING_profile);
 
 	if (config->rest_count)
-		return "addresses come on standard input, not as arguments";
+		return "addresses are read from standard input, not from arguments";
 	if (sources == 0)
-		return "say whose addresses: a file's (-e FILE), a process's (-p PID), the "
-		       "kernel's (-k) or a profile's (--profile FILE)";
+		return "say what the addresses belong to: a file (-e FILE), a process (-p PID), "
+		       "the kernel (-k) or a profile (--profile FILE)";
 	if (sources > 1)
 		return "only one of -e, -p, -k and --profile";
 	if (config_given(config, SETTING_profile) && !config_given(config, SETTING_output))
-		return "say where the profile with names goes: -o FILE";
+		return "--profile needs an output file: -o FILE";
 	if (config_given(config, SETTING_output) && !config_given(config, SETTING_profile))
-		return "-o is for --profile: answers go to standard output";
+		return "-o is only for --profile: results go to standard output";
 	return NULL;
 }
 
@@ -205,6 +205,6 @@ int command_symbolize(struct invocation *call)
 	if (wrong)
 		return symbolize_usage_error(wrong);
 	if (parse_style(config, &style))
-		return symbolize_usage_error("--output-style is LLVM or JSON");
+		return symbolize_usage_error("--output-style must be LLVM or JSON");
 	return symbolize_run(config, &style);
 }

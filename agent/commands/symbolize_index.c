@@ -94,21 +94,21 @@ static void say_why(const char *path, enum sandbox_outcome outcome, int error)
 {
 	if (outcome == SANDBOX_LIMIT)
 		fprintf(stderr,
-			"fathom symbolize: indexing %s takes more memory or time than is allowed\n",
+			"fathom symbolize: indexing %s exceeded the limit of memory or time\n",
 			path);
 	else if (outcome == SANDBOX_CRASH)
 		fprintf(stderr,
-			"fathom symbolize: the indexer died on %s: the file is broken, or fathom "
-			"is\n",
+			"fathom symbolize: the indexer crashed on %s: the file is malformed, or "
+			"fathom has a bug\n",
 			path);
 	else if (outcome == SANDBOX_INTERRUPTED)
 		fprintf(stderr,
-			"fathom symbolize: the indexer was killed while it read %s: memory may be "
+			"fathom symbolize: the indexer was killed while reading %s: memory may be "
 			"short, try again\n",
 			path);
 	else if (error == -EOPNOTSUPP)
 		fprintf(stderr,
-			"fathom symbolize: %s is no program or library for 64-bit x86 or Arm\n",
+			"fathom symbolize: %s is not a program or library for 64-bit x86 or Arm\n",
 			path);
 	else if (error == -EBADMSG)
 		fprintf(stderr, "fathom symbolize: %s is not a readable ELF file\n", path);
@@ -212,7 +212,7 @@ static int build_to(int output_fd, const struct job *job, struct index **ret_ind
 		return err;
 	err = index_open(output_fd, ret_index);
 	if (err)
-		fprintf(stderr, "fathom symbolize: the index of %s is broken\n", path);
+		fprintf(stderr, "fathom symbolize: the index of %s is corrupt\n", path);
 	return err;
 }
 
@@ -279,7 +279,8 @@ static struct index *improved(
 	if (err) {
 		debuginfod_is_wrong(indexes->debuginfod, &id);
 		fprintf(stderr,
-			"fathom symbolize: what debuginfod sent is not the debug file of %s\n",
+			"fathom symbolize: debuginfod sent a file that is not the debug file of "
+			"%s\n",
 			job->file->path);
 		return index;
 	}

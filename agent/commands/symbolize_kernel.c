@@ -13,7 +13,7 @@ int symbolize_kernel_open(struct kallsyms **ret_kallsyms)
 	int err = fd < 0 ? -errno : kallsyms_create(fd, ret_kallsyms);
 
 	if (err == -EACCES)
-		fputs("fathom symbolize: the kernel hides its addresses: be root, or lower "
+		fputs("fathom symbolize: the kernel hides its addresses: run as root, or lower "
 		      "kernel.kptr_restrict\n",
 			stderr);
 	else if (err)

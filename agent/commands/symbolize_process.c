@@ -96,8 +96,8 @@ static void say_why_not(uint32_t pid, const struct process *process, int err)
 		fprintf(stderr, "fathom symbolize: there is no process %u\n", pid);
 	else
 		fprintf(stderr,
-			"fathom symbolize: cannot read the mappings of process %u: be root, or its "
-			"user\n",
+			"fathom symbolize: cannot read the mappings of process %u: run as root or "
+			"as its user\n",
 			pid);
 }
 

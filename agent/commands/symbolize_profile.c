@@ -402,7 +402,7 @@ static void say_result(const struct naming *n, const struct profile_names_counts
 {
 	unsigned int said = 0;
 
-	fprintf(stderr, "%zu of %zu addresses without names have one now\n", counts->named,
+	fprintf(stderr, "added names to %zu of %zu addresses without one\n", counts->named,
 		counts->nameless);
 	for (size_t i = 0; i < n->count; i++) {
 		const struct source *source = &n->sources[i];

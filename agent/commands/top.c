@@ -249,7 +249,7 @@ static void suspend(struct top *t)
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 	t->resumed_ns = clock_monotonic_ns();
 	if (sampler_start(t->sampler))
-		log_warn("sampling did not go on, ignoring", "%s", "");
+		log_warn("sampling could not be resumed, ignoring", "%s", "");
 	top_enter(t);
 	end_interval(t);
 }
@@ -401,9 +401,9 @@ static int plan_view(struct top *t, const struct config *config)
 	enum rows_by by;
 
 	if (view_by_of_name(config_text(config, SETTING_by), &by))
-		return top_refuse("--by knows process, function and goroutine");
+		return top_refuse("--by must be process, function or goroutine");
 	if (view_key_of_name(config_text(config, SETTING_sort), &t->view.key))
-		return top_refuse("--sort knows cpu, total, pid and name");
+		return top_refuse("--sort must be cpu, total, pid or name");
 	view_show(&t->view, by);
 	if (filter && strlen(filter) >= sizeof(t->view.filter))
 		return top_refuse("--filter is too long: 63 bytes at most");
@@ -419,12 +419,12 @@ static int plan(struct top *t, const struct config *config)
 	t->iterations = config_number(config, SETTING_iterations);
 	t->batch = config_flag(config, SETTING_batch);
 	if (t->delay_ns < MIN_DELAY_MS * MS || t->delay_ns > MAX_DELAY_MS * MS)
-		return top_refuse("-d wants 0.1 to 3600 seconds");
+		return top_refuse("-d must be 0.1 to 3600 seconds");
 	if (config_given(config, SETTING_iterations) && !t->iterations)
-		return top_refuse("-n wants 1 or more");
+		return top_refuse("-n must be 1 or more");
 	if (!t->batch && !isatty(STDOUT_FILENO))
-		return top_refuse("standard output is no terminal: -b prints tables one after the "
-				  "other");
+		return top_refuse("standard output is not a terminal: use -b to print tables one "
+				  "after the other");
 	err = plan_view(t, config);
 	if (!err)
 		err = sampling_options(config, "top", &t->sampling);

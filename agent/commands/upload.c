@@ -74,7 +74,7 @@ static void tell_retry(const struct upload *u, uint64_t wait_ns)
 	fprintf(stderr, "fathom upload: %s: %s (%s); trying again in %.1f s%s\n", u->path,
 		*u->result.message ? u->result.message : "no answer", u->result.code,
 		(double)wait_ns / 1e9,
-		u->result.verdict == REMOTE_AMBIGUOUS ? ", it may arrive twice" : "");
+		u->result.verdict == REMOTE_AMBIGUOUS ? "; it may arrive twice" : "");
 }
 
 static int send_payload(void *context, const struct payload *payload)
@@ -95,7 +95,7 @@ static int send_payload(void *context, const struct payload *payload)
 		return err;
 	if (u->result.verdict != REMOTE_SENT) {
 		fprintf(stderr, "fathom upload: %s: %s (%s)\n", u->path,
-			*u->result.message ? u->result.message : "not taken", u->result.code);
+			*u->result.message ? u->result.message : "rejected", u->result.code);
 		return -ECANCELED;
 	}
 	u->payloads++;

@@ -58,7 +58,7 @@ void daemon_announce(const struct daemon *d)
 			"'http://%s/debug/pprof/profile?seconds=5'\n",
 			d->token, at, at);
 	}
-	fputs("Ctrl-C ends it. What is hottest comes after the first seconds.\n", stderr);
+	fputs("Ctrl-C ends it. The hottest functions appear after the first window.\n", stderr);
 }
 
 static void print_hot(const struct report_hot *hot, uint64_t samples)

@@ -54,7 +54,8 @@ static void on_budget(void *context)
 
 	if (hz == before)
 		return;
-	log_info("the frequency follows the CPU budget", "hz=%llu", (unsigned long long)hz);
+	log_info("the sampling frequency changed to keep the CPU budget", "hz=%llu",
+		(unsigned long long)hz);
 	daemon_set_frequency(d);
 }
 
@@ -114,7 +115,7 @@ static int make_store(struct daemon *d)
 		&d->store);
 	if (err)
 		fprintf(stderr, "fathom agent: --local-store-directory %s: %s\n", directory,
-			err == -EPERM   ? "it must be yours and writable by nobody else"
+			err == -EPERM   ? "it must belong to you and be writable by nobody else"
 			: err == -EBUSY ? "another agent uses it"
 					: strerror(-err));
 	return err;
@@ -144,7 +145,7 @@ static int make_serve(struct daemon *d)
 	if (err)
 		fprintf(stderr, "fathom agent: --http-address %s: %s\n", address,
 			err == -EADDRINUSE
-				? "in use, perhaps by another agent: name another address"
+				? "in use, perhaps by another agent: choose another address"
 				: strerror(-err));
 	return err;
 }
@@ -255,7 +256,7 @@ static int start_timers(struct daemon *d)
 	int err = daemon_start_windows(d);
 
 	if (!err && daemon_watch_clock(d))
-		log_warn("the clock cannot be watched, ignoring", "%s", "");
+		log_warn("changes of the system clock cannot be watched, ignoring", "%s", "");
 	if (!err)
 		err = daemon_schedule_budget(d);
 	if (!err && watchdog)

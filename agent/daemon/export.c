@@ -430,7 +430,7 @@ void daemon_export_window(struct daemon_export *e, const struct report_sources *
 	if (!err)
 		return;
 	metrics_add(e->metrics, METRIC_EXPORT_WINDOW_FAILED, 1);
-	log_warn("a window is not sent, or only a part of it", "error=\"%s\"", strerror(-err));
+	log_warn("a window was not sent, or only in part", "error=\"%s\"", strerror(-err));
 }
 
 void daemon_export_figures(struct daemon_export *e, struct exporter_figures *ret_figures)

@@ -141,7 +141,7 @@ static int read_series_labels(
 		} else if (*item) {
 			list_series_labels(wanted, sizeof(wanted));
 			return config_refuse(
-				config, SETTING_series_labels, ret_message, " wants %s", wanted);
+				config, SETTING_series_labels, ret_message, " must be %s", wanted);
 		}
 	}
 	return 0;
@@ -192,7 +192,7 @@ static int read_debuginfo(
 			return 0;
 	}
 	return config_refuse(config, SETTING_debuginfo_upload, ret_message,
-		": only Parca takes it, and no remote store is of that type");
+		": only Parca supports it, and no remote store is of that type");
 }
 
 static int check_spool(
@@ -201,7 +201,7 @@ static int check_spool(
 	if (!s->store_count || config_number(config, SETTING_spool_max_bytes) >= MIN_SPOOL_BYTES)
 		return 0;
 	return config_refuse(config, SETTING_spool_max_bytes, ret_message,
-		" wants 2M or more: one profile may be that large");
+		" must be 2M or more: one profile may be that large");
 }
 
 int export_settings_read(

@@ -123,10 +123,11 @@ static int write_metrics(void *context, struct buffer *out)
 			"CPU time of the agent spent on HTTP clients", EXPOSITION_COUNTER,
 			http_seconds(clients.cpu_ns) },
 		{ "fathom_http_requests_delayed_total", "",
-			"HTTP requests delayed because the client had used up its CPU time",
+			"HTTP requests delayed because clients of their kind had used up their CPU "
+			"time",
 			EXPOSITION_COUNTER, (double)clients.delayed },
 		{ "fathom_http_connections_refused_total", "",
-			"HTTP connections refused because the client had too many",
+			"HTTP connections refused because clients of their kind had too many",
 			EXPOSITION_COUNTER, (double)clients.refused },
 		{ "process_cpu_seconds_total", "", "CPU time of the process, user and system",
 			EXPOSITION_COUNTER, http_seconds(clock_cpu_ns()) },
@@ -151,7 +152,7 @@ const char *daemon_not_ready(const struct daemon *d)
 	if (!d->ready || d->stopping)
 		return "not sampling\n";
 	if (clock_monotonic_ns() > d->window_due_ns + WINDOW_LATE_NS)
-		return "windows do not end: nothing is stored or sent\n";
+		return "windows cannot be completed: nothing is stored or sent\n";
 	return NULL;
 }
 
@@ -217,7 +218,7 @@ static void send_profile(struct on_demand *o)
 	err = report_pprof(&sources, &options, &out, &summary);
 	if (err)
 		serve_reply_send(o->reply, 500, "text/plain; charset=utf-8",
-			"the profile could not be made\n", 30);
+			"the profile could not be written\n", 30);
 	else
 		serve_reply_send(o->reply, 200, "application/octet-stream", out.bytes, out.size);
 }
@@ -244,8 +245,8 @@ static int http_check_process(uint32_t pid, struct buffer *why)
 	if (process == pid)
 		return 0;
 	if (process)
-		(void)buffer_printf(why, "%u is a thread of the process %u: ask for pid=%u\n", pid,
-			process, process);
+		(void)buffer_printf(
+			why, "%u is a thread of process %u: use pid=%u\n", pid, process, process);
 	else
 		(void)buffer_printf(why, "there is no process %u\n", pid);
 	return -ESRCH;
@@ -304,7 +305,7 @@ static int http_reload(void *context, struct buffer *out)
 	int err = daemon_reload(context, &message);
 
 	if (err)
-		buffer_printf(out, "nothing was changed: %s\n", message ? message : strerror(-err));
+		buffer_printf(out, "nothing changed: %s\n", message ? message : strerror(-err));
 	else
 		buffer_printf(out, "reloaded%s%s\n", message ? "; " : "", message ? message : "");
 	return err;

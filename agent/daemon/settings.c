@@ -54,7 +54,7 @@ static int read_selection(
 		return 0;
 	return config_refuse(config, second ? SETTING_exclude : SETTING_include, ret_message, " %s",
 		err == -EINVAL
-			? "wants KEY=GLOB, the key one of pid, comm, executable, container_id"
+			? "must be KEY=GLOB, with a key of pid, comm, executable or container_id"
 			: strerror(-err));
 }
 
@@ -65,10 +65,11 @@ static int check_limits(const struct config *config, char **ret_message)
 
 	if (config_number(config, SETTING_local_store_max_bytes) < MIN_STORE_BYTES)
 		return config_refuse(config, SETTING_local_store_max_bytes, ret_message,
-			" wants 4K or more; for no store leave local-store-directory empty");
+			" must be 4K or more; to keep no profiles, leave local-store-directory "
+			"empty");
 	if (address && *address && address_parse(address, &parsed))
 		return config_refuse(config, SETTING_http_address, ret_message,
-			" wants IP:PORT, localhost:PORT, :PORT or unix:/PATH");
+			" must be IP:PORT, localhost:PORT, :PORT or unix:/PATH");
 	return 0;
 }
 
@@ -93,16 +94,16 @@ int daemon_settings_read(
 	s.without = sampling_options_without(config);
 	if (s.frequency_hz < 1 || s.frequency_hz > MAX_AGENT_HZ)
 		return config_refuse(
-			config, SETTING_sampling_frequency, ret_message, " wants 1 to 1000");
+			config, SETTING_sampling_frequency, ret_message, " must be 1 to 1000");
 	if (s.window_ns < SECOND_NS || s.window_ns > 3600 * SECOND_NS)
 		return config_refuse(
-			config, SETTING_profiling_duration, ret_message, " wants 1s to 1h");
+			config, SETTING_profiling_duration, ret_message, " must be 1s to 1h");
 	if (!parse_percent(config_text(config, SETTING_cpu_budget), &s.cpu_share))
 		return config_refuse(config, SETTING_cpu_budget, ret_message,
-			" wants a percentage of one CPU, 0 for no limit");
+			" must be a percentage of one CPU; 0: no limit");
 	if (!parse_share(config_text(config, SETTING_off_cpu_threshold), &s.off_cpu_share))
 		return config_refuse(config, SETTING_off_cpu_threshold, ret_message,
-			" wants a probability from 0 (off) to 1 (all)");
+			" must be a probability from 0 (off) to 1 (all)");
 	err = check_limits(config, ret_message);
 	if (!err)
 		err = daemon_export_check(config, ret_message);
@@ -126,7 +127,7 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 	if (d->budget.current_hz != before)
 		daemon_set_frequency(d);
 	if (daemon_schedule_budget(d))
-		log_warn("the CPU budget cannot be looked after, ignoring", "%s", "");
+		log_warn("the CPU budget cannot be enforced, ignoring", "%s", "");
 }
 
 /* Clients must send the new token from their next request on. Takes TOKEN. */
@@ -165,7 +166,7 @@ static int check_readable_again(const char *path, char **ret_message)
 
 	if (stat(path, &st) || S_ISREG(st.st_mode))
 		return 0;
-	if (asprintf(ret_message, "%s: is no regular file, which could be read again", path) < 0)
+	if (asprintf(ret_message, "%s: not a regular file, so it cannot be read again", path) < 0)
 		*ret_message = NULL;
 	return -EINVAL;
 }
@@ -240,12 +241,12 @@ int daemon_reload(struct daemon *d, char **ret_message)
 	notify_reloading();
 	err = daemon_settings_reload(d, ret_message);
 	if (err)
-		log_error("the settings could not be read again, nothing was changed",
-			"error=\"%s\"", *ret_message ? *ret_message : strerror(-err));
+		log_error("the settings could not be reloaded, nothing changed", "error=\"%s\"",
+			*ret_message ? *ret_message : strerror(-err));
 	else if (*ret_message)
-		log_info("the settings were read again", "note=\"%s\"", *ret_message);
+		log_info("the settings were reloaded", "note=\"%s\"", *ret_message);
 	else
-		log_info("the settings were read again", "%s", "");
+		log_info("the settings were reloaded", "%s", "");
 	notify_send("READY=1");
 	return err;
 }

@@ -26,7 +26,8 @@ static const uint64_t WINDOW_AGAIN_NS = 1000000000;
 static void report_window(struct daemon *d, int err)
 {
 	if (err && !d->window_error)
-		log_warn("a window could not be ended, it goes on", "error=\"%s\"", strerror(-err));
+		log_warn("a window could not be ended and continues", "error=\"%s\"",
+			strerror(-err));
 	else if (!err && d->window_error)
 		log_info("windows end again", "%s", "");
 	d->window_error = err;
@@ -74,9 +75,9 @@ void daemon_set_frequency(struct daemon *d)
 			d->loop, FREQUENCY_AGAIN_NS, 0, on_frequency_again, d, &d->frequency_timer);
 	if (d->frequency_timer < 0 &&
 		(sampler_set_frequency(d->sampler, d->budget.current_hz) || err))
-		log_warn("the frequency could not be changed as it should, ignoring", "%s", "");
+		log_warn("the sampling frequency could not be changed, ignoring", "%s", "");
 	if (sampler_pause(d->sampler, false))
-		log_warn("a CPU is not sampled any more, ignoring", "%s", "");
+		log_warn("a CPU is no longer sampled, ignoring", "%s", "");
 }
 
 void daemon_full(void *context)
@@ -92,7 +93,8 @@ static void on_clock_set(void *context, int fd, uint32_t events)
 	log_info("the clock was set or the machine suspended: the window ends here", "%s", "");
 	end_window(d);
 	if (window_clock_again(fd))
-		log_warn("the clock cannot be watched any more, ignoring", "%s", "");
+		log_warn(
+			"changes of the system clock can no longer be watched, ignoring", "%s", "");
 }
 
 int daemon_watch_clock(struct daemon *d)
@@ -166,10 +168,10 @@ static void report_failure(struct daemon *d, uint32_t failed, uint32_t of, int e
 static void report_full_disk(struct daemon *d, uint64_t dropped)
 {
 	if (dropped && !d->disk_full)
-		log_warn("the disk of the local store is full, its oldest profiles are removed",
+		log_warn("the disk of the local store is full, removing its oldest profiles",
 			"count=%llu", (unsigned long long)dropped);
 	else if (!dropped && d->disk_full)
-		log_info("the disk of the local store has room again", "%s", "");
+		log_info("the disk of the local store has space again", "%s", "");
 	d->disk_full = dropped != 0;
 }
 

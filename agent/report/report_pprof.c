@@ -33,7 +33,7 @@ DEFINE_AUTO(stacks);
 static const char *const id_unit = "id";
 
 static const char MEAN_PERIOD[] =
-	"the sampling frequency changed meanwhile: the period is the samples' mean";
+	"the sampling frequency changed during the window: the period is the mean of the samples'";
 
 struct pprof_report {
 	const struct report_sources *sources;

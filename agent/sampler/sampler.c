@@ -44,7 +44,7 @@ static int create_symbol_sources(struct sampler *sampler, const struct sampler_o
 		return sampler_fail(failure, "open the index cache", options->cache_directory, err);
 	err = sampler_debuginfod_create(sampler, options);
 	if (err)
-		return sampler_fail(failure, "prepare to ask debuginfod", "", err);
+		return sampler_fail(failure, "prepare debuginfod", "", err);
 	err = sampler_builds_create(sampler);
 	if (!err)
 		err = sampler_module_indexes_create(sampler);
@@ -69,7 +69,7 @@ static int sampler_create_tables(struct sampler *sampler, const struct sampler_o
 	if (!err)
 		err = sampler_symbolize_create(sampler);
 	if (err)
-		return sampler_fail(failure, "make the tables", "", err);
+		return sampler_fail(failure, "create the tables", "", err);
 	sampler_module_sweeper_init(sampler);
 	return 0;
 }
@@ -94,7 +94,7 @@ static int create_collect(struct sampler *sampler, const struct sampler_options 
 	if (err)
 		return sampler_fail(failure, "prepare the unwind tables", "", err);
 	err = sampler_schedule_init(sampler);
-	return err ? sampler_fail(failure, "watch the rings", "", err) : 0;
+	return err ? sampler_fail(failure, "watch the ring buffers", "", err) : 0;
 }
 
 static int create_samples(struct sampler *sampler, const struct sampler_options *options,
@@ -122,7 +122,7 @@ static int read_processes(struct sampler *sampler, const struct sampler_options 
 		count = 1;
 	}
 	err = processes_scan(sampler->processes, pids, count);
-	return err ? sampler_fail(failure, "read the processes in", "/proc", err) : 0;
+	return err ? sampler_fail(failure, "read the running processes", "/proc", err) : 0;
 }
 
 int sampler_create(const struct sampler_options *options, struct sampler **ret_sampler,

@@ -207,7 +207,7 @@ static const char *urls_of_others(void)
 
 	if (!text || debuginfod_urls_are_valid(text))
 		return text;
-	fputs("fathom: DEBUGINFOD_URLS has more than http:// and https:// URLs, ignoring it\n",
+	fputs("fathom: DEBUGINFOD_URLS has URLs other than http:// and https://, ignoring it\n",
 		stderr);
 	return NULL;
 }
@@ -234,7 +234,7 @@ static int set_fallbacks(struct config *config)
 			continue;
 		err = config_set(config, id, text, CONFIG_ENVIRONMENT);
 		if (err) {
-			fprintf(stderr, "fathom: %s=%s: %s wants %s\n", name, shown(text),
+			fprintf(stderr, "fathom: %s=%s: %s must be %s\n", name, shown(text),
 				config_name(id), config_wants(id));
 			return err;
 		}
@@ -290,7 +290,7 @@ static int setting_of(int got, enum config_command command)
 static int config_complain(const char *command, int got, char **argv)
 {
 	if (got == ':')
-		fprintf(stderr, "fathom %s: %s wants a value\n", command, argv[optind - 1]);
+		fprintf(stderr, "fathom %s: %s needs a value\n", command, argv[optind - 1]);
 	else if (optopt && optopt < LONG_BASE)
 		fprintf(stderr, "fathom %s: unknown option -%c; see fathom %s --help\n", command,
 			optopt, command);
@@ -314,7 +314,7 @@ static int parse_options(struct config *config, int argc, char **argv)
 			return config_complain(argv[0], got, argv);
 		err = config_set(config, id, optarg ? optarg : "1", CONFIG_COMMAND_LINE);
 		if (err == -EINVAL)
-			fprintf(stderr, "fathom %s: %s %s: wants %s\n", argv[0], config_name(id),
+			fprintf(stderr, "fathom %s: %s %s: must be %s\n", argv[0], config_name(id),
 				shown(optarg), config_wants(id));
 		if (err)
 			return err;
@@ -440,9 +440,9 @@ static int complain_numbers(const struct config *config, enum setting id, size_t
 	const char *name = config_name(id), *text = config->values[id].text;
 
 	if (limit == 1)
-		fprintf(stderr, "fathom: %s %s: wants one number\n", name, text);
+		fprintf(stderr, "fathom: %s %s: must be one number\n", name, text);
 	else
-		fprintf(stderr, "fathom: %s %s: wants numbers like 1,4-7, at most %zu\n", name,
+		fprintf(stderr, "fathom: %s %s: must be numbers like 1,4-7, at most %zu\n", name,
 			text, limit);
 	return -EINVAL;
 }

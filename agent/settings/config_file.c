@@ -75,7 +75,7 @@ static int complain_value(struct reader *r, const yaml_mark_t *mark, const char 
 	const char *wants = config_wants_named(key);
 	autofree char *text = NULL;
 
-	if (!wants || asprintf(&text, "%s: it wants %s", key, wants) < 0)
+	if (!wants || asprintf(&text, "%s: must be %s", key, wants) < 0)
 		text = NULL;
 	return config_file_complain(r, mark, "not a valid value for", text ? text : key);
 }
@@ -103,7 +103,8 @@ static int set_value(struct reader *r, const char *key, const yaml_event_t *even
 
 	if (is_null(event))
 		return config_file_complain(r, &event->start_mark,
-			"null is no value (leave the line out, or write '' for nothing):", key);
+			"null is not a value (remove the line, or write '' for an empty value):",
+			key);
 	err = (is_item ? r->section->add : r->section->set)(r->config, key, text, line);
 	if (err == -EINVAL)
 		return complain_value(r, &event->start_mark, key);
@@ -250,7 +251,7 @@ static int config_file_read_value(struct reader *r, const char *key)
 		err = read_sequence(r, key, &event);
 	else
 		err = config_file_complain(
-			r, &event.start_mark, "expected one value and no list for", key);
+			r, &event.start_mark, "expected one value, not a list, for", key);
 	yaml_event_delete(&event);
 	return err;
 }
@@ -373,7 +374,7 @@ static int complain_input(struct reader *r)
 	if (r->input_error == -E2BIG)
 		snprintf(why, sizeof(why), "is larger than 1 MiB");
 	else if (r->input_error == -ETIMEDOUT)
-		snprintf(why, sizeof(why), "has no end: waited for %d s", MAX_WAIT_SECONDS);
+		snprintf(why, sizeof(why), "did not end within %d s", MAX_WAIT_SECONDS);
 	else
 		snprintf(why, sizeof(why), "%s", strerror(-r->input_error));
 	free(r->message);

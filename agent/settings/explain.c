@@ -20,15 +20,15 @@ static long explain_read_number(const char *path, long otherwise)
 static const char *fix_permission(void)
 {
 	if (geteuid() != 0 && explain_read_number("/proc/sys/kernel/perf_event_paranoid", 2) > 2)
-		return "run it with sudo (kernel.perf_event_paranoid above 2 shuts out even "
-		       "CAP_PERFMON)";
+		return "run it with sudo (with kernel.perf_event_paranoid above 2, CAP_PERFMON is "
+		       "not enough)";
 	if (geteuid() != 0)
 		return "run it with sudo, or give it CAP_PERFMON, CAP_BPF, CAP_SYS_PTRACE and "
 		       "CAP_DAC_READ_SEARCH";
 	if (explain_read_number("/proc/sys/kernel/perf_event_paranoid", 2) > 2)
-		return "kernel.perf_event_paranoid above 2 shuts out even CAP_PERFMON: grant "
+		return "with kernel.perf_event_paranoid above 2, CAP_PERFMON is not enough: grant "
 		       "CAP_SYS_ADMIN, or sysctl kernel.perf_event_paranoid=2; see fathom check";
-	return "root alone is not enough here: a container needs CAP_SYS_ADMIN (or CAP_PERFMON and "
+	return "being root is not enough here: a container needs CAP_SYS_ADMIN (or CAP_PERFMON and "
 	       "CAP_BPF) and a seccomp profile that allows perf_event_open and bpf; see fathom "
 	       "check";
 }
@@ -36,8 +36,7 @@ static const char *fix_permission(void)
 static const char *fix(const struct sampler_failure *failure, int error)
 {
 	if (strstr(failure->step, "cache"))
-		return "it must be a directory of yours that nobody else may write to: name "
-		       "another by "
+		return "it must belong to you and be writable by nobody else; choose another with "
 		       "--cache-directory";
 	if (error == -EPERM || error == -EACCES)
 		return fix_permission();
@@ -48,7 +47,7 @@ static const char *fix(const struct sampler_failure *failure, int error)
 		       "CONFIG_DEBUG_INFO_BTF=y, as every distribution's kernel from 5.10 has";
 	if (error == -ENODEV)
 		return "no such CPU is online";
-	return "fathom check says what this machine allows";
+	return "fathom check shows what this machine supports";
 }
 
 void explain_failure(const struct sampler_failure *failure, int error)

@@ -31,9 +31,9 @@ const char *log_options_problem(const struct config *config, enum setting *ret_s
 
 	*ret_setting = SETTING_log_level;
 	if (level_number(config) == ARRAY_SIZE(level_names))
-		return "knows error, warn, info and debug";
+		return "must be error, warn, info or debug";
 	*ret_setting = SETTING_log_format;
-	return strcmp(format, "logfmt") && strcmp(format, "json") ? "knows logfmt and json" : NULL;
+	return strcmp(format, "logfmt") && strcmp(format, "json") ? "must be logfmt or json" : NULL;
 }
 
 int log_options(const struct config *config)

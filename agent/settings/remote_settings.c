@@ -19,7 +19,7 @@ static int parse_type(const struct config *config, enum remote_type *ret_type, c
 	if (text && !remote_type_find(text, ret_type))
 		return 0;
 	remote_type_list(types, sizeof(types));
-	return config_refuse(config, SETTING_remote_store_type, ret_message, "%s%s: wants %s",
+	return config_refuse(config, SETTING_remote_store_type, ret_message, "%s%s: must be %s",
 		text ? ": " : "", text ? text : "", types);
 }
 
@@ -35,7 +35,7 @@ static int parse_way(const struct config *config, enum remote_way *ret_way, char
 		*ret_way = REMOTE_WAY_HTTP;
 	else
 		return config_refuse(config, SETTING_remote_store_otlp_protocol, ret_message,
-			": %s: wants grpc or http", text);
+			": %s: must be grpc or http", text);
 	return 0;
 }
 
@@ -46,8 +46,7 @@ static int check_unstable(const struct config *config, enum remote_type type, ch
 		config_flag(config, SETTING_remote_store_otlp_unstable))
 		return 0;
 	return config_refuse(config, SETTING_remote_store_type, ret_message,
-		": otlp: profiles in OTLP are not stable yet, their format still changes; %s "
-		"accepts that",
+		": otlp: the format of profiles in OTLP is not stable yet; %s accepts that",
 		config->line ? "otlp-unstable: true"
 			     : config_name(SETTING_remote_store_otlp_unstable));
 }
@@ -79,7 +78,7 @@ static int parse_labels(const struct config *config, struct labels *labels, char
 			continue;
 		if (!value)
 			return config_refuse(config, SETTING_external_labels, ret_message,
-				": %s: wants NAME=VALUE", item);
+				": %s: must be NAME=VALUE", item);
 		*value++ = 0;
 		err = labels_set(labels, trimmed(item), trimmed(value));
 		if (err == -ENOMEM)
@@ -101,7 +100,7 @@ static int add_header(
 
 	if (!*value)
 		/* The item is not shown: it may be part of a secret. */
-		return config_refuse(config, id, ret_message, ": wants NAME=VALUE");
+		return config_refuse(config, id, ret_message, ": must be NAME=VALUE");
 	*value++ = 0;
 	name = trimmed(item);
 	if (s->options.header_count == MAX_HEADERS)

@@ -83,7 +83,8 @@ static int check_thread(const char *command, uint32_t tid, const struct sampling
 	if (tgid && wanted)
 		return 0;
 	if (tgid)
-		fprintf(stderr, "fathom %s: thread %u is of process %u, which -p leaves out\n",
+		fprintf(stderr,
+			"fathom %s: thread %u belongs to process %u, which -p does not select\n",
 			command, tid, tgid);
 	else
 		fprintf(stderr, "fathom %s: there is no thread %u\n", command, tid);
@@ -209,7 +210,7 @@ static int take_rate(
 	collect->event = COLLECT_CPU_CLOCK;
 	collect->frequency_hz = config_number(config, SETTING_frequency);
 	if (collect->frequency_hz < 1 || collect->frequency_hz > SAMPLER_MAX_HZ)
-		return sampling_options_refuse(command, "-F wants 1 to 10000 samples a second");
+		return sampling_options_refuse(command, "-F must be 1 to 10000 samples a second");
 	return 0;
 }
 
@@ -219,10 +220,10 @@ const char *sampling_options_problem(const struct config *config, enum setting *
 
 	*ret_setting = SETTING_test_without;
 	if (mechanisms_parse(config_text(config, SETTING_test_without), &without))
-		return "knows " MECHANISMS_NAMES;
+		return "accepts " MECHANISMS_NAMES;
 	*ret_setting = SETTING_memory_limit;
 	if (config_number(config, SETTING_memory_limit) < MIN_MEMORY_BYTES)
-		return "wants 1M or more";
+		return "must be 1M or more";
 	return NULL;
 }
 
@@ -254,7 +255,7 @@ static int take_names(
 	const char *comm = config_text(config, SETTING_comm);
 
 	if (comm && !*comm)
-		return sampling_options_refuse(command, "--comm wants a thread's name");
+		return sampling_options_refuse(command, "--comm needs a thread name");
 	if (comm) {
 		filter->filter_comm = 1;
 		strncpy(filter->comm, comm, sizeof(filter->comm) - 1);
@@ -262,7 +263,7 @@ static int take_names(
 	filter->fiber_id = config_number(config, SETTING_goid);
 	if (config_given(config, SETTING_goid) && !filter->fiber_id)
 		return sampling_options_refuse(
-			command, "--goid wants a goroutine's number: they begin at 1");
+			command, "--goid must be a goroutine ID of 1 or more");
 	return 0;
 }
 

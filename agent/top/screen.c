@@ -97,7 +97,7 @@ static void put_title(struct screen *s, const struct snapshot *snapshot)
 	localtime_r(&now, &local);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
 	if (!snapshot) {
-		print_line(s, "fathom top - %s, %" PRIu64 " Hz, the first interval is not over",
+		print_line(s, "fathom top - %s, %" PRIu64 " Hz, waiting for the first interval",
 			clock, f->frequency_hz);
 		return;
 	}
@@ -261,16 +261,16 @@ static void put_help(struct screen *s)
 {
 	static const char *const lines[] = {
 		"",
-		"p f g     processes, functions, goroutines (Tab: the next of them)",
-		"s r       order by another column; reverse it",
-		"/         filter: type a part of a name, or a pid or goroutine id",
-		"Esc       no filter",
-		"j k       down and up; so do the arrows, Page Up and Down, Home, End",
-		"Space     hold the picture; sampling goes on",
+		"p f g     processes, functions, goroutines (Tab: next)",
+		"s r       sort by the next column; reverse the order",
+		"/         filter: type part of a name, or a PID or goroutine ID",
+		"Esc       clear the filter",
+		"j k       down and up; also the arrow keys, Page Up and Down, Home, End",
+		"Space     freeze the display; sampling goes on",
 		"q         end",
 		"",
-		"Processes and goroutines: percent of one CPU, kernel mode included.",
-		"Functions: share of all samples; total has what they call.",
+		"Processes and goroutines: percent of one CPU, including kernel mode.",
+		"Functions: share of all samples; total includes the functions they call.",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)

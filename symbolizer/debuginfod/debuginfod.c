@@ -187,15 +187,15 @@ const char *debuginfod_explain(int error)
 	case -EREMOTEIO:
 		return "the server or the network failed";
 	case -EACCES:
-		return "the server wants other credentials";
+		return "the server rejects the credentials";
 	case -EKEYREJECTED:
-		return "TLS: the server's certificate is not trusted, or there is none";
+		return "TLS: the server's certificate is missing or not trusted";
 	case -ENOSYS:
 		return "libcurl is not installed";
 	case -EBADMSG:
-		return "what came is no ELF file";
+		return "the response is not an ELF file";
 	case -EFBIG:
-		return "the file is larger than is allowed";
+		return "the file exceeds the size limit";
 	case -ENOENT:
 		return "no server has it";
 	default:

@@ -188,7 +188,7 @@ func checkWire(plain []byte, f *findings) {
 		m, ok := []field(nil), true
 		if t.number >= 2 && t.number <= 5 {
 			if m, ok = fields(t.bytes); !ok {
-				f.add("field %d of the profile makes no sense", t.number)
+				f.add("field %d of the profile is malformed", t.number)
 			}
 		}
 		switch t.number {

@@ -200,7 +200,8 @@ static void zsh_is_told_of_the_commands(void **state)
 	has_line(text, "command");
 	has_line(text, "record:sample processes and the kernel, write a pprof file");
 	/* What zsh would take for the end of a name. */
-	has_line(text, "agent:sample all the time\\: a page, stored profiles, profiles on demand");
+	has_line(text,
+		"agent:sample continuously\\: stored profiles, flame graphs, on-demand profiles");
 	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
 		snprintf(line, sizeof(line), "\n%s:", command->name);
 		assert_int_equal(strstr(text, line) != NULL, command->summary != NULL);
@@ -217,14 +218,15 @@ static void zsh_is_told_of_options_and_their_values(void **state)
 
 	(void)state;
 	text = zsh_arguments("fathom record ''");
-	has_line(text, "-F+[samples per second and CPU (1 to 10000)]:HZ: ");
-	has_line(text, "--frequency=[samples per second and CPU (1 to 10000)]:HZ: ");
+	has_line(text, "-F+[samples per second on each CPU (1 to 10000)]:HZ: ");
+	has_line(text, "--frequency=[samples per second on each CPU (1 to 10000)]:HZ: ");
 	has_line(text, "-U[user stacks only]");
 	has_line(text, "--user[user stacks only]");
 	has_line(text, "*-t+[only these threads]:TIDS: ");
 	has_line(text, "*--tid=[only these threads]:TIDS: ");
 	has_line(text, "*-C+[only these CPUs\\: 0,2-3]:CPUS: ");
-	has_line(text, "--comm=[only threads of this name (15 bytes count)]:NAME: ");
+	has_line(text,
+		"--comm=[only threads with this name (the first 15 bytes are compared)]:NAME: ");
 	assert_non_null(strstr(text, "]:PIDS:_pids\n"));
 	assert_non_null(strstr(text, "]:CGROUP:_directories\n"));
 	assert_non_null(strstr(text, "]:DIR:_directories\n"));

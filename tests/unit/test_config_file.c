@@ -265,7 +265,7 @@ static void a_list_is_no_single_value(void **state)
 	struct fixture *f = *state;
 
 	refused(f, "http-address: []\n", 1, "http-address");
-	refused(f, "node: [a]\n", 1, "no list for node");
+	refused(f, "node: [a]\n", 1, "not a list, for node");
 	refused(f, "relabel_configs:\n- {target_label: a, regex: [x]}\n", 2, "regex");
 	refused(f, "remote-stores:\n- {type: [parca]}\n", 2, "type");
 }
@@ -495,7 +495,7 @@ static void has_no_end(struct fixture *f, const char *path)
 {
 	char said[96];
 
-	snprintf(said, sizeof(said), "%s: has no end: waited for 5 s", path);
+	snprintf(said, sizeof(said), "%s: did not end within 5 s", path);
 	assert_int_equal(config_load(&f->config, path, &f->message), -EINVAL);
 	assert_string_equal(f->message, said);
 	assert_null(config_text(&f->config, SETTING_node));

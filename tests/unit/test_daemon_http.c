@@ -353,7 +353,7 @@ static void a_thread_is_refused_with_its_process(void **state)
 	tid = other_thread();
 	assert_int_equal(begin(b, 1, tid, &why), -ESRCH);
 	assert_int_equal(buffer_append(&why, "", 1), 0);
-	snprintf(wanted, sizeof(wanted), "%u is a thread of the process %d: ask for pid=%d\n", tid,
+	snprintf(wanted, sizeof(wanted), "%u is a thread of process %d: use pid=%d\n", tid,
 		getpid(), getpid());
 	assert_string_equal((const char *)why.bytes, wanted);
 	pthread_mutex_unlock(&mutex);

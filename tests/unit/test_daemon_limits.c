@@ -145,8 +145,8 @@ static void selectors_are_checked(void **state)
 	struct daemon_settings s;
 
 	(void)state;
-	assert_refused("--include=name=x", "pid, comm, executable, container_id");
-	assert_refused("--exclude=name=x", "pid, comm, executable, container_id");
+	assert_refused("--include=name=x", "pid, comm, executable or container_id");
+	assert_refused("--exclude=name=x", "pid, comm, executable or container_id");
 	s = taken("--include=comm=x");
 	assert_non_null(s.selection);
 	settings_deinit(&s);
@@ -159,7 +159,8 @@ static void the_rest_is_checked_too(void **state)
 {
 	(void)state;
 	assert_refused("--log-level=loud", "");
-	assert_refused("--test-without=guess", "vma-lookup, own-rings, kernel-walk, packed-stacks and packed-rules");
+	assert_refused("--test-without=guess",
+		"vma-lookup, own-rings, kernel-walk, packed-stacks and packed-rules");
 	assert_int_not_equal(taken("--test-without=vma-lookup").without, 0);
 	assert_int_equal(taken(NULL).without, 0);
 	assert_refused("--remote-store-type=tape", "");

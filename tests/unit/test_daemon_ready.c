@@ -36,7 +36,8 @@ static void an_agent_whose_windows_do_not_end_is_not_ready(void **state)
 	struct daemon d = { .ready = true, .window_due_ns = clock_monotonic_ns() - 11 * SECOND };
 
 	(void)state;
-	assert_string_equal(not_ready(&d), "windows do not end: nothing is stored or sent\n");
+	assert_string_equal(
+		not_ready(&d), "windows cannot be completed: nothing is stored or sent\n");
 }
 
 int main(void)

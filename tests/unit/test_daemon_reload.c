@@ -210,13 +210,13 @@ static void the_log_has_the_result(void **state)
 
 	reload_to(f, "log-level: info\n");
 	assert_non_null(
-		strstr(daemon_fixture_logged(f, reload), "msg=\"the settings were read again\""));
+		strstr(daemon_fixture_logged(f, reload), "msg=\"the settings were reloaded\""));
 	assert_null(strstr(f->log, "note="));
 	daemon_fixture_write(f, "log-level: info\nmemory-limit: 1G\n");
 	assert_non_null(strstr(daemon_fixture_logged(f, reload),
 		"note=\"--memory-limit takes effect at the next start\""));
 	daemon_fixture_write(f, "profiling-duration: 0s\n");
-	assert_non_null(strstr(daemon_fixture_logged(f, reload), "nothing was changed\" error=\""));
+	assert_non_null(strstr(daemon_fixture_logged(f, reload), "nothing changed\" error=\""));
 	assert_non_null(strstr(f->log, "1s to 1h"));
 }
 
@@ -291,10 +291,10 @@ static void who_asks_over_http_is_told_the_result(void **state)
 	assert_answer(f, 0, "reloaded; --memory-limit takes effect at the next start\n");
 	daemon_fixture_write(f, "profiling-duration: 0s\n");
 	snprintf(wanted, sizeof(wanted),
-		"nothing was changed: %s:1: profiling-duration wants 1s to 1h\n", f->config_path);
+		"nothing changed: %s:1: profiling-duration must be 1s to 1h\n", f->config_path);
 	assert_answer(f, -EINVAL, wanted);
 	assert_int_equal(setenv("FATHOM_MEMORY_LIMIT", "much", 1), 0);
-	assert_answer(f, -EINVAL, "nothing was changed: Invalid argument\n");
+	assert_answer(f, -EINVAL, "nothing changed: Invalid argument\n");
 	assert_int_equal(unsetenv("FATHOM_MEMORY_LIMIT"), 0);
 }
 

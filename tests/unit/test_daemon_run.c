@@ -383,7 +383,7 @@ static void settings_that_make_no_sense_are_usage(void **state)
 	struct bench *b = *state;
 
 	start(b, "--profiling-duration=0s", NULL);
-	assert_ends(b, EXIT_USAGE, "fathom agent: --profiling-duration wants 1s to 1h\n");
+	assert_ends(b, EXIT_USAGE, "fathom agent: --profiling-duration must be 1s to 1h\n");
 	assert_int_equal(b->sampler->destroyed, 0);
 }
 
@@ -430,7 +430,7 @@ static void a_store_of_others_ends_it(void **state)
 	store_destroy(store);
 	assert_int_equal(chmod(b->store, 0777), 0);
 	start(b, b->store_option, NULL);
-	assert_ends(b, EXIT_FAILED, "it must be yours and writable by nobody else\n");
+	assert_ends(b, EXIT_FAILED, "it must belong to you and be writable by nobody else\n");
 	start(b, "--local-store-directory=/proc/nothing", NULL);
 	assert_ends(b, EXIT_FAILED, "--local-store-directory /proc/nothing: No such file");
 }
@@ -460,7 +460,7 @@ static void an_address_in_use_ends_it(void **state)
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(fd, 1), 0);
 	start(b, b->http_option, NULL);
-	assert_ends(b, EXIT_FAILED, "in use, perhaps by another agent: name another address\n");
+	assert_ends(b, EXIT_FAILED, "in use, perhaps by another agent: choose another address\n");
 	start(b, "--http-address=unix:/proc/nothing/socket", NULL);
 	assert_ends(b, EXIT_FAILED, "--http-address unix:/proc/nothing/socket: No such file");
 }

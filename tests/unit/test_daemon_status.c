@@ -327,7 +327,7 @@ static void a_reload_of_nonsense_changes_nothing(void **state)
 	assert_nothing_changes(b, "tape");
 	assert_int_equal(unlink(b->config_path), 0);
 	assert_int_equal(mkfifo(b->config_path, 0600), 0);
-	assert_nothing_changes(b, "no regular file");
+	assert_nothing_changes(b, "not a regular file");
 }
 
 static void a_reload_begins_and_ends_sending(void **state)

@@ -210,10 +210,10 @@ static void debug_information_needs_somebody_who_takes_it(void **state)
 {
 	struct bench *b = *state;
 
-	assert_refused(b, "debuginfo-upload: true\n", "debuginfo-upload", "only Parca takes it");
+	assert_refused(b, "debuginfo-upload: true\n", "debuginfo-upload", "only Parca supports it");
 	assert_refused(b,
 		"debuginfo-upload: true\nremote-store-type: file\nremote-store-address: /x\n",
-		"debuginfo-upload", "only Parca takes it");
+		"debuginfo-upload", "only Parca supports it");
 	assert_taken(b, "debuginfo-upload: true\n"
 			"remote-stores:\n"
 			"  - type: file\n    address: /1\n"
@@ -242,14 +242,14 @@ static void a_refusal_lists_the_labels(void **state)
 	struct bench *b = *state;
 
 	assert_refused(b, "series-labels: tid, nothing\n", ":1: series-labels",
-		"wants thread_comm, tid or goid");
+		"must be thread_comm, tid or goid");
 	for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
 		char text[128];
 
 		if (sample_labels[i].is_series_label)
 			continue;
 		snprintf(text, sizeof(text), "series-labels: %s\n", sample_labels[i].name);
-		assert_refused(b, text, "series-labels", "wants thread_comm");
+		assert_refused(b, text, "series-labels", "must be thread_comm");
 	}
 }
 

@@ -204,10 +204,10 @@ static void a_spool_that_cannot_be_used_changes_nothing(void **state)
 	assert_int_equal(chmod(others, 0777), 0);
 	set_stores(b, "a");
 	b->options.spool_directory = others;
-	assert_refused(b, -EPERM, "it must be yours");
+	assert_refused(b, -EPERM, "it must belong to you");
 	path_of(b, "spool/version/below", below_a_file);
 	b->options.spool_directory = below_a_file;
-	assert_refused(b, -EROFS, "it cannot be made or opened");
+	assert_refused(b, -EROFS, "it cannot be created or opened");
 	submit(b, 1);
 	wait_for(b, 'a', 3, 0);
 	wait_for(b, 'b', 0, 3);

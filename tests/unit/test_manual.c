@@ -106,7 +106,7 @@ static void every_command_has_a_synopsis_and_a_description(void **state)
 	contains(section(".SH", "SYNOPSIS"),
 		".B fathom record\n[OPTION]... [\\-\\- CMD ARG...]\n.br\n.B fathom top\n");
 	contains(section(".SH", "SYNOPSIS"), ".br\n.B fathom \\-\\-help\n|\n.B \\-\\-version\n");
-	contains(section(".SS", "fathom completion"), "\\(gamake install\\(aq puts both");
+	contains(section(".SS", "fathom completion"), "\\(gamake install\\(aq installs both");
 }
 
 static void options_tell_their_values_defaults_and_environment(void **state)
@@ -114,11 +114,11 @@ static void options_tell_their_values_defaults_and_environment(void **state)
 	(void)state;
 	contains(section(".SS", "Options of fathom record"),
 		".TP\n\\fB\\-F\\fR, \\fB\\-\\-frequency\\fR=\\fIHZ\\fR\n"
-		"samples per second and CPU (1 to 10000). Default: 99.\n"
+		"samples per second on each CPU (1 to 10000). Default: 99.\n"
 		"Environment: \\fBFATHOM_FREQUENCY\\fR.\n");
 	contains(section(".SS", "Options of fathom record"),
 		".TP\n\\fB\\-\\-comm\\fR=\\fINAME\\fR\n"
-		"only threads of this name (15 bytes count).\n"
+		"only threads with this name (the first 15 bytes are compared).\n"
 		"Environment: \\fBFATHOM_COMM\\fR.\n");
 	contains(section(".SS", "Options of fathom record"),
 		".TP\n\\fB\\-K\\fR, \\fB\\-\\-kernel\\fR\nkernel stacks only.\n");
@@ -173,11 +173,13 @@ static void keys_of_the_settings_file_are_listed(void **state)
 static void what_has_no_table_is_there(void **state)
 {
 	(void)state;
-	contains(section(".SH", "SIGNALS"), ".TP\n\\fBSIGHUP\\fR\nagent: read the settings again.");
+	contains(section(".SH", "SIGNALS"), ".TP\n\\fBSIGHUP\\fR\nagent: reload the settings.");
 	contains(section(".SH", "HTTP"), ".TP\n\\fBGET /metrics\\fR\nOpenMetrics text\n");
 	contains(section(".SH", "HTTP"), ".PP\nServed by \\fBfathom agent\\fR");
-	contains(section(".SH", "FILES"), ".TP\n\\fBfathom.pb.gz\\fR\nWhat record writes");
-	contains(section(".SH", "EXIT STATUS"), ".TP\n\\fB0\\fR\nDone.\n.TP\n\\fB1\\fR\nFailed;");
+	contains(section(".SH", "FILES"),
+		".TP\n\\fBfathom.pb.gz\\fR\nThe default output file of record.");
+	contains(
+		section(".SH", "EXIT STATUS"), ".TP\n\\fB0\\fR\nSuccess.\n.TP\n\\fB1\\fR\nFailed;");
 	contains(section(".SH", "EXAMPLES"), ".TP\n\\fBsudo fathom record \\-d 10\\fR\n");
 	/* A quote at a line's begin, or a dot, would be a request. */
 	contains(section(".SH", "EXAMPLES"), "\\fBgo tool pprof \\(aqhttp://127.0.0.1:7071/");

@@ -79,19 +79,19 @@ static void nonsense_is_bad_usage_and_writes_nothing(void **state)
 	static const struct {
 		const char *words, *message;
 	} cases[] = {
-		{ "record --", "fathom record: -- wants a command to run behind it\n" },
-		{ "record -a --", "-- wants a command" },
-		{ "record sleep", "what is 'sleep'? A command to run goes after --\n" },
-		{ "record -d0", "fathom record: -d wants more than 0 seconds\n" },
-		{ "record -e instructions", "-e knows cpu-clock and cycles\n" },
+		{ "record --", "fathom record: -- must be followed by a command\n" },
+		{ "record -a --", "-- must be followed by a command" },
+		{ "record sleep", "unexpected argument 'sleep'; a command to run goes after --\n" },
+		{ "record -d0", "fathom record: -d must be more than 0 seconds\n" },
+		{ "record -e instructions", "-e must be cpu-clock or cycles\n" },
 		{ "record -F9 -c100000", "-F and -c exclude each other: a rate, or a count" },
-		{ "record -c 99999", "-c wants 100000 or more" },
-		{ "record -c 9223372036854775808", "-c wants 100000 or more" },
+		{ "record -c 99999", "-c must be at least 100000" },
+		{ "record -c 9223372036854775808", "-c must be at least 100000" },
 		{ "record --off-cpu -C0", "-C and --off-cpu exclude each other" },
-		{ "record -F0", "-F wants 1 to 10000" },
+		{ "record -F0", "-F must be 1 to 10000" },
 		{ "record -UK", "-U and -K exclude each other" },
-		{ "record --comm=", "--comm wants a thread's name" },
-		{ "record --goid=0", "--goid wants a goroutine's number" },
+		{ "record --comm=", "--comm needs a thread name" },
+		{ "record --goid=0", "--goid must be a goroutine ID" },
 		{ "record -G /no/such", "-G /no/such: no such cgroup" },
 	};
 
@@ -169,9 +169,9 @@ static void waits_are_said_with_the_samples(void **state)
 	add_wait(f, f->one, &(struct profile_stack){ &frame, 1, 0, 0 }, 2500000);
 	fake.window.off_cpu = true;
 	command_expect(&run, "record -d 0.001 -o /dev/null", EXIT_DONE, "samples:  1 in 0.0 s\n");
-	says("waits:    1 that ended, of 0.003 s together\n");
+	says("waits:    1 completed, 0.003 s in total\n");
 	says("us per sample or wait");
-	says("at what was waited for: go tool pprof -http=: -sample_index=off_cpu /dev/null\n");
+	says("at waiting: go tool pprof -http=: -sample_index=off_cpu /dev/null\n");
 }
 
 static void a_targeted_run_waits_longer_for_names(void **state)
@@ -216,8 +216,9 @@ static void a_run_ends_with_its_targets(void **state)
 	kill(target, SIGKILL);
 	waitpid(target, NULL, 0);
 	assert_int_equal(run.status, EXIT_DONE);
-	says("          all that was to be sampled has ended\n");
-	says("          what was to be sampled was on no CPU when samples were taken\n");
+	says("          all selected processes or threads have ended\n");
+	says("          the selected processes or threads were on no CPU when samples were "
+	     "taken\n");
 }
 
 /* ---- a command ------------------------------------------------------------------------------- */
@@ -351,8 +352,9 @@ static void what_is_not_indexed_is_said(void **state)
 	fake.pending_after = 2;
 	fake.improving = (struct builds_improving){ .modules = 3 };
 	command_expect(&run, "record -d 0.001 -o /dev/null", EXIT_DONE,
-		"fathom record: 2 modules are not indexed yet: their frames stay addresses\n");
-	says("debug files of 3 modules did not come in time: of these only symbols are known\n");
+		"fathom record: 2 modules are not indexed yet: their frames have no names\n");
+	says("debug files of 3 modules did not arrive in time: their frames "
+	     "have names but no lines or inlined functions\n");
 	says_not("indexing 5");
 	fake.pending_after = 0;
 	fake.improving.modules = 0;
@@ -399,7 +401,7 @@ static void a_terminal_sees_how_far_it_is(void **state)
 	fake.pending = 5;
 	run_on_terminal("record -d 1.4 -o /dev/null");
 	says("[start]\r\n\rrecording: 1 of 1 s, 12345 samples ");
-	says("[stop]\r\n\r\033[Kindexing 5 modules that were not seen before (once)");
+	says("[stop]\r\n\r\033[Kindexing 5 new modules (done once)");
 	fake.on_start = interrupt;
 	run_on_terminal("record -o /dev/null");
 	says("[start]\r\n[stop]\r\n\r\033[K");

@@ -171,12 +171,12 @@ static void nothing_sampled_says_why(void **state)
 	struct record_result r = { .metrics = &metrics };
 
 	(void)state;
-	assert_string_equal(printed(&r),
-		"\nsamples:  0 in 0.0 s\n"
-		"          what was to be sampled was on no CPU when samples were taken\n"
-		"lost:     0\n"
-		"indexes:  0 from the cache, 0 built\n"
-		"own CPU:  0.0 ms\n");
+	assert_string_equal(printed(&r), "\nsamples:  0 in 0.0 s\n"
+					 "          the selected processes or threads were on no "
+					 "CPU when samples were taken\n"
+					 "lost:     0\n"
+					 "indexes:  0 from the cache, 0 built\n"
+					 "own CPU:  0.0 ms\n");
 	/* Samples that were lost are the better reason; so is a wait. */
 	metrics_add(&metrics, METRIC_LOST_RING_FULL, 1);
 	assert_null(strstr(printed(&r), "on no CPU"));
@@ -221,7 +221,7 @@ static void a_run_is_summed_up(void **state)
 		"stacks:   95.0% of user stacks complete, 50.0% of user samples named\n"
 		"indexes:  7 from the cache, 8 built\n"
 		"own CPU:  3.0 ms, 15.0 us per sample; indexing new modules 4.6 ms; "
-		"in the kernel 2.50 us per sample\n"
+		"in BPF 2.50 us per sample\n"
 		"\nwrote p.pb.gz; look at it with: go tool pprof -http=: p.pb.gz\n");
 }
 
@@ -241,13 +241,13 @@ static void waits_have_lines_of_their_own(void **state)
 	(void)state;
 	assert_string_equal(printed(&r),
 		"\nsamples:  3 in 0.0 s\n"
-		"waits:    1 that ended, of 1.500 s together\n"
+		"waits:    1 completed, 1.500 s in total\n"
 		"lost:     0\n"
 		"indexes:  0 from the cache, 0 built\n"
 		"own CPU:  0.0 ms, 1.0 us per sample or wait; "
-		"in the kernel 3.00 us per sample or switch of threads\n"
+		"in BPF 3.00 us per sample or context switch\n"
 		"\nwrote p; look at it with: go tool pprof -http=: p\n"
-		"at what was waited for: go tool pprof -http=: -sample_index=off_cpu p\n");
+		"at waiting: go tool pprof -http=: -sample_index=off_cpu p\n");
 	r.output = NULL;
 	assert_null(strstr(printed(&r), "pprof"));
 }
@@ -263,14 +263,14 @@ static void what_is_lost_is_told_with_its_reasons(void **state)
 	metrics_add(&metrics, METRIC_UNWIND_NO_TABLE, 8);
 	metrics_add(&metrics, METRIC_UNNAMED_GONE, 9);
 	metrics_add(&metrics, METRIC_UNNAMED_EXECUTING, 1);
-	assert_string_equal(printed(&r),
-		"\nsamples:  1 in 0.0 s\n"
-		"lost:     7 (ring_full 5, memory_limit 2)\n"
-		"          8 user stacks cut short (no_table 8)\n"
-		"          10 samples without names because it is not certain which code ran "
-		"(process_gone 9, executing 1)\n"
-		"indexes:  0 from the cache, 0 built\n"
-		"own CPU:  0.0 ms, 0.0 us per sample\n");
+	assert_string_equal(printed(&r), "\nsamples:  1 in 0.0 s\n"
+					 "lost:     7 (ring_full 5, memory_limit 2)\n"
+					 "          8 user stacks truncated (no_table 8)\n"
+					 "          10 samples without names because the code they "
+					 "ran is not known for certain "
+					 "(process_gone 9, executing 1)\n"
+					 "indexes:  0 from the cache, 0 built\n"
+					 "own CPU:  0.0 ms, 0.0 us per sample\n");
 }
 
 static void each_trouble_has_a_line(void **state)
@@ -279,15 +279,15 @@ static void each_trouble_has_a_line(void **state)
 		enum metric id;
 		const char *line;
 	} troubles[] = {
-		{ METRIC_STACK_MISSING, "samples whose frames were lost in a full ring" },
+		{ METRIC_STACK_MISSING, "samples without a stack because a ring buffer was full" },
 		{ METRIC_SIDEBAND_GAPS, "times that records of processes and mappings were lost" },
 		{ METRIC_LOST_SIDEBAND, "records that the kernel dropped" },
 		{ METRIC_PROCESS_RESYNCS, "processes read again from /proc" },
 		{ METRIC_MODULE_OPEN_FAILED, "mapped files that could not be opened" },
 		{ METRIC_INDEX_BUILDS_BAD_INPUT, "mapped files that are not readable ELF files" },
-		{ METRIC_INDEX_BUILDS_LIMIT, "modules too big to index" },
+		{ METRIC_INDEX_BUILDS_LIMIT, "modules too large to index" },
 		{ METRIC_INDEX_BUILDS_CRASH, "modules whose index builder crashed" },
-		{ METRIC_GO_UNKNOWN_VERSION, "Go programs without goroutine ids" },
+		{ METRIC_GO_UNKNOWN_VERSION, "Go programs without goroutine IDs" },
 	};
 	struct metrics metrics = { 0 };
 	struct record_result r = { .metrics = &metrics, .summary.samples = 1 };
@@ -316,9 +316,10 @@ static void the_end_of_a_command_is_told_if_it_failed(void **state)
 	assert_non_null(strstr(
 		printed(&r), "          make was ended by signal 11 (Segmentation fault)\n"));
 	assert_null(strstr(output, "status"));
-	assert_null(strstr(output, "all that was to be sampled"));
+	assert_null(strstr(output, "all selected processes"));
 	r.targets_ended = true;
-	assert_non_null(strstr(printed(&r), "          all that was to be sampled has ended\n"));
+	assert_non_null(
+		strstr(printed(&r), "          all selected processes or threads have ended\n"));
 }
 
 int main(void)

@@ -116,11 +116,11 @@ static void what_makes_no_sense_is_named(void **state)
 	} cases[] = {
 		{ { "--remote-store-type=parka", "--remote-store-address=h:1" },
 			"--remote-store-type: parka" },
-		{ { "--remote-store-address=h:1" }, "--remote-store-type: wants" },
+		{ { "--remote-store-address=h:1" }, "--remote-store-type: must be" },
 		{ { "--remote-store-type=parca" }, "--remote-store-address: is missing" },
 		{ { "--remote-store-type=otlp", "--remote-store-address=h:1" },
 			"--remote-store-otlp-unstable" },
-		{ { "--metadata-external-labels=abc" }, "abc: wants NAME=VALUE" },
+		{ { "--metadata-external-labels=abc" }, "abc: must be NAME=VALUE" },
 		{ { "--metadata-external-labels=a b=c" }, "a b: not a label's name" },
 	};
 
@@ -159,7 +159,7 @@ static void otlp_wants_to_be_allowed_and_has_two_ways(void **state)
 	PARSE(&bad, "--remote-store-type=otlp", "--remote-store-address=h:1",
 		"--remote-store-otlp-unstable", "--remote-store-otlp-protocol=json");
 	assert_int_equal(bad.err, -EINVAL);
-	assert_non_null(strstr(bad.message, "json: wants grpc or http"));
+	assert_non_null(strstr(bad.message, "json: must be grpc or http"));
 }
 
 static void a_bad_header_is_not_shown(void **state)
@@ -198,23 +198,24 @@ static void what_a_file_says_is_refused_with_its_line(void **state)
 {
 	(void)state;
 	refused_in_file("node: x\nremote-stores:\n- address: h:1\n  type: parka\n",
-		"4: remote-stores: type: parka: wants pyroscope, parca, otlp or file");
+		"4: remote-stores: type: parka: must be pyroscope, parca, otlp or file");
 	refused_in_file("remote-stores:\n- type: parca\n  address: h:1\n- type: parca\n",
 		"4: remote-stores: address: is missing");
 	refused_in_file("remote-stores:\n- {}\n", "2: remote-stores: address: is missing");
 	refused_in_file("remote-stores:\n- type: otlp\n  address: h:1\n",
-		"2: remote-stores: type: otlp: profiles in OTLP are not stable yet, their format "
-		"still changes; otlp-unstable: true accepts that");
+		"2: remote-stores: type: otlp: the format of profiles in OTLP is not stable yet; "
+		"otlp-unstable: true accepts that");
 	refused_in_file("remote-stores:\n- {type: parca, address: 'h:1', bearer-token: x,\n"
 			"   bearer-token-file: /x}\n",
-		"2: remote-stores: a bearer token and a file of one: which?");
+		"2: remote-stores: a bearer token and a bearer token file exclude each other");
 	refused_in_file("\nremote-store-type: parka\n",
-		"2: remote-store-type: parka: wants pyroscope, parca, otlp or file");
+		"2: remote-store-type: parka: must be pyroscope, parca, otlp or file");
 	refused_in_file("\nmetadata-external-labels: [a=b, c]\n",
-		"2: metadata-external-labels: c: wants NAME=VALUE");
-	refused_in_file("series-labels: cpu\n", "1: series-labels wants thread_comm, tid or goid");
+		"2: metadata-external-labels: c: must be NAME=VALUE");
+	refused_in_file(
+		"series-labels: cpu\n", "1: series-labels must be thread_comm, tid or goid");
 	refused_in_file("node: x\ndebuginfo-upload: true\n",
-		"2: debuginfo-upload: only Parca takes it, and no remote store is of that type");
+		"2: debuginfo-upload: only Parca supports it, and no remote store is of that type");
 }
 
 int main(void)

@@ -122,14 +122,16 @@ static void nonsense_is_bad_usage(void **state)
 	static const struct {
 		const char *words, *message;
 	} cases[] = {
-		{ "symbolize", "say whose addresses: a file's (-e FILE), a process's (-p PID)" },
-		{ "symbolize -k 0x12", "addresses come on standard input, not as arguments" },
+		{ "symbolize",
+			"say what the addresses belong to: a file (-e FILE), a process (-p PID)" },
+		{ "symbolize -k 0x12",
+			"addresses are read from standard input, not from arguments" },
 		{ "symbolize -k -e x", "only one of -e, -p, -k and --profile" },
 		{ "symbolize -p 1 -e x", "only one of -e, -p, -k and --profile" },
 		{ "symbolize -k --profile x -o y", "only one of -e, -p, -k and --profile" },
-		{ "symbolize --profile x", "say where the profile with names goes: -o FILE" },
-		{ "symbolize -k -o x", "-o is for --profile: answers go to standard output" },
-		{ "symbolize -k --output-style GNU", "--output-style is LLVM or JSON" },
+		{ "symbolize --profile x", "--profile needs an output file: -o FILE" },
+		{ "symbolize -k -o x", "-o is only for --profile: results go to standard output" },
+		{ "symbolize -k --output-style GNU", "--output-style must be LLVM or JSON" },
 		{ "symbolize -p 0", "-p takes the pid of one process" },
 		{ "symbolize -p 1,2", "fathom: --pid" },
 	};
@@ -516,7 +518,7 @@ static void names_for(const struct shape *shape, const char *options, const char
 	command_expect(&run,
 		words_for("symbolize --profile %s -o %s --cache-directory=%s%s", below("in"),
 			below("out"), directory, options),
-		EXIT_DONE, "addresses without names have one now\n");
+		EXIT_DONE, "addresses without one\n");
 	assert_string_equal(run.out, "");
 	name_in(below("out"), name, &line);
 	assert_string_equal(name, expected);
@@ -535,7 +537,7 @@ static void a_profile_gets_the_names_of_its_files(void **state)
 	shape.path = self;
 	shape.build_id = own_build_id();
 	names_for(&shape, "", "symbolize_me");
-	assert_memory_equal(run.err, "1 of 1 ", 7);
+	assert_memory_equal(run.err, "added names to 1 of 1 ", 22);
 	/* By the build ID alone, as the index is in the cache. */
 	shape.path = "/gone";
 	names_for(&shape, "", "symbolize_me");
@@ -593,7 +595,7 @@ static void another_build_gets_no_names(void **state)
 	shape.path = self;
 	shape.build_id = "0123456789abcdef0123456789abcdef01234567";
 	names_for(&shape, "", "");
-	assert_memory_equal(run.err, "0 of 1 ", 7);
+	assert_memory_equal(run.err, "added names to 0 of 1 ", 22);
 	assert_non_null(
 		strstr(run.err, words_for("not found: %s, build ID 0123456789abcdef", self)));
 	shape.build_id = "";
@@ -619,7 +621,7 @@ static void names_that_are_there_stay(void **state)
 	shape.build_id = own_build_id();
 	shape.name = "theirs";
 	names_for(&shape, "", "theirs");
-	assert_memory_equal(run.err, "0 of 0 ", 7);
+	assert_memory_equal(run.err, "added names to 0 of 0 ", 22);
 }
 
 static void the_kernels_addresses_need_its_build_id(void **state)

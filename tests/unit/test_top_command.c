@@ -69,16 +69,16 @@ static void nonsense_is_bad_usage(void **state)
 	static const struct {
 		const char *words, *message;
 	} cases[] = {
-		{ "top -b -d 0.099", "fathom top: -d wants 0.1 to 3600 seconds\n" },
-		{ "top -b -d 3600001ms", "-d wants 0.1 to 3600 seconds" },
-		{ "top -b -n 0", "fathom top: -n wants 1 or more\n" },
-		{ "top", "fathom top: standard output is no terminal: -b prints tables" },
-		{ "top -b --by thread", "--by knows process, function and goroutine\n" },
-		{ "top -b --sort self", "--sort knows cpu, total, pid and name\n" },
+		{ "top -b -d 0.099", "fathom top: -d must be 0.1 to 3600 seconds\n" },
+		{ "top -b -d 3600001ms", "-d must be 0.1 to 3600 seconds" },
+		{ "top -b -n 0", "fathom top: -n must be 1 or more\n" },
+		{ "top", "fathom top: standard output is not a terminal: use -b" },
+		{ "top -b --by thread", "--by must be process, function or goroutine\n" },
+		{ "top -b --sort self", "--sort must be cpu, total, pid or name\n" },
 		{ "top -b --filter "
 		  "0123456789012345678901234567890123456789012345678901234567890123",
 			"--filter is too long: 63 bytes at most\n" },
-		{ "top -b -F0", "fathom top: -F wants 1 to 10000" },
+		{ "top -b -F0", "fathom top: -F must be 1 to 10000" },
 	};
 
 	(void)state;
@@ -386,7 +386,7 @@ static void keys_change_the_picture(void **state)
 	user.name = "xterm";
 	run_on_terminal("top -d 3600", keys);
 	contains(run.err, "\033[?1049h\033[?25l\033[H\033[2J"); /* entered */
-	contains(run.err, "the first interval is not over");
+	contains(run.err, "waiting for the first interval");
 	contains(shown_after("TICK"), "processes by cpu: 1; ? for help");
 	contains(shown_after("f"), "functions by self: 1");
 	contains(shown_after("/"), "filter: _  (Enter: keep, Esc: as before)");
@@ -456,7 +456,7 @@ static void the_agent_reads_its_file_first(void **state)
 	assert_null(strstr(run.err, "[agent"));
 	unlink(path);
 	command_expect(&run, words, EXIT_USAGE, "No such file");
-	command_expect(&run, "agent --config-path=", EXIT_USAGE, "--config-path wants a file\n");
+	command_expect(&run, "agent --config-path=", EXIT_USAGE, "--config-path needs a file\n");
 }
 
 int main(void)

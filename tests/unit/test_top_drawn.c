@@ -179,7 +179,7 @@ static void before_the_first_interval(void **state)
 
 	w->facts.interval_ns = w->facts.own_ns = 0;
 	assert_string_equal(drawn(w, false, (struct screen_form){ 0 }),
-		"fathom top - 00:00:00, 99 Hz, the first interval is not over\n"
+		"fathom top - 00:00:00, 99 Hz, waiting for the first interval\n"
 		"lost: 0; own CPU: 0.0%\n"
 		"processes by cpu: 0\n"
 		"    PID    %CPU    %SYS  COMMAND          HOTTEST FUNCTION\n\n");
@@ -195,8 +195,8 @@ static void help_takes_the_place_of_rows(void **state)
 	assert_null(strstr(text, "alpha"));
 	assert_null(strstr(text, "processes by"));
 	assert_non_null(strstr(text, "\n\np f g     processes, functions, goroutines (Tab"));
-	assert_non_null(
-		strstr(text, "\nFunctions: share of all samples; total has what they call.\n"));
+	assert_non_null(strstr(text,
+		"\nFunctions: share of all samples; total includes the functions they call.\n"));
 	/* It is cut at the screen's end. */
 	assert_non_null(strstr(drawn(w, true, (struct screen_form){ 80, 4, false }), "p f g"));
 	assert_null(strstr(drawn(w, true, (struct screen_form){ 80, 4, false }), "s r"));

@@ -277,7 +277,7 @@ static void test_screen_before_the_first_interval(void **state)
 	struct view v = { .by = ROWS_FUNCTION };
 	autofree char *text = drawn(*state, &v, NULL, 80, 24);
 
-	assert_non_null(strstr(text, "the first interval is not over\n"));
+	assert_non_null(strstr(text, "waiting for the first interval\n"));
 }
 
 /* ---- output ---- */

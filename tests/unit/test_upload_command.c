@@ -347,7 +347,7 @@ static void it_is_sent_in_the_end(void **state)
 		(struct remote_result){ .verdict = REMOTE_AMBIGUOUS, .code = "timeout" };
 	server.answers[1] = sent;
 	assert_int_equal(upload(below("app.pb.gz")), EXIT_DONE);
-	says("app.pb.gz: no answer (timeout); trying again in 0.5 s, it may arrive twice\n");
+	says("app.pb.gz: no answer (timeout); trying again in 0.5 s; it may arrive twice\n");
 	says("1 profiles, 1 samples, 100 bytes sent\n");
 	assert_int_equal(server.sent, 2);
 }
@@ -384,7 +384,7 @@ static void what_is_refused_is_not_sent_again(void **state)
 	server.answers[0] = (struct remote_result){ .verdict = REMOTE_REFUSED, .code = "400" };
 	assert_int_equal(
 		UPLOAD((char *)below("app.pb.gz"), (char *)below("app.pb.gz")), EXIT_FAILED);
-	says("app.pb.gz: not taken (400)\n");
+	says("app.pb.gz: rejected (400)\n");
 	assert_int_equal(server.sent, 2); /* the next file is another payload */
 	server.sent = 0;
 	server.answers[0] = (struct remote_result){

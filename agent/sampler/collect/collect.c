@@ -94,7 +94,7 @@ static int open_files(struct collect *c, struct cpu *cpu, const char **ret_step)
 	if (!c->build_ids)
 		return 0;
 	c->events.files = &c->files;
-	*ret_step = "open the event that tells of mapped files";
+	*ret_step = "open the event that reports mapped files";
 	cpu->files_fd = perf_event_open_files(cpu->number);
 	return cpu->files_fd < 0 ? cpu->files_fd
 				 : perf_event_share_ring(cpu->files_fd, cpu->output_fd);
@@ -117,7 +117,7 @@ static int open_output(struct collect *c, struct cpu *cpu, const char **ret_step
 	err = open_files(c, cpu, ret_step);
 	if (err)
 		return err;
-	*ret_step = "connect the BPF program with the output event";
+	*ret_step = "connect the BPF program to the output event";
 	err = shared_maps_set_output(c->maps, cpu->number, cpu->output_fd);
 	if (!err && epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, cpu->output_fd, &event) < 0)
 		err = -errno;
@@ -204,7 +204,7 @@ static int open_all(struct collect *c, const char **ret_step)
 		return err;
 	for (size_t i = 0; i < c->chosen.count; i++)
 		if (!cpu_list_has(&online, c->chosen.numbers[i])) {
-			*ret_step = "find the wanted CPU among those online";
+			*ret_step = "find the requested CPU among those online";
 			return -ENODEV;
 		}
 	return open_missing(c, &online, ret_step);
@@ -537,7 +537,7 @@ void collect_count(struct collect *c)
 		c->counted[i] = now[i];
 	}
 	if (since[ABI_COUNT_KERNEL_WALKS_WRONG])
-		log_warn("this kernel's unwind tables are not understood, leaving its stacks to it",
+		log_warn("this kernel's unwind tables are not supported, using its own stack walk",
 			"stacks=%llu", (unsigned long long)since[ABI_COUNT_KERNEL_WALKS_WRONG]);
 	metrics_add(m, METRIC_LOST_RING_FULL, since[ABI_COUNT_OUTPUT_FULL]);
 	metrics_add(m, METRIC_LOST_BPF_ERROR, since[ABI_COUNT_OUTPUT_ERROR]);

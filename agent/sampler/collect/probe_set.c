@@ -176,7 +176,7 @@ static int load_by_walk(struct probe_set *s, const struct collect_options *optio
 	for (;;) {
 		err = load_all(s, options, walk);
 		if (!err)
-			log_info("the sampler is loaded", "walk=%s rings=%s", names[walk],
+			log_info("the BPF programs are loaded", "walk=%s rings=%s", names[walk],
 				s->sizes.own_bytes ? "own" : "perf");
 		if (!err || err == -EPERM)
 			return err;

@@ -112,11 +112,11 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 	}
 	k->hidden = true;
 	if (err == -EACCES)
-		log_warn("kernel frames stay without names: kernel.kptr_restrict hides "
+		log_warn("kernel frames have no names: kernel.kptr_restrict hides "
 			 "/proc/kallsyms, ignoring",
 			"error=%d", err);
 	else
-		log_warn("kernel frames stay without names: /proc/kallsyms cannot be read, "
+		log_warn("kernel frames have no names: /proc/kallsyms cannot be read, "
 			 "ignoring",
 			"error=\"%s\"", strerror(-err));
 	return NULL;

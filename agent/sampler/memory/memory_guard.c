@@ -95,8 +95,8 @@ void memory_guard_check(struct memory_guard *guard)
 		memory_guard_end_window(guard);
 	guard->pause = MIN(2 * guard->pause + 1, LONGEST_PAUSE);
 	guard->skip = guard->pause;
-	log_info("memory stays near its limit although all caches were shrunk", "limit_bytes=%llu",
-		(unsigned long long)guard->options.limit_bytes);
+	log_info("memory use stays close to its limit although all caches were evicted",
+		"limit_bytes=%llu", (unsigned long long)guard->options.limit_bytes);
 }
 
 void memory_guard_check_window(struct memory_guard *guard)

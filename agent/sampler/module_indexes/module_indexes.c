@@ -180,7 +180,7 @@ static void module_index_replace(
 	indexes->options.replaced(indexes->options.context, m->module, index);
 	index_destroy(m->index);
 	m->index = index;
-	log_debug("a module's debug file came", "path=\"%s\"",
+	log_debug("a module's debug file arrived", "path=\"%s\"",
 		m->module->path ? m->module->path : "");
 }
 
@@ -220,7 +220,7 @@ static void module_index_postpone(struct module_indexes *indexes, struct module_
 	indexes->known_stacks_until_ns =
 		MAX(indexes->known_stacks_until_ns, m->again_ns + KNOWN_STACKS_NS);
 	if (log_rate_allows(&indexes->postponed_log))
-		log_warn("names of a program or library cannot be asked for now, trying again",
+		log_warn("the index of a program or library cannot be requested now, trying again",
 			"error=\"%s\"", strerror(-err));
 }
 

@@ -28,7 +28,7 @@ void writer_put(struct writer *w, enum recording_type type, const struct writer_
 	for (size_t i = 0; i < WRITER_MAX_PARTS; i++)
 		good &= fwrite(parts[i].bytes, 1, parts[i].size, w->out) == parts[i].size;
 	if (!good && !w->failed)
-		log_warn("the recording cannot be written, it is of no use", "%s", "");
+		log_warn("the recording could not be written completely and is useless", "%s", "");
 	w->failed |= !good;
 }
 

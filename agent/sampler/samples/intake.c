@@ -70,7 +70,7 @@ static void intake_log_unnamed(struct intake *i, const struct process *p, enum i
 	};
 
 	if (log_rate_allows_every(&i->unnamed_log[why], LOG_INTERVAL_NS))
-		log_warn("samples are left without names because it is not certain which code ran",
+		log_warn("samples have no names because the code they ran is not known for certain",
 			"pid=%u reason=%s", p->pid, reasons[why]);
 }
 
@@ -123,7 +123,8 @@ static struct process *intake_get_process(
 
 	if (metrics_get(i->options.metrics, METRIC_PROCESS_RESYNCS) > resyncs &&
 		log_rate_allows_every(&i->resync_log, LOG_INTERVAL_NS))
-		log_warn("a process was read again from /proc because its records may be lost",
+		log_warn("a process was read again from /proc because records of it may have been "
+			 "lost",
 			"pid=%u", s->tgid);
 	if (!p)
 		metrics_add(i->options.metrics, METRIC_LOST_MEMORY_LIMIT, 1);

@@ -27,7 +27,7 @@ void drains_now(struct drains *d)
 	int64_t got = owner->drain(owner->context);
 
 	if (got < 0)
-		log_warn("reading the rings failed, ignoring", "error=%d", (int)got);
+		log_warn("reading the ring buffers failed, ignoring", "error=%d", (int)got);
 	owner->drained(owner->context);
 	drains_set_idle(d, got == 0 && owner->was_sampled(owner->context));
 }

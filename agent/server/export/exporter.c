@@ -103,10 +103,11 @@ static struct letter *next_letter(struct exporter *e)
 static void report_memory(struct exporter *e, bool memory_only)
 {
 	if (memory_only && !e->memory_only)
-		log_warn("the spool's disk takes no profiles, they do not survive a restart", "%s",
-			"");
+		log_warn("profiles cannot be written to the spool directory: they are kept in "
+			 "memory and do not survive a restart",
+			"%s", "");
 	else if (!memory_only && e->memory_only)
-		log_info("the spool's disk takes profiles again", "%s", "");
+		log_info("profiles are written to the spool directory again", "%s", "");
 	e->memory_only = memory_only;
 }
 
@@ -115,9 +116,8 @@ static void report_abandoned(struct exporter *e)
 	uint64_t abandoned = spool_abandoned(e->spool);
 
 	if (abandoned != e->abandoned)
-		log_warn(
-			"profiles are given up: the remote store that they waited for is no longer "
-			"in the settings",
+		log_warn("profiles are abandoned: the remote store that they waited for is no "
+			 "longer in the settings",
 			"profiles=%llu", (unsigned long long)(abandoned - e->abandoned));
 	e->abandoned = abandoned;
 }
@@ -129,7 +129,8 @@ static void report_removed(struct exporter *e)
 	for (size_t i = 0; i < e->stores.count; i++)
 		removed += spool_dropped(e->spool, i, SPOOL_DROP_REMOVED);
 	if (spool_removals(e->spool) != e->removals)
-		log_warn("somebody removed files of the spool, the profiles in them are lost",
+		log_warn("files of the spool were removed from outside, the profiles in them are "
+			 "lost",
 			"directory=\"%s\" profiles=%llu", e->directory,
 			(unsigned long long)(removed - MIN(removed, e->removed)));
 	e->removals = spool_removals(e->spool);
@@ -142,8 +143,8 @@ static void report_memory_lost(struct exporter *e)
 	uint64_t lost = spool_memory_records(e->spool);
 
 	if (lost)
-		log_warn("profiles are lost that the spool's disk did not take", "profiles=%llu",
-			(unsigned long long)lost);
+		log_warn("profiles that could not be written to the spool directory are lost",
+			"profiles=%llu", (unsigned long long)lost);
 }
 
 static void report_not_kept(struct exporter *e, const struct payload *payload, int err)
@@ -153,9 +154,9 @@ static void report_not_kept(struct exporter *e, const struct payload *payload, i
 	metrics_add(
 		e->metrics, too_large ? METRIC_EXPORT_TOO_LARGE : METRIC_EXPORT_WINDOW_FAILED, 1);
 	if (log_rate_allows(&e->not_kept_log))
-		log_warn("a profile is dropped, the spool does not hold it",
+		log_warn("a profile is dropped because it does not fit into the spool",
 			"bytes=%zu error=\"%s\"", payload->pprof.size,
-			too_large ? "it is larger than the spool may be" : strerror(-err));
+			too_large ? "larger than the limit of the spool" : strerror(-err));
 }
 
 void exporter_empty_inbox(struct exporter *e)
@@ -276,7 +277,7 @@ int exporter_make_spool(const struct exporter_stores *stores, const struct expor
 	int err = spool_create(&options, ret_spool);
 
 	if (err && asprintf(ret_message, "the spool %s: %s", o->spool_directory,
-			   err == -EPERM   ? "it must be yours and writable by nobody else"
+			   err == -EPERM   ? "it must belong to you and be writable by nobody else"
 			   : err == -EBUSY ? "another agent uses it"
 					   : strerror(-err)) < 0)
 		*ret_message = NULL;
@@ -340,7 +341,7 @@ static int exporter_make(struct exporter *e, const struct exporter_options *o, c
 		return err;
 	e->memory_only = spool_trouble(e->spool);
 	if (e->memory_only)
-		log_error("the spool keeps profiles in memory only: they do not survive a restart",
+		log_error("the spool keeps profiles only in memory: they do not survive a restart",
 			"directory=\"%s\" error=\"%s\"", o->spool_directory,
 			spool_trouble(e->spool));
 	e->directory = strdup(o->spool_directory);

@@ -26,7 +26,7 @@ static void leave_spool(struct exporter *e, struct change *c)
 		waiting += spool_pending(e->spool, i);
 	metrics_add(e->metrics, METRIC_SPOOL_ABANDONED_DIRECTORY, waiting);
 	if (waiting)
-		log_warn("profiles stay behind in a directory that is the spool no longer",
+		log_warn("profiles remain in the previous spool directory",
 			"directory=\"%s\" profiles=%llu", e->directory,
 			(unsigned long long)waiting);
 	spool_destroy(e->spool);

@@ -141,7 +141,7 @@ static void wait(struct target *t, uint64_t first_ns, uint64_t now_ns)
 static void recovered(struct target *t)
 {
 	if (t->figures.failing)
-		log_info("a remote store takes profiles again", "target=%s pending=%llu", t->name,
+		log_info("a remote store accepts profiles again", "target=%s pending=%llu", t->name,
 			(unsigned long long)spool_pending(t->queue->options.spool, t->number));
 	t->figures.failing = false;
 	t->reported_count = 0;
@@ -167,7 +167,7 @@ static void queue_failed(struct target *t)
 	const struct remote_result *r = &t->result;
 
 	if (!queue_is_reported(t, r->code))
-		log_warn("a remote store does not take profiles, they wait in the spool",
+		log_warn("a remote store does not accept profiles, they wait in the spool",
 			"target=%s code=%s error=\"%s\"", t->name, r->code, r->message);
 	t->figures.failing = true;
 	snprintf(t->figures.trouble, sizeof(t->figures.trouble), "%s", r->message);
@@ -183,7 +183,7 @@ static void queue_set_aside(struct target *t, uint64_t *counter)
 {
 	(*counter)++;
 	if (log_rate_allows(&t->refused_log))
-		log_warn("a profile is set aside, the remote store does not take it",
+		log_warn("a profile is set aside because the remote store rejects it",
 			"target=%s code=%s error=\"%s\"", t->name, t->result.code,
 			t->result.message);
 	(void)spool_reject(t->queue->options.spool, t->number, t->result.message);

@@ -118,7 +118,7 @@ enum MHD_Result reply_unauthorized(struct serve_reply *r)
 
 enum MHD_Result reply_wrong_method(struct serve_reply *r, const char *allowed)
 {
-	struct MHD_Response *response = text_response("not with this method\n");
+	struct MHD_Response *response = text_response("method not allowed\n");
 
 	if (response)
 		MHD_add_response_header(response, "Allow", allowed);
@@ -174,7 +174,8 @@ enum MHD_Result reply_page(struct serve_reply *r)
 	buffer_init(&body, PAGE_LIMIT_BYTES);
 	if (make_nonce(nonce, sizeof(nonce)) || read_page(&page) ||
 		reply_write_page(&body, &page, nonce))
-		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the page cannot be made\n");
+		return reply_text(
+			r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the page cannot be created\n");
 	snprintf(policy, sizeof(policy),
 		"default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; "
 		"connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
@@ -226,7 +227,7 @@ void reply_cancel(struct serve_reply *r)
 
 	if (h->profile_cancel)
 		h->profile_cancel(h->context, r);
-	release(r, MHD_HTTP_SERVICE_UNAVAILABLE, text_response("it was given up\n"));
+	release(r, MHD_HTTP_SERVICE_UNAVAILABLE, text_response("the request was cancelled\n"));
 }
 
 bool reply_cancel_half_closed(struct serve *s)

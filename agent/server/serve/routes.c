@@ -63,7 +63,7 @@ static enum MHD_Result reply_made(
 		return reply_buffer(r, MHD_HTTP_OK, type, body);
 	buffer_deinit(body);
 	if (err == -E2BIG)
-		return reply_text(r, MHD_HTTP_BAD_REQUEST, "that is too much at once\n");
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, "too many profiles at once\n");
 	return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
 }
 
@@ -123,7 +123,7 @@ static enum MHD_Result answer_profiles(struct serve_reply *r, const char *rest)
 	(void)rest;
 	if (!number_argument(r, "from", limit, &from) || !number_argument(r, "to", limit, &to))
 		return reply_text(
-			r, MHD_HTTP_BAD_REQUEST, "from= and to= are milliseconds since 1970\n");
+			r, MHD_HTTP_BAD_REQUEST, "from= and to= must be milliseconds since 1970\n");
 	buffer_init(&body, LIST_LIMIT_BYTES);
 	return reply_made(r,
 		h->profiles(h->context, (int64_t)from * MS_NS, (int64_t)to * MS_NS, &body), JSON,
@@ -136,7 +136,8 @@ static enum MHD_Result answer_profile_file(struct serve_reply *r, const char *re
 	int fd, err = h->profile_file(h->context, rest, &fd);
 
 	if (err == -ENOENT)
-		return reply_text(r, MHD_HTTP_NOT_FOUND, "no such profile (any more)\n");
+		return reply_text(
+			r, MHD_HTTP_NOT_FOUND, "no such profile; it may have been removed\n");
 	if (err)
 		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
 	return reply_file(r, "application/octet-stream", fd);
@@ -172,15 +173,15 @@ static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *r
 	if (!number_argument(r, "seconds", MAX_SECONDS, &seconds) || seconds < 1)
 		return reply_text(r, MHD_HTTP_BAD_REQUEST, "seconds= takes 1 to 300\n");
 	if (!number_argument(r, "pid", MAX_PID, &pid) || (argument(r, "pid") && !pid))
-		return reply_text(r, MHD_HTTP_BAD_REQUEST, "pid= takes a process id\n");
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, "pid= must be a process ID\n");
 	buffer_init(&why, FIGURES_LIMIT_BYTES);
 	err = routes_begin_profile(r, (unsigned int)seconds, (uint32_t)pid, &why);
 	if (err == -ESRCH)
 		return reply_buffer(r, MHD_HTTP_NOT_FOUND, PLAIN, &why);
 	buffer_deinit(&why);
 	if (err == -EAGAIN)
-		return reply_text(r, MHD_HTTP_TOO_MANY_REQUESTS,
-			"as many profiles as may be are under way\n");
+		return reply_text(
+			r, MHD_HTTP_TOO_MANY_REQUESTS, "too many profiles are being taken\n");
 	if (err)
 		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
 	reply_hold(r);
@@ -319,7 +320,7 @@ enum MHD_Result routes_answer(struct serve_reply *r, const char *path, const cha
 
 	if (!host_fits(r))
 		return reply_text(r, MHD_HTTP_FORBIDDEN,
-			"the Host header is not this machine's: use 127.0.0.1 or localhost\n");
+			"the Host header does not name this machine: use 127.0.0.1 or localhost\n");
 	if (!routes_may_read(r, route))
 		return reply_unauthorized(r);
 	if (!route)
@@ -327,6 +328,7 @@ enum MHD_Result routes_answer(struct serve_reply *r, const char *path, const cha
 	if (!method_allowed(route, method))
 		return reply_wrong_method(r, allowed_methods(route));
 	if (!strcmp(method, MHD_HTTP_METHOD_POST) && !origin_fits(r))
-		return reply_text(r, MHD_HTTP_FORBIDDEN, "not for pages of other sites\n");
+		return reply_text(
+			r, MHD_HTTP_FORBIDDEN, "requests from other sites are not allowed\n");
 	return route->answer(r, rest);
 }

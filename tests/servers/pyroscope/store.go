@@ -50,7 +50,7 @@ func refuse(format string, args ...any) error {
 
 func checkLabels(labels map[string]string) error {
 	if labels["__name__"] == "" {
-		return refuse("no label __name__")
+		return refuse("the label __name__ is missing")
 	}
 	if len(labels) > maxLabels {
 		return refuse("%d labels, at most %d", len(labels), maxLabels)

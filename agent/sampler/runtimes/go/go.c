@@ -22,7 +22,7 @@ static bool go_configure(const struct index *index, struct abi_runtime_process *
 static void go_unsupported(const struct runtime_program *program, struct metrics *metrics)
 {
 	metrics_add(metrics, METRIC_GO_UNKNOWN_VERSION, 1);
-	log_info("goroutine ids of this Go program cannot be read", "pid=%u go=1.%u", program->pid,
+	log_info("goroutine IDs of this Go program cannot be read", "pid=%u go=1.%u", program->pid,
 		index_go(program->index)->version);
 }
 

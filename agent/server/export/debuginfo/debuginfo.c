@@ -246,8 +246,8 @@ static void log_outcome(
 			d->result.code, d->result.message);
 		break;
 	default:
-		log_debug("debug information needs no upload", "target=%s build_id=%s outcome=%d",
-			name, job->build_id, (int)outcome);
+		log_debug("the server does not need this debug information",
+			"target=%s build_id=%s outcome=%d", name, job->build_id, (int)outcome);
 		break;
 	}
 }

@@ -117,7 +117,7 @@ static enum debuginfo_outcome upload_ask(struct debuginfo *d, struct remote *rem
 /* An answer that does not follow the protocol. */
 static enum debuginfo_outcome junk(struct debuginfo *d)
 {
-	verdict_set(&d->result, REMOTE_RETRY, "junk", "%s", "the answer cannot be read");
+	verdict_set(&d->result, REMOTE_RETRY, "junk", "%s", "the response cannot be read");
 	return DEBUGINFO_FAILED;
 }
 

@@ -121,15 +121,15 @@ static const char *complaint(const struct relabel_rule *rule)
 	if (rule->source_label_count > MAX_SOURCE_LABELS)
 		return "too many source_labels";
 	if (rule->action == RELABEL_HASHMOD && !rule->modulus)
-		return "hashmod wants a modulus above 0";
+		return "hashmod needs a modulus above 0";
 	if (wants_target(rule->action) && !*target)
 		return "target_label is missing";
 	if (rule->action == RELABEL_REPLACE && !is_name_template(target))
-		return "target_label is no label name";
+		return "target_label is not a label name";
 	if (wants_target(rule->action) && rule->action != RELABEL_REPLACE && !is_label_name(target))
-		return "target_label is no label name";
+		return "target_label is not a label name";
 	if (rule->action == RELABEL_LABELMAP && !is_name_template(replacement))
-		return "replacement is no label name";
+		return "replacement is not a label name";
 	if ((rule->action == RELABEL_LOWERCASE || rule->action == RELABEL_UPPERCASE) &&
 		is_given(rule->replacement, default_replacement))
 		return "lowercase and uppercase take no replacement";
@@ -144,7 +144,7 @@ static const char *complaint(const struct relabel_rule *rule)
 		return "labeldrop and labelkeep take a regex only";
 	for (size_t i = 0; i < rule->source_label_count; i++) {
 		if (!is_label_name(rule->source_labels[i]))
-			return "a source label is no label name";
+			return "a source label is not a label name";
 	}
 	return NULL;
 }

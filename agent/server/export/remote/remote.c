@@ -348,7 +348,7 @@ static void start_or_settle(struct remote *remote)
 		err == -ENOMEM  ? "memory"
 		: err == -E2BIG ? "too_large"
 				: "invalid",
-		"%s", err == -EBADMSG ? "the profile makes no sense" : strerror(-err));
+		"%s", err == -EBADMSG ? "the profile is malformed" : strerror(-err));
 	remote_settle(remote);
 }
 
@@ -377,7 +377,7 @@ static bool refuse_payload(const struct payload *payload, struct remote_result *
 	if (!payload->pprof.size)
 		missing = "an empty profile";
 	else if (!labels_get(&payload->labels, "__name__"))
-		missing = "no label __name__";
+		missing = "the label __name__ is missing";
 	else if (payload->time_ns <= 0)
 		missing = "no time";
 	if (missing)

@@ -107,8 +107,8 @@ void certificates_explain(const struct certificates *c, CURLcode code, char *tex
 	const char *key = c->files[CERTIFICATES_KEY].path;
 
 	if (code == CURLE_SSL_CACERT_BADFILE && ca)
-		snprintf(text, size, "%s: holds no certificate that can be read", ca);
+		snprintf(text, size, "%s: no readable certificate in it", ca);
 	else if (code == CURLE_SSL_CERTPROBLEM && client)
-		snprintf(text, size, "%s and %s: no certificate and its key that can be read",
-			client, key);
+		snprintf(text, size, "%s and %s: no readable pair of certificate and key", client,
+			key);
 }

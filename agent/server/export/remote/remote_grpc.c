@@ -109,9 +109,10 @@ bool grpc_judge(struct remote *remote, const struct outcome *o, struct remote_re
 		verdict_set(result, REMOTE_DENIED, "not_grpc",
 			"status %ld, but the answer is %s: is this the address of %s?",
 			answer->http_status,
-			*answer->content_type ? answer->content_type : "of no type",
+			*answer->content_type ? answer->content_type : "without a type",
 			remote->protocol->server);
 	else if (success)
-		verdict_set(result, REMOTE_AMBIGUOUS, "no_status", "an answer without grpc-status");
+		verdict_set(
+			result, REMOTE_AMBIGUOUS, "no_status", "a response without grpc-status");
 	return takes_no_grpc(remote, o);
 }

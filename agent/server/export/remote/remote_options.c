@@ -19,17 +19,17 @@ static int remote_options_refuse(char **ret_message, const char *what, const cha
 static int check_credentials(const struct remote_options *o, char **ret_message)
 {
 	if (o->bearer_token && o->bearer_token_file)
-		return remote_options_refuse(
-			ret_message, "", "a bearer token and a file of one: which?");
+		return remote_options_refuse(ret_message, "",
+			"a bearer token and a bearer token file exclude each other");
 	if ((o->bearer_token || o->bearer_token_file) && o->basic_auth_user)
-		return remote_options_refuse(
-			ret_message, "", "a bearer token and basic authentication: which?");
+		return remote_options_refuse(ret_message, "",
+			"a bearer token and basic authentication exclude each other");
 	if (!o->basic_auth_user != !o->basic_auth_password_file)
 		return remote_options_refuse(
-			ret_message, "", "basic authentication wants a user and a password file");
+			ret_message, "", "basic authentication needs a user and a password file");
 	if (o->basic_auth_user && strchr(o->basic_auth_user, ':'))
-		return remote_options_refuse(
-			ret_message, "", "a user of basic authentication has no ':' in its name");
+		return remote_options_refuse(ret_message, "",
+			"the user name for basic authentication must not contain ':'");
 	return 0;
 }
 
@@ -74,7 +74,8 @@ static int check_headers(const struct remote_options *o, char **ret_message)
 		size_t length = strcspn(header, ":");
 
 		if (!header[length] || !is_token(header, length) || has_control(header))
-			return remote_options_refuse(ret_message, "headers", "each is NAME: VALUE");
+			return remote_options_refuse(
+				ret_message, "headers", "each must be NAME: VALUE");
 		if (strlen(header) > REMOTE_HEADER_BYTES)
 			return remote_options_refuse(ret_message, "headers", "one is too long");
 		if (is_reserved(header, length))
@@ -83,9 +84,10 @@ static int check_headers(const struct remote_options *o, char **ret_message)
 	}
 	if (o->bearer_token && (has_control(o->bearer_token) || !*o->bearer_token))
 		return remote_options_refuse(
-			ret_message, "", "the bearer token is no header value");
+			ret_message, "", "the bearer token is not a valid header value");
 	if (o->tenant_id && has_control(o->tenant_id))
-		return remote_options_refuse(ret_message, "", "the tenant id is no header value");
+		return remote_options_refuse(
+			ret_message, "", "the tenant ID is not a valid header value");
 	return 0;
 }
 
@@ -105,12 +107,12 @@ static int check_tls(const struct remote_options *o, bool tls, char **ret_messag
 
 	if (!tls && (o->ca_file || o->client_cert || o->client_key || o->server_name))
 		return remote_options_refuse(ret_message, "",
-			"certificates are of no use in plain text: use https:// or leave them out");
+			"certificates have no effect without TLS: use https:// or remove them");
 	if (o->client_key && !o->client_cert)
 		return remote_options_refuse(
 			ret_message, "", "a client key without its certificate");
 	if (o->server_name && (!*o->server_name || strpbrk(o->server_name, ":/?#@[] ")))
-		return remote_options_refuse(ret_message, o->server_name, "is no server name");
+		return remote_options_refuse(ret_message, o->server_name, "is not a host name");
 	err = check_file("CA file", o->ca_file, ret_message);
 	if (!err)
 		err = check_file("client certificate", o->client_cert, ret_message);
@@ -140,13 +142,14 @@ static int check_url(CURLU *url, char **ret_message)
 
 	if (curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
 		(strcmp(scheme, "http") && strcmp(scheme, "https")))
-		return remote_options_refuse(
-			ret_message, "address", "wants http:// or https://, or no scheme");
+		return remote_options_refuse(ret_message, "address",
+			"must have the scheme http:// or https://, or none");
 	if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
 		return remote_options_refuse(ret_message, "address",
-			"no user or password in it: there are options for basic authentication");
+			"must not contain a user or password: there are options for basic "
+			"authentication");
 	if (has_part(url, CURLUPART_QUERY) || has_part(url, CURLUPART_FRAGMENT))
-		return remote_options_refuse(ret_message, "address", "has no ? or # part");
+		return remote_options_refuse(ret_message, "address", "must not have a ? or # part");
 	return 0;
 }
 
@@ -166,12 +169,12 @@ static int remote_options_parse_address(
 			    o->address) < 0)
 		return -ENOMEM;
 	if (curl_url_set(url, CURLUPART_URL, given, 0) != CURLUE_OK)
-		return remote_options_refuse(ret_message, "address", "wants HOST:PORT or a URL");
+		return remote_options_refuse(ret_message, "address", "must be HOST:PORT or a URL");
 	err = check_url(url, ret_message);
 	if (err)
 		return err;
 	if (curl_url_get(url, CURLUPART_URL, &whole, CURLU_DEFAULT_PORT) != CURLUE_OK)
-		return remote_options_refuse(ret_message, "address", "wants HOST:PORT or a URL");
+		return remote_options_refuse(ret_message, "address", "must be HOST:PORT or a URL");
 	length = strlen(whole);
 	while (length && whole[length - 1] == '/')
 		length--;

@@ -325,7 +325,7 @@ static bool otlp_judge_http(
 			"status %ld, but the answer is %s: is this the address of an OTLP "
 			"receiver?",
 			answer->http_status,
-			*answer->content_type ? answer->content_type : "of no type");
+			*answer->content_type ? answer->content_type : "without a type");
 	else
 		read_partial_success(cursor_over(answer->kept, answer->kept_bytes), result);
 	return answer->http_status == 404 || answer->http_status == 405;

@@ -115,7 +115,7 @@ static bool parca_judge_json(const struct outcome *o, struct remote_result *resu
 		verdict_set(result, REMOTE_DENIED, "not_parca",
 			"status %ld, but the answer is %s: is this the address of Parca?",
 			answer->http_status,
-			*answer->content_type ? answer->content_type : "of no type");
+			*answer->content_type ? answer->content_type : "without a type");
 	return answer->http_status == 404 || answer->http_status == 405;
 }
 
@@ -129,7 +129,7 @@ static bool parca_refuses(const struct payload *payload, struct remote_result *r
 {
 	if (payload->pprof.size <= REMOTE_MESSAGE_BYTES)
 		return false;
-	verdict_set(result, REMOTE_REFUSED, "too_large", "%zu bytes, Parca takes %d",
+	verdict_set(result, REMOTE_REFUSED, "too_large", "%zu bytes, Parca accepts %d",
 		payload->pprof.size, REMOTE_MESSAGE_BYTES);
 	return true;
 }

@@ -143,7 +143,7 @@ static bool pyroscope_judge(
 		verdict_set(result, REMOTE_DENIED, "not_pyroscope",
 			"status %ld, but the answer is %s: is this the address of Pyroscope?",
 			answer->http_status,
-			*answer->content_type ? answer->content_type : "of no type");
+			*answer->content_type ? answer->content_type : "without a type");
 	/* /ingest answers a corrupt profile and an unavailable backend alike. */
 	if (remote->old_way && answer->http_status == 422) {
 		result->verdict = REMOTE_RETRY;
@@ -157,16 +157,17 @@ static bool pyroscope_refuses(const struct payload *payload, struct remote_resul
 {
 	if (payload->raw_bytes > MAX_PROFILE_BYTES)
 		verdict_set(result, REMOTE_REFUSED, "too_large",
-			"%llu bytes of pprof, Pyroscope takes %d",
+			"%llu bytes of pprof, Pyroscope accepts %d",
 			(unsigned long long)payload->raw_bytes, MAX_PROFILE_BYTES);
 	else if (payload->samples > MAX_SAMPLES)
-		verdict_set(result, REMOTE_REFUSED, "too_large", "%llu samples, Pyroscope takes %d",
-			(unsigned long long)payload->samples, MAX_SAMPLES);
+		verdict_set(result, REMOTE_REFUSED, "too_large",
+			"%llu samples, Pyroscope accepts %d", (unsigned long long)payload->samples,
+			MAX_SAMPLES);
 	else if (payload->labels.count > SERIES_LABELS_LIMIT)
-		verdict_set(result, REMOTE_REFUSED, "labels", "%zu labels, Pyroscope takes %d",
+		verdict_set(result, REMOTE_REFUSED, "labels", "%zu labels, Pyroscope accepts %d",
 			payload->labels.count, SERIES_LABELS_LIMIT);
 	else if (!labels_get(&payload->labels, "service_name"))
-		verdict_set(result, REMOTE_REFUSED, "invalid", "no label service_name");
+		verdict_set(result, REMOTE_REFUSED, "invalid", "the label service_name is missing");
 	else
 		return false;
 	return true;

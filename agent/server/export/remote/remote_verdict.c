@@ -95,12 +95,12 @@ void verdict_transport(const struct outcome *o, struct remote_result *result)
 	}
 	if (o->code == CURLE_SSL_CONNECT_ERROR && strstr(text, "wrong version number")) {
 		verdict_set(result, REMOTE_DENIED, "tls",
-			"the server speaks plain text here, not TLS: %s", text);
+			"the server does not use TLS on this port: %s", text);
 		return;
 	}
 	if (o->answer->too_long) {
 		verdict_set(result, o->body_sent ? REMOTE_AMBIGUOUS : REMOTE_RETRY, "overlong",
-			"an answer without end (status %ld)", o->answer->http_status);
+			"an endless response (status %ld)", o->answer->http_status);
 		return;
 	}
 	if (!code) {
@@ -153,27 +153,27 @@ static const char *in_words(long status)
 {
 	switch (status) {
 	case 401:
-		return "the server wants credentials or a tenant ID, or other ones";
+		return "the server requires credentials or a tenant ID, or rejects these";
 	case 403:
-		return "the server does not let these credentials do that";
+		return "these credentials are not allowed to do that";
 	case 404:
 	case 405:
 		return "there is no such service at this address";
 	case 407:
-		return "the proxy wants credentials";
+		return "the proxy requires credentials";
 	case 408:
 	case 425:
 	case 429:
-		return "the server wants it later";
+		return "the server asks to retry later";
 	case 413:
 		return "too large for the server";
 	case 502:
 	case 504:
-		return "the gateway got no answer from the server";
+		return "the gateway got no response from the server";
 	case 503:
 		return "the server is not available";
 	default:
-		return verdict_is_success(status) ? "" : "the server does not say why";
+		return verdict_is_success(status) ? "" : "the server gave no reason";
 	}
 }
 
@@ -187,8 +187,8 @@ bool verdict_proxy(const struct outcome *o, struct remote_result *result)
 		return false;
 	snprintf(code, sizeof(code), "proxy_%d", (int)MIN(status, 999));
 	verdict_set(result, denied ? REMOTE_DENIED : REMOTE_RETRY, code,
-		"the proxy does not connect to the server: status %ld%s", status,
-		status == 407 ? ", it wants credentials (in its URL)" : "");
+		"the proxy cannot connect to the server: status %ld%s", status,
+		status == 407 ? ", it requires credentials (in its URL)" : "");
 	return true;
 }
 

@@ -202,7 +202,7 @@ int spool_disk_open(struct spool *s, const char *path)
 
 	if (err == -EBUSY || err == -EPERM)
 		return err;
-	s->trouble = err ? "it cannot be made or opened" : check_version(fd);
+	s->trouble = err ? "it cannot be created or opened" : check_version(fd);
 	if (s->trouble)
 		return 0;
 	s->fd = take_fd(&fd);

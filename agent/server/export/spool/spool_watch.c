@@ -46,12 +46,12 @@ static void spool_watch_open_again(struct spool *s)
 	int err = spool_disk_open(s, s->path);
 
 	if (err)
-		s->trouble = err == -EPERM   ? "it must be yours and writable by nobody else"
+		s->trouble = err == -EPERM ? "it must belong to you and be writable by nobody else"
 			     : err == -EBUSY ? "another agent uses it"
-					     : "there is no memory to open it";
+					     : "out of memory";
 	else if (is_used(s))
-		s->trouble = "it was replaced by one with profiles in it: the next start takes "
-			     "that";
+		s->trouble = "it was replaced by another one that contains profiles: the next "
+			     "start will use that";
 	if (s->trouble)
 		spool_disk_close(s);
 	s->next_number = next_number;
