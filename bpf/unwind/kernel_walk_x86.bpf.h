@@ -5,8 +5,9 @@
  *
  * Gain: at a tick of 100 Hz the kernel's own walk takes 20 us for five frames, because none of its
  * megabytes of tables are in the caches or the TLB; repeated at once it takes 1.5 us. Most kernel
- * stacks consist of the same few calls, so 16 KiB of cached rows per CPU are enough. Switch for
- * tests: --test-without=kernel-walk.
+ * stacks consist of the same few calls, so 16 KiB of cached rows per CPU are enough. On a busy
+ * machine BPF takes 10.5 us a sample instead of 12.6 (medians of six runs in turn, 199 Hz). Switch
+ * for tests: --test-without=kernel-walk.
  *
  * It covers the plain case: code of the kernel itself, and rules based on the stack or frame
  * pointer. Everything else (modules, tracers' trampolines, BPF programs, stacks without an end) is
