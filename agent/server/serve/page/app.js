@@ -340,16 +340,16 @@ const app = (() => {
 		showNotice() {
 			const texts = [];
 			if (this.fault)
-				texts.push(`This page could not show what came: ${this.fault}. Choose another range, or reload.`);
+				texts.push(`This page could not show the response: ${this.fault}. Choose another range, or reload.`);
 			if (this.away)
-				texts.push(`The agent does not answer (${this.away}). Shown is what came before; trying again.`);
+				texts.push(`The agent does not respond (${this.away}). The data shown is older; trying again.`);
 			if (this.dropped)
 				texts.push(`The newest ${this.listed.length.toLocaleString("en")} profiles are shown, ` +
 					`${this.dropped.toLocaleString("en")} older ones are not: choose a shorter range.`);
 			const bad = this.listed.filter((f) => this.bad.has(f.path));
 			if (bad.length)
 				texts.push(`${bad.length} stored ${bad.length > 1 ? "profiles" : "profile"} could not be read ` +
-					`or have other values, the first being ${format.clean(bad[0].path)}.`);
+					`or have other sample types, the first one is ${format.clean(bad[0].path)}.`);
 			if (this.state.diff && !this.scale && this.rows.length)
 				texts.push("There is no baseline: select one by dragging over an earlier part of the timeline.");
 			const text = texts.join(" ");
@@ -371,7 +371,7 @@ const app = (() => {
 					selected: state.now || state.base, filtered: this.listed.length && this.filtersSet(),
 				});
 				const [title, text] = this.away && !this.listed.length
-					? ["The agent does not answer", "Is fathom agent running? This page tries again by itself."] : texts;
+					? ["The agent does not respond", "Is fathom agent running? This page keeps trying."] : texts;
 				byId("empty-title").textContent = title;
 				byId("empty-text").textContent = text;
 			}

@@ -28,7 +28,7 @@ const client = (() => {
 					signal: AbortSignal.timeout(TIMEOUT_MS),
 				});
 			} catch (error) {
-				throw new Away("no answer from " + location.host);
+				throw new Away("no response from " + location.host);
 			}
 			if (response.status === 401) throw new Unauthorized(this.token ? "wrong" : "wanted");
 			if (!response.ok && response.status !== 404)

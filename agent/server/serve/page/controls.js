@@ -157,16 +157,16 @@ const controls = (() => {
 		const window = status.window_seconds || 10;
 		const wait = window < 120 ? `${Math.ceil(window)} s` : `${Math.ceil(window / 60)} min`;
 		if (loading) return ["Loading profiles…", ""];
-		if (filtered) return ["No samples fit these filters", "Reset them, or choose a longer time range."];
+		if (filtered) return ["No samples match these filters", "Reset them, or choose a longer time range."];
 		if (selected) return ["No samples in the selected time", "Clear the selection, or select where the timeline shows CPU use."];
 		if (listed) return ["These profiles have no samples", "The machine was idle. Choose a longer time range."];
 		if (status.ready === false)
-			return ["The agent is not sampling yet", "When this stays, fathom check says what is missing on this machine."];
+			return ["The agent is not sampling yet", "If this persists, fathom check shows what is missing on this machine."];
 		if (status.store === null)
-			return ["This agent keeps no profiles", "Start it with --local-store-directory=DIR to see the recent past here.\n" +
-				`Of the present: go tool pprof ${location.origin}/debug/pprof/profile?seconds=5`];
+			return ["This agent keeps no profiles", "Start it with --local-store-directory=DIR to see recent profiles here.\n" +
+				`For a current profile: go tool pprof ${location.origin}/debug/pprof/profile?seconds=5`];
 		if (status.store && !status.store.files)
-			return ["No profiles yet", `The first one is stored when the first window ends, after ${wait}. This page shows it by itself.`];
+			return ["No profiles yet", `The first one is stored when the first window ends, after ${wait}. It will appear here.`];
 		return ["Nothing was stored in this time", "Choose a longer time range."];
 	}
 

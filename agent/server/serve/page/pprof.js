@@ -171,7 +171,7 @@ const pprof = (() => {
 			comments: [], period: [],
 		};
 		const add = (list, item) => {
-			if (list.length >= MAX_ITEMS) throw new BadProfile("more than we take");
+			if (list.length >= MAX_ITEMS) throw new BadProfile("too many items");
 			list.push(item);
 		};
 		const raw = message(new Reader(bytes), PROFILE, {
@@ -245,7 +245,7 @@ const pprof = (() => {
 
 	/* The profile in BYTES (a Uint8Array, not compressed). */
 	function read(bytes) {
-		if (bytes.length > MAX_BYTES) throw new BadProfile("too big");
+		if (bytes.length > MAX_BYTES) throw new BadProfile("too large");
 		return resolve(readRaw(bytes));
 	}
 
@@ -380,7 +380,7 @@ const pprof = (() => {
 			size += value.length;
 			if (size > limit) {
 				reader.cancel().catch(() => {});
-				throw new BadProfile("too big");
+				throw new BadProfile("too large");
 			}
 			parts.push(value);
 		}
