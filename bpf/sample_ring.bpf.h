@@ -5,8 +5,8 @@
  *
  * Gain: bpf_perf_event_output() took 2.7 of the 10.8 us of a sample, because at a tick the caches
  * are cold and it touches a dozen pages of the kernel's code and data. Here a record costs two
- * pages of a map and one copy: on a busy machine BPF takes 10.5 us a sample instead of 11.3 (medians
- * of six runs in turn, 199 Hz). Switch for tests: --test-without=own-rings.
+ * pages of a map and one copy: on a busy machine BPF takes 10.5 us a sample instead of 11.3
+ * (medians of six runs in turn, 199 Hz). Switch for tests: --test-without=own-rings.
  *
  * One writer, one reader: programs of sampling events never nest on a CPU, and the program at
  * context switches, which they can interrupt, uses perf's ring. The writer trusts its own copy of

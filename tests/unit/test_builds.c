@@ -510,7 +510,7 @@ static void test_a_file_that_kills_each_builder_is_left_alone(void **state)
 	assert_null(f->done[0].index);
 	assert_int_equal(builds_pending(f->builds), 0);
 	close(gate);
-	/* Nobody builds it for now, and nobody waits for it. */
+	/* It is not being built now, and nothing waits for it. */
 	close(request(f, 1, 'i', 12));
 	assert_int_equal(f->done_count, 2);
 	assert_null(f->done[1].index);
@@ -559,7 +559,7 @@ static void test_builds_that_hurry_have_our_priority(void **state)
 	for (int i = 0; i < PATIENCE_MS && getpriority(PRIO_PROCESS, child) == ours; i++)
 		poll(NULL, 0, 1);
 	lower = getpriority(PRIO_PROCESS, child);
-	/* As in a container without CAP_SYS_NICE, or where there is nothing lower. */
+	/* As in a container without CAP_SYS_NICE, or if the priority is the lowest already. */
 	if (lower == ours || setpriority(PRIO_PROCESS, child, ours)) {
 		close(gate);
 		skip();
@@ -616,7 +616,7 @@ static void test_unwritable_cache_starts_nothing(void **state)
 {
 	struct fixture *f = *state;
 
-	/* A directory that is gone takes no new file, whoever asks. */
+	/* Nobody, not even root, can create a file in a removed directory. */
 	assert_int_equal(rmdir(f->directory), 0);
 	close(request(f, 1, 'i', 1));
 	assert_int_equal(f->done_count, 1);

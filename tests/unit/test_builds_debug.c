@@ -403,7 +403,7 @@ static void expect_no_better(struct fixture *f, enum metric id, uint64_t count)
 	assert_done(f, 0, 11, "bare");
 	assert_int_equal(metric(f, id), count);
 	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 0);
-	/* The index of the cache is the one that was there before. */
+	/* The cached index is unchanged. */
 	request(f, 1, 12);
 	run(f);
 	assert_int_equal(f->done_count, 2);

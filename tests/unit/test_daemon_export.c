@@ -284,7 +284,7 @@ static void a_large_series_is_cut(void **state)
 	assert_int_equal(metrics_get(&b->world->metrics, METRIC_EXPORT_TOO_LARGE), 0);
 }
 
-/* Each third stack, where a series is cut in three: all are in one part, which is cut again. */
+/* Every third stack of a series that is cut in three: all are in one part, which is cut again. */
 static void a_part_that_is_too_large_is_cut_again(void **state)
 {
 	struct bench *b = *state;

@@ -175,7 +175,7 @@ static void a_gap_after_what_was_read_before_is_told_at_once(void **state)
 	assert_int_equal(f->until_ns, 50);
 }
 
-/* The kernel tells of a loss with the next record that fits, and that may take a while. */
+/* The kernel reports a loss with the next record that fits, which may be much later. */
 static void a_full_ring_may_have_lost_what_no_record_tells_of_yet(void **state)
 {
 	struct fixture *f = *state;

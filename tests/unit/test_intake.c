@@ -51,7 +51,7 @@ static void taken(void *context, struct process *p, const struct abi_sample *sam
 {
 	struct intake_fixture *f = context;
 
-	/* The owner hears of a sample before it is handed over. */
+	/* The owner is told about a sample before it is delivered. */
 	assert_int_equal(f->w->added_count, f->taken);
 	assert_int_equal(sample->tgid, p->pid);
 	f->taken++;

@@ -196,7 +196,7 @@ static void full_ring_is_read_to_its_end(void **state)
 
 static void expect_bad(struct fixture *f, uint64_t bytes)
 {
-	/* The other ring's record comes all the same, and the bad ring goes on afterwards. */
+	/* The other ring's record is delivered, and the bad ring continues afterwards. */
 	perf_ring_exit(&f->written[1], 50, 7);
 	merge_until(f, UINT64_MAX);
 	assert_int_equal(f->bad_calls, 1);

@@ -251,7 +251,7 @@ static void opens_the_mapped_file_even_when_it_has_gone(void **state)
 	fake_proc_deinit(&p);
 }
 
-/* The file is there only by its mapping, and each further descriptor lets another step succeed. */
+/* The file exists only as a mapping; each additional descriptor lets one more step succeed. */
 static void a_shortage_of_descriptors_is_told_as_such(void **state)
 {
 	struct rlimit whole, few;
@@ -334,7 +334,7 @@ static void another_file_of_the_same_build_id_is_not_opened(void **state)
 	fake_proc_deinit(&p);
 }
 
-/* Its path leads to a file of the same build ID; only its numbers say whether it is the one. */
+/* Its path leads to a file with the same build ID; only device and inode identify it. */
 static void a_file_that_was_never_seen_is_the_one_with_its_numbers(void **state)
 {
 	struct fake_file file;

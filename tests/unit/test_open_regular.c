@@ -299,7 +299,7 @@ static void names_that_are_too_long(void **state)
 	check_all(f->root, false, expected, ARRAY_SIZE(expected));
 }
 
-/* Some container runtimes know no openat2() and say EPERM; another error is one. */
+/* Some container runtimes do not know openat2() and return EPERM; other errors are real. */
 static void only_a_missing_call_is_made_up_for(void **state)
 {
 	static const struct refused_call calls[] = {

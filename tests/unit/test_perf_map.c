@@ -260,7 +260,7 @@ static void test_only_regular_files(void **state)
 	assert_int_equal(perf_map_update(f->map, -1), -EBADF);
 }
 
-/* Writes the file anew, by its inode, as JITs do that dump all they have. */
+/* Rewrites the file in place, like JITs that dump all of their code each time. */
 static void rewrite(struct fixture *f, const char *text)
 {
 	assert_int_equal(ftruncate(f->fd, 0), 0);
@@ -418,7 +418,7 @@ static void test_a_forked_child_goes_on_with_its_parents_names(void **state)
 	expect(&child, 0x1010, "early", 0x1000);
 	expect(&child, 0x3000, "of_the_child", 0x3000);
 	expect(f, 0x3000, "of_the_parent", 0x3000);
-	/* A map that others have is not let go. */
+	/* A map that others use is not evicted. */
 	perf_map_evict(f->map);
 	perf_map_destroy(take(f->map));
 	expect(&child, 0x1010, "early", 0x1000);

@@ -165,7 +165,7 @@ static void stacks_differ_by_each_part(void **state)
 	profile_destroy(p);
 }
 
-/* So many of them meet in the hash table's few slots. */
+/* So many of them collide in the hash table's few slots. */
 static void stacks_that_begin_alike_have_numbers_of_their_own(void **state)
 {
 	struct profile *p = make_profile(LIMIT_BYTES);

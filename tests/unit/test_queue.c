@@ -310,7 +310,7 @@ static void the_next_payload_does_not_inherit_failures(void **state)
 	begin_limited(b, 1, false, 64 << 10);
 	put(b, 1, 1000);
 	put(b, 2, 1000);
-	/* The first fails until another is taken ahead of it: one more failure will do. */
+	/* The first fails until another is accepted before it; then one more failure is enough. */
 	for (int i = 0; i < 6; i++) {
 		until_sent(b);
 		assert_int_equal(b->line[0].number, 1);

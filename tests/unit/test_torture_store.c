@@ -136,7 +136,7 @@ static void the_new_file_is_whole_or_not_there(void *context, int result)
 	unsigned int wanted = FILES + !result - full;
 
 	assert_int_equal(whole_files(f), wanted);
-	/* A temporary that could not be removed goes with the next start. */
+	/* A temporary file that could not be removed is removed at the next start. */
 	store_destroy(take(f->store));
 	assert_int_equal(open_store(f), 0);
 	assert_int_equal(whole_files(f), wanted);

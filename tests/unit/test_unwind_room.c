@@ -400,7 +400,7 @@ static void forgotten_module_gives_its_slots_back(void **state)
 	unwind_forget_module(f->unwind, &f->module);
 }
 
-/* Else the next module in its slots would be walked by them. */
+/* Otherwise walks through the slots' next module would use them. */
 static void rules_at_hand_of_a_forgotten_module_are_turned_away(void **state)
 {
 	struct fixture *f = *state;
@@ -499,7 +499,7 @@ static void oldest_pages_make_room_for_new_ones(void **state)
 	}
 }
 
-/* More than is kept free anyhow is let go for them. */
+/* More is evicted for them than the share that is always kept free. */
 static void pages_that_found_no_room_find_it_after_some_turns(void **state)
 {
 	struct fixture *f = *state;
