@@ -17,13 +17,13 @@ enum {
 	POOL_UNITS = ABI_UNWIND_REGIONS * REGION_UNITS,
 	SPARE_PART = 8, /* 1/8 of the units is kept free */
 	MAX_DEFERRED_PART = 4, /* plus at most 1/4 for pages that found no room */
-	DEFERRED_TURNS = 60, /* least turns between dropping all for modules without slots */
-	MAX_DEFERRED = 4096, /* slots remembered until the next turn */
+	DEFERRED_TICKS = 60, /* least ticks between dropping all for modules without slots */
+	MAX_DEFERRED = 4096, /* slots remembered until the next tick */
 	/*
-	 * Turns between two flushes of cached rules. Walks by cached rules do not mark a page as
+	 * Ticks between two flushes of cached rules. Walks by cached rules do not mark a page as
 	 * used, so its last use may look that much older.
 	 */
-	RULES_TURNS = 16,
+	RULES_TICKS = 16,
 };
 
 struct loaded_page {
@@ -36,7 +36,7 @@ int pages_init(struct pages *p, const struct unwind_target *target, struct metri
 	int err;
 
 	*p = (struct pages){
-		.target = target, .metrics = metrics, .epoch = DEFERRED_TURNS, .rules_epoch = 1
+		.target = target, .metrics = metrics, .epoch = DEFERRED_TICKS, .rules_epoch = 1
 	};
 	map_init(&p->modules, MAX_MODULES);
 	map_init(&p->deferred, MAX_DEFERRED);
@@ -66,7 +66,7 @@ void pages_deinit(struct pages *p)
 }
 
 /* Invalidates all rules that CPUs have cached. */
-static void tell_rules(struct pages *p)
+static void pages_flush_rules(struct pages *p)
 {
 	p->target->set_rules_epoch(p->target->context, ++p->rules_epoch);
 }
@@ -231,7 +231,7 @@ static int pages_load(
 	return size > ABI_UNWIND_REGION_BYTES ? -E2BIG : pages_load_page(p, slot, page, size);
 }
 
-/* Counts a page once a turn, however often it is requested. */
+/* Counts a page once a tick, however often it is requested. */
 static void defer(struct pages *p, uint32_t slot, uint32_t units)
 {
 	(void)map_set(&p->deferred, slot, units);
@@ -249,7 +249,7 @@ void pages_want(struct pages *p, uint32_t slot)
 
 	if (slot >= ABI_UNWIND_SLOTS || p->target->slots[slot].where != ABI_UNWIND_ABSENT)
 		return;
-	/* There will be no room before the next turn. */
+	/* There will be no room before the next tick. */
 	if (map_get(&p->deferred, slot, &units))
 		return;
 	module = pages_module_of(p, slot);
@@ -322,13 +322,13 @@ void pages_tick(struct pages *p)
 	map_clear(&p->deferred);
 	p->deferred_units = 0;
 	p->target->set_epoch(p->target->context, ++p->epoch);
-	if (p->epoch % RULES_TURNS == 0)
-		tell_rules(p);
+	if (p->epoch % RULES_TICKS == 0)
+		pages_flush_rules(p);
 }
 
 bool pages_crowded(const struct pages *p)
 {
-	if (p->slots_deferred && p->epoch - p->dropped_epoch >= DEFERRED_TURNS)
+	if (p->slots_deferred && p->epoch - p->dropped_epoch >= DEFERRED_TICKS)
 		return true;
 	return space_left(&p->slots) < ABI_UNWIND_SLOTS / SPARE_PART;
 }
@@ -368,7 +368,7 @@ void pages_drop(struct pages *p, uint32_t number)
 		return;
 	drop_pages(p, module);
 	if (module->slot_count) {
-		tell_rules(p);
+		pages_flush_rules(p);
 		(void)space_give(&p->slots, module->first_slot, module->slot_count);
 	}
 	map_remove(&p->modules, number);

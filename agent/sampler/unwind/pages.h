@@ -33,7 +33,7 @@ struct pages {
 	struct space regions[ABI_UNWIND_REGIONS]; /* in units of PAGE_UNIT_BYTES */
 	struct loaded_page *loaded;
 	size_t loaded_count, loaded_capacity;
-	struct map deferred; /* slot → units of a page that found no room since the last turn */
+	struct map deferred; /* slot → units of a page that found no room since the last tick */
 	uint32_t deferred_units; /* sum over these pages */
 	bool slots_deferred; /* a module found no slots since the last pages_drop_all() */
 	uint32_t epoch;
@@ -48,20 +48,20 @@ int pages_module(struct pages *p, uint32_t number, const struct index *index,
 	const struct page_module **ret_module);
 /*
  * Loads the page of SLOT, or marks the slot if there is none. If there is no room before the next
- * turn the page stays absent: user space finishes the walks that need it, and the page is loaded
+ * tick the page stays absent: user space finishes the walks that need it, and the page is loaded
  * when it is requested again.
  */
 void pages_want(struct pages *p, uint32_t slot);
 /*
- * Call it about once a second. Frees the room of pages evicted two turns ago, and evicts pages
+ * Call it about once a second. Frees the room of pages evicted two ticks ago, and evicts pages
  * until an eighth of the pool is free plus (up to a quarter of the pool) what found no room in this
- * turn.
+ * tick.
  */
 void pages_tick(struct pages *p);
 /* Whether slots are running out, or have run out. */
 bool pages_crowded(const struct pages *p);
 /* Replaces a module's index by another one of the same file. */
 void pages_replace(struct pages *p, uint32_t number, const struct index *index);
-/* Forgets a module. Its slots can be reused after two turns. */
+/* Forgets a module. Its slots can be reused after two ticks. */
 void pages_drop(struct pages *p, uint32_t number);
 void pages_drop_all(struct pages *p);

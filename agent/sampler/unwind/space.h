@@ -18,7 +18,7 @@ struct space_runs {
 
 struct space {
 	struct space_runs free; /* ascending, no two adjacent */
-	struct space_runs resting, rested; /* freed since the last turn, and in the turn before */
+	struct space_runs resting, rested; /* freed since the last tick, and in the tick before */
 	uint32_t total; /* units that were free initially */
 	uint32_t taken; /* units that are allocated or not reusable yet */
 };
@@ -30,5 +30,5 @@ int space_take(struct space *s, uint32_t count, uint32_t *ret_first);
 /* Frees a whole run from space_take(). On -ENOMEM the run is lost. */
 int space_give(struct space *s, uint32_t first, uint32_t count);
 void space_tick(struct space *s);
-/* Units that are free now or after two more turns. */
+/* Units that are free now or after two more ticks. */
 uint32_t space_left(const struct space *s);

@@ -9,7 +9,7 @@
 #include "agent/sampler/unwind/unwind_internal.h"
 
 enum {
-	MANY_RANGES = 256, /* a process with more is rewritten at most once a turn */
+	MANY_RANGES = 256, /* a process with more is rewritten at most once a tick */
 	DEVICE_MINOR_BITS = 20,
 };
 
@@ -130,7 +130,7 @@ static bool is_current(const struct unwind *u, const struct process *p,
 {
 	if (known->entry.exec_id != exec_id)
 		return false;
-	/* Freed ranges rest for two turns: a process that keeps mapping would use up all room. */
+	/* Freed ranges rest for two ticks: a process that keeps mapping would use up all room. */
 	if (known->run.count > MANY_RANGES && known->tick == u->tick)
 		return true;
 	if (known->waiting && known->modules_epoch != u->modules_epoch)
@@ -168,7 +168,7 @@ int unwind_sync(struct unwind *u, const struct process *p, uint32_t exec_id)
 	if (known && is_current(u, p, known, exec_id))
 		return 0;
 	err = known ? write_process(u, p, exec_id, known) : -E2BIG;
-	/* -EAGAIN: there will be room after some turns. */
+	/* -EAGAIN: there will be room after some ticks. */
 	if (err && err != -EAGAIN)
 		metrics_add(u->options.metrics, METRIC_UNWIND_PROCESSES_REFUSED, 1);
 	return err;
