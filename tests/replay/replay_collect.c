@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sampler/collect/events.h"
-#include "agent/sampler/collect/mapped_files.h"
-#include "agent/sampler/collect/merge.h"
+#include "agent/sampler/collect/drain.h"
 #include "agent/sampler/collect/tables.h"
 #include "agent/sampler/recording/ring_copy.h"
-#include "base/clock.h"
 #include "tests/replay/replay_internal.h"
 
 enum {
@@ -20,9 +17,6 @@ enum {
 	MAX_RECORD_BYTES = UINT16_MAX,
 };
 
-/* Equal to that of collect.c. */
-static const uint64_t SETTLE_NS = 200 * 1000;
-
 struct tables {
 	struct abi_unwind_slot slots[ABI_UNWIND_SLOTS];
 	bool by_file;
@@ -30,17 +24,13 @@ struct tables {
 
 struct collect {
 	struct replay *replay;
-	struct collect_options options;
-	struct events events;
-	struct mapped_files files;
-	struct merge merge;
+	struct drain drain;
 	struct ring_copy copies[MAX_RINGS];
 	struct ring *rings[MAX_RINGS];
 	size_t ring_count;
 	uint32_t looked; /* record that ended the last reading */
 	uint32_t part; /* record of the last ring read */
 	uint32_t window;
-	bool started;
 	struct tables *tables; /* NULL = none */
 };
 
@@ -52,7 +42,7 @@ static int collect_make_tables(struct collect *c)
 
 	(void)recording_body(&recording->records[number], &body, sizeof(body));
 	if (body.build_ids)
-		c->events.files = &c->files;
+		drain_join_files(&c->drain);
 	if (!body.tables)
 		return 0;
 	c->tables = calloc(1, sizeof(*c->tables));
@@ -72,11 +62,7 @@ int collect_create(
 	if (!c)
 		return -ENOMEM;
 	c->replay = replay_current();
-	c->options = *options;
-	c->events = (struct events){ .handlers = options->handlers,
-		.probes = options->probes,
-		.metrics = options->metrics };
-	err = merge_init(&c->merge);
+	err = drain_init(&c->drain, options);
 	if (!err)
 		err = collect_make_tables(c);
 	if (err) {
@@ -93,20 +79,20 @@ void collect_destroy(struct collect *c)
 		return;
 	for (size_t i = 0; i < c->ring_count; i++)
 		ring_copy_deinit(&c->copies[i]);
-	merge_deinit(&c->merge);
+	drain_deinit(&c->drain);
 	free(c->tables);
 	free(c);
 }
 
 int collect_start(struct collect *c)
 {
-	c->started = true;
+	drain_set_sampling(&c->drain, true);
 	return 0;
 }
 
 int collect_stop(struct collect *c)
 {
-	c->started = false;
+	drain_set_sampling(&c->drain, false);
 	return 0;
 }
 
@@ -206,41 +192,12 @@ static void collect_look(struct collect *c)
 	}
 }
 
-static void collect_record(void *context, uint64_t time_ns, const uint8_t *record, size_t size)
-{
-	const struct collect *c = context;
-
-	events_deliver(&c->events, time_ns, record, size);
-}
-
-static void collect_gap(void *context, uint64_t time_ns, uint64_t until_ns)
-{
-	const struct collect *c = context;
-
-	metrics_add(c->options.metrics, METRIC_SIDEBAND_GAPS, 1);
-	c->options.handlers.lost(c->options.handlers.context, time_ns, until_ns);
-}
-
-static void collect_bad(void *context, uint64_t time_ns, uint64_t bytes)
-{
-	const struct collect *c = context;
-
-	(void)bytes;
-	metrics_add(c->options.metrics, METRIC_LOST_BAD_RECORD, 1);
-	collect_gap(context, time_ns, clock_monotonic_ns());
-}
-
 int64_t collect_drain(struct collect *c, uint64_t until_ns)
 {
-	const struct merge_sink sink = {
-		.record = collect_record, .bad = collect_bad, .gap = collect_gap, .context = c
-	};
-	uint64_t settled_ns = clock_monotonic_ns() - (c->started ? SETTLE_NS : 0);
+	uint64_t limit_ns = drain_limit_ns(&c->drain, until_ns);
 
 	collect_look(c);
-	if (!until_ns || until_ns > settled_ns)
-		until_ns = settled_ns;
-	return merge_rings(&c->merge, c->rings, c->ring_count, until_ns, &sink);
+	return drain_rings(&c->drain, c->rings, c->ring_count, limit_ns);
 }
 
 uint32_t collect_next_window(struct collect *c)
