@@ -3,6 +3,7 @@
 #include "tests/unit/torture.h"
 
 #include "agent/loop/loop.h"
+#include "agent/loop/timers.h"
 #include "agent/sampler/windows/windows.h"
 
 enum { LIMIT_BYTES = 1 << 20 };
@@ -89,6 +90,23 @@ static void begin_windows(void *context)
 	assert_int_equal(create(context), 0);
 }
 
+static void nothing_is_due(void *context)
+{
+	(void)context;
+}
+
+/* The loop's reserve is used up: a further timer needs memory. */
+static void begin_windows_without_timers(void *context)
+{
+	const struct owner *o = context;
+	int timer;
+
+	begin_windows(context);
+	for (int i = 0; i < TIMERS_RESERVED; i++)
+		assert_int_equal(
+			loop_timer(o->loop, UINT64_MAX / 4, 0, nothing_is_due, NULL, &timer), 0);
+}
+
 static void end_windows(struct owner *o)
 {
 	windows_destroy(o->windows);
@@ -139,7 +157,7 @@ static void window_that_cannot_be_ended_goes_on(void **state)
 	struct owner o;
 
 	(void)state;
-	torture_run(&(struct torture){ .begin = begin_windows,
+	torture_run(&(struct torture){ .begin = begin_windows_without_timers,
 		.operation = rotate,
 		.end = end_of_rotate,
 		.context = &o,
