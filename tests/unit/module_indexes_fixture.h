@@ -71,6 +71,7 @@ static inline void on_take_file(void *context, const struct module *module, int 
 	struct world *w = context;
 
 	(void)module;
+	assert_true(fd >= 0);
 	assert_int_equal(w->taken_fd, -1);
 	w->taken_fd = fd;
 }
