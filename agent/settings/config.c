@@ -3,12 +3,13 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/settings/config_internal.h"
 #include "agent/settings/config_lists.h"
+#include "agent/settings/setting_text.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/items.h"
@@ -28,95 +29,6 @@ static const struct setting_row rows[SETTING_COUNT] = {
 #include "agent/settings/settings.def"
 #undef SETTING
 };
-
-struct unit {
-	const char *suffix;
-	uint64_t factor;
-};
-
-static const struct unit duration_units[] = {
-	{ "", 1000000000 },
-	{ "ns", 1 },
-	{ "us", 1000 },
-	{ "ms", 1000000 },
-	{ "s", 1000000000 },
-	{ "m", UINT64_C(60000000000) },
-	{ "h", UINT64_C(3600000000000) },
-};
-
-static const struct unit byte_units[] = {
-	{ "", 1 },
-	{ "K", 1 << 10 },
-	{ "M", 1 << 20 },
-	{ "G", 1 << 30 },
-	{ "KiB", 1 << 10 },
-	{ "MiB", 1 << 20 },
-	{ "GiB", 1 << 30 },
-};
-
-/* Decimal digits, optionally with a fraction: `1.5s`. */
-static bool parse_scaled(
-	const char *text, const struct unit *units, size_t unit_count, uint64_t *ret_number)
-{
-	double value;
-	char *end;
-
-	errno = 0;
-	value = strtod(text, &end);
-	if (errno || end == text || strspn(text, "0123456789.") != (size_t)(end - text))
-		return false;
-	for (size_t i = 0; i < unit_count; i++) {
-		if (strcmp(end, units[i].suffix))
-			continue;
-		value *= (double)units[i].factor;
-		if (value >= 9e18)
-			return false;
-		*ret_number = (uint64_t)value;
-		return true;
-	}
-	return false;
-}
-
-static bool config_parse_number(const char *text, uint64_t *ret_number)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	*ret_number = strtoull(text, &end, 10);
-	return !errno && !*end;
-}
-
-static bool parse_flag(const char *text, uint64_t *ret_number)
-{
-	if (!strcmp(text, "1") || !strcasecmp(text, "true") || !strcasecmp(text, "yes"))
-		*ret_number = 1;
-	else if (!strcmp(text, "0") || !strcasecmp(text, "false") || !strcasecmp(text, "no") ||
-		 !*text)
-		*ret_number = 0;
-	else
-		return false;
-	return true;
-}
-
-static bool parse_value(enum setting_type type, const char *text, uint64_t *ret_number)
-{
-	switch (type) {
-	case SETTING_TYPE_FLAG:
-		return parse_flag(text, ret_number);
-	case SETTING_TYPE_NUMBER:
-		return config_parse_number(text, ret_number);
-	case SETTING_TYPE_DURATION:
-		return parse_scaled(text, duration_units, ARRAY_SIZE(duration_units), ret_number);
-	case SETTING_TYPE_BYTES:
-		return parse_scaled(text, byte_units, ARRAY_SIZE(byte_units), ret_number);
-	case SETTING_TYPE_TEXT:
-	case SETTING_TYPE_LIST:
-		break;
-	}
-	return true;
-}
 
 const char *config_wants(enum setting id)
 {
@@ -148,8 +60,7 @@ const char *config_wants_named(const char *name)
 	return NULL;
 }
 
-/* For messages. Leaves out an overlong value, which may be anything, even a secret. */
-static const char *shown(const char *text)
+const char *config_shown(const char *text)
 {
 	return text && strlen(text) <= TEXT_LIMIT ? text : "";
 }
@@ -167,15 +78,13 @@ static char *joined(const struct setting_value *value, enum setting_type type, c
 	return both;
 }
 
-/* Does nothing if a stronger source has set it. */
-static int config_set(
-	struct config *config, enum setting id, const char *text, enum config_source source)
+int config_set(struct config *config, enum setting id, const char *text, enum config_source source)
 {
 	struct setting_value *value = &config->values[id];
 	uint64_t number = 0;
 	char *copy;
 
-	if (!parse_value(rows[id].type, text, &number) || strlen(text) > TEXT_LIMIT ||
+	if (!setting_text_read(rows[id].type, text, &number) || strlen(text) > TEXT_LIMIT ||
 		(value->text && strlen(value->text) > TEXT_LIMIT) ||
 		(id == SETTING_debuginfod_urls && !debuginfod_urls_are_valid(text)))
 		return -EINVAL;
@@ -234,93 +143,11 @@ static int set_fallbacks(struct config *config)
 			continue;
 		err = config_set(config, id, text, CONFIG_ENVIRONMENT);
 		if (err) {
-			fprintf(stderr, "fathom: %s=%s: %s must be %s\n", name, shown(text),
+			fprintf(stderr, "fathom: %s=%s: %s must be %s\n", name, config_shown(text),
 				config_name(id), config_wants(id));
 			return err;
 		}
 	}
-	return 0;
-}
-
-struct option_table {
-	struct option longs[SETTING_COUNT + 1];
-	char letters[2 * SETTING_COUNT + 3];
-};
-
-enum { LONG_BASE = 256 }; /* getopt_long() returns LONG_BASE + id */
-
-static void config_fill_options(struct option_table *table, enum config_command command)
-{
-	size_t count = 0, letters = 0;
-
-	/* `+`: options end at the first other argument; `:`: we report missing values. */
-	table->letters[letters++] = '+';
-	table->letters[letters++] = ':';
-	for (int id = 0; id < SETTING_COUNT; id++) {
-		bool takes = rows[id].type != SETTING_TYPE_FLAG;
-
-		if (!(rows[id].commands & command))
-			continue;
-		table->longs[count++] = (struct option){
-			.name = rows[id].name,
-			.has_arg = takes ? required_argument : optional_argument,
-			.val = LONG_BASE + id,
-		};
-		if (!rows[id].letter)
-			continue;
-		table->letters[letters++] = rows[id].letter;
-		if (takes)
-			table->letters[letters++] = ':';
-	}
-	table->letters[letters] = 0;
-	table->longs[count] = (struct option){ 0 };
-}
-
-static int setting_of(int got, enum config_command command)
-{
-	if (got >= LONG_BASE)
-		return got - LONG_BASE;
-	for (int id = 0; id < SETTING_COUNT; id++) {
-		if (rows[id].letter == got && (rows[id].commands & command))
-			return id;
-	}
-	return -1;
-}
-
-static int config_complain(const char *command, int got, char **argv)
-{
-	if (got == ':')
-		fprintf(stderr, "fathom %s: %s needs a value\n", command, argv[optind - 1]);
-	else if (optopt && optopt < LONG_BASE)
-		fprintf(stderr, "fathom %s: unknown option -%c; see fathom %s --help\n", command,
-			optopt, command);
-	else
-		fprintf(stderr, "fathom %s: unknown option %s; see fathom %s --help\n", command,
-			argv[optind - 1], command);
-	return -EINVAL;
-}
-
-static int parse_options(struct config *config, int argc, char **argv)
-{
-	struct option_table table;
-	int got, id, err;
-
-	config_fill_options(&table, config->command);
-	optind = 0;
-	opterr = 0;
-	while ((got = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
-		id = got == '?' || got == ':' ? -1 : setting_of(got, config->command);
-		if (id < 0)
-			return config_complain(argv[0], got, argv);
-		err = config_set(config, id, optarg ? optarg : "1", CONFIG_COMMAND_LINE);
-		if (err == -EINVAL)
-			fprintf(stderr, "fathom %s: %s %s: must be %s\n", argv[0], config_name(id),
-				shown(optarg), config_wants(id));
-		if (err)
-			return err;
-	}
-	config->rest = argv + optind;
-	config->rest_count = argc - optind;
 	return 0;
 }
 
@@ -331,7 +158,7 @@ int config_parse(struct config *config, enum config_command command, int argc, c
 	*config = (struct config){ .command = command };
 	err = set_fallbacks(config);
 	if (!err)
-		err = parse_options(config, argc, argv);
+		err = config_options_read(config, argc, argv);
 	if (err)
 		config_deinit(config);
 	return err;
@@ -416,25 +243,6 @@ int config_refuse(
 	return -EINVAL;
 }
 
-/* Parses `7` or `4-7`. */
-static bool parse_span(const char *text, uint32_t *ret_first, uint32_t *ret_last)
-{
-	unsigned long first, last;
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	first = last = strtoul(text, &end, 10);
-	if (*end == '-' && isdigit((unsigned char)end[1]))
-		last = strtoul(end + 1, &end, 10);
-	if (errno || *end || last < first || last > INT32_MAX)
-		return false;
-	*ret_first = (uint32_t)first;
-	*ret_last = (uint32_t)last;
-	return true;
-}
-
 static int complain_numbers(const struct config *config, enum setting id, size_t limit)
 {
 	const char *name = config_name(id), *text = config->values[id].text;
@@ -465,7 +273,7 @@ int config_numbers(const struct config *config, enum setting id, size_t limit,
 	while ((item = strsep(&next, ",")) != NULL) {
 		uint32_t first, last;
 
-		if (!parse_span(item, &first, &last) || last - first >= limit - count) {
+		if (!setting_text_span(item, &first, &last) || last - first >= limit - count) {
 			return complain_numbers(config, id, limit);
 		}
 		for (uint32_t n = first; n <= last; n++) {
@@ -477,34 +285,6 @@ int config_numbers(const struct config *config, enum setting id, size_t limit,
 	*ret_numbers = take(numbers);
 	*ret_count = count;
 	return 0;
-}
-
-enum { HEAD_COLUMNS = 29 };
-
-void config_print_options(FILE *out, enum config_command command)
-{
-	for (int id = 0; id < SETTING_COUNT; id++) {
-		const struct setting_row *row = &rows[id];
-		char head[80];
-		int used;
-
-		if (!(row->commands & command) || config_is_hidden((enum setting)id))
-			continue;
-		used = row->letter
-			       ? snprintf(head, sizeof(head), "-%c, --%s", row->letter, row->name)
-			       : snprintf(head, sizeof(head), "    --%s", row->name);
-		if (row->argument)
-			snprintf(head + used, sizeof(head) - (size_t)used, " %s", row->argument);
-		/* A long head gets a line of its own. */
-		if (strlen(head) + 2 > HEAD_COLUMNS)
-			fprintf(out, "  %s\n%*s", head, HEAD_COLUMNS + 2, "");
-		else
-			fprintf(out, "  %-*s", HEAD_COLUMNS, head);
-		fputs(row->help, out);
-		if (row->fallback)
-			fprintf(out, " (default: %s)", row->fallback);
-		fputc('\n', out);
-	}
 }
 
 const struct setting_row *config_row(enum setting id)
