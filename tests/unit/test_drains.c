@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 
 #include "agent/sampler/schedule/drains.h"
 
@@ -102,6 +103,8 @@ static void a_descriptor_that_is_ready_is_drained_at_once(void **state)
 	pass(f->loop, 0);
 	assert_int_equal(f->drains_run, 0);
 	assert_int_equal(write(f->pipe[1], "x", 1), 1);
+	/* Only the descriptor can end the loop. */
+	loop_cancel(f->loop, f->drains.timer);
 	f->ends_loop = true;
 	assert_int_equal(loop_run(f->loop), 0);
 	assert_int_equal(f->drains_run, 1);
@@ -159,6 +162,13 @@ static void a_drain_on_demand_is_like_the_others(void **state)
 	assert_true(f->drains.idle);
 }
 
+static void ignore_fd(void *context, int fd, uint32_t events)
+{
+	(void)context;
+	(void)fd;
+	(void)events;
+}
+
 static void after_the_end_nothing_is_drained(void **state)
 {
 	struct fixture *f = *state;
@@ -167,6 +177,8 @@ static void after_the_end_nothing_is_drained(void **state)
 	drains_deinit(&f->drains);
 	assert_int_equal(write(f->pipe[1], "x", 1), 1);
 	assert_int_equal(drains_in_a_second(f), 0);
+	/* The loop does not know the descriptor any more. */
+	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, ignore_fd, NULL), 0);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
