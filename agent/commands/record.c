@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent/commands/commands.h"
+#include "agent/sampler/probes/probes.h"
 #include "agent/settings/explain.h"
 #include "agent/settings/log_options.h"
 #include "base/cleanup.h"
@@ -263,7 +264,7 @@ static void tell(struct record *r, const struct report_summary *summary)
 		.builds_cpu_ns = sampler_builds_cpu_ns(r->sampler),
 		.elapsed_ns = r->window.ended_ns - r->window.began_ns,
 		.output = file ? r->plan.output : NULL,
-		.off_cpu = r->window.off_cpu,
+		.off_cpu = sample_types_have(&r->window.types, PROBE_off_cpu),
 		.command = r->command.ended ? &r->command : NULL,
 		.targets_ended = record_targets_ended(&r->targets),
 	};

@@ -72,8 +72,7 @@ static void print_hot(const struct report_hot *hot, uint64_t samples)
 void daemon_announce_hottest(
 	struct daemon *d, const struct sealed_window *window, const struct report_sources *sources)
 {
-	uint64_t samples =
-		profile_total_count(sources->profile) - profile_wait_count(sources->profile);
+	uint64_t samples = profile_tick_count(sources->profile);
 	struct report_hot *hot = NULL;
 	size_t count = 0;
 

@@ -67,7 +67,7 @@ static int hottest_count_samples(
 	for (size_t n = 0; n < profile_sample_count(profile); n++) {
 		const struct profile_sample *sample = profile_sample_at(profile, n);
 
-		if (sample->kind == PROFILE_WAITS)
+		if (sample->type != SAMPLE_TYPE_TICKS)
 			continue;
 		err = stacks_get(stacks, sample, &facts) ?: hottest_grow(h);
 		if (err)

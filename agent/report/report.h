@@ -23,13 +23,12 @@ struct report_sources {
 };
 
 struct report_options {
-	bool cycles; /* sampled cycles: second value is cycles/count */
 	/*
-	 * Waits were sampled as well. pprof: adds the sample types waits/count and
-	 * off_cpu/nanoseconds; they are 0 for CPU samples, and the first two are 0 for waits.
-	 * Folded: waits only.
+	 * What the samples count. pprof has two values for each type; those of other types than a
+	 * sample's own are 0. Folded text has the samples of the last type only. Samples of a type
+	 * that is not here are left out.
 	 */
-	bool off_cpu;
+	struct sample_types types;
 	/* ns or cycles. pprof stores the samples' mean, with a comment, if theirs differ. */
 	int64_t period;
 	int64_t time_ns; /* start, ns since 1970 */
@@ -54,7 +53,7 @@ struct report_options report_window_options(const struct sealed_window *window);
 /* Totals for the summary that `fathom record` prints. */
 struct report_summary {
 	uint64_t samples;
-	uint64_t waits, wait_ns; /* off-CPU waits; not counted in samples */
+	uint64_t waits, wait_ns; /* of other types than ticks; not counted in samples */
 	uint64_t user_stacks, complete_stacks; /* weighted by samples and waits */
 	uint64_t user_frames, named_user_frames; /* innermost user frames, weighted alike */
 	uint64_t entries; /* rows of pprof's sample table */
@@ -64,8 +63,8 @@ struct report_summary {
 int report_pprof(const struct report_sources *sources, const struct report_options *options,
 	struct buffer *out, struct report_summary *ret_summary);
 /*
- * Appends `comm;frame;frame count` lines, root first, sorted. With off_cpu the count is
- * microseconds of waiting.
+ * Appends `comm;frame;frame count` lines, root first, sorted. For other types than ticks the count
+ * is the weight in microseconds.
  */
 int report_folded(const struct report_sources *sources, const struct report_options *options,
 	struct buffer *out, struct report_summary *ret_summary);

@@ -25,7 +25,7 @@ DEFINE_AUTO(stacks);
 
 struct folded {
 	const struct report_sources *sources;
-	bool off_cpu; /* waits only */
+	uint32_t type; /* of samples: only these */
 	struct stacks *stacks;
 	struct intern frames; /* texts of frames; numbers are the stacks' ids */
 	struct intern comms;
@@ -115,7 +115,8 @@ static int count_sample(struct folded *f, const struct profile_sample *sample)
 		return err;
 	key = (uint64_t)comm << 32 | facts->number;
 	map_get(&f->counts, key, &count);
-	err = map_set(&f->counts, key, count + (f->off_cpu ? sample->weight : sample->count));
+	err = map_set(&f->counts, key,
+		count + (f->type == SAMPLE_TYPE_TICKS ? sample->count : sample->weight));
 	if (err)
 		return err;
 	stacks_account(f->stacks, facts, sample, &f->summary);
@@ -130,7 +131,7 @@ static int report_folded_count_samples(struct folded *f)
 	for (size_t i = 0; i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 
-		if (f->off_cpu != (sample->kind == PROFILE_WAITS))
+		if (sample->type != f->type)
 			continue;
 		err = count_sample(f, sample);
 		if (err == -E2BIG)
@@ -203,7 +204,7 @@ static int put_lines(struct folded *f, struct buffer *out)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t value = f->line_counts[order[i]];
 
-		if (f->off_cpu)
+		if (f->type != SAMPLE_TYPE_TICKS)
 			value /= NS_PER_US;
 		if (!value)
 			continue;
@@ -232,7 +233,7 @@ int report_folded(const struct report_sources *sources, const struct report_opti
 	struct buffer *out, struct report_summary *ret_summary)
 {
 	autocall(folded_deinit) struct folded f = { .sources = sources,
-		.off_cpu = options && options->off_cpu };
+		.type = options ? sample_types_last(&options->types) : SAMPLE_TYPE_TICKS };
 	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
 	int err;
 

@@ -13,8 +13,7 @@
 enum {
 	MAX_PPROF_BYTES = 256 << 20,
 	MAX_PROCESSES = 1 << 22,
-	CPU_TYPES = 2, /* the values of CPU samples; those of waits follow */
-	ALL_TYPES = 4,
+	ALL_VALUES = 2 * SAMPLE_TYPES,
 };
 
 enum {
@@ -172,8 +171,8 @@ static int put_main_binary_first(struct pprof_report *r)
 
 /* ---- samples ---- */
 
-static size_t labels_of_sample(
-	const struct profile_sample *sample, struct pprof_label ret_labels[SAMPLE_LABEL_COUNT])
+static size_t labels_of_sample(const struct sample_type *type, const struct profile_sample *sample,
+	struct pprof_label ret_labels[SAMPLE_LABEL_COUNT])
 {
 	size_t count = 0;
 
@@ -181,6 +180,8 @@ static size_t labels_of_sample(
 		const struct sample_label *label = &sample_labels[i];
 		struct pprof_label to = { .key = label->name };
 
+		if (!(type->labels >> i & 1))
+			continue;
 		if (label->is_text) {
 			to.text = sample_label_text(label, sample);
 		} else {
@@ -212,10 +213,13 @@ static int64_t value_of(uint64_t number)
 }
 
 /* Puts the values in the order of the types in pprof_options_of(). */
-static void put_values(const struct profile_sample *sample, int64_t values[ALL_TYPES])
+static void put_values(const struct sample_types *types, const struct profile_sample *sample,
+	int64_t values[ALL_VALUES])
 {
-	size_t first = sample->kind == PROFILE_WAITS ? CPU_TYPES : 0;
+	size_t first = 0;
 
+	for (uint32_t i = 0; i < sample->type; i++)
+		first += sample_types_have(types, i) ? 2 : 0;
 	values[first] = value_of(sample->count);
 	values[first + 1] = value_of(sample->weight);
 }
@@ -224,7 +228,8 @@ static int report_pprof_add_sample(struct pprof_report *r, const struct profile_
 {
 	const struct process_facts *process =
 		window_processes_find(r->sources->processes, sample->process);
-	int64_t values[ALL_TYPES] = { 0 };
+	const struct sample_types *types = &r->options->types;
+	int64_t values[ALL_VALUES] = { 0 };
 	const struct stack_facts *facts;
 	struct pprof_label labels[SAMPLE_LABEL_COUNT + PROCESS_LABELS];
 	uint64_t locations[PPROF_MAX_FRAMES];
@@ -238,10 +243,10 @@ static int report_pprof_add_sample(struct pprof_report *r, const struct profile_
 	for (size_t i = 0; i < count; i++)
 		locations[i] = r->stacks->ids[facts->first + i];
 	if (!r->options->no_labels)
-		label_count = labels_of_sample(sample, labels);
+		label_count = labels_of_sample(&types->of[sample->type], sample, labels);
 	if (!r->options->no_labels && process)
 		label_count += labels_of_process(process, labels + label_count);
-	put_values(sample, values);
+	put_values(types, sample, values);
 	err = pprof_sample(r->pprof, locations, count, values, labels, label_count);
 	if (err)
 		return err;
@@ -258,7 +263,7 @@ static int report_pprof_add_samples(struct pprof_report *r)
 	for (size_t i = 0; i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 
-		if (!included(r, sample))
+		if (!included(r, sample) || !sample_types_have(&r->options->types, sample->type))
 			continue;
 		err = report_pprof_add_sample(r, sample);
 		if (err == -E2BIG)
@@ -277,12 +282,12 @@ static int64_t report_pprof_period_of(const struct pprof_report *r, bool *ret_me
 {
 	const struct profile *profile = r->sources->profile;
 	uint64_t period = (uint64_t)r->options->period, count = 0, weight = 0;
-	bool changed = false;
+	bool timed = r->options->types.of[SAMPLE_TYPE_TICKS].is_time, changed = false;
 
-	for (size_t i = 0; !r->options->cycles && i < profile_sample_count(profile); i++) {
+	for (size_t i = 0; timed && i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 
-		if (sample->kind == PROFILE_WAITS || !included(r, sample))
+		if (sample->type != SAMPLE_TYPE_TICKS || !included(r, sample))
 			continue;
 		changed |= sample->weight != sample->count * period;
 		count += sample->count;
@@ -303,23 +308,33 @@ static int report_pprof_put_comments(const struct pprof_report *r, bool mean_per
 	return err;
 }
 
+static struct pprof_type pprof_type_of(const struct sample_value *value)
+{
+	return (struct pprof_type){ value->type, value->unit };
+}
+
+/* The first type is that of the period, and what tools show first. */
 static struct pprof_options pprof_options_of(const struct report_options *options)
 {
-	struct pprof_type weight = options->cycles ? (struct pprof_type){ "cycles", "count" }
-						   : (struct pprof_type){ "cpu", "nanoseconds" };
-
-	return (struct pprof_options){
-		.types = { { "samples", "count" }, weight, { "waits", "count" },
-			{ "off_cpu", "nanoseconds" } },
-		.type_count = options->off_cpu ? ALL_TYPES : CPU_TYPES,
-		.default_type = weight.type,
-		.period_type = weight,
+	struct pprof_options head = {
 		.period = options->period,
 		.time_ns = options->time_ns,
 		.duration_ns = options->duration_ns,
 		.limit_bytes = MAX_PPROF_BYTES,
 		.no_inlines = options->no_inlines,
 	};
+
+	for (uint32_t i = 0; i < SAMPLE_TYPES; i++) {
+		const struct sample_type *type = &options->types.of[i];
+
+		if (!sample_types_have(&options->types, i))
+			continue;
+		head.types[head.type_count++] = pprof_type_of(&type->count);
+		head.types[head.type_count++] = pprof_type_of(&type->weight);
+	}
+	head.period_type = head.types[1];
+	head.default_type = head.types[1].type;
+	return head;
 }
 
 struct report_sources report_window_sources(
@@ -337,8 +352,7 @@ struct report_sources report_window_sources(
 struct report_options report_window_options(const struct sealed_window *window)
 {
 	return (struct report_options){
-		.cycles = window->cycles,
-		.off_cpu = window->off_cpu,
+		.types = window->types,
 		.period = (int64_t)window->period,
 		.time_ns = (int64_t)window->began_real_ns,
 		.duration_ns = (int64_t)(window->ended_ns - window->began_ns),

@@ -384,11 +384,11 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts,
 	struct metrics *metrics = s->sources->metrics;
 	uint64_t count = sample->count;
 
-	if (sample->kind == PROFILE_WAITS) {
+	if (sample->type == SAMPLE_TYPE_TICKS) {
+		summary->samples += count;
+	} else {
 		summary->waits += count;
 		summary->wait_ns += sample->weight;
-	} else {
-		summary->samples += count;
 	}
 	for (size_t i = 0; i < SYMBOLIZE_OUTCOMES; i++)
 		metrics_add(metrics, metric_of[i], facts->outcomes[i] * count);

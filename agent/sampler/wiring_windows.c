@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wires the windows to the rooms that they call. Nothing is decided here. */
+#include "agent/sampler/probes/probes.h"
 #include "agent/sampler/recording/notes.h"
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/sealing.h"
@@ -98,13 +99,15 @@ static uint64_t windows_period_of(const struct collect_options *collect)
 
 int sampler_windows_create(struct sampler *sampler, const struct sampler_options *options)
 {
+	struct sample_types types;
+
+	probes_sample_types(&options->collect, &types);
 	return windows_create(
 		&(struct windows_options){
 			.loop = sampler->loop,
 			.limit_bytes = options->profile_limit_bytes,
 			.period = windows_period_of(&options->collect),
-			.cycles = options->collect.event == COLLECT_CYCLES,
-			.off_cpu = options->collect.off_cpu_share > 0,
+			.types = types,
 			.handlers = {
 				.drain = on_drain,
 				.next_number = on_next_number,

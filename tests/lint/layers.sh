@@ -37,13 +37,13 @@ agent/sampler/memory: base/ agent/sampler/process/
 agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/schedule: base/ agent/loop/ symbolizer/builds/
-agent/sampler/seam: base/ agent/sampler/profile/frame.h symbolizer/index/index_frame.h
+agent/sampler/seam: base/ agent/sampler/profile/frame.h agent/sampler/profile/sample_type.h symbolizer/index/index_frame.h
 agent/sampler/symbolize: base/ agent/sampler/process/ agent/sampler/profile/frame.h agent/sampler/runtimes/names.h agent/sampler/seam/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/kernel_image.h
 agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/ agent/sampler/seam/sealed_window.h
 agent/sampler/probes/off_cpu: base/ agent/sampler/collect/ agent/sampler/probes/ agent/sampler/profile/ bpf/abi/ bpf/probes/*.skel.h
 agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/process/selection.h agent/sampler/profile/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/ agent/sampler/seam/
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/shared.skel.h bpf/unwind/mapping_probe.skel.h
-agent/sampler/probes: base/ agent/sampler/collect/ bpf/abi/ bpf/probes/*.skel.h
+agent/sampler/probes: base/ agent/sampler/collect/ agent/sampler/profile/sample_ bpf/abi/ bpf/probes/*.skel.h
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind/step.bpf.h symbolizer/index/
 agent/sampler/samples: base/ agent/sampler/process/ agent/sampler/profile/ agent/sampler/unwind/ agent/sampler/kernel_symbols/ bpf/abi/
 agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/

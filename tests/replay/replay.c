@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "agent/report/report.h"
+#include "agent/sampler/collect/collect.h"
+#include "agent/sampler/probes/probes.h"
 #include "agent/sampler/process/selection.h"
 #include "agent/sampler/recording/notes.h"
 #include "base/array.h"
@@ -66,9 +68,12 @@ static void asked_report_deinit(struct asked_report *asked)
 static void asked_report_set_options(
 	struct asked_report *asked, const struct recording_report *body)
 {
+	const struct collect_options sampled = {
+		.event = body->cycles ? COLLECT_CYCLES : COLLECT_CPU_CLOCK,
+		.off_cpu_share = body->off_cpu,
+	};
+
 	asked->options = (struct report_options){
-		.cycles = body->cycles,
-		.off_cpu = body->off_cpu,
 		.period = body->period,
 		.time_ns = body->time_ns,
 		.duration_ns = body->duration_ns,
@@ -80,6 +85,7 @@ static void asked_report_set_options(
 		.include = body->process_count == UINT32_MAX ? NULL : asked_report_includes,
 		.include_context = asked,
 	};
+	probes_sample_types(&sampled, &asked->options.types);
 }
 
 /* Returns false if the record is invalid. */

@@ -88,6 +88,7 @@ static inline void daemon_fixture_make(struct daemon_fixture *f, const char *tex
 		.began_ns = d->started_ns,
 		.began_real_ns = d->started_real_ns,
 		.period = 52631578,
+		.types = sample_types_of(false, false),
 		.profile = f->sampler.world->profile,
 		.processes = &f->sampler.world->described,
 		.anon_module = processes_anon_module(f->sampler.world->processes),

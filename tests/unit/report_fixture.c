@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "agent/sampler/collect/collect.h"
+#include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "symbolizer/indexer/writer/writer.h"
 #include "tests/unit/direct_build_ids.h"
@@ -144,6 +146,19 @@ static struct process *make_process(struct fixture *f, uint32_t pid, const char 
 	return p;
 }
 
+struct sample_types sample_types_of(bool cycles, bool off_cpu)
+{
+	struct sample_types types;
+
+	probes_sample_types(
+		&(struct collect_options){
+			.event = cycles ? COLLECT_CYCLES : COLLECT_CPU_CLOCK,
+			.off_cpu_share = off_cpu,
+		},
+		&types);
+	return types;
+}
+
 int report_setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -185,7 +200,12 @@ int report_setup(void **state)
 		.symbolize = f->symbolize,
 		.metrics = &f->metrics,
 	};
-	f->options = (struct report_options){ .period = 10101010, .time_ns = 1, .duration_ns = 2 };
+	f->options = (struct report_options){
+		.types = sample_types_of(false, false),
+		.period = 10101010,
+		.time_ns = 1,
+		.duration_ns = 2,
+	};
 	*state = f;
 	return 0;
 }
@@ -264,7 +284,7 @@ void add_wait(struct fixture *f, const struct process *p, const struct profile_s
 		.tid = p->pid + 1,
 		.flags = ABI_SAMPLE_KERNEL,
 		.comm = "thread",
-		.kind = PROFILE_WAITS,
+		.type = PROBE_off_cpu,
 		.count = 1,
 		.weight = wait_ns };
 

@@ -60,6 +60,9 @@ const struct report_sources *sealed_sources(struct fixture *f);
 /* Frees what describe() and the reports since then took. */
 void unseal(struct fixture *f);
 
+/* The sample types of a window. */
+struct sample_types sample_types_of(bool cycles, bool off_cpu);
+
 struct profile_frame in_program(uint64_t file_off, uint32_t flags, const struct fixture *f);
 /* A frame in page PAGE of the kernel: 1 is do_syscall_64, 2 is vfs_read. */
 struct profile_frame in_kernel(unsigned int page, uint32_t flags);

@@ -3,6 +3,7 @@
  * Attributed samples into the profiles of two windows and of a tap, and switches off the CPU to an
  * owner that records them. The stacks are those of tests/unit/aggregator_fixture.h.
  */
+#include "agent/sampler/profile/sample_type.h"
 #include "tests/unit/aggregator_fixture.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static void a_tick_goes_into_its_window(void **state)
 	assert_int_equal(sample->count, 2);
 	assert_int_equal(sample->weight, 2 * PERIOD);
 	assert_int_equal(sample->process, GENERATION);
-	assert_int_equal(sample->kind, PROFILE_TICKS);
+	assert_int_equal(sample->type, SAMPLE_TYPE_TICKS);
 	assert_int_equal(profile_stack_at(f->windows[WINDOW], sample->stack).frame_count, 1);
 	assert_int_equal(profile_sample_count(f->windows[LATE_WINDOW]), 0);
 	assert_int_equal(aggregator_ticks(&f->aggregator), 2);
@@ -238,7 +239,6 @@ static void a_switch_off_the_cpu_gets_its_stack_and_no_weight(void **state)
 	open_tap(f, 1 << 20);
 	add_switch_out(f, &switch_out);
 	assert_int_equal(f->waits_resolved, 1);
-	assert_int_equal(f->resolved.kind, PROFILE_WAITS);
 	assert_int_equal(f->resolved.count, 0);
 	assert_int_equal(f->resolved.weight, 0);
 	assert_int_equal(f->resolved.process, GENERATION);

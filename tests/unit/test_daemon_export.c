@@ -218,7 +218,10 @@ static int read_one(const char *path, const struct stat *st, int flag, struct FT
 static void send_window(struct bench *b)
 {
 	const struct report_options options = {
-		.period = 10101010, .time_ns = (int64_t)clock_real_ns(), .duration_ns = 1000000000
+		.types = sample_types_of(false, false),
+		.period = 10101010,
+		.time_ns = (int64_t)clock_real_ns(),
+		.duration_ns = 1000000000,
 	};
 
 	daemon_export_window(b->export, sealed_sources(b->world), &options, true);
@@ -432,7 +435,10 @@ static void stacks_are_counted_once(void **state)
 {
 	struct bench *b = *state;
 	const struct report_options options = {
-		.period = 10101010, .time_ns = (int64_t)clock_real_ns(), .duration_ns = 1000000000
+		.types = sample_types_of(false, false),
+		.period = 10101010,
+		.time_ns = (int64_t)clock_real_ns(),
+		.duration_ns = 1000000000,
 	};
 	uint64_t counted;
 
@@ -484,7 +490,10 @@ static void wait_for_figures(struct bench *b, uint64_t sent, uint64_t pending)
 static void submit_window(struct bench *b)
 {
 	const struct report_options options = {
-		.period = 10101010, .time_ns = (int64_t)clock_real_ns(), .duration_ns = 1000000000
+		.types = sample_types_of(false, false),
+		.period = 10101010,
+		.time_ns = (int64_t)clock_real_ns(),
+		.duration_ns = 1000000000,
 	};
 
 	daemon_export_window(b->export, sealed_sources(b->world), &options, true);

@@ -257,7 +257,7 @@ static void adds_equal_samples_up(void **state)
 	profile_destroy(p);
 }
 
-static void waits_are_counted_apart(void **state)
+static void ticks_are_counted_apart(void **state)
 {
 	struct profile *p = make_profile(LIMIT_BYTES);
 	struct profile_sample s = make_sample(stack_number(p, 1));
@@ -265,12 +265,12 @@ static void waits_are_counted_apart(void **state)
 	(void)state;
 	s.count = 2;
 	assert_int_equal(profile_add(p, &s), 0);
-	assert_int_equal(profile_wait_count(p), 0);
-	s.kind = PROFILE_WAITS;
+	assert_int_equal(profile_tick_count(p), 2);
+	s.type++;
 	s.count = 5;
 	assert_int_equal(profile_add(p, &s), 0);
 	assert_int_equal(profile_add(p, &s), 0);
-	assert_int_equal(profile_wait_count(p), 10);
+	assert_int_equal(profile_tick_count(p), 2);
 	assert_int_equal(profile_total_count(p), 12);
 	assert_int_equal(profile_sample_count(p), 2);
 	profile_destroy(p);
@@ -292,7 +292,7 @@ static void keeps_samples_apart_that_differ_in_one_field(void **state)
 	variants[6].stack = stack_number(p, 2);
 	variants[7].flags = ABI_SAMPLE_KERNEL;
 	variants[8].comm[0] = 'W';
-	variants[9].kind = PROFILE_WAITS;
+	variants[9].type++;
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < ARRAY_SIZE(variants); i++)
 			assert_int_equal(profile_add(p, &variants[i]), 0);
@@ -392,7 +392,7 @@ int main(void)
 		cmocka_unit_test(an_empty_stack_is_one_too),
 		cmocka_unit_test(finds_cached_stacks_by_the_whole_key),
 		cmocka_unit_test(adds_equal_samples_up),
-		cmocka_unit_test(waits_are_counted_apart),
+		cmocka_unit_test(ticks_are_counted_apart),
 		cmocka_unit_test(keeps_samples_apart_that_differ_in_one_field),
 		cmocka_unit_test(keeps_many_apart_that_differ_in_one_field),
 		cmocka_unit_test(refuses_a_sample_of_an_unknown_stack),

@@ -27,7 +27,8 @@ static int setup(void **state)
 {
 	int err = report_setup(state);
 
-	fake = (struct sampler){ .world = *state, .window = { .period = 10101010 } };
+	fake = (struct sampler){ .world = *state,
+		.window = { .types = sample_types_of(false, false), .period = 10101010 } };
 	run = (struct command_run){ 0 };
 	return err;
 }
@@ -167,7 +168,7 @@ static void waits_are_said_with_the_samples(void **state)
 
 	add_samples(f, 1);
 	add_wait(f, f->one, &(struct profile_stack){ &frame, 1, 0, 0 }, 2500000);
-	fake.window.off_cpu = true;
+	fake.window.types = sample_types_of(false, true);
 	command_expect(&run, "record -d 0.001 -o /dev/null", EXIT_DONE, "samples:  1 in 0.0 s\n");
 	says("waits:    1 completed, 0.003 s in total\n");
 	says("us per sample or wait");

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "agent/sampler/probes/probes.h"
+#include "agent/sampler/profile/sample_labels.h"
 #include "base/cleanup.h"
 #include "proto/profile.pb-c.h"
 #include "tests/unit/report_fixture.h"
@@ -419,7 +421,7 @@ static void test_head_of_cpu_and_cycles_profiles(void **state)
 
 	f->options.comment = "by hand";
 	for (int cycles = 0; cycles < 2; cycles++) {
-		f->options.cycles = cycles;
+		f->options.types = sample_types_of(cycles, false);
 
 		automessage *m = pprof_of(f, NULL);
 
@@ -443,8 +445,7 @@ static void test_report_of_a_window_has_its_times_and_period(void **state)
 		.ended_ns = 7500,
 		.began_real_ns = 1700000000000000000,
 		.period = 52631578,
-		.cycles = true,
-		.off_cpu = true,
+		.types = sample_types_of(true, true),
 		.profile = f->profile,
 	};
 	struct profile_frame frame = in_program(MAIN, 0, f);
@@ -472,7 +473,7 @@ static void test_period_of_a_changed_frequency_is_the_mean(void **state)
 	};
 
 	f->options.period = 100000000;
-	f->options.off_cpu = true;
+	f->options.types = sample_types_of(false, true);
 	assert_int_equal(profile_stack(f->profile, &stack, &sample.stack), 0);
 	assert_int_equal(profile_add(f->profile, &sample), 0);
 	sample.count = 1;
@@ -503,7 +504,7 @@ static void test_period_is_that_of_what_is_in_the_profile(void **state)
 	f->options.include = of_process;
 	f->options.include_context = &f->two->number;
 	for (int cycles = 0; cycles < 2; cycles++) {
-		f->options.cycles = cycles;
+		f->options.types = sample_types_of(cycles, false);
 		if (cycles)
 			f->options.include = NULL;
 
@@ -606,7 +607,7 @@ static void test_waits_have_values_of_their_own(void **state)
 	struct profile_stack stack = { frames, 2, 0, 0 }, other = { frames, 1, 0, 0 };
 	struct report_summary summary;
 
-	f->options.off_cpu = true;
+	f->options.types = sample_types_of(false, true);
 	add_stack(f, f->one, &stack, 5);
 	add_wait(f, f->one, &other, 7000);
 	add_wait(f, f->one, &other, 500);
@@ -633,6 +634,47 @@ static void test_waits_have_values_of_their_own(void **state)
 	assert_int_equal(summary.samples, 5);
 	assert_int_equal(summary.waits, 2);
 	assert_int_equal(summary.wait_ns, 7500);
+}
+
+/* A probe whose records do not say on which CPU: 0 would be a CPU. */
+static void test_samples_have_only_the_labels_of_their_type(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+
+	f->options.types = sample_types_of(false, true);
+	f->options.types.of[PROBE_off_cpu].labels &= ~(1U << SAMPLE_LABEL_cpu);
+	add_stack(f, f->one, &stack, 5);
+	add_wait(f, f->one, &stack, 7000);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_non_null(label_of(m, 0, "cpu"));
+	assert_null(label_of(m, 1, "cpu"));
+	assert_non_null(label_of(m, 1, "tid"));
+}
+
+/* Only a probe of its own, without the sampling of CPUs. */
+static void test_window_without_ticks_has_the_values_of_its_probe(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+
+	f->options.types = sample_types_of(false, true);
+	f->options.types.of[SAMPLE_TYPE_TICKS] = (struct sample_type){ 0 };
+	add_stack(f, f->one, &stack, 5);
+	add_wait(f, f->one, &stack, 7000);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(m->n_sample_type, 2);
+	assert_string_equal(m->string_table[m->default_sample_type], "off_cpu");
+	assert_string_equal(m->string_table[m->period_type->type], "off_cpu");
+	assert_int_equal(m->n_sample, 1);
+	assert_int_equal(m->sample[0]->value[0], 1);
+	assert_int_equal(m->sample[0]->value[1], 7000);
 }
 
 static void test_first_mapping_is_the_busiest_program(void **state)
@@ -729,6 +771,8 @@ int main(void)
 		CASE(test_lost_frames_leave_a_marker_where_they_were),
 		CASE(test_summary_weighs_by_samples),
 		CASE(test_waits_have_values_of_their_own),
+		CASE(test_samples_have_only_the_labels_of_their_type),
+		CASE(test_window_without_ticks_has_the_values_of_its_probe),
 		CASE(test_first_mapping_is_the_busiest_program),
 		CASE(test_no_inlines_keeps_the_real_function),
 		CASE(test_stripped_program_is_complete_at_its_nameless_entry),

@@ -70,10 +70,10 @@ static void test_folded_waits_are_microseconds_and_alone(void **state)
 	add_wait(f, f->one, &stack, 1500);
 	add_wait(f, f->one, &stack, 1500);
 	add_wait(f, f->one, &short_one, 999);
-	f->options.off_cpu = true;
+	f->options.types = sample_types_of(false, true);
 	waits = folded_of(f);
 	assert_string_equal(waits, "one;_start;main;inner;do_syscall_64_[k] 3\n");
-	f->options.off_cpu = false;
+	f->options.types = sample_types_of(false, false);
 	samples = folded_of(f);
 	assert_string_equal(samples, "one;_start;main;inner;do_syscall_64_[k] 4\n");
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "agent/report/report.h"
+#include "agent/sampler/profile/sample_labels.h"
 #include "agent/sampler/runtimes/runtimes.h"
 #include "agent/sampler/samples/intake.h"
 #include "agent/sampler/samples/stack_resolver.h"
@@ -314,7 +315,12 @@ static Perftools__Profiles__Profile *report(struct runtime_fixture *f)
 		.symbolize = symbolize,
 		.metrics = &f->w->f->metrics,
 	};
-	const struct report_options options = { .period = 1000, .time_ns = 1, .duration_ns = 2 };
+	const struct report_options options = {
+		.types.of[SAMPLE_TYPE_TICKS] = { .count = { "samples", "count" },
+			.weight = { "cpu", "nanoseconds" },
+			.labels = SAMPLE_LABELS_OF_RECORD },
+		.period = 1000,
+	};
 	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
 	uint8_t *plain = malloc(PPROF_BYTES);
 	Perftools__Profiles__Profile *message;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "agent/sampler/probes/off_cpu/waits.h"
+#include "agent/sampler/probes/probes.h"
 #include "bpf/abi/sampler.h"
 
 enum { TGID = 70, TID = 71, LEFT_NS = 1000, PLENTY = 1 << 20, TAPS = 2 };
@@ -118,9 +119,7 @@ static void resolve(struct fixture *f, uint64_t left_ns, uint32_t window)
 {
 	const struct abi_switch_out switch_out = switch_out_at(left_ns, window);
 	const struct profile_frame frame = { .address = left_ns, .module = 3 };
-	struct profile_sample sample = {
-		.process = 5, .pid = TGID, .tid = TID, .kind = PROFILE_WAITS
-	};
+	struct profile_sample sample = { .process = 5, .pid = TGID, .tid = TID };
 	uint32_t number;
 
 	assert_int_equal(profile_stack(on_profile(f, window, &number),
@@ -167,7 +166,7 @@ static void assert_wait(const struct profile *profile, uint64_t address, uint64_
 	const struct profile_sample *sample = profile_sample_at(profile, 0);
 
 	assert_int_equal(profile_sample_count(profile), 1);
-	assert_int_equal(sample->kind, PROFILE_WAITS);
+	assert_int_equal(sample->type, PROBE_off_cpu);
 	assert_int_equal(sample->process, 5);
 	assert_int_equal(sample->count, 1);
 	assert_int_equal(sample->weight, wait_ns);

@@ -134,7 +134,7 @@ static int setup(void **state)
 	struct windows_options options = {
 		.limit_bytes = LIMIT_BYTES,
 		.period = PERIOD,
-		.off_cpu = true,
+		.types.of[1].count = { "waits", "count" },
 		.handlers = {
 			.drain = on_drain,
 			.next_number = on_next_number,
@@ -366,8 +366,8 @@ static void window_carries_its_own_times(void **state)
 	assert_in_range(o->sealed.ended_ns, began_ns + 10 * SECOND, began_ns + 20 * SECOND);
 	/* The next one began where it ended. */
 	assert_int_equal(windows_current(o->windows).began_ns, o->sealed.ended_ns);
-	assert_true(o->sealed.off_cpu);
-	assert_false(o->sealed.cycles);
+	assert_true(sample_types_have(&o->sealed.types, 1));
+	assert_false(sample_types_have(&o->sealed.types, 0));
 }
 
 static void window_keeps_the_period_that_it_had(void **state)
@@ -462,7 +462,7 @@ static void tap_has_what_comes_while_it_is_open(void **state)
 	assert_in_range(
 		window.ended_ns, window.began_ns + 2 * SECOND, window.began_ns + 3 * SECOND);
 	assert_int_equal(window.period, 10000000);
-	assert_true(window.off_cpu);
+	assert_true(sample_types_have(&window.types, 1));
 	assert_ptr_equal(windows_next_tap(o->windows, 7, &i), window.profile);
 	assert_null(windows_next_tap(o->windows, 7, &i));
 	windows_tap_close(tap);

@@ -216,10 +216,12 @@ uint64_t collect_counter(const struct collect *c, enum abi_counter counter)
 
 void collect_count(struct collect *c)
 {
-	uint64_t now[ABI_COUNTERS];
+	uint64_t now[ABI_COUNTERS], since[ABI_COUNTERS];
 
-	if (!probe_set_counters(c->probes, now))
-		counters_add(&c->counters, now, c->options.metrics);
+	if (probe_set_counters(c->probes, now))
+		return;
+	counters_add(&c->counters, now, c->options.metrics, since);
+	probe_set_count_losses(c->probes, since, c->options.metrics);
 }
 
 int collect_bpf_stats(const struct collect *c, uint64_t *ret_ns, uint64_t *ret_runs)

@@ -5,9 +5,10 @@
 
 #include "base/log.h"
 
-void counters_add(struct counters *c, const uint64_t now[ABI_COUNTERS], struct metrics *metrics)
+void counters_add(struct counters *c, const uint64_t now[ABI_COUNTERS], struct metrics *metrics,
+	uint64_t ret_since[ABI_COUNTERS])
 {
-	uint64_t since[ABI_COUNTERS];
+	uint64_t *since = ret_since;
 
 	for (size_t i = 0; i < ABI_COUNTERS; i++) {
 		since[i] = now[i] - c->counted[i];
@@ -18,8 +19,6 @@ void counters_add(struct counters *c, const uint64_t now[ABI_COUNTERS], struct m
 			"stacks=%llu", (unsigned long long)since[ABI_COUNT_KERNEL_WALKS_WRONG]);
 	metrics_add(metrics, METRIC_LOST_RING_FULL, since[ABI_COUNT_OUTPUT_FULL]);
 	metrics_add(metrics, METRIC_LOST_BPF_ERROR, since[ABI_COUNT_OUTPUT_ERROR]);
-	metrics_add(metrics, METRIC_LOST_WAITS_FULL, since[ABI_COUNT_WAITS_FULL]);
-	metrics_add(metrics, METRIC_LOST_WAITS_UNENDED, since[ABI_COUNT_WAITS_UNENDED]);
 	metrics_add(metrics, METRIC_LOST_SIGHTINGS, since[ABI_COUNT_SIGHTINGS_FULL]);
 	metrics_add(metrics, METRIC_UNWIND_MISSES, since[ABI_COUNT_UNWIND_MISSES]);
 }

@@ -130,14 +130,12 @@ int probe_object_program_fd(const struct probe_object *o)
 
 int probe_object_attach(struct probe_object *o, bool on)
 {
-	if (o->probe->attach != PROBE_RAW_TRACEPOINT || on == (o->link != NULL))
+	if (!o->probe->attach || on == (o->link != NULL))
 		return 0;
-	if (!on) {
-		bpf_link__destroy(take(o->link));
-		return 0;
-	}
-	o->link = bpf_program__attach_raw_tracepoint(o->program, o->probe->tracepoint);
-	return o->link ? 0 : -errno;
+	if (on)
+		return o->probe->attach(o->probe, o->program, &o->link);
+	bpf_link__destroy(take(o->link));
+	return 0;
 }
 
 int probe_object_count(const struct probe_object *o, uint64_t counts[ABI_COUNTERS])

@@ -34,7 +34,7 @@ int probe_object_load(
 	const struct probe *probe, const struct probe_load *how, struct probe_object *ret_object);
 void probe_object_unload(struct probe_object *o);
 int probe_object_program_fd(const struct probe_object *o);
-/* Attaches it to its tracepoint, or detaches it; does nothing for a sampling event. */
+/* Attaches it in its way, or detaches it; does nothing for a sampling event. */
 int probe_object_attach(struct probe_object *o, bool on);
 /* Adds its counters of all CPUs to COUNTS. */
 int probe_object_count(const struct probe_object *o, uint64_t counts[ABI_COUNTERS]);

@@ -256,7 +256,7 @@ struct shared_maps *probe_set_maps(const struct probe_set *s)
 int probe_set_event_program(const struct probe_set *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		if (s->objects[i].probe->attach == PROBE_SAMPLING_EVENT)
+		if (!s->objects[i].probe->attach)
 			return probe_object_program_fd(&s->objects[i]);
 	}
 	return -ENOENT;
@@ -287,6 +287,13 @@ int probe_set_counters(const struct probe_set *s, uint64_t ret_counts[ABI_COUNTE
 	}
 	memcpy(ret_counts, counts, sizeof(counts));
 	return 0;
+}
+
+void probe_set_count_losses(
+	const struct probe_set *s, const uint64_t counts[ABI_COUNTERS], struct metrics *metrics)
+{
+	for (size_t i = 0; i < s->count; i++)
+		probe_count_losses(s->objects[i].probe, counts, metrics);
 }
 
 uint64_t probe_set_memory(const struct probe_set *s)

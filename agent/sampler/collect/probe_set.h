@@ -26,6 +26,10 @@ int probe_set_event_program(const struct probe_set *s);
 int probe_set_attach(struct probe_set *s, bool on);
 /* Sums over all probes and CPUs. */
 int probe_set_counters(const struct probe_set *s, uint64_t ret_counts[ABI_COUNTERS]);
+/* Adds to METRICS what the probes alone lost; COUNTS is what BPF has counted since the last call.
+ */
+void probe_set_count_losses(
+	const struct probe_set *s, const uint64_t counts[ABI_COUNTERS], struct metrics *metrics);
 uint64_t probe_set_memory(const struct probe_set *s); /* bytes of all maps */
 /* The loaded object of the probe NAME. Returns NULL if that is not wanted. For tests. */
 struct bpf_object *probe_set_object(const struct probe_set *s, const char *name);

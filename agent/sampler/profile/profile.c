@@ -127,7 +127,7 @@ uint64_t profile_total_count(const struct profile *p)
 	return p->samples.total_count;
 }
 
-uint64_t profile_wait_count(const struct profile *p)
+uint64_t profile_tick_count(const struct profile *p)
 {
-	return p->samples.wait_count;
+	return p->samples.tick_count;
 }

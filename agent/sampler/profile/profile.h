@@ -31,12 +31,6 @@ enum profile_stack_flags {
 	PROFILE_STACK_END_MASK = 0xf << PROFILE_STACK_END_SHIFT,
 };
 
-/* What a sample counts. */
-enum profile_sample_kind {
-	PROFILE_TICKS = 0, /* of the sampling event, while the thread ran */
-	PROFILE_WAITS, /* of the thread, off the CPU */
-};
-
 struct profile_sample {
 	uint32_t process; /* generation number */
 	uint32_t stack; /* number from profile_stack() */
@@ -45,8 +39,8 @@ struct profile_sample {
 #define SAMPLE_NUMBER(name, field, type, ...) type field;
 #define SAMPLE_TEXT(name, field, bytes, ...) char field[bytes];
 #include "agent/sampler/profile/sample_labels.def"
-	enum profile_sample_kind kind;
-	uint64_t count; /* ticks or waits */
+	uint32_t type; /* what it counts: number in struct sample_types */
+	uint64_t count; /* of events */
 	uint64_t weight; /* of ticks: the sum of their periods; of waits: ns */
 };
 
@@ -85,4 +79,4 @@ size_t profile_stack_count(const struct profile *p);
 struct profile_stack profile_stack_at(const struct profile *p, uint32_t number);
 size_t profile_bytes(const struct profile *p);
 uint64_t profile_total_count(const struct profile *p);
-uint64_t profile_wait_count(const struct profile *p); /* waits among them */
+uint64_t profile_tick_count(const struct profile *p); /* SAMPLE_TYPE_TICKS among them */

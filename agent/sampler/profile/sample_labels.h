@@ -17,6 +17,9 @@ enum sample_label_number {
 	SAMPLE_LABEL_COUNT
 };
 
+/* All that come from the record of a sample, struct abi_sample. */
+enum { SAMPLE_LABELS_OF_RECORD = (1 << SAMPLE_LABEL_COUNT) - 1 };
+
 struct sample_label {
 	const char *name;
 	const char *meta; /* second name for relabelling, or NULL */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "agent/sampler/profile/sample_labels.h"
+#include "agent/sampler/profile/sample_type.h"
 #include "base/array.h"
 #include "base/intern.h"
 
@@ -24,7 +25,7 @@ void sample_table_deinit(struct sample_table *t)
 static uint64_t sample_hash(const struct profile_sample *s)
 {
 	const uint64_t words[3] = { (uint64_t)s->process << 32 | s->stack,
-		(uint64_t)s->kind << 32 | s->flags, sample_labels_hash(s) };
+		(uint64_t)s->type << 32 | s->flags, sample_labels_hash(s) };
 
 	return hash_bytes(words, sizeof(words));
 }
@@ -32,7 +33,7 @@ static uint64_t sample_hash(const struct profile_sample *s)
 static bool samples_are_equal(const struct profile_sample *a, const struct profile_sample *b)
 {
 	return a->stack == b->stack && a->process == b->process && a->flags == b->flags &&
-	       a->kind == b->kind && sample_labels_equal(a, b);
+	       a->type == b->type && sample_labels_equal(a, b);
 }
 
 static uint32_t *sample_table_find_slot(
@@ -94,8 +95,8 @@ int sample_table_add(
 		t->items[*slot - 1].weight += sample->weight;
 	}
 	t->total_count += sample->count;
-	if (sample->kind == PROFILE_WAITS)
-		t->wait_count += sample->count;
+	if (sample->type == SAMPLE_TYPE_TICKS)
+		t->tick_count += sample->count;
 	return 0;
 }
 

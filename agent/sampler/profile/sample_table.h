@@ -12,7 +12,7 @@ struct sample_table {
 	uint32_t *slots; /* hash table of item number + 1 */
 	size_t slot_count; /* a power of two, or 0 */
 	uint64_t total_count; /* samples, waits included */
-	uint64_t wait_count;
+	uint64_t tick_count;
 };
 
 void sample_table_init(struct sample_table *t);

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "agent/sampler/profile/sample_labels.h"
+#include "agent/sampler/profile/sample_type.h"
 
 void aggregator_init(struct aggregator *a, const struct aggregator_options *options)
 {
@@ -47,7 +48,7 @@ static int aggregator_make(struct aggregator *a, struct profile *profile,
 	struct profile_sample sample = {
 		.process = attributed->process->number,
 		.flags = s->flags & (ABI_SAMPLE_KERNEL | ABI_SAMPLE_KTHREAD),
-		.kind = switched ? PROFILE_WAITS : PROFILE_TICKS,
+		.type = SAMPLE_TYPE_TICKS, /* of a switch its owner sets it */
 	};
 	const struct stack_request request = {
 		.process = attributed->process,

@@ -27,7 +27,7 @@ struct aggregator_options {
 	void (*left)(void *context, const struct abi_switch_out *switch_out);
 	/* Whether the wait that began with SWITCH_OUT can still be counted. */
 	bool (*wants)(void *context, const struct abi_switch_out *switch_out);
-	/* SAMPLE is made from SWITCH_OUT, without count and weight. */
+	/* SAMPLE is made from SWITCH_OUT, without type, count and weight. */
 	void (*resolved)(void *context, const struct abi_switch_out *switch_out,
 		const struct profile_sample *sample);
 	/* The stack of SWITCH_OUT will not come, which was counted. */

@@ -5,8 +5,9 @@
  * sends it. Plain data, owned by the sampler: the profile is valid as long as whoever passes the
  * window says, the processes until the sampler passes the next window.
  */
-#include <stdbool.h>
 #include <stdint.h>
+
+#include "agent/sampler/profile/sample_type.h"
 
 struct profile;
 struct window_processes;
@@ -16,8 +17,7 @@ struct sealed_window {
 	uint64_t began_ns, ended_ns; /* CLOCK_MONOTONIC */
 	uint64_t began_real_ns; /* began_ns as CLOCK_REALTIME */
 	uint64_t period; /* between two ticks: ns, or CPU cycles */
-	bool cycles; /* `period` is in CPU cycles, not ns */
-	bool off_cpu; /* waits were sampled, too */
+	struct sample_types types; /* what its samples count; of ticks also the unit of `period` */
 	const struct profile *profile;
 	uint32_t anon_module; /* number of the module that stands for memory without a file */
 	const struct window_processes *processes; /* those that the profile's samples are of */

@@ -121,8 +121,7 @@ static struct sealed_window window_seal(const struct windows *w, const struct wi
 		.ended_ns = window->ended_ns ? window->ended_ns : clock_monotonic_ns(),
 		.began_real_ns = window->began_real_ns,
 		.period = window->period,
-		.cycles = w->options.cycles,
-		.off_cpu = w->options.off_cpu,
+		.types = w->options.types,
 		.profile = window->profile,
 	};
 }
@@ -330,8 +329,7 @@ struct sealed_window windows_tap_read(struct windows *w, const struct windows_ta
 		.ended_ns = clock_monotonic_ns(),
 		.began_real_ns = tap->began_real_ns,
 		.period = w->current.period,
-		.cycles = w->options.cycles,
-		.off_cpu = w->options.off_cpu,
+		.types = w->options.types,
 		.profile = tap->profile,
 	};
 }

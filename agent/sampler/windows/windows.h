@@ -55,7 +55,7 @@ struct windows_options {
 	struct loop *loop; /* borrowed */
 	size_t limit_bytes; /* of a window's profile; a tap has a quarter of it */
 	uint64_t period; /* of the first window; see struct sealed_window */
-	bool cycles, off_cpu; /* of all windows; see struct sealed_window */
+	struct sample_types types; /* of all windows */
 	struct windows_handlers handlers;
 };
 

@@ -2,6 +2,8 @@
 /* What runs on a CPU: a sample at each tick of the CPU's sampling event. */
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/probes/probes.h"
+#include "agent/sampler/profile/sample_labels.h"
+#include "agent/sampler/profile/sample_type.h"
 #include "bpf/abi/sample.h"
 #include "bpf/abi/shared.h"
 #include "bpf/probes/cpu.skel.h"
@@ -19,15 +21,32 @@ static void cpu_deliver_tick(
 		handlers->tick(handlers->context, time_ns, record);
 }
 
+static const struct sample_type *cpu_sample_type(const struct collect_options *options)
+{
+	static const struct sample_type time = {
+		.count = { "samples", "count" },
+		.weight = { "cpu", "nanoseconds" },
+		.is_time = true,
+		.labels = SAMPLE_LABELS_OF_RECORD,
+	};
+	static const struct sample_type cycles = {
+		.count = { "samples", "count" },
+		.weight = { "cycles", "count" },
+		.labels = SAMPLE_LABELS_OF_RECORD,
+	};
+
+	return options->event == COLLECT_CYCLES ? &cycles : &time;
+}
+
 const struct probe probe_cpu = {
 	.name = "cpu",
 	.object = cpu_bpf__elf_bytes,
 	.by_tables = "take_sample_by_tables",
 	.by_frame_pointer = "take_sample",
-	.attach = PROBE_SAMPLING_EVENT,
 	.own_rings = true,
 	.is_wanted = cpu_is_wanted,
 	.records = {
 		{ ABI_TICK, true, ABI_SAMPLE_BYTES, cpu_deliver_tick },
 	},
+	.sample_type = cpu_sample_type,
 };

@@ -5,6 +5,8 @@
 
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/probes/probes.h"
+#include "agent/sampler/profile/sample_labels.h"
+#include "agent/sampler/profile/sample_type.h"
 #include "base/cleanup.h"
 #include "bpf/abi/off_cpu.h"
 #include "bpf/abi/sample.h"
@@ -51,12 +53,25 @@ static void off_cpu_deliver_wake(
 		handlers->wake(handlers->context, time_ns, record);
 }
 
+static const struct sample_type *off_cpu_sample_type(const struct collect_options *options)
+{
+	static const struct sample_type waits = {
+		.count = { "waits", "count" },
+		.weight = { "off_cpu", "nanoseconds" },
+		.is_time = true,
+		.labels = SAMPLE_LABELS_OF_RECORD,
+	};
+
+	(void)options;
+	return &waits;
+}
+
 const struct probe probe_off_cpu = {
 	.name = "off_cpu",
 	.object = off_cpu_bpf__elf_bytes,
 	.by_tables = "take_switch_by_tables",
 	.by_frame_pointer = "take_switch",
-	.attach = PROBE_RAW_TRACEPOINT,
+	.attach = probe_attach_raw_tracepoint,
 	.tracepoint = "sched_switch",
 	.is_wanted = off_cpu_is_wanted,
 	.configure = off_cpu_configure,
@@ -64,4 +79,10 @@ const struct probe probe_off_cpu = {
 		{ ABI_SWITCH_OUT, true, ABI_SAMPLE_BYTES, off_cpu_deliver_switch_out },
 		{ ABI_WAKE, false, sizeof(struct abi_wake), off_cpu_deliver_wake },
 	},
+	.sample_type = off_cpu_sample_type,
+	.losses = {
+		{ ABI_COUNT_WAITS_FULL, METRIC_LOST_WAITS_FULL },
+		{ ABI_COUNT_WAITS_UNENDED, METRIC_LOST_WAITS_UNENDED },
+	},
+	.loss_count = 2,
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "agent/sampler/probes/off_cpu/wait_table.h"
+#include "agent/sampler/probes/probes.h"
 
 struct waits {
 	struct waits_options options;
@@ -125,11 +126,11 @@ void waits_resolved(struct waits *w, const struct abi_switch_out *switch_out,
 {
 	struct wait *wait = waits_find(w, switch_out);
 
-	assert(sample->kind == PROFILE_WAITS);
 	if (!wait)
 		return;
 	assert(wait->state == WAIT_BEGUN || wait->state == WAIT_ENDED);
 	wait->sample = *sample;
+	wait->sample.type = PROBE_off_cpu;
 	(void)waits_profile(w, switch_out->sample.window, &wait->window);
 	if (wait->state == WAIT_BEGUN) {
 		wait->state = WAIT_RESOLVED;

@@ -55,7 +55,7 @@ void waits_left(struct waits *w, const struct abi_switch_out *switch_out);
 /* Whether the wait that began with SWITCH_OUT can still be counted. */
 bool waits_wants(struct waits *w, const struct abi_switch_out *switch_out);
 /*
- * SAMPLE is made from SWITCH_OUT, without count and weight; its stack is in the profile that
+ * SAMPLE is made from SWITCH_OUT, without type, count and weight; its stack is in the profile that
  * records of SWITCH_OUT's window go into.
  */
 void waits_resolved(struct waits *w, const struct abi_switch_out *switch_out,
