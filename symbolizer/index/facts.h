@@ -5,15 +5,15 @@
 
 #include "base/module_id.h"
 
-/* How to read goroutine IDs in a Go program. */
-struct index_go {
-	uint32_t version; /* 1.21 → 21; 0 = not a Go program */
-	uint32_t supported; /* 1: the fields below are known */
-	int64_t g_tls_offset; /* from the thread pointer; or ABI_GO_G_IN_REGISTER */
-	uint32_t g_m, m_curg, g_goid;
-	uint32_t g_stack_hi, g_sched_bp, g_labels; /* g_labels 0 = unknown */
-	uint32_t labels_kind; /* 0 none, 1 map, 2 slice */
-	uint32_t reserved;
+enum { INDEX_RUNTIME_WORDS = 11 };
+
+/*
+ * Facts about the language runtime that a program brings along. Only the runtime's rows in the
+ * indexer and in the sampler know what they mean: symbolizer/index/runtime_NAME.h.
+ */
+struct index_runtime {
+	uint32_t facts[INDEX_RUNTIME_WORDS]; /* the first one is 0 if there is no runtime */
+	uint32_t kind; /* counts from 0; each runtime_NAME.h has its own */
 };
 
 /* struct debug_names as stored in the index: strings are offsets. */

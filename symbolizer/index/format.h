@@ -67,7 +67,7 @@ struct index_header {
 	struct build_id build_id;
 	uint8_t padding[3];
 	struct file_hash file_hash;
-	struct index_go go; /* version 0: not a Go program */
+	struct index_runtime runtime;
 	struct index_unwind unwind;
 	struct index_debug debug;
 	struct index_table tables[INDEX_TABLES];
@@ -124,7 +124,7 @@ static inline uint32_t index_element_bytes(enum index_table_number table)
 
 _Static_assert(sizeof(struct build_id) == 21, "build IDs are written as they are");
 _Static_assert(sizeof(struct file_hash) == 16, "file hashes are written as they are");
-_Static_assert(sizeof(struct index_go) == 48, "Go facts are written as they are");
+_Static_assert(sizeof(struct index_runtime) == 48, "facts are written as they are");
 _Static_assert(sizeof(struct index_unwind) == 24, "unwind figures are written as they are");
 _Static_assert(sizeof(struct index_debug) == 40, "names of debug files are written as they are");
 _Static_assert(sizeof(struct index_header) == 56 + 24 + 16 + 48 + 24 + 40 + 16 * INDEX_TABLES,

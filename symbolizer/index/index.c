@@ -266,12 +266,15 @@ bool index_address(
 
 bool index_keeps_fp(const struct index *index)
 {
-	return index->header.go.version != 0;
+	/* The code of each kind of runtime so far does. */
+	return index->header.runtime.facts[0] != 0;
 }
 
-const struct index_go *index_go(const struct index *index)
+const uint32_t *index_runtime_facts(const struct index *index, uint32_t kind)
 {
-	return index->header.go.version ? &index->header.go : NULL;
+	const struct index_runtime *runtime = &index->header.runtime;
+
+	return runtime->facts[0] && runtime->kind == kind ? runtime->facts : NULL;
 }
 
 const struct build_id *index_build_id(const struct index *index)

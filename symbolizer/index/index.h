@@ -64,10 +64,11 @@ bool index_address(
 
 /* Returns true if code without unwind tables keeps a frame pointer. */
 bool index_keeps_fp(const struct index *index);
-/* NULL when the module is not a Go program. */
-const struct index_go *index_go(const struct index *index);
+/* The facts of runtime KIND about the program, INDEX_RUNTIME_WORDS; NULL: it has no such runtime.
+ */
+const uint32_t *index_runtime_facts(const struct index *index, uint32_t kind);
 const struct build_id *index_build_id(const struct index *index);
-/* The toolchain's own build ID, such as Go's; "" = none. */
+/* The toolchain's own build ID, which is a text; "" = none. */
 const char *index_text_build_id(const struct index *index);
 /* Hash of the file from which the index was built. */
 const struct file_hash *index_file_hash(const struct index *index);

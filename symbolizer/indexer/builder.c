@@ -12,7 +12,7 @@
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/cfi/cfi.h"
 #include "symbolizer/indexer/dwarf/dwarf.h"
-#include "symbolizer/indexer/go/go.h"
+#include "symbolizer/indexer/runtime_source.h"
 #include "symbolizer/indexer/source.h"
 #include "symbolizer/indexer/symbols.h"
 #include "symbolizer/indexer/toolchain.h"
@@ -127,18 +127,25 @@ static int read_symbols(struct source_build *b)
 /* Unwind tables over a limit are left out and counted; names are unaffected. */
 static int read_unwind(struct source_build *b)
 {
-	int err = unwind_read(b->images->own, &b->answered, b->w);
+	struct unwind_source source;
+	int err = runtime_sources_open_unwind(b->images->own, &source);
+	bool opened = !err;
 
+	if (err == -ENOMEM)
+		return err;
+	err = unwind_read(b->images->own, &b->answered, opened ? &source : NULL, b->w);
+	if (opened)
+		source.close(source.state);
 	return err == -ENOMEM ? err : 0;
 }
 
 /* Order matters: later sources skip what earlier ones have answered. */
 static int (*const sources[])(struct source_build *b) = {
-	go_read_names,
+	runtime_sources_names,
 	read_dwarf,
 	read_symbols,
 	read_unwind,
-	go_read_facts,
+	runtime_sources_facts,
 	read_facts,
 };
 

@@ -76,7 +76,7 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 	if (symbol->st_value >= t->skip->low && symbol->st_value < t->skip->high)
 		return 0;
 	/*
-	 * A symbol without a size (crtstuff's frame_dummy before Go's code) ends at the skipped
+	 * A symbol without a size (crtstuff's frame_dummy) ends at the skipped
 	 * range.
 	 */
 	if (symbol->st_value < t->skip->low && limit > t->skip->low)

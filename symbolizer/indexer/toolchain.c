@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/indexer/go/go_version.h"
+#include "symbolizer/indexer/runtime_source.h"
 
 enum {
 	MAX_COMMENTS = 64,
@@ -69,13 +69,7 @@ static void read_comments(struct elf_image *image, char text[TOOLCHAIN_BYTES])
 
 void toolchain_read(struct elf_image *image, char text[TOOLCHAIN_BYTES])
 {
-	struct go_version go;
-
 	*text = 0;
-	if (go_version_read(image, &go))
+	if (!runtime_sources_toolchain(image, text))
 		read_comments(image, text);
-	else if (go.text[0])
-		snprintf(text, TOOLCHAIN_BYTES, "Go %s", go.text);
-	else
-		snprintf(text, TOOLCHAIN_BYTES, "Go");
 }

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The toolchain of a program, for people and for labels: "GCC 12.2.0", "Clang 14.0.6", "Rust
- * 1.63.0", "Go 1.26.1". Comes from Go's build information, else from .comment, which strip keeps.
+ * 1.63.0". Comes from the language runtime's own version, else from .comment, which strip keeps.
  * Linked programs contain start-up code of another compiler, usually GCC, so any other compiler
  * wins over GCC.
  */

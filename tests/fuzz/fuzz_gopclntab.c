@@ -135,6 +135,7 @@ static void read_elf(int fd)
 	struct index_writer *w = index_writer_create();
 	int output = memfd_create("fuzz", MFD_CLOEXEC);
 	struct source_range text;
+	struct unwind_source source;
 	struct elf_image *image;
 	int unwound;
 
@@ -142,7 +143,11 @@ static void read_elf(int fd)
 		abort();
 	writer_segment(w, &(struct writer_segment){ TEXT, TEXT_SIZE, PAGE });
 	if (!gopclntab_read(image, w, &text)) {
-		unwound = unwind_read(image, &text, w);
+		unwound = go_open_unwind(image, &source);
+		if (!unwound) {
+			unwound = unwind_read(image, &text, &source, w);
+			source.close(source.state);
+		}
 		if (unwound && unwound != -EBADMSG && unwound != -E2BIG)
 			abort();
 		if (!writer_finish(w, output))

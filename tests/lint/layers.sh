@@ -21,8 +21,8 @@ symbolizer/indexer: base/ symbolizer/index/index.h symbolizer/sandbox/job.h
 symbolizer/indexer/elf: base/ symbolizer/index/debug_names.h symbolizer/sandbox/debug_files.h
 symbolizer/indexer/writer: base/ bpf/abi/unwind.h symbolizer/index/ symbolizer/indexer/demangle.h
 symbolizer/indexer/dwarf: base/ symbolizer/indexer/elf/ symbolizer/indexer/writer/
-symbolizer/indexer/go: base/ bpf/abi/unwind.h bpf/abi/runtime_go.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/dwarf/dwarf.h symbolizer/indexer/source.h symbolizer/indexer/source_range.h symbolizer/index/index.h
-symbolizer/indexer/cfi: base/ bpf/abi/unwind.h symbolizer/index/unwind_rule.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/go/ symbolizer/indexer/demangle.h symbolizer/indexer/source_range.h
+symbolizer/indexer/go: base/ bpf/abi/unwind.h bpf/abi/runtime_go.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/dwarf/dwarf.h symbolizer/indexer/cfi/unwind_source.h symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h symbolizer/indexer/source_range.h symbolizer/index/index.h symbolizer/index/runtime_go.h
+symbolizer/indexer/cfi: base/ bpf/abi/unwind.h symbolizer/index/unwind_rule.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/demangle.h symbolizer/indexer/source_range.h
 symbolizer/builds: base/ symbolizer/index/ symbolizer/sandbox/ symbolizer/debuginfod/
 symbolizer/debuginfod: base/ symbolizer/index/index.h symbolizer/sandbox/ symbolizer/builds/
 agent: base/ agent/commands/commands.h symbolizer/sandboxed/main.h

@@ -59,7 +59,7 @@ static void test_symbols_segments_and_build_id(void **)
 	assert_int_equal(index_segment(index, 0).address, TEXT);
 	assert_int_equal(index_build_id(index)->size, 4);
 	assert_int_equal(index_sources(index), INDEX_SOURCE_SYMTAB);
-	assert_null(index_go(index));
+	assert_null(index_runtime_facts(index, 0));
 	index_destroy(index);
 }
 

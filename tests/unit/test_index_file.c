@@ -30,7 +30,7 @@ static void test_facts_of_the_module(void **)
 
 	assert_int_equal(
 		writer_segment(w, &(struct writer_segment){ 0x700000, 0x1000, 0x30000 }), 0);
-	writer_go(w, &(struct index_go){ .version = 21, .supported = 1, .g_goid = 152 });
+	writer_runtime(w, 5, (const uint32_t[INDEX_RUNTIME_WORDS]){ 21, [10] = 152 });
 	writer_build_id(w, &id);
 	writer_text_build_id(w, string(w, "abc/def"));
 	writer_file_hash(w, &(struct file_hash){ { 1, 2, [15] = 3 } });
@@ -45,7 +45,9 @@ static void test_facts_of_the_module(void **)
 	assert_int_equal(address, 0x700010);
 	assert_int_equal(segment, 1);
 	assert_false(index_address(index, 0x31000, &address, &segment));
-	assert_int_equal(index_go(index)->g_goid, 152);
+	assert_int_equal(index_runtime_facts(index, 5)[0], 21);
+	assert_int_equal(index_runtime_facts(index, 5)[10], 152);
+	assert_null(index_runtime_facts(index, 0));
 	assert_true(build_id_equal(index_build_id(index), &id));
 	assert_string_equal(index_text_build_id(index), "abc/def");
 	assert_int_equal(index_sources(index), INDEX_SOURCE_SYMTAB | INDEX_SOURCE_DWARF);
@@ -68,7 +70,7 @@ static void test_empty_module(void **)
 	assert_int_equal(index_segment_count(index), 0);
 	assert_int_equal(index_lookup(index, 0, &frame, 1), 0);
 	assert_int_equal(index_lookup(index, TEXT, &frame, 1), 0);
-	assert_null(index_go(index));
+	assert_null(index_runtime_facts(index, 0));
 	assert_string_equal(index_text_build_id(index), "");
 	assert_string_equal(index_toolchain(index), "");
 	index_destroy(index);

@@ -14,6 +14,7 @@
 
 #include "agent/sampler/runtimes/runtimes.h"
 #include "base/cleanup.h"
+#include "symbolizer/indexer/go/go.h"
 #include "symbolizer/indexer/writer/writer.h"
 
 enum { PID = 100, GENERATION = 7, EXEC_ID = 3, FIRST_KIND = 40, LAST_KIND = 41 };
@@ -312,7 +313,7 @@ static struct index *index_of_go(const struct index_go *go)
 	struct index *index = NULL;
 
 	assert_non_null(w);
-	writer_go(w, go);
+	go_write_facts(w, go);
 	assert_int_equal(writer_finish(w, fd), 0);
 	index_writer_destroy(w);
 	assert_int_equal(index_open(fd, &index), 0);

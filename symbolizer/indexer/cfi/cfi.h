@@ -6,16 +6,19 @@
  * -ENOMEM ends the build.
  */
 #include "symbolizer/indexer/cfi/eh_frame.h"
+#include "symbolizer/indexer/cfi/unwind_source.h"
 #include "symbolizer/indexer/elf/elf_image.h"
 #include "symbolizer/indexer/source_range.h"
 #include "symbolizer/indexer/writer/writer.h"
 
 /*
- * Writes the unwind tables of IMAGE. Ignores entries of functions inside SKIP (Go code, which the
- * pclntab describes). The writer gets the counts of malformed entries and unsupported rows. Returns
- * -ENOENT if there are no tables, -E2BIG over a limit; what was read until then is written.
+ * Writes the unwind tables of IMAGE, with the functions of SOURCE (NULL = none). Ignores entries of
+ * functions inside SKIP, which SOURCE describes. The writer gets the counts of malformed entries
+ * and unsupported rows. Returns -ENOENT if there are no tables, -E2BIG over a limit; what was read
+ * until then is written.
  */
-int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w);
+int unwind_read(struct elf_image *image, const struct source_range *skip,
+	const struct unwind_source *source, struct index_writer *w);
 
 /*
  * Like unwind_read(), from given sections. If several describe an address, the first one counts.

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From sections and pclntab to pages: all functions are collected and sorted by address, then each
- * is run once and its rows go straight into the pages. If entries overlap, each is valid up to the
- * start of the next, as in the binary search for exceptions; of two at the same address the first
- * one counts. Time and memory are linear in the size of the sections, whatever their contents.
+ * From functions to pages: all functions are collected and sorted by address, then each is run once
+ * and its rows go straight into the pages. If entries overlap, each is valid up to the start of the
+ * next, as in the binary search for exceptions; of two at the same address the first one counts.
+ * Time and memory are linear in the size of the sections, whatever their contents.
  */
-#include "symbolizer/indexer/cfi/cfi.h"
+#include "symbolizer/indexer/cfi/unwind_input.h"
 
-#include <elf.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,27 +17,12 @@
 #include "symbolizer/indexer/writer/address_sort.h"
 #include "symbolizer/indexer/cfi/eh_frame_cfa.h"
 #include "symbolizer/indexer/cfi/eh_frame_rule.h"
-#include "symbolizer/indexer/go/go_unwind.h"
-#include "symbolizer/indexer/cfi/leaf_arm64.h"
-#include "symbolizer/indexer/cfi/plt_unwind.h"
 #include "symbolizer/indexer/cfi/unwind_pages.h"
 
 enum {
-	MAX_SECTIONS = 8,
-	GO_SECTION = MAX_SECTIONS, /* functions of the pclntab */
+	SOURCE_SECTION = UNWIND_SECTIONS, /* functions of the runtime's source */
 	MAX_FUNCTIONS = 1 << 22, /* twice what the largest browsers have */
-	HEADER_VERSION = 1, /* of .eh_frame_hdr (LSB 5, 10.6.2) */
-	HEADER_FIXED_BYTES = 4,
 	FUNCTION_ALIGN = 16, /* used by compilers */
-	LEAVES = 3,
-	PLT_LANDMARKS = 16,
-	LANDMARKS = 2 + LEAVES + PLT_LANDMARKS,
-	ENTRY_BYTES = 256, /* size limit of the code at a file's entry point */
-	/* What a signal handler returns to: a nop, two instructions, and where the second one is.
-	 */
-	RETURN_BYTES = 16,
-	NOP_BYTES = 4,
-	MAX_VDSO_SYMBOLS = 64,
 };
 
 /* Compact, because there may be millions. */
@@ -46,7 +31,7 @@ struct function {
 	uint32_t size; /* bytes, at most up to the end of the code range around it */
 	uint32_t section : 8;
 	uint32_t cie : 24; /* as in struct cfi_fde */
-	uint32_t code, code_size; /* as in struct cfi_fde; Go: `code` is the function's number */
+	uint32_t code, code_size; /* as in struct cfi_fde; or `code` is a source's number */
 };
 
 struct job {
@@ -54,9 +39,9 @@ struct job {
 	struct cfi_entries *entries; /* one per section */
 	size_t section_count;
 	const struct source_range *skip;
-	struct landmark landmarks[LANDMARKS]; /* the vDSO has no entry point */
+	struct landmark landmarks[UNWIND_LANDMARKS];
 	uint64_t next_landmark; /* no unused landmark starts before this address */
-	struct go_unwind *go; /* NULL: no Go code */
+	const struct unwind_source *source; /* NULL = none */
 	struct index_writer *w;
 	uint32_t section; /* number of the section being read */
 	struct function *functions;
@@ -123,19 +108,20 @@ static int add_fde(void *context, const struct cfi_fde *fde)
 		});
 }
 
-static int add_go_functions(struct job *job)
+static int add_source_functions(struct job *job)
 {
+	const struct unwind_source *source = job->source;
 	int err = 0;
 
-	for (uint32_t i = 0; job->go && i < job->go->table->function_count && !err; i++) {
-		struct gopclntab_function f;
+	for (uint32_t i = 0; source && i < source->function_count && !err; i++) {
+		uint64_t low, size;
 
-		if (gopclntab_function(job->go->table, i, &f))
+		if (source->function(source->state, i, &low, &size))
 			job->figures.broken++;
-		else if (f.pcsp)
-			err = add_function(job, f.next - f.entry,
+		else if (size)
+			err = add_function(job, size,
 				(struct function){
-					.low = f.entry, .section = GO_SECTION, .code = i });
+					.low = low, .section = SOURCE_SECTION, .code = i });
 	}
 	return err;
 }
@@ -184,15 +170,11 @@ static void add_rows(void *context, struct unwind_row *rows, size_t count, uint6
 	job->before = MAX(job->before, high);
 }
 
-static int run_go_function(struct job *job, const struct function *f)
+static int run_source_function(struct job *job, const struct function *f)
 {
-	struct gopclntab_function function;
-	int err = gopclntab_function(job->go->table, f->code, &function);
+	const struct unwind_source *source = job->source;
 
-	if (err)
-		return err;
-	job->entry = go_unwind_entry_rule(job->go, &function);
-	return go_unwind_function(job->go, &function, unwind_add_row, job);
+	return source->run(source->state, f->code, &job->entry, unwind_add_row, job);
 }
 
 static int run_fde(struct job *job, const struct function *f)
@@ -238,9 +220,9 @@ static void add_landmarks(struct job *job, uint64_t limit)
 	if (limit <= job->next_landmark)
 		return;
 	job->next_landmark = UINT64_MAX;
-	for (size_t i = 0; i < LANDMARKS; i++) {
+	for (size_t i = 0; i < UNWIND_LANDMARKS; i++) {
 		struct landmark *mark = &job->landmarks[i];
-		uint64_t next = i + 1 < LANDMARKS ? mark[1].low : limit;
+		uint64_t next = i + 1 < UNWIND_LANDMARKS ? mark[1].low : limit;
 
 		add_landmark(job, mark, MIN(limit, next));
 		if (mark->size)
@@ -254,7 +236,7 @@ static void run_function(struct job *job, const struct function *f, uint64_t lim
 	add_landmarks(job, f->low);
 	job->start = f->low;
 	job->limit = MIN(f->low + f->size, limit);
-	if (f->section == GO_SECTION ? run_go_function(job, f) : run_fde(job, f))
+	if (f->section == SOURCE_SECTION ? run_source_function(job, f) : run_fde(job, f))
 		job->figures.broken++;
 }
 
@@ -327,7 +309,7 @@ static int unwind_read_entries(struct job *job)
 		job->figures.broken += job->entries[i].broken + (err == -EBADMSG);
 		err = err == -EBADMSG ? 0 : err;
 	}
-	return err ? err : add_go_functions(job);
+	return err ? err : add_source_functions(job);
 }
 
 static int run_job(struct job *job)
@@ -341,10 +323,10 @@ static int run_job(struct job *job)
 	return err ? err : made;
 }
 
-/* Runs JOB; its sections, landmarks, Go code, range to skip and writer must be set. */
+/* Runs JOB; its sections, landmarks, source, range to skip and writer must be set. */
 static int begin_job(struct job *job)
 {
-	struct cfi_entries entries[MAX_SECTIONS];
+	struct cfi_entries entries[UNWIND_SECTIONS];
 	int err = -ENOMEM;
 
 	job->entries = entries;
@@ -362,223 +344,17 @@ static int begin_job(struct job *job)
 	return err;
 }
 
-static struct landmark entry_landmark(uint64_t entry_point)
-{
-	return (struct landmark){
-		.low = entry_point,
-		.size = entry_point ? ENTRY_BYTES : 0,
-		.rule.cfa = ABI_CFA_END,
-	};
-}
-
-int unwind_read_sections(const struct cfi_section *sections, size_t count, uint64_t entry_point,
-	const struct source_range *skip, struct index_writer *w)
+int unwind_write(const struct unwind_input *input)
 {
 	struct job job = {
-		.sections = sections,
-		.section_count = MIN(count, (size_t)MAX_SECTIONS),
-		.skip = skip,
-		.landmarks[LANDMARKS - 1] = entry_landmark(entry_point),
-		.w = w,
+		.sections = input->sections,
+		.section_count = input->section_count,
+		.skip = input->skip,
+		.source = input->source,
+		.w = input->w,
 	};
 
+	assert(input->section_count <= UNWIND_SECTIONS);
+	memcpy(job.landmarks, input->landmarks, sizeof(job.landmarks));
 	return begin_job(&job);
-}
-
-/* The sections of a file; at an address that several describe, the first one counts. */
-struct found {
-	struct elf_image *image;
-	struct cfi_section sections[MAX_SECTIONS];
-	size_t count;
-};
-
-static uint64_t unwind_address_of(const struct elf_image *image, const char *name)
-{
-	struct elf_section section;
-
-	return elf_image_find(image, name, &section) ? section.address : 0;
-}
-
-static void add_section(struct found *f, struct cursor bytes, uint64_t address, bool eh)
-{
-	if (bytes.bad || !cursor_left(&bytes) || f->count == MAX_SECTIONS)
-		return;
-	f->sections[f->count++] = (struct cfi_section){
-		.bytes = bytes,
-		.address = address,
-		.text = unwind_address_of(f->image, ".text"),
-		.data = unwind_address_of(f->image, ".got"),
-		.machine = elf_image_machine(f->image),
-		.eh = eh,
-	};
-}
-
-/* Rewritten files (BOLT) may have more than one. */
-static void find_eh_frames(struct found *f)
-{
-	for (size_t i = 0; i < elf_image_section_count(f->image); i++) {
-		struct elf_section section = elf_image_section(f->image, i);
-
-		if (!strcmp(section.name, ".eh_frame"))
-			add_section(f, elf_image_section_bytes(f->image, i), section.address, true);
-	}
-}
-
-/* Without section headers, .eh_frame_hdr has the address of .eh_frame. */
-static void find_by_header(struct found *f, const struct elf_segment *segment)
-{
-	struct cursor bytes = elf_image_at(f->image, segment->address, segment->file_size);
-	struct cfi_section header = {
-		.bytes = bytes,
-		.address = segment->address,
-		.data = segment->address,
-	};
-	uint64_t address = 0;
-	uint8_t encoding;
-
-	if (cursor_u8(&bytes) != HEADER_VERSION)
-		return;
-	encoding = cursor_u8(&bytes);
-	cursor_skip(&bytes, HEADER_FIXED_BYTES - 2);
-	if (!cfi_pointer(&header, &bytes, encoding, 0, &address))
-		return;
-	add_section(f, elf_image_from(f->image, address), address, true);
-	if (f->count)
-		f->sections[f->count - 1].ends_at_zero = true;
-}
-
-static void find_sections(struct found *f)
-{
-	find_eh_frames(f);
-	for (size_t i = 0; i < elf_image_segment_count(f->image) && !f->count; i++) {
-		struct elf_segment segment = elf_image_segment(f->image, i);
-
-		if (segment.type == PT_GNU_EH_FRAME)
-			find_by_header(f, &segment);
-	}
-	add_section(f, elf_image_bytes(f->image, ".debug_frame"), 0, false);
-}
-
-/* Finds NAME among the exports of a file with few of them; address 0 if absent. */
-static struct function find_export(struct elf_image *image, const char *name)
-{
-	struct cursor symbols = elf_image_bytes(image, ".dynsym");
-	size_t count = cursor_left(&symbols) / sizeof(Elf64_Sym);
-
-	for (size_t i = 0; i < count && count <= MAX_VDSO_SYMBOLS; i++) {
-		struct cursor names = elf_image_bytes(image, ".dynstr");
-		const char *found;
-		Elf64_Sym symbol;
-
-		memcpy(&symbol, cursor_bytes(&symbols, sizeof(symbol)), sizeof(symbol));
-		cursor_seek(&names, symbol.st_name);
-		found = cursor_string(&names);
-		if (found && !strcmp(found, name) && symbol.st_size <= UINT32_MAX)
-			return (struct function){ .low = symbol.st_value,
-				.size = (uint32_t)symbol.st_size };
-	}
-	return (struct function){ 0 };
-}
-
-/*
- * On aarch64 signal handlers return into the vDSO. Since Linux 5.8 that code has no entry (and the
- * vDSO may have no tables at all): a walk by frame pointer would miss the interrupted function.
- * Before it is a nop, for unwinders that subtract 1 from the return address.
- */
-static struct landmark signal_landmark(struct elf_image *image)
-{
-	uint64_t low = 0;
-
-	if (elf_image_machine(image) == EM_AARCH64)
-		low = find_export(image, "__kernel_rt_sigreturn").low;
-	if (low < NOP_BYTES)
-		return (struct landmark){ 0 };
-	return (struct landmark){
-		.low = low - NOP_BYTES,
-		.size = RETURN_BYTES,
-		.rule.cfa = ABI_CFA_SIGNAL,
-	};
-}
-
-/*
- * The rest of that vDSO has no tables either. Its clock functions have no frame: the caller is in
- * the link register.
- */
-static void leaf_landmarks(struct elf_image *image, struct landmark marks[LEAVES])
-{
-	static const char *const names[LEAVES] = { "__kernel_clock_gettime",
-		"__kernel_gettimeofday", "__kernel_clock_getres" };
-
-	for (size_t i = 0; i < LEAVES; i++) {
-		struct function f = find_export(image, names[i]);
-
-		if (f.low && leaf_arm64(elf_image_at(image, f.low, f.size)))
-			marks[i] = (struct landmark){
-				.low = f.low, .size = f.size, .rule.cfa = ABI_CFA_SP
-			};
-	}
-}
-
-static int mark_by_address(const void *a, const void *b)
-{
-	const struct landmark *x = a, *y = b;
-
-	return (x->low > y->low) - (x->low < y->low);
-}
-
-/* Collects code with known rules, ascending; returns whether the file is an aarch64 vDSO. */
-static bool find_landmarks(struct elf_image *image, struct landmark marks[LANDMARKS])
-{
-	bool is_vdso;
-
-	marks[0] = entry_landmark(elf_image_entry_point(image));
-	marks[1] = signal_landmark(image);
-	is_vdso = marks[1].size;
-	if (is_vdso)
-		leaf_landmarks(image, &marks[2]);
-	plt_unwind(image, &marks[2 + LEAVES], PLT_LANDMARKS);
-	qsort(marks, LANDMARKS, sizeof(marks[0]), mark_by_address);
-	return is_vdso;
-}
-
-/*
- * Returns the additional register that walks need, as in struct cfi_section. The dynamic linker's
- * code for lazy binding realigns the stack and saves the old stack pointer in rbx; the dynamic
- * linker is recognized by an export.
- */
-static uint8_t kept_register(struct elf_image *image, const struct go_unwind *go)
-{
-	struct gopclntab_function racecall;
-
-	if (elf_image_machine(image) != EM_X86_64)
-		return 0;
-	if (go && !gopclntab_function_named(go->table, "racecall", &racecall))
-		return ABI_KEPT_R12 + 1;
-	return find_export(image, "_r_debug").low ? ABI_KEPT_RBX + 1 : 0;
-}
-
-int unwind_read(struct elf_image *image, const struct source_range *skip, struct index_writer *w)
-{
-	struct found f = { .image = image };
-	struct job job = { .skip = skip, .w = w };
-	autocall(go_unwind_deinit) struct go_unwind go = { 0 };
-	struct gopclntab table;
-	int err;
-
-	find_sections(&f);
-	if (!gopclntab_find(image, &table)) {
-		go_unwind_init(&go, &table);
-		job.go = &go;
-	}
-	for (size_t i = 0; i < f.count; i++)
-		f.sections[i].kept = kept_register(image, job.go);
-	if (!find_landmarks(image, job.landmarks) && !f.count && !job.go)
-		return -ENOENT;
-	job.sections = f.sections;
-	job.section_count = f.count;
-	err = begin_job(&job);
-	for (size_t i = 0; i < f.count; i++)
-		elf_image_forget(image, f.sections[i].bytes.start,
-			(size_t)(f.sections[i].bytes.end - f.sections[i].bytes.start));
-	return err;
 }

@@ -7,14 +7,10 @@
  */
 #include <stdint.h>
 
+#include "symbolizer/index/runtime_go.h"
 #include "symbolizer/indexer/elf/elf_image.h"
-#include "symbolizer/indexer/source.h"
 #include "symbolizer/indexer/source_range.h"
 #include "symbolizer/indexer/writer/writer.h"
-
-/* Sources for the index builder: names from the pclntab; goroutine ids and the Go build ID. */
-int go_read_names(struct source_build *b);
-int go_read_facts(struct source_build *b);
 
 /*
  * Reads the pclntab with its inline trees, Go 1.16 to 1.27, from its section or by searching for
@@ -29,5 +25,6 @@ int gopclntab_read(struct elf_image *image, struct index_writer *w, struct sourc
  */
 enum { GO_VERSION_UNKNOWN = UINT32_MAX };
 int go_facts_read(struct elf_image *image, struct index_go *ret_go);
+void go_write_facts(struct index_writer *w, const struct index_go *go);
 /* Returns the text of .note.go.buildid, or an empty cursor. */
 struct cursor go_build_id(struct elf_image *image);

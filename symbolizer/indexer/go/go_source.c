@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dwarf.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/go/go.h"
+#include "symbolizer/indexer/go/go_unwind.h"
+#include "symbolizer/indexer/go/go_version.h"
+#include "symbolizer/indexer/runtime_source.h"
 
-int go_read_names(struct source_build *b)
+static int go_read_names(struct source_build *b)
 {
 	struct source_range text = { 0 };
 	int err = gopclntab_read(b->images->own, b->w, &text);
@@ -18,7 +23,15 @@ int go_read_names(struct source_build *b)
 	return 0;
 }
 
-int go_read_facts(struct source_build *b)
+void go_write_facts(struct index_writer *w, const struct index_go *go)
+{
+	uint32_t facts[INDEX_RUNTIME_WORDS];
+
+	memcpy(facts, go, sizeof(facts));
+	writer_runtime(w, INDEX_RUNTIME_GO, facts);
+}
+
+static int go_read_facts(struct source_build *b)
 {
 	struct cursor text = go_build_id(b->images->own);
 	struct index_go go = { 0 };
@@ -28,7 +41,7 @@ int go_read_facts(struct source_build *b)
 	if (err == -ENOMEM || err == -E2BIG)
 		return err;
 	if (!err)
-		writer_go(b->w, &go);
+		go_write_facts(b->w, &go);
 	if (!cursor_left(&text))
 		return 0;
 	err = writer_string(b->w, (const char *)text.at, cursor_left(&text), &string);
@@ -36,3 +49,20 @@ int go_read_facts(struct source_build *b)
 		writer_text_build_id(b->w, string);
 	return err;
 }
+
+static bool go_toolchain(struct elf_image *image, char text[TOOLCHAIN_BYTES])
+{
+	struct go_version go;
+
+	if (go_version_read(image, &go))
+		return false;
+	snprintf(text, TOOLCHAIN_BYTES, "Go%s%s", go.text[0] ? " " : "", go.text);
+	return true;
+}
+
+const struct runtime_source runtime_source_go = {
+	.read_names = go_read_names,
+	.open_unwind = go_open_unwind,
+	.read_facts = go_read_facts,
+	.toolchain = go_toolchain,
+};

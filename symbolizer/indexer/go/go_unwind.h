@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "bpf/abi/unwind.h"
+#include "symbolizer/indexer/cfi/unwind_source.h"
 #include "symbolizer/indexer/go/gopclntab.h"
 
 struct go_unwind {
@@ -28,3 +29,6 @@ int go_unwind_function(struct go_unwind *g, const struct gopclntab_function *f,
 /* Returns the rule that is mostly valid at F's first instruction. */
 struct abi_unwind_rule go_unwind_entry_rule(
 	const struct go_unwind *g, const struct gopclntab_function *f);
+
+/* The functions of IMAGE's pclntab as an unwind source. -ENOENT if it has none, or -ENOMEM. */
+int go_open_unwind(struct elf_image *image, struct unwind_source *ret_source);

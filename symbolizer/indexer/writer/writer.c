@@ -378,9 +378,11 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
 	return 0;
 }
 
-void writer_go(struct index_writer *w, const struct index_go *go)
+void writer_runtime(
+	struct index_writer *w, uint32_t kind, const uint32_t facts[INDEX_RUNTIME_WORDS])
 {
-	w->go = *go;
+	w->runtime.kind = kind;
+	memcpy(w->runtime.facts, facts, sizeof(w->runtime.facts));
 }
 
 void writer_build_id(struct index_writer *w, const struct build_id *id)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Collects what the sources (symbols, DWARF, pclntab) know about one module and writes the index
+ * Collects what the sources (symbols, DWARF, a runtime) know about one module and writes the index
  * file (format.h). Runs only in the sandbox. It does not know where a fact came from, but keeps
  * facts of one `unit` together: where ranges of two units overlap (identical code folding), an
  * address takes function and line from the same unit.
@@ -86,9 +86,11 @@ enum writer_symbol_rank {
 int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint64_t limit,
 	uint32_t name, enum writer_symbol_rank rank);
 
-void writer_go(struct index_writer *w, const struct index_go *go);
+/* Sets the facts of the program's runtime, as struct index_runtime. */
+void writer_runtime(
+	struct index_writer *w, uint32_t kind, const uint32_t facts[INDEX_RUNTIME_WORDS]);
 void writer_build_id(struct index_writer *w, const struct build_id *id); /* GNU's */
-/* Sets the toolchain's own build ID as text (string; 0 = none); Go's has slashes. */
+/* Sets the toolchain's own build ID as text (string; 0 = none). */
 void writer_text_build_id(struct index_writer *w, uint32_t text);
 void writer_file_hash(struct index_writer *w, const struct file_hash *hash);
 /*

@@ -262,7 +262,7 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		.kind = w->kind,
 		.build_id = w->build_id,
 		.file_hash = w->file_hash,
-		.go = w->go,
+		.runtime = w->runtime,
 		.unwind = w->unwind,
 		.debug = w->debug,
 	};

@@ -81,7 +81,7 @@ struct index_writer {
 	uint32_t *wanted; /* strings */
 	size_t wanted_count, wanted_capacity;
 
-	struct index_go go;
+	struct index_runtime runtime;
 	struct index_debug debug; /* with strings by number */
 	struct build_id build_id;
 	struct file_hash file_hash;

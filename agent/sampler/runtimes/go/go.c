@@ -6,14 +6,17 @@
 
 static bool go_detect(const struct index *index)
 {
-	return index_go(index) != NULL;
+	struct index_go go;
+
+	return index_go(index, &go);
 }
 
 static bool go_configure(const struct index *index, struct abi_runtime_process *ret_how)
 {
 	struct abi_runtime_process how = { .kind = ABI_RUNTIME_GO };
+	struct index_go go;
 
-	if (!goids_how(index_go(index), &how.go))
+	if (!index_go(index, &go) || !goids_how(&go, &how.go))
 		return false;
 	*ret_how = how;
 	return true;
@@ -21,9 +24,12 @@ static bool go_configure(const struct index *index, struct abi_runtime_process *
 
 static void go_unsupported(const struct runtime_program *program, struct metrics *metrics)
 {
+	struct index_go go = { 0 };
+
+	(void)index_go(program->index, &go);
 	metrics_add(metrics, METRIC_GO_UNKNOWN_VERSION, 1);
 	log_info("goroutine IDs of this Go program cannot be read", "pid=%u go=1.%u", program->pid,
-		index_go(program->index)->version);
+		go.version);
 }
 
 const struct runtime runtime_go = {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "bpf/abi/runtime_go.h"
-#include "symbolizer/index/facts.h"
+#include "symbolizer/index/runtime_go.h"
 
 /* Returns false if the facts do not suffice (not Go, unknown version). */
 bool goids_how(const struct index_go *go, struct abi_runtime_go *ret_how);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a file has for unwind tables: its sections of call frame information, and code without any
+ * whose rules are known.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/indexer/cfi/cfi.h"
+#include "symbolizer/indexer/cfi/leaf_arm64.h"
+#include "symbolizer/indexer/cfi/unwind_input.h"
+
+enum {
+	HEADER_VERSION = 1, /* of .eh_frame_hdr (LSB 5, 10.6.2) */
+	HEADER_FIXED_BYTES = 4,
+	LEAVES = 3,
+	PLT_LANDMARKS = 16,
+	ENTRY_BYTES = 256, /* size limit of the code at a file's entry point */
+	/* What a signal handler returns to: a nop, two instructions, and where the second one is.
+	 */
+	RETURN_BYTES = 16,
+	NOP_BYTES = 4,
+	MAX_VDSO_SYMBOLS = 64,
+};
+
+/* The entry point and what signal handlers return to are the other two. */
+_Static_assert(2 + LEAVES + PLT_LANDMARKS == UNWIND_LANDMARKS, "room for all of them");
+
+static struct landmark entry_landmark(uint64_t entry_point)
+{
+	return (struct landmark){
+		.low = entry_point,
+		.size = entry_point ? ENTRY_BYTES : 0,
+		.rule.cfa = ABI_CFA_END,
+	};
+}
+
+int unwind_read_sections(const struct cfi_section *sections, size_t count, uint64_t entry_point,
+	const struct source_range *skip, struct index_writer *w)
+{
+	const struct unwind_input input = {
+		.sections = sections,
+		.section_count = MIN(count, (size_t)UNWIND_SECTIONS),
+		.skip = skip,
+		.landmarks[UNWIND_LANDMARKS - 1] = entry_landmark(entry_point),
+		.w = w,
+	};
+
+	return unwind_write(&input);
+}
+
+/* The sections of a file; at an address that several describe, the first one counts. */
+struct found {
+	struct elf_image *image;
+	struct cfi_section sections[UNWIND_SECTIONS];
+	size_t count;
+};
+
+static uint64_t unwind_address_of(const struct elf_image *image, const char *name)
+{
+	struct elf_section section;
+
+	return elf_image_find(image, name, &section) ? section.address : 0;
+}
+
+static void add_section(struct found *f, struct cursor bytes, uint64_t address, bool eh)
+{
+	if (bytes.bad || !cursor_left(&bytes) || f->count == UNWIND_SECTIONS)
+		return;
+	f->sections[f->count++] = (struct cfi_section){
+		.bytes = bytes,
+		.address = address,
+		.text = unwind_address_of(f->image, ".text"),
+		.data = unwind_address_of(f->image, ".got"),
+		.machine = elf_image_machine(f->image),
+		.eh = eh,
+	};
+}
+
+/* Rewritten files (BOLT) may have more than one. */
+static void find_eh_frames(struct found *f)
+{
+	for (size_t i = 0; i < elf_image_section_count(f->image); i++) {
+		struct elf_section section = elf_image_section(f->image, i);
+
+		if (!strcmp(section.name, ".eh_frame"))
+			add_section(f, elf_image_section_bytes(f->image, i), section.address, true);
+	}
+}
+
+/* Without section headers, .eh_frame_hdr has the address of .eh_frame. */
+static void find_by_header(struct found *f, const struct elf_segment *segment)
+{
+	struct cursor bytes = elf_image_at(f->image, segment->address, segment->file_size);
+	struct cfi_section header = {
+		.bytes = bytes,
+		.address = segment->address,
+		.data = segment->address,
+	};
+	uint64_t address = 0;
+	uint8_t encoding;
+
+	if (cursor_u8(&bytes) != HEADER_VERSION)
+		return;
+	encoding = cursor_u8(&bytes);
+	cursor_skip(&bytes, HEADER_FIXED_BYTES - 2);
+	if (!cfi_pointer(&header, &bytes, encoding, 0, &address))
+		return;
+	add_section(f, elf_image_from(f->image, address), address, true);
+	if (f->count)
+		f->sections[f->count - 1].ends_at_zero = true;
+}
+
+static void find_sections(struct found *f)
+{
+	find_eh_frames(f);
+	for (size_t i = 0; i < elf_image_segment_count(f->image) && !f->count; i++) {
+		struct elf_segment segment = elf_image_segment(f->image, i);
+
+		if (segment.type == PT_GNU_EH_FRAME)
+			find_by_header(f, &segment);
+	}
+	add_section(f, elf_image_bytes(f->image, ".debug_frame"), 0, false);
+}
+
+struct export
+{
+	uint64_t low;
+	uint32_t size;
+};
+
+/* Finds NAME among the exports of a file with few of them; address 0 if absent. */
+static struct export find_export(struct elf_image *image, const char *name)
+{
+	struct cursor symbols = elf_image_bytes(image, ".dynsym");
+	size_t count = cursor_left(&symbols) / sizeof(Elf64_Sym);
+
+	for (size_t i = 0; i < count && count <= MAX_VDSO_SYMBOLS; i++) {
+		struct cursor names = elf_image_bytes(image, ".dynstr");
+		const char *found;
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, cursor_bytes(&symbols, sizeof(symbol)), sizeof(symbol));
+		cursor_seek(&names, symbol.st_name);
+		found = cursor_string(&names);
+		if (found && !strcmp(found, name) && symbol.st_size <= UINT32_MAX)
+			return (struct export){ .low = symbol.st_value,
+				.size = (uint32_t)symbol.st_size };
+	}
+	return (struct export){ 0 };
+}
+
+/*
+ * On aarch64 signal handlers return into the vDSO. Since Linux 5.8 that code has no entry (and the
+ * vDSO may have no tables at all): a walk by frame pointer would miss the interrupted function.
+ * Before it is a nop, for unwinders that subtract 1 from the return address.
+ */
+static struct landmark signal_landmark(struct elf_image *image)
+{
+	uint64_t low = 0;
+
+	if (elf_image_machine(image) == EM_AARCH64)
+		low = find_export(image, "__kernel_rt_sigreturn").low;
+	if (low < NOP_BYTES)
+		return (struct landmark){ 0 };
+	return (struct landmark){
+		.low = low - NOP_BYTES,
+		.size = RETURN_BYTES,
+		.rule.cfa = ABI_CFA_SIGNAL,
+	};
+}
+
+/*
+ * The rest of that vDSO has no tables either. Its clock functions have no frame: the caller is in
+ * the link register.
+ */
+static void leaf_landmarks(struct elf_image *image, struct landmark marks[LEAVES])
+{
+	static const char *const names[LEAVES] = { "__kernel_clock_gettime",
+		"__kernel_gettimeofday", "__kernel_clock_getres" };
+
+	for (size_t i = 0; i < LEAVES; i++) {
+		struct export f = find_export(image, names[i]);
+
+		if (f.low && leaf_arm64(elf_image_at(image, f.low, f.size)))
+			marks[i] = (struct landmark){
+				.low = f.low, .size = f.size, .rule.cfa = ABI_CFA_SP
+			};
+	}
+}
+
+static int mark_by_address(const void *a, const void *b)
+{
+	const struct landmark *x = a, *y = b;
+
+	return (x->low > y->low) - (x->low < y->low);
+}
+
+/* Collects code with known rules, ascending; returns whether the file is an aarch64 vDSO. */
+static bool find_landmarks(struct elf_image *image, struct landmark marks[UNWIND_LANDMARKS])
+{
+	bool is_vdso;
+
+	marks[0] = entry_landmark(elf_image_entry_point(image));
+	marks[1] = signal_landmark(image);
+	is_vdso = marks[1].size;
+	if (is_vdso)
+		leaf_landmarks(image, &marks[2]);
+	plt_unwind(image, &marks[2 + LEAVES], PLT_LANDMARKS);
+	qsort(marks, UNWIND_LANDMARKS, sizeof(marks[0]), mark_by_address);
+	return is_vdso;
+}
+
+/*
+ * Returns the additional register that walks need, as in struct cfi_section. The dynamic linker's
+ * code for lazy binding realigns the stack and saves the old stack pointer in rbx; the dynamic
+ * linker is recognized by an export.
+ */
+static uint8_t kept_register(struct elf_image *image, const struct unwind_source *source)
+{
+	if (elf_image_machine(image) != EM_X86_64)
+		return 0;
+	if (source && source->kept)
+		return source->kept;
+	return find_export(image, "_r_debug").low ? ABI_KEPT_RBX + 1 : 0;
+}
+
+int unwind_read(struct elf_image *image, const struct source_range *skip,
+	const struct unwind_source *source, struct index_writer *w)
+{
+	struct found f = { .image = image };
+	struct unwind_input input = { .skip = skip, .source = source, .w = w };
+	int err;
+
+	find_sections(&f);
+	for (size_t i = 0; i < f.count; i++)
+		f.sections[i].kept = kept_register(image, source);
+	if (!find_landmarks(image, input.landmarks) && !f.count && !source)
+		return -ENOENT;
+	input.sections = f.sections;
+	input.section_count = f.count;
+	err = unwind_write(&input);
+	for (size_t i = 0; i < f.count; i++)
+		elf_image_forget(image, f.sections[i].bytes.start,
+			(size_t)(f.sections[i].bytes.end - f.sections[i].bytes.start));
+	return err;
+}

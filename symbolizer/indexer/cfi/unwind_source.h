@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Functions whose unwind rules come from other tables than call frame information: those that a
+ * language runtime unwinds with. What is read is untrusted, like all of the file.
+ */
+#include <stdint.h>
+
+#include "bpf/abi/unwind.h"
+
+typedef void unwind_source_sink(
+	void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule);
+
+struct unwind_source {
+	uint32_t function_count;
+	/* An additional register that the file's other code needs, as in struct cfi_section. */
+	uint8_t kept;
+	/* Gets the range of function NUMBER; 0 bytes: it has no rules here. -EBADMSG if malformed.
+	 */
+	int (*function)(void *state, uint32_t number, uint64_t *ret_low, uint64_t *ret_bytes);
+	/*
+	 * Passes the rows of function NUMBER to SINK, ascending. Before the first row it sets
+	 * *RET_ENTRY to the rule that is mostly valid at the function's first instruction.
+	 */
+	int (*run)(void *state, uint32_t number, struct abi_unwind_rule *ret_entry,
+		unwind_source_sink *sink, void *context);
+	void (*close)(void *state);
+	void *state;
+};
