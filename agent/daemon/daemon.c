@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "agent/sampler/collect/admin.h"
+#include "agent/sampler/process/selection.h"
+#include "agent/sampler/sampler.h"
 #include "agent/settings/cache_directory.h"
 #include "agent/settings/exit_status.h"
 #include "agent/settings/explain.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Shared by the daemon's files: daemon.c, windows.c, http.c, settings.c and others. */
-#include "agent/sampler/sampler.h"
+#include "agent/sampler/seam/calls.h"
+#include "agent/report/report.h"
 #include "agent/daemon/budget.h"
 #include "agent/settings/config.h"
 #include "agent/daemon/export.h"

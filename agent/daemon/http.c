@@ -10,7 +10,7 @@
 
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/exposition.h"
-#include "agent/sampler/process/thread_group.h"
+#include "base/thread_group.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"

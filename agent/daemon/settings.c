@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/sampler/process/selection.h"
 #include "agent/settings/log_options.h"
 #include "agent/settings/sampling_options.h"
 #include "agent/daemon/daemon_internal.h"

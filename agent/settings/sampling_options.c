@@ -10,7 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "agent/sampler/process/thread_group.h"
+#include "base/thread_group.h"
 #include "base/cleanup.h"
 
 enum {

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "agent/sampler/process/selection.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/token.h"
 #include "agent/settings/log_options.h"

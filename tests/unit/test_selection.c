@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sampler/process/processes.h"
 #include "agent/sampler/process/selection.h"
 
 static char nginx_path[] = "/usr/sbin/nginx";

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sampler/process/processes.h"
 #include "base/cleanup.h"
 #include "base/items.h"
 

@@ -12,9 +12,9 @@
  */
 #include <stdbool.h>
 
-#include "agent/sampler/process/processes.h"
 #include "base/buffer.h"
 
+struct process;
 struct selection;
 
 enum { SELECTION_MAX = 64 }; /* selectors per list */

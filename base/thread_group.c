@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sampler/process/thread_group.h"
+#include "base/thread_group.h"
 
 #include <stdio.h>
 
