@@ -7,8 +7,3 @@
 bool root_function(const char *name);
 /* True if only the program's entry code, which often has no symbol, calls this function. */
 bool root_starts_program(const char *name);
-/*
- * True if frames outside of this root are not its callers: they belong to a goroutine that the
- * thread no longer runs.
- */
-bool root_hides_callers(const char *name);

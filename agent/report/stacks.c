@@ -6,6 +6,7 @@
 
 #include "agent/report/frame_keys.h"
 #include "agent/report/roots.h"
+#include "agent/sampler/seam/runtime_functions.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
@@ -91,7 +92,7 @@ static uint8_t traits_of(const struct symbolized *frame)
 		traits |= FRAME_ROOT;
 	if (root_starts_program(outermost))
 		traits |= FRAME_STARTS_PROGRAM;
-	if (root_hides_callers(outermost))
+	if (runtime_function_hides_callers(outermost))
 		traits |= FRAME_HIDES_CALLERS | FRAME_ROOT;
 	return traits;
 }

@@ -3,7 +3,7 @@
 /*
  * The sampler: the only place that knows every room. It carries records from collect to the process
  * table and into the profile, resolves each stack at the time of its sample, requests a module's
- * index at its first hit, and tells BPF how to read goroutine ids.
+ * index at its first hit, and tells BPF how to read the state of runtimes.
  *
  * Order of calls: sampler_create() (the rings begin to record side-band events, /proc is read),
  * sampler_prepare() (waits a bounded time for the indexes of the busiest programs),
@@ -66,7 +66,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 void sampler_destroy(struct sampler *sampler);
 
 /*
- * Requests the indexes of the programs most likely to be sampled, so that goroutine ids are
+ * Requests the indexes of the programs most likely to be sampled, so that names and fibers are
  * available from the first sample on, and runs the loop until they are built or WAIT_NS have
  * passed.
  */

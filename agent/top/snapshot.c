@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/report/stacks.h"
+#include "agent/sampler/seam/runtime_functions.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
@@ -130,7 +131,7 @@ static int add_to_row(struct maker *m, struct tally *g, size_t number,
 		return err;
 	/* A runtime function describes a goroutine only if it has no other. */
 	own = !row->fiber_id ||
-	      !snapshot_is_runtime(functions_name(&m->snapshot->functions, function));
+	      !runtime_function_is_own(functions_name(&m->snapshot->functions, function));
 	if (own == g->best[number].own ? ns > g->best[number].ns : own) {
 		g->best[number] = (struct best){ ns, own };
 		row->detail = functions_name(&m->snapshot->functions, function);
@@ -150,37 +151,14 @@ static int add_process(
 	return add_to_row(m, &m->processes, number, sample, leaf);
 }
 
-bool snapshot_is_runtime(const char *function)
-{
-	/*
-	 * Assembly functions of the runtime and internal/bytealg without a package in their names.
-	 */
-	static const char *const bare[] = { "aeshashbody", "callRet", "cmpbody", "countbody",
-		"gogo", "gosave_systemstack_switch", "indexbody", "indexbytebody", "memeqbody",
-		"setg_gcc" };
-
-	if (!strncmp(function, "runtime.", strlen("runtime.")) ||
-		!strncmp(function, "runtime/internal/", strlen("runtime/internal/")) ||
-		!strncmp(function, "internal/runtime/", strlen("internal/runtime/")))
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(bare); i++) {
-		size_t length = strlen(bare[i]);
-
-		if (!strncmp(function, bare[i], length) &&
-			(!function[length] || !strcmp(function + length, ".abi0")))
-			return true;
-	}
-	return false;
-}
-
-/* The innermost function of FRAME outside Go's runtime, or 0. */
+/* The innermost function of FRAME outside its runtime, or 0. */
 static uint32_t own_function(const struct functions *f, uint32_t frame)
 {
 	size_t count;
 	const uint32_t *numbers = functions_of_frame(f, frame, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		if (!snapshot_is_runtime(functions_name(f, numbers[i])))
+		if (!runtime_function_is_own(functions_name(f, numbers[i])))
 			return numbers[i];
 	}
 	return 0;

@@ -20,5 +20,3 @@ struct snapshot {
 /* Returns -ENOMEM, or -E2BIG over a limit; it fails for no other reason. */
 int snapshot_create(const struct report_sources *sources, struct snapshot **ret_snapshot);
 void snapshot_destroy(struct snapshot *s);
-/* True for functions of Go's runtime, which do not describe what a goroutine does. */
-bool snapshot_is_runtime(const char *function);

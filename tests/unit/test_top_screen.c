@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/sampler/seam/runtime_functions.h"
 #include "agent/top/output.h"
 #include "agent/top/screen.h"
 #include "base/cleanup.h"
@@ -136,14 +137,14 @@ static void test_goroutines_are_called_by_their_own_function(void **state)
 static void test_what_belongs_to_the_runtime(void **state)
 {
 	(void)state;
-	assert_true(snapshot_is_runtime("runtime.mallocgc"));
-	assert_true(snapshot_is_runtime("runtime/internal/atomic.Load"));
-	assert_true(snapshot_is_runtime("internal/runtime/maps.(*Map).Get"));
-	assert_true(snapshot_is_runtime("memeqbody.abi0"));
-	assert_true(snapshot_is_runtime("gogo"));
-	assert_false(snapshot_is_runtime("main.runtime"));
-	assert_false(snapshot_is_runtime("gogo_client"));
-	assert_false(snapshot_is_runtime("runtimex.f"));
+	assert_true(runtime_function_is_own("runtime.mallocgc"));
+	assert_true(runtime_function_is_own("runtime/internal/atomic.Load"));
+	assert_true(runtime_function_is_own("internal/runtime/maps.(*Map).Get"));
+	assert_true(runtime_function_is_own("memeqbody.abi0"));
+	assert_true(runtime_function_is_own("gogo"));
+	assert_false(runtime_function_is_own("main.runtime"));
+	assert_false(runtime_function_is_own("gogo_client"));
+	assert_false(runtime_function_is_own("runtimex.f"));
 }
 
 static void test_no_samples(void **state)

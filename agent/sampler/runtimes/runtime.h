@@ -52,6 +52,19 @@ struct runtime {
 	void (*names)(void *state, const struct runtime_frame *frame, struct runtime_names *names);
 };
 
-#define RUNTIME(name) extern const struct runtime runtime_##name;
+/*
+ * What the runtime's functions mean (seam/runtime_functions.h). The lists end with NULL and hold
+ * linkage names without SUFFIX, which symbols may have behind them (NULL = none).
+ */
+struct runtime_functions {
+	const char *const *roots;
+	const char *const *last; /* roots that hide frames beyond them */
+	const char *const *own, *const *own_prefixes;
+	const char *suffix;
+};
+
+#define RUNTIME(name)                                                                              \
+	extern const struct runtime runtime_##name;                                                \
+	extern const struct runtime_functions runtime_##name##_functions;
 #include "agent/sampler/runtimes/runtimes.def"
 #undef RUNTIME

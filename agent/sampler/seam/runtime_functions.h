@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What a function of a language runtime means for whoever shows stacks, by its linkage name. The
+ * answers are constant; a runtime's row has its names (agent/sampler/runtimes/runtime.h).
+ */
+#include <stdbool.h>
+
+/* The first function of a thread or fiber: it has no caller. */
+bool runtime_function_is_root(const char *name);
+/*
+ * A root beyond which other frames are not its callers: they belong to a fiber that the thread no
+ * longer runs.
+ */
+bool runtime_function_hides_callers(const char *name);
+/* A function of the runtime itself, which does not describe what a fiber does. */
+bool runtime_function_is_own(const char *name);
