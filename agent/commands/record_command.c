@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +36,8 @@ int record_command_spawn(char **argv, struct record_command *ret_command)
 	int go[2], exec[2];
 	pid_t parent = getpid(), pid;
 
-	if (pipe2(go, O_CLOEXEC))
+	/* A pipe would raise SIGPIPE here if the child is dead already. */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go))
 		return -errno;
 	if (pipe2(exec, O_CLOEXEC)) {
 		int err = -errno;
@@ -69,7 +71,7 @@ int record_command_go(struct record_command *command)
 	int err = 0;
 	ssize_t got;
 
-	if (write(command->go_fd, "g", 1) != 1)
+	if (send(command->go_fd, "g", 1, MSG_NOSIGNAL) != 1)
 		return -errno;
 	close(command->go_fd);
 	command->go_fd = -1;

@@ -34,10 +34,8 @@ int record_output_check(const char *path)
 		return access(path, W_OK) ? -errno : 0;
 	if (slash && (size_t)(slash - path) >= sizeof(directory))
 		return -ENAMETOOLONG;
-	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - path) : 1,
+	snprintf(directory, sizeof(directory), "%.*s", slash ? MAX((int)(slash - path), 1) : 1,
 		slash ? path : ".");
-	if (!*directory)
-		return 0;
 	return access(directory, W_OK | X_OK) ? -errno : 0;
 }
 

@@ -124,6 +124,12 @@ static int check_file(void *context)
 	return record_output_check(below("f"));
 }
 
+static int check_in_root(void *context)
+{
+	(void)context;
+	return record_output_check("/in-the-root");
+}
+
 static void a_place_that_may_not_be_written_is_refused(void **state)
 {
 	static const struct refused_call cases[] = {
@@ -138,6 +144,7 @@ static void a_place_that_may_not_be_written_is_refused(void **state)
 		int null = with_refused_call(&cases[i], check_null, NULL);
 
 		assert_int_equal(with_refused_call(&cases[i], check_file, NULL), null);
+		assert_int_equal(with_refused_call(&cases[i], check_in_root, NULL), null);
 		assert_true(!null || null == -EROFS);
 		refused |= null != 0;
 	}

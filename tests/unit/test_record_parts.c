@@ -60,6 +60,20 @@ static void a_command_waits_for_the_start(void **state)
 	assert_false(record_command_reap(&command));
 }
 
+/* SIGPIPE would end `fathom record` without a word. */
+static void a_command_that_is_dead_before_the_start(void **state)
+{
+	struct record_command command;
+
+	(void)state;
+	assert_int_equal(record_command_spawn(ARGV((char *)"true"), &command), 0);
+	assert_int_equal(kill(command.pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)command.pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+	assert_int_equal(record_command_go(&command), -EPIPE);
+	assert_int_equal(WTERMSIG(ended_with(&command)), SIGKILL);
+	record_command_deinit(&command);
+}
+
 static void what_cannot_be_executed_says_why(void **state)
 {
 	struct record_command command;
@@ -422,6 +436,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_waits_for_the_start),
+		cmocka_unit_test(a_command_that_is_dead_before_the_start),
 		cmocka_unit_test(what_cannot_be_executed_says_why),
 		cmocka_unit_test(a_command_that_was_not_started_leaves_nothing),
 		cmocka_unit_test(a_command_that_runs_is_left_alone),
