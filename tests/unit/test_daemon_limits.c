@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/daemon/daemon_internal.h"
+#include "agent/sampler/process/selection.h"
 #include "base/cleanup.h"
 
 /* Reads OPTION alone. *RET_SETTINGS is to be given to settings_deinit(). */

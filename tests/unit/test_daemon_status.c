@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "agent/daemon/daemon_internal.h"
+#include "agent/sampler/process/selection.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/secret_file.h"

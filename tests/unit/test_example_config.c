@@ -15,6 +15,7 @@
 
 #include "agent/settings/config.h"
 #include "agent/daemon/daemon_internal.h"
+#include "agent/sampler/process/selection.h"
 #include "base/cleanup.h"
 
 static const char EXAMPLE[] = "deploy/fathom.yaml";

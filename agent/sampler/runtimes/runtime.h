@@ -63,8 +63,8 @@ struct runtime_functions {
 	const char *suffix;
 };
 
-#define RUNTIME(name)                                                                              \
-	extern const struct runtime runtime_##name;                                                \
+#define RUNTIME(name)                               \
+	extern const struct runtime runtime_##name; \
 	extern const struct runtime_functions runtime_##name##_functions;
 #include "agent/sampler/runtimes/runtimes.def"
 #undef RUNTIME
