@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -24,6 +25,13 @@
 #include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "tests/unit/refused_call.h"
+
+/* The sanitizer's own allocator maps memory, and ends the program when it cannot. */
+#ifdef __SANITIZE_ADDRESS__
+enum { MMAP_IS_NEEDED = true };
+#else
+enum { MMAP_IS_NEEDED = false };
+#endif
 
 struct world {
 	struct metrics metrics;
@@ -130,6 +138,8 @@ static void a_needed_call_that_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int err;
 
+		if (MMAP_IS_NEEDED && cases[i].call.number == SYS_mmap)
+			continue;
 		w->collect = NULL;
 		w->step = "";
 		err = with_refused_call(&cases[i].call, create, w);

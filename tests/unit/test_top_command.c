@@ -338,6 +338,7 @@ static void run_on_terminal(const char *words, const char *const *keys)
 {
 	struct winsize size = { .ws_row = 12, .ws_col = 70 };
 	struct termios before = { 0 }, after = { 0 };
+	ssize_t got;
 	int end;
 
 	user.terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
@@ -351,7 +352,8 @@ static void run_on_terminal(const char *words, const char *const *keys)
 	command_run(&run, words);
 	assert_int_equal(run.status, EXIT_DONE);
 	/* The rest, and the shell has its terminal back. */
-	run.out_size = (size_t)MAX(read(user.terminal, run.out, sizeof(run.out) - 1), 0);
+	got = read(user.terminal, run.out, sizeof(run.out) - 1);
+	run.out_size = got > 0 ? (size_t)got : 0;
 	run.out[run.out_size] = 0;
 	assert_int_equal(tcgetattr(end, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
