@@ -28,7 +28,7 @@ struct world {
 	struct cache cache;
 	struct module_indexes *indexes;
 	uint64_t now_ns;
-	struct index *inside; /* the answer of `answer_inside` */
+	struct index *inside; /* what `answer_inside` answers with */
 	unsigned int answered, answered_none, replaced; /* number of calls */
 	const struct index *last_index;
 	bool old_was_there; /* the old index was still there when it was replaced */

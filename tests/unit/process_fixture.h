@@ -14,8 +14,8 @@ struct fixture {
 	struct modules *modules;
 	struct metrics metrics;
 	struct processes *ps;
-	unsigned int programs, ended; /* number of calls */
-	uint32_t last_program; /* its number */
+	unsigned int programs, ended; /* numbers of calls */
+	uint32_t last_program; /* number of the last program */
 	unsigned int forked; /* calls, and the numbers in the last one */
 	uint32_t last_parent, last_child;
 	bool last_ended_superseded;
@@ -30,14 +30,14 @@ int process_tear_down(void **state);
 void map(struct fixture *f, uint64_t time_ns, uint32_t pid, uint64_t start,
 	const struct fake_file *file);
 void map_name(struct fixture *f, uint64_t time_ns, uint32_t pid, uint64_t start, const char *name);
-/* Adds the records of an exec of FILE: the program first, then the rest. */
+/* Adds the records of an exec of FILE: the mapping of the program, then the others. */
 void exec(struct fixture *f, uint64_t time_ns, uint32_t pid, const struct fake_file *file);
 void forks(struct fixture *f, uint64_t time_ns, uint32_t parent, uint32_t child);
 void new_thread(struct fixture *f, uint64_t time_ns, uint32_t pid, uint32_t tid);
-/* Shows a process in /proc that maps FILE and libc; HOW has the rest. */
+/* Shows a process in /proc that maps FILE and libc; HOW sets its other fields. */
 void show(struct fixture *f, uint32_t pid, const struct fake_file *file, struct fake_process how);
 
-/* Return the generation of a sample: that of the program the table knows, or that of EXEC_ID. */
+/* Return the generation of a sample: of the program in the table, or of EXEC_ID. */
 struct process *sampled(struct fixture *f, uint32_t pid, uint64_t time_ns);
 struct process *sampled_as(struct fixture *f, uint32_t pid, uint64_t time_ns, uint32_t exec_id);
 

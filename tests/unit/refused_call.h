@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Simulates a kernel without a system call: runs a function on a thread of its own in which the
+ * Simulates a kernel that lacks a system call: runs a function on a thread of its own, where the
  * call fails.
  */
 #include <stdint.h>

@@ -40,7 +40,7 @@ struct fixture {
 	struct process *one, *two;
 	int proc_fd;
 	bool no_kernel_symbols;
-	/* As in struct symbolize_options; NULL = nothing is known of runtimes. */
+	/* As in struct symbolize_options; NULL = no runtime is known. */
 	void (*runtime_names)(void *context, uint32_t process, const struct abi_frame *frame,
 		struct runtime_names *names);
 	struct symbolize *symbolize;
@@ -54,10 +54,10 @@ int report_teardown(void **state);
 
 /* Describes the processes of the profile's samples as they are now. */
 const struct window_processes *describe(struct fixture *f);
-/* As describe(); returns what a report of the profile reads. */
+/* Like describe(); returns the sources of a report of the profile. */
 const struct report_sources *sealed_sources(struct fixture *f);
 
-/* Frees what describe() and the reports since then took. */
+/* Frees what describe() and the reports since then allocated. */
 void unseal(struct fixture *f);
 
 /* The sample types of a window. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The manual page: what is in the tables is on it, and roff reads it as text. */
+/* The manual page lists everything that the tables hold, and roff renders it as text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static const char *page(void)
 	return run.out;
 }
 
-/* The section called HEAD, up to the next of its kind. */
+/* The section HEAD of this KIND, up to the next of that kind. */
 static char *section(const char *kind, const char *head)
 {
 	char begin[128], next[16];
@@ -100,7 +100,7 @@ static void every_command_has_a_synopsis_and_a_description(void **state)
 		assert_int_equal(count(page(), line), command->summary != NULL);
 		shown += command->summary != NULL;
 	}
-	/* Each on a line of its own, and --help and --version on the last. */
+	/* Each is on a line of its own; --help and --version are on the last one. */
 	assert_int_equal(count(section(".SH", "SYNOPSIS"), ".br\n"), shown);
 	assert_int_equal(strncmp(section(".SH", "SYNOPSIS"), ".B fathom ", 10), 0);
 	contains(section(".SH", "SYNOPSIS"),
@@ -122,7 +122,7 @@ static void options_tell_their_values_defaults_and_environment(void **state)
 		"Environment: \\fBFATHOM_COMM\\fR.\n");
 	contains(section(".SS", "Options of fathom record"),
 		".TP\n\\fB\\-K\\fR, \\fB\\-\\-kernel\\fR\nkernel stacks only.\n");
-	/* --help cannot be asked for in the environment. */
+	/* --help has no environment variable. */
 	contains(section(".SS", "Options of fathom check"),
 		".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nthis text.\n");
 	assert_int_equal(count(page(), "FATHOM_HELP"), 0);
@@ -181,7 +181,7 @@ static void what_has_no_table_is_there(void **state)
 	contains(
 		section(".SH", "EXIT STATUS"), ".TP\n\\fB0\\fR\nSuccess.\n.TP\n\\fB1\\fR\nFailed;");
 	contains(section(".SH", "EXAMPLES"), ".TP\n\\fBsudo fathom record \\-d 10\\fR\n");
-	/* A quote at a line's begin, or a dot, would be a request. */
+	/* A dot or a quote at the beginning of a line would be a request. */
 	contains(section(".SH", "EXAMPLES"), "\\fBgo tool pprof \\(aqhttp://127.0.0.1:7071/");
 	contains(section(".SS", "fathom record"), "\n.PP\nAt the end it prints");
 }

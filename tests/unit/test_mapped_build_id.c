@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this kernel says of files that this process maps; skipped where it knows no such question.
- */
+/* This kernel's answers about mapped files; skipped on kernels without the query. */
 #include "agent/sampler/process/mapped_build_id.h"
 
 #include <errno.h>
@@ -44,7 +43,7 @@ static int ask_page(const void *at, struct build_id *ret_id)
 	return err;
 }
 
-/* One page of FD, as memory; sealed off from its neighbours so that the kernel joins none. */
+/* Maps one page of FD between two inaccessible pages, so that the kernel merges it with none. */
 static void *map_page(int fd)
 {
 	void *at = mmap(NULL, 3 * PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -95,7 +94,7 @@ static void what_is_no_elf_file_has_none(void **state)
 	munmap((char *)at - PAGE_BYTES, 3 * PAGE_BYTES);
 }
 
-/* Another mapping is there, a longer one, or none. */
+/* At these addresses is a longer mapping, or none. */
 static void only_that_very_mapping_is_asked_for(void **state)
 {
 	autoclose int fd = elf_file(), task_fd = self_fd();

@@ -139,7 +139,7 @@ static void adding_the_same_again_changes_nothing(void **state)
 	mappings_unref(m);
 }
 
-/* A compiler that adds its code piece by piece fills one mapping, not a table. */
+/* A JIT that adds its code piece by piece fills one mapping, not the whole table. */
 static void joins_anonymous_neighbours_only(void **state)
 {
 	struct mappings *m = mappings_create();
@@ -201,20 +201,20 @@ static void refuses_more_than_the_limit(void **state)
 	const struct mapping one_more = range(1, 2, 0, &libc_module);
 
 	(void)state;
-	/* Downwards, as the kernel places them; with gaps, so that nothing is joined. */
+	/* Downwards, as the kernel places mappings; with gaps, so that none are joined. */
 	for (uint64_t i = MAPPINGS_LIMIT; i > 0; i--)
 		add(&m, i * 0x2000, i * 0x2000 + 0x1000, 0, &libc_module);
 	assert_int_equal(mappings_count(m), MAPPINGS_LIMIT);
 	assert_int_equal(mappings_add(&m, &one_more), -E2BIG);
 	assert_int_equal(mappings_add(&m, &split), -E2BIG);
 	assert_int_equal(mappings_count(m), MAPPINGS_LIMIT);
-	/* What takes the place of others still fits. */
+	/* A mapping that replaces others still fits. */
 	add(&m, 0x2000, 0x5000, 0, &program_module);
 	assert_int_equal(mappings_count(m), MAPPINGS_LIMIT - 1);
 	mappings_unref(m);
 }
 
-/* Copies of a file are one module; the kernel knows them apart. */
+/* Copies of a file are one module, but different files to the kernel. */
 static void a_copy_of_a_file_takes_its_place(void **state)
 {
 	struct mapping mapping = range(0x1000, 0x3000, 0, &libc_module);
@@ -233,7 +233,7 @@ static void a_copy_of_a_file_takes_its_place(void **state)
 	mappings_unref(m);
 }
 
-/* As agent/sampler/unwind/unwind.c makes it of what BPF tells. */
+/* As agent/sampler/unwind/unwind.c builds it from the data of BPF. */
 static struct seen_mapping seen(uint64_t start, uint64_t inode)
 {
 	return (struct seen_mapping){ .start = start,
@@ -251,7 +251,7 @@ static void is_seen_as_the_same_bytes_of_the_same_file(void **state)
 	struct seen_mapping other = seen(0x1000, 7);
 
 	(void)state;
-	/* What is not known decides nothing, but for the file's number. */
+	/* Unknown fields are not compared, except the inode number. */
 	mapping.file = (struct file_id){ .device = 1, .inode = 7 };
 	assert_true(mapping_is_seen(&mapping, &other));
 	mapping.file = other.file;
@@ -331,7 +331,7 @@ static void agrees_with_a_naive_model(void **state)
 			compare_with_model(m, model);
 		if (step % 256 != 0)
 			continue;
-		/* An older snapshot is still what it was. */
+		/* An older snapshot has not changed. */
 		if (old)
 			compare_with_model(old, old_model);
 		mappings_unref(old);

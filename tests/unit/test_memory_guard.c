@@ -21,7 +21,7 @@ struct fixture {
 	struct metrics metrics;
 	int statm_fd;
 	uint64_t page_bytes;
-	unsigned int after_shrinking; /* resident pages then; 0: as before */
+	unsigned int after_shrinking; /* resident pages after shrinking; 0 = as before */
 	uint64_t window_bytes;
 	bool window_busy;
 	unsigned int shrunk, forgotten, ended; /* calls */
@@ -160,7 +160,7 @@ static void window_ends_early_where_caches_do_not_free_enough(void **state)
 	assert_int_equal(count(f, METRIC_MEMORY_WINDOW), 1);
 }
 
-/* Its end would free little, and cost a profile of its own. */
+/* Ending the window would free little, and would cost one more profile. */
 static void window_with_few_samples_does_not_end_early(void **state)
 {
 	struct fixture *f = *state;
@@ -184,7 +184,7 @@ static void window_that_cannot_end_now_is_not_counted(void **state)
 	assert_int_equal(count(f, METRIC_MEMORY_WINDOW), 0);
 }
 
-/* Checks at which caches are shrunk in vain: the first, then after 1, 3, 7, … skipped ones. */
+/* Which checks shrink caches in vain: the first, then those after 1, 3, 7, … skipped ones. */
 static void guard_pauses_for_longer_while_shrinking_does_not_help(void **state)
 {
 	struct fixture *f = *state;
@@ -278,7 +278,7 @@ static void index_pages_are_forgotten_when_lookups_have_mapped_many(void **state
 	assert_int_equal(f->forgotten, 1);
 	look_up(f, 1);
 	assert_int_equal(f->forgotten, 2);
-	/* What is resident without them is the new base. */
+	/* The memory that is resident without the caches is the new base. */
 	look_up(f, 4 * LOOKUPS);
 	assert_int_equal(f->forgotten, 2);
 }

@@ -116,7 +116,7 @@ static void records_of_several_rings_come_by_time(void **state)
 		assert_int_equal(f->written[i].control.data_tail, f->written[i].control.data_head);
 }
 
-/* A record later than the time limit waits: an earlier one may still come on another CPU. */
+/* A record later than the time limit waits: another CPU may still deliver an earlier one. */
 static void later_records_wait_in_their_rings(void **state)
 {
 	struct fixture *f = *state;
@@ -258,7 +258,7 @@ static void good_records_before_a_bad_one_are_delivered(void **state)
 	assert_int_equal(f->tgids[0], 1);
 }
 
-/* As the kernel writes it to the CPU that comes after EARLIER others: so many trailers too long. */
+/* As the kernel writes it for a CPU with EARLIER CPUs before it: one trailer too many for each. */
 static void write_ksymbol(struct perf_ring *w, const char *name, unsigned int earlier)
 {
 	perf_ring_begin(w, PERF_RECORD_KSYMBOL, 0);
@@ -303,7 +303,7 @@ static void time_of_a_ksymbol_stands_behind_its_name(void **state)
 	}
 }
 
-/* Whatever a ring may hold, one odd time must not stop the stream for ever. */
+/* Whatever a ring holds, one wrong time must not stop the stream for ever. */
 static void time_in_the_future_holds_nothing_up(void **state)
 {
 	struct fixture *f = *state;
@@ -326,7 +326,7 @@ static void unmapped_ring_is_empty(void **state)
 	assert_int_equal(merge_until(f, UINT64_MAX), 1);
 }
 
-/* Many records over random rings, taken in random slices of time, come in order and complete. */
+/* Many records on random rings, merged in random slices of time, arrive in order and complete. */
 static void random_slices_come_in_order_and_complete(void **state)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Module files that cannot be opened, that are cached, or that the owner wants. */
+/* Module files that cannot be opened, that have a cached index, or that the owner wants. */
 #include "tests/unit/module_indexes_fixture.h"
 
 /* ---- files that cannot be opened ------------------------------------------------------------ */
@@ -41,7 +41,7 @@ static void next_process_with_the_file_is_asked_at_once(void **state)
 	answer_at_once(w);
 	hit_at(w, p, 0);
 	assert_false(module_indexes_is_awaited(w->indexes, program_of(p)));
-	/* The same process still has it not. */
+	/* The same process still lacks the file. */
 	hit_at(w, p, 59 * SECOND);
 	assert_int_equal(w->builds.request_count, 1);
 	w->builds.answer = NULL;
@@ -64,7 +64,7 @@ static void process_without_the_file_is_asked_again_after_a_minute(void **state)
 	assert_int_equal(w->builds.request_count, 2);
 }
 
-/* A program that is all of one loop has no other stacks. */
+/* A program that runs a single loop has no other stacks. */
 static void known_stacks_ask_for_ten_seconds(void **state)
 {
 	struct world *w = *state;
@@ -82,7 +82,7 @@ static void known_stacks_ask_for_ten_seconds(void **state)
 	show_kept_program(w, OTHER);
 	module_indexes_hit_again(w->indexes, other, number);
 	assert_int_equal(w->builds.request_count, 2);
-	/* Asked: another of the kind asks for nothing. */
+	/* The index is requested already: another process requests nothing. */
 	module_indexes_hit_again(w->indexes, p, number);
 	module_indexes_hit_again(w->indexes, p, 12345);
 	assert_int_equal(w->builds.request_count, 2);
@@ -90,7 +90,7 @@ static void known_stacks_ask_for_ten_seconds(void **state)
 	assert_false(module_indexes_wants_known_stacks(w->indexes));
 }
 
-/* Its record came before the file could be looked at. */
+/* The record of the mapping came before the file could be examined. */
 static void file_that_nobody_has_seen_is_identified_when_it_is_opened(void **state)
 {
 	struct world *w = *state;
@@ -117,7 +117,7 @@ static void file_that_nobody_has_seen_is_identified_when_it_is_opened(void **sta
 	assert_false(file_hash_is_none(&last_request(w)->id.content));
 }
 
-/* Its only process had gone when its record came: what it is of is known from another later. */
+/* The file's only process had exited when the record came; another process identifies it later. */
 static void file_that_was_seen_elsewhere_is_asked_for_before_the_window_ends(void **state)
 {
 	struct world *w = *state;
@@ -141,7 +141,7 @@ static void file_that_was_seen_elsewhere_is_asked_for_before_the_window_ends(voi
 	assert_int_equal(w->builds.request_count, 1);
 	assert_int_equal(last_request(w)->inode, 0);
 	assert_false(file_hash_is_none(&last_request(w)->id.content));
-	/* It is asked for now. */
+	/* The index is requested already. */
 	module_indexes_identify(w->indexes);
 	assert_int_equal(w->builds.request_count, 1);
 }
@@ -180,7 +180,7 @@ static void program_that_is_not_cached_waits_for_a_sample(void **state)
 	assert_int_equal(w->builds.request_count, 1);
 }
 
-/* A debug file may be there by now: that is looked for when the program is sampled. */
+/* A debug file may exist by now; fathom looks for it when the program is sampled. */
 static void cached_index_that_lacks_debug_files_is_not_taken(void **state)
 {
 	struct world *w = *state;
@@ -232,7 +232,7 @@ static void owner_gets_the_file_that_it_wants(void **state)
 	assert_true(w->taken_fd >= 0);
 	assert_int_equal(fstat(w->taken_fd, &st), 0);
 	assert_int_equal(st.st_ino, w->table->program.inode);
-	/* The builds have a descriptor of their own. */
+	/* The builds have a duplicate of the descriptor. */
 	assert_int_equal(last_request(w)->inode, st.st_ino);
 }
 

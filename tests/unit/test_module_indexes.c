@@ -83,7 +83,7 @@ static void absent_index_is_asked_for_again_after_a_minute(void **state)
 	assert_int_equal(w->builds.request_count, 1);
 	hit_at(w, p, 60 * SECOND);
 	assert_int_equal(w->builds.request_count, 2);
-	/* Walks wait for it again. */
+	/* Walks wait for the index again. */
 	assert_false(module_indexes_is_absent(w->indexes, program_of(p)));
 	assert_true(module_indexes_is_awaited(w->indexes, program_of(p)));
 }
@@ -100,7 +100,7 @@ static void index_without_lines_is_asked_for_again_where_servers_are(void **stat
 	assert_int_equal(w->builds.request_count, 1);
 	hit_at(w, p, 600 * SECOND);
 	assert_int_equal(w->builds.request_count, 2);
-	/* What is there is used meanwhile: nobody waits. */
+	/* The old index is used meanwhile: no walk waits. */
 	assert_non_null(module_indexes_get(w->indexes, program_of(p)));
 	assert_false(module_indexes_is_awaited(w->indexes, program_of(p)));
 }
@@ -135,7 +135,7 @@ static void only_a_better_index_replaces_another(void **state)
 	assert_ptr_equal(module_indexes_get(w->indexes, program_of(p)), better);
 	answer(w, p, with_lines());
 	assert_int_equal(w->replaced, 1);
-	/* What waited for the first went on then. */
+	/* Walks that waited for the first index were resumed then. */
 	assert_int_equal(w->answered, 1);
 }
 
@@ -201,7 +201,7 @@ static void modules_beyond_the_limit_have_no_index_and_are_counted(void **state)
 	assert_int_equal(count(w->table, METRIC_MODULES_REFUSED), 1);
 	assert_null(module_indexes_get(w->indexes, libc->module));
 	assert_false(module_indexes_is_awaited(w->indexes, libc->module));
-	/* There is room once another is forgotten. */
+	/* Forgetting another module makes room. */
 	module_indexes_forget(w->indexes, program_of(p));
 	module_indexes_hit(w->indexes, p, libc);
 	assert_int_equal(w->builds.request_count, 2);
@@ -262,7 +262,7 @@ static void without_descriptors_the_question_is_postponed(void **state)
 	assert_false(module_indexes_is_awaited(w->indexes, program_of(p)));
 	hit_at(w, p, SECOND - 1);
 	assert_int_equal(w->builds.request_count, 0);
-	/* It was not the process that lacked the file. */
+	/* The process did not lack the file, so it is asked again. */
 	hit_at(w, p, SECOND);
 	assert_int_equal(w->builds.request_count, 1);
 	assert_int_equal(last_request(w)->inode, w->table->program.inode);

@@ -16,7 +16,7 @@
 enum { MODULES_LIMIT = 10000, PID = 7, MANY = 2048 };
 
 static const uint64_t SECOND = 1000000000;
-/* Of the first sweep, and since when samples are to be reported in most cases. */
+/* Times of the first sweep and, in most cases, of the start of the oldest open window. */
 static const uint64_t NOW = UINT64_C(1000000000000), OPEN = UINT64_C(990000000000);
 
 struct sweep_fixture {
@@ -25,7 +25,7 @@ struct sweep_fixture {
 	struct modules *modules;
 	struct processes *processes;
 	struct module_sweeper sweeper;
-	struct module *needed; /* by the owner; NULL = none */
+	struct module *needed; /* needed by the owner; NULL = none */
 	unsigned int forgotten;
 	uint32_t last_forgotten; /* number */
 };
@@ -174,7 +174,7 @@ static void sweeps_of_idle_modules_are_half_a_minute_apart(void **state)
 	assert_int_equal(f->forgotten, 1);
 }
 
-/* Memory is short: five minutes do not matter, nor does the last sweep. */
+/* When memory is short, neither the five minutes nor the time of the last sweep matters. */
 static void all_unused_modules_go_when_memory_is_short(void **state)
 {
 	struct sweep_fixture *f = *state;
@@ -196,12 +196,12 @@ static void many_unused_modules_go_at_once(void **state)
 	for (uint32_t i = 0; modules_count(f->modules) <= MANY; i++)
 		add_module(f, i, OPEN - 2 * SECOND);
 	module_sweeper_idle(&f->sweeper, OPEN, NOW + SECOND);
-	/* The table's own modules stay. */
+	/* The modules that the table maps stay. */
 	assert_true(modules_count(f->modules) < 10);
 	assert_int_equal(f->forgotten, MANY + 1 - modules_count(f->modules));
 }
 
-/* Those that are needed count as few: they are not looked through after each window. */
+/* Modules in use do not count towards the limit, or each window would sweep again. */
 static void many_modules_in_use_are_swept_once(void **state)
 {
 	struct sweep_fixture *f = *state;

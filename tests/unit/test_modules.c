@@ -120,7 +120,7 @@ static bool is_even(void *context, struct module *module)
 	return module->id.file.inode % 2 == 0;
 }
 
-/* What stays is found by number and by identity, what went is made anew under another number. */
+/* A module that stays is found by number and identity; a removed one gets a new number. */
 static void swept_modules_are_gone_and_the_others_found(void **state)
 {
 	enum { COUNT = 1000 };
@@ -207,7 +207,7 @@ static int read_later(
 	return -EAGAIN;
 }
 
-/* By path it is another file, which says nothing about the one that is mapped. */
+/* Its path leads to another file, which says nothing about the mapped one. */
 static void a_file_whose_build_id_cannot_be_read_now_is_not_another_one(void **state)
 {
 	const struct build_id_reader later = { .read = read_later };
@@ -243,7 +243,7 @@ static void opens_the_mapped_file_even_when_it_has_gone(void **state)
 	assert_true(open_module(&p, &module) < 0);
 	fake_proc_map_file(&p, PID, START, END, file.path);
 	assert_int_equal(open_module(&p, &module), 0);
-	/* Another file is mapped there by now. */
+	/* Now another file is mapped there. */
 	fake_proc_map_file(&p, PID, START, END, other.path);
 	assert_int_equal(open_module(&p, &module), -ESTALE);
 	fake_proc_remove(&p, PID);
@@ -308,7 +308,7 @@ static void opens_by_path_below_the_processes_root(void **state)
 	fake_proc_deinit(&p);
 }
 
-/* A longer file says that it is the other one. */
+/* A different size shows that it is another file. */
 static void another_file_of_the_same_build_id_is_not_opened(void **state)
 {
 	struct fake_file file, forged;
@@ -334,7 +334,7 @@ static void another_file_of_the_same_build_id_is_not_opened(void **state)
 	fake_proc_deinit(&p);
 }
 
-/* Its path leads to a file with the same build ID; only device and inode identify it. */
+/* Its path leads to a file with the same build ID; only device and inode tell them apart. */
 static void a_file_that_was_never_seen_is_the_one_with_its_numbers(void **state)
 {
 	struct fake_file file;

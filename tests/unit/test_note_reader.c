@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The note reader from both sides: this program is its own child, started with the hidden command.
- * A file that is no ELF file tells the child in its first letter what to do instead of reading it.
+ * If a file is no ELF file, its first letter tells the child what to do instead of reading it.
  */
 #include "symbolizer/sandbox/note_reader.h"
 
@@ -35,7 +35,7 @@ enum { ID_BYTES = 20 };
 
 /* ---- the child's side ----------------------------------------------------------------------- */
 
-/* What it says instead of an answer follows the letter 'f'. */
+/* Writes the bytes after the letter `f` instead of an answer. */
 static int forge(int fd)
 {
 	char bytes[4096];
@@ -59,7 +59,7 @@ static int act(int fd, struct build_id *ret_id)
 	case 'f':
 		return forge(fd);
 	case 'h':
-		/* No further question comes before this one is answered. */
+		/* Blocks: no other question comes before this one is answered. */
 		(void)!read(NOTE_FD, &letter, 1);
 		return -ENOENT;
 	case 'o': /* opens a file */
@@ -129,7 +129,7 @@ static int good_file(uint8_t byte)
 struct fixture {
 	struct metrics metrics;
 	struct note_reader reader;
-	size_t descriptors; /* that were open before */
+	size_t descriptors; /* number of open descriptors before the test */
 };
 
 static size_t open_descriptors(void)
@@ -153,7 +153,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Nothing is left: no descriptor, no child, not even a zombie. */
+/* Checks that no descriptor and no child is left, not even a zombie. */
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
@@ -179,7 +179,7 @@ static uint64_t all_failures(struct fixture *f)
 	       count(f, METRIC_NOTE_READER_NONSENSE) + count(f, METRIC_NOTE_READER_NOT_STARTED);
 }
 
-/* The answer about FD, which is closed. */
+/* The answer for FD, which is closed. */
 static int answer_to(struct fixture *f, int fd_)
 {
 	struct build_id id = { .size = 99 };
@@ -219,7 +219,7 @@ static void one_child_reads_file_after_file(void **state)
 	assert_int_equal(all_failures(f), 0);
 }
 
-/* The child survives what can be written into a file. */
+/* The child survives every malformed file. */
 static void hostile_files_have_an_error_each(void **state)
 {
 	struct fixture *f = *state;
@@ -253,7 +253,7 @@ static void hostile_files_have_an_error_each(void **state)
 	expect_good(f, 2);
 }
 
-/* A segment says that it is as long as can be; what is there of it counts. */
+/* The segment claims the largest possible size; the part inside the file counts. */
 static void a_huge_segment_of_notes_is_read_as_far_as_it_goes(void **state)
 {
 	struct header h = header_of(7);
@@ -262,7 +262,7 @@ static void a_huge_segment_of_notes_is_read_as_far_as_it_goes(void **state)
 	assert_int_equal(answer_to(*state, file_of(&h, FILE_BYTES)), 0);
 }
 
-/* All segments of notes are one, which never ends: its notes are empty. */
+/* All note segments overlap, and their empty notes would never end. */
 static void overlapping_notes_end(void **state)
 {
 	struct header h = header_of(1);
@@ -304,7 +304,7 @@ static void a_file_that_shrank_has_none(void **state)
 
 /* ---- cases: children ------------------------------------------------------------------------ */
 
-/* FILE makes the child fail; nothing is known of it, and a new child reads the next file. */
+/* FILE makes the child fail: it gives no build ID, and a new child reads the next file. */
 static void expect_failure(struct fixture *f, int fd_, enum metric metric)
 {
 	autoclose int fd = fd_;
@@ -315,7 +315,7 @@ static void expect_failure(struct fixture *f, int fd_, enum metric metric)
 	assert_int_equal(id.size, 99);
 	assert_int_equal(f->reader.pid, -1);
 	assert_int_equal(count(f, metric), before + 1);
-	/* It is not tried again at once. */
+	/* The file is not tried again at once. */
 	assert_int_equal(note_reader_read(&f->reader, fd, &id), -EAGAIN);
 	assert_int_equal(all_failures(f), all + 1);
 	expect_good(f, 3);
@@ -351,7 +351,7 @@ static void a_child_that_was_stopped_is_replaced(void **state)
 	expect_failure(f, good_file(2), METRIC_NOTE_READER_HUNG);
 }
 
-/* SIZE bytes of ANSWER and of what follows it. */
+/* A file that makes the child write the first SIZE bytes of ANSWER, zero-padded. */
 static int forged_file(struct note_answer answer, size_t size)
 {
 	char bytes[1 + 2 * sizeof(answer)] = "f";
@@ -377,7 +377,7 @@ static void nonsense_is_no_answer(void **state)
 		if (i == 4)
 			bad.error = 1;
 		if (i == 5)
-			bad.error = -ENOMEM; /* a shortage of ours is not for it to tell */
+			bad.error = -ENOMEM; /* the child has no say in shortages of the parent */
 		expect_failure(f, forged_file(bad, sizeof(bad)), METRIC_NOTE_READER_NONSENSE);
 	}
 	f->reader.failures = 0;
@@ -385,13 +385,13 @@ static void nonsense_is_no_answer(void **state)
 		good.number = f->reader.number + 1;
 		expect_failure(f, forged_file(good, size), METRIC_NOTE_READER_NONSENSE);
 	}
-	/* It is taken at its word otherwise. */
+	/* Any other answer is believed. */
 	f->reader.failures = 0;
 	good.number = f->reader.number + 1;
 	assert_int_equal(answer_to(f, forged_file(good, sizeof(good))), 0);
 }
 
-/* The file is not why, so it is read by the next child at once. */
+/* The file did not kill the child, so the next child reads it at once. */
 static void a_child_that_died_between_two_files_is_replaced(void **state)
 {
 	struct fixture *f = *state;
@@ -433,9 +433,9 @@ static void a_suspect_is_read_again_after_growing_pauses(void **state)
 	assert_int_equal(note_reader_read(&f->reader, fd, &id), -EAGAIN);
 	assert_int_equal(all_failures(f), 2);
 	assert_int_equal(s->failures, 2);
-	/* Four times 10 s. */
+	/* The second pause is four times 10 s. */
 	assert_true(s->until_ns > first_ns + UINT64_C(29000000000));
-	/* Now it is another file. */
+	/* The change makes it another file. */
 	s->until_ns = 1;
 	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
 	assert_int_equal(note_reader_read(&f->reader, fd, &id), -EBADMSG);
@@ -450,7 +450,7 @@ static void files_that_kill_one_child_after_the_other_make_no_storm(void **state
 		assert_int_equal(answer_to(f, file_that("d")), -EAGAIN);
 	assert_int_equal(all_failures(f), NOTE_READER_FAILURES);
 	assert_int_equal(answer_to(f, good_file(1)), -EAGAIN);
-	/* Ten seconds later one more is tried, a minute later all are forgotten. */
+	/* Ten seconds later one more file is tried; a minute later all failures are forgotten. */
 	f->reader.failed_ns -= UINT64_C(11000000000);
 	expect_good(f, 1);
 	assert_int_equal(answer_to(f, file_that("d")), -EAGAIN);

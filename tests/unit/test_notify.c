@@ -67,7 +67,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A datagram is there when send() has come back. */
+/* send() returns when the datagram is in the receiver's queue. */
 static const char *heard(int fd)
 {
 	static char text[256];
@@ -102,7 +102,7 @@ static void abstract_sockets(void **state)
 	close(fd);
 }
 
-/* systemd wants to know since when, by its own clock. */
+/* systemd wants the time of the reload on its monotonic clock. */
 static void reloading_tells_the_time(void **state)
 {
 	struct fixture *f = *state;

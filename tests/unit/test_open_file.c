@@ -19,7 +19,7 @@ enum { PID = 41, ITS_OWN_PID = 7, NOBODY = 65534 };
 
 struct fixture {
 	struct fake_proc proc;
-	char root[128], outside[128]; /* its root directory; what is ours */
+	char root[128], outside[128]; /* the process's root directory, and one outside of it */
 };
 
 static const char *below(const char *directory, const char *name)
@@ -101,7 +101,7 @@ static void perf_map_of_its_root_and_namespace(void **state)
 	expect(f, "10 10 its");
 }
 
-/* A container's /tmp may be a link: it leads on in the container, not here. */
+/* A container's /tmp may be a link, which leads to a place in the container, not on the host. */
 static void perf_map_through_a_linked_directory(void **state)
 {
 	struct fixture *f = *state;
@@ -126,7 +126,7 @@ static void perf_map_that_is_a_link(void **state)
 	expect_error(f, -ESTALE);
 }
 
-/* Opening one would wait for a writer, or do what the device does when it is opened. */
+/* Opening a FIFO would wait for a writer; opening a device may have side effects. */
 static void perf_map_that_is_no_file(void **state)
 {
 	struct fixture *f = *state;

@@ -28,7 +28,7 @@
 struct fixture {
 	char directory[64]; /* holds `root`, and `secret` beside it */
 	int top, root;
-	int free_fd; /* the lowest, before and after the case */
+	int free_fd; /* lowest free descriptor, before and after the case */
 };
 
 static int lowest_free_fd(void)
@@ -81,10 +81,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* How many calls of openat2() fail with EAGAIN from now on, as they do beside others' renames. */
+/* How many calls of openat2() still fail with EAGAIN, as they do during foreign renames. */
 static unsigned int races;
 
-/* Instead of libc's. */
+/* Replaces libc's syscall(). */
 long syscall(long number, ...)
 {
 	long (*of_libc)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
@@ -181,7 +181,7 @@ static void components_one_after_the_other(void **state)
 	check_all(f->root, true, expected, ARRAY_SIZE(expected));
 }
 
-/* `..` stays below the root, or leads nowhere at all. */
+/* `..` stays below the root, or the path leads nowhere. */
 static void dots_lead_nowhere_outside(void **state)
 {
 	static const struct expected expected[] = {
@@ -234,7 +234,7 @@ static void links_lead_nowhere_outside(void **state)
 	check_all(f->root, false, expected, ARRAY_SIZE(expected));
 }
 
-/* A path that may be no link itself: the directories before it may be some. */
+/* The last component must not be a link; the directories before it may be links. */
 static void a_link_itself_is_refused(void **state)
 {
 	static const struct expected expected[] = {
@@ -253,7 +253,7 @@ static void a_link_itself_is_refused(void **state)
 	check_all(f->root, true, expected, ARRAY_SIZE(expected));
 }
 
-/* /proc/self/fd/N and its like lead past every root. */
+/* /proc/self/fd/N and similar links bypass every root. */
 static void magic_links_are_not_followed(void **state)
 {
 	autoclose int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -299,7 +299,7 @@ static void names_that_are_too_long(void **state)
 	check_all(f->root, false, expected, ARRAY_SIZE(expected));
 }
 
-/* Some container runtimes do not know openat2() and return EPERM; other errors are real. */
+/* Some container runtimes do not know openat2() and fail it with EPERM; other errors are real. */
 static void only_a_missing_call_is_made_up_for(void **state)
 {
 	static const struct refused_call calls[] = {
@@ -326,7 +326,7 @@ static void a_root_that_is_none(void **state)
 	check_all(secret, false, no_directory, ARRAY_SIZE(no_directory));
 }
 
-/* A rename anywhere on the machine, and the kernel cannot tell where `..` leads. */
+/* During a rename anywhere on the machine, the kernel cannot tell where `..` leads. */
 static void renames_of_others_do_not_matter(void **state)
 {
 	const struct fixture *f = *state;
@@ -335,7 +335,7 @@ static void renames_of_others_do_not_matter(void **state)
 	races = 20;
 	check(&o, open_it(&o), 0, "theirs");
 	assert_int_equal(races, 0);
-	/* But not for ever. */
+	/* But it does not retry for ever. */
 	o.fd = -7;
 	races = 1000;
 	check(&o, open_it(&o), -EAGAIN, NULL);

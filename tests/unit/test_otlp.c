@@ -318,7 +318,7 @@ static void each_type_is_a_profile_the_default_first(void **state)
 	assert_string_equal(text(&f, p->sample_type->unit_strindex), "nanoseconds");
 	assert_int_equal(p->n_samples, 2);
 	assert_int_equal(p->samples[0]->values[0], 300);
-	/* Nothing of either type: it is there all the same, or nobody would refer to its stack. */
+	/* Zeros are kept, or nothing would refer to the stack of the other sample type. */
 	assert_int_equal(p->samples[1]->values[0], 0);
 	assert_int_equal(p->time_unix_nano, TIME_NS);
 	assert_int_equal(p->duration_nano, DURATION_NS);
@@ -329,7 +329,7 @@ static void each_type_is_a_profile_the_default_first(void **state)
 	assert_int_equal(p->n_samples, 2);
 	assert_int_equal(p->samples[0]->values[0], 3);
 	assert_int_equal(p->samples[1]->values[0], 4);
-	/* One stack for both. */
+	/* Both profiles share one stack. */
 	assert_int_equal(p->samples[0]->stack_index, f.scope->profiles[0]->samples[0]->stack_index);
 	assert_int_equal(f.dictionary->n_stack_table, 4);
 }
@@ -401,7 +401,7 @@ static void sample_labels_are_attributes_and_keys_stay_unique(void **state)
 	assert_text(ATTRIBUTE(&f, s, "thread.name"), "worker");
 	assert_text(ATTRIBUTE(&f, s, "endpoint"), "/pay");
 	assert_number(ATTRIBUTE(&f, s, "allocated"), 4096);
-	/* The resource has it. */
+	/* Only the resource has `comm`. */
 	assert_null(ATTRIBUTE(&f, s, "comm"));
 	assert_int_equal(s->n_attribute_indices, 7);
 	for (size_t i = 1; i < f.dictionary->n_attribute_table; i++) {
@@ -457,7 +457,7 @@ static void mappings_say_their_build_id_and_what_they_have(void **state)
 	assert_text(ATTRIBUTE(&f, m, "process.executable.build_id.go"), go);
 	assert_int_equal(m->n_attribute_indices, 1);
 	assert_int_equal(mapping_of(&f, "/bin/none")->n_attribute_indices, 0);
-	/* They are values, not entries of the table. */
+	/* Build IDs are values, not entries of the string table. */
 	assert_false(has_string(&f, gnu));
 	assert_false(has_string(&f, go));
 }
@@ -518,7 +518,7 @@ static void the_same_payload_has_the_same_ids(void **state)
 	otlp__export_profiles_service_request__free_unpacked(other, NULL);
 }
 
-/* ---- what is not as payload.h says ---------------------------------------------------------- */
+/* ---- payloads that break the rules of payload.h --------------------------------------------- */
 #define MESSAGE(name) Perftools__Profiles__##name
 
 enum { DEPTH = 4097 };
@@ -536,7 +536,7 @@ struct broken {
 	char *strings[2];
 };
 
-/* Good as it is. */
+/* Makes B valid; the cases then break it. */
 static void fill(struct broken *b)
 {
 	memset(b, 0, sizeof(*b));

@@ -20,7 +20,7 @@ struct fixture {
 	struct metrics metrics;
 	struct index *index;
 	struct pages pages;
-	uint32_t units; /* that were free at the beginning */
+	uint32_t units; /* free units at the beginning */
 	const struct page_module *modules[MODULES];
 };
 
@@ -122,7 +122,7 @@ static void modules_have_slots_of_their_own(void **state)
 	assert_ptr_equal(again, f->modules[1]);
 }
 
-/* Whichever it is: its pages go, those of the others stay. */
+/* Dropping any module frees its pages and keeps those of the others. */
 static void dropped_module_takes_no_other_with_it(void **state)
 {
 	struct fixture *f = *state;
@@ -163,7 +163,7 @@ static void dropped_modules_give_their_room_back(void **state)
 	assert_int_equal(space_left(&f->pages.slots), ABI_UNWIND_SLOTS);
 }
 
-/* It is counted, takes no room, and may be asked for again. */
+/* A refused page is counted, takes no space, and may be requested again. */
 static void page_that_cannot_be_written_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -188,7 +188,7 @@ static void page_that_cannot_be_written_is_refused(void **state)
 
 static const struct index_segment segment = { .address = BASE, .size = 0x1000, .file_off = 0x1000 };
 
-/* The part of the 0x1000 bytes from FILE_OFF on that are mapped at 0x10000. */
+/* Maps 0x1000 bytes from FILE_OFF at 0x10000; returns the segment's part of the mapping. */
 static bool part_at(uint64_t file_off, struct ranges_part *ret_part)
 {
 	const struct mapping mapping = { .start = 0x10000, .end = 0x11000, .file_off = file_off };

@@ -183,7 +183,7 @@ static void a_sealed_window_waits_for_nothing(void **state)
 	assert_walked(w, 1, 1, ABI_UNWIND_NOT_LOADED);
 	pending_walks_flush(&w->walks, WALK_WINDOW);
 	assert_int_equal(w->added_count, 1);
-	/* The other window's goes on as before. */
+	/* The walk of the other window goes on as before. */
 	walk_modules_come(w);
 	pending_walks_retry(&w->walks, 10);
 	assert_walked(w, 2, 2, ABI_UNWIND_GAP);
@@ -228,7 +228,7 @@ static void what_finds_no_room_goes_on_without_the_module(void **state)
 	walk_finish(w, WALK_WINDOW, 2);
 	assert_walked(w, 1, 2, ABI_UNWIND_NOT_LOADED);
 	assert_int_equal(count(w->f, METRIC_UNWIND_WAITING_REFUSED), 1);
-	/* The first one still waits, and makes room when it is done. */
+	/* The first walk still waits; its end makes room. */
 	walk_modules_come(w);
 	pending_walks_retry(&w->walks, 10);
 	assert_walked(w, 2, 1, ABI_UNWIND_GAP);
@@ -352,7 +352,7 @@ static void a_walk_of_a_process_that_is_forgotten_is_lost(void **state)
 	assert_int_equal(w->walks.waiting_bytes, 0);
 }
 
-/* What no walk of ours knows either the kernel need not ask for. */
+/* Walks in user space do not know this code either, so the kernel need not ask for it. */
 static void code_of_no_file_settles_its_process(void **state)
 {
 	struct walks_fixture *w = *state;
@@ -368,7 +368,7 @@ static void code_of_no_file_settles_its_process(void **state)
 	assert_true(w->written.settled);
 }
 
-/* ---- what the kernel is told ----------------------------------------------------------------- */
+/* ---- what the kernel learns ------------------------------------------------------------------ */
 
 static void the_kernel_is_told_of_a_module_that_came(void **state)
 {
@@ -402,7 +402,7 @@ static void a_file_that_the_kernel_did_not_know_is_learned(void **state)
 	free(u);
 }
 
-/* ---- what waits ----------------------------------------------------------------------------- */
+/* ---- what is stored while walks wait -------------------------------------------------------- */
 
 static void modules_that_a_waiting_walk_may_need_are_in_use(void **state)
 {

@@ -284,7 +284,7 @@ static void test_rewritten_file_is_read_anew(void **state)
 	assert_int_equal(perf_map_bad_lines(f->map), 0);
 }
 
-/* Line by line: in the middle of a long file, a name of the same length is another. */
+/* Every line is compared: in the middle of a long file, only a name of the same length differs. */
 static void test_another_name_in_a_long_file_is_noticed(void **state)
 {
 	struct fixture *f = *state;
@@ -302,7 +302,7 @@ static void test_another_name_in_a_long_file_is_noticed(void **state)
 	expect(f, 0x1000 + 10000 * 16, "incompilers", 0x1000 + 10000 * 16);
 }
 
-/* A sparse file is an endless line to us and costs its writer nothing. */
+/* A sparse file is an endless line for fathom and costs its writer nothing. */
 static void test_endless_file_gives_no_names(void **state)
 {
 	struct fixture *f = *state;
@@ -311,13 +311,13 @@ static void test_endless_file_gives_no_names(void **state)
 	assert_int_equal(ftruncate(f->fd, INT64_C(1) << 40), 0);
 	assert_int_equal(perf_map_update(f->map, f->fd), -EAGAIN);
 	assert_int_equal(perf_map_update(f->map, f->fd), -EAGAIN);
-	/* There may be another function at that address in what is not read. */
+	/* The unread part may name another function at that address. */
 	assert_true(perf_map_is_behind(f->map));
 	expect_none(f, 0x1000);
 	assert_true(perf_map_bytes(f->map) < 1 << 20);
 }
 
-/* What a server compiles in hours: the newest lines count, however many there are. */
+/* As much as a server compiles in hours; the newest lines win, however many there are. */
 static void test_long_file_names_what_came_last(void **state)
 {
 	struct fixture *f = *state;
@@ -336,7 +336,7 @@ static void test_long_file_names_what_came_last(void **state)
 	assert_false(perf_map_is_behind(f->map));
 	expect(f, 0xf0000000, "compiled_last", 0xf0000000);
 	expect(f, 0x10000000, "compiled_last_at_a_reused_address", 0x10000000);
-	expect_none(f, 0x10000040); /* the oldest names had to go */
+	expect_none(f, 0x10000040); /* the oldest names are dropped */
 	assert_true(perf_map_dropped(f->map) > 0);
 	assert_true(perf_map_bytes(f->map) < 150 << 20);
 	update(f, "20000000 40 later\n");
@@ -380,7 +380,7 @@ static void test_lines_of_an_earlier_program_are_not_its(void **state)
 	perf_map_set_beginning(f->map, UINT64_C(2000000000000));
 	update(f, "");
 	expect_none(f, 0x1000);
-	/* Python appends to what it finds. */
+	/* Python appends to an existing file. */
 	update(f, "2000 10 its_own\n");
 	expect(f, 0x2000, "its_own", 0x2000);
 	expect_none(f, 0x2010);
@@ -406,11 +406,11 @@ static void test_a_forked_child_goes_on_with_its_parents_names(void **state)
 	assert_int_equal(perf_map_fork(f->map, &child.map), -ENOENT);
 	update(f, "1000 100 early\n2000 100 early_two\n");
 	assert_int_equal(perf_map_fork(f->map, &child.map), 0);
-	/* One without lines of its own stands for its parent. */
+	/* A child without lines of its own has the names of its parent. */
 	assert_int_equal(perf_map_fork(child.map, &grandchild.map), 0);
 	update(f, "2000 100 of_the_parent\n3000 100 of_the_parent\n");
 	expect(&child, 0x1000, "early", 0x1000);
-	expect_none(&child, 0x2000); /* early_two, which is covered now: no name */
+	expect_none(&child, 0x2000); /* a newer line covers early_two: no name */
 	expect_none(&child, 0x3000);
 	child.fd = memfd_create("perf-2.map", MFD_CLOEXEC);
 	update(&child, "1000 10 of_the_child\n3000 100 of_the_child\n");
@@ -474,7 +474,7 @@ static void test_continuing_is_told_from_another_content(void **state)
 	assert_false(perf_map_continues(f->map, f->fd));
 }
 
-/* Against painting a canvas, one byte an address, in the order of the lines. */
+/* The reference is a canvas with one byte per address, painted in the order of the lines. */
 static void test_random_overlaps_against_a_canvas(void **state)
 {
 	enum { CANVAS = 1024, LINES = 400, PER_UPDATE = 37 };

@@ -10,7 +10,7 @@
 enum {
 	GOT = TEXT + 0x3000,
 	PLT_SECTION = 1,
-	/* The writer puts .dynstr and .dynsym behind what was added. */
+	/* The writer puts .dynstr and .dynsym after the added sections. */
 	DYNSYM_BEHIND_TWO = 4,
 };
 
@@ -56,7 +56,7 @@ static void put_jump(
 		put(f, "\x90", 1);
 }
 
-/* What PLT_READ makes of the code in a section NAME, with these relocations. */
+/* The index that PLT_READ makes of the code in a section NAME with these relocations. */
 static struct index *index_of(struct file *f, const char *name, uint64_t entry_size,
 	const struct relocation *relocations, size_t count)
 {
@@ -172,7 +172,7 @@ static void stubs_of_arm64(void **)
 	assert_string_equal(names(index, 0), "");
 	assert_string_equal(names(index, 4), "puts@plt");
 	assert_string_equal(names(index, 23), "puts@plt");
-	/* Its end is missing. */
+	/* The end of the second stub is missing. */
 	assert_string_equal(names(index, 24), "");
 	index_destroy(index);
 }
@@ -180,9 +180,9 @@ static void stubs_of_arm64(void **)
 static void what_is_not_known_has_no_name(void **)
 {
 	static const struct relocation odd[] = {
-		{ GOT, R_X86_64_JUMP_SLOT, 999 }, /* a symbol that is not there */
+		{ GOT, R_X86_64_JUMP_SLOT, 999 }, /* no such symbol */
 		{ GOT + 8, R_X86_64_64, 1 }, /* fills no slot */
-		{ GOT + 16, R_X86_64_JUMP_SLOT, 0 }, /* the symbol without a name */
+		{ GOT + 16, R_X86_64_JUMP_SLOT, 0 }, /* symbol 0 has no name */
 	};
 	struct index *index;
 	struct file f;
@@ -191,7 +191,7 @@ static void what_is_not_known_has_no_name(void **)
 	import(&f, "puts");
 	for (uint64_t slot = GOT; slot <= GOT + 24; slot += 8)
 		put_jump(&f, "", 0, slot, 16);
-	put(&f, "\xff\x25\x01", 3); /* cut short */
+	put(&f, "\xff\x25\x01", 3); /* truncated */
 	index = index_of(&f, ".plt", 16, odd, 3);
 	for (uint64_t at = 0; at < 80; at += 8)
 		assert_string_equal(names(index, at), "");

@@ -35,13 +35,13 @@ struct plt {
 	uint64_t address;
 	const uint8_t *code;
 	size_t size;
-	uint64_t described; /* by .eh_frame: so many bytes of it */
+	uint64_t described; /* how many bytes .eh_frame covers */
 };
 
 #define CODE(...) \
 	.code = (const uint8_t[]){ __VA_ARGS__ }, .size = sizeof((const uint8_t[]){ __VA_ARGS__ })
 
-/* Of a file with a function at CFI_TEXT, and this section. */
+/* The index of a file with a function at CFI_TEXT and this section. */
 static struct index *index_of(const struct plt *plt)
 {
 	autoclose int output = memory_file("", 0);
@@ -119,7 +119,7 @@ static void molds_stubs_push_nothing(void **)
 	index_destroy(index);
 }
 
-/* GNU ld's in static programs: 8 bytes each, and not where 16 would divide. */
+/* GNU ld's stubs in static programs have 8 bytes, and need not start at a multiple of 16. */
 static void short_stubs_are_anywhere(void **)
 {
 	struct index *index = index_of(&(struct plt){
@@ -185,7 +185,7 @@ static void code_that_is_no_stub_is_left_out(void **)
 {
 	const struct plt odd[] = {
 		{ EM_X86_64, ".plt", PLT, CODE(0x90) },
-		{ EM_X86_64, ".plt", PLT, CODE(0xff, 0x25, 1, 2, 3) }, /* cut short */
+		{ EM_X86_64, ".plt", PLT, CODE(0xff, 0x25, 1, 2, 3) }, /* truncated */
 		{ EM_X86_64, ".plt", PLT, CODE(0xe8, SLOT, 0x90) },
 		{ EM_X86_64, ".plt", PLT + 8, CODE(JUMP, PUSH_NUMBER, GO_TO_HEADER) },
 		{ EM_X86_64, ".plt", PLT, CODE(LANDING) },
@@ -199,7 +199,7 @@ static void code_that_is_no_stub_is_left_out(void **)
 	}
 }
 
-/* A header that ends early. */
+/* The header is truncated. */
 static void headers_may_be_cut_short(void **)
 {
 	struct index *index =

@@ -128,7 +128,7 @@ static void test_ids_count_from_one_in_order_of_first_use(void **state)
 
 	automessage *message = decode(p);
 
-	/* One more for the location without a name. */
+	/* The location without a name has one more mapping. */
 	assert_int_equal(message->n_mapping, 3);
 	assert_int_equal(message->n_location, 3);
 	assert_int_equal(message->n_function, 1);
@@ -266,7 +266,7 @@ static void test_addresses_without_a_name_have_a_mapping_without_flags(void **st
 	assert_int_equal(message->location[2]->mapping_id, 2);
 }
 
-/* Else merging would make one of the two, with the flags of the first. */
+/* Merging by size would otherwise join the two mappings, with the flags of the first. */
 static void test_the_mapping_without_flags_is_never_as_large(void **state)
 {
 	autopprof *p = new_cpu_pprof();
@@ -317,7 +317,7 @@ static void test_names_without_lines_give_functions_only(void **state)
 	assert_false(message->mapping[0]->has_inline_frames);
 }
 
-/* One frame of an inline chain is enough: a viewer would ask nobody for its name. */
+/* One nameless line of an inline chain is enough: with the flag no viewer would look it up. */
 static void test_a_line_without_a_name_is_no_name(void **state)
 {
 	static const struct pprof_line nameless = { "", "", "/src/main.c", 12, 3, 10 };
@@ -496,7 +496,7 @@ static void test_long_string_is_cut_between_characters(void **state)
 	(void)state;
 	memset(text, 'x', PPROF_MAX_STRING + 9);
 	text[PPROF_MAX_STRING + 9] = 0;
-	memcpy(text + PPROF_MAX_STRING - 1, "\xe2\x82\xac", 3); /* a euro sign over the edge */
+	memcpy(text + PPROF_MAX_STRING - 1, "\xe2\x82\xac", 3); /* a euro sign across the limit */
 	add_location(p, 0, 1, &line);
 
 	automessage *message = decode(p);

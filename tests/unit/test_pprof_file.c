@@ -35,7 +35,7 @@ static uint64_t location(struct pprof *p, uint64_t in, uint64_t address,
 	return id;
 }
 
-/* Kernel, inlined C++, an address without a name, JIT code, an address nowhere. */
+/* Kernel, inlined C++, an address without a name, JIT code, an unmapped address. */
 static void add_locations(struct pprof *p, uint64_t *ret_locations)
 {
 	static const struct pprof_line inlined[] = {
@@ -71,7 +71,7 @@ static void add_samples(struct pprof *p, const uint64_t *locations)
 			{ "cpu", NULL, i % 2, "id" }, { "comm", "caf\xc3\xa9\xff", 0, NULL },
 			{ "thread_comm", "worker", 0, NULL }, { "container_id", "", 0, NULL } };
 
-		/* One in four samples has each number of frames, always ending in the program. */
+		/* A quarter of the samples has each number of frames; all end in the program. */
 		assert_int_equal(
 			pprof_sample(p, locations + i % FRAMES, (size_t)(FRAMES - i % FRAMES),
 				values, labels, ARRAY_SIZE(labels)),

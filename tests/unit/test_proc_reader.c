@@ -94,8 +94,8 @@ static int note(void *context, const struct proc_mapping *mapping)
 }
 
 /*
- * More than one read's worth, one line longer than the buffer, and one that makes no sense. The
- * long line looks like a mapping wherever its rest begins in a buffer of a round size.
+ * Several reads' worth of maps, with a line longer than the buffer and a line of nonsense. The
+ * remainder of the long line looks like a mapping, wherever a buffer of a round size cuts it.
  */
 static void a_long_file_of_maps(void **state)
 {
@@ -209,7 +209,7 @@ static void pids_of_the_innermost_namespace(void **state)
 	fake_proc_deinit(&proc);
 }
 
-/* NSpid follows the list of groups, of which there may be 65,536. */
+/* NSpid follows the list of groups, which may have 65,536 entries. */
 static void a_process_of_many_groups_has_its_pid(void **state)
 {
 	static const char head[] = "Name:\tx\nGroups:\t", group[] = "4294967290 ",

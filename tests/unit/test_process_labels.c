@@ -27,8 +27,8 @@ struct program {
 };
 
 /*
- * A program that gives back what it is sent. When posix_spawn() returns the kernel may not have
- * laid out the new program's memory yet: its first answer says that it runs.
+ * A program that echoes its input. When posix_spawn() returns, the kernel may not have laid out the
+ * memory of the new program yet; its first answer shows that it runs.
  */
 static struct program start(char **environment)
 {
@@ -113,7 +113,7 @@ static void no_variable_without_a_name(void **state)
 	assert_string_equal(get(&labels, "__meta_env_var_TEAM"), "(none)");
 }
 
-/* A long value is cut as any label is; one that we see the beginning of only is none. */
+/* A long value is cut like any label; a value whose end is not read is dropped. */
 static void large_environments_are_cut_between_variables(void **state)
 {
 	autocall(labels_deinit) struct labels labels = { .count = 0 };
@@ -159,7 +159,7 @@ static void the_index_knows_the_file(void **state)
 	assert_string_equal(get(&labels, "__meta_process_executable_file_id"), "(none)");
 }
 
-/* The path in the unified hierarchy, which is the last line; the first one's without it. */
+/* The path in the unified hierarchy, which is the last line; else the path of the first line. */
 static void read_own_cgroup(char *path, size_t size)
 {
 	FILE *file = fopen("/proc/self/cgroup", "re");

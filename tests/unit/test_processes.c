@@ -38,7 +38,7 @@ static void a_short_lived_process_is_known_from_the_stream(void **state)
 	assert_int_equal(module_at(p, 0x7fff00000000)->kind, MODULE_VDSO);
 	assert_null(module_at(p, 0x500000));
 	assert_int_equal(mapping_file_off(mappings_find(p->mappings, 0x400010), 0x400010), 0x1010);
-	assert_int_equal(f->programs, 3); /* the parent's, the child's before and after exec */
+	assert_int_equal(f->programs, 3); /* the parent's; the child's before and after exec */
 	assert_int_equal(f->last_program, p->number);
 	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 0);
 }
@@ -57,14 +57,14 @@ static void a_copy_is_called_by_its_own_name(void **state)
 	assert_ptr_equal(original->executable, renamed->executable);
 	assert_string_equal(process_program_path(original), f->program.path);
 	assert_string_equal(process_program_path(renamed), "/srv/copy");
-	/* What it forks is called so too, until it executes another. */
+	/* A forked child keeps the name until it executes another program. */
 	forks(f, 4000, CHILD, CHILD + 1);
 	assert_string_equal(process_program_path(live(f, CHILD + 1)), "/srv/copy");
 	exec(f, 5000, CHILD + 1, &f->other);
 	assert_string_equal(process_program_path(live(f, CHILD + 1)), f->other.path);
 }
 
-/* Its parent's pid is 0 here, which is that of the idle threads, too. */
+/* The record has 0 as the parent's pid, which is also the pid of the idle threads. */
 static void a_child_of_another_pid_namespace_is_not_the_idle_threads(void **state)
 {
 	struct fixture *f = *state;
@@ -74,7 +74,7 @@ static void a_child_of_another_pid_namespace_is_not_the_idle_threads(void **stat
 	assert_null(table_live(f->ps, CHILD));
 }
 
-/* The smallest pid there is, as the first process of a container's host may have. */
+/* The smallest pid, which the first process of a container's host may have. */
 static void pid_1_is_forked_like_any_other(void **state)
 {
 	struct fixture *f = *state;
@@ -101,11 +101,11 @@ static void exec_begins_a_generation(void **state)
 	assert_null(after->executable);
 	map(f, 3001, PARENT, 0x400000, &f->other);
 	assert_string_equal(after->executable->path, f->other.path);
-	/* The sampled one is kept as it was, until the sweep. */
+	/* The sampled generation stays as it was until the sweep. */
 	assert_ptr_equal(processes_find(f->ps, number), before);
 	assert_string_equal(module_at(before, 0x400000)->path, f->program.path);
 	assert_true(before->ended);
-	/* It ended in a window that is still open. */
+	/* The generation ended in a window that is still open. */
 	processes_sweep(f->ps, 3000);
 	assert_ptr_equal(processes_find(f->ps, number), before);
 	processes_sweep(f->ps, UINT64_MAX);
@@ -142,7 +142,7 @@ static void comm_changes_by_the_main_thread_only(void **state)
 	assert_string_equal(live(f, PARENT)->comm, "renamed-to-more-");
 }
 
-/* With an executable stack the kernel tells of the stack first. */
+/* With an executable stack, the kernel reports the stack before the program. */
 static void the_program_is_the_first_file(void **state)
 {
 	struct fixture *f = *state;
@@ -207,7 +207,7 @@ static void names_tell_the_kind(void **state)
 		if (cases[i].kind == MODULE_ANON)
 			assert_int_equal(mapping_file_off(mapping, start + 5), start + 5);
 	}
-	/* A 32-bit program has another vDSO than ours. */
+	/* A 32-bit program has another vDSO than this one. */
 	map_name(f, 3000, PARENT, 0xf7f00000, "[vdso]");
 	assert_int_equal(module_at(live(f, PARENT), 0xf7f00000)->kind, MODULE_SPECIAL);
 }
@@ -263,7 +263,7 @@ static void a_fork_and_a_program_in_the_place_of_another_are_told(void **state)
 	processes_exit(f->ps, 4000, CHILD, CHILD);
 	assert_int_equal(f->ended, 2);
 	assert_false(f->last_ended_superseded);
-	/* What has ended is still known. */
+	/* An ended generation is still known. */
 	assert_non_null(processes_find(f->ps, f->last_child));
 	assert_true(processes_find(f->ps, f->last_child)->ended);
 }
@@ -295,7 +295,7 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
 	exec(f, 3000, CHILD, &f->other);
 	first = sampled(f, CHILD, 3500);
 	number = first->number;
-	/* Its exit was never told. */
+	/* The exit was never reported. */
 	forks(f, 9000, PARENT, CHILD);
 	assert_int_not_equal(live(f, CHILD)->number, number);
 	assert_string_equal(live(f, CHILD)->executable->path, f->program.path);
@@ -376,7 +376,7 @@ static void more_processes_than_the_limit_are_refused(void **state)
 	assert_int_equal(processes_count(f->ps), LIMIT);
 	assert_int_equal(count(f, METRIC_PROCESSES_REFUSED), 1);
 	assert_null(sampled(f, 9999, 3000));
-	/* An exec takes its own place. */
+	/* An exec needs no further place. */
 	exec(f, 4000, CHILD, &f->other);
 	assert_string_equal(live(f, CHILD)->executable->path, f->other.path);
 	processes_exit(f->ps, 5000, CHILD + 1, CHILD + 1);
@@ -409,8 +409,7 @@ static bool any(void *context, struct module *module)
 	return true;
 }
 
-/* Also a generation that has ended, and is kept for the window that it was sampled in, needs its
- * modules. */
+/* An ended generation that is kept for its window needs its modules, too. */
 static void modules_go_when_no_generation_maps_them(void **state)
 {
 	struct fixture *f = *state;
@@ -428,7 +427,7 @@ static void modules_go_when_no_generation_maps_them(void **state)
 	processes_sweep(f->ps, 4000);
 	assert_int_equal(processes_sweep_modules(f->ps, any, NULL), 1);
 	assert_non_null(module_at(live(f, PARENT), 0x400000));
-	/* Many more than the table holds come and go, and none is refused. */
+	/* Many more modules than the table holds come and go, and none is refused. */
 	for (uint64_t i = 0; i < 1000; i++) {
 		file.build_id.bytes[0] = (uint8_t)i;
 		file.build_id.bytes[1] = (uint8_t)(i >> 8);

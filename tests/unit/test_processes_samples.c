@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which program a sample belongs to, and which of its mappings are certain, after lost records. The
- * stream's times are long before the reads of /proc, which happen now.
+ * times of the stream are long before the reads of /proc, which happen now.
  */
 #include "agent/sampler/process/processes.h"
 
@@ -64,7 +64,7 @@ static void an_exec_that_no_record_told_of_is_seen_by_its_id(void **state)
 	assert_int_not_equal(p->number, number);
 	assert_int_equal(count(f, METRIC_UNNAMED_LOST_RECORDS), 1);
 	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 1);
-	/* From the reading on it is known. */
+	/* After the reading the program is known. */
 	p = sampled_as(f, PARENT, later, 8);
 	assert_string_equal(p->executable->path, f->other.path);
 	assert_int_equal(count(f, METRIC_UNNAMED_LOST_RECORDS), 1);
@@ -94,14 +94,14 @@ static void one_that_comes_too_late_is_of_nothing_that_is_known(void **state)
 	p = sampled_as(f, PARENT, 2501, 5);
 	expect_nothing_known(p);
 	assert_true(p->ended);
-	/* It does not end what the process is now. */
+	/* The late sample does not end the current program. */
 	assert_int_equal(sampled_as(f, PARENT, 2502, 8)->number, number);
 	assert_int_equal(live(f, PARENT)->number, number);
 	processes_sweep(f->ps, UINT64_MAX);
 	assert_int_equal(live(f, PARENT)->number, number);
 }
 
-/* The kernel tells of the exec a moment before it counts it. */
+/* The kernel reports the exec a moment before it increments the exec id. */
 static void while_a_program_is_being_executed_either_id_is_right(void **state)
 {
 	const struct processes_sample sample = {
@@ -113,7 +113,7 @@ static void while_a_program_is_being_executed_either_id_is_right(void **state)
 	exec(f, 2000, PARENT, &f->other);
 	assert_ptr_equal(processes_get(f->ps, &sample), live(f, PARENT));
 	assert_int_equal(live(f, PARENT)->exec_id, 8);
-	/* Nothing is learned from it either. */
+	/* Such a sample does not set the exec id either. */
 	exec(f, 2000, CHILD, &f->other);
 	processes_get(
 		f->ps, &(struct processes_sample){
@@ -130,7 +130,7 @@ static void a_sample_from_before_the_reading_is_not_of_what_is_read(void **state
 	struct process *p;
 
 	processes_lost(f->ps, 2000, 2500);
-	/* It executed the other program since: before the sample, or after it. */
+	/* /proc shows the other program, which was executed before or after the sample. */
 	show(f, PARENT, &f->other, as_usual);
 	p = sampled_as(f, PARENT, 2600, 7);
 	assert_int_equal(p->number, number);
@@ -143,7 +143,7 @@ static void a_sample_from_before_the_reading_is_not_of_what_is_read(void **state
 	assert_non_null(module_at(p, program));
 }
 
-/* Never sampled before the loss, it may have executed another program in the gap. */
+/* The process was not sampled before the loss and may have executed another program in the gap. */
 static void what_was_not_sampled_before_the_loss_is_not_sure_after_it(void **state)
 {
 	struct fixture *f = *state;
@@ -162,7 +162,7 @@ static void only_mappings_that_both_have_count_until_the_reading(void **state)
 	struct process *p = begin(f, 7);
 
 	map(f, 1600, PARENT, plugin, &f->other);
-	/* The library has gone, and in its place is nothing; another program's page has come. */
+	/* /proc shows neither the plugin nor the vDSO. */
 	show(f, PARENT, &f->program, as_usual);
 	processes_lost(f->ps, 2000, 2500);
 	p = sampled_as(f, PARENT, 2600, 7);
@@ -188,13 +188,13 @@ static void another_file_in_the_same_place_counts_for_neither(void **state)
 	p = sampled_as(f, PARENT, 2600, 7);
 	assert_non_null(module_at(p, program));
 	assert_null(module_at(p, plugin));
-	/* What the stream tells after the gap is sure. */
+	/* Records after the gap are certain. */
 	map(f, 2700, PARENT, plugin, &f->libc);
 	p = sampled_as(f, PARENT, 2800, 7);
 	assert_non_null(module_at(p, plugin));
 }
 
-/* Its records are all there: what /proc showed of a time after it is not needed. */
+/* All records of the exec are there: the state of /proc at a later time is not needed. */
 static void an_exec_after_the_gap_makes_all_known(void **state)
 {
 	struct fixture *f = *state;
@@ -230,7 +230,7 @@ static void a_second_loss_before_the_reading_counts_needs_no_other(void **state)
 	assert_non_null(module_at(p, program));
 	assert_null(module_at(p, plugin));
 	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 1);
-	/* One that goes on after the reading does. */
+	/* A loss that lasts beyond the reading needs another reading. */
 	processes_lost(f->ps, 4000, later);
 	sampled_as(f, PARENT, 4001, 7);
 	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 2);
@@ -246,7 +246,7 @@ static void a_pid_that_was_used_again_in_the_gap_is_of_nobody(void **state)
 	sampled_as(f, PARENT, later, 7);
 	show(f, PARENT, &f->program, (struct fake_process){ .start_ticks = 9 });
 	processes_lost(f->ps, later + 1, UINT64_MAX);
-	/* It has the same exec id by chance. Time stands still, so that the reading is past. */
+	/* The exec id is the same by chance. The sample is older than the reading. */
 	p = sampled_as(f, PARENT, 1, 7);
 	expect_nothing_known(p);
 	assert_true(p->unproven);
@@ -266,11 +266,11 @@ static void a_child_of_a_doubtful_parent_is_what_its_exec_id_says(void **state)
 	forks(f, 2600, PARENT, CHILD + 1);
 	p = sampled_as(f, CHILD, 2700, 7);
 	assert_non_null(module_at(p, program));
-	/* The parent had executed something in the gap. */
+	/* The exec id shows that the parent executed a program in the gap. */
 	expect_nothing_known(sampled_as(f, CHILD + 1, 2700, 8));
 }
 
-/* Without descriptors nothing can be read: it is not gone, and is read when there are some. */
+/* Without descriptors /proc cannot be read: the process is not gone, and is read later. */
 static void a_process_that_cannot_be_read_for_want_of_descriptors_is_not_gone(void **state)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process table when walks see other mappings than the records had. */
+/* The process table when walks see other mappings than the records reported. */
 #include "agent/sampler/process/processes.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@ enum { PROGRAM = 0x400000, STARTED = 1000, SAMPLED = 2000, PAGE = 0x1000 };
 
 static const uint64_t LIBRARY = 0x7f0000000000, INTERVAL_NS = 200000000;
 
-/* FILE's second page at START; NULL: memory. */
+/* FILE's second page at START; NULL = anonymous memory. */
 static struct seen_mapping seen_at(uint64_t start, const struct fake_file *file)
 {
 	struct seen_mapping seen = { .start = start, .end = start + PAGE };
@@ -36,7 +36,7 @@ static void see(struct fixture *f, uint64_t time_ns, uint64_t start, const struc
 	processes_seen(f->ps, time_ns, PARENT, &sighting, 1);
 }
 
-/* /proc has the program, and FILE where the library was; NULL: nothing. */
+/* /proc shows the program, and FILE in the library's place; NULL = no file. */
 static void show_library(struct fixture *f, const struct fake_file *file)
 {
 	char maps[2 * PATH_MAX];
@@ -96,7 +96,7 @@ static void a_library_moved_over_another_is_found_in_proc(void **state)
 	assert_string_equal(path_at(f, LIBRARY), f->other.path);
 	assert_int_equal(live(f, PARENT)->number, number);
 	assert_int_equal(count(f, METRIC_MAPPINGS_CORRECTED), 1);
-	/* It is known now. */
+	/* The correction is remembered. */
 	see(f, clock_monotonic_ns() + INTERVAL_NS, LIBRARY, &f->other);
 	assert_int_equal(count(f, METRIC_MAPPINGS_CORRECTED), 1);
 }
@@ -110,7 +110,7 @@ static void a_mapping_where_nothing_was_is_found_in_proc(void **state)
 	show_library(f, &f->libc);
 	see(f, SAMPLED, hole, &f->other);
 	assert_int_equal(count(f, METRIC_MAPPINGS_CORRECTED), 1);
-	/* And it has gone from there by now. */
+	/* /proc no longer has the mapping. */
 	assert_int_equal(kind_at(f, hole), MODULE_SPECIAL);
 	assert_string_equal(path_at(f, LIBRARY), f->libc.path);
 }
@@ -137,7 +137,7 @@ static void of_a_process_that_is_gone_what_differs_has_no_name(void **state)
 	assert_int_equal(count(f, METRIC_MAPPINGS_CORRECTED), 1);
 }
 
-/* A walk may have seen all of it at once, or one piece after the other. */
+/* One walk may have seen all of the mappings, or each walk one. */
 static void all_that_has_no_name_is_looked_up_again(void **state)
 {
 	struct fixture *f = *state;
@@ -160,7 +160,7 @@ static void all_that_has_no_name_is_looked_up_again(void **state)
 	assert_string_equal(path_at(f, two), f->libc.path);
 }
 
-/* Nothing else need have come of the process between the two. */
+/* No other event of the process is needed between the two. */
 static void what_is_seen_after_proc_was_read_is_news(void **state)
 {
 	struct fixture *f = *state;
@@ -174,7 +174,7 @@ static void what_is_seen_after_proc_was_read_is_news(void **state)
 	assert_string_equal(path_at(f, LIBRARY), f->other.path);
 }
 
-/* Each time from /proc would cost more than the samples. */
+/* Reading /proc for each of them would cost more than the samples. */
 static void what_moves_on_and_on_is_nameless_until_it_is_read_again(void **state)
 {
 	struct fixture *f = *state;
@@ -197,7 +197,7 @@ static void what_moves_on_and_on_is_nameless_until_it_is_read_again(void **state
 	assert_string_equal(path_at(f, LIBRARY), f->other.path);
 }
 
-/* What was moved with it is read in the same go. */
+/* One reading covers everything that moved. */
 static void all_that_a_walk_saw_is_looked_up_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -219,7 +219,7 @@ static void all_that_a_walk_saw_is_looked_up_at_once(void **state)
 	assert_int_equal(count(f, METRIC_MAPPINGS_CORRECTED), 2);
 }
 
-/* What a file system shows instead of its files' numbers says nothing of the process. */
+/* Some file systems show other inode numbers in /proc; the difference proves nothing. */
 static void numbers_that_proc_does_not_show_are_not_compared(void **state)
 {
 	struct fixture *f = *state;
@@ -233,12 +233,12 @@ static void numbers_that_proc_does_not_show_are_not_compared(void **state)
 	see(f, clock_monotonic_ns() + INTERVAL_NS, LIBRARY, &numbered);
 	assert_string_equal(path_at(f, LIBRARY), f->libc.path);
 	assert_int_equal(count(f, METRIC_MAPPINGS_CORRECTED), 1);
-	/* But where in the file it is, is. */
+	/* The offset in the file is compared. */
 	see(f, clock_monotonic_ns() + INTERVAL_NS, LIBRARY - PAGE, &numbered);
 	assert_int_equal(count(f, METRIC_MAPPINGS_CORRECTED), 2);
 }
 
-/* The bytes under the mapping are others then, and so are their names. */
+/* Code and names of a rewritten file may have changed. */
 static void a_file_that_was_written_to_is_looked_at_again(void **state)
 {
 	struct fixture *f = *state;
@@ -267,7 +267,7 @@ static void what_was_seen_before_proc_was_read_is_no_news(void **state)
 	assert_int_equal(count(f, METRIC_MAPPINGS_CORRECTED), 0);
 }
 
-/* The kernel maps it, and tells of it a moment later. */
+/* The kernel maps the program and reports the mapping a moment later. */
 static void a_program_that_is_not_told_of_yet_is_waited_for(void **state)
 {
 	struct fixture *f = *state;

@@ -57,7 +57,7 @@ static void a_scan_reads_everything(void **state)
 	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 0);
 }
 
-/* As the kernel's records name it: from the process's own root. */
+/* The kernel's records give paths relative to the process's own root, too. */
 static void a_program_in_a_chroot_is_called_as_it_calls_itself(void **state)
 {
 	struct fixture *f = *state;
@@ -71,7 +71,7 @@ static void a_program_in_a_chroot_is_called_as_it_calls_itself(void **state)
 	assert_int_equal(strncmp(f->program.path, f->proc.path, root), 0);
 	assert_string_equal(process_program_path(p), f->program.path + root);
 	assert_string_equal(p->executable->path, f->program.path + root);
-	/* Another file's name only begins like that root. */
+	/* The root is only a textual prefix of this file's path. */
 	show(f, CHILD, &f->other, as_usual);
 	fake_proc_root(&f->proc, CHILD, "/tm");
 	p = sampled(f, CHILD, later);
@@ -109,7 +109,7 @@ static void so_is_a_file_without_a_build_id(void **state)
 
 	show(f, PARENT, &f->plain, as_usual);
 	processes_scan(f->ps, NULL, 0);
-	/* This one's file can be looked at, and of this one it is known from the others. */
+	/* CHILD's file can be examined; that of CHILD + 1 is known from the others. */
 	show(f, CHILD, &f->plain, as_usual);
 	exec(f, later, CHILD, &f->plain);
 	exec(f, later, CHILD + 1, &f->plain);
@@ -119,7 +119,7 @@ static void so_is_a_file_without_a_build_id(void **state)
 	assert_ptr_equal(live(f, CHILD + 1)->executable, live(f, PARENT)->executable);
 }
 
-/* Without a build ID in the record, as before Linux 5.12, it is read from the file. */
+/* Before Linux 5.12 the record has no build ID, so it is read from the file. */
 static void a_record_without_a_build_id_is_completed(void **state)
 {
 	struct fixture *f = *state;
@@ -193,13 +193,13 @@ static void older_records_do_not_undo_what_proc_showed(void **state)
 	assert_int_equal(p->number, number);
 	assert_string_equal(p->comm, "program");
 	assert_string_equal(p->executable->path, f->program.path);
-	/* Newer ones count. */
+	/* Newer records are applied. */
 	exec(f, later, PARENT, &f->other);
 	assert_int_not_equal(live(f, PARENT)->number, number);
 	assert_string_equal(live(f, PARENT)->executable->path, f->other.path);
 }
 
-/* Between a fork and our reading, the parent may have become another program. */
+/* Between a fork and the reading of /proc, the parent may have executed another program. */
 static void a_child_from_before_the_reading_inherits_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -209,7 +209,7 @@ static void a_child_from_before_the_reading_inherits_nothing(void **state)
 	processes_scan(f->ps, NULL, 0);
 	forks(f, 1000, PARENT, CHILD);
 	assert_null(live(f, CHILD));
-	/* It is read when it is sampled; its exec makes it known as well. */
+	/* The child is read when it is sampled; its exec makes it known as well. */
 	show(f, CHILD, &f->other, as_usual);
 	p = sampled(f, CHILD, later);
 	assert_string_equal(p->executable->path, f->other.path);
@@ -241,7 +241,7 @@ static void an_unreadable_process_has_an_entry(void **state)
 	assert_ptr_equal(sampled(f, PARENT, 1001), p);
 	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 2);
 	assert_int_equal(process_namespace_pid(f->ps, p), PARENT);
-	/* The idle threads are nothing that could be read. */
+	/* The idle threads have no /proc entry to read. */
 	p = sampled(f, 0, 1000);
 	assert_false(p->unreadable);
 	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 2);
@@ -261,11 +261,11 @@ static void the_container_is_looked_up_at_the_first_sample(void **state)
 	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_b);
 	show(f, CHILD, &f->program, (struct fake_process){ .cgroup = cgroup });
 	assert_string_equal(sampled(f, CHILD, later)->container_id, container_b);
-	/* One that has gone keeps its parent's. */
+	/* A child that has exited keeps the container of its parent. */
 	assert_string_equal(sampled(f, CHILD + 1, later)->container_id, container_a);
 }
 
-/* The pid may belong to another process by the time we look. */
+/* By now the pid may belong to another process. */
 static void the_container_of_a_later_process_is_not_taken(void **state)
 {
 	struct fixture *f = *state;
@@ -277,12 +277,12 @@ static void the_container_of_a_later_process_is_not_taken(void **state)
 	show(f, CHILD, &f->program,
 		(struct fake_process){ .cgroup = cgroup, .start_ticks = UINT64_C(1) << 40 });
 	assert_string_equal(sampled(f, CHILD, 3000)->container_id, "");
-	/* An exec does not change when the pid came to be. */
+	/* An exec does not change the start time of a pid. */
 	exec(f, 4000, CHILD, &f->other);
 	assert_string_equal(sampled(f, CHILD, 5000)->container_id, "");
 }
 
-/* By an exec the process stays the same, whose start /proc told before. */
+/* An exec keeps the start time of the process, which /proc showed before. */
 static void the_container_is_looked_up_again_after_an_exec(void **state)
 {
 	struct fixture *f = *state;
@@ -297,7 +297,7 @@ static void the_container_is_looked_up_again_after_an_exec(void **state)
 	exec(f, later, PARENT, &f->other);
 	exec(f, later, CHILD, &f->other);
 	assert_string_equal(sampled(f, PARENT, later + 9)->container_id, container_b);
-	/* This pid was used again before we looked. */
+	/* This pid was reused before the reading. */
 	assert_string_equal(sampled(f, CHILD, later + 9)->container_id, "");
 }
 
@@ -305,13 +305,13 @@ static void a_thread_too_many_does_not_end_the_process(void **state)
 {
 	struct fixture *f = *state;
 
-	/* It exited between the time of the scan and the reading that no longer showed it. */
+	/* The thread exited after the time of the scan, but before the reading, which lacks it. */
 	show(f, PARENT, &f->program, as_usual);
 	processes_scan(f->ps, NULL, 0);
 	processes_exit(f->ps, later, PARENT, PARENT + 1);
 	assert_non_null(live(f, PARENT));
 	processes_exit(f->ps, later, PARENT, PARENT);
-	assert_non_null(live(f, PARENT)); /* nobody knows */
+	assert_non_null(live(f, PARENT)); /* the number of threads is unknown */
 	fake_proc_remove(&f->proc, PARENT);
 	processes_sweep(f->ps, 0);
 	processes_sweep(f->ps, 0);
@@ -334,19 +334,19 @@ static void after_a_loss_a_process_is_read_again_when_used(void **state)
 	assert_true(live(f, PARENT)->stale);
 	p = sampled_as(f, PARENT, 2001, 3);
 	assert_false(p->stale);
-	assert_int_equal(p->number, number); /* the same program as before */
+	assert_int_equal(p->number, number); /* same program as before */
 	assert_int_equal(p->start_ns, 1000);
-	assert_null(module_at(p, 0x7fff00000000)); /* what /proc shows, no more */
+	assert_null(module_at(p, 0x7fff00000000)); /* only what /proc shows */
 	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 1);
 	sampled_as(f, PARENT, 2002, 3);
 	assert_int_equal(sampled_as(f, PARENT, later, 3)->number, number);
 	assert_int_equal(count(f, METRIC_PROCESS_RESYNCS), 1);
-	/* A loss from before the reading was mended by it. */
+	/* The reading covers earlier losses. */
 	processes_lost(f->ps, 2003, 2003);
 	assert_false(live(f, PARENT)->stale);
 }
 
-/* The loss may have told of more threads. */
+/* The lost records may have announced more threads. */
 static void after_a_loss_the_main_threads_exit_does_not_end_the_process(void **state)
 {
 	struct fixture *f = *state;
@@ -396,12 +396,12 @@ static void a_process_that_went_after_a_loss(void **state)
 	sampled_as(f, PARENT, 1400, 3);
 	forks(f, 1500, PARENT, CHILD);
 	processes_lost(f->ps, 2000, 2000);
-	/* It is the same program, but what it had mapped since, nobody knows. */
+	/* The program is the same, but its newer mappings are unknown. */
 	p = sampled_as(f, PARENT, 2001, 3);
 	assert_string_equal(p->executable->path, f->program.path);
 	assert_true(p->unreadable);
 	assert_int_equal(mappings_count(p->mappings), 0);
-	/* Its exec is among what was lost. */
+	/* The lost records include its exec. */
 	p = sampled_as(f, CHILD, 2001, 4);
 	assert_true(p->unreadable);
 	assert_null(p->executable);
@@ -423,7 +423,7 @@ static void after_a_loss_an_ended_process_no_longer_answers_for_its_pid(void **s
 	show(f, PARENT, &f->other, as_usual);
 	second = sampled(f, PARENT, later);
 	assert_string_equal(second->executable->path, f->other.path);
-	/* The first one's window is still open. */
+	/* The window of the first process is still open. */
 	processes_sweep(f->ps, 2000);
 	assert_ptr_equal(processes_find(f->ps, number), first);
 }
@@ -446,16 +446,16 @@ static void the_end_of_a_process_that_is_gone_is_noticed(void **state)
 {
 	struct fixture *f = *state;
 
-	/* With two threads at the scan, nobody knows for sure how many there are. */
+	/* With two threads at the scan, the number of threads is uncertain. */
 	show(f, PARENT, &f->program, (struct fake_process){ .threads = 2 });
 	processes_scan(f->ps, NULL, 0);
 	processes_exit(f->ps, later, PARENT, PARENT);
 	processes_exit(f->ps, later, PARENT, PARENT + 1);
 	processes_sweep(f->ps, UINT64_MAX);
-	assert_non_null(live(f, PARENT)); /* /proc has it */
+	assert_non_null(live(f, PARENT)); /* /proc still has it */
 	fake_proc_remove(&f->proc, PARENT);
 	processes_sweep(f->ps, UINT64_MAX);
-	/* Its last records may still come; one that is newer than our look ends it. */
+	/* Its last records may still come; a record that is newer than the reading ends it. */
 	assert_non_null(live(f, PARENT));
 	processes_comm(f->ps, later + 1, 1, 1, "x", false);
 	processes_sweep(f->ps, UINT64_MAX);
@@ -471,7 +471,7 @@ static void the_last_records_of_what_is_gone_are_waited_for(void **state)
 	exec(f, 1000, PARENT, &f->program);
 	processes_lost(f->ps, 2000, 2000);
 	exec(f, 3000, CHILD, &f->program);
-	/* Neither is in /proc; only of the first it is uncertain whether that was told. */
+	/* /proc has neither; only the first lost records, so only its exit may have been missed. */
 	for (int i = 0; i < 3; i++)
 		processes_sweep(f->ps, 0);
 	assert_non_null(live(f, PARENT));
@@ -482,7 +482,7 @@ static void the_last_records_of_what_is_gone_are_waited_for(void **state)
 	assert_non_null(live(f, CHILD));
 }
 
-/* No descriptor can be opened between these two. */
+/* Until give_descriptors(), no descriptor can be opened. */
 static void take_descriptors(struct rlimit *ret_whole)
 {
 	struct rlimit none;
@@ -517,7 +517,7 @@ static void without_descriptors_a_process_is_not_gone(void **state)
 	give_descriptors(&whole);
 	assert_int_equal(f->ended, 0);
 	assert_int_equal(live(f, PARENT)->number, number);
-	/* The next sample reads what could not be read. */
+	/* The next sample repeats the reading. */
 	assert_true(live(f, PARENT)->stale);
 	assert_non_null(sampled(f, PARENT, later));
 	assert_false(live(f, PARENT)->stale);
@@ -548,7 +548,7 @@ static void what_was_first_sampled_without_descriptors_is_read_later(void **stat
 	assert_int_equal(count(f, METRIC_UNNAMED_LOST_RECORDS), 1);
 }
 
-/* A descriptor more each time: whatever is opened first, nothing of it is remembered. */
+/* Each try has one more descriptor: whichever open fails, no partial result is remembered. */
 static void at_no_point_of_a_reading_a_shortage_is_remembered(void **state)
 {
 	struct fixture *f = *state;

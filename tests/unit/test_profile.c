@@ -165,7 +165,7 @@ static void stacks_differ_by_each_part(void **state)
 	profile_destroy(p);
 }
 
-/* So many of them collide in the hash table's few slots. */
+/* With so many stacks, some collide in the few slots of the hash table. */
 static void stacks_that_begin_alike_have_numbers_of_their_own(void **state)
 {
 	struct profile *p = make_profile(LIMIT_BYTES);
@@ -243,7 +243,7 @@ static void adds_equal_samples_up(void **state)
 	struct profile_sample s = make_sample(stack_number(p, 1));
 
 	(void)state;
-	/* What stands behind the name's end is not part of it. */
+	/* Bytes after the terminating NUL are not part of the name. */
 	assert_int_equal(profile_add(p, &s), 0);
 	s.comm[10] = 'x';
 	s.count = 2;
@@ -350,7 +350,7 @@ static void grows_through_its_tables(void **state)
 	profile_destroy(p);
 }
 
-/* A full profile counts what it knows and refuses what is new. */
+/* A full profile counts known stacks and refuses new ones. */
 static void a_full_profile_stays_within_its_limit(void **state)
 {
 	const size_t limit = 512 * 1024;
@@ -374,7 +374,7 @@ static void a_full_profile_stays_within_its_limit(void **state)
 	for (number = 0; number < MANY && profile_add(p, &known) == 0; number++)
 		known.tid++;
 	assert_true(number < MANY);
-	/* The last step of growth may pass the limit by a chunk. */
+	/* The last growth may exceed the limit by a chunk. */
 	assert_true(profile_bytes(p) < 2 * limit);
 	profile_destroy(p);
 }

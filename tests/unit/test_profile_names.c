@@ -19,7 +19,7 @@
 #define MESSAGE(name) Perftools__Profiles__##name
 
 enum { KNOWN = 0x1010, INLINED = 0x1020, UNKNOWN = 0x1030, NAMED = 0x1040 };
-/* Of the mapping with the locations that have no name. */
+/* The mapping whose locations have no name. */
 enum { UNNAMED = 1 };
 
 DEFINE_AUTO(pprof);
@@ -140,12 +140,12 @@ static void what_has_no_name_gets_its_chain(void **state)
 	location = location_at(&p, KNOWN);
 	assert_int_equal(location->n_line, 1);
 	assert_line(&p, location->line[0], outer_names, 30);
-	/* One function, however many locations are in it; `mine` was there. */
+	/* Several locations share one function; `mine` was there before. */
 	assert_int_equal(
 		location->line[0]->function_id, location_at(&p, INLINED)->line[1]->function_id);
 	assert_int_equal(p.message->n_function, 3);
 	assert_int_equal(location_at(&p, UNKNOWN)->n_line, 0);
-	/* One location is still without: the mapping claims nothing for all. */
+	/* One location still has no name, so the mapping does not set the flag. */
 	assert_false(p.message->mapping[UNNAMED]->has_functions);
 }
 
@@ -198,7 +198,7 @@ static void without_inlined_calls_the_outermost_stays(void **state)
 	assert_false(p.message->mapping[UNNAMED]->has_inline_frames);
 }
 
-/* A function of no name is none: its lines make place. */
+/* A line whose function has no name is replaced. */
 static void lines_of_nameless_functions_are_replaced(void **state)
 {
 	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
@@ -219,7 +219,7 @@ static void lines_of_nameless_functions_are_replaced(void **state)
 	assert_line(&p, location_at(&p, KNOWN + 0x100)->line[0], outer_names, 30);
 }
 
-/* Ids are anybody's choice. */
+/* The profile may use any ids. */
 static void new_functions_take_ids_that_are_free(void **state)
 {
 	autocall(upload_profile_deinit) struct upload_profile p = { 0 };

@@ -28,7 +28,7 @@ struct bench {
 	struct queue *queue;
 	uint64_t now, next;
 	struct {
-		remote_done_fn *done; /* NULL = nothing is under way */
+		remote_done_fn *done; /* NULL = nothing is being sent */
 		void *context;
 		uint64_t number;
 	} line[TARGETS];
@@ -107,7 +107,7 @@ static void put(struct bench *b, uint64_t number, size_t size)
 	payload_deinit(&p);
 }
 
-/* What is being sent to TARGET, after a step; 0 = nothing. */
+/* Runs a step; returns what is being sent to TARGET, 0 = nothing. */
 static uint64_t sending(struct bench *b, size_t target)
 {
 	(void)queue_step(b->queue, b->now);
@@ -132,7 +132,7 @@ static void answer(struct bench *b, size_t target, enum remote_verdict verdict, 
 	done(b->line[target].context, &result);
 }
 
-/* Lets the time pass until something is sent to target 0; how long that was. */
+/* Advances the clock until something is sent to target 0; returns how long that took. */
 static uint64_t until_sent(struct bench *b)
 {
 	uint64_t start = b->now;
@@ -168,7 +168,7 @@ static void one_after_the_other_to_each(void **state)
 		answer(b, 0, REMOTE_SENT, "200", 0);
 	}
 	assert_int_equal(sending(b, 0), 0);
-	/* The other one is slow, and loses nothing by it. */
+	/* The slow target loses nothing. */
 	for (uint64_t n = 1; n <= 5; n++) {
 		assert_int_equal(sending(b, 1), n);
 		answer(b, 1, REMOTE_SENT, "200", 0);
@@ -261,7 +261,7 @@ static void what_is_in_doubt_is_counted_when_repeated(void **state)
 	answer(b, 0, REMOTE_AMBIGUOUS, "timeout", 0);
 	assert_int_equal(figures(b, 0).repeated, 0);
 	until_sent(b);
-	/* This one did not arrive, and repeats nothing. */
+	/* This attempt did not arrive, so it repeats nothing. */
 	answer(b, 0, REMOTE_RETRY, "503", 0);
 	until_sent(b);
 	assert_int_equal(figures(b, 0).repeated, 0);
@@ -269,7 +269,7 @@ static void what_is_in_doubt_is_counted_when_repeated(void **state)
 	put(b, 2, 100);
 	assert_int_equal(sending(b, 0), 2);
 	assert_int_equal(figures(b, 0).repeated, 1);
-	/* A new run cannot know about the second. */
+	/* A new run cannot know that payload 2 is repeated. */
 	end(b);
 	begin(b, 1, false);
 	assert_int_equal(sending(b, 0), 2);
@@ -287,7 +287,7 @@ static void a_poisonous_payload_does_not_block(void **state)
 	begin(b, 1, false);
 	for (uint64_t n = 1; n <= 4; n++)
 		put(b, n, 100);
-	/* The server says 500 to the first, always. */
+	/* The server always answers the first payload with 500. */
 	while (last != 4 && attempts++ < 100) {
 		until_sent(b);
 		if (b->line[0].number != 1)
@@ -310,7 +310,7 @@ static void the_next_payload_does_not_inherit_failures(void **state)
 	begin_limited(b, 1, false, 64 << 10);
 	put(b, 1, 1000);
 	put(b, 2, 1000);
-	/* The first fails until another is accepted before it; then one more failure is enough. */
+	/* After a later payload is accepted, one more failure of the first is enough. */
 	for (int i = 0; i < 6; i++) {
 		until_sent(b);
 		assert_int_equal(b->line[0].number, 1);
@@ -319,7 +319,7 @@ static void the_next_payload_does_not_inherit_failures(void **state)
 	until_sent(b);
 	assert_int_equal(b->line[0].number, 2);
 	answer(b, 0, REMOTE_SENT, "200", 0);
-	/* Before it has that one, the spool drops it. */
+	/* Before that failure, the spool drops the first payload. */
 	for (uint64_t n = 3; n <= 100; n++)
 		put(b, n, 1000);
 	for (int i = 0; i < 5; i++) {
@@ -343,7 +343,7 @@ static void a_broken_server_poisons_nothing(void **state)
 		until_sent(b);
 		answer(b, 0, i % 2 ? REMOTE_RETRY : REMOTE_AMBIGUOUS, "500", 0);
 	}
-	/* It works again: all arrive, but for one that was tried ahead in their order. */
+	/* The server works again: all payloads arrive; only the one tried ahead is out of order. */
 	while (figures(b, 0).pending) {
 		until_sent(b);
 		answer(b, 0, REMOTE_SENT, "200", 0);
@@ -378,7 +378,7 @@ static int step(void *context)
 	return 0;
 }
 
-/* What is on the disk is not lost because it cannot be opened for a moment. */
+/* A payload on the disk is not lost because its file cannot be opened for a moment. */
 static void a_disk_that_gives_nothing_is_asked_again_later(void **state)
 {
 	static const struct refused_call no_descriptors = { .number = SYS_openat, .error = EMFILE };
@@ -436,7 +436,7 @@ static void too_many_requests_slow_it_down(void **state)
 	for (int i = 0; i < 200; i++)
 		pace_went_well(&p);
 	assert_int_equal(pace_take(&p, 400000, now), before);
-	/* Larger than any burst: it waits for a full bucket and then goes. */
+	/* A payload larger than any burst waits for a full bucket. */
 	now += 10 * SECOND;
 	assert_int_equal(pace_take(&p, 3 * PACE_BURST_BYTES, now), 0);
 	assert_true(pace_take(&p, 1, now) > SECOND / 2);
@@ -451,7 +451,7 @@ static void fail_with(struct bench *b, const char *code)
 	(void)queue_step(b->queue, b->now);
 }
 
-/* How often each CODE is told in a log that was written into FD. */
+/* How often the log in FD reports CODE. */
 static size_t count_told(int fd, const char *code)
 {
 	char text[8192] = "", wanted[32];
@@ -464,7 +464,7 @@ static size_t count_told(int fd, const char *code)
 	return count;
 }
 
-/* A server that went away, and is not believed when it comes back: both are told. */
+/* A server goes away, and its certificate is invalid when it is back: both are reported. */
 static void each_kind_of_failure_is_told_once(void **state)
 {
 	static const char *const codes[] = { "connect", "timeout", "connect", "certificate",

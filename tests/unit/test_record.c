@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fathom record` with a sampler that is none: what is refused, what is done in which order, what
- * is written and said. */
+/* `fathom record` with a fake sampler: what is refused, the order of the steps, and the output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +51,7 @@ static void says_not(const char *text)
 		fail_msg("'%s' is in:\n%s", text, run.err);
 }
 
-/* Whether the calls of the sampler were these. */
+/* Checks that the sampler's functions were called in this order. */
 static void calls_are(const char *expected)
 {
 	char calls[1024] = "";
@@ -193,7 +192,7 @@ static void kill_target(void *context)
 	kill(target, SIGKILL);
 }
 
-/* Once the loop runs. */
+/* Kills the target once the loop runs. */
 static void kill_target_soon(void)
 {
 	int timer;
@@ -368,7 +367,7 @@ static void what_is_not_indexed_is_said(void **state)
 
 static int terminal;
 
-/* Standard error goes to a terminal, whose other end the test has. */
+/* Makes standard error a terminal; the test holds its other end. */
 static void open_terminal(void *context)
 {
 	int end;

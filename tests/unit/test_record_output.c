@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a recording goes, and what is said at its end. */
+/* Where a recording goes, and the summary at its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static void a_file_is_replaced_as_a_whole(void **state)
 	assert_int_equal(record_output_check(below("f")), 0);
 	assert_int_equal(write_text(below("f"), "2nd"), 0);
 	content_is(below("f"), "2nd");
-	/* Who had the old one open still has it. */
+	/* A reader that has the old file open keeps it. */
 	assert_int_equal(read(before, old, 7), 5);
 	assert_string_equal(old, "first");
 	close(before);
@@ -106,7 +106,7 @@ static void what_cannot_be_written_is_known_before(void **state)
 	longest[4095] = 'x';
 	longest[4094] = '/';
 	longest[0] = '/';
-	assert_int_equal(record_output_check(longest), -ENAMETOOLONG); /* the kernel's */
+	assert_int_equal(record_output_check(longest), -ENAMETOOLONG); /* the kernel's limit */
 	assert_int_equal(write_text(directory, "x"), -EISDIR);
 	assert_int_equal(write_text(below("no/such"), "x"), -ENOENT);
 	assert_int_equal(write_text("/dev/full", "x"), -ENOSPC);
@@ -139,7 +139,7 @@ static void a_place_that_may_not_be_written_is_refused(void **state)
 	bool refused = false;
 
 	(void)state;
-	/* C libraries make the one call or the other of access(). */
+	/* Depending on the C library, access() makes one call or the other. */
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int null = with_refused_call(&cases[i], check_null, NULL);
 
@@ -184,7 +184,7 @@ static void nothing_sampled_says_why(void **state)
 					 "lost:     0\n"
 					 "indexes:  0 from the cache, 0 built\n"
 					 "own CPU:  0.0 ms\n");
-	/* Samples that were lost are the better reason; so is a wait. */
+	/* Lost samples explain it better; a wait shows that it is not the reason. */
 	metrics_add(&metrics, METRIC_LOST_RING_FULL, 1);
 	assert_null(strstr(printed(&r), "on no CPU"));
 	metrics = (struct metrics){ 0 };

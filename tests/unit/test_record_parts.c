@@ -26,7 +26,7 @@
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* Until it has ended; SIGCHLD would say when. */
+/* Waits until the command has ended, as SIGCHLD would signal; returns its status. */
 static int ended_with(struct record_command *command)
 {
 	while (!record_command_reap(command))
@@ -60,7 +60,7 @@ static void a_command_waits_for_the_start(void **state)
 	assert_false(record_command_reap(&command));
 }
 
-/* SIGPIPE would end `fathom record` without a word. */
+/* SIGPIPE would end `fathom record` without a message. */
 static void a_command_that_is_dead_before_the_start(void **state)
 {
 	struct record_command command;
@@ -125,7 +125,7 @@ static void a_command_that_runs_is_left_alone(void **state)
 	assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
-/* What the loop has blocked is not the command's. */
+/* The command does not inherit the signals that the loop blocks. */
 static void a_command_has_no_signal_blocked(void **state)
 {
 	struct record_command command;
@@ -145,14 +145,14 @@ static void a_command_has_no_signal_blocked(void **state)
 	record_command_deinit(&command);
 }
 
-/* Nothing of ours stays open in it: a pipe that it inherits would never end. */
+/* The command inherits no descriptor: an inherited pipe would never report its end. */
 static void a_command_inherits_nothing(void **state)
 {
 	struct record_command command, second;
 
 	(void)state;
 	for (int fd = 3; fd < 10; fd++)
-		fcntl(fd, F_SETFD, FD_CLOEXEC); /* of whoever started the test */
+		fcntl(fd, F_SETFD, FD_CLOEXEC); /* inherited by the test */
 	assert_int_equal(record_command_spawn(ARGV((char *)"true"), &second), 0);
 	assert_int_equal(
 		record_command_spawn(ARGV((char *)"sh", (char *)"-c",
@@ -274,7 +274,7 @@ static void a_target_that_is_gone_counts_as_ended(void **state)
 	assert_int_equal(loop_run(w.loop), 0);
 	assert_int_equal(w.ends, 1);
 	record_targets_deinit(&w.targets);
-	/* All of them: nothing has to be waited for. */
+	/* All targets have ended: there is nothing to wait for. */
 	assert_int_equal(watch_targets(&w), 0);
 	assert_true(record_targets_ended(&w.targets));
 	record_targets_deinit(&w.targets);
@@ -310,7 +310,7 @@ static void nobody_given_is_nobody_watched(void **state)
 	loop_destroy(w.loop);
 }
 
-/* A thread stands for its process: that one is not waited for. */
+/* A thread is watched instead of its process. */
 static void threads_are_watched_alone(void **state)
 {
 	uint32_t pid = start_target(), self = (uint32_t)getpid();

@@ -18,7 +18,7 @@
 	.source_labels = (const char *const[]){ __VA_ARGS__ }, \
 	.source_label_count = sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *)
 
-/* "a=1,b=2", in order of names. */
+/* Writes "a=1,b=2", sorted by name. */
 static void write_labels(const struct labels *labels, char *text, size_t size)
 {
 	size_t used = 0;
@@ -42,7 +42,7 @@ static void read_labels(const char *text, struct labels *labels)
 	}
 }
 
-/* What RULES make of LABELS; "dropped" when the target goes. */
+/* LABELS after RULES; "dropped" if the target is dropped. */
 static const char *relabelled(const struct relabel_rule *rules, size_t count, const char *text)
 {
 	static char out[8192];
@@ -91,18 +91,18 @@ static void replace_with_groups(void **state)
 		RELABEL("a=boo", { SOURCES("a"), .regex = "(?P<first>b)(?P<rest>.*)",
 					 .target_label = "d", .replacement = "$rest$first$$1" }),
 		"a=boo,d=oob$1");
-	/* A name is as long as it can be: $1x is no group. */
+	/* The longest name counts: $1x is not group 1. */
 	assert_string_equal(
 		RELABEL("a=foo", { SOURCES("a"), .target_label = "a", .replacement = "$1x" }), "");
 	assert_string_equal(
 		RELABEL("a=foo", { SOURCES("a"), .target_label = "d", .replacement = "$ $9 ${1" }),
 		"a=foo,d=$  ${1");
-	/* A letter of any script belongs to a name. */
+	/* Letters of all scripts may be part of a name. */
 	assert_string_equal(
 		RELABEL("a=foo", { SOURCES("a"), .target_label = "d",
 					 .replacement = "x$\xc3\xa9.${\xc3\xa9}$\xe2\x80\x93" }),
 		"a=foo,d=x.$\xe2\x80\x93");
-	/* References in the target's name. */
+	/* References in the target label's name. */
 	assert_string_equal(RELABEL("a=some-name-value",
 				    { SOURCES("a"), .regex = "some-([^-]+)-([^,]+)",
 					    .target_label = "${1}", .replacement = "${2}" }),
@@ -143,7 +143,7 @@ static bool keeps(const char *regex, const char *value)
 		RELABEL(text, { .action = RELABEL_KEEP, SOURCES("a"), .regex = regex }), "dropped");
 }
 
-/* Where RE2, which Prometheus has, and PCRE2 mean different things by the same pattern. */
+/* Patterns that mean different things to RE2, which Prometheus uses, and to PCRE2. */
 static void a_regex_means_what_re2_means_by_it(void **state)
 {
 	(void)state;
@@ -389,7 +389,7 @@ static void a_default_may_be_written_out(void **state)
 		"a=x");
 }
 
-/* The place is that in the text as written. */
+/* The position refers to the text as written. */
 static void a_bad_regex_says_where(void **state)
 {
 	(void)state;

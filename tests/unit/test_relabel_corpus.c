@@ -21,8 +21,8 @@
 enum {
 	MAX_CASE_RULES = 8,
 	MAX_CASE_SOURCES = 8,
-	MAX_SHOWN = 20, /* differences */
-	MIN_OF_ACTION = 40, /* cases, so that a corpus which lacks an action is noticed */
+	MAX_SHOWN = 20, /* number of differences */
+	MIN_OF_ACTION = 40, /* cases; reveals a corpus that lacks an action */
 };
 
 /* By enum relabel_action. */
@@ -62,7 +62,7 @@ static uint64_t next_number(char **line)
 	return number;
 }
 
-/* =TEXT in place, NULL for -. */
+/* Decodes =TEXT in place; NULL for -. */
 static const char *next_text(char **line)
 {
 	char *field = next_field(line), *out = field + 1;
@@ -157,7 +157,7 @@ static void show_labels(const struct labels *labels)
 		print_message(" %s=\"%s\"", labels->items[i].name, labels->items[i].value);
 }
 
-/* What our rules make of C's labels, in place: "refused", "dropped", "kept", "failed". */
+/* Applies our rules to C's labels in place: "refused", "dropped", "kept" or "failed". */
 static const char *relabel_case(struct corpus_case *c)
 {
 	autofree char *message = NULL;

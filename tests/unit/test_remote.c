@@ -22,14 +22,14 @@
 
 #define PROTO_OK "HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\nContent-Length: 0\r\n\r\n"
 
-/* ---- a server that notes what it got ------------------------------------------------------- */
+/* ---- a server that records its requests ---------------------------------------------------- */
 struct notes {
 	struct fault_request requests[8];
 	int count;
 	const char *answers[8]; /* NULL: PROTO_OK */
 };
 
-/* Goes on until the client closes: connections are kept. */
+/* Answers until the client closes: connections are kept alive. */
 static void note(struct fault_connection *c)
 {
 	struct notes *notes = c->context;
@@ -130,7 +130,7 @@ static void old_servers_get_ingest(void **state)
 		"&until=1700000011 HTTP/1.1\r\n",
 		90));
 	assert_memory_equal(notes.requests[1].body, "PROFILE", 7);
-	/* It is remembered. */
+	/* The older way is remembered. */
 	remote_fixture_send(&f);
 	assert_int_equal(f.result.verdict, REMOTE_SENT);
 	assert_int_equal(notes.count, 3);
@@ -150,7 +150,7 @@ static void a_server_that_knows_neither_way_is_the_wrong_one(void **state)
 	assert_int_equal(f.result.verdict, REMOTE_DENIED);
 	assert_string_equal(f.result.code, "404");
 	assert_int_equal(notes.count, 2);
-	/* The next one begins with the newer way again. */
+	/* The next payload tries the newer way first again. */
 	remote_fixture_send(&f);
 	assert_int_equal(f.result.verdict, REMOTE_SENT);
 	assert_true(!strncmp(notes.requests[2].head, "POST /push", 10));
@@ -221,7 +221,7 @@ static void a_rotated_token_is_read_again(void **state)
 	remote_fixture_send(&f);
 	write_text(path, "second");
 	remote_fixture_send(&f);
-	/* Gone for a moment: the last one stands. */
+	/* While the file is missing, the last token stays in use. */
 	unlink(path);
 	remote_fixture_send(&f);
 	assert_non_null(strstr(notes.requests[0].head, "Authorization: Bearer first\r\n"));
@@ -381,7 +381,7 @@ static void an_empty_run_returns(void **state)
 	assert_int_equal(remotes_create(&remotes), 0);
 	assert_int_equal(remotes_run(remotes, 0), 0);
 	remotes_wakeup(remotes);
-	/* Without the wakeup this would be an hour. */
+	/* Without the wakeup this would take an hour. */
 	assert_int_equal(remotes_run(remotes, 3600 * 1000), 0);
 	remotes_destroy(remotes);
 }

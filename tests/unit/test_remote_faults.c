@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "tests/unit/remote_fixture.h"
 
-/* Reads one request and answers with what `context` points to. */
+/* Reads one request and answers with the text in `context`. */
 static void answer(struct fault_connection *c)
 {
 	struct fault_request request;
@@ -80,7 +80,7 @@ static void statuses_and_their_verdicts(void **state)
 		send_one(&f, answer, text, (struct remote_options){ 0 });
 		assert_verdict(&f, cases[i].verdict, code);
 		assert_int_equal(f.result.blurred, cases[i].blurred);
-		/* Also of an answer without words something is said. */
+		/* An answer without a text has a message, too. */
 		assert_true(!*f.result.message == (cases[i].verdict == REMOTE_SENT));
 		remote_fixture_deinit(&f);
 	}
@@ -128,7 +128,7 @@ static void retry_after_for_ever_is_a_day(void **state)
 	remote_fixture_deinit(&f);
 }
 
-/* Of a server whose clock is behind ours, or whose answer took its time. */
+/* Such a date comes from a server with a slow clock, or in an answer that was delayed. */
 static void retry_after_a_date_that_has_passed_is_at_once(void **state)
 {
 	struct remote_fixture f;
@@ -227,7 +227,7 @@ static void read_a_bit_and_reset(struct fault_connection *c)
 	fault_reset(c);
 }
 
-/* More than the sockets' buffers hold: the body cannot be under way as a whole. */
+/* The body exceeds the sockets' buffers, so it cannot all be in flight. */
 static void a_reset_within_the_body_means_it_did_not_arrive(void **state)
 {
 	enum { BIG = 16 << 20 };
@@ -267,7 +267,7 @@ static void a_reset_behind_the_body_is_ambiguous(void **state)
 	remote_fixture_deinit(&f);
 }
 
-/* What every server does with connections that are idle between two windows. */
+/* Servers close connections that are idle between two windows. */
 static void a_kept_connection_that_was_closed_costs_nothing(void **state)
 {
 	struct remote_fixture f;
@@ -350,7 +350,7 @@ static void silence_behind_the_body_is_ambiguous(void **state)
 	remote_fixture_deinit(&f);
 }
 
-/* One byte, then as long as the client wants to wait for the next. */
+/* Sends one byte, then pauses as long as the client waits for the next. */
 static void one_byte_a_second(struct fault_connection *c)
 {
 	struct timeval second = { .tv_sec = 1 };
@@ -377,8 +377,7 @@ static void one_byte_a_second_ends_at_the_timeout(void **state)
 	remote_fixture_deinit(&f);
 }
 
-/* ---- answers that are none --------------------------------------------------------------------
- */
+/* ---- invalid answers -------------------------------------------------------------------- */
 static void junk_instead_of_a_head(void **state)
 {
 	struct remote_fixture f;

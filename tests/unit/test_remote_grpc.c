@@ -18,17 +18,17 @@
 
 enum { H2_DATA = 0, H2_RST_STREAM = 3, H2_GOAWAY = 7, H2_END_STREAM = 1 };
 
-/* What a script answers, and what it got. */
+/* What a script answers, and the request it received. */
 struct call {
 	const char *status, *message; /* trailers; NULL = none */
 	const char *pushback;
 	const char *content_type; /* NULL: application/grpc */
 	const char *http_status; /* NULL: 200 */
-	bool at_once; /* the status in the only header block */
-	bool early; /* answers before all of the body has come */
-	bool apart; /* the client has read the answer when the reset comes */
-	bool reset; /* the stream, behind the status */
-	bool die; /* instead of trailers */
+	bool at_once; /* status in the only header block */
+	bool early; /* answers before the whole body has arrived */
+	bool apart; /* resets only after the client has read the answer */
+	bool reset; /* resets the stream after the status */
+	bool die; /* closes the connection instead of sending trailers */
 	struct fault_request request;
 };
 
@@ -83,7 +83,7 @@ static void serve(struct fault_connection *c)
 	fault_wait_for_end(c);
 }
 
-/* Good answers, as many as the client wants on one connection. */
+/* Sends good answers, as many as the client wants on one connection. */
 static void serve_many(struct fault_connection *c)
 {
 	static const struct fault_header head[] = { { ":status", "200" },
@@ -215,7 +215,7 @@ static void send_large(struct remote_fixture *f, struct call *call)
 	remote_fixture_send(f);
 }
 
-/* What Parca does with a message that is too large: the status, then a reset of the stream. */
+/* Parca answers a message that is too large with the status, then resets the stream. */
 static void a_status_counts_whatever_becomes_of_the_stream(void **state)
 {
 	struct call call = { .status = "3",
@@ -233,7 +233,7 @@ static void a_status_counts_whatever_becomes_of_the_stream(void **state)
 	end(&f, &call);
 }
 
-/* Read in one piece, libcurl 7.88 shows only the reset: such retries have to be bounded. */
+/* If both arrive in one piece, libcurl 7.88 shows only the reset: such retries must be bounded. */
 static void a_status_in_one_piece_with_its_reset_is_at_least_blurred(void **state)
 {
 	struct call call = {
@@ -371,7 +371,7 @@ static void a_server_of_http1_gets_json(void **state)
 	remote_fixture_send(&f);
 	assert_verdict(&f, REMOTE_SENT, "200");
 	assert_json_arrived(&request);
-	/* It is remembered. */
+	/* The choice of the gateway is remembered. */
 	remote_fixture_send(&f);
 	assert_int_equal(fault_server_connections(f.server), 3);
 	remote_fixture_deinit(&f);
@@ -450,7 +450,7 @@ static void one_payload_after_another(void **state)
 	remote_fixture_deinit(&f);
 }
 
-/* A proxy: CONNECT, and behind it, in the same connection, the server. */
+/* A proxy that answers CONNECT, then is the server on the same connection. */
 static void tunnel(struct fault_connection *c)
 {
 	struct fault_request *request = c->context;
@@ -490,7 +490,7 @@ static void no_tunnel(struct fault_connection *c)
 	free(request.body);
 }
 
-/* The server was not asked: neither is it of an older kind nor can anything have arrived. */
+/* The server got no request: it is not an older one, and nothing can have arrived. */
 static void a_proxy_gives_no_tunnel(void **state)
 {
 	static const struct {

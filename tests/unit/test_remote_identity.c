@@ -98,7 +98,7 @@ static void a_directory_is_its_path(void **state)
 	assert_same(&one, &other, false);
 }
 
-/* Loads libcurl, which knows addresses. */
+/* Loads libcurl, which parses addresses. */
 static int set_up(void **state)
 {
 	return remotes_create((struct remotes **)state);

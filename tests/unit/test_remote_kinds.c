@@ -50,7 +50,7 @@ static void the_list_names_each_kind(void **state)
 	assert_int_equal(strlen(cut), sizeof(cut) - 1);
 }
 
-/* A store that wants something takes it. */
+/* A store that wants sample labels also takes them. */
 static void properties_fit_each_other(void **state)
 {
 	(void)state;
@@ -80,7 +80,7 @@ static void a_server_that_is_not_there_is_asked_again(void **state)
 	}
 }
 
-/* How many files were in DIRECTORY. */
+/* Removes the files in DIRECTORY; returns how many there were. */
 static int remove_files(const char *directory)
 {
 	DIR *files = opendir(directory);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP receivers: what they are sent, what their answers mean, and the choice of protocol. */
+/* OTLP receivers: their requests, the meaning of their answers, and the choice of protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,16 +18,16 @@
 
 enum { H2_DATA = 0, ANSWER_BYTES = 512 };
 
-/* What is answered, and what came. */
+/* What a server answers, and the request it received. */
 struct call {
 	const char *status; /* of HTTP: "200 OK"; of gRPC: "0" */
 	const char *content_type; /* NULL = the protocol's */
-	const char *header; /* a further one of HTTP, with its line's end */
+	const char *header; /* one more HTTP header, with its line end */
 	const char *details; /* grpc-status-details-bin */
-	uint8_t body[ANSWER_BYTES]; /* a message, not framed */
+	uint8_t body[ANSWER_BYTES]; /* message without gRPC frame */
 	size_t body_size;
-	bool compressed; /* the message of a gRPC answer */
-	unsigned int hung_up; /* connections on which nothing was answered */
+	bool compressed; /* compress the message of the gRPC answer */
+	unsigned int hung_up; /* connections closed without an answer */
 	struct fault_request request;
 };
 
@@ -261,7 +261,7 @@ static void an_error_over_http_is_a_status_message(void **state)
 	assert_verdict(&f, REMOTE_REFUSED, "400");
 	assert_string_equal(f.result.message, "no ? such?table");
 	end(&f, &call);
-	/* What is none says nothing. */
+	/* An invalid message is ignored. */
 	call.body_size = 1;
 	call.body[0] = 0xff;
 	open_and_send(&f, &call, serve_http, REMOTE_WAY_HTTP);
@@ -404,13 +404,13 @@ static void retry_info_is_when_to_come_back(void **state)
 	assert_verdict(&f, REMOTE_RETRY, "grpc_8");
 	assert_true(f.result.retry_after_ns == UINT64_C(3500000000));
 	end(&f, &call);
-	/* It may leave the time to us. */
+	/* The receiver need not name a delay. */
 	base64(bytes, pack_status("full", NO_DELAY, bytes), details);
 	open_and_send(&f, &call, serve_grpc, REMOTE_WAY_GRPC);
 	assert_verdict(&f, REMOTE_RETRY, "grpc_8");
 	assert_true(f.result.retry_after_ns == 0);
 	end(&f, &call);
-	/* Without it there is too much of it for ever. */
+	/* Without RetryInfo the request will never fit. */
 	base64(bytes, pack_status("full", NO_RETRY_INFO, bytes), details);
 	open_and_send(&f, &call, serve_grpc, REMOTE_WAY_GRPC);
 	assert_verdict(&f, REMOTE_REFUSED, "grpc_8");
@@ -422,7 +422,7 @@ static void retry_info_is_when_to_come_back(void **state)
 }
 
 /* ---- which protocol ------------------------------------------------------------------------- */
-/* As a receiver does at its port for HTTP: it hangs up when the preface of HTTP/2 comes. */
+/* Like a receiver at its HTTP port: closes the connection when the preface of HTTP/2 comes. */
 static void serve_http_only(struct fault_connection *c)
 {
 	char preface[3];
@@ -472,7 +472,7 @@ static void a_server_that_takes_neither_is_asked_twice(void **state)
 	end(&f, &call);
 }
 
-/* Once gRPC was answered, a server that hangs up is one that ends. */
+/* After an answer over gRPC, a server that closes the connection is being stopped. */
 static void serve_grpc_then_end(struct fault_connection *c)
 {
 	if (c->number == 1)

@@ -174,7 +174,7 @@ static void a_bad_header_is_not_shown(void **state)
 	assert_null(strstr(p.message, "geheim"));
 }
 
-/* Refused with the message SAID behind the file's name. */
+/* Checks that TEXT is refused with the message SAID after the file's name. */
 static void refused_in_file(const char *text, const char *said)
 {
 	char path[] = "/tmp/test-remote-settings-XXXXXX", whole[256];

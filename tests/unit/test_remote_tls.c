@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS: which servers are trusted, and the messages about the others. */
+/* TLS: which servers are trusted, and the messages about untrusted ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,7 +110,7 @@ static void another_authority_is_not(void **state)
 	sign(&f, "localhost", -60, 3600);
 	send_and_expect(&(struct fault_tls){ f.certificate, f.key, NULL, false }, NULL,
 		(struct remote_options){ .ca_file = f.other_ca }, denied);
-	/* Nor by the system's. */
+	/* The system's authorities do not trust it either. */
 	send_and_expect(&(struct fault_tls){ f.certificate, f.key, NULL, false }, NULL,
 		(struct remote_options){ 0 }, denied);
 }
@@ -243,7 +243,7 @@ static void a_ca_file_is_read_again(void **state)
 	send_again(&f, denied);
 	authority_write(files.authority, files.other_ca);
 	send_again(&f, sent);
-	/* Trust that is taken away is gone, too. */
+	/* An authority that is removed from the file is no longer trusted. */
 	authority_write(files.other, files.other_ca);
 	send_again(&f, denied);
 	remote_fixture_deinit(&f);
@@ -272,7 +272,7 @@ static void a_client_certificate_is_read_again(void **state)
 	remote_fixture_deinit(&f);
 }
 
-/* Between the old file and the new one there may be none, or half of one. */
+/* While the file is replaced it may be missing or incomplete. */
 static void a_ca_file_that_is_being_replaced(void **state)
 {
 	autocall(files_deinit) struct files files;
@@ -302,7 +302,7 @@ static void tls_to_a_server_of_plain_text(void **state)
 
 	(void)state;
 	remote_fixture_init(&f, answer_ok, NULL, NULL);
-	/* No scheme and not insecure: TLS. */
+	/* Without a scheme and without `insecure`, TLS is used. */
 	snprintf(address, sizeof(address), "127.0.0.1:%d", fault_server_port(f.server));
 	remote_fixture_open(&f,
 		(struct remote_options){

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replays recordings of the sampler's host: the profiles must equal those of the recorded runs,
- * byte for byte, and stay the same without the packing of waiting stacks. Each recording is a case.
- * Arguments name other recordings than the project's; with REPLAY_OUTPUT=DIRECTORY, profiles that
+ * byte for byte, also without the packing of waiting stacks. Each recording is a case. Arguments
+ * name recordings to use instead of the project's. With REPLAY_OUTPUT=DIRECTORY, profiles that
  * differ are written there.
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/report's pprof, decoded with the generated code and compared with what was sampled. */
+/* agent/report's pprof, decoded with the generated code and compared with the samples. */
 #include <errno.h>
 #include <libdeflate.h>
 #include <setjmp.h>
@@ -135,7 +135,7 @@ static void test_file_addresses_become_elf_addresses_with_lines(void **state)
 static void test_a_caller_is_looked_up_at_its_call(void **state)
 {
 	struct fixture *f = *state;
-	/* The call is the last byte of main: one further there is no function. */
+	/* The call is the last byte of main; at the return address there is no function. */
 	struct profile_frame frame = in_program(MAIN + 0x100, PROFILE_FRAME_RETURN, f);
 
 	add_user(f, f->one, &frame, 1);
@@ -289,7 +289,7 @@ static void test_jit_code_is_named_in_its_own_process_only(void **state)
 	assert_int_equal(location_at(m, two, 0)->address, JIT_PC + 4);
 }
 
-/* In what is not read there may be another function at the address. */
+/* The unread part may name another function at the address. */
 static void test_a_map_that_is_not_read_to_its_end_names_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -309,7 +309,7 @@ static void test_a_map_that_is_not_read_to_its_end_names_nothing(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NO_SYMBOL), 0);
 }
 
-/* Each frame is counted by what became of it, once. */
+/* Each frame counts once, under its outcome. */
 static void assert_outcomes(
 	const struct fixture *f, uint64_t named, uint64_t no_symbol, uint64_t no_mapping)
 {
@@ -319,7 +319,7 @@ static void assert_outcomes(
 	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NO_INDEX), 0);
 }
 
-/* A mapping that is known, in which nothing has a name. */
+/* The mapping is known, but nothing in it has a name. */
 static void test_code_in_no_file_without_a_name_lacks_a_symbol(void **state)
 {
 	struct fixture *f = *state;
@@ -372,7 +372,7 @@ static void test_callers_in_no_mapping_are_left_out_and_counted(void **state)
 
 	assert_int_equal(m->sample[0]->n_location_id, 3);
 	assert_string_equal(name_at(m, 0, 2, 0), "_start");
-	/* The pc itself is true wherever it is. */
+	/* The pc itself is kept, wherever it is. */
 	assert_int_equal(m->sample[1]->n_location_id, 1);
 	assert_int_equal(location_at(m, 1, 0)->address, 1);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_UNKNOWN_MAPPING), 5);
@@ -462,7 +462,7 @@ static void test_report_of_a_window_has_its_times_and_period(void **state)
 	assert_string_equal(m->string_table[m->period_type->type], "cycles");
 }
 
-/* Nine samples of 10 ms and one of 100 ms stand for 190 ms: each for 19. */
+/* Nine samples of 10 ms and one of 100 ms stand for 190 ms, 19 ms each. */
 static void test_period_of_a_changed_frequency_is_the_mean(void **state)
 {
 	struct fixture *f = *state;
@@ -493,7 +493,7 @@ static bool of_process(void *context, const struct profile_sample *sample)
 	return sample->process == *(uint32_t *)context;
 }
 
-/* What is left out has no part in it, and cycles are no time. */
+/* Excluded samples do not count, and cycles are no time. */
 static void test_period_is_that_of_what_is_in_the_profile(void **state)
 {
 	struct fixture *f = *state;
@@ -636,7 +636,7 @@ static void test_waits_have_values_of_their_own(void **state)
 	assert_int_equal(summary.wait_ns, 7500);
 }
 
-/* A probe whose records do not say on which CPU: 0 would be a CPU. */
+/* A probe whose records do not name the CPU has no label, as 0 would be a CPU. */
 static void test_samples_have_only_the_labels_of_their_type(void **state)
 {
 	struct fixture *f = *state;
@@ -655,7 +655,7 @@ static void test_samples_have_only_the_labels_of_their_type(void **state)
 	assert_non_null(label_of(m, 1, "tid"));
 }
 
-/* Only a probe of its own, without the sampling of CPUs. */
+/* A probe without the sampling of CPUs. */
 static void test_window_without_ticks_has_the_values_of_its_probe(void **state)
 {
 	struct fixture *f = *state;

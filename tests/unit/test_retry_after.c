@@ -75,7 +75,7 @@ static void dates(void **state)
 		{ "Sun, 06 Nov 1994 08:49:35 GMT", 0 },
 		{ "Thu, 01 Jan 1970 00:00:00 GMT", 0 },
 		{ "Mon, 01 Jan 1900 00:00:00 GMT", 0 },
-		/* Far ahead. */
+		/* Far in the future: at most a day. */
 		{ "Mon, 07 Nov 1994 08:49:38 GMT", DAY },
 		{ "Fri, 31 Dec 9999 23:59:59 GMT", DAY },
 	};
@@ -84,7 +84,7 @@ static void dates(void **state)
 	check(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-/* The server says what time it has: only the difference counts. */
+/* With the server's own time in the answer, only the difference of its two times counts. */
 static void the_servers_own_clock_counts(void **state)
 {
 	const char *at = "Sun, 06 Nov 1994 08:49:57 GMT";

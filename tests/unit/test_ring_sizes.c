@@ -13,7 +13,7 @@ static struct ring_sizes sizes_at(uint64_t hz)
 	return ring_sizes_for(&(struct collect_options){ .frequency_hz = hz }, 1);
 }
 
-/* Elsewhere there are none at all. */
+/* Other architectures have no such rings. */
 static void assert_own_bytes(uint32_t bytes, uint32_t expected)
 {
 	assert_int_equal(bytes, ABI_STORES_IN_ORDER ? expected : 0);
@@ -71,7 +71,7 @@ static void so_many_cpus_that_it_would_take_too_much_have_none(void **state)
 	assert_int_equal(ring_sizes_for(&options, 1024).own_bytes, 0);
 }
 
-/* Of many switches some are told, or all; up to 4 MiB of them, on large machines less. */
+/* Some or all of the switches are recorded: up to 4 MiB of them, less on large machines. */
 static void rings_grow_with_the_share_of_waits(void **state)
 {
 	struct collect_options options = { .frequency_hz = 19, .off_cpu_share = 0 };

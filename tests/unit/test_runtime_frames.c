@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole way of a runtime's frames: from the words that BPF records, through intake, the stack
- * resolver and the row of the runtime, to pprof. The runtime is the test's: it reads the name of a
- * code object when a sample has it, as the object may be gone when the window is reported.
+ * A runtime's frames all the way: from the words that BPF records, through intake, the stack
+ * resolver and the row of the runtime, to pprof. The test's runtime reads the name of a code object
+ * when a sample contains it, as the object may be gone when the window is reported.
  */
 #include <errno.h>
 #include <libdeflate.h>
@@ -22,7 +22,7 @@
 enum {
 	RAW = 77,
 	KIND = 7,
-	NO_KIND = 99, /* of no row */
+	NO_KIND = 99, /* in no row */
 	NAMES = 4,
 	PPROF_BYTES = 1 << 20,
 };
@@ -36,7 +36,7 @@ struct code_object {
 	const char *name; /* NULL = freed */
 };
 
-/* What the runtime has read of them. */
+/* The names that the runtime has read. */
 struct names_read {
 	struct runtime_frame of;
 	const char *name;
@@ -377,7 +377,7 @@ static void frames_of_a_runtime_go_from_bpf_to_pprof(void **state)
 		WORDS(KIND, CODE, 17, 0x12345678), WALK_LIBC_PC, WORDS(KIND, CODE + 64, 3, 5),
 		WALK_PROGRAM_PC);
 	take_sample(f, 3000, WALK_PID);
-	memory[0].name = memory[1].name = NULL; /* the process frees them */
+	memory[0].name = memory[1].name = NULL; /* the process frees the objects */
 	take_sample(f, 4000, WALK_PID);
 	m = report(f);
 	assert_int_equal(m->n_sample, 2);
@@ -386,14 +386,14 @@ static void frames_of_a_runtime_go_from_bpf_to_pprof(void **state)
 		assert_location(m, i, 0, "[testvm]: Object.run: 17");
 		assert_location(m, i, 2, "[testvm]: Object.main: 3");
 	}
-	/* Of native frames, all but the first are calls. */
+	/* All native frames but the first are calls. */
 	assert_int_equal(m->location[m->sample[0]->location_id[1] - 1]->address & 0xfff, 0x00f);
 	assert_int_equal(m->location[m->sample[0]->location_id[3] - 1]->address & 0xfff, 0x00f);
 	assert_int_equal(count(f->w->f, METRIC_FRAMES_NAMED), 4);
 	perftools__profiles__profile__free_unpacked(m, NULL);
 }
 
-/* The child has the parent's stacks and objects, but they are read from its own memory. */
+/* The child has the parent's stacks and objects, but their names are read from its own memory. */
 static void a_forked_child_has_names_of_its_own(void **state)
 {
 	struct runtime_fixture *f = *state;
@@ -463,13 +463,13 @@ static void a_stack_that_ends_within_a_frame_is_cut_there(void **state)
 	perftools__profiles__profile__free_unpacked(m, NULL);
 }
 
-/* The walk that user space finishes goes on after the frames that the kernel found. */
+/* User space finishes the walk behind the frames that the kernel found. */
 static void an_unfinished_walk_keeps_the_frames_of_a_runtime(void **state)
 {
 	struct runtime_fixture *f = *state;
 	struct walks_fixture *w = f->w;
 	struct abi_unfinished *u = walk_unfinished(WALK_WINDOW, 1);
-	/* The second frame is cut. */
+	/* The second frame is incomplete. */
 	const uint64_t words[] = { WORDS(KIND, CODE, 2, 0x12345678), WORDS(KIND, CODE, 3, 0) };
 	Perftools__Profiles__Profile *m;
 
@@ -512,7 +512,7 @@ static void words_of_a_runtime_are_not_looked_up_as_pcs(void **state)
 	assert_int_equal(count(f->w->f, METRIC_UNNAMED_LOST_MAPPING), 0);
 }
 
-/* The kernel walked with the tables of another program: only a first pc is certain. */
+/* The kernel walked with the tables of another program: only the pc would be certain. */
 static void a_stale_stack_that_begins_in_a_runtime_has_no_frames(void **state)
 {
 	struct runtime_fixture *f = *state;

@@ -54,7 +54,7 @@ static void a_process_sets_its_bit_and_no_other(void **state)
 	}
 }
 
-/* The others of a bit stay as long as one of them is there. */
+/* A bit stays set as long as one of its processes has a runtime. */
 static void processes_that_share_a_bit(void **state)
 {
 	struct fixture *f = *state;

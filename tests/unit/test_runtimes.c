@@ -21,19 +21,19 @@ enum { PID = 100, GENERATION = 7, EXEC_ID = 3, FIRST_KIND = 40, LAST_KIND = 41 }
 
 static const uint32_t of_sample = EXEC_ID;
 
-/* Indexes that the test's rows know by their place. */
+/* Indexes that the test's rows tell apart by their addresses. */
 static const char native_program, supported_program, unsupported_program;
 static const struct index *const native = (const void *)&native_program;
 static const struct index *const supported = (const void *)&supported_program;
 static const struct index *const unsupported = (const void *)&unsupported_program;
 
-/* What BPF was told. */
+/* What BPF was given last. */
 struct fixture {
 	struct runtimes runtimes;
 	struct metrics metrics;
 	struct abi_runtime_process told;
 	unsigned int sets, removes;
-	int error; /* of the next sets */
+	int error; /* of the following calls of set() */
 };
 
 static int set(void *context, uint32_t tgid, const struct abi_runtime_process *how)
@@ -82,7 +82,7 @@ static void test_unsupported(const struct runtime_program *program, struct metri
 	metrics_add(metrics, METRIC_GO_UNKNOWN_VERSION, 1);
 }
 
-/* The row keeps the cookie of the newest frame that was sampled. */
+/* The row's state is the cookie of the newest sampled frame. */
 static int test_create(struct metrics *metrics, void **ret_state)
 {
 	assert_non_null(metrics);
@@ -244,7 +244,7 @@ static void an_end_takes_back_what_was_told_and_nothing_else(void **state)
 	assert_int_equal(f->sets, 2);
 }
 
-/* The exec id that samples told meanwhile is not lost. */
+/* A retry uses the exec id that samples reported meanwhile. */
 static void what_was_refused_is_told_at_a_retry(void **state)
 {
 	struct fixture *f = *state;

@@ -6,7 +6,7 @@
 
 struct tortured {
 	struct world *w;
-	const struct process *p, *other; /* of one program */
+	const struct process *p, *other; /* two processes of one program */
 	struct index *index;
 };
 
@@ -30,7 +30,7 @@ static void end(struct tortured *t)
 	tear_down(&state);
 }
 
-/* A sample of another process, later than all pauses. */
+/* Adds a sample of the other process, later than all pauses. */
 static void hit_later(struct tortured *t)
 {
 	hit_at(t->w, t->other, 3600 * SECOND);
@@ -75,7 +75,7 @@ static int request(void *context)
 	return 0;
 }
 
-/* One request goes out, now or with a later sample, and its answer arrives. */
+/* One request is sent, at once or with a later sample, and its answer arrives. */
 static void a_request_was_sent_or_is_sent_later(void *context, int result)
 {
 	struct tortured *t = context;
@@ -86,7 +86,7 @@ static void a_request_was_sent_or_is_sent_later(void *context, int result)
 		assert_int_equal(w->builds.request_count, 1);
 	assert_int_equal(module_indexes_is_awaited(w->indexes, program_of(t->p)),
 		w->builds.request_count == 1);
-	/* Without the root our own debug files would be taken for the container's. */
+	/* Without the root, debug files of the host would be taken for the container's. */
 	if (w->builds.request_count)
 		assert_true(last_request(w)->has_root);
 	hit_later(t);
@@ -127,7 +127,7 @@ static int execute(void *context)
 	return 0;
 }
 
-/* It was taken, or stays where it was and is requested by a sample. */
+/* The index was taken, or stays in the cache and is requested by a sample. */
 static void the_index_has_one_owner(void *context, int result)
 {
 	struct tortured *t = context;
@@ -170,7 +170,7 @@ static void begin_offers(void *context)
 	answer_at_once(t->w);
 }
 
-/* A file that could not be opened is offered again, and what was taken is an open file. */
+/* A file that could not be opened is offered again; a taken file is open. */
 static void the_file_was_taken_or_is_offered_later(void *context, int result)
 {
 	struct tortured *t = context;

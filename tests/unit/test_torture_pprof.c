@@ -13,7 +13,7 @@ enum { SAMPLES = 300 };
 struct fixture {
 	struct pprof *pprof;
 	struct buffer encoded, reference;
-	size_t taken; /* samples */
+	size_t taken; /* samples added */
 };
 
 static const struct pprof_options options = {
@@ -73,7 +73,7 @@ static void begin(void *context)
 	buffer_init(&f->encoded, 1 << 20);
 }
 
-/* What failed is done again, and the profile is the same as if nothing had. */
+/* Failed calls are repeated, and the profile is the same as without failures. */
 static void the_profile_goes_on(void *context, int result)
 {
 	struct fixture *f = context;
@@ -114,7 +114,7 @@ static int encode(void *context)
 	return pprof_encode(f->pprof, true, &f->encoded);
 }
 
-/* An encoding that failed leaves a profile that gives the same bytes the next time. */
+/* After a failed encoding, the next one gives the same bytes. */
 static void it_encodes_the_same(void *context, int result)
 {
 	struct fixture *f = context;

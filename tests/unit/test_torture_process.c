@@ -38,7 +38,7 @@ static void end(struct watching *w)
 	process_tear_down(&state);
 }
 
-/* What a sample of an unknown process makes: its generation is read from /proc. */
+/* A sample of an unknown process: its generation is read from /proc. */
 static int look(void *context)
 {
 	struct watching *w = context;
@@ -96,7 +96,7 @@ static void begin_records(void *context)
 	show(w->f, CHILD, &w->f->program, (struct fake_process){ .comm = "program" });
 }
 
-/* Records of a process that the stream tells of: no /proc needed. */
+/* The stream has all records of the process: /proc is not needed. */
 static int follow(void *context)
 {
 	struct watching *w = context;
@@ -107,7 +107,7 @@ static int follow(void *context)
 	return w->process ? 0 : -ENOMEM;
 }
 
-/* What could not be taken from the records is read from /proc at a later sample. */
+/* What the records did not deliver is read from /proc at a later sample. */
 static void assert_known_later(struct watching *w)
 {
 	const struct module *m;
@@ -122,7 +122,7 @@ static void assert_known_later(struct watching *w)
 	assert_int_equal(m->id.build_id.size ? m->id.build_id.bytes[0] : 0, 3);
 }
 
-/* A mapping that was not taken leaves no other file's in its place. */
+/* A mapping that was not added leaves no other file in its place. */
 static void no_wrong_module_is_there(void *context, int result)
 {
 	struct watching *w = context;
@@ -166,7 +166,7 @@ static void begin_many(void *context)
 		show(w->f, PARENT + i, &w->f->other, (struct fake_process){ .comm = "other" });
 }
 
-/* A scan that succeeds has listed all of /proc. What it could not read is read at a sample. */
+/* A successful scan lists all of /proc; a process that it could not read is read at a sample. */
 static void all_are_known(void *context, int result)
 {
 	struct watching *w = context;
@@ -231,7 +231,7 @@ static void close_live_thread(void *context, int result)
 	end(w);
 }
 
-/* -ESRCH would say that no thread has memory. */
+/* -ESRCH would mean that no thread has memory. */
 static void threads_that_could_not_be_listed_are_not_gone(void **state)
 {
 	struct watching w;

@@ -59,7 +59,7 @@ static int create_and_add(void *context)
 	return err ? err : add_from(f, 0);
 }
 
-/* What was refused can be added again, and nothing is there twice. */
+/* Refused samples can be added again, and none is there twice. */
 static void each_sample_is_there_once(void *context, int result)
 {
 	struct profiling *f = context;
@@ -103,7 +103,7 @@ struct reporting {
 	int (*write)(struct reporting *r);
 };
 
-/* The build IDs of the kernel and its modules are left out where they cannot be had. */
+/* If the build IDs of the kernel and its modules cannot be read, they are left out. */
 static const char kernel_files[] = "openat open read pread fstat realloc";
 
 static int write_pprof(struct reporting *r)
@@ -131,7 +131,7 @@ static int write_report(void *context)
 	return r->write(r);
 }
 
-/* Either all of it, to the byte, or an error: nothing that is nearly right. */
+/* The output is either complete, to the byte, or an error. */
 static void end_report(void *context, int result)
 {
 	struct reporting *r = context;
