@@ -31,9 +31,9 @@ struct serve_fixture {
 	char path[256];
 	size_t metrics_bytes; /* padding after the first line */
 	struct serve_limits limits;
-	uid_t client_uid; /* who owns the sockets of serve_connect(); 0 = we do */
+	uid_t client_uid; /* owner of the sockets of serve_connect(); 0 = this user */
 	bool not_ready, send_soon, stop_at_begin, stop_at_cancel;
-	bool one_place; /* return -EAGAIN while a profile is being taken */
+	bool one_place; /* return -EAGAIN during another profile */
 	/* a client that writes piece by piece */
 	const char *piece;
 	size_t piece_size, to_send;
@@ -59,7 +59,7 @@ int serve_ask_raw(struct serve_fixture *f, const char *request);
 /* METHOD_AND_PATH as in `GET /status`; each of HEADERS ends with CR LF. */
 int serve_ask_with(struct serve_fixture *f, const char *method_and_path, const char *headers);
 int serve_ask(struct serve_fixture *f, const char *method_and_path);
-/* A loop_timer_fn that answers the pending profile request; CONTEXT is the fixture. */
+/* A loop_timer_fn that answers the pending profile request. CONTEXT is the fixture. */
 void serve_send_reply(void *context);
 /* Return the body of the last answer, and whether the answer contains TEXT (ignoring case). */
 const char *serve_body(const struct serve_fixture *f);

@@ -31,5 +31,5 @@ struct spool *spool_fixture_open(
 int spool_fixture_put(struct spool *s, uint64_t number, size_t size);
 /* Returns the number of the next payload of TARGET, 0 if there is none. */
 uint64_t spool_fixture_peek(struct spool *s, size_t target);
-/* Like spool_fixture_peek(), and delivers the payload; it must not have been begun before. */
+/* Like spool_fixture_peek(), but also delivers the payload, which must not be in delivery yet. */
 uint64_t spool_fixture_take(struct spool *s, size_t target);

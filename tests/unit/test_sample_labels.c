@@ -63,7 +63,7 @@ static void change_label(struct profile_sample *sample, const struct sample_labe
 		memcpy(field, &narrow, sizeof(narrow));
 }
 
-/* Two samples of F that differ in LABEL alone. */
+/* Adds two samples to F that differ in LABEL alone. */
 static void add_pair(struct fixture *f, const struct sample_label *label)
 {
 	struct profile_sample sample = make_sample(f);
@@ -162,7 +162,7 @@ static void samples_that_differ_in_one_label_stay_apart(void **state)
 	}
 }
 
-/* Many samples that differ in one number would fill one chain of the table otherwise. */
+/* Otherwise many samples that differ in one number would fill one chain of the table. */
 static void numbers_are_part_of_the_hash(void **state)
 {
 	const struct profile_sample first = make_sample(*state);

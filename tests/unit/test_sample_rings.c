@@ -45,7 +45,7 @@ static void set_position(struct fixture *f, int cpu, uint64_t position)
 	*word(f, cpu, ABI_RING_TAIL) = position;
 }
 
-/* Each byte of raw data is the lowest of TIME_NS. */
+/* Each byte of raw data is the lowest byte of TIME_NS. */
 static void write_as(
 	struct fixture *f, int cpu, uint64_t time_ns, uint32_t raw_bytes, uint16_t size)
 {
@@ -145,7 +145,7 @@ static void cpu_without_a_ring_is_no_error(void **state)
 	assert_int_equal(sample_rings_list(&f->rings, f->all), 0);
 }
 
-/* As when a CPU went and came back: what was not read yet is still there, and once. */
+/* As after a CPU goes offline and returns: unread records are delivered, and only once. */
 static void ring_that_is_opened_again_goes_on(void **state)
 {
 	struct fixture *f = *state;
@@ -186,7 +186,7 @@ static void records_of_all_cpus_come_by_time(void **state)
 	assert_int_equal(f->sizes[2], 248);
 }
 
-/* Its header, its time, its data: whatever the ring ends in, all of it lies behind. */
+/* Wherever the ring ends within a record, the whole record lies contiguously behind it. */
 static void record_runs_on_behind_the_end(void **state)
 {
 	struct fixture *f = *state;
@@ -270,7 +270,7 @@ static void record_longer_than_what_was_written_is_dropped(void **state)
 	expect_bad(f, 120);
 }
 
-/* No program writes such a one, but nothing beyond the ring's memory is read for it. */
+/* No program writes such a record, but reading it must not leave the ring's memory. */
 static void record_longer_than_the_room_behind_goes_around(void **state)
 {
 	struct fixture *f = *state;

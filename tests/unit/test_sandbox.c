@@ -54,7 +54,7 @@ static int fill_output(int fd)
 	return -EFBIG;
 }
 
-/* All that a build does legitimately. */
+/* Does everything that a build does legitimately. */
 static int work_honestly(int elf_fd, int output_fd, struct sandbox_result *ret_result)
 {
 	struct stat st;
@@ -74,7 +74,7 @@ static int work_honestly(int elf_fd, int output_fd, struct sandbox_result *ret_r
 	return 0;
 }
 
-/* What a child that was taken over would try; each must end it. */
+/* Each is an attempt of a compromised child, and must kill it. */
 static int misbehave(char what)
 {
 	static char *const arguments[] = { NULL };
@@ -116,11 +116,11 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 		return -E2BIG;
 	case 'm':
 		return eat_memory();
-	case 'M': /* the machine has none left */
+	case 'M': /* the machine is out of memory */
 		return -ENOMEM;
 	case 'w':
 		return fill_output(output_fd);
-	case 'r': /* tells that it is closed in, then runs on */
+	case 'r': /* reports that it is sandboxed, then runs on */
 		if (write(RESULT_FD, "r", 1) != 1)
 			return -EIO;
 		/* fall through */
@@ -141,7 +141,7 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 		close(RESULT_FD);
 		for (volatile unsigned int i = 0;; i++)
 			;
-	case 'v': /* speaks, and then says more */
+	case 'v': /* writes a byte before its message */
 		return write(RESULT_FD, "x", 1) == 1 ? 0 : -EIO;
 	default:
 		return misbehave(what);
@@ -217,7 +217,7 @@ static void test_honest_work_comes_back(void **state)
 	assert_int_equal(
 		sandbox_finish(&s, &result), sandbox_is_closed() ? SANDBOX_OK : SANDBOX_BAD_INPUT);
 	if (!sandbox_is_closed())
-		return; /* readlink() works there, which this child reports */
+		return; /* the child reports that readlink() is not blocked */
 	assert_int_equal(result.error, 0);
 	assert_int_equal(result.broken_units, 7);
 	assert_int_equal(pread(output, text, 5, 0), 5);
@@ -276,11 +276,11 @@ static void test_garbage_on_the_pipe(void **state)
 static void test_closes_the_pipe_and_lingers(void **state)
 {
 	(void)state;
-	/* Killed by us, which looks as if it had been killed by others. */
+	/* The parent's SIGKILL looks like one sent by others. */
 	expect("C", SANDBOX_INTERRUPTED);
 }
 
-/* Sends SIGNAL to a child that is busy, as the kernel does where memory is short. */
+/* Sends SIGNAL to a busy child, as the kernel does when memory is short. */
 static enum sandbox_outcome outcome_of_signal(int signal_number)
 {
 	struct sandbox_limits limits = { .memory_bytes = 256 << 20, .cpu_seconds = 60 };
@@ -293,7 +293,7 @@ static enum sandbox_outcome outcome_of_signal(int signal_number)
 	assert_int_equal(sandbox_start(elf, elf, &limits, &s), 0);
 	waited = (struct pollfd){ .fd = s.result_fd, .events = POLLIN };
 	assert_int_equal(poll(&waited, 1, PATIENCE_MS), 1);
-	/* What it said to tell that it runs is not its message. */
+	/* The byte that reported the start is not part of the message. */
 	assert_false(sandbox_receive(&s));
 	s.message_bytes = 0;
 	assert_int_equal(kill(s.pid, signal_number), 0);
@@ -308,7 +308,7 @@ static void test_a_child_that_others_kill_was_interrupted(void **state)
 	(void)state;
 	assert_int_equal(outcome_of_signal(SIGKILL), SANDBOX_INTERRUPTED);
 	assert_int_equal(outcome_of_signal(SIGTERM), SANDBOX_INTERRUPTED);
-	/* Not SIGSEGV, which a sanitizer handles and takes its time to report. */
+	/* Not SIGSEGV: a sanitizer handles it, and its report takes time. */
 	assert_int_equal(outcome_of_signal(SIGABRT), SANDBOX_CRASH);
 	assert_int_equal(outcome_of_signal(SIGSYS), SANDBOX_CRASH);
 	assert_int_equal(outcome_of_signal(SIGXCPU), SANDBOX_LIMIT);
@@ -344,7 +344,7 @@ static void test_kill_ends_a_running_child(void **state)
 	sandbox_kill(&s);
 	assert_int_equal(kill(pid, 0), -1);
 	assert_int_equal(s.pid, -1);
-	sandbox_kill(&s); /* a second time is nothing */
+	sandbox_kill(&s); /* the second call does nothing */
 }
 
 /* The only reader of PIPE_END sees its end when the last holder, the orphaned child, is gone. */
@@ -379,7 +379,7 @@ static bool status_has(const struct buffer *status, const char *line)
 	return memmem(status->bytes, status->size, line, strlen(line)) != NULL;
 }
 
-/* Seen from outside, while it runs: what proc(5) tells of it. */
+/* The limits and rights of a running child, read from proc(5). */
 static void test_gives_everything_up(void **state)
 {
 	struct sandbox_limits limits = { .memory_bytes = 256 << 20 };
@@ -440,7 +440,7 @@ static void test_enter_forbids_what_follows(void **state)
 	assert_int_equal(WTERMSIG(status), SIGSYS);
 }
 
-/* The command line of the hidden command is nobody's to use by hand. */
+/* Nobody should run the hidden command by hand. */
 static void test_refuses_other_arguments(void **state)
 {
 	char program[] = "fathom", command[] = "index-module", word[] = "1x";

@@ -29,12 +29,12 @@ static const char alternate_bytes[] = "/alt.debug\0\x11\x22";
 
 /* ---- the child's side ----------------------------------------------------------------------- */
 
-/* What it was given, as the parent sees it in the output. */
+/* The debug files that the child received, as it reports them in the output. */
 struct seen {
 	uint32_t count;
 	struct {
 		uint32_t role, crc;
-		char byte; /* the file's last one */
+		char byte; /* last byte of the file */
 	} items[MAX_ANSWERS];
 };
 
@@ -54,7 +54,7 @@ static int note_debug_files(const struct sandbox_files *files)
 	return io_write_all(files->output_fd, &seen, sizeof(seen));
 }
 
-/* Promises of types that a child which was taken over does not keep. */
+/* A compromised child may send values that are outside of their types. */
 static int say_broken_words(void)
 {
 	static struct sandbox_question question;
@@ -95,7 +95,7 @@ static int ask_by_halves(void)
 	_exit(0);
 }
 
-/* A file that is no ELF file asks nothing by itself: its letter says what to do. */
+/* A file that is no ELF file causes no question by itself; its first letter says what to do. */
 static int act(const struct sandbox_files *files, struct sandbox_result *ret_result)
 {
 	char what = 0;
@@ -128,7 +128,7 @@ static int text_file(const char *text)
 	return fd;
 }
 
-/* An ELF file that names others; END is its last byte. */
+/* An ELF file that names debug files; END is its last byte. */
 static int elf_file(
 	const char *link, size_t link_size, const char *alternate, size_t alternate_size, char end)
 {
@@ -167,7 +167,7 @@ static void dialogue_start(struct dialogue *d, int elf_fd, bool may_ask)
 	assert_int_equal(sandbox_start_files(&files, &limits, &d->sandbox), 0);
 }
 
-/* NULL: it has ended. */
+/* Returns the next question; NULL = the child has ended. */
 static const struct sandbox_question *dialogue_next(struct dialogue *d)
 {
 	struct pollfd waited = { .fd = d->sandbox.result_fd, .events = POLLIN };

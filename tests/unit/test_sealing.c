@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sealed window says about the processes of its samples, whatever becomes of them later. */
+/* What a sealed window says about the processes of its samples, whatever happens to them later. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -73,7 +73,7 @@ static void what_was_not_sampled_is_not_described(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_SAMPLES_NOT_DESCRIBED), 0);
 }
 
-/* The window is read after the sampler went on: its processes have ended and are forgotten. */
+/* The window is read late: its processes have ended and are no longer in the table. */
 static void what_happens_later_changes_nothing(void **state)
 {
 	struct fixture *f = *state;

@@ -73,7 +73,7 @@ static void what_is_too_long_is_refused_and_not_cut(void **state)
 	assert_int_equal(read_back(text, LIMIT + 1, &secret), -E2BIG);
 	assert_int_equal(read_back(text, sizeof(text), &secret), -E2BIG);
 	assert_null(secret);
-	/* Blanks do not count. */
+	/* Trailing whitespace does not count. */
 	memset(text + LIMIT, '\n', 10);
 	assert_int_equal(read_back(text, LIMIT + 10, &secret), 0);
 	assert_int_equal(strlen(secret), LIMIT);

@@ -114,7 +114,7 @@ static void nonsense_is_refused(void **state)
 		many[i] = "pid=1,"[i % sizeof("pid=1")];
 	many[sizeof(many) - 1] = 0;
 	refused(many, NULL, -E2BIG, false);
-	/* One less. */
+	/* With one condition less the list is accepted. */
 	assert_false(chosen(many + sizeof("pid=1"), NULL, &NGINX));
 }
 

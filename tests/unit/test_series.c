@@ -224,7 +224,7 @@ static void names_that_differ_in_one_letter_are_two_series(void **state)
 	series_deinit(&s);
 }
 
-/* Too many labels to add the process's own. */
+/* The sample has too many labels to add those of the process. */
 static void a_series_that_cannot_be_labelled_is_not_sent(void **state)
 {
 	struct fixture *f = *state;

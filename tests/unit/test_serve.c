@@ -66,7 +66,7 @@ static size_t occurrences(const char *text, const char *wanted)
 	return count;
 }
 
-/* The page, whole, with the nonce of its header and no other. */
+/* The page is complete and contains the nonce of its header and no other. */
 static void check_page(const struct serve_fixture *f, const char *nonce)
 {
 	static const char begin[] = "<!doctype html>\n", end[] = "</html>\n";
@@ -180,7 +180,7 @@ static void test_profile_is_answered_later(void **state)
 	assert_null(f->cancelled);
 }
 
-/* A browser saves the one and shows the other. */
+/* A browser saves a profile, but shows any other answer. */
 static void test_only_a_profile_is_saved_as_a_file(void **state)
 {
 	static const char saved[] =
@@ -249,7 +249,7 @@ static void test_reset_cancels_the_profile(void **state)
 	expect_cancelled(f, begun);
 }
 
-/* Calls the loop back until the server has seen what its clients did so far. */
+/* Runs the loop until the server has seen what its clients did so far. */
 static void let_server_see(struct serve_fixture *f)
 {
 	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
@@ -272,7 +272,7 @@ static void test_client_that_sends_no_more_gets_its_profile(void **state)
 	assert_string_equal(serve_body(f), "a profile");
 }
 
-/* It may be gone: its place is for those who certainly wait. */
+/* The client may be gone: a client that certainly waits gets its place. */
 static void test_client_that_sends_no_more_makes_room(void **state)
 {
 	struct serve_fixture *f = *state;
@@ -290,7 +290,7 @@ static void test_client_that_sends_no_more_makes_room(void **state)
 	assert_ptr_equal(f->cancelled, begun);
 	assert_ptr_not_equal(f->reply, begun);
 	assert_int_equal(serve_ask_on(f, first, "", 0), 503);
-	/* Nobody else makes room. */
+	/* A client that still waits keeps its place. */
 	f->cancelled = NULL;
 	f->stop_at_begin = false;
 	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?seconds=300"), 429);
@@ -405,7 +405,7 @@ static void test_other_host_names_are_refused_on_loopback(void **state)
 	}
 }
 
-/* Three bytes at a time, of a length that needs no padding. */
+/* TEXT must have a length that needs no padding. */
 static void encode_base64(const char *text, char *out)
 {
 	static const char alphabet[] =

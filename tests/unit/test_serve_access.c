@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may read: by the user who owns the client's socket, and by the token. */
+/* Who may read: the server checks the owner of the client's socket, and the token. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -103,7 +103,7 @@ static void test_owner_needs_no_token(void **state)
 	assert_int_equal(serve_ask(f, "GET /nothing"), 404);
 }
 
-/* A root browser on which a page of another site has DNS rebinding tried. */
+/* A DNS rebinding attack: root's browser shows a page of another site. */
 static void test_owner_under_another_host_name_needs_the_token(void **state)
 {
 	struct serve_fixture *f = *state;
@@ -157,7 +157,7 @@ static void test_addresses_of_both_families(void **state)
 
 /*
  * The kernel shows uid 0 for a socket that its program has closed: a request that was sent before
- * must not pass as root's.
+ * the close must not pass as root's.
  */
 static void test_closed_client_is_nobody(void **state)
 {
@@ -172,7 +172,7 @@ static void test_closed_client_is_nobody(void **state)
 
 		assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
 		close(fd);
-		/* The server takes its clients in order: the answer comes after the other's. */
+		/* The server serves its clients in order, so it has seen the closed one by now. */
 		assert_int_equal(serve_ask(f, "GET /healthy"), 200);
 	}
 	assert_int_equal(f->reloads, 0);

@@ -20,13 +20,13 @@
 #include "tests/unit/serve_fixture.h"
 
 enum {
-	CLIENTS_AT_ONCE = 40, /* fewer than wait for accept() */
+	CLIENTS_AT_ONCE = 40, /* less than the backlog of listen() */
 	MUCH = 100000,
 	TOO_MUCH = 8 << 20,
 };
 
 static const uint64_t SOON_NS = 50000000;
-static const uint64_t ACCEPT_AGAIN_NS = 1000000000; /* the server's own */
+static const uint64_t ACCEPT_AGAIN_NS = 1000000000; /* as in the server */
 static const char HEALTHY[] =
 	"GET /healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
@@ -60,7 +60,7 @@ static void test_headers_are_bounded(void **state)
 	assert_int_equal(serve_ask_on(f, fd, request, (size_t)length + MUCH), 431);
 }
 
-/* Clients that begin a request and never end it. */
+/* Clients that begin a request and never finish it. */
 static void connect_unfinished(struct serve_fixture *f, int *fds)
 {
 	for (size_t i = 0; i < CLIENTS_AT_ONCE; i++) {
@@ -75,7 +75,7 @@ static void close_all(const int *fds)
 		close(fds[i]);
 }
 
-/* The server's accept4(): without a descriptor, and the loop ends, the second time it is called. */
+/* The server's accept4(): fails with EMFILE; its second call ends the loop. */
 static struct {
 	bool fails;
 	unsigned int calls;
@@ -98,7 +98,7 @@ int accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 	return -1;
 }
 
-/* What the server does then must not need a descriptor either. */
+/* The server must handle EMFILE without a descriptor, too. */
 static void test_no_descriptor_left(void **state)
 {
 	struct serve_fixture *f = *state;
@@ -118,7 +118,7 @@ static void test_no_descriptor_left(void **state)
 	assert_int_equal(err, 0);
 	assert_int_equal(accepting.calls, 2);
 	assert_true(accepting.second_ns - accepting.first_ns >= ACCEPT_AGAIN_NS);
-	/* And the client that waited is served as soon as there is one. */
+	/* The waiting client is served as soon as there is a descriptor. */
 	assert_int_equal(serve_ask_on(f, waiting, HEALTHY, strlen(HEALTHY)), 200);
 }
 
@@ -127,11 +127,13 @@ static void test_more_clients_than_places(void **state)
 	struct serve_fixture *f = *state;
 	int first[CLIENTS_AT_ONCE], second[CLIENTS_AT_ONCE];
 
-	/* The server accepts the first while it answers: connect() has no queue for all. */
+	/*
+	 * The server accepts the first clients while it answers: the backlog is too short for all.
+	 */
 	connect_unfinished(f, first);
 	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
 	connect_unfinished(f, second);
-	/* Those that never finish their request make room, the first first. */
+	/* Clients with unfinished requests make room, the oldest first. */
 	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
 	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
 	assert_int_equal(serve_ask_on(f, first[0], "", 0), 0);
@@ -170,7 +172,7 @@ static void test_body_is_bounded(void **state)
 	assert_int_equal(loop_add(f->loop, fd, EPOLLOUT, on_stream, f), 0);
 	serve_run(f);
 	loop_remove(f->loop, fd);
-	/* What is still in flight does not make it a request. */
+	/* The data in flight does not make it a request. */
 	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
 	assert_int_equal(f->reloads, 0);
 }
@@ -203,7 +205,7 @@ static void test_client_that_says_nothing(void **state)
 	f->limits.request_ns = SOON_NS;
 	serve_start(f, "127.0.0.1:0", NULL);
 	fd = serve_connect(f);
-	/* Comes back when the server has closed. */
+	/* Returns when the server has closed the connection. */
 	assert_int_equal(serve_ask_on(f, fd, "", 0), 0);
 	assert_int_equal(f->answer_size, 0);
 }
@@ -225,7 +227,7 @@ static void test_client_that_sends_a_byte_now_and_then(void **state)
 	f->limits.request_ns = SOON_NS;
 	serve_start(f, "127.0.0.1:0", NULL);
 	f->slow_fd = fd = serve_connect(f);
-	/* The deadline is the request's: bytes do not move it. */
+	/* The deadline is that of the whole request: more bytes do not extend it. */
 	assert_int_equal(loop_timer(f->loop, 1000000, 1000000, send_byte, f, &timer), 0);
 	assert_int_equal(serve_ask_on(f, fd, begin, strlen(begin)), 0);
 	loop_cancel(f->loop, timer);
@@ -254,7 +256,7 @@ static void on_hangup(void *context, int fd, uint32_t events)
 		loop_stop(f->loop);
 }
 
-/* Over a unix socket, whose client hears of the end without reading up to it. */
+/* A unix socket reports the server's close to the client before it has read everything. */
 static void test_client_that_does_not_take_its_answer(void **state)
 {
 	static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n";
@@ -274,7 +276,7 @@ static void test_client_that_does_not_take_its_answer(void **state)
 	assert_int_equal(loop_add(f->loop, fd, EPOLLRDHUP, on_hangup, f), 0);
 	serve_run(f);
 	loop_remove(f->loop, fd);
-	/* A beginning of the answer, and no more. */
+	/* Only the beginning of the answer arrives. */
 	assert_int_equal(serve_ask_on(f, fd, "", 0), 200);
 	assert_true(f->answer_size < f->metrics_bytes / 2);
 	close(fd);

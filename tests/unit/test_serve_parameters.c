@@ -91,11 +91,11 @@ static int port_of(int fd, sa_family_t *ret_family)
 
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&bound, &size), 0);
 	*ret_family = bound.ss_family;
-	/* The port is in the same place of both kinds. */
+	/* The port has the same offset in both types. */
 	return ntohs(((const struct sockaddr_in *)&bound)->sin_port);
 }
 
-/* What listens everywhere does so by IPv4 then; what was asked for by an IPv6 address cannot. */
+/* The wildcard address falls back to IPv4; an explicit IPv6 address fails. */
 static void test_kernel_without_ipv6(void **state)
 {
 	const struct refused_call no_ipv6 = {
@@ -115,7 +115,7 @@ static void test_kernel_without_ipv6(void **state)
 	assert_true(fd >= 0);
 	snprintf(text, sizeof(text), ":%d", port_of(fd, &family));
 	assert_int_equal(family, AF_INET);
-	/* It is the same port then, too. */
+	/* The IPv4 socket has the same port. */
 	assert_int_equal(address_parse(text, &a), 0);
 	assert_int_equal(with_refused_call(&no_ipv6, listen_there, &a), -EADDRINUSE);
 	assert_int_equal(close(fd), 0);

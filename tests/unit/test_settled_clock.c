@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock for ages: it follows the wall clock, but not at once into the future. */
+/* The clock for ages follows the wall clock, but jumps into the future only after a while. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -39,7 +39,7 @@ static void a_moment_in_the_future_is_not_followed(void **state)
 	assert_int_equal(look(&c, NOON + 30 * DAY, 1 * SECOND), NOON + 1 * SECOND);
 	assert_int_equal(look(&c, NOON + 30 * DAY + 3 * SECOND, 4 * SECOND), NOON + 4 * SECOND);
 	assert_int_equal(look(&c, NOON + 5 * SECOND, 5 * SECOND), NOON + 5 * SECOND);
-	/* The next one has to wait as long again. */
+	/* The next jump has to wait as long again. */
 	assert_int_equal(look(&c, NOON + 30 * DAY + WAIT, WAIT), NOON + WAIT);
 }
 
@@ -85,7 +85,7 @@ static void at_the_start_the_newest_file_tells(void **state)
 	settled_clock_init(&c, NOON, 0, NOON - 30 * DAY);
 	assert_int_equal(look(&c, NOON, 0), NOON - 30 * DAY);
 	assert_int_equal(look(&c, NOON + WAIT, WAIT), NOON + WAIT);
-	/* A file of the future makes nothing older. */
+	/* A file from the future does not make others older. */
 	settled_clock_init(&c, NOON, 0, NOON + DAY);
 	assert_int_equal(look(&c, NOON, 0), NOON);
 }

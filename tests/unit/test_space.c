@@ -74,7 +74,7 @@ static void neighbours_join_whatever_their_order(void **state)
 	}
 }
 
-/* A model: who owns each unit. No run overlaps another, and all comes back at the end. */
+/* The model knows the owner of each unit: no run overlaps another, and all are free at the end. */
 static void random_use_loses_nothing(void **state)
 {
 	enum { UNITS = 500, RUNS = 64, STEPS = 20000 };

@@ -66,7 +66,7 @@ static void each_target_has_all_in_order(void **state)
 	for (uint64_t n = 1; n <= 20; n++)
 		assert_int_equal(spool_fixture_take(s, 1), n);
 	assert_int_equal(spool_pending(s, 1), 0);
-	/* Nobody needs it any more. */
+	/* No target needs the segments any more. */
 	assert_int_equal(spool_bytes(s), 0);
 	assert_int_equal(spool_oldest_ns(s, INT64_MAX), 0);
 	assert_int_equal(spool_fixture_put(s, 21, SIZE), 0);
@@ -135,7 +135,7 @@ static void the_oldest_go_first(void **state)
 	spool_destroy(s);
 }
 
-/* As many as it takes for one of them to be an eighth of the limit: so much goes at a time. */
+/* A segment has an eighth of the limit, which is how much is dropped at a time. */
 static void a_small_limit_gives_small_segments(void **state)
 {
 	struct spool_fixture *f = *state;
@@ -154,7 +154,7 @@ static void a_small_limit_gives_small_segments(void **state)
 	}
 	assert_in_range(count, 7, 11);
 	spool_destroy(s);
-	/* Not smaller than 4 KiB. */
+	/* Segments have at least 4 KiB. */
 	s = spool_fixture_open(f, 8 << 10, one);
 	for (uint64_t n = 201; n <= 240; n++)
 		assert_int_equal(spool_fixture_put(s, n, SIZE), 0);
@@ -181,7 +181,7 @@ static void the_too_old_are_passed_over(void **state)
 	spool_destroy(s);
 }
 
-/* Five records; where the N-th (from 1) begins, all being of one size. */
+/* Puts five records of one size; returns the offset of the N-th, from 1. */
 static off_t five(struct spool_fixture *f, char path[128], uint64_t n)
 {
 	struct spool *s = spool_fixture_open(f, LIMIT, one);
@@ -320,11 +320,11 @@ static void what_was_begun_is_remembered(void **state)
 		assert_int_equal(spool_fixture_put(s, n, SIZE), 0);
 	assert_int_equal(spool_fixture_peek(s, 0), 1);
 	assert_false(spool_begin(s, 0));
-	/* A refused connection: it is not in doubt. */
+	/* After a refused connection the delivery is not in doubt. */
 	spool_not_sent(s, 0);
 	assert_int_equal(spool_fixture_peek(s, 0), 1);
 	assert_false(spool_begin(s, 0));
-	/* A time-out: it is, and stays so. */
+	/* After a timeout it is, and stays so. */
 	assert_int_equal(spool_fixture_peek(s, 0), 1);
 	assert_true(spool_begin(s, 0));
 	spool_not_sent(s, 0);

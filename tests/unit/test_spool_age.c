@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the spool drops because of its age, and a wall clock that is wrong for a while. */
+/* What the spool drops because of its age, also while the wall clock is wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ enum { LIMIT = 1 << 20, SIZE = 1000, MONTH_S = 30 * 24 * 3600 };
 
 static const char *const targets[] = { "one", NULL };
 
-/* This program's wall clock is so far ahead. */
+/* how far the wall clock of this program is ahead */
 static time_t ahead_s;
 
 int clock_gettime(clockid_t clock, struct timespec *time)
@@ -64,7 +64,7 @@ static void put(struct spool *s, uint64_t number)
 	payload_deinit(&p);
 }
 
-/* The number of the next record, 0 for none; the target is done with it. */
+/* Delivers the next record; returns its number, 0 = none. */
 static uint64_t take_one(struct spool *s)
 {
 	struct payload p = { 0 };
@@ -97,7 +97,7 @@ static void a_clock_that_is_ahead_for_a_moment_costs_nothing(void **state)
 	spool_destroy(s);
 }
 
-/* How old the records are is not known while the clock is wrong. */
+/* While the clock is wrong, the age of the records is unknown. */
 static void a_clock_that_is_ahead_at_the_start_costs_nothing(void **state)
 {
 	struct spool *s = open_spool(*state);
@@ -112,7 +112,7 @@ static void a_clock_that_is_ahead_at_the_start_costs_nothing(void **state)
 	spool_destroy(s);
 }
 
-/* Records of a time when the clock was ahead go out in their turn. */
+/* Records from a time when the clock was ahead are sent in their order. */
 static void records_of_the_future_are_sent(void **state)
 {
 	struct spool *s;

@@ -21,7 +21,7 @@ enum { LIMIT = 1 << 20, SIZE = 1000 };
 static const char *const one[] = { "one", NULL };
 static const char *const two[] = { "one", "two", NULL };
 
-/* As on a full disk: files may have SIZE bytes. */
+/* Limits files to SIZE bytes, as on a full disk. */
 static void limit_files(rlim_t size)
 {
 	struct rlimit limit;
@@ -53,7 +53,7 @@ static void a_full_disk_keeps_in_memory_and_in_order(void **state)
 	struct spool *s = spool_fixture_open(*state, LIMIT, one);
 
 	limit_files(2500);
-	/* Two fit; of the third only a part does. */
+	/* Two records fit; of the third only a part does. */
 	assert_int_equal(spool_fixture_put(s, 1, SIZE), 0);
 	assert_int_equal(spool_fixture_put(s, 2, SIZE), 0);
 	assert_int_equal(spool_fixture_put(s, 3, SIZE), 1);
@@ -73,7 +73,7 @@ static void a_full_disk_keeps_in_memory_and_in_order(void **state)
 	spool_destroy(s);
 }
 
-/* Takes all there is, which begins with FIRST, then goes on with SECOND to LAST. */
+/* Takes all records: FIRST, then SECOND to LAST. */
 static void take_two_runs(struct spool *s, uint64_t first, uint64_t second, uint64_t last)
 {
 	assert_int_equal(spool_fixture_take(s, 0), first);
@@ -96,7 +96,7 @@ static void an_overflow_of_memory_leaves_the_disk_alone(void **state)
 	dropped = spool_dropped(s, 0, SPOOL_DROP_LIMIT);
 	assert_in_range(dropped, 30, 60);
 	assert_int_equal(spool_pending(s, 0), 100 - dropped);
-	/* Each further one costs one, the oldest of those in memory. */
+	/* Each further record costs the oldest one in memory. */
 	assert_int_equal(spool_fixture_put(s, 101, SIZE), 1);
 	assert_int_equal(spool_dropped(s, 0, SPOOL_DROP_LIMIT), dropped + 1);
 	take_two_runs(s, 1, dropped + 3, 101);
@@ -118,7 +118,7 @@ static void a_hole_that_memory_left_is_counted_once_on_disk(void **state)
 		assert_int_equal(spool_fixture_put(s, n, LARGE), 1);
 	dropped = spool_dropped(s, 0, SPOOL_DROP_LIMIT);
 	assert_in_range(dropped, 5, 20);
-	/* The second target is past the hole before the disk takes what is behind it. */
+	/* The second target is past the hole before the disk gets the records behind it. */
 	assert_int_equal(spool_fixture_take(s, 1), 1);
 	assert_int_equal(spool_fixture_take(s, 1), dropped + 2);
 	limit_files(RLIM_INFINITY);
@@ -133,7 +133,7 @@ static void a_hole_that_memory_left_is_counted_once_on_disk(void **state)
 	spool_destroy(s);
 }
 
-/* Puts so many that what was there before is dropped. */
+/* Puts so many records that the older ones are dropped. */
 static void drop_the_oldest(struct spool *s, uint64_t from)
 {
 	for (uint64_t n = from; n < from + 100; n++)
@@ -150,7 +150,7 @@ static void a_record_that_is_dropped_while_it_is_sent_counts_once(void **state)
 		assert_false(spool_begin(s, target));
 	}
 	drop_the_oldest(s, 2);
-	/* One server takes it after all, the other does not. */
+	/* In the end one server accepts the record, the other does not. */
 	assert_int_equal(spool_advance(s, 0), 0);
 	spool_not_sent(s, 1);
 	assert_int_equal(spool_dropped(s, 0, SPOOL_DROP_LIMIT) + 1 + spool_pending(s, 0), 101);
@@ -159,7 +159,7 @@ static void a_record_that_is_dropped_while_it_is_sent_counts_once(void **state)
 	spool_destroy(s);
 }
 
-/* Where a cursor's successor would be written something else is in the way. */
+/* Puts something else in the places where new cursors are written. */
 static void block_cursors(const struct spool_fixture *f)
 {
 	char command[200];
@@ -191,7 +191,7 @@ static void without_room_for_a_new_cursor_the_old_one_is_written(void **state)
 	spool_destroy(s);
 }
 
-/* ---- somebody else in the directory --------------------------------------------------------- */
+/* ---- changes to the directory by others ----------------------------------------------------- */
 
 static void run_in(const struct spool_fixture *f, const char *command)
 {
@@ -207,14 +207,14 @@ static void put_some(struct spool *s, uint64_t first, uint64_t last)
 		assert_int_equal(spool_fixture_put(s, n, SIZE), 0);
 }
 
-/* What TARGET has lost by removed files; nothing is taken for damaged. */
+/* How many records TARGET lost with removed files; none may count as damaged. */
 static uint64_t removed(const struct spool *s, size_t target)
 {
 	assert_int_equal(spool_dropped(s, target, SPOOL_DROP_CORRUPT), 0);
 	return spool_dropped(s, target, SPOOL_DROP_REMOVED);
 }
 
-/* The spool is where the directory says, and a restart finds record N in it, and nothing else. */
+/* The state of the spool agrees with the directory: a restart finds only record N. */
 static void assert_restart_finds(struct spool_fixture *f, struct spool *s, uint64_t n)
 {
 	spool_destroy(s);
@@ -259,7 +259,7 @@ static void records_of_removed_files_are_not_taken_for_damaged(void **state)
 {
 	struct spool *s = spool_fixture_open(*state, 64 << 10, two);
 
-	/* Segments are of 8 KiB: seven records in each. */
+	/* Segments have 8 KiB: seven records each. */
 	put_some(s, 1, 28);
 	run_in(*state, "rm $d/0000000000000001.seg");
 	for (uint64_t n = 1; n <= 7; n++)

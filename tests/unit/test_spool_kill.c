@@ -25,7 +25,7 @@
 
 enum {
 	KILLS = 60,
-	PUTS = 100, /* of a life that is not killed meanwhile */
+	PUTS = 100, /* of a life that is not killed */
 	MAX_NUMBER = 1 << 20,
 	LIMIT = 256 << 20, /* nothing is dropped */
 	MAX_DELAY_US = 3000,
@@ -41,10 +41,10 @@ struct event {
 
 struct ledger {
 	uint8_t acknowledged[MAX_NUMBER];
-	uint8_t delivered[MAX_NUMBER]; /* times */
-	uint8_t repeated[MAX_NUMBER]; /* times that spool_begin said so */
+	uint8_t delivered[MAX_NUMBER]; /* number of deliveries */
+	uint8_t repeated[MAX_NUMBER]; /* how often spool_begin() reported a repetition */
 	uint32_t highest;
-	uint32_t worked; /* lives that are known to have put something */
+	uint32_t worked; /* lives that have put at least one payload */
 };
 
 static struct ledger ledger;
@@ -110,7 +110,7 @@ static void child(struct spool_fixture *f, int fd, uint32_t next, bool takes)
 		pause();
 }
 
-/* False at the end of the pipe. */
+/* Reads one report; returns false at the end of the pipe. */
 static bool take_down(int fd)
 {
 	struct event e;
@@ -143,7 +143,7 @@ static void one_life(struct spool_fixture *f, uint32_t next, bool takes)
 		child(f, fds[1], next, takes);
 	}
 	close(fds[1]);
-	/* One in four may die while it opens the spool; the others have begun to work. */
+	/* One in four may be killed while it opens the spool; the others have begun to work. */
 	if (rand() % 4)
 		ledger.worked += take_down(fds[0]);
 	nanosleep(&delay, NULL);
@@ -163,8 +163,8 @@ static void live_and_die(struct spool_fixture *f, bool takes)
 	srand(spool_fixture_seed());
 	for (int i = 0; i < KILLS; i++) {
 		/*
-		 * One that was put without an acknowledgement stays unused afterwards, be it the
-		 * first of its life.
+		 * A number that may have been put without an acknowledgement is not used again,
+		 * even if it was the first of its life.
 		 */
 		next = (next > ledger.highest ? next : ledger.highest) + 10;
 		one_life(f, next, takes);

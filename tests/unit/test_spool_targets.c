@@ -43,7 +43,7 @@ static uint64_t abandoned(struct spool_fixture *f)
 	return metrics_get(&f->metrics, METRIC_SPOOL_ABANDONED_STORE);
 }
 
-/* Ten; target one has had three of them, target two seven. */
+/* Puts ten records; target one has received three of them, target two seven. */
 static struct spool *ten_for_two(struct spool_fixture *f)
 {
 	struct spool *s = spool_fixture_open(f, LIMIT, two);
@@ -81,7 +81,7 @@ static void a_target_that_goes_is_given_up(void **state)
 	assert_int_equal(abandoned(*state), 7);
 	assert_int_equal(spool_abandoned(s), 7);
 	assert_int_equal(spool_fixture_take(s, 0), 8);
-	/* When it comes back it is a new one. */
+	/* A target that returns is a new one. */
 	assert_int_equal(spool_set_targets(s, two, 2), 0);
 	assert_int_equal(spool_fixture_peek(s, 0), 0);
 	assert_int_equal(spool_fixture_peek(s, 1), 9);
@@ -100,7 +100,7 @@ static void a_target_that_is_gone_at_the_start_is_given_up(void **state)
 	assert_int_equal(abandoned(*state), 7);
 	assert_int_equal(spool_fixture_take(s, 0), 8);
 	spool_destroy(s);
-	/* Once. */
+	/* The abandoned records are counted once. */
 	s = spool_fixture_open(*state, LIMIT, only_two);
 	assert_int_equal(abandoned(*state), 7);
 	assert_int_equal(spool_fixture_peek(s, 0), 9);
@@ -116,7 +116,7 @@ static void a_new_target_is_missing_nothing(void **state)
 	for (uint64_t n = 8; n <= 10; n++)
 		assert_int_equal(spool_fixture_take(s, 1), n);
 	spool_destroy(s);
-	/* No record is left: only the cursors tell how far the numbers have come. */
+	/* No record is left, so only the cursors hold the last number. */
 	s = spool_fixture_open(*state, LIMIT, three);
 	assert_int_equal(spool_fixture_put(s, 11, SIZE), 0);
 	for (size_t target = 0; target < 3; target++) {
@@ -127,7 +127,7 @@ static void a_new_target_is_missing_nothing(void **state)
 	spool_destroy(s);
 }
 
-/* The cursor of NAME as version 0.1.0 called it. */
+/* Renames the cursor of NAME to its name in version 0.1.0. */
 static void make_cursor_old(const struct spool_fixture *f, const char *name, const char *old_name)
 {
 	uint64_t hash = hash_bytes(name, strlen(name));

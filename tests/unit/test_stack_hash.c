@@ -51,9 +51,8 @@ static void order_count_and_kind_matter(void **state)
 }
 
 /*
- * Stacks as programs have them: few functions, addresses that differ in few bits, every depth. A
- * million ids are all different, and so are their lower 52 bits, among which a good hash expects a
- * collision once in 8000 runs.
+ * A million similar stacks, as of real programs: few functions, addresses that differ in few bits.
+ * All ids differ, even in their lower 52 bits, where a good hash has a collision once in 8000 runs.
  */
 static void a_million_alike_stacks_have_different_ids(void **state)
 {
@@ -72,7 +71,7 @@ static void a_million_alike_stacks_have_different_ids(void **state)
 	free(ids);
 }
 
-/* The slot is the id's lowest bits: it must not follow the addresses' alignment. */
+/* The slot is taken from the id's lowest bits, which must not follow the alignment of addresses. */
 static void slots_are_spread(void **state)
 {
 	uint8_t *used = calloc(ABI_SEEN_SLOTS, 1);
@@ -87,7 +86,7 @@ static void slots_are_spread(void **state)
 	}
 	for (uint32_t i = 0; i < ABI_SEEN_SLOTS; i++)
 		distinct += used[i];
-	/* 1 - 1/e of the slots, with room for chance */
+	/* 1 - 1/e of the slots, with some tolerance */
 	assert_in_range(distinct, ABI_SEEN_SLOTS * 62 / 100, ABI_SEEN_SLOTS * 65 / 100);
 	free(used);
 }

@@ -12,7 +12,7 @@
 
 enum { WORDS = 3072, BYTES = WORDS * 8 };
 
-/* Packs WORDS, compares what comes back, and returns the packed size. */
+/* Packs WORDS, compares the unpacked words, and returns the packed size. */
 static size_t there_and_back(const uint64_t *words, size_t count)
 {
 	uint8_t packed[STACK_PACK_BOUND(BYTES)];
@@ -40,7 +40,7 @@ static void test_each_kind_of_word(void **state)
 		UINT64_MAX, 0x7ffc12345678 };
 
 	(void)state;
-	/* Three bytes of kinds; two new words, two of the last one of theirs, … */
+	/* Three bytes of kinds; then a new word, the same one, one with other low bits, … */
 	assert_int_equal(there_and_back(words, ARRAY_SIZE(words)), 3 + 8 + 1 + 3 + 3 + 3 + 8 + 3);
 }
 
@@ -71,7 +71,7 @@ static void test_what_cannot_be_made_smaller_fits(void **state)
 	assert_int_equal(there_and_back(words, 1), 9);
 }
 
-/* Return addresses, saved frame pointers, small numbers, words that nobody wrote. */
+/* Return addresses, saved frame pointers, small numbers, and words that were never written. */
 static void test_a_stack_becomes_much_smaller(void **state)
 {
 	uint64_t words[WORDS], seed = 1234567;

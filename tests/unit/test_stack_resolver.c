@@ -14,13 +14,13 @@ enum {
 	WINDOW = 3,
 	USER = 11, /* ids of raw stacks */
 	KERNEL = 12,
-	PROGRAM = 0x400000, /* where the program is mapped: a page, from this file offset on */
+	PROGRAM = 0x400000, /* address of the program's page, and its file offset */
 	PROGRAM_OFF = 0x2000,
-	LIBRARY = 0x500000, /* likewise */
+	LIBRARY = 0x500000, /* the same for the library */
 	LIBRARY_OFF = 0x7000,
 	JIT = 0x600000, /* memory without a file */
 	PAGE = 0x1000,
-	PROGRAM_MODULE = 1, /* numbers */
+	PROGRAM_MODULE = 1, /* module numbers */
 	LIBRARY_MODULE = 2,
 	JIT_MODULE = 9,
 };
@@ -38,8 +38,8 @@ struct fixture {
 	struct stack_resolver resolver;
 	struct module program, library, anon;
 	struct process process;
-	/* What was reported. */
-	unsigned int module_hits, stack_hits, jit_hits; /* calls */
+	/* The calls of the resolver's hooks. */
+	unsigned int module_hits, stack_hits, jit_hits; /* number of calls */
 	const struct module *last_module;
 	const struct process *last_jit;
 };
@@ -211,7 +211,7 @@ static void a_sample_without_stacks_has_no_frames(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_STACK_MISSING), 0);
 }
 
-/* A call may be the last instruction: its return address is in no mapping, or in the next one. */
+/* A call may be the last instruction: its return address is outside of the mapping. */
 static void a_return_address_at_the_end_of_a_mapping_belongs_to_it(void **state)
 {
 	struct fixture *f = *state;
@@ -347,7 +347,7 @@ static void a_walked_stack_is_resolved_with_the_mappings_it_was_walked_with(void
 	assert_frame(&stack, 0, LIBRARY_MODULE, 0x40);
 	assert_int_equal(stack.flags, ABI_UNWIND_ROOT << PROFILE_STACK_END_SHIFT);
 	mappings_unref(then);
-	/* The raw stack is another: the walked one must not have been cached for it. */
+	/* The raw stack differs: the walked one must not have been cached for it. */
 	stack = resolve_raw(f, USER, 0);
 	assert_frame(&stack, 0, PROGRAM_MODULE, PROGRAM_OFF + 0x20);
 }
@@ -434,7 +434,7 @@ static void kernel_code_that_takes_the_place_of_other_is_another_tenant(void **s
 	assert_int_equal(f->stack_hits, 0);
 }
 
-/* A return address may be the first byte of what comes after its call. */
+/* A return address may be the first byte of the next mapping. */
 static void a_return_address_belongs_to_the_code_before_it(void **state)
 {
 	struct fixture *f = *state;
@@ -482,7 +482,7 @@ static void a_switch_whose_schedule_is_not_found_keeps_all_frames(void **state)
 	assert_int_equal(resolve(f, &request).kernel_count, 2);
 }
 
-/* More frames than tracing ever has before __schedule(): it is another one's. */
+/* Tracing never has so many frames before __schedule(), so this one belongs to something else. */
 static void a_schedule_too_deep_keeps_all_frames(void **state)
 {
 	struct fixture *f = *state;
@@ -524,7 +524,7 @@ static void a_full_profile_refuses_a_new_stack(void **state)
 	profile_destroy(full);
 }
 
-/* Returns a profile that has room for STACK, but for nothing else. */
+/* Returns a profile that has room for STACK only. */
 static struct profile *profile_with_room_for(const struct profile_stack *stack)
 {
 	struct profile *profile;

@@ -84,7 +84,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	store_destroy(f->store);
-	(void)umount2(f->directory, MNT_DETACH); /* of a test that failed */
+	(void)umount2(f->directory, MNT_DETACH); /* left by a failed test */
 	remove_tree(f->directory);
 	free(f);
 	return 0;
@@ -95,7 +95,7 @@ static int put(struct fixture *f, const char *name, int64_t time_ns)
 	return store_put(f->store, name, time_ns, 10 * SECOND, name, strlen(name) + 1);
 }
 
-/* At once: no time has passed since the start but what the wall clock says. */
+/* Trims as if only the wall clock had advanced since the start. */
 static int trim(struct fixture *f, int64_t now_ns)
 {
 	return store_trim(f->store, (struct store_now){ now_ns, 0 });
@@ -130,7 +130,7 @@ static uint64_t count(const struct fixture *f, enum metric metric)
 	return metrics_get(&f->metrics, metric);
 }
 
-/* The paths of [FROM, TO), one a line. */
+/* The paths of [FROM, TO), one per line. */
 static const char *listed(const struct fixture *f, int64_t from_ns, int64_t to_ns)
 {
 	static char all[4096];
@@ -215,7 +215,7 @@ static void long_names_are_cut(void **state)
 	assert_int_equal(store_count(f->store), 2);
 }
 
-/* The name of the one file between FROM_NS and TO_NS, behind its length. */
+/* The label in the name of the only file between FROM_NS and TO_NS. */
 static void label_of(const struct fixture *f, int64_t from_ns, char label[PATH_BYTES])
 {
 	const char *at = strstr(listed(f, from_ns, from_ns + SECOND), "s-");
@@ -224,7 +224,7 @@ static void label_of(const struct fixture *f, int64_t from_ns, char label[PATH_B
 	snprintf(label, PATH_BYTES, "%s", at + strlen("s-"));
 }
 
-/* Whatever comes first in a window, and however long they are. */
+/* Labels are distinct in any order within a window, and at any length. */
 static void names_that_look_the_same_stay_apart(void **state)
 {
 	static const size_t lengths[] = { 1, 90, 100, 200 };
@@ -237,7 +237,7 @@ static void names_that_look_the_same_stay_apart(void **state)
 
 		memset(name, 'a', lengths[i]);
 		for (size_t k = 0; k < 2 * strlen(seconds); k++, time_ns += SECOND) {
-			/* The second time round the other way. */
+			/* The second round is in reverse order. */
 			size_t of = k < strlen(seconds) ? k : 2 * strlen(seconds) - 1 - k;
 
 			snprintf(name + lengths[i], 3, "%cb", seconds[of]);
@@ -311,7 +311,7 @@ static void only_what_is_listed_can_be_opened(void **state)
 	write_there(f, DAY "/secret", "x");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(store_open(f->store, bad[i], &fd), -ENOENT);
-	/* A link that took a file's place leads nowhere. */
+	/* A link in the place of a file is not followed. */
 	assert_int_equal(unlink(path_in(f, DAY "/20261121T120000Z-10s-a.pb.gz")), 0);
 	assert_int_equal(symlink("secret", path_in(f, DAY "/20261121T120000Z-10s-a.pb.gz")), 0);
 	assert_int_equal(store_open(f->store, DAY "/20261121T120000Z-10s-a.pb.gz", &fd), -ELOOP);
@@ -350,15 +350,15 @@ static void age_is_bounded(void **state)
 	assert_int_equal(store_count(f->store), 2);
 	assert_int_equal(trim(f, NOON + 30 * SECOND), 0);
 	assert_int_equal(store_count(f->store), 1);
-	/* The day's directory goes with its last file. */
+	/* The directory of the day is removed with its last file. */
 	assert_false(exists(f, "2026-11-20"));
 	assert_int_equal(count(f, METRIC_STORE_DROPPED_LIMIT), 2);
-	/* A clock that was set back removes nothing. */
+	/* A clock that is set back removes nothing. */
 	assert_int_equal(trim(f, 0), 0);
 	assert_int_equal(store_count(f->store), 1);
 }
 
-/* A bad answer of a time server, and a better one three seconds later. */
+/* A time server gives a wrong time, and the right one three seconds later. */
 static void a_clock_that_is_ahead_for_a_moment_removes_nothing(void **state)
 {
 	const int64_t day = 24 * 3600 * SECOND;
@@ -394,7 +394,7 @@ static void a_clock_that_stays_ahead_is_believed_in_the_end(void **state)
 	assert_int_equal(store_count(f->store), 0);
 }
 
-/* A machine starts with a wrong clock. */
+/* A machine boots with a wrong clock. */
 static void a_clock_that_is_ahead_at_the_start_removes_nothing(void **state)
 {
 	const int64_t day = 24 * 3600 * SECOND;
@@ -423,7 +423,7 @@ static void assert_listed(const struct fixture *f, const char *expected)
 	assert_string_equal(all, expected);
 }
 
-/* They go in their turn; what comes after them is kept. */
+/* Files from the future are dropped in order; newer ones are kept. */
 static void files_of_the_future_do_not_keep_new_ones_out(void **state)
 {
 	struct fixture *f = *state;
@@ -444,7 +444,7 @@ static void files_of_the_future_do_not_keep_new_ones_out(void **state)
 	assert_int_equal(count(f, METRIC_STORE_DROPPED_LIMIT), 4);
 }
 
-/* A clock that is behind for a moment costs the oldest, and not what came just before. */
+/* While the clock is behind, the oldest file goes, not the one written just before. */
 static void what_is_older_than_the_future_goes_first(void **state)
 {
 	struct fixture *f = *state;
@@ -473,7 +473,7 @@ static void new_limits_apply_when_asked(void **state)
 	assert_int_equal(put(f, "x", NOON), -E2BIG);
 }
 
-/* Files whose names are all different: the list keeps names once, and so many of them. */
+/* Files with distinct names: the list stores each name once, and has a limit for them. */
 static void as_many_names_as_the_list_holds(void **state)
 {
 	struct file_name name;
@@ -490,10 +490,10 @@ static void as_many_names_as_the_list_holds(void **state)
 	assert_true(file_name_init(&name, "one-more", NOON, SECOND));
 	assert_int_equal(entries_add(&e, &name, 1), -E2BIG);
 	assert_int_equal(entries_count(&e), LABELS - 1);
-	/* A name that is known needs no place. */
+	/* A known name needs no space. */
 	assert_true(file_name_init(&name, "n7", NOON, SECOND));
 	assert_int_equal(entries_add(&e, &name, 1), 0);
-	/* Those of files that are gone make room. */
+	/* The names of removed files are freed. */
 	for (int i = 0; i < 10; i++)
 		entries_remove(&e, 0);
 	assert_true(file_name_init(&name, "one-more", NOON, SECOND));
@@ -516,7 +516,7 @@ static void more_names_than_the_list_holds_cost_the_oldest(void **state)
 	assert_int_equal(count(f, METRIC_STORE_FAILED), 0);
 	assert_in_range(count(f, METRIC_STORE_DROPPED_LIMIT), LABELS / 8 - 1, LABELS / 8 + 1);
 	assert_false(exists(f, DAY "/20261121T120000Z-10s-n0.pb.gz"));
-	/* The same list comes of the directory, in whatever order it gives the files. */
+	/* A restart reads the same list, in whatever order the directory gives the files. */
 	reopen(f);
 	assert_int_equal(store_count(f->store), LABELS - count(f, METRIC_STORE_DROPPED_LIMIT));
 	assert_true(strlen(listed(f, NOON + (LABELS - 1) * SECOND + 1, INT64_MAX)) > 0);
@@ -551,7 +551,7 @@ static void what_was_being_written_is_removed(void **state)
 	assert_int_equal(store_count(f->store), 1);
 }
 
-/* Its clock reads 0. */
+/* The time in its name is 0. */
 static void a_file_of_midnight_is_found_again(void **state)
 {
 	struct fixture *f = *state;
@@ -561,7 +561,7 @@ static void a_file_of_midnight_is_found_again(void **state)
 	assert_string_equal(listed(f, 0, INT64_MAX), DAY "/20261121T000000Z-10s-x.pb.gz\n");
 }
 
-/* Nanoseconds since 1970 are 64 bits. */
+/* Times are nanoseconds since 1970 in 64 bits. */
 static void names_from_before_1970_or_after_2262_are_none(void **state)
 {
 	struct file_name name = { 0 };
@@ -626,7 +626,7 @@ static void what_is_no_plain_file_is_left_alone(void **state)
 	reopen(f);
 	assert_int_equal(store_count(f->store), 1);
 	assert_true(exists(f, "target") && exists(f, "2026-11-20") && exists(f, "2026-11-19"));
-	/* A directory where a new file belongs is an error, not a loss of what is in it. */
+	/* A directory in the place of a new file is an error, and its contents stay. */
 	assert_int_equal(put(f, "d", NOON + 20 * SECOND), -EISDIR);
 	assert_true(exists(f, DAY "/20261121T120020Z-10s-d.pb.gz"));
 }
@@ -663,7 +663,7 @@ static void a_file_that_somebody_removed_is_no_error(void **state)
 	assert_int_equal(store_count(f->store), 0);
 }
 
-/* A directory took the file's place: it stays, is told of, and is not tried for ever. */
+/* A directory took the file's place: it stays, is reported, and is not tried again. */
 static void a_file_that_cannot_be_removed_is_reported(void **state)
 {
 	struct fixture *f = *state;
@@ -708,7 +708,7 @@ static void a_full_disk_costs_the_oldest(void **state)
 	assert_int_equal(store_count(f->store), 8);
 	assert_int_equal(count(f, METRIC_STORE_DROPPED_DISK_FULL), 1);
 	assert_false(exists(f, DAY "/20261121T120000Z-10s-x.pb.gz"));
-	/* Nothing to drop that would be enough: the new one is lost, and nothing half is left. */
+	/* Dropping files makes too little room: the new one is lost, and no part of it remains. */
 	assert_int_equal(
 		store_put(f->store, "big", NOON + 9 * SECOND, SECOND, big, sizeof(big)), -ENOSPC);
 	assert_int_equal(count(f, METRIC_STORE_FAILED), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that leave the CPU and run again; walks for user space to finish. */
+/* Threads that leave the CPU and run again, and unfinished walks. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -144,7 +144,7 @@ static void short_wake_is_refused(void **state)
 	expect_refused(f);
 }
 
-/* A switch whose walk is unfinished, with STACK_BYTES of stack, of which THERE are there. */
+/* A switch whose unfinished walk claims STACK_BYTES of stack, of which THERE follow. */
 static void write_unfinished(struct fixture *f, uint32_t stack_bytes, size_t there)
 {
 	static const uint8_t stack[2 * ABI_UNFINISHED_CHUNK_BYTES] = {

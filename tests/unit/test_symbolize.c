@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The questions that a report asks the sampler, and how long their answers hold. */
+/* The lookups of a report in the sampler, and how long their answers stay valid. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static void code_in_memory_is_named_for_its_process(void **state)
 	assert_string_equal(answer.mapping->file, "[anon]");
 }
 
-/* Between two windows an index may arrive or be replaced. */
+/* Between two windows, an index may arrive or be replaced. */
 static void another_window_has_mappings_of_its_own(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fathom symbolize`: of a file, a process, the kernel and a profile. The file and the process are
- * this test itself, whose addresses and lines the compiler says.
+ * `fathom symbolize` of a file, a process, the kernel and a profile. The file and the process are
+ * this test, whose addresses and lines the compiler gives.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static struct command_run run;
 static char directory[] = "/tmp/fathom-test-XXXXXX";
 static char self[PATH_MAX];
 
-/* Optimized, it begins at its body. */
+/* In optimized code the function begins at the line of its body. */
 enum { SOUGHT_LINE = __LINE__ + 1, SOUGHT_END = SOUGHT_LINE + 3 };
 static __attribute__((noinline, used)) int symbolize_me(int number)
 {
@@ -103,7 +103,7 @@ static void sought_line_is(int64_t line)
 		assert_in_range(line, SOUGHT_LINE, SOUGHT_END);
 }
 
-/* The name and the line of symbolize_me are what is printed first. */
+/* The output begins with the name and the line of symbolize_me. */
 static void out_is_of_sought(void)
 {
 	static const char file[] = "tests/unit/test_symbolize_command.c:";
@@ -169,7 +169,7 @@ static void an_address_of_a_file(void **state)
 {
 	(void)state;
 	run.input = hex_of(elf_address_of_sought());
-	/* The second time from the cache, the third without one. */
+	/* The second run uses the cache, the third has none. */
 	for (int i = 0; i < 3; i++) {
 		command_expect(&run,
 			words_for("symbolize -e %s --cache-directory=%s", self,
@@ -205,7 +205,7 @@ static void lines_that_are_addresses(void **state)
 			EXIT_DONE, "");
 		assert_string_equal(run.out, expected);
 	}
-	/* The last line may have no end; without any there is no answer. */
+	/* The last line may lack a newline; without lines there is no output. */
 	run.input = "0x1";
 	command_expect(&run, words_for("symbolize -e %s --cache-directory=%s", self, directory),
 		EXIT_DONE, "");
@@ -299,7 +299,7 @@ static void answers_are_printed_as_llvm_does(void **state)
 		"in(int)\nin.h:7:3\nout()\n??:9:1\n\n");
 	assert_string_equal(printed(&(struct symbolize_style){ .linkage_names = true }, &chain),
 		"_Z2ini\nin.h:7:3\n_Z3outv\n??:9:1\n\n");
-	/* The outer function at the inner line. */
+	/* Without inlines: the outer function at the line of the inner one. */
 	assert_string_equal(printed(&(struct symbolize_style){ .no_inlines = true }, &chain),
 		"out()\nin.h:7:3\n\n");
 	assert_string_equal(
@@ -405,7 +405,7 @@ static void an_address_of_the_kernel(void **state)
 	assert_string_equal(run.out, expected);
 	command_expect(&run, "symbolize -k --output-style JSON", EXIT_DONE, "");
 	out_contains("\"ModuleName\":\"[kernel.kallsyms]\"");
-	/* The kernel's are known in a process, too. */
+	/* Kernel addresses are resolved with a process, too. */
 	command_expect(&run, words_for("symbolize -p %d", getpid()), EXIT_DONE, "");
 	assert_string_equal(run.out, expected);
 	run.input = "0x1234\n";
@@ -419,11 +419,11 @@ static void an_address_of_the_kernel(void **state)
 
 struct shape {
 	const char *path, *build_id;
-	uint64_t start, limit, offset, address; /* as the profile has them */
-	const char *name; /* it has this already; NULL = none */
+	uint64_t start, limit, offset, address; /* as in the profile */
+	const char *name; /* name in the profile; NULL = none */
 };
 
-/* What the segment of symbolize_me is. */
+/* The segment of symbolize_me. */
 static void own_mapping(struct shape *shape)
 {
 	uint64_t sought = (uint64_t)(uintptr_t)symbolize_me, start, end, offset;
@@ -538,10 +538,10 @@ static void a_profile_gets_the_names_of_its_files(void **state)
 	shape.build_id = own_build_id();
 	names_for(&shape, "", "symbolize_me");
 	assert_memory_equal(run.err, "added names to 1 of 1 ", 22);
-	/* By the build ID alone, as the index is in the cache. */
+	/* The build ID is enough, as the index is in the cache. */
 	shape.path = "/gone";
 	names_for(&shape, "", "symbolize_me");
-	/* An ELF address: outside of the mapping, or in one that is a segment. */
+	/* An ELF address works outside of the mapping, or in a mapping that equals a segment. */
 	shape.path = self;
 	shape.address = elf_address_of_sought();
 	names_for(&shape, "", "symbolize_me");
@@ -564,10 +564,10 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *context)
 			shape->limit = segment->p_vaddr + segment->p_memsz;
 		}
 	}
-	return 1; /* the program itself is the first */
+	return 1; /* the program is the first object */
 }
 
-/* As in our own profiles: a mapping that is a segment has ELF addresses, whatever its offset. */
+/* As in fathom's own profiles: a mapping that equals a segment has ELF addresses at any offset. */
 static void mappings_in_elf_addresses(void **state)
 {
 	struct shape shape = { .path = self,
@@ -578,7 +578,7 @@ static void mappings_in_elf_addresses(void **state)
 	(void)state;
 	dl_iterate_phdr(find_segment, &shape);
 	names_for(&shape, "", "symbolize_me");
-	/* One that is not quite a segment is a process's, of another offset in the file. */
+	/* If the mapping does not equal a segment, its addresses are the process's. */
 	shape.limit += 0x1000;
 	names_for(&shape, "", "");
 	shape.limit -= 0x1000;
@@ -605,7 +605,7 @@ static void another_build_gets_no_names(void **state)
 	names_for(&shape, "", "");
 	shape.build_id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123";
 	names_for(&shape, "", "");
-	/* A name that is relative means another file here. */
+	/* A relative path would name another file here. */
 	shape.build_id = own_build_id();
 	shape.path = "test_symbolize";
 	names_for(&shape, " --cache-max-bytes=1", "symbolize_me");

@@ -7,7 +7,7 @@
 #include "symbolizer/indexer/symbols.h"
 #include "tests/unit/small_index.h"
 
-/* What the symbols of the file give, with a text of TEXT_SIZE bytes at TEXT, section 1. */
+/* The index of the file's symbols, with a text of TEXT_SIZE bytes at TEXT, section 1. */
 static struct index *index_of(struct elf_writer *elf, const struct source_range *skip)
 {
 	struct index_writer *w = create();

@@ -92,7 +92,7 @@ static void without_slots_there_are_no_tables(void **state)
 	tables_destroy(NULL);
 }
 
-/* FIRST range and COUNT of them, each of another byte, and nothing around them. */
+/* Writes COUNT distinct ranges from FIRST on and checks that nothing around them changes. */
 static void write_and_read_ranges(struct world *w, uint32_t first, uint32_t count)
 {
 	struct abi_unwind_range ranges[300], read[302] = { 0 }, zero = { 0 };
@@ -114,7 +114,7 @@ static void ranges_go_where_they_should(void **state)
 	struct world *w = *state;
 
 	write_and_read_ranges(w, 1, 1);
-	/* Over the end of a page of memory. */
+	/* Across the end of a page of memory. */
 	write_and_read_ranges(w, 100, 300);
 	write_and_read_ranges(w, ABI_UNWIND_RANGES - 3, 3);
 }
@@ -127,7 +127,7 @@ static void ranges_beyond_the_map_are_refused(void **state)
 	assert_int_equal(tables_write_ranges(w->tables, ABI_UNWIND_RANGES - 3, ranges, 3), 0);
 	assert_int_equal(tables_write_ranges(w->tables, ABI_UNWIND_RANGES - 3, ranges, 4), -E2BIG);
 	assert_int_equal(tables_write_ranges(w->tables, UINT32_MAX, ranges, 4), -E2BIG);
-	/* By file there is less room. */
+	/* By-file mode has less room. */
 	assert_false(tables_by_file(w->tables));
 	tables_destroy(w->tables);
 	w->maps.files = 0;
@@ -198,7 +198,7 @@ static void processes_are_left_out(void **state)
 	assert_int_equal(w->left_out[7], one);
 	tables_leave_out(w->tables, one, true);
 	assert_int_equal(w->left_out[7], one);
-	/* Another one with the same place does not let it in, but takes the place. */
+	/* Another process in the same slot does not clear it, but may take it over. */
 	tables_leave_out(w->tables, same, false);
 	assert_int_equal(w->left_out[7], one);
 	tables_leave_out(w->tables, same, true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The token of the HTTP address: given in a file, or made and kept. */
+/* The token of the HTTP address: read from a file, or generated and kept. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -24,8 +24,8 @@
 struct token_fixture {
 	struct config config;
 	char directory[64]; /* exists */
-	char cache[96]; /* does not */
-	char path[128]; /* of the token kept there */
+	char cache[96]; /* does not exist */
+	char path[128]; /* path of the kept token */
 	char given[128];
 };
 
@@ -112,7 +112,7 @@ static void test_another_machine_has_another(void **state)
 	secret_free(&second);
 }
 
-/* Whoever could read or write the file knows the token in it: a new one takes its place. */
+/* Others may know the token in such a file, so a new one replaces it. */
 static void test_file_that_others_can_read_is_replaced(void **state)
 {
 	static const mode_t open[] = { 0640, 0604, 0666, 0620 };
@@ -168,7 +168,7 @@ static void test_file_of_another_user_is_replaced(void **state)
 	secret_free(&second);
 }
 
-/* /proc takes no directories from anybody. */
+/* No directory can be made in /proc. */
 static void test_what_cannot_be_kept_is_for_this_run(void **state)
 {
 	struct token_fixture *f = *state;
@@ -193,7 +193,7 @@ static void test_given_file(void **state)
 	token = token_ask(f);
 	assert_string_equal(token, "s3cret");
 	secret_free(&token);
-	/* None of our own is made beside it. */
+	/* No token is generated besides the given one. */
 	assert_int_equal(access(f->path, F_OK), -1);
 }
 

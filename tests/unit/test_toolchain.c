@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which toolchain made a program, from its .comment and Go's build information; bad comments. */
+/* The toolchain of a program, from its .comment and Go's build information; malformed comments. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,7 +98,7 @@ static void go_says_its_version(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		static const char comment[] = "GCC: (GNU) 12.2.0"; /* of cgo */
+		static const char comment[] = "GCC: (GNU) 12.2.0"; /* written by cgo's compiler */
 		uint8_t blob[96] = "\xff Go buildinf:\x08\x02";
 		char text[TOOLCHAIN_BYTES];
 		struct elf_writer w;

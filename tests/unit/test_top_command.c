@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fathom top` with a sampler that is none, and `fathom agent` with no daemon: what is refused,
- * what is shown, on a pipe and on a terminal. */
+/*
+ * `fathom top` with a fake sampler, and `fathom agent` without a daemon: what is refused, and what
+ * is shown on a pipe and on a terminal.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -274,8 +276,8 @@ static void a_signal_ends_it_cleanly(void **state)
 /* ---- a terminal ------------------------------------------------------------------------------ */
 
 /*
- * The user: types the next of KEYS when the screen has answered the one before and is quiet; those
- * that are words in capitals are events.
+ * The user types the next of KEYS when the screen has reacted to the last one and is quiet; words
+ * in capitals are events.
  */
 static struct {
 	int terminal;
@@ -314,7 +316,7 @@ static void type_next(void *context)
 		fake.options.full(fake.options.sealed_context);
 	else
 		(void)!write(user.terminal, *user.keys, strlen(*user.keys));
-	user.answered = !strcmp(*user.keys, "HELD"); /* by nothing */
+	user.answered = !strcmp(*user.keys, "HELD"); /* HELD gets no answer */
 	user.keys++;
 }
 
@@ -351,7 +353,7 @@ static void run_on_terminal(const char *words, const char *const *keys)
 	run.prepare = use_terminal;
 	command_run(&run, words);
 	assert_int_equal(run.status, EXIT_DONE);
-	/* The rest, and the shell has its terminal back. */
+	/* Reads the rest of the output, and checks that the modes of the terminal are restored. */
 	got = read(user.terminal, run.out, sizeof(run.out) - 1);
 	run.out_size = got > 0 ? (size_t)got : 0;
 	run.out[run.out_size] = 0;
@@ -361,7 +363,7 @@ static void run_on_terminal(const char *words, const char *const *keys)
 	close(user.terminal);
 }
 
-/* What came between KEY and the next one. */
+/* The output between KEY and the next one. */
 static char *shown_after(const char *key)
 {
 	static char part[16384];
@@ -393,7 +395,7 @@ static void keys_change_the_picture(void **state)
 	contains(shown_after("f"), "functions by self: 1");
 	contains(shown_after("/"), "filter: _  (Enter: keep, Esc: as before)");
 	contains(shown_after("x"), "filter: x_");
-	/* Alone it is a key, once nothing has followed for a moment. */
+	/* Escape alone is a key once nothing has followed for a moment. */
 	contains(shown_after("ESC"), "functions by self: 1");
 	contains(shown_after("?"), "p f g     processes, functions, goroutines");
 	contains(shown_after("WINCH"), "p f g     processes, functions, goroutines");

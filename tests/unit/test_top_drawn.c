@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/top: whole screens, as a terminal gets them, and the terminal's modes and size. */
+/* agent/top: whole screens, as a terminal receives them, and the terminal's modes and size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -197,7 +197,7 @@ static void help_takes_the_place_of_rows(void **state)
 	assert_non_null(strstr(text, "\n\np f g     processes, functions, goroutines (Tab"));
 	assert_non_null(strstr(text,
 		"\nFunctions: share of all samples; total includes the functions they call.\n"));
-	/* It is cut at the screen's end. */
+	/* The help is cut at the end of the screen. */
 	assert_non_null(strstr(drawn(w, true, (struct screen_form){ 80, 4, false }), "p f g"));
 	assert_null(strstr(drawn(w, true, (struct screen_form){ 80, 4, false }), "s r"));
 }
@@ -213,7 +213,7 @@ static void a_filter_that_is_typed_is_shown(void **state)
 	assert_null(strstr(plain(w), "alpha"));
 }
 
-/* The top row, for each place that a key may have asked for. */
+/* The first row shown, for each position that a key may have asked for. */
 static void rows_begin_where_they_fill_the_screen(void **state)
 {
 	static const struct {
@@ -321,7 +321,7 @@ static void a_filter_begins_at_the_top(void **state)
 	assert_int_equal(view_key(&v, '/'), VIEW_REDRAW);
 	assert_int_equal(view_key(&v, 'a'), VIEW_REDRAW);
 	assert_int_equal(v.first, 0);
-	view_key(&v, 0x1f); /* the largest control character, and the first key that is no byte */
+	view_key(&v, 0x1f); /* the largest control character, and the first key beyond bytes */
 	view_key(&v, KEY_UP);
 	assert_string_equal(v.filter, "a");
 	view_key(&v, ' ');
@@ -375,7 +375,7 @@ static void sequences_end_where_they_should(void **state)
 		assert_int_equal(feed(&k, cases[i].bytes), cases[i].key);
 		assert_false(keys_waiting(&k));
 	}
-	/* After 32 bytes it is none: what follows is text again. */
+	/* A sequence of 32 bytes is given up; what follows is text again. */
 	assert_int_equal(feed(&k, "\033[0000000000000000000000000000000"), KEY_NONE);
 	assert_true(keys_waiting(&k));
 	assert_int_equal(feed(&k, "0"), KEY_NONE);
@@ -387,7 +387,7 @@ static void sequences_end_where_they_should(void **state)
  */
 
 struct pty {
-	int user, end; /* the user's side, and the program's */
+	int user, end; /* the user's side, and the program's side */
 	struct loop *loop;
 	struct output *output;
 	struct terminal terminal;
@@ -430,7 +430,7 @@ static void close_pty(struct pty *p)
 	close(p->user);
 }
 
-/* What the terminal has shown since the last call. */
+/* Checks the terminal's output since the last call. */
 static void shows(const struct pty *p, const char *expected)
 {
 	char text[256];
@@ -473,7 +473,7 @@ static void the_terminal_is_taken_and_given_back(void **state)
 		assert_true(is_cooked(&p));
 		shows(&p, "\033[m\033[?25h\033[?1049l");
 	}
-	/* Entered twice, the modes that are restored are still the shell's. */
+	/* After entering twice, the restored modes are still the shell's. */
 	assert_int_equal(terminal_enter(&p.terminal, p.output), 0);
 	assert_int_equal(terminal_enter(&p.terminal, p.output), 0);
 	terminal_leave(&p.terminal, p.output);

@@ -35,7 +35,7 @@ static void add_frames(struct fixture *f, const struct process *p,
 	assert_int_equal(profile_add(f->profile, &sample), 0);
 }
 
-/* At ADDRESS, called by main. */
+/* Adds a sample at ADDRESS, called by main. */
 static void add(struct fixture *f, const struct process *p, uint64_t address, uint64_t fiber_id,
 	uint64_t weight)
 {
@@ -101,7 +101,7 @@ static void test_functions_have_self_and_total(void **state)
 	struct snapshot *s;
 
 	add(f, f->one, START + 5, 0, 300);
-	/* main calls itself: it is on the stack once. */
+	/* main calls itself, but counts once per stack. */
 	add(f, f->two, MAIN + 0x20, 0, 100);
 	s = snapshot_of(f);
 	row = row_named(&s->by[ROWS_FUNCTION], "main");
@@ -120,7 +120,7 @@ static void test_goroutines_are_called_by_their_own_function(void **state)
 	add(f, f->one, MCALL + 5, 7, 10);
 	add(f, f->one, START + 5, 0, 10);
 	add(f, f->two, LIBC_START + 5, 7, 30);
-	/* More in the runtime alone than anywhere else. */
+	/* The runtime alone has the most samples. */
 	add_alone(f, f->two, MCALL + 5, 7, 90);
 	add_alone(f, f->two, MCALL + 5, 8, 90);
 	s = snapshot_of(f);
@@ -128,7 +128,7 @@ static void test_goroutines_are_called_by_their_own_function(void **state)
 	rows_order(&s->by[ROWS_FIBER], ROWS_CPU, false);
 	assert_string_equal(s->by[ROWS_FIBER].rows[0].detail, "__libc_start_main");
 	assert_string_equal(s->by[ROWS_FIBER].rows[1].detail, "runtime.mcall");
-	/* Of a process it is the hottest function, whatever that is. */
+	/* A process shows its hottest function, even one of the runtime. */
 	assert_string_equal(row_named(&s->by[ROWS_PROCESS], "two")->detail, "runtime.mcall");
 	assert_int_equal(row_named(&s->by[ROWS_FIBER], "one")->fiber_id, 7);
 	snapshot_destroy(s);
@@ -167,7 +167,7 @@ static void test_rows_order(void **state)
 
 	(void)state;
 	rows_order(&rows, ROWS_CPU, false);
-	assert_int_equal(list[0].pid, 2); /* of equals the larger total */
+	assert_int_equal(list[0].pid, 2); /* of equal rows, the larger total first */
 	assert_int_equal(list[2].pid, 3);
 	rows_order(&rows, ROWS_TOTAL, false);
 	assert_int_equal(list[0].pid, 3);
@@ -311,7 +311,7 @@ static void read_all(void *context)
 	struct reader *r = context;
 	char bytes[65536];
 
-	/* Nothing is there until the loop has written again. */
+	/* The pipe is empty until the loop has written again. */
 	assert_true(read(r->ends[0], bytes, sizeof(bytes)) > 0 || errno == EAGAIN);
 }
 
@@ -355,7 +355,7 @@ static void test_output_never_waits(void **state)
 	assert_int_equal(output_put(output, &bytes), 0);
 	assert_true(output_is_pending(output));
 	assert_int_equal(output_put(output, &bytes), -EBUSY);
-	/* The pipe's own open file is as it was: its other users may wait. */
+	/* The open file of the pipe has not changed: other users of it may block. */
 	assert_false(fcntl(r.ends[1], F_GETFL) & O_NONBLOCK);
 	assert_int_equal(loop_timer(r.loop, 1000, 1000, read_all, &r, &timer), 0);
 	assert_int_equal(loop_run(r.loop), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rooms of agent/sampler while each allocation and each system call fails in turn. */
+/* Parts of agent/sampler while each allocation and each system call fails in turn. */
 #include "tests/unit/torture.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static const uint64_t SECOND = 1000000000;
 static const uint64_t KADDR = UINT64_C(0xffffffff81000010);
 static uint64_t clock_ns;
 
-/* In the place of libc's: all clocks stand still until the test sets them forward. */
+/* Replaces libc's function: all clocks stand still until the test advances them. */
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
 	(void)clock;
@@ -83,7 +83,7 @@ static int read_kernel(void *context)
 	return kernel_symbols_table(w->symbols) ? 0 : -ENOMEM;
 }
 
-/* A device error is one of the file, and not tried again; a shortage is over a second later. */
+/* After a device error the file is not tried again; a shortage is over a second later. */
 static void kernel_has_names_after_a_shortage(void *context, int result)
 {
 	struct kernel_world *w = context;
@@ -132,7 +132,7 @@ static int renew_kernel(void *context)
 	return kernel_symbols_renew(w->symbols, clock_ns) ? 0 : -ENOMEM;
 }
 
-/* The table that was there is whole, and the next report has the new one. */
+/* The old table is complete, and the next report has the new one. */
 static void kernel_keeps_its_names(void *context, int result)
 {
 	struct kernel_world *w = context;
@@ -224,7 +224,7 @@ static int hit_and_fork(void *context)
 	return 0;
 }
 
-/* Ten seconds later at most the map is read, whatever failed. */
+/* The map is read at most ten seconds later, whatever failed. */
 static void parent_has_its_names_later(void *context, int result)
 {
 	struct jit_world *w = context;
@@ -239,7 +239,7 @@ static void parent_has_its_names_later(void *context, int result)
 	assert_non_null(map);
 	assert_true(perf_map_lookup(map, 0x1008, &name, &start));
 	assert_string_equal(name, "first");
-	/* The child has what it was given, or nothing. */
+	/* The child has the inherited names, or none. */
 	map = jit_maps_get(w->maps, w->child);
 	if (map && perf_map_lookup(map, 0x1008, &name, &start))
 		assert_string_equal(name, "first");

@@ -27,7 +27,7 @@ static void begin_walks(void *context)
 		walks->unfinished[i] = walk_unfinished(WALK_WINDOW + i % 2, i + 1);
 }
 
-/* Three walks wait, for one module and then for the next; one window is sealed meanwhile. */
+/* Three walks wait, first for one module, then for the next; meanwhile a window is sealed. */
 static int let_walks_wait(void *context)
 {
 	const struct waiting_walks *walks = context;
@@ -162,7 +162,7 @@ static int sample_a_child(void *context)
 	return 0;
 }
 
-/* A child that could not be remembered is not followed, and that is counted. */
+/* A child without an entry is not followed, and its samples are counted. */
 static void the_sample_was_added_or_counted(void *context, int result)
 {
 	struct sampling *s = context;
@@ -272,7 +272,7 @@ static void a_stack_that_finds_no_memory_is_refused(void **state)
 		.begin = begin_resolving,
 		.operation = resolve_a_stack,
 		.end = the_stack_is_there_later,
-		/* That of the cache, without which the stack is resolved again. */
+		/* The allocation of the cache; without it the stack is resolved again. */
 		.optional = "calloc",
 		.context = &r,
 	};
@@ -305,7 +305,7 @@ static int aggregate(void *context)
 	return 0;
 }
 
-/* A sample is in its window or lost, and one that only the tap lacks is left out there. */
+/* A sample is in its window or lost; one that only the tap lacks counts as left out. */
 static void each_sample_was_added_or_counted(void *context, int result)
 {
 	struct aggregator_fixture *f = *(struct aggregator_fixture **)context;

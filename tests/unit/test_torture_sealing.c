@@ -14,7 +14,7 @@ enum { PROCESSES = 40, LONG_PATH = 4000 };
 
 struct sealing {
 	struct fixture *f;
-	uint64_t refused; /* samples that were not described before this try */
+	uint64_t refused; /* samples without a description before this try */
 	struct report_summary summary;
 };
 
@@ -34,7 +34,7 @@ static int seal(void *context)
 	return 0;
 }
 
-/* The profile is reported whole; what has no description is counted. */
+/* The report has the whole profile; samples without a description are counted. */
 static void all_samples_are_reported(void *context, int result)
 {
 	struct sealing *s = context;

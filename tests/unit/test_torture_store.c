@@ -84,7 +84,7 @@ static void end(struct fixture *f)
 	nftw(f->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The store's own list; each file of it is there and whole. */
+/* Returns how many files the store lists; each of them is complete on disk. */
 static size_t whole_files(struct fixture *f)
 {
 	struct store_file file;
@@ -131,12 +131,12 @@ static int put_another(void *context)
 static void the_new_file_is_whole_or_not_there(void *context, int result)
 {
 	struct fixture *f = context;
-	/* Where the disk is full, the oldest goes for the new one. */
+	/* On a full disk, the oldest file is dropped for the new one. */
 	bool full = torture_failed() && !strcmp(torture_failed(), "write");
 	unsigned int wanted = FILES + !result - full;
 
 	assert_int_equal(whole_files(f), wanted);
-	/* A temporary file that could not be removed is removed at the next start. */
+	/* The next start removes a temporary file that remained. */
 	store_destroy(take(f->store));
 	assert_int_equal(open_store(f), 0);
 	assert_int_equal(whole_files(f), wanted);
@@ -197,7 +197,7 @@ static int start(void *context)
 }
 
 /*
- * A store that starts knows all its files: the limit counts them. One that cannot be looked at is
+ * A started store knows all its files, and the limit counts them. A file that cannot be examined is
  * left alone.
  */
 static void it_knows_all_files(void *context, int result)
@@ -255,7 +255,7 @@ static void a_removal_that_fails_is_told(void **state)
 		.operation = shrink,
 		.end = what_is_listed_is_there,
 		.context = &f,
-		.optional = "unlinkat" }; /* of the day's directory */
+		.optional = "unlinkat" }; /* the removal of the day's directory */
 
 	(void)state;
 	torture_run(&t);

@@ -154,7 +154,7 @@ static int build(void *context)
 	return builder_run(building.elf_fd, building.output_fd, &result);
 }
 
-/* Without an error it is the index of that file, whole. */
+/* Without an error the result is the complete index of that file. */
 static void end_building(void *context, int result)
 {
 	struct index *index = NULL;
@@ -211,7 +211,7 @@ static int read_notes(void *context)
 	return err;
 }
 
-/* Whatever failed, the same reader reads the same file afterwards. */
+/* After any failure the same reader reads the same file. */
 static void end_reading(void *context, int result)
 {
 	struct build_id id;
@@ -271,7 +271,7 @@ static int put(struct caching *c, const struct module_id *id, const char *name)
 	return err;
 }
 
-/* Two files of one build ID, whose contents differ. */
+/* Two files with one build ID and different contents. */
 static void begin_caching(void *context)
 {
 	struct caching *c = context;
@@ -301,7 +301,7 @@ static int open_cached(void *context)
 	return cache_open(c->cache, &c->ids[0], &c->index);
 }
 
-/* What could not be read for a moment is still there afterwards. */
+/* An entry that could not be read for a moment is still there afterwards. */
 static void it_is_still_cached(void *context, int result)
 {
 	struct caching *c = context;
@@ -354,7 +354,7 @@ static void an_index_is_cached_whole_or_not_at_all(void **state)
 		.operation = put_second,
 		.end = it_is_cached_or_not,
 		.context = &c,
-		/* An old mark that the build was interrupted costs one more pause. */
+		/* A stale mark of an interrupted build costs one more pause. */
 		.optional = "unlinkat flock fstat" }; /* another name is tried */
 
 	(void)state;
@@ -480,7 +480,7 @@ static void kernel_names_are_all_there_or_none(void **state)
 		.operation = load_kernel,
 		.end = end_kernel,
 		.context = &k,
-		.optional = "realloc" }; /* to give back what is not needed */
+		.optional = "realloc" }; /* shrinks the buffer */
 
 	(void)state;
 	torture_run(&t);
@@ -506,7 +506,7 @@ static int update_jit(void *context)
 	return perf_map_update(j->map, j->fd);
 }
 
-/* What a failed update left out comes with the next. */
+/* The next update includes what a failed one left out. */
 static void the_next_update_has_all(void *context, int result)
 {
 	struct jit *j = context;

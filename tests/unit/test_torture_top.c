@@ -47,7 +47,7 @@ static int take_snapshot(void *context)
 	return snapshot_create(sources, &taken);
 }
 
-/* All of it or nothing. */
+/* The snapshot is complete, or there is none. */
 static void it_is_whole_or_none(void *context, int result)
 {
 	assert_int_equal(result == 0, taken != NULL);
@@ -113,7 +113,7 @@ static void end_drawing(void *context, int result)
 static void a_screen_without_memory(void **state)
 {
 	struct drawing d = { .f = *state };
-	/* The line of the losses is made apart: without it the screen has an empty one. */
+	/* The line of the losses has a buffer of its own; without it the line is empty. */
 	struct torture t = { .begin = begin_drawing,
 		.operation = draw,
 		.end = end_drawing,
@@ -159,7 +159,7 @@ static void begin_writing(void *context)
 	w->output = NULL;
 }
 
-/* More than the pipe takes: the rest is kept. */
+/* Writes more than the pipe takes: the rest is kept. */
 static int write_much(void *context)
 {
 	struct writing *w = context;
@@ -176,7 +176,7 @@ static int write_much(void *context)
 	return err ? err : output_put(w->output, &w->bytes);
 }
 
-/* What was not taken is not kept either. */
+/* After a failure nothing is pending. */
 static void nothing_is_half_kept(void *context, int result)
 {
 	struct writing *w = context;
@@ -197,7 +197,7 @@ static void output_without_memory(void **state)
 		.operation = write_much,
 		.end = nothing_is_half_kept,
 		.context = &w,
-		/* Without a descriptor of its own it writes to the one that was given. */
+		/* Without a descriptor of its own, the output uses the given one. */
 		.optional = "fstat open" };
 
 	(void)state;

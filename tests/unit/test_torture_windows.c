@@ -95,7 +95,7 @@ static void nothing_is_due(void *context)
 	(void)context;
 }
 
-/* The loop's reserve is used up: a further timer needs memory. */
+/* The loop's reserve is used up: another timer needs memory. */
 static void begin_windows_without_timers(void *context)
 {
 	const struct owner *o = context;
@@ -137,7 +137,7 @@ static int rotate(void *context)
 	return windows_rotate(o->windows);
 }
 
-/* The window goes on, and can be ended when there is memory. */
+/* The window goes on, and can be ended once there is memory. */
 static void end_of_rotate(void *context, int result)
 {
 	struct owner *o = context;

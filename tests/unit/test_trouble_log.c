@@ -33,7 +33,7 @@ struct trouble {
 	struct trouble_log log;
 	struct debuginfod servers;
 	struct builds builds;
-	char text[4096]; /* that the last check wrote */
+	char text[4096]; /* output of the last check */
 };
 
 static int set_up(void **state)
@@ -99,7 +99,7 @@ static void files_of_no_use_are_reported_once(void **state)
 	assert_string_equal(check(t, &t->servers), "");
 }
 
-/* The count is of what came since the last line. */
+/* The count covers the time since the last line. */
 static void each_further_setback_of_builds_is_reported(void **state)
 {
 	struct trouble *t = *state;

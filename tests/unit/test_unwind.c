@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwind tables of whole files and of hostile index files. */
+/* Unwind tables of whole files and of malformed index files. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +96,7 @@ static void debug_frame(void **)
 	assert_half(index_of(&elf));
 }
 
-/* .eh_frame_hdr at 0x600000 whose first pointer is written as ENCODING, 4 bytes of it VALUE. */
+/* .eh_frame_hdr at 0x600000; its first pointer has ENCODING, with VALUE as its first 4 bytes. */
 static void add_header(struct elf_writer *elf, uint8_t version, uint8_t encoding, uint32_t value)
 {
 	uint8_t bytes[12] = { version, encoding, 0xff, 0xff };
@@ -125,7 +125,7 @@ static void eh_frame_without_section_headers(void **)
 	struct cfi_writer cfi;
 
 	start_file(&elf, &cfi, false);
-	put_u32(&cfi.bytes, 0); /* its end */
+	put_u32(&cfi.bytes, 0); /* terminator */
 	put_u64(&cfi.bytes, 0xfefefefefefefefe);
 	add_header(&elf, 1, 0x1b, CFI_ADDRESS - 0x600004);
 	add_section(&elf, &cfi, ".eh_frame");
@@ -145,7 +145,7 @@ static void no_tables(struct elf_writer *elf)
 	index_destroy(index);
 }
 
-/* ENTRY_POINT is where the file begins; what is said of it and of what is around it. */
+/* Checks the rules at and before the entry point ENTRY_POINT. */
 static void assert_entry_point(uint64_t entry_point, const char *before, const char *at)
 {
 	struct elf_writer elf;
@@ -183,11 +183,11 @@ static void nobody_calls_the_entry_point(void **)
 {
 	assert_entry_point(CFI_TEXT + 0x110, "none", "end");
 	assert_entry_point(CFI_TEXT + 0x100, entry, "end");
-	assert_entry_point(CFI_TEXT + 0x80, entry, entry); /* has an entry of its own */
+	assert_entry_point(CFI_TEXT + 0x80, entry, entry); /* has an FDE of its own */
 	assert_entry_point(CFI_TEXT + 0x300, "none", "none"); /* no code */
 }
 
-/* A vDSO of aarch64, with or without tables for the rest of it. */
+/* A vDSO of aarch64, with or without tables for its other code. */
 static void assert_signal_return(bool tables)
 {
 	struct elf_writer elf;
@@ -222,7 +222,7 @@ static void signal_handlers_return_into_the_vdso_of_aarch64(void **)
 	assert_signal_return(false);
 }
 
-/* The rule in a vDSO's function of four instructions, whose first one is FIRST. */
+/* The rule of a vDSO function of four instructions, of which the first is FIRST. */
 static const char *rule_of_time(uint32_t first, const char *name)
 {
 	static char text[64];
@@ -317,7 +317,7 @@ static void headers_that_lie(void **)
 	} lies[] = {
 		{ 2, 0x1b, CFI_ADDRESS - 0x600004 }, { 1, 0xff, 0 }, { 1, 0x9b, 0 },
 		{ 1, 0x1b, 0x7fffffff }, { 1, 0x03, 0xfffffff0 },
-		{ 1, 0x0c, 0 }, /* 8 bytes, the rest of them zeros */
+		{ 1, 0x0c, 0 }, /* 8 bytes, of which the others are zero */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
@@ -425,7 +425,7 @@ static int write_good_index(void)
 	return take_fd(&output);
 }
 
-/* Changes 4 bytes of a table of the index and makes its checksum right again. */
+/* Changes 4 bytes of a table of the index and fixes its checksum. */
 static struct index *with_lie(enum index_table_number table, size_t offset, uint32_t value)
 {
 	autoclose int fd = write_good_index();
@@ -459,13 +459,13 @@ static void an_index_that_lies_gives_no_page(void **)
 {
 	static const uint32_t good = sizeof(struct abi_unwind_page);
 
-	assert_no_page(with_lie(INDEX_UNWIND_PAGES, 0, 77)); /* another page's number */
-	assert_no_page(with_lie(INDEX_UNWIND_PAGES, 4, 1)); /* inside the page */
+	assert_no_page(with_lie(INDEX_UNWIND_PAGES, 0, 77)); /* number of another page */
+	assert_no_page(with_lie(INDEX_UNWIND_PAGES, 4, 1)); /* address inside the page */
 	assert_no_page(with_lie(INDEX_UNWIND_PAGES, 4, 0xffffffff));
 	assert_no_page(with_lie(INDEX_UNWIND_WORDS, 0, 0xffffff)); /* size */
 	assert_no_page(with_lie(INDEX_UNWIND_WORDS, 0, good));
 	assert_no_page(with_lie(INDEX_UNWIND_WORDS, 4, 0xffffffff)); /* counts */
-	assert_no_page(with_lie(INDEX_UNWIND_WORDS, good, 0)); /* places of buckets */
+	assert_no_page(with_lie(INDEX_UNWIND_WORDS, good, 0)); /* offsets of buckets */
 }
 
 static void the_vdso_has_tables(void **)

@@ -15,7 +15,7 @@
 enum { STACK = 0x7ffd0000, STACK_WORDS = 64, CALLER = 0x401234, OTHER = 0x402468 };
 enum { GOROUTINE = 0xc000000, M = 0xd000000, GO_PC = 0x40aaaa, GO_WAITS = 40 };
 
-/* Bits that pointer authentication puts above an address. */
+/* Pointer authentication code above an address. */
 static const uint64_t SIGNED = UINT64_C(0x55) << 48;
 
 struct fixture {
@@ -63,7 +63,7 @@ static void expect_at(const struct fixture *f, uint64_t pc, uint64_t sp, uint64_
 	assert_int_equal(f->state.fp, fp);
 }
 
-/* A Go function that has lowered the stack pointer by DEPTH. */
+/* The rule of a Go function that has lowered the stack pointer by DEPTH. */
 static struct abi_unwind_rule rule_go(int kind, int depth)
 {
 	return (struct abi_unwind_rule){
@@ -82,7 +82,7 @@ static void leaf_returns_by_its_register(void **state)
 
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 0)), ABI_UNWIND_GOES_ON);
 	expect_at(f, CALLER, STACK, 0xdead);
-	/* A call has put another address there. */
+	/* A call has overwritten the link register. */
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 0)), ABI_UNWIND_BAD_REGISTER);
 }
 
@@ -123,7 +123,7 @@ static void morestack_leads_to_a_function_that_has_not_stored_its_return(void **
 {
 	struct fixture *f = *state;
 
-	/* gobuf had one member more until 1.24. */
+	/* Up to Go 1.24, gobuf has one member more. */
 	for (int old = 0; old < 2; old++) {
 		teardown(state);
 		setup(state);
@@ -155,8 +155,8 @@ static void pushed_call_has_the_link_register_of_what_it_interrupted(void **stat
 	struct abi_unwind_rule rule = rule_go(ABI_CFA_SP, 32);
 
 	rule.extra = ABI_UNWIND_INTERRUPTED;
-	f->words[0] = CALLER; /* where it was interrupted */
-	f->words[4] = OTHER; /* what it had in its link register */
+	f->words[0] = CALLER; /* pc of the interrupted code */
+	f->words[4] = OTHER; /* its link register */
 	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
 	expect_at(f, CALLER, word_at(6), 0xdead);
 	assert_int_equal(f->state.is_return, 0);

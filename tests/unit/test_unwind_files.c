@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What agent/sampler/unwind gives to a kernel that finds mappings itself: files, with the module of
- * each as samples report it. Memory replaces the kernel's maps.
+ * What agent/sampler/unwind gives to a kernel that finds mappings itself: files, each with the
+ * module of its samples. Memory replaces the kernel's maps.
  */
 #include "agent/sampler/unwind/unwind.h"
 
@@ -17,8 +17,8 @@ enum {
 	BASE = 0x400000, /* of small_index.h's segment: two pages of code, file offset 0 */
 	LOADED = 0x7f0000000000,
 	BYTES = 0x20000,
-	FILES = 8, /* the kernel's room in most cases */
-	KERNEL_DEVICE = 259 << 20 | 300, /* its number of 259:300 */
+	FILES = 8, /* the kernel's capacity in most cases */
+	KERNEL_DEVICE = 259 << 20 | 300, /* the kernel's encoding of 259:300 */
 };
 
 struct kernel_file {
@@ -36,7 +36,7 @@ struct fixture {
 	size_t file_count, file_limit;
 	uint32_t turn;
 	bool process_set;
-	/* Ours. */
+	/* User space's side. */
 	struct index *index;
 	enum unwind_module module_state;
 	struct module module;
@@ -156,7 +156,7 @@ static struct index *make_index(void)
 	return finish(w);
 }
 
-/* The process maps file NUMBER from here on; the module is the same. */
+/* From now on the process maps file NUMBER, with the same module. */
 static void map_file(struct fixture *f, uint64_t number)
 {
 	const struct mapping mapping = { .start = LOADED,
@@ -204,7 +204,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A sample that came upon the file NUMBER, which is mapped as the fixture's module is. */
+/* A sample that found file NUMBER, which is mapped like the fixture's module. */
 static struct abi_unwind_rest rest_of(uint64_t number)
 {
 	return (struct abi_unwind_rest){
@@ -253,7 +253,7 @@ static void file_has_ranges_by_its_offsets(void **state)
 	assert_int_equal(range->address, 0);
 	assert_int_equal(range->slot_count, 2);
 	assert_int_equal(range->kind, ABI_UNWIND_TABLES);
-	/* Nobody has anything at hand of it. */
+	/* Nothing has cached the file yet. */
 	assert_int_equal(f->turn, 0);
 }
 
@@ -298,7 +298,7 @@ static void file_without_its_index_waits(void **state)
 	assert_int_equal(f->turn, 0);
 }
 
-/* It was unwound without tables, and that is at hand. */
+/* The file was unwound without tables, and the kernel has that cached. */
 static void file_whose_index_comes_late_is_told_of(void **state)
 {
 	struct fixture *f = *state;
@@ -350,10 +350,10 @@ static void what_does_not_fit_the_process_is_not_learned(void **state)
 	rest = rest_of(7);
 	rest.pc = LOADED + BYTES;
 	unwind_learn(f->unwind, f->mappings, &rest);
-	rest = rest_of(ABI_FILE_VDSO); /* and the module is a file */
+	rest = rest_of(ABI_FILE_VDSO); /* but the module is a file */
 	unwind_learn(f->unwind, f->mappings, &rest);
 	rest = rest_of(7);
-	rest.mapping.end = 0; /* nothing is told */
+	rest.mapping.end = 0; /* no mapping reported */
 	unwind_learn(f->unwind, f->mappings, &rest);
 	assert_int_equal(f->file_count, 0);
 	rest = rest_of(7);
@@ -363,7 +363,7 @@ static void what_does_not_fit_the_process_is_not_learned(void **state)
 	assert_int_equal(f->file_count, 1);
 }
 
-/* What mremap() does: no record tells of it, and all processes would have that file's tables. */
+/* mremap() leaves no record; learning the file would give all processes the wrong tables. */
 static void file_moved_over_another_is_not_learned_as_that(void **state)
 {
 	struct fixture *f = *state;

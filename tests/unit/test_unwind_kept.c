@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps of bpf/unwind/step.bpf.h that need a callee-saved register: rules that say where it is, a
- * frame found by rbx, and Go's race detector, which has its caller's stack in r12.
+ * Steps of bpf/unwind/step.bpf.h that need a callee-saved register: rules that say where it is
+ * saved, a frame found by rbx, and Go's race detector, which keeps its caller's stack in r12.
  */
 #include "tests/unit/unwind_fixture.h"
 
 #ifdef __x86_64__
-/* The usual rule of a frame of two words, and where it has REGISTER of enum abi_kept. */
+/* The usual rule of a frame of two words; WORDS says where it saves register WHICH. */
 static struct abi_unwind_rule rule_kept(enum abi_kept which, uint8_t words)
 {
 	struct abi_unwind_rule rule = rule_sp(16);
@@ -33,7 +33,7 @@ static void kept_registers_are_followed_where_rules_tell(void **state)
 		assert_int_equal(f->state.kept[which], 0x5678);
 		by_rule(f, rule_kept(which, 0));
 		assert_int_equal(f->state.kept[which], 0);
-		/* Beyond the memory. */
+		/* Outside of the memory. */
 		f->state.kept[which] = 1;
 		by_rule(f, rule_kept(which, ABI_UNWIND_KEPT_WORDS));
 		assert_int_equal(f->state.kept[which], 0);
@@ -52,7 +52,7 @@ static void frame_by_a_kept_register(void **state)
 	f->state.kept[ABI_KEPT_RBX] = STACK + 800;
 	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
 	expect_at(f, CALLER, STACK + 856, 0xdead);
-	/* Not known any more, below the stack, or one that is not followed. */
+	/* An unknown register, one that points below the stack, and one that is not followed. */
 	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
 	f->state.kept[ABI_KEPT_RBX] = STACK - 800;
 	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
@@ -118,7 +118,7 @@ static void racecall_interrupted_before_its_switch_is_as_usual(void **state)
 	f->words[170] = OTHER;
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_RACECALL, 8)), ABI_UNWIND_GOES_ON);
 	expect_at(f, CALLER, word_at(141), 0xdead);
-	/* And once it has. */
+	/* After the switch. */
 	f->state.is_return = 0;
 	f->state.sp = STACK;
 	f->state.kept[ABI_KEPT_R12] = word_at(170);

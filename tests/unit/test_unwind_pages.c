@@ -19,22 +19,22 @@
 enum {
 	MAX_PAGES = 64,
 	PAGE_BYTES = 1 << ABI_UNWIND_PAGE_SHIFT,
-	PLACE = 0x54340, /* of a page in BPF's pool */
+	PLACE = 0x54340, /* address of a page in BPF's pool */
 };
 
-/* What the packer gave. */
+/* The packer's output. */
 struct made {
 	struct unwind_pages *packer;
 	uint64_t addresses[MAX_PAGES];
 	struct abi_unwind_page *pages[MAX_PAGES];
 	size_t count;
-	int error; /* to be returned instead */
+	int error; /* returned instead of 0 */
 	struct unwind_counts counts;
 };
 
 static struct made made;
 static uint8_t region[ABI_UNWIND_REGION_BYTES], wide_region[ABI_UNWIND_REGION_BYTES];
-static const struct abi_unwind_page *in_region; /* the page that was copied there */
+static const struct abi_unwind_page *in_region; /* the page that is copied there */
 
 static int keep(void *context, uint64_t address, const struct abi_unwind_page *page)
 {
@@ -65,7 +65,7 @@ static int end(void **)
 	return 0;
 }
 
-/* A rule that is told by its CFA's offset. */
+/* Adds a rule that is recognized by its CFA's offset. */
 static void row(uint64_t low, uint64_t high, int offset)
 {
 	unwind_pages_row(made.packer, low, high,
@@ -78,7 +78,7 @@ static void finish(void)
 	assert_int_equal(made.counts.pages, made.count);
 }
 
-/* Copies PAGE, and its form without packed rules, to where BPF reads them. */
+/* Copies PAGE, and the same page without packed rules, to where BPF reads them. */
 static void copy_to_regions(const struct abi_unwind_page *page)
 {
 	autofree struct abi_unwind_page *wide = wide_page_of(page);
@@ -91,7 +91,7 @@ static void copy_to_regions(const struct abi_unwind_page *page)
 	in_region = page;
 }
 
-/* Both find RULE at OFFSET of the page without packed rules, too. */
+/* User space and BPF also find RULE at OFFSET of the page without packed rules. */
 static void assert_wide(uint32_t offset, const struct abi_unwind_rule *rule)
 {
 	const struct abi_unwind_page *wide = (const void *)(wide_region + PLACE);
@@ -104,7 +104,7 @@ static void assert_wide(uint32_t offset, const struct abi_unwind_rule *rule)
 	assert_memory_equal(&there, rule, sizeof(there));
 }
 
-/* The rule at ADDRESS, as user space and BPF find it. */
+/* The rule at ADDRESS, which user space and BPF must agree on. */
 static struct abi_unwind_rule rule_at(uint64_t address)
 {
 	struct abi_unwind_rule here = { 0 }, there;
@@ -143,7 +143,7 @@ static void page_is_framed_if_all_of_its_rules_are(void **)
 	unwind_pages_row(made.packer, 0x10100, 0x10110, &framed);
 	unwind_pages_row(made.packer, 0x20100, 0x2ff00, &framed);
 	row(0x2ff00, 0x30100, 8);
-	/* The page's first rule is that of the row before. */
+	/* The page begins with the rule of the row before. */
 	unwind_pages_row(made.packer, 0x30100, 0x40010, &framed);
 	unwind_pages_row(made.packer, 0x40020, 0x40030, &framed);
 	finish();
@@ -169,7 +169,7 @@ static void rows_and_gaps(void **)
 	assert_int_equal(made.count, 1);
 	assert_int_equal(made.addresses[0], 0x10000);
 	assert_int_equal(made.pages[0]->row_count, 5);
-	assert_int_equal(made.pages[0]->rule_count, 3); /* with `none` */
+	assert_int_equal(made.pages[0]->rule_count, 3); /* `none` included */
 	assert_int_equal(at(0x100ff), 0);
 	assert_int_equal(at(0x10100), 8);
 	assert_int_equal(at(0x1010f), 8);
@@ -196,7 +196,7 @@ static void a_row_that_goes_on_over_pages(void **)
 	assert_int_equal(made.count, 5);
 	assert_int_equal(made.pages[1]->row_count, 0);
 	assert_int_equal(made.pages[1]->rule_count, 1);
-	/* The header, 16 buckets' places and their end, a rule, and the number of it for each. */
+	/* The header, 16 buckets' offsets and their end, a rule, and its number for each bucket. */
 	assert_int_equal(made.pages[1]->size, 44 + 2 * 16 + 4 + 4 + 16);
 	assert_int_equal(at(0x1feff), 0);
 	assert_int_equal(at(0x20000), 8);
@@ -285,11 +285,11 @@ static void an_error_of_the_sink_ends_it(void **)
 	assert_int_equal(made.count, 0);
 }
 
-/* ---- what comes out is what went in --------------------------------------------------------- */
+/* ---- rows come back unchanged --------------------------------------------------------------- */
 
 enum { SHADOW_LOW = 0x10000, SHADOW_END = 0x60000, SHADOW_RULES = 200 };
 
-/* For each address the number of its rule + 1. */
+/* The number of the rule + 1 for each address. */
 static uint8_t shadow[SHADOW_END - SHADOW_LOW];
 static struct abi_unwind_rule shadow_rules[SHADOW_RULES];
 
@@ -325,8 +325,7 @@ static void compare_shadow(void)
 	}
 }
 
-/* Many at once, which begin before END, up to where rows went, or behind it. Returns the new end.
- */
+/* Adds several rows; the first begins before, at or after END. Returns the new end. */
 static uint64_t shadow_batch(uint64_t end, unsigned int *seed)
 {
 	struct unwind_row rows[40];
@@ -357,7 +356,7 @@ static void many_rows_at_once(void **)
 	compare_shadow();
 }
 
-/* Functions are entered, pushed, popped and left, one twice, as compilers make them. */
+/* Typical functions: entered, pushes, pops and return, one of them twice. */
 static void what_compilers_make_takes_little_room(void **)
 {
 	uint64_t at = SHADOW_LOW;
@@ -424,7 +423,7 @@ static void rows_at_random(void **)
 	}
 }
 
-/* Where a row begins at each byte, buckets have to be small; elsewhere they need not. */
+/* Only where a row begins at each byte do buckets have to be small. */
 static void rows_at_each_byte_in_one_place(void **)
 {
 	uint64_t at = SHADOW_LOW;
@@ -440,7 +439,7 @@ static void rows_at_each_byte_in_one_place(void **)
 	assert_int_equal(made.pages[1]->bucket_shift, ABI_UNWIND_BUCKET_SHIFT_MAX);
 }
 
-/* Nothing repeats: most changes take their longest form. */
+/* No change repeats: most have their longest form. */
 static void the_densest_pages(void **)
 {
 	uint64_t at = SHADOW_LOW;
@@ -458,7 +457,7 @@ static void the_densest_pages(void **)
 	assert_true(made.counts.rows > 5 * 16000);
 }
 
-/* ---- pages that lie ------------------------------------------------------------------------- */
+/* ---- malformed pages ------------------------------------------------------------------------ */
 
 /* Rows at 0x100, 0x110, 0x5000 and 0x5010 in buckets of 4 KiB; rules: nothing, 8, 16. */
 static struct abi_unwind_page *small_page(void)
@@ -485,7 +484,7 @@ static uint8_t *changes_of(struct abi_unwind_page *page)
 	       page->wide_count * sizeof(struct abi_unwind_rule);
 }
 
-/* Whatever it says, look-ups stay inside of it. */
+/* The page is rejected, and lookups stay inside of it. */
 static void assert_refused(struct abi_unwind_page *page)
 {
 	autofree struct abi_unwind_page *copy = malloc(page->size);
@@ -579,8 +578,8 @@ static void changes_that_lie(void **)
 	const struct {
 		int kind, nibbles, least;
 	} codes[] = {
-		{ ABI_CHANGE_TO, 0, 1 }, /* the next nibbles are no rule's number */
-		{ ABI_CHANGE_DOWN, 0, 1 }, /* from rule 0 */
+		{ ABI_CHANGE_TO, 0, 1 }, /* the next nibbles are no valid rule number */
+		{ ABI_CHANGE_DOWN, 0, 1 }, /* below rule 0 */
 		{ ABI_CHANGE_DOWN_2, 0, 1 }, { ABI_CHANGE_UP, 0, 0 }, /* no distance */
 		{ ABI_CHANGE_UP, 3, 255 }, /* beyond the bucket's end */
 	};
@@ -616,7 +615,7 @@ static void a_bucket_with_too_many_changes(void **)
 	finish();
 	page = made.pages[0];
 	assert_true(page->bucket_shift <= 7);
-	/* As if buckets were larger, with the same beginnings. */
+	/* The buckets seem larger, with the same offsets. */
 	page->bucket_shift = ABI_UNWIND_BUCKET_SHIFT_MAX;
 	assert_refused(page);
 }
@@ -628,7 +627,7 @@ static void rules_of_unknown_kinds(void **)
 
 	rules_of(page)[1] = good | ABI_REG_KINDS << ABI_RULE_FP_SHIFT;
 	assert_refused(page);
-	/* There are no wide ones. */
+	/* The page has no wide rules. */
 	rules_of(page)[1] = ABI_RULE_WIDE;
 	assert_refused(page);
 	rules_of(page)[1] = good;

@@ -31,7 +31,7 @@ struct fixture {
 	struct abi_unwind_process processes[PIDS];
 	uint32_t epoch, rules_epoch;
 	bool full;
-	/* Ours. */
+	/* User space's side. */
 	struct index *index; /* of module 1 */
 	enum unwind_module module_state;
 	struct module module;
@@ -102,7 +102,7 @@ static enum unwind_module module_state(
 	return f->module_state;
 }
 
-/* Two pages: sp + 16 from 0x1000 on, the end of all at 0x2000; the second only keeps nothing. */
+/* Two pages: sp + 16 from 0x1000, the root from 0x2000; the second page has a single rule. */
 static struct index *make_index(struct fixture *f)
 {
 	struct index_writer *w = create();
@@ -282,7 +282,7 @@ static void code_that_nobody_knows_is_asked_for_once(void **state)
 	unwind_settle(f->unwind, &f->process);
 	assert_int_equal(f->processes[PID].settled, 1);
 	assert_int_equal(f->processes[PID].range_count, 1);
-	/* What is new since then is not known yet. */
+	/* The new mapping is not known yet. */
 	map_module(f, LOADED + 0x1000000, 0x10000, 0x8000);
 	unwind_settle(f->unwind, &f->process);
 	tell(f);
@@ -400,7 +400,7 @@ static void forgotten_module_gives_its_slots_back(void **state)
 	unwind_forget_module(f->unwind, &f->module);
 }
 
-/* Otherwise walks through the slots' next module would use them. */
+/* Otherwise walks through the next module in these slots would use the cached rules. */
 static void rules_at_hand_of_a_forgotten_module_are_turned_away(void **state)
 {
 	struct fixture *f = *state;
@@ -414,7 +414,7 @@ static void rules_at_hand_of_a_forgotten_module_are_turned_away(void **state)
 	assert_int_not_equal(f->rules_epoch, 0);
 }
 
-/* Else nobody would see that the page is in use. */
+/* Otherwise walks with cached rules would not mark the page as used. */
 static void rules_at_hand_are_turned_away_from_time_to_time(void **state)
 {
 	struct fixture *f = *state;
@@ -461,7 +461,7 @@ static uint32_t count_loaded(const struct fixture *f, uint32_t first)
 	return loaded;
 }
 
-/* How many of them found room. */
+/* Requests all pages; returns how many found room. */
 static uint32_t want_all(struct fixture *f, uint32_t first)
 {
 	for (uint32_t i = 0; i < BIG_PAGES; i++)
@@ -477,13 +477,13 @@ static void oldest_pages_make_room_for_new_ones(void **state)
 	assert_true(before > 500 && before < BIG_PAGES);
 	assert_int_equal(
 		metrics_get(&f->metrics, METRIC_UNWIND_PAGES_DEFERRED), BIG_PAGES - before);
-	/* Wanted again in the same turn they count no more; nothing of this is a refusal. */
+	/* A second request in the same epoch does not count, and nothing is refused. */
 	unwind_want(f->unwind, first + before);
 	assert_int_equal(
 		metrics_get(&f->metrics, METRIC_UNWIND_PAGES_DEFERRED), BIG_PAGES - before);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGES_REFUSED), 0);
 
-	/* Half of them are in use. */
+	/* 300 of them are in use. */
 	unwind_tick(f->unwind);
 	for (uint32_t i = 0; i < 300; i++)
 		f->slots[first + i].used = f->epoch;
@@ -499,7 +499,7 @@ static void oldest_pages_make_room_for_new_ones(void **state)
 	}
 }
 
-/* More is evicted for them than the share that is always kept free. */
+/* For them more is evicted than the share that is always kept free. */
 static void pages_that_found_no_room_find_it_after_some_turns(void **state)
 {
 	struct fixture *f = *state;
@@ -516,7 +516,7 @@ static void pages_that_found_no_room_find_it_after_some_turns(void **state)
 		assert_int_equal(rule_at(f, LOADED + ((uint64_t)i << 16)).cfa, ABI_CFA_SP);
 }
 
-/* From REST on, whose piece of stack is WORDS. */
+/* Finishes the walk from REST, whose piece of stack is WORDS. */
 static const struct mapping *finish_rest(struct fixture *f, const struct abi_unwind_rest *rest,
 	const uint64_t *words, bool force, struct unwind_stack *stack)
 {
@@ -526,7 +526,7 @@ static const struct mapping *finish_rest(struct fixture *f, const struct abi_unw
 		f->unwind, f->process.mappings, rest, (const void *)words, force, stack);
 }
 
-/* From PC on, on the fixture's stack. */
+/* Finishes the walk from PC on the fixture's stack. */
 static const struct mapping *finish_walk(
 	struct fixture *f, uint64_t pc, bool force, struct unwind_stack *stack)
 {
@@ -537,7 +537,7 @@ static const struct mapping *finish_walk(
 	return finish_rest(f, &rest, f->stack, force, stack);
 }
 
-/* Walks that meet such a page are none the worse for it. */
+/* A page without room does not stop walks in user space. */
 static void walk_is_finished_where_a_page_found_no_room(void **state)
 {
 	struct fixture *f = *state;
@@ -642,7 +642,7 @@ static void walk_ends_where_the_piece_of_stack_does(void **state)
 	assert_int_equal(stack.end, ABI_UNWIND_UNREADABLE);
 }
 
-/* The stack that the walk comes to lies in a piece of its own, before the other. */
+/* The other stack is copied to a piece of its own, in front of the first one. */
 static void walk_goes_on_in_the_piece_of_the_other_stack(void **state)
 {
 	struct fixture *f = *state;
@@ -665,7 +665,7 @@ static void walk_goes_on_in_the_piece_of_the_other_stack(void **state)
 	assert_int_equal(stack.count, 3);
 	assert_int_equal(stack.frames[2], LOADED + 0x2001);
 	assert_int_equal(stack.end, ABI_UNWIND_ROOT);
-	/* What could not be read of it does not count, nor does a room that is larger than all. */
+	/* Unread bytes do not count; a piece that is larger than the whole copy is rejected. */
 	rest.other_bytes = 0;
 	assert_null(finish_rest(f, &rest, words, false, &stack));
 	assert_int_equal(stack.count, 2);

@@ -12,7 +12,7 @@ static uint8_t region[ABI_UNWIND_REGION_BYTES];
 
 /* ---- the search ----------------------------------------------------------------------------- */
 
-/* ROW is that of all addresses that it is said to reach over; the next ones begin at its ends. */
+/* ROW must hold for its whole extent; its neighbours begin and end next to it. */
 static void expect_extent(uint32_t at, uint64_t row, uint32_t offset)
 {
 	uint32_t first = unwind_row_first(row), last = unwind_row_last(row);
@@ -26,7 +26,7 @@ static void expect_extent(uint32_t at, uint64_t row, uint32_t offset)
 		assert_int_equal(unwind_row_first(unwind_row_at(region, at, last + 1)), last + 1);
 }
 
-/* Each offset's rule, found in the region at an odd place, by three ways. */
+/* Looks up the rule at each offset in three ways, with the region at an odd place. */
 static void expect_all_offsets(struct fixture *f)
 {
 	const struct abi_unwind_page *page = page_finish(&f->page);
@@ -443,14 +443,14 @@ static void morestack_goes_on_in_the_function_that_called_it(void **state)
 	struct go_fixture go;
 
 	begin_go(f, &go);
-	f->words[WAITS - 1] = 0x77777778; /* below its stack */
+	f->words[WAITS - 1] = 0x77777778; /* below the goroutine's stack */
 	f->words[WAITS] = OTHER;
 	f->words[WAITS + 4] = word_at(200);
 	f->words[WAITS + 5] = CALLER;
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_GO_MORESTACK, 8)), ABI_UNWIND_GOES_ON);
 	expect_at(f, GO_PC, word_at(WAITS), 0);
 	assert_int_equal(f->state.is_return, 1);
-	/* It had no frame yet; the frame pointer is found again in the next one. */
+	/* The function had no frame yet; the next frame restores the frame pointer. */
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 8)), ABI_UNWIND_GOES_ON);
 	expect_at(f, OTHER, word_at(WAITS + 1), 0);
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 40)), ABI_UNWIND_GOES_ON);
@@ -547,14 +547,14 @@ static void prologue_of_go_keeps_the_callers_frame_pointer(void **state)
 {
 	struct fixture *f = *state;
 
-	/* Pushed, but the register is the caller's still. */
+	/* The frame pointer is pushed, but the register still has the caller's. */
 	f->words[0] = 0xdead;
 	f->words[1] = CALLER;
 	f->words[4] = 0xbeef;
 	f->words[5] = OTHER;
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 16)), ABI_UNWIND_GOES_ON);
 	expect_at(f, CALLER, STACK + 16, 0xdead);
-	/* The register is this frame's. */
+	/* The register is set up for this frame. */
 	f->state.fp = STACK + 32;
 	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 32)), ABI_UNWIND_GOES_ON);
 	expect_at(f, OTHER, STACK + 48, 0xbeef);

@@ -20,7 +20,7 @@
 
 #define MESSAGE(name) Perftools__Profiles__##name
 
-/* One stack of two locations, the inner with an inlined frame; ids with gaps. */
+/* One stack of two locations; the inner one has an inlined frame. Ids have gaps. */
 struct sample_profile {
 	MESSAGE(Profile) profile;
 	MESSAGE(ValueType) type, period_type, *types[1];
@@ -139,7 +139,7 @@ struct seen {
 	int count;
 	uint64_t samples;
 	struct labels labels; /* of the last */
-	struct upload_profile profile; /* the last one, read again */
+	struct upload_profile profile; /* the last one, decoded */
 };
 
 static int note(void *context, const struct payload *payload)
@@ -210,14 +210,14 @@ static void what_servers_need_is_there_afterwards(void **state)
 	assert_int_equal(out->location[0]->n_line, 2);
 	assert_string_equal(string_of(out, out->function[0]->name), "inner");
 	assert_string_equal(string_of(out, out->function[1]->name), "outer?");
-	/* The outer location has no line: it does not count as one of those with functions. */
+	/* The outer location has no line, so it goes to the mapping without functions. */
 	assert_int_equal(out->n_mapping, 2);
 	assert_true(out->mapping[0]->has_functions);
 	assert_false(out->mapping[1]->has_functions);
 	assert_int_equal(out->location[1]->mapping_id, 2);
 }
 
-/* What readers of the profile are told beside its samples. */
+/* The fields that readers of the profile need besides its samples. */
 static void everything_but_the_samples_stays(void **state)
 {
 	static const char hash[] = "#htlhash 9 0123456789abcdef0123456789abcdef";
@@ -252,14 +252,14 @@ static void everything_but_the_samples_stays(void **state)
 	assert_string_equal(string_of(out, out->doc_url), "https://doc.example");
 	assert_int_equal(out->duration_nanos, 17);
 	assert_int_equal(out->period, 18);
-	/* A comment on a mapping names it by its new id; one that nothing is sent of has none. */
+	/* Comments have new ids of mappings; those of mappings that are not sent are dropped. */
 	assert_int_equal(out->n_comment, 2);
 	assert_string_equal(string_of(out, out->comment[0]), "go1.24");
 	assert_string_equal(
 		string_of(out, out->comment[1]), "#htlhash 1 0123456789abcdef0123456789abcdef");
 }
 
-/* A profile with TYPES sample types t0, t1, … of which the last is shown first. */
+/* Hands out a profile with TYPES sample types t0, t1, …; the last one is the default. */
 static int hand_out_types(size_t types, struct seen *seen)
 {
 	enum { MOST = PPROF_MAX_TYPES + 1, FIRST = 8 };
@@ -283,7 +283,7 @@ static int hand_out_types(size_t types, struct seen *seen)
 		pointers[i] = &type[i];
 		values[i] = 100 + (int64_t)i;
 	}
-	/* The same text as the last type's, in another place. */
+	/* An equal string at another position. */
 	p.profile.default_sample_type = FIRST + (int64_t)types;
 	p.profile.string_table = strings;
 	p.profile.n_string_table = FIRST + types + 1;
@@ -307,7 +307,7 @@ static void all_sample_types_stay(void **state)
 	assert_string_equal(string_of(out, out->default_sample_type), "t15");
 	for (size_t i = 0; i < PPROF_MAX_TYPES; i++)
 		assert_int_equal(out->sample[0]->value[i], 100 + (int64_t)i);
-	/* Rather nothing than a part. */
+	/* The profile is refused, not truncated. */
 	seen.count = 0;
 	assert_int_equal(hand_out_types(PPROF_MAX_TYPES + 1, &seen), -E2BIG);
 	assert_int_equal(seen.count, 0);

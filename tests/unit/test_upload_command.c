@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fathom upload` to a server that answers as the test says, on a clock that the test turns. */
+/* `fathom upload` to a fake server, on a clock that the test advances. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,9 +26,9 @@
 
 enum { MAX_ANSWERS = 8 };
 
-/* In place of agent/server/export/remote/remote.c. */
+/* Replaces agent/server/export/remote/remote.c. */
 static struct {
-	struct remote_result answers[MAX_ANSWERS]; /* the last one stays */
+	struct remote_result answers[MAX_ANSWERS]; /* the last one is repeated */
 	size_t sent;
 	uint64_t sent_ns[2 * MAX_ANSWERS];
 	char service[64]; /* of the last payload */
@@ -91,7 +91,7 @@ int remote_send(
 	return 0;
 }
 
-/* The answer comes with the second turn. */
+/* The second call answers. */
 int remotes_run(struct remotes *r, int timeout_ms)
 {
 	size_t last = 0;
@@ -157,7 +157,7 @@ static const char *below(const char *name)
 	return path;
 }
 
-/* A profile of one sample, without a time of its own. */
+/* Writes a profile of one sample, without a time of its own. */
 static void write_profile(const char *path)
 {
 	const struct pprof_options options = { .types = { { "samples", "count" } },
@@ -200,7 +200,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What is said on standard error is in `output` afterwards. */
+/* Runs the command; standard error goes to `output`. */
 static int run_words(int argc, char **argv)
 {
 	struct invocation call = { .argc = argc, .argv = argv };
@@ -278,7 +278,7 @@ static void a_file_is_sent(void **state)
 		below("app.pb.gz"));
 	assert_string_equal(output, expected);
 	assert_string_equal(server.service, "app");
-	assert_true(server.time_ns == INT64_C(1600000000000000005)); /* the file's */
+	assert_true(server.time_ns == INT64_C(1600000000000000005)); /* mtime of the file */
 	assert_int_equal(UPLOAD((char *)below("app.pb.gz"), (char *)below("app.pb.gz")), EXIT_DONE);
 	assert_int_equal(server.sent, 3);
 }
@@ -307,7 +307,7 @@ static void what_cannot_be_read_is_told(void **state)
 	(void)state;
 	assert_int_equal(UPLOAD((char *)"/no/such", (char *)below("app.pb.gz")), EXIT_FAILED);
 	says("fathom upload: /no/such: No such file or directory\n");
-	says("app.pb.gz: 1 profiles, 1 samples"); /* the others go on */
+	says("app.pb.gz: 1 profiles, 1 samples"); /* the other files are sent */
 	assert_int_equal(io_replace_file(AT_FDCWD, below("x"), "text", 4, 0600), 0);
 	assert_int_equal(upload(below("x")), EXIT_FAILED);
 	says("x: it is neither pprof nor gzip-compressed pprof\n");
@@ -364,7 +364,7 @@ static void the_server_says_how_long_to_wait(void **state)
 	server.answers[2] = sent;
 	assert_int_equal(upload(below("app.pb.gz")), EXIT_DONE);
 	says("trying again in 7.0 s");
-	says("trying again in 60.0 s"); /* at most */
+	says("trying again in 60.0 s"); /* the longest pause */
 	assert_in_range(server.sent_ns[1] - server.sent_ns[0], 7000000000, 7001000000);
 	assert_in_range(server.sent_ns[2] - server.sent_ns[1], 60000000000, 60001000000);
 }
@@ -393,7 +393,7 @@ static void what_is_refused_is_not_sent_again(void **state)
 	assert_int_equal(
 		UPLOAD((char *)below("app.pb.gz"), (char *)below("app.pb.gz")), EXIT_FAILED);
 	says("app.pb.gz: who are you (401)\n");
-	assert_int_equal(server.sent, 1); /* the next one would be denied, too */
+	assert_int_equal(server.sent, 1); /* the next file would be denied, too */
 }
 
 static void what_cannot_be_sent_at_all_is_told(void **state)

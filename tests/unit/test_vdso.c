@@ -62,7 +62,7 @@ static bool has_symbol(Elf *elf, const char *wanted)
 	return false;
 }
 
-/* libelf is the judge of whether it is a whole ELF file. */
+/* libelf checks that it is a complete ELF file. */
 static void test_is_an_elf_file_with_the_clock_functions(void **state)
 {
 	struct fixture *f = *state;

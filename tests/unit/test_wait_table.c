@@ -62,7 +62,7 @@ static void test_ended_waits_of_a_thread_stay_until_they_are_forgotten(void **st
 	wait_table_forget_thread(&w, 7);
 	for (uint64_t left_ns = 1; left_ns <= 4; left_ns++)
 		assert_int_equal(wait_table_find(&w, 7, left_ns)->left_ns, left_ns);
-	/* In the middle, the oldest, the newest, the last one. */
+	/* Removes one in the middle, the oldest, the newest, and the only one. */
 	wait_table_forget(&w, wait_table_find(&w, 7, 2));
 	assert_null(wait_table_find(&w, 7, 2));
 	wait_table_forget(&w, wait_table_find(&w, 7, 1));

@@ -16,10 +16,10 @@ enum { TGID = 70, TID = 71, LEFT_NS = 1000, PLENTY = 1 << 20, TAPS = 2 };
 struct fixture {
 	struct waits *waits;
 	struct metrics metrics;
-	struct profile *previous, *current; /* PREVIOUS: NULL = none is open */
+	struct profile *previous, *current; /* PREVIOUS: NULL = no previous window is open */
 	uint32_t number; /* of the current one */
 	struct profile *taps[TAPS]; /* NULL = none */
-	unsigned int hits; /* of stacks */
+	unsigned int hits; /* number of resolved stacks */
 	uint32_t hit_process;
 };
 
@@ -114,7 +114,7 @@ static void leave(struct fixture *f, uint64_t left_ns)
 	waits_left(f->waits, &switch_out);
 }
 
-/* The stack of a switch in WINDOW is resolved into its profile. */
+/* Resolves the stack of a switch in WINDOW into its profile. */
 static void resolve(struct fixture *f, uint64_t left_ns, uint32_t window)
 {
 	const struct abi_switch_out switch_out = switch_out_at(left_ns, window);
@@ -139,7 +139,7 @@ static void wake(struct fixture *f, uint64_t left_ns, uint64_t wait_ns)
 				     .wait_ns = wait_ns });
 }
 
-/* The current window ends. */
+/* Ends the current window. */
 static void rotate(struct fixture *f)
 {
 	assert_null(f->previous);
@@ -160,7 +160,7 @@ static uint64_t lost(const struct fixture *f)
 	return metrics_get(&f->metrics, METRIC_LOST_MEMORY_LIMIT);
 }
 
-/* PROFILE has one sample: a wait of WAIT_NS whose stack has the frame ADDRESS. */
+/* Checks that PROFILE has one sample: a wait of WAIT_NS whose stack has the frame ADDRESS. */
 static void assert_wait(const struct profile *profile, uint64_t address, uint64_t wait_ns)
 {
 	const struct profile_sample *sample = profile_sample_at(profile, 0);
@@ -192,7 +192,7 @@ static void wait_counts_when_the_thread_runs_again(void **state)
 	assert_wait(f->current, LEFT_NS, 77);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_SAMPLES_OFF_CPU), 1);
 	assert_int_equal(f->hits, 0);
-	/* Once. */
+	/* A second wake-up adds nothing. */
 	wake(f, LEFT_NS, 77);
 	assert_wait(f->current, LEFT_NS, 77);
 }
@@ -219,7 +219,7 @@ static void waits_of_a_thread_may_be_resolved_in_any_order(void **state)
 		leave(f, left_ns);
 		wake(f, left_ns, 10 * left_ns);
 	}
-	/* Its end is no end of those that have ended before. */
+	/* The thread's end does not end waits that are over. */
 	waits_thread_ended(f->waits, TID);
 	resolve(f, 2, 1);
 	assert_wait(f->current, 2, 20);
@@ -317,7 +317,7 @@ static void wait_counts_in_the_window_in_which_it_ends(void **state)
 	rotate(f);
 	assert_int_equal(f->hits, 0);
 	seal(f);
-	/* Its stack moved on, and its modules are still needed. */
+	/* Its stack moved to the new window, where its modules are still needed. */
 	assert_int_equal(f->hits, 1);
 	assert_int_equal(f->hit_process, 5);
 	rotate(f);
@@ -421,7 +421,7 @@ static void stack_that_cannot_move_on_is_lost(void **state)
 	f->current = make_profile(1);
 	seal(f);
 	assert_int_equal(lost(f), 1);
-	/* Its end is no second loss. */
+	/* The wake-up is no second loss. */
 	wake(f, LEFT_NS, 77);
 	assert_nothing_added(f);
 	assert_int_equal(lost(f), 1);
@@ -438,7 +438,7 @@ static void more_waits_than_there_is_room_for_are_lost(void **state)
 	}
 	assert_int_equal(lost(f), 3);
 	assert_false(waits_wants(f->waits, &switch_out));
-	/* The others are as before. */
+	/* The other waits are unchanged. */
 	switch_out.sample.tid = 1;
 	assert_true(waits_wants(f->waits, &switch_out));
 }

@@ -29,7 +29,7 @@ static void a_sliver_goes_to_the_next_window(void **state)
 	assert_int_equal(window_clock_left_ns(999999999, SECOND), SECOND + 1);
 }
 
-/* Whatever the clock was set to, a window lasts between a tenth and eleven tenths of its length. */
+/* Whatever the time is, a window lasts between 0.1 and 1.1 of its length. */
 static void no_time_makes_a_window_endless(void **state)
 {
 	const uint64_t times[] = { 0, 1, SECOND, UINT64_MAX / 2, UINT64_MAX - SECOND, UINT64_MAX };
@@ -53,7 +53,7 @@ static bool is_readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* By NS nanoseconds, less than 0 is back. */
+/* Shifts the clock by NS nanoseconds. */
 static int shift_clock(long ns)
 {
 	struct timex t = { .modes = ADJ_SETOFFSET | ADJ_NANO };
@@ -63,7 +63,7 @@ static int shift_clock(long ns)
 	return adjtimex(&t) < 0 ? -errno : 0;
 }
 
-/* A nanosecond forth and back: for those who watch it, that is a jump like any other. */
+/* Even a shift by a nanosecond notifies the watchers. */
 static void a_clock_that_is_set_is_noticed_each_time(void **state)
 {
 	int fd;

@@ -24,17 +24,17 @@ struct owner {
 	struct loop *loop;
 	struct windows *windows;
 	char calls[64]; /* since the last take_calls() */
-	uint32_t number; /* the last one given */
+	uint32_t number; /* last window number */
 	bool building;
-	struct sealed_window sealed; /* the last one */
+	struct sealed_window sealed; /* last sealed window */
 	uint64_t sealed_samples;
 	uint64_t open_ns; /* of the last `settled` */
-	/* Samples that come with the next drain, of window `late`. */
+	/* Samples of window `late` that arrive with the next drain. */
 	unsigned int late_samples;
 	uint32_t late;
-	uint64_t reporting_ns; /* how long the owner takes for a sealed window */
-	uint64_t reported_ns; /* when it was through with the last one */
-	unsigned int last_samples; /* that are added when a window is about to be sealed */
+	uint64_t reporting_ns; /* how long the owner's report of a sealed window takes */
+	uint64_t reported_ns; /* when it finished the last one */
+	unsigned int last_samples; /* added when a window is about to be sealed */
 };
 
 static void note(struct owner *o, char letter)
@@ -108,7 +108,7 @@ static void on_sealed(void *context, const struct sealed_window *window)
 	note(o, 's');
 	o->sealed = *window;
 	o->sealed_samples = profile_total_count(window->profile);
-	/* Its records are late from now on. */
+	/* From now on records of this window are late. */
 	assert_ptr_not_equal(windows_profile(o->windows, window->number), window->profile);
 	ahead_ns += o->reporting_ns;
 	o->reported_ns = clock_monotonic_ns();
@@ -168,7 +168,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Until the previous window has been sealed in its own time. */
+/* Runs until the timer has sealed the previous window. */
 static void run_until_settled(struct owner *o)
 {
 	ahead_ns += SECOND;
@@ -215,7 +215,7 @@ static void late_records_go_into_their_own_window(void **state)
 	assert_int_equal(windows_rotate(o->windows), 0);
 	add_samples(o, 1, 2);
 	add_samples(o, 2, 5);
-	/* Two come with the last draining, four when the window is about to be sealed. */
+	/* Two samples arrive with the last drain, four when the window is about to be sealed. */
 	o->late = 1;
 	o->late_samples = 2;
 	o->last_samples = 4;
@@ -265,7 +265,7 @@ static void complete_window_waits_for_builds(void **state)
 	pass(o->loop, 20 * MS);
 	assert_calls(o, "ndc");
 	pass(o->loop, 100 * MS);
-	/* Nothing is drained for it any more. */
+	/* No more records are drained for the window. */
 	assert_calls(o, "c");
 	assert_false(windows_are_busy(o->windows));
 	o->building = false;
@@ -302,7 +302,7 @@ static void next_rotation_ends_the_wait_for_builds(void **state)
 	assert_int_equal(windows_number(o->windows, 2), 2);
 }
 
-/* While the one before is reported, samples have the number of the window that is about to end. */
+/* While the previous window is reported, samples still belong to the window about to end. */
 static void a_window_ends_after_the_one_before_was_reported(void **state)
 {
 	const uint64_t hour_ns = 3600 * SECOND;
@@ -323,7 +323,7 @@ static void a_window_ends_after_the_one_before_was_reported(void **state)
 	assert_true(o->sealed.ended_ns >= reported_ns);
 	next = windows_current(o->windows);
 	assert_int_equal(next.began_ns, o->sealed.ended_ns);
-	/* Both of its clocks were read at that moment. */
+	/* Both clocks were read at that moment. */
 	offset_ns = clock_real_ns() - clock_monotonic_ns();
 	assert_in_range(next.began_real_ns - next.began_ns, offset_ns - hour_ns / 2,
 		offset_ns + hour_ns / 2);
@@ -338,7 +338,7 @@ static void window_can_be_sealed_at_once(void **state)
 	assert_int_equal(windows_rotate(o->windows), 0);
 	windows_seal_previous(o->windows);
 	assert_calls(o, "ngsr");
-	/* Its timer is gone with it. */
+	/* Sealing also cancels the timer. */
 	pass(o->loop, SECOND);
 	assert_calls(o, "");
 }
@@ -358,13 +358,13 @@ static void window_carries_its_own_times(void **state)
 	assert_true(clock_real_ns() - began_real_ns < SECOND);
 	ahead_ns += 10 * SECOND;
 	assert_int_equal(windows_rotate(o->windows), 0);
-	/* What passes until it is sealed is not its own. */
+	/* The time until the window is sealed is not part of it. */
 	ahead_ns += 100 * SECOND;
 	run_until_settled(o);
 	assert_int_equal(o->sealed.began_ns, began_ns);
 	assert_int_equal(o->sealed.began_real_ns, began_real_ns);
 	assert_in_range(o->sealed.ended_ns, began_ns + 10 * SECOND, began_ns + 20 * SECOND);
-	/* The next one began where it ended. */
+	/* The next window begins where this one ended. */
 	assert_int_equal(windows_current(o->windows).began_ns, o->sealed.ended_ns);
 	assert_true(sample_types_have(&o->sealed.types, 1));
 	assert_false(sample_types_have(&o->sealed.types, 0));
@@ -399,7 +399,7 @@ static void last_window_ends_when_sampling_stops(void **state)
 	window = windows_current(o->windows);
 	assert_int_equal(window.began_ns, began_ns);
 	assert_in_range(window.ended_ns, began_ns + 3 * SECOND, began_ns + 50 * SECOND);
-	/* It goes on: it is the same window. */
+	/* The window goes on. */
 	windows_start(o->windows);
 	window = windows_current(o->windows);
 	assert_int_equal(window.began_ns, began_ns);
@@ -422,7 +422,7 @@ static void what_ended_before_the_oldest_open_window_is_not_needed(void **state)
 	uint64_t began_ns;
 
 	windows_start(o->windows);
-	/* Of the first one, all that was there before is needed. */
+	/* The first window needs everything that was there before. */
 	assert_int_equal(windows_oldest_open_ns(o->windows), 0);
 	ahead_ns += SECOND;
 	assert_int_equal(windows_rotate(o->windows), 0);
@@ -435,7 +435,7 @@ static void what_ended_before_the_oldest_open_window_is_not_needed(void **state)
 	ahead_ns += SECOND;
 	assert_int_equal(windows_rotate(o->windows), 0);
 	run_until_settled(o);
-	/* The tap is open since then. */
+	/* From now on the tap counts as open. */
 	assert_true(o->open_ns >= began_ns);
 	assert_true(o->open_ns < windows_current(o->windows).began_ns);
 	windows_tap_close(tap);
@@ -453,7 +453,7 @@ static void tap_has_what_comes_while_it_is_open(void **state)
 
 	windows_set_period(o->windows, 10000000);
 	assert_int_equal(windows_tap_open(o->windows, 7, &tap), 0);
-	/* What was sampled before is not its own. */
+	/* The tap has none of the earlier samples. */
 	assert_calls(o, "d");
 	ahead_ns += 2 * SECOND;
 	window = windows_tap_read(o->windows, tap);
@@ -502,7 +502,7 @@ static void taps_are_limited_and_their_places_are_used_again(void **state)
 	assert_int_equal(windows_tap_number(o->windows, more), 3);
 }
 
-/* As many distinct stacks as fit. */
+/* Adds as many distinct stacks as fit. */
 static unsigned int fill(struct profile *profile)
 {
 	struct profile_frame frame = { .address = 1 };
@@ -557,7 +557,7 @@ static void closing_windows_can_be_destroyed(void **state)
 	struct owner *o = *state;
 	struct windows_tap *tap;
 
-	/* Closing, with a tap that is open; teardown() destroys it, and sanitizers look. */
+	/* Closes with an open tap; teardown() destroys it, and sanitizers see leaks. */
 	assert_int_equal(windows_tap_open(o->windows, 0, &tap), 0);
 	assert_int_equal(windows_rotate(o->windows), 0);
 	assert_true(windows_are_busy(o->windows));

@@ -28,8 +28,7 @@ struct torture {
 	const char *optional;
 	/* The operation's error may differ from that of the failed call. */
 	bool other_errors;
-	/* A library frees what we allocate, libbpf its skeletons: only descriptors are looked at.
-	 */
+	/* A library frees what our code allocates, as libbpf does: only descriptors are checked. */
 	bool freed_elsewhere;
 };
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * A hand-written stack and a walk at its first word: the start of the tests of
- * bpf/unwind/step.bpf.h.
- */
+/* A hand-written stack and a walk at its first word, for the tests of bpf/unwind/step.bpf.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

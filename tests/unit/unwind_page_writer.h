@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Writes a page of unwind tables (bpf/abi/unwind.h) row by row in the plainest form: each change
- * names its rule and has no code, each rule is a wide one.
+ * Writes a page of unwind tables (bpf/abi/unwind.h) row by row in its plainest form: no change has
+ * a code, each one names its rule, and all rules are wide.
  */
 #include <stdbool.h>
 #include <stddef.h>
