@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stream on the running kernel, as root: children burn CPU, fork and execute; what the rings
- * tell of them is compared with what they did.
+ * The stream on the running kernel, as root: children burn CPU, fork and execute; the records are
+ * compared with what the children did.
  */
 #include "tests/bpf/seen.h"
 
@@ -23,7 +23,7 @@
 
 /*
  * Everything on the machine writes into these rings, and a burst of mappings fills one faster than
- * anybody reads it. So losses are no failure here, but one that is not counted is.
+ * it is drained. So losses are no failure here, but an uncounted loss is.
  */
 static void assert_losses_are_counted(const struct seen *s)
 {
@@ -58,7 +58,10 @@ static void busy_child_is_sampled(struct seen *s, uint32_t without)
 		s->samples, (double)cpu_ns / 1e9, s->stack_records, s->repeated_stacks,
 		(unsigned int)s->frames_max, s->samples_of_others);
 	lost = metrics_get(&s->metrics, METRIC_LOST_RING_FULL);
-	/* A virtual machine's host takes time that the child is not charged for, hence the room. */
+	/*
+	 * The host of a virtual machine takes time that the child is not charged for, hence the
+	 * tolerance.
+	 */
 	assert_in_range(s->samples + lost, HZ * 8 / 10, UINT64_MAX);
 	assert_in_range(s->samples, 1, HZ * 12 / 10 * cpu_ns / SECOND_NS + 2);
 	assert_in_range(
@@ -102,13 +105,13 @@ static void frames_are_shipped_once_a_window(void **state)
 	end_burner(&b);
 	assert_int_equal(s->samples_of_others, 0);
 	assert_losses_are_counted(s);
-	/* A loop of a few instructions has few stacks; only slots shared by chance repeat one. */
+	/* A short loop has few stacks; a record repeats only after a slot collision. */
 	assert_true(s->stack_records >= 4);
 	assert_true(s->stack_records < s->samples);
 	assert_true(s->repeated_stacks * 10 <= s->stack_records);
 }
 
-/* The first child of which no record was lost: whatever else runs may fill the rings. */
+/* Runs children until one has lost no record: other programs may fill the rings. */
 static void see_a_whole_life(struct seen *s)
 {
 	uint64_t start_ns = clock_monotonic_ns();
@@ -183,7 +186,7 @@ static void run_children_on_all_cpus(int cpus)
 
 /*
  * The kernel's record of a new BPF program is too long on all CPUs but the first, and ends with
- * what the ring held before; taken for a time, that may stop the CPU's stream for ever.
+ * stale bytes of the ring. Read as a time, they may stop the CPU's stream for ever.
  */
 static void programs_loaded_meanwhile_do_not_stop_the_stream(void **state)
 {
@@ -214,12 +217,12 @@ static void programs_loaded_meanwhile_do_not_stop_the_stream(void **state)
 		end_burner(&b);
 	}
 	stop_and_drain(s);
-	/* A slow machine fills the small ring while it loads a program. */
+	/* On a slow machine the small ring overflows while a program is loaded. */
 	assert_true(s->ksymbols > 0 || s->gaps > 0);
 	assert_int_equal(s->backwards, 0);
 }
 
-/* Side-band fills a ring that nobody drains: the loss is told, and the stream goes on. */
+/* Side-band overflows a ring that nobody drains: the loss is reported, and the stream goes on. */
 static void full_ring_is_told(void **state)
 {
 	struct seen *s = *state;
@@ -234,7 +237,7 @@ static void full_ring_is_told(void **state)
 		assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
 	}
 	assert_true(collect_drain(s->collect, 0) > 0);
-	/* The kernel says how many were lost with the next record of that CPU. */
+	/* The kernel reports the number of lost records with the CPU's next record. */
 	run_children_on_all_cpus((int)sysconf(_SC_NPROCESSORS_ONLN));
 	stop_and_drain(s);
 	assert_true(metrics_get(&s->metrics, METRIC_LOST_SIDEBAND) > 0);
@@ -242,7 +245,7 @@ static void full_ring_is_told(void **state)
 	assert_int_equal(s->backwards, 0);
 }
 
-/* Nobody drains: what does not fit is counted, and when there is room again samples go on. */
+/* Without draining, samples that do not fit are counted; later samples arrive again. */
 static void samples_that_do_not_fit_are_counted(struct seen *s, uint32_t without)
 {
 	struct collect_options options = options_for(s);
@@ -283,7 +286,7 @@ static void full_ring_of_a_perf_event_is_counted(void **state)
 	samples_that_do_not_fit_are_counted(*state, MECHANISM_OWN_RINGS);
 }
 
-/* arm64 calls it by its architecture. */
+/* arm64 names the PMU after the CPU model. */
 static bool has_pmu(void)
 {
 	glob_t found = { 0 };
@@ -333,7 +336,7 @@ static void chosen_cpu_is_the_only_one_sampled(void **state)
 	assert_int_equal(collect_cpu_count(s->collect), 1);
 }
 
-/* Nobody tells the kernel of the child's modules, so each of its walks is left to user space. */
+/* The kernel does not know the child's modules, so it leaves each walk to user space. */
 static void process_that_is_left_out_brings_no_stack(void **state)
 {
 	struct seen *s = *state;
@@ -350,7 +353,7 @@ static void process_that_is_left_out_brings_no_stack(void **state)
 	if (tables) {
 		tables_leave_out(tables, s->tgid, true);
 		tables_leave_out(tables, s->tgid + ABI_LEFT_OUT, false);
-		/* Those that came before are still in the rings. */
+		/* Earlier samples are still in the rings. */
 		drain_until_samples(s, s->samples + HZ);
 		s->unfinished = 0;
 		drain_until_samples(s, s->samples + HZ / 4);
@@ -408,7 +411,7 @@ static void *map_ring(int ring, size_t bytes, off_t what)
 	return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* One request of io_uring's at a time, to be done by a thread of the kernel's in this process. */
+/* Reads by one io_uring request at a time, which a kernel thread of this process executes. */
 static void read_by_workers(void)
 {
 	struct io_uring_params p = { 0 };
@@ -445,7 +448,7 @@ static bool has_io_uring(void)
 
 	if (ring >= 0)
 		close(ring);
-	/* From 5.12 on its threads belong to the process. */
+	/* Since 5.12 io_uring's threads belong to the process. */
 	return ring >= 0 && p.features & IORING_FEAT_NATIVE_WORKERS;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Whom the sampler leaves out, and which stacks, on the running kernel, as root.
- */
+/* Which processes and stacks the sampler leaves out, on the running kernel, as root. */
 #include "tests/bpf/seen.h"
 
 #include <fcntl.h>
@@ -23,7 +21,7 @@ static void burn_under_another_name(void)
 	burn();
 }
 
-/* It is born with its parent's name. */
+/* A child is born with its parent's name. */
 static void wait_for_name(pid_t pid, const char *name)
 {
 	uint64_t start_ns = clock_monotonic_ns();
@@ -61,7 +59,7 @@ static void comm_filter_keeps_only_that_name(void **state)
 	assert_int_equal(collect_counter(s->collect, ABI_COUNT_SAMPLES), s->samples);
 }
 
-/* A cgroup of the unified hierarchy for the test, and the way there; false where there is none. */
+/* Makes a cgroup for the test in the unified hierarchy; returns false where there is none. */
 static bool make_cgroup(char *path, size_t size, uint32_t *ret_level)
 {
 	static const char *const mounts[] = { "/sys/fs/cgroup/unified", "/sys/fs/cgroup" };
@@ -93,7 +91,7 @@ static bool enter_cgroup(const char *path, pid_t pid)
 	return fclose(file) == 0 && done;
 }
 
-/* Samples of a burner in a cgroup below the wanted one, none of a burner outside. */
+/* A burner in a cgroup below the wanted one is sampled, a burner outside is not. */
 static void cgroup_filter_takes_the_cgroups_below(void **state)
 {
 	struct seen *s = *state;
@@ -128,8 +126,8 @@ static void cgroup_filter_takes_the_cgroups_below(void **state)
 }
 
 /*
- * An agent in a pid namespace of its own: the samples name its processes as it sees them, and so do
- * the side-band records. Runs in a child, whose exit status is the verdict.
+ * An agent in a pid namespace of its own: samples and side-band records have the pids of that
+ * namespace. Runs in a child, whose exit status is the verdict.
  */
 static void as_init_of_a_namespace(struct seen *s)
 {

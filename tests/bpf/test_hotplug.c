@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPUs that go and come back while sampling runs. Takes the machine's last CPU offline, so it runs
- * only where FATHOM_TEST_HOTPLUG says that nobody minds (tests/vm/run does).
+ * CPUs go offline and return while sampling runs. Takes the machine's last CPU offline, so it runs
+ * only with FATHOM_TEST_HOTPLUG set (by tests/vm/run).
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static const uint64_t PATIENCE_NS = 60 * UINT64_C(1000000000);
 struct seen {
 	struct collect *collect;
 	struct metrics metrics;
-	int cpu; /* the one that comes and goes */
+	int cpu; /* the one that goes offline */
 	pid_t burner;
 	size_t samples; /* on that CPU */
 	size_t mappings; /* of the burner */
@@ -83,7 +83,7 @@ static void pin(const struct seen *s)
 	assert_int_equal(sched_setaffinity(s->burner, sizeof(set), &set), 0);
 }
 
-/* Works, and maps a page of code now and then. */
+/* Burns CPU, and maps a page of code now and then. */
 static void burn(void)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -184,7 +184,7 @@ static void cpu_that_went_is_forgotten_and_taken_in_again(void **state)
 	expect_samples(s);
 }
 
-/* Nobody looked in between: the list is the same, but the CPU's events are dead. */
+/* Between the two checks the list of CPUs is the same, but the CPU's events are dead. */
 static void cpu_that_was_away_between_two_looks_is_opened_anew(void **state)
 {
 	struct seen *s = *state;
@@ -194,7 +194,7 @@ static void cpu_that_was_away_between_two_looks_is_opened_anew(void **state)
 	assert_int_equal(collect_check_cpus(s->collect), 0);
 	set_online(s->cpu, false);
 	set_online(s->cpu, true);
-	/* The first look may find time that passed before the CPU went. */
+	/* The first check may still see time from before the CPU went offline. */
 	assert_int_equal(collect_check_cpus(s->collect), 0);
 	assert_int_equal(collect_check_cpus(s->collect), 0);
 	assert_int_equal(collect_cpu_count(s->collect), all);
@@ -217,7 +217,7 @@ static void expect_mappings(struct seen *s)
 	}
 }
 
-/* What is mapped there matters for samples on the others. */
+/* Mappings of unsampled CPUs matter for samples on the others. */
 static void side_band_of_a_cpu_that_is_not_sampled_comes_again(void **state)
 {
 	struct seen *s = *state;
@@ -229,7 +229,7 @@ static void side_band_of_a_cpu_that_is_not_sampled_comes_again(void **state)
 	set_online(s->cpu, true);
 	assert_int_equal(collect_check_cpus(s->collect), 0);
 	assert_int_equal(collect_check_cpus(s->collect), 0);
-	assert_int_equal(s->gaps, 1); /* what was mapped there meanwhile */
+	assert_int_equal(s->gaps, 1); /* the mappings made meanwhile */
 	expect_mappings(s);
 	assert_int_equal(collect_cpu_count(s->collect), 1);
 }

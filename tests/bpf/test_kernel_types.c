@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The running kernel's types can be reduced, and with what is left libbpf makes the same programs
- * as with all of them.
+ * The running kernel's types can be reduced, and libbpf makes the same programs with the reduced
+ * types as with all of them.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static struct bpf_object *load(const struct probe *probe, struct kernel_types *t
 	return object;
 }
 
-/* But for the numbers of maps, which are each object's own. */
+/* Compares the instructions, except for the numbers of maps, which each object has of its own. */
 static void assert_same(const struct bpf_program *one, const struct bpf_program *other)
 {
 	const struct bpf_insn *a = bpf_program__insns(one), *b = bpf_program__insns(other);
@@ -112,7 +112,7 @@ static void by_frame_pointer(void **state)
 	programs_are_the_same(*state, false);
 }
 
-/* One reduction after the other, as for the probe and the sampler. */
+/* Two reductions in sequence, as for the probe and the sampler. */
 static void the_probe_says_the_same(void **state)
 {
 	int expected = mapping_probe(NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's stacks as BPF walks them by the kernel's own tables, on the running kernel, as root:
- * the program compares with the kernel's walk by itself, the first ones and one of many. What is
- * told of the tables here is wrong on purpose once, and then nothing may come of it.
+ * The kernel's stacks as BPF walks them by the kernel's own tables, on the running kernel, as root.
+ * The program itself compares the first walks, and some later ones, with the kernel's. One case
+ * gives it wrong tables, which it must give up.
  */
 #include "tests/bpf/seen.h"
 
@@ -27,7 +27,7 @@ static void read_zeros(void)
 		;
 }
 
-/* False: this kernel has none, or does not say where. */
+/* Returns false if the kernel has no tables or does not show their addresses. */
 static bool kernel_tables(struct abi_kernel_tables *ret_tables)
 {
 	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -41,7 +41,7 @@ static bool kernel_tables(struct abi_kernel_tables *ret_tables)
 	return there;
 }
 
-/* A child in the kernel most of its time is sampled by these tables. */
+/* Samples a child that is in the kernel most of its time by these tables. */
 static struct burner sample_by(
 	struct seen *s, const struct abi_kernel_tables *tables, uint32_t without)
 {
@@ -82,7 +82,7 @@ static void own_walks_are_as_the_kernels(void **state)
 		(unsigned long long)walks, s->samples);
 	assert_int_equal(collect_counter(s->collect, ABI_COUNT_KERNEL_WALKS_WRONG), 0);
 	assert_int_equal(s->missing_stacks, 0);
-	/* Before 6.4 their bits mean something else, and the kernel walks. */
+	/* Before 6.4 the bits of the tables have another meaning, so the kernel walks. */
 	if (!walks)
 		skip();
 	assert_true(walks >= WALKS);
@@ -109,7 +109,7 @@ static void tables_that_are_wrong_are_given_up(void **state)
 	end_burner(&b);
 	assert_true(s->kernel_stacks > 0);
 	assert_int_equal(s->missing_stacks, 0);
-	/* With one rule for another most walks lead nowhere at all, and those are the kernel's. */
+	/* With wrong rules most walks end nowhere, and the kernel repeats them. */
 	if (wrong)
 		assert_int_equal(collect_counter(s->collect, ABI_COUNT_KERNEL_WALKS), walks);
 	else

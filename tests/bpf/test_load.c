@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does this kernel's verifier take every program in every configuration? Settings are read-only
- * data, so that each combination is another program to it. With --counts: how many instructions the
- * verifier went through, one line a configuration (kernels from 5.16 on tell).
+ * This kernel's verifier accepts every program in every configuration. Settings are read-only data,
+ * so the verifier sees another program for each combination. With --counts: prints the number of
+ * verified instructions, one line per configuration (Linux 5.16 and later).
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 struct variant {
 	const char *name;
 	struct abi_sampler_config config;
-	bool perf_rings; /* samples go into the rings of perf events alone */
+	bool perf_rings; /* samples go only into the rings of perf events */
 };
 
 static const struct variant variants[] = {
@@ -71,7 +71,7 @@ enum walk { FRAME_POINTER, RANGES, MAPPINGS, WALKS };
 
 static const char *const walk_names[] = { "frame_pointer", "ranges", "mappings" };
 
-/* The probe's program that is loaded for WALK, or the other one. */
+/* The probe's program that is loaded for WALK, or the one that is not. */
 static struct bpf_program *program_of(
 	const struct bpf_object *object, const struct probe *probe, enum walk walk, bool loaded)
 {
@@ -81,7 +81,7 @@ static struct bpf_program *program_of(
 		object, tables ? probe->by_tables : probe->by_frame_pointer);
 }
 
-/* The object of a probe by itself, with maps of its own. */
+/* Loads the object of a probe alone, with maps of its own. */
 static struct bpf_object *load(
 	const struct probe *probe, const struct variant *variant, enum walk walk)
 {
@@ -112,7 +112,7 @@ static struct bpf_object *load(
 	return object;
 }
 
-/* 0 where the kernel does not tell. */
+/* 0 if the kernel does not report it. */
 static uint32_t verified_instructions(const struct bpf_program *program)
 {
 	struct bpf_prog_info info = { 0 };

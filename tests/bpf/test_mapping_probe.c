@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels from 6.1 on have a tree of mappings that BPF can read; on others the probe says no. */
+/*
+ * Kernels since 6.1 have a tree of mappings that BPF can read; on older ones the probe is negative.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits on the running kernel, as root: a child that naps a known number of times leaves the CPU so
- * often, with a stack each, and comes back each time.
+ * Waits on the running kernel, as root: a child that naps a known number of times leaves the CPU as
+ * often, with a stack each time, and returns each time.
  */
 #include "tests/bpf/seen.h"
 
@@ -19,7 +19,7 @@ static const uint64_t NAP_NS = 2000000;
 
 struct waited {
 	struct seen *seen;
-	uint64_t left_ns; /* of the wait that has not ended; 0 = none */
+	uint64_t left_ns; /* of the current wait; 0 = none */
 	uint64_t wait_ns;
 	size_t began, ended, unknown, without_stack, on_cpu;
 };
@@ -66,7 +66,7 @@ static void saw_wake(void *context, uint64_t time_ns, const struct abi_wake *wak
 	w->ended++;
 }
 
-/* A child that naps, seen from its first nap to its end. Returns how long that was. */
+/* Watches a napping child from its first nap to its end; returns how long that took. */
 static uint64_t watch_naps(struct seen *s, double share, struct waited *ret_waited)
 {
 	struct collect_options options = options_for(s);
@@ -99,9 +99,9 @@ static void every_nap_begins_and_ends(void **state)
 
 	print_message("%zu waits of %d naps, %.3f of %.3f s\n", w.ended, NAPS,
 		(double)w.wait_ns / 1e9, (double)passed_ns / 1e9);
-	/* A nap that begins late is over before the thread leaves. */
+	/* A nap that starts late may be over before the thread leaves the CPU. */
 	assert_true(w.ended >= NAPS * 9 / 10);
-	/* The one that it ends with has no end. */
+	/* The last wait, at exit, has no end. */
 	assert_in_range(w.began, w.ended, w.ended + 1);
 	assert_int_equal(w.unknown, 0);
 	assert_int_equal(w.without_stack, 0);
@@ -112,8 +112,8 @@ static void every_nap_begins_and_ends(void **state)
 }
 
 /*
- * Of a fair coin's 400 throws 120 to 280 show heads, but for one time in 10^15; and it may leave
- * the CPU against its will, too.
+ * 400 throws of a fair coin show 120 to 280 heads, except once in 10^15; the child may also be
+ * preempted.
  */
 static void about_half_of_the_naps_are_taken_where_half_are_asked_for(void **state)
 {

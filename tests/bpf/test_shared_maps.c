@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes share the maps of bpf/shared.bpf.h, each once in the kernel, and keep what is their own.
- */
+/* Probes share the maps of bpf/shared.bpf.h, each once in the kernel; other maps are their own. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -37,7 +36,7 @@ static struct probe_set *load(double off_cpu_share)
 	return set;
 }
 
-/* The kernel's number of the map; 0: OBJECT has none of this name. */
+/* The kernel's id of the map; 0 = OBJECT has no map of this name. */
 static uint32_t id_of(const struct bpf_object *object, const char *name)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(object, name);
@@ -71,7 +70,7 @@ static void probes_share_what_is_common(void **state)
 	probe_set_unload(set);
 }
 
-/* A sampling event interrupts the program at switches of threads. */
+/* A sampling event may interrupt the program of a context switch. */
 static void each_probe_has_scratch_memory_of_its_own(void **state)
 {
 	static const char *const own[] = { "scratches", "unwind_cache_processes",
@@ -103,7 +102,7 @@ static void a_probe_that_is_not_wanted_is_not_loaded(void **state)
 	probe_set_unload(set);
 }
 
-/* Memory of all maps that this process holds, each once, whatever the set says of it. */
+/* Memory of all maps that this process holds, each counted once; the set is not asked. */
 static uint64_t memory_held(void)
 {
 	uint64_t seen[256], bytes = 0;
@@ -132,7 +131,7 @@ static uint64_t memory_held(void)
 	return bytes;
 }
 
-/* The pool alone is 4 MiB: it would show. */
+/* A second pool would add 4 MiB. */
 static void a_second_probe_takes_little_memory(void **state)
 {
 	uint64_t memory[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of any bytes: an answer is a build ID of a size that we can keep, or an error. */
+/* A file of any bytes: the answer is a build ID of a valid size, or an error. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arbitrary bytes as a module, through all sources into an index: what the writer makes of them is
- * an index that opens, with answers all over its code.
+ * Arbitrary bytes as a module, through all sources into an index, which must open and answer
+ * lookups all over its code.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A settings file of any bytes: taken, or refused with a message that names the file. */
+/* A settings file of any bytes is accepted, or refused with a message that names the file. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A module and files beside it, all arbitrary: what they name is looked for, and the index is built
- * of them. The input is the role of each file and its size (16 bits), up to three times, then
+ * A module and its debug files, all arbitrary: the files that they name are searched for, and an
+ * index is built from them. The input is the role and the size (16 bits) of three files, then their
  * bytes.
  */
 #include <stdlib.h>

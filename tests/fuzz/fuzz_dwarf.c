@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input is nine section sizes of 16 bits, then the sections' bytes; what is missing is empty.
- * The seeds are small programs of gcc and clang, written that way.
+ * The input is nine section sizes of 16 bits, then the sections' bytes; missing sections are empty.
+ * The seeds are small programs of gcc and clang in this format.
  */
 #include <dwarf.h>
 #include <stdlib.h>
@@ -47,10 +47,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!w)
 		abort();
 	split(cursor_over(data, size), &sections);
-	/* A supplementary file that is the file itself. */
+	/* The file is its own supplementary file. */
 	same = sections;
 	sections.alternate = size & 4 ? &same : NULL;
-	/* And its own package, too. */
+	/* It is its own package, too. */
 	split_source = (struct dwarf_split_source){ .sections = same };
 	if (size & 16)
 		split_source.cu_index = same.line_str;

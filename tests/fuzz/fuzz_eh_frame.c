@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input is a byte of kinds (1: aarch64, 2: .debug_frame, 4: ends at its terminator), then a
- * section. What comes of it must be sound pages, in order, inside the code.
+ * The input is a byte of flags (1: aarch64, 2: .debug_frame, 4: ends at its terminator), then a
+ * section. The resulting pages must be valid, in order, and inside the code.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void check_page(const struct index_writer *w, size_t number)
 			abort();
 }
 
-/* A page from the bytes themselves: whatever it says, nothing outside is read. */
+/* The input as a page: lookups read nothing outside of it. */
 static void ask_any_page(const uint8_t *data, size_t size)
 {
 	autofree uint8_t *copy = malloc(size + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arbitrary bytes as an ELF file, all of it read; symbols too, which only need the image. */
+/* Arbitrary bytes as an ELF file, all of which is read, symbols included. */
 #include <sys/mman.h>
 #include <unistd.h>
 

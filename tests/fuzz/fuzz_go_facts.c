@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go facts and build IDs of any file: the input is the ELF file. Facts that are called supported
- * must be such as the sampler may use.
+ * Go facts and build IDs of any file: the input is the ELF file. Supported facts must be in the
+ * ranges that the sampler can use.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pclntab, its module data and its inline trees made of the input, in an ELF file that is right:
- * the reader meets the bytes at once, and the mutations are not spent on ELF headers. The input's
- * first bytes say the format and how it is cut into the three. What is read must become an index
- * that opens and answers, its unwind pages included.
+ * A pclntab, its module data and its inline trees from the input, in a valid ELF file: so the
+ * reader gets to the bytes at once, and no mutations are spent on ELF headers. The input's first
+ * bytes give the format and how the rest is divided. The result must be an index that opens and
+ * answers, its unwind pages included.
  */
 #include <elf.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ struct part {
 	size_t size;
 };
 
-/* Segments alone; a pclntab without section headers is searched for and found at its start. */
+/* Writes segments alone: without section headers, the pclntab is found by a search. */
 static int write_elf(const struct part *parts)
 {
 	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
@@ -76,7 +76,7 @@ static int write_elf(const struct part *parts)
 	return fd;
 }
 
-/* The blob begins with a header that is right as far as the search needs it. */
+/* Puts a header in front of the blob that is valid as far as the search checks it. */
 static void put_header(uint8_t *blob, size_t size, uint8_t format)
 {
 	static const uint32_t magics[] = { 0xfffffffa, 0xfffffff0, 0xfffffff1 };
@@ -87,7 +87,7 @@ static void put_header(uint8_t *blob, size_t size, uint8_t format)
 	memcpy(blob, &magics[format % 3], 4);
 	memcpy(blob + 4, "\0\0\1\10", 4);
 	memcpy(&word, blob + 8, 8);
-	word = word % 8 + 1; /* functions */
+	word = word % 8 + 1; /* number of functions */
 	memcpy(blob + 8, &word, 8);
 	for (int i = 0; i < 5; i++) {
 		memcpy(&word, blob + (format % 3 ? 32 : 24) + i * 8, 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients and administrators type: numbers, credentials, origins, addresses. */
+/* Text from clients and administrators: numbers, credentials, origins, addresses. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void as_number(const char *text)
 	}
 }
 
-/* Whoever is let in has sent the token, or its base64. */
+/* Accepted credentials contain the token, or its base64. */
 static void as_credentials(const char *text)
 {
 	if (!parameters_authorized(text, TOKEN) || strstr(text, TOKEN))

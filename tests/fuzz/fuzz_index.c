@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arbitrary bytes as an index file, under a right header and checksum so that they are believed. */
+/* Arbitrary bytes as an index file, with a valid header and checksum so that they are read. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ static void ask_pages(const struct index *index, uint64_t base)
 	index_unwind_page(index, base, &page, &size);
 }
 
-/* The input is what follows magic, version and sizes; the checksum is put right. */
+/* The input follows magic, version and sizes; the checksum is computed. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static uint8_t file[MAX_BYTES];

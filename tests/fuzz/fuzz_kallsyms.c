@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/kallsyms with any content; each name found must be one that can be shown. */
+/* /proc/kallsyms with any content; each name found must be printable. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

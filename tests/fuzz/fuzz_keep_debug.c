@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arbitrary bytes as a file that debug information is taken from; what comes out has to be one. */
+/* Debug information is taken from a file of arbitrary bytes; the result must be a debug file. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

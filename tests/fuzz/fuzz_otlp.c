@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any pprof as OTLP: what is encoded decodes again, and each index in it is there. */
+/* Any pprof as OTLP: the encoding decodes again, and each index in it is valid. */
 #include <stdlib.h>
 
 #include "agent/server/export/remote/otlp.h"

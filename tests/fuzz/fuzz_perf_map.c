@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A perf map with any content, appended in two parts; names found must be ones that can be shown.
- */
+/* A perf map with any content, appended in two parts; names found must be printable. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two rings of any content, read until nothing is left: the input's first bytes say where the first
- * ring's records begin and how the input is divided, the rest is what the kernel would have
- * written.
+ * Two rings of any content, read until they are empty: the input's first bytes say where the first
+ * ring's records begin and how the input is divided; the rest is the kernel's records.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ enum { DATA_BYTES = 4096, HEADER_BYTES = 4, BEHIND_BYTES = 256 };
 
 struct side {
 	struct perf_event_mmap_page control;
-	uint8_t *data; /* from malloc, so that a read past its end is seen */
+	uint8_t *data; /* from malloc(), so that sanitizers see reads past its end */
 	struct ring ring;
 };
 
@@ -104,7 +103,7 @@ static void ignore_bad(void *context, uint64_t time_ns, uint64_t bytes)
 	touched += time_ns + bytes;
 }
 
-/* A gap comes in the order of records and does not end before it begins. */
+/* A gap is reported in the order of records and does not end before it begins. */
 static void take_gap(void *context, uint64_t time_ns, uint64_t until_ns)
 {
 	(void)context;
@@ -113,7 +112,7 @@ static void take_gap(void *context, uint64_t time_ns, uint64_t until_ns)
 	last_ns = time_ns;
 }
 
-/* BEHIND bytes follow into which records run on, as in the sampler's own rings. */
+/* The ring is followed by BEHIND bytes for records that cross its end, as in own rings. */
 static void fill(
 	struct side *side, uint64_t start, const uint8_t *bytes, size_t size, uint64_t behind)
 {
@@ -142,7 +141,7 @@ static void run(struct side sides[2], const struct events *events)
 	last_ns = 0;
 	merge_rings(&merge, rings, 2, 1 << 20, &sink);
 	merge_rings(&merge, rings, 2, UINT64_MAX, &sink);
-	/* All is read or dropped, and given back to the kernel. */
+	/* All records are read or dropped, and their space is returned to the kernel. */
 	for (int i = 0; i < 2; i++)
 		if (sides[i].control.data_tail != sides[i].control.data_head)
 			abort();

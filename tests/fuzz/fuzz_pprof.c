@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builder calls made of the input's bytes, limits and wrong ids included. Whatever was accepted
- * must encode, decode with the generated code, and hold only ids and string numbers that exist.
+ * Builder calls made from the input, limits and wrong ids included. Whatever was accepted must
+ * encode, decode with the generated code, and refer only to existing ids and strings.
  */
 #include <stdint.h>
 #include <stdlib.h>

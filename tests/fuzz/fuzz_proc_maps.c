@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A maps file of any bytes: what is parsed must be a mapping, and the mappings must go into a
- * snapshot that stays in order.
+ * A maps file of any bytes: each parsed line must be a valid mapping, and the mappings must go into
+ * a snapshot that stays in order.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fathom symbolize --profile` adds names to any profile; what comes of it can be read again. */
+/* `fathom symbolize --profile` adds names to any profile; the result can be read again. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a hostile server answers: lines up to an empty one are headers, the rest is the body. */
+/* The answer of a hostile server: lines up to an empty one are headers, the rest is the body. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (size) {
 		const uint8_t *end = memchr(data, '\n', size);
 		size_t length = end ? (size_t)(end - data) + 1 : size;
-		/* A copy of its own: reading past it is seen. */
+		/* A copy of its own, so that sanitizers see reads past its end. */
 		char *line = malloc(length);
 
 		if (!line)

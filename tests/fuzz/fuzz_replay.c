@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording of the sampler's host: whatever rings, /proc and mapped files hold, and whenever, the
- * sampler must not read beyond it, leak, or go on for ever. What the profiles say does not matter.
+ * A recording of the sampler's host: whatever rings, /proc and mapped files contain, and at
+ * whatever time, the sampler must not read beyond it, leak, or run for ever. The contents of the
+ * profiles do not matter.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A spool's segment of any bytes: the walk ends, goes forward, and gives payloads or an error. The
- * first byte says how many good records stand around the bytes, which must be found all the same.
+ * A spool segment of any bytes: the walk ends, goes forward, and returns payloads or an error. The
+ * first byte says whether good records stand before and after the bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		append_good(&all, 2);
 	if (fd < 0 || write(fd, all.bytes, all.size) != (ssize_t)all.size)
 		abort();
-	/* What precedes is found always; what follows unless the bytes claim to hold it. */
+	/* The record before is always found; the one after may be hidden by the bytes. */
 	if (walk(fd, all.size) < (size ? data[0] & 1 : 0))
 		abort();
 	if (!segment_decode(data, size, &p))

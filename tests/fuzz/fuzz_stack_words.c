@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any words as a raw stack, with or without frames of runtimes, through the resolver into a
- * profile: each word becomes part of at most one frame, and a runtime's frame comes back whole.
+ * Any words as a raw stack, with or without runtime frames, through the resolver into a profile:
+ * each word becomes part of at most one frame, and a runtime frame comes back unchanged.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void runtime_hit(void *context, const struct process *p, const struct abi
 		abort();
 }
 
-/* The runtimes' frames among STACK's take two words, all others one. */
+/* A runtime frame takes two words of the raw stack, any other frame one. */
 static void check_stack(const struct words *raw, const struct profile_stack *stack)
 {
 	uint32_t words = 0;
@@ -108,7 +108,7 @@ static void map_module(struct process *p, uint64_t start, struct module *module)
 		abort();
 }
 
-/* The stack's flags, then its words. */
+/* The input is the stack's flags, then its words. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct module program = { .number = 1, .kind = MODULE_FILE };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that lie in the store's directory or come in a request: what is taken for ours is written
- * just so again and stays below the directory. And names that become file names.
+ * Names from the store's directory or from a request: an accepted name is formatted to the same
+ * text and stays below the directory. And labels that become file names.
  */
 #include <stdint.h>
 #include <stdlib.h>

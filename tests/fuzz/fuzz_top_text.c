@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Foreign names on a terminal, and what a terminal sends: no byte steers it, no column is exceeded.
+/*
+ * Foreign names on a terminal, and its input: no byte controls the terminal, no line is too wide.
  */
 #include <locale.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk as BPF does it over arbitrary bytes as the pool and an arbitrary stack: it ends, and reads
- * nothing outside of them. Where the bytes are a page, user space's look-up gives the same rules.
+ * A walk as in BPF, with arbitrary bytes as the pool and an arbitrary stack: it ends, and reads
+ * nothing outside of them. If the bytes are a valid page, user space's lookup gives the same rules.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void compare_lookups(const uint8_t *region, uint32_t at, size_t size)
 	}
 }
 
-/* The kinds of places take turns; a table's rule is wherever the region leads. */
+/* The pc selects the kind of place; the rule is whatever the region has there. */
 static void walk(const uint8_t *region, uint32_t at, struct unwind_state *state)
 {
 	for (int step = 0; step < MAX_STEPS; step++) {
@@ -51,7 +51,7 @@ static void walk(const uint8_t *region, uint32_t at, struct unwind_state *state)
 	}
 }
 
-/* Where the page lies, the registers, the stack's size; then the stack, then the region. */
+/* The page's address, the registers and the stack's size; then the stack; then the region. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	uint8_t *region;
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	state.fp = STACK + head[4] % (MAX_STACK_BYTES + 64);
 	state.lr = head[5];
 	state.is_return = head[6] & 1;
-	/* The other stack has the same bytes, and the goroutine is somewhere in one of them. */
+	/* The other stack has the same bytes; the goroutine is in one of the two. */
 	other.size = memory.size;
 	other.bytes = memory.bytes;
 	memory.next = &other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fathom upload` reads any file and makes payloads of it. */
+/* `fathom upload` reads any file and makes payloads from it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

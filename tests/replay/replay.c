@@ -185,7 +185,7 @@ static bool replay_is_call(const struct replay *r, enum sampler_call wanted)
 	       recording_body(replay_next_event(r), &call, sizeof(call)) && call.call == wanted;
 }
 
-/* Windows have to end early at the same samples as in the recorded run. */
+/* Windows must end early at the same samples as in the recorded run. */
 static void replay_full(void *context)
 {
 	struct replay *r = context;
@@ -332,7 +332,7 @@ static void replay_call(struct replay *r)
 		r->error = err;
 }
 
-/* A report of a profile on demand, or of all samples. */
+/* Writes a report of an on-demand profile, or of all samples. */
 static void replay_other_report(struct replay *r)
 {
 	struct sealed_window window = r->returned;
@@ -344,7 +344,7 @@ static void replay_other_report(struct replay *r)
 
 static void replay_loop(struct replay *r)
 {
-	/* A timer may free it. */
+	/* A timer may free the profile. */
 	r->returned.profile = NULL;
 	(void)loop_run(r->loop);
 }

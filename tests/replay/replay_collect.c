@@ -135,7 +135,7 @@ static struct ring_copy *collect_ring(struct collect *c, const struct recording_
 	return &c->copies[c->ring_count++];
 }
 
-/* Appends one record at a time, so that a ring with room behind it does not end inside a record. */
+/* Appends records one by one: behind a ring with extra space, each record is contiguous. */
 static void collect_append(struct ring_copy *copy, const uint8_t *bytes, size_t size)
 {
 	while (size) {
@@ -211,7 +211,7 @@ int collect_check_cpus(struct collect *c)
 	return 0;
 }
 
-/* ---- what goes to the kernel ----------------------------------------------------------------- */
+/* ---- writes to the kernel -------------------------------------------------------------------- */
 
 int collect_set_runtime(struct collect *c, uint32_t tgid, const struct abi_runtime_process *how)
 {

@@ -319,7 +319,7 @@ static struct dirent *replay_readdir(void *context, DIR *directory)
 	return &r->entry;
 }
 
-/* READER is not asked: it would need the file's bytes, or another process. */
+/* READER is not used: it would need the file's bytes, or another process. */
 static int replay_build_id(void *context, const struct build_id_reader *reader,
 	const struct build_id_question *question, struct build_id *ret_id)
 {

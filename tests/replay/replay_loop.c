@@ -112,8 +112,8 @@ int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn,
 }
 
 /*
- * Calls the timers that are due until UNTIL_NS. The recorded run had timers of others as well,
- * whose calls of the sampler lie between these.
+ * Calls the timers that are due until UNTIL_NS. The recorded run also had other timers, whose calls
+ * of the sampler come in between.
  */
 static void loop_call_timers(struct loop *loop, uint64_t until_ns)
 {

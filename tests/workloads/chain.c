@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A chain of calls that is known: prints `chain NAME...`, innermost first, then `ready`, and spins
- * at its end for argv[1] seconds, or so many of CPU time if argv[2] is `cpu`. Built with frame
- * pointers, also in the leaf.
+ * A known chain of calls: prints `chain NAME...`, innermost first, then `ready`, and spins in the
+ * leaf for argv[1] seconds, of CPU time if argv[2] is `cpu`. Built with frame pointers, also in the
+ * leaf.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ __attribute__((noinline)) void spin_here(const struct end *end)
 	while (!over(end)) {
 		uint64_t x = sink + 1;
 
-		/* Long between two looks at the clock: the vDSO keeps no frame pointers. */
+		/* The clock is read rarely, as the vDSO keeps no frame pointers. */
 		for (int i = 0; i < 5000000; i++) {
 			x ^= x << 13;
 			x ^= x >> 7;

@@ -15,7 +15,7 @@ __attribute__((noinline)) static void spin(time_t end)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* With some variables in each frame. */
+/* Each frame has some variables. */
 __attribute__((noinline)) static uint64_t descend(int depth, time_t end)
 {
 	volatile uint64_t block[4] = { (uint64_t)depth };

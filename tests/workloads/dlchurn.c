@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads argv[3], works in its plugin_work(), unloads it, over and over for argv[1] seconds, with
- * argv[2] milliseconds of sleep between; each time the next of argv[3...]. Prints `ready`. Built
- * with -DPLUGIN it is the library; what that does can be made less (-DPLUGIN_ROUNDS=10).
+ * Loads a library, works in its plugin_work() and unloads it, over and over for argv[1] seconds,
+ * with argv[2] milliseconds of sleep in between; the libraries argv[3...] alternate. Prints
+ * `ready`. Built with -DPLUGIN it is the library; -DPLUGIN_ROUNDS=10 reduces its work.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executes short processes for argv[1] seconds, argv[2] a second as far as the machine can: the
- * programs argv[3...] in turn, or itself, when each works for a moment in storm_exec_child().
- * Prints `ready`, and at its end `children N` and `cpu_ms N`, what they used together.
+ * Executes short processes for argv[1] seconds, argv[2] per second if the machine can: the programs
+ * argv[3...] in turn, or itself, working for a moment in storm_exec_child(). Prints `ready`, and at
+ * its end `children N` and `cpu_ms N`, their CPU time in total.
  */
 #include <spawn.h>
 #include <stdint.h>

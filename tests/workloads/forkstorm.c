@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forks children that work for a moment in storm_child() and end, as fast as they come, for argv[1]
+ * Forks children that work for a moment in storm_child() and end, as fast as possible, for argv[1]
  * seconds. Prints `ready`, and at its end `children N`.
  */
 #include <stdint.h>

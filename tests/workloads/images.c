@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs that execute each other in one process, at the same addresses: NAME_leaf belongs to the
- * program NAME and to no other. Built without position independence.
+ * program NAME only. Built without position independence.
  *
- *	images turn PROGRAM...    works for SPIN_MS in NAME_leaf, executes the first PROGRAM, and so
- *on images storm PROGRAM      executes PROGRAM in a child, on and on images map COUNT          maps
- *and unmaps its own code COUNT times
+ *	images turn PROGRAM...  works for SPIN_MS in NAME_leaf, then executes the first PROGRAM,
+ *	                        which goes on like that
+ *	images storm PROGRAM    executes PROGRAM in a child, again and again
+ *	images map COUNT        maps and unmaps its own code COUNT times
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -34,7 +35,7 @@
 enum { DEPTH = 5 };
 
 #ifdef NEVER_CALLED
-/* In front of all else, where other programs have their code. */
+/* Fills the addresses where other programs have their code. */
 __asm__(".pushsection .text\n.globl never_called\n.type never_called, %function\nnever_called:\n"
 	".fill 0x80000, 4, 0\n.size never_called, . - never_called\n.popsection\n");
 #endif
@@ -71,7 +72,7 @@ __attribute__((noinline)) int MIDDLE(uint64_t end_ns, int left)
 	return frame[0];
 }
 
-/* argv: self, turn, first, second, …, last. The first runs next, and this one comes last. */
+/* argv: self, turn, first, second, …, last. Executes the first with this program as the last. */
 static int turn(int argc, char **argv)
 {
 	char *next[16] = { argv[2], argv[1] };

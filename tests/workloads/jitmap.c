@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code in anonymous memory, always at the same address, and perf maps that name it. The main thread
- * is called by what it does, so that each sample tells which name is right:
- *   exec     jm_first, then jm_second: two programs of one pid, whose maps are one file
- *   fork     jm_parent, then jm_inherits without a map, and jm_own with one, both forked from it
- *   rewrite  jm_old, then jm_new, after the map was written anew to the same length
- *   append   as exec, but the second program adds to the first one's map
- * The function is called as the thread. Each runs for argv[2] ms of CPU time.
+ * Code in anonymous memory, always at the same address, and perf maps that name it. The name of the
+ * main thread is the correct name of the function, so that each sample can be checked:
+ *   exec     jm_first, then jm_second: two programs of one pid, which write the same map file
+ *   fork     jm_parent; forked from it, jm_inherits without a map, and jm_own with one
+ *   rewrite  jm_old, then jm_new: the map is rewritten with the same length
+ *   append   as exec, but the second program appends to the map of the first
+ * Each function runs for argv[2] ms of CPU time.
  */
 #include <stdio.h>
 #include <stdlib.h>

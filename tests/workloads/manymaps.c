@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maps the page of its own mapped_work() argv[2] times, apart from each other, and works in all of
- * them by turns for argv[1] seconds. Prints `mappings N`, then `ready`.
+ * Maps the page of its own mapped_work() argv[2] times, with gaps, and works in all of the mappings
+ * by turns for argv[1] seconds. Prints `mappings N`, then `ready`.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 enum { PAGE = 4096 };
 
-/* Touches nothing but registers, so it works wherever it is mapped; alone in its page. */
+/* Uses only registers, so that it works at any address; alone in its page. */
 __attribute__((noinline, section(".mapped"), aligned(PAGE))) uint64_t mapped_work(uint64_t x)
 {
 	for (int i = 0; i < 100000; i++)
@@ -21,7 +21,7 @@ __attribute__((noinline, section(".mapped"), aligned(PAGE))) uint64_t mapped_wor
 	return x;
 }
 
-/* Keeps what follows off that page. */
+/* Moves the following code off that page. */
 __attribute__((used, section(".mapped"), aligned(PAGE))) void mapped_end(void)
 {
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Works in a stack that is another one each time, for argv[1] seconds: left() and right() call each
- * other in an order that is a number's bits. Prints `ready`.
+ * Works in a different stack each time, for argv[1] seconds: left() and right() call each other in
+ * the order of a number's bits. Prints `ready`.
  */
 #include <stdint.h>
 #include <stdio.h>

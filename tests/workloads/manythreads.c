@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * argv[2] threads that take turns working in turn_work(), for argv[1] seconds after the last of
- * them was made, however long that takes; with argv[3] = `gone` the main thread exits first. Prints
- * `threads N`, then `ready`, and at its end `cpu_ms N`.
+ * argv[2] threads take turns working in turn_work(), for argv[1] seconds from the start of the last
+ * one, however late that is; with argv[3] = `gone` the main thread exits first. Prints `threads N`,
+ * then `ready`, and at its end `cpu_ms N`.
  */
 #include <limits.h>
 #include <pthread.h>

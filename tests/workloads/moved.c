@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that comes to its place without a record of the kernel's. `moved ONE TWO` runs the work of
- * library ONE, moves TWO's code over it and then elsewhere (mremap), and has a process that shares
- * its memory run the one library and then the other at the place of the first. `moved ONE TWO only`
- * runs TWO's alone. The thread's name says what runs: each for some CPU time.
+ * Code that moves without a record by the kernel. `moved ONE TWO` runs the work of library ONE,
+ * moves TWO's code over it and then elsewhere (mremap), and has a process that shares its memory
+ * run first one library and then the other in the place of ONE. `moved ONE TWO only` runs only the
+ * work of TWO. The name of the thread says what runs; each part uses some CPU time.
  *
- * With -DWORK=name it is such a library; FRAME: bytes of its function's frame.
+ * With -DWORK=name it is such a library; FRAME is the size of its function's frame in bytes.
  */
 #ifdef WORK
 void WORK(volatile long *x)
@@ -35,7 +35,7 @@ typedef void work_fn(volatile long *x);
 static volatile long sum;
 static work_fn *volatile shared_work;
 static const char *volatile shared_name;
-static volatile int shared_done; /* phases */
+static volatile int shared_done; /* number of completed phases */
 enum { STACK_BYTES = 1 << 20, ROOM_BYTES = 1 << 20 };
 static const double SECONDS = 0.4;
 
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
 	}
 	move_about(argv[1], argv[2]);
 	wait(NULL);
-	/* What was moved away is still to be unloaded. */
+	/* exit() would unload libraries whose code has moved away. */
 	_exit(0);
 }
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads, execs and a vfork in unusual orders. Each phase uses some CPU time in a function of its
- * own, in a thread that has the function's name.
+ * own, in a thread with the name of that function.
  *
- *	orders all LIBRARY    a thread that is not the main one executes the program again, a
+ *	orders all LIBRARY    a thread other than the main one executes the program again, a
  *	                      vfork child works before it ends, then as below
  *	orders last LIBRARY   the main thread ends; another one works on, opens LIBRARY and works
  *	                      there. Prints `ready` once the main thread is gone.
@@ -75,7 +75,7 @@ static void *executes(void *unused)
 	return NULL;
 }
 
-/* exec() by a thread that is not the main one: it takes over the main thread's id. */
+/* A thread other than the main one calls exec() and takes over the main thread's id. */
 static void child_executes(void)
 {
 	pthread_t thread;

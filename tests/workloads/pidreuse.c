@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs argv[2] and argv[3] by turns until both together had argv[1] seconds of CPU time, each time
- * under the same pid (clone3() with set_tid, Linux 5.5, CAP_CHECKPOINT_RESTORE). Prints `pid N`,
- * then `ready`, and at its end `children N`. Exit status 3: the kernel or the rights are not there.
+ * Runs argv[2] and argv[3] by turns until both together have used argv[1] seconds of CPU time,
+ * always under the same pid (clone3() with set_tid, Linux 5.5, CAP_CHECKPOINT_RESTORE). Prints
+ * `pid N`, then `ready`, and at its end `children N`. Exit status 3: the kernel or the capability
+ * is missing.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -16,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Like fork(); PID 0: any. */
+/* Like fork(), with the pid PID; 0 = any. */
 static pid_t fork_as(pid_t pid)
 {
 	struct clone_args how = { .exit_signal = SIGCHLD };
@@ -51,7 +52,7 @@ static time_t used_seconds(void)
 	return used.ru_utime.tv_sec + used.ru_stime.tv_sec;
 }
 
-/* A pid that is free, far from those that are given out next. Threads may have many in a row. */
+/* Returns a free pid far from the next ones, as threads may take many in a row. */
 static pid_t free_pid(void)
 {
 	for (pid_t pid = getpid() + 20000; pid < getpid() + 29000; pid++) {

@@ -2,7 +2,8 @@
 /*
  * Spends its CPU time in known shares: prints `self FUNCTION PERCENT` and `total FUNCTION PERCENT`
  * lines, then `ready`, and runs for argv[1] seconds. It measures its own CPU time and always works
- * where most is missing, so the shares hold however busy the machine is. Built with frame pointers.
+ * in the function that is furthest behind, so the shares hold on a busy machine, too. Built with
+ * frame pointers.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -13,8 +14,10 @@ enum { PARTS = 3 };
 
 static volatile uint64_t sink;
 
-/* Long between two looks at the clock: the vDSO is not to be seen. A function that
- * calls none gets no frame pointer. */
+/*
+ * The clock is read rarely, to keep the vDSO out of the samples. The call of time() makes the
+ * compiler set up a frame pointer.
+ */
 #define BURNER(name)                                \
 	__attribute__((noinline)) void name(void)   \
 	{                                           \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * To be preloaded: the process stops (SIGSTOP) when it has written a stored profile and is about to
- * give it its name, so that a test can kill it exactly there.
+ * To be preloaded: stops the process (SIGSTOP) when it has written a stored profile and is about to
+ * rename it, so that a test can kill it at that point.
  */
 #include <fcntl.h>
 #include <signal.h>

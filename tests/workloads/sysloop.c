@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spends its time in system calls whose kernel functions are known: prints
- * `kernel FUNCTION...` (each is on some stacks), then `ready`. Runs for argv[1] seconds.
+ * Spends its time in system calls with known kernel functions: prints `kernel FUNCTION...` (each is
+ * in some stacks), then `ready`. Runs for argv[1] seconds.
  */
 #include <fcntl.h>
 #include <stdio.h>

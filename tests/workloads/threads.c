@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One thread per name in argv[2...], each spinning in thread_work() for argv[1] seconds. Prints
- * `thread TID NAME` for each, then `ready`. Names may be any bytes that fit 15.
+ * `thread TID NAME` for each, then `ready`. Names have up to 15 bytes of any value.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One of two programs, with -DTWIN=1 or 2, that are given the same build ID: the same code at
- * other places, in other frames, under other names. Built without frame pointers, so that the way
- * to main() is told by unwind tables only. Prints `chain NAME...`, innermost first, and `ready`,
- * and spins.
+ * One of two programs (-DTWIN=1 or 2) with the same build ID: the same code at other addresses, in
+ * other frames, under other names. Built without frame pointers, so that only unwind tables lead to
+ * main(). Prints `chain NAME...`, innermost first, and `ready`, and spins.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 static volatile uint64_t sink;
 
 #if TWIN == 2
-/* Moves what follows, so that the addresses of one are other functions of the other. */
+/* Moves the following code, so that addresses mean other functions in the other program. */
 __attribute__((noinline, used)) void filler(volatile char *bytes)
 {
 	for (int i = 0; i < 64; i++)

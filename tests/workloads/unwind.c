@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stacks that are hard to walk, built without frame pointers: main or thread_main, then in_KIND,
- * then what lies below it, in turn, for argv[1] seconds. Prints `kind NAME` for each, then `ready`.
+ * then its callees, in turn, for argv[1] seconds. Prints `kind NAME` for each, then `ready`.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 enum { BLOCK = 1 << 16, ITEMS = 5000, DEPTH = 200, SLICE_NS = 20000000, SIGNAL_US = 2000 };
 
 #define NOINLINE __attribute__((noinline, noclone))
-/* Nothing may be left of the last call but a jump. */
+/* Keeps the last call from becoming a jump. */
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
 static char from[BLOCK], to[BLOCK];
@@ -88,7 +88,7 @@ NOINLINE static void in_alloca(void)
 	KEEP_FRAME();
 }
 
-/* A stack that is aligned for its variable: the CFA comes by another way. */
+/* The stack is realigned for the variable, so the CFA has another rule. */
 NOINLINE static void in_aligned(void)
 {
 	_Alignas(64) char block[512];
@@ -169,7 +169,7 @@ NOINLINE static void *thread_main(void *argument)
 {
 	(void)argument;
 	pthread_barrier_wait(&started);
-	/* Signals go to the main thread. */
+	/* Not the last kind: signals go to the main thread. */
 	run_all(sizeof(kinds) / sizeof(kinds[0]) - 1);
 	return NULL;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that each wait in one way, in a function of that name, for argv[1] milliseconds together,
- * argv[2] (20) each time; `spin` waits for nothing. Prints `thread NAME TID` for each, then
- * `ready`, and at the end for each `waited NAME NS TIMES`: the time that passed in its function
- * less the CPU time that the thread had there, and how often it waited (voluntary switches). For
- * `spin` it is the time it was kept waiting for a CPU, as the scheduler counts it: what the host of
- * a virtual machine takes away passes by the one clock and not by the other, but nobody was
- * scheduled away for it.
+ * Threads that each wait in one way, in a function of that name, for argv[1] milliseconds in total,
+ * argv[2] (20) each time; `spin` never waits. Prints `thread NAME TID` for each, then `ready`, and
+ * at the end `waited NAME NS TIMES` for each: the elapsed time in its function less the thread's
+ * CPU time there, and how often it waited (voluntary switches). For `spin` NS is the time on the
+ * run queue, as the scheduler counts it: time stolen by the host of a virtual machine also
+ * separates the two clocks, although the thread was not scheduled away.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -63,7 +62,7 @@ static int64_t run_delay_ns(void)
 	return delay_ns;
 }
 
-/* The two are called in the function that waits, so that what passes between them passes there. */
+/* begin() and goes_on() are called in the waiting function, so that the time is spent there. */
 static inline __attribute__((always_inline)) void begin(struct waiter *w)
 {
 	w->began_times = switches();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce IN OUT: writes the recording IN compressed, without what its replay does not need: records
- * of processes that were not to be sampled, the kernel's symbols that no stack names, indexes of
- * programs that nothing in the profiles is of, answers that nobody asked for. The replay of OUT
- * gives the same profiles, else it is not written.
+ * reduce IN OUT: compresses the recording IN and drops what its replay does not need: records of
+ * processes that were not sampled, kernel symbols that are in no stack, indexes of programs that
+ * are in no profile, unused answers. OUT is written only if its replay gives the same profiles.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,10 +28,10 @@ enum {
 	SAMPLE_ID_BYTES = 8,
 };
 
-/* What becomes of the records of processes that were not to be sampled. */
+/* How to treat the records of processes that were not sampled. */
 enum strangers {
 	STRANGERS_GO,
-	STRANGERS_WITHOUT_MAPPINGS, /* and without names */
+	STRANGERS_WITHOUT_MAPPINGS, /* nor names */
 	STRANGERS_WITHOUT_NAMES,
 	STRANGERS_STAY,
 };
@@ -41,13 +40,13 @@ struct reduction {
 	const struct recording *in;
 	enum strangers strangers;
 	struct map wanted; /* tgid → 1 */
-	bool all; /* processes were to be sampled */
-	struct map stacks; /* ids that samples of wanted processes name → 1 */
-	uint64_t *kernel_pcs; /* of these stacks */
+	bool all; /* all processes were sampled */
+	struct map stacks; /* ids in samples of wanted processes → 1 */
+	uint64_t *kernel_pcs; /* pcs of these stacks */
 	size_t kernel_pc_count, kernel_pc_capacity;
 	const uint8_t *used; /* NULL = all answers */
-	uint32_t kallsyms; /* the object that /proc/kallsyms was opened as last */
-	uint64_t without; /* this index file */
+	uint32_t kallsyms; /* number of the last open file of /proc/kallsyms */
+	uint64_t without; /* index file to drop */
 	struct buffer out;
 };
 
@@ -57,8 +56,8 @@ struct piece {
 	uint32_t type;
 	const uint8_t *bytes;
 	size_t size;
-	uint32_t tgid, parent; /* of task records; tgid of all but stacks */
-	const uint8_t *raw; /* of PERF_RECORD_SAMPLE */
+	uint32_t tgid, parent; /* parent only in task records, tgid in all but stacks */
+	const uint8_t *raw; /* data of a PERF_RECORD_SAMPLE */
 	size_t raw_bytes;
 };
 
@@ -95,7 +94,7 @@ static void piece_read_raw(struct piece *p)
 		p->tgid = word_at(p->raw, offsetof(struct abi_sightings, tgid));
 }
 
-/* The record at BYTES of LEFT; false: none is there. */
+/* Reads the record at BYTES, of which LEFT remain; returns false if there is none. */
 static bool piece_read(const uint8_t *bytes, size_t left, struct piece *ret_piece)
 {
 	struct perf_event_header header;
@@ -118,7 +117,7 @@ static bool piece_read(const uint8_t *bytes, size_t left, struct piece *ret_piec
 	return true;
 }
 
-/* Processes outside of the recorder's pid namespace have no number in it. */
+/* Processes outside of the recorder's pid namespace have no pid there. */
 static bool is_wanted(const struct reduction *r, uint32_t tgid)
 {
 	uint64_t one;
@@ -144,7 +143,7 @@ static void note_kernel_pcs(struct reduction *r, const uint8_t *stack, size_t by
 				long_at(stack, sizeof(struct abi_stack) + 8 * i);
 }
 
-/* Who comes from whom, and which stacks samples of these name. */
+/* Notes children of wanted processes and the stacks of their samples. */
 static void note_piece(struct reduction *r, const struct piece *p)
 {
 	uint32_t kind = p->raw ? word_at(p->raw, 0) : 0;
@@ -182,7 +181,7 @@ static void keep(struct reduction *r, const struct piece *p)
 	(void)buffer_append(&r->out, p->bytes, p->size);
 }
 
-/* The path and name that begin at OFFSET become the same number of letters. */
+/* Replaces the path or name at OFFSET by as many letters. */
 static void keep_without_name(struct reduction *r, const struct piece *p, size_t offset)
 {
 	uint8_t *copy;
@@ -273,7 +272,7 @@ static void reduce_kallsyms(struct reduction *r, const char *text, size_t size, 
 		uint64_t start = strtoull(line, NULL, 16), before = 0, after = UINT64_MAX;
 		size_t low = 0, high = count;
 
-		/* The neighbours with other addresses: a symbol ends where the next begins. */
+		/* Neighbours with other addresses: a symbol ends where the next one begins. */
 		while (low < high) {
 			size_t middle = (low + high) / 2;
 
@@ -342,7 +341,7 @@ static void reduce_data(struct reduction *r, const struct record *record)
 	write_record(r, record, reduced.bytes, reduced.size);
 }
 
-/* A file's size is that of what is left of it. */
+/* The size of /proc/kallsyms changes with its contents. */
 static void reduce_stat(struct reduction *r, const struct record *record)
 {
 	struct {
@@ -357,7 +356,7 @@ static void reduce_stat(struct reduction *r, const struct record *record)
 	write_record(r, record, &body, sizeof(body));
 }
 
-/* Without a file that goes: as if it could not be built. */
+/* The index of a dropped file becomes an index that could not be built. */
 static void reduce_index(struct reduction *r, const struct record *record)
 {
 	struct recording_index body;
@@ -379,7 +378,7 @@ static void reduce_index_file(struct reduction *r, const struct record *record)
 		write_record(r, record, record->body, record->size);
 }
 
-/* A question about a process that was not to be sampled: as if it was gone. */
+/* Whether a question is about a process that was not sampled, which then looks gone. */
 static bool is_of_stranger(const struct reduction *r, const struct record *record)
 {
 	const char *question = recording_text(record, sizeof(struct recording_answer));
@@ -435,8 +434,8 @@ static void note_target(struct reduction *r, const struct record *record)
 
 struct parts {
 	enum strangers strangers;
-	const uint8_t *used; /* NULL = all answers stay */
-	uint64_t without; /* an index file; 0 = all stay */
+	const uint8_t *used; /* NULL = keep all answers */
+	uint64_t without; /* index file to drop; 0 = none */
 };
 
 static int reduce(const struct recording *in, const struct parts *parts, struct buffer *out)
@@ -453,12 +452,12 @@ static int reduce(const struct recording *in, const struct parts *parts, struct 
 	for (size_t i = 1; i < in->count; i++)
 		if (in->records[i].type == RECORDING_CALL)
 			note_target(&r, &in->records[i]);
-	/* Children are known before their parents where rings are read one after the other. */
+	/* Rings are read one after the other, so a child may come before its parent. */
 	for (int round = 0; round < 3; round++)
 		for (size_t i = 1; i < in->count; i++)
 			if (in->records[i].type == RECORDING_RING)
 				for_each_piece(&r, &in->records[i], note_piece);
-	/* The rings first: the symbols that are needed are those of their stacks. */
+	/* The rings come first, as their stacks decide which symbols are needed. */
 	for (size_t i = 1; i < in->count; i++)
 		if (in->records[i].type == RECORDING_RING)
 			reduce_ring(&r, &in->records[i]);
@@ -480,7 +479,7 @@ static void compare(void *context, const struct replay_report *report)
 		      memcmp(report->expected, report->got, report->got_bytes);
 }
 
-/* Which answers the replay of R uses; NULL: its profiles are not those that were recorded. */
+/* Returns the used answers of R's replay, NULL if its profiles differ from the recorded ones. */
 static uint8_t *replay_same(const struct recording *r)
 {
 	struct replay_result result = { 0 };
@@ -493,7 +492,7 @@ static uint8_t *replay_same(const struct recording *r)
 	return NULL;
 }
 
-/* True: OUT has the same profiles. */
+/* Returns true if OUT gives the same profiles. */
 static bool reduce_and_check(
 	const struct recording *in, enum strangers strangers, struct buffer *out)
 {
@@ -512,7 +511,7 @@ static bool reduce_and_check(
 	return used_again != NULL;
 }
 
-/* Indexes of programs that are in no profile. */
+/* Drops the indexes of programs that are in no profile. */
 static void reduce_indexes(struct buffer *bytes)
 {
 	for (uint64_t number = 1; number <= MAX_INDEXES; number++) {

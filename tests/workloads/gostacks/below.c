@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cgo.go calls, and what calls back. */
+/* C functions that cgo.go calls, and that call back into Go. */
 #include <pthread.h>
 
 #include "_cgo_export.h"
@@ -28,7 +28,7 @@ void c_outer(void)
 	sink++;
 }
 
-/* With more on the stack than a frame pointer alone. */
+/* Has more on the stack than a frame pointer. */
 __attribute__((noinline)) void c_call_go(int depth)
 {
 	volatile char room[200];
