@@ -28,7 +28,8 @@ class Browser:
         self.size = (width, height)
         self.dark = dark
         self.user = user
-        self.folder = tempfile.mkdtemp(prefix="chromium-")
+        # The folder of the tests is for their own user only.
+        self.folder = tempfile.mkdtemp(prefix="chromium-", dir=None if user is None else "/tmp")
         if user is not None:
             os.chown(self.folder, user, user)
         self.driver = self.base = None
@@ -57,8 +58,9 @@ class Browser:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self):
-        # Chromium writes below HOME as well: it gets one of its own.
-        env = dict(os.environ, HOME=self.folder, XDG_CONFIG_HOME=self.folder, XDG_CACHE_HOME=self.folder)
+        # Chromium writes below HOME and TMPDIR as well: it gets one of its own.
+        env = dict(os.environ, HOME=self.folder, TMPDIR=self.folder, XDG_CONFIG_HOME=self.folder,
+                   XDG_CACHE_HOME=self.folder)
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
                                        start_new_session=True, cwd="/", user=self.user, group=self.user)
