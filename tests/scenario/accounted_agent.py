@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """An agent whose samples are accounted for: those in its stored profiles, those it counted as lost,
-and those that the kernel delivered, which the BPF program's own counter says."""
+and those that the BPF program itself counted as delivered."""
 import bpf_map
 from agent import *
 from bpf_map import BPF_ERROR, COUNTS, RING_FULL, TAKEN
 
 
 class AccountedAgent(Agent):
-    """HZ and WINDOW are the agent's; store and socket are its own, the cache is the common one."""
+    """HZ and WINDOW are the agent's settings; it has its own store and socket, and the shared cache."""
 
     def __init__(self, *arguments, window="1s", hz=99, cache=None):
         home = tempfile.mkdtemp(dir=SCRATCH, prefix="agent-")
@@ -28,16 +28,16 @@ class AccountedAgent(Agent):
         return total(self.metrics(), name)
 
     def delivered(self):
-        """Samples that the sampler took, counted in the kernel: all end in a profile or are lost."""
+        """Samples taken, counted in the kernel: each ends in a profile or is counted as lost."""
         return self.counts.sums()[TAKEN]
 
     def lost_in_kernel(self):
-        """Of those, what no ring had room for."""
+        """Samples for which a ring had no room."""
         sums = self.counts.sums()
         return sums[RING_FULL] + sums[BPF_ERROR]
 
     def stop(self, just_before=lambda: None):
-        """SIGTERM. `final` are the last metrics before it: they tell all that was lost until then."""
+        """Sends SIGTERM. `final` are the last metrics before it, with all losses until then."""
         lost = self.lost_in_kernel()
         wait_until(lambda: lost_metric(self.metrics(), KERNEL_REASONS) >= lost, "losses are told")
         self.final = self.metrics()
@@ -49,21 +49,21 @@ class AccountedAgent(Agent):
         return [os.path.join(self.store, f) for f in files_of(self.store) if f.endswith(".pb.gz")]
 
     def samples(self, without=()):
-        """Of all stored profiles, or of those that are not in the list WITHOUT."""
+        """Samples of all stored profiles, except those in the list WITHOUT."""
         return [s for path in self.files() if path not in without for s in read_profile(path).samples]
 
     def wait_names(self):
-        """Until all programs that run now have their names, however long their indexes take to be
-        built. Returns the files before that."""
+        """Waits until all programs that run now have their names, however long their index builds take.
+        Returns the files written before that."""
         self.wait_windows(1)
         wait_until(lambda: self.status()["index_builds_pending"] == 0, "all indexes are built", 120)
         self.wait_windows(1)
         return self.files()
 
     def check_nothing_silently_lost(self):
-        """After stop(): what the kernel delivered is in the stored profiles or counted as lost."""
+        """After stop(): each sample delivered by the kernel is in a stored profile or counted as lost."""
         stored, delivered = weight(self.samples()), self.delivered()
-        # A slow machine loses some after the last look at the metrics, too.
+        # A slow machine may lose more after the metrics were last read.
         lost = self.lost_in_kernel() + lost_metric(self.final) - lost_metric(self.final, KERNEL_REASONS)
         check(stored + lost == delivered, "%d samples stored and %d counted as lost of %d delivered"
               % (stored, lost, delivered))
@@ -74,7 +74,7 @@ class AccountedAgent(Agent):
 
 
 def prepare(*programs):
-    """Their indexes are in the common cache then: where it does not matter that they are new."""
+    """Puts the indexes of PROGRAMS into the shared cache, for tests that are not about indexing."""
     for program in programs:
         r = fathom("symbolize", "--cache-directory", os.path.join(CACHE, "fathom"), "-e", program)
         if r.status:
@@ -85,7 +85,7 @@ KERNEL_REASONS = ('reason="ring_full"', 'reason="bpf_error"')
 
 
 def lost_metric(metrics, reasons=("",)):
-    """Samples lost for one of REASONS, as the agent tells."""
+    """Samples lost for one of REASONS, according to the agent."""
     return sum(v for k, v in metrics.items() if k.startswith("fathom_samples_lost_total") and
                any(r in k for r in reasons))
 

@@ -8,14 +8,14 @@ import time
 
 from fathom import *
 
-# A Python below /root cannot load it any more once it is another user.
+# After a change of user, a Python installed below /root can no longer load this codec.
 "".encode("idna")
 
-WAIT_S = 60  # until something that must happen is taken for not happening
+WAIT_S = 60  # after this time an expected event counts as missing
 
 
 def wait_until(condition, what, seconds=WAIT_S, pause=.02):
-    """Polls: for what nothing tells."""
+    """Polls, for conditions without an event."""
     end = time.monotonic() + seconds
     while True:
         result = condition()
@@ -114,7 +114,7 @@ class Agent:
         return self.process.returncode
 
     def ask(self, path, method="GET", headers=None, uid=None):
-        """As the user UID, who owns the socket from its creation on."""
+        """A connection of the user UID, who owns the socket from its creation on."""
         if self.http.startswith("unix:"):
             connection = UnixConnection(self.http[len("unix:"):])
         else:
@@ -139,15 +139,15 @@ class Agent:
         return json.loads(self.ask("/status").body)
 
     def metrics(self):
-        """{`name{labels}`: value}, of a text that is read strictly."""
+        """{`name{labels}`: value}, parsed strictly."""
         return read_openmetrics(self.ask("/metrics").body.decode())
 
     def stored(self):
-        """What the store lists: [{path, name, time_ms, duration_ms, bytes}], oldest first."""
+        """The store's list: [{path, name, time_ms, duration_ms, bytes}], oldest first."""
         return json.loads(self.ask("/api/profiles").body)
 
     def wait_windows(self, count):
-        """Until COUNT more windows are sealed."""
+        """Waits until COUNT more windows are sealed."""
         first = self.status()["windows"]
         wait_until(lambda: self.status()["windows"] >= first + count, "%d windows end" % count)
 
@@ -159,7 +159,7 @@ def files_of(store):
 
 
 def seconds_of(path):
-    """(start since 1970, length) of a stored file, by its name."""
+    """(start since 1970, length) of a stored file, from its name."""
     m = re.search(r"(\d{8}T\d{6})(\.\d)?Z-([\d.]+)s-", os.path.basename(path))
     start = calendar.timegm(time.strptime(m.group(1), "%Y%m%dT%H%M%S")) + float(m.group(2) or 0)
     return start, float(m.group(3))

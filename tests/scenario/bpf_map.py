@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a BPF map of another process, through bpf(2): the kernel's own count of what it delivered.
-The descriptor keeps the map when its owner is gone."""
+"""Reads a BPF map of another process through bpf(2): the kernel side's own counts of its samples. The
+descriptor keeps the map alive after its owner has ended."""
 import ctypes
 import os
 import platform
@@ -10,7 +10,7 @@ import struct
 _NUMBER = {"x86_64": 321, "aarch64": 280}[platform.machine()]
 _LOOKUP_ELEM, _MAP_GET_FD_BY_ID, _GET_INFO_BY_FD = 1, 14, 15
 _PERCPU_ARRAY = 6
-# The sampler's scratch memory begins with its counters; words of these (enum abi_counter).
+# The sampler's scratch memory begins with its counters; indices of words (enum abi_counter).
 COUNTS = "scratches"
 TAKEN, RING_FULL, BPF_ERROR = 0, 4, 6
 _libc = ctypes.CDLL(None, use_errno=True)

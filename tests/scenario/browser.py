@@ -24,7 +24,7 @@ WAIT_S = 120
 
 class Browser:
     def __init__(self, width=1280, height=800, dark=False, user=None):
-        """USER: the id of the user who runs it."""
+        """USER: the id of the user to run it as."""
         self.size = (width, height)
         self.dark = dark
         self.user = user
@@ -58,7 +58,7 @@ class Browser:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self):
-        # Chromium writes below HOME and TMPDIR as well: it gets one of its own.
+        # Chromium writes below HOME and TMPDIR too, so it gets one of its own.
         env = dict(os.environ, HOME=self.folder, TMPDIR=self.folder, XDG_CONFIG_HOME=self.folder,
                    XDG_CACHE_HOME=self.folder)
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL,
@@ -92,17 +92,17 @@ class Browser:
         except urllib.error.HTTPError as e:
             raise AssertionError(json.loads(e.read())["value"]["message"]) from None
 
-    # ---- what a test does -------------------------------------------------------------------
+    # ---- for tests -------------------------------------------------------------------------
     def devtools(self, command, **parameters):
         return self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def resize(self, width, height):
-        """The size of the page itself, also below the least width of a window."""
+        """Sets the size of the page itself, even below the minimum width of a window."""
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height,
                       deviceScaleFactor=1, mobile=False)
 
     def theme(self, name):
-        """`dark` or `light`, as the user's system asks for it."""
+        """Sets the system's color scheme, `dark` or `light`."""
         self.devtools("Emulation.setEmulatedMedia",
                       features=[{"name": "prefers-color-scheme", "value": name}])
 
@@ -113,7 +113,7 @@ class Browser:
         return self._call("POST", "/execute/sync", {"script": code, "args": list(arguments)})
 
     def wait(self, code, *arguments, seconds=WAIT_S):
-        """Until CODE is true; its value, or what it was at the end of the time."""
+        """Waits until CODE is true; returns its value, or its last one at the timeout."""
         end = time.monotonic() + seconds
         while True:
             value = self.js(code, *arguments)
@@ -122,7 +122,7 @@ class Browser:
             time.sleep(0.05)
 
     def keys(self, *keys):
-        """Pressed one after the other where the focus is."""
+        """Presses keys one after the other at the focus."""
         actions = []
         for key in keys:
             for kind in ("keyDown", "keyUp"):
@@ -130,7 +130,7 @@ class Browser:
         self._call("POST", "/actions", {"actions": [{"type": "key", "id": "k", "actions": actions}]})
 
     def drag(self, selector, start, end):
-        """Over the element, from START to END, shares of its width."""
+        """Drags over the element from START to END, fractions of its width."""
         box = self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect();"
                       "return [b.left, b.top, b.width, b.height]", selector)
         at = [{"type": "pointerMove", "duration": 0, "x": round(box[0] + box[2] * share),
@@ -141,7 +141,7 @@ class Browser:
             {"type": "pointer", "id": "m", "parameters": {"pointerType": "mouse"}, "actions": steps}]})
 
     def click_at(self, selector, x, y):
-        """With the mouse, X and Y pixels from the element's upper left corner."""
+        """Clicks X and Y pixels from the element's upper left corner."""
         box = self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect();"
                       "return [b.left, b.top]", selector)
         self._call("POST", "/actions", {"actions": [
@@ -153,7 +153,7 @@ class Browser:
         self.js("document.querySelector(arguments[0]).click()", selector)
 
     def choose(self, selector, value):
-        """An option of a select, as a user's choice tells the page."""
+        """Chooses an option of a select, with the events of a user's choice."""
         self.js("const s = document.querySelector(arguments[0]); s.value = arguments[1];"
                 "s.dispatchEvent(new Event('change', { bubbles: true }))", selector, value)
 
@@ -169,18 +169,18 @@ class Browser:
             f.write(base64.b64decode(self._call("GET", "/screenshot")))
 
     def log(self):
-        """What the page wrote to the console since the last call: errors and refusals by CSP too."""
+        """Console messages since the last call, including errors and CSP violations."""
         return [e["level"] + " " + e["message"] for e in self._call("POST", "/se/log", {"type": "browser"})]
 
     def requests(self):
-        """The addresses asked for since the last call, also those that were refused."""
+        """The addresses requested since the last call, including refused ones."""
         entries = [json.loads(e["message"])["message"] for e in
                    self._call("POST", "/se/log", {"type": "performance"})]
         return [e["params"]["request"]["url"] for e in entries
                 if e["method"] == "Network.requestWillBeSent"]
 
     def downloaded(self):
-        """The path of the file that the page gave to download, once it is whole."""
+        """The path of the downloaded file, once it is complete."""
         end = time.monotonic() + WAIT_S
         while time.monotonic() < end:
             names = [n for n in os.listdir(self.folder) if n.endswith(".pb.gz")]

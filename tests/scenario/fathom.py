@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scenario tests share: workloads that print their own truth, runs of build/fathom, and
+"""Common code of the scenario tests: workloads that print their own truth, runs of build/fathom, and
 checks that are all evaluated before the test ends.
 
 A test is an executable NN-name: `from fathom import *`, workloads in `with`, check(...) lines,
@@ -28,20 +28,20 @@ import pprof_read  # noqa: E402
 BUILD = os.path.join(ROOT, os.environ.get("FATHOM_BUILD", "build"))
 FATHOM = os.path.join(ROOT, os.environ.get("FATHOM", os.path.join(BUILD, "fathom")))
 SOURCES = os.path.join(TESTS, "workloads")
-# The two ways in which BPF finds the mapping of a pc: in the kernel's tree where it can be read, or in a
-# table of ranges.
+# The two ways in which BPF finds the mapping of a pc: in the kernel's tree of mappings if it can be
+# read, or in a table of ranges.
 LOOKUPS = {"mappings": (), "ranges": ("--test-without=vma-lookup",)}
 BUILT = os.path.join(BUILD, "tests/workloads")
-# One index cache for all scenarios, so that each module is indexed once; a scenario that looks at
-# the cache itself gives its own.
+# One index cache for all scenarios, so that each module is indexed once; a scenario that inspects
+# the cache passes its own.
 CACHE = os.path.join(BUILD, "tests/cache")
 if os.path.isdir(CACHE) and os.stat(CACHE).st_uid != os.geteuid() == 0:
-    # setup gives what is built back to the user of the checkout; a cache must be ours to be trusted.
+    # setup makes the build directory the user's; a cache is trusted only if root owns it.
     subprocess.run(["chown", "-R", "0:0", CACHE], check=True)
 SCRATCH = tempfile.mkdtemp(prefix="scenario-")
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 RECORD_TIMEOUT_S = 120
-UNTIL_TIMEOUT_S = 400  # of a run that ends when a workload has had its CPU time
+UNTIL_TIMEOUT_S = 400  # timeout of a run that waits for a workload's CPU time
 
 _failures = []
 _facts = []
@@ -49,7 +49,7 @@ _facts = []
 
 # ---- verdicts -------------------------------------------------------------------------------
 def check(condition, text):
-    """A condition that the test needs; evaluation goes on, so that one run shows all."""
+    """A condition that must hold; the test goes on, so that one run shows all failures."""
     print("%s: %s" % ("ok  " if condition else "FAIL", text))
     if not condition:
         _failures.append(text)
@@ -61,7 +61,7 @@ def fact(text):
 
 
 def stop(text):
-    """The test cannot go on: a failure."""
+    """Fails the test, which cannot go on."""
     print("FAIL: " + text)
     sys.exit(1)
 
@@ -72,8 +72,8 @@ def skip(reason):
 
 
 def need_mounts():
-    """Skips where there is no mount namespace to be had: `unshare -m` makes all mounts its own from the
-    root on, which has to be a mount point. That of a chroot may be none."""
+    """Skips if mount namespaces do not work: `unshare -m` changes the propagation of all mounts from the
+    root on, which must be a mount point. The root of a chroot may not be one."""
     r = subprocess.run(["unshare", "-m", "true"], capture_output=True, text=True)
     if r.returncode:
         skip("wants a mount namespace (in a chroot, a root that is a mount point): " + r.stderr.strip())
@@ -105,7 +105,7 @@ RECIPES = {
 
 
 def built(source, name=None, recipe=None):
-    """Path of the program made from tests/workloads/SOURCE, built when it is older than that."""
+    """Path of the program made from tests/workloads/SOURCE, rebuilt if it is older than its source."""
     path = os.path.join(SOURCES, source)
     stem, suffix = os.path.splitext(source)
     out = os.path.join(BUILT, name or stem)
@@ -151,20 +151,20 @@ class Workload:
         self.process.stdout.close()
 
     def rest_of_output(self):
-        """Waits for the program's own end: its output after `ready`."""
+        """Waits for the program to end by itself; returns its output after `ready`."""
         text = self.process.stdout.read().decode(errors="replace")
         self.process.wait()
         return text
 
 
 def own_copy(program):
-    """A copy whose name no other run of the tests on this machine has: for tests that go by names."""
+    """A copy with a name unique on this machine, for tests that select by name."""
     return shutil.copy(program, scratch("%s_%d" % (os.path.basename(program)[:7], os.getpid())))
 
 
-# ---- CPU time: what a busy machine leaves of a second is not known before -------------------
+# ---- CPU time, since a busy machine may give a program little of each second ----------------
 def cpu_seconds(pid):
-    """Of all threads of the process, and of its children that have ended."""
+    """CPU time of all threads of the process, and of its ended children."""
     with open("/proc/%d/stat" % pid, "rb") as f:
         fields = f.read().rpartition(b")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
@@ -176,13 +176,13 @@ def thread_seconds(tid):
 
 
 def ran(*pids, seconds=2, of=cpu_seconds):
-    """For `until`: whether each has had so much CPU time since the first question."""
+    """For `until`: whether each process has had so much CPU time since the first call."""
     first = {}
     return lambda: all([of(pid) - first.setdefault(pid, of(pid)) >= seconds for pid in pids])
 
 
 def samples_now(pid):
-    """Whether it has taken a sample. Its events and maps are there long before that."""
+    """Whether process PID has taken a sample. Its events and maps exist long before that."""
     try:
         counts = bpf_map.PerCpuArray(pid, bpf_map.COUNTS)
     except OSError:
@@ -198,14 +198,14 @@ Result = collections.namedtuple("Result", "status stdout stderr profile")
 
 
 def environment(cache=None):
-    """Without servers and a width that the machine's user may have set."""
+    """The environment without servers and a terminal width that the user may have set."""
     rest = {name: value for name, value in os.environ.items()
             if name not in ("DEBUGINFOD_URLS", "COLUMNS")}
     return dict(rest, XDG_CACHE_HOME=cache or CACHE)
 
 
 def interrupt(process, until):
-    """Ctrl-C, once it samples and UNTIL() holds after that."""
+    """Sends Ctrl-C once it samples and UNTIL() holds."""
     end = time.monotonic() + UNTIL_TIMEOUT_S
     sampling = False
     while process.poll() is None and time.monotonic() < end:
@@ -233,7 +233,7 @@ def fathom(*arguments, cache=None, wrapper=(), text=True, until=None, **popen):
 
 
 def record(*arguments, **how):
-    """`fathom record ARGUMENTS` into a file that is read back. Fails the test if it fails."""
+    """Runs `fathom record ARGUMENTS` and reads the profile back. Ends the test if it fails."""
     out = scratch("profile.pb.gz")
     r = fathom("record", "-o", out, *arguments, **how)
     if r.status or not os.path.exists(out):
@@ -278,7 +278,7 @@ def content_hash_of(path):
 
 
 def is_kernel(frame):
-    """The kernel, its modules and BPF programs have the upper half of all addresses."""
+    """The kernel, its modules and BPF programs use the upper half of the address space."""
     return frame["address"] >= 1 << 63
 
 
@@ -296,14 +296,14 @@ def leaf(sample):
 
 
 def named(sample):
-    """Whether the innermost user frame has its name. Debian strips the loader and libc of all but
-    what they export, so an address there is all that can be known."""
+    """Whether the innermost user frame has its name. Debian strips the loader and libc of all names but
+    the exported ones, so there an address is enough."""
     frame = leaf(sample)
     return bool(frame["func"]) or bool(re.search(r"/(ld-linux|libc\.so|libc-|libm\.)[^/]*$", frame["mapping"]))
 
 
 def enough(samples, seconds, hz, what):
-    """A busy thread's samples: all of its time on an idle machine, a part of it on a busy one."""
+    """A busy thread's samples: all of the time on an idle machine, a part of it on a busy one."""
     count = weight(samples)
     check(count >= seconds * hz * .05, "%s: %d samples" % (what, count))
     return count
@@ -314,7 +314,7 @@ def has_function(sample, name):
 
 
 def chain_is(sample, chain):
-    """The user frames begin, innermost first, with the functions of CHAIN."""
+    """Whether the user frames begin, innermost first, with the functions of CHAIN."""
     return user_names(sample)[:len(chain)] == chain
 
 
@@ -329,7 +329,7 @@ def plain(name):
 
 # ---- files ----------------------------------------------------------------------------------
 def another_build(source, path, number):
-    """A copy of the program or library SOURCE that has the build ID of NUMBER; returns it in hex."""
+    """Copies the program or library SOURCE with a build ID made of NUMBER; returns the ID in hex."""
     old = bytes.fromhex(build_id_of(source))
     new = b"\xfa" + number.to_bytes(8, "big") + old[9:]
     with open(source, "rb") as f:

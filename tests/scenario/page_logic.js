@@ -12,7 +12,7 @@ const page = path.join(__dirname, "../../agent/server/serve/page");
 const [pprof, samples, tree, format] = ["pprof", "samples", "tree", "format"]
 	.map((name) => require(path.join(page, name + ".js")));
 
-/* FILES: [{ path, group, timeMs, durationMs }] → Samples of all of them but those of FORGET's paths. */
+/* FILES: [{ path, group, timeMs, durationMs }] → Samples of all of them except the paths in FORGET. */
 async function load({ files, forget }) {
 	const all = new samples.Samples();
 	for (const file of files)
@@ -25,7 +25,7 @@ function pick(all, paths) {
 	return (paths || [...all.files.keys()]).map((p) => all.files.get(p));
 }
 
-/* The tree of a question, and what it is made from. */
+/* The tree for a question, and its inputs. */
 async function shown(q) {
 	const all = await load(q);
 	const files = pick(all, q.now);
@@ -35,16 +35,16 @@ async function shown(q) {
 	return { all, files, filter, rows, made };
 }
 
-/* ---- the page's App, without what it draws ------------------------------------------------- */
+/* ---- the page's App, without its drawing -------------------------------------------------- */
 
-/* Takes every call, has every member. */
+/* Accepts every call, has every member. */
 const anything = new Proxy(function () {}, {
 	get: (_, key) => (key === "children" ? [] : key === Symbol.toPrimitive ? () => "" :
 		key === Symbol.iterator ? undefined : anything),
 	apply: () => anything, construct: () => anything, set: () => true,
 });
 
-/* app.js as the browser runs it, on CLIENT; it does not start by itself and shows nothing. */
+/* app.js as the browser runs it, on CLIENT; it is not started and shows nothing. */
 function makePage(client) {
 	class View { show() {} draw() {} setTheme() {} }
 	const context = {
@@ -63,7 +63,7 @@ function makePage(client) {
 	return context.made;
 }
 
-/* Window NUMBER: SIZE samples of 1 each, in functions that all have, in stacks or goroutines of its own. */
+/* Window NUMBER: SIZE samples of 1 each, in functions that all share, in its own stacks or goroutines. */
 function madeWindow(number, size, { stacks, goroutines }) {
 	const label = (key, value) => ({ key, text: null, number: value, unit: "id" });
 	const names = ["main", "work", "window" + number];
@@ -144,7 +144,7 @@ const questions = {
 		return Object.fromEntries(Object.entries(choices).map(([field, map]) => [field, [...map]]));
 	},
 
-	/* Writes what the download button gives; ZOOM is a path of names to save only what is below. */
+	/* Writes the file of the download button; with ZOOM, a path of names, only what is below it. */
 	async download(q) {
 		const { all, files, filter, made } = await shown(q);
 		let keep = null;
@@ -157,7 +157,7 @@ const questions = {
 		return bytes.length;
 	},
 
-	/* For each file the class of the error that reading it gives, "" for none. */
+	/* For each file the class of the error when reading it, "" for none. */
 	async decode(q) {
 		const results = [];
 		for (const file of q.files) {
@@ -171,7 +171,7 @@ const questions = {
 		return results;
 	},
 
-	/* COUNT versions of a message with some bytes changed: the errors that are no BadProfile. */
+	/* Reads COUNT versions of a message with some bytes changed: returns errors other than BadProfile. */
 	async mutate(q) {
 		const bytes = fs.readFileSync(q.files[0].path);
 		let seed = q.seed;

@@ -16,7 +16,7 @@ CSP = ("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; conne
 
 
 def assembled(nonce):
-    """One file of all, as the build makes it."""
+    """The page in one file, as the build makes it."""
     def content(match):
         name = match.group(1)
         with open(os.path.join(PAGE, name), encoding="utf-8") as f:
@@ -32,7 +32,7 @@ class PageServer:
     def __init__(self, token=None, broken=False):
         self.files = {}
         self.token = token
-        self.broken = broken  # answers 500 to all but the page
+        self.broken = broken  # answers 500 to everything except the page
         self.requests = []
         owner = self
 

@@ -2,16 +2,16 @@
 """Stacks by perf's DWARF unwinder (a copy of the stack with each sample, unwound afterwards) beside
 ours, of the same program at the same time.
 
-The two sample at different instants: what is compared is chains of callers, without the leaf, and
-by function, since a signal or a loop gives one chain a hundred addresses. A function is where its
-entry in .eh_frame_hdr begins, so that stripped files have functions, too. A chain of perf's counts
-as present when it stands in one of our stacks, one caller after the other, with nothing between.
+The two sample at different instants, so chains of callers are compared, without the leaf, and by
+function, since a signal or a loop gives one chain a hundred addresses. A function begins where its
+entry in .eh_frame_hdr does, so that stripped files have functions too. A chain of perf's counts as
+present if one of our stacks contains it without a gap.
 
-What is left out of perf's, by rule: whatever lies beyond a frame of no file (JIT code: perf has no
-tables there and guesses), and samples that have no caller then. A chain that perf cuts (its copy of
-the stack ends) is compared as far as it goes, and counted as cut: its outermost function is none
-that our stacks end with. A chain that perf met less than SEEN times may by chance be one that we met
-never: of that the longest outer part is compared that it did meet so often."""
+Left out of perf's chains: everything beyond a frame without a file (JIT code, where perf has no tables
+and guesses), and samples without a caller before that. A chain that perf cuts (its copy of the stack
+ends) is compared as far as it goes and counted as cut: none of our stacks ends with its outermost
+function. We may have missed a chain that perf saw less than SEEN times: of such a chain the longest
+outer part that it saw that often is compared."""
 import bisect
 import collections
 import os
@@ -30,7 +30,7 @@ Result = collections.namedtuple("Result", "counts missing")
 
 
 def loads():
-    """What runs: name -> argv."""
+    """The programs to run: name -> argv."""
     programs = {
         "c": [built("unwind.c", "unwind-pie", "gcc %s -fPIE -pie -o {out} {source}" %
                     NO_FRAME_POINTERS), "600"],
@@ -46,7 +46,7 @@ def loads():
 
 
 class _File:
-    """The functions of an ELF file, as its table of unwind data has them."""
+    """The functions of an ELF file, according to its table of unwind data."""
 
     _PT_LOAD, _PT_GNU_EH_FRAME = 1, 0x6474e550
     _SORTED_TABLE = 0x3b  # 4-byte offsets from the header, as all linkers write it
@@ -95,7 +95,7 @@ class _Files:
         return self._files[path]
 
     def function(self, path, address):
-        """What the frame is compared by; the vDSO is taken as one function."""
+        """The key by which a frame is compared; the vDSO counts as one function."""
         return (path, self._get(path).function(address) if path.startswith("/") else 0)
 
     def function_at(self, path, file_offset):
@@ -105,7 +105,7 @@ class _Files:
 
 
 def _sampled(pid, hz, seconds, perf_data, ours):
-    """Both at once."""
+    """Runs both at once."""
     commands = [
         ["perf", "record", "-q", "-B", "-F", str(hz), "-e", "cpu-clock:u", "-m", "4M", "--call-graph",
          "dwarf,%d" % STACK_BYTES, "-p", str(pid), "-o", perf_data, "--", "sleep", str(seconds)],
@@ -137,7 +137,7 @@ def _perf_stacks(path):
 
 
 def _callers(frames, files):
-    """The callers in files, up to the first frame that is in none."""
+    """The callers in files, up to the first frame without a file."""
     callers = []
     if frames[0][1] is None:
         return callers
@@ -158,7 +158,7 @@ def _ours(path, pid, files):
 
 
 class _Chains:
-    """Many lists of frames, and whether one has a given list in a row."""
+    """Many lists of frames; answers whether one contains a given list without a gap."""
 
     def __init__(self):
         self.numbers = {}
@@ -176,7 +176,7 @@ class _Chains:
 
 
 def _well_seen(distinct):
-    """Of each chain the longest outer part that was met SEEN times or more, and how often it is."""
+    """For each chain the longest outer part seen SEEN times or more, with its count."""
     outer_parts = collections.Counter()
     for callers, weight in distinct.items():
         for i in range(len(callers)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program calls other files' functions by, as objdump tells it."""
+"""The PLT stubs of a program, as objdump names them."""
 import re
 import subprocess
 
@@ -7,7 +7,7 @@ LINE = re.compile(r"^0*([0-9a-f]+) <(.*)@plt>:$")
 
 
 def stubs(path, objdump="objdump"):
-    """ELF address -> `function@plt`, of each stub. Sections that are not there are no error."""
+    """ELF address -> `function@plt` of each stub. Missing sections are no error."""
     r = subprocess.run([objdump, "-d", "-j", ".plt", "-j", ".plt.sec", "-j", ".plt.got", path],
                        capture_output=True, text=True)
     found = (LINE.match(line) for line in r.stdout.split("\n"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes pprof profiles byte by byte, right ones and broken ones, with the standard library alone.
+"""Writes pprof profiles byte by byte, valid and broken ones, with the standard library alone.
 
     profile([Sample(frames=["leaf", "caller", "main"], ns=10_000_000, labels={"comm": "x", "pid": 7})])
 """
@@ -41,7 +41,7 @@ class Strings:
 
 
 def message(samples, time_ns=0, duration_ns=0, mapping="/usr/bin/program", file="source.c"):
-    """The profile's bytes, not compressed."""
+    """The profile's bytes, uncompressed."""
     strings = Strings()
     functions = {}
     parts = [raw(1, number(1, strings.of("samples")) + number(2, strings.of("count"))),
@@ -70,7 +70,7 @@ def profile(samples, **options):
 
 
 def broken():
-    """name → bytes of a profile that is none."""
+    """name → bytes of an invalid profile."""
     good = message([Sample(["f", "main"], 1, {"comm": "x", "pid": 1})])
     return {
         "empty gzip": b"\x1f\x8b",

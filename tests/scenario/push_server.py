@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of the tests' own that takes what Pyroscope takes (push.v1.PusherService/Push), remembers
-it, and misbehaves as it is told: `mode` is one of
+"""A server that accepts what Pyroscope accepts (push.v1.PusherService/Push), remembers it, and
+misbehaves as `mode` says:
 
     ok, 500, 503, 429 (with Retry-After: 1)
-    slow    answers after it was let go (mode changed)
+    slow    answers only once the mode changes
     cut     takes the payload and closes the connection without an answer
-    away    nobody listens
+    away    does not listen
 """
 import gzip
 import hashlib
@@ -46,10 +46,10 @@ class PushServer:
     def __init__(self, poison=lambda payload: False):
         self.poison = poison
         self.changed = threading.Condition()
-        self.arrived = []  # what a request brought and was taken, doubles included
+        self.arrived = []  # accepted payloads, duplicates included
         self.refused = []
-        self.cut = set()  # keys of what was taken without an answer
-        self.most = 0  # payloads of one request
+        self.cut = set()  # keys of payloads accepted without an answer
+        self.most = 0  # the most payloads in one request
         self.requests = collections.Counter()  # by mode
         self.mode, self.port, self.listener = "away", 0, None
         self.set("ok")
@@ -67,7 +67,7 @@ class PushServer:
             threading.Thread(target=self.listener.serve_forever, args=(.05,), daemon=True).start()
 
     def during(self, mode, requests):
-        """Behaves so until it had that many requests."""
+        """Stays in MODE for that many requests."""
         before = self.requests[mode]
         self.set(mode)
         with self.changed:
@@ -80,7 +80,7 @@ class PushServer:
             return len(payloads) - len({p.key for p in payloads})
 
     def cut_came_again(self):
-        """Whether all that was taken without an answer was sent once more."""
+        """Whether every payload accepted without an answer was sent again."""
         with self.changed:
             came = collections.Counter(p.key for p in self.arrived + self.refused)
             return all(came[key] > 1 for key in self.cut)
@@ -97,7 +97,7 @@ class PushServer:
         return 400 if bad else 200
 
     def answer(self, body):
-        """(status, headers), or None: cut."""
+        """(status, headers), or None to cut the connection."""
         with self.changed:
             mode = self.mode
             self.requests[mode] += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers that profiles are sent to, started for a test, and their query APIs."""
+"""Starts the servers that profiles are sent to, and asks their query APIs."""
 import base64
 import collections
 import gzip
@@ -26,7 +26,7 @@ def free_port():
 
 
 def http(url, data=None, headers={}):
-    """Status and body; errors too."""
+    """Status and body, also of errors."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=WAIT_S) as r:
             return r.status, r.read()
@@ -35,7 +35,7 @@ def http(url, data=None, headers={}):
 
 
 def wait_until(what, question):
-    """The first true answer of QUESTION; the test ends where there is none."""
+    """The first true answer of QUESTION; ends the test if there is none."""
     end = time.monotonic() + WAIT_S
     while time.monotonic() < end:
         try:
@@ -49,7 +49,7 @@ def wait_until(what, question):
 
 
 def built_server(name):
-    """tests/servers/NAME, built with Go when it is older than its sources."""
+    """tests/servers/NAME, rebuilt with Go if it is older than its sources."""
     source = os.path.join(SERVERS, name)
     out = os.path.join(BUILD, "tests/servers", name)
     newest = max(os.path.getmtime(os.path.join(source, f)) for f in os.listdir(source))
@@ -108,7 +108,7 @@ class Parca(Server):
         return r["series"] if r else []
 
     def profile(self, query):
-        """All of QUERY in one profile, or None while there is none."""
+        """All profiles of QUERY merged, or None while there are none."""
         r = self.get("query", **{"mode": "MODE_MERGE", "merge.query": query,
                                  "merge.start": stamp(-3600), "merge.end": stamp(3600),
                                  "report_type": "REPORT_TYPE_PPROF"})
@@ -132,7 +132,7 @@ def text_field(number, text):
 
 
 class Pyroscope(Server):
-    """The strict test server, or with PYROSCOPE_BIN the real one."""
+    """The strict test server, or the real one that PYROSCOPE_BIN names."""
 
     def __init__(self, *options, address=None):
         address = address or "127.0.0.1:%d" % free_port()
@@ -192,7 +192,7 @@ Place = collections.namedtuple("Place", "address")
 
 
 class OtlpCollector(Server):
-    """The OpenTelemetry Collector's own receiver, at two ports; what breaks a rule it refuses."""
+    """The OpenTelemetry Collector's own receiver, at two ports; refuses whatever breaks a rule."""
 
     def __init__(self, *options):
         address, grpc, http = ("127.0.0.1:%d" % free_port() for _ in range(3))
@@ -204,18 +204,18 @@ class OtlpCollector(Server):
         return json.loads(http("http://%s/profiles" % self.address)[1])
 
     def profiles(self, kind, **resource):
-        """All that came of a type ("cpu", "nanoseconds") from where RESOURCE is."""
+        """All received profiles of a type ("cpu", "nanoseconds") with the attributes RESOURCE."""
         return [p for p in self.got()["profiles"] if tuple(p["type"]) == kind and
                 resource.items() <= p["resource"].items()]
 
     def profile(self, kind, **resource):
-        """The same in one, to be compared with a pprof_read.Profile."""
+        """These merged into one, for comparison with a pprof_read.Profile."""
         return types.SimpleNamespace(samples=[s for p in self.profiles(kind, **resource)
                                               for s in p["samples"]])
 
 
 def stacks(profile, value):
-    """Weight by stack. Of a frame without a name the address and the mapping count."""
+    """Weight by stack. An unnamed frame is known by its address and mapping."""
     sums = collections.Counter()
     for s in profile.samples:
         key = tuple((f["func"], f["system"], f["file"], f["line"], f["start"], f["inlined"])
@@ -226,7 +226,7 @@ def stacks(profile, value):
 
 
 def same_stacks(sent, got, what):
-    """Both stacks() are equal: types, sums, order, inlined frames, files and lines."""
+    """Checks that both stacks() are equal: types, sums, order, inlined frames, files and lines."""
     check(sum(got.values()) == sum(sent.values()),
           "%s: the sum is %d, was %d" % (what, sum(got.values()), sum(sent.values())))
     missing, new = sent - got, got - sent
@@ -264,14 +264,14 @@ def record_go_and_cpp():
 
 
 def heap_profile():
-    """What a Go program says of its own memory."""
+    """A Go program's own heap profile."""
     program = built("heap", recipe="CGO_ENABLED=0 GOFLAGS=-mod=mod go build -o {out} .")
     subprocess.run([program, scratch("heap.pb.gz")], check=True, stdin=subprocess.DEVNULL)
     return scratch("heap.pb.gz")
 
 
 class OldProxy:
-    """Speaks HTTP/1.1 only, and passes it on to SERVER."""
+    """A proxy to SERVER that speaks HTTP/1.1 only."""
 
     def __init__(self, server):
         class Handler(http_server.BaseHTTPRequestHandler):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program on a terminal of its own: keys go in, the screen can be read. The emulator knows the
-sequences that every VT100 descendant does, and fails on all others: so does the test then."""
+sequences that every VT100 descendant does; any other fails the test."""
 import fcntl
 import os
 import pty
@@ -23,7 +23,7 @@ def columns_of(character):
 
 
 class Screen:
-    """What feed() has drawn. `unknown` has what no terminal is sure to know."""
+    """The screen drawn by feed(). `unknown` lists sequences that not every terminal knows."""
 
     def __init__(self, columns, lines):
         self.unknown = []
@@ -101,8 +101,8 @@ class Screen:
 
 
 def shell(argv, env, statuses, orders):
-    """What a shell with job control does for one job: runs it in the foreground, says when it has
-    stopped or ended, and continues it when told."""
+    """Does what a shell with job control does for one job: runs it in the foreground, reports when it
+    stops or ends, and continues it on request."""
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     pid = os.fork()
@@ -170,7 +170,7 @@ class Terminal:
         os.waitpid(self.leader, 0)
 
     def pump(self, seconds=.1, read_screen=True):
-        """Takes in what has come, waiting for some at most so long."""
+        """Reads the available output, waiting at most SECONDS for some."""
         fds = [self.statuses] + [self.master] * (read_screen and self.master >= 0)
         for fd in select.select(fds, [], [], seconds)[0]:
             try:
@@ -184,7 +184,7 @@ class Terminal:
                 self.screen.feed(data.decode(errors="replace"))
 
     def wait(self, condition, read_screen=True):
-        """Whether CONDITION came true; gives up after a generous time."""
+        """Whether CONDITION came true within a generous timeout."""
         end = time.monotonic() + TIMEOUT_S
         while True:
             found = condition()
@@ -193,7 +193,7 @@ class Terminal:
             self.pump(read_screen=read_screen)
 
     def status(self, pattern, read_screen=True):
-        """The next report of the shell that matches."""
+        """The shell's next report that matches PATTERN."""
         match = self.wait(lambda: re.search(pattern, self.status_text), read_screen)
         if not match:
             raise AssertionError("no report %r: %r" % (pattern, self.status_text))
