@@ -49,19 +49,19 @@ warnings := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvl
 	-Wno-missing-field-initializers -Wno-override-init
 CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE -DFATHOM_VERSION='"$(version)"'
 CFLAGS ?= -O2 -g
-# Each function in a section of its own, so that the linker leaves out what nobody calls.
+# Each function in a section of its own, so that the linker drops functions that nobody calls.
 sections := -ffunction-sections -fdata-sections
 all_cflags = -std=gnu17 $(CFLAGS) $(sections) $(warnings) $(WERROR) -fstack-protector-strong $(san_flags)
 # libiberty (demangling) is a static library without a pkg-config file.
 LDLIBS += $(shell $(PKG_CONFIG) --libs $(libs)) -l:libiberty.a -lz -lpthread
 LDFLAGS += $(san_flags) -Wl,--as-needed -Wl,--gc-sections -Wl,-z,relro,-z,now
-# Loaded when it is needed, not linked: base/curl_on_demand.c.
+# Loaded on demand, not linked: base/curl_on_demand.c.
 loaded_libs := libcurl
 lib_cflags := $(shell $(PKG_CONFIG) --cflags $(libs) $(loaded_libs) 2>/dev/null)
 
-# A folder is a room; a new one needs no line here, but a rule in tests/lint/layers.sh.
+# A folder is a room; a new one needs no line here, only a rule in tests/lint/layers.sh.
 sources := $(sort $(shell find base symbolizer pprof agent -name '*.c'))
-# What differs by architecture is a file: NAME_x86_64.c, NAME_aarch64.c.
+# Code for one architecture is in a file of its own: NAME_x86_64.c, NAME_aarch64.c.
 other_machines := $(filter-out $(machine),x86_64 aarch64)
 sources := $(filter-out $(foreach m,$(other_machines),%_$(m).c),$(sources))
 objects := $(sources:%.c=$(O)/obj/%.o)
@@ -112,9 +112,9 @@ $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
 
-# The page of `fathom agent`, one file: a line that is `<!-- include: NAME -->` becomes NAME's content
-# as a style or script; each response puts its own nonce there. It is embedded compressed (-n: the same
-# bytes each time), as browsers get it.
+# The page of `fathom agent`, one file: a line `<!-- include: NAME -->` is replaced by NAME's content as a
+# style or script; each response inserts its own nonce there. It is embedded compressed (-n: the same
+# bytes each time), as it is sent to browsers.
 page_sources := $(wildcard agent/server/serve/page/*)
 page := $(O)/gen/serve/page.html.gz
 $(page): $(page_sources) agent/server/serve/page.awk
@@ -126,7 +126,7 @@ $(O)/obj/agent/server/serve/page.o $(O)/fuzzobj/agent/server/serve/page.o: CPPFL
 $(O)/obj/agent/server/serve/page.o $(O)/fuzzobj/agent/server/serve/page.o: $(page)
 
 # ---- the program ----------------------------------------------------------------------------
-# Each row of call frame information of each file goes through these, millions for a large one.
+# Each row of call frame information goes through these, millions for a large file.
 hot := eh_frame eh_frame_cfa eh_frame_rule unwind unwind_pages unwind_pack unwind_codes
 $(hot:%=$(O)/obj/symbolizer/indexer/cfi/%.o): private CFLAGS += -O3
 
@@ -152,7 +152,7 @@ $(O)/fathom.1: $(O)/fathom
 	$(call say,MAN,$@)
 	$(Q)$< manual > $@
 
-# Completion, from the same table; the shells want these names.
+# Completion, from the same table; the shells expect these names.
 $(O)/completion/fathom: $(O)/fathom
 	$(Q)mkdir -p $(@D)
 	$(Q)$< completion bash > $@
@@ -179,7 +179,7 @@ $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(unit_support) $(library)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -lssl -lcrypto $(LDLIBS)
 
-# In this one the kernel's side and what other processes do come from recordings: tests/replay/.
+# In this test the kernel's and other processes' input comes from recordings: tests/replay/.
 replay_sources := $(wildcard tests/replay/*.c)
 $(O)/tests/unit/test_replay: $(O)/obj/tests/unit/test_replay.o $(replay_sources:%.c=$(O)/obj/%.o) $(library)
 	$(call say,LINK,$@)
@@ -190,7 +190,7 @@ $(O)/tests/replay/reduce: $(O)/obj/tests/replay/tools/reduce.o $(replay_sources:
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# In these each call of torture_calls.def goes through a wrapper that can let it fail.
+# In these tests each call of torture_calls.def goes through a wrapper that can make it fail.
 torture_calls := $(shell sed -nE 's/^CALL.[^,]*, ([a-z0-9_]+),.*|^OWN.([a-z_]+).$$/\1\2/p' \
 	tests/unit/torture_calls.def)
 $(O)/tests/unit/test_torture_%: $(O)/obj/tests/unit/test_torture_%.o $(O)/obj/tests/unit/torture.o \
@@ -199,13 +199,13 @@ $(O)/tests/unit/test_torture_%: $(O)/obj/tests/unit/test_torture_%.o $(O)/obj/te
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $(torture_calls:%=-Wl,--wrap=%) -o $@ $^ -lcmocka -lssl -lcrypto $(LDLIBS)
 
-# These run the BPF programs on this kernel and need root.
+# These tests run the BPF programs on this kernel and need root.
 $(O)/tests/bpf/%: $(O)/obj/tests/bpf/%.o $(bpf_support) $(library)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-# Fuzz targets take the sources anew, with clang's coverage and sanitizers.
+# Fuzz targets compile the sources again, with clang's coverage and sanitizers.
 fuzz_flags := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 fuzz_objects := $(patsubst %.c,$(O)/fuzzobj/%.o,$(filter-out agent/main.c,$(sources)))
 $(O)/fuzzobj/%.o: %.c | $(generated)
@@ -235,7 +235,7 @@ bench: all
 mutation:
 	$(Q)tests/mutation/run
 
-# What is linked to the library, for tests that compile a program of their own.
+# The libraries to link, for tests that compile a program of their own.
 ldlibs:
 	@echo '$(LDLIBS)'
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # dwarf.sh [BUILD_DIR]: inline chains, files, lines and columns against llvm-symbolizer, at the rows of
-# the line tables of programs that gcc, clang and rustc make here in their several ways. What counts
-# as the same is in dwarf_compare.py. FULL=1 compares all rows. What a compiler cannot build is a
-# failure; one that is not installed is named at the end, `N passed, N failed[, without NAMES]`.
+# the line tables of programs built here with gcc, clang and rustc in several ways. dwarf_compare.py
+# defines what counts as equal. FULL=1 compares all rows. A failed build is a failure; missing compilers
+# are named at the end, `N passed, N failed[, without NAMES]`.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-${FATHOM_BUILD:-build}}
@@ -67,14 +67,14 @@ for compiler in gcc clang; do
 			try "$compiler C++ $*" $cxx "$@" "$sources/shapes.cc"
 		done
 	done
-	# A compilation directory that is relative, and types in units of their own.
+	# A relative compilation directory, and type units.
 	try "$compiler C relative" $compiler -O2 -g "-ffile-prefix-map=$PWD=./here" \
 		"$sources/one.c" "$sources/two.c"
 	try "$compiler C++ type units" $cxx -O2 -g -fdebug-types-section "$sources/shapes.cc"
 	try "$compiler C++ compressed" $cxx -O2 -g -gz=zlib "$sources/shapes.cc"
 done
-# Split DWARF, in files of its own or in a package: llvm-dwp writes version 5 of clang, binutils' dwp
-# only version 4.
+# Split DWARF, in .dwo files or in a package: llvm-dwp packs version 5 of clang, binutils' dwp only
+# version 4.
 split() { # NAME DWP|- COMPILER FLAGS...
 	local name=$1 dwp=$2 cxx=$3
 	shift 3

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dwarf_compare.py FATHOM BINARY LIMIT [DEBUG]: compares what `fathom symbolize -e` and llvm-symbolizer
-say of the addresses in BINARY's line table, or in that of its debug file DEBUG, which both find.
+"""dwarf_compare.py FATHOM BINARY LIMIT [DEBUG]: compares `fathom symbolize -e` with llvm-symbolizer for
+the addresses in the line table of BINARY, or of its debug file DEBUG, which both find.
 
-Both read a copy whose symbol tables are hidden: llvm-symbolizer prefers the symbol's name for the
-outermost frame where it can, and DWARF is what is compared here. Frames must agree in number, order,
-linkage name, file, line and column. Not counted as differences, but by name:
+Both read a copy with hidden symbol tables: llvm-symbolizer prefers the symbol's name for the outermost
+frame, and this compares DWARF. Frames must agree in number, order, linkage name, file, line and
+column. Counted by name, not as differences:
 
   line-0    llvm prints the file of a row that has no line; a location without a line is unknown.
   doubled   the compilation directory is relative and is directory 0 of a version 5 table: llvm 14
-            puts it before itself (./x/./x/a.c). Checked: without the repetition the paths agree.
-  no-entry  rows reach over the padding between two functions (or over code that .debug_info has no
-            function for): llvm gives a line without a name, we say that there is no function.
-  alias     one piece of assembly with several names, each a function of .debug_info: we take the
+            prepends it to itself (./x/./x/a.c). Checked: without the repetition the paths agree.
+  no-entry  rows cover the padding between two functions (or code without a function in .debug_info):
+            llvm gives a line without a name, we report no function.
+  alias     one piece of assembly with several names, each a function in .debug_info: we take the
             first, llvm the last. Checked: both are symbols of the same address.
 Prints one line of counts, and examples of differences; exits 1 when there are any.
 """
@@ -98,7 +98,7 @@ def symbol_addresses(path):
 
 
 def undoubled(path):
-    """./x/./x/a.c → ./x/a.c, the longest repetition."""
+    """./x/./x/a.c → ./x/a.c: removes the longest repetition."""
     for length in range(len(path) // 2, 0, -1):
         if path[:length].endswith("/") and path[length:2 * length] == path[:length]:
             return path[length:]
@@ -106,7 +106,7 @@ def undoubled(path):
 
 
 def differs(ours, theirs, symbols, notes):
-    """What is different in one frame, or None."""
+    """The difference in one frame, or None."""
     if ours[0] != theirs[0]:
         if not symbols[ours[0]] & symbols[theirs[0]]:
             return "name"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Go programs of several versions and build kinds: each address's frames as the program itself says
-# (runtime.CallersFrames), the physical function as go tool addr2line says, the facts for reading
-# goroutine ids as the unstripped twin's DWARF says.
+# Go programs of several versions and build kinds: the frames of each address against the program itself
+# (runtime.CallersFrames), the physical function against go tool addr2line, the facts for reading
+# goroutine ids against the DWARF of the unstripped twin.
 #
 #   tests/accuracy/go.sh [BUILD_DIR]
 #
-# VERSIONS="1.16.15 local" and KINDS="static pie" choose; FULL=1 takes all of both.
+# VERSIONS="1.16.15 local" and KINDS="static pie" select; FULL=1 runs all of both.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-${FATHOM_BUILD:-build}}
@@ -40,7 +40,7 @@ verdict() { # STATUS TEXT
 	fi
 }
 
-# Makes $work/prog, and $work/twin which is the same with symbols and DWARF.
+# Builds $work/prog, and $work/twin, the same with symbols and DWARF.
 build_kind() { # KIND
 	local cgo=0 flags=() link="" strip=""
 	case $1 in
@@ -54,7 +54,7 @@ build_kind() { # KIND
 	[[ $1 == no-sections ]] && strip="-s -w"
 	(
 		cd "$root/tests/workloads/goinline" || exit 1
-		# Go 1.19 takes the package index that newer versions left in the cache for its own.
+		# Go 1.19 mistakes the package index that newer versions left in the cache for its own.
 		export CGO_ENABLED=$cgo GODEBUG=goindex=0
 		go build "${flags[@]}" -ldflags="$link" -o "$work/twin" . &&
 			go build "${flags[@]}" -ldflags="$link $strip" -o "$work/prog" .

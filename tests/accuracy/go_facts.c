@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints a file's Go facts in one line: what tests/accuracy/go.sh compares between twins. */
+/* Prints a file's Go facts in one line; tests/accuracy/go.sh compares them between twins. */
 #include <fcntl.h>
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares `fathom symbolize` with what a Go program says of its own addresses.
+"""Compares `fathom symbolize` with what a Go program says about its own addresses.
 
   go_frames.py answers TRUTH FATHOM FILE         frames: TRUTH is goinline's output
   go_frames.py outermost TRUTH FATHOM FILE       the physical function: against go tool addr2line
 
-Prints how many were compared and the first differences; fails when there is one.
+Prints the number of comparisons and the first differences; fails if there is one.
 """
 import os
 import re
@@ -13,7 +13,7 @@ import sys
 
 SHOWN = 5
 OUTERMOST_EVERY = 20
-# The runtime does not show a wrapper around an inlined call; Fathom does, for it is there.
+# The runtime hides wrappers around inlined calls; Fathom shows them.
 WRAPPER = re.compile(r"(\.(deferwrap|gowrap)\d+|-fm)$")
 RUNTIME_WRAPPERS = {"reflect.callReflect", "reflect.callMethod", "runtime.deferreturn",
                     "runtime.runOpenDeferFrame", "runtime.deferCallSave"}
@@ -50,10 +50,10 @@ def symbolize(fathom, file, addresses, options=()):
 
 
 def agrees(kind, told, answer):
-    # The runtime has no name for the function at offset 0 of the names, the first one.
+    # The runtime cannot name the first function, whose name is at offset 0.
     if told[0][0] == "" and answer:
         told = [(answer[0][0], told[0][1])] + told[1:]
-    # Padding behind a function: the runtime counts it to the function, and knows no line.
+    # Padding after a function: the runtime counts it as part of the function, without a line.
     if told[0][1].endswith(":0"):
         return not answer or answer[0][0] == told[0][0]
     if not answer or answer[0] != told[0]:
@@ -94,7 +94,7 @@ def compare_outermost(truth, fathom, file):
     addresses = sorted({a for a, _, told in truth if not told[0][1].endswith(":0")})
     addresses = addresses[::OUTERMOST_EVERY]
     text = "".join("0x%x\n" % a for a in addresses)
-    # Not where a go.mod may choose another toolchain.
+    # Not in a folder whose go.mod could select another toolchain.
     done = subprocess.run(["go", "tool", "addr2line", file], input=text, text=True, cwd="/",
                           stdout=subprocess.PIPE, check=True, env=dict(os.environ))
     lines = done.stdout.split("\n")

@@ -6,7 +6,8 @@
 
 builds tests/workloads/goid with each version (with DWARF, without, position-independent by the
 external linker), records it, and judges each sample with main.workerN on its stack: it must carry
-the goid that the worker printed. Below 99.5 % in one of them the test fails. FULL=1 takes all versions instead of four.
+the goid that the worker printed. The test fails below 99.5 % in any version. FULL=1 runs all versions
+instead of four.
 """
 import os
 import re
@@ -41,7 +42,7 @@ def toolchain(version):
 
 
 def build(version, kind, program):
-    # Go 1.19 takes the package index that newer versions left in the cache for its own.
+    # Go 1.19 mistakes the package index that newer versions left in the cache for its own.
     env = dict(os.environ, GOTOOLCHAIN=toolchain(version), GOFLAGS="-mod=mod", GODEBUG="goindex=0",
                CGO_ENABLED="1" if kind == "external" else "0")
     argv = ["go", "build", "-o", program] + KINDS[kind] + ["."]
@@ -52,7 +53,7 @@ def build(version, kind, program):
 
 
 def record(program, profile):
-    """The goid of each worker, as the program says, after having recorded it."""
+    """Records the program; returns the goid of each worker, as it printed them."""
     env = dict(os.environ, XDG_CACHE_HOME=os.path.dirname(profile))
     goids = {}
     with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as running:
@@ -73,7 +74,7 @@ def record(program, profile):
 
 
 def judge(profile, goids):
-    """Samples of a worker, those among them with its goid, with another one."""
+    """Counts of samples of workers: all, with the right goid, with another one."""
     judged = right = wrong = 0
     for sample in pprof_read.Profile(profile).samples:
         workers = {goids[f["func"]] for f in sample["frames"] if f["func"] in goids}

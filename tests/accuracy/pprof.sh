@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# pprof.sh [BUILD_DIR]: our pprof files as their readers see them: google/pprof's parser and `go tool
-# pprof`, and the rules of Parca and Pyroscope (tests/pprofcheck). First a file with one of everything
-# whose truth is known (tests/unit/test_pprof_file.c), then what `fathom record` writes on this machine.
+# pprof.sh [BUILD_DIR]: our pprof files against their readers: google/pprof's parser, `go tool pprof`, and
+# the rules of Parca and Pyroscope (tests/pprofcheck). First a file of known content with one of
+# everything (tests/unit/test_pprof_file.c), then one recorded on this machine.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-${FATHOM_BUILD:-build}}
@@ -50,7 +50,7 @@ ok "cpu 0 is kept" has "$fixture" 'cpu:\[0 id\] goid:\[17 id\] pid:\[4242 id\]' 
 ok "goids are tags" has "$fixture" '340(\.0)?ms.*: 17$' -tags
 ok "one goroutine is found" has "$fixture" 'for 340ms, 34.00% of 1000ms' '-top -tagfocus=goid=17'
 ok "names are UTF-8" has "$fixture" 'café\?' -tags
-# What must be found in a good file must be missed in a bad one.
+# The checks must fail for a bad file.
 head -c 600 "$fixture" > "$scratch/cut.pb.gz"
 ok "a cut file is refused" sh -c "! '$scratch/pprofcheck' '$scratch/cut.pb.gz'"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pprof_sums.py: files that others wrote (tests/pprofcheck/foreign) keep what they count. `fathom
-symbolize --profile` leaves each sample its values, labels and depth; `fathom upload` leaves each sample
-type its sum over all that is sent."""
+"""pprof_sums.py: foreign files (tests/pprofcheck/foreign) keep their values. `fathom symbolize --profile`
+preserves the values, labels and depth of each sample; `fathom upload` preserves the sum of each sample
+type over all that it sends."""
 import collections
 import glob
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # relabel.sh [BUILD_DIR]: relabelling against Prometheus' own package (tests/relabelcheck) on random
-# rules and labels: 20,000 of a fixed seed, with FULL=1 300,000 of a new one. tests/unit/relabel.corpus
-# is what the generator writes now.
+# rules and labels: 20,000 of a fixed seed, with FULL=1 300,000 of a new one. Also checks that
+# tests/unit/relabel.corpus is what the generator writes today.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-${FATHOM_BUILD:-build}}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # unwind.sh [BUILD_DIR]: unwind tables against libdw, row by row, for system libraries, the vDSO and
-# programs that are built here. What counts as the same is in unwind_compare.c. FULL=1 compares each
-# address, and the largest files of this machine. Ends with `N passed, N failed`.
+# programs built here. unwind_compare.c defines what counts as equal. FULL=1 compares each address,
+# and the largest files of this machine. Ends with `N passed, N failed`.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-${FATHOM_BUILD:-build}}
@@ -28,7 +28,7 @@ verdict() { # STATUS TEXT
 	fi
 }
 
-compare() { # NAME FILE [MINIMUM]: at least so many rows must be there
+compare() { # NAME FILE [MINIMUM]: there must be at least so many rows
 	local report
 	if [ ! -r "$2" ]; then
 		echo "skip $1: no such file"
@@ -85,7 +85,7 @@ for compiler in gcc clang; do
 		try "$compiler $flags" 25 $compiler $flags "$c"
 	done
 done
-# Where .eh_frame does not have the program's functions, .debug_frame does.
+# .debug_frame has the functions that .eh_frame lacks.
 try ".debug_frame" 25 gcc -O2 -g -fno-asynchronous-unwind-tables "$c"
 try ".debug_frame, compressed" 25 gcc -O2 -g -gz -fno-asynchronous-unwind-tables "$c"
 try "no .eh_frame_hdr" 25 gcc -O2 -Wl,--no-eh-frame-hdr "$c"

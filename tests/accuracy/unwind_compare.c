@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind_compare FILE [all|ORIGINAL]: builds FILE's index and compares its unwind tables with what
- * libdw says, over all addresses of its executable sections: at the beginning, in the middle and at
- * the end of each of libdw's rows (`all`: at each address), and in the gaps, where there must be
- * nothing, or in stubs what their code pushes. Prints figures in one line, differences before it;
- * exits 1 where there are any.
+ * unwind_compare FILE [all|ORIGINAL]: builds FILE's index and compares its unwind tables with
+ * libdw's over its executable sections: at the beginning, in the middle and at the end of each row
+ * of libdw (`all`: at each address), and in the gaps, where there must be no rule, except in stubs,
+ * whose code tells the rule. Prints differences, then figures in one line; exits 1 if there are
+ * differences.
  *
- * FILE may have been made of ORIGINAL by BOLT, which appends the old entries to the new ones behind
- * a terminator, where libdw stops reading. What libdw has no entry for is then compared with the
- * tables of ORIGINAL: old code is still where it was.
+ * BOLT may have made FILE from ORIGINAL. It appends the old entries to the new ones after a
+ * terminator, where libdw stops reading. Code without an entry in libdw is then compared with the
+ * tables of ORIGINAL, since old code stays where it was.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -23,7 +23,7 @@
 
 enum { MAX_SHOWN = 10, MAX_MACHINE_OPS = 3 };
 
-enum { ENTRY_BYTES = 256 /* at a file's entry point, as symbolizer/indexer/cfi/unwind.c */ };
+enum { ENTRY_BYTES = 256 /* at a file's entry point, as in symbolizer/indexer/cfi/unwind.c */ };
 
 /* A module's tables, and the page of the last address. */
 struct tables {
@@ -39,13 +39,13 @@ struct compare {
 	bool is_arm, all;
 	unsigned int fp, sp, ra;
 	uint64_t entry_point;
-	/* Of the section being compared, where that is a table of stubs; else NULL. */
+	/* The content of the section being compared if it is a table of stubs, else NULL. */
 	const uint8_t *stubs;
 	uint64_t stubs_low, stubs_high;
 	uint64_t rows, addresses, gaps, unsupported, different;
 };
 
-/* A rule in words, so that two are compared as text and a difference is shown as it is. */
+/* A rule as text, for comparing and for showing differences. */
 struct words {
 	char text[128];
 };
@@ -211,7 +211,7 @@ static const char *place_words(enum place place, int offset)
 	return register_words(rules[place], offset);
 }
 
-/* What libdw says of an entry besides the registers. */
+/* An entry of libdw without its registers. */
 struct entry {
 	Dwarf_Addr low, high; /* of the row */
 	unsigned int ra;
@@ -301,13 +301,13 @@ static struct words words(const char *text)
 	return w;
 }
 
-/* What is valid in the 16 bytes at STUB of x86_64, AT bytes on. */
+/* The rule AT bytes into the 16 bytes of an x86_64 STUB. */
 static struct words stub_words(const uint8_t *stub, uint64_t at)
 {
 	static const uint8_t landing[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	bool lands = !memcmp(stub, landing, sizeof(landing));
 
-	if (stub[0] == 0xff && stub[1] == 0x35) /* the header, which is behind a push */
+	if (stub[0] == 0xff && stub[1] == 0x35) /* the header, entered after a push */
 		return words(at < 6 ? "r7+16 fp same" : "r7+24 fp same");
 	if (stub[0] == 0xff && stub[1] == 0x25 && stub[6] == 0x68)
 		return words("plt 11 fp same");
@@ -316,7 +316,7 @@ static struct words stub_words(const uint8_t *stub, uint64_t at)
 	return words("r7+8 fp same");
 }
 
-/* The same of arm64's: the header stores the caller in the first 32 bytes of the section. */
+/* The same for arm64, where the header, the section's first 32 bytes, saves the caller. */
 static struct words arm_stub_words(const struct compare *c, uint64_t address)
 {
 	static const uint8_t store[] = { 0xf0, 0x7b, 0xbf, 0xa9 };
@@ -346,8 +346,8 @@ static bool expected_of_stub(const struct compare *c, uint64_t address, struct w
 }
 
 /*
- * In a gap there is nothing, but up to the alignment of a function it may have the entry's rule,
- * the file's entry point is the end of all stacks, and stubs are known by their code.
+ * A gap has no rules, with three exceptions: padding up to a function's alignment may keep the
+ * entry's rule, the file's entry point ends all stacks, and stubs get their rules from their code.
  */
 static uint64_t compare_gap(struct compare *c, uint64_t low, uint64_t high)
 {

@@ -8,7 +8,7 @@ case $(uname -m) in
 x86_64) export bpf_arch=x86 other_arch=arm64 ;;
 *) export bpf_arch=arm64 other_arch=x86 ;;
 esac
-# BPF code comes after the kernel's types and libbpf's helpers, which do not include one another.
+# BPF headers need the kernel's types and libbpf's helpers first, which do not include one another.
 export bpf_preamble='#include <stdbool.h>
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Who may include whom (docs/layout.md): the folder is the architecture. A rule is
-# `ROOM: prefixes`, and holds for the folders below it that have none of their own; a room's own
-# headers are always allowed. A file may have a rule of its own. Prefixes match the path in the #include.
+# `ROOM: prefixes`, and holds for the folders below it that have none of their own; a room may
+# always include its own headers. A file may have a rule of its own. Prefixes match the path in the #include.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -60,18 +60,18 @@ agent/server/export/debuginfo: base/ agent/server/export/remote/ proto/
 agent/top: base/ agent/loop/ agent/report/ agent/sampler/seam/
 '
 
-# What runs only in the sandbox is included by nobody else, whatever their own rule says:
+# Code that runs only in the sandbox may be included by nothing else, whatever a room's rule says:
 # `PREFIX: folders and files`.
 sandboxed_only='
 symbolizer/indexer/: symbolizer/indexer/ symbolizer/sandboxed/
 symbolizer/sandboxed/: symbolizer/sandboxed/ agent/main.c
 '
 
-# Who may include <elf.h>, libelf or libdw: files that parse ELF. Privileged are only the kernel's
-# own (build_id_note.c for sysfs, vdso.c).
+# Who may include <elf.h>, libelf or libdw: files that parse ELF. Outside of the
+# sandbox these are only the kernel's own (build_id_note.c for sysfs, vdso.c).
 elf_parsers='symbolizer/indexer/ symbolizer/sandboxed/ base/build_id_note.c symbolizer/vdso.c'
 
-room_of() { # the nearest folder that has a rule, nothing where there is none
+room_of() { # the nearest folder with a rule, or nothing
 	local room=$1
 	while ! grep -q "^$room: " <<<"$rules"; do
 		case $room in

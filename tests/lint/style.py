@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""House rules that a formatter does not see. Prints file:line: message; exits 1 on a violation.
+"""House rules that a formatter cannot check. Prints file:line: message; exits 1 on a violation.
 
 Violations: no SPDX line, files over 800 lines, functions over 100 lines or 7 parameters, banned
 functions, unfinished-work marks, asserts with side effects, #ifdef inside a function, mutable
-globals. `--notes` also lists what is allowed but above the aim (60 lines, 5 parameters), and the
-median function length.
+globals. `--notes` also lists functions that are allowed but above the aim (60 lines, 5 parameters),
+and the median function length.
 """
 import os
 import re
@@ -46,7 +46,7 @@ def tracked():
 
 
 def without_comments(text):
-    """Comments, strings and character constants blanked out; line numbers stay."""
+    """The text with comments, strings and character constants blanked out; line numbers stay."""
     def blank(match):
         return re.sub(r"[^\n]", " ", match.group(0))
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text,
@@ -64,7 +64,7 @@ def parameters_of(signature):
 
 
 class Functions:
-    """Function bodies of kernel-style code: `{` and `}` stand in column 0."""
+    """Function bodies of kernel-style code: `{` and `}` are in column 0."""
 
     def __init__(self, lines):
         self.found = []  # (first line, last line, signature)
@@ -136,7 +136,7 @@ class File:
         elif length > AIM_FUNCTION_LINES:
             self.note(first, "%s() has %d lines" % (name, length))
         count = parameters_of(signature)
-        # libmicrohttpd says what its callbacks are given.
+        # libmicrohttpd dictates the parameters of its callbacks.
         if count > MAX_PARAMETERS and "struct MHD_Connection *" not in signature:
             self.bad(first, "%s() has %d parameters: use an options struct" % (name, count))
         elif count > AIM_PARAMETERS:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the program that the mutation check tells apart.
+"""The parts of the program that the mutation check reports separately.
 
-An area has its files (patterns of the project's root; `!` leaves out) and, where only the whole
-program shows what is wrong, short scenarios that are run after the unit and BPF tests.
+An area has its files (patterns from the project's root; `!` excludes) and, where only the whole
+program reveals a fault, short scenarios that run after the unit and BPF tests.
 """
 import fnmatch
 
@@ -32,7 +32,7 @@ AREAS = {
 
 
 def matches(path, patterns):
-    """fnmatch's `*` also takes slashes: `!a/*/*` leaves out what lies deeper than a/."""
+    """fnmatch's `*` also matches slashes: `!a/*/*` excludes everything in folders below a/."""
     wanted = any(fnmatch.fnmatch(path, p) for p in patterns if not p.startswith("!"))
     return wanted and not any(fnmatch.fnmatch(path, p[1:]) for p in patterns if p.startswith("!"))
 

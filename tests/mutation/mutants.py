@@ -2,14 +2,14 @@
 """The small changes that can be made to a C file: one token, condition or statement each.
 
 The file is read as tokens; comments, strings, preprocessor lines, log messages and assertions are
-left alone. Functions are found by the kernel's style: `{` and `}` stand in column 0.
+left alone. Functions are found by the kernel's style: `{` and `}` are in column 0.
 """
 import bisect
 import collections
 import hashlib
 import re
 
-# kind: one of KINDS. start, end: what of the file's text is replaced, by `text`.
+# kind: one of KINDS. start, end: the part of the file's text that is replaced by `text`.
 Mutant = collections.namedtuple("Mutant", "path line function kind start end old text key")
 
 KINDS = ("condition", "comparison", "logic", "arithmetic", "constant", "call", "assignment",
@@ -45,7 +45,7 @@ def tokens_of(text):
 
 
 class Source:
-    """One C file and the mutants of it."""
+    """One C file and its mutants."""
 
     def __init__(self, path, text, seed):
         self.path, self.text, self.seed = path, text, seed
@@ -74,7 +74,7 @@ class Source:
 
     def add(self, kind, start, end, text):
         """The key depends on the changed line and not on the lines around it, so that most of a
-        choice stays as it is while the file changes."""
+        selection stays the same while the file changes."""
         line = self.line_of(start)
         begin = self.line_starts[line - 1]
         words = " ".join(self.text[begin:self.text.find("\n", begin)].split())
@@ -164,7 +164,7 @@ class Source:
         self.add("constant", token.start, token.end, str(changed) + match.group(2))
 
     def is_array_size(self, i):
-        """`char text[64];`: a larger one is the same program. `return a[0];` is none."""
+        """`char text[64];`: a larger size is the same program. `return a[0];` is no declaration."""
         if i < 3 or self.tokens[i - 1].text != "[":
             return False
         before = self.tokens[i - 3]
@@ -237,7 +237,7 @@ def describe(mutant):
 
 
 def choose(mutants, count):
-    """COUNT of them: from each kind in turn, at most one of a line, until nothing else is left."""
+    """Selects COUNT: one of each kind in turn, at most one per line while other lines are left."""
     by_kind = {kind: sorted((m for m in mutants if m.kind == kind), key=lambda m: m.key) for kind in KINDS}
     chosen, lines, later = [], set(), []
     while len(chosen) < count and any(by_kind.values()):

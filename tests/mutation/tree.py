@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of the project that mutants are built and tested in, and what each test executes there.
+"""A copy of the project for building and testing mutants, and the lines that each test executes there.
 
-The copy is DIR/tree. Its build/plain is built as the program is; its build/coverage is clang's, whose counters live in a mapped file, so that a process that is killed
-or leaves by _exit() is counted, too.
+The copy is DIR/tree. build/plain in it is the normal build; build/coverage is clang's, with counters in
+a mapped file, so that processes that are killed or call _exit() count too.
 """
 import concurrent.futures
 import glob
@@ -23,15 +23,16 @@ COVERAGE_CC = ("clang -Wno-everything -fprofile-instr-generate -fcoverage-mappin
 BUILD_TIMEOUT_S = 1800
 SANITIZER_OPTIONS = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=1:allocator_may_return_null=1",
                      "UBSAN_OPTIONS": "halt_on_error=1"}
-# What is in none of the programs.
+# Folders that no program is built from.
 NOT_BUILT = ("docs/", "tests/mutation/", "tests/fuzz/", "tests/accuracy/", "tests/vm/", "tests/bench/")
-# A mutant may loop for ever: what takes this much longer than without it is killed.
+# A mutant may loop for ever: a test that takes this much longer than normal is killed.
 SLOWER, SLOWER_S, SCENARIO_SLOWER_S = 5, 5, 30
 SANITIZED_SLOWER = 5
 BASELINE_TIMEOUT_S = {"unit": 120, "bpf": 120, "scenario": 120}
 MEMORY_BYTES = 8 << 30
-# A mutant may signal what it did not start and unlink what is not its own: as root, a test has its own
-# process IDs (and is not the first), a /tmp of its own, and sees the machine's files read-only. A scenario's agent needs the machine's process IDs.
+# A mutant may signal foreign processes and unlink foreign files. So as root a test gets its own PID
+# namespace (not as its first process) and /tmp, and sees the machine's files read-only. A scenario's
+# agent needs the machine's process IDs.
 NAMESPACES = {"unit": ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"],
               "bpf": ["unshare", "--mount"], "scenario": ["unshare", "--mount"]}
 READ_ONLY = """
@@ -47,7 +48,7 @@ class Failed(Exception):
 
 
 def run(argv, cwd, timeout, env=None, limits=False):
-    """Exit status (None: a timeout) and output. What was started is gone afterwards."""
+    """Exit status (None: a timeout) and output. Kills whatever the command left running."""
     p = subprocess.Popen(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, start_new_session=True,
                          preexec_fn=limit_process if limits else None)
@@ -79,7 +80,7 @@ class Test:
 
     def __init__(self, suite, name):
         self.suite, self.name = suite, name
-        self.seconds = None  # without a mutant; None: it fails there and is not used
+        self.seconds = None  # without a mutant; None: it fails even then and is not used
         self.sanitized = False  # whether it passes with the sanitizers
         self.lines = {}  # path -> set of the lines that it executes
 
@@ -90,7 +91,7 @@ class Test:
         return os.path.join(build, "tests", self.suite, self.name)
 
     def target(self, build):
-        """What make has to build."""
+        """The target for make."""
         return os.path.join(build, "fathom") if self.suite == "scenario" else self.program(build)
 
     def timeout(self):
@@ -108,7 +109,7 @@ class Tree:
 
     # ---- the copy ---------------------------------------------------------------------------
     def copy(self):
-        """Files that are the same keep their time, so that make builds what changed."""
+        """Unchanged files keep their mtime, so that make rebuilds only what changed."""
         listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=self.root,
                                 capture_output=True, text=True, check=True).stdout.split("\n")
         paths = sorted(p for p in listed if p and os.path.isfile(os.path.join(self.root, p)))
@@ -169,7 +170,7 @@ class Tree:
             raise Failed("building %s failed:\n%s" % (build, "\n".join(out.splitlines()[-30:])))
 
     def code_of(self, path):
-        """An object's bytes without its debug information, which knows each token's column."""
+        """An object's bytes without debug information, which contains each token's column."""
         out = os.path.join(self.directory, "code.o")
         if run(["objcopy", "--strip-debug", path, out], self.path, 60)[0] != 0:
             raise Failed("objcopy %s failed" % path)
@@ -193,7 +194,7 @@ class Tree:
         return result
 
     def measure(self, sanitized):
-        """How long each test takes and which lines it executes; kept until a file changes."""
+        """Measures the duration and executed lines of each test; kept until a file changes."""
         kept = os.path.join(self.directory, "tests.json")
         facts = {}
         try:
@@ -244,7 +245,7 @@ class Tree:
         return {"seconds": seconds, "lines": lines}
 
     def executed_lines(self, test, profile):
-        """Of the test's program, and of the built program if the test runs that."""
+        """Executed lines of the test's program, and of the built program if the test runs it."""
         raw = glob.glob(profile + "/*.profraw")
         lines = {}
         merged = profile + "/merged"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that end inlined over two files, cold paths, and a function that the linker may discard. */
+/* Calls inlined across two files, cold paths, and a function that the linker may discard. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Code far away from the rest, so that the linker gives it a segment with a load bias of its own; some
-# of it has no call frame information.
+# Code far away from the rest, which the linker puts into a segment with a load bias of its own; some of
+# it has no call frame information.
 	.section far_code, "ax", @progbits
 	.globl far_away
 	.type far_away, @function

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions whose call frame information has many forms: realigned stacks, arrays of variable size,
- * large frames, arguments on the stack, calls that do not return, cold parts, a signal handler. It
- * is compiled, not run.
+ * Functions with many forms of call frame information: realigned stacks, arrays of variable size,
+ * large frames, arguments on the stack, calls that do not return, cold parts, a signal handler.
+ * Compiled, never run.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A stand-in for Parca where none is at hand: takes profiles unseen and debug information as strictly
-// as Parca v0.28.0's own store does, into files of the same names. With the standard library alone:
-// gRPC is HTTP/2 with five bytes before each message, and the messages here have a handful of fields.
+// A stand-in for Parca where none is built: accepts profiles unread, and debug information as strictly as
+// Parca v0.28.0's own store, into files of the same names. It needs the standard library only: gRPC is
+// HTTP/2 with five bytes before each message, and the messages here have a handful of fields.
 package main
 
 import (
@@ -40,7 +40,7 @@ func refuse(code int, format string, args ...any) error {
 
 // ---- protobuf -------------------------------------------------------------------------------
 
-// fields are a message's by number; of several, the last.
+// fields maps field numbers of a message to values; the last one counts.
 type fields map[uint64]any // uint64 or []byte
 
 func parse(b []byte) (fields, error) {
@@ -318,7 +318,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		head := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(answer)))
 		w.Write(append(head, answer...))
 	}
-	// Only behind a head that is out already.
+	// Only after the header has been sent.
 	http.NewResponseController(w).Flush()
 	w.Header().Set(http.TrailerPrefix+"Grpc-Status", fmt.Sprint(code))
 	w.Header().Set(http.TrailerPrefix+"Grpc-Message", text)

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
 
-// checker holds a request against the rules that profiles.proto states: what MUST be, and what SHOULD
-// be (no duplicates, nothing that nobody refers to), too.
+// checker checks a request against the rules in profiles.proto, the MUSTs and the SHOULDs (no duplicates,
+// no unreferenced entries).
 type checker struct {
 	d    pprofile.ProfilesDictionary
 	used map[string][]bool // by table
@@ -51,7 +51,7 @@ func (c *checker) attributes(what string, indices pcommon.Int32Slice) {
 	}
 }
 
-// table checks that entry 0 is the zero value and that no two are equal. KEY tells what an entry is.
+// table checks that entry 0 is the zero value and that no two are equal. KEY identifies an entry.
 func (c *checker) table(name string, count int, key func(i int) string, zero string) {
 	if count == 0 {
 		c.fail("%s has no entry 0", name)

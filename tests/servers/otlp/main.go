@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // otlp-collector is the OTLP receiver of the OpenTelemetry Collector (its own module, gRPC and HTTP) with
-// a consumer that refuses what breaks a rule of the profiles' data model, and gives back what it got.
+// a consumer that refuses requests against the profiles' data model and serves what it received.
 //
 //	otlp-collector -address 127.0.0.1:4300 -grpc 127.0.0.1:4317 -http 127.0.0.1:4318 [-busy N]
 //
-// -busy answers the first N requests as a collector does whose queue is full. Queries, on -address:
+// -busy answers the first N requests like a collector with a full queue. Queries, on -address:
 // GET /ready, and GET /profiles: all profiles, their stacks with names, as JSON.
 package main
 

@@ -57,7 +57,7 @@ func (r *reader) valueType(t pprofile.ValueType) [2]string {
 func (r *reader) attributes(record interface{ AttributeIndices() pcommon.Int32Slice }) map[string]any {
 	m, err := pprofile.FromAttributeIndices(r.d.AttributeTable(), record, r.d)
 	if err != nil {
-		panic(err) // check() has seen to it
+		panic(err) // check() has made sure of it
 	}
 	return m.AsRaw()
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // strict-pyroscope is a test server with the API of Grafana Pyroscope (its published Connect handlers
-// and messages) that refuses what the real server refuses, and does to accepted profiles what the
+// and messages) that refuses what the real server refuses, and normalizes accepted profiles as the
 // real one does. It keeps everything in memory.
 //
 //	strict-pyroscope -address 127.0.0.1:4040 [-old] [-multitenancy] [-rate BYTES -burst BYTES]
 //
-// -old knows only /ingest, as servers before 1.0. Prints `ready ADDRESS` when it listens.
+// -old knows only /ingest, like servers before 1.0. Prints `ready ADDRESS` when it listens.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
 )
 
-// limiter is a token bucket over uncompressed bytes, as the real server's per tenant.
+// limiter is a token bucket over uncompressed bytes, like the real server's per tenant.
 type limiter struct {
 	sync.Mutex
 	rate, burst, tokens float64
@@ -139,7 +139,7 @@ func (s *server) ingest(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "bad parameters", http.StatusBadRequest)
 		return
 	case len(body) == 0:
-		return // 200, and nothing is kept
+		return // 200, but nothing is stored
 	}
 	if err := s.put(labels, body); err != nil {
 		status := http.StatusUnprocessableEntity

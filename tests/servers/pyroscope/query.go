@@ -17,7 +17,7 @@ import (
 
 var matcher = regexp.MustCompile(`^\s*([a-zA-Z_][a-zA-Z0-9_.]*)\s*=\s*"([^"]*)"\s*$`)
 
-// Selectors of equalities are all that the tests ask.
+// The tests use only selectors made of equalities.
 func parseSelector(selector string) (map[string]string, error) {
 	wanted := map[string]string{}
 	inner := strings.Trim(strings.TrimSpace(selector), "{}")

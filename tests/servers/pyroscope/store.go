@@ -102,7 +102,7 @@ func checkProfile(p *profilev1.Profile, size int) error {
 	return nil
 }
 
-// What the real server does to a profile that it takes.
+// normalize does what the real server does to an accepted profile.
 func normalize(p *profilev1.Profile) {
 	locations := map[uint64]*profilev1.Location{}
 	functions := map[uint64]bool{}
@@ -148,7 +148,7 @@ func key(labels map[string]string) string {
 	return strings.Join(pairs, ",")
 }
 
-// String labels of samples make series of their own; numeric ones are dropped.
+// split makes a series of each set of string labels; numeric labels are dropped.
 func split(labels map[string]string, p *profilev1.Profile) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, s := range p.Sample {
