@@ -59,7 +59,7 @@ static void a_tick_of_a_sealed_window_goes_into_the_current_one(void **state)
 	add_tick(f, &tick);
 	only_sample(f->windows[WINDOW]);
 	assert_int_equal(profile_sample_count(f->windows[LATE_WINDOW]), 0);
-	/* Its raw stack went with its window, which the sample says. */
+	/* The raw stack was freed with its window; the sample is counted as without a stack. */
 	assert_int_equal(counted(f, METRIC_STACK_MISSING), 1);
 }
 
@@ -180,7 +180,7 @@ static void a_tick_that_its_window_cannot_hold_is_lost_for_the_taps_too(void **s
 	assert_int_equal(f->waits_lost, 0);
 }
 
-/* The stack has its place already, a new sample has none; equal samples need none. */
+/* The stack is already stored; only a new sample would need room. */
 static void a_full_window_still_counts_samples_that_it_has(void **state)
 {
 	struct aggregator_fixture *f = *state;

@@ -178,7 +178,7 @@ static void a_module_ids_name_tells_files_apart(void **state)
 	a.content.bytes[0] = 0x2f;
 	module_id_format(&a, text, sizeof(text));
 	assert_string_equal(text, "ab01-2f000000000000000000000000000000");
-	/* A build ID of a file that was not looked at is no name for it. */
+	/* The build ID of a file that was not read does not name it. */
 	a.file.inode = 7;
 	module_id_format(&a, text, sizeof(text));
 	assert_int_equal(text[0], 'i');

@@ -28,7 +28,7 @@ static struct load begin(double share, uint64_t hz)
 	struct load l = { .now_ns = 1000 * SECOND, .cpu_ns = 7 * SECOND };
 
 	budget_init(&l.budget, share, hz);
-	/* Whatever was used until now: start-up. */
+	/* Startup costs do not count. */
 	assert_int_equal(look(&l, 1), hz);
 	return l;
 }
@@ -78,7 +78,7 @@ static void from_one_hertz_it_comes_up_again(void **state)
 	assert_int_equal(look(&l, 0), 2);
 }
 
-/* Between calm and too much nothing moves, and the calm looks are counted anew. */
+/* Usage between calm and excessive changes nothing and restarts the count of calm looks. */
 static void the_middle_breaks_the_calm(void **state)
 {
 	struct load l = begin(0.01, 97);

@@ -280,7 +280,7 @@ static void test_what_most_wait_for_is_first(void **state)
 	for (int i = 0; i < 5; i++)
 		builds_want(f->builds, 3);
 	builds_want(f->builds, 4);
-	/* Small ones are being built already: they wait for their turn. */
+	/* Two small builds already run, so both requests queue. */
 	assert_int_equal(f->watched_count, 2);
 	open_gate(two, 'i');
 	run_until_done(f, 3);
@@ -309,7 +309,7 @@ static void test_what_is_waited_for_is_built_beside_big_ones(void **state)
 	assert_int_equal(builds_pending(f->builds), 2);
 }
 
-/* Something else was read than what had been looked at, and what it is called is not known. */
+/* The file changed after it was identified, so the index describes unknown content. */
 static void test_an_index_of_another_content_is_not_delivered(void **state)
 {
 	struct fixture *f = *state;
@@ -462,7 +462,7 @@ static void test_a_builder_that_was_killed_is_started_again(void **state)
 	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_INTERRUPTED), 1);
 	assert_int_equal(builds_setbacks(f->builds).interrupted, 1);
 	assert_false(cache_failed(f->cache, &id));
-	/* Who asks meanwhile waits with the others. */
+	/* A request in the meantime joins the waiting build. */
 	assert_int_equal(builds_request(f->builds, &id, -1, 12), 0);
 	builds_expire(f->builds, clock_monotonic_ns());
 	assert_int_equal(f->watched_count, 0);
@@ -516,7 +516,7 @@ static void test_a_file_that_kills_each_builder_is_left_alone(void **state)
 	assert_null(f->done[1].index);
 	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_INTERRUPTED), 4);
 	assert_false(cache_failed(f->cache, &id));
-	/* Each further time costs more, up to a day. */
+	/* Each interruption lengthens the pause, up to a day. */
 	for (int i = 0; i < 20; i++)
 		cache_add_interrupted(f->cache, &id);
 	assert_true(cache_pause_ns(f->cache, &id, clock_real_ns()) > UINT64_C(86000000000000));
@@ -687,7 +687,7 @@ static void test_what_is_not_there_takes_no_second_pass(void **state)
 	request_twice(f, 52, 'n');
 	run_until_done(f, 1);
 	assert_function(f->done[0].index, "without");
-	/* Nor does a request that does not say where to look. */
+	/* A request without a search path takes no second pass either. */
 	close(request(f, 53, 'w', 53));
 	run_until_done(f, 2);
 	assert_function(f->done[1].index, "without");

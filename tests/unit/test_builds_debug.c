@@ -489,7 +489,7 @@ static void test_servers_that_fail_are_left_alone(void **state)
 	assert_true(metric(f, METRIC_DEBUGINFOD_FAILED) >= 1);
 	assert_true(metric(f, METRIC_DEBUGINFOD_FAILED) <= BUILDS_OPEN_DEBUG);
 	assert_int_equal(debuginfod_state(f->debuginfod).failures, 1);
-	/* They have forgotten nothing. */
+	/* The failed servers' files were not recorded as absent. */
 	start(f, 'r');
 	request(f, 1, 21);
 	run(f);
@@ -510,7 +510,7 @@ static void test_a_few_at_once(void **state)
 	assert_int_equal(f->watched_count, BUILDS_OPEN_DEBUG);
 	assert_int_equal(builds_improving(f->builds).modules, 20);
 	assert_int_equal(builds_pending(f->builds), 0);
-	/* Who does not answer is given up, and then nobody waits. */
+	/* A server that does not answer times out, and its modules stop waiting. */
 	builds_expire(f->builds, now_ns + 3600 * SECOND_NS);
 	assert_int_equal(f->watched_count, 0);
 	assert_int_equal(builds_improving(f->builds).modules, 0);
@@ -529,7 +529,7 @@ static void test_many_one_after_the_other(void **state)
 	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 20);
 }
 
-/* The child that has the debug file is told to wait no longer, and a new one has both. */
+/* The waiting sandbox ends, and a new one gets both files. */
 static void test_what_a_debug_file_shares_is_asked_for_too(void **state)
 {
 	struct fixture *f = *state;

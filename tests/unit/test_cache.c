@@ -334,7 +334,7 @@ static void test_each_interruption_costs_a_longer_pause(void **state)
 	assert_int_equal(cache_pause_ns(f->cache, &one, now_ns + 64 * SECOND_NS), 0);
 	assert_int_equal(cache_pause_ns(f->cache, &two, now_ns), 0);
 	assert_false(cache_failed(f->cache, &one));
-	/* A clock that was wrong. */
+	/* A marker from the future, left by a wrong clock, is ignored. */
 	assert_int_equal(cache_pause_ns(f->cache, &one, now_ns - 3600 * SECOND_NS), 0);
 }
 
@@ -378,7 +378,7 @@ static void test_trim_removes_the_least_recently_used(void **state)
 	cache_destroy(small);
 }
 
-/* A clock that was ahead left them: they do not keep the cache for themselves. */
+/* Entries dated in the future by a wrong clock are evicted first. */
 static void test_trim_removes_what_is_of_the_future(void **state)
 {
 	struct fixture *f = *state;

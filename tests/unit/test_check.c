@@ -37,7 +37,7 @@ static void each_feature_says_why_and_what_to_do(void **state)
 	assert_non_null(find(features, count, CHECK_SAMPLER));
 }
 
-/* In a child without any right: the answers of one that is not root. */
+/* Runs in a child without privileges. */
 static int check_as_nobody(void)
 {
 	struct check_feature features[CHECK_FEATURES];

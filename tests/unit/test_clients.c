@@ -57,7 +57,7 @@ static void test_share_saves_no_more_than_its_limit(void **state)
 	assert_in_range(cpu_share_wait_ns(&share, UINT64_MAX / 2), MS_NS, MS_NS + 10);
 }
 
-/* However it is asked, in the long run it gives its share. */
+/* The share is exact in the long run, whatever the size of the steps. */
 static void test_share_is_exact_over_many_small_steps(void **state)
 {
 	struct cpu_share share;
@@ -161,7 +161,7 @@ static void test_others_have_a_part_of_the_connections(void **state)
 	clients_leave(&c, CLIENT_OTHER);
 	assert_false(clients_enter(&c, CLIENT_OTHER));
 	clients_leave(&c, CLIENT_OTHER);
-	/* The token makes an owner of one: its place is free. */
+	/* Promotion to owner frees a place among the others. */
 	clients_promote(&c);
 	assert_int_equal(c.connections[CLIENT_OWNER], 2);
 	assert_true(clients_enter(&c, CLIENT_OTHER));

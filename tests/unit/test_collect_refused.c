@@ -115,7 +115,7 @@ static void everything_is_given_back(void **state)
 	assert_int_equal(open_descriptors(), w->descriptors);
 }
 
-/* What cannot be done without. */
+/* Calls that the sampler cannot do without. */
 static void a_needed_call_that_is_refused(void **state)
 {
 	static const struct {

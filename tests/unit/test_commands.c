@@ -13,7 +13,7 @@
 
 enum { OUTPUT_BYTES = 64 << 10 };
 
-/* What a run of NAME writes to FD (standard output or error) comes into OUTPUT. */
+/* Runs NAME and copies what it writes to FD (standard output or error) to OUTPUT. */
 static int run_and_read(const char *name, const char *argument, int fd, char output[OUTPUT_BYTES])
 {
 	char first[32], second[64];

@@ -199,7 +199,7 @@ static void zsh_is_told_of_the_commands(void **state)
 	(void)state;
 	has_line(text, "command");
 	has_line(text, "record:sample processes and the kernel, write a pprof file");
-	/* What zsh would take for the end of a name. */
+	/* A colon in a description is escaped: zsh would end the name there. */
 	has_line(text,
 		"agent:sample continuously\\: stored profiles, flame graphs, on-demand profiles");
 	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {

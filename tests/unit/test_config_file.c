@@ -108,7 +108,7 @@ static void settings_of_all_kinds(void **state)
 	assert_int_equal(f->config.values[SETTING_cpu_budget].line, 0);
 }
 
-/* The parser says of both that its input failed. */
+/* libyaml reports the same error for both. */
 static void a_file_that_cannot_be_read_is_told_apart_from_bad_yaml(void **state)
 {
 	enum { TOO_LARGE = (1 << 20) + 1 };
@@ -241,7 +241,7 @@ static void an_empty_list_takes_the_place_of_the_default(void **state)
 	assert_int_equal(f->config.lists->rules[0].source_label_count, 0);
 }
 
-/* Whatever the value is, or is not. */
+/* The value does not matter, nor does its absence. */
 static void a_misspelt_name_is_seen_with_any_value(void **state)
 {
 	static const char *const values[] = { "[]", "~", "null", "''", "", "{}", "[a]", "x" };
@@ -385,7 +385,7 @@ static void what_is_no_yaml(void **state)
 		assert_int_equal(load(f, cases[i]), -EINVAL);
 		assert_non_null(f->message);
 		assert_int_equal(strncmp(f->message, f->path, strlen(f->path)), 0);
-		/* libyaml tells the line of what it does not understand, as far as it came. */
+		/* libyaml reports the line where it stopped. */
 		assert_true(strtol(f->message + strlen(f->path) + 1, NULL, 10) >= 1);
 	}
 	assert_null(config_text(&f->config, SETTING_node));
@@ -537,7 +537,7 @@ static void stronger_sources_stay(void **state)
 	assert_string_equal(config_text(&f->config, SETTING_node), "line");
 	assert_string_equal(config_text(&f->config, SETTING_cpu_budget), "3");
 	assert_true(config_number(&f->config, SETTING_memory_limit) == 64 << 20);
-	/* What has no effect must make sense all the same. */
+	/* A setting that is overridden must still be valid. */
 	assert_int_equal(load(f, "node: file\nprofiling-duration: never\n"), -EINVAL);
 }
 

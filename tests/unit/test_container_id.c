@@ -105,7 +105,7 @@ static void what_is_no_container(void **state)
 	assert_cases(cases, ARRAY_SIZE(cases));
 }
 
-/* Who owns a control group names what is below it. */
+/* The owner of a cgroup chooses the names below it. */
 static void names_below_what_is_not_roots_are_not_believed(void **state)
 {
 	static const struct container_case cases[] = {
@@ -146,7 +146,7 @@ static void what_a_user_names_is_marked(void **state)
 	assert_cases(cases, ARRAY_SIZE(cases));
 }
 
-/* What a container names stays below that container. */
+/* A container's own names cannot imitate another container. */
 static void what_a_container_names_is_its_own(void **state)
 {
 	static const struct container_case cases[] = {

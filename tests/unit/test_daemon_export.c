@@ -98,7 +98,7 @@ static void begin(struct bench *b, const char *option)
 	config_deinit(&config);
 }
 
-/* With a settings file TEXT that begins with the rest of the store in B's directory. */
+/* With a settings file that adds TEXT to a store in B's directory. */
 static void begin_with_rules(struct bench *b, const char *text)
 {
 	char *argv[] = { (char *)"agent", b->spool, NULL };
@@ -118,7 +118,7 @@ static void begin_with_rules(struct bench *b, const char *text)
 	config_deinit(&config);
 }
 
-/* To a receiver of OTLP as well, which takes the labels of samples; nobody is there. */
+/* Adds an OTLP store, which accepts sample labels; its server is down. */
 static void begin_with_otlp(struct bench *b)
 {
 	char *argv[] = { (char *)"agent", b->spool, NULL };
@@ -331,7 +331,7 @@ static void a_stack_is_one_entry_of_one_payload(void **state)
 	assert_true(sent_of(b, "one")->payloads > 1);
 }
 
-/* What the labels tell apart are entries: they can be cut, where it is one stack. */
+/* Samples with different labels are separate entries, so one stack can be cut. */
 static void samples_of_one_stack_are_cut_by_their_labels(void **state)
 {
 	struct bench *b = *state;
@@ -385,7 +385,7 @@ static void a_node_that_is_set_is_not_the_host(void **state)
 	assert_string_equal(sent_of(b, "one")->node, "n7");
 }
 
-/* Labels of samples and hashes of files go to who takes them. */
+/* Stores that accept sample labels and file hashes get them. */
 static void a_receiver_of_otlp_gets_more(void **state)
 {
 	struct bench *b = *state;
@@ -430,7 +430,7 @@ static void rules_see_how_a_program_was_built(void **state)
 	assert_int_equal(sent_of(b, "two")->samples, 3);
 }
 
-/* A window that is stored as well is counted there. */
+/* If the window is also stored locally, its frames are counted there. */
 static void stacks_are_counted_once(void **state)
 {
 	struct bench *b = *state;

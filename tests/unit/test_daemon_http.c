@@ -273,7 +273,7 @@ static void eight_profiles_are_taken_at_a_time(void **state)
 		assert_int_equal(begin(b, reply, 0, NULL), 0);
 	assert_int_equal(b->agent.sampler.taps_open, 8);
 	assert_int_equal(begin(b, 9, 0, NULL), -EAGAIN);
-	/* Who leaves makes room, and takes nobody else's. */
+	/* A client that leaves frees its own place only. */
 	cancel(b, 3);
 	cancel(b, 77);
 	assert_int_equal(b->agent.sampler.taps_open, 7);

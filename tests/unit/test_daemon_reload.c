@@ -220,7 +220,7 @@ static void the_log_has_the_result(void **state)
 	assert_non_null(strstr(f->log, "1s to 1h"));
 }
 
-/* Where there is no text, the log has the error's. */
+/* An error without a message is logged as its errno. */
 static void a_bad_environment_is_refused(void **state)
 {
 	struct daemon_fixture *f = *state;

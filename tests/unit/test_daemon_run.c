@@ -563,7 +563,7 @@ static void a_short_window_is_not_shown(void **state)
 	assert_null(strstr(read_log(b), "self  total"));
 }
 
-/* Who ended it does not wait for a table. */
+/* Exit does not wait for a table. */
 static void the_last_window_is_not_shown(void **state)
 {
 	struct bench *b = *state;

@@ -209,7 +209,7 @@ static void fill(const char *path)
 		;
 }
 
-/* Old profiles go for new ones: once it begins and once it ends. */
+/* Old profiles are removed for new ones; a full disk is logged when it begins and ends. */
 static void a_full_disk_is_told_of_once(void **state)
 {
 	struct bench *b = *state;

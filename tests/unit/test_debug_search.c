@@ -384,7 +384,7 @@ static void at_most_as_many_as_there_is_room_for(void **state)
 	put(&root, "/alt.debug", "a");
 	offer(&(struct debug_search){ directories, root.fd, "/bin/x" }, fd, &found);
 	assert_true(found.count <= DEBUG_FILES_MAX && found.count >= 2);
-	/* Debug files do not take the room of what they need. */
+	/* The list keeps room for the files that debug files refer to. */
 	assert_int_equal(first_byte(&found.items[found.count - 1]), 'a');
 }
 

@@ -42,7 +42,7 @@ static const struct build_id id = { 20,
 
 /* ---- the server ------------------------------------------------------------------------------ */
 struct parca {
-	/* What it does otherwise than well: at which request, and what. */
+	/* Which request fails, and how. */
 	enum step at;
 	const char *grpc_status, *http_status;
 	bool reset; /* in the middle of the request */
@@ -204,7 +204,7 @@ static void respond(struct fault_connection *c, struct parca *p, enum step step,
 	uint8_t out[4096] = { 0xff, 0xff, 0xff };
 	size_t size = answer(p, step, r, out);
 
-	/* A gateway's error is none of gRPC. */
+	/* A gateway's HTTP error carries no gRPC status. */
 	fault_h2_headers(c, stream, head, ARRAY_SIZE(head), here && p->http_status);
 	if (here && p->http_status) {
 		fault_wait_for_end(c);
@@ -485,7 +485,7 @@ static void somebody_else_was_faster(void **state)
 	}
 }
 
-/* That may come to nothing: only a while, and not over a restart. */
+/* That upload may fail: the answer expires, and a restart forgets it. */
 static void an_upload_in_progress_is_asked_for_again(void **state)
 {
 	struct run run = { .parca.no = true, .parca.in_progress = true };
@@ -556,7 +556,7 @@ static void errors_before_anything_is_begun(void **state)
 	}
 }
 
-/* The server believes that we are at it: it is left alone until it has given that up. */
+/* The server believes an upload is in progress, so the next try waits until that expires. */
 static void errors_in_the_middle(void **state)
 {
 	static const struct parca faults[] = {

@@ -48,7 +48,7 @@ static void a_file_is_known_until_its_time(void **state)
 	assert_false(debuginfo_known_has(&f->known, 8, NOW_S));
 }
 
-/* Nobody says "for a month": that was a clock that was a month ahead. */
+/* No entry lasts a month: the clock was wrong when it was written. */
 static void a_time_far_ahead_does_not_count(void **state)
 {
 	struct fixture *f = *state;

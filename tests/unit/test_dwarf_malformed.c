@@ -477,7 +477,7 @@ static void every_truncation(void **state)
 	dwarf_writer_deinit(&w);
 }
 
-/* A unit before it, whose functions come first where both claim the code, keeps them. */
+/* Damage after a sound unit leaves that unit's functions alone. */
 static void read_damaged(struct dwarf_writer *w)
 {
 	struct dwarf_result result;

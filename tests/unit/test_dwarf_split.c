@@ -393,7 +393,7 @@ static void package_of_version_4(void **state)
 	index_destroy(result.index);
 }
 
-/* Whose parts of the sections are whose, nobody knows then. */
+/* Its parts of the sections are unknown. */
 static void unit_outside_of_the_packages_index_is_left_out(void **state)
 {
 	autocall(buffer_deinit) struct buffer cu_index;
