@@ -219,7 +219,7 @@ static void fde_without_a_cie(void **)
 	assert_good();
 }
 
-/* It was taken for the last CIE seen while there was none. */
+/* Regression: UINT64_MAX once matched the initial "last CIE seen". */
 static void fde_whose_cie_is_at_the_end_of_all_addresses(void **)
 {
 	cfi_writer_fde(&w, UINT64_MAX, CFI_TEXT, 16, NO_CODE);

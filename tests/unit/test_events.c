@@ -492,7 +492,7 @@ static void halves_of_two_threads_are_no_mapping(void **state)
 	assert_int_equal(f->mmap.inode, 0);
 }
 
-/* A file without a build ID is told of twice; once is enough. */
+/* A file without a build ID is recorded twice but delivered once. */
 static void a_mapping_without_a_build_id_is_delivered_once(void **state)
 {
 	struct fixture *f = *state;
@@ -528,7 +528,7 @@ static void write_fork(struct fixture *f, bool of_file)
 	deliver(f);
 }
 
-/* The kernel tells every event that wants mappings. */
+/* The kernel sends fork records to every event that asks for mappings. */
 static void what_the_event_of_files_says_of_tasks_is_left_out(void **state)
 {
 	struct fixture *f = *state;

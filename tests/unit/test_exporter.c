@@ -174,7 +174,7 @@ static void what_waits_for_a_store_is_sent_when_another_has_gone(void **state)
 	change(b, "cb");
 	submit(b, 1);
 	wait_for(b, 'b', 6, 0);
-	/* A new one is sent what comes. */
+	/* A new store gets only payloads from then on. */
 	wait_for(b, 'c', 0, 1);
 	assert_int_equal(metric(b, METRIC_SPOOL_ABANDONED_STORE), 0);
 }

@@ -114,7 +114,7 @@ static void a_file_is_looked_at_once_in_a_round(void **state)
 	expect_build_id(f, f->pid_fd, 2);
 }
 
-/* The content is another one behind our back: what is not read cannot be noticed. */
+/* The content changes but the file's size and times do not, so nothing shows the change. */
 static void an_unchanged_file_is_not_read_again(void **state)
 {
 	struct fixture *f = *state;
@@ -181,7 +181,7 @@ static void without_its_process_it_is_found_by_path_and_numbers(void **state)
 	assert_int_equal(file_ids_get(f->ids, -1, &f->mapping, NULL).build_id.size, 0);
 }
 
-/* The file keeps its numbers for an identity, as if it could not be opened, until it is read. */
+/* Until the file is read, its inode identifies it. */
 static void what_its_reader_failed_at_is_asked_again(void **state)
 {
 	static const int transient[] = { -EAGAIN, -EIO, -EMFILE };
@@ -291,7 +291,7 @@ static void two_contents_of_one_build_id_are_two_files(void **state)
 	assert_false(module_id_equal(&first, &second));
 }
 
-/* It was replaced in its place between the record and our look. */
+/* The file was replaced between the record and the read. */
 static void a_file_that_is_not_what_the_record_says_is_not_seen(void **state)
 {
 	struct fixture *f = *state;

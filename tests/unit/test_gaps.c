@@ -161,7 +161,7 @@ static void a_gap_is_told_before_what_was_sampled_in_it(void **state)
 	assert_int_equal(f->until_ns, 50);
 }
 
-/* It begins with the last record that was read, however long ago that was. */
+/* The gap begins at the last record read, however old. */
 static void a_gap_after_what_was_read_before_is_told_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -188,7 +188,7 @@ static void a_full_ring_may_have_lost_what_no_record_tells_of_yet(void **state)
 	assert_int_equal(f->records, FITS + 2);
 	assert_int_equal(f->gap_ns, 10);
 	assert_in_range(f->until_ns, before_ns, clock_monotonic_ns());
-	/* It is told once, though the record says that it went on until then. */
+	/* It is reported once, although a later record confirms it. */
 	assert_string_equal(merge_until(f, 100), "");
 	lost(f, 50);
 	perf_ring_exit(&f->written[SIDEBAND], 50, 1);
@@ -224,7 +224,7 @@ static void a_full_ring_whose_next_record_came_has_lost_nothing(void **state)
 	assert_int_equal(f->gaps, 0);
 }
 
-/* The ring fills up after it was looked at: room is made all the same before anybody asks. */
+/* The ring fills while it is read, and has room again before the next check. */
 static void a_ring_that_fills_while_it_is_read_is_noticed(void **state)
 {
 	struct fixture *f = *state;

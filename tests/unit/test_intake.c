@@ -451,7 +451,7 @@ static void after_a_loss_what_is_not_certain_is_counted(void **state)
 	intake_sample(&f->intake, 3100, &tick.sample);
 	assert_int_equal(counted(f, METRIC_UNNAMED_LOST_MAPPING), 1);
 	assert_int_equal(f->w->added_count, 3);
-	/* The kernel walks by no tables of which it is not certain that they are the program's. */
+	/* The kernel gets no unwind tables of an uncertain program. */
 	assert_int_equal(f->w->writes, writes);
 }
 

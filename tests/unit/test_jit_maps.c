@@ -247,7 +247,7 @@ static void missing_file_is_looked_for_less_and_less_often(void **state)
 	assert_string_equal(name_of(w, p, 0x1008), "first");
 }
 
-/* Another program may run in the process by now, whose exec has not been heard of. */
+/* Another program may run by now, its exec not yet seen. */
 static void late_sample_does_not_read_the_map(void **state)
 {
 	struct jit_world *w = *state;

@@ -469,7 +469,7 @@ static void test_tenants_of_an_address_keep_their_names(void **state)
 	kallsyms_destroy(k);
 }
 
-/* They are the last that the table tells of, too, if it was read when the second was there. */
+/* Its record names it even if the table already shows its successor. */
 static void test_tenant_from_the_start_is_named_by_the_record_of_its_end(void **state)
 {
 	struct kallsyms *k = load("ffffffff81000000 T _stext\nffffffff81002000 T _etext\n"

@@ -166,7 +166,7 @@ static void programs_that_come_and_go_leave_nothing_behind(void **state)
 	assert_true(metrics_get(&f->metrics, METRIC_KERNEL_SYMBOLS_REFUSED) > 190000);
 }
 
-/* Whose the samples of the open window were nobody can tell. */
+/* Samples of the open window may belong to either module. */
 static void another_module_in_the_place_of_one_gets_its_own_names(void **state)
 {
 	struct fixture *f = *state;
@@ -214,7 +214,7 @@ static void a_module_that_goes_keeps_its_names_for_the_open_window(void **state)
 	assert_string_equal(name_at(f, PROGRAM), "bpf_prog_a");
 }
 
-/* Who uses a module is told in the same line. */
+/* The same line lists the module's users. */
 static void a_use_of_a_module_is_no_change(void **state)
 {
 	struct fixture *f = *state;
@@ -293,7 +293,7 @@ static void place_of_the_kernels_unwind_tables_is_told(void **state)
 	assert_int_equal(tables.count, 256);
 }
 
-/* Were one read by the other's rows, names would be wrong. */
+/* Tables of different lengths do not belong together. */
 static void tables_that_do_not_go_together_are_not_told(void **state)
 {
 	struct fixture *f = *state;

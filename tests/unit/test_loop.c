@@ -213,7 +213,7 @@ static void retimed_timer_keeps_its_new_pace(void **state)
 	loop_cancel(f->loop, f->timer);
 }
 
-/* Which of them another timer's end has moved to a free place in the list must not matter. */
+/* Order must hold although removal moves the last timer into the freed slot. */
 static void timers_of_one_time_fire_in_the_order_of_their_making(void **state)
 {
 	const struct timer one_shot = { .fn = timer_fired };
@@ -251,7 +251,7 @@ static void fired_timers_name_is_not_reused(void **state)
 	assert_int_equal(f->timer_calls, 2);
 }
 
-/* What ends a wait for descriptors must not need one. */
+/* A timer may end a wait for descriptors, so it must not need one. */
 static void timers_take_no_descriptor(void **state)
 {
 	struct fixture *f = *state;

@@ -96,7 +96,7 @@ static int load(void *context)
 	return config_load(&f->config, f->path, &f->message);
 }
 
-/* Nothing is taken of a file that was not read whole; it can be read again. */
+/* A file that was not read whole changes nothing and can be read again. */
 static void all_or_nothing_is_taken(void *context, int result)
 {
 	struct fixture *f = context;

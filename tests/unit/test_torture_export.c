@@ -79,7 +79,7 @@ static void end_encoding(void *context, int result)
 	payload_deinit(&e->payload);
 }
 
-/* Any other error would have the payload taken for a bad one, and given up. */
+/* Any other error would mark the payload as bad and drop it. */
 static void otlp_without_memory_says_so(void **state)
 {
 	struct encoding e;
@@ -251,7 +251,7 @@ static void all_comes_out(void *context, int result)
 static void what_the_spool_took_comes_out(void **state)
 {
 	struct spooling s;
-	/* What the disk does not take stays in memory, a success: what comes out is the proof. */
+	/* Payloads the disk refuses stay in memory; draining the spool proves it. */
 	struct torture t = { .begin = begin_spooling,
 		.operation = put_all,
 		.end = all_comes_out,
