@@ -477,7 +477,7 @@ static void a_line_for_each_feature(void **state)
 	for (const char *at = output; *at; at++)
 		lines += *at == '\n';
 	assert_int_equal(lines, 16);
-	/* Escape sequences in the machine's texts are removed. */
+	/* No escape sequence from the machine's texts reaches the terminal. */
 	assert_memory_equal(output, "ok        kernel               Linux 6.1", 39);
 	assert_null(strchr(output, 0x1b));
 	assert_non_null(strstr(output, "\nok        cpu-clock            opened\n"));

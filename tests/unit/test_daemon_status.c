@@ -284,7 +284,7 @@ static void a_reload_takes_what_can_change(void **state)
 	/* Windows end at round times: a short rest is added to the next one. */
 	assert_in_range(d->window_due_ns, before, clock_monotonic_ns() + 120 * SECOND);
 	assert_says(b, "\"node\": \"n7\"");
-	/* What stays the same is left as it is. */
+	/* Settings that did not change are not applied again. */
 	reload_to(b, "profiling-duration: 60s\nprofiling-cpu-sampling-frequency: 97\n");
 	assert_int_equal(b->sampler.rotations, 1);
 	assert_null(b->sampler.selection);

@@ -330,7 +330,7 @@ static void a_window_that_cannot_end_goes_on(void **state)
 	assert_int_equal(b->sampler.window.number, 2);
 }
 
-/* A second later, and not only at the next round time. */
+/* The retry comes a second later, not at the next round time. */
 static void a_window_that_cannot_end_is_ended_soon(void **state)
 {
 	struct bench *b = *state;

@@ -182,7 +182,7 @@ static void send_message(
 	fault_h2_frame(c, H2_DATA, 0, stream, frame, PREFIX + size);
 }
 
-/* More than anybody reads of an answer. */
+/* Sends more than any client reads of an answer. */
 static void send_overlong(struct fault_connection *c, uint32_t stream)
 {
 	static const uint8_t zeros[16384];

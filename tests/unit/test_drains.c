@@ -86,7 +86,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* How many drains there are in a second of which each 50 ms are looked at. */
+/* Counts the drains in a second, advancing the clock by 50 ms at a time. */
 static unsigned int drains_in_a_second(struct fixture *f)
 {
 	unsigned int before = f->drains_run;

@@ -249,7 +249,7 @@ static void one_function_unit(struct dwarf_writer *w, const char *name, unsigned
 	end(w);
 }
 
-/* Identical code folded: the function and the line must be of one unit, whichever. */
+/* Identical code folding: function and line must come from the same unit, either one. */
 static void folded_functions_agree_with_their_line(void **state)
 {
 	struct dwarf_writer w;

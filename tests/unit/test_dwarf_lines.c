@@ -141,7 +141,7 @@ static void last_row_at_an_address_wins(void **state)
 	index_destroy(result.index);
 }
 
-/* The compiler has no line for this code: it must not get the one before. */
+/* Line 0 means unknown; the code must not get the line before it. */
 static void line_0_is_unknown(void **state)
 {
 	static const struct dwarf_row_spec rows[] = {

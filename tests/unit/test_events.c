@@ -447,7 +447,7 @@ static void mapping_with_a_build_id(void **state)
 	assert_string_equal(f->text, "[vdso]");
 }
 
-/* The record of the event that tells of files; the kernel leaves flags of others in it. */
+/* A record of the event for files; the kernel leaves other events' flags in it. */
 static void write_file_half(struct fixture *f, uint32_t tid)
 {
 	begin_mmap_of(f, PERF_RECORD_MISC_MMAP_BUILD_ID, 11, tid);

@@ -114,7 +114,7 @@ static void a_file_is_looked_at_once_in_a_round(void **state)
 	expect_build_id(f, f->pid_fd, 2);
 }
 
-/* The content changes but the file's size and times do not, so nothing shows the change. */
+/* The content changes but the size and mtime do not, so nothing shows the change. */
 static void an_unchanged_file_is_not_read_again(void **state)
 {
 	struct fixture *f = *state;

@@ -195,7 +195,7 @@ static void map_is_read_once_a_second_while_samples_come(void **state)
 	write_map(w, PARENT, "a", "2000 10 second\n");
 	clock_ns += SECOND - 1;
 	hit(w, p);
-	/* The process is not there to be asked by the report. */
+	/* An ended process keeps the report from reading the file again. */
 	p->ended = true;
 	remove_map(w, PARENT);
 	assert_string_equal(name_of(w, p, 0x1008), "first");
@@ -455,7 +455,7 @@ static void child_of_a_process_without_a_map_has_none(void **state)
 	assert_null(jit_maps_get(w->maps, child));
 }
 
-/* Nobody else may name its frames. */
+/* The refusal is counted at the first attempt only. */
 static void file_that_cannot_be_read_is_counted_once(void **state)
 {
 	struct jit_world *w = *state;

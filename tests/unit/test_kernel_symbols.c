@@ -133,7 +133,7 @@ static void programs_at_one_address_have_their_own_names(void **state)
 	assert_string_equal(symbol.name, "bpf_prog_b");
 }
 
-/* What was resolved before is resolved anew. */
+/* A new program starts an epoch, so cached frames are resolved again. */
 static void each_program_that_comes_is_another_turn(void **state)
 {
 	struct fixture *f = *state;

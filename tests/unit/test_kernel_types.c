@@ -119,7 +119,7 @@ static void a_struct_inside_stays_with_its_members(void **state)
 	assert_int_equal(btf_member_bit_offset(inner, 0), 64);
 }
 
-/* As most of a mm_struct is in a struct without a name, and of a vm_area_struct in unions. */
+/* Most of mm_struct is in an unnamed struct, and parts of vm_area_struct are in unions. */
 static void members_without_a_name_are_looked_into(void **state)
 {
 	struct fixture *f = *state;

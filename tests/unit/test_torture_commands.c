@@ -60,7 +60,7 @@ static int watch(void *context)
 	return record_targets_watch(&t->targets, &who, t->loop, on_ended, t);
 }
 
-/* Nobody is watched then: the run does not end before its time. */
+/* If watching fails, no target is watched and the run does not end early. */
 static void end_targets(void *context, int result)
 {
 	struct targets *t = context;

@@ -450,7 +450,7 @@ static int store_window(void *context)
 	return 0;
 }
 
-/* What is not stored is counted. */
+/* Each profile that is not stored is counted. */
 static void each_profile_is_stored_or_counted(void *context, int result)
 {
 	struct window *w = context;
@@ -535,7 +535,7 @@ static int write_metrics(void *context, struct buffer *out)
 	return handlers.metrics(handlers.context, out);
 }
 
-/* What the kernel does not tell is 0 in the answer. */
+/* Values the kernel does not report are 0 in the answer. */
 static void an_answer_is_whole_or_an_error(void **state)
 {
 	int (*const answers[])(void *context, struct buffer *out) = { daemon_write_status,
