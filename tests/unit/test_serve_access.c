@@ -80,6 +80,23 @@ static void test_token_opens_everything(void **state)
 	assert_int_equal(f->reloads, 1);
 }
 
+/* A proxy may send the requests of several users over one connection. */
+static void test_token_counts_for_its_request_only(void **state)
+{
+	static const char requests[] = "GET / HTTP/1.1\r\nHost: localhost\r\n"
+				       "Authorization: Bearer secret\r\n\r\n"
+				       "GET /status HTTP/1.1\r\nHost: localhost\r\n"
+				       "Connection: close\r\n\r\n";
+	struct serve_fixture *f = *state;
+	autoclose int fd = -1;
+
+	access_need_root();
+	serve_start(f, "127.0.0.1:0", "secret");
+	fd = serve_connect(f);
+	assert_int_equal(serve_ask_on(f, fd, requests, strlen(requests)), 200);
+	assert_true(serve_says(f, "HTTP/1.1 401"));
+}
+
 static void test_token_is_replaced(void **state)
 {
 	struct serve_fixture *f = *state;
@@ -244,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		OTHER(test_other_users_read_health_and_metrics_only),
 		OTHER(test_token_opens_everything),
+		OTHER(test_token_counts_for_its_request_only),
 		OTHER(test_token_is_replaced),
 		OWNER(test_owner_needs_no_token),
 		OWNER(test_owner_under_another_host_name_needs_the_token),

@@ -193,6 +193,7 @@ static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void *
 	s->connections = c;
 	s->connection_count++;
 	c->class = connection_class(s, c->fd);
+	c->owner = c->class == CLIENT_OWNER;
 	connections_become_idle(c, s->limits.request_ns);
 	if (!clients_enter(&s->clients, c->class))
 		shutdown(c->fd, SHUT_RDWR);

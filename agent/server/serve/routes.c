@@ -307,7 +307,7 @@ static bool routes_may_read(const struct serve_reply *r, const struct route *rou
 {
 	if (route && route->open)
 		return true;
-	if (r->connection->class == CLIENT_OWNER &&
+	if (r->connection->owner &&
 		(routes_host_is_loopback(r) || address_is_socket_file(&r->serve->address)))
 		return true;
 	return routes_has_token(r);

@@ -21,7 +21,8 @@ struct connection {
 	struct serve_reply *held; /* NULL = none */
 	/* When the client of HELD shut down its sending side; 0 = it did not. */
 	uint64_t half_closed_ns;
-	enum client_class class;
+	bool owner; /* root's or our own: may read without the token */
+	enum client_class class; /* whose budget pays; a token sent once makes it the owners' */
 	bool waits; /* its request is suspended until its class may cost something again */
 };
 
