@@ -419,7 +419,8 @@ void daemon_export_window(struct daemon_export *e, const struct report_sources *
 	int err;
 
 	e->series.symbolize = sources->symbolize;
-	err = series_init(&series, &e->series, sources->profile, sources->processes);
+	err = series_init(
+		&series, &e->series, &options->types, sources->profile, sources->processes);
 
 	if (!count)
 		from.metrics = &e->unused;

@@ -22,38 +22,54 @@ enum {
 
 _Static_assert(SAMPLE_LABEL_COUNT <= 32, "bits of series_options.sample_labels");
 
-/* The parts of a sample that determine its series: the process and its series labels. */
+/*
+ * The parts of a sample that determine its series: the process, which series labels the sample has,
+ * and their values.
+ */
 struct series_key {
 	uint8_t bytes[sizeof(struct profile_sample)];
 	size_t size;
 };
 
-static bool series_have(const struct series *s, size_t label)
+/* The series labels of SAMPLE, as in series_options.sample_labels: others its type does not have.
+ */
+static uint32_t series_labels_of(const struct series *s, const struct profile_sample *sample)
 {
-	return s->options->sample_labels >> label & 1;
+	if (!sample_types_have(s->types, sample->type))
+		return 0;
+	return s->options->sample_labels & s->types->of[sample->type].labels;
+}
+
+static void key_append_bytes(struct series_key *key, const void *bytes, size_t size)
+{
+	memcpy(key->bytes + key->size, bytes, size);
+	key->size += size;
 }
 
 /* Bytes after a text's NUL are not part of it: strncpy() zeroes them. */
-static void key_append(struct series_key *key, const struct sample_label *label,
+static void key_append_label(struct series_key *key, const struct sample_label *label,
 	const struct profile_sample *sample)
 {
-	uint8_t *to = key->bytes + key->size;
+	char text[sizeof(key->bytes)];
 
-	if (label->is_text)
-		strncpy((char *)to, sample_label_text(label, sample), label->size);
-	else
-		memcpy(to, (const uint8_t *)sample + label->offset, label->size);
-	key->size += label->size;
+	if (!label->is_text) {
+		key_append_bytes(key, (const uint8_t *)sample + label->offset, label->size);
+		return;
+	}
+	strncpy(text, sample_label_text(label, sample), label->size);
+	key_append_bytes(key, text, label->size);
 }
 
 static struct series_key series_key_of(const struct series *s, const struct profile_sample *sample)
 {
-	struct series_key key = { .size = sizeof(sample->process) };
+	const uint32_t labels = series_labels_of(s, sample);
+	struct series_key key = { 0 };
 
-	memcpy(key.bytes, &sample->process, sizeof(sample->process));
+	key_append_bytes(&key, &sample->process, sizeof(sample->process));
+	key_append_bytes(&key, &labels, sizeof(labels));
 	for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
-		if (series_have(s, i))
-			key_append(&key, &sample_labels[i], sample);
+		if (labels >> i & 1)
+			key_append_label(&key, &sample_labels[i], sample);
 	}
 	return key;
 }
@@ -94,11 +110,12 @@ static int set_sample_label(const struct sample_label *label, const char *name,
 static int set_sample_labels(
 	const struct series *s, const struct profile_sample *thread, struct labels *labels)
 {
+	const uint32_t had = thread ? series_labels_of(s, thread) : 0;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < SAMPLE_LABEL_COUNT; i++) {
 		const struct sample_label *label = &sample_labels[i];
-		const struct profile_sample *from = series_have(s, i) ? thread : NULL;
+		const struct profile_sample *from = had >> i & 1 ? thread : NULL;
 
 		if (!label->is_series_label)
 			continue;
@@ -253,10 +270,12 @@ static int find_series(struct series *s, uint32_t process, const struct profile_
 
 static bool has_series_label(const struct series *s, const struct profile_sample *sample)
 {
+	const uint32_t labels = series_labels_of(s, sample);
+
 	for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
 		const struct sample_label *label = &sample_labels[i];
 
-		if (!series_have(s, i))
+		if (!(labels >> i & 1))
 			continue;
 		if (label->is_text ? *sample_label_text(label, sample) != 0
 				   : sample_label_value(label, sample) != 0)
@@ -295,11 +314,12 @@ static int series_add_sample(struct series *s, const struct profile_sample *samp
 }
 
 int series_init(struct series *s, const struct series_options *options,
-	const struct profile *profile, const struct window_processes *processes)
+	const struct sample_types *types, const struct profile *profile,
+	const struct window_processes *processes)
 {
 	int err;
 
-	*s = (struct series){ .options = options, .processes = processes };
+	*s = (struct series){ .options = options, .types = types, .processes = processes };
 	err = intern_init(&s->keys, KEYS_LIMIT, KEYS_BYTES);
 	if (err)
 		return err;

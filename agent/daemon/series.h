@@ -3,8 +3,8 @@
 /*
  * The series of a window: samples whose label sets are equal after relabelling. Each series is sent
  * as one profile. Thread name, thread id and goroutine id are labels only if the user asks for
- * them, and only up to the user's limit of series per window: samples beyond it go without these
- * labels and are counted.
+ * them and the sample's type has them, and only up to the user's limit of series per window:
+ * samples beyond it go without these labels and are counted.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include "agent/sampler/seam/symbolized.h"
 #include "agent/sampler/seam/window_processes.h"
 #include "agent/sampler/profile/profile.h"
+#include "agent/sampler/profile/sample_type.h"
 #include "base/intern.h"
 #include "base/metrics.h"
 
@@ -30,6 +31,7 @@ struct series_options {
 
 struct series {
 	const struct series_options *options;
+	const struct sample_types *types;
 	const struct window_processes *processes;
 	struct intern keys; /* the parts of a sample that determine its series */
 	uint32_t *of_key; /* key number → series, 0 = none */
@@ -39,9 +41,10 @@ struct series {
 	size_t label_capacity;
 };
 
-/* Borrows OPTIONS for the life of S. Returns -ENOMEM or -E2BIG. */
+/* Borrows OPTIONS, TYPES and PROCESSES for the life of S. Returns -ENOMEM or -E2BIG. */
 int series_init(struct series *s, const struct series_options *options,
-	const struct profile *profile, const struct window_processes *processes);
+	const struct sample_types *types, const struct profile *profile,
+	const struct window_processes *processes);
 void series_deinit(struct series *s);
 /* Series are numbered from 1 to the count. */
 uint32_t series_count(const struct series *s);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/daemon/series.h"
+#include "agent/sampler/probes/probes.h"
 #include "agent/sampler/profile/sample_labels.h"
 #include "tests/unit/report_fixture.h"
 
@@ -34,7 +35,8 @@ static void sample(struct fixture *f, const struct process *p)
 static void begin(struct fixture *f, struct set *set, struct series *s)
 {
 	set->options.external = &set->external;
-	assert_int_equal(series_init(s, &set->options, f->profile, describe(f)), 0);
+	assert_int_equal(
+		series_init(s, &set->options, &f->options.types, f->profile, describe(f)), 0);
 }
 
 static uint32_t series_at(struct series *s, const struct fixture *f, size_t number)
@@ -167,6 +169,49 @@ static void threads_are_series_only_when_asked_for(void **state)
 	series_deinit(&s);
 }
 
+/* The values that a probe's records lack are no labels, even if the user asks for them. */
+static void series_have_only_the_labels_of_the_samples_type(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+	struct set set = plain(f);
+	struct series s;
+
+	f->options.types = sample_types_of(false, true);
+	f->options.types.of[PROBE_off_cpu].labels &= ~(1U << SAMPLE_LABEL_tid);
+	set.options.sample_labels = 1 << SAMPLE_LABEL_tid | 1 << SAMPLE_LABEL_thread_comm;
+	add_stack(f, f->one, &stack, 1);
+	add_wait(f, f->one, &stack, 7000);
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 2);
+	assert_true(*label(&s, series_at(&s, f, 0), "tid"));
+	assert_string_equal(label(&s, series_at(&s, f, 0), "thread_comm"), "thread");
+	assert_string_equal(label(&s, series_at(&s, f, 1), "tid"), "");
+	assert_string_equal(label(&s, series_at(&s, f, 1), "thread_comm"), "thread");
+	series_deinit(&s);
+}
+
+/* A sample without any label does not count towards the limit of labelled series. */
+static void a_type_without_series_labels_is_not_capped(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+	struct set set = plain(f);
+	struct series s;
+
+	f->options.types = sample_types_of(false, true);
+	f->options.types.of[PROBE_off_cpu].labels = 0;
+	set.options.sample_labels = 1 << SAMPLE_LABEL_tid;
+	set.options.limit = 0;
+	add_wait(f, f->one, &stack, 7000);
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 1);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SERIES_CAPPED), 0);
+	series_deinit(&s);
+}
+
 static void beyond_the_limit_threads_are_together(void **state)
 {
 	struct fixture *f = *state;
@@ -272,6 +317,8 @@ int main(void)
 		CASE(the_kernels_threads_are_one_series),
 		CASE(rules_name_drop_and_see_metadata),
 		CASE(threads_are_series_only_when_asked_for),
+		CASE(series_have_only_the_labels_of_the_samples_type),
+		CASE(a_type_without_series_labels_is_not_capped),
 		CASE(beyond_the_limit_threads_are_together),
 		CASE(a_series_has_thirty_labels_at_most),
 		CASE(names_that_differ_in_one_letter_are_two_series),

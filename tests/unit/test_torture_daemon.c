@@ -371,7 +371,8 @@ static int find_series(void *context)
 	struct window *w = context;
 	struct fixture *world = w->agent.sampler.world;
 
-	return series_init(&w->series, &w->options, world->profile, &world->described);
+	return series_init(
+		&w->series, &w->options, &world->options.types, world->profile, &world->described);
 }
 
 static void all_series_or_none(void *context, int result)
