@@ -228,6 +228,13 @@ static void wait_for_names(struct record *r)
 
 /* ---- the output ----------------------------------------------------------------------------- */
 
+/* Folded text has no room for both: waits, if they were asked for. */
+static uint32_t record_folded_type(const struct record *r)
+{
+	return sample_types_have(&r->window.types, PROBE_off_cpu) ? (uint32_t)PROBE_off_cpu
+								  : SAMPLE_TYPE_TICKS;
+}
+
 static int write_report(struct record *r, struct report_summary *ret_summary)
 {
 	struct report_options options;
@@ -240,8 +247,10 @@ static int write_report(struct record *r, struct report_summary *ret_summary)
 	options = report_window_options(&r->window);
 	sources = report_window_sources(
 		&r->window, sampler_symbolize(r->sampler), sampler_metrics_to_add(r->sampler));
-	err = r->plan.folded ? report_folded(&sources, &options, &out, ret_summary)
-			     : report_pprof(&sources, &options, &out, ret_summary);
+	if (r->plan.folded)
+		err = report_folded(&sources, &options, record_folded_type(r), &out, ret_summary);
+	else
+		err = report_pprof(&sources, &options, &out, ret_summary);
 	if (err) {
 		fprintf(stderr, "fathom record: cannot make the profile: %s\n", strerror(-err));
 		return err;

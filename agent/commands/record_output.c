@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/commands/record.h"
+#include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -161,9 +162,19 @@ static void print_troubles(const struct metrics *metrics)
 	}
 }
 
+/* Of all types. */
+static uint64_t record_output_samples(const struct report_summary *summary)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < SAMPLE_TYPES; i++)
+		samples += summary->of[i].count;
+	return samples;
+}
+
 static void print_cost(const struct record_result *r)
 {
-	uint64_t samples = r->summary.samples + r->summary.waits;
+	uint64_t samples = record_output_samples(&r->summary);
 
 	fprintf(stderr, "own CPU:  %.1f ms", (double)r->cpu_ns / 1e6);
 	if (samples)
@@ -191,7 +202,7 @@ static void print_ends(const struct record_result *r)
 			WEXITSTATUS(status));
 	if (r->targets_ended)
 		fputs("          all selected processes or threads have ended\n", stderr);
-	if (!r->summary.samples && !r->summary.waits &&
+	if (!record_output_samples(&r->summary) &&
 		!total_of(r->metrics, "fathom_samples_lost_total"))
 		fputs("          the selected processes or threads were on no CPU when samples "
 		      "were taken\n",
@@ -201,19 +212,21 @@ static void print_ends(const struct record_result *r)
 void record_print_result(const struct record_result *r)
 {
 	const struct report_summary *s = &r->summary;
+	const struct report_total *ticks = &s->of[SAMPLE_TYPE_TICKS],
+				  *waits = &s->of[PROBE_off_cpu];
 
 	if (r->hot_count)
 		fputs("\n   self  total  function\n", stderr);
 	for (size_t i = 0; i < r->hot_count; i++)
 		fprintf(stderr, "%6.1f%% %5.1f%%  %s  %s\n",
-			record_output_percent(r->hot[i].self_count, s->samples),
-			record_output_percent(r->hot[i].total_count, s->samples), r->hot[i].name,
+			record_output_percent(r->hot[i].self_count, ticks->count),
+			record_output_percent(r->hot[i].total_count, ticks->count), r->hot[i].name,
 			r->hot[i].module);
-	fprintf(stderr, "\nsamples:  %llu in %.1f s\n", (unsigned long long)s->samples,
+	fprintf(stderr, "\nsamples:  %llu in %.1f s\n", (unsigned long long)ticks->count,
 		(double)r->elapsed_ns / 1e9);
 	if (r->off_cpu)
 		fprintf(stderr, "waits:    %llu completed, %.3f s in total\n",
-			(unsigned long long)s->waits, (double)s->wait_ns / 1e9);
+			(unsigned long long)waits->count, (double)waits->weight / 1e9);
 	print_ends(r);
 	print_losses(r->metrics);
 	if (s->user_stacks)

@@ -25,8 +25,7 @@ struct report_sources {
 struct report_options {
 	/*
 	 * What the samples count. pprof has two values for each type; those of other types than a
-	 * sample's own are 0. Folded text has the samples of the last type only. Samples of a type
-	 * that is not here are left out.
+	 * sample's own are 0. Samples of a type that is not here are left out.
 	 */
 	struct sample_types types;
 	/* ns or cycles. pprof stores the samples' mean, with a comment, if theirs differ. */
@@ -50,11 +49,15 @@ struct report_sources report_window_sources(
 /* Options for a report of all of WINDOW. */
 struct report_options report_window_options(const struct sealed_window *window);
 
+/* All samples of one type. */
+struct report_total {
+	uint64_t count, weight; /* as in struct profile_sample */
+};
+
 /* Totals for the summary that `fathom record` prints. */
 struct report_summary {
-	uint64_t samples;
-	uint64_t waits, wait_ns; /* of other types than ticks; not counted in samples */
-	uint64_t user_stacks, complete_stacks; /* weighted by samples and waits */
+	struct report_total of[SAMPLE_TYPES]; /* by number of the type */
+	uint64_t user_stacks, complete_stacks; /* weighted by the samples' counts, of all types */
 	uint64_t user_frames, named_user_frames; /* innermost user frames, weighted alike */
 	uint64_t entries; /* rows of pprof's sample table */
 };
@@ -63,11 +66,11 @@ struct report_summary {
 int report_pprof(const struct report_sources *sources, const struct report_options *options,
 	struct buffer *out, struct report_summary *ret_summary);
 /*
- * Appends `comm;frame;frame count` lines, root first, sorted. For other types than ticks the count
- * is the weight in microseconds.
+ * Appends `comm;frame;frame count` lines of the samples of TYPE, root first, sorted. For other
+ * types than ticks the count is the weight, times in microseconds.
  */
 int report_folded(const struct report_sources *sources, const struct report_options *options,
-	struct buffer *out, struct report_summary *ret_summary);
+	uint32_t type, struct buffer *out, struct report_summary *ret_summary);
 
 /* The hottest functions for the terminal, by descending self count; waits are not counted. */
 struct report_hot {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Folded stacks: `comm;frame;frame count`, root first, one line for each distinct text. A frame is
- * the names of its inlined calls joined by `;`. Counts are samples or microseconds of waiting: the
- * format has no units, so one file cannot hold both.
+ * the names of its inlined calls joined by `;`. The format has no units, so a file has the samples
+ * of one type only.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,10 +26,11 @@ DEFINE_AUTO(stacks);
 struct folded {
 	const struct report_sources *sources;
 	uint32_t type; /* of samples: only these */
+	bool is_time; /* their weight is in ns */
 	struct stacks *stacks;
 	struct intern frames; /* texts of frames; numbers are the stacks' ids */
 	struct intern comms;
-	struct map counts; /* comm << 32 | stack → samples, or ns */
+	struct map counts; /* comm << 32 | stack → ticks, or weight */
 	struct report_summary summary;
 	struct buffer scratch;
 	/* lines of output */
@@ -204,7 +205,7 @@ static int put_lines(struct folded *f, struct buffer *out)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t value = f->line_counts[order[i]];
 
-		if (f->type != SAMPLE_TYPE_TICKS)
+		if (f->type != SAMPLE_TYPE_TICKS && f->is_time)
 			value /= NS_PER_US;
 		if (!value)
 			continue;
@@ -230,10 +231,11 @@ static int folded_init(struct folded *f)
 }
 
 int report_folded(const struct report_sources *sources, const struct report_options *options,
-	struct buffer *out, struct report_summary *ret_summary)
+	uint32_t type, struct buffer *out, struct report_summary *ret_summary)
 {
-	autocall(folded_deinit) struct folded f = { .sources = sources,
-		.type = options ? sample_types_last(&options->types) : SAMPLE_TYPE_TICKS };
+	autocall(folded_deinit) struct folded f = {
+		.sources = sources, .type = type, .is_time = options->types.of[type].is_time
+	};
 	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
 	int err;
 

@@ -385,12 +385,8 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts,
 	struct metrics *metrics = s->sources->metrics;
 	uint64_t count = sample->count;
 
-	if (sample->type == SAMPLE_TYPE_TICKS) {
-		summary->samples += count;
-	} else {
-		summary->waits += count;
-		summary->wait_ns += sample->weight;
-	}
+	summary->of[sample->type].count += count;
+	summary->of[sample->type].weight += sample->weight;
 	for (size_t i = 0; i < SYMBOLIZE_OUTCOMES; i++)
 		metrics_add(metrics, metric_of[i], facts->outcomes[i] * count);
 	if (!facts->user)

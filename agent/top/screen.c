@@ -104,7 +104,8 @@ static void put_title(struct screen *s, const struct snapshot *snapshot)
 	print_line(s,
 		"fathom top - %s, last %.1f s: %.2f of %u CPUs, %.0f samples/s (%" PRIu64 " Hz)",
 		clock, seconds, percent(snapshot->weight_ns, f->interval_ns) / 100, f->cpus,
-		seconds > 0 ? (double)snapshot->summary.samples / seconds : 0, f->frequency_hz);
+		seconds > 0 ? (double)snapshot->summary.of[SAMPLE_TYPE_TICKS].count / seconds : 0,
+		f->frequency_hz);
 }
 
 static uint64_t lost_samples(const struct metrics *metrics)

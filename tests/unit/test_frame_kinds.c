@@ -205,7 +205,9 @@ static char *folded_of(struct fixture *f)
 	autobuffer out;
 
 	buffer_init(&out, SIZE_MAX);
-	assert_int_equal(report_folded(sealed_sources(f), &f->options, &out, &summary), 0);
+	assert_int_equal(
+		report_folded(sealed_sources(f), &f->options, SAMPLE_TYPE_TICKS, &out, &summary),
+		0);
 	assert_int_equal(buffer_append(&out, "", 1), 0);
 	return (char *)take(out.bytes);
 }

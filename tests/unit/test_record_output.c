@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/commands/record.h"
+#include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "tests/unit/refused_call.h"
@@ -188,7 +189,7 @@ static void nothing_sampled_says_why(void **state)
 	metrics_add(&metrics, METRIC_LOST_RING_FULL, 1);
 	assert_null(strstr(printed(&r), "on no CPU"));
 	metrics = (struct metrics){ 0 };
-	r.summary.waits = 1;
+	r.summary.of[PROBE_off_cpu].count = 1;
 	assert_null(strstr(printed(&r), "on no CPU"));
 }
 
@@ -201,7 +202,7 @@ static void a_run_is_summed_up(void **state)
 	struct metrics metrics = { 0 };
 	struct record_result r = {
 		.metrics = &metrics,
-		.summary = { .samples = 200,
+		.summary = { .of[SAMPLE_TYPE_TICKS].count = 200,
 			.user_stacks = 180,
 			.complete_stacks = 171,
 			.user_frames = 160,
@@ -237,7 +238,8 @@ static void waits_have_lines_of_their_own(void **state)
 	struct metrics metrics = { 0 };
 	struct record_result r = {
 		.metrics = &metrics,
-		.summary = { .samples = 3, .waits = 1, .wait_ns = 1500000000 },
+		.summary.of = { [SAMPLE_TYPE_TICKS].count = 3,
+			[PROBE_off_cpu] = { 1, 1500000000 } },
 		.cpu_ns = 4000,
 		.bpf_ns = 9000,
 		.bpf_runs = 3,
@@ -262,7 +264,7 @@ static void waits_have_lines_of_their_own(void **state)
 static void what_is_lost_is_told_with_its_reasons(void **state)
 {
 	struct metrics metrics = { 0 };
-	struct record_result r = { .metrics = &metrics, .summary.samples = 1 };
+	struct record_result r = { .metrics = &metrics, .summary.of[SAMPLE_TYPE_TICKS].count = 1 };
 
 	(void)state;
 	metrics_add(&metrics, METRIC_LOST_RING_FULL, 5);
@@ -297,7 +299,7 @@ static void each_trouble_has_a_line(void **state)
 		{ METRIC_GO_UNKNOWN_VERSION, "Go programs without goroutine IDs" },
 	};
 	struct metrics metrics = { 0 };
-	struct record_result r = { .metrics = &metrics, .summary.samples = 1 };
+	struct record_result r = { .metrics = &metrics, .summary.of[SAMPLE_TYPE_TICKS].count = 1 };
 	char line[128];
 
 	(void)state;
@@ -313,7 +315,9 @@ static void the_end_of_a_command_is_told_if_it_failed(void **state)
 {
 	struct metrics metrics = { 0 };
 	struct record_command command = { .name = "make", .ended = true };
-	struct record_result r = { .metrics = &metrics, .summary.samples = 1, .command = &command };
+	struct record_result r = {
+		.metrics = &metrics, .summary.of[SAMPLE_TYPE_TICKS].count = 1, .command = &command
+	};
 
 	(void)state;
 	assert_null(strstr(printed(&r), "make"));

@@ -587,7 +587,7 @@ static void test_summary_weighs_by_samples(void **state)
 
 	assert_int_equal(m->n_sample, 4);
 	assert_int_equal(summary.entries, 4);
-	assert_int_equal(summary.samples, 18);
+	assert_int_equal(summary.of[SAMPLE_TYPE_TICKS].count, 18);
 	assert_int_equal(summary.user_stacks, 11);
 	assert_int_equal(summary.complete_stacks, 5);
 	assert_int_equal(summary.user_frames, 11);
@@ -631,9 +631,9 @@ static void test_waits_have_values_of_their_own(void **state)
 	assert_int_equal(m->sample[1]->value[1], 0);
 	assert_int_equal(m->sample[1]->value[2], 2);
 	assert_int_equal(m->sample[1]->value[3], 7500);
-	assert_int_equal(summary.samples, 5);
-	assert_int_equal(summary.waits, 2);
-	assert_int_equal(summary.wait_ns, 7500);
+	assert_int_equal(summary.of[SAMPLE_TYPE_TICKS].count, 5);
+	assert_int_equal(summary.of[PROBE_off_cpu].count, 2);
+	assert_int_equal(summary.of[PROBE_off_cpu].weight, 7500);
 }
 
 /* A probe whose records do not name the CPU has no label, as 0 would be a CPU. */

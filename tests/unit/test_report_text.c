@@ -10,18 +10,25 @@
 #include <cmocka.h>
 
 #include "agent/report/roots.h"
+#include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "tests/unit/report_fixture.h"
+
+static char *folded_type_of(struct fixture *f, uint32_t type, struct report_summary *ret_summary)
+{
+	struct buffer out;
+
+	buffer_init(&out, SIZE_MAX);
+	assert_int_equal(report_folded(sealed_sources(f), &f->options, type, &out, ret_summary), 0);
+	assert_int_equal(buffer_append(&out, "", 1), 0);
+	return (char *)out.bytes;
+}
 
 static char *folded_of(struct fixture *f)
 {
 	struct report_summary summary;
-	struct buffer out;
 
-	buffer_init(&out, SIZE_MAX);
-	assert_int_equal(report_folded(sealed_sources(f), &f->options, &out, &summary), 0);
-	assert_int_equal(buffer_append(&out, "", 1), 0);
-	return (char *)out.bytes;
+	return folded_type_of(f, SAMPLE_TYPE_TICKS, &summary);
 }
 
 /* ---- folded ---- */
@@ -64,6 +71,7 @@ static void test_folded_waits_are_microseconds_and_alone(void **state)
 	struct profile_frame frames[] = { in_kernel(1, 0), in_program(MAIN + 0x90, 0, f),
 		in_program(START + 5, PROFILE_FRAME_RETURN, f) };
 	struct profile_stack stack = { frames, 3, 1, 0 }, short_one = { frames, 1, 1, 0 };
+	struct report_summary summary;
 	autofree char *waits = NULL, *samples = NULL;
 
 	add_stack(f, f->one, &stack, 4);
@@ -71,11 +79,42 @@ static void test_folded_waits_are_microseconds_and_alone(void **state)
 	add_wait(f, f->one, &stack, 1500);
 	add_wait(f, f->one, &short_one, 999);
 	f->options.types = sample_types_of(false, true);
-	waits = folded_of(f);
+	waits = folded_type_of(f, PROBE_off_cpu, &summary);
 	assert_string_equal(waits, "one;_start;main;inner;do_syscall_64_[k] 3\n");
-	f->options.types = sample_types_of(false, false);
 	samples = folded_of(f);
 	assert_string_equal(samples, "one;_start;main;inner;do_syscall_64_[k] 4\n");
+}
+
+/* A third probe's samples are neither ticks nor waits. */
+static void test_each_type_of_samples_is_folded_and_summed_up_alone(void **state)
+{
+	enum { ALLOCATIONS = PROBES };
+	struct fixture *f = *state;
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_stack stack = { &frame, 1, 0, 0 };
+	struct profile_sample allocation = {
+		.process = f->one->number, .type = ALLOCATIONS, .count = 3, .weight = 4096
+	};
+	struct report_summary of_waits, of_allocations;
+	autofree char *waits = NULL, *allocations = NULL;
+
+	f->options.types = sample_types_of(false, true);
+	f->options.types.of[ALLOCATIONS] =
+		(struct sample_type){ .count = { "allocations", "count" },
+			.weight = { "allocated", "bytes" } };
+	add_wait(f, f->one, &stack, 7000);
+	assert_int_equal(profile_stack(f->profile, &stack, &allocation.stack), 0);
+	assert_int_equal(profile_add(f->profile, &allocation), 0);
+	waits = folded_type_of(f, PROBE_off_cpu, &of_waits);
+	assert_string_equal(waits, "one;main 7\n");
+	assert_int_equal(of_waits.of[PROBE_off_cpu].count, 1);
+	assert_int_equal(of_waits.of[PROBE_off_cpu].weight, 7000);
+	assert_int_equal(of_waits.of[ALLOCATIONS].count, 0);
+	allocations = folded_type_of(f, ALLOCATIONS, &of_allocations);
+	assert_string_equal(allocations, "one;main 4096\n");
+	assert_int_equal(of_allocations.of[ALLOCATIONS].count, 3);
+	assert_int_equal(of_allocations.of[ALLOCATIONS].weight, 4096);
+	assert_int_equal(of_allocations.of[PROBE_off_cpu].count, 0);
 }
 
 /* ---- hottest ---- */
@@ -153,6 +192,7 @@ int main(void)
 		CASE(test_folded_lines_are_root_first_sorted_and_merged),
 		CASE(test_folded_unknown_frames_and_hostile_names),
 		CASE(test_folded_waits_are_microseconds_and_alone),
+		CASE(test_each_type_of_samples_is_folded_and_summed_up_alone),
 		CASE(test_hottest_counts_recursion_once),
 		CASE(test_hottest_names_steer_no_terminal),
 		CASE(test_roots),

@@ -55,7 +55,7 @@ static int setup(void **state)
 		w->snapshot.by[by] = (struct rows){ .rows = w->rows[by], .count = 3 };
 	}
 	w->snapshot.weight_ns = 2 * SECOND_NS;
-	w->snapshot.summary.samples = 198;
+	w->snapshot.summary.of[SAMPLE_TYPE_TICKS].count = 198;
 	w->snapshot.summary.user_stacks = 100;
 	w->snapshot.summary.complete_stacks = 75;
 	w->facts = (struct screen_facts){ .interval_ns = 10 * SECOND_NS,

@@ -90,7 +90,7 @@ static void test_samples_by_process(void **state)
 	assert_string_equal(row->detail, "_start");
 	assert_int_equal(row_named(&s->by[ROWS_PROCESS], "two")->self_ns, 50);
 	assert_int_equal(s->weight_ns, 450);
-	assert_int_equal(s->summary.samples, 3);
+	assert_int_equal(s->summary.of[SAMPLE_TYPE_TICKS].count, 3);
 	snapshot_destroy(s);
 }
 

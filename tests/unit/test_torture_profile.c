@@ -113,7 +113,8 @@ static int write_pprof(struct reporting *r)
 
 static int write_folded(struct reporting *r)
 {
-	return report_folded(&r->f->sources, &r->f->options, &r->out, &r->summary);
+	return report_folded(
+		&r->f->sources, &r->f->options, SAMPLE_TYPE_TICKS, &r->out, &r->summary);
 }
 
 static void begin_report(void *context)

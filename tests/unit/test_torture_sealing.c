@@ -56,8 +56,9 @@ static void all_samples_are_reported(void *context, int result)
 		metrics_get(&f->metrics, METRIC_SAMPLES_NOT_DESCRIBED) - s->refused, refused);
 	assert_true((refused == 0) == (torture_failed() == NULL));
 	buffer_init(&out, 1 << 20);
-	assert_int_equal(report_folded(&f->sources, &f->options, &out, &s->summary), 0);
-	assert_int_equal(s->summary.samples, PROCESSES);
+	assert_int_equal(
+		report_folded(&f->sources, &f->options, SAMPLE_TYPE_TICKS, &out, &s->summary), 0);
+	assert_int_equal(s->summary.of[SAMPLE_TYPE_TICKS].count, PROCESSES);
 	unseal(f);
 }
 

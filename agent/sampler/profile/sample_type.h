@@ -36,13 +36,3 @@ static inline bool sample_types_have(const struct sample_types *types, uint32_t 
 {
 	return number < SAMPLE_TYPES && types->of[number].count.type;
 }
-
-/* The type of the last probe that runs: what was asked for on top of ticks, if anything was. */
-static inline uint32_t sample_types_last(const struct sample_types *types)
-{
-	uint32_t number = SAMPLE_TYPES - 1;
-
-	while (number && !sample_types_have(types, number))
-		number--;
-	return number;
-}

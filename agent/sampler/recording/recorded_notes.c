@@ -6,6 +6,7 @@
 
 #include "agent/report/report.h"
 #include "agent/sampler/process/selection.h"
+#include "agent/sampler/probes/probes.h"
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/recording/notes.h"
 #include "agent/sampler/recording/writer.h"
@@ -113,7 +114,7 @@ static void recorded_notes_report(struct recorded_notes *n, const struct note_re
 		.duration_ns = o->duration_ns,
 		.period = o->period,
 		.cycles = !o->types.of[SAMPLE_TYPE_TICKS].is_time,
-		.off_cpu = sample_types_last(&o->types) != SAMPLE_TYPE_TICKS,
+		.off_cpu = sample_types_have(&o->types, PROBE_off_cpu),
 		.no_inlines = o->no_inlines,
 		.no_demangle = o->no_demangle,
 		.no_labels = o->no_labels,
