@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/sampler/sampler.h"
+#include "agent/sampler/seam/runtime_fibers.h"
 #include "agent/settings/cache_directory.h"
 #include "agent/commands/commands.h"
 #include "agent/settings/explain.h"
@@ -395,13 +396,20 @@ static int top_refuse(const char *message)
 	return -EINVAL;
 }
 
+static int top_refuse_by(void)
+{
+	fprintf(stderr, "fathom top: --by must be process, function or %s\n",
+		runtime_fibers()->one);
+	return -EINVAL;
+}
+
 static int plan_view(struct top *t, const struct config *config)
 {
 	const char *filter = config_text(config, SETTING_filter);
 	enum rows_by by;
 
 	if (view_by_of_name(config_text(config, SETTING_by), &by))
-		return top_refuse("--by must be process, function or goroutine");
+		return top_refuse_by();
 	if (view_key_of_name(config_text(config, SETTING_sort), &t->view.key))
 		return top_refuse("--sort must be cpu, total, pid or name");
 	view_show(&t->view, by);

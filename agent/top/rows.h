@@ -23,7 +23,7 @@ enum rows_key {
 /* Strings are foreign bytes, borrowed from the snapshot. */
 struct row {
 	uint32_t pid; /* 0 = a function */
-	uint64_t fiber_id; /* 0 = not a goroutine */
+	uint64_t fiber_id; /* 0 = not a fiber */
 	uint64_t self_ns, total_ns; /* CPU time; equal unless a function */
 	uint64_t kernel_ns; /* part of self_ns in kernel mode */
 	const char *name; /* comm, or the function */
@@ -42,6 +42,6 @@ bool rows_have_key(enum rows_by by, enum rows_key key);
 void rows_order(struct rows *r, enum rows_key key, bool reverse);
 /*
  * True if one of ROW's strings contains FILTER (ASCII case is ignored), or if FILTER is its pid or
- * its goroutine id.
+ * its fiber's id.
  */
 bool row_matches(const struct row *row, const char *filter);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/sampler/seam/runtime_fibers.h"
 #include "agent/top/text.h"
 #include "base/cleanup.h"
 
@@ -157,7 +158,7 @@ static void put_health(struct screen *s, const struct snapshot *snapshot)
 
 static void put_choice(struct screen *s, const struct view *v, size_t shown, size_t all)
 {
-	static const char *const kinds[ROWS_KINDS] = { "processes", "functions", "goroutines" };
+	const char *const kinds[ROWS_KINDS] = { "processes", "functions", runtime_fibers()->many };
 	const char *reversed = v->reverse ? " reversed" : "", *paused = v->paused ? ", PAUSED" : "";
 
 	if (v->editing) {
@@ -182,8 +183,8 @@ static void put_column_names(struct screen *s, enum rows_by by)
 		snprintf(text, sizeof(text), " SELF%%  TOTAL%%  %-*s FUNCTION", MODULE_COLUMNS,
 			"MODULE");
 	else if (by == ROWS_FIBER)
-		snprintf(text, sizeof(text), "    PID       GOID   %%CPU  %-*s  FUNCTION",
-			COMM_COLUMNS, "COMMAND");
+		snprintf(text, sizeof(text), "    PID %10s   %%CPU  %-*s  FUNCTION",
+			runtime_fibers()->id, COMM_COLUMNS, "COMMAND");
 	else
 		snprintf(text, sizeof(text), "    PID    %%CPU    %%SYS  %-*s  HOTTEST FUNCTION",
 			COMM_COLUMNS, "COMMAND");
@@ -245,7 +246,7 @@ static void screen_put_rows(
 	size_t skip = v->first;
 
 	if (!shown && v->by == ROWS_FIBER && !*v->filter)
-		put_line(s, "no goroutine was sampled", false);
+		print_line(s, "no %s was sampled", runtime_fibers()->one);
 	for (size_t i = 0; i < rows->count; i++) {
 		if (s->lines && s->line >= s->lines)
 			break;
@@ -260,22 +261,21 @@ static void screen_put_rows(
 
 static void put_help(struct screen *s)
 {
-	static const char *const lines[] = {
-		"",
-		"p f g     processes, functions, goroutines (Tab: next)",
-		"s r       sort by the next column; reverse the order",
-		"/         filter: type part of a name, or a PID or goroutine ID",
-		"Esc       clear the filter",
-		"j k       down and up; also the arrow keys, Page Up and Down, Home, End",
-		"Space     freeze the display; sampling goes on",
-		"q         end",
-		"",
-		"Processes and goroutines: percent of one CPU, including kernel mode.",
-		"Functions: share of all samples; total includes the functions they call.",
-	};
+	const struct runtime_fibers *fibers = runtime_fibers();
 
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
-		put_line(s, lines[i], false);
+	put_line(s, "", false);
+	print_line(s, "p f g     processes, functions, %s (Tab: next)", fibers->many);
+	put_line(s, "s r       sort by the next column; reverse the order", false);
+	print_line(s, "/         filter: type part of a name, or a PID or %s ID", fibers->one);
+	put_line(s, "Esc       clear the filter", false);
+	put_line(s, "j k       down and up; also the arrow keys, Page Up and Down, Home, End",
+		false);
+	put_line(s, "Space     freeze the display; sampling goes on", false);
+	put_line(s, "q         end", false);
+	put_line(s, "", false);
+	print_line(s, "Processes and %s: percent of one CPU, including kernel mode.", fibers->many);
+	put_line(s, "Functions: share of all samples; total includes the functions they call.",
+		false);
 }
 
 static void put_body(struct screen *s, struct view *v, struct snapshot *snapshot)

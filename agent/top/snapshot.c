@@ -20,7 +20,7 @@ enum {
 DEFINE_AUTO(stacks);
 DEFINE_AUTO(snapshot);
 
-/* Identifies the row of a process or goroutine. */
+/* Identifies the row of a process or fiber. */
 struct group_key {
 	uint64_t fiber_id; /* 0 = the process as a whole */
 	uint64_t process; /* process generation */
@@ -28,7 +28,7 @@ struct group_key {
 
 struct best {
 	uint64_t ns;
-	bool own; /* of a goroutine: not a function of the runtime */
+	bool own; /* of a fiber: not a function of the runtime */
 };
 
 struct tally {
@@ -69,7 +69,7 @@ static void maker_deinit(struct maker *m)
 	free(m->counted_in);
 }
 
-/* ---- processes and goroutines ---------------------------------------------------------------- */
+/* ---- processes and fibers -------------------------------------------------------------------- */
 
 static int begin_row(struct maker *m, const struct profile_sample *sample, struct row *row)
 {
@@ -129,7 +129,7 @@ static int add_to_row(struct maker *m, struct tally *g, size_t number,
 	err = map_set(&g->in_function, pair, ns);
 	if (err)
 		return err;
-	/* A runtime function describes a goroutine only if it has no other. */
+	/* A runtime function describes a fiber only if it has no other. */
 	own = !row->fiber_id ||
 	      !runtime_function_is_own(functions_name(&m->snapshot->functions, function));
 	if (own == g->best[number].own ? ns > g->best[number].ns : own) {
@@ -165,7 +165,7 @@ static uint32_t own_function(const struct functions *f, uint32_t frame)
 }
 
 /*
- * The function that a goroutine is shown with: its innermost one outside the runtime and the
+ * The function that a fiber is shown with: its innermost one outside the runtime and the
  * kernel, else its innermost.
  */
 static uint32_t fiber_function(
@@ -183,7 +183,7 @@ static uint32_t fiber_function(
 	return function ? function : functions_innermost(f, frames[kernel]);
 }
 
-static int add_goroutine(
+static int add_fiber(
 	struct maker *m, const struct profile_sample *sample, const struct stack_facts *facts)
 {
 	size_t number;
@@ -281,7 +281,7 @@ static int snapshot_add_samples(struct maker *m)
 		if (!err)
 			err = add_functions(m, sample, facts, i + 1);
 		if (!err)
-			err = add_goroutine(m, sample, facts);
+			err = add_fiber(m, sample, facts);
 		if (err)
 			return err;
 		s->weight_ns += sample->weight;

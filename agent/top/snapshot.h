@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One interval as tables: its samples by process, by function and by goroutine, so that switching
+ * One interval as tables: its samples by process, by function and by fiber, so that switching
  * tables needs no new data. Owns its strings: the window and the processes may be freed.
  */
 #include "agent/report/functions.h"

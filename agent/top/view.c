@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/sampler/seam/runtime_fibers.h"
 #include "agent/top/keys.h"
 #include "base/cleanup.h"
 
@@ -12,10 +13,10 @@ enum {
 	REPAINT = 'L' & 0x1f,
 };
 
+/* Fibers have the names of their runtimes. */
 static const char *const by_names[ROWS_KINDS] = {
 	[ROWS_PROCESS] = "process",
 	[ROWS_FUNCTION] = "function",
-	[ROWS_FIBER] = "goroutine",
 };
 
 static const char *const key_names[ROWS_KEYS] = {
@@ -32,8 +33,12 @@ const char *view_key_name(enum rows_by by, enum rows_key key)
 
 int view_by_of_name(const char *name, enum rows_by *ret_by)
 {
+	if (runtime_fibers_are_called(name)) {
+		*ret_by = ROWS_FIBER;
+		return 0;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(by_names); i++) {
-		if (!strcmp(name, by_names[i])) {
+		if (by_names[i] && !strcmp(name, by_names[i])) {
 			*ret_by = (enum rows_by)i;
 			return 0;
 		}

@@ -46,7 +46,7 @@ agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi
 agent/sampler/probes: base/ agent/sampler/collect/ agent/sampler/profile/sample_ bpf/abi/ bpf/probes/*.skel.h
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind/step.bpf.h symbolizer/index/
 agent/sampler/samples: base/ agent/sampler/process/ agent/sampler/profile/ agent/sampler/unwind/ agent/sampler/kernel_symbols/ bpf/abi/
-agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/ agent/sampler/seam/runtime_functions.h
+agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/ agent/sampler/seam/runtime_
 agent/report: base/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/frame.h agent/sampler/profile/sample_labels. agent/sampler/recording/notes.h pprof/
 agent/daemon: base/ agent/settings/ agent/loop/ agent/report/ agent/server/ symbolizer/sandbox/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/sample_labels. agent/sampler/profile/sample_type.h agent/sampler/process/selection.h
 agent/daemon/daemon.c: base/ agent/daemon/ agent/settings/ agent/loop/ agent/server/ agent/sampler/sampler.h agent/sampler/collect/admin.h agent/sampler/process/selection.h

@@ -105,6 +105,8 @@ static void test_names(void *state, const struct runtime_frame *frame, struct ru
 	names->lines[0] = (struct index_frame){ .name = "f", .line = frame->frame.position };
 }
 
+static const struct runtime_fibers coroutines = { "coroutine", "coroutines", "CORO" };
+static const struct runtime with_coroutines = { .fibers = &coroutines };
 static const struct runtime nothing = { .detect = never_detect };
 static const struct runtime test_runtime = {
 	.detect = test_detect,
@@ -358,6 +360,23 @@ static void a_program_that_is_none_of_gos_has_no_runtime(void **state)
 	index_destroy(index);
 }
 
+static void fibers_are_called_what_their_runtime_calls_them(void **state)
+{
+	const struct runtime *const one[] = { &nothing, &with_coroutines, &test_runtime };
+	const struct runtime *const two[] = { &with_coroutines, &nothing, &runtime_go };
+
+	(void)state;
+	assert_ptr_equal(runtimes_fibers(one, ARRAY_SIZE(one)), &coroutines);
+	assert_string_equal(runtimes_fibers(two, ARRAY_SIZE(two))->one, "fiber");
+	assert_string_equal(runtimes_fibers(two, ARRAY_SIZE(two))->many, "fibers");
+	assert_string_equal(runtimes_fibers(rows, ARRAY_SIZE(rows))->one, "fiber");
+	assert_string_equal(runtime_fibers()->many, "goroutines");
+	assert_string_equal(runtime_fibers()->id, "GOID");
+	assert_true(runtime_fibers_are_called("goroutine"));
+	assert_false(runtime_fibers_are_called("coroutine"));
+	assert_false(runtime_fibers_are_called("goroutines"));
+}
+
 #define RUNTIMES_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define GO_TEST(name) cmocka_unit_test_setup_teardown(name, setup_with_the_programs_rows, teardown)
 
@@ -373,6 +392,7 @@ int main(void)
 		RUNTIMES_TEST(what_was_refused_is_told_at_a_retry),
 		RUNTIMES_TEST(a_refused_exec_id_is_told_with_the_next_sample),
 		RUNTIMES_TEST(frames_are_named_by_the_row_that_brings_their_kind),
+		cmocka_unit_test(fibers_are_called_what_their_runtime_calls_them),
 		GO_TEST(go_is_configured_from_its_index),
 		GO_TEST(go_of_an_unknown_version_is_counted),
 		GO_TEST(a_program_that_is_none_of_gos_has_no_runtime),

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "agent/sampler/runtimes/names.h"
+#include "agent/sampler/seam/runtime_fibers.h"
 #include "base/metrics.h"
 #include "bpf/abi/frame.h"
 #include "bpf/abi/sampler.h"
@@ -36,6 +37,7 @@ struct runtime {
 	bool (*configure)(const struct index *index, struct abi_runtime_process *ret_how);
 	/* Counts and logs that PROGRAM has the runtime but cannot be configured. */
 	void (*unsupported)(const struct runtime_program *program, struct metrics *metrics);
+	const struct runtime_fibers *fibers; /* NULL = it has none */
 	/* The kinds of its frames (bpf/abi/frame.h); count 0 = it has only native frames. */
 	uint32_t first_frame_kind, frame_kind_count;
 	/*

@@ -3,7 +3,9 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 
 enum { MAX_PROCESSES = 1 << 22 };
@@ -39,7 +41,7 @@ int runtimes_init(struct runtimes *r, const struct runtimes_options *options)
 	*r = (struct runtimes){ .options = *options };
 	if (!options->rows) {
 		r->options.rows = runtimes_all;
-		r->options.row_count = sizeof(runtimes_all) / sizeof(*runtimes_all);
+		r->options.row_count = ARRAY_SIZE(runtimes_all);
 	}
 	map_init(&r->processes, MAX_PROCESSES);
 	return runtimes_create_states(r);
@@ -222,4 +224,37 @@ void runtimes_names(
 
 	if (runtimes_row_of_kind(r, frame->frame.kind, &row))
 		r->options.rows[row]->names(r->states[row], frame, names);
+}
+
+const struct runtime_fibers *runtimes_fibers(const struct runtime *const *rows, size_t row_count)
+{
+	static const struct runtime_fibers any = {
+		.one = "fiber", .many = "fibers", .id = "FIBER"
+	};
+	const struct runtime_fibers *only = NULL;
+
+	for (size_t i = 0; i < row_count; i++) {
+		if (!rows[i]->fibers)
+			continue;
+		if (only)
+			return &any;
+		only = rows[i]->fibers;
+	}
+	return only ? only : &any;
+}
+
+const struct runtime_fibers *runtime_fibers(void)
+{
+	return runtimes_fibers(runtimes_all, ARRAY_SIZE(runtimes_all));
+}
+
+bool runtime_fibers_are_called(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes_all); i++) {
+		const struct runtime_fibers *fibers = runtimes_all[i]->fibers;
+
+		if (fibers && !strcmp(name, fibers->one))
+			return true;
+	}
+	return false;
 }

@@ -49,6 +49,8 @@ void runtimes_bind(struct runtimes *r, uint32_t generation, const uint32_t *exec
 /* Call it about once a second: adds processes to BPF's map that found no room before. */
 void runtimes_retry(struct runtimes *r);
 void runtimes_ended(struct runtimes *r, uint32_t generation);
+/* The words for the fibers of all ROWS (seam/runtime_fibers.h). */
+const struct runtime_fibers *runtimes_fibers(const struct runtime *const *rows, size_t row_count);
 /* A sample has FRAME. */
 void runtimes_sampled(const struct runtimes *r, const struct runtime_frame *frame);
 /* Names FRAME. *NAMES stays as it is if no row has frames of its kind. */

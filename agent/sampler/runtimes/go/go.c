@@ -32,8 +32,13 @@ static void go_unsupported(const struct runtime_program *program, struct metrics
 		go.version);
 }
 
+static const struct runtime_fibers goroutines = {
+	.one = "goroutine", .many = "goroutines", .id = "GOID"
+};
+
 const struct runtime runtime_go = {
 	.detect = go_detect,
 	.configure = go_configure,
 	.unsupported = go_unsupported,
+	.fibers = &goroutines,
 };
