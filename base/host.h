@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/build_id_reader.h"
+#include "base/file_state.h"
 #include "base/open_regular.h"
 
 struct ring;
@@ -59,6 +60,8 @@ struct host {
 	int (*open_regular)(void *context, int dir_fd, const char *path, enum host_resolve how,
 		int *ret_fd); /* returns 0 or a negative errno */
 	int (*fstat)(void *context, int fd, struct stat *ret_stat);
+	/* file_state_read() */
+	int (*file_state)(void *context, int fd, struct file_id *ret_id);
 	int (*fstatat)(void *context, int dir_fd, const char *path, struct stat *ret_stat);
 	ssize_t (*readlinkat)(void *context, int dir_fd, const char *path, char *text, size_t size);
 	ssize_t (*pread)(void *context, int fd, void *bytes, size_t size, off_t off);
@@ -99,6 +102,14 @@ static inline int host_fstat(int fd, struct stat *ret_stat)
 	const struct host *h = host_current;
 
 	return h ? h->fstat(h->context, fd, ret_stat) : fstat(fd, ret_stat);
+}
+
+/* Returns 0 or a negative errno. */
+static inline int host_file_state(int fd, struct file_id *ret_id)
+{
+	const struct host *h = host_current;
+
+	return h ? h->file_state(h->context, fd, ret_id) : file_state_read(fd, ret_id);
 }
 
 /* Follows symbolic links. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/module_id.h"
 
+#include <nettle/sha2.h>
 #include <stdio.h>
+#include <string.h>
 #include <xxhash.h>
 
 uint64_t module_id_hash(const struct module_id *id)
@@ -9,7 +11,7 @@ uint64_t module_id_hash(const struct module_id *id)
 	uint64_t hash = XXH3_64bits(id->build_id.bytes, id->build_id.size);
 
 	hash = XXH3_64bits_withSeed(&id->content, sizeof(id->content), hash);
-	return XXH3_64bits_withSeed(&id->file, sizeof(id->file), hash);
+	return XXH3_64bits_withSeed(&id->file, FILE_ID_COMPARED_BYTES, hash);
 }
 
 void build_id_format(const struct build_id *id, char *text, size_t size)
@@ -25,23 +27,43 @@ void build_id_format(const struct build_id *id, char *text, size_t size)
 		text[used] = 0;
 }
 
-void module_id_format(const struct module_id *id, char *text, size_t size)
+static bool module_id_has_file(const struct module_id *id)
 {
 	static const struct file_id none;
+
+	return memcmp(&id->file, &none, sizeof(none)) != 0;
+}
+
+void module_id_format_copies(const struct module_id *id, char *text, size_t size)
+{
 	char content[FILE_HASH_TEXT_BYTES];
-	XXH128_hash_t hash;
 	size_t used;
 
 	file_hash_format(&id->content, content);
-	if (id->build_id.size && !memcmp(&id->file, &none, sizeof(none))) {
+	if (id->build_id.size && (*content || !module_id_has_file(id)))
 		build_id_format(&id->build_id, text, size);
-	} else {
-		hash = XXH3_128bits_withSeed(&id->file, sizeof(id->file),
-			XXH3_64bits(id->build_id.bytes, id->build_id.size));
-		snprintf(text, size, "i%016llx%016llx", (unsigned long long)hash.high64,
-			(unsigned long long)hash.low64);
-	}
+	else
+		snprintf(text, size, "i");
 	used = strlen(text);
 	if (*content)
 		snprintf(text + used, size - used, "-%s", content);
+}
+
+void module_id_format(const struct module_id *id, char *text, size_t size)
+{
+	char file[FILE_HASH_TEXT_BYTES];
+	struct sha256_ctx context;
+	struct file_hash digest;
+	size_t used;
+
+	module_id_format_copies(id, text, size);
+	if (!module_id_has_file(id))
+		return;
+	sha256_init(&context);
+	sha256_update(&context, id->build_id.size, id->build_id.bytes);
+	sha256_update(&context, sizeof(id->file), (const uint8_t *)&id->file);
+	sha256_digest(&context, sizeof(digest.bytes), digest.bytes);
+	file_hash_format(&digest, file);
+	used = strlen(text);
+	snprintf(text + used, size - used, "-%s", file);
 }

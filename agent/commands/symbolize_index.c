@@ -10,6 +10,7 @@
 #include "agent/commands/symbolize.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
+#include "base/file_state.h"
 #include "symbolizer/builds/cache.h"
 #include "symbolizer/builds/debug_search.h"
 #include "symbolizer/debuginfod/debuginfod.h"
@@ -27,11 +28,13 @@ DEFINE_AUTO(index);
 static int open_file(const char *path, int *ret_fd, struct module_id *ret_id)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* Without the build ID: a stripped file and its unstripped twin share it. */
+	struct module_id id = { 0 };
 	struct stat st;
+	int err;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		int err = -errno;
-
+		err = -errno;
 		fprintf(stderr, "fathom symbolize: cannot open %s: %s\n", path, strerror(-err));
 		return err;
 	}
@@ -39,15 +42,10 @@ static int open_file(const char *path, int *ret_fd, struct module_id *ret_id)
 		fprintf(stderr, "fathom symbolize: %s is not a regular file\n", path);
 		return -EBADMSG;
 	}
-	/* Without the build ID: a stripped file and its unstripped twin share it. */
-	*ret_id =
-		(struct module_id){ .file = {
-					    .device = st.st_dev,
-					    .inode = st.st_ino,
-					    .mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u +
-							(uint64_t)st.st_mtim.tv_nsec,
-					    .size_bytes = (uint64_t)st.st_size,
-				    } };
+	err = file_state_read(fd, &id.file);
+	if (err)
+		return err;
+	*ret_id = id;
 	*ret_fd = take_fd(&fd);
 	return 0;
 }

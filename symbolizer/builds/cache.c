@@ -152,13 +152,16 @@ int cache_open(struct cache *cache, const struct module_id *id, struct index **r
 /* Returns true if NAME is an index of this format version whose build ID is HEX. */
 static bool has_build_id(const char *name, const char *hex)
 {
+	const char *dash = strchr(name, '-');
 	char end[16];
 	size_t length = strlen(name), end_length;
 
 	end_length = (size_t)snprintf(end, sizeof(end), ".v%d", INDEX_VERSION);
-	return length < NAME_BYTES && length > end_length &&
-	       !strcmp(name + length - end_length, end) && !strncmp(name, hex, strlen(hex)) &&
-	       (name[strlen(hex)] == '-' || name[strlen(hex)] == '.');
+	if (length >= NAME_BYTES || length <= end_length ||
+		strcmp(name + length - end_length, end) || strncmp(name, hex, strlen(hex)))
+		return false;
+	/* Earlier programs left indexes of build ID and content hash only, which can be forged. */
+	return name[strlen(hex)] == '.' || (name[strlen(hex)] == '-' && strchr(dash + 1, '-'));
 }
 
 int cache_open_by_build_id(

@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/intern.h"
 
 enum {
@@ -47,6 +48,15 @@ uint64_t recording_id_key(const struct module_id *id)
 	return module_id_hash(id) | 1;
 }
 
+uint64_t recording_wanted_id_key(
+	const struct recording *r, enum recording_type type, const struct module_id *id)
+{
+	const struct module_id seen = { .build_id = id->build_id, .content = id->content };
+	uint64_t key = recording_id_key(id);
+
+	return recording_first(r, type, key) ? key : recording_id_key(&seen);
+}
+
 uint64_t recording_number_key(uint64_t number)
 {
 	return hash_bytes(&number, sizeof(number)) | 1;
@@ -57,6 +67,17 @@ bool recording_body(const struct record *record, void *bytes, size_t size)
 	if (record->size < size)
 		return false;
 	memcpy(bytes, record->body, size);
+	return true;
+}
+
+bool recording_index_body(const struct record *record, struct recording_index *ret_index)
+{
+	struct recording_index index = { 0 };
+
+	if (record->size < offsetof(struct recording_index, id.file.birth_ns))
+		return false;
+	memcpy(&index, record->body, MIN((size_t)record->size, sizeof(index)));
+	*ret_index = index;
 	return true;
 }
 
@@ -99,6 +120,7 @@ static uint64_t recording_key(const struct record *record)
 	case RECORDING_ENTRY:
 		return recording_text_key(recording_text(record, recording_question_place(record)));
 	case RECORDING_STAT:
+	case RECORDING_FILE_STATE:
 	case RECORDING_BUILD_ID:
 		(void)recording_body(record, &answer, sizeof(answer));
 		return recording_number_key(answer.value);
@@ -108,7 +130,7 @@ static uint64_t recording_key(const struct record *record)
 	case RECORDING_REQUEST:
 	case RECORDING_INDEX:
 	case RECORDING_CACHED:
-		(void)recording_body(record, &index, sizeof(index));
+		(void)recording_index_body(record, &index);
 		return recording_id_key(&index.id);
 	case RECORDING_INDEX_FILE:
 		(void)recording_body(record, &number, sizeof(number));

@@ -41,8 +41,16 @@ void recording_deinit(struct recording *r);
 uint32_t recording_first(const struct recording *r, enum recording_type type, uint64_t key);
 /* Copies the first SIZE bytes of the body; returns false if it is shorter. */
 bool recording_body(const struct record *record, void *bytes, size_t size);
+/* Likewise, for an index. Older recordings know less of its file. */
+bool recording_index_body(const struct record *record, struct recording_index *ret_index);
 /* Returns the string after the first SIZE bytes of the body, "" if there is none. */
 const char *recording_text(const struct record *record, size_t size);
 uint64_t recording_text_key(const char *text);
 uint64_t recording_id_key(const struct module_id *id);
+/*
+ * The key by which R has records of TYPE for ID. In older recordings the identity of a file with a
+ * build ID lacks the file's numbers.
+ */
+uint64_t recording_wanted_id_key(
+	const struct recording *r, enum recording_type type, const struct module_id *id);
 uint64_t recording_number_key(uint64_t number);

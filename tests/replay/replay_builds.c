@@ -83,13 +83,14 @@ static void builds_answer(struct builds *b, uint64_t tag, uint32_t record)
 {
 	struct recording_index body = { 0 };
 
-	(void)recording_body(replay_use(b->replay, record), &body, sizeof(body));
+	(void)recording_index_body(replay_use(b->replay, record), &body);
 	b->options.done(b->options.context, tag, replay_index(b->replay, body.file));
 }
 
 /* Returns the first answer at or after the current time, 0 if there is none. */
-static uint32_t builds_next_answer(const struct builds *b, uint64_t key)
+static uint32_t builds_next_answer(const struct builds *b, const struct module_id *id)
 {
+	uint64_t key = recording_wanted_id_key(b->replay->recording, RECORDING_INDEX, id);
 	const struct record *records = b->replay->recording->records;
 	uint32_t at = recording_first(b->replay->recording, RECORDING_INDEX, key);
 
@@ -98,8 +99,9 @@ static uint32_t builds_next_answer(const struct builds *b, uint64_t key)
 	return at;
 }
 
-static int builds_refusal(const struct builds *b, uint64_t key)
+static int builds_refusal(const struct builds *b, const struct module_id *id)
 {
+	uint64_t key = recording_wanted_id_key(b->replay->recording, RECORDING_REQUEST, id);
 	const struct record *records = b->replay->recording->records;
 	uint32_t at = recording_first(b->replay->recording, RECORDING_REQUEST, key);
 	struct recording_index body;
@@ -107,7 +109,7 @@ static int builds_refusal(const struct builds *b, uint64_t key)
 	while (at && records[at].time_ns < b->replay->now_ns)
 		at = records[at].next;
 	if (!at || records[at].time_ns > b->replay->now_ns ||
-		!recording_body(replay_use(b->replay, at), &body, sizeof(body)))
+		!recording_index_body(replay_use(b->replay, at), &body))
 		return 0;
 	return body.error < 0 ? body.error : 0;
 }
@@ -116,9 +118,8 @@ int builds_request_debug(struct builds *b, const struct module_id *id, int fd_, 
 	const struct debug_search *search)
 {
 	autoclose int fd = fd_;
-	uint64_t key = recording_id_key(id);
-	uint32_t answer = builds_next_answer(b, key);
-	int err = builds_refusal(b, key);
+	uint32_t answer = builds_next_answer(b, id);
+	int err = builds_refusal(b, id);
 
 	(void)fd;
 	(void)search;
@@ -245,11 +246,12 @@ void cache_destroy(struct cache *cache)
 
 int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index)
 {
-	uint32_t at = replay_ask(cache->replay, RECORDING_CACHED, recording_id_key(id));
+	uint32_t at = replay_ask(cache->replay, RECORDING_CACHED,
+		recording_wanted_id_key(cache->replay->recording, RECORDING_CACHED, id));
 	struct recording_index body;
 	struct index *index;
 
-	if (!at || !recording_body(&cache->replay->recording->records[at], &body, sizeof(body)))
+	if (!at || !recording_index_body(&cache->replay->recording->records[at], &body))
 		return -ENOENT;
 	if (body.error)
 		return body.error < 0 ? body.error : -ENOENT;
@@ -301,7 +303,7 @@ int vdso_open(int *ret_fd, struct module_id *ret_id)
 	struct recording_index body;
 	int fd;
 
-	if (!at || !recording_body(&r->recording->records[at], &body, sizeof(body)))
+	if (!at || !recording_index_body(&r->recording->records[at], &body))
 		return -ENOENT;
 	if (body.error)
 		return body.error < 0 ? body.error : -ENOENT;

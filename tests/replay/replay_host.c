@@ -223,6 +223,35 @@ static int replay_fstat(void *context, int fd, struct stat *ret_stat)
 	return 0;
 }
 
+/* Older recordings have the results of fstat() only. */
+static int replay_file_state(void *context, int fd, struct file_id *ret_id)
+{
+	struct replay *r = context;
+	const struct replay_handle *handle = replay_handle(r, fd);
+	uint64_t key = recording_number_key(handle ? handle->object : 0);
+	struct recording_stat st;
+	struct {
+		struct recording_answer answer;
+		struct file_id id;
+	} body;
+	uint32_t number;
+
+	if (!handle || !handle->object)
+		return -EBADF;
+	number = replay_ask(r, RECORDING_FILE_STATE, key);
+	if (number && recording_body(&r->recording->records[number], &body, sizeof(body))) {
+		*ret_id = body.id;
+		return 0;
+	}
+	if (!replay_stat_of(r, handle->object, &st))
+		return -EBADF;
+	*ret_id = (struct file_id){ .device = st.device,
+		.inode = st.inode,
+		.mtime_ns = st.mtime_ns,
+		.size_bytes = st.size_bytes };
+	return 0;
+}
+
 static int replay_fstatat(void *context, int dir_fd, const char *path, struct stat *ret_stat)
 {
 	struct replay *r = context;
@@ -376,6 +405,7 @@ int replay_host_init(struct replay *r)
 		.openat = replay_openat,
 		.open_regular = replay_open_regular,
 		.fstat = replay_fstat,
+		.file_state = replay_file_state,
 		.fstatat = replay_fstatat,
 		.readlinkat = replay_readlinkat,
 		.pread = replay_pread,

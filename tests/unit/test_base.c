@@ -170,7 +170,7 @@ static void a_module_ids_name_tells_files_apart(void **state)
 {
 	struct module_id a = { .build_id = { .size = 2, .bytes = { 0xab, 0x01 } } };
 	struct module_id c = { .file = { .inode = 7 } };
-	char text[MODULE_ID_TEXT_BYTES];
+	char text[MODULE_ID_TEXT_BYTES], copies[MODULE_ID_TEXT_BYTES];
 
 	(void)state;
 	module_id_format(&a, text, sizeof(text));
@@ -178,16 +178,45 @@ static void a_module_ids_name_tells_files_apart(void **state)
 	a.content.bytes[0] = 0x2f;
 	module_id_format(&a, text, sizeof(text));
 	assert_string_equal(text, "ab01-2f000000000000000000000000000000");
-	/* The build ID of a file that was not read does not name it. */
 	a.file.inode = 7;
+	module_id_format(&a, text, sizeof(text));
+	assert_int_equal(strlen(text), 4 + 33 + 33);
+	module_id_format_copies(&a, copies, sizeof(copies));
+	assert_string_equal(copies, "ab01-2f000000000000000000000000000000");
+	assert_memory_equal(text, copies, strlen(copies));
+	/* The build ID of a file that was not read does not name it. */
+	memset(&a.content, 0, sizeof(a.content));
 	module_id_format(&a, text, sizeof(text));
 	assert_int_equal(text[0], 'i');
 	module_id_format(&c, text, sizeof(text));
 	assert_int_equal(text[0], 'i');
-	assert_int_equal(strlen(text), 33);
+	assert_int_equal(strlen(text), 1 + 33);
 	memset(&c.content, 0xff, sizeof(c.content));
 	module_id_format(&c, text, sizeof(text));
-	assert_int_equal(strlen(text), 66);
+	assert_int_equal(strlen(text), 1 + 33 + 33);
+	memset(c.build_id.bytes, 0xff, sizeof(c.build_id.bytes));
+	c.build_id.size = sizeof(c.build_id.bytes);
+	module_id_format(&c, text, sizeof(text));
+	assert_int_equal(strlen(text), sizeof(text) - 1);
+}
+
+/* Whatever differs in it makes another name; ctime makes another name for the same module. */
+static void each_number_of_a_file_is_in_its_modules_name(void **state)
+{
+	const struct module_id first = { .file = { .inode = 7 } };
+	char name[MODULE_ID_TEXT_BYTES], other[MODULE_ID_TEXT_BYTES];
+
+	(void)state;
+	module_id_format(&first, name, sizeof(name));
+	for (size_t i = 0; i < sizeof(first.file) / sizeof(uint64_t); i++) {
+		struct module_id id = first;
+
+		((uint64_t *)&id.file)[i]++;
+		module_id_format(&id, other, sizeof(other));
+		assert_string_not_equal(name, other);
+		assert_int_equal(module_id_equal(&first, &id),
+			i == offsetof(struct file_id, changed_ns) / sizeof(uint64_t));
+	}
 }
 
 static void each_metric_has_its_texts(void **state)
@@ -279,6 +308,7 @@ int main(void)
 		cmocka_unit_test(utf8_clean_keeps_what_is_good),
 		cmocka_unit_test(a_module_id_is_all_of_what_is_known),
 		cmocka_unit_test(a_module_ids_name_tells_files_apart),
+		cmocka_unit_test(each_number_of_a_file_is_in_its_modules_name),
 		cmocka_unit_test(each_metric_has_its_texts),
 	};
 

@@ -180,8 +180,8 @@ static void test_by_build_id_there_must_be_only_one(void **state)
 	struct module_id one = make_id(1), other = make_id(1), two = make_id(2);
 	struct index *index;
 
-	one.content.bytes[0] = 7;
-	other.content.bytes[0] = 8;
+	one.content.bytes[0] = one.file.inode = 7;
+	other.content.bytes[0] = other.file.inode = 8;
 	assert_int_equal(cache_open_by_build_id(f->cache, &one.build_id, &index), -ENOENT);
 	put(f->cache, &two, "two");
 	put(f->cache, &one, "one");

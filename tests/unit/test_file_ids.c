@@ -100,7 +100,7 @@ static void expect_build_id(struct fixture *f, int task_fd, uint8_t byte)
 
 	assert_int_equal(id.build_id.size, BUILD_ID_MAX_BYTES);
 	assert_int_equal(id.build_id.bytes[0], byte);
-	assert_int_equal(id.file.inode, 0);
+	assert_int_equal(id.file.inode, f->file.inode);
 }
 
 static void a_file_is_looked_at_once_in_a_round(void **state)
@@ -114,8 +114,18 @@ static void a_file_is_looked_at_once_in_a_round(void **state)
 	expect_build_id(f, f->pid_fd, 2);
 }
 
-/* The content changes but the size and mtime do not, so nothing shows the change. */
 static void an_unchanged_file_is_not_read_again(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_build_id(f, f->pid_fd, 1);
+	file_ids_renew(f->ids);
+	expect_build_id(f, f->pid_fd, 1);
+	assert_int_equal(f->reader.questions, 1);
+}
+
+/* Its size and modification time are those of before. */
+static void a_file_that_was_written_to_is_read_again(void **state)
 {
 	struct fixture *f = *state;
 	struct stat before;
@@ -128,7 +138,26 @@ static void an_unchanged_file_is_not_read_again(void **state)
 	assert_int_equal(futimens(fd, (struct timespec[]){ before.st_atim, before.st_mtim }), 0);
 	close(fd);
 	file_ids_renew(f->ids);
-	expect_build_id(f, f->pid_fd, 1);
+	expect_build_id(f, f->pid_fd, 2);
+}
+
+/* Of a forged twin nothing differs that is read. */
+static void two_files_are_never_one_module(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id first = file_ids_get(f->ids, f->pid_fd, &f->mapping, NULL), second;
+	struct fake_file twin;
+
+	fake_proc_elf(&f->proc, "twin", 1, &twin);
+	f->mapping.start += 0x1000;
+	f->mapping.end += 0x1000;
+	f->mapping.inode = twin.inode;
+	f->mapping.path = twin.path;
+	fake_proc_map_file(&f->proc, PID, f->mapping.start, f->mapping.end, twin.path);
+	second = file_ids_get(f->ids, f->pid_fd, &f->mapping, NULL);
+	assert_true(build_id_equal(&first.build_id, &second.build_id));
+	assert_true(file_hash_equal(&first.content, &second.content));
+	assert_false(module_id_equal(&first, &second));
 }
 
 static void what_cannot_be_reached_is_what_it_was(void **state)
@@ -310,6 +339,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_file_is_looked_at_once_in_a_round),
 		CASE(an_unchanged_file_is_not_read_again),
+		CASE(a_file_that_was_written_to_is_read_again),
+		CASE(two_files_are_never_one_module),
 		CASE(what_cannot_be_reached_is_what_it_was),
 		CASE(a_path_to_another_file_is_not_believed),
 		CASE(without_its_process_it_is_found_by_path_and_numbers),

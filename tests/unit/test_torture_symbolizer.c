@@ -283,6 +283,7 @@ static void begin_caching(void *context)
 		c->ids[i].build_id.size = 20;
 		memset(c->ids[i].build_id.bytes, 7, 20);
 		memset(c->ids[i].content.bytes, i + 1, sizeof(c->ids[i].content.bytes));
+		c->ids[i].file.inode = (uint64_t)i + 1;
 	}
 	assert_int_equal(put(c, &c->ids[0], "first"), 0);
 }

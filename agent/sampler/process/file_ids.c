@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "agent/sampler/process/modules.h"
+#include "agent/sampler/process/file_identity.h"
 #include "agent/sampler/process/open_file.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -15,10 +15,9 @@
 #include "base/map.h"
 
 struct known_file {
-	struct file_id file; /* without its generation */
+	uint64_t device, inode; /* of its mappings; an overlay's own file has others */
 	uint64_t generation; /* of the inode number; 0 = not known yet */
-	struct build_id build_id;
-	struct file_hash content;
+	struct module_id id;
 	uint64_t round; /* in which the file was last checked */
 };
 
@@ -76,13 +75,13 @@ static struct known_file *file_ids_find(const struct file_ids *ids, uint64_t dev
 	if (!map_get(&ids->numbers, file_ids_key_of(device, inode), &number))
 		return NULL;
 	known = &ids->items[number];
-	return known->file.device == device && known->file.inode == inode ? known : NULL;
+	return known->device == device && known->inode == inode ? known : NULL;
 }
 
 /* Caches FILE in place of an earlier entry. Out of memory only means another look later. */
 static void file_ids_remember(struct file_ids *ids, const struct known_file *file)
 {
-	uint64_t key = file_ids_key_of(file->file.device, file->file.inode);
+	uint64_t key = file_ids_key_of(file->device, file->inode);
 	uint64_t number;
 
 	if (map_get(&ids->numbers, key, &number)) {
@@ -140,70 +139,55 @@ static int open_mapped(
 	return err;
 }
 
-static int file_ids_read_file(const struct file_ids *ids, const struct build_id_question *question,
-	struct known_file *file)
-{
-	int err = host_build_id(ids->reader, question, &file->build_id);
-
-	if (failure_is_transient(err))
-		return err;
-	if (err)
-		file->build_id.size = 0;
-	return file_hash_read(question->fd, &file->content);
-}
-
 static bool file_ids_is_reported(const struct build_id *build_id)
 {
 	return build_id && build_id->size;
 }
 
+/* Whether STATE and, if it was reported, BUILD_ID are those of KNOWN (NULL = no). */
+static bool is_unchanged(const struct known_file *known, const struct file_id *state,
+	const struct build_id *build_id)
+{
+	return known && !memcmp(&known->id.file, state, sizeof(*state)) &&
+	       (!file_ids_is_reported(build_id) || build_id_equal(build_id, &known->id.build_id));
+}
+
 /* Checks the file itself, and reads it unless it is cached in its present state. */
 static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *mapping,
-	const struct build_id *build_id, struct known_file *ret_file)
+	const struct build_id *build_id, struct module_id *ret_id)
 {
 	struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
-	struct known_file file = { .round = ids->round, .generation = mapping->generation };
+	struct known_file file = { .device = mapping->device,
+		.inode = mapping->inode,
+		.generation = mapping->generation,
+		.round = ids->round };
 	struct build_id_question question;
 	autoclose int fd = -1;
-	struct stat st;
+	struct file_id state;
 	int err = open_mapped(task_fd, mapping, &question);
 
 	if (err)
 		return err;
 	fd = question.fd;
-	if (host_fstat(fd, &st))
-		return -errno;
-	file.file = (struct file_id){ .device = mapping->device,
-		.inode = mapping->inode,
-		.mtime_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000) +
-			    (uint64_t)st.st_mtim.tv_nsec,
-		.size_bytes = (uint64_t)st.st_size };
-	if (known && !memcmp(&known->file, &file.file, sizeof(file.file)) &&
-		(!file_ids_is_reported(build_id) || build_id_equal(build_id, &known->build_id))) {
+	err = host_file_state(fd, &state);
+	if (err)
+		return err;
+	if (is_unchanged(known, &state, build_id)) {
 		known->round = ids->round;
 		if (mapping->generation)
 			known->generation = mapping->generation;
-		*ret_file = *known;
+		*ret_id = known->id;
 		return 0;
 	}
-	err = file_ids_read_file(ids, &question, &file);
+	err = file_identity_read(ids->reader, &question, &file.id);
 	/* The file was changed after it was mapped. */
-	if (!err && file_ids_is_reported(build_id) && !build_id_equal(build_id, &file.build_id))
+	if (!err && file_ids_is_reported(build_id) && !build_id_equal(build_id, &file.id.build_id))
 		err = -ESTALE;
 	if (err)
 		return err;
 	file_ids_remember(ids, &file);
-	*ret_file = file;
+	*ret_id = file.id;
 	return 0;
-}
-
-static struct module_id to_id(const struct known_file *file)
-{
-	struct module_id id = { .build_id = file->build_id, .content = file->content };
-
-	if (!file->build_id.size)
-		id.file = file->file;
-	return id;
 }
 
 /*
@@ -227,10 +211,10 @@ bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mappi
 	const struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
 
 	if (!known || !file_ids_is_reported(build_id) ||
-		!build_id_equal(build_id, &known->build_id) ||
+		!build_id_equal(build_id, &known->id.build_id) ||
 		known->generation != mapping->generation)
 		return false;
-	*ret_id = to_id(known);
+	*ret_id = known->id;
 	return true;
 }
 
@@ -238,7 +222,7 @@ bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mappi
 static bool may_be(const struct known_file *known, const struct proc_mapping *mapping,
 	const struct build_id *build_id)
 {
-	if (file_ids_is_reported(build_id) && !build_id_equal(build_id, &known->build_id))
+	if (file_ids_is_reported(build_id) && !build_id_equal(build_id, &known->id.build_id))
 		return false;
 	return !known->generation || !mapping->generation ||
 	       known->generation == mapping->generation;
@@ -248,37 +232,21 @@ struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct pr
 	const struct build_id *build_id)
 {
 	const struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
-	struct known_file file;
+	struct module_id id;
 	int err;
 
 	if (known && !may_be(known, mapping, build_id))
 		known = NULL;
 	if (known && known->round == ids->round)
-		return to_id(known);
-	err = look(ids, task_fd, mapping, build_id, &file);
+		return known->id;
+	err = look(ids, task_fd, mapping, build_id, &id);
 	if (!err)
-		return to_id(&file);
+		return id;
 	ids->shortages += failure_is_shortage(err);
-	return known ? to_id(known) : unseen(mapping, build_id);
+	return known ? known->id : unseen(mapping, build_id);
 }
 
 uint64_t file_ids_shortages(const struct file_ids *ids)
 {
 	return ids->shortages;
-}
-
-struct file_id file_ids_state(
-	const struct file_ids *ids, const struct proc_mapping *mapping, const struct module_id *id)
-{
-	const struct known_file *known = file_ids_find(ids, mapping->device, mapping->inode);
-	struct file_id state = { .device = mapping->device,
-		.inode = mapping->inode,
-		.generation = mapping->generation };
-
-	if (!known || !build_id_equal(&known->build_id, &id->build_id) ||
-		!file_hash_equal(&known->content, &id->content))
-		return state;
-	state.mtime_ns = known->file.mtime_ns;
-	state.size_bytes = known->file.size_bytes;
-	return state;
 }

@@ -31,12 +31,6 @@ struct module_id file_ids_get(struct file_ids *ids, int task_fd, const struct pr
 	const struct build_id *build_id);
 /* How often a file could not be read for lack of descriptors or memory. */
 uint64_t file_ids_shortages(const struct file_ids *ids);
-/*
- * MAPPING's file with the modification time and size that it had when ID was read from it, each 0
- * if unknown.
- */
-struct file_id file_ids_state(
-	const struct file_ids *ids, const struct proc_mapping *mapping, const struct module_id *id);
 /* The cached identity, if it is certain without a look at the file; false if not. */
 bool file_ids_known(const struct file_ids *ids, const struct proc_mapping *mapping,
 	const struct build_id *build_id, struct module_id *ret_id);

@@ -114,15 +114,20 @@ uint64_t table_shortages(const struct processes *ps)
 	return file_ids_shortages(ps->files) + ps->module_shortages;
 }
 
-int table_add_mapping(const struct processes *ps, struct mappings **m,
-	const struct proc_mapping *mapping, struct module *module)
+int table_add_mapping(
+	struct mappings **m, const struct proc_mapping *mapping, struct module *module)
 {
 	bool in_file = module->kind == MODULE_FILE || module->kind == MODULE_VDSO;
 	const struct mapping wanted = { .start = mapping->start,
 		.end = mapping->end,
 		.file_off = in_file ? mapping->file_off : mapping->start,
 		.module = module,
-		.file = file_ids_state(ps->files, mapping, &module->id) };
+		/* As the kernel reports it; an overlay's own file has other numbers. */
+		.file = { .device = mapping->device,
+			.inode = mapping->inode,
+			.generation = mapping->generation,
+			.mtime_ns = module->id.file.mtime_ns,
+			.size_bytes = module->id.file.size_bytes } };
 
 	return mappings_add(m, &wanted);
 }

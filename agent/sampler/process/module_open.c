@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
+#include "agent/sampler/process/file_identity.h"
 #include "agent/sampler/process/mappings.h"
 #include "agent/sampler/process/modules.h"
 #include "agent/sampler/process/open_file.h"
@@ -12,60 +14,41 @@
 
 enum way { BY_MAPPING, BY_PATH };
 
-static uint64_t mtime_ns(const struct stat *st)
+/*
+ * Whether the file FOUND is the WANTED one, which was read when it was mapped. Before Linux 6.6 an
+ * overlay's file has the overlay's device and the inode below. Two containers then map one file by
+ * two devices; its birth time tells it from all others with that number. Only by its mapping: a
+ * path could lead anywhere.
+ */
+static bool is_file_read(const struct file_id *found, const struct file_id *wanted, enum way way)
 {
-	return (uint64_t)st->st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st->st_mtim.tv_nsec;
+	struct file_id here = *found;
+
+	if (way == BY_MAPPING && !found->claimed && major(found->device) == 0 &&
+		major(wanted->device) == 0)
+		here.device = wanted->device;
+	return file_id_equal(&here, wanted);
 }
 
 /*
- * Whether ST is the file ID, for files without a build ID. Mappings show the inode of the file
- * system proper, stat() that of the overlay or subvolume above it. So modification time and size
- * are enough for a file that was opened through its mapping; by path the inode must match, too.
+ * Whether a file with ST is the WANTED one, which could not be read when it was mapped. Mappings
+ * show the inode of the file system proper, stat() that of an overlay or subvolume above it, whose
+ * devices have major number 0.
  */
-static bool is_file(const struct stat *st, const struct file_id *id, enum way way)
+static bool is_file_unread(const struct stat *st, const struct module_id *wanted, enum way way)
 {
-	bool unchanged = id->mtime_ns == mtime_ns(st) && id->size_bytes == (uint64_t)st->st_size;
-	bool same_inode = id->inode == st->st_ino;
-
-	if (id->mtime_ns == 0)
-		return same_inode && id->device == st->st_dev;
-	return unchanged && (way == BY_MAPPING || same_inode);
-}
-
-static int module_identify_mapped(const struct build_id_reader *reader,
-	const struct build_id_question *question, struct module_id *ret_id)
-{
-	struct module_id id = { 0 };
-	struct stat st;
-	int fd = question->fd, err = host_build_id(reader, question, &id.build_id);
-
-	if (failure_is_transient(err))
-		return err;
-	if (err)
-		id.build_id.size = 0;
-	err = file_hash_read(fd, &id.content);
-	if (err)
-		return err;
-	if (!id.build_id.size) {
-		if (host_fstat(fd, &st))
-			return -errno;
-		id.file = (struct file_id){ .device = st.st_dev,
-			.inode = st.st_ino,
-			.mtime_ns = mtime_ns(&st),
-			.size_bytes = (uint64_t)st.st_size };
-	}
-	*ret_id = id;
-	return 0;
+	if (st->st_ino == wanted->file.inode && st->st_dev == wanted->file.device)
+		return true;
+	return way == BY_MAPPING && wanted->build_id.size && major(st->st_dev) == 0;
 }
 
 int module_identify(const struct build_id_reader *reader, int fd, struct module_id *ret_id)
 {
 	const struct build_id_question question = { .fd = fd, .task_fd = -1 };
 
-	return module_identify_mapped(reader, &question, ret_id);
+	return file_identity_read(reader, &question, ret_id);
 }
 
-/* A file that was never read is identified, by path, by its device and inode. */
 static bool module_open_is_same(const struct stat *st, const struct module_id *found,
 	const struct module_id *wanted, enum way way)
 {
@@ -73,11 +56,10 @@ static bool module_open_is_same(const struct stat *st, const struct module_id *f
 
 	if ((seen || wanted->build_id.size) && !build_id_equal(&found->build_id, &wanted->build_id))
 		return false;
-	if (seen && !file_hash_equal(&found->content, &wanted->content))
-		return false;
-	if (wanted->build_id.size && (seen || way == BY_MAPPING))
-		return true;
-	return is_file(st, &wanted->file, way);
+	if (!seen)
+		return is_file_unread(st, wanted, way);
+	return file_hash_equal(&found->content, &wanted->content) &&
+	       is_file_read(&found->file, &wanted->file, way);
 }
 
 /* The file of a module, on the way to be opened. */
@@ -97,7 +79,7 @@ static int verify(struct opening *o, int fd, enum way way)
 		.start = o->mapping->start,
 		.end = o->mapping->end };
 	struct stat st;
-	int err = module_identify_mapped(o->reader, &question, &o->found);
+	int err = file_identity_read(o->reader, &question, &o->found);
 
 	if (err)
 		return err;

@@ -84,7 +84,7 @@ void processes_mmap(struct processes *ps, const struct processes_mmap *event)
 	/* Memory was short: the module is `unknown` until /proc is read. */
 	if (ps->module_shortages != shortages)
 		p->stale = true;
-	err = table_add_mapping(ps, &p->mappings, &mapping, module);
+	err = table_add_mapping(&p->mappings, &mapping, module);
 	if (err)
 		refuse_mapping(ps, p, event->time_ns, err);
 	if (program && module->kind == MODULE_FILE)

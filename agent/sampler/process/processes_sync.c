@@ -125,7 +125,7 @@ static int use_mapping(void *context, const struct proc_mapping *shown)
 	module = table_module(r->ps, r->task_fd, &mapping, NULL, program);
 	if (program && module->kind == MODULE_FILE)
 		r->shown->executable = module;
-	err = table_add_mapping(r->ps, &r->shown->mappings, &mapping, module);
+	err = table_add_mapping(&r->shown->mappings, &mapping, module);
 	if (err == -E2BIG)
 		metrics_add(r->ps->options.metrics, METRIC_MAPPINGS_REFUSED, 1);
 	return err;

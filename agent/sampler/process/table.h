@@ -77,8 +77,8 @@ struct module *table_module(struct processes *ps, int task_fd, const struct proc
 /* How often table_module() returned less than it could have, for lack of descriptors or memory. */
 uint64_t table_shortages(const struct processes *ps);
 /* Adds a mapping of MODULE to *M. */
-int table_add_mapping(const struct processes *ps, struct mappings **m,
-	const struct proc_mapping *mapping, struct module *module);
+int table_add_mapping(
+	struct mappings **m, const struct proc_mapping *mapping, struct module *module);
 
 /* Reads PID from /proc. Returns -ESRCH if it does not exist. */
 int table_read(struct processes *ps, uint32_t pid, struct shown **ret_shown);

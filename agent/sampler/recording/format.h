@@ -44,6 +44,7 @@ enum recording_type {
 	RECORDING_BUILD_ID, /* struct recording_answer, struct build_id; value: the object */
 	/* One more event; follows the RECORDING_TICK of the timers. */
 	RECORDING_TIMER, /* when the timer was due (uint64_t) */
+	RECORDING_FILE_STATE, /* struct recording_answer, struct file_id; value: the object */
 	RECORDING_TYPES,
 };
 

@@ -140,6 +140,19 @@ int recorded_files_fstat(struct recorded_files *f, int fd, struct stat *ret_stat
 	return 0;
 }
 
+int recorded_files_file_state(struct recorded_files *f, int fd, struct file_id *ret_id)
+{
+	const struct recorded_handle *handle = recorded_files_handle(f, fd);
+	struct recording_answer answer = { .value = handle ? handle->object : 0 };
+	int err = file_state_read(fd, ret_id);
+
+	if (!err && answer.value)
+		writer_put(f->writer, RECORDING_FILE_STATE,
+			&(struct writer_body){
+				{ { &answer, sizeof(answer) }, { ret_id, sizeof(*ret_id) } } });
+	return err;
+}
+
 /* FD was opened: gives it a name in the recording. Closes it on failure. */
 static int recorded_files_name(struct recorded_files *f, const char *question, int fd, bool is_file)
 {

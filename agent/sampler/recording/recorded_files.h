@@ -33,6 +33,7 @@ int recorded_files_openat(struct recorded_files *f, int dir_fd, const char *path
 int recorded_files_open_regular(
 	struct recorded_files *f, int dir_fd, const char *path, enum host_resolve how, int *ret_fd);
 int recorded_files_fstat(struct recorded_files *f, int fd, struct stat *ret_stat);
+int recorded_files_file_state(struct recorded_files *f, int fd, struct file_id *ret_id);
 int recorded_files_fstatat(
 	struct recorded_files *f, int dir_fd, const char *path, struct stat *ret_stat);
 ssize_t recorded_files_readlinkat(

@@ -100,6 +100,14 @@ static int recorder_fstat(void *context, int fd, struct stat *ret_stat)
 				     : fstat(fd, ret_stat);
 }
 
+static int recorder_file_state(void *context, int fd, struct file_id *ret_id)
+{
+	struct recorder *r = context;
+
+	return is_recorded_thread(r) ? recorded_files_file_state(&r->files, fd, ret_id)
+				     : file_state_read(fd, ret_id);
+}
+
 static int recorder_fstatat(void *context, int dir_fd, const char *path, struct stat *ret_stat)
 {
 	struct recorder *r = context;
@@ -213,6 +221,7 @@ int recorder_start(const char *path)
 		.openat = recorder_openat,
 		.open_regular = recorder_open_regular,
 		.fstat = recorder_fstat,
+		.file_state = recorder_file_state,
 		.fstatat = recorder_fstatat,
 		.readlinkat = recorder_readlinkat,
 		.pread = recorder_pread,

@@ -361,7 +361,7 @@ static void reduce_index(struct reduction *r, const struct record *record)
 {
 	struct recording_index body;
 
-	if (!recording_body(record, &body, sizeof(body)))
+	if (!recording_index_body(record, &body))
 		return;
 	if (body.file && body.file == r->without) {
 		body.file = 0;
