@@ -15,44 +15,13 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "symbolizer/kallsyms/kallsyms_parse.h"
-#include "symbolizer/kallsyms/ksym_tenants.h"
+#include "symbolizer/kallsyms/kallsyms_internal.h"
 
 enum {
 	PAGE_BYTES_ = 4096, /* smallest page: too short costs a name, too long gives a wrong one */
 	MAX_HOLE_BYTES = 1 << 20,
 	MAX_REGIONS = 1 << 20,
 	MAX_BEFORE = 4, /* older tables kept */
-};
-
-/* Offset and name are adjacent: the search ends in the cache line that has both. */
-struct symbol {
-	uint32_t offset; /* from the region's base; ascending in each region */
-	uint32_t name; /* offset in the text */
-};
-
-/* Symbols [first, first + count) of one module. */
-struct region {
-	uint64_t base; /* kaddr of its first symbol, the base of the offsets */
-	uint64_t end;
-	uint32_t first, count;
-	uint16_t module;
-};
-
-struct kallsyms {
-	struct region *regions; /* ascending, disjoint */
-	size_t region_count, region_capacity;
-	struct symbol *symbols;
-	size_t count;
-	char *text;
-	size_t text_bytes;
-	struct ksym_module *modules; /* number 1 is the first */
-	size_t module_count;
-	struct kallsyms_marks marks;
-	struct ksym_tenants tenants; /* changes from PERF_RECORD_KSYMBOL */
-	/* The table that this one replaced, for samples from its time. */
-	struct kallsyms *before;
-	uint64_t replaced_ns; /* when this one was replaced; 0 = never */
 };
 
 DEFINE_AUTO(kallsyms);
@@ -236,131 +205,6 @@ void kallsyms_destroy(struct kallsyms *k)
 	free(k);
 }
 
-/* ---- look-up ------------------------------------------------------------------------------- */
-
-static const struct region *find_region(const struct kallsyms *k, uint64_t kaddr)
-{
-	size_t low = 0, high = k->region_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (k->regions[middle].base <= kaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || kaddr >= k->regions[low - 1].end)
-		return NULL;
-	return &k->regions[low - 1];
-}
-
-/*
- * Returns the last symbol of R at or below KADDR, which is in R. Free of data-dependent branches:
- * the compiler emits conditional moves.
- */
-static struct symbol *find_symbol(const struct kallsyms *k, const struct region *r, uint64_t kaddr)
-{
-	uint32_t offset = (uint32_t)MIN(kaddr - r->base, UINT32_MAX);
-	struct symbol *base = k->symbols + r->first;
-
-	for (size_t count = r->count; count > 1;) {
-		size_t half = count / 2;
-
-		base = base[half].offset <= offset ? base + half : base;
-		count -= half;
-	}
-	return base;
-}
-
-static const char *kallsyms_module_name(const struct kallsyms *k, uint16_t module)
-{
-	return module == KSYM_KERNEL ? "" : k->modules[module - 1].name;
-}
-
-/* Looks up in the table as read, without tenants. */
-static bool lookup_listed(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
-{
-	const struct region *r = find_region(k, kaddr);
-	const struct symbol *symbol;
-
-	if (!r)
-		return false;
-	symbol = find_symbol(k, r, kaddr);
-	if (symbol->name == KSYM_NO_NAME)
-		return false;
-	*ret_symbol = (struct ksymbol){
-		.name = k->text + symbol->name,
-		.module = kallsyms_module_name(k, r->module),
-		.start = r->base + symbol->offset,
-	};
-	return true;
-}
-
-static bool is_same_symbol(const struct ksymbol *a, const struct ksymbol *b)
-{
-	return a->start == b->start && !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
-}
-
-/*
- * Looks up in this table and the ones it replaced. If their answers differ, the sample's module is
- * ambiguous and it gets no name.
- */
-static bool lookup_tables(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
-{
-	bool found = false;
-
-	for (; k; k = k->before) {
-		struct ksymbol symbol;
-
-		if (!lookup_listed(k, kaddr, &symbol))
-			continue;
-		if (found && !is_same_symbol(&symbol, ret_symbol))
-			return false;
-		*ret_symbol = symbol;
-		found = true;
-	}
-	return found;
-}
-
-uint32_t kallsyms_tenant(const struct kallsyms *k, uint64_t kaddr)
-{
-	const struct ksym_tenant *tenant = ksym_tenants_at(&k->tenants, kaddr);
-
-	return tenant && !tenant->was_before ? tenant->number : 0;
-}
-
-uint64_t kallsyms_epoch(const struct kallsyms *k)
-{
-	return k->tenants.last_number;
-}
-
-bool kallsyms_lookup_of(
-	const struct kallsyms *k, uint64_t kaddr, uint32_t tenant, struct ksymbol *ret_symbol)
-{
-	const struct ksym_tenant *whose = tenant ? ksym_tenants_find(&k->tenants, tenant, kaddr)
-						 : ksym_tenants_first(&k->tenants, kaddr);
-	struct ksymbol symbol;
-
-	if (whose) {
-		*ret_symbol = (struct ksymbol){ whose->name, whose->module, whose->start };
-		return true;
-	}
-	/*
-	 * The table may have been read after the arrival of tenants whose records are still unread.
-	 */
-	if (tenant || !lookup_tables(k, kaddr, &symbol) ||
-		ksym_tenants_came(&k->tenants, kaddr, symbol.start, symbol.name))
-		return false;
-	*ret_symbol = symbol;
-	return true;
-}
-
-bool kallsyms_lookup(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
-{
-	return kallsyms_lookup_of(k, kaddr, kallsyms_tenant(k, kaddr), ret_symbol);
-}
-
 /* ---- what comes and goes ------------------------------------------------------------------- */
 
 static struct ksym_tenant kallsyms_tenant_of(const struct kallsyms_event *event)
@@ -395,12 +239,12 @@ size_t kallsyms_refused(const struct kallsyms *k)
 static void forget_listed(void *context, const struct ksym_tenant *tenant)
 {
 	struct kallsyms *k = context;
-	const struct region *r = find_region(k, tenant->start);
+	const struct region *r = kallsyms_find_region(k, tenant->start);
 	struct symbol *symbol;
 
 	if (!r || r->module == KSYM_KERNEL)
 		return;
-	symbol = find_symbol(k, r, tenant->start);
+	symbol = kallsyms_find_symbol(k, r, tenant->start);
 	if (r->base + symbol->offset == tenant->start &&
 		!strcmp(k->text + symbol->name, tenant->name))
 		symbol->name = KSYM_NO_NAME;
@@ -452,32 +296,4 @@ size_t kallsyms_bytes(const struct kallsyms *k)
 	       k->count * sizeof(*k->symbols) + k->text_bytes +
 	       k->module_count * sizeof(*k->modules) + ksym_tenants_bytes(&k->tenants) +
 	       (k->before ? kallsyms_bytes(k->before) : 0);
-}
-
-/* Uses the newest table that has the module: a reloaded module lies elsewhere. */
-static void listed_range(
-	const struct kallsyms *k, const char *module, uint64_t *start, uint64_t *end)
-{
-	for (; k && *start >= *end; k = k->before) {
-		for (size_t i = 0; i < k->region_count; i++) {
-			if (strcmp(kallsyms_module_name(k, k->regions[i].module), module))
-				continue;
-			*start = MIN(*start, k->regions[i].base);
-			*end = MAX(*end, k->regions[i].end);
-		}
-	}
-}
-
-bool kallsyms_module_range(
-	const struct kallsyms *k, const char *module, uint64_t *ret_start, uint64_t *ret_end)
-{
-	uint64_t start = UINT64_MAX, end = 0;
-
-	listed_range(k, module, &start, &end);
-	ksym_tenants_range(&k->tenants, module, &start, &end);
-	if (start >= end)
-		return false;
-	*ret_start = start;
-	*ret_end = end;
-	return true;
 }
