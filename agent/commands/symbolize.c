@@ -12,25 +12,44 @@
 #include "agent/commands/commands.h"
 #include "agent/settings/log_options.h"
 #include "base/cleanup.h"
-#include "symbolizer/kallsyms/kallsyms.h"
 
 DEFINE_AUTO(index);
-DEFINE_AUTO(kallsyms);
 DEFINE_AUTO(symbolize_process);
+
+enum { IMAGE_BYTES = 128 }; /* of the name of a kernel module or a BPF program */
 
 /* The source of the addresses; exactly one of these is set. */
 struct source {
 	const char *path; /* path of the file */
 	struct index *index;
 	struct symbolize_process *process;
-	struct kallsyms *kallsyms;
-	struct symbolize_kernel_text text;
+	struct symbolize_kernel *kernel;
 };
 
-/* Parses an address as llvm-symbolizer does: a C number, after an optional kind word. */
-static bool symbolize_parse_address(const char *line, uint64_t *ret_address)
+/* Copies NAME of `[NAME]`; false if TEXT is something else. */
+static bool parse_image(const char *text, char image[IMAGE_BYTES])
+{
+	size_t length = strlen(text);
+
+	while (length && isspace((unsigned char)text[length - 1]))
+		length--;
+	if (length < 3 || length - 2 >= IMAGE_BYTES || text[0] != '[' || text[length - 1] != ']')
+		return false;
+	memcpy(image, text + 1, length - 2);
+	image[length - 2] = 0;
+	return true;
+}
+
+/*
+ * Parses an address as llvm-symbolizer does: a C number, after an optional kind word. `[NAME]` may
+ * follow it, a mapping of the kernel; IMAGE is "" without.
+ */
+static bool symbolize_parse_address(
+	const char *line, uint64_t *ret_address, char image[IMAGE_BYTES])
 {
 	char *end;
+
+	image[0] = 0;
 
 	while (isspace((unsigned char)*line))
 		line++;
@@ -44,7 +63,7 @@ static bool symbolize_parse_address(const char *line, uint64_t *ret_address)
 	*ret_address = strtoull(line, &end, 0);
 	while (isspace((unsigned char)*end))
 		end++;
-	return !errno && !*end;
+	return !errno && (!*end || parse_image(end, image));
 }
 
 /* True unless standard input is a regular file: the writer of a pipe may wait for each answer. */
@@ -55,15 +74,15 @@ static bool answers_are_awaited(void)
 	return fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode);
 }
 
-static void symbolize_look_up(
-	struct source *source, uint64_t address, struct symbolize_answer *ret_answer)
+static void symbolize_look_up(struct source *source, uint64_t address, const char *image,
+	struct symbolize_answer *ret_answer)
 {
 	if (source->process) {
-		symbolize_process_address(source->process, address, ret_answer);
+		symbolize_process_address(source->process, address, image, ret_answer);
 		return;
 	}
-	if (source->kallsyms) {
-		symbolize_kernel(source->kallsyms, address, &source->text, ret_answer);
+	if (source->kernel) {
+		symbolize_kernel(source->kernel, address, image, ret_answer);
 		return;
 	}
 	ret_answer->module = source->path;
@@ -72,26 +91,32 @@ static void symbolize_look_up(
 		index_lookup(source->index, address, ret_answer->frames, INDEX_MAX_FRAMES);
 }
 
-static int answer_lines(struct source *source, const struct symbolize_style *style)
+static void answer_line(
+	struct source *source, const struct symbolize_style *style, const char *line)
 {
 	struct symbolize_answer answer;
+	char image[IMAGE_BYTES];
+	uint64_t address;
+
+	if (symbolize_parse_address(line, &address, image) && (!*image || !source->index)) {
+		symbolize_look_up(source, address, *image ? image : NULL, &answer);
+		symbolize_print(stdout, style, address, &answer);
+	} else {
+		symbolize_print_error(stdout, style, source->path ? source->path : "", line);
+	}
+}
+
+static int answer_lines(struct source *source, const struct symbolize_style *style)
+{
 	bool flush = answers_are_awaited();
 	autofree char *line = NULL;
 	size_t room = 0;
 	ssize_t length;
 
 	while ((length = getline(&line, &room, stdin)) >= 0) {
-		uint64_t address;
-
 		if (length && line[length - 1] == '\n')
 			line[length - 1] = 0;
-		if (symbolize_parse_address(line, &address)) {
-			symbolize_look_up(source, address, &answer);
-			symbolize_print(stdout, style, address, &answer);
-		} else {
-			symbolize_print_error(
-				stdout, style, source->path ? source->path : "", line);
-		}
+		answer_line(source, style, line);
 		if (flush)
 			fflush(stdout);
 		if (ferror(stdout))
@@ -135,19 +160,24 @@ static int answer_file(
 	return answer_lines(&(struct source){ .path = path, .index = index }, style);
 }
 
-static int answer_kernel(const struct symbolize_style *style)
+static int answer_kernel(const struct config *config, const struct symbolize_style *style)
 {
-	autocall(auto_kallsyms_destroy) struct kallsyms *kallsyms = NULL;
+	autocall(symbolize_kernel_close) struct symbolize_kernel kernel = { 0 };
 
-	if (symbolize_kernel_open(&kallsyms))
+	if (symbolize_kernel_open(config_flag(config, SETTING_raw), &kernel))
 		return EXIT_FAILED;
-	return answer_lines(&(struct source){ .kallsyms = kallsyms }, style);
+	return answer_lines(&(struct source){ .kernel = &kernel }, style);
 }
 
 static int answer_process(struct symbolize_indexes *indexes, const struct config *config,
 	const struct symbolize_style *style)
 {
 	autocall(auto_symbolize_process_destroy) struct symbolize_process *process = NULL;
+	const struct symbolize_process_options options = {
+		.indexes = indexes,
+		.awaited = answers_are_awaited(),
+		.raw = config_flag(config, SETTING_raw),
+	};
 	autofree uint32_t *pids = NULL;
 	size_t count;
 
@@ -155,7 +185,7 @@ static int answer_process(struct symbolize_indexes *indexes, const struct config
 		return EXIT_USAGE;
 	if (count != 1 || pids[0] == 0)
 		return symbolize_usage_error("-p takes the pid of one process");
-	if (symbolize_process_create(pids[0], answers_are_awaited(), indexes, &process))
+	if (symbolize_process_create(pids[0], &options, &process))
 		return EXIT_FAILED;
 	return answer_lines(&(struct source){ .process = process }, style);
 }
@@ -177,6 +207,9 @@ static const char *misuse(const struct config *config)
 		return "--profile needs an output file: -o FILE";
 	if (config_given(config, SETTING_output) && !config_given(config, SETTING_profile))
 		return "-o is only for --profile: results go to standard output";
+	if (config_flag(config, SETTING_raw) && !config_flag(config, SETTING_kallsyms) &&
+		!config_given(config, SETTING_pid))
+		return "--raw is only for addresses of the kernel: with -k or -p";
 	return NULL;
 }
 
@@ -191,7 +224,7 @@ static int symbolize_run(const struct config *config, const struct symbolize_sty
 	if (config_given(config, SETTING_pid))
 		return answer_process(&indexes, config, style);
 	if (config_flag(config, SETTING_kallsyms))
-		return answer_kernel(style);
+		return answer_kernel(config, style);
 	return answer_file(&indexes, style, config_text(config, SETTING_executable));
 }
 

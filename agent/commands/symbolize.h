@@ -84,29 +84,43 @@ void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const st
 
 /* ---- symbolize_kernel.c -------------------------------------------------------------------- */
 struct kallsyms;
+struct symbolize_kernel {
+	struct kallsyms *kallsyms;
+	bool raw; /* addresses without an image are those of the running kernel */
+	bool ambiguity_said; /* that an address may be meant either way, once */
+	char module[80]; /* storage for the module name in the answer */
+};
 /* Opens the kernel's symbols; on failure prints the reason to stderr. */
-int symbolize_kernel_open(struct kallsyms **ret_kallsyms);
+int symbolize_kernel_open(bool raw, struct symbolize_kernel *ret_kernel);
+void symbolize_kernel_close(struct symbolize_kernel *kernel);
 /* True for an address in the kernel's half of the address space. */
 bool symbolize_is_kernel(uint64_t address);
-struct symbolize_kernel_text {
-	char module[80];
-};
-/* TEXT is storage for the module name in the answer. */
-void symbolize_kernel(const struct kallsyms *kallsyms, uint64_t kaddr,
-	struct symbolize_kernel_text *text, struct symbolize_answer *ret_answer);
+/*
+ * Looks up ADDRESS. IMAGE is the mapping it has in a profile, without the brackets: it is a link
+ * address then (symbolizer/kallsyms/link_address.h). With NULL it is one if it is in the kernel's
+ * text as linked, unless KERNEL is raw, and otherwise an address of the running kernel.
+ */
+void symbolize_kernel(struct symbolize_kernel *kernel, uint64_t address, const char *image,
+	struct symbolize_answer *ret_answer);
 
 /* ---- symbolize_process.c ------------------------------------------------------------------- */
 struct symbolize_process;
-/*
- * Opens process PID; INDEXES is borrowed. AWAITED: the user reads each answer before sending the
- * next address, so an address outside all known mappings re-reads them every time. Prints errors to
- * stderr.
- */
-int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexes *indexes,
+struct symbolize_process_options {
+	struct symbolize_indexes *indexes; /* borrowed */
+	/*
+	 * The user reads each answer before sending the next address, so an address outside all
+	 * known mappings re-reads them every time.
+	 */
+	bool awaited;
+	bool raw; /* as in struct symbolize_kernel */
+};
+/* Opens process PID. Prints errors to stderr. */
+int symbolize_process_create(uint32_t pid, const struct symbolize_process_options *options,
 	struct symbolize_process **ret_process);
 void symbolize_process_destroy(struct symbolize_process *p);
-void symbolize_process_address(
-	struct symbolize_process *p, uint64_t pc, struct symbolize_answer *ret_answer);
+/* IMAGE as for symbolize_kernel(); NULL for an address of the process. */
+void symbolize_process_address(struct symbolize_process *p, uint64_t pc, const char *image,
+	struct symbolize_answer *ret_answer);
 
 /* ---- symbolize_profile.c ------------------------------------------------------------------- */
 /*

@@ -43,9 +43,8 @@ struct symbolize_process {
 	int perf_map_fd;
 	uint64_t perf_map_ns; /* CLOCK_MONOTONIC, of the last attempt to open it */
 	struct perf_map *perf_map;
-	struct kallsyms *kallsyms;
-	bool kallsyms_tried;
-	struct symbolize_kernel_text text;
+	struct symbolize_kernel kernel;
+	bool raw, kernel_tried;
 };
 
 DEFINE_AUTO(symbolize_process);
@@ -101,7 +100,7 @@ static void say_why_not(uint32_t pid, const struct process *process, int err)
 			pid);
 }
 
-int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexes *indexes,
+int symbolize_process_create(uint32_t pid, const struct symbolize_process_options *options,
 	struct symbolize_process **ret_process)
 {
 	autocall(auto_symbolize_process_destroy) struct symbolize_process *p =
@@ -111,8 +110,9 @@ int symbolize_process_create(uint32_t pid, bool awaited, struct symbolize_indexe
 	if (!p)
 		return -ENOMEM;
 	p->pid = pid;
-	p->awaited = awaited;
-	p->indexes = indexes;
+	p->awaited = options->awaited;
+	p->raw = options->raw;
+	p->indexes = options->indexes;
 	build_ids_init(&p->build_ids, &p->metrics);
 	p->proc_fd = p->pid_fd = p->perf_map_fd = -1;
 	map_init(&p->module_indexes, MAX_MODULES);
@@ -146,7 +146,7 @@ void symbolize_process_destroy(struct symbolize_process *p)
 	destroy_indexes(&p->module_indexes);
 	modules_destroy(p->modules);
 	perf_map_destroy(p->perf_map);
-	kallsyms_destroy(p->kallsyms);
+	symbolize_kernel_close(&p->kernel);
 	if (p->perf_map_fd >= 0)
 		close(p->perf_map_fd);
 	if (p->pid_fd >= 0)
@@ -164,14 +164,14 @@ static void set_only_frame(struct symbolize_answer *answer, const char *name)
 	answer->frames[0] = (struct index_frame){ .name = name, .linkage = name, .file = "" };
 }
 
-static void look_up_kernel(
-	struct symbolize_process *p, uint64_t kaddr, struct symbolize_answer *answer)
+static void look_up_kernel(struct symbolize_process *p, uint64_t address, const char *image,
+	struct symbolize_answer *answer)
 {
-	if (!p->kallsyms_tried)
-		symbolize_kernel_open(&p->kallsyms);
-	p->kallsyms_tried = true;
-	if (p->kallsyms)
-		symbolize_kernel(p->kallsyms, kaddr, &p->text, answer);
+	if (!p->kernel_tried)
+		(void)symbolize_kernel_open(p->raw, &p->kernel);
+	p->kernel_tried = true;
+	if (p->kernel.kallsyms)
+		symbolize_kernel(&p->kernel, address, image, answer);
 }
 
 static int open_module(const struct symbolize_process *p, const struct mapping *mapping,
@@ -293,16 +293,16 @@ static const struct mapping *mapping_at(struct symbolize_process *p, uint64_t pc
 	return mappings_find(p->process->mappings, pc);
 }
 
-void symbolize_process_address(
-	struct symbolize_process *p, uint64_t pc, struct symbolize_answer *ret_answer)
+void symbolize_process_address(struct symbolize_process *p, uint64_t pc, const char *image,
+	struct symbolize_answer *ret_answer)
 {
 	const struct mapping *mapping;
 
 	ret_answer->module = "";
 	ret_answer->name_module = false;
 	ret_answer->count = 0;
-	if (symbolize_is_kernel(pc)) {
-		look_up_kernel(p, pc, ret_answer);
+	if (image || symbolize_is_kernel(pc)) {
+		look_up_kernel(p, pc, image, ret_answer);
 		return;
 	}
 	mapping = mapping_at(p, pc);

@@ -29,7 +29,7 @@
 #include "pprof/pprof.h"
 #include "symbolizer/builds/cache.h"
 #include "symbolizer/builds/debug_search.h"
-#include "symbolizer/kallsyms/kallsyms.h"
+#include "symbolizer/kallsyms/link_address.h"
 #include "symbolizer/kernel_image.h"
 #include "symbolizer/vdso.h"
 
@@ -59,8 +59,8 @@ struct naming {
 	size_t count, capacity;
 	struct map by_name; /* hash of path and build ID → number */
 	uint32_t *numbers; /* by mapping: index in `sources` plus 1; 0 = not looked up yet */
-	struct kallsyms *kallsyms;
-	bool kallsyms_tried;
+	struct symbolize_kernel kernel;
+	bool kernel_tried;
 };
 
 static void naming_deinit(struct naming *n)
@@ -71,7 +71,7 @@ static void naming_deinit(struct naming *n)
 	free(n->sources);
 	free(n->numbers);
 	map_deinit(&n->by_name);
-	kallsyms_destroy(n->kallsyms);
+	symbolize_kernel_close(&n->kernel);
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -250,10 +250,10 @@ static bool symbolize_profile_module_name(const char *path, char name[MAX_MODULE
 
 static const struct kallsyms *kernel_symbols(struct naming *n)
 {
-	if (!n->kallsyms_tried)
-		symbolize_kernel_open(&n->kallsyms);
-	n->kallsyms_tried = true;
-	return n->kallsyms;
+	if (!n->kernel_tried)
+		(void)symbolize_kernel_open(true, &n->kernel);
+	n->kernel_tried = true;
+	return n->kernel.kallsyms;
 }
 
 static bool is_build_id(const struct source *source, const struct build_id *running)
@@ -264,9 +264,27 @@ static bool is_build_id(const struct source *source, const struct build_id *runn
 }
 
 /*
- * Uses the running kernel if it is the same build. The profile may be from before a reboot: KASLR
- * then shifts the kernel's text by a multiple of its alignment. Modules may be loaded anywhere, so
- * they must not have moved.
+ * Our profiles have a module's link addresses. Other producers' have those of the kernel that was
+ * sampled, where the module may have been anywhere: it must not have moved.
+ */
+static bool find_kernel_module(
+	const struct naming *n, struct source *source, const char *name, uint64_t mapping_start)
+{
+	uint64_t start, end;
+
+	if (mapping_start == LINK_IMAGES) {
+		if (!link_address_resolve(n->kernel.kallsyms, name, LINK_IMAGES, &start))
+			return false;
+		source->shift = start - LINK_IMAGES;
+		return true;
+	}
+	return kallsyms_module_range(n->kernel.kallsyms, name, &start, &end) &&
+	       start == mapping_start;
+}
+
+/*
+ * Uses the running kernel if it is the same build. The profile may have link addresses, or be from
+ * before a reboot: KASLR shifts the kernel's text by a multiple of its alignment.
  */
 static bool find_kernel(
 	struct naming *n, struct source *source, const Perftools__Profiles__Mapping *mapping)
@@ -279,7 +297,7 @@ static bool find_kernel(
 		if (kernel_build_id(&running) || !is_build_id(source, &running) ||
 			!kernel_symbols(n))
 			return false;
-		kallsyms_text(n->kallsyms, &start, &end);
+		kallsyms_text(n->kernel.kallsyms, &start, &end);
 		source->shift = start - mapping->memory_start;
 		return source->shift % KASLR_ALIGN == 0;
 	}
@@ -287,8 +305,7 @@ static bool find_kernel(
 		kernel_module_build_id(name, &running) || !is_build_id(source, &running) ||
 		!kernel_symbols(n))
 		return false;
-	return kallsyms_module_range(n->kallsyms, name, &start, &end) &&
-	       start == mapping->memory_start;
+	return find_kernel_module(n, source, name, mapping->memory_start);
 }
 
 /* ---- one address ---------------------------------------------------------------------------- */
@@ -375,7 +392,7 @@ static size_t symbolize_profile_look_up_kernel(const struct naming *n, const str
 {
 	struct ksymbol symbol;
 
-	if (!kallsyms_lookup(n->kallsyms, address + source->shift, &symbol))
+	if (!kallsyms_lookup(n->kernel.kallsyms, address + source->shift, &symbol))
 		return 0;
 	*ret = (struct index_frame){ .name = symbol.name, .linkage = symbol.name, .file = "" };
 	return 1;

@@ -16,10 +16,12 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/kallsyms/kallsyms_internal.h"
+#include "symbolizer/kallsyms/ksym_modules.h"
 
 enum {
 	PAGE_BYTES_ = 4096, /* smallest page: too short costs a name, too long gives a wrong one */
 	MAX_HOLE_BYTES = 1 << 20,
+	MAX_MODULE_BYTES = 1 << 30, /* of one whose size is not known */
 	MAX_REGIONS = 1 << 20,
 	MAX_BEFORE = 4, /* older tables kept */
 };
@@ -92,7 +94,23 @@ static bool leaves_region(const struct region *r, const struct ksym_line *line, 
 	return r->module != KSYM_KERNEL && line->kaddr - last > MAX_HOLE_BYTES;
 }
 
-static int begin_region(struct kallsyms *k, const struct ksym_line *line)
+/* Not a module, but the name under which kallsyms lists what is loaded one by one. */
+static bool is_collection(const char *module)
+{
+	return !strcmp(module, "bpf") || !strncmp(module, "__builtin__", 11);
+}
+
+/* Modules are loaded at the start of a page; the first of its lines is the lowest. */
+static void place_module(struct ksym_module *module, uint64_t first_kaddr)
+{
+	if (module->size || is_collection(module->name))
+		return;
+	module->base = first_kaddr & ~(uint64_t)(PAGE_BYTES_ - 1);
+	module->size = MAX_MODULE_BYTES;
+}
+
+static int begin_region(
+	struct kallsyms *k, struct ksym_module *modules, const struct ksym_line *line)
 {
 	int err = array_reserve(k->regions, k->region_capacity, k->region_count + 1, MAX_REGIONS);
 
@@ -103,6 +121,8 @@ static int begin_region(struct kallsyms *k, const struct ksym_line *line)
 
 		before->end = MIN(before->end, line->kaddr);
 	}
+	if (line->module != KSYM_KERNEL)
+		place_module(&modules[line->module - 1], line->kaddr);
 	k->regions[k->region_count++] = (struct region){
 		.base = line->kaddr,
 		.first = (uint32_t)k->count,
@@ -128,7 +148,7 @@ static int pack_lines(struct kallsyms *k, struct ksym_parse *p)
 		if (r && line.kaddr == last)
 			continue; /* the best name of an address comes first */
 		if (!r || leaves_region(r, &line, last)) {
-			int err = begin_region(k, &line);
+			int err = begin_region(k, p->modules, &line);
 
 			if (err)
 				return err;
@@ -167,6 +187,8 @@ static int kallsyms_pack(struct kallsyms *k, struct ksym_parse *p)
 	k->modules = take(p->modules);
 	k->module_count = p->module_count;
 	k->marks = p->marks;
+	if (!k->marks.text)
+		k->marks.text = k->marks.stext;
 	return 0;
 }
 
@@ -203,6 +225,11 @@ void kallsyms_destroy(struct kallsyms *k)
 	free(k->text);
 	free(k->modules);
 	free(k);
+}
+
+int kallsyms_place_modules(struct kallsyms *k, int fd)
+{
+	return ksym_modules_read(fd, k->modules, k->module_count);
 }
 
 /* ---- what comes and goes ------------------------------------------------------------------- */

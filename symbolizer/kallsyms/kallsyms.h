@@ -16,12 +16,19 @@ struct ksymbol {
 	const char *name;
 	const char *module; /* "" = the kernel itself, "bpf" = a BPF program, else the module */
 	uint64_t start; /* kaddr */
+	/*
+	 * What was loaded as one piece with it: "" = the kernel, its module, or itself (the name of
+	 * a BPF program, a trampoline, a module's function that runs once).
+	 */
+	const char *image;
+	uint64_t image_start; /* kaddr; 0 = not known */
 };
 
 enum { KALLSYMS_TRAMPOLINES = 3 };
 
 /* Kernel addresses other than functions; 0 = not listed. */
 struct kallsyms_marks {
+	uint64_t text; /* _text, where the kernel's image begins; _stext if it is not listed */
 	uint64_t stext, etext; /* [_stext, _etext): kernel code without modules */
 	/* x86_64: addresses and rules of the ORC unwind table. */
 	uint64_t orc_addresses, orc_addresses_end, orc_rules, orc_rules_end;
@@ -32,6 +39,12 @@ struct kallsyms_marks {
 /* Reads an open /proc/kallsyms. Returns -EACCES if every address reads as 0 (kptr_restrict). */
 int kallsyms_create(int fd, struct kallsyms **ret_kallsyms);
 void kallsyms_destroy(struct kallsyms *k);
+/*
+ * Reads an open /proc/modules: where modules begin. Without it, or for a module that it does not
+ * list, that is the page of the module's first symbol, which may be of code that is there only
+ * while the module is being loaded.
+ */
+int kallsyms_place_modules(struct kallsyms *k, int fd);
 /*
  * Returns KADDR's tenant after the records so far, for kallsyms_lookup_of(); 0 if no record
  * announced one.
@@ -76,3 +89,5 @@ size_t kallsyms_bytes(const struct kallsyms *k);
 /* Returns the extent of a module's symbols, for its pprof mapping; false if unknown. */
 bool kallsyms_module_range(
 	const struct kallsyms *k, const char *module, uint64_t *ret_start, uint64_t *ret_end);
+/* Returns where IMAGE, as in struct ksymbol, begins now; false if it is not loaded. */
+bool kallsyms_image_start(const struct kallsyms *k, const char *image, uint64_t *ret_start);

@@ -43,6 +43,24 @@ static const char *kallsyms_module_name(const struct kallsyms *k, uint16_t modul
 	return module == KSYM_KERNEL ? "" : k->modules[module - 1].name;
 }
 
+/* Fills in what SYMBOL of module number MODULE, at KADDR, was loaded with. */
+static void find_image(
+	const struct kallsyms *k, uint16_t module, uint64_t kaddr, struct ksymbol *symbol)
+{
+	const struct ksym_module *m = module == KSYM_KERNEL ? NULL : &k->modules[module - 1];
+
+	if (!m) {
+		symbol->image = "";
+		symbol->image_start = k->marks.text;
+	} else if (kaddr >= m->base && kaddr - m->base < m->size) {
+		symbol->image = m->name;
+		symbol->image_start = m->base;
+	} else {
+		symbol->image = symbol->name;
+		symbol->image_start = symbol->start;
+	}
+}
+
 /* Looks up in the table as read, without tenants. */
 static bool lookup_listed(const struct kallsyms *k, uint64_t kaddr, struct ksymbol *ret_symbol)
 {
@@ -59,6 +77,7 @@ static bool lookup_listed(const struct kallsyms *k, uint64_t kaddr, struct ksymb
 		.module = kallsyms_module_name(k, r->module),
 		.start = r->base + symbol->offset,
 	};
+	find_image(k, r->module, kaddr, ret_symbol);
 	return true;
 }
 
@@ -108,7 +127,13 @@ bool kallsyms_lookup_of(
 	struct ksymbol symbol;
 
 	if (whose) {
-		*ret_symbol = (struct ksymbol){ whose->name, whose->module, whose->start };
+		*ret_symbol = (struct ksymbol){
+			.name = whose->name,
+			.module = whose->module,
+			.start = whose->start,
+			.image = whose->name,
+			.image_start = whose->start,
+		};
 		return true;
 	}
 	/*
@@ -152,4 +177,38 @@ bool kallsyms_module_range(
 	*ret_start = start;
 	*ret_end = end;
 	return true;
+}
+
+static bool find_alone(
+	const struct kallsyms *k, const struct region *r, const char *name, uint64_t *ret_start)
+{
+	for (uint32_t i = r->first; i < r->first + r->count; i++) {
+		if (strcmp(k->text + k->symbols[i].name, name))
+			continue;
+		*ret_start = r->base + k->symbols[i].offset;
+		return true;
+	}
+	return false;
+}
+
+bool kallsyms_image_start(const struct kallsyms *k, const char *image, uint64_t *ret_start)
+{
+	if (!*image) {
+		*ret_start = k->marks.text;
+		return k->marks.text;
+	}
+	for (size_t i = 0; i < k->module_count; i++) {
+		if (!k->modules[i].size || strcmp(k->modules[i].name, image))
+			continue;
+		*ret_start = k->modules[i].base;
+		return true;
+	}
+	for (size_t i = 0; i < k->region_count; i++) {
+		const struct region *r = &k->regions[i];
+
+		if (r->module != KSYM_KERNEL && !k->modules[r->module - 1].size &&
+			find_alone(k, r, image, ret_start))
+			return true;
+	}
+	return false;
 }

@@ -247,6 +247,7 @@ static void note_mark(struct ksym_parse *p, const struct fields *f)
 		const char *name;
 		uint64_t *kaddr;
 	} marks[] = {
+		{ "_text", &m->text },
 		{ "_stext", &m->stext },
 		{ "_etext", &m->etext },
 		{ "__start_orc_unwind_ip", &m->orc_addresses },

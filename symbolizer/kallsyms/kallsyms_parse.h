@@ -26,6 +26,8 @@ struct ksym_line {
 
 struct ksym_module {
 	char name[KSYM_MODULE_BYTES];
+	/* Its place; size 0 = not a module: kallsyms puts functions loaded one by one under it. */
+	uint64_t base, size; /* kaddr, bytes */
 };
 
 struct ksym_parse {

@@ -119,10 +119,11 @@ static struct module *make_module(
 
 static void make_symbols(struct fixture *f)
 {
-	autoclose int kallsyms_fd = text_fd("ffffffff81000000 T _stext\n"
-					    "ffffffff81001000 T do_syscall_64\n"
-					    "ffffffff81002000 T vfs_read\n"
-					    "ffffffff81003000 T _etext\n"
+	autoclose int kallsyms_fd = text_fd("ffffffff9a400000 T _text\n"
+					    "ffffffff9a400000 T _stext\n"
+					    "ffffffff9a401000 T do_syscall_64\n"
+					    "ffffffff9a402000 T vfs_read\n"
+					    "ffffffff9a403000 T _etext\n"
 					    "ffffffffc0000000 t nf_hook\t[nf_tables]\n"
 					    "ffffffffc0001000 t bpf_prog_1234\t[bpf]\n"
 					    "ffffffffc0002000 t last\t[nf_tables]\n");

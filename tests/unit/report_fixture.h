@@ -10,6 +10,7 @@
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/sealing.h"
 #include "agent/sampler/symbolize/symbolize.h"
+#include "symbolizer/kallsyms/link_address.h"
 
 enum {
 	SEGMENT_ADDRESS = 0x401000,
@@ -24,7 +25,9 @@ enum {
 };
 
 #define PROGRAM_HASH "01020304000000000000000000000009" /* the program's file hash */
-#define KERNEL_BASE UINT64_C(0xffffffff81000000)
+/* Where KASLR has put the kernel, and where it is linked. */
+#define KERNEL_BASE UINT64_C(0xffffffff9a400000)
+#define KERNEL_LINKED UINT64_C(0xffffffff81000000)
 
 struct fixture {
 	struct metrics metrics;

@@ -197,8 +197,9 @@ static void test_kernel_module_and_bpf_frames_have_their_own_mappings(void **sta
 	automessage *m = pprof_of(f, NULL);
 	static const char *const names[] = { "vfs_read", "bpf_prog_1234", "nf_hook",
 		"do_syscall_64", "main" };
-	static const char *const files[] = { "[kernel.kallsyms]", "[bpf]", "[nf_tables]",
+	static const char *const files[] = { "[kernel.kallsyms]", "[bpf_prog_1234]", "[nf_tables]",
 		"[kernel.kallsyms]", "/bin/program" };
+	static const uint64_t offsets[] = { 0xf, 0xf };
 
 	assert_int_equal(m->n_sample, 1);
 	assert_int_equal(m->sample[0]->n_location_id, 5);
@@ -206,8 +207,14 @@ static void test_kernel_module_and_bpf_frames_have_their_own_mappings(void **sta
 		assert_string_equal(name_at(m, 0, i, 0), names[i]);
 		assert_string_equal(file_at(m, 0, i), files[i]);
 	}
-	assert_int_equal(mapping_at(m, 0, 0)->memory_start, KERNEL_BASE);
-	assert_int_equal(mapping_at(m, 0, 0)->memory_limit, KERNEL_BASE + 0x3000);
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		assert_int_equal(mapping_at(m, 0, 1 + i)->memory_start, LINK_IMAGES);
+		assert_int_equal(mapping_at(m, 0, 1 + i)->memory_limit, LINK_IMAGES_END);
+		assert_int_equal(location_at(m, 0, 1 + i)->address, LINK_IMAGES + offsets[i]);
+	}
+	assert_int_equal(mapping_at(m, 0, 0)->memory_start, KERNEL_LINKED);
+	assert_int_equal(mapping_at(m, 0, 0)->memory_limit, KERNEL_LINKED + 0x3000);
+	assert_int_equal(location_at(m, 0, 0)->address, KERNEL_LINKED + 0x2010);
 	assert_int_equal(m->sample[0]->value[0], 3);
 	assert_int_equal(m->sample[0]->value[1], 30303030);
 }
@@ -249,11 +256,11 @@ static void test_kernel_address_outside_everything_has_no_mapping(void **state)
 	automessage *m = pprof_of(f, NULL);
 
 	assert_null(mapping_at(m, 0, 0));
-	assert_int_equal(location_at(m, 0, 0)->address, frame.address);
+	assert_int_equal(location_at(m, 0, 0)->address, LINK_UNKNOWN);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_UNKNOWN_MAPPING), 1);
 }
 
-static void test_without_kallsyms_kernel_frames_stay_addresses(void **state)
+static void test_without_kallsyms_kernel_frames_have_no_address(void **state)
 {
 	struct fixture *f = *state;
 	struct profile_frame frame = in_kernel(1, 0);
@@ -267,6 +274,8 @@ static void test_without_kallsyms_kernel_frames_stay_addresses(void **state)
 	assert_string_equal(file_at(m, 0, 0), "[kernel.kallsyms]");
 	assert_int_equal(location_at(m, 0, 0)->n_line, 0);
 	assert_false(mapping_at(m, 0, 0)->has_functions);
+	assert_int_equal(mapping_at(m, 0, 0)->memory_start, LINK_UNKNOWN);
+	assert_int_equal(location_at(m, 0, 0)->address, LINK_UNKNOWN);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_FRAMES_NO_INDEX), 1);
 }
 
@@ -756,7 +765,7 @@ int main(void)
 		CASE(test_kernel_module_and_bpf_frames_have_their_own_mappings),
 		CASE(test_programs_at_one_kernel_address_are_two_locations),
 		CASE(test_kernel_address_outside_everything_has_no_mapping),
-		CASE(test_without_kallsyms_kernel_frames_stay_addresses),
+		CASE(test_without_kallsyms_kernel_frames_have_no_address),
 		CASE(test_jit_code_is_named_in_its_own_process_only),
 		CASE(test_a_map_that_is_not_read_to_its_end_names_nothing),
 		CASE(test_code_in_no_file_without_a_name_lacks_a_symbol),

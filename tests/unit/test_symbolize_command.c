@@ -375,15 +375,15 @@ static void a_process_that_is_not_there(void **state)
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-/* An address of the kernel that /proc/kallsyms shows, and its name; false if it hides them. */
-static bool kernel_function(uint64_t *ret_address, char name[128])
+/* The address of NAME in /proc/kallsyms; false if it hides them. */
+static bool kernel_function(const char *wanted, uint64_t *ret_address)
 {
 	autofclose FILE *file = fopen("/proc/kallsyms", "re");
-	char line[512], type;
+	char line[512], name[128], type;
 
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%" SCNx64 " %c %127s", ret_address, &type, name) == 3 &&
-			!strcmp(name, "vfs_read"))
+			!strcmp(name, wanted))
 			return *ret_address > 0;
 	}
 	return false;
@@ -391,22 +391,21 @@ static bool kernel_function(uint64_t *ret_address, char name[128])
 
 static void an_address_of_the_kernel(void **state)
 {
-	char name[128], expected[160];
+	static const char expected[] = "vfs_read\n??:0:0\n\n";
 	uint64_t address;
 
 	(void)state;
-	if (!kernel_function(&address, name)) {
+	if (!kernel_function("vfs_read", &address)) {
 		command_expect(&run, "symbolize -k", EXIT_FAILED, "the kernel hides its addresses");
 		return;
 	}
-	snprintf(expected, sizeof(expected), "%s\n??:0:0\n\n", name);
 	run.input = hex_of(address + 1);
-	command_expect(&run, "symbolize -k", EXIT_DONE, "");
+	command_expect(&run, "symbolize -k --raw", EXIT_DONE, "");
 	assert_string_equal(run.out, expected);
-	command_expect(&run, "symbolize -k --output-style JSON", EXIT_DONE, "");
+	command_expect(&run, "symbolize -k --raw --output-style JSON", EXIT_DONE, "");
 	out_contains("\"ModuleName\":\"[kernel.kallsyms]\"");
 	/* Kernel addresses are resolved with a process, too. */
-	command_expect(&run, words_for("symbolize -p %d", getpid()), EXIT_DONE, "");
+	command_expect(&run, words_for("symbolize -p %d --raw", getpid()), EXIT_DONE, "");
 	assert_string_equal(run.out, expected);
 	run.input = "0x1234\n";
 	command_expect(&run, "symbolize -k", EXIT_DONE, "");
@@ -624,6 +623,47 @@ static void names_that_are_there_stay(void **state)
 	assert_memory_equal(run.err, "added names to 0 of 0 ", 22);
 }
 
+/* As they are in profiles, with the mapping or, for the kernel's own, without. */
+static void a_link_address_of_the_kernel(void **state)
+{
+	static const char *const unknown[] = { "0xffffffff00000010 [no_such_module]\n",
+		"0x10 [kernel.kallsyms]\n", "0x8000000000000000 [kernel.kallsyms]\n" };
+	static const char *const wrong[] = { "0x10 []\n", "0x10 [x\n", "0x10 x]\n", "0x10 x\n" };
+	uint64_t address, text, linked;
+	char line[64];
+
+	(void)state;
+	if (!kernel_function("vfs_read", &address) || !kernel_function("_text", &text))
+		return;
+	linked = address - text +
+		 (text >> 31 == 0x1ffffffff ? UINT64_C(0xffffffff81000000)
+					    : UINT64_C(0xffff800080000000));
+	snprintf(line, sizeof(line), "0x%" PRIx64 " [kernel.kallsyms] \n0x%" PRIx64 "\n",
+		linked + 1, linked);
+	run.input = line;
+	for (int i = 0; i < 2; i++) {
+		command_run(&run, i ? "symbolize -k" : words_for("symbolize -p %d", getpid()));
+		assert_int_equal(run.status, EXIT_DONE);
+		assert_string_equal(run.out, "vfs_read\n??:0:0\n\nvfs_read\n??:0:0\n\n");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
+		run.input = unknown[i];
+		command_expect(&run, "symbolize -k", EXIT_DONE, "");
+		assert_string_equal(run.out, "??\n??:0:0\n\n");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		run.input = wrong[i];
+		command_expect(&run, "symbolize -k", EXIT_DONE, "");
+		assert_string_equal(run.out, wrong[i]);
+	}
+	/* A file has no such mappings. */
+	run.input = "0x10 [ext4]\n";
+	command_expect(&run, words_for("symbolize -e %s", self), EXIT_DONE, "");
+	assert_string_equal(run.out, run.input);
+	command_expect(&run, words_for("symbolize -e %s --raw", self), EXIT_USAGE,
+		"--raw is only for addresses of the kernel");
+}
+
 static void the_kernels_addresses_need_its_build_id(void **state)
 {
 	struct shape shape = { .path = "[kernel.kallsyms]",
@@ -681,6 +721,7 @@ int main(int argc, char **argv)
 		CASE(addresses_of_a_process),
 		CASE(a_process_that_is_not_there),
 		CASE(an_address_of_the_kernel),
+		CASE(a_link_address_of_the_kernel),
 		CASE(a_profile_gets_the_names_of_its_files),
 		CASE(mappings_in_elf_addresses),
 		CASE(another_build_gets_no_names),

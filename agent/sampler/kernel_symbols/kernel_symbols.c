@@ -56,11 +56,19 @@ static uint64_t kernel_modules_hash(int proc_fd)
 	return hash;
 }
 
+/* A kernel without modules has no /proc/modules. */
 static int kallsyms_read(int proc_fd, struct kallsyms **ret_table)
 {
 	autoclose int fd = host_openat(proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
+	autoclose int modules_fd = -1;
+	int err = fd < 0 ? -errno : kallsyms_create(fd, ret_table);
 
-	return fd < 0 ? -errno : kallsyms_create(fd, ret_table);
+	if (err)
+		return err;
+	modules_fd = host_openat(proc_fd, "modules", O_RDONLY | O_CLOEXEC);
+	if (modules_fd >= 0)
+		(void)kallsyms_place_modules(*ret_table, modules_fd);
+	return 0;
 }
 
 int kernel_symbols_create(int proc_fd, struct metrics *metrics, struct kernel_symbols **ret_symbols)

@@ -43,7 +43,11 @@ enum symbolize_outcome {
 };
 
 struct symbolized {
-	uint64_t address; /* ELF address or kaddr; pc if there is no file */
+	/*
+	 * ELF address; of the kernel its link address (symbolizer/kallsyms/link_address.h); pc if
+	 * there is no file.
+	 */
+	uint64_t address;
 	/* NULL = none. Valid until the sampler answers for the next window. */
 	const struct symbolized_mapping *mapping;
 	enum symbolize_outcome outcome;

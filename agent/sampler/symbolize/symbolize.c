@@ -10,19 +10,17 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "symbolizer/kallsyms/link_address.h"
 #include "symbolizer/kernel_image.h"
 
 enum {
 	MAX_MAPPINGS = 1 << 20,
 	MAX_MAPPING_BYTES = 64 << 20,
 	BUILD_ID_TEXT_BYTES = 2 * BUILD_ID_MAX_BYTES + 1,
-	KERNEL_NAME_BYTES = 64, /* MODULE_NAME_LEN is 56 */
+	KERNEL_NAME_BYTES = 128, /* MODULE_NAME_LEN is 56, names of BPF programs are shorter */
 	KERNEL_KEY = '\2',
 	NO_SEGMENT = UINT32_MAX,
 };
-
-/* The kernel's half of the address space, on x86_64 and aarch64. */
-static const uint64_t kernel_half = UINT64_C(1) << 63;
 
 /*
  * Key of a mapping of a file. Other mappings have their name as the key, kernel ones with
@@ -141,43 +139,42 @@ static void fill_kernel(struct symbolize *s, struct symbolized_mapping *mapping)
 	struct build_id id;
 
 	mapping->file = "[kernel.kallsyms]";
-	mapping->start = kernel_half;
-	mapping->limit = UINT64_MAX;
-	if (kallsyms)
-		kallsyms_text(kallsyms, &mapping->start, &mapping->limit);
+	if (!kallsyms || !link_address_text(kallsyms, &mapping->start, &mapping->limit)) {
+		mapping->start = LINK_UNKNOWN;
+		mapping->limit = UINT64_MAX;
+	}
 	if (!kernel_build_id(&id))
 		mapping->build_id = keep_build_id(s, &id);
 }
 
-static void fill_kernel_module(
-	struct symbolize *s, const char *module, struct symbolized_mapping *mapping)
+static void fill_kernel_image(
+	struct symbolize *s, const char *image, struct symbolized_mapping *mapping)
 {
 	char name[KERNEL_NAME_BYTES + 2];
 	struct build_id id;
 
-	snprintf(name, sizeof(name), "[%.*s]", KERNEL_NAME_BYTES - 1, module);
+	snprintf(name, sizeof(name), "[%.*s]", KERNEL_NAME_BYTES - 1, image);
 	mapping->file = keep_text(s, name);
-	mapping->start = kernel_half;
-	mapping->limit = UINT64_MAX;
-	kallsyms_module_range(s->kallsyms, module, &mapping->start, &mapping->limit);
-	if (!kernel_module_build_id(module, &id))
+	mapping->start = LINK_IMAGES;
+	mapping->limit = LINK_IMAGES_END;
+	if (!kernel_module_build_id(image, &id))
 		mapping->build_id = keep_build_id(s, &id);
 }
 
-/* MODULE as in kallsyms: "" is the kernel itself. */
-static int kernel_mapping(struct symbolize *s, const char *module, struct symbolized *frame)
+/* IMAGE as in struct ksymbol: "" is the kernel itself. */
+static int kernel_mapping(struct symbolize *s, const char *image, struct symbolized *frame)
 {
 	char key[KERNEL_NAME_BYTES + 1];
 	struct symbolized_mapping *mapping;
 	bool new;
 	int err;
 
-	snprintf(key, sizeof(key), "%c%s", KERNEL_KEY, module);
+	snprintf(key, sizeof(key), "%c%s", KERNEL_KEY, image);
 	err = mapping_of(s, key, strlen(key) + 1, &mapping, &new);
 	if (err)
 		return err;
-	if (new &&*module)
-		fill_kernel_module(s, module, mapping);
+	if (new &&*image)
+		fill_kernel_image(s, image, mapping);
 	else if (new)
 		fill_kernel(s, mapping);
 	frame->mapping = mapping;
@@ -187,17 +184,13 @@ static int kernel_mapping(struct symbolize *s, const char *module, struct symbol
 /* An address unknown to kallsyms: in the kernel's text, or in no mapping. */
 static int unknown_kernel_frame(struct symbolize *s, struct symbolized *frame)
 {
-	int err;
+	const struct kallsyms *kallsyms = s->kallsyms;
 
-	err = kernel_mapping(s, "", frame);
-	if (err)
-		return err;
-	frame->outcome = s->kallsyms ? SYMBOLIZE_NO_SYMBOL : SYMBOLIZE_NO_INDEX;
-	if (frame->address >= frame->mapping->start && frame->address < frame->mapping->limit)
+	frame->address = kallsyms ? link_address_in_text(kallsyms, frame->address) : LINK_UNKNOWN;
+	if (kallsyms && frame->address == LINK_UNKNOWN)
 		return 0;
-	frame->mapping = NULL;
-	frame->outcome = SYMBOLIZE_NO_MAPPING;
-	return 0;
+	frame->outcome = kallsyms ? SYMBOLIZE_NO_SYMBOL : SYMBOLIZE_NO_INDEX;
+	return kernel_mapping(s, "", frame);
 }
 
 static void set_only_line(struct symbolized *frame, const char *name)
@@ -220,7 +213,8 @@ static int kernel_frame(struct symbolize *s, const struct frame_place *at, struc
 				 profile_frame_tenant(at->frame), &symbol))
 		return unknown_kernel_frame(s, frame);
 	set_only_line(frame, symbol.name);
-	return kernel_mapping(s, symbol.module, frame);
+	frame->address = link_address_of(&symbol, frame->address);
+	return kernel_mapping(s, symbol.image, frame);
 }
 
 /* ---- user ---- */
