@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent/commands/commands.h"
+#include "agent/loop/turn_stats.h"
 #include "agent/sampler/probes/probes.h"
 #include "agent/settings/explain.h"
 #include "agent/settings/log_options.h"
@@ -38,6 +39,7 @@ static const uint64_t PROGRESS_MS = 500;
 struct record {
 	struct record_plan plan;
 	struct loop *loop;
+	struct turn_stats turns;
 	struct sampler *sampler;
 	struct record_command command;
 	struct record_targets targets;
@@ -296,8 +298,10 @@ static int record(struct record *r)
 	int err;
 
 	err = loop_create(&r->loop);
-	if (!err)
-		err = record_watch_signals(r);
+	if (err)
+		return err;
+	turn_stats_watch(&r->turns, r->loop);
+	err = record_watch_signals(r);
 	if (err)
 		return err;
 	r->plan.sampler.loop = r->loop;

@@ -17,6 +17,7 @@
 #include "agent/sampler/seam/runtime_fibers.h"
 #include "agent/settings/cache_directory.h"
 #include "agent/commands/commands.h"
+#include "agent/loop/turn_stats.h"
 #include "agent/settings/explain.h"
 #include "agent/settings/log_options.h"
 #include "agent/settings/sampling_options.h"
@@ -51,6 +52,7 @@ struct top {
 	bool batch;
 
 	struct loop *loop;
+	struct turn_stats turns;
 	struct sampler *sampler;
 	struct output *output;
 	struct terminal terminal;
@@ -93,6 +95,7 @@ static void draw(struct top *t)
 	struct screen_form form = { .ansi = !t->batch && t->terminal.ansi };
 	int err;
 
+	loop_step(t->loop, "screen");
 	buffer_init(&out, SCREEN_LIMIT_BYTES);
 	t->dirty = output_is_pending(t->output);
 	if (t->dirty)
@@ -154,6 +157,7 @@ static void top_on_sealed(void *context, const struct sealed_window *window)
 	struct report_sources sources;
 	struct snapshot *snapshot;
 
+	loop_step(t->loop, "windows");
 	if (t->view.paused || t->ending || window->began_ns < t->resumed_ns)
 		return;
 	sources = report_window_sources(
@@ -315,8 +319,10 @@ static int top_make(struct top *t, const struct config *config)
 	int err;
 
 	err = loop_create(&t->loop);
-	if (!err)
-		err = top_watch_signals(t);
+	if (err)
+		return err;
+	turn_stats_watch(&t->turns, t->loop);
+	err = top_watch_signals(t);
 	if (!err)
 		err = output_create(
 			&(struct output_options){

@@ -51,8 +51,10 @@ static void daemon_on_signal(void *context, int signal)
 static void on_budget(void *context)
 {
 	struct daemon *d = context;
-	uint64_t before = d->budget.current_hz;
-	uint64_t hz = budget_look(&d->budget, daemon_sampling_cpu_ns(d), clock_monotonic_ns());
+	uint64_t before = d->budget.current_hz, hz;
+
+	loop_step(d->loop, "frequency");
+	hz = budget_look(&d->budget, daemon_sampling_cpu_ns(d), clock_monotonic_ns());
 
 	if (hz == before)
 		return;
@@ -221,6 +223,8 @@ static int daemon_make(struct daemon *d)
 	err = cache_directory(&d->config, &d->cache_directory);
 	if (!err)
 		err = loop_create(&d->loop);
+	if (!err)
+		turn_stats_watch(&d->turns, d->loop);
 	if (!err)
 		err = daemon_watch_signals(d);
 	if (!err)

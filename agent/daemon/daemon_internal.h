@@ -7,6 +7,7 @@
 #include "agent/settings/config.h"
 #include "agent/daemon/export.h"
 #include "agent/loop/loop.h"
+#include "agent/loop/turn_stats.h"
 #include "agent/server/serve/serve.h"
 #include "agent/server/store/store.h"
 
@@ -35,6 +36,7 @@ struct daemon {
 	int argc;
 	char **argv;
 	struct loop *loop;
+	struct turn_stats turns;
 	struct sampler *sampler;
 	struct store *store; /* NULL = no local store */
 	struct daemon_export *export; /* NULL = no remote store */

@@ -17,13 +17,19 @@ static int family_length(const char *name, enum exposition_type type)
 	return (int)length;
 }
 
+static const char *const type_names[] = {
+	[EXPOSITION_GAUGE] = "gauge",
+	[EXPOSITION_COUNTER] = "counter",
+	[EXPOSITION_HISTOGRAM] = "histogram",
+};
+
 static void write_head(
 	struct buffer *out, const char *name, enum exposition_type type, const char *help)
 {
 	int length = family_length(name, type);
 
-	buffer_printf(out, "# TYPE %.*s %s\n# HELP %.*s %s.\n", length, name,
-		type == EXPOSITION_COUNTER ? "counter" : "gauge", length, name, help);
+	buffer_printf(out, "# TYPE %.*s %s\n# HELP %.*s %s.\n", length, name, type_names[type],
+		length, name, help);
 }
 
 static void write_value(struct buffer *out, const char *name, const char *label, double value)
@@ -81,6 +87,28 @@ void exposition_value(struct buffer *out, const char *name, double value, const 
 	vsnprintf(text, sizeof(text), label, args);
 	va_end(args);
 	write_value(out, name, text, value);
+}
+
+/* OpenMetrics 1.0: buckets are cumulative, and a bound always has a decimal point. */
+static void write_bucket(struct buffer *out, const char *name, double bound, uint64_t count)
+{
+	buffer_printf(out, "%s_bucket{le=\"%g%s\"} %llu\n", name, bound,
+		bound == floor(bound) ? ".0" : "", (unsigned long long)count);
+}
+
+void exposition_histogram(struct buffer *out, const struct exposition_histogram *h)
+{
+	uint64_t count = 0;
+
+	write_head(out, h->name, EXPOSITION_HISTOGRAM, h->help);
+	for (size_t i = 0; i < h->bound_count; i++) {
+		count += h->counts[i];
+		write_bucket(out, h->name, h->bounds[i], count);
+	}
+	count += h->counts[h->bound_count];
+	buffer_printf(out, "%s_bucket{le=\"+Inf\"} %llu\n", h->name, (unsigned long long)count);
+	buffer_printf(out, "%s_sum %.15g\n", h->name, h->sum);
+	buffer_printf(out, "%s_count %llu\n", h->name, (unsigned long long)count);
 }
 
 int exposition_end(struct buffer *out)

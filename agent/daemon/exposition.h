@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/metrics.h"
 
-enum exposition_type { EXPOSITION_GAUGE, EXPOSITION_COUNTER };
+enum exposition_type { EXPOSITION_GAUGE, EXPOSITION_COUNTER, EXPOSITION_HISTOGRAM };
 
 struct exposition_figure {
 	const char *name; /* including _total for counters */
@@ -18,6 +18,14 @@ struct exposition_figure {
 	const char *help;
 	enum exposition_type type;
 	double value;
+};
+
+struct exposition_histogram {
+	const char *name, *help;
+	const double *bounds; /* upper bounds of the buckets, ascending */
+	size_t bound_count;
+	const uint64_t *counts; /* of each bucket alone; one more than bounds, for what is above */
+	double sum;
 };
 
 #define EXPOSITION_CONTENT_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -34,4 +42,6 @@ void exposition_family(
 	struct buffer *out, const char *name, enum exposition_type type, const char *help);
 void exposition_value(struct buffer *out, const char *name, double value, const char *label, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Writes a histogram without labels of its own. */
+void exposition_histogram(struct buffer *out, const struct exposition_histogram *h);
 int exposition_end(struct buffer *out);

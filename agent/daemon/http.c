@@ -75,6 +75,20 @@ uint64_t daemon_sampling_cpu_ns(const struct daemon *d)
 	return own_ns - MIN(own_ns, clients_ns) + daemon_bpf_ns(d);
 }
 
+static void write_turns(const struct daemon *d, struct buffer *out)
+{
+	exposition_histogram(
+		out, &(struct exposition_histogram){
+			     .name = "fathom_loop_turn_seconds",
+			     .help = "How long the turns of the event loop took; during a long one "
+				     "nobody reads the ring buffers",
+			     .bounds = turn_stats_bounds,
+			     .bound_count = TURN_STATS_BOUNDS,
+			     .counts = d->turns.buckets,
+			     .sum = http_seconds(d->turns.sum_ns),
+		     });
+}
+
 static int write_metrics(void *context, struct buffer *out)
 {
 	const struct daemon *d = context;
@@ -142,6 +156,7 @@ static int write_metrics(void *context, struct buffer *out)
 
 	exposition_counters(out, sampler_metrics(d->sampler));
 	exposition_figures(out, figures, ARRAY_SIZE(figures));
+	write_turns(d, out);
 	if (d->export)
 		daemon_export_write_metrics(d->export, out);
 	return exposition_end(out);
@@ -230,6 +245,7 @@ static void on_demand_over(void *context)
 	uint64_t before_ns = clock_thread_cpu_ns(), counted_ns = daemon_clients_cpu_ns(d);
 
 	o->timer = -1;
+	loop_step(d->loop, "profile on demand");
 	send_profile(o);
 	on_demand_end(o);
 	counted_ns = daemon_clients_cpu_ns(d) - counted_ns;

@@ -239,6 +239,7 @@ int daemon_reload(struct daemon *d, char **ret_message)
 	int err;
 
 	*ret_message = NULL;
+	loop_step(d->loop, "reload");
 	notify_reloading();
 	err = daemon_settings_reload(d, ret_message);
 	if (err)

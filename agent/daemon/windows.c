@@ -35,8 +35,10 @@ static void report_window(struct daemon *d, int err)
 
 static void end_window(struct daemon *d)
 {
-	int err = sampler_rotate_window(d->sampler);
+	int err;
 
+	loop_step(d->loop, "windows");
+	err = sampler_rotate_window(d->sampler);
 	report_window(d, err);
 	if (err)
 		(void)loop_retime(d->loop, d->window_timer, WINDOW_AGAIN_NS, d->settings.window_ns);
@@ -53,6 +55,7 @@ static void on_frequency_again(void *context)
 {
 	struct daemon *d = context;
 
+	loop_step(d->loop, "frequency");
 	d->frequency_timer = -1;
 	daemon_set_frequency(d);
 }
@@ -235,14 +238,17 @@ void daemon_sealed(void *context, const struct sealed_window *window)
 	struct report_sources sources;
 
 	d->windows++;
+	loop_step(d->loop, "trimming the store");
 	daemon_trim_store(d);
 	if (!profile_sample_count(window->profile))
 		return;
 	sources = report_window_sources(
 		window, sampler_symbolize(d->sampler), sampler_metrics_to_add(d->sampler));
 	daemon_announce_hottest(d, window, &sources);
+	loop_step(d->loop, "storing a window");
 	if (d->store)
 		store_window(d, window, &sources);
+	loop_step(d->loop, "sending a window");
 	if (d->export)
 		export_window(d, window, &sources);
 	d->last_seal_ns = clock_cpu_ns() - cpu;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/loop/timers.h"
+#include "agent/loop/turns.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -43,6 +44,7 @@ struct loop {
 	size_t source_count, source_capacity;
 	uint32_t next_serial;
 	struct timers timers;
+	struct turns turns;
 	bool stopped;
 };
 
@@ -220,6 +222,7 @@ static void call_timers(struct loop *loop)
 
 	while (!loop->stopped && timers_take_due(&loop->timers, now_ns, &timer)) {
 		host_note(HOST_NOTE_TIMER, &timer.due_ns);
+		turns_step(&loop->turns, "timer");
 		timer.fn(timer.context);
 	}
 	timers_set(&loop->timers);
@@ -236,6 +239,13 @@ static void call_signals(const struct source *source)
 		fn(context, (int)info.ssi_signo);
 }
 
+/* What a callback does that does not name its steps. */
+static const char *const source_steps[] = {
+	[SOURCE_FD] = "descriptor",
+	[SOURCE_TIMERS] = "timers",
+	[SOURCE_SIGNALS] = "signal",
+};
+
 static void call_source(struct loop *loop, const struct epoll_event *event)
 {
 	size_t place = (uint32_t)event->data.u64;
@@ -247,12 +257,23 @@ static void call_source(struct loop *loop, const struct epoll_event *event)
 	if (source->kind == SOURCE_FREE || source->serial != event->data.u64 >> 32)
 		return;
 	host_note(HOST_NOTE_TICK, &(bool){ source->kind == SOURCE_TIMERS });
+	turns_step(&loop->turns, source_steps[source->kind]);
 	if (source->kind == SOURCE_FD)
 		source->fd_fn(source->context, source->fd, event->events);
 	else if (source->kind == SOURCE_TIMERS)
 		call_timers(loop);
 	else
 		call_signals(source);
+}
+
+void loop_watch_turns(struct loop *loop, loop_turn_fn *fn, void *context)
+{
+	loop->turns = (struct turns){ .fn = fn, .context = context };
+}
+
+void loop_step(struct loop *loop, const char *step)
+{
+	turns_step(&loop->turns, step);
 }
 
 int loop_run(struct loop *loop)
@@ -265,8 +286,10 @@ int loop_run(struct loop *loop)
 
 		if (count < 0 && errno != EINTR)
 			return -errno;
+		turns_begin(&loop->turns);
 		for (int i = 0; i < count && !loop->stopped; i++)
 			call_source(loop, &events[i]);
+		turns_end(&loop->turns);
 	}
 	return 0;
 }

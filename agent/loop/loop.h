@@ -11,6 +11,15 @@ typedef void loop_fd_fn(void *context, int fd, uint32_t epoll_events);
 typedef void loop_timer_fn(void *context);
 typedef void loop_signal_fn(void *context, int signal);
 
+/* From one wait for events to the next. */
+struct loop_turn {
+	uint64_t duration_ns;
+	const char *step; /* the longest one; a static string */
+	uint64_t step_ns;
+};
+
+typedef void loop_turn_fn(void *context, const struct loop_turn *turn);
+
 int loop_create(struct loop **ret_loop);
 void loop_destroy(struct loop *loop);
 /* FD is borrowed; EPOLL_EVENTS as in epoll_ctl(2). One callback per descriptor. */
@@ -36,6 +45,13 @@ int loop_retime(struct loop *loop, int timer, uint64_t delay_ns, uint64_t interv
 void loop_cancel(struct loop *loop, int timer);
 /* Blocks SIGNALS and delivers them to FN on the loop. Once per loop. */
 int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn, void *context);
+/* Calls FN after each turn from now on; NULL = no longer. */
+void loop_watch_turns(struct loop *loop, loop_turn_fn *fn, void *context);
+/*
+ * Called by a callback: names what it does from here on, until it returns or names its next step.
+ * STEP is a static string.
+ */
+void loop_step(struct loop *loop, const char *step);
 /* Runs until loop_stop(); returns 0 or a negative errno. May be run again afterwards. */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);

@@ -23,6 +23,7 @@ static void on_build_fd(void *context, int fd, uint32_t events)
 	struct sampler *sampler = context;
 
 	(void)events;
+	loop_step(sampler->loop, "builds");
 	host_note(HOST_NOTE_BUILDS_READY, NULL);
 	builds_ready(sampler->builds, fd);
 	build_wait_progress(&sampler->build_wait);

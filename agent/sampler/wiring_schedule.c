@@ -34,7 +34,9 @@ static void on_drained(void *context)
 	struct sampler *sampler = context;
 
 	pending_walks_retry(&sampler->walks, PENDING_WALKS_AT_ONCE);
+	loop_step(sampler->loop, "memory");
 	memory_guard_check_window(&sampler->memory_guard);
+	loop_step(sampler->loop, "kernel symbols");
 	sampler_begin_kernel_symbols(sampler);
 }
 
@@ -109,14 +111,14 @@ static void on_check_cpus(void *context)
 }
 
 static const struct upkeep_job upkeep_jobs[] = {
-	{ on_count, UPKEEP_ALWAYS },
-	{ on_check_memory, UPKEEP_ALWAYS },
-	{ on_check_builds, UPKEEP_ALWAYS },
-	{ on_log_trouble, UPKEEP_ALWAYS },
-	{ on_retry_runtimes, UPKEEP_ALWAYS },
-	{ on_unwind_tick, UPKEEP_ALWAYS },
-	{ on_trim_cache, UPKEEP_ONCE },
-	{ on_check_cpus, UPKEEP_SAMPLING },
+	{ on_count, UPKEEP_ALWAYS, "counters" },
+	{ on_check_memory, UPKEEP_ALWAYS, "memory" },
+	{ on_check_builds, UPKEEP_ALWAYS, "builds" },
+	{ on_log_trouble, UPKEEP_ALWAYS, "log" },
+	{ on_retry_runtimes, UPKEEP_ALWAYS, "runtimes" },
+	{ on_unwind_tick, UPKEEP_ALWAYS, "unwind tables" },
+	{ on_trim_cache, UPKEEP_ONCE, "index cache" },
+	{ on_check_cpus, UPKEEP_SAMPLING, "CPUs" },
 };
 
 int sampler_schedule_init(struct sampler *sampler)

@@ -111,6 +111,12 @@ int loop_signals(struct loop *loop, const sigset_t *signals, loop_signal_fn *fn,
 	return 0;
 }
 
+void loop_step(struct loop *loop, const char *step)
+{
+	(void)loop;
+	(void)step;
+}
+
 /*
  * Calls the timers that are due until UNTIL_NS. The recorded run also had other timers, whose calls
  * of the sampler come in between.

@@ -44,7 +44,8 @@ static void read_type(struct reader *r, const char *line)
 	char name[NAME], type[NAME];
 
 	assert_int_equal(sscanf(line, "# TYPE %127[a-z_] %127[a-z]", name, type), 2);
-	assert_true(!strcmp(type, "counter") || !strcmp(type, "gauge"));
+	assert_true(
+		!strcmp(type, "counter") || !strcmp(type, "gauge") || !strcmp(type, "histogram"));
 	for (size_t i = 0; i < r->family_count; i++)
 		assert_string_not_equal(r->families[i], name);
 	memcpy(r->families[r->family_count++], name, sizeof(name));
@@ -84,17 +85,33 @@ static const char *skip_labels(const char *at)
 	return at + 1;
 }
 
+/* Whether what follows the family's name suits its type. */
+static bool suffix_is_right(const struct reader *r, const char *suffix, size_t length)
+{
+	static const char *const of_histograms[] = { "_bucket", "_sum", "_count" };
+
+	if (!strcmp(r->type, "gauge"))
+		return length == 0;
+	if (!strcmp(r->type, "counter"))
+		return length == strlen("_total") && !strncmp(suffix, "_total", length);
+	for (size_t i = 0; i < ARRAY_SIZE(of_histograms); i++) {
+		if (length == strlen(of_histograms[i]) &&
+			!strncmp(suffix, of_histograms[i], length))
+			return true;
+	}
+	return false;
+}
+
 static void read_sample(struct reader *r, const char *line)
 {
 	size_t length = strspn(line, "abcdefghijklmnopqrstuvwxyz_"), family = strlen(r->family);
 	const char *end = line + length;
 	char *sample = r->samples[r->sample_count], *rest;
-	bool counter = !strcmp(r->type, "counter");
 
 	assert_true(r->helped);
 	assert_memory_equal(line, r->family, family);
-	assert_int_equal(length, family + (counter ? strlen("_total") : 0));
-	assert_true(!counter || !strncmp(line + family, "_total", strlen("_total")));
+	assert_true(length >= family);
+	assert_true(suffix_is_right(r, line + family, length - family));
 	if (*end == '{')
 		end = skip_labels(end);
 	snprintf(sample, sizeof(r->samples[0]), "%.*s", (int)(end - line), line);
@@ -217,6 +234,38 @@ static void names_follow_the_conventions(void **state)
 	}
 }
 
+/* Buckets are cumulative, in ascending order, and the last one has all that the count has. */
+static void histograms_are_cumulative(void **state)
+{
+	static const double bounds[] = { 0.0025, 1, 10 };
+	static const uint64_t counts[] = { 5, 0, 2, 1 };
+	autofree struct reader *r = calloc(1, sizeof(*r));
+	struct buffer out;
+
+	(void)state;
+	buffer_init(&out, 4096);
+	exposition_histogram(&out, &(struct exposition_histogram){
+					   .name = "fathom_loop_turn_seconds",
+					   .help = "How long turns took",
+					   .bounds = bounds,
+					   .bound_count = ARRAY_SIZE(bounds),
+					   .counts = counts,
+					   .sum = 23.5,
+				   });
+	assert_int_equal(exposition_end(&out), 0);
+	assert_int_equal(buffer_append(&out, "", 1), 0);
+	read_text(r, (char *)out.bytes);
+	buffer_deinit(&out);
+	assert_int_equal(r->sample_count, 6);
+	assert_string_equal(r->samples[0], "fathom_loop_turn_seconds_bucket{le=\"0.0025\"}");
+	assert_string_equal(r->samples[1], "fathom_loop_turn_seconds_bucket{le=\"1.0\"}");
+	assert_string_equal(r->samples[2], "fathom_loop_turn_seconds_bucket{le=\"10.0\"}");
+	assert_true(r->values[0] == 5 && r->values[1] == 5 && r->values[2] == 7);
+	assert_true(value_of(r, "fathom_loop_turn_seconds_bucket{le=\"+Inf\"}") == 8);
+	assert_true(value_of(r, "fathom_loop_turn_seconds_count") == 8);
+	assert_true(value_of(r, "fathom_loop_turn_seconds_sum") == 23.5);
+}
+
 static void a_full_buffer_is_told(void **state)
 {
 	struct metrics metrics = { 0 };
@@ -237,6 +286,7 @@ int main(void)
 		cmocka_unit_test(figures_follow),
 		cmocka_unit_test(big_counts),
 		cmocka_unit_test(names_follow_the_conventions),
+		cmocka_unit_test(histograms_are_cumulative),
 		cmocka_unit_test(a_full_buffer_is_told),
 	};
 

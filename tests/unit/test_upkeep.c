@@ -42,10 +42,10 @@ static void last(void *context)
 }
 
 static const struct upkeep_job jobs[] = {
-	{ always, UPKEEP_ALWAYS },
-	{ once, UPKEEP_ONCE },
-	{ sampling, UPKEEP_SAMPLING },
-	{ last, UPKEEP_ALWAYS },
+	{ always, UPKEEP_ALWAYS, "always" },
+	{ once, UPKEEP_ONCE, "once" },
+	{ sampling, UPKEEP_SAMPLING, "sampling" },
+	{ last, UPKEEP_ALWAYS, "last" },
 };
 
 static struct fixture fixture;

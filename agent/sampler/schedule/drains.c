@@ -24,10 +24,14 @@ static void drains_set_idle(struct drains *d, bool idle)
 void drains_now(struct drains *d)
 {
 	const struct drains_options *owner = &d->options;
-	int64_t got = owner->drain(owner->context);
+	int64_t got;
+
+	loop_step(owner->loop, "rings");
+	got = owner->drain(owner->context);
 
 	if (got < 0)
 		log_warn("reading the ring buffers failed, ignoring", "error=%d", (int)got);
+	loop_step(owner->loop, "pending walks");
 	owner->drained(owner->context);
 	drains_set_idle(d, got == 0 && owner->was_sampled(owner->context));
 }

@@ -26,8 +26,10 @@ static void upkeep_run(void *context)
 	for (size_t i = 0; i < u->options.count; i++) {
 		const struct upkeep_job *job = &u->options.jobs[i];
 
-		if (upkeep_is_due(u, job))
-			job->run(u->options.context);
+		if (!upkeep_is_due(u, job))
+			continue;
+		loop_step(u->options.loop, job->step);
+		job->run(u->options.context);
 	}
 	u->once_done |= u->sampling;
 }

@@ -18,6 +18,7 @@ enum upkeep_when {
 struct upkeep_job {
 	void (*run)(void *context);
 	enum upkeep_when when;
+	const char *step; /* its name (loop_step()) */
 };
 
 struct upkeep_options {

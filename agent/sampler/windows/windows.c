@@ -199,6 +199,7 @@ static void windows_grace_over(void *context)
 
 	assert(w->previous.state == WINDOW_CLOSING || w->previous.state == WINDOW_COMPLETE);
 	w->grace_timer = -1;
+	loop_step(w->options.loop, "windows");
 	if (w->previous.state == WINDOW_CLOSING)
 		owner->drain(owner->context);
 	w->previous.state = WINDOW_COMPLETE;

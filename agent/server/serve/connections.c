@@ -122,6 +122,7 @@ void connections_on_client(void *context, int fd, uint32_t events)
 
 	(void)fd;
 	(void)events;
+	loop_step(s->loop, "http");
 	for (int i = 0; more && i < ACCEPTS_PER_TURN && s->connection_count < SERVE_MAX_CONNECTIONS;
 		i++)
 		more = connections_accept_one(s);

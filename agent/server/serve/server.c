@@ -43,6 +43,7 @@ void server_run(struct serve *s)
 	uint64_t before_ns = clock_thread_cpu_ns();
 	unsigned long long wait;
 
+	loop_step(s->loop, "http");
 	(void)MHD_run(s->mhd);
 	if (clients_charge(&s->clients, clock_thread_cpu_ns() - before_ns, clock_monotonic_ns()))
 		connections_evict_idle(s, CLIENT_OTHER);
