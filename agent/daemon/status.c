@@ -214,6 +214,67 @@ static void write_side_band(struct json *j, const struct daemon *d)
 	json_close(j);
 }
 
+/* ---- what last went wrong ------------------------------------------------------------------- */
+
+static void status_write_at(struct json *j, uint64_t real_ns)
+{
+	char time[32];
+
+	json_text(j, "time", status_format_time(time, sizeof(time), real_ns));
+}
+
+static void write_loss(struct json *j, const struct trouble_loss *loss)
+{
+	if (!loss->real_ns) {
+		json_null(j, "last_loss");
+		return;
+	}
+	json_object(j, "last_loss");
+	status_write_at(j, loss->real_ns);
+	json_number(j, "samples", loss->samples);
+	json_number(j, "records", loss->records);
+	status_write_text(j, "reason", loss->reason);
+	json_close(j);
+}
+
+static void write_failed_builds(
+	struct json *j, const char *key, const struct trouble_builds *trouble)
+{
+	if (!trouble->real_ns) {
+		json_null(j, key);
+		return;
+	}
+	json_object(j, key);
+	status_write_at(j, trouble->real_ns);
+	json_number(j, "builds", trouble->builds);
+	daemon_json_text(j, "error", strerror(-trouble->error));
+	json_close(j);
+}
+
+static void write_turn(struct json *j, const char *key, const struct observed_turn *t)
+{
+	if (!t->real_ns) {
+		json_null(j, key);
+		return;
+	}
+	json_object(j, key);
+	status_write_at(j, t->real_ns);
+	json_decimal(j, "seconds", status_seconds(t->turn.duration_ns), 3);
+	json_text(j, "step", t->turn.step);
+	json_decimal(j, "step_seconds", status_seconds(t->turn.step_ns), 3);
+	json_close(j);
+}
+
+static void write_trouble(struct json *j, const struct daemon *d)
+{
+	const struct sampler_trouble trouble = sampler_trouble(d->sampler);
+
+	write_loss(j, &trouble.lost);
+	write_failed_builds(j, "last_builds_not_started", &trouble.not_started);
+	write_turn(j, "last_long_turn", &d->turns.last_long);
+	write_turn(j, "longest_turn", &d->turns.longest);
+}
+
 static void write_store(struct json *j, const struct daemon *d)
 {
 	struct store_file oldest;
@@ -257,6 +318,7 @@ int daemon_write_status(void *context, struct buffer *out)
 	write_memory(&j, d);
 	write_samples(&j, d);
 	write_side_band(&j, d);
+	write_trouble(&j, d);
 	write_store(&j, d);
 	write_export(&j, d);
 	write_counters(&j, sampler_metrics(d->sampler));

@@ -3,6 +3,14 @@
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/sampler_internal.h"
 
+struct sampler_trouble sampler_trouble(const struct sampler *sampler)
+{
+	return (struct sampler_trouble){
+		.lost = sampler->losses.last,
+		.not_started = sampler->trouble_log.not_started,
+	};
+}
+
 unsigned int sampler_pending_builds(const struct sampler *sampler)
 {
 	return builds_pending(sampler->builds);

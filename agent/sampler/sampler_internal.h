@@ -3,6 +3,7 @@
 /* struct sampler, shared by the sampler's own files. */
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/build_ids.h"
+#include "agent/sampler/losses.h"
 #include "agent/sampler/jit_maps/jit_maps.h"
 #include "agent/sampler/kernel_symbols/kernel_symbols.h"
 #include "agent/sampler/memory/memory_guard.h"
@@ -50,6 +51,7 @@ struct sampler {
 	struct builds *builds;
 	struct debuginfod *debuginfod; /* NULL = no server is asked */
 	struct trouble_log trouble_log;
+	struct losses losses;
 	struct module_indexes *module_indexes;
 	struct jit_maps *jit_maps;
 	struct kernel_symbols *kernel_symbols;

@@ -75,6 +75,7 @@ static void on_log_trouble(void *context)
 {
 	struct sampler *sampler = context;
 
+	losses_check(&sampler->losses, &sampler->metrics);
 	trouble_log_check_servers(&sampler->trouble_log, sampler->debuginfod);
 	trouble_log_check_builds(&sampler->trouble_log, sampler->builds);
 }

@@ -34,7 +34,7 @@ agent/sampler/process: base/ agent/sampler/seam/window_processes.h
 agent/sampler/jit_maps: base/ agent/sampler/process/ symbolizer/perf_map/
 agent/sampler/kernel_symbols: base/ symbolizer/kallsyms/ bpf/abi/kernel_walk.h
 agent/sampler/memory: base/ agent/sampler/process/
-agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
+agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h agent/sampler/seam/trouble.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/schedule: base/ agent/loop/ symbolizer/builds/
 agent/sampler/seam: base/ agent/sampler/profile/frame.h agent/sampler/profile/sample_type.h symbolizer/index/index_frame.h

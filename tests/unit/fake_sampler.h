@@ -21,6 +21,7 @@ struct sampler {
 	struct fixture *world;
 	struct metrics metrics;
 	struct sampler_sizes sizes;
+	struct sampler_trouble trouble;
 	const struct selection *selection;
 	struct sealed_window window, sealed; /* the current window and the previous one */
 	unsigned int rotations, pauses, selects, offers; /* number of calls */
@@ -68,6 +69,11 @@ int sampler_stop(struct sampler *sampler)
 {
 	sampler->stopped++;
 	return 0;
+}
+
+struct sampler_trouble sampler_trouble(const struct sampler *sampler)
+{
+	return sampler->trouble;
 }
 
 unsigned int sampler_pending_builds(const struct sampler *sampler)

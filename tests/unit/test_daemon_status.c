@@ -135,6 +135,31 @@ static void status_has_all_its_parts(void **state)
 	assert_says(b, "\"counters\": {");
 }
 
+static void status_names_what_last_went_wrong(void **state)
+{
+	struct bench *b = *state;
+	struct daemon *d = &b->daemon;
+	const uint64_t at_ns = 1795262400 * SECOND; /* 2026-11-21T12:00:00Z */
+
+	assert_says(b, "\"last_loss\": null,\n  \"last_builds_not_started\": null,\n"
+		       "  \"last_long_turn\": null,\n  \"longest_turn\": null,");
+	b->sampler.trouble = (struct sampler_trouble){
+		.lost = { at_ns, 12, 34, "ring_full" },
+		.not_started = { at_ns + SECOND, 5, -EMFILE },
+	};
+	d->turns.last_long = (struct observed_turn){ at_ns + 2 * SECOND,
+		{ 3 * SECOND / 2, "rings", 5 * SECOND / 4 } };
+	d->turns.longest = (struct observed_turn){ at_ns, { 7 * SECOND, "http", 6 * SECOND } };
+	assert_says(b, "\"last_loss\": {\"time\": \"2026-11-21T12:00:00Z\", \"samples\": 12, "
+		       "\"records\": 34, \"reason\": \"ring_full\"}");
+	assert_says(b, "\"last_builds_not_started\": {\"time\": \"2026-11-21T12:00:01Z\", "
+		       "\"builds\": 5, \"error\": \"Too many open files\"}");
+	assert_says(b, "\"last_long_turn\": {\"time\": \"2026-11-21T12:00:02Z\", "
+		       "\"seconds\": 1.500, \"step\": \"rings\", \"step_seconds\": 1.250}");
+	assert_says(b, "\"longest_turn\": {\"time\": \"2026-11-21T12:00:00Z\", "
+		       "\"seconds\": 7.000, \"step\": \"http\", \"step_seconds\": 6.000}");
+}
+
 /* The number after "KEY": in STATUS. */
 static double number_of(struct bench *b, const char *key)
 {
@@ -354,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(status_has_all_its_parts),
+		CASE(status_names_what_last_went_wrong),
 		CASE(what_it_costs_is_told),
 		CASE(what_it_holds_is_told),
 		CASE(losses_are_summed_and_told_by_reason),

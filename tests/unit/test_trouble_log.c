@@ -99,8 +99,15 @@ static void files_of_no_use_are_reported_once(void **state)
 	assert_string_equal(check(t, &t->servers), "");
 }
 
+/* As if the last lines had been written two minutes ago. */
+static void let_time_pass(struct trouble *t)
+{
+	t->log.interrupted_log.last_ns -= UINT64_C(120000000000);
+	t->log.not_started_log.last_ns -= UINT64_C(120000000000);
+}
+
 /* The count covers the time since the last line. */
-static void each_further_setback_of_builds_is_reported(void **state)
+static void setbacks_of_builds_are_reported_once_a_minute(void **state)
 {
 	struct trouble *t = *state;
 
@@ -113,7 +120,32 @@ static void each_further_setback_of_builds_is_reported(void **state)
 	assert_non_null(strstr(t->text, "builds=2 error=\"Too many open files\""));
 	assert_null(strstr(t->text, "killed"));
 	t->builds.setbacks.interrupted = 4;
-	assert_non_null(strstr(check(t, NULL), "builds=1"));
+	t->builds.setbacks.not_started = 4;
+	assert_string_equal(check(t, NULL), "");
+	t->builds.setbacks.interrupted = 5;
+	let_time_pass(t);
+	assert_non_null(strstr(check(t, NULL), "trying again later\" builds=2\n"));
+	assert_non_null(strstr(t->text, "builds=2 error=\"Too many open files\""));
+	let_time_pass(t);
+	assert_string_equal(check(t, NULL), "");
+}
+
+/* For /status: what was short when builds last could not be started. */
+static void the_last_builds_that_could_not_be_started_are_remembered(void **state)
+{
+	struct trouble *t = *state;
+
+	(void)check(t, NULL);
+	assert_int_equal(t->log.not_started.real_ns, 0);
+	t->builds.setbacks = (struct builds_setbacks){ 0, 2, -EMFILE };
+	(void)check(t, NULL);
+	assert_int_equal(t->log.not_started.builds, 2);
+	t->builds.setbacks = (struct builds_setbacks){ 0, 5, -ENOMEM };
+	(void)check(t, NULL);
+	(void)check(t, NULL);
+	assert_true(t->log.not_started.real_ns > 0);
+	assert_int_equal(t->log.not_started.builds, 3);
+	assert_int_equal(t->log.not_started.error, -ENOMEM);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -124,7 +156,8 @@ int main(void)
 		CASE(nothing_is_logged_while_all_is_well),
 		CASE(servers_that_fail_and_recover_are_reported_once_each),
 		CASE(files_of_no_use_are_reported_once),
-		CASE(each_further_setback_of_builds_is_reported),
+		CASE(setbacks_of_builds_are_reported_once_a_minute),
+		CASE(the_last_builds_that_could_not_be_started_are_remembered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,11 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "symbolizer/debuginfod/debuginfod.h"
+
+static const uint64_t BUILDS_LOG_EVERY_NS = UINT64_C(60000000000);
 
 void trouble_log_check_servers(struct trouble_log *log, const struct debuginfod *debuginfod)
 {
@@ -27,18 +30,39 @@ void trouble_log_check_servers(struct trouble_log *log, const struct debuginfod 
 	log->servers_wrong = state.wrong > 0;
 }
 
+static void trouble_log_interrupted(struct trouble_log *log)
+{
+	uint64_t builds = log->setbacks.interrupted - log->logged.interrupted;
+
+	if (!builds || !log_rate_allows_every(&log->interrupted_log, BUILDS_LOG_EVERY_NS))
+		return;
+	log_warn("index builds were killed, or memory was short; trying again later", "builds=%llu",
+		(unsigned long long)builds);
+	log->logged.interrupted = log->setbacks.interrupted;
+}
+
+static void trouble_log_not_started(struct trouble_log *log)
+{
+	uint64_t builds = log->setbacks.not_started - log->logged.not_started;
+
+	if (!builds || !log_rate_allows_every(&log->not_started_log, BUILDS_LOG_EVERY_NS))
+		return;
+	log_warn("index builds cannot be started, trying again later", "builds=%llu error=\"%s\"",
+		(unsigned long long)builds, strerror(-log->setbacks.start_error));
+	log->logged.not_started = log->setbacks.not_started;
+}
+
 void trouble_log_check_builds(struct trouble_log *log, const struct builds *builds)
 {
-	struct builds_setbacks now = builds_setbacks(builds), reported = log->setbacks;
+	struct builds_setbacks now = builds_setbacks(builds), before = log->setbacks;
 
-	if (now.interrupted > reported.interrupted)
-		log_warn("index builds were killed, or memory was short; trying again later",
-			"builds=%llu",
-			(unsigned long long)(now.interrupted - reported.interrupted));
-	if (now.not_started > reported.not_started)
-		log_warn("index builds cannot be started, trying again later",
-			"builds=%llu error=\"%s\"",
-			(unsigned long long)(now.not_started - reported.not_started),
-			strerror(-now.start_error));
+	if (now.not_started > before.not_started)
+		log->not_started = (struct trouble_builds){
+			.real_ns = clock_real_ns(),
+			.builds = now.not_started - before.not_started,
+			.error = now.start_error,
+		};
 	log->setbacks = now;
+	trouble_log_interrupted(log);
+	trouble_log_not_started(log);
 }

@@ -2,18 +2,24 @@
 #pragma once
 /*
  * Log lines about what delays indexes: debuginfod servers that do not answer, builds that were
- * interrupted or could not be started. Each change is reported once. One thread.
+ * interrupted or could not be started. A server's failure and recovery are reported once each; of
+ * builds, the first line comes at once, later ones at most once a minute, with the sum since the
+ * last one. One thread.
  */
 #include <stdbool.h>
 
+#include "agent/sampler/seam/trouble.h"
+#include "base/log.h"
 #include "symbolizer/builds/builds.h"
 
 struct debuginfod;
 
-/* What the log has reported; zero it at first. */
+/* What was noticed and what the log has reported; zero it at first. */
 struct trouble_log {
 	bool servers_failing, servers_wrong;
-	struct builds_setbacks setbacks;
+	struct builds_setbacks setbacks, logged;
+	struct log_rate interrupted_log, not_started_log;
+	struct trouble_builds not_started; /* noticed last */
 };
 
 /* Call about once a second. DEBUGINFOD: NULL = no server is used. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "agent/sampler/seam/sealed_window.h"
+#include "agent/sampler/seam/trouble.h"
 #include "base/metrics.h"
 
 struct sampler;
@@ -70,5 +71,7 @@ uint64_t sampler_builds_cpu_ns(const struct sampler *sampler);
 uint64_t sampler_builds_peak_bytes(const struct sampler *sampler);
 /* Run time of the BPF programs and number of runs; false before the first run. */
 bool sampler_bpf_time(const struct sampler *sampler, uint64_t *ret_ns, uint64_t *ret_runs);
+/* What last went wrong. */
+struct sampler_trouble sampler_trouble(const struct sampler *sampler);
 /* Number of modules without an index whose build is waiting, running or about to be retried. */
 unsigned int sampler_pending_builds(const struct sampler *sampler);
