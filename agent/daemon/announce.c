@@ -35,11 +35,36 @@ static void put_address(const struct daemon *d, char *text, size_t size)
 		snprintf(text, size, "%.*s:%u", host, address, serve_port(d->serve));
 }
 
+/* In the user part of an address (RFC 3986) a token may have only these as they are. */
+static void print_escaped(const char *token)
+{
+	static const char PLAIN[] = "-._~";
+
+	for (const char *c = token; *c; c++) {
+		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+			     (*c >= '0' && *c <= '9') || strchr(PLAIN, *c);
+
+		fprintf(stderr, plain ? "%c" : "%%%02X", (unsigned char)*c);
+	}
+}
+
+static void announce_page(const struct daemon *d)
+{
+	char at[128];
+
+	put_address(d, at, sizeof(at));
+	fputs("Look at it:      http://fathom:", stderr);
+	print_escaped(d->token);
+	fprintf(stderr,
+		"@%s/\n"
+		"Profile it, as root: go tool pprof 'http://%s/debug/pprof/profile?seconds=5'\n",
+		at, at);
+}
+
 void daemon_announce(const struct daemon *d)
 {
 	const char *address = config_text(&d->config, SETTING_http_address);
 	const char *store = config_text(&d->config, SETTING_local_store_directory);
-	char at[128];
 
 	d->serve ? log_info("sampling", "hz=%" PRIu64 " address=%s port=%u",
 			   d->settings.frequency_hz, address, serve_port(d->serve))
@@ -50,14 +75,8 @@ void daemon_announce(const struct daemon *d)
 		d->settings.frequency_hz);
 	if (d->store)
 		fprintf(stderr, "Profiles are in: %s\n", store);
-	if (d->serve && strncmp(address, "unix:", 5)) {
-		put_address(d, at, sizeof(at));
-		fprintf(stderr,
-			"Look at it:      http://fathom:%s@%s/\n"
-			"Profile it, as root: go tool pprof "
-			"'http://%s/debug/pprof/profile?seconds=5'\n",
-			d->token, at, at);
-	}
+	if (d->serve && strncmp(address, "unix:", 5))
+		announce_page(d);
 	fputs("Ctrl-C ends it. The hottest functions appear after the first window.\n", stderr);
 }
 

@@ -501,6 +501,24 @@ static void a_person_is_told_where_to_look(void **state)
 	assert_null(strstr(b->text, "http://"));
 }
 
+/* A token of the administrator's may have characters that mean something in an address. */
+static void the_announced_address_has_the_token_escaped(void **state)
+{
+	struct bench *b = *state;
+	char path[96], option[128];
+	int fd;
+
+	path_in(b, path, sizeof(path), "token");
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, "aZ0-._~@:/?#%[]+&'\n", 19), 19);
+	close(fd);
+	snprintf(option, sizeof(option), "--http-token-file=%s", path);
+	start(b, "--announce", "--http-address=localhost:0", option, NULL);
+	assert_notice(b, "READY=1");
+	assert_int_equal(stopped(b), EXIT_DONE);
+	assert_logged(b, "http://fathom:aZ0-._~%40%3A%2F%3F%23%25%5B%5D%2B%26%27@localhost:");
+}
+
 static void nobody_is_told_where_nobody_looks(void **state)
 {
 	struct bench *b = *state;
@@ -596,6 +614,7 @@ int main(void)
 		CASE(a_spool_of_others_ends_it),
 		CASE(an_address_in_use_ends_it),
 		CASE(a_person_is_told_where_to_look),
+		CASE(the_announced_address_has_the_token_escaped),
 		CASE(nobody_is_told_where_nobody_looks),
 		CASE(a_person_sees_once_what_is_hottest),
 		CASE(a_short_window_is_not_shown),
