@@ -66,8 +66,9 @@ void daemon_announce(const struct daemon *d)
 	const char *address = config_text(&d->config, SETTING_http_address);
 	const char *store = config_text(&d->config, SETTING_local_store_directory);
 
-	d->serve ? log_info("sampling", "hz=%" PRIu64 " address=%s port=%u",
-			   d->settings.frequency_hz, address, serve_port(d->serve))
+	d->serve ? log_info("sampling", "hz=%" PRIu64 " address=%s port=%u socket=%s",
+			   d->settings.frequency_hz, address ? address : "", serve_port(d->serve),
+			   d->http_socket ? d->http_socket : "")
 		 : log_info("sampling", "hz=%" PRIu64, d->settings.frequency_hz);
 	if (!to_a_person(d))
 		return;
@@ -75,7 +76,7 @@ void daemon_announce(const struct daemon *d)
 		d->settings.frequency_hz);
 	if (d->store)
 		fprintf(stderr, "Profiles are in: %s\n", store);
-	if (d->serve && strncmp(address, "unix:", 5))
+	if (d->serve && serve_port(d->serve))
 		announce_page(d);
 	fputs("Ctrl-C ends it. The hottest functions appear after the first window.\n", stderr);
 }

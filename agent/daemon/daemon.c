@@ -29,6 +29,8 @@
 static const uint64_t EXPORT_GRACE_NS = UINT64_C(2000000000);
 static const uint64_t BUDGET_LOOK_NS = UINT64_C(15000000000);
 
+static const char FALLBACK_SOCKET[] = "/run/fathom/http.sock";
+
 /* Thousands of nodes may ask the same server. */
 enum { DEBUGINFOD_PER_MINUTE = 30 };
 
@@ -136,21 +138,59 @@ static int make_export(struct daemon *d)
 	return err;
 }
 
+/* NULL = none. By default the socket belongs to HTTP, and to root's agent. */
+static const char *socket_path(const struct daemon *d, const char *address)
+{
+	const char *path = config_text(&d->config, SETTING_http_socket);
+
+	if (!path && address && !geteuid())
+		path = FALLBACK_SOCKET;
+	return path && *path ? path : NULL;
+}
+
+static const char *explain_socket(int err)
+{
+	return err == -EBUSY        ? "another agent has it"
+	       : err == -EPERM      ? "its directory must be ours and writable by nobody else"
+	       : err == -EADDRINUSE ? "another program has it, or it is not a socket"
+	       : err == -EINVAL     ? "it must be an absolute path of less than 108 bytes"
+				    : strerror(-err);
+}
+
+/* Without the socket that nobody asked for, the agent does its work. */
+static int make_socket(struct daemon *d, const char *path)
+{
+	int err = path ? serve_add_socket(d->serve, path) : 0;
+
+	if (!err) {
+		d->http_socket = path;
+		return 0;
+	}
+	if (config_given(&d->config, SETTING_http_socket)) {
+		fprintf(stderr, "fathom agent: --http-socket %s: %s\n", path, explain_socket(err));
+		return err;
+	}
+	log_warn("no HTTP on a socket file, ignoring", "path=%s error=\"%s\"", path,
+		explain_socket(err));
+	return 0;
+}
+
 static int make_serve(struct daemon *d)
 {
-	const char *address = config_text(&d->config, SETTING_http_address);
+	const char *given = config_text(&d->config, SETTING_http_address);
+	const char *address = given && *given ? given : NULL, *path = socket_path(d, address);
 	struct serve_options options = { .address = address, .token = d->token, .loop = d->loop };
 	int err;
 
-	if (!address || !*address)
+	if (!address && !path)
 		return 0;
 	daemon_http_handlers(d, &options.handlers);
 	err = serve_create(&options, &d->serve);
-	if (err)
-		fprintf(stderr, "fathom agent: --http-address %s: %s\n", address,
-			err == -EADDRINUSE
-				? "in use, perhaps by another agent: choose another address"
-				: strerror(-err));
+	if (!err)
+		return make_socket(d, path);
+	fprintf(stderr, "fathom agent: --http-address %s: %s\n", address ? address : "",
+		err == -EADDRINUSE ? "in use, perhaps by another agent: choose another address"
+				   : strerror(-err));
 	return err;
 }
 

@@ -41,6 +41,7 @@ struct daemon {
 	struct store *store; /* NULL = no local store */
 	struct daemon_export *export; /* NULL = no remote store */
 	struct serve *serve; /* NULL = HTTP is off */
+	const char *http_socket; /* path of its socket file; NULL = none */
 	char *token; /* of the HTTP address; NULL only before it is made */
 	char *cache_directory;
 	struct budget budget;

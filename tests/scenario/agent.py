@@ -49,7 +49,8 @@ class Agent:
         self.store = scratch("store") if store is None else store
         self.lines, self.changed = [], threading.Condition()
         self.http = http
-        arguments = arguments or ["--http-address=" + http, "--local-store-directory=" + self.store,
+        arguments = arguments or ["--http-address=" + http, "--http-socket=",
+                                  "--local-store-directory=" + self.store,
                      "--log-level=info", "--cpu-budget=0",
                                   "--profiling-duration=1s", *options]
         self.process = subprocess.Popen(

@@ -150,9 +150,9 @@ static int run_agent(struct bench *b, int argc, char **argv)
 /* Starts it with a NULL-terminated list of options; without HTTP and a store by default. */
 static void start(struct bench *b, ...)
 {
-	char *argv[ARGUMENTS_LIMIT] = { (char *)"agent", b->cache_option,
-		(char *)"--http-address=", (char *)"--local-store-directory=" };
-	int argc = 4;
+	char *argv[ARGUMENTS_LIMIT] = { (char *)"agent", b->cache_option, (char *)"--http-address=",
+		(char *)"--http-socket=", (char *)"--local-store-directory=" };
+	int argc = 5;
 	va_list list;
 
 	va_start(list, b);
@@ -465,6 +465,26 @@ static void an_address_in_use_ends_it(void **state)
 	assert_ends(b, EXIT_FAILED, "--http-address unix:/proc/nothing/socket: No such file");
 }
 
+static void a_socket_file_is_made_beside_the_address(void **state)
+{
+	struct bench *b = *state;
+	char option[128], logged[160];
+
+	snprintf(option, sizeof(option), "--http-socket=%s", b->socket);
+	start(b, "--log-level=info", option, NULL);
+	assert_notice(b, "READY=1");
+	assert_int_equal(access(b->socket, F_OK), 0);
+	snprintf(logged, sizeof(logged), "address= port=0 socket=%s\n", b->socket);
+	assert_logged(b, logged);
+	assert_int_equal(stopped(b), EXIT_DONE);
+	assert_int_equal(access(b->socket, F_OK), -1);
+	start(b, "--http-socket=relative", NULL);
+	assert_ends(b, EXIT_FAILED, "--http-socket relative: it must be an absolute path of");
+	assert_int_equal(chmod(b->directory, 0777), 0);
+	start(b, option, NULL);
+	assert_ends(b, EXIT_FAILED, ": its directory must be ours and writable by nobody else\n");
+}
+
 /* ---- what it says --------------------------------------------------------------------------- */
 
 static void a_person_is_told_where_to_look(void **state)
@@ -613,6 +633,7 @@ int main(void)
 		CASE(a_store_of_others_ends_it),
 		CASE(a_spool_of_others_ends_it),
 		CASE(an_address_in_use_ends_it),
+		CASE(a_socket_file_is_made_beside_the_address),
 		CASE(a_person_is_told_where_to_look),
 		CASE(the_announced_address_has_the_token_escaped),
 		CASE(nobody_is_told_where_nobody_looks),

@@ -7,6 +7,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,6 +234,146 @@ static void test_socket_file_decides_by_its_permissions(void **state)
 	assert_int_equal(rmdir(directory), 0);
 }
 
+/* ---- the socket file beside the address ----------------------------------------------------- */
+
+static void access_make_directory(char directory[], struct sockaddr_un *ret_un)
+{
+	assert_non_null(mkdtemp(directory));
+	*ret_un = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(ret_un->sun_path, sizeof(ret_un->sun_path), "%s/run/s", directory);
+}
+
+static void access_remove_directory(const char *directory)
+{
+	char run[128];
+	struct stat st;
+
+	snprintf(run, sizeof(run), "%s/run", directory);
+	assert_int_equal(stat(run, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0750);
+	assert_int_equal(rmdir(run), 0); /* it is empty */
+	assert_int_equal(rmdir(directory), 0);
+}
+
+static int access_ask_socket(struct serve_fixture *f, const struct sockaddr_un *un)
+{
+	/* Nobody can send a browser here: the host does not count. */
+	static const char request[] =
+		"GET /status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+	autoclose int fd = serve_connect_unix(un);
+
+	return serve_ask_on(f, fd, request, strlen(request));
+}
+
+static void test_a_socket_file_beside_the_address(void **state)
+{
+	char directory[] = "/tmp/test-serve-XXXXXX";
+	struct serve_fixture *f = *state;
+	struct sockaddr_un un;
+	struct stat st;
+
+	access_make_directory(directory, &un);
+	serve_start(f, "127.0.0.1:0", "secret");
+	assert_int_equal(serve_add_socket(f->serve, un.sun_path), 0);
+	assert_int_equal(stat(un.sun_path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	assert_int_equal(access_ask_socket(f, &un), 200);
+	assert_int_equal(serve_ask(f, "GET /status"), 200);
+	assert_int_not_equal(serve_port(f->serve), 0);
+	/* There is room for one. */
+	assert_int_equal(serve_add_socket(f->serve, un.sun_path), -EBUSY);
+	serve_destroy(take(f->serve));
+	access_remove_directory(directory);
+}
+
+/* Those who could open it although they are not of the group do not get more than over TCP. */
+static void test_the_peers_of_a_socket_file_are_known(void **state)
+{
+	char directory[] = "/tmp/test-serve-XXXXXX", run[128];
+	struct serve_fixture *f = *state;
+	struct sockaddr_un un;
+
+	if (geteuid()) {
+		print_message("# only root can be two users\n");
+		return;
+	}
+	access_make_directory(directory, &un);
+	snprintf(run, sizeof(run), "%s/run", directory);
+	serve_start(f, "127.0.0.1:0", "secret");
+	assert_int_equal(serve_add_socket(f->serve, un.sun_path), 0);
+	assert_int_equal(chmod(directory, 0755) | chmod(run, 0755) | chmod(un.sun_path, 0666), 0);
+	for (int i = 0; i < 4; i++) {
+		bool of_group = i == 1 || i == 2; /* its own, another one beside it */
+		gid_t groups[] = { 3, i == 2 ? getegid() : 4 };
+		gid_t group = getegid();
+		int fd;
+
+		assert_int_equal(setgroups(ARRAY_SIZE(groups), groups), 0);
+		assert_int_equal(setegid(i == 1 ? group : 12345), 0);
+		assert_int_equal(seteuid(i == 3 ? 0 : 12345), 0);
+		fd = serve_connect_unix(&un);
+		assert_int_equal(seteuid(0), 0);
+		assert_int_equal(setegid(group) | setgroups(0, NULL), 0);
+		assert_int_equal(serve_ask_on(f, fd, "GET /status HTTP/1.0\r\n\r\n", 24),
+			of_group || i == 3 ? 200 : 401);
+		close(fd);
+	}
+	assert_int_equal(chmod(run, 0750), 0);
+	serve_destroy(take(f->serve));
+	access_remove_directory(directory);
+}
+
+static void test_a_socket_file_is_not_taken_from_another(void **state)
+{
+	char directory[] = "/tmp/test-serve-XXXXXX", run[128];
+	struct serve_options options = { 0 };
+	struct serve_fixture *f = *state;
+	struct serve *second;
+	struct sockaddr_un un;
+	int stale;
+
+	access_make_directory(directory, &un);
+	snprintf(run, sizeof(run), "%s/run", directory);
+	/* Left by a run that was killed. */
+	assert_int_equal(mkdir(run, 0750), 0);
+	stale = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(stale, (struct sockaddr *)&un, sizeof(un)), 0);
+	close(stale);
+	serve_start(f, "127.0.0.1:0", NULL);
+	assert_int_equal(serve_add_socket(f->serve, un.sun_path), 0);
+	options.loop = f->loop;
+	assert_int_equal(serve_create(&options, &second), 0);
+	assert_int_equal(serve_add_socket(second, un.sun_path), -EBUSY);
+	serve_destroy(second);
+	assert_int_equal(access_ask_socket(f, &un), 200);
+	serve_destroy(take(f->serve));
+	access_remove_directory(directory);
+}
+
+static void test_places_where_no_socket_file_can_be(void **state)
+{
+	char directory[] = "/tmp/test-serve-XXXXXX", path[256];
+	struct serve_fixture *f = *state;
+
+	assert_non_null(mkdtemp(directory));
+	serve_start(f, "127.0.0.1:0", NULL);
+	assert_int_equal(serve_add_socket(f->serve, "relative/s"), -EINVAL);
+	assert_int_equal(serve_add_socket(f->serve, "/proc/nothing/s"), -ENOENT);
+	snprintf(path, sizeof(path), "%s/%0120d", directory, 1);
+	assert_int_equal(serve_add_socket(f->serve, path), -EINVAL);
+	snprintf(path, sizeof(path), "%s/s", directory);
+	assert_int_equal(chmod(directory, 0770), 0);
+	assert_int_equal(serve_add_socket(f->serve, path), -EPERM);
+	assert_int_equal(chmod(directory, 0700), 0);
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	assert_int_equal(serve_add_socket(f->serve, path), -EADDRINUSE);
+	assert_int_equal(unlink(path), 0);
+	/* A failure leaves nothing behind. */
+	assert_int_equal(serve_add_socket(f->serve, path), 0);
+	serve_destroy(take(f->serve));
+	assert_int_equal(rmdir(directory), 0);
+}
+
 /* ---- peer.h --------------------------------------------------------------------------------- */
 
 static void test_peer_of_other_sockets(void **state)
@@ -270,6 +412,10 @@ int main(void)
 		OWNER(test_closed_client_is_nobody),
 		OWNER(test_client_that_has_shut_down_sending_is_known),
 		OWNER(test_socket_file_decides_by_its_permissions),
+		OWNER(test_a_socket_file_beside_the_address),
+		OWNER(test_the_peers_of_a_socket_file_are_known),
+		OWNER(test_a_socket_file_is_not_taken_from_another),
+		OWNER(test_places_where_no_socket_file_can_be),
 		cmocka_unit_test(test_peer_of_other_sockets),
 	};
 

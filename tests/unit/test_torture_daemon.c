@@ -239,8 +239,8 @@ static void settings_are_read_or_not(void **state)
 struct life {
 	struct daemon_fixture agent; /* only its directory and its sampler */
 	struct config config;
-	char token[128], cache[128], http[128], store[128];
-	char *argv[6];
+	char token[128], cache[128], http[128], socket[128], store[128];
+	char *argv[7];
 };
 
 static void begin_life(void *context)
@@ -262,9 +262,10 @@ static void begin_life(void *context)
 	snprintf(l->token, sizeof(l->token), "--http-token-file=%s/token", f->directory);
 	snprintf(l->cache, sizeof(l->cache), "--cache-directory=%s/cache", f->directory);
 	snprintf(l->http, sizeof(l->http), "--http-address=unix:%s/socket", f->directory);
+	snprintf(l->socket, sizeof(l->socket), "--http-socket=%s/run/socket", f->directory);
 	snprintf(l->store, sizeof(l->store), "--local-store-directory=%s/profiles", f->directory);
 	memcpy(l->argv,
-		((char *[]){ (char *)"agent", l->token, l->cache, l->http, l->store,
+		((char *[]){ (char *)"agent", l->token, l->cache, l->http, l->socket, l->store,
 			(char *)"--include=comm=x" }),
 		sizeof(l->argv));
 	assert_int_equal(config_parse(&l->config, IN_AGENT, (int)ARRAY_SIZE(l->argv), l->argv), 0);
@@ -289,9 +290,11 @@ static void all_is_gone(void *context, int result)
 	assert_int_equal(s->destroyed, s->options.loop != NULL);
 	if (!result)
 		assert_int_equal(s->stopped, 1);
-	snprintf(path, sizeof(path), "%s/socket", l->agent.directory);
-	if (!torture_failed() || strcmp(torture_failed(), "unlink") != 0)
-		assert_int_equal(access(path, F_OK), -1);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%ssocket", l->agent.directory, i ? "run/" : "");
+		if (!torture_failed() || strcmp(torture_failed(), "unlink") != 0)
+			assert_int_equal(access(path, F_OK), -1);
+	}
 	fake_sampler_next = NULL;
 	config_deinit(&l->config);
 	report_teardown(&world);

@@ -86,17 +86,19 @@ void connections_evict_idle(struct serve *s, enum client_class class)
 }
 
 /* False if no further client can be accepted now. */
-static bool connections_accept_one(struct serve *s)
+static bool connections_accept_one(struct serve *s, const struct listener *listener)
 {
 	struct sockaddr_storage from;
 	socklen_t size = sizeof(from);
 	int fd = accept4(
-		s->listen_fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		listener->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return errno == ECONNABORTED || errno == EINTR;
+	s->accepting = listener;
 	/* Closes FD when it fails. */
 	(void)MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, size);
+	s->accepting = NULL;
 	return true;
 }
 
@@ -116,7 +118,8 @@ static void connections_pause_listening(struct serve *s, uint64_t delay_ns)
 
 void connections_on_client(void *context, int fd, uint32_t events)
 {
-	struct serve *s = context;
+	const struct listener *listener = context;
+	struct serve *s = listener->serve;
 	uint64_t before_ns = clock_thread_cpu_ns(), wait_ns;
 	bool more = true;
 
@@ -125,7 +128,7 @@ void connections_on_client(void *context, int fd, uint32_t events)
 	loop_step(s->loop, "http");
 	for (int i = 0; more && i < ACCEPTS_PER_TURN && s->connection_count < SERVE_MAX_CONNECTIONS;
 		i++)
-		more = connections_accept_one(s);
+		more = connections_accept_one(s, listener);
 	/*
 	 * Out of descriptors or memory: stop listening for a while, or the waiting client wakes us
 	 * over and over.
@@ -147,10 +150,14 @@ void connections_update_listening(struct serve *s)
 	bool wanted =
 		s->connection_count < SERVE_MAX_CONNECTIONS && s->listen_timer < 0 && !s->stopping;
 
-	if (wanted == s->listening)
-		return;
-	loop_set_events(s->loop, s->listen_fd, wanted ? EPOLLIN : 0);
-	s->listening = wanted;
+	for (size_t i = 0; i < SERVE_LISTENERS; i++) {
+		struct listener *listener = &s->listeners[i];
+
+		if (listener->fd < 0 || wanted == listener->watched)
+			continue;
+		loop_set_events(s->loop, listener->fd, wanted ? EPOLLIN : 0);
+		listener->watched = wanted;
+	}
 }
 
 void connections_become_idle(struct connection *c, uint64_t limit_ns)
@@ -161,16 +168,19 @@ void connections_become_idle(struct connection *c, uint64_t limit_ns)
 }
 
 /*
- * A socket file's permissions have let in only those who may read all. Over TCP the user who owns
- * the client's socket decides.
+ * Who listens on a socket file by --http-address gives it to others with its permissions. Elsewhere
+ * the user who owns the client's socket decides, and on our own socket file the group, too.
  */
-static enum client_class connection_class(const struct serve *s, int fd)
+static enum client_class connection_class(const struct listener *listener, int fd)
 {
+	bool is_file = address_is_socket_file(&listener->address);
 	uid_t uid;
 
-	if (address_is_socket_file(&s->address))
+	if (is_file && listener->lock_fd < 0)
 		return CLIENT_OWNER;
-	return !peer_uid(fd, &uid) && (uid == 0 || uid == geteuid()) ? CLIENT_OWNER : CLIENT_OTHER;
+	if (!peer_uid(fd, &uid) && (uid == 0 || uid == geteuid()))
+		return CLIENT_OWNER;
+	return is_file && peer_is_in_group(fd, getegid()) ? CLIENT_OWNER : CLIENT_OTHER;
 }
 
 static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void **ret_context)
@@ -180,7 +190,7 @@ static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void *
 	struct connection *c = calloc(1, sizeof(*c));
 
 	*ret_context = c;
-	if (!c || !info) {
+	if (!c || !info || !s->accepting) {
 		free(c);
 		*ret_context = NULL;
 		return;
@@ -193,7 +203,8 @@ static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void *
 		c->next->previous = c;
 	s->connections = c;
 	s->connection_count++;
-	c->class = connection_class(s, c->fd);
+	c->listener = s->accepting;
+	c->class = connection_class(c->listener, c->fd);
 	c->owner = c->class == CLIENT_OWNER;
 	connections_become_idle(c, s->limits.request_ns);
 	if (!clients_enter(&s->clients, c->class))

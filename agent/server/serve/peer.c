@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -193,4 +194,27 @@ int peer_uid(int fd, uid_t *ret_uid)
 	if (err)
 		return err;
 	return peer_tuple_is_loopback(&tuple) ? peer_ask(&tuple, ret_uid) : -ENOENT;
+}
+
+bool peer_is_in_group(int fd, gid_t gid)
+{
+	struct ucred credentials;
+	socklen_t size = sizeof(credentials), bytes = 0;
+	autofree gid_t *groups = NULL;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size))
+		return false;
+	if (credentials.gid == gid)
+		return true;
+	/* Fails with ERANGE and the size if there are any. */
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &bytes) || errno != ERANGE)
+		return false;
+	groups = malloc(bytes);
+	if (!groups || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes))
+		return false;
+	for (size_t i = 0; i < bytes / sizeof(*groups); i++) {
+		if (groups[i] == gid)
+			return true;
+	}
+	return false;
 }

@@ -280,7 +280,7 @@ static bool routes_host_is_loopback(const struct serve_reply *r)
  */
 static bool host_fits(const struct serve_reply *r)
 {
-	return !r->serve->address.loopback || routes_host_is_loopback(r);
+	return !r->connection->listener->address.loopback || routes_host_is_loopback(r);
 }
 
 /* A page of another origin can send a POST, though not read its answer. */
@@ -308,7 +308,8 @@ static bool routes_may_read(const struct serve_reply *r, const struct route *rou
 	if (route && route->open)
 		return true;
 	if (r->connection->owner &&
-		(routes_host_is_loopback(r) || address_is_socket_file(&r->serve->address)))
+		(routes_host_is_loopback(r) ||
+			address_is_socket_file(&r->connection->listener->address)))
 		return true;
 	return routes_has_token(r);
 }

@@ -69,7 +69,10 @@ struct serve_limits {
 enum { SERVE_TOKEN_BYTES = 4096 }; /* the longest token */
 
 struct serve_options {
-	/* `127.0.0.1:7071`, `localhost:7071`, `[::1]:7071`, `:7071` (all), `unix:/path` */
+	/*
+	 * `127.0.0.1:7071`, `localhost:7071`, `[::1]:7071`, `:7071` (all), `unix:/path`; NULL =
+	 * none
+	 */
 	const char *address;
 	/*
 	 * NULL = none: only root and our own user on this machine. Borrowed until
@@ -84,6 +87,14 @@ struct serve_options {
 /* -EINVAL: invalid address; -EADDRINUSE …. */
 int serve_create(const struct serve_options *options, struct serve **ret_serve);
 void serve_destroy(struct serve *s);
+/*
+ * Listens on a socket file as well, for root, our own user and group, whom the kernel names
+ * (SO_PEERCRED); all others need the token there, too. Makes its directory, mode 0750, with
+ * parents. Returns -EBUSY if another agent has that directory, -EPERM if it is another user's or
+ * others may write to it, -EADDRINUSE if PATH is something else than a socket that nobody uses,
+ * -EINVAL if it is not an absolute path or too long.
+ */
+int serve_add_socket(struct serve *s, const char *path);
 /* Applies from the next request on; borrows TOKEN as serve_create() does. Cannot fail. */
 void serve_set_token(struct serve *s, const char *token);
 /* Answers a held request; BYTES are copied. CONTENT_TYPE: e.g. application/octet-stream. */

@@ -9,6 +9,17 @@
 
 enum { SERVE_MAX_CONNECTIONS = 64 };
 
+/* The address, and the socket of serve_add_socket(). */
+enum { SERVE_LISTENERS = 2 };
+
+struct listener {
+	struct serve *serve;
+	struct address address;
+	int fd; /* -1 = none */
+	int lock_fd; /* of the directory of a socket of serve_add_socket(); -1 = none */
+	bool watched; /* the loop watches fd */
+};
+
 /* One client, from accept() to close(). */
 struct connection {
 	struct serve *serve;
@@ -21,6 +32,7 @@ struct connection {
 	struct serve_reply *held; /* NULL = none */
 	/* When the client of HELD shut down its sending side; 0 = it did not. */
 	uint64_t half_closed_ns;
+	const struct listener *listener; /* which has accepted it */
 	bool owner; /* root's or our own: may read without the token */
 	enum client_class class; /* whose budget pays; a token sent once makes it the owners' */
 	bool waits; /* its request is suspended until its class may cost something again */
@@ -41,10 +53,10 @@ struct serve {
 	struct serve_handlers handlers;
 	struct serve_limits limits; /* defaults applied, never 0 */
 	const char *token; /* NULL = none; borrowed */
-	struct address address;
 	struct MHD_Daemon *mhd;
-	int listen_fd, epoll_fd; /* epoll_fd is owned by the library */
-	bool listening; /* the loop watches listen_fd */
+	struct listener listeners[SERVE_LISTENERS];
+	const struct listener *accepting; /* whose client the library is being given; else NULL */
+	int epoll_fd; /* owned by the library */
 	bool stopping;
 	struct connection *connections;
 	size_t connection_count;
@@ -59,7 +71,7 @@ struct serve {
 void server_run(struct serve *s);
 
 /* connections.c */
-void connections_on_client(void *context, int fd, uint32_t events); /* a loop_fd_fn */
+void connections_on_client(void *context, int fd, uint32_t events); /* a loop_fd_fn of a listener */
 /* The library's notification that a connection has begun or ended. */
 void connections_on_change(void *context, struct MHD_Connection *mhd, void **connection_context,
 	enum MHD_ConnectionNotificationCode code);
@@ -69,6 +81,14 @@ void connections_evict_idle(struct serve *s, enum client_class class);
 /* Waits for a request for LIMIT_NS at most. */
 void connections_become_idle(struct connection *c, uint64_t limit_ns);
 void connections_set_deadline(struct connection *c, uint64_t delay_ns); /* 0 = none */
+
+/* listeners.c */
+void listeners_init(struct serve *s);
+/* No further client is accepted. */
+void listeners_unwatch(struct serve *s);
+/* Closes them and removes their socket files. */
+void listeners_deinit(struct serve *s);
+int listeners_open(struct serve *s, const char *address);
 
 /* routes.c */
 /* Answers R at once, or holds it. */

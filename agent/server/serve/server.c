@@ -5,11 +5,9 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/server/serve/serve_internal.h"
@@ -186,30 +184,6 @@ static int start_library(struct serve *s)
 	return loop_add(s->loop, s->epoll_fd, EPOLLIN, on_library_event, s);
 }
 
-static int start_listening(struct serve *s)
-{
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-		struct sockaddr_storage storage;
-	} bound = { 0 };
-	socklen_t size = sizeof(bound);
-	int err = address_listen(&s->address, &s->listen_fd);
-
-	if (err)
-		return err;
-	if (getsockname(s->listen_fd, &bound.any, &size))
-		return -errno;
-	if (bound.any.sa_family == AF_INET)
-		s->port = ntohs(bound.in.sin_port);
-	else if (bound.any.sa_family == AF_INET6)
-		s->port = ntohs(bound.in6.sin6_port);
-	err = loop_add(s->loop, s->listen_fd, EPOLLIN, connections_on_client, s);
-	s->listening = !err;
-	return err;
-}
-
 static struct serve_limits limits_or_fallback(struct serve_limits limits)
 {
 	if (!limits.request_ns)
@@ -231,15 +205,14 @@ int serve_create(const struct serve_options *options, struct serve **ret_serve)
 	s->loop = options->loop;
 	s->handlers = options->handlers;
 	s->limits = limits_or_fallback(options->limits);
-	s->listen_fd = s->epoll_fd = -1;
+	s->epoll_fd = -1;
+	listeners_init(s);
 	s->run_timer = s->deadline_timer = s->listen_timer = s->waiting_timer = -1;
 	clients_init(&s->clients, clock_monotonic_ns());
 	serve_set_token(s, options->token);
-	err = address_parse(options->address, &s->address);
-	if (!err)
-		err = start_library(s);
-	if (!err)
-		err = start_listening(s);
+	err = start_library(s);
+	if (!err && options->address)
+		err = listeners_open(s, options->address);
 	if (err) {
 		serve_destroy(s);
 		return err;
@@ -277,14 +250,10 @@ void serve_destroy(struct serve *s)
 	if (!s)
 		return;
 	s->stopping = true;
-	if (s->listen_fd >= 0)
-		loop_remove(s->loop, s->listen_fd);
+	listeners_unwatch(s);
 	if (s->mhd)
 		stop_library(s);
-	if (s->listen_fd >= 0) {
-		address_remove(&s->address);
-		close(s->listen_fd);
-	}
+	listeners_deinit(s);
 	loop_cancel(s->loop, s->run_timer);
 	loop_cancel(s->loop, s->deadline_timer);
 	loop_cancel(s->loop, s->listen_timer);
