@@ -245,8 +245,10 @@ static int build_once(
 	if (err)
 		return err;
 	/* A failure only means that the next run builds it again. */
-	if (entry.fd >= 0)
+	if (entry.fd >= 0) {
+		cache_share(indexes->cache, &entry, job->id);
 		cache_commit(indexes->cache, &entry, job->id);
+	}
 	*ret_index = take(index);
 	return 0;
 }

@@ -303,9 +303,12 @@ static void build_complete(struct builds *b, struct build *build, const struct i
 static void build_succeed(struct builds *b, struct build *build)
 {
 	autocall(auto_index_destroy) struct index *index = NULL;
-	autoclose int fd = fcntl(build->entry.fd, F_DUPFD_CLOEXEC, 0);
-	int err = fd < 0 ? -errno : index_open(fd, &index);
+	autoclose int fd = -1;
+	int err;
 
+	cache_share(b->options.cache, &build->entry, &build->id);
+	fd = fcntl(build->entry.fd, F_DUPFD_CLOEXEC, 0);
+	err = fd < 0 ? -errno : index_open(fd, &index);
 	/* The file changed after it was identified, so the index is not of ID. */
 	if (!err && !index_is_of(index, &build->id))
 		err = -ESTALE;

@@ -18,14 +18,11 @@
 #include "base/failure.h"
 #include "base/intern.h"
 #include "base/io.h"
+#include "symbolizer/builds/cache_internal.h"
 #include "symbolizer/index/format.h"
 
 enum {
-	NAME_BYTES = MODULE_ID_TEXT_BYTES + 24,
-	MAX_FILES = 1 << 20,
 	MAX_TEMPORARY_TRIES = 1000,
-	FILE_OVERHEAD_BYTES = 4096,
-	TRIM_SHARE = 8, /* of the limit: an eighth is freed when it is reached */
 	WHOM_BYTES = 16 + 1,
 };
 
@@ -35,26 +32,16 @@ static const uint64_t ABSENT_NS = UINT64_C(86400000000000);
 static const uint64_t FIRST_PAUSE_NS = UINT64_C(1000000000);
 static const uint64_t LONGEST_PAUSE_NS = UINT64_C(86400000000000);
 
-static const char temporary_prefix[] = ".tmp-";
-
-struct cache {
-	int dir_fd;
-	uint64_t limit_bytes;
-	uint64_t used_bytes; /* as last counted, plus what was added since */
-	bool counted; /* used_bytes has been counted */
-	unsigned int next_temporary;
-};
-
 DEFINE_AUTO(cache);
 
 /* Files of another format version are never found, and are evicted in time. */
 static void format_name(
-	const struct module_id *id, const char *suffix, char name[static NAME_BYTES])
+	const struct module_id *id, const char *suffix, char name[static CACHE_NAME_BYTES])
 {
 	char text[MODULE_ID_TEXT_BYTES];
 
 	module_id_format(id, text, sizeof(text));
-	snprintf(name, NAME_BYTES, "%s.v%d%s", text, INDEX_VERSION, suffix);
+	snprintf(name, CACHE_NAME_BYTES, "%s.v%d%s", text, INDEX_VERSION, suffix);
 }
 
 static int check_directory(int fd)
@@ -100,8 +87,7 @@ void cache_destroy(struct cache *cache)
 	free(cache);
 }
 
-/* Accepts only our own plain files, not what a restored backup or a careless hand put there. */
-static int check_trusted(int fd)
+int cache_check_trusted(int fd)
 {
 	struct stat st;
 
@@ -125,7 +111,7 @@ static int open_named(
 	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno != ELOOP)
 		return -errno;
-	err = fd >= 0 ? check_trusted(fd) : -EBADMSG;
+	err = fd >= 0 ? cache_check_trusted(fd) : -EBADMSG;
 	if (!err)
 		err = index_open(fd, &index);
 	if (!err && !index_is_of(index, id)) {
@@ -143,7 +129,7 @@ static int open_named(
 
 int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index)
 {
-	char name[NAME_BYTES];
+	char name[CACHE_NAME_BYTES];
 
 	format_name(id, "", name);
 	return open_named(cache, name, id, ret_index);
@@ -157,11 +143,20 @@ static bool has_build_id(const char *name, const char *hex)
 	size_t length = strlen(name), end_length;
 
 	end_length = (size_t)snprintf(end, sizeof(end), ".v%d", INDEX_VERSION);
-	if (length >= NAME_BYTES || length <= end_length ||
+	if (length >= CACHE_NAME_BYTES || length <= end_length ||
 		strcmp(name + length - end_length, end) || strncmp(name, hex, strlen(hex)))
 		return false;
 	/* Earlier programs left indexes of build ID and content hash only, which can be forged. */
 	return name[strlen(hex)] == '.' || (name[strlen(hex)] == '-' && strchr(dash + 1, '-'));
+}
+
+static bool cache_is_same_file(const struct cache *cache, const char *one, const char *other)
+{
+	struct stat st, st_other;
+
+	return !fstatat(cache->dir_fd, one, &st, AT_SYMLINK_NOFOLLOW) &&
+	       !fstatat(cache->dir_fd, other, &st_other, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_ino == st_other.st_ino;
 }
 
 int cache_open_by_build_id(
@@ -170,7 +165,7 @@ int cache_open_by_build_id(
 	const struct module_id id = { .build_id = *build_id };
 	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	autoclosedir DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-	char hex[MODULE_ID_TEXT_BYTES], name[NAME_BYTES] = "";
+	char hex[MODULE_ID_TEXT_BYTES], name[CACHE_NAME_BYTES] = "";
 	struct dirent *entry;
 	int err;
 
@@ -183,9 +178,9 @@ int cache_open_by_build_id(
 	while (!(err = io_next_entry(directory, &entry)) && entry) {
 		if (!has_build_id(entry->d_name, hex))
 			continue;
-		if (*name)
+		if (*name && !cache_is_same_file(cache, name, entry->d_name))
 			return -ENOTUNIQ;
-		snprintf(name, sizeof(name), "%.*s", NAME_BYTES - 1, entry->d_name);
+		snprintf(name, sizeof(name), "%.*s", CACHE_NAME_BYTES - 1, entry->d_name);
 	}
 	/* On error there may be a second one, and the choice would be arbitrary. */
 	if (err)
@@ -195,19 +190,21 @@ int cache_open_by_build_id(
 
 void cache_set_failed(struct cache *cache, const struct module_id *id)
 {
-	char name[NAME_BYTES];
+	char name[CACHE_NAME_BYTES];
 	autoclose int fd = -1;
 
+	if (id->file.claimed)
+		return;
 	format_name(id, ".failed", name);
 	fd = openat(
 		cache->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0)
-		cache->used_bytes += FILE_OVERHEAD_BYTES;
+		cache->used_bytes += CACHE_FILE_OVERHEAD_BYTES;
 }
 
 bool cache_failed(struct cache *cache, const struct module_id *id)
 {
-	char name[NAME_BYTES];
+	char name[CACHE_NAME_BYTES];
 
 	format_name(id, ".failed", name);
 	return !faccessat(cache->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
@@ -218,22 +215,22 @@ bool cache_failed(struct cache *cache, const struct module_id *id)
 /* The file's size is the count, its mtime the time of the last interruption. */
 void cache_add_interrupted(struct cache *cache, const struct module_id *id)
 {
-	char name[NAME_BYTES];
+	char name[CACHE_NAME_BYTES];
 	autoclose int fd = -1;
 	struct stat st;
 
 	format_name(id, ".interrupted", name);
 	fd = openat(cache->dir_fd, name,
 		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	if (fd < 0 || check_trusted(fd) || fstat(fd, &st))
+	if (fd < 0 || cache_check_trusted(fd) || fstat(fd, &st))
 		return;
 	if (!io_write_all(fd, "\n", 1) && st.st_size == 0)
-		cache->used_bytes += FILE_OVERHEAD_BYTES;
+		cache->used_bytes += CACHE_FILE_OVERHEAD_BYTES;
 }
 
 uint64_t cache_pause_ns(struct cache *cache, const struct module_id *id, uint64_t now_ns)
 {
-	char name[NAME_BYTES];
+	char name[CACHE_NAME_BYTES];
 	uint64_t last_ns, pause_ns;
 	struct stat st;
 
@@ -249,7 +246,7 @@ uint64_t cache_pause_ns(struct cache *cache, const struct module_id *id, uint64_
 
 static void forget_interrupted(struct cache *cache, const struct module_id *id)
 {
-	char name[NAME_BYTES];
+	char name[CACHE_NAME_BYTES];
 
 	format_name(id, ".interrupted", name);
 	(void)unlinkat(cache->dir_fd, name, 0);
@@ -266,7 +263,7 @@ static void format_whom(const char *whom, char text[static WHOM_BYTES])
 void cache_set_absent(struct cache *cache, const struct build_id *id, const char *whom)
 {
 	const struct module_id module = { .build_id = *id };
-	char name[NAME_BYTES], text[WHOM_BYTES];
+	char name[CACHE_NAME_BYTES], text[WHOM_BYTES];
 	autoclose int fd = -1;
 
 	format_name(&module, ".absent", name);
@@ -274,13 +271,13 @@ void cache_set_absent(struct cache *cache, const struct build_id *id, const char
 	fd = openat(cache->dir_fd, name,
 		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (fd >= 0 && !io_write_all(fd, text, strlen(text)))
-		cache->used_bytes += FILE_OVERHEAD_BYTES;
+		cache->used_bytes += CACHE_FILE_OVERHEAD_BYTES;
 }
 
 bool cache_absent(struct cache *cache, const struct build_id *id, const char *whom, uint64_t now_ns)
 {
 	const struct module_id module = { .build_id = *id };
-	char name[NAME_BYTES], text[WHOM_BYTES], found[WHOM_BYTES] = "";
+	char name[CACHE_NAME_BYTES], text[WHOM_BYTES], found[WHOM_BYTES] = "";
 	autoclose int fd = -1;
 	struct stat st;
 	uint64_t since_ns;
@@ -288,7 +285,7 @@ bool cache_absent(struct cache *cache, const struct build_id *id, const char *wh
 	format_name(&module, ".absent", name);
 	format_whom(whom, text);
 	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || check_trusted(fd) || fstat(fd, &st) ||
+	if (fd < 0 || cache_check_trusted(fd) || fstat(fd, &st) ||
 		read(fd, found, sizeof(found) - 1) != (ssize_t)strlen(text) || strcmp(found, text))
 		return false;
 	since_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
@@ -308,14 +305,15 @@ int cache_begin(struct cache *cache, struct cache_entry *ret_entry)
 	struct cache_entry entry;
 
 	for (int i = 0; i < MAX_TEMPORARY_TRIES; i++) {
-		snprintf(entry.temporary, sizeof(entry.temporary), "%s%d-%u", temporary_prefix,
-			(int)getpid(), cache->next_temporary++);
+		snprintf(entry.temporary, sizeof(entry.temporary), "%s%d-%u",
+			CACHE_TEMPORARY_PREFIX, (int)getpid(), cache->next_temporary++);
 		entry.fd = openat(cache->dir_fd, entry.temporary,
 			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (entry.fd < 0 && errno != EEXIST)
 			return -errno;
 		if (entry.fd < 0)
 			continue;
+		entry.shared[0] = 0;
 		if (claim(entry.fd)) {
 			*ret_entry = entry;
 			return 0;
@@ -325,24 +323,51 @@ int cache_begin(struct cache *cache, struct cache_entry *ret_entry)
 	return -EAGAIN;
 }
 
+/* Gives ENTRY's file the further name NAME. */
+static int link_shared(struct cache *cache, const struct cache_entry *entry, const char *name)
+{
+	if (!strcmp(entry->shared, name))
+		return 0;
+	/* What is there was built before, without a debug file that is there now, say. */
+	unlinkat(cache->dir_fd, name, 0);
+	return linkat(cache->dir_fd, entry->shared, cache->dir_fd, name, 0) ? -errno : 0;
+}
+
+static int cache_place(
+	struct cache *cache, const struct cache_entry *entry, int fd, const char *name)
+{
+	struct stat st;
+
+	if (entry->shared[0]) {
+		cache->used_bytes += CACHE_FILE_OVERHEAD_BYTES;
+		return link_shared(cache, entry, name);
+	}
+	if (fstat(fd, &st) || renameat(cache->dir_fd, entry->temporary, cache->dir_fd, name))
+		return -errno;
+	cache->used_bytes += (uint64_t)st.st_size + CACHE_FILE_OVERHEAD_BYTES;
+	return 0;
+}
+
 int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id)
 {
-	autoclose int fd = take_fd(&entry->fd);
-	char name[NAME_BYTES];
-	struct stat st;
-	int err = 0;
+	autoclose int fd = entry->fd;
+	char name[CACHE_NAME_BYTES];
+	int err;
 
+	if (id->file.claimed) {
+		take_fd(&fd);
+		cache_abandon(cache, entry);
+		return 0;
+	}
+	entry->fd = -1;
 	format_name(id, "", name);
-	if (fstat(fd, &st))
-		err = -errno;
-	else if (renameat(cache->dir_fd, entry->temporary, cache->dir_fd, name))
-		err = -errno;
+	err = cache_place(cache, entry, fd, name);
 	if (err) {
-		unlinkat(cache->dir_fd, entry->temporary, 0);
+		if (entry->temporary[0])
+			unlinkat(cache->dir_fd, entry->temporary, 0);
 		return err;
 	}
 	forget_interrupted(cache, id);
-	cache->used_bytes += (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
 	if (!cache->counted || cache->used_bytes > cache->limit_bytes)
 		cache_trim(cache); /* ignoring errors: the next commit tries again */
 	return 0;
@@ -352,7 +377,8 @@ void cache_abandon(struct cache *cache, struct cache_entry *entry)
 {
 	if (entry->fd < 0)
 		return;
-	unlinkat(cache->dir_fd, entry->temporary, 0);
+	if (entry->temporary[0])
+		unlinkat(cache->dir_fd, entry->temporary, 0);
 	close(take_fd(&entry->fd));
 }
 
@@ -365,134 +391,5 @@ int cache_scratch(struct cache *cache, int *ret_fd)
 		return err;
 	unlinkat(cache->dir_fd, entry.temporary, 0);
 	*ret_fd = take_fd(&entry.fd);
-	return 0;
-}
-
-/* ---- trimming ------------------------------------------------------------------------------ */
-
-/* Tolerance for files written while the directory is being read. */
-static const uint64_t FUTURE_NS = UINT64_C(60000000000);
-
-struct cached_file {
-	uint64_t used_ns; /* mtime; 0 = in the future, from a clock that was wrong */
-	uint64_t bytes;
-	char name[NAME_BYTES];
-};
-
-struct listing {
-	uint64_t latest_ns; /* later times count as in the future */
-	struct cached_file *files;
-	size_t count, capacity;
-	uint64_t bytes;
-};
-
-static void listing_deinit(struct listing *l)
-{
-	free(l->files);
-}
-
-/* If the lock is free, its owner and all its children are gone. */
-static void remove_orphan(struct cache *cache, const char *name)
-{
-	autoclose int fd =
-		openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
-		unlinkat(cache->dir_fd, name, 0);
-}
-
-static int list_file(struct cache *cache, struct listing *l, const char *name)
-{
-	struct cached_file *file;
-	struct stat st;
-	int err;
-
-	if (strlen(name) >= NAME_BYTES)
-		return 0; /* none of ours */
-	if (fstatat(cache->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-		return 0;
-	err = array_reserve(l->files, l->capacity, l->count + 1, MAX_FILES);
-	if (err)
-		return err;
-	file = &l->files[l->count++];
-	memcpy(file->name, name, strlen(name) + 1);
-	file->used_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-	if (file->used_ns > l->latest_ns)
-		file->used_ns = 0;
-	file->bytes = (uint64_t)st.st_size + FILE_OVERHEAD_BYTES;
-	l->bytes += file->bytes;
-	return 0;
-}
-
-/* Only our own files are removed: ID.vNUMBER, optionally with a dot and a suffix. */
-static bool is_our_name(const char *name)
-{
-	const char *generation = strstr(name, ".v");
-	size_t digits;
-
-	if (!generation || generation == name ||
-		strspn(name, "0123456789abcdefi-") != (size_t)(generation - name))
-		return false;
-	digits = strspn(generation + 2, "0123456789");
-	return digits && (!generation[2 + digits] || generation[2 + digits] == '.');
-}
-
-static int list_directory(struct cache *cache, struct listing *l)
-{
-	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	autoclosedir DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *entry;
-	int err = 0;
-
-	if (!directory) {
-		err = -errno;
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
-	err = io_next_entry(directory, &entry);
-	while (!err && entry) {
-		if (!strncmp(entry->d_name, temporary_prefix, strlen(temporary_prefix)))
-			remove_orphan(cache, entry->d_name);
-		else if (is_our_name(entry->d_name))
-			err = list_file(cache, l, entry->d_name);
-		if (!err)
-			err = io_next_entry(directory, &entry);
-	}
-	return err;
-}
-
-static int compare_use(const void *a, const void *b)
-{
-	const struct cached_file *left = a, *right = b;
-
-	if (left->used_ns != right->used_ns)
-		return left->used_ns < right->used_ns ? -1 : 1;
-	return strcmp(left->name, right->name);
-}
-
-int cache_trim(struct cache *cache)
-{
-	autocall(listing_deinit) struct listing l = { .latest_ns = clock_real_ns() + FUTURE_NS };
-	uint64_t limit = cache->limit_bytes;
-	int err = list_directory(cache, &l);
-
-	/*
-	 * On -E2BIG there are more files than fit the list; what was listed is still worth
-	 * trimming.
-	 */
-	if (err && err != -E2BIG)
-		return err;
-	/* Free an eighth at once, because each trimming reads all entries. */
-	if (l.bytes > limit) {
-		qsort(l.files, l.count, sizeof(*l.files), compare_use);
-		limit -= limit / TRIM_SHARE;
-	}
-	for (size_t i = 0; i < l.count && l.bytes > limit; i++) {
-		if (!unlinkat(cache->dir_fd, l.files[i].name, 0) || errno == ENOENT)
-			l.bytes -= l.files[i].bytes;
-	}
-	cache->used_bytes = l.bytes;
-	cache->counted = true;
 	return 0;
 }

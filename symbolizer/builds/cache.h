@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The directory of module indexes: one file per module identity and format version. Files are
+ * The directory of module indexes: one name per module identity and format version. Files are
  * written under a temporary name and renamed into place, so a reader sees a complete file or none.
+ *
+ * An index answers only for the inode that it was made from: whatever can be compared before a file
+ * is indexed can be forged. Copies of a file still share one index file, under a name (hard link)
+ * for each: cache_share() compares what came out of their builds. So the proof that a copy is equal
+ * costs one build for each new inode, and one comparison.
+ *
  * Two agents may share a directory, even from different pid namespaces: a temporary file belongs to
  * the holder of its lock. Bounded in bytes, least recently used evicted first; a file counts for
- * its size plus one page, so that a million empty ones are not free. No file is synced: the
- * checksum in an index detects damage by a power failure.
+ * its size, and each of its names for a page, so that a million empty ones are not free. No file is
+ * synced: the checksum in an index detects damage by a power failure.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +22,8 @@
 #include "symbolizer/index/index.h"
 
 struct cache;
+
+enum { CACHE_NAME_BYTES = MODULE_ID_TEXT_BYTES + 24 };
 
 /*
  * Opens DIRECTORY, or creates it with mode 0700. Returns -EPERM if somebody else owns it or may
@@ -31,7 +39,7 @@ void cache_destroy(struct cache *cache);
 int cache_open(struct cache *cache, const struct module_id *id, struct index **ret_index);
 /*
  * Opens the only index with BUILD_ID, for a file known by its build ID only. Returns -ENOTUNIQ if
- * several cached files have that build ID.
+ * there are several, of files that are not equal or were indexed with other debug files.
  */
 int cache_open_by_build_id(
 	struct cache *cache, const struct build_id *build_id, struct index **ret_index);
@@ -60,13 +68,21 @@ bool cache_absent(
 
 /* An unfinished file: a temporary in the directory, unlinked by cache_abandon(). */
 struct cache_entry {
-	int fd; /* read and write; owned by the entry; -1 = none */
-	char temporary[64];
+	int fd; /* owned by the entry; -1 = none */
+	char temporary[64]; /* "" = FD is a shared file */
+	char shared[CACHE_NAME_BYTES]; /* a name of that file */
 };
+/* Its descriptor is for reading and writing. */
 int cache_begin(struct cache *cache, struct cache_entry *ret_entry);
 /*
- * Renames into place and trims the directory if it is over the limit. Consumes the entry even on
- * error.
+ * If the index that was written to ENTRY has the same bytes as a cached one whose file has ID's
+ * build ID and content hash, ENTRY becomes that older file. Errors only cost disk space.
+ */
+void cache_share(struct cache *cache, struct cache_entry *entry, const struct module_id *id);
+/*
+ * Renames or links into place and trims the directory if it is over the limit. Consumes the entry
+ * even on error. An index of a file with `claimed` numbers is not kept: after a restart another
+ * file could claim them.
  */
 int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id);
 void cache_abandon(struct cache *cache, struct cache_entry *entry);

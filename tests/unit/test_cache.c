@@ -103,6 +103,28 @@ static void put(struct cache *cache, const struct module_id *id, const char *nam
 	assert_int_equal(entry.fd, -1);
 }
 
+/* As put(), for a file whose index may be a copy's. */
+static void put_shared(struct cache *cache, const struct module_id *id, const char *name)
+{
+	struct cache_entry entry;
+
+	assert_int_equal(cache_begin(cache, &entry), 0);
+	write_index(entry.fd, name);
+	cache_share(cache, &entry, id);
+	assert_int_equal(cache_commit(cache, &entry, id), 0);
+	assert_int_equal(entry.fd, -1);
+}
+
+/* A file that was read, with a content hash that the index does not have. */
+static struct module_id make_copy(uint8_t number, uint64_t inode)
+{
+	struct module_id id = make_id(number);
+
+	id.content.bytes[0] = 1;
+	id.file.inode = inode;
+	return id;
+}
+
 static void check_name(struct cache *cache, const struct module_id *id, const char *name)
 {
 	struct index_frame frame;
@@ -191,6 +213,114 @@ static void test_by_build_id_there_must_be_only_one(void **state)
 	assert_int_equal(cache_open_by_build_id(f->cache, &one.build_id, &index), -ENOTUNIQ);
 	assert_int_equal(cache_open_by_build_id(f->cache, &two.build_id, &index), 0);
 	index_destroy(index);
+}
+
+static void count_inodes(const struct fixture *f, size_t *ret_inodes)
+{
+	autoclosedir DIR *d = opendir(f->directory);
+	uint64_t seen[8];
+	const struct dirent *entry;
+	struct stat st;
+
+	*ret_inodes = 0;
+	while ((entry = readdir(d))) {
+		size_t i = 0;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		assert_int_equal(fstatat(dirfd(d), entry->d_name, &st, 0), 0);
+		while (i < *ret_inodes && seen[i] != st.st_ino)
+			i++;
+		if (i < *ret_inodes)
+			continue;
+		seen[(*ret_inodes)++] = st.st_ino;
+	}
+}
+
+static void test_equal_indexes_of_copies_are_one_file(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id one = make_copy(1, 1), two = make_copy(1, 2), stranger = make_copy(2, 3);
+	struct index *index;
+	size_t inodes;
+
+	put_shared(f->cache, &one, "function");
+	put_shared(f->cache, &two, "function");
+	put_shared(f->cache, &two, "function"); /* built again */
+	assert_int_equal(count_files(f->directory, "0101", false), 2);
+	assert_int_equal(count_files(f->directory, ".tmp", false), 0);
+	count_inodes(f, &inodes);
+	assert_int_equal(inodes, 1);
+	assert_int_equal(cache_open_by_build_id(f->cache, &one.build_id, &index), 0);
+	index_destroy(index);
+	/* Not of the same build ID: nobody would look for it there. */
+	put_shared(f->cache, &stranger, "function");
+	count_inodes(f, &inodes);
+	assert_int_equal(inodes, 2);
+}
+
+/* All that is compared before the build is equal. */
+static void test_the_index_of_a_forged_twin_stays_its_own(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id genuine = make_copy(1, 1), forged = make_copy(1, 2);
+	struct index *index;
+	size_t inodes;
+
+	put_shared(f->cache, &genuine, "genuine");
+	put_shared(f->cache, &forged, "forgery"); /* as long */
+	count_inodes(f, &inodes);
+	assert_int_equal(inodes, 2);
+	assert_int_equal(cache_open_by_build_id(f->cache, &genuine.build_id, &index), -ENOTUNIQ);
+	/* With debug files that one copy had, and then both. */
+	put_shared(f->cache, &forged, "genuine");
+	count_inodes(f, &inodes);
+	assert_int_equal(inodes, 1);
+	put_shared(f->cache, &forged, "changed");
+	count_inodes(f, &inodes);
+	assert_int_equal(inodes, 2);
+	assert_int_equal(count_files(f->directory, "0101", false), 2);
+}
+
+static void test_an_index_of_claimed_numbers_is_not_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct module_id id = make_copy(1, 1);
+
+	id.file.claimed = 1;
+	put_shared(f->cache, &id, "function");
+	cache_set_failed(f->cache, &id);
+	assert_false(cache_failed(f->cache, &id));
+	assert_int_equal(count_files(f->directory, "", false), 0);
+}
+
+/* Room for two files and the pages of four names, but not for four files. */
+static void test_a_shared_file_counts_once(void **state)
+{
+	enum { NAME_LENGTH = 60000 };
+	struct fixture *f = *state;
+	char *name = malloc(NAME_LENGTH + 1);
+	struct cache *small;
+
+	assert_non_null(name);
+	memset(name, 'f', NAME_LENGTH);
+	name[NAME_LENGTH] = 0;
+	assert_int_equal(cache_create(f->directory, 2 * NAME_LENGTH, &small), 0);
+	for (uint64_t inode = 1; inode <= 4; inode++) {
+		struct module_id id = make_copy(1, inode);
+
+		put_shared(small, &id, name);
+	}
+	assert_int_equal(count_files(f->directory, "0101", false), 4);
+	assert_int_equal(cache_trim(small), 0);
+	assert_int_equal(count_files(f->directory, "0101", false), 4);
+	/* Now there is too much, and all its names go with it. */
+	cache_destroy(small);
+	assert_int_equal(cache_create(f->directory, NAME_LENGTH, &small), 0);
+	assert_int_equal(cache_trim(small), 0);
+	assert_int_equal(count_files(f->directory, "0101", false), 0);
+	cache_destroy(small);
+	free(name);
 }
 
 static void test_a_later_commit_replaces(void **state)
@@ -554,6 +684,10 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(test_round_trip),
+		TEST(test_equal_indexes_of_copies_are_one_file),
+		TEST(test_the_index_of_a_forged_twin_stays_its_own),
+		TEST(test_an_index_of_claimed_numbers_is_not_kept),
+		TEST(test_a_shared_file_counts_once),
 		TEST(test_a_later_commit_replaces),
 		TEST(test_an_index_of_another_file_is_not_believed),
 		TEST(test_by_build_id_there_must_be_only_one),
