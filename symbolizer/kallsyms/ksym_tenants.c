@@ -133,8 +133,10 @@ static int tenants_make(struct ksym_tenants *t, const struct ksym_tenant *report
 		reported->start + reported->size < reported->start)
 		return -EBADMSG;
 	name = strndup(reported->name, MAX_NAME_BYTES);
-	if (!name)
+	if (!name) {
+		t->refused++;
 		return -ENOMEM;
+	}
 	utf8_clean(name, strlen(name));
 	*ret_tenant = *reported;
 	ret_tenant->name = name;

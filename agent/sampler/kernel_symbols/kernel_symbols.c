@@ -186,8 +186,8 @@ int kernel_symbols_change(struct kernel_symbols *k, const struct kallsyms_event 
 		return -EACCES;
 	refused = kallsyms_refused(k->table);
 	err = gone ? kallsyms_gone(k->table, event) : kallsyms_add(k->table, event);
-	metrics_add(k->metrics, METRIC_KERNEL_SYMBOLS_REFUSED,
-		kallsyms_refused(k->table) - refused + (err == -ENOMEM));
+	metrics_add(
+		k->metrics, METRIC_KERNEL_SYMBOLS_REFUSED, kallsyms_refused(k->table) - refused);
 	return err;
 }
 
