@@ -137,6 +137,7 @@ static void a_place_that_may_not_be_written_is_refused(void **state)
 		{ SYS_access, EROFS, 0 },
 		{ SYS_faccessat, EROFS, 0 },
 	};
+	int in_root = access("/", W_OK) ? -errno : 0; /* the root need not be writable here */
 	bool refused = false;
 
 	(void)state;
@@ -145,7 +146,8 @@ static void a_place_that_may_not_be_written_is_refused(void **state)
 		int null = with_refused_call(&cases[i], check_null, NULL);
 
 		assert_int_equal(with_refused_call(&cases[i], check_file, NULL), null);
-		assert_int_equal(with_refused_call(&cases[i], check_in_root, NULL), null);
+		assert_int_equal(
+			with_refused_call(&cases[i], check_in_root, NULL), null ? null : in_root);
 		assert_true(!null || null == -EROFS);
 		refused |= null != 0;
 	}
