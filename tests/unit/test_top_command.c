@@ -19,6 +19,7 @@
 
 #include "agent/commands/commands.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "tests/unit/command_fixture.h"
 #include "tests/unit/command_sampler.h"
 
@@ -437,6 +438,28 @@ static void it_ends_after_its_tables(void **state)
 	contains(run.out, "\033[m\033[?25h\033[?1049l");
 }
 
+static void warn(void)
+{
+	log_warn("something is odd", "%s", "");
+}
+
+/* Unless the user asks for them, or there is no screen. */
+static void log_lines_do_not_disturb_the_screen(void **state)
+{
+	static const char *const keys[] = { "q", NULL };
+
+	(void)state;
+	user.name = "xterm";
+	fake.on_prepare = warn;
+	run_on_terminal("top -d 3600", keys);
+	assert_null(strstr(run.err, "something is odd"));
+	run_on_terminal("top -d 3600 --log-level=warn", keys);
+	contains(run.err, "something is odd");
+	fake.on_start = NULL;
+	run.prepare = NULL;
+	command_expect(&run, "top -b -n 1 -d 0.1", EXIT_DONE, "something is odd");
+}
+
 /* ---- the agent ------------------------------------------------------------------------------- */
 
 static void the_agent_reads_its_file_first(void **state)
@@ -480,6 +503,7 @@ int main(void)
 		CASE(a_held_picture_stays),
 		CASE(a_dumb_terminal_gets_plain_text),
 		CASE(it_ends_after_its_tables),
+		CASE(log_lines_do_not_disturb_the_screen),
 		CASE(the_agent_reads_its_file_first),
 	};
 

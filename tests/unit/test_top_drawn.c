@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +199,8 @@ static void help_takes_the_place_of_rows(void **state)
 	assert_non_null(strstr(text, "\n\np f g     processes, functions, goroutines (Tab"));
 	assert_non_null(strstr(text,
 		"\nFunctions: share of all samples; total includes the functions they call.\n"));
+	/* It has no line in reverse video. */
+	assert_null(strstr(drawn(w, true, (struct screen_form){ 80, 24, true }), "\033[7m"));
 	/* The help is cut at the end of the screen. */
 	assert_non_null(strstr(drawn(w, true, (struct screen_form){ 80, 4, false }), "p f g"));
 	assert_null(strstr(drawn(w, true, (struct screen_form){ 80, 4, false }), "s r"));
@@ -211,6 +215,16 @@ static void a_filter_that_is_typed_is_shown(void **state)
 	assert_non_null(strstr(plain(w), "\nfilter: be_  (Enter: keep, Esc: as before)\n"));
 	assert_non_null(strstr(plain(w), "beta"));
 	assert_null(strstr(plain(w), "alpha"));
+}
+
+/* The last column stays empty, unless it is the only one. */
+static void a_screen_of_one_column_shows_that_column(void **state)
+{
+	struct world *w = *state;
+
+	assert_memory_equal(drawn(w, true, (struct screen_form){ 1, 24, false }), "f\nl\np\n", 6);
+	assert_memory_equal(drawn(w, true, (struct screen_form){ 2, 24, false }), "f\nl\np\n", 6);
+	assert_memory_equal(drawn(w, true, (struct screen_form){ 3, 24, false }), "fa\nlo\np", 7);
 }
 
 /* The first row shown, for each position that a key may have asked for. */
@@ -386,6 +400,23 @@ static void sequences_end_where_they_should(void **state)
 /* ---- the terminal -----------------------------------------------------------------------------
  */
 
+static struct refused_modes {
+	int error; /* errno of the next calls */
+	unsigned int times; /* left */
+} refused_modes;
+
+/* In the place of libc's, which it calls. */
+int tcsetattr(int fd, int when, const struct termios *modes)
+{
+	int (*real)(int, int, const struct termios *) = dlsym(RTLD_NEXT, "tcsetattr");
+
+	if (!refused_modes.times)
+		return real(fd, when, modes);
+	refused_modes.times--;
+	errno = refused_modes.error;
+	return -1;
+}
+
 struct pty {
 	int user, end; /* the user's side, and the program's side */
 	struct loop *loop;
@@ -548,6 +579,36 @@ static void a_terminal_that_is_gone_is_an_error(void **state)
 	close_pty(&p);
 }
 
+static void modes_that_cannot_be_set_are_an_error(void **state)
+{
+	struct pty p;
+
+	(void)state;
+	open_pty(&p, "xterm");
+	refused_modes = (struct refused_modes){ .error = EIO, .times = 1 };
+	assert_int_equal(terminal_enter(&p.terminal, p.output), -EIO);
+	assert_false(p.terminal.entered);
+	assert_true(is_cooked(&p));
+	close_pty(&p);
+}
+
+static void an_interrupted_change_of_modes_is_tried_again(void **state)
+{
+	struct pty p;
+
+	(void)state;
+	open_pty(&p, "xterm");
+	refused_modes = (struct refused_modes){ .error = EINTR, .times = 2 };
+	assert_int_equal(terminal_enter(&p.terminal, p.output), 0);
+	assert_int_equal(refused_modes.times, 0);
+	assert_false(is_cooked(&p));
+	/* An earlier call's errno is no reason to try again. */
+	errno = EINTR;
+	terminal_leave(&p.terminal, p.output);
+	assert_true(is_cooked(&p));
+	close_pty(&p);
+}
+
 static void size_is(const struct pty *p, size_t columns, size_t lines)
 {
 	size_t got_columns, got_lines;
@@ -600,6 +661,7 @@ int main(void)
 		CASE(before_the_first_interval),
 		CASE(help_takes_the_place_of_rows),
 		CASE(a_filter_that_is_typed_is_shown),
+		CASE(a_screen_of_one_column_shows_that_column),
 		CASE(rows_begin_where_they_fill_the_screen),
 		cmocka_unit_test(every_key_of_the_view),
 		cmocka_unit_test(help_ends_with_any_key),
@@ -610,8 +672,12 @@ int main(void)
 		cmocka_unit_test(a_key_comes_alone_and_at_once),
 		cmocka_unit_test(what_terminals_can),
 		cmocka_unit_test(a_terminal_that_is_gone_is_an_error),
+		cmocka_unit_test(modes_that_cannot_be_set_are_an_error),
+		cmocka_unit_test(an_interrupted_change_of_modes_is_tried_again),
 		cmocka_unit_test(the_size_is_the_terminals_or_the_environments),
 	};
 
+	/* Memory that nobody has written to is not zero, so that a missing end of a text shows. */
+	mallopt(M_PERTURB, 0xa5);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,8 @@
 #include "base/cleanup.h"
 #include "tests/unit/report_fixture.h"
 
+enum { MUCH_BYTES = 1 << 19 }; /* more than a pipe takes */
+
 static const uint64_t SECOND_NS = 1000000000;
 
 static void add_frames(struct fixture *f, const struct process *p,
@@ -288,6 +290,7 @@ struct reader {
 	struct loop *loop;
 	unsigned int drained;
 	int error;
+	size_t received; /* bytes, each as fill() made it */
 };
 
 static void on_drained(void *context)
@@ -306,13 +309,22 @@ static void on_failed(void *context, int error)
 	loop_stop(r->loop);
 }
 
+/* Differs from its neighbours, and from the bytes a power of two further. */
+static uint8_t byte_at(size_t position)
+{
+	return (uint8_t)(position % 251);
+}
+
 static void read_all(void *context)
 {
 	struct reader *r = context;
-	char bytes[65536];
+	uint8_t bytes[65536];
+	ssize_t got = read(r->ends[0], bytes, sizeof(bytes));
 
 	/* The pipe is empty until the loop has written again. */
-	assert_true(read(r->ends[0], bytes, sizeof(bytes)) > 0 || errno == EAGAIN);
+	assert_true(got > 0 || errno == EAGAIN);
+	for (ssize_t i = 0; i < got; i++, r->received++)
+		assert_int_equal(bytes[i], byte_at(r->received));
 }
 
 static struct output *output_to_pipe(struct reader *r)
@@ -338,9 +350,10 @@ static struct output *output_to_pipe(struct reader *r)
 static void fill(struct buffer *bytes)
 {
 	buffer_init(bytes, 1 << 20);
-	assert_non_null(buffer_room(bytes, 1 << 19));
-	memset(bytes->bytes, 'x', 1 << 19);
-	bytes->size = 1 << 19;
+	assert_non_null(buffer_room(bytes, MUCH_BYTES));
+	for (size_t i = 0; i < MUCH_BYTES; i++)
+		bytes->bytes[i] = byte_at(i);
+	bytes->size = MUCH_BYTES;
 }
 
 static void test_output_never_waits(void **state)
@@ -361,6 +374,11 @@ static void test_output_never_waits(void **state)
 	assert_int_equal(loop_run(r.loop), 0);
 	assert_int_equal(r.drained, 1);
 	assert_false(output_is_pending(output));
+	for (size_t before = 0; before < r.received;) {
+		before = r.received;
+		read_all(&r);
+	}
+	assert_int_equal(r.received, MUCH_BYTES);
 	output_destroy(output);
 	loop_destroy(r.loop);
 	close(r.ends[0]);
