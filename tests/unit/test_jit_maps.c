@@ -232,6 +232,26 @@ static void last_lines_of_a_process_that_ended_are_read(void **state)
 	assert_string_equal(name_of(w, p, 0x2008), "last");
 }
 
+/* One reading takes at most 128 MiB. Until the whole file is read, a name might be outdated. */
+static void a_very_large_file_is_read_in_parts(void **state)
+{
+	struct jit_world *w = *state;
+	struct process *p = process_of(w, PARENT);
+	char path[128];
+
+	write_map(w, PARENT, "w", "1000 10 first\n");
+	path_of(w, PARENT, path);
+	assert_int_equal(truncate(path, 129 << 20), 0);
+	write_map(w, PARENT, "a", "\n2000 10 last\n");
+	hit(w, p);
+	assert_string_equal(name_of(w, p, 0x1008), "");
+	assert_int_equal(count(w->table, METRIC_PERF_MAP_REFUSED), 0);
+	end(w, p, false);
+	clock_ns += SECOND;
+	assert_string_equal(name_of(w, p, 0x1008), "first");
+	assert_string_equal(name_of(w, p, 0x2008), "last");
+}
+
 /* A later process has the pid, and writes the same file. */
 static void lines_written_after_the_end_are_not_read(void **state)
 {
@@ -406,6 +426,7 @@ int main(void)
 		CASE(file_that_the_program_wrote_anew_counts),
 		CASE(file_written_anew_at_the_time_of_a_sample_counts),
 		CASE(last_lines_of_a_process_that_ended_are_read),
+		CASE(a_very_large_file_is_read_in_parts),
 		CASE(lines_written_after_the_end_are_not_read),
 		CASE(lines_written_soon_after_the_end_are_not_read),
 		CASE(forked_child_goes_on_with_its_parents_map),

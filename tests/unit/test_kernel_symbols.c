@@ -233,6 +233,24 @@ static void a_table_that_cannot_be_read_leaves_the_old_one(void **state)
 	assert_string_equal(name_at(f, MODULE), "first_work");
 }
 
+/* Each table that samples of the open window may need is kept, but only a few of them. */
+static void a_table_too_many_is_not_taken(void **state)
+{
+	struct fixture *f = *state;
+	char modules[64];
+
+	for (unsigned int i = 1; i <= 5; i++) {
+		snprintf(modules, sizeof(modules), "first 16384 0 - Live 0x%x\n", i);
+		put(f, "modules", modules);
+		assert_int_equal(kernel_symbols_renew(f->symbols, i), i <= 4);
+	}
+	assert_int_equal(metrics_get(&f->metrics, METRIC_KERNEL_SYMBOLS_REFUSED), 1);
+	/* It is read again once the older ones are forgotten. */
+	kernel_symbols_forget(f->symbols, 10);
+	assert_true(kernel_symbols_renew(f->symbols, 10));
+	assert_false(kernel_symbols_renew(f->symbols, 10));
+}
+
 static void the_first_stack_has_the_symbols_read_once(void **state)
 {
 	struct fixture *f = *state;
@@ -405,6 +423,7 @@ int main(void)
 		CASE(a_module_that_goes_keeps_its_names_for_the_open_window),
 		CASE(a_use_of_a_module_is_no_change),
 		CASE(a_table_that_cannot_be_read_leaves_the_old_one),
+		CASE(a_table_too_many_is_not_taken),
 		CASE_UNREAD(the_first_stack_has_the_symbols_read_once),
 		CASE_UNREAD(nothing_is_read_before_somebody_asks),
 		CASE_UNREAD(a_program_that_was_gone_before_they_were_read_has_a_name),

@@ -7,7 +7,7 @@
 struct tortured {
 	struct world *w;
 	const struct process *p, *other; /* two processes of one program */
-	struct index *index;
+	struct index *index, *others[3];
 };
 
 static void begin(void *context)
@@ -156,6 +156,129 @@ static void an_index_of_the_cache_is_taken_or_left(void **state)
 		.optional = "*" });
 }
 
+static void begin_incomplete(void *context)
+{
+	struct tortured *t = context;
+
+	begin(context);
+	t->w->cache.index = without_lines();
+}
+
+/* Its debug file may exist by now, so it is freed and requested by a sample. */
+static void the_incomplete_index_is_freed(void *context, int result)
+{
+	struct tortured *t = context;
+	struct world *w = t->w;
+
+	assert_int_equal(result, 0);
+	assert_null(module_indexes_get(w->indexes, program_of(t->p)));
+	if (!torture_failed())
+		assert_null(w->cache.index);
+	hit_later(t);
+	assert_int_equal(w->builds.request_count, 1);
+	end(t);
+}
+
+static void an_incomplete_index_of_the_cache_is_freed(void **state)
+{
+	struct tortured t;
+
+	(void)state;
+	torture_run(&(struct torture){ .begin = begin_incomplete,
+		.operation = execute,
+		.end = the_incomplete_index_is_freed,
+		.context = &t,
+		.optional = "*" });
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static void begin_answers(void *context)
+{
+	struct tortured *t = context;
+
+	begin(context);
+	hit(t->w, t->p);
+	t->index = with_lines();
+}
+
+static int answer_forgotten(void *context)
+{
+	struct tortured *t = context;
+	uint64_t tag = program_of(t->p)->number;
+
+	module_indexes_forget(t->w->indexes, program_of(t->p));
+	module_indexes_answer(t->w->indexes, tag, t->index);
+	return 0;
+}
+
+static void nobody_was_answered(void *context, int result)
+{
+	struct tortured *t = context;
+
+	assert_int_equal(result, 0);
+	assert_int_equal(t->w->answered, 0);
+	assert_null(module_indexes_get(t->w->indexes, program_of(t->p)));
+	end(t);
+}
+
+static void an_index_of_a_forgotten_module_is_freed(void **state)
+{
+	struct tortured t;
+
+	(void)state;
+	torture_run(&(struct torture){ .begin = begin_answers,
+		.operation = answer_forgotten,
+		.end = nobody_was_answered,
+		.context = &t,
+		.optional = "*" });
+}
+
+static void begin_many_answers(void *context)
+{
+	struct tortured *t = context;
+
+	begin_answers(context);
+	t->others[0] = without_lines();
+	t->others[1] = without_lines();
+	t->others[2] = with_lines();
+}
+
+static int answer_again(void *context)
+{
+	struct tortured *t = context;
+
+	answer(t->w, t->p, t->others[0]);
+	answer(t->w, t->p, t->index);
+	answer(t->w, t->p, t->others[1]);
+	answer(t->w, t->p, t->others[2]);
+	return 0;
+}
+
+/* Of the four answers the second is better than the first, and the others are not. */
+static void the_better_index_was_kept(void *context, int result)
+{
+	struct tortured *t = context;
+
+	assert_int_equal(result, 0);
+	assert_ptr_equal(module_indexes_get(t->w->indexes, program_of(t->p)), t->index);
+	assert_int_equal(t->w->answered, 1);
+	assert_int_equal(t->w->replaced, 1);
+	end(t);
+}
+
+static void of_many_answers_one_index_is_kept(void **state)
+{
+	struct tortured t;
+
+	(void)state;
+	torture_run(&(struct torture){ .begin = begin_many_answers,
+		.operation = answer_again,
+		.end = the_better_index_was_kept,
+		.context = &t,
+		.optional = "*" });
+}
+
 /* ---- files that the owner wants ------------------------------------------------------------- */
 
 static void begin_offers(void *context)
@@ -205,6 +328,9 @@ int main(void)
 		torture_test(module_indexes_are_created_whole_or_not_at_all),
 		torture_test(a_request_that_fails_is_made_again),
 		torture_test(an_index_of_the_cache_is_taken_or_left),
+		torture_test(an_incomplete_index_of_the_cache_is_freed),
+		torture_test(an_index_of_a_forgotten_module_is_freed),
+		torture_test(of_many_answers_one_index_is_kept),
 		torture_test(a_file_that_cannot_be_opened_is_offered_again),
 	};
 
