@@ -323,6 +323,45 @@ static void test_the_peers_of_a_socket_file_are_known(void **state)
 	access_remove_directory(directory);
 }
 
+static int access_ask_as_other(struct serve_fixture *f, const struct sockaddr_un *un)
+{
+	gid_t group = getegid();
+	int fd, status;
+
+	assert_int_equal(setgroups(0, NULL) | setegid(12345) | seteuid(12345), 0);
+	fd = serve_connect_unix(un);
+	assert_int_equal(seteuid(0) | setegid(group), 0);
+	status = serve_ask_on(f, fd, "GET /status HTTP/1.0\r\n\r\n", 24);
+	close(fd);
+	return status;
+}
+
+/* What is right for one is not for the other. */
+static void test_two_socket_files_are_told_apart(void **state)
+{
+	char directory[] = "/tmp/test-serve-XXXXXX", address[160], run[128];
+	struct sockaddr_un un, given = { .sun_family = AF_UNIX };
+	struct serve_fixture *f = *state;
+
+	if (geteuid()) {
+		print_message("# only root can be two users\n");
+		return;
+	}
+	access_make_directory(directory, &un);
+	snprintf(run, sizeof(run), "%s/run", directory);
+	snprintf(given.sun_path, sizeof(given.sun_path), "%s/given", directory);
+	snprintf(address, sizeof(address), "unix:%s", given.sun_path);
+	serve_start(f, address, "secret");
+	assert_int_equal(serve_add_socket(f->serve, un.sun_path), 0);
+	assert_int_equal(chmod(directory, 0755) | chmod(run, 0755), 0);
+	assert_int_equal(chmod(un.sun_path, 0666) | chmod(given.sun_path, 0666), 0);
+	assert_int_equal(access_ask_as_other(f, &given), 200);
+	assert_int_equal(access_ask_as_other(f, &un), 401);
+	assert_int_equal(chmod(run, 0750), 0);
+	serve_destroy(take(f->serve));
+	access_remove_directory(directory);
+}
+
 static void test_a_socket_file_is_not_taken_from_another(void **state)
 {
 	char directory[] = "/tmp/test-serve-XXXXXX", run[128];
@@ -414,6 +453,7 @@ int main(void)
 		OWNER(test_socket_file_decides_by_its_permissions),
 		OWNER(test_a_socket_file_beside_the_address),
 		OWNER(test_the_peers_of_a_socket_file_are_known),
+		OWNER(test_two_socket_files_are_told_apart),
 		OWNER(test_a_socket_file_is_not_taken_from_another),
 		OWNER(test_places_where_no_socket_file_can_be),
 		cmocka_unit_test(test_peer_of_other_sockets),

@@ -124,6 +124,13 @@ bool address_is_socket_file(const struct address *address)
 	return socket_file(address) != NULL;
 }
 
+bool address_has_path(const struct address *address, const char *path)
+{
+	const char *own = socket_file(address);
+
+	return own && path ? !strcmp(own, path) : !own && !path;
+}
+
 void address_remove(const struct address *address)
 {
 	const char *path = socket_file(address);

@@ -21,6 +21,8 @@ int address_parse(const char *text, struct address *ret_address);
 /* Returns a bound, listening, non-blocking socket. A socket file without a listener is replaced. */
 int address_listen(const struct address *address, int *ret_fd);
 bool address_is_socket_file(const struct address *address); /* `unix:/path` */
+/* Whether ADDRESS is the socket file PATH or, if PATH is NULL, none. */
+bool address_has_path(const struct address *address, const char *path);
 /* Removes the socket file, if ADDRESS is one. */
 void address_remove(const struct address *address);
 /* Whether HOST (`NAME[:PORT]`) is a loopback name or address, which no one else's domain can be. */

@@ -95,10 +95,8 @@ static bool connections_accept_one(struct serve *s, const struct listener *liste
 
 	if (fd < 0)
 		return errno == ECONNABORTED || errno == EINTR;
-	s->accepting = listener;
 	/* Closes FD when it fails. */
 	(void)MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, size);
-	s->accepting = NULL;
 	return true;
 }
 
@@ -187,10 +185,11 @@ static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void *
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const struct listener *listener = info ? listeners_find(s, info->connect_fd) : NULL;
 	struct connection *c = calloc(1, sizeof(*c));
 
 	*ret_context = c;
-	if (!c || !info || !s->accepting) {
+	if (!c || !listener) {
 		free(c);
 		*ret_context = NULL;
 		return;
@@ -203,8 +202,8 @@ static void connection_begin(struct serve *s, struct MHD_Connection *mhd, void *
 		c->next->previous = c;
 	s->connections = c;
 	s->connection_count++;
-	c->listener = s->accepting;
-	c->class = connection_class(c->listener, c->fd);
+	c->listener = listener;
+	c->class = connection_class(listener, c->fd);
 	c->owner = c->class == CLIENT_OWNER;
 	connections_become_idle(c, s->limits.request_ns);
 	if (!clients_enter(&s->clients, c->class))

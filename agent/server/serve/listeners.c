@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "agent/server/serve/serve_internal.h"
@@ -97,6 +98,29 @@ int listeners_open(struct serve *s, const char *address)
 	listener->fd = fd;
 	listener->watched = true;
 	return listener_note_port(listener);
+}
+
+/* The library may report a client long after it was accepted: only the socket itself tells. */
+const struct listener *listeners_find(const struct serve *s, int fd)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_un un;
+		struct sockaddr_storage storage;
+	} own = { 0 };
+	socklen_t size = sizeof(own);
+	const char *path;
+
+	if (getsockname(fd, &own.any, &size))
+		return NULL;
+	path = own.any.sa_family == AF_UNIX ? own.un.sun_path : NULL;
+	for (size_t i = 0; i < SERVE_LISTENERS; i++) {
+		const struct listener *listener = &s->listeners[i];
+
+		if (listener->fd >= 0 && address_has_path(&listener->address, path))
+			return listener;
+	}
+	return NULL;
 }
 
 /* Locks the directory of PATH for us, after making it if need be. */

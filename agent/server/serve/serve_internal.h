@@ -55,7 +55,6 @@ struct serve {
 	const char *token; /* NULL = none; borrowed */
 	struct MHD_Daemon *mhd;
 	struct listener listeners[SERVE_LISTENERS];
-	const struct listener *accepting; /* whose client the library is being given; else NULL */
 	int epoll_fd; /* owned by the library */
 	bool stopping;
 	struct connection *connections;
@@ -89,6 +88,8 @@ void listeners_unwatch(struct serve *s);
 /* Closes them and removes their socket files. */
 void listeners_deinit(struct serve *s);
 int listeners_open(struct serve *s, const char *address);
+/* The listener that accepted FD; NULL if none did. */
+const struct listener *listeners_find(const struct serve *s, int fd);
 
 /* routes.c */
 /* Answers R at once, or holds it. */
