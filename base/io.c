@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -95,6 +96,13 @@ ssize_t io_read_at(int fd, uint64_t off, void *bytes, size_t size)
 		done += (size_t)got;
 	}
 	return (ssize_t)done;
+}
+
+int io_fstat(int fd, struct stat *ret_stat)
+{
+	/* Zeroed for MemorySanitizer, which does not know what the call writes. */
+	*ret_stat = (struct stat){ 0 };
+	return syscall(SYS_fstat, fd, ret_stat) ? -errno : 0;
 }
 
 int io_write_all(int fd, const void *bytes, size_t size)

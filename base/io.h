@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/buffer.h"
@@ -22,6 +23,11 @@ ssize_t io_read_line(int dir_fd, const char *path, char *line, size_t size);
 /* Reads SIZE bytes at OFF; returns how many, fewer only at the end of the file, or negative errno.
  */
 ssize_t io_read_at(int fd, uint64_t off, void *bytes, size_t size);
+/*
+ * fstat() by its own system call: glibc 2.33 to 2.38 makes it newfstatat(), which the sandbox
+ * forbids because it takes paths.
+ */
+int io_fstat(int fd, struct stat *ret_stat);
 /* Writes all SIZE bytes; retries on EINTR and after short writes. */
 int io_write_all(int fd, const void *bytes, size_t size);
 /*

@@ -158,6 +158,7 @@ static int read_sources(
 	if (err)
 		return err;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
+		writer_allow(w, images_bytes(images));
 		err = sources[i](&b);
 		if (is_fatal(err))
 			return err;
@@ -217,6 +218,7 @@ static int builder_build(const struct sandbox_files *files, struct sandbox_resul
 	if (err)
 		return err;
 	note_debug_files(&files->debug_files, &images, w);
+	writer_allow(w, images_bytes(&images));
 	/* The writer has its own copies; the file's sections may be hundreds of MB. */
 	images_deinit(&images);
 	return writer_finish(w, files->output_fd);

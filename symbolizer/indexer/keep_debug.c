@@ -321,10 +321,10 @@ static int keep_debug_write_file(struct plan *p)
 static int keep_debug_execute(struct plan *p)
 {
 	struct stat st;
-	int err;
+	int err = io_fstat(p->in, &st);
 
-	if (fstat(p->in, &st))
-		return -errno;
+	if (err)
+		return err;
 	p->in_size = (uint64_t)st.st_size;
 	err = keep_debug_read_header(p);
 	if (!err)

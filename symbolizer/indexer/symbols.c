@@ -8,7 +8,11 @@
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/symbols.h"
 
-enum { MAX_SYMBOLS = 1 << 23, MAX_NAME_BYTES = 64 * 1024 };
+enum {
+	MAX_SYMBOLS = 1 << 23,
+	MAX_NAME_BYTES = 64 * 1024,
+	SYMBOL_STEPS = 64, /* of work */
+};
 
 struct symbol_table {
 	struct elf_image *image;
@@ -82,6 +86,8 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 	if (symbol->st_value < t->skip->low && limit > t->skip->low)
 		limit = t->skip->low;
 	cursor_seek(&names, symbol->st_name);
+	if (cursor_left(&names) > MAX_NAME_BYTES)
+		names.end = names.at + MAX_NAME_BYTES + 1;
 	name = cursor_string(&names);
 	length = name ? name_length(name, rank) : 0;
 	if (!length || length > MAX_NAME_BYTES)
@@ -104,6 +110,9 @@ static int symbols_read_table(struct symbol_table *t, const struct elf_section *
 	for (size_t i = 0; i < count && !err; i++) {
 		Elf64_Sym symbol;
 
+		/* Several tables may be the same bytes. */
+		if (!work_spend(writer_work(t->writer), SYMBOL_STEPS))
+			return -EBADMSG;
 		memcpy(&symbol, cursor_bytes(&symbols, sizeof(symbol)), sizeof(symbol));
 		err = add_symbol(t, &symbol);
 	}

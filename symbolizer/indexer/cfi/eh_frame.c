@@ -10,6 +10,7 @@
 
 enum {
 	MAX_CIES = 1 << 18,
+	MAX_CIE_RATIO = 4, /* instructions of CIEs to the section; they are a tiny part */
 	LENGTH_IS_64_BIT = 0xffffffff,
 	POINTER_BYTES = 8,
 };
@@ -250,6 +251,9 @@ static int add_cie(const struct cfi_section *s, struct cfi_entries *e, uint64_t 
 		err = map_set(&e->cie_numbers, offset, e->cie_count);
 	if (err)
 		return err;
+	e->cie_bytes += cie.code_size;
+	if (e->cie_bytes > MAX_CIE_RATIO * (uint64_t)(s->bytes.end - s->bytes.start))
+		cie.broken = true;
 	if (!cie.broken)
 		cfi_start(s, &cie);
 	e->cies[e->cie_count++] = cie;

@@ -85,6 +85,7 @@ struct cfi_entries {
 	uint64_t last_offset; /* of the CIE that was last looked up */
 	uint32_t last_number;
 	uint32_t broken; /* count of malformed entries */
+	uint64_t cie_bytes; /* of instructions of all CIEs, which may overlap */
 };
 
 void cfi_entries_init(struct cfi_entries *e);

@@ -23,6 +23,7 @@ enum {
 	SOURCE_SECTION = UNWIND_SECTIONS, /* functions of the runtime's source */
 	MAX_FUNCTIONS = 1 << 22, /* twice what the largest browsers have */
 	FUNCTION_ALIGN = 16, /* used by compilers */
+	ROW_STEPS = 8, /* of work */
 };
 
 /* Compact, because there may be millions. */
@@ -151,6 +152,8 @@ static void unwind_add_row(
 {
 	struct job *job = context;
 
+	/* Functions may share their tables; run_source_function() ends once this is spent. */
+	(void)work_spend(writer_work(job->w), ROW_STEPS);
 	high = MIN(high, job->limit);
 	unwind_pages_row(job->pages, over_padding(job, low, rule), high, rule);
 	job->before = MAX(job->before, high);
@@ -174,6 +177,8 @@ static int run_source_function(struct job *job, const struct function *f)
 {
 	const struct unwind_source *source = job->source;
 
+	if (!work_spend(writer_work(job->w), ROW_STEPS))
+		return -EBADMSG;
 	return source->run(source->state, f->code, &job->entry, unwind_add_row, job);
 }
 

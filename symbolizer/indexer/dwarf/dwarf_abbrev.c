@@ -14,6 +14,7 @@ enum {
 	MAX_ABBREVS = 1 << 17, /* per table; large LTO units have a few thousand */
 	MAX_ATTRIBUTES = 1 << 20, /* per table */
 	MAX_SKIP_BYTES = 0x7fff,
+	TABLE_STEPS = 256, /* of work, for any table */
 };
 
 static void dwarf_abbrevs_destroy(struct dwarf_abbrevs *t)
@@ -174,25 +175,44 @@ static struct dwarf_abbrevs *create_table(void)
 	return take(t);
 }
 
-/* Returns -EBADMSG over our limits, too, so that only the unit is lost and not the whole build. */
-static int dwarf_abbrev_read_table(
-	struct cursor c, const struct dwarf_format *format, struct dwarf_abbrevs **ret_table)
+static int read_abbrevs(struct dwarf_abbrevs *t, struct cursor c, const struct dwarf_format *format,
+	struct work *work)
 {
-	autocall(auto_dwarf_abbrevs_destroy) struct dwarf_abbrevs *t = create_table();
-
-	if (!t)
-		return -ENOMEM;
 	for (;;) {
+		const uint8_t *start = c.at;
 		uint64_t code = dwarf_uleb(&c);
 		int err;
 
 		if (c.bad)
 			return -EBADMSG;
 		if (!code)
-			break;
+			return 0;
 		err = read_abbrev(t, code, &c, format);
 		if (err)
-			return err == -ENOMEM ? err : -EBADMSG;
+			return err;
+		if (!work_spend(work, (uint64_t)(c.at - start)))
+			return -EBADMSG;
+	}
+}
+
+/* A table over our limits is broken, too, so that only its units are lost, not the whole build. */
+static int dwarf_abbrev_read_table(struct cursor c, const struct dwarf_format *format,
+	struct work *work, struct dwarf_abbrevs **ret_table)
+{
+	autocall(auto_dwarf_abbrevs_destroy) struct dwarf_abbrevs *t = create_table();
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	err = read_abbrevs(t, c, format, work);
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		dwarf_abbrevs_destroy(t);
+		t = create_table();
+		if (!t)
+			return -ENOMEM;
+		t->broken = true;
 	}
 	if (!t->dense)
 		qsort(t->items, t->count, sizeof(*t->items), compare_codes);
@@ -259,10 +279,10 @@ int dwarf_abbrevs_get(struct dwarf_abbrev_cache *cache, const struct cursor *sec
 
 	*ret_abbrevs = map_get_pointer(&cache->tables, key);
 	if (*ret_abbrevs)
-		return 0;
-	if (!cursor_seek(&c, offset))
+		return (*ret_abbrevs)->broken ? -EBADMSG : 0;
+	if (!cursor_seek(&c, offset) || !work_spend(cache->work, TABLE_STEPS))
 		return -EBADMSG;
-	err = dwarf_abbrev_read_table(c, format, &t);
+	err = dwarf_abbrev_read_table(c, format, cache->work, &t);
 	if (!err && (cache->bytes > MAX_TABLE_BYTES || cache->tables.count >= MAX_TABLES))
 		err = drop_unpinned(cache);
 	if (!err)
@@ -270,6 +290,6 @@ int dwarf_abbrevs_get(struct dwarf_abbrev_cache *cache, const struct cursor *sec
 	if (err)
 		return err;
 	cache->bytes += table_bytes(t);
-	*ret_abbrevs = take(t);
-	return 0;
+	*ret_abbrevs = t;
+	return take(t)->broken ? -EBADMSG : 0;
 }

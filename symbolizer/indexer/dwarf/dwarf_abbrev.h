@@ -12,6 +12,7 @@
 #include "base/cursor.h"
 #include "base/map.h"
 #include "symbolizer/indexer/dwarf/dwarf_form.h"
+#include "symbolizer/indexer/writer/work.h"
 
 enum dwarf_role {
 	DWARF_ROLE_OTHER,
@@ -54,19 +55,22 @@ struct dwarf_abbrevs {
 	struct dwarf_skip *skips;
 	size_t skip_count, skip_capacity;
 	bool dense; /* codes are 1, 2, 3 … */
+	bool broken; /* malformed or over a limit; kept so that it is read once */
 };
 
 struct dwarf_abbrev_cache {
 	struct map tables; /* offset and format → struct dwarf_abbrevs * */
 	size_t bytes; /* of all tables */
 	const struct dwarf_abbrevs *pinned; /* the table of the unit being walked */
+	struct work *work; /* spent by reading tables; NULL = not bounded */
 };
 
 void dwarf_abbrev_cache_init(struct dwarf_abbrev_cache *cache);
 void dwarf_abbrev_cache_deinit(struct dwarf_abbrev_cache *cache);
 /*
  * Gets the table at OFFSET in .debug_abbrev (SECTION) for units of FORMAT. The table is valid until
- * the next call, or as long as it is pinned. Returns -EBADMSG or -ENOMEM.
+ * the next call, or as long as it is pinned. Returns -EBADMSG, also once the work is spent, or
+ * -ENOMEM.
  */
 int dwarf_abbrevs_get(struct dwarf_abbrev_cache *cache, const struct cursor *section,
 	uint64_t offset, const struct dwarf_format *format,

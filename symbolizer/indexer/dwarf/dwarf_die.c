@@ -111,7 +111,7 @@ int dwarf_die_at(
 		return err;
 	c = dwarf_unit_cursor(d, u, offset);
 	a = dwarf_abbrev_find(table, dwarf_uleb(&c));
-	if (!a)
+	if (!a || !work_spend(d->work, a->attribute_count))
 		return -EBADMSG;
 	dwarf_die_read(&c, u, table, a, &die);
 	if (c.bad)

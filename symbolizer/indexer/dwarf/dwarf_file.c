@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 
@@ -86,13 +87,14 @@ static int dwarf_file_scan_unit(struct dwarf *d, struct cursor *c)
 	return is_walked(type) ? dwarf_file_add_unit(d, &u) : 0;
 }
 
-int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections)
+int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections, struct work *work)
 {
 	struct cursor c = sections->info;
 	uint64_t forgotten = 0;
 
-	*d = (struct dwarf){ .sections = *sections };
+	*d = (struct dwarf){ .sections = *sections, .work = work };
 	dwarf_abbrev_cache_init(&d->abbrevs);
+	d->abbrevs.work = work;
 	while (cursor_left(&c)) {
 		int err = dwarf_file_scan_unit(d, &c);
 
@@ -105,6 +107,13 @@ int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections)
 		dwarf_forget(d, &sections->info, cursor_offset(&c), &forgotten);
 	}
 	return 0;
+}
+
+uint64_t dwarf_sections_bytes(const struct dwarf_sections *s)
+{
+	return cursor_left(&s->info) + cursor_left(&s->abbrev) + cursor_left(&s->str) +
+	       cursor_left(&s->line_str) + cursor_left(&s->str_offsets) + cursor_left(&s->line) +
+	       cursor_left(&s->ranges) + cursor_left(&s->rnglists) + cursor_left(&s->addr);
 }
 
 void dwarf_deinit(struct dwarf *d)
@@ -188,6 +197,8 @@ static void finish_root(const struct dwarf *d, struct dwarf_unit *u, const struc
 	u->name = name ? name : "";
 	u->comp_dir = comp_dir ? comp_dir : "";
 	u->dwo_name = dwo_name ? dwo_name : "";
+	/* Finding the end of a string is work, too; the next spending fails if this is too much. */
+	(void)work_spend(d->work, strlen(u->name) + strlen(u->comp_dir) + strlen(u->dwo_name));
 	if (!u->is_split && !dwarf_address(d, u, &root->low_pc, &u->low_pc))
 		u->low_pc = 0;
 	u->opened = true;
@@ -209,7 +220,7 @@ int dwarf_unit_open(struct dwarf *d, struct dwarf_unit *u)
 	if (err)
 		return err;
 	a = dwarf_abbrev_find(table, dwarf_uleb(&c));
-	if (!a)
+	if (!a || !work_spend(d->work, a->attribute_count))
 		return -EBADMSG;
 	attribute = table->attributes + a->attribute_first;
 	for (uint32_t i = 0; i < a->attribute_count; i++, attribute++) {

@@ -71,11 +71,17 @@ struct dwarf {
 	size_t unit_count, unit_capacity;
 	uint32_t broken_units; /* with a malformed header */
 	struct dwarf_abbrev_cache abbrevs;
+	struct work *work; /* borrowed; NULL = not bounded */
 };
 
-/* Reads the unit headers. Only returns -ENOMEM: malformed headers are counted. */
-int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections);
+/*
+ * Reads the unit headers. Only returns -ENOMEM: malformed headers are counted. Once WORK is spent,
+ * what is left to read counts as malformed.
+ */
+int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections, struct work *work);
 void dwarf_deinit(struct dwarf *d);
+/* Size of all sections. */
+uint64_t dwarf_sections_bytes(const struct dwarf_sections *sections);
 
 /* Reads the root entry of a unit, unless it is already open. Returns -EBADMSG or -ENOMEM. */
 int dwarf_unit_open(struct dwarf *d, struct dwarf_unit *u);

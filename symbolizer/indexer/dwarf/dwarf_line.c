@@ -111,6 +111,7 @@ static int define_file(struct machine *m, struct cursor *c)
 	const char *name = cursor_string(c);
 	uint64_t directory = dwarf_uleb(c);
 
+	m->l->is_open = false; /* only this unit has the file */
 	return c->bad ? -EBADMSG : dwarf_lines_add_file(m->l, name, directory);
 }
 
@@ -196,6 +197,9 @@ int dwarf_lines_run(
 	struct cursor c = l->program;
 	int err = 0, end_err;
 
+	/* The programs of several units may overlap. */
+	if (!work_spend(d->work, cursor_left(&c)))
+		return -EBADMSG;
 	reset_registers(&m);
 	while (!err && cursor_left(&c))
 		err = dwarf_line_step(&m, &c);

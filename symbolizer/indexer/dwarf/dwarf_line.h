@@ -19,7 +19,11 @@ struct dwarf_lines {
 	struct dwarf_line_file *files;
 	size_t file_count, file_capacity;
 
+	/* Of the unit that the table was opened for. */
 	const char *comp_dir;
+	uint64_t line_off, str_offsets_base;
+	bool is_open; /* and still as the header has it */
+
 	struct cursor program;
 	uint8_t version;
 	uint8_t min_instruction_size, line_range, opcode_base;
@@ -29,8 +33,13 @@ struct dwarf_lines {
 
 void dwarf_lines_init(struct dwarf_lines *l);
 void dwarf_lines_deinit(struct dwarf_lines *l);
-/* Reads the header of U's table. Returns -EBADMSG or -ENOMEM; there are no files then. */
+/*
+ * Reads the header of U's table, unless it is open. Returns -EBADMSG, also once D's work is spent,
+ * or -ENOMEM; there are no files then.
+ */
 int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf *d, const struct dwarf_unit *u);
+/* Forgets the table: there are no files. */
+void dwarf_lines_close(struct dwarf_lines *l);
 /* Adds a file to the table. Returns -EBADMSG over the limit, or -ENOMEM. */
 int dwarf_lines_add_file(struct dwarf_lines *l, const char *name, uint64_t directory);
 /* Gets the path of file FILE, numbered as in the table's version; string 0 if there is none. */

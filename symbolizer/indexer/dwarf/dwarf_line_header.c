@@ -2,6 +2,7 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -12,6 +13,7 @@ enum {
 	MAX_FILES = 1 << 20,
 	MAX_ENTRY_FIELDS = 16, /* of a file or directory in version 5; the standard defines 5 */
 	MAX_PATH_BYTES = 4096,
+	HEADER_STEPS = 256, /* of work, for any header; its bytes come on top */
 };
 
 void dwarf_lines_init(struct dwarf_lines *l)
@@ -117,7 +119,8 @@ static int dwarf_line_header_read_list(struct table_reader *r, bool files)
 			else if (format.fields[k].content == DW_LNCT_directory_index)
 				directory = value.number;
 		}
-		if (r->c.bad)
+		/* Some forms take no bytes. */
+		if (r->c.bad || !work_spend(r->d->work, format.count))
 			return -EBADMSG;
 		err = files ? dwarf_lines_add_file(r->l, name, directory)
 			    : add_directory(r->l, name);
@@ -163,7 +166,8 @@ static int read_start(struct table_reader *r)
 	if (version == 5)
 		cursor_skip(&r->c, 2); /* address and segment selector size */
 	header_length = cursor_unsigned(&r->c, r->format.offset_size);
-	if (r->c.bad || header_length > cursor_left(&r->c))
+	if (r->c.bad || header_length > cursor_left(&r->c) ||
+		!work_spend(r->d->work, HEADER_STEPS + header_length))
 		return -EBADMSG;
 	l->program = r->c;
 	cursor_skip(&l->program, header_length);
@@ -185,18 +189,36 @@ static int dwarf_line_header_read_header(struct table_reader *r)
 	return err ? err : dwarf_line_header_read_list(r, true);
 }
 
+void dwarf_lines_close(struct dwarf_lines *l)
+{
+	l->is_open = false;
+	l->directory_count = l->file_count = 0;
+}
+
+/* Neighbouring units often share a table. */
+static bool dwarf_lines_are_open(const struct dwarf_lines *l, const struct dwarf_unit *u)
+{
+	return l->is_open && l->line_off == u->line_off &&
+	       l->str_offsets_base == u->str_offsets_base && !strcmp(l->comp_dir, u->comp_dir);
+}
+
 int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf *d, const struct dwarf_unit *u)
 {
 	struct table_reader r = { .l = l, .d = d, .u = u, .c = d->sections.line };
 	int err = -EBADMSG;
 
-	l->directory_count = l->file_count = 0;
+	if (dwarf_lines_are_open(l, u))
+		return 0;
+	dwarf_lines_close(l);
 	l->version = u->format.version;
 	l->comp_dir = u->comp_dir;
 	if (cursor_seek(&r.c, u->line_off))
 		err = dwarf_line_header_read_header(&r);
 	if (err)
 		l->directory_count = l->file_count = 0;
+	l->is_open = !err;
+	l->line_off = u->line_off;
+	l->str_offsets_base = u->str_offsets_base;
 	return err;
 }
 

@@ -81,6 +81,8 @@ static int search_entry(struct search *s, const struct dwarf_abbrev *a, uint64_t
 		dwarf_abbrev_skip(s->table, a, &s->u->format, &s->c);
 		return -EAGAIN;
 	}
+	if (!work_spend(s->d->work, a->attribute_count))
+		return -EBADMSG;
 	read_named(s, a, &named);
 	if (s->c.bad)
 		return -EBADMSG;
@@ -158,7 +160,8 @@ int dwarf_member_find(const struct dwarf_sections *sections, const char *type, c
 {
 	autocall(dwarf_deinit) struct dwarf d = { 0 };
 	struct search s = { .d = &d, .type = type, .member = member };
-	int err = dwarf_init(&d, sections);
+	struct work work = work_for(dwarf_sections_bytes(sections));
+	int err = dwarf_init(&d, sections, &work);
 
 	if (!err)
 		err = search_units(&s, true, ret_offset);

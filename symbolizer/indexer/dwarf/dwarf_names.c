@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 
@@ -11,6 +12,7 @@ enum {
 	MAX_CHAIN = 16, /* references from entry to entry; compilers emit three at most */
 	MAX_SCOPES = 32, /* namespaces and classes around a function */
 	MAX_NAME = 4096, /* bytes of a qualified name */
+	MAX_TEXT = 64 * 1024, /* bytes of a name in the file; longer ones are left out */
 	MAX_KNOWN = 1 << 18,
 };
 
@@ -123,6 +125,8 @@ static int collect_scopes(struct dwarf_names *n, struct dwarf_unit *u, uint64_t 
 		if (err)
 			return err;
 		text = dwarf_text(at.names->d, at.unit, &die.name);
+		if (text && !work_spend(n->d->work, strlen(text)))
+			return -EBADMSG;
 		texts[count++] = text && *text ? text : anonymous_scope(die.tag);
 	}
 	*ret_count = count;
@@ -158,14 +162,22 @@ static int qualify(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,
 static int dwarf_names_function_at(struct dwarf_names *n, uint64_t offset, unsigned int depth,
 	struct dwarf_function *ret_function);
 
+/* *RET_STRING is unchanged if TEXT is empty or too long. */
+static int add_text(struct dwarf_names *n, const char *text, uint32_t *ret_string)
+{
+	size_t length = strlen(text);
+
+	if (!work_spend(n->d->work, length))
+		return -EBADMSG;
+	return length && length <= MAX_TEXT ? writer_string(n->w, text, length, ret_string) : 0;
+}
+
 static int from_linkage(struct dwarf_names *n, const struct dwarf_unit *u,
 	const struct dwarf_die *die, struct dwarf_function *f)
 {
 	const char *text = dwarf_text(n->d, u, &die->linkage);
 
-	if (!text || !*text)
-		return 0;
-	return writer_string(n->w, text, strlen(text), &f->linkage);
+	return text ? add_text(n, text, &f->linkage) : 0;
 }
 
 static int from_origin(struct dwarf_names *n, const struct dwarf_die *die, unsigned int depth,
@@ -198,9 +210,7 @@ static int from_name(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offse
 	if (!text || !*text)
 		return 0;
 	err = qualify(n, u, offset, text, &f->name);
-	if (!err)
-		err = writer_string(n->w, text, strlen(text), &f->linkage);
-	return err;
+	return err ? err : add_text(n, text, &f->linkage);
 }
 
 static int dwarf_names_resolve(struct dwarf_names *n, struct dwarf_unit *u, uint64_t offset,

@@ -4,7 +4,10 @@
 #include <dwarf.h>
 #include <errno.h>
 
-enum { MAX_RANGES = 1 << 16 }; /* per entry */
+enum {
+	MAX_RANGES = 1 << 16, /* per entry */
+	RANGE_STEPS = 16, /* of work: several entries may share a list */
+};
 
 /* Linkers set addresses of discarded code to -1 or -2 (or 0 or 1, which are outside any code). */
 static const uint64_t first_tombstone = UINT64_MAX - 1;
@@ -40,7 +43,7 @@ static int read_ranges(struct list *list)
 		uint64_t high = cursor_u64(&list->c);
 		int err = 0;
 
-		if (list->c.bad)
+		if (list->c.bad || !work_spend(list->d->work, RANGE_STEPS))
 			return -EBADMSG;
 		if (!low && !high)
 			return 0;
@@ -117,7 +120,7 @@ static int read_rnglist(struct list *list)
 		uint8_t kind = cursor_u8(&list->c);
 		int err;
 
-		if (list->c.bad)
+		if (list->c.bad || !work_spend(list->d->work, RANGE_STEPS))
 			return -EBADMSG;
 		if (kind == DW_RLE_end_of_list)
 			return 0;

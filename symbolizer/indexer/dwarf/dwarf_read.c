@@ -38,10 +38,11 @@ struct reader {
 static int reader_init(
 	struct reader *r, const struct dwarf_sections *sections, struct index_writer *w)
 {
-	int err = dwarf_init(&r->d, sections);
+	struct work *work = writer_work(w);
+	int err = dwarf_init(&r->d, sections, work);
 
 	if (!err && sections->alternate)
-		err = dwarf_init(&r->alternate, sections->alternate);
+		err = dwarf_init(&r->alternate, sections->alternate, work);
 	dwarf_names_init(&r->alternate_names, &r->alternate, w);
 	r->w = w;
 	r->broken = r->d.broken_units;
@@ -91,9 +92,10 @@ static int read_unit(struct reader *r, struct dwarf_unit *u)
 	err = number_unit(r, u, &number, &first);
 	if (err)
 		return err;
-	r->lines.file_count = 0;
 	if (u->has_lines)
 		lines_err = dwarf_lines_open(&r->lines, &r->d, u);
+	else
+		dwarf_lines_close(&r->lines);
 	err = u->elsewhere ? 0 : dwarf_walk(&r->walker, u, number);
 	if (err && err != -EBADMSG)
 		return err;
@@ -149,8 +151,9 @@ static int read_split_unit(struct reader *r, struct dwarf_split *s, size_t i)
 	struct dwarf_unit *skeleton = &r->d.units[s->skeletons[i]];
 	uint64_t number = s->skeletons[i];
 
-	r->lines.file_count = 0;
-	if (skeleton->has_lines) {
+	if (!skeleton->has_lines) {
+		dwarf_lines_close(&r->lines);
+	} else {
 		int err = dwarf_lines_open(&r->lines, &r->d, skeleton);
 
 		if (err && err != -EBADMSG)
@@ -208,12 +211,25 @@ static int note_all_wanted(struct reader *r)
 	return err;
 }
 
+static uint64_t all_bytes_of(const struct dwarf_sections *sections)
+{
+	uint64_t bytes = dwarf_sections_bytes(sections);
+
+	if (sections->alternate)
+		bytes += dwarf_sections_bytes(sections->alternate);
+	for (size_t i = 0; i < sections->split_count; i++)
+		bytes += dwarf_sections_bytes(&sections->splits[i].sections);
+	return bytes;
+}
+
 int dwarf_read_sections(const struct dwarf_sections *sections, uint32_t skip_language,
 	struct index_writer *w, uint32_t *ret_units, uint32_t *ret_broken_units)
 {
 	autocall(dwarf_read_reader_deinit) struct reader r = { .skip_language = skip_language };
-	int err = reader_init(&r, sections, w);
+	int err;
 
+	writer_allow(w, all_bytes_of(sections));
+	err = reader_init(&r, sections, w);
 	if (!err)
 		err = open_splits(&r, sections);
 	for (size_t i = 0; i < r.d.unit_count && !err; i++) {

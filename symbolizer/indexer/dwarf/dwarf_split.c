@@ -186,7 +186,7 @@ int dwarf_split_open(struct dwarf_split *s, const struct dwarf_split_source *sou
 {
 	bool packed = cursor_left(&source->cu_index) > 0;
 	struct rows rows = { 0 };
-	int err = dwarf_init(&s->d, &source->sections);
+	int err = dwarf_init(&s->d, &source->sections, program->work);
 
 	if (!err && packed)
 		err = read_index(source->cu_index, &rows);

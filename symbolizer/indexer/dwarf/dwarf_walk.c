@@ -193,6 +193,8 @@ static int walk_code(
 {
 	struct dwarf_die die;
 
+	if (!work_spend(walk->walker->d->work, a->attribute_count))
+		return -EBADMSG;
 	dwarf_die_read(&walk->c, walk->u, walk->table, a, &die);
 	if (walk->c.bad)
 		return -EBADMSG;

@@ -12,11 +12,15 @@
 
 #include "base/build_id_note.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "symbolizer/indexer/elf/elf_image_state.h"
 
 DEFINE_AUTO(elf_image);
 
-enum { MAX_SEGMENTS = 4096 };
+enum {
+	MAX_SEGMENTS = 256, /* programs have about ten, and lookups go over all */
+	MAX_NOTES = 64, /* segments or sections that are searched for a build ID */
+};
 
 /*
  * The whole file is mapped, and libelf reads its headers from that memory (file class, extended
@@ -35,9 +39,10 @@ static int map_file(struct elf_image *image, int fd)
 {
 	struct stat st;
 	void *map;
+	int err = io_fstat(fd, &st);
 
-	if (fstat(fd, &st))
-		return -errno;
+	if (err)
+		return err;
 	if (!S_ISREG(st.st_mode) || st.st_size < EI_NIDENT)
 		return -EBADMSG;
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -224,21 +229,28 @@ static bool id_from(struct cursor notes, struct build_id *ret_id)
 
 void elf_image_build_id(const struct elf_image *image, struct build_id *ret_id)
 {
+	unsigned int segments = 0, sections = 0;
+
 	*ret_id = (struct build_id){ 0 };
 	for (size_t i = 0; i < image->segment_count; i++) {
 		const struct elf_segment *s = &image->segments[i];
 
-		if (s->type == PT_NOTE &&
+		if (s->type == PT_NOTE && segments++ < MAX_NOTES &&
 			id_from(elf_image_file(image, s->file_off, s->file_size), ret_id))
 			return;
 	}
 	for (size_t i = 0; i < image->section_count; i++) {
 		const struct elf_section *s = &image->sections[i].header;
 
-		if (s->type == SHT_NOTE &&
+		if (s->type == SHT_NOTE && sections++ < MAX_NOTES &&
 			id_from(elf_image_file(image, s->file_off, s->size), ret_id))
 			return;
 	}
+}
+
+uint64_t elf_image_bytes_held(const struct elf_image *image)
+{
+	return image->map_size + image->inflated_bytes;
 }
 
 struct cursor elf_image_whole(const struct elf_image *image)

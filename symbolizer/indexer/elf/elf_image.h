@@ -65,6 +65,8 @@ struct cursor elf_image_from(const struct elf_image *image, uint64_t address);
  */
 bool elf_image_word(struct elf_image *image, uint64_t address, uint64_t *ret_word);
 void elf_image_build_id(const struct elf_image *image, struct build_id *ret_id);
+/* Size of the file, and of what was decompressed of it. */
+uint64_t elf_image_bytes_held(const struct elf_image *image);
 struct cursor elf_image_whole(const struct elf_image *image); /* the whole file */
 /* CRC-32 (zlib, IEEE 802.3) of the whole file, as in .gnu_debuglink. */
 uint32_t elf_image_crc32(const struct elf_image *image);

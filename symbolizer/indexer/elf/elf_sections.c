@@ -21,6 +21,9 @@ enum {
 	OLD_HEADER_BYTES = 12, /* .zdebug_*: "ZLIB" and the size, big-endian */
 };
 static const size_t MAX_INFLATED_BYTES = UINT64_C(1) << 30; /* of all sections of a file */
+/* In proportion to the file. Debug information shrinks to a fourth, zeros to a thousandth. */
+static const size_t INFLATED_BASE_BYTES = 16 << 20;
+static const size_t INFLATED_RATIO = 8;
 
 /* An empty cursor with a non-NULL position: adding even 0 to NULL is undefined. */
 static struct cursor no_bytes(void)
@@ -28,20 +31,43 @@ static struct cursor no_bytes(void)
 	return cursor_over("", 0);
 }
 
+static struct cursor section_names(const struct elf_image *image, size_t number)
+{
+	Elf_Scn *scn = elf_getscn(image->elf, number);
+	struct cursor names;
+	GElf_Shdr header;
+
+	if (!scn || !gelf_getshdr(scn, &header) || header.sh_type != SHT_STRTAB)
+		return no_bytes();
+	names = elf_image_file(image, header.sh_offset, header.sh_size);
+	return names.bad ? no_bytes() : names;
+}
+
+/* Not by elf_strptr(), which searches the whole rest of NAMES for an end. */
+static const char *section_name(const struct cursor *names, uint64_t offset)
+{
+	struct cursor c = *names;
+	const char *name;
+
+	cursor_seek(&c, offset);
+	if (cursor_left(&c) > MAX_NAME_BYTES)
+		c.end = c.at + MAX_NAME_BYTES;
+	name = cursor_string(&c);
+	return name ? name : "";
+}
+
 static void elf_sections_read_section(
-	struct elf_image *image, Elf_Scn *scn, size_t names, size_t number)
+	struct elf_image *image, Elf_Scn *scn, const struct cursor *names, size_t number)
 {
 	struct elf_section *section = &image->sections[number].header;
-	const char *name;
 	GElf_Shdr header;
 
 	section->name = "";
 	section->number = (uint32_t)number;
 	if (!scn || !gelf_getshdr(scn, &header))
 		return;
-	name = elf_strptr(image->elf, names, header.sh_name);
 	*section = (struct elf_section){
-		.name = name ? name : "",
+		.name = section_name(names, header.sh_name),
 		.type = header.sh_type,
 		.link = header.sh_link,
 		.flags = header.sh_flags,
@@ -55,10 +81,12 @@ static void elf_sections_read_section(
 
 int elf_sections_read(struct elf_image *image)
 {
-	size_t count, names;
+	size_t count, names_number;
+	struct cursor names;
 
 	/* A file without usable section headers still has its segments. */
-	if (elf_getshdrnum(image->elf, &count) || elf_getshdrstrndx(image->elf, &names) || !count)
+	if (elf_getshdrnum(image->elf, &count) || elf_getshdrstrndx(image->elf, &names_number) ||
+		!count)
 		return 0;
 	if (count > MAX_SECTIONS)
 		return -E2BIG;
@@ -66,8 +94,9 @@ int elf_sections_read(struct elf_image *image)
 	if (!image->sections)
 		return -ENOMEM;
 	image->section_count = count;
+	names = section_names(image, names_number);
 	for (size_t i = 0; i < count; i++)
-		elf_sections_read_section(image, elf_getscn(image->elf, i), names, i);
+		elf_sections_read_section(image, elf_getscn(image->elf, i), &names, i);
 	return 0;
 }
 
@@ -125,14 +154,22 @@ static bool inflate_zlib(const struct cursor *in, void *out, size_t size)
 	return result == LIBDEFLATE_SUCCESS;
 }
 
+static size_t inflated_limit(const struct elf_image *image)
+{
+	return MIN(MAX_INFLATED_BYTES,
+		INFLATED_BASE_BYTES + MIN(image->map_size, MAX_INFLATED_BYTES) * INFLATED_RATIO);
+}
+
 static struct cursor inflate(struct elf_image *image, struct image_section *section,
 	struct cursor in, uint32_t method, uint64_t size)
 {
 	autofree void *out = NULL;
 	bool ok = false;
 
-	if (in.bad || !size || size > MAX_INFLATED_BYTES - image->inflated_bytes)
+	if (in.bad || !size || size > inflated_limit(image) - image->inflated_bytes)
 		return no_bytes();
+	/* Also if it fails: it was work. */
+	image->inflated_bytes += size;
 	out = malloc(size);
 	if (!out)
 		return no_bytes();
@@ -142,7 +179,6 @@ static struct cursor inflate(struct elf_image *image, struct image_section *sect
 		ok = ZSTD_decompress(out, size, in.at, cursor_left(&in)) == size;
 	if (!ok)
 		return no_bytes();
-	image->inflated_bytes += size;
 	section->inflated = take(out);
 	return cursor_over(section->inflated, size);
 }

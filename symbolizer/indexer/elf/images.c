@@ -23,8 +23,9 @@ enum {
 	 * program.
 	 */
 	MAX_SMALL_BYTES = 64 << 20,
-	LZMA_MEMORY = 128 << 20, /* the format's highest preset asks for 65 MiB */
+	LZMA_MEMORY = 80 << 20, /* the format's highest preset asks for 65 MiB */
 	FIRST_SMALL_BYTES = 1 << 20,
+	SMALL_RATIO = 64, /* to its compressed size; usual ones have 5 */
 };
 
 static bool has_section(const struct elf_image *image, const char *name)
@@ -169,11 +170,12 @@ static void end_stream(lzma_stream *stream)
 }
 
 /* Makes room for more output of STREAM. */
-static int images_grow(lzma_stream *stream, uint8_t **bytes, size_t *capacity)
+static int images_grow(lzma_stream *stream, size_t limit, uint8_t **bytes, size_t *capacity)
 {
 	size_t used = stream->total_out;
-	int err = array_reserve(
-		*bytes, *capacity, MAX(used * 2, (size_t)FIRST_SMALL_BYTES), MAX_SMALL_BYTES);
+	size_t need =
+		used < limit ? MIN(MAX(used * 2, (size_t)FIRST_SMALL_BYTES), limit) : used + 1;
+	int err = array_reserve(*bytes, *capacity, need, limit);
 
 	if (err)
 		return err;
@@ -187,6 +189,8 @@ static int unpack(struct cursor packed, uint8_t **ret_bytes, size_t *ret_size)
 	autocall(end_stream) lzma_stream stream = LZMA_STREAM_INIT;
 	autofree uint8_t *bytes = NULL;
 	size_t capacity = 0;
+	size_t limit = MIN(
+		cursor_left(&packed) * SMALL_RATIO + FIRST_SMALL_BYTES, (uint64_t)MAX_SMALL_BYTES);
 	lzma_ret status;
 
 	if (lzma_stream_decoder(&stream, LZMA_MEMORY, 0) != LZMA_OK)
@@ -194,7 +198,7 @@ static int unpack(struct cursor packed, uint8_t **ret_bytes, size_t *ret_size)
 	stream.next_in = packed.at;
 	stream.avail_in = cursor_left(&packed);
 	do {
-		int err = stream.avail_out ? 0 : images_grow(&stream, &bytes, &capacity);
+		int err = stream.avail_out ? 0 : images_grow(&stream, limit, &bytes, &capacity);
 
 		if (err)
 			return err;
@@ -245,6 +249,21 @@ int images_open(int elf_fd, const struct debug_files *debug_files, struct images
 	*ret_images = images;
 	images = (struct images){ 0 };
 	return 0;
+}
+
+uint64_t images_bytes(const struct images *images)
+{
+	uint64_t bytes = elf_image_bytes_held(images->own);
+
+	if (images->debug)
+		bytes += elf_image_bytes_held(images->debug);
+	if (images->alternate)
+		bytes += elf_image_bytes_held(images->alternate);
+	if (images->small)
+		bytes += elf_image_bytes_held(images->small);
+	for (size_t i = 0; i < images->split_count; i++)
+		bytes += elf_image_bytes_held(images->splits[i]);
+	return bytes;
 }
 
 void images_deinit(struct images *images)

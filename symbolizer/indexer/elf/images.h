@@ -24,5 +24,7 @@ struct images {
  */
 int images_open(int elf_fd, const struct debug_files *debug_files, struct images *ret_images);
 void images_deinit(struct images *images);
+/* Size of the files, and of what was decompressed of them. */
+uint64_t images_bytes(const struct images *images);
 /* Returns the image whose DWARF is used: `debug` if it has any, else `own`. */
 struct elf_image *images_dwarf(const struct images *images);

@@ -18,7 +18,10 @@
 #include "symbolizer/indexer/go/gopclntab.h"
 #include "symbolizer/indexer/go/go.h"
 
-enum { MAX_STRINGS = 1 << 23 };
+enum {
+	MAX_STRINGS = 1 << 23,
+	RUN_STEPS = 4, /* of work */
+};
 
 /*
  * Type arguments are shown as the runtime prints them: `main.sum[...]`. (Until 1.20 the linker
@@ -156,6 +159,9 @@ static int read_runs(struct gopclntab_reader *r, uint32_t offset, struct gopclnt
 	uint32_t size = (uint32_t)(r->function.next - r->function.entry);
 	int error = gopclntab_runs_read(r->table, offset, size, runs);
 
+	/* Functions may share their tables. */
+	if (!work_spend(writer_work(r->writer), RUN_STEPS * (runs->count + 1)))
+		error = -EBADMSG;
 	if (error)
 		runs->count = 0;
 	return only_broken(error) ? 0 : error;

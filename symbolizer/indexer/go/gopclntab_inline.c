@@ -15,6 +15,7 @@
  * own name, and no lines where calls are inlined, because those lines are not its own.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "symbolizer/indexer/go/gopclntab.h"
@@ -77,6 +78,9 @@ static int gopclntab_inline_read_entry(struct gopclntab_reader *r, int32_t numbe
 
 	if (error)
 		return error;
+	if (!work_spend(writer_work(r->writer),
+		    ENTRY_1_20 + strlen(gopclntab_name(r->table, entry->name))))
+		return -EBADMSG;
 	entry->parent = gopclntab_runs_value(&r->inlined, entry->parent_pc);
 	entry->progress = READ;
 	return 0;
@@ -92,6 +96,8 @@ static int gopclntab_inline_read_entries(struct gopclntab_reader *r)
 		if (r->inlined.items[i].value > largest)
 			largest = r->inlined.items[i].value;
 	if (largest >= MAX_INLINES)
+		return -EBADMSG;
+	if (!work_spend(writer_work(r->writer), (uint64_t)largest + 1))
 		return -EBADMSG;
 	error = array_reserve(r->inlines, r->inline_capacity, (size_t)largest + 1, MAX_INLINES);
 	if (error)
@@ -119,7 +125,7 @@ static int check_chains(const struct gopclntab_reader *r)
 
 		while (number >= 0 && depth++ < MAX_DEPTH)
 			number = r->inlines[number].parent;
-		if (number >= 0)
+		if (number >= 0 || !work_spend(writer_work(r->writer), depth))
 			return -EBADMSG;
 	}
 	return 0;

@@ -179,8 +179,21 @@ static uint32_t end_offset(const struct index_writer *w, uint64_t high, uint32_t
 	return (uint32_t)MIN(high - w->base, (uint64_t)end);
 }
 
+void writer_allow(struct index_writer *w, uint64_t bytes)
+{
+	w->work = work_for(bytes);
+	w->is_bounded = true;
+}
+
+struct work *writer_work(struct index_writer *w)
+{
+	return w->is_bounded ? &w->work : NULL;
+}
+
 int writer_string(struct index_writer *w, const char *text, size_t size, uint32_t *ret_string)
 {
+	if (!work_spend(writer_work(w), size))
+		return -EBADMSG;
 	return intern_bytes(&w->strings, text, size, ret_string);
 }
 

@@ -8,7 +8,8 @@
  *
  * Addresses are ELF addresses of the file. Whatever does not start in executable code is dropped
  * (the tombstones of discarded functions: 0, 1, -1, -2). Functions return -ENOMEM, or -E2BIG over a
- * limit; the caller stops at the first error.
+ * limit; the caller stops at the first error. writer_string() returns -EBADMSG once the work is
+ * spent: the source then ends with what it has.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include "base/module_id.h"
 #include "symbolizer/index/debug_names.h"
 #include "symbolizer/index/facts.h"
+#include "symbolizer/indexer/writer/work.h"
 
 enum { WRITER_NONE = UINT32_MAX };
 
@@ -38,6 +40,11 @@ int writer_segment(struct index_writer *w, const struct writer_segment *segment)
  * count.
  */
 int writer_code(struct index_writer *w, uint64_t address, uint64_t size);
+
+/* Sets what the next source, of BYTES, may spend (work.h). Until the first call all may. */
+void writer_allow(struct index_writer *w, uint64_t bytes);
+/* NULL = not bounded. */
+struct work *writer_work(struct index_writer *w);
 
 /* Adds a copy of TEXT, which need not be NUL-terminated. String 0 is "". */
 int writer_string(struct index_writer *w, const char *text, size_t size, uint32_t *ret_string);

@@ -72,7 +72,8 @@ static int link_node(struct index_writer *w, struct build_node *node, uint32_t a
 		const struct build_symbol *s = &w->symbols[i - 1];
 		const char *symbol = intern_text(&w->strings, s->name);
 
-		if (s->low != address)
+		/* All functions of a file may be at one address, and all its symbols. */
+		if (s->low != address || !work_spend(writer_work(w), strlen(symbol) + 1))
 			break;
 		if (!demangle_is_mangled(symbol) || !speaks_of(symbol, name))
 			continue;

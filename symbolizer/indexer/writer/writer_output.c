@@ -110,12 +110,17 @@ static int make_display(
 {
 	int err;
 
+	if (!work_spend(writer_work(w), intern_size(&w->strings, linkage))) {
+		*ret_string = linkage;
+		return 0;
+	}
 	text->size = 0;
 	text->error = 0;
 	err = demangle(intern_text(&w->strings, linkage), text);
 	if (err == -ENOMEM)
 		return err;
-	if (err || !text->size) {
+	/* Few bytes can stand for long names. */
+	if (err || !text->size || !work_spend(writer_work(w), text->size)) {
 		*ret_string = linkage;
 		return 0;
 	}

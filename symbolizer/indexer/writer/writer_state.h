@@ -81,6 +81,9 @@ struct index_writer {
 	uint32_t *wanted; /* strings */
 	size_t wanted_count, wanted_capacity;
 
+	struct work work;
+	bool is_bounded; /* by `work` */
+
 	struct index_runtime runtime;
 	struct index_debug debug; /* with strings by number */
 	struct build_id build_id;
