@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,6 +103,33 @@ static int gather_fds(const struct sandbox_files *files, int result_fd, struct c
 	return err;
 }
 
+static uint64_t bytes_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+static uint64_t sandbox_bytes_of(const struct debug_files *debug_files)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < debug_files->count; i++)
+		bytes += bytes_of(debug_files->items[i].fd);
+	return bytes;
+}
+
+/* The child has been given files of BYTES. */
+static void sandbox_grant(struct sandbox *s, uint64_t bytes)
+{
+	struct sandbox_limits limits;
+
+	s->file_bytes += bytes;
+	limits = sandbox_limits_for(&s->limits, s->file_bytes);
+	s->memory_limit_bytes = limits.memory_bytes;
+	s->cpu_limit_ns = limits.cpu_seconds * UINT64_C(1000000000);
+}
+
 int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox)
 {
@@ -122,9 +150,9 @@ int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_
 		.pid = pid,
 		.result_fd = take_fd(&read_end),
 		.question = take(question),
-		.memory_limit_bytes = limits->memory_bytes,
-		.cpu_limit_ns = limits->cpu_seconds * UINT64_C(1000000000),
+		.limits = *limits,
 	};
+	sandbox_grant(ret_sandbox, bytes_of(files->elf_fd) + sandbox_bytes_of(&files->debug_files));
 	return 0;
 }
 
@@ -287,6 +315,7 @@ void sandbox_answer(struct sandbox *s, const struct debug_files *offered)
 		fds[i] = offered->items[i].fd;
 	}
 	answer.count = (uint32_t)offered->count;
+	sandbox_grant(s, sandbox_bytes_of(offered));
 	forget_question(s);
 	/* Without an answer the child would wait forever; after a shutdown it goes on without. */
 	if (send_answer(s->result_fd, &answer, fds))

@@ -3,12 +3,13 @@
 /*
  * The child that parses foreign files: `fathom` itself, executed again (/proc/self/exe) with the
  * hidden command `index-module` or `keep-debug`, so that it holds nothing of the agent's memory.
- * Before it reads a byte it gives up all capabilities and the way to regain any (no_new_privs), all
- * but about twenty system calls (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size,
- * other descriptors, and its priority. It reads the ELF file from fd 3 and debug files from fd 6
- * on, writes the index to fd 4, and reports its result as a struct on fd 5, a socket. Over that
- * socket it may also ask for the files that its ELF file names. Nothing else that happens to it
- * affects another process.
+ * Before it reads a byte it gives up all capabilities and the way to regain any (no_new_privs), its
+ * user and its view of the file system where it may change them, all but about twenty system calls
+ * (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other descriptors, and its
+ * priority; if memory is short, the kernel kills it first. It reads the ELF file from fd 3 and
+ * debug files from fd 6 on, writes the index to fd 4, and reports its result as a struct on fd 5, a
+ * socket. Over that socket it may also ask for the files that its ELF file names. Nothing else that
+ * happens to it affects another process.
  *
  * The child dies with the thread that started it, so that thread has to outlive its builds.
  */
@@ -23,13 +24,19 @@ enum sandbox_task {
 	SANDBOX_KEEP_DEBUG, /* keep_debug_run() */
 };
 
-/* The child's task and its resource limits. */
+/*
+ * The child's task and its resource limits. Memory and CPU time are the most that any file may
+ * take; small files get less, see sandbox_limits_for().
+ */
 struct sandbox_limits {
 	enum sandbox_task task;
 	unsigned long memory_bytes; /* RLIMIT_AS; 0 = none */
 	unsigned int cpu_seconds; /* 0 = none */
 	unsigned long output_bytes; /* RLIMIT_FSIZE; 0 = none */
 };
+
+/* The priority of an index build is that much lower than its parent's. */
+enum { SANDBOX_NICE = 10 };
 
 /* The child's result message. */
 struct sandbox_message {
@@ -51,6 +58,8 @@ struct sandbox {
 	uint64_t peak_bytes; /* peak RSS, once reaped; counts memory shared before exec */
 	/* To tell whether a limit ended the child; 0 = none. */
 	uint64_t memory_limit_bytes, cpu_limit_ns;
+	struct sandbox_limits limits; /* of any file */
+	uint64_t file_bytes; /* of the ELF file and the debug files that it got */
 };
 
 enum sandbox_outcome {
@@ -66,6 +75,12 @@ enum sandbox_outcome {
 	SANDBOX_INTERRUPTED,
 };
 
+/*
+ * What a child may use of LIMITS for files of FILE_BYTES together: 256 MiB of address space and ten
+ * seconds, more only for more bytes. (What it does with them is bounded more tightly, in
+ * symbolizer/indexer/writer/work.h; this holds for a child that a file has taken over, too.)
+ */
+struct sandbox_limits sandbox_limits_for(const struct sandbox_limits *limits, uint64_t file_bytes);
 /* Starts the child; descriptors in FILES are borrowed. */
 int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/io.h"
 #include "symbolizer/indexer/builder.h"
 #include "symbolizer/indexer/keep_debug.h"
 #include "symbolizer/sandbox/note_wire.h"
@@ -45,8 +48,10 @@ static bool parse_debug_files(const char *text, struct sandbox_files *files)
 	return true;
 }
 
-static int close_in_by(int argc, char **argv, struct sandbox_files *files)
+static int close_in_by(
+	int argc, char **argv, struct sandbox_files *files, struct sandbox_limits *ret_limits)
 {
+	struct sandbox_limits limits;
 	unsigned long parent, memory, cpu, output;
 	unsigned int fd_count;
 	int err;
@@ -58,6 +63,7 @@ static int close_in_by(int argc, char **argv, struct sandbox_files *files)
 	err = sandbox_tie_to_parent((pid_t)parent);
 	if (err)
 		return err;
+	sandbox_offer_to_oom_killer();
 	fd_count = SANDBOX_FIRST_DEBUG_FD + (unsigned int)files->debug_files.count;
 	if (syscall(SYS_close_range, fd_count, ~0u, 0))
 		return -errno;
@@ -66,22 +72,38 @@ static int close_in_by(int argc, char **argv, struct sandbox_files *files)
 		err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);
 	if (err)
 		return err;
-	return sandbox_enter(&(struct sandbox_limits){
+	limits = (struct sandbox_limits){
 		.memory_bytes = memory,
 		.cpu_seconds = (unsigned int)cpu,
 		.output_bytes = output,
-	});
+	};
+	*ret_limits = limits;
+	return sandbox_enter(&limits);
+}
+
+static uint64_t files_bytes(const struct sandbox_files *files)
+{
+	struct stat st;
+	uint64_t bytes = io_fstat(files->elf_fd, &st) ? 0 : (uint64_t)st.st_size;
+
+	for (size_t i = 0; i < files->debug_files.count; i++)
+		if (!io_fstat(files->debug_files.items[i].fd, &st))
+			bytes += (uint64_t)st.st_size;
+	return bytes;
 }
 
 int sandboxed_run(int argc, char **argv, sandboxed_task *task)
 {
 	struct sandbox_files files = { .elf_fd = SANDBOX_ELF_FD, .output_fd = SANDBOX_OUTPUT_FD };
 	struct sandbox_result result = { 0 };
+	struct sandbox_limits limits;
 
-	if (close_in_by(argc, argv, &files))
+	if (close_in_by(argc, argv, &files, &limits))
 		return EXIT_FAILURE;
 	if (files.may_ask)
 		gather_debug_files(&files);
+	if (sandbox_settle(&limits, files_bytes(&files)))
+		_exit(EXIT_FAILURE);
 	result.error = task(&files, &result);
 	sandbox_report(&result);
 }
@@ -97,10 +119,29 @@ static int keep_debug(const struct sandbox_files *files, struct sandbox_result *
 	return keep_debug_run(files->elf_fd, files->output_fd, ret_result);
 }
 
+/* Otherwise it would be `exe`, of /proc/self/exe. */
+static void set_name(const char *command)
+{
+	static const struct {
+		const char *command, *name; /* 15 bytes at most */
+	} names[] = {
+		{ SANDBOX_INDEX_COMMAND, "fathom-index" },
+		{ SANDBOX_KEEP_DEBUG_COMMAND, "fathom-strip" },
+		{ SANDBOX_FETCH_COMMAND, "fathom-fetch" },
+		{ NOTE_COMMAND, "fathom-notes" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(command, names[i].command))
+			sandbox_set_name(names[i].name);
+}
+
 int sandboxed_main(int argc, char **argv)
 {
 	bool keeps = argc > 1 && !strcmp(argv[1], SANDBOX_KEEP_DEBUG_COMMAND);
 
+	if (argc > 1)
+		set_name(argv[1]);
 	if (argc > 1 && !strcmp(argv[1], SANDBOX_FETCH_COMMAND))
 		return debuginfod_child_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], NOTE_COMMAND))

@@ -5,6 +5,7 @@
  */
 #include "symbolizer/sandbox/sandbox.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -60,7 +61,7 @@ static int work_honestly(int elf_fd, int output_fd, struct sandbox_result *ret_r
 	struct stat st;
 	char *map, byte;
 
-	if (fstat(elf_fd, &st) || fcntl(elf_fd, F_GETFD) < 0)
+	if (io_fstat(elf_fd, &st) || fcntl(elf_fd, F_GETFD) < 0)
 		return -EIO;
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, elf_fd, 0);
 	if (map == MAP_FAILED || pread(elf_fd, &byte, 1, 0) != 1 || byte != map[0])
@@ -78,6 +79,8 @@ static int work_honestly(int elf_fd, int output_fd, struct sandbox_result *ret_r
 static int misbehave(char what)
 {
 	static char *const arguments[] = { NULL };
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	struct stat st;
 
 	switch (what) {
 	case 'o':
@@ -95,6 +98,12 @@ static int misbehave(char what)
 	case 'x':
 		mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		return 0;
+	case 't': /* tells whether the path exists, whatever the flag says */
+		return (int)syscall(SYS_newfstatat, AT_FDCWD, "/etc/hostname", &st, AT_EMPTY_PATH);
+	case 'R':
+		return (int)syscall(SYS_prlimit64, getppid(), RLIMIT_AS, &none, NULL);
+	case 'F':
+		return (int)syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, &none, NULL);
 	default:
 		return (int)syscall(SYS_unlinkat, AT_FDCWD, "/nowhere", 0);
 	}
@@ -116,6 +125,10 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 		return -E2BIG;
 	case 'm':
 		return eat_memory();
+	case 'a': /* raises its limit on memory, once it is final */
+		if (setrlimit(RLIMIT_AS, &(struct rlimit){ 1 << 30, 1 << 30 }))
+			return eat_memory();
+		return 0;
 	case 'M': /* the machine is out of memory */
 		return -ENOMEM;
 	case 'w':
@@ -239,6 +252,33 @@ static void test_memory_limit(void **state)
 	if (!sandbox_is_closed())
 		skip();
 	expect("m", SANDBOX_LIMIT);
+	expect("a", SANDBOX_LIMIT);
+}
+
+/* More memory and time only for more bytes. */
+static void test_limits_grow_with_the_files(void **state)
+{
+	const struct sandbox_limits most = {
+		.memory_bytes = 4UL << 30, .cpu_seconds = 60, .output_bytes = 5
+	};
+	const struct sandbox_limits none = { 0 };
+	struct sandbox_limits l = sandbox_limits_for(&most, 0);
+
+	(void)state;
+	assert_int_equal(l.memory_bytes, 256UL << 20);
+	assert_int_equal(l.cpu_seconds, 10);
+	assert_int_equal(l.output_bytes, 5);
+	l = sandbox_limits_for(&most, 16 << 20);
+	assert_int_equal(l.memory_bytes, 256UL << 20);
+	assert_int_equal(l.cpu_seconds, 26);
+	l = sandbox_limits_for(&most, 32 << 20);
+	assert_int_equal(l.memory_bytes, 512UL << 20);
+	l = sandbox_limits_for(&most, UINT64_MAX);
+	assert_int_equal(l.memory_bytes, 4UL << 30);
+	assert_int_equal(l.cpu_seconds, 60);
+	l = sandbox_limits_for(&none, 1 << 30);
+	assert_int_equal(l.memory_bytes, 0);
+	assert_int_equal(l.cpu_seconds, 0);
 }
 
 static void test_cpu_limit(void **state)
@@ -322,7 +362,8 @@ static void test_a_shortage_far_from_its_own_limit_was_an_interruption(void **st
 
 static void test_forbidden_system_calls(void **state)
 {
-	static const char *const calls[] = { "o", "s", "e", "p", "f", "k", "x", "u" };
+	static const char *const calls[] = { "o", "s", "e", "p", "f", "k", "x", "u", "t", "R",
+		"F" };
 
 	(void)state;
 	if (!sandbox_is_closed())
@@ -379,6 +420,18 @@ static bool status_has(const struct buffer *status, const char *line)
 	return memmem(status->bytes, status->size, line, strlen(line)) != NULL;
 }
 
+static size_t entries_of(const char *path)
+{
+	autoclosedir DIR *directory = opendir(path);
+	const struct dirent *entry;
+	size_t count = 0;
+
+	assert_non_null(directory);
+	while ((entry = readdir(directory)))
+		count += entry->d_name[0] != '.';
+	return count;
+}
+
 /* The limits and rights of a running child, read from proc(5). */
 static void test_gives_everything_up(void **state)
 {
@@ -387,7 +440,7 @@ static void test_gives_everything_up(void **state)
 	autocall(buffer_deinit) struct buffer status = { 0 }, limits_text = { 0 };
 	struct pollfd waited;
 	struct sandbox s;
-	char path[64];
+	char path[64], line[16];
 
 	(void)state;
 	buffer_init(&status, 65536);
@@ -397,6 +450,13 @@ static void test_gives_everything_up(void **state)
 	assert_int_equal(poll(&waited, 1, PATIENCE_MS), 1);
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)s.pid);
 	assert_int_equal(io_read_file(AT_FDCWD, path, &status), 0);
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)s.pid);
+	assert_true(io_read_line(AT_FDCWD, path, line, sizeof(line)) > 0);
+	assert_string_equal(line, "1000");
+	if (geteuid() == 0 && sandbox_is_closed()) {
+		snprintf(path, sizeof(path), "/proc/%d/root", (int)s.pid);
+		assert_int_equal(entries_of(path), 0);
+	}
 	snprintf(path, sizeof(path), "/proc/%d/limits", (int)s.pid);
 	assert_int_equal(io_read_file(AT_FDCWD, path, &limits_text), 0);
 	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)s.pid), MIN(getpriority(0, 0) + 10, 19));
@@ -412,6 +472,11 @@ static void test_gives_everything_up(void **state)
 	assert_true(status_has(&limits_text, "Max open files            6 "));
 	assert_true(status_has(&limits_text, "Max processes             0 "));
 	assert_true(status_has(&limits_text, "Max core file size        0 "));
+	if (geteuid() == 0 && sandbox_is_closed()) {
+		assert_true(status_has(&status, "Uid:\t65534\t65534\t65534\t65534\n"));
+		assert_true(status_has(&status, "Gid:\t65534\t65534\t65534\t65534\n"));
+		assert_true(status_has(&status, "Groups:\t \n"));
+	}
 	if (sandbox_is_closed()) {
 		assert_true(status_has(&status, "Seccomp:\t2\n"));
 		assert_true(status_has(&limits_text, "Max address space         268435456 "));
@@ -461,6 +526,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_honest_work_comes_back),
 		cmocka_unit_test(test_an_error_that_it_reports),
 		cmocka_unit_test(test_memory_limit),
+		cmocka_unit_test(test_limits_grow_with_the_files),
 		cmocka_unit_test(test_cpu_limit),
 		cmocka_unit_test(test_output_limit),
 		cmocka_unit_test(test_crash),
