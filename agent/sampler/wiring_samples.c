@@ -55,6 +55,7 @@ static void on_taken(void *context, struct process *p, const struct abi_sample *
 {
 	struct sampler *sampler = context;
 
+	module_indexes_set_cgroup(sampler->module_indexes, sample->cgroup_id);
 	aggregator_take(&sampler->aggregator, sample);
 	runtimes_bind(&sampler->runtimes, p->number, process_exec_id(p));
 }

@@ -43,6 +43,7 @@ int builds_create(const struct builds_options *options, struct builds **ret_buil
 	if (!b)
 		return -ENOMEM;
 	b->options = *options;
+	b->calm_fd = -1;
 	builds_lists_init(b);
 	*ret_builds = b;
 	return 0;
@@ -74,6 +75,10 @@ void builds_destroy(struct builds *b)
 	for (size_t i = 0; i < BUILD_OVER; i++)
 		while (b->lists[i].first)
 			builds_discard(b, b->lists[i].first);
+	if (b->calm_watched)
+		builds_watch(b, b->calm_fd, false);
+	if (b->calm_fd >= 0)
+		close(b->calm_fd);
 	free(b);
 }
 
@@ -117,6 +122,11 @@ struct request {
 	const struct debug_search *search; /* NULL: no debug files */
 };
 
+static uint64_t request_owner(const struct request *r)
+{
+	return r->search ? r->search->owner : 0;
+}
+
 /* Servers know only files that have a path in a file system (no vDSO, no memfd). */
 static bool request_asks_servers(const struct builds *b, const struct request *r)
 {
@@ -148,6 +158,7 @@ static int request_create_build(
 		return -ENOMEM;
 	*build = (struct build){
 		.id = *r->id,
+		.owner = request_owner(r),
 		.elf_fd = -1,
 		.root_fd = -1,
 		.first_fd = -1,
@@ -193,13 +204,14 @@ static int request_enqueue(struct builds *b, const struct request *r, int *fd)
 	struct build *build;
 	int err;
 
-	if (builds_number(b, BUILDS_WAITING) >= b->options.max_waiting &&
+	if (builds_is_crowded(b, request_owner(r)) &&
 		builds_number(b, BUILDS_RUNNING) >= b->options.max_children)
 		return -EAGAIN;
 	err = request_create_build(b, r, fd, &build);
 	if (err)
 		return err;
 	build->bytes = file_bytes(build->elf_fd) + debug_file_bytes(build);
+	builds_arrive(b, build);
 	if (!pause_ns) {
 		builds_move(b, build, BUILD_WAITING);
 		builds_start_waiting(b);
@@ -258,6 +270,7 @@ static void request_deliver_cached(struct builds *b, const struct request *r)
 /* Joins the build of the same module that is already under way. */
 static int request_join(struct builds *b, const struct request *r, struct build *same)
 {
+	builds_share(b, same, request_owner(r));
 	if (!build_is_in(same, BUILDS_IMPROVING))
 		return build_add_tag(same, r->tag);
 	/* Ignoring an error: on -ENOMEM this requester does without the better index. */
@@ -301,6 +314,10 @@ void builds_ready(struct builds *b, int fd)
 {
 	struct build *build = builds_find(b, BUILDS_RUNNING, build_has_result_fd, &fd);
 
+	if (b->calm_watched && fd == b->calm_fd) {
+		builds_calm(b);
+		return;
+	}
 	if (!build && builds_debug_ready(b, fd))
 		return;
 	if (!build)
@@ -324,6 +341,7 @@ void builds_expire(struct builds *b, uint64_t now_ns)
 	while ((build = builds_find(b, BUILDS_RUNNING, build_is_expired, &now_ns)))
 		builds_expire_build(b, build);
 	builds_debug_tick(b, now_ns);
+	builds_repay(b, now_ns);
 	builds_resume(b, now_ns);
 	builds_start_waiting(b);
 }
@@ -351,11 +369,6 @@ struct builds_improving builds_improving(const struct builds *b)
 		now.bytes += fstat(build->debug.fd, &st) ? 0 : (uint64_t)st.st_size;
 	}
 	return now;
-}
-
-uint64_t builds_cpu_ns(const struct builds *b)
-{
-	return b->cpu_ns;
 }
 
 uint64_t builds_peak_bytes(const struct builds *b)

@@ -2,11 +2,12 @@
 #pragma once
 /*
  * The queue of index builds: which modules wait for an index, which are being built, and the
- * results. At most MAX_CHILDREN sandboxes run at once; requests for a module that is already queued
- * join its build. The queue has no thread and no event loop: its owner polls the descriptors passed
- * to `watch` and calls builds_ready(). It also calls builds_expire() about once a second, because
- * the CPU limit does not end a child that sleeps. The thread that does this has to outlive the
- * builds.
+ * results. Owners (the control groups whose files are built) take turns, see builds_order.c. At
+ * most MAX_CHILDREN sandboxes run at once, and one more for a small file or another owner; requests
+ * for a module that is already queued join its build. The queue has no thread and no event loop:
+ * its owner polls the descriptors passed to `watch` and calls builds_ready(). It also calls
+ * builds_expire() about once a second, because the CPU limit does not end a child that sleeps. The
+ * thread that does this has to outlive the builds.
  *
  * `watch` and `done` are called from inside the calls below. `done` may request more modules; it
  * must not destroy the builds.
@@ -73,12 +74,13 @@ void builds_ready(struct builds *b, int fd);
 void builds_expire(struct builds *b, uint64_t now_ns);
 /*
  * Raises running builds to this process's priority, if CAP_SYS_NICE allows it, because somebody
- * waits for them. At their own, lower priority a build can take minutes on a busy machine.
+ * waits for them: once for each, and for less than half a second. At its own, lower priority a
+ * small build can take minutes on a busy machine; how long another one takes is up to its file.
  */
 void builds_hurry(struct builds *b);
 /*
- * Reports one more waiter for the index of TAG's module. The build with the fewest bytes per waiter
- * starts first. A small file does not wait for bigger ones and gets this process's priority.
+ * Reports one more waiter for the index of TAG's module. Of an owner's builds the one with the
+ * fewest bytes per waiter starts first. A small file does not wait for bigger ones, and hurries.
  */
 void builds_want(struct builds *b, uint64_t tag);
 /* Number of modules without an index whose builds wait, run or are postponed. */
@@ -99,6 +101,13 @@ struct builds_improving {
 	uint64_t bytes;
 };
 struct builds_improving builds_improving(const struct builds *b);
-/* Total CPU time (getrusage) and largest peak RSS of the children reaped so far. */
+/*
+ * Lets the builds use SHARE of a CPU over the long run (0: as much as they want). They may be a
+ * minute of CPU time ahead; then they wait until enough of it is charged.
+ */
+void builds_set_share(struct builds *b, double share);
+/* The part of builds_cpu_ns() that is charged so far: it grows by at most the share. */
+uint64_t builds_charged_ns(const struct builds *b);
+/* CPU time of all children, and the largest peak RSS of those that have ended. */
 uint64_t builds_cpu_ns(const struct builds *b);
 uint64_t builds_peak_bytes(const struct builds *b);

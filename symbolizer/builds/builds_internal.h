@@ -41,6 +41,12 @@ enum build_state_set {
 	BUILDS_ALL = BUILDS_PENDING | BUILDS_IMPROVING,
 };
 
+enum build_hurry {
+	HURRY_NOT_YET,
+	HURRY_ON, /* the child has our priority */
+	HURRY_OVER,
+};
+
 /* One module's build. */
 struct build {
 	enum build_state state; /* changed by builds_move() only */
@@ -50,6 +56,8 @@ struct build {
 	struct debug_files debug_files;
 	uint64_t bytes; /* size of these files, an estimate of the build's cost */
 	uint64_t wanted; /* number of builds_want() calls: waiters */
+	uint64_t owner; /* key of its owner: whose file it is */
+	enum build_hurry hurry; /* of its running child */
 	/* Whether and where debug files are searched. */
 	bool searches;
 	int root_fd; /* root directory of the mapping process; -1 = our own */
@@ -74,11 +82,26 @@ struct build_list {
 	unsigned int count;
 };
 
+/* Whose files are built: a control group. */
+struct builds_owner {
+	uint64_t key;
+	uint64_t cpu_ns; /* its share so far; owners that return begin at the others' share */
+	uint64_t first_ns; /* its share when it first came */
+};
+
+enum { BUILDS_OWNERS = 256 }; /* more share the places of those that used least */
+
 struct builds {
 	struct builds_options options;
 	struct build_list lists[BUILD_OVER]; /* by state; the one of BUILD_NEW stays empty */
 	struct builds_setbacks setbacks;
 	uint64_t cpu_ns, peak_bytes;
+	struct builds_owner owners[BUILDS_OWNERS];
+	size_t owner_count;
+	int calm_fd; /* timer that ends hurries; -1 = none yet */
+	bool calm_watched;
+	double share; /* of a CPU, for builds_repay(); 0 = not bounded */
+	uint64_t charged_ns, charged_at_ns; /* CPU time that was charged, and when */
 	bool delivering; /* `done` is being called for a build that may be QUEUED */
 };
 
@@ -143,6 +166,19 @@ void builds_resume(struct builds *b, uint64_t now_ns);
 /* ---- builds_order.c ------------------------------------------------------------------------- */
 /* Returns the build to start now, NULL if there is none or too many run. */
 struct build *builds_next(const struct builds *b);
+/* To be called before BUILD waits for the first time. */
+void builds_arrive(struct builds *b, struct build *build);
+/* Adds the CPU time of BUILD's ended child to its owner's share. */
+void builds_charge(struct builds *b, const struct build *build, uint64_t cpu_ns);
+/* Returns true if BUILD's owner has so many waiting builds that no room would be left for others.
+ */
+bool builds_is_crowded(const struct builds *b, uint64_t owner);
+/* OWNER wants BUILD, too: it counts as the file of the one that used less. */
+void builds_share(struct builds *b, struct build *build, uint64_t owner);
+/* Ends all hurries. */
+void builds_calm(struct builds *b);
+/* Charges past builds, as far as the share of CPU time allows. */
+void builds_repay(struct builds *b, uint64_t now_ns);
 
 /* ---- builds_debug.c ------------------------------------------------------------------------- */
 /* Returns true if INDEX, just built or cached, lacks debug information that servers may have. */

@@ -111,6 +111,7 @@ static int build_start(struct builds *b, struct build *build, enum build_state r
 		return err;
 	}
 	build->deadline_ns = builds_deadline_ns(b);
+	build->hurry = HURRY_NOT_YET;
 	builds_move(b, build, running);
 	builds_watch(b, build->sandbox.result_fd, true);
 	return 0;
@@ -161,9 +162,12 @@ static bool build_start_split(
 	return false;
 }
 
-static void builds_account(struct builds *b, const struct sandbox *s)
+static void builds_account(struct builds *b, const struct build *build)
 {
+	const struct sandbox *s = &build->sandbox;
+
 	b->cpu_ns += s->cpu_ns;
+	builds_charge(b, build, s->cpu_ns);
 	b->peak_bytes = MAX(b->peak_bytes, s->peak_bytes);
 }
 
@@ -171,7 +175,7 @@ void builds_stop(struct builds *b, struct build *build)
 {
 	builds_watch(b, build->sandbox.result_fd, false);
 	sandbox_kill(&build->sandbox);
-	builds_account(b, &build->sandbox);
+	builds_account(b, build);
 	cache_abandon(b->options.cache, &build->entry);
 }
 
@@ -381,7 +385,7 @@ void builds_finish(struct builds *b, struct build *build)
 	assert(build_is_in(build, BUILDS_RUNNING));
 	builds_watch(b, build->sandbox.result_fd, false);
 	outcome = sandbox_finish(&build->sandbox, &result);
-	builds_account(b, &build->sandbox);
+	builds_account(b, build);
 	if (outcome == SANDBOX_OK)
 		build_succeed(b, build);
 	else if (outcome == SANDBOX_INTERRUPTED)

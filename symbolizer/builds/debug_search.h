@@ -20,6 +20,8 @@ struct debug_search {
 	const char *directories; /* comma-separated, absolute */
 	int root_fd; /* root directory of the mapping process; -1 = ours */
 	const char *path; /* of the file below that root; "" = unknown */
+	/* Of the file, for the queue of builds: its control group; 0 = not known. */
+	uint64_t owner;
 };
 
 /*

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "agent/sampler/recording/notes.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
 #include "base/host.h"
+#include "base/intern.h"
 #include "symbolizer/vdso.h"
 
 int index_requests_open(const struct index_requests *requests, const struct process *p,
@@ -32,12 +34,23 @@ int index_requests_identity(const struct index_requests *requests, const struct 
 	return processes_identify(requests->processes, &module->id, ret_id) ? 0 : -ENOENT;
 }
 
+/* Whose turn in the queue of builds it is. A container may have made control groups of its own. */
+static uint64_t index_requests_owner(const struct index_requests *requests, const struct process *p)
+{
+	if (p && p->container_id[0])
+		return hash_bytes(p->container_id, strlen(p->container_id));
+	return p ? requests->cgroup_id : 0;
+}
+
 /* Takes FD, even on failure. P: a process that maps the file; NULL = none. */
 static int index_requests_send(const struct index_requests *requests, const struct module *module,
 	const struct module_id *id, const struct process *p, int fd_)
 {
 	autoclose int root_fd = -1, fd = fd_;
-	struct debug_search search = { .directories = requests->debug_directories };
+	struct debug_search search = {
+		.owner = index_requests_owner(requests, p),
+		.directories = requests->debug_directories,
+	};
 	char root[32];
 	int err;
 

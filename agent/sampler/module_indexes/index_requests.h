@@ -16,6 +16,7 @@ struct index_requests {
 	struct builds *builds;
 	const char *debug_directories; /* comma-separated (symbolizer/builds/debug_search.h) */
 	struct metrics *metrics;
+	uint64_t cgroup_id; /* of the sample that makes the next requests; 0 = not known */
 };
 
 /* As module_open() for the file that P maps in MAPPING; a failure is counted. */

@@ -144,6 +144,11 @@ void module_indexes_forget(struct module_indexes *indexes, const struct module *
 	module_index_destroy(m);
 }
 
+void module_indexes_set_cgroup(struct module_indexes *indexes, uint64_t cgroup_id)
+{
+	indexes->options.requests.cgroup_id = cgroup_id;
+}
+
 void module_indexes_set_time(struct module_indexes *indexes, uint64_t sample_ns)
 {
 	indexes->now_ns = sample_ns;

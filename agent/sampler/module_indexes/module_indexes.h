@@ -64,6 +64,8 @@ void module_indexes_destroy(struct module_indexes *indexes);
 
 /* Sets the time of the sample that is being processed. */
 void module_indexes_set_time(struct module_indexes *indexes, uint64_t sample_ns);
+/* Sets the control group of the sample that is being processed; 0 = not known. */
+void module_indexes_set_cgroup(struct module_indexes *indexes, uint64_t cgroup_id);
 /* A sample of P has a frame in MAPPING. */
 void module_indexes_hit(
 	struct module_indexes *indexes, const struct process *p, const struct mapping *mapping);
