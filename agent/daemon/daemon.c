@@ -50,6 +50,11 @@ static void daemon_on_signal(void *context, int signal)
 	(void)daemon_reload(d, &message);
 }
 
+void daemon_share_budget(struct daemon *d)
+{
+	sampler_set_builds_share(d->sampler, d->settings.cpu_share / 2);
+}
+
 static void on_budget(void *context)
 {
 	struct daemon *d = context;
@@ -317,6 +322,7 @@ static int daemon_serve(struct daemon *d)
 
 	d->started_ns = clock_monotonic_ns();
 	d->started_real_ns = clock_real_ns();
+	daemon_share_budget(d);
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
 	err = sampler_start(d->sampler);
 	if (!err)

@@ -107,6 +107,8 @@ uint64_t daemon_bpf_ns(const struct daemon *d);
 uint64_t daemon_clients_cpu_ns(const struct daemon *d); /* what HTTP clients have cost */
 /* CPU time for the CPU budget: ours, without what clients have cost, and that of BPF. */
 uint64_t daemon_sampling_cpu_ns(const struct daemon *d);
+/* Gives index builds their half of the CPU budget. */
+void daemon_share_budget(struct daemon *d);
 
 /* status.c */
 int daemon_write_status(void *context, struct buffer *out);

@@ -72,7 +72,8 @@ uint64_t daemon_sampling_cpu_ns(const struct daemon *d)
 	uint64_t own_ns = clock_cpu_ns(), clients_ns = daemon_clients_cpu_ns(d);
 
 	/* Two clocks: the thread's may be ahead of the process's by a little. */
-	return own_ns - MIN(own_ns, clients_ns) + daemon_bpf_ns(d);
+	return own_ns - MIN(own_ns, clients_ns) + daemon_bpf_ns(d) +
+	       sampler_builds_charged_ns(d->sampler);
 }
 
 static void write_turns(const struct daemon *d, struct buffer *out)
@@ -129,10 +130,12 @@ static int write_metrics(void *context, struct buffer *out)
 			EXPOSITION_GAUGE, (double)d->budget.current_hz },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"user\"",
 			"CPU time of the agent itself, by part: user (its process), bpf (its BPF "
-			"programs)",
+			"programs), index_builds (its child processes)",
 			EXPOSITION_COUNTER, http_seconds(clock_cpu_ns()) },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"bpf\"", "", EXPOSITION_COUNTER,
 			http_seconds(daemon_bpf_ns(d)) },
+		{ "fathom_overhead_cpu_seconds_total", "part=\"index_builds\"", "",
+			EXPOSITION_COUNTER, http_seconds(sampler_builds_cpu_ns(d->sampler)) },
 		{ "fathom_http_cpu_seconds_total", "",
 			"CPU time of the agent spent on HTTP clients", EXPOSITION_COUNTER,
 			http_seconds(clients.cpu_ns) },

@@ -124,6 +124,7 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 
 	if (new->frequency_hz == old->frequency_hz &&new->cpu_share == old->cpu_share)
 		return;
+	daemon_share_budget(d);
 	budget_init(&d->budget, new->cpu_share, new->frequency_hz);
 	if (d->budget.current_hz != before)
 		daemon_set_frequency(d);

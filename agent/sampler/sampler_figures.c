@@ -41,6 +41,16 @@ uint64_t sampler_builds_cpu_ns(const struct sampler *sampler)
 	return builds_cpu_ns(sampler->builds);
 }
 
+void sampler_set_builds_share(struct sampler *sampler, double share)
+{
+	builds_set_share(sampler->builds, share);
+}
+
+uint64_t sampler_builds_charged_ns(const struct sampler *sampler)
+{
+	return builds_charged_ns(sampler->builds);
+}
+
 uint64_t sampler_builds_peak_bytes(const struct sampler *sampler)
 {
 	return builds_peak_bytes(sampler->builds);

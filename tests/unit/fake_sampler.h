@@ -26,6 +26,8 @@ struct sampler {
 	struct sealed_window window, sealed; /* the current window and the previous one */
 	unsigned int rotations, pauses, selects, offers; /* number of calls */
 	uint64_t hz; /* of the last sampler_set_frequency() */
+	double builds_share; /* of the last sampler_set_builds_share() */
+	uint64_t builds_charged_ns;
 	bool paused;
 	bool rotated_unpaused, retimed_unpaused; /* called while sampling was not paused */
 	int rotate_error, hz_error, pause_error, create_error, start_error, tap_error;
@@ -189,6 +191,16 @@ uint64_t sampler_samples(const struct sampler *sampler)
 {
 	(void)sampler;
 	return 12345;
+}
+
+void sampler_set_builds_share(struct sampler *sampler, double share)
+{
+	sampler->builds_share = share;
+}
+
+uint64_t sampler_builds_charged_ns(const struct sampler *sampler)
+{
+	return sampler->builds_charged_ns;
 }
 
 uint64_t sampler_builds_cpu_ns(const struct sampler *sampler)

@@ -101,6 +101,7 @@ static void figures_come_from_the_process(void **state)
 	assert_true(metric(b, "process_cpu_seconds_total") * 1e9 <= (double)clock_cpu_ns());
 	assert_true(
 		metric(b, "fathom_overhead_cpu_seconds_total{part=\"user\"}") * 1e9 >= (double)cpu);
+	assert_true(metric(b, "fathom_overhead_cpu_seconds_total{part=\"index_builds\"}") == 2.5);
 	assert_true(metric(b, "process_start_time_seconds") > started - 0.01);
 	assert_true(metric(b, "process_start_time_seconds") < started + 0.01);
 	resident = metric(b, "process_resident_memory_bytes");

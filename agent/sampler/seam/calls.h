@@ -68,6 +68,9 @@ uint64_t sampler_samples(const struct sampler *sampler); /* added to profiles so
 uint64_t sampler_first_sample_ns(const struct sampler *sampler); /* CLOCK_MONOTONIC; 0 = none yet */
 /* CPU time of index builds, and the largest one's peak memory. */
 uint64_t sampler_builds_cpu_ns(const struct sampler *sampler);
+/* As builds_set_share() and builds_charged_ns(). */
+void sampler_set_builds_share(struct sampler *sampler, double share);
+uint64_t sampler_builds_charged_ns(const struct sampler *sampler);
 uint64_t sampler_builds_peak_bytes(const struct sampler *sampler);
 /* Run time of the BPF programs and number of runs; false before the first run. */
 bool sampler_bpf_time(const struct sampler *sampler, uint64_t *ret_ns, uint64_t *ret_runs);
