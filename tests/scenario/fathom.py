@@ -7,6 +7,7 @@ done() at the end. Exit 0 passed, 1 failed, 77 skipped with the reason as last l
 """
 import atexit
 import collections
+import contextlib
 import hashlib
 import json
 import os
@@ -160,6 +161,31 @@ class Workload:
 def own_copy(program):
     """A copy with a name unique on this machine, for tests that select by name."""
     return shutil.copy(program, scratch("%s_%d" % (os.path.basename(program)[:7], os.getpid())))
+
+
+@contextlib.contextmanager
+def cgroup2_root():
+    """Where cgroup v2 is mounted: /sys/fs/cgroup, or below it beside version 1; else we mount it there
+    for the duration of the test. None if the kernel does not support it."""
+    with open("/proc/self/mounts") as f:
+        points = [l.split()[1] for l in f if l.split()[2] == "cgroup2"]
+    point = next((p for p in points if p.startswith("/sys/fs/cgroup")), None)
+    if point:
+        yield point
+        return
+    point = "/sys/fs/cgroup"
+    beside = os.path.ismount(point)
+    if beside:
+        point += "/fathom-mount-%d" % os.getpid()
+        os.mkdir(point)
+    mounted = subprocess.run(["mount", "-t", "cgroup2", "none", point], check=False).returncode == 0
+    try:
+        yield point if mounted else None
+    finally:
+        if mounted:
+            subprocess.run(["umount", "-l", point], check=True)
+        if beside:
+            os.rmdir(point)
 
 
 # ---- CPU time, since a busy machine may give a program little of each second ----------------
