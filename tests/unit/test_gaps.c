@@ -270,6 +270,26 @@ static void of_the_same_time_causes_come_first(void **state)
 
 #define GAPS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* With as much room as the longest record takes, the next one was written. */
+static void a_ring_with_just_enough_room_lost_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct ring *r = &f->rings[SIDEBAND];
+	struct perf_ring *w = &f->written[SIDEBAND];
+	uint64_t time_ns;
+	size_t size;
+
+	r->room_bytes = PERF_RING_BYTES - 2 * EXIT_BYTES;
+	for (unsigned int records = 2; records <= 3; records++) {
+		for (unsigned int i = 0; i < records; i++)
+			perf_ring_exit(w, 10, 1);
+		ring_look(r);
+		while (ring_peek(r, &time_ns, &size) > 0)
+			ring_pop(r, time_ns, size);
+		assert_int_equal(ring_ends_in_loss(r), records > 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +301,7 @@ int main(void)
 		GAPS_TEST(a_ring_that_fills_while_it_is_read_is_noticed),
 		GAPS_TEST(what_the_samplers_own_rings_lose_is_no_sideband),
 		GAPS_TEST(of_the_same_time_causes_come_first),
+		GAPS_TEST(a_ring_with_just_enough_room_lost_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -388,6 +388,42 @@ static int broken_openat(void *context, int dir_fd, const char *path, int flags)
 	return openat(dir_fd, path, flags);
 }
 
+/* Returns how often MESSAGE is in FILE. */
+static unsigned int count_in(FILE *file, const char *message)
+{
+	unsigned int found = 0;
+	char line[512];
+
+	rewind(file);
+	while (fgets(line, sizeof(line), file))
+		found += strstr(line, message) != NULL;
+	return found;
+}
+
+static void a_long_shortage_is_logged_once(void **state)
+{
+	struct fixture *f = *state;
+	struct broken_host h = { .now_ns = 1000, .error = EIO };
+	FILE *file = tmpfile();
+	int before = dup(STDERR_FILENO);
+
+	assert_non_null(file);
+	h.host = (struct host){
+		.context = &h, .clock_ns = broken_clock_ns, .openat = broken_openat
+	};
+	host_current = &h.host;
+	dup2(fileno(file), STDERR_FILENO);
+	for (unsigned int i = 0; i < 3; i++) {
+		(void)kernel_symbols_table(f->symbols);
+		h.now_ns += UINT64_C(1000000000);
+	}
+	dup2(before, STDERR_FILENO);
+	close(before);
+	host_current = NULL;
+	assert_int_equal(count_in(file, "cannot be read now, trying again"), 1);
+	fclose(file);
+}
+
 static void an_input_error_hides_nothing_for_long(void **state)
 {
 	struct fixture *f = *state;
@@ -433,6 +469,7 @@ int main(void)
 		CASE_UNREAD(hidden_symbols_are_tried_once),
 		CASE_UNREAD(a_shortage_of_descriptors_hides_nothing_for_long),
 		CASE_UNREAD(an_input_error_hides_nothing_for_long),
+		CASE_UNREAD(a_long_shortage_is_logged_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

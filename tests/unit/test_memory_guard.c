@@ -259,7 +259,7 @@ static void memory_that_cannot_be_measured_is_near_no_limit(void **state)
 	assert_int_equal(f->forgotten, 1);
 }
 
-/* The rest of a long line is not read; the compiler's stack guard finds a byte too many. */
+/* The rest of a long line is not read. */
 static void only_the_first_figures_are_read(void **state)
 {
 	struct fixture *f = *state;
