@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Shared by otlp.c (the tables) and otlp_attributes.c (the attributes). */
+/* Shared by otlp.c (the tables), otlp_profiles.c (the samples) and otlp_attributes.c. */
 #include "agent/server/export/remote/otlp.h"
 #include "base/arena.h"
 #include "base/intern.h"
@@ -9,6 +9,7 @@
 
 enum {
 	OTLP_LABELS_LIMIT = 64, /* of a pprof sample */
+	OTLP_STACK_LIMIT = 4096, /* locations of a sample */
 	OTLP_ATTRIBUTES_LIMIT = OTLP_LABELS_LIMIT + 8, /* of one sample, mapping or location */
 };
 
@@ -38,6 +39,8 @@ void *otlp_alloc(struct otlp *o, size_t count, size_t size);
 int otlp_string(struct otlp *o, const char *text, int32_t *ret_index);
 /* "" if NUMBER is not in the table. */
 const char *otlp_pprof_text(const struct otlp *o, int64_t number);
+/* The index of pprof's string NUMBER. -EBADMSG if it is not in the table. -E2BIG, -ENOMEM. */
+int otlp_pprof_string(struct otlp *o, int64_t number, int32_t *ret_index);
 
 /* An existing key keeps its value: keys are unique within a set. */
 int otlp_add_text(struct otlp *o, struct attribute_set *set, const char *key, const char *text);
