@@ -6,6 +6,7 @@
  *   remotes.c            the multi handle; delivers verdicts
  *   remote_kinds.c       the table of kinds: name, protocol, properties
  *   remote.c             one store: create, send, switch between gRPC and HTTP
+ *   remote_curl.c        the options of its handle, and of each request
  *   remote_options.c     validates options; address → base URL
  *   remote_identity.c    the text that identifies a store
  *   remote_credentials.c tokens and passwords, read again when they change; kept out of messages
