@@ -48,79 +48,16 @@ static uint64_t debuginfo_key_of(const struct debuginfo_target *t, const struct 
 	return hash_bytes(parts, sizeof(parts));
 }
 
-/* ---- the queue, under the lock -------------------------------------------------------------- */
+/* ---- from other threads --------------------------------------------------------------------- */
 
-static void job_free(struct debuginfo_job *job)
-{
-	if (!job)
-		return;
-	if (job->fd >= 0)
-		close(job->fd);
-	free(job);
-}
-
-static void add_last(struct debuginfo *d, struct debuginfo_job *job)
-{
-	job->next = NULL;
-	if (d->tail)
-		d->tail->next = job;
-	else
-		d->head = job;
-	d->tail = job;
-	d->count++;
-}
-
-static struct debuginfo_job *remove_after(struct debuginfo *d, struct debuginfo_job *before)
-{
-	struct debuginfo_job *job = before ? before->next : d->head;
-
-	if (before)
-		before->next = job->next;
-	else
-		d->head = job->next;
-	if (d->tail == job)
-		d->tail = before;
-	job->next = NULL;
-	d->count--;
-	return job;
-}
-
-/*
- * Takes the first job whose server is not backing off; NULL if there is none, with *RET_DUE_NS the
- * time of the next (UINT64_MAX = no jobs).
- */
-static struct debuginfo_job *take_due(struct debuginfo *d, uint64_t now_ns, uint64_t *ret_due_ns)
-{
-	struct debuginfo_job *before = NULL;
-
-	*ret_due_ns = UINT64_MAX;
-	for (struct debuginfo_job *job = d->head; job; before = job, job = job->next) {
-		uint64_t due_ns = d->targets[job->target].not_before_ns;
-
-		if (due_ns <= now_ns)
-			return remove_after(d, before);
-		*ret_due_ns = MIN(*ret_due_ns, due_ns);
-	}
-	return NULL;
-}
-
-static bool is_queued(const struct debuginfo *d, uint64_t key)
-{
-	if (d->current && d->current->key == key)
-		return true;
-	for (const struct debuginfo_job *job = d->head; job; job = job->next) {
-		if (job->key == key)
-			return true;
-	}
-	return false;
-}
-
+/* Under the lock. */
 static bool debuginfo_is_wanted(const struct debuginfo *d, uint64_t key)
 {
-	return !is_queued(d, key) && !debuginfo_known_has(&d->known, key, now_s());
+	if (d->current && d->current->key == key)
+		return false;
+	return !debuginfo_queue_has(&d->queue, key) &&
+	       !debuginfo_known_has(&d->known, key, now_s());
 }
-
-/* ---- from other threads --------------------------------------------------------------------- */
 
 bool debuginfo_wants(struct debuginfo *d, const struct build_id *id)
 {
@@ -131,7 +68,7 @@ bool debuginfo_wants(struct debuginfo *d, const struct build_id *id)
 	pthread_mutex_lock(&d->lock);
 	for (size_t i = 0; i < d->target_count && !wanted; i++)
 		wanted = debuginfo_is_wanted(d, debuginfo_key_of(&d->targets[i], id));
-	if (wanted && d->count + d->target_count > QUEUE_FILES) {
+	if (wanted && d->queue.count + d->target_count > QUEUE_FILES) {
 		metrics_add(d->metrics, METRIC_DEBUGINFO_POSTPONED, 1);
 		wanted = false;
 	}
@@ -152,11 +89,11 @@ static void enqueue(struct debuginfo *d, size_t target, const struct build_id *i
 	};
 	build_id_format(id, job->build_id, sizeof(job->build_id));
 	pthread_mutex_lock(&d->lock);
-	if (job->fd >= 0 && d->count < QUEUE_FILES && debuginfo_is_wanted(d, job->key))
-		add_last(d, take(job));
+	if (job->fd >= 0 && d->queue.count < QUEUE_FILES && debuginfo_is_wanted(d, job->key))
+		debuginfo_queue_add(&d->queue, take(job));
 	pthread_cond_signal(&d->changed);
 	pthread_mutex_unlock(&d->lock);
-	job_free(job);
+	debuginfo_job_free(job);
 }
 
 void debuginfo_offer(struct debuginfo *d, const struct build_id *id, int fd)
@@ -173,7 +110,7 @@ size_t debuginfo_pending(struct debuginfo *d)
 	size_t count;
 
 	pthread_mutex_lock(&d->lock);
-	count = d->count + (d->current != NULL);
+	count = d->queue.count + (d->current != NULL);
 	pthread_mutex_unlock(&d->lock);
 	return count;
 }
@@ -301,13 +238,13 @@ static void debuginfo_settle(
 	if (rest)
 		(void)debuginfo_known_add(&d->known, job->key, until, now_s());
 	else
-		add_last(d, job);
+		debuginfo_queue_add(&d->queue, job);
 	pthread_mutex_unlock(&d->lock);
 	if (!rest)
 		return;
 	if (rest == DAY_S)
 		(void)debuginfo_known_write(&d->known, job->key, until);
-	job_free(job);
+	debuginfo_job_free(job);
 }
 
 /* ---- the thread ----------------------------------------------------------------------------- */
@@ -331,7 +268,8 @@ static struct debuginfo_job *next_job(struct debuginfo *d)
 	uint64_t due_ns;
 
 	pthread_mutex_lock(&d->lock);
-	while (!d->stopping && !(job = take_due(d, clock_monotonic_ns(), &due_ns)))
+	while (!d->stopping &&
+		!(job = debuginfo_queue_take(&d->queue, d->targets, clock_monotonic_ns(), &due_ns)))
 		wait_until(d, due_ns);
 	d->current = job;
 	pthread_mutex_unlock(&d->lock);
@@ -359,7 +297,7 @@ static void *debuginfo_run(void *context)
 		pthread_mutex_lock(&d->lock);
 		d->current = NULL;
 		pthread_mutex_unlock(&d->lock);
-		job_free(job);
+		debuginfo_job_free(job);
 	}
 	return NULL;
 }
@@ -436,8 +374,7 @@ static void debuginfo_unmake(struct debuginfo *d)
 		free(d->targets[i].ca_file);
 	}
 	remotes_destroy(d->transport);
-	while (d->head)
-		job_free(remove_after(d, NULL));
+	debuginfo_queue_deinit(&d->queue);
 	debuginfo_known_deinit(&d->known);
 	if (d->stop_fd >= 0)
 		close(d->stop_fd);

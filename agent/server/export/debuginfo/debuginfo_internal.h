@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Shared by debuginfo.c (thread and queue), debuginfo_steps.c (one upload), debuginfo_file.c. */
+/* Shared by debuginfo.c (the thread), debuginfo_steps.c (one upload), debuginfo_file.c. */
 #include <pthread.h>
 
 #include "agent/server/export/debuginfo/debuginfo.h"
 #include "agent/server/export/debuginfo/debuginfo_known.h"
+#include "agent/server/export/debuginfo/debuginfo_queue.h"
 #include "agent/server/export/remote/remote_call.h"
 
-enum { DEBUGINFO_ID_TEXT_BYTES = 2 * BUILD_ID_MAX_BYTES + 1, DEBUGINFO_HASH_TEXT_BYTES = 17 };
-
-/* One file for one server. */
-struct debuginfo_job {
-	struct debuginfo_job *next;
-	char build_id[DEBUGINFO_ID_TEXT_BYTES];
-	uint64_t key; /* hash of file and server */
-	size_t target;
-	int fd;
-	unsigned int attempts; /* failed ones */
-};
+enum { DEBUGINFO_HASH_TEXT_BYTES = 17 };
 
 struct debuginfo_target {
 	struct remote *remote;
@@ -53,9 +44,8 @@ struct debuginfo {
 
 	pthread_mutex_t lock; /* protects the fields up to the blank line */
 	pthread_cond_t changed; /* CLOCK_MONOTONIC */
-	struct debuginfo_job *head, *tail; /* without the current one */
+	struct debuginfo_queue queue; /* without the current one */
 	struct debuginfo_job *current;
-	size_t count;
 	struct debuginfo_known known; /* written by the thread only */
 	bool stopping;
 
