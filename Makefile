@@ -185,7 +185,8 @@ $(O)/tests/unit/test_replay: $(O)/obj/tests/unit/test_replay.o $(replay_sources:
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
-$(O)/tests/replay/reduce: $(O)/obj/tests/replay/tools/reduce.o $(replay_sources:%.c=$(O)/obj/%.o) $(library)
+reduce_sources := $(wildcard tests/replay/tools/*.c) $(replay_sources)
+$(O)/tests/replay/reduce: $(reduce_sources:%.c=$(O)/obj/%.o) $(library)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -266,4 +267,4 @@ clean:
 
 -include $(objects:.o=.d) $(proto_objects:.o=.d) $(fuzz_objects:.o=.d) $(replay_sources:%.c=$(O)/fuzzobj/%.d)
 -include $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.bpf.d)
--include $(patsubst tests/%.c,$(O)/obj/tests/%.d,$(wildcard tests/unit/*.c tests/bpf/*.c tests/replay/*.c))
+-include $(patsubst tests/%.c,$(O)/obj/tests/%.d,$(wildcard tests/unit/*.c tests/bpf/*.c tests/replay/*.c tests/replay/tools/*.c))

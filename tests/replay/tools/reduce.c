@@ -13,12 +13,13 @@
 #include <zstd.h>
 
 #include "agent/sampler/recording/notes.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "bpf/abi/sample.h"
 #include "tests/replay/replay.h"
+#include "tests/replay/tools/kernel_pcs.h"
+#include "tests/replay/tools/ring_piece.h"
 
 enum {
 	MAX_BYTES = 1 << 29,
@@ -42,8 +43,7 @@ struct reduction {
 	struct map wanted; /* tgid → 1 */
 	bool all; /* all processes were sampled */
 	struct map stacks; /* ids in samples of wanted processes → 1 */
-	uint64_t *kernel_pcs; /* pcs of these stacks */
-	size_t kernel_pc_count, kernel_pc_capacity;
+	struct kernel_pcs kernel_pcs; /* pcs of these stacks */
 	const uint8_t *used; /* NULL = all answers */
 	uint32_t kallsyms; /* number of the last open file of /proc/kallsyms */
 	uint64_t without; /* index file to drop */
@@ -51,71 +51,6 @@ struct reduction {
 };
 
 /* ---- records of the rings -------------------------------------------------------------------- */
-
-struct piece {
-	uint32_t type;
-	const uint8_t *bytes;
-	size_t size;
-	uint32_t tgid, parent; /* parent only in task records, tgid in all but stacks */
-	const uint8_t *raw; /* data of a PERF_RECORD_SAMPLE */
-	size_t raw_bytes;
-};
-
-static uint32_t word_at(const uint8_t *bytes, size_t offset)
-{
-	uint32_t word;
-
-	memcpy(&word, bytes + offset, sizeof(word));
-	return word;
-}
-
-static uint64_t long_at(const uint8_t *bytes, size_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
-static void piece_read_raw(struct piece *p)
-{
-	uint32_t kind;
-
-	if (p->size < 8 + 8 + 4 + 32)
-		return;
-	p->raw = p->bytes + 8 + 8 + 4;
-	p->raw_bytes = MIN(word_at(p->bytes, 16), p->size - 20);
-	kind = word_at(p->raw, 0);
-	if (kind == ABI_TICK || kind == ABI_SWITCH_OUT)
-		p->tgid = word_at(p->raw, offsetof(struct abi_sample, tgid));
-	else if (kind == ABI_WAKE)
-		p->tgid = word_at(p->raw, offsetof(struct abi_wake, tgid));
-	else if (kind == ABI_SIGHTINGS_RECORD)
-		p->tgid = word_at(p->raw, offsetof(struct abi_sightings, tgid));
-}
-
-/* Reads the record at BYTES, of which LEFT remain; returns false if there is none. */
-static bool piece_read(const uint8_t *bytes, size_t left, struct piece *ret_piece)
-{
-	struct perf_event_header header;
-	struct piece p = { .bytes = bytes };
-
-	if (left < sizeof(header))
-		return false;
-	memcpy(&header, bytes, sizeof(header));
-	if (header.size < sizeof(header) || header.size > left)
-		return false;
-	p.type = header.type;
-	p.size = header.size;
-	if (p.type == PERF_RECORD_SAMPLE)
-		piece_read_raw(&p);
-	else if (p.size >= 16)
-		p.tgid = word_at(bytes, 8);
-	if (p.type == PERF_RECORD_FORK && p.size >= 16)
-		p.parent = word_at(bytes, 12);
-	*ret_piece = p;
-	return true;
-}
 
 /* Processes outside of the recorder's pid namespace have no pid there. */
 static bool is_wanted(const struct reduction *r, uint32_t tgid)
@@ -125,36 +60,29 @@ static bool is_wanted(const struct reduction *r, uint32_t tgid)
 	return r->all ? tgid != 0 && tgid != UINT32_MAX : map_get(&r->wanted, tgid, &one);
 }
 
-static bool is_stack(const struct piece *p)
-{
-	return p->type == PERF_RECORD_SAMPLE && p->raw && word_at(p->raw, 0) == ABI_STACK;
-}
-
 static void note_kernel_pcs(struct reduction *r, const uint8_t *stack, size_t bytes)
 {
-	uint32_t count = word_at(stack, offsetof(struct abi_stack, frame_count));
+	uint32_t count = ring_u32_at(stack, offsetof(struct abi_stack, frame_count));
 
-	if (!(word_at(stack, offsetof(struct abi_stack, flags)) & ABI_STACK_KERNEL))
+	if (!(ring_u32_at(stack, offsetof(struct abi_stack, flags)) & ABI_STACK_KERNEL))
 		return;
 	for (uint32_t i = 0; i < count && sizeof(struct abi_stack) + 8 * (i + 1) <= bytes; i++)
-		if (!array_reserve(r->kernel_pcs, r->kernel_pc_capacity, r->kernel_pc_count + 1,
-			    MAX_KNOWN))
-			r->kernel_pcs[r->kernel_pc_count++] =
-				long_at(stack, sizeof(struct abi_stack) + 8 * i);
+		kernel_pcs_add(
+			&r->kernel_pcs, ring_u64_at(stack, sizeof(struct abi_stack) + 8 * i));
 }
 
 /* Notes children of wanted processes and the stacks of their samples. */
 static void note_piece(struct reduction *r, const struct piece *p)
 {
-	uint32_t kind = p->raw ? word_at(p->raw, 0) : 0;
+	uint32_t kind = p->raw ? ring_u32_at(p->raw, 0) : 0;
 
 	if (p->type == PERF_RECORD_FORK && is_wanted(r, p->parent))
 		(void)map_set(&r->wanted, p->tgid, 1);
 	if ((kind == ABI_TICK || kind == ABI_SWITCH_OUT) && is_wanted(r, p->tgid)) {
-		(void)map_set(
-			&r->stacks, long_at(p->raw, offsetof(struct abi_sample, user_stack)), 1);
-		(void)map_set(
-			&r->stacks, long_at(p->raw, offsetof(struct abi_sample, kernel_stack)), 1);
+		(void)map_set(&r->stacks,
+			ring_u64_at(p->raw, offsetof(struct abi_sample, user_stack)), 1);
+		(void)map_set(&r->stacks,
+			ring_u64_at(p->raw, offsetof(struct abi_sample, kernel_stack)), 1);
 	}
 }
 
@@ -175,8 +103,8 @@ static void keep(struct reduction *r, const struct piece *p)
 {
 	uint64_t one;
 
-	if (is_stack(p) &&
-		map_get(&r->stacks, long_at(p->raw, offsetof(struct abi_stack, id)), &one))
+	if (piece_is_stack(p) &&
+		map_get(&r->stacks, ring_u64_at(p->raw, offsetof(struct abi_stack, id)), &one))
 		note_kernel_pcs(r, p->raw, p->raw_bytes);
 	(void)buffer_append(&r->out, p->bytes, p->size);
 }
@@ -204,8 +132,8 @@ static void reduce_piece(struct reduction *r, const struct piece *p)
 
 	if (p->type == PERF_RECORD_KSYMBOL && r->strangers == STRANGERS_GO && !r->all)
 		return;
-	if (is_stack(p)) {
-		if (map_get(&r->stacks, long_at(p->raw, offsetof(struct abi_stack, id)), &one))
+	if (piece_is_stack(p)) {
+		if (map_get(&r->stacks, ring_u64_at(p->raw, offsetof(struct abi_stack, id)), &one))
 			keep(r, p);
 		return;
 	}
@@ -220,75 +148,6 @@ static void reduce_piece(struct reduction *r, const struct piece *p)
 			p->type == PERF_RECORD_MMAP2  ? MMAP2_PATH
 			: p->type == PERF_RECORD_COMM ? COMM_NAME
 						      : p->size);
-}
-
-/* ---- the kernel's symbols -------------------------------------------------------------------- */
-
-static int by_number(const void *left, const void *right)
-{
-	const uint64_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
-static bool is_mark(const char *line)
-{
-	static const char *const names[] = { " _text\n", " _stext\n", " _etext\n", "orc_",
-		"__start_", "__stop_", "trampoline" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strstr(line, names[i]))
-			return true;
-	return false;
-}
-
-/* Whether a pc is in the symbol from START to END. */
-static bool has_pc(const struct reduction *r, uint64_t start, uint64_t end)
-{
-	for (size_t i = 0; i < r->kernel_pc_count; i++)
-		if (r->kernel_pcs[i] >= start && r->kernel_pcs[i] <= end)
-			return true;
-	return false;
-}
-
-static void reduce_kallsyms(struct reduction *r, const char *text, size_t size, struct buffer *out)
-{
-	autofree uint64_t *starts = calloc(size / 16 + 2, sizeof(*starts));
-	size_t count = 0;
-
-	for (const char *line = text; starts && line < text + size; count++) {
-		const char *end = memchr(line, '\n', (size_t)(text + size - line));
-
-		starts[count] = strtoull(line, NULL, 16);
-		line = end ? end + 1 : text + size;
-	}
-	if (!starts)
-		return;
-	qsort(starts, count, sizeof(*starts), by_number);
-	for (const char *line = text; line < text + size;) {
-		const char *end = memchr(line, '\n', (size_t)(text + size - line));
-		size_t length = (size_t)((end ? end + 1 : text + size) - line);
-		autofree char *copy = strndup(line, length);
-		uint64_t start = strtoull(line, NULL, 16), before = 0, after = UINT64_MAX;
-		size_t low = 0, high = count;
-
-		/* Neighbours with other addresses: a symbol ends where the next one begins. */
-		while (low < high) {
-			size_t middle = (low + high) / 2;
-
-			if (starts[middle] < start)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		before = low ? starts[low - 1] : start;
-		while (low < count && starts[low] == start)
-			low++;
-		after = low < count ? starts[low] : UINT64_MAX;
-		if (has_pc(r, before, after) || (copy && is_mark(copy)))
-			(void)buffer_append(out, line, length);
-		line += length;
-	}
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -336,8 +195,8 @@ static void reduce_data(struct reduction *r, const struct record *record)
 		return;
 	}
 	(void)buffer_append(&reduced, &data, sizeof(data));
-	reduce_kallsyms(r, (const char *)record->body + sizeof(data), record->size - sizeof(data),
-		&reduced);
+	kernel_pcs_reduce(&r->kernel_pcs, (const char *)record->body + sizeof(data),
+		record->size - sizeof(data), &reduced);
 	write_record(r, record, reduced.bytes, reduced.size);
 }
 
@@ -428,7 +287,7 @@ static void note_target(struct reduction *r, const struct record *record)
 		(void)map_set(&r->wanted, call.follow_pid, 1);
 	for (uint32_t i = 0;
 		i < call.tgid_count && sizeof(call) + 4 * (size_t)(i + 1) <= record->size; i++)
-		(void)map_set(&r->wanted, word_at(record->body, sizeof(call) + 4 * i), 1);
+		(void)map_set(&r->wanted, ring_u32_at(record->body, sizeof(call) + 4 * i), 1);
 	r->all = !call.follow_pid && !call.filter_tgids;
 }
 
@@ -464,7 +323,7 @@ static int reduce(const struct recording *in, const struct parts *parts, struct 
 	r.out.size = strlen(RECORDING_MAGIC);
 	for (size_t i = 1; i < in->count; i++)
 		reduce_record(&r, i);
-	free(r.kernel_pcs);
+	kernel_pcs_deinit(&r.kernel_pcs);
 	map_deinit(&r.wanted);
 	map_deinit(&r.stacks);
 	*out = r.out;
