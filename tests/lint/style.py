@@ -4,7 +4,7 @@
 
 Violations: no SPDX line, files over 800 lines, functions over 100 lines or 7 parameters, banned
 functions, unfinished-work marks, asserts with side effects, #ifdef inside a function, mutable
-globals. `--notes` also lists functions that are allowed but above the aim (60 lines, 5 parameters),
+globals, a return before a variable with a cleanup is set. `--notes` also lists functions that are allowed but above the aim (60 lines, 5 parameters),
 and the median function length.
 """
 import os
@@ -33,6 +33,8 @@ BANNED_RE = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(BANNED))
 UNFINISHED_RE = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b")
 ASSERT_RE = re.compile(r"\bassert\s*\((.*)\)\s*;")
 SIDE_EFFECT_RE = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)")
+# A variable that its scope cleans up, without an initializer.
+CLEANED_RE = re.compile(r"^\s*auto\w+(?:\([^)]*\))?\s+[^=;()]*?(\w+);")
 GLOBAL_RE = re.compile(r"^(static\s+)?(?:volatile\s+)?(?!typedef|extern|return|struct\s+\w+\s*;|enum\b)"
                        r"(?:unsigned\s+|struct\s+|enum\s+)?\w+[\s*]+\w+(\[[^]]*\])*\s*(=|;)")
 SPDX = "SPDX-License-Identifier:"
@@ -121,6 +123,7 @@ class File:
         inside = set()
         for first, last, signature in functions:
             inside.update(range(first, last + 1))
+            self.check_cleanups(first, code[first - 1:last])
             if not workload:
                 self.check_function(first, last, signature)
         for number, line in enumerate(code, 1):
@@ -141,6 +144,17 @@ class File:
             self.bad(first, "%s() has %d parameters: use an options struct" % (name, count))
         elif count > AIM_PARAMETERS:
             self.note(first, "%s() has %d parameters" % (name, count))
+
+    def check_cleanups(self, first, body):
+        """The cleanup also runs at a return before the variable is set, on whatever was there."""
+        for at, line in enumerate(body):
+            cleaned = CLEANED_RE.match(line)
+            if not cleaned:
+                continue
+            name = cleaned.group(1)
+            use = re.search(r"\breturn\b|\b%s\b" % name, "\n".join(body[at + 1:]))
+            if use and use.group(0) == "return":
+                self.bad(first + at, "return before %s, which is cleaned up, is set" % name)
 
     def check_line(self, number, line, in_function):
         banned = BANNED_RE.search(line)

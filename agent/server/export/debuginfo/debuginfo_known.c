@@ -85,13 +85,13 @@ int debuginfo_known_init(struct debuginfo_known *k, const char *directory, int64
 {
 	autocall(buffer_deinit) struct buffer text;
 
+	buffer_init(&text, FILE_LIMIT_BYTES);
 	*k = (struct debuginfo_known){ 0 };
 	map_init(&k->until, KNOWN_LIMIT);
 	if (asprintf(&k->path, "%s/debuginfo-known", directory) < 0) {
 		k->path = NULL;
 		return -ENOMEM;
 	}
-	buffer_init(&text, FILE_LIMIT_BYTES);
 	if (io_read_file(AT_FDCWD, k->path, &text))
 		return 0;
 	debuginfo_known_parse(k, cursor_over(text.bytes, text.size), now_s);

@@ -34,11 +34,12 @@ int remote_identity(const struct remote_options *o, char **ret_identity, char **
 	autocall(buffer_deinit) struct buffer text;
 	char url[REMOTE_URL_BYTES];
 	char *identity;
-	int err = remote_options_check(o, url, ret_message);
+	int err;
 
+	buffer_init(&text, IDENTITY_BYTES);
+	err = remote_options_check(o, url, ret_message);
 	if (err)
 		return err;
-	buffer_init(&text, IDENTITY_BYTES);
 	buffer_printf(&text, "%s %s", remote_type_name(o->type), identity_place(url));
 	add_part(&text, "tenant", o->tenant_id);
 	add_part(&text, "user", o->basic_auth_user);

@@ -112,12 +112,12 @@ void spool_rejected_keep(struct spool *s, const struct spool_target *target, uin
 	char name[SPOOL_NAME_BYTES];
 	uint32_t which = spool_target_tag(target);
 
+	buffer_init(&text, TEXT_LIMIT);
 	if (s->fd < 0)
 		return;
 	fd = spool_rejected_open_directory(s);
 	if (fd < 0)
 		return;
-	buffer_init(&text, TEXT_LIMIT);
 	buffer_printf(&text, "target: %s\nreason: %s\ntime_ns: %" PRId64 "\n", target->name, reason,
 		payload->time_ns);
 	for (size_t i = 0; i < payload->labels.count; i++)
