@@ -48,6 +48,7 @@ static int keep_debug_judge(enum sandbox_outcome outcome, int error)
 	case SANDBOX_OK:
 		return 0;
 	case SANDBOX_BAD_INPUT:
+	case SANDBOX_NO_SPACE:
 		return error;
 	case SANDBOX_LIMIT:
 		return -E2BIG;

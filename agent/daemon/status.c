@@ -274,6 +274,7 @@ static void write_trouble(struct json *j, const struct daemon *d)
 
 	write_loss(j, &trouble.lost);
 	write_failed_builds(j, "last_builds_not_started", &trouble.not_started);
+	write_failed_builds(j, "last_builds_no_space", &trouble.no_space);
 	write_turn(j, "last_long_turn", &d->turns.last_long);
 	write_turn(j, "longest_turn", &d->turns.longest);
 }

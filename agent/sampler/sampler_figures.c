@@ -8,6 +8,7 @@ struct sampler_trouble sampler_trouble(const struct sampler *sampler)
 	return (struct sampler_trouble){
 		.lost = sampler->losses.last,
 		.not_started = sampler->trouble_log.not_started,
+		.no_space = sampler->trouble_log.no_space,
 	};
 }
 

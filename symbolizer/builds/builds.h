@@ -90,6 +90,8 @@ struct builds_setbacks {
 	uint64_t interrupted; /* builders killed from outside */
 	uint64_t not_started;
 	int start_error; /* of the last attempt that could not be started */
+	uint64_t no_space; /* no room for the index in the cache directory */
+	int space_error; /* of the last one of them */
 };
 struct builds_setbacks builds_setbacks(const struct builds *b);
 /*

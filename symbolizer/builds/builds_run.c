@@ -341,6 +341,8 @@ static enum metric outcome_metric(enum sandbox_outcome outcome)
 		return METRIC_INDEX_BUILDS_LIMIT;
 	case SANDBOX_INTERRUPTED:
 		return METRIC_INDEX_BUILDS_INTERRUPTED;
+	case SANDBOX_NO_SPACE:
+		return METRIC_INDEX_BUILDS_NO_SPACE;
 	case SANDBOX_CRASH:
 		break;
 	}
@@ -350,7 +352,7 @@ static enum metric outcome_metric(enum sandbox_outcome outcome)
 static void build_fail(
 	struct builds *b, struct build *build, enum sandbox_outcome outcome, int error)
 {
-	/* The disk is at fault, not the module. */
+	/* A disk did not answer: it is at fault, not the module. */
 	bool transient = outcome == SANDBOX_BAD_INPUT && failure_is_transient(error);
 
 	cache_abandon(b->options.cache, &build->entry);
@@ -377,6 +379,19 @@ static void build_interrupted(struct builds *b, struct build *build)
 		build_give_up(b, build, BUILDS_FILES_INTERRUPTED);
 }
 
+/*
+ * No room for the index, which is the module's fault neither. Not postponed: without more space
+ * each further attempt is as vain and as dear as this one. The requesters ask again later.
+ */
+static void build_no_space(struct builds *b, struct build *build, int error)
+{
+	cache_abandon(b->options.cache, &build->entry);
+	builds_count(b, METRIC_INDEX_BUILDS_NO_SPACE);
+	b->setbacks.no_space++;
+	b->setbacks.space_error = error;
+	build_give_up(b, build, BUILDS_FILES_UNREAD);
+}
+
 void builds_finish(struct builds *b, struct build *build)
 {
 	struct sandbox_result result;
@@ -390,6 +405,8 @@ void builds_finish(struct builds *b, struct build *build)
 		build_succeed(b, build);
 	else if (outcome == SANDBOX_INTERRUPTED)
 		build_interrupted(b, build);
+	else if (outcome == SANDBOX_NO_SPACE)
+		build_no_space(b, build, result.error);
 	else
 		build_fail(b, build, outcome, result.error);
 }

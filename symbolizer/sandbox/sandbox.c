@@ -375,14 +375,28 @@ static bool was_near_its_memory_limit(const struct sandbox *s)
 	return s->memory_limit_bytes && s->peak_bytes >= s->memory_limit_bytes / 2;
 }
 
+/* The child has the lower of its own limit and ours. */
+static enum sandbox_outcome judge_output_limit(const struct sandbox *s)
+{
+	struct rlimit ours;
+
+	if (getrlimit(RLIMIT_FSIZE, &ours) || ours.rlim_max >= s->limits.output_bytes)
+		return SANDBOX_LIMIT;
+	return SANDBOX_NO_SPACE;
+}
+
 static enum sandbox_outcome judge_error(const struct sandbox *s, int error)
 {
 	switch (error) {
 	case 0:
 		return SANDBOX_OK;
 	case -E2BIG:
-	case -EFBIG:
 		return SANDBOX_LIMIT;
+	case -EFBIG:
+		return judge_output_limit(s);
+	case -ENOSPC:
+	case -EDQUOT:
+		return SANDBOX_NO_SPACE;
 	case -ENOMEM:
 		return was_near_its_memory_limit(s) ? SANDBOX_LIMIT : SANDBOX_INTERRUPTED;
 	default:
@@ -394,8 +408,9 @@ static enum sandbox_outcome judge_signal(const struct sandbox *s, int number)
 {
 	switch (number) {
 	case SIGXCPU:
-	case SIGXFSZ:
 		return SANDBOX_LIMIT;
+	case SIGXFSZ:
+		return judge_output_limit(s);
 	case SIGKILL: /* the hard CPU limit, or a kill: ours if it lingered */
 		return s->cpu_limit_ns && s->cpu_ns >= s->cpu_limit_ns ? SANDBOX_LIMIT
 								       : SANDBOX_INTERRUPTED;
@@ -443,6 +458,8 @@ enum sandbox_outcome sandbox_finish(struct sandbox *s, struct sandbox_result *re
 	}
 	if (outcome == SANDBOX_INTERRUPTED)
 		ret_result->error = -EAGAIN;
+	if (outcome == SANDBOX_NO_SPACE && ret_result->error == -EIO)
+		ret_result->error = -EFBIG;
 	return outcome;
 }
 

@@ -73,6 +73,11 @@ enum sandbox_outcome {
 	 * The file may be the cause or not: worth some more attempts.
 	 */
 	SANDBOX_INTERRUPTED,
+	/*
+	 * No room for its output: the disk or the user's quota is full, or our own limit on the
+	 * size of files is below the child's. Says nothing about the file.
+	 */
+	SANDBOX_NO_SPACE,
 };
 
 /*

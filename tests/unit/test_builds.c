@@ -389,7 +389,15 @@ static void test_lie_of_a_child_is_a_crash(void **state)
 
 static void test_full_disk_is_not_the_modules_fault(void **state)
 {
-	expect_failure(*state, 'd', METRIC_INDEX_BUILDS_BAD_INPUT, false);
+	struct fixture *f = *state;
+	const struct builds_setbacks *none = &(struct builds_setbacks){ 0 };
+	struct builds_setbacks setbacks = builds_setbacks(f->builds);
+
+	assert_memory_equal(&setbacks, none, sizeof(setbacks));
+	expect_failure(f, 'd', METRIC_INDEX_BUILDS_NO_SPACE, false);
+	setbacks = builds_setbacks(f->builds);
+	assert_true(setbacks.no_space > 0);
+	assert_int_equal(setbacks.space_error, -ENOSPC);
 }
 
 static void test_crash_costs_no_other_module(void **state)

@@ -142,10 +142,12 @@ static void status_names_what_last_went_wrong(void **state)
 	const uint64_t at_ns = 1795262400 * SECOND; /* 2026-11-21T12:00:00Z */
 
 	assert_says(b, "\"last_loss\": null,\n  \"last_builds_not_started\": null,\n"
+		       "  \"last_builds_no_space\": null,\n"
 		       "  \"last_long_turn\": null,\n  \"longest_turn\": null,");
 	b->sampler.trouble = (struct sampler_trouble){
 		.lost = { at_ns, 12, 34, "ring_full" },
 		.not_started = { at_ns + SECOND, 5, -EMFILE },
+		.no_space = { at_ns + SECOND, 6, -EDQUOT },
 	};
 	d->turns.last_long = (struct observed_turn){ at_ns + 2 * SECOND,
 		{ 3 * SECOND / 2, "rings", 5 * SECOND / 4 } };
@@ -154,6 +156,8 @@ static void status_names_what_last_went_wrong(void **state)
 		       "\"records\": 34, \"reason\": \"ring_full\"}");
 	assert_says(b, "\"last_builds_not_started\": {\"time\": \"2026-11-21T12:00:01Z\", "
 		       "\"builds\": 5, \"error\": \"Too many open files\"}");
+	assert_says(b, "\"last_builds_no_space\": {\"time\": \"2026-11-21T12:00:01Z\", "
+		       "\"builds\": 6, \"error\": \"Disk quota exceeded\"}");
 	assert_says(b, "\"last_long_turn\": {\"time\": \"2026-11-21T12:00:02Z\", "
 		       "\"seconds\": 1.500, \"step\": \"rings\", \"step_seconds\": 1.250}");
 	assert_says(b, "\"longest_turn\": {\"time\": \"2026-11-21T12:00:00Z\", "

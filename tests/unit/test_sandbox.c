@@ -123,6 +123,10 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 		return -EBADMSG;
 	case '2':
 		return -E2BIG;
+	case 'S':
+		return -ENOSPC;
+	case 'Q':
+		return -EDQUOT;
 	case 'm':
 		return eat_memory();
 	case 'a': /* raises its limit on memory, once it is final */
@@ -291,6 +295,38 @@ static void test_output_limit(void **state)
 {
 	(void)state;
 	expect("w", SANDBOX_LIMIT);
+}
+
+/* In a process of its own, because a hard limit cannot be raised again. */
+static void output_of_a_parent_with_a_lower_limit(void)
+{
+	const struct rlimit low = { 1 << 19, 1 << 19 };
+	struct sandbox_result result = { 0 };
+	struct sandbox s;
+
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	_exit(run("w", &result, &s) == SANDBOX_NO_SPACE && result.error < 0 ? 0 : 1);
+}
+
+/* Below a limit of our own, the child's output ends before its limit is reached. */
+static void test_an_output_limit_of_ours(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0)
+		output_of_a_parent_with_a_lower_limit();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void test_a_full_disk(void **state)
+{
+	(void)state;
+	expect("S", SANDBOX_NO_SPACE);
+	expect("Q", SANDBOX_NO_SPACE);
 }
 
 static void test_crash(void **state)
@@ -529,6 +565,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_limits_grow_with_the_files),
 		cmocka_unit_test(test_cpu_limit),
 		cmocka_unit_test(test_output_limit),
+		cmocka_unit_test(test_an_output_limit_of_ours),
+		cmocka_unit_test(test_a_full_disk),
 		cmocka_unit_test(test_crash),
 		cmocka_unit_test(test_exit_without_a_word),
 		cmocka_unit_test(test_garbage_on_the_pipe),

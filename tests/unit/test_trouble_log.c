@@ -148,6 +148,23 @@ static void the_last_builds_that_could_not_be_started_are_remembered(void **stat
 	assert_int_equal(t->log.not_started.error, -ENOMEM);
 }
 
+static void a_full_disk_is_reported_with_its_error(void **state)
+{
+	struct trouble *t = *state;
+
+	t->builds.setbacks.no_space = 2;
+	t->builds.setbacks.space_error = -EDQUOT;
+	assert_non_null(
+		strstr(check(t, NULL), "no space for module indexes in the cache directory"));
+	assert_non_null(strstr(t->text, "builds=2 error=\"Disk quota exceeded\""));
+	assert_int_equal(t->log.no_space.builds, 2);
+	t->builds.setbacks.no_space = 3;
+	assert_string_equal(check(t, NULL), "");
+	assert_int_equal(t->log.no_space.builds, 1);
+	t->log.no_space_log.last_ns -= UINT64_C(120000000000);
+	assert_non_null(strstr(check(t, NULL), "builds=1"));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -158,6 +175,7 @@ int main(void)
 		CASE(files_of_no_use_are_reported_once),
 		CASE(setbacks_of_builds_are_reported_once_a_minute),
 		CASE(the_last_builds_that_could_not_be_started_are_remembered),
+		CASE(a_full_disk_is_reported_with_its_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,17 +52,38 @@ static void trouble_log_not_started(struct trouble_log *log)
 	log->logged.not_started = log->setbacks.not_started;
 }
 
+static void trouble_log_no_space(struct trouble_log *log)
+{
+	uint64_t builds = log->setbacks.no_space - log->logged.no_space;
+
+	if (!builds || !log_rate_allows_every(&log->no_space_log, BUILDS_LOG_EVERY_NS))
+		return;
+	log_warn("no space for module indexes in the cache directory, trying again later",
+		"builds=%llu error=\"%s\"", (unsigned long long)builds,
+		strerror(-log->setbacks.space_error));
+	log->logged.no_space = log->setbacks.no_space;
+}
+
+/* TROUBLE remembers the last of BUILDS, which failed since the last look. */
+static void trouble_remember(struct trouble_builds *trouble, uint64_t builds, int error)
+{
+	if (!builds)
+		return;
+	*trouble = (struct trouble_builds){
+		.real_ns = clock_real_ns(),
+		.builds = builds,
+		.error = error,
+	};
+}
+
 void trouble_log_check_builds(struct trouble_log *log, const struct builds *builds)
 {
 	struct builds_setbacks now = builds_setbacks(builds), before = log->setbacks;
 
-	if (now.not_started > before.not_started)
-		log->not_started = (struct trouble_builds){
-			.real_ns = clock_real_ns(),
-			.builds = now.not_started - before.not_started,
-			.error = now.start_error,
-		};
+	trouble_remember(&log->not_started, now.not_started - before.not_started, now.start_error);
+	trouble_remember(&log->no_space, now.no_space - before.no_space, now.space_error);
 	log->setbacks = now;
 	trouble_log_interrupted(log);
 	trouble_log_not_started(log);
+	trouble_log_no_space(log);
 }

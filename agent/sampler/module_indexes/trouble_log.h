@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Log lines about what delays indexes: debuginfod servers that do not answer, builds that were
- * interrupted or could not be started. A server's failure and recovery are reported once each; of
- * builds, the first line comes at once, later ones at most once a minute, with the sum since the
- * last one. One thread.
+ * interrupted, could not be started or had no space. A server's failure and recovery are reported
+ * once each; of builds, the first line comes at once, later ones at most once a minute, with the
+ * sum since the last one. One thread.
  */
 #include <stdbool.h>
 
@@ -18,8 +18,8 @@ struct debuginfod;
 struct trouble_log {
 	bool servers_failing, servers_wrong;
 	struct builds_setbacks setbacks, logged;
-	struct log_rate interrupted_log, not_started_log;
-	struct trouble_builds not_started; /* noticed last */
+	struct log_rate interrupted_log, not_started_log, no_space_log;
+	struct trouble_builds not_started, no_space; /* noticed last */
 };
 
 /* Call about once a second. DEBUGINFOD: NULL = no server is used. */

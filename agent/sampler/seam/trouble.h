@@ -20,4 +20,5 @@ struct trouble_builds {
 struct sampler_trouble {
 	struct trouble_loss lost;
 	struct trouble_builds not_started;
+	struct trouble_builds no_space; /* for the index in the cache directory */
 };
