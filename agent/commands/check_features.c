@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "agent/sampler/build_share.h"
 #include "agent/sampler/collect/attach_probe.h"
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/collect/cpus.h"
@@ -22,6 +24,7 @@
 #include "agent/sampler/collect/perf_event.h"
 #include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/io.h"
 
 const char CHECK_SAMPLER[] = "sampler";
@@ -414,6 +417,23 @@ static void check_tracefs(struct check_feature *f)
 	set(f, CHECK_OK, "", "%s", directory);
 }
 
+static void check_descriptors(struct check_feature *f)
+{
+	struct build_share share;
+	unsigned int limit;
+
+	descriptors_raise_limit();
+	limit = descriptors_limit();
+	/* What the agent opens itself grows with the CPUs. */
+	share = build_share_of(build_share_left_of(limit, (unsigned int)get_nprocs_conf()));
+	if (share.is_small)
+		set(f, CHECK_DEGRADED, "raise the limit of open files (ulimit -n, LimitNOFILE=)",
+			"%u open files at most: index builds wait for each other, names come late",
+			limit);
+	else
+		set(f, CHECK_OK, "", "%u open files at most", limit);
+}
+
 int check_features(struct check_feature features[CHECK_FEATURES])
 {
 	static const struct {
@@ -427,6 +447,7 @@ int check_features(struct check_feature features[CHECK_FEATURES])
 		{ "kallsyms", check_kallsyms },
 		{ "perf_event_paranoid", check_paranoid },
 		{ "pid-namespace", check_pid_namespace },
+		{ "open-files", check_descriptors },
 		{ "cpu-clock", check_cpu_clock },
 		{ "cycles", check_cycles },
 		{ "mapping-build-ids", check_build_ids },

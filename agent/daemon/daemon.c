@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/sampler/collect/admin.h"
@@ -22,6 +21,7 @@
 #include "agent/daemon/token.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/secret_file.h"
 
@@ -246,25 +246,12 @@ static int make_sampler(struct daemon *d)
 	return err;
 }
 
-/*
- * Files stay open until they are indexed, and perf maps until the report. The soft limit, often
- * 1024, exists for programs that use select().
- */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int daemon_make(struct daemon *d)
 {
 	int err;
 
-	raise_file_limit();
+	/* Files stay open until they are indexed, and perf maps until the report. */
+	descriptors_raise_limit();
 	err = cache_directory(&d->config, &d->cache_directory);
 	if (!err)
 		err = loop_create(&d->loop);

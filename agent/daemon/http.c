@@ -13,6 +13,7 @@
 #include "base/thread_group.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/io.h"
 
 enum { ON_DEMAND_LIMIT_BYTES = 256 << 20 };
@@ -152,6 +153,8 @@ static int write_metrics(void *context, struct buffer *out)
 			(double)daemon_resident_bytes() },
 		{ "process_open_fds", "", "Open file descriptors", EXPOSITION_GAUGE,
 			daemon_open_fds() },
+		{ "process_max_fds", "", "Limit of open file descriptors", EXPOSITION_GAUGE,
+			descriptors_limit() },
 		{ "process_start_time_seconds", "",
 			"Start time of the process, in seconds since 1970", EXPOSITION_GAUGE,
 			http_seconds(d->started_real_ns) },

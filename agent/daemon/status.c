@@ -12,6 +12,7 @@
 #include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/utf8.h"
 
 enum { MAX_TEXT_BYTES = 4096, LABEL_BYTES = 64 };
@@ -202,6 +203,8 @@ static void write_memory(struct json *j, const struct daemon *d)
 	json_number(j, "modules", sizes.modules);
 	json_number(j, "index_builds_pending", sampler_pending_builds(d->sampler));
 	json_number(j, "open_fds", daemon_open_fds());
+	json_number(j, "max_fds", descriptors_limit());
+	json_number(j, "max_waiting_builds", sampler_max_waiting_builds(d->sampler));
 }
 
 /* Lost kernel records about processes, and the consequences. */

@@ -3,6 +3,11 @@
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/sampler_internal.h"
 
+unsigned int sampler_max_waiting_builds(const struct sampler *sampler)
+{
+	return sampler->build_share.waiting;
+}
+
 struct sampler_trouble sampler_trouble(const struct sampler *sampler)
 {
 	return (struct sampler_trouble){

@@ -3,6 +3,7 @@
 /* struct sampler, shared by the sampler's own files. */
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/build_ids.h"
+#include "agent/sampler/build_share.h"
 #include "agent/sampler/losses.h"
 #include "agent/sampler/jit_maps/jit_maps.h"
 #include "agent/sampler/kernel_symbols/kernel_symbols.h"
@@ -49,6 +50,7 @@ struct sampler {
 	struct cache *cache;
 	char *debug_directories; /* comma-separated */
 	struct builds *builds;
+	struct build_share build_share;
 	struct debuginfod *debuginfod; /* NULL = no server is asked */
 	struct trouble_log trouble_log;
 	struct losses losses;

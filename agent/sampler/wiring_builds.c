@@ -4,12 +4,8 @@
 
 #include "agent/sampler/recording/notes.h"
 #include "agent/sampler/sampler_internal.h"
+#include "base/descriptors.h"
 #include "base/host.h"
-
-enum {
-	BUILD_CHILDREN = 2,
-	BUILDS_WAITING = 1024, /* each has its file open; more are requested again later */
-};
 
 /* What an indexer needs for a big module, and no more (budgets: 256 MB resident). */
 static const struct sandbox_limits index_limits = {
@@ -49,14 +45,24 @@ static void on_done(void *context, uint64_t tag, struct index *index)
 
 int sampler_builds_create(struct sampler *sampler)
 {
+	const unsigned int left = descriptors_left();
+
+	sampler->build_share = build_share_of(left);
+	if (sampler->build_share.is_small)
+		log_warn("few files may be open: index builds wait for each other, names come late",
+			"limit=%u left=%u builds_waiting=%u builds_running=%u fix=\"raise the "
+			"limit "
+			"of open files, ulimit -n\"",
+			descriptors_limit(), left, sampler->build_share.waiting,
+			sampler->build_share.children);
 	return builds_create(
 		&(struct builds_options){
 			.cache = sampler->cache,
 			.metrics = &sampler->metrics,
 			.debuginfod = sampler->debuginfod,
 			.limits = index_limits,
-			.max_children = BUILD_CHILDREN,
-			.max_waiting = BUILDS_WAITING,
+			.max_children = sampler->build_share.children,
+			.max_waiting = sampler->build_share.waiting,
 			.watch = on_watch,
 			.done = on_done,
 			.context = sampler,

@@ -126,7 +126,7 @@ static int debuginfod_fetch_spawn(
 
 int debuginfod_fetch_start(const struct debuginfod_question *q, struct sandbox *ret_child)
 {
-	autocall(child_fds_close) struct child_fds fds = { .count = 0 };
+	autocall(child_fds_close) struct child_fds fds = { .expected = 3 };
 	autoclose int read_end = -1, write_end = -1;
 	pid_t pid;
 	int err = child_pipe(&read_end, &write_end);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/sandbox/child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,18 +13,29 @@
 
 void child_fds_close(struct child_fds *fds)
 {
-	while (fds->count)
-		close(fds->items[--fds->count]);
+	while (fds->count) {
+		fds->count--;
+		if (fds->owned[fds->count])
+			close(fds->items[fds->count]);
+	}
 }
 
-/* Duplicates above the child's numbers, so that placing one does not overwrite another. */
+/*
+ * A descriptor among the child's numbers is duplicated above them, so that placing one does not
+ * overwrite another. No more and no higher than necessary: our limit may be low.
+ */
 int child_fds_add(struct child_fds *fds, int fd)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, SANDBOX_FD_COUNT);
+	const int above = SANDBOX_ELF_FD + (int)fds->expected;
+	bool duplicate = fd < above;
 
-	if (high < 0)
+	assert(fds->count < fds->expected && fds->expected <= ARRAY_SIZE(fds->items));
+	if (duplicate)
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, above);
+	if (fd < 0)
 		return -errno;
-	fds->items[fds->count++] = high;
+	fds->owned[fds->count] = duplicate;
+	fds->items[fds->count++] = fd;
 	return 0;
 }
 

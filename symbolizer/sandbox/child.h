@@ -4,6 +4,7 @@
  * Starts this program again as a child with a given set of descriptors and nothing else of ours: no
  * signal mask, no handlers, no other descriptors, /dev/null as standard streams.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,11 +12,13 @@
 
 /* Descriptors for the child, numbered from SANDBOX_ELF_FD on. */
 struct child_fds {
-	int items[SANDBOX_FD_COUNT - SANDBOX_ELF_FD]; /* owned */
+	int items[SANDBOX_FD_COUNT - SANDBOX_ELF_FD];
+	bool owned[SANDBOX_FD_COUNT - SANDBOX_ELF_FD]; /* a duplicate */
 	size_t count;
+	size_t expected; /* how many will be added, at most */
 };
 
-/* Adds a duplicate of FD. */
+/* Adds FD, which is borrowed until child_fds_close(). */
 int child_fds_add(struct child_fds *fds, int fd);
 void child_fds_close(struct child_fds *fds);
 /* A pipe for the child's result: *RET_READ does not block. Both are close-on-exec. */

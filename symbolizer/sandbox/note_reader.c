@@ -179,7 +179,7 @@ static int note_reader_receive(struct note_reader *r, uint32_t number, uint64_t 
 static int note_reader_spawn(struct note_reader *r)
 {
 	static char *const no_environment[] = { NULL };
-	autocall(child_fds_close) struct child_fds fds = { .count = 0 };
+	autocall(child_fds_close) struct child_fds fds = { .expected = 1 };
 	char program[] = "fathom", command[sizeof(NOTE_COMMAND)];
 	char parent[ARGUMENT_BYTES], memory[ARGUMENT_BYTES], cpu[ARGUMENT_BYTES];
 	char *argv[] = { program, command, parent, memory, cpu, NULL };
@@ -193,9 +193,9 @@ static int note_reader_spawn(struct note_reader *r)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
 	err = child_fds_add(&fds, ends[1]);
-	close(ends[1]);
 	if (!err)
 		err = child_spawn(argv, no_environment, &fds, &pid);
+	close(ends[1]);
 	if (err) {
 		close(ends[0]);
 		return err;

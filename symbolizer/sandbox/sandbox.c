@@ -22,6 +22,7 @@
 #include "symbolizer/sandbox/sandbox_wire.h"
 
 enum {
+	FIXED_FDS = SANDBOX_FIRST_DEBUG_FD - SANDBOX_ELF_FD,
 	ARGUMENT_BYTES = 24,
 	/* from the socket's end to the process's; after that it lingers */
 	FAREWELL_MS = 200,
@@ -133,7 +134,9 @@ static void sandbox_grant(struct sandbox *s, uint64_t bytes)
 int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox)
 {
-	autocall(child_fds_close) struct child_fds fds = { .count = 0 };
+	autocall(child_fds_close) struct child_fds fds = {
+		.expected = FIXED_FDS + files->debug_files.count,
+	};
 	autofree struct sandbox_question *question =
 		files->may_ask ? malloc(sizeof(*question)) : NULL;
 	autoclose int read_end = -1, write_end = -1;

@@ -73,6 +73,12 @@ int sampler_stop(struct sampler *sampler)
 	return 0;
 }
 
+unsigned int sampler_max_waiting_builds(const struct sampler *sampler)
+{
+	(void)sampler;
+	return 7;
+}
+
 struct sampler_trouble sampler_trouble(const struct sampler *sampler)
 {
 	return sampler->trouble;

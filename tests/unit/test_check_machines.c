@@ -256,7 +256,7 @@ static void nothing_is_missing_on_a_good_machine(void **state)
 	int count = check_features(features);
 
 	(void)state;
-	assert_int_equal(count, 16);
+	assert_int_equal(count, 17);
 	for (int i = 0; i < count; i++)
 		assert_int_equal(features[i].state, CHECK_OK);
 	assert_int_equal(machine.destroyed, 2);
@@ -476,7 +476,7 @@ static void a_line_for_each_feature(void **state)
 	assert_int_equal(run(NULL, -1), EXIT_DONE);
 	for (const char *at = output; *at; at++)
 		lines += *at == '\n';
-	assert_int_equal(lines, 16);
+	assert_int_equal(lines, 17);
 	/* No escape sequence from the machine's texts reaches the terminal. */
 	assert_memory_equal(output, "ok        kernel               Linux 6.1", 39);
 	assert_null(strchr(output, 0x1b));

@@ -17,6 +17,7 @@
 #include "agent/sampler/process/selection.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/secret_file.h"
 #include "base/io.h"
 #include "tests/unit/fake_sampler.h"
@@ -206,6 +207,8 @@ static void what_it_holds_is_told(void **state)
 	assert_true(number_of(b, "limit_bytes") == 256 << 20);
 	assert_true(number_of(b, "resident_bytes") > 500000);
 	assert_true(number_of(b, "open_fds") == daemon_open_fds());
+	assert_true(number_of(b, "max_fds") == descriptors_limit());
+	assert_true(number_of(b, "max_waiting_builds") == 7);
 	assert_true(number_of(b, "pid") == getpid());
 	assert_says(b, "\"ready\": false");
 	b->daemon.ready = true;

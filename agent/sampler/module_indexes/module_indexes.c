@@ -24,6 +24,7 @@ static const uint64_t ABSENT_NS = UINT64_C(60000000000);
 static const uint64_t NO_LINES_NS = UINT64_C(600000000000);
 /* Pauses after a request failed for a transient reason. */
 static const uint64_t FIRST_POSTPONED_NS = UINT64_C(1000000000);
+static const uint64_t POSTPONED_LOG_NS = UINT64_C(60000000000);
 static const uint64_t LONGEST_POSTPONED_NS = UINT64_C(60000000000);
 /*
  * A file that only short-lived processes can see must be opened while one of them is alive. Their
@@ -224,7 +225,7 @@ static void module_index_postpone(struct module_indexes *indexes, struct module_
 	m->again_ns = indexes->now_ns + pause_ns;
 	indexes->known_stacks_until_ns =
 		MAX(indexes->known_stacks_until_ns, m->again_ns + KNOWN_STACKS_NS);
-	if (log_rate_allows(&indexes->postponed_log))
+	if (log_rate_allows_every(&indexes->postponed_log, POSTPONED_LOG_NS))
 		log_warn("the index of a program or library cannot be requested now, trying again",
 			"error=\"%s\"", strerror(-err));
 }

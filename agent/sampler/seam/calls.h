@@ -74,6 +74,8 @@ uint64_t sampler_builds_charged_ns(const struct sampler *sampler);
 uint64_t sampler_builds_peak_bytes(const struct sampler *sampler);
 /* Run time of the BPF programs and number of runs; false before the first run. */
 bool sampler_bpf_time(const struct sampler *sampler, uint64_t *ret_ns, uint64_t *ret_runs);
+/* How many may wait at once: fewer if few descriptors may be open. */
+unsigned int sampler_max_waiting_builds(const struct sampler *sampler);
 /* What last went wrong. */
 struct sampler_trouble sampler_trouble(const struct sampler *sampler);
 /* Number of modules without an index whose build is waiting, running or about to be retried. */
