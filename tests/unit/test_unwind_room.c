@@ -218,7 +218,8 @@ static void process_has_its_ranges_and_generation(void **state)
 	assert_int_equal(range->start, LOADED);
 	assert_int_equal(range->end, LOADED + MODULE_BYTES);
 	assert_int_equal(range->kind, ABI_UNWIND_TABLES);
-	assert_int_equal(range->slot_count, 2);
+	/* Only the first page has a table. */
+	assert_int_equal(range->slot_count, 1);
 }
 
 static void ranges_follow_the_mappings(void **state)
@@ -226,10 +227,10 @@ static void ranges_follow_the_mappings(void **state)
 	struct fixture *f = *state;
 
 	tell(f);
-	map_module(f, LOADED + 0x1000000, 0x10000, 0x8000);
+	map_module(f, LOADED + 0x1000000, 0, 0x8000);
 	tell(f);
 	assert_int_equal(f->processes[PID].range_count, 2);
-	assert_int_equal(slot_of(f, LOADED + 0x1000000), slot_of(f, LOADED + 0x10000));
+	assert_int_equal(slot_of(f, LOADED + 0x1000000), slot_of(f, LOADED));
 	assert_null(range_of(f, LOADED + 0x1008000));
 }
 
@@ -303,7 +304,7 @@ static void module_without_its_index_waits(void **state)
 	unwind_modules_changed(f->unwind);
 	tell(f);
 	assert_int_equal(range_of(f, LOADED)->kind, ABI_UNWIND_TABLES);
-	assert_int_equal(range_of(f, LOADED)->slot_count, 2);
+	assert_int_equal(range_of(f, LOADED)->slot_count, 1);
 }
 
 static void module_without_tables_has_no_slots(void **state)
@@ -363,18 +364,6 @@ static void page_is_loaded_when_it_is_wanted(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 1);
 	unwind_want(f->unwind, slot);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 1);
-}
-
-static void page_that_the_module_has_not_is_noted(void **state)
-{
-	struct fixture *f = *state;
-	uint32_t slot;
-
-	tell(f);
-	slot = slot_of(f, LOADED + 0x10000);
-	unwind_want(f->unwind, slot);
-	assert_int_equal(f->slots[slot].where, ABI_UNWIND_NO_TABLE);
-	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 0);
 }
 
 static void slot_of_nobody_is_ignored(void **state)
@@ -551,8 +540,10 @@ static void walk_is_finished_where_a_page_found_no_room(void **state)
 	assert_int_equal(stack.frames[1], pc + 1);
 }
 
-static void make_module_of(struct fixture *f, uint64_t bytes)
+/* A module with code of BYTES and a table on each STEP-th page of it, and on the last one. */
+static void make_module_of(struct fixture *f, uint64_t bytes, uint64_t step)
 {
+	const uint64_t last = (bytes >> 16) - 1;
 	struct index_writer *w = index_writer_create();
 	const struct abi_unwind_page *page;
 
@@ -560,7 +551,9 @@ static void make_module_of(struct fixture *f, uint64_t bytes)
 	assert_int_equal(writer_code(w, 0, bytes), 0);
 	page_begin(&f->page, rule_sp(8));
 	page = page_finish(&f->page);
-	assert_int_equal(writer_unwind_page(w, 0, page, page->size), 0);
+	for (uint64_t i = 0; i < last; i += step)
+		assert_int_equal(writer_unwind_page(w, i << 16, page, page->size), 0);
+	assert_int_equal(writer_unwind_page(w, last << 16, page, page->size), 0);
 	index_destroy(f->index);
 	f->index = finish(w);
 }
@@ -569,7 +562,7 @@ static void module_without_slots_is_finished_until_it_has_them(void **state)
 {
 	struct fixture *f = *state;
 
-	make_module_of(f, (uint64_t)ABI_UNWIND_SLOTS / 3 << 16);
+	make_module_of(f, (uint64_t)ABI_UNWIND_SLOTS / 3 << 16, 3);
 	for (uint32_t i = 1; i <= 3; i++) {
 		f->module.number = f->process.number = i;
 		tell(f);
@@ -591,10 +584,55 @@ static void module_with_too_much_code_goes_without(void **state)
 {
 	struct fixture *f = *state;
 
-	make_module_of(f, (uint64_t)ABI_UNWIND_SLOTS << 16);
+	make_module_of(f, (uint64_t)ABI_UNWIND_SLOTS << 16, 3);
 	tell(f);
 	assert_int_equal(range_of(f, LOADED)->slot_count, 0);
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_REFUSED), 1);
+}
+
+static void page_that_the_module_has_not_is_noted(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t slot;
+
+	make_module_of(f, 3 << 16, 2);
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->slot_count, 3);
+	slot = slot_of(f, LOADED + 0x10000);
+	unwind_want(f->unwind, slot);
+	assert_int_equal(f->slots[slot].where, ABI_UNWIND_NO_TABLE);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 0);
+}
+
+/* A small file that claims a gigabyte of memory, with one function at either end of it. */
+static void module_of_gaps_goes_without(void **state)
+{
+	struct fixture *f = *state;
+
+	make_module_of(f, 1 << 30, 1 << 20);
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->slot_count, 0);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_REFUSED), 1);
+}
+
+/* The same file without the function at the far end: what counts is where its tables are. */
+static void claimed_memory_costs_no_slots(void **state)
+{
+	struct fixture *f = *state;
+	struct index_writer *w = index_writer_create();
+	const struct abi_unwind_page *page;
+
+	assert_int_equal(writer_segment(w, &(struct writer_segment){ 0, 1 << 30, 0 }), 0);
+	assert_int_equal(writer_code(w, 0, 1 << 30), 0);
+	page_begin(&f->page, rule_sp(8));
+	page = page_finish(&f->page);
+	assert_int_equal(writer_unwind_page(w, 3 << 16, page, page->size), 0);
+	assert_int_equal(writer_unwind_page(w, 5 << 16, page, page->size), 0);
+	index_destroy(f->index);
+	f->index = finish(w);
+	tell(f);
+	assert_int_equal(range_of(f, LOADED)->slot_count, 3);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_REFUSED), 0);
 }
 
 /* ---- finishing ------------------------------------------------------------------------------ */
@@ -736,6 +774,8 @@ int main(void)
 		UNWIND_TEST(walk_is_finished_where_a_page_found_no_room),
 		UNWIND_TEST(module_without_slots_is_finished_until_it_has_them),
 		UNWIND_TEST(module_with_too_much_code_goes_without),
+		UNWIND_TEST(module_of_gaps_goes_without),
+		UNWIND_TEST(claimed_memory_costs_no_slots),
 		UNWIND_TEST(walk_is_finished_and_its_pages_are_loaded),
 		UNWIND_TEST(walk_waits_for_a_module),
 		UNWIND_TEST(walk_ends_where_the_piece_of_stack_does),

@@ -17,6 +17,9 @@ enum {
 	POOL_UNITS = ABI_UNWIND_REGIONS * REGION_UNITS,
 	SPARE_PART = 8, /* 1/8 of the units is kept free */
 	MAX_DEFERRED_PART = 4, /* plus at most 1/4 for pages that found no room */
+	/* A module with more slots than this has a table on one page in four at least. */
+	SPARSE_SLOTS = 64,
+	SPARSE_FACTOR = 4,
 	DEFERRED_TICKS = 60, /* least ticks between dropping all for modules without slots */
 	MAX_DEFERRED = 4096, /* slots remembered until the next tick */
 	/*
@@ -73,26 +76,30 @@ static void pages_flush_rules(struct pages *p)
 
 /* ---- modules -------------------------------------------------------------------------------- */
 
-/* The pages that the module's code spans; none where it has no tables. */
+/*
+ * The pages from the first one with a table to the last one; none without tables. Not the pages of
+ * its segments: their sizes in memory are a claim of the file that costs it nothing.
+ */
 static void span_of(const struct index *index, uint64_t *ret_first, uint64_t *ret_count)
 {
-	uint64_t first = UINT64_MAX, end = 0;
+	size_t tables = index_unwind_page_count(index);
+	uint64_t first, last;
 
 	*ret_first = *ret_count = 0;
-	if (!index_unwind_page_count(index))
+	if (!tables)
 		return;
-	for (size_t i = 0; i < index_segment_count(index); i++) {
-		struct index_segment segment = index_segment(index, i);
-
-		if (!segment.size || segment.address + segment.size < segment.address)
-			continue;
-		first = MIN(first, segment.address >> ABI_UNWIND_PAGE_SHIFT);
-		end = MAX(end, ((segment.address + segment.size - 1) >> ABI_UNWIND_PAGE_SHIFT) + 1);
-	}
-	if (first >= end)
+	first = index_unwind_page_address(index, 0) >> ABI_UNWIND_PAGE_SHIFT;
+	last = index_unwind_page_address(index, tables - 1) >> ABI_UNWIND_PAGE_SHIFT;
+	if (first > last)
 		return;
 	*ret_first = first;
-	*ret_count = end - first;
+	*ret_count = last - first + 1;
+}
+
+/* Code lies close together; a file with a table here and one far away wastes slots on purpose. */
+static bool is_sparse(const struct index *index, uint64_t count)
+{
+	return count > SPARSE_SLOTS && count / SPARSE_FACTOR > index_unwind_page_count(index);
 }
 
 static int take_slots(struct pages *p, struct page_module *module, uint64_t count)
@@ -101,8 +108,8 @@ static int take_slots(struct pages *p, struct page_module *module, uint64_t coun
 
 	if (!count)
 		return 0;
-	/* More code than half of the slots cover: such a module gets no tables. */
-	if (count > ABI_UNWIND_SLOTS / 2) {
+	/* More code than half of the slots cover, or gaps instead of code: no tables. */
+	if (count > ABI_UNWIND_SLOTS / 2 || is_sparse(module->index, count)) {
 		metrics_add(p->metrics, METRIC_UNWIND_MODULES_REFUSED, 1);
 		return 0;
 	}

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Which pages of which modules' tables the kernel holds. Each known module has a run of slots, one
- * per 64 KiB of its code; a slot says where the page is, once that has been requested. The pool has
+ * per 64 KiB from its first to its last table; a slot says where the page is, once that has been
+ * requested. The pool has
  * a fixed size; the least recently used pages are evicted first.
  */
 #include <stdbool.h>
