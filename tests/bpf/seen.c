@@ -242,7 +242,7 @@ struct burner start_burner(void (*work)(void))
 	return b;
 }
 
-void let_go(struct burner *b)
+void release_child(struct burner *b)
 {
 	assert_int_equal(write(b->go, "g", 1), 1);
 	close(b->go);

@@ -58,9 +58,9 @@ int setup(void **state);
 int teardown(void **state);
 /* Burns CPU until the process is killed. */
 void burn(void);
-/* Starts a child named "burner" that runs WORK after let_go() and dies with its parent. */
+/* Starts a child named "burner" that runs WORK after release_child() and dies with its parent. */
 struct burner start_burner(void (*work)(void));
-void let_go(struct burner *b);
+void release_child(struct burner *b);
 void pin(pid_t pid, int cpu);
 void end_burner(struct burner *b);
 void exec_true(void);

@@ -48,7 +48,7 @@ static void busy_child_is_sampled(struct seen *s, uint32_t without)
 	options.filter.self_tgid = (uint32_t)getpid();
 	options.without = without;
 	open_with(s, &options);
-	let_go(&b);
+	release_child(&b);
 	drain_until_cpu(s, b.pid, SECOND_NS);
 	cpu_ns = cpu_ns_of(b.pid);
 	stop_and_drain(s);
@@ -73,12 +73,12 @@ static void busy_child_is_sampled(struct seen *s, uint32_t without)
 	assert_losses_are_counted(s);
 }
 
-static void busy_child_is_sampled_at_the_asked_rate(void **state)
+static void busy_child_is_sampled_at_the_requested_rate(void **state)
 {
 	busy_child_is_sampled(*state, 0);
 }
 
-static void rings_of_perf_events_do_as_well(void **state)
+static void rings_of_perf_events_work_as_well(void **state)
 {
 	busy_child_is_sampled(*state, MECHANISM_OWN_RINGS);
 }
@@ -95,7 +95,7 @@ static void frames_are_shipped_once_a_window(void **state)
 	options.tgid_count = 1;
 	options.frequency_hz = 999;
 	open_with(s, &options);
-	let_go(&b);
+	release_child(&b);
 	for (uint32_t window = 2; window <= 4; window++) {
 		drain_until_samples(s, 50 * (size_t)(window - 1));
 		assert_int_equal(collect_next_window(s->collect), window);
@@ -126,7 +126,7 @@ static void see_a_whole_life(struct seen *s)
 		memset(s->steps, 0, sizeof(s->steps));
 		b = start_burner(exec_true);
 		s->tgid = (uint32_t)b.pid;
-		let_go(&b);
+		release_child(&b);
 		assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
 		stop_and_drain(s);
 	} while (s->gaps > gaps);
@@ -151,7 +151,7 @@ static void life_of_a_child_comes_in_order(void **state)
 	assert_int_equal(s->backwards, 0);
 }
 
-static void drain_leaves_what_is_later_than_asked(void **state)
+static void drain_leaves_records_after_its_limit(void **state)
 {
 	struct seen *s = *state;
 	struct collect_options options = options_for(s);
@@ -162,7 +162,7 @@ static void drain_leaves_what_is_later_than_asked(void **state)
 	before_ns = clock_monotonic_ns();
 	b = start_burner(exec_true);
 	s->tgid = (uint32_t)b.pid;
-	let_go(&b);
+	release_child(&b);
 	assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
 	assert_int_equal(collect_stop(s->collect), 0);
 	assert_true(collect_drain(s->collect, before_ns) >= 0);
@@ -179,7 +179,7 @@ static void run_children_on_all_cpus(int cpus)
 		struct burner b = start_burner(exec_true);
 
 		pin(b.pid, cpu);
-		let_go(&b);
+		release_child(&b);
 		assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
 	}
 }
@@ -188,7 +188,7 @@ static void run_children_on_all_cpus(int cpus)
  * The kernel's record of a new BPF program is too long on all CPUs but the first, and ends with
  * stale bytes of the ring. Read as a time, they may stop the CPU's stream for ever.
  */
-static void programs_loaded_meanwhile_do_not_stop_the_stream(void **state)
+static void programs_loaded_in_between_do_not_stop_the_stream(void **state)
 {
 	struct seen *s = *state;
 	struct collect_options options = options_for(s);
@@ -212,7 +212,7 @@ static void programs_loaded_meanwhile_do_not_stop_the_stream(void **state)
 		pin(b.pid, cpu);
 		s->tgid = (uint32_t)b.pid;
 		s->samples = 0;
-		let_go(&b);
+		release_child(&b);
 		drain_until_samples(s, 10);
 		end_burner(&b);
 	}
@@ -223,7 +223,7 @@ static void programs_loaded_meanwhile_do_not_stop_the_stream(void **state)
 }
 
 /* Side-band overflows a ring that nobody drains: the loss is reported, and the stream goes on. */
-static void full_ring_is_told(void **state)
+static void full_ring_is_reported(void **state)
 {
 	struct seen *s = *state;
 	struct collect_options options = options_for(s);
@@ -233,7 +233,7 @@ static void full_ring_is_told(void **state)
 	for (int i = 0; i < 200; i++) {
 		struct burner b = start_burner(exec_true);
 
-		let_go(&b);
+		release_child(&b);
 		assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
 	}
 	assert_true(collect_drain(s->collect, 0) > 0);
@@ -260,7 +260,7 @@ static void samples_that_do_not_fit_are_counted(struct seen *s, uint32_t without
 	options.ring_pages = 1;
 	options.without = without;
 	open_with(s, &options);
-	let_go(&b);
+	release_child(&b);
 	while (!metrics_get(&s->metrics, METRIC_LOST_RING_FULL)) {
 		assert_true(clock_monotonic_ns() - start_ns < 60 * SECOND_NS);
 		poll(NULL, 0, 10);
@@ -337,7 +337,7 @@ static void chosen_cpu_is_the_only_one_sampled(void **state)
 }
 
 /* The kernel does not know the child's modules, so it leaves each walk to user space. */
-static void process_that_is_left_out_brings_no_stack(void **state)
+static void excluded_process_ships_no_stack(void **state)
 {
 	struct seen *s = *state;
 	struct collect_options options = options_for(s);
@@ -347,7 +347,7 @@ static void process_that_is_left_out_brings_no_stack(void **state)
 	s->tgid = (uint32_t)b.pid;
 	open_with(s, &options);
 	tables = collect_tables(s->collect);
-	let_go(&b);
+	release_child(&b);
 	while (tables && !s->unfinished)
 		drain_until_samples(s, s->samples + 1);
 	if (tables) {
@@ -390,7 +390,7 @@ static void go_offsets_are_not_used_for_another_program(void **state)
 	s->tgid = (uint32_t)b.pid;
 	options.filter.read_fibers = 1;
 	open_with(s, &options);
-	let_go(&b);
+	release_child(&b);
 	assert_int_equal(collect_set_runtime(s->collect, s->tgid, &how), 0);
 	drain_until_go_generation(s, 7);
 	how.exec_known = 1;
@@ -452,7 +452,7 @@ static bool has_io_uring(void)
 	return ring >= 0 && p.features & IORING_FEAT_NATIVE_WORKERS;
 }
 
-static void threads_that_the_kernel_makes_have_no_user_stack(void **state)
+static void threads_made_by_the_kernel_have_no_user_stack(void **state)
 {
 	struct seen *s = *state;
 	struct collect_options options = options_for(s);
@@ -463,7 +463,7 @@ static void threads_that_the_kernel_makes_have_no_user_stack(void **state)
 	b = start_burner(read_by_workers);
 	s->tgid = (uint32_t)b.pid;
 	open_with(s, &options);
-	let_go(&b);
+	release_child(&b);
 	for (size_t count = 1; s->worker_samples < HZ / 4; count++)
 		drain_until_samples(s, count);
 	stop_and_drain(s);
@@ -487,21 +487,21 @@ static void maps_are_small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		COLLECT_TEST(busy_child_is_sampled_at_the_asked_rate),
-		COLLECT_TEST(rings_of_perf_events_do_as_well),
+		COLLECT_TEST(busy_child_is_sampled_at_the_requested_rate),
+		COLLECT_TEST(rings_of_perf_events_work_as_well),
 		COLLECT_TEST(frames_are_shipped_once_a_window),
 		COLLECT_TEST(life_of_a_child_comes_in_order),
-		COLLECT_TEST(drain_leaves_what_is_later_than_asked),
-		COLLECT_TEST(programs_loaded_meanwhile_do_not_stop_the_stream),
-		COLLECT_TEST(full_ring_is_told),
+		COLLECT_TEST(drain_leaves_records_after_its_limit),
+		COLLECT_TEST(programs_loaded_in_between_do_not_stop_the_stream),
+		COLLECT_TEST(full_ring_is_reported),
 		COLLECT_TEST(full_own_ring_is_counted),
 		COLLECT_TEST(full_ring_of_a_perf_event_is_counted),
 		COLLECT_TEST(cycles_need_a_pmu),
 		COLLECT_TEST(cpu_that_is_not_online_is_refused),
 		COLLECT_TEST(chosen_cpu_is_the_only_one_sampled),
-		COLLECT_TEST(process_that_is_left_out_brings_no_stack),
+		COLLECT_TEST(excluded_process_ships_no_stack),
 		COLLECT_TEST(go_offsets_are_not_used_for_another_program),
-		COLLECT_TEST(threads_that_the_kernel_makes_have_no_user_stack),
+		COLLECT_TEST(threads_made_by_the_kernel_have_no_user_stack),
 		COLLECT_TEST(maps_are_small),
 	};
 

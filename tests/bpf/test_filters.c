@@ -45,10 +45,10 @@ static void comm_filter_keeps_only_that_name(void **state)
 	s->tgid = (uint32_t)b.pid;
 	options.filter.filter_comm = 1;
 	memcpy(options.filter.comm, "burner", sizeof("burner"));
-	let_go(&other);
+	release_child(&other);
 	wait_for_name(other.pid, "other");
 	open_with(s, &options);
-	let_go(&b);
+	release_child(&b);
 	drain_until_samples(s, 20);
 	drain_until_cpu(s, other.pid, SECOND_NS / 4);
 	stop_and_drain(s);
@@ -113,8 +113,8 @@ static void cgroup_filter_takes_the_cgroups_below(void **state)
 	options.filter.cgroup_level = level + 1;
 	options.filter.cgroup_id = wanted.st_ino;
 	open_with(s, &options);
-	let_go(&inside);
-	let_go(&outside);
+	release_child(&inside);
+	release_child(&outside);
 	drain_until_samples(s, 20);
 	drain_until_cpu(s, outside.pid, SECOND_NS / 4);
 	stop_and_drain(s);
@@ -137,7 +137,7 @@ static void as_init_of_a_namespace(struct seen *s)
 	open_with(s, &options);
 	b = start_burner(burn);
 	s->tgid = (uint32_t)b.pid;
-	let_go(&b);
+	release_child(&b);
 	drain_until_samples(s, 20);
 	stop_and_drain(s);
 	end_burner(&b);
@@ -165,7 +165,7 @@ static void pids_are_those_of_the_agents_namespace(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void tid_filter_of_nobody_gives_nothing(void **state)
+static void tid_filter_without_a_match_gives_nothing(void **state)
 {
 	struct seen *s = *state;
 	struct collect_options options = options_for(s);
@@ -177,7 +177,7 @@ static void tid_filter_of_nobody_gives_nothing(void **state)
 	options.tids = &nobody;
 	options.tid_count = 1;
 	open_with(s, &options);
-	let_go(&b);
+	release_child(&b);
 	drain_until_cpu(s, b.pid, SECOND_NS / 8);
 	stop_and_drain(s);
 	end_burner(&b);
@@ -206,7 +206,7 @@ static void stacks_of_one_kind(struct seen *s, bool user)
 	options.tgids = &s->tgid;
 	options.tgid_count = 1;
 	open_with(s, &options);
-	let_go(&b);
+	release_child(&b);
 	drain_until_samples(s, 100);
 	stop_and_drain(s);
 	end_burner(&b);
@@ -237,7 +237,7 @@ int main(void)
 		COLLECT_TEST(comm_filter_keeps_only_that_name),
 		COLLECT_TEST(cgroup_filter_takes_the_cgroups_below),
 		COLLECT_TEST(pids_are_those_of_the_agents_namespace),
-		COLLECT_TEST(tid_filter_of_nobody_gives_nothing),
+		COLLECT_TEST(tid_filter_without_a_match_gives_nothing),
 		COLLECT_TEST(user_only_leaves_kernel_stacks_out),
 		COLLECT_TEST(kernel_only_leaves_user_stacks_out),
 	};

@@ -169,7 +169,7 @@ static void expect_samples(struct seen *s)
 	}
 }
 
-static void cpu_that_went_is_forgotten_and_taken_in_again(void **state)
+static void offline_cpu_is_closed_and_opened_again(void **state)
 {
 	struct seen *s = *state;
 	size_t all = collect_cpu_count(s->collect);
@@ -185,7 +185,7 @@ static void cpu_that_went_is_forgotten_and_taken_in_again(void **state)
 }
 
 /* Between the two checks the list of CPUs is the same, but the CPU's events are dead. */
-static void cpu_that_was_away_between_two_looks_is_opened_anew(void **state)
+static void cpu_offline_between_two_checks_is_reopened(void **state)
 {
 	struct seen *s = *state;
 	size_t all = collect_cpu_count(s->collect);
@@ -218,7 +218,7 @@ static void expect_mappings(struct seen *s)
 }
 
 /* Mappings of unsampled CPUs matter for samples on the others. */
-static void side_band_of_a_cpu_that_is_not_sampled_comes_again(void **state)
+static void side_band_of_an_unsampled_cpu_resumes(void **state)
 {
 	struct seen *s = *state;
 
@@ -234,7 +234,7 @@ static void side_band_of_a_cpu_that_is_not_sampled_comes_again(void **state)
 	assert_int_equal(collect_cpu_count(s->collect), 1);
 }
 
-static void nothing_is_reopened_while_all_are_there(void **state)
+static void nothing_is_reopened_while_all_cpus_are_online(void **state)
 {
 	struct seen *s = *state;
 	int fd = collect_fd(s->collect);
@@ -255,11 +255,11 @@ static void nothing_is_reopened_while_all_are_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		HOTPLUG_TEST(cpu_that_went_is_forgotten_and_taken_in_again),
-		HOTPLUG_TEST(cpu_that_was_away_between_two_looks_is_opened_anew),
-		HOTPLUG_TEST(nothing_is_reopened_while_all_are_there),
-		cmocka_unit_test_setup_teardown(side_band_of_a_cpu_that_is_not_sampled_comes_again,
-			setup_on_the_first, teardown),
+		HOTPLUG_TEST(offline_cpu_is_closed_and_opened_again),
+		HOTPLUG_TEST(cpu_offline_between_two_checks_is_reopened),
+		HOTPLUG_TEST(nothing_is_reopened_while_all_cpus_are_online),
+		cmocka_unit_test_setup_teardown(
+			side_band_of_an_unsampled_cpu_resumes, setup_on_the_first, teardown),
 	};
 
 	if (!getenv("FATHOM_TEST_HOTPLUG")) {

@@ -113,7 +113,7 @@ static void by_frame_pointer(void **state)
 }
 
 /* Two reductions in sequence, as for the probe and the sampler. */
-static void the_probe_says_the_same(void **state)
+static void the_probe_agrees(void **state)
 {
 	int expected = mapping_probe(NULL);
 
@@ -127,7 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(by_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(by_frame_pointer, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_probe_says_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_probe_agrees, setup, teardown),
 	};
 
 	if (geteuid() != 0) {

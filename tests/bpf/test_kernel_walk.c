@@ -56,11 +56,11 @@ static struct burner sample_by(
 	options.without = without;
 	open_with(s, &options);
 	collect_set_kernel_tables(s->collect, tables);
-	let_go(&b);
+	release_child(&b);
 	return b;
 }
 
-static void own_walks_are_as_the_kernels(void **state)
+static void own_walks_equal_the_kernels(void **state)
 {
 	struct seen *s = *state;
 	struct abi_kernel_tables tables;
@@ -88,7 +88,7 @@ static void own_walks_are_as_the_kernels(void **state)
 	assert_true(walks >= WALKS);
 }
 
-static void tables_that_are_wrong_are_given_up(void **state)
+static void wrong_tables_are_abandoned(void **state)
 {
 	struct seen *s = *state;
 	struct abi_kernel_tables tables;
@@ -135,8 +135,8 @@ static void the_kernel_walks_without_the_mechanism(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		COLLECT_TEST(own_walks_are_as_the_kernels),
-		COLLECT_TEST(tables_that_are_wrong_are_given_up),
+		COLLECT_TEST(own_walks_equal_the_kernels),
+		COLLECT_TEST(wrong_tables_are_abandoned),
 		COLLECT_TEST(the_kernel_walks_without_the_mechanism),
 	};
 

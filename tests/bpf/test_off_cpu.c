@@ -84,7 +84,7 @@ static uint64_t watch_naps(struct seen *s, double share, struct waited *ret_wait
 	};
 	open_with(s, &options);
 	began_ns = clock_monotonic_ns();
-	let_go(&b);
+	release_child(&b);
 	assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
 	stop_and_drain(s);
 	*ret_waited = w;
@@ -115,7 +115,7 @@ static void every_nap_begins_and_ends(void **state)
  * 400 throws of a fair coin show 120 to 280 heads, except once in 10^15; the child may also be
  * preempted.
  */
-static void about_half_of_the_naps_are_taken_where_half_are_asked_for(void **state)
+static void about_half_of_the_naps_are_sampled_at_a_share_of_a_half(void **state)
 {
 	struct seen *s = *state;
 	struct waited w;
@@ -127,7 +127,7 @@ static void about_half_of_the_naps_are_taken_where_half_are_asked_for(void **sta
 	assert_in_range(w.began, w.ended, w.ended + 1);
 }
 
-static void nothing_is_taken_unless_it_is_asked_for(void **state)
+static void nothing_is_sampled_without_a_request(void **state)
 {
 	struct seen *s = *state;
 	struct waited w;
@@ -141,8 +141,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		COLLECT_TEST(every_nap_begins_and_ends),
-		COLLECT_TEST(about_half_of_the_naps_are_taken_where_half_are_asked_for),
-		COLLECT_TEST(nothing_is_taken_unless_it_is_asked_for),
+		COLLECT_TEST(about_half_of_the_naps_are_sampled_at_a_share_of_a_half),
+		COLLECT_TEST(nothing_is_sampled_without_a_request),
 	};
 
 	if (geteuid() != 0) {

@@ -68,7 +68,7 @@ static inline void empty_directory(const char *path)
 		unlinkat(dirfd(d), entry->d_name, 0);
 }
 
-static inline void turn(struct fixture *f)
+static inline void run_loop_once(struct fixture *f)
 {
 	struct pollfd ready[MAX_WATCHED];
 	nfds_t count = f->watched_count;

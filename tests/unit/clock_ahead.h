@@ -46,7 +46,7 @@ static void stop_loop(void *context)
 	loop_stop(context);
 }
 
-/* Lets what is due after NS happen. */
+/* Runs the timers that are due within NS. */
 static inline void pass(struct loop *loop, uint64_t ns)
 {
 	int timer;

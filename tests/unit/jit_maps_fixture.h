@@ -24,13 +24,13 @@
 enum { ROOM = 16 };
 
 static const uint64_t MS = 1000000, SECOND = 1000000000;
-/* Of all clocks at first: long after the start of a fake process and before any file's time. */
+/* Initial time of all clocks: long after the start of a fake process and before any file's time. */
 static const uint64_t EPOCH = UINT64_C(1700000000000000000);
 
 static uint64_t clock_ns;
 static uint64_t suspended_ns; /* for so long; the monotonic clock has stopped meanwhile */
 
-/* In the place of libc's. */
+/* Replaces libc's function. */
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
 	uint64_t now_ns = clock == CLOCK_MONOTONIC ? clock_ns : clock_ns + suspended_ns;
@@ -108,7 +108,7 @@ static inline void path_of(const struct jit_world *w, uint32_t pid, char path[12
 	snprintf(path, 128, "%s/tmp/perf-%" PRIu32 ".map", w->root, pid);
 }
 
-/* Written at the present time. HOW: as fopen() has it. */
+/* Writes it at the current time. HOW: fopen()'s mode. */
 static inline void write_map(
 	const struct jit_world *w, uint32_t pid, const char *how, const char *text)
 {
@@ -148,7 +148,7 @@ static inline const char *name_at(const struct perf_map *map, uint64_t pc)
 	return map && perf_map_lookup(map, pc, &name, &start) ? name : "";
 }
 
-/* In a report of now. */
+/* In a report at the current time. */
 static inline const char *name_of(struct jit_world *w, struct process *p, uint64_t pc)
 {
 	return name_at(jit_maps_get(w->maps, p), pc);

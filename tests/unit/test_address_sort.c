@@ -22,7 +22,7 @@ static void assert_order(const struct address_item *items, size_t count)
 	}
 }
 
-static void nothing_and_one(void **state)
+static void empty_and_single_input(void **state)
 {
 	struct address_item one = { 42, 7 };
 
@@ -34,7 +34,7 @@ static void nothing_and_one(void **state)
 }
 
 /* Passes over other digits than those that differ, and an odd number of them. */
-static void one_digit_that_differs(void **state)
+static void addresses_that_differ_in_one_digit(void **state)
 {
 	(void)state;
 	for (unsigned int bit = 0; bit < 32; bit++) {
@@ -98,8 +98,8 @@ static void many_of_each_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_and_one),
-		cmocka_unit_test(one_digit_that_differs),
+		cmocka_unit_test(empty_and_single_input),
+		cmocka_unit_test(addresses_that_differ_in_one_digit),
 		cmocka_unit_test(extremes),
 		cmocka_unit_test(many_of_each_kind),
 	};

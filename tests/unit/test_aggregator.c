@@ -76,7 +76,7 @@ static void a_tick_in_the_kernel_is_counted_as_one(void **state)
 	assert_int_equal(counted(f, METRIC_SAMPLES_USER), 0);
 }
 
-static void a_walk_of_user_space_takes_the_place_of_the_raw_stack(void **state)
+static void a_walk_of_user_space_replaces_the_raw_stack(void **state)
 {
 	struct aggregator_fixture *f = *state;
 	struct abi_tick tick = tick_of_window(WINDOW);
@@ -120,7 +120,7 @@ static void a_fiber_of_the_program_before_is_dropped(void **state)
 	assert_int_equal(counted(f, METRIC_FIBERS_DROPPED), 1);
 }
 
-static void no_fiber_is_none_of_any_program(void **state)
+static void fiber_0_is_kept_for_any_program(void **state)
 {
 	struct aggregator_fixture *f = *state;
 	struct abi_tick tick = tick_of_window(WINDOW);
@@ -203,7 +203,7 @@ static void a_full_window_still_counts_samples_that_it_has(void **state)
 	assert_int_equal(aggregator_ticks(&f->aggregator), tick.sample.fiber_id + 1);
 }
 
-static void a_sample_that_others_lost_is_counted(void **state)
+static void a_sample_lost_elsewhere_is_counted(void **state)
 {
 	struct aggregator_fixture *f = *state;
 	struct abi_tick tick = tick_of_window(WINDOW);
@@ -249,7 +249,7 @@ static void a_switch_off_the_cpu_gets_its_stack_and_no_weight(void **state)
 	assert_int_equal(aggregator_ticks(&f->aggregator), 0);
 }
 
-static void a_switch_off_the_cpu_that_nobody_wants_is_no_loss(void **state)
+static void an_unwanted_switch_off_the_cpu_is_not_a_loss(void **state)
 {
 	struct aggregator_fixture *f = *state;
 	struct abi_switch_out switch_out = switch_out_of_window(WINDOW);
@@ -283,18 +283,18 @@ int main(void)
 		CASE(a_late_tick_goes_into_the_window_before),
 		CASE(a_tick_of_a_sealed_window_goes_into_the_current_one),
 		CASE(a_tick_in_the_kernel_is_counted_as_one),
-		CASE(a_walk_of_user_space_takes_the_place_of_the_raw_stack),
+		CASE(a_walk_of_user_space_replaces_the_raw_stack),
 		CASE(a_fiber_of_this_program_is_kept),
 		CASE(a_fiber_of_the_program_before_is_dropped),
-		CASE(no_fiber_is_none_of_any_program),
+		CASE(fiber_0_is_kept_for_any_program),
 		CASE(a_tick_is_in_each_tap_of_its_process),
 		CASE(a_full_tap_loses_nothing_of_the_window),
 		CASE(a_tick_that_its_window_cannot_hold_is_lost_for_the_taps_too),
 		CASE(a_full_window_still_counts_samples_that_it_has),
-		CASE(a_sample_that_others_lost_is_counted),
+		CASE(a_sample_lost_elsewhere_is_counted),
 		CASE(only_a_switch_off_the_cpu_begins_a_wait),
 		CASE(a_switch_off_the_cpu_gets_its_stack_and_no_weight),
-		CASE(a_switch_off_the_cpu_that_nobody_wants_is_no_loss),
+		CASE(an_unwanted_switch_off_the_cpu_is_not_a_loss),
 		CASE(a_switch_off_the_cpu_without_room_for_its_stack_is_lost),
 	};
 

@@ -44,7 +44,7 @@ static void secrets_are_overwritten_and_copied(void **state)
 	}
 }
 
-static void a_secret_without_a_value_is_no_overrun(void **state)
+static void a_secret_without_a_value_overwrites_nothing_else(void **state)
 {
 	char program[] = "agent", given[] = "--remote-store-headers", **copy;
 	char *argv[] = { program, given, NULL };
@@ -59,7 +59,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(secrets_are_overwritten_and_copied),
-		cmocka_unit_test(a_secret_without_a_value_is_no_overrun),
+		cmocka_unit_test(a_secret_without_a_value_overwrites_nothing_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

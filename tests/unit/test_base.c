@@ -110,7 +110,7 @@ static void makes_directories(void **state)
 	assert_int_equal(io_make_directories("a/file/x", 0700), -ENOTDIR);
 }
 
-static void utf8_tells_good_from_bad(void **state)
+static void utf8_is_validated(void **state)
 {
 	static const char *const good[] = { "", "plain", "\xc3\xa9", "\xe2\x82\xac",
 		"\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xc2\xa0", "~" };
@@ -132,7 +132,7 @@ static void utf8_tells_good_from_bad(void **state)
 	}
 }
 
-static void utf8_clean_keeps_what_is_good(void **state)
+static void utf8_clean_keeps_valid_characters(void **state)
 {
 	char text[] = "a\xc3\xa9\xff\n\xc2\x9b"
 		      "2J\xc2\xa0";
@@ -142,7 +142,7 @@ static void utf8_clean_keeps_what_is_good(void **state)
 	assert_string_equal(text, "a\xc3\xa9????2J\xc2\xa0");
 }
 
-static void a_module_id_is_all_of_what_is_known(void **state)
+static void a_module_id_has_all_known_parts(void **state)
 {
 	const struct module_id a = { .build_id = { .size = 2, .bytes = { 0xab, 0x01 } } };
 	const struct module_id file = { .file = { .inode = 7 } };
@@ -166,7 +166,7 @@ static void a_module_id_is_all_of_what_is_known(void **state)
 	assert_false(module_id_equal(&file, &other));
 }
 
-static void a_module_ids_name_tells_files_apart(void **state)
+static void names_of_module_ids_are_distinct(void **state)
 {
 	struct module_id a = { .build_id = { .size = 2, .bytes = { 0xab, 0x01 } } };
 	struct module_id c = { .file = { .inode = 7 } };
@@ -232,7 +232,7 @@ static void each_metric_has_its_texts(void **state)
 	}
 }
 
-static void a_shortage_passes_and_an_absence_does_not(void **state)
+static void a_shortage_is_temporary_and_an_absence_is_not(void **state)
 {
 	static const int transient[] = { -EMFILE, -ENFILE, -ENOMEM, -EAGAIN, -EINTR, -ENOSPC,
 		-EIO };
@@ -261,7 +261,7 @@ static void pauses_grow_up_to_their_limit(void **state)
 }
 
 /* What items_escape() makes is one item again, and nothing more. */
-static void an_item_is_whole_between_others(void **state)
+static void an_item_keeps_its_borders(void **state)
 {
 	static const char *const items[] = { "", "a", ",", "a,b", ",,", "a;b", "a\\b", "\\x",
 		"a, b," };
@@ -291,9 +291,9 @@ static void an_item_that_is_escaped_already_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_item_is_whole_between_others),
+		cmocka_unit_test(an_item_keeps_its_borders),
 		cmocka_unit_test(an_item_that_is_escaped_already_stays),
-		cmocka_unit_test(a_shortage_passes_and_an_absence_does_not),
+		cmocka_unit_test(a_shortage_is_temporary_and_an_absence_is_not),
 		cmocka_unit_test(pauses_grow_up_to_their_limit),
 		cmocka_unit_test_setup_teardown(
 			file_is_replaced_whole, enter_directory, leave_directory),
@@ -304,10 +304,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reads_proc_files, enter_directory, leave_directory),
 		cmocka_unit_test_setup_teardown(
 			makes_directories, enter_directory, leave_directory),
-		cmocka_unit_test(utf8_tells_good_from_bad),
-		cmocka_unit_test(utf8_clean_keeps_what_is_good),
-		cmocka_unit_test(a_module_id_is_all_of_what_is_known),
-		cmocka_unit_test(a_module_ids_name_tells_files_apart),
+		cmocka_unit_test(utf8_is_validated),
+		cmocka_unit_test(utf8_clean_keeps_valid_characters),
+		cmocka_unit_test(a_module_id_has_all_known_parts),
+		cmocka_unit_test(names_of_module_ids_are_distinct),
 		cmocka_unit_test(each_number_of_a_file_is_in_its_modules_name),
 		cmocka_unit_test(each_metric_has_its_texts),
 	};

@@ -10,7 +10,7 @@
 
 static const uint64_t SECOND = 1000000000;
 
-/* Time and CPU time of a process that is looked at every fifteen seconds. */
+/* Time and CPU time of a process that is measured every fifteen seconds. */
 struct load {
 	struct budget budget;
 	uint64_t now_ns, cpu_ns;
@@ -33,7 +33,7 @@ static struct load begin(double share, uint64_t hz)
 	return l;
 }
 
-static void stays_where_it_fits(void **state)
+static void stays_within_the_budget(void **state)
 {
 	struct load l = begin(0.01, 97);
 
@@ -54,7 +54,7 @@ static void steps_down_by_half(void **state)
 		assert_int_equal(look(&l, 0.02), steps[i]);
 }
 
-static void steps_up_by_a_quarter_after_three_calm_looks(void **state)
+static void steps_up_by_a_quarter_after_three_calm_measurements(void **state)
 {
 	static const uint64_t steps[] = { 24, 24, 30, 30, 30, 37, 37, 37, 46, 46, 46, 57, 57, 57,
 		71, 71, 71, 88, 88, 88, 97, 97, 97, 97 };
@@ -67,7 +67,7 @@ static void steps_up_by_a_quarter_after_three_calm_looks(void **state)
 		assert_int_equal(look(&l, 0.001), steps[i]);
 }
 
-static void from_one_hertz_it_comes_up_again(void **state)
+static void recovers_from_one_hertz(void **state)
 {
 	struct load l = begin(0.01, 2);
 
@@ -78,7 +78,7 @@ static void from_one_hertz_it_comes_up_again(void **state)
 	assert_int_equal(look(&l, 0), 2);
 }
 
-/* Usage between calm and excessive changes nothing and restarts the count of calm looks. */
+/* Usage between calm and excessive changes nothing and restarts the count of calm measurements. */
 static void the_middle_breaks_the_calm(void **state)
 {
 	struct load l = begin(0.01, 97);
@@ -93,8 +93,8 @@ static void the_middle_breaks_the_calm(void **state)
 	assert_int_equal(look(&l, 0.001), 60);
 }
 
-/* A cost in proportion to the frequency settles below the budget and moves no more. */
-static void it_settles(void **state)
+/* A cost in proportion to the frequency settles below the budget and stays there. */
+static void the_frequency_settles(void **state)
 {
 	struct load l = begin(0.01, 97);
 	uint64_t hz = 97, changes = 0;
@@ -110,7 +110,7 @@ static void it_settles(void **state)
 	assert_int_equal(changes, 0);
 }
 
-static void no_budget_is_no_limit(void **state)
+static void without_a_budget_there_is_no_limit(void **state)
 {
 	struct load l = begin(0, 97);
 
@@ -119,7 +119,7 @@ static void no_budget_is_no_limit(void **state)
 		assert_int_equal(look(&l, 2), 97);
 }
 
-static void clocks_that_go_back_change_nothing(void **state)
+static void clocks_that_step_back_change_nothing(void **state)
 {
 	struct load l = begin(0.01, 97);
 
@@ -135,14 +135,14 @@ static void clocks_that_go_back_change_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stays_where_it_fits),
+		cmocka_unit_test(stays_within_the_budget),
 		cmocka_unit_test(steps_down_by_half),
-		cmocka_unit_test(steps_up_by_a_quarter_after_three_calm_looks),
-		cmocka_unit_test(from_one_hertz_it_comes_up_again),
+		cmocka_unit_test(steps_up_by_a_quarter_after_three_calm_measurements),
+		cmocka_unit_test(recovers_from_one_hertz),
 		cmocka_unit_test(the_middle_breaks_the_calm),
-		cmocka_unit_test(it_settles),
-		cmocka_unit_test(no_budget_is_no_limit),
-		cmocka_unit_test(clocks_that_go_back_change_nothing),
+		cmocka_unit_test(the_frequency_settles),
+		cmocka_unit_test(without_a_budget_there_is_no_limit),
+		cmocka_unit_test(clocks_that_step_back_change_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

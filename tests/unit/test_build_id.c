@@ -53,7 +53,8 @@ static int read_bytes(const struct buffer *file, struct build_id *ret_id)
 	return build_id_read(fd, ret_id);
 }
 
-/* The build ID of a file whose notes are NOTES (taken), in a segment that says SIZE (0: its own).
+/* The build ID of a file whose notes are NOTES (freed here), in a segment that claims SIZE bytes
+ * (0: their real size).
  */
 static int read_notes(struct buffer *notes, uint64_t size, uint64_t align, struct build_id *ret_id)
 {
@@ -84,7 +85,7 @@ static void reads_a_build_id(void **state)
 	}
 }
 
-static void reads_a_build_id_behind_other_notes(void **state)
+static void reads_a_build_id_after_other_notes(void **state)
 {
 	autocall(buffer_deinit) struct buffer notes;
 	struct build_id id;
@@ -104,7 +105,7 @@ static void reads_a_build_id_behind_other_notes(void **state)
 	assert_int_equal(id.size, 18);
 }
 
-/* GNU property notes of x86_64 stand in a segment that is aligned to 8, and pad to it. */
+/* On x86_64, GNU property notes are in a segment aligned to 8 bytes, and padded to that. */
 static void pads_notes_to_8_where_the_segment_is(void **state)
 {
 	autocall(buffer_deinit) struct buffer notes;
@@ -141,7 +142,7 @@ static void reads_32_bit_files(void **state)
 	assert_int_equal(id.bytes[19], 0xa0 + 19);
 }
 
-static void other_notes_are_no_build_id(void **state)
+static void other_notes_are_not_taken_for_a_build_id(void **state)
 {
 	autocall(buffer_deinit) struct buffer notes;
 	struct build_id id = { .size = 99 };
@@ -173,7 +174,7 @@ static void a_build_id_of_another_size_is_refused(void **state)
 	assert_int_equal(read_notes(&notes, 0, 4, &id), -EOPNOTSUPP);
 }
 
-static void sizes_beyond_the_end_end_the_notes(void **state)
+static void sizes_beyond_the_end_stop_the_search(void **state)
 {
 	static const uint32_t sizes[] = { 0x1000, 0x7fffffff, 0xfffffffc, 0xffffffff };
 	autocall(buffer_deinit) struct buffer notes;
@@ -192,7 +193,7 @@ static void sizes_beyond_the_end_end_the_notes(void **state)
 	assert_int_equal(read_notes(&notes, UINT64_MAX, 4, &id), 0);
 }
 
-static void each_cut_file_is_refused(void **state)
+static void each_truncated_file_is_refused(void **state)
 {
 	autocall(buffer_deinit) struct buffer notes, file;
 	struct build_id id;
@@ -258,13 +259,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_build_id),
-		cmocka_unit_test(reads_a_build_id_behind_other_notes),
+		cmocka_unit_test(reads_a_build_id_after_other_notes),
 		cmocka_unit_test(pads_notes_to_8_where_the_segment_is),
 		cmocka_unit_test(reads_32_bit_files),
-		cmocka_unit_test(other_notes_are_no_build_id),
+		cmocka_unit_test(other_notes_are_not_taken_for_a_build_id),
 		cmocka_unit_test(a_build_id_of_another_size_is_refused),
-		cmocka_unit_test(sizes_beyond_the_end_end_the_notes),
-		cmocka_unit_test(each_cut_file_is_refused),
+		cmocka_unit_test(sizes_beyond_the_end_stop_the_search),
+		cmocka_unit_test(each_truncated_file_is_refused),
 		cmocka_unit_test(broken_headers_are_refused),
 		cmocka_unit_test(a_file_without_notes_has_none),
 	};

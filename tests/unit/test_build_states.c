@@ -54,7 +54,7 @@ static bool reaches_over(enum build_state state, unsigned int seen)
 	return false;
 }
 
-static void test_every_state_leads_to_the_end(void **state)
+static void test_every_state_reaches_the_end(void **state)
 {
 	(void)state;
 	for (int i = 0; i < BUILD_STATES; i++)
@@ -81,7 +81,7 @@ static void test_only_a_first_pass_is_tried_again(void **state)
 			assert_false(build_may_become((enum build_state)i, BUILD_POSTPONED));
 }
 
-static void test_a_build_with_an_index_stays_one(void **state)
+static void test_a_build_with_an_index_keeps_it(void **state)
 {
 	(void)state;
 	for (int from = 0; from < BUILD_STATES; from++)
@@ -128,7 +128,7 @@ static void test_the_oldest_is_found_first(void **state)
 		builds_move(&b, &builds[i], BUILD_WAITING);
 	assert_ptr_equal(builds_find(&b, BUILDS_WAITING, is_any, NULL), &builds[0]);
 	assert_ptr_equal(builds_find(&b, BUILDS_WAITING, is_first, NULL), &builds[1]);
-	/* From the middle, then from the end: what comes next goes behind what is left. */
+	/* Removes from the middle, then from the end; the next build is appended to the rest. */
 	builds_move(&b, &builds[1], BUILD_POSTPONED);
 	builds_move(&b, &builds[2], BUILD_OVER);
 	builds_move(&b, &builds[1], BUILD_WAITING);
@@ -137,7 +137,7 @@ static void test_the_oldest_is_found_first(void **state)
 	assert_int_equal(builds_number(&b, BUILDS_WAITING), 2);
 }
 
-static void test_what_was_asked_for_may_lead_to_a_question(void **state)
+static void test_a_missing_file_may_lead_to_a_question(void **state)
 {
 	struct build build = new_build();
 	struct builds b = { 0 };
@@ -184,7 +184,7 @@ static void assert_aborts(struct build *build, enum build_state from, enum build
 	assert_int_equal(WTERMSIG(status), SIGABRT);
 }
 
-static void test_a_step_that_is_not_drawn_aborts(void **state)
+static void test_an_illegal_transition_aborts(void **state)
 {
 	struct build build = new_build();
 
@@ -195,7 +195,7 @@ static void test_a_step_that_is_not_drawn_aborts(void **state)
 	assert_aborts(&build, BUILD_OVER, BUILD_WAITING);
 }
 
-static void test_a_state_that_its_fields_contradict_aborts(void **state)
+static void test_a_state_with_contradictory_fields_aborts(void **state)
 {
 	struct build childless = new_build(), running = new_build(), fileful = new_build();
 
@@ -211,15 +211,15 @@ static void test_a_state_that_its_fields_contradict_aborts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_state_leads_to_the_end),
+		cmocka_unit_test(test_every_state_reaches_the_end),
 		cmocka_unit_test(test_nothing_follows_the_end),
 		cmocka_unit_test(test_only_a_first_pass_is_tried_again),
-		cmocka_unit_test(test_a_build_with_an_index_stays_one),
+		cmocka_unit_test(test_a_build_with_an_index_keeps_it),
 		cmocka_unit_test(test_a_build_is_in_the_list_of_its_state),
 		cmocka_unit_test(test_the_oldest_is_found_first),
-		cmocka_unit_test(test_what_was_asked_for_may_lead_to_a_question),
-		cmocka_unit_test(test_a_step_that_is_not_drawn_aborts),
-		cmocka_unit_test(test_a_state_that_its_fields_contradict_aborts),
+		cmocka_unit_test(test_a_missing_file_may_lead_to_a_question),
+		cmocka_unit_test(test_an_illegal_transition_aborts),
+		cmocka_unit_test(test_a_state_with_contradictory_fields_aborts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Each time the loop looks, one build ends, or one module gets its debug files. */
+/* Each time the loop checks, one build ends, or one module gets its debug files. */
 static void end_one(void *context)
 {
 	struct fixture *f = context;
@@ -96,7 +96,7 @@ static void begin_ending(struct fixture *f)
 	assert_int_equal(loop_timer(f->loop, 0, 0, end_one, f, &timer), 0);
 }
 
-static void nothing_to_wait_for_takes_no_time(void **state)
+static void without_builds_there_is_no_wait(void **state)
 {
 	struct fixture *f = *state;
 
@@ -120,7 +120,7 @@ static void all_builds_are_waited_for_and_hurried(void **state)
 	assert_false(f->wait.waiting);
 }
 
-static void what_a_finished_walk_requests_is_waited_for(void **state)
+static void builds_requested_by_a_finished_walk_are_waited_for(void **state)
 {
 	struct fixture *f = *state;
 
@@ -139,14 +139,14 @@ static void the_wait_ends_with_its_time(void **state)
 	assert_int_equal(build_wait_run(&f->wait, 0), 0);
 	assert_int_equal(f->builds.pending, 1);
 	assert_false(f->wait.waiting);
-	/* And can begin anew. */
+	/* It can begin again. */
 	begin_ending(f);
 	assert_int_equal(build_wait_run(&f->wait, 1000 * SECOND), 0);
 	assert_int_equal(f->builds.pending, 0);
 }
 
-/* Nothing of a wait that is over stops the loop later. */
-static void a_wait_that_is_over_leaves_no_timer(void **state)
+/* A wait that has ended does not stop the loop later. */
+static void a_wait_that_has_ended_leaves_no_timer(void **state)
 {
 	struct fixture *f = *state;
 	int timer;
@@ -176,8 +176,8 @@ static void debug_files_are_waited_for_only_on_request(void **state)
 	assert_int_equal(f->builds.improving, 1);
 }
 
-/* Outside of a wait, a build that ended neither hurries the others nor stops the loop. */
-static void builds_that_nobody_waits_for_are_left_alone(void **state)
+/* Outside of a wait, the end of a build neither hurries the others nor stops the loop. */
+static void builds_outside_of_a_wait_are_left_alone(void **state)
 {
 	struct fixture *f = *state;
 
@@ -194,13 +194,13 @@ static void builds_that_nobody_waits_for_are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(nothing_to_wait_for_takes_no_time),
+		CASE(without_builds_there_is_no_wait),
 		CASE(all_builds_are_waited_for_and_hurried),
-		CASE(what_a_finished_walk_requests_is_waited_for),
+		CASE(builds_requested_by_a_finished_walk_are_waited_for),
 		CASE(the_wait_ends_with_its_time),
-		CASE(a_wait_that_is_over_leaves_no_timer),
+		CASE(a_wait_that_has_ended_leaves_no_timer),
 		CASE(debug_files_are_waited_for_only_on_request),
-		CASE(builds_that_nobody_waits_for_are_left_alone),
+		CASE(builds_outside_of_a_wait_are_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

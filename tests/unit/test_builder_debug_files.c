@@ -89,7 +89,7 @@ static void test_another_build_id_does_not(void **state)
 	assert_name(build(file_of(NULL, one_id), c, 3), "right");
 }
 
-static void test_nothing_that_fits(void **state)
+static void test_no_matching_debug_file(void **state)
 {
 	const struct debug_file c[] = { { file_of("other", other_id), DEBUG_FILE_SEPARATE, 0 },
 		{ memory_file("no ELF file", 11), DEBUG_FILE_SEPARATE, 0 },
@@ -97,7 +97,7 @@ static void test_nothing_that_fits(void **state)
 	struct index *index = build(file_of(NULL, one_id), c, 3);
 
 	(void)state;
-	/* They were looked at: no need to try again. */
+	/* They were examined: no need to try again. */
 	assert_false(index_lacks_debug(index));
 	assert_name(index, "");
 	index = build(file_of(NULL, one_id), NULL, 0);
@@ -105,7 +105,7 @@ static void test_nothing_that_fits(void **state)
 	index_destroy(index);
 }
 
-static void test_what_was_offered_is_told(void **state)
+static void test_examined_files_are_reported(void **state)
 {
 	const struct debug_file debug = { file_of("debug", one_id), DEBUG_FILE_SEPARATE, 0 };
 	struct debug_file split = { memory_file("no ELF file", 11), DEBUG_FILE_SPLIT, 0 };
@@ -135,7 +135,7 @@ static void test_a_link_wants_crc_and_build_id(void **state)
 	assert_name(build(file_of(NULL, one_id), &good, 1), "right");
 }
 
-static void test_without_build_ids_the_crc_has_to_do(void **state)
+static void test_without_build_ids_the_crc_decides(void **state)
 {
 	int right = file_of("right", NULL);
 	const struct debug_file linked = { right, DEBUG_FILE_LINKED, crc_of(right) };
@@ -146,7 +146,7 @@ static void test_without_build_ids_the_crc_has_to_do(void **state)
 	assert_name(build(file_of(NULL, NULL), &by_id, 1), "");
 }
 
-static void test_another_machine_is_another_file(void **state)
+static void test_a_file_for_another_machine_does_not_match(void **state)
 {
 	struct elf_writer elf;
 	struct debug_file c = { -1, DEBUG_FILE_SEPARATE, 0 };
@@ -159,7 +159,7 @@ static void test_another_machine_is_another_file(void **state)
 	assert_name(build(file_of(NULL, one_id), &c, 1), "");
 }
 
-static void test_its_own_symbols_stay(void **state)
+static void test_own_symbols_are_kept(void **state)
 {
 	const struct debug_file c = { file_of("debug", one_id), DEBUG_FILE_SEPARATE, 0 };
 	struct elf_writer elf;
@@ -239,12 +239,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_same_build_id_counts),
 		cmocka_unit_test(test_another_build_id_does_not),
-		cmocka_unit_test(test_nothing_that_fits),
-		cmocka_unit_test(test_what_was_offered_is_told),
+		cmocka_unit_test(test_no_matching_debug_file),
+		cmocka_unit_test(test_examined_files_are_reported),
 		cmocka_unit_test(test_a_link_wants_crc_and_build_id),
-		cmocka_unit_test(test_without_build_ids_the_crc_has_to_do),
-		cmocka_unit_test(test_another_machine_is_another_file),
-		cmocka_unit_test(test_its_own_symbols_stay),
+		cmocka_unit_test(test_without_build_ids_the_crc_decides),
+		cmocka_unit_test(test_a_file_for_another_machine_does_not_match),
+		cmocka_unit_test(test_own_symbols_are_kept),
 		cmocka_unit_test(test_small_symbols_are_unpacked),
 		cmocka_unit_test(test_small_symbols_over_the_limit_are_left_out),
 	};

@@ -79,8 +79,8 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 	switch (what) {
 	case 'i':
 		return write_index(output_fd);
-	case 'w': /* wants a file that is there, and then has it */
-	case 'W': /* likewise, and dies of it */
+	case 'w': /* asks for a file that exists, and gets it */
+	case 'W': /* likewise, and crashes on it */
 		if (!files->debug_files.count)
 			return write_index_of(output_fd, "without", "/etc/passwd");
 		if (what == 'W')
@@ -97,7 +97,7 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 		return -ENOSPC;
 	case 'm':
 		return eat_memory();
-	case 'l': /* says that it wrote an index, and did not */
+	case 'l': /* claims to have written an index */
 		return write(output_fd, "not an index", 12) == 12 ? 0 : -EIO;
 	default:
 		__builtin_trap();
@@ -169,7 +169,7 @@ static int teardown(void **state)
 static void run_until_done(struct fixture *f, size_t count)
 {
 	while (f->done_count < count)
-		turn(f);
+		run_loop_once(f);
 }
 
 static void open_gate(int gate, char what)
@@ -255,7 +255,7 @@ static void request_sized(struct fixture *f, uint8_t number, char what, off_t by
 	assert_int_equal(builds_request(f->builds, &id, fd, number), 0);
 }
 
-static void test_what_costs_least_is_first(void **state)
+static void test_cheapest_build_is_first(void **state)
 {
 	struct fixture *f = *state;
 	int one = request(f, 1, 0, 1), two = request(f, 2, 0, 2);
@@ -270,7 +270,7 @@ static void test_what_costs_least_is_first(void **state)
 	run_until_done(f, 4);
 }
 
-static void test_what_most_wait_for_is_first(void **state)
+static void test_most_awaited_build_is_first(void **state)
 {
 	struct fixture *f = *state;
 	int one = request(f, 1, 0, 1), two = request(f, 2, 0, 2);
@@ -290,7 +290,7 @@ static void test_what_most_wait_for_is_first(void **state)
 	run_until_done(f, 4);
 }
 
-static void test_what_is_waited_for_is_built_beside_big_ones(void **state)
+static void test_awaited_builds_run_beside_big_ones(void **state)
 {
 	struct fixture *f = *state;
 
@@ -382,7 +382,7 @@ static void test_limit_is_remembered(void **state)
 	expect_failure(*state, 'm', METRIC_INDEX_BUILDS_LIMIT, true);
 }
 
-static void test_lie_of_a_child_is_a_crash(void **state)
+static void test_false_claim_of_a_child_is_a_crash(void **state)
 {
 	expect_failure(*state, 'l', METRIC_INDEX_BUILDS_CRASH, true);
 }
@@ -400,7 +400,7 @@ static void test_full_disk_is_not_the_modules_fault(void **state)
 	assert_int_equal(setbacks.space_error, -ENOSPC);
 }
 
-static void test_crash_costs_no_other_module(void **state)
+static void test_crash_does_not_affect_other_modules(void **state)
 {
 	struct fixture *f = *state;
 	int gate = request(f, 1, 0, 1);
@@ -450,7 +450,7 @@ static void kill_builder(struct fixture *f)
 
 	assert_int_equal(kill(only_child(), SIGKILL), 0);
 	while (f->watched_count == watched && f->done_count == done)
-		turn(f);
+		run_loop_once(f);
 }
 
 static void expire_after(struct fixture *f, uint64_t seconds)
@@ -558,7 +558,7 @@ static void test_without_descriptors_a_build_waits_for_some(void **state)
 	assert_non_null(f->done[0].index);
 }
 
-static void test_builds_that_hurry_have_our_priority(void **state)
+static void test_urgent_builds_have_our_priority(void **state)
 {
 	struct fixture *f = *state;
 	int gate = request(f, 1, 0, 1), ours = getpriority(PRIO_PROCESS, 0);
@@ -597,7 +597,7 @@ static void test_without_a_file_only_the_cache_is_asked(void **state)
 	assert_false(cache_failed(f->cache, &id));
 }
 
-static void test_done_may_ask_for_more(void **state)
+static void test_done_may_request_more(void **state)
 {
 	struct fixture *f = *state;
 
@@ -608,7 +608,7 @@ static void test_done_may_ask_for_more(void **state)
 	assert_non_null(f->done[1].index);
 }
 
-static void test_destroy_ends_what_runs_and_waits(void **state)
+static void test_destroy_ends_running_and_waiting_builds(void **state)
 {
 	struct fixture *f = *state;
 	struct pollfd gates[3];
@@ -618,7 +618,7 @@ static void test_destroy_ends_what_runs_and_waits(void **state)
 	builds_destroy(take(f->builds));
 	assert_int_equal(f->watched_count, 0);
 	assert_int_equal(f->done_count, 0);
-	/* No reader is left at any of the pipes. */
+	/* No pipe has a reader any more. */
 	assert_int_equal(poll(gates, 3, 0), 3);
 	for (int i = 0; i < 3; i++) {
 		assert_true(gates[i].revents & POLLERR);
@@ -666,7 +666,7 @@ static void assert_function(const struct index *index, const char *name)
 	assert_string_equal(frame.name, name);
 }
 
-static void test_what_is_wanted_is_given_in_a_second_pass(void **state)
+static void test_missing_files_are_given_in_a_second_pass(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id id = make_id(50);
@@ -694,14 +694,14 @@ static void test_a_second_pass_that_fails_leaves_the_first(void **state)
 	assert_false(cache_failed(f->cache, &id));
 }
 
-static void test_what_is_not_there_takes_no_second_pass(void **state)
+static void test_absent_files_cause_no_second_pass(void **state)
 {
 	struct fixture *f = *state;
 
 	request_twice(f, 52, 'n');
 	run_until_done(f, 1);
 	assert_function(f->done[0].index, "without");
-	/* A request without a search path takes no second pass either. */
+	/* A request without a search path has no second pass either. */
 	close(request(f, 53, 'w', 53));
 	run_until_done(f, 2);
 	assert_function(f->done[1].index, "without");
@@ -713,31 +713,31 @@ static void test_what_is_not_there_takes_no_second_pass(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_what_is_wanted_is_given_in_a_second_pass),
+		TEST(test_missing_files_are_given_in_a_second_pass),
 		TEST(test_a_second_pass_that_fails_leaves_the_first),
-		TEST(test_what_is_not_there_takes_no_second_pass),
+		TEST(test_absent_files_cause_no_second_pass),
 		TEST(test_builds_once_and_then_finds_it),
 		TEST(test_requests_of_one_module_share_a_build),
 		TEST(test_no_more_children_than_allowed),
-		TEST(test_what_costs_least_is_first),
-		TEST(test_what_most_wait_for_is_first),
-		TEST(test_what_is_waited_for_is_built_beside_big_ones),
+		TEST(test_cheapest_build_is_first),
+		TEST(test_most_awaited_build_is_first),
+		TEST(test_awaited_builds_run_beside_big_ones),
 		TEST(test_an_index_of_another_content_is_not_delivered),
 		TEST(test_full_queue_refuses),
 		TEST(test_bad_input_is_remembered),
 		TEST(test_crash_is_remembered),
 		TEST(test_limit_is_remembered),
-		TEST(test_lie_of_a_child_is_a_crash),
+		TEST(test_false_claim_of_a_child_is_a_crash),
 		TEST(test_full_disk_is_not_the_modules_fault),
-		TEST(test_crash_costs_no_other_module),
+		TEST(test_crash_does_not_affect_other_modules),
 		TEST(test_child_that_sleeps_expires),
 		TEST(test_a_builder_that_was_killed_is_started_again),
 		TEST(test_a_file_that_kills_each_builder_is_left_alone),
 		TEST(test_without_descriptors_a_build_waits_for_some),
-		TEST(test_builds_that_hurry_have_our_priority),
+		TEST(test_urgent_builds_have_our_priority),
 		TEST(test_without_a_file_only_the_cache_is_asked),
-		TEST(test_done_may_ask_for_more),
-		TEST(test_destroy_ends_what_runs_and_waits),
+		TEST(test_done_may_request_more),
+		TEST(test_destroy_ends_running_and_waiting_builds),
 		TEST(test_unwritable_cache_starts_nothing),
 	};
 

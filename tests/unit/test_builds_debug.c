@@ -78,7 +78,7 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 	switch (what) {
 	case 'r':
 		return write_index(files, "lines", INDEX_SOURCE_DWARF);
-	case 'o': /* another build's: nothing of it is taken */
+	case 'o': /* of another build: ignored */
 		return write_index(files, "bare", INDEX_SOURCE_DEBUG_FILES);
 	case '\x7f': /* an ELF file that shares parts with another */
 		return write_index(files,
@@ -124,7 +124,7 @@ static int ask(const char *build_id)
 	case 'e':
 		result.error = -ECONNREFUSED;
 		break;
-	case 'S': /* has a debug file, and not what that shares */
+	case 'S': /* has a debug file, but not the file it shares */
 		if (for_shared) {
 			result = (struct sandbox_result){ .error = -ENOENT,
 				.broken_units = 1 << 16 };
@@ -175,7 +175,7 @@ static void on_done(void *context, uint64_t tag, struct index *index)
 		request_without_descriptors(f);
 }
 
-/* Waits until FD can be read, which has to be watched. */
+/* Waits until FD, which must be watched, is readable. */
 static void builds_ready_at(struct fixture *f, int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
@@ -295,12 +295,12 @@ static void request(struct fixture *f, uint8_t number, uint64_t tag)
 	request_path(f, number, tag, "/nowhere/program");
 }
 
-/* Until nothing is built, asked or expected any more. */
+/* Runs until no build, question or answer is pending. */
 static void run(struct fixture *f)
 {
 	builds_expire(f->builds, clock_monotonic_ns());
 	while (f->watched_count) {
-		turn(f);
+		run_loop_once(f);
 		builds_expire(f->builds, clock_monotonic_ns());
 	}
 	assert_int_equal(builds_pending(f->builds), 0);
@@ -328,7 +328,7 @@ static void test_an_index_at_once_and_a_better_one_later(void **state)
 	request(f, 1, 11);
 	assert_int_equal(builds_pending(f->builds), 1);
 	while (!f->done_count)
-		turn(f);
+		run_loop_once(f);
 	assert_done(f, 0, 11, "bare");
 	assert_int_equal(builds_pending(f->builds), 0);
 	assert_int_equal(builds_improving(f->builds).modules, 1);
@@ -338,7 +338,7 @@ static void test_an_index_at_once_and_a_better_one_later(void **state)
 	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 1);
 	assert_int_equal(metric(f, METRIC_DEBUGINFOD_BYTES), 1);
 	assert_int_equal(files_in(f->directory, ""), 2 + 1); /* . and .. and the index */
-	/* That is what the cache has now. */
+	/* The cache has that index now. */
 	request(f, 1, 12);
 	run(f);
 	assert_int_equal(f->done_count, 3);
@@ -362,14 +362,14 @@ static void test_an_index_of_the_cache_becomes_better(void **state)
 	assert_done(f, 2, 12, "lines");
 }
 
-static void test_who_comes_meanwhile_gets_both(void **state)
+static void test_a_request_in_between_gets_both(void **state)
 {
 	struct fixture *f = *state;
 
 	start(f, 'r');
 	request(f, 1, 11);
 	while (!f->done_count)
-		turn(f);
+		run_loop_once(f);
 	request(f, 1, 12);
 	request(f, 1, 12);
 	assert_int_equal(f->done_count, 3);
@@ -381,7 +381,7 @@ static void test_who_comes_meanwhile_gets_both(void **state)
 	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FOUND), 1);
 }
 
-static void test_of_no_file_nobody_is_asked(void **state)
+static void test_without_a_file_no_server_is_asked(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id id = make_id(3);
@@ -411,7 +411,7 @@ static void expect_no_better(struct fixture *f, enum metric id, uint64_t count)
 	assert_true(index_lacks_debug(f->done[1].index));
 }
 
-static void test_what_is_not_there_is_asked_once(void **state)
+static void test_an_absent_file_is_asked_for_once(void **state)
 {
 	struct fixture *f = *state;
 
@@ -469,7 +469,7 @@ static void test_a_file_that_interrupts_the_build_is_asked_for_later(void **stat
 	assert_int_equal(metric(f, METRIC_INDEX_BUILDS_INTERRUPTED), 1);
 	now_ns = clock_real_ns();
 	assert_false(cache_absent(f->cache, &debug_id, "http://m.test", now_ns));
-	/* The second time it is left alone for longer. */
+	/* The second pause is longer. */
 	cache_add_interrupted(f->cache, &debug_file);
 	now_ns = clock_real_ns();
 	assert_true(cache_pause_ns(f->cache, &debug_file, now_ns) > SECOND_NS);
@@ -496,7 +496,7 @@ static void test_servers_that_fail_are_left_alone(void **state)
 	assert_done(f, f->done_count - 1, 21, "lines");
 }
 
-static void test_a_few_at_once(void **state)
+static void test_several_questions_at_once(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t now_ns = clock_monotonic_ns();
@@ -505,7 +505,7 @@ static void test_a_few_at_once(void **state)
 	for (uint8_t i = 1; i <= 20; i++)
 		request(f, i, i);
 	while (f->done_count < 20)
-		turn(f);
+		run_loop_once(f);
 	builds_expire(f->builds, now_ns);
 	assert_int_equal(f->watched_count, BUILDS_OPEN_DEBUG);
 	assert_int_equal(builds_improving(f->builds).modules, 20);
@@ -517,7 +517,7 @@ static void test_a_few_at_once(void **state)
 	assert_int_equal(metric(f, METRIC_DEBUGINFOD_FAILED), BUILDS_OPEN_DEBUG);
 }
 
-static void test_many_one_after_the_other(void **state)
+static void test_many_questions_in_sequence(void **state)
 {
 	struct fixture *f = *state;
 
@@ -558,7 +558,7 @@ static void test_shared_parts_that_are_not_there_are_asked_for_once(void **state
 }
 
 /* `done` may request a module. If nothing can be started then, what is being delivered stays. */
-static void test_a_request_from_done_drops_nothing_that_is_delivered(void **state)
+static void test_a_request_from_done_does_not_drop_a_delivery(void **state)
 {
 	struct fixture *f = *state;
 	int question, second;
@@ -566,7 +566,7 @@ static void test_a_request_from_done_drops_nothing_that_is_delivered(void **stat
 	start(f, 'r');
 	request(f, 1, 11);
 	while (!f->done_count)
-		turn(f);
+		run_loop_once(f);
 	builds_expire(f->builds, clock_monotonic_ns());
 	assert_int_equal(f->watched_count, 1);
 	question = f->watched[0].fd;
@@ -593,7 +593,7 @@ static void test_destroy_ends_questions(void **state)
 	for (uint8_t i = 1; i <= 6; i++)
 		request(f, i, i);
 	while (f->done_count < 6)
-		turn(f);
+		run_loop_once(f);
 	builds_expire(f->builds, clock_monotonic_ns());
 	assert_int_equal(f->watched_count, BUILDS_OPEN_DEBUG);
 	builds_destroy(take(f->builds));
@@ -608,19 +608,19 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(test_an_index_at_once_and_a_better_one_later),
 		TEST(test_an_index_of_the_cache_becomes_better),
-		TEST(test_who_comes_meanwhile_gets_both),
-		TEST(test_of_no_file_nobody_is_asked),
-		TEST(test_what_is_not_there_is_asked_once),
+		TEST(test_a_request_in_between_gets_both),
+		TEST(test_without_a_file_no_server_is_asked),
+		TEST(test_an_absent_file_is_asked_for_once),
 		TEST(test_the_file_of_another_build_is_asked_once),
 		TEST(test_a_file_that_kills_the_sandbox_is_asked_once),
 		TEST(test_a_full_disk_is_not_the_files_fault),
 		TEST(test_a_file_that_interrupts_the_build_is_asked_for_later),
 		TEST(test_servers_that_fail_are_left_alone),
-		TEST(test_a_few_at_once),
-		TEST(test_many_one_after_the_other),
+		TEST(test_several_questions_at_once),
+		TEST(test_many_questions_in_sequence),
 		TEST(test_what_a_debug_file_shares_is_asked_for_too),
 		TEST(test_shared_parts_that_are_not_there_are_asked_for_once),
-		TEST(test_a_request_from_done_drops_nothing_that_is_delivered),
+		TEST(test_a_request_from_done_does_not_drop_a_delivery),
 		TEST(test_destroy_ends_questions),
 	};
 

@@ -27,7 +27,7 @@ static void note(void *context, struct process *p)
 	found->pids[found->count++] = p->pid;
 }
 
-/* The times are the 14th and 15th word; COMM may hold what looks like others. */
+/* The times are words 14 and 15; COMM may contain text that looks like more words. */
 static void use_time(
 	struct fixture *f, uint32_t pid, const char *comm, unsigned int user, unsigned int system)
 {
@@ -75,7 +75,7 @@ static void the_busiest_come_first(void **state)
 	assert_int_equal(found.pids[1], 103);
 }
 
-static void a_name_with_words_and_parentheses_moves_nothing(void **state)
+static void words_and_parentheses_in_a_name_do_not_shift_fields(void **state)
 {
 	struct fixture *f = *state;
 	struct found found;
@@ -118,7 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(the_busiest_come_first),
-		CASE(a_name_with_words_and_parentheses_moves_nothing),
+		CASE(words_and_parentheses_in_a_name_do_not_shift_fields),
 		CASE(a_process_whose_time_is_unknown_comes_last),
 		CASE(kernel_threads_and_unknown_programs_are_left_out),
 	};

@@ -184,8 +184,8 @@ static void test_round_trip(void **state)
 	assert_int_equal(open_result(f->cache, &by_file), -ENOENT);
 }
 
-/* Indexes of files without contents: what write_index() makes has no content hash. */
-static void test_an_index_of_another_file_is_not_believed(void **state)
+/* Indexes of files without contents, since write_index() sets no content hash. */
+static void test_an_index_of_another_file_is_rejected(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id id = make_id(1);
@@ -196,7 +196,7 @@ static void test_an_index_of_another_file_is_not_believed(void **state)
 	assert_int_equal(open_result(f->cache, &id), -ENOENT);
 }
 
-static void test_by_build_id_there_must_be_only_one(void **state)
+static void test_lookup_by_build_id_must_be_unambiguous(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id one = make_id(1), other = make_id(1), two = make_id(2);
@@ -365,7 +365,7 @@ static void test_symbolic_link_is_not_followed(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void test_file_that_others_may_write_is_not_believed(void **state)
+static void test_file_writable_by_others_is_rejected(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id id = make_id(1);
@@ -392,7 +392,7 @@ static void test_makes_missing_directories(void **state)
 	rmdir(path);
 }
 
-static void test_directory_that_others_may_write_is_refused(void **state)
+static void test_directory_writable_by_others_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct cache *cache = NULL;
@@ -404,7 +404,7 @@ static void test_directory_that_others_may_write_is_refused(void **state)
 	assert_null(cache);
 }
 
-static void test_directory_of_somebody_else_is_refused(void **state)
+static void test_directory_of_another_user_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct cache *cache = NULL;
@@ -498,7 +498,7 @@ static void test_trim_removes_the_least_recently_used(void **state)
 	check_name(f->cache, &a, "function"); /* now the youngest */
 	find_file(f, "aaaa", path, sizeof(path));
 	assert_int_equal(stat(path, &st), 0);
-	/* Two and a half; an eighth of it is freed beyond what is needed. */
+	/* Room for two and a half; trimming frees an eighth of the limit more than is needed. */
 	assert_int_equal(
 		cache_create(f->directory, 5 * ((uint64_t)st.st_size + 4096) / 2, &small), 0);
 	assert_int_equal(cache_trim(small), 0);
@@ -509,7 +509,7 @@ static void test_trim_removes_the_least_recently_used(void **state)
 }
 
 /* Entries dated in the future by a wrong clock are evicted first. */
-static void test_trim_removes_what_is_of_the_future(void **state)
+static void test_trim_removes_entries_from_the_future(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id a = make_id(0xaa), b = make_id(0xbb), c = make_id(0xcc);
@@ -533,7 +533,7 @@ static void test_trim_removes_what_is_of_the_future(void **state)
 	cache_destroy(small);
 }
 
-static void test_limit_holds_without_being_asked(void **state)
+static void test_limit_is_kept_without_a_call_to_trim(void **state)
 {
 	struct fixture *f = *state;
 	struct cache *small;
@@ -548,8 +548,8 @@ static void test_limit_holds_without_being_asked(void **state)
 	cache_destroy(small);
 }
 
-/* What an earlier run with a larger limit left there. */
-static void test_first_commit_counts_what_was_there(void **state)
+/* Left there by an earlier run with a larger limit. */
+static void test_first_commit_counts_existing_files(void **state)
 {
 	struct module_id another = make_id(40);
 	struct fixture *f = *state;
@@ -689,22 +689,22 @@ int main(void)
 		TEST(test_an_index_of_claimed_numbers_is_not_kept),
 		TEST(test_a_shared_file_counts_once),
 		TEST(test_a_later_commit_replaces),
-		TEST(test_an_index_of_another_file_is_not_believed),
-		TEST(test_by_build_id_there_must_be_only_one),
+		TEST(test_an_index_of_another_file_is_rejected),
+		TEST(test_lookup_by_build_id_must_be_unambiguous),
 		TEST(test_bad_file_is_removed),
 		TEST(test_symbolic_link_is_not_followed),
-		TEST(test_file_that_others_may_write_is_not_believed),
+		TEST(test_file_writable_by_others_is_rejected),
 		TEST(test_makes_missing_directories),
-		TEST(test_directory_that_others_may_write_is_refused),
-		TEST(test_directory_of_somebody_else_is_refused),
+		TEST(test_directory_writable_by_others_is_refused),
+		TEST(test_directory_of_another_user_is_refused),
 		TEST(test_directory_that_is_a_link_is_refused),
 		TEST(test_failed_is_remembered),
 		TEST(test_each_interruption_costs_a_longer_pause),
 		TEST(test_abandoned_leaves_nothing),
 		TEST(test_trim_removes_the_least_recently_used),
-		TEST(test_trim_removes_what_is_of_the_future),
-		TEST(test_limit_holds_without_being_asked),
-		TEST(test_first_commit_counts_what_was_there),
+		TEST(test_trim_removes_entries_from_the_future),
+		TEST(test_limit_is_kept_without_a_call_to_trim),
+		TEST(test_first_commit_counts_existing_files),
 		TEST(test_strange_files_are_left_alone),
 		TEST(test_temporary_in_use_survives_a_trim),
 		TEST(test_temporary_of_a_dead_process_is_removed),

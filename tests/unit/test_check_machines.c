@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fathom check` on machines of all kinds: what is missing there, what it says and how it exits. */
+/* `fathom check` on machines of all kinds: which features are missing, what it prints, and its exit
+ * status. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@
 #include "base/cleanup.h"
 #include "base/host.h"
 
-/* A machine. The functions below, in place of the program's and of the C library's, answer from it.
+/* A machine. The functions below replace the program's and the C library's, and answer from it.
  */
 static struct machine {
 	const char *release, *lockdown, *kallsyms, *kptr_restrict, *paranoid,
@@ -234,7 +235,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What is said of the feature NAME. */
+/* The text printed for the feature NAME. */
 static void expect(const char *name, enum check_state state, const char *why, const char *fix)
 {
 	int count = check_features(features);
@@ -288,7 +289,7 @@ static void capabilities(void **state)
 		enum check_state state;
 		const char *why;
 	} cases[] = {
-		/* SYS_ADMIN (21) stands for those that were split off it. */
+		/* SYS_ADMIN (21) includes the capabilities that were split off from it. */
 		{ "0000000000280004", CHECK_OK, "all that fathom uses" },
 		{ "0000000000200004", CHECK_DEGRADED, "without CAP_SYS_PTRACE" },
 		{ "0000000000280000", CHECK_DEGRADED, "without CAP_DAC_READ_SEARCH" },
@@ -349,7 +350,7 @@ static void paranoid_levels(void **state)
 	(void)state;
 	expect("perf_event_paranoid", CHECK_OK, "2", "");
 	machine.paranoid = "3\n";
-	expect("perf_event_paranoid", CHECK_OK, "3", ""); /* of no concern to CAP_SYS_ADMIN */
+	expect("perf_event_paranoid", CHECK_OK, "3", ""); /* not affected by CAP_SYS_ADMIN */
 	machine.status = "CapEff:\t000001c400080004\n";
 	expect("perf_event_paranoid", CHECK_DEGRADED, "3: this distribution", "sysctl");
 	machine.paranoid = "2\n";
@@ -410,7 +411,7 @@ static void samplers(void **state)
 	expect("mapping-lookup", CHECK_DEGRADED, "by a table per process", "Linux 6.1");
 }
 
-static void ways_to_attach(void **state)
+static void attach_methods(void **state)
 {
 	(void)state;
 	machine.uprobe_multi = machine.fentry = -EPERM;
@@ -424,7 +425,7 @@ static void ways_to_attach(void **state)
 	expect("fentry", CHECK_DEGRADED, "not supported by this kernel", "CONFIG_FUNCTION_TRACER");
 }
 
-static void places_of_tracefs(void **state)
+static void mount_points_of_tracefs(void **state)
 {
 	(void)state;
 	expect("tracefs", CHECK_OK, "/sys/kernel/tracing", "");
@@ -491,7 +492,7 @@ static void a_line_for_each_feature(void **state)
 	assert_int_equal(run(NULL, -1), EXIT_DONE);
 }
 
-static void the_same_as_json(void **state)
+static void json_has_the_same_content(void **state)
 {
 	static const char begin[] = "[\n  {\"feature\": \"kernel\", \"state\": \"ok\", "
 				    "\"why\": \"Linux 6.1.0-rc1 pdp11\", \"fix\": \"\"},\n";
@@ -506,7 +507,7 @@ static void the_same_as_json(void **state)
 	assert_null(strstr(output, "to do"));
 }
 
-static void what_cannot_be_printed_fails(void **state)
+static void output_that_cannot_be_written_fails(void **state)
 {
 	int full = open("/dev/full", O_WRONLY);
 
@@ -527,11 +528,11 @@ int main(void)
 		CASE(containers),
 		CASE(events),
 		CASE(samplers),
-		CASE(ways_to_attach),
-		CASE(places_of_tracefs),
+		CASE(attach_methods),
+		CASE(mount_points_of_tracefs),
 		CASE(a_line_for_each_feature),
-		CASE(the_same_as_json),
-		CASE(what_cannot_be_printed_fails),
+		CASE(json_has_the_same_content),
+		CASE(output_that_cannot_be_written_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

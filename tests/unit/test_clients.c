@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients may cost: the bucket of CPU time, and whose budget pays. */
+/* The CPU budgets of clients: the bucket, and which class pays. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static void test_share_starts_full_and_may_be_overdrawn_once(void **state)
 	assert_int_equal(cpu_share_wait_ns(&share, SECOND_NS + 201 * MS_NS), 0);
 }
 
-static void test_share_waits_as_long_as_it_says(void **state)
+static void test_share_waits_as_long_as_announced(void **state)
 {
 	struct cpu_share share, copy;
 	uint64_t now_ns = 0, wait_ns;
@@ -83,7 +83,7 @@ static void test_share_forgives_what_takes_too_long(void **state)
 	cpu_share_spend(&share, UINT64_MAX, 0);
 	cpu_share_spend(&share, UINT64_MAX, 0);
 	assert_in_range(cpu_share_wait_ns(&share, 0), 9 * SECOND_NS, 10 * SECOND_NS + MS_NS);
-	/* A clock that goes back neither pays nor costs. */
+	/* A clock that steps back neither adds nor takes CPU time. */
 	cpu_share_init(&share, 10, MS_NS, SECOND_NS);
 	cpu_share_spend(&share, 2 * MS_NS, 0);
 	assert_in_range(cpu_share_wait_ns(&share, 0), 99 * MS_NS, 101 * MS_NS);
@@ -119,7 +119,7 @@ static void test_cost_is_split_by_requests(void **state)
 
 	(void)state;
 	clients_init(&c, 0);
-	/* 3 of 4 requests are others': they owe so much that it is capped. */
+	/* 3 of 4 requests are from others, whose debt reaches its cap. */
 	assert_int_equal(clients_request(&c, CLIENT_OWNER, 0), 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(clients_request(&c, CLIENT_OTHER, 0), 0);
@@ -188,7 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_share_starts_full_and_may_be_overdrawn_once),
-		cmocka_unit_test(test_share_waits_as_long_as_it_says),
+		cmocka_unit_test(test_share_waits_as_long_as_announced),
 		cmocka_unit_test(test_share_saves_no_more_than_its_limit),
 		cmocka_unit_test(test_share_is_exact_over_many_small_steps),
 		cmocka_unit_test(test_share_forgives_what_takes_too_long),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent/sampler/collect on a kernel that refuses one of its calls: the error is told with its step,
- * and nothing stays behind. Needs root, as BPF does.
+ * agent/sampler/collect on a kernel that refuses one of its calls: the error is reported with its
+ * step, and nothing leaks. Needs root, as BPF does.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +97,7 @@ static void create_or_skip(struct world *w)
 		skip();
 }
 
-static void everything_is_given_back(void **state)
+static void all_resources_are_released(void **state)
 {
 	struct world *w = *state;
 
@@ -116,7 +116,7 @@ static void everything_is_given_back(void **state)
 }
 
 /* Calls that the sampler cannot do without. */
-static void a_needed_call_that_is_refused(void **state)
+static void a_required_call_that_is_refused(void **state)
 {
 	static const struct {
 		struct refused_call call;
@@ -215,7 +215,7 @@ static void targets_are_given_to_the_kernel(void **state)
 	assert_int_equal(create(w), 0);
 }
 
-static void a_cpu_that_is_not_there(void **state)
+static void a_cpu_that_does_not_exist(void **state)
 {
 	static const int cpus[] = { 0, 4000 };
 	struct world *w = *state;
@@ -256,7 +256,7 @@ static int probe_fentry(void *context)
 	return attach_probe_fentry();
 }
 
-static void what_a_probe_is_refused_is_its_answer(void **state)
+static void a_refusal_is_the_answer_of_a_probe(void **state)
 {
 	static int (*const probes[])(
 		void *context) = { probe_mapping, probe_uprobe_multi, probe_fentry };
@@ -288,12 +288,12 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		CASE(everything_is_given_back),
-		CASE(a_needed_call_that_is_refused),
+		CASE(all_resources_are_released),
+		CASE(a_required_call_that_is_refused),
 		CASE(a_switch_that_is_refused),
 		CASE(targets_are_given_to_the_kernel),
-		CASE(a_cpu_that_is_not_there),
-		CASE(what_a_probe_is_refused_is_its_answer),
+		CASE(a_cpu_that_does_not_exist),
+		CASE(a_refusal_is_the_answer_of_a_probe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

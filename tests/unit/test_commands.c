@@ -38,7 +38,7 @@ static int run_and_read(const char *name, const char *argument, int fd, char out
 	return status;
 }
 
-static void rows_are_whole(void **state)
+static void rows_are_complete(void **state)
 {
 	const struct command *command;
 
@@ -72,7 +72,7 @@ static void help_is_the_usage_and_the_options(void **state)
 	}
 }
 
-static void an_argument_that_is_not_wanted_is_named(void **state)
+static void a_superfluous_argument_is_named(void **state)
 {
 	static char output[OUTPUT_BYTES];
 	const struct command *command;
@@ -142,9 +142,9 @@ static void completion_knows_every_remote_store(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_whole),
+		cmocka_unit_test(rows_are_complete),
 		cmocka_unit_test(help_is_the_usage_and_the_options),
-		cmocka_unit_test(an_argument_that_is_not_wanted_is_named),
+		cmocka_unit_test(a_superfluous_argument_is_named),
 		cmocka_unit_test(an_unknown_option_is_bad_usage),
 		cmocka_unit_test(a_log_level_that_does_not_exist_is_bad_usage),
 		cmocka_unit_test(secrets_are_not_left_in_the_arguments),

@@ -20,7 +20,7 @@ enum { OUTPUT_BYTES = 1 << 20 };
 static struct command_run run;
 static char output[OUTPUT_BYTES];
 
-/* What SHELL prints when it has read its completion script and then the text AFTER. */
+/* The output of SHELL for its completion script followed by the text AFTER. */
 static const char *completed(const char *shell, const char *before, const char *after)
 {
 	char script[] = "/tmp/fathom-test-XXXXXX", command[64], words[32];
@@ -49,7 +49,7 @@ static bool is_shown(const struct command *command, enum setting id)
 
 /* ---- bash ------------------------------------------------------------------------------------ */
 
-/* What is offered behind WORDS, of which the last one is to be completed. */
+/* The candidates for the last of WORDS. */
 static void bash_offers(const char *words, const char *expected)
 {
 	char text[512];
@@ -88,7 +88,7 @@ static void bash_completes_what_is_typed(void **state)
 		"itself\n"));
 }
 
-/* The words that the parser takes, and those that are found on the machine. */
+/* Words that the parser accepts, and those found on the machine. */
 static const char *expected_value(enum setting id)
 {
 	static const struct {
@@ -169,7 +169,7 @@ static const char zsh_functions[] = "_arguments() { print -rl -- \"$@\" }\n"
 				    "_describe() { print -rl -- $1 ${(P)2} }\n"
 				    "_values() { print -r -- values \"$@\" }\n";
 
-/* What the script hands to zsh when the words of the array are typed. */
+/* What the script passes to zsh when the words of the array are typed. */
 static const char *zsh_arguments(const char *words)
 {
 	char before[512];
@@ -189,7 +189,7 @@ static void has_line(const char *text, const char *line)
 	fail_msg("no line '%s' in:\n%s", line, text);
 }
 
-static void zsh_is_told_of_the_commands(void **state)
+static void zsh_is_given_the_commands(void **state)
 {
 	const struct command *command;
 	const char *text = zsh_arguments("fathom ''");
@@ -212,7 +212,7 @@ static void zsh_is_told_of_the_commands(void **state)
 	assert_int_equal(lines + 1, 0);
 }
 
-static void zsh_is_told_of_options_and_their_values(void **state)
+static void zsh_is_given_options_and_their_values(void **state)
 {
 	const char *text;
 
@@ -242,7 +242,7 @@ static void zsh_is_told_of_options_and_their_values(void **state)
 	assert_string_equal(zsh_arguments("fathom completion ''"), "values shell bash zsh\n");
 }
 
-static void zsh_is_told_of_every_option(void **state)
+static void zsh_is_given_every_option(void **state)
 {
 	const struct command *command;
 	char words[64], option[80];
@@ -265,7 +265,7 @@ static void zsh_is_told_of_every_option(void **state)
 		}
 		for (const char *at = output; *at; at++)
 			options -= *at == '\n';
-		assert_int_equal(options + 3, 0); /* -s, -S and what is no option */
+		assert_int_equal(options + 3, 0); /* -s, -S and words that are not options */
 	}
 }
 
@@ -283,9 +283,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bash_completes_what_is_typed),
 		cmocka_unit_test(bash_knows_every_option_and_its_value),
-		cmocka_unit_test(zsh_is_told_of_the_commands),
-		cmocka_unit_test(zsh_is_told_of_options_and_their_values),
-		cmocka_unit_test(zsh_is_told_of_every_option),
+		cmocka_unit_test(zsh_is_given_the_commands),
+		cmocka_unit_test(zsh_is_given_options_and_their_values),
+		cmocka_unit_test(zsh_is_given_every_option),
 		cmocka_unit_test(other_shells_have_none),
 	};
 

@@ -23,7 +23,7 @@ static int parse(struct config *config, char **argv)
 
 #define PARSE(config, ...) parse(config, (char *[]){ (char *)"record", __VA_ARGS__, NULL })
 
-static void defaults_stand(void **state)
+static void defaults_are_in_effect(void **state)
 {
 	struct config config;
 
@@ -76,7 +76,7 @@ static void units_of_time_and_size(void **state)
 	config_deinit(&config);
 }
 
-static void nonsense_is_refused(void **state)
+static void invalid_values_are_refused(void **state)
 {
 	static const char *const bad[] = { "-Fabc", "-F-1", "-F", "-d1x", "-d-1", "-d.", "-ds",
 		"-dinf", "-d0x1", "-d1e3", "--no-such", "-Z", "--memory-limit=1Q",
@@ -88,7 +88,7 @@ static void nonsense_is_refused(void **state)
 		assert_int_equal(PARSE(&config, (char *)bad[i]), -EINVAL);
 }
 
-static void environment_comes_before_the_command_line(void **state)
+static void the_command_line_overrides_the_environment(void **state)
 {
 	struct config config;
 
@@ -133,7 +133,7 @@ static void servers_of_debug_files(void **state)
 	setenv("FATHOM_DEBUGINFOD_URLS", "debian.net", 1);
 	assert_int_equal(PARSE(&config, "-U"), -EINVAL);
 	unsetenv("FATHOM_DEBUGINFOD_URLS");
-	/* What gdb may know and we do not. */
+	/* Forms that gdb accepts and we do not. */
 	setenv("DEBUGINFOD_URLS", "https://a file:///mnt", 1);
 	assert_int_equal(PARSE(&config, "-U"), 0);
 	assert_null(config_text(&config, SETTING_debuginfod_urls));
@@ -186,11 +186,11 @@ static void each_option_is_in_the_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults_stand),
+		cmocka_unit_test(defaults_are_in_effect),
 		cmocka_unit_test(options_in_all_their_forms),
 		cmocka_unit_test(units_of_time_and_size),
-		cmocka_unit_test(nonsense_is_refused),
-		cmocka_unit_test(environment_comes_before_the_command_line),
+		cmocka_unit_test(invalid_values_are_refused),
+		cmocka_unit_test(the_command_line_overrides_the_environment),
 		cmocka_unit_test(servers_of_debug_files),
 		cmocka_unit_test(number_lists),
 		cmocka_unit_test(each_option_is_in_the_help),

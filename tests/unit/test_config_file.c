@@ -73,7 +73,7 @@ static int load(struct fixture *f, const char *text)
 	return load_bytes(f, text, strlen(text));
 }
 
-/* Refused with LINE and WORD in the message, and nothing taken of it. */
+/* Rejected with LINE and WORD in the message; no setting changes. */
 static void refused(struct fixture *f, const char *text, int line, const char *word)
 {
 	char place[80];
@@ -109,7 +109,7 @@ static void settings_of_all_kinds(void **state)
 }
 
 /* libyaml reports the same error for both. */
-static void a_file_that_cannot_be_read_is_told_apart_from_bad_yaml(void **state)
+static void a_read_error_is_distinguished_from_bad_yaml(void **state)
 {
 	enum { TOO_LARGE = (1 << 20) + 1 };
 	struct fixture *f = *state;
@@ -227,7 +227,7 @@ static void lists_have_two_forms(void **state)
 	assert_string_equal(config_text(&f->config, SETTING_remote_store_headers), "X-A=1,X-B=2");
 }
 
-static void an_empty_list_takes_the_place_of_the_default(void **state)
+static void an_empty_list_replaces_the_default(void **state)
 {
 	struct fixture *f = *state;
 
@@ -242,7 +242,7 @@ static void an_empty_list_takes_the_place_of_the_default(void **state)
 }
 
 /* The value does not matter, nor does its absence. */
-static void a_misspelt_name_is_seen_with_any_value(void **state)
+static void a_misspelt_name_is_reported_with_any_value(void **state)
 {
 	static const char *const values[] = { "[]", "~", "null", "''", "", "{}", "[a]", "x" };
 	struct fixture *f = *state;
@@ -260,7 +260,7 @@ static void a_misspelt_name_is_seen_with_any_value(void **state)
 	}
 }
 
-static void a_list_is_no_single_value(void **state)
+static void a_list_is_not_a_single_value(void **state)
 {
 	struct fixture *f = *state;
 
@@ -270,7 +270,7 @@ static void a_list_is_no_single_value(void **state)
 	refused(f, "remote-stores:\n- {type: [parca]}\n", 2, "type");
 }
 
-static void a_null_is_no_value(void **state)
+static void a_null_is_not_a_value(void **state)
 {
 	struct fixture *f = *state;
 
@@ -283,7 +283,7 @@ static void a_null_is_no_value(void **state)
 	assert_string_equal(config_text(&f->config, SETTING_node), "null");
 }
 
-/* An item of a sequence is one item; in a text the commas are separators. */
+/* An item of a sequence is one item; in a plain text, commas separate items. */
 static void a_comma_in_an_item_belongs_to_it(void **state)
 {
 	struct fixture *f = *state;
@@ -312,7 +312,7 @@ static void unknown_settings_are_named_with_their_line(void **state)
 	struct fixture *f = *state;
 
 	refused(f, "profiling-cpu-sampling-frequency: 97\nfrequenzy: 97\n", 2, "frequenzy");
-	/* Of another command, and two that make no sense in a file. */
+	/* A setting of another command, and two that make no sense in a file. */
 	refused(f, "output-style: JSON\n", 1, "output-style");
 	refused(f, "\nconfig-path: /etc/x\n", 2, "config-path");
 	refused(f, "help: true\n", 1, "help");
@@ -320,7 +320,7 @@ static void unknown_settings_are_named_with_their_line(void **state)
 	refused(f, "--node: x\n", 1, "--node");
 }
 
-static void values_that_make_no_sense(void **state)
+static void invalid_values(void **state)
 {
 	struct fixture *f = *state;
 
@@ -340,7 +340,7 @@ static void a_setting_is_given_once(void **state)
 	refused(f, "node: [a, b]\n", 1, "node");
 }
 
-static void no_name_stands_twice_in_a_mapping(void **state)
+static void duplicate_names_in_a_mapping_are_refused(void **state)
 {
 	struct fixture *f = *state;
 
@@ -354,12 +354,12 @@ static void no_name_stands_twice_in_a_mapping(void **state)
 		"given twice: source_labels");
 	refused(f, "remote-stores:\n- headers: [A=1]\n  headers: [B=1]\n", 3,
 		"given twice: headers");
-	/* Each entry has names of its own. */
+	/* Each entry has its own names. */
 	assert_int_equal(
 		load(f, "relabel_configs:\n- {target_label: a}\n- {target_label: a}\n"), 0);
 }
 
-static void shapes_that_are_no_settings(void **state)
+static void structures_that_are_not_settings(void **state)
 {
 	struct fixture *f = *state;
 
@@ -373,7 +373,7 @@ static void shapes_that_are_no_settings(void **state)
 	refused(f, "remote-store-headers:\n  - [a]\n", 2, "remote-store-headers");
 }
 
-static void what_is_no_yaml(void **state)
+static void invalid_yaml(void **state)
 {
 	static const char *const cases[] = { "node: \"never closed\n", "node: [a, b\n",
 		"\tnode: x\n", "node: x: y\n", "node: x\n  cpu-budget: 1\n", "node: \x01\n",
@@ -455,7 +455,7 @@ static void files_that_cannot_be_read(void **state)
 	assert_non_null(f->message);
 }
 
-/* One piece after the other, each when the one before was read. */
+/* Writes one piece after another, each once the previous one has been read. */
 static void write_pieces(int fd)
 {
 	static const char *const pieces[] = { "node: ", "a\ncpu-bud", "get: 9\n" };
@@ -471,7 +471,7 @@ static void write_pieces(int fd)
 	_exit(0);
 }
 
-/* As of a shell's <(…). */
+/* Like a shell's <(…). */
 static void a_pipe_is_read_to_its_end(void **state)
 {
 	struct fixture *f = *state;
@@ -502,7 +502,7 @@ static void has_no_end(struct fixture *f, const char *path)
 }
 
 /* A FIFO without a writer, and a pipe whose writer begins and goes silent. */
-static void what_has_no_end_is_not_waited_for_for_ever(void **state)
+static void endless_files_are_not_awaited_forever(void **state)
 {
 	struct fixture *f = *state;
 	int ends[2], status = 1;
@@ -524,7 +524,7 @@ static void what_has_no_end_is_not_waited_for_for_ever(void **state)
 	close(ends[1]);
 }
 
-static void stronger_sources_stay(void **state)
+static void stronger_sources_override_the_file(void **state)
 {
 	struct fixture *f = *state;
 	char *argv[] = { (char *)"agent", (char *)"--node=line", NULL };
@@ -547,31 +547,31 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(settings_of_all_kinds),
-		CASE(a_file_that_cannot_be_read_is_told_apart_from_bad_yaml),
+		CASE(a_read_error_is_distinguished_from_bad_yaml),
 		CASE(remote_stores_and_relabelling),
 		CASE(bad_lists_are_refused_with_their_line),
 		CASE(no_settings_at_all),
 		CASE(an_empty_text_means_nowhere),
 		CASE(lists_have_two_forms),
-		CASE(an_empty_list_takes_the_place_of_the_default),
-		CASE(a_misspelt_name_is_seen_with_any_value),
-		CASE(a_list_is_no_single_value),
-		CASE(a_null_is_no_value),
+		CASE(an_empty_list_replaces_the_default),
+		CASE(a_misspelt_name_is_reported_with_any_value),
+		CASE(a_list_is_not_a_single_value),
+		CASE(a_null_is_not_a_value),
 		CASE(a_comma_in_an_item_belongs_to_it),
 		CASE(unknown_settings_are_named_with_their_line),
-		CASE(values_that_make_no_sense),
+		CASE(invalid_values),
 		CASE(a_setting_is_given_once),
-		CASE(no_name_stands_twice_in_a_mapping),
-		CASE(shapes_that_are_no_settings),
-		CASE(what_is_no_yaml),
+		CASE(duplicate_names_in_a_mapping_are_refused),
+		CASE(structures_that_are_not_settings),
+		CASE(invalid_yaml),
 		CASE(zero_bytes),
 		CASE(depth_is_bounded),
 		CASE(size_is_bounded),
 		CASE(items_are_bounded),
 		CASE(files_that_cannot_be_read),
 		CASE(a_pipe_is_read_to_its_end),
-		CASE(what_has_no_end_is_not_waited_for_for_ever),
-		CASE(stronger_sources_stay),
+		CASE(endless_files_are_not_awaited_forever),
+		CASE(stronger_sources_override_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ struct container_case {
 static void assert_cases(const struct container_case *cases, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		/* One byte more than allowed would be seen. */
+		/* A write of one byte too many would be detected. */
 		char id[CONTAINER_ID_BYTES + 1];
 		bool found;
 
@@ -77,7 +77,7 @@ static void containers_of_each_runtime(void **state)
 	assert_cases(cases, ARRAY_SIZE(cases));
 }
 
-static void what_is_no_container(void **state)
+static void paths_that_are_not_containers(void **state)
 {
 	static const struct container_case cases[] = {
 		{ "", NULL },
@@ -106,7 +106,7 @@ static void what_is_no_container(void **state)
 }
 
 /* The owner of a cgroup chooses the names below it. */
-static void names_below_what_is_not_roots_are_not_believed(void **state)
+static void names_below_cgroups_not_owned_by_root_are_ignored(void **state)
 {
 	static const struct container_case cases[] = {
 		{ "0::/x-docker-" ID ".scope", NULL },
@@ -131,7 +131,7 @@ static void names_below_what_is_not_roots_are_not_believed(void **state)
 	assert_cases(cases, ARRAY_SIZE(cases));
 }
 
-static void what_a_user_names_is_marked(void **state)
+static void names_given_by_users_are_marked(void **state)
 {
 	static const struct container_case cases[] = {
 		{ "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID
@@ -147,7 +147,7 @@ static void what_a_user_names_is_marked(void **state)
 }
 
 /* A container's own names cannot imitate another container. */
-static void what_a_container_names_is_its_own(void **state)
+static void names_given_by_a_container_stay_its_own(void **state)
 {
 	static const struct container_case cases[] = {
 		{ "0::/docker/" ID "/" OTHER, ID "/" OTHER },
@@ -164,8 +164,8 @@ static void what_a_container_names_is_its_own(void **state)
 	assert_cases(cases, ARRAY_SIZE(cases));
 }
 
-/* The line need not end where a string does. */
-static void nothing_is_read_behind_the_line(void **state)
+/* The line need not be NUL-terminated. */
+static void nothing_is_read_beyond_the_line(void **state)
 {
 	static const char line[] = "0::/docker/" ID;
 	char id[CONTAINER_ID_BYTES];
@@ -180,11 +180,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(containers_of_each_runtime),
-		cmocka_unit_test(what_is_no_container),
-		cmocka_unit_test(names_below_what_is_not_roots_are_not_believed),
-		cmocka_unit_test(what_a_user_names_is_marked),
-		cmocka_unit_test(what_a_container_names_is_its_own),
-		cmocka_unit_test(nothing_is_read_behind_the_line),
+		cmocka_unit_test(paths_that_are_not_containers),
+		cmocka_unit_test(names_below_cgroups_not_owned_by_root_are_ignored),
+		cmocka_unit_test(names_given_by_users_are_marked),
+		cmocka_unit_test(names_given_by_a_container_stay_its_own),
+		cmocka_unit_test(nothing_is_read_beyond_the_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

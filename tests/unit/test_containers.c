@@ -163,7 +163,7 @@ static void arena_strings(void **state)
 	(void)state;
 	arena_init(&a, 1 << 20);
 	first = arena_strndup(&a, "hello", 4);
-	/* More than a chunk: it gets one of its own, and what was there stays. */
+	/* More than a chunk: it gets a chunk of its own, and existing contents stay. */
 	large = arena_alloc(&a, 200000);
 	assert_non_null(large);
 	memset(large, 'x', 200000);

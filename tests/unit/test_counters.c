@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of the kernel side become additions to metrics. */
+/* Running totals of the kernel side become increments of metrics. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static void each_counter_has_its_metric(void **state)
 	}
 }
 
-static void only_what_came_since_is_added(void **state)
+static void only_the_difference_is_added(void **state)
 {
 	struct counters counters = { 0 };
 	struct metrics metrics = { 0 };
@@ -54,7 +54,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_counter_has_its_metric),
-		cmocka_unit_test(only_what_came_since_is_added),
+		cmocka_unit_test(only_the_difference_is_added),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

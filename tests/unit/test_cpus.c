@@ -73,7 +73,7 @@ static int read_online(void *context)
 	return cpu_list_online(context);
 }
 
-static void what_cannot_be_read_is_an_error(void **state)
+static void an_unreadable_file_is_an_error(void **state)
 {
 	static const struct refused_call no_files = { .number = SYS_openat, .error = EACCES };
 	struct cpu_list list = { .count = 77 };
@@ -102,7 +102,7 @@ int main(void)
 		cmocka_unit_test(malformed_lists_are_refused),
 		cmocka_unit_test(numbers_over_the_limit_are_refused),
 		cmocka_unit_test(the_highest_number_is_taken),
-		cmocka_unit_test(what_cannot_be_read_is_an_error),
+		cmocka_unit_test(an_unreadable_file_is_an_error),
 		cmocka_unit_test(online_cpus_are_those_of_sysconf),
 	};
 

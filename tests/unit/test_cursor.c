@@ -21,7 +21,7 @@ static void reads_in_order(void **state)
 	assert_false(c.bad);
 }
 
-static void past_the_end_is_bad_and_stays_so(void **state)
+static void reading_past_the_end_is_a_permanent_error(void **state)
 {
 	static const uint8_t bytes[] = { 1, 2, 3 };
 	struct cursor c = cursor_over(bytes, sizeof(bytes));
@@ -141,7 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_in_order),
-		cmocka_unit_test(past_the_end_is_bad_and_stays_so),
+		cmocka_unit_test(reading_past_the_end_is_a_permanent_error),
 		cmocka_unit_test(unsigned_of_odd_sizes),
 		cmocka_unit_test(leb128_of_the_specification),
 		cmocka_unit_test(leb128_of_ten_bytes),

@@ -80,7 +80,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* With OPTION besides, or NULL. */
+/* Also sets OPTION, unless it is NULL. */
 static void begin(struct bench *b, const char *option)
 {
 	char address[128];
@@ -270,8 +270,8 @@ static void a_window_without_samples_sends_nothing(void **state)
 	assert_int_equal(metrics_get(&b->world->metrics, METRIC_EXPORT_WINDOW_FAILED), 0);
 }
 
-/* Servers take 16,000 entries at a time: each is in one of the parts, and in no other. */
-static void a_large_series_is_cut(void **state)
+/* Servers take 16,000 entries at a time: each is in exactly one part. */
+static void a_large_series_is_split(void **state)
 {
 	struct bench *b = *state;
 
@@ -287,8 +287,8 @@ static void a_large_series_is_cut(void **state)
 	assert_int_equal(metrics_get(&b->world->metrics, METRIC_EXPORT_TOO_LARGE), 0);
 }
 
-/* Every third stack of a series that is cut in three: all are in one part, which is cut again. */
-static void a_part_that_is_too_large_is_cut_again(void **state)
+/* Every third stack of a series cut into three: all are in one part, which is cut again. */
+static void a_part_that_is_too_large_is_split_again(void **state)
 {
 	struct bench *b = *state;
 
@@ -304,7 +304,7 @@ static void a_part_that_is_too_large_is_cut_again(void **state)
 	assert_int_equal(metrics_get(&b->world->metrics, METRIC_EXPORT_TOO_LARGE), 0);
 }
 
-/* Without labels of samples a stack is one entry, whichever threads it was seen in. */
+/* Without sample labels a stack is one entry, whichever threads had it. */
 static void a_stack_is_one_entry_of_one_payload(void **state)
 {
 	struct bench *b = *state;
@@ -332,7 +332,7 @@ static void a_stack_is_one_entry_of_one_payload(void **state)
 }
 
 /* Samples with different labels are separate entries, so one stack can be cut. */
-static void samples_of_one_stack_are_cut_by_their_labels(void **state)
+static void samples_of_one_stack_are_split_by_their_labels(void **state)
 {
 	struct bench *b = *state;
 	struct profile_frame frame = in_program(MAIN, 0, b->world);
@@ -357,7 +357,7 @@ static void samples_of_one_stack_are_cut_by_their_labels(void **state)
 }
 
 /* The time, duration and period of the window; the node is the host unless it is set. */
-static void a_payload_says_which_window_it_is_of(void **state)
+static void a_payload_has_the_times_of_its_window(void **state)
 {
 	struct bench *b = *state;
 	int64_t before = (int64_t)clock_real_ns();
@@ -375,7 +375,7 @@ static void a_payload_says_which_window_it_is_of(void **state)
 	assert_int_equal(sent_of(b, "one")->comments, 0);
 }
 
-static void a_node_that_is_set_is_not_the_host(void **state)
+static void a_configured_node_overrides_the_host_name(void **state)
 {
 	struct bench *b = *state;
 
@@ -386,7 +386,7 @@ static void a_node_that_is_set_is_not_the_host(void **state)
 }
 
 /* Stores that accept sample labels and file hashes get them. */
-static void a_receiver_of_otlp_gets_more(void **state)
+static void an_otlp_receiver_gets_more(void **state)
 {
 	struct bench *b = *state;
 	struct profile_frame frame = in_program(MAIN, 0, b->world);
@@ -399,7 +399,7 @@ static void a_receiver_of_otlp_gets_more(void **state)
 }
 
 /* All stores get the same payload: one that cannot take labels keeps them from the others. */
-static void who_takes_no_labels_keeps_them_from_all(void **state)
+static void one_store_without_labels_removes_them_for_all(void **state)
 {
 	struct bench *b = *state;
 	struct profile_frame frame = in_program(MAIN, 0, b->world);
@@ -467,7 +467,7 @@ static void series_of_threads_have_all_samples_once(void **state)
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
-/* Until SENT payloads have been sent and PENDING wait. */
+/* Waits until SENT payloads have been sent and PENDING are queued. */
 static void wait_for_figures(struct bench *b, uint64_t sent, uint64_t pending)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
@@ -477,7 +477,7 @@ static void wait_for_figures(struct bench *b, uint64_t sent, uint64_t pending)
 		const struct queue_figures *q = &f.targets[0].queue;
 
 		daemon_export_figures(b->export, &f);
-		/* A failure is known when it has been tried. */
+		/* A failure is known only after an attempt. */
 		if (f.target_count == 1 && q->sent_payloads == sent && q->pending == pending &&
 			(!pending || q->failing))
 			return;
@@ -499,7 +499,7 @@ static void submit_window(struct bench *b)
 	daemon_export_window(b->export, sealed_sources(b->world), &options, true);
 }
 
-/* What /metrics and then /status have of the exporter. Valid for the life of OUT. */
+/* The exporter's part of /metrics, then of /status. Valid for the life of OUT. */
 static const char *figures_text(struct bench *b, struct buffer *out)
 {
 	struct json j;
@@ -521,7 +521,7 @@ static void assert_figure(const char *text, const char *wanted)
 		fail_msg("no %s in %s", wanted, text);
 }
 
-static void figures_of_a_store_that_takes_all(void **state)
+static void figures_of_a_working_store(void **state)
 {
 	static const char *const reasons[] = { "spool_full", "too_old", "corrupt", "removed",
 		"refused", "always_fails" };
@@ -554,7 +554,7 @@ static void figures_of_a_store_that_takes_all(void **state)
 			    "\"pending\":0,\"error\":\"\"}]");
 }
 
-static void figures_of_a_store_that_is_gone(void **state)
+static void figures_of_an_unreachable_store(void **state)
 {
 	struct bench *b = *state;
 	autocall(buffer_deinit) struct buffer out;
@@ -580,18 +580,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_programs_samples_are_in_its_series),
 		CASE(a_window_without_samples_sends_nothing),
-		CASE(a_large_series_is_cut),
-		CASE(a_part_that_is_too_large_is_cut_again),
+		CASE(a_large_series_is_split),
+		CASE(a_part_that_is_too_large_is_split_again),
 		CASE(a_stack_is_one_entry_of_one_payload),
-		CASE(samples_of_one_stack_are_cut_by_their_labels),
-		CASE(a_payload_says_which_window_it_is_of),
-		CASE(a_node_that_is_set_is_not_the_host),
-		CASE(a_receiver_of_otlp_gets_more),
-		CASE(who_takes_no_labels_keeps_them_from_all),
+		CASE(samples_of_one_stack_are_split_by_their_labels),
+		CASE(a_payload_has_the_times_of_its_window),
+		CASE(a_configured_node_overrides_the_host_name),
+		CASE(an_otlp_receiver_gets_more),
+		CASE(one_store_without_labels_removes_them_for_all),
 		CASE(rules_see_how_a_program_was_built),
 		CASE(stacks_are_counted_once),
-		CASE(figures_of_a_store_that_takes_all),
-		CASE(figures_of_a_store_that_is_gone),
+		CASE(figures_of_a_working_store),
+		CASE(figures_of_an_unreachable_store),
 		CASE(series_of_threads_have_all_samples_once),
 	};
 

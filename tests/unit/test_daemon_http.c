@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent answers over HTTP: /metrics, stored profiles, profiles on demand. */
+/* The agent's answers over HTTP: /metrics, stored profiles, profiles on demand. */
 #include "tests/unit/daemon_fixture.h"
 
 #include <errno.h>
@@ -182,7 +182,7 @@ static void stored_profiles_are_listed_and_read(void **state)
 	assert_true(metric(b, "fathom_local_store_bytes") == 8192);
 }
 
-static void a_list_has_its_range(void **state)
+static void a_list_is_limited_to_its_range(void **state)
 {
 	struct bench *b = *state;
 
@@ -232,7 +232,7 @@ static int64_t samples_of(const struct serve_fixture *client)
 	return samples;
 }
 
-static void a_profile_comes_after_its_seconds(void **state)
+static void a_profile_is_answered_after_its_duration(void **state)
 {
 	struct bench *b = *state;
 	struct profile_frame frame = in_program(MAIN, 0, b->agent.sampler.world);
@@ -249,7 +249,7 @@ static void a_profile_comes_after_its_seconds(void **state)
 	assert_int_equal(b->agent.sampler.taps_open, 0);
 }
 
-/* The handlers, without a server: REPLY is a token to them until they answer. */
+/* The handlers, without a server: to them REPLY is an opaque token. */
 static int begin(struct bench *b, uintptr_t reply, uint32_t pid, struct buffer *why)
 {
 	struct serve_handlers handlers;
@@ -266,7 +266,7 @@ static void cancel(struct bench *b, uintptr_t reply)
 	handlers.profile_cancel(handlers.context, (struct serve_reply *)reply);
 }
 
-static void eight_profiles_are_taken_at_a_time(void **state)
+static void at_most_eight_profiles_run_at_a_time(void **state)
 {
 	struct bench *b = *state;
 
@@ -274,7 +274,7 @@ static void eight_profiles_are_taken_at_a_time(void **state)
 		assert_int_equal(begin(b, reply, 0, NULL), 0);
 	assert_int_equal(b->agent.sampler.taps_open, 8);
 	assert_int_equal(begin(b, 9, 0, NULL), -EAGAIN);
-	/* A client that leaves frees its own place only. */
+	/* A client that disconnects frees only its own place. */
 	cancel(b, 3);
 	cancel(b, 77);
 	assert_int_equal(b->agent.sampler.taps_open, 7);
@@ -284,7 +284,7 @@ static void eight_profiles_are_taken_at_a_time(void **state)
 	assert_int_equal(b->agent.sampler.taps_open, 0);
 }
 
-static void a_profile_that_cannot_begin_takes_no_place(void **state)
+static void a_profile_that_cannot_start_occupies_no_slot(void **state)
 {
 	struct bench *b = *state;
 
@@ -296,7 +296,7 @@ static void a_profile_that_cannot_begin_takes_no_place(void **state)
 		assert_int_equal(begin(b, reply, 0, NULL), 0);
 }
 
-static void while_it_stops_no_profile_begins(void **state)
+static void no_profile_starts_during_shutdown(void **state)
 {
 	struct bench *b = *state;
 
@@ -305,7 +305,7 @@ static void while_it_stops_no_profile_begins(void **state)
 	assert_int_equal(b->agent.sampler.taps_open, 0);
 }
 
-static void a_process_that_is_none_is_refused(void **state)
+static void a_process_that_does_not_exist_is_refused(void **state)
 {
 	struct bench *b = *state;
 
@@ -322,7 +322,7 @@ static void *wait_for_end(void *mutex)
 	return NULL;
 }
 
-/* A thread of this process that is not its first. */
+/* A thread of this process other than its main thread. */
 static uint32_t other_thread(void)
 {
 	autoclosedir DIR *tasks = opendir("/proc/self/task");
@@ -339,7 +339,7 @@ static uint32_t other_thread(void)
 	return 0;
 }
 
-static void a_thread_is_refused_with_its_process(void **state)
+static void a_thread_is_refused_and_its_process_named(void **state)
 {
 	struct bench *b = *state;
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -372,14 +372,14 @@ int main(void)
 		CASE(open_descriptors_are_counted),
 		CASE(counters_and_stores_are_in_the_same_text),
 		CASE(stored_profiles_are_listed_and_read),
-		CASE(a_list_has_its_range),
+		CASE(a_list_is_limited_to_its_range),
 		CASE(without_a_store_nothing_is_listed),
-		CASE(a_profile_comes_after_its_seconds),
-		CASE(eight_profiles_are_taken_at_a_time),
-		CASE(a_profile_that_cannot_begin_takes_no_place),
-		CASE(while_it_stops_no_profile_begins),
-		CASE(a_process_that_is_none_is_refused),
-		CASE(a_thread_is_refused_with_its_process),
+		CASE(a_profile_is_answered_after_its_duration),
+		CASE(at_most_eight_profiles_run_at_a_time),
+		CASE(a_profile_that_cannot_start_occupies_no_slot),
+		CASE(no_profile_starts_during_shutdown),
+		CASE(a_process_that_does_not_exist_is_refused),
+		CASE(a_thread_is_refused_and_its_process_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static struct daemon_settings taken(const char *option)
 	return settings;
 }
 
-/* OPTION is refused: the message begins with its name and holds WHY. */
+/* OPTION is refused: the message begins with its name and contains WHY. */
 static void assert_refused(const char *option, const char *why)
 {
 	size_t name_length = strcspn(option, "=");
@@ -121,7 +121,7 @@ static void the_share_of_waits_is_a_probability(void **state)
 	assert_true(taken("--off-cpu-threshold=1").off_cpu_share == 1);
 }
 
-static void a_store_has_room_for_a_block(void **state)
+static void a_store_is_at_least_one_block(void **state)
 {
 	(void)state;
 	assert_refused("--local-store-max-bytes=0", "4K or more");
@@ -175,7 +175,7 @@ int main(void)
 		cmocka_unit_test(a_window_is_a_second_to_an_hour),
 		cmocka_unit_test(the_budget_is_a_percentage),
 		cmocka_unit_test(the_share_of_waits_is_a_probability),
-		cmocka_unit_test(a_store_has_room_for_a_block),
+		cmocka_unit_test(a_store_is_at_least_one_block),
 		cmocka_unit_test(addresses_are_checked_before_they_are_listened_on),
 		cmocka_unit_test(selectors_are_checked),
 		cmocka_unit_test(the_rest_is_checked_too),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a reload of the agent's settings changes, what it leaves, and whom it tells. */
+/* What a reload of the agent's settings changes, what it leaves, and who is notified. */
 #include "tests/unit/daemon_fixture.h"
 
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 
 static const uint64_t SECOND = 1000000000;
 
-/* Without an error; a note is an error, too. */
+/* Reloads without an error; a note counts as an error. */
 static void reload_to(struct daemon_fixture *f, const char *text)
 {
 	char *message = (char *)"of an earlier call";
@@ -27,7 +27,7 @@ static void reload(struct daemon_fixture *f)
 	(void)daemon_reload(&f->daemon, &message);
 }
 
-/* Lets what is due within TIME_NS happen. */
+/* Runs the timers that are due within TIME_NS. */
 static void stop(void *context)
 {
 	loop_stop(context);
@@ -51,7 +51,7 @@ static void write_token(const struct daemon_fixture *f, const char *name, const 
 	assert_int_equal(io_replace_file(AT_FDCWD, path, token, strlen(token), 0600), 0);
 }
 
-static void a_token_file_counts_from_the_reload_that_names_it(void **state)
+static void a_token_file_takes_effect_with_the_reload_that_names_it(void **state)
 {
 	struct daemon_fixture *f = *state;
 	autofree char *own = strdup(f->daemon.token);
@@ -85,7 +85,7 @@ static void a_changed_token_is_logged_and_an_unchanged_one_is_not(void **state)
 	assert_non_null(strstr(daemon_fixture_logged(f, reload), "token of the HTTP address has"));
 }
 
-static void a_token_that_is_missing_changes_nothing(void **state)
+static void a_missing_token_changes_nothing(void **state)
 {
 	struct daemon_fixture *f = *state;
 	autofree char *message = NULL;
@@ -159,7 +159,7 @@ static void another_window_length_moves_the_next_end(void **state)
 	reload_to(f, "profiling-duration: 1h\n");
 	assert_int_not_equal(f->daemon.window_due_ns, due);
 	assert_int_equal(f->sampler.rotations, 0);
-	/* Windows end at round times, so that one of a second ends within two. */
+	/* Windows end at round times, so a one-second window ends within two seconds. */
 	reload_to(f, "profiling-duration: 1s\n");
 	run_for(f, 2 * SECOND + SECOND / 2);
 	assert_true(f->sampler.rotations >= 1);
@@ -186,7 +186,7 @@ static void a_changed_budget_starts_from_the_configured_frequency(void **state)
 	assert_int_equal(f->daemon.budget.current_hz, 19);
 	assert_int_equal(f->sampler.hz, 19);
 	assert_true(f->daemon.budget.share == 0.5);
-	/* Neither does it change the frequency that is sampled with, nor does a window end. */
+	/* Neither does the sampling frequency change, nor does a window end. */
 	reload_to(f, "cpu-budget: 60\n");
 	assert_true(f->daemon.budget.share == 0.6);
 	assert_int_equal(f->sampler.rotations, 1);
@@ -250,8 +250,8 @@ static void assert_notice(int fd, const char *begin)
 	assert_int_equal(strncmp(text, begin, strlen(begin)), 0);
 }
 
-/* Whether it worked or not: systemd waits for it. */
-static void systemd_hears_of_begin_and_end(void **state)
+/* Whether or not it succeeded: systemd waits for it. */
+static void systemd_is_notified_of_begin_and_end(void **state)
 {
 	struct daemon_fixture *f = *state;
 	autoclose int fd = listen_for_notices(f);
@@ -281,7 +281,7 @@ static void assert_answer(struct daemon_fixture *f, int wanted, const char *text
 	assert_string_equal((const char *)out.bytes, text);
 }
 
-static void who_asks_over_http_is_told_the_result(void **state)
+static void a_reload_over_http_returns_the_result(void **state)
 {
 	struct daemon_fixture *f = *state;
 	char wanted[256];
@@ -312,9 +312,9 @@ static void without_a_file_the_command_line_is_read_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_token_file_counts_from_the_reload_that_names_it),
+		CASE(a_token_file_takes_effect_with_the_reload_that_names_it),
 		CASE(a_changed_token_is_logged_and_an_unchanged_one_is_not),
-		CASE(a_token_that_is_missing_changes_nothing),
+		CASE(a_missing_token_changes_nothing),
 		CASE(new_limits_of_the_store_apply_at_once),
 		CASE(the_log_changes_at_once),
 		CASE(another_window_length_moves_the_next_end),
@@ -323,8 +323,8 @@ int main(void)
 		CASE(a_budget_is_watched_while_there_is_one),
 		CASE(the_log_has_the_result),
 		CASE(a_bad_environment_is_refused),
-		CASE(systemd_hears_of_begin_and_end),
-		CASE(who_asks_over_http_is_told_the_result),
+		CASE(systemd_is_notified_of_begin_and_end),
+		CASE(a_reload_over_http_returns_the_result),
 		CASE(without_a_file_the_command_line_is_read_again),
 	};
 

@@ -178,7 +178,7 @@ static int ended(struct bench *b)
 	return WEXITSTATUS(status);
 }
 
-/* Waits for the next notice, which has to be TEXT or begin with it. */
+/* Waits for the next notice, which must be TEXT or begin with it. */
 static void assert_notice(struct bench *b, const char *text)
 {
 	char notice[256] = "";
@@ -236,7 +236,7 @@ static void sample(struct bench *b)
 	add_user(b->sampler->world, b->sampler->world->one, &frame, 1);
 }
 
-/* Opens the store that the agent has left. */
+/* Opens the store that the agent left behind. */
 static size_t stored(struct bench *b)
 {
 	const struct store_options options = {
@@ -253,7 +253,7 @@ static size_t stored(struct bench *b)
 
 /* ---- its life ------------------------------------------------------------------------------- */
 
-static void it_samples_until_it_is_told_to_stop(void **state)
+static void it_samples_until_a_signal_stops_it(void **state)
 {
 	static const int signals[] = { SIGTERM, SIGINT };
 	struct bench *b = *state;
@@ -353,7 +353,7 @@ static void the_watchdog_is_fed_twice_a_period(void **state)
 	assert_int_equal(kill(b->pid, SIGKILL), 0);
 }
 
-static void it_may_open_as_many_files_as_its_hard_limit_says(void **state)
+static void the_limit_of_open_files_is_raised_to_the_hard_limit(void **state)
 {
 	struct bench *b = *state;
 	struct rlimit before, low, now;
@@ -371,14 +371,14 @@ static void it_may_open_as_many_files_as_its_hard_limit_says(void **state)
 
 /* ---- what keeps it from starting ------------------------------------------------------------ */
 
-/* It ends with STATUS and says TEXT; the sampler, if there was one, is gone. */
+/* It ends with STATUS and prints TEXT; its sampler, if any, was destroyed. */
 static void assert_ends(struct bench *b, int status, const char *text)
 {
 	assert_int_equal(ended(b), status);
 	assert_logged(b, text);
 }
 
-static void settings_that_make_no_sense_are_usage(void **state)
+static void invalid_settings_are_usage_errors(void **state)
 {
 	struct bench *b = *state;
 
@@ -387,7 +387,7 @@ static void settings_that_make_no_sense_are_usage(void **state)
 	assert_int_equal(b->sampler->destroyed, 0);
 }
 
-static void a_sampler_that_cannot_be_made_is_explained(void **state)
+static void a_sampler_that_cannot_be_created_is_explained(void **state)
 {
 	struct bench *b = *state;
 
@@ -396,7 +396,7 @@ static void a_sampler_that_cannot_be_made_is_explained(void **state)
 	assert_ends(b, EXIT_FAILED, "the fake");
 }
 
-static void a_sampler_that_does_not_start_ends_it(void **state)
+static void a_sampler_that_cannot_start_ends_it(void **state)
 {
 	struct bench *b = *state;
 
@@ -407,7 +407,7 @@ static void a_sampler_that_does_not_start_ends_it(void **state)
 	assert_int_equal(b->sampler->stopped, 0);
 }
 
-static void a_token_that_is_missing_ends_it(void **state)
+static void a_missing_token_ends_it(void **state)
 {
 	struct bench *b = *state;
 
@@ -416,7 +416,7 @@ static void a_token_that_is_missing_ends_it(void **state)
 		"fathom agent: --http-token-file: /nonexistent/token: No such file or directory\n");
 }
 
-static void a_store_of_others_ends_it(void **state)
+static void a_store_of_another_user_ends_it(void **state)
 {
 	struct bench *b = *state;
 	const struct store_options options = {
@@ -435,7 +435,7 @@ static void a_store_of_others_ends_it(void **state)
 	assert_ends(b, EXIT_FAILED, "--local-store-directory /proc/nothing: No such file");
 }
 
-static void a_spool_of_others_ends_it(void **state)
+static void a_spool_of_another_user_ends_it(void **state)
 {
 	struct bench *b = *state;
 	char spool[96], spool_option[128], address[128];
@@ -487,7 +487,7 @@ static void a_socket_file_is_made_beside_the_address(void **state)
 
 /* ---- what it says --------------------------------------------------------------------------- */
 
-static void a_person_is_told_where_to_look(void **state)
+static void a_terminal_gets_the_addresses(void **state)
 {
 	struct bench *b = *state;
 	unsigned int port;
@@ -539,7 +539,7 @@ static void the_announced_address_has_the_token_escaped(void **state)
 	assert_logged(b, "http://fathom:aZ0-._~%40%3A%2F%3F%23%25%5B%5D%2B%26%27@localhost:");
 }
 
-static void nobody_is_told_where_nobody_looks(void **state)
+static void without_a_terminal_nothing_is_announced(void **state)
 {
 	struct bench *b = *state;
 
@@ -567,8 +567,8 @@ static void wait_for_something(struct bench *b)
 	add_wait(b->sampler->world, b->sampler->world->one, &stack, SECOND);
 }
 
-/* The first window of five seconds is shown, and no other; waits are no samples of a CPU. */
-static void a_person_sees_once_what_is_hottest(void **state)
+/* Only the first window of five seconds is shown; waits are not CPU samples. */
+static void a_terminal_gets_the_hottest_functions_once(void **state)
 {
 	struct bench *b = *state;
 	char byte;
@@ -619,25 +619,25 @@ static void the_last_window_is_not_shown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(it_samples_until_it_is_told_to_stop),
+		CASE(it_samples_until_a_signal_stops_it),
 		CASE(the_sampler_gets_the_settings),
 		CASE(the_last_window_is_stored),
 		CASE(windows_end_while_it_runs),
 		CASE(a_hangup_reads_the_settings_again),
 		CASE(the_watchdog_is_fed_twice_a_period),
-		CASE(it_may_open_as_many_files_as_its_hard_limit_says),
-		CASE(settings_that_make_no_sense_are_usage),
-		CASE(a_sampler_that_cannot_be_made_is_explained),
-		CASE(a_sampler_that_does_not_start_ends_it),
-		CASE(a_token_that_is_missing_ends_it),
-		CASE(a_store_of_others_ends_it),
-		CASE(a_spool_of_others_ends_it),
+		CASE(the_limit_of_open_files_is_raised_to_the_hard_limit),
+		CASE(invalid_settings_are_usage_errors),
+		CASE(a_sampler_that_cannot_be_created_is_explained),
+		CASE(a_sampler_that_cannot_start_ends_it),
+		CASE(a_missing_token_ends_it),
+		CASE(a_store_of_another_user_ends_it),
+		CASE(a_spool_of_another_user_ends_it),
 		CASE(an_address_in_use_ends_it),
 		CASE(a_socket_file_is_made_beside_the_address),
-		CASE(a_person_is_told_where_to_look),
+		CASE(a_terminal_gets_the_addresses),
 		CASE(the_announced_address_has_the_token_escaped),
-		CASE(nobody_is_told_where_nobody_looks),
-		CASE(a_person_sees_once_what_is_hottest),
+		CASE(without_a_terminal_nothing_is_announced),
+		CASE(a_terminal_gets_the_hottest_functions_once),
 		CASE(a_short_window_is_not_shown),
 		CASE(the_last_window_is_not_shown),
 	};

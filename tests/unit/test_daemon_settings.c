@@ -19,7 +19,7 @@
 
 enum { MAX_ARGUMENTS = 8 };
 
-/* Of a NULL-terminated list of arguments. */
+/* The settings in a NULL-terminated list of arguments. */
 static void parse(struct config *config, ...)
 {
 	char *argv[MAX_ARGUMENTS] = { (char *)"agent" };
@@ -43,7 +43,7 @@ static char *note_of(struct config *old, struct config *new)
 	return note;
 }
 
-static void all_that_cannot_change_are_named(void **state)
+static void all_fixed_settings_that_changed_are_named(void **state)
 {
 	struct config old, new;
 	autofree char *note = NULL;
@@ -65,7 +65,7 @@ static void all_that_cannot_change_are_named(void **state)
 	config_deinit(&new);
 }
 
-static void one_is_named_alone(void **state)
+static void one_changed_setting_is_named_alone(void **state)
 {
 	struct config old, new;
 	autofree char *note = NULL;
@@ -79,7 +79,7 @@ static void one_is_named_alone(void **state)
 	config_deinit(&new);
 }
 
-static void what_stays_is_not_named(void **state)
+static void unchanged_settings_are_not_named(void **state)
 {
 	struct config old, new;
 
@@ -96,9 +96,9 @@ static void what_stays_is_not_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_cannot_change_are_named),
-		cmocka_unit_test(one_is_named_alone),
-		cmocka_unit_test(what_stays_is_not_named),
+		cmocka_unit_test(all_fixed_settings_that_changed_are_named),
+		cmocka_unit_test(one_changed_setting_is_named_alone),
+		cmocka_unit_test(unchanged_settings_are_not_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

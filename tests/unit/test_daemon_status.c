@@ -179,7 +179,7 @@ static double number_of(struct bench *b, const char *key)
 	return strtod(at + strlen(quoted), NULL);
 }
 
-static void what_it_costs_is_told(void **state)
+static void its_cost_is_reported(void **state)
 {
 	struct bench *b = *state;
 	double own = (double)clock_cpu_ns() / 1e9;
@@ -200,7 +200,7 @@ static void what_it_costs_is_told(void **state)
 	assert_true(number_of(b, "recent_percent") == 12.5);
 }
 
-static void what_it_holds_is_told(void **state)
+static void its_table_sizes_are_reported(void **state)
 {
 	struct bench *b = *state;
 
@@ -215,7 +215,7 @@ static void what_it_holds_is_told(void **state)
 	assert_says(b, "\"ready\": true");
 }
 
-static void losses_are_summed_and_told_by_reason(void **state)
+static void losses_are_summed_and_listed_by_reason(void **state)
 {
 	struct bench *b = *state;
 
@@ -226,7 +226,7 @@ static void losses_are_summed_and_told_by_reason(void **state)
 	assert_says(b, "\"ring_full\": 4");
 }
 
-static void lost_records_are_told_with_what_came_of_them(void **state)
+static void lost_records_are_reported_with_their_consequences(void **state)
 {
 	struct bench *b = *state;
 
@@ -247,7 +247,7 @@ static void lost_records_are_told_with_what_came_of_them(void **state)
 		       "\"executing\": 8}},");
 }
 
-static void the_store_is_told_of(void **state)
+static void the_store_is_reported(void **state)
 {
 	struct bench *b = *state;
 	char directory[96];
@@ -288,7 +288,7 @@ static int reload(struct bench *b, char **ret_message)
 	return daemon_reload(&b->daemon, ret_message);
 }
 
-/* Without an error, and with nothing that would only count at the next start. */
+/* Without an error, and without a setting that needs a restart. */
 static void reload_to(struct bench *b, const char *text)
 {
 	autofree char *message = NULL;
@@ -298,7 +298,7 @@ static void reload_to(struct bench *b, const char *text)
 	assert_null(message);
 }
 
-static void a_reload_takes_what_can_change(void **state)
+static void a_reload_applies_changeable_settings(void **state)
 {
 	struct bench *b = *state;
 	struct daemon *d = &b->daemon;
@@ -313,7 +313,7 @@ static void a_reload_takes_what_can_change(void **state)
 	assert_ptr_equal(b->sampler.selection, d->settings.selection);
 	assert_non_null(b->sampler.selection);
 	assert_int_equal(b->sampler.offers, 1);
-	/* Windows end at round times: a short rest is added to the next one. */
+	/* Windows end at round times: a short remainder is added to the next one. */
 	assert_in_range(d->window_due_ns, before, clock_monotonic_ns() + 120 * SECOND);
 	assert_says(b, "\"node\": \"n7\"");
 	/* Settings that did not change are not applied again. */
@@ -322,7 +322,7 @@ static void a_reload_takes_what_can_change(void **state)
 	assert_null(b->sampler.selection);
 }
 
-static void a_reload_says_what_waits_for_the_next_start(void **state)
+static void a_reload_names_settings_that_need_a_restart(void **state)
 {
 	struct bench *b = *state;
 	autofree char *message = NULL;
@@ -348,7 +348,7 @@ static void assert_nothing_changes(struct bench *b, const char *why)
 	assert_says(b, "\"configured\": 19");
 }
 
-static void a_reload_of_nonsense_changes_nothing(void **state)
+static void a_reload_of_invalid_settings_changes_nothing(void **state)
 {
 	struct bench *b = *state;
 
@@ -387,15 +387,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(status_has_all_its_parts),
 		CASE(status_names_what_last_went_wrong),
-		CASE(what_it_costs_is_told),
-		CASE(what_it_holds_is_told),
-		CASE(losses_are_summed_and_told_by_reason),
-		CASE(lost_records_are_told_with_what_came_of_them),
-		CASE(the_store_is_told_of),
+		CASE(its_cost_is_reported),
+		CASE(its_table_sizes_are_reported),
+		CASE(losses_are_summed_and_listed_by_reason),
+		CASE(lost_records_are_reported_with_their_consequences),
+		CASE(the_store_is_reported),
 		CASE(texts_are_json),
-		CASE(a_reload_takes_what_can_change),
-		CASE(a_reload_says_what_waits_for_the_next_start),
-		CASE(a_reload_of_nonsense_changes_nothing),
+		CASE(a_reload_applies_changeable_settings),
+		CASE(a_reload_names_settings_that_need_a_restart),
+		CASE(a_reload_of_invalid_settings_changes_nothing),
 		CASE(a_reload_begins_and_ends_sending),
 	};
 

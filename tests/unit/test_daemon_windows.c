@@ -118,7 +118,7 @@ static void sample(struct bench *b, struct process *p)
 	add_user(b->sampler.world, p, &frame, 1);
 }
 
-/* A window ends and is sealed, as the agent does it a moment later. */
+/* A window ends and is sealed, which the agent does a moment later. */
 static void seal(struct bench *b)
 {
 	daemon_full(&b->daemon);
@@ -153,7 +153,7 @@ static void each_program_is_a_file_of_the_window(void **state)
 	}
 }
 
-static void a_window_without_samples_is_no_file(void **state)
+static void a_window_without_samples_makes_no_file(void **state)
 {
 	struct bench *b = *state;
 
@@ -182,7 +182,7 @@ static void the_last_window_is_stored_at_the_end(void **state)
 	assert_int_equal(b->daemon.windows, 1);
 }
 
-static void a_store_that_takes_nothing_is_told_of_once(void **state)
+static void a_failing_store_is_logged_once(void **state)
 {
 	struct bench *b = *state;
 
@@ -210,7 +210,7 @@ static void fill(const char *path)
 }
 
 /* Old profiles are removed for new ones; a full disk is logged when it begins and ends. */
-static void a_full_disk_is_told_of_once(void **state)
+static void a_full_disk_is_logged_once(void **state)
 {
 	struct bench *b = *state;
 	char path[128];
@@ -261,7 +261,7 @@ static void put_what_cannot_be_removed(struct bench *b, const char *name)
 	assert_int_equal(mkdir(path, 0700), 0);
 }
 
-static void an_old_profile_that_stays_is_told_of_once(void **state)
+static void an_old_profile_that_cannot_be_removed_is_logged_once(void **state)
 {
 	struct bench *b = *state;
 
@@ -287,7 +287,7 @@ static void each_window_begins_with_the_old_profiles(void **state)
 	assert_int_equal(stored(b), 0);
 }
 
-static void what_a_window_costs_is_measured(void **state)
+static void the_cost_of_a_window_is_measured(void **state)
 {
 	struct bench *b = *state;
 
@@ -303,7 +303,7 @@ static void stop(void *context)
 	loop_stop(context);
 }
 
-/* Lets what is due within TIME_NS happen. */
+/* Runs the timers that are due within TIME_NS. */
 static void run_for(struct bench *b, uint64_t time_ns)
 {
 	int timer;
@@ -359,7 +359,7 @@ static void a_window_that_ends_early_is_followed_by_one_to_a_round_time(void **s
 
 /* ---- frequency ------------------------------------------------------------------------------ */
 
-static void a_frequency_has_a_window_of_its_own(void **state)
+static void each_frequency_has_its_own_window(void **state)
 {
 	struct bench *b = *state;
 	struct daemon *d = &b->daemon;
@@ -368,7 +368,7 @@ static void a_frequency_has_a_window_of_its_own(void **state)
 	daemon_set_frequency(d);
 	assert_int_equal(b->sampler.rotations, 1);
 	assert_int_equal(b->sampler.hz, 100);
-	/* Nothing is sampled in between, and it is afterwards. */
+	/* Sampling is paused in between and resumes afterwards. */
 	assert_int_equal(b->sampler.pauses, 1);
 	assert_false(
 		b->sampler.rotated_unpaused || b->sampler.retimed_unpaused || b->sampler.paused);
@@ -396,7 +396,7 @@ static void set_frequency(struct bench *b)
 	daemon_set_frequency(&b->daemon);
 }
 
-static void a_frequency_that_is_not_taken_is_told_of(void **state)
+static void a_rejected_frequency_is_logged(void **state)
 {
 	struct bench *b = *state;
 
@@ -408,7 +408,7 @@ static void a_frequency_that_is_not_taken_is_told_of(void **state)
 	assert_non_null(strstr(logged(b, set_frequency), "could not be changed"));
 }
 
-static void a_cpu_that_is_lost_is_told_of(void **state)
+static void a_lost_cpu_is_logged(void **state)
 {
 	struct bench *b = *state;
 
@@ -424,21 +424,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(each_program_is_a_file_of_the_window),
-		CASE(a_window_without_samples_is_no_file),
+		CASE(a_window_without_samples_makes_no_file),
 		CASE(without_a_store_windows_are_counted),
 		CASE(the_last_window_is_stored_at_the_end),
-		CASE(a_store_that_takes_nothing_is_told_of_once),
-		CASE(a_full_disk_is_told_of_once),
-		CASE(an_old_profile_that_stays_is_told_of_once),
+		CASE(a_failing_store_is_logged_once),
+		CASE(a_full_disk_is_logged_once),
+		CASE(an_old_profile_that_cannot_be_removed_is_logged_once),
 		CASE(each_window_begins_with_the_old_profiles),
-		CASE(what_a_window_costs_is_measured),
+		CASE(the_cost_of_a_window_is_measured),
 		CASE(a_window_that_cannot_end_goes_on),
 		CASE(a_window_that_cannot_end_is_ended_soon),
 		CASE(a_window_that_ends_early_is_followed_by_one_to_a_round_time),
-		CASE(a_frequency_has_a_window_of_its_own),
+		CASE(each_frequency_has_its_own_window),
 		CASE(a_frequency_waits_for_the_window_before),
-		CASE(a_frequency_that_is_not_taken_is_told_of),
-		CASE(a_cpu_that_is_lost_is_told_of),
+		CASE(a_rejected_frequency_is_logged),
+		CASE(a_lost_cpu_is_logged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

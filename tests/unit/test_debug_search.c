@@ -87,7 +87,7 @@ static void names_and_ids_are_read(void **state)
 	assert_int_equal(names->alternate_id.bytes[1], 0x22);
 }
 
-static void the_crc_is_behind_the_padding(void **state)
+static void the_crc_follows_the_padding(void **state)
 {
 	static const char bytes[] = "ab\0\0\1\2\3\4";
 	autofree struct debug_names *names = names_of(&(struct module){ bytes, sizeof(bytes) - 1 });
@@ -97,7 +97,7 @@ static void the_crc_is_behind_the_padding(void **state)
 	assert_int_equal(names->link_crc, 0x04030201);
 }
 
-static void dwarf_of_its_own_is_seen(void **state)
+static void own_dwarf_is_detected(void **state)
 {
 	autofree struct debug_names *names = names_of(&(struct module){ .dwarf = true });
 
@@ -106,8 +106,8 @@ static void dwarf_of_its_own_is_seen(void **state)
 	assert_string_equal(names->link, "");
 }
 
-/* Each is left out, nothing else suffers. */
-static void broken_sections_name_nothing(void **state)
+/* Each is ignored without affecting the others. */
+static void broken_sections_yield_no_names(void **state)
 {
 	static char endless[DEBUG_NAME_BYTES + 32];
 	static const struct module modules[] = {
@@ -196,7 +196,7 @@ static void root_remove(struct root *root)
 	nftw(root->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A file with some bytes, in folders that are made. */
+/* Creates a file with some bytes, and its folders. */
 static void put(const struct root *root, const char *path, const char *text)
 {
 	char whole[256], folder[256];
@@ -216,7 +216,7 @@ static char first_byte(const struct debug_file *c)
 	return byte;
 }
 
-/* What is offered to the module of FD, whose names are read as the sandbox does. */
+/* The files offered for the module of FD, whose names are read as in the sandbox. */
 static int offer(const struct debug_search *search, int fd, struct debug_files *found)
 {
 	autofree struct debug_names *names = malloc(sizeof(*names));
@@ -225,7 +225,7 @@ static int offer(const struct debug_search *search, int fd, struct debug_files *
 	return debug_search_find(search, fd, names, found);
 }
 
-/* The first bytes of what is found, in order. */
+/* The first bytes of each file that is found, in order. */
 static const char *find(const struct root *root, const struct module *m, struct debug_files *found)
 {
 	static char text[DEBUG_FILES_MAX + 1];
@@ -250,7 +250,7 @@ static void assert_finds(const struct root *root, const struct module *m, const 
 	assert_string_equal(find(root, m, &found), wanted);
 }
 
-static void each_place_is_looked_at(void **state)
+static void each_place_is_searched(void **state)
 {
 	autocall(root_remove) struct root root;
 	autocall(debug_files_close) struct debug_files found;
@@ -283,7 +283,7 @@ static void with_dwarf_only_the_supplementary_file_is_wanted(void **state)
 	assert_finds(&root, &m, "5");
 }
 
-static void a_relative_name_counts_from_the_file_that_has_it(void **state)
+static void a_relative_name_is_relative_to_its_file(void **state)
 {
 	static const char relative[] = "../alt/y\0\x11\x22";
 	autocall(root_remove) struct root root;
@@ -311,7 +311,7 @@ static void one_file_by_two_names_is_offered_once(void **state)
 	assert_finds(&root, &full, "1");
 }
 
-static void links_lead_nowhere_outside(void **state)
+static void links_do_not_escape_the_root(void **state)
 {
 	autocall(root_remove) struct root root, outside;
 	char path[128], target[160];
@@ -330,7 +330,7 @@ static void links_lead_nowhere_outside(void **state)
 	assert_finds(&root, &full, "i");
 }
 
-static void what_is_no_regular_file_is_not_opened(void **state)
+static void only_regular_files_are_opened(void **state)
 {
 	autocall(root_remove) struct root root;
 	char path[128];
@@ -343,7 +343,7 @@ static void what_is_no_regular_file_is_not_opened(void **state)
 	assert_finds(&root, &full, "");
 }
 
-static void without_a_build_id_or_a_path_there_is_little_to_go_by(void **state)
+static void without_a_build_id_or_a_path_few_places_are_searched(void **state)
 {
 	autocall(root_remove) struct root root;
 	autocall(debug_files_close) struct debug_files found;
@@ -364,7 +364,7 @@ static void without_a_build_id_or_a_path_there_is_little_to_go_by(void **state)
 	assert_int_equal(found.count, 0);
 }
 
-static void at_most_as_many_as_there_is_room_for(void **state)
+static void the_number_of_results_is_bounded(void **state)
 {
 	autocall(root_remove) struct root root;
 	autocall(debug_files_close) struct debug_files found;
@@ -388,8 +388,8 @@ static void at_most_as_many_as_there_is_room_for(void **state)
 	assert_int_equal(first_byte(&found.items[found.count - 1]), 'a');
 }
 
-/* With each further descriptor one more of the places can be looked at. */
-static void what_could_not_be_looked_at_is_not_absent(void **state)
+/* With each further descriptor, one more place can be searched. */
+static void a_place_that_could_not_be_searched_is_not_absent(void **state)
 {
 	autocall(root_remove) struct root root;
 	const struct debug_search search = {
@@ -426,19 +426,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_and_ids_are_read),
-		cmocka_unit_test(the_crc_is_behind_the_padding),
-		cmocka_unit_test(dwarf_of_its_own_is_seen),
-		cmocka_unit_test(broken_sections_name_nothing),
+		cmocka_unit_test(the_crc_follows_the_padding),
+		cmocka_unit_test(own_dwarf_is_detected),
+		cmocka_unit_test(broken_sections_yield_no_names),
 		cmocka_unit_test(broken_headers_are_refused),
-		cmocka_unit_test(each_place_is_looked_at),
+		cmocka_unit_test(each_place_is_searched),
 		cmocka_unit_test(with_dwarf_only_the_supplementary_file_is_wanted),
-		cmocka_unit_test(a_relative_name_counts_from_the_file_that_has_it),
+		cmocka_unit_test(a_relative_name_is_relative_to_its_file),
 		cmocka_unit_test(one_file_by_two_names_is_offered_once),
-		cmocka_unit_test(links_lead_nowhere_outside),
-		cmocka_unit_test(what_is_no_regular_file_is_not_opened),
-		cmocka_unit_test(without_a_build_id_or_a_path_there_is_little_to_go_by),
-		cmocka_unit_test(at_most_as_many_as_there_is_room_for),
-		cmocka_unit_test(what_could_not_be_looked_at_is_not_absent),
+		cmocka_unit_test(links_do_not_escape_the_root),
+		cmocka_unit_test(only_regular_files_are_opened),
+		cmocka_unit_test(without_a_build_id_or_a_path_few_places_are_searched),
+		cmocka_unit_test(the_number_of_results_is_bounded),
+		cmocka_unit_test(a_place_that_could_not_be_searched_is_not_absent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,9 +48,9 @@ struct parca {
 	bool reset; /* in the middle of the request */
 	bool junk, overlong; /* instead of the answer */
 	bool no, in_progress; /* to the first question */
-	uint64_t lie; /* added to the size that it says it has got */
+	uint64_t lie; /* added to the size that the server claims to have received */
 	const char *signed_url;
-	/* What came. */
+	/* What was received. */
 	unsigned int steps; /* bits */
 	int64_t announced;
 	char hash[64];
@@ -229,7 +229,7 @@ static void serve(struct fault_connection *c)
 	struct fault_request r = { 0 };
 	uint32_t stream;
 
-	/* A store behind a signed URL takes the place of the third. */
+	/* An upload to a signed URL replaces the third request. */
 	if (p->signed_url && step == UPLOAD)
 		step = FINISH;
 	p->steps |= 1u << step;
@@ -332,7 +332,7 @@ static void offer(struct run *run)
 	debuginfo_offer(run->debuginfo, &id, memory_file("ELF", 3));
 }
 
-/* Until so many files have come to an end of that kind. */
+/* Waits until that many files have had this outcome. */
 static void wait_for(struct run *run, enum metric metric, uint64_t count)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -346,7 +346,7 @@ static void wait_for(struct run *run, enum metric metric, uint64_t count)
 	}
 }
 
-/* It is counted a moment before it is out of the queue. */
+/* The outcome is counted a moment before the file leaves the queue. */
 static void wait_until_idle(struct run *run)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -357,7 +357,7 @@ static void wait_until_idle(struct run *run)
 	}
 }
 
-/* One file from beginning to end; what became of it is counted as METRIC and nothing else. */
+/* Uploads one file; its outcome is counted as METRIC and as nothing else. */
 static void run_one(struct run *run, enum metric metric)
 {
 	begin(run, true);
@@ -383,7 +383,7 @@ static void assert_file(const struct run *run)
 
 /* ---- what goes well ---------------------------------------------------------------------------
  */
-static void a_file_goes_up_in_order(void **state)
+static void a_file_is_uploaded_in_order(void **state)
 {
 	/* Less than a message, exactly one, several, and a last one whose length is short. */
 	static const size_t sizes[] = { 1, 127, 128, 20000, CHUNK - 1, CHUNK, CHUNK + 1,
@@ -404,7 +404,7 @@ static void a_file_goes_up_in_order(void **state)
 	}
 }
 
-static void never_twice_and_remembered(void **state)
+static void a_file_is_uploaded_once_and_remembered(void **state)
 {
 	struct run run = { 0 };
 
@@ -414,7 +414,7 @@ static void never_twice_and_remembered(void **state)
 	assert_false(debuginfo_wants(run.debuginfo, &id));
 	debuginfo_offer(run.debuginfo, &id, memory_file("ELF", 3));
 	assert_int_equal(debuginfo_pending(run.debuginfo), 0);
-	/* Over a restart, too. */
+	/* Also after a restart. */
 	debuginfo_destroy(run.debuginfo);
 	open_run(&run);
 	assert_false(debuginfo_wants(run.debuginfo, &id));
@@ -422,7 +422,7 @@ static void never_twice_and_remembered(void **state)
 	end(&run);
 }
 
-static void a_damaged_memory_is_an_empty_one(void **state)
+static void a_damaged_record_of_uploads_is_empty(void **state)
 {
 	static const char *const texts[] = { "", "x", "0123456789abcdef 99999999",
 		"0123456789abcdef -00000000001\n", "zzzzzzzzzzzzzzzz 000000000001\n",
@@ -444,7 +444,7 @@ static void a_damaged_memory_is_an_empty_one(void **state)
 	}
 }
 
-static void without_a_build_id_nothing_is_wanted(void **state)
+static void a_file_without_a_build_id_is_not_wanted(void **state)
 {
 	const struct build_id none = { 0 };
 	struct run run = { 0 };
@@ -457,7 +457,7 @@ static void without_a_build_id_nothing_is_wanted(void **state)
 
 /* ---- what the server does not want ------------------------------------------------------------
  */
-static void a_no_is_the_end_of_it(void **state)
+static void a_negative_answer_is_final(void **state)
 {
 	struct run run = { .parca.no = true };
 
@@ -469,7 +469,7 @@ static void a_no_is_the_end_of_it(void **state)
 	end(&run);
 }
 
-static void somebody_else_was_faster(void **state)
+static void an_upload_by_another_client_is_accepted(void **state)
 {
 	static const char *const statuses[] = { "6", "9" };
 
@@ -521,7 +521,7 @@ static void assert_waits(struct run *run)
 	end(run);
 }
 
-static void nobody_there(void **state)
+static void server_not_reachable(void **state)
 {
 	struct run run = { 0 };
 
@@ -532,7 +532,7 @@ static void nobody_there(void **state)
 	assert_waits(&run);
 }
 
-static void errors_before_anything_is_begun(void **state)
+static void errors_before_the_upload_begins(void **state)
 {
 	static const struct parca faults[] = {
 		{ .at = ASK, .http_status = "503" },
@@ -557,7 +557,7 @@ static void errors_before_anything_is_begun(void **state)
 }
 
 /* The server believes an upload is in progress, so the next try waits until that expires. */
-static void errors_in_the_middle(void **state)
+static void errors_during_the_upload(void **state)
 {
 	static const struct parca faults[] = {
 		{ .at = UPLOAD, .reset = true },
@@ -603,7 +603,7 @@ static void files_that_cannot_be_used(void **state)
 	}
 }
 
-static void a_shortage_of_ours_passes(void **state)
+static void a_local_shortage_is_temporary(void **state)
 {
 	static const int errors[] = { -ENOSPC, -EMFILE, -EAGAIN };
 
@@ -616,7 +616,7 @@ static void a_shortage_of_ours_passes(void **state)
 	}
 }
 
-static void nothing_to_send_after_all(void **state)
+static void nothing_left_to_send_after_stripping(void **state)
 {
 	struct run run = { .size = 1 };
 
@@ -648,7 +648,7 @@ static void the_queue_is_bounded(void **state)
 	}
 	assert_true(accepted >= QUEUE - 1 && accepted <= QUEUE + 1);
 	assert_int_equal(metrics_get(&run.metrics, METRIC_DEBUGINFO_POSTPONED), 200 - accepted);
-	/* And ends at once, in the middle of its work. */
+	/* It stops at once, even during an upload. */
 	end(&run);
 }
 
@@ -732,20 +732,20 @@ static void urls_that_are_not_used(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_goes_up_in_order),
-		cmocka_unit_test(never_twice_and_remembered),
-		cmocka_unit_test(a_damaged_memory_is_an_empty_one),
-		cmocka_unit_test(without_a_build_id_nothing_is_wanted),
-		cmocka_unit_test(a_no_is_the_end_of_it),
-		cmocka_unit_test(somebody_else_was_faster),
+		cmocka_unit_test(a_file_is_uploaded_in_order),
+		cmocka_unit_test(a_file_is_uploaded_once_and_remembered),
+		cmocka_unit_test(a_damaged_record_of_uploads_is_empty),
+		cmocka_unit_test(a_file_without_a_build_id_is_not_wanted),
+		cmocka_unit_test(a_negative_answer_is_final),
+		cmocka_unit_test(an_upload_by_another_client_is_accepted),
 		cmocka_unit_test(an_upload_in_progress_is_asked_for_again),
 		cmocka_unit_test(a_refusal_is_final),
-		cmocka_unit_test(nobody_there),
-		cmocka_unit_test(errors_before_anything_is_begun),
-		cmocka_unit_test(errors_in_the_middle),
+		cmocka_unit_test(server_not_reachable),
+		cmocka_unit_test(errors_before_the_upload_begins),
+		cmocka_unit_test(errors_during_the_upload),
 		cmocka_unit_test(files_that_cannot_be_used),
-		cmocka_unit_test(a_shortage_of_ours_passes),
-		cmocka_unit_test(nothing_to_send_after_all),
+		cmocka_unit_test(a_local_shortage_is_temporary),
+		cmocka_unit_test(nothing_left_to_send_after_stripping),
 		cmocka_unit_test(the_queue_is_bounded),
 		cmocka_unit_test(a_store_gets_the_file_and_no_secrets),
 		cmocka_unit_test(a_redirect_of_the_store_is_not_followed),

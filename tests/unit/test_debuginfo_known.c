@@ -49,7 +49,7 @@ static void a_file_is_known_until_its_time(void **state)
 }
 
 /* No entry lasts a month: the clock was wrong when it was written. */
-static void a_time_far_ahead_does_not_count(void **state)
+static void an_entry_far_in_the_future_is_ignored(void **state)
 {
 	struct fixture *f = *state;
 	const int64_t wrong_s = NOW_S + 30 * DAY_S;
@@ -71,7 +71,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_file_is_known_until_its_time),
-		CASE(a_time_far_ahead_does_not_count),
+		CASE(an_entry_far_in_the_future_is_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,7 +111,7 @@ static void test_lists_of_urls(void **state)
 	one_list("file:///etc ftp://x debian.net", 0, NULL);
 }
 
-static void test_what_is_no_list_of_urls(void **state)
+static void test_invalid_lists_of_urls(void **state)
 {
 	(void)state;
 	assert_true(debuginfod_urls_are_valid(""));
@@ -206,7 +206,7 @@ static void age_marker(const struct fixture *f, time_t seconds)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static void test_what_is_not_there_is_remembered_for_a_day(void **state)
+static void test_absence_is_remembered_for_a_day(void **state)
 {
 	struct fixture *f = *state;
 
@@ -215,7 +215,7 @@ static void test_what_is_not_there_is_remembered_for_a_day(void **state)
 	assert_true(debuginfod_is_absent(f->d, &ID));
 	assert_false(debuginfod_is_absent(f->d, &OTHER));
 	assert_int_equal(f->metrics.values[METRIC_DEBUGINFOD_ABSENT], 1);
-	/* After a restart, too. */
+	/* Also after a restart. */
 	debuginfod_destroy(f->d);
 	f->d = servers(f, "http://127.0.0.1:1");
 	assert_true(debuginfod_is_absent(f->d, &ID));
@@ -223,14 +223,14 @@ static void test_what_is_not_there_is_remembered_for_a_day(void **state)
 	assert_true(debuginfod_is_absent(f->d, &ID));
 	age_marker(f, 86400 + 600);
 	assert_false(debuginfod_is_absent(f->d, &ID));
-	/* A clock that was wrong. */
+	/* The clock was wrong. */
 	age_marker(f, -86400);
 	assert_false(debuginfod_is_absent(f->d, &ID));
 	note(f, -ENOENT, true, START_NS);
 	assert_true(debuginfod_is_absent(f->d, &ID));
 }
 
-static void test_other_servers_are_asked_anew(void **state)
+static void test_absence_is_not_assumed_for_other_servers(void **state)
 {
 	struct fixture *f = *state;
 	struct debuginfod *others = servers(f, "http://127.0.0.1:2");
@@ -240,7 +240,7 @@ static void test_other_servers_are_asked_anew(void **state)
 	debuginfod_destroy(others);
 }
 
-static void test_a_marker_that_was_tampered_with_is_not_believed(void **state)
+static void test_a_tampered_marker_is_ignored(void **state)
 {
 	struct fixture *f = *state;
 	char path[256];
@@ -254,7 +254,7 @@ static void test_a_marker_that_was_tampered_with_is_not_believed(void **state)
 	assert_false(debuginfod_is_absent(f->d, &ID));
 }
 
-static void test_what_is_of_no_use_is_remembered(void **state)
+static void test_useless_files_are_remembered(void **state)
 {
 	static const int errors[] = { -EFBIG, -EBADMSG };
 	struct fixture *f = *state;
@@ -276,7 +276,7 @@ static void test_what_is_of_no_use_is_remembered(void **state)
 
 /* ---- questions ------------------------------------------------------------------------------ */
 
-/* This program, executed anew as the child, says nothing and does not end. */
+/* As the child, this program sends nothing and does not end. */
 static void test_no_more_questions_a_minute_than_allowed(void **state)
 {
 	struct fixture *f = *state;
@@ -304,16 +304,16 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(test_lists_of_urls),
-		TEST(test_what_is_no_list_of_urls),
+		TEST(test_invalid_lists_of_urls),
 		TEST(test_without_urls_there_is_nothing),
 		TEST(test_a_failure_pauses_longer_each_time),
 		TEST(test_questions_that_fail_together_are_one_failure),
 		TEST(test_one_server_of_two_that_answers_is_enough),
 		TEST(test_failures_are_not_remembered),
-		TEST(test_what_is_not_there_is_remembered_for_a_day),
-		TEST(test_other_servers_are_asked_anew),
-		TEST(test_a_marker_that_was_tampered_with_is_not_believed),
-		TEST(test_what_is_of_no_use_is_remembered),
+		TEST(test_absence_is_remembered_for_a_day),
+		TEST(test_absence_is_not_assumed_for_other_servers),
+		TEST(test_a_tampered_marker_is_ignored),
+		TEST(test_useless_files_are_remembered),
 		TEST(test_no_more_questions_a_minute_than_allowed),
 	};
 

@@ -120,7 +120,7 @@ static void an_earlier_limit_is_kept_and_a_later_one_is_not(void **state)
 	assert_true(drain_limit_ns(&f->drain, UINT64_MAX) < clock_monotonic_ns());
 }
 
-static void what_is_no_record_is_a_gap_up_to_now(void **state)
+static void an_invalid_record_is_a_gap_up_to_now(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t before_ns = clock_monotonic_ns();
@@ -153,7 +153,7 @@ static void a_gap_on_demand_begins_with_the_last_record(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_SIDEBAND_GAPS), 1);
 }
 
-static void an_owner_may_not_care_for_gaps(void **state)
+static void the_gap_handler_is_optional(void **state)
 {
 	struct fixture *f = *state;
 
@@ -179,9 +179,9 @@ int main(void)
 		CASE(records_of_all_rings_are_delivered_by_time),
 		CASE(while_sampling_runs_the_newest_records_wait),
 		CASE(an_earlier_limit_is_kept_and_a_later_one_is_not),
-		CASE(what_is_no_record_is_a_gap_up_to_now),
+		CASE(an_invalid_record_is_a_gap_up_to_now),
 		CASE(a_gap_on_demand_begins_with_the_last_record),
-		CASE(an_owner_may_not_care_for_gaps),
+		CASE(the_gap_handler_is_optional),
 		CASE(halves_of_mappings_are_joined_if_there_are_any),
 	};
 

@@ -110,7 +110,7 @@ static void a_descriptor_that_is_ready_is_drained_at_once(void **state)
 	assert_int_equal(f->drains_run, 1);
 }
 
-static void a_timer_drains_what_wakes_nobody(void **state)
+static void a_timer_drains_rings_that_cause_no_wakeup(void **state)
 {
 	struct fixture *f = *state;
 
@@ -119,7 +119,7 @@ static void a_timer_drains_what_wakes_nobody(void **state)
 	assert_in_range(drains_in_a_second(f), 9, 10);
 }
 
-static void a_machine_with_nothing_to_read_is_looked_at_less_often(void **state)
+static void an_idle_machine_is_drained_less_often(void **state)
 {
 	struct fixture *f = *state;
 
@@ -177,7 +177,7 @@ static void after_the_end_nothing_is_drained(void **state)
 	drains_deinit(&f->drains);
 	assert_int_equal(write(f->pipe[1], "x", 1), 1);
 	assert_int_equal(drains_in_a_second(f), 0);
-	/* The loop does not know the descriptor any more. */
+	/* The loop no longer has the descriptor. */
 	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, ignore_fd, NULL), 0);
 }
 
@@ -187,8 +187,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_descriptor_that_is_ready_is_drained_at_once),
-		CASE(a_timer_drains_what_wakes_nobody),
-		CASE(a_machine_with_nothing_to_read_is_looked_at_less_often),
+		CASE(a_timer_drains_rings_that_cause_no_wakeup),
+		CASE(an_idle_machine_is_drained_less_often),
 		CASE(before_the_first_sample_nothing_is_idle),
 		CASE(rings_that_cannot_be_read_are_tried_again),
 		CASE(a_drain_on_demand_is_like_the_others),

@@ -11,7 +11,7 @@
 #include "tests/unit/bytes.h"
 #include "tests/unit/dwarf_writer.h"
 
-/* Reads what W holds and forgets W. */
+/* Reads the DWARF in W, then frees W. */
 static struct dwarf_result read_result(struct dwarf_writer *w)
 {
 	struct dwarf_result result;
@@ -299,7 +299,7 @@ static void tombstones_leave_no_trace(void **state)
 	index_destroy(result.index);
 }
 
-/* Children in no order, one with no range of its own, one that sticks out of its parent. */
+/* Children out of order, one without a range, one that extends beyond its parent. */
 static void untidy_children(void **state)
 {
 	struct dwarf_writer w;
@@ -413,7 +413,7 @@ static void code_inside_a_type(void **state)
 	index_destroy(result.index);
 }
 
-static void types_of_c_are_jumped_over(void **state)
+static void types_of_c_are_skipped(void **state)
 {
 	struct dwarf_writer w;
 	struct dwarf_result result;
@@ -424,7 +424,7 @@ static void types_of_c_are_jumped_over(void **state)
 	DIE(&w, DW_TAG_structure_type, true, NUMBER(DW_AT_byte_size, DW_FORM_data1, 8),
 		NUMBER(DW_AT_sibling, DW_FORM_ref4, 0));
 	sibling = w.last_value;
-	put_uleb128(&w.info, 99); /* no such abbreviation: whoever walks in here fails */
+	put_uleb128(&w.info, 99); /* no such abbreviation: reading this fails */
 	dwarf_writer_up(&w);
 	set_u32(&w.info, sibling, (uint32_t)(w.info.size - w.unit));
 	DIE(&w, DW_TAG_subprogram, false, TEXT(DW_AT_name, "g"), LOW(0x1010), SIZE(0x10));
@@ -434,7 +434,7 @@ static void types_of_c_are_jumped_over(void **state)
 	index_destroy(result.index);
 }
 
-static void units_of_go_are_left_out_on_demand(void **state)
+static void units_of_go_are_skipped_on_request(void **state)
 {
 	struct dwarf_result result;
 	struct dwarf_writer w;
@@ -451,7 +451,7 @@ static void units_of_go_are_left_out_on_demand(void **state)
 	index_destroy(result.index);
 }
 
-/* Each version, both offset sizes, and the forms that say the same thing in other ways. */
+/* Each version, both offset sizes, and alternative forms with the same meaning. */
 static void versions_and_forms(void **state)
 {
 	(void)state;
@@ -508,7 +508,7 @@ static void indexed_addresses(void **state)
 	index_destroy(result.index);
 }
 
-/* A name in a supplementary file is not known; what follows it is read all the same. */
+/* A name in a supplementary file is not known; the attributes after it are still read. */
 static void names_in_a_supplementary_file(void **state)
 {
 	struct dwarf_writer w;
@@ -559,8 +559,8 @@ static void members_of_structures(void **state)
 	dwarf_writer_deinit(&w);
 }
 
-/* A unit that makes no sense before it costs nothing, and does not answer in its place. */
-static void member_behind_a_broken_unit(void **state)
+/* A malformed unit before it neither hides it nor answers for it. */
+static void member_after_a_broken_unit(void **state)
 {
 	struct dwarf_writer w;
 
@@ -596,13 +596,13 @@ int main(void)
 		cmocka_unit_test(specification_chain),
 		cmocka_unit_test(names_without_linkage),
 		cmocka_unit_test(code_inside_a_type),
-		cmocka_unit_test(types_of_c_are_jumped_over),
-		cmocka_unit_test(units_of_go_are_left_out_on_demand),
+		cmocka_unit_test(types_of_c_are_skipped),
+		cmocka_unit_test(units_of_go_are_skipped_on_request),
 		cmocka_unit_test(versions_and_forms),
 		cmocka_unit_test(indexed_addresses),
 		cmocka_unit_test(names_in_a_supplementary_file),
 		cmocka_unit_test(members_of_structures),
-		cmocka_unit_test(member_behind_a_broken_unit),
+		cmocka_unit_test(member_after_a_broken_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,7 @@ static void files_of_version_5_count_from_0(void **state)
 	index_destroy(result.index);
 }
 
-/* Directory 0 is the compilation directory: a relative one is not put behind itself. */
+/* Directory 0 is the compilation directory: a relative one is not appended to itself. */
 static void relative_compilation_directory(void **state)
 {
 	static const char *const directories[] = { "./libio", "../include", NULL };
@@ -161,7 +161,7 @@ static void line_0_is_unknown(void **state)
 	index_destroy(result.index);
 }
 
-/* Sequences stand in any order; between them nothing is known. */
+/* Sequences are in any order; addresses between them have no line. */
 static void sequences_in_any_order(void **state)
 {
 	static const struct dwarf_row_spec rows[] = {
@@ -201,7 +201,7 @@ static void rows_that_go_backwards(void **state)
 	index_destroy(result.index);
 }
 
-/* Special opcodes, constant and fixed steps, an own file, and opcodes nobody knows. */
+/* Special opcodes, constant and fixed steps, a file of its own, and unknown opcodes. */
 static void all_kinds_of_opcodes(void **state)
 {
 	static const uint8_t program[] = {

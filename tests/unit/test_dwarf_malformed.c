@@ -39,7 +39,7 @@ static void add_sound_unit(struct dwarf_writer *w)
 	end_unit(w);
 }
 
-/* Adds a sound unit behind what W holds, reads all, and expects BROKEN units and the sound one. */
+/* Appends a valid unit to W, reads all, and expects BROKEN units and the valid one. */
 static struct dwarf_result read_with_sound_unit(struct dwarf_writer *w, unsigned int broken)
 {
 	struct dwarf_result result;
@@ -60,7 +60,7 @@ static void expect_sound_unit(struct dwarf_writer *w, unsigned int broken)
 	index_destroy(result.index);
 }
 
-static void code_without_abbreviation(void **state)
+static void unknown_abbreviation_code(void **state)
 {
 	struct dwarf_result result;
 	struct dwarf_writer w;
@@ -135,8 +135,8 @@ static void abbreviations_beyond_the_section(void **state)
 	expect_sound_unit(&w, 1);
 }
 
-/* Codes that are neither dense nor sorted are found all the same. */
-static void abbreviations_in_disorder(void **state)
+/* Codes that are neither dense nor sorted are found, too. */
+static void unsorted_abbreviations(void **state)
 {
 	struct dwarf_result result;
 	struct dwarf_writer w;
@@ -157,7 +157,7 @@ static void abbreviations_in_disorder(void **state)
 	index_destroy(result.index);
 }
 
-/* An origin that is its own, and two that point at each other: no name, no endless search. */
+/* An origin that refers to itself, and two that refer to each other: no name, no endless loop. */
 static void loops_of_origins(void **state)
 {
 	struct dwarf_result result;
@@ -181,7 +181,7 @@ static void loops_of_origins(void **state)
 	index_destroy(result.index);
 }
 
-static void origins_that_lead_nowhere(void **state)
+static void invalid_origins(void **state)
 {
 	static const uint64_t targets[] = { 0, 3, 0x7fffffff, 0xffffffff };
 	struct dwarf_result result;
@@ -222,7 +222,7 @@ static void deep_nesting(void **state)
 	index_destroy(result.index);
 }
 
-/* A sibling that points backwards would be an endless walk. */
+/* Following a sibling that points backwards would never end. */
 static void sibling_backwards(void **state)
 {
 	struct dwarf_result result;
@@ -315,7 +315,7 @@ static void unit_longer_than_the_section(void **state)
 	index_destroy(result.index);
 }
 
-static void versions_and_address_sizes_of_others(void **state)
+static void unsupported_versions_and_address_sizes(void **state)
 {
 	struct dwarf_writer w;
 
@@ -362,7 +362,7 @@ static void huge_file_counts(void **state)
 	expect_sound_unit(&w, 3);
 }
 
-static void line_table_out_of_the_section(void **state)
+static void line_table_outside_of_the_section(void **state)
 {
 	struct dwarf_result result;
 	struct dwarf_writer w;
@@ -424,7 +424,7 @@ static bool is_one_of(const char *text, const char *const *list)
 	return *list != NULL;
 }
 
-/* Names and files that the specimen has: what was cut off costs some, and makes up none. */
+/* Names and files are those of the specimen: truncation loses some and invents none. */
 static void assert_known_frames(const struct dwarf_result *result)
 {
 	static const char *const names[] = { "f", "inlined", "space::inlined", "?", NULL };
@@ -466,7 +466,7 @@ static void every_truncation(void **state)
 
 			dwarf_writer_read(&w, false, &result);
 			assert_int_equal(result.error, 0);
-			/* No unit is there whole; of the other sections some can be done without.
+			/* No unit is complete; some of the other sections are not needed.
 			 */
 			if (b == &w.info)
 				assert_int_equal(result.broken, b->size > 0);
@@ -477,7 +477,7 @@ static void every_truncation(void **state)
 	dwarf_writer_deinit(&w);
 }
 
-/* Damage after a sound unit leaves that unit's functions alone. */
+/* Damage after a valid unit does not affect its functions. */
 static void read_damaged(struct dwarf_writer *w)
 {
 	struct dwarf_result result;
@@ -515,7 +515,7 @@ static void every_byte_changed(void **state)
 	dwarf_writer_deinit(&w);
 }
 
-static void specimen_undamaged(void **state)
+static void undamaged_specimen_is_read(void **state)
 {
 	struct dwarf_result result;
 	struct dwarf_writer w;
@@ -532,26 +532,26 @@ static void specimen_undamaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_without_abbreviation),
+		cmocka_unit_test(unknown_abbreviation_code),
 		cmocka_unit_test(unknown_form),
 		cmocka_unit_test(indirect_form_of_itself),
 		cmocka_unit_test(abbreviations_cut_off),
 		cmocka_unit_test(abbreviations_beyond_the_section),
-		cmocka_unit_test(abbreviations_in_disorder),
+		cmocka_unit_test(unsorted_abbreviations),
 		cmocka_unit_test(loops_of_origins),
-		cmocka_unit_test(origins_that_lead_nowhere),
+		cmocka_unit_test(invalid_origins),
 		cmocka_unit_test(deep_nesting),
 		cmocka_unit_test(sibling_backwards),
 		cmocka_unit_test(block_longer_than_the_unit),
 		cmocka_unit_test(ranges_that_never_end),
 		cmocka_unit_test(indexes_out_of_bounds),
 		cmocka_unit_test(unit_longer_than_the_section),
-		cmocka_unit_test(versions_and_address_sizes_of_others),
+		cmocka_unit_test(unsupported_versions_and_address_sizes),
 		cmocka_unit_test(huge_file_counts),
-		cmocka_unit_test(line_table_out_of_the_section),
+		cmocka_unit_test(line_table_outside_of_the_section),
 		cmocka_unit_test(every_truncation),
 		cmocka_unit_test(every_byte_changed),
-		cmocka_unit_test(specimen_undamaged),
+		cmocka_unit_test(undamaged_specimen_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static struct dwarf_result read_split(
 
 /* ---- which files are missing ---------------------------------------------------------------- */
 
-static void files_that_are_not_there_are_listed(void **state)
+static void missing_files_are_listed(void **state)
 {
 	char long_name[5000];
 	struct dwarf_writer w;
@@ -124,13 +124,13 @@ static void unit_of_a_file_is_its_skeletons(void **state)
 	result = read_split(&program, &split, 1);
 	assert_frames(&result, 0x1100, "f :0:0");
 	assert_frames(&result, 0x1110, "");
-	/* The other one's is still wanted. */
+	/* The other one's file is still missing. */
 	assert_int_equal(index_wanted_count(result.index), 1);
 	assert_string_equal(index_wanted(result.index, 0), "/build/other.dwo");
 	index_destroy(result.index);
 }
 
-static void unit_with_another_id_is_none_of_ours(void **state)
+static void unit_with_another_id_is_ignored(void **state)
 {
 	struct dwarf_writer program, dwo;
 	const struct dwarf_split_spec split = { &dwo, NULL };
@@ -148,8 +148,8 @@ static void unit_with_another_id_is_none_of_ours(void **state)
 	index_destroy(result.index);
 }
 
-/* A file that is there twice, one of them stale: the first that bears the ID counts. */
-static void the_first_of_two_files_counts(void **state)
+/* The same file in two places, one of them stale: the first one with the ID counts. */
+static void the_first_of_two_files_is_used(void **state)
 {
 	struct dwarf_writer program, first, second;
 	const struct dwarf_split_spec splits[] = { { &first, NULL }, { &second, NULL } };
@@ -290,9 +290,9 @@ static struct part start_part(const struct dwarf_writer *w)
 }
 
 /*
- * A unit of a package, as a linker of .dwo files puts it there: what it names in a section counts
- * from its own part of that section, in which there is one name and one list of ranges. Their
- * abbreviations differ; the list is named by its number, or by where it is.
+ * A unit of a package, as a linker of .dwo files writes it: its offsets into a section are relative
+ * to its own part of that section, which has one name and one list of ranges. Their abbreviations
+ * differ; the list is given by its number or by its offset.
  */
 static struct part put_packed_unit(
 	struct dwarf_writer *w, uint64_t id, const char *name, uint64_t low)
@@ -394,7 +394,7 @@ static void package_of_version_4(void **state)
 }
 
 /* Its parts of the sections are unknown. */
-static void unit_outside_of_the_packages_index_is_left_out(void **state)
+static void unit_missing_from_the_packages_index_is_left_out(void **state)
 {
 	autocall(buffer_deinit) struct buffer cu_index;
 	struct dwarf_writer program, package;
@@ -416,7 +416,7 @@ static void unit_outside_of_the_packages_index_is_left_out(void **state)
 	index_destroy(result.index);
 }
 
-static void package_whose_index_makes_no_sense_is_left_out(void **state)
+static void package_with_an_invalid_index_is_left_out(void **state)
 {
 	(void)state;
 	for (int damage = 0; damage < 5; damage++) {
@@ -450,17 +450,17 @@ static void package_whose_index_makes_no_sense_is_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_that_are_not_there_are_listed),
+		cmocka_unit_test(missing_files_are_listed),
 		cmocka_unit_test(unit_without_an_id_wants_no_file),
 		cmocka_unit_test(unit_of_a_file_is_its_skeletons),
-		cmocka_unit_test(unit_with_another_id_is_none_of_ours),
-		cmocka_unit_test(the_first_of_two_files_counts),
+		cmocka_unit_test(unit_with_another_id_is_ignored),
+		cmocka_unit_test(the_first_of_two_files_is_used),
 		cmocka_unit_test(lines_and_call_sites_are_the_programs),
 		cmocka_unit_test(units_of_version_4),
 		cmocka_unit_test(units_of_a_package_have_parts_of_its_sections),
 		cmocka_unit_test(package_of_version_4),
-		cmocka_unit_test(unit_outside_of_the_packages_index_is_left_out),
-		cmocka_unit_test(package_whose_index_makes_no_sense_is_left_out),
+		cmocka_unit_test(unit_missing_from_the_packages_index_is_left_out),
+		cmocka_unit_test(package_with_an_invalid_index_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

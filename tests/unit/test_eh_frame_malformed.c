@@ -53,7 +53,7 @@ static void assert_good(void)
 	assert_string_equal(rule_at(0x1000), entry);
 }
 
-/* A function with these instructions: rows until they make no sense, then nothing. */
+/* A function with these instructions: rows up to the invalid one, then nothing. */
 static void broken_code(const uint8_t *code, size_t size)
 {
 	uint8_t all[64] = { DEF_CFA_OFFSET(16), ADVANCE(8), DEF_CFA_OFFSET(24) };
@@ -274,7 +274,7 @@ static void cies_that_make_no_sense(void **)
 	broken_cie("\1zR\0\1\x78\x10\1\x9b", 9); /* pointers to pointers */
 	broken_cie("\1zR\0\1\x78\x10\1\xff", 9); /* no pointers */
 	broken_cie("\1zR\0\1\x78\x10\1\x6b", 9); /* relative to what? */
-	broken_cie("\1zR\0\1\x78\x10\1\x3b", 9); /* relative to data that there are not */
+	broken_cie("\1zR\0\1\x78\x10\1\x3b", 9); /* relative to a data base that does not exist */
 	broken_cie("\1zP\0\1\x78\x10\2\x1b\0", 10); /* a personality that is cut off */
 	broken_cie("\1zR\0\1\x78\x10\1\x1b\x41", 10); /* advances */
 	broken_cie("\1zR\0\1\x78\x10\1\x1b\x0b", 10); /* restores what was not remembered */

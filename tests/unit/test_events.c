@@ -145,7 +145,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Hands over a copy that ends where the record ends, so that sanitizers see reads past it. */
+/* Passes a copy that ends with the record, so that sanitizers detect reads beyond it. */
 static void deliver(struct fixture *f)
 {
 	uint8_t *copy;
@@ -177,7 +177,7 @@ static void begin_raw(struct fixture *f, uint32_t raw_size)
 	perf_ring_u32(&f->w, raw_size);
 }
 
-static void tick_is_handed_over(void **state)
+static void tick_is_delivered(void **state)
 {
 	struct fixture *f = *state;
 	struct abi_tick tick = {
@@ -207,7 +207,7 @@ static void write_sightings(struct fixture *f, uint32_t count, size_t bytes)
 	perf_ring_raw(&f->w, TIME, words, bytes);
 }
 
-static void sightings_are_handed_over(void **state)
+static void sightings_are_delivered(void **state)
 {
 	struct fixture *f = *state;
 
@@ -230,7 +230,7 @@ static void short_sightings_are_refused(void **state)
 	expect_refused(f);
 }
 
-static void more_sightings_than_there_can_be_are_refused(void **state)
+static void more_sightings_than_possible_are_refused(void **state)
 {
 	struct fixture *f = *state;
 
@@ -239,7 +239,7 @@ static void more_sightings_than_there_can_be_are_refused(void **state)
 	expect_refused(f);
 }
 
-static void stack_is_handed_over(void **state)
+static void stack_is_delivered(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t words[3 + ABI_MAX_FRAMES] = { 0 };
@@ -280,7 +280,7 @@ static void stack_with_too_many_frames_is_refused(void **state)
 	expect_refused(f);
 }
 
-/* A sample and, behind it, COUNT frames of its stack, of which FRAME_BYTES are there. */
+/* A sample followed by the COUNT frames of its stack, of which FRAME_BYTES are present. */
 static void write_sample_with_stack(
 	struct fixture *f, uint32_t kind, uint32_t count, uint32_t frame_bytes)
 {
@@ -319,7 +319,7 @@ static void sample_with_half_a_stack_is_refused(void **state)
 	expect_refused(f);
 }
 
-static void sample_with_something_else_behind_it_is_refused(void **state)
+static void sample_followed_by_another_record_is_refused(void **state)
 {
 	struct fixture *f = *state;
 
@@ -480,7 +480,7 @@ static void a_mapping_in_two_halves_is_one(void **state)
 	assert_int_equal(bad(f), 0);
 }
 
-static void halves_of_two_threads_are_no_mapping(void **state)
+static void halves_of_two_threads_are_not_joined(void **state)
 {
 	struct fixture *f = *state;
 	struct mapped_files files = { 0 };
@@ -529,7 +529,7 @@ static void write_fork(struct fixture *f, bool of_file)
 }
 
 /* The kernel sends fork records to every event that asks for mappings. */
-static void what_the_event_of_files_says_of_tasks_is_left_out(void **state)
+static void task_records_of_the_file_event_are_ignored(void **state)
 {
 	struct fixture *f = *state;
 	struct mapped_files files = { 0 };
@@ -542,7 +542,7 @@ static void what_the_event_of_files_says_of_tasks_is_left_out(void **state)
 	assert_int_equal(bad(f), 0);
 }
 
-static void build_id_longer_than_its_room_is_none(void **state)
+static void build_id_longer_than_its_field_is_ignored(void **state)
 {
 	struct fixture *f = *state;
 
@@ -561,7 +561,7 @@ static void mapping_without_a_path_is_refused(void **state)
 	expect_refused(f);
 }
 
-/* The path's NUL is missing; the time that follows has one, but is no part of it. */
+/* The path's NUL is missing; the time that follows has one, but is not part of it. */
 static void unterminated_path_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -619,7 +619,7 @@ static void name_outside_our_pid_namespace_is_left_out(void **state)
 	assert_int_equal(bad(f), 0);
 }
 
-static void comm_tells_a_rename_from_an_exec(void **state)
+static void comm_distinguishes_a_rename_from_an_exec(void **state)
 {
 	struct fixture *f = *state;
 
@@ -666,7 +666,7 @@ static void truncated_fork_is_refused(void **state)
 	expect_refused(f);
 }
 
-static void ksymbol_comes_and_goes(void **state)
+static void ksymbol_is_added_and_removed(void **state)
 {
 	struct fixture *f = *state;
 
@@ -727,16 +727,16 @@ static void handlers_may_be_null(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EVENTS_TEST(tick_is_handed_over),
-		EVENTS_TEST(sightings_are_handed_over),
+		EVENTS_TEST(tick_is_delivered),
+		EVENTS_TEST(sightings_are_delivered),
 		EVENTS_TEST(short_sightings_are_refused),
-		EVENTS_TEST(more_sightings_than_there_can_be_are_refused),
-		EVENTS_TEST(stack_is_handed_over),
+		EVENTS_TEST(more_sightings_than_possible_are_refused),
+		EVENTS_TEST(stack_is_delivered),
 		EVENTS_TEST(stack_with_more_frames_than_bytes_is_refused),
 		EVENTS_TEST(stack_with_too_many_frames_is_refused),
 		EVENTS_TEST(stack_comes_with_its_sample),
 		EVENTS_TEST(sample_with_half_a_stack_is_refused),
-		EVENTS_TEST(sample_with_something_else_behind_it_is_refused),
+		EVENTS_TEST(sample_followed_by_another_record_is_refused),
 		EVENTS_TEST(short_sample_is_refused),
 		EVENTS_TEST(raw_size_beyond_the_record_is_refused),
 		EVENTS_TEST(unknown_kind_is_refused),
@@ -744,20 +744,20 @@ int main(void)
 		EVENTS_TEST(mapping_with_device_and_inode),
 		EVENTS_TEST(mapping_with_a_build_id),
 		EVENTS_TEST(a_mapping_in_two_halves_is_one),
-		EVENTS_TEST(halves_of_two_threads_are_no_mapping),
+		EVENTS_TEST(halves_of_two_threads_are_not_joined),
 		EVENTS_TEST(a_mapping_without_a_build_id_is_delivered_once),
-		EVENTS_TEST(what_the_event_of_files_says_of_tasks_is_left_out),
-		EVENTS_TEST(build_id_longer_than_its_room_is_none),
+		EVENTS_TEST(task_records_of_the_file_event_are_ignored),
+		EVENTS_TEST(build_id_longer_than_its_field_is_ignored),
 		EVENTS_TEST(mapping_without_a_path_is_refused),
 		EVENTS_TEST(unterminated_path_is_refused),
 		EVENTS_TEST(truncated_mapping_is_refused),
 		EVENTS_TEST(mapping_outside_our_pid_namespace_is_left_out),
 		EVENTS_TEST(name_outside_our_pid_namespace_is_left_out),
-		EVENTS_TEST(comm_tells_a_rename_from_an_exec),
+		EVENTS_TEST(comm_distinguishes_a_rename_from_an_exec),
 		EVENTS_TEST(fork_names_child_and_parent),
 		EVENTS_TEST(exit_names_the_thread),
 		EVENTS_TEST(truncated_fork_is_refused),
-		EVENTS_TEST(ksymbol_comes_and_goes),
+		EVENTS_TEST(ksymbol_is_added_and_removed),
 		EVENTS_TEST(lost_records_are_counted),
 		EVENTS_TEST(unknown_record_types_are_skipped),
 		EVENTS_TEST(handlers_may_be_null),

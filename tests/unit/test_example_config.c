@@ -35,13 +35,14 @@ static void load(struct config *config, const char *path)
 		fail_msg("%s", message ? message : "out of memory");
 }
 
-/* `#name: value` and `#  - item`: a setting that is not set. Explanations have a blank there. */
+/* `#name: value` and `#  - item`: a setting that is not set. Explanations have a blank after the
+ * `#`. */
 static bool is_setting(const char *line)
 {
 	return line[0] == '#' && (islower((unsigned char)line[1]) || !strncmp(line, "#  - ", 5));
 }
 
-/* The example with everything set that it shows. */
+/* The example with every setting that it shows enabled. */
 static void write_all(char *path)
 {
 	autofclose FILE *in = fopen(EXAMPLE, "r");
@@ -55,7 +56,7 @@ static void write_all(char *path)
 	assert_int_equal(fclose(out), 0);
 }
 
-static void it_changes_nothing(void **state)
+static void the_example_changes_nothing(void **state)
 {
 	struct config plain, example;
 
@@ -120,7 +121,7 @@ static void its_values_are_accepted(void **state)
 	parse(&all);
 	load(&all, path);
 	unlink(path);
-	/* It shows ways to be known that exclude each other. */
+	/* It shows ways to authenticate that exclude each other. */
 	free(all.values[SETTING_remote_store_address].text);
 	free(all.values[SETTING_remote_store_type].text);
 	all.values[SETTING_remote_store_address].text = NULL;
@@ -135,7 +136,7 @@ static void its_values_are_accepted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_changes_nothing),
+		cmocka_unit_test(the_example_changes_nothing),
 		cmocka_unit_test(all_settings_are_in_it),
 		cmocka_unit_test(its_values_are_accepted),
 	};

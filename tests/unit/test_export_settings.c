@@ -55,7 +55,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Of the settings file TEXT. */
+/* Reads the settings file TEXT. */
 static void load(struct bench *b, const char *text)
 {
 	char *argv[] = { (char *)"agent", NULL };
@@ -79,7 +79,7 @@ static void assert_taken(struct bench *b, const char *text)
 		fail_msg("%s", b->message);
 }
 
-/* With a message that names line and setting, WHERE, and says WHY. */
+/* Rejected with a message that names line and setting (WHERE) and the reason (WHY). */
 static void assert_refused(struct bench *b, const char *text, const char *where, const char *why)
 {
 	assert_int_equal(read_settings(b, text), -EINVAL);
@@ -91,7 +91,7 @@ static void assert_refused(struct bench *b, const char *text, const char *where,
 
 /* ---- remote stores -------------------------------------------------------------------------- */
 
-static void without_a_store_there_is_none(void **state)
+static void without_a_store_nothing_is_exported(void **state)
 {
 	struct bench *b = *state;
 
@@ -100,7 +100,7 @@ static void without_a_store_there_is_none(void **state)
 	assert_int_equal(b->settings.external.count, 0);
 	assert_null(b->settings.relabel);
 	assert_false(b->settings.debuginfo_upload);
-	/* What spool there would be does not matter. */
+	/* The settings of the spool do not matter then. */
 	assert_taken(b, "spool-max-bytes: 1\n");
 }
 
@@ -128,7 +128,7 @@ static void stores_are_named_after_their_types(void **state)
 #define NAMED(name) \
 	"remote-store-type: file\nremote-store-address: /x\nremote-store-name: " name "\n"
 
-static void a_name_is_safe_everywhere(void **state)
+static void names_have_only_safe_characters(void **state)
 {
 	struct bench *b = *state;
 
@@ -158,7 +158,7 @@ static void a_store_has_an_address(void **state)
 	assert_refused(*state, "remote-stores:\n  - type: file\n", "address", "is missing");
 }
 
-/* Of COUNT stores, after the settings TOP. */
+/* A settings file of COUNT stores, after the settings TOP. */
 static void list_stores(char *text, size_t size, const char *top, int count)
 {
 	size_t used = (size_t)snprintf(text, size, "%sremote-stores:\n", top);
@@ -177,7 +177,7 @@ static void sixteen_stores_are_taken(void **state)
 	list_stores(text, sizeof(text), "", EXPORT_STORES_LIMIT);
 	assert_taken(b, text);
 	assert_int_equal(b->settings.store_count, EXPORT_STORES_LIMIT);
-	/* One more, outside of the list. */
+	/* One more store, outside of the list. */
 	list_stores(text, sizeof(text), "remote-store-type: file\nremote-store-address: /x\n",
 		EXPORT_STORES_LIMIT);
 	assert_int_equal(read_settings(b, text), -E2BIG);
@@ -206,7 +206,7 @@ static void a_spool_holds_the_largest_profile(void **state)
 		b, "spool-max-bytes: 2097152\nremote-store-type: file\nremote-store-address: /x\n");
 }
 
-static void debug_information_needs_somebody_who_takes_it(void **state)
+static void debug_information_needs_a_store_that_takes_it(void **state)
 {
 	struct bench *b = *state;
 
@@ -223,7 +223,7 @@ static void debug_information_needs_somebody_who_takes_it(void **state)
 
 /* ---- series --------------------------------------------------------------------------------- */
 
-static void series_labels_are_those_of_samples(void **state)
+static void series_labels_must_be_sample_labels(void **state)
 {
 	struct bench *b = *state;
 
@@ -236,7 +236,7 @@ static void series_labels_are_those_of_samples(void **state)
 	assert_int_equal(b->settings.series_labels, 0);
 }
 
-/* Each label that can be one is named: texts first, the last after `or`. */
+/* Each possible label is named: texts first, the last one after `or`. */
 static void a_refusal_lists_the_labels(void **state)
 {
 	struct bench *b = *state;
@@ -319,7 +319,7 @@ static uint64_t hash_of(struct bench *b, const char *text)
 	return export_settings_hash(&b->config);
 }
 
-static void only_what_stores_and_spool_are_given_counts(void **state)
+static void only_settings_of_stores_and_spool_change_the_hash(void **state)
 {
 	struct bench *b = *state;
 	const uint64_t one = hash_of(b, "remote-stores:\n  - type: file\n    address: /1\n");
@@ -341,21 +341,21 @@ static void only_what_stores_and_spool_are_given_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(without_a_store_there_is_none),
+		CASE(without_a_store_nothing_is_exported),
 		CASE(stores_are_named_after_their_types),
-		CASE(a_name_is_safe_everywhere),
+		CASE(names_have_only_safe_characters),
 		CASE(two_stores_have_two_names),
 		CASE(a_store_has_an_address),
 		CASE(sixteen_stores_are_taken),
 		CASE(external_labels_are_those_of_the_top),
 		CASE(a_spool_holds_the_largest_profile),
-		CASE(debug_information_needs_somebody_who_takes_it),
-		CASE(series_labels_are_those_of_samples),
+		CASE(debug_information_needs_a_store_that_takes_it),
+		CASE(series_labels_must_be_sample_labels),
 		CASE(a_refusal_lists_the_labels),
 		CASE(variables_are_listed_by_name),
 		CASE(thirty_two_variables_of_256_bytes_are_taken),
 		CASE(rules_are_compiled),
-		CASE(only_what_stores_and_spool_are_given_counts),
+		CASE(only_settings_of_stores_and_spool_change_the_hash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

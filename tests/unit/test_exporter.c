@@ -125,7 +125,7 @@ static struct exporter_target_figures figures_of(struct bench *b, char which)
 	return (struct exporter_target_figures){ 0 };
 }
 
-/* Until WHICH has been sent SENT payloads and as many as PENDING wait for it. */
+/* Waits until WHICH has been sent SENT payloads and PENDING are queued for it. */
 static void wait_for(struct bench *b, char which, uint64_t sent, uint64_t pending)
 {
 	struct exporter_target_figures f = { 0 };
@@ -146,7 +146,7 @@ static uint64_t metric(struct bench *b, enum metric id)
 	return metrics_get(&b->fixture.metrics, id);
 }
 
-static void a_store_has_nothing_twice_when_another_goes(void **state)
+static void removing_a_store_repeats_nothing_to_another(void **state)
 {
 	struct bench *b = *state;
 
@@ -161,7 +161,7 @@ static void a_store_has_nothing_twice_when_another_goes(void **state)
 	assert_int_equal(metric(b, METRIC_SPOOL_ABANDONED_STORE), 5);
 }
 
-static void what_waits_for_a_store_is_sent_when_another_has_gone(void **state)
+static void removing_a_store_does_not_stop_another(void **state)
 {
 	struct bench *b = *state;
 
@@ -174,7 +174,7 @@ static void what_waits_for_a_store_is_sent_when_another_has_gone(void **state)
 	change(b, "cb");
 	submit(b, 1);
 	wait_for(b, 'b', 6, 0);
-	/* A new store gets only payloads from then on. */
+	/* A new store gets only later payloads. */
 	wait_for(b, 'c', 0, 1);
 	assert_int_equal(metric(b, METRIC_SPOOL_ABANDONED_STORE), 0);
 }
@@ -245,7 +245,7 @@ static void the_same_store_twice_is_refused(void **state)
 	assert_refused(b, -EINVAL, "the remote stores a and b are the same one");
 	submit(b, 1);
 	wait_for(b, 'a', 1, 0);
-	/* With a name they are two. */
+	/* With different names they are two stores. */
 	b->remotes[1].given_name = "b";
 	assert_int_equal(exporter_change(b->exporter, &b->options, &message), 0);
 	submit(b, 1);
@@ -273,8 +273,8 @@ static void a_profile_larger_than_the_spool_is_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_store_has_nothing_twice_when_another_goes),
-		CASE(what_waits_for_a_store_is_sent_when_another_has_gone),
+		CASE(removing_a_store_repeats_nothing_to_another),
+		CASE(removing_a_store_does_not_stop_another),
 		CASE(a_spool_that_cannot_be_used_changes_nothing),
 		CASE(another_directory_begins_empty_and_the_old_one_is_counted),
 		CASE(the_same_store_twice_is_refused),

@@ -64,7 +64,7 @@ static struct exporter_target_figures figures_of(struct exporter *e)
 	}
 }
 
-/* How many the spool holds or has had sent in this life. */
+/* How many payloads are in the spool, or were sent in this life. */
 static uint64_t taken_in(struct exporter *e)
 {
 	struct exporter_target_figures f = figures_of(e);
@@ -96,7 +96,8 @@ static void drain(struct exporter *e)
 	tell(REPEATED, figures_of(e).queue.repeated);
 }
 
-/* Puts COUNT payloads, FIRST the first, and waits to be killed; sends what is left for none. */
+/* Submits COUNT payloads from number FIRST on and waits to be killed; if COUNT is 0, sends the
+ * rest. */
 static int life(char **arguments)
 {
 	struct metrics metrics = { 0 };
@@ -132,7 +133,7 @@ static int life(char **arguments)
 enum moment { BEFORE_AN_ANSWER, AFTER_AN_ANSWER, WHEN_TAKEN_IN, NEVER };
 
 struct ledger {
-	pthread_mutex_t lock; /* over what follows, up to the blank line */
+	pthread_mutex_t lock; /* protects the fields up to the blank line */
 	pthread_cond_t changed;
 	uint32_t received[MAX_REQUESTS], connection[MAX_REQUESTS];
 	size_t count;
@@ -206,7 +207,7 @@ static void serve(struct fault_connection *c)
 
 /* ---- lives and deaths ----------------------------------------------------------------------- */
 
-/* It must not outlive a test that is ended. */
+/* It must not outlive a test that was killed. */
 static void die_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -292,8 +293,8 @@ static void live_and_die(
 
 	set_moment(l, moment, wanted);
 	/*
-	 * The number of one that was put and not acknowledged is not used again, be it the first
-	 * of its life.
+	 * The number of a payload that was not acknowledged is not used again, not even the first
+	 * of a life.
 	 */
 	l->first = MAX(l->first, l->highest) + 2;
 	pid = begin_life(directory, fault_server_port(server), l->first, PUTS, &fd);
@@ -326,7 +327,7 @@ static void live_to_the_end(struct ledger *l, const char *directory, struct faul
 	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-/* Returns how many came twice. */
+/* Returns how many arrived twice. */
 static uint32_t check_order(const struct ledger *l)
 {
 	uint32_t twice = 0;
@@ -357,7 +358,7 @@ static void check_all_came(const struct ledger *l)
 	}
 }
 
-static void what_was_acknowledged_arrives(void **state)
+static void acknowledged_payloads_arrive(void **state)
 {
 	static struct ledger l = { .lock = PTHREAD_MUTEX_INITIALIZER,
 		.changed = PTHREAD_COND_INITIALIZER };
@@ -376,14 +377,14 @@ static void what_was_acknowledged_arrives(void **state)
 	spool_fixture_deinit(&f);
 	twice = check_order(&l);
 	check_all_came(&l);
-	/* Each kill before an answer makes one for certain. */
+	/* Each kill before an answer is certain to cause one. */
 	assert_in_range(twice, (LIVES - 1) / NEVER + 1, LIVES);
 	assert_int_equal(l.repeated, 1);
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(what_was_acknowledged_arrives) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(acknowledged_payloads_arrive) };
 
 	if (argc == 5 && !strcmp(argv[0], "life"))
 		return life(argv + 1);

@@ -67,7 +67,7 @@ static void read_help(struct reader *r, const char *line)
 	r->helped = true;
 }
 
-/* `{name="value",…}`; returns what is behind it. */
+/* `{name="value",…}`; returns the text after it. */
 static const char *skip_labels(const char *at)
 {
 	assert_int_equal(*at, '{');
@@ -123,7 +123,7 @@ static void read_sample(struct reader *r, const char *line)
 	assert_string_equal(rest, "");
 }
 
-/* Fails the test at the first line that is not as it should be. */
+/* Fails the test at the first malformed line. */
 static void read_text(struct reader *r, char *text)
 {
 	char *line;
@@ -207,8 +207,8 @@ static void figures_follow(void **state)
 	assert_true(value_of(r, "process_open_fds") == 17);
 }
 
-/* A counter that goes on for years is written to the last digit. */
-static void big_counts(void **state)
+/* A counter that has run for years is written in full. */
+static void large_counts(void **state)
 {
 	struct metrics metrics = { 0 };
 	autofree struct reader *r = NULL;
@@ -266,7 +266,7 @@ static void histograms_are_cumulative(void **state)
 	assert_true(value_of(r, "fathom_loop_turn_seconds_sum") == 23.5);
 }
 
-static void a_full_buffer_is_told(void **state)
+static void a_full_buffer_is_reported(void **state)
 {
 	struct metrics metrics = { 0 };
 	struct buffer out;
@@ -284,10 +284,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_counter_is_there_once),
 		cmocka_unit_test(figures_follow),
-		cmocka_unit_test(big_counts),
+		cmocka_unit_test(large_counts),
 		cmocka_unit_test(names_follow_the_conventions),
 		cmocka_unit_test(histograms_are_cumulative),
-		cmocka_unit_test(a_full_buffer_is_told),
+		cmocka_unit_test(a_full_buffer_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void files_around_the_lengths_of_their_ends(void **state)
 		assert_hash(bytes, cases[i].size, cases[i].hash);
 }
 
-static void none_is_no_text(void **state)
+static void no_hash_makes_no_comment(void **state)
 {
 	struct file_hash none = { 0 };
 	char hex[FILE_HASH_TEXT_BYTES] = "x";
@@ -137,7 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_open_file_has_the_hash_of_its_bytes),
 		cmocka_unit_test(files_around_the_lengths_of_their_ends),
-		cmocka_unit_test(none_is_no_text),
+		cmocka_unit_test(no_hash_makes_no_comment),
 		cmocka_unit_test(a_comment_is_read_as_it_was_written),
 		cmocka_unit_test(other_comments_are_left_alone),
 	};

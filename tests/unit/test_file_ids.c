@@ -103,7 +103,7 @@ static void expect_build_id(struct fixture *f, int task_fd, uint8_t byte)
 	assert_int_equal(id.file.inode, f->file.inode);
 }
 
-static void a_file_is_looked_at_once_in_a_round(void **state)
+static void a_file_is_examined_once_per_round(void **state)
 {
 	struct fixture *f = *state;
 
@@ -160,7 +160,7 @@ static void two_files_are_never_one_module(void **state)
 	assert_false(module_id_equal(&first, &second));
 }
 
-static void what_cannot_be_reached_is_what_it_was(void **state)
+static void an_unreachable_file_keeps_its_identity(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id id;
@@ -178,7 +178,7 @@ static void what_cannot_be_reached_is_what_it_was(void **state)
 	expect_build_id(f, f->pid_fd, 1);
 }
 
-static void a_path_to_another_file_is_not_believed(void **state)
+static void a_path_to_another_file_is_not_trusted(void **state)
 {
 	struct fixture *f = *state;
 
@@ -189,7 +189,7 @@ static void a_path_to_another_file_is_not_believed(void **state)
 	assert_int_equal(file_ids_get(f->ids, f->pid_fd, &f->mapping, NULL).build_id.size, 0);
 }
 
-static void more_files_than_the_limit_begin_afresh(void **state)
+static void more_files_than_the_limit_restart_the_table(void **state)
 {
 	struct fixture *f = *state;
 
@@ -211,7 +211,7 @@ static void without_its_process_it_is_found_by_path_and_numbers(void **state)
 }
 
 /* Until the file is read, its inode identifies it. */
-static void what_its_reader_failed_at_is_asked_again(void **state)
+static void a_failed_read_is_repeated(void **state)
 {
 	static const int transient[] = { -EAGAIN, -EIO, -EMFILE };
 	struct fixture *f = *state;
@@ -225,13 +225,13 @@ static void what_its_reader_failed_at_is_asked_again(void **state)
 		assert_int_equal(id.file.inode, f->file.inode);
 		assert_int_equal(f->reader.questions, i + 1);
 	}
-	/* The reader's failures are no shortages of ours: /proc is not read again for them. */
+	/* A failure of the reader is not a shortage of ours: /proc is not read again for it. */
 	assert_int_equal(file_ids_shortages(f->ids), 1);
 	f->reader.error = 0;
 	expect_build_id(f, f->pid_fd, 1);
 }
 
-static void that_there_is_no_build_id_is_remembered(void **state)
+static void the_absence_of_a_build_id_is_remembered(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id id;
@@ -262,14 +262,14 @@ static void the_question_names_the_mapping_that_the_file_was_opened_by(void **st
 	assert_int_equal(f->reader.last.task_fd, -1);
 }
 
-/* What a record tells. */
+/* What a record says. */
 static struct module_id told(struct fixture *f, int task_fd, uint64_t generation)
 {
 	f->mapping.generation = generation;
 	return file_ids_get(f->ids, task_fd, &f->mapping, &f->file.build_id);
 }
 
-static void what_a_record_says_of_a_known_file_needs_no_look(void **state)
+static void a_known_file_in_a_record_is_not_examined_again(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id id, again;
@@ -280,7 +280,7 @@ static void what_a_record_says_of_a_known_file_needs_no_look(void **state)
 	file_ids_renew(f->ids);
 	assert_true(file_ids_known(f->ids, &f->mapping, &f->file.build_id, &again));
 	assert_true(module_id_equal(&id, &again));
-	/* The inode's number was given to another file since. */
+	/* The inode number has been reused by another file. */
 	f->mapping.generation = 6;
 	assert_false(file_ids_known(f->ids, &f->mapping, &f->file.build_id, &again));
 	f->mapping.generation = 5;
@@ -289,7 +289,7 @@ static void what_a_record_says_of_a_known_file_needs_no_look(void **state)
 	assert_false(file_ids_known(f->ids, &f->mapping, NULL, &again));
 }
 
-static void a_build_id_alone_makes_no_two_files_one(void **state)
+static void equal_build_ids_do_not_merge_files(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id seen = told(f, f->pid_fd, 5), unseen, other;
@@ -305,7 +305,7 @@ static void a_build_id_alone_makes_no_two_files_one(void **state)
 	assert_false(module_id_equal(&unseen, &other));
 }
 
-static void two_contents_of_one_build_id_are_two_files(void **state)
+static void two_files_with_one_build_id_stay_separate(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id first = told(f, f->pid_fd, 5), second;
@@ -321,7 +321,7 @@ static void two_contents_of_one_build_id_are_two_files(void **state)
 }
 
 /* The file was replaced between the record and the read. */
-static void a_file_that_is_not_what_the_record_says_is_not_seen(void **state)
+static void a_file_that_contradicts_its_record_is_ignored(void **state)
 {
 	struct fixture *f = *state;
 	struct module_id id;
@@ -337,21 +337,21 @@ static void a_file_that_is_not_what_the_record_says_is_not_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_file_is_looked_at_once_in_a_round),
+		CASE(a_file_is_examined_once_per_round),
 		CASE(an_unchanged_file_is_not_read_again),
 		CASE(a_file_that_was_written_to_is_read_again),
 		CASE(two_files_are_never_one_module),
-		CASE(what_cannot_be_reached_is_what_it_was),
-		CASE(a_path_to_another_file_is_not_believed),
+		CASE(an_unreachable_file_keeps_its_identity),
+		CASE(a_path_to_another_file_is_not_trusted),
 		CASE(without_its_process_it_is_found_by_path_and_numbers),
-		CASE(what_its_reader_failed_at_is_asked_again),
-		CASE(that_there_is_no_build_id_is_remembered),
+		CASE(a_failed_read_is_repeated),
+		CASE(the_absence_of_a_build_id_is_remembered),
 		CASE(the_question_names_the_mapping_that_the_file_was_opened_by),
-		CASE(what_a_record_says_of_a_known_file_needs_no_look),
-		CASE(a_build_id_alone_makes_no_two_files_one),
-		CASE(two_contents_of_one_build_id_are_two_files),
-		CASE(a_file_that_is_not_what_the_record_says_is_not_seen),
-		CASE(more_files_than_the_limit_begin_afresh),
+		CASE(a_known_file_in_a_record_is_not_examined_again),
+		CASE(equal_build_ids_do_not_merge_files),
+		CASE(two_files_with_one_build_id_stay_separate),
+		CASE(a_file_that_contradicts_its_record_is_ignored),
+		CASE(more_files_than_the_limit_restart_the_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

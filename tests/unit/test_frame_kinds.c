@@ -106,7 +106,7 @@ static uint64_t hash_of(const struct abi_frame *frame)
 
 /* ---- the stack table ------------------------------------------------------------------------ */
 
-/* What differs from `sampled` in one field each. */
+/* Each differs from `sampled` in one field. */
 static const struct abi_frame others[] = {
 	{ 0x00fedcba98765433, KIND, 0x89abcdef, 0x12345678 },
 	{ 0x007edcba98765432, KIND, 0x89abcdef, 0x12345678 },
@@ -127,7 +127,7 @@ static uint32_t number_of(struct fixture *f, const struct profile_frame *frame)
 	return number;
 }
 
-static void every_word_of_a_runtimes_frame_tells_it_apart(void **state)
+static void every_word_of_a_runtimes_frame_is_compared(void **state)
 {
 	struct fixture *f = *state;
 	const struct profile_frame frame = profile_runtime_frame(&sampled);
@@ -153,7 +153,7 @@ static void a_runtimes_frame_comes_back_whole(void **state)
 	assert_true(profile_frame_is_runtime(&stack.frames[0]));
 }
 
-static void native_and_kernel_frames_are_no_runtimes(void **state)
+static void native_and_kernel_frames_belong_to_no_runtime(void **state)
 {
 	struct fixture *f = *state;
 	const struct profile_frame frames[] = { in_program(MAIN, 0, f), in_kernel(1, 0),
@@ -301,12 +301,12 @@ int main(void)
 		cmocka_unit_test(without_the_flag_every_word_is_a_pc),
 		cmocka_unit_test(addresses_of_the_kernels_half_are_pcs),
 		cmocka_unit_test(a_frame_that_the_depth_limit_cut_is_left_out),
-		cmocka_unit_test_setup_teardown(every_word_of_a_runtimes_frame_tells_it_apart,
-			report_setup, report_teardown),
+		cmocka_unit_test_setup_teardown(
+			every_word_of_a_runtimes_frame_is_compared, report_setup, report_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_runtimes_frame_comes_back_whole, report_setup, report_teardown),
-		cmocka_unit_test_setup_teardown(
-			native_and_kernel_frames_are_no_runtimes, report_setup, report_teardown),
+		cmocka_unit_test_setup_teardown(native_and_kernel_frames_belong_to_no_runtime,
+			report_setup, report_teardown),
 		cmocka_unit_test_setup_teardown(
 			the_same_frame_has_the_names_of_its_process, report_setup, report_teardown),
 		cmocka_unit_test_setup_teardown(without_a_runtime_that_names_them_frames_stay,

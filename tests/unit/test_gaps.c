@@ -146,7 +146,7 @@ static void sample(struct fixture *f, int ring, uint64_t time_ns)
 	perf_ring_raw(&f->written[ring], time_ns, "raw", 4);
 }
 
-static void a_gap_is_told_before_what_was_sampled_in_it(void **state)
+static void a_gap_is_reported_before_samples_taken_in_it(void **state)
 {
 	struct fixture *f = *state;
 
@@ -162,7 +162,7 @@ static void a_gap_is_told_before_what_was_sampled_in_it(void **state)
 }
 
 /* The gap begins at the last record read, however old. */
-static void a_gap_after_what_was_read_before_is_told_at_once(void **state)
+static void a_gap_after_earlier_records_is_reported_at_once(void **state)
 {
 	struct fixture *f = *state;
 
@@ -176,7 +176,7 @@ static void a_gap_after_what_was_read_before_is_told_at_once(void **state)
 }
 
 /* The kernel reports a loss with the next record that fits, which may be much later. */
-static void a_full_ring_may_have_lost_what_no_record_tells_of_yet(void **state)
+static void a_full_ring_may_have_unreported_losses(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t before_ns = clock_monotonic_ns();
@@ -195,7 +195,7 @@ static void a_full_ring_may_have_lost_what_no_record_tells_of_yet(void **state)
 	sample(f, OWN, 40);
 	assert_string_equal(merge_until(f, 100), "L20 40 50 ");
 	assert_int_equal(f->gaps, 1);
-	/* Another one is another. */
+	/* A second loss is reported separately. */
 	lost(f, 60);
 	assert_string_equal(merge_until(f, 100), "gap L50 ");
 }
@@ -215,7 +215,7 @@ static void a_full_ring_whose_next_record_came_has_lost_nothing(void **state)
 	struct fixture *f = *state;
 
 	fill(f, 10);
-	/* Read in part: there is room again, and the next record tells of no loss. */
+	/* Read in part: there is room again, and the next record reports no loss. */
 	ring_look(&f->rings[SIDEBAND]);
 	for (unsigned int i = 0; i < FITS / 2; i++)
 		ring_pop(&f->rings[SIDEBAND], 10, EXIT_BYTES);
@@ -238,7 +238,7 @@ static void a_ring_that_fills_while_it_is_read_is_noticed(void **state)
 	assert_int_equal(f->gaps, 1);
 }
 
-static void what_the_samplers_own_rings_lose_is_no_sideband(void **state)
+static void losses_of_the_samplers_own_rings_are_not_sideband(void **state)
 {
 	struct fixture *f = *state;
 
@@ -248,7 +248,7 @@ static void what_the_samplers_own_rings_lose_is_no_sideband(void **state)
 	assert_int_equal(f->gaps, 0);
 }
 
-static void of_the_same_time_causes_come_first(void **state)
+static void at_equal_times_causes_come_first(void **state)
 {
 	static const int orders[][RINGS] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 },
 		{ 2, 0, 1 }, { 2, 1, 0 } };
@@ -293,14 +293,14 @@ static void a_ring_with_just_enough_room_lost_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GAPS_TEST(a_gap_is_told_before_what_was_sampled_in_it),
-		GAPS_TEST(a_gap_after_what_was_read_before_is_told_at_once),
-		GAPS_TEST(a_full_ring_may_have_lost_what_no_record_tells_of_yet),
+		GAPS_TEST(a_gap_is_reported_before_samples_taken_in_it),
+		GAPS_TEST(a_gap_after_earlier_records_is_reported_at_once),
+		GAPS_TEST(a_full_ring_may_have_unreported_losses),
 		GAPS_TEST(a_ring_with_room_left_has_lost_nothing),
 		GAPS_TEST(a_full_ring_whose_next_record_came_has_lost_nothing),
 		GAPS_TEST(a_ring_that_fills_while_it_is_read_is_noticed),
-		GAPS_TEST(what_the_samplers_own_rings_lose_is_no_sideband),
-		GAPS_TEST(of_the_same_time_causes_come_first),
+		GAPS_TEST(losses_of_the_samplers_own_rings_are_not_sideband),
+		GAPS_TEST(at_equal_times_causes_come_first),
 		GAPS_TEST(a_ring_with_just_enough_room_lost_nothing),
 	};
 

@@ -63,7 +63,7 @@ static void version(const char *version)
 	buffer_deinit(&b);
 }
 
-/* As until 1.17: the words at 16 and 24 point to strings; the version's stands behind. */
+/* As until 1.17: the words at 16 and 24 point to strings; the version's text follows. */
 static void pointed_version(const char *version, uint64_t string, uint64_t length)
 {
 	struct buffer b;
@@ -186,7 +186,7 @@ static void candidates_are_releases(void **state)
 	assert_int_equal(facts().supported, 1);
 }
 
-static void no_go_program(void **state)
+static void a_program_without_go(void **state)
 {
 	struct index_go go;
 
@@ -252,7 +252,7 @@ static void broken_build_information(void **state)
 	refused(GO_VERSION_UNKNOWN);
 }
 
-static void pointers_that_lead_nowhere(void **state)
+static void invalid_pointers(void **state)
 {
 	(void)state;
 	program("runtime.stackcheck");
@@ -281,7 +281,7 @@ static void code_refused(const char *bytes, size_t size)
 	refused(26);
 }
 
-static void loads_that_are_not_known(void **state)
+static void unknown_load_instructions(void **state)
 {
 	(void)state;
 	/* from the GOT: a shared library */
@@ -503,12 +503,12 @@ int main(void)
 		cmocka_unit_test(version_behind_a_pointer),
 		cmocka_unit_test(version_without_section_headers),
 		cmocka_unit_test(candidates_are_releases),
-		cmocka_unit_test(no_go_program),
+		cmocka_unit_test(a_program_without_go),
 		cmocka_unit_test(unknown_versions_are_refused),
 		cmocka_unit_test(broken_build_information),
-		cmocka_unit_test(pointers_that_lead_nowhere),
+		cmocka_unit_test(invalid_pointers),
 		cmocka_unit_test(load_with_high_registers),
-		cmocka_unit_test(loads_that_are_not_known),
+		cmocka_unit_test(unknown_load_instructions),
 		cmocka_unit_test(symbol_and_code_agree),
 		cmocka_unit_test(symbol_and_code_disagree),
 		cmocka_unit_test(symbol_alone),

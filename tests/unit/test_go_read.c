@@ -86,7 +86,7 @@ static void goroutine_and_its_m_come_with_the_id(void **state)
 	assert_int_equal(thread.fiber.address, 0xc000);
 }
 
-static void system_stack_answers_for_its_goroutine(void **state)
+static void system_stack_has_the_id_of_its_goroutine(void **state)
 {
 	__u32 error = 7;
 
@@ -202,7 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(goroutine_on_its_own_stack, empty_memory),
 		cmocka_unit_test_setup(goroutine_and_its_m_come_with_the_id, empty_memory),
-		cmocka_unit_test_setup(system_stack_answers_for_its_goroutine, empty_memory),
+		cmocka_unit_test_setup(system_stack_has_the_id_of_its_goroutine, empty_memory),
 		cmocka_unit_test_setup(scheduler_without_goroutine, empty_memory),
 		cmocka_unit_test_setup(thread_of_c_code, empty_memory),
 		cmocka_unit_test_setup(thread_without_local_storage, empty_memory),

@@ -117,7 +117,7 @@ static void expect_all(int cfa)
 		assert_int_equal(rows[i].rule.cfa, cfa);
 }
 
-static void usual_function_goes_by_its_stack_pointer(void **state)
+static void usual_function_is_unwound_by_its_stack_pointer(void **state)
 {
 	static const unsigned int formats[] = { 16, 18, 20 };
 
@@ -176,7 +176,8 @@ static void cgocall_of_aarch64_has_a_frame(void **state)
 	assert_int_equal(rows[1].rule.ra_off, -16);
 }
 
-/* The row of crosscall2 once it has lowered the stack pointer by 192, and then done as WORD says.
+/* The row of crosscall2 once it has lowered the stack pointer by 192, and then executed the
+ * instruction WORD.
  */
 static struct abi_unwind_rule rule_of_crosscall2(uint32_t word)
 {
@@ -214,7 +215,7 @@ static void crosscall2_of_aarch64_saves_registers_as_c(void **state)
 	assert_int_equal(rule_of_crosscall2(0).cfa, ABI_CFA_NONE);
 }
 
-static void crosscall2_of_x86_64_is_as_others(void **state)
+static void crosscall2_of_x86_64_is_an_ordinary_function(void **state)
 {
 	(void)state;
 	read_function("crosscall2", 0);
@@ -222,7 +223,7 @@ static void crosscall2_of_x86_64_is_as_others(void **state)
 	assert_int_equal(rows[1].rule.fp, ABI_REG_FRAME);
 }
 
-static void function_that_nothing_called_is_the_root(void **state)
+static void function_without_a_caller_is_the_root(void **state)
 {
 	(void)state;
 	read_function("runtime.something", TOP_FRAME);
@@ -281,7 +282,7 @@ static void switch_with_a_frame_is_found_by_it(void **state)
 	read_function("runtime.somethingOnTheSystemStack", WRITES_SP);
 	assert_int_equal(row_count, 5);
 	expect_row(0, 0x20, 0x24, ABI_CFA_SP, 8);
-	/* Where the frame is opened the frame pointer is the caller's still. */
+	/* While the frame is being set up, the frame pointer is still the caller's. */
 	expect_row(1, 0x24, 0x2c, ABI_CFA_SP, 16);
 	expect_row(2, 0x2c, 0x40, ABI_CFA_GO_FRAME, 16);
 	assert_int_equal(rows[2].rule.fp, ABI_REG_AT_CFA);
@@ -302,7 +303,7 @@ static void long_opening_is_cut_after_the_frame_pointer_was_set(void **state)
 	expect_row(2, 0x2e, 0x4c, ABI_CFA_GO_FRAME, 16);
 }
 
-static void cgocall_without_a_frame_has_it_written_down(void **state)
+static void cgocall_without_a_frame_saves_its_stack_depth(void **state)
 {
 	static const struct gopclntab_table_part parts[] = { { 40, 0 } };
 
@@ -342,7 +343,7 @@ static void function_of_c_has_no_rows(void **state)
 	assert_int_equal(row_count, 0);
 }
 
-static void depths_that_cannot_be_have_no_rule(void **state)
+static void impossible_depths_have_no_rule(void **state)
 {
 	static const struct gopclntab_table_part parts[] = { { 8, -8 }, { 8, 12 },
 		{ 8, 0x7fffffff }, { 8, 16 } };
@@ -450,21 +451,21 @@ static void index_has_the_rows_of_all_functions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GO_TEST(usual_function_goes_by_its_stack_pointer),
+		GO_TEST(usual_function_is_unwound_by_its_stack_pointer),
 		GO_TEST(return_address_of_aarch64_is_in_a_register_first),
 		GO_TEST(cgocall_of_aarch64_has_a_frame),
 		GO_TEST(crosscall2_of_aarch64_saves_registers_as_c),
-		GO_TEST(crosscall2_of_x86_64_is_as_others),
-		GO_TEST(function_that_nothing_called_is_the_root),
+		GO_TEST(crosscall2_of_x86_64_is_an_ordinary_function),
+		GO_TEST(function_without_a_caller_is_the_root),
 		GO_TEST(roots_of_1_16_are_known_by_name),
 		GO_TEST(switches_are_known_by_name),
 		GO_TEST(switch_with_a_frame_is_found_by_it),
 		GO_TEST(long_opening_is_cut_after_the_frame_pointer_was_set),
-		GO_TEST(cgocall_without_a_frame_has_it_written_down),
+		GO_TEST(cgocall_without_a_frame_saves_its_stack_depth),
 		GO_TEST(interrupted_code_did_not_call),
 		GO_TEST(signal_returns_to_the_first_byte),
 		GO_TEST(function_of_c_has_no_rows),
-		GO_TEST(depths_that_cannot_be_have_no_rule),
+		GO_TEST(impossible_depths_have_no_rule),
 		GO_TEST(compiled_functions_have_frames_since_1_21),
 		GO_TEST(table_outside_of_the_file_is_broken),
 		GO_TEST(index_has_the_rows_of_all_functions),

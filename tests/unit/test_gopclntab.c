@@ -204,7 +204,7 @@ static void padding_has_no_function(void **state)
 	index_destroy(index);
 }
 
-static void text_is_what_it_answers_for(void **state)
+static void only_the_text_has_functions(void **state)
 {
 	(void)state;
 	write_two(20, "main.next");
@@ -259,7 +259,7 @@ static void function_without_lines_has_its_name(void **state)
 	index_destroy(index);
 }
 
-static void found_in_relro_section(void **state)
+static void pclntab_is_found_in_the_relro_section(void **state)
 {
 	struct index *index;
 
@@ -272,7 +272,7 @@ static void found_in_relro_section(void **state)
 	index_destroy(index);
 }
 
-static void found_without_section_headers(void **state)
+static void pclntab_is_found_without_section_headers(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
@@ -306,7 +306,7 @@ static void merged_by_the_external_linker(void **state)
 	index_destroy(index);
 }
 
-static void other_programs_are_not_searched(void **state)
+static void programs_without_go_are_not_searched(void **state)
 {
 	(void)state;
 	write_two(20, "main.next");
@@ -337,7 +337,7 @@ static void neither_module_data_nor_text_start(void **state)
 	fails(-EOPNOTSUPP);
 }
 
-static void module_data_with_another_count_is_not_it(void **state)
+static void module_data_with_another_count_is_rejected(void **state)
 {
 	struct index *index;
 
@@ -401,7 +401,7 @@ static void unknown_magic(void **state)
 	fails(-EOPNOTSUPP);
 }
 
-static void header_that_makes_no_sense(void **state)
+static void invalid_header(void **state)
 {
 	(void)state;
 	write_two(20, "main.next");
@@ -444,7 +444,7 @@ static void functions_outside_of_the_file(void **state)
 	fails(-EBADMSG);
 }
 
-/* The second function's record is broken; the first is there all the same. */
+/* The second function's record is broken; the first is still found. */
 static void broken_second(struct gopclntab_function_spec spec, const char *expected)
 {
 	struct gopclntab_function_spec first;
@@ -644,22 +644,22 @@ int main(void)
 		cmocka_unit_test(inline_chains),
 		cmocka_unit_test(inline_chains_of_older_formats),
 		cmocka_unit_test(padding_has_no_function),
-		cmocka_unit_test(text_is_what_it_answers_for),
+		cmocka_unit_test(only_the_text_has_functions),
 		cmocka_unit_test(generic_names_are_shown_short),
 		cmocka_unit_test(brackets_are_arrays_before_generics),
 		cmocka_unit_test(function_without_lines_has_its_name),
-		cmocka_unit_test(found_in_relro_section),
-		cmocka_unit_test(found_without_section_headers),
+		cmocka_unit_test(pclntab_is_found_in_the_relro_section),
+		cmocka_unit_test(pclntab_is_found_without_section_headers),
 		cmocka_unit_test(merged_by_the_external_linker),
-		cmocka_unit_test(other_programs_are_not_searched),
+		cmocka_unit_test(programs_without_go_are_not_searched),
 		cmocka_unit_test(no_module_data_costs_the_inlines),
 		cmocka_unit_test(neither_module_data_nor_text_start),
-		cmocka_unit_test(module_data_with_another_count_is_not_it),
+		cmocka_unit_test(module_data_with_another_count_is_rejected),
 		cmocka_unit_test(wrong_funcdata_base_costs_the_inlines),
 		cmocka_unit_test(go_1_27_has_the_funcdata_base_elsewhere),
 		cmocka_unit_test(functions_elsewhere_than_the_module_data_says),
 		cmocka_unit_test(unknown_magic),
-		cmocka_unit_test(header_that_makes_no_sense),
+		cmocka_unit_test(invalid_header),
 		cmocka_unit_test(more_functions_than_bytes),
 		cmocka_unit_test(functions_outside_of_the_file),
 		cmocka_unit_test(name_outside_of_the_table),

@@ -95,7 +95,7 @@ static void without_a_program_the_command_names_it(void **state)
 	groups_deinit(&g);
 }
 
-static void a_process_that_is_forgotten(void **state)
+static void a_process_that_is_no_longer_known(void **state)
 {
 	struct fixture *f = *state;
 	struct process gone = { .number = 4711 };
@@ -123,7 +123,7 @@ static void only_what_was_sampled_has_a_group(void **state)
 	groups_deinit(&g);
 }
 
-static void paths_of_others(void **state)
+static void paths_of_hostile_processes(void **state)
 {
 	static const struct {
 		const char *path, *name;
@@ -151,7 +151,7 @@ static void paths_of_others(void **state)
 	}
 }
 
-/* Each sample has a group, whoever it is of. */
+/* Each sample has a group, whatever its process. */
 static void no_sample_without_a_group(void **state)
 {
 	struct fixture *f = *state;
@@ -190,9 +190,9 @@ int main(void)
 		CASE(containers_come_before_programs),
 		CASE(the_kernels_threads_are_one_group),
 		CASE(without_a_program_the_command_names_it),
-		CASE(a_process_that_is_forgotten),
+		CASE(a_process_that_is_no_longer_known),
 		CASE(only_what_was_sampled_has_a_group),
-		CASE(paths_of_others),
+		CASE(paths_of_hostile_processes),
 		CASE(no_sample_without_a_group),
 	};
 

@@ -18,7 +18,7 @@ static void compress(const char *text, struct buffer *out)
 	assert_int_equal(gzip_deflate(text, strlen(text), 1, out), 0);
 }
 
-static void what_goes_in_comes_out(void **state)
+static void decompression_restores_the_input(void **state)
 {
 	autocall(buffer_deinit) struct buffer gzip, plain;
 
@@ -67,7 +67,7 @@ static void more_than_the_limit_is_refused(void **state)
 	assert_int_equal(plain.size, LIMIT);
 }
 
-static void every_cut_and_a_wrong_checksum_are_told(void **state)
+static void truncation_and_a_wrong_checksum_are_errors(void **state)
 {
 	autocall(buffer_deinit) struct buffer gzip;
 
@@ -96,10 +96,10 @@ static void every_cut_and_a_wrong_checksum_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_goes_in_comes_out),
+		cmocka_unit_test(decompression_restores_the_input),
 		cmocka_unit_test(members_follow_one_another),
 		cmocka_unit_test(more_than_the_limit_is_refused),
-		cmocka_unit_test(every_cut_and_a_wrong_checksum_are_told),
+		cmocka_unit_test(truncation_and_a_wrong_checksum_are_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

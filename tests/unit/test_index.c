@@ -479,7 +479,7 @@ static void test_chain_is_bounded(void **)
 	index_destroy(index);
 }
 
-/* The spans against a plain search, on pseudo-random intervals. */
+/* Compares the spans with a linear search, on pseudo-random intervals. */
 static void test_overlaps_as_by_exhaustive_search(void **)
 {
 	enum { COUNT = 60, EXTENT = 256 };

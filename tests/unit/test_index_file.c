@@ -179,7 +179,7 @@ static void test_each_truncation_is_noticed(void **)
 	assert_int_equal(open_bytes(bytes, size + 1), -EBADMSG);
 }
 
-/* Lies with a right checksum: wrong names at worst. */
+/* False contents with a correct checksum: wrong names at worst. */
 static void test_lies_under_a_right_checksum(void **)
 {
 	static const uint8_t lies[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };

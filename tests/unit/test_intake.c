@@ -12,7 +12,7 @@ struct intake_fixture {
 	struct walks_fixture *w;
 	struct intake intake;
 	struct profile *profile; /* of the raw stacks */
-	/* What came out. */
+	/* The results. */
 	uint64_t sampled_ns;
 	unsigned int taken;
 	struct process *last_taken;
@@ -164,7 +164,7 @@ static const struct added_sample *last_added(const struct intake_fixture *f)
 
 /* ---- the process of a sample ---------------------------------------------------------------- */
 
-static void a_sample_is_handed_over_with_its_process(void **state)
+static void a_sample_is_delivered_with_its_process(void **state)
 {
 	struct intake_fixture *f = *state;
 	const struct abi_tick tick = tick_of(f, WALK_PID);
@@ -211,7 +211,7 @@ static void a_sample_in_the_middle_of_an_exec_keeps_its_process(void **state)
 	assert_int_equal(counted(f, METRIC_UNNAMED_EXECUTING), 1);
 }
 
-static void a_thread_of_the_kernel_is_no_program(void **state)
+static void a_kernel_thread_has_no_program(void **state)
 {
 	struct intake_fixture *f = *state;
 	struct abi_tick tick = tick_of(f, NEW_PID);
@@ -254,7 +254,7 @@ static void only_the_followed_process_and_its_children_are_taken(void **state)
 	assert_int_equal(last_added(f)->process->pid, NEW_PID);
 }
 
-static void a_pid_that_comes_again_elsewhere_is_not_followed(void **state)
+static void a_reused_pid_is_not_followed(void **state)
 {
 	struct intake_fixture *f = *state;
 
@@ -340,7 +340,7 @@ static void a_stale_walk_whose_frames_were_lost_has_none(void **state)
 	assert_int_equal(last_added(f)->stack.count, 0);
 }
 
-static void a_walk_with_the_tables_of_the_program_is_whole(void **state)
+static void a_walk_with_the_tables_of_the_program_is_complete(void **state)
 {
 	struct intake_fixture *f = *state;
 	struct abi_tick tick = tick_of(f, WALK_PID);
@@ -416,7 +416,7 @@ static void the_kernel_gets_the_tables_of_a_sampled_process(void **state)
 	assert_int_equal(f->w->writes, 1);
 }
 
-static void without_tables_samples_are_taken_all_the_same(void **state)
+static void without_tables_samples_are_still_accepted(void **state)
 {
 	struct intake_fixture *f = *state;
 	struct abi_tick tick = tick_of(f, WALK_PID);
@@ -430,7 +430,7 @@ static void without_tables_samples_are_taken_all_the_same(void **state)
 
 /* ---- what is not certain -------------------------------------------------------------------- */
 
-static void after_a_loss_what_is_not_certain_is_counted(void **state)
+static void after_a_loss_uncertain_samples_are_counted(void **state)
 {
 	struct intake_fixture *f = *state;
 	struct abi_tick tick;
@@ -455,7 +455,7 @@ static void after_a_loss_what_is_not_certain_is_counted(void **state)
 	assert_int_equal(f->w->writes, writes);
 }
 
-static void without_a_loss_a_pc_of_no_mapping_is_just_that(void **state)
+static void without_a_loss_a_pc_in_no_mapping_is_not_uncertain(void **state)
 {
 	struct intake_fixture *f = *state;
 	struct abi_tick tick = tick_of(f, WALK_PID);
@@ -491,7 +491,7 @@ static void see_memory_in_place_of_libc(struct intake_fixture *f)
 	intake_sightings(&f->intake, 3000, &seen.head);
 }
 
-static void what_a_walk_saw_mapped_reaches_the_table(void **state)
+static void mappings_seen_by_a_walk_reach_the_table(void **state)
 {
 	struct intake_fixture *f = *state;
 	const struct module *libc = walk_libc(f->w);
@@ -500,7 +500,7 @@ static void what_a_walk_saw_mapped_reaches_the_table(void **state)
 	assert_ptr_not_equal(walk_libc(f->w), libc);
 }
 
-static void what_a_walk_of_another_process_saw_is_ignored(void **state)
+static void mappings_seen_by_a_walk_of_another_process_are_ignored(void **state)
 {
 	struct intake_fixture *f = *state;
 	const struct module *libc = walk_libc(f->w);
@@ -511,7 +511,7 @@ static void what_a_walk_of_another_process_saw_is_ignored(void **state)
 	assert_ptr_equal(walk_libc(f->w), libc);
 }
 
-static void what_an_unfinished_walk_stopped_at_reaches_the_table(void **state)
+static void the_mapping_where_a_walk_stopped_reaches_the_table(void **state)
 {
 	struct intake_fixture *f = *state;
 	struct abi_unfinished *u = walk_unfinished(WALK_WINDOW, 1);
@@ -548,31 +548,31 @@ static void side_band_reaches_the_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		INTAKE_CASE(a_sample_is_handed_over_with_its_process),
+		INTAKE_CASE(a_sample_is_delivered_with_its_process),
 		INTAKE_CASE(another_exec_id_is_another_program),
 		INTAKE_CASE(a_sample_in_the_middle_of_an_exec_keeps_its_process),
-		INTAKE_CASE(a_thread_of_the_kernel_is_no_program),
+		INTAKE_CASE(a_kernel_thread_has_no_program),
 		INTAKE_CASE(a_process_over_the_limit_of_the_table_is_counted_as_lost),
 		FOLLOWING_CASE(only_the_followed_process_and_its_children_are_taken),
-		FOLLOWING_CASE(a_pid_that_comes_again_elsewhere_is_not_followed),
+		FOLLOWING_CASE(a_reused_pid_is_not_followed),
 		FOLLOWING_CASE(a_new_thread_changes_nothing),
 		FOLLOWING_CASE(a_renamed_process_stays_followed_or_left_out),
 		INTAKE_CASE(the_selection_leaves_processes_out_until_it_changes),
 		INTAKE_CASE(a_walk_with_the_tables_of_another_program_keeps_its_first_frame),
 		INTAKE_CASE(a_stale_walk_whose_frames_were_lost_has_none),
-		INTAKE_CASE(a_walk_with_the_tables_of_the_program_is_whole),
+		INTAKE_CASE(a_walk_with_the_tables_of_the_program_is_complete),
 		INTAKE_CASE(an_unfinished_walk_is_finished),
 		INTAKE_CASE(an_unfinished_walk_that_waits_is_taken_before_it_is_added),
 		INTAKE_CASE(a_stale_unfinished_walk_is_not_finished),
 		INTAKE_CASE(an_unfinished_walk_that_is_not_wanted_is_dropped),
 		INTAKE_CASE(the_kernel_gets_the_tables_of_a_sampled_process),
-		INTAKE_CASE(without_tables_samples_are_taken_all_the_same),
-		INTAKE_CASE(after_a_loss_what_is_not_certain_is_counted),
-		INTAKE_CASE(without_a_loss_a_pc_of_no_mapping_is_just_that),
+		INTAKE_CASE(without_tables_samples_are_still_accepted),
+		INTAKE_CASE(after_a_loss_uncertain_samples_are_counted),
+		INTAKE_CASE(without_a_loss_a_pc_in_no_mapping_is_not_uncertain),
 		INTAKE_CASE(a_process_that_is_gone_before_it_was_read_is_still_sampled),
-		INTAKE_CASE(what_a_walk_saw_mapped_reaches_the_table),
-		INTAKE_CASE(what_a_walk_of_another_process_saw_is_ignored),
-		INTAKE_CASE(what_an_unfinished_walk_stopped_at_reaches_the_table),
+		INTAKE_CASE(mappings_seen_by_a_walk_reach_the_table),
+		INTAKE_CASE(mappings_seen_by_a_walk_of_another_process_are_ignored),
+		INTAKE_CASE(the_mapping_where_a_walk_stopped_reaches_the_table),
 		INTAKE_CASE(side_band_reaches_the_table),
 	};
 

@@ -49,7 +49,7 @@ static void map_is_read_once_a_second_while_samples_come(void **state)
 	assert_string_equal(name_of(w, p, 0x2008), "second");
 }
 
-static void report_reads_what_came_since(void **state)
+static void report_reads_new_lines(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *p = process_of(w, PARENT);
@@ -64,7 +64,7 @@ static void report_reads_what_came_since(void **state)
 }
 
 /* After 100 ms, 400 ms, 1.6 s, 6.4 s, then each 10 s. */
-static void missing_file_is_looked_for_less_and_less_often(void **state)
+static void missing_file_is_searched_for_less_and_less_often(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *p = process_of(w, PARENT);
@@ -105,7 +105,7 @@ static void late_sample_does_not_read_the_map(void **state)
 	assert_string_equal(name_of(w, p, 0x1008), "first");
 }
 
-static void file_from_before_the_program_is_anothers(void **state)
+static void file_older_than_the_program_is_not_its_own(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *p = process_of(w, PARENT);
@@ -116,7 +116,7 @@ static void file_from_before_the_program_is_anothers(void **state)
 	clock_ns += SECOND;
 	hit(w, p);
 	assert_string_equal(name_of(w, p, 0x1008), "");
-	/* What is appended later is its own. */
+	/* Lines that are appended later are its own. */
 	write_map(w, PARENT, "a", "2000 10 new\n");
 	clock_ns += SECOND;
 	hit(w, p);
@@ -124,7 +124,7 @@ static void file_from_before_the_program_is_anothers(void **state)
 	assert_string_equal(name_of(w, p, 0x2008), "new");
 }
 
-static void file_from_before_a_suspend_is_the_programs(void **state)
+static void file_from_before_a_suspend_is_the_programs_own(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *p = process_of(w, PARENT);
@@ -139,7 +139,7 @@ static void file_from_before_a_suspend_is_the_programs(void **state)
 }
 
 /* Of a program that ran before the agent only the ticks are known. */
-static void start_in_ticks_tells_whose_a_file_is(void **state)
+static void start_time_in_ticks_decides_the_owner_of_a_file(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *p = process_of(w, PARENT), *other = process_of(w, CHILD);
@@ -157,7 +157,7 @@ static void start_in_ticks_tells_whose_a_file_is(void **state)
 	assert_string_equal(name_of(w, other, 0x1008), "own");
 }
 
-static void lines_that_the_next_program_may_have_written_are_taken_back(void **state)
+static void lines_that_the_next_program_may_have_written_are_dropped(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *p = process_of(w, PARENT);
@@ -173,7 +173,7 @@ static void lines_that_the_next_program_may_have_written_are_taken_back(void **s
 	assert_string_equal(name_of(w, p, 0x2008), "");
 }
 
-static void file_that_the_next_program_wrote_anew_does_not_count(void **state)
+static void file_rewritten_by_the_next_program_is_ignored(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *p = process_of(w, PARENT);
@@ -188,7 +188,7 @@ static void file_that_the_next_program_wrote_anew_does_not_count(void **state)
 }
 
 /* A sample of the program after that: the JIT itself wrote the file anew. */
-static void file_that_the_program_wrote_anew_counts(void **state)
+static void file_rewritten_by_the_program_is_used(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *p = process_of(w, PARENT);
@@ -204,7 +204,7 @@ static void file_that_the_program_wrote_anew_counts(void **state)
 	assert_string_equal(name_of(w, p, 0x1008), "moved");
 }
 
-static void file_written_anew_at_the_time_of_a_sample_counts(void **state)
+static void file_rewritten_at_the_time_of_a_sample_is_used(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *p = process_of(w, PARENT);
@@ -287,7 +287,7 @@ static void lines_written_soon_after_the_end_are_not_read(void **state)
 	assert_string_equal(name_of(w, p, 0x2008), "");
 }
 
-static void forked_child_goes_on_with_its_parents_map(void **state)
+static void forked_child_inherits_its_parents_map(void **state)
 {
 	struct jit_world *w = *state;
 	struct process *parent = process_of(w, PARENT), *child = process_of(w, CHILD);
@@ -394,7 +394,7 @@ static void shrunk_map_is_read_again_at_its_next_use(void **state)
 	assert_string_equal(name_of(w, p, 0x1008), "first");
 }
 
-/* It is all that is known of its code. */
+/* Its code is known by nothing else. */
 static void map_that_cannot_be_read_again_is_not_shrunk(void **state)
 {
 	struct jit_world *w = *state;
@@ -418,21 +418,21 @@ int main(void)
 		CASE(functions_have_the_names_of_the_file),
 		CASE(file_is_named_after_the_pid_in_its_own_namespace),
 		CASE(map_is_read_once_a_second_while_samples_come),
-		CASE(report_reads_what_came_since),
-		CASE(missing_file_is_looked_for_less_and_less_often),
+		CASE(report_reads_new_lines),
+		CASE(missing_file_is_searched_for_less_and_less_often),
 		CASE(late_sample_does_not_read_the_map),
-		CASE(file_from_before_the_program_is_anothers),
-		CASE(file_from_before_a_suspend_is_the_programs),
-		CASE(start_in_ticks_tells_whose_a_file_is),
-		CASE(lines_that_the_next_program_may_have_written_are_taken_back),
-		CASE(file_that_the_next_program_wrote_anew_does_not_count),
-		CASE(file_that_the_program_wrote_anew_counts),
-		CASE(file_written_anew_at_the_time_of_a_sample_counts),
+		CASE(file_older_than_the_program_is_not_its_own),
+		CASE(file_from_before_a_suspend_is_the_programs_own),
+		CASE(start_time_in_ticks_decides_the_owner_of_a_file),
+		CASE(lines_that_the_next_program_may_have_written_are_dropped),
+		CASE(file_rewritten_by_the_next_program_is_ignored),
+		CASE(file_rewritten_by_the_program_is_used),
+		CASE(file_rewritten_at_the_time_of_a_sample_is_used),
 		CASE(last_lines_of_a_process_that_ended_are_read),
 		CASE(a_very_large_file_is_read_in_parts),
 		CASE(lines_written_after_the_end_are_not_read),
 		CASE(lines_written_soon_after_the_end_are_not_read),
-		CASE(forked_child_goes_on_with_its_parents_map),
+		CASE(forked_child_inherits_its_parents_map),
 		CASE(child_of_a_process_without_a_map_has_none),
 		CASE(file_that_cannot_be_read_is_counted_once),
 		CASE(shortage_of_descriptors_passes),

@@ -151,7 +151,7 @@ static void lines_begin_at_once_when_compact(void **state)
 	assert_written(&f, "[\n1,\n2]");
 }
 
-static void a_compact_object_ends_with_itself(void **state)
+static void compact_form_ends_with_its_object(void **state)
 {
 	struct fixture f;
 
@@ -203,7 +203,7 @@ static void bytes_are_base64(void **state)
 	}
 }
 
-static void what_does_not_fit_is_an_error_at_the_end(void **state)
+static void overflow_is_an_error_at_the_end(void **state)
 {
 	for (size_t limit = 0; limit < 40; limit++) {
 		struct buffer out;
@@ -245,10 +245,10 @@ int main(void)
 		cmocka_unit_test(members_have_commas_between_them),
 		cmocka_unit_test(lines_are_indented_when_spaced),
 		cmocka_unit_test(lines_begin_at_once_when_compact),
-		cmocka_unit_test(a_compact_object_ends_with_itself),
+		cmocka_unit_test(compact_form_ends_with_its_object),
 		cmocka_unit_test(numbers_have_their_whole_range),
 		cmocka_unit_test(bytes_are_base64),
-		cmocka_unit_test(what_does_not_fit_is_an_error_at_the_end),
+		cmocka_unit_test(overflow_is_an_error_at_the_end),
 		cmocka_unit_test(containers_nest_to_the_limit),
 	};
 

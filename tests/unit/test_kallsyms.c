@@ -86,7 +86,7 @@ static void test_kernel_functions(void **state)
 	kallsyms_destroy(k);
 }
 
-static void test_marks_are_told_whatever_their_type(void **state)
+static void test_marks_are_found_whatever_their_type(void **state)
 {
 	struct kallsyms *k = load("ffffffff81000000 T _stext\n"
 				  "ffffffff81000010 t schedule\n"
@@ -131,7 +131,7 @@ static void test_outside_of_all_code_there_is_no_name(void **state)
 	kallsyms_destroy(k);
 }
 
-static void test_borders_count_whatever_their_type_is(void **state)
+static void test_symbols_of_any_type_end_functions(void **state)
 {
 	struct kallsyms *k = load("ffff800010000000 R _stext\n"
 				  "ffff800010000000 T first\n"
@@ -298,7 +298,7 @@ static void test_no_symbols(void **state)
 	assert_int_equal(kallsyms_create(-1, &k), -EBADF);
 }
 
-static void test_lines_that_make_no_sense_are_skipped(void **state)
+static void test_invalid_lines_are_skipped(void **state)
 {
 	struct kallsyms *k = load("ffffffff81000000 T good\n"
 				  "\n"
@@ -413,7 +413,7 @@ static void test_added_replaces_what_it_overlaps(void **state)
 	kallsyms_destroy(k);
 }
 
-static void test_program_from_the_start_may_go(void **state)
+static void test_program_loaded_before_the_start_may_be_removed(void **state)
 {
 	struct kallsyms *k = load(module_text);
 	const char *name = "bpf_prog_6deef7357e7b4530_x";
@@ -459,7 +459,7 @@ static void test_tenants_of_an_address_keep_their_names(void **state)
 	assert_string_equal(name_of(k, PLACE + 8, first), "bpf_prog_first");
 	assert_string_equal(name_of(k, PLACE + 8, second), "bpf_prog_second");
 	assert_string_equal(name_of(k, PLACE + 250, first), "bpf_prog_first");
-	/* Sampled before either of them was there. */
+	/* Sampled before either of them was loaded. */
 	assert_string_equal(name_of(k, PLACE + 8, 0), "");
 	kallsyms_forget(k, 1000);
 	assert_string_equal(name_of(k, PLACE + 8, first), "bpf_prog_first");
@@ -552,7 +552,7 @@ static void test_tables_that_are_kept_are_bounded(void **state)
 	kallsyms_destroy(k);
 }
 
-static void test_added_nonsense_is_refused(void **state)
+static void test_invalid_additions_are_refused(void **state)
 {
 	struct kallsyms *k = load(kernel_text);
 
@@ -596,7 +596,7 @@ static size_t lines_up_to(const struct naive *sorted, size_t count, uint64_t kad
 	return low;
 }
 
-/* True when NAME is one of those that stand at the highest code address up to KADDR. */
+/* True if NAME is one of the symbols at the highest code address up to KADDR. */
 static bool is_right(const struct naive *sorted, size_t count, uint64_t kaddr, const char *name)
 {
 	size_t end = lines_up_to(sorted, count, kaddr);
@@ -608,7 +608,7 @@ static bool is_right(const struct naive *sorted, size_t count, uint64_t kaddr, c
 	return false;
 }
 
-/* True when only a mark of the linker stands there. */
+/* True if only a linker mark is at that address. */
 static bool is_behind_mark(const struct naive *sorted, size_t count, uint64_t kaddr)
 {
 	size_t end = lines_up_to(sorted, count, kaddr);
@@ -686,9 +686,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kernel_functions),
-		cmocka_unit_test(test_marks_are_told_whatever_their_type),
+		cmocka_unit_test(test_marks_are_found_whatever_their_type),
 		cmocka_unit_test(test_outside_of_all_code_there_is_no_name),
-		cmocka_unit_test(test_borders_count_whatever_their_type_is),
+		cmocka_unit_test(test_symbols_of_any_type_end_functions),
 		cmocka_unit_test(test_linker_marks_are_no_functions),
 		cmocka_unit_test(test_the_best_of_several_names),
 		cmocka_unit_test(test_padding_names),
@@ -699,18 +699,18 @@ int main(void)
 		cmocka_unit_test(test_top_of_the_address_space),
 		cmocka_unit_test(test_hidden_addresses),
 		cmocka_unit_test(test_no_symbols),
-		cmocka_unit_test(test_lines_that_make_no_sense_are_skipped),
+		cmocka_unit_test(test_invalid_lines_are_skipped),
 		cmocka_unit_test(test_overlong_names),
 		cmocka_unit_test(test_many_lines),
 		cmocka_unit_test(test_added_programs),
 		cmocka_unit_test(test_added_replaces_what_it_overlaps),
-		cmocka_unit_test(test_program_from_the_start_may_go),
+		cmocka_unit_test(test_program_loaded_before_the_start_may_be_removed),
 		cmocka_unit_test(test_tenants_of_an_address_keep_their_names),
 		cmocka_unit_test(test_tenant_from_the_start_is_named_by_the_record_of_its_end),
 		cmocka_unit_test(test_tenants_are_bounded),
 		cmocka_unit_test(test_modules_keep_their_names_when_the_table_is_read_again),
 		cmocka_unit_test(test_tables_that_are_kept_are_bounded),
-		cmocka_unit_test(test_added_nonsense_is_refused),
+		cmocka_unit_test(test_invalid_additions_are_refused),
 		cmocka_unit_test(test_this_machines_kallsyms),
 	};
 

@@ -54,7 +54,7 @@ static void write_program(struct elf_writer *w)
 		&(struct elf_symbol_spec){ "open", 0x1040, 32, .section = text, .dynamic = true });
 }
 
-/* ERR, and with 0 the new file. */
+/* Expects ERR; returns the new file if that is 0. */
 static int keep(int in, int *ret_out)
 {
 	struct sandbox_result result;
@@ -97,7 +97,7 @@ static void test_names_stay_and_contents_go(void **)
 	assert_int_equal(keep(in, &out), 0);
 	assert_false(holds(out, "a secret"));
 	assert_int_equal(fstat(out, &st), 0);
-	assert_true(st.st_size < 4096); /* the code alone was more */
+	assert_true(st.st_size < 4096); /* the code alone was larger */
 	assert_int_equal(elf_image_open(in, &before), 0);
 	assert_int_equal(elf_image_open(out, &after), 0);
 	assert_int_equal(elf_image_section_count(after), elf_image_section_count(before));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a file for upload is stripped in the sandbox, and what the uploader hears of it. This program
+ * How a file for upload is stripped in the sandbox, and what the uploader is told. This program
  * is its own child; one letter in the "ELF file" tells the child what to do.
  */
 #include <errno.h>
@@ -75,7 +75,7 @@ static int result_of(const char *what)
 	return strip(what, false, output);
 }
 
-static void what_the_child_writes_is_kept(void **state)
+static void output_of_the_child_is_kept(void **state)
 {
 	autoclose int output = memfd_create("output", MFD_CLOEXEC);
 	char text[16] = "";
@@ -95,7 +95,7 @@ static void each_end_has_its_error(void **state)
 	assert_int_equal(result_of("c"), -EBADMSG);
 }
 
-static void an_uploader_that_ends_does_not_wait(void **state)
+static void a_stopping_uploader_does_not_wait(void **state)
 {
 	autoclose int output = memfd_create("output", MFD_CLOEXEC);
 
@@ -103,7 +103,7 @@ static void an_uploader_that_ends_does_not_wait(void **state)
 	assert_int_equal(strip("l", true, output), -ECANCELED);
 }
 
-static void without_descriptors_it_is_tried_again(void **state)
+static void without_descriptors_it_is_retried(void **state)
 {
 	(void)state;
 	assert_int_equal(keep_debug_in_sandbox(NULL, -1, -1, -1), -EAGAIN);
@@ -112,10 +112,10 @@ static void without_descriptors_it_is_tried_again(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_child_writes_is_kept),
+		cmocka_unit_test(output_of_the_child_is_kept),
 		cmocka_unit_test(each_end_has_its_error),
-		cmocka_unit_test(an_uploader_that_ends_does_not_wait),
-		cmocka_unit_test(without_descriptors_it_is_tried_again),
+		cmocka_unit_test(a_stopping_uploader_does_not_wait),
+		cmocka_unit_test(without_descriptors_it_is_retried),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], SANDBOX_KEEP_DEBUG_COMMAND))

@@ -90,7 +90,7 @@ static void test_no_build_id(void **state)
 	assert_int_equal(id.size, 77);
 }
 
-static void test_cut_note(void **state)
+static void test_truncated_note(void **state)
 {
 	autocall(buffer_deinit) struct buffer b = notes_begin();
 	struct build_id id = { .size = 77 };
@@ -166,7 +166,7 @@ int main(void)
 		cmocka_unit_test(test_build_id_among_notes),
 		cmocka_unit_test(test_last_note_without_padding),
 		cmocka_unit_test(test_no_build_id),
-		cmocka_unit_test(test_cut_note),
+		cmocka_unit_test(test_truncated_note),
 		cmocka_unit_test(test_sizes_beyond_the_notes),
 		cmocka_unit_test(test_build_id_of_a_size_that_is_not_handled),
 		cmocka_unit_test(test_this_kernel),

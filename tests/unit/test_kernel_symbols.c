@@ -60,7 +60,7 @@ static int setup(void **state)
 	return kernel_symbols_create(f->proc.fd, &f->metrics, &f->symbols);
 }
 
-/* The same, and somebody has asked for a name. */
+/* The same, after a name was requested. */
 static int setup_read(void **state)
 {
 	struct fixture *f;
@@ -99,7 +99,7 @@ static const char *name_at(const struct fixture *f, uint64_t kaddr)
 	return kallsyms_lookup(kernel_symbols_table(f->symbols), kaddr, &symbol) ? symbol.name : "";
 }
 
-static void a_program_that_is_gone_has_its_name_for_the_open_window(void **state)
+static void a_removed_program_keeps_its_name_for_the_open_window(void **state)
 {
 	struct fixture *f = *state;
 
@@ -134,20 +134,20 @@ static void programs_at_one_address_have_their_own_names(void **state)
 }
 
 /* A new program starts an epoch, so cached frames are resolved again. */
-static void each_program_that_comes_is_another_turn(void **state)
+static void each_new_program_starts_an_epoch(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t turn = kernel_symbols_epoch(f->symbols);
+	uint64_t epoch = kernel_symbols_epoch(f->symbols);
 
 	came(f, PROGRAM, "bpf_prog_a");
-	assert_int_not_equal(kernel_symbols_epoch(f->symbols), turn);
-	turn = kernel_symbols_epoch(f->symbols);
+	assert_int_not_equal(kernel_symbols_epoch(f->symbols), epoch);
+	epoch = kernel_symbols_epoch(f->symbols);
 	came(f, PROGRAM, "bpf_prog_b");
-	assert_int_not_equal(kernel_symbols_epoch(f->symbols), turn);
+	assert_int_not_equal(kernel_symbols_epoch(f->symbols), epoch);
 }
 
-/* A node that loads a program a second does so for months. */
-static void programs_that_come_and_go_leave_nothing_behind(void **state)
+/* A node may load a program every second for months. */
+static void programs_that_come_and_go_do_not_accumulate(void **state)
 {
 	struct fixture *f = *state;
 	size_t bytes = 0;
@@ -167,7 +167,7 @@ static void programs_that_come_and_go_leave_nothing_behind(void **state)
 }
 
 /* Samples of the open window may belong to either module. */
-static void another_module_in_the_place_of_one_gets_its_own_names(void **state)
+static void a_module_at_the_address_of_another_gets_its_own_names(void **state)
 {
 	struct fixture *f = *state;
 
@@ -182,7 +182,7 @@ static void another_module_in_the_place_of_one_gets_its_own_names(void **state)
 }
 
 /* Before the report of the window in which it was loaded. */
-static void a_module_that_comes_has_names_in_that_window(void **state)
+static void a_new_module_has_names_in_the_same_window(void **state)
 {
 	struct fixture *f = *state;
 
@@ -199,7 +199,7 @@ static void a_module_that_comes_has_names_in_that_window(void **state)
 	assert_string_equal(name_at(f, MODULE), "first_work");
 }
 
-static void a_module_that_goes_keeps_its_names_for_the_open_window(void **state)
+static void a_removed_module_keeps_its_names_for_the_open_window(void **state)
 {
 	struct fixture *f = *state;
 
@@ -215,7 +215,7 @@ static void a_module_that_goes_keeps_its_names_for_the_open_window(void **state)
 }
 
 /* The same line lists the module's users. */
-static void a_use_of_a_module_is_no_change(void **state)
+static void a_new_user_of_a_module_is_not_a_change(void **state)
 {
 	struct fixture *f = *state;
 
@@ -260,7 +260,7 @@ static void the_first_stack_has_the_symbols_read_once(void **state)
 	assert_false(kernel_symbols_begin(f->symbols));
 }
 
-static void nothing_is_read_before_somebody_asks(void **state)
+static void nothing_is_read_before_the_first_question(void **state)
 {
 	struct fixture *f = *state;
 
@@ -296,7 +296,7 @@ static void a_program_that_was_gone_before_they_were_read_has_a_name(void **stat
 	"ffffffff83000400 R __stop_orc_unwind_ip\n"  \
 	"ffffffff83000402 R __start_orc_unwind\n"
 
-static void place_of_the_kernels_unwind_tables_is_told(void **state)
+static void address_of_the_kernels_unwind_tables_is_reported(void **state)
 {
 	struct fixture *f = *state;
 	struct abi_kernel_tables tables;
@@ -312,7 +312,7 @@ static void place_of_the_kernels_unwind_tables_is_told(void **state)
 }
 
 /* Tables of different lengths do not belong together. */
-static void tables_that_do_not_go_together_are_not_told(void **state)
+static void inconsistent_unwind_tables_are_not_reported(void **state)
 {
 	struct fixture *f = *state;
 	struct abi_kernel_tables tables;
@@ -436,7 +436,7 @@ static void an_input_error_hides_nothing_for_long(void **state)
 	assert_null(kernel_symbols_table(f->symbols));
 	assert_false(kernel_symbols_are_read(f->symbols));
 	h.error = 0;
-	/* Reading megabytes until the error costs too much to do it again at once. */
+	/* Reading megabytes until the error costs too much to repeat it at once. */
 	assert_null(kernel_symbols_table(f->symbols));
 	h.now_ns += UINT64_C(1000000000);
 	assert_non_null(kernel_symbols_table(f->symbols));
@@ -450,21 +450,21 @@ static void an_input_error_hides_nothing_for_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_program_that_is_gone_has_its_name_for_the_open_window),
+		CASE(a_removed_program_keeps_its_name_for_the_open_window),
 		CASE(programs_at_one_address_have_their_own_names),
-		CASE(each_program_that_comes_is_another_turn),
-		CASE(programs_that_come_and_go_leave_nothing_behind),
-		CASE(another_module_in_the_place_of_one_gets_its_own_names),
-		CASE(a_module_that_comes_has_names_in_that_window),
-		CASE(a_module_that_goes_keeps_its_names_for_the_open_window),
-		CASE(a_use_of_a_module_is_no_change),
+		CASE(each_new_program_starts_an_epoch),
+		CASE(programs_that_come_and_go_do_not_accumulate),
+		CASE(a_module_at_the_address_of_another_gets_its_own_names),
+		CASE(a_new_module_has_names_in_the_same_window),
+		CASE(a_removed_module_keeps_its_names_for_the_open_window),
+		CASE(a_new_user_of_a_module_is_not_a_change),
 		CASE(a_table_that_cannot_be_read_leaves_the_old_one),
 		CASE(a_table_too_many_is_not_taken),
 		CASE_UNREAD(the_first_stack_has_the_symbols_read_once),
-		CASE_UNREAD(nothing_is_read_before_somebody_asks),
+		CASE_UNREAD(nothing_is_read_before_the_first_question),
 		CASE_UNREAD(a_program_that_was_gone_before_they_were_read_has_a_name),
-		CASE_UNREAD(place_of_the_kernels_unwind_tables_is_told),
-		CASE_UNREAD(tables_that_do_not_go_together_are_not_told),
+		CASE_UNREAD(address_of_the_kernels_unwind_tables_is_reported),
+		CASE_UNREAD(inconsistent_unwind_tables_are_not_reported),
 		CASE_UNREAD(a_kernel_without_unwind_tables_has_none),
 		CASE_UNREAD(hidden_symbols_are_tried_once),
 		CASE_UNREAD(a_shortage_of_descriptors_hides_nothing_for_long),

@@ -31,7 +31,7 @@ static int setup(void **state)
 	f->kernel = btf__new_empty();
 	f->object = btf__new_empty();
 	f->number = btf__add_int(f->kernel, "unsigned int", 4, 0);
-	/* The object asks for `flags` and `inner` of a task, in two ways of seeing it. */
+	/* The object asks for `flags` and `inner` of a task, through two definitions of it. */
 	number = btf__add_int(f->object, "int", 4, BTF_INT_SIGNED);
 	btf__add_struct(f->object, "task", 8);
 	btf__add_field(f->object, "flags", number, 0, 0);
@@ -75,7 +75,7 @@ static const char *member_name(const struct fixture *f, const struct btf_type *t
 	return btf__name_by_offset(f->reduced, btf_members(type)[number].name_off);
 }
 
-static void what_the_object_names_stays_in_its_place(void **state)
+static void types_named_by_the_object_keep_their_offsets(void **state)
 {
 	struct fixture *f = *state;
 	const struct btf_type *task;
@@ -96,8 +96,8 @@ static void what_the_object_names_stays_in_its_place(void **state)
 	assert_int_equal(type_of(f, btf_members(task)[0].type)->size, 4);
 }
 
-/* Typedefs and qualifiers around a type do not matter; members of members are asked for, too. */
-static void a_struct_inside_stays_with_its_members(void **state)
+/* Typedefs and qualifiers around a type do not matter; nested members are requested, too. */
+static void a_nested_struct_keeps_its_members(void **state)
 {
 	struct fixture *f = *state;
 	const struct btf_type *task, *inner;
@@ -120,7 +120,7 @@ static void a_struct_inside_stays_with_its_members(void **state)
 }
 
 /* Most of mm_struct is in an unnamed struct, and parts of vm_area_struct are in unions. */
-static void members_without_a_name_are_looked_into(void **state)
+static void unnamed_members_are_searched(void **state)
 {
 	struct fixture *f = *state;
 	const struct btf_type *task, *choice;
@@ -142,7 +142,7 @@ static void members_without_a_name_are_looked_into(void **state)
 	assert_string_equal(member_name(f, choice, 0), "flags");
 }
 
-static void pointers_and_arrays_are_still_these(void **state)
+static void pointers_and_arrays_are_kept(void **state)
 {
 	struct fixture *f = *state;
 	const struct btf_type *task, *array;
@@ -186,7 +186,7 @@ static void bit_fields_and_the_values_of_enums(void **state)
 }
 
 /* Two structs of one name are both there: libbpf sees whether they agree. */
-static void namesakes_stay(void **state)
+static void types_of_equal_names_are_kept(void **state)
 {
 	struct fixture *f = *state;
 	size_t count = 0;
@@ -202,7 +202,7 @@ static void namesakes_stay(void **state)
 }
 
 /* Structs in structs, deeper than any kernel's: libbpf has to read such types by itself. */
-static void what_is_too_deep_is_refused(void **state)
+static void too_deep_nesting_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	int type = f->number;
@@ -232,13 +232,13 @@ static void without_types_libbpf_reads_them_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(what_the_object_names_stays_in_its_place),
-		CASE(a_struct_inside_stays_with_its_members),
-		CASE(members_without_a_name_are_looked_into),
-		CASE(pointers_and_arrays_are_still_these),
+		CASE(types_named_by_the_object_keep_their_offsets),
+		CASE(a_nested_struct_keeps_its_members),
+		CASE(unnamed_members_are_searched),
+		CASE(pointers_and_arrays_are_kept),
 		CASE(bit_fields_and_the_values_of_enums),
-		CASE(namesakes_stay),
-		CASE(what_is_too_deep_is_refused),
+		CASE(types_of_equal_names_are_kept),
+		CASE(too_deep_nesting_is_refused),
 		CASE(without_types_libbpf_reads_them_itself),
 	};
 

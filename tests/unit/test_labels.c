@@ -11,7 +11,7 @@
 
 #include "agent/server/export/payload.h"
 
-static void names_stay_sorted_and_single(void **state)
+static void names_are_sorted_and_unique(void **state)
 {
 	struct labels l = { 0 };
 
@@ -93,7 +93,7 @@ static void limits_are_kept(void **state)
 	labels_deinit(&l);
 }
 
-static void a_copy_stands_alone(void **state)
+static void a_copy_is_independent(void **state)
 {
 	struct labels l = { 0 }, copy;
 
@@ -109,12 +109,12 @@ static void a_copy_stands_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_stay_sorted_and_single),
+		cmocka_unit_test(names_are_sorted_and_unique),
 		cmocka_unit_test(an_empty_value_removes),
 		cmocka_unit_test(names_are_prometheus_names),
 		cmocka_unit_test(values_become_utf8),
 		cmocka_unit_test(limits_are_kept),
-		cmocka_unit_test(a_copy_stands_alone),
+		cmocka_unit_test(a_copy_is_independent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

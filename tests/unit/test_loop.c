@@ -149,7 +149,7 @@ static void event_of_a_removed_fd_is_dropped(void **state)
 {
 	struct fixture *f = *state;
 
-	/* Both are readable in the same turn; whichever comes first removes the other. */
+	/* Both are readable in the same iteration; whichever is called first removes the other. */
 	assert_int_equal(loop_add(f->loop, f->pipe[0], EPOLLIN, remove_both, f), 0);
 	assert_int_equal(loop_add(f->loop, f->other_pipe[0], EPOLLIN, remove_both, f), 0);
 	assert_int_equal(write(f->pipe[1], "x", 1), 1);
@@ -197,7 +197,7 @@ static void cancelled_timer_does_not_fire(void **state)
 	assert_int_equal(f->timer_calls, 1);
 }
 
-static void retimed_timer_keeps_its_new_pace(void **state)
+static void retimed_timer_keeps_its_new_interval(void **state)
 {
 	struct fixture *f = *state;
 
@@ -214,7 +214,7 @@ static void retimed_timer_keeps_its_new_pace(void **state)
 }
 
 /* Order must hold although removal moves the last timer into the freed slot. */
-static void timers_of_one_time_fire_in_the_order_of_their_making(void **state)
+static void timers_of_equal_time_fire_in_order_of_creation(void **state)
 {
 	const struct timer one_shot = { .fn = timer_fired };
 	autocall(timers_deinit) struct timers timers;
@@ -237,7 +237,7 @@ static void timers_of_one_time_fire_in_the_order_of_their_making(void **state)
 	assert_false(timers_take_due(&timers, 2, &due));
 }
 
-/* A timer that has fired is gone; its name must not hit the one made after it. */
+/* A timer that has fired is gone; its number must not refer to the one made after it. */
 static void fired_timers_name_is_not_reused(void **state)
 {
 	struct fixture *f = *state;
@@ -280,8 +280,8 @@ static void outlast_the_interval(void *context)
 	nanosleep(&longer, NULL);
 }
 
-/* A timer that is always due again leaves the others and the descriptors their turn. */
-static void slow_timer_keeps_nobody_out(void **state)
+/* A timer that is always due again does not starve the others or the descriptors. */
+static void slow_timer_does_not_starve_others(void **state)
 {
 	struct fixture *f = *state;
 	int other;
@@ -373,13 +373,13 @@ int main(void)
 		LOOP_TEST(event_of_a_removed_fd_is_dropped),
 		LOOP_TEST(one_shot_timer_fires_once),
 		LOOP_TEST(periodic_timer_fires_again),
-		LOOP_TEST(retimed_timer_keeps_its_new_pace),
+		LOOP_TEST(retimed_timer_keeps_its_new_interval),
 		LOOP_TEST(cancelled_timer_does_not_fire),
-		cmocka_unit_test(timers_of_one_time_fire_in_the_order_of_their_making),
+		cmocka_unit_test(timers_of_equal_time_fire_in_order_of_creation),
 		LOOP_TEST(fired_timers_name_is_not_reused),
 		LOOP_TEST(timer_may_cancel_itself),
 		LOOP_TEST(timers_take_no_descriptor),
-		LOOP_TEST(slow_timer_keeps_nobody_out),
+		LOOP_TEST(slow_timer_does_not_starve_others),
 		LOOP_TEST(paused_fd_is_called_when_it_is_watched_again),
 		LOOP_TEST(signal_is_delivered_on_the_loop),
 		cmocka_unit_test(destroy_accepts_null),

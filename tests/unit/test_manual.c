@@ -170,7 +170,7 @@ static void keys_of_the_settings_file_are_listed(void **state)
 	contains(text, ".PP\nOther commands take their options from the environment");
 }
 
-static void what_has_no_table_is_there(void **state)
+static void sections_without_a_table_are_present(void **state)
 {
 	(void)state;
 	contains(section(".SH", "SIGNALS"), ".TP\n\\fBSIGHUP\\fR\nagent: reload the settings.");
@@ -208,7 +208,7 @@ int main(void)
 		cmocka_unit_test(options_tell_their_values_defaults_and_environment),
 		cmocka_unit_test(every_option_is_with_its_command_only),
 		cmocka_unit_test(keys_of_the_settings_file_are_listed),
-		cmocka_unit_test(what_has_no_table_is_there),
+		cmocka_unit_test(sections_without_a_table_are_present),
 		cmocka_unit_test(roff_finds_nothing_wrong),
 	};
 

@@ -66,7 +66,7 @@ static int elf_file(void)
 	return fd;
 }
 
-static void it_is_that_of_the_mapped_file(void **state)
+static void the_build_id_is_that_of_the_mapped_file(void **state)
 {
 	autoclose int fd = elf_file();
 	void *at = map_page(fd);
@@ -80,7 +80,7 @@ static void it_is_that_of_the_mapped_file(void **state)
 	munmap((char *)at - PAGE_BYTES, 3 * PAGE_BYTES);
 }
 
-static void what_is_no_elf_file_has_none(void **state)
+static void a_file_that_is_not_elf_has_no_build_id(void **state)
 {
 	autoclose int fd = memfd_create("plain", MFD_CLOEXEC);
 	struct build_id id = { .size = 99 };
@@ -125,8 +125,8 @@ static void without_the_process_there_is_an_error(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_that_of_the_mapped_file),
-		cmocka_unit_test(what_is_no_elf_file_has_none),
+		cmocka_unit_test(the_build_id_is_that_of_the_mapped_file),
+		cmocka_unit_test(a_file_that_is_not_elf_has_no_build_id),
 		cmocka_unit_test(only_that_very_mapping_is_asked_for),
 		cmocka_unit_test(without_the_process_there_is_an_error),
 	};

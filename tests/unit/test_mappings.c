@@ -106,7 +106,7 @@ static void cuts_the_middle_out(void **state)
 	mappings_unref(m);
 }
 
-static void removes_what_is_covered(void **state)
+static void removes_covered_mappings(void **state)
 {
 	struct mappings *m = mappings_create();
 
@@ -177,7 +177,7 @@ static void a_shared_snapshot_stays_as_it_is(void **state)
 	mappings_unref(child);
 }
 
-static void generation_tells_content(void **state)
+static void equal_generations_have_equal_content(void **state)
 {
 	struct mappings *a = mappings_create(), *b = mappings_create();
 
@@ -215,7 +215,7 @@ static void refuses_more_than_the_limit(void **state)
 }
 
 /* Copies of a file are one module, but different files to the kernel. */
-static void a_copy_of_a_file_takes_its_place(void **state)
+static void a_copy_of_a_file_replaces_it(void **state)
 {
 	struct mapping mapping = range(0x1000, 0x3000, 0, &libc_module);
 	struct mappings *m = mappings_create();
@@ -318,7 +318,7 @@ static void random_step(struct mappings **m, struct model_page *model)
 		model[page] = (struct model_page){ module, off + (page - first) * PAGE };
 }
 
-static void agrees_with_a_naive_model(void **state)
+static void agrees_with_a_simple_model(void **state)
 {
 	struct mappings *m = mappings_create(), *old = NULL;
 	struct model_page model[MODEL_PAGES] = { 0 }, old_model[MODEL_PAGES] = { 0 };
@@ -350,16 +350,16 @@ int main(void)
 		cmocka_unit_test(reaches_the_end_of_the_address_space),
 		cmocka_unit_test(refuses_an_empty_range),
 		cmocka_unit_test(cuts_the_middle_out),
-		cmocka_unit_test(removes_what_is_covered),
+		cmocka_unit_test(removes_covered_mappings),
 		cmocka_unit_test(adding_the_same_again_changes_nothing),
 		cmocka_unit_test(joins_anonymous_neighbours_only),
 		cmocka_unit_test(a_shared_snapshot_stays_as_it_is),
-		cmocka_unit_test(generation_tells_content),
+		cmocka_unit_test(equal_generations_have_equal_content),
 		cmocka_unit_test(refuses_more_than_the_limit),
-		cmocka_unit_test(a_copy_of_a_file_takes_its_place),
+		cmocka_unit_test(a_copy_of_a_file_replaces_it),
 		cmocka_unit_test(is_seen_as_the_same_bytes_of_the_same_file),
 		cmocka_unit_test(memory_is_seen_as_memory),
-		cmocka_unit_test(agrees_with_a_naive_model),
+		cmocka_unit_test(agrees_with_a_simple_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -440,7 +440,7 @@ static void opens_by_device_and_inode_without_a_build_id(void **state)
 }
 
 /* A path that has become a FIFO would block its reader. */
-static void refuses_what_is_no_regular_file(void **state)
+static void refuses_anything_but_regular_files(void **state)
 {
 	struct fake_file file;
 	struct fake_proc p;
@@ -480,7 +480,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_was_never_seen_is_the_one_with_its_numbers),
 		cmocka_unit_test(never_leaves_the_processes_root),
 		cmocka_unit_test(opens_by_device_and_inode_without_a_build_id),
-		cmocka_unit_test(refuses_what_is_no_regular_file),
+		cmocka_unit_test(refuses_anything_but_regular_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

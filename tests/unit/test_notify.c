@@ -77,7 +77,7 @@ static const char *heard(int fd)
 	return text;
 }
 
-static void a_state_is_one_datagram(void **state)
+static void each_state_is_one_datagram(void **state)
 {
 	struct fixture *f = *state;
 
@@ -103,7 +103,7 @@ static void abstract_sockets(void **state)
 }
 
 /* systemd wants the time of the reload on its monotonic clock. */
-static void reloading_tells_the_time(void **state)
+static void a_reload_sends_the_monotonic_time(void **state)
 {
 	struct fixture *f = *state;
 	unsigned long long us = 0, before = clock_monotonic_ns() / 1000;
@@ -150,7 +150,7 @@ static void the_watchdog_is_for_one_process(void **state)
 	assert_true(notify_watchdog_ns() == 0);
 }
 
-static void a_watchdog_time_that_makes_no_sense(void **state)
+static void invalid_watchdog_times(void **state)
 {
 	static const char *const bad[] = { "", "x", "-1", "0", "1x", "99999999999999999999999" };
 
@@ -166,12 +166,12 @@ static void a_watchdog_time_that_makes_no_sense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_state_is_one_datagram),
+		CASE(each_state_is_one_datagram),
 		CASE(abstract_sockets),
-		CASE(reloading_tells_the_time),
+		CASE(a_reload_sends_the_monotonic_time),
 		CASE(without_a_listener_nothing_happens),
 		CASE(the_watchdog_is_for_one_process),
-		CASE(a_watchdog_time_that_makes_no_sense),
+		CASE(invalid_watchdog_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,7 +182,7 @@ static void components_one_after_the_other(void **state)
 }
 
 /* `..` stays below the root, or the path leads nowhere. */
-static void dots_lead_nowhere_outside(void **state)
+static void dots_do_not_escape_the_root(void **state)
 {
 	static const struct expected expected[] = {
 		{ "../secret", -ENOENT, -ENOENT },
@@ -206,7 +206,7 @@ static void link_to(const struct fixture *f, const char *target, const char *nam
 	assert_int_equal(symlinkat(target, f->root, name), 0);
 }
 
-static void links_lead_nowhere_outside(void **state)
+static void links_do_not_escape_the_root(void **state)
 {
 	static const struct expected expected[] = {
 		{ "inside", 0, -EOPNOTSUPP, "deep" },
@@ -272,7 +272,7 @@ static void magic_links_are_not_followed(void **state)
 	check_all(self, false, expected, ARRAY_SIZE(expected));
 }
 
-static void what_is_no_file_is_not_opened(void **state)
+static void special_files_are_not_opened(void **state)
 {
 	static const struct expected expected[] = {
 		{ "fifo", -ESTALE, -ESTALE },
@@ -315,7 +315,7 @@ static void only_a_missing_call_is_made_up_for(void **state)
 	check(&o, with_refused_call(&calls[0], open_it, &o), 0, "deep");
 }
 
-static void a_root_that_is_none(void **state)
+static void a_root_that_is_not_a_directory(void **state)
 {
 	static const struct expected closed[] = { { "file", -EBADF, -EBADF } };
 	static const struct expected no_directory[] = { { "file", -ENOTDIR, -ENOTDIR } };
@@ -349,14 +349,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(components_one_after_the_other),
-		CASE(dots_lead_nowhere_outside),
-		CASE(links_lead_nowhere_outside),
+		CASE(dots_do_not_escape_the_root),
+		CASE(links_do_not_escape_the_root),
 		CASE(a_link_itself_is_refused),
 		CASE(magic_links_are_not_followed),
-		CASE(what_is_no_file_is_not_opened),
+		CASE(special_files_are_not_opened),
 		CASE(names_that_are_too_long),
 		CASE(only_a_missing_call_is_made_up_for),
-		CASE(a_root_that_is_none),
+		CASE(a_root_that_is_not_a_directory),
 		CASE(renames_of_others_do_not_matter),
 	};
 

@@ -624,7 +624,7 @@ static void dangling_references_are_refused(void **state)
 	free(b);
 }
 
-static void what_is_no_profile_is_refused(void **state)
+static void invalid_profiles_are_refused(void **state)
 {
 	autocall(payload_deinit) struct payload payload = { .time_ns = 1 };
 	autocall(buffer_deinit) struct buffer out;
@@ -651,7 +651,7 @@ int main(void)
 		cmocka_unit_test(frames_say_their_kind),
 		cmocka_unit_test(the_same_payload_has_the_same_ids),
 		cmocka_unit_test(dangling_references_are_refused),
-		cmocka_unit_test(what_is_no_profile_is_refused),
+		cmocka_unit_test(invalid_profiles_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,7 @@ static void nonsense_is_bad_usage_and_writes_nothing(void **state)
 	}
 }
 
-static void an_output_that_cannot_be_is_told_at_once(void **state)
+static void an_impossible_output_is_reported_at_once(void **state)
 {
 	(void)state;
 	command_expect(&run, "record -d1 -o /no/such/file", EXIT_FAILED,
@@ -114,7 +114,7 @@ static void an_output_that_cannot_be_is_told_at_once(void **state)
 	calls_are("");
 }
 
-static void processes_that_are_not_there_fail(void **state)
+static void processes_that_do_not_exist_fail(void **state)
 {
 	(void)state;
 	command_expect(&run, "record -p 4194305 -d1", EXIT_FAILED, "there is no process 4194305");
@@ -248,7 +248,7 @@ static void kill_command_soon(void)
 	loop_timer(fake.options.loop, 1, 0, kill_command, NULL, &timer);
 }
 
-static void a_command_that_is_killed_is_told(void **state)
+static void a_killed_command_is_reported(void **state)
 {
 	(void)state;
 	fake.on_start = kill_command_soon;
@@ -256,7 +256,7 @@ static void a_command_that_is_killed_is_told(void **state)
 		"          sleep was ended by signal 9 (Killed)\n");
 }
 
-static void a_command_that_is_none_fails(void **state)
+static void a_command_that_does_not_exist_fails(void **state)
 {
 	(void)state;
 	command_expect(&run, "record -o /dev/null -- /no/such", EXIT_FAILED,
@@ -345,7 +345,7 @@ static void a_profile_that_cannot_be_written_fails(void **state)
 
 /* ---- names that are missing ------------------------------------------------------------------ */
 
-static void what_is_not_indexed_is_said(void **state)
+static void missing_indexes_are_reported(void **state)
 {
 	(void)state;
 	fake.pending = 5;
@@ -412,8 +412,8 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, report_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(nonsense_is_bad_usage_and_writes_nothing),
-		CASE(an_output_that_cannot_be_is_told_at_once),
-		CASE(processes_that_are_not_there_fail),
+		CASE(an_impossible_output_is_reported_at_once),
+		CASE(processes_that_do_not_exist_fail),
 		CASE(a_run_goes_step_by_step),
 		CASE(folded_text_goes_to_standard_output),
 		CASE(a_profile_on_standard_output_is_not_looked_at_by_name),
@@ -421,13 +421,13 @@ int main(void)
 		CASE(a_targeted_run_waits_longer_for_names),
 		CASE(a_run_ends_with_its_targets),
 		CASE(a_command_is_followed_to_its_end),
-		CASE(a_command_that_is_killed_is_told),
-		CASE(a_command_that_is_none_fails),
+		CASE(a_killed_command_is_reported),
+		CASE(a_command_that_does_not_exist_fails),
 		CASE(a_signal_ends_sampling_and_the_profile_is_written),
 		CASE(a_signal_before_sampling_leaves_an_empty_profile),
 		CASE(a_step_that_fails_ends_the_run),
 		CASE(a_profile_that_cannot_be_written_fails),
-		CASE(what_is_not_indexed_is_said),
+		CASE(missing_indexes_are_reported),
 		CASE(a_terminal_sees_how_far_it_is),
 	};
 	int failed;

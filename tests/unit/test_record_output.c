@@ -89,7 +89,7 @@ static void a_pipe_is_written_in_place(void **state)
 	unlink(below("pipe"));
 }
 
-static void what_cannot_be_written_is_known_before(void **state)
+static void unwritable_outputs_are_detected_in_advance(void **state)
 {
 	char longest[5000];
 
@@ -263,7 +263,7 @@ static void waits_have_lines_of_their_own(void **state)
 	assert_null(strstr(printed(&r), "pprof"));
 }
 
-static void what_is_lost_is_told_with_its_reasons(void **state)
+static void losses_are_reported_with_their_reasons(void **state)
 {
 	struct metrics metrics = { 0 };
 	struct record_result r = { .metrics = &metrics, .summary.of[SAMPLE_TYPE_TICKS].count = 1 };
@@ -313,7 +313,7 @@ static void each_trouble_has_a_line(void **state)
 	}
 }
 
-static void the_end_of_a_command_is_told_if_it_failed(void **state)
+static void a_failed_command_is_reported(void **state)
 {
 	struct metrics metrics = { 0 };
 	struct record_command command = { .name = "make", .ended = true };
@@ -340,14 +340,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_replaced_as_a_whole),
 		cmocka_unit_test(a_pipe_is_written_in_place),
-		cmocka_unit_test(what_cannot_be_written_is_known_before),
+		cmocka_unit_test(unwritable_outputs_are_detected_in_advance),
 		cmocka_unit_test(a_place_that_may_not_be_written_is_refused),
 		cmocka_unit_test(nothing_sampled_says_why),
 		cmocka_unit_test(a_run_is_summed_up),
 		cmocka_unit_test(waits_have_lines_of_their_own),
-		cmocka_unit_test(what_is_lost_is_told_with_its_reasons),
+		cmocka_unit_test(losses_are_reported_with_their_reasons),
 		cmocka_unit_test(each_trouble_has_a_line),
-		cmocka_unit_test(the_end_of_a_command_is_told_if_it_failed),
+		cmocka_unit_test(a_failed_command_is_reported),
 	};
 	int failed;
 

@@ -74,7 +74,7 @@ static void a_command_that_is_dead_before_the_start(void **state)
 	record_command_deinit(&command);
 }
 
-static void what_cannot_be_executed_says_why(void **state)
+static void a_command_that_cannot_be_executed_says_why(void **state)
 {
 	struct record_command command;
 
@@ -237,7 +237,7 @@ static void kill_target(uint32_t pid)
 	waitpid((pid_t)pid, NULL, 0);
 }
 
-static void the_end_of_all_targets_is_told_once(void **state)
+static void the_end_of_all_targets_is_reported_once(void **state)
 {
 	uint32_t pids[] = { start_target(), start_target() };
 	struct watched w = { .who = { .tgids = pids, .tgid_count = 2 } };
@@ -282,7 +282,7 @@ static void a_target_that_is_gone_counts_as_ended(void **state)
 	loop_destroy(w.loop);
 }
 
-static void targets_are_let_go(void **state)
+static void targets_are_released(void **state)
 {
 	uint32_t pid = start_target();
 	struct watched w = { .who = { .tgids = &pid, .tgid_count = 1 } };
@@ -298,7 +298,7 @@ static void targets_are_let_go(void **state)
 	loop_destroy(w.loop);
 }
 
-static void nobody_given_is_nobody_watched(void **state)
+static void without_targets_nothing_is_watched(void **state)
 {
 	struct watched w = { 0 };
 
@@ -329,7 +329,7 @@ static void threads_are_watched_alone(void **state)
 	loop_destroy(w.loop);
 }
 
-static void what_cannot_be_watched_is_not(void **state)
+static void targets_that_cannot_be_watched_are_skipped(void **state)
 {
 	static const struct refused_call cases[] = {
 		{ SYS_pidfd_open, ENOSYS, 0 },
@@ -437,18 +437,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_waits_for_the_start),
 		cmocka_unit_test(a_command_that_is_dead_before_the_start),
-		cmocka_unit_test(what_cannot_be_executed_says_why),
+		cmocka_unit_test(a_command_that_cannot_be_executed_says_why),
 		cmocka_unit_test(a_command_that_was_not_started_leaves_nothing),
 		cmocka_unit_test(a_command_that_runs_is_left_alone),
 		cmocka_unit_test(a_command_has_no_signal_blocked),
 		cmocka_unit_test(a_command_inherits_nothing),
 		cmocka_unit_test(failures_leave_no_descriptor),
-		cmocka_unit_test(the_end_of_all_targets_is_told_once),
+		cmocka_unit_test(the_end_of_all_targets_is_reported_once),
 		cmocka_unit_test(a_target_that_is_gone_counts_as_ended),
-		cmocka_unit_test(targets_are_let_go),
-		cmocka_unit_test(nobody_given_is_nobody_watched),
+		cmocka_unit_test(targets_are_released),
+		cmocka_unit_test(without_targets_nothing_is_watched),
 		cmocka_unit_test(threads_are_watched_alone),
-		cmocka_unit_test(what_cannot_be_watched_is_not),
+		cmocka_unit_test(targets_that_cannot_be_watched_are_skipped),
 		cmocka_unit_test(the_plan_without_options),
 		cmocka_unit_test(options_make_the_plan),
 	};

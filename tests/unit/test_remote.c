@@ -231,7 +231,7 @@ static void a_rotated_token_is_read_again(void **state)
 	rmdir(directory);
 }
 
-static void a_token_file_that_never_was_denies_without_asking(void **state)
+static void a_missing_token_file_denies_without_a_request(void **state)
 {
 	struct notes notes = { 0 };
 	struct remote_fixture f;
@@ -246,7 +246,7 @@ static void a_token_file_that_never_was_denies_without_asking(void **state)
 	end(&f, &notes);
 }
 
-static void a_token_with_a_line_break_is_no_token(void **state)
+static void a_token_with_a_line_break_is_invalid(void **state)
 {
 	char path[] = "/tmp/fathom-test-XXXXXX";
 	struct notes notes = { 0 };
@@ -283,7 +283,7 @@ static void basic_authentication(void **state)
 	unlink(path);
 }
 
-static void what_a_server_repeats_of_a_secret_is_hidden(void **state)
+static void secrets_repeated_by_a_server_are_hidden(void **state)
 {
 	static const char *const headers[] = { "X-Key: kkkey" };
 	struct notes notes = { .answers = {
@@ -332,7 +332,7 @@ static void limits_of_pyroscope_are_checked_here(void **state)
 	end(&f, &notes);
 }
 
-static void what_servers_take_and_lose_is_refused_here(void **state)
+static void payloads_that_servers_would_lose_are_refused(void **state)
 {
 	struct notes notes = { 0 };
 	struct remote_fixture f;
@@ -387,7 +387,7 @@ static void an_empty_run_returns(void **state)
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
-static void options_that_make_no_sense_are_refused(void **state)
+static void invalid_options_are_refused(void **state)
 {
 	static const char *const folded[] = { "X: a\r\nY: b" }, *const host[] = { "Host: x" },
 				 *const nameless[] = { "geheim" };
@@ -496,7 +496,7 @@ static void a_directory_gets_profile_and_labels_once(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-static void a_directory_that_is_not_there_denies(void **state)
+static void a_missing_directory_denies(void **state)
 {
 	struct remote_fixture f;
 
@@ -520,18 +520,18 @@ int main(void)
 		cmocka_unit_test(token_tenant_and_headers_are_sent),
 		cmocka_unit_test(a_proxy_is_asked_for_the_whole_address),
 		cmocka_unit_test(a_rotated_token_is_read_again),
-		cmocka_unit_test(a_token_file_that_never_was_denies_without_asking),
-		cmocka_unit_test(a_token_with_a_line_break_is_no_token),
+		cmocka_unit_test(a_missing_token_file_denies_without_a_request),
+		cmocka_unit_test(a_token_with_a_line_break_is_invalid),
 		cmocka_unit_test(basic_authentication),
-		cmocka_unit_test(what_a_server_repeats_of_a_secret_is_hidden),
+		cmocka_unit_test(secrets_repeated_by_a_server_are_hidden),
 		cmocka_unit_test(limits_of_pyroscope_are_checked_here),
-		cmocka_unit_test(what_servers_take_and_lose_is_refused_here),
+		cmocka_unit_test(payloads_that_servers_would_lose_are_refused),
 		cmocka_unit_test(one_payload_at_a_time),
 		cmocka_unit_test(an_empty_run_returns),
-		cmocka_unit_test(options_that_make_no_sense_are_refused),
+		cmocka_unit_test(invalid_options_are_refused),
 		cmocka_unit_test(addresses_in_all_their_forms),
 		cmocka_unit_test(a_directory_gets_profile_and_labels_once),
-		cmocka_unit_test(a_directory_that_is_not_there_denies),
+		cmocka_unit_test(a_missing_directory_denies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

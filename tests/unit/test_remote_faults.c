@@ -193,7 +193,7 @@ static void nobody_listens(void **state)
 	remote_fixture_deinit(&f);
 }
 
-static void a_name_that_is_not_there(void **state)
+static void an_unknown_host_name(void **state)
 {
 	struct remote_fixture f;
 
@@ -205,7 +205,7 @@ static void a_name_that_is_not_there(void **state)
 	remote_fixture_deinit(&f);
 }
 
-static void a_proxy_that_is_not_there(void **state)
+static void an_unreachable_proxy(void **state)
 {
 	struct remote_fixture f;
 
@@ -257,7 +257,7 @@ static void read_all_and_reset(struct fault_connection *c)
 	fault_reset(c);
 }
 
-static void a_reset_behind_the_body_is_ambiguous(void **state)
+static void a_reset_after_the_body_is_ambiguous(void **state)
 {
 	struct remote_fixture f;
 
@@ -340,7 +340,7 @@ static void never_answer(struct fault_connection *c)
 	fault_wait_for_end(c);
 }
 
-static void silence_behind_the_body_is_ambiguous(void **state)
+static void silence_after_the_body_is_ambiguous(void **state)
 {
 	struct remote_fixture f;
 
@@ -414,7 +414,7 @@ static void write_for_ever(struct fault_connection *c)
 		;
 }
 
-static void a_body_without_end_is_cut(void **state)
+static void an_endless_body_is_truncated(void **state)
 {
 	struct remote_fixture f;
 
@@ -426,7 +426,7 @@ static void a_body_without_end_is_cut(void **state)
 	remote_fixture_deinit(&f);
 }
 
-static void a_refusal_without_end_is_a_refusal(void **state)
+static void an_endless_refusal_is_a_refusal(void **state)
 {
 	struct remote_fixture f;
 
@@ -448,7 +448,7 @@ static void header_for_ever(struct fault_connection *c)
 		;
 }
 
-static void headers_without_end_are_cut(void **state)
+static void endless_headers_are_truncated(void **state)
 {
 	struct remote_fixture f;
 
@@ -482,7 +482,7 @@ static void a_redirect_is_not_followed(void **state)
 
 /* ---- ends
  * ---------------------------------------------------------------------------------------- */
-static void a_store_that_is_destroyed_gives_no_verdict(void **state)
+static void a_destroyed_store_delivers_no_verdict(void **state)
 {
 	struct remote_fixture f;
 
@@ -561,23 +561,23 @@ int main(void)
 		cmocka_unit_test(retry_after_a_date_by_the_servers_clock),
 		cmocka_unit_test(ingest_422_is_retried_but_bounded),
 		cmocka_unit_test(nobody_listens),
-		cmocka_unit_test(a_name_that_is_not_there),
-		cmocka_unit_test(a_proxy_that_is_not_there),
+		cmocka_unit_test(an_unknown_host_name),
+		cmocka_unit_test(an_unreachable_proxy),
 		cmocka_unit_test(a_reset_within_the_body_means_it_did_not_arrive),
-		cmocka_unit_test(a_reset_behind_the_body_is_ambiguous),
+		cmocka_unit_test(a_reset_after_the_body_is_ambiguous),
 		cmocka_unit_test(a_kept_connection_that_was_closed_costs_nothing),
 		cmocka_unit_test(half_closed_without_an_answer_is_ambiguous),
 		cmocka_unit_test(an_answer_cut_short_is_ambiguous),
 		cmocka_unit_test(a_refusal_cut_short_is_a_refusal),
-		cmocka_unit_test(silence_behind_the_body_is_ambiguous),
+		cmocka_unit_test(silence_after_the_body_is_ambiguous),
 		cmocka_unit_test(one_byte_a_second_ends_at_the_timeout),
 		cmocka_unit_test(junk_instead_of_a_head),
 		cmocka_unit_test(a_page_that_says_200_is_another_server),
-		cmocka_unit_test(a_body_without_end_is_cut),
-		cmocka_unit_test(a_refusal_without_end_is_a_refusal),
-		cmocka_unit_test(headers_without_end_are_cut),
+		cmocka_unit_test(an_endless_body_is_truncated),
+		cmocka_unit_test(an_endless_refusal_is_a_refusal),
+		cmocka_unit_test(endless_headers_are_truncated),
 		cmocka_unit_test(a_redirect_is_not_followed),
-		cmocka_unit_test(a_store_that_is_destroyed_gives_no_verdict),
+		cmocka_unit_test(a_destroyed_store_delivers_no_verdict),
 		cmocka_unit_test(a_verdict_may_destroy_its_store),
 		cmocka_unit_test(a_slow_store_does_not_hold_up_another),
 	};

@@ -62,7 +62,7 @@ static void properties_fit_each_other(void **state)
 	}
 }
 
-static void a_server_that_is_not_there_is_asked_again(void **state)
+static void an_unreachable_server_is_retried(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -121,7 +121,7 @@ int main(void)
 		cmocka_unit_test(a_kind_is_found_by_its_name_alone),
 		cmocka_unit_test(the_list_names_each_kind),
 		cmocka_unit_test(properties_fit_each_other),
-		cmocka_unit_test(a_server_that_is_not_there_is_asked_again),
+		cmocka_unit_test(an_unreachable_server_is_retried),
 		cmocka_unit_test(a_directory_has_the_payload_at_once),
 	};
 

@@ -321,7 +321,7 @@ static void a_media_type_may_have_parameters(void **state)
 }
 
 /* ---- partial success ------------------------------------------------------------------------ */
-static void what_is_rejected_in_part_is_refused(void **state)
+static void a_partial_rejection_is_a_refusal(void **state)
 {
 	struct call call = { 0 };
 	struct remote_fixture f;
@@ -447,7 +447,7 @@ static void a_port_for_http_is_found(void **state)
 	end(&f, &call);
 }
 
-static void who_wants_grpc_gets_nothing_else(void **state)
+static void a_store_set_to_grpc_uses_nothing_else(void **state)
 {
 	struct call call = { 0 };
 	struct remote_fixture f;
@@ -504,13 +504,13 @@ int main(void)
 		cmocka_unit_test(retry_after_is_how_long_to_wait),
 		cmocka_unit_test(a_page_that_says_200_is_another_server),
 		cmocka_unit_test(a_media_type_may_have_parameters),
-		cmocka_unit_test(what_is_rejected_in_part_is_refused),
+		cmocka_unit_test(a_partial_rejection_is_a_refusal),
 		cmocka_unit_test(servers_answer_compressed_as_they_were_asked),
 		cmocka_unit_test(a_warning_is_no_refusal),
 		cmocka_unit_test(grpc_statuses_and_their_verdicts),
 		cmocka_unit_test(retry_info_is_when_to_come_back),
 		cmocka_unit_test(a_port_for_http_is_found),
-		cmocka_unit_test(who_wants_grpc_gets_nothing_else),
+		cmocka_unit_test(a_store_set_to_grpc_uses_nothing_else),
 		cmocka_unit_test(a_server_that_takes_neither_is_asked_twice),
 		cmocka_unit_test(a_server_that_took_grpc_is_not_asked_by_http),
 	};

@@ -108,7 +108,7 @@ static void nothing_configured_is_no_error(void **state)
 	assert_null(p.message);
 }
 
-static void what_makes_no_sense_is_named(void **state)
+static void invalid_settings_are_named(void **state)
 {
 	static const struct {
 		const char *options[2];
@@ -225,7 +225,7 @@ int main(void)
 		cmocka_unit_test(headers_with_colon_equals_and_commas),
 		cmocka_unit_test(external_labels_in_both_spellings),
 		cmocka_unit_test(nothing_configured_is_no_error),
-		cmocka_unit_test(what_makes_no_sense_is_named),
+		cmocka_unit_test(invalid_settings_are_named),
 		cmocka_unit_test(otlp_wants_to_be_allowed_and_has_two_ways),
 		cmocka_unit_test(a_bad_header_is_not_shown),
 		cmocka_unit_test(what_a_file_says_is_refused_with_its_line),

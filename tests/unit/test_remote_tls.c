@@ -89,7 +89,7 @@ static void send_and_expect(const struct fault_tls *tls, char *head, struct remo
 
 static const struct expected sent = { REMOTE_SENT, "200", "" };
 
-static void an_own_authority_is_believed(void **state)
+static void a_configured_authority_is_trusted(void **state)
 {
 	autocall(files_deinit) struct files f;
 
@@ -100,7 +100,7 @@ static void an_own_authority_is_believed(void **state)
 		(struct remote_options){ .ca_file = f.ca }, sent);
 }
 
-static void another_authority_is_not(void **state)
+static void another_authority_is_not_trusted(void **state)
 {
 	autocall(files_deinit) struct files f;
 	struct expected denied = { REMOTE_DENIED, "certificate", "issuer" };
@@ -168,7 +168,7 @@ static void a_server_name_that_is_given_is_what_counts(void **state)
 		(struct expected){ REMOTE_DENIED, "certificate", "another.example" });
 }
 
-static void verification_can_be_skipped(void **state)
+static void verification_can_be_disabled(void **state)
 {
 	autocall(files_deinit) struct files f;
 
@@ -179,7 +179,7 @@ static void verification_can_be_skipped(void **state)
 		(struct remote_options){ .insecure_skip_verify = true }, sent);
 }
 
-static void a_client_certificate_is_shown(void **state)
+static void a_client_certificate_is_presented(void **state)
 {
 	autocall(files_deinit) struct files f;
 
@@ -316,14 +316,14 @@ static void tls_to_a_server_of_plain_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_own_authority_is_believed),
-		cmocka_unit_test(another_authority_is_not),
+		cmocka_unit_test(a_configured_authority_is_trusted),
+		cmocka_unit_test(another_authority_is_not_trusted),
 		cmocka_unit_test(an_expired_certificate_is_named),
 		cmocka_unit_test(a_certificate_of_the_future_is_named),
 		cmocka_unit_test(another_name_is_named),
 		cmocka_unit_test(a_server_name_that_is_given_is_what_counts),
-		cmocka_unit_test(verification_can_be_skipped),
-		cmocka_unit_test(a_client_certificate_is_shown),
+		cmocka_unit_test(verification_can_be_disabled),
+		cmocka_unit_test(a_client_certificate_is_presented),
 		cmocka_unit_test(a_missing_client_certificate_is_named),
 		cmocka_unit_test(a_ca_file_without_certificates_is_named),
 		cmocka_unit_test(a_ca_file_is_read_again),

@@ -43,7 +43,7 @@ static void seconds(void **state)
 	check(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static void what_makes_no_sense_is_nothing(void **state)
+static void invalid_values_are_ignored(void **state)
 {
 	static const struct expected cases[] = {
 		{ "", 0 },
@@ -104,7 +104,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seconds),
-		cmocka_unit_test(what_makes_no_sense_is_nothing),
+		cmocka_unit_test(invalid_values_are_ignored),
 		cmocka_unit_test(dates),
 		cmocka_unit_test(the_servers_own_clock_counts),
 	};

@@ -31,7 +31,7 @@ static const struct index *const unsupported = (const void *)&unsupported_progra
 struct fixture {
 	struct runtimes runtimes;
 	struct metrics metrics;
-	struct abi_runtime_process told;
+	struct abi_runtime_process passed;
 	unsigned int sets, removes;
 	int error; /* of the following calls of set() */
 };
@@ -43,7 +43,7 @@ static int set(void *context, uint32_t tgid, const struct abi_runtime_process *h
 	assert_int_equal(tgid, PID);
 	f->sets++;
 	if (!f->error)
-		f->told = *how;
+		f->passed = *how;
 	return f->error;
 }
 
@@ -181,15 +181,15 @@ static void the_first_row_that_detects_configures(void **state)
 	assert_true(runtimes_has(&f->runtimes, supported));
 	program(f, supported, NULL);
 	assert_int_equal(f->sets, 1);
-	assert_int_equal(f->told.kind, 9);
-	assert_int_equal(f->told.go.g_m, 48);
-	assert_int_equal(f->told.generation, GENERATION);
-	assert_int_equal(f->told.exec_known, 0);
+	assert_int_equal(f->passed.kind, 9);
+	assert_int_equal(f->passed.go.g_m, 48);
+	assert_int_equal(f->passed.generation, GENERATION);
+	assert_int_equal(f->passed.exec_known, 0);
 	program(f, supported, NULL);
 	assert_int_equal(f->sets, 1);
 }
 
-static void the_exec_id_is_told_once_it_is_known(void **state)
+static void the_exec_id_is_passed_to_bpf_once_it_is_known(void **state)
 {
 	struct fixture *f = *state;
 
@@ -200,23 +200,23 @@ static void the_exec_id_is_told_once_it_is_known(void **state)
 	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	assert_int_equal(f->sets, 2);
-	assert_int_equal(f->told.exec_known, 1);
-	assert_int_equal(f->told.exec_id, EXEC_ID);
+	assert_int_equal(f->passed.exec_known, 1);
+	assert_int_equal(f->passed.exec_id, EXEC_ID);
 }
 
-static void an_exec_id_of_0_is_one(void **state)
+static void an_exec_id_of_0_is_valid(void **state)
 {
 	const uint32_t exec_id = 0;
 	struct fixture *f = *state;
 
 	program(f, supported, &exec_id);
-	assert_int_equal(f->told.exec_known, 1);
-	assert_int_equal(f->told.exec_id, 0);
+	assert_int_equal(f->passed.exec_known, 1);
+	assert_int_equal(f->passed.exec_id, 0);
 	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	assert_int_equal(f->sets, 1);
 }
 
-static void an_unsupported_program_is_counted_once_and_not_told(void **state)
+static void an_unsupported_program_is_counted_once_and_not_passed_on(void **state)
 {
 	struct fixture *f = *state;
 
@@ -229,7 +229,7 @@ static void an_unsupported_program_is_counted_once_and_not_told(void **state)
 	assert_int_equal(f->removes, 0);
 }
 
-static void an_end_takes_back_what_was_told_and_nothing_else(void **state)
+static void an_end_removes_only_its_own_entry(void **state)
 {
 	struct fixture *f = *state;
 
@@ -247,7 +247,7 @@ static void an_end_takes_back_what_was_told_and_nothing_else(void **state)
 }
 
 /* A retry uses the exec id that samples reported meanwhile. */
-static void what_was_refused_is_told_at_a_retry(void **state)
+static void a_refused_entry_is_repeated_at_a_retry(void **state)
 {
 	struct fixture *f = *state;
 
@@ -261,13 +261,13 @@ static void what_was_refused_is_told_at_a_retry(void **state)
 	f->error = 0;
 	runtimes_retry(&f->runtimes);
 	assert_int_equal(f->sets, 3);
-	assert_int_equal(f->told.exec_id, EXEC_ID);
-	assert_int_equal(f->told.exec_known, 1);
+	assert_int_equal(f->passed.exec_id, EXEC_ID);
+	assert_int_equal(f->passed.exec_known, 1);
 	runtimes_retry(&f->runtimes);
 	assert_int_equal(f->sets, 3);
 }
 
-static void a_refused_exec_id_is_told_with_the_next_sample(void **state)
+static void a_refused_exec_id_is_repeated_with_the_next_sample(void **state)
 {
 	struct fixture *f = *state;
 
@@ -276,7 +276,7 @@ static void a_refused_exec_id_is_told_with_the_next_sample(void **state)
 	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
 	f->error = 0;
 	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
-	assert_int_equal(f->told.exec_known, 1);
+	assert_int_equal(f->passed.exec_known, 1);
 	runtimes_ended(&f->runtimes, GENERATION);
 	assert_int_equal(f->removes, 1);
 }
@@ -335,8 +335,8 @@ static void go_is_configured_from_its_index(void **state)
 	});
 
 	program(f, index, NULL);
-	assert_int_equal(f->told.kind, ABI_RUNTIME_GO);
-	assert_int_equal(f->told.go.g_goid, 152);
+	assert_int_equal(f->passed.kind, ABI_RUNTIME_GO);
+	assert_int_equal(f->passed.go.g_goid, 152);
 	index_destroy(index);
 }
 
@@ -351,7 +351,7 @@ static void go_of_an_unknown_version_is_counted(void **state)
 	index_destroy(index);
 }
 
-static void a_program_that_is_none_of_gos_has_no_runtime(void **state)
+static void a_program_without_go_has_no_runtime(void **state)
 {
 	struct fixture *f = *state;
 	struct index *index = index_of_go(&(struct index_go){ 0 });
@@ -385,17 +385,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RUNTIMES_TEST(a_program_without_a_runtime_is_left_alone),
 		RUNTIMES_TEST(the_first_row_that_detects_configures),
-		RUNTIMES_TEST(the_exec_id_is_told_once_it_is_known),
-		RUNTIMES_TEST(an_exec_id_of_0_is_one),
-		RUNTIMES_TEST(an_unsupported_program_is_counted_once_and_not_told),
-		RUNTIMES_TEST(an_end_takes_back_what_was_told_and_nothing_else),
-		RUNTIMES_TEST(what_was_refused_is_told_at_a_retry),
-		RUNTIMES_TEST(a_refused_exec_id_is_told_with_the_next_sample),
+		RUNTIMES_TEST(the_exec_id_is_passed_to_bpf_once_it_is_known),
+		RUNTIMES_TEST(an_exec_id_of_0_is_valid),
+		RUNTIMES_TEST(an_unsupported_program_is_counted_once_and_not_passed_on),
+		RUNTIMES_TEST(an_end_removes_only_its_own_entry),
+		RUNTIMES_TEST(a_refused_entry_is_repeated_at_a_retry),
+		RUNTIMES_TEST(a_refused_exec_id_is_repeated_with_the_next_sample),
 		RUNTIMES_TEST(frames_are_named_by_the_row_that_brings_their_kind),
 		cmocka_unit_test(fibers_are_called_what_their_runtime_calls_them),
 		GO_TEST(go_is_configured_from_its_index),
 		GO_TEST(go_of_an_unknown_version_is_counted),
-		GO_TEST(a_program_that_is_none_of_gos_has_no_runtime),
+		GO_TEST(a_program_without_go_has_no_runtime),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,7 +159,7 @@ static void ring_that_is_opened_again_goes_on(void **state)
 	assert_int_equal(f->times[1], 20);
 }
 
-static void ring_that_cannot_be_mapped_is_told(void **state)
+static void ring_that_cannot_be_mapped_is_reported(void **state)
 {
 	struct fixture *f = *state;
 	struct sample_rings none;
@@ -187,7 +187,7 @@ static void records_of_all_cpus_come_by_time(void **state)
 }
 
 /* Wherever the ring ends within a record, the whole record lies contiguously behind it. */
-static void record_runs_on_behind_the_end(void **state)
+static void record_wraps_around_the_end(void **state)
 {
 	struct fixture *f = *state;
 
@@ -233,7 +233,7 @@ static void expect_bad(struct fixture *f, uint64_t bytes)
 	assert_int_equal(f->times[seen], 90);
 }
 
-static void head_that_went_wild_is_dropped(void **state)
+static void invalid_head_is_dropped(void **state)
 {
 	struct fixture *f = *state;
 
@@ -293,11 +293,11 @@ int main(void)
 		RINGS_TEST(only_what_was_opened_is_listed),
 		RINGS_TEST(cpu_without_a_ring_is_no_error),
 		RINGS_TEST(ring_that_is_opened_again_goes_on),
-		RINGS_TEST(ring_that_cannot_be_mapped_is_told),
+		RINGS_TEST(ring_that_cannot_be_mapped_is_reported),
 		RINGS_TEST(records_of_all_cpus_come_by_time),
-		RINGS_TEST(record_runs_on_behind_the_end),
+		RINGS_TEST(record_wraps_around_the_end),
 		RINGS_TEST(full_ring_is_read_to_its_end),
-		RINGS_TEST(head_that_went_wild_is_dropped),
+		RINGS_TEST(invalid_head_is_dropped),
 		RINGS_TEST(head_behind_the_tail_is_dropped),
 		RINGS_TEST(record_of_size_0_is_dropped),
 		RINGS_TEST(record_longer_than_what_was_written_is_dropped),

@@ -219,7 +219,7 @@ static void expect(const char *what, enum sandbox_outcome outcome)
 		assert_true(result.error < 0);
 }
 
-static void test_honest_work_comes_back(void **state)
+static void test_result_is_returned(void **state)
 {
 	struct sandbox_limits limits = { .memory_bytes = 256 << 20, .cpu_seconds = 5 };
 	autoclose int elf = file_with("h");
@@ -335,7 +335,7 @@ static void test_crash(void **state)
 	expect("c", SANDBOX_CRASH);
 }
 
-static void test_exit_without_a_word(void **state)
+static void test_exit_without_a_result(void **state)
 {
 	(void)state;
 	expect("q", SANDBOX_CRASH);
@@ -469,7 +469,7 @@ static size_t entries_of(const char *path)
 }
 
 /* The limits and rights of a running child, read from proc(5). */
-static void test_gives_everything_up(void **state)
+static void test_gives_up_all_privileges(void **state)
 {
 	struct sandbox_limits limits = { .memory_bytes = 256 << 20 };
 	autoclose int elf = file_with("r");
@@ -559,7 +559,7 @@ static void test_refuses_other_arguments(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_honest_work_comes_back),
+		cmocka_unit_test(test_result_is_returned),
 		cmocka_unit_test(test_an_error_that_it_reports),
 		cmocka_unit_test(test_memory_limit),
 		cmocka_unit_test(test_limits_grow_with_the_files),
@@ -568,7 +568,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_an_output_limit_of_ours),
 		cmocka_unit_test(test_a_full_disk),
 		cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_exit_without_a_word),
+		cmocka_unit_test(test_exit_without_a_result),
 		cmocka_unit_test(test_garbage_on_the_pipe),
 		cmocka_unit_test(test_closes_the_pipe_and_lingers),
 		cmocka_unit_test(test_a_child_that_others_kill_was_interrupted),
@@ -576,7 +576,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_forbidden_system_calls),
 		cmocka_unit_test(test_kill_ends_a_running_child),
 		cmocka_unit_test(test_dies_with_its_parent),
-		cmocka_unit_test(test_gives_everything_up),
+		cmocka_unit_test(test_gives_up_all_privileges),
 		cmocka_unit_test(test_enter_forbids_what_follows),
 		cmocka_unit_test(test_refuses_other_arguments),
 	};

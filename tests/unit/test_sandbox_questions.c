@@ -289,7 +289,7 @@ static void test_it_asks_for_what_a_debug_file_shares(void **state)
 	assert_int_equal(seen.items[1].byte, 's');
 }
 
-static void test_who_may_not_ask_does_not(void **state)
+static void test_a_child_that_may_not_ask_does_not(void **state)
 {
 	struct dialogue d;
 	struct seen seen;
@@ -301,7 +301,7 @@ static void test_who_may_not_ask_does_not(void **state)
 	assert_int_equal(seen.count, 0);
 }
 
-static void test_a_question_of_who_may_not_ask_is_babble(void **state)
+static void test_an_unexpected_question_is_a_protocol_error(void **state)
 {
 	struct dialogue d;
 
@@ -312,7 +312,7 @@ static void test_a_question_of_who_may_not_ask_is_babble(void **state)
 	close(d.output_fd);
 }
 
-static void test_broken_words_name_nothing(void **state)
+static void test_malformed_questions_name_no_file(void **state)
 {
 	const struct sandbox_question *question;
 	struct dialogue d;
@@ -332,7 +332,7 @@ static void test_broken_words_name_nothing(void **state)
 	close(d.output_fd);
 }
 
-static void test_a_link_is_no_path(void **state)
+static void test_a_link_is_not_a_path(void **state)
 {
 	const struct sandbox_question *question;
 	struct dialogue d;
@@ -380,10 +380,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_it_asks_by_what_the_module_says),
 		cmocka_unit_test(test_it_has_what_it_is_offered),
 		cmocka_unit_test(test_it_asks_for_what_a_debug_file_shares),
-		cmocka_unit_test(test_who_may_not_ask_does_not),
-		cmocka_unit_test(test_a_question_of_who_may_not_ask_is_babble),
-		cmocka_unit_test(test_broken_words_name_nothing),
-		cmocka_unit_test(test_a_link_is_no_path),
+		cmocka_unit_test(test_a_child_that_may_not_ask_does_not),
+		cmocka_unit_test(test_an_unexpected_question_is_a_protocol_error),
+		cmocka_unit_test(test_malformed_questions_name_no_file),
+		cmocka_unit_test(test_a_link_is_not_a_path),
 		cmocka_unit_test(test_questions_without_end_end_it),
 		cmocka_unit_test(test_half_a_question_is_a_crash),
 	};

@@ -59,7 +59,7 @@ static void a_program_that_is_not_known(void **state)
 	assert_true(facts->kernel_thread);
 }
 
-static void what_was_not_sampled_is_not_described(void **state)
+static void processes_without_samples_are_not_described(void **state)
 {
 	struct fixture *f = *state;
 	struct process gone = { .number = 4711 };
@@ -74,7 +74,7 @@ static void what_was_not_sampled_is_not_described(void **state)
 }
 
 /* The window is read late: its processes have ended and are no longer in the table. */
-static void what_happens_later_changes_nothing(void **state)
+static void later_events_do_not_change_the_description(void **state)
 {
 	struct fixture *f = *state;
 	const struct process_facts *facts;
@@ -133,8 +133,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_process_is_described_by_its_generation),
 		CASE(a_program_that_is_not_known),
-		CASE(what_was_not_sampled_is_not_described),
-		CASE(what_happens_later_changes_nothing),
+		CASE(processes_without_samples_are_not_described),
+		CASE(later_events_do_not_change_the_description),
 		CASE(a_process_that_ended_before),
 		cmocka_unit_test(many_processes_are_all_described),
 	};

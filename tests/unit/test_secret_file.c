@@ -50,7 +50,7 @@ static void assert_secret(const char *text, const char *expected)
 	assert_null(secret);
 }
 
-static void what_stands_at_the_end_is_left_out(void **state)
+static void trailing_white_space_is_removed(void **state)
 {
 	(void)state;
 	assert_secret("token", "token");
@@ -61,7 +61,7 @@ static void what_stands_at_the_end_is_left_out(void **state)
 	assert_secret("caf\xc3\xa9\n", "caf\xc3\xa9");
 }
 
-static void what_is_too_long_is_refused_and_not_cut(void **state)
+static void too_long_secrets_are_refused_not_truncated(void **state)
 {
 	char text[LIMIT + 1000], *secret = NULL;
 
@@ -80,7 +80,7 @@ static void what_is_too_long_is_refused_and_not_cut(void **state)
 	secret_free(&secret);
 }
 
-static void what_is_no_secret_is_refused(void **state)
+static void invalid_secrets_are_refused(void **state)
 {
 	static const struct {
 		const char *text;
@@ -107,9 +107,9 @@ static void what_is_no_secret_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_stands_at_the_end_is_left_out),
-		cmocka_unit_test(what_is_too_long_is_refused_and_not_cut),
-		cmocka_unit_test(what_is_no_secret_is_refused),
+		cmocka_unit_test(trailing_white_space_is_removed),
+		cmocka_unit_test(too_long_secrets_are_refused_not_truncated),
+		cmocka_unit_test(invalid_secrets_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -36,7 +36,7 @@ static bool chosen(const char *include, const char *exclude, const struct proces
 	return wants;
 }
 
-static void none_is_no_selection(void **state)
+static void no_selectors_select_everything(void **state)
 {
 	struct selection *s = NULL;
 	bool second;
@@ -99,7 +99,7 @@ static void refused(const char *include, const char *exclude, int error, bool in
 	assert_int_equal(second, in_second);
 }
 
-static void nonsense_is_refused(void **state)
+static void invalid_values_are_refused(void **state)
 {
 	static const char *const bad[] = { "nginx", "=nginx", "pid=", "Pid=1", "executable",
 		"pid=1,", ",pid=1", "pid=1,,comm=x", "name=x" };
@@ -135,7 +135,7 @@ static void written(const char *include, const char *exclude)
 	selection_destroy(s);
 }
 
-static void what_is_written_is_what_was_read(void **state)
+static void selectors_are_written_as_they_were_read(void **state)
 {
 	(void)state;
 	written("", "");
@@ -147,13 +147,13 @@ static void what_is_written_is_what_was_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(none_is_no_selection),
+		cmocka_unit_test(no_selectors_select_everything),
 		cmocka_unit_test(each_key_chooses),
 		cmocka_unit_test(program_by_name_or_path),
 		cmocka_unit_test(a_comma_behind_a_backslash_is_part_of_a_glob),
 		cmocka_unit_test(exclude_wins),
-		cmocka_unit_test(nonsense_is_refused),
-		cmocka_unit_test(what_is_written_is_what_was_read),
+		cmocka_unit_test(invalid_values_are_refused),
+		cmocka_unit_test(selectors_are_written_as_they_were_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

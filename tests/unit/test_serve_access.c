@@ -178,7 +178,7 @@ static void test_addresses_of_both_families(void **state)
  * The kernel shows uid 0 for a socket that its program has closed: a request that was sent before
  * the close must not pass as root's.
  */
-static void test_closed_client_is_nobody(void **state)
+static void test_closed_client_has_no_identity(void **state)
 {
 	static const char request[] =
 		"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
@@ -447,8 +447,8 @@ int main(void)
 		OWNER(test_owner_needs_no_token),
 		OWNER(test_owner_under_another_host_name_needs_the_token),
 		OWNER(test_addresses_of_both_families),
-		OTHER(test_closed_client_is_nobody),
-		OWNER(test_closed_client_is_nobody),
+		OTHER(test_closed_client_has_no_identity),
+		OWNER(test_closed_client_has_no_identity),
 		OWNER(test_client_that_has_shut_down_sending_is_known),
 		OWNER(test_socket_file_decides_by_its_permissions),
 		OWNER(test_a_socket_file_beside_the_address),

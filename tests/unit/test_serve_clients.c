@@ -99,7 +99,7 @@ int accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 }
 
 /* The server must handle EMFILE without a descriptor, too. */
-static void test_no_descriptor_left(void **state)
+static void test_out_of_descriptors(void **state)
 {
 	struct serve_fixture *f = *state;
 	autoclose int waiting = serve_connect(f);
@@ -234,7 +234,7 @@ static void test_client_that_sends_a_byte_now_and_then(void **state)
 	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
 }
 
-static void test_connection_that_is_kept_open_for_nothing(void **state)
+static void test_idle_connection_is_closed(void **state)
 {
 	static const char request[] = "GET /healthy HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	struct serve_fixture *f = *state;
@@ -257,7 +257,7 @@ static void on_hangup(void *context, int fd, uint32_t events)
 }
 
 /* A unix socket reports the server's close to the client before it has read everything. */
-static void test_client_that_does_not_take_its_answer(void **state)
+static void test_client_that_does_not_read_its_answer(void **state)
 {
 	static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n";
 	struct serve_fixture *f = *state;
@@ -293,13 +293,13 @@ int main(void)
 		STARTED(test_bad_requests),
 		STARTED(test_headers_are_bounded),
 		STARTED(test_more_clients_than_places),
-		STARTED(test_no_descriptor_left),
+		STARTED(test_out_of_descriptors),
 		STARTED(test_body_is_bounded),
 		STARTED(test_get_changes_nothing),
 		UNSTARTED(test_client_that_says_nothing),
 		UNSTARTED(test_client_that_sends_a_byte_now_and_then),
-		UNSTARTED(test_connection_that_is_kept_open_for_nothing),
-		UNSTARTED(test_client_that_does_not_take_its_answer),
+		UNSTARTED(test_idle_connection_is_closed),
+		UNSTARTED(test_client_that_does_not_read_its_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

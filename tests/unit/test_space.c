@@ -18,7 +18,7 @@ static uint32_t take_run(struct space *s, uint32_t count)
 	return first;
 }
 
-static void runs_come_one_after_another(void **state)
+static void runs_are_allocated_one_after_another(void **state)
 {
 	struct space s;
 	uint32_t first = 77;
@@ -34,7 +34,7 @@ static void runs_come_one_after_another(void **state)
 	space_deinit(&s);
 }
 
-static void what_is_given_back_rests_for_two_turns(void **state)
+static void freed_slots_are_reused_after_two_epochs(void **state)
 {
 	struct space s;
 	uint32_t first;
@@ -53,7 +53,7 @@ static void what_is_given_back_rests_for_two_turns(void **state)
 	space_deinit(&s);
 }
 
-static void neighbours_join_whatever_their_order(void **state)
+static void neighbours_join_in_any_order(void **state)
 {
 	static const uint32_t orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 },
 		{ 2, 0, 1 }, { 2, 1, 0 } };
@@ -120,9 +120,9 @@ static void random_use_loses_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_come_one_after_another),
-		cmocka_unit_test(what_is_given_back_rests_for_two_turns),
-		cmocka_unit_test(neighbours_join_whatever_their_order),
+		cmocka_unit_test(runs_are_allocated_one_after_another),
+		cmocka_unit_test(freed_slots_are_reused_after_two_epochs),
+		cmocka_unit_test(neighbours_join_in_any_order),
 		cmocka_unit_test(random_use_loses_nothing),
 	};
 

@@ -163,7 +163,7 @@ static void a_small_limit_gives_small_segments(void **state)
 	spool_destroy(s);
 }
 
-static void the_too_old_are_passed_over(void **state)
+static void payloads_that_are_too_old_are_skipped(void **state)
 {
 	struct spool_options options = spool_fixture_options(*state, LIMIT, one);
 	struct spool *s = NULL;
@@ -253,7 +253,7 @@ static void a_magic_inside_a_body_is_no_record(void **state)
 	check_lost(*state, 2);
 }
 
-static void what_was_not_finished_is_no_damage(void **state)
+static void an_incomplete_record_is_not_damage(void **state)
 {
 	char path[128];
 	off_t size = five(*state, path, 6), record = size / 5;
@@ -271,7 +271,7 @@ static void what_was_not_finished_is_no_damage(void **state)
 	}
 }
 
-static void empty_and_foreign_files_are_no_trouble(void **state)
+static void empty_and_foreign_files_are_ignored(void **state)
 {
 	struct spool_fixture *f = *state;
 	char path[160];
@@ -312,7 +312,7 @@ static void a_lost_cursor_repeats_and_says_so(void **state)
 	spool_destroy(s);
 }
 
-static void what_was_begun_is_remembered(void **state)
+static void started_sends_are_remembered(void **state)
 {
 	struct spool *s = spool_fixture_open(*state, LIMIT, one);
 
@@ -442,7 +442,7 @@ static void a_newer_directory_is_left_alone(void **state)
 	assert_int_equal(access(segment, F_OK), 0);
 }
 
-static void two_at_once_are_refused(void **state)
+static void a_second_owner_is_refused(void **state)
 {
 	struct spool *s = spool_fixture_open(*state, LIMIT, one), *other = NULL;
 	struct spool_options options = spool_fixture_options(*state, LIMIT, one);
@@ -451,7 +451,7 @@ static void two_at_once_are_refused(void **state)
 	spool_destroy(s);
 }
 
-static void a_directory_others_may_write_is_refused(void **state)
+static void a_directory_writable_by_others_is_refused(void **state)
 {
 	struct spool_fixture *f = *state;
 	struct spool_options options = spool_fixture_options(f, LIMIT, one);
@@ -472,22 +472,22 @@ int main(void)
 		CASE(a_new_target_begins_with_what_comes),
 		CASE(the_oldest_go_first),
 		CASE(a_small_limit_gives_small_segments),
-		CASE(the_too_old_are_passed_over),
+		CASE(payloads_that_are_too_old_are_skipped),
 		CASE(a_damaged_body_costs_one_record),
 		CASE(a_damaged_header_costs_one_record),
 		CASE(a_damaged_first_magic_costs_one_record),
 		CASE(a_damaged_last_record_is_counted),
 		CASE(a_magic_inside_a_body_is_no_record),
-		CASE(what_was_not_finished_is_no_damage),
-		CASE(empty_and_foreign_files_are_no_trouble),
+		CASE(an_incomplete_record_is_not_damage),
+		CASE(empty_and_foreign_files_are_ignored),
 		CASE(a_lost_cursor_repeats_and_says_so),
-		CASE(what_was_begun_is_remembered),
+		CASE(started_sends_are_remembered),
 		CASE(the_second_may_be_done_before_the_first),
 		CASE(the_refused_are_set_aside_bounded),
 		CASE(memory_is_bounded_too),
 		CASE(a_newer_directory_is_left_alone),
-		CASE(two_at_once_are_refused),
-		CASE(a_directory_others_may_write_is_refused),
+		CASE(a_second_owner_is_refused),
+		CASE(a_directory_writable_by_others_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static struct spool *ten_for_two(struct spool_fixture *f)
 	return s;
 }
 
-static void a_target_is_its_name_and_not_its_place(void **state)
+static void a_target_is_identified_by_name_not_position(void **state)
 {
 	struct spool *s = ten_for_two(*state);
 
@@ -73,7 +73,7 @@ static void a_target_is_its_name_and_not_its_place(void **state)
 	spool_destroy(s);
 }
 
-static void a_target_that_goes_is_given_up(void **state)
+static void payloads_of_a_removed_target_are_dropped(void **state)
 {
 	struct spool *s = ten_for_two(*state);
 
@@ -91,7 +91,7 @@ static void a_target_that_goes_is_given_up(void **state)
 	spool_destroy(s);
 }
 
-static void a_target_that_is_gone_at_the_start_is_given_up(void **state)
+static void payloads_of_a_target_missing_at_the_start_are_dropped(void **state)
 {
 	struct spool *s = ten_for_two(*state);
 
@@ -161,9 +161,9 @@ static void cursors_of_an_earlier_version_are_taken_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_target_is_its_name_and_not_its_place),
-		CASE(a_target_that_goes_is_given_up),
-		CASE(a_target_that_is_gone_at_the_start_is_given_up),
+		CASE(a_target_is_identified_by_name_not_position),
+		CASE(payloads_of_a_removed_target_are_dropped),
+		CASE(payloads_of_a_target_missing_at_the_start_are_dropped),
 		CASE(a_new_target_is_missing_nothing),
 		CASE(cursors_of_an_earlier_version_are_taken_over),
 	};

@@ -54,7 +54,7 @@ static void order_count_and_kind_matter(void **state)
  * A million similar stacks, as of real programs: few functions, addresses that differ in few bits.
  * All ids differ, even in their lower 52 bits, where a good hash has a collision once in 8000 runs.
  */
-static void a_million_alike_stacks_have_different_ids(void **state)
+static void a_million_similar_stacks_have_different_ids(void **state)
 {
 	enum { STACKS = 1 << 20 };
 	uint64_t *ids = calloc(STACKS, sizeof(*ids));
@@ -102,7 +102,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(order_count_and_kind_matter),
-		cmocka_unit_test(a_million_alike_stacks_have_different_ids),
+		cmocka_unit_test(a_million_similar_stacks_have_different_ids),
 		cmocka_unit_test(slots_are_spread),
 		cmocka_unit_test(tags_differ_by_window_and_are_never_empty),
 	};

@@ -26,7 +26,7 @@ static size_t there_and_back(const uint64_t *words, size_t count)
 	return size;
 }
 
-static void test_nothing_is_nothing(void **state)
+static void test_empty_input_is_empty_output(void **state)
 {
 	uint64_t none = 1;
 
@@ -60,7 +60,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-static void test_what_cannot_be_made_smaller_fits(void **state)
+static void test_incompressible_input_fits(void **state)
 {
 	uint64_t words[WORDS], seed = 88172645463325252;
 
@@ -86,7 +86,7 @@ static void test_a_stack_becomes_much_smaller(void **state)
 	assert_true(there_and_back(words, WORDS) < BYTES / 3);
 }
 
-static void test_what_is_cut_is_refused(void **state)
+static void test_truncated_input_is_refused(void **state)
 {
 	const uint64_t words[] = { 1, 0x7ffc12345678, UINT64_MAX };
 	uint8_t packed[STACK_PACK_BOUND(sizeof(words))], back[sizeof(words)];
@@ -101,12 +101,12 @@ static void test_what_is_cut_is_refused(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_nothing),
+		cmocka_unit_test(test_empty_input_is_empty_output),
 		cmocka_unit_test(test_each_kind_of_word),
 		cmocka_unit_test(test_zeros_take_a_thirtysecond),
-		cmocka_unit_test(test_what_cannot_be_made_smaller_fits),
+		cmocka_unit_test(test_incompressible_input_fits),
 		cmocka_unit_test(test_a_stack_becomes_much_smaller),
-		cmocka_unit_test(test_what_is_cut_is_refused),
+		cmocka_unit_test(test_truncated_input_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

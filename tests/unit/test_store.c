@@ -145,7 +145,7 @@ static const char *listed(const struct fixture *f, int64_t from_ns, int64_t to_n
 
 /* ---- putting and finding -------------------------------------------------------------------- */
 
-static void a_person_finds_time_and_name(void **state)
+static void file_names_show_time_and_name(void **state)
 {
 	struct fixture *f = *state;
 	char bytes[16] = "";
@@ -170,7 +170,7 @@ static void tenths_of_seconds(void **state)
 	assert_string_equal(listed(f, 0, INT64_MAX), DAY "/20261121T120000.6Z-6.3s-x.pb.gz\n");
 }
 
-static void names_of_others_are_cleaned(void **state)
+static void foreign_names_are_sanitized(void **state)
 {
 	static const struct {
 		const char *name, *file;
@@ -268,7 +268,7 @@ static void equal_names_do_not_replace_each_other(void **state)
 	assert_int_equal(count(f, METRIC_STORE_FAILED), 1);
 }
 
-static void times_that_make_no_sense_are_refused(void **state)
+static void invalid_times_are_refused(void **state)
 {
 	struct fixture *f = *state;
 
@@ -424,7 +424,7 @@ static void assert_listed(const struct fixture *f, const char *expected)
 }
 
 /* Files from the future are dropped in order; newer ones are kept. */
-static void files_of_the_future_do_not_keep_new_ones_out(void **state)
+static void files_from_the_future_do_not_displace_new_ones(void **state)
 {
 	struct fixture *f = *state;
 
@@ -445,7 +445,7 @@ static void files_of_the_future_do_not_keep_new_ones_out(void **state)
 }
 
 /* While the clock is behind, the oldest file goes, not the one written just before. */
-static void what_is_older_than_the_future_goes_first(void **state)
+static void older_files_go_before_files_from_the_future(void **state)
 {
 	struct fixture *f = *state;
 
@@ -538,7 +538,7 @@ static void a_restart_goes_on(void **state)
 	assert_string_equal(listed(f, 0, INT64_MAX), DAY "/20261121T120310Z-10s-x.pb.gz\n");
 }
 
-static void what_was_being_written_is_removed(void **state)
+static void partly_written_files_are_removed(void **state)
 {
 	struct fixture *f = *state;
 
@@ -562,7 +562,7 @@ static void a_file_of_midnight_is_found_again(void **state)
 }
 
 /* Times are nanoseconds since 1970 in 64 bits. */
-static void names_from_before_1970_or_after_2262_are_none(void **state)
+static void names_before_1970_or_after_2262_are_invalid(void **state)
 {
 	struct file_name name = { 0 };
 
@@ -579,7 +579,7 @@ static void names_from_before_1970_or_after_2262_are_none(void **state)
 	assert_int_equal(name.time_tenths, 0);
 }
 
-static void files_of_others_are_left_alone(void **state)
+static void foreign_files_are_left_alone(void **state)
 {
 	static const char *const foreign[] = {
 		"README",
@@ -611,7 +611,7 @@ static void files_of_others_are_left_alone(void **state)
 		assert_true(exists(f, foreign[i]));
 }
 
-static void what_is_no_plain_file_is_left_alone(void **state)
+static void special_files_are_left_alone(void **state)
 {
 	struct fixture *f = *state;
 
@@ -631,7 +631,7 @@ static void what_is_no_plain_file_is_left_alone(void **state)
 	assert_true(exists(f, DAY "/20261121T120020Z-10s-d.pb.gz"));
 }
 
-static void the_directory_must_be_ours(void **state)
+static void the_directory_must_belong_to_us(void **state)
 {
 	struct fixture *f = *state;
 	struct store *other;
@@ -651,7 +651,7 @@ static void the_directory_must_be_ours(void **state)
 	assert_true(exists(f, "a/b/c"));
 }
 
-static void a_file_that_somebody_removed_is_no_error(void **state)
+static void a_file_removed_by_others_is_not_an_error(void **state)
 {
 	struct fixture *f = *state;
 
@@ -692,7 +692,7 @@ static void fill(const struct fixture *f, const char *name)
 	close(fd);
 }
 
-static void a_full_disk_costs_the_oldest(void **state)
+static void a_full_disk_removes_the_oldest_file(void **state)
 {
 	static const char big[64 * BLOCK];
 	struct fixture *f = *state;
@@ -726,13 +726,13 @@ static void a_full_disk_costs_the_oldest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_person_finds_time_and_name),
+		CASE(file_names_show_time_and_name),
 		CASE(tenths_of_seconds),
-		CASE(names_of_others_are_cleaned),
+		CASE(foreign_names_are_sanitized),
 		CASE(names_that_look_the_same_stay_apart),
 		CASE(long_names_are_cut),
 		CASE(equal_names_do_not_replace_each_other),
-		CASE(times_that_make_no_sense_are_refused),
+		CASE(invalid_times_are_refused),
 		CASE(ranges),
 		CASE(only_what_is_listed_can_be_opened),
 		CASE(bytes_are_bounded),
@@ -740,21 +740,21 @@ int main(void)
 		CASE(a_clock_that_is_ahead_for_a_moment_removes_nothing),
 		CASE(a_clock_that_stays_ahead_is_believed_in_the_end),
 		CASE(a_clock_that_is_ahead_at_the_start_removes_nothing),
-		CASE(files_of_the_future_do_not_keep_new_ones_out),
-		CASE(what_is_older_than_the_future_goes_first),
+		CASE(files_from_the_future_do_not_displace_new_ones),
+		CASE(older_files_go_before_files_from_the_future),
 		CASE(new_limits_apply_when_asked),
 		cmocka_unit_test(as_many_names_as_the_list_holds),
 		CASE(more_names_than_the_list_holds_cost_the_oldest),
 		CASE(a_restart_goes_on),
-		CASE(what_was_being_written_is_removed),
+		CASE(partly_written_files_are_removed),
 		CASE(a_file_of_midnight_is_found_again),
-		cmocka_unit_test(names_from_before_1970_or_after_2262_are_none),
-		CASE(files_of_others_are_left_alone),
-		CASE(what_is_no_plain_file_is_left_alone),
-		CASE(the_directory_must_be_ours),
-		CASE(a_file_that_somebody_removed_is_no_error),
+		cmocka_unit_test(names_before_1970_or_after_2262_are_invalid),
+		CASE(foreign_files_are_left_alone),
+		CASE(special_files_are_left_alone),
+		CASE(the_directory_must_belong_to_us),
+		CASE(a_file_removed_by_others_is_not_an_error),
 		CASE(a_file_that_cannot_be_removed_is_reported),
-		CASE(a_full_disk_costs_the_oldest),
+		CASE(a_full_disk_removes_the_oldest_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

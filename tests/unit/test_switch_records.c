@@ -104,7 +104,7 @@ static void expect_refused(struct fixture *f)
 	assert_int_equal(bad(f), 1);
 }
 
-static void switch_out_is_handed_over(void **state)
+static void switch_out_is_delivered(void **state)
 {
 	struct fixture *f = *state;
 	struct abi_switch_out switch_out = {
@@ -120,7 +120,7 @@ static void switch_out_is_handed_over(void **state)
 	assert_int_equal(bad(f), 0);
 }
 
-static void wake_is_handed_over(void **state)
+static void wake_is_delivered(void **state)
 {
 	struct fixture *f = *state;
 	struct abi_wake wake = {
@@ -164,7 +164,7 @@ static void write_unfinished(struct fixture *f, uint32_t stack_bytes, size_t the
 	perf_ring_raw(&f->w, TIME, bytes, (uint32_t)(sizeof(u) + there));
 }
 
-static void unfinished_walk_is_handed_over_with_its_stack(void **state)
+static void unfinished_walk_is_delivered_with_its_stack(void **state)
 {
 	struct fixture *f = *state;
 
@@ -209,11 +209,11 @@ static void unfinished_walk_with_part_of_a_chunk_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(switch_out_is_handed_over, setup, teardown),
-		cmocka_unit_test_setup_teardown(wake_is_handed_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(switch_out_is_delivered, setup, teardown),
+		cmocka_unit_test_setup_teardown(wake_is_delivered, setup, teardown),
 		cmocka_unit_test_setup_teardown(short_wake_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			unfinished_walk_is_handed_over_with_its_stack, setup, teardown),
+			unfinished_walk_is_delivered_with_its_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			unfinished_walk_goes_to_its_kind_where_nobody_finishes_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(

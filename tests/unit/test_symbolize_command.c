@@ -117,7 +117,7 @@ static void out_is_of_sought(void)
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
-static void nonsense_is_bad_usage(void **state)
+static void invalid_arguments_are_bad_usage(void **state)
 {
 	static const struct {
 		const char *words, *message;
@@ -144,7 +144,7 @@ static void nonsense_is_bad_usage(void **state)
 	}
 }
 
-static void a_file_that_is_no_program_fails(void **state)
+static void a_file_that_is_not_a_program_fails(void **state)
 {
 	static const struct {
 		const char *file, *message;
@@ -252,7 +252,7 @@ static void input_from_directory(void *context)
 	close(input);
 }
 
-static void what_cannot_be_read_or_written_is_said(void **state)
+static void read_and_write_errors_are_reported(void **state)
 {
 	(void)state;
 	run.input = "0x1\n";
@@ -366,7 +366,7 @@ static void addresses_of_a_process(void **state)
 	munmap(code, 4096);
 }
 
-static void a_process_that_is_not_there(void **state)
+static void a_process_that_does_not_exist(void **state)
 {
 	(void)state;
 	command_expect(&run, "symbolize -p 4194305", EXIT_FAILED,
@@ -610,7 +610,7 @@ static void another_build_gets_no_names(void **state)
 	names_for(&shape, " --cache-max-bytes=1", "symbolize_me");
 }
 
-static void names_that_are_there_stay(void **state)
+static void existing_names_are_kept(void **state)
 {
 	struct shape shape;
 
@@ -710,22 +710,22 @@ int main(int argc, char **argv)
 {
 #define CASE(name) cmocka_unit_test_setup(name, setup)
 	const struct CMUnitTest tests[] = {
-		CASE(nonsense_is_bad_usage),
-		CASE(a_file_that_is_no_program_fails),
+		CASE(invalid_arguments_are_bad_usage),
+		CASE(a_file_that_is_not_a_program_fails),
 		CASE(an_address_of_a_file),
 		CASE(lines_that_are_addresses),
 		CASE(json_has_one_object_a_line),
-		CASE(what_cannot_be_read_or_written_is_said),
+		CASE(read_and_write_errors_are_reported),
 		CASE(answers_are_printed_as_llvm_does),
 		CASE(answers_are_printed_as_json),
 		CASE(addresses_of_a_process),
-		CASE(a_process_that_is_not_there),
+		CASE(a_process_that_does_not_exist),
 		CASE(an_address_of_the_kernel),
 		CASE(a_link_address_of_the_kernel),
 		CASE(a_profile_gets_the_names_of_its_files),
 		CASE(mappings_in_elf_addresses),
 		CASE(another_build_gets_no_names),
-		CASE(names_that_are_there_stay),
+		CASE(existing_names_are_kept),
 		CASE(the_kernels_addresses_need_its_build_id),
 		CASE(a_profile_that_cannot_be_read_or_written),
 	};

@@ -153,7 +153,7 @@ static void pages_go_where_they_should(void **state)
 	assert_int_equal(tables_write_pool(w->tables, POOL_BYTES - 4999, bytes, 5000), -E2BIG);
 }
 
-static void maps_that_are_gone_are_errors(void **state)
+static void missing_maps_are_errors(void **state)
 {
 	static const struct abi_unwind_range range;
 	static const struct abi_unwind_process process;
@@ -216,7 +216,7 @@ int main(void)
 		CASE(ranges_go_where_they_should),
 		CASE(ranges_beyond_the_map_are_refused),
 		CASE(pages_go_where_they_should),
-		CASE(maps_that_are_gone_are_errors),
+		CASE(missing_maps_are_errors),
 		CASE(variables_are_set),
 		CASE(processes_are_left_out),
 	};

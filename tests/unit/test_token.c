@@ -169,7 +169,7 @@ static void test_file_of_another_user_is_replaced(void **state)
 }
 
 /* No directory can be made in /proc. */
-static void test_what_cannot_be_kept_is_for_this_run(void **state)
+static void test_a_token_that_cannot_be_stored_is_for_this_run(void **state)
 {
 	struct token_fixture *f = *state;
 	char *first = NULL, *second = NULL;
@@ -238,7 +238,7 @@ int main(void)
 		TOKEN(test_file_that_others_can_read_is_replaced),
 		TOKEN(test_link_and_damaged_file_are_replaced),
 		TOKEN(test_file_of_another_user_is_replaced),
-		TOKEN(test_what_cannot_be_kept_is_for_this_run),
+		TOKEN(test_a_token_that_cannot_be_stored_is_for_this_run),
 		TOKEN(test_given_file),
 		TOKEN(test_given_file_that_holds_no_token),
 	};

@@ -67,7 +67,7 @@ static void contains(const char *text, const char *wanted)
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static void nonsense_is_bad_usage(void **state)
+static void invalid_arguments_are_bad_usage(void **state)
 {
 	static const struct {
 		const char *words, *message;
@@ -232,7 +232,7 @@ static void fill_disk(void *context)
 	close(full);
 }
 
-static void a_reader_that_closes_is_no_error(void **state)
+static void a_reader_that_closes_is_not_an_error(void **state)
 {
 	(void)state;
 	run.prepare = close_reader;
@@ -382,7 +382,7 @@ static char *shown_after(const char *key)
 	return part;
 }
 
-static void keys_change_the_picture(void **state)
+static void keys_change_the_screen(void **state)
 {
 	static const char *const keys[] = { "TICK", "f", "/", "x", "\033", "?", "WINCH", " ",
 		"CONT", "q", NULL };
@@ -404,7 +404,7 @@ static void keys_change_the_picture(void **state)
 	contains(run.out, "\033[m\033[?25h\033[?1049l"); /* left */
 }
 
-static void a_held_picture_stays(void **state)
+static void a_paused_screen_stays(void **state)
 {
 	static const char *const keys[] = { "TICK", " ", "HELD", "p", "q", NULL };
 
@@ -490,17 +490,17 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, report_teardown)
 	const struct CMUnitTest tests[] = {
-		CASE(nonsense_is_bad_usage),
+		CASE(invalid_arguments_are_bad_usage),
 		CASE(tables_come_one_after_the_other),
 		CASE(options_choose_what_is_shown),
 		CASE(the_longest_filter_fits),
 		CASE(columns_of_the_environment_limit_lines),
 		CASE(options_reach_the_sampler),
 		CASE(a_step_that_fails_ends_it),
-		CASE(a_reader_that_closes_is_no_error),
+		CASE(a_reader_that_closes_is_not_an_error),
 		CASE(a_signal_ends_it_cleanly),
-		CASE(keys_change_the_picture),
-		CASE(a_held_picture_stays),
+		CASE(keys_change_the_screen),
+		CASE(a_paused_screen_stays),
 		CASE(a_dumb_terminal_gets_plain_text),
 		CASE(it_ends_after_its_tables),
 		CASE(log_lines_do_not_disturb_the_screen),

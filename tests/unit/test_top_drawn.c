@@ -149,7 +149,7 @@ static void goroutines_as_text(void **state)
 	assert_null(strstr(plain(w), "no goroutine"));
 }
 
-static void nothing_is_divided_by_nothing(void **state)
+static void an_empty_interval_divides_by_nothing(void **state)
 {
 	struct world *w = *state;
 
@@ -531,7 +531,7 @@ static void a_key_comes_alone_and_at_once(void **state)
 	close_pty(&p);
 }
 
-static void what_terminals_can(void **state)
+static void capabilities_of_terminals(void **state)
 {
 	static const struct {
 		const char *name;
@@ -655,7 +655,7 @@ int main(void)
 		CASE(processes_as_text),
 		CASE(functions_as_text),
 		CASE(goroutines_as_text),
-		CASE(nothing_is_divided_by_nothing),
+		CASE(an_empty_interval_divides_by_nothing),
 		CASE(a_terminal_gets_its_sequences),
 		CASE(before_the_first_interval),
 		CASE(help_takes_the_place_of_rows),
@@ -669,7 +669,7 @@ int main(void)
 		cmocka_unit_test(sequences_end_where_they_should),
 		cmocka_unit_test(the_terminal_is_taken_and_given_back),
 		cmocka_unit_test(a_key_comes_alone_and_at_once),
-		cmocka_unit_test(what_terminals_can),
+		cmocka_unit_test(capabilities_of_terminals),
 		cmocka_unit_test(a_terminal_that_is_gone_is_an_error),
 		cmocka_unit_test(modes_that_cannot_be_set_are_an_error),
 		cmocka_unit_test(an_interrupted_change_of_modes_is_tried_again),

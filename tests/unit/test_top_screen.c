@@ -136,7 +136,7 @@ static void test_goroutines_are_called_by_their_own_function(void **state)
 	snapshot_destroy(s);
 }
 
-static void test_what_belongs_to_the_runtime(void **state)
+static void test_functions_of_the_runtime_are_recognized(void **state)
 {
 	(void)state;
 	assert_true(runtime_function_is_own("runtime.mallocgc"));
@@ -385,7 +385,7 @@ static void test_output_never_waits(void **state)
 	close(r.ends[1]);
 }
 
-static void test_output_tells_a_reader_that_went_away(void **state)
+static void test_a_closed_reader_is_reported(void **state)
 {
 	struct reader r = { 0 };
 	struct output *output = output_to_pipe(&r);
@@ -413,7 +413,7 @@ int main(void)
 		CASE(test_samples_by_process),
 		CASE(test_functions_have_self_and_total),
 		CASE(test_goroutines_are_called_by_their_own_function),
-		cmocka_unit_test(test_what_belongs_to_the_runtime),
+		cmocka_unit_test(test_functions_of_the_runtime_are_recognized),
 		CASE(test_no_samples),
 		cmocka_unit_test(test_rows_order),
 		cmocka_unit_test(test_rows_filter),
@@ -421,7 +421,7 @@ int main(void)
 		CASE(test_screen_fits_any_size),
 		CASE(test_screen_before_the_first_interval),
 		cmocka_unit_test(test_output_never_waits),
-		cmocka_unit_test(test_output_tells_a_reader_that_went_away),
+		cmocka_unit_test(test_a_closed_reader_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,7 @@ static void remove_directories(void *context, int result)
 	}
 }
 
-static void directories_are_made_or_the_error_is_told(void **state)
+static void directories_are_made_or_the_error_is_reported(void **state)
 {
 	struct torture t = { .operation = make_directories, .end = remove_directories };
 
@@ -239,7 +239,7 @@ static void the_map_is_whole(void *context, int result)
 	map_deinit(&c->map);
 }
 
-static void a_map_keeps_what_it_took(void **state)
+static void a_map_keeps_its_entries(void **state)
 {
 	struct containers c;
 	struct torture t = {
@@ -372,7 +372,7 @@ static void the_items_are_whole(void *context, int result)
 	free(c->items);
 }
 
-static void arenas_and_arrays_keep_what_they_took(void **state)
+static void arenas_and_arrays_keep_their_contents(void **state)
 {
 	struct containers c;
 	struct torture t = { .begin = begin_empty,
@@ -476,12 +476,12 @@ int main(void)
 		torture_test(each_call_fails_once),
 		torture_test(a_file_is_replaced_or_as_before),
 		torture_test(reading_a_file_fails_with_its_error),
-		torture_test(directories_are_made_or_the_error_is_told),
+		torture_test(directories_are_made_or_the_error_is_reported),
 		torture_test(a_foreign_file_is_opened_and_hashed_or_not),
-		torture_test(a_map_keeps_what_it_took),
+		torture_test(a_map_keeps_its_entries),
 		torture_test(a_map_that_cannot_shrink_stays),
 		torture_test(interned_texts_keep_their_numbers),
-		torture_test(arenas_and_arrays_keep_what_they_took),
+		torture_test(arenas_and_arrays_keep_their_contents),
 		torture_test(packing_fails_with_its_error),
 	};
 

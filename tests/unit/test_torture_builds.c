@@ -75,12 +75,12 @@ static int module_file(void)
 	return take_fd(&fd);
 }
 
-/* Until all is answered: what was postponed is due at once. */
+/* Runs until everything is answered; postponed work is due at once. */
 static void run_to_the_end(struct fixture *f)
 {
 	while (builds_pending(f->builds)) {
 		if (f->watched_count)
-			turn(f);
+			run_loop_once(f);
 		else
 			builds_expire(f->builds, clock_monotonic_ns() + UINT64_C(60000000000));
 	}
@@ -117,8 +117,8 @@ static int build_one(void *context)
 }
 
 /*
- * Whoever asked is answered once, or told by the error that nobody will. What failed on our side
- * says nothing of the file, so that it is built when it is asked for the next time.
+ * Each requester is answered once, or gets an error, after which no answer follows. A failure on
+ * our side says nothing about the file, so it is built at the next request.
  */
 static void is_answered_once(void *context, int result)
 {

@@ -45,7 +45,7 @@ static void a_sampler_that_cannot_be_made(void **state)
 		.user = true,
 		.kernel = true,
 		.metrics = &metrics };
-	/* Most leave a sampler that is worse: it walks by frame pointer, or by a table of ranges.
+	/* Most failures leave a lesser sampler: it walks by frame pointer, or by a table of ranges.
 	 */
 	struct torture t = { .operation = create_and_start,
 		.end = destroy,

@@ -124,7 +124,8 @@ static void a_reload_changes_all_or_nothing(void **state)
 		.operation = reload,
 		.end = all_or_nothing_is_changed,
 		.context = &f,
-		/* stat: reading the file says the rest; others: a spool begins without its disk. */
+		/* stat: reading the file reports the error; the others: a spool starts without its
+		   disk. */
 		.optional =
 			"stat mkdir mkdirat open openat fdopendir readdir fstat fstatat flock "
 			"pread pwrite write renameat fdatasync fsync unlinkat ftruncate fcntl dup",
@@ -279,7 +280,7 @@ static int live(void *context)
 	return -daemon_run(&l->config, (int)ARRAY_SIZE(l->argv), l->argv);
 }
 
-/* A sampler that was made is destroyed; one that was started is stopped before. */
+/* A created sampler is destroyed; a started one is stopped first. */
 static void all_is_gone(void *context, int result)
 {
 	struct life *l = context;
@@ -477,7 +478,7 @@ static void each_profile_is_stored_or_counted(void *context, int result)
 	end_window(w);
 }
 
-static void what_is_not_stored_is_counted(void **state)
+static void profiles_that_are_not_stored_are_counted(void **state)
 {
 	static struct window w;
 	struct torture t = { .begin = begin_storing,
@@ -568,7 +569,7 @@ int main(void)
 		torture_test(an_agent_that_cannot_start_leaves_nothing),
 		torture_test(series_are_found_or_not),
 		torture_test(groups_are_found_or_not),
-		torture_test(what_is_not_stored_is_counted),
+		torture_test(profiles_that_are_not_stored_are_counted),
 		torture_test(an_answer_is_whole_or_an_error),
 	};
 

@@ -212,8 +212,8 @@ static bool failed_to(const char *call)
 }
 
 /*
- * Each payload that was taken comes out again, whole and in order; only one that the disk could not
- * give back may be missing, and is counted. So is a cursor that could not be read.
+ * Each accepted payload is read back, complete and in order. Only one that the disk could not
+ * return may be missing, and is counted, as is a cursor that could not be read.
  */
 static void drain(struct spooling *s, size_t target, size_t first)
 {
@@ -248,7 +248,7 @@ static void all_comes_out(void *context, int result)
 	spool_fixture_deinit(&s->f);
 }
 
-static void what_the_spool_took_comes_out(void **state)
+static void payloads_in_the_spool_are_read_back(void **state)
 {
 	struct spooling s;
 	/* Payloads the disk refuses stay in memory; draining the spool proves it. */
@@ -484,7 +484,7 @@ static int send_all(void *context)
 	return err;
 }
 
-/* In order, none left out and none twice but the one that did not arrive. */
+/* In order, none missing, and none twice except the one that did not arrive. */
 static void each_was_sent_once(void *context, int result)
 {
 	struct queueing *q = context;
@@ -525,7 +525,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		torture_test(otlp_without_memory_says_so),
 		torture_test(relabelling_fails_with_its_error),
-		torture_test(what_the_spool_took_comes_out),
+		torture_test(payloads_in_the_spool_are_read_back),
 		torture_test(a_sent_payload_is_sent_once),
 		torture_test(a_start_that_failed_loses_nothing),
 		torture_test(the_oldest_refused_payloads_go_first),

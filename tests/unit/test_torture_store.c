@@ -248,7 +248,7 @@ static void what_is_listed_is_there(void *context, int result)
 	end(f);
 }
 
-static void a_removal_that_fails_is_told(void **state)
+static void a_failed_removal_is_reported(void **state)
 {
 	struct fixture f;
 	struct torture t = { .begin = begin_with_files,
@@ -307,7 +307,7 @@ int main(void)
 		torture_test(a_file_is_put_whole_or_not_at_all),
 		torture_test(the_first_file_of_a_day_makes_its_directory),
 		torture_test(a_start_finds_all_files_or_fails),
-		torture_test(a_removal_that_fails_is_told),
+		torture_test(a_failed_removal_is_reported),
 		torture_test(a_file_is_stored_though_an_old_one_stays),
 	};
 

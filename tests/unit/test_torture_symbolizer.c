@@ -104,7 +104,7 @@ static void end_indexing(void *context, int result)
 	close(i->fd);
 }
 
-static void an_index_is_written_and_opened_or_the_error_is_told(void **state)
+static void an_index_is_written_and_opened_or_the_error_is_reported(void **state)
 {
 	struct indexing i;
 	struct torture t = { .begin = begin_indexing,
@@ -226,7 +226,7 @@ static void end_reading(void *context, int result)
 	close(reading.fd);
 }
 
-static void notes_are_read_or_the_error_is_told(void **state)
+static void notes_are_read_or_the_error_is_reported(void **state)
 {
 	struct torture t = { .begin = begin_reading,
 		.operation = read_notes,
@@ -565,9 +565,9 @@ static void the_names_of_a_module_fail_with_their_error(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		torture_test(an_index_is_written_and_opened_or_the_error_is_told),
+		torture_test(an_index_is_written_and_opened_or_the_error_is_reported),
 		torture_test(a_build_is_whole_or_fails),
-		torture_test(notes_are_read_or_the_error_is_told),
+		torture_test(notes_are_read_or_the_error_is_reported),
 		torture_test(a_cached_index_survives_a_failed_look),
 		torture_test(an_index_is_cached_whole_or_not_at_all),
 		torture_test(two_files_of_a_build_id_are_never_taken_for_one),

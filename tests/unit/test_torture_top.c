@@ -113,7 +113,7 @@ static void end_drawing(void *context, int result)
 static void a_screen_without_memory(void **state)
 {
 	struct drawing d = { .f = *state };
-	/* The line of the losses has a buffer of its own; without it the line is empty. */
+	/* The line with the losses has its own buffer; without it the line is empty. */
 	struct torture t = { .begin = begin_drawing,
 		.operation = draw,
 		.end = end_drawing,

@@ -34,7 +34,7 @@ struct fixture {
 	struct abi_unwind_range ranges[ABI_UNWIND_FILE_RANGES];
 	struct kernel_file files[ABI_UNWIND_FILES];
 	size_t file_count, file_limit;
-	uint32_t turn;
+	uint32_t epoch;
 	bool process_set;
 	/* User space's side. */
 	struct index *index;
@@ -109,9 +109,9 @@ static void remove_file(void *context, const struct abi_file *file)
 		*known = f->files[--f->file_count];
 }
 
-static void set_files_epoch(void *context, uint32_t turn)
+static void set_files_epoch(void *context, uint32_t epoch)
 {
-	((struct fixture *)context)->turn = turn;
+	((struct fixture *)context)->epoch = epoch;
 }
 
 static void set_epoch(void *context, uint32_t epoch)
@@ -120,10 +120,10 @@ static void set_epoch(void *context, uint32_t epoch)
 	(void)epoch;
 }
 
-static void set_rules_epoch(void *context, uint32_t turn)
+static void set_rules_epoch(void *context, uint32_t epoch)
 {
 	(void)context;
-	(void)turn;
+	(void)epoch;
 }
 
 static void set_full(void *context, bool full)
@@ -254,7 +254,7 @@ static void file_has_ranges_by_its_offsets(void **state)
 	assert_int_equal(range->slot_count, 1); /* only the first page has a table */
 	assert_int_equal(range->kind, ABI_UNWIND_TABLES);
 	/* Nothing has cached the file yet. */
-	assert_int_equal(f->turn, 0);
+	assert_int_equal(f->epoch, 0);
 }
 
 static void what_is_known_is_not_written_again(void **state)
@@ -295,7 +295,7 @@ static void file_without_its_index_waits(void **state)
 	f->module_state = UNWIND_MODULE_READY;
 	unwind_modules_changed(f->unwind);
 	assert_int_equal(only_range(f, 7)->kind, ABI_UNWIND_TABLES);
-	assert_int_equal(f->turn, 0);
+	assert_int_equal(f->epoch, 0);
 }
 
 /* The file was unwound without tables, and the kernel has that cached. */
@@ -305,11 +305,11 @@ static void file_whose_index_comes_late_is_told_of(void **state)
 
 	f->module_state = UNWIND_MODULE_NONE;
 	learn(f, 7);
-	assert_int_equal(f->turn, 0);
+	assert_int_equal(f->epoch, 0);
 	f->module_state = UNWIND_MODULE_READY;
 	unwind_modules_changed(f->unwind);
 	assert_int_not_equal(only_range(f, 7)->slot_count, 0);
-	assert_int_not_equal(f->turn, 0);
+	assert_int_not_equal(f->epoch, 0);
 }
 
 static void file_without_tables_has_no_slots(void **state)
@@ -325,19 +325,19 @@ static void file_without_tables_has_no_slots(void **state)
 static void forgotten_module_takes_its_files_along(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t turn;
+	uint32_t epoch;
 
 	learn(f, 7);
 	learn(f, 8);
-	turn = f->turn;
+	epoch = f->epoch;
 	unwind_forget_module(f->unwind, &f->module);
 	assert_int_equal(f->file_count, 0);
-	assert_int_not_equal(f->turn, turn);
+	assert_int_not_equal(f->epoch, epoch);
 	learn(f, 7);
 	assert_int_equal(f->file_count, 1);
 }
 
-static void what_does_not_fit_the_process_is_not_learned(void **state)
+static void files_that_do_not_match_the_process_are_not_learned(void **state)
 {
 	struct fixture *f = *state;
 	struct abi_unwind_rest rest = rest_of(7);
@@ -405,7 +405,7 @@ static void file_of_an_overlay_is_known_by_what_is_shown(void **state)
 	assert_memory_equal(&f->files[0].file, &rest.mapping.file, sizeof(struct abi_file));
 }
 
-static void full_table_begins_anew(void **state)
+static void full_table_starts_over(void **state)
 {
 	struct fixture *f = *state;
 
@@ -426,7 +426,7 @@ static void own_table_is_bounded(void **state)
 	assert_int_equal(f->file_count, 1);
 }
 
-static void processes_are_not_told_of(void **state)
+static void other_processes_are_not_reported(void **state)
 {
 	struct fixture *f = *state;
 	const struct process p = { .pid = 42, .number = 7, .mappings = f->mappings };
@@ -449,13 +449,13 @@ int main(void)
 		FILES_TEST(file_whose_index_comes_late_is_told_of),
 		FILES_TEST(file_without_tables_has_no_slots),
 		FILES_TEST(forgotten_module_takes_its_files_along),
-		FILES_TEST(what_does_not_fit_the_process_is_not_learned),
+		FILES_TEST(files_that_do_not_match_the_process_are_not_learned),
 		FILES_TEST(file_moved_over_another_is_not_learned_as_that),
 		FILES_TEST(file_written_to_since_it_was_looked_at_is_not_learned),
 		FILES_TEST(file_of_an_overlay_is_known_by_what_is_shown),
-		FILES_TEST(full_table_begins_anew),
+		FILES_TEST(full_table_starts_over),
 		FILES_TEST(own_table_is_bounded),
-		FILES_TEST(processes_are_not_told_of),
+		FILES_TEST(other_processes_are_not_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -404,18 +404,21 @@ static struct abi_unwind_rule random_rule(unsigned int *seed)
 static void rows_at_random(void **)
 {
 	for (unsigned int seed = 1; seed < 12; seed++) {
-		unsigned int turn = seed;
+		unsigned int state_of_random = seed;
 		uint64_t at = SHADOW_LOW + seed;
 
 		begin_shadow();
 		for (int i = 0; i < SHADOW_RULES; i++)
-			shadow_rules[i] = random_rule(&turn);
+			shadow_rules[i] = random_rule(&state_of_random);
 		while (at < SHADOW_END) {
-			unsigned int size = 4 + (unsigned int)rand_r(&turn) % (1U << (seed + 3));
-			int rule = rand_r(&turn) % (int)(20 * seed % SHADOW_RULES + 1);
+			unsigned int size =
+				4 + (unsigned int)rand_r(&state_of_random) % (1U << (seed + 3));
+			int rule = rand_r(&state_of_random) % (int)(20 * seed % SHADOW_RULES + 1);
 
 			at = shadow_row(at, size, rule);
-			at += rand_r(&turn) % 8 ? 0 : (unsigned int)rand_r(&turn) % size;
+			at += rand_r(&state_of_random) % 8
+				      ? 0
+				      : (unsigned int)rand_r(&state_of_random) % size;
 		}
 		compare_shadow();
 		end(NULL);

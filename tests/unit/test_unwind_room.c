@@ -81,9 +81,9 @@ static void set_epoch(void *context, uint32_t epoch)
 	((struct fixture *)context)->epoch = epoch;
 }
 
-static void set_rules_epoch(void *context, uint32_t turn)
+static void set_rules_epoch(void *context, uint32_t epoch)
 {
-	((struct fixture *)context)->rules_epoch = turn;
+	((struct fixture *)context)->rules_epoch = epoch;
 }
 
 static void set_full(void *context, bool full)
@@ -234,7 +234,7 @@ static void ranges_follow_the_mappings(void **state)
 	assert_null(range_of(f, LOADED + 0x1008000));
 }
 
-static void nothing_changes_nothing_is_written(void **state)
+static void without_a_change_nothing_is_written(void **state)
 {
 	struct fixture *f = *state;
 
@@ -248,7 +248,7 @@ static void nothing_changes_nothing_is_written(void **state)
 	assert_int_equal(f->processes[PID].version, version);
 }
 
-static void another_program_is_written_anew(void **state)
+static void a_new_program_is_written_again(void **state)
 {
 	struct fixture *f = *state;
 
@@ -272,7 +272,7 @@ static void memory_with_code_is_known(void **state)
 	assert_int_equal(range_of(f, LOADED)->slot_count, 0);
 }
 
-static void code_that_nobody_knows_is_asked_for_once(void **state)
+static void unknown_code_is_requested_once(void **state)
 {
 	struct fixture *f = *state;
 
@@ -317,7 +317,7 @@ static void module_without_tables_has_no_slots(void **state)
 	assert_int_equal(range_of(f, LOADED)->slot_count, 0);
 }
 
-static void ended_process_is_taken_out(void **state)
+static void ended_process_is_removed(void **state)
 {
 	struct fixture *f = *state;
 
@@ -327,7 +327,7 @@ static void ended_process_is_taken_out(void **state)
 	unwind_forget(f->unwind, &f->process);
 }
 
-static void too_many_processes_are_counted_and_told(void **state)
+static void too_many_processes_are_counted_and_logged(void **state)
 {
 	struct fixture *f = *state;
 
@@ -366,7 +366,7 @@ static void page_is_loaded_when_it_is_wanted(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 1);
 }
 
-static void slot_of_nobody_is_ignored(void **state)
+static void unused_slot_is_ignored(void **state)
 {
 	struct fixture *f = *state;
 
@@ -390,7 +390,7 @@ static void forgotten_module_gives_its_slots_back(void **state)
 }
 
 /* Otherwise walks through the next module in these slots would use the cached rules. */
-static void rules_at_hand_of_a_forgotten_module_are_turned_away(void **state)
+static void cached_rules_of_a_forgotten_module_are_invalidated(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t before;
@@ -404,7 +404,7 @@ static void rules_at_hand_of_a_forgotten_module_are_turned_away(void **state)
 }
 
 /* Otherwise walks with cached rules would not mark the page as used. */
-static void rules_at_hand_are_turned_away_from_time_to_time(void **state)
+static void cached_rules_are_invalidated_from_time_to_time(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t before = f->rules_epoch;
@@ -489,7 +489,7 @@ static void oldest_pages_make_room_for_new_ones(void **state)
 }
 
 /* For them more is evicted than the share that is always kept free. */
-static void pages_that_found_no_room_find_it_after_some_turns(void **state)
+static void pages_without_room_are_loaded_some_epochs_later(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t first = make_big(f), before = want_all(f, first);
@@ -590,7 +590,7 @@ static void module_with_too_much_code_goes_without(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_MODULES_REFUSED), 1);
 }
 
-static void page_that_the_module_has_not_is_noted(void **state)
+static void page_that_the_module_lacks_is_recorded(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t slot;
@@ -755,22 +755,22 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNWIND_TEST(process_has_its_ranges_and_generation),
 		UNWIND_TEST(ranges_follow_the_mappings),
-		UNWIND_TEST(nothing_changes_nothing_is_written),
-		UNWIND_TEST(another_program_is_written_anew),
+		UNWIND_TEST(without_a_change_nothing_is_written),
+		UNWIND_TEST(a_new_program_is_written_again),
 		UNWIND_TEST(memory_with_code_is_known),
-		UNWIND_TEST(code_that_nobody_knows_is_asked_for_once),
+		UNWIND_TEST(unknown_code_is_requested_once),
 		UNWIND_TEST(module_without_its_index_waits),
 		UNWIND_TEST(module_without_tables_has_no_slots),
-		UNWIND_TEST(ended_process_is_taken_out),
-		UNWIND_TEST(too_many_processes_are_counted_and_told),
+		UNWIND_TEST(ended_process_is_removed),
+		UNWIND_TEST(too_many_processes_are_counted_and_logged),
 		UNWIND_TEST(page_is_loaded_when_it_is_wanted),
-		UNWIND_TEST(page_that_the_module_has_not_is_noted),
-		UNWIND_TEST(slot_of_nobody_is_ignored),
+		UNWIND_TEST(page_that_the_module_lacks_is_recorded),
+		UNWIND_TEST(unused_slot_is_ignored),
 		UNWIND_TEST(forgotten_module_gives_its_slots_back),
-		UNWIND_TEST(rules_at_hand_of_a_forgotten_module_are_turned_away),
-		UNWIND_TEST(rules_at_hand_are_turned_away_from_time_to_time),
+		UNWIND_TEST(cached_rules_of_a_forgotten_module_are_invalidated),
+		UNWIND_TEST(cached_rules_are_invalidated_from_time_to_time),
 		UNWIND_TEST(oldest_pages_make_room_for_new_ones),
-		UNWIND_TEST(pages_that_found_no_room_find_it_after_some_turns),
+		UNWIND_TEST(pages_without_room_are_loaded_some_epochs_later),
 		UNWIND_TEST(walk_is_finished_where_a_page_found_no_room),
 		UNWIND_TEST(module_without_slots_is_finished_until_it_has_them),
 		UNWIND_TEST(module_with_too_much_code_goes_without),

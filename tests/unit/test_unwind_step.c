@@ -223,7 +223,7 @@ static void frame_pointer_that_is_lost_is_zero(void **state)
 
 /* ---- what stops a walk ---------------------------------------------------------------------- */
 
-static void stack_that_does_not_climb_is_refused(void **state)
+static void stack_pointer_that_does_not_rise_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct abi_unwind_rule backwards = rule_sp(-16);
@@ -242,7 +242,7 @@ static void register_that_is_not_followed_is_refused(void **state)
 	assert_int_equal(by_rule(f, rule_of((enum abi_cfa)250)), ABI_UNWIND_BAD_REGISTER);
 }
 
-static void code_address_that_cannot_be_is_refused(void **state)
+static void impossible_code_address_is_refused(void **state)
 {
 	struct fixture *f = *state;
 
@@ -253,7 +253,7 @@ static void code_address_that_cannot_be_is_refused(void **state)
 	assert_int_equal(by_rule(f, rule_sp(8)), ABI_UNWIND_BAD_REGISTER);
 }
 
-static void stack_that_cannot_be_read_is_told(void **state)
+static void unreadable_stack_is_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -302,7 +302,7 @@ static int by_fp(struct fixture *f, enum unwind_place place)
 	return unwind_step_from(&f->state, place, NULL);
 }
 
-static void gap_goes_by_a_sane_frame_pointer(void **state)
+static void code_without_rules_is_unwound_by_a_plausible_frame_pointer(void **state)
 {
 	struct fixture *f = *state;
 
@@ -593,13 +593,13 @@ int main(void)
 		STEP_TEST(undefined_return_address_is_the_root),
 		STEP_TEST(return_address_zero_is_the_root),
 		STEP_TEST(frame_pointer_that_is_lost_is_zero),
-		STEP_TEST(stack_that_does_not_climb_is_refused),
+		STEP_TEST(stack_pointer_that_does_not_rise_is_refused),
 		STEP_TEST(register_that_is_not_followed_is_refused),
-		STEP_TEST(code_address_that_cannot_be_is_refused),
-		STEP_TEST(stack_that_cannot_be_read_is_told),
+		STEP_TEST(impossible_code_address_is_refused),
+		STEP_TEST(unreadable_stack_is_reported),
 		STEP_TEST(last_words_of_a_stack_are_read_singly),
 		STEP_TEST(walk_over_many_blocks_reads_the_right_words),
-		STEP_TEST(gap_goes_by_a_sane_frame_pointer),
+		STEP_TEST(code_without_rules_is_unwound_by_a_plausible_frame_pointer),
 		STEP_TEST(register_that_is_no_frame_pointer_is_not_followed),
 		STEP_TEST(no_frame_pointer_is_gos_root_only),
 		STEP_TEST(go_may_go_on_on_a_lower_stack),

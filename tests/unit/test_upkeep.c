@@ -108,7 +108,7 @@ static void some_jobs_run_only_while_sampling_runs(void **state)
 	assert_second(f, "al");
 }
 
-static void what_is_done_once_is_not_done_at_the_next_start(void **state)
+static void one_time_jobs_do_not_run_at_the_next_start(void **state)
 {
 	struct fixture *f = *state;
 
@@ -135,7 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(jobs_run_each_second_in_their_order),
 		CASE(some_jobs_run_only_while_sampling_runs),
-		CASE(what_is_done_once_is_not_done_at_the_next_start),
+		CASE(one_time_jobs_do_not_run_at_the_next_start),
 		CASE(after_the_end_no_job_runs),
 	};
 

@@ -179,7 +179,7 @@ static const char *string_of(const MESSAGE(Profile) * p, int64_t number)
 	return p->string_table[number];
 }
 
-static void what_servers_need_is_there_afterwards(void **state)
+static void properties_that_servers_need_are_added(void **state)
 {
 	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
 	autocall(seen_deinit) struct seen seen = { 0 };
@@ -499,7 +499,7 @@ static void dangling_references_are_refused(void **state)
 	assert_refused(&p);
 }
 
-static void ids_that_are_none_or_twice_are_refused(void **state)
+static void invalid_and_duplicate_ids_are_refused(void **state)
 {
 	struct sample_profile p;
 
@@ -534,7 +534,7 @@ static void values_and_strings_that_are_missing_are_refused(void **state)
 	assert_refused(&p);
 }
 
-static void bytes_that_are_no_profile_are_refused(void **state)
+static void invalid_bytes_are_refused(void **state)
 {
 	static const uint8_t bomb[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3 };
 	struct upload_profile profile;
@@ -551,7 +551,7 @@ static void bytes_that_are_no_profile_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_servers_need_is_there_afterwards),
+		cmocka_unit_test(properties_that_servers_need_are_added),
 		cmocka_unit_test(everything_but_the_samples_stays),
 		cmocka_unit_test(all_sample_types_stay),
 		cmocka_unit_test(numbers_in_labels_keep_their_units),
@@ -561,9 +561,9 @@ int main(void)
 		cmocka_unit_test(many_samples_go_in_pieces),
 		cmocka_unit_test(type_that_is_shown_first_stays_so),
 		cmocka_unit_test(dangling_references_are_refused),
-		cmocka_unit_test(ids_that_are_none_or_twice_are_refused),
+		cmocka_unit_test(invalid_and_duplicate_ids_are_refused),
 		cmocka_unit_test(values_and_strings_that_are_missing_are_refused),
-		cmocka_unit_test(bytes_that_are_no_profile_are_refused),
+		cmocka_unit_test(invalid_bytes_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

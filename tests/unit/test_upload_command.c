@@ -302,7 +302,7 @@ static void files_give_services_their_names(void **state)
 	assert_string_equal(server.service, "app");
 }
 
-static void what_cannot_be_read_is_told(void **state)
+static void unreadable_files_are_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(UPLOAD((char *)"/no/such", (char *)below("app.pb.gz")), EXIT_FAILED);
@@ -340,7 +340,7 @@ static void a_server_that_is_busy_is_asked_again(void **state)
 			(waits_ms[i] + 1) * 1000000);
 }
 
-static void it_is_sent_in_the_end(void **state)
+static void it_is_eventually_sent(void **state)
 {
 	(void)state;
 	server.answers[0] =
@@ -369,7 +369,7 @@ static void the_server_says_how_long_to_wait(void **state)
 	assert_in_range(server.sent_ns[2] - server.sent_ns[1], 60000000000, 60001000000);
 }
 
-static void what_may_be_the_payloads_fault_is_tried_less(void **state)
+static void possibly_bad_payloads_are_retried_less_often(void **state)
 {
 	(void)state;
 	server.answers[0] =
@@ -378,7 +378,7 @@ static void what_may_be_the_payloads_fault_is_tried_less(void **state)
 	assert_int_equal(server.sent, 3);
 }
 
-static void what_is_refused_is_not_sent_again(void **state)
+static void refused_payloads_are_not_sent_again(void **state)
 {
 	(void)state;
 	server.answers[0] = (struct remote_result){ .verdict = REMOTE_REFUSED, .code = "400" };
@@ -396,7 +396,7 @@ static void what_is_refused_is_not_sent_again(void **state)
 	assert_int_equal(server.sent, 1); /* the next file would be denied, too */
 }
 
-static void what_cannot_be_sent_at_all_is_told(void **state)
+static void payloads_that_cannot_be_sent_are_reported(void **state)
 {
 	(void)state;
 	server.send_error = -ENOMEM;
@@ -412,13 +412,13 @@ int main(void)
 		CASE(usage_is_checked),
 		CASE(a_file_is_sent),
 		CASE(files_give_services_their_names),
-		CASE(what_cannot_be_read_is_told),
+		CASE(unreadable_files_are_reported),
 		CASE(a_server_that_is_busy_is_asked_again),
-		CASE(it_is_sent_in_the_end),
+		CASE(it_is_eventually_sent),
 		CASE(the_server_says_how_long_to_wait),
-		CASE(what_may_be_the_payloads_fault_is_tried_less),
-		CASE(what_is_refused_is_not_sent_again),
-		CASE(what_cannot_be_sent_at_all_is_told),
+		CASE(possibly_bad_payloads_are_retried_less_often),
+		CASE(refused_payloads_are_not_sent_again),
+		CASE(payloads_that_cannot_be_sent_are_reported),
 	};
 	int failed;
 

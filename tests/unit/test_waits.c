@@ -230,7 +230,7 @@ static void waits_of_a_thread_may_be_resolved_in_any_order(void **state)
 	assert_int_equal(profile_sample_at(f->current, 2)->weight, 10);
 }
 
-static void wake_of_an_unknown_wait_is_nothing(void **state)
+static void wake_of_an_unknown_wait_is_ignored(void **state)
 {
 	struct fixture *f = *state;
 
@@ -258,7 +258,7 @@ static void wait_whose_end_was_lost_gives_way_to_the_next(void **state)
 	assert_wait(f->current, 2 * LEFT_NS, 8);
 }
 
-static void thread_that_ends_waits_no_more(void **state)
+static void thread_that_ends_no_longer_waits(void **state)
 {
 	struct fixture *f = *state;
 
@@ -427,7 +427,7 @@ static void stack_that_cannot_move_on_is_lost(void **state)
 	assert_int_equal(lost(f), 1);
 }
 
-static void more_waits_than_there_is_room_for_are_lost(void **state)
+static void waits_beyond_the_limit_are_lost(void **state)
 {
 	struct fixture *f = *state;
 	struct abi_switch_out switch_out = switch_out_at(LEFT_NS, 1);
@@ -443,7 +443,7 @@ static void more_waits_than_there_is_room_for_are_lost(void **state)
 	assert_true(waits_wants(f->waits, &switch_out));
 }
 
-static void nothing_is_destroyed_without_harm(void **state)
+static void destroying_null_is_harmless(void **state)
 {
 	(void)state;
 	waits_destroy(NULL);
@@ -457,9 +457,9 @@ int main(void)
 		WAITS_TEST(wait_counts_when_the_thread_runs_again),
 		WAITS_TEST(wait_counts_when_its_stack_comes_last),
 		WAITS_TEST(waits_of_a_thread_may_be_resolved_in_any_order),
-		WAITS_TEST(wake_of_an_unknown_wait_is_nothing),
+		WAITS_TEST(wake_of_an_unknown_wait_is_ignored),
 		WAITS_TEST(wait_whose_end_was_lost_gives_way_to_the_next),
-		WAITS_TEST(thread_that_ends_waits_no_more),
+		WAITS_TEST(thread_that_ends_no_longer_waits),
 		WAITS_TEST(wait_without_its_stack_is_forgotten),
 		WAITS_TEST(some_waits_stand_for_all),
 		WAITS_TEST(wait_counts_in_the_window_in_which_it_ends),
@@ -470,8 +470,8 @@ int main(void)
 		WAITS_TEST(full_profile_on_demand_leaves_it_out),
 		WAITS_TEST(full_window_loses_it),
 		WAITS_TEST(stack_that_cannot_move_on_is_lost),
-		WAITS_TEST(more_waits_than_there_is_room_for_are_lost),
-		WAITS_TEST(nothing_is_destroyed_without_harm),
+		WAITS_TEST(waits_beyond_the_limit_are_lost),
+		WAITS_TEST(destroying_null_is_harmless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void windows_end_at_multiples_of_their_length(void **state)
 	assert_int_equal(window_clock_left_ns(3601 * SECOND, 3600 * SECOND), 3599 * SECOND);
 }
 
-static void a_sliver_goes_to_the_next_window(void **state)
+static void a_short_remainder_is_added_to_the_next_window(void **state)
 {
 	(void)state;
 	assert_int_equal(window_clock_left_ns(1009 * SECOND + 1, 10 * SECOND), 11 * SECOND - 1);
@@ -30,7 +30,7 @@ static void a_sliver_goes_to_the_next_window(void **state)
 }
 
 /* Whatever the time is, a window lasts between 0.1 and 1.1 of its length. */
-static void no_time_makes_a_window_endless(void **state)
+static void no_clock_time_makes_a_window_endless(void **state)
 {
 	const uint64_t times[] = { 0, 1, SECOND, UINT64_MAX / 2, UINT64_MAX - SECOND, UINT64_MAX };
 	const uint64_t lengths[] = { SECOND, 7 * SECOND, 10 * SECOND, 3600 * SECOND };
@@ -87,8 +87,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_end_at_multiples_of_their_length),
-		cmocka_unit_test(a_sliver_goes_to_the_next_window),
-		cmocka_unit_test(no_time_makes_a_window_endless),
+		cmocka_unit_test(a_short_remainder_is_added_to_the_next_window),
+		cmocka_unit_test(no_clock_time_makes_a_window_endless),
 		cmocka_unit_test(a_clock_that_is_set_is_noticed_each_time),
 	};
 

@@ -406,7 +406,7 @@ static void last_window_ends_when_sampling_stops(void **state)
 	assert_true(window.ended_ns >= began_ns + 53 * SECOND);
 }
 
-static void window_that_never_began_is_empty(void **state)
+static void window_that_never_started_is_empty(void **state)
 {
 	struct owner *o = *state;
 	struct sealed_window window = windows_current(o->windows);
@@ -415,7 +415,7 @@ static void window_that_never_began_is_empty(void **state)
 	assert_true(window.began_real_ns > 0);
 }
 
-static void what_ended_before_the_oldest_open_window_is_not_needed(void **state)
+static void processes_that_ended_before_the_oldest_open_window_are_not_needed(void **state)
 {
 	struct owner *o = *state;
 	struct windows_tap *tap;
@@ -444,7 +444,7 @@ static void what_ended_before_the_oldest_open_window_is_not_needed(void **state)
 
 /* ---- taps ----------------------------------------------------------------------------------- */
 
-static void tap_has_what_comes_while_it_is_open(void **state)
+static void tap_has_samples_taken_while_it_is_open(void **state)
 {
 	struct owner *o = *state;
 	struct windows_tap *tap;
@@ -597,9 +597,9 @@ int main(void)
 		WINDOWS_TEST(window_carries_its_own_times),
 		WINDOWS_TEST(window_keeps_the_period_that_it_had),
 		WINDOWS_TEST(last_window_ends_when_sampling_stops),
-		WINDOWS_TEST(window_that_never_began_is_empty),
-		WINDOWS_TEST(what_ended_before_the_oldest_open_window_is_not_needed),
-		WINDOWS_TEST(tap_has_what_comes_while_it_is_open),
+		WINDOWS_TEST(window_that_never_started_is_empty),
+		WINDOWS_TEST(processes_that_ended_before_the_oldest_open_window_are_not_needed),
+		WINDOWS_TEST(tap_has_samples_taken_while_it_is_open),
 		WINDOWS_TEST(taps_are_of_one_process_or_of_all),
 		WINDOWS_TEST(taps_are_limited_and_their_places_are_used_again),
 		WINDOWS_TEST(tap_has_a_limit_of_its_own),

@@ -109,7 +109,7 @@ static void *hold(void *address, size_t size, const char *call, const void *site
 	return address;
 }
 
-static void let_go(const void *address)
+static void torture_forget(const void *address)
 {
 	struct held *h;
 
@@ -368,7 +368,7 @@ void *__wrap_realloc(void *old, size_t size)
 		return NULL;
 	new = __real_realloc(old, size);
 	if (new)
-		let_go((void *)was);
+		torture_forget((void *)was);
 	return hold(new, size, "realloc", SITE);
 }
 
@@ -381,7 +381,7 @@ void *__wrap_reallocarray(void *old, size_t count, size_t size)
 		return NULL;
 	new = __real_reallocarray(old, count, size);
 	if (new)
-		let_go((void *)was);
+		torture_forget((void *)was);
 	return hold(new, count * size, "reallocarray", SITE);
 }
 
@@ -420,7 +420,7 @@ char *__wrap_strndup(const char *text, size_t length)
 
 void __wrap_free(void *address)
 {
-	let_go(address);
+	torture_forget(address);
 	__real_free(address);
 }
 
@@ -430,7 +430,7 @@ ssize_t __wrap_getline(char **line, size_t *size, FILE *file)
 
 	if (torture_fails("getline", EIO))
 		return -1;
-	let_go(*line);
+	torture_forget(*line);
 	length = __real_getline(line, size, file);
 	hold(*line, *size, "getline", SITE);
 	return length;
@@ -498,6 +498,6 @@ void *__wrap_mmap(void *address, size_t size, int protection, int flags, int fd,
 
 int __wrap_munmap(void *address, size_t size)
 {
-	let_go(address);
+	torture_forget(address);
 	return __real_munmap(address, size);
 }
