@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/sampler/files/file_child.h"
 #include "agent/sampler/recording/recorder.h"
 #include "symbolizer/sandboxed/main.h"
 
@@ -42,9 +43,11 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	/*
-	 * Fathom re-executes itself to parse a foreign file in a sandbox; that child gets all of
-	 * argv.
+	 * Fathom executes itself again to open foreign files and to parse them in a sandbox; those
+	 * children get all of argv.
 	 */
+	if (file_child_is_command(name))
+		return file_child_main(argc, argv);
 	if (sandboxed_is_command(name))
 		return sandboxed_main(argc, argv);
 	command = commands_find(name);

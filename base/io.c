@@ -16,7 +16,7 @@
 
 enum { READ_BYTES = 16 * 1024 };
 
-static int io_read_all(int fd, struct buffer *b)
+int io_read_all(int fd, struct buffer *b)
 {
 	for (;;) {
 		void *room = buffer_room(b, READ_BYTES);

@@ -15,6 +15,8 @@
  * over B's limit, else the system call's error.
  */
 int io_read_file(int dir_fd, const char *path, struct buffer *b);
+/* Likewise for what is left of the open file FD. */
+int io_read_all(int fd, struct buffer *b);
 /*
  * Reads the first line of a file, without its newline, cut to SIZE-1 bytes and NUL-terminated.
  * Returns its length or a negative errno.

@@ -286,7 +286,7 @@ static void tell(struct record *r, const struct report_summary *summary)
 		result.hot_count = 0;
 	result.hot = hot;
 	(void)sampler_bpf_time(r->sampler, &result.bpf_ns, &result.bpf_runs);
-	result.cpu_ns = clock_cpu_ns();
+	result.cpu_ns = clock_cpu_ns() + sampler_file_helper_cpu_ns(r->sampler);
 	record_print_result(&result);
 	report_hottest_free(hot, result.hot_count);
 }

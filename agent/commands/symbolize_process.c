@@ -10,12 +10,14 @@
 #include <string.h>
 
 #include "agent/commands/symbolize.h"
-#include "agent/sampler/build_ids.h"
+#include "agent/sampler/files/build_ids.h"
+#include "agent/sampler/files/file_helper.h"
 #include "agent/sampler/process/open_file.h"
 #include "agent/sampler/process/proc_reader.h"
 #include "agent/sampler/process/processes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/foreign.h"
 #include "base/map.h"
 #include "symbolizer/kallsyms/kallsyms.h"
 #include "symbolizer/perf_map/perf_map.h"
@@ -33,6 +35,7 @@ struct symbolize_process {
 	int pid_fd; /* /proc/PID, bound to this process even if its pid is reused */
 	struct symbolize_indexes *indexes;
 	struct metrics metrics; /* counters of the process table; not read */
+	struct file_helper file_helper;
 	struct build_ids build_ids;
 	struct modules *modules;
 	struct map module_indexes; /* module number → index; NULL = none */
@@ -116,7 +119,9 @@ int symbolize_process_create(uint32_t pid, const struct symbolize_process_option
 	build_ids_init(&p->build_ids, &p->metrics);
 	p->proc_fd = p->pid_fd = p->perf_map_fd = -1;
 	map_init(&p->module_indexes, MAX_MODULES);
-	err = symbolize_process_create_tables(p);
+	err = file_helper_start(&p->file_helper, &p->metrics);
+	if (!err)
+		err = symbolize_process_create_tables(p);
 	if (!err)
 		symbolize_process_read_mappings(p);
 	if (err || !p->process || p->process->unreadable) {
@@ -143,6 +148,7 @@ void symbolize_process_destroy(struct symbolize_process *p)
 		return;
 	processes_destroy(p->processes);
 	build_ids_deinit(&p->build_ids);
+	file_helper_stop(&p->file_helper);
 	destroy_indexes(&p->module_indexes);
 	modules_destroy(p->modules);
 	perf_map_destroy(p->perf_map);
@@ -206,7 +212,11 @@ static const struct index *index_of(struct symbolize_process *p, const struct ma
 		return NULL;
 	if (open_module(p, mapping, &id, &fd))
 		return NULL;
-	root_fd = openat(p->pid_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (foreign_open(
+		    &(struct foreign_path){
+			    .place = FOREIGN_DIRECTORY, .dir_fd = p->pid_fd, .name = "root" },
+		    &root_fd))
+		root_fd = -1;
 	if (symbolize_index(p->indexes, &id,
 		    &(struct symbolize_file){
 			    .path = module->path ? module->path : "",

@@ -18,7 +18,7 @@
 #include "agent/commands/profile_names.h"
 #include "agent/commands/record.h"
 #include "agent/commands/symbolize.h"
-#include "agent/sampler/build_ids.h"
+#include "agent/sampler/files/build_ids.h"
 #include "agent/sampler/process/modules.h"
 #include "agent/sampler/process/open_file.h"
 #include "base/array.h"

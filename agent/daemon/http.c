@@ -74,7 +74,7 @@ uint64_t daemon_sampling_cpu_ns(const struct daemon *d)
 
 	/* Two clocks: the thread's may be ahead of the process's by a little. */
 	return own_ns - MIN(own_ns, clients_ns) + daemon_bpf_ns(d) +
-	       sampler_builds_charged_ns(d->sampler);
+	       sampler_builds_charged_ns(d->sampler) + sampler_file_helper_cpu_ns(d->sampler);
 }
 
 static void write_turns(const struct daemon *d, struct buffer *out)

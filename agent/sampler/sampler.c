@@ -144,7 +144,9 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	sampler->wants_file = options->wants_file;
 	sampler->take_file = options->take_file;
 	sampler->sealed_context = options->sealed_context;
-	err = sampler_runtimes_init(sampler);
+	err = file_helper_start(&sampler->file_helper, &sampler->metrics);
+	if (!err)
+		err = sampler_runtimes_init(sampler);
 	if (!err)
 		err = sampler_waits_create(sampler, options->collect.off_cpu_share);
 	if (err)
@@ -186,6 +188,7 @@ void sampler_destroy(struct sampler *sampler)
 	module_indexes_destroy(sampler->module_indexes);
 	modules_destroy(sampler->modules);
 	build_ids_deinit(&sampler->build_ids);
+	file_helper_stop(&sampler->file_helper);
 	windows_destroy(sampler->windows);
 	window_processes_deinit(&sampler->sealed_processes);
 	cache_destroy(sampler->cache);

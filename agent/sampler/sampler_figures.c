@@ -42,6 +42,11 @@ uint64_t sampler_first_sample_ns(const struct sampler *sampler)
 	return intake_first_sample_ns(&sampler->intake);
 }
 
+uint64_t sampler_file_helper_cpu_ns(const struct sampler *sampler)
+{
+	return file_helper_cpu_ns(&sampler->file_helper);
+}
+
 uint64_t sampler_builds_cpu_ns(const struct sampler *sampler)
 {
 	return builds_cpu_ns(sampler->builds);

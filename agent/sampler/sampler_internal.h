@@ -2,8 +2,9 @@
 #pragma once
 /* struct sampler, shared by the sampler's own files. */
 #include "agent/sampler/sampler.h"
-#include "agent/sampler/build_ids.h"
 #include "agent/sampler/build_share.h"
+#include "agent/sampler/files/build_ids.h"
+#include "agent/sampler/files/file_helper.h"
 #include "agent/sampler/losses.h"
 #include "agent/sampler/jit_maps/jit_maps.h"
 #include "agent/sampler/kernel_symbols/kernel_symbols.h"
@@ -37,6 +38,7 @@ struct sampler {
 	struct metrics metrics;
 	struct loop *loop; /* borrowed */
 	struct collect *collect;
+	struct file_helper file_helper;
 	struct build_ids build_ids;
 	struct modules *modules;
 	struct processes *processes;

@@ -71,6 +71,13 @@ static void on_check_builds(void *context)
 	build_wait_progress(&sampler->build_wait);
 }
 
+static void on_tend_files(void *context)
+{
+	struct sampler *sampler = context;
+
+	file_helper_tend(&sampler->file_helper);
+}
+
 static void on_log_trouble(void *context)
 {
 	struct sampler *sampler = context;
@@ -115,6 +122,7 @@ static const struct upkeep_job upkeep_jobs[] = {
 	{ on_count, UPKEEP_ALWAYS, "counters" },
 	{ on_check_memory, UPKEEP_ALWAYS, "memory" },
 	{ on_check_builds, UPKEEP_ALWAYS, "builds" },
+	{ on_tend_files, UPKEEP_ALWAYS, "file helper" },
 	{ on_log_trouble, UPKEEP_ALWAYS, "log" },
 	{ on_retry_runtimes, UPKEEP_ALWAYS, "runtimes" },
 	{ on_unwind_tick, UPKEEP_ALWAYS, "unwind tables" },

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/foreign.h"
 
 enum {
 	MAX_TAGS = 1 << 16, /* requests per module */
@@ -181,7 +182,7 @@ static uint64_t file_bytes(int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
+	return foreign_look(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
 /* The debug file may be most of the work. Only the one found by build ID is known so far. */

@@ -18,8 +18,8 @@
 
 #include "base/cleanup.h"
 #include "base/failure.h"
+#include "base/foreign.h"
 #include "base/items.h"
-#include "base/open_regular.h"
 #include "symbolizer/index/index.h"
 
 enum {
@@ -34,6 +34,7 @@ struct search {
 	int roots[ROOTS]; /* -1 = none */
 	struct stat module;
 	struct debug_files *found;
+	struct stat states[MAX_FOUND]; /* of `found` */
 	int shortage; /* errno of a failed search: no memory, no descriptors; 0 = none */
 };
 
@@ -48,8 +49,8 @@ bool debug_search_is_our_root(int root_fd)
 
 	if (root_fd < 0)
 		return true;
-	return !fstat(root_fd, &target) && !stat("/", &ours) && target.st_dev == ours.st_dev &&
-	       target.st_ino == ours.st_ino;
+	return !foreign_look(root_fd, &target) && !stat("/", &ours) &&
+	       target.st_dev == ours.st_dev && target.st_ino == ours.st_ino;
 }
 
 static void open_roots(struct search *s)
@@ -62,13 +63,10 @@ static void open_roots(struct search *s)
 
 static bool is_found_already(const struct search *s, const struct stat *st)
 {
-	struct stat other;
-
 	if (st->st_dev == s->module.st_dev && st->st_ino == s->module.st_ino)
 		return true;
 	for (size_t i = 0; i < s->found->count; i++)
-		if (!fstat(s->found->items[i].fd, &other) && other.st_dev == st->st_dev &&
-			other.st_ino == st->st_ino)
+		if (s->states[i].st_dev == st->st_dev && s->states[i].st_ino == st->st_ino)
 			return true;
 	return false;
 }
@@ -83,11 +81,12 @@ static void try_path(
 
 	if (root < 0 || s->found->count == MAX_FOUND)
 		return;
-	err = open_regular_below(root, place->text, &fd);
+	err = foreign_open_below(root, place->text, &st, &fd);
 	if (failure_is_shortage(err))
 		s->shortage = err;
-	if (err || fstat(fd, &st) || is_found_already(s, &st))
+	if (err || is_found_already(s, &st))
 		return;
+	s->states[s->found->count] = st;
 	s->found->items[s->found->count] = *kind;
 	s->found->items[s->found->count].is_ours = root == s->roots[1];
 	s->found->items[s->found->count++].fd = take_fd(&fd);
@@ -282,7 +281,7 @@ int debug_search_find(const struct debug_search *search, int elf_fd,
 	struct search s = { .options = search, .found = ret_debug_files };
 
 	ret_debug_files->count = 0;
-	if (fstat(elf_fd, &s.module))
+	if (foreign_look(elf_fd, &s.module))
 		return 0;
 	open_roots(&s);
 	find_all(&s, names);
@@ -296,7 +295,7 @@ int debug_search_find_alternate(const struct debug_search *search, const struct 
 	struct place place;
 
 	ret_debug_files->count = 0;
-	if (fstat(debug->fd, &s.module))
+	if (foreign_look(debug->fd, &s.module))
 		return 0;
 	open_roots(&s);
 	path_of(debug->fd, &place);
@@ -430,16 +429,17 @@ static bool debug_search_open_split(const struct search *s, const char *path, in
 	const char *name = strrchr(path, '/');
 	char folder[PATH_MAX];
 	struct place place;
+	struct stat st;
 	int length;
 
 	for (int i = 0; i < ROOTS && path[0] == '/'; i++)
-		if (s->roots[i] >= 0 && !open_regular_below(s->roots[i], path, ret_fd))
+		if (s->roots[i] >= 0 && !foreign_open_below(s->roots[i], path, &st, ret_fd))
 			return true;
 	if (!folder_of(s->options->path, folder))
 		return false;
 	length = snprintf(place.text, sizeof(place.text), "%s%s", folder, name ? name + 1 : path);
 	return length > 0 && (size_t)length < sizeof(place.text) &&
-	       !open_regular_below(home_root(s), place.text, ret_fd);
+	       !foreign_open_below(home_root(s), place.text, &st, ret_fd);
 }
 
 size_t debug_search_add_split(const struct debug_search *search, const struct index *index,

@@ -11,8 +11,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
-#include "base/host.h"
-#include "base/io.h"
+#include "base/foreign.h"
 #include "base/utf8.h"
 #include "symbolizer/perf_map/perf_map_names.h"
 #include "symbolizer/perf_map/perf_map_pieces.h"
@@ -287,7 +286,7 @@ static bool is_batch_full(const struct perf_map *m, const struct pieces *lines)
 
 static int read_piece(struct perf_map *m, struct pieces *lines, int fd, char *bytes, bool *ret_end)
 {
-	ssize_t got = io_read_at(fd, m->prefix.bytes, bytes, READ_BYTES);
+	ssize_t got = foreign_read_at(fd, m->prefix.bytes, bytes, READ_BYTES);
 	size_t used = 0;
 	int err, prefix_err;
 
@@ -329,7 +328,7 @@ bool perf_map_continues(struct perf_map *m, int fd)
 {
 	struct stat st;
 
-	return !host_fstat(fd, &st) && perf_map_is_continuation(m, &st, fd);
+	return !foreign_stat(fd, &st) && perf_map_is_continuation(m, &st, fd);
 }
 
 static uint64_t time_of(const struct timespec *t)
@@ -355,8 +354,9 @@ int perf_map_update(struct perf_map *m, int fd)
 	struct stat st;
 	int err, settle_err;
 
-	if (host_fstat(fd, &st))
-		return -errno;
+	err = foreign_stat(fd, &st);
+	if (err)
+		return err;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
 	if (!perf_map_is_continuation(m, &st, fd)) {
@@ -388,8 +388,9 @@ bool perf_map_is_unchanged(const struct perf_map *m, int fd)
 {
 	struct stat st;
 
-	return m->seen && !host_fstat(fd, &st) && st.st_dev == m->device && st.st_ino == m->inode &&
-	       st.st_size == m->size && time_of(&st.st_mtim) == time_of(&m->changed);
+	return m->seen && !foreign_stat(fd, &st) && st.st_dev == m->device &&
+	       st.st_ino == m->inode && st.st_size == m->size &&
+	       time_of(&st.st_mtim) == time_of(&m->changed);
 }
 
 void perf_map_evict(struct perf_map *m)

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/io.h"
+#include "base/foreign.h"
 
 enum {
 	BLOCK_BYTES = 64 * 1024,
@@ -65,7 +65,8 @@ int prefix_add(struct prefix *p, const void *bytes, size_t size)
 
 static bool is_block_same(int fd, uint64_t off, size_t size, uint64_t hash, uint8_t *room)
 {
-	return io_read_at(fd, off, room, size) == (ssize_t)size && XXH3_64bits(room, size) == hash;
+	return foreign_read_at(fd, off, room, size) == (ssize_t)size &&
+	       XXH3_64bits(room, size) == hash;
 }
 
 static bool is_whole_block_same(const struct prefix *p, int fd, size_t block, uint8_t *room)

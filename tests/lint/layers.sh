@@ -25,12 +25,13 @@ symbolizer/indexer/go: base/ bpf/abi/unwind.h bpf/abi/runtime_go.h symbolizer/in
 symbolizer/indexer/cfi: base/ bpf/abi/unwind.h symbolizer/index/unwind_rule.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/demangle.h symbolizer/indexer/source_range.h
 symbolizer/builds: base/ symbolizer/index/ symbolizer/sandbox/ symbolizer/debuginfod/
 symbolizer/debuginfod: base/ symbolizer/index/index.h symbolizer/sandbox/ symbolizer/builds/
-agent: base/ agent/commands/commands.h symbolizer/sandboxed/main.h
+agent: base/ agent/commands/commands.h agent/sampler/files/file_child.h symbolizer/sandboxed/main.h
 agent/settings: base/ agent/sampler/sampler.h agent/sampler/collect/collect.h agent/server/export/payload.h agent/server/export/labels/ agent/server/export/remote/remote.h bpf/abi/ symbolizer/debuginfod/debuginfod_fetch.h
 agent/commands: base/ agent/settings/ agent/daemon/daemon.h agent/loop/ agent/sampler/ agent/report/ agent/top/ agent/server/export/payload.h agent/server/export/remote/remote.h agent/server/export/remote/remote_kinds.def pprof/ proto/ bpf/abi/ symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/sandbox/ symbolizer/kernel_image.h symbolizer/vdso.h
 agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ bpf/abi/ symbolizer/
-agent/sampler/process: base/ agent/sampler/seam/window_processes.h
+agent/sampler/files: base/ symbolizer/sandbox/
+agent/sampler/process: base/ agent/sampler/files/file_identity.h agent/sampler/seam/window_processes.h
 agent/sampler/jit_maps: base/ agent/sampler/process/ symbolizer/perf_map/
 agent/sampler/kernel_symbols: base/ symbolizer/kallsyms/ bpf/abi/kernel_walk.h
 agent/sampler/memory: base/ agent/sampler/process/

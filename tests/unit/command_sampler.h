@@ -129,6 +129,12 @@ uint64_t sampler_samples(const struct sampler *sampler)
 	return 12345;
 }
 
+uint64_t sampler_file_helper_cpu_ns(const struct sampler *sampler)
+{
+	(void)sampler;
+	return 0;
+}
+
 uint64_t sampler_builds_cpu_ns(const struct sampler *sampler)
 {
 	return sampler->builds_cpu_ns;

@@ -209,6 +209,12 @@ uint64_t sampler_builds_charged_ns(const struct sampler *sampler)
 	return sampler->builds_charged_ns;
 }
 
+uint64_t sampler_file_helper_cpu_ns(const struct sampler *sampler)
+{
+	(void)sampler;
+	return 0;
+}
+
 uint64_t sampler_builds_cpu_ns(const struct sampler *sampler)
 {
 	(void)sampler;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* This kernel's answers about mapped files; skipped on kernels without the query. */
-#include "agent/sampler/process/mapped_build_id.h"
+#include "agent/sampler/files/mapped_build_id.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -22,6 +22,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/symbolize.h"
 #include "agent/commands/upload.h"
+#include "agent/sampler/files/file_child.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "pprof/pprof.h"
@@ -731,6 +732,8 @@ int main(int argc, char **argv)
 	};
 	int failed;
 
+	if (argc > 1 && file_child_is_command(argv[1]))
+		return file_child_main(argc, argv);
 	if (argc > 1 && sandboxed_is_command(argv[1]))
 		return sandboxed_main(argc, argv);
 	if (!realpath("/proc/self/exe", self) || !mkdtemp(directory))

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
-#include "base/host.h"
+#include "base/foreign.h"
 #include "base/map.h"
 
 /* Pause between two readings, while samples arrive and while a report is made. */
@@ -312,7 +312,7 @@ static bool jit_map_is_its_last(const struct process *p, const struct jit_map *j
 
 	if (jit->map && perf_map_is_unchanged(jit->map, jit->fd))
 		return true;
-	return !host_fstat(jit->fd, &st) &&
+	return !foreign_stat(jit->fd, &st) &&
 	       (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec <=
 		       ended_ns + PID_REUSE_NS;
 }

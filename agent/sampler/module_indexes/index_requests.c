@@ -10,6 +10,7 @@
 #include "agent/sampler/recording/notes.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
+#include "base/foreign.h"
 #include "base/host.h"
 #include "base/intern.h"
 #include "symbolizer/vdso.h"
@@ -56,11 +57,16 @@ static int index_requests_send(const struct index_requests *requests, const stru
 
 	if (p) {
 		snprintf(root, sizeof(root), "%u/root", p->pid);
-		root_fd = host_openat(
-			requests->opener.proc_fd, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		err = foreign_open(
+			&(struct foreign_path){
+				.place = FOREIGN_DIRECTORY,
+				.dir_fd = requests->opener.proc_fd,
+				.name = root,
+			},
+			&root_fd);
 		/* Without it our own debug files would be taken for a container's. */
-		if (root_fd < 0 && failure_is_shortage(-errno))
-			return -errno;
+		if (failure_is_transient(err))
+			return err;
 	}
 	search.root_fd = root_fd;
 	search.path = module->path ? module->path : "";

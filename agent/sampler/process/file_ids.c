@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "agent/sampler/process/file_identity.h"
+#include "agent/sampler/files/file_identity.h"
 #include "agent/sampler/process/open_file.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
-#include "base/host.h"
+#include "base/foreign.h"
 #include "base/intern.h"
 #include "base/map.h"
 
@@ -106,8 +106,10 @@ static int check_numbers(int fd, const struct proc_mapping *mapping)
 {
 	struct stat st;
 
-	if (host_fstat(fd, &st))
-		return -errno;
+	int err = foreign_stat(fd, &st);
+
+	if (err)
+		return err;
 	return st.st_dev == mapping->device && st.st_ino == mapping->inode ? 0 : -ESTALE;
 }
 
@@ -119,7 +121,8 @@ static int open_mapped(
 	};
 	autoclose int fd = -1, here = -1;
 	int err = task_fd < 0 ? -ESRCH
-			      : open_map_file(task_fd, mapping->start, mapping->end, &question.fd);
+			      : open_map_file(task_fd, mapping->start, mapping->end,
+					mapping->device, &question.fd);
 
 	if (!err)
 		*ret_question = question;
@@ -169,7 +172,7 @@ static int look(struct file_ids *ids, int task_fd, const struct proc_mapping *ma
 	if (err)
 		return err;
 	fd = question.fd;
-	err = host_file_state(fd, &state);
+	err = foreign_state(fd, &state);
 	if (err)
 		return err;
 	if (is_unchanged(known, &state, build_id)) {

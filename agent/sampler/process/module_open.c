@@ -3,14 +3,14 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "agent/sampler/process/file_identity.h"
+#include "agent/sampler/files/file_identity.h"
 #include "agent/sampler/process/mappings.h"
 #include "agent/sampler/process/modules.h"
 #include "agent/sampler/process/open_file.h"
 #include "agent/sampler/process/proc_reader.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
-#include "base/host.h"
+#include "base/foreign.h"
 
 enum way { BY_MAPPING, BY_PATH };
 
@@ -81,10 +81,10 @@ static int verify(struct opening *o, int fd, enum way way)
 	struct stat st;
 	int err = file_identity_read(o->reader, &question, &o->found);
 
+	if (!err)
+		err = foreign_stat(fd, &st);
 	if (err)
 		return err;
-	if (host_fstat(fd, &st))
-		return -errno;
 	return module_open_is_same(&st, &o->found, &o->mapping->module->id, way) ? 0 : -ESTALE;
 }
 
@@ -132,7 +132,8 @@ int module_open(const struct module_opener *opener, uint32_t pid, const struct m
 	o.why = gone = proc_open(opener->proc_fd, pid, &pid_fd);
 	o.pid_fd = pid_fd;
 	if (!gone) {
-		err = open_map_file(pid_fd, mapping->start, mapping->end, &fd);
+		err = open_map_file(
+			pid_fd, mapping->start, mapping->end, mapping->file.device, &fd);
 		accept(&o, err, fd, BY_MAPPING);
 	}
 	if (o.fd < 0 && !gone && module->path[0] == '/') {

@@ -7,8 +7,11 @@
  */
 #include <stdint.h>
 
-/* Opens map_files/START-END below PROC_PID_FD: the mapped file, even if it was deleted. */
-int open_map_file(int proc_pid_fd, uint64_t start, uint64_t end, int *ret_fd);
+/*
+ * Opens map_files/START-END below PROC_PID_FD: the mapped file, even if it was deleted. DEVICE is
+ * that of the mapping; 0 = unknown (base/foreign.h).
+ */
+int open_map_file(int proc_pid_fd, uint64_t start, uint64_t end, uint64_t device, int *ret_fd);
 /*
  * Opens PATH as the process sees it: symbolic links cannot lead outside its root directory. Returns
  * -EOPNOTSUPP before Linux 5.6 if the path holds links.

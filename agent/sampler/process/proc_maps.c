@@ -10,7 +10,7 @@
 #include "agent/sampler/process/proc_text.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
-#include "base/host.h"
+#include "base/foreign.h"
 
 enum {
 	MAX_LINES = 1 << 18, /* four times the default of vm.max_map_count */
@@ -116,12 +116,14 @@ static int use_lines(struct line_reader *r)
 
 int proc_maps_read(int task_fd, proc_maps_fn *fn, void *context)
 {
-	autoclose int fd = host_openat(task_fd, "maps", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = -1;
 	struct line_reader r;
-	int err;
+	int err = foreign_open(
+		&(struct foreign_path){ .place = FOREIGN_TEXT, .dir_fd = task_fd, .name = "maps" },
+		&fd);
 
-	if (fd < 0)
-		return -errno;
+	if (err)
+		return err;
 	r.fd = fd;
 	r.used = 0;
 	r.skipping = false;

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/failure.h"
+#include "base/foreign.h"
 #include "base/host.h"
 #include "base/io.h"
 
@@ -153,14 +154,19 @@ int proc_read_namespace_pid(int pid_fd, uint32_t *ret_pid)
 static int open_thread_with_memory(int tasks_fd, const char *name, int *ret_task_fd)
 {
 	autoclose int fd = host_openat(tasks_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char line[16];
-	ssize_t length;
+	autoclose int maps_fd = -1;
+	char first;
+	int err;
 
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	length = io_read_line(fd, "maps", line, sizeof(line));
-	if (length <= 0)
-		return failure_is_shortage((int)length) ? (int)length : -ESRCH;
+	err = foreign_open(
+		&(struct foreign_path){ .place = FOREIGN_TEXT, .dir_fd = fd, .name = "maps" },
+		&maps_fd);
+	if (err)
+		return failure_is_transient(err) ? err : -ESRCH;
+	if (read(maps_fd, &first, sizeof(first)) <= 0)
+		return -ESRCH;
 	*ret_task_fd = take_fd(&fd);
 	return 0;
 }
@@ -187,7 +193,7 @@ int proc_open_live_thread(int pid_fd, uint32_t pid, int *ret_task_fd)
 			continue;
 		tried++;
 		err = open_thread_with_memory(fd, entry->d_name, ret_task_fd);
-		if (!err || failure_is_shortage(err))
+		if (!err || failure_is_transient(err))
 			return err;
 	}
 	/* The kernel returns ENOENT for the entries of a process that is gone. */

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
+#include "base/foreign.h"
 #include "base/host.h"
 #include "base/io.h"
 
@@ -90,7 +91,7 @@ static void read_exe(struct reading *r)
 	struct stat st;
 
 	r->exe_path[MAX(length, 0)] = 0;
-	if (length <= 0 || host_fstatat(r->task_fd, "exe", &st))
+	if (length <= 0 || foreign_stat_at(r->task_fd, "exe", &st))
 		return;
 	r->exe_device = st.st_dev;
 	r->exe_inode = st.st_ino;

@@ -71,6 +71,8 @@ uint64_t sampler_builds_cpu_ns(const struct sampler *sampler);
 /* As builds_set_share() and builds_charged_ns(). */
 void sampler_set_builds_share(struct sampler *sampler, double share);
 uint64_t sampler_builds_charged_ns(const struct sampler *sampler);
+/* CPU time of the children that read files of other processes. */
+uint64_t sampler_file_helper_cpu_ns(const struct sampler *sampler);
 uint64_t sampler_builds_peak_bytes(const struct sampler *sampler);
 /* Run time of the BPF programs and number of runs; false before the first run. */
 bool sampler_bpf_time(const struct sampler *sampler, uint64_t *ret_ns, uint64_t *ret_runs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sampler/build_ids.h"
+#include "agent/sampler/files/build_ids.h"
 
-#include "agent/sampler/process/mapped_build_id.h"
+#include "agent/sampler/files/mapped_build_id.h"
 
 /* The kernel is asked only after the mapping that the file was opened by. */
 static int build_ids_read(

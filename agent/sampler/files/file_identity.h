@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Reads the identity of an open file (base/module_id.h): the inode's numbers, the build ID and the
- * hash of both ends. All that is read of a mapped file is read here.
+ * hash of both ends. All that is read of a mapped file is read here, by the file helper if there is
+ * one; then the reader is the helper's own.
  */
 #include "base/build_id_reader.h"
 #include "base/module_id.h"

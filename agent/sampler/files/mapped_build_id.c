@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sampler/process/mapped_build_id.h"
+#include "agent/sampler/files/mapped_build_id.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file helper with real children. A FIFO stands for what does not answer: opening it waits for
+ * somebody to write.
+ */
+#include "agent/sampler/files/file_helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/sampler/files/file_child.h"
+#include "agent/sampler/files/file_identity.h"
+#include "agent/sampler/process/open_file.h"
+#include "base/cleanup.h"
+#include "base/failure.h"
+#include "base/file_state.h"
+#include "base/host.h"
+#include "symbolizer/indexer/elf/build_id.h"
+#include "symbolizer/sandboxed/main.h"
+
+struct fixture {
+	struct file_helper helper;
+	struct metrics metrics;
+	char path[64];
+	int dir_fd;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	snprintf(f->path, sizeof(f->path), "/tmp/fathom-test-XXXXXX");
+	if (!mkdtemp(f->path))
+		return -1;
+	f->dir_fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*state = f;
+	return file_helper_start(&f->helper, &f->metrics);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[96];
+
+	file_helper_stop(&f->helper);
+	close(f->dir_fd);
+	snprintf(command, sizeof(command), "rm -rf %s", f->path);
+	free(f);
+	/* All children were killed: nobody is left, or about to be gone. */
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	return errno != ECHILD || system(command);
+}
+
+static void write_file(const struct fixture *f, const char *name, const char *text)
+{
+	autoclose int fd = openat(f->dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+static void make_hanging(const struct fixture *f, const char *name)
+{
+	assert_int_equal(mkfifoat(f->dir_fd, name, 0600), 0);
+}
+
+static int open_text(const struct fixture *f, const char *name, int *ret_fd)
+{
+	/* Text below a directory is a process's; each directory is a process of its own. */
+	return foreign_open(
+		&(struct foreign_path){
+			.place = FOREIGN_ROOT, .dir_fd = f->dir_fd, .name = ".", .path = name },
+		ret_fd);
+}
+
+static int read_proc(int dir_fd, const char *name, char *text, size_t size)
+{
+	autoclose int fd = -1;
+	int err = foreign_open(
+		&(struct foreign_path){ .place = FOREIGN_TEXT, .dir_fd = dir_fd, .name = name },
+		&fd);
+	ssize_t got = err ? 0 : read(fd, text, size - 1);
+
+	text[MAX(got, 0)] = 0;
+	return err;
+}
+
+/* Reads NAME, which hangs, as text of the "process" NUMBER: a directory of its own. */
+static int read_hanging(const struct fixture *f, int number)
+{
+	autoclose int fd = -1;
+	char name[16], text[16];
+
+	snprintf(name, sizeof(name), "%d", number);
+	(void)mkdirat(f->dir_fd, name, 0700);
+	fd = openat(f->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	(void)mkfifoat(fd, "maps", 0600);
+	return read_proc(fd, "maps", text, sizeof(text));
+}
+
+/* Answers what read_hanging() asked. */
+static void answer_hanging(const struct fixture *f, int number)
+{
+	char name[24];
+	int fd;
+
+	snprintf(name, sizeof(name), "%d/maps", number);
+	fd = openat(f->dir_fd, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static uint64_t count(const struct fixture *f, enum metric what)
+{
+	return metrics_get(&f->metrics, what);
+}
+
+static void text_is_read(void **state)
+{
+	const struct fixture *f = *state;
+	char text[64], large[200000];
+	autoclose int fd = -1;
+	ssize_t got = 0, more;
+
+	write_file(f, "maps", "what it says");
+	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
+	assert_string_equal(text, "what it says");
+	assert_int_equal(read_proc(f->dir_fd, "nothing", text, sizeof(text)), -ENOENT);
+	memset(large, 'x', sizeof(large) - 1);
+	large[sizeof(large) - 1] = 0;
+	write_file(f, "large", large);
+	assert_int_equal(foreign_open(&(struct foreign_path){ .place = FOREIGN_TEXT,
+					      .dir_fd = f->dir_fd,
+					      .name = "large" },
+				 &fd),
+		0);
+	while ((more = read(fd, large, sizeof(large))) > 0)
+		got += more;
+	assert_int_equal(got, sizeof(large) - 1);
+	assert_int_equal(count(f, METRIC_FILE_READS_TIMED_OUT), 0);
+}
+
+static void mapping_of(const void *address, uint64_t *ret_start, uint64_t *ret_end)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long start = 0, end = 0;
+	char line[512];
+
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && start <= (uintptr_t)address &&
+			(uintptr_t)address < end)
+			break;
+	fclose(maps);
+	*ret_start = start;
+	*ret_end = end;
+}
+
+/* This program, by its mapping, against the calls that are made here and now. */
+static void a_mapped_file_is_identified(void **state)
+{
+	autoclose int self_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int exe_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	autoclose int fd = -1;
+	struct build_id_question question = { .task_fd = -1 };
+	struct module_id id, true_id;
+	struct file_id now;
+	struct stat st, true_st;
+	char bytes[100], true_bytes[100];
+
+	(void)state;
+	mapping_of((const void *)(uintptr_t)setup, &question.start, &question.end);
+	assert_int_equal(open_map_file(self_fd, question.start, question.end, 1, &fd), 0);
+	assert_int_equal(fstat(exe_fd, &true_st), 0);
+	assert_int_equal(file_state_read(exe_fd, &true_id.file), 0);
+	assert_int_equal(file_hash_read(exe_fd, &true_id.content), 0);
+	assert_int_equal(build_id_read(exe_fd, &true_id.build_id), 0);
+	for (int i = 0; i < 2; i++) { /* what came with opening, and a question */
+		assert_int_equal(foreign_state(fd, &now), 0);
+		assert_true(file_id_equal(&now, &true_id.file));
+	}
+	assert_int_equal(foreign_stat(fd, &st), 0);
+	assert_int_equal(st.st_ino, true_st.st_ino);
+	question.fd = fd;
+	for (int i = 0; i < 2; i++) { /* from the note, and from the kernel */
+		assert_int_equal(file_identity_read(NULL, &question, &id), 0);
+		assert_true(module_id_equal(&id, &true_id));
+		question.task_fd = self_fd;
+	}
+	assert_int_equal(foreign_read_at(fd, 1000, bytes, sizeof(bytes)), sizeof(bytes));
+	assert_int_equal(pread(exe_fd, true_bytes, sizeof(bytes), 1000), sizeof(bytes));
+	assert_memory_equal(bytes, true_bytes, sizeof(bytes));
+	assert_int_equal(foreign_read_at(fd, (uint64_t)st.st_size - 7, bytes, sizeof(bytes)), 7);
+	assert_int_equal(foreign_stat_at(self_fd, "exe", &st), 0);
+	assert_int_equal(st.st_ino, true_st.st_ino);
+	assert_int_equal(open_map_file(self_fd, 4096, 8192, 1, &fd), -ENOENT);
+}
+
+static void errors_are_those_of_the_calls(void **state)
+{
+	const struct fixture *f = *state;
+	char longest[5000];
+	struct stat st;
+	int fd = -1;
+
+	assert_int_equal(open_text(f, "nothing", &fd), -ENOENT);
+	make_hanging(f, "fifo"); /* which is refused before it is opened */
+	assert_int_equal(open_text(f, "fifo", &fd), -ESTALE);
+	assert_int_equal(foreign_stat_at(f->dir_fd, "nothing", &st), -ENOENT);
+	memset(longest, 'a', sizeof(longest));
+	longest[sizeof(longest) - 1] = 0;
+	assert_int_equal(open_text(f, longest, &fd), -ENAMETOOLONG);
+	assert_int_equal(fd, -1);
+	assert_int_equal(count(f, METRIC_FILE_HELPER_DIED), 0);
+}
+
+static void what_hangs_costs_one_short_wait(void **state)
+{
+	struct fixture *f = *state;
+	char text[16];
+
+	write_file(f, "maps", "others");
+	assert_int_equal(read_hanging(f, 1), -EAGAIN);
+	assert_int_equal(count(f, METRIC_FILE_READS_TIMED_OUT), 1);
+	assert_int_equal(f->helper.left_count, 1);
+	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
+	assert_string_equal(text, "others");
+	assert_int_equal(read_hanging(f, 1), -EAGAIN);
+	assert_int_equal(count(f, METRIC_FILE_READS_TIMED_OUT), 1);
+	assert_int_equal(count(f, METRIC_FILE_READS_POSTPONED), 1);
+}
+
+static void what_answers_late_is_trusted_again(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(read_hanging(f, 1), -EAGAIN);
+	answer_hanging(f, 1);
+	for (int i = 0; i < 1000 && f->helper.left_count; i++) {
+		usleep(10000);
+		file_helper_tend(&f->helper);
+	}
+	assert_int_equal(f->helper.left_count, 0);
+	assert_true(f->helper.child.pid > 0); /* the same child goes on */
+	assert_int_equal(read_hanging(f, 1), -EAGAIN);
+	assert_int_equal(count(f, METRIC_FILE_READS_TIMED_OUT), 2);
+	assert_int_equal(count(f, METRIC_FILE_READS_POSTPONED), 0);
+}
+
+static void many_that_hang_are_bounded(void **state)
+{
+	struct fixture *f = *state;
+	char text[16];
+
+	write_file(f, "maps", "others");
+	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
+	for (int number = 1; number <= 40; number++) {
+		f->helper.hangs.allowance_ns = 1000000000; /* as if time had passed */
+		assert_int_equal(read_hanging(f, number), -EAGAIN);
+		assert_true(f->helper.left_count <= FILE_HELPER_LEFT);
+		assert_true(f->helper.dying_count + f->helper.left_count <= FILE_HELPER_DYING);
+	}
+	assert_int_equal(
+		count(f, METRIC_FILE_READS_TIMED_OUT) + count(f, METRIC_FILE_HELPER_STUCK), 40);
+	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
+	assert_string_equal(text, "others");
+}
+
+static void once_the_allowance_is_spent_nobody_new_is_asked(void **state)
+{
+	struct fixture *f = *state;
+	char text[16];
+
+	write_file(f, "maps", "others");
+	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
+	for (int number = 1; number <= 20; number++)
+		assert_int_equal(read_hanging(f, number), -EAGAIN);
+	assert_in_range(count(f, METRIC_FILE_READS_TIMED_OUT), 4, 8);
+	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
+}
+
+static void a_child_that_dies_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	char text[16];
+
+	write_file(f, "maps", "text");
+	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
+	kill(f->helper.child.pid, SIGKILL);
+	/* It may die before or after the next question reaches it. */
+	for (int i = 0; i < 3 && read_proc(f->dir_fd, "maps", text, sizeof(text)); i++)
+		;
+	assert_string_equal(text, "text");
+	assert_int_equal(count(f, METRIC_FILE_HELPER_DIED), 1);
+}
+
+static void a_shortage_of_descriptors_is_told(void **state)
+{
+	const struct fixture *f = *state;
+	struct rlimit before, none = { 0 };
+	char text[16];
+	int err;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	none.rlim_max = before.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &none);
+	err = read_proc(f->dir_fd, "maps", text, sizeof(text));
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_true(failure_is_shortage(err));
+	assert_int_equal(count(f, METRIC_FILE_HELPER_NOT_STARTED), 1);
+	write_file(f, "maps", "text");
+	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
+}
+
+static void a_recorded_host_has_no_helper(void **state)
+{
+	const struct host host = { 0 };
+	struct file_helper helper;
+	struct metrics metrics = { 0 };
+	const struct foreign *before = foreign_current;
+
+	(void)state;
+	foreign_current = NULL;
+	host_current = &host;
+	assert_int_equal(file_helper_start(&helper, &metrics), 0);
+	assert_null(foreign_current);
+	file_helper_stop(&helper);
+	host_current = NULL;
+	foreign_current = before;
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(text_is_read),
+		CASE(a_mapped_file_is_identified),
+		CASE(errors_are_those_of_the_calls),
+		CASE(what_hangs_costs_one_short_wait),
+		CASE(what_answers_late_is_trusted_again),
+		CASE(many_that_hang_are_bounded),
+		CASE(once_the_allowance_is_spent_nobody_new_is_asked),
+		CASE(a_child_that_dies_is_replaced),
+		CASE(a_shortage_of_descriptors_is_told),
+		CASE(a_recorded_host_has_no_helper),
+	};
+
+	alarm(300); /* a test that hangs fails */
+	if (argc > 1 && file_child_is_command(argv[1]))
+		return file_child_main(argc, argv);
+	if (argc > 1 && sandboxed_is_command(argv[1]))
+		return sandboxed_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
