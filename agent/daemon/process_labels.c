@@ -2,23 +2,18 @@
 #include "agent/daemon/process_labels.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "agent/sampler/seam/process_origin.h"
 #include "base/cleanup.h"
-#include "base/io.h"
 #include "base/utf8.h"
 
 enum {
-	CGROUP_LINES_BYTES = 16 << 10,
-	STAT_BYTES = 1024,
-	ENVIRONMENT_BYTES = 64 << 10,
 	ENVIRONMENT_LABEL_BYTES = LABEL_NAME_BYTES + 1,
-	STAT_START_FIELD = 22, /* proc(5), counted from 1; the state is field 3 */
 	HEX_BYTES = 2 * BUILD_ID_MAX_BYTES + 1,
 };
 
@@ -75,84 +70,49 @@ void process_labels_service(const struct process_facts *p, char *name, size_t si
 	snprintf(name, size, "%s", text);
 }
 
-/* ---- /proc ---------------------------------------------------------------------------------- */
+/* ---- where it came from --------------------------------------------------------------------- */
 
-static bool read_proc(const struct process_facts *p, const char *file, struct buffer *out)
+static int set_command_line(const struct process_origin *origin, struct labels *labels)
 {
-	char path[48];
+	char text[LABEL_VALUE_BYTES + 1];
+	size_t size = MIN(origin->command_line.size, sizeof(text) - 1);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/%s", p->pid, file);
-	/* A file longer than the buffer is cut. */
-	if (io_read_file(AT_FDCWD, path, out) && out->error != -E2BIG)
-		return false;
-	out->error = 0;
-	out->limit++;
-	return !buffer_append(out, "", 1);
-}
-
-/* False if the pid was reused. */
-static bool read_parent(const struct process_facts *p, unsigned long *ret_parent)
-{
-	autocall(buffer_deinit) struct buffer text;
-	const char *at;
-	char *end;
-	uint64_t value = 0;
-
-	buffer_init(&text, STAT_BYTES);
-	if (!read_proc(p, "stat", &text))
-		return false;
-	/* The name in parentheses may contain anything. */
-	at = strrchr((const char *)text.bytes, ')');
-	if (!at || strlen(at) < 4)
-		return false;
-	at += 3;
-	for (int field = 4; field <= STAT_START_FIELD; field++, at = end) {
-		value = strtoull(at, &end, 10);
-		if (end == at)
-			return false;
-		if (field == 4)
-			*ret_parent = value;
-	}
-	return !p->start_ticks || value == p->start_ticks;
-}
-
-static int set_command_line(const struct process_facts *p, struct labels *labels)
-{
-	autocall(buffer_deinit) struct buffer text;
-	size_t size;
-
-	buffer_init(&text, LABEL_VALUE_BYTES);
-	if (!read_proc(p, "cmdline", &text))
+	if (!size)
 		return 0;
-	size = text.size - 1;
-	while (size && !text.bytes[size - 1])
+	memcpy(text, origin->command_line.bytes, size);
+	while (size && !text[size - 1])
 		size--;
 	for (size_t i = 0; i < size; i++)
-		text.bytes[i] = text.bytes[i] ? text.bytes[i] : ' ';
-	return process_labels_set(labels, "__meta_process_cmdline", (const char *)text.bytes);
+		text[i] = text[i] ? text[i] : ' ';
+	text[size] = 0;
+	return process_labels_set(labels, "__meta_process_cmdline", text);
+}
+
+/* The path of LINE, `ID:CONTROLLERS:PATH`; NULL if it is none. */
+static const char *cgroup_of(const char *line)
+{
+	const char *controllers = strchr(line, ':');
+	const char *colon = controllers ? strchr(controllers + 1, ':') : NULL;
+
+	return colon ? colon + 1 : NULL;
 }
 
 /* The cgroup of the unified hierarchy, else the first. */
-static int set_cgroup(const struct process_facts *p, struct labels *labels)
+static int set_cgroup(const struct process_origin *origin, struct labels *labels)
 {
-	autocall(buffer_deinit) struct buffer text;
-	char *at, *line;
-	const char *path = "";
+	autofree char *text =
+		strndup((const char *)origin->cgroup.bytes ?: "", origin->cgroup.size);
+	char *at = text, *line;
+	const char *path = NULL;
 
-	buffer_init(&text, CGROUP_LINES_BYTES);
-	if (!read_proc(p, "cgroup", &text))
+	if (!text)
+		return -ENOMEM;
+	if (!*text)
 		return 0;
-	at = (char *)text.bytes;
-	while ((line = strsep(&at, "\n")) != NULL) {
-		const char *controllers = strchr(line, ':');
-		const char *colon = controllers ? strchr(controllers + 1, ':') : NULL;
-
-		if (!colon)
-			continue;
-		if (!*path || !strncmp(line, "0::", 3))
-			path = colon + 1;
-	}
-	return process_labels_set(labels, "__meta_process_cgroup", path);
+	while ((line = strsep(&at, "\n")) != NULL)
+		if (!path || !strncmp(line, "0::", 3))
+			path = cgroup_of(line) ?: path;
+	return process_labels_set(labels, "__meta_process_cgroup", path ?: "");
 }
 
 /* ENTRY is `NAME=value`. The first entry wins, as in getenv(). */
@@ -174,39 +134,34 @@ static int set_variable(const char *entry, const char *names, struct labels *lab
 }
 
 /* The environment at exec: setenv() does not show there. */
-static int set_environment(const struct process_facts *p, const char *names, struct labels *labels)
+static int set_environment(
+	const struct process_origin *origin, const char *names, struct labels *labels)
 {
-	autocall(buffer_deinit) struct buffer text;
-	const char *at, *end, *nul;
+	const char *at = (const char *)origin->environment.bytes, *nul;
+	const char *end = at + origin->environment.size;
 	int err = 0;
 
-	buffer_init(&text, ENVIRONMENT_BYTES);
-	if (!names || !read_proc(p, "environ", &text))
-		return 0;
-	at = (const char *)text.bytes;
-	end = at + text.size - 1;
 	/* Ignores an unterminated entry: half a value is wrong. */
-	for (; !err && (nul = memchr(at, 0, (size_t)(end - at))) != NULL; at = nul + 1)
+	for (; !err && at < end && (nul = memchr(at, 0, (size_t)(end - at))) != NULL; at = nul + 1)
 		err = set_variable(at, names, labels);
 	return err;
 }
 
-static int set_from_proc(
-	const struct process_facts *p, const char *environment, struct labels *labels)
+static int set_origin(const struct process_facts *p, const char *environment, struct labels *labels)
 {
-	unsigned long parent = 0;
+	autocall(process_origin_deinit) struct process_origin origin = { 0 };
 	char number[24];
 	int err;
 
-	if (p->ended || !read_parent(p, &parent))
+	if (process_origin_read(p, environment != NULL, &origin))
 		return 0;
-	snprintf(number, sizeof(number), "%lu", parent);
+	snprintf(number, sizeof(number), "%" PRIu32, origin.parent);
 	err = process_labels_set(labels, "__meta_process_ppid", number);
 	if (!err)
-		err = set_command_line(p, labels);
+		err = set_command_line(&origin, labels);
 	if (!err)
-		err = set_cgroup(p, labels);
-	return err ? err : set_environment(p, environment, labels);
+		err = set_cgroup(&origin, labels);
+	return err || !environment ? err : set_environment(&origin, environment, labels);
 }
 
 /* ---- the rest ------------------------------------------------------------------------------- */
@@ -267,5 +222,5 @@ int process_labels_meta(const struct process_facts *p, const struct symbolized_p
 		err = set_making(program, labels);
 	if (!err)
 		err = set_system(labels);
-	return err ? err : set_from_proc(p, environment, labels);
+	return err ? err : set_origin(p, environment, labels);
 }

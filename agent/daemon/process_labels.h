@@ -18,9 +18,9 @@ int process_labels(const struct process_facts *p, struct labels *labels);
 /*
  * Adds the `__meta_…` labels. PROGRAM tells how its program was built; without it (NULL), labels
  * about that are left out. ENVIRONMENT names variables that become
- * `__meta_env_var_NAME`: NUL-terminated names, then an empty one; NULL = none. Labels from /proc
- * (parent, command line, cgroup, environment) are missing if the process has exited or its pid was
- * reused.
+ * `__meta_env_var_NAME`: NUL-terminated names, then an empty one; NULL = none. Labels of the
+ * process's origin (parent, command line, cgroup, environment) are missing if the process has
+ * exited or its pid was reused.
  */
 int process_labels_meta(const struct process_facts *p, const struct symbolized_program *program,
 	const char *environment, struct labels *labels);
