@@ -64,7 +64,7 @@ struct foreign {
 extern const struct foreign *foreign_current;
 
 int foreign_open(const struct foreign_path *path, int *ret_fd);
-/* Follows links. */
+/* Only device and inode; follows links. A file server is not asked. */
 int foreign_stat_at(int dir_fd, const char *name, struct stat *ret_stat);
 /* FD and all descriptors below were opened by foreign_open(). */
 int foreign_stat(int fd, struct stat *ret_stat);

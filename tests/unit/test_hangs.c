@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/cleanup.h"
+
 static const uint64_t SECOND = 1000000000, START = 77 * 1000000000ULL;
 
 static struct hangs fresh(void)
@@ -45,7 +47,7 @@ static void what_hangs_is_left_alone_for_a_while(void **state)
 	assert_true(hangs_patience_ns(&h, 1, START + 6 * SECOND) > 0);
 }
 
-static void the_pauses_grow_up_to_five_minutes(void **state)
+static void the_pauses_grow_up_to_a_quarter_of_a_minute(void **state)
 {
 	struct hangs h = fresh();
 	uint64_t now_ns = START, pause_ns = 0;
@@ -58,10 +60,27 @@ static void the_pauses_grow_up_to_five_minutes(void **state)
 		for (pause_ns = 0; !hangs_patience_ns(&h, 1, now_ns + pause_ns);)
 			pause_ns += SECOND;
 		assert_true(pause_ns >= before_ns);
-		assert_in_range(pause_ns, 5 * SECOND, 300 * SECOND);
+		assert_in_range(pause_ns, 5 * SECOND, 15 * SECOND);
 		now_ns += pause_ns;
 	}
-	assert_int_equal(pause_ns, 300 * SECOND);
+	assert_int_equal(pause_ns, 15 * SECOND);
+}
+
+static void a_hang_is_said_once(void **state)
+{
+	struct hangs h = fresh();
+
+	(void)state;
+	hang(&h, 1, START);
+	hang(&h, 2, START);
+	assert_true(hangs_say(&h, 1));
+	assert_true(hangs_say(&h, 2));
+	hang(&h, 1, START + 6 * SECOND);
+	assert_false(hangs_say(&h, 1));
+	hangs_answered(&h, 1, 0);
+	assert_false(hangs_say(&h, 1)); /* it does not hang */
+	hang(&h, 1, START + 7 * SECOND);
+	assert_true(hangs_say(&h, 1));
 }
 
 static void a_late_answer_ends_the_pause(void **state)
@@ -75,37 +94,64 @@ static void a_late_answer_ends_the_pause(void **state)
 	assert_int_equal(hangs_timed_out(&h, 1, 0, START + 2), 1);
 }
 
-static void hundreds_that_hang_cost_a_second_and_then_a_twentieth(void **state)
+/* Lets new keys hang one after the other for a hundred seconds; returns how long was waited. */
+static uint64_t wait_for_new_ones(struct hangs *h, uint64_t interval_ns)
 {
-	struct hangs h = fresh();
-	uint64_t waited_ns = 0;
+	uint64_t waited_ns = 0, key = 1000;
 
-	(void)state;
-	for (uint64_t i = 0; i < 1000; i++) {
-		uint64_t now_ns = START + waited_ns + i * SECOND / 10;
-		uint64_t wait_ns = hangs_patience_ns(&h, 1000 + i, now_ns);
+	for (uint64_t now_ns = START; now_ns < START + 100 * SECOND; key++) {
+		uint64_t wait_ns = hangs_patience_ns(h, key, now_ns);
 
 		if (wait_ns)
-			hangs_timed_out(&h, 1000 + i, wait_ns, now_ns);
+			hangs_timed_out(h, key, wait_ns, now_ns + wait_ns);
 		waited_ns += wait_ns;
+		now_ns += MAX(interval_ns, wait_ns);
 	}
-	assert_in_range(waited_ns, 4 * SECOND, 7 * SECOND);
+	return waited_ns;
 }
 
-static void who_has_answered_is_asked_even_then(void **state)
+static void all_waits_together_are_bounded(void **state)
+{
+	struct hangs a = fresh(), b = fresh();
+
+	(void)state;
+	/* One in ten seconds gets the whole wait; as many as there can be, a quarter of the time.
+	 */
+	assert_in_range(wait_for_new_ones(&a, 10 * SECOND), 19 * SECOND / 10, 2 * SECOND);
+	assert_in_range(wait_for_new_ones(&b, SECOND / 1000), 24 * SECOND, 28 * SECOND);
+}
+
+/* Spends what may be spent on waits. */
+static void spend(struct hangs *h, unsigned int hangs)
+{
+	for (unsigned int i = 0; i < hangs; i++)
+		hangs_timed_out(h, 100 + i, SECOND / 5, START);
+}
+
+static void after_some_hangs_the_waits_are_short(void **state)
 {
 	struct hangs h = fresh();
 	uint64_t full_ns = hangs_patience_ns(&h, 1, START);
 
 	(void)state;
-	hangs_answered(&h, 1, 1000);
-	for (uint64_t key = 10; key < 15; key++)
-		hang(&h, key, START);
-	assert_int_equal(hangs_patience_ns(&h, 15, START), 0);
+	spend(&h, 4);
+	hangs_timed_out(&h, 200, SECOND / 10, START);
 	assert_in_range(hangs_patience_ns(&h, 1, START), 1, full_ns - 1);
+	assert_int_equal(hangs_patience_ns(&h, 1, START + 60 * SECOND), full_ns);
+}
+
+static void after_many_only_who_has_answered_is_asked(void **state)
+{
+	struct hangs h = fresh();
+
+	(void)state;
+	hangs_answered(&h, 1, 1000);
+	spend(&h, 5);
+	assert_int_equal(hangs_patience_ns(&h, 2, START), 0);
+	assert_true(hangs_patience_ns(&h, 1, START) > 0);
 	/* It is one of them now. */
 	hangs_timed_out(&h, 1, 1000, START);
-	assert_int_equal(hangs_patience_ns(&h, 1, START + 6 * SECOND / 10), 0);
+	assert_int_equal(hangs_patience_ns(&h, 1, START), 0);
 }
 
 static void slow_answers_count_and_fast_ones_do_not(void **state)
@@ -138,10 +184,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_new_is_waited_for),
 		cmocka_unit_test(what_hangs_is_left_alone_for_a_while),
-		cmocka_unit_test(the_pauses_grow_up_to_five_minutes),
+		cmocka_unit_test(the_pauses_grow_up_to_a_quarter_of_a_minute),
+		cmocka_unit_test(a_hang_is_said_once),
 		cmocka_unit_test(a_late_answer_ends_the_pause),
-		cmocka_unit_test(hundreds_that_hang_cost_a_second_and_then_a_twentieth),
-		cmocka_unit_test(who_has_answered_is_asked_even_then),
+		cmocka_unit_test(all_waits_together_are_bounded),
+		cmocka_unit_test(after_some_hangs_the_waits_are_short),
+		cmocka_unit_test(after_many_only_who_has_answered_is_asked),
 		cmocka_unit_test(slow_answers_count_and_fast_ones_do_not),
 		cmocka_unit_test(the_oldest_suspect_makes_room),
 	};

@@ -154,7 +154,7 @@ static bool file_helper_look_after(struct file_helper *h, size_t i, uint64_t now
 		welcome_back(h, i);
 		return true;
 	}
-	if (!left->said && now_ns - left->since_ns >= SAY_NS &&
+	if (!left->said && now_ns - left->since_ns >= SAY_NS && hangs_say(&h->hangs, left->key) &&
 		log_rate_allows_every(&h->said, SAY_EVERY_NS)) {
 		log_warn(
 			"a file does not answer; names that depend on it are missing until it does",
@@ -247,13 +247,14 @@ static int file_helper_await(const struct file_helper *h, uint64_t begun_ns, uin
 	return err;
 }
 
-static int give_up(struct file_helper *h, const struct subject *s, uint64_t begun_ns)
+static int give_up(
+	struct file_helper *h, const struct subject *s, uint64_t begun_ns, uint64_t wait_ns)
 {
 	bool memory = s->memory_key && h->child.stage->at == FILE_WIRE_AT_MEMORY;
 	uint64_t now_ns = file_process_now_ns(), key = memory ? s->memory_key : s->file_key;
 
 	metrics_add(h->metrics, METRIC_FILE_READS_TIMED_OUT, 1);
-	(void)hangs_timed_out(&h->hangs, key, now_ns - begun_ns, now_ns);
+	(void)hangs_timed_out(&h->hangs, key, wait_ns, now_ns);
 	leave_behind(h, key, s, begun_ns);
 	return -EAGAIN;
 }
@@ -306,7 +307,7 @@ int64_t file_helper_ask(
 	begun_ns = file_process_now_ns();
 	err = file_helper_await(h, begun_ns, wait_ns);
 	if (err == -ETIMEDOUT)
-		return give_up(h, s, begun_ns);
+		return give_up(h, s, begun_ns, wait_ns);
 	if (!err)
 		err = file_process_receive(h->child.fd, h->answer, ret_bytes, ret_fd);
 	if (err || h->answer->number != h->number) {

@@ -5,20 +5,21 @@
 #include "base/failure.h"
 
 static const uint64_t PATIENCE_NS = UINT64_C(200000000);
-/* Of keys that have answered before, while the allowance is spent. */
 static const uint64_t SHORT_PATIENCE_NS = UINT64_C(20000000);
-/* All waits together: a second at once, and then a twentieth of the time. */
+/* All waits together: a second at once, and then a share of the time. */
 static const uint64_t ALLOWANCE_NS = UINT64_C(1000000000);
-enum { ALLOWANCE_SHARE = 20 };
-/* Shorter ones are everyday work. */
-static const uint64_t LONG_WAIT_NS = UINT64_C(5000000);
+enum { LONG_SHARE = 20, SHORT_SHARE = 4 };
+/* Shorter waits for answers are everyday work on a busy machine. */
+static const uint64_t LONG_WAIT_NS = UINT64_C(50000000);
 /* Before a suspect is asked again. */
 static const uint64_t FIRST_PAUSE_NS = UINT64_C(5000000000);
-static const uint64_t LONGEST_PAUSE_NS = UINT64_C(300000000000);
+static const uint64_t LONGEST_PAUSE_NS = UINT64_C(15000000000);
 
 void hangs_init(struct hangs *h, uint64_t now_ns)
 {
-	*h = (struct hangs){ .allowance_ns = ALLOWANCE_NS, .filled_ns = now_ns };
+	*h = (struct hangs){
+		.long_ns = ALLOWANCE_NS, .short_ns = ALLOWANCE_NS, .filled_ns = now_ns
+	};
 }
 
 static struct suspect *hangs_find(struct hangs *h, uint64_t key)
@@ -31,16 +32,17 @@ static struct suspect *hangs_find(struct hangs *h, uint64_t key)
 
 static void hangs_fill(struct hangs *h, uint64_t now_ns)
 {
-	uint64_t gained_ns = (now_ns - h->filled_ns) / ALLOWANCE_SHARE;
+	uint64_t passed_ns = now_ns - h->filled_ns;
 
-	h->allowance_ns = MIN(h->allowance_ns + gained_ns, ALLOWANCE_NS);
+	h->long_ns = MIN(h->long_ns + passed_ns / LONG_SHARE, ALLOWANCE_NS);
+	h->short_ns = MIN(h->short_ns + passed_ns / SHORT_SHARE, ALLOWANCE_NS);
 	h->filled_ns = now_ns;
 }
 
 static void hangs_spend(struct hangs *h, uint64_t waited_ns)
 {
-	if (waited_ns >= LONG_WAIT_NS)
-		h->allowance_ns -= MIN(h->allowance_ns, waited_ns);
+	h->long_ns -= MIN(h->long_ns, waited_ns);
+	h->short_ns -= MIN(h->short_ns, waited_ns);
 }
 
 uint64_t hangs_patience_ns(struct hangs *h, uint64_t key, uint64_t now_ns)
@@ -50,8 +52,10 @@ uint64_t hangs_patience_ns(struct hangs *h, uint64_t key, uint64_t now_ns)
 	if (s && now_ns < s->until_ns)
 		return 0;
 	hangs_fill(h, now_ns);
-	if (h->allowance_ns >= PATIENCE_NS)
+	if (h->long_ns >= PATIENCE_NS)
 		return PATIENCE_NS;
+	if (h->short_ns >= SHORT_PATIENCE_NS)
+		return SHORT_PATIENCE_NS;
 	return h->answered[key % HANGS_ANSWERED] == key ? SHORT_PATIENCE_NS : 0;
 }
 
@@ -62,7 +66,18 @@ void hangs_answered(struct hangs *h, uint64_t key, uint64_t waited_ns)
 	if (s)
 		*s = (struct suspect){ .key = 0 };
 	h->answered[key % HANGS_ANSWERED] = key;
-	hangs_spend(h, waited_ns);
+	if (waited_ns >= LONG_WAIT_NS)
+		hangs_spend(h, waited_ns);
+}
+
+bool hangs_say(struct hangs *h, uint64_t key)
+{
+	struct suspect *s = hangs_find(h, key);
+
+	if (!s || s->said)
+		return false;
+	s->said = true;
+	return true;
 }
 
 unsigned int hangs_timed_out(struct hangs *h, uint64_t key, uint64_t waited_ns, uint64_t now_ns)

@@ -126,8 +126,9 @@ static int open_mapped(
 
 	if (!err)
 		*ret_question = question;
-	/* A shortage would make the other ways fail, too, and their errors would hide it. */
-	if (!err || failure_is_shortage(err) || mapping->path[0] != '/')
+	/* A shortage, or a hang, would make the other ways fail, too, and hide behind their errors.
+	 */
+	if (!err || failure_is_transient(err) || mapping->path[0] != '/')
 		return err;
 	if (task_fd >= 0 && !open_in_root(task_fd, mapping->path, &fd) &&
 		!check_numbers(fd, mapping)) {

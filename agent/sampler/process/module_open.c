@@ -136,11 +136,12 @@ int module_open(const struct module_opener *opener, uint32_t pid, const struct m
 			pid_fd, mapping->start, mapping->end, mapping->file.device, &fd);
 		accept(&o, err, fd, BY_MAPPING);
 	}
-	if (o.fd < 0 && !gone && module->path[0] == '/') {
+	/* What did not answer would not answer the other ways, either. */
+	if (o.fd < 0 && !gone && o.why != -EAGAIN && module->path[0] == '/') {
 		err = open_in_root(pid_fd, module->path, &fd);
 		accept(&o, err, fd, BY_PATH);
 	}
-	if (o.fd < 0 && module->path[0] == '/') {
+	if (o.fd < 0 && o.why != -EAGAIN && module->path[0] == '/') {
 		err = open_here(module->path, &fd);
 		accept(&o, err, fd, BY_PATH);
 	}
