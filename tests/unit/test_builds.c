@@ -578,7 +578,7 @@ static void test_urgent_builds_have_our_priority(void **state)
 	assert_int_equal(getpriority(PRIO_PROCESS, child), ours);
 	/* Once, and not for long. */
 	while (getpriority(PRIO_PROCESS, child) == ours)
-		turn(f);
+		run_loop_once(f);
 	builds_hurry(f->builds);
 	assert_int_equal(getpriority(PRIO_PROCESS, child), MIN(ours + SANDBOX_NICE, 19));
 	open_gate(gate, 'i');
