@@ -7,16 +7,17 @@ from bpf_map import BPF_ERROR, COUNTS, RING_FULL, TAKEN
 
 
 class AccountedAgent(Agent):
-    """HZ and WINDOW are the agent's settings; it has its own store and socket, and the shared cache."""
+    """HZ and WINDOW are the agent's settings; it has its own store and, unless
+    HTTP is another address, socket, and the shared cache."""
 
-    def __init__(self, *arguments, window="1s", hz=99, cache=None):
+    def __init__(self, *arguments, window="1s", hz=99, cache=None, http=None):
         home = tempfile.mkdtemp(dir=SCRATCH, prefix="agent-")
         self.cache = cache or os.path.join(CACHE, "fathom")
         self.final = {}
         super().__init__("--profiling-cpu-sampling-frequency=%d" % hz, "--profiling-duration=" + window,
                          "--cache-directory=" + self.cache, *map(str, arguments),
                          store=os.path.join(home, "store"),
-                         http="unix:" + os.path.join(home, "http"), cache=cache)
+                         http=http or "unix:" + os.path.join(home, "http"), cache=cache)
         self.counts = bpf_map.PerCpuArray(self.pid, COUNTS)
 
     def __exit__(self, *_):

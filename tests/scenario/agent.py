@@ -59,7 +59,11 @@ class Agent:
         self.pid = self.process.pid
         self.reader = threading.Thread(target=self.read_log, daemon=True)
         self.reader.start()
-        started = self.wait_log(r'msg="sampling".*')
+        try:
+            started = self.wait_log(r'msg="sampling".*')
+        except BaseException:
+            self.process.kill()
+            raise
         port = re.search(r"port=(\d+)", started)
         self.port = int(port.group(1)) if port else None
 

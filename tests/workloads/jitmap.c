@@ -6,6 +6,7 @@
  *   fork     jm_parent; forked from it, jm_inherits without a map, and jm_own with one
  *   rewrite  jm_old, then jm_new: the map is rewritten with the same length
  *   append   as exec, but the second program appends to the map of the first
+ *   unwritten  jm_unwritten, whose map another program writes; prints `ready` first
  * Each function runs for argv[2] ms of CPU time.
  */
 #include <stdio.h>
@@ -108,6 +109,10 @@ int main(int argc, char **argv)
 		run("jm_old", ms);
 		write_map("jm_new", "w");
 		run("jm_new", ms);
+	} else if (!strcmp(mode, "unwritten")) {
+		puts("ready");
+		fflush(stdout);
+		run("jm_unwritten", ms);
 	}
 	unlink(map_path());
 	return 0;

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""File systems that stop answering (workloads/hangfs.c), the programs on them, and what an agent owes to
+all others meanwhile."""
+import threading
+
+from accounted_agent import *
+
+WINDOWS = 5  # that an agent must end while files hang
+HANG_S = 2  # within which everything that does not need the hanging files answers
+TIMED_OUT = "fathom_file_reads_timed_out_total"
+LOG = re.compile(r"level=warn .*does not answer")
+chain = built("chain.c")
+profiles = {}
+
+
+class HangingFiles:
+    """A FUSE file system of its own mount namespace, at AT there. hang(): requests of KINDS are no longer
+    answered. Leaving `with` kills its server, which ends everybody's waits, and then the programs on it: no
+    process and no mount is left, whatever happened."""
+
+    def __init__(self, kinds, at=None):
+        self.source = tempfile.mkdtemp(dir=SCRATCH, prefix="source-")
+        os.chmod(self.source, 0o755)
+        self.at = at or tempfile.mkdtemp(dir=SCRATCH, prefix="hangs-")
+        self.server = Workload([built("hangfs.c"), self.source, self.at, kinds])
+        self.programs, self.kept = [], []
+        self.reader = threading.Thread(target=self.read_kept, daemon=True)
+        self.reader.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.process.kill()
+        for program in self.programs:
+            program.__exit__()
+        self.server.process.wait()
+        self.reader.join()
+        self.server.process.stdout.close()
+
+    def read_kept(self):
+        for line in self.server.process.stdout:
+            self.kept.append(line.decode().split())
+
+    def add(self, program, name=None):
+        """Copies a program to the file system; returns its path there."""
+        name = name or os.path.basename(program)
+        shutil.copy(program, os.path.join(self.source, name))
+        return os.path.join(self.at, name)
+
+    def start(self, *argv):
+        """A program in the file system's namespace, which ends with this test in any case."""
+        enter = ("setpriv", "--pdeathsig", "KILL", "nsenter", "-m", "-t", str(self.server.pid))
+        self.programs.append(Workload([*map(str, argv)], wrapper=enter))
+        return self.programs[-1]
+
+    def hang(self):
+        self.server.process.send_signal(signal.SIGUSR1)
+
+    def release(self):
+        self.server.process.send_signal(signal.SIGUSR2)
+
+    def others_wait(self):
+        """Whether somebody else than its own programs was left without an answer."""
+        own = {w.pid for w in self.programs}
+        return any(int(pid) not in own for _, _, pid in list(self.kept))
+
+
+def fresh(program, name, folder=None):
+    """A copy in SCRATCH with a build ID of its own, which no cache knows."""
+    fresh.number = getattr(fresh, "number", time.time_ns() % (1 << 40)) + 1
+    path = os.path.join(folder or SCRATCH, name)
+    another_build(program, path, fresh.number)
+    return path
+
+
+def pause(*workloads):
+    """Stops programs that have run long enough for their code to be in memory."""
+    wait_until(ran(*(w.pid for w in workloads), seconds=.2), "the programs have run")
+    for w in workloads:
+        os.kill(w.pid, signal.SIGSTOP)
+
+
+def go_on(*workloads):
+    for w in workloads:
+        os.kill(w.pid, signal.SIGCONT)
+
+
+class Answers(threading.Thread):
+    """Asks the agent again and again, and keeps the longest time to an answer."""
+
+    def __init__(self, agent):
+        super().__init__(daemon=True)
+        self.agent, self.over, self.longest, self.count = agent, threading.Event(), 0, 0
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+
+    def run(self):
+        while not self.over.wait(.1):
+            began = time.monotonic()
+            try:
+                self.agent.ask("/metrics")
+            except OSError:
+                if self.over.is_set():
+                    break
+            self.longest = max(self.longest, time.monotonic() - began)
+            self.count += 1
+
+
+def is_running(pid):
+    """Not gone, and no zombie."""
+    try:
+        with open("/proc/%s/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def holds(condition, what, seconds=WAIT_S):
+    """Waits for CONDITION and checks it; unlike wait_until, the test goes on without it, so that the files
+    are released."""
+    end = time.monotonic() + seconds
+    result = condition()
+    while not result and time.monotonic() < end:
+        time.sleep(.05)
+        result = condition()
+    check(result, what)
+    return result
+
+
+def ends(files, *arguments, text=None):
+    """Runs `fathom ARGUMENTS`, which must end although FILES hang; releases them if it does not."""
+    with subprocess.Popen([FATHOM, *map(str, arguments)], env=environment(), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        try:
+            out, errors = p.communicate(text, timeout=WAIT_S)
+            ended = True
+        except subprocess.TimeoutExpired:
+            ended = False
+            for f in files:
+                f.release()
+            p.kill()
+            out, errors = p.communicate()
+    check(ended, "%s ends while files hang" % arguments[0])
+    return Result(p.returncode, out, errors, None)
+
+
+# ---- verdicts -------------------------------------------------------------------------------------
+def samples_of(path, pid):
+    if path not in profiles:
+        profiles[path] = read_profile(path)
+    return of_pid(profiles[path], pid)
+
+
+def has_name(agent, pid, name, since=0):
+    """Whether a window that began after SINCE has a sample of the process with that function."""
+    return any(has_function(s, name) for path in agent.files() if seconds_of(path)[0] >= since
+               for s in samples_of(path, pid))
+
+
+def windows_since(agent, since):
+    """{(start, seconds): its files} of the windows since then: a window has a file for each program."""
+    found = collections.defaultdict(list)
+    for path in agent.files():
+        if seconds_of(path)[0] >= since:
+            found[seconds_of(path)].append(path)
+    return found
+
+
+def judge_windows(what, agent, innocent, since):
+    """Each window since then has samples of the innocent program, and none is much longer than a second."""
+    windows = windows_since(agent, since)
+    windows.pop(max(windows))  # may not be written completely
+    without = [start for (start, _), paths in windows.items() if not any(samples_of(p, innocent.pid) for p in paths)]
+    check(not without, "%s: windows without samples of others: %s" % (what, without or "none"))
+    longest = max([length for _, length in windows], default=0)
+    check(longest < 1 + HANG_S, "%s: the longest of %d windows has %.1f s" % (what, len(windows), longest))
+
+
+def judge_hanging(what, agent, innocent, asked_in_vain):
+    """What must be so while files hang. ASKED_IN_VAIN tells whether the agent asked for all of them."""
+    since = time.time()
+    with Answers(agent) as answers, Workload([fresh(chain, "newcomer"), "1000"]) as newcomer:
+        went_on = holds(lambda: len(windows_since(agent, since)) > WINDOWS,
+                        "%s: windows go on" % what, seconds=5 * WINDOWS)
+        if not went_on:
+            return
+        holds(lambda: has_name(agent, newcomer.pid, "spin_here"), "%s: a newcomer elsewhere has its names" % what)
+        holds(asked_in_vain, "%s: the agent asked in vain" % what)
+        holds(lambda: agent.metric(TIMED_OUT) > 0, "%s: the loss is counted" % what)
+        holds(lambda: LOG.search(agent.log()), "%s: it is logged" % what)
+    judge_windows(what, agent, innocent, since)
+    check(answers.longest < HANG_S, "%s: the longest of %d answers took %.3f s" %
+          (what, answers.count, answers.longest))
+    profiles.clear()
+
+
+def judge_released(what, agent, victims, name):
+    since = time.time()
+    for v in victims:
+        holds(lambda: has_name(agent, v.pid, name, since), "%s: the names of %d are back" % (what, v.pid))
+    told = [l for l in agent.log().splitlines() if LOG.search(l)]
+    check(len(told) == 1, "%s: it is logged once: %s" % (what, told))
+    agent.stop()
+    agent.check_nothing_silently_lost()
+    check(lost_metric(agent.final) == 0, "%s: no sample is lost" % what)
+    profiles.clear()
