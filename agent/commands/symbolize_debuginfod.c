@@ -86,11 +86,12 @@ void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const st
 {
 	struct debuginfod *d = indexes->debuginfod;
 	const char *directories = indexes->debug_directories ? indexes->debug_directories : "";
+	uint64_t bytes;
 	int fd = -1;
 
 	if (id->size <= 1)
 		return;
-	if (debug_search_open_by_id(directories, id, &fd) && !debuginfod_is_absent(d, id))
+	if (debug_search_open_by_id(directories, id, &bytes, &fd) && !debuginfod_is_absent(d, id))
 		fd = fetch(d, id, name);
 	if (fd >= 0)
 		symbolize_debuginfod_add(debug_files, fd, DEBUG_FILE_SUPPLEMENTARY);

@@ -188,14 +188,13 @@ static uint64_t file_bytes(int fd)
 /* The debug file may be most of the work. Only the one found by build ID is known so far. */
 static uint64_t debug_file_bytes(const struct build *build)
 {
-	autofree char *path = NULL;
-	struct stat st;
+	autoclose int fd = -1;
+	uint64_t bytes;
 
 	if (!build->searches ||
-		debug_search_by_id(build->directories, &build->id.build_id, &path) ||
-		stat(path, &st))
+		debug_search_open_by_id(build->directories, &build->id.build_id, &bytes, &fd))
 		return 0;
-	return (uint64_t)st.st_size;
+	return bytes;
 }
 
 /* *FD is taken on success. */

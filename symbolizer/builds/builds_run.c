@@ -212,10 +212,11 @@ static void build_answer_better(
 {
 	const struct build_id *id = &question->names.alternate_id;
 	struct debug_files found = { .count = 0 };
+	uint64_t bytes;
 	int fd;
 
 	if (question->of != SANDBOX_OF_MODULE && id->size > 1) {
-		if (!debug_search_open_by_id(build->directories, id, &fd))
+		if (!debug_search_open_by_id(build->directories, id, &bytes, &fd))
 			found.items[found.count++] = (struct debug_file){
 				.fd = fd, .role = DEBUG_FILE_SUPPLEMENTARY, .is_ours = true
 			};

@@ -407,18 +407,45 @@ int debug_search_by_id(const char *directories, const struct build_id *id, char 
 	return 0;
 }
 
-int debug_search_open_by_id(const char *directories, const struct build_id *id, int *ret_fd)
-{
-	autofree char *path = NULL;
-	autoclose int fd = -1;
-	struct stat st;
+struct open_by_id {
+	const struct build_id *id;
+	struct stat *st;
+	int *fd;
+};
 
-	if (debug_search_by_id(directories, id, &path))
+static void try_to_open(struct search *s, const char *directory, const void *context)
+{
+	const struct open_by_id *by_id = context;
+	char text[MODULE_ID_TEXT_BYTES];
+	struct place place;
+	int length;
+
+	build_id_format(by_id->id, text, sizeof(text));
+	length = snprintf(place.text, sizeof(place.text), "%s/.build-id/%.2s/%s.debug", directory,
+		text, text + 2);
+	if (*by_id->fd < 0 && length > 0 && (size_t)length < sizeof(place.text) &&
+		foreign_open_below(s->roots[1], place.text, by_id->st, by_id->fd))
+		*by_id->fd = -1;
+}
+
+int debug_search_open_by_id(
+	const char *directories, const struct build_id *id, uint64_t *ret_bytes, int *ret_fd)
+{
+	const struct debug_search options = {
+		.directories = directories, .root_fd = -1, .path = ""
+	};
+	autoclose int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct search s = { .options = &options, .roots = { -1, root_fd } };
+	struct stat st;
+	int fd = -1;
+	const struct open_by_id by_id = { .id = id, .st = &st, .fd = &fd };
+
+	if (id->size > 1 && root_fd >= 0)
+		each_directory(&s, &by_id, try_to_open);
+	if (fd < 0)
 		return -ENOENT;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -ENOENT;
-	*ret_fd = take_fd(&fd);
+	*ret_bytes = (uint64_t)st.st_size;
+	*ret_fd = fd;
 	return 0;
 }
 

@@ -38,10 +38,11 @@ int debug_search_find(const struct debug_search *search, int elf_fd,
 int debug_search_find_alternate(const struct debug_search *search, const struct debug_file *debug,
 	const struct debug_names *names, struct debug_files *ret_debug_files);
 /*
- * Opens the alternate of a debug file that came from a server, by build ID ID, below our own root
- * only. Returns -ENOENT if there is none.
+ * Opens the debug file with build ID ID below our own root only. *RET_BYTES is its size. Returns
+ * -ENOENT if there is none.
  */
-int debug_search_open_by_id(const char *directories, const struct build_id *id, int *ret_fd);
+int debug_search_open_by_id(
+	const char *directories, const struct build_id *id, uint64_t *ret_bytes, int *ret_fd);
 /* Returns true if ROOT_FD, as in struct debug_search, is our own root directory. */
 bool debug_search_is_our_root(int root_fd);
 /*

@@ -23,6 +23,7 @@ static int note_child_close_in(int argc, char **argv)
 	err = sandbox_tie_to_parent((pid_t)parent);
 	if (err)
 		return err;
+	sandbox_offer_to_oom_killer();
 	if (syscall(SYS_close_range, NOTE_FD + 1, ~0u, 0))
 		return -errno;
 	err = sandbox_limit(RLIMIT_NOFILE, NOTE_FD_COUNT, NOTE_FD_COUNT);

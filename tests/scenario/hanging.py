@@ -202,7 +202,7 @@ def judge_hanging(what, agent, innocent, asked_in_vain):
     profiles.clear()
 
 
-def judge_released(what, agent, victims, name, asked):
+def judge_released(what, agent, victims, name, asked=True):
     """What must be so once the files answer again. NAME: None = its names take longer than a test."""
     since = time.time()
     for v in victims if name else ():

@@ -208,6 +208,54 @@ static void a_mapped_file_is_identified(void **state)
 	assert_int_equal(open_map_file(self_fd, 4096, 8192, 1, &fd), -ENOENT);
 }
 
+static void read_one(int fd, char text[16])
+{
+	ssize_t got = foreign_read_at(fd, 0, text, 15);
+
+	assert_true(got >= 0);
+	text[got] = 0;
+	close(fd);
+}
+
+/* The same file from each place where a path may begin. */
+static void a_file_is_opened_from_each_place(void **state)
+{
+	const struct fixture *f = *state;
+	char path[80], text[16];
+	struct stat st, true_st;
+	int fd;
+
+	write_file(f, "file", "its text");
+	assert_int_equal(symlinkat("/file", f->dir_fd, "link"), 0);
+	assert_int_equal(fstatat(f->dir_fd, "file", &true_st, 0), 0);
+	snprintf(path, sizeof(path), "%s/file", f->path);
+	assert_int_equal(open_here(path, &fd), 0);
+	read_one(fd, text);
+	assert_string_equal(text, "its text");
+	/* The link leads to the file below the directory, as if that were the root. */
+	assert_int_equal(open_text(f, "link", &fd), 0);
+	read_one(fd, text);
+	assert_string_equal(text, "its text");
+	assert_int_equal(foreign_open_below(f->dir_fd, "/link", &st, &fd), 0);
+	assert_int_equal(st.st_ino, true_st.st_ino);
+	read_one(fd, text);
+	assert_string_equal(text, "its text");
+	assert_int_equal(foreign_open(&(struct foreign_path){ .place = FOREIGN_ROOT_ITSELF,
+					      .dir_fd = f->dir_fd,
+					      .name = ".",
+					      .path = "link" },
+				 &fd),
+		-ESTALE);
+	assert_int_equal(foreign_open(&(struct foreign_path){ .place = FOREIGN_DIRECTORY,
+					      .dir_fd = f->dir_fd,
+					      .name = "." },
+				 &fd),
+		0);
+	assert_int_equal(foreign_look(fd, &st), 0);
+	assert_true(S_ISDIR(st.st_mode));
+	close(fd);
+}
+
 static void errors_are_those_of_the_calls(void **state)
 {
 	const struct fixture *f = *state;
@@ -350,6 +398,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		CASE(text_is_read),
 		CASE(a_mapped_file_is_identified),
+		CASE(a_file_is_opened_from_each_place),
 		CASE(errors_are_those_of_the_calls),
 		CASE(what_hangs_costs_one_short_wait),
 		CASE(what_answers_late_is_trusted_again),
