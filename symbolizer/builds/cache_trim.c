@@ -130,7 +130,8 @@ static int compare_use(const void *a, const void *b)
  */
 static void listing_sort(struct listing *l)
 {
-	qsort(l->files, l->count, sizeof(*l->files), compare_use);
+	if (l->count)
+		qsort(l->files, l->count, sizeof(*l->files), compare_use);
 	for (size_t i = 0; i < l->count; i++) {
 		struct cached_file *file = &l->files[i];
 
