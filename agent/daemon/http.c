@@ -131,12 +131,15 @@ static int write_metrics(void *context, struct buffer *out)
 			EXPOSITION_GAUGE, (double)d->budget.current_hz },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"user\"",
 			"CPU time of the agent itself, by part: user (its process), bpf (its BPF "
-			"programs), index_builds (its child processes)",
+			"programs), index_builds (its child processes), file_helper (the child "
+			"that reads files of other processes)",
 			EXPOSITION_COUNTER, http_seconds(clock_cpu_ns()) },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"bpf\"", "", EXPOSITION_COUNTER,
 			http_seconds(daemon_bpf_ns(d)) },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"index_builds\"", "",
 			EXPOSITION_COUNTER, http_seconds(sampler_builds_cpu_ns(d->sampler)) },
+		{ "fathom_overhead_cpu_seconds_total", "part=\"file_helper\"", "",
+			EXPOSITION_COUNTER, http_seconds(sampler_file_helper_cpu_ns(d->sampler)) },
 		{ "fathom_http_cpu_seconds_total", "",
 			"CPU time of the agent spent on HTTP clients", EXPOSITION_COUNTER,
 			http_seconds(clients.cpu_ns) },

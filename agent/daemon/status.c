@@ -167,10 +167,11 @@ static void write_cpu(struct json *j, const struct daemon *d)
 	const uint64_t elapsed = clock_monotonic_ns() - d->started_ns;
 	const uint64_t own = clock_cpu_ns(), bpf = daemon_bpf_ns(d);
 	const uint64_t builds = sampler_builds_cpu_ns(d->sampler);
+	const uint64_t files = sampler_file_helper_cpu_ns(d->sampler);
 
 	json_object(j, "cpu");
 	json_decimal(j, "budget_percent", d->settings.cpu_share * 100, 3);
-	json_decimal(j, "used_percent", status_percent(own + bpf + builds, elapsed), 3);
+	json_decimal(j, "used_percent", status_percent(own + bpf + builds + files, elapsed), 3);
 	if (d->budget.used < 0)
 		json_null(j, "recent_percent");
 	else
@@ -179,6 +180,7 @@ static void write_cpu(struct json *j, const struct daemon *d)
 	json_decimal(j, "bpf_seconds", status_seconds(bpf), 3);
 	json_decimal(j, "http_seconds", status_seconds(daemon_clients_cpu_ns(d)), 3);
 	json_decimal(j, "index_builds_seconds", status_seconds(builds), 3);
+	json_decimal(j, "file_helper_seconds", status_seconds(files), 3);
 	json_close(j);
 }
 

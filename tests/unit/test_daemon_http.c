@@ -102,6 +102,7 @@ static void figures_come_from_the_process(void **state)
 	assert_true(
 		metric(b, "fathom_overhead_cpu_seconds_total{part=\"user\"}") * 1e9 >= (double)cpu);
 	assert_true(metric(b, "fathom_overhead_cpu_seconds_total{part=\"index_builds\"}") == 2.5);
+	assert_true(metric(b, "fathom_overhead_cpu_seconds_total{part=\"file_helper\"}") == 0.125);
 	assert_true(metric(b, "process_start_time_seconds") > started - 0.01);
 	assert_true(metric(b, "process_start_time_seconds") < started + 0.01);
 	resident = metric(b, "process_resident_memory_bytes");

@@ -125,7 +125,7 @@ static void status_has_all_its_parts(void **state)
 	assert_says(b, "\"window_seconds\": 10.000,");
 	assert_says(b, "\"frequency_hertz\": {\"configured\": 19, \"effective\": 19}");
 	assert_says(b, "\"bpf_seconds\": 1.500, \"http_seconds\": 0.000, "
-		       "\"index_builds_seconds\": 2.500");
+		       "\"index_builds_seconds\": 2.500, \"file_helper_seconds\": 0.125");
 	assert_says(b, "\"caches_evicted\": 5, \"windows_ended_early\": 6");
 	assert_says(b, "\"index_bytes\": 1001, \"kallsyms_bytes\": 1002, "
 		       "\"profile_bytes\": 1003, \"bpf_map_bytes\": 1004");
