@@ -27,6 +27,15 @@ static void on_ended(void *context, struct process *p)
 	f->last_ended_superseded = p->superseded;
 }
 
+static void on_mapped(void *context, struct process *p, const struct mapping *mapping)
+{
+	struct fixture *f = context;
+
+	f->mapped++;
+	f->last_mapper = p->number;
+	f->last_mapped = *mapping;
+}
+
 static void on_forked(void *context, struct process *parent, struct process *child)
 {
 	struct fixture *f = context;
@@ -43,6 +52,7 @@ int process_set_up(void **state)
 	struct processes_options options = { .limit = LIMIT,
 		.program = on_program,
 		.ended = on_ended,
+		.mapped = on_mapped,
 		.forked = on_forked,
 		.context = f };
 

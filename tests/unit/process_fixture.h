@@ -19,6 +19,9 @@ struct fixture {
 	unsigned int forked; /* calls, and the numbers in the last one */
 	uint32_t last_parent, last_child;
 	bool last_ended_superseded;
+	unsigned int mapped; /* calls, and the arguments of the last one */
+	uint32_t last_mapper;
+	struct mapping last_mapped;
 	struct fake_file program, other, libc, plain; /* plain has no build ID */
 };
 

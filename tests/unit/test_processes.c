@@ -43,6 +43,25 @@ static void a_short_lived_process_is_known_from_the_stream(void **state)
 	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 0);
 }
 
+static void each_mapping_is_reported_once(void **state)
+{
+	struct fixture *f = *state;
+
+	exec(f, 1000, PARENT, &f->program);
+	assert_int_equal(f->mapped, 3); /* program, libc, vDSO */
+	map(f, 2000, PARENT, 0x600000, &f->other);
+	assert_int_equal(f->mapped, 4);
+	assert_int_equal(f->last_mapper, live(f, PARENT)->number);
+	assert_int_equal(f->last_mapped.start, 0x600000);
+	assert_string_equal(f->last_mapped.module->path, f->other.path);
+	/* A child has what its parent mapped. */
+	forks(f, 3000, PARENT, CHILD);
+	assert_int_equal(f->mapped, 4);
+	/* Nothing was mapped. */
+	map_name(f, 4000, CHILD + 1, 0x700000, "/unknown/process");
+	assert_int_equal(f->mapped, 4);
+}
+
 static void a_copy_is_called_by_its_own_name(void **state)
 {
 	struct fixture *f = *state;
@@ -462,6 +481,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_short_lived_process_is_known_from_the_stream),
+		CASE(each_mapping_is_reported_once),
 		CASE(a_copy_is_called_by_its_own_name),
 		CASE(a_child_of_another_pid_namespace_is_not_the_idle_threads),
 		CASE(pid_1_is_forked_like_any_other),

@@ -54,6 +54,7 @@ static void a_scan_reads_everything(void **state)
 	assert_string_equal(p->comm, "kworker/0:1-eve");
 	assert_false(p->unreadable);
 	assert_int_equal(f->programs, 1);
+	assert_int_equal(f->mapped, 2);
 	assert_int_equal(count(f, METRIC_UNNAMED_GONE), 0);
 }
 

@@ -76,6 +76,11 @@ struct processes_options {
 	/* A generation's program became known, or the generation ended. May be NULL. */
 	void (*program)(void *context, struct process *process); /* `executable` became known */
 	void (*ended)(void *context, struct process *process);
+	/*
+	 * PROCESS maps MAPPING, which is valid during the call; not called for what a child
+	 * inherits at its fork. May be NULL.
+	 */
+	void (*mapped)(void *context, struct process *process, const struct mapping *mapping);
 	/* PARENT forked CHILD, which has its program and mappings. May be NULL. */
 	void (*forked)(void *context, struct process *parent, struct process *child);
 	/* PROCESS is about to be freed: drop what belongs to it. May be NULL. */

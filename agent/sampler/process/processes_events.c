@@ -91,6 +91,9 @@ void processes_mmap(struct processes *ps, const struct processes_mmap *event)
 		table_set_executable(ps, p, module, event->path);
 	else if (program && module == ps->unknown)
 		p->by_exec = false; /* that was the program; the next file is not */
+	if (!err && ps->options.mapped)
+		ps->options.mapped(
+			ps->options.context, p, mappings_find(p->mappings, event->start));
 }
 
 static void exec(struct processes *ps, uint64_t time_ns, uint32_t pid, const char *comm)

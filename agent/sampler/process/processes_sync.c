@@ -245,6 +245,14 @@ static bool is_same_generation(
 	return shown->unreadable || p->executable == shown->executable;
 }
 
+static void tell_mapped(struct processes *ps, struct process *p)
+{
+	if (!ps->options.mapped)
+		return;
+	for (size_t i = 0; i < mappings_count(p->mappings); i++)
+		ps->options.mapped(ps->options.context, p, mappings_at(p->mappings, i));
+}
+
 /* Applies SHOWN to P and frees it. */
 static void processes_sync_apply(struct processes *ps, struct process *p, struct shown *shown)
 {
@@ -267,6 +275,7 @@ static void processes_sync_apply(struct processes *ps, struct process *p, struct
 	if (p->executable != shown->executable && !shown->unreadable)
 		table_set_executable(ps, p, shown->executable, shown->exe_path);
 	table_shown_free(shown);
+	tell_mapped(ps, p);
 }
 
 /* Applies SHOWN, which is taken, to PID. Returns -E2BIG over the limit. */
