@@ -7,7 +7,7 @@ from accounted_agent import *
 
 WINDOWS = 5  # that an agent must end while files hang
 HANG_S = 2  # within which everything that does not need the hanging files answers
-TIMED_OUT = "fathom_file_reads_timed_out_total"
+TIMED_OUT = "fathom_foreign_file_timeouts_total"
 LOG = re.compile(r"level=warn .*does not answer")
 chain = built("chain.c")
 profiles = {}

@@ -150,7 +150,7 @@ static void text_is_read(void **state)
 	while ((more = read(fd, large, sizeof(large))) > 0)
 		got += more;
 	assert_int_equal(got, sizeof(large) - 1);
-	assert_int_equal(count(f, METRIC_FILE_READS_TIMED_OUT), 0);
+	assert_int_equal(count(f, METRIC_FOREIGN_FILE_TIMEOUTS), 0);
 }
 
 static void mapping_of(const void *address, uint64_t *ret_start, uint64_t *ret_end)
@@ -281,12 +281,12 @@ static void what_hangs_costs_one_short_wait(void **state)
 
 	write_file(f, "maps", "others");
 	assert_int_equal(read_hanging(f, 1), -EAGAIN);
-	assert_int_equal(count(f, METRIC_FILE_READS_TIMED_OUT), 1);
+	assert_int_equal(count(f, METRIC_FOREIGN_FILE_TIMEOUTS), 1);
 	assert_int_equal(f->helper.left_count, 1);
 	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
 	assert_string_equal(text, "others");
 	assert_int_equal(read_hanging(f, 1), -EAGAIN);
-	assert_int_equal(count(f, METRIC_FILE_READS_TIMED_OUT), 1);
+	assert_int_equal(count(f, METRIC_FOREIGN_FILE_TIMEOUTS), 1);
 	assert_int_equal(count(f, METRIC_FILE_READS_POSTPONED), 1);
 }
 
@@ -303,7 +303,7 @@ static void what_answers_late_is_trusted_again(void **state)
 	assert_int_equal(f->helper.left_count, 0);
 	assert_true(f->helper.child.pid > 0); /* the same child goes on */
 	assert_int_equal(read_hanging(f, 1), -EAGAIN);
-	assert_int_equal(count(f, METRIC_FILE_READS_TIMED_OUT), 2);
+	assert_int_equal(count(f, METRIC_FOREIGN_FILE_TIMEOUTS), 2);
 	assert_int_equal(count(f, METRIC_FILE_READS_POSTPONED), 0);
 }
 
@@ -321,7 +321,7 @@ static void many_that_hang_are_bounded(void **state)
 		assert_true(f->helper.dying_count + f->helper.left_count <= FILE_HELPER_DYING);
 	}
 	assert_int_equal(
-		count(f, METRIC_FILE_READS_TIMED_OUT) + count(f, METRIC_FILE_HELPER_STUCK), 40);
+		count(f, METRIC_FOREIGN_FILE_TIMEOUTS) + count(f, METRIC_FILE_HELPER_STUCK), 40);
 	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
 	assert_string_equal(text, "others");
 }
@@ -336,7 +336,7 @@ static void once_the_allowance_is_spent_nobody_new_is_asked(void **state)
 	f->helper.hangs.long_ns = f->helper.hangs.short_ns = 0;
 	f->helper.hangs.filled_ns = file_process_now_ns();
 	assert_int_equal(read_hanging(f, 1), -EAGAIN);
-	assert_int_equal(count(f, METRIC_FILE_READS_TIMED_OUT), 0);
+	assert_int_equal(count(f, METRIC_FOREIGN_FILE_TIMEOUTS), 0);
 	assert_int_equal(count(f, METRIC_FILE_READS_POSTPONED), 1);
 	assert_int_equal(read_proc(f->dir_fd, "maps", text, sizeof(text)), 0);
 }

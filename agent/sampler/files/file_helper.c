@@ -159,7 +159,7 @@ static bool file_helper_look_after(struct file_helper *h, size_t i, uint64_t now
 		log_warn(
 			"a file does not answer; names that depend on it are missing until it does",
 			"path=\"%s\" timeouts=%" PRIu64, left->what,
-			metrics_get(h->metrics, METRIC_FILE_READS_TIMED_OUT));
+			metrics_get(h->metrics, METRIC_FOREIGN_FILE_TIMEOUTS));
 		left->said = true;
 	}
 	if (err == -EAGAIN && now_ns - left->since_ns < KILL_NS)
@@ -253,7 +253,7 @@ static int give_up(
 	bool memory = s->memory_key && h->child.stage->at == FILE_WIRE_AT_MEMORY;
 	uint64_t now_ns = file_process_now_ns(), key = memory ? s->memory_key : s->file_key;
 
-	metrics_add(h->metrics, METRIC_FILE_READS_TIMED_OUT, 1);
+	metrics_add(h->metrics, METRIC_FOREIGN_FILE_TIMEOUTS, 1);
 	(void)hangs_timed_out(&h->hangs, key, wait_ns, now_ns);
 	leave_behind(h, key, s, begun_ns);
 	return -EAGAIN;
