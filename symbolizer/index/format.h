@@ -14,6 +14,8 @@
  *	node:  a function, or one inlined call inside its parent, which has a lower number
  *	row:   code from this address up to the next row's comes from this line
  *	unwind page: how to find the callers of 64 KiB of code (bpf/abi/unwind.h), as BPF reads it
+ *	function: a name of an entry, and where that function returns (functions.h); only in an
+ *	       index that was requested with functions
  *
  * Strings are byte offsets into the string table, which starts and ends with a NUL.
  */
@@ -24,7 +26,7 @@
 #include "symbolizer/index/facts.h"
 
 enum {
-	INDEX_VERSION = 15,
+	INDEX_VERSION = 16,
 	INDEX_FILE_BITS = 20, /* of index_row.place; the others are the column, 0 if too large */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,
@@ -45,6 +47,8 @@ enum index_table_number {
 	INDEX_UNWIND_PAGES, /* struct index_unwind_entry, ascending */
 	INDEX_UNWIND_WORDS, /* uint32_t: the pages' bytes */
 	INDEX_WANTED, /* uint32_t: string */
+	INDEX_FUNCTIONS, /* struct index_function_entry, ascending by address */
+	INDEX_RETURNS, /* uint32_t: address of a return instruction */
 	INDEX_TABLES
 };
 
@@ -102,6 +106,16 @@ struct index_unwind_entry {
 	uint32_t place; /* index into INDEX_UNWIND_WORDS */
 };
 
+/* Several with one address are names of one function; they share its returns. */
+struct index_function_entry {
+	uint32_t address;
+	uint32_t name, linkage;
+	uint32_t flags; /* enum index_function_flags */
+	uint32_t first_return, return_count; /* in INDEX_RETURNS */
+	uint32_t stack_check; /* see struct index_function */
+	uint32_t reserved; /* two entries to a cache line */
+};
+
 static inline uint32_t index_element_bytes(enum index_table_number table)
 {
 	switch (table) {
@@ -117,6 +131,8 @@ static inline uint32_t index_element_bytes(enum index_table_number table)
 		return 1;
 	case INDEX_UNWIND_PAGES:
 		return sizeof(struct index_unwind_entry);
+	case INDEX_FUNCTIONS:
+		return sizeof(struct index_function_entry);
 	default:
 		return sizeof(uint32_t);
 	}

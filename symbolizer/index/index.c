@@ -117,13 +117,6 @@ void index_destroy(struct index *index)
 	free(index);
 }
 
-static const char *index_string_at(const struct index *index, uint32_t offset)
-{
-	const char *strings = index_table_start(index, INDEX_STRINGS);
-
-	return offset < index_table_count(index, INDEX_STRINGS) ? strings + offset : "";
-}
-
 /*
  * One of the two searches: a table of entries that begin with their address, ascending, and its
  * page table.
@@ -259,6 +252,19 @@ bool index_address(
 			continue;
 		*ret_elf_addr = s.address + (file_off - s.file_off);
 		*ret_segment = i;
+		return true;
+	}
+	return false;
+}
+
+bool index_file_off(const struct index *index, uint64_t elf_addr, uint64_t *ret_file_off)
+{
+	for (size_t i = 0; i < index_segment_count(index); i++) {
+		struct index_segment s = index_segment(index, i);
+
+		if (elf_addr < s.address || elf_addr - s.address >= s.size)
+			continue;
+		*ret_file_off = s.file_off + (elf_addr - s.address);
 		return true;
 	}
 	return false;

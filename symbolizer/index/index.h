@@ -27,6 +27,7 @@ enum index_source {
 	INDEX_SOURCE_DEBUG_FILES = 1 << 5, /* debug files were offered, matching or not */
 	INDEX_SOURCE_NOT_SHARED = 1 << 6, /* the file that dwz made is missing: none was offered */
 	INDEX_SOURCE_SPLIT = 1 << 7, /* split DWARF files were offered, matching or not */
+	INDEX_SOURCE_FUNCTIONS = 1 << 8, /* requested with functions (functions.h) */
 };
 
 /* Properties of the file itself, without its debug files. */
@@ -61,6 +62,9 @@ struct index_segment index_segment(const struct index *index, size_t number);
 /* Converts a file offset to an ELF address by its segment (each has its own load bias). */
 bool index_address(
 	const struct index *index, uint64_t file_off, uint64_t *ret_elf_addr, size_t *ret_segment);
+
+/* The opposite: false if no executable segment has ELF_ADDR. */
+bool index_file_off(const struct index *index, uint64_t elf_addr, uint64_t *ret_file_off);
 
 /* Returns true if code without unwind tables keeps a frame pointer. */
 bool index_keeps_fp(const struct index *index);

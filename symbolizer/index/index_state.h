@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Shared by index.c and index_unwind.c only. */
+/* Shared by index.c, index_unwind.c and functions.c only. */
 #include "symbolizer/index/format.h"
 #include "symbolizer/index/index.h"
 
@@ -20,4 +20,12 @@ static inline const void *index_table_start(
 static inline size_t index_table_count(const struct index *index, enum index_table_number number)
 {
 	return index->header.tables[number].count;
+}
+
+/* A terminated string in the mapping; "" for an offset that is none. */
+static inline const char *index_string_at(const struct index *index, uint32_t offset)
+{
+	const char *strings = index_table_start(index, INDEX_STRINGS);
+
+	return offset < index_table_count(index, INDEX_STRINGS) ? strings + offset : "";
 }

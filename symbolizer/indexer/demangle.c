@@ -105,3 +105,20 @@ int demangle(const char *linkage, struct buffer *out)
 	demangle_mangled(linkage, length, out);
 	return stub ? buffer_append(out, stub, strlen(stub)) : out->error;
 }
+
+int demangle_clone(const char *linkage, struct buffer *out)
+{
+	const char *suffix = linkage + demangle_plain_length(linkage);
+	int err;
+
+	if (!*suffix)
+		return demangle(linkage, out);
+	if (!demangle_is_mangled(linkage))
+		return buffer_append(out, linkage, strlen(linkage));
+	err = demangle(linkage, out);
+	if (!err)
+		err = buffer_append(out, " [clone ", 8);
+	if (!err)
+		err = buffer_append(out, suffix, strlen(suffix));
+	return err ? err : buffer_append(out, "]", 1);
+}

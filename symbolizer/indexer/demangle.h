@@ -18,6 +18,11 @@
  * suffixes.
  */
 int demangle(const char *linkage, struct buffer *out);
+/*
+ * Like demangle(), but the name of a clone keeps its suffix: `f.part.0`, and `f(int) [clone
+ * .part.0]` if LINKAGE is mangled, as c++filt writes it.
+ */
+int demangle_clone(const char *linkage, struct buffer *out);
 bool demangle_is_mangled(const char *name);
 /* Length of NAME without its clone suffixes. */
 size_t demangle_plain_length(const char *name);

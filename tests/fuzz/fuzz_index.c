@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "symbolizer/index/format.h"
+#include "symbolizer/index/functions.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/index/unwind.h"
 
@@ -53,6 +54,26 @@ static void ask_pages(const struct index *index, uint64_t base)
 	index_unwind_page(index, base, &page, &size);
 }
 
+static void ask_functions(const struct index *index)
+{
+	struct index_inlined inlined;
+	volatile size_t sum = 0;
+	struct index_function f;
+
+	for (size_t i = 0; i < MIN(index_function_count(index) + 1, (size_t)64); i++) {
+		if (!index_function(index, i, &f))
+			continue;
+		sum += strlen(f.name) + strlen(f.linkage);
+		for (size_t j = 0; j < MIN(f.return_count, 64U); j++)
+			sum += index_function_return(index, i, j);
+		sum += index_function_return(index, i, f.return_count - 1);
+	}
+	for (size_t i = 0; i < MIN(index_inlined_count(index) + 1, (size_t)64); i++)
+		if (index_inlined(index, i, &inlined))
+			sum += strlen(inlined.name) + strlen(inlined.linkage) +
+			       strlen(inlined.caller) + strlen(inlined.file);
+}
+
 /* The input follows magic, version and sizes; the checksum is computed. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -79,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	memcpy(&header, file, MIN(sizeof(header), end));
 	ask(index, header.base);
 	ask_pages(index, header.base);
+	ask_functions(index);
 	index_destroy(index);
 	return 0;
 }

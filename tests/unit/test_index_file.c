@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/index/format.h"
+#include "symbolizer/index/functions.h"
 #include "symbolizer/index/index.h"
 #include "tests/unit/small_index.h"
 
@@ -45,6 +46,10 @@ static void test_facts_of_the_module(void **)
 	assert_int_equal(address, 0x700010);
 	assert_int_equal(segment, 1);
 	assert_false(index_address(index, 0x31000, &address, &segment));
+	assert_true(index_file_off(index, 0x700fff, &address));
+	assert_int_equal(address, 0x30fff);
+	assert_false(index_file_off(index, 0x701000, &address));
+	assert_false(index_file_off(index, 0x6fffff, &address));
 	assert_int_equal(index_runtime_facts(index, 5)[0], 21);
 	assert_int_equal(index_runtime_facts(index, 5)[10], 152);
 	assert_null(index_runtime_facts(index, 0));
@@ -107,7 +112,7 @@ static void test_many_functions(void **)
 static size_t sample_bytes(uint8_t *bytes, size_t room)
 {
 	struct index_writer *w = create();
-	uint32_t f = function(w, "f", 0x10, 0x40);
+	uint32_t f = function(w, "f", 0x10, 0x40), first;
 	autoclose int fd = -1;
 	ssize_t size;
 
@@ -116,10 +121,36 @@ static size_t sample_bytes(uint8_t *bytes, size_t room)
 	symbol(w, 0x50, 8, "symbol", WRITER_SYMBOL_GLOBAL);
 	writer_build_id(w, &(struct build_id){ .size = 20 });
 	writer_text_build_id(w, string(w, "go"));
+	writer_source(w, INDEX_SOURCE_FUNCTIONS);
+	assert_int_equal(writer_returns(w, (uint64_t[]){ TEXT + 0x3f, TEXT + 0x41 }, 2, &first), 0);
+	assert_int_equal(writer_function(w, &(struct writer_function){ .address = TEXT + 0x10,
+						    .linkage = string(w, "f"),
+						    .first_return = first,
+						    .return_count = 2 }),
+		0);
 	fd = write_index(w);
 	size = pread(fd, bytes, room, 0);
 	assert_true(size > 0 && (size_t)size < room);
 	return (size_t)size;
+}
+
+static void read_functions(const struct index *index)
+{
+	struct index_inlined inlined;
+
+	for (size_t i = 0; i < index_function_count(index) && i < 100; i++) {
+		struct index_function f;
+
+		if (!index_function(index, i, &f))
+			continue;
+		assert_true(*f.name && *f.linkage && strlen(f.name) + strlen(f.linkage) < 1000);
+		for (size_t j = 0; j < f.return_count && j < 100; j++)
+			index_function_return(index, i, j);
+	}
+	for (size_t i = 0; i < index_inlined_count(index) && i < 100; i++)
+		if (index_inlined(index, i, &inlined))
+			assert_true(*inlined.name && *inlined.linkage && *inlined.caller &&
+				    strlen(inlined.file) < 1000);
 }
 
 static void read_everything(const struct index *index)
@@ -139,6 +170,8 @@ static void read_everything(const struct index *index)
 	for (size_t i = 0; i < index_segment_count(index) && i < 100; i++)
 		index_segment(index, i);
 	index_address(index, 0x1000, &address, &segment);
+	index_file_off(index, TEXT, &address);
+	read_functions(index);
 	assert_true(strlen(index_text_build_id(index)) < 1000);
 	assert_true(index_build_id(index)->size <= BUILD_ID_MAX_BYTES);
 }

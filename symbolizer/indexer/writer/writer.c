@@ -54,6 +54,8 @@ void index_writer_destroy(struct index_writer *w)
 	free(w->sequences);
 	free(w->unwind_pages);
 	free(w->unwind_words);
+	free(w->functions);
+	free(w->returns);
 	free(w->wanted);
 	writer_lines_destroy(w->lines);
 	spans_deinit(&w->spans);
@@ -138,8 +140,7 @@ int writer_close_code(struct index_writer *w)
 	return 0;
 }
 
-/* Returns the offsets of a code address and of the end of the code around it. False: no code. */
-static bool code_at(
+bool writer_code_offset(
 	const struct index_writer *w, uint64_t address, uint32_t *ret_offset, uint32_t *ret_end)
 {
 	size_t low = 0, high = w->code_count;
@@ -167,7 +168,7 @@ int writer_code_at(struct index_writer *w, uint64_t address, bool *ret_found, ui
 
 	if (err)
 		return err;
-	found = code_at(w, address, &offset, &end);
+	found = writer_code_offset(w, address, &offset, &end);
 	*ret_found = found;
 	*ret_end = w->base + end;
 	return 0;
@@ -239,7 +240,7 @@ int writer_range(struct index_writer *w, uint32_t node, uint64_t low, uint64_t h
 		return err;
 	if (node >= w->node_count)
 		return -EBADMSG;
-	if (low >= high || !code_at(w, low, &offset, &end))
+	if (low >= high || !writer_code_offset(w, low, &offset, &end))
 		return 0;
 	err = array_reserve(w->ranges, w->range_capacity, w->range_count + 1, MAX_RANGES);
 	if (err)
@@ -321,7 +322,7 @@ int writer_row(
 
 	if (!w->in_sequence)
 		return 0;
-	if (!code_at(w, address, &offset, &end)) {
+	if (!writer_code_offset(w, address, &offset, &end)) {
 		/* A sequence that does not start in code belongs to a discarded function. */
 		w->in_sequence = w->sequence.row_count;
 		return 0;
@@ -373,7 +374,7 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
 
 	if (err)
 		return err;
-	if (!name || limit <= address || !code_at(w, address, &offset, &end))
+	if (!name || limit <= address || !writer_code_offset(w, address, &offset, &end))
 		return 0;
 	if (__builtin_add_overflow(address, size, &high))
 		return 0;
@@ -463,6 +464,7 @@ int writer_finish(struct index_writer *w, int fd)
 		err = writer_flatten(w);
 	if (!err)
 		err = writer_lines_prepare(w);
+	writer_order_functions(w);
 	if (!err)
 		err = writer_output(w, fd);
 	return err;

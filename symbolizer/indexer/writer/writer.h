@@ -117,6 +117,23 @@ int writer_unwind_page(struct index_writer *w, uint64_t address, const void *byt
 void writer_unwind(struct index_writer *w, const struct index_unwind *unwind);
 
 /*
+ * Adds return instructions of a function, ascending; *RET_FIRST is the number of the first one.
+ * Addresses that are no code are a mistake of the caller: -EBADMSG.
+ */
+int writer_returns(
+	struct index_writer *w, const uint64_t *addresses, size_t count, uint32_t *ret_first);
+/* A name of a function, in any order; see struct index_function. */
+struct writer_function {
+	uint64_t address; /* of the entry */
+	uint32_t linkage; /* string */
+	uint32_t name; /* string: readable name; 0 = demangle `linkage` at the end */
+	uint32_t flags; /* enum index_function_flags */
+	uint32_t first_return, return_count; /* as writer_returns() numbered them */
+	uint32_t stack_check;
+};
+int writer_function(struct index_writer *w, const struct writer_function *function);
+
+/*
  * Adds string PATH, a file with missing information (a .dwo file of split DWARF). Paths over a
  * limit are dropped.
  */

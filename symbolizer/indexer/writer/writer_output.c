@@ -121,6 +121,8 @@ static struct index_header make_header(const struct index_writer *w, const struc
 		[INDEX_UNWIND_PAGES] = w->unwind_page_count,
 		[INDEX_UNWIND_WORDS] = w->unwind_word_count,
 		[INDEX_WANTED] = w->wanted_count,
+		[INDEX_FUNCTIONS] = w->function_count,
+		[INDEX_RETURNS] = w->return_count,
 	};
 	struct index_header header = {
 		.magic = INDEX_MAGIC,
@@ -269,6 +271,21 @@ static void put_wanted(struct output *out, const struct index_writer *w, const s
 		put_u32(out, string_offset(w, s, w->wanted[i]));
 }
 
+static void put_functions(
+	struct output *out, const struct index_writer *w, const struct selection *s)
+{
+	start_table(out);
+	for (size_t i = 0; i < w->function_count; i++) {
+		struct index_function_entry entry = w->functions[i];
+
+		entry.name = string_offset(w, s, entry.name);
+		entry.linkage = string_offset(w, s, entry.linkage);
+		writer_output_put(out, &entry, sizeof(entry));
+	}
+	start_table(out);
+	writer_output_put(out, w->returns, w->return_count * sizeof(*w->returns));
+}
+
 static void put_file(struct output *out, const struct index_writer *w, const struct selection *s)
 {
 	struct index_header header = make_header(w, s);
@@ -283,6 +300,7 @@ static void put_file(struct output *out, const struct index_writer *w, const str
 	writer_output_put_strings(out, w, s);
 	put_unwind(out, w);
 	put_wanted(out, w, s);
+	put_functions(out, w, s);
 	flush(out);
 	checksum = XXH3_64bits_digest(out->hash);
 	writer_output_put(out, &checksum, sizeof(checksum));

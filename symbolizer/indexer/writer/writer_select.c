@@ -34,9 +34,12 @@ static int select_nodes(struct index_writer *w, struct selection *s)
 	return 0;
 }
 
+/* demangle() or demangle_clone() */
+typedef int demangler(const char *linkage, struct buffer *out);
+
 /* A name that is too long to demangle stays mangled. */
-static int make_display(
-	struct index_writer *w, uint32_t linkage, struct buffer *text, uint32_t *ret_string)
+static int make_display(struct index_writer *w, demangler *make, uint32_t linkage,
+	struct buffer *text, uint32_t *ret_string)
 {
 	int err;
 
@@ -46,7 +49,7 @@ static int make_display(
 	}
 	text->size = 0;
 	text->error = 0;
-	err = demangle(intern_text(&w->strings, linkage), text);
+	err = make(intern_text(&w->strings, linkage), text);
 	if (err == -ENOMEM)
 		return err;
 	/* Few bytes can stand for long names. */
@@ -74,8 +77,26 @@ static int name_nodes(struct index_writer *w, struct selection *s)
 			node->linkage >= s->display_count)
 			continue;
 		if (!s->display[node->linkage])
-			err = make_display(w, node->linkage, &text, &s->display[node->linkage]);
+			err = make_display(
+				w, demangle, node->linkage, &text, &s->display[node->linkage]);
 		node->name = s->display[node->linkage];
+	}
+	buffer_deinit(&text);
+	return err;
+}
+
+/* A clone is another function than the one that it was made from, and keeps its suffix. */
+static int name_functions(struct index_writer *w)
+{
+	struct buffer text;
+	int err = 0;
+
+	buffer_init(&text, MAX_DEMANGLED_BYTES);
+	for (size_t i = 0; i < w->function_count && !err; i++) {
+		struct index_function_entry *f = &w->functions[i];
+
+		if (!f->name)
+			err = make_display(w, demangle_clone, f->linkage, &text, &f->name);
 	}
 	buffer_deinit(&text);
 	return err;
@@ -114,6 +135,11 @@ static int select_strings(struct index_writer *w, struct selection *s)
 		if (!err)
 			err = select_string(w, s, w->nodes[i].call_file);
 	}
+	for (size_t i = 0; i < w->function_count && !err; i++) {
+		err = select_string(w, s, w->functions[i].name);
+		if (!err)
+			err = select_string(w, s, w->functions[i].linkage);
+	}
 	for (size_t i = 0; i < w->file_count && !err; i++)
 		err = select_string(w, s, w->files[i]);
 	for (size_t i = 0; i < w->wanted_count && !err; i++)
@@ -135,5 +161,7 @@ int selection_init(struct index_writer *w, struct selection *ret_selection)
 	err = select_nodes(w, ret_selection);
 	if (!err)
 		err = name_nodes(w, ret_selection);
+	if (!err)
+		err = name_functions(w);
 	return err ? err : select_strings(w, ret_selection);
 }

@@ -78,6 +78,11 @@ struct index_writer {
 	size_t unwind_word_count, unwind_word_capacity;
 	struct index_unwind unwind;
 
+	struct index_function_entry *functions; /* names are strings */
+	size_t function_count, function_capacity;
+	uint32_t *returns;
+	size_t return_count, return_capacity;
+
 	uint32_t *wanted; /* strings */
 	size_t wanted_count, wanted_capacity;
 
@@ -99,6 +104,9 @@ enum { WRITER_MAX_NODES = 1 << 25, WRITER_MAX_ROWS = 1 << 27 };
  * to 4 GiB from their start, the base.
  */
 int writer_close_code(struct index_writer *w);
+/* writer.c: the offset of a code address and of the end of the code around it. False: no code. */
+bool writer_code_offset(
+	const struct index_writer *w, uint64_t address, uint32_t *ret_offset, uint32_t *ret_end);
 /* writer_flatten.c: turns ranges and symbols into spans. */
 int writer_flatten(struct index_writer *w);
 /*
@@ -110,5 +118,7 @@ void writer_lines_destroy(struct writer_lines *lines);
 void writer_lines_each(const struct index_writer *w, writer_row_sink *sink, void *context);
 /* writer_link.c: needs symbols sorted by address, the best one of an address last. */
 int writer_link_names(struct index_writer *w);
+/* writer_functions.c: sorts them, and drops names that are there twice. */
+void writer_order_functions(struct index_writer *w);
 /* writer_output.c */
 int writer_output(struct index_writer *w, int fd);

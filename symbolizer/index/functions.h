@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The functions of a module: where each one begins, and each instruction with which it returns.
+ * Only an index that was requested with functions has them, because finding them means decoding all
+ * code (symbolizer/indexer/code). Nothing in the file is trusted: a forged one gives wrong or
+ * missing functions, never an access outside of the mapping.
+ *
+ * A function has one entry here for each name of its address: aliases, local and global symbols,
+ * names in DWARF and in a runtime's tables. Parts that a compiler moved away (`f.cold`) belong to
+ * their function and are no functions; clones (`f.part.0`, `f.constprop.0`) are, with the suffix in
+ * both names. Stubs of the procedure linkage table are none.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/index/index.h"
+
+enum index_function_flags {
+	/* Named by a runtime's table: it runs on the stack of a fiber (a goroutine). */
+	INDEX_FUNCTION_FIBER = 1 << 0,
+	/* All of it was decoded, and no instruction returns: it exits, panics, loops or jumps away.
+	 */
+	INDEX_FUNCTION_NO_RETURN = 1 << 1,
+	/* A direct jump, or its last instruction, leads into another function's code. */
+	INDEX_FUNCTION_TAIL_JUMP = 1 << 2,
+	/* It jumps through a register or memory: a table of a switch, or a tail call. */
+	INDEX_FUNCTION_INDIRECT_JUMP = 1 << 3,
+	INDEX_FUNCTION_ENTRY_IS_RETURN = 1 << 4,
+	/*
+	 * It has bytes that are no instruction, a jump into the middle of one, or an unknown end:
+	 * what was found cannot be trusted, and no returns are listed.
+	 */
+	INDEX_FUNCTION_UNDECODED = 1 << 5,
+	/* STT_GNU_IFUNC: the code is that of a resolver, which runs once, not of the function. */
+	INDEX_FUNCTION_IFUNC = 1 << 6,
+};
+
+/* struct index_function.stack_check: not known. */
+static const uint32_t INDEX_STACK_CHECK_UNKNOWN = UINT32_MAX;
+/* The function does not check its stack, so it never enters twice for one call. */
+static const uint32_t INDEX_STACK_CHECK_NONE = UINT32_MAX - 1;
+
+struct index_function {
+	const char *name; /* demangled; never "" */
+	const char *linkage; /* as in the symbol table; never "" */
+	uint64_t address; /* ELF address of the entry */
+	uint32_t flags; /* enum index_function_flags */
+	uint32_t return_count;
+	/*
+	 * Go: the prologue calls morestack, and the function begins again, if
+	 * sp - stack_check <= g.stackguard0, sp as at the entry. Or one of INDEX_STACK_CHECK_*.
+	 */
+	uint32_t stack_check;
+};
+
+/* False: the index was requested without functions, and says nothing about them. */
+bool index_has_functions(const struct index *index);
+size_t index_function_count(const struct index *index);
+/*
+ * Functions are ordered by address. False if NUMBER is too large, or the entry makes no sense. The
+ * strings live as long as the index.
+ */
+bool index_function(const struct index *index, size_t number, struct index_function *ret_function);
+/*
+ * ELF address of return RETURN_NUMBER of function NUMBER, ascending; 0 if there is none. Names of
+ * one function share its returns.
+ */
+uint64_t index_function_return(const struct index *index, size_t number, size_t return_number);
+
+/* A call that was inlined: its function need not exist anywhere else. */
+struct index_inlined {
+	const char *name, *linkage; /* of the function that was inlined, as above */
+	const char *caller; /* linkage of the function with the code, itself not inlined */
+	const char *file; /* of the call; "" = unknown */
+	uint32_t line; /* 0 = unknown */
+};
+/* In an index with or without functions. False if NUMBER is no inlined call; to be skipped then. */
+size_t index_inlined_count(const struct index *index);
+bool index_inlined(const struct index *index, size_t number, struct index_inlined *ret_inlined);
