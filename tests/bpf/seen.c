@@ -52,6 +52,7 @@ static void saw_sample(struct seen *s, uint64_t time_ns, const struct abi_sample
 	s->samples++;
 	s->exec_id = sample->exec_id;
 	s->fiber_generation = sample->fiber_generation;
+	s->window = sample->window;
 	memcpy(s->comm, sample->comm, ABI_COMM_BYTES);
 	if (!strncmp(s->comm, "iou-wrk", strlen("iou-wrk"))) {
 		s->worker_samples++;

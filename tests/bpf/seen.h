@@ -32,7 +32,7 @@ struct seen {
 	size_t worker_samples, worker_stacks; /* of the child's io_uring threads; user stacks */
 	size_t unfinished; /* samples with a copied piece of stack */
 	uint64_t weight_ns, own_samples;
-	uint32_t exec_id, fiber_generation; /* of the last sample */
+	uint32_t exec_id, fiber_generation, window; /* of the last sample */
 	char steps[MAX_STEPS + 1]; /* one letter for each event of the child, in order */
 	size_t step_count;
 	bool exec_path_seen, build_id_seen;

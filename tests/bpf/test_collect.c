@@ -96,11 +96,13 @@ static void frames_are_shipped_once_a_window(void **state)
 	options.frequency_hz = 999;
 	open_with(s, &options);
 	release_child(&b);
-	for (uint32_t window = 2; window <= 4; window++) {
-		drain_until_samples(s, 50 * (size_t)(window - 1));
-		assert_int_equal(collect_next_window(s->collect), window);
+	/* After a pause of the machine, one drain may bring many samples of the last window. */
+	for (uint32_t window = 1; window <= 4; window++) {
+		if (window > 1)
+			assert_int_equal(collect_next_window(s->collect), window);
+		while (s->window < window)
+			drain_until_samples(s, s->samples + 50);
 	}
-	drain_until_samples(s, 200);
 	stop_and_drain(s);
 	end_burner(&b);
 	assert_int_equal(s->samples_of_others, 0);
