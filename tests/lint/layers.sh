@@ -32,6 +32,7 @@ agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ bpf/abi/ symbolizer/
 agent/sampler/files: base/ symbolizer/sandbox/
 agent/sampler/process: base/ agent/sampler/files/file_identity.h agent/sampler/seam/window_processes.h
+agent/sampler/functions: base/ symbolizer/index/
 agent/sampler/jit_maps: base/ agent/sampler/process/ symbolizer/perf_map/
 agent/sampler/kernel_symbols: base/ symbolizer/kallsyms/ bpf/abi/kernel_walk.h
 agent/sampler/memory: base/ agent/sampler/process/
