@@ -46,6 +46,7 @@ agent/sampler/probes/off_cpu: base/ agent/sampler/collect/ agent/sampler/probes/
 agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/probes/probes.h agent/sampler/process/selection.h agent/sampler/profile/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/ agent/sampler/seam/
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/shared.skel.h bpf/unwind/mapping_probe.skel.h
 agent/sampler/probes: base/ agent/sampler/collect/ agent/sampler/profile/sample_ bpf/abi/ bpf/probes/*.skel.h
+agent/sampler/probed_files: base/ agent/sampler/functions/ agent/sampler/probes/latency/latency.h agent/sampler/process/processes.h bpf/abi/sampler.h symbolizer/index/
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind/step.bpf.h symbolizer/index/
 agent/sampler/samples: base/ agent/sampler/process/ agent/sampler/profile/ agent/sampler/unwind/ agent/sampler/kernel_symbols/ bpf/abi/
 agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/ agent/sampler/seam/runtime_

@@ -73,6 +73,15 @@ bool runtimes_has(const struct runtimes *r, const struct index *index)
 	return runtimes_detect(r, index) != NULL;
 }
 
+bool runtimes_configure(
+	const struct runtimes *r, const struct index *index, struct abi_runtime_process *ret_how)
+{
+	const struct runtime *runtime = runtimes_detect(r, index);
+
+	*ret_how = (struct abi_runtime_process){ 0 };
+	return runtime && runtime->configure(index, ret_how);
+}
+
 static void runtimes_log_refused(struct runtimes *r, struct runtimes_process *process, int err)
 {
 	r->refused = true;

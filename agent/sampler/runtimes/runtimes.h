@@ -42,6 +42,12 @@ int runtimes_init(struct runtimes *r, const struct runtimes_options *options);
 void runtimes_deinit(struct runtimes *r);
 /* Whether the program of INDEX has any of the runtimes. */
 bool runtimes_has(const struct runtimes *r, const struct index *index);
+/*
+ * How BPF is to read the state of INDEX's runtime, process and exec id aside. False if there is no
+ * runtime, or its version is not known.
+ */
+bool runtimes_configure(
+	const struct runtimes *r, const struct index *index, struct abi_runtime_process *ret_how);
 /* The index of PROGRAM's file is ready. Calling it again does nothing. */
 void runtimes_program(struct runtimes *r, const struct runtime_program *program);
 /* Binds the entry of GENERATION to EXEC_ID, which a sample reported; NULL = it is not known. */
