@@ -41,8 +41,8 @@ struct record {
 	struct loop *loop;
 	struct turn_stats turns;
 	struct sampler *sampler;
-	struct record_command command;
-	struct record_targets targets;
+	struct held_command command;
+	struct watched_targets targets;
 	bool sampled; /* sampling began: no interruption before */
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
 	struct sealed_window window; /* valid after sampling has stopped */
@@ -59,7 +59,7 @@ static void record_on_signal(void *context, int signal)
 
 	if (signal == SIGCHLD) {
 		/* SIGCHLD also comes for index builders; act only once, when CMD has ended. */
-		if (!r->command.ended && record_command_reap(&r->command))
+		if (!r->command.ended && held_command_reap(&r->command))
 			loop_stop(r->loop);
 		return;
 	}
@@ -135,7 +135,7 @@ static int start_sampling(struct record *r)
 		err = loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_progress, r,
 			&r->progress_timer);
 	if (!err)
-		err = record_targets_watch(
+		err = watched_targets_watch(
 			&r->targets, &r->plan.sampling.collect, r->loop, on_targets_ended, r);
 	if (err) {
 		explain_failure(&(struct sampler_failure){ .step = "start sampling" }, err);
@@ -146,7 +146,7 @@ static int start_sampling(struct record *r)
 
 static int run_command(struct record *r)
 {
-	int err = r->command.pid > 0 ? record_command_go(&r->command) : 0;
+	int err = r->command.pid > 0 ? held_command_go(&r->command) : 0;
 
 	if (err)
 		fprintf(stderr, "fathom record: cannot run %s: %s\n", r->command.name,
@@ -190,7 +190,7 @@ static int sample(struct record *r)
 	if (!err)
 		err = run_command(r);
 	/* CMD may have ended already: its SIGCHLD is then pending, and the loop ends at once. */
-	if (!err && !record_targets_ended(&r->targets))
+	if (!err && !watched_targets_ended(&r->targets))
 		err = loop_run(r->loop);
 	loop_cancel(r->loop, r->duration_timer);
 	loop_cancel(r->loop, r->progress_timer);
@@ -277,7 +277,7 @@ static void tell(struct record *r, const struct report_summary *summary)
 		.output = file ? r->plan.output : NULL,
 		.off_cpu = sample_types_have(&r->window.types, PROBE_off_cpu),
 		.command = r->command.ended ? &r->command : NULL,
-		.targets_ended = record_targets_ended(&r->targets),
+		.targets_ended = watched_targets_ended(&r->targets),
 	};
 
 	sources = report_window_sources(
@@ -323,7 +323,7 @@ static int record(struct record *r)
 
 static int record_spawn(struct record *r, char **argv)
 {
-	int err = record_command_spawn(argv, &r->command);
+	int err = held_command_spawn(argv, &r->command);
 
 	if (err) {
 		fprintf(stderr, "fathom record: cannot run %s: %s\n", argv[0], strerror(-err));
@@ -358,9 +358,9 @@ static int plan_and_record(const struct config *config)
 	if (!err)
 		err = record(&r);
 	sampler_destroy(r.sampler);
-	record_targets_deinit(&r.targets);
+	watched_targets_deinit(&r.targets);
 	loop_destroy(r.loop);
-	record_command_deinit(&r.command);
+	held_command_deinit(&r.command);
 	record_plan_deinit(&r.plan);
 	return err ? EXIT_FAILED : EXIT_DONE;
 }

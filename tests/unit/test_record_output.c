@@ -316,7 +316,7 @@ static void each_trouble_has_a_line(void **state)
 static void a_failed_command_is_reported(void **state)
 {
 	struct metrics metrics = { 0 };
-	struct record_command command = { .name = "make", .ended = true };
+	struct held_command command = { .name = "make", .ended = true };
 	struct record_result r = {
 		.metrics = &metrics, .summary.of[SAMPLE_TYPE_TICKS].count = 1, .command = &command
 	};

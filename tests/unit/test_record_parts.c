@@ -27,9 +27,9 @@
 /* ---- the command ----------------------------------------------------------------------------- */
 
 /* Waits until the command has ended, as SIGCHLD would signal; returns its status. */
-static int ended_with(struct record_command *command)
+static int ended_with(struct held_command *command)
 {
-	while (!record_command_reap(command))
+	while (!held_command_reap(command))
 		waitid(P_PID, (id_t)command->pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
 	assert_true(command->ended);
 	return command->status;
@@ -38,69 +38,68 @@ static int ended_with(struct record_command *command)
 static void a_command_waits_for_the_start(void **state)
 {
 	char path[] = "/tmp/fathom-test-XXXXXX", script[64];
-	struct record_command command;
+	struct held_command command;
 	struct stat info;
 
 	(void)state;
 	close(mkstemp(path));
 	snprintf(script, sizeof(script), "rm %s; exit 3", path);
-	assert_int_equal(
-		record_command_spawn(ARGV((char *)"sh", (char *)"-c", script), &command), 0);
+	assert_int_equal(held_command_spawn(ARGV((char *)"sh", (char *)"-c", script), &command), 0);
 	assert_string_equal(command.name, "sh");
-	assert_false(record_command_reap(&command));
+	assert_false(held_command_reap(&command));
 	assert_int_equal(stat(path, &info), 0);
-	assert_int_equal(record_command_go(&command), 0);
+	assert_int_equal(held_command_go(&command), 0);
 	assert_int_equal(command.go_fd, -1);
 	assert_int_equal(command.exec_fd, -1);
 	assert_int_equal(WEXITSTATUS(ended_with(&command)), 3);
 	assert_int_equal(stat(path, &info), -1);
-	assert_true(record_command_reap(&command));
-	record_command_deinit(&command);
+	assert_true(held_command_reap(&command));
+	held_command_deinit(&command);
 	assert_int_equal(command.pid, -1);
-	assert_false(record_command_reap(&command));
+	assert_false(held_command_reap(&command));
 }
 
 /* SIGPIPE would end `fathom record` without a message. */
 static void a_command_that_is_dead_before_the_start(void **state)
 {
-	struct record_command command;
+	struct held_command command;
 
 	(void)state;
-	assert_int_equal(record_command_spawn(ARGV((char *)"true"), &command), 0);
+	assert_int_equal(held_command_spawn(ARGV((char *)"true"), &command), 0);
 	assert_int_equal(kill(command.pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)command.pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
-	assert_int_equal(record_command_go(&command), -EPIPE);
+	assert_int_equal(held_command_go(&command), -EPIPE);
 	assert_int_equal(WTERMSIG(ended_with(&command)), SIGKILL);
-	record_command_deinit(&command);
+	held_command_deinit(&command);
 }
 
 static void a_command_that_cannot_be_executed_says_why(void **state)
 {
-	struct record_command command;
+	struct held_command command;
 
 	(void)state;
-	assert_int_equal(record_command_spawn(ARGV((char *)"/no/such/program"), &command), 0);
-	assert_int_equal(record_command_go(&command), -ENOENT);
+	assert_int_equal(held_command_spawn(ARGV((char *)"/no/such/program"), &command), 0);
+	assert_int_equal(held_command_go(&command), -ENOENT);
 	assert_int_equal(WEXITSTATUS(ended_with(&command)), 127);
-	record_command_deinit(&command);
-	assert_int_equal(record_command_spawn(ARGV((char *)"/etc"), &command), 0);
-	assert_int_equal(record_command_go(&command), -EACCES);
+	held_command_deinit(&command);
+	assert_int_equal(held_command_spawn(ARGV((char *)"/etc"), &command), 0);
+	assert_int_equal(held_command_go(&command), -EACCES);
 	ended_with(&command);
-	record_command_deinit(&command);
+	held_command_deinit(&command);
 }
 
 static void a_command_that_was_not_started_leaves_nothing(void **state)
 {
 	char path[] = "/tmp/fathom-test-XXXXXX";
-	struct record_command command;
+	struct held_command command;
 	struct stat info;
 	pid_t pid;
 
 	(void)state;
 	close(mkstemp(path));
-	assert_int_equal(record_command_spawn(ARGV((char *)"rm", path), &command), 0);
+	assert_int_equal(held_command_spawn(ARGV((char *)"rm", path), &command), 0);
 	pid = command.pid;
-	record_command_deinit(&command);
+	held_command_deinit(&command);
 	assert_int_equal(command.go_fd, -1);
 	assert_int_equal(command.exec_fd, -1);
 	assert_int_equal(stat(path, &info), 0);
@@ -111,15 +110,15 @@ static void a_command_that_was_not_started_leaves_nothing(void **state)
 
 static void a_command_that_runs_is_left_alone(void **state)
 {
-	struct record_command command;
+	struct held_command command;
 	pid_t pid;
 	int status;
 
 	(void)state;
-	assert_int_equal(record_command_spawn(ARGV((char *)"sleep", (char *)"1000"), &command), 0);
+	assert_int_equal(held_command_spawn(ARGV((char *)"sleep", (char *)"1000"), &command), 0);
 	pid = command.pid;
-	assert_int_equal(record_command_go(&command), 0);
-	record_command_deinit(&command); /* does not wait */
+	assert_int_equal(held_command_go(&command), 0);
+	held_command_deinit(&command); /* does not wait */
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WTERMSIG(status), SIGKILL);
@@ -128,42 +127,42 @@ static void a_command_that_runs_is_left_alone(void **state)
 /* The command does not inherit the signals that the loop blocks. */
 static void a_command_has_no_signal_blocked(void **state)
 {
-	struct record_command command;
+	struct held_command command;
 	sigset_t all, before;
 
 	(void)state;
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
-	assert_int_equal(record_command_spawn(
+	assert_int_equal(held_command_spawn(
 				 ARGV((char *)"sh", (char *)"-c", (char *)"kill -TERM $$; exit 9"),
 				 &command),
 		0);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	assert_int_equal(record_command_go(&command), 0);
+	assert_int_equal(held_command_go(&command), 0);
 	assert_true(WIFSIGNALED(ended_with(&command)));
 	assert_int_equal(WTERMSIG(command.status), SIGTERM);
-	record_command_deinit(&command);
+	held_command_deinit(&command);
 }
 
 /* The command inherits no descriptor: an inherited pipe would never report its end. */
 static void a_command_inherits_nothing(void **state)
 {
-	struct record_command command, second;
+	struct held_command command, second;
 
 	(void)state;
 	for (int fd = 3; fd < 10; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC); /* inherited by the test */
-	assert_int_equal(record_command_spawn(ARGV((char *)"true"), &second), 0);
+	assert_int_equal(held_command_spawn(ARGV((char *)"true"), &second), 0);
 	assert_int_equal(
-		record_command_spawn(ARGV((char *)"sh", (char *)"-c",
-					     (char *)"for fd in 4 5 6 7 8 9; do "
-						     "test ! -e /proc/self/fd/$fd || exit 1; done"),
+		held_command_spawn(ARGV((char *)"sh", (char *)"-c",
+					   (char *)"for fd in 4 5 6 7 8 9; do "
+						   "test ! -e /proc/self/fd/$fd || exit 1; done"),
 			&command),
 		0);
-	assert_int_equal(record_command_go(&command), 0);
+	assert_int_equal(held_command_go(&command), 0);
 	assert_int_equal(ended_with(&command), 0);
-	record_command_deinit(&command);
-	record_command_deinit(&second);
+	held_command_deinit(&command);
+	held_command_deinit(&second);
 }
 
 static size_t open_descriptors(void)
@@ -177,14 +176,14 @@ static size_t open_descriptors(void)
 
 static int spawn_true(void *context)
 {
-	return record_command_spawn(ARGV((char *)"true"), context);
+	return held_command_spawn(ARGV((char *)"true"), context);
 }
 
 static void failures_leave_no_descriptor(void **state)
 {
 	static const struct refused_call fork_fails = { SYS_clone, EAGAIN, 0 };
 	static const struct refused_call pipe_fails = { SYS_pipe2, EMFILE, 0 };
-	struct record_command command = { .pid = -1 };
+	struct held_command command = { .pid = -1 };
 	size_t before = open_descriptors();
 
 	(void)state;
@@ -198,7 +197,7 @@ static void failures_leave_no_descriptor(void **state)
 
 struct watched {
 	struct loop *loop;
-	struct record_targets targets;
+	struct watched_targets targets;
 	struct collect_options who;
 	int ends; /* calls of ended() */
 	int ready[2]; /* the target's pipe: it ends when this is closed */
@@ -216,7 +215,7 @@ static int watch_targets(void *context)
 {
 	struct watched *w = context;
 
-	return record_targets_watch(&w->targets, &w->who, w->loop, on_all_ended, w);
+	return watched_targets_watch(&w->targets, &w->who, w->loop, on_all_ended, w);
 }
 
 static uint32_t start_target(void)
@@ -245,15 +244,15 @@ static void the_end_of_all_targets_is_reported_once(void **state)
 	(void)state;
 	assert_int_equal(loop_create(&w.loop), 0);
 	assert_int_equal(watch_targets(&w), 0);
-	assert_false(record_targets_ended(&w.targets));
+	assert_false(watched_targets_ended(&w.targets));
 	kill_target(pids[0]);
-	assert_false(record_targets_ended(&w.targets));
+	assert_false(watched_targets_ended(&w.targets));
 	kill_target(pids[1]);
 	assert_int_equal(loop_run(w.loop), 0);
 	assert_int_equal(w.ends, 1);
-	assert_true(record_targets_ended(&w.targets));
-	record_targets_deinit(&w.targets);
-	assert_false(record_targets_ended(&w.targets));
+	assert_true(watched_targets_ended(&w.targets));
+	watched_targets_deinit(&w.targets);
+	assert_false(watched_targets_ended(&w.targets));
 	loop_destroy(w.loop);
 }
 
@@ -268,16 +267,16 @@ static void a_target_that_is_gone_counts_as_ended(void **state)
 	before = open_descriptors();
 	kill_target(pids[0]);
 	assert_int_equal(watch_targets(&w), 0);
-	assert_false(record_targets_ended(&w.targets));
+	assert_false(watched_targets_ended(&w.targets));
 	assert_int_equal(open_descriptors(), before + 1);
 	kill_target(pids[1]);
 	assert_int_equal(loop_run(w.loop), 0);
 	assert_int_equal(w.ends, 1);
-	record_targets_deinit(&w.targets);
+	watched_targets_deinit(&w.targets);
 	/* All targets have ended: there is nothing to wait for. */
 	assert_int_equal(watch_targets(&w), 0);
-	assert_true(record_targets_ended(&w.targets));
-	record_targets_deinit(&w.targets);
+	assert_true(watched_targets_ended(&w.targets));
+	watched_targets_deinit(&w.targets);
 	assert_int_equal(open_descriptors(), before);
 	loop_destroy(w.loop);
 }
@@ -292,7 +291,7 @@ static void targets_are_released(void **state)
 	assert_int_equal(loop_create(&w.loop), 0);
 	before = open_descriptors();
 	assert_int_equal(watch_targets(&w), 0);
-	record_targets_deinit(&w.targets);
+	watched_targets_deinit(&w.targets);
 	assert_int_equal(open_descriptors(), before);
 	kill_target(pid);
 	loop_destroy(w.loop);
@@ -305,8 +304,8 @@ static void without_targets_nothing_is_watched(void **state)
 	(void)state;
 	assert_int_equal(loop_create(&w.loop), 0);
 	assert_int_equal(watch_targets(&w), 0);
-	assert_false(record_targets_ended(&w.targets));
-	record_targets_deinit(&w.targets);
+	assert_false(watched_targets_ended(&w.targets));
+	watched_targets_deinit(&w.targets);
 	loop_destroy(w.loop);
 }
 
@@ -325,7 +324,7 @@ static void threads_are_watched_alone(void **state)
 	kill_target(pid);
 	assert_int_equal(loop_run(w.loop), 0);
 	assert_int_equal(w.ends, 1);
-	record_targets_deinit(&w.targets);
+	watched_targets_deinit(&w.targets);
 	loop_destroy(w.loop);
 }
 
@@ -345,7 +344,7 @@ static void targets_that_cannot_be_watched_are_skipped(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(with_refused_call(&cases[i], watch_targets, &w), 0);
 		assert_int_equal(w.targets.count, 0);
-		assert_false(record_targets_ended(&w.targets));
+		assert_false(watched_targets_ended(&w.targets));
 		assert_int_equal(open_descriptors(), before);
 	}
 	kill_target(pid);

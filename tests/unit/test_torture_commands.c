@@ -23,18 +23,18 @@ static int spawn(void *context)
 {
 	char *argv[] = { (char *)"true", NULL };
 
-	return record_command_spawn(argv, context);
+	return held_command_spawn(argv, context);
 }
 
 static void end_command(void *context, int result)
 {
 	if (!result)
-		record_command_deinit(context);
+		held_command_deinit(context);
 }
 
 static void a_command_that_cannot_be_spawned(void **state)
 {
-	struct record_command command;
+	struct held_command command;
 	struct torture t = { .operation = spawn, .end = end_command, .context = &command };
 
 	(void)state;
@@ -43,7 +43,7 @@ static void a_command_that_cannot_be_spawned(void **state)
 
 struct targets {
 	struct loop *loop;
-	struct record_targets targets;
+	struct watched_targets targets;
 	uint32_t pids[2];
 };
 
@@ -57,7 +57,7 @@ static int watch(void *context)
 	struct targets *t = context;
 	const struct collect_options who = { .tgids = t->pids, .tgid_count = 2 };
 
-	return record_targets_watch(&t->targets, &who, t->loop, on_ended, t);
+	return watched_targets_watch(&t->targets, &who, t->loop, on_ended, t);
 }
 
 /* If watching fails, no target is watched and the run does not end early. */
@@ -66,8 +66,8 @@ static void end_targets(void *context, int result)
 	struct targets *t = context;
 
 	assert_int_equal(t->targets.count, result || torture_failed() ? 0 : 2);
-	assert_false(record_targets_ended(&t->targets));
-	record_targets_deinit(&t->targets);
+	assert_false(watched_targets_ended(&t->targets));
+	watched_targets_deinit(&t->targets);
 }
 
 static void targets_that_cannot_be_watched(void **state)

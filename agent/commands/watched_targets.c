@@ -6,13 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/commands/record.h"
-#include "agent/loop/loop.h"
+#include "agent/commands/watched_targets.h"
 
 /* PIDFD_THREAD (Linux 6.9); older kernels can only watch processes. */
 enum { OF_THREAD = O_EXCL };
 
-static void release_target(struct record_targets *t, size_t at)
+static void release_target(struct watched_targets *t, size_t at)
 {
 	loop_remove(t->loop, t->fds[at]);
 	close(t->fds[at]);
@@ -22,7 +21,7 @@ static void release_target(struct record_targets *t, size_t at)
 
 static void on_end(void *context, int fd, uint32_t epoll_events)
 {
-	struct record_targets *t = context;
+	struct watched_targets *t = context;
 
 	(void)epoll_events;
 	for (size_t i = 0; i < t->count; i++) {
@@ -34,7 +33,7 @@ static void on_end(void *context, int fd, uint32_t epoll_events)
 }
 
 /* A target that is gone already counts as ended. */
-static int watch(struct record_targets *t, uint32_t id, unsigned int flags)
+static int watch(struct watched_targets *t, uint32_t id, unsigned int flags)
 {
 	int fd = (int)syscall(SYS_pidfd_open, id, flags);
 	int err;
@@ -55,7 +54,7 @@ static int watch(struct record_targets *t, uint32_t id, unsigned int flags)
 }
 
 /* If threads are given, only they are watched: they belong to the given processes. */
-static int watch_all(struct record_targets *t, const struct collect_options *who)
+static int watch_all(struct watched_targets *t, const struct collect_options *who)
 {
 	int err = 0;
 
@@ -66,34 +65,34 @@ static int watch_all(struct record_targets *t, const struct collect_options *who
 	return err;
 }
 
-int record_targets_watch(struct record_targets *ret_targets, const struct collect_options *who,
+int watched_targets_watch(struct watched_targets *ret_targets, const struct collect_options *who,
 	struct loop *loop, void (*ended)(void *context), void *context)
 {
 	size_t count = who->tid_count ? who->tid_count : who->tgid_count;
-	struct record_targets *t = ret_targets;
+	struct watched_targets *t = ret_targets;
 
 	if (!count)
 		return 0;
-	*t = (struct record_targets){ .loop = loop, .ended = ended, .context = context };
+	*t = (struct watched_targets){ .loop = loop, .ended = ended, .context = context };
 	t->fds = calloc(count, sizeof(*t->fds));
 	if (!t->fds)
 		return -ENOMEM;
 	if (watch_all(t, who))
-		record_targets_deinit(t);
+		watched_targets_deinit(t);
 	return 0;
 }
 
-bool record_targets_ended(const struct record_targets *t)
+bool watched_targets_ended(const struct watched_targets *t)
 {
 	return t->count && !t->left;
 }
 
-void record_targets_deinit(struct record_targets *t)
+void watched_targets_deinit(struct watched_targets *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		if (t->fds[i] >= 0)
 			release_target(t, i);
 	}
 	free(t->fds);
-	*t = (struct record_targets){ 0 };
+	*t = (struct watched_targets){ 0 };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/commands/record.h"
+#include "agent/commands/held_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static _Noreturn void run_child(char **argv, int go_fd, int exec_fd, pid_t paren
 	_exit(127);
 }
 
-int record_command_spawn(char **argv, struct record_command *ret_command)
+int held_command_spawn(char **argv, struct held_command *ret_command)
 {
 	int go[2], exec[2];
 	pid_t parent = getpid(), pid;
@@ -54,19 +54,19 @@ int record_command_spawn(char **argv, struct record_command *ret_command)
 	}
 	close(go[0]);
 	close(exec[1]);
-	*ret_command = (struct record_command){
+	*ret_command = (struct held_command){
 		.name = argv[0], .pid = pid, .go_fd = go[1], .exec_fd = exec[0]
 	};
 	if (pid < 0) {
 		int err = -errno;
 
-		record_command_deinit(ret_command);
+		held_command_deinit(ret_command);
 		return err;
 	}
 	return 0;
 }
 
-int record_command_go(struct record_command *command)
+int held_command_go(struct held_command *command)
 {
 	int err = 0;
 	ssize_t got;
@@ -83,7 +83,7 @@ int record_command_go(struct record_command *command)
 	return got == sizeof(err) ? -err : 0;
 }
 
-bool record_command_reap(struct record_command *command)
+bool held_command_reap(struct held_command *command)
 {
 	if (command->pid > 0 && !command->ended &&
 		waitpid(command->pid, &command->status, WNOHANG) == command->pid)
@@ -91,7 +91,7 @@ bool record_command_reap(struct record_command *command)
 	return command->ended;
 }
 
-void record_command_deinit(struct record_command *command)
+void held_command_deinit(struct held_command *command)
 {
 	if (command->go_fd >= 0)
 		close(command->go_fd);
@@ -100,5 +100,5 @@ void record_command_deinit(struct record_command *command)
 	/* A child that was never started exits on the closed pipe; a running one is left alone. */
 	if (command->pid > 0 && !command->ended && command->go_fd >= 0)
 		waitpid(command->pid, &command->status, 0);
-	*command = (struct record_command){ .pid = -1, .go_fd = -1, .exec_fd = -1 };
+	*command = (struct held_command){ .pid = -1, .go_fd = -1, .exec_fd = -1 };
 }
