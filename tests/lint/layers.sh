@@ -60,6 +60,7 @@ agent/server/export/labels: base/ agent/server/export/payload.h
 agent/server/export/spool: base/ agent/server/export/payload.h
 agent/server/export/remote: base/ agent/server/export/payload.h agent/sampler/profile/sample_labels.def proto/
 agent/server/export/debuginfo: base/ agent/server/export/remote/ proto/
+agent/latency: base/ bpf/abi/latency.h
 agent/top: base/ agent/loop/ agent/report/ agent/sampler/seam/
 '
 

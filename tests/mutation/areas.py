@@ -25,7 +25,7 @@ AREAS = {
                     ["02-c-chain", "05-short-lived", "08-labels"]),
     "loop": (["agent/loop/*.c"], []),
     "top": (["agent/top/*.c"], []),
-    "latency": (["agent/sampler/functions/*.c"], []),
+    "latency": (["agent/latency/*.c", "agent/sampler/functions/*.c"], []),
     "commands": (["agent/commands/*.c", "agent/main.c"], ["01-usage", "22-symbolize", "27-manual-and-completion", "12-interrupt"]),
     "settings": (["agent/settings/*.c"],
                  ["01-usage", "27-manual-and-completion"]),
