@@ -166,6 +166,8 @@ static void test_cpp_names_without_return_type(void **state)
 	assert_true(is_known_as("bool operator< <int>(V<int>)", "_Z1", "operator< <int>"));
 	assert_int_equal(count_of_forms("Foo::operator new(unsigned long)", "_Z1"), 3);
 	assert_int_equal(count_of_forms("Foo::operator bool() const", "_Z1"), 3);
+	assert_int_equal(count_of_forms("operator new(unsigned long)", "_Z1"), 3);
+	assert_true(is_known_as("void* operator new <a>(int)", "_Z1", "operator new <a>"));
 	assert_true(is_known_as("int my_operator<int>(int)", "_Z1", "my_operator<int>"));
 }
 
