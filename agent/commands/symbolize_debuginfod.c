@@ -68,7 +68,13 @@ static int fetch(struct debuginfod *d, const struct build_id *id, const char *na
 static void symbolize_debuginfod_add(
 	struct debug_files *debug_files, int fd, enum debug_file_role role)
 {
-	debug_files->items[debug_files->count++] = (struct debug_file){ .fd = fd, .role = role };
+	struct stat st;
+
+	debug_files->items[debug_files->count++] = (struct debug_file){
+		.fd = fd,
+		.role = role,
+		.bytes = fstat(fd, &st) ? 0 : (uint64_t)st.st_size,
+	};
 }
 
 bool symbolize_fetch(const struct symbolize_indexes *indexes, const struct build_id *id,

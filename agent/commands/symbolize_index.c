@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/failure.h"
 #include "base/file_state.h"
+#include "base/foreign.h"
 #include "symbolizer/builds/cache.h"
 #include "symbolizer/builds/debug_search.h"
 #include "symbolizer/debuginfod/debuginfod.h"
@@ -192,15 +193,20 @@ static int symbolize_index_wait_for(const struct job *job, struct sandbox *sandb
 static int build_to(int output_fd, const struct job *job, struct index **ret_index)
 {
 	const char *path = job->file->path;
-	const struct sandbox_files files = {
+	struct sandbox_files files = {
 		.elf_fd = job->file->elf_fd,
 		.output_fd = output_fd,
 		.debug_files = *job->debug_files,
 		.may_ask = true,
 	};
 	struct sandbox sandbox;
-	int err = sandbox_start_files(&files, &limits, &sandbox);
+	struct stat st;
+	int err = foreign_look(files.elf_fd, &st);
 
+	if (!err) {
+		files.elf_bytes = (uint64_t)st.st_size;
+		err = sandbox_start_files(&files, &limits, &sandbox);
+	}
 	if (err) {
 		fprintf(stderr, "fathom symbolize: cannot start the indexer: %s\n", strerror(-err));
 		return err;

@@ -148,6 +148,18 @@ static int build_keep_search(struct build *build, const struct debug_search *sea
 	return build->root_fd < 0 ? -errno : 0;
 }
 
+/* 0 if the file is unreadable, as the builder will find. -EAGAIN: it does not answer. */
+static int file_bytes(int fd, uint64_t *ret_bytes)
+{
+	struct stat st;
+	int err = foreign_look(fd, &st);
+
+	if (err == -EAGAIN)
+		return err;
+	*ret_bytes = err ? 0 : (uint64_t)st.st_size;
+	return 0;
+}
+
 /* *FD is taken on success. */
 static int request_create_build(
 	const struct builds *b, const struct request *r, int *fd, struct build **ret)
@@ -168,7 +180,9 @@ static int request_create_build(
 		.entry.fd = -1,
 		.sandbox = { .pid = -1, .result_fd = -1 },
 	};
-	err = build_keep_search(build, r->search);
+	err = file_bytes(*fd, &build->elf_bytes);
+	if (!err)
+		err = build_keep_search(build, r->search);
 	if (!err)
 		err = build_add_tag(build, r->tag);
 	if (err)
@@ -176,13 +190,6 @@ static int request_create_build(
 	build->elf_fd = take_fd(fd);
 	*ret = take(build);
 	return 0;
-}
-
-static uint64_t file_bytes(int fd)
-{
-	struct stat st;
-
-	return foreign_look(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
 /* The debug file may be most of the work. Only the one found by build ID is known so far. */
@@ -210,7 +217,7 @@ static int request_enqueue(struct builds *b, const struct request *r, int *fd)
 	err = request_create_build(b, r, fd, &build);
 	if (err)
 		return err;
-	build->bytes = file_bytes(build->elf_fd) + debug_file_bytes(build);
+	build->bytes = build->elf_bytes + debug_file_bytes(build);
 	builds_arrive(b, build);
 	if (!pause_ns) {
 		builds_move(b, build, BUILD_WAITING);

@@ -54,8 +54,9 @@ void builds_destroy(struct builds *b);
  * module's file; ownership moves in, closed in any case) waits for a sandbox. FD -1: look in the
  * cache only. If the module's build failed before, `done` gets NULL at once. If its builder was
  * killed or could not be started, the build is retried after 1, 4 and 16 seconds; after that `done`
- * gets NULL, and the module may be requested again. On error (-EAGAIN, -ENOMEM, -E2BIG for too many
- * requests of one module) `done` is not called.
+ * gets NULL, and the module may be requested again. On error (-EAGAIN for a
+ * full queue or a file that does not answer, -ENOMEM, -E2BIG for too many requests of one module)
+ * `done` is not called.
  */
 int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_t tag);
 /*

@@ -9,6 +9,7 @@
  * again later.
  */
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -29,11 +30,16 @@ bool builds_debug_wants(struct builds *b, struct build *build, const struct inde
 
 /* ---- the files ------------------------------------------------------------------------------ */
 
-/* FD is taken. */
+/* FD, a file of our own, is taken. */
 static void build_add_file(struct build *build, int fd, enum debug_file_role role)
 {
-	build->debug_files.items[build->debug_files.count++] =
-		(struct debug_file){ .fd = fd, .role = role };
+	struct stat st;
+
+	build->debug_files.items[build->debug_files.count++] = (struct debug_file){
+		.fd = fd,
+		.role = role,
+		.bytes = fstat(fd, &st) ? 0 : (uint64_t)st.st_size,
+	};
 	build->fetched_files++;
 }
 

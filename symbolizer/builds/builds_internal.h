@@ -53,6 +53,7 @@ struct build {
 	struct build *next, **link; /* in its state's list; link NULL = in none */
 	struct module_id id;
 	int elf_fd;
+	uint64_t elf_bytes; /* its size when the build was requested */
 	struct debug_files debug_files;
 	uint64_t bytes; /* size of these files, an estimate of the build's cost */
 	uint64_t wanted; /* number of builds_want() calls: waiters */

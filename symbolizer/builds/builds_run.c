@@ -90,6 +90,7 @@ static int build_start_sandbox(struct builds *b, struct build *build)
 {
 	const struct sandbox_files files = {
 		.elf_fd = build->elf_fd,
+		.elf_bytes = build->elf_bytes,
 		.output_fd = build->entry.fd,
 		.debug_files = build->debug_files,
 		.may_ask = build->searches,
@@ -218,7 +219,10 @@ static void build_answer_better(
 	if (question->of != SANDBOX_OF_MODULE && id->size > 1) {
 		if (!debug_search_open_by_id(build->directories, id, &bytes, &fd))
 			found.items[found.count++] = (struct debug_file){
-				.fd = fd, .role = DEBUG_FILE_SUPPLEMENTARY, .is_ours = true
+				.fd = fd,
+				.role = DEBUG_FILE_SUPPLEMENTARY,
+				.is_ours = true,
+				.bytes = bytes,
 			};
 		else if (builds_debug_ask_alternate(b, build, id))
 			return;

@@ -89,6 +89,7 @@ static void try_path(
 	s->states[s->found->count] = st;
 	s->found->items[s->found->count] = *kind;
 	s->found->items[s->found->count].is_ours = root == s->roots[1];
+	s->found->items[s->found->count].bytes = (uint64_t)st.st_size;
 	s->found->items[s->found->count++].fd = take_fd(&fd);
 }
 
@@ -451,22 +452,22 @@ int debug_search_open_by_id(
 
 /* ---- .dwo files ----------------------------------------------------------------------------- */
 
-static bool debug_search_open_split(const struct search *s, const char *path, int *ret_fd)
+static bool debug_search_open_split(
+	const struct search *s, const char *path, struct stat *ret_stat, int *ret_fd)
 {
 	const char *name = strrchr(path, '/');
 	char folder[PATH_MAX];
 	struct place place;
-	struct stat st;
 	int length;
 
 	for (int i = 0; i < ROOTS && path[0] == '/'; i++)
-		if (s->roots[i] >= 0 && !foreign_open_below(s->roots[i], path, &st, ret_fd))
+		if (s->roots[i] >= 0 && !foreign_open_below(s->roots[i], path, ret_stat, ret_fd))
 			return true;
 	if (!folder_of(s->options->path, folder))
 		return false;
 	length = snprintf(place.text, sizeof(place.text), "%s%s", folder, name ? name + 1 : path);
 	return length > 0 && (size_t)length < sizeof(place.text) &&
-	       !foreign_open_below(home_root(s), place.text, &st, ret_fd);
+	       !foreign_open_below(home_root(s), place.text, ret_stat, ret_fd);
 }
 
 size_t debug_search_add_split(const struct debug_search *search, const struct index *index,
@@ -480,12 +481,15 @@ size_t debug_search_add_split(const struct debug_search *search, const struct in
 	open_roots(&s);
 	for (size_t i = 0; i < index_wanted_count(index); i++) {
 		struct debug_file *c = &debug_files->items[debug_files->count];
+		struct stat st;
 
 		if (debug_files->count == DEBUG_FILES_MAX_SPLIT)
 			break;
 		*c = (struct debug_file){ .role = DEBUG_FILE_SPLIT };
-		if (debug_search_open_split(&s, index_wanted(index, i), &c->fd))
-			debug_files->count++;
+		if (!debug_search_open_split(&s, index_wanted(index, i), &st, &c->fd))
+			continue;
+		c->bytes = (uint64_t)st.st_size;
+		debug_files->count++;
 	}
 	if (s.roots[1] >= 0)
 		close(s.roots[1]);

@@ -21,6 +21,7 @@ struct debug_file {
 	enum debug_file_role role;
 	uint32_t crc; /* of DEBUG_FILE_LINKED */
 	bool is_ours; /* found below our own root, not the mapping process's */
+	uint64_t bytes; /* its size, for the limits of the builder */
 };
 
 /* Most are .dwo files; programs with more units than this ship a .dwp package. */

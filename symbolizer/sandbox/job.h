@@ -11,6 +11,7 @@
 
 struct sandbox_files {
 	int elf_fd; /* read */
+	uint64_t elf_bytes; /* its size, for the limits of the builder */
 	int output_fd; /* empty; written */
 	struct debug_files debug_files; /* read if they belong to the ELF file */
 	bool may_ask; /* the child may ask its parent for more debug files */

@@ -104,19 +104,12 @@ static int gather_fds(const struct sandbox_files *files, int result_fd, struct c
 	return err;
 }
 
-static uint64_t bytes_of(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
-}
-
 static uint64_t sandbox_bytes_of(const struct debug_files *debug_files)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < debug_files->count; i++)
-		bytes += bytes_of(debug_files->items[i].fd);
+		bytes += debug_files->items[i].bytes;
 	return bytes;
 }
 
@@ -155,15 +148,19 @@ int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_
 		.question = take(question),
 		.limits = *limits,
 	};
-	sandbox_grant(ret_sandbox, bytes_of(files->elf_fd) + sandbox_bytes_of(&files->debug_files));
+	sandbox_grant(ret_sandbox, files->elf_bytes + sandbox_bytes_of(&files->debug_files));
 	return 0;
 }
 
 int sandbox_start(
 	int elf_fd, int output_fd, const struct sandbox_limits *limits, struct sandbox *ret_sandbox)
 {
-	const struct sandbox_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
+	struct sandbox_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
+	struct stat st;
 
+	if (fstat(elf_fd, &st))
+		return -errno;
+	files.elf_bytes = (uint64_t)st.st_size;
 	return sandbox_start_files(&files, limits, ret_sandbox);
 }
 

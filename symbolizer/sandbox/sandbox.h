@@ -89,7 +89,7 @@ struct sandbox_limits sandbox_limits_for(const struct sandbox_limits *limits, ui
 /* Starts the child; descriptors in FILES are borrowed. */
 int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);
-/* Like sandbox_start_files(), with no debug files. */
+/* Like sandbox_start_files(), with no debug files. May wait for the file: it asks for its size. */
 int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits,
 	struct sandbox *ret_sandbox);
 /*
