@@ -36,11 +36,11 @@ void turn_stats_add(struct turn_stats *s, const struct loop_turn *turn)
 		bucket++;
 	s->buckets[bucket]++;
 	s->sum_ns += turn->duration_ns;
+	if (turn->duration_ns > s->longest.turn.duration_ns)
+		s->longest = (struct observed_turn){ .real_ns = clock_real_ns(), .turn = *turn };
 	if (turn->duration_ns <= LONG_NS)
 		return;
 	s->last_long = (struct observed_turn){ .real_ns = clock_real_ns(), .turn = *turn };
-	if (turn->duration_ns > s->longest.turn.duration_ns)
-		s->longest = s->last_long;
 	turn_stats_log(s, turn);
 }
 

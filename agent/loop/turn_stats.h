@@ -22,7 +22,7 @@ struct observed_turn {
 struct turn_stats {
 	uint64_t buckets[TURN_STATS_BOUNDS + 1]; /* turns above all bounds are in the last one */
 	uint64_t sum_ns;
-	struct observed_turn last_long, longest; /* `longest` only among the long ones */
+	struct observed_turn last_long, longest; /* of the long ones; of all */
 	uint64_t unlogged; /* long turns since the last log line */
 	struct log_rate log;
 };
