@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes on beside an agent in the soak: each attack is a thread that repeats itself until told to stop."""
+import errno
 import random
 
 from flood import Flood
@@ -9,6 +10,19 @@ TWIN = ("gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -DTWIN=%d "
         "-Wl,--build-id=0xf0f1aa2233445566778899aabbccddeeff0011aa -o {out} {source}")
 ZERO_BYTES = 128 << 20
 twins = {n: built("twin.c", "soak-twin-%d" % n, TWIN % n) for n in (1, 2)}
+
+
+def launched(*argv, **options):
+    """A program that was just written. A child of another thread that has not executed its own program yet
+    has the file open for writing, too."""
+    for _ in range(100):
+        try:
+            return subprocess.Popen(argv, stdout=subprocess.DEVNULL, **options)
+        except OSError as error:
+            if error.errno != errno.ETXTBSY:
+                raise
+            time.sleep(.02)
+    stop("%s stays busy" % argv[0])
 
 
 class Attack(threading.Thread):
@@ -44,7 +58,7 @@ class Attack(threading.Thread):
 
     def runs_briefly(self, path):
         """A program that runs for so long that it is sampled, and is deleted."""
-        p = subprocess.Popen([path, "10"], stdout=subprocess.DEVNULL, preexec_fn=lambda: os.nice(10))
+        p = launched(path, "10", preexec_fn=lambda: os.nice(10))
         self.over.wait(.4)
         os.unlink(path)
         p.kill()
