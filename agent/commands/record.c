@@ -257,7 +257,7 @@ static int write_report(struct record *r, struct report_summary *ret_summary)
 		fprintf(stderr, "fathom record: cannot make the profile: %s\n", strerror(-err));
 		return err;
 	}
-	err = record_output_write(r->plan.output, &out);
+	err = output_file_write(r->plan.output, &out);
 	if (err)
 		fprintf(stderr, "fathom record: cannot write %s: %s\n", r->plan.output,
 			strerror(-err));
@@ -347,7 +347,7 @@ static int plan_and_record(const struct config *config)
 	err = record_plan(config, &r.plan);
 	if (err)
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
-	err = record_output_check(r.plan.output);
+	err = output_file_check(r.plan.output);
 	if (err) {
 		fprintf(stderr, "fathom record: cannot write %s: %s\n", r.plan.output,
 			strerror(-err));

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "agent/commands/held_command.h"
+#include "agent/commands/output_file.h"
 #include "agent/commands/watched_targets.h"
 #include "agent/report/report.h"
 #include "agent/sampler/sampler.h"
@@ -28,10 +29,6 @@ int record_plan(const struct config *config, struct record_plan *ret_plan);
 void record_plan_deinit(struct record_plan *plan);
 
 /* record_output.c */
-/* Checks that PATH can be written, so that a long recording does not fail at its end. */
-int record_output_check(const char *path);
-int record_output_write(const char *path, const struct buffer *bytes);
-
 struct record_result {
 	const struct metrics *metrics;
 	struct report_summary summary;

@@ -1,58 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "agent/commands/record.h"
 #include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
-
-/* Pipes and devices are written in place; regular files are replaced atomically. */
-static bool is_special(const char *path)
-{
-	struct stat info;
-
-	return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-}
-
-int record_output_check(const char *path)
-{
-	char directory[4096];
-	const char *slash = strrchr(path, '/');
-	struct stat info;
-
-	if (!strcmp(path, "-"))
-		return 0;
-	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-		return -EISDIR; /* which root may write */
-	if (is_special(path))
-		return access(path, W_OK) ? -errno : 0;
-	if (slash && (size_t)(slash - path) >= sizeof(directory))
-		return -ENAMETOOLONG;
-	snprintf(directory, sizeof(directory), "%.*s", slash ? MAX((int)(slash - path), 1) : 1,
-		slash ? path : ".");
-	return access(directory, W_OK | X_OK) ? -errno : 0;
-}
-
-int record_output_write(const char *path, const struct buffer *bytes)
-{
-	autoclose int fd = -1;
-
-	if (!strcmp(path, "-"))
-		return io_write_all(STDOUT_FILENO, bytes->bytes, bytes->size);
-	if (!is_special(path))
-		return io_replace_file(AT_FDCWD, path, bytes->bytes, bytes->size, 0644);
-	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	return io_write_all(fd, bytes->bytes, bytes->size);
-}
 
 static double record_output_percent(uint64_t part, uint64_t whole)
 {

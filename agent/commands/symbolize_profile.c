@@ -447,7 +447,7 @@ static int write_message(const Perftools__Profiles__Profile *message, const char
 		return plain.error;
 	plain.size = perftools__profiles__profile__pack(message, room);
 	err = pprof_gzip(&plain, &gzip);
-	return err ? err : record_output_write(path, &gzip);
+	return err ? err : output_file_write(path, &gzip);
 }
 
 static int symbolize_profile_add_names(struct symbolize_indexes *indexes,
@@ -490,7 +490,7 @@ int symbolize_profile(struct symbolize_indexes *indexes, const struct symbolize_
 {
 	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
 	const char *why = "";
-	int err = record_output_check(output);
+	int err = output_file_check(output);
 
 	if (err)
 		return symbolize_profile_failed(output, strerror(-err));

@@ -50,7 +50,7 @@ static int write_text(const char *path, const char *text)
 
 	buffer_init(&bytes, 64);
 	assert_int_equal(buffer_string(&bytes, text), 0);
-	err = record_output_write(path, &bytes);
+	err = output_file_write(path, &bytes);
 	buffer_deinit(&bytes);
 	return err;
 }
@@ -63,7 +63,7 @@ static void a_file_is_replaced_as_a_whole(void **state)
 	(void)state;
 	assert_int_equal(write_text(below("f"), "first"), 0);
 	before = open(below("f"), O_RDONLY);
-	assert_int_equal(record_output_check(below("f")), 0);
+	assert_int_equal(output_file_check(below("f")), 0);
 	assert_int_equal(write_text(below("f"), "2nd"), 0);
 	content_is(below("f"), "2nd");
 	/* A reader that has the old file open keeps it. */
@@ -80,7 +80,7 @@ static void a_pipe_is_written_in_place(void **state)
 
 	(void)state;
 	assert_int_equal(mkfifo(below("pipe"), 0600), 0);
-	assert_int_equal(record_output_check(below("pipe")), 0);
+	assert_int_equal(output_file_check(below("pipe")), 0);
 	reader = open(below("pipe"), O_RDONLY | O_NONBLOCK);
 	assert_int_equal(write_text(below("pipe"), "text"), 0);
 	assert_int_equal(read(reader, text, sizeof(text)), 4);
@@ -94,20 +94,20 @@ static void unwritable_outputs_are_detected_in_advance(void **state)
 	char longest[5000];
 
 	(void)state;
-	assert_int_equal(record_output_check("-"), 0);
-	assert_int_equal(record_output_check("in-this-directory"), 0);
-	assert_int_equal(record_output_check("/in-the-root"), access("/", W_OK) ? -errno : 0);
-	assert_int_equal(record_output_check("/dev/null"), 0);
-	assert_int_equal(record_output_check(directory), -EISDIR);
-	assert_int_equal(record_output_check(below("no/such")), -ENOENT);
+	assert_int_equal(output_file_check("-"), 0);
+	assert_int_equal(output_file_check("in-this-directory"), 0);
+	assert_int_equal(output_file_check("/in-the-root"), access("/", W_OK) ? -errno : 0);
+	assert_int_equal(output_file_check("/dev/null"), 0);
+	assert_int_equal(output_file_check(directory), -EISDIR);
+	assert_int_equal(output_file_check(below("no/such")), -ENOENT);
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = 0;
 	longest[4095] = '/';
-	assert_int_equal(record_output_check(longest), -ENAMETOOLONG);
+	assert_int_equal(output_file_check(longest), -ENAMETOOLONG);
 	longest[4095] = 'x';
 	longest[4094] = '/';
 	longest[0] = '/';
-	assert_int_equal(record_output_check(longest), -ENAMETOOLONG); /* the kernel's limit */
+	assert_int_equal(output_file_check(longest), -ENAMETOOLONG); /* the kernel's limit */
 	assert_int_equal(write_text(directory, "x"), -EISDIR);
 	assert_int_equal(write_text(below("no/such"), "x"), -ENOENT);
 	assert_int_equal(write_text("/dev/full", "x"), -ENOSPC);
@@ -116,19 +116,19 @@ static void unwritable_outputs_are_detected_in_advance(void **state)
 static int check_null(void *context)
 {
 	(void)context;
-	return record_output_check("/dev/null");
+	return output_file_check("/dev/null");
 }
 
 static int check_file(void *context)
 {
 	(void)context;
-	return record_output_check(below("f"));
+	return output_file_check(below("f"));
 }
 
 static int check_in_root(void *context)
 {
 	(void)context;
-	return record_output_check("/in-the-root");
+	return output_file_check("/in-the-root");
 }
 
 static void a_place_that_may_not_be_written_is_refused(void **state)
