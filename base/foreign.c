@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #include "base/cleanup.h"
 #include "base/host.h"
@@ -71,6 +73,35 @@ static int open_now(const struct foreign_path *p, int *ret_fd)
 	return -EINVAL;
 }
 
+int foreign_send_now(int socket_fd, const void *bytes, size_t size, const int *fds, size_t fd_count)
+{
+	union {
+		char bytes[CMSG_SPACE(FOREIGN_SEND_FILES * sizeof(int))];
+		struct cmsghdr header;
+	} control = { { 0 } };
+	struct iovec part = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = size };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	size_t fds_bytes = fd_count * sizeof(*fds);
+	ssize_t sent;
+
+	if (fd_count > FOREIGN_SEND_FILES)
+		return -E2BIG;
+	if (fd_count) {
+		control.header = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(fds_bytes),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+		};
+		memcpy(CMSG_DATA(&control.header), fds, fds_bytes);
+		message.msg_control = control.bytes;
+		message.msg_controllen = CMSG_SPACE(fds_bytes);
+	}
+	sent = sendmsg(socket_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent < 0)
+		return -errno;
+	return (size_t)sent == size ? 0 : -EIO;
+}
+
 /* ---- through the helper, if there is one ---------------------------------------------------- */
 
 int foreign_open(const struct foreign_path *path, int *ret_fd)
@@ -134,4 +165,12 @@ int foreign_open_below(int root_fd, const char *path, struct stat *ret_stat, int
 	if (!err)
 		*ret_fd = take_fd(&fd);
 	return err;
+}
+
+int foreign_send(int socket_fd, const void *bytes, size_t size, const int *fds, size_t fd_count)
+{
+	const struct foreign *f = foreign_current;
+
+	return f ? f->send(f->context, socket_fd, bytes, size, fds, fd_count)
+		 : foreign_send_now(socket_fd, bytes, size, fds, fd_count);
 }

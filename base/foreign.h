@@ -8,6 +8,12 @@
  * (agent/sampler/files/file_helper.h). Without a helper they are made here and now, through
  * base/host.h, so that recordings have the results.
  *
+ * Closing a file may wait as well: a FUSE server is asked at each close(), also by exit() and
+ * dup2(), and the last close of a file may ask an NFS server. So a helper returns descriptors that
+ * are mere paths (O_PATH) and that nobody is asked about at their close; all but the text of /proc
+ * and directories, which never wait, have to be read by the functions below, or by a process that
+ * may wait and reopens them (open_regular_again()). Without a helper they are open for reading.
+ *
  * All functions return 0 (or a length) or a negative errno. A helper adds -EAGAIN: nobody answered
  * in time, or something there did not answer a short while ago. It is transient
  * (failure_is_transient()) and says nothing about the file.
@@ -36,7 +42,13 @@ enum foreign_place {
 	FOREIGN_PLACES,
 };
 
-enum { FOREIGN_TEXT_BYTES = 64 << 20, FOREIGN_PATH_BYTES = 4096 };
+enum {
+	FOREIGN_TEXT_BYTES = 64 << 20,
+	FOREIGN_PATH_BYTES = 4096,
+	/* In one message of foreign_send(). */
+	FOREIGN_SEND_BYTES = 256,
+	FOREIGN_SEND_FILES = 8,
+};
 
 struct foreign_path {
 	enum foreign_place place;
@@ -58,6 +70,9 @@ struct foreign {
 	/* As file_identity_read() (agent/sampler/files/file_identity.h). */
 	int (*identity)(
 		void *context, const struct build_id_question *question, struct module_id *ret_id);
+	/* As foreign_send(). */
+	int (*send)(void *context, int socket_fd, const void *bytes, size_t size, const int *fds,
+		size_t fd_count);
 };
 
 /* NULL = no helper. A global for the same reason as host_current. */
@@ -79,3 +94,13 @@ int foreign_state(int fd, struct file_id *ret_id);
  */
 int foreign_look(int fd, struct stat *ret_stat);
 int foreign_open_below(int root_fd, const char *path, struct stat *ret_stat, int *ret_fd);
+
+/*
+ * Sends a message of SIZE bytes with FD_COUNT files, open for reading, over a socket, without
+ * waiting for room in it. A helper reopens them and sends the message itself, so that we never have
+ * what the receiver gets. FDS: opened by foreign_open(), or any other regular files.
+ */
+int foreign_send(int socket_fd, const void *bytes, size_t size, const int *fds, size_t fd_count);
+/* Likewise, without a helper: files that are mere paths stay so. */
+int foreign_send_now(
+	int socket_fd, const void *bytes, size_t size, const int *fds, size_t fd_count);

@@ -105,6 +105,14 @@ int io_fstat(int fd, struct stat *ret_stat)
 	return syscall(SYS_fstat, fd, ret_stat) ? -errno : 0;
 }
 
+uint64_t io_known_bytes(int fd)
+{
+	struct statx stx = { 0 };
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE, &stx) ? 0
+										   : stx.stx_size;
+}
+
 int io_write_all(int fd, const void *bytes, size_t size)
 {
 	const char *at = bytes;

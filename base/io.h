@@ -30,6 +30,11 @@ ssize_t io_read_at(int fd, uint64_t off, void *bytes, size_t size);
  * forbids because it takes paths.
  */
 int io_fstat(int fd, struct stat *ret_stat);
+/*
+ * The size of a file as far as the kernel knows it, 0 = unknown. Unlike fstat() it asks no file
+ * server, which might never answer. FD may be an O_PATH descriptor.
+ */
+uint64_t io_known_bytes(int fd);
 /* Writes all SIZE bytes; retries on EINTR and after short writes. */
 int io_write_all(int fd, const void *bytes, size_t size);
 /*

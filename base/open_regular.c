@@ -36,6 +36,13 @@ int open_regular_again(int path_fd, int *ret_fd)
 	return 0;
 }
 
+bool open_regular_is_path(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && flags & O_PATH;
+}
+
 /*
  * Fallback without openat2(): opens one component at a time and refuses symbolic links and `..`, so
  * that the path cannot leave the root.
@@ -91,16 +98,37 @@ static int open_in_root(int root_fd, const char *path, uint64_t flags)
 	return fd;
 }
 
-static int open_regular_resolve(int root_fd, const char *path, uint64_t flags, int *ret_fd)
+static int open_regular_find(int root_fd, const char *path, uint64_t flags, int *ret_path_fd)
 {
-	autoclose int path_fd = open_in_root(root_fd, path, flags);
+	int path_fd = open_in_root(root_fd, path, flags);
 
 	if (path_fd < 0 && errno != ENOSYS && errno != EPERM)
 		return -errno;
 	/* Old kernels have no openat2(); old container runtimes fail it with EPERM. */
 	if (path_fd < 0)
 		path_fd = walk_without_links(root_fd, path);
-	return path_fd < 0 ? path_fd : open_regular_again(path_fd, ret_fd);
+	if (path_fd < 0)
+		return path_fd;
+	*ret_path_fd = path_fd;
+	return 0;
+}
+
+int open_regular_find_below(int root_fd, const char *path, int *ret_path_fd)
+{
+	return open_regular_find(root_fd, path, 0, ret_path_fd);
+}
+
+int open_regular_find_itself_below(int root_fd, const char *path, int *ret_path_fd)
+{
+	return open_regular_find(root_fd, path, O_NOFOLLOW, ret_path_fd);
+}
+
+static int open_regular_resolve(int root_fd, const char *path, uint64_t flags, int *ret_fd)
+{
+	autoclose int path_fd = -1;
+	int err = open_regular_find(root_fd, path, flags, &path_fd);
+
+	return err ? err : open_regular_again(path_fd, ret_fd);
 }
 
 int open_regular_below(int root_fd, const char *path, int *ret_fd)

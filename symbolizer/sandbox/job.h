@@ -10,7 +10,8 @@
 #include "symbolizer/sandbox/debug_files.h"
 
 struct sandbox_files {
-	int elf_fd; /* read */
+	/* Read, as the debug files are; any of them may be a mere path (O_PATH). */
+	int elf_fd;
 	uint64_t elf_bytes; /* its size, for the limits of the builder */
 	int output_fd; /* empty; written */
 	struct debug_files debug_files; /* read if they belong to the ELF file */

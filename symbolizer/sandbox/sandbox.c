@@ -12,12 +12,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/foreign.h"
+#include "base/io.h"
 #include "symbolizer/sandbox/child.h"
 #include "symbolizer/sandbox/sandbox_wire.h"
 
@@ -155,12 +156,12 @@ int sandbox_start_files(const struct sandbox_files *files, const struct sandbox_
 int sandbox_start(
 	int elf_fd, int output_fd, const struct sandbox_limits *limits, struct sandbox *ret_sandbox)
 {
-	struct sandbox_files files = { .elf_fd = elf_fd, .output_fd = output_fd };
-	struct stat st;
+	const struct sandbox_files files = {
+		.elf_fd = elf_fd,
+		.elf_bytes = io_known_bytes(elf_fd),
+		.output_fd = output_fd,
+	};
 
-	if (fstat(elf_fd, &st))
-		return -errno;
-	files.elf_bytes = (uint64_t)st.st_size;
 	return sandbox_start_files(&files, limits, ret_sandbox);
 }
 
@@ -168,6 +169,10 @@ int sandbox_start(
 
 /* One for the module and one for each debug file that was offered. */
 enum { MAX_QUESTIONS = 1 + SANDBOX_OFFER_MAX };
+
+_Static_assert((int)SANDBOX_OFFER_MAX <= (int)FOREIGN_SEND_FILES &&
+		       sizeof(struct sandbox_answer) <= FOREIGN_SEND_BYTES,
+	"an answer is one message");
 
 _Static_assert(offsetof(struct sandbox_question, names) == sizeof(struct sandbox_message),
 	"a question begins where a message would end");
@@ -279,30 +284,6 @@ static void forget_question(struct sandbox *s)
 	s->message_bytes = 0;
 }
 
-/* Does not block: the socket's buffer is empty. */
-static int send_answer(int fd, const struct sandbox_answer *answer, const int *fds)
-{
-	union {
-		char bytes[CMSG_SPACE(SANDBOX_OFFER_MAX * sizeof(int))];
-		struct cmsghdr header;
-	} control = { { 0 } };
-	struct iovec bytes = { .iov_base = (void *)answer, .iov_len = sizeof(*answer) };
-	struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1 };
-	size_t fds_bytes = answer->count * sizeof(*fds);
-
-	if (answer->count) {
-		control.header = (struct cmsghdr){
-			.cmsg_len = CMSG_LEN(fds_bytes),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS,
-		};
-		memcpy(CMSG_DATA(&control.header), fds, fds_bytes);
-		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(fds_bytes);
-	}
-	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 void sandbox_answer(struct sandbox *s, const struct debug_files *offered)
 {
 	struct sandbox_answer answer = { .magic = SANDBOX_ANSWER_MAGIC };
@@ -318,7 +299,7 @@ void sandbox_answer(struct sandbox *s, const struct debug_files *offered)
 	sandbox_grant(s, sandbox_bytes_of(offered));
 	forget_question(s);
 	/* Without an answer the child would wait forever; after a shutdown it goes on without. */
-	if (send_answer(s->result_fd, &answer, fds))
+	if (foreign_send(s->result_fd, &answer, sizeof(answer), fds, offered->count))
 		(void)shutdown(s->result_fd, SHUT_WR);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/open_regular.h"
 #include "symbolizer/indexer/builder.h"
 #include "symbolizer/indexer/keep_debug.h"
 #include "symbolizer/sandbox/note_wire.h"
@@ -48,6 +49,29 @@ static bool parse_debug_files(const char *text, struct sandbox_files *files)
 	return true;
 }
 
+/* Reopens a file that the parent passed as a mere path, because closing it could wait. */
+static int reopen_file(int *fd)
+{
+	int path_fd = *fd, err;
+
+	if (!open_regular_is_path(path_fd))
+		return 0;
+	err = open_regular_again(path_fd, fd);
+	if (!err)
+		close(path_fd);
+	return err;
+}
+
+/* This may wait for a file server. No foreign byte is read. */
+static int reopen_files(struct sandbox_files *files)
+{
+	int err = reopen_file(&files->elf_fd);
+
+	for (size_t i = 0; i < files->debug_files.count && !err; i++)
+		err = reopen_file(&files->debug_files.items[i].fd);
+	return err;
+}
+
 static int close_in_by(
 	int argc, char **argv, struct sandbox_files *files, struct sandbox_limits *ret_limits)
 {
@@ -67,6 +91,9 @@ static int close_in_by(
 	fd_count = SANDBOX_FIRST_DEBUG_FD + (unsigned int)files->debug_files.count;
 	if (syscall(SYS_close_range, fd_count, ~0u, 0))
 		return -errno;
+	err = reopen_files(files);
+	if (err)
+		return err;
 	/* The parent's answers bring more descriptors. */
 	if (!files->may_ask)
 		err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);

@@ -15,14 +15,14 @@ profiles = {}
 
 class HangingFiles:
     """A FUSE file system of its own mount namespace, at AT there. hang(): requests of KINDS are no longer
-    answered. Leaving `with` kills its server, which ends everybody's waits, and then the programs on it: no
+    answered, by processes of the name COMM if that is given. Leaving `with` kills its server, which ends everybody's waits, and then the programs on it: no
     process and no mount is left, whatever happened."""
 
-    def __init__(self, kinds, at=None):
+    def __init__(self, kinds, at=None, comm=None):
         self.source = tempfile.mkdtemp(dir=SCRATCH, prefix="source-")
         os.chmod(self.source, 0o755)
         self.at = at or tempfile.mkdtemp(dir=SCRATCH, prefix="hangs-")
-        self.server = Workload([built("hangfs.c"), self.source, self.at, kinds])
+        self.server = Workload([built("hangfs.c"), self.source, self.at, kinds, *filter(None, [comm])])
         self.programs, self.kept = [], []
         self.reader = threading.Thread(target=self.read_kept, daemon=True)
         self.reader.start()

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,6 +169,12 @@ static void mapping_of(const void *address, uint64_t *ret_start, uint64_t *ret_e
 	*ret_end = end;
 }
 
+/* Nobody may have to wait when it is closed. */
+static bool is_mere_path(int fd)
+{
+	return (fcntl(fd, F_GETFL) & O_PATH) != 0 && (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
+}
+
 /* This program, by its mapping, against the calls that are made here and now. */
 static void a_mapped_file_is_identified(void **state)
 {
@@ -183,6 +190,7 @@ static void a_mapped_file_is_identified(void **state)
 	(void)state;
 	mapping_of((const void *)(uintptr_t)setup, &question.start, &question.end);
 	assert_int_equal(open_map_file(self_fd, question.start, question.end, 1, &fd), 0);
+	assert_true(is_mere_path(fd));
 	assert_int_equal(fstat(exe_fd, &true_st), 0);
 	assert_int_equal(file_state_read(exe_fd, &true_id.file), 0);
 	assert_int_equal(file_hash_read(exe_fd, &true_id.content), 0);
@@ -212,6 +220,7 @@ static void read_one(int fd, char text[16])
 {
 	ssize_t got = foreign_read_at(fd, 0, text, 15);
 
+	assert_true(is_mere_path(fd));
 	assert_true(got >= 0);
 	text[got] = 0;
 	close(fd);
@@ -254,6 +263,113 @@ static void a_file_is_opened_from_each_place(void **state)
 	assert_int_equal(foreign_look(fd, &st), 0);
 	assert_true(S_ISDIR(st.st_mode));
 	close(fd);
+}
+
+/* A channel like that to a sandboxed child. */
+static void make_channel(int ret_ends[2])
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret_ends), 0);
+}
+
+static int find_here(const struct fixture *f, const char *name)
+{
+	char path[80];
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", f->path, name);
+	assert_int_equal(open_here(path, &fd), 0);
+	return fd;
+}
+
+/* Receives the message and FD_COUNT descriptors. Returns the length of the message, or -errno. */
+static ssize_t receive(int socket_fd, char text[16], int fds[8], size_t *ret_fd_count)
+{
+	union {
+		char bytes[CMSG_SPACE(8 * sizeof(int))];
+		struct cmsghdr header;
+	} control;
+	struct iovec part = { .iov_base = text, .iov_len = 15 };
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes) };
+	ssize_t got = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	*ret_fd_count = c ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+	if (c)
+		memcpy(fds, CMSG_DATA(c), *ret_fd_count * sizeof(int));
+	text[MAX(got, 0)] = 0;
+	return got < 0 ? -errno : got;
+}
+
+static void close_all(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+/* The receiver gets the very file, although its name is another's by now, and may only read it. */
+static void files_are_sent_open_for_reading(void **state)
+{
+	const struct fixture *f = *state;
+	int ends[2], got_fds[8], fds[2];
+	char text[16];
+	size_t got;
+
+	make_channel(ends);
+	write_file(f, "file", "the first");
+	fds[0] = find_here(f, "file");
+	fds[1] = memfd_create("own", MFD_CLOEXEC);
+	assert_int_equal(write(fds[1], "own", 3), 3);
+	write_file(f, "other", "the second");
+	assert_int_equal(renameat(f->dir_fd, "other", f->dir_fd, "file"), 0);
+	assert_int_equal(foreign_send(ends[0], "hello", 5, fds, 2), 0);
+	assert_int_equal(receive(ends[1], text, got_fds, &got), 5);
+	assert_string_equal(text, "hello");
+	assert_int_equal(got, 2);
+	assert_int_equal(fcntl(got_fds[0], F_GETFL) & (O_ACCMODE | O_PATH), O_RDONLY);
+	assert_int_equal(pread(got_fds[0], text, 15, 0), 9);
+	assert_memory_equal(text, "the first", 9);
+	assert_int_equal(pread(got_fds[1], text, 15, 0), 3);
+	close_all(got_fds, got);
+	assert_int_equal(foreign_send(ends[0], "alone", 5, NULL, 0), 0);
+	assert_int_equal(receive(ends[1], text, got_fds, &got), 5);
+	assert_int_equal(got, 0);
+	close_all(fds, 2);
+	close_all(ends, 2);
+}
+
+/* What cannot be sent whole is not sent at all. */
+static void what_cannot_be_sent_is_told(void **state)
+{
+	struct fixture *f = *state;
+	char text[16], many[FOREIGN_SEND_BYTES + 1] = "";
+	int ends[2], got_fds[8], fds[FOREIGN_SEND_FILES + 1];
+	size_t got;
+
+	make_channel(ends);
+	write_file(f, "file", "text");
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = find_here(f, "file");
+	assert_int_equal(foreign_send(ends[0], "x", 1, fds, ARRAY_SIZE(fds)), -E2BIG);
+	assert_int_equal(foreign_send(ends[0], many, sizeof(many), fds, 1), -E2BIG);
+	close(fds[1]);
+	fds[1] = open(f->path, O_PATH | O_CLOEXEC); /* not a regular file */
+	assert_int_equal(foreign_send(ends[0], "x", 1, fds, 2), -ESTALE);
+	assert_int_equal(receive(ends[1], text, got_fds, &got), -EAGAIN);
+	kill(f->helper.child.pid, SIGKILL);
+	(void)waitpid(f->helper.child.pid, NULL, 0);
+	assert_int_equal(foreign_send(ends[0], "again", 5, fds, 1), 0);
+	assert_int_equal(receive(ends[1], text, got_fds, &got), 5);
+	close_all(got_fds, got);
+	while (send(ends[0], many, sizeof(many), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(foreign_send(ends[0], "full", 4, fds, 1), -EAGAIN);
+	close(ends[1]);
+	assert_int_equal(foreign_send(ends[0], "gone", 4, fds, 1), -EPIPE);
+	close(ends[0]);
+	close_all(fds, ARRAY_SIZE(fds));
 }
 
 static void errors_are_those_of_the_calls(void **state)
@@ -399,6 +515,8 @@ int main(int argc, char **argv)
 		CASE(text_is_read),
 		CASE(a_mapped_file_is_identified),
 		CASE(a_file_is_opened_from_each_place),
+		CASE(files_are_sent_open_for_reading),
+		CASE(what_cannot_be_sent_is_told),
 		CASE(errors_are_those_of_the_calls),
 		CASE(what_hangs_costs_one_short_wait),
 		CASE(what_answers_late_is_trusted_again),

@@ -118,6 +118,23 @@ static int open_it(void *context)
 			 : open_regular_below(o->root, o->path, &o->fd);
 }
 
+/* Checks that the file that was opened is also found, as a mere path. */
+static void check_found(const struct opening *o)
+{
+	struct stat opened, found;
+	int fd = -1;
+
+	assert_int_equal(o->itself ? open_regular_find_itself_below(o->root, o->path, &fd)
+				   : open_regular_find_below(o->root, o->path, &fd),
+		0);
+	assert_true(open_regular_is_path(fd));
+	assert_false(open_regular_is_path(o->fd));
+	assert_int_equal(fstat(o->fd, &opened), 0);
+	assert_int_equal(fstat(fd, &found), 0);
+	assert_int_equal(found.st_ino, opened.st_ino);
+	close(fd);
+}
+
 /* Checks that RESULT of O is `contents`, or that it failed with ERROR and gave nothing. */
 static void check(struct opening *o, int result, int error, const char *contents)
 {
@@ -134,6 +151,7 @@ static void check(struct opening *o, int result, int error, const char *contents
 	assert_string_equal(text, contents);
 	assert_int_equal(fcntl(o->fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	assert_int_equal(fcntl(o->fd, F_GETFL) & O_PATH, 0);
+	check_found(o);
 	close(o->fd);
 }
 

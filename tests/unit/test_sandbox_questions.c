@@ -4,6 +4,7 @@
  * parent it answers with files in memory and opens none.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -289,6 +290,55 @@ static void test_it_asks_for_what_a_debug_file_shares(void **state)
 	assert_int_equal(seen.items[1].byte, 's');
 }
 
+/* A mere path to a file with TEXT whose name leads to another file by now. */
+static int path_to(const char *text)
+{
+	char name[] = "/tmp/fathom-test-XXXXXX";
+	autoclose int fd = mkostemp(name, O_CLOEXEC), other_fd = -1;
+	int path_fd;
+
+	assert_true(fd >= 0);
+	assert_int_equal(io_write_all(fd, text, strlen(text)), 0);
+	path_fd = open(name, O_PATH | O_CLOEXEC);
+	assert_int_equal(unlink(name), 0);
+	other_fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_int_equal(io_write_all(other_fd, "bad", 3), 0);
+	assert_int_equal(unlink(name), 0);
+	return path_fd;
+}
+
+/* Of two debug files, one is open already, like a server's. */
+static void test_mere_paths_are_reopened(void **state)
+{
+	const struct sandbox_limits limits = { .memory_bytes = 256 << 20, .cpu_seconds = 5 };
+	struct sandbox_files files = { .elf_fd = path_to("n"),
+		.output_fd = memfd_create("output", MFD_CLOEXEC),
+		.debug_files = { .items = { { .fd = path_to("1") }, { .fd = text_file("2") } },
+			.count = 2 } };
+	struct dialogue d = { .elf_fd = files.elf_fd, .output_fd = files.output_fd };
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(sandbox_start_files(&files, &limits, &d.sandbox), 0);
+	debug_files_close(&files.debug_files);
+	assert_null(dialogue_next(&d));
+	seen = dialogue_seen(&d);
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(seen.items[0].byte, '1');
+	assert_int_equal(seen.items[1].byte, '2');
+}
+
+static void test_a_path_to_no_regular_file_is_not_opened(void **state)
+{
+	struct dialogue d;
+
+	(void)state;
+	dialogue_start(&d, open("/dev/null", O_PATH | O_CLOEXEC), false);
+	assert_null(dialogue_next(&d));
+	assert_int_equal(dialogue_end(&d), SANDBOX_INTERRUPTED);
+	close(d.output_fd);
+}
+
 static void test_a_child_that_may_not_ask_does_not(void **state)
 {
 	struct dialogue d;
@@ -380,6 +430,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_it_asks_by_what_the_module_says),
 		cmocka_unit_test(test_it_has_what_it_is_offered),
 		cmocka_unit_test(test_it_asks_for_what_a_debug_file_shares),
+		cmocka_unit_test(test_mere_paths_are_reopened),
+		cmocka_unit_test(test_a_path_to_no_regular_file_is_not_opened),
 		cmocka_unit_test(test_a_child_that_may_not_ask_does_not),
 		cmocka_unit_test(test_an_unexpected_question_is_a_protocol_error),
 		cmocka_unit_test(test_malformed_questions_name_no_file),

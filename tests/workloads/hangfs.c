@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A FUSE file system that stops answering when told to, over the kernel's protocol itself
- * (linux/fuse.h): hangfs SOURCE MOUNTPOINT KINDS shows the files of the directory SOURCE (no
+ * (linux/fuse.h): hangfs SOURCE MOUNTPOINT KINDS [NAME] shows the files of the directory SOURCE (no
  * subdirectories), read-only, at MOUNTPOINT in a mount namespace of its own, where other programs
  * get with `nsenter -m -t PID`. After SIGUSR1 the requests of KINDS
- * (`open,read,getattr,statfs,lookup`, or `all` of them) get no answer, and whoever made them waits
- * where no signal ends it. SIGUSR2 answers them all. When this program ends, in whatever way, the
- * kernel aborts the connection, and all waits end in errors. Only descendants of this program's
- * parent, the test, are made to wait: other agents on the machine are not disturbed.
+ * (`open,read,getattr,statfs,lookup,flush`, or `all` of them) get no answer, and whoever made them
+ * waits where no signal ends it. `flush` is what each close() asks. With NAME only processes of
+ * that name (as in /proc/PID/comm) wait. SIGUSR2 answers them all. When this program ends, in
+ * whatever way, the kernel aborts the connection, and all waits end in errors. Only descendants of
+ * this program's parent, the test, are made to wait: other agents on the machine are not disturbed.
  *
  * Prints `ready` when it is mounted, then `kept KIND PID` for each request that is left unanswered.
  * Nothing is cached but pages of mappings: each open(), read(), fstat() and lookup of a name asks
@@ -47,6 +48,7 @@ static const struct {
 	{ FUSE_GETATTR, "getattr" },
 	{ FUSE_STATFS, "statfs" },
 	{ FUSE_LOOKUP, "lookup" },
+	{ FUSE_FLUSH, "flush" },
 };
 
 enum {
@@ -61,6 +63,7 @@ struct request {
 static struct {
 	int fuse, source;
 	const char *hanging;
+	const char *comm; /* of the processes that wait; NULL = all */
 	bool hangs;
 	char *names[MAX_NAMES]; /* of node i + ROOT + 1 */
 	size_t name_count;
@@ -241,6 +244,9 @@ static void answer(const struct request *r)
 	case FUSE_RELEASEDIR:
 		do_release(r);
 		break;
+	case FUSE_FLUSH: /* never ENOSYS, after which the kernel asks no more */
+		reply_error(r, 0);
+		break;
 	case FUSE_STATFS:
 		do_statfs(r);
 		break;
@@ -253,20 +259,28 @@ static void answer(const struct request *r)
 	}
 }
 
+/* Reads /proc/PID/NAME; an empty text if the process or thread is gone. */
+static void read_proc(pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[40];
+	int fd;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? 0 : read(fd, text, size - 1);
+	text[got > 0 ? got : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
 /* The parent of a process or thread; 0 if it is gone. */
 static pid_t parent_of(pid_t pid)
 {
-	char path[40], text[256] = "";
+	char text[256];
 	const char *end;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
+	read_proc(pid, "stat", text, sizeof(text));
 	end = strrchr(text, ')');
 	return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
 }
@@ -280,13 +294,24 @@ static bool is_of_the_test(pid_t pid)
 	return pid == test;
 }
 
+static bool has_the_name(pid_t pid)
+{
+	char text[32];
+
+	if (!fs.comm)
+		return true;
+	read_proc(pid, "comm", text, sizeof(text));
+	text[strcspn(text, "\n")] = 0;
+	return !strcmp(text, fs.comm);
+}
+
 /* The index in kinds[] of a request that gets no answer now, else -1. */
 static int hanging_kind(const struct request *r)
 {
 	for (int i = 0; fs.hangs && i < KINDS; i++)
 		if (kinds[i].opcode == r->header.opcode &&
 			(!strcmp(fs.hanging, "all") || strstr(fs.hanging, kinds[i].name)) &&
-			is_of_the_test((pid_t)r->header.pid))
+			has_the_name((pid_t)r->header.pid) && is_of_the_test((pid_t)r->header.pid))
 			return i;
 	return -1;
 }
@@ -353,14 +378,15 @@ int main(int argc, char **argv)
 	struct pollfd waited[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	struct signalfd_siginfo told;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: hangfs SOURCE MOUNTPOINT KINDS\n");
+	if (argc != 4 && argc != 5) {
+		fprintf(stderr, "usage: hangfs SOURCE MOUNTPOINT KINDS [NAME]\n");
 		return 2;
 	}
 	/* A test that is killed leaves no file system behind that nobody can release. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	fs.hanging = argv[3];
+	fs.comm = argc == 5 ? argv[4] : NULL;
 	fs.source = open(argv[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fs.source < 0)
 		die(argv[1]);

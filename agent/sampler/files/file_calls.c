@@ -7,6 +7,7 @@
 #include "agent/sampler/files/file_helper_internal.h"
 #include "agent/sampler/files/file_wire.h"
 #include "base/cleanup.h"
+#include "base/open_regular.h"
 
 static void prepare(struct file_helper *h, enum file_wire_call call)
 {
@@ -46,8 +47,13 @@ static void attach_directory(struct file_helper *h, struct subject *s, int dir_f
 
 static void attach_file(struct file_helper *h, struct subject *s, int fd)
 {
-	h->question->has_file = true;
+	h->question->file_count++;
 	s->fds[s->fd_count++] = fd;
+}
+
+static struct subject subject_of(uint64_t file_key)
+{
+	return (struct subject){ .file_keys = { file_key }, .key_count = 1 };
 }
 
 static bool has_directory(enum foreign_place place)
@@ -58,15 +64,15 @@ static bool has_directory(enum foreign_place place)
 static int file_helper_open(void *context, const struct foreign_path *path, int *ret_fd)
 {
 	struct file_helper *h = context;
-	struct subject s = { .file_key = file_key_of_path(path),
-		.memory_key =
-			path->place == FOREIGN_MAPPED ? file_key_of_memory(path->dir_fd) : 0 };
+	struct subject s = subject_of(file_key_of_path(path));
 	size_t bytes;
 	int64_t result;
 	int fd, err = prepare_path(h, path);
 
 	if (err)
 		return err;
+	if (path->place == FOREIGN_MAPPED)
+		s.memory_key = file_key_of_memory(path->dir_fd);
 	if (has_directory(path->place))
 		attach_directory(h, &s, path->dir_fd);
 	result = file_helper_ask(h, &s, &bytes, &fd);
@@ -74,7 +80,7 @@ static int file_helper_open(void *context, const struct foreign_path *path, int 
 		return (int)result;
 	if (fd < 0)
 		return -EMFILE; /* the kernel drops a descriptor that we have no room for */
-	file_keys_set(&h->keys, fd, s.file_key);
+	file_keys_set(&h->keys, fd, s.file_keys[0]);
 	if (path->place == FOREIGN_MAPPED)
 		h->opened_fd = fd;
 	*ret_fd = fd;
@@ -84,7 +90,7 @@ static int file_helper_open(void *context, const struct foreign_path *path, int 
 static int file_helper_stat_at(void *context, int dir_fd, const char *name, struct stat *ret_stat)
 {
 	struct file_helper *h = context;
-	struct subject s = { .file_key = file_key_of_entry(dir_fd, name) };
+	struct subject s = subject_of(file_key_of_entry(dir_fd, name));
 	size_t bytes;
 	int64_t result;
 	int fd, err;
@@ -102,7 +108,7 @@ static int file_helper_stat_at(void *context, int dir_fd, const char *name, stru
 /* Asks CALL, which was prepared, about the open file FD. */
 static int64_t ask_of_file(struct file_helper *h, int file_fd, size_t *ret_bytes)
 {
-	struct subject s = { .file_key = file_keys_get(&h->keys, file_fd) };
+	struct subject s = subject_of(file_keys_get(&h->keys, file_fd));
 	int fd;
 
 	attach_file(h, &s, file_fd);
@@ -166,12 +172,13 @@ static int file_helper_identity(
 	void *context, const struct build_id_question *question, struct module_id *ret_id)
 {
 	struct file_helper *h = context;
-	struct subject s = { .file_key = file_keys_get(&h->keys, question->fd),
-		.memory_key = question->task_fd >= 0 ? file_key_of_memory(question->task_fd) : 0 };
+	struct subject s = subject_of(file_keys_get(&h->keys, question->fd));
 	size_t bytes;
 	int64_t result;
 	int fd;
 
+	if (question->task_fd >= 0)
+		s.memory_key = file_key_of_memory(question->task_fd);
 	prepare(h, FILE_WIRE_IDENTITY);
 	h->question->start = question->start;
 	h->question->end = question->end;
@@ -185,6 +192,33 @@ static int file_helper_identity(
 	return (int)result;
 }
 
+/* The socket takes the place of the directory. */
+static int file_helper_send(void *context, int socket_fd, const void *bytes, size_t size,
+	const int *fds, size_t fd_count)
+{
+	struct file_helper *h = context;
+	struct subject s = { .key_count = 0 };
+	size_t unused;
+	int fd;
+
+	if (size > FOREIGN_SEND_BYTES || fd_count > FOREIGN_SEND_FILES)
+		return -E2BIG;
+	/* Nothing to wait for. */
+	if (!fd_count)
+		return foreign_send_now(socket_fd, bytes, size, fds, fd_count);
+	prepare(h, FILE_WIRE_SEND);
+	memcpy(h->question->text, bytes, size);
+	h->question->message_bytes = (uint32_t)size;
+	attach_directory(h, &s, socket_fd);
+	for (size_t i = 0; i < fd_count; i++) {
+		/* Our own files are not found among the keys; a number may have been another's. */
+		s.file_keys[s.key_count++] =
+			open_regular_is_path(fds[i]) ? file_keys_get(&h->keys, fds[i]) : 1;
+		attach_file(h, &s, fds[i]);
+	}
+	return (int)file_helper_ask(h, &s, &unused, &fd);
+}
+
 struct foreign file_calls_of(struct file_helper *h)
 {
 	return (struct foreign){ .context = h,
@@ -193,5 +227,6 @@ struct foreign file_calls_of(struct file_helper *h)
 		.stat = file_helper_stat,
 		.read_at = file_helper_read_at,
 		.state = file_helper_state,
-		.identity = file_helper_identity };
+		.identity = file_helper_identity,
+		.send = file_helper_send };
 }

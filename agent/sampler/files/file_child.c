@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "agent/sampler/files/file_identity.h"
+#include "agent/sampler/files/file_open.h"
 #include "agent/sampler/files/file_wire.h"
 #include "agent/sampler/files/mapped_build_id.h"
 #include "base/cleanup.h"
 #include "base/foreign.h"
 #include "base/io.h"
-#include "base/open_regular.h"
 #include "symbolizer/sandbox/note_reader.h"
 
 struct file_child {
@@ -31,17 +31,19 @@ struct file_child {
 	struct file_wire_answer answer;
 };
 
-/* The descriptors of one question; -1 = none. */
+/* The descriptors of one question. None is open for reading, so closing them does not wait. */
 struct attached {
-	int dir_fd, file_fd;
+	int fds[FILE_WIRE_FDS];
+	unsigned int count;
+	int dir_fd; /* of them; -1 = none */
+	const int *files; /* of them */
+	unsigned int file_count;
 };
 
-static void attached_close(struct attached *fds)
+static void attached_close(struct attached *a)
 {
-	if (fds->dir_fd >= 0)
-		close(fds->dir_fd);
-	if (fds->file_fd >= 0)
-		close(fds->file_fd);
+	while (a->count)
+		close(a->fds[--a->count]);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------ */
@@ -51,11 +53,12 @@ static bool is_question(const struct file_wire_question *q, size_t length, unsig
 {
 	size_t head = offsetof(struct file_wire_question, text);
 
-	if (length < head || q->magic != FILE_WIRE_MAGIC ||
-		fd_count != (q->has_directory ? 1u : 0) + (q->has_file ? 1u : 0))
+	if (length < head || q->magic != FILE_WIRE_MAGIC || q->file_count > FOREIGN_SEND_FILES ||
+		fd_count != (q->has_directory ? 1u : 0) + q->file_count)
 		return false;
 	if (q->name_bytes > FOREIGN_PATH_BYTES || q->path_bytes > FOREIGN_PATH_BYTES ||
-		length != head + q->name_bytes + q->path_bytes)
+		q->message_bytes > FOREIGN_SEND_BYTES ||
+		length != head + q->name_bytes + q->path_bytes + q->message_bytes)
 		return false;
 	return (!q->name_bytes || !q->text[q->name_bytes - 1]) &&
 	       (!q->path_bytes || !q->text[q->name_bytes + q->path_bytes - 1]);
@@ -73,8 +76,6 @@ static int receive_question(struct file_wire_question *q, struct attached *ret_f
 		.msg_iovlen = 1,
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes) };
-	int fds[FILE_WIRE_FDS] = { -1, -1 };
-	unsigned int count = 0;
 	const struct cmsghdr *c;
 	ssize_t got;
 
@@ -85,14 +86,14 @@ static int receive_question(struct file_wire_question *q, struct attached *ret_f
 		return -ENOENT;
 	c = CMSG_FIRSTHDR(&message);
 	if (c && c->cmsg_type == SCM_RIGHTS) {
-		count = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+		ret_fds->count = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(ret_fds->fds, CMSG_DATA(c), ret_fds->count * sizeof(int));
 	}
-	*ret_fds = (struct attached){ fds[0], fds[1] };
-	if (!is_question(q, (size_t)got, count))
+	if (!is_question(q, (size_t)got, ret_fds->count))
 		return -EBADMSG;
-	if (!q->has_directory)
-		*ret_fds = (struct attached){ -1, fds[0] };
+	ret_fds->dir_fd = q->has_directory ? ret_fds->fds[0] : -1;
+	ret_fds->files = ret_fds->fds + (q->has_directory ? 1 : 0);
+	ret_fds->file_count = q->file_count;
 	return 0;
 }
 
@@ -131,26 +132,18 @@ static int copy_text(int from_fd, int *ret_fd)
 	return 0;
 }
 
-/* The kernel looks the name up among the process's mappings; opening the file comes after that. */
-static int open_mapped(struct file_child *child, int dir_fd, const char *name, int *ret_fd)
-{
-	autoclose int path_fd = -1;
-
-	if (!name)
-		return -EINVAL;
-	child->stage->at = FILE_WIRE_AT_MEMORY;
-	path_fd = openat(dir_fd, name, O_PATH | O_CLOEXEC);
-	child->stage->at = FILE_WIRE_AT_FILE;
-	return path_fd < 0 ? -errno : open_regular_again(path_fd, ret_fd);
-}
-
 /* Adds the state of the file, which the parent asks for next. */
 static int open_mapped_with_state(
 	struct file_child *child, int dir_fd, const char *name, int *ret_fd)
 {
 	autoclose int fd = -1;
-	int err = open_mapped(child, dir_fd, name, &fd);
+	int err;
 
+	if (!name)
+		return -EINVAL;
+	child->stage->at = FILE_WIRE_AT_MEMORY;
+	err = file_open_mapped(dir_fd, name, &fd);
+	child->stage->at = FILE_WIRE_AT_FILE;
 	if (!err)
 		err = foreign_state(fd, &child->answer.id.file);
 	if (!err)
@@ -170,13 +163,10 @@ static int file_child_open(struct file_child *child, const struct attached *fds,
 
 	if (path.place == FOREIGN_MAPPED)
 		return open_mapped_with_state(child, path.dir_fd, path.name, ret_fd);
+	if (path.place != FOREIGN_TEXT)
+		return file_open_path(&path, ret_fd);
 	err = foreign_open(&path, &fd);
-	if (err)
-		return err;
-	if (path.place == FOREIGN_TEXT)
-		return copy_text(fd, ret_fd);
-	*ret_fd = take_fd(&fd);
-	return 0;
+	return err ? err : copy_text(fd, ret_fd);
 }
 
 /* As build_ids.c: the kernel first, which looks at the process's mappings. */
@@ -197,14 +187,49 @@ static int file_child_build_id(
 static int file_child_identity(struct file_child *child, const struct attached *fds)
 {
 	const struct build_id_reader reader = { .read = file_child_build_id, .context = child };
+	autoclose int contents_fd = -1;
 	const struct build_id_question question = {
-		.fd = fds->file_fd,
+		.fd = file_open_contents(fds->files[0], &contents_fd),
 		.task_fd = fds->dir_fd,
 		.start = child->question.start,
 		.end = child->question.end,
 	};
 
-	return file_identity_read(&reader, &question, &child->answer.id);
+	return question.fd < 0 ? question.fd
+			       : file_identity_read(&reader, &question, &child->answer.id);
+}
+
+static ssize_t file_child_read(struct file_child *child, const struct attached *fds)
+{
+	const struct file_wire_question *q = &child->question;
+	struct file_wire_answer *a = &child->answer;
+	autoclose int contents_fd = -1;
+	int fd = file_open_contents(fds->files[0], &contents_fd);
+
+	return fd < 0 ? fd
+		      : foreign_read_at(
+				fd, q->off, a->bytes, MIN(q->size, (uint64_t)sizeof(a->bytes)));
+}
+
+/* Opens the files and sends them with the message; the receiver's are not ours. */
+static int file_child_send(struct file_child *child, const struct attached *fds)
+{
+	const struct file_wire_question *q = &child->question;
+	autocall(attached_close) struct attached opened = { .count = 0 };
+	int files[FOREIGN_SEND_FILES];
+
+	for (unsigned int i = 0; i < fds->file_count; i++) {
+		int contents_fd = -1;
+
+		child->stage->file = i;
+		files[i] = file_open_contents(fds->files[i], &contents_fd);
+		if (files[i] < 0)
+			return files[i];
+		if (contents_fd >= 0)
+			opened.fds[opened.count++] = contents_fd;
+	}
+	return foreign_send_now(fds->dir_fd, q->text + q->name_bytes + q->path_bytes,
+		q->message_bytes, files, fds->file_count);
 }
 
 /* Unlike fstatat(), does not ask the server of the file. */
@@ -219,26 +244,35 @@ static int file_child_stat_at(int dir_fd, const char *name, struct stat *ret_sta
 	return 0;
 }
 
+static bool is_about_a_file(uint32_t call)
+{
+	return call == FILE_WIRE_STAT || call == FILE_WIRE_READ || call == FILE_WIRE_STATE ||
+	       call == FILE_WIRE_IDENTITY;
+}
+
 static int64_t file_child_do(struct file_child *child, const struct attached *fds, int *ret_fd)
 {
 	const struct file_wire_question *q = &child->question;
 	struct file_wire_answer *a = &child->answer;
 	const char *name = text_of(q, 0, q->name_bytes);
 
+	if (!fds->file_count && is_about_a_file(q->call))
+		return -EINVAL;
 	switch (q->call) {
 	case FILE_WIRE_OPEN:
 		return file_child_open(child, fds, ret_fd);
 	case FILE_WIRE_STAT_AT:
 		return name ? file_child_stat_at(fds->dir_fd, name, &a->stat) : -EINVAL;
 	case FILE_WIRE_STAT:
-		return foreign_stat(fds->file_fd, &a->stat);
+		return foreign_stat(fds->files[0], &a->stat);
 	case FILE_WIRE_READ:
-		return foreign_read_at(
-			fds->file_fd, q->off, a->bytes, MIN(q->size, (uint64_t)sizeof(a->bytes)));
+		return file_child_read(child, fds);
 	case FILE_WIRE_STATE:
-		return foreign_state(fds->file_fd, &a->id.file);
+		return foreign_state(fds->files[0], &a->id.file);
 	case FILE_WIRE_IDENTITY:
 		return file_child_identity(child, fds);
+	case FILE_WIRE_SEND:
+		return file_child_send(child, fds);
 	default:
 		return -EINVAL;
 	}
@@ -346,7 +380,7 @@ int file_child_main(int argc, char **argv)
 	child->answer.magic = FILE_WIRE_MAGIC;
 	err = send_answer(&child->answer, 0, -1);
 	while (!err) {
-		autocall(attached_close) struct attached fds = { -1, -1 };
+		autocall(attached_close) struct attached fds = { .dir_fd = -1 };
 
 		err = receive_question(&child->question, &fds);
 		if (!err)

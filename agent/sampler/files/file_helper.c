@@ -190,6 +190,12 @@ static void path_of_fd(int fd, char *text, size_t size)
 	text[MAX(length, 0)] = 0;
 }
 
+/* The file that the child is at. */
+static unsigned int stage_file(const struct file_helper *h, const struct subject *s)
+{
+	return MIN(h->child.stage->file, s->key_count - 1);
+}
+
 /* Says what the question was about. */
 static void describe(const struct file_helper *h, const struct subject *s, char *what, size_t size)
 {
@@ -198,8 +204,9 @@ static void describe(const struct file_helper *h, const struct subject *s, char 
 	const char *path = q->path_bytes ? q->text + q->name_bytes : "";
 	char place[FILE_HELPER_WHAT_BYTES / 2] = "";
 
-	if (q->has_file)
-		path_of_fd(s->fds[s->fd_count - 1], place, sizeof(place));
+	if (q->file_count)
+		path_of_fd(s->fds[s->fd_count - q->file_count + stage_file(h, s)], place,
+			sizeof(place));
 	else if (q->has_directory)
 		path_of_fd(s->fds[0], place, sizeof(place));
 	snprintf(what, size, "%s%s%.40s%s%.40s", place, *place && *name ? "/" : "", name,
@@ -226,11 +233,12 @@ static void leave_behind(
 /* How long to wait; 0 = S is not to be asked now. */
 static uint64_t patience_ns(struct file_helper *h, const struct subject *s, uint64_t now_ns)
 {
-	uint64_t file_ns = hangs_patience_ns(&h->hangs, s->file_key, now_ns);
-	uint64_t memory_ns =
-		s->memory_key ? hangs_patience_ns(&h->hangs, s->memory_key, now_ns) : file_ns;
+	uint64_t least_ns = UINT64_MAX;
 
-	return MIN(file_ns, memory_ns);
+	for (unsigned int i = 0; i < s->key_count; i++)
+		least_ns = MIN(least_ns, hangs_patience_ns(&h->hangs, s->file_keys[i], now_ns));
+	return s->memory_key ? MIN(least_ns, hangs_patience_ns(&h->hangs, s->memory_key, now_ns))
+			     : least_ns;
 }
 
 /* A child that only waits for a CPU gets more time. */
@@ -251,7 +259,8 @@ static int give_up(
 	struct file_helper *h, const struct subject *s, uint64_t begun_ns, uint64_t wait_ns)
 {
 	bool memory = s->memory_key && h->child.stage->at == FILE_WIRE_AT_MEMORY;
-	uint64_t now_ns = file_process_now_ns(), key = memory ? s->memory_key : s->file_key;
+	uint64_t now_ns = file_process_now_ns();
+	uint64_t key = memory ? s->memory_key : s->file_keys[stage_file(h, s)];
 
 	metrics_add(h->metrics, METRIC_FOREIGN_FILE_TIMEOUTS, 1);
 	(void)hangs_timed_out(&h->hangs, key, wait_ns, now_ns);
@@ -278,6 +287,7 @@ static int file_helper_hand_over(struct file_helper *h, const struct subject *s)
 		h->question->magic = FILE_WIRE_MAGIC;
 		h->question->number = ++h->number;
 		h->child.stage->at = FILE_WIRE_AT_FILE;
+		h->child.stage->file = 0;
 		err = file_process_send(&h->child, h->question, s->fds, s->fd_count);
 		if (!err)
 			return 0;
@@ -316,7 +326,9 @@ int64_t file_helper_ask(
 		return lose_child(h);
 	}
 	count_reader_failures(h, &h->child, h->answer);
-	hangs_answered(&h->hangs, s->file_key, file_process_now_ns() - begun_ns);
+	for (unsigned int i = 0; i < s->key_count; i++)
+		hangs_answered(
+			&h->hangs, s->file_keys[i], i ? 0 : file_process_now_ns() - begun_ns);
 	if (s->memory_key)
 		hangs_answered(&h->hangs, s->memory_key, 0);
 	return h->answer->result;

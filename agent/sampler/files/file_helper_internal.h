@@ -6,7 +6,8 @@
 
 /* What a question is about. */
 struct subject {
-	uint64_t file_key; /* what may hang */
+	uint64_t file_keys[FOREIGN_SEND_FILES]; /* what may hang, in the order of the files */
+	unsigned int key_count;
 	uint64_t memory_key; /* the memory of a process, which may, too; 0 = not involved */
 	int fds[FILE_WIRE_FDS];
 	unsigned int fd_count;

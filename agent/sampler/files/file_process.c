@@ -189,8 +189,8 @@ int file_process_send(
 		struct cmsghdr header;
 	} control = { { 0 } };
 	struct iovec bytes = { .iov_base = q,
-		.iov_len =
-			offsetof(struct file_wire_question, text) + q->name_bytes + q->path_bytes };
+		.iov_len = offsetof(struct file_wire_question, text) + q->name_bytes +
+			   q->path_bytes + q->message_bytes };
 	struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1 };
 	size_t fd_bytes = fd_count * sizeof(int);
 

@@ -16,8 +16,9 @@ enum {
 	FILE_WIRE_STAGE_FD, /* a memfd with a struct file_wire_stage */
 	FILE_WIRE_MAGIC = 0x46664831,
 	FILE_WIRE_BYTES = 64 * 1024, /* of a file, in one answer */
-	FILE_WIRE_TEXT_BYTES = 2 * FOREIGN_PATH_BYTES, /* NAME and PATH with their NULs */
-	FILE_WIRE_FDS = 2,
+	/* NAME and PATH with their NULs, and the message to be sent on. */
+	FILE_WIRE_TEXT_BYTES = 2 * FOREIGN_PATH_BYTES + FOREIGN_SEND_BYTES,
+	FILE_WIRE_FDS = 1 + FOREIGN_SEND_FILES,
 	/* argv: program, command, parent's pid. */
 	FILE_WIRE_ARGUMENTS = 3,
 	/* Build ID readers that failed, in the order of base/metrics.def: NOTE_READER_… */
@@ -34,6 +35,7 @@ enum file_wire_call {
 	FILE_WIRE_READ,
 	FILE_WIRE_STATE,
 	FILE_WIRE_IDENTITY,
+	FILE_WIRE_SEND,
 };
 
 /*
@@ -47,25 +49,29 @@ enum file_wire_at {
 
 struct file_wire_stage {
 	_Atomic uint32_t at;
+	_Atomic uint32_t file; /* which of the attached files */
 };
 
 /*
- * Descriptors are attached by SCM_RIGHTS: of a directory (if `has_directory`), then of a file (if
- * `has_file`).
+ * Descriptors are attached by SCM_RIGHTS: of a directory, or of the socket to send to (if
+ * `has_directory`), then of `file_count` files, which are mere paths (file_open.h), or memory
+ * files.
  */
 struct file_wire_question {
 	uint32_t magic;
 	uint32_t number; /* from 1 */
 	uint32_t call; /* enum file_wire_call */
 	uint32_t place; /* enum foreign_place */
-	uint32_t has_directory, has_file;
+	uint32_t has_directory, file_count;
 	uint64_t off, size; /* to read */
 	uint64_t start, end; /* the mapping that a file was opened by */
 	uint32_t name_bytes, path_bytes; /* in `text`, with their NULs; 0 = NULL */
+	uint32_t message_bytes; /* in `text`, after these */
+	uint32_t reserved;
 	char text[FILE_WIRE_TEXT_BYTES]; /* sent as far as it is used */
 };
 
-/* A descriptor is attached if a file was opened. */
+/* A descriptor is attached if a file was opened: a mere path, or a copy of text. */
 struct file_wire_answer {
 	uint32_t magic;
 	uint32_t number; /* of the question */

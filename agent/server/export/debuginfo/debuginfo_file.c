@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -14,6 +13,7 @@
 #include "agent/server/export/remote/remote_internal.h"
 #include "base/cleanup.h"
 #include "base/failure.h"
+#include "base/io.h"
 
 enum { BLOCK_BYTES = 64 << 10 };
 
@@ -42,11 +42,10 @@ static int open_temporary(const char *directory)
 static int check_disk(const struct debuginfo *d, int elf_fd)
 {
 	struct statvfs fs;
-	struct stat st;
 
-	if (fstat(elf_fd, &st) || statvfs(d->directory, &fs))
+	if (statvfs(d->directory, &fs))
 		return -errno;
-	return (uint64_t)st.st_size + DISK_RESERVE_BYTES < (uint64_t)fs.f_bavail * fs.f_frsize
+	return io_known_bytes(elf_fd) + DISK_RESERVE_BYTES < (uint64_t)fs.f_bavail * fs.f_frsize
 		       ? 0
 		       : -ENOSPC;
 }
