@@ -7,36 +7,18 @@
 #include <linux/bpf.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/sampler/collect/mapping_probe.h"
+#include "agent/sampler/collect/uprobe_multi.h"
 #include "base/cleanup.h"
 #include "bpf/abi/sample.h"
 
-enum {
-	TRACE_UPROBE_MULTI = 48, /* enum bpf_attach_type of Linux 6.6; older headers lack it */
-	KERNEL_ENOTSUPP = 524, /* the kernel's ENOTSUPP, unknown to libc; not EOPNOTSUPP */
-};
+/* The kernel's ENOTSUPP, unknown to libc; not EOPNOTSUPP. */
+enum { KERNEL_ENOTSUPP = 524 };
 
 /* Only the kernel's BPF self-tests call it. Exists since Linux 5.5. */
 static const char TEST_FUNCTION[] = "bpf_fentry_test1";
-
-/* The part of union bpf_attr that BPF_LINK_CREATE reads for TRACE_UPROBE_MULTI. */
-struct uprobe_multi_link {
-	uint32_t program_fd;
-	uint32_t target_fd; /* 0 */
-	uint32_t attach_type;
-	uint32_t link_flags;
-	uint64_t path;
-	uint64_t offsets;
-	uint64_t reference_counters;
-	uint64_t cookies;
-	uint32_t count;
-	uint32_t flags;
-	uint32_t pid;
-	uint32_t padding;
-};
 
 /* Loads a program that returns 0. */
 static int attach_probe_load(
@@ -57,14 +39,12 @@ static int attach_probe_load(
 
 int attach_probe_uprobe_multi(void)
 {
-	static const char path[] = "/proc/self/exe";
 	uint64_t address = (uintptr_t)attach_probe_uprobe_multi, offset;
-	autoclose int program = attach_probe_load(BPF_PROG_TYPE_KPROBE, TRACE_UPROBE_MULTI, 0),
+	autoclose int program = attach_probe_load(BPF_PROG_TYPE_KPROBE, UPROBE_MULTI_TYPE, 0),
 		      link = -1;
-	struct uprobe_multi_link attr = {
-		.attach_type = TRACE_UPROBE_MULTI,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)&offset,
+	struct uprobe_multi uprobes = {
+		.path = "/proc/self/exe",
+		.offsets = &offset,
 		.count = 1,
 		.pid = (uint32_t)getpid(),
 	};
@@ -74,10 +54,9 @@ int attach_probe_uprobe_multi(void)
 		return program;
 	if (!mapping_probe_own(address, &own))
 		return -ENOENT;
-	attr.program_fd = (uint32_t)program;
 	offset = address - own.start + own.file_off;
-	link = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return link < 0 ? -errno : 0;
+	link = uprobe_multi_attach(program, &uprobes);
+	return link < 0 ? link : 0;
 }
 
 int attach_probe_fentry(void)
