@@ -81,7 +81,7 @@ static void the_sampling_event_has_the_first_probe_alone(void **state)
 	(void)state;
 	assert_ptr_equal(probes_all[SAMPLE_TYPE_TICKS], &probe_cpu);
 	for (size_t i = 0; i < PROBES; i++)
-		assert_int_equal(probes_all[i]->attach == NULL, i == SAMPLE_TYPE_TICKS);
+		assert_int_equal(probes_all[i]->sampling_event, i == SAMPLE_TYPE_TICKS);
 	assert_null(probes_all[PROBES]);
 }
 

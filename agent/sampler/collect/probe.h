@@ -57,8 +57,9 @@ struct probe {
 	const void *(*object)(size_t *ret_bytes); /* the embedded BPF object */
 	/* The names of its two programs, which walk user stacks differently; one is loaded. */
 	const char *by_tables, *by_frame_pointer;
-	/* NULL: collect attaches it to each CPU's sampling event; at most one probe. */
-	probe_attach_fn *attach;
+	/* Collect attaches it to each CPU's sampling event; at most one probe. */
+	bool sampling_event;
+	probe_attach_fn *attach; /* NULL: to a sampling event */
 	const char *tracepoint;
 	/* No other program writes while this one does: it may use the sampler's own rings. */
 	bool own_rings;

@@ -256,7 +256,7 @@ struct shared_maps *probe_set_maps(const struct probe_set *s)
 int probe_set_event_program(const struct probe_set *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		if (!s->objects[i].probe->attach)
+		if (s->objects[i].probe->sampling_event)
 			return probe_object_program_fd(&s->objects[i]);
 	}
 	return -ENOENT;

@@ -43,6 +43,7 @@ const struct probe probe_cpu = {
 	.object = cpu_bpf__elf_bytes,
 	.by_tables = "take_sample_by_tables",
 	.by_frame_pointer = "take_sample",
+	.sampling_event = true,
 	.own_rings = true,
 	.is_wanted = cpu_is_wanted,
 	.records = {
