@@ -27,6 +27,7 @@ static void names_become_mechanisms(void **state)
 		{ "kernel-walk", MECHANISM_KERNEL_WALK },
 		{ "packed-stacks", MECHANISM_PACKED_STACKS },
 		{ "packed-rules", MECHANISM_PACKED_RULES },
+		{ "uprobe-multi", MECHANISM_UPROBE_MULTI },
 		{ "kernel-walk,vma-lookup", MECHANISM_KERNEL_WALK | MECHANISM_VMA_LOOKUP },
 		{ "own-rings,own-rings", MECHANISM_OWN_RINGS },
 	};

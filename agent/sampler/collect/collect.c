@@ -87,6 +87,7 @@ int collect_create(
 	c->options.cpus = NULL;
 	c->options.tgids = NULL;
 	c->options.tids = NULL;
+	c->options.latency = NULL;
 	*ret_collect = c;
 	return 0;
 }
@@ -198,6 +199,16 @@ int collect_set_runtime(struct collect *c, uint32_t tgid, const struct abi_runti
 void collect_remove_runtime(struct collect *c, uint32_t tgid)
 {
 	shared_maps_remove_runtime(c->maps, tgid);
+}
+
+int collect_set_tgids(struct collect *c, const uint32_t *tgids, size_t count)
+{
+	return shared_maps_set_tgids(c->maps, tgids, count);
+}
+
+struct bpf_object *collect_probe_object(const struct collect *c, const char *name)
+{
+	return probe_set_object(c->probes, name);
 }
 
 struct tables *collect_tables(const struct collect *c)

@@ -20,7 +20,9 @@
 #include "bpf/abi/sampler.h"
 
 struct abi_kernel_tables;
+struct bpf_object;
 struct collect;
+struct latency_options;
 struct probe;
 struct tables;
 
@@ -80,6 +82,9 @@ struct collect_options {
 	uint32_t ring_pages;
 	uint32_t without; /* enum mechanism values to switch off, for tests */
 	bool user, kernel; /* at least one; both by default */
+	bool no_ticks; /* CPUs are not sampled; their side-band is recorded all the same */
+	/* Measures functions (agent/sampler/probes/latency/latency.h); NULL = none. Borrowed. */
+	const struct latency_options *latency;
 	/* The share of waits that is sampled, 0 to 1; 0 = none. */
 	double off_cpu_share;
 	struct abi_sampler_config filter; /* stacks, self and read_fibers included; pidns_level is
@@ -120,6 +125,11 @@ uint32_t collect_next_window(struct collect *c);
 int collect_pause(struct collect *c, bool pause);
 /* Changes the rate of a sampler made with frequency_hz; no sample is lost. */
 int collect_set_frequency(struct collect *c, uint64_t hz);
+/*
+ * Replaces the processes to be sampled, of a collector made with filter.filter_tgids. On failure,
+ * some are. Returns -E2BIG if there are more than ABI_MAX_PIDS.
+ */
+int collect_set_tgids(struct collect *c, const uint32_t *tgids, size_t count);
 /* Opens events on CPUs that came online, closes those of CPUs that went offline. */
 int collect_check_cpus(struct collect *c);
 
@@ -132,6 +142,9 @@ void collect_set_kernel_tables(struct collect *c, const struct abi_kernel_tables
 
 /* Where to write unwind tables (agent/sampler/collect/tables.h); NULL = walks by frame pointer. */
 struct tables *collect_tables(const struct collect *c);
+
+/* The loaded BPF object of the probe NAME, for its owner. Returns NULL if that is not wanted. */
+struct bpf_object *collect_probe_object(const struct collect *c, const char *name);
 
 /* A counter's sum over all CPUs. */
 uint64_t collect_counter(const struct collect *c, enum abi_counter counter);

@@ -123,6 +123,11 @@ static int cpu_open_sampling(struct cpu_events *e, struct cpu *cpu, const char *
 	return err;
 }
 
+static bool cpu_is_sampled(const struct cpu_events *e, int number)
+{
+	return !e->options.no_ticks && (!e->chosen.count || cpu_list_has(&e->chosen, number));
+}
+
 /*
  * Mappings made on any CPU matter for samples on every other, so the output event is opened on all
  * of them and the sampling event on the chosen ones.
@@ -140,7 +145,7 @@ static int cpu_events_open(struct cpu_events *e, int number, const char **ret_st
 	if (err)
 		return err;
 	err = cpu_open_output(e, &cpu, ret_step);
-	if (!err && (!e->chosen.count || cpu_list_has(&e->chosen, number)))
+	if (!err && cpu_is_sampled(e, number))
 		err = cpu_open_sampling(e, &cpu, ret_step);
 	if (err) {
 		cpu_close(e, &cpu);
@@ -206,6 +211,7 @@ static int cpu_events_choose(struct cpu_events *e, const struct collect_options 
 	e->options.cpus = NULL;
 	e->options.tgids = NULL;
 	e->options.tids = NULL;
+	e->options.latency = NULL;
 	return 0;
 }
 

@@ -15,6 +15,7 @@ static const struct {
 	{ "kernel-walk", MECHANISM_KERNEL_WALK },
 	{ "packed-stacks", MECHANISM_PACKED_STACKS },
 	{ "packed-rules", MECHANISM_PACKED_RULES },
+	{ "uprobe-multi", MECHANISM_UPROBE_MULTI },
 };
 
 /* Returns 0 if there is none of this name. */

@@ -13,10 +13,12 @@ enum mechanism {
 	MECHANISM_KERNEL_WALK = 1 << 2, /* `kernel-walk`: bpf/unwind/kernel_walk_x86.bpf.h */
 	MECHANISM_PACKED_STACKS = 1 << 3, /* `packed-stacks`: agent/sampler/unwind/stack_pack.h */
 	MECHANISM_PACKED_RULES = 1 << 4, /* `packed-rules`: bpf/abi/unwind.h */
+	MECHANISM_UPROBE_MULTI = 1 << 5, /* `uprobe-multi`: agent/sampler/collect/uprobe_multi.h */
 };
 
 /* All names, for messages. */
-#define MECHANISMS_NAMES "vma-lookup, own-rings, kernel-walk, packed-stacks and packed-rules"
+#define MECHANISMS_NAMES \
+	"vma-lookup, own-rings, kernel-walk, packed-stacks, packed-rules and uprobe-multi"
 
 /*
  * Parses NAMES, separated by commas (NULL = none), into enum mechanism values. Returns -EINVAL if

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -10,6 +11,7 @@
 
 #include "agent/sampler/collect/admin.h"
 #include "agent/sampler/collect/events.h"
+#include "base/cleanup.h"
 
 static int try_open(struct perf_event_attr *attr, int cpu)
 {
@@ -79,6 +81,19 @@ int perf_event_open_files(int cpu)
 int perf_event_share_ring(int fd, int output_fd)
 {
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, output_fd) < 0 ? -errno : 0;
+}
+
+int perf_event_open_uprobe(int pmu, const char *path, uint64_t file_off)
+{
+	struct perf_event_attr attr = {
+		.type = (uint32_t)pmu,
+		.size = sizeof(attr),
+		.uprobe_path = (uintptr_t)path,
+		.probe_offset = file_off,
+	};
+
+	/* Any CPU: the kernel runs the program wherever the code is hit. */
+	return open_on_cpu(&attr, MAX(sched_getcpu(), 0));
 }
 
 int perf_event_open_sampling(int cpu, const struct collect_options *options)

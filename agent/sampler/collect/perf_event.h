@@ -22,6 +22,11 @@ int perf_event_open_output(int cpu, uint32_t watermark_bytes, bool *build_ids);
 int perf_event_open_files(int cpu);
 /* Directs FD's records into the ring of OUTPUT_FD, which must be mapped. */
 int perf_event_share_ring(int fd, int output_fd);
+/*
+ * Opens an event at a place of user code, in all processes. PMU is the type of `uprobe` events
+ * (/sys/bus/event_source/devices/uprobe/type), PATH the file's.
+ */
+int perf_event_open_uprobe(int pmu, const char *path, uint64_t file_off);
 /* Opens the sampling event of CPU, disabled. Returns -ENOENT if it has no PMU. */
 int perf_event_open_sampling(int cpu, const struct collect_options *options);
 int perf_event_set_program(int fd, int program_fd);

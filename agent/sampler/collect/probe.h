@@ -55,11 +55,14 @@ int probe_attach_raw_tracepoint(
 struct probe {
 	const char *name;
 	const void *(*object)(size_t *ret_bytes); /* the embedded BPF object */
-	/* The names of its two programs, which walk user stacks differently; one is loaded. */
+	/*
+	 * The names of its two programs, which walk user stacks differently; one is loaded. NULL =
+	 * they walk none, and `configure` chooses.
+	 */
 	const char *by_tables, *by_frame_pointer;
 	/* Collect attaches it to each CPU's sampling event; at most one probe. */
 	bool sampling_event;
-	probe_attach_fn *attach; /* NULL: to a sampling event */
+	probe_attach_fn *attach; /* NULL: to a sampling event, or by the probe's owner */
 	const char *tracepoint;
 	/* No other program writes while this one does: it may use the sampler's own rings. */
 	bool own_rings;

@@ -50,8 +50,11 @@ static int choose_program(struct probe_object *o, bool tables)
 	const struct probe *probe = o->probe;
 	const char *chosen = tables ? probe->by_tables : probe->by_frame_pointer;
 	const char *other = tables ? probe->by_frame_pointer : probe->by_tables;
-	struct bpf_program *idle = bpf_object__find_program_by_name(o->object, other);
+	struct bpf_program *idle;
 
+	if (!chosen)
+		return 0;
+	idle = bpf_object__find_program_by_name(o->object, other);
 	o->program = bpf_object__find_program_by_name(o->object, chosen);
 	if (!o->program || !idle)
 		return -EBADMSG;

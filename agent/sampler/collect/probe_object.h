@@ -14,7 +14,7 @@ struct kernel_types;
 struct probe_object {
 	const struct probe *probe;
 	struct bpf_object *object; /* NULL = not loaded */
-	struct bpf_program *program; /* the loaded one */
+	struct bpf_program *program; /* the loaded one; NULL = the owner finds it in `object` */
 	struct bpf_link *link; /* NULL = not attached, or to a sampling event */
 	uint64_t *scratch; /* buffer for each possible CPU's scratch, which begins with counters */
 	size_t scratch_words; /* per CPU */

@@ -157,6 +157,14 @@ static bool try_mappings(const struct probe_set *s, const struct collect_options
 	return !(options->without & MECHANISM_VMA_LOOKUP) && !mapping_probe(s->types);
 }
 
+static bool walk_stacks(const struct collect_options *options)
+{
+	for (const struct probe *const *probe = options->probes; *probe; probe++)
+		if ((*probe)->by_tables && (*probe)->is_wanted(options))
+			return true;
+	return false;
+}
+
 /*
  * Tries the sampler's own rings, then those of perf events; walks by tables, then (older verifier,
  * too little memory) the kernel's walk.
@@ -171,7 +179,7 @@ static int load_by_walk(struct probe_set *s, const struct collect_options *optio
 	enum walk walk = WALK_BY_FRAME_POINTER;
 	int err;
 
-	if (stack_choice(options) != ABI_STACKS_KERNEL)
+	if (stack_choice(options) != ABI_STACKS_KERNEL && walk_stacks(options))
 		walk = try_mappings(s, options) ? WALK_BY_MAPPINGS : WALK_BY_RANGES;
 	for (;;) {
 		err = load_all(s, options, walk);

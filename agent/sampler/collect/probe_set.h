@@ -31,5 +31,5 @@ int probe_set_counters(const struct probe_set *s, uint64_t ret_counts[ABI_COUNTE
 void probe_set_count_losses(
 	const struct probe_set *s, const uint64_t counts[ABI_COUNTERS], struct metrics *metrics);
 uint64_t probe_set_memory(const struct probe_set *s); /* bytes of all maps */
-/* The loaded object of the probe NAME. Returns NULL if that is not wanted. For tests. */
+/* The loaded object of the probe NAME. Returns NULL if that is not wanted. */
 struct bpf_object *probe_set_object(const struct probe_set *s, const char *name);

@@ -24,6 +24,8 @@ enum {
 
 static uint64_t hz_of(const struct collect_options *options)
 {
+	if (options->no_ticks)
+		return 0;
 	if (options->frequency_hz)
 		return options->frequency_hz;
 	return UINT64_C(1000000000) / MAX(options->period, UINT64_C(1));
@@ -35,6 +37,8 @@ static uint32_t own_bytes_for(const struct collect_options *options)
 	uint64_t wanted = hz_of(options) * SAMPLE_BYTES / OWN_LOOKS_PER_SECOND;
 	uint32_t bytes = OWN_LEAST_BYTES;
 
+	if (options->no_ticks)
+		return 0;
 	if (options->ring_pages)
 		return MIN(options->ring_pages * RING_SIZES_PAGE_BYTES, ABI_RING_MAX_BYTES);
 	if (wanted > ABI_RING_MAX_BYTES)

@@ -205,6 +205,31 @@ int shared_maps_set_pids(struct shared_maps *m, const struct collect_options *op
 	return err;
 }
 
+static bool has_pid(const uint32_t *pids, size_t count, uint32_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+int shared_maps_set_tgids(struct shared_maps *m, const uint32_t *tgids, size_t count)
+{
+	int map = bpf_map__fd(m->skeleton->maps.tgids);
+	uint32_t old[ABI_MAX_PIDS], *last = NULL;
+	size_t old_count = 0;
+
+	if (count > ABI_MAX_PIDS)
+		return -E2BIG;
+	while (old_count < ABI_MAX_PIDS && !bpf_map_get_next_key(map, last, &old[old_count]))
+		last = &old[old_count++];
+	/* First, so that there is room; new ones are not among them. */
+	for (size_t i = 0; i < old_count; i++)
+		if (!has_pid(tgids, count, old[i]))
+			bpf_map_delete_elem(map, &old[i]);
+	return put_pids(m->skeleton->maps.tgids, tgids, count);
+}
+
 int shared_maps_set_output(struct shared_maps *m, int cpu, int output_fd)
 {
 	int map = bpf_map__fd(m->skeleton->maps.output);

@@ -10,8 +10,7 @@
 
 static bool cpu_is_wanted(const struct collect_options *options)
 {
-	(void)options;
-	return true;
+	return !options->no_ticks;
 }
 
 static void cpu_deliver_tick(
