@@ -42,7 +42,12 @@ struct abi_latency_function {
 	abi_u32 stack_check; /* bytes */
 	/* One call of 2^thin_shift, chosen at random, is measured, and counts as so many. */
 	abi_u32 thin_shift;
-	abi_u32 reserved; /* 0 */
+	/*
+	 * Go: so many bytes behind the entry is the return address of the prologue's call of
+	 * morestack. 0 = not known: BPF sets it at the first restart that it foresees. A function
+	 * that ends by jumping to another one must have neither this nor a stack_check.
+	 */
+	abi_u32 restart_off;
 	struct abi_runtime_go go;
 };
 
@@ -73,10 +78,15 @@ struct abi_open_call_key {
 enum abi_open_call_flags {
 	ABI_OPEN_CALL_RESTARTS = 1 << 0, /* its prologue is about to call morestack */
 	ABI_OPEN_CALL_UNMEASURED = 1 << 1, /* kept only because it restarts */
+	ABI_OPEN_CALL_RESUMED =
+		1 << 2, /* g.sched.pc was already as after a restart when it began */
 };
+
+enum { ABI_LATENCY_RESTARTS = 4096 /* goroutines whose last restart is remembered */ };
 
 struct abi_open_call {
 	abi_u64 start_ns; /* CLOCK_MONOTONIC */
+	abi_u64 restarted_ns; /* last; 0 = never */
 	abi_u64 by; /* as in the cell */
 	abi_u64 fiber_id; /* goid; 0 = not in a goroutine */
 	abi_u32 tgid, tid; /* in the agent's pid namespace */
@@ -143,6 +153,6 @@ static inline __attribute__((always_inline)) abi_u64 abi_latency_bucket_start(ab
 
 _Static_assert(sizeof(struct abi_latency_function) == 40, "map value's layout");
 _Static_assert(sizeof(struct abi_open_call_key) == 24, "map key's layout");
-_Static_assert(sizeof(struct abi_open_call) == 40, "map value's layout");
+_Static_assert(sizeof(struct abi_open_call) == 48, "map value's layout");
 _Static_assert(sizeof(struct abi_latency_cell_key) == 16, "map key's layout");
 _Static_assert(sizeof(struct abi_latency_cell) == 24, "map value's layout");

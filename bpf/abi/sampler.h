@@ -64,6 +64,13 @@ enum abi_counter {
 	ABI_COUNT_WAITS_FULL, /* waits that did not fit the map */
 	ABI_COUNT_WAITS_UNENDED, /* waits whose end was not seen */
 	ABI_COUNT_SIGHTINGS_FULL, /* abi_sightings that did not fit the ring */
+	ABI_COUNT_CALLS, /* of probed functions that were measured */
+	ABI_COUNT_CALLS_UNMEASURED, /* left out because there are too many */
+	ABI_COUNT_CALLS_OPEN_FULL, /* that did not fit the map of open calls */
+	ABI_COUNT_CALLS_CELLS_FULL, /* that did not fit the histograms */
+	ABI_COUNT_CALLS_ABANDONED, /* that never returned, replaced by the next at their place */
+	ABI_COUNT_CALLS_FIBER_ERROR, /* entries and returns whose goroutine could not be read */
+	ABI_COUNT_RETURNS_UNMATCHED, /* of calls that were not seen to begin */
 	ABI_COUNTERS,
 };
 

@@ -16,6 +16,17 @@ static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)
 	return (regs->pstate & 0xf) == 0;
 }
 
+/* Of an interrupted thread. */
+static __always_inline __u64 regs_pc(const bpf_user_pt_regs_t *regs)
+{
+	return regs->pc;
+}
+
+static __always_inline __u64 regs_stack_pointer(const bpf_user_pt_regs_t *regs)
+{
+	return regs->sp;
+}
+
 enum {
 	KERNEL_STACK_BYTES = 16384, /* on kernels without bpf_task_pt_regs() (before 5.15) */
 	STATE_REGISTER = 28,

@@ -16,6 +16,17 @@ static __always_inline bool regs_user_mode(const bpf_user_pt_regs_t *regs)
 	return (regs->cs & 3) == 3;
 }
 
+/* Of an interrupted thread. */
+static __always_inline __u64 regs_pc(const bpf_user_pt_regs_t *regs)
+{
+	return regs->rip;
+}
+
+static __always_inline __u64 regs_stack_pointer(const bpf_user_pt_regs_t *regs)
+{
+	return regs->rsp;
+}
+
 enum {
 	CODE_SEGMENT_64 = 0x33, /* __USER_CS: 64-bit code */
 	KERNEL_STACK_BYTES = 16384, /* on kernels without bpf_task_pt_regs() (before 5.15) */

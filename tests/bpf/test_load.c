@@ -71,12 +71,14 @@ enum walk { FRAME_POINTER, RANGES, MAPPINGS, WALKS };
 
 static const char *const walk_names[] = { "frame_pointer", "ranges", "mappings" };
 
-/* The probe's program that is loaded for WALK, or the one that is not. */
+/* The probe's program that is loaded for WALK, or the one that is not; NULL = both are. */
 static struct bpf_program *program_of(
 	const struct bpf_object *object, const struct probe *probe, enum walk walk, bool loaded)
 {
 	bool tables = (walk != FRAME_POINTER) == loaded;
 
+	if (!probe->by_tables)
+		return loaded ? bpf_object__next_program(object, NULL) : NULL;
 	return bpf_object__find_program_by_name(
 		object, tables ? probe->by_tables : probe->by_frame_pointer);
 }
@@ -87,6 +89,7 @@ static struct bpf_object *load(
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = probe->name);
 	struct abi_sampler_config *config;
+	struct bpf_program *idle;
 	struct bpf_object *object;
 	const void *bytes;
 	size_t size;
@@ -95,7 +98,9 @@ static struct bpf_object *load(
 	object = bpf_object__open_mem(bytes, size, &opts);
 	if (!object)
 		return NULL;
-	bpf_program__set_autoload(program_of(object, probe, walk, false), false);
+	idle = program_of(object, probe, walk, false);
+	if (idle)
+		bpf_program__set_autoload(idle, false);
 	config = (void *)bpf_map__initial_value(
 		bpf_object__find_map_by_name(object, ".rodata.config"), &size);
 	*config = variant->config;

@@ -65,8 +65,8 @@ void latency_destroy(struct latency *l);
 /* ---- functions ------------------------------------------------------------------------------ */
 
 /*
- * Of FUNCTION, `flags` (ABI_LATENCY_FIBER), `stack_check` and `go` count. Returns -E2BIG if there
- * are already max_functions.
+ * Of FUNCTION, `flags` (ABI_LATENCY_FIBER), `stack_check`, `restart_off` and `go` count. Returns
+ * -E2BIG if there are already max_functions.
  */
 int latency_functions_add(
 	struct latency *l, const struct abi_latency_function *function, uint32_t *ret_number);
@@ -103,7 +103,7 @@ const struct latency_refused_site *latency_refused_sites(
 	const struct latency_attached *attached, size_t *ret_count);
 /* NULL is allowed. */
 void latency_detach(struct latency *l, struct latency_attached *attached);
-/* Detaches all of LIST at once, which is faster where each probe takes a while. */
+/* Detaches all of LIST together, which is faster than one by one. NULLs are allowed. */
 void latency_detach_all(struct latency *l, struct latency_attached **list, size_t count);
 /* Whether one system call attaches all sites of a file (Linux 6.6); else each is an event. */
 bool latency_attaches_at_once(const struct latency *l);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attaches the sites of functions: what is attached where, under which cookie. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/sampler/probes/latency/latency_internal.h"
+#include "agent/sampler/probes/latency/sites.h"
+#include "base/cleanup.h"
+
+struct latency_attached {
+	struct sites sites;
+};
+
+static void latency_attached_destroy(struct latency_attached *attached)
+{
+	if (attached)
+		sites_detach(&attached->sites, 1);
+	free(attached);
+}
+
+DEFINE_AUTO(latency_attached);
+
+/*
+ * Returns before entries, so that a call which is seen to begin is also seen to end, unless it had
+ * begun before.
+ */
+static int latency_compare_places(const void *a, const void *b)
+{
+	const struct sites_place *first = a, *second = b;
+	uint64_t first_return = first->cookie & ABI_LATENCY_RETURN;
+	uint64_t second_return = second->cookie & ABI_LATENCY_RETURN;
+
+	if (first_return != second_return)
+		return first_return ? -1 : 1;
+	return (first->file_off > second->file_off) - (first->file_off < second->file_off);
+}
+
+static int latency_compare_offsets(const void *a, const void *b)
+{
+	const struct sites_place *first = a, *second = b;
+
+	if (first->file_off != second->file_off)
+		return first->file_off < second->file_off ? -1 : 1;
+	return (first->number > second->number) - (first->number < second->number);
+}
+
+/* Leaves out sites that are there twice. *COUNT becomes the number of the others. */
+static int latency_leave_out_doubles(struct sites *sites, struct sites_place *places, size_t *count)
+{
+	size_t kept = 0;
+
+	qsort(places, *count, sizeof(*places), latency_compare_offsets);
+	for (size_t i = 0; i < *count; i++) {
+		int err = 0;
+
+		if (kept && places[kept - 1].file_off == places[i].file_off)
+			err = sites_refuse(sites, places[i].number, -EEXIST);
+		else
+			places[kept++] = places[i];
+		if (err)
+			return err;
+	}
+	*count = kept;
+	return 0;
+}
+
+static int latency_attach_places(struct latency *l, int file_fd, struct latency_attached *attached,
+	struct sites_place *places, size_t count, const char **ret_step)
+{
+	const struct sites_program program = {
+		.fd = l->program,
+		.at_once = l->at_once,
+		.event_type = l->event_type,
+	};
+	struct sites *sites = &attached->sites;
+	int err = latency_leave_out_doubles(sites, places, &count);
+
+	if (err)
+		return err;
+	qsort(places, count, sizeof(*places), latency_compare_places);
+	err = sites_attach(sites, &program, file_fd, places, count, ret_step);
+	if (!err && !sites->count)
+		err = sites->refused_count ? sites->refused[0].err : -EINVAL;
+	return err;
+}
+
+int latency_attach(struct latency *l, int file_fd, const struct latency_site *sites, size_t count,
+	struct latency_attached **ret_attached, const char **ret_step)
+{
+	autocall(auto_latency_attached_destroy) struct latency_attached *attached =
+		calloc(1, sizeof(*attached));
+	autofree struct sites_place *places = calloc(count + 1, sizeof(*places));
+	int err;
+
+	*ret_step = "attach to user functions";
+	if (!attached || !places)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		assert(sites[i].function < l->count && l->functions[sites[i].function].used);
+		places[i] = (struct sites_place){
+			.file_off = sites[i].file_off,
+			.cookie = sites[i].function | (sites[i].is_return ? ABI_LATENCY_RETURN : 0),
+			.number = i,
+		};
+	}
+	err = latency_attach_places(l, file_fd, attached, places, count, ret_step);
+	if (!err)
+		*ret_attached = take(attached);
+	return err;
+}
+
+const struct latency_refused_site *latency_refused_sites(
+	const struct latency_attached *attached, size_t *ret_count)
+{
+	*ret_count = attached->sites.refused_count;
+	return attached->sites.refused;
+}
+
+void latency_detach(struct latency *l, struct latency_attached *attached)
+{
+	(void)l;
+	latency_attached_destroy(attached);
+}
+
+void latency_detach_all(struct latency *l, struct latency_attached **list, size_t count)
+{
+	autofree struct sites *all = calloc(count + 1, sizeof(*all));
+
+	(void)l;
+	for (size_t i = 0; all && i < count; i++)
+		if (list[i])
+			all[i] = list[i]->sites;
+	if (all)
+		sites_detach(all, count);
+	for (size_t i = 0; i < count; i++) {
+		if (all && list[i])
+			list[i]->sites = (struct sites){ 0 };
+		latency_attached_destroy(list[i]);
+	}
+}
