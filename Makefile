@@ -55,8 +55,11 @@ all_cflags = -std=gnu17 $(CFLAGS) $(sections) $(warnings) $(WERROR) -fstack-prot
 # libiberty (demangling) is a static library without a pkg-config file.
 LDLIBS += $(shell $(PKG_CONFIG) --libs $(libs)) -l:libiberty.a -lz -lpthread
 LDFLAGS += $(san_flags) -Wl,--as-needed -Wl,--gc-sections -Wl,-z,relro,-z,now
-# Loaded on demand, not linked: base/curl_on_demand.c.
+# Loaded on demand, not linked: base/curl_on_demand.c, symbolizer/indexer/code/decoder.c.
 loaded_libs := libcurl
+soname = $(shell readelf -d "$$($(CC) -print-file-name=lib$(1).so)" 2>/dev/null | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+decoder_libraries := -DFATHOM_ZYDIS_LIBRARY='"$(call soname,Zydis)"' \
+	-DFATHOM_CAPSTONE_LIBRARY='"$(call soname,capstone)"'
 lib_cflags := $(shell $(PKG_CONFIG) --cflags $(libs) $(loaded_libs) 2>/dev/null)
 
 # A folder is a room; a new one needs no line here, only a rule in tests/lint/layers.sh.
@@ -129,6 +132,9 @@ $(O)/obj/agent/server/serve/page.o $(O)/fuzzobj/agent/server/serve/page.o: $(pag
 # Each row of call frame information goes through these, millions for a large file.
 hot := eh_frame eh_frame_cfa eh_frame_rule unwind unwind_pages unwind_pack unwind_codes
 $(hot:%=$(O)/obj/symbolizer/indexer/cfi/%.o): private CFLAGS += -O3
+
+decoders := $(addprefix symbolizer/indexer/code/,decoder_zydis.o decoder_capstone.o)
+$(decoders:%=$(O)/obj/%) $(decoders:%=$(O)/fuzzobj/%): CPPFLAGS += $(decoder_libraries)
 
 $(O)/obj/%.o: %.c $(O)/flags | $(generated)
 	$(call say,CC,$<)

@@ -12,6 +12,7 @@
 #include "agent/commands/commands.h"
 #include "agent/settings/log_options.h"
 #include "base/cleanup.h"
+#include "symbolizer/index/functions.h"
 
 DEFINE_AUTO(index);
 DEFINE_AUTO(symbolize_process);
@@ -150,6 +151,19 @@ static int parse_style(const struct config *config, struct symbolize_style *ret_
 	return 0;
 }
 
+static int answer_functions(const char *path, const struct index *index)
+{
+	if (!index_has_functions(index)) {
+		fprintf(stderr,
+			"fathom symbolize: cannot decode the code of %s: is the disassembler's "
+			"library installed?\n",
+			path);
+		return EXIT_FAILED;
+	}
+	symbolize_print_functions(stdout, index);
+	return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_DONE;
+}
+
 static int answer_file(
 	struct symbolize_indexes *indexes, const struct symbolize_style *style, const char *path)
 {
@@ -157,6 +171,8 @@ static int answer_file(
 
 	if (symbolize_index_of_file(indexes, path, &index))
 		return EXIT_FAILED;
+	if (indexes->wants_functions)
+		return answer_functions(path, index);
 	return answer_lines(&(struct source){ .path = path, .index = index }, style);
 }
 

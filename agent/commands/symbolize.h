@@ -37,6 +37,7 @@ struct symbolize_indexes {
 	struct cache *cache; /* NULL = nothing is cached */
 	const char *debug_directories; /* comma-separated; borrowed from the settings */
 	struct debuginfod *debuginfod; /* NULL = no server is queried */
+	bool wants_functions; /* indexes are to have functions */
 };
 /* A file to be indexed. */
 struct symbolize_file {
@@ -66,6 +67,13 @@ int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct 
  */
 int symbolize_index_of_file(
 	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
+
+/* ---- symbolize_functions.c ----------------------------------------------------------------- */
+/*
+ * For tests: prints INDEX's functions, a line each: address, flags and stack check in hexadecimal,
+ * addresses of the returns with commas between them or `-`, linkage name, a tab, readable name.
+ */
+void symbolize_print_functions(FILE *out, const struct index *index);
 
 /* ---- symbolize_debuginfod.c ---------------------------------------------------------------- */
 struct debug_files;

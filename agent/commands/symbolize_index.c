@@ -15,6 +15,7 @@
 #include "symbolizer/builds/cache.h"
 #include "symbolizer/builds/debug_search.h"
 #include "symbolizer/debuginfod/debuginfod.h"
+#include "symbolizer/index/functions.h"
 #include "symbolizer/sandbox/sandbox.h"
 
 /* One build with a waiting user: more than the agent allows for a module. */
@@ -79,6 +80,7 @@ static void symbolize_index_create_debuginfod(
 void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct config *config)
 {
 	indexes->debug_directories = config_text(config, SETTING_debuginfo_directories);
+	indexes->wants_functions = config_flag(config, SETTING_test_functions);
 	create_cache(indexes, config);
 	symbolize_index_create_debuginfod(indexes, config);
 }
@@ -137,6 +139,7 @@ struct job {
 	 */
 	enum { JOB_SEARCHES, JOB_DEBUG_FETCHED, JOB_FILE_FETCHED } kind;
 	bool has_lines; /* the index must have lines, or the build fails */
+	bool wants_functions;
 };
 
 /* Finds the files that QUESTION names and that exist. */
@@ -198,6 +201,7 @@ static int build_to(int output_fd, const struct job *job, struct index **ret_ind
 		.output_fd = output_fd,
 		.debug_files = *job->debug_files,
 		.may_ask = true,
+		.wants_functions = job->wants_functions,
 	};
 	struct sandbox sandbox;
 	struct stat st;
@@ -295,17 +299,17 @@ static struct index *improved(
 }
 
 /* The first index tells which .dwo files there are; if any is found, a second build adds them. */
-static int symbolize_index_build(struct symbolize_indexes *indexes, const struct module_id *id,
-	const struct symbolize_file *file, struct index **ret_index)
+static int symbolize_index_build(
+	struct symbolize_indexes *indexes, const struct job *like, struct index **ret_index)
 {
 	autocall(debug_files_close) struct debug_files debug_files = { .count = 0 };
-	struct debug_search search = search_for(indexes, file);
-	const struct job job = {
-		.indexes = indexes, .id = id, .file = file, .debug_files = &debug_files
-	};
+	struct debug_search search = search_for(indexes, like->file);
 	struct index *index, *second;
-	int err = build_once(indexes, &job, &index);
+	struct job job = *like;
+	int err;
 
+	job.debug_files = &debug_files;
+	err = build_once(indexes, &job, &index);
 	if (err)
 		return err;
 	debug_files_close(&debug_files);
@@ -318,28 +322,35 @@ static int symbolize_index_build(struct symbolize_indexes *indexes, const struct
 	return 0;
 }
 
-/* True if the cached index was built before its debug files were installed. */
-static bool is_outdated(const struct symbolize_indexes *indexes, const struct symbolize_file *file,
-	const struct index *index)
+/* True if the cached index lacks functions, or was built before its debug files were installed. */
+static bool is_outdated(const struct job *job, const struct index *index)
 {
-	struct debug_search search = search_for(indexes, file);
+	struct debug_search search = search_for(job->indexes, job->file);
 
-	return debug_search_would_help(&search, file->elf_fd, index);
+	return (job->wants_functions && !index_has_functions(index)) ||
+	       debug_search_would_help(&search, job->file->elf_fd, index);
 }
 
 int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *id,
 	const struct symbolize_file *file, struct index **ret_index)
 {
+	struct job job = {
+		.indexes = indexes,
+		.id = id,
+		.file = file,
+		.wants_functions = indexes->wants_functions,
+	};
 	struct index *index;
 
 	if (!indexes->cache || cache_open(indexes->cache, id, &index))
-		return symbolize_index_build(indexes, id, file, ret_index);
-	if (is_outdated(indexes, file, index)) {
+		return symbolize_index_build(indexes, &job, ret_index);
+	/* A better one does not lose functions that the agent has asked for. */
+	job.wants_functions |= index_has_functions(index);
+	if (is_outdated(&job, index)) {
 		index_destroy(index);
-		return symbolize_index_build(indexes, id, file, ret_index);
+		return symbolize_index_build(indexes, &job, ret_index);
 	}
-	*ret_index = improved(
-		indexes, &(struct job){ .indexes = indexes, .id = id, .file = file }, index);
+	*ret_index = improved(indexes, &job, index);
 	return 0;
 }
 

@@ -23,7 +23,10 @@ enum index_function_flags {
 	/* All of it was decoded, and no instruction returns: it exits, panics, loops or jumps away.
 	 */
 	INDEX_FUNCTION_NO_RETURN = 1 << 1,
-	/* A direct jump, or its last instruction, leads into another function's code. */
+	/*
+	 * A jump, direct or by way of the global offset table, or its last instruction leads into
+	 * another function's code.
+	 */
 	INDEX_FUNCTION_TAIL_JUMP = 1 << 2,
 	/* It jumps through a register or memory: a table of a switch, or a tail call. */
 	INDEX_FUNCTION_INDIRECT_JUMP = 1 << 3,
@@ -37,10 +40,8 @@ enum index_function_flags {
 	INDEX_FUNCTION_IFUNC = 1 << 6,
 };
 
-/* struct index_function.stack_check: not known. */
-static const uint32_t INDEX_STACK_CHECK_UNKNOWN = UINT32_MAX;
-/* The function does not check its stack, so it never enters twice for one call. */
-static const uint32_t INDEX_STACK_CHECK_NONE = UINT32_MAX - 1;
+/* struct index_function.stack_check: it has no such check, or one that is not recognized. */
+static const uint32_t INDEX_NO_STACK_CHECK = UINT32_MAX;
 
 struct index_function {
 	const char *name; /* demangled; never "" */
@@ -50,7 +51,7 @@ struct index_function {
 	uint32_t return_count;
 	/*
 	 * Go: the prologue calls morestack, and the function begins again, if
-	 * sp - stack_check <= g.stackguard0, sp as at the entry. Or one of INDEX_STACK_CHECK_*.
+	 * sp - stack_check <= g.stackguard0, sp as at the entry. Or INDEX_NO_STACK_CHECK.
 	 */
 	uint32_t stack_check;
 };

@@ -11,6 +11,7 @@
 #include "symbolizer/indexer/elf/images.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/cfi/cfi.h"
+#include "symbolizer/indexer/code/code.h"
 #include "symbolizer/indexer/dwarf/dwarf.h"
 #include "symbolizer/indexer/runtime_source.h"
 #include "symbolizer/indexer/source.h"
@@ -147,19 +148,18 @@ static int (*const sources[])(struct source_build *b) = {
 	read_unwind,
 	runtime_sources_facts,
 	read_facts,
+	code_read_functions,
 };
 
-static int read_sources(
-	const struct images *images, struct index_writer *w, struct sandbox_result *result)
+static int read_sources(struct source_build *b)
 {
-	struct source_build b = { .images = images, .w = w, .result = result };
-	int err = builder_add_code(images->own, w);
+	int err = builder_add_code(b->images->own, b->w);
 
 	if (err)
 		return err;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
-		writer_allow(w, images_bytes(images));
-		err = sources[i](&b);
+		writer_allow(b->w, images_bytes(b->images));
+		err = sources[i](b);
 		if (is_fatal(err))
 			return err;
 	}
@@ -206,13 +206,19 @@ static int builder_build(const struct sandbox_files *files, struct sandbox_resul
 {
 	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
 	autocall(images_deinit) struct images images = { 0 };
+	struct source_build b = {
+		.images = &images,
+		.w = w,
+		.result = result,
+		.wants_functions = files->wants_functions,
+	};
 	int err;
 
 	if (!w)
 		return -ENOMEM;
 	err = images_open(files->elf_fd, &files->debug_files, &images);
 	if (!err)
-		err = read_sources(&images, w, result);
+		err = read_sources(&b);
 	if (!err)
 		err = add_debug_names(files, &images, w);
 	if (err)

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/index/functions.h"
 
 static const struct runtime_source *const runtime_sources[] = {
 #define RUNTIME(name) &runtime_source_##name,
@@ -56,6 +57,16 @@ int runtime_sources_facts(struct source_build *b)
 			break;
 	}
 	return err;
+}
+
+uint32_t runtime_sources_stack_check(const struct elf_image *image, uint64_t entry)
+{
+	uint32_t bytes = INDEX_NO_STACK_CHECK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(runtime_sources) && bytes == INDEX_NO_STACK_CHECK; i++)
+		if (runtime_sources[i]->stack_check)
+			bytes = runtime_sources[i]->stack_check(image, entry);
+	return bytes;
 }
 
 bool runtime_sources_toolchain(struct elf_image *image, char text[TOOLCHAIN_BYTES])

@@ -19,6 +19,11 @@ struct runtime_source {
 	int (*open_unwind)(struct elf_image *image, struct unwind_source *ret_source);
 	/* What BPF needs to read the runtime's state (writer_runtime()), and the like. */
 	int (*read_facts)(struct source_build *b);
+	/*
+	 * Reads the prologue of the runtime's function at ENTRY: struct index_function.stack_check.
+	 * Only called for functions that read_names() has named.
+	 */
+	uint32_t (*stack_check)(const struct elf_image *image, uint64_t entry);
 	/* Returns false if IMAGE is not this runtime's program. */
 	bool (*toolchain)(struct elf_image *image, char text[TOOLCHAIN_BYTES]);
 };
@@ -31,4 +36,5 @@ struct runtime_source {
 int runtime_sources_names(struct source_build *b);
 int runtime_sources_open_unwind(struct elf_image *image, struct unwind_source *ret_source);
 int runtime_sources_facts(struct source_build *b);
+uint32_t runtime_sources_stack_check(const struct elf_image *image, uint64_t entry);
 bool runtime_sources_toolchain(struct elf_image *image, char text[TOOLCHAIN_BYTES]);

@@ -4,6 +4,7 @@
  * The state that the sources of one build share. Each source reads its part of the module's files
  * into the writer and notes what later sources can skip. builder.c has the table of sources.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "symbolizer/indexer/elf/images.h"
@@ -15,6 +16,7 @@ struct source_build {
 	const struct images *images;
 	struct index_writer *w;
 	struct sandbox_result *result;
+	bool wants_functions;
 	/* Already answered by an earlier, better source. */
 	struct source_range answered; /* ELF addresses */
 	uint32_t answered_language; /* DWARF's number; units entirely in it are skipped; 0 = none */

@@ -95,6 +95,8 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 	err = writer_string(t->writer, name, length, &string);
 	if (err)
 		return err;
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
+		rank |= WRITER_SYMBOL_RESOLVER;
 	return writer_symbol(t->writer, symbol->st_value, symbol->st_size, limit, string, rank);
 }
 

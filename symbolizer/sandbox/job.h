@@ -16,6 +16,7 @@ struct sandbox_files {
 	int output_fd; /* empty; written */
 	struct debug_files debug_files; /* read if they belong to the ELF file */
 	bool may_ask; /* the child may ask its parent for more debug files */
+	bool wants_functions; /* the index is to have functions (symbolizer/index/functions.h) */
 };
 
 struct sandbox_result {

@@ -58,9 +58,9 @@ struct arguments {
 static void format_debug_files(const struct sandbox_files *files, char *text, size_t size)
 {
 	const struct debug_files *c = &files->debug_files;
-	size_t used = files->may_ask ? 1 : 0;
+	size_t used = (size_t)snprintf(
+		text, size, "%s%s", files->wants_functions ? "f" : "", files->may_ask ? "?" : "");
 
-	snprintf(text, size, "%s", files->may_ask ? "?" : "");
 	for (size_t i = 0; i < c->count && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%u.%" PRIu32 ",",
 			(unsigned int)c->items[i].role, c->items[i].crc);

@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "base/open_regular.h"
 #include "symbolizer/indexer/builder.h"
+#include "symbolizer/indexer/code/decoder.h"
 #include "symbolizer/indexer/keep_debug.h"
 #include "symbolizer/sandbox/note_wire.h"
 #include "symbolizer/sandbox/sandbox_wire.h"
@@ -21,11 +22,13 @@
 #include "symbolizer/sandboxed/gather.h"
 #include "symbolizer/sandboxed/note_child.h"
 
-/* Parses `ROLE.CRC,` entries after an optional `?`, as sandbox.c writes them. */
+/* Parses `ROLE.CRC,` entries after an optional `f` and `?`, as sandbox.c writes them. */
 static bool parse_debug_files(const char *text, struct sandbox_files *files)
 {
 	struct debug_files c = { .count = 0 };
 
+	files->wants_functions = *text == 'f';
+	text += files->wants_functions;
 	files->may_ask = *text == '?';
 	text += files->may_ask;
 
@@ -94,6 +97,9 @@ static int close_in_by(
 	err = reopen_files(files);
 	if (err)
 		return err;
+	/* Nothing can be loaded later. Without the library the index has no functions. */
+	if (files->wants_functions)
+		code_libraries_load();
 	/* The parent's answers bring more descriptors. */
 	if (!files->may_ask)
 		err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arbitrary bytes as a module, through all sources into an index, which must open and answer
- * lookups all over its code.
+ * Arbitrary bytes as a module, through all sources into an index with functions, which must open
+ * and answer lookups all over its code. Each return must be in a segment.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,11 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "symbolizer/index/functions.h"
 #include "symbolizer/indexer/builder.h"
-#include "symbolizer/index/index.h"
+#include "symbolizer/indexer/code/decoder.h"
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static void ask(const struct index *index)
@@ -32,20 +34,50 @@ static void ask(const struct index *index)
 	}
 }
 
+static void ask_functions(const struct index *index)
+{
+	uint64_t last = 0, file_off;
+	struct index_function f;
+
+	if (!index_has_functions(index))
+		abort();
+	for (size_t i = 0; i < index_function_count(index); i++) {
+		if (!index_function(index, i, &f) || f.address < last ||
+			(f.flags & INDEX_FUNCTION_UNDECODED && f.return_count))
+			abort();
+		last = f.address;
+		for (size_t j = 0; j < f.return_count && j < 64; j++)
+			if (!index_file_off(index, index_function_return(index, i, j), &file_off))
+				abort();
+	}
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	code_libraries_load();
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	autoclose int elf = memfd_create("fuzz", MFD_CLOEXEC);
 	autoclose int output = memfd_create("fuzz", MFD_CLOEXEC);
+	const struct sandbox_files files = {
+		.elf_fd = elf, .output_fd = output, .wants_functions = true
+	};
 	struct sandbox_result result;
 	struct index *index;
 
 	if (elf < 0 || output < 0 || io_write_all(elf, bytes, size))
 		return 0;
-	if (builder_run(elf, output, &result))
+	if (builder_run_files(&files, &result))
 		return 0;
 	if (index_open(output, &index))
 		abort();
 	ask(index);
+	ask_functions(index);
 	index_destroy(index);
 	return 0;
 }

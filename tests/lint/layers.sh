@@ -16,12 +16,13 @@ symbolizer/kallsyms: base/
 symbolizer/perf_map: base/
 symbolizer/index: base/ bpf/abi/unwind.h
 symbolizer/sandbox: base/ symbolizer/index/debug_names.h
-symbolizer/sandboxed: base/ symbolizer/sandbox/ symbolizer/debuginfod/debuginfod_ symbolizer/indexer/builder.h symbolizer/indexer/keep_debug.h symbolizer/indexer/elf/build_id.h symbolizer/indexer/elf/debug_names.h
-symbolizer/indexer: base/ symbolizer/index/index.h symbolizer/sandbox/job.h
+symbolizer/sandboxed: base/ symbolizer/sandbox/ symbolizer/debuginfod/debuginfod_ symbolizer/indexer/builder.h symbolizer/indexer/keep_debug.h symbolizer/indexer/elf/build_id.h symbolizer/indexer/elf/debug_names.h symbolizer/indexer/code/decoder.h
+symbolizer/indexer: base/ symbolizer/index/index.h symbolizer/index/functions.h symbolizer/sandbox/job.h
 symbolizer/indexer/elf: base/ symbolizer/index/debug_names.h symbolizer/sandbox/debug_files.h
 symbolizer/indexer/writer: base/ bpf/abi/unwind.h symbolizer/index/ symbolizer/indexer/demangle.h
 symbolizer/indexer/dwarf: base/ symbolizer/indexer/elf/ symbolizer/indexer/writer/
-symbolizer/indexer/go: base/ bpf/abi/unwind.h bpf/abi/runtime_go.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/dwarf/dwarf.h symbolizer/indexer/cfi/unwind_source.h symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h symbolizer/indexer/source_range.h symbolizer/index/index.h symbolizer/index/runtime_go.h
+symbolizer/indexer/go: base/ bpf/abi/unwind.h bpf/abi/runtime_go.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/dwarf/dwarf.h symbolizer/indexer/cfi/unwind_source.h symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h symbolizer/indexer/source_range.h symbolizer/index/index.h symbolizer/index/functions.h symbolizer/index/runtime_go.h
+symbolizer/indexer/code: base/ symbolizer/index/functions.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h
 symbolizer/indexer/cfi: base/ bpf/abi/unwind.h symbolizer/index/unwind_rule.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/demangle.h symbolizer/indexer/source_range.h
 symbolizer/builds: base/ symbolizer/index/ symbolizer/sandbox/ symbolizer/debuginfod/
 symbolizer/debuginfod: base/ symbolizer/index/index.h symbolizer/sandbox/ symbolizer/builds/
@@ -74,6 +75,9 @@ symbolizer/sandboxed/: symbolizer/sandboxed/ agent/main.c
 # Who may include <elf.h>, libelf or libdw: files that parse ELF. Outside of the
 # sandbox these are only the kernel's own (build_id_note.c for sysfs, vdso.c).
 elf_parsers='symbolizer/indexer/ symbolizer/sandboxed/ base/build_id_note.c symbolizer/vdso.c'
+
+# Who may include the disassemblers: one file for each.
+disassemblers='symbolizer/indexer/code/decoder_'
 
 room_of() { # the nearest folder with a rule, or nothing
 	local room=$1
@@ -139,4 +143,9 @@ while IFS=: read -r file _; do
 	permits "$elf_parsers" "$file" || complain "$file: ELF files are parsed in the sandbox only"
 done < <(git ls-files -co --exclude-standard -- '*.c' '*.h' | grep -v '^tests/' |
 	xargs -r grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(elf|gelf|libelf|link|elfutils/.*)\.h>')
+
+while IFS=: read -r file _; do
+	permits "$disassemblers" "$file" || complain "$file: code is decoded in symbolizer/indexer/code only"
+done < <(git ls-files -co --exclude-standard -- '*.c' '*.h' |
+	xargs -r grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(Zydis|Zycore|capstone)/')
 exit $bad

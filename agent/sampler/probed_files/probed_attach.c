@@ -159,8 +159,7 @@ static struct abi_latency_function latency_function_of(
 		return how;
 	how.flags = ABI_LATENCY_FIBER;
 	how.go = a->runtime.go;
-	if (function->stack_check != INDEX_STACK_CHECK_UNKNOWN &&
-		function->stack_check != INDEX_STACK_CHECK_NONE)
+	if (function->stack_check != INDEX_NO_STACK_CHECK)
 		how.stack_check = function->stack_check;
 	return how;
 }

@@ -185,8 +185,8 @@ static int add_stub(struct plt *plt, uint64_t address, const struct stub *stub, 
 		return -ENOMEM;
 	err = writer_string(plt->writer, text, strlen(text), &string);
 	return err ? err
-		   : writer_symbol(
-			     plt->writer, address, stub->size, limit, string, WRITER_SYMBOL_LOCAL);
+		   : writer_symbol(plt->writer, address, stub->size, limit, string,
+			     WRITER_SYMBOL_LOCAL | WRITER_SYMBOL_STUB);
 }
 
 /* Stubs in .plt.got have 8 bytes. */

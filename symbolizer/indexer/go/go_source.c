@@ -6,6 +6,7 @@
 
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/go/go.h"
+#include "symbolizer/indexer/go/go_stack_check.h"
 #include "symbolizer/indexer/go/go_unwind.h"
 #include "symbolizer/indexer/go/go_version.h"
 #include "symbolizer/indexer/runtime_source.h"
@@ -64,5 +65,6 @@ const struct runtime_source runtime_source_go = {
 	.read_names = go_read_names,
 	.open_unwind = go_open_unwind,
 	.read_facts = go_read_facts,
+	.stack_check = go_stack_check,
 	.toolchain = go_toolchain,
 };

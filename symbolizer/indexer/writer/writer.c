@@ -387,7 +387,9 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
 		.high = size ? end_offset(w, high, end) : 0,
 		.limit = end,
 		.name = name,
-		.rank = rank,
+		.rank = rank & (WRITER_SYMBOL_RESOLVER - 1),
+		.is_resolver = rank & WRITER_SYMBOL_RESOLVER,
+		.is_stub = rank & WRITER_SYMBOL_STUB,
 	};
 	return 0;
 }

@@ -85,6 +85,9 @@ enum writer_symbol_rank {
 	WRITER_SYMBOL_LOCAL,
 	WRITER_SYMBOL_WEAK,
 	WRITER_SYMBOL_GLOBAL,
+	/* What a symbol is, or-ed to its rank. */
+	WRITER_SYMBOL_RESOLVER = 1 << 8, /* STT_GNU_IFUNC */
+	WRITER_SYMBOL_STUB = 1 << 9, /* of the procedure linkage table: no function */
 };
 /*
  * Adds a symbol of executable code. SIZE 0 (assembly): it reaches to the next symbol or the end of

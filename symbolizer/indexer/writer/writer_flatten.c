@@ -79,14 +79,18 @@ static int add_symbol_nodes(struct index_writer *w)
 	return err;
 }
 
+int writer_link_symbols(struct index_writer *w)
+{
+	if (w->symbol_count)
+		qsort(w->symbols, w->symbol_count, sizeof(*w->symbols), by_weight);
+	return writer_link_names(w);
+}
+
 int writer_flatten(struct index_writer *w)
 {
 	struct node_ranking ranking = { .first_symbol = w->node_count };
-	int err;
+	int err = writer_link_symbols(w);
 
-	if (w->symbol_count)
-		qsort(w->symbols, w->symbol_count, sizeof(*w->symbols), by_weight);
-	err = writer_link_names(w);
 	if (!err)
 		err = add_symbol_nodes(w);
 	if (err)

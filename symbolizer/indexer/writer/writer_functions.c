@@ -72,10 +72,12 @@ void writer_order_functions(struct index_writer *w)
 	if (w->function_count)
 		qsort(w->functions, w->function_count, sizeof(*w->functions), function_by_address);
 	for (size_t i = 0; i < w->function_count; i++) {
-		const struct index_function_entry *last = count ? &w->functions[count - 1] : NULL;
+		struct index_function_entry *last = count ? &w->functions[count - 1] : NULL;
 
-		if (!last || last->address != w->functions[i].address ||
-			last->linkage != w->functions[i].linkage)
+		if (last && last->address == w->functions[i].address &&
+			last->linkage == w->functions[i].linkage)
+			last->flags |= w->functions[i].flags;
+		else
 			w->functions[count++] = w->functions[i];
 	}
 	w->function_count = count;

@@ -39,7 +39,8 @@ struct build_symbol {
 	uint32_t low, high; /* high 0 while the size is unknown */
 	uint32_t limit;
 	uint32_t name;
-	uint32_t rank;
+	uint16_t rank;
+	bool is_resolver, is_stub;
 };
 
 struct index_writer {
@@ -107,6 +108,8 @@ int writer_close_code(struct index_writer *w);
 /* writer.c: the offset of a code address and of the end of the code around it. False: no code. */
 bool writer_code_offset(
 	const struct index_writer *w, uint64_t address, uint32_t *ret_offset, uint32_t *ret_end);
+/* writer_flatten.c: sorts the symbols and gives nodes their linkage names. May be repeated. */
+int writer_link_symbols(struct index_writer *w);
 /* writer_flatten.c: turns ranges and symbols into spans. */
 int writer_flatten(struct index_writer *w);
 /*
