@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/foreign.h"
+#include "symbolizer/index/functions.h"
 
 enum {
 	MAX_TAGS = 1 << 16, /* requests per module */
@@ -121,6 +122,7 @@ struct request {
 	const struct module_id *id;
 	uint64_t tag;
 	const struct debug_search *search; /* NULL: no debug files */
+	bool wants_functions;
 };
 
 static uint64_t request_owner(const struct request *r)
@@ -176,6 +178,7 @@ static int request_create_build(
 		.root_fd = -1,
 		.first_fd = -1,
 		.asks_servers = request_asks_servers(b, r),
+		.wants_functions = r->wants_functions,
 		.debug = { .child = { .pid = -1, .result_fd = -1 }, .fd = -1 },
 		.entry.fd = -1,
 		.sandbox = { .pid = -1, .result_fd = -1 },
@@ -204,19 +207,11 @@ static uint64_t debug_file_bytes(const struct build *build)
 	return bytes;
 }
 
-/* *FD is taken on success. */
-static int request_enqueue(struct builds *b, const struct request *r, int *fd)
+/* Takes BUILD, which is new. */
+static int request_start(struct builds *b, struct build *build)
 {
-	uint64_t pause_ns = builds_pause_ns(b, r->id);
-	struct build *build;
-	int err;
+	uint64_t pause_ns = builds_pause_ns(b, &build->id);
 
-	if (builds_is_crowded(b, request_owner(r)) &&
-		builds_number(b, BUILDS_RUNNING) >= b->options.max_children)
-		return -EAGAIN;
-	err = request_create_build(b, r, fd, &build);
-	if (err)
-		return err;
 	build->bytes = build->elf_bytes + debug_file_bytes(build);
 	builds_arrive(b, build);
 	if (!pause_ns) {
@@ -228,6 +223,19 @@ static int request_enqueue(struct builds *b, const struct request *r, int *fd)
 	return 0;
 }
 
+/* *FD is taken on success. */
+static int request_enqueue(struct builds *b, const struct request *r, int *fd)
+{
+	struct build *build;
+	int err;
+
+	if (builds_is_crowded(b, request_owner(r)) &&
+		builds_number(b, BUILDS_RUNNING) >= b->options.max_children)
+		return -EAGAIN;
+	err = request_create_build(b, r, fd, &build);
+	return err ? err : request_start(b, build);
+}
+
 /* Servers may have what the cached INDEX lacks. *FD is taken if they are asked. */
 static void request_improve_cached(
 	struct builds *b, const struct request *r, int *fd, const struct index *index)
@@ -236,19 +244,30 @@ static void request_improve_cached(
 
 	if (*fd < 0 || !request_asks_servers(b, r) || request_create_build(b, r, fd, &build))
 		return;
+	build->wants_functions |= index_has_functions(index);
 	if (builds_debug_wants(b, build, index))
 		builds_debug_queue(b, build);
 	else
 		build_destroy(build);
 }
 
+/* Whether another build would give R more than INDEX, the cached one. */
+static bool request_needs_build(const struct request *r, int fd, const struct index *index)
+{
+	if (fd < 0)
+		return false;
+	return (r->wants_functions && !index_has_functions(index)) ||
+	       (r->search && debug_search_would_help(r->search, fd, index));
+}
+
 /* Returns true if the request is done. *FD may be taken. */
-static bool request_ask_cache(struct builds *b, const struct request *r, int *fd)
+static bool request_ask_cache(struct builds *b, struct request *r, int *fd)
 {
 	struct index *index;
 	int err = cache_open(b->options.cache, r->id, &index);
 
-	if (!err && r->search && *fd >= 0 && debug_search_would_help(r->search, *fd, index)) {
+	if (!err && request_needs_build(r, *fd, index)) {
+		r->wants_functions |= index_has_functions(index);
 		index_destroy(index);
 		return false;
 	}
@@ -274,12 +293,21 @@ static void request_deliver_cached(struct builds *b, const struct request *r)
 	builds_done(b, r->tag, cache_open(b->options.cache, r->id, &index) ? NULL : index);
 }
 
-/* Joins the build of the same module that is already under way. */
+/*
+ * Joins the build of the same module that is already under way. If its child runs without the
+ * functions that R wants, the module is built once more before anybody gets an index.
+ */
 static int request_join(struct builds *b, const struct request *r, struct build *same)
 {
 	builds_share(b, same, request_owner(r));
-	if (!build_is_in(same, BUILDS_IMPROVING))
+	if (!build_is_in(same, BUILDS_IMPROVING)) {
+		bool had_functions = same->wants_functions;
+
+		same->wants_functions |= r->wants_functions;
+		if (!had_functions && r->wants_functions && builds_has_tag(same, r->tag))
+			return 0; /* one answer for both requests of this owner */
 		return build_add_tag(same, r->tag);
+	}
 	/* Ignoring an error: on -ENOMEM this requester does without the better index. */
 	if (!builds_has_tag(same, r->tag))
 		(void)build_add_tag(same, r->tag);
@@ -287,22 +315,64 @@ static int request_join(struct builds *b, const struct request *r, struct build 
 	return 0;
 }
 
-int builds_request_debug(struct builds *b, const struct module_id *id, int fd_, uint64_t tag,
-	const struct debug_search *search)
+/*
+ * SAME improves an index without the functions that R wants. That ends here; it begins again after
+ * the build with functions, whose index all its requesters get.
+ */
+static int request_supersede(struct builds *b, const struct request *r, struct build *same, int *fd)
 {
-	const struct request request = { id, tag, search };
-	autoclose int fd = fd_;
-	struct build *same = builds_find(b, BUILDS_ALL, build_has_id, id);
+	struct build *build = NULL;
+	int err = request_create_build(b, r, fd, &build);
 
+	for (size_t i = 0; i < same->tag_count && !err; i++)
+		if (same->tags[i] != r->tag)
+			err = build_add_tag(build, same->tags[i]);
+	if (err) {
+		build_destroy(build);
+		return err;
+	}
+	if (same->is_delivered)
+		same->is_superseded = true;
+	else
+		builds_discard(b, same);
+	return request_start(b, build);
+}
+
+/* Whether SAME has to end, so that R gets functions. */
+static bool request_supersedes(const struct request *r, const struct build *same, int fd)
+{
+	return r->wants_functions && fd >= 0 && build_is_in(same, BUILDS_IMPROVING) &&
+	       !same->wants_functions;
+}
+
+static int request_make(struct builds *b, struct request *r, int fd_)
+{
+	autoclose int fd = fd_;
+	struct build *same = builds_find(b, BUILDS_ALL, build_has_id, r->id);
+
+	if (same && request_supersedes(r, same, fd))
+		return request_supersede(b, r, same, &fd);
 	if (same)
-		return request_join(b, &request, same);
-	if (request_ask_cache(b, &request, &fd))
+		return request_join(b, r, same);
+	if (request_ask_cache(b, r, &fd))
 		return 0;
 	if (fd < 0) {
-		builds_done(b, tag, NULL);
+		builds_done(b, r->tag, NULL);
 		return 0;
 	}
-	return request_enqueue(b, &request, &fd);
+	return request_enqueue(b, r, &fd);
+}
+
+int builds_request_debug(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
+	const struct debug_search *search)
+{
+	return request_make(b, &(struct request){ id, tag, search, false }, fd);
+}
+
+int builds_request_functions(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
+	const struct debug_search *search)
+{
+	return request_make(b, &(struct request){ id, tag, search, true }, fd);
 }
 
 int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_t tag)

@@ -65,6 +65,15 @@ int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_
  */
 int builds_request_debug(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
 	const struct debug_search *search);
+/*
+ * Like builds_request_debug(), but the index is to have functions (symbolizer/index/functions.h). A
+ * cached one without them is built again, and so is one that is being built; if that fails, `done`
+ * gets the one without. Servers that are being asked to improve such an index are asked again
+ * afterwards, and nothing that improves an index with functions loses them. Without the library of
+ * the disassembler `done` gets an index without functions.
+ */
+int builds_request_functions(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
+	const struct debug_search *search);
 /* To be called when a watched FD is readable. */
 void builds_ready(struct builds *b, int fd);
 /*

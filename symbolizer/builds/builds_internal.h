@@ -59,6 +59,10 @@ struct build {
 	uint64_t wanted; /* number of builds_want() calls: waiters */
 	uint64_t owner; /* key of its owner: whose file it is */
 	enum build_hurry hurry; /* of its running child */
+	bool wants_functions; /* the index is to have functions */
+	bool running_functions; /* the running child was asked for them */
+	bool is_delivered; /* `done` is being called for its requesters */
+	bool is_superseded; /* another build of the module has taken its requesters */
 	/* Whether and where debug files are searched. */
 	bool searches;
 	int root_fd; /* root directory of the mapping process; -1 = our own */

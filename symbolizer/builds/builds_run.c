@@ -37,6 +37,16 @@ static void build_deliver(struct builds *b, const struct build *build, int fd)
 	b->delivering = outer;
 }
 
+/* What is in the cache if functions were wanted, which may have been too much for the builder. */
+static struct index *build_open_cached(struct builds *b, const struct build *build)
+{
+	struct index *index;
+
+	if (!build->wants_functions || cache_open(b->options.cache, &build->id, &index))
+		return NULL;
+	return index;
+}
+
 /* Delivers the first pass's index, NULL if there is none. */
 static void build_deliver_first(struct builds *b, const struct build *build)
 {
@@ -45,7 +55,7 @@ static void build_deliver_first(struct builds *b, const struct build *build)
 		return;
 	}
 	for (size_t i = 0; i < build->tag_count; i++)
-		b->options.done(b->options.context, build->tags[i], NULL);
+		b->options.done(b->options.context, build->tags[i], build_open_cached(b, build));
 }
 
 /* Ends BUILD without a new index and destroys it. */
@@ -94,8 +104,10 @@ static int build_start_sandbox(struct builds *b, struct build *build)
 		.output_fd = build->entry.fd,
 		.debug_files = build->debug_files,
 		.may_ask = build->searches,
+		.wants_functions = build->wants_functions,
 	};
 
+	build->running_functions = build->wants_functions;
 	return sandbox_start_files(&files, &b->options.limits, &build->sandbox);
 }
 
@@ -275,14 +287,21 @@ static void build_improve(struct builds *b, struct build *build, const struct in
 	build_destroy(build);
 }
 
+/* Without functions the file may be no problem, so a build with them says nothing about others. */
+static void build_note_failed(struct builds *b, const struct build *build)
+{
+	if (build->state == BUILD_RUNNING && !build->running_functions)
+		cache_set_failed(b->options.cache, &build->id);
+}
+
 /* The child reported success, but the index is not of this file or cannot be opened now. */
 static void build_disbelieve(struct builds *b, struct build *build, int err)
 {
 	bool transient = failure_is_transient(err);
 
 	cache_abandon(b->options.cache, &build->entry);
-	if (err == -EBADMSG && build->state == BUILD_RUNNING)
-		cache_set_failed(b->options.cache, &build->id);
+	if (err == -EBADMSG)
+		build_note_failed(b, build);
 	if (transient)
 		builds_count(b, METRIC_INDEX_BUILDS_INTERRUPTED);
 	else
@@ -303,9 +322,28 @@ static void build_complete(struct builds *b, struct build *build, const struct i
 		builds_debug_queue(b, build);
 	else
 		builds_move(b, build, BUILD_OVER);
+	build->is_delivered = true;
 	build_deliver(b, build, fd);
-	if (!queued)
+	build->is_delivered = false;
+	if (queued && build->is_superseded)
+		builds_move(b, build, BUILD_OVER);
+	if (build->state == BUILD_OVER)
 		build_destroy(build);
+}
+
+/* Functions were wanted after the child had started. Returns false if they were not. */
+static bool build_start_again(struct builds *b, struct build *build)
+{
+	if (build->running_functions || !build->wants_functions)
+		return false;
+	debug_files_close(&build->debug_files);
+	if (build->first_fd >= 0)
+		close(take_fd(&build->first_fd));
+	build->sandbox = (struct sandbox){ .pid = -1, .result_fd = -1 };
+	builds_count(b, METRIC_INDEX_BUILDS_OK);
+	builds_move(b, build, BUILD_WAITING);
+	builds_start_waiting(b);
+	return true;
 }
 
 /* The child reported success; verifies its index. */
@@ -331,6 +369,8 @@ static void build_succeed(struct builds *b, struct build *build)
 	}
 	/* Ignoring an error, as above. */
 	cache_commit(b->options.cache, &build->entry, &build->id);
+	if (build_start_again(b, build))
+		return;
 	if (!build_start_split(b, build, index, &fd))
 		build_complete(b, build, index, fd);
 }
@@ -361,8 +401,8 @@ static void build_fail(
 	bool transient = outcome == SANDBOX_BAD_INPUT && failure_is_transient(error);
 
 	cache_abandon(b->options.cache, &build->entry);
-	if (build->state == BUILD_RUNNING && !transient)
-		cache_set_failed(b->options.cache, &build->id);
+	if (!transient)
+		build_note_failed(b, build);
 	builds_count(b, outcome_metric(outcome));
 	build_give_up(b, build, transient ? BUILDS_FILES_UNREAD : BUILDS_FILES_USELESS);
 }

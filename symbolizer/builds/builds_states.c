@@ -31,6 +31,9 @@
  *         v                                        |
  *        OVER <------------------------------------'
  *
+ * RUNNING and RUNNING_SPLIT go back to WAITING if functions were wanted after the child had started
+ * without.
+ *
  * Every state but POSTPONED can also end at OVER, without an index or without a better one.
  * Requesters get the index when the build leaves RUNNING or RUNNING_SPLIT, and a better one when
  * it leaves RUNNING_BETTER.
@@ -44,8 +47,8 @@ static const unsigned int next_states[BUILD_STATES] = {
 		1 << BUILD_WAITING | 1 << BUILD_POSTPONED | 1 << BUILD_QUEUED | 1 << BUILD_OVER,
 	[BUILD_WAITING] = 1 << BUILD_RUNNING | 1 << BUILD_POSTPONED | 1 << BUILD_OVER,
 	[BUILD_RUNNING] = 1 << BUILD_RUNNING_SPLIT | 1 << BUILD_POSTPONED | 1 << BUILD_QUEUED |
-			  1 << BUILD_OVER,
-	[BUILD_RUNNING_SPLIT] = 1 << BUILD_QUEUED | 1 << BUILD_OVER,
+			  1 << BUILD_WAITING | 1 << BUILD_OVER,
+	[BUILD_RUNNING_SPLIT] = 1 << BUILD_WAITING | 1 << BUILD_QUEUED | 1 << BUILD_OVER,
 	[BUILD_POSTPONED] = 1 << BUILD_WAITING,
 	[BUILD_QUEUED] = 1 << BUILD_ASKING | 1 << BUILD_OVER,
 	[BUILD_ASKING] = 1 << BUILD_WAITING_BETTER | 1 << BUILD_OVER,

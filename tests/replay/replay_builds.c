@@ -135,6 +135,13 @@ int builds_request_debug(struct builds *b, const struct module_id *id, int fd_, 
 	return err;
 }
 
+/* No recorded run wants functions. */
+int builds_request_functions(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
+	const struct debug_search *search)
+{
+	return builds_request_debug(b, id, fd, tag, search);
+}
+
 int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_t tag)
 {
 	return builds_request_debug(b, id, fd, tag, NULL);

@@ -20,6 +20,7 @@ struct fake_request {
 	uint64_t tag;
 	uint64_t inode; /* inode of the file; 0 = no file given */
 	bool has_root;
+	bool functions; /* are wanted */
 	char path[256]; /* path of the search */
 	char directories[256];
 };
@@ -53,6 +54,16 @@ int builds_request_debug(struct builds *b, const struct module_id *id, int fd, u
 	if (b->answer)
 		b->answer(b->context, tag);
 	return 0;
+}
+
+int builds_request_functions(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
+	const struct debug_search *search)
+{
+	size_t number = b->request_count % FAKE_BUILDS_REQUESTS;
+	int err = builds_request_debug(b, id, fd, tag, search);
+
+	b->requests[number].functions = true;
+	return err;
 }
 
 struct builds_setbacks builds_setbacks(const struct builds *b)
