@@ -31,6 +31,7 @@ struct world {
 	struct index *inside; /* what `answer_inside` answers with */
 	unsigned int answered, answered_none, replaced; /* number of calls */
 	const struct index *last_index;
+	unsigned int told, told_none; /* about functions */
 	bool old_was_there; /* the old index was still there when it was replaced */
 	bool wants_file;
 	unsigned int asked_owner;
@@ -55,6 +56,16 @@ static inline void on_replaced(
 	w->replaced++;
 	w->old_was_there = module_indexes_get(w->indexes, module) == w->last_index;
 	w->last_index = index;
+}
+
+static inline void on_functions(void *context, struct module *module, const struct index *index)
+{
+	struct world *w = context;
+
+	w->told++;
+	w->told_none += !index;
+	if (index)
+		assert_ptr_equal(module_indexes_get(w->indexes, module), index);
 }
 
 static inline bool on_wants_file(void *context, const struct module *module)
@@ -88,6 +99,7 @@ static inline void make_indexes(struct world *w, struct module_indexes_options o
 	options.cache = &w->cache;
 	options.answered = on_answered;
 	options.replaced = on_replaced;
+	options.functions = on_functions;
 	options.context = w;
 	module_indexes_destroy(w->indexes);
 	assert_int_equal(module_indexes_create(&options, &w->indexes), 0);

@@ -43,10 +43,19 @@ static uint64_t index_requests_owner(const struct index_requests *requests, cons
 	return p ? requests->cgroup_id : 0;
 }
 
-/* Takes FD, even on failure. P: a process that maps the file; NULL = none. */
-static int index_requests_send(const struct index_requests *requests, const struct module *module,
-	const struct module_id *id, const struct process *p, int fd_)
+/* A question to the builds. */
+struct index_question {
+	const struct module *module;
+	const struct process *p; /* one that maps the file; NULL = none */
+	bool functions;
+};
+
+/* Takes FD, even on failure. */
+static int index_requests_send(const struct index_requests *requests,
+	const struct index_question *question, const struct module_id *id, int fd_)
 {
+	const struct module *module = question->module;
+	const struct process *p = question->p;
 	autoclose int root_fd = -1, fd = fd_;
 	struct debug_search search = {
 		.owner = index_requests_owner(requests, p),
@@ -71,7 +80,8 @@ static int index_requests_send(const struct index_requests *requests, const stru
 	search.root_fd = root_fd;
 	search.path = module->path ? module->path : "";
 	host_note(HOST_NOTE_REQUEST, &(struct note_request){ .tag = module->number, .id = id });
-	err = builds_request_debug(requests->builds, id, take_fd(&fd), module->number, &search);
+	err = (question->functions ? builds_request_functions : builds_request_debug)(
+		requests->builds, id, take_fd(&fd), module->number, &search);
 	if (err)
 		host_note(HOST_NOTE_REQUEST,
 			&(struct note_request){ .tag = module->number, .id = id, .error = err });
@@ -89,7 +99,24 @@ int index_requests_mapped(const struct index_requests *requests, const struct pr
 	*ret_open_err = err = index_requests_open(requests, p, mapping, &id, &fd);
 	if (err || !file_hash_is_none(&module->id.content))
 		err = index_requests_identity(requests, module, &id);
-	return err ? err : index_requests_send(requests, module, &id, p, take_fd(&fd));
+	return err ? err
+		   : index_requests_send(requests, &(struct index_question){ module, p, false },
+			     &id, take_fd(&fd));
+}
+
+int index_requests_functions(const struct index_requests *requests, const struct process *p,
+	const struct mapping *mapping)
+{
+	const struct module *module = mapping->module;
+	autoclose int fd = -1;
+	struct module_id id;
+	int err = index_requests_open(requests, p, mapping, &id, &fd);
+
+	if (!err && !file_hash_is_none(&module->id.content))
+		err = index_requests_identity(requests, module, &id);
+	return err ? err
+		   : index_requests_send(requests, &(struct index_question){ module, p, true }, &id,
+			     take_fd(&fd));
 }
 
 int index_requests_seen(const struct index_requests *requests, const struct module *module)
@@ -97,7 +124,8 @@ int index_requests_seen(const struct index_requests *requests, const struct modu
 	struct module_id id;
 	int err = index_requests_identity(requests, module, &id);
 
-	return err ? err : index_requests_send(requests, module, &id, NULL, -1);
+	return err ? err
+		   : index_requests_send(requests, &(struct index_question){ module }, &id, -1);
 }
 
 int index_requests_vdso(const struct index_requests *requests, const struct module *module)
@@ -106,5 +134,6 @@ int index_requests_vdso(const struct index_requests *requests, const struct modu
 	int fd, err = vdso_open(&fd, &id);
 
 	host_note(HOST_NOTE_VDSO, &(struct note_vdso){ .error = err, .id = err ? NULL : &id });
-	return err ? err : index_requests_send(requests, module, &id, NULL, fd);
+	return err ? err
+		   : index_requests_send(requests, &(struct index_question){ module }, &id, fd);
 }

@@ -36,6 +36,12 @@ int index_requests_identity(const struct index_requests *requests, const struct 
  */
 int index_requests_mapped(const struct index_requests *requests, const struct process *p,
 	const struct mapping *mapping, int *ret_open_err);
+/*
+ * Requests the index with functions (symbolizer/index/functions.h) of the file that P maps in
+ * MAPPING. Returns the error of the request, or of opening the file: nothing is requested then.
+ */
+int index_requests_functions(const struct index_requests *requests, const struct process *p,
+	const struct mapping *mapping);
 /* Requests the cached index of a file that was read elsewhere. Returns -ENOENT if it was not. */
 int index_requests_seen(const struct index_requests *requests, const struct module *module);
 /* Requests the index of the vDSO, whose module is MODULE. */

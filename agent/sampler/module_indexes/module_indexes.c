@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sampler/module_indexes/module_indexes.h"
+#include "agent/sampler/module_indexes/module_indexes_internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,15 +11,10 @@
 #include "base/clock.h"
 #include "base/failure.h"
 #include "base/host.h"
-#include "base/log.h"
-#include "base/map.h"
+#include "symbolizer/index/functions.h"
 
 /* Pause before a file is offered to the owner again. */
 static const uint64_t OFFER_NS = UINT64_C(60000000000);
-/*
- * Pause after no index was available: a build that took too long may finish on a quieter machine.
- */
-static const uint64_t ABSENT_NS = UINT64_C(60000000000);
 /* Pause after an index without lines: servers may have them by then. */
 static const uint64_t NO_LINES_NS = UINT64_C(600000000000);
 /* Pauses after a request failed for a transient reason. */
@@ -31,35 +26,6 @@ static const uint64_t LONGEST_POSTPONED_NS = UINT64_C(60000000000);
  * stacks are all alike, so for this long the frames of cached stacks are checked, too.
  */
 static const uint64_t KNOWN_STACKS_NS = UINT64_C(10000000000);
-
-enum module_index_state {
-	MODULE_INDEX_UNASKED,
-	MODULE_INDEX_ASKED,
-	MODULE_INDEX_ANSWERED,
-	MODULE_INDEX_UNOPENED,
-	MODULE_INDEX_POSTPONED,
-};
-
-struct module_index {
-	struct module *module; /* borrowed until module_indexes_forget() */
-	enum module_index_state state;
-	struct index *index; /* NULL = none */
-	bool absent; /* the last answer was that there is none; never with an index */
-	uint64_t again_ns; /* see the states in the header; 0 = never */
-	uint32_t unopened_process; /* UNOPENED: generation whose file could not be opened */
-	unsigned int postponed; /* times in a row */
-	uint64_t offered_ns; /* when the owner was last offered the file; 0 = never */
-	bool not_cached; /* the cache had nothing complete at the program's exec */
-};
-
-struct module_indexes {
-	struct module_indexes_options options;
-	struct map by_number; /* module number → struct module_index */
-	uint64_t now_ns; /* time of the newest sample */
-	uint64_t known_stacks_until_ns;
-	uint64_t offers_from_ns; /* files offered before this are offered again */
-	struct log_rate postponed_log;
-};
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
@@ -75,9 +41,7 @@ static struct module_index *module_indexes_find(
 	return map_get_pointer(&indexes->by_number, module->number);
 }
 
-/* Creates the entry on first use. NULL if out of memory or the table is full. */
-static struct module_index *module_indexes_make(
-	struct module_indexes *indexes, struct module *module)
+struct module_index *module_indexes_make(struct module_indexes *indexes, struct module *module)
 {
 	struct module_index *m = module_indexes_find(indexes, module);
 
@@ -166,27 +130,35 @@ static uint64_t module_indexes_again_ns(
 	const struct module_indexes *indexes, const struct index *index)
 {
 	if (!index)
-		return indexes->now_ns + ABSENT_NS;
+		return indexes->now_ns + MODULE_INDEX_ABSENT_NS;
 	if (indexes->options.servers_asked && !index_has_lines(index))
 		return indexes->now_ns + NO_LINES_NS;
 	return 0;
 }
 
 /*
- * A debug file made a better index. Addresses and unwind tables still are those of the module's
- * file.
+ * Whether INDEX is to replace M's. One with functions is, even if it lacks lines that servers gave:
+ * they are asked again.
  */
+static bool module_index_is_better(const struct module_index *m, const struct index *index)
+{
+	if (index_has_functions(index) != index_has_functions(m->index))
+		return index_has_functions(index);
+	return index_has_lines(index) && !index_has_lines(m->index);
+}
+
+/* Addresses and unwind tables still are those of the module's file. */
 static void module_index_replace(
 	struct module_indexes *indexes, struct module_index *m, struct index *index)
 {
-	if (!index || index_has_lines(m->index) || !index_has_lines(index)) {
+	if (!index || !module_index_is_better(m, index)) {
 		index_destroy(index);
 		return;
 	}
 	indexes->options.replaced(indexes->options.context, m->module, index);
 	index_destroy(m->index);
 	m->index = index;
-	log_debug("a module's debug file arrived", "path=\"%s\"",
+	log_debug("a better index of a module arrived", "path=\"%s\"",
 		m->module->path ? m->module->path : "");
 }
 
@@ -197,11 +169,12 @@ static void module_index_answer(
 	m->again_ns = module_indexes_again_ns(indexes, index);
 	if (m->index) {
 		module_index_replace(indexes, m, index);
-		return;
+	} else {
+		m->index = index;
+		m->absent = !index;
+		indexes->options.answered(indexes->options.context, m->module, index);
 	}
-	m->index = index;
-	m->absent = !index;
-	indexes->options.answered(indexes->options.context, m->module, index);
+	module_index_tell_functions(indexes, m);
 }
 
 void module_indexes_answer(struct module_indexes *indexes, uint64_t tag, struct index *index)

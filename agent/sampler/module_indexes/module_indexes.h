@@ -26,6 +26,14 @@
  * and POSTPONED, samples with cached stacks also request the index, for ten seconds: a program that
  * is a single loop has no others.
  *
+ * module_indexes_want_functions() requests an index with functions (symbolizer/index/functions.h),
+ * in any state, even where there is an index without them; the module is ASKED then. If that fails,
+ * its state is what it was. Beside the state there is what the owner of functions knows:
+ *
+ *     UNWANTED ──── wanted ────► WANTED ──── answer ────► TOLD ─┐
+ *                                  ▲                            │ wanted again; there were no
+ *                                  └────────────────────────────┘ functions a minute ago
+ *
  * Knows modules and processes, the builds and their sources; not what an index is used for. The
  * time is that of the samples (CLOCK_MONOTONIC). One thread.
  */
@@ -46,8 +54,17 @@ struct module_indexes_options {
 	size_t limit; /* modules; more have no index */
 	/* MODULE's first index arrived. NULL: none is available for now. */
 	void (*answered)(void *context, struct module *module, const struct index *index);
-	/* INDEX, which has lines, is about to replace MODULE's index, which is then destroyed. */
+	/*
+	 * INDEX, which has lines or functions that MODULE's index lacks, is about to replace that,
+	 * which is then destroyed.
+	 */
 	void (*replaced)(void *context, const struct module *module, const struct index *index);
+	/*
+	 * The answer to module_indexes_want_functions(), after `answered` or `replaced`: INDEX,
+	 * which is MODULE's now, has functions; or NULL, there is none that has them. May be NULL
+	 * if functions are never wanted.
+	 */
+	void (*functions)(void *context, struct module *module, const struct index *index);
 	/*
 	 * Whether the owner wants the file of a sampled module; asked at most once a minute per
 	 * file. If so, the file is opened and passed to take_file(), which must close FD. Both
@@ -76,6 +93,15 @@ void module_indexes_hit(
 void module_indexes_hit_again(
 	struct module_indexes *indexes, const struct process *p, uint32_t number);
 bool module_indexes_wants_known_stacks(const struct module_indexes *indexes);
+/*
+ * Requests the index with functions of the file that P maps in MAPPING. `functions` is called once,
+ * from within this call if the answer is known. While it is not, further calls do nothing. Returns
+ * a negative errno, and `functions` is not called, if the file cannot be opened or the request
+ * fails: another process, or another time (failure_is_transient()), may do. An answer without
+ * functions is repeated for a minute.
+ */
+int module_indexes_want_functions(
+	struct module_indexes *indexes, const struct process *p, const struct mapping *mapping);
 /* As if P's program had been sampled. */
 void module_indexes_hit_program(struct module_indexes *indexes, const struct process *p);
 /*
