@@ -157,6 +157,17 @@ static void test_excluded_functions_are_left_out(void **state)
 	assert_int_equal(f->choice.excluded, 1);
 }
 
+static void test_an_equal_name_is_excluded_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	has(f, "_Z1fPc", 0x100, 0, 1);
+	has(f, "_Z1fPPc", 0x200, 0, 1);
+	add(&f->unwanted, "f(char*)");
+	choose(f, "f*");
+	expect_chosen(f, 1, "f(char**)");
+}
+
 static void test_an_exclusion_applies_to_every_file(void **state)
 {
 	struct fixture *f = *state;
@@ -250,8 +261,8 @@ static void test_functions_that_cannot_be_probed(void **state)
 		INDEX_FUNCTION_NO_RETURN | INDEX_FUNCTION_TAIL_JUMP | INDEX_FUNCTION_INDIRECT_JUMP,
 		0);
 	has(f, "f_indirect", 0x500, INDEX_FUNCTION_NO_RETURN | INDEX_FUNCTION_INDIRECT_JUMP, 0);
+	has(f, "f__exit_alias", 0x600, INDEX_FUNCTION_NO_RETURN, 0);
 	has(f, "f_exit", 0x600, INDEX_FUNCTION_NO_RETURN, 0);
-	has(f, "f_exit_alias", 0x600, INDEX_FUNCTION_NO_RETURN, 0);
 	has(f, "f_both", 0x700, INDEX_FUNCTION_TAIL_JUMP, 2);
 	has(f, "f_switch", 0x800, INDEX_FUNCTION_INDIRECT_JUMP, 2);
 	choose(f, "f_*");
@@ -298,6 +309,7 @@ static void test_what_exists_only_inlined(void **state)
 	inlined(f->writer, main_function, "inlined_too", 0x150, 0x160);
 	inlined(f->writer, main_function, "inlined_excluded", 0x170, 0x180);
 	inlined(f->writer, main_function, "else", 0x190, 0x1a0);
+	inlined(f->writer, main_function, "else", 0x1b0, 0x1c0);
 	has(f, "main", 0x100, 0, 1);
 	has(f, "inlined_too", 0x300, 0, 1);
 	add(&f->wanted, "nowhere");
@@ -409,6 +421,7 @@ int main(void)
 		CASE(test_without_an_equal_name_it_is_a_glob),
 		CASE(test_an_equal_name_counts_for_its_pattern_only),
 		CASE(test_excluded_functions_are_left_out),
+		CASE(test_an_equal_name_is_excluded_alone),
 		CASE(test_an_exclusion_applies_to_every_file),
 		CASE(test_patterns_of_other_files_do_not_apply),
 		CASE(test_a_library_needs_to_be_named),

@@ -96,6 +96,25 @@ static void test_percentiles_are_at_most_an_eighth_too_high(void **state)
 	}
 }
 
+static void test_figures_of_several_histograms(void **state)
+{
+	struct latency_report *report = *state;
+	uint32_t f = function_named(report, "f");
+	struct latency_sums sums;
+
+	took_by(report, f, 1, 3, 0);
+	took_by(report, f, 1, 1, 10);
+	took_by(report, f, 2, 4, 10);
+	sums = sums_of(report, f);
+	assert_int_equal(sums.calls, 8);
+	assert_int_equal(sums.total_ns, 50);
+	assert_int_equal(sums.max_ns, 10);
+	assert_int_equal(sums.buckets[0], 3);
+	assert_int_equal(sums.buckets[10], 5);
+	assert_int_equal(latency_percentile(&sums, 37), 0);
+	assert_int_equal(latency_percentile(&sums, 38), 10);
+}
+
 static void test_the_last_bucket_ends_at_the_longest_call(void **state)
 {
 	struct latency_report *report = *state;
@@ -327,6 +346,7 @@ static void test_ten_thousand_keys(void **state)
 	}
 	assert_int_equal(report->functions[f].histogram_count, 10000);
 	assert_int_equal(report->functions[f].histograms[9999].calls, 2);
+	assert_int_equal(report->functions[f].histograms[9999].bucket_count, 1);
 }
 
 /* ---- intervals ------------------------------------------------------------------------------- */
@@ -455,6 +475,7 @@ int main(void)
 		CASE(test_one_call_is_every_percentile),
 		CASE(test_percentiles_count_calls),
 		CASE(test_percentiles_are_at_most_an_eighth_too_high),
+		GOID_CASE(test_figures_of_several_histograms),
 		CASE(test_the_last_bucket_ends_at_the_longest_call),
 		cmocka_unit_test(test_very_many_calls_do_not_overflow),
 		CASE(test_rows_are_powers_of_two),
