@@ -338,16 +338,26 @@ static void test_a_pattern_may_match_only_inlined_functions(void **state)
 	assert_int_equal(f->choice.refused_count, 1);
 }
 
-static void test_inlined_functions_are_not_looked_for_unasked(void **state)
+static void test_unasked_only_patterns_without_functions_name_inlined_ones(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t main_function = function(f->writer, "main", 0x100, 0x200);
+	struct index_inlined call;
 
-	inlined(f->writer, main_function, "tiny", 0x110, 0x120);
+	inlined(f->writer, main_function, "in_one", 0x110, 0x120);
+	inlined(f->writer, main_function, "tiny", 0x130, 0x140);
+	has(f, "in_two", 0x300, 0, 1);
 	f->options.find_inlined = false;
+	add(&f->wanted, "in_*");
+	add(&f->wanted, "nowhere");
 	choose(f, "tiny");
-	assert_int_equal(f->choice.refused_count, 0);
-	assert_int_equal(f->choice.matches[0], 0);
+	expect_chosen(f, 1, "in_two");
+	assert_int_equal(f->choice.refused_count, 1);
+	assert_true(index_inlined(f->index, f->choice.refused[0].number, &call));
+	assert_string_equal(call.name, "tiny");
+	assert_true(f->choice.matches[0] > 0);
+	assert_int_equal(f->choice.matches[1], 0);
+	assert_true(f->choice.matches[2] > 0);
 }
 
 /* Adds a function whose code comes from FILE. */
@@ -431,7 +441,7 @@ int main(void)
 		CASE(test_the_limit_is_kept_and_all_are_counted),
 		CASE(test_what_exists_only_inlined),
 		CASE(test_a_pattern_may_match_only_inlined_functions),
-		CASE(test_inlined_functions_are_not_looked_for_unasked),
+		CASE(test_unasked_only_patterns_without_functions_name_inlined_ones),
 		CASE(test_vendored_packages_are_left_out),
 		cmocka_unit_test(test_vendored_paths),
 	};

@@ -166,7 +166,10 @@ static void test_text_of_one_call_among_millions(void **state)
 
 	took(report, f, 10000000, 0);
 	took(report, f, 1, 2);
+	report->hits = 7;
 	text = text_of(report);
+	expect_part(text, "\ncost: 7 hits of probes, each about 12us of the program's time on a "
+			  "virtual machine, less on hardware\n");
 	expect_part(text, "  [0ns, 2ns)           10000000 |@@@@@@@@@@");
 	expect_part(text, "  [2ns, 4ns)                  1 |@       ");
 }

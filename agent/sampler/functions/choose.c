@@ -296,6 +296,20 @@ static int choosing_look_at_inlined(
 	return map_set(&c->unrelated, where, 1) == -ENOMEM ? -ENOMEM : 0;
 }
 
+/* Leaves only the patterns that name no function; returns whether there are any. */
+static bool choosing_keep_unmatched(struct choosing *c)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < c->wanted.count; i++) {
+		struct file_pattern *p = &c->wanted.items[i];
+
+		p->applies = p->applies && !c->choice.matches[i];
+		any |= p->applies;
+	}
+	return any;
+}
+
 static int choosing_inlined(struct choosing *c)
 {
 	size_t count = index_inlined_count(c->index);
@@ -346,7 +360,7 @@ int choose_functions(
 	err = choosing_init(&c);
 	if (!err)
 		err = choosing_functions(&c);
-	if (!err && options->find_inlined)
+	if (!err && (options->find_inlined || choosing_keep_unmatched(&c)))
 		err = choosing_inlined(&c);
 	if (err)
 		return err;

@@ -48,7 +48,11 @@ struct choose_options {
 	const char *path; /* of the file, for patterns with BIN */
 	bool is_program; /* the file is a target's program: patterns without BIN apply */
 	bool exclude_vendor; /* no Go functions of vendored packages or of the module cache */
-	bool find_inlined; /* also find what exists only inlined, which takes longer */
+	/*
+	 * Also find all that exists only inlined, which takes longer. If false that is done for
+	 * patterns that name no function.
+	 */
+	bool find_inlined;
 	size_t limit; /* of chosen functions */
 };
 
@@ -59,8 +63,7 @@ struct choice {
 	size_t refused_count, refused_capacity;
 	size_t probeable; /* more than chosen_count: over the limit */
 	size_t excluded, vendored; /* names that patterns match, and that were left out */
-	/* For each wanted pattern: 0 = it names nothing, with find_inlined not even an inlined one.
-	 */
+	/* For each wanted pattern: 0 = it names nothing, not even an inlined function. */
 	size_t *matches;
 };
 
