@@ -26,27 +26,25 @@
 #include "base/clock.h"
 #include "tests/bpf/latency_drive.h"
 
-#if defined(__x86_64__)
-/* Functions whose returns have names. `probed_never` ends without one. */
-__asm__(".text\n"
-	".globl probed, probed_return, probed_other, probed_other_return, probed_never\n"
-	"probed: nop\nnop\nprobed_return: ret\n"
-	"probed_other: nop\nnop\nprobed_other_return: ret\n"
-	"probed_never: movabs $0x1122334455667788, %rax\nud2\n");
-#elif defined(__aarch64__)
-__asm__(".text\n"
-	".globl probed, probed_return, probed_other, probed_other_return, probed_never\n"
-	"probed: nop\nnop\nprobed_return: ret\n"
-	"probed_other: nop\nnop\nprobed_other_return: ret\n"
-	"probed_never: nop\nbrk #0\n");
+#ifdef __x86_64__
+enum { NOP_BYTES = 1 };
+#else
+enum { NOP_BYTES = 4 };
 #endif
+
+/* Functions whose returns have names. */
+__asm__(".text\n"
+	".globl probed, probed_return, probed_other, probed_many\n"
+	"probed: nop\nnop\nprobed_return: ret\n"
+	"probed_other: nop\nnop\nret\n"
+	"probed_many: .rept 20\nnop\n.endr\nret\n");
 
 void probed(void);
 void probed_other(void);
-void probed_never(void);
-extern const char probed_return[], probed_other_return[];
+void probed_many(void);
+extern const char probed_return[];
 
-enum { CALLS = 5000 };
+enum { CALLS = 5000, NOPS = 20 };
 
 static const uint64_t SECOND_NS = 1000000000;
 
@@ -534,6 +532,35 @@ static void frequent_calls_are_thinned_out(void **state)
 	assert_int_equal(read_calls(f) - before, CALLS);
 }
 
+/* Each instruction of a function is a site: more than are closed at once. */
+static void many_events_are_detached_in_the_background(void **state)
+{
+	struct fixture *f = *state;
+	struct latency_site sites[NOPS];
+	struct latency_counts before, after = { 0 };
+	int tries = 0;
+
+	f->options.without = MECHANISM_UPROBE_MULTI;
+	load(f);
+	f->function = add_function(f);
+	for (uint32_t i = 0; i < NOPS; i++)
+		sites[i] = (struct latency_site){
+			file_off_of((const char *)probed_many + i * NOP_BYTES), f->function, true
+		};
+	f->attached = attach(f, sites, NOPS);
+	probed_many();
+	assert_int_equal(counts_of(f).unmatched, NOPS);
+	latency_detach(f->latency, f->attached);
+	f->attached = NULL;
+	do {
+		before = after;
+		usleep(1000);
+		probed_many();
+		after = counts_of(f);
+		assert_true(++tries < 60000);
+	} while (after.hits != before.hits);
+}
+
 #define LATENCY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
@@ -553,6 +580,7 @@ int main(int argc, char **argv)
 		LATENCY_TEST(calls_of_ended_processes_are_forgotten),
 		LATENCY_TEST(returns_alone_are_unmatched),
 		LATENCY_TEST(frequent_calls_are_thinned_out),
+		LATENCY_TEST(many_events_are_detached_in_the_background),
 	};
 
 	if (geteuid() != 0) {

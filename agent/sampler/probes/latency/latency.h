@@ -101,7 +101,10 @@ int latency_attach(struct latency *l, int file_fd, const struct latency_site *si
 /* Valid until it is detached. */
 const struct latency_refused_site *latency_refused_sites(
 	const struct latency_attached *attached, size_t *ret_count);
-/* NULL is allowed. */
+/*
+ * NULL is allowed. Where each site is an event, a process of its own goes on detaching many of them
+ * for some minutes: closer.h.
+ */
 void latency_detach(struct latency *l, struct latency_attached *attached);
 /* Detaches all of LIST together, which is faster than one by one. NULLs are allowed. */
 void latency_detach_all(struct latency *l, struct latency_attached **list, size_t count);

@@ -9,7 +9,7 @@
 
 #include "agent/sampler/collect/perf_event.h"
 #include "agent/sampler/collect/uprobe_multi.h"
-#include "agent/sampler/probes/latency/workers.h"
+#include "agent/sampler/probes/latency/closer.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
@@ -23,7 +23,6 @@ struct sites_request {
 	const struct sites_place *places;
 	char path[32];
 	uint64_t *offsets, *cookies; /* of `places`; for one link */
-	int *links; /* of `places`, or a negative errno; for events */
 };
 
 /* Whether ERR may be different for another place of the same file. */
@@ -151,34 +150,22 @@ static int sites_open(const struct sites_request *request, const struct sites_pl
 	return link < 0 ? -errno : link;
 }
 
-static void sites_open_item(void *context, size_t item)
+static int sites_attach_each(struct sites *s, const struct sites_request *request, size_t count)
 {
-	struct sites_request *request = context;
-
-	request->links[item] = sites_open(request, &request->places[item]);
-}
-
-static int sites_attach_each(struct sites *s, struct sites_request *request, size_t count)
-{
-	autofree int *links = calloc(count + 1, sizeof(*links));
-	int err = links ? 0 : -ENOMEM;
-
-	if (err)
-		return err;
-	request->links = links;
-	workers_run(count, sites_open_item, request);
 	for (size_t i = 0; i < count; i++) {
-		int failed = 0;
+		int link = sites_open(request, &request->places[i]);
+		int err;
 
-		if (links[i] >= 0)
-			failed = sites_add_link(s, links[i]);
-		else if (sites_is_of_place(links[i]))
-			failed = sites_refuse(s, request->places[i].number, links[i]);
+		if (link >= 0)
+			err = sites_add_link(s, link);
 		else
-			failed = links[i];
-		err = err ? err : failed;
+			err = sites_is_of_place(link)
+				      ? sites_refuse(s, request->places[i].number, link)
+				      : link;
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 /* ---- both ----------------------------------------------------------------------------------- */
@@ -211,11 +198,6 @@ int sites_attach(struct sites *s, const struct sites_program *program, int file_
 	return err;
 }
 
-static void sites_close_item(void *context, size_t item)
-{
-	close(((int *)context)[item]);
-}
-
 /* The links of all of LIST in one array, whose size *RET_COUNT is. Returns NULL without memory. */
 static int *sites_all_links(const struct sites *list, size_t count, size_t *ret_count)
 {
@@ -239,10 +221,10 @@ void sites_detach(struct sites *list, size_t count)
 	autofree int *links = sites_all_links(list, count, &link_count);
 
 	if (links)
-		workers_run(link_count, sites_close_item, links);
+		closer_close(links, link_count);
 	for (size_t i = 0; i < count; i++) {
 		if (!links)
-			workers_run(list[i].count, sites_close_item, list[i].links);
+			closer_close(list[i].links, list[i].count);
 		free(list[i].links);
 		free(list[i].refused);
 		list[i] = (struct sites){ 0 };
