@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/host.h"
@@ -118,6 +119,34 @@ int foreign_stat_at(int dir_fd, const char *name, struct stat *ret_stat)
 	if (f)
 		return f->stat_at(f->context, dir_fd, name, ret_stat);
 	return host_fstatat(dir_fd, name, ret_stat) ? -errno : 0;
+}
+
+static ssize_t read_text_now(int dir_fd, const char *name, char *text, size_t size)
+{
+	autoclose int fd = -1;
+	int err = open_text(dir_fd, name, &fd);
+	ssize_t got = err ? err : read(fd, text, size);
+
+	return err || got >= 0 ? got : -errno;
+}
+
+ssize_t foreign_read_text(int dir_fd, const char *name, char *text, size_t size)
+{
+	const struct foreign *f = foreign_current;
+
+	return f ? f->read_text(f->context, dir_fd, name, text, size)
+		 : read_text_now(dir_fd, name, text, size);
+}
+
+ssize_t foreign_read_link(int dir_fd, const char *name, char *text, size_t size)
+{
+	const struct foreign *f = foreign_current;
+	ssize_t length;
+
+	if (f)
+		return f->read_link(f->context, dir_fd, name, text, size);
+	length = host_readlinkat(dir_fd, name, text, size);
+	return length < 0 ? -errno : length;
 }
 
 int foreign_stat(int fd, struct stat *ret_stat)

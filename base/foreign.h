@@ -3,10 +3,11 @@
 /*
  * Access to other people's files. Any such call may wait for as long as somebody else likes: the
  * server of a FUSE mount does not answer, an NFS server is gone, a process holds the lock of its
- * memory while its /proc/PID/maps is read. So a thread that must not wait makes these calls here
- * and nowhere else, and a helper process can make them in its place, with a deadline
- * (agent/sampler/files/file_helper.h). Without a helper they are made here and now, through
- * base/host.h, so that recordings have the results.
+ * memory while its /proc/PID/maps is read, or hangs in execve() while anything is read there that
+ * asks for the rights to trace it (stat, exe and root are such). So a thread that must not wait
+ * makes these calls here and nowhere else, and a helper process can make them in its place, with a
+ * deadline (agent/sampler/files/file_helper.h). Without a helper they are made here and now,
+ * through base/host.h, so that recordings have the results.
  *
  * Closing a file may wait as well: a FUSE server is asked at each close(), also by exit() and
  * dup2(), and the last close of a file may ask an NFS server. So a helper returns descriptors that
@@ -66,6 +67,8 @@ struct foreign {
 	int (*stat_at)(void *context, int dir_fd, const char *name, struct stat *ret_stat);
 	int (*stat)(void *context, int fd, struct stat *ret_stat);
 	ssize_t (*read_at)(void *context, int fd, uint64_t off, void *bytes, size_t size);
+	ssize_t (*read_text)(void *context, int dir_fd, const char *name, char *text, size_t size);
+	ssize_t (*read_link)(void *context, int dir_fd, const char *name, char *text, size_t size);
 	int (*state)(void *context, int fd, struct file_id *ret_id);
 	/* As file_identity_read() (agent/sampler/files/file_identity.h). */
 	int (*identity)(
@@ -81,6 +84,10 @@ extern const struct foreign *foreign_current;
 int foreign_open(const struct foreign_path *path, int *ret_fd);
 /* Only device and inode; follows links. A file server is not asked. */
 int foreign_stat_at(int dir_fd, const char *name, struct stat *ret_stat);
+/* What one read() of the file DIR_FD/NAME of /proc returns, not terminated. Returns its length. */
+ssize_t foreign_read_text(int dir_fd, const char *name, char *text, size_t size);
+/* Of a link of /proc, as readlinkat(). */
+ssize_t foreign_read_link(int dir_fd, const char *name, char *text, size_t size);
 /* FD and all descriptors below were opened by foreign_open(). */
 int foreign_stat(int fd, struct stat *ret_stat);
 /* As io_read_at(). */

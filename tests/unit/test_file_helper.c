@@ -154,6 +154,25 @@ static void text_is_read(void **state)
 	assert_int_equal(count(f, METRIC_FOREIGN_FILE_TIMEOUTS), 0);
 }
 
+static void files_and_links_of_proc_are_read(void **state)
+{
+	autoclose int self_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char expected[FOREIGN_PATH_BYTES], text[FOREIGN_PATH_BYTES];
+	ssize_t length = readlinkat(self_fd, "exe", expected, sizeof(expected));
+
+	(void)state;
+	assert_true(length > 8);
+	assert_int_equal(foreign_read_link(self_fd, "exe", text, sizeof(text)), length);
+	assert_memory_equal(text, expected, (size_t)length);
+	assert_int_equal(foreign_read_link(self_fd, "exe", text, 8), 8);
+	assert_int_equal(foreign_read_link(self_fd, "stat", text, sizeof(text)), -EINVAL);
+	length = snprintf(expected, sizeof(expected), "%d (", (int)getpid());
+	assert_true(foreign_read_text(self_fd, "stat", text, sizeof(text)) > length);
+	assert_memory_equal(text, expected, (size_t)length);
+	assert_int_equal(foreign_read_text(self_fd, "stat", text, 3), 3);
+	assert_int_equal(foreign_read_text(self_fd, "none", text, sizeof(text)), -ENOENT);
+}
+
 static void mapping_of(const void *address, uint64_t *ret_start, uint64_t *ret_end)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -513,6 +532,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(text_is_read),
+		CASE(files_and_links_of_proc_are_read),
 		CASE(a_mapped_file_is_identified),
 		CASE(a_file_is_opened_from_each_place),
 		CASE(files_are_sent_open_for_reading),

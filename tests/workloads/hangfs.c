@@ -274,15 +274,18 @@ static void read_proc(pid_t pid, const char *name, char *text, size_t size)
 		close(fd);
 }
 
-/* The parent of a process or thread; 0 if it is gone. */
+/*
+ * The parent of a process or thread; 0 if it is gone. Not from /proc/PID/stat: that may wait for an
+ * execve() of the process, which may wait for us.
+ */
 static pid_t parent_of(pid_t pid)
 {
-	char text[256];
-	const char *end;
+	char text[512];
+	const char *line;
 
-	read_proc(pid, "stat", text, sizeof(text));
-	end = strrchr(text, ')');
-	return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
+	read_proc(pid, "status", text, sizeof(text));
+	line = strstr(text, "\nPPid:");
+	return line ? (pid_t)strtol(line + strlen("\nPPid:"), NULL, 10) : 0;
 }
 
 static bool is_of_the_test(pid_t pid)

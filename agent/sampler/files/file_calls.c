@@ -151,6 +151,41 @@ static ssize_t file_helper_read_at(void *context, int fd, uint64_t off, void *by
 	return (ssize_t)done;
 }
 
+/* CALL reads what is at DIR_FD/NAME of /proc. */
+static ssize_t ask_for_text(struct file_helper *h, enum file_wire_call call, int dir_fd,
+	const char *name, char *text, size_t size)
+{
+	struct subject s = subject_of(file_key_of_memory(dir_fd));
+	size_t got;
+	int64_t result;
+	int fd, err;
+
+	prepare(h, call);
+	h->question->size = size;
+	err = put_text(h->question, name, &h->question->name_bytes);
+	if (err)
+		return err;
+	attach_directory(h, &s, dir_fd);
+	result = file_helper_ask(h, &s, &got, &fd);
+	if (result < 0)
+		return (ssize_t)result;
+	got = MIN(got, size);
+	memcpy(text, h->answer->bytes, got);
+	return (ssize_t)got;
+}
+
+static ssize_t file_helper_read_text(
+	void *context, int dir_fd, const char *name, char *text, size_t size)
+{
+	return ask_for_text(context, FILE_WIRE_READ_TEXT, dir_fd, name, text, size);
+}
+
+static ssize_t file_helper_read_link(
+	void *context, int dir_fd, const char *name, char *text, size_t size)
+{
+	return ask_for_text(context, FILE_WIRE_READ_LINK, dir_fd, name, text, size);
+}
+
 static int file_helper_state(void *context, int fd, struct file_id *ret_id)
 {
 	struct file_helper *h = context;
@@ -226,6 +261,8 @@ struct foreign file_calls_of(struct file_helper *h)
 		.stat_at = file_helper_stat_at,
 		.stat = file_helper_stat,
 		.read_at = file_helper_read_at,
+		.read_text = file_helper_read_text,
+		.read_link = file_helper_read_link,
 		.state = file_helper_state,
 		.identity = file_helper_identity,
 		.send = file_helper_send };

@@ -250,6 +250,19 @@ static bool is_about_a_file(uint32_t call)
 	       call == FILE_WIRE_IDENTITY;
 }
 
+/* A file or a link of /proc: both answer with bytes. */
+static ssize_t file_child_read_name(struct file_child *child, int dir_fd, const char *name)
+{
+	const struct file_wire_question *q = &child->question;
+	size_t size = MIN(q->size, (uint64_t)sizeof(child->answer.bytes));
+	char *text = (char *)child->answer.bytes;
+
+	if (!name)
+		return -EINVAL;
+	return q->call == FILE_WIRE_READ_LINK ? foreign_read_link(dir_fd, name, text, size)
+					      : foreign_read_text(dir_fd, name, text, size);
+}
+
 static int64_t file_child_do(struct file_child *child, const struct attached *fds, int *ret_fd)
 {
 	const struct file_wire_question *q = &child->question;
@@ -267,6 +280,9 @@ static int64_t file_child_do(struct file_child *child, const struct attached *fd
 		return foreign_stat(fds->files[0], &a->stat);
 	case FILE_WIRE_READ:
 		return file_child_read(child, fds);
+	case FILE_WIRE_READ_TEXT:
+	case FILE_WIRE_READ_LINK:
+		return file_child_read_name(child, fds->dir_fd, name);
 	case FILE_WIRE_STATE:
 		return foreign_state(fds->files[0], &a->id.file);
 	case FILE_WIRE_IDENTITY:
@@ -317,7 +333,8 @@ static int answer_question(struct file_child *child, const struct attached *fds)
 {
 	struct file_wire_answer *a = &child->answer;
 	autoclose int fd = -1;
-	bool read = child->question.call == FILE_WIRE_READ;
+	bool read = child->question.call >= FILE_WIRE_READ &&
+		    child->question.call <= FILE_WIRE_READ_LINK;
 
 	memset(a, 0, offsetof(struct file_wire_answer, bytes));
 	a->magic = FILE_WIRE_MAGIC;

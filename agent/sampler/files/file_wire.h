@@ -33,6 +33,8 @@ enum file_wire_call {
 	FILE_WIRE_STAT_AT,
 	FILE_WIRE_STAT,
 	FILE_WIRE_READ,
+	FILE_WIRE_READ_TEXT, /* of a file of /proc, by name */
+	FILE_WIRE_READ_LINK, /* likewise */
 	FILE_WIRE_STATE,
 	FILE_WIRE_IDENTITY,
 	FILE_WIRE_SEND,

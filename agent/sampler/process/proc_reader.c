@@ -84,14 +84,10 @@ static int parse_stat(const char *text, struct proc_stat *ret_stat)
 int proc_read_stat(int pid_fd, struct proc_stat *ret_stat)
 {
 	char text[MAX_STAT_BYTES];
-	autoclose int fd = host_openat(pid_fd, "stat", O_RDONLY | O_CLOEXEC);
-	ssize_t got;
+	ssize_t got = foreign_read_text(pid_fd, "stat", text, sizeof(text) - 1);
 
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	got = read(fd, text, sizeof(text) - 1);
 	if (got < 0)
-		return -errno;
+		return got == -ENOENT ? -ESRCH : (int)got;
 	text[got] = 0;
 	return parse_stat(text, ret_stat);
 }

@@ -308,7 +308,7 @@ uint32_t process_namespace_pid(struct processes *ps, struct process *p)
 		err = proc_read_stat(pid_fd, &stat);
 	if (!err && (!p->start_ticks || p->start_ticks == stat.start_ticks))
 		err = proc_read_namespace_pid(pid_fd, &number);
-	if (failure_is_shortage(err))
+	if (failure_is_transient(err))
 		return 0;
 	p->namespace_pid = number;
 	return number;

@@ -37,8 +37,8 @@ static struct process *known(struct processes *ps, uint32_t pid, uint64_t time_n
 /* /proc did not show P. */
 static void miss(struct process *p, int error)
 {
-	/* After a shortage of descriptors or memory the process may still be there. */
-	p->stale = failure_is_shortage(error);
+	/* After a shortage of descriptors or memory, or no answer, it may still be there. */
+	p->stale = failure_is_transient(error);
 	if (p->stale)
 		return;
 	p->unreadable = true;

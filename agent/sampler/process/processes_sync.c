@@ -66,7 +66,7 @@ static void reading_deinit(struct reading *r)
 
 static void read_root(struct reading *r)
 {
-	ssize_t length = host_readlinkat(r->task_fd, "root", r->root, sizeof(r->root) - 1);
+	ssize_t length = foreign_read_link(r->task_fd, "root", r->root, sizeof(r->root) - 1);
 
 	/* The root of another mount namespace that is not visible in ours reads as "/", too. */
 	r->root_length = length > 1 && r->root[0] == '/' ? (size_t)length : 0;
@@ -87,7 +87,7 @@ static const char *own_path(const struct reading *r, const char *path)
 
 static void read_exe(struct reading *r)
 {
-	ssize_t length = host_readlinkat(r->task_fd, "exe", r->exe_path, sizeof(r->exe_path) - 1);
+	ssize_t length = foreign_read_link(r->task_fd, "exe", r->exe_path, sizeof(r->exe_path) - 1);
 	struct stat st;
 
 	r->exe_path[MAX(length, 0)] = 0;
@@ -314,12 +314,12 @@ void table_look_up(struct processes *ps, struct process *p)
 
 	if (!err)
 		err = proc_read_stat(pid_fd, &stat);
-	p->looked_up = !failure_is_shortage(err);
+	p->looked_up = !failure_is_transient(err);
 	if (err || !table_is_same_process(p, &stat))
 		return;
 	p->start_ticks = stat.start_ticks;
 	err = proc_read_container_id(pid_fd, container_id);
-	p->looked_up = !failure_is_shortage(err);
+	p->looked_up = !failure_is_transient(err);
 	if (!err)
 		memcpy(p->container_id, container_id, sizeof(p->container_id));
 }
