@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions found in machine code of x86_64: their returns, and when they cannot be trusted. */
+#include "symbolizer/indexer/code/body.h"
 #include "tests/unit/code_fixture.h"
 
 /* ---- what returns --------------------------------------------------------------------------- */
@@ -198,6 +199,46 @@ static void test_functions_may_overlap(void **)
 		"outer@0:3 inner@2:3");
 }
 
+/* As debug information may say: parts in any order, that overlap. */
+static void test_returns_are_in_order_and_each_is_there_once(void **)
+{
+	static const uint8_t code[] = { 0x90, 0xc3, 0x90, 0xc3, 0x90, 0xc3 };
+	const struct writer_part parts[] = { { TEXT + 4, TEXT + 6 }, { TEXT, TEXT + 4 },
+		{ TEXT + 2, TEXT + 6 } };
+	const struct writer_body function = {
+		.entry = TEXT + 4,
+		.parts = parts,
+		.part_count = ARRAY_SIZE(parts),
+		.has_end = true,
+	};
+	struct code_body body = { 0 };
+	struct code_decoder *decoder;
+	struct elf_image *image;
+	struct elf_writer elf;
+	autoclose int fd = -1;
+
+	elf_writer_init(&elf);
+	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".text",
+					 .flags = SHF_ALLOC | SHF_EXECINSTR,
+					 .address = TEXT,
+					 .bytes = code,
+					 .size = sizeof(code) });
+	fd = elf_writer_file(&elf);
+	elf_writer_deinit(&elf);
+	assert_int_equal(elf_image_open(fd, &image), 0);
+	assert_int_equal(code_decoder_create(EM_X86_64, &decoder), 0);
+	body.image = image;
+	body.decoder = decoder;
+	assert_int_equal(code_body_decode(&body, &function), 0);
+	assert_int_equal(body.flags, 0);
+	assert_int_equal(body.return_count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(body.returns[i], TEXT + 1 + 2 * i);
+	code_body_deinit(&body);
+	code_decoder_destroy(decoder);
+	elf_image_destroy(image);
+}
+
 static void test_functions_without_a_size_end_where_control_leaves(void **)
 {
 	/* je +1; ret; ret; data */
@@ -289,6 +330,7 @@ int main(void)
 		cmocka_unit_test(test_a_jump_into_the_middle_of_a_moved_part),
 		cmocka_unit_test(test_names_of_one_address_share_the_returns),
 		cmocka_unit_test(test_functions_may_overlap),
+		cmocka_unit_test(test_returns_are_in_order_and_each_is_there_once),
 		cmocka_unit_test(test_functions_without_a_size_end_where_control_leaves),
 		cmocka_unit_test(test_resolvers_are_no_functions_to_be_measured),
 		cmocka_unit_test(test_overlapping_functions_cost_no_more_than_the_allowance),

@@ -267,6 +267,18 @@ static int address_compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* Parts may overlap, in forged debug information. */
+static void body_order_returns(struct code_body *b)
+{
+	size_t count = 0;
+
+	qsort(b->returns, b->return_count, sizeof(*b->returns), address_compare);
+	for (size_t i = 0; i < b->return_count; i++)
+		if (!count || b->returns[i] != b->returns[count - 1])
+			b->returns[count++] = b->returns[i];
+	b->return_count = count;
+}
+
 static void body_conclude(struct code_body *b)
 {
 	for (size_t i = 0; i < b->part_count; i++)
@@ -279,7 +291,7 @@ static void body_conclude(struct code_body *b)
 		b->flags |= INDEX_FUNCTION_NO_RETURN;
 	}
 	if (b->return_count && b->part_count > 1)
-		qsort(b->returns, b->return_count, sizeof(*b->returns), address_compare);
+		body_order_returns(b);
 }
 
 int code_body_decode(struct code_body *b, const struct writer_body *function)
