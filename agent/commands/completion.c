@@ -26,6 +26,8 @@ static const char *words_of(enum setting id)
 		return "cpu-clock cycles";
 	case SETTING_by:
 		return "process function goroutine";
+	case SETTING_latency_by:
+		return "goid pid cgroup";
 	case SETTING_sort:
 		return "cpu total pid name";
 	case SETTING_output_style:
@@ -135,7 +137,7 @@ static const char bash_function[] =
 	"\tfi\n"
 	"\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
 	"\t\t[ \"${COMP_WORDS[i]}\" = -- ] || continue\n"
-	"\t\t[ \"$command\" = record ] || return\n"
+	"\t\t[[ $command = @(record|latency) ]] || return\n"
 	"\t\tif [ \"$previous\" = -- ]; then\n"
 	"\t\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$current\")\n"
 	"\t\telse\n"
@@ -206,7 +208,8 @@ static void zsh_option(enum setting id)
 {
 	const struct setting_row *row = config_row(id);
 	bool value = row->type != SETTING_TYPE_FLAG;
-	const char *repeat = row->type == SETTING_TYPE_LIST ? "*" : "";
+	bool repeats = row->type == SETTING_TYPE_LIST || row->type == SETTING_TYPE_REPEATED;
+	const char *repeat = repeats ? "*" : "";
 
 	if (row->letter)
 		printf("\t\t\t'%s-%c%s[", repeat, row->letter, value ? "+" : "");
@@ -232,8 +235,8 @@ static void zsh_command(const struct command *command)
 		if (applies(id, command))
 			zsh_option(id);
 	}
-	puts(command->settings == IN_RECORD ? "\t\t\t'*::command:_normal'\n\t\t;;"
-					    : "\t\t\t'*: :'\n\t\t;;");
+	puts((command->settings & (IN_RECORD | IN_LATENCY)) ? "\t\t\t'*::command:_normal'\n\t\t;;"
+							    : "\t\t\t'*: :'\n\t\t;;");
 }
 
 static void print_zsh(void)

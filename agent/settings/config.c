@@ -46,6 +46,7 @@ const char *config_wants(enum setting id)
 	case SETTING_TYPE_LIST:
 		return "a shorter list, no item of which ends in a backslash";
 	case SETTING_TYPE_TEXT:
+	case SETTING_TYPE_REPEATED:
 		break;
 	}
 	return "a shorter value";
@@ -65,15 +66,20 @@ const char *config_shown(const char *text)
 	return text && strlen(text) <= TEXT_LIMIT ? text : "";
 }
 
-/* A list repeated in the same source is extended; any other value is replaced. */
+/*
+ * A list or another value that may be repeated is extended if its source is the same; any other
+ * value is replaced.
+ */
 static char *joined(const struct setting_value *value, enum setting_type type, const char *text,
 	enum config_source source)
 {
+	bool repeats = type == SETTING_TYPE_LIST || type == SETTING_TYPE_REPEATED;
 	char *both = NULL;
 
-	if (type != SETTING_TYPE_LIST || value->source != source || !value->text)
+	if (!repeats || value->source != source || !value->text)
 		return strdup(text);
-	if (asprintf(&both, "%s,%s", value->text, text) < 0)
+	if (asprintf(&both, "%s%c%s", value->text, type == SETTING_TYPE_LIST ? ',' : '\n', text) <
+		0)
 		return NULL;
 	return both;
 }

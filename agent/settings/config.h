@@ -16,7 +16,8 @@ enum config_command {
 	IN_AGENT = 1 << 3,
 	IN_UPLOAD = 1 << 4,
 	IN_TOP = 1 << 5,
-	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT | IN_UPLOAD | IN_TOP,
+	IN_LATENCY = 1 << 6,
+	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT | IN_UPLOAD | IN_TOP | IN_LATENCY,
 };
 
 enum setting_type {
@@ -26,6 +27,7 @@ enum setting_type {
 	SETTING_TYPE_DURATION,
 	SETTING_TYPE_BYTES,
 	SETTING_TYPE_LIST,
+	SETTING_TYPE_REPEATED,
 };
 
 enum setting {
@@ -47,7 +49,7 @@ enum config_source {
 struct setting_value {
 	/*
 	 * As given; NULL = unset. Items of a LIST are joined by commas; read them with
-	 * base/items.h.
+	 * base/items.h. Values of a REPEATED setting are lines.
 	 */
 	char *text;
 	uint64_t number; /* FLAG 0 or 1, NUMBER, DURATION in ns, BYTES */

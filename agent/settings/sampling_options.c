@@ -295,6 +295,23 @@ int sampling_options(
 	return 0;
 }
 
+int sampling_options_processes(
+	const struct config *config, const char *command, struct sampling_options *ret_options)
+{
+	struct sampling_options o = { 0 };
+	int err = take_tasks(config, command, &o);
+
+	if (!err)
+		err = check_settings(config, command, &o);
+	if (err) {
+		sampling_options_deinit(&o);
+		return err;
+	}
+	sampling_options_common(&o.collect.filter);
+	*ret_options = o;
+	return 0;
+}
+
 void sampling_options_deinit(struct sampling_options *o)
 {
 	free(o->tgids);

@@ -23,6 +23,9 @@ struct sampling_options {
  */
 int sampling_options(
 	const struct config *config, const char *command, struct sampling_options *ret_options);
+/* The same for a command that samples no CPU: only -p. */
+int sampling_options_processes(
+	const struct config *config, const char *command, struct sampling_options *ret_options);
 /* What is wrong with --test-without or --memory-limit, for a message; NULL if nothing. */
 const char *sampling_options_problem(const struct config *config, enum setting *ret_setting);
 /* --test-without, already checked, as enum mechanism values. */

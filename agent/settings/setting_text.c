@@ -93,6 +93,7 @@ bool setting_text_read(enum setting_type type, const char *text, uint64_t *ret_n
 		return setting_text_scaled(text, byte_units, ARRAY_SIZE(byte_units), ret_number);
 	case SETTING_TYPE_TEXT:
 	case SETTING_TYPE_LIST:
+	case SETTING_TYPE_REPEATED:
 		break;
 	}
 	return true;

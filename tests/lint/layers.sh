@@ -28,7 +28,7 @@ symbolizer/builds: base/ symbolizer/index/ symbolizer/sandbox/ symbolizer/debugi
 symbolizer/debuginfod: base/ symbolizer/index/index.h symbolizer/sandbox/ symbolizer/builds/
 agent: base/ agent/commands/commands.h agent/sampler/files/file_child.h symbolizer/sandboxed/main.h
 agent/settings: base/ agent/sampler/sampler.h agent/sampler/collect/collect.h agent/server/export/payload.h agent/server/export/labels/ agent/server/export/remote/remote.h bpf/abi/ symbolizer/debuginfod/debuginfod_fetch.h
-agent/commands: base/ agent/settings/ agent/daemon/daemon.h agent/loop/ agent/sampler/ agent/report/ agent/top/ agent/server/export/payload.h agent/server/export/remote/remote.h agent/server/export/remote/remote_kinds.def pprof/ proto/ bpf/abi/ symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/sandbox/ symbolizer/kernel_image.h symbolizer/vdso.h
+agent/commands: base/ agent/settings/ agent/latency/ agent/daemon/daemon.h agent/loop/ agent/sampler/ agent/report/ agent/top/ agent/server/export/payload.h agent/server/export/remote/remote.h agent/server/export/remote/remote_kinds.def pprof/ proto/ bpf/abi/ symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/sandbox/ symbolizer/kernel_image.h symbolizer/vdso.h
 agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ bpf/abi/ symbolizer/
 agent/sampler/files: base/ symbolizer/sandbox/

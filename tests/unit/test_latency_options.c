@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of `fathom latency`: what becomes of the settings, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/commands/latency.h"
+#include "base/cleanup.h"
+
+enum { MAX_WORDS = 16, MESSAGE_BYTES = 4096 };
+
+struct line {
+	struct config config;
+	struct latency_plan plan;
+	char *argv[MAX_WORDS + 1];
+	char message[MESSAGE_BYTES]; /* on standard error */
+};
+
+/* Reads WORDS, which end in NULL, as the command line. Returns latency_plan()'s result. */
+static int read_line(struct line *line, va_list words)
+{
+	FILE *file = tmpfile();
+	int before = dup(STDERR_FILENO), argc = 1, err;
+	const char *word;
+	size_t size;
+
+	line->argv[0] = strdup("latency");
+	while ((word = va_arg(words, const char *)) != NULL && argc < MAX_WORDS)
+		line->argv[argc++] = strdup(word);
+	line->argv[argc] = NULL;
+	assert_non_null(file);
+	fflush(NULL);
+	dup2(fileno(file), STDERR_FILENO);
+	err = config_parse(&line->config, IN_LATENCY, argc, line->argv);
+	if (!err)
+		err = latency_plan(&line->config, &line->plan);
+	fflush(NULL);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	rewind(file);
+	size = fread(line->message, 1, MESSAGE_BYTES - 1, file);
+	line->message[size] = 0;
+	fclose(file);
+	return err;
+}
+
+static void line_deinit(struct line *line)
+{
+	latency_plan_deinit(&line->plan);
+	config_deinit(&line->config);
+	for (size_t i = 0; line->argv[i]; i++)
+		free(line->argv[i]);
+	*line = (struct line){ 0 };
+}
+
+static void expect_plan(struct line *line, ...)
+{
+	va_list words;
+
+	*line = (struct line){ 0 };
+	va_start(words, line);
+	assert_int_equal(read_line(line, words), 0);
+	va_end(words);
+	assert_string_equal(line->message, "");
+}
+
+/* The command line is refused with ERROR and this message, after `fathom latency: `. */
+static void expect_refusal(int error, const char *message, ...)
+{
+	struct line line = { 0 };
+	char expected[MESSAGE_BYTES];
+	va_list words;
+
+	va_start(words, message);
+	assert_int_equal(read_line(&line, words), error);
+	va_end(words);
+	snprintf(expected, sizeof(expected), "fathom latency: %s\n", message);
+	assert_string_equal(line.message, expected);
+	line_deinit(&line);
+}
+
+static char *own_pid(void)
+{
+	static char text[16];
+
+	snprintf(text, sizeof(text), "%d", (int)getpid());
+	return text;
+}
+
+/* ---- accepted -------------------------------------------------------------------------------- */
+
+static void test_a_process(void **state)
+{
+	struct line line;
+
+	(void)state;
+	expect_plan(&line, "-p", own_pid(), "-u", "main.*", NULL);
+	assert_int_equal(line.plan.sampling.collect.tgid_count, 1);
+	assert_int_equal(line.plan.sampling.collect.tgids[0], getpid());
+	assert_int_equal(line.plan.sampling.collect.filter.filter_tgids, 1);
+	assert_int_equal(line.plan.sampling.collect.filter.self_tgid, getpid());
+	assert_int_equal(line.plan.wanted.count, 1);
+	assert_string_equal(line.plan.wanted.items[0].glob, "main.*");
+	assert_int_equal(line.plan.unwanted.count, 0);
+	assert_int_equal(line.plan.by, ABI_LATENCY_BY_FUNCTION);
+	assert_int_equal(line.plan.duration_ns, 0);
+	assert_int_equal(line.plan.interval_ns, 0);
+	assert_false(line.plan.dry_run || line.plan.json || line.plan.exclude_vendor);
+	assert_null(line.plan.openmetrics);
+	assert_null(line.plan.command);
+	assert_string_equal(line.plan.sampler.cache_directory, line.plan.cache_directory);
+	assert_string_equal(line.plan.sampler.debug_directories, "/usr/lib/debug");
+	assert_int_equal(line.plan.sampler.cache_limit_bytes, UINT64_C(2) << 30);
+	assert_int_equal(line.plan.sampler.memory_limit_bytes, 256 << 20);
+	assert_int_equal(line.plan.sampler.profile_limit_bytes, 256 << 20);
+	assert_int_equal(line.plan.sampler.collect.tgids[0], getpid());
+	line_deinit(&line);
+}
+
+static void test_every_option(void **state)
+{
+	struct line line;
+
+	(void)state;
+	expect_plan(&line, "-u", "app:f", "--exclude", "g,h", "--exclude=x*", "--exclude-vendor",
+		"--dry-run", "-d", "10", "-i", "500ms", "--by", "cgroup", "--openmetrics", "/tmp/x",
+		NULL);
+	assert_int_equal(line.plan.unwanted.count, 2);
+	assert_string_equal(line.plan.unwanted.items[0].glob, "g,h");
+	assert_string_equal(line.plan.unwanted.items[1].glob, "x*");
+	assert_true(line.plan.exclude_vendor);
+	assert_true(line.plan.dry_run);
+	assert_true(line.plan.duration_ns == UINT64_C(10000000000));
+	assert_true(line.plan.interval_ns == 500000000);
+	assert_int_equal(line.plan.by, ABI_LATENCY_BY_CGROUP);
+	assert_string_equal(line.plan.openmetrics, "/tmp/x");
+	assert_int_equal(line.plan.sampling.collect.tgid_count, 0);
+	line_deinit(&line);
+	expect_plan(&line, "-u", "app:f", "--json", "--by=goid", NULL);
+	assert_true(line.plan.json);
+	assert_int_equal(line.plan.by, ABI_LATENCY_BY_FIBER);
+	line_deinit(&line);
+}
+
+static void test_commas_belong_to_names(void **state)
+{
+	struct line line;
+
+	(void)state;
+	expect_plan(&line, "-u", "f(int, char*)", "-u", "g<a, b>", "--function=h\\,", "--", "app",
+		NULL);
+	assert_int_equal(line.plan.wanted.count, 3);
+	assert_string_equal(line.plan.wanted.items[0].text, "f(int, char*)");
+	assert_string_equal(line.plan.wanted.items[1].text, "g<a, b>");
+	assert_string_equal(line.plan.wanted.items[2].text, "h\\,");
+	line_deinit(&line);
+}
+
+static void test_the_command_line_replaces_the_environment(void **state)
+{
+	struct line line;
+
+	(void)state;
+	assert_int_equal(setenv("FATHOM_FUNCTION", "a:b\nc:d", 1), 0);
+	expect_plan(&line, NULL);
+	assert_int_equal(line.plan.wanted.count, 2);
+	assert_string_equal(line.plan.wanted.items[1].text, "c:d");
+	line_deinit(&line);
+	expect_plan(&line, "-u", "e:f", NULL);
+	assert_int_equal(line.plan.wanted.count, 1);
+	assert_string_equal(line.plan.wanted.items[0].text, "e:f");
+	line_deinit(&line);
+	unsetenv("FATHOM_FUNCTION");
+}
+
+static void test_a_command(void **state)
+{
+	struct line line;
+
+	(void)state;
+	expect_plan(&line, "-u", "main", "--", "make", "-j8", NULL);
+	assert_string_equal(line.plan.command[0], "make");
+	assert_string_equal(line.plan.command[1], "-j8");
+	assert_null(line.plan.command[2]);
+	line_deinit(&line);
+}
+
+static void test_paths_are_resolved(void **state)
+{
+	char directory[] = "/tmp/latency-XXXXXX", path[64], cwd[4096];
+	struct line line;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	assert_non_null(getcwd(cwd, sizeof(cwd)));
+	assert_int_equal(chdir(directory), 0);
+	fclose(fopen("app:1", "w"));
+	assert_int_equal(symlink("app:1", "link"), 0);
+	snprintf(path, sizeof(path), "%s/app:1", directory);
+
+	expect_plan(&line, "-u", "./link:main.*", "-u", "./app\\:1:f", "-u", "/in/a/container:f",
+		"-u", "link:f", "-u", "/opt/*/link:f", NULL);
+	assert_string_equal(line.plan.wanted.items[0].resolved, path);
+	assert_string_equal(line.plan.wanted.items[1].resolved, path);
+	assert_null(line.plan.wanted.items[2].resolved);
+	assert_null(line.plan.wanted.items[3].resolved);
+	assert_null(line.plan.wanted.items[4].resolved);
+	line_deinit(&line);
+	expect_refusal(-EINVAL, "-u './none:f' No such file or directory", "-u", "./none:f", NULL);
+	expect_refusal(-EINVAL,
+		"-u './*:f' needs an absolute path before the colon, as the path has wildcards",
+		"-u", "./*:f", NULL);
+
+	unlink("app:1");
+	unlink("link");
+	assert_int_equal(chdir(cwd), 0);
+	rmdir(directory);
+}
+
+/* ---- refused --------------------------------------------------------------------------------- */
+
+static void test_nothing_to_measure(void **state)
+{
+	(void)state;
+	expect_refusal(-EINVAL, "-u must name the functions to measure, for example -u 'main.*'",
+		"-p", own_pid(), NULL);
+	expect_refusal(-EINVAL,
+		"-u 'main.*' needs a program: -p PID, -- CMD, or a file as in -u "
+		"/usr/bin/app:PATTERN",
+		"-u", "app:f", "-u", "main.*", NULL);
+	expect_refusal(-EINVAL, "-u '' names no function", "-p", own_pid(), "-u", "", NULL);
+	expect_refusal(-EINVAL, "-u ':f' names no file before the colon", "-u", ":f", NULL);
+	expect_refusal(-EINVAL, "--exclude 'app:' names no function after the colon", "-u", "app:f",
+		"--exclude", "app:", NULL);
+}
+
+static void test_pattern_too_long(void **state)
+{
+	autofree char *pattern = calloc(1, 20000);
+	char message[512];
+
+	(void)state;
+	assert_non_null(pattern);
+	memset(pattern, 'x', 19999);
+	snprintf(message, sizeof(message),
+		"-u '%.200s…' is too long, or there are too many of them", pattern);
+	expect_refusal(-EINVAL, message, "-u", pattern, NULL);
+}
+
+static void test_commands_and_processes(void **state)
+{
+	(void)state;
+	expect_refusal(-EINVAL, "-- must be followed by a command", "-u", "f", "--", NULL);
+	expect_refusal(-EINVAL,
+		"unexpected argument './main'; a command to run goes after --, a file to measure "
+		"into -u ./main:PATTERN",
+		"-u", "main.add", "./main", NULL);
+	expect_refusal(-EINVAL, "-p and a command exclude each other", "-p", own_pid(), "-u", "f",
+		"--", "app", NULL);
+	expect_refusal(-ESRCH, "there is no process 4194304", "-p", "4194304", "-u", "f", NULL);
+}
+
+static void test_times(void **state)
+{
+	(void)state;
+	expect_refusal(-EINVAL, "-d must be more than 0 seconds", "-u", "a:f", "-d", "0", NULL);
+	expect_refusal(-EINVAL, "-i must be 0.1 to 3600 seconds", "-u", "a:f", "-i", "0", NULL);
+	expect_refusal(-EINVAL, "-i must be 0.1 to 3600 seconds", "-u", "a:f", "-i", "99ms", NULL);
+	expect_refusal(-EINVAL, "-i must be 0.1 to 3600 seconds", "-u", "a:f", "-i", "61m", NULL);
+	expect_refusal(
+		-EINVAL, "-i must not be longer than -d", "-u", "a:f", "-i", "2", "-d", "1", NULL);
+	expect_refusal(-EINVAL, "--interval soon: must be a time: 10 (seconds), 500ms, 2m, 1h",
+		"-u", "a:f", "-i", "soon", NULL);
+}
+
+static void test_times_at_their_limits(void **state)
+{
+	struct line line;
+
+	(void)state;
+	expect_plan(&line, "-u", "a:f", "-i", "100ms", "-d", "100ms", NULL);
+	line_deinit(&line);
+	expect_plan(&line, "-u", "a:f", "-i", "1h", NULL);
+	line_deinit(&line);
+}
+
+static void test_outputs(void **state)
+{
+	(void)state;
+	expect_refusal(
+		-EINVAL, "--by must be goid, pid or cgroup", "-u", "a:f", "--by", "thread", NULL);
+	expect_refusal(-EINVAL, "--openmetrics needs a file: standard output has the report", "-u",
+		"a:f", "--openmetrics", "-", NULL);
+	expect_refusal(-EINVAL, "--openmetrics needs a file: standard output has the report", "-u",
+		"a:f", "--openmetrics=", NULL);
+	expect_refusal(-EINVAL, "unknown option --exclude-vendors; see fathom latency --help", "-u",
+		"a:f", "--exclude-vendors", NULL);
+	expect_refusal(-EINVAL, "--memory-limit must be 1M or more", "-u", "a:f", "--memory-limit",
+		"1K", NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_process),
+		cmocka_unit_test(test_every_option),
+		cmocka_unit_test(test_commas_belong_to_names),
+		cmocka_unit_test(test_the_command_line_replaces_the_environment),
+		cmocka_unit_test(test_a_command),
+		cmocka_unit_test(test_paths_are_resolved),
+		cmocka_unit_test(test_nothing_to_measure),
+		cmocka_unit_test(test_pattern_too_long),
+		cmocka_unit_test(test_commands_and_processes),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_times_at_their_limits),
+		cmocka_unit_test(test_outputs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
