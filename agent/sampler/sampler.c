@@ -107,6 +107,15 @@ static int create_samples(struct sampler *sampler, const struct sampler_options 
 	return err ? sampler_fail(failure, "allocate memory", "", err) : 0;
 }
 
+static int create_latency(struct sampler *sampler, const struct sampler_options *options,
+	struct sampler_failure *failure)
+{
+	const char *step = "";
+	int err = sampler_latency_create(sampler, options, &step);
+
+	return err ? sampler_fail(failure, step, "", err) : 0;
+}
+
 /*
  * The rings are open already: /proc gives the processes that run now, the rings everything later.
  */
@@ -161,6 +170,8 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 	if (!err)
 		err = create_samples(sampler, options, ret_failure);
 	if (!err)
+		err = create_latency(sampler, options, ret_failure);
+	if (!err)
 		err = read_processes(sampler, options, ret_failure);
 	if (err) {
 		sampler_destroy(sampler);
@@ -179,6 +190,7 @@ void sampler_destroy(struct sampler *sampler)
 	debuginfod_destroy(sampler->debuginfod);
 	sampler_samples_deinit(sampler);
 	unwind_destroy(take(sampler->unwind));
+	sampler_latency_destroy(sampler);
 	collect_destroy(sampler->collect);
 	sampler->collect = NULL;
 	symbolize_destroy(sampler->symbolize);

@@ -21,6 +21,7 @@
 #include "symbolizer/builds/builds.h"
 
 struct sampler;
+struct sampler_latency_options;
 
 struct sampler_options {
 	struct collect_options collect; /* its handlers, probes and metrics are ignored */
@@ -51,6 +52,8 @@ struct sampler_options {
 	bool (*wants_file)(void *context, const struct module_id *id);
 	void (*take_file)(void *context, const struct module_id *id, int fd);
 	void *sealed_context; /* of the four callbacks */
+	/* Functions to be measured (agent/sampler/sampler_latency.h); NULL = none. Borrowed. */
+	const struct sampler_latency_options *latency;
 	bool follow; /* profile only FOLLOW_PID and its descendants */
 	uint32_t follow_pid;
 };

@@ -2,6 +2,7 @@
 #pragma once
 /* struct sampler, shared by the sampler's own files. */
 #include "agent/sampler/sampler.h"
+#include "agent/sampler/sampler_latency.h"
 #include "agent/sampler/build_share.h"
 #include "agent/sampler/files/build_ids.h"
 #include "agent/sampler/files/file_helper.h"
@@ -13,6 +14,7 @@
 #include "agent/sampler/module_indexes/module_indexes.h"
 #include "agent/sampler/module_indexes/trouble_log.h"
 #include "agent/sampler/probes/off_cpu/waits.h"
+#include "agent/sampler/probed_files/measured_pids.h"
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/runtimes/runtimes.h"
@@ -74,6 +76,9 @@ struct sampler {
 	struct build_wait build_wait;
 	struct waits *waits; /* threads that left the CPU */
 	struct runtimes runtimes;
+	struct latency *latency; /* NULL: no functions are measured */
+	struct probed_files *probed_files; /* likewise; but there in a dry run */
+	struct measured_pids measured_pids;
 };
 
 /* wiring_records.c: collect's handlers with the sampler as context. */
@@ -103,6 +108,21 @@ int sampler_processes_create(struct sampler *sampler);
 
 /* wiring_waits.c */
 int sampler_waits_create(struct sampler *sampler, double off_cpu_share);
+
+/* wiring_latency.c: does nothing where no functions are measured */
+/* The collector and the module indexes must exist. */
+int sampler_latency_create(
+	struct sampler *sampler, const struct sampler_options *options, const char **ret_step);
+void sampler_latency_destroy(struct sampler *sampler);
+/* PID is one of those that are followed, or no longer. */
+void sampler_latency_follow(struct sampler *sampler, uint32_t pid, bool follow);
+void sampler_latency_mapped(
+	struct sampler *sampler, const struct process *p, const struct mapping *mapping);
+void sampler_latency_index(
+	struct sampler *sampler, const struct module *module, const struct index *index);
+void sampler_latency_keep(const struct sampler *sampler);
+void sampler_latency_forget(struct sampler *sampler, const struct module *module);
+void sampler_latency_upkeep(struct sampler *sampler);
 
 /* wiring_symbolize.c */
 /* The tables must exist. */

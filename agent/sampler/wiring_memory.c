@@ -63,12 +63,14 @@ static void on_keep_modules(void *context)
 	const struct sampler *sampler = context;
 
 	pending_walks_mark_modules(&sampler->walks, intake_newest_sample_ns(&sampler->intake));
+	sampler_latency_keep(sampler);
 }
 
 static void on_forget_module(void *context, struct module *module)
 {
-	const struct sampler *sampler = context;
+	struct sampler *sampler = context;
 
+	sampler_latency_forget(sampler, module);
 	if (sampler->unwind)
 		unwind_forget_module(sampler->unwind, module);
 	module_indexes_forget(sampler->module_indexes, module);

@@ -4,6 +4,7 @@
  * were executed and processes that ended. Nothing else is decided here.
  */
 #include "agent/sampler/sampler_internal.h"
+#include "symbolizer/index/functions.h"
 
 /* ---- runtimes ------------------------------------------------------------------------------- */
 
@@ -89,10 +90,18 @@ static void on_index_answered(void *context, struct module *m, const struct inde
 
 static void on_index_replaced(void *context, const struct module *m, const struct index *index)
 {
-	const struct sampler *sampler = context;
+	struct sampler *sampler = context;
 
+	/* One that was asked for without functions may have them. */
+	if (index_has_functions(index))
+		sampler_latency_index(sampler, m, index);
 	if (sampler->unwind)
 		unwind_replace_index(sampler->unwind, m, index);
+}
+
+static void on_functions(void *context, struct module *m, const struct index *index)
+{
+	sampler_latency_index(context, m, index);
 }
 
 static bool on_wants_file(void *context, const struct module *m)
@@ -126,6 +135,7 @@ int sampler_module_indexes_create(struct sampler *sampler)
 			.limit = SAMPLER_MODULES_LIMIT,
 			.answered = on_index_answered,
 			.replaced = on_index_replaced,
+			.functions = on_functions,
 			.wants_file = sampler->wants_file ? on_wants_file : NULL,
 			.take_file = sampler->wants_file ? on_take_file : NULL,
 			.context = sampler,

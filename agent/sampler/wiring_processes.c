@@ -18,6 +18,13 @@ static void on_program(void *context, struct process *p)
 static void on_ended(void *context, struct process *p)
 {
 	sampler_process_ended(context, p);
+	if (!p->superseded)
+		sampler_latency_follow(context, p->pid, false);
+}
+
+static void on_mapped(void *context, struct process *p, const struct mapping *mapping)
+{
+	sampler_latency_mapped(context, p, mapping);
 }
 
 static void on_forked(void *context, struct process *parent, struct process *child)
@@ -46,6 +53,7 @@ int sampler_processes_create(struct sampler *sampler)
 			.limit = PROCESSES_LIMIT,
 			.program = on_program,
 			.ended = on_ended,
+			.mapped = on_mapped,
 			.forked = on_forked,
 			.forget = on_forget,
 			.context = sampler,

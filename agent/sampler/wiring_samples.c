@@ -81,6 +81,8 @@ static void on_leave_out(void *context, uint32_t tgid, bool out)
 
 	if (tables)
 		tables_leave_out(tables, tgid, out);
+	if (sampler->intake.options.follow_pid)
+		sampler_latency_follow(sampler, tgid, !out);
 }
 
 static void on_module_hit(void *context, struct process *p, const struct mapping *mapping)

@@ -102,6 +102,11 @@ static void on_unwind_tick(void *context)
 		unwind_tick(sampler->unwind);
 }
 
+static void on_tend_probes(void *context)
+{
+	sampler_latency_upkeep(context);
+}
+
 /* The cache's limit may have been lowered since the last run. From here on commits keep it. */
 static void on_trim_cache(void *context)
 {
@@ -126,6 +131,7 @@ static const struct upkeep_job upkeep_jobs[] = {
 	{ on_log_trouble, UPKEEP_ALWAYS, "log" },
 	{ on_retry_runtimes, UPKEEP_ALWAYS, "runtimes" },
 	{ on_unwind_tick, UPKEEP_ALWAYS, "unwind tables" },
+	{ on_tend_probes, UPKEEP_ALWAYS, "function probes" },
 	{ on_trim_cache, UPKEEP_ONCE, "index cache" },
 	{ on_check_cpus, UPKEEP_SAMPLING, "CPUs" },
 };

@@ -119,6 +119,13 @@ int index_requests_functions(const struct index_requests *requests, const struct
 			     take_fd(&fd));
 }
 
+int index_requests_functions_of(
+	const struct index_requests *requests, const struct module *module, int fd)
+{
+	return index_requests_send(
+		requests, &(struct index_question){ module, NULL, true }, &module->id, fd);
+}
+
 int index_requests_seen(const struct index_requests *requests, const struct module *module)
 {
 	struct module_id id;

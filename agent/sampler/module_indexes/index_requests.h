@@ -42,6 +42,9 @@ int index_requests_mapped(const struct index_requests *requests, const struct pr
  */
 int index_requests_functions(const struct index_requests *requests, const struct process *p,
 	const struct mapping *mapping);
+/* The same for MODULE, whose file was read and is open as FD, which is taken. */
+int index_requests_functions_of(
+	const struct index_requests *requests, const struct module *module, int fd);
 /* Requests the cached index of a file that was read elsewhere. Returns -ENOENT if it was not. */
 int index_requests_seen(const struct index_requests *requests, const struct module *module);
 /* Requests the index of the vDSO, whose module is MODULE. */

@@ -102,6 +102,8 @@ bool module_indexes_wants_known_stacks(const struct module_indexes *indexes);
  */
 int module_indexes_want_functions(
 	struct module_indexes *indexes, const struct process *p, const struct mapping *mapping);
+/* The same for MODULE, whose file was read and is open as FD, which is taken. */
+int module_indexes_want_functions_of(struct module_indexes *indexes, struct module *module, int fd);
 /* As if P's program had been sampled. */
 void module_indexes_hit_program(struct module_indexes *indexes, const struct process *p);
 /*

@@ -153,13 +153,15 @@ static int add_sites(struct attaching *a, const struct chosen_function *chosen,
 static struct abi_latency_function latency_function_of(
 	const struct attaching *a, const struct index_function *function)
 {
+	/* A function that jumps into others could be taken for one that begins again. */
+	bool jumps = function->flags & (INDEX_FUNCTION_TAIL_JUMP | INDEX_FUNCTION_INDIRECT_JUMP);
 	struct abi_latency_function how = { .stack_check = ABI_LATENCY_NO_STACK_CHECK };
 
 	if (!(function->flags & INDEX_FUNCTION_FIBER))
 		return how;
 	how.flags = ABI_LATENCY_FIBER;
 	how.go = a->runtime.go;
-	if (function->stack_check != INDEX_NO_STACK_CHECK)
+	if (!jumps && function->stack_check != INDEX_NO_STACK_CHECK)
 		how.stack_check = function->stack_check;
 	return how;
 }

@@ -259,6 +259,11 @@ const uint32_t *process_exec_id(const struct process *p)
 	return p->exec_known ? &p->exec_id : NULL;
 }
 
+const struct process *processes_of_pid(const struct processes *ps, uint32_t pid)
+{
+	return map_get_pointer(&ps->by_pid, pid);
+}
+
 struct process *processes_find(struct processes *ps, uint32_t number)
 {
 	return map_get_pointer(&ps->by_number, number);

@@ -161,6 +161,8 @@ bool process_is_settled(const struct process *p);
 const char *process_program_path(const struct process *p);
 /* The exec id of P's program, as in samples; NULL if it is not known. */
 const uint32_t *process_exec_id(const struct process *p);
+/* The newest generation of PID, which may have ended; NULL = none is known. */
+const struct process *processes_of_pid(const struct processes *ps, uint32_t pid);
 struct process *processes_find(struct processes *ps, uint32_t number); /* NULL = swept */
 /*
  * Frees the generations that ended before BEFORE_NS (those of sealed windows), and checks whether

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wires the probes on functions to processes, indexes and runtimes. Nothing is decided here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/sampler/files/file_identity.h"
+#include "agent/sampler/sampler_internal.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/foreign.h"
+
+/* ---- which processes ------------------------------------------------------------------------ */
+
+static bool on_selects(void *context, const struct process *p)
+{
+	const struct sampler *sampler = context;
+
+	return !sampler->measured_pids.is_filter ||
+	       measured_pids_have(&sampler->measured_pids, p->pid);
+}
+
+static void tell_pids(struct sampler *sampler, bool changed)
+{
+	const struct measured_pids *pids = &sampler->measured_pids;
+	int err;
+
+	if (!changed || !sampler->latency)
+		return;
+	err = collect_set_tgids(sampler->collect, pids->items, pids->count);
+	if (err)
+		log_warn("a process cannot be added to those whose functions are measured",
+			"error=\"%s\"", strerror(-err));
+}
+
+void sampler_latency_follow(struct sampler *sampler, uint32_t pid, bool follow)
+{
+	struct measured_pids *pids = &sampler->measured_pids;
+
+	if (!sampler->probed_files || !pids->is_filter)
+		return;
+	tell_pids(sampler, follow ? measured_pids_add(pids, pid) : measured_pids_remove(pids, pid));
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static struct module_opener latency_opener(const struct sampler *sampler)
+{
+	return (struct module_opener){ .proc_fd = sampler->proc_fd,
+		.build_ids = &sampler->build_ids.reader };
+}
+
+static int on_open_probed(
+	void *context, const struct process *p, const struct mapping *mapping, int *ret_fd)
+{
+	const struct module_opener opener = latency_opener(context);
+
+	return module_open(&opener, p->pid, mapping, NULL, ret_fd);
+}
+
+static int on_want_functions(void *context, const struct process *p, const struct mapping *mapping)
+{
+	const struct sampler *sampler = context;
+
+	return module_indexes_want_functions(sampler->module_indexes, p, mapping);
+}
+
+static bool on_is_unchanged(void *context, const struct module *module, int fd)
+{
+	struct file_id now;
+
+	(void)context;
+	return !foreign_state(fd, &now) && file_id_equal(&now, &module->id.file);
+}
+
+static bool on_fibers(void *context, const struct index *index, struct abi_runtime_process *ret_how)
+{
+	const struct sampler *sampler = context;
+
+	return runtimes_configure(&sampler->runtimes, index, ret_how);
+}
+
+void sampler_latency_mapped(
+	struct sampler *sampler, const struct process *p, const struct mapping *mapping)
+{
+	if (sampler->probed_files)
+		probed_files_mapped(sampler->probed_files, p, mapping);
+}
+
+void sampler_latency_index(
+	struct sampler *sampler, const struct module *module, const struct index *index)
+{
+	if (sampler->probed_files)
+		probed_files_index(sampler->probed_files, module, index);
+}
+
+void sampler_latency_keep(const struct sampler *sampler)
+{
+	if (sampler->probed_files)
+		probed_files_keep(sampler->probed_files, clock_monotonic_ns());
+}
+
+void sampler_latency_forget(struct sampler *sampler, const struct module *module)
+{
+	if (sampler->probed_files)
+		probed_files_forget(sampler->probed_files, module);
+}
+
+void sampler_latency_upkeep(struct sampler *sampler)
+{
+	if (sampler->latency)
+		latency_tick(sampler->latency, clock_monotonic_ns());
+	if (sampler->probed_files)
+		probed_files_check(sampler->probed_files);
+}
+
+int sampler_latency_add_path(struct sampler *sampler, const char *path, bool program)
+{
+	autoclose int fd = -1, ours = -1;
+	struct module_id id;
+	struct module *module;
+	int err = foreign_open(
+		&(struct foreign_path){ .place = FOREIGN_HERE, .dir_fd = AT_FDCWD, .path = path },
+		&fd);
+
+	if (!err)
+		err = module_identify(&sampler->build_ids.reader, fd, &id);
+	if (!err)
+		err = modules_get(sampler->modules, MODULE_FILE, &id, path, &module);
+	if (err)
+		return err;
+	ours = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (ours < 0)
+		return -errno;
+	err = probed_files_add(sampler->probed_files, module, take_fd(&ours), program);
+	return err ? err
+		   : module_indexes_want_functions_of(
+			     sampler->module_indexes, module, take_fd(&fd));
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static int latency_probe_create(
+	struct sampler *sampler, const struct sampler_options *options, const char **ret_step)
+{
+	struct bpf_object *object = collect_probe_object(sampler->collect, "latency");
+
+	if (options->latency->dry_run)
+		return 0;
+	*ret_step = "load the probes";
+	return object ? latency_create(
+				object, &options->latency->probe, &sampler->latency, ret_step)
+		      : -EOPNOTSUPP;
+}
+
+int sampler_latency_create(
+	struct sampler *sampler, const struct sampler_options *options, const char **ret_step)
+{
+	const struct sampler_latency_options *latency = options->latency;
+	const struct collect_options *collect = &options->collect;
+	struct measured_pids *pids = &sampler->measured_pids;
+	int err;
+
+	if (!latency)
+		return 0;
+	pids->is_filter = collect->filter.filter_tgids;
+	for (size_t i = 0; pids->is_filter && i < collect->tgid_count; i++)
+		(void)measured_pids_add(pids, collect->tgids[i]);
+	err = latency_probe_create(sampler, options, ret_step);
+	if (err)
+		return err;
+	*ret_step = "allocate memory";
+	return probed_files_create(
+		&(struct probed_files_options){
+			.wanted = &latency->wanted,
+			.unwanted = &latency->unwanted,
+			.exclude_vendor = latency->exclude_vendor,
+			.dry_run = latency->dry_run,
+			.max_functions = latency->max_functions,
+			.latency = sampler->latency,
+			.selects = on_selects,
+			.open = on_open_probed,
+			.want = on_want_functions,
+			.is_unchanged = on_is_unchanged,
+			.fibers = on_fibers,
+			.context = sampler,
+		},
+		&sampler->probed_files);
+}
+
+void sampler_latency_destroy(struct sampler *sampler)
+{
+	probed_files_destroy(take(sampler->probed_files));
+	latency_destroy(take(sampler->latency));
+}
+
+const struct probed_files *sampler_probed_files(const struct sampler *sampler)
+{
+	return sampler->probed_files;
+}
+
+const struct latency *sampler_latency(const struct sampler *sampler)
+{
+	return sampler->latency;
+}
+
+void sampler_latency_comm(struct sampler *sampler, uint32_t pid, char *comm, size_t size)
+{
+	const struct process *p = processes_of_pid(sampler->processes, pid);
+
+	snprintf(comm, size, "%s", p ? p->comm : "");
+}
+
+void sampler_latency_detach(struct sampler *sampler)
+{
+	probed_files_detach(sampler->probed_files);
+}
