@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fathom latency`: fork CMD, if given, and hold it back → create the sampler, which reads /proc →
+ * find the files → wait for their indexes, whereupon functions are probed → run until a signal, the
+ * end of the duration, of CMD or of the processes → detach → print.
+ */
+#include "agent/commands/latency_run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/commands/held_command.h"
+#include "agent/commands/latency_candidates_of.h"
+#include "agent/commands/latency_measured.h"
+#include "agent/commands/latency_say.h"
+#include "agent/commands/output_file.h"
+#include "agent/commands/program_path.h"
+#include "agent/commands/watched_targets.h"
+#include "agent/latency/latency_candidates.h"
+#include "agent/latency/latency_json.h"
+#include "agent/latency/latency_openmetrics.h"
+#include "agent/latency/latency_text.h"
+#include "agent/sampler/sampler.h"
+#include "agent/sampler/sampler_latency.h"
+#include "agent/settings/explain.h"
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum { OUTPUT_LIMIT = 256 << 20 };
+
+static const uint64_t INDEX_WAIT_NS = UINT64_C(120000000000);
+/* Calls in a second, of all functions, from which on only a share is measured. */
+static const uint64_t MAX_CALLS_PER_SECOND = 200000;
+
+struct latency_run {
+	const struct latency_plan *plan;
+	struct sampler_latency_options latency;
+	struct loop *loop;
+	struct sampler *sampler;
+	struct held_command command;
+	uint32_t command_pid;
+	struct watched_targets targets;
+	struct latency_report before; /* what was known when the last interval ended */
+	bool has_before;
+	uint64_t started_ns, interval_began_ns; /* CLOCK_MONOTONIC */
+	unsigned int interrupts;
+	int duration_timer, interval_timer; /* -1 = none */
+};
+
+/* ---- the loop's callbacks ------------------------------------------------------------------- */
+
+static void latency_on_signal(void *context, int signal)
+{
+	struct latency_run *r = context;
+
+	if (signal == SIGCHLD) {
+		/* It also comes for index builders. */
+		if (!r->command.ended && held_command_reap(&r->command))
+			loop_stop(r->loop);
+		return;
+	}
+	r->interrupts++;
+	loop_stop(r->loop);
+}
+
+static void latency_on_end(void *context)
+{
+	struct latency_run *r = context;
+
+	loop_stop(r->loop);
+}
+
+static int latency_watch_signals(struct latency_run *r)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	if (r->command.pid > 0)
+		sigaddset(&signals, SIGCHLD);
+	return loop_signals(r->loop, &signals, latency_on_signal, r);
+}
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+static int latency_fail(const char *what, int err)
+{
+	fprintf(stderr, "fathom latency: %s: %s\n", what, strerror(-err));
+	return err;
+}
+
+static int print_report(
+	const struct latency_run *r, const struct latency_report *report, bool is_interval)
+{
+	autocall(buffer_deinit) struct buffer out;
+	int err;
+
+	buffer_init(&out, OUTPUT_LIMIT);
+	err = r->plan->json ? latency_json(report, is_interval, &out) : latency_text(report, &out);
+	if (!err)
+		err = output_file_write("-", &out);
+	return err ? latency_fail("cannot print the report", err) : 0;
+}
+
+static int write_openmetrics(const struct latency_run *r, const struct latency_report *report)
+{
+	autocall(buffer_deinit) struct buffer out;
+	int err;
+
+	buffer_init(&out, OUTPUT_LIMIT);
+	err = latency_openmetrics(report, &out);
+	if (!err)
+		err = output_file_write(r->plan->openmetrics, &out);
+	return err ? latency_fail(r->plan->openmetrics, err) : 0;
+}
+
+/* What was measured since the start. */
+static int take_report(const struct latency_run *r, struct latency_report *ret_report)
+{
+	int err = latency_report_init(ret_report, r->plan->by);
+
+	if (!err)
+		err = latency_measured(r->sampler, ret_report);
+	ret_report->duration_ns = clock_monotonic_ns() - r->started_ns;
+	return err ? latency_fail("cannot read what was measured", err) : 0;
+}
+
+static int print_interval(struct latency_run *r)
+{
+	struct latency_report now = { 0 }, interval = { 0 };
+	uint64_t now_ns = clock_monotonic_ns();
+	int err = take_report(r, &now);
+
+	if (!err)
+		err = latency_report_since(&now, &r->before, &interval);
+	if (!err) {
+		interval.duration_ns = now_ns - r->interval_began_ns;
+		err = print_report(r, &interval, true);
+	}
+	if (!err && r->plan->openmetrics)
+		err = write_openmetrics(r, &now);
+	latency_report_deinit(&interval);
+	latency_report_deinit(&r->before);
+	r->before = now;
+	r->interval_began_ns = now_ns;
+	return err;
+}
+
+static void on_interval(void *context)
+{
+	struct latency_run *r = context;
+
+	if (print_interval(r))
+		loop_stop(r->loop);
+}
+
+static int print_whole(const struct latency_run *r)
+{
+	struct latency_report report = { 0 };
+	int err = take_report(r, &report);
+
+	if (!err)
+		err = print_report(r, &report, false);
+	if (!err && r->plan->openmetrics)
+		err = write_openmetrics(r, &report);
+	latency_report_deinit(&report);
+	return err;
+}
+
+static int print_dry_run(const struct latency_run *r)
+{
+	autocall(latency_candidates_of_free) struct latency_candidates candidates = { 0 };
+	autocall(buffer_deinit) struct buffer out;
+	int err;
+
+	buffer_init(&out, OUTPUT_LIMIT);
+	err = latency_candidates_of(sampler_probed_files(r->sampler), &candidates);
+	if (!err)
+		err = r->plan->json ? latency_candidates_json(&candidates, &out)
+				    : latency_candidates_text(&candidates, &out);
+	if (!err)
+		err = output_file_write("-", &out);
+	return err ? latency_fail("cannot print the list", err) : 0;
+}
+
+/* ---- the run -------------------------------------------------------------------------------- */
+
+static int create_sampler(struct latency_run *r)
+{
+	const struct latency_plan *plan = r->plan;
+	struct sampler_failure failure = { 0 };
+	struct sampler_options options = plan->sampler;
+	int err;
+
+	r->latency = (struct sampler_latency_options){
+		.probe = { .by = plan->by,
+			.max_functions = LATENCY_MAX_FUNCTIONS,
+			.max_calls_per_second = MAX_CALLS_PER_SECOND },
+		.wanted = plan->wanted,
+		.unwanted = plan->unwanted,
+		.exclude_vendor = plan->exclude_vendor,
+		.dry_run = plan->dry_run,
+		.max_functions = LATENCY_MAX_FUNCTIONS,
+	};
+	options.loop = r->loop;
+	options.latency = &r->latency;
+	options.collect.no_ticks = true;
+	if (!plan->dry_run)
+		options.collect.latency = &r->latency.probe;
+	if (r->command.pid > 0) {
+		r->command_pid = (uint32_t)r->command.pid;
+		options.follow = true;
+		options.follow_pid = r->command_pid;
+		options.collect.tgids = &r->command_pid;
+		options.collect.tgid_count = 1;
+		options.collect.filter.filter_tgids = 1;
+	}
+	err = sampler_create(&options, &r->sampler, &failure);
+	if (err)
+		explain_failure(&failure, err);
+	return err;
+}
+
+static int add_path(const struct latency_run *r, const char *path, bool program)
+{
+	int err = sampler_latency_add_path(r->sampler, path, program);
+
+	return err ? latency_fail(path, err) : 0;
+}
+
+/* Files that need not be mapped to be found, so that no first call is missed. */
+static int add_files(const struct latency_run *r)
+{
+	const struct latency_plan *plan = r->plan;
+	autofree char *program = NULL;
+	int err = 0;
+
+	for (size_t i = 0; i < plan->wanted.count && !err; i++)
+		if (plan->wanted.items[i].resolved)
+			err = add_path(r, plan->wanted.items[i].resolved, false);
+	if (err || !plan->command)
+		return err;
+	err = program_path(plan->command[0], &program);
+	if (err)
+		return latency_fail(plan->command[0], err);
+	return add_path(r, program, true);
+}
+
+static int latency_start(struct latency_run *r)
+{
+	const struct latency_plan *plan = r->plan;
+	int err = latency_report_init(&r->before, plan->by);
+
+	if (!err)
+		err = sampler_start(r->sampler);
+	r->started_ns = r->interval_began_ns = clock_monotonic_ns();
+	if (!err && plan->duration_ns)
+		err = loop_timer(
+			r->loop, plan->duration_ns, 0, latency_on_end, r, &r->duration_timer);
+	if (!err && plan->interval_ns)
+		err = loop_timer(r->loop, plan->interval_ns, plan->interval_ns, on_interval, r,
+			&r->interval_timer);
+	if (!err)
+		err = watched_targets_watch(
+			&r->targets, &plan->sampling.collect, r->loop, latency_on_end, r);
+	return err ? latency_fail("cannot start", err) : 0;
+}
+
+static int measure(struct latency_run *r)
+{
+	int err = latency_start(r);
+
+	if (!err && r->command.pid > 0) {
+		err = held_command_go(&r->command);
+		if (err)
+			return latency_fail(r->command.name, err);
+	}
+	if (!err && !watched_targets_ended(&r->targets))
+		err = loop_run(r->loop);
+	/* Those who wait for the probes to go come first. */
+	sampler_latency_detach(r->sampler);
+	loop_cancel(r->loop, r->duration_timer);
+	loop_cancel(r->loop, r->interval_timer);
+	(void)sampler_stop(r->sampler);
+	if (!err)
+		err = latency_say_files(sampler_probed_files(r->sampler), r->plan, false);
+	return err ? err : print_whole(r);
+}
+
+static int latency_run_all(struct latency_run *r)
+{
+	int err = loop_create(&r->loop);
+
+	if (!err)
+		err = latency_watch_signals(r);
+	if (err)
+		return latency_fail("cannot start", err);
+	err = create_sampler(r);
+	if (!err)
+		err = add_files(r);
+	if (err)
+		return err;
+	err = sampler_finish_builds(r->sampler, INDEX_WAIT_NS);
+	if (err)
+		return latency_fail("cannot read the files", err);
+	if (r->plan->dry_run) {
+		err = latency_say_files(sampler_probed_files(r->sampler), r->plan, true);
+		return err ? err : print_dry_run(r);
+	}
+	err = latency_say_files(sampler_probed_files(r->sampler), r->plan, true);
+	if (err || r->interrupts)
+		return err;
+	return measure(r);
+}
+
+int latency_run(const struct latency_plan *plan)
+{
+	struct latency_run r = {
+		.plan = plan,
+		.command = { .pid = -1, .go_fd = -1, .exec_fd = -1 },
+		.duration_timer = -1,
+		.interval_timer = -1,
+	};
+	int err = 0;
+
+	if (plan->command && !plan->dry_run) {
+		err = held_command_spawn(plan->command, &r.command);
+		if (err)
+			latency_fail(plan->command[0], err);
+	}
+	if (!err)
+		err = latency_run_all(&r);
+	latency_report_deinit(&r.before);
+	sampler_destroy(r.sampler);
+	watched_targets_deinit(&r.targets);
+	loop_destroy(r.loop);
+	held_command_deinit(&r.command);
+	return err;
+}
