@@ -72,6 +72,46 @@ static const struct command commands[] = {
 			"-b tables are printed one after the other, for pipes and files.",
 	},
 	{
+		.name = "latency",
+		.run = command_latency,
+		.settings = IN_LATENCY,
+		.takes_arguments = true,
+		.summary = "measure how long functions take, from entry to return",
+		.synopsis = "[-p PID] -u [BIN:]PATTERN... [OPTION]... [-- CMD ARG...]",
+		.usage =
+			"usage: fathom latency -p PID -u PATTERN… [OPTION]…\n"
+			"       fathom latency -u BIN:PATTERN… [OPTION]…\n"
+			"       fathom latency -u PATTERN… [OPTION]… -- CMD [ARG…]\n"
+			"\n"
+			"Measures how long calls of functions take and prints a histogram for each "
+			"function.\n"
+			"Works for Go, C, C++ and Rust, also where binaries are stripped, as long "
+			"as "
+			"names are known.\n"
+			"A PATTERN is a glob on the whole name of a function (demangled or not): "
+			"'main.*',\n"
+			"'net/http.(*conn).serve', 'Foo::bar', 'libc:malloc'.\n"
+			"\n",
+		.description =
+			"Measures the time from entry to return of each call of the functions "
+			"that -u names, and prints for each function the count, mean, p50, p90, "
+			"p99, max and total, and a histogram, at the end and with -i for each "
+			"interval. The functions are those of a running process (-p), of CMD from "
+			"its first call on, or of a file, BIN, in all processes that run or load "
+			"it now or later.\n"
+			"PATTERN matches a whole name: * any text, ? any byte, [a-z] one of a set; "
+			"demangled names match with and without parameters, linkage names as "
+			"well. BIN is a path or the name of a file; libc stands for libc.so.6. "
+			"Without BIN the functions are those of the process's program.\n"
+			"Calls of Go functions are followed on their goroutine, whatever thread it "
+			"runs on and wherever its stack moves. Calls that never return (panics, "
+			"exceptions, longjmp) are counted, but not in the histograms.\n"
+			"Each call costs the measured program two traps into the kernel, about 12 "
+			"us each on a virtual machine. If there are very many calls, only a share "
+			"of them is measured, and the report says so. --dry-run lists what would "
+			"be probed, and what cannot be and why.",
+	},
+	{
 		.name = "symbolize",
 		.run = command_symbolize,
 		.settings = IN_SYMBOLIZE,

@@ -64,8 +64,9 @@ static void bash_offers(const char *words, const char *expected)
 static void bash_completes_what_is_typed(void **state)
 {
 	(void)state;
-	bash_offers("fathom ''", "agent record top symbolize upload check completion --help "
-				 "--version\n");
+	bash_offers("fathom ''",
+		"agent record top latency symbolize upload check completion --help "
+		"--version\n");
 	bash_offers("fathom re", "record\n");
 	bash_offers("fathom completion ''", "bash zsh\n");
 	bash_offers("fathom top --by ''", "process function goroutine\n");

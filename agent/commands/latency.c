@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/commands/latency.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/latency_run.h"
+#include "agent/commands/output_file.h"
+
+/* A file that cannot be written is refused before anything is attached. */
+static int latency_check_output(const struct latency_plan *plan)
+{
+	int err = plan->openmetrics ? output_file_check(plan->openmetrics) : 0;
+
+	if (err)
+		fprintf(stderr, "fathom latency: cannot write %s: %s\n", plan->openmetrics,
+			strerror(-err));
+	return err;
+}
+
+int command_latency(struct invocation *call)
+{
+	struct latency_plan plan;
+	int err = latency_plan(&call->config, &plan);
+
+	if (err)
+		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	err = latency_check_output(&plan);
+	if (!err)
+		err = latency_run(&plan);
+	latency_plan_deinit(&plan);
+	return err ? EXIT_FAILED : EXIT_DONE;
+}
