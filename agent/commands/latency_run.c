@@ -330,7 +330,7 @@ int latency_run(const struct latency_plan *plan)
 	};
 	int err = 0;
 
-	if (plan->command && !plan->dry_run) {
+	if (plan->command) {
 		err = held_command_spawn(plan->command, &r.command);
 		if (err)
 			latency_fail(plan->command[0], err);

@@ -84,6 +84,14 @@ static bool on_fibers(void *context, const struct index *index, struct abi_runti
 void sampler_latency_mapped(
 	struct sampler *sampler, const struct process *p, const struct mapping *mapping)
 {
+	bool held = p->pid == sampler->intake.options.follow_pid && !p->replaced;
+
+	/*
+	 * Until its exec the command is a fork of this program, whose functions nobody named. Its
+	 * libraries are those that the command is likely to map.
+	 */
+	if (held && mapping->module == p->executable)
+		return;
 	if (sampler->probed_files)
 		probed_files_mapped(sampler->probed_files, p, mapping);
 }

@@ -110,6 +110,22 @@ int collect_set_frequency(struct collect *c, uint64_t hz)
 	return 0;
 }
 
+/* Recordings are of sampling: no functions are measured. */
+int collect_set_tgids(struct collect *c, const uint32_t *tgids, size_t count)
+{
+	(void)c;
+	(void)tgids;
+	(void)count;
+	return 0;
+}
+
+struct bpf_object *collect_probe_object(const struct collect *c, const char *name)
+{
+	(void)c;
+	(void)name;
+	return NULL;
+}
+
 int collect_fd(const struct collect *c)
 {
 	(void)c;

@@ -11,6 +11,7 @@
 
 #include "agent/daemon/daemon.h"
 #include "agent/sampler/sampler.h"
+#include "agent/sampler/sampler_latency.h"
 #include "tests/unit/report_fixture.h"
 
 static struct sampler {
@@ -21,6 +22,8 @@ static struct sampler {
 	unsigned int pending, pending_after; /* builds before and after sampler_finish_debug() */
 	struct builds_improving improving; /* debug files that are still missing then */
 	uint64_t bpf_ns, bpf_runs, builds_cpu_ns;
+	struct probed_files *probed_files; /* what a measuring of functions found */
+	int add_error; /* 0 = none */
 	void (*on_create)(void), (*on_prepare)(void), (*on_start)(void), (*on_finish)(void);
 } fake;
 
@@ -65,6 +68,44 @@ int sampler_stop(struct sampler *sampler)
 {
 	fputs("[stop]\n", stderr);
 	return sampler->stop_error;
+}
+
+int sampler_finish_builds(struct sampler *sampler, uint64_t wait_ns)
+{
+	fprintf(stderr, "[finish builds %llu ms]\n", (unsigned long long)wait_ns / 1000000);
+	if (sampler->on_prepare)
+		sampler->on_prepare();
+	return sampler->prepare_error;
+}
+
+int sampler_latency_add_path(struct sampler *sampler, const char *path, bool program)
+{
+	fprintf(stderr, "[add %s%s]\n", path, program ? ", the program" : "");
+	return sampler->add_error;
+}
+
+const struct probed_files *sampler_probed_files(const struct sampler *sampler)
+{
+	return sampler->probed_files;
+}
+
+/* Nothing is measured: the kernel is not there. */
+const struct latency *sampler_latency(const struct sampler *sampler)
+{
+	(void)sampler;
+	return NULL;
+}
+
+void sampler_latency_comm(struct sampler *sampler, uint32_t pid, char *comm, size_t size)
+{
+	(void)sampler;
+	snprintf(comm, size, "process-%u", pid);
+}
+
+void sampler_latency_detach(struct sampler *sampler)
+{
+	(void)sampler;
+	fputs("[detach]\n", stderr);
 }
 
 int sampler_finish_debug(struct sampler *sampler, uint64_t wait_ns)

@@ -81,6 +81,9 @@ static bool is_for_a_file(const struct config *config, enum setting id)
 
 	assert_int_equal(config_copy(config, &copy), 0);
 	err = config_set_named(&copy, config_name(id) + strlen("--"), "1", 1);
+	/* Another command may have a setting of this name, which is not the one that was set. */
+	if (!err && copy.values[id].source != CONFIG_FILE)
+		err = -ENOENT;
 	config_deinit(&copy);
 	return err != -ENOENT;
 }
