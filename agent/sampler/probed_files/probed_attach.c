@@ -154,7 +154,7 @@ static struct abi_latency_function latency_function_of(
 	const struct attaching *a, const struct index_function *function)
 {
 	/* A function that jumps into others could be taken for one that begins again. */
-	bool jumps = function->flags & (INDEX_FUNCTION_TAIL_JUMP | INDEX_FUNCTION_INDIRECT_JUMP);
+	bool jumps = function->flags & INDEX_FUNCTION_TAIL_JUMP;
 	struct abi_latency_function how = { .stack_check = ABI_LATENCY_NO_STACK_CHECK };
 
 	if (!(function->flags & INDEX_FUNCTION_FIBER))
