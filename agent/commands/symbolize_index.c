@@ -25,6 +25,8 @@ static const struct sandbox_limits limits = {
 	.output_bytes = 4UL << 30,
 };
 
+enum { LOOK_MS = 1000, MAX_IDLE_LOOKS = 10 };
+
 DEFINE_AUTO(index);
 
 static int open_file(const char *path, int *ret_fd, struct module_id *ret_id)
@@ -172,6 +174,15 @@ static void answer(const struct job *job, struct sandbox *sandbox)
 		job->debug_files->items[job->debug_files->count++] = found.items[i];
 }
 
+/* A child that cannot be ended now ends when its file answers, or never. */
+static int give_up_waiting(const struct job *job, struct sandbox *sandbox)
+{
+	fprintf(stderr, "fathom symbolize: %s, or a debug file of it, does not answer\n",
+		job->file->path);
+	(void)sandbox_kill(sandbox);
+	return -EAGAIN;
+}
+
 static int symbolize_index_wait_for(const struct job *job, struct sandbox *sandbox)
 {
 	struct sandbox_result result;
@@ -180,10 +191,14 @@ static int symbolize_index_wait_for(const struct job *job, struct sandbox *sandb
 	for (;;) {
 		struct pollfd waited = { .fd = sandbox->result_fd, .events = POLLIN };
 
-		poll(&waited, 1, -1);
-		if (sandbox_receive(sandbox))
+		if (!poll(&waited, 1, LOOK_MS)) {
+			if (sandbox_idle_looks(sandbox) >= MAX_IDLE_LOOKS)
+				return give_up_waiting(job, sandbox);
+			continue;
+		}
+		if (sandbox_receive(sandbox) && sandbox_is_gone(sandbox))
 			break;
-		if (sandbox_question(sandbox))
+		if (!sandbox->ends && sandbox_question(sandbox))
 			answer(job, sandbox);
 	}
 	outcome = sandbox_finish(sandbox, &result);

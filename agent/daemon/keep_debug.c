@@ -15,6 +15,7 @@ static const struct sandbox_limits limits = {
 	.cpu_seconds = 60,
 	.output_bytes = KEEP_DEBUG_MAX_BYTES,
 };
+enum { LOOK_MS = 1000 };
 static const uint64_t WALL_LIMIT_NS = UINT64_C(300000000000);
 
 /* 0 if the child has ended or must be ended. */
@@ -37,9 +38,22 @@ static int wait_for_end(struct sandbox *s, int stop_fd)
 			return -errno;
 		if (waited[1].revents)
 			return -ECANCELED;
-		if (ready > 0 && sandbox_receive(s))
+		if (ready > 0 && sandbox_receive(s) && sandbox_is_gone(s))
 			return 0;
+		waited[0].fd = s->result_fd;
 	}
+}
+
+/*
+ * A child whose file does not answer cannot be ended before it does. Uploads wait for that, but not
+ * the end of the agent.
+ */
+static void end_early(struct sandbox *s, int stop_fd)
+{
+	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
+
+	while (!sandbox_kill(s) && poll(&stop, 1, LOOK_MS) <= 0)
+		;
 }
 
 static int keep_debug_judge(enum sandbox_outcome outcome, int error)
@@ -72,7 +86,7 @@ int keep_debug_in_sandbox(void *context, int elf_fd, int output_fd, int stop_fd)
 		return -EAGAIN;
 	err = wait_for_end(&s, stop_fd);
 	if (err) {
-		sandbox_kill(&s);
+		end_early(&s, stop_fd);
 		return err;
 	}
 	outcome = sandbox_finish(&s, &result);

@@ -32,7 +32,8 @@ void build_destroy(struct build *build)
 		close(build->root_fd);
 	free(build->path);
 	free(build->directories);
-	sandbox_kill(&build->sandbox);
+	/* One that is not gone yet is left behind: only at the owner's end. */
+	(void)sandbox_kill(&build->sandbox);
 	debuginfod_abandon(&build->debug);
 	free(build->tags);
 	free(build);
@@ -65,7 +66,7 @@ static void builds_discard(struct builds *b, struct build *build)
 	if (build->debug.child.result_fd >= 0)
 		builds_watch(b, build->debug.child.result_fd, false);
 	/* Kill the child first: it may still write to the entry. */
-	sandbox_kill(&build->sandbox);
+	(void)sandbox_kill(&build->sandbox);
 	cache_abandon(b->options.cache, &build->entry);
 	build_destroy(build);
 }
@@ -400,7 +401,7 @@ void builds_ready(struct builds *b, int fd)
 	if (!build)
 		return;
 	if (sandbox_receive(&build->sandbox))
-		builds_finish(b, build);
+		builds_end(b, build);
 	else if (sandbox_question(&build->sandbox))
 		builds_answer(b, build);
 	builds_start_waiting(b);
@@ -411,10 +412,34 @@ static bool build_is_expired(const struct build *build, const void *context)
 	return build->deadline_ns && *(const uint64_t *)context >= build->deadline_ns;
 }
 
+static bool build_hangs(const struct build *build, const void *context)
+{
+	(void)context;
+	return build->sandbox.idle_looks >= BUILDS_IDLE_END;
+}
+
+/* Ends what lingers, and what waits for a file that does not answer. */
+static void builds_look_after(struct builds *b)
+{
+	struct build *build;
+
+	for (size_t i = 0; i < BUILD_OVER; i++)
+		for (build = 1u << i & BUILDS_RUNNING ? b->lists[i].first : NULL; build;
+			build = build->next) {
+			if (build->sandbox.ends)
+				(void)sandbox_is_gone(&build->sandbox);
+			(void)sandbox_idle_looks(&build->sandbox);
+		}
+	while ((build = builds_find(b, BUILDS_RUNNING, build_hangs, NULL)))
+		builds_end_hanging(b, build);
+}
+
 void builds_expire(struct builds *b, uint64_t now_ns)
 {
 	struct build *build;
 
+	builds_reap(b);
+	builds_look_after(b);
 	while ((build = builds_find(b, BUILDS_RUNNING, build_is_expired, &now_ns)))
 		builds_expire_build(b, build);
 	builds_debug_tick(b, now_ns);

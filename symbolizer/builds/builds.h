@@ -78,8 +78,9 @@ int builds_request_functions(struct builds *b, const struct module_id *id, int f
 void builds_ready(struct builds *b, int fd);
 /*
  * Ends builds that run longer than four times their CPU limit plus five seconds; they count as
- * interrupted, not as failed, because the machine may have been at fault. Also restarts postponed
- * builds whose time has come. NOW_NS: CLOCK_MONOTONIC.
+ * interrupted, not as failed, because the machine may have been at fault. So do, after ten calls,
+ * builds that only sleep, because their files do not answer; after two calls another build may
+ * start beside them. Also restarts postponed builds whose time has come. NOW_NS: CLOCK_MONOTONIC.
  */
 void builds_expire(struct builds *b, uint64_t now_ns);
 /*
@@ -102,6 +103,7 @@ struct builds_setbacks {
 	int start_error; /* of the last attempt that could not be started */
 	uint64_t no_space; /* no room for the index in the cache directory */
 	int space_error; /* of the last one of them */
+	uint64_t hanging; /* builders that waited too long for a file */
 };
 struct builds_setbacks builds_setbacks(const struct builds *b);
 /*

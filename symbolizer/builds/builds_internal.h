@@ -96,11 +96,30 @@ struct builds_owner {
 
 enum { BUILDS_OWNERS = 256 }; /* more share the places of those that used least */
 
+/*
+ * A child that was killed but is not gone: the kernel waits for the server of its file. As long as
+ * it is there, neither its module is built, nor another file that a user's own server may show.
+ */
+struct builds_dying {
+	struct sandbox sandbox;
+	struct module_id id;
+	uint64_t owner;
+};
+
+enum {
+	BUILDS_DYING = 32, /* together with running ones; then no build starts until one is gone */
+	/* Looks, one a second, at a child that sleeps all the time. */
+	BUILDS_IDLE_ASIDE = 2, /* then another build takes its place beside it */
+	BUILDS_IDLE_END = 10, /* then it is killed */
+};
+
 struct builds {
 	struct builds_options options;
 	struct build_list lists[BUILD_OVER]; /* by state; the one of BUILD_NEW stays empty */
 	struct builds_setbacks setbacks;
 	uint64_t cpu_ns, peak_bytes;
+	struct builds_dying dying[BUILDS_DYING];
+	unsigned int dying_count;
 	struct builds_owner owners[BUILDS_OWNERS];
 	size_t owner_count;
 	int calm_fd; /* timer that ends hurries; -1 = none yet */
@@ -141,14 +160,20 @@ static inline bool build_is_in(const struct build *build, unsigned int states)
 /* ---- builds_run.c --------------------------------------------------------------------------- */
 /* Starts waiting builds while there are free sandboxes. */
 void builds_start_waiting(struct builds *b);
-/* To be called when the child of a running build has ended (sandbox_receive()). */
-void builds_finish(struct builds *b, struct build *build);
+/* To be called when the child of a running build has closed its socket (sandbox_receive()). */
+void builds_end(struct builds *b, struct build *build);
 /* Answers the question of a running build's child. */
 void builds_answer(struct builds *b, struct build *build);
 /* Kills the child of a running build; the caller changes the build's state. */
 void builds_stop(struct builds *b, struct build *build);
 /* Ends a running build that exceeds its deadline. */
 void builds_expire_build(struct builds *b, struct build *build);
+/* Ends a running build whose file does not answer, to be retried later. */
+void builds_end_hanging(struct builds *b, struct build *build);
+/* Forgets the killed children that are gone by now. */
+void builds_reap(struct builds *b);
+/* Returns true if a killed child is not gone that may wait for BUILD's file. */
+bool builds_is_held_up(const struct builds *b, const struct build *build);
 /* Ends a new build that cannot run now: `done` gets NULL. */
 void builds_refuse(struct builds *b, struct build *build);
 
@@ -173,8 +198,8 @@ void builds_resume(struct builds *b, uint64_t now_ns);
 struct build *builds_next(const struct builds *b);
 /* To be called before BUILD waits for the first time. */
 void builds_arrive(struct builds *b, struct build *build);
-/* Adds the CPU time of BUILD's ended child to its owner's share. */
-void builds_charge(struct builds *b, const struct build *build, uint64_t cpu_ns);
+/* Adds the CPU time of an ended child to its owner's share. */
+void builds_charge(struct builds *b, uint64_t owner, uint64_t cpu_ns);
 /* Returns true if BUILD's owner has so many waiting builds that no room would be left for others.
  */
 bool builds_is_crowded(const struct builds *b, uint64_t owner);

@@ -90,9 +90,9 @@ void builds_arrive(struct builds *b, struct build *build)
 		owner->cpu_ns = MAX(owner->cpu_ns, least);
 }
 
-void builds_charge(struct builds *b, const struct build *build, uint64_t cpu_ns)
+void builds_charge(struct builds *b, uint64_t key, uint64_t cpu_ns)
 {
-	struct builds_owner *owner = builds_find_owner(b, build->owner);
+	struct builds_owner *owner = builds_find_owner(b, key);
 
 	if (owner)
 		owner->cpu_ns += cpu_ns;
@@ -194,11 +194,25 @@ static bool build_matches_small(const struct build *build, const void *context)
 	return build_is_small(build);
 }
 
+/* Running builds, without those whose files do not seem to answer. */
+static unsigned int builds_active(const struct builds *b)
+{
+	unsigned int count = 0;
+
+	for (size_t i = 0; i < BUILD_OVER; i++)
+		for (struct build *build = 1u << i & BUILDS_RUNNING ? b->lists[i].first : NULL;
+			build; build = build->next)
+			count += build->sandbox.idle_looks < BUILDS_IDLE_ASIDE;
+	return count;
+}
+
 /* A small build that somebody waits for does not queue behind big ones. */
 static bool builds_may_start(const struct builds *b, const struct build *build)
 {
-	unsigned int running = builds_number(b, BUILDS_RUNNING);
+	unsigned int running = builds_active(b);
 
+	if (builds_number(b, BUILDS_RUNNING) + b->dying_count >= BUILDS_DYING)
+		return false;
 	if (running < b->options.max_children)
 		return true;
 	if (running > b->options.max_children)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/failure.h"
 #include "symbolizer/builds/builds_internal.h"
+#include "symbolizer/sandbox/child.h"
 
 enum {
 	WALL_FACTOR = 4,
@@ -139,13 +140,27 @@ static void build_not_started(struct builds *b, struct build *build, int err)
 		build_give_up(b, build, BUILDS_FILES_UNREAD);
 }
 
+/* It counts as an attempt: the requesters are not to wait for as long as a server likes. */
+static void build_held_up(struct builds *b, struct build *build)
+{
+	if (!builds_postpone(b, build, -EAGAIN))
+		build_give_up(b, build, BUILDS_FILES_UNREAD);
+}
+
 void builds_start_waiting(struct builds *b)
 {
 	struct build *build;
 
+	builds_reap(b);
 	while ((build = builds_next(b)) != NULL) {
 		bool better = build->state == BUILD_WAITING_BETTER;
-		int err = build_start(b, build, better ? BUILD_RUNNING_BETTER : BUILD_RUNNING);
+		int err;
+
+		if (builds_is_held_up(b, build)) {
+			build_held_up(b, build);
+			continue;
+		}
+		err = build_start(b, build, better ? BUILD_RUNNING_BETTER : BUILD_RUNNING);
 
 		if (err)
 			build_not_started(b, build, err);
@@ -175,21 +190,55 @@ static bool build_start_split(
 	return false;
 }
 
-static void builds_account(struct builds *b, const struct build *build)
+static void builds_account(struct builds *b, uint64_t owner, const struct sandbox *s)
 {
-	const struct sandbox *s = &build->sandbox;
-
 	b->cpu_ns += s->cpu_ns;
-	builds_charge(b, build, s->cpu_ns);
+	builds_charge(b, owner, s->cpu_ns);
 	b->peak_bytes = MAX(b->peak_bytes, s->peak_bytes);
 }
 
 void builds_stop(struct builds *b, struct build *build)
 {
 	builds_watch(b, build->sandbox.result_fd, false);
-	sandbox_kill(&build->sandbox);
-	builds_account(b, build);
+	if (sandbox_kill(&build->sandbox))
+		builds_account(b, build->owner, &build->sandbox);
+	else
+		b->dying[b->dying_count++] = (struct builds_dying){
+			.sandbox = build->sandbox, .id = build->id, .owner = build->owner
+		};
+	build->sandbox.pid = -1;
 	cache_abandon(b->options.cache, &build->entry);
+}
+
+void builds_reap(struct builds *b)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < b->dying_count; i++) {
+		struct builds_dying *dying = &b->dying[i];
+
+		if (sandbox_reap(&dying->sandbox))
+			builds_account(b, dying->owner, &dying->sandbox);
+		else
+			b->dying[left++] = *dying;
+	}
+	b->dying_count = left;
+}
+
+bool builds_is_held_up(const struct builds *b, const struct build *build)
+{
+	for (unsigned int i = 0; i < b->dying_count; i++) {
+		const struct module_id *id = &b->dying[i].id;
+
+		/* It only waits for a CPU. */
+		if (child_state(b->dying[i].sandbox.pid) == 'R')
+			continue;
+		if (module_id_equal(id, &build->id) ||
+			(id->file.claimed && build->id.file.claimed &&
+				id->file.device == build->id.file.device))
+			return true;
+	}
+	return false;
 }
 
 /* ---- questions ------------------------------------------------------------------------------ */
@@ -418,10 +467,15 @@ static void build_interrupted(struct builds *b, struct build *build)
 {
 	cache_abandon(b->options.cache, &build->entry);
 	builds_count(b, METRIC_INDEX_BUILDS_INTERRUPTED);
-	b->setbacks.interrupted++;
 	build_note_interrupted(b, build);
 	if (!builds_postpone(b, build, -EAGAIN))
 		build_give_up(b, build, BUILDS_FILES_INTERRUPTED);
+}
+
+static void build_was_killed(struct builds *b, struct build *build)
+{
+	b->setbacks.interrupted++;
+	build_interrupted(b, build);
 }
 
 /*
@@ -437,23 +491,39 @@ static void build_no_space(struct builds *b, struct build *build, int error)
 	build_give_up(b, build, BUILDS_FILES_UNREAD);
 }
 
-void builds_finish(struct builds *b, struct build *build)
+static void build_finish(struct builds *b, struct build *build)
 {
 	struct sandbox_result result;
 	enum sandbox_outcome outcome;
 
-	assert(build_is_in(build, BUILDS_RUNNING));
-	builds_watch(b, build->sandbox.result_fd, false);
 	outcome = sandbox_finish(&build->sandbox, &result);
-	builds_account(b, build);
+	builds_account(b, build->owner, &build->sandbox);
 	if (outcome == SANDBOX_OK)
 		build_succeed(b, build);
 	else if (outcome == SANDBOX_INTERRUPTED)
-		build_interrupted(b, build);
+		build_was_killed(b, build);
 	else if (outcome == SANDBOX_NO_SPACE)
 		build_no_space(b, build, result.error);
 	else
 		build_fail(b, build, outcome, result.error);
+}
+
+void builds_end(struct builds *b, struct build *build)
+{
+	assert(build_is_in(build, BUILDS_RUNNING));
+	builds_watch(b, build->sandbox.result_fd, false);
+	if (sandbox_is_gone(&build->sandbox))
+		build_finish(b, build);
+	else
+		builds_watch(b, build->sandbox.result_fd, true);
+}
+
+void builds_end_hanging(struct builds *b, struct build *build)
+{
+	assert(build_is_in(build, BUILDS_RUNNING));
+	b->setbacks.hanging++;
+	builds_stop(b, build);
+	build_interrupted(b, build);
 }
 
 void builds_expire_build(struct builds *b, struct build *build)

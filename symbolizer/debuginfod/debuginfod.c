@@ -246,7 +246,9 @@ int debuginfod_ask(
 
 void debuginfod_abandon(struct debuginfod_request *r)
 {
-	sandbox_kill(&r->child);
+	/* It has only our own files open, so this does not take long. */
+	while (!sandbox_kill(&r->child))
+		;
 	if (r->fd >= 0)
 		close(take_fd(&r->fd));
 }

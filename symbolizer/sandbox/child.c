@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -67,6 +69,21 @@ int child_channel(int *ret_ours, int *ret_theirs)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return -errno;
 	return keep_ends(ends, ret_ours, ret_theirs);
+}
+
+char child_state(pid_t pid)
+{
+	char name[32], text[256];
+	const char *at;
+	ssize_t got;
+	autoclose int fd = -1;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[MAX(got, 0)] = 0;
+	at = strrchr(text, ')');
+	return at && at[1] == ' ' && at[2] ? at[2] : '?';
 }
 
 static int add_fds(posix_spawn_file_actions_t *actions, const struct child_fds *fds)

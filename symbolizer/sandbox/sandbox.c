@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -27,6 +28,8 @@ enum {
 	ARGUMENT_BYTES = 24,
 	/* from the socket's end to the process's; after that it lingers */
 	FAREWELL_MS = 200,
+	/* for a killed child, most of which are gone within a millisecond or two */
+	KILL_MS = 20,
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -256,6 +259,8 @@ static bool receive_surplus(struct sandbox *s)
 
 bool sandbox_receive(struct sandbox *s)
 {
+	if (s->ends)
+		return true;
 	while (!sandbox_question(s)) {
 		struct expected next = expect_bytes(s);
 		ssize_t got;
@@ -305,40 +310,57 @@ void sandbox_answer(struct sandbox *s, const struct debug_files *offered)
 
 /* ---- its end -------------------------------------------------------------------------------- */
 
-/* Waits for the zombie, whose status is then the child's own and not our SIGKILL's. */
-static void wait_briefly(pid_t pid)
+/* Waits for the child's zombie, but not for long. */
+static void wait_briefly(pid_t pid, int milliseconds)
 {
 	autoclose int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd waited = { .fd = fd, .events = POLLIN };
 
 	if (fd >= 0)
-		(void)poll(&waited, 1, FAREWELL_MS);
+		(void)poll(&waited, 1, milliseconds);
 }
 
-static int reap(struct sandbox *s)
+/* Returns false if the child is not gone yet; without WNOHANG in FLAGS waits for that. */
+static bool reap(struct sandbox *s, int flags, int *ret_status)
 {
 	struct rusage usage = { 0 };
-	int status = 0;
+	pid_t pid;
 
-	while (wait4(s->pid, &status, 0, &usage) < 0 && errno == EINTR)
-		;
+	do
+		pid = wait4(s->pid, ret_status, flags, &usage);
+	while (pid < 0 && errno == EINTR);
+	if (!pid)
+		return false;
 	s->pid = -1;
 	s->cpu_ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
 		    (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
 	s->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
-	return status;
+	return true;
 }
 
-static int kill_and_reap(struct sandbox *s)
+/* The group may be gone already; then only the child itself is left to kill. */
+static void kill_group(const struct sandbox *s)
+{
+	if (kill(-s->pid, SIGKILL))
+		kill(s->pid, SIGKILL);
+}
+
+static void sandbox_hang_up(struct sandbox *s)
 {
 	if (s->result_fd >= 0)
 		close(take_fd(&s->result_fd));
 	free(s->question);
 	s->question = NULL;
-	/* The group may be gone already; then only the child itself is left to kill. */
-	if (kill(-s->pid, SIGKILL))
-		kill(s->pid, SIGKILL);
-	return reap(s);
+}
+
+static int kill_and_reap(struct sandbox *s)
+{
+	int status = 0;
+
+	sandbox_hang_up(s);
+	kill_group(s);
+	(void)reap(s, 0, &status);
+	return status;
 }
 
 static bool has_spoken(const struct sandbox *s)
@@ -420,11 +442,36 @@ static enum sandbox_outcome judge_death(const struct sandbox *s, int status)
 	return WEXITSTATUS(status) == EXIT_FAILURE ? SANDBOX_INTERRUPTED : SANDBOX_CRASH;
 }
 
+bool sandbox_is_gone(struct sandbox *s)
+{
+	siginfo_t info = { 0 };
+	int end_fd;
+
+	/* Once more: an error of ours, and not the child's end, may have been the reason. */
+	if (!s->ends)
+		(void)sandbox_receive(s);
+	if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid)
+		return true;
+	if (s->ends) {
+		kill_group(s);
+		return false;
+	}
+	end_fd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	if (end_fd < 0)
+		return true; /* before Linux 5.3 sandbox_finish() waits */
+	if (has_spoken(s))
+		kill_group(s);
+	close(s->result_fd);
+	s->result_fd = end_fd;
+	s->ends = true;
+	return false;
+}
+
 enum sandbox_outcome sandbox_finish(struct sandbox *s, struct sandbox_result *ret_result)
 {
 	enum sandbox_outcome outcome;
 
-	sandbox_receive(s);
+	(void)sandbox_receive(s);
 	if (has_spoken(s)) {
 		kill_and_reap(s);
 		*ret_result = (struct sandbox_result){
@@ -433,7 +480,8 @@ enum sandbox_outcome sandbox_finish(struct sandbox *s, struct sandbox_result *re
 		};
 		outcome = judge_error(s, s->message.error);
 	} else {
-		wait_briefly(s->pid);
+		/* The status is then the child's own, and not our SIGKILL's. */
+		wait_briefly(s->pid, FAREWELL_MS);
 		outcome = judge_death(s, kill_and_reap(s));
 		*ret_result = (struct sandbox_result){ .error = -EIO };
 	}
@@ -444,8 +492,35 @@ enum sandbox_outcome sandbox_finish(struct sandbox *s, struct sandbox_result *re
 	return outcome;
 }
 
-void sandbox_kill(struct sandbox *s)
+bool sandbox_kill(struct sandbox *s)
 {
-	if (s->pid > 0)
-		kill_and_reap(s);
+	if (s->pid <= 0)
+		return true;
+	sandbox_hang_up(s);
+	kill_group(s);
+	wait_briefly(s->pid, KILL_MS);
+	return sandbox_reap(s);
+}
+
+bool sandbox_reap(struct sandbox *s)
+{
+	int status;
+
+	return s->pid <= 0 || reap(s, WNOHANG, &status);
+}
+
+unsigned int sandbox_idle_looks(struct sandbox *s)
+{
+	struct timespec t = { 0 };
+	clockid_t clock;
+	uint64_t cpu_ns;
+	char state = child_state(s->pid);
+
+	if (clock_getcpuclockid(s->pid, &clock) || clock_gettime(clock, &t))
+		return 0;
+	cpu_ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+	s->idle_looks =
+		cpu_ns == s->seen_cpu_ns && (state == 'S' || state == 'D') ? s->idle_looks + 1 : 0;
+	s->seen_cpu_ns = cpu_ns;
+	return s->idle_looks;
 }

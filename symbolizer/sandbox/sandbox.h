@@ -48,7 +48,9 @@ struct sandbox_message {
 
 struct sandbox {
 	pid_t pid; /* of the child, a group of its own; -1 = none */
-	int result_fd; /* non-blocking; readable on a message or the child's end; -1 = none */
+	/* Non-blocking; readable on a message or the child's end; -1 = none. */
+	int result_fd;
+	bool ends; /* result_fd is readable only when the child is gone: see sandbox_is_gone() */
 	struct sandbox_message message;
 	size_t message_bytes; /* bytes of `message` received; more than its size = invalid */
 	struct sandbox_question *question; /* owned; NULL = this child may not ask */
@@ -60,6 +62,9 @@ struct sandbox {
 	uint64_t memory_limit_bytes, cpu_limit_ns;
 	struct sandbox_limits limits; /* of any file */
 	uint64_t file_bytes; /* of the ELF file and the debug files that it got */
+	/* Of sandbox_idle_looks(). */
+	uint64_t seen_cpu_ns;
+	unsigned int idle_looks;
 };
 
 enum sandbox_outcome {
@@ -94,10 +99,15 @@ int sandbox_start(int elf_fd, int output_fd, const struct sandbox_limits *limits
 	struct sandbox *ret_sandbox);
 /*
  * Reads from result_fd. Returns true when the child's end is closed or it has sent invalid data.
- * The kernel closes that end after it has freed the child's memory, so sandbox_finish() does not
- * wait then.
  */
 bool sandbox_receive(struct sandbox *s);
+/*
+ * To be called then, by who must not wait in sandbox_finish(): a child may close its end and go on,
+ * and its exit may wait for the server of a file. If it returns false, result_fd is another
+ * descriptor, to be watched in place of the one before, which is closed; it is readable when the
+ * child is gone. A second call kills a child that lingers.
+ */
+bool sandbox_is_gone(struct sandbox *s);
 /*
  * Returns the child's unanswered question, NULL = none. Names are NUL-terminated and sizes within
  * their limits, but the contents are untrusted.
@@ -109,12 +119,23 @@ const struct sandbox_question *sandbox_question(const struct sandbox *s);
  */
 void sandbox_answer(struct sandbox *s, const struct debug_files *offered);
 /*
- * Collects a child whose result_fd became readable; kills and reaps it if it lingers. If the child
- * left no result, *RET_RESULT gets an error made here: -EAGAIN if it was interrupted, else -EIO.
+ * Collects a child after sandbox_receive() returned true; kills it if it lingers, and waits for its
+ * end. If the child left no result, *RET_RESULT gets an error made here: -EAGAIN if it was
+ * interrupted, else -EIO.
  */
 enum sandbox_outcome sandbox_finish(struct sandbox *s, struct sandbox_result *ret_result);
-/* Kills and reaps the child, if any. */
-void sandbox_kill(struct sandbox *s);
+/*
+ * Kills the child, if any. Returns false if it is not gone a moment later, because the kernel waits
+ * for a disk or a server: then sandbox_reap() is to be called until it returns true.
+ */
+bool sandbox_kill(struct sandbox *s);
+bool sandbox_reap(struct sandbox *s);
+/*
+ * To be called about once a second: how many times in a row the child had used no CPU time since
+ * the last look, and was asleep. Its limit on CPU time does not end a child whose file does not
+ * answer.
+ */
+unsigned int sandbox_idle_looks(struct sandbox *s);
 /*
  * Returns false in sanitizer builds: their run-time maps terabytes and needs system calls of its
  * own, so the child runs without RLIMIT_AS and the system-call filter.

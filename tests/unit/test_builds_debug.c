@@ -561,7 +561,7 @@ static void test_shared_parts_that_are_not_there_are_asked_for_once(void **state
 static void test_a_request_from_done_does_not_drop_a_delivery(void **state)
 {
 	struct fixture *f = *state;
-	int question, second;
+	int question, third;
 
 	start(f, 'r');
 	request(f, 1, 11);
@@ -571,14 +571,14 @@ static void test_a_request_from_done_does_not_drop_a_delivery(void **state)
 	assert_int_equal(f->watched_count, 1);
 	question = f->watched[0].fd;
 	request(f, 2, 12);
-	second = f->watched[1].fd;
 	request(f, 3, 13);
+	third = f->watched[2].fd;
 	/* The first has its debug file, but there is no free sandbox. */
 	while (f->watched_count == 3)
 		builds_ready_at(f, question);
 	f->ask_again = 12;
 	while (f->done_count < 2)
-		builds_ready_at(f, second);
+		builds_ready_at(f, f->watched[f->watched[0].fd == third].fd);
 	assert_done(f, 1, 12, "bare");
 	builds_expire(f->builds, clock_monotonic_ns() + 2 * SECOND_NS);
 	run(f);

@@ -144,6 +144,8 @@ static int act(const struct sandbox_files *files, struct sandbox_result *ret_res
 	case 'l':
 		for (volatile unsigned int i = 0;; i++)
 			;
+	case 'W': /* for an answer that never comes */
+		return (int)read(RESULT_FD, &what, 1);
 	case 'c':
 		__builtin_trap();
 	case 'q':
@@ -183,6 +185,13 @@ static void wait_for(struct sandbox *s)
 	do {
 		assert_int_equal(poll(&waited, 1, PATIENCE_MS), 1);
 	} while (!sandbox_receive(s));
+}
+
+/* On a busy machine even a killed child takes its time. */
+static void end(struct sandbox *s)
+{
+	while (!sandbox_kill(s))
+		;
 }
 
 static enum sandbox_outcome run(
@@ -418,10 +427,87 @@ static void test_kill_ends_a_running_child(void **state)
 	(void)state;
 	assert_int_equal(sandbox_start(elf, elf, &limits, &s), 0);
 	pid = s.pid;
-	sandbox_kill(&s);
+	end(&s);
 	assert_int_equal(kill(pid, 0), -1);
 	assert_int_equal(s.pid, -1);
-	sandbox_kill(&s); /* the second call does nothing */
+	assert_true(sandbox_kill(&s)); /* the second call does nothing */
+}
+
+/*
+ * A child whose exit waits for a file server: SIGKILL does nothing. `immortal` stands for the wait.
+ */
+static pid_t immortal;
+
+int kill(pid_t pid, int number)
+{
+	if (number == SIGKILL && immortal && (pid == immortal || pid == -immortal))
+		return 0;
+	return (int)syscall(SYS_kill, pid, number);
+}
+
+static void test_a_child_that_cannot_end_is_left_for_later(void **state)
+{
+	struct sandbox_limits limits = { 0 };
+	autoclose int elf = file_with("l");
+	struct sandbox s;
+
+	(void)state;
+	assert_int_equal(sandbox_start(elf, elf, &limits, &s), 0);
+	immortal = s.pid;
+	assert_false(sandbox_kill(&s));
+	assert_int_equal(s.result_fd, -1);
+	assert_false(sandbox_reap(&s));
+	immortal = 0;
+	end(&s);
+	assert_true(sandbox_reap(&s));
+	assert_true(s.cpu_ns > 0);
+}
+
+/* It has said all it has to say, or closed its socket, but its end does not come. */
+static void test_the_end_of_a_child_can_be_awaited(void **state)
+{
+	static const struct {
+		const char *what;
+		enum sandbox_outcome outcome;
+	} cases[] = { { "B", SANDBOX_BAD_INPUT }, { "C", SANDBOX_INTERRUPTED } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct sandbox_limits limits = { .cpu_seconds = 60 };
+		autoclose int elf = file_with(cases[i].what);
+		struct sandbox_result result;
+		struct sandbox s;
+
+		assert_int_equal(sandbox_start(elf, elf, &limits, &s), 0);
+		wait_for(&s);
+		/* The first call may find it gone, if it ends by itself. */
+		while (!sandbox_is_gone(&s)) {
+			assert_true(s.ends && sandbox_receive(&s));
+			(void)poll(&(struct pollfd){ .fd = s.result_fd, .events = POLLIN }, 1, 50);
+		}
+		assert_int_equal(sandbox_finish(&s, &result), cases[i].outcome);
+		assert_int_equal(s.result_fd, -1);
+	}
+}
+
+static void test_a_child_that_only_sleeps_is_noticed(void **state)
+{
+	struct sandbox_limits limits = { .cpu_seconds = 60 };
+	autoclose int sleeping = file_with("W"), busy = file_with("l");
+	struct sandbox s;
+
+	(void)state;
+	assert_int_equal(sandbox_start(sleeping, sleeping, &limits, &s), 0);
+	while (sandbox_idle_looks(&s) < 5)
+		usleep(10000);
+	end(&s);
+	assert_int_equal(sandbox_start(busy, busy, &limits, &s), 0);
+	for (unsigned int looks = 0; looks < 5; looks++) {
+		usleep(10000);
+		/* It may wait for a page of the program before it begins. */
+		assert_true(sandbox_idle_looks(&s) <= looks);
+	}
+	end(&s);
 }
 
 /* The only reader of PIPE_END sees its end when the last holder, the orphaned child, is gone. */
@@ -498,7 +584,7 @@ static void test_gives_up_all_privileges(void **state)
 	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)s.pid), MIN(getpriority(0, 0) + 10, 19));
 	assert_int_equal(sched_getscheduler(s.pid), SCHED_BATCH);
 	assert_int_equal(getpgid(s.pid), s.pid);
-	sandbox_kill(&s);
+	end(&s);
 	assert_true(status_has(&status, "CapEff:\t0000000000000000\n"));
 	assert_true(status_has(&status, "CapPrm:\t0000000000000000\n"));
 	assert_true(status_has(&status, "CapAmb:\t0000000000000000\n"));
@@ -575,6 +661,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_a_shortage_far_from_its_own_limit_was_an_interruption),
 		cmocka_unit_test(test_forbidden_system_calls),
 		cmocka_unit_test(test_kill_ends_a_running_child),
+		cmocka_unit_test(test_a_child_that_cannot_end_is_left_for_later),
+		cmocka_unit_test(test_the_end_of_a_child_can_be_awaited),
+		cmocka_unit_test(test_a_child_that_only_sleeps_is_noticed),
 		cmocka_unit_test(test_dies_with_its_parent),
 		cmocka_unit_test(test_gives_up_all_privileges),
 		cmocka_unit_test(test_enter_forbids_what_follows),

@@ -115,7 +115,11 @@ static void setbacks_of_builds_are_reported_once_a_minute(void **state)
 	assert_non_null(strstr(check(t, NULL), "builds were killed"));
 	assert_non_null(strstr(t->text, "builds=3"));
 	assert_string_equal(check(t, NULL), "");
-	t->builds.setbacks = (struct builds_setbacks){ 3, 2, -EMFILE };
+	t->builds.setbacks.hanging = 2;
+	assert_non_null(strstr(check(t, NULL), "did not answer while they were indexed"));
+	assert_non_null(strstr(t->text, "builds=2"));
+	assert_string_equal(check(t, NULL), "");
+	t->builds.setbacks = (struct builds_setbacks){ 3, 2, -EMFILE, .hanging = 2 };
 	assert_non_null(strstr(check(t, NULL), "cannot be started"));
 	assert_non_null(strstr(t->text, "builds=2 error=\"Too many open files\""));
 	assert_null(strstr(t->text, "killed"));

@@ -103,34 +103,18 @@ int file_process_start(struct file_process *ret_child)
 	return 0;
 }
 
-/* The state letter of PID in proc_pid_stat(5); '?' = unknown. */
-static char state_of(long pid)
-{
-	char name[32], text[256];
-	const char *at;
-	ssize_t got;
-	autoclose int fd = -1;
-
-	snprintf(name, sizeof(name), "/proc/%ld/stat", pid);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	text[MAX(got, 0)] = 0;
-	at = strrchr(text, ')');
-	return at && at[1] == ' ' && at[2] ? at[2] : '?';
-}
-
 bool file_process_is_starved(const struct file_process *p)
 {
 	autofclose FILE *children = NULL;
 	char name[48];
 	long pid;
 
-	if (state_of(p->pid) == 'R')
+	if (child_state(p->pid) == 'R')
 		return true;
 	snprintf(name, sizeof(name), "/proc/%ld/task/%ld/children", (long)p->pid, (long)p->pid);
 	children = fopen(name, "re");
 	while (children && fscanf(children, "%ld", &pid) == 1)
-		if (state_of(pid) == 'R')
+		if (child_state((pid_t)pid) == 'R')
 			return true;
 	return false;
 }

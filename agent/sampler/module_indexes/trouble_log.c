@@ -41,6 +41,17 @@ static void trouble_log_interrupted(struct trouble_log *log)
 	log->logged.interrupted = log->setbacks.interrupted;
 }
 
+static void trouble_log_hanging(struct trouble_log *log)
+{
+	uint64_t builds = log->setbacks.hanging - log->logged.hanging;
+
+	if (!builds || !log_rate_allows_every(&log->hanging_log, BUILDS_LOG_EVERY_NS))
+		return;
+	log_warn("files did not answer while they were indexed; trying again later", "builds=%llu",
+		(unsigned long long)builds);
+	log->logged.hanging = log->setbacks.hanging;
+}
+
 static void trouble_log_not_started(struct trouble_log *log)
 {
 	uint64_t builds = log->setbacks.not_started - log->logged.not_started;
@@ -84,6 +95,7 @@ void trouble_log_check_builds(struct trouble_log *log, const struct builds *buil
 	trouble_remember(&log->no_space, now.no_space - before.no_space, now.space_error);
 	log->setbacks = now;
 	trouble_log_interrupted(log);
+	trouble_log_hanging(log);
 	trouble_log_not_started(log);
 	trouble_log_no_space(log);
 }

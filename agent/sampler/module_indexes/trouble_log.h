@@ -18,7 +18,7 @@ struct debuginfod;
 struct trouble_log {
 	bool servers_failing, servers_wrong;
 	struct builds_setbacks setbacks, logged;
-	struct log_rate interrupted_log, not_started_log, no_space_log;
+	struct log_rate interrupted_log, hanging_log, not_started_log, no_space_log;
 	struct trouble_builds not_started, no_space; /* noticed last */
 };
 
