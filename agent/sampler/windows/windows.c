@@ -181,6 +181,17 @@ void windows_seal_previous(struct windows *w)
 
 static void windows_grace_over(void *context);
 
+/* What ended before the windows that are left can be forgotten. */
+static void windows_seal_and_settle(struct windows *w)
+{
+	const struct windows_handlers *owner = &w->options.handlers;
+
+	if (w->previous.state == WINDOW_ABSENT)
+		return;
+	windows_seal_previous(w);
+	owner->settled(owner->context, windows_oldest_open_ns(w));
+}
+
 /* Returns true if the previous window keeps waiting for builds. */
 static bool windows_wait_for_builds(struct windows *w)
 {
@@ -204,10 +215,8 @@ static void windows_grace_over(void *context)
 		owner->drain(owner->context);
 	w->previous.state = WINDOW_COMPLETE;
 	owner->completed(owner->context);
-	if (windows_wait_for_builds(w))
-		return;
-	windows_seal_previous(w);
-	owner->settled(owner->context, windows_oldest_open_ns(w));
+	if (!windows_wait_for_builds(w))
+		windows_seal_and_settle(w);
 }
 
 bool windows_are_busy(const struct windows *w)
@@ -225,7 +234,8 @@ int windows_rotate(struct windows *w)
 	assert(!w->sealing && w->current.state == WINDOW_OPEN);
 	if (windows_are_busy(w))
 		return -EBUSY;
-	windows_seal_previous(w);
+	/* It may still wait for builds, again and again while there are always some. */
+	windows_seal_and_settle(w);
 	err = profile_create(w->options.limit_bytes, &next);
 	if (err)
 		return err;

@@ -44,8 +44,8 @@ struct windows_handlers {
 	/* The memory of the sealed window's profile has been freed. */
 	void (*released)(void *context);
 	/*
-	 * A window was sealed by its timer, not early: nothing older than OPEN_NS (CLOCK_MONOTONIC)
-	 * is needed.
+	 * A window was sealed by its timer, or because the next one ends: nothing older than
+	 * OPEN_NS (CLOCK_MONOTONIC) is needed.
 	 */
 	void (*settled)(void *context, uint64_t open_ns);
 	void *context;
