@@ -266,7 +266,7 @@ static int bodies_add_part(struct writer_bodies *bodies, uint32_t low, uint32_t 
 static int bodies_set_parts(
 	struct writer_bodies *bodies, const struct candidate *best, uint32_t next)
 {
-	const struct interval *ranges = bodies->w->ranges + best->first_range;
+	const struct interval *ranges;
 	int err = 0;
 
 	bodies->part_count = 0;
@@ -274,6 +274,7 @@ static int bodies_set_parts(
 		return bodies_add_part(bodies, best->low, MIN(best->high, next));
 	if (best->rank == CANDIDATE_SIZED)
 		return bodies_add_part(bodies, best->low, best->high);
+	ranges = &bodies->w->ranges[best->first_range];
 	for (size_t i = 0; i < best->range_count && !err; i++)
 		if (ranges[i].low == best->low)
 			err = bodies_add_part(bodies, ranges[i].low, ranges[i].high);
