@@ -92,7 +92,7 @@ struct latency_refused_site {
 };
 
 /*
- * Attaches SITES of the file FILE_FD (any descriptor but an O_PATH one; may be closed afterwards),
+ * Attaches SITES of the file FILE_FD (any descriptor, O_PATH or not; may be closed afterwards),
  * in all processes that have it mapped now or later. Sites that the kernel refuses are left out and
  * reported. Returns a negative errno and *RET_STEP if none could be attached.
  */
