@@ -104,16 +104,28 @@ $(O)/gen/bpf/kernel_types.h: bpf/kernel.types bpf/kernel-types.awk
 	$(Q)awk -f bpf/kernel-types.awk bpf/kernel.types > $@
 
 bpf_cflags = -target bpf -D__BPF__ -D__TARGET_ARCH_$(bpf_arch) -O2 -g -mcpu=v3 -Wall -Wextra $(WERROR) \
-	-Wno-unused-parameter -I. -I$(O)/gen -idirafter /usr/include/$(machine)-linux-gnu
+	-Wno-unused-parameter -I. -I$(O)/gen -idirafter /usr/include/$(machine)-linux-gnu \
+	-fdebug-prefix-map=$(CURDIR)=/fathom
+# The objects are embedded. What libbpf does not read is a third of them; the text of each source line, which
+# clang copies into them if it finds the file, is another.
+bpf_unread = -R .rel.BTF -R .rel.BTF.ext -R .llvm_addrsig -N "LBB*"
 $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(O)/gen/bpf/kernel_types.h $(O)/flags
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(bpf_cflags) -MMD -MP -MT $@ -c $< -o $@
-	$(Q)$(LLVM_STRIP) -g $@
+	$(Q)$(LLVM_STRIP) -g -w $(bpf_unread) $@
 
-$(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
+$(O)/gen/tests/bpf/programs/%.bpf.o: tests/bpf/programs/%.bpf.c $(O)/gen/bpf/kernel_types.h $(O)/flags
+	$(call say,BPF,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(bpf_cflags) -MMD -MP -MT $@ -c $< -o $@
+
+# With the object compressed (-n: the same bytes each time).
+$(O)/gen/%.skel.h: $(O)/gen/%.bpf.o bpf/skeleton.awk
 	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
+	$(Q)gzip -9nc $< > $<.gz
+	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $(@:.skel.h=.skeleton)
+	$(Q)awk -v object=$<.gz -f bpf/skeleton.awk $(@:.skel.h=.skeleton) > $@
 
 # The page of `fathom agent`, one file: a line `<!-- include: NAME -->` is replaced by NAME's content as a
 # style or script; each response inserts its own nonce there. It is embedded compressed (-n: the same
@@ -167,7 +179,7 @@ $(O)/completion/_fathom: $(O)/fathom
 	$(Q)$< completion zsh > $@
 
 # Rebuilds when a flag, a library, the version or a compiler changes.
-all_flags = $(CC) $(CPPFLAGS) $(lib_cflags) $(all_cflags) $(LDFLAGS) $(LDLIBS) $(CLANG) $(bpf_cflags)
+all_flags = $(CC) $(CPPFLAGS) $(lib_cflags) $(all_cflags) $(LDFLAGS) $(LDLIBS) $(CLANG) $(bpf_cflags) $(bpf_unread)
 $(O)/flags: FORCE
 	@mkdir -p $(O)
 	@printf '%s\n' '$(all_flags)' | cmp -s - $@ || printf '%s\n' '$(all_flags)' > $@
@@ -207,6 +219,8 @@ $(O)/tests/unit/test_torture_%: $(O)/obj/tests/unit/test_torture_%.o $(O)/obj/te
 	$(Q)$(CC) $(LDFLAGS) $(torture_calls:%=-Wl,--wrap=%) -o $@ $^ -lcmocka -lssl -lcrypto $(LDLIBS)
 
 # These tests run the BPF programs on this kernel and need root.
+$(O)/obj/tests/bpf/test_fetch.o: $(O)/gen/tests/bpf/programs/fetches.skel.h
+$(O)/obj/tests/bpf/test_arguments.o: $(O)/gen/tests/bpf/programs/arguments.skel.h
 $(O)/tests/bpf/%: $(O)/obj/tests/bpf/%.o $(bpf_support) $(library)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
@@ -272,5 +286,5 @@ clean:
 	rm -rf build compile_commands.json
 
 -include $(objects:.o=.d) $(proto_objects:.o=.d) $(fuzz_objects:.o=.d) $(replay_sources:%.c=$(O)/fuzzobj/%.d)
--include $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.bpf.d)
+-include $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.bpf.d) $(wildcard $(O)/gen/tests/bpf/programs/*.bpf.d)
 -include $(patsubst tests/%.c,$(O)/obj/tests/%.d,$(wildcard tests/unit/*.c tests/bpf/*.c tests/replay/*.c tests/replay/tools/*.c))

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -17,6 +19,18 @@ int json_finish(struct json *j)
 {
 	assert(j->depth == 0);
 	return j->out->error;
+}
+
+const char *json_double_text(double number, char text[JSON_DOUBLE_BYTES])
+{
+	if (!isfinite(number))
+		return "null";
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(text, JSON_DOUBLE_BYTES, "%.*g", digits, number);
+		if (strtod(text, NULL) == number)
+			break;
+	}
+	return text;
 }
 
 /* ---- structure ------------------------------------------------------------------------------ */
@@ -156,6 +170,14 @@ void json_decimal(struct json *j, const char *key, double number, int decimals)
 		buffer_printf(j->out, "%.*f", decimals, number);
 	else
 		buffer_string(j->out, "null");
+}
+
+void json_double(struct json *j, const char *key, double number)
+{
+	char text[JSON_DOUBLE_BYTES];
+
+	json_begin_value(j, key);
+	buffer_string(j->out, json_double_text(number, text));
 }
 
 void json_bool(struct json *j, const char *key, bool value)

@@ -13,7 +13,7 @@
 
 #include "base/buffer.h"
 
-enum { JSON_DEPTH_LIMIT = 16 };
+enum { JSON_DEPTH_LIMIT = 16, JSON_DOUBLE_BYTES = 32 };
 
 enum json_style {
 	JSON_COMPACT, /* {"a":1,"b":[2,3]} */
@@ -52,6 +52,10 @@ void json_number(struct json *j, const char *key, uint64_t number);
 void json_signed(struct json *j, const char *key, int64_t number);
 /* With DECIMALS digits after the point; infinities and NaN become null. */
 void json_decimal(struct json *j, const char *key, double number, int decimals);
+/* With as many digits as it takes to read the same number back; infinities and NaN become null. */
+void json_double(struct json *j, const char *key, double number);
+/* What json_double() writes, in TEXT or static. */
+const char *json_double_text(double number, char text[JSON_DOUBLE_BYTES]);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 void json_base64(struct json *j, const char *key, const void *bytes, size_t size);

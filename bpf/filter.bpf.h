@@ -43,22 +43,27 @@ static __always_inline __u32 pid_in_namespace(struct task_struct *task, __u32 in
 }
 
 /* Not bpf_get_ns_current_pid_tgid(): it fails for tasks in namespaces below the agent's. */
-static __always_inline void identify(struct task_struct *task, struct abi_sample *sample)
+static __always_inline void identify_pids(struct task_struct *task, __u32 *ret_tgid, __u32 *ret_tid)
 {
 	if (config.pidns_level) {
 		struct task_struct *leader = TASK_READ(task, group_leader);
 
-		sample->tgid = pid_in_namespace(leader, config.pidns_inode);
-		sample->tid = pid_in_namespace(task, config.pidns_inode);
+		*ret_tgid = pid_in_namespace(leader, config.pidns_inode);
+		*ret_tid = pid_in_namespace(task, config.pidns_inode);
 	} else if (task_is_typed()) {
-		sample->tgid = task->tgid;
-		sample->tid = task->pid;
+		*ret_tgid = task->tgid;
+		*ret_tid = task->pid;
 	} else {
 		__u64 pid_tgid = bpf_get_current_pid_tgid();
 
-		sample->tgid = pid_tgid >> 32;
-		sample->tid = (__u32)pid_tgid;
+		*ret_tgid = pid_tgid >> 32;
+		*ret_tid = (__u32)pid_tgid;
 	}
+}
+
+static __always_inline void identify(struct task_struct *task, struct abi_sample *sample)
+{
+	identify_pids(task, &sample->tgid, &sample->tid);
 }
 
 static __always_inline __u64 ancestor_cgroup_id(struct task_struct *task, int level)
@@ -89,18 +94,23 @@ static __always_inline bool comm_wanted(const char *comm)
 }
 
 /* A tgid of 0 is the idle task, or one that is not visible in the agent's pid namespace. */
-static __always_inline bool wanted(struct task_struct *task, const struct abi_sample *sample)
+static __always_inline bool wanted_ids(
+	struct task_struct *task, const __u32 *tgid, const __u32 *tid)
 {
-	if (!sample->tgid || (config.self_tgid && sample->tgid == config.self_tgid))
+	if (!*tgid || (config.self_tgid && *tgid == config.self_tgid))
 		return false;
-	if (config.filter_tgids && !bpf_map_lookup_elem(&tgids, &sample->tgid))
+	if (config.filter_tgids && !bpf_map_lookup_elem(&tgids, tgid))
 		return false;
-	if (config.filter_tids && !bpf_map_lookup_elem(&tids, &sample->tid))
-		return false;
-	if (config.filter_comm && !comm_wanted(sample->comm))
+	if (config.filter_tids && !bpf_map_lookup_elem(&tids, tid))
 		return false;
 	if (config.cgroup_level &&
 		ancestor_cgroup_id(task, config.cgroup_level - 1) != config.cgroup_id)
 		return false;
 	return true;
+}
+
+static __always_inline bool wanted(struct task_struct *task, const struct abi_sample *sample)
+{
+	return wanted_ids(task, &sample->tgid, &sample->tid) &&
+	       (!config.filter_comm || comm_wanted(sample->comm));
 }

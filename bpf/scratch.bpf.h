@@ -38,9 +38,10 @@ struct unwind_walk {
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct unwind_state state;
 	union {
-		struct abi_sample sample; /* of either kind */
+		struct abi_sample sample; /* of any kind */
 		struct abi_tick tick;
 		struct abi_switch_out switch_out;
+		struct abi_call call;
 	};
 	struct stack_record record; /* first the kernel stack, then the user stack */
 	struct abi_unwind_process process; /* or file */
@@ -71,14 +72,14 @@ _Static_assert(offsetof(struct scratch, counters) == 0, "the ABI has it so");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SCRATCH_SLOTS);
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
 static __always_inline struct scratch *scratch_of_cpu(void)
 {
-	__u32 key = SCRATCH;
+	__u32 key = scratch_slot();
 
 	return bpf_map_lookup_elem(&scratches, &key);
 }

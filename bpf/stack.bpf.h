@@ -15,6 +15,7 @@
 #include "bpf/config.bpf.h"
 #include "bpf/hash.bpf.h"
 #include "bpf/shared.bpf.h"
+#include "bpf/unwind/regs.bpf.h"
 
 enum { ERROR_NO_SPACE = -28 /* -ENOSPC: the ring is full */ };
 
@@ -37,7 +38,18 @@ struct counters {
 	__u64 of[ABI_COUNTERS];
 };
 
-enum { SCRATCH = 0 /* the one element of the maps of scratch memory */ };
+/*
+ * Most programs have one slot of scratch memory on each CPU, the one element of the scratch maps;
+ * bpf/scratch_slots.bpf.h gives programs several.
+ */
+#ifndef SCRATCH_SLOTS
+#define SCRATCH_SLOTS 1
+
+static __always_inline __u32 scratch_slot(void)
+{
+	return 0;
+}
+#endif
 
 /* The context of one run of a program. */
 struct capture {
@@ -45,6 +57,7 @@ struct capture {
 	bpf_user_pt_regs_t *interrupted; /* registers; NULL = not interrupted: it leaves the CPU */
 	struct task_struct *task; /* the current one */
 	struct counters *counters;
+	__u32 stack_flags; /* of its user stack: ABI_STACK_CALL, or 0 */
 };
 
 enum { STACK_HASHED_AT_ONCE = 16 /* frames; enough for most stacks */ };
@@ -121,23 +134,34 @@ static __always_inline bool stack_ship(
 	return !error;
 }
 
+/* At a return instruction: the kernel's walk knows the frame pointer's function as the first
+ * caller. */
+static __always_inline void stack_insert_caller(const struct capture *t, __u64 *frames)
+{
+	frames[0] = frames[1];
+	frames[1] = regs_return_address(t->interrupted);
+}
+
 /* The kernel walks and this ships the user or (ABI_STACK_KERNEL) kernel stack. Id, or 0 = none. */
 static __always_inline __u64 stack_take(
 	const struct capture *t, struct stack_record *record, __u32 kind)
 {
 	__u64 walk = kind == ABI_STACK_KERNEL ? 0 : BPF_F_USER_STACK;
+	__u32 first = t->stack_flags & ABI_STACK_CALL ? 1 : 0;
 	/* No larger than needed: the helper clears unused room. */
 	__u32 room = config.max_frames * sizeof(record->frames[0]);
 	long bytes;
 
-	if (room > sizeof(record->frames))
-		room = sizeof(record->frames);
-	bytes = bpf_get_stack(t->ctx, record->frames, room, walk);
+	if (room > sizeof(record->frames) - first * sizeof(record->frames[0]))
+		room = sizeof(record->frames) - first * sizeof(record->frames[0]);
+	bytes = bpf_get_stack(t->ctx, record->frames + first, room, walk);
 
 	if (bytes <= 0)
 		return 0;
-	record->frame_count = (__u64)bytes / sizeof(record->frames[0]);
-	record->flags = kind;
+	if (first)
+		stack_insert_caller(t, record->frames);
+	record->frame_count = first + (__u64)bytes / sizeof(record->frames[0]);
+	record->flags = kind ? kind : t->stack_flags;
 	if (record->frame_count >= config.max_frames)
 		record->flags |= ABI_STACK_DEPTH;
 	record->id = stack_hash(t, record);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/commands/check.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/daemon/daemon.h"
 #include "agent/settings/log_options.h"
 #include "agent/settings/config.h"
 #include "base/buffer.h"
@@ -57,12 +60,62 @@ static bool can_sample(const struct check_feature *features, int count)
 	return false;
 }
 
+static int check_flush(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	perror("fathom check: standard output");
+	return -EIO;
+}
+
+/* As an agent with this file and our environment would have them. */
+static int check_load_settings(const char *path, char **ret_message)
+{
+	char *argv[] = { (char *)"agent", NULL };
+	struct config config;
+	int err = config_parse(&config, IN_AGENT, 1, argv);
+
+	if (err)
+		return err;
+	err = config_load(&config, path, ret_message);
+	if (!err)
+		err = daemon_check(&config, ret_message);
+	config_deinit(&config);
+	return err;
+}
+
+static int check_settings(const char *path, bool json)
+{
+	struct check_feature feature = { .name = "settings", .state = CHECK_OK };
+	autofree char *message = NULL;
+	int err = check_load_settings(path, &message);
+
+	if (err)
+		feature.state = CHECK_MISSING;
+	snprintf(feature.why, sizeof(feature.why), "%s",
+		!err      ? path
+		: message ? message
+			  : strerror(-err));
+	utf8_clean(feature.why, strlen(feature.why));
+	if (json)
+		check_print_json(&feature, 1);
+	else if (!err)
+		check_print_line(&feature);
+	else
+		fprintf(stderr, "fathom check: %s\n", message ? message : strerror(-err));
+	return check_flush() || err ? EXIT_FAILED : EXIT_DONE;
+}
+
 int command_check(struct invocation *call)
 {
 	struct check_feature features[CHECK_FEATURES];
 	const struct config *config = &call->config;
+	const char *path = config_text(config, SETTING_checked_file);
 	int count;
 
+	/* In an agent's environment, FATHOM_CONFIG_PATH is set for the agent. */
+	if (path && config->values[SETTING_checked_file].source == CONFIG_COMMAND_LINE)
+		return check_settings(path, config_flag(config, SETTING_json));
 	count = check_features(features);
 	for (int i = 0; i < count; i++)
 		utf8_clean(features[i].why, strlen(features[i].why));
@@ -70,9 +123,7 @@ int command_check(struct invocation *call)
 		check_print_json(features, count);
 	for (int i = 0; i < count && !config_flag(config, SETTING_json); i++)
 		check_print_line(&features[i]);
-	if (fflush(stdout) || ferror(stdout)) {
-		perror("fathom check: standard output");
+	if (check_flush())
 		return EXIT_FAILED;
-	}
 	return can_sample(features, count) ? EXIT_DONE : EXIT_FAILED;
 }

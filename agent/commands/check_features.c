@@ -22,6 +22,7 @@
 #include "agent/sampler/collect/cpus.h"
 #include "agent/sampler/collect/mapping_probe.h"
 #include "agent/sampler/collect/perf_event.h"
+#include "agent/sampler/probes/kernel_latency/kernel_ways.h"
 #include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "base/descriptors.h"
@@ -144,15 +145,15 @@ static void check_capabilities(struct check_feature *f)
 
 static void check_lockdown(struct check_feature *f)
 {
-	char line[64];
+	char mode[32];
 
-	if (io_read_line(AT_FDCWD, "/sys/kernel/security/lockdown", line, sizeof(line)) <= 0)
-		set(f, CHECK_OK, "", "/sys/kernel/security/lockdown reports none");
-	else if (strstr(line, "[confidentiality]"))
+	if (!kernel_ways_lockdown(mode, sizeof(mode)))
+		set(f, CHECK_OK, "", "none is reported");
+	else if (!strcmp(mode, "confidentiality"))
 		set(f, CHECK_MISSING, "boot without lockdown=confidentiality",
 			"confidentiality: BPF may not read memory");
 	else
-		set(f, CHECK_OK, "", "%s", strstr(line, "[integrity]") ? "integrity" : "none");
+		set(f, CHECK_OK, "", "%s: sampling works, kernel functions may be refused", mode);
 }
 
 /* Decides by whether /proc/kallsyms shows addresses; kptr_restrict only explains why not. */
@@ -358,23 +359,51 @@ static void check_uprobe_multi(struct check_feature *f)
 			strerror(-err));
 }
 
-static void check_fentry(struct check_feature *f)
+/* A way to attach to kernel functions; ERR of trying it. */
+static void check_kernel_way(
+	struct check_feature *f, int err, const char *works, const char *needed)
 {
-	int err = attach_probe_fentry();
-
 	if (!err)
-		set(f, CHECK_OK, "", "kernel functions can be attached to");
+		set(f, CHECK_OK, "", "%s", works);
 	else if (is_refused(err))
 		set(f, CHECK_DEGRADED,
 			"run as root or with CAP_BPF and CAP_PERFMON; lockdown may refuse it as "
 			"well",
 			"refused (%s); sampling does not need it", strerror(-err));
 	else
-		set(f, CHECK_DEGRADED,
-			"use a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y "
-			"(arm64: Linux 6.4 or newer)",
+		set(f, CHECK_DEGRADED, needed,
 			"not supported by this kernel (%s); sampling does not need it",
 			strerror(-err));
+}
+
+static void check_fentry(struct check_feature *f)
+{
+	check_kernel_way(f, attach_probe_fentry(), "kernel functions can be attached to",
+		"use a kernel with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y "
+		"(arm64: Linux 6.4 or newer)");
+}
+
+static void check_kprobe_session(struct check_feature *f)
+{
+	check_kernel_way(f, attach_probe_kprobe_multi(true),
+		"one link can attach to entries and returns of many kernel functions",
+		"use Linux 6.10 or newer with CONFIG_FPROBE=y");
+}
+
+static void check_kprobe_multi(struct check_feature *f)
+{
+	check_kernel_way(f, attach_probe_kprobe_multi(false),
+		"one link can attach to many kernel functions",
+		"use Linux 5.18 or newer with CONFIG_FPROBE=y");
+}
+
+/* Whether an event would be opened depends on its function, too. */
+static void check_kprobes(struct check_feature *f)
+{
+	int type = kernel_way_event_type();
+
+	check_kernel_way(f, MIN(type, 0), "kernel functions can be attached to one by one",
+		"use a kernel with CONFIG_KPROBE_EVENTS=y");
 }
 
 static const char *tracefs_directory(void)
@@ -456,6 +485,9 @@ int check_features(struct check_feature features[CHECK_FEATURES])
 		{ "off-cpu", check_off_cpu },
 		{ "uprobe_multi", check_uprobe_multi },
 		{ "fentry", check_fentry },
+		{ "kprobe_session", check_kprobe_session },
+		{ "kprobe_multi", check_kprobe_multi },
+		{ "kprobes", check_kprobes },
 		{ "tracefs", check_tracefs },
 	};
 

@@ -27,7 +27,10 @@ static const struct command commands[] = {
 			"the local store, which is bounded in size and age. A page with flame "
 			"graphs of the recent past, metrics and on-demand profiles are served over "
 			"HTTP.\nThe agent stays below its CPU budget by sampling less often; each "
-			"profile states its sampling period.",
+			"profile states its sampling period.\nThe settings file can also name "
+			"functions, as probes: how long their calls take is shown on the page and "
+			"in /metrics. Its lists probes, remote-stores and relabel_configs have no "
+			"options; the example fathom.yaml describes them.",
 	},
 	{
 		.name = "record",
@@ -112,6 +115,41 @@ static const struct command commands[] = {
 			"be probed, and what cannot be and why.",
 	},
 	{
+		.name = "trace",
+		.run = command_trace,
+		.settings = IN_TRACE,
+		.takes_arguments = true,
+		.summary = "show calls of functions as trees, with their times",
+		.synopsis = "(-p PID | -x FILE) -u [BIN:]PATTERN... [OPTION]... [-- CMD ARG...]",
+		.usage = "usage: fathom trace -p PID -u PATTERN… [OPTION]…\n"
+			 "       fathom trace -x FILE -u PATTERN… [OPTION]…\n"
+			 "       fathom trace -u PATTERN… [OPTION]… -- CMD [ARG…]\n"
+			 "\n"
+			 "Prints the calls of functions as trees: for each goroutine (elsewhere "
+			 "thread), when a\n"
+			 "call began, how long it took, where it was called, and what it called. "
+			 "A tree is\n"
+			 "printed when its outermost call has returned.\n"
+			 "A PATTERN is a glob on the whole name of a function (demangled or not): "
+			 "'main.*',\n"
+			 "'net/http.(*conn).serve', 'Foo::bar', 'libc:malloc'.\n"
+			 "\n",
+		.description =
+			"Prints the calls of the functions that -u names as trees, one for each "
+			"call that no other one of them has called: the time of the entry, the "
+			"duration, the function, indented by the depth of the call, and where it "
+			"was called. A tree is printed when its outermost call has returned; what "
+			"did not return, was lost or left out is marked in it. At the end the "
+			"slowest functions and what could not be shown are listed.\n"
+			"The functions are those of a running process (-p), of all processes that "
+			"run a file (-x), or of CMD from its first call on, whose exit status is "
+			"handed on. --drilldown shows only what happens in calls of one function; "
+			"--max-depth and --min-duration leave out what is deeper or shorter.\n"
+			"Each call costs the traced program two traps into the kernel, about 12 us "
+			"each on a virtual machine. If there are too many calls, whole trees are "
+			"left out, and counted.",
+	},
+	{
 		.name = "symbolize",
 		.run = command_symbolize,
 		.settings = IN_SYMBOLIZE,
@@ -170,19 +208,23 @@ static const struct command commands[] = {
 		.settings = IN_CHECK,
 		.summary =
 			"show which features this machine supports, and how to enable the others",
-		.synopsis = "[OPTION]...",
-		.usage = "usage: fathom check [OPTION]…\n"
+		.synopsis = "[--config-path FILE] [OPTION]...",
+		.usage = "usage: fathom check [--config-path FILE] [OPTION]…\n"
 			 "\n"
 			 "Shows what this machine supports, one line per feature: ok, degraded or "
 			 "missing, why,\n"
-			 "and what to do. The exit status is 0 if fathom can sample.\n"
+			 "and what to do. The exit status is 0 if fathom can sample. With "
+			 "--config-path it is 0\n"
+			 "if an agent would accept that settings file; else the line and the key "
+			 "are named.\n"
 			 "\n",
 		.description =
 			"Tries each feature that the profiler needs and prints one line for it: "
 			"ok, degraded or missing, why, and what to do. The last lines, "
 			"uprobe_multi, fentry and tracefs, are about attaching to functions, "
 			"which sampling does not need. The exit status is 0 if the sampler can "
-			"run.",
+			"run. With --config-path only that settings file of the agent is checked, "
+			"and the exit status is 0 if an agent would accept it.",
 	},
 	{
 		.name = "completion",

@@ -44,6 +44,7 @@ int commands_run(const struct command *command, int argc, char **argv);
 int command_agent(struct invocation *call);
 int command_record(struct invocation *call);
 int command_top(struct invocation *call);
+int command_trace(struct invocation *call);
 int command_latency(struct invocation *call);
 int command_symbolize(struct invocation *call);
 int command_upload(struct invocation *call);

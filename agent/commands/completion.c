@@ -235,8 +235,9 @@ static void zsh_command(const struct command *command)
 		if (applies(id, command))
 			zsh_option(id);
 	}
-	puts((command->settings & (IN_RECORD | IN_LATENCY)) ? "\t\t\t'*::command:_normal'\n\t\t;;"
-							    : "\t\t\t'*: :'\n\t\t;;");
+	puts((command->settings & (IN_RECORD | IN_LATENCY | IN_TRACE))
+			? "\t\t\t'*::command:_normal'\n\t\t;;"
+			: "\t\t\t'*: :'\n\t\t;;");
 }
 
 static void print_zsh(void)

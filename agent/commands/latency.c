@@ -9,27 +9,34 @@
 #include "agent/commands/latency_run.h"
 #include "agent/commands/output_file.h"
 
+static int latency_check_file(const char *path)
+{
+	int err = path ? output_file_check(path) : 0;
+
+	if (err)
+		fprintf(stderr, "fathom latency: cannot write %s: %s\n", path, strerror(-err));
+	return err;
+}
+
 /* A file that cannot be written is refused before anything is attached. */
 static int latency_check_output(const struct latency_plan *plan)
 {
-	int err = plan->openmetrics ? output_file_check(plan->openmetrics) : 0;
+	int err = latency_check_file(plan->openmetrics);
 
-	if (err)
-		fprintf(stderr, "fathom latency: cannot write %s: %s\n", plan->openmetrics,
-			strerror(-err));
-	return err;
+	return err ? err : latency_check_file(plan->profile);
 }
 
 int command_latency(struct invocation *call)
 {
 	struct latency_plan plan;
+	struct latency_ended ended;
 	int err = latency_plan(&call->config, &plan);
 
 	if (err)
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	err = latency_check_output(&plan);
 	if (!err)
-		err = latency_run(&plan);
+		err = latency_run(&plan, &ended);
 	latency_plan_deinit(&plan);
 	return err ? EXIT_FAILED : EXIT_DONE;
 }

@@ -40,17 +40,48 @@ static struct latency_candidate candidate_of(
 	};
 }
 
-int latency_candidates_of(
-	const struct probed_files *files, struct latency_candidates *ret_candidates)
+static const char *kernel_refusal_of(
+	const struct kernel_functions *kernel, const struct kernel_function *f)
 {
-	size_t count = probed_functions_count(files);
+	if (f->refusal)
+		return kernel_refusal_text(f->refusal);
+	return kernel_functions_problem(kernel) ? "kernel functions cannot be probed here" : NULL;
+}
+
+static struct latency_candidate kernel_candidate_of(
+	const struct kernel_functions *kernel, const struct kernel_function *f)
+{
+	return (struct latency_candidate){
+		.name = f->name,
+		.linkage = f->name,
+		.binary = f->binary,
+		.entry_count = (uint32_t)f->address_count,
+		.return_count = (uint32_t)f->address_count,
+		.aliases = f->aliases,
+		.note = f->address_count > 1 ? "several functions have this name; they are "
+					       "measured as one"
+					     : "",
+		.refusal = kernel_refusal_of(kernel, f),
+		.caller = "",
+		.file = "",
+	};
+}
+
+int latency_candidates_of(const struct probed_files *files, const struct kernel_functions *kernel,
+	struct latency_candidates *ret_candidates)
+{
+	size_t user = probed_functions_count(files);
+	size_t count = user + (kernel ? kernel_functions_count(kernel) : 0);
 	struct latency_candidate *items = calloc(count + 1, sizeof(*items));
 	struct latency_candidates list = { .items = items, .count = count };
 
 	if (!items)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < user; i++)
 		items[i] = candidate_of(files, probed_functions_at(files, i));
+	for (size_t i = user; i < count; i++)
+		items[i] = kernel_candidate_of(kernel, kernel_functions_at(kernel, i - user));
+	list.excluded = kernel ? kernel_functions_excluded(kernel) : 0;
 	for (size_t i = 0; i < probed_files_count(files); i++) {
 		const struct probed_file file = probed_files_at(files, i);
 

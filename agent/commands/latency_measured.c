@@ -61,6 +61,42 @@ static int take_functions(struct taking *t)
 	return err;
 }
 
+static int take_kernel_function(struct taking *t, const struct kernel_function *f)
+{
+	uint32_t number;
+	int err = latency_report_function(t->report,
+		&(struct latency_identity){
+			.name = f->name,
+			.linkage = f->name,
+			.binary = f->binary,
+			.build_id = "",
+		},
+		&number);
+
+	if (err)
+		return err;
+	latency_report_factor(
+		t->report, number, latency_factor(sampler_latency(t->sampler), f->number));
+	return map_set(&t->numbers, f->number, number);
+}
+
+static int take_kernel_functions(struct taking *t)
+{
+	const struct kernel_functions *kernel = sampler_kernel_functions(t->sampler);
+	int err = 0;
+
+	if (!kernel)
+		return 0;
+	t->report->kernel_way = kernel_functions_way(kernel);
+	for (size_t i = 0; i < kernel_functions_count(kernel) && !err; i++) {
+		const struct kernel_function *f = kernel_functions_at(kernel, i);
+
+		if (!f->refusal)
+			err = take_kernel_function(t, f);
+	}
+	return err;
+}
+
 /* A key without a name is shown as a number. */
 static int name_key(struct taking *t, uint64_t key)
 {
@@ -97,6 +133,7 @@ static void on_cell(void *context, const struct latency_cell *cell)
 
 static int take_counts(const struct taking *t)
 {
+	const struct kernel_functions *kernel = sampler_kernel_functions(t->sampler);
 	struct latency_report *report = t->report;
 	struct latency_counts counts;
 	int err = latency_read_counts(sampler_latency(t->sampler), &counts);
@@ -109,8 +146,14 @@ static int take_counts(const struct taking *t)
 	report->lost[LATENCY_LOSS_evicted] = counts.evicted;
 	report->lost[LATENCY_LOSS_histograms_full] = counts.cells_full;
 	report->lost[LATENCY_LOSS_fiber_errors] = counts.fiber_errors;
+	report->lost[LATENCY_LOSS_missed] =
+		counts.missed + (kernel ? kernel_functions_missed(kernel) : 0);
 	report->estimated = counts.unmeasured;
 	report->hits = counts.hits;
+	report->stacks = sampler_latency_stacks(t->sampler);
+	report->stackless = counts.calls - MIN(counts.calls, report->stacks);
+	/* A hit of a kernel function costs less: the sum would be wrong. */
+	report->trap_ns = kernel ? 0 : latency_trap_ns(sampler_latency(t->sampler));
 	return 0;
 }
 
@@ -124,6 +167,8 @@ int latency_measured(struct sampler *sampler, struct latency_report *report)
 	map_init(&t.numbers, ABI_LATENCY_FUNCTIONS);
 	map_init(&t.named, ABI_LATENCY_CELLS);
 	err = take_functions(&t);
+	if (!err)
+		err = take_kernel_functions(&t);
 	if (!err)
 		err = latency_read(sampler_latency(sampler), on_cell, &t);
 	if (!err)

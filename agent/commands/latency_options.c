@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/commands/function_options.h"
 #include "agent/commands/latency.h"
 #include "agent/latency/latency_report.h"
-#include "agent/sampler/functions/glob.h"
 #include "agent/settings/cache_directory.h"
 #include "base/cleanup.h"
-
-enum { SHOWN_BYTES = 200 }; /* of a pattern in a message */
 
 static const uint64_t MS = 1000000;
 static const uint64_t MIN_INTERVAL_MS = 100, MAX_INTERVAL_MS = 3600000;
@@ -23,94 +21,27 @@ static int latency_options_refuse(const char *message)
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
-static int latency_options_refuse_pattern(
-	const char *option, const char *pattern, const char *problem)
-{
-	bool long_one = strlen(pattern) > SHOWN_BYTES;
-
-	fprintf(stderr, "fathom latency: %s '%.*s%s' %s\n", option, SHOWN_BYTES, pattern,
-		long_one ? "…" : "", problem);
-	return -EINVAL;
-}
-
-static void latency_options_unescape(char *text)
-{
-	char *to = text;
-
-	for (; *text; text++) {
-		if (*text == '\\' && text[1])
-			text++;
-		*to++ = *text;
-	}
-	*to = 0;
-}
-
-/*
- * Mappings have the paths of files, without symbolic links: /usr/bin/python3 is mapped as
- * /usr/bin/python3.11. An absolute path may exist only in a container.
- */
-static int latency_options_resolve(const char *option, struct function_pattern *pattern)
-{
-	autofree char *path = NULL;
-
-	if (!pattern->binary || !strchr(pattern->binary, '/'))
-		return 0;
-	if (glob_has_wildcards(pattern->binary))
-		return *pattern->binary == '/' || *pattern->binary == '*'
-			       ? 0
-			       : latency_options_refuse_pattern(option, pattern->text,
-					 "needs an absolute path before the colon, as the path has "
-					 "wildcards");
-	path = strdup(pattern->binary);
-	if (!path)
-		return -ENOMEM;
-	latency_options_unescape(path);
-	pattern->resolved = realpath(path, NULL);
-	if (pattern->resolved || (*path == '/' && errno == ENOENT))
-		return 0;
-	return errno == ENOMEM
-		       ? -ENOMEM
-		       : latency_options_refuse_pattern(option, pattern->text, strerror(errno));
-}
-
-static int latency_options_add_pattern(
-	const char *option, const char *text, struct function_patterns *patterns)
-{
-	const char *problem = "is too long, or there are too many of them";
-	int err = function_patterns_add(patterns, text, &problem);
-
-	if (err == -EINVAL || err == -E2BIG)
-		return latency_options_refuse_pattern(option, text, problem);
-	if (err)
-		return err;
-	return latency_options_resolve(option, &patterns->items[patterns->count - 1]);
-}
-
-static int latency_options_patterns(const struct config *config, enum setting id,
-	const char *option, struct function_patterns *patterns)
-{
-	const char *text = config_text(config, id);
-	autofree char *copy = text ? strdup(text) : NULL;
-	char *next = copy, *line;
-	int err = text && !copy ? -ENOMEM : 0;
-
-	while (!err && (line = strsep(&next, "\n")) != NULL)
-		err = latency_options_add_pattern(option, line, patterns);
-	return err;
-}
-
 static int latency_options_check_patterns(const struct latency_plan *plan)
 {
 	bool targeted = plan->command || plan->sampling.targeted;
 
-	if (!plan->wanted.count)
+	if (!plan->wanted.count && !plan->kernel_wanted.count)
+		return latency_options_refuse("-u or -k must name the functions to measure, for "
+					      "example -u 'main.*' or -k vfs_read");
+	if (plan->profile && plan->kernel_wanted.count)
 		return latency_options_refuse(
-			"-u must name the functions to measure, for example -u 'main.*'");
+			"-o has the callers of user functions: it cannot be combined with -k");
+	for (size_t i = 0; i < plan->kernel_wanted.count; i++)
+		if (plan->kernel_wanted.items[i].binary)
+			return function_options_refuse("latency", "-k",
+				plan->kernel_wanted.items[i].text,
+				"has a file before the colon, but -k names functions of the "
+				"kernel");
 	for (size_t i = 0; i < plan->wanted.count && !targeted; i++) {
 		const struct function_pattern *pattern = &plan->wanted.items[i];
 
 		if (!pattern->binary)
-			return latency_options_refuse_pattern("-u", pattern->text,
+			return function_options_refuse("latency", "-u", pattern->text,
 				"needs a program: -p PID, -- CMD, or a file as in -u "
 				"/usr/bin/app:PATTERN");
 	}
@@ -164,6 +95,9 @@ static int latency_options_outputs(const struct config *config, struct latency_p
 	if (plan->openmetrics && (!*plan->openmetrics || !strcmp(plan->openmetrics, "-")))
 		return latency_options_refuse(
 			"--openmetrics needs a file: standard output has the report");
+	plan->profile = config_text(config, SETTING_output);
+	if (plan->profile && (!*plan->profile || !strcmp(plan->profile, "-")))
+		return latency_options_refuse("-o needs a file: standard output has the report");
 	return 0;
 }
 
@@ -176,10 +110,14 @@ static int latency_options_read(const struct config *config, struct latency_plan
 	if (!err)
 		err = latency_options_outputs(config, plan);
 	if (!err)
-		err = latency_options_patterns(config, SETTING_function, "-u", &plan->wanted);
+		err = function_options_patterns(
+			config, SETTING_function, "latency", "-u", &plan->wanted);
 	if (!err)
-		err = latency_options_patterns(
-			config, SETTING_unwanted_function, "--exclude", &plan->unwanted);
+		err = function_options_patterns(
+			config, SETTING_kernel_function, "latency", "-k", &plan->kernel_wanted);
+	if (!err)
+		err = function_options_patterns(
+			config, SETTING_unwanted_function, "latency", "--exclude", &plan->unwanted);
 	if (!err)
 		err = sampling_options_processes(config, "latency", &plan->sampling);
 	if (!err)
@@ -187,7 +125,7 @@ static int latency_options_read(const struct config *config, struct latency_plan
 	return err ? err : cache_directory(config, &plan->cache_directory);
 }
 
-static void latency_options_sampler(const struct config *config, struct latency_plan *plan)
+void latency_plan_sampler(const struct config *config, struct latency_plan *plan)
 {
 	plan->sampler = (struct sampler_options){
 		.collect = plan->sampling.collect,
@@ -203,6 +141,7 @@ static void latency_options_sampler(const struct config *config, struct latency_
 int latency_plan(const struct config *config, struct latency_plan *ret_plan)
 {
 	struct latency_plan plan = {
+		.name = "latency",
 		.exclude_vendor = config_flag(config, SETTING_exclude_vendor),
 		.dry_run = config_flag(config, SETTING_dry_run),
 	};
@@ -212,7 +151,7 @@ int latency_plan(const struct config *config, struct latency_plan *ret_plan)
 		latency_plan_deinit(&plan);
 		return err;
 	}
-	latency_options_sampler(config, &plan);
+	latency_plan_sampler(config, &plan);
 	*ret_plan = plan;
 	return 0;
 }
@@ -222,6 +161,7 @@ void latency_plan_deinit(struct latency_plan *plan)
 	sampling_options_deinit(&plan->sampling);
 	function_patterns_deinit(&plan->wanted);
 	function_patterns_deinit(&plan->unwanted);
+	function_patterns_deinit(&plan->kernel_wanted);
 	free(plan->cache_directory);
 	*plan = (struct latency_plan){ 0 };
 }

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Runs `fathom latency` as planned. */
-#include "agent/commands/latency.h"
+#include <stdbool.h>
+
+struct latency_plan;
+
+/* What became of CMD. */
+struct latency_ended {
+	int exec_error; /* it could not be executed: a negative errno; 0 = it could */
+	bool command_ended;
+	int command_status; /* from waitpid(), if it has ended */
+};
 
 /* Returns a negative errno after printing the reason to stderr. */
-int latency_run(const struct latency_plan *plan);
+int latency_run(const struct latency_plan *plan, struct latency_ended *ret_ended);

@@ -23,24 +23,38 @@ static const char *reason_of(const struct probed_file *file)
 	}
 }
 
-static void say_file(const struct probed_file *file)
+static void say_file(const struct probed_file *file, const struct latency_plan *plan)
 {
 	if (file->state == PROBED_FILE_READY)
 		return;
 	if (file->err == -E2BIG)
 		fprintf(stderr,
-			"fathom latency: %s: the patterns name %zu functions, %d are possible at "
+			"fathom %s: %s: the patterns name %zu functions, %d are possible at "
 			"once; a narrower pattern or --exclude helps\n",
-			file->path, file->probeable, LATENCY_MAX_FUNCTIONS);
+			plan->name, file->path, file->probeable, LATENCY_MAX_FUNCTIONS);
 	else
-		fprintf(stderr, "fathom latency: %s: %s%s%s\n", file->path,
+		fprintf(stderr, "fathom %s: %s: %s%s%s\n", plan->name, file->path,
 			file->state == PROBED_FILE_NOT_ATTACHED ? file->step : "",
 			file->state == PROBED_FILE_NOT_ATTACHED ? ": " : "", reason_of(file));
 }
 
-static struct latency_tally tally_of(const struct probed_files *files)
+static struct latency_tally tally_of_kernel(const struct kernel_functions *kernel)
 {
 	struct latency_tally tally = { 0 };
+
+	for (size_t i = 0; kernel && i < kernel_functions_count(kernel); i++) {
+		if (kernel_functions_at(kernel, i)->refusal || kernel_functions_problem(kernel))
+			tally.refused++;
+		else
+			tally.measured++;
+	}
+	return tally;
+}
+
+static struct latency_tally tally_of(
+	const struct probed_files *files, const struct kernel_functions *kernel)
+{
+	struct latency_tally tally = tally_of_kernel(kernel);
 
 	for (size_t i = 0; i < probed_functions_count(files); i++) {
 		if (probed_functions_at(files, i)->state == PROBED_FUNCTION_MEASURED)
@@ -73,52 +87,69 @@ static bool say_patterns(const struct probed_files *files, const struct latency_
 
 		may_come |= !seen;
 		if (!probed_files_matches(files, i))
-			fprintf(stderr, "fathom latency: -u '%s': %s\n", pattern->text,
+			fprintf(stderr, "fathom %s: -u '%s': %s\n", plan->name, pattern->text,
 				seen ? "there is no such function"
 				     : "no process maps such a file so far");
 	}
 	return may_come;
 }
 
-static int say_begin(const struct probed_files *files, const struct latency_plan *plan)
+static int say_begin(const struct probed_files *files, const struct kernel_functions *kernel,
+	const struct latency_plan *plan)
 {
-	const struct latency_tally tally = tally_of(files);
+	const struct latency_tally tally = tally_of(files, kernel);
 	bool may_come = say_patterns(files, plan);
 
 	if (tally.refused && !plan->dry_run)
 		fprintf(stderr,
-			"fathom latency: %zu of the functions cannot be measured; --dry-run says "
-			"why\n",
-			tally.refused);
+			"fathom %s: %zu of the functions cannot be %s; --dry-run says why\n",
+			plan->name, tally.refused, plan->calls ? "traced" : "measured");
 	if (tally.measured || (plan->dry_run && tally.refused))
 		return 0;
 	if (!may_come || plan->dry_run) {
-		fprintf(stderr, "fathom latency: there is nothing to measure%s\n",
-			plan->command ? "; if CMD starts another program, name that: -u "
-					"/path/of/program:PATTERN"
-				      : "");
+		fprintf(stderr, "fathom %s: there is nothing to %s%s\n", plan->name,
+			plan->calls ? "trace" : "measure",
+			plan->command && plan->wanted.count
+				? "; if CMD starts another program, name that: -u "
+				  "/path/of/program:PATTERN"
+				: "");
 		return -ENOENT;
 	}
-	fprintf(stderr, "fathom latency: waiting for a process with such functions\n");
+	fprintf(stderr, "fathom %s: waiting for a process with such functions\n", plan->name);
 	return 0;
 }
 
-static int say_end(const struct probed_files *files)
+static int say_end(const struct probed_files *files, const struct kernel_functions *kernel,
+	const struct latency_plan *plan)
 {
-	if (tally_of(files).measured)
+	if (tally_of(files, kernel).measured)
 		return 0;
-	fprintf(stderr, "fathom latency: no process had such functions\n");
+	fprintf(stderr, "fathom %s: no process had such functions\n", plan->name);
 	return -ENOENT;
 }
 
-int latency_say_files(
-	const struct probed_files *files, const struct latency_plan *plan, bool begins)
+int latency_say_kernel(const struct kernel_functions *kernel, const struct latency_plan *plan)
+{
+	const char *problem = kernel ? kernel_functions_problem(kernel) : NULL;
+
+	if (problem)
+		fprintf(stderr, "fathom %s: kernel functions cannot be probed: %s\n", plan->name,
+			problem);
+	for (size_t i = 0; kernel && i < plan->kernel_wanted.count; i++)
+		if (kernel_functions_were_chosen(kernel) && !kernel_functions_matches(kernel, i))
+			fprintf(stderr, "fathom %s: -k '%s': the kernel has no such function\n",
+				plan->name, plan->kernel_wanted.items[i].text);
+	return problem && !plan->dry_run ? -EOPNOTSUPP : 0;
+}
+
+int latency_say_files(const struct probed_files *files, const struct kernel_functions *kernel,
+	const struct latency_plan *plan, bool begins)
 {
 	for (size_t i = 0; i < probed_files_count(files); i++) {
 		const struct probed_file file = probed_files_at(files, i);
 
 		if (begins || file.state == PROBED_FILE_CHANGED)
-			say_file(&file);
+			say_file(&file, plan);
 	}
-	return begins ? say_begin(files, plan) : say_end(files);
+	return begins ? say_begin(files, kernel, plan) : say_end(files, kernel, plan);
 }

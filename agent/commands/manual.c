@@ -161,6 +161,8 @@ static const struct entry http_entries[] = {
 	{ "POST /debug/pprof/symbol", "returns no names; exists because pprof expects it" },
 	{ "GET /api/profiles?from=&to=", "JSON list of the stored profiles (ms since 1970)" },
 	{ "GET /api/profiles/PATH", "one stored profile" },
+	{ "GET /api/latency?from=&to=",
+		"JSON: how long functions took in recent windows (ms since 1970)" },
 	{ "GET /metrics", "OpenMetrics text" },
 	{ "GET /status", "JSON: settings, sizes, what was lost, own CPU" },
 	{ "GET /healthy, /-/healthy", "200 while the agent runs" },

@@ -24,6 +24,7 @@
 #include "agent/settings/log_options.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 
 enum {
 	HOTTEST = 10,
@@ -305,6 +306,7 @@ static int record(struct record *r)
 	if (err)
 		return err;
 	r->plan.sampler.loop = r->loop;
+	descriptors_raise_limit();
 	err = sampler_create(&r->plan.sampler, &r->sampler, &failure);
 	if (err) {
 		explain_failure(&failure, err);

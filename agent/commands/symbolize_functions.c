@@ -20,8 +20,8 @@ void symbolize_print_functions(FILE *out, const struct index *index)
 	for (size_t i = 0; i < index_function_count(index); i++) {
 		if (!index_function(index, i, &f))
 			continue;
-		fprintf(out, "%" PRIx64 " %" PRIx32 " %" PRIx32 " ", f.address, f.flags,
-			f.stack_check);
+		fprintf(out, "%" PRIx64 " %" PRIx32 " %" PRIx32 " %" PRIx32 " ", f.address, f.flags,
+			f.stack_check, f.restart_off);
 		print_returns(out, index, i, &f);
 		fprintf(out, " %s\t%s\n", f.linkage, f.name);
 	}

@@ -30,6 +30,7 @@
 #include "agent/top/view.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 
 enum {
@@ -336,6 +337,7 @@ static int top_make(struct top *t, const struct config *config)
 	if (err)
 		return err;
 	options.loop = t->loop;
+	descriptors_raise_limit();
 	err = sampler_create(&options, &t->sampler, &failure);
 	if (err)
 		explain_failure(&failure, err);

@@ -31,15 +31,26 @@ static uint64_t budget_step(struct budget *b, double used)
 	return MIN(b->current_hz + MAX(b->current_hz / 4, 1), b->wanted_hz);
 }
 
-uint64_t budget_look(struct budget *b, uint64_t cpu_ns, uint64_t now_ns)
+uint64_t budget_look(struct budget *b, const struct budget_cost *cost, uint64_t now_ns)
 {
-	uint64_t last_time = b->last_time_ns, last_cpu = b->last_cpu_ns;
+	const struct budget last = *b;
+	double elapsed_ns = (double)(now_ns - last.last_time_ns);
 
 	b->last_time_ns = now_ns;
-	b->last_cpu_ns = cpu_ns;
-	if (!last_time || now_ns <= last_time || cpu_ns < last_cpu || b->share <= 0)
+	b->last_cpu_ns = cost->cpu_ns;
+	b->last_probes_ns = cost->probes_ns;
+	if (!last.last_time_ns || now_ns <= last.last_time_ns || cost->cpu_ns < last.last_cpu_ns ||
+		cost->probes_ns < last.last_probes_ns || b->share <= 0)
 		return b->current_hz;
-	b->used = (double)(cpu_ns - last_cpu) / (double)(now_ns - last_time);
+	b->used = (double)(cost->cpu_ns - last.last_cpu_ns) / elapsed_ns;
+	b->probes_used = (double)(cost->probes_ns - last.last_probes_ns) / elapsed_ns;
 	b->current_hz = budget_step(b, b->used);
 	return b->current_hz;
+}
+
+double budget_for_probes(const struct budget *b)
+{
+	if (b->share <= 0)
+		return -1;
+	return b->used < 0 ? b->share : MAX(b->share - b->used, 0.0);
 }

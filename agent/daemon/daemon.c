@@ -55,14 +55,20 @@ void daemon_share_budget(struct daemon *d)
 	sampler_set_builds_share(d->sampler, d->settings.cpu_share / 2);
 }
 
+void daemon_share_with_probes(struct daemon *d)
+{
+	sampler_latency_allow(d->sampler, budget_for_probes(&d->budget));
+}
+
 static void on_budget(void *context)
 {
 	struct daemon *d = context;
+	const struct budget_cost cost = { daemon_sampling_cpu_ns(d), daemon_probes_cpu_ns(d) };
 	uint64_t before = d->budget.current_hz, hz;
 
 	loop_step(d->loop, "frequency");
-	hz = budget_look(&d->budget, daemon_sampling_cpu_ns(d), clock_monotonic_ns());
-
+	hz = budget_look(&d->budget, &cost, clock_monotonic_ns());
+	daemon_share_with_probes(d);
 	if (hz == before)
 		return;
 	log_info("the sampling frequency changed to keep the CPU budget", "hz=%llu",
@@ -160,6 +166,17 @@ static const char *explain_socket(int err)
 	       : err == -EADDRINUSE ? "another program has it, or it is not a socket"
 	       : err == -EINVAL     ? "it must be an absolute path of less than 108 bytes"
 				    : strerror(-err);
+}
+
+static int make_probes(struct daemon *d)
+{
+	autofree char *message = NULL;
+	int err = daemon_probes_create(
+		&d->config, sampler_metrics_to_add(d->sampler), &d->probes, &message);
+
+	if (err)
+		fprintf(stderr, "fathom agent: %s\n", message ? message : strerror(-err));
+	return err;
 }
 
 /* Without the socket that nobody asked for, the agent does its work. */
@@ -267,6 +284,8 @@ static int daemon_make(struct daemon *d)
 		err = make_store(d);
 	if (!err)
 		err = make_export(d);
+	if (!err)
+		err = make_probes(d);
 	return err ? err : make_serve(d);
 }
 
@@ -277,6 +296,7 @@ static void daemon_unmake(struct daemon *d)
 	/* It uses the sampler's metrics until it ends. */
 	daemon_export_destroy(d->export, EXPORT_GRACE_NS);
 	sampler_destroy(d->sampler);
+	daemon_probes_destroy(d->probes);
 	store_destroy(d->store);
 	loop_destroy(d->loop);
 	if (d->clock_fd >= 0)
@@ -303,6 +323,19 @@ static int start_timers(struct daemon *d)
 	return err;
 }
 
+/* A machine that cannot measure functions is sampled all the same. */
+static void start_probes(struct daemon *d)
+{
+	autofree char *message = NULL;
+	int err = daemon_probes_set(d->sampler, &d->config, &message);
+	const char *why = message ? message : strerror(-err);
+
+	if (!err)
+		return;
+	log_error("functions cannot be measured, ignoring `probes`", "error=\"%s\"", why);
+	daemon_probes_refused(d->probes, why);
+}
+
 static int daemon_serve(struct daemon *d)
 {
 	int err;
@@ -311,6 +344,7 @@ static int daemon_serve(struct daemon *d)
 	d->started_real_ns = clock_real_ns();
 	daemon_share_budget(d);
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
+	daemon_share_with_probes(d);
 	err = sampler_start(d->sampler);
 	if (!err)
 		err = start_timers(d);
@@ -318,9 +352,10 @@ static int daemon_serve(struct daemon *d)
 		fprintf(stderr, "fathom agent: cannot start sampling: %s\n", strerror(-err));
 		return err;
 	}
+	start_probes(d);
 	d->ready = true;
-	notify_send("READY=1");
 	daemon_announce(d);
+	notify_send("READY=1");
 	err = loop_run(d->loop);
 	(void)sampler_stop(d->sampler);
 	daemon_seal_last(d);

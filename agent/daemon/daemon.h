@@ -9,3 +9,8 @@
 /* Runs until SIGTERM or SIGINT; returns the exit status. Takes ownership of CONFIG, which a reload
  * replaces by parsing ARGV again. */
 int daemon_run(struct config *config, int argc, char **argv);
+/*
+ * Whether an agent would start with CONFIG, as far as its settings are concerned. Returns -EINVAL,
+ * and in *RET_MESSAGE, the caller's to free, what is wrong with which setting; or -ENOMEM.
+ */
+int daemon_check(const struct config *config, char **ret_message);

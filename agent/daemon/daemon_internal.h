@@ -6,6 +6,7 @@
 #include "agent/daemon/budget.h"
 #include "agent/settings/config.h"
 #include "agent/daemon/export.h"
+#include "agent/daemon/probes.h"
 #include "agent/loop/loop.h"
 #include "agent/loop/turn_stats.h"
 #include "agent/server/serve/serve.h"
@@ -40,6 +41,7 @@ struct daemon {
 	struct sampler *sampler;
 	struct store *store; /* NULL = no local store */
 	struct daemon_export *export; /* NULL = no remote store */
+	struct daemon_probes *probes;
 	struct serve *serve; /* NULL = HTTP is off */
 	const char *http_socket; /* path of its socket file; NULL = none */
 	char *token; /* of the HTTP address; NULL only before it is made */
@@ -105,10 +107,18 @@ unsigned int daemon_open_fds(void); /* 0 if unknown */
 /* CPU time of the BPF program; 0 if the kernel does not account it. */
 uint64_t daemon_bpf_ns(const struct daemon *d);
 uint64_t daemon_clients_cpu_ns(const struct daemon *d); /* what HTTP clients have cost */
-/* CPU time for the CPU budget: ours, without what clients have cost, and that of BPF. */
+/*
+ * CPU time for the CPU budget: ours, without what clients have cost, and that of BPF without
+ * measuring functions.
+ */
 uint64_t daemon_sampling_cpu_ns(const struct daemon *d);
+/* What measuring functions has cost: BPF, and the traps in the measured programs. */
+uint64_t daemon_probes_cpu_ns(const struct daemon *d);
+uint64_t daemon_probe_traps_ns(const struct daemon *d);
 /* Gives index builds their half of the CPU budget. */
 void daemon_share_budget(struct daemon *d);
+/* Gives measuring functions what sampling leaves of it. */
+void daemon_share_with_probes(struct daemon *d);
 
 /* status.c */
 int daemon_write_status(void *context, struct buffer *out);

@@ -33,6 +33,7 @@ enum {
 struct daemon_export {
 	struct exporter *exporter;
 	struct debuginfo *debuginfo; /* NULL = nothing is uploaded */
+	struct keep_debug keep_debug;
 	struct metrics *metrics;
 	struct metrics unused; /* metrics of reports that another report has counted */
 	uint64_t settings_hash;
@@ -142,6 +143,7 @@ static int make_debuginfo(struct daemon_export *e, const struct export_settings 
 		.remotes = remotes,
 		.directory = cache_directory,
 		.strip = keep_debug_in_sandbox,
+		.context = &e->keep_debug,
 		.metrics = e->metrics,
 	};
 
@@ -182,6 +184,7 @@ static int create(const struct config *config, struct export_settings *settings,
 	if (!e)
 		return -ENOMEM;
 	e->metrics = metrics;
+	keep_debug_init(&e->keep_debug);
 	export_fill_options(config, settings, &stores, &options);
 	options.metrics = metrics;
 	err = exporter_create(&options, &e->exporter, ret_message);
@@ -222,6 +225,7 @@ void daemon_export_destroy(struct daemon_export *e, uint64_t grace_ns)
 		return;
 	debuginfo_destroy(e->debuginfo);
 	exporter_destroy(e->exporter, grace_ns);
+	keep_debug_deinit(&e->keep_debug);
 	relabel_destroy(e->relabel);
 	labels_deinit(&e->external);
 	free(e->environment);

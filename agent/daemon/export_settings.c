@@ -65,6 +65,12 @@ static int name_store(
 	return 0;
 }
 
+static int export_settings_refuse_store(const struct config *config, char **ret_message)
+{
+	return config_refuse(config, SETTING_remote_store_address, ret_message,
+		": there are more than %d remote stores", EXPORT_STORES_LIMIT);
+}
+
 /* Moves CONFIG's external labels to *RET_EXTERNAL, unless it is NULL. */
 static int export_settings_add_store(struct export_settings *s, const struct config *config,
 	struct labels *ret_external, char **ret_message)
@@ -80,7 +86,7 @@ static int export_settings_add_store(struct export_settings *s, const struct con
 	}
 	if (err || s->store_count == EXPORT_STORES_LIMIT) {
 		remote_settings_deinit(&settings);
-		return err ? 0 : -E2BIG;
+		return err ? 0 : export_settings_refuse_store(config, ret_message);
 	}
 	s->stores[s->store_count] = settings;
 	return name_store(s, s->store_count++, config, ret_message);

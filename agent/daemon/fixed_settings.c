@@ -28,6 +28,8 @@ static bool can_change(enum setting id)
 		SETTING_series_max,
 		SETTING_include_env_var,
 		SETTING_debuginfo_upload,
+		SETTING_probe_series_max,
+		SETTING_probe_series_max_idle,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(changeable); i++) {

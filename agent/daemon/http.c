@@ -71,10 +71,23 @@ uint64_t daemon_clients_cpu_ns(const struct daemon *d)
 uint64_t daemon_sampling_cpu_ns(const struct daemon *d)
 {
 	uint64_t own_ns = clock_cpu_ns(), clients_ns = daemon_clients_cpu_ns(d);
+	uint64_t bpf_ns = daemon_bpf_ns(d), probes_ns = sampler_latency_cost(d->sampler).bpf_ns;
 
 	/* Two clocks: the thread's may be ahead of the process's by a little. */
-	return own_ns - MIN(own_ns, clients_ns) + daemon_bpf_ns(d) +
+	return own_ns - MIN(own_ns, clients_ns) + bpf_ns - MIN(bpf_ns, probes_ns) +
 	       sampler_builds_charged_ns(d->sampler) + sampler_file_helper_cpu_ns(d->sampler);
+}
+
+uint64_t daemon_probes_cpu_ns(const struct daemon *d)
+{
+	const struct sampler_latency_cost cost = sampler_latency_cost(d->sampler);
+
+	return cost.bpf_ns + cost.trap_ns;
+}
+
+uint64_t daemon_probe_traps_ns(const struct daemon *d)
+{
+	return sampler_latency_cost(d->sampler).trap_ns;
 }
 
 static void write_turns(const struct daemon *d, struct buffer *out)
@@ -132,7 +145,8 @@ static int write_metrics(void *context, struct buffer *out)
 		{ "fathom_overhead_cpu_seconds_total", "part=\"user\"",
 			"CPU time of the agent itself, by part: user (its process), bpf (its BPF "
 			"programs), index_builds (its child processes), file_helper (the child "
-			"that reads files of other processes)",
+			"that reads files of other processes), probe_traps (estimated: what "
+			"probes of functions cost the programs besides)",
 			EXPOSITION_COUNTER, http_seconds(clock_cpu_ns()) },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"bpf\"", "", EXPOSITION_COUNTER,
 			http_seconds(daemon_bpf_ns(d)) },
@@ -140,6 +154,8 @@ static int write_metrics(void *context, struct buffer *out)
 			EXPOSITION_COUNTER, http_seconds(sampler_builds_cpu_ns(d->sampler)) },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"file_helper\"", "",
 			EXPOSITION_COUNTER, http_seconds(sampler_file_helper_cpu_ns(d->sampler)) },
+		{ "fathom_overhead_cpu_seconds_total", "part=\"probe_traps\"", "",
+			EXPOSITION_COUNTER, http_seconds(daemon_probe_traps_ns(d)) },
 		{ "fathom_http_cpu_seconds_total", "",
 			"CPU time of the agent spent on HTTP clients", EXPOSITION_COUNTER,
 			http_seconds(clients.cpu_ns) },
@@ -166,6 +182,7 @@ static int write_metrics(void *context, struct buffer *out)
 	exposition_counters(out, sampler_metrics(d->sampler));
 	exposition_figures(out, figures, ARRAY_SIZE(figures));
 	write_turns(d, out);
+	daemon_probes_write_metrics(d->probes, out);
 	if (d->export)
 		daemon_export_write_metrics(d->export, out);
 	return exposition_end(out);
@@ -215,6 +232,15 @@ static int open_profile(void *context, const char *path, int *ret_fd)
 	const struct daemon *d = context;
 
 	return d->store ? store_open(d->store, path, ret_fd) : -ENOENT;
+}
+
+/* ---- function latency ----------------------------------------------------------------------- */
+
+static int write_latency(void *context, int64_t from_ms, int64_t to_ms, struct buffer *out)
+{
+	const struct daemon *d = context;
+
+	return daemon_probes_write_history(d->probes, from_ms, to_ms, out);
 }
 
 /* ---- profiles on demand --------------------------------------------------------------------- */
@@ -345,6 +371,7 @@ void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers)
 		.not_ready = not_ready,
 		.profiles = write_profiles,
 		.profile_file = open_profile,
+		.latency = write_latency,
 		.profile_begin = http_begin_profile,
 		.profile_cancel = cancel_profile,
 		.reload = http_reload,

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "symbolizer/sandbox/sandbox.h"
 
 /* It copies in small pieces at the lowest priority, which takes little memory but much time. */
 static const struct sandbox_limits limits = {
@@ -15,8 +14,22 @@ static const struct sandbox_limits limits = {
 	.cpu_seconds = 60,
 	.output_bytes = KEEP_DEBUG_MAX_BYTES,
 };
-enum { LOOK_MS = 1000 };
+enum {
+	LOOK_MS = 1000,
+	IDLE_END = 5, /* looks at a child that sleeps all the time; then its file does not answer */
+};
 static const uint64_t WALL_LIMIT_NS = UINT64_C(300000000000);
+
+void keep_debug_init(struct keep_debug *k)
+{
+	*k = (struct keep_debug){ .left_count = 0 };
+	pthread_mutex_init(&k->lock, NULL);
+}
+
+void keep_debug_deinit(struct keep_debug *k)
+{
+	pthread_mutex_destroy(&k->lock);
+}
 
 /* 0 if the child has ended or must be ended. */
 static int wait_for_end(struct sandbox *s, int stop_fd)
@@ -33,7 +46,9 @@ static int wait_for_end(struct sandbox *s, int stop_fd)
 
 		if (now_ns >= end_ns)
 			return -EAGAIN;
-		ready = poll(waited, ARRAY_SIZE(waited), (int)((end_ns - now_ns) / 1000000) + 1);
+		ready = poll(waited, ARRAY_SIZE(waited), LOOK_MS);
+		if (!ready && sandbox_idle_looks(s) >= IDLE_END)
+			return -ETIMEDOUT;
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		if (waited[1].revents)
@@ -44,16 +59,30 @@ static int wait_for_end(struct sandbox *s, int stop_fd)
 	}
 }
 
-/*
- * A child whose file does not answer cannot be ended before it does. Uploads wait for that, but not
- * the end of the agent.
- */
-static void end_early(struct sandbox *s, int stop_fd)
+/* Forgets the children that are gone by now. Returns whether one more may be left behind. */
+static bool keep_debug_has_room(struct keep_debug *k)
 {
-	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
+	unsigned int left = 0;
 
-	while (!sandbox_kill(s) && poll(&stop, 1, LOOK_MS) <= 0)
-		;
+	pthread_mutex_lock(&k->lock);
+	for (unsigned int i = 0; i < k->left_count; i++)
+		if (!sandbox_reap(&k->left[i]))
+			k->left[left++] = k->left[i];
+	k->left_count = left;
+	pthread_mutex_unlock(&k->lock);
+	return left < KEEP_DEBUG_LEFT;
+}
+
+/* A child whose file does not answer cannot be ended before it does. */
+static void keep_debug_end_early(struct keep_debug *k, struct sandbox *s)
+{
+	if (sandbox_kill(s))
+		return;
+	pthread_mutex_lock(&k->lock);
+	/* Another thread, about to end, may have taken the room. */
+	if (k->left_count < KEEP_DEBUG_LEFT)
+		k->left[k->left_count++] = *s;
+	pthread_mutex_unlock(&k->lock);
 }
 
 static int keep_debug_judge(enum sandbox_outcome outcome, int error)
@@ -77,16 +106,18 @@ static int keep_debug_judge(enum sandbox_outcome outcome, int error)
 int keep_debug_in_sandbox(void *context, int elf_fd, int output_fd, int stop_fd)
 {
 	struct sandbox_result result = { 0 };
+	struct keep_debug *k = context;
 	enum sandbox_outcome outcome;
 	struct sandbox s;
 	int err;
 
-	(void)context;
+	if (!keep_debug_has_room(k))
+		return -ETIMEDOUT;
 	if (sandbox_start(elf_fd, output_fd, &limits, &s))
 		return -EAGAIN;
 	err = wait_for_end(&s, stop_fd);
 	if (err) {
-		end_early(&s, stop_fd);
+		keep_debug_end_early(k, &s);
 		return err;
 	}
 	outcome = sandbox_finish(&s, &result);

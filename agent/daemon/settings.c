@@ -8,6 +8,7 @@
 #include "agent/sampler/process/selection.h"
 #include "agent/settings/log_options.h"
 #include "agent/settings/sampling_options.h"
+#include "agent/daemon/daemon.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/fixed_settings.h"
 #include "agent/daemon/notify.h"
@@ -109,11 +110,23 @@ int daemon_settings_read(
 	if (!err)
 		err = daemon_export_check(config, ret_message);
 	if (!err)
+		err = daemon_probes_check(config, ret_message);
+	if (!err)
 		err = read_selection(config, &s.selection, ret_message);
 	if (err)
 		return err;
 	*ret_settings = s;
 	return 0;
+}
+
+int daemon_check(const struct config *config, char **ret_message)
+{
+	struct daemon_settings settings;
+	int err = daemon_settings_read(config, &settings, ret_message);
+
+	if (!err)
+		selection_destroy(settings.selection);
+	return err;
 }
 
 /* An unchanged budget keeps the frequency it has reached. */
@@ -126,6 +139,7 @@ static void apply_budget(struct daemon *d, const struct daemon_settings *old)
 		return;
 	daemon_share_budget(d);
 	budget_init(&d->budget, new->cpu_share, new->frequency_hz);
+	daemon_share_with_probes(d);
 	if (d->budget.current_hz != before)
 		daemon_set_frequency(d);
 	if (daemon_schedule_budget(d))
@@ -197,15 +211,43 @@ static int read_again(const struct daemon *d, struct config *ret_config,
 	return 0;
 }
 
+/* Without memory the probes stay those of the new settings, with the old labels. */
+static void restore_probes(struct daemon *d)
+{
+	autofree char *message = NULL;
+
+	if (daemon_probes_set(d->sampler, &d->config, &message) ||
+		daemon_probes_reload(d->probes, &d->config, &message))
+		log_error("the probes could not be restored, ignoring", "%s", "");
+}
+
+static int apply_probes(struct daemon *d, const struct config *config, char **ret_message)
+{
+	int err = daemon_probes_set(d->sampler, config, ret_message);
+
+	if (err)
+		return err;
+	err = daemon_probes_reload(d->probes, config, ret_message);
+	if (err)
+		restore_probes(d);
+	return err;
+}
+
 /* The stores come last of what can fail: daemon_export_reload() changes all or nothing. */
 static int apply_what_can_fail(struct daemon *d, const struct config *config, char **ret_message)
 {
 	char *token = NULL;
 	int err = token_get(config, d->cache_directory, &token, ret_message);
 
-	if (!err)
+	if (err)
+		return err;
+	err = apply_probes(d, config, ret_message);
+	if (!err) {
 		err = daemon_export_reload(&d->export, config, sampler_metrics_to_add(d->sampler),
 			d->cache_directory, ret_message);
+		if (err)
+			restore_probes(d);
+	}
 	if (err) {
 		secret_free(&token);
 		return err;

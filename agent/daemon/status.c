@@ -168,19 +168,23 @@ static void write_cpu(struct json *j, const struct daemon *d)
 	const uint64_t own = clock_cpu_ns(), bpf = daemon_bpf_ns(d);
 	const uint64_t builds = sampler_builds_cpu_ns(d->sampler);
 	const uint64_t files = sampler_file_helper_cpu_ns(d->sampler);
+	const uint64_t traps = daemon_probe_traps_ns(d);
 
 	json_object(j, "cpu");
 	json_decimal(j, "budget_percent", d->settings.cpu_share * 100, 3);
-	json_decimal(j, "used_percent", status_percent(own + bpf + builds + files, elapsed), 3);
+	json_decimal(
+		j, "used_percent", status_percent(own + bpf + builds + files + traps, elapsed), 3);
 	if (d->budget.used < 0)
 		json_null(j, "recent_percent");
 	else
-		json_decimal(j, "recent_percent", d->budget.used * 100, 3);
+		json_decimal(
+			j, "recent_percent", (d->budget.used + d->budget.probes_used) * 100, 3);
 	json_decimal(j, "own_seconds", status_seconds(own), 3);
 	json_decimal(j, "bpf_seconds", status_seconds(bpf), 3);
 	json_decimal(j, "http_seconds", status_seconds(daemon_clients_cpu_ns(d)), 3);
 	json_decimal(j, "index_builds_seconds", status_seconds(builds), 3);
 	json_decimal(j, "file_helper_seconds", status_seconds(files), 3);
+	json_decimal(j, "probe_traps_seconds", status_seconds(traps), 3);
 	json_close(j);
 }
 
@@ -330,6 +334,7 @@ int daemon_write_status(void *context, struct buffer *out)
 	write_trouble(&j, d);
 	write_store(&j, d);
 	write_export(&j, d);
+	daemon_probes_write_status(d->probes, &j);
 	write_counters(&j, sampler_metrics(d->sampler));
 	json_close(&j);
 	json_finish(&j);

@@ -240,6 +240,8 @@ void daemon_sealed(void *context, const struct sealed_window *window)
 	d->windows++;
 	loop_step(d->loop, "trimming the store");
 	daemon_trim_store(d);
+	loop_step(d->loop, "function latency");
+	daemon_probes_window(d->probes, window, sampler_symbolize(d->sampler));
 	if (!profile_sample_count(window->profile))
 		return;
 	sources = report_window_sources(

@@ -17,7 +17,7 @@ static uint64_t latency_candidates_probed(const struct latency_candidates *c, ui
 		if (c->items[i].refusal)
 			continue;
 		count++;
-		probes += 1 + (uint64_t)c->items[i].return_count;
+		probes += (uint64_t)MAX(c->items[i].entry_count, 1U) + c->items[i].return_count;
 	}
 	*ret_probes = probes;
 	return count;
@@ -46,9 +46,10 @@ static void latency_candidate_put_names(struct buffer *out, const struct latency
 
 static void latency_candidate_put_probed(struct buffer *out, const struct latency_candidate *c)
 {
-	char entry[24];
+	char entry[24] = "-";
 
-	snprintf(entry, sizeof(entry), "0x%" PRIx64, c->address);
+	if (c->address)
+		snprintf(entry, sizeof(entry), "0x%" PRIx64, c->address);
 	buffer_printf(out, "%18s %8" PRIu32 "  ", entry, c->return_count);
 	latency_candidate_put_names(out, c);
 	buffer_printf(out, "%s%s\n", *c->note ? ": " : "", c->note);

@@ -12,7 +12,9 @@
 struct latency_candidate {
 	/* Foreign bytes, borrowed; never NULL. */
 	const char *name, *linkage, *binary;
-	uint64_t address; /* ELF address of the entry; 0 = it exists only inlined */
+	uint64_t
+		address; /* ELF address of the entry; 0 = it exists only inlined, or the kernel's */
+	uint32_t entry_count; /* of kernel functions, those with this name; 0 = one entry */
 	uint32_t return_count;
 	uint32_t aliases; /* further names of the same code that patterns name */
 	/* "" or the end of a sentence about the function: what is special about its probes. */

@@ -53,7 +53,7 @@ _Static_assert(
 		LATENCY_ROW_ABOVE,
 	"rows of the histogram");
 
-static unsigned int latency_row_of(uint32_t bucket)
+unsigned int latency_row(uint32_t bucket)
 {
 	uint64_t begin = abi_latency_bucket_start(bucket);
 
@@ -66,7 +66,7 @@ void latency_rows_of(const struct latency_sums *sums, struct latency_rows *ret_r
 {
 	*ret_rows = (struct latency_rows){ 0 };
 	for (uint32_t i = 0; i < ABI_LATENCY_BUCKETS; i++)
-		ret_rows->calls[latency_row_of(i)] += sums->buckets[i];
+		ret_rows->calls[latency_row(i)] += sums->buckets[i];
 }
 
 void latency_duration(double ns, char text[LATENCY_DURATION_BYTES])

@@ -34,6 +34,8 @@ enum { LATENCY_ROWS = 43, LATENCY_ROW_ABOVE = LATENCY_ROWS - 1 };
 struct latency_rows {
 	uint64_t calls[LATENCY_ROWS];
 };
+/* The row that BUCKET belongs to. */
+unsigned int latency_row(uint32_t bucket);
 void latency_rows_of(const struct latency_sums *sums, struct latency_rows *ret_rows);
 
 /* Room for the longest text of a duration, `18446744073s`. */

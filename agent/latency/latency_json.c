@@ -86,7 +86,8 @@ static int latency_json_put_function(struct json *j, const struct latency_report
 	json_text(j, "linkage_name", identity->linkage);
 	json_text(j, "binary", identity->binary);
 	json_text(j, "build_id", identity->build_id);
-	latency_json_put_address(j, "address", identity->address);
+	if (identity->address)
+		latency_json_put_address(j, "address", identity->address);
 	json_number(j, "measured_one_in", function->factor);
 	latency_sums_of_function(function, &sums);
 	latency_json_put_sums(j, &sums);
@@ -101,6 +102,14 @@ static void latency_json_put_losses(struct json *j, const struct latency_report 
 	json_object(j, "not_counted");
 	for (enum latency_loss loss = 0; loss < LATENCY_LOSSES; loss++)
 		json_number(j, latency_loss_name(loss), report->lost[loss]);
+	json_close(j);
+}
+
+static void latency_json_put_stacks(struct json *j, const struct latency_report *report)
+{
+	json_object(j, "stacks");
+	json_number(j, "calls", report->stacks);
+	json_number(j, "not_taken", report->stackless);
 	json_close(j);
 }
 
@@ -123,8 +132,12 @@ int latency_json(const struct latency_report *report, bool is_interval, struct b
 	json_number(&j, "calls", latency_report_calls(report));
 	json_number(&j, "estimated", report->estimated);
 	latency_json_put_losses(&j, report);
+	if (report->has_stacks && !is_interval)
+		latency_json_put_stacks(&j, report);
 	json_number(&j, "hits", report->hits);
 	json_number(&j, "trap_ns", report->trap_ns);
+	if (report->kernel_way)
+		json_text(&j, "kernel_functions_by", report->kernel_way);
 	json_array(&j, "functions");
 	for (size_t i = 0; !err && i < report->function_count; i++)
 		err = latency_json_put_function(&j, report, &report->functions[order[i]]);

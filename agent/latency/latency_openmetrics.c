@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/latency/latency_exposition.h"
 #include "agent/latency/latency_figures.h"
 #include "base/cleanup.h"
-#include "base/utf8.h"
 
 enum {
 	/* Shorter calls than 64 ns are one bucket: reading the clock twice takes as long. */
@@ -30,30 +30,12 @@ struct openmetrics {
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Appends `NAME="VALUE"`, of which VALUE may be any bytes. */
-static void openmetrics_put_label(struct buffer *out, const char *name, const char *value)
-{
-	buffer_printf(out, "%s=\"", name);
-	for (const char *at = value; *at;) {
-		size_t length = utf8_length(at, strlen(at));
-
-		if (*at == '\n')
-			buffer_string(out, "\\n");
-		else if (*at == '"' || *at == '\\')
-			buffer_printf(out, "\\%c", *at);
-		else
-			buffer_append(out, length ? at : "?", length ? length : 1);
-		at += MAX(length, (size_t)1);
-	}
-	buffer_string(out, "\"");
-}
-
 static int openmetrics_put_short(struct openmetrics *o, const struct latency_identity *identity)
 {
 	o->labels.size = 0;
-	openmetrics_put_label(&o->labels, "function", identity->name);
+	latency_exposition_label(&o->labels, "function", identity->name);
 	buffer_string(&o->labels, ",");
-	openmetrics_put_label(&o->labels, "binary", identity->binary);
+	latency_exposition_label(&o->labels, "binary", identity->binary);
 	return o->labels.error;
 }
 
@@ -67,7 +49,7 @@ static int openmetrics_put_long(
 
 	openmetrics_put_short(o, identity);
 	buffer_string(&o->labels, ",");
-	openmetrics_put_label(&o->labels, "build_id", identity->build_id);
+	latency_exposition_label(&o->labels, "build_id", identity->build_id);
 	buffer_printf(&o->labels, ",address=\"0x%" PRIx64 "\"", identity->address);
 	err = o->labels.error;
 	if (!err)
@@ -106,46 +88,20 @@ static int openmetrics_count_labels(struct openmetrics *o)
 
 /* ---- histograms ------------------------------------------------------------------------------ */
 
-static void openmetrics_put_sample(
-	struct openmetrics *o, const char *suffix, const char *le, uint64_t count)
-{
-	buffer_printf(o->out, "fathom_function_latency_seconds%s{", suffix);
-	buffer_append(o->out, o->labels.bytes, o->labels.size);
-	if (le)
-		buffer_printf(o->out, ",le=\"%s\"", le);
-	buffer_printf(o->out, "} %" PRIu64 "\n", count);
-}
-
-/*
- * A bound belongs to its bucket and times are whole nanoseconds, so a row that ends below 1024 ns
- * has the bound 1023 ns.
- */
-static void openmetrics_put_bucket(struct openmetrics *o, unsigned int row, uint64_t count)
-{
-	char le[32];
-
-	snprintf(le, sizeof(le), "%.13g", (double)((UINT64_C(2) << row) - 1) / 1e9);
-	openmetrics_put_sample(o, "_bucket", le, count);
-}
-
 static int openmetrics_put_histogram(struct openmetrics *o, const struct latency_sums *sums)
 {
 	struct latency_rows rows;
-	uint64_t count = 0;
+	const struct latency_exposition exposition = {
+		.labels = o->labels.bytes,
+		.labels_size = o->labels.size,
+		.rows = &rows,
+		.total_ns = sums->total_ns,
+		.first_row = FIRST_ROW,
+		.last_row = LATENCY_ROW_ABOVE - 2,
+	};
 
 	latency_rows_of(sums, &rows);
-	for (unsigned int row = 0; row < LATENCY_ROW_ABOVE; row++) {
-		count += rows.calls[row];
-		if (row >= FIRST_ROW && row + 1 < LATENCY_ROW_ABOVE)
-			openmetrics_put_bucket(o, row, count);
-	}
-	count += rows.calls[LATENCY_ROW_ABOVE];
-	openmetrics_put_sample(o, "_bucket", "+Inf", count);
-	openmetrics_put_sample(o, "_count", NULL, count);
-	buffer_string(o->out, "fathom_function_latency_seconds_sum{");
-	buffer_append(o->out, o->labels.bytes, o->labels.size);
-	buffer_printf(o->out, "} %" PRIu64 ".%09" PRIu64 "\n", sums->total_ns / 1000000000,
-		sums->total_ns % 1000000000);
+	latency_exposition_histogram(o->out, &exposition);
 	return o->out->error ? o->out->error : o->labels.error;
 }
 
@@ -160,7 +116,7 @@ static int openmetrics_put_key(struct openmetrics *o, const struct latency_histo
 		&o->labels, ",%s=\"%" PRIu64 "\"", latency_by_name(o->report->by), histogram->key);
 	if (*name) {
 		buffer_string(&o->labels, ",");
-		openmetrics_put_label(&o->labels,
+		latency_exposition_label(&o->labels,
 			o->report->by == ABI_LATENCY_BY_PROCESS ? "comm" : "name", name);
 	}
 	latency_sums_add(&sums, histogram);
@@ -189,10 +145,7 @@ static int openmetrics_put_functions(struct openmetrics *o)
 	autofree uint32_t *order = NULL;
 	int err = latency_report_order(o->report, &order);
 
-	buffer_string(o->out, "# TYPE fathom_function_latency_seconds histogram\n"
-			      "# UNIT fathom_function_latency_seconds seconds\n"
-			      "# HELP fathom_function_latency_seconds Time from entry to return of "
-			      "a function.\n");
+	latency_exposition_head(o->out);
 	for (size_t i = 0; !err && i < o->report->function_count; i++) {
 		if (!o->report->functions[order[i]].calls)
 			break;

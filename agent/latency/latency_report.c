@@ -401,6 +401,7 @@ int latency_report_since(const struct latency_report *now, const struct latency_
 	report.hits = latency_minus(now->hits, before->hits);
 	report.estimated = latency_minus(now->estimated, before->estimated);
 	report.trap_ns = now->trap_ns;
+	report.kernel_way = now->kernel_way;
 	*ret_report = report;
 	return 0;
 }

@@ -5,6 +5,7 @@
  * to return, or one for each goroutine, process or cgroup. Plain data: it knows no probe, process
  * or index. Names are foreign bytes; each output makes them safe for itself.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,9 +26,9 @@ uint64_t latency_bucket_last(uint32_t bucket);
 struct latency_identity {
 	const char *name; /* demangled */
 	const char *linkage;
-	const char *binary; /* path of the file */
+	const char *binary; /* path of the file; "kernel", or a module in brackets */
 	const char *build_id; /* hexadecimal; "" = none */
-	uint64_t address; /* ELF address of the entry */
+	uint64_t address; /* ELF address of the entry; 0 = it is the kernel's */
 };
 
 struct latency_bucket {
@@ -66,6 +67,10 @@ struct latency_report {
 	uint64_t lost[LATENCY_LOSSES]; /* calls */
 	uint64_t estimated; /* calls that were not measured, but are counted as others were */
 	uint64_t hits; /* of probes: entries and returns */
+	bool has_stacks; /* the callers' stacks were taken: */
+	uint64_t stacks, stackless; /* measured calls with a stack in the profile, and without */
+	/* How kernel functions were probed, "fentry/fexit"; NULL: none were. Static. */
+	const char *kernel_way;
 	uint64_t trap_ns; /* what a hit costs the program on this machine; 0 = not measured */
 	struct latency_function *functions;
 	size_t function_count, function_capacity;

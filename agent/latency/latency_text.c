@@ -249,9 +249,11 @@ static void latency_text_put_cost(struct buffer *out, const struct latency_repor
 		buffer_printf(
 			out, ", about %s each: %s of CPU time in the measured programs", each, all);
 	}
-	if (!report->trap_ns)
+	if (!report->trap_ns && !report->kernel_way)
 		buffer_string(out, ", each about 12us of the program's time on a virtual machine, "
 				   "less on hardware");
+	if (report->kernel_way)
+		buffer_printf(out, "; those of kernel functions by %s", report->kernel_way);
 	if (report->trap_ns && report->duration_ns)
 		buffer_printf(
 			out, ", %.1f%% of one CPU", 100 * cost_ns / (double)report->duration_ns);

@@ -18,7 +18,9 @@ static uint32_t frame_key_context(
 {
 	if (profile_frame_kind(frame) == PROFILE_KIND_KERNEL)
 		return profile_frame_tenant(frame);
-	return frame->module == anon_module ? process : 0;
+	if (frame->module == anon_module)
+		return process;
+	return frame->flags & PROFILE_FRAME_FUNCTION;
 }
 
 size_t frame_key(uint32_t anon_module, uint32_t process, const struct profile_frame *frame,

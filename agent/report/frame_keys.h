@@ -11,7 +11,9 @@
 struct frame_key {
 	uint64_t address; /* for callers, of the call instruction */
 	uint32_t module;
-	uint32_t context; /* process of a private frame, tenant of a kernel address; else 0 */
+	/* Process of a private frame, tenant of a kernel address; else PROFILE_FRAME_FUNCTION or 0
+	 */
+	uint32_t context;
 	uint32_t position, reserved; /* runtime frames only; other keys are shorter */
 };
 

@@ -113,6 +113,8 @@ static int create_latency(struct sampler *sampler, const struct sampler_options 
 	const char *step = "";
 	int err = sampler_latency_create(sampler, options, &step);
 
+	if (!err)
+		err = sampler_probes_create(sampler);
 	return err ? sampler_fail(failure, step, "", err) : 0;
 }
 
@@ -146,13 +148,15 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 		&(struct note_call){ .call = SAMPLER_CALL_CREATE, .options = options });
 	window_processes_init(&sampler->sealed_processes);
 	sampler->loop = options->loop;
-	sampler->proc_fd = sampler->statm_fd = -1;
+	sampler->proc_fd = sampler->statm_fd = sampler->probes_timer = -1;
 	build_ids_init(&sampler->build_ids, &sampler->metrics);
 	sampler->sealed = options->sealed;
 	sampler->full = options->full;
 	sampler->wants_file = options->wants_file;
 	sampler->take_file = options->take_file;
 	sampler->sealed_context = options->sealed_context;
+	if (options->trace)
+		sampler->trace = *options->trace;
 	err = file_helper_start(&sampler->file_helper, &sampler->metrics);
 	if (!err)
 		err = sampler_runtimes_init(sampler);
@@ -190,6 +194,7 @@ void sampler_destroy(struct sampler *sampler)
 	debuginfod_destroy(sampler->debuginfod);
 	sampler_samples_deinit(sampler);
 	unwind_destroy(take(sampler->unwind));
+	sampler_probes_destroy(sampler);
 	sampler_latency_destroy(sampler);
 	collect_destroy(sampler->collect);
 	sampler->collect = NULL;

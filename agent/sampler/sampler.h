@@ -22,6 +22,7 @@
 
 struct sampler;
 struct sampler_latency_options;
+struct sampler_trace_options;
 
 struct sampler_options {
 	struct collect_options collect; /* its handlers, probes and metrics are ignored */
@@ -54,6 +55,8 @@ struct sampler_options {
 	void *sealed_context; /* of the four callbacks */
 	/* Functions to be measured (agent/sampler/sampler_latency.h); NULL = none. Borrowed. */
 	const struct sampler_latency_options *latency;
+	/* Trace them instead (agent/sampler/sampler_trace.h); NULL = no. Borrowed. */
+	const struct sampler_trace_options *trace;
 	bool follow; /* profile only FOLLOW_PID and its descendants */
 	uint32_t follow_pid;
 };

@@ -3,12 +3,14 @@
 /* struct sampler, shared by the sampler's own files. */
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/sampler_latency.h"
+#include "agent/sampler/sampler_trace.h"
 #include "agent/sampler/build_share.h"
 #include "agent/sampler/files/build_ids.h"
 #include "agent/sampler/files/file_helper.h"
 #include "agent/sampler/losses.h"
 #include "agent/sampler/jit_maps/jit_maps.h"
 #include "agent/sampler/kernel_symbols/kernel_symbols.h"
+#include "agent/sampler/latency_probes/latency_probes.h"
 #include "agent/sampler/memory/memory_guard.h"
 #include "agent/sampler/memory/module_sweeper.h"
 #include "agent/sampler/module_indexes/module_indexes.h"
@@ -78,7 +80,16 @@ struct sampler {
 	struct runtimes runtimes;
 	struct latency *latency; /* NULL: no functions are measured */
 	struct probed_files *probed_files; /* likewise; but there in a dry run */
+	struct kernel_latency *kernel_latency; /* NULL: no kernel functions are measured */
+	struct kernel_functions *kernel_functions; /* likewise; but there in a dry run */
 	struct measured_pids measured_pids;
+	struct sampler_trace_options trace; /* no callbacks: nothing is traced */
+	struct trace_fetches trace_fetches;
+	struct latency_probes *latency_probes;
+	struct latency *latency_of_probes; /* NULL = there are none */
+	struct kernel_latency *kernel_latency_of_probes; /* NULL = none on kernel functions */
+	int probes_timer; /* -1 = none */
+	struct window_latency sealed_latency; /* of the window that was passed on last */
 };
 
 /* wiring_records.c: collect's handlers with the sampler as context. */
@@ -109,6 +120,10 @@ int sampler_processes_create(struct sampler *sampler);
 /* wiring_waits.c */
 int sampler_waits_create(struct sampler *sampler, double off_cpu_share);
 
+/* wiring_kernel_latency.c: called by wiring_latency.c; does nothing if no functions are wanted */
+int sampler_kernel_latency_create(
+	struct sampler *sampler, const struct sampler_options *options, const char **ret_step);
+void sampler_kernel_latency_destroy(struct sampler *sampler);
 /* wiring_latency.c: does nothing where no functions are measured */
 /* The collector and the module indexes must exist. */
 int sampler_latency_create(
@@ -116,13 +131,38 @@ int sampler_latency_create(
 void sampler_latency_destroy(struct sampler *sampler);
 /* PID is one of those that are followed, or no longer. */
 void sampler_latency_follow(struct sampler *sampler, uint32_t pid, bool follow);
+/* Whether functions are measured in P. */
+bool sampler_latency_selects(const struct sampler *sampler, const struct process *p);
 void sampler_latency_mapped(
-	struct sampler *sampler, const struct process *p, const struct mapping *mapping);
+	struct sampler *sampler, struct process *p, const struct mapping *mapping);
 void sampler_latency_index(
 	struct sampler *sampler, const struct module *module, const struct index *index);
 void sampler_latency_keep(const struct sampler *sampler);
 void sampler_latency_forget(struct sampler *sampler, const struct module *module);
 void sampler_latency_upkeep(struct sampler *sampler);
+
+/* As struct probed_files_options has them, with the sampler as context. */
+int sampler_open_probed(
+	void *context, const struct process *p, const struct mapping *mapping, int *ret_fd);
+int sampler_want_functions(void *context, const struct process *p, const struct mapping *mapping);
+int sampler_check_probed(void *context, const struct module *module, int fd);
+bool sampler_fibers_of(
+	void *context, const struct index *index, struct abi_runtime_process *ret_how);
+
+/* wiring_trace.c: does nothing where nothing is traced */
+void sampler_trace_event(struct sampler *sampler, const struct abi_trace_event *event);
+void sampler_trace_chosen(void *context, const char *path, int fd,
+	const struct probed_function *functions, size_t count);
+void sampler_trace_exit(struct sampler *sampler, uint32_t pid, uint32_t tid);
+
+/* wiring_probes.c: named probes */
+/* The tables, the collector and the module indexes must exist. */
+int sampler_probes_create(struct sampler *sampler);
+void sampler_probes_destroy(struct sampler *sampler);
+void sampler_probes_upkeep(struct sampler *sampler);
+/* Adds what was measured since the last window to WINDOW and to its processes. */
+void sampler_probes_seal(struct sampler *sampler, struct sealed_window *window);
+void sampler_probes_forget_sealed(struct sampler *sampler);
 
 /* wiring_symbolize.c */
 /* The tables must exist. */

@@ -23,21 +23,37 @@ static struct process_facts sealing_facts_of(const struct process *p)
 	return facts;
 }
 
+/* Whether W has generation NUMBER now, or nothing is known about it. */
+static bool sealing_describe_process(
+	struct processes *processes, uint32_t number, struct window_processes *w)
+{
+	const struct process *p;
+	struct process_facts facts;
+
+	if (window_processes_find(w, number))
+		return true;
+	p = processes_find(processes, number);
+	if (!p)
+		return true;
+	facts = sealing_facts_of(p);
+	return window_processes_add(w, &facts) == 0;
+}
+
 void sealing_describe(const struct profile *profile, struct processes *processes,
 	struct metrics *metrics, struct window_processes *w)
 {
 	for (size_t i = 0; i < profile_sample_count(profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(profile, i);
-		const struct process *p;
-		struct process_facts facts;
 
-		if (window_processes_find(w, sample->process))
-			continue;
-		p = processes_find(processes, sample->process);
-		if (!p)
-			continue;
-		facts = sealing_facts_of(p);
-		if (window_processes_add(w, &facts))
+		if (!sealing_describe_process(processes, sample->process, w))
 			metrics_add(metrics, METRIC_SAMPLES_NOT_DESCRIBED, sample->count);
 	}
+}
+
+void sealing_describe_latency(
+	struct window_latency *latency, struct processes *processes, struct window_processes *w)
+{
+	for (size_t i = 0; i < latency->cell_count; i++)
+		if (!sealing_describe_process(processes, latency->cells[i].process, w))
+			latency->losses.not_described++;
 }

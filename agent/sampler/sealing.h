@@ -6,6 +6,7 @@
  */
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/profile/profile.h"
+#include "agent/sampler/seam/window_latency.h"
 #include "agent/sampler/seam/window_processes.h"
 #include "base/metrics.h"
 
@@ -15,3 +16,6 @@
  */
 void sealing_describe(const struct profile *profile, struct processes *processes,
 	struct metrics *metrics, struct window_processes *w);
+/* Adds the generations that called functions; those that do not fit are counted in LATENCY. */
+void sealing_describe_latency(
+	struct window_latency *latency, struct processes *processes, struct window_processes *w);

@@ -9,16 +9,20 @@
 #include "agent/sampler/sampler_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/failure.h"
 #include "base/foreign.h"
 
 /* ---- which processes ------------------------------------------------------------------------ */
 
-static bool on_selects(void *context, const struct process *p)
+bool sampler_latency_selects(const struct sampler *sampler, const struct process *p)
 {
-	const struct sampler *sampler = context;
-
 	return !sampler->measured_pids.is_filter ||
 	       measured_pids_have(&sampler->measured_pids, p->pid);
+}
+
+static bool on_selects(void *context, const struct process *p)
+{
+	return sampler_latency_selects(context, p);
 }
 
 static void tell_pids(struct sampler *sampler, bool changed)
@@ -51,7 +55,7 @@ static struct module_opener latency_opener(const struct sampler *sampler)
 		.build_ids = &sampler->build_ids.reader };
 }
 
-static int on_open_probed(
+int sampler_open_probed(
 	void *context, const struct process *p, const struct mapping *mapping, int *ret_fd)
 {
 	const struct module_opener opener = latency_opener(context);
@@ -59,22 +63,40 @@ static int on_open_probed(
 	return module_open(&opener, p->pid, mapping, NULL, ret_fd);
 }
 
-static int on_want_functions(void *context, const struct process *p, const struct mapping *mapping)
+int sampler_want_functions(void *context, const struct process *p, const struct mapping *mapping)
 {
 	const struct sampler *sampler = context;
 
 	return module_indexes_want_functions(sampler->module_indexes, p, mapping);
 }
 
-static bool on_is_unchanged(void *context, const struct module *module, int fd)
+/*
+ * Whether NOW is the file that MODULE was made for. A module whose file did not answer when it was
+ * mapped has only the numbers of the mapping.
+ */
+static bool is_file_of(const struct module *module, const struct file_id *now)
 {
-	struct file_id now;
+	const struct file_id *file = &module->id.file;
+	static const struct file_hash unread;
 
-	(void)context;
-	return !foreign_state(fd, &now) && file_id_equal(&now, &module->id.file);
+	if (!file_hash_equal(&module->id.content, &unread))
+		return file_id_equal(now, file);
+	return now->device == file->device && now->inode == file->inode;
 }
 
-static bool on_fibers(void *context, const struct index *index, struct abi_runtime_process *ret_how)
+int sampler_check_probed(void *context, const struct module *module, int fd)
+{
+	struct file_id now;
+	int err = foreign_state(fd, &now);
+
+	(void)context;
+	if (err)
+		return failure_is_transient(err) ? err : -ESTALE;
+	return is_file_of(module, &now) ? 0 : -ESTALE;
+}
+
+bool sampler_fibers_of(
+	void *context, const struct index *index, struct abi_runtime_process *ret_how)
 {
 	const struct sampler *sampler = context;
 
@@ -82,7 +104,7 @@ static bool on_fibers(void *context, const struct index *index, struct abi_runti
 }
 
 void sampler_latency_mapped(
-	struct sampler *sampler, const struct process *p, const struct mapping *mapping)
+	struct sampler *sampler, struct process *p, const struct mapping *mapping)
 {
 	bool held = p->pid == sampler->intake.options.follow_pid && !p->replaced;
 
@@ -94,6 +116,8 @@ void sampler_latency_mapped(
 		return;
 	if (sampler->probed_files)
 		probed_files_mapped(sampler->probed_files, p, mapping);
+	if (sampler->latency_probes)
+		latency_probes_mapped(sampler->latency_probes, p, mapping);
 }
 
 void sampler_latency_index(
@@ -101,6 +125,8 @@ void sampler_latency_index(
 {
 	if (sampler->probed_files)
 		probed_files_index(sampler->probed_files, module, index);
+	if (sampler->latency_probes)
+		latency_probes_index(sampler->latency_probes, module, index);
 }
 
 void sampler_latency_keep(const struct sampler *sampler)
@@ -113,6 +139,8 @@ void sampler_latency_forget(struct sampler *sampler, const struct module *module
 {
 	if (sampler->probed_files)
 		probed_files_forget(sampler->probed_files, module);
+	if (sampler->latency_probes)
+		latency_probes_forget(sampler->latency_probes, module);
 }
 
 void sampler_latency_upkeep(struct sampler *sampler)
@@ -121,6 +149,7 @@ void sampler_latency_upkeep(struct sampler *sampler)
 		latency_tick(sampler->latency, clock_monotonic_ns());
 	if (sampler->probed_files)
 		probed_files_check(sampler->probed_files);
+	sampler_probes_upkeep(sampler);
 }
 
 int sampler_latency_add_path(struct sampler *sampler, const char *path, bool program)
@@ -152,7 +181,9 @@ int sampler_latency_add_path(struct sampler *sampler, const char *path, bool pro
 static int latency_probe_create(
 	struct sampler *sampler, const struct sampler_options *options, const char **ret_step)
 {
-	struct bpf_object *object = collect_probe_object(sampler->collect, "latency");
+	struct bpf_object *object = collect_probe_object(sampler->collect,
+		options->trace ? trace_probe_name()
+			       : latency_probe_name(options->collect.call_stacks));
 
 	if (options->latency->dry_run)
 		return 0;
@@ -176,6 +207,8 @@ int sampler_latency_create(
 	for (size_t i = 0; pids->is_filter && i < collect->tgid_count; i++)
 		(void)measured_pids_add(pids, collect->tgids[i]);
 	err = latency_probe_create(sampler, options, ret_step);
+	if (!err)
+		err = sampler_kernel_latency_create(sampler, options, ret_step);
 	if (err)
 		return err;
 	*ret_step = "allocate memory";
@@ -183,15 +216,17 @@ int sampler_latency_create(
 		&(struct probed_files_options){
 			.wanted = &latency->wanted,
 			.unwanted = &latency->unwanted,
+			.roots = latency->roots,
 			.exclude_vendor = latency->exclude_vendor,
 			.dry_run = latency->dry_run,
 			.max_functions = latency->max_functions,
 			.latency = sampler->latency,
 			.selects = on_selects,
-			.open = on_open_probed,
-			.want = on_want_functions,
-			.is_unchanged = on_is_unchanged,
-			.fibers = on_fibers,
+			.open = sampler_open_probed,
+			.want = sampler_want_functions,
+			.check_file = sampler_check_probed,
+			.chosen = sampler->trace.chosen ? sampler_trace_chosen : NULL,
+			.fibers = sampler_fibers_of,
 			.context = sampler,
 		},
 		&sampler->probed_files);
@@ -200,6 +235,7 @@ int sampler_latency_create(
 void sampler_latency_destroy(struct sampler *sampler)
 {
 	probed_files_destroy(take(sampler->probed_files));
+	sampler_kernel_latency_destroy(sampler);
 	latency_destroy(take(sampler->latency));
 }
 
@@ -213,6 +249,11 @@ const struct latency *sampler_latency(const struct sampler *sampler)
 	return sampler->latency;
 }
 
+uint64_t sampler_latency_stacks(const struct sampler *sampler)
+{
+	return aggregator_calls(&sampler->aggregator);
+}
+
 void sampler_latency_comm(struct sampler *sampler, uint32_t pid, char *comm, size_t size)
 {
 	const struct process *p = processes_of_pid(sampler->processes, pid);
@@ -223,4 +264,8 @@ void sampler_latency_comm(struct sampler *sampler, uint32_t pid, char *comm, siz
 void sampler_latency_detach(struct sampler *sampler)
 {
 	probed_files_detach(sampler->probed_files);
+	if (sampler->kernel_functions)
+		kernel_functions_detach(sampler->kernel_functions);
+	if (sampler->latency)
+		latency_sweep_all(sampler->latency);
 }

@@ -12,11 +12,19 @@ enum {
 
 static void on_program(void *context, struct process *p)
 {
+	const struct sampler *sampler = context;
+
 	sampler_program_known(context, p);
+	if (sampler->latency_probes)
+		latency_probes_process(sampler->latency_probes, p);
 }
 
 static void on_ended(void *context, struct process *p)
 {
+	const struct sampler *sampler = context;
+
+	if (sampler->latency_probes)
+		latency_probes_ended(sampler->latency_probes, p);
 	sampler_process_ended(context, p);
 	if (!p->superseded)
 		sampler_latency_follow(context, p->pid, false);
@@ -33,6 +41,8 @@ static void on_forked(void *context, struct process *parent, struct process *chi
 
 	jit_maps_forked(
 		sampler->jit_maps, parent, child, intake_newest_sample_ns(&sampler->intake));
+	if (sampler->latency_probes)
+		latency_probes_process(sampler->latency_probes, child);
 }
 
 static void on_forget(void *context, struct process *p)

@@ -17,6 +17,18 @@ static void on_switch_out(void *context, uint64_t time_ns, const struct abi_swit
 	intake_sample(&sampler->intake, time_ns, &switch_out->sample);
 }
 
+static void on_call(void *context, uint64_t time_ns, const struct abi_call *call)
+{
+	struct sampler *sampler = context;
+
+	intake_sample(&sampler->intake, time_ns, &call->sample);
+}
+
+static void on_trace(void *context, const struct abi_trace_event *event)
+{
+	sampler_trace_event(context, event);
+}
+
 static void on_unfinished(void *context, uint64_t time_ns, const struct abi_unfinished *unfinished)
 {
 	struct sampler *sampler = context;
@@ -89,6 +101,7 @@ static void on_exit(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid
 	struct sampler *sampler = context;
 
 	waits_thread_ended(sampler->waits, tid);
+	sampler_trace_exit(sampler, tgid, tid);
 	intake_exit(&sampler->intake, time_ns, tgid, tid);
 }
 
@@ -119,6 +132,8 @@ void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_hand
 	*ret_handlers = (struct collect_handlers){
 		.tick = on_tick,
 		.switch_out = on_switch_out,
+		.call = on_call,
+		.trace = on_trace,
 		.unfinished = on_unfinished,
 		.wake = on_wake,
 		.sightings = on_sightings,

@@ -5,6 +5,7 @@
  */
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/collect/tables.h"
+#include "agent/sampler/probes/probes.h"
 
 int sampler_unwind_create(struct sampler *sampler, uint32_t without)
 {
@@ -183,6 +184,7 @@ static void sampler_aggregator_init(struct sampler *sampler)
 	aggregator_init(&sampler->aggregator, &(struct aggregator_options){
 						      .resolver = &sampler->resolver,
 						      .metrics = &sampler->metrics,
+						      .call_type = PROBE_latency_stacks,
 						      .profile = on_profile,
 						      .next_tap = on_next_tap,
 						      .left = on_left,
@@ -212,7 +214,8 @@ int sampler_samples_init(struct sampler *sampler, const struct sampler_options *
 			.processes = sampler->processes,
 			.metrics = &sampler->metrics,
 			.limit_bytes = pending_walks_limit(
-				options->collect.off_cpu_share, options->memory_limit_bytes),
+				options->collect.call_stacks ? 1 : options->collect.off_cpu_share,
+				options->memory_limit_bytes),
 			.whole_stacks = options->collect.without & MECHANISM_PACKED_STACKS,
 			.module_state = sampler_module_state,
 			.request_module = on_request_module,

@@ -105,6 +105,7 @@ static void on_unwind_tick(void *context)
 static void on_tend_probes(void *context)
 {
 	sampler_latency_upkeep(context);
+	(void)sampler_latency_open_again(context);
 }
 
 /* The cache's limit may have been lowered since the last run. From here on commits keep it. */

@@ -46,6 +46,7 @@ static void sampler_forget_sealed(struct sampler *sampler)
 {
 	window_processes_deinit(&sampler->sealed_processes);
 	window_processes_init(&sampler->sealed_processes);
+	sampler_probes_forget_sealed(sampler);
 	symbolize_begin(sampler->symbolize, NULL);
 }
 
@@ -71,6 +72,7 @@ static void on_sealed(void *context, const struct sealed_window *window)
 	if (!sampler->sealed)
 		return;
 	described = sampler_describe(sampler, window);
+	sampler_probes_seal(sampler, &described);
 	sampler->sealed(sampler->sealed_context, &described);
 	sampler_forget_sealed(sampler);
 }

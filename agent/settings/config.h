@@ -17,7 +17,9 @@ enum config_command {
 	IN_UPLOAD = 1 << 4,
 	IN_TOP = 1 << 5,
 	IN_LATENCY = 1 << 6,
-	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT | IN_UPLOAD | IN_TOP | IN_LATENCY,
+	IN_TRACE = 1 << 7,
+	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT | IN_UPLOAD | IN_TOP | IN_LATENCY |
+		 IN_TRACE,
 };
 
 enum setting_type {
@@ -78,14 +80,20 @@ int config_parse(struct config *config, enum config_command command, int argc, c
 void config_deinit(struct config *config);
 /*
  * Loads a YAML file. Its keys are the names of settings; a list is a sequence (whose items may
- * contain commas) or a comma-separated text. `remote-stores` and `relabel_configs` are lists of
- * mappings (agent/settings/config_lists.h). The environment and the command line take precedence.
- * On error nothing of the file is applied, and *RET_MESSAGE, the caller's to free, names line, key
- * and problem. PATH may be a pipe, which must deliver everything within five seconds.
+ * contain commas) or a comma-separated text. `remote-stores`, `relabel_configs` and `probes` are
+ * lists of mappings (agent/settings/config_lists.h). The environment and the command line take
+ * precedence. On error nothing of the file is applied, and *RET_MESSAGE, the caller's to free,
+ * names line, key and problem. PATH may be a pipe, which must deliver everything within five
+ * seconds.
  */
 int config_load(struct config *config, const char *path, char **ret_message);
 /* What a name in the file takes. */
-enum config_kind { CONFIG_UNKNOWN, CONFIG_VALUE, CONFIG_LIST };
+enum config_kind {
+	CONFIG_UNKNOWN,
+	CONFIG_VALUE,
+	CONFIG_LIST,
+	CONFIG_MAPPING, /* of names to values; also a list of `NAME=VALUE` */
+};
 enum config_kind config_kind_named(const struct config *config, const char *name);
 /* Sets one setting by name, from LINE of the file. -ENOENT: COMMAND has no such setting. */
 int config_set_named(struct config *config, const char *name, const char *text, unsigned int line);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The settings file: one YAML mapping from setting names to scalars, or for lists to sequences of
- * scalars; `remote-stores` and `relabel_configs` are sequences of such mappings, with their own
- * names. Everything else is refused with its line, also duplicate names and nulls, so that nothing
- * in the file is silently ignored. A bad file changes nothing: values go into a copy first.
+ * scalars; `remote-stores`, `relabel_configs` and `probes` are sequences of such mappings, with
+ * their own names. Everything else is refused with its line, also duplicate names and nulls, so
+ * that nothing in the file is silently ignored. A bad file changes nothing: values go into a copy
+ * first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +34,10 @@ static const struct section file_section = { config_kind_named, config_set_named
 static const struct section store_section = { config_store_kind, config_store_set,
 	config_store_add };
 static const struct section rule_section = { config_rule_kind, config_rule_set, config_rule_add };
+static const struct section probe_section = { config_probe_kind, config_probe_set,
+	config_probe_add };
+static const struct section label_section = { config_label_kind, config_label_set,
+	config_probe_add };
 
 /* Names seen in one mapping so far. */
 struct keys {
@@ -70,12 +75,23 @@ static int next(struct reader *r, yaml_event_t *event)
 		"not YAML:", r->parser.problem ? r->parser.problem : "unreadable");
 }
 
+static bool is_of_a_probe(const struct section *section)
+{
+	return section == &probe_section || section == &label_section;
+}
+
 static int complain_value(struct reader *r, const yaml_mark_t *mark, const char *key)
 {
 	const char *wants = config_wants_named(key);
 	autofree char *text = NULL;
+	int length = 0;
 
-	if (!wants || asprintf(&text, "%s: must be %s", key, wants) < 0)
+	if (is_of_a_probe(r->section))
+		length = asprintf(&text, "%s: %s", r->section == &label_section ? "labels" : key,
+			r->config->lists->probes.problem);
+	else if (wants)
+		length = asprintf(&text, "%s: must be %s", key, wants);
+	if (length < 0)
 		text = NULL;
 	return config_file_complain(r, mark, "not a valid value for", text ? text : key);
 }
@@ -127,7 +143,7 @@ static int read_sequence(struct reader *r, const char *key, const yaml_event_t *
 				r, &event.start_mark, "only plain values may be in", key);
 		else if (!end)
 			err = set_value(r, key, &event, true);
-		else if (!items && r->section != &rule_section)
+		else if (!items && r->section != &rule_section && !is_of_a_probe(r->section))
 			err = r->section->set(
 				r->config, key, "", (unsigned int)start->start_mark.line + 1);
 		yaml_event_delete(&event);
@@ -179,6 +195,22 @@ static int check_rule(struct reader *r, const yaml_mark_t *mark)
 	return config_file_complain(r, mark, "relabel_configs:", colon ? colon + 2 : message);
 }
 
+static int check_probe(struct reader *r, const yaml_mark_t *mark)
+{
+	struct config_probes *probes = &r->config->lists->probes;
+	int err = config_probes_check(probes);
+
+	return err == -EINVAL ? config_file_complain(r, mark, "probes:", probes->problem) : err;
+}
+
+static int config_file_add_entry(struct reader *r, unsigned int line)
+{
+	if (r->section == &rule_section)
+		return config_add_rule(r->config);
+	return r->section == &probe_section ? config_add_probe(r->config, line)
+					    : config_add_store(r->config, line);
+}
+
 /* Reads one entry of a list of mappings; EVENT starts it. */
 static int config_file_read_entry(struct reader *r, const char *key, const yaml_event_t *event)
 {
@@ -188,15 +220,15 @@ static int config_file_read_entry(struct reader *r, const char *key, const yaml_
 	if (event->type != YAML_MAPPING_START_EVENT)
 		return config_file_complain(
 			r, &event->start_mark, "expected `name: value` lines in", key);
-	if (r->section == &rule_section)
-		err = config_add_rule(r->config);
-	else
-		err = config_add_store(r->config, (unsigned int)event->start_mark.line + 1);
+	err = config_file_add_entry(r, (unsigned int)event->start_mark.line + 1);
 	if (err == -E2BIG)
 		return config_file_complain(r, &event->start_mark, "too many entries in", key);
 	if (!err)
 		err = read_mapping(r, &keys);
-	return err ? err : check_rule(r, &event->start_mark);
+	if (err)
+		return err;
+	return r->section == &probe_section ? check_probe(r, &event->start_mark)
+					    : check_rule(r, &event->start_mark);
 }
 
 static int config_file_read_entries(
@@ -228,12 +260,27 @@ static const struct section *entry_section(const struct reader *r, const char *k
 		return NULL;
 	if (!strcmp(key, "remote-stores"))
 		return &store_section;
+	if (!strcmp(key, "probes"))
+		return &probe_section;
 	return strcmp(key, "relabel_configs") ? NULL : &rule_section;
+}
+
+/* Reads the mapping that is the value of a probe's `labels`. */
+static int config_file_read_labels(struct reader *r)
+{
+	autocall(keys_deinit) struct keys keys = { 0 };
+	int err;
+
+	r->section = &label_section;
+	err = read_mapping(r, &keys);
+	r->section = &probe_section;
+	return err;
 }
 
 static int config_file_read_value(struct reader *r, const char *key)
 {
 	const struct section *entries = entry_section(r, key);
+	enum config_kind kind = entries ? CONFIG_LIST : r->section->kind(r->config, key);
 	yaml_event_t event;
 	int err = next(r, &event);
 
@@ -245,9 +292,11 @@ static int config_file_read_value(struct reader *r, const char *key)
 		err = config_file_complain(r, &event.start_mark, "expected a list for", key);
 	else if (event.type == YAML_SCALAR_EVENT)
 		err = set_value(r, key, &event, false);
+	else if (event.type == YAML_MAPPING_START_EVENT && kind == CONFIG_MAPPING)
+		err = config_file_read_labels(r);
 	else if (event.type != YAML_SEQUENCE_START_EVENT)
 		err = config_file_complain(r, &event.start_mark, "expected a value for", key);
-	else if (r->section->kind(r->config, key) == CONFIG_LIST)
+	else if (kind == CONFIG_LIST || kind == CONFIG_MAPPING)
 		err = read_sequence(r, key, &event);
 	else
 		err = config_file_complain(

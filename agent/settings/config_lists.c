@@ -43,6 +43,7 @@ void config_lists_destroy(struct config_lists *lists)
 		config_deinit(&lists->stores[i]);
 	for (size_t i = 0; i < lists->rule_count; i++)
 		lists_rule_deinit(&lists->rules[i]);
+	config_probes_deinit(&lists->probes);
 	free(lists->stores);
 	free(lists->rules);
 	free(lists);
@@ -123,6 +124,8 @@ int config_lists_copy(const struct config_lists *lists, struct config_lists **re
 		err = lists_add_store(copy, &lists->stores[i]);
 	for (size_t i = 0; !err && i < lists->rule_count; i++)
 		err = lists_add_rule(copy, &lists->rules[i]);
+	if (!err)
+		err = config_probes_copy(&lists->probes, &copy->probes);
 	if (err) {
 		config_lists_destroy(copy);
 		return err;
@@ -156,6 +159,13 @@ int config_add_rule(struct config *config)
 	int err = make_lists(config);
 
 	return err ? err : lists_add_rule(config->lists, &empty);
+}
+
+int config_add_probe(struct config *config, unsigned int line)
+{
+	int err = make_lists(config);
+
+	return err ? err : config_probes_add(&config->lists->probes, line);
 }
 
 /* The setting's name for NAME in an entry; "" if it is too long. */
@@ -260,4 +270,38 @@ int config_rule_add(struct config *config, const char *name, const char *item, u
 {
 	(void)line;
 	return strcmp(name, "source_labels") ? -ENOENT : add_source_label(last_rule(config), item);
+}
+
+/* ---- probes --------------------------------------------------------------------------------- */
+
+enum config_kind config_probe_kind(const struct config *config, const char *name)
+{
+	(void)config;
+	return config_probes_kind(name);
+}
+
+int config_probe_set(struct config *config, const char *name, const char *text, unsigned int line)
+{
+	(void)line;
+	return config_probes_set(&config->lists->probes, name, text);
+}
+
+int config_probe_add(struct config *config, const char *name, const char *item, unsigned int line)
+{
+	(void)line;
+	return config_probes_add_item(&config->lists->probes, name, item);
+}
+
+/* Any name may be given; an invalid one is refused with its value. */
+enum config_kind config_label_kind(const struct config *config, const char *name)
+{
+	(void)config;
+	(void)name;
+	return CONFIG_VALUE;
+}
+
+int config_label_set(struct config *config, const char *name, const char *text, unsigned int line)
+{
+	(void)line;
+	return config_probes_set_label(&config->lists->probes, name, text);
 }

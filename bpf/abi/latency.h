@@ -17,6 +17,13 @@ enum {
 /* A probe's cookie is the function's number, with this bit for a return. */
 #define ABI_LATENCY_RETURN (1ULL << 32)
 
+/* What user space replaces in programs at kernel functions (kernel_latency.bpf.c). */
+enum abi_latency_placeholder {
+	ABI_LATENCY_OWN_COOKIE = 0x5eed0f0a, /* the cookie of the one probe that has the program */
+	ABI_LATENCY_CALL_SESSION_COOKIE = 0x5eed0f0b, /* calls of functions of the kernel */
+	ABI_LATENCY_CALL_SESSION_IS_RETURN = 0x5eed0f0c,
+};
+
 enum abi_latency_function_flags {
 	/*
 	 * Runs on a fiber's stack, which may move and change threads: its calls are identified by
@@ -28,6 +35,18 @@ enum abi_latency_function_flags {
 	 * User space sets it, and never clears it.
 	 */
 	ABI_LATENCY_THINNED = 1 << 1,
+	/* Not measured any more; its sites may be attached for some time yet. */
+	ABI_LATENCY_ENDED = 1 << 2,
+	/* Traced calls of it begin trees (bpf/abi/trace.h). */
+	ABI_LATENCY_ROOT = 1 << 3,
+};
+
+/* Which calls have a histogram of their own. */
+enum abi_latency_by {
+	ABI_LATENCY_BY_FUNCTION = 0,
+	ABI_LATENCY_BY_FIBER, /* goid; 0 = not in a goroutine */
+	ABI_LATENCY_BY_PROCESS, /* tgid, in the agent's pid namespace */
+	ABI_LATENCY_BY_CGROUP, /* cgroup v2 id */
 };
 
 #define ABI_LATENCY_NO_STACK_CHECK 0xffffffffU
@@ -48,20 +67,46 @@ struct abi_latency_function {
 	 * that ends by jumping to another one must have neither this nor a stack_check.
 	 */
 	abi_u32 restart_off;
+	abi_u32 by; /* enum abi_latency_by */
+	abi_u32 set; /* of its processes, with by_sets */
 	struct abi_runtime_go go;
-};
-
-/* Which calls have a histogram of their own. */
-enum abi_latency_by {
-	ABI_LATENCY_BY_FUNCTION = 0,
-	ABI_LATENCY_BY_FIBER, /* goid; 0 = not in a goroutine */
-	ABI_LATENCY_BY_PROCESS, /* tgid, in the agent's pid namespace */
-	ABI_LATENCY_BY_CGROUP, /* cgroup v2 id */
 };
 
 /* Load-time settings of the object. */
 struct abi_latency_config {
-	abi_u32 by; /* enum abi_latency_by */
+	abi_u32 cookie_in_path; /* the kernel has no cookies: bpf/abi/site_path.h */
+	/*
+	 * 0: the processes are those that the filters want. 1: those in latency_processes whose
+	 * `sets` has the function's, and each process has histograms of its own.
+	 */
+	abi_u32 by_sets;
+	/*
+	 * 1: descendants of the processes that the filter wants are wanted from their first
+	 * instruction on; user space adds them to the filter only when it has read of them.
+	 */
+	abi_u32 follow;
+	/*
+	 * Children of our process are not measured: this is mm_struct.env_end of ours, which those
+	 * share that execute no other program, and nobody else, as addresses are random. 0 = they
+	 * are measured.
+	 */
+	abi_u64 own_env_end;
+};
+
+/* Processes are in sets; a function is measured in the processes of one set. */
+enum { ABI_LATENCY_SETS = 64, ABI_LATENCY_PROCESSES = 65536 };
+
+/* By tgid in the agent's pid namespace, in the map latency_processes. */
+struct abi_latency_process {
+	abi_u64 sets; /* a bit for each */
+	abi_u32 number; /* user space's own, not 0; in the cells of its calls */
+	abi_u32 padding;
+};
+
+/* By function's number, a value for each CPU. */
+struct abi_latency_entries {
+	abi_u64 calls; /* that began in wanted processes */
+	abi_u64 hits; /* of its sites, in any process; only counted with by_sets */
 };
 
 /*
@@ -78,8 +123,6 @@ struct abi_open_call_key {
 enum abi_open_call_flags {
 	ABI_OPEN_CALL_RESTARTS = 1 << 0, /* its prologue is about to call morestack */
 	ABI_OPEN_CALL_UNMEASURED = 1 << 1, /* kept only because it restarts */
-	ABI_OPEN_CALL_RESUMED =
-		1 << 2, /* g.sched.pc was already as after a restart when it began */
 };
 
 enum { ABI_LATENCY_RESTARTS = 4096 /* goroutines whose last restart is remembered */ };
@@ -92,6 +135,8 @@ struct abi_open_call {
 	abi_u32 tgid, tid; /* in the agent's pid namespace */
 	abi_u32 flags; /* enum abi_open_call_flags */
 	abi_u32 thin_shift; /* the function's when the call began */
+	abi_u32 process; /* abi_latency_process.number; 0 without by_sets */
+	abi_u32 padding;
 };
 
 /* A bucket of the histogram of a function, or of its calls of one fiber, process or cgroup. */
@@ -99,6 +144,8 @@ struct abi_latency_cell_key {
 	abi_u32 function;
 	abi_u32 bucket; /* abi_latency_bucket() */
 	abi_u64 by; /* according to enum abi_latency_by; 0 for ABI_LATENCY_BY_FUNCTION */
+	abi_u32 process; /* as in the call */
+	abi_u32 padding;
 };
 
 /* A value for each CPU. Calls that were not measured are included in count and sum_ns. */
@@ -151,8 +198,10 @@ static inline __attribute__((always_inline)) abi_u64 abi_latency_bucket_start(ab
 	return (abi_u64)((bucket & 7) + 8) << (power - 1);
 }
 
-_Static_assert(sizeof(struct abi_latency_function) == 40, "map value's layout");
+_Static_assert(sizeof(struct abi_latency_function) == 48, "map value's layout");
 _Static_assert(sizeof(struct abi_open_call_key) == 24, "map key's layout");
-_Static_assert(sizeof(struct abi_open_call) == 48, "map value's layout");
-_Static_assert(sizeof(struct abi_latency_cell_key) == 16, "map key's layout");
+_Static_assert(sizeof(struct abi_open_call) == 56, "map value's layout");
+_Static_assert(sizeof(struct abi_latency_cell_key) == 24, "map key's layout");
+_Static_assert(sizeof(struct abi_latency_process) == 16, "map value's layout");
+_Static_assert(sizeof(struct abi_latency_entries) == 16, "map value's layout");
 _Static_assert(sizeof(struct abi_latency_cell) == 24, "map value's layout");

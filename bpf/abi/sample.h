@@ -2,11 +2,11 @@
 #pragma once
 /*
  * What the sampler writes into a CPU's ring, as PERF_SAMPLE_RAW data of the CPU's output event.
- * Each record begins with its kind. A sample is an abi_tick or an abi_switch_out. It is preceded by
- * an abi_stack for the kernel stack and one for the user stack, unless their frames have already
- * been shipped in this window. The user's abi_stack may also follow the sample within one record.
- * A sample whose user stack BPF could not walk to its end is an abi_unfinished. An abi_wake ends
- * the wait that an abi_switch_out began.
+ * Each record begins with its kind. A sample is an abi_tick, an abi_switch_out or an abi_call. It
+ * is preceded by an abi_stack for the kernel stack and one for the user stack, unless their frames
+ * have already been shipped in this window. The user's abi_stack may also follow the sample within
+ * one record. A sample whose user stack BPF could not walk to its end is an abi_unfinished. An
+ * abi_wake ends the wait that an abi_switch_out began.
  *
  * perf may pad the raw area by up to 7 bytes at the end.
  */
@@ -27,6 +27,8 @@ enum abi_kind {
 	ABI_WAKE = 3,
 	ABI_STACK = 4,
 	ABI_SIGHTINGS_RECORD = 5,
+	ABI_CALL = 6,
+	ABI_TRACE = 7, /* bpf/abi/trace.h */
 };
 
 enum {
@@ -49,6 +51,7 @@ enum abi_stack_flags {
 	ABI_STACK_KERNEL = 1 << 0,
 	ABI_STACK_DEPTH = 1 << 1, /* the walk stopped at ABI_MAX_FRAMES */
 	ABI_STACK_RUNTIME_FRAMES = 1 << 2, /* some frames take two words: bpf/abi/frame.h */
+	ABI_STACK_CALL = 1 << 3, /* the first frame stands for its function, wherever the pc is */
 	ABI_STACK_END_SHIFT = 4, /* bits from here on: enum abi_unwind_end, of a walk by tables */
 	ABI_STACK_END_MASK = 0xf << ABI_STACK_END_SHIFT,
 };
@@ -67,9 +70,9 @@ enum abi_unwind_end {
 	ABI_UNWIND_ENDS,
 };
 
-/* The head of a tick and of a switch: the thread and its stacks. */
+/* The head of all samples: the thread and its stacks. */
 struct abi_sample {
-	abi_u32 kind; /* ABI_TICK or ABI_SWITCH_OUT */
+	abi_u32 kind; /* ABI_TICK, ABI_SWITCH_OUT or ABI_CALL */
 	abi_u32 flags; /* enum abi_sample_flags */
 	abi_u64 user_stack; /* id, 0 = none */
 	abi_u64 kernel_stack; /* id, 0 = none */
@@ -78,7 +81,8 @@ struct abi_sample {
 	abi_u32 tgid, tid; /* in the agent's pid namespace */
 	abi_u32 cpu;
 	abi_u32 window; /* the window the ids belong to */
-	abi_u32 fiber_generation; /* process generation that fiber_id was read for; 0 = none */
+	/* Process generation that fiber_id was read for; 0 = none, or a call's. */
+	abi_u32 fiber_generation;
 	abi_u32 unwind_generation; /* of the process whose ranges the walk used; 0 = none */
 	abi_u32 unwind_missed; /* 1 + the slot of an unwind page that is not loaded; 0 = none */
 	/*
@@ -100,6 +104,15 @@ struct abi_switch_out {
 	struct abi_sample sample; /* kind: ABI_SWITCH_OUT */
 	abi_u64 left_ns; /* CLOCK_MONOTONIC; with the thread it identifies the wait */
 };
+
+/* A function whose latency is measured returns. The user stack begins with it. */
+struct abi_call {
+	struct abi_sample sample; /* kind: ABI_CALL */
+	/* Nanoseconds << ABI_CALL_SHIFT_BITS | shift: it stands for 2^shift calls. */
+	abi_u64 duration;
+};
+
+enum { ABI_CALL_SHIFT_BITS = 5, ABI_CALL_SHIFT = (1 << ABI_CALL_SHIFT_BITS) - 1 };
 
 /* The thread of an abi_switch_out runs again. */
 struct abi_wake {
@@ -235,15 +248,17 @@ struct abi_unfinished {
 		struct abi_sample sample; /* its kind selects the member */
 		struct abi_tick tick;
 		struct abi_switch_out switch_out;
+		struct abi_call call;
 	};
 	struct abi_unwind_rest rest;
 	abi_u8 stack[]; /* rest.stack_bytes */
 };
 
-enum { ABI_SAMPLE_BYTES = sizeof(struct abi_tick) }; /* size of a sample of either kind */
+enum { ABI_SAMPLE_BYTES = sizeof(struct abi_tick) }; /* size of a sample of any kind */
 
 _Static_assert(sizeof(struct abi_tick) == 96, "the ring's layout");
 _Static_assert(sizeof(struct abi_switch_out) == ABI_SAMPLE_BYTES, "the ring's layout");
+_Static_assert(sizeof(struct abi_call) == ABI_SAMPLE_BYTES, "the ring's layout");
 _Static_assert(sizeof(struct abi_wake) == 32, "the ring's layout");
 _Static_assert(sizeof(struct abi_mapping) == 88, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");

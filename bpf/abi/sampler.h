@@ -71,6 +71,12 @@ enum abi_counter {
 	ABI_COUNT_CALLS_ABANDONED, /* that never returned, replaced by the next at their place */
 	ABI_COUNT_CALLS_FIBER_ERROR, /* entries and returns whose goroutine could not be read */
 	ABI_COUNT_RETURNS_UNMATCHED, /* of calls that were not seen to begin */
+	ABI_COUNT_CALLS_STACKS, /* measured ones whose stack was walked */
+	ABI_COUNT_STACKS_NS, /* time that their walks took */
+	ABI_COUNT_CALLS_STACK_BUSY, /* those that found no scratch memory for that */
+	/* Kernel functions: on top of a program at another one, or the return was not seen. */
+	ABI_COUNT_CALLS_MISSED,
+	ABI_COUNT_KERNEL_HITS, /* runs of the programs at kernel functions */
 	ABI_COUNTERS,
 };
 

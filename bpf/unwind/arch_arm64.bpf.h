@@ -101,3 +101,9 @@ UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 	s->lr = unwind_plain_code(lr);
 	return end;
 }
+
+/* Moves S from a return instruction to the caller, by no table. Returns an enum abi_unwind_end. */
+UNWIND_INLINE int unwind_leave(struct unwind_state *s)
+{
+	return unwind_to(s, s->lr, s->sp, s->fp);
+}

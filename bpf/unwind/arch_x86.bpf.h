@@ -87,3 +87,17 @@ UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 	s->is_return = 0;
 	return end;
 }
+
+/* Moves S from a return instruction to the caller, by no table. Returns an enum abi_unwind_end. */
+UNWIND_INLINE int unwind_leave(struct unwind_state *s)
+{
+	__u64 r12 = s->kept[ABI_KEPT_R12], rbx = s->kept[ABI_KEPT_RBX], pc = 0;
+	int end;
+
+	if (unwind_word(s, s->sp, &pc))
+		return ABI_UNWIND_UNREADABLE;
+	end = unwind_to(s, pc, s->sp + 8, s->fp);
+	s->kept[ABI_KEPT_R12] = r12;
+	s->kept[ABI_KEPT_RBX] = rbx;
+	return end;
+}

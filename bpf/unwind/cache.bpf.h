@@ -83,21 +83,21 @@ _Static_assert(ABI_UNWIND_SLOTS <= 1 << 16, "their numbers fit");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SCRATCH_SLOTS);
 	__type(key, __u32);
 	__type(value, struct unwind_cache_processes);
 } unwind_cache_processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SCRATCH_SLOTS);
 	__type(key, __u32);
 	__type(value, struct unwind_cache_rules);
 } unwind_cache_rules SEC(".maps");
 
 static __always_inline struct unwind_cache_file *unwind_cache_file_of(__u64 inode)
 {
-	__u32 key = SCRATCH;
+	__u32 key = scratch_slot();
 	struct unwind_cache_processes *all = bpf_map_lookup_elem(&unwind_cache_processes, &key);
 	__u64 hash = inode * STACK_HASH_MUL_3;
 
@@ -117,7 +117,7 @@ static __always_inline bool unwind_cache_same_file(
 /* The cached ranges of TGID, or of another process in the same place. */
 static __always_inline struct unwind_cache *unwind_cache_of(__u32 tgid)
 {
-	__u32 key = SCRATCH;
+	__u32 key = scratch_slot();
 	struct unwind_cache_processes *all = bpf_map_lookup_elem(&unwind_cache_processes, &key);
 	__u64 hash = (__u64)tgid * STACK_HASH_MUL_3;
 
@@ -140,7 +140,7 @@ static __always_inline bool unwind_cache_same(
  */
 static __always_inline void unwind_cache_ahead(const struct unwind_cache *cache)
 {
-	__u32 key = SCRATCH;
+	__u32 key = scratch_slot();
 	const struct unwind_cache_rules *all = bpf_map_lookup_elem(&unwind_cache_rules, &key);
 
 	if (!all)
@@ -190,7 +190,7 @@ static __always_inline __u32 unwind_cache_number(__u32 slot, __u32 offset)
 /* The block with this number. */
 static __always_inline struct unwind_cache_block *unwind_cache_block(__u32 number)
 {
-	__u32 key = SCRATCH;
+	__u32 key = scratch_slot();
 	struct unwind_cache_rules *all = bpf_map_lookup_elem(&unwind_cache_rules, &key);
 
 	return all ? &all->blocks[number & (UNWIND_CACHE_BLOCKS - 1)] : NULL;

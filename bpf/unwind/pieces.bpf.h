@@ -27,7 +27,7 @@ _Static_assert(offsetof(struct unfinished_record, stack) == sizeof(struct abi_un
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SCRATCH_SLOTS);
 	__type(key, __u32);
 	__type(value, struct unfinished_record);
 } unfinished_records SEC(".maps");
@@ -40,7 +40,7 @@ struct {
  */
 __noinline int unwind_read_stacks(__u32 limit)
 {
-	__u32 i, key = SCRATCH;
+	__u32 i, key = scratch_slot();
 	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
 
 	if (!to)

@@ -27,6 +27,20 @@ static __always_inline __u64 regs_stack_pointer(const bpf_user_pt_regs_t *regs)
 	return regs->sp;
 }
 
+static __always_inline __u64 regs_frame_pointer(const bpf_user_pt_regs_t *regs)
+{
+	return regs->regs[29];
+}
+
+/* Where a function keeps its return address is up to the function. */
+enum { REGS_RETURN_ADDRESS_ON_STACK = 0 };
+
+/* Of a thread at a function's entry or return: where it returns to. */
+static __always_inline __u64 regs_return_address(const bpf_user_pt_regs_t *regs)
+{
+	return unwind_plain_code(regs->regs[30]);
+}
+
 enum {
 	KERNEL_STACK_BYTES = 16384, /* on kernels without bpf_task_pt_regs() (before 5.15) */
 	STATE_REGISTER = 28,

@@ -27,6 +27,23 @@ static __always_inline __u64 regs_stack_pointer(const bpf_user_pt_regs_t *regs)
 	return regs->rsp;
 }
 
+static __always_inline __u64 regs_frame_pointer(const bpf_user_pt_regs_t *regs)
+{
+	return regs->rbp;
+}
+
+/* A call's return address is at the stack pointer of its entry until it has returned. */
+enum { REGS_RETURN_ADDRESS_ON_STACK = 1 };
+
+/* Of a thread at a function's entry or return: where it returns to; 0 = that cannot be read. */
+static __always_inline __u64 regs_return_address(const bpf_user_pt_regs_t *regs)
+{
+	__u64 pc = 0;
+
+	read_user(&pc, sizeof(pc), regs->rsp);
+	return pc;
+}
+
 enum {
 	CODE_SEGMENT_64 = 0x33, /* __USER_CS: 64-bit code */
 	KERNEL_STACK_BYTES = 16384, /* on kernels without bpf_task_pt_regs() (before 5.15) */

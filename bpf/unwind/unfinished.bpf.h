@@ -11,14 +11,14 @@
 /* Ships the sample with the frame at which the walk stopped. Returns 0 or a negative error. */
 static __always_inline long unwind_ship(const struct capture *t, struct scratch *s)
 {
-	__u32 key = SCRATCH;
+	__u32 key = scratch_slot();
 	struct unwind_walk *walk = &s->walk;
 	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
 	__u64 bytes;
 
 	if (!to)
 		return -1;
-	/* A sample of either kind has this size. */
+	/* A sample of any kind has this size. */
 	to->tick = s->walk.tick;
 	to->rest.pc = walk->state.pc;
 	to->rest.sp = walk->state.sp;

@@ -225,16 +225,27 @@ static __always_inline bool unwind_may_stop(struct unwind_walk *walk)
 	return true;
 }
 
-static __always_inline int unwind_all(struct unwind_walk *walk)
+/*
+ * The caller is known without a table: RETURNS says that the thread is at a return instruction. A
+ * guess by frame pointer would miss that caller.
+ */
+static __always_inline int unwind_all(struct unwind_walk *walk, bool returns)
 {
 	int end = ABI_UNWIND_GOES_ON;
 
-	if (!walk->known) {
+	if (returns) {
 		walk->record.frames[0] = walk->state.pc;
 		walk->record.frame_count = 1;
+		end = unwind_leave(&walk->state);
+		if (end != ABI_UNWIND_GOES_ON)
+			return end;
+	}
+	if (!walk->known) {
+		walk->record.frames[returns] = walk->state.pc;
+		walk->record.frame_count = returns + 1;
 		return ABI_UNWIND_MISSED;
 	}
-	for (__u32 i = 0; i < ABI_MAX_FRAMES; i++) {
+	for (__u32 i = returns; i < ABI_MAX_FRAMES; i++) {
 		end = unwind_frame(i);
 		if (end != ABI_UNWIND_GOES_ON)
 			break;
@@ -282,13 +293,13 @@ static __always_inline __u64 unwind_take(const struct capture *t, struct scratch
 
 	if (!unwind_begin(t, walk, sample, &s->runtime))
 		return stack_take(t, &walk->record, 0);
-	end = unwind_all(walk);
+	end = unwind_all(walk, t->stack_flags & ABI_STACK_CALL);
 	unwind_cache_end(walk->key.tgid, walk->blocks);
 	/* Even at a root: frames may have been skipped on the way. */
 	if (walk->guessed && end != ABI_UNWIND_DEPTH)
 		end = ABI_UNWIND_NOT_LOADED;
 	sample->unwind_missed = walk->missed;
-	walk->record.flags = end << ABI_STACK_END_SHIFT;
+	walk->record.flags = end << ABI_STACK_END_SHIFT | t->stack_flags;
 	if (end == ABI_UNWIND_DEPTH)
 		walk->record.flags |= ABI_STACK_DEPTH;
 	walk->record.id = stack_hash(t, &walk->record);

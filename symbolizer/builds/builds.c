@@ -90,9 +90,18 @@ void builds_count(struct builds *b, enum metric id)
 	metrics_add(b->options.metrics, id, 1);
 }
 
-static void builds_done(struct builds *b, uint64_t tag, struct index *index)
+void builds_done(struct builds *b, uint64_t tag, struct index *index, bool late)
 {
+	bool outer = b->debug_is_late;
+
+	b->debug_is_late = late;
 	b->options.done(b->options.context, tag, index);
+	b->debug_is_late = outer;
+}
+
+bool builds_debug_is_late(const struct builds *b)
+{
+	return b->debug_is_late;
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */
@@ -124,6 +133,7 @@ struct request {
 	uint64_t tag;
 	const struct debug_search *search; /* NULL: no debug files */
 	bool wants_functions;
+	bool debug_is_late; /* see builds_debug_is_late() */
 };
 
 static uint64_t request_owner(const struct request *r)
@@ -253,12 +263,19 @@ static void request_improve_cached(
 }
 
 /* Whether another build would give R more than INDEX, the cached one. */
-static bool request_needs_build(const struct request *r, int fd, const struct index *index)
+static bool request_needs_build(struct request *r, int fd, const struct index *index)
 {
+	struct debug_search search;
+
 	if (fd < 0)
 		return false;
-	return (r->wants_functions && !index_has_functions(index)) ||
-	       (r->search && debug_search_would_help(r->search, fd, index));
+	if (r->wants_functions && !index_has_functions(index))
+		return true;
+	if (!r->search)
+		return false;
+	search = *r->search;
+	search.late = &r->debug_is_late;
+	return debug_search_would_help(&search, fd, index);
 }
 
 /* Returns true if the request is done. *FD may be taken. */
@@ -275,14 +292,14 @@ static bool request_ask_cache(struct builds *b, struct request *r, int *fd)
 	if (!err) {
 		builds_count(b, METRIC_INDEX_CACHE_HITS);
 		request_improve_cached(b, r, fd, index);
-		builds_done(b, r->tag, index);
+		builds_done(b, r->tag, index, r->debug_is_late);
 		return true;
 	}
 	if (err == -EBADMSG)
 		builds_count(b, METRIC_INDEX_CACHE_BAD);
 	if (!cache_failed(b->options.cache, r->id))
 		return false;
-	builds_done(b, r->tag, NULL);
+	builds_done(b, r->tag, NULL, false);
 	return true;
 }
 
@@ -291,7 +308,7 @@ static void request_deliver_cached(struct builds *b, const struct request *r)
 {
 	struct index *index;
 
-	builds_done(b, r->tag, cache_open(b->options.cache, r->id, &index) ? NULL : index);
+	builds_done(b, r->tag, cache_open(b->options.cache, r->id, &index) ? NULL : index, false);
 }
 
 /*
@@ -358,7 +375,7 @@ static int request_make(struct builds *b, struct request *r, int fd_)
 	if (request_ask_cache(b, r, &fd))
 		return 0;
 	if (fd < 0) {
-		builds_done(b, r->tag, NULL);
+		builds_done(b, r->tag, NULL, false);
 		return 0;
 	}
 	return request_enqueue(b, r, &fd);
@@ -367,13 +384,16 @@ static int request_make(struct builds *b, struct request *r, int fd_)
 int builds_request_debug(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
 	const struct debug_search *search)
 {
-	return request_make(b, &(struct request){ id, tag, search, false }, fd);
+	return request_make(b, &(struct request){ .id = id, .tag = tag, .search = search }, fd);
 }
 
 int builds_request_functions(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
 	const struct debug_search *search)
 {
-	return request_make(b, &(struct request){ id, tag, search, true }, fd);
+	return request_make(b,
+		&(struct request){
+			.id = id, .tag = tag, .search = search, .wants_functions = true },
+		fd);
 }
 
 int builds_request(struct builds *b, const struct module_id *id, int fd, uint64_t tag)

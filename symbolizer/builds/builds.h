@@ -74,6 +74,12 @@ int builds_request_debug(struct builds *b, const struct module_id *id, int fd, u
  */
 int builds_request_functions(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
 	const struct debug_search *search);
+/*
+ * To be called from within `done`: whether debug files that may belong to its module did not
+ * answer, in the search for them or while they were read. Its index is made of the rest, and
+ * another request may give a better one later.
+ */
+bool builds_debug_is_late(const struct builds *b);
 /* To be called when a watched FD is readable. */
 void builds_ready(struct builds *b, int fd);
 /*

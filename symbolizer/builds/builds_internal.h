@@ -61,6 +61,8 @@ struct build {
 	enum build_hurry hurry; /* of its running child */
 	bool wants_functions; /* the index is to have functions */
 	bool running_functions; /* the running child was asked for them */
+	bool debug_is_late; /* debug files that it may have did not answer */
+	bool without_debug; /* a child hung that had some: it is built without them */
 	bool is_delivered; /* `done` is being called for its requesters */
 	bool is_superseded; /* another build of the module has taken its requesters */
 	/* Whether and where debug files are searched. */
@@ -104,6 +106,7 @@ struct builds_dying {
 	struct sandbox sandbox;
 	struct module_id id;
 	uint64_t owner;
+	bool had_debug_files; /* one of which it may wait for */
 };
 
 enum {
@@ -127,6 +130,7 @@ struct builds {
 	double share; /* of a CPU, for builds_repay(); 0 = not bounded */
 	uint64_t charged_ns, charged_at_ns; /* CPU time that was charged, and when */
 	bool delivering; /* `done` is being called for a build that may be QUEUED */
+	bool debug_is_late; /* `done` is being called, see builds_debug_is_late() */
 };
 
 /* Destroys a build that is in no list; NULL is fine. */
@@ -172,8 +176,8 @@ void builds_expire_build(struct builds *b, struct build *build);
 void builds_end_hanging(struct builds *b, struct build *build);
 /* Forgets the killed children that are gone by now. */
 void builds_reap(struct builds *b);
-/* Returns true if a killed child is not gone that may wait for BUILD's file. */
-bool builds_is_held_up(const struct builds *b, const struct build *build);
+/* Calls `done`. LATE: see builds_debug_is_late(). */
+void builds_done(struct builds *b, uint64_t tag, struct index *index, bool late);
 /* Ends a new build that cannot run now: `done` gets NULL. */
 void builds_refuse(struct builds *b, struct build *build);
 

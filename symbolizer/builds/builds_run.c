@@ -33,7 +33,7 @@ static void build_deliver(struct builds *b, const struct build *build, int fd)
 
 		if (index_open(fd, &index))
 			index = NULL;
-		b->options.done(b->options.context, build->tags[i], index);
+		builds_done(b, build->tags[i], index, build->debug_is_late);
 	}
 	b->delivering = outer;
 }
@@ -56,7 +56,7 @@ static void build_deliver_first(struct builds *b, const struct build *build)
 		return;
 	}
 	for (size_t i = 0; i < build->tag_count; i++)
-		b->options.done(b->options.context, build->tags[i], build_open_cached(b, build));
+		builds_done(b, build->tags[i], build_open_cached(b, build), build->debug_is_late);
 }
 
 /* Ends BUILD without a new index and destroys it. */
@@ -78,12 +78,13 @@ void builds_refuse(struct builds *b, struct build *build)
 	build_give_up(b, build, BUILDS_FILES_UNREAD);
 }
 
-static struct debug_search build_search(const struct build *build)
+static struct debug_search build_search(struct build *build)
 {
 	return (struct debug_search){
 		.directories = build->directories,
 		.root_fd = build->root_fd,
 		.path = build->path,
+		.late = &build->debug_is_late,
 	};
 }
 
@@ -109,6 +110,8 @@ static int build_start_sandbox(struct builds *b, struct build *build)
 	};
 
 	build->running_functions = build->wants_functions;
+	if (build->state == BUILD_WAITING)
+		build->debug_is_late = build->without_debug;
 	return sandbox_start_files(&files, &b->options.limits, &build->sandbox);
 }
 
@@ -147,6 +150,40 @@ static void build_held_up(struct builds *b, struct build *build)
 		build_give_up(b, build, BUILDS_FILES_UNREAD);
 }
 
+/* Whether a killed child is not gone that may wait for BUILD's file. */
+static bool builds_is_held_up(const struct builds *b, const struct build *build)
+{
+	for (unsigned int i = 0; i < b->dying_count; i++) {
+		const struct builds_dying *dying = &b->dying[i];
+		const struct module_id *id = &dying->id;
+
+		/* It only waits for a CPU. */
+		if (child_state(dying->sandbox.pid) == 'R')
+			continue;
+		if (module_id_equal(id, &build->id)) {
+			if (dying->had_debug_files && build->without_debug)
+				continue;
+			return true;
+		}
+		if (id->file.claimed && build->id.file.claimed &&
+			id->file.device == build->id.file.device)
+			return true;
+	}
+	return false;
+}
+
+/* Likewise; what it waits for may be a debug file, without which BUILD can be built. */
+static bool build_must_wait(const struct builds *b, struct build *build)
+{
+	if (!builds_is_held_up(b, build))
+		return false;
+	if (build->state != BUILD_WAITING || build->without_debug)
+		return true;
+	build->without_debug = true;
+	build->without_debug = !builds_is_held_up(b, build);
+	return !build->without_debug;
+}
+
 void builds_start_waiting(struct builds *b)
 {
 	struct build *build;
@@ -156,7 +193,7 @@ void builds_start_waiting(struct builds *b)
 		bool better = build->state == BUILD_WAITING_BETTER;
 		int err;
 
-		if (builds_is_held_up(b, build)) {
+		if (build_must_wait(b, build)) {
 			build_held_up(b, build);
 			continue;
 		}
@@ -204,7 +241,10 @@ void builds_stop(struct builds *b, struct build *build)
 		builds_account(b, build->owner, &build->sandbox);
 	else
 		b->dying[b->dying_count++] = (struct builds_dying){
-			.sandbox = build->sandbox, .id = build->id, .owner = build->owner
+			.sandbox = build->sandbox,
+			.id = build->id,
+			.owner = build->owner,
+			.had_debug_files = build->debug_files.count > 0,
 		};
 	build->sandbox.pid = -1;
 	cache_abandon(b->options.cache, &build->entry);
@@ -225,32 +265,16 @@ void builds_reap(struct builds *b)
 	b->dying_count = left;
 }
 
-bool builds_is_held_up(const struct builds *b, const struct build *build)
-{
-	for (unsigned int i = 0; i < b->dying_count; i++) {
-		const struct module_id *id = &b->dying[i].id;
-
-		/* It only waits for a CPU. */
-		if (child_state(b->dying[i].sandbox.pid) == 'R')
-			continue;
-		if (module_id_equal(id, &build->id) ||
-			(id->file.claimed && build->id.file.claimed &&
-				id->file.device == build->id.file.device))
-			return true;
-	}
-	return false;
-}
-
 /* ---- questions ------------------------------------------------------------------------------ */
 
 /* Finds the files that QUESTION names. */
-static int build_find(const struct build *build, const struct sandbox_question *question,
-	struct debug_files *ret_found)
+static int build_find(
+	struct build *build, const struct sandbox_question *question, struct debug_files *ret_found)
 {
 	const struct debug_search search = build_search(build);
 
 	ret_found->count = 0;
-	if (!build->searches)
+	if (!build->searches || build->without_debug)
 		return 0;
 	if (question->of == SANDBOX_OF_MODULE)
 		return debug_search_find(&search, build->elf_fd, &question->names, ret_found);
@@ -467,7 +491,6 @@ static void build_interrupted(struct builds *b, struct build *build)
 {
 	cache_abandon(b->options.cache, &build->entry);
 	builds_count(b, METRIC_INDEX_BUILDS_INTERRUPTED);
-	build_note_interrupted(b, build);
 	if (!builds_postpone(b, build, -EAGAIN))
 		build_give_up(b, build, BUILDS_FILES_INTERRUPTED);
 }
@@ -475,6 +498,7 @@ static void build_interrupted(struct builds *b, struct build *build)
 static void build_was_killed(struct builds *b, struct build *build)
 {
 	b->setbacks.interrupted++;
+	build_note_interrupted(b, build);
 	build_interrupted(b, build);
 }
 
@@ -518,10 +542,16 @@ void builds_end(struct builds *b, struct build *build)
 		builds_watch(b, build->sandbox.result_fd, true);
 }
 
+/*
+ * Not counted as an interruption in the cache, whose pauses grow up to a day: the file may answer
+ * the next moment, and a child that waits costs nothing. Maybe only a debug file did not answer.
+ */
 void builds_end_hanging(struct builds *b, struct build *build)
 {
 	assert(build_is_in(build, BUILDS_RUNNING));
 	b->setbacks.hanging++;
+	if (build->state != BUILD_RUNNING_BETTER && build->debug_files.count)
+		build->without_debug = build->debug_is_late = true;
 	builds_stop(b, build);
 	build_interrupted(b, build);
 }

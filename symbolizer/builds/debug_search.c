@@ -71,6 +71,12 @@ static bool is_found_already(const struct search *s, const struct stat *st)
 	return false;
 }
 
+static void note_late(const struct search *s, int err)
+{
+	if (err == -EAGAIN && s->options->late)
+		*s->options->late = true;
+}
+
 /* Opens PLACE below ROOT as a debug file like KIND. */
 static void try_path(
 	struct search *s, int root, const struct debug_file *kind, const struct place *place)
@@ -84,6 +90,7 @@ static void try_path(
 	err = foreign_open_below(root, place->text, &st, &fd);
 	if (failure_is_shortage(err))
 		s->shortage = err;
+	note_late(s, err);
 	if (err || is_found_already(s, &st))
 		return;
 	s->states[s->found->count] = st;
@@ -280,9 +287,12 @@ int debug_search_find(const struct debug_search *search, int elf_fd,
 	const struct debug_names *names, struct debug_files *ret_debug_files)
 {
 	struct search s = { .options = search, .found = ret_debug_files };
+	int err;
 
 	ret_debug_files->count = 0;
-	if (foreign_look(elf_fd, &s.module))
+	err = foreign_look(elf_fd, &s.module);
+	note_late(&s, err);
+	if (err)
 		return 0;
 	open_roots(&s);
 	find_all(&s, names);
@@ -294,9 +304,12 @@ int debug_search_find_alternate(const struct debug_search *search, const struct 
 {
 	struct search s = { .options = search, .found = ret_debug_files };
 	struct place place;
+	int err;
 
 	ret_debug_files->count = 0;
-	if (foreign_look(debug->fd, &s.module))
+	err = foreign_look(debug->fd, &s.module);
+	note_late(&s, err);
+	if (err)
 		return 0;
 	open_roots(&s);
 	path_of(debug->fd, &place);
@@ -452,6 +465,15 @@ int debug_search_open_by_id(
 
 /* ---- .dwo files ----------------------------------------------------------------------------- */
 
+static bool debug_search_open_split_at(
+	const struct search *s, int root, const char *path, struct stat *ret_stat, int *ret_fd)
+{
+	int err = foreign_open_below(root, path, ret_stat, ret_fd);
+
+	note_late(s, err);
+	return !err;
+}
+
 static bool debug_search_open_split(
 	const struct search *s, const char *path, struct stat *ret_stat, int *ret_fd)
 {
@@ -461,13 +483,14 @@ static bool debug_search_open_split(
 	int length;
 
 	for (int i = 0; i < ROOTS && path[0] == '/'; i++)
-		if (s->roots[i] >= 0 && !foreign_open_below(s->roots[i], path, ret_stat, ret_fd))
+		if (s->roots[i] >= 0 &&
+			debug_search_open_split_at(s, s->roots[i], path, ret_stat, ret_fd))
 			return true;
 	if (!folder_of(s->options->path, folder))
 		return false;
 	length = snprintf(place.text, sizeof(place.text), "%s%s", folder, name ? name + 1 : path);
 	return length > 0 && (size_t)length < sizeof(place.text) &&
-	       !foreign_open_below(home_root(s), place.text, ret_stat, ret_fd);
+	       debug_search_open_split_at(s, home_root(s), place.text, ret_stat, ret_fd);
 }
 
 size_t debug_search_add_split(const struct debug_search *search, const struct index *index,

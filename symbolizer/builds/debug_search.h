@@ -22,6 +22,8 @@ struct debug_search {
 	const char *path; /* of the file below that root; "" = unknown */
 	/* Of the file, for the queue of builds: its control group; 0 = not known. */
 	uint64_t owner;
+	/* Set, by each function below, if a file system did not answer; NULL: nobody asks. */
+	bool *late;
 };
 
 /*

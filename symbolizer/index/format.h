@@ -26,7 +26,7 @@
 #include "symbolizer/index/facts.h"
 
 enum {
-	INDEX_VERSION = 16,
+	INDEX_VERSION = 18,
 	INDEX_FILE_BITS = 20, /* of index_row.place; the others are the column, 0 if too large */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,
@@ -112,8 +112,7 @@ struct index_function_entry {
 	uint32_t name, linkage;
 	uint32_t flags; /* enum index_function_flags */
 	uint32_t first_return, return_count; /* in INDEX_RETURNS */
-	uint32_t stack_check; /* see struct index_function */
-	uint32_t reserved; /* two entries to a cache line */
+	uint32_t stack_check, restart_off; /* see struct index_function */
 };
 
 static inline uint32_t index_element_bytes(enum index_table_number table)

@@ -56,6 +56,7 @@ bool index_function(const struct index *index, size_t number, struct index_funct
 		.flags = entry->flags,
 		.return_count = entry->return_count,
 		.stack_check = entry->stack_check,
+		.restart_off = entry->restart_off,
 	};
 	return true;
 }

@@ -38,6 +38,11 @@ enum index_function_flags {
 	INDEX_FUNCTION_UNDECODED = 1 << 5,
 	/* STT_GNU_IFUNC: the code is that of a resolver, which runs once, not of the function. */
 	INDEX_FUNCTION_IFUNC = 1 << 6,
+	/*
+	 * Only a debug file knows it, which may be forged: the module's own file has no symbol and
+	 * no call frame information that begins at its entry. It was not decoded.
+	 */
+	INDEX_FUNCTION_UNCONFIRMED = 1 << 7,
 };
 
 /* struct index_function.stack_check: it has no such check, or one that is not recognized. */
@@ -54,6 +59,8 @@ struct index_function {
 	 * sp - stack_check <= g.stackguard0, sp as at the entry. Or INDEX_NO_STACK_CHECK.
 	 */
 	uint32_t stack_check;
+	/* How far behind the entry that call of morestack returns; 0 = not known. */
+	uint32_t restart_off;
 };
 
 /* False: the index was requested without functions, and says nothing about them. */

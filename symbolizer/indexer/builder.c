@@ -51,9 +51,14 @@ static int builder_add_code(const struct elf_image *image, struct index_writer *
 
 static int read_dwarf(struct source_build *b)
 {
+	const struct images *images = b->images;
 	uint32_t units = 0, broken = 0;
-	int err = dwarf_read_images(b->images, b->answered_language, b->w, &units, &broken);
+	int err;
 
+	writer_foreign(b->w,
+		images_dwarf(images) != images->own || images->alternate || images->split_count);
+	err = dwarf_read_images(images, b->answered_language, b->w, &units, &broken);
+	writer_foreign(b->w, false);
 	b->result->broken_units = broken;
 	if (units > broken)
 		writer_source(b->w, INDEX_SOURCE_DWARF);
@@ -116,8 +121,10 @@ static int read_symbols(struct source_build *b)
 	const struct images *images = b->images;
 	int err = symbols_read(images->own, &b->answered, b->w);
 
+	writer_foreign(b->w, true);
 	if (!is_fatal(err) && images->debug)
 		err = symbols_read(images->debug, &b->answered, b->w);
+	writer_foreign(b->w, false);
 	if (!is_fatal(err) && images->small)
 		err = symbols_read(images->small, &b->answered, b->w);
 	if (!is_fatal(err))

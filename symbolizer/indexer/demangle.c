@@ -106,18 +106,25 @@ int demangle(const char *linkage, struct buffer *out)
 	return stub ? buffer_append(out, stub, strlen(stub)) : out->error;
 }
 
-int demangle_clone(const char *linkage, struct buffer *out)
+/* ThinLTO renames static functions, which become visible to other files: `f.llvm.123` is no clone.
+ */
+static const char *clone_suffix(const char *linkage)
 {
 	const char *suffix = linkage + demangle_plain_length(linkage);
-	int err;
 
-	if (!*suffix)
-		return demangle(linkage, out);
+	return strncmp(suffix, ".llvm.", 6) ? suffix : suffix + suffix_length(suffix);
+}
+
+int demangle_clone(const char *linkage, struct buffer *out)
+{
+	const char *suffix = clone_suffix(linkage);
+	int err = demangle(linkage, out);
+
+	if (err || !*suffix)
+		return err;
 	if (!demangle_is_mangled(linkage))
-		return buffer_append(out, linkage, strlen(linkage));
-	err = demangle(linkage, out);
-	if (!err)
-		err = buffer_append(out, " [clone ", 8);
+		return buffer_append(out, suffix, strlen(suffix));
+	err = buffer_append(out, " [clone ", 8);
 	if (!err)
 		err = buffer_append(out, suffix, strlen(suffix));
 	return err ? err : buffer_append(out, "]", 1);

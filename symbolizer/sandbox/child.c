@@ -71,19 +71,22 @@ int child_channel(int *ret_ours, int *ret_theirs)
 	return keep_ends(ends, ret_ours, ret_theirs);
 }
 
+/* From status and not from stat, which waits for the end of an execve() that waits for a file
+ * system. */
 char child_state(pid_t pid)
 {
+	static const char before[] = "\nState:\t"; /* the name in the line before has no newline */
 	char name[32], text[256];
 	const char *at;
 	ssize_t got;
 	autoclose int fd = -1;
 
-	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	text[MAX(got, 0)] = 0;
-	at = strrchr(text, ')');
-	return at && at[1] == ' ' && at[2] ? at[2] : '?';
+	at = strstr(text, before);
+	return at && at[strlen(before)] ? at[strlen(before)] : '?';
 }
 
 static int add_fds(posix_spawn_file_actions_t *actions, const struct child_fds *fds)

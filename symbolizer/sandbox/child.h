@@ -25,7 +25,8 @@ void child_fds_close(struct child_fds *fds);
 int child_pipe(int *ret_read, int *ret_write);
 /* A socket for both directions: *RET_OURS does not block, *RET_THEIRS does. */
 int child_channel(int *ret_ours, int *ret_theirs);
-/* The state letter in proc_pid_stat(5) of PID, a child that has begun to run; '?' = unknown. */
+/* The state letter in proc_pid_stat(5) of PID; '?' = unknown. Never waits, not even for an execve()
+ * of it. */
 char child_state(pid_t pid);
 /* Spawns the child in its own process group. */
 int child_spawn(

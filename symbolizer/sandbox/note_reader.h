@@ -59,9 +59,10 @@ struct note_reader {
 void note_reader_init(struct note_reader *r, struct metrics *metrics);
 void note_reader_deinit(struct note_reader *r);
 /*
- * Reads the build ID of the open ELF file FD, within a second. Returns -ENOENT if it has none,
- * -EBADMSG if it is no ELF file, -E2BIG if it has too many headers, -EOPNOTSUPP if it is big-endian
- * or the ID is longer than ours, -EIO if it cannot be read; or -EAGAIN or a shortage of ours
- * (failure_is_transient()) if nothing was learnt about the file.
+ * Reads the build ID of the open ELF file FD, within a second, or ten if the child does not get the
+ * CPU time for it. Returns -ENOENT if it has none, -EBADMSG if it is no ELF file, -E2BIG if it has
+ * too many headers, -EOPNOTSUPP if it is big-endian or the ID is longer than ours, -EIO if it
+ * cannot be read; or -EAGAIN or a shortage of ours (failure_is_transient()) if nothing was learnt
+ * about the file.
  */
 int note_reader_read(struct note_reader *r, int fd, struct build_id *ret_id);

@@ -82,6 +82,11 @@ static void format_arguments(
 static int sandbox_spawn(const struct child_fds *fds, const struct sandbox_files *files,
 	const struct sandbox_limits *limits, pid_t *ret_pid)
 {
+	static const char *const commands[] = {
+		[SANDBOX_INDEX] = SANDBOX_INDEX_COMMAND,
+		[SANDBOX_KEEP_DEBUG] = SANDBOX_KEEP_DEBUG_COMMAND,
+		[SANDBOX_READ_ARGUMENTS] = SANDBOX_ARGUMENTS_COMMAND,
+	};
 	static char *const no_environment[] = { NULL };
 	char program[] = "fathom", command[ARGUMENT_BYTES];
 	struct arguments text;
@@ -89,9 +94,7 @@ static int sandbox_spawn(const struct child_fds *fds, const struct sandbox_files
 		text.debug_files, NULL };
 
 	format_arguments(limits, files, &text);
-	snprintf(command, sizeof(command), "%s",
-		limits->task == SANDBOX_KEEP_DEBUG ? SANDBOX_KEEP_DEBUG_COMMAND
-						   : SANDBOX_INDEX_COMMAND);
+	snprintf(command, sizeof(command), "%s", commands[limits->task]);
 	return child_spawn(argv, no_environment, fds, ret_pid);
 }
 

@@ -2,14 +2,14 @@
 #pragma once
 /*
  * The child that parses foreign files: `fathom` itself, executed again (/proc/self/exe) with the
- * hidden command `index-module` or `keep-debug`, so that it holds nothing of the agent's memory.
- * Before it reads a byte it gives up all capabilities and the way to regain any (no_new_privs), its
- * user and its view of the file system where it may change them, all but about twenty system calls
- * (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other descriptors, and its
- * priority; if memory is short, the kernel kills it first. It reads the ELF file from fd 3 and
- * debug files from fd 6 on, writes the index to fd 4, and reports its result as a struct on fd 5, a
- * socket. Over that socket it may also ask for the files that its ELF file names. Nothing else that
- * happens to it affects another process.
+ * hidden command `index-module`, `keep-debug` or `read-arguments`, so that it holds nothing of the
+ * agent's memory. Before it reads a byte it gives up all capabilities and the way to regain any
+ * (no_new_privs), its user and its view of the file system where it may change them, all but about
+ * twenty system calls (seccomp allow-list), memory (RLIMIT_AS), CPU time, file size, other
+ * descriptors, and its priority; if memory is short, the kernel kills it first. It reads the ELF
+ * file from fd 3 and debug files from fd 6 on, writes the index to fd 4, and reports its result as
+ * a struct on fd 5, a socket. Over that socket it may also ask for the files that its ELF file
+ * names. Nothing else that happens to it affects another process.
  *
  * The child dies with the thread that started it, so that thread has to outlive its builds.
  */
@@ -22,6 +22,7 @@
 enum sandbox_task {
 	SANDBOX_INDEX, /* builder_run() */
 	SANDBOX_KEEP_DEBUG, /* keep_debug_run() */
+	SANDBOX_READ_ARGUMENTS, /* arguments_run() */
 };
 
 /*

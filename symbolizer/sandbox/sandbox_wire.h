@@ -34,6 +34,7 @@ struct sandbox_answer {
 
 static const char SANDBOX_INDEX_COMMAND[] = "index-module";
 static const char SANDBOX_KEEP_DEBUG_COMMAND[] = "keep-debug";
+static const char SANDBOX_ARGUMENTS_COMMAND[] = "read-arguments";
 static const char SANDBOX_FETCH_COMMAND[] = "fetch-debuginfo"; /* debuginfod_fetch.h */
 
 static inline uint32_t sandbox_check(const struct sandbox_message *m)

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/open_regular.h"
+#include "symbolizer/indexer/arguments/arguments.h"
 #include "symbolizer/indexer/builder.h"
 #include "symbolizer/indexer/code/decoder.h"
 #include "symbolizer/indexer/keep_debug.h"
@@ -144,7 +145,8 @@ int sandboxed_run(int argc, char **argv, sandboxed_task *task)
 bool sandboxed_is_command(const char *name)
 {
 	return !strcmp(name, SANDBOX_INDEX_COMMAND) || !strcmp(name, SANDBOX_KEEP_DEBUG_COMMAND) ||
-	       !strcmp(name, SANDBOX_FETCH_COMMAND) || !strcmp(name, NOTE_COMMAND);
+	       !strcmp(name, SANDBOX_ARGUMENTS_COMMAND) || !strcmp(name, SANDBOX_FETCH_COMMAND) ||
+	       !strcmp(name, NOTE_COMMAND);
 }
 
 static int keep_debug(const struct sandbox_files *files, struct sandbox_result *ret_result)
@@ -160,6 +162,7 @@ static void set_name(const char *command)
 	} names[] = {
 		{ SANDBOX_INDEX_COMMAND, "fathom-index" },
 		{ SANDBOX_KEEP_DEBUG_COMMAND, "fathom-strip" },
+		{ SANDBOX_ARGUMENTS_COMMAND, "fathom-args" },
 		{ SANDBOX_FETCH_COMMAND, "fathom-fetch" },
 		{ NOTE_COMMAND, "fathom-notes" },
 	};
@@ -169,15 +172,20 @@ static void set_name(const char *command)
 			sandbox_set_name(names[i].name);
 }
 
+static sandboxed_task *sandboxed_task_of(const char *command)
+{
+	if (!strcmp(command, SANDBOX_KEEP_DEBUG_COMMAND))
+		return keep_debug;
+	return strcmp(command, SANDBOX_ARGUMENTS_COMMAND) ? builder_run_files : arguments_run;
+}
+
 int sandboxed_main(int argc, char **argv)
 {
-	bool keeps = argc > 1 && !strcmp(argv[1], SANDBOX_KEEP_DEBUG_COMMAND);
-
 	if (argc > 1)
 		set_name(argv[1]);
 	if (argc > 1 && !strcmp(argv[1], SANDBOX_FETCH_COMMAND))
 		return debuginfod_child_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], NOTE_COMMAND))
 		return note_child_main(argc, argv);
-	return sandboxed_run(argc, argv, keeps ? keep_debug : builder_run_files);
+	return sandboxed_run(argc, argv, sandboxed_task_of(argc > 1 ? argv[1] : ""));
 }

@@ -11,6 +11,7 @@ from fathom import BUILD, BUILT, TESTS, built
 
 sys.path.insert(0, TESTS)
 import latency_sites  # noqa: E402
+from latency_peers import Tracer, commands, funclatency, latency_peers  # noqa: E402
 
 CALLS = 100000
 DRIVE = os.path.join(BUILD, "tests/bpf/test_latency")
@@ -34,6 +35,13 @@ def peers(program):
     return {name: command for name, command in found.items() if shutil.which(command[0])}
 
 
+def funclatency_of(program):
+    """CPU ns of a call while bcc's funclatency measures all processes."""
+    with Tracer(commands(program, ["work"], None)["funclatency"]) as tracer:
+        tracer.wait("Tracing")
+        return peer([program, str(CALLS)])
+
+
 def peer(command):
     out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     return float(next(line for line in out.splitlines() if line[:1].isdigit()))
@@ -49,8 +57,11 @@ def latency(show, runs):
     events = [own(program, sites, "--events") for _ in range(runs)]
     theirs = {name: statistics.median(peer(command) for _ in range(runs))
               for name, command in peers(program).items()}
+    if funclatency():
+        theirs["funclatency"] = statistics.median(funclatency_of(program) for _ in range(runs))
     show("CPU time of a measured call of an empty function",
          "%.1f us" % (statistics.median(r[0] for r in ours) / 1e3),
          ", ".join("%s: %.1f us" % (name, ns / 1e3) for name, ns in theirs.items()))
     show("  of it in BPF, for each of two hits", "%.0f ns" % statistics.median(r[1] for r in ours))
     show("  with an event for each site", "%.1f us" % (statistics.median(r[0] for r in events) / 1e3))
+    latency_peers(show)

@@ -267,6 +267,8 @@ static char **drive_read_options(struct drive *d, char **argv)
 	for (; *argv && !strncmp(*argv, "--", 2); argv++) {
 		if (!strcmp(*argv, "--events"))
 			d->options.without = MECHANISM_UPROBE_MULTI;
+		else if (!strcmp(*argv, "--paths"))
+			d->options.without = MECHANISM_ATTACH_COOKIE;
 		else if (!strcmp(*argv, "--by=fiber"))
 			d->latency_options.by = ABI_LATENCY_BY_FIBER;
 		else if (!strcmp(*argv, "--by=process"))

@@ -21,10 +21,13 @@
 
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/collect/mapping_probe.h"
+#include "agent/sampler/files/file_child.h"
 #include "agent/sampler/probes/latency/latency.h"
 #include "agent/sampler/probes/probes.h"
 #include "base/clock.h"
+#include "symbolizer/sandboxed/main.h"
 #include "tests/bpf/latency_drive.h"
+#include "tests/bpf/probes_drive.h"
 
 #ifdef __x86_64__
 enum { NOP_BYTES = 1 };
@@ -280,11 +283,9 @@ static void each_call_is_counted(void **state)
 	assert_int_equal(read_calls(f), 2 * CALLS);
 }
 
-static void events_count_the_same(void **state)
+static void events_count(struct fixture *f, uint32_t without)
 {
-	struct fixture *f = *state;
-
-	f->options.without = MECHANISM_UPROBE_MULTI;
+	f->options.without = without;
 	filter_child(f, 0);
 	open_with(f);
 	assert_false(latency_attaches_at_once(f->latency));
@@ -292,6 +293,51 @@ static void events_count_the_same(void **state)
 	child_calls(f, 1, 'a');
 	assert_int_equal(read_calls(f), CALLS);
 	assert_int_equal(counts_of(f).unmatched, 0);
+}
+
+static void events_count_the_same(void **state)
+{
+	events_count(*state, MECHANISM_UPROBE_MULTI);
+}
+
+static void events_without_cookies_count_the_same(void **state)
+{
+	events_count(*state, MECHANISM_ATTACH_COOKIE);
+}
+
+static void the_cost_of_a_hit_is_found(struct fixture *f)
+{
+	int tries = 0;
+
+	load(f);
+	while (!latency_trap_ns(f->latency)) {
+		assert_true(++tries < 60000);
+		usleep(1000);
+	}
+	/* It stays, and is none of the hits. */
+	assert_true(latency_trap_ns(f->latency) > 0);
+	assert_int_equal(counts_of(f).hits, 0);
+}
+
+static void the_cost_of_a_hit_is_known_soon(void **state)
+{
+	the_cost_of_a_hit_is_found(*state);
+}
+
+static void the_cost_of_an_event_is_known_soon(void **state)
+{
+	struct fixture *f = *state;
+
+	f->options.without = MECHANISM_UPROBE_MULTI;
+	the_cost_of_a_hit_is_found(f);
+}
+
+static void the_cost_without_cookies_is_known_soon(void **state)
+{
+	struct fixture *f = *state;
+
+	f->options.without = MECHANISM_ATTACH_COOKIE;
+	the_cost_of_a_hit_is_found(f);
 }
 
 static void the_processes_can_be_changed(void **state)
@@ -568,6 +614,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		LATENCY_TEST(each_call_is_counted),
 		LATENCY_TEST(events_count_the_same),
+		LATENCY_TEST(events_without_cookies_count_the_same),
+		LATENCY_TEST(the_cost_of_a_hit_is_known_soon),
+		LATENCY_TEST(the_cost_of_an_event_is_known_soon),
+		LATENCY_TEST(the_cost_without_cookies_is_known_soon),
 		LATENCY_TEST(the_processes_can_be_changed),
 		LATENCY_TEST(the_filter_by_name_applies),
 		LATENCY_TEST(processes_have_histograms_of_their_own),
@@ -587,7 +637,14 @@ int main(int argc, char **argv)
 		puts("needs root: BPF");
 		return 77;
 	}
+	/* The sampler's children are this program. */
+	if (argc > 1 && file_child_is_command(argv[1]))
+		return file_child_main(argc, argv);
+	if (argc > 1 && sandboxed_is_command(argv[1]))
+		return sandboxed_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "--drive"))
 		return latency_drive(argc - 2, argv + 2);
+	if (argc == 3 && !strcmp(argv[1], "--drive-probes"))
+		return probes_drive(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

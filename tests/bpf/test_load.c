@@ -17,7 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/sampler/collect/collect.h"
+#include "agent/sampler/probes/latency/latency.h"
 #include "agent/sampler/probes/probes.h"
+#include "agent/sampler/probes/trace/trace.h"
 #include "base/cleanup.h"
 #include "bpf/abi/sample_ring.h"
 #include "bpf/abi/sampler.h"
@@ -83,6 +86,21 @@ static struct bpf_program *program_of(
 		object, tables ? probe->by_tables : probe->by_frame_pointer);
 }
 
+/*
+ * A probe that adds to another one's maps has programs that few kernels have all of: it chooses.
+ * That of traced calls has code for each of its limits.
+ */
+static int configure(const struct probe *probe, struct bpf_object *object)
+{
+	const struct latency_options latency = { .kernel = true };
+	const struct trace_options trace = {
+		.max_depth = 3, .drilldown = true, .max_events_per_second = 1000
+	};
+	const struct collect_options options = { .latency = &latency, .trace = &trace };
+
+	return probe->lender || probe == &probe_trace ? probe->configure(&options, object) : 0;
+}
+
 /* Loads the object of a probe alone, with maps of its own. */
 static struct bpf_object *load(
 	const struct probe *probe, const struct variant *variant, enum walk walk)
@@ -91,7 +109,7 @@ static struct bpf_object *load(
 	struct abi_sampler_config *config;
 	struct bpf_program *idle;
 	struct bpf_object *object;
-	const void *bytes;
+	autofree const void *bytes = NULL;
 	size_t size;
 
 	bytes = probe->object(&size);
@@ -110,7 +128,7 @@ static struct bpf_object *load(
 	config->unwind_by_mapping = walk == MAPPINGS;
 	if (ABI_STORES_IN_ORDER && !variant->perf_rings && probe->own_rings)
 		config->sample_ring_bytes = ABI_RING_MIN_BYTES;
-	if (bpf_object__load(object)) {
+	if (configure(probe, object) || bpf_object__load(object)) {
 		bpf_object__close(object);
 		return NULL;
 	}
@@ -154,8 +172,11 @@ static int print_counts(enum walk walk)
 
 			if (!object)
 				return 1;
-			printf("%s/%s/%s %u\n", (*probe)->name, walk_names[walk], variants[i].name,
-				verified_instructions(program_of(object, *probe, walk, true)));
+			if (!(*probe)->lender)
+				printf("%s/%s/%s %u\n", (*probe)->name, walk_names[walk],
+					variants[i].name,
+					verified_instructions(
+						program_of(object, *probe, walk, true)));
 			bpf_object__close(object);
 		}
 	}

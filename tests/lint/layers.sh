@@ -15,44 +15,48 @@ symbolizer: base/
 symbolizer/kallsyms: base/
 symbolizer/perf_map: base/
 symbolizer/index: base/ bpf/abi/unwind.h
+symbolizer/arguments: base/ bpf/abi/fetch.h
 symbolizer/sandbox: base/ symbolizer/index/debug_names.h
-symbolizer/sandboxed: base/ symbolizer/sandbox/ symbolizer/debuginfod/debuginfod_ symbolizer/indexer/builder.h symbolizer/indexer/keep_debug.h symbolizer/indexer/elf/build_id.h symbolizer/indexer/elf/debug_names.h symbolizer/indexer/code/decoder.h
+symbolizer/sandboxed: base/ symbolizer/sandbox/ symbolizer/debuginfod/debuginfod_ symbolizer/indexer/builder.h symbolizer/indexer/keep_debug.h symbolizer/indexer/arguments/arguments.h symbolizer/indexer/elf/build_id.h symbolizer/indexer/elf/debug_names.h symbolizer/indexer/code/decoder.h
 symbolizer/indexer: base/ symbolizer/index/index.h symbolizer/index/functions.h symbolizer/sandbox/job.h
+symbolizer/indexer/arguments: base/ bpf/abi/fetch.h symbolizer/arguments/ symbolizer/indexer/elf/images.h symbolizer/sandbox/arguments_wire.h symbolizer/sandbox/job.h
 symbolizer/indexer/elf: base/ symbolizer/index/debug_names.h symbolizer/sandbox/debug_files.h
 symbolizer/indexer/writer: base/ bpf/abi/unwind.h symbolizer/index/ symbolizer/indexer/demangle.h
 symbolizer/indexer/dwarf: base/ symbolizer/indexer/elf/ symbolizer/indexer/writer/
 symbolizer/indexer/go: base/ bpf/abi/unwind.h bpf/abi/runtime_go.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/dwarf/dwarf.h symbolizer/indexer/cfi/unwind_source.h symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h symbolizer/indexer/source_range.h symbolizer/index/index.h symbolizer/index/functions.h symbolizer/index/runtime_go.h
-symbolizer/indexer/code: base/ symbolizer/index/functions.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h
+symbolizer/indexer/code: base/ symbolizer/index/functions.h symbolizer/indexer/cfi/cfi.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h
 symbolizer/indexer/cfi: base/ bpf/abi/unwind.h symbolizer/index/unwind_rule.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/demangle.h symbolizer/indexer/source_range.h
-symbolizer/builds: base/ symbolizer/index/ symbolizer/sandbox/ symbolizer/debuginfod/
+symbolizer/builds: base/ bpf/abi/fetch.h symbolizer/arguments/ symbolizer/index/ symbolizer/sandbox/ symbolizer/debuginfod/
 symbolizer/debuginfod: base/ symbolizer/index/index.h symbolizer/sandbox/ symbolizer/builds/
 agent: base/ agent/commands/commands.h agent/sampler/files/file_child.h symbolizer/sandboxed/main.h
-agent/settings: base/ agent/sampler/sampler.h agent/sampler/collect/collect.h agent/server/export/payload.h agent/server/export/labels/ agent/server/export/remote/remote.h bpf/abi/ symbolizer/debuginfod/debuginfod_fetch.h
-agent/commands: base/ agent/settings/ agent/latency/ agent/daemon/daemon.h agent/loop/ agent/sampler/ agent/report/ agent/top/ agent/server/export/payload.h agent/server/export/remote/remote.h agent/server/export/remote/remote_kinds.def pprof/ proto/ bpf/abi/ symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/sandbox/ symbolizer/kernel_image.h symbolizer/vdso.h
+agent/settings: base/ agent/latency/latency_report.h agent/sampler/sampler.h agent/sampler/collect/collect.h agent/sampler/functions/patterns.h agent/sampler/process/selection.h agent/server/export/payload.h agent/server/export/labels/ agent/server/export/remote/remote.h bpf/abi/ symbolizer/debuginfod/debuginfod_fetch.h
+agent/commands: base/ agent/settings/ agent/latency/ agent/trace/ agent/trace_arguments/ symbolizer/arguments/ agent/daemon/daemon.h agent/loop/ agent/sampler/ agent/report/ agent/top/ agent/server/export/payload.h agent/server/export/remote/remote.h agent/server/export/remote/remote_kinds.def pprof/ proto/ bpf/abi/ symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/sandbox/ symbolizer/kernel_image.h symbolizer/vdso.h
 agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ bpf/abi/ symbolizer/
 agent/sampler/files: base/ symbolizer/sandbox/
 agent/sampler/process: base/ agent/sampler/files/file_identity.h agent/sampler/seam/window_processes.h
 agent/sampler/functions: base/ symbolizer/index/
 agent/sampler/jit_maps: base/ agent/sampler/process/ symbolizer/perf_map/
+agent/sampler/kernel_functions: base/ agent/sampler/collect/admin.h agent/sampler/functions/ agent/sampler/probes/kernel_latency/ agent/sampler/probes/latency/latency.h bpf/abi/
 agent/sampler/kernel_symbols: base/ symbolizer/kallsyms/ bpf/abi/kernel_walk.h
 agent/sampler/memory: base/ agent/sampler/process/
 agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h agent/sampler/seam/trouble.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/schedule: base/ agent/loop/ symbolizer/builds/
-agent/sampler/seam: base/ agent/sampler/profile/frame.h agent/sampler/profile/sample_type.h symbolizer/index/index_frame.h
+agent/sampler/seam: base/ bpf/abi/latency.h agent/sampler/profile/frame.h agent/sampler/profile/sample_type.h symbolizer/index/index_frame.h
 agent/sampler/symbolize: base/ agent/sampler/process/ agent/sampler/profile/frame.h agent/sampler/runtimes/names.h agent/sampler/seam/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/kernel_image.h
 agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/ agent/sampler/seam/sealed_window.h
 agent/sampler/probes/off_cpu: base/ agent/sampler/collect/ agent/sampler/probes/ agent/sampler/profile/ bpf/abi/ bpf/probes/*.skel.h
 agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/probes/probes.h agent/sampler/process/selection.h agent/sampler/profile/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/ agent/sampler/seam/
 agent/sampler/collect: base/ agent/loop/ agent/sampler/recording/notes.h bpf/abi/ bpf/shared.skel.h bpf/unwind/mapping_probe.skel.h
-agent/sampler/probes: base/ agent/sampler/collect/ agent/sampler/profile/sample_ bpf/abi/ bpf/probes/*.skel.h
+agent/sampler/probes: base/ symbolizer/arguments/ agent/sampler/collect/ agent/sampler/profile/sample_ bpf/abi/ bpf/probes/*.skel.h
+agent/sampler/latency_probes: base/ agent/sampler/functions/ agent/sampler/kernel_functions/kernel_functions.h agent/sampler/probes/latency/latency.h agent/sampler/probed_files/ agent/sampler/process/ agent/sampler/seam/ bpf/abi/
 agent/sampler/probed_files: base/ agent/sampler/functions/ agent/sampler/probes/latency/latency.h agent/sampler/process/processes.h bpf/abi/sampler.h symbolizer/index/
 agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind/step.bpf.h symbolizer/index/
 agent/sampler/samples: base/ agent/sampler/process/ agent/sampler/profile/ agent/sampler/unwind/ agent/sampler/kernel_symbols/ bpf/abi/
 agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/ agent/sampler/seam/runtime_
 agent/report: base/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/frame.h agent/sampler/profile/sample_labels. agent/sampler/recording/notes.h pprof/
-agent/daemon: base/ agent/settings/ agent/loop/ agent/report/ agent/server/ symbolizer/sandbox/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/sample_labels. agent/sampler/profile/sample_type.h agent/sampler/process/selection.h
+agent/daemon: base/ agent/latency/ agent/settings/ agent/loop/ agent/report/ agent/server/ symbolizer/sandbox/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/sample_labels. agent/sampler/profile/sample_type.h agent/sampler/process/selection.h bpf/abi/latency.h
 agent/daemon/daemon.c: base/ agent/daemon/ agent/settings/ agent/loop/ agent/server/ agent/sampler/sampler.h agent/sampler/collect/admin.h agent/sampler/process/selection.h
 agent/server/store: base/
 agent/server/serve: base/ agent/loop/
@@ -62,6 +66,8 @@ agent/server/export/spool: base/ agent/server/export/payload.h
 agent/server/export/remote: base/ agent/server/export/payload.h agent/sampler/profile/sample_labels.def proto/
 agent/server/export/debuginfo: base/ agent/server/export/remote/ proto/
 agent/latency: base/ bpf/abi/latency.h
+agent/trace_arguments: base/ bpf/abi/fetch.h symbolizer/arguments/
+agent/trace: base/ agent/latency/latency_figures.h bpf/abi/trace.h
 agent/top: base/ agent/loop/ agent/report/ agent/sampler/seam/
 '
 

@@ -126,6 +126,31 @@ struct bpf_object *collect_probe_object(const struct collect *c, const char *nam
 	return NULL;
 }
 
+int collect_add_latency(
+	struct collect *c, const struct latency_options *latency, const char **ret_step)
+{
+	(void)c;
+	(void)latency;
+	*ret_step = "measure functions in a recording";
+	return -EOPNOTSUPP;
+}
+
+void collect_remove_latency(struct collect *c)
+{
+	(void)c;
+}
+
+int collect_add_kernel_latency(
+	struct collect *c, const struct latency_options *latency, const char **ret_step)
+{
+	return collect_add_latency(c, latency, ret_step);
+}
+
+void collect_remove_kernel_latency(struct collect *c)
+{
+	(void)c;
+}
+
 int collect_fd(const struct collect *c)
 {
 	(void)c;

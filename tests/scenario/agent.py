@@ -134,6 +134,10 @@ class Agent:
             connection.request(method, path, headers=headers or {})
             answer = connection.getresponse()
             return Answer(answer.status, answer.headers, answer.read())
+        except (ConnectionError, TimeoutError) as error:
+            time.sleep(1)  # it may be ending
+            error.add_note("agent %d: status %s; its log:\n%s" % (self.pid, self.process.poll(), self.log()[-3000:]))
+            raise
         finally:
             connection.close()
 

@@ -59,7 +59,9 @@ class Attack(threading.Thread):
     def runs_briefly(self, path):
         """A program that runs for so long that it is sampled, and is deleted."""
         p = launched(path, "10", preexec_fn=lambda: os.nice(10))
-        self.over.wait(.4)
+        has_run, end = ran(p.pid, seconds=.2), time.monotonic() + WAIT_S
+        while not self.over.wait(.2) and not has_run() and time.monotonic() < end:
+            pass
         os.unlink(path)
         p.kill()
         p.wait()
@@ -131,8 +133,10 @@ class Twins(Attack):
 
 
 class KilledBuilders(Attack):
-    """SIGKILL for the index builders of the agent, whenever there is one."""
+    """SIGKILL for the index builders of the agent, one after the other; others end in between, however slow
+    the machine is."""
     pause_s = .5
+    between = 2
 
     def __init__(self, agent):
         super().__init__()
@@ -146,6 +150,15 @@ class KilledBuilders(Attack):
             except ProcessLookupError:
                 pass  # it is done
             self.over.wait(1)
+            self.let_others_end()
+
+    def let_others_end(self):
+        def built():
+            return self.agent.metrics()['fathom_index_builds_total{result="ok"}']
+
+        before, end = built(), time.monotonic() + WAIT_S
+        while built() < before + self.between and time.monotonic() < end and not self.over.wait(.5):
+            pass
 
     def undo(self):
         check(self.killed, "%d index builders killed" % self.killed)

@@ -105,11 +105,16 @@ RECIPES = {
 }
 
 
+_built = {}
+
+
 def built(source, name=None, recipe=None):
     """Path of the program made from tests/workloads/SOURCE, rebuilt if it is older than its source."""
     path = os.path.join(SOURCES, source)
     stem, suffix = os.path.splitext(source)
     out = os.path.join(BUILT, name or stem)
+    if _built.setdefault(out, (source, recipe)) != (source, recipe):
+        stop("%s and %s would both be %s" % (_built[out][0], source, out))
     newest = max([os.path.getmtime(path)] + [os.path.getmtime(os.path.join(path, f))
                                              for f in os.listdir(path)]
                  if os.path.isdir(path) else [os.path.getmtime(path)])

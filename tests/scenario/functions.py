@@ -7,12 +7,15 @@ import subprocess
 
 from fathom import FATHOM, environment
 
-FIBER, NO_RETURN, TAIL_JUMP, INDIRECT_JUMP, ENTRY_IS_RETURN, UNDECODED, IFUNC = (1 << i for i in range(7))
+FIBER, NO_RETURN, TAIL_JUMP, INDIRECT_JUMP, ENTRY_IS_RETURN, UNDECODED, IFUNC, UNCONFIRMED = (1 << i for i in range(8))
 FLAG_NAMES = {NO_RETURN: "no return", TAIL_JUMP: "tail jump", INDIRECT_JUMP: "indirect jump",
-              ENTRY_IS_RETURN: "entry is return", UNDECODED: "undecoded", IFUNC: "resolver"}
+              ENTRY_IS_RETURN: "entry is return", UNDECODED: "undecoded", IFUNC: "resolver",
+              UNCONFIRMED: "unconfirmed"}
 
-Function = collections.namedtuple("Function", "address flags stack_check returns linkage name")
+NO_STACK_CHECK = 0xffffffff
+Function = collections.namedtuple("Function", "address flags stack_check restart_off returns linkage name")
 LINE = re.compile(r" *([0-9a-f]+):\t(.*)")
+MORESTACK = re.compile(r"(?:call|bl)\s.*<runtime\.morestack(?:_noctxt|c)?(?:\.abi0)?>")
 RETURN = re.compile(r"(?:(?:repz|repnz|bnd|notrack|data16|cs|ds|rex\S*) )*(?:ret|retq|retaa|retab)\b")
 
 
@@ -25,18 +28,19 @@ def functions(path, cache, *options):
     result = []
     for line in r.stdout.splitlines():
         place, name = line.split("\t", 1)
-        address, flags, check, returns, linkage = place.split(" ", 4)
-        result.append(Function(int(address, 16), int(flags, 16), int(check, 16),
+        address, flags, check, restart, returns, linkage = place.split(" ", 5)
+        result.append(Function(int(address, 16), int(flags, 16), int(check, 16), int(restart, 16),
                                [int(a, 16) for a in returns.split(",")] if returns != "-" else [],
                                linkage, name))
     return result
 
 
 class Disassembly:
-    """Where objdump sees instructions begin, and which of them return."""
+    """Where objdump sees instructions begin, which of them return, and where calls of Go's morestack do."""
 
     def __init__(self, path, objdump="objdump"):
-        self.starts, self.returns = set(), set()
+        self.starts, self.returns, self.restarts = set(), set(), set()
+        after_morestack = False
         with subprocess.Popen([objdump, "-d", "-z", "-w", "--no-show-raw-insn", path], stdout=subprocess.PIPE,
                               text=True, errors="backslashreplace") as p:
             for line in p.stdout:
@@ -45,6 +49,9 @@ class Disassembly:
                     continue
                 address = int(match[1], 16)
                 self.starts.add(address)
+                if after_morestack:
+                    self.restarts.add(address)
+                after_morestack = MORESTACK.match(match[2])
                 if RETURN.match(match[2]):
                     self.returns.add(address)
 
@@ -73,6 +80,10 @@ class Comparison:
         self.no_start = sorted((set(entries) | self.returns) - self.truth.starts)
         self.invented = sorted(self.returns - self.truth.returns)
         self.refused, self.unnamed, self.missing = [], [], []
+        # Only with names does objdump show what is called.
+        self.wrong_restarts = sorted(
+            f.address for f in entries.values() if self.truth.restarts and
+            self.may_restart(f) and f.address + f.restart_off not in self.truth.restarts)
         order, ranges = sorted(entries), symbol_ranges(path)
         lows = [low for low, _ in ranges]
         for address in sorted(self.truth.returns - self.returns):
@@ -86,6 +97,10 @@ class Comparison:
                 self.missing.append(address)
             else:
                 self.unnamed.append(address)
+
+    @staticmethod
+    def may_restart(function):
+        return function.stack_check != NO_STACK_CHECK and not function.flags & (UNDECODED | UNCONFIRMED)
 
     @staticmethod
     def covered(ranges, lows, address):

@@ -9,7 +9,7 @@ const fs = require("node:fs");
 const path = require("node:path");
 const vm = require("node:vm");
 const page = path.join(__dirname, "../../agent/server/serve/page");
-const [pprof, samples, tree, format] = ["pprof", "samples", "tree", "format"]
+const [pprof, samples, tree, format, latency] = ["pprof", "samples", "tree", "format", "latency"]
 	.map((name) => require(path.join(page, name + ".js")));
 
 /* FILES: [{ path, group, timeMs, durationMs }] → Samples of all of them except the paths in FORGET. */
@@ -50,7 +50,7 @@ function makePage(client) {
 	const context = {
 		console, performance, setTimeout: () => 0, clearTimeout() {}, matchMedia: () => anything,
 		document: anything, window: anything, location: anything, samples, format, tree, pprof: {},
-		flame: { Flame: View }, timeline: { Timeline: View }, table: { FunctionTable: View },
+		flame: { Flame: View }, timeline: { Timeline: View }, table: { FunctionTable: View }, latency: { LatencyView: View },
 		controls: { byId: () => anything, press() {} },
 		client: { Client: function () { return client; }, Unauthorized: class extends Error {},
 			Away: class extends Error {}, each: async (items, work) => { for (const i of items) await work(i); } },
@@ -131,6 +131,18 @@ const questions = {
 		const { rows, all } = await shown(q);
 		return tree.functions(rows, all.frames.items).map((e) =>
 			[all.frames.items[e.frame].name, all.frames.items[e.frame].module, e.self, e.total]);
+	},
+
+	/* What functions took in the windows of q.range, and how the picture has the first one's calls. */
+	async latency(q) {
+		const windows = latency.within(q.answer, q.range || null);
+		const list = latency.functions(q.answer, windows);
+		const points = list.length ? latency.overTime(q.answer, q.answer.windows, list[0]) : [];
+		return {
+			functions: list.map(({ buckets, ...f }) => f),
+			reasons: latency.reasons(q.answer),
+			heat: points.map(({ part }) => (part ? [...latency.heat(part, q.answer.bucket_starts_ns)] : null)),
+		};
 	},
 
 	async search(q) {

@@ -31,6 +31,7 @@ class PageServer:
 
     def __init__(self, token=None, broken=False):
         self.files = {}
+        self.latency = None  # the answer of /api/latency; None: the agent has no probes
         self.token = token
         self.broken = broken  # answers 500 to everything except the page
         self.requests = []
@@ -73,6 +74,8 @@ class PageServer:
             return self.send_json(handler, self.status())
         if path == "/api/profiles":
             return self.send_json(handler, self.listing(int(query["from"]), int(query["to"])))
+        if path == "/api/latency":
+            return self.send_json(handler, self.measured(int(query["from"]), int(query["to"])))
         name = path[len("/api/profiles/"):]
         if name in self.files:
             return self.send(handler, 200, self.files[name][3], "application/octet-stream")
@@ -84,7 +87,13 @@ class PageServer:
                 "cpu": {"budget_percent": 1, "used_percent": 0.21},
                 "memory": {"limit_bytes": 1 << 28, "resident_bytes": 40 << 20},
                 "samples": {"taken": 1, "lost": 0},
+                "probes": [{"name": "p", "state": "measured"}] if self.latency else [],
                 "store": {"files": len(self.files), "bytes": 1, "limit_bytes": 1 << 30}}
+
+    def measured(self, start, end):
+        windows = [w for w in self.latency["windows"]
+                   if w["time_ms"] < end and w["time_ms"] + w["duration_ms"] > start]
+        return dict(self.latency, windows=windows)
 
     def listing(self, start, end):
         return [{"path": path, "name": f[0], "time_ms": f[1], "duration_ms": f[2], "bytes": len(f[3])}

@@ -26,6 +26,7 @@ enum {
 	PERIOD = 52631578,
 	USER_STACK = 11, /* id of the raw stack */
 	PROGRAM = 0x400000, /* where its page is mapped */
+	CALL_TYPE = 5,
 };
 
 struct aggregator_fixture {
@@ -144,6 +145,7 @@ static inline int aggregator_set_up(void **state)
 	aggregator_init(&f->aggregator, &(struct aggregator_options){
 						.resolver = &f->resolver,
 						.metrics = &f->metrics,
+						.call_type = CALL_TYPE,
 						.profile = fixture_profile,
 						.next_tap = fixture_next_tap,
 						.left = fixture_left,
@@ -216,5 +218,18 @@ static inline void add_switch_out(
 	aggregator_add(&f->aggregator, &(struct attributed_sample){
 					       .process = &f->process,
 					       .record = &switch_out->sample,
+				       });
+}
+
+static inline void add_call(struct aggregator_fixture *f, uint64_t duration_ns, uint32_t shift)
+{
+	struct abi_call call = { .sample = tick_of_window(WINDOW).sample,
+		.duration = duration_ns << ABI_CALL_SHIFT_BITS | shift };
+
+	call.sample.kind = ABI_CALL;
+	call.sample.fiber_id = 17;
+	aggregator_add(&f->aggregator, &(struct attributed_sample){
+					       .process = &f->process,
+					       .record = &call.sample,
 				       });
 }

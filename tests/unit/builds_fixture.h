@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/builds/builds.h"
 
-enum { FUNCTION = 0x1000, MAX_WATCHED = 16, DONE_ROOM = 64, PATIENCE_MS = 20000, LIMIT = 1 << 30 };
+enum { FUNCTION = 0x1000, MAX_WATCHED = 16, DONE_ROOM = 64, PATIENCE_MS = 60000, LIMIT = 1 << 30 };
 
 struct done_call {
 	uint64_t tag;

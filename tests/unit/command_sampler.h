@@ -12,6 +12,7 @@
 #include "agent/daemon/daemon.h"
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/sampler_latency.h"
+#include "agent/sampler/sampler_trace.h"
 #include "tests/unit/report_fixture.h"
 
 static struct sampler {
@@ -23,7 +24,12 @@ static struct sampler {
 	struct builds_improving improving; /* debug files that are still missing then */
 	uint64_t bpf_ns, bpf_runs, builds_cpu_ns;
 	struct probed_files *probed_files; /* what a measuring of functions found */
+	struct kernel_functions *kernel_functions; /* likewise; NULL = none were wanted */
 	int add_error; /* 0 = none */
+	struct trace_counts trace_counts;
+	const char *hint, *hint_library;
+	int hint_error;
+	size_t unanswered; /* so often do files not answer */
 	void (*on_create)(void), (*on_prepare)(void), (*on_start)(void), (*on_finish)(void);
 } fake;
 
@@ -78,10 +84,60 @@ int sampler_finish_builds(struct sampler *sampler, uint64_t wait_ns)
 	return sampler->prepare_error;
 }
 
+size_t sampler_latency_open_again(struct sampler *sampler)
+{
+	if (sampler->unanswered)
+		fputs("[open again]\n", stderr);
+	return sampler->unanswered ? sampler->unanswered-- : 0;
+}
+
 int sampler_latency_add_path(struct sampler *sampler, const char *path, bool program)
 {
 	fprintf(stderr, "[add %s%s]\n", path, program ? ", the program" : "");
-	return sampler->add_error;
+	if (sampler->add_error != -EAGAIN)
+		return sampler->add_error;
+	return sampler_latency_open_again(sampler) ? -EAGAIN : 0;
+}
+
+int sampler_latency_hint(const struct sampler *sampler, const struct function_patterns *patterns,
+	size_t pattern, char **ret_name, char **ret_library)
+{
+	(void)patterns;
+	if (sampler->hint_error)
+		return sampler->hint_error;
+	*ret_name = !pattern && sampler->hint ? strdup(sampler->hint) : NULL;
+	*ret_library = !pattern && sampler->hint_library ? strdup(sampler->hint_library) : NULL;
+	return 0;
+}
+
+struct sampler_place sampler_trace_place(
+	struct sampler *sampler, uint32_t pid, uint64_t return_address)
+{
+	(void)sampler;
+	(void)pid;
+	return (struct sampler_place){
+		.kind = return_address ? SAMPLER_PLACE_LINE : SAMPLER_PLACE_UNKNOWN,
+		.file = "/src/caller.c",
+		.line = (uint32_t)return_address,
+	};
+}
+
+int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct argument_plan *entry,
+	const struct argument_plan *results)
+{
+	(void)sampler, (void)number, (void)entry, (void)results;
+	return 0;
+}
+
+void sampler_trace_counts(const struct sampler *sampler, struct trace_counts *ret_counts)
+{
+	*ret_counts = sampler->trace_counts;
+}
+
+void sampler_latency_want_libraries(struct sampler *sampler)
+{
+	(void)sampler;
+	fputs("[want libraries]\n", stderr);
 }
 
 const struct probed_files *sampler_probed_files(const struct sampler *sampler)
@@ -89,11 +145,22 @@ const struct probed_files *sampler_probed_files(const struct sampler *sampler)
 	return sampler->probed_files;
 }
 
+const struct kernel_functions *sampler_kernel_functions(const struct sampler *sampler)
+{
+	return sampler->kernel_functions;
+}
+
 /* Nothing is measured: the kernel is not there. */
 const struct latency *sampler_latency(const struct sampler *sampler)
 {
 	(void)sampler;
 	return NULL;
+}
+
+uint64_t sampler_latency_stacks(const struct sampler *sampler)
+{
+	(void)sampler;
+	return 0;
 }
 
 void sampler_latency_comm(struct sampler *sampler, uint32_t pid, char *comm, size_t size)
@@ -188,6 +255,13 @@ bool sampler_bpf_time(const struct sampler *sampler, uint64_t *ret_ns, uint64_t 
 	*ret_ns = sampler->bpf_ns;
 	*ret_runs = sampler->bpf_runs;
 	return true;
+}
+
+int daemon_check(const struct config *config, char **ret_message)
+{
+	(void)config;
+	(void)ret_message;
+	return 0;
 }
 
 int daemon_run(struct config *config, int argc, char **argv)

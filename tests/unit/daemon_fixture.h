@@ -80,6 +80,8 @@ static inline void daemon_fixture_make(struct daemon_fixture *f, const char *tex
 	assert_int_equal(daemon_settings_read(&d->config, &d->settings, &message), 0);
 	assert_int_equal(log_options(&d->config), 0);
 	assert_int_equal(token_get(&d->config, f->directory, &d->token, &message), 0);
+	assert_int_equal(
+		daemon_probes_create(&d->config, &f->sampler.metrics, &d->probes, &message), 0);
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
 	d->cache_directory = f->directory;
 	d->started_ns = clock_monotonic_ns();
@@ -106,6 +108,7 @@ static inline void daemon_fixture_unmake(struct daemon_fixture *f)
 	daemon_on_demand_deinit(d);
 	serve_destroy(d->serve);
 	daemon_export_destroy(d->export, 0);
+	daemon_probes_destroy(d->probes);
 	store_destroy(d->store);
 	selection_destroy(d->settings.selection);
 	loop_destroy(d->loop);

@@ -33,6 +33,7 @@ struct builds {
 	void (*answer)(void *context, uint64_t tag);
 	void *context;
 	struct builds_setbacks setbacks;
+	bool debug_is_late; /* of all answers */
 };
 
 int builds_request_debug(struct builds *b, const struct module_id *id, int fd, uint64_t tag,
@@ -64,6 +65,11 @@ int builds_request_functions(struct builds *b, const struct module_id *id, int f
 
 	b->requests[number].functions = true;
 	return err;
+}
+
+bool builds_debug_is_late(const struct builds *b)
+{
+	return b->debug_is_late;
 }
 
 struct builds_setbacks builds_setbacks(const struct builds *b)

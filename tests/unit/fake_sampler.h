@@ -9,13 +9,17 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "agent/sampler/sampler.h"
+#include "agent/sampler/seam/latency_probes.h"
 #include "base/clock.h"
 #include "tests/unit/report_fixture.h"
+
+enum { FAKE_SAMPLER_PROBES = 8 };
 
 struct sampler {
 	struct fixture *world;
@@ -26,6 +30,14 @@ struct sampler {
 	struct sealed_window window, sealed; /* the current window and the previous one */
 	unsigned int rotations, pauses, selects, offers; /* number of calls */
 	uint64_t hz; /* of the last sampler_set_frequency() */
+	struct sampler_latency_cost latency_cost;
+	double latency_share; /* of the last sampler_latency_allow() */
+	/* Of sampler_latency_set_probes(): the calls, and what the last one that succeeded set. */
+	unsigned int probe_sets;
+	size_t probe_count;
+	char probes[FAKE_SAMPLER_PROBES][LATENCY_PROBE_NAME_BYTES + 1];
+	char selectors[FAKE_SAMPLER_PROBES][128];
+	int probes_error;
 	double builds_share; /* of the last sampler_set_builds_share() */
 	uint64_t builds_charged_ns;
 	bool paused;
@@ -181,6 +193,34 @@ int sampler_set_frequency(struct sampler *sampler, uint64_t hz)
 	sampler->retimed_unpaused |= !sampler->paused;
 	sampler->hz = hz;
 	return sampler->hz_error;
+}
+
+int sampler_latency_set_probes(struct sampler *sampler, const struct latency_probe *probes,
+	size_t count, struct latency_probes_problem *ret_problem)
+{
+	sampler->probe_sets++;
+	if (sampler->probes_error && count) {
+		*ret_problem = (struct latency_probes_problem){ 0, "has a problem" };
+		return sampler->probes_error;
+	}
+	assert_in_range(count, 0, FAKE_SAMPLER_PROBES);
+	sampler->probe_count = count;
+	for (size_t i = 0; i < count; i++) {
+		snprintf(sampler->probes[i], sizeof(sampler->probes[i]), "%s", probes[i].name);
+		snprintf(sampler->selectors[i], sizeof(sampler->selectors[i]), "%s",
+			probes[i].processes);
+	}
+	return 0;
+}
+
+struct sampler_latency_cost sampler_latency_cost(const struct sampler *sampler)
+{
+	return sampler->latency_cost;
+}
+
+void sampler_latency_allow(struct sampler *sampler, double share)
+{
+	sampler->latency_share = share;
 }
 
 void sampler_offer_files_again(struct sampler *sampler)

@@ -27,6 +27,7 @@ static int metrics(void *context, struct buffer *out)
 {
 	struct serve_fixture *f = context;
 
+	f->metrics_made++;
 	buffer_string(out, "figures\n");
 	for (size_t i = 0; i < f->metrics_bytes; i++)
 		buffer_append(out, "x", 1);
@@ -53,6 +54,15 @@ static int profiles(void *context, int64_t from_ns, int64_t to_ns, struct buffer
 	f->from_ns = from_ns;
 	f->to_ns = to_ns;
 	return buffer_string(out, "[]\n");
+}
+
+static int latency(void *context, int64_t from_ms, int64_t to_ms, struct buffer *out)
+{
+	struct serve_fixture *f = context;
+
+	f->from_ms = from_ms;
+	f->to_ms = to_ms;
+	return buffer_string(out, "{\"windows\":[]}\n");
 }
 
 static int profile_file(void *context, const char *path, int *ret_fd)
@@ -131,6 +141,7 @@ void serve_start(struct serve_fixture *f, const char *address, const char *token
 		.status = status,
 		.not_ready = not_ready,
 		.profiles = profiles,
+		.latency = latency,
 		.profile_file = profile_file,
 		.profile_begin = profile_begin,
 		.profile_cancel = profile_cancel,

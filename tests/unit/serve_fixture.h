@@ -13,7 +13,7 @@
 #include "agent/loop/loop.h"
 #include "agent/server/serve/serve.h"
 
-enum { SERVE_ANSWER_BYTES = 1 << 20 };
+enum { SERVE_ANSWER_BYTES = 2 << 20 };
 
 struct serve_fixture {
 	struct loop *loop;
@@ -27,9 +27,11 @@ struct serve_fixture {
 	unsigned int send_status; /* 0 = 200 */
 	uint32_t pid;
 	int begin_error, reload_error, file_error, metrics_error;
-	int64_t from_ns, to_ns;
+	int64_t from_ns, to_ns; /* of the list of profiles */
+	int64_t from_ms, to_ms; /* of function latency */
 	char path[256];
 	size_t metrics_bytes; /* padding after the first line */
+	unsigned int metrics_made; /* how often */
 	struct serve_limits limits;
 	uid_t client_uid; /* owner of the sockets of serve_connect(); 0 = this user */
 	bool not_ready, send_soon, stop_at_begin, stop_at_cancel;

@@ -274,6 +274,37 @@ static void a_switch_off_the_cpu_without_room_for_its_stack_is_lost(void **state
 	assert_int_equal(counted(f, METRIC_LOST_MEMORY_LIMIT), 1);
 }
 
+/* ---- calls of functions ---------------------------------------------------------------------- */
+
+static void a_call_counts_with_its_duration(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	const struct profile_sample *sample;
+
+	open_tap(f, 1 << 20);
+	add_call(f, 1000, 0);
+	add_call(f, 234, 3); /* stands for 8 */
+	sample = only_sample(f->windows[WINDOW]);
+	assert_int_equal(sample->type, CALL_TYPE);
+	assert_int_equal(sample->count, 9);
+	assert_int_equal(sample->weight, 1000 + 8 * 234);
+	/* Known from the function's own file, before anything is known of the process. */
+	assert_int_equal(sample->fiber_id, 17);
+	assert_int_equal(aggregator_calls(&f->aggregator), 2);
+	assert_int_equal(aggregator_ticks(&f->aggregator), 0);
+	assert_int_equal(profile_sample_count(f->taps[0]), 0);
+}
+
+static void a_call_without_room_is_lost(void **state)
+{
+	struct aggregator_fixture *f = *state;
+
+	fill_window(f);
+	add_call(f, 1000, 0);
+	assert_int_equal(aggregator_calls(&f->aggregator), 0);
+	assert_int_equal(counted(f, METRIC_LOST_MEMORY_LIMIT), 1);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, aggregator_set_up, aggregator_tear_down)
 
 int main(void)
@@ -296,6 +327,8 @@ int main(void)
 		CASE(a_switch_off_the_cpu_gets_its_stack_and_no_weight),
 		CASE(an_unwanted_switch_off_the_cpu_is_not_a_loss),
 		CASE(a_switch_off_the_cpu_without_room_for_its_stack_is_lost),
+		CASE(a_call_counts_with_its_duration),
+		CASE(a_call_without_room_is_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

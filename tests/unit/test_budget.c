@@ -13,14 +13,14 @@ static const uint64_t SECOND = 1000000000;
 /* Time and CPU time of a process that is measured every fifteen seconds. */
 struct load {
 	struct budget budget;
-	uint64_t now_ns, cpu_ns;
+	uint64_t now_ns, cpu_ns, probes_ns;
 };
 
 static uint64_t look(struct load *l, double share)
 {
 	l->now_ns += 15 * SECOND;
 	l->cpu_ns += (uint64_t)(15e9 * share);
-	return budget_look(&l->budget, l->cpu_ns, l->now_ns);
+	return budget_look(&l->budget, &(struct budget_cost){ l->cpu_ns, l->probes_ns }, l->now_ns);
 }
 
 static struct load begin(double share, uint64_t hz)
@@ -127,9 +127,37 @@ static void clocks_that_step_back_change_nothing(void **state)
 	/* BPF's run time was reset: less than before. */
 	l.cpu_ns = 0;
 	assert_int_equal(look(&l, 0), 97);
-	assert_int_equal(budget_look(&l.budget, l.cpu_ns + SECOND, l.now_ns), 97);
-	assert_int_equal(budget_look(&l.budget, l.cpu_ns + 2 * SECOND, l.now_ns - 1), 97);
+	assert_int_equal(
+		budget_look(&l.budget, &(struct budget_cost){ l.cpu_ns + SECOND, 0 }, l.now_ns),
+		97);
+	assert_int_equal(budget_look(&l.budget, &(struct budget_cost){ l.cpu_ns + 2 * SECOND, 0 },
+				 l.now_ns - 1),
+		97);
 	assert_int_equal(look(&l, 1), 48);
+}
+
+/* Probes are thinned out first: they have what sampling leaves, and never lower the frequency. */
+static void probes_have_what_sampling_leaves(void **state)
+{
+	struct load l = begin(0.05, 97);
+
+	(void)state;
+	assert_true(budget_for_probes(&l.budget) == 0.05);
+	l.probes_ns += 15 * SECOND;
+	assert_int_equal(look(&l, 0.02), 97);
+	assert_float_equal(l.budget.probes_used, 1, 1e-9);
+	assert_float_equal(budget_for_probes(&l.budget), 0.03, 1e-9);
+	assert_int_equal(look(&l, 0.06), 48);
+	assert_true(budget_for_probes(&l.budget) == 0);
+	assert_true(l.budget.probes_used == 0);
+	/* The probes' counter was reset. */
+	l.probes_ns = 0;
+	(void)look(&l, 0.01);
+	assert_true(budget_for_probes(&l.budget) == 0);
+	(void)look(&l, 0.01);
+	assert_float_equal(budget_for_probes(&l.budget), 0.04, 1e-9);
+	budget_init(&l.budget, 0, 97);
+	assert_true(budget_for_probes(&l.budget) < 0);
 }
 
 int main(void)
@@ -143,6 +171,7 @@ int main(void)
 		cmocka_unit_test(the_frequency_settles),
 		cmocka_unit_test(without_a_budget_there_is_no_limit),
 		cmocka_unit_test(clocks_that_step_back_change_nothing),
+		cmocka_unit_test(probes_have_what_sampling_leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

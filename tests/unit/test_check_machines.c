@@ -23,12 +23,14 @@
 
 #include "agent/commands/check.h"
 #include "agent/commands/commands.h"
+#include "agent/daemon/daemon.h"
 #include "agent/sampler/collect/attach_probe.h"
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/collect/mapping_probe.h"
 #include "agent/sampler/collect/perf_event.h"
 #include "base/cleanup.h"
 #include "base/host.h"
+#include "base/private_mount.h"
 
 /* A machine. The functions below replace the program's and the C library's, and answer from it.
  */
@@ -43,6 +45,8 @@ static struct machine {
 	bool tables;
 	const char *tracefs; /* where it is mounted; NULL = nowhere */
 	const char *sched_switch, *functions; /* its files */
+	const char *kprobe_type; /* of events; NULL = none */
+	int kprobe_multi, kprobe_session; /* errors */
 	unsigned int destroyed; /* samplers */
 } machine;
 
@@ -113,6 +117,7 @@ static int machine_openat(void *context, int dir_fd, const char *path, int flags
 		{ "/perf_event_paranoid", machine.paranoid },
 		{ "/events/sched/sched_switch/id", machine.sched_switch },
 		{ "/available_filter_functions", machine.functions },
+		{ "/devices/kprobe/type", machine.kprobe_type },
 	};
 
 	(void)context;
@@ -157,6 +162,26 @@ int attach_probe_uprobe_multi(void)
 	return machine.uprobe_multi;
 }
 
+int attach_probe_kprobe_multi(bool session)
+{
+	return session ? machine.kprobe_session : machine.kprobe_multi;
+}
+
+/* No file system is mounted for the question. */
+int private_mount_open(const char *kind, const char *path)
+{
+	(void)kind;
+	(void)path;
+	return -EPERM;
+}
+
+bool mapping_probe_own(uint64_t address, struct abi_mapping *ret_mapping)
+{
+	(void)address;
+	(void)ret_mapping;
+	return false;
+}
+
 int attach_probe_fentry(void)
 {
 	return machine.fentry;
@@ -173,6 +198,14 @@ int collect_create(
 		return machine.create;
 	}
 	*ret_collect = malloc(1);
+	return 0;
+}
+
+/* Of the row of `trace`, which `check` does not ask for. */
+uint64_t collect_counter(const struct collect *collect, enum abi_counter counter)
+{
+	(void)collect;
+	(void)counter;
 	return 0;
 }
 
@@ -199,6 +232,15 @@ void collect_destroy(struct collect *collect)
 	free(collect);
 }
 
+/* No machine has settings that are checked. */
+int daemon_check(const struct config *config, char **ret_message)
+{
+	(void)config;
+	(void)ret_message;
+	fail_msg("settings are checked");
+	return -ENOSYS;
+}
+
 /* ---- the test -------------------------------------------------------------------------------- */
 
 static const struct host host = { .openat = machine_openat, .pread = machine_pread };
@@ -216,6 +258,7 @@ static const struct machine good = {
 	.tracefs = "/sys/kernel/tracing",
 	.sched_switch = "314\n",
 	.functions = "do_one_initcall\n",
+	.kprobe_type = "8\n",
 };
 
 static struct check_feature features[CHECK_FEATURES];
@@ -257,7 +300,7 @@ static void nothing_is_missing_on_a_good_machine(void **state)
 	int count = check_features(features);
 
 	(void)state;
-	assert_int_equal(count, 17);
+	assert_int_equal(count, CHECK_FEATURES);
 	for (int i = 0; i < count; i++)
 		assert_int_equal(features[i].state, CHECK_OK);
 	assert_int_equal(machine.destroyed, 2);
@@ -321,15 +364,16 @@ static void capabilities(void **state)
 static void lockdown_and_hidden_symbols(void **state)
 {
 	(void)state;
-	expect("lockdown", CHECK_OK, "none", "");
+	expect("lockdown", CHECK_OK, "none is reported", "");
 	machine.lockdown = "none [integrity] confidentiality\n";
-	expect("lockdown", CHECK_OK, "integrity", "");
+	expect("lockdown", CHECK_OK, "integrity: sampling works, kernel functions may be refused",
+		"");
 	machine.lockdown = "none integrity [confidentiality]\n";
 	expect("lockdown", CHECK_MISSING, "BPF may not read", "boot without");
 	machine.lockdown = NULL;
-	expect("lockdown", CHECK_OK, "reports none", "");
+	expect("lockdown", CHECK_OK, "none is reported", "");
 	machine.lockdown = "";
-	expect("lockdown", CHECK_OK, "reports none", "");
+	expect("lockdown", CHECK_OK, "none is reported", "");
 
 	expect("kallsyms", CHECK_OK, "kernel.kptr_restrict=1, addresses are shown", "");
 	/* A per-CPU variable at 0 is no hidden address. */
@@ -425,6 +469,23 @@ static void attach_methods(void **state)
 	expect("fentry", CHECK_DEGRADED, "not supported by this kernel", "CONFIG_FUNCTION_TRACER");
 }
 
+static void ways_to_kernel_functions(void **state)
+{
+	(void)state;
+	expect("kprobe_session", CHECK_OK, "entries and returns of many", "");
+	expect("kprobe_multi", CHECK_OK, "to many kernel functions", "");
+	expect("kprobes", CHECK_OK, "one by one", "");
+	machine.kprobe_session = -EINVAL;
+	expect("kprobe_session", CHECK_DEGRADED, "not supported by this kernel", "Linux 6.10");
+	expect("kprobe_multi", CHECK_OK, "to many kernel functions", "");
+	machine.kprobe_multi = -EPERM;
+	expect("kprobe_multi", CHECK_DEGRADED, "refused (Operation not", "lockdown");
+	machine.kprobe_multi = -EOPNOTSUPP;
+	expect("kprobe_multi", CHECK_DEGRADED, "not supported by this kernel", "CONFIG_FPROBE");
+	machine.kprobe_type = NULL;
+	expect("kprobes", CHECK_DEGRADED, "not supported by this kernel", "CONFIG_KPROBE_EVENTS");
+}
+
 static void mount_points_of_tracefs(void **state)
 {
 	(void)state;
@@ -477,7 +538,7 @@ static void a_line_for_each_feature(void **state)
 	assert_int_equal(run(NULL, -1), EXIT_DONE);
 	for (const char *at = output; *at; at++)
 		lines += *at == '\n';
-	assert_int_equal(lines, 17);
+	assert_int_equal(lines, CHECK_FEATURES);
 	/* No escape sequence from the machine's texts reaches the terminal. */
 	assert_memory_equal(output, "ok        kernel               Linux 6.1", 39);
 	assert_null(strchr(output, 0x1b));
@@ -529,6 +590,7 @@ int main(void)
 		CASE(events),
 		CASE(samplers),
 		CASE(attach_methods),
+		CASE(ways_to_kernel_functions),
 		CASE(mount_points_of_tracefs),
 		CASE(a_line_for_each_feature),
 		CASE(json_has_the_same_content),

@@ -199,6 +199,46 @@ static void test_functions_may_overlap(void **)
 		"outer@0:3 inner@2:3");
 }
 
+static void decode(uint16_t machine, const void *code, size_t size,
+	const struct writer_body *function, struct code_body *ret_body)
+{
+	struct code_decoder *decoder;
+	struct elf_image *image;
+	struct elf_writer elf;
+	autoclose int fd = -1;
+
+	elf_writer_init(&elf);
+	elf.machine = machine;
+	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".text",
+					 .flags = SHF_ALLOC | SHF_EXECINSTR,
+					 .address = TEXT,
+					 .bytes = code,
+					 .size = size });
+	fd = elf_writer_file(&elf);
+	elf_writer_deinit(&elf);
+	assert_int_equal(elf_image_open(fd, &image), 0);
+	assert_int_equal(code_decoder_create(machine, &decoder), 0);
+	ret_body->image = image;
+	ret_body->decoder = decoder;
+	assert_int_equal(code_body_decode(ret_body, function), 0);
+	code_decoder_destroy(decoder);
+	elf_image_destroy(image);
+}
+
+/* How far behind the entry CODE begins again; 0 = it does not. */
+static uint64_t restart_of(uint16_t machine, const void *code, size_t size)
+{
+	const struct writer_part whole = { TEXT, TEXT + size };
+	const struct writer_body function = {
+		.entry = TEXT, .parts = &whole, .part_count = 1, .has_end = true
+	};
+	struct code_body body = { 0 };
+
+	decode(machine, code, size, &function, &body);
+	code_body_deinit(&body);
+	return body.restart ? body.restart - TEXT : 0;
+}
+
 /* As debug information may say: parts in any order, that overlap. */
 static void test_returns_are_in_order_and_each_is_there_once(void **)
 {
@@ -212,31 +252,47 @@ static void test_returns_are_in_order_and_each_is_there_once(void **)
 		.has_end = true,
 	};
 	struct code_body body = { 0 };
-	struct code_decoder *decoder;
-	struct elf_image *image;
-	struct elf_writer elf;
-	autoclose int fd = -1;
 
-	elf_writer_init(&elf);
-	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".text",
-					 .flags = SHF_ALLOC | SHF_EXECINSTR,
-					 .address = TEXT,
-					 .bytes = code,
-					 .size = sizeof(code) });
-	fd = elf_writer_file(&elf);
-	elf_writer_deinit(&elf);
-	assert_int_equal(elf_image_open(fd, &image), 0);
-	assert_int_equal(code_decoder_create(EM_X86_64, &decoder), 0);
-	body.image = image;
-	body.decoder = decoder;
-	assert_int_equal(code_body_decode(&body, &function), 0);
+	decode(EM_X86_64, code, sizeof(code), &function, &body);
 	assert_int_equal(body.flags, 0);
 	assert_int_equal(body.return_count, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(body.returns[i], TEXT + 1 + 2 * i);
 	code_body_deinit(&body);
-	code_decoder_destroy(decoder);
-	elf_image_destroy(image);
+}
+
+/* ---- where a function begins again ---------------------------------------------------------- */
+
+#define RESTART_OF(...)                                         \
+	restart_of(EM_X86_64, (const uint8_t[]){ __VA_ARGS__ }, \
+		sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static void test_a_call_and_a_jump_to_the_entry(void **)
+{
+	/* nop; ret; call; jmp */
+	assert_int_equal(RESTART_OF(0x90, 0xc3, 0xe8, 0, 0, 0, 0, 0xeb, 0xf7), 7);
+	/* nop; ret; push; call; pop; jmp with four bytes */
+	assert_int_equal(
+		RESTART_OF(0x90, 0xc3, 0x50, 0xe8, 0, 0, 0, 0, 0x58, 0xe9, 0xf2, 0xff, 0xff, 0xff),
+		8);
+}
+
+static void test_what_is_no_restart(void **)
+{
+	/* nop; ret; call; jmp behind the entry */
+	assert_int_equal(RESTART_OF(0x90, 0xc3, 0xe8, 0, 0, 0, 0, 0xeb, 0xf8), 0);
+	/* nop; ret; nop; jmp: no call */
+	assert_int_equal(RESTART_OF(0x90, 0xc3, 0x90, 0xeb, 0xfb), 0);
+	/* nop; call; ret; jmp: the call does not lead there */
+	assert_int_equal(RESTART_OF(0x90, 0xe8, 0, 0, 0, 0, 0xc3, 0xeb, 0xf7), 0);
+	/* nop; call; je over the jump; jmp; ret */
+	assert_int_equal(RESTART_OF(0x90, 0xe8, 0, 0, 0, 0, 0x74, 2, 0xeb, 0xf6, 0xc3), 0);
+	/* a branch to the entry: call; je */
+	assert_int_equal(RESTART_OF(0x90, 0xe8, 0, 0, 0, 0, 0x74, 0xf8, 0xc3), 0);
+	/* two of them */
+	assert_int_equal(
+		RESTART_OF(0x90, 0xe8, 0, 0, 0, 0, 0xeb, 0xf8, 0xe8, 0, 0, 0, 0, 0xeb, 0xf1, 0xc3),
+		0);
 }
 
 static void test_functions_without_a_size_end_where_control_leaves(void **)
@@ -331,6 +387,8 @@ int main(void)
 		cmocka_unit_test(test_names_of_one_address_share_the_returns),
 		cmocka_unit_test(test_functions_may_overlap),
 		cmocka_unit_test(test_returns_are_in_order_and_each_is_there_once),
+		cmocka_unit_test(test_a_call_and_a_jump_to_the_entry),
+		cmocka_unit_test(test_what_is_no_restart),
 		cmocka_unit_test(test_functions_without_a_size_end_where_control_leaves),
 		cmocka_unit_test(test_resolvers_are_no_functions_to_be_measured),
 		cmocka_unit_test(test_overlapping_functions_cost_no_more_than_the_allowance),

@@ -161,7 +161,8 @@ static void the_rest_is_checked_too(void **state)
 	(void)state;
 	assert_refused("--log-level=loud", "");
 	assert_refused("--test-without=guess",
-		"vma-lookup, own-rings, kernel-walk, packed-stacks, packed-rules and uprobe-multi");
+		"vma-lookup, own-rings, kernel-walk, packed-stacks, packed-rules, uprobe-multi, "
+		"attach-cookie, fentry, kprobe-session and kprobe-multi");
 	assert_int_not_equal(taken("--test-without=vma-lookup").without, 0);
 	assert_int_equal(taken(NULL).without, 0);
 	assert_refused("--remote-store-type=tape", "");

@@ -66,6 +66,8 @@ static int setup(void **state)
 	assert_int_equal(config_parse(&d->config, IN_AGENT, d->argc, d->argv), 0);
 	assert_int_equal(daemon_settings_read(&d->config, &d->settings, &message), 0);
 	d->token = strdup("t");
+	assert_int_equal(
+		daemon_probes_create(&d->config, &b->sampler.metrics, &d->probes, &message), 0);
 	budget_init(&d->budget, d->settings.cpu_share, d->settings.frequency_hz);
 	d->cache_directory = b->directory;
 	d->started_ns = clock_monotonic_ns();
@@ -81,6 +83,7 @@ static int teardown(void **state)
 	struct bench *b = *state;
 
 	daemon_export_destroy(b->daemon.export, 0);
+	daemon_probes_destroy(b->daemon.probes);
 	store_destroy(b->daemon.store);
 	selection_destroy(b->daemon.settings.selection);
 	loop_destroy(b->daemon.loop);

@@ -52,6 +52,7 @@ static int setup(void **state)
 {
 	struct bench *b = calloc(1, sizeof(*b));
 	struct daemon *d = &b->daemon;
+	autofree char *message = NULL;
 	char *argv[] = { (char *)"agent", NULL };
 	void *world;
 
@@ -73,6 +74,8 @@ static int setup(void **state)
 	};
 	budget_init(&d->budget, 0, 19);
 	assert_int_equal(config_parse(&d->config, IN_AGENT, 1, argv), 0);
+	assert_int_equal(
+		daemon_probes_create(&d->config, &b->sampler.metrics, &d->probes, &message), 0);
 	assert_int_equal(loop_create(&d->loop), 0);
 	assert_int_equal(daemon_start_windows(d), 0);
 	open_store(b, PLENTY);
@@ -86,6 +89,7 @@ static int teardown(void **state)
 	void *world = b->sampler.world;
 
 	store_destroy(b->daemon.store);
+	daemon_probes_destroy(b->daemon.probes);
 	loop_destroy(b->daemon.loop);
 	config_deinit(&b->daemon.config);
 	report_teardown(&world);

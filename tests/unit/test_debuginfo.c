@@ -40,6 +40,9 @@ static const char build_id[] = "0102030405060708090a0b0c0d0e0f1011121314";
 static const struct build_id id = { 20,
 	{ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20 } };
 
+static const char other_build_id[] = "ffff";
+static const struct build_id other_id = { 2, { 0xff, 0xff } };
+
 /* ---- the server ------------------------------------------------------------------------------ */
 struct parca {
 	/* Which request fails, and how. */
@@ -48,8 +51,10 @@ struct parca {
 	bool reset; /* in the middle of the request */
 	bool junk, overlong; /* instead of the answer */
 	bool no, in_progress; /* to the first question */
+	unsigned int others; /* first questions, about a file of which no more is heard */
 	uint64_t lie; /* added to the size that the server claims to have received */
 	const char *signed_url;
+	unsigned int passed; /* of them */
 	/* What was received. */
 	unsigned int steps; /* bits */
 	int64_t announced;
@@ -74,11 +79,12 @@ static size_t answer_ask(struct parca *p, const struct fault_request *r, uint8_t
 		PARCA__DEBUGINFO__V1ALPHA1__SHOULD_INITIATE_UPLOAD_RESPONSE__INIT;
 	size_t size;
 	const uint8_t *bytes = message_of(r, &size);
+	const char *expected = p->others ? other_build_id : build_id;
 	Parca__Debuginfo__V1alpha1__ShouldInitiateUploadRequest *request =
 		parca__debuginfo__v1alpha1__should_initiate_upload_request__unpack(
 			NULL, size, bytes);
 
-	if (!request || strcmp(request->build_id, build_id) || request->build_id_type != 1)
+	if (!request || strcmp(request->build_id, expected) || request->build_id_type != 1)
 		abort();
 	parca__debuginfo__v1alpha1__should_initiate_upload_request__free_unpacked(request, NULL);
 	response.should_initiate_upload = !p->no;
@@ -225,7 +231,7 @@ static void respond(struct fault_connection *c, struct parca *p, enum step step,
 static void serve(struct fault_connection *c)
 {
 	struct parca *p = c->context;
-	enum step step = (enum step)c->number;
+	enum step step = p->others ? ASK : (enum step)(c->number - p->passed);
 	struct fault_request r = { 0 };
 	uint32_t stream;
 
@@ -241,6 +247,10 @@ static void serve(struct fault_connection *c)
 	if (fault_h2_read_request(c, &r, &stream))
 		respond(c, p, step, &r, stream);
 	free(r.body);
+	if (p->others) {
+		p->others--;
+		p->passed++;
+	}
 }
 
 /* ---- a run ------------------------------------------------------------------------------------
@@ -268,7 +278,9 @@ static int strip(void *context, int elf_fd, int output_fd, int stop_fd)
 	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
 	char first;
 
-	if (pread(elf_fd, &first, 1, 0) != 1 || first != 'E')
+	if (pread(elf_fd, &first, 1, 0) == 1 && first == 'H')
+		return -ETIMEDOUT;
+	if (first != 'E')
 		return -EBADMSG;
 	if (run->strip_waits)
 		return poll(&stop, 1, PATIENCE_MS) == 1 ? -ECANCELED : -EIO;
@@ -652,6 +664,27 @@ static void the_queue_is_bounded(void **state)
 	end(&run);
 }
 
+/* Neither the queue nor the server's pauses pass it on to others. */
+static void a_file_that_does_not_answer_holds_up_no_other(void **state)
+{
+	struct run run = { .parca.others = 1 };
+
+	(void)state;
+	begin(&run, true);
+	debuginfo_offer(run.debuginfo, &other_id, memory_file("HANGS", 5));
+	offer(&run);
+	wait_for(&run, METRIC_DEBUGINFO_UPLOADED, 1);
+	assert_file(&run);
+	assert_int_equal(metrics_get(&run.metrics, METRIC_DEBUGINFO_FAILED), 1);
+	wait_until_idle(&run);
+	assert_false(debuginfo_wants(run.debuginfo, &other_id));
+	/* It is asked after again before long, which another agent does not know. */
+	debuginfo_destroy(run.debuginfo);
+	open_run(&run);
+	assert_true(debuginfo_wants(run.debuginfo, &other_id));
+	end(&run);
+}
+
 /* ---- a store behind a signed URL ----------------------------------------------------------------
  */
 static void take_put(struct fault_connection *c)
@@ -747,6 +780,7 @@ int main(void)
 		cmocka_unit_test(a_local_shortage_is_temporary),
 		cmocka_unit_test(nothing_left_to_send_after_stripping),
 		cmocka_unit_test(the_queue_is_bounded),
+		cmocka_unit_test(a_file_that_does_not_answer_holds_up_no_other),
 		cmocka_unit_test(a_store_gets_the_file_and_no_secrets),
 		cmocka_unit_test(a_redirect_of_the_store_is_not_followed),
 		cmocka_unit_test(urls_that_are_not_used),

@@ -121,6 +121,21 @@ static void all_waits_together_are_bounded(void **state)
 	assert_in_range(wait_for_new_ones(&b, SECOND / 1000), 24 * SECOND, 28 * SECOND);
 }
 
+static void waits_take_of_the_room_that_all_have(void **state)
+{
+	struct hangs h = fresh();
+	uint64_t room_ns = hangs_room_ns(&h);
+
+	(void)state;
+	assert_in_range(room_ns, SECOND / 2, SECOND);
+	hangs_answered(&h, 1, SECOND / 1000);
+	assert_int_equal(hangs_room_ns(&h), room_ns);
+	hangs_answered(&h, 1, SECOND / 4);
+	assert_int_equal(hangs_room_ns(&h), room_ns - SECOND / 4);
+	hangs_timed_out(&h, 2, SECOND, START);
+	assert_int_equal(hangs_room_ns(&h), 0);
+}
+
 /* Spends what may be spent on waits. */
 static void spend(struct hangs *h, unsigned int hangs)
 {
@@ -188,6 +203,7 @@ int main(void)
 		cmocka_unit_test(a_hang_is_said_once),
 		cmocka_unit_test(a_late_answer_ends_the_pause),
 		cmocka_unit_test(all_waits_together_are_bounded),
+		cmocka_unit_test(waits_take_of_the_room_that_all_have),
 		cmocka_unit_test(after_some_hangs_the_waits_are_short),
 		cmocka_unit_test(after_many_only_who_has_answered_is_asked),
 		cmocka_unit_test(slow_answers_count_and_fast_ones_do_not),

@@ -51,6 +51,7 @@ static void test_functions_come_in_order_and_aliases_share_returns(void **)
 		.first_return = returns_at(w, 0x4f, 0x58),
 		.return_count = 2,
 		.stack_check = 0x180,
+		.restart_off = 0x14,
 	};
 	struct index_function f;
 	struct index *index;
@@ -73,6 +74,7 @@ static void test_functions_come_in_order_and_aliases_share_returns(void **)
 	assert_int_equal(f.address, TEXT + 0x40);
 	assert_int_equal(f.flags, INDEX_FUNCTION_FIBER | INDEX_FUNCTION_TAIL_JUMP);
 	assert_int_equal(f.stack_check, 0x180);
+	assert_int_equal(f.restart_off, 0x14);
 	assert_true(index_function(index, 2, &f));
 	assert_string_equal(f.name, "alias");
 	for (size_t number = 1; number <= 2; number++) {
@@ -108,18 +110,27 @@ static void test_a_name_that_comes_twice_is_there_once(void **)
 
 static void test_a_clone_keeps_its_suffix(void **)
 {
-	static const char *const expected[] = { "f.part.0", "foo::bar(int) [clone .constprop.0]" };
+	static const char *const names[][2] = {
+		{ "f.part.0", "f.part.0" },
+		{ "_ZN3foo3barEi.constprop.0", "foo::bar(int) [clone .constprop.0]" },
+		/* ThinLTO's suffix says nothing to anybody. */
+		{ "g.llvm.13192648567152250397", "g" },
+		{ "_RNvC7latency5quick.llvm.12", "latency::quick" },
+		{ "_ZN3foo3barEi.llvm.12.part.0", "foo::bar(int) [clone .part.0]" },
+		{ "h.llvm.12.part.0", "h.part.0" },
+	};
 	struct index_writer *w = create();
 	struct index_function f;
 	struct index *index;
 
 	writer_source(w, INDEX_SOURCE_FUNCTIONS);
-	named(w, "f.part.0", 0x10);
-	named(w, "_ZN3foo3barEi.constprop.0", 0x20);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		named(w, names[i][0], 0x10 + 4 * i);
 	index = finish(w);
-	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		assert_true(index_function(index, i, &f));
-		assert_string_equal(f.name, expected[i]);
+		assert_string_equal(f.linkage, names[i][0]);
+		assert_string_equal(f.name, names[i][1]);
 	}
 	index_destroy(index);
 }

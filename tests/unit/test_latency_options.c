@@ -15,7 +15,7 @@
 #include "agent/commands/latency.h"
 #include "base/cleanup.h"
 
-enum { MAX_WORDS = 16, MESSAGE_BYTES = 4096 };
+enum { MAX_WORDS = 40, MESSAGE_BYTES = 4096 };
 
 struct line {
 	struct config config;
@@ -115,6 +115,7 @@ static void test_a_process(void **state)
 	assert_int_equal(line.plan.interval_ns, 0);
 	assert_false(line.plan.dry_run || line.plan.json || line.plan.exclude_vendor);
 	assert_null(line.plan.openmetrics);
+	assert_null(line.plan.profile);
 	assert_null(line.plan.command);
 	assert_string_equal(line.plan.sampler.cache_directory, line.plan.cache_directory);
 	assert_string_equal(line.plan.sampler.debug_directories, "/usr/lib/debug");
@@ -132,7 +133,7 @@ static void test_every_option(void **state)
 	(void)state;
 	expect_plan(&line, "-u", "app:f", "--exclude", "g,h", "--exclude=x*", "--exclude-vendor",
 		"--dry-run", "-d", "10", "-i", "500ms", "--by", "cgroup", "--openmetrics", "/tmp/x",
-		NULL);
+		"-o", "/tmp/y", NULL);
 	assert_int_equal(line.plan.unwanted.count, 2);
 	assert_string_equal(line.plan.unwanted.items[0].glob, "g,h");
 	assert_string_equal(line.plan.unwanted.items[1].glob, "x*");
@@ -142,6 +143,7 @@ static void test_every_option(void **state)
 	assert_true(line.plan.interval_ns == 500000000);
 	assert_int_equal(line.plan.by, ABI_LATENCY_BY_CGROUP);
 	assert_string_equal(line.plan.openmetrics, "/tmp/x");
+	assert_string_equal(line.plan.profile, "/tmp/y");
 	assert_int_equal(line.plan.sampling.collect.tgid_count, 0);
 	line_deinit(&line);
 	expect_plan(&line, "-u", "app:f", "--json", "--by=goid", NULL);
@@ -230,7 +232,9 @@ static void test_paths_are_resolved(void **state)
 static void test_nothing_to_measure(void **state)
 {
 	(void)state;
-	expect_refusal(-EINVAL, "-u must name the functions to measure, for example -u 'main.*'",
+	expect_refusal(-EINVAL,
+		"-u or -k must name the functions to measure, for example -u 'main.*' or -k "
+		"vfs_read",
 		"-p", own_pid(), NULL);
 	expect_refusal(-EINVAL,
 		"-u 'main.*' needs a program: -p PID, -- CMD, or a file as in -u "
@@ -240,6 +244,31 @@ static void test_nothing_to_measure(void **state)
 	expect_refusal(-EINVAL, "-u ':f' names no file before the colon", "-u", ":f", NULL);
 	expect_refusal(-EINVAL, "--exclude 'app:' names no function after the colon", "-u", "app:f",
 		"--exclude", "app:", NULL);
+}
+
+static void test_kernel_functions(void **state)
+{
+	struct line line;
+
+	(void)state;
+	/* They need no process. */
+	expect_plan(&line, "-k", "vfs_*", "-k", "tcp_sendmsg", "--exclude", "vfs_open", NULL);
+	assert_int_equal(line.plan.wanted.count, 0);
+	assert_int_equal(line.plan.kernel_wanted.count, 2);
+	assert_string_equal(line.plan.kernel_wanted.items[1].glob, "tcp_sendmsg");
+	assert_int_equal(line.plan.unwanted.count, 1);
+	line_deinit(&line);
+	expect_plan(&line, "-k", "vfs_read", "-u", "app:f", NULL);
+	assert_int_equal(line.plan.wanted.count, 1);
+	assert_int_equal(line.plan.kernel_wanted.count, 1);
+	line_deinit(&line);
+	expect_refusal(-EINVAL,
+		"-k 'ext4:f' has a file before the colon, but -k names functions of the kernel",
+		"-k", "ext4:f", NULL);
+	expect_refusal(-EINVAL, "-k '' names no function", "-k", "", NULL);
+	expect_refusal(-EINVAL,
+		"-o has the callers of user functions: it cannot be combined with -k", "-k",
+		"vfs_read", "-o", "calls.pb.gz", NULL);
 }
 
 static void test_pattern_too_long(void **state)
@@ -301,6 +330,10 @@ static void test_outputs(void **state)
 		"a:f", "--openmetrics", "-", NULL);
 	expect_refusal(-EINVAL, "--openmetrics needs a file: standard output has the report", "-u",
 		"a:f", "--openmetrics=", NULL);
+	expect_refusal(-EINVAL, "-o needs a file: standard output has the report", "-u", "a:f",
+		"-o", "-", NULL);
+	expect_refusal(-EINVAL, "-o needs a file: standard output has the report", "-u", "a:f",
+		"--output=", NULL);
 	expect_refusal(-EINVAL, "unknown option --exclude-vendors; see fathom latency --help", "-u",
 		"a:f", "--exclude-vendors", NULL);
 	expect_refusal(-EINVAL, "--memory-limit must be 1M or more", "-u", "a:f", "--memory-limit",
@@ -317,6 +350,7 @@ int main(void)
 		cmocka_unit_test(test_a_command),
 		cmocka_unit_test(test_paths_are_resolved),
 		cmocka_unit_test(test_nothing_to_measure),
+		cmocka_unit_test(test_kernel_functions),
 		cmocka_unit_test(test_pattern_too_long),
 		cmocka_unit_test(test_commands_and_processes),
 		cmocka_unit_test(test_times),

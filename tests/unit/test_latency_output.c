@@ -297,6 +297,33 @@ static void test_text_that_does_not_fit(void **state)
 	assert_int_equal(latency_text(report, &out), -E2BIG);
 }
 
+static void test_text_of_kernel_functions(void **state)
+{
+	struct latency_report *report = *state;
+	const struct latency_identity identity = {
+		.name = "vfs_read", .linkage = "vfs_read", .binary = "[ext4]", .build_id = ""
+	};
+	autofree char *text = NULL, *json = NULL;
+	uint32_t f;
+
+	assert_int_equal(latency_report_function(report, &identity, &f), 0);
+	took(report, f, 3, 12);
+	report->hits = 6;
+	report->lost[LATENCY_LOSS_missed] = 2;
+	report->kernel_way = "fentry/fexit";
+	text = text_of(report);
+	expect_part(text, "vfs_read  [ext4]\n");
+	expect_part(text, "not counted: 2 calls of kernel functions were missed: ");
+	expect_part(text, "cost: 6 hits of probes; those of kernel functions by fentry/fexit\n");
+	/* What a user function's trap costs says nothing of these. */
+	expect_no_part(text, "12us");
+	json = json_of(report, false);
+	expect_part(json, "\"missed\":2},\"hits\":6,\"trap_ns\":0,"
+			  "\"kernel_functions_by\":\"fentry/fexit\",\"functions\":[");
+	/* Their addresses would tell where the kernel is loaded. */
+	expect_no_part(json, "address");
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void test_json_of_one_function(void **state)
@@ -314,7 +341,7 @@ static void test_json_of_one_function(void **state)
 		"{\"interval\":false,\"duration_ns\":2000,\"by\":null,\"calls\":4,"
 		"\"estimated\":0,\"not_counted\":{\"not_returned\":0,\"no_entry\":0,"
 		"\"open_calls_full\":0,\"evicted\":0,\"histograms_full\":0,"
-		"\"goroutine_unreadable\":0},\"hits\":8,\"trap_ns\":0,\"functions\":["
+		"\"goroutine_unreadable\":0,\"missed\":0},\"hits\":8,\"trap_ns\":0,\"functions\":["
 		"{\"name\":\"main.handle\",\"linkage_name\":\"main.handle\","
 		"\"binary\":\"/usr/bin/app\",\"build_id\":\"0badc0de\",\"address\":\"0x1000\","
 		"\"measured_one_in\":1,\"calls\":4,\"total_ns\":1536,\"mean_ns\":384.0,"
@@ -593,6 +620,7 @@ int main(void)
 		CASE(test_text_says_what_is_missing),
 		CASE(test_text_of_uncalled_functions_is_short),
 		CASE(test_text_that_does_not_fit),
+		CASE(test_text_of_kernel_functions),
 		CASE(test_json_of_one_function),
 		GOID_CASE(test_json_by_goroutine_has_all_keys),
 		CASE(test_json_of_odd_names_and_the_last_bucket),

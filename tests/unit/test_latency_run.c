@@ -45,6 +45,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	probed_files_destroy(take(fake.probed_files));
+	kernel_functions_destroy(take(fake.kernel_functions));
 	function_patterns_deinit(&wanted);
 	index_destroy(take(module_index));
 	return report_teardown(state);
@@ -125,6 +126,56 @@ static void a_file_that_cannot_be_opened_ends_it(void **)
 	assert_null(strstr(run.err, "[start]"));
 }
 
+static size_t count_of(const char *text, const char *part)
+{
+	size_t count = 0;
+
+	while ((text = strstr(text, part))) {
+		count++;
+		text += strlen(part);
+	}
+	return count;
+}
+
+static void files_that_do_not_answer_are_asked_again(void **)
+{
+	knows("serve", true);
+	fake.unanswered = 2;
+	command_expect(&run, "latency -u serve --dry-run -p 1", 0, "");
+	assert_int_equal(count_of(run.err, "[open again]"), 2);
+	assert_int_equal(count_of(run.err, "[finish builds"), 3);
+}
+
+static void a_path_that_does_not_answer_is_asked_again(void **)
+{
+	knows("/bin/sh:main", false);
+	fake.add_error = -EAGAIN;
+	fake.unanswered = 2;
+	command_expect(
+		&run, "latency -u /bin/sh:main --dry-run", EXIT_FAILED, "nothing to measure");
+	assert_int_equal(count_of(run.err, "[add "), 3);
+}
+
+static void what_a_misspelt_name_may_have_meant_is_said(void **)
+{
+	knows("srve", true);
+	fake.hint = "ser\033ve";
+	fake.hint_library = "/usr/lib/lib\033x.so.6";
+	command_expect(&run, "latency -u srve -p 1 -d1", EXIT_FAILED, "nothing to measure");
+	assert_non_null(strstr(run.err, "fathom latency: -u 'srve': did you mean ser?ve?\n"));
+	assert_non_null(strstr(run.err, "fathom latency: lib?x.so.6 has srve: -u lib?x:srve\n"));
+	assert_non_null(strstr(run.err, "[want libraries]"));
+}
+
+static void libraries_are_not_looked_into_for_patterns_with_a_file(void **)
+{
+	knows("app:srve", true);
+	fake.hint_error = -ENOMEM;
+	command_expect(&run, "latency -u app:srve -p 1 -d1", EXIT_FAILED, "nothing to measure");
+	assert_null(strstr(run.err, "[want libraries]"));
+	assert_null(strstr(run.err, "did you mean"));
+}
+
 static void a_command_that_is_not_there_ends_it(void **)
 {
 	knows("main", false);
@@ -137,6 +188,9 @@ static void an_impossible_output_is_reported_first(void **)
 {
 	knows("main", false);
 	command_expect(&run, "latency -u /bin/sh:main --openmetrics /no/such/file -d1", EXIT_FAILED,
+		"cannot write /no/such/file");
+	assert_null(strstr(run.err, "[create"));
+	command_expect(&run, "latency -u /bin/sh:main -o /no/such/file -d1", EXIT_FAILED,
 		"cannot write /no/such/file");
 	assert_null(strstr(run.err, "[create"));
 }
@@ -173,6 +227,59 @@ static void a_file_that_nobody_maps_is_waited_for(void **)
 	assert_non_null(strstr(run.err, "[detach]"));
 }
 
+/* What the sampler knows of kernel functions, as in a dry run on this machine. */
+static void knows_kernel(const char *pattern, size_t limit)
+{
+	static const struct function_patterns none;
+	static struct function_patterns kernel_wanted;
+	const char *problem;
+
+	function_patterns_deinit(&kernel_wanted);
+	assert_int_equal(function_patterns_add(&kernel_wanted, pattern, &problem), 0);
+	assert_int_equal(kernel_functions_create(
+				 &(struct kernel_functions_options){ .wanted = &kernel_wanted,
+					 .unwanted = &none,
+					 .max_functions = limit },
+				 &fake.kernel_functions),
+		0);
+	assert_int_equal(probed_files_create(&(struct probed_files_options){ .wanted = &none,
+						     .unwanted = &none,
+						     .dry_run = true,
+						     .max_functions = 10 },
+				 &fake.probed_files),
+		0);
+	function_patterns_deinit(&kernel_wanted);
+}
+
+static void a_kernel_function_that_does_not_exist_is_said(void **)
+{
+	knows_kernel("no_such_function_here", 10);
+	command_expect(&run, "latency -k no_such_function_here -d1", EXIT_FAILED,
+		"fathom latency: -k 'no_such_function_here': the kernel has no such function\n");
+	assert_null(strstr(run.err, "[start]"));
+}
+
+static void too_many_kernel_functions_are_refused(void **)
+{
+	if (geteuid())
+		skip(); /* the kernel hides its addresses */
+	knows_kernel("vfs_*", 3);
+	command_expect(&run, "latency -k vfs_* -d1", EXIT_FAILED,
+		"functions, 3 are possible at once; a narrower pattern or --exclude helps\n");
+	assert_non_null(strstr(run.err, "kernel functions cannot be probed: the patterns name "));
+	assert_null(strstr(run.err, "[start]"));
+}
+
+static void kernel_functions_are_listed_by_a_dry_run(void **)
+{
+	if (geteuid())
+		skip(); /* the kernel hides its addresses */
+	knows_kernel("vfs_read", 3);
+	command_expect(&run, "latency --dry-run -k vfs_read", EXIT_DONE, "");
+	assert_non_null(strstr(run.out, "vfs_read  kernel"));
+	assert_null(strstr(run.err, "[start]"));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -180,11 +287,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(without_rights_it_says_what_is_missing),
 		CASE(a_file_that_cannot_be_opened_ends_it),
+		CASE(files_that_do_not_answer_are_asked_again),
+		CASE(a_path_that_does_not_answer_is_asked_again),
+		CASE(what_a_misspelt_name_may_have_meant_is_said),
+		CASE(libraries_are_not_looked_into_for_patterns_with_a_file),
 		CASE(a_command_that_is_not_there_ends_it),
 		CASE(an_impossible_output_is_reported_first),
 		CASE(a_dry_run_lists_what_would_be_probed),
 		CASE(a_name_of_nothing_is_nothing_to_measure),
 		CASE(a_file_that_nobody_maps_is_waited_for),
+		CASE(a_kernel_function_that_does_not_exist_is_said),
+		CASE(too_many_kernel_functions_are_refused),
+		CASE(kernel_functions_are_listed_by_a_dry_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

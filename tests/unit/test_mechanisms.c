@@ -28,6 +28,10 @@ static void names_become_mechanisms(void **state)
 		{ "packed-stacks", MECHANISM_PACKED_STACKS },
 		{ "packed-rules", MECHANISM_PACKED_RULES },
 		{ "uprobe-multi", MECHANISM_UPROBE_MULTI },
+		{ "attach-cookie", MECHANISM_ATTACH_COOKIE },
+		{ "fentry", MECHANISM_FENTRY },
+		{ "kprobe-session", MECHANISM_KPROBE_SESSION },
+		{ "kprobe-multi", MECHANISM_KPROBE_MULTI },
 		{ "kernel-walk,vma-lookup", MECHANISM_KERNEL_WALK | MECHANISM_VMA_LOOKUP },
 		{ "own-rings,own-rings", MECHANISM_OWN_RINGS },
 	};

@@ -105,6 +105,34 @@ static void index_without_lines_is_asked_for_again_where_servers_are(void **stat
 	assert_false(module_indexes_is_awaited(w->indexes, program_of(p)));
 }
 
+/* Also by samples of stacks that are known; the index that comes then replaces the first one. */
+static void an_index_whose_debug_file_is_late_is_asked_for_again_soon(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	w->builds.debug_is_late = true;
+	hit_at(w, p, 0);
+	answer(w, p, without_lines());
+	assert_non_null(module_indexes_get(w->indexes, program_of(p)));
+	hit_at(w, p, 15 * SECOND - 1);
+	assert_int_equal(w->builds.request_count, 1);
+	set_time(w, 15 * SECOND);
+	assert_true(module_indexes_wants_known_stacks(w->indexes));
+	module_indexes_hit_again(w->indexes, p, program_of(p)->number);
+	assert_int_equal(w->builds.request_count, 2);
+	/* There was no answer from the files either, and no index for now. */
+	answer(w, p, NULL);
+	assert_non_null(module_indexes_get(w->indexes, program_of(p)));
+	hit_at(w, p, 30 * SECOND);
+	assert_int_equal(w->builds.request_count, 3);
+	w->builds.debug_is_late = false;
+	answer(w, p, with_lines());
+	assert_int_equal(w->replaced, 1);
+	hit_at(w, p, 3600 * SECOND);
+	assert_int_equal(w->builds.request_count, 3);
+}
+
 static void without_servers_an_index_without_lines_is_final(void **state)
 {
 	struct world *w = *state;
@@ -213,7 +241,7 @@ static void full_queue_is_asked_again_after_growing_pauses(void **state)
 {
 	struct world *w = *state;
 	const struct process *p = process_of(w, PARENT);
-	const uint64_t pauses[] = { 1, 4, 16, 60, 60 };
+	const uint64_t pauses[] = { 1, 4, 15, 15, 15 };
 	uint64_t at = 0;
 
 	w->builds.error = -EAGAIN;
@@ -294,6 +322,7 @@ int main(void)
 		CASE(answer_may_come_from_inside_of_the_request),
 		CASE(absent_index_is_asked_for_again_after_a_minute),
 		CASE(index_without_lines_is_asked_for_again_where_servers_are),
+		CASE(an_index_whose_debug_file_is_late_is_asked_for_again_soon),
 		CASE(without_servers_an_index_without_lines_is_final),
 		CASE(only_a_better_index_replaces_another),
 		CASE(answer_for_a_forgotten_module_is_dropped),

@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,6 +46,17 @@ static int forge(int fd)
 	return -ENOENT;
 }
 
+/* Wants a CPU for longer than an answer may take. */
+static void spend_time(void)
+{
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while (now.tv_sec < start.tv_sec + 3);
+}
+
 static int act(int fd, struct build_id *ret_id)
 {
 	char letter = 0;
@@ -61,6 +73,9 @@ static int act(int fd, struct build_id *ret_id)
 	case 'h':
 		/* Blocks: no other question comes before this one is answered. */
 		(void)!read(NOTE_FD, &letter, 1);
+		return -ENOENT;
+	case 's': /* gets little CPU time */
+		spend_time();
 		return -ENOENT;
 	case 'o': /* opens a file */
 		(void)!open("/etc/passwd", O_RDONLY);
@@ -342,6 +357,16 @@ static void a_child_that_does_not_answer_is_replaced(void **state)
 	expect_failure(*state, file_that("h"), METRIC_NOTE_READER_HUNG);
 }
 
+static void a_child_that_only_wants_a_cpu_is_waited_for(void **state)
+{
+	struct fixture *f = *state;
+	autoclose int fd = file_that("s");
+	struct build_id id;
+
+	assert_int_equal(note_reader_read(&f->reader, fd, &id), -ENOENT);
+	assert_int_equal(all_failures(f), 0);
+}
+
 static void a_child_that_was_stopped_is_replaced(void **state)
 {
 	struct fixture *f = *state;
@@ -474,6 +499,7 @@ int main(int argc, char **argv)
 		CASE(a_child_that_dies_is_replaced),
 		CASE(a_child_that_opens_a_file_dies),
 		CASE(a_child_that_does_not_answer_is_replaced),
+		CASE(a_child_that_only_wants_a_cpu_is_waited_for),
 		CASE(a_child_that_was_stopped_is_replaced),
 		CASE(nonsense_is_no_answer),
 		CASE(a_child_that_died_between_two_files_is_replaced),

@@ -2,88 +2,13 @@
 /* agent/sampler/probed_files: from mappings and indexes to attached probes, with a fake kernel. */
 #include "agent/sampler/probed_files/probed_files.h"
 #include "agent/sampler/probed_files/measured_pids.h"
+#include "tests/unit/fake_latency.h"
 #include "tests/unit/small_index.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/* ---- a fake kernel: takes the place of agent/sampler/probes/latency ------------------------- */
-
-struct latency {
-	struct abi_latency_function functions[16];
-	uint32_t function_count, function_limit;
-	size_t removed;
-	struct latency_site sites[64];
-	size_t site_count;
-	uint64_t refused_off; /* a site there is refused; 0 = none */
-	int attach_error;
-	unsigned int attached, detached;
-};
-
-struct latency_attached {
-	struct latency_refused_site refused[4];
-	size_t refused_count;
-};
-
-int latency_functions_add(
-	struct latency *l, const struct abi_latency_function *function, uint32_t *ret_number)
-{
-	if (l->function_count == l->function_limit)
-		return -E2BIG;
-	*ret_number = l->function_count;
-	l->functions[l->function_count++] = *function;
-	return 0;
-}
-
-void latency_functions_remove(struct latency *l, const uint32_t *numbers, size_t count)
-{
-	(void)numbers;
-	l->removed += count;
-}
-
-int latency_attach(struct latency *l, int file_fd, const struct latency_site *sites, size_t count,
-	struct latency_attached **ret_attached, const char **ret_step)
-{
-	struct latency_attached *attached;
-
-	assert_true(fcntl(file_fd, F_GETFD) >= 0);
-	*ret_step = "attach in the fake kernel";
-	if (l->attach_error)
-		return l->attach_error;
-	attached = calloc(1, sizeof(*attached));
-	assert_non_null(attached);
-	for (size_t i = 0; i < count; i++) {
-		if (l->refused_off && sites[i].file_off == l->refused_off)
-			attached->refused[attached->refused_count++] =
-				(struct latency_refused_site){ .number = i, .err = -ENOTSUP };
-		else
-			l->sites[l->site_count++] = sites[i];
-	}
-	l->attached++;
-	*ret_attached = attached;
-	return 0;
-}
-
-const struct latency_refused_site *latency_refused_sites(
-	const struct latency_attached *attached, size_t *ret_count)
-{
-	*ret_count = attached->refused_count;
-	return attached->refused;
-}
-
-void latency_detach(struct latency *l, struct latency_attached *attached)
-{
-	l->detached += attached != NULL;
-	free(attached);
-}
-
-void latency_detach_all(struct latency *l, struct latency_attached **list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		latency_detach(l, list[i]);
-}
 
 /* ---- a fake owner --------------------------------------------------------------------------- */
 
@@ -98,7 +23,7 @@ struct fixture {
 	struct process process;
 	struct index_writer *writer;
 	struct index *index;
-	int open_error, want_error;
+	int open_error, want_error, check_error;
 	unsigned int opened, asked;
 	bool answers_at_once, changed, fibers_known, left_out;
 };
@@ -136,13 +61,13 @@ static int on_want(void *context, const struct process *p, const struct mapping 
 	return f->want_error;
 }
 
-static bool on_is_unchanged(void *context, const struct module *module, int fd)
+static int on_check_file(void *context, const struct module *module, int fd)
 {
 	const struct fixture *f = context;
 
 	assert_non_null(module);
 	assert_true(fcntl(fd, F_GETFD) >= 0);
-	return !f->changed;
+	return f->changed ? -ESTALE : f->check_error;
 }
 
 static bool on_fibers(void *context, const struct index *index, struct abi_runtime_process *ret_how)
@@ -171,7 +96,7 @@ static int set_up(void **state)
 		.selects = on_selects,
 		.open = on_open,
 		.want = on_want,
-		.is_unchanged = on_is_unchanged,
+		.check_file = on_check_file,
 		.fibers = on_fibers,
 		.context = f };
 	f->writer = create();
@@ -203,6 +128,7 @@ static void has(struct fixture *f, const char *name, uint64_t offset, uint32_t f
 		.linkage = string(f->writer, name),
 		.flags = flags,
 		.stack_check = 64,
+		.restart_off = 7,
 		.return_count = !(flags & INDEX_FUNCTION_NO_RETURN) };
 
 	if (function.return_count)
@@ -266,6 +192,42 @@ static void a_program_is_probed_when_its_index_arrives(void **state)
 	assert_null(probed_functions_of_probe(f->files, 1));
 	assert_int_equal(f->latency.functions[0].flags, 0);
 	assert_int_equal(probed_files_matches(f->files, 0), 1);
+}
+
+static void a_file_that_does_not_answer_is_opened_again(void **state)
+{
+	struct fixture *f = *state;
+
+	has(f, "serve", 0x100, 0);
+	begin(f, "serve");
+	f->answers_at_once = true;
+	f->open_error = -EAGAIN;
+	maps(f, PROGRAM);
+	f->open_error = 0;
+	f->want_error = -EAGAIN;
+	f->answers_at_once = false;
+	maps(f, PROGRAM);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_NOT_OPENED);
+	assert_int_equal(probed_files_at(f->files, 0).err, -EAGAIN);
+	f->want_error = 0;
+	f->check_error = -EAGAIN;
+	f->answers_at_once = true;
+	maps(f, PROGRAM);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_NOT_OPENED);
+	assert_int_equal(probed_functions_count(f->files), 0);
+	f->check_error = 0;
+	maps(f, PROGRAM);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_READY);
+	assert_int_equal(f->latency.attached, 1);
+	assert_int_equal(probed_functions_count(f->files), 1);
+	/* It was not written to, only because it does not answer. */
+	f->check_error = -EAGAIN;
+	probed_files_check(f->files);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_READY);
+	assert_int_equal(f->latency.detached, 0);
+	f->check_error = -ESTALE;
+	probed_files_check(f->files);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_CHANGED);
 }
 
 static void a_file_is_probed_once(void **state)
@@ -348,6 +310,7 @@ static void fibers_are_known_by_their_runtime(void **state)
 	answer(f, PROGRAM);
 	assert_int_equal(f->latency.functions[0].flags, ABI_LATENCY_FIBER);
 	assert_int_equal(f->latency.functions[0].stack_check, 64);
+	assert_int_equal(f->latency.functions[0].restart_off, 7);
 	assert_int_equal(f->latency.functions[0].go.g_goid, 152);
 }
 
@@ -425,7 +388,7 @@ static void a_refused_request_is_no_index_until_one_comes(void **state)
 
 	has(f, "serve", 0x100, 0);
 	begin(f, "serve");
-	f->want_error = -EAGAIN;
+	f->want_error = -EBADMSG;
 	maps(f, PROGRAM);
 	assert_int_equal(state_of(f, 0), PROBED_FILE_NO_INDEX);
 	answer(f, PROGRAM);
@@ -582,12 +545,130 @@ static void pids_come_and_go(void **)
 	assert_int_equal(pids.refused, 1);
 }
 
+/* ---- in the background ---------------------------------------------------------------------- */
+
+static void begin_in_background(struct fixture *f)
+{
+	f->options.in_background = true;
+	f->options.by = ABI_LATENCY_BY_CGROUP;
+	f->options.set = 5;
+	has(f, "serve", 0x100, 0);
+	begin(f, "serve");
+	maps(f, PROGRAM);
+}
+
+static void nothing_waits_for_a_process_that_attaches(void **state)
+{
+	struct fixture *f = *state;
+
+	f->latency.silent = true;
+	begin_in_background(f);
+	assert_false(probed_files_is_busy(f->files));
+	answer(f, PROGRAM);
+	probed_files_tend(f->files);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_ATTACHING);
+	assert_int_equal(probed_files_at(f->files, 0).sites, 0);
+	f->latency.silent = false;
+	probed_files_tend(f->files);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_READY);
+	assert_int_equal(probed_files_at(f->files, 0).sites, 2);
+	assert_int_equal(f->latency.attaching, 0);
+	assert_false(probed_files_is_busy(f->files));
+	assert_int_equal(f->latency.functions[0].by, ABI_LATENCY_BY_CGROUP);
+	assert_int_equal(f->latency.functions[0].set, 5);
+	probed_files_end(f->files);
+}
+
+static void too_many_processes_are_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	f->latency.begin_error = -EAGAIN;
+	begin_in_background(f);
+	answer(f, PROGRAM);
+	probed_files_tend(f->files);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_ATTACHING);
+	assert_true(probed_files_is_busy(f->files));
+	f->latency.begin_error = 0;
+	probed_files_tend(f->files);
+	probed_files_tend(f->files);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_READY);
+}
+
+/* A process that hangs may attach its sites when it goes on: their numbers stay taken. */
+static void functions_are_ended_that_could_not_be_attached(void **state)
+{
+	struct fixture *f = *state;
+
+	f->latency.attach_error = -ETIMEDOUT;
+	begin_in_background(f);
+	answer(f, PROGRAM);
+	probed_files_tend(f->files);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_NOT_ATTACHED);
+	assert_int_equal(probed_files_at(f->files, 0).err, -ETIMEDOUT);
+	assert_int_equal(f->latency.ended, 1);
+	assert_int_equal(f->latency.removed, 0);
+	probed_files_destroy(take(f->files));
+	assert_int_equal(f->latency.removed, 1);
+}
+
+static void what_is_ended_counts_no_more_before_it_is_detached(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_in_background(f);
+	answer(f, PROGRAM);
+	probed_files_tend(f->files);
+	f->latency.silent = true;
+	probed_files_end(f->files);
+	assert_int_equal(f->latency.ended, 1);
+	assert_int_equal(f->latency.detaching, 1);
+	assert_true(probed_files_is_busy(f->files));
+	assert_non_null(probed_functions_of_probe(f->files, 0));
+	assert_int_equal(f->latency.removed, 0);
+	f->latency.silent = false;
+	probed_files_tend(f->files);
+	assert_false(probed_files_is_busy(f->files));
+	assert_int_equal(f->latency.detaching, 0);
+}
+
+static void what_is_being_attached_can_be_ended(void **state)
+{
+	struct fixture *f = *state;
+
+	f->latency.silent = true;
+	begin_in_background(f);
+	answer(f, PROGRAM);
+	probed_files_end(f->files);
+	assert_int_equal(f->latency.cancelled, 1);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_ENDED);
+	assert_true(probed_files_is_busy(f->files));
+	probed_files_destroy(take(f->files));
+	assert_int_equal(f->latency.abandoned, 1);
+	f->latency.detached++; /* the fake's */
+}
+
+static void an_index_that_did_not_come_is_asked_for_again(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_in_background(f);
+	probed_files_index(f->files, &f->modules[PROGRAM], NULL);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_NO_INDEX);
+	maps(f, PROGRAM);
+	assert_int_equal(f->asked, 2);
+	answer(f, PROGRAM);
+	probed_files_tend(f->files);
+	assert_int_equal(state_of(f, 0), PROBED_FILE_READY);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_program_is_probed_when_its_index_arrives),
+		CASE(a_file_that_does_not_answer_is_opened_again),
 		CASE(a_file_is_probed_once),
 		CASE(libraries_need_a_pattern_that_names_them),
 		CASE(a_named_library_is_probed),
@@ -607,6 +688,12 @@ int main(void)
 		CASE(a_file_written_to_before_it_is_attached_is_not),
 		CASE(a_file_that_is_written_to_is_detached),
 		CASE(a_module_that_is_freed_is_detached),
+		CASE(nothing_waits_for_a_process_that_attaches),
+		CASE(too_many_processes_are_waited_for),
+		CASE(functions_are_ended_that_could_not_be_attached),
+		CASE(what_is_ended_counts_no_more_before_it_is_detached),
+		CASE(what_is_being_attached_can_be_ended),
+		CASE(an_index_that_did_not_come_is_asked_for_again),
 		cmocka_unit_test(pids_come_and_go),
 	};
 

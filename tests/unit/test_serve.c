@@ -151,6 +151,21 @@ static void test_profiles_of_a_range(void **state)
 	assert_int_equal(serve_ask(f, "GET /api/profiles?to="), 400);
 }
 
+static void test_latency_of_a_range(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	assert_int_equal(serve_ask(f, "GET /api/latency?from=1000&to=2500"), 200);
+	assert_int_equal(f->from_ms, 1000);
+	assert_int_equal(f->to_ms, 2500);
+	assert_string_equal(serve_body(f), "{\"windows\":[]}\n");
+	assert_non_null(strstr(f->answer, "application/json"));
+	assert_int_equal(serve_ask(f, "GET /api/latency"), 200);
+	assert_int_equal(f->from_ms, 0);
+	assert_int_equal(serve_ask(f, "GET /api/latency?from=x"), 400);
+	assert_int_equal(serve_ask(f, "POST /api/latency"), 405);
+}
+
 static void test_profile_file(void **state)
 {
 	struct serve_fixture *f = *state;
@@ -455,6 +470,7 @@ int main(void)
 		STARTED(test_head_has_no_body),
 		STARTED(test_two_requests_on_one_connection),
 		STARTED(test_profiles_of_a_range),
+		STARTED(test_latency_of_a_range),
 		STARTED(test_profile_file),
 		STARTED(test_profile_is_answered_later),
 		STARTED(test_only_a_profile_is_saved_as_a_file),

@@ -28,8 +28,9 @@ enum { OTHER_USER = 12345 };
 static const char *const OPEN[] = { "GET /healthy", "GET /-/healthy", "GET /ready", "GET /-/ready",
 	"GET /metrics" };
 static const char *const CLOSED[] = { "GET /", "GET /status", "GET /api/profiles",
-	"GET /api/profiles/a", "GET /debug/pprof/", "GET /debug/pprof", "GET /debug/pprof/profile",
-	"GET /debug/pprof/symbol", "POST /debug/pprof/symbol", "POST /-/reload", "GET /nothing" };
+	"GET /api/latency", "GET /api/profiles/a", "GET /debug/pprof/", "GET /debug/pprof",
+	"GET /debug/pprof/profile", "GET /debug/pprof/symbol", "POST /debug/pprof/symbol",
+	"POST /-/reload", "GET /nothing" };
 
 static int access_setup_other(void **state)
 {

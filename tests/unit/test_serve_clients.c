@@ -180,8 +180,9 @@ static void test_body_is_bounded(void **state)
 static void test_get_changes_nothing(void **state)
 {
 	static const char *const paths[] = { "/", "/metrics", "/healthy", "/ready", "/-/healthy",
-		"/-/ready", "/status", "/api/profiles", "/api/profiles/x", "/debug/pprof/",
-		"/debug/pprof/symbol", "/-/reload", "/-/reload?method=POST", "/-/quit" };
+		"/-/ready", "/status", "/api/profiles", "/api/latency", "/api/profiles/x",
+		"/debug/pprof/", "/debug/pprof/symbol", "/-/reload", "/-/reload?method=POST",
+		"/-/quit" };
 	struct serve_fixture *f = *state;
 	char text[128];
 
@@ -284,6 +285,51 @@ static void test_client_that_does_not_read_its_answer(void **state)
 	assert_int_equal(rmdir(directory), 0);
 }
 
+/* Those that do not read a large answer do not have a copy each. */
+static void test_slow_clients_share_a_large_answer(void **state)
+{
+	static const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	enum { CLIENTS = 12, AT_ONCE = 4 };
+	struct serve_fixture *f = *state;
+	int fds[CLIENTS];
+
+	f->metrics_bytes = 8 << 20;
+	for (size_t i = 0; i < CLIENTS; i++) {
+		fds[i] = serve_connect(f);
+		assert_int_equal(write(fds[i], request, strlen(request)), (ssize_t)strlen(request));
+		/* Its answer comes after those of the ones before. */
+		assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	}
+	assert_in_range(f->metrics_made, 1, AT_ONCE);
+	for (size_t i = 0; i < CLIENTS; i++)
+		close(fds[i]);
+	/* Nobody reads it any more: the next one is new. */
+	f->metrics_made = 0;
+	assert_int_equal(serve_ask(f, "GET /healthy"), 200);
+	f->metrics_bytes = 0;
+	assert_int_equal(serve_ask(f, "GET /metrics"), 200);
+	assert_int_equal(f->metrics_made, 1);
+	assert_string_equal(serve_body(f), "figures\n");
+	assert_int_equal(serve_ask(f, "GET /metrics"), 200);
+	assert_int_equal(f->metrics_made, 2);
+}
+
+static void test_each_reader_gets_all_of_a_shared_answer(void **state)
+{
+	static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n";
+	struct serve_fixture *f = *state;
+	autoclose int slow = serve_connect(f);
+
+	f->metrics_bytes = 3 << 19;
+	assert_int_equal(write(slow, request, strlen(request)), (ssize_t)strlen(request));
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(serve_ask(f, "GET /metrics"), 200);
+		assert_int_equal(strlen(serve_body(f)), f->metrics_bytes + strlen("figures\n"));
+	}
+	assert_int_equal(serve_ask_on(f, slow, "", 0), 200);
+	assert_int_equal(strlen(serve_body(f)), f->metrics_bytes + strlen("figures\n"));
+}
+
 #define STARTED(name) cmocka_unit_test_setup_teardown(name, serve_setup_started, serve_teardown)
 #define UNSTARTED(name) cmocka_unit_test_setup_teardown(name, serve_setup, serve_teardown)
 
@@ -300,6 +346,8 @@ int main(void)
 		UNSTARTED(test_client_that_sends_a_byte_now_and_then),
 		UNSTARTED(test_idle_connection_is_closed),
 		UNSTARTED(test_client_that_does_not_read_its_answer),
+		STARTED(test_slow_clients_share_a_large_answer),
+		STARTED(test_each_reader_gets_all_of_a_shared_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,6 +326,26 @@ static void the_deepest_stacks_of_both_kinds_fit(void **state)
 		&stack, 2 * ABI_MAX_FRAMES - 1, PROGRAM_MODULE, PROGRAM_OFF + ABI_MAX_FRAMES - 1);
 }
 
+static void the_first_frame_of_a_call_stands_for_its_function(void **state)
+{
+	struct fixture *f = *state;
+	const struct unwind_stack walked = {
+		.frames = { PROGRAM + 0x40, PROGRAM + 0x50 }, .count = 2, .flags = ABI_STACK_CALL
+	};
+	struct stack_request request = request_of(f, USER, 0);
+	struct profile_stack stack;
+
+	put_raw(f->profile, WINDOW, USER, ABI_STACK_CALL, PROGRAM + 0x20);
+	put_raw(f->profile, WINDOW, USER + 1, 0, PROGRAM + 0x20);
+	assert_int_equal(resolve_raw(f, USER, 0).frames[0].flags, PROFILE_FRAME_FUNCTION);
+	assert_int_equal(resolve_raw(f, USER + 1, 0).frames[0].flags, 0);
+	request.walked = &walked;
+	request.mappings = f->process.mappings;
+	stack = resolve(f, &request);
+	assert_int_equal(stack.frames[0].flags, PROFILE_FRAME_FUNCTION);
+	assert_int_equal(stack.frames[1].flags, PROFILE_FRAME_RETURN);
+}
+
 /* ---- walks of user space -------------------------------------------------------------------- */
 
 static void a_walked_stack_is_resolved_with_the_mappings_it_was_walked_with(void **state)
@@ -575,6 +595,7 @@ int main(void)
 		CASE(jit_code_keeps_its_pc_and_its_process_is_reported),
 		CASE(the_depth_limit_shows_whichever_stack_was_cut),
 		CASE(the_end_of_a_walk_by_tables_is_kept),
+		CASE(the_first_frame_of_a_call_stands_for_its_function),
 		CASE(the_deepest_stacks_of_both_kinds_fit),
 		CASE(a_walked_stack_is_resolved_with_the_mappings_it_was_walked_with),
 		CASE(a_walk_to_the_depth_limit_is_cut),

@@ -39,6 +39,24 @@ static void frames_of_a_segment_share_its_mapping(void **state)
 	assert_string_equal(main_frame.mapping->file_hash, PROGRAM_HASH);
 }
 
+static void a_frame_that_stands_for_its_function_has_nothing_inlined(void **state)
+{
+	struct fixture *f = *state;
+	struct symbolized inside, function;
+
+	ask(f, f->one, in_program(MAIN + 0x90, 0, f), &inside);
+	ask(f, f->one, in_program(MAIN + 0x90, PROFILE_FRAME_FUNCTION, f), &function);
+	assert_int_equal(function.line_count, 1);
+	assert_string_equal(function.lines[0].name, "main");
+	assert_int_equal(function.lines[0].line, inside.lines[1].start_line);
+	assert_int_equal(function.lines[0].column, 0);
+	/* Without a name nothing changes. */
+	ask(f, f->one,
+		(struct profile_frame){ 0x1234, PROFILE_MODULE_NONE, PROFILE_FRAME_FUNCTION },
+		&function);
+	assert_int_equal(function.line_count, 0);
+}
+
 static void a_frame_in_no_mapping(void **state)
 {
 	struct fixture *f = *state;
@@ -129,6 +147,7 @@ static void frames_are_the_same_where_their_names_are(void **state)
 	const struct profile_frame program = in_program(MAIN, 0, f),
 				   before = in_program(MAIN - 1, 0, f),
 				   call = in_program(MAIN, PROFILE_FRAME_RETURN, f),
+				   whole = in_program(MAIN, PROFILE_FRAME_FUNCTION, f),
 				   jit = { JIT_PC, f->anon->number, 0 }, kernel = in_kernel(1, 0),
 				   tenant = in_kernel(1, 1 << PROFILE_FRAME_TENANT_SHIFT),
 				   runtime = { MAIN, PROFILE_KIND_RUNTIME << PROFILE_KIND_SHIFT,
@@ -139,6 +158,8 @@ static void frames_are_the_same_where_their_names_are(void **state)
 	assert_true(are_same(f, f->one, &program, f->two, &program));
 	assert_false(are_same(f, f->one, &program, f->one, &before));
 	assert_true(are_same(f, f->one, &call, f->one, &before));
+	assert_true(are_same(f, f->one, &whole, f->two, &whole));
+	assert_false(are_same(f, f->one, &program, f->one, &whole));
 	assert_true(are_same(f, f->one, &jit, f->one, &jit));
 	assert_false(are_same(f, f->one, &jit, f->two, &jit));
 	assert_true(are_same(f, f->one, &kernel, f->two, &kernel));
@@ -158,6 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(frames_of_a_segment_share_its_mapping),
+		CASE(a_frame_that_stands_for_its_function_has_nothing_inlined),
 		CASE(a_frame_in_no_mapping),
 		CASE(code_in_memory_is_named_for_its_process),
 		CASE(another_window_has_mappings_of_its_own),

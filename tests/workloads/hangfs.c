@@ -10,7 +10,8 @@
  * whatever way, the kernel aborts the connection, and all waits end in errors. Only descendants of
  * this program's parent, the test, are made to wait: other agents on the machine are not disturbed.
  *
- * Prints `ready` when it is mounted, then `kept KIND PID` for each request that is left unanswered.
+ * Prints `ready` when it is mounted, `hangs` once SIGUSR1 is obeyed, and `kept KIND PID` for each
+ * request that is left unanswered.
  * Nothing is cached but pages of mappings: each open(), read(), fstat() and lookup of a name asks
  * this program.
  */
@@ -407,7 +408,9 @@ int main(int argc, char **argv)
 		if (!waited[1].revents || read(waited[1].fd, &told, sizeof(told)) != sizeof(told))
 			continue;
 		fs.hangs = told.ssi_signo == SIGUSR1;
-		if (!fs.hangs)
+		if (fs.hangs)
+			puts("hangs");
+		else
 			answer_kept();
 	}
 }

@@ -68,8 +68,13 @@ static char thread_state(pid_t pid, pid_t tid)
 static void wait_for_sleep(pid_t pid, const volatile pid_t *tid)
 {
 	for (int asleep_ms = 0; asleep_ms < ASLEEP_MS; asleep_ms++) {
+		char state;
+
 		usleep(1000);
-		if (!*tid || thread_state(pid, *tid) != 'D')
+		state = *tid ? thread_state(pid, *tid) : '?';
+		if (state == 'Z')
+			die("lockheld: FILE answers");
+		if (state != 'D')
 			asleep_ms = 0;
 	}
 }

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/private_mount.h"
+
 static const uint32_t ADMIN = UINT32_C(1) << CAP_SYS_ADMIN;
 
 /* Adds it to, or removes it from, the effective set. Returns false if nothing changes. */
@@ -31,4 +33,14 @@ void admin_lay_down(void)
 bool admin_take_up(void)
 {
 	return set_effective(true);
+}
+
+int admin_mount_open(const char *kind, const char *path)
+{
+	bool taken = admin_take_up();
+	int fd = private_mount_open(kind, path);
+
+	if (taken)
+		admin_lay_down();
+	return fd;
 }

@@ -14,3 +14,5 @@
 void admin_lay_down(void);
 /* Adds it to the effective set. Returns false if it is already there or not permitted. */
 bool admin_take_up(void);
+/* private_mount_open(), which needs it. */
+int admin_mount_open(const char *kind, const char *path);

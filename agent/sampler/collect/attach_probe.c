@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/sampler/collect/kprobe_multi.h"
 #include "agent/sampler/collect/mapping_probe.h"
 #include "agent/sampler/collect/uprobe_multi.h"
 #include "base/cleanup.h"
@@ -56,6 +57,19 @@ int attach_probe_uprobe_multi(void)
 		return -ENOENT;
 	offset = address - own.start + own.file_off;
 	link = uprobe_multi_attach(program, &uprobes);
+	return link < 0 ? link : 0;
+}
+
+int attach_probe_kprobe_multi(bool session)
+{
+	autoclose int program = attach_probe_load(BPF_PROG_TYPE_KPROBE,
+			      session ? KPROBE_SESSION_TYPE : KPROBE_MULTI_TYPE, 0),
+		      link = -1;
+
+	if (program < 0)
+		return program;
+	link = kprobe_multi_attach(program,
+		&(struct kprobe_multi){ .name = TEST_FUNCTION, .count = 1, .session = session });
 	return link < 0 ? link : 0;
 }
 

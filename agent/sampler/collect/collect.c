@@ -88,6 +88,7 @@ int collect_create(
 	c->options.tgids = NULL;
 	c->options.tids = NULL;
 	c->options.latency = NULL;
+	c->options.trace = NULL;
 	*ret_collect = c;
 	return 0;
 }
@@ -209,6 +210,34 @@ int collect_set_tgids(struct collect *c, const uint32_t *tgids, size_t count)
 struct bpf_object *collect_probe_object(const struct collect *c, const char *name)
 {
 	return probe_set_object(c->probes, name);
+}
+
+int collect_add_latency(
+	struct collect *c, const struct latency_options *latency, const char **ret_step)
+{
+	struct collect_options options = c->options;
+
+	options.latency = latency;
+	return probe_set_add(c->probes, &options, "latency", ret_step);
+}
+
+void collect_remove_latency(struct collect *c)
+{
+	probe_set_remove(c->probes, "latency");
+}
+
+int collect_add_kernel_latency(
+	struct collect *c, const struct latency_options *latency, const char **ret_step)
+{
+	struct collect_options options = c->options;
+
+	options.latency = latency;
+	return probe_set_add(c->probes, &options, "kernel_latency", ret_step);
+}
+
+void collect_remove_kernel_latency(struct collect *c)
+{
+	probe_set_remove(c->probes, "kernel_latency");
 }
 
 struct tables *collect_tables(const struct collect *c)

@@ -20,11 +20,13 @@
 #include "bpf/abi/sampler.h"
 
 struct abi_kernel_tables;
+struct abi_trace_event;
 struct bpf_object;
 struct collect;
 struct latency_options;
 struct probe;
 struct tables;
+struct trace_options;
 
 /* PERF_RECORD_MMAP2 of an executable mapping. */
 struct collect_mmap {
@@ -47,7 +49,10 @@ struct collect_handlers {
 	void (*switch_out)(
 		void *context, uint64_t time_ns, const struct abi_switch_out *switch_out);
 	void (*wake)(void *context, uint64_t time_ns, const struct abi_wake *wake);
-	/* A tick or switch whose walk is unfinished. NULL: it goes to `tick` or `switch_out`. */
+	void (*call)(void *context, uint64_t time_ns, const struct abi_call *call);
+	/* An entry or a return of a traced function; its payload follows. */
+	void (*trace)(void *context, const struct abi_trace_event *event);
+	/* A sample whose walk is unfinished. NULL: it goes to the handler of its kind. */
 	void (*unfinished)(
 		void *context, uint64_t time_ns, const struct abi_unfinished *unfinished);
 	/* Mappings that the next sample's walk found. */
@@ -85,6 +90,11 @@ struct collect_options {
 	bool no_ticks; /* CPUs are not sampled; their side-band is recorded all the same */
 	/* Measures functions (agent/sampler/probes/latency/latency.h); NULL = none. Borrowed. */
 	const struct latency_options *latency;
+	bool call_stacks; /* and samples the stack of each call that is measured */
+	/*
+	 * Traces their calls instead (agent/sampler/probes/trace/trace.h); NULL = no. Borrowed.
+	 */
+	const struct trace_options *trace;
 	/* The share of waits that is sampled, 0 to 1; 0 = none. */
 	double off_cpu_share;
 	struct abi_sampler_config filter; /* stacks, self and read_fibers included; pidns_level is
@@ -145,6 +155,21 @@ struct tables *collect_tables(const struct collect *c);
 
 /* The loaded BPF object of the probe NAME, for its owner. Returns NULL if that is not wanted. */
 struct bpf_object *collect_probe_object(const struct collect *c, const char *name);
+
+/*
+ * Loads the probe that measures functions, of a collector made without `latency`; its owner finds
+ * it by collect_probe_object("latency"). Takes some tenths of a second. Errors are those of
+ * collect_create().
+ */
+int collect_add_latency(
+	struct collect *c, const struct latency_options *latency, const char **ret_step);
+/* Unloads it; nothing of it is attached. */
+void collect_remove_latency(struct collect *c);
+/* As above, "kernel_latency": functions of the kernel, after the other one and removed before it.
+ */
+int collect_add_kernel_latency(
+	struct collect *c, const struct latency_options *latency, const char **ret_step);
+void collect_remove_kernel_latency(struct collect *c);
 
 /* A counter's sum over all CPUs. */
 uint64_t collect_counter(const struct collect *c, enum abi_counter counter);

@@ -212,6 +212,7 @@ static int cpu_events_choose(struct cpu_events *e, const struct collect_options 
 	e->options.tgids = NULL;
 	e->options.tids = NULL;
 	e->options.latency = NULL;
+	e->options.trace = NULL;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/cleanup.h"
 #include "base/cursor.h"
 
 enum {
@@ -140,14 +141,19 @@ static bool handle_record(const struct events *e, const struct probe_record *rec
 	uint64_t aligned[PROBE_RECORD_MAX_BYTES / sizeof(uint64_t)];
 	const void *bytes;
 
-	if (!record || record->bytes > sizeof(aligned))
+	size_t size;
+
+	if (!record || record->bytes + record->more_bytes > sizeof(aligned))
 		return false;
 	if (record->is_sample)
 		return handle_sample(e, record, time_ns, raw);
-	bytes = cursor_bytes(raw, record->bytes);
+	size = record->bytes +
+	       MIN(record->more_bytes, cursor_left(raw) - MIN(cursor_left(raw), record->bytes));
+	bytes = cursor_bytes(raw, size);
 	if (!bytes)
 		return false;
-	memcpy(aligned, bytes, record->bytes);
+	memcpy(aligned, bytes, size);
+	memset((uint8_t *)aligned + size, 0, record->bytes + record->more_bytes - size);
 	record->deliver(&e->handlers, time_ns, aligned);
 	return true;
 }

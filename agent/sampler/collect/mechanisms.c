@@ -16,6 +16,10 @@ static const struct {
 	{ "packed-stacks", MECHANISM_PACKED_STACKS },
 	{ "packed-rules", MECHANISM_PACKED_RULES },
 	{ "uprobe-multi", MECHANISM_UPROBE_MULTI },
+	{ "attach-cookie", MECHANISM_ATTACH_COOKIE },
+	{ "fentry", MECHANISM_FENTRY },
+	{ "kprobe-session", MECHANISM_KPROBE_SESSION },
+	{ "kprobe-multi", MECHANISM_KPROBE_MULTI },
 };
 
 /* Returns 0 if there is none of this name. */

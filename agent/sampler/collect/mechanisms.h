@@ -14,11 +14,17 @@ enum mechanism {
 	MECHANISM_PACKED_STACKS = 1 << 3, /* `packed-stacks`: agent/sampler/unwind/stack_pack.h */
 	MECHANISM_PACKED_RULES = 1 << 4, /* `packed-rules`: bpf/abi/unwind.h */
 	MECHANISM_UPROBE_MULTI = 1 << 5, /* `uprobe-multi`: agent/sampler/collect/uprobe_multi.h */
+	MECHANISM_ATTACH_COOKIE = 1 << 6, /* `attach-cookie`: bpf/abi/site_path.h */
+	/* agent/sampler/probes/kernel_latency/: ways to attach to kernel functions */
+	MECHANISM_FENTRY = 1 << 7, /* `fentry` */
+	MECHANISM_KPROBE_SESSION = 1 << 8, /* `kprobe-session` */
+	MECHANISM_KPROBE_MULTI = 1 << 9, /* `kprobe-multi` */
 };
 
 /* All names, for messages. */
-#define MECHANISMS_NAMES \
-	"vma-lookup, own-rings, kernel-walk, packed-stacks, packed-rules and uprobe-multi"
+#define MECHANISMS_NAMES                                                                  \
+	"vma-lookup, own-rings, kernel-walk, packed-stacks, packed-rules, uprobe-multi, " \
+	"attach-cookie, fentry, kprobe-session and kprobe-multi"
 
 /*
  * Parses NAMES, separated by commas (NULL = none), into enum mechanism values. Returns -EINVAL if

@@ -96,6 +96,18 @@ int perf_event_open_uprobe(int pmu, const char *path, uint64_t file_off)
 	return open_on_cpu(&attr, MAX(sched_getcpu(), 0));
 }
 
+int perf_event_open_kprobe(int pmu, uint64_t kaddr, bool at_return)
+{
+	struct perf_event_attr attr = {
+		.type = (uint32_t)pmu,
+		.size = sizeof(attr),
+		.config = at_return, /* bit 0 (/sys/bus/event_source/devices/kprobe/format) */
+		.kprobe_addr = kaddr,
+	};
+
+	return open_on_cpu(&attr, MAX(sched_getcpu(), 0));
+}
+
 int perf_event_open_sampling(int cpu, const struct collect_options *options)
 {
 	struct perf_event_attr attr = {

@@ -27,6 +27,11 @@ int perf_event_share_ring(int fd, int output_fd);
  * (/sys/bus/event_source/devices/uprobe/type), PATH the file's.
  */
 int perf_event_open_uprobe(int pmu, const char *path, uint64_t file_off);
+/*
+ * Opens an event at the kernel function at KADDR, or AT_RETURN of it. PMU is the type of `kprobe`
+ * events.
+ */
+int perf_event_open_kprobe(int pmu, uint64_t kaddr, bool at_return);
 /* Opens the sampling event of CPU, disabled. Returns -ENOENT if it has no PMU. */
 int perf_event_open_sampling(int cpu, const struct collect_options *options);
 int perf_event_set_program(int fd, int program_fd);

@@ -22,7 +22,7 @@ struct probe;
 struct sample_type;
 struct sample_types;
 
-enum { PROBE_MAX_KINDS = 4, PROBE_RECORD_MAX_BYTES = 256, PROBE_MAX_LOSSES = 4 };
+enum { PROBE_MAX_KINDS = 4, PROBE_RECORD_MAX_BYTES = 1024, PROBE_MAX_LOSSES = 4 };
 
 /* One kind of record that a probe writes. */
 struct probe_record {
@@ -32,10 +32,15 @@ struct probe_record {
 	 * unfinished. `bytes` is then ABI_SAMPLE_BYTES.
 	 */
 	bool is_sample;
-	size_t bytes; /* at most PROBE_RECORD_MAX_BYTES */
-	/* Calls the handler for RECORD (aligned, `bytes` long), if there is one. */
+	size_t bytes;
+	/* Calls the handler for RECORD (aligned, with all these bytes), if there is one. */
 	void (*deliver)(
 		const struct collect_handlers *handlers, uint64_t time_ns, const void *record);
+	/*
+	 * So many more may follow; the rest of a shorter record is delivered as zeros. Together at
+	 * most PROBE_RECORD_MAX_BYTES.
+	 */
+	size_t more_bytes;
 };
 
 /* What BPF counts of this probe alone, and the metric of it. */
@@ -54,7 +59,13 @@ int probe_attach_raw_tracepoint(
 
 struct probe {
 	const char *name;
-	const void *(*object)(size_t *ret_bytes); /* the embedded BPF object */
+	const void *(*object)(
+		size_t *ret_bytes); /* the embedded BPF object, for free(); NULL = no memory */
+	/*
+	 * A probe of an earlier row that is wanted whenever this one is: its own maps, counters
+	 * included, are also this one's, by name. NULL = none.
+	 */
+	const char *lender;
 	/*
 	 * The names of its two programs, which walk user stacks differently; one is loaded. NULL =
 	 * they walk none, and `configure` chooses.

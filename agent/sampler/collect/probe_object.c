@@ -12,6 +12,7 @@
 
 static const char CONFIG_SECTION[] = ".rodata.config";
 static const char SCRATCH_MAP[] = "scratches";
+static const char SCRATCH_TAKEN_MAP[] = "scratch_taken"; /* bpf/scratch_slots.bpf.h */
 
 static int write_config(
 	struct bpf_object *object, const struct probe *probe, const struct abi_sampler_config *from)
@@ -62,6 +63,49 @@ static int choose_program(struct probe_object *o, bool tables)
 	return 0;
 }
 
+static int find_lender(struct probe_object *o, const struct probe_load *how)
+{
+	for (size_t i = 0; o->probe->lender && i < how->loaded_count; i++)
+		if (!strcmp(how->loaded[i].probe->name, o->probe->lender))
+			o->lender = how->loaded[i].object;
+	return o->probe->lender && !o->lender ? -ENOENT : 0;
+}
+
+/* The lender's map of this name; NULL = none. Each object has its own read-only data. */
+static const struct bpf_map *lent_map(const struct probe_object *o, const char *name)
+{
+	const struct bpf_map *map =
+		o->lender ? bpf_object__find_map_by_name(o->lender, name) : NULL;
+
+	return map && !bpf_map__is_internal(map) ? map : NULL;
+}
+
+static int borrow_maps(struct probe_object *o, const struct probe_load *how)
+{
+	struct bpf_map *map;
+	int err = find_lender(o, how);
+
+	bpf_object__for_each_map(map, o->object)
+	{
+		const struct bpf_map *lent = lent_map(o, bpf_map__name(map));
+
+		if (!err && lent && !shared_maps_has(how->maps, bpf_map__name(map)))
+			err = bpf_map__reuse_fd(map, bpf_map__fd(lent));
+	}
+	return err;
+}
+
+/* Programs that can be preempted have several slots of scratch memory on each CPU. */
+static int size_scratch(struct bpf_object *object)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, SCRATCH_TAKEN_MAP);
+	int cpus = map ? libbpf_num_possible_cpus() : 0;
+
+	if (cpus < 0)
+		return cpus;
+	return map ? bpf_map__set_max_entries(map, bpf_map__max_entries(map) * (uint32_t)cpus) : 0;
+}
+
 static int probe_object_prepare(struct probe_object *o, const struct probe_load *how)
 {
 	bool tables = how->walk != WALK_BY_FRAME_POINTER;
@@ -74,7 +118,11 @@ static int probe_object_prepare(struct probe_object *o, const struct probe_load 
 	if (!tables)
 		leave_out_walk(o->object);
 	if (!err)
+		err = size_scratch(o->object);
+	if (!err)
 		err = shared_maps_lend(how->maps, o->object);
+	if (!err)
+		err = borrow_maps(o, how);
 	return err ? err : kernel_types_reduce(how->types, bpf_object__btf(o->object));
 }
 
@@ -97,11 +145,12 @@ int probe_object_load(
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = probe->name,
 		.btf_custom_path = kernel_types_path(how->types));
 	struct probe_object o = { .probe = probe };
-	const void *bytes;
-	size_t size;
+	size_t size = 0;
+	autofree const void *bytes = probe->object(&size);
 	int err;
 
-	bytes = probe->object(&size);
+	if (!bytes)
+		return -ENOMEM;
 	o.object = bpf_object__open_mem(bytes, size, &opts);
 	if (!o.object)
 		return -ENOMEM;
@@ -144,13 +193,16 @@ int probe_object_attach(struct probe_object *o, bool on)
 int probe_object_count(const struct probe_object *o, uint64_t counts[ABI_COUNTERS])
 {
 	const struct bpf_map *scratches = bpf_object__find_map_by_name(o->object, SCRATCH_MAP);
-	uint32_t zero = 0;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(scratches), &zero, o->scratch))
-		return -errno;
-	for (size_t cpu = 0; cpu < o->possible_cpus; cpu++)
-		for (size_t i = 0; i < ABI_COUNTERS; i++)
-			counts[i] += o->scratch[cpu * o->scratch_words + i];
+	if (o->lender)
+		return 0;
+	for (uint32_t slot = 0; slot < bpf_map__max_entries(scratches); slot++) {
+		if (bpf_map_lookup_elem(bpf_map__fd(scratches), &slot, o->scratch))
+			return -errno;
+		for (size_t cpu = 0; cpu < o->possible_cpus; cpu++)
+			for (size_t i = 0; i < ABI_COUNTERS; i++)
+				counts[i] += o->scratch[cpu * o->scratch_words + i];
+	}
 	return 0;
 }
 
@@ -161,7 +213,7 @@ uint64_t probe_object_memory(const struct probe_object *o, const struct shared_m
 
 	bpf_object__for_each_map(map, o->object)
 	{
-		if (!shared_maps_has(maps, bpf_map__name(map)))
+		if (!shared_maps_has(maps, bpf_map__name(map)) && !lent_map(o, bpf_map__name(map)))
 			bytes += shared_maps_memory_of(bpf_map__fd(map));
 	}
 	return bytes;

@@ -23,14 +23,22 @@ enum {
 	INITIAL_PID_NAMESPACE = 0xEFFFFFFC, /* PROC_PID_INIT_INO, the same on every kernel */
 	/* Pieces of stack may take 1/3 of a ring. That wakes its reader, who may come late. */
 	ALLOWED_PART = 3,
+	/*
+	 * Calls of functions come in crowds, the first ones before any table is loaded: their
+	 * pieces alone are to fill the half of a ring that wakes its reader.
+	 */
+	ALLOWED_TO_CALLS = 2,
 };
 
 struct probe_set {
 	struct kernel_types *types; /* while it is loaded */
 	struct shared_maps *maps;
 	struct ring_sizes sizes;
+	struct abi_sampler_config config; /* of what is loaded */
+	enum walk walk;
 	struct probe_object objects[MAX_PROBES];
 	size_t count;
+	uint64_t gone[ABI_COUNTERS]; /* what removed objects have counted */
 };
 
 /* Logs libbpf's messages, including the verifier's log, if the user asked for them. */
@@ -91,8 +99,9 @@ static struct abi_sampler_config config_for(const struct collect_options *option
 		config.pidns_inode = (uint32_t)own.st_ino;
 	}
 	config.max_frames = max_frames();
-	config.unfinished_allowance =
-		sizes->pages * RING_SIZES_PAGE_BYTES / ALLOWED_PART / MAX(sharers, 1U);
+	config.unfinished_allowance = sizes->pages * RING_SIZES_PAGE_BYTES /
+				      (options->call_stacks ? ALLOWED_TO_CALLS : ALLOWED_PART) /
+				      MAX(sharers, 1U);
 	config.sample_ring_bytes = sizes->own_bytes;
 	config.unwind_by_mapping = walk == WALK_BY_MAPPINGS;
 	config.page_shift = mapping_probe_page_shift();
@@ -117,7 +126,7 @@ static uint32_t count_wanted(const struct collect_options *options)
 	return count;
 }
 
-static int load_objects(struct probe_set *s, const struct probe_load *how)
+static int load_objects(struct probe_set *s, struct probe_load *how)
 {
 	for (const struct probe *const *probe = how->options->probes; *probe; probe++) {
 		int err;
@@ -126,6 +135,7 @@ static int load_objects(struct probe_set *s, const struct probe_load *how)
 			continue;
 		if (s->count == MAX_PROBES)
 			return -E2BIG;
+		how->loaded_count = s->count;
 		err = probe_object_load(*probe, how, &s->objects[s->count]);
 		if (err)
 			return err;
@@ -139,7 +149,11 @@ static int load_all(struct probe_set *s, const struct collect_options *options, 
 	struct abi_sampler_config config =
 		config_for(options, &s->sizes, walk, count_wanted(options));
 	struct probe_load how = {
-		.options = options, .config = &config, .types = s->types, .walk = walk
+		.options = options,
+		.config = &config,
+		.loaded = s->objects,
+		.types = s->types,
+		.walk = walk,
 	};
 	int err = shared_maps_create(options, &s->sizes, walk, &s->maps);
 
@@ -149,6 +163,8 @@ static int load_all(struct probe_set *s, const struct collect_options *options, 
 	}
 	if (err)
 		unload_all(s);
+	s->config = config;
+	s->walk = walk;
 	return err;
 }
 
@@ -254,6 +270,69 @@ void probe_set_unload(struct probe_set *s)
 	free(s);
 }
 
+/* ---- one more, one less --------------------------------------------------------------------- */
+
+static const struct probe *find_probe(const struct collect_options *options, const char *name)
+{
+	for (const struct probe *const *probe = options->probes; *probe; probe++)
+		if (!strcmp((*probe)->name, name))
+			return *probe;
+	return NULL;
+}
+
+static int add_object(struct probe_set *s, const struct probe_load *how, const char *name)
+{
+	const struct probe *probe = find_probe(how->options, name);
+	int err;
+
+	if (!probe)
+		return -ENOENT;
+	if (s->count == MAX_PROBES)
+		return -E2BIG;
+	err = probe_object_load(probe, how, &s->objects[s->count]);
+	if (!err)
+		s->count++;
+	return err;
+}
+
+int probe_set_add(struct probe_set *s, const struct collect_options *options, const char *name,
+	const char **ret_step)
+{
+	struct probe_load how = {
+		.options = options,
+		.config = &s->config,
+		.maps = s->maps,
+		.loaded = s->objects,
+		.loaded_count = s->count,
+		.walk = s->walk,
+	};
+	int err;
+
+	*ret_step = "load the BPF program";
+	if (kernel_types_create(&s->types))
+		s->types = NULL;
+	how.types = s->types;
+	err = add_object(s, &how, name);
+	kernel_types_destroy(take(s->types));
+	how.types = NULL;
+	/* libbpf may read what our reduced types lack. */
+	if (err && err != -EPERM)
+		err = add_object(s, &how, name);
+	return err ? explain_load(err, ret_step) : 0;
+}
+
+void probe_set_remove(struct probe_set *s, const char *name)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if (strcmp(s->objects[i].probe->name, name))
+			continue;
+		(void)probe_object_count(&s->objects[i], s->gone);
+		probe_object_unload(&s->objects[i]);
+		s->objects[i] = s->objects[--s->count];
+		return;
+	}
+}
+
 /* ---- while they run ------------------------------------------------------------------------- */
 
 struct shared_maps *probe_set_maps(const struct probe_set *s)
@@ -285,8 +364,9 @@ int probe_set_attach(struct probe_set *s, bool on)
 
 int probe_set_counters(const struct probe_set *s, uint64_t ret_counts[ABI_COUNTERS])
 {
-	uint64_t counts[ABI_COUNTERS] = { 0 };
+	uint64_t counts[ABI_COUNTERS];
 
+	memcpy(counts, s->gone, sizeof(counts));
 	for (size_t i = 0; i < s->count; i++) {
 		int err = probe_object_count(&s->objects[i], counts);
 

@@ -19,6 +19,14 @@ struct probe_set;
 int probe_set_load(const struct collect_options *options, const struct ring_sizes *sizes,
 	struct probe_set **ret_set, const char **ret_step);
 void probe_set_unload(struct probe_set *s);
+/*
+ * Loads the probe NAME as well, as the others were: it walks stacks as they do. OPTIONS are those
+ * of the others, but want it. Errors are those of probe_set_load().
+ */
+int probe_set_add(struct probe_set *s, const struct collect_options *options, const char *name,
+	const char **ret_step);
+/* Unloads the probe NAME, which is not attached. What it has counted stays in the sums. */
+void probe_set_remove(struct probe_set *s, const char *name);
 struct shared_maps *probe_set_maps(const struct probe_set *s);
 /* Descriptor of the program for sampling events. Returns -ENOENT if no probe has one. */
 int probe_set_event_program(const struct probe_set *s);

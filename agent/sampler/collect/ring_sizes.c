@@ -17,9 +17,12 @@ enum {
 	OWN_LEAST_BYTES = 64 << 10,
 	/* All of them together: machines with more CPUs have only the rings of perf events. */
 	OWN_MOST_BYTES = 128 << 20,
-	/* For a CPU's context switches while the loop waits: 15000, with few new stacks. */
-	SWITCHES_BYTES = 4 << 20,
-	SWITCHES_ALL_BYTES = 128 << 20, /* on machines with many CPUs */
+	/*
+	 * For a CPU's context switches, or calls of functions, while the loop waits: 15000, with
+	 * few new stacks.
+	 */
+	EVENTS_BYTES = 4 << 20,
+	EVENTS_ALL_BYTES = 128 << 20, /* on machines with many CPUs */
 };
 
 static uint64_t hz_of(const struct collect_options *options)
@@ -57,11 +60,13 @@ static uint32_t pages_for(const struct collect_options *options)
 {
 	uint32_t pages = RING_SIZES_DEFAULT_PAGES;
 	int64_t cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
-	int64_t switches = MIN((int64_t)SWITCHES_BYTES, SWITCHES_ALL_BYTES / cpus);
-	uint64_t bytes = (uint64_t)(options->off_cpu_share * (double)switches);
+	int64_t events = MIN((int64_t)EVENTS_BYTES, EVENTS_ALL_BYTES / cpus);
+	uint64_t bytes = (uint64_t)(options->off_cpu_share * (double)events);
 
 	if (options->ring_pages)
 		return options->ring_pages;
+	if (options->call_stacks || options->trace)
+		bytes += (uint64_t)events;
 	bytes += hz_of(options) * SAMPLE_BYTES;
 	while (pages < MAX_PAGES && (uint64_t)pages * RING_SIZES_PAGE_BYTES < bytes)
 		pages *= 2;

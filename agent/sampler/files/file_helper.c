@@ -16,10 +16,10 @@
 #include "base/failure.h"
 #include "base/host.h"
 
-/* For a child to start: nothing foreign is involved yet. */
+/* For a child to start: nothing foreign is involved yet, so only the machine may be busy. */
 static const uint64_t START_NS = UINT64_C(5000000000);
-/* Longest wait for a child that is ready to run. */
-static const uint64_t STARVED_NS = UINT64_C(1000000000);
+/* How long a question waits for that, but for the first of all, before which nobody samples. */
+static const uint64_t START_WAIT_NS = UINT64_C(200000000);
 static const uint64_t SAY_NS = UINT64_C(1000000000);
 static const uint64_t SAY_EVERY_NS = UINT64_C(60000000000);
 static const uint64_t KILL_NS = UINT64_C(10000000000);
@@ -47,7 +47,8 @@ static void file_helper_reap(struct file_helper *h)
 
 uint64_t file_helper_cpu_ns(const struct file_helper *h)
 {
-	uint64_t ns = h->ended_cpu_ns + file_process_cpu_ns(&h->child);
+	uint64_t ns = h->ended_cpu_ns + file_process_cpu_ns(&h->child) +
+		      file_process_cpu_ns(&h->starting);
 
 	for (size_t i = 0; i < h->left_count; i++)
 		ns += file_process_cpu_ns(&h->left[i].child);
@@ -87,34 +88,48 @@ static void count_reader_failures(
 	}
 }
 
+static int file_helper_begin_child(struct file_helper *h)
+{
+	int err = file_process_start(&h->starting);
+
+	if (err) {
+		h->starting.pid = -1;
+		return err;
+	}
+	h->starting_since_ns = file_process_now_ns();
+	return file_process_await(
+		h->starting.fd, h->starting_since_ns + (h->number ? START_WAIT_NS : START_NS));
+}
+
 /* Returns -EAGAIN if there is no child for now. */
 static int file_helper_have_child(struct file_helper *h)
 {
-	struct file_process child;
 	size_t bytes;
 	int fd, err;
 
 	if (h->child.pid >= 0)
 		return 0;
 	file_helper_reap(h);
-	if (h->dying_count + h->left_count >= FILE_HELPER_DYING) {
+	if (h->starting.pid < 0 && h->dying_count + h->left_count >= FILE_HELPER_DYING) {
 		metrics_add(h->metrics, METRIC_FILE_HELPER_STUCK, 1);
 		return -EAGAIN;
 	}
-	err = file_process_start(&child);
+	err = h->starting.pid < 0 ? file_helper_begin_child(h)
+				  : file_process_await(h->starting.fd, 0);
+	if (err == -ETIMEDOUT && file_process_now_ns() - h->starting_since_ns < START_NS) {
+		metrics_add(h->metrics, METRIC_FILE_READS_POSTPONED, 1);
+		return -EAGAIN;
+	}
+	if (!err)
+		err = file_process_receive(h->starting.fd, h->answer, &bytes, &fd);
 	if (!err) {
-		err = file_process_await(child.fd, file_process_now_ns() + START_NS);
-		if (!err)
-			err = file_process_receive(child.fd, h->answer, &bytes, &fd);
-		if (err)
-			file_helper_end(h, &child);
+		h->child = h->starting;
+		h->starting.pid = -1;
+		return 0;
 	}
-	if (err) {
-		metrics_add(h->metrics, METRIC_FILE_HELPER_NOT_STARTED, 1);
-		return failure_is_shortage(err) ? err : -EAGAIN;
-	}
-	h->child = child;
-	return 0;
+	file_helper_end(h, &h->starting);
+	metrics_add(h->metrics, METRIC_FILE_HELPER_NOT_STARTED, 1);
+	return failure_is_shortage(err) ? err : -EAGAIN;
 }
 
 /* ---- children that are left behind ---------------------------------------------------------- */
@@ -140,6 +155,18 @@ static void welcome_back(struct file_helper *h, size_t i)
 		file_helper_end(h, &left.child);
 }
 
+/* A child that waits for a CPU is not kept waiting by the file. */
+static void say_that_it_hangs(struct file_helper *h, struct file_helper_left *left)
+{
+	if (file_process_is_starved(&left->child) || !hangs_say(&h->hangs, left->key) ||
+		!log_rate_allows_every(&h->said, SAY_EVERY_NS))
+		return;
+	log_warn("a file does not answer; names that depend on it are missing until it does",
+		"path=\"%s\" timeouts=%" PRIu64, left->what,
+		metrics_get(h->metrics, METRIC_FOREIGN_FILE_TIMEOUTS));
+	left->said = true;
+}
+
 /* Looks whether the child has answered. Returns true if it is no longer left behind. */
 static bool file_helper_look_after(struct file_helper *h, size_t i, uint64_t now_ns)
 {
@@ -154,14 +181,8 @@ static bool file_helper_look_after(struct file_helper *h, size_t i, uint64_t now
 		welcome_back(h, i);
 		return true;
 	}
-	if (!left->said && now_ns - left->since_ns >= SAY_NS && hangs_say(&h->hangs, left->key) &&
-		log_rate_allows_every(&h->said, SAY_EVERY_NS)) {
-		log_warn(
-			"a file does not answer; names that depend on it are missing until it does",
-			"path=\"%s\" timeouts=%" PRIu64, left->what,
-			metrics_get(h->metrics, METRIC_FOREIGN_FILE_TIMEOUTS));
-		left->said = true;
-	}
+	if (!left->said && now_ns - left->since_ns >= SAY_NS)
+		say_that_it_hangs(h, left);
 	if (err == -EAGAIN && now_ns - left->since_ns < KILL_NS)
 		return false;
 	file_helper_end(h, &left->child);
@@ -241,29 +262,29 @@ static uint64_t patience_ns(struct file_helper *h, const struct subject *s, uint
 			     : least_ns;
 }
 
-/* A child that only waits for a CPU gets more time. */
+/* A child that only waits for a CPU gets more time, but no more than all waits together may take.
+ */
 static int file_helper_await(const struct file_helper *h, uint64_t begun_ns, uint64_t wait_ns)
 {
-	uint64_t deadline_ns = begun_ns;
+	uint64_t deadline_ns = begun_ns, room_ns = hangs_room_ns(&h->hangs);
 	int err;
 
 	do {
 		deadline_ns += wait_ns;
 		err = file_process_await(h->child.fd, deadline_ns);
-	} while (err == -ETIMEDOUT && deadline_ns < begun_ns + STARVED_NS &&
+	} while (err == -ETIMEDOUT && deadline_ns + wait_ns <= begun_ns + room_ns &&
 		 file_process_is_starved(&h->child));
 	return err;
 }
 
-static int give_up(
-	struct file_helper *h, const struct subject *s, uint64_t begun_ns, uint64_t wait_ns)
+static int give_up(struct file_helper *h, const struct subject *s, uint64_t begun_ns)
 {
 	bool memory = s->memory_key && h->child.stage->at == FILE_WIRE_AT_MEMORY;
 	uint64_t now_ns = file_process_now_ns();
 	uint64_t key = memory ? s->memory_key : s->file_keys[stage_file(h, s)];
 
 	metrics_add(h->metrics, METRIC_FOREIGN_FILE_TIMEOUTS, 1);
-	(void)hangs_timed_out(&h->hangs, key, wait_ns, now_ns);
+	(void)hangs_timed_out(&h->hangs, key, now_ns - begun_ns, now_ns);
 	leave_behind(h, key, s, begun_ns);
 	return -EAGAIN;
 }
@@ -317,7 +338,7 @@ int64_t file_helper_ask(
 	begun_ns = file_process_now_ns();
 	err = file_helper_await(h, begun_ns, wait_ns);
 	if (err == -ETIMEDOUT)
-		return give_up(h, s, begun_ns, wait_ns);
+		return give_up(h, s, begun_ns);
 	if (!err)
 		err = file_process_receive(h->child.fd, h->answer, ret_bytes, ret_fd);
 	if (err || h->answer->number != h->number) {
@@ -338,9 +359,10 @@ int64_t file_helper_ask(
 
 int file_helper_start(struct file_helper *h, struct metrics *metrics)
 {
-	*h = (struct file_helper){
-		.metrics = metrics, .child = { .pid = -1, .fd = -1 }, .opened_fd = -1
-	};
+	*h = (struct file_helper){ .metrics = metrics,
+		.child = { .pid = -1, .fd = -1 },
+		.starting = { .pid = -1, .fd = -1 },
+		.opened_fd = -1 };
 	if (host_current)
 		return 0;
 	h->question = calloc(1, sizeof(*h->question));
@@ -359,8 +381,10 @@ void file_helper_stop(struct file_helper *h)
 {
 	if (foreign_current == &h->foreign)
 		foreign_current = NULL;
-	if (h->metrics)
+	if (h->metrics) {
 		file_helper_dismiss(h);
+		file_helper_end(h, &h->starting);
+	}
 	while (h->left_count) {
 		file_helper_end(h, &h->left[0].child);
 		remove_left(h, 0);

@@ -5,10 +5,13 @@
  * people's files: after a fifth of a second (hangs.h) it goes on with -EAGAIN. The child is left
  * behind with its question, and another one answers the next. If the answer still arrives within
  * ten seconds, what hung is trusted again; if not, the child is killed. At most
- * FILE_HELPER_LEFT children are left behind, and the oldest is killed to make room.
+ * FILE_HELPER_LEFT children are left behind, and the oldest is killed to make room. A child that
+ * waits for a CPU, because the machine is busy, is waited for longer, but with what all waits
+ * together may take, and the log does not blame its file.
  *
  * A child that cannot be killed, because the kernel itself waits for a disk, is left alone; after
- * FILE_HELPER_DYING of them nothing more is read until one is gone.
+ * FILE_HELPER_DYING of them nothing more is read until one is gone. A child that is slow to start,
+ * because the machine is busy, is waited for as briefly; later questions find it ready.
  *
  * The child has our rights and parses nothing (file_child.h). One question costs about 20 µs.
  */
@@ -36,7 +39,8 @@ struct file_helper_left {
 struct file_helper {
 	struct foreign foreign;
 	struct metrics *metrics; /* borrowed */
-	struct file_process child;
+	struct file_process child, starting; /* the latter has not said yet that it is ready */
+	uint64_t starting_since_ns;
 	struct file_helper_left left[FILE_HELPER_LEFT]; /* oldest first */
 	size_t left_count;
 	pid_t dying[FILE_HELPER_DYING]; /* killed, but not gone yet */

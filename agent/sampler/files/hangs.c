@@ -59,6 +59,11 @@ uint64_t hangs_patience_ns(struct hangs *h, uint64_t key, uint64_t now_ns)
 	return h->answered[key % HANGS_ANSWERED] == key ? SHORT_PATIENCE_NS : 0;
 }
 
+uint64_t hangs_room_ns(const struct hangs *h)
+{
+	return h->short_ns;
+}
+
 void hangs_answered(struct hangs *h, uint64_t key, uint64_t waited_ns)
 {
 	struct suspect *s = hangs_find(h, key);

@@ -34,6 +34,8 @@ struct hangs {
 void hangs_init(struct hangs *h, uint64_t now_ns);
 /* How long to wait for KEY; 0 = it is not to be asked now. */
 uint64_t hangs_patience_ns(struct hangs *h, uint64_t key, uint64_t now_ns);
+/* How long all waits together may still last; longer waits for answers take of it, too. */
+uint64_t hangs_room_ns(const struct hangs *h);
 /* KEY answered, after WAITED_NS of waiting for it; even if too late for who asked. */
 void hangs_answered(struct hangs *h, uint64_t key, uint64_t waited_ns);
 /* Whether the log is to have that KEY hangs: once, as long as it does not answer. */

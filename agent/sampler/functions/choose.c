@@ -47,6 +47,8 @@ const char *function_refusal_text(enum function_refusal refusal)
 {
 	static const char *const texts[FUNCTION_REFUSALS] = {
 		[FUNCTION_RESOLVER] = "its symbol is that of a resolver (IFUNC), which runs once",
+		[FUNCTION_UNCONFIRMED] = "only a debug file says where it begins: the file itself "
+					 "does not confirm it",
 		[FUNCTION_UNDECODED] = "its code could not be decoded",
 		[FUNCTION_ENTRY_IS_RETURN] = "its entry is a RET: it does nothing",
 		[FUNCTION_TAIL_JUMP] = "it has no RET: it ends in a jump to another function",
@@ -128,6 +130,8 @@ static enum function_refusal function_refusal_of(const struct index_function *f)
 {
 	if (f->flags & INDEX_FUNCTION_IFUNC)
 		return FUNCTION_RESOLVER;
+	if (f->flags & INDEX_FUNCTION_UNCONFIRMED)
+		return FUNCTION_UNCONFIRMED;
 	if (f->flags & INDEX_FUNCTION_UNDECODED)
 		return FUNCTION_UNDECODED;
 	if (f->flags & INDEX_FUNCTION_ENTRY_IS_RETURN)

@@ -31,21 +31,34 @@ struct kernel_symbols {
 	uint64_t modules; /* hash of the loaded modules and their addresses */
 };
 
-/*
- * Hashes name and address of each module; the other fields change with each use. No /proc/modules
- * means no modules.
- */
-static uint64_t kernel_modules_hash(int proc_fd)
+/* *RET_FD is -1 if there are no modules. Fails only for a transient reason. */
+static int kernel_modules_open(int proc_fd, int *ret_fd)
 {
-	autoclose int fd = host_openat(proc_fd, "modules", O_RDONLY | O_CLOEXEC);
-	autofclose FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	int fd = host_openat(proc_fd, "modules", O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+
+	if (failure_is_transient(err))
+		return err;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Hashes name and address of each module; the other fields change with each use. */
+static int kernel_modules_hash(int proc_fd, uint64_t *ret_hash)
+{
+	autoclose int fd = -1;
+	autofclose FILE *file = NULL;
 	char line[MAX_MODULE_LINE];
 	uint64_t hash = 0;
+	int err = kernel_modules_open(proc_fd, &fd);
 
-	if (!file)
-		return 0;
+	if (err)
+		return err;
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (fd >= 0 && !file)
+		return -ENOMEM;
 	take_fd(&fd);
-	while (fgets(line, sizeof(line), file)) {
+	while (file && fgets(line, sizeof(line), file)) {
 		char name[64], kaddr[32];
 
 		if (sscanf(line, "%63s %*s %*s %*s %*s %31s", name, kaddr) != 2)
@@ -53,19 +66,22 @@ static uint64_t kernel_modules_hash(int proc_fd)
 		/* Lines may change their order. */
 		hash += hash_bytes(name, strlen(name)) ^ hash_bytes(kaddr, strlen(kaddr)) * 3;
 	}
-	return hash;
+	*ret_hash = hash;
+	return 0;
 }
 
-/* A kernel without modules has no /proc/modules. */
 static int kallsyms_read(int proc_fd, struct kallsyms **ret_table)
 {
 	autoclose int fd = host_openat(proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
 	autoclose int modules_fd = -1;
-	int err = fd < 0 ? -errno : kallsyms_create(fd, ret_table);
+	int err = fd < 0 ? -errno : 0;
 
+	if (!err)
+		err = kernel_modules_open(proc_fd, &modules_fd);
+	if (!err)
+		err = kallsyms_create(fd, ret_table);
 	if (err)
 		return err;
-	modules_fd = host_openat(proc_fd, "modules", O_RDONLY | O_CLOEXEC);
 	if (modules_fd >= 0)
 		(void)kallsyms_place_modules(*ret_table, modules_fd);
 	return 0;
@@ -110,8 +126,9 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 	if (k->table || k->hidden || (k->retry_ns && clock_monotonic_ns() < k->retry_ns))
 		return k->table;
 	/* Read before the table: a module loaded in between is noticed later. */
-	k->modules = kernel_modules_hash(k->proc_fd);
-	err = kallsyms_read(k->proc_fd, &k->table);
+	err = kernel_modules_hash(k->proc_fd, &k->modules);
+	if (!err)
+		err = kallsyms_read(k->proc_fd, &k->table);
 	if (!err)
 		return k->table;
 	if (failure_is_transient(err)) {
@@ -214,7 +231,8 @@ bool kernel_symbols_renew(struct kernel_symbols *k, uint64_t now_ns)
 
 	if (!k->table)
 		return false;
-	modules = kernel_modules_hash(k->proc_fd);
+	if (kernel_modules_hash(k->proc_fd, &modules))
+		return false;
 	if (modules == k->modules || kallsyms_read(k->proc_fd, &newer))
 		return false;
 	if (kallsyms_replace(&k->table, newer, now_ns)) {

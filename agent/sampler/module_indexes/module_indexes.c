@@ -17,10 +17,15 @@
 static const uint64_t OFFER_NS = UINT64_C(60000000000);
 /* Pause after an index without lines: servers may have them by then. */
 static const uint64_t NO_LINES_NS = UINT64_C(600000000000);
-/* Pauses after a request failed for a transient reason. */
+/* Pause after an index whose debug files did not answer. */
+static const uint64_t LATE_NS = UINT64_C(15000000000);
+/*
+ * Pauses after a request failed for a transient reason. Asking costs little: files that do not
+ * answer are not waited for by each request (agent/sampler/files/hangs.h).
+ */
 static const uint64_t FIRST_POSTPONED_NS = UINT64_C(1000000000);
 static const uint64_t POSTPONED_LOG_NS = UINT64_C(60000000000);
-static const uint64_t LONGEST_POSTPONED_NS = UINT64_C(60000000000);
+static const uint64_t LONGEST_POSTPONED_NS = UINT64_C(15000000000);
 /*
  * A file that only short-lived processes can see must be opened while one of them is alive. Their
  * stacks are all alike, so for this long the frames of cached stacks are checked, too.
@@ -126,14 +131,31 @@ static bool index_has_lines(const struct index *index)
 	return index_sources(index) & (INDEX_SOURCE_DWARF | INDEX_SOURCE_PCLNTAB);
 }
 
-static uint64_t module_indexes_again_ns(
-	const struct module_indexes *indexes, const struct index *index)
+/* Whether no debug file can add to INDEX. Debug files are searched for at the first sample. */
+static bool index_is_complete(const struct index *index)
 {
+	return !index_lacks_debug(index) && !index_lacks_shared(index) && !index_lacks_split(index);
+}
+
+/* LATE: builds_debug_is_late(). */
+static uint64_t module_indexes_again_ns(
+	const struct module_indexes *indexes, const struct index *index, bool late)
+{
+	if (late)
+		return indexes->now_ns + LATE_NS;
 	if (!index)
 		return indexes->now_ns + MODULE_INDEX_ABSENT_NS;
 	if (indexes->options.servers_asked && !index_has_lines(index))
 		return indexes->now_ns + NO_LINES_NS;
 	return 0;
+}
+
+/* A program that is a single loop has no other stacks than those that are known. */
+static void module_index_expect_samples(
+	struct module_indexes *indexes, const struct module_index *m)
+{
+	indexes->known_stacks_until_ns =
+		MAX(indexes->known_stacks_until_ns, m->again_ns + KNOWN_STACKS_NS);
 }
 
 /*
@@ -144,7 +166,8 @@ static bool module_index_is_better(const struct module_index *m, const struct in
 {
 	if (index_has_functions(index) != index_has_functions(m->index))
 		return index_has_functions(index);
-	return index_has_lines(index) && !index_has_lines(m->index);
+	return (index_has_lines(index) && !index_has_lines(m->index)) ||
+	       (index_is_complete(index) && !index_is_complete(m->index));
 }
 
 /* Addresses and unwind tables still are those of the module's file. */
@@ -166,7 +189,10 @@ static void module_index_answer(
 	struct module_indexes *indexes, struct module_index *m, struct index *index)
 {
 	m->state = MODULE_INDEX_ANSWERED;
-	m->again_ns = module_indexes_again_ns(indexes, index);
+	m->late = builds_debug_is_late(indexes->options.requests.builds);
+	m->again_ns = module_indexes_again_ns(indexes, index, m->late);
+	if (m->late)
+		module_index_expect_samples(indexes, m);
 	if (m->index) {
 		module_index_replace(indexes, m, index);
 	} else {
@@ -196,8 +222,7 @@ static void module_index_postpone(struct module_indexes *indexes, struct module_
 
 	m->state = MODULE_INDEX_POSTPONED;
 	m->again_ns = indexes->now_ns + pause_ns;
-	indexes->known_stacks_until_ns =
-		MAX(indexes->known_stacks_until_ns, m->again_ns + KNOWN_STACKS_NS);
+	module_index_expect_samples(indexes, m);
 	if (log_rate_allows_every(&indexes->postponed_log, POSTPONED_LOG_NS))
 		log_warn("the index of a program or library cannot be requested now, trying again",
 			"error=\"%s\"", strerror(-err));
@@ -209,7 +234,7 @@ static void module_index_unopened(
 {
 	if (m->index) {
 		m->state = MODULE_INDEX_ANSWERED;
-		m->again_ns = module_indexes_again_ns(indexes, m->index);
+		m->again_ns = module_indexes_again_ns(indexes, m->index, m->late);
 		return;
 	}
 	m->state = MODULE_INDEX_UNOPENED;
@@ -343,7 +368,7 @@ void module_indexes_hit_again(
 	const struct module_index *m = map_get_pointer(&indexes->by_number, number);
 	const struct mapping *mapping;
 
-	if (!m || !module_index_is_open_question(m))
+	if (!m || (!module_index_is_open_question(m) && !m->late))
 		return;
 	mapping = process_mapping_of(p, m->module);
 	if (mapping)
@@ -356,12 +381,6 @@ void module_indexes_hit_program(struct module_indexes *indexes, const struct pro
 
 	if (mapping)
 		module_indexes_hit(indexes, p, mapping);
-}
-
-/* Whether no debug file can add to INDEX. Debug files are searched for at the first sample. */
-static bool index_is_complete(const struct index *index)
-{
-	return !index_lacks_debug(index) && !index_lacks_shared(index) && !index_lacks_split(index);
 }
 
 void module_indexes_executed(struct module_indexes *indexes, struct module *program)

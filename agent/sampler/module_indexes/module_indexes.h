@@ -16,15 +16,15 @@
  *     UNASKED    requests the index, as drawn
  *     ASKED      nothing: the builds owe an answer
  *     ANSWERED   requests again from again_ns on (0 = never): an index without lines may get a
- *                debug file, and a build that was cut off may finish next time
- *     UNOPENED   requests, if it is of another process than the one whose file could not be opened;
- *                from again_ns on (0 = never), if it is of any
- *     POSTPONED  requests from again_ns on; the pause grows from one second to a minute
+ *                debug file, soon if that is there but does not answer, and a build that was cut
+ * off may finish next time UNOPENED   requests, if it is of another process than the one whose file
+ * could not be opened; from again_ns on (0 = never), if it is of any POSTPONED  requests from
+ * again_ns on; the pause grows from one second to a quarter of a minute
  *
  * A request that fails leads from any state to UNOPENED (ANSWERED if there is an index) or
  * POSTPONED, and an index that is there stays in use while a better one is requested. In UNOPENED
- * and POSTPONED, samples with cached stacks also request the index, for ten seconds: a program that
- * is a single loop has no others.
+ * and POSTPONED, and while a debug file does not answer, samples with cached stacks also request
+ * the index, for ten seconds: a program that is a single loop has no others.
  *
  * module_indexes_want_functions() requests an index with functions (symbolizer/index/functions.h),
  * in any state, even where there is an index without them; the module is ASKED then. If that fails,

@@ -26,6 +26,7 @@ struct module_index {
 	enum module_functions functions;
 	uint64_t told_ns; /* when `functions` was last called */
 	bool absent; /* the last answer was that there is none; never with an index */
+	bool late; /* debug files that it may have did not answer */
 	uint64_t again_ns; /* see the states in the header; 0 = never */
 	uint32_t unopened_process; /* UNOPENED: generation whose file could not be opened */
 	unsigned int postponed; /* times in a row */

@@ -11,16 +11,11 @@
 
 enum { MAX_SITES = 1 << 22, MAX_LISTED = 1 << 20 };
 
-struct sites {
-	struct latency_site *items;
-	uint32_t *owners; /* index into probed_files.functions, of each */
-	size_t count, capacity, owner_capacity;
-};
-
-static void sites_deinit(struct sites *s)
+void probed_sites_deinit(struct probed_sites *s)
 {
 	free(s->items);
 	free(s->owners);
+	*s = (struct probed_sites){ 0 };
 }
 
 /* One file being attached. */
@@ -30,13 +25,12 @@ struct attaching {
 	const struct index *index;
 	struct abi_runtime_process runtime;
 	bool has_fibers; /* `runtime` is known */
-	size_t first; /* of its functions */
-	struct sites sites;
+	struct probed_sites sites;
 };
 
 static void attaching_deinit(struct attaching *a)
 {
-	sites_deinit(&a->sites);
+	probed_sites_deinit(&a->sites);
 }
 
 /* The file offset of ELF address ADDRESS. */
@@ -121,7 +115,7 @@ static int list_refused(struct attaching *a, const struct refused_function *refu
 
 static int add_site(struct attaching *a, uint64_t address, uint32_t probe, bool is_return)
 {
-	struct sites *s = &a->sites;
+	struct probed_sites *s = &a->sites;
 	uint64_t file_off;
 	int err;
 
@@ -150,19 +144,44 @@ static int add_sites(struct attaching *a, const struct chosen_function *chosen,
 	return err;
 }
 
+static bool probed_attach_is_root(const struct attaching *a, const struct index_function *function)
+{
+	const struct function_patterns *roots = a->files->options.roots;
+	struct name_forms forms;
+
+	name_forms_of(function->name, function->linkage, &forms);
+	for (size_t i = 0; roots && i < roots->count; i++) {
+		const struct function_pattern *root = &roots->items[i];
+		bool concerns = root->binary ? function_pattern_names_file(root, a->entry->path)
+					     : a->entry->program;
+
+		if (concerns && function_pattern_match(root, &forms) != FUNCTION_DIFFERS)
+			return true;
+	}
+	return false;
+}
+
 static struct abi_latency_function latency_function_of(
 	const struct attaching *a, const struct index_function *function)
 {
 	/* A function that jumps into others could be taken for one that begins again. */
 	bool jumps = function->flags & INDEX_FUNCTION_TAIL_JUMP;
-	struct abi_latency_function how = { .stack_check = ABI_LATENCY_NO_STACK_CHECK };
+	struct abi_latency_function how = {
+		.stack_check = ABI_LATENCY_NO_STACK_CHECK,
+		.by = a->files->options.by,
+		.set = a->files->options.set,
+	};
 
+	if (probed_attach_is_root(a, function))
+		how.flags = ABI_LATENCY_ROOT;
 	if (!(function->flags & INDEX_FUNCTION_FIBER))
 		return how;
-	how.flags = ABI_LATENCY_FIBER;
+	how.flags |= ABI_LATENCY_FIBER;
 	how.go = a->runtime.go;
-	if (!jumps && function->stack_check != INDEX_NO_STACK_CHECK)
-		how.stack_check = function->stack_check;
+	if (jumps || function->stack_check == INDEX_NO_STACK_CHECK)
+		return how;
+	how.stack_check = function->stack_check;
+	how.restart_off = function->restart_off;
 	return how;
 }
 
@@ -177,6 +196,7 @@ static int measure(struct attaching *a, const struct chosen_function *chosen,
 	if (files->options.dry_run)
 		return 0;
 	err = latency_functions_add(files->options.latency, &how, &listed->probe);
+	listed->numbered = !err;
 	if (!err)
 		err = map_set(&files->by_probe, listed->probe, files->function_count - 1);
 	return err ? err : add_sites(a, chosen, function, listed->probe);
@@ -207,35 +227,43 @@ static int add_chosen(struct attaching *a, const struct chosen_function *chosen)
 /* ---- attaching ------------------------------------------------------------------------------ */
 
 /* A function with a site that the kernel refuses would count wrong: it is not shown. */
-static void note_refused_sites(struct attaching *a)
+static void note_refused_sites(struct probed_files *files, struct probed_entry *entry)
 {
 	const struct latency_refused_site *refused;
 	size_t count;
 
-	refused = latency_refused_sites(a->entry->attached, &count);
+	refused = latency_refused_sites(entry->attached, &count);
 	for (size_t i = 0; i < count; i++) {
 		struct probed_function *f =
-			&a->files->functions[a->sites.owners[refused[i].number]];
+			&files->functions[entry->sites.owners[refused[i].number]];
 
 		f->state = PROBED_FUNCTION_NOT_PROBEABLE;
 	}
+	entry->site_count = entry->sites.count - MIN(count, entry->sites.count);
 }
 
 static int probed_attach_sites(struct attaching *a)
 {
 	const struct probed_files_options *options = &a->files->options;
+	struct probed_entry *entry = a->entry;
 	int err;
 
 	if (options->dry_run || !a->sites.count)
 		return 0;
 	/* What was indexed may have been overwritten since. */
-	if (!options->is_unchanged(options->context, a->entry->module, a->entry->fd))
-		return -ESTALE;
-	err = latency_attach(options->latency, a->entry->fd, a->sites.items, a->sites.count,
-		&a->entry->attached, &a->entry->step);
-	if (!err)
-		note_refused_sites(a);
-	return err;
+	err = options->check_file(options->context, entry->module, entry->fd);
+	if (err)
+		return err;
+	if (options->chosen)
+		options->chosen(options->context, entry->path, entry->fd,
+			&a->files->functions[entry->first_function],
+			a->files->function_count - entry->first_function);
+	entry->sites = a->sites;
+	a->sites = (struct probed_sites){ 0 };
+	if (options->in_background)
+		return 0;
+	return latency_attach(options->latency, entry->fd, entry->sites.items, entry->sites.count,
+		&entry->attached, &entry->step);
 }
 
 static int probed_attach_choice(struct attaching *a, const struct choice *choice)
@@ -260,24 +288,30 @@ static int probed_attach_choice(struct attaching *a, const struct choice *choice
 	return err ? err : probed_attach_sites(a);
 }
 
-/* Forgets the functions of a file that could not be attached. */
-static void probed_attach_undo(struct attaching *a)
+/* In the background, a process that was told to die may attach the sites of F yet. */
+static void probed_attach_unnumber(struct probed_files *files, struct probed_function *f)
 {
-	struct probed_files *files = a->files;
+	if (files->options.in_background) {
+		latency_functions_end(files->options.latency, &f->probe, 1);
+		return;
+	}
+	f->numbered = false;
+	map_remove(&files->by_probe, f->probe);
+	latency_functions_remove(files->options.latency, &f->probe, 1);
+}
 
-	for (size_t i = a->first; i < files->function_count; i++) {
+/* Forgets the functions of a file that could not be attached. */
+static void probed_attach_undo(struct probed_files *files, const struct probed_entry *entry)
+{
+	for (size_t i = entry->first_function; i < entry->function_end; i++) {
 		struct probed_function *f = &files->functions[i];
-		uint64_t number;
 
 		if (f->state != PROBED_FUNCTION_MEASURED)
 			continue;
 		f->state = PROBED_FUNCTION_NOT_PROBEABLE;
 		files->measured--;
-		if (files->options.dry_run || !map_get(&files->by_probe, f->probe, &number) ||
-			number != i)
-			continue;
-		map_remove(&files->by_probe, f->probe);
-		latency_functions_remove(files->options.latency, &f->probe, 1);
+		if (f->numbered)
+			probed_attach_unnumber(files, f);
 	}
 }
 
@@ -299,26 +333,40 @@ static int probed_attach_all(struct attaching *a)
 	return err ? err : probed_attach_choice(a, &choice);
 }
 
+void probed_attach_finish(struct probed_files *files, struct probed_entry *entry, int err)
+{
+	entry->err = err;
+	entry->state = err ? PROBED_FILE_NOT_ATTACHED : PROBED_FILE_READY;
+	if (entry->attached)
+		note_refused_sites(files, entry);
+	probed_sites_deinit(&entry->sites);
+	if (!err)
+		return;
+	probed_attach_undo(files, entry);
+	log_warn("the functions of a file are not measured",
+		"path=\"%s\" step=\"%s\" functions=%zu limit=%zu error=\"%s\"", entry->path,
+		entry->step, entry->probeable, files->options.max_functions,
+		err == -E2BIG ? "too many functions" : strerror(-err));
+}
+
 void probed_attach(struct probed_files *files, size_t number, const struct index *index)
 {
 	const struct probed_files_options *options = &files->options;
+	struct probed_entry *entry = &files->items[number];
 	autocall(attaching_deinit) struct attaching a = {
 		.files = files,
-		.entry = &files->items[number],
+		.entry = entry,
 		.index = index,
-		.first = files->function_count,
 	};
+	int err;
 
 	a.has_fibers = options->fibers(options->context, index, &a.runtime);
-	a.entry->step = "attach the probes";
-	a.entry->err = probed_attach_all(&a);
-	a.entry->state = PROBED_FILE_READY;
-	if (!a.entry->err)
-		return;
-	probed_attach_undo(&a);
-	a.entry->state = PROBED_FILE_NOT_ATTACHED;
-	log_warn("the functions of a file are not measured",
-		"path=\"%s\" step=\"%s\" functions=%zu limit=%zu error=\"%s\"", a.entry->path,
-		a.entry->step, a.entry->probeable, options->max_functions,
-		a.entry->err == -E2BIG ? "too many functions" : strerror(-a.entry->err));
+	entry->step = "attach the probes";
+	entry->first_function = files->function_count;
+	err = probed_attach_all(&a);
+	entry->function_end = files->function_count;
+	if (!err && options->in_background && entry->sites.count)
+		probed_background_attach(files, entry);
+	else
+		probed_attach_finish(files, entry, err);
 }

@@ -9,6 +9,7 @@
 #include "agent/sampler/probed_files/probed_files_internal.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/failure.h"
 #include "base/log.h"
 
 DEFINE_AUTO(probed_files);
@@ -41,13 +42,34 @@ static void probed_function_deinit(struct probed_function *function)
 	free(function->inlined_file);
 }
 
+/* Nothing is attached any more: their numbers are free again. */
+static void probed_files_forget_functions(struct probed_files *files)
+{
+	autofree uint32_t *numbers = calloc(files->function_count + 1, sizeof(*numbers));
+	size_t count = 0;
+
+	for (size_t i = 0; numbers && i < files->function_count; i++)
+		if (files->functions[i].numbered)
+			numbers[count++] = files->functions[i].probe;
+	if (count)
+		latency_functions_remove(files->options.latency, numbers, count);
+}
+
 void probed_files_destroy(struct probed_files *files)
 {
 	if (!files)
 		return;
-	probed_files_detach(files);
-	for (size_t i = 0; i < files->count; i++)
+	if (files->options.in_background) {
+		probed_files_end(files);
+		probed_files_forget_functions(files);
+	} else {
+		probed_files_detach(files);
+	}
+	for (size_t i = 0; i < files->count; i++) {
+		probed_background_abandon(files, &files->items[i]);
+		probed_sites_deinit(&files->items[i].sites);
 		free(files->items[i].path);
+	}
 	for (size_t i = 0; i < files->function_count; i++)
 		probed_function_deinit(&files->functions[i]);
 	free(files->items);
@@ -90,7 +112,7 @@ static int probed_files_enter(struct probed_files *files, struct module *module,
 	return 0;
 }
 
-static void probed_entry_close(struct probed_entry *entry)
+void probed_entry_close(struct probed_entry *entry)
 {
 	if (entry->fd >= 0)
 		close(take_fd(&entry->fd));
@@ -102,16 +124,21 @@ static void probed_files_open(struct probed_files *files, struct probed_entry *e
 	const struct process *p, const struct mapping *mapping)
 {
 	const struct probed_files_options *options = &files->options;
+	int err;
 
 	entry->err = options->open(options->context, p, mapping, &entry->fd);
 	entry->state = entry->err ? PROBED_FILE_NOT_OPENED : PROBED_FILE_WAITING;
 	if (entry->err)
 		return;
 	/* The answer may come from within the call, and the table may grow. */
-	if (options->want(options->context, p, mapping)) {
-		entry = probed_files_find(files, mapping->module);
-		entry->state = PROBED_FILE_NO_INDEX;
-	}
+	err = options->want(options->context, p, mapping);
+	if (!err)
+		return;
+	entry = probed_files_find(files, mapping->module);
+	entry->err = err;
+	entry->state = failure_is_transient(err) ? PROBED_FILE_NOT_OPENED : PROBED_FILE_NO_INDEX;
+	if (failure_is_transient(err))
+		probed_entry_close(entry);
 }
 
 void probed_files_mapped(
@@ -127,6 +154,10 @@ void probed_files_mapped(
 		!options->selects(options->context, p))
 		return;
 	entry = probed_files_find(files, module);
+	if (entry && entry->state == PROBED_FILE_NO_INDEX && options->in_background) {
+		(void)options->want(options->context, p, mapping);
+		return;
+	}
 	if (entry && entry->state != PROBED_FILE_NOT_OPENED)
 		return;
 	if (!entry && probed_files_enter(files, module, program, &entry)) {
@@ -155,6 +186,22 @@ int probed_files_add(struct probed_files *files, struct module *module, int fd_,
 	return 0;
 }
 
+/* Whether ENTRY's file can be checked now; if not, it is to be opened again. */
+static bool probed_entry_answers(const struct probed_files *files, struct probed_entry *entry)
+{
+	const struct probed_files_options *options = &files->options;
+	int err = 0;
+
+	if (!options->dry_run && entry->fd >= 0)
+		err = options->check_file(options->context, entry->module, entry->fd);
+	if (!failure_is_transient(err))
+		return true;
+	entry->err = err;
+	entry->state = PROBED_FILE_NOT_OPENED;
+	probed_entry_close(entry);
+	return false;
+}
+
 void probed_files_index(
 	struct probed_files *files, const struct module *module, const struct index *index)
 {
@@ -164,12 +211,14 @@ void probed_files_index(
 		return;
 	if (!index)
 		entry->state = PROBED_FILE_NO_INDEX;
-	else if (index_has_functions(index))
+	else if (index_has_functions(index) && probed_entry_answers(files, entry))
 		probed_attach(files, (size_t)(entry - files->items), index);
 }
 
-static void probed_entry_detach(const struct probed_files *files, struct probed_entry *entry)
+static void probed_entry_detach(struct probed_files *files, struct probed_entry *entry)
 {
+	if (files->options.in_background)
+		probed_background_detach(files, entry);
 	latency_detach(files->options.latency, take(entry->attached));
 	probed_entry_close(entry);
 }
@@ -182,7 +231,7 @@ void probed_files_check(struct probed_files *files)
 		struct probed_entry *entry = &files->items[i];
 
 		if (!entry->attached || !entry->module ||
-			options->is_unchanged(options->context, entry->module, entry->fd))
+			options->check_file(options->context, entry->module, entry->fd) != -ESTALE)
 			continue;
 		probed_entry_detach(files, entry);
 		entry->state = PROBED_FILE_CHANGED;
@@ -204,8 +253,7 @@ void probed_files_forget(struct probed_files *files, const struct module *module
 
 	if (!entry)
 		return;
-	latency_detach(files->options.latency, take(entry->attached));
-	probed_entry_close(entry);
+	probed_entry_detach(files, entry);
 	entry->module = NULL;
 	map_remove(&files->by_module, module->number);
 }
@@ -238,12 +286,14 @@ struct probed_file probed_files_at(const struct probed_files *files, size_t numb
 	return (struct probed_file){
 		.path = entry->path,
 		.build_id = entry->build_id,
+		.program = entry->program,
 		.state = entry->state,
 		.err = entry->err,
 		.step = entry->step,
 		.probeable = entry->probeable,
 		.excluded = entry->excluded,
 		.vendored = entry->vendored,
+		.sites = entry->site_count,
 	};
 }
 

@@ -24,11 +24,22 @@ struct probed_files;
 
 enum { PROBED_FILES_MAX = 256 };
 
+struct probed_function;
+
 struct probed_files_options {
 	/* Borrowed. */
 	const struct function_patterns *wanted, *unwanted;
+	/* Of the functions that `wanted` names; NULL = none. They have ABI_LATENCY_ROOT. */
+	const struct function_patterns *roots;
 	bool exclude_vendor;
 	bool dry_run; /* chooses, attaches nothing, and also finds what exists only inlined */
+	/*
+	 * Processes of their own attach and detach: call probed_files_tend() often while
+	 * probed_files_is_busy().
+	 */
+	bool in_background;
+	enum abi_latency_by by; /* of the functions */
+	uint32_t set; /* of processes, likewise (latency_set_process()) */
 	size_t max_functions; /* in all files */
 	struct latency *latency; /* borrowed; NULL only in a dry run */
 	/* Whether patterns apply to what P maps. */
@@ -41,8 +52,17 @@ struct probed_files_options {
 	 * within the call.
 	 */
 	int (*want)(void *context, const struct process *p, const struct mapping *mapping);
-	/* Whether FD is still as MODULE was when it was mapped. */
-	bool (*is_unchanged)(void *context, const struct module *module, int fd);
+	/*
+	 * Returns 0 if FD is still as MODULE was when it was mapped, -ESTALE if not, and a
+	 * transient failure (failure_is_transient()) if that cannot be said now.
+	 */
+	int (*check_file)(void *context, const struct module *module, int fd);
+	/*
+	 * FUNCTIONS, of the file FD, are about to be attached; those that are MEASURED have their
+	 * numbers. NULL = nobody wants to know.
+	 */
+	void (*chosen)(void *context, const char *path, int fd,
+		const struct probed_function *functions, size_t count);
 	/* How to find the fiber that a thread of INDEX's program runs. False: not known. */
 	bool (*fibers)(
 		void *context, const struct index *index, struct abi_runtime_process *ret_how);
@@ -51,7 +71,10 @@ struct probed_files_options {
 
 int probed_files_create(
 	const struct probed_files_options *options, struct probed_files **ret_files);
-/* Detaches everything. */
+/*
+ * Detaches everything. In the background also forgets what was measured: unless the owner is about
+ * to end, the files must have been ended and detached (probed_files_is_busy()).
+ */
 void probed_files_destroy(struct probed_files *files);
 
 /* P maps MAPPING. */
@@ -75,25 +98,39 @@ void probed_files_forget(struct probed_files *files, const struct module *module
 /* Ends all measuring; what is known of files and functions stays. */
 void probed_files_detach(struct probed_files *files);
 
+/* ---- in the background ----------------------------------------------------------------------- */
+
+/* Goes on with what was begun. Waits for nothing. */
+void probed_files_tend(struct probed_files *files);
+/* Whether something is being attached or detached, or waits for that. */
+bool probed_files_is_busy(const struct probed_files *files);
+/* Ends all measuring at once, and begins to detach. What was measured can be read until destroyed.
+ */
+void probed_files_end(struct probed_files *files);
+
 /* ---- what became of them -------------------------------------------------------------------- */
 
 enum probed_file_state {
 	PROBED_FILE_WAITING, /* for its index */
+	PROBED_FILE_ATTACHING, /* in the background */
 	PROBED_FILE_READY, /* functions were chosen, and attached unless this is a dry run */
 	PROBED_FILE_NOT_OPENED,
 	PROBED_FILE_NO_INDEX,
 	PROBED_FILE_NOT_ATTACHED,
 	PROBED_FILE_CHANGED, /* was written to, and so detached */
+	PROBED_FILE_ENDED, /* before it was attached */
 };
 
 struct probed_file {
 	const char *path;
 	struct build_id build_id;
+	bool program; /* patterns without BIN apply */
 	enum probed_file_state state;
 	int err; /* NOT_OPENED, NOT_ATTACHED */
 	const char *step; /* NOT_ATTACHED: the one that failed; a static text */
 	size_t probeable; /* functions that are named and can be probed, over the limit, too */
 	size_t excluded, vendored; /* functions that are named and were left out */
+	size_t sites; /* attached */
 };
 size_t probed_files_count(const struct probed_files *files);
 struct probed_file probed_files_at(const struct probed_files *files, size_t number);
@@ -103,7 +140,7 @@ size_t probed_files_waiting(const struct probed_files *files);
 size_t probed_files_matches(const struct probed_files *files, size_t pattern);
 
 enum probed_function_state {
-	PROBED_FUNCTION_MEASURED,
+	PROBED_FUNCTION_MEASURED, /* or about to be: the file is being attached */
 	PROBED_FUNCTION_REFUSED, /* `refusal` says why */
 	PROBED_FUNCTION_UNKNOWN_FIBERS, /* it runs on fibers of a runtime version that is not known
 					 */
@@ -117,6 +154,7 @@ struct probed_function {
 	uint64_t address; /* ELF address of the entry */
 	enum probed_function_state state;
 	uint32_t probe; /* MEASURED, no dry run: its number in struct latency_cell */
+	bool numbered; /* `probe` is its number, also if its sites could not be attached */
 	uint32_t return_count;
 	uint32_t aliases; /* further names of its address that patterns name as well */
 	bool jumps_out; /* struct chosen_function */

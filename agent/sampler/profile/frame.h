@@ -4,7 +4,7 @@
  * One stack frame, 16 bytes whatever its kind. The top byte of `module` is the kind:
  *
  *   kind             address                      module           flags
- *   native           file offset in the module;   its number       PROFILE_FRAME_RETURN
+ *   native           file offset in the module;   its number       PROFILE_FRAME_RETURN, _FUNCTION
  *                    pc in memory without a file
  *   native, NONE     pc that no mapping held      0                PROFILE_FRAME_RETURN
  *   kernel           kaddr                        UINT32_MAX       PROFILE_FRAME_RETURN, tenant
@@ -37,6 +37,8 @@ enum profile_frame_module {
 enum {
 	PROFILE_KIND_SHIFT = 24, /* of the kind in `module`; module numbers stay below it */
 	PROFILE_FRAME_RETURN = 1, /* a return address: the call is one byte before */
+	/* Native frames: stands for its function, without what is inlined at the address. */
+	PROFILE_FRAME_FUNCTION = 2,
 	/*
 	 * Kernel frames, from this bit on: the tenant, that is, which of the symbols that had the
 	 * address one after another; 0 = none.

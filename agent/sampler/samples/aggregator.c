@@ -24,16 +24,25 @@ static const struct abi_switch_out *switch_out_of(const struct abi_sample *s)
 	return (const struct abi_switch_out *)s;
 }
 
+static const struct abi_call *call_of(const struct abi_sample *s)
+{
+	assert(s->kind == ABI_CALL);
+	return (const struct abi_call *)s;
+}
+
 static struct profile *aggregator_profile(const struct aggregator *a, const struct abi_sample *s)
 {
 	return a->options.profile(a->options.context, s->window);
 }
 
-/* A fiber that was read as an earlier program's runtime wants it is none. */
+/*
+ * A fiber that was read as an earlier program's runtime wants it is none. That of a call was read
+ * as the function's own file wants it.
+ */
 static uint64_t aggregator_fiber(
 	const struct aggregator *a, const struct process *p, const struct abi_sample *s)
 {
-	if (!s->fiber_id || s->fiber_generation == p->number)
+	if (!s->fiber_id || s->kind == ABI_CALL || s->fiber_generation == p->number)
 		return s->fiber_id;
 	metrics_add(a->options.metrics, METRIC_FIBERS_DROPPED, 1);
 	return 0;
@@ -48,7 +57,7 @@ static int aggregator_make(struct aggregator *a, struct profile *profile,
 	struct profile_sample sample = {
 		.process = attributed->process->number,
 		.flags = s->flags & (ABI_SAMPLE_KERNEL | ABI_SAMPLE_KTHREAD),
-		.type = SAMPLE_TYPE_TICKS, /* of a switch its owner sets it */
+		.type = SAMPLE_TYPE_TICKS, /* of others it is set later */
 	};
 	const struct stack_request request = {
 		.process = attributed->process,
@@ -132,7 +141,35 @@ static void aggregator_switch_out(struct aggregator *a, const struct attributed_
 		owner->resolved(owner->context, switch_out, &sample);
 }
 
-/* ---- both ----------------------------------------------------------------------------------- */
+/* ---- calls of functions ---------------------------------------------------------------------- */
+
+static void aggregator_call(struct aggregator *a, const struct attributed_sample *attributed)
+{
+	const struct abi_sample *s = attributed->record;
+	const struct abi_call *call = call_of(s);
+	uint32_t shift = call->duration & ABI_CALL_SHIFT;
+	struct profile *profile = aggregator_profile(a, s);
+	struct profile_sample sample;
+	int err = aggregator_make(a, profile, attributed, &sample);
+
+	if (!err) {
+		sample.type = a->options.call_type;
+		sample.count = UINT64_C(1) << shift;
+		sample.weight = (call->duration >> ABI_CALL_SHIFT_BITS) << shift;
+		err = profile_add(profile, &sample);
+	}
+	if (err)
+		aggregator_lose(a, s);
+	else
+		a->calls++;
+}
+
+uint64_t aggregator_calls(const struct aggregator *a)
+{
+	return a->calls;
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
 
 void aggregator_take(const struct aggregator *a, const struct abi_sample *record)
 {
@@ -151,6 +188,8 @@ void aggregator_add(struct aggregator *a, const struct attributed_sample *sample
 {
 	if (sample->record->kind == ABI_SWITCH_OUT)
 		aggregator_switch_out(a, sample);
+	else if (sample->record->kind == ABI_CALL)
+		aggregator_call(a, sample);
 	else
 		aggregator_tick(a, sample);
 }

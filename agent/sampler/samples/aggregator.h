@@ -3,7 +3,8 @@
 /*
  * Adds attributed samples to profiles. A tick goes into the profile of its window and into the
  * profiles on demand that want its process. A switch off the CPU gets its stack in the window's
- * profile; its owner joins it with the end of the wait, which has its length.
+ * profile; its owner joins it with the end of the wait, which has its length. A call of a function
+ * goes into the profile of its window with its duration.
  *
  * Each sample is added or counted as lost. Does not know windows, waits or how a stack is resolved.
  */
@@ -19,6 +20,7 @@
 struct aggregator_options {
 	struct stack_resolver *resolver; /* borrowed, as is `metrics` */
 	struct metrics *metrics;
+	uint32_t call_type; /* the type of samples that calls of functions are */
 	/* The profile that records of WINDOW go into; never NULL. */
 	struct profile *(*profile)(void *context, uint32_t window);
 	/* Iterates over PID's profiles on demand: starts with *ITERATOR = 0, ends with NULL. */
@@ -37,7 +39,7 @@ struct aggregator_options {
 
 struct aggregator {
 	struct aggregator_options options;
-	uint64_t ticks; /* added to windows so far */
+	uint64_t ticks, calls; /* added to windows so far */
 };
 
 void aggregator_init(struct aggregator *a, const struct aggregator_options *options);
@@ -48,3 +50,5 @@ void aggregator_add(struct aggregator *a, const struct attributed_sample *sample
 void aggregator_lose(struct aggregator *a, const struct abi_sample *record);
 /* Ticks that were added to windows. */
 uint64_t aggregator_ticks(const struct aggregator *a);
+/* Likewise, records of calls, each of which may stand for several. */
+uint64_t aggregator_calls(const struct aggregator *a);

@@ -10,7 +10,7 @@
 /* All pointers are borrowed for the duration of a call. */
 struct attributed_sample {
 	struct process *process;
-	const struct abi_sample *record; /* head of an abi_tick or an abi_switch_out */
+	const struct abi_sample *record; /* head of an abi_tick, abi_switch_out or abi_call */
 	/*
 	 * The user stack, if it was walked in user space, and the mappings to resolve it with.
 	 * NULL: the raw stack that RECORD refers to, with the mappings of PROCESS.

@@ -188,6 +188,7 @@ static void intake_add_stale(struct intake *i, struct process *p, const struct a
 	if (raw && abi_frame_read(raw->frames, raw->frame_count, raw->flags, &at, &frame) &&
 		frame.kind == ABI_FRAME_PC) {
 		first.frames[0] = frame.address;
+		first.flags = raw->flags & ABI_STACK_CALL;
 		first.count = 1;
 	}
 	i->options.add(i->options.context, &(struct attributed_sample){

@@ -22,7 +22,7 @@ struct user_stack {
 	const struct mappings *mappings;
 	const abi_u64 *frames; /* words, as in struct abi_stack */
 	uint32_t count;
-	uint32_t flags; /* ABI_STACK_RUNTIME_FRAMES, among others */
+	uint32_t flags; /* ABI_STACK_RUNTIME_FRAMES and ABI_STACK_CALL, among others */
 	uint32_t end; /* enum abi_unwind_end; 0 = not known */
 	bool cut; /* at the depth limit */
 };
@@ -138,7 +138,7 @@ static void resolver_add_runtime(struct stack_resolver *r, const struct process 
 static void resolver_add_user(struct stack_resolver *r, struct process *p,
 	const struct user_stack *user, struct resolved_frames *out)
 {
-	const uint32_t words = MIN(user->count, (uint32_t)ABI_MAX_FRAMES);
+	const uint32_t words = MIN(user->count, (uint32_t)ABI_MAX_FRAMES), first = out->count;
 	struct abi_frame frame;
 	uint32_t at = 0;
 
@@ -148,6 +148,9 @@ static void resolver_add_user(struct stack_resolver *r, struct process *p,
 		else
 			resolver_add_runtime(r, p, &frame, out);
 	}
+	if (user->flags & ABI_STACK_CALL && out->count > first &&
+		!profile_frame_is_runtime(&out->items[first]))
+		out->items[first].flags |= PROFILE_FRAME_FUNCTION;
 	if (out->flags & PROFILE_STACK_JIT)
 		r->options.jit_hit(r->options.context, p);
 	if (at < words)

@@ -10,6 +10,7 @@
 #include "agent/sampler/profile/sample_type.h"
 
 struct profile;
+struct window_latency;
 struct window_processes;
 
 struct sealed_window {
@@ -20,5 +21,8 @@ struct sealed_window {
 	struct sample_types types; /* what its samples count; of ticks also the unit of `period` */
 	const struct profile *profile;
 	uint32_t anon_module; /* number of the module that stands for memory without a file */
-	const struct window_processes *processes; /* those that the profile's samples are of */
+	/* Those that the profile's samples, and the cells of `latency`, are of. */
+	const struct window_processes *processes;
+	/* NULL: no functions are measured, or the profile is on demand. Valid as long as these. */
+	const struct window_latency *latency;
 };

@@ -397,18 +397,34 @@ static symbolize_kind_fn *symbolize_kind_of(const struct symbolize *s,
 	return *ret_module ? native_kinds[(*ret_module)->kind] : nowhere_frame;
 }
 
+/* Leaves of a frame that stands for a function the function itself, at its first line. */
+static void symbolize_keep_function(struct symbolized *frame)
+{
+	if (!frame->line_count)
+		return;
+	frame->lines[0] = frame->lines[frame->line_count - 1];
+	frame->line_count = 1;
+	frame->lines[0].line = frame->lines[0].start_line;
+	frame->lines[0].column = 0;
+}
+
 int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_frame *frame,
 	struct symbolized *ret_frame)
 {
 	struct frame_place at = { .frame = frame, .process = process };
 	symbolize_kind_fn *symbolize = symbolize_kind_of(s, frame, &at.module);
+	int err;
 
 	ret_frame->address = profile_frame_call(frame);
 	ret_frame->mapping = NULL;
 	ret_frame->outcome = SYMBOLIZE_NO_MAPPING;
 	ret_frame->kernel = false;
 	ret_frame->line_count = 0;
-	return symbolize(s, &at, ret_frame);
+	err = symbolize(s, &at, ret_frame);
+	if (!err && profile_frame_kind(frame) == PROFILE_KIND_NATIVE &&
+		frame->flags & PROFILE_FRAME_FUNCTION)
+		symbolize_keep_function(ret_frame);
+	return err;
 }
 
 bool symbolize_program(

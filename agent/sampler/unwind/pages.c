@@ -20,6 +20,7 @@ enum {
 	/* A module with more slots than this has a table on one page in four at least. */
 	SPARSE_SLOTS = 64,
 	SPARSE_FACTOR = 4,
+	SPARSE_PART = 4, /* modules with fewer tables share 1/4 of the slots */
 	DEFERRED_TICKS = 60, /* least ticks between dropping all for modules without slots */
 	MAX_DEFERRED = 4096, /* slots remembered until the next tick */
 	/*
@@ -96,20 +97,41 @@ static void span_of(const struct index *index, uint64_t *ret_first, uint64_t *re
 	*ret_count = last - first + 1;
 }
 
-/* Code lies close together; a file with a table here and one far away wastes slots on purpose. */
+/*
+ * Code lies close together; a file with a table here and one far away may waste slots on purpose.
+ * Or it is a large program most of which was built without tables, as Chromium is.
+ */
 static bool is_sparse(const struct index *index, uint64_t count)
 {
 	return count > SPARSE_SLOTS && count / SPARSE_FACTOR > index_unwind_page_count(index);
 }
 
+/* More code than half of the slots cover, or gaps instead of code and others have those already. */
+static bool is_refused(const struct pages *p, bool sparse, uint64_t count)
+{
+	if (sparse)
+		return count > ABI_UNWIND_SLOTS / SPARSE_PART - p->sparse_slots;
+	return count > ABI_UNWIND_SLOTS / 2;
+}
+
+static void give_slots(struct pages *p, const struct page_module *module)
+{
+	if (!module->slot_count)
+		return;
+	if (module->sparse)
+		p->sparse_slots -= module->slot_count;
+	(void)space_give(&p->slots, module->first_slot, module->slot_count);
+}
+
+/* None for a module that is refused. */
 static int take_slots(struct pages *p, struct page_module *module, uint64_t count)
 {
+	bool sparse = is_sparse(module->index, count);
 	int err;
 
 	if (!count)
 		return 0;
-	/* More code than half of the slots cover, or gaps instead of code: no tables. */
-	if (count > ABI_UNWIND_SLOTS / 2 || is_sparse(module->index, count)) {
+	if (is_refused(p, sparse, count)) {
 		metrics_add(p->metrics, METRIC_UNWIND_MODULES_REFUSED, 1);
 		return 0;
 	}
@@ -118,6 +140,9 @@ static int take_slots(struct pages *p, struct page_module *module, uint64_t coun
 	if (err)
 		return err;
 	module->slot_count = (uint32_t)count;
+	module->sparse = sparse;
+	if (sparse)
+		p->sparse_slots += module->slot_count;
 	memset(&p->target->slots[module->first_slot], 0, count * sizeof(p->target->slots[0]));
 	return 0;
 }
@@ -143,8 +168,7 @@ int pages_module(struct pages *p, uint32_t number, const struct index *index,
 	if (!err)
 		err = map_set_pointer(&p->modules, number, module);
 	if (err) {
-		if (module->slot_count)
-			space_give(&p->slots, module->first_slot, module->slot_count);
+		give_slots(p, module);
 		free(module);
 		metrics_add(p->metrics,
 			err == -EAGAIN ? METRIC_UNWIND_MODULES_DEFERRED
@@ -374,10 +398,9 @@ void pages_drop(struct pages *p, uint32_t number)
 	if (!module)
 		return;
 	drop_pages(p, module);
-	if (module->slot_count) {
+	if (module->slot_count)
 		pages_flush_rules(p);
-		(void)space_give(&p->slots, module->first_slot, module->slot_count);
-	}
+	give_slots(p, module);
 	map_remove(&p->modules, number);
 	free(module);
 }

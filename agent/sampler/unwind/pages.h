@@ -3,8 +3,7 @@
 /*
  * Which pages of which modules' tables the kernel holds. Each known module has a run of slots, one
  * per 64 KiB from its first to its last table; a slot says where the page is, once that has been
- * requested. The pool has
- * a fixed size; the least recently used pages are evicted first.
+ * requested. The pool has a fixed size; the least recently used pages are evicted first.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +18,7 @@
 struct page_module {
 	uint32_t number; /* the module's */
 	uint32_t first_slot, slot_count; /* 0 slots = no tables */
+	bool sparse; /* most of its pages have no table */
 	uint64_t first_page; /* ELF address >> ABI_UNWIND_PAGE_SHIFT of its first slot */
 	const struct index *index; /* borrowed */
 };
@@ -34,6 +34,7 @@ struct pages {
 	struct space regions[ABI_UNWIND_REGIONS]; /* in units of PAGE_UNIT_BYTES */
 	struct loaded_page *loaded;
 	size_t loaded_count, loaded_capacity;
+	uint32_t sparse_slots; /* of all modules that are sparse */
 	struct map deferred; /* slot → units of a page that found no room since the last tick */
 	uint32_t deferred_units; /* sum over these pages */
 	bool slots_deferred; /* a module found no slots since the last pages_drop_all() */

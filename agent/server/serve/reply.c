@@ -87,6 +87,32 @@ enum MHD_Result reply_buffer(
 	return queue(r, status, response_taking(type, NOTHING_ALLOWED, body));
 }
 
+enum MHD_Result reply_sharing(struct serve_reply *r, const char *type, struct buffer *body,
+	struct shared_replies *replies)
+{
+	struct MHD_Response *response;
+
+	if (!shared_reply_is_worth_it(body))
+		return reply_buffer(r, MHD_HTTP_OK, type, body);
+	response = shared_reply_make(replies, body);
+	if (response)
+		add_common(response, type, NOTHING_ALLOWED);
+	buffer_deinit(body);
+	return queue(r, MHD_HTTP_OK, response);
+}
+
+bool reply_shared(
+	struct serve_reply *r, const struct shared_replies *replies, enum MHD_Result *ret_result)
+{
+	struct MHD_Response *response = shared_reply_get(replies);
+
+	if (!response)
+		return false;
+	connections_set_deadline(r->connection, r->serve->limits.sending_ns);
+	*ret_result = MHD_queue_response(r->mhd, MHD_HTTP_OK, response);
+	return true;
+}
+
 enum MHD_Result reply_file(struct serve_reply *r, const char *type, int fd)
 {
 	struct MHD_Response *response = NULL;

@@ -13,6 +13,7 @@ enum {
 	METHOD_POST = 2,
 	METHOD_GET_ONLY = 4, /* no HEAD: it would start a profile for nothing */
 	FIGURES_LIMIT_BYTES = 4 << 20,
+	METRICS_LIMIT_BYTES = 512 << 20, /* 20,000 histograms of functions with long labels */
 	LIST_LIMIT_BYTES = 64 << 20,
 	MAX_SECONDS = 300,
 	FALLBACK_SECONDS = 30, /* the default of Go's own handler */
@@ -22,6 +23,7 @@ enum {
 static const int64_t MS_NS = 1000000;
 static const char PLAIN[] = "text/plain; charset=utf-8";
 static const char JSON[] = "application/json";
+static const char BAD_RANGE[] = "from= and to= must be milliseconds since 1970\n";
 
 static const char INDEX[] =
 	"<!DOCTYPE html>\n<title>fathom: profiles on demand</title>\n"
@@ -79,10 +81,16 @@ static enum MHD_Result answer_metrics(struct serve_reply *r, const char *rest)
 {
 	const struct serve_handlers *h = &r->serve->handlers;
 	struct buffer body;
+	enum MHD_Result result;
+	int err;
 
 	(void)rest;
-	buffer_init(&body, FIGURES_LIMIT_BYTES);
-	return reply_made(r, h->metrics(h->context, &body), h->metrics_type, &body);
+	if (reply_shared(r, &r->serve->metrics, &result))
+		return result;
+	buffer_init(&body, METRICS_LIMIT_BYTES);
+	err = h->metrics(h->context, &body);
+	return err || body.error ? reply_made(r, err, h->metrics_type, &body)
+				 : reply_sharing(r, h->metrics_type, &body, &r->serve->metrics);
 }
 
 static enum MHD_Result answer_status(struct serve_reply *r, const char *rest)
@@ -113,21 +121,44 @@ static enum MHD_Result answer_ready(struct serve_reply *r, const char *rest)
 
 /* ---- profiles ------------------------------------------------------------------------------- */
 
+/* The range of time that a request asks for, by default all. */
+static bool range_argument(const struct serve_reply *r, uint64_t *ret_from, uint64_t *ret_to)
+{
+	const uint64_t limit = (uint64_t)(INT64_MAX / MS_NS);
+
+	*ret_from = 0;
+	*ret_to = limit;
+	return number_argument(r, "from", limit, ret_from) &&
+	       number_argument(r, "to", limit, ret_to);
+}
+
 static enum MHD_Result answer_profiles(struct serve_reply *r, const char *rest)
 {
 	const struct serve_handlers *h = &r->serve->handlers;
-	const uint64_t limit = (uint64_t)(INT64_MAX / MS_NS);
-	uint64_t from = 0, to = limit;
 	struct buffer body;
+	uint64_t from, to;
 
 	(void)rest;
-	if (!number_argument(r, "from", limit, &from) || !number_argument(r, "to", limit, &to))
-		return reply_text(
-			r, MHD_HTTP_BAD_REQUEST, "from= and to= must be milliseconds since 1970\n");
+	if (!range_argument(r, &from, &to))
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, BAD_RANGE);
 	buffer_init(&body, LIST_LIMIT_BYTES);
 	return reply_made(r,
 		h->profiles(h->context, (int64_t)from * MS_NS, (int64_t)to * MS_NS, &body), JSON,
 		&body);
+}
+
+static enum MHD_Result answer_latency(struct serve_reply *r, const char *rest)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+	struct buffer body;
+	uint64_t from, to;
+
+	(void)rest;
+	if (!range_argument(r, &from, &to))
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, BAD_RANGE);
+	buffer_init(&body, LIST_LIMIT_BYTES);
+	return reply_made(
+		r, h->latency(h->context, (int64_t)from, (int64_t)to, &body), JSON, &body);
 }
 
 static enum MHD_Result answer_profile_file(struct serve_reply *r, const char *rest)
@@ -223,6 +254,7 @@ static const struct route routes[] = {
 	{ "/-/ready", METHOD_GET, true, answer_ready },
 	{ "/status", METHOD_GET, false, answer_status },
 	{ "/api/profiles", METHOD_GET, false, answer_profiles },
+	{ "/api/latency", METHOD_GET, false, answer_latency },
 	{ "/api/profiles/*", METHOD_GET, false, answer_profile_file },
 	{ "/debug/pprof/", METHOD_GET, false, answer_pprof_index },
 	{ "/debug/pprof", METHOD_GET, false, answer_pprof_index },

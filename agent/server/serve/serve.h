@@ -12,6 +12,7 @@
  *   GET /status                 JSON
  *   GET /api/profiles?from=&to= JSON list of stored profiles (ms since 1970)
  *   GET /api/profiles/PATH      one of them, as stored
+ *   GET /api/latency?from=&to=  JSON of measured functions in recent windows (ms since 1970)
  *   GET /debug/pprof/           a list of these endpoints, for people
  *   GET /debug/pprof/profile?seconds=N[&pid=P]
  *   POST /debug/pprof/symbol    resolves no names: pprof requires it to exist
@@ -44,6 +45,8 @@ struct serve_handlers {
 	const char *(*not_ready)(void *context); /* why it is not ready; NULL = it is */
 	/* Append a JSON array of the stored profiles in [FROM_NS, TO_NS). */
 	int (*profiles)(void *context, int64_t from_ns, int64_t to_ns, struct buffer *out);
+	/* Append what functions took in the windows that overlap [FROM_MS, TO_MS), as JSON. */
+	int (*latency)(void *context, int64_t from_ms, int64_t to_ms, struct buffer *out);
 	/* Open a file of the store; -ENOENT → 404. */
 	int (*profile_file)(void *context, const char *path, int *ret_fd);
 	/*

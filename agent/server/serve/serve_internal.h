@@ -48,6 +48,12 @@ struct serve_reply {
 	bool failed; /* no answer could be queued: close the connection */
 };
 
+/* Large answers that several clients are reading. */
+struct shared_replies {
+	struct shared_reply *newest; /* NULL = none */
+	unsigned int count;
+};
+
 struct serve {
 	struct loop *loop;
 	struct serve_handlers handlers;
@@ -60,6 +66,7 @@ struct serve {
 	struct connection *connections;
 	size_t connection_count;
 	struct clients clients;
+	struct shared_replies metrics;
 	int run_timer, deadline_timer, listen_timer, waiting_timer; /* -1 = none */
 	uint64_t deadline_timer_ns; /* when deadline_timer fires */
 	unsigned int port;
@@ -103,6 +110,12 @@ enum MHD_Result reply_buffer(
 	struct serve_reply *r, unsigned int status, const char *type, struct buffer *body);
 /* Takes ownership of FD. */
 enum MHD_Result reply_file(struct serve_reply *r, const char *type, int fd);
+/* As reply_buffer(), with 200, but clients that come soon share a large BODY: reply_shared(). */
+enum MHD_Result reply_sharing(struct serve_reply *r, const char *type, struct buffer *body,
+	struct shared_replies *replies);
+/* Answers with what is shared at present; false if there is none. */
+bool reply_shared(
+	struct serve_reply *r, const struct shared_replies *replies, enum MHD_Result *ret_result);
 enum MHD_Result reply_unauthorized(struct serve_reply *r);
 enum MHD_Result reply_wrong_method(struct serve_reply *r, const char *allowed);
 enum MHD_Result reply_page(struct serve_reply *r);
@@ -119,6 +132,13 @@ void reply_hold(struct serve_reply *r);
 void reply_cancel(struct serve_reply *r);
 /* Cancels the held request whose client shut down sending first; false if there is none. */
 bool reply_cancel_half_closed(struct serve *s);
+
+/* shared_reply.c */
+/* Borrowed: valid as long as a client reads it. NULL = a new one is to be made. */
+struct MHD_Response *shared_reply_get(const struct shared_replies *all);
+bool shared_reply_is_worth_it(const struct buffer *body);
+/* Takes the bytes of BODY. Returns NULL if memory is short. The caller's, as any new response. */
+struct MHD_Response *shared_reply_make(struct shared_replies *all, struct buffer *body);
 
 /* page.c: the built page, gzip-compressed; `{{nonce}}` is where the response's nonce goes. */
 void page_gzip(const char **ret_bytes, size_t *ret_size);

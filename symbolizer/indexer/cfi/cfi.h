@@ -27,5 +27,8 @@ int unwind_read(struct elf_image *image, const struct source_range *skip,
 int unwind_read_sections(const struct cfi_section *sections, size_t count, uint64_t entry_point,
 	const struct source_range *skip, struct index_writer *w);
 
+/* Passes each entry that IMAGE has for a function to SINK; malformed ones are skipped. */
+int unwind_each_function(struct elf_image *image, cfi_fde_sink *sink, void *context);
+
 /* Adds a symbol `puts@plt` for each stub in .plt, .plt.sec and .plt.got that jumps to `puts`. */
 int plt_read(struct elf_image *image, struct index_writer *w);

@@ -126,6 +126,23 @@ static void find_sections(struct found *f)
 	add_section(f, elf_image_bytes(f->image, ".debug_frame"), 0, false);
 }
 
+int unwind_each_function(struct elf_image *image, cfi_fde_sink *sink, void *context)
+{
+	struct found f = { .image = image };
+	int err = 0;
+
+	find_sections(&f);
+	for (size_t i = 0; i < f.count && !err; i++) {
+		struct cfi_entries entries;
+
+		cfi_entries_init(&entries);
+		err = cfi_read(&f.sections[i], &entries, sink, context);
+		cfi_entries_deinit(&entries);
+		err = err == -EBADMSG ? 0 : err;
+	}
+	return err;
+}
+
 struct export
 {
 	uint64_t low;

@@ -76,6 +76,7 @@ struct sweep {
 	const uint8_t *bytes;
 	bool has_end;
 	uint64_t at, furthest; /* the highest target in the part */
+	uint64_t called; /* behind the last call; 0 = control may have come from elsewhere since */
 	enum code_kind last; /* that is no nop */
 };
 
@@ -103,8 +104,20 @@ static int body_note_target(struct code_body *b, struct sweep *s, uint64_t targe
 	return 0;
 }
 
+/* A call, then a jump to the entry; between them only what restores registers. */
+static void body_note_restart(
+	struct code_body *b, struct sweep *s, const struct code_instruction *i)
+{
+	if (i->kind == CODE_PLAIN || i->kind == CODE_NOP)
+		return;
+	if (i->kind == CODE_JUMP && s->called && i->target == b->parts[0].low)
+		b->restart = b->restart_count++ ? 0 : s->called;
+	s->called = i->kind == CODE_CALL ? s->at + i->size : 0;
+}
+
 static int body_note(struct code_body *b, struct sweep *s, const struct code_instruction *i)
 {
+	body_note_restart(b, s, i);
 	switch (i->kind) {
 	case CODE_RETURN:
 		if (s->at == b->parts[0].low)
@@ -299,7 +312,8 @@ int code_body_decode(struct code_body *b, const struct writer_body *function)
 	int err = 0;
 
 	b->flags = 0;
-	b->return_count = b->target_count = b->part_count = 0;
+	b->return_count = b->target_count = b->part_count = b->restart_count = 0;
+	b->restart = 0;
 	for (size_t i = 0; i < function->part_count && !err; i++)
 		err = body_sweep_added(b, &function->parts[i], function->has_end);
 	if (!err)

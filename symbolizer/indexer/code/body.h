@@ -35,11 +35,17 @@ struct code_body {
 	uint32_t flags; /* enum index_function_flags */
 	uint64_t *returns; /* addresses, ascending */
 	size_t return_count, return_capacity;
+	/*
+	 * Where a call returns behind which the function begins again, as Go's prologue calls
+	 * morestack. 0: there is none, or there are several.
+	 */
+	uint64_t restart;
 
 	struct code_part *parts; /* with moved ones */
 	size_t part_count, part_capacity;
 	uint64_t *targets; /* of direct jumps */
 	size_t target_count, target_capacity;
+	size_t restart_count;
 	uint8_t *starts; /* a bit for each byte of all parts: an instruction starts here */
 	size_t start_capacity;
 };

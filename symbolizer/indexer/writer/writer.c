@@ -198,6 +198,11 @@ int writer_string(struct index_writer *w, const char *text, size_t size, uint32_
 	return intern_bytes(&w->strings, text, size, ret_string);
 }
 
+void writer_foreign(struct index_writer *w, bool is_foreign)
+{
+	w->is_foreign = is_foreign;
+}
+
 int writer_node(struct index_writer *w, const struct writer_node *node, uint32_t *ret_node)
 {
 	const struct build_node *parent = NULL;
@@ -226,6 +231,7 @@ int writer_node(struct index_writer *w, const struct writer_node *node, uint32_t
 		.root = parent ? parent->root : number,
 		.unit = node->unit,
 		.depth = parent ? parent->depth + 1 : 0,
+		.is_foreign = w->is_foreign,
 	};
 	*ret_node = number;
 	return 0;
@@ -387,9 +393,10 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
 		.high = size ? end_offset(w, high, end) : 0,
 		.limit = end,
 		.name = name,
-		.rank = rank & (WRITER_SYMBOL_RESOLVER - 1),
+		.rank = (uint8_t)(rank & (WRITER_SYMBOL_RESOLVER - 1)),
 		.is_resolver = rank & WRITER_SYMBOL_RESOLVER,
 		.is_stub = rank & WRITER_SYMBOL_STUB,
+		.is_foreign = w->is_foreign,
 	};
 	return 0;
 }

@@ -41,6 +41,12 @@ int writer_segment(struct index_writer *w, const struct writer_segment *segment)
  */
 int writer_code(struct index_writer *w, uint64_t address, uint64_t size);
 
+/*
+ * Whether what follows comes from a debug file, which may be forged, and not from the module's own
+ * file. Only functions with probes make a difference (writer_bodies.h).
+ */
+void writer_foreign(struct index_writer *w, bool is_foreign);
+
 /* Sets what the next source, of BYTES, may spend (work.h). Until the first call all may. */
 void writer_allow(struct index_writer *w, uint64_t bytes);
 /* NULL = not bounded. */
@@ -132,7 +138,7 @@ struct writer_function {
 	uint32_t name; /* string: readable name; 0 = demangle `linkage` at the end */
 	uint32_t flags; /* enum index_function_flags */
 	uint32_t first_return, return_count; /* as writer_returns() numbered them */
-	uint32_t stack_check;
+	uint32_t stack_check, restart_off;
 };
 int writer_function(struct index_writer *w, const struct writer_function *function);
 

@@ -30,10 +30,13 @@ struct candidate {
 	uint32_t first_range, range_count; /* of a node, in the writer's ranges */
 	uint32_t linkage, name;
 	bool is_resolver;
+	bool is_foreign; /* from a debug file, or only a name */
 };
 
 struct writer_bodies {
 	struct index_writer *w;
+	struct writer_part *described; /* by address */
+	size_t described_count;
 	struct candidate *candidates; /* by entry, the best one of an entry first */
 	size_t count, capacity;
 	struct writer_part *cold; /* by address */
@@ -49,6 +52,7 @@ void writer_bodies_destroy(struct writer_bodies *bodies)
 {
 	if (!bodies)
 		return;
+	free(bodies->described);
 	free(bodies->candidates);
 	free(bodies->cold);
 	free(bodies->parts);
@@ -71,7 +75,7 @@ static bool name_is_cold(const char *name)
 	return end > length && !strncmp(name + end - length, suffix, length);
 }
 
-/* ---- the moved parts ------------------------------------------------------------------------ */
+/* ---- what the module's own file describes --------------------------------------------------- */
 
 static int part_by_low(const void *a, const void *b)
 {
@@ -80,6 +84,43 @@ static int part_by_low(const void *a, const void *b)
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
+static int bodies_copy_described(
+	struct writer_bodies *bodies, const struct writer_part *described, size_t count)
+{
+	if (!count)
+		return 0;
+	bodies->described = calloc(count, sizeof(*described));
+	if (!bodies->described)
+		return -ENOMEM;
+	memcpy(bodies->described, described, count * sizeof(*described));
+	bodies->described_count = count;
+	qsort(bodies->described, count, sizeof(*described), part_by_low);
+	return 0;
+}
+
+/* Sets the end of PART, which a debug file knows. False: it is not described from its start on. */
+static bool bodies_confirm_part(const struct writer_bodies *bodies, struct writer_part *part)
+{
+	const struct writer_part *found = NULL;
+
+	if (bodies->described_count)
+		found = bsearch(part, bodies->described, bodies->described_count,
+			sizeof(*bodies->described), part_by_low);
+	if (found)
+		part->high = found->high;
+	return found;
+}
+
+static bool bodies_confirm_parts(struct writer_bodies *bodies)
+{
+	for (size_t i = 0; i < bodies->part_count; i++)
+		if (!bodies_confirm_part(bodies, &bodies->parts[i]))
+			return false;
+	return true;
+}
+
+/* ---- the moved parts ------------------------------------------------------------------------ */
+
 static int bodies_find_cold(struct writer_bodies *bodies)
 {
 	const struct index_writer *w = bodies->w;
@@ -87,16 +128,16 @@ static int bodies_find_cold(struct writer_bodies *bodies)
 
 	for (size_t i = 0; i < w->symbol_count && !err; i++) {
 		const struct build_symbol *s = &w->symbols[i];
+		struct writer_part part = { .low = w->base + s->low, .high = w->base + s->high };
 
 		if (!s->high || !name_is_cold(intern_text(&w->strings, s->name)))
+			continue;
+		if (s->is_foreign && !bodies_confirm_part(bodies, &part))
 			continue;
 		err = array_reserve(bodies->cold, bodies->cold_capacity, bodies->cold_count + 1,
 			MAX_CANDIDATES);
 		if (!err)
-			bodies->cold[bodies->cold_count++] = (struct writer_part){
-				.low = w->base + s->low,
-				.high = w->base + s->high,
-			};
+			bodies->cold[bodies->cold_count++] = part;
 	}
 	if (bodies->cold_count)
 		qsort(bodies->cold, bodies->cold_count, sizeof(*bodies->cold), part_by_low);
@@ -166,6 +207,7 @@ static int bodies_add_node(struct writer_bodies *bodies, size_t first, size_t co
 					  .range_count = (uint32_t)count,
 					  .linkage = node->linkage,
 					  .name = node->name,
+					  .is_foreign = node->is_foreign,
 				  });
 }
 
@@ -198,10 +240,13 @@ static int bodies_add_symbols(struct writer_bodies *bodies)
 			.high = s->high ? s->high : s->limit,
 			.linkage = s->name,
 			.is_resolver = s->is_resolver,
+			.is_foreign = s->is_foreign,
 		};
 
-		if (s->rank == WRITER_SYMBOL_NOTYPE)
+		if (s->rank == WRITER_SYMBOL_NOTYPE) {
 			candidate.rank = CANDIDATE_TYPELESS;
+			candidate.is_foreign = true;
+		}
 		if (!name_is_cold(name) && !s->is_stub)
 			err = bodies_add(bodies, &candidate);
 	}
@@ -214,6 +259,8 @@ static int candidate_by_low(const void *a, const void *b)
 
 	if (x->low != y->low)
 		return x->low < y->low ? -1 : 1;
+	if (x->is_foreign != y->is_foreign)
+		return x->is_foreign ? 1 : -1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	if (x->high != y->high)
@@ -221,7 +268,8 @@ static int candidate_by_low(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-int writer_bodies_create(struct index_writer *w, struct writer_bodies **ret_bodies)
+int writer_bodies_create(struct index_writer *w, const struct writer_part *described, size_t count,
+	struct writer_bodies **ret_bodies)
 {
 	struct writer_bodies *bodies = calloc(1, sizeof(*bodies));
 	int err;
@@ -229,7 +277,9 @@ int writer_bodies_create(struct index_writer *w, struct writer_bodies **ret_bodi
 	if (!bodies)
 		return -ENOMEM;
 	bodies->w = w;
-	err = writer_link_symbols(w);
+	err = bodies_copy_described(bodies, described, count);
+	if (!err)
+		err = writer_link_symbols(w);
 	if (!err)
 		err = bodies_find_cold(bodies);
 	if (!err)
@@ -349,6 +399,7 @@ static int bodies_pass(struct writer_bodies *bodies, const struct candidate *all
 		err = bodies_set_names(bodies, all, count);
 	if (err || !bodies->name_count)
 		return err;
+	body.is_confirmed = !all->is_foreign || bodies_confirm_parts(bodies);
 	body.parts = bodies->parts;
 	body.part_count = bodies->part_count;
 	body.names = bodies->names;

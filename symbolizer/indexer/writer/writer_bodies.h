@@ -5,6 +5,10 @@
  * comes from debug information or a runtime's table if they know it (a function may have several
  * parts), else it is that of its largest symbol. To be made after the last source.
  *
+ * What a debug file says is not trusted: whoever can forge one would choose where probes corrupt a
+ * program. If the module's own file has no symbol and no runtime's table for an entry, its call
+ * frame information has to describe each part of the function, and decides where the part ends.
+ *
  * A typeless symbol (a label in assembly, which may mark data) only adds a name to a function. A
  * part that the compiler moved away (`f.cold`) is no function; code/ gives it to the function that
  * jumps there.
@@ -28,6 +32,7 @@ struct writer_body {
 	uint64_t entry; /* low of the first part */
 	const struct writer_part *parts;
 	size_t part_count; /* at least 1 */
+	bool is_confirmed; /* by the module's own file */
 	bool has_end; /* else it ends where its code does, at the high of its only part at most */
 	const struct writer_body_name *names;
 	size_t name_count; /* at least 1 */
@@ -35,8 +40,13 @@ struct writer_body {
 
 struct writer_bodies;
 
-/* Returns -ENOMEM or -E2BIG. W must outlive the result and not change. */
-int writer_bodies_create(struct index_writer *w, struct writer_bodies **ret_bodies);
+/*
+ * DESCRIBED are the ranges that the module's own call frame information describes, in any order;
+ * needed only if there are debug files. Takes a copy. Returns -ENOMEM or -E2BIG. W must outlive the
+ * result and not change.
+ */
+int writer_bodies_create(struct index_writer *w, const struct writer_part *described, size_t count,
+	struct writer_bodies **ret_bodies);
 void writer_bodies_destroy(struct writer_bodies *bodies);
 /* Passes each function to SINK, in order of the entries; stops at its first error. */
 typedef int writer_body_sink(void *context, const struct writer_body *body);

@@ -49,6 +49,7 @@ int writer_function(struct index_writer *w, const struct writer_function *functi
 		.first_return = function->first_return,
 		.return_count = function->return_count,
 		.stack_check = function->stack_check,
+		.restart_off = function->restart_off,
 	};
 	return 0;
 }

@@ -22,7 +22,8 @@ struct build_node {
 	uint32_t call_file, call_line, call_column;
 	uint32_t root; /* the enclosing function; itself for a function */
 	uint32_t unit;
-	uint32_t depth; /* inlining depth; 0 = a function */
+	uint32_t depth : 31; /* inlining depth; 0 = a function */
+	uint32_t is_foreign : 1; /* from a debug file */
 };
 
 struct build_rows {
@@ -39,8 +40,9 @@ struct build_symbol {
 	uint32_t low, high; /* high 0 while the size is unknown */
 	uint32_t limit;
 	uint32_t name;
-	uint16_t rank;
+	uint8_t rank;
 	bool is_resolver, is_stub;
+	bool is_foreign; /* from a debug file */
 };
 
 struct index_writer {
@@ -50,6 +52,7 @@ struct index_writer {
 	size_t code_count, code_capacity;
 	bool code_closed;
 	uint64_t base;
+	bool is_foreign; /* what the sources write now comes from a debug file */
 
 	struct intern strings;
 	struct map file_numbers; /* string → number in `files` */

@@ -46,7 +46,7 @@ const struct probe probe_cpu = {
 	.own_rings = true,
 	.is_wanted = cpu_is_wanted,
 	.records = {
-		{ ABI_TICK, true, ABI_SAMPLE_BYTES, cpu_deliver_tick },
+		{ ABI_TICK, true, ABI_SAMPLE_BYTES, cpu_deliver_tick, 0 },
 	},
 	.sample_type = cpu_sample_type,
 };

@@ -10,9 +10,10 @@
 static struct latency_cell cells_sum(
 	const struct abi_latency_cell_key *key, const struct abi_latency_cell *of, size_t cpus)
 {
-	struct latency_cell sum = {
-		.function = key->function, .bucket = key->bucket, .by = key->by
-	};
+	struct latency_cell sum = { .function = key->function,
+		.bucket = key->bucket,
+		.by = key->by,
+		.process = key->process };
 
 	for (size_t cpu = 0; cpu < cpus; cpu++) {
 		sum.count += of[cpu].count;
@@ -73,4 +74,25 @@ int latency_forget_unused(const struct latency *l)
 		   : cells_forget_in(l, l->open_map, sizeof(struct abi_open_call_key),
 			     sizeof(struct abi_open_call),
 			     offsetof(struct abi_open_call_key, function));
+}
+
+void latency_forget_cell(struct latency *l, const struct latency_cell *cell)
+{
+	const struct abi_latency_cell_key key = {
+		.function = cell->function,
+		.bucket = cell->bucket,
+		.by = cell->by,
+		.process = cell->process,
+	};
+
+	(void)bpf_map_delete_elem(l->cells_map, &key);
+}
+
+uint32_t latency_max_cells(const struct latency *l)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(l->cells_map, &info, &size) ? ABI_LATENCY_CELLS
+								  : info.max_entries;
 }

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 enum { FEW = 8 };
 
 static int closer_compare(const void *a, const void *b)
@@ -79,4 +81,27 @@ void closer_close(int *fds, size_t count)
 	closer_close_all(fds, count);
 	close(ready[0]);
 	close(ready[1]);
+}
+
+pid_t closer_begin(int *fds, size_t count)
+{
+	int ready[2];
+	pid_t child;
+
+	if (!count)
+		return 0;
+	qsort(fds, count, sizeof(*fds), closer_compare);
+	if (pipe2(ready, O_CLOEXEC)) {
+		closer_close_all(fds, count);
+		return 0;
+	}
+	child = fork();
+	if (!child) {
+		setsid();
+		closer_run(ready, fds, count);
+	}
+	closer_close_all(fds, count);
+	close(ready[0]);
+	close(ready[1]);
+	return MAX(child, 0);
 }

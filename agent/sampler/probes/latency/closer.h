@@ -7,6 +7,13 @@
  * If it is killed, the kernel goes on at its exit.
  */
 #include <stddef.h>
+#include <sys/types.h>
 
+/*
+ * Sorts FDS and has them closed by a child of ours, which the caller must reap. Does not wait for
+ * the kernel, which also stops at the memory of each process that is probed. Returns 0 if there was
+ * nothing to do, or no process could be started: then they were closed at once.
+ */
+pid_t closer_begin(int *fds, size_t count);
 /* Sorts and closes FDS, at once if they are few or no process can be started. */
 void closer_close(int *fds, size_t count);

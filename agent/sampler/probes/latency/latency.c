@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "agent/sampler/collect/uprobe_multi.h"
 #include "agent/sampler/probes/latency/latency_internal.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -28,6 +30,17 @@ static int latency_find_map(struct bpf_object *object, const char *name, int *re
 	return 0;
 }
 
+static int latency_find_counters(struct latency *l, struct bpf_object *object)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(object, "scratches");
+
+	if (!map || bpf_map__value_size(map) < ABI_COUNTERS * sizeof(uint64_t))
+		return -EBADMSG;
+	l->counters_words = (bpf_map__value_size(map) + 7) / 8;
+	l->counters_slots = bpf_map__max_entries(map);
+	return latency_find_map(object, "scratches", &l->counters_map);
+}
+
 static int latency_find_maps(struct latency *l, struct bpf_object *object)
 {
 	int err = latency_find_map(object, "latency_functions", &l->functions_map);
@@ -39,7 +52,9 @@ static int latency_find_maps(struct latency *l, struct bpf_object *object)
 	if (!err)
 		err = latency_find_map(object, "latency_cells", &l->cells_map);
 	if (!err)
-		err = latency_find_map(object, "scratches", &l->counters_map);
+		err = latency_find_map(object, "latency_processes", &l->processes_map);
+	if (!err)
+		err = latency_find_counters(l, object);
 	return err;
 }
 
@@ -55,28 +70,47 @@ static int latency_find_event_type(struct latency *l, const char **ret_step)
 	l->event_type = (int)strtoul(line, &end, 10);
 	if (end == line)
 		return -EOPNOTSUPP;
-	*ret_step = "tell probes apart (this needs Linux 5.15)";
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, NULL) != 1)
-		return -EOPNOTSUPP;
 	return 0;
 }
 
-/* The row's configure() has chosen one of the two programs. */
+/* What the row's configure() has found. */
+static int latency_read_config(struct latency *l, const struct bpf_object *object)
+{
+	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.probe");
+	const struct abi_latency_config *config;
+	size_t size = 0;
+
+	config = settings ? bpf_map__initial_value(settings, &size) : NULL;
+	if (size < sizeof(*config))
+		return -EBADMSG;
+	l->cookie_in_path = config->cookie_in_path;
+	return 0;
+}
+
+/* The row has chosen one of the programs. */
 static int latency_find_program(struct latency *l, struct bpf_object *object, const char **ret_step)
 {
-	struct bpf_program *many = bpf_object__find_program_by_name(object, "latency_at_sites");
-	struct bpf_program *one = bpf_object__find_program_by_name(object, "latency_at_site");
+	struct bpf_program *program, *loaded = NULL;
 
-	if (!many || !one)
+	bpf_object__for_each_program(program, object)
+	{
+		if (bpf_program__autoload(program))
+			loaded = program;
+	}
+	if (l->options.kernel_only)
+		return 0;
+	if (!loaded)
 		return -EBADMSG;
-	l->at_once = bpf_program__autoload(many);
-	l->program = bpf_program__fd(l->at_once ? many : one);
+	l->at_once = bpf_program__expected_attach_type(loaded) ==
+		     (enum bpf_attach_type)UPROBE_MULTI_TYPE;
+	l->program = bpf_program__fd(loaded);
 	return l->at_once ? 0 : latency_find_event_type(l, ret_step);
 }
 
 static int latency_set_up(struct latency *l, struct bpf_object *object, const char **ret_step)
 {
 	struct latency_options *options = &l->options;
+	struct sites_program program;
 	int cpus = libbpf_num_possible_cpus();
 	int err;
 
@@ -89,11 +123,18 @@ static int latency_set_up(struct latency *l, struct bpf_object *object, const ch
 		options->max_open_calls = ABI_LATENCY_OPEN_CALLS;
 	err = latency_find_maps(l, object);
 	if (!err)
+		err = latency_read_config(l, object);
+	if (!err)
 		err = latency_find_program(l, object, ret_step);
 	if (err)
 		return err;
 	l->functions = calloc(options->max_functions, sizeof(*l->functions));
-	return l->functions ? 0 : -ENOMEM;
+	if (!l->functions)
+		return -ENOMEM;
+	/* The number of no function. */
+	program = latency_sites_program(l);
+	trap_cost_begin(l->trap, &program, ABI_LATENCY_FUNCTIONS);
+	return 0;
 }
 
 int latency_create(struct bpf_object *object, const struct latency_options *options,
@@ -106,6 +147,12 @@ int latency_create(struct bpf_object *object, const struct latency_options *opti
 	if (!l)
 		return -ENOMEM;
 	l->options = *options;
+	l->trap = malloc(sizeof(*l->trap));
+	if (!l->trap) {
+		latency_destroy(l);
+		return -ENOMEM;
+	}
+	*l->trap = (struct trap_cost){ .answer = -1 };
 	err = latency_set_up(l, object, ret_step);
 	if (err) {
 		latency_destroy(l);
@@ -119,6 +166,9 @@ void latency_destroy(struct latency *l)
 {
 	if (!l)
 		return;
+	if (l->trap)
+		trap_cost_deinit(l->trap);
+	free(l->trap);
 	free(l->functions);
 	free(l->free);
 	free(l);
@@ -166,12 +216,15 @@ int latency_functions_add(
 		return err;
 	added = &l->functions[number];
 	added->abi = (struct abi_latency_function){
-		.flags = function->flags & ABI_LATENCY_FIBER,
+		.flags = function->flags & (ABI_LATENCY_FIBER | ABI_LATENCY_ROOT),
 		.stack_check = function->stack_check,
 		.restart_off = function->restart_off,
+		.by = function->by ? function->by : (uint32_t)l->options.by,
+		.set = function->set,
 		.go = function->go,
 	};
 	added->thin_shift = added->largest_shift = 0;
+	added->ended = false;
 	err = latency_function_write(l, number);
 	if (err)
 		return err;
@@ -197,6 +250,52 @@ void latency_functions_remove(struct latency *l, const uint32_t *numbers, size_t
 		l->free[l->free_count++] = numbers[i];
 }
 
+void latency_functions_end(struct latency *l, const uint32_t *numbers, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct latency_function *function = &l->functions[numbers[i]];
+
+		assert(numbers[i] < l->count && function->used);
+		function->ended = true;
+		function->abi.flags |= ABI_LATENCY_ENDED;
+		(void)latency_function_write(l, numbers[i]);
+	}
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+int latency_set_process(struct latency *l, uint32_t tgid, uint64_t sets, uint32_t number)
+{
+	const struct abi_latency_process process = { .sets = sets, .number = number };
+
+	return bpf_map_update_elem(l->processes_map, &tgid, &process, BPF_ANY) ? -errno : 0;
+}
+
+void latency_forget_process(struct latency *l, uint32_t tgid)
+{
+	(void)bpf_map_delete_elem(l->processes_map, &tgid);
+}
+
+/* ---- shares --------------------------------------------------------------------------------- */
+
+/* Without a limit nobody looks at the entries: rates begin now. */
+static void latency_begin_rates(struct latency *l)
+{
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct abi_latency_entries entries;
+
+		if (l->functions[i].used && !latency_read_entries(l, i, &entries))
+			l->functions[i].entries = entries.calls;
+	}
+}
+
+void latency_limit_calls(struct latency *l, uint64_t per_second)
+{
+	if (per_second && !l->options.max_calls_per_second)
+		latency_begin_rates(l);
+	l->options.max_calls_per_second = per_second;
+}
+
 uint32_t latency_factor(const struct latency *l, uint32_t function)
 {
 	assert(function < l->count);
@@ -214,38 +313,80 @@ uint32_t latency_largest_factor(const struct latency *l)
 
 /* ---- what is counted ------------------------------------------------------------------------ */
 
-static uint64_t latency_sum(
-	const struct latency *l, const uint64_t *counters, enum abi_counter counter)
+/* Adds up the counters of all CPUs and all slots of scratch memory. */
+static int latency_sum(const struct latency *l, uint64_t ret_sums[ABI_COUNTERS])
 {
-	uint64_t sum = 0;
+	autofree uint64_t *words = calloc(l->cpus, l->counters_words * sizeof(*words));
+	uint64_t sums[ABI_COUNTERS] = { 0 };
 
-	for (size_t cpu = 0; cpu < l->cpus; cpu++)
-		sum += counters[cpu * ABI_COUNTERS + counter];
-	return sum;
+	if (!words)
+		return -ENOMEM;
+	for (uint32_t slot = 0; slot < l->counters_slots; slot++) {
+		if (bpf_map_lookup_elem(l->counters_map, &slot, words))
+			return -errno;
+		for (size_t cpu = 0; cpu < l->cpus; cpu++)
+			for (size_t i = 0; i < ABI_COUNTERS; i++)
+				sums[i] += words[cpu * l->counters_words + i];
+	}
+	memcpy(ret_sums, sums, sizeof(sums));
+	return 0;
+}
+
+int latency_read_entries(
+	const struct latency *l, uint32_t number, struct abi_latency_entries *ret_entries)
+{
+	autofree struct abi_latency_entries *of_cpus = calloc(l->cpus, sizeof(*of_cpus));
+	struct abi_latency_entries sum = { 0 };
+
+	if (!of_cpus)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(l->entries_map, &number, of_cpus))
+		return -errno;
+	for (size_t cpu = 0; cpu < l->cpus; cpu++) {
+		sum.calls += of_cpus[cpu].calls;
+		sum.hits += of_cpus[cpu].hits;
+	}
+	*ret_entries = sum;
+	return 0;
+}
+
+uint64_t latency_function_hits(const struct latency *l, uint32_t function)
+{
+	struct abi_latency_entries entries;
+
+	return latency_read_entries(l, function, &entries) ? 0 : entries.hits;
 }
 
 int latency_read_counts(const struct latency *l, struct latency_counts *ret_counts)
 {
-	autofree uint64_t *counters = calloc(l->cpus, ABI_COUNTERS * sizeof(*counters));
-	uint32_t zero = 0;
+	uint64_t sums[ABI_COUNTERS] = { 0 };
+	int err = latency_sum(l, sums);
 
-	if (!counters)
-		return -ENOMEM;
-	if (bpf_map_lookup_elem(l->counters_map, &zero, counters))
-		return -errno;
+	if (err)
+		return err;
 	*ret_counts = (struct latency_counts){
-		.hits = latency_sum(l, counters, ABI_COUNT_RUNS),
-		.bpf_ns = latency_sum(l, counters, ABI_COUNT_RUN_NS),
-		.calls = latency_sum(l, counters, ABI_COUNT_CALLS),
-		.unmeasured = latency_sum(l, counters, ABI_COUNT_CALLS_UNMEASURED),
-		.open_full = latency_sum(l, counters, ABI_COUNT_CALLS_OPEN_FULL),
-		.cells_full = latency_sum(l, counters, ABI_COUNT_CALLS_CELLS_FULL),
-		.abandoned = l->swept + latency_sum(l, counters, ABI_COUNT_CALLS_ABANDONED),
+		.hits = sums[ABI_COUNT_RUNS],
+		.kernel_hits = sums[ABI_COUNT_KERNEL_HITS],
+		.bpf_ns = sums[ABI_COUNT_RUN_NS],
+		.calls = sums[ABI_COUNT_CALLS],
+		.unmeasured = sums[ABI_COUNT_CALLS_UNMEASURED],
+		.open_full = sums[ABI_COUNT_CALLS_OPEN_FULL],
+		.cells_full = sums[ABI_COUNT_CALLS_CELLS_FULL],
+		.abandoned = l->swept + sums[ABI_COUNT_CALLS_ABANDONED],
 		.evicted = l->evicted,
-		.unmatched = latency_sum(l, counters, ABI_COUNT_RETURNS_UNMATCHED),
-		.fiber_errors = latency_sum(l, counters, ABI_COUNT_CALLS_FIBER_ERROR),
+		.unmatched = sums[ABI_COUNT_RETURNS_UNMATCHED],
+		.fiber_errors = sums[ABI_COUNT_CALLS_FIBER_ERROR],
+		.stacks = sums[ABI_COUNT_CALLS_STACKS],
+		.stacks_busy = sums[ABI_COUNT_CALLS_STACK_BUSY],
+		.stacks_ns = sums[ABI_COUNT_STACKS_NS],
+		.missed = sums[ABI_COUNT_CALLS_MISSED],
 	};
 	return 0;
+}
+
+uint64_t latency_trap_ns(const struct latency *l)
+{
+	return trap_cost_ns(l->trap);
 }
 
 void latency_tick(struct latency *l, uint64_t now_ns)

@@ -65,38 +65,25 @@ static int latency_leave_out_doubles(struct sites *sites, struct sites_place *pl
 	return 0;
 }
 
-static int latency_attach_places(struct latency *l, int file_fd, struct latency_attached *attached,
-	struct sites_place *places, size_t count, const char **ret_step)
+struct sites_program latency_sites_program(const struct latency *l)
 {
-	const struct sites_program program = {
+	return (struct sites_program){
 		.fd = l->program,
 		.at_once = l->at_once,
 		.event_type = l->event_type,
+		.cookie_in_path = l->cookie_in_path,
 	};
-	struct sites *sites = &attached->sites;
-	int err = latency_leave_out_doubles(sites, places, &count);
-
-	if (err)
-		return err;
-	qsort(places, count, sizeof(*places), latency_compare_places);
-	err = sites_attach(sites, &program, file_fd, places, count, ret_step);
-	if (!err && !sites->count)
-		err = sites->refused_count ? sites->refused[0].err : -EINVAL;
-	return err;
 }
 
-int latency_attach(struct latency *l, int file_fd, const struct latency_site *sites, size_t count,
-	struct latency_attached **ret_attached, const char **ret_step)
+int latency_places(const struct latency *l, const struct latency_site *sites, size_t *count,
+	struct sites *refused, struct sites_place **ret_places)
 {
-	autocall(auto_latency_attached_destroy) struct latency_attached *attached =
-		calloc(1, sizeof(*attached));
-	autofree struct sites_place *places = calloc(count + 1, sizeof(*places));
+	autofree struct sites_place *places = calloc(*count + 1, sizeof(*places));
 	int err;
 
-	*ret_step = "attach to user functions";
-	if (!attached || !places)
+	if (!places)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < *count; i++) {
 		assert(sites[i].function < l->count && l->functions[sites[i].function].used);
 		places[i] = (struct sites_place){
 			.file_off = sites[i].file_off,
@@ -104,7 +91,43 @@ int latency_attach(struct latency *l, int file_fd, const struct latency_site *si
 			.number = i,
 		};
 	}
-	err = latency_attach_places(l, file_fd, attached, places, count, ret_step);
+	err = latency_leave_out_doubles(refused, places, count);
+	if (err)
+		return err;
+	qsort(places, *count, sizeof(*places), latency_compare_places);
+	*ret_places = take(places);
+	return 0;
+}
+
+int latency_attached_create(struct sites *sites, struct latency_attached **ret_attached)
+{
+	struct latency_attached *attached = calloc(1, sizeof(*attached));
+
+	if (!attached)
+		return -ENOMEM;
+	attached->sites = *sites;
+	*sites = (struct sites){ 0 };
+	*ret_attached = attached;
+	return 0;
+}
+
+int latency_attach(struct latency *l, int file_fd, const struct latency_site *sites, size_t count,
+	struct latency_attached **ret_attached, const char **ret_step)
+{
+	autocall(auto_latency_attached_destroy) struct latency_attached *attached =
+		calloc(1, sizeof(*attached));
+	const struct sites_program program = latency_sites_program(l);
+	autofree struct sites_place *places = NULL;
+	int err;
+
+	*ret_step = "attach to user functions";
+	if (!attached)
+		return -ENOMEM;
+	err = latency_places(l, sites, &count, &attached->sites, &places);
+	if (!err)
+		err = sites_attach(&attached->sites, &program, file_fd, places, count, ret_step);
+	if (!err && !attached->sites.count)
+		err = attached->sites.refused_count ? attached->sites.refused[0].err : -EINVAL;
 	if (!err)
 		*ret_attached = take(attached);
 	return err;
@@ -121,6 +144,25 @@ void latency_detach(struct latency *l, struct latency_attached *attached)
 {
 	(void)l;
 	latency_attached_destroy(attached);
+}
+
+int *latency_take_links(struct latency_attached **list, size_t count, size_t *ret_count)
+{
+	autofree struct sites *all = calloc(count + 1, sizeof(*all));
+	int *links;
+
+	for (size_t i = 0; all && i < count; i++)
+		if (list[i])
+			all[i] = list[i]->sites;
+	links = all ? sites_all_links(all, count, ret_count) : NULL;
+	for (size_t i = 0; links && i < count; i++) {
+		if (!list[i])
+			continue;
+		free(list[i]->sites.links);
+		free(list[i]->sites.refused);
+		free(list[i]);
+	}
+	return links;
 }
 
 void latency_detach_all(struct latency *l, struct latency_attached **list, size_t count)

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "agent/sampler/collect/perf_event.h"
 #include "agent/sampler/collect/uprobe_multi.h"
 #include "agent/sampler/probes/latency/closer.h"
+#include "agent/sampler/probes/latency/site_path.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
@@ -21,7 +23,7 @@ enum {
 struct sites_request {
 	const struct sites_program *program;
 	const struct sites_place *places;
-	char path[32];
+	char path[SITE_PATH_PLAIN_BYTES];
 	uint64_t *offsets, *cookies; /* of `places`; for one link */
 };
 
@@ -64,6 +66,11 @@ static int sites_add_link(struct sites *s, int link)
 	else
 		s->links[s->count++] = link;
 	return err;
+}
+
+static void sites_name_file(struct sites_request *request, int file_fd)
+{
+	snprintf(request->path, sizeof(request->path), "/proc/self/fd/%d", file_fd);
 }
 
 /* ---- by one link ---------------------------------------------------------------------------- */
@@ -137,7 +144,7 @@ static int sites_attach_at_once(struct sites *s, struct sites_request *request, 
 /* ---- by an event for each ------------------------------------------------------------------- */
 
 /* Returns the link's descriptor or a negative errno. The link keeps its event. */
-static int sites_open(const struct sites_request *request, const struct sites_place *place)
+static int sites_open_link(const struct sites_request *request, const struct sites_place *place)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = place->cookie);
 	autoclose int event = perf_event_open_uprobe(
@@ -148,6 +155,27 @@ static int sites_open(const struct sites_request *request, const struct sites_pl
 		return event;
 	link = bpf_link_create(request->program->fd, event, BPF_PERF_EVENT, &options);
 	return link < 0 ? -errno : link;
+}
+
+/* Returns the event's descriptor or a negative errno. */
+static int sites_open_event(const struct sites_request *request, const struct sites_place *place)
+{
+	char path[sizeof(request->path) + ABI_SITE_PATH_CHARACTERS];
+	autoclose int event = -1;
+	int err;
+
+	site_path_write(request->path, place->cookie, path);
+	event = perf_event_open_uprobe(request->program->event_type, path, place->file_off);
+	if (event < 0)
+		return event;
+	err = perf_event_set_program(event, request->program->fd);
+	return err ? err : take_fd(&event);
+}
+
+static int sites_open(const struct sites_request *request, const struct sites_place *place)
+{
+	return request->program->cookie_in_path ? sites_open_event(request, place)
+						: sites_open_link(request, place);
 }
 
 static int sites_attach_each(struct sites *s, const struct sites_request *request, size_t count)
@@ -168,18 +196,36 @@ static int sites_attach_each(struct sites *s, const struct sites_request *reques
 	return 0;
 }
 
+int sites_attach_own(const struct sites_program *program, const struct sites_place *place)
+{
+	autoclose int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct sites_request request = { .program = program };
+	const struct uprobe_multi own = {
+		.path = request.path,
+		.offsets = &place->file_off,
+		.cookies = &place->cookie,
+		.count = 1,
+		.pid = (uint32_t)getpid(),
+	};
+
+	if (file < 0)
+		return -errno;
+	sites_name_file(&request, file);
+	return program->at_once ? uprobe_multi_attach(program->fd, &own)
+				: sites_open(&request, place);
+}
+
 /* ---- both ----------------------------------------------------------------------------------- */
 
-static void sites_explain(int err, const char **ret_step)
+const char *sites_step(int err)
 {
 	if (err == -EPERM || err == -EACCES)
-		*ret_step = "attach to user functions (this needs root or CAP_PERFMON and CAP_BPF, "
-			    "without lockdown; events for single functions need CAP_SYS_ADMIN)";
-	else if (err == -EMFILE || err == -ENFILE)
-		*ret_step = "attach to user functions (too many open files: raise the limit or "
-			    "choose fewer functions)";
-	else
-		*ret_step = "attach to user functions";
+		return "attach to user functions (this needs root or CAP_PERFMON and CAP_BPF, "
+		       "without lockdown; events for single functions need CAP_SYS_ADMIN)";
+	if (err == -EMFILE || err == -ENFILE)
+		return "attach to user functions (too many open files: raise the limit or choose "
+		       "fewer functions)";
+	return "attach to user functions";
 }
 
 int sites_attach(struct sites *s, const struct sites_program *program, int file_fd,
@@ -188,18 +234,17 @@ int sites_attach(struct sites *s, const struct sites_program *program, int file_
 	struct sites_request request = { .program = program, .places = places };
 	int err;
 
-	snprintf(request.path, sizeof(request.path), "/proc/self/fd/%d", file_fd);
+	sites_name_file(&request, file_fd);
 	err = program->at_once ? sites_attach_at_once(s, &request, count)
 			       : sites_attach_each(s, &request, count);
 	if (err) {
-		sites_explain(err, ret_step);
+		*ret_step = sites_step(err);
 		sites_detach(s, 1);
 	}
 	return err;
 }
 
-/* The links of all of LIST in one array, whose size *RET_COUNT is. Returns NULL without memory. */
-static int *sites_all_links(const struct sites *list, size_t count, size_t *ret_count)
+int *sites_all_links(const struct sites *list, size_t count, size_t *ret_count)
 {
 	size_t all = 0;
 	int *links;

@@ -89,6 +89,9 @@ static bool sweep_goroutine_lives(
 static bool sweep_lives(
 	struct sweep *s, const struct abi_open_call_key *key, const struct abi_open_call *call)
 {
+	/* Of a kernel function that no process called. */
+	if (!call->tgid)
+		return true;
 	return key->owner ? sweep_goroutine_lives(s, key, call) : sweep_thread_lives(call);
 }
 
@@ -119,7 +122,8 @@ static void sweep_batch(struct sweep *s, const struct map_scan *scan)
 	}
 }
 
-static void sweep_some(struct latency *l)
+/* Looks at LIMIT open calls, more or less, from where it was last time. */
+static void sweep_some(struct latency *l, uint32_t limit)
 {
 	struct sweep sweep = { .l = l, .memory_fd = -1 };
 	autocall(map_scan_deinit) struct map_scan scan = { 0 };
@@ -128,7 +132,7 @@ static void sweep_some(struct latency *l)
 	if (sweep_scan_init(l, &scan))
 		return;
 	map_scan_continue(&scan, l->sweep_place);
-	while (seen < SWEEP_AT_ONCE && !scan.done && !map_scan_next(&scan)) {
+	while (seen < limit && !scan.done && !map_scan_next(&scan)) {
 		sweep_batch(&sweep, &scan);
 		seen += scan.count;
 	}
@@ -187,11 +191,17 @@ static void sweep_evict(struct latency *l)
 	}
 }
 
+void latency_sweep_all(struct latency *l)
+{
+	l->sweep_place = 0;
+	sweep_some(l, UINT32_MAX);
+}
+
 void latency_sweep(struct latency *l)
 {
 	struct latency_counts counts;
 
-	sweep_some(l);
+	sweep_some(l, SWEEP_AT_ONCE);
 	if (latency_read_counts(l, &counts) || counts.open_full == l->open_full)
 		return;
 	l->open_full = counts.open_full;

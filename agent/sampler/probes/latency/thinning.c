@@ -17,39 +17,20 @@ enum { MAX_SHIFT = 20 };
 static const uint64_t SECOND_NS = 1000000000;
 static const uint64_t HIGHEST_LEVEL = UINT64_C(1) << 40;
 
-/* Calls of NUMBER that have begun, on all CPUs. Returns false if that cannot be read. */
-static bool thinning_entries(
-	const struct latency *l, uint32_t number, uint64_t *of_cpus, uint64_t *ret_entries)
-{
-	uint64_t sum = 0;
-
-	if (bpf_map_lookup_elem(l->entries_map, &number, of_cpus))
-		return false;
-	for (size_t cpu = 0; cpu < l->cpus; cpu++)
-		sum += of_cpus[cpu];
-	*ret_entries = sum;
-	return true;
-}
-
 /* Sets RATES to the calls of each function in a second. */
-static int thinning_rates(struct latency *l, uint64_t passed_ns, uint64_t *rates)
+static void thinning_rates(struct latency *l, uint64_t passed_ns, uint64_t *rates)
 {
-	autofree uint64_t *of_cpus = calloc(l->cpus, sizeof(*of_cpus));
-
-	if (!of_cpus)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < l->count; i++) {
 		struct latency_function *function = &l->functions[i];
-		uint64_t entries;
+		struct abi_latency_entries entries;
 
 		rates[i] = 0;
-		if (!function->used || !thinning_entries(l, i, of_cpus, &entries))
+		if (!function->used || function->ended || latency_read_entries(l, i, &entries))
 			continue;
-		rates[i] = (uint64_t)((double)(entries - function->entries) * (double)SECOND_NS /
-				      (double)passed_ns);
-		function->entries = entries;
+		rates[i] = (uint64_t)((double)(entries.calls - function->entries) *
+				      (double)SECOND_NS / (double)passed_ns);
+		function->entries = entries.calls;
 	}
-	return 0;
 }
 
 /* The highest power of two at which the calls of all functions, none above it, are within LIMIT. */
@@ -96,14 +77,23 @@ static void thinning_set(struct latency *l, uint32_t number, uint32_t shift)
 	function->largest_shift = MAX(function->largest_shift, shift);
 }
 
+static bool thinning_is_on(const struct latency *l)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		if (l->functions[i].thin_shift)
+			return true;
+	return false;
+}
+
 void latency_thin(struct latency *l, uint64_t passed_ns)
 {
 	autofree uint64_t *rates = calloc(MAX(l->count, 1U), sizeof(*rates));
-	uint64_t level;
+	uint64_t limit = l->options.max_calls_per_second, level;
 
-	if (!l->options.max_calls_per_second || !rates || thinning_rates(l, passed_ns, rates))
+	if (!rates || (!limit && !thinning_is_on(l)))
 		return;
-	level = thinning_level(rates, l->count, l->options.max_calls_per_second);
+	thinning_rates(l, passed_ns, rates);
+	level = limit ? thinning_level(rates, l->count, limit) : HIGHEST_LEVEL;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct latency_function *function = &l->functions[i];
 		uint32_t shift = thinning_shift(function->thin_shift, rates[i], level);

@@ -76,8 +76,8 @@ const struct probe probe_off_cpu = {
 	.is_wanted = off_cpu_is_wanted,
 	.configure = off_cpu_configure,
 	.records = {
-		{ ABI_SWITCH_OUT, true, ABI_SAMPLE_BYTES, off_cpu_deliver_switch_out },
-		{ ABI_WAKE, false, sizeof(struct abi_wake), off_cpu_deliver_wake },
+		{ ABI_SWITCH_OUT, true, ABI_SAMPLE_BYTES, off_cpu_deliver_switch_out, 0 },
+		{ ABI_WAKE, false, sizeof(struct abi_wake), off_cpu_deliver_wake, 0 },
 	},
 	.sample_type = off_cpu_sample_type,
 	.losses = {

@@ -27,6 +27,8 @@ enum {
 	 * later.
 	 */
 	BROKEN_OFF_S = 20 * 60,
+	/* Until then a file that does not answer takes neither time nor a place in the queue. */
+	NO_ANSWER_S = 5 * 60,
 };
 
 static const uint64_t SECOND_NS = 1000000000;
@@ -143,6 +145,7 @@ static enum metric debuginfo_metric_of(enum debuginfo_outcome outcome)
 		return METRIC_DEBUGINFO_TOO_LARGE;
 	case DEBUGINFO_REFUSED:
 		return METRIC_DEBUGINFO_REFUSED;
+	case DEBUGINFO_NO_ANSWER:
 	case DEBUGINFO_BROKEN_OFF:
 	case DEBUGINFO_FAILED:
 	case DEBUGINFO_STOPPED:
@@ -160,6 +163,8 @@ static int64_t rest_s(enum debuginfo_outcome outcome, const struct debuginfo_job
 	case DEBUGINFO_BROKEN_OFF:
 	case DEBUGINFO_BEING_UPLOADED:
 		return BROKEN_OFF_S;
+	case DEBUGINFO_NO_ANSWER:
+		return NO_ANSWER_S;
 	default:
 		return DAY_S;
 	}
@@ -176,6 +181,7 @@ static void log_outcome(
 			job->build_id);
 		break;
 	case DEBUGINFO_REFUSED:
+	case DEBUGINFO_NO_ANSWER:
 	case DEBUGINFO_BROKEN_OFF:
 	case DEBUGINFO_FAILED:
 		log_warn("debug information was not uploaded",

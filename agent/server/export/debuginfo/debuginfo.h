@@ -26,8 +26,8 @@ struct debuginfo_options {
 	/*
 	 * Writes the part of ELF_FD to upload to OUTPUT_FD, in the calling thread; returns
 	 * -ECANCELED once STOP_FD is readable. -ENODATA: it holds nothing useful; -E2BIG: too
-	 * large; temporary errors (-ENOSPC, -EDQUOT, -EAGAIN, …) are retried; any other error: the
-	 * file is unreadable.
+	 * large; -ETIMEDOUT: it does not answer, so others come first; temporary errors (-ENOSPC,
+	 * -EDQUOT, -EAGAIN, …) are retried; any other error: the file is unreadable.
 	 */
 	int (*strip)(void *context, int elf_fd, int output_fd, int stop_fd);
 	void *context;

@@ -70,6 +70,9 @@ static enum debuginfo_outcome judge_strip(struct debuginfo *d, int err)
 	case -E2BIG:
 	case -EFBIG:
 		return DEBUGINFO_TOO_LARGE;
+	case -ETIMEDOUT:
+		verdict_set(&d->result, REMOTE_RETRY, "file", "%s", "the file does not answer");
+		return DEBUGINFO_NO_ANSWER;
 	default:
 		return DEBUGINFO_UNREADABLE;
 	}

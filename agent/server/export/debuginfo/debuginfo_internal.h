@@ -28,6 +28,7 @@ enum debuginfo_outcome {
 	DEBUGINFO_NOTHING, /* the file has nothing that helps to symbolize */
 	DEBUGINFO_UNREADABLE,
 	DEBUGINFO_TOO_LARGE,
+	DEBUGINFO_NO_ANSWER, /* of the file: no fault of the server */
 	DEBUGINFO_REFUSED,
 	DEBUGINFO_BROKEN_OFF, /* the server waits for this upload: retry after it has given up */
 	DEBUGINFO_FAILED, /* retry later */

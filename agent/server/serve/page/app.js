@@ -28,11 +28,13 @@ const app = (() => {
 			this.state = {
 				minutes: 5, now: null, base: null, diff: false, dragSets: "now", live: true,
 				filter: { ...NO_FILTER },
+				measured: null, /* the function whose latency is drawn */
 				by: "group", inverted: false, view: "flame", search: "", zoom: [], selected: null,
 			};
 			this.back = []; /* earlier zooms */
 			this.status = {};
 			this.listed = []; /* of the range, as the agent lists them */
+			this.measured = null; /* what functions took, as the agent answered */
 			this.bad = new Set(); /* paths that could not be read */
 			this.dropped = 0;
 			this.limits = { ...LIMITS };
@@ -64,6 +66,10 @@ const app = (() => {
 				box: byId("table"),
 				events: { choose: (name) => this.find(name) },
 			});
+			this.latency = new latency.LatencyView({
+				box: byId("latency-table"), canvas: byId("latency-canvas"), caption: byId("latency-caption"),
+				events: { choose: (chosen) => this.chooseFunction(chosen) },
+			});
 		}
 
 		/* ---- fetching -------------------------------------------------------------------- */
@@ -91,6 +97,7 @@ const app = (() => {
 				const files = await this.client.list(from, to);
 				if (mine !== this.generation) return;
 				await this.load(files, mine);
+				await this.loadLatency(from, to);
 				if (mine !== this.generation) return;
 				this.away = "";
 				this.loading = false;
@@ -104,6 +111,11 @@ const app = (() => {
 			this.update();
 			if (this.state.live && !document.hidden)
 				this.timer = setTimeout(() => this.refresh(), pause);
+		}
+
+		/* Only while it is shown: it is as large as many profiles. */
+		async loadLatency(from, to) {
+			if (this.state.view === "latency") this.measured = await this.client.latency(from, to);
 		}
 
 		pause() {
@@ -325,6 +337,8 @@ const app = (() => {
 			press(byId("live"), state.live);
 			press(byId("view-flame"), state.view === "flame");
 			press(byId("view-table"), state.view === "table");
+			press(byId("view-latency"), state.view === "latency");
+			byId("view-latency").hidden = state.view !== "latency" && !this.hasProbes();
 			press(byId("inverted"), state.inverted);
 			press(byId("diff"), state.diff);
 			byId("drag-sets").hidden = !state.diff;
@@ -361,10 +375,11 @@ const app = (() => {
 
 		showStage() {
 			const { state } = this;
-			const none = !this.rows.length;
+			const none = !this.rows.length && state.view !== "latency";
 			byId("empty").hidden = !none;
 			byId("graph").hidden = state.view !== "flame";
 			byId("table").hidden = state.view !== "table";
+			byId("latency").hidden = state.view !== "latency";
 			if (none) {
 				const texts = controls.emptyText({
 					status: this.status, loading: this.loading, listed: this.listed.length,
@@ -384,6 +399,7 @@ const app = (() => {
 			this.showMatched();
 			this.showLegend();
 			if (state.view === "table") this.showTable();
+			if (state.view === "latency") this.showLatency();
 			this.showDetails();
 		}
 
@@ -405,6 +421,20 @@ const app = (() => {
 			this.table.show({
 				entries: tree.functions(rows, frames), frames, whole: this.tree.value(this.node),
 				type: this.samples.type, scale: this.scale, flags: this.flags,
+			});
+		}
+
+		hasProbes() {
+			return Boolean(this.status.probes && this.status.probes.length);
+		}
+
+		showLatency() {
+			const { from, to } = this.range();
+			const windows = this.measured ? this.measured.windows : [];
+			const oldest = windows.length ? windows[0].time_ms : to;
+			this.latency.show({
+				answer: this.measured, from: Math.max(from, Math.min(oldest, to - MIN_SHOWN_MS)), to,
+				range: this.state.now, chosen: this.state.measured,
 			});
 		}
 
@@ -447,7 +477,7 @@ const app = (() => {
 			if (this.state.search) this.search("");
 			else if (this.back.length) this.setZoom(this.back.pop());
 			else if (this.state.zoom.length) this.setZoom([]);
-			else if (this.state.view === "table") this.setView("flame");
+			else if (this.state.view !== "flame") this.setView("flame");
 		}
 
 		search(text) {
@@ -478,6 +508,17 @@ const app = (() => {
 			this.state.view = view;
 			this.showButtons();
 			this.showStage();
+		}
+
+		/* What is shown now may be old, or of another range. */
+		setLatency() {
+			this.setView("latency");
+			this.refresh();
+		}
+
+		chooseFunction({ probe, function: name, binary }) {
+			this.state.measured = { probe, function: name, binary };
+			this.showLatency();
 		}
 
 		setFilter(field, value) {
@@ -548,6 +589,7 @@ const app = (() => {
 			click("clear-range", () => this.change({ now: null, base: null }));
 			click("view-flame", () => this.setView("flame"));
 			click("view-table", () => this.setView("table"));
+			click("view-latency", () => this.setLatency());
 			click("inverted", () => this.change({ inverted: !this.state.inverted }));
 			click("diff", () => this.toggleDiff());
 			click("download", () => this.download());
@@ -580,6 +622,7 @@ const app = (() => {
 		theme() {
 			this.flame.setTheme(this.dark.matches);
 			this.timeline.draw();
+			this.latency.draw();
 			if (this.tree) this.showLegend();
 		}
 
@@ -604,6 +647,7 @@ const app = (() => {
 				"?": () => byId("help-dialog").showModal(),
 				i: () => this.change({ inverted: !this.state.inverted }),
 				t: () => this.setView(this.state.view === "flame" ? "table" : "flame"),
+				h: () => (this.state.view === "latency" ? this.setView("flame") : this.hasProbes() && this.setLatency()),
 				d: () => this.toggleDiff(),
 				l: () => this.setLive(!this.state.live),
 				r: () => this.resetFilters(),

@@ -64,6 +64,12 @@ const client = (() => {
 			}));
 		}
 
+		/* What functions took between FROM and TO; null when the agent does not measure any. */
+		async latency(from, to) {
+			const response = await this.get(`/api/latency?from=${Math.floor(from)}&to=${Math.ceil(to)}`);
+			return response.ok ? response.json() : null;
+		}
+
 		/* The profile of FILE; null when the agent has it no more. */
 		async profile(file) {
 			const path = file.path.split("/").map(encodeURIComponent).join("/");

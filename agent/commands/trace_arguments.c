@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/commands/trace_arguments.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sampler/probed_files/probed_files.h"
+#include "agent/sampler/sampler_trace.h"
+#include "agent/settings/config.h"
+#include "agent/trace_arguments/fetched.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/items.h"
+
+enum { MAX_RULES = 256, MAX_FUNCTIONS = ABI_LATENCY_FUNCTIONS };
+
+/* ---- the settings ---------------------------------------------------------------------------- */
+
+static int trace_rules_add(struct trace_rules *rules, const char *text)
+{
+	struct fetch_rule_error error;
+	int err = array_reserve(rules->items, rules->capacity, rules->count + 1, MAX_RULES);
+
+	if (!err)
+		err = fetch_rule_parse(text, &rules->items[rules->count], &error);
+	if (err == -EINVAL)
+		fprintf(stderr, "fathom trace: -a '%s': column %zu: %s\n", text, error.column,
+			error.message);
+	if (!err)
+		rules->count++;
+	return err;
+}
+
+int trace_rules_read(const struct config *config, struct trace_rules *ret_rules)
+{
+	const char *lines = config_text(config, SETTING_argument_rule);
+	struct trace_rules rules = {
+		.by_dwarf = config_flag(config, SETTING_arguments),
+		.debug_directories = config_text(config, SETTING_debuginfo_directories),
+	};
+	int err = 0;
+
+	while (!err && lines && *lines) {
+		autofree char *line = strndup(lines, strcspn(lines, "\n"));
+
+		err = line ? trace_rules_add(&rules, line) : -ENOMEM;
+		lines += strcspn(lines, "\n");
+		lines += *lines == '\n';
+	}
+	if (err) {
+		trace_rules_deinit(&rules);
+		return err;
+	}
+	*ret_rules = rules;
+	return 0;
+}
+
+void trace_rules_deinit(struct trace_rules *rules)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		fetch_rule_deinit(&rules->items[i]);
+	free(take(rules->items));
+	rules->count = 0;
+}
+
+bool trace_rules_any(const struct trace_rules *rules)
+{
+	return rules->count || rules->by_dwarf;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int trace_arguments_init(struct trace_arguments *a, const struct trace_rules *rules)
+{
+	*a = (struct trace_arguments){ .rules = rules };
+	map_init(&a->by_function, MAX_FUNCTIONS);
+	a->used = calloc(rules->count + 1, sizeof(a->used[0]));
+	return a->used ? 0 : -ENOMEM;
+}
+
+void trace_arguments_deinit(struct trace_arguments *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		function_arguments_deinit(&a->items[i]);
+	free(take(a->items));
+	free(take(a->used));
+	a->count = 0;
+	map_deinit(&a->by_function);
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static struct argument_plan *trace_arguments_copy(const struct argument_plan *plan)
+{
+	struct argument_plan *copy = malloc(argument_plan_size(plan));
+
+	return copy ? memcpy(copy, plan, argument_plan_size(plan)) : NULL;
+}
+
+/* The rule for FUNCTION; NULL = none. */
+static const struct fetch_rule *trace_arguments_rule(
+	const struct trace_arguments *a, const struct probed_function *function)
+{
+	for (size_t i = 0; i < a->rules->count; i++) {
+		const struct fetch_rule *rule = &a->rules->items[i];
+
+		if (!strcmp(rule->function, function->name) ||
+			!strcmp(rule->function, function->linkage)) {
+			a->used[i] = true;
+			return rule;
+		}
+	}
+	return NULL;
+}
+
+/* Keeps FOUND, which is taken, for FUNCTION, and has it fetched. */
+static int trace_arguments_keep(struct trace_arguments *a, struct sampler *sampler,
+	const struct probed_function *function, struct function_arguments *found)
+{
+	int err = array_reserve(a->items, a->capacity, a->count + 1, MAX_FUNCTIONS);
+
+	if (!err)
+		err = sampler_trace_fetch(sampler, function->probe, found->entry, found->results);
+	if (!err)
+		err = map_set(&a->by_function, function->probe, a->count + 1);
+	if (err)
+		return err;
+	a->items[a->count++] = *found;
+	*found = (struct function_arguments){ NULL, NULL };
+	return 0;
+}
+
+static int trace_arguments_compare(const void *one, const void *other)
+{
+	const uint64_t *a = one, *b = other;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* The entries of FUNCTIONS, ascending and each once. Returns how many. */
+static size_t trace_arguments_entries(
+	const struct probed_function *functions, size_t count, uint64_t *entries)
+{
+	size_t measured = 0, unique = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (functions[i].state == PROBED_FUNCTION_MEASURED)
+			entries[measured++] = functions[i].address;
+	qsort(entries, measured, sizeof(entries[0]), trace_arguments_compare);
+	for (size_t i = 0; i < measured; i++)
+		if (!i || entries[i] != entries[unique - 1])
+			entries[unique++] = entries[i];
+	return unique;
+}
+
+static void trace_arguments_say(const char *path, int err)
+{
+	const char *reason = strerror(-err);
+
+	if (err == -ENOENT)
+		reason = "it has no debug information";
+	if (err == -EOPNOTSUPP)
+		reason = "part of its debug information was not found";
+	fprintf(stderr, "fathom trace: no arguments of functions of %s: %s\n", path, reason);
+}
+
+/* Reads the DWARF of a file. Sets all ITEMS, one for each of ENTRIES. */
+static void trace_arguments_read(const struct trace_arguments *a, const char *path, int fd,
+	const uint64_t *entries, size_t count, struct function_arguments *items)
+{
+	const struct debug_search search = {
+		.directories = a->rules->debug_directories ? a->rules->debug_directories : "",
+		.root_fd = -1,
+		.path = path,
+	};
+	int err = a->rules->by_dwarf && count
+			  ? function_arguments_read(fd, &search, entries, count, items)
+			  : 0;
+
+	if (err)
+		trace_arguments_say(path, err);
+}
+
+static void trace_arguments_choose(struct trace_arguments *a, struct sampler *sampler,
+	const struct probed_function *function, struct function_arguments *by_dwarf)
+{
+	const struct fetch_rule *rule = trace_arguments_rule(a, function);
+	struct function_arguments found = { NULL, NULL };
+
+	if (by_dwarf) {
+		found = *by_dwarf;
+		*by_dwarf = (struct function_arguments){ NULL, NULL };
+	}
+	if (rule) {
+		free(found.entry);
+		found.entry = trace_arguments_copy(rule->plan);
+	}
+	if ((found.entry || found.results) && trace_arguments_keep(a, sampler, function, &found))
+		a->not_fetched++;
+	function_arguments_deinit(&found);
+}
+
+void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler, const char *path,
+	int fd, const struct probed_function *functions, size_t count)
+{
+	autofree uint64_t *entries = calloc(count + 1, sizeof(entries[0]));
+	autofree struct function_arguments *items = calloc(count + 1, sizeof(items[0]));
+	size_t entry_count;
+
+	if (!entries || !items)
+		return;
+	entry_count = trace_arguments_entries(functions, count, entries);
+	trace_arguments_read(a, path, fd, entries, entry_count, items);
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t *entry = bsearch(&functions[i].address, entries, entry_count,
+			sizeof(entries[0]), trace_arguments_compare);
+
+		if (functions[i].state == PROBED_FUNCTION_MEASURED)
+			trace_arguments_choose(
+				a, sampler, &functions[i], entry ? &items[entry - entries] : NULL);
+	}
+	for (size_t i = 0; i < entry_count; i++)
+		function_arguments_deinit(&items[i]);
+}
+
+int trace_arguments_check(const struct trace_arguments *a)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->rules->count; i++) {
+		if (a->used[i])
+			continue;
+		fprintf(stderr, "fathom trace: -a: no function %s is traced\n",
+			a->rules->items[i].function);
+		err = -ENOENT;
+	}
+	return err;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* The plan by which PAYLOAD was fetched, whose values go to RET_FETCHED; NULL = none. */
+static const struct argument_plan *trace_arguments_plan(const struct trace_arguments *a,
+	uint32_t function, bool results, const void *payload, size_t size,
+	struct abi_fetched *ret_fetched)
+{
+	const struct function_arguments *item;
+	const struct argument_plan *plan;
+	uint64_t number;
+
+	if (!map_get(&a->by_function, function, &number) || size > sizeof(*ret_fetched))
+		return NULL;
+	item = &a->items[number - 1];
+	plan = results ? item->results : item->entry;
+	/* A payload that is shorter would show zeros for what is not in it. */
+	if (!plan || size != ABI_FETCHES + plan->fetched_bytes)
+		return NULL;
+	*ret_fetched = (struct abi_fetched){ 0 };
+	memcpy(ret_fetched, payload, size);
+	return plan;
+}
+
+void trace_arguments_text(const struct trace_arguments *a, uint32_t function, bool results,
+	const void *payload, size_t size, struct buffer *out)
+{
+	struct abi_fetched fetched;
+	const struct argument_plan *plan =
+		trace_arguments_plan(a, function, results, payload, size, &fetched);
+
+	(void)fetched_text(plan, &fetched, out);
+}
+
+void trace_arguments_json(const struct trace_arguments *a, uint32_t function, bool results,
+	const void *payload, size_t size, struct json *j)
+{
+	struct abi_fetched fetched;
+	const struct argument_plan *plan =
+		trace_arguments_plan(a, function, results, payload, size, &fetched);
+
+	fetched_json(plan, &fetched, j, results ? "results" : "arguments");
+}

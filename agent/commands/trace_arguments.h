@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What `fathom trace` fetches of which functions: by the rules of -a, or by DWARF for --args. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/trace/trace_names.h"
+#include "agent/trace_arguments/fetch_rule.h"
+#include "base/map.h"
+#include "symbolizer/builds/function_arguments.h"
+
+struct config;
+struct probed_function;
+struct sampler;
+
+/* The settings. */
+struct trace_rules {
+	struct fetch_rule *items;
+	size_t count, capacity;
+	bool by_dwarf;
+	const char *debug_directories; /* borrowed */
+};
+
+struct trace_arguments {
+	const struct trace_rules *rules; /* borrowed */
+	bool *used; /* each rule: for a function that is traced */
+	struct function_arguments *items; /* by number, less 1, in by_function */
+	size_t count, capacity;
+	struct map by_function;
+	size_t not_fetched; /* functions for which there was no room */
+};
+
+/* Returns -EINVAL after printing the mistake. */
+int trace_rules_read(const struct config *config, struct trace_rules *ret_rules);
+void trace_rules_deinit(struct trace_rules *rules);
+
+int trace_arguments_init(struct trace_arguments *a, const struct trace_rules *rules);
+void trace_arguments_deinit(struct trace_arguments *a);
+/* Whether anything is to be fetched. */
+bool trace_rules_any(const struct trace_rules *rules);
+/* FUNCTIONS of the file FD are about to be traced. */
+void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler, const char *path,
+	int fd, const struct probed_function *functions, size_t count);
+/* Returns -ENOENT after printing it if there is a rule for a function that is not traced. */
+int trace_arguments_check(const struct trace_arguments *a);
+/* As in struct trace_names. */
+void trace_arguments_text(const struct trace_arguments *a, uint32_t function, bool results,
+	const void *payload, size_t size, struct buffer *out);
+void trace_arguments_json(const struct trace_arguments *a, uint32_t function, bool results,
+	const void *payload, size_t size, struct json *j);

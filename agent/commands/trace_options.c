@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/function_options.h"
+#include "agent/commands/trace.h"
+#include "agent/settings/cache_directory.h"
+#include "base/cleanup.h"
+
+static int trace_options_refuse(const char *message)
+{
+	fprintf(stderr, "fathom trace: %s\n", message);
+	return -EINVAL;
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+/* BIN as part of a pattern: what is a wildcard there is none in a path. */
+static int trace_options_escape(const char *binary, char **ret_escaped)
+{
+	char *escaped = malloc(2 * strlen(binary) + 1), *to = escaped;
+
+	if (!escaped)
+		return -ENOMEM;
+	for (; *binary; binary++) {
+		if (strchr("*?[]\\", *binary))
+			*to++ = '\\';
+		*to++ = *binary;
+	}
+	*to = 0;
+	*ret_escaped = escaped;
+	return 0;
+}
+
+/* Gives the patterns that have no BIN that of -x. */
+static int trace_options_bind(
+	const char *binary, const char *option, struct function_patterns *patterns)
+{
+	struct function_patterns bound = { 0 };
+	autofree char *escaped = NULL;
+	int err = trace_options_escape(binary, &escaped);
+
+	for (size_t i = 0; i < patterns->count && !err; i++) {
+		const struct function_pattern *pattern = &patterns->items[i];
+		autofree char *text = NULL;
+
+		if (asprintf(&text, "%s%s%s", pattern->binary ? "" : escaped,
+			    pattern->binary ? "" : ":", pattern->text) < 0)
+			err = -ENOMEM;
+		else
+			err = function_options_add("trace", option, text, &bound);
+	}
+	if (err) {
+		function_patterns_deinit(&bound);
+		return err;
+	}
+	function_patterns_deinit(patterns);
+	*patterns = bound;
+	return 0;
+}
+
+static int trace_options_bind_all(const struct config *config, struct trace_plan *plan)
+{
+	const char *binary = config_text(config, SETTING_trace_binary);
+	int err;
+
+	if (!binary)
+		return 0;
+	if (!*binary || strchr(binary, ':'))
+		return trace_options_refuse("-x needs the path or the name of a file, without ':'");
+	err = trace_options_bind(binary, "-u", &plan->probing.wanted);
+	return err ? err : trace_options_bind(binary, "--drilldown", &plan->drilldown);
+}
+
+/* Functions of --drilldown are probed even if -u does not name them. */
+static int trace_options_add_drilldown(struct trace_plan *plan)
+{
+	int err = 0;
+
+	plan->named = plan->probing.wanted.count;
+	for (size_t i = 0; i < plan->drilldown.count && !err; i++)
+		err = function_options_add("trace", "--drilldown", plan->drilldown.items[i].text,
+			&plan->probing.wanted);
+	return err;
+}
+
+static int trace_options_patterns(const struct config *config, struct trace_plan *plan)
+{
+	int err = function_options_patterns(
+		config, SETTING_function, "trace", "-u", &plan->probing.wanted);
+
+	if (!err)
+		err = function_options_patterns(config, SETTING_unwanted_function, "trace",
+			"--exclude", &plan->probing.unwanted);
+	if (!err)
+		err = function_options_patterns(
+			config, SETTING_drilldown, "trace", "--drilldown", &plan->drilldown);
+	if (!err)
+		err = trace_options_bind_all(config, plan);
+	if (!err && !plan->probing.wanted.count)
+		err = trace_options_refuse(
+			"-u must name the functions to trace, for example -u 'main.*'");
+	return err ? err : trace_options_add_drilldown(plan);
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+static int trace_options_command(const struct config *config, struct trace_plan *plan)
+{
+	bool dashes = !strcmp(config->rest[-1], "--");
+
+	if (!config->rest_count && dashes)
+		return trace_options_refuse("-- must be followed by a command");
+	if (config->rest_count && !dashes) {
+		fprintf(stderr,
+			"fathom trace: unexpected argument '%s'; a command to run goes after --, a "
+			"file to trace into -x\n",
+			config->rest[0]);
+		return -EINVAL;
+	}
+	plan->probing.command = config->rest_count ? config->rest : NULL;
+	if ((config->rest_count > 0) + config_given(config, SETTING_pid) +
+			config_given(config, SETTING_trace_binary) >
+		1)
+		return trace_options_refuse("-p, -x and a command exclude each other");
+	return 0;
+}
+
+static int trace_options_check_targets(const struct trace_plan *plan)
+{
+	const struct latency_plan *probing = &plan->probing;
+
+	if (probing->command || probing->sampling.targeted)
+		return 0;
+	for (size_t i = 0; i < probing->wanted.count; i++)
+		if (!probing->wanted.items[i].binary)
+			return function_options_refuse("trace",
+				i < plan->named ? "-u" : "--drilldown",
+				probing->wanted.items[i].text,
+				"needs a program: -p PID, -x FILE, or -- CMD");
+	return 0;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static int trace_options_limits(const struct config *config, struct trace_plan *plan)
+{
+	uint64_t max_depth = config_number(config, SETTING_max_depth);
+
+	plan->probing.duration_ns = config_number(config, SETTING_duration);
+	if (config_given(config, SETTING_duration) && !plan->probing.duration_ns)
+		return trace_options_refuse("-d must be more than 0 seconds");
+	if (config_given(config, SETTING_max_depth) && (!max_depth || max_depth > UINT32_MAX))
+		return trace_options_refuse("--max-depth must be 1 or more");
+	plan->max_depth = (uint32_t)max_depth;
+	plan->min_duration_ns = config_number(config, SETTING_min_duration);
+	return 0;
+}
+
+static int trace_options_outputs(const struct config *config, struct trace_plan *plan)
+{
+	plan->probing.json = config_flag(config, SETTING_json);
+	plan->events = config_text(config, SETTING_output);
+	if (plan->events && (!*plan->events || !strcmp(plan->events, "-")))
+		return trace_options_refuse("-o needs a file: standard output has the summary");
+	if (plan->events && plan->probing.json && !plan->probing.dry_run)
+		return trace_options_refuse("--json and -o exclude each other");
+	return 0;
+}
+
+static int trace_options_read(const struct config *config, struct trace_plan *plan)
+{
+	struct latency_plan *probing = &plan->probing;
+	int err = trace_options_command(config, plan);
+
+	if (!err)
+		err = trace_options_limits(config, plan);
+	if (!err)
+		err = trace_options_outputs(config, plan);
+	if (!err)
+		err = trace_rules_read(config, &plan->rules);
+	if (!err)
+		err = trace_options_patterns(config, plan);
+	if (!err)
+		err = sampling_options_processes(config, "trace", &probing->sampling);
+	if (!err)
+		err = trace_options_check_targets(plan);
+	return err ? err : cache_directory(config, &probing->cache_directory);
+}
+
+int trace_plan(const struct config *config, struct trace_plan *ret_plan)
+{
+	struct trace_plan plan = {
+		.probing = {
+			.name = "trace",
+			.exclude_vendor = config_flag(config, SETTING_exclude_vendor),
+			.dry_run = config_flag(config, SETTING_dry_run),
+		},
+	};
+	int err = trace_options_read(config, &plan);
+
+	if (err) {
+		trace_plan_deinit(&plan);
+		return err;
+	}
+	latency_plan_sampler(config, &plan.probing);
+	plan.probing.sampler.collect.filter.fiber_id = config_number(config, SETTING_goid);
+	*ret_plan = plan;
+	return 0;
+}
+
+void trace_plan_deinit(struct trace_plan *plan)
+{
+	trace_rules_deinit(&plan->rules);
+	function_patterns_deinit(&plan->drilldown);
+	latency_plan_deinit(&plan->probing);
+}

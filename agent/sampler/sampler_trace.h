@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Traced calls in the sampler. Which functions of which files are traced is said by struct
+ * sampler_latency_options, as for measuring them.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/sampler/probes/trace/trace.h"
+#include "bpf/abi/trace.h"
+
+struct sampler;
+struct probed_function;
+struct argument_plan;
+
+struct sampler_trace_options {
+	/* In time order. EVENT's payload follows it. */
+	void (*event)(void *context, const struct abi_trace_event *event);
+	/* Thread TID of process PID has ended, the process if they are equal. */
+	void (*exit)(void *context, uint32_t pid, uint32_t tid);
+	/* As in struct probed_files_options, for sampler_trace_fetch(); NULL = no arguments. */
+	void (*chosen)(void *context, const char *path, int fd,
+		const struct probed_function *functions, size_t count);
+	void *context;
+};
+
+enum sampler_place_kind {
+	SAMPLER_PLACE_UNKNOWN, /* the process, or what it maps there, is not known */
+	SAMPLER_PLACE_MODULE, /* `module` and `address`; the file is not indexed, or not yet */
+	SAMPLER_PLACE_LINE, /* and `file` and `line` */
+};
+
+/* Where code of a process is. Texts are valid until the next call into the sampler. */
+struct sampler_place {
+	enum sampler_place_kind kind;
+	const char *module; /* path */
+	uint64_t address; /* file offset */
+	const char *file;
+	uint32_t line;
+};
+
+/* Finds the call instruction before RETURN_ADDRESS in process PID, to be called from event(). */
+struct sampler_place sampler_trace_place(
+	struct sampler *sampler, uint32_t pid, uint64_t return_address);
+/* As trace_fetches_add(), to be called from chosen(). */
+int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct argument_plan *entry,
+	const struct argument_plan *results);
+void sampler_trace_counts(const struct sampler *sampler, struct trace_counts *ret_counts);

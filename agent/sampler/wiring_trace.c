@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wires traced calls to processes and indexes. Nothing is decided here. */
+#include "agent/sampler/sampler_internal.h"
+#include "agent/sampler/sampler_trace.h"
+
+void sampler_trace_event(struct sampler *sampler, const struct abi_trace_event *event)
+{
+	if (sampler->trace.event)
+		sampler->trace.event(sampler->trace.context, event);
+}
+
+void sampler_trace_exit(struct sampler *sampler, uint32_t pid, uint32_t tid)
+{
+	if (sampler->trace.exit)
+		sampler->trace.exit(sampler->trace.context, pid, tid);
+}
+
+void sampler_trace_chosen(void *context, const char *path, int fd,
+	const struct probed_function *functions, size_t count)
+{
+	const struct sampler *sampler = context;
+
+	sampler->trace.chosen(sampler->trace.context, path, fd, functions, count);
+}
+
+int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct argument_plan *entry,
+	const struct argument_plan *results)
+{
+	return trace_fetches_add(&sampler->trace_fetches, sampler->collect, number, entry, results);
+}
+
+static void trace_find_line(
+	const struct sampler *sampler, const struct module *module, struct sampler_place *place)
+{
+	const struct index *index = module_indexes_get(sampler->module_indexes, module);
+	struct index_frame frames[1];
+	uint64_t address;
+	size_t segment;
+
+	if (!index || !index_address(index, place->address, &address, &segment) ||
+		!index_lookup(index, address, frames, 1) || !*frames[0].file)
+		return;
+	place->kind = SAMPLER_PLACE_LINE;
+	place->file = frames[0].file;
+	place->line = frames[0].line;
+}
+
+struct sampler_place sampler_trace_place(
+	struct sampler *sampler, uint32_t pid, uint64_t return_address)
+{
+	const struct process *p = processes_of_pid(sampler->processes, pid);
+	struct sampler_place place = { .kind = SAMPLER_PLACE_UNKNOWN };
+	const struct mapping *mapping;
+
+	if (!p || !return_address)
+		return place;
+	mapping = mappings_find(p->mappings, return_address - 1);
+	if (!mapping || mapping->module->kind != MODULE_FILE)
+		return place;
+	place.kind = SAMPLER_PLACE_MODULE;
+	place.module = mapping->module->path ? mapping->module->path : "";
+	place.address = mapping_file_off(mapping, return_address - 1);
+	trace_find_line(sampler, mapping->module, &place);
+	return place;
+}
+
+void sampler_trace_counts(const struct sampler *sampler, struct trace_counts *ret_counts)
+{
+	trace_read_counts(sampler->collect, ret_counts);
+}

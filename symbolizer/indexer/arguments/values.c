@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/indexer/arguments/values.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum {
+	TEXT_BYTES = 64, /* of an argument */
+	MEMBER_TEXT_BYTES = 32,
+	TYPE_NAME_BYTES = 64,
+	TYPE_NAMES_LIMIT = 256, /* of the name of one type */
+	MAX_MEMBERS = 12,
+	MAX_MEMBERS_SEEN = 1024,
+	WORD = sizeof(uint64_t),
+};
+
+/* A part of a value: at OFF of PLACE. */
+struct part {
+	const struct place *place;
+	uint32_t off;
+	uint8_t depth;
+	bool is_pointed_to; /* pointers in it are not followed */
+};
+
+static uint8_t values_fetch(
+	struct values *v, const struct part *part, uint32_t off, uint32_t size, uint8_t *ret_skip)
+{
+	struct abi_fetch fetch;
+
+	if (!place_fetch(part->place, part->off + off, size, &fetch, ret_skip))
+		return ARGUMENT_NO_FETCH;
+	return argument_builder_fetch(&v->builder, &fetch);
+}
+
+static uint8_t values_fetch_word(struct values *v, const struct part *part, uint32_t off)
+{
+	uint8_t skip, number = values_fetch(v, part, off, WORD, &skip);
+
+	return skip ? ARGUMENT_NO_FETCH : number;
+}
+
+static uint32_t values_text_bytes(const struct part *part)
+{
+	return part->depth ? MEMBER_TEXT_BYTES : TEXT_BYTES;
+}
+
+/* ---- the shapes ----------------------------------------------------------------------------- */
+
+static void values_add_number(
+	struct values *v, const struct part *part, struct type *type, struct argument *argument)
+{
+	static const uint8_t kinds[] = {
+		[TYPE_SIGNED] = ARGUMENT_SIGNED,
+		[TYPE_UNSIGNED] = ARGUMENT_UNSIGNED,
+		[TYPE_FLOAT] = ARGUMENT_FLOAT,
+		[TYPE_BOOL] = ARGUMENT_BOOL,
+	};
+
+	if (type->size > WORD || !type->size ||
+		(type->shape == TYPE_FLOAT && type->size != 4 && type->size != 8))
+		return;
+	argument->kind = kinds[type->shape];
+	argument->size = (uint16_t)type->size;
+	argument->first = values_fetch(v, part, 0, type->size, &argument->skip);
+}
+
+static void values_add_c_string(
+	struct values *v, const struct part *part, struct argument *argument)
+{
+	struct abi_fetch fetch;
+	struct place text;
+
+	argument->kind = ARGUMENT_C_STRING;
+	argument->second = values_fetch_word(v, part, 0);
+	if (!place_dereference(part->place, part->off, values_text_bytes(part), &text) ||
+		!place_lead_to(&text, &fetch))
+		return;
+	fetch.kind = ABI_FETCH_C_STRING;
+	fetch.size = MIN(values_text_bytes(part), argument_builder_room(&v->builder));
+	argument->first = argument_builder_fetch(&v->builder, &fetch);
+}
+
+static void values_add_go_string(
+	struct values *v, const struct part *part, struct argument *argument)
+{
+	struct abi_fetch fetch;
+	struct place text;
+
+	argument->kind = ARGUMENT_STRING;
+	argument->second = values_fetch_word(v, part, WORD);
+	if (argument->second == ARGUMENT_NO_FETCH ||
+		!place_dereference(part->place, part->off, values_text_bytes(part), &text) ||
+		!place_lead_to(&text, &fetch))
+		return;
+	fetch.kind = ABI_FETCH_ARRAY;
+	fetch.element_bytes = 1;
+	fetch.length_of = argument->second;
+	fetch.length_at = v->builder.fetches[argument->second].at;
+	fetch.size = MIN(values_text_bytes(part), argument_builder_room(&v->builder));
+	argument->first = argument_builder_fetch(&v->builder, &fetch);
+}
+
+/* Both kinds of maps (until Go 1.23, since 1.24) begin with the number of elements. */
+static void values_add_map(struct values *v, const struct part *part, struct argument *argument)
+{
+	const struct part count = { .depth = part->depth };
+	struct place map;
+	struct part counted = count;
+
+	argument->kind = ARGUMENT_MAP;
+	argument->first = values_fetch_word(v, part, 0);
+	if (!place_dereference(part->place, part->off, WORD, &map))
+		return;
+	counted.place = &map;
+	argument->second = values_fetch_word(v, &counted, 0);
+}
+
+/* The first word is a type, or an itab, whose second word is one. */
+static void values_add_interface(
+	struct values *v, const struct part *part, struct type *type, struct argument *argument)
+{
+	struct place named, table;
+	struct abi_fetch fetch;
+	bool leads;
+
+	argument->kind = ARGUMENT_INTERFACE;
+	argument->first = values_fetch_word(v, part, 0);
+	if (type->shape == TYPE_GO_ANY)
+		leads = place_dereference(part->place, part->off, WORD, &named);
+	else
+		leads = place_dereference(part->place, part->off, 2 * WORD, &table) &&
+			place_dereference(&table, WORD, WORD, &named);
+	if (!leads || !v->types_end || !place_lead_to(&named, &fetch))
+		return;
+	fetch.kind = ABI_FETCH_GO_TYPE_NAME;
+	fetch.types_off = v->types - v->entry;
+	fetch.types_bytes = v->types_end - v->types;
+	fetch.size = MIN(TYPE_NAME_BYTES, argument_builder_room(&v->builder));
+	argument->second = argument_builder_fetch(&v->builder, &fetch);
+}
+
+static void values_add_text_array(
+	struct values *v, const struct part *part, struct type *type, struct argument *argument)
+{
+	uint32_t size = MIN(type->size, values_text_bytes(part));
+
+	argument->kind = ARGUMENT_BYTES;
+	argument->size = (uint16_t)size;
+	argument->first = values_fetch(v, part, 0, size, &argument->skip);
+}
+
+/* ---- members -------------------------------------------------------------------------------- */
+
+static void values_add_part(struct values *v, const char *name, Dwarf_Die *typed, struct type *type,
+	const struct part *part);
+
+static void values_add_member(struct values *v, Dwarf_Die *member, const struct part *whole)
+{
+	const char *name = dwarf_diename(member);
+	struct type type = { .shape = TYPE_OTHER };
+	struct part part = *whole;
+	uint32_t off;
+
+	part.depth++;
+	if (type_of(member, &type) && type_member_offset(member, &off))
+		part.off += off;
+	else
+		type = (struct type){ .shape = TYPE_OTHER };
+	values_add_part(v, name ? name : "", member, type.size ? &type : NULL, &part);
+}
+
+static void values_add_members(struct values *v, struct type *type, const struct part *whole)
+{
+	Dwarf_Die member;
+	int added = 0;
+
+	if (whole->depth >= ARGUMENT_MAX_DEPTH || dwarf_child(&type->die, &member))
+		return;
+	for (int seen = 0; seen < MAX_MEMBERS_SEEN && added < MAX_MEMBERS; seen++) {
+		if (dwarf_tag(&member) == DW_TAG_member &&
+			!dwarf_hasattr(&member, DW_AT_external)) {
+			values_add_member(v, &member, whole);
+			added++;
+		}
+		if (dwarf_siblingof(&member, &member))
+			break;
+	}
+}
+
+static bool values_has_members(struct type *type)
+{
+	Dwarf_Die child;
+
+	return type->shape == TYPE_STRUCT && !dwarf_child(&type->die, &child);
+}
+
+/* Returns whether ARGUMENT is a pointer to a struct, whose members are at *RET_TARGET. */
+static bool values_add_pointer(struct values *v, const struct part *part, struct type *type,
+	struct argument *argument, struct type *ret_pointed, struct place *ret_target)
+{
+	bool is_known = !part->is_pointed_to && type_pointed_to(type, ret_pointed);
+
+	if (type_pointed_to(type, ret_pointed) && !v->is_go && type_is_character(ret_pointed)) {
+		values_add_c_string(v, part, argument);
+		return false;
+	}
+	argument->kind = ARGUMENT_POINTER;
+	argument->first = values_fetch_word(v, part, 0);
+	if (!is_known || !values_has_members(ret_pointed) ||
+		!place_dereference(part->place, part->off, ret_pointed->size, ret_target))
+		return false;
+	argument->kind = ARGUMENT_STRUCT_POINTER;
+	return true;
+}
+
+/* ---- one value ------------------------------------------------------------------------------ */
+
+static struct argument *values_begin(
+	struct values *v, const char *name, Dwarf_Die *typed, uint8_t depth)
+{
+	struct argument *argument = argument_builder_add(&v->builder, depth);
+	struct buffer type;
+
+	if (!argument)
+		return NULL;
+	argument->name = argument_builder_name(&v->builder, name, strlen(name));
+	buffer_init(&type, TYPE_NAMES_LIMIT);
+	type_name(typed, &type);
+	if (type.size)
+		argument->type =
+			argument_builder_name(&v->builder, (const char *)type.bytes, type.size);
+	buffer_deinit(&type);
+	return argument;
+}
+
+static void values_add_simple(
+	struct values *v, const struct part *part, struct type *type, struct argument *argument)
+{
+	switch (type->shape) {
+	case TYPE_SIGNED:
+	case TYPE_UNSIGNED:
+	case TYPE_FLOAT:
+	case TYPE_BOOL:
+		values_add_number(v, part, type, argument);
+		break;
+	case TYPE_GO_STRING:
+		values_add_go_string(v, part, argument);
+		break;
+	case TYPE_GO_SLICE:
+		argument->kind = ARGUMENT_SLICE;
+		argument->first = values_fetch_word(v, part, WORD);
+		argument->second = values_fetch_word(v, part, 2 * WORD);
+		break;
+	case TYPE_GO_MAP:
+		values_add_map(v, part, argument);
+		break;
+	case TYPE_GO_ERROR_LIKE:
+	case TYPE_GO_ANY:
+		values_add_interface(v, part, type, argument);
+		break;
+	default:
+		if (type_is_text(type))
+			values_add_text_array(v, part, type, argument);
+	}
+}
+
+static void values_add_part(struct values *v, const char *name, Dwarf_Die *typed, struct type *type,
+	const struct part *part)
+{
+	struct argument *argument = values_begin(v, name, typed, part->depth);
+	struct place target;
+	struct type pointed;
+	struct part behind = { .place = &target, .depth = part->depth, .is_pointed_to = true };
+
+	if (!argument || !type || !part->place->count)
+		return;
+	if (type->shape == TYPE_POINTER) {
+		if (values_add_pointer(v, part, type, argument, &pointed, &target))
+			values_add_members(v, &pointed, &behind);
+		return;
+	}
+	if (type->shape != TYPE_STRUCT) {
+		values_add_simple(v, part, type, argument);
+		return;
+	}
+	argument->kind = part->depth < ARGUMENT_MAX_DEPTH ? ARGUMENT_STRUCT : ARGUMENT_UNKNOWN;
+	values_add_members(v, type, part);
+}
+
+void values_add(struct values *v, const char *name, Dwarf_Die *typed, struct type *type,
+	const struct place *place)
+{
+	const struct part whole = { .place = place };
+
+	values_add_part(v, name, typed, type, &whole);
+}

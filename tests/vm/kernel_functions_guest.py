@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs in a guest: `fathom latency -k` in each way that the kernel has, beside ftrace's function_graph tracer
+and a program (argv[1]) that counts and times its own system calls. The rest of argv are the ways that must be
+there, in the order in which fathom tries them."""
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+FATHOM = os.environ["FATHOM"]
+PROGRAM, WAYS = sys.argv[1], sys.argv[2:]
+TRACING = "/sys/kernel/tracing"
+PREFIX = "__arm64_" if os.uname().machine == "aarch64" else "__x64_"
+FUNCTIONS = "sys_getppid", "sys_nanosleep"
+NAMES = {"fentry": "fentry/fexit", "kprobe-session": "kprobe.multi session", "kprobe-multi": "kprobe.multi",
+         "kprobes": "kprobes"}
+CALLS, SLEEPS = 2000, 60
+PATIENCE_S = 300
+# What the tracer prints of the program's name.
+COMM = os.path.basename(PROGRAM)[:7]
+failures = []
+
+
+def check(condition, text):
+    print("%s: %s" % ("ok  " if condition else "FAIL", text))
+    sys.stdout.flush()
+    if not condition:
+        failures.append(text)
+
+
+def tracing(name, text=None):
+    with open(os.path.join(TRACING, name), "w" if text is not None else "r") as f:
+        return f.write(text) if text is not None else f.read()
+
+
+def available():
+    """The names under which ftrace knows the two functions: code may have several."""
+    names = [line.split()[0] for line in tracing("available_filter_functions").splitlines()]
+    return [n for f in FUNCTIONS for n in (PREFIX + f, "__do_" + f) if n in names]
+
+
+def wanted(function):
+    """The name that BTF has: system calls without arguments are __do_sys_…, and __x64_sys_… only an alias."""
+    with open("/proc/kallsyms") as f:
+        names = {line.split()[2] for line in f}
+    return "__do_" + function if "__do_" + function in names and function == "sys_getppid" else PREFIX + function
+
+
+class Graph:
+    """What ftrace's function_graph tracer sees of the program meanwhile: {end of the name: (calls, µs)}."""
+
+    def __enter__(self):
+        tracing("set_ftrace_filter", "\n".join(available()) + "\n")
+        tracing("buffer_size_kb", "4096")
+        tracing("options/funcgraph-tail", "1")
+        tracing("options/funcgraph-proc", "1")
+        tracing("current_tracer", "function_graph")
+        return self
+
+    def __exit__(self, *_):
+        text, self.of = tracing("trace"), {}
+        tracing("current_tracer", "nop")
+        tracing("set_ftrace_filter", "\n")
+        for us, leaf, end in re.findall(COMM + r"-\d+ .*?([\d.]+) us +\|  (?:(\w+)\(\);|\} /\* (\w+))", text):
+            name = (leaf or end)[(leaf or end).index("sys_"):]
+            known = self.of.get(name, (0, 0))
+            self.of[name] = (known[0] + 1, known[1] + float(us))
+
+
+def latency(way, *arguments, **how):
+    without = ",".join(name for name in list(NAMES)[:list(NAMES).index(way)])
+    command = [FATHOM, "latency"] + (["--test-without=" + without] if without else []) + ["--json"]
+    for name in FUNCTIONS:
+        command += ["-k", wanted(name)]
+    return subprocess.Popen(command + list(arguments), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            **how)
+
+
+def result(process, what):
+    out, errors = process.communicate(timeout=PATIENCE_S)
+    check(process.returncode == 0, "%s: status %d %s" % (what, process.returncode, errors.strip()[-600:]))
+    return out
+
+
+def truth_of(out):
+    return {name: tuple(map(int, rest)) for name, *rest in re.findall(r"^(sys_\S+) (\d+) (\d+) (\d+)$", out, re.M)}
+
+
+def report_of(out):
+    return json.loads(out.strip().splitlines()[-1])
+
+
+def functions_of(report):
+    return {f["linkage_name"].replace(PREFIX, "").replace("__do_", ""): f for f in report["functions"]}
+
+
+def compare(report, truth, ftrace, way):
+    check(report["kernel_functions_by"] == NAMES[way], "by %s" % report["kernel_functions_by"])
+    functions = functions_of(report)
+    for name, (calls, least, most) in truth.items():
+        f, (hits, us) = functions[name], ftrace.get(name, (0, 0))
+        what = "%s: %s" % (way, name)
+        check(f["binary"] == "kernel", "%s is in %s" % (what, f["binary"]))
+        # ftrace prints a thread's last name, so it has a call that fathom's child made before it executed the program.
+        check(f["calls"] == calls and 0 <= hits - calls <= 1,
+              "%s: %d calls of %d, ftrace counts %d" % (what, f["calls"], calls, hits))
+        check(least <= f["total_ns"] <= most, "%s: %d ns are between %d and %d" % (what, f["total_ns"], least, most))
+        # One of the two measures the other one's cost as well. A call that sleeps takes far longer than that.
+        check(not least or abs(f["total_ns"] / 1000 - us) < .25 * us, "%s: %.0f us, ftrace has %.0f" %
+              (what, f["total_ns"] / 1000, us))
+    lost = {name: count for name, count in report["not_counted"].items() if count}
+    check(not lost, "%s: nothing is lost: %s" % (way, lost))
+
+
+def check_command(way):
+    with Graph() as graph:
+        out = result(latency(way, "--", PROGRAM, str(CALLS), str(SLEEPS)), way)
+    compare(report_of(out), truth_of(out), graph.of, way)
+
+
+def attached(way):
+    """How many functions are probed at present, as the kernel's own files list it."""
+    if way == "kprobes":
+        with open("/sys/kernel/debug/kprobes/list") as f:
+            lines = f.read()
+    else:
+        lines = tracing("enabled_functions")
+    return sum(any(n in line for n in available()) for line in lines.splitlines())
+
+
+def wait_for(holds):
+    end = time.monotonic() + PATIENCE_S
+    while not holds() and time.monotonic() < end:
+        time.sleep(.2)
+    return holds()
+
+
+def check_all_processes(way):
+    """Without a filter, and what is left after SIGINT."""
+    process = latency(way)
+    check(wait_for(lambda: attached(way) >= len(FUNCTIONS)), "%s: is attached for all processes" % way)
+    truth = truth_of(subprocess.run([PROGRAM, str(CALLS), "0"], text=True, stdout=subprocess.PIPE, check=True).stdout)
+    process.send_signal(signal.SIGINT)
+    report = report_of(result(process, way))
+    calls = functions_of(report)["sys_getppid"]["calls"]
+    check(calls >= truth["sys_getppid"][0], "%s: %d calls of all processes" % (way, calls))
+    check(wait_for(lambda: attached(way) == 0), "%s: nothing stays attached" % way)
+
+
+def check_kill(way):
+    process = latency(way)
+    check(wait_for(lambda: attached(way) >= len(FUNCTIONS)), "%s: is attached" % way)
+    process.kill()
+    process.communicate()
+    check(wait_for(lambda: attached(way) == 0), "%s: nothing stays attached after SIGKILL" % way)
+
+
+def run(*arguments, wrapper=()):
+    r = subprocess.run([*wrapper, FATHOM, "latency", *map(str, arguments)], text=True, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=PATIENCE_S)
+    print("%s: %d %s" % (" ".join(map(str, arguments)), r.returncode, r.stderr.strip()[-300:]))
+    return r
+
+
+def check_patterns():
+    """Patterns that name very many functions: measured, or refused with the limit; and functions of modules."""
+    r = run("-k", "*", "-d", "1")
+    check(r.returncode == 1 and re.search(r"name \d+ functions, 10000 are possible at once", r.stderr), "-k '*'")
+    r = run("-k", "tcp_*", "-d", "1", "--json")
+    if WAYS[-2:] == ["kprobe-multi", "kprobes"]:
+        report = report_of(r.stdout)
+        check(r.returncode == 0 and report["kernel_functions_by"].startswith("kprobe.multi"), "-k 'tcp_*' is measured")
+    elif r.returncode:
+        check("one by one" in r.stderr and "at most 500 are possible" in r.stderr, "-k 'tcp_*' is too many one by one")
+    else:
+        check(report_of(r.stdout)["kernel_functions_by"] == "kprobes", "-k 'tcp_*' is measured one by one")
+    r = run("-k", "p9_client_*", "--json", "--", "sh", "-c", "cat %s | head -c 1000000 >/dev/null" % FATHOM)
+    functions = report_of(r.stdout)["functions"] if r.returncode == 0 else []
+    check(functions and all(f["binary"] == "[9pnet]" for f in functions) and sum(f["calls"] for f in functions),
+          "functions of a module: %s" % [(f["name"], f["calls"]) for f in functions[:3]])
+
+
+def check_output():
+    path, name = "/tmp/latency.metrics", PREFIX + "sys_getppid"
+    r = run("-k", name, "--openmetrics", path, "--", PROGRAM, 100, 0)
+    with open(path) as f:
+        counts = re.findall(r'^fathom_function_latency_seconds_count\{(.*)\} (\d+)$', f.read(), re.M)
+    check(r.returncode == 0 and [c for _, c in counts] == ["100"], "OpenMetrics: %s" % counts)
+    check(all('binary="kernel"' in labels for labels, _ in counts), "of the kernel")
+
+
+def check_selection():
+    """By cgroup, and in a pid namespace, where pids are others."""
+    name, root = PREFIX + "sys_getppid", "/tmp/cgroups"
+    os.makedirs(root, exist_ok=True)
+    subprocess.run(["mount", "-t", "cgroup2", "none", root], check=True)
+    os.makedirs(root + "/measured", exist_ok=True)
+    shell = "echo $$ >%s/measured/cgroup.procs; exec %s 70 0" % (root, PROGRAM)
+    r = run("-k", name, "--by", "cgroup", "--json", "--", "sh", "-c", shell)
+    keys = {k.get("name"): k["calls"] for f in report_of(r.stdout)["functions"] for k in f["keys"]}
+    check(keys.get("/measured") == 70, "by cgroup: %s" % keys)
+    r = run("-k", name, "--by", "pid", "--json", "--", PROGRAM, 80, 0,
+            wrapper=("unshare", "--pid", "--fork", "--mount-proc"))
+    keys = {k.get("name"): (k["pid"], k["calls"]) for f in report_of(r.stdout)["functions"] for k in f["keys"]}
+    pid, calls = keys.get(os.path.basename(PROGRAM)[:15], (0, 0))
+    check(calls == 80 and 1 < pid < 50, "in a pid namespace: %s" % keys)
+
+
+for place, kind in ((TRACING, "tracefs"), ("/sys/kernel/debug", "debugfs")):
+    if not os.listdir(place):
+        subprocess.run(["mount", "-t", kind, "none", place], check=True)
+check(len(available()) >= 2, "ftrace knows %s" % available())
+for way in WAYS:
+    check_command(way)
+    check_all_processes(way)
+    check_kill(way)
+check_patterns()
+check_output()
+check_selection()
+print("%d calls exact in %s" % (CALLS + SLEEPS, ", ".join(NAMES[w] for w in WAYS)) if not failures
+      else "%d failed: %s" % (len(failures), failures))
+sys.exit(bool(failures))

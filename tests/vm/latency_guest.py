@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs in a guest: `fathom latency` on programs that were built on the host, and that count and time their
+own calls. Each argument is NAME=PROGRAM, or NAME=PROGRAM,ARGUMENT…"""
+import os
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../scenario"))
+from latency_truth import *  # noqa: E402
+
+
+
+def check_other_programs():
+    """The BPF programs that take stacks, follow calls and fetch arguments load on this kernel, and work."""
+    sleep = ["-u", "libc:clock_nanosleep", "--", "sleep", ".2"]
+    profile = scratch("stacks.pb.gz")
+    stacks = subprocess.run([FATHOM, "latency", "-o", profile] + sleep, text=True, capture_output=True)
+    check(stacks.returncode == 0 and "1 call of 1 function" in stacks.stdout,
+          "calls with their stacks: " + (stacks.stdout + stacks.stderr)[-300:])
+    check(os.path.exists(profile) and os.path.getsize(profile) > 0, "a profile is written")
+    for arguments in [], ["--args"]:
+        trees = subprocess.run([FATHOM, "trace"] + arguments + sleep, text=True, capture_output=True)
+        check(trees.returncode == 0 and "clock_nanosleep(" in trees.stdout,
+              "traced: " + (trees.stdout + trees.stderr)[-300:])
+
+
+if os.uname().machine == "x86_64":
+    check_other_programs()
+for text in sys.argv[1:]:
+    name, command = text.split("=", 1)
+    program, *arguments = command.split(",")
+    check_program(shutil.copy(program, scratch(os.path.basename(program))), arguments, name)
+done()

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions that print their arguments and results as a trace shows them. Compiled as C and as C++.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum colour { RED, GREEN = -4 };
+
+struct point {
+	int x, y;
+};
+
+struct person {
+	const char *name;
+	int age;
+	struct point at;
+	struct person *next;
+	char code[8];
+	unsigned int flag : 1;
+};
+
+static volatile int sink;
+
+#define KEEP __attribute__((noinline, noipa))
+
+KEEP int ints(signed char a, uint64_t b, int c, bool d, short e, uint8_t f)
+{
+	printf("call ints(a=%d, b=%lu, c=%d, d=%s, e=%d, f=%u)\n", a, b, c, d ? "true" : "false", e,
+		f);
+	printf("left ints: %d\n", a + c);
+	return a + c;
+}
+
+KEEP const char *texts(const char *s, char *none, enum colour colour)
+{
+	printf("call texts(s=\"%s\", none=%s, colour=%d)\n", s, none ? none : "NULL", colour);
+	printf("left texts: \"%s\"\n", s + 1);
+	return s + 1;
+}
+
+KEEP struct person *people(struct person *p, const struct point *q, double unseen, long last)
+{
+	printf("call people(p=&{name=\"%s\", age=%d, at={x=%d, y=%d}, next=NULL, code=\"%s\", "
+	       "flag=?}, ",
+		p->name, p->age, p->at.x, p->at.y, p->code);
+	printf("q=%s, unseen=?, last=%ld)\n", q ? "&{x=7, y=8}" : "NULL", last);
+	printf("left people: &{name=\"%s\", age=%d, at={x=%d, y=%d}, next=NULL, code=\"%s\", "
+	       "flag=?}\n",
+		p->name, p->age, p->at.x, p->at.y, p->code);
+	sink = sink + (unseen > 1);
+	return p;
+}
+
+KEEP void nothing(volatile void *address)
+{
+	printf("call nothing(address=%p)\n", (void *)address);
+	printf("left nothing: \n");
+	sink = sink + 1;
+}
+
+static void calls(void)
+{
+	struct person p = { "Alice", -30, { 1, -2 }, NULL, "code", 1 };
+	struct point q = { 7, 8 };
+	char text[] = "a text";
+
+	ints(-3, UINT64_C(1) << 63, 77, true, -5, 200);
+	ints(3, 4, -77, false, 5, 0);
+	texts(text, NULL, GREEN);
+	people(&p, &q, 1.5, -9);
+	people(&p, NULL, 1.5, 9);
+	nothing(&sink);
+}
+
+/* The second round counts: by then all that is read has been in memory. */
+int main(void)
+{
+	calls();
+	calls();
+	return 0;
+}

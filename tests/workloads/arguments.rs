@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that print their arguments as a trace shows them.
+use std::hint::black_box;
+
+#[inline(never)]
+#[no_mangle]
+pub fn ints(a: i8, b: u64, c: i32, d: bool, e: u16) -> i64 {
+    println!("call ints(a={}, b={}, c={}, d={}, e={})", a, b, c, d, e);
+    println!("left ints: {}", a as i64 + c as i64);
+    black_box(a as i64 + c as i64)
+}
+
+pub struct Point {
+    pub x: i32,
+    pub y: i32,
+}
+
+#[inline(never)]
+#[no_mangle]
+pub fn points(p: &Point, n: usize) -> u32 {
+    println!("call points(p=&{{x={}, y={}}}, n={})", p.x, p.y, n);
+    println!("left points: {}", n as u32);
+    black_box(n as u32)
+}
+
+fn calls() {
+    ints(black_box(-3), black_box(1 << 63), black_box(77), black_box(true), black_box(9));
+    ints(black_box(3), black_box(4), black_box(-77), black_box(false), black_box(0));
+    points(black_box(&Point { x: 5, y: -6 }), black_box(12));
+}
+
+fn main() {
+    calls();
+    calls();
+}

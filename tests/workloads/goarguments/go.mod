@@ -1,0 +1,3 @@
+module goarguments
+
+go 1.16

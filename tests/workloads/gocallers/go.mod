@@ -1,0 +1,3 @@
+module gocallers
+
+go 1.16
