@@ -20,8 +20,11 @@ struct sampler_trace_options {
 	void (*event)(void *context, const struct abi_trace_event *event);
 	/* Thread TID of process PID has ended, the process if they are equal. */
 	void (*exit)(void *context, uint32_t pid, uint32_t tid);
-	/* As in struct probed_files_options, for sampler_trace_fetch(); NULL = no arguments. */
-	void (*chosen)(void *context, const char *path, int fd,
+	/*
+	 * As in struct probed_files_options, for sampler_trace_fetch(); NULL = no arguments. Also
+	 * called while the sampler is created: for processes that run files with an index.
+	 */
+	void (*chosen)(void *context, struct sampler *sampler, const char *path, int fd,
 		const struct probed_function *functions, size_t count);
 	void *context;
 };

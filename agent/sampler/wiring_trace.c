@@ -18,9 +18,9 @@ void sampler_trace_exit(struct sampler *sampler, uint32_t pid, uint32_t tid)
 void sampler_trace_chosen(void *context, const char *path, int fd,
 	const struct probed_function *functions, size_t count)
 {
-	const struct sampler *sampler = context;
+	struct sampler *sampler = context;
 
-	sampler->trace.chosen(sampler->trace.context, path, fd, functions, count);
+	sampler->trace.chosen(sampler->trace.context, sampler, path, fd, functions, count);
 }
 
 int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct argument_plan *entry,
