@@ -65,6 +65,19 @@ static void containers_of_each_runtime(void **state)
 		{ "0::/libpod_parent/libpod-" ID, ID },
 		{ "0::/system.slice/nerdctl-" ID ".scope", ID },
 		{ "0::/default/" ID, ID },
+		/* pods of podman, both drivers; cgroup v1 */
+		{ "0::/machine.slice/machine-libpod_pod_" OTHER ".slice/libpod-" ID
+		  ".scope/container",
+			ID },
+		{ "0::/libpod_parent/" OTHER "/libpod-" ID, ID },
+		{ "5:cpu,cpuacct:/libpod_parent/" OTHER "/libpod-" ID, ID },
+		/* CRI-O: cgroupfs; crun's own cgroup below the container's */
+		{ "0::/kubepods/burstable/pod6fe5e9a3-8f0e-4d6b-a5a8-6f4b1d2a9c11/crio-" ID, ID },
+		{ "0::/kubepods.slice/kubepods-pod6fe5e9a3_8f0e_4d6b_a5a8_6f4b1d2a9c11.slice/"
+		  "crio-" ID ".scope/container",
+			ID },
+		/* a static pod's UID is a hash */
+		{ "0::/kubepods/besteffort/pode1bf0a2f2c1f0f0f3b6c2f2f1f0c1a2b/" ID, ID },
 		/* seen from a cgroup namespace of our own */
 		{ "0::/../../docker-" ID ".scope/init.scope", ID },
 		{ "0::/../../pod0a1b/" ID, ID },
@@ -125,6 +138,12 @@ static void names_below_cgroups_not_owned_by_root_are_ignored(void **state)
 		{ "0::/user-1000.slice/docker-" ID ".scope", NULL },
 		{ "0::/users.slice/docker-" ID ".scope", NULL },
 		{ "0::/pod/" ID, NULL },
+		{ "0::/system.slice/podcast.service/docker-" ID ".scope", NULL },
+		{ "0::/system.slice/podman.service/libpod-" ID, NULL },
+		{ "0::/system.slice/pod.scope/" ID, NULL },
+		{ "0::/system.slice/kubepods.service/cri-containerd-" ID ".scope", NULL },
+		{ "0::/system.slice/kubepods-x.scope/kubepods.slice:cri-containerd:" ID, NULL },
+		{ "0::/libpod_parent/" OTHER, NULL },
 	};
 
 	(void)state;
@@ -156,6 +175,21 @@ static void names_given_by_a_container_stay_its_own(void **state)
 			ID "/" OTHER },
 		{ "0::/docker/" ID "/anything/docker-" OTHER ".scope/x", ID "/" OTHER },
 		{ "0::/docker/" ID "/" OTHER "/" ID, ID "/" ID },
+		/* a pod in a node that is a container: kind and minikube, by what made the node */
+		{ "0::/system.slice/docker-" ID ".scope/kubelet.slice/kubelet-kubepods.slice/"
+		  "kubelet-kubepods-pod1.slice/cri-containerd-" OTHER ".scope",
+			ID "/" OTHER },
+		{ "4:memory:/docker/" ID "/kubelet/kubepods/burstable/pod1/" OTHER, ID "/" OTHER },
+		{ "0::/machine.slice/libpod-" ID
+		  ".scope/container/kubelet.slice/kubelet-kubepods.slice/cri-containerd-" OTHER
+		  ".scope",
+			ID "/" OTHER },
+		/* a container in a pod makes a cgroup that is named like another pod's */
+		{ "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID
+		  ".scope/kubepods.slice/kubepods-pod2.slice/cri-containerd-" OTHER ".scope",
+			ID "/" OTHER },
+		{ "0::/kubepods/burstable/pod1/" ID "/../pod2/" OTHER, ID "/" OTHER },
+		{ "0::/../../pod1/" ID "/../../pod2/" OTHER, ID "/" OTHER },
 		{ "0::/docker/" ID "/libpod-conmon-" OTHER ".scope", ID },
 		{ "0::/docker/" ID "/init.scope", ID },
 	};

@@ -92,6 +92,22 @@ static bool container_id_of_part(struct part part, struct part *ret_id)
 	return true;
 }
 
+static bool part_has_no_dot(struct part part)
+{
+	return !memchr(part.at, '.', part.length);
+}
+
+/*
+ * Directories that kubelet makes: `kubepods`, `kubepods-QOS.slice`, `podUID`. One with another
+ * suffix is a unit of systemd, such as podcast.service, which may run as any user.
+ */
+static bool container_is_kubelets(struct part part)
+{
+	if (part_begins(part, "kubepods"))
+		return part_has_no_dot(part) || part_ends(part, ".slice");
+	return part_begins(part, "pod") && part.length > strlen("pod") && part_has_no_dot(part);
+}
+
 /* The services that make containers; all others may run as any user, with a delegated subtree. */
 static bool container_is_runtime_service(struct part part)
 {
@@ -122,10 +138,8 @@ static bool container_parent_is_roots(struct part part)
 		if (part_is(part, names[i]))
 			return true;
 	}
-	if (part_begins(part, "kubepods") || container_is_runtime_service(part))
+	if (container_is_kubelets(part) || container_is_runtime_service(part))
 		return true;
-	if (part_begins(part, "pod"))
-		return part.length > 3;
 	return part_ends(part, ".slice") && !part_begins(part, "user");
 }
 
@@ -156,12 +170,20 @@ static void container_find_innermost(struct part path, struct part *id)
 	}
 }
 
+/* Podman's pod with its cgroupfs driver: containers below libpod_parent are `libpod-ID`. */
+static bool container_is_podman_pod(struct part before, struct part part)
+{
+	return part_is(before, "libpod_parent") && part.length == DIGITS && part_is_hex(part);
+}
+
 /* Takes the components before the first container off PATH; false if it is not to be believed. */
 static bool container_find_outermost(struct part *path, struct part *ret_uid, struct part *ret_id)
 {
-	struct part part;
+	struct part part = { 0 }, before;
 
-	while (part_next(path, &part)) {
+	while (before = part, part_next(path, &part)) {
+		if (container_is_podman_pod(before, part))
+			continue;
 		if (container_id_of_part(part, ret_id))
 			return true;
 		if (ret_uid->length)
