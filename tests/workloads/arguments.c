@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum colour { RED, GREEN = -4 };
 
@@ -52,6 +53,22 @@ KEEP struct person *people(struct person *p, const struct point *q, double unsee
 	return p;
 }
 
+__attribute__((cold, noreturn, noinline)) static void give_up(int number)
+{
+	printf("gave up at %d\n", number);
+	exit(1);
+}
+
+/* An optimizing gcc keeps what gives up in a part of its own, away from the rest. */
+KEEP int parts(int number, const char *s)
+{
+	printf("call parts(number=%d, s=\"%s\")\n", number, s);
+	if (number < 0)
+		give_up(number * 3 + s[0]);
+	printf("left parts: %d\n", number + 1);
+	return number + 1;
+}
+
 KEEP void nothing(volatile void *address)
 {
 	printf("call nothing(address=%p)\n", (void *)address);
@@ -70,6 +87,7 @@ static void calls(void)
 	texts(text, NULL, GREEN);
 	people(&p, &q, 1.5, -9);
 	people(&p, NULL, 1.5, 9);
+	parts(41, text);
 	nothing(&sink);
 }
 

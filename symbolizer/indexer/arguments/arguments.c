@@ -109,12 +109,21 @@ static size_t arguments_first_from(const struct reading *r, uint64_t address)
 	return low;
 }
 
+/* Where FUNCTION is entered (DWARF 5, 2.18): of one in several parts, such as hot and cold, in the first. */
+static bool arguments_entry(Dwarf_Die *function, Dwarf_Addr *ret_entry)
+{
+	Dwarf_Addr base, end;
+
+	return !dwarf_entrypc(function, ret_entry) ||
+	       dwarf_ranges(function, 0, &base, ret_entry, &end) > 0;
+}
+
 static void arguments_visit_function(struct reading *r, Dwarf_Die *function)
 {
 	Dwarf_Addr entry;
 	size_t number;
 
-	if (dwarf_entrypc(function, &entry))
+	if (!arguments_entry(function, &entry))
 		return;
 	number = arguments_first_from(r, entry);
 	if (number < r->count && r->entries[number] == entry && !r->answered[number])
