@@ -43,6 +43,7 @@ static void open_store(struct bench *b, uint64_t limit_bytes)
 {
 	const struct store_options options = { .directory = b->directory,
 		.limit_bytes = limit_bytes,
+		.now = { (int64_t)clock_real_ns(), clock_boot_ns() },
 		.metrics = &b->sampler.metrics };
 
 	assert_int_equal(store_create(&options, &b->daemon.store), 0);
