@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "agent/latency/latency_figures.h"
+#include "base/cleanup.h"
 #include "base/utf8.h"
 
 enum { INDENT_LEVELS = 64 /* deeper calls have the number of their level instead */ };
@@ -164,6 +165,34 @@ static void trace_text_arguments(const struct trace_text *t, const struct trace_
 	trace_text_values(t, call, true, call->return_payload);
 }
 
+/* How much of a demangled NAME is before its list of parameters. */
+static size_t trace_text_unlisted(const char *name)
+{
+	const char *at = strrchr(name, ')');
+	size_t open = 0;
+
+	for (; at && at > name; at--) {
+		open += *at == ')';
+		open -= *at == '(';
+		if (!open)
+			return (size_t)(at - name);
+	}
+	return strlen(name);
+}
+
+/* The values of a call's arguments are in the place of the list of their types. */
+static void trace_text_function(const struct trace_text *t, const struct trace_call *call)
+{
+	const char *name = t->names->function(t->names->context, call->function);
+	autofree char *unlisted = NULL;
+
+	if (call->payload && t->names->has_parameters(t->names->context, call->function))
+		unlisted = strndup(name, trace_text_unlisted(name));
+	trace_text_begin(t, TRACE_TEXT_FUNCTION);
+	trace_text_foreign(t->out, unlisted ? unlisted : name);
+	trace_text_end(t);
+}
+
 static void trace_text_call(const struct trace_text *t, const struct trace_call *call)
 {
 	const char *place = t->names->place(t->names->context, call->place);
@@ -172,9 +201,7 @@ static void trace_text_call(const struct trace_text *t, const struct trace_call 
 	trace_text_time(t, call->time_ns);
 	trace_text_duration(t, call);
 	trace_text_indent(t, call->level);
-	trace_text_begin(t, TRACE_TEXT_FUNCTION);
-	trace_text_foreign(t->out, t->names->function(t->names->context, call->function));
-	trace_text_end(t);
+	trace_text_function(t, call);
 	trace_text_arguments(t, call);
 	if (*place) {
 		buffer_string(t->out, "  ");
