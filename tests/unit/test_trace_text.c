@@ -87,7 +87,8 @@ static void values_are_in_the_place_of_types(void **state)
 	assert_shown("main.get", "n=1", "main.get(n=1)");
 	assert_shown("f(int)", "n=1", "f(n=1)");
 	assert_shown("f()", "", "f()");
-	assert_shown("a::f(void (*)(int), std::function<void (int)>) const", "g=0x1", "a::f(g=0x1)");
+	assert_shown(
+		"a::f(void (*)(int), std::function<void (int)>) const", "g=0x1", "a::f(g=0x1)");
 	assert_shown("main::{lambda(int)#1}::operator()(int) const", "n=1",
 		"main::{lambda(int)#1}::operator()(n=1)");
 	assert_shown("(anonymous namespace)::f(int) [clone .part.0]", "n=1",
