@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct latency_tally {
 	size_t measured, refused; /* functions */
@@ -94,6 +95,14 @@ static bool say_patterns(const struct probed_files *files, const struct latency_
 	return may_come;
 }
 
+/* Attaching can take seconds, so a person is told when it has ended. CMD's output is left alone. */
+static void say_probed(const struct latency_plan *plan, size_t count)
+{
+	if (!plan->command && !plan->dry_run && isatty(STDERR_FILENO))
+		fprintf(stderr, "fathom %s: %zu function%s probed; Ctrl-C ends\n", plan->name,
+			count, count == 1 ? " is" : "s are");
+}
+
 static int say_begin(const struct probed_files *files, const struct kernel_functions *kernel,
 	const struct latency_plan *plan)
 {
@@ -104,6 +113,8 @@ static int say_begin(const struct probed_files *files, const struct kernel_funct
 		fprintf(stderr,
 			"fathom %s: %zu of the functions cannot be %s; --dry-run says why\n",
 			plan->name, tally.refused, plan->calls ? "traced" : "measured");
+	if (tally.measured)
+		say_probed(plan, tally.measured);
 	if (tally.measured || (plan->dry_run && tally.refused))
 		return 0;
 	if (!may_come || plan->dry_run) {
